@@ -1,0 +1,6 @@
+//! surelift: pick up something of unknown weight, with a proof.
+#![deny(missing_docs)]
+
+pub mod inertia;
+pub mod robot;
+pub mod scalar;

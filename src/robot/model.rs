@@ -1,0 +1,238 @@
+//! The robot as data: joints in topological order, limits, friction, collision capsules.
+//!
+//! A [`Robot`] is immutable and shared between threads. Everything that is computed from it lives elsewhere
+//! (`dynamics`, `reach`); everything that is read from files is checked in [`crate::robot::load`] before a
+//! `Robot` exists, so the algorithms may rely on what is written here.
+
+use nalgebra::{Matrix3, Vector3};
+use serde::{Deserialize, Serialize};
+
+/// Number of inertial parameters of one body: m, h_x, h_y, h_z, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz.
+pub const INERTIAL: usize = 10;
+/// Number of joint parameters: Coulomb F_c, viscous F_v, transmission inertia I_a, offset beta.
+pub const FRICTION: usize = 4;
+/// Index of the Coulomb coefficient F_c (N m) among the joint parameters.
+pub const COULOMB: usize = 0;
+/// Index of the viscous coefficient F_v (N m s/rad) among the joint parameters.
+pub const VISCOUS: usize = 1;
+/// Index of the transmission inertia I_a (kg m^2) among the joint parameters.
+pub const ARMATURE: usize = 2;
+/// Index of the torque offset beta (N m) among the joint parameters.
+pub const OFFSET: usize = 3;
+
+/// A rigid placement: `p_parent = rotation * p_child + translation` (metres).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Placement {
+    /// Rotation matrix from child to parent coordinates.
+    pub rotation: Matrix3<f64>,
+    /// Origin of the child frame in parent coordinates, metres.
+    pub translation: Vector3<f64>,
+}
+
+impl Placement {
+    /// The identity placement.
+    pub fn identity() -> Self {
+        Self { rotation: Matrix3::identity(), translation: Vector3::zeros() }
+    }
+
+    /// `self` followed by `inner`: maps `inner`'s child coordinates to `self`'s parent coordinates.
+    pub fn compose(&self, inner: &Placement) -> Placement {
+        Placement {
+            rotation: self.rotation * inner.rotation,
+            translation: self.rotation * inner.translation + self.translation,
+        }
+    }
+
+    /// Maps a point from child to parent coordinates (metres).
+    pub fn point(&self, p: &Vector3<f64>) -> Vector3<f64> {
+        self.rotation * p + self.translation
+    }
+}
+
+/// What a joint does with its one coordinate. Its axis is always +z of the joint frame: a URDF axis in another
+/// direction is turned into the fixed placement when the model is loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JointKind {
+    /// Rotation about z with position limits, radians.
+    Revolute,
+    /// Rotation about z without position limits, radians.
+    Continuous,
+    /// Translation along z, metres.
+    Prismatic,
+}
+
+impl JointKind {
+    /// Whether the coordinate is an angle.
+    pub fn is_rotation(self) -> bool {
+        !matches!(self, JointKind::Prismatic)
+    }
+}
+
+/// Limits of one joint; SI units (rad or m, rad/s or m/s, N m or N).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct JointLimits {
+    /// Lower and upper position; `None` for a continuous joint.
+    pub position: Option<(f64, f64)>,
+    /// Largest speed, > 0.
+    pub velocity: f64,
+    /// Largest actuator torque (force), > 0.
+    pub torque: f64,
+}
+
+/// Joint friction and transmission: tau_f = F_c sign(dq) + F_v dq + I_a ddq + beta.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Friction {
+    /// Coulomb friction F_c, N m, >= 0.
+    pub coulomb: f64,
+    /// Viscous friction F_v, N m s/rad, >= 0.
+    pub viscous: f64,
+    /// Transmission (rotor) inertia I_a seen at the joint, kg m^2, >= 0.
+    pub armature: f64,
+    /// Constant torque offset beta, N m.
+    pub offset: f64,
+}
+
+/// One joint and the body that it moves.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Joint {
+    /// Name of the joint in the URDF.
+    pub name: String,
+    /// Name of the link that moves with it.
+    pub link: String,
+    /// Kind of motion along or about the joint frame's z axis.
+    pub kind: JointKind,
+    /// Index of the parent joint, `None` at the base; always smaller than the joint's own index.
+    pub parent: Option<usize>,
+    /// Placement of the joint frame at q = 0 in the parent joint's frame (base frame for the first).
+    pub placement: Placement,
+    /// Position, velocity and torque limits.
+    pub limits: JointLimits,
+    /// Nominal friction and transmission inertia.
+    pub friction: Friction,
+    /// Nominal inertial parameters of the body (fixed children merged), about and in the joint frame.
+    pub inertia: [f64; INERTIAL],
+}
+
+/// The set of points within `radius` of the segment from `a` to `b` (a sphere when they coincide); metres.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Capsule {
+    /// First end of the segment.
+    pub a: Vector3<f64>,
+    /// Second end of the segment.
+    pub b: Vector3<f64>,
+    /// Radius, > 0.
+    pub radius: f64,
+}
+
+/// A collision capsule fixed to a body of the robot.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LinkShape {
+    /// Name for messages, for example `forearm`.
+    pub name: String,
+    /// Joint whose frame carries the capsule; `None` for the fixed base.
+    pub joint: Option<usize>,
+    /// The capsule in that frame.
+    pub capsule: Capsule,
+}
+
+/// How far the truth may be from the nominal model, as ratios of the nominal values.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Uncertainty {
+    /// On each inertial parameter of each link (0.05 = 5 %).
+    pub link_ratio: f64,
+    /// On Coulomb, viscous friction and offset.
+    pub friction_ratio: f64,
+    /// On the transmission inertia.
+    pub armature_ratio: f64,
+}
+
+/// Bounds on what the sensors may get wrong (assumption A2).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SensorBounds {
+    /// |measured q - q| <= this, rad.
+    pub position_rad: f64,
+    /// |measured dq - dq| <= this, rad/s.
+    pub velocity_rad_s: f64,
+    /// |measured tau - tau| <= torque_ratio |tau| + torque_abs_nm.
+    pub torque_ratio: f64,
+    /// Absolute part of the torque bound, N m.
+    pub torque_abs_nm: f64,
+}
+
+/// Gains of the robust controller and the radius of its tube (`control`).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ControlGains {
+    /// K_r, 1/s: r = de + K_r e.
+    pub k_r: f64,
+    /// alpha, 1/s: the rate at which V may approach V_max.
+    pub alpha: f64,
+    /// V_max, J: the invariant level of V = r'M r / 2.
+    pub v_max: f64,
+    /// Control period, s; the input is held between ticks.
+    pub period_s: f64,
+    /// Coulomb friction is known to follow F_c sign(dq) only for |dq| above this speed, rad/s; below it the
+    /// friction torque is anywhere in [-F_c, F_c].
+    pub stiction_speed_rad_s: f64,
+}
+
+/// A robot: a tree of one-degree-of-freedom joints on a fixed base.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Robot {
+    /// Name of the robot.
+    pub name: String,
+    /// Gravity in the base frame, m/s^2.
+    pub gravity: Vector3<f64>,
+    /// Joints with their bodies, parents before children.
+    pub joints: Vec<Joint>,
+    /// Collision capsules; together they cover the link shapes of the URDF (proven at loading).
+    pub shapes: Vec<LinkShape>,
+    /// Pairs of `shapes` that must stay apart.
+    pub self_pairs: Vec<(usize, usize)>,
+    /// Index of the joint whose body holds the payload.
+    pub end_effector: usize,
+    /// How far the truth may be from this model.
+    pub uncertainty: Uncertainty,
+    /// What the sensors may get wrong.
+    pub sensors: SensorBounds,
+    /// Gains of the robust controller.
+    pub control: ControlGains,
+}
+
+impl Robot {
+    /// Degrees of freedom n.
+    pub fn dof(&self) -> usize {
+        self.joints.len()
+    }
+
+    /// Length of the parameter vector: n bodies of [`INERTIAL`], then n joints of [`FRICTION`] parameters.
+    pub fn parameter_count(&self) -> usize {
+        self.dof() * (INERTIAL + FRICTION)
+    }
+
+    /// Index of the first inertial parameter of body `i` in the parameter vector.
+    pub fn inertial_index(&self, i: usize) -> usize {
+        INERTIAL * i
+    }
+
+    /// Index of the first joint parameter of joint `i` in the parameter vector.
+    pub fn friction_index(&self, i: usize) -> usize {
+        INERTIAL * self.dof() + FRICTION * i
+    }
+
+    /// Nominal parameter vector, length [`Robot::parameter_count`].
+    pub fn nominal_parameters(&self) -> Vec<f64> {
+        let mut theta = Vec::with_capacity(self.parameter_count());
+        for joint in &self.joints {
+            theta.extend_from_slice(&joint.inertia);
+        }
+        for joint in &self.joints {
+            let f = &joint.friction;
+            theta.extend_from_slice(&[f.coulomb, f.viscous, f.armature, f.offset]);
+        }
+        theta
+    }
+}
