@@ -1,6 +1,7 @@
 //! surelift: pick up something of unknown weight, with a proof.
 #![deny(missing_docs)]
 
+pub mod certify;
 pub mod control;
 pub mod dynamics;
 pub mod inertia;
