@@ -4,6 +4,7 @@
 pub mod certify;
 pub mod control;
 pub mod dynamics;
+pub mod enclose;
 pub mod inertia;
 pub mod reach;
 pub mod robot;
