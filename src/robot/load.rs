@@ -178,11 +178,8 @@ fn joints(
     let mut joints = Vec::with_capacity(merged.bodies.len());
     for body in &merged.bodies {
         let source = &tree.joints[body.joint];
-        let error = |reason| RobotError::Joint {
-            path: tree.path.clone(),
-            joint: source.name.clone(),
-            reason,
-        };
+        let error =
+            |reason| RobotError::Joint { path: tree.path.clone(), joint: source.name.clone(), reason };
         // Only moving joints have bodies.
         let Some(mut kind) = source.kind else { continue };
         let position = (kind != JointKind::Continuous).then_some(source.position);
@@ -305,30 +302,4 @@ fn self_pairs(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Inertial parameters of the merged bodies about the joint frames, computed with an independent library.
-    const REFERENCE: [[f64; 10]; 7] = [
-        [1.3773, -3.167789999999999e-05, -0.014274337199999996, -0.10103872799999995, 0.012130140316820793, 6.716902444000001e-07, 0.012243201814671693, -3.2389074399999817e-07, -0.0005991653769919991, 0.0015569399593325],
-        [1.1636, -5.1198399999999994e-05, -0.115871288, -0.015450280799999999, 0.022831611687502404, -9.833667199999875e-08, 0.001277151081192, -6.798123551999999e-07, -0.002229538962064, 0.0227934651117696],
-        [1.1636, -5.1198399999999994e-05, -0.0077274676, -0.1371791312, 0.027155640247761993, -3.400085744e-07, 0.027299324388159997, -1.30358817728e-05, -0.0003050066102992, 0.0010943203650612],
-        [0.9302, -1.67436e-05, -0.0702096356, -0.0139585812, 0.013655745345304001, -2.2637734408e-06, 0.0008404627708719996, -2.512544616e-07, -0.0015535657918136, 0.0136152831772016],
-        [0.6781, 6.781e-07, -0.0063958392, -0.0433190623, 0.0044236772122453, 6.3958392e-09, 0.004374351657589, 4.33190623e-08, -0.00015258539561359993, 0.0004593255560125],
-        [0.6781, 6.781e-07, -0.030842022300000004, -0.006543665000000001, 0.0031069340675209003, 3.0842022300000005e-08, 0.0004731463679281, 6.5436650000000005e-09, -0.000575625515195, 0.0030437877009490003],
-        [1.2848642730399997, -4.2500308904799285e-05, 8.758577719476931e-05, -0.10866042673210367, 0.01258073583891399, -4.066023909558754e-06, 0.013381682849930195, -8.257592150231013e-07, 5.97932273168403e-06, 0.0013934355976276448],
-    ];
-
-    fn gen3() -> Robot {
-        load("kinova_gen3_2f85").unwrap()
-    }
-
-    #[test]
-    fn the_shipped_arm_has_the_reference_inertias() {
-        for (joint, reference) in gen3().joints.iter().zip(REFERENCE) {
-            for (got, want) in joint.inertia.iter().zip(reference) {
-                assert!((got - want).abs() < 1e-12, "{}: {got} instead of {want}", joint.name);
-            }
-        }
-    }
-}
+mod tests;

@@ -265,11 +265,7 @@ fn read_joint(
 }
 
 /// Checks that links and joints form one tree and sorts the joints, parents first, otherwise in document order.
-fn order(
-    path: &Path,
-    links: &[Link],
-    joints: Vec<UrdfJoint>,
-) -> Result<(usize, Vec<UrdfJoint>), RobotError> {
+fn order(path: &Path, links: &[Link], joints: Vec<UrdfJoint>) -> Result<(usize, Vec<UrdfJoint>), RobotError> {
     let tree_error = |reason: String| RobotError::Tree { path: path.to_path_buf(), reason };
     let mut parent_joint: Vec<Option<usize>> = vec![None; links.len()];
     for (j, joint) in joints.iter().enumerate() {
@@ -364,7 +360,8 @@ mod tests {
         let missing = refusal(&[link("a"), joint("j", "revolute", "a", "ghost")].concat());
         assert_names(&missing, &["arm.urdf", "joint `j`", "child link `ghost`"]);
         let all_cycle = refusal(
-            &[link("a"), link("b"), joint("j", "revolute", "a", "b"), joint("k", "revolute", "b", "a")].concat(),
+            &[link("a"), link("b"), joint("j", "revolute", "a", "b"), joint("k", "revolute", "b", "a")]
+                .concat(),
         );
         assert_names(&all_cycle, &["`a`", "cycle"]);
         let side_cycle = refusal(
@@ -398,13 +395,8 @@ mod tests {
     #[test]
     fn duplicate_names_are_refused() {
         assert_names(&refusal(&[link("a"), link("a")].concat()), &["link `a`", "two links"]);
-        let joints = [
-            link("a"),
-            link("b"),
-            link("c"),
-            joint("j", "fixed", "a", "b"),
-            joint("j", "fixed", "b", "c"),
-        ];
+        let joints =
+            [link("a"), link("b"), link("c"), joint("j", "fixed", "a", "b"), joint("j", "fixed", "b", "c")];
         assert_names(&refusal(&joints.concat()), &["joint `j`", "two joints"]);
     }
 

@@ -39,7 +39,9 @@ fn inertia_fault(inertia: &Matrix3<f64>) -> Option<String> {
     let [small, middle, large] = [moments[0], moments[1], moments[2]];
     let tolerance = TRIANGLE_TOLERANCE * inertia.trace().abs();
     if small < -tolerance {
-        return Some(format!("principal moment of inertia {small:.6e} kg m^2 at the centre of mass is negative"));
+        return Some(format!(
+            "principal moment of inertia {small:.6e} kg m^2 at the centre of mass is negative"
+        ));
     }
     (large > small + middle + tolerance).then(|| {
         format!(
