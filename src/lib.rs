@@ -6,6 +6,7 @@ pub mod control;
 pub mod dynamics;
 pub mod enclose;
 pub mod inertia;
+pub mod plan;
 pub mod reach;
 pub mod robot;
 pub mod scalar;
