@@ -104,8 +104,8 @@ impl Rounding for Counted {
         Tally { value, mass: value.abs() }
     }
 
-    /// In any order of summation fewer than N additions round (adding a first term to zero doesn't), and each result is at most `sum |terms|` (1 + u)^N, whose last factor
-    /// the surplus of UNIT covers for N < 2^30 too.
+    /// In any order of summation fewer than N additions round (adding a first term to zero doesn't), and each result is
+    /// at most `sum |terms|` (1 + u)^N, whose last factor the surplus of UNIT covers for N < 2^30 too.
     #[inline(always)]
     fn total<const N: usize>(terms: &[f64; N]) -> Tally {
         Tally { value: lanes(terms, |x| x), mass: N as f64 * lanes(terms, f64::abs) }

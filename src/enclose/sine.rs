@@ -54,13 +54,13 @@ impl Enclosure for inari::Interval {
 pub const LARGEST_ANGLE: f64 = 1e5;
 
 /// Leading 33 bits of pi / 2 = 0x1.921FB544_42D18469898CC517...
-const HEAD: f64 = 0x0001_921F_B544_u64 as f64 / (1_u64 << 32) as f64;
+pub(super) const HEAD: f64 = 0x0001_921F_B544_u64 as f64 / (1_u64 << 32) as f64;
 /// What follows, cut to 53 bits (the 64 bits after the 32 fractional ones of `HEAD`, less ten) ...
 const TAIL_BITS: u64 = 0x42D1_8469_898C_C517 >> 10;
 /// ... in units of 2^-86.
 const TAIL_UNIT: f64 = 1.0 / (1_u128 << 86) as f64;
-const TAIL_BELOW: f64 = TAIL_BITS as f64 * TAIL_UNIT;
-const TAIL_ABOVE: f64 = (TAIL_BITS + 1) as f64 * TAIL_UNIT;
+pub(super) const TAIL_BELOW: f64 = TAIL_BITS as f64 * TAIL_UNIT;
+pub(super) const TAIL_ABOVE: f64 = (TAIL_BITS + 1) as f64 * TAIL_UNIT;
 
 /// Terms of the series after the first.
 const TERMS: u32 = 9;

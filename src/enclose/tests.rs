@@ -415,6 +415,20 @@ fn ranges_of_the_sine_are_tight() {
 }
 
 #[test]
+fn the_digits_of_pi_are_right() {
+    let tail = Twofold::quarter_pi().mul(Twofold::from(2.0)).sub(Twofold::from(sine::HEAD));
+    let above_lower = tail.sub(Twofold::from(sine::TAIL_BELOW)).head;
+    let below_upper = Twofold::from(sine::TAIL_ABOVE).sub(tail).head;
+    // The bounds are 1.3e-26 apart, the oracle is good to 1e-31.
+    assert!(above_lower > 1e-30 && below_upper > 1e-30 && above_lower + below_upper < 1.4e-26);
+    assert_eq!(
+        sine::HEAD.to_bits().trailing_zeros(),
+        22,
+        "more than 33 bits: products with turns would round"
+    );
+}
+
+#[test]
 fn zeros_stay_zeros() {
     let zero = Interval::constant(0.0);
     assert_eq!(zero + zero, zero);
