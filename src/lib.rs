@@ -2,5 +2,6 @@
 #![deny(missing_docs)]
 
 pub mod inertia;
+pub mod plan;
 pub mod robot;
 pub mod scalar;

@@ -1,0 +1,8 @@
+//! Proposing trajectories: search, geometry, costs and the nonlinear program.
+//!
+//! Nothing in this folder is trusted. A proposal becomes a plan only after [`crate`]'s certifier has proven it, so
+//! the code here may use any heuristic and plain floating point. Who should read what: [`nlp`] and [`qp`] for the
+//! solver, [`guide`] for the way around obstacles, [`geometry`] for capsules, boxes and their distances.
+
+pub mod nlp;
+pub mod qp;
