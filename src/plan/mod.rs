@@ -4,5 +4,7 @@
 //! the code here may use any heuristic and plain floating point. Who should read what: [`nlp`] and [`qp`] for the
 //! solver, [`guide`] for the way around obstacles, [`geometry`] for capsules, boxes and their distances.
 
+pub mod geometry;
+pub mod guide;
 pub mod nlp;
 pub mod qp;
