@@ -4,8 +4,9 @@
 //! with the closest points and the direction along which the link leaves the obstacle, so that the direction times
 //! the velocity of the closest point is the distance's rate of change.
 
-use crate::robot::{Capsule, Placement, Robot};
-use nalgebra::{Matrix3, Rotation3, Unit, Vector3};
+use crate::dynamics::{BodyPlacement, Motion, placements};
+use crate::robot::{Capsule, LinkShape, Robot};
+use nalgebra::{Matrix3, Vector3};
 use thiserror::Error;
 
 /// Below this length (metres) two points are taken to coincide and another direction is chosen.
@@ -247,34 +248,26 @@ fn closest_on_segment(segment: &Capsule, p: &Vector3<f64>) -> Vector3<f64> {
     segment.a + u * s
 }
 
-/// Placement of every joint frame in the base frame at `q` (rad or m, length n), into `frames` (reused).
-pub fn forward_kinematics(robot: &Robot, q: &[f64], frames: &mut Vec<Placement>) {
-    frames.clear();
-    for (joint, &q) in robot.joints.iter().zip(q) {
-        let moved = if joint.kind.is_rotation() {
-            let turn = Rotation3::from_axis_angle(&Unit::new_unchecked(Vector3::z()), q);
-            Placement { rotation: turn.into_inner(), translation: Vector3::zeros() }
-        } else {
-            Placement { rotation: Matrix3::identity(), translation: Vector3::z() * q }
-        };
-        let local = joint.placement.compose(&moved);
-        let frame = joint.parent.map_or(local, |p| frames[p].compose(&local));
-        frames.push(frame);
-    }
+/// Placements of all body frames in the base frame at `q` (rad or m, length n).
+pub fn body_frames(robot: &Robot, q: &[f64]) -> Vec<BodyPlacement<f64>> {
+    let mut motion = Motion::new(robot);
+    motion.place(robot, q);
+    let mut frames = vec![BodyPlacement::base(); robot.dof()];
+    placements(robot, &motion, &mut frames);
+    frames
 }
 
-/// The robot's collision capsules in the base frame, in the order of `robot.shapes`, given the frames of
-/// [`forward_kinematics`], into `capsules` (reused).
-pub fn place_capsules(robot: &Robot, frames: &[Placement], capsules: &mut Vec<Capsule>) {
-    capsules.clear();
-    capsules.extend(robot.shapes.iter().map(|shape| match shape.joint {
+/// The robot's collision capsules in the base frame, in the order of `robot.shapes`, given its [`body_frames`].
+pub fn place_capsules(robot: &Robot, frames: &[BodyPlacement<f64>]) -> Vec<Capsule> {
+    let place = |shape: &LinkShape| match shape.joint {
         None => shape.capsule,
         Some(joint) => Capsule {
-            a: frames[joint].point(&shape.capsule.a),
-            b: frames[joint].point(&shape.capsule.b),
+            a: frames[joint].point(&shape.capsule.a).into(),
+            b: frames[joint].point(&shape.capsule.b).into(),
             radius: shape.capsule.radius,
         },
-    }));
+    };
+    robot.shapes.iter().map(place).collect()
 }
 
 /// What a shape of the robot is closest to.
@@ -300,10 +293,7 @@ pub struct Clearance {
 /// Smallest signed distance between the robot's moving shapes and the obstacles, and between its own `self_pairs`,
 /// at `q` (rad or m, length n); `None` when there is nothing to hit.
 pub fn clearance(robot: &Robot, q: &[f64], obstacles: &[OrientedBox]) -> Option<Clearance> {
-    let (mut frames, mut capsules) =
-        (Vec::with_capacity(robot.dof()), Vec::with_capacity(robot.shapes.len()));
-    forward_kinematics(robot, q, &mut frames);
-    place_capsules(robot, &frames, &mut capsules);
+    let capsules = place_capsules(robot, &body_frames(robot, q));
     let moving = capsules.iter().enumerate().filter(|&(shape, _)| robot.shapes[shape].joint.is_some());
     let outside = moving.flat_map(|(shape, capsule)| {
         obstacles.iter().enumerate().map(move |(i, obstacle)| Clearance {
