@@ -158,8 +158,8 @@ fn required<const N: usize, R: Rounding>(
 /// P <= S z, and lambda <= P + beta where z >= z1, lambda <= P elsewhere. Hence g z <= S + beta / z1 always.
 /// * |v| = g sqrt(sum W^2 r^2 / A) <= sqrt(M) g z.
 /// * Where w_j = rho_j sign(r_j): |w - v|^2 = |rho|^2 - 2 g sum rho_j W_j |r_j| / A_j + g^2 sum W^2 r^2 / A <= |rho|^2 + g (M lambda - 2 m P). As
-///   M <= 2 m (a condition of the tube), this is at most |rho|^2 where lambda <= P, and |rho|^2 + beta M g elsewhere, with
-///   g <= (S + beta / z1) / z1.
+///   M <= 2 m (a condition of the tube), this is at most |rho|^2 where lambda <= P. Elsewhere lambda <= P + beta, P >= p z with
+///   p = min rho_j / sqrt(W_j), and g <= (S + beta / z1) / z1, so it is at most |rho|^2 + g max(0, M beta - (2 m - M) p z1).
 /// * Gain condition: h g W_j / A_j <= h M g. As V^ <= sigma z^2 / 2 + nu, lambda <= S z - B + alpha sigma z^2 / 2 with
 ///   B = alpha (V_max - nu) - beta, so g <= S y - B y^2 + alpha sigma / 2, y = 1/z, at most S^2 / (4 B) + alpha sigma / 2.
 struct LawBounds {
@@ -183,7 +183,14 @@ impl LawBounds {
         let z1 = least_z_of_hold(tube, sigma);
         let gz = add_up(s, div_up(tube.hold_power_w, z1));
         let robust_norm = mul_up(largest.sqrt().next_up(), gz);
-        let held = mul_up(mul_up(tube.hold_power_w, largest), div_up(gz, z1));
+        let least =
+            tube.weights.iter().zip(floor).map(|(&w, &a)| (w / a).next_down()).fold(f64::INFINITY, f64::min);
+        let p = rho.iter().zip(&tube.weights).map(|(&r, &w)| (r / w.sqrt().next_up()).next_down());
+        let p = p.fold(f64::INFINITY, f64::min).max(0.0);
+        let relief =
+            ((2.0 * least - largest).next_down().max(0.0) * (p * z1).next_down()).next_down().max(0.0);
+        let excess = (mul_up(tube.hold_power_w, largest) - relief).next_up().max(0.0);
+        let held = if excess > 0.0 { mul_up(excess, div_up(gz, z1)) } else { 0.0 };
         let reserve = (gains.v_max - tube.energy_slack_j).next_down();
         let b = ((gains.alpha * reserve).next_down() - tube.hold_power_w).next_down();
         let peak = if b > 0.0 { div_up(s_squared, (4.0 * b).next_down()) } else { f64::INFINITY };

@@ -98,8 +98,7 @@ impl<const N: usize, R: Rounding> Affine<N, R> {
     /// Lower bound of the value.
     #[inline]
     pub fn lower(&self) -> f64 {
-        let spread = self.generators.map(|g| -g.abs());
-        R::lower(R::total(&spread) + R::exact(-self.remainder) + R::exact(self.center))
+        -R::upper(self.spread() + R::exact(-self.center))
     }
 
     /// Upper bound of the value.
@@ -123,7 +122,7 @@ impl<const N: usize, R: Rounding> Affine<N, R> {
     /// `sum |g_i| + remainder`.
     #[inline(always)]
     fn spread(&self) -> R::Real {
-        R::total(&self.generators.map(f64::abs)) + R::exact(self.remainder)
+        R::magnitude(&self.generators) + R::exact(self.remainder)
     }
 
     /// A result, given that an infinite or NaN coefficient made the remainder infinite or NaN.
@@ -143,7 +142,7 @@ impl<const N: usize, R: Rounding> Affine<N, R> {
         for i in 0..N {
             (values[i], errors[i]) = R::split(coefficient(i));
         }
-        (values, R::upper(R::total(&errors)))
+        (values, R::upper(R::magnitude(&errors)))
     }
 }
 
@@ -192,7 +191,7 @@ impl<const N: usize, R: Rounding> Mul for Affine<N, R> {
         let (generators, off) = Self::rounded(|i| R::product(a, h[i]) + R::product(b, g[i]));
 
         let (squares, off_squares) = Self::rounded(|i| R::product(g[i], h[i]));
-        let all = R::lower(R::total(&squares.map(f64::abs)) + R::exact(-off_squares)).max(0.0);
+        let all = R::lower(R::magnitude(&squares) + R::exact(-off_squares)).max(0.0);
         let (sum, off_sum) = R::split(R::total(&squares));
         let (center, off_center) = R::split(R::product(a, b) + R::product(0.5, sum));
 
@@ -241,8 +240,7 @@ impl<const N: usize, R: Rounding> Scalar for Affine<N, R> {
     #[inline]
     fn sin_cos(self) -> (Self, Self) {
         let r = self.radius();
-        // Not `r > 1.0`: a radius is never NaN, but nothing here should rest on that.
-        if !(r <= 1.0) {
+        if r > 1.0 {
             let (sine, cosine) = R::sin_cos_over(self.interval());
             return (Self::from_interval(sine), Self::from_interval(cosine));
         }

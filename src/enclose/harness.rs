@@ -60,7 +60,7 @@ impl Twofold {
     }
 
     /// pi/4 by Machin's formula: independent of the digits that the library uses.
-    fn quarter_pi() -> Self {
+    pub fn quarter_pi() -> Self {
         let arctan_inverse = |n: f64| {
             let mut power = Self::from(1.0).div(Self::from(n));
             let mut sum = power;

@@ -151,11 +151,18 @@ fn sum_above(computed: f64) -> f64 {
     -sum_below(-computed)
 }
 
-/// At most `a * b` for bounds of sets of reals. A product with zero is zero even if the other bound is infinite, because
-/// that bound stands for real numbers only; so no NaN arises.
+/// At most `a * b`. Zero times an unbounded set would be zero if the set stood for reals only, but it may also be what
+/// became of a NaN: nothing is known then.
 #[inline]
 fn product_below(a: f64, b: f64) -> f64 {
-    if a == 0.0 || b == 0.0 { 0.0 } else { (a * b).next_down() }
+    let product = a * b;
+    if product.is_nan() {
+        f64::NEG_INFINITY
+    } else if a == 0.0 || b == 0.0 {
+        0.0
+    } else {
+        product.next_down()
+    }
 }
 
 /// At least `a * b`.
@@ -164,12 +171,17 @@ fn product_above(a: f64, b: f64) -> f64 {
     -product_below(-a, b)
 }
 
-/// At most `a / b`, for `b` not zero. Infinity over infinity counts as zero: it stands for the products of numbers of the
-/// dividend with the limit 0 of `1 / b`, and the other corners reach whatever else there is.
+/// At most `a / b`, for `b` not zero; minus infinity if both are infinite.
 #[inline]
 fn quotient_below(a: f64, b: f64) -> f64 {
     let ratio = a / b;
-    if a == 0.0 || ratio.is_nan() { 0.0 } else { ratio.next_down() }
+    if ratio.is_nan() {
+        f64::NEG_INFINITY
+    } else if a == 0.0 {
+        0.0
+    } else {
+        ratio.next_down()
+    }
 }
 
 /// At least `a / b`.

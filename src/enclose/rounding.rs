@@ -23,11 +23,14 @@ pub trait Rounding: Copy + Debug + PartialEq + Send + Sync + 'static {
     /// The number `x` itself.
     fn exact(x: f64) -> Self::Real;
 
-    /// The exact product of two floats.
+    /// The exact product of two floats; unbounded if one isn't finite, even if the other is zero.
     fn product(a: f64, b: f64) -> Self::Real;
 
     /// The exact sum of some floats.
     fn total<const N: usize>(terms: &[f64; N]) -> Self::Real;
+
+    /// The exact sum of the absolute values of some floats.
+    fn magnitude<const N: usize>(terms: &[f64; N]) -> Self::Real;
 
     /// A float near the number and an upper bound of its distance, infinite or NaN if the float isn't finite.
     fn split(x: Self::Real) -> (f64, f64);
@@ -101,11 +104,17 @@ impl Rounding for Counted {
         Tally { value, mass: value.abs() }
     }
 
-    /// In any order of summation each of at most N partial sums is at most `sum |terms|` (1 + u)^N, whose last factor
-    /// the surplus of UNIT covers for N < 2^30 too.
+    /// In any order of summation fewer than N additions round (adding a first term to zero doesn't), and each result is
+    /// at most `sum |terms|` (1 + u)^N, whose last factor the surplus of UNIT covers for N < 2^30 too.
     #[inline(always)]
     fn total<const N: usize>(terms: &[f64; N]) -> Tally {
         Tally { value: lanes(terms, |x| x), mass: N as f64 * lanes(terms, f64::abs) }
+    }
+
+    #[inline(always)]
+    fn magnitude<const N: usize>(terms: &[f64; N]) -> Tally {
+        let value = lanes(terms, f64::abs);
+        Tally { value, mass: N as f64 * value }
     }
 
     #[inline(always)]
@@ -162,12 +171,18 @@ impl Rounding for Directed {
 
     #[inline]
     fn product(a: f64, b: f64) -> inari::Interval {
-        Self::exact(a) * Self::exact(b)
+        // inari takes zero times the whole line for zero, which would hide where the whole line came from.
+        if a.is_finite() && b.is_finite() { Self::exact(a) * Self::exact(b) } else { inari::Interval::ENTIRE }
     }
 
     #[inline]
     fn total<const N: usize>(terms: &[f64; N]) -> inari::Interval {
         terms.iter().fold(Self::exact(0.0), |sum, &x| sum + Self::exact(x))
+    }
+
+    #[inline]
+    fn magnitude<const N: usize>(terms: &[f64; N]) -> inari::Interval {
+        Self::total(&terms.map(f64::abs))
     }
 
     #[inline]

@@ -54,13 +54,13 @@ impl Enclosure for inari::Interval {
 pub const LARGEST_ANGLE: f64 = 1e5;
 
 /// Leading 33 bits of pi / 2 = 0x1.921FB544_42D18469898CC517...
-const HEAD: f64 = 0x1921F_B544_u64 as f64 / (1_u64 << 32) as f64;
+pub(super) const HEAD: f64 = 0x0001_921F_B544_u64 as f64 / (1_u64 << 32) as f64;
 /// What follows, cut to 53 bits (the 64 bits after the 32 fractional ones of `HEAD`, less ten) ...
 const TAIL_BITS: u64 = 0x42D1_8469_898C_C517 >> 10;
 /// ... in units of 2^-86.
 const TAIL_UNIT: f64 = 1.0 / (1_u128 << 86) as f64;
-const TAIL_BELOW: f64 = TAIL_BITS as f64 * TAIL_UNIT;
-const TAIL_ABOVE: f64 = (TAIL_BITS + 1) as f64 * TAIL_UNIT;
+pub(super) const TAIL_BELOW: f64 = TAIL_BITS as f64 * TAIL_UNIT;
+pub(super) const TAIL_ABOVE: f64 = (TAIL_BITS + 1) as f64 * TAIL_UNIT;
 
 /// Terms of the series after the first.
 const TERMS: u32 = 9;
@@ -78,8 +78,7 @@ const TRUNCATION: f64 = 1e-20;
 ///
 /// both covered by TRUNCATION. The polynomials are evaluated in `E`. Cutting off what is beyond [-1, 1] loses nothing.
 pub fn point<E: Enclosure>(angle: f64) -> (E, E) {
-    // Not `angle.abs() > LARGEST_ANGLE`, which is false for NaN.
-    if !(angle.abs() <= LARGEST_ANGLE) {
+    if angle.is_nan() || angle.abs() > LARGEST_ANGLE {
         return (E::between(-1.0, 1.0), E::between(-1.0, 1.0));
     }
     let exact = |x: f64| E::between(x, x);
@@ -125,7 +124,7 @@ const ARC: f64 = 3.1;
 pub fn over<E: Enclosure>(angles: Interval) -> (Interval, Interval) {
     let (lo, hi) = (angles.lower(), angles.upper());
     let width = hi - lo;
-    if !(angles.sup_abs() <= LARGEST_ANGLE && width <= 2.0 * ARC) {
+    if angles.sup_abs() > LARGEST_ANGLE || width > 2.0 * ARC {
         return (Interval::new(-1.0, 1.0), Interval::new(-1.0, 1.0));
     }
     let first = point::<E>(lo);

@@ -12,7 +12,7 @@ const RESERVE: f64 = 1.05;
 /// Rounds of the fixed point drift -> rho -> drift; it contracts by about 0.05 a round.
 const ROUNDS: usize = 3;
 /// Contrast of the weights per transmission inertia; the tube's proof allows 2.
-const CONTRAST: f64 = 1.95;
+const CONTRAST: f64 = 1.3;
 
 /// A first guess, from the robot's gains alone.
 pub fn initial(robot: &Robot) -> Tube {

@@ -1,10 +1,9 @@
 //! Bounds on energy, mass matrix and Coriolis force over a cell, for the constants of the tube.
 //!
-//! All by interval arithmetic: these quantities are multiplied by the control period or by encoder errors, so their own
-//! conservatism hardly matters.
+//! Mass matrix and slack by interval arithmetic: they matter little enough that its conservatism is no loss.
 
 use crate::dynamics::{Composites, Motion, Wrench, crba, rnea};
-use crate::enclose::{Interval, Rounding};
+use crate::enclose::{Affine, Interval, Rounding};
 use crate::robot::{ARMATURE, Robot};
 use crate::scalar::{Dual, Scalar};
 
@@ -54,12 +53,12 @@ pub fn coriolis_norm<const N: usize, R: Rounding>(
     cell: &Cell<N, R>,
 ) -> f64 {
     let n = weightless.dof();
-    let over =
-        |forms: &[crate::enclose::Affine<N, R>]| forms.iter().map(|x| x.interval()).collect::<Vec<_>>();
+    let theta: Vec<_> = uncertain.range().iter().map(|x| Affine::<N, R>::from_interval(*x)).collect();
+    let zero = vec![Affine::zero(); n];
     let mut motion = Motion::new(weightless);
-    motion.sweep(weightless, &over(&cell.q), &over(&cell.dq), &over(&cell.r), &vec![Interval::zero(); n]);
-    let mut force = vec![Interval::zero(); n];
-    rnea(weightless, &motion, uncertain.range(), &mut vec![Wrench::zero(); n], &mut force);
+    motion.sweep(weightless, &cell.q, &cell.dq, &cell.r, &zero);
+    let mut force = zero;
+    rnea(weightless, &motion, &theta, &mut vec![Wrench::zero(); n], &mut force);
     let squares = sum_up(force.iter().map(|f| mul_up(f.sup_abs(), f.sup_abs())));
     squares.sqrt().next_up()
 }
