@@ -7,4 +7,6 @@ pub mod inertia;
 pub mod reach;
 pub mod robot;
 pub mod scalar;
+pub mod scenario;
+pub mod simulate;
 pub mod trajectory;
