@@ -10,4 +10,6 @@ pub mod plan;
 pub mod reach;
 pub mod robot;
 pub mod scalar;
+pub mod scenario;
+pub mod simulate;
 pub mod trajectory;

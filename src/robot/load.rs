@@ -48,15 +48,14 @@ pub fn find(reference: &Path, near: &Path) -> Result<PathBuf, RobotError> {
     } else {
         vec![reference.to_path_buf()]
     };
-    // Folders above `near` are only known from its absolute form; a message keeps the short one.
+    // Folders above `near` are only known from its absolute form; a message keeps the short one where it can.
     let folder = std::path::absolute(near).unwrap_or_else(|_| near.to_path_buf());
     for candidate in &candidates {
-        let above = folder.ancestors().map(|a| a.join(candidate)).find(|p| p.is_file());
-        if let Some(found) = above {
-            return Ok(if candidate.is_file() { candidate.clone() } else { found });
-        }
-        if candidate.is_file() {
-            return Ok(candidate.clone());
+        let near_by = if near == Path::new(".") { candidate.clone() } else { near.join(candidate) };
+        let above = folder.ancestors().skip(1).map(|a| a.join(candidate));
+        let found = std::iter::once(near_by).chain(above).chain([candidate.clone()]).find(|p| p.is_file());
+        if let Some(found) = found {
+            return Ok(found);
         }
     }
     let tried: Vec<String> = candidates.iter().map(|c| format!("`{}`", c.display())).collect();

@@ -1,0 +1,64 @@
+//! Why a scenario is refused: always the file, and the field, capsule or obstacle at fault.
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use crate::robot::RobotError;
+
+/// A scenario that cannot be run, and why.
+#[derive(Debug, Error)]
+pub enum ScenarioError {
+    /// The file could not be read.
+    #[error("{}: cannot be read: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The file is not valid TOML, has an unknown key, or lacks a required one.
+    #[error("{}: not a valid scenario: {message}", path.display())]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// Line, key and expectation, in the parser's words.
+        message: String,
+    },
+    /// A value in the file.
+    #[error("{}: field `{field}`: {reason}", path.display())]
+    Field {
+        /// The file.
+        path: PathBuf,
+        /// The field, dotted.
+        field: String,
+        /// What is wrong and what was expected.
+        reason: String,
+    },
+    /// The robot that the scenario names cannot be loaded.
+    #[error("{}: field `robot`: {source}", path.display())]
+    Robot {
+        /// The scenario file.
+        path: PathBuf,
+        /// What is wrong with the robot.
+        source: RobotError,
+    },
+    /// The arm, or what it holds, touches something at the start or the goal.
+    #[error("{}: at the {moment} the robot's capsule `{capsule}` touches {what} ({distance_m:.4} m apart, expected > 0)",
+        path.display())]
+    Touching {
+        /// The file.
+        path: PathBuf,
+        /// `start` or `goal`.
+        moment: &'static str,
+        /// Capsule of the robot or the payload.
+        capsule: String,
+        /// The obstacle, or the other capsule.
+        what: String,
+        /// Distance, metres; negative when they overlap.
+        distance_m: f64,
+    },
+    /// The mass asked for instead of the scenario's cannot be used.
+    #[error("payload mass: {0}")]
+    PayloadMass(String),
+}

@@ -1,0 +1,165 @@
+//! What a run is given.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::error::ScenarioError;
+use super::load;
+use crate::inertia::ParameterSet;
+use crate::robot::{INERTIAL, Robot, Scene};
+use crate::simulate::HiddenTruth;
+
+/// What is believed of the whole last body (link, gripper, payload) before the first measurement; parameters in
+/// the order m, h_x, h_y, h_z, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz about the end-effector joint's frame, SI units.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Prior {
+    /// Lower bounds.
+    pub lower: [f64; INERTIAL],
+    /// Upper bounds.
+    pub upper: [f64; INERTIAL],
+    /// A guess inside the box; need not be physically consistent.
+    pub nominal: [f64; INERTIAL],
+}
+
+/// The rhythm of planning.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Timing {
+    /// Duration of a trajectory, s; it ends at rest.
+    pub t_f_s: f64,
+    /// A new plan starts this long after the one before, s; the time to make it.
+    pub t_p_s: f64,
+    /// How many exciting trajectories come first.
+    pub exciting_plans: usize,
+    /// Plans after which the run ends as a safe stop.
+    pub max_plans: usize,
+    /// Failures to plan in a row after which the run ends as a safe stop.
+    pub max_failures: usize,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self { t_f_s: 3.0, t_p_s: 1.5, exciting_plans: 4, max_plans: 60, max_failures: 10 }
+    }
+}
+
+/// Settings of the exciting trajectories.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Excite {
+    /// Samples at which the regressor's condition number is taken.
+    #[serde(default = "default_samples")]
+    pub samples: usize,
+    /// How far one trajectory may move each joint, rad (m); length n.
+    pub range_rad: Vec<f64>,
+}
+
+fn default_samples() -> usize {
+    128
+}
+
+/// Settings of the trajectories towards the goal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Carry {
+    /// How far one trajectory may move each joint, rad (m); length n.
+    pub range_rad: Vec<f64>,
+}
+
+/// Settings of the identifier.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Identify {
+    /// Length of a momentum window, s.
+    pub window_s: f64,
+}
+
+impl Default for Identify {
+    fn default() -> Self {
+        Self { window_s: 0.1 }
+    }
+}
+
+/// Everything that planner, controller, certifier and identifier may know before the first measurement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PublicTask {
+    /// Name of the scenario.
+    pub name: String,
+    /// One or two sentences for people.
+    pub description: String,
+    /// The robot, with the held object's capsules attached; inertias nominal, without the object.
+    pub robot: Robot,
+    /// Name of what is held.
+    pub payload: String,
+    /// Start configuration, rad (m); length n. The arm starts at rest.
+    pub start: Vec<f64>,
+    /// Goal configuration, rad (m); length n.
+    pub goal: Vec<f64>,
+    /// The goal is reached when every joint is within this of it, rad (m).
+    pub goal_tolerance_rad: f64,
+    /// Obstacles.
+    pub scene: Scene,
+    /// What is believed of the last body.
+    pub prior: Prior,
+    /// The rhythm of planning.
+    pub timing: Timing,
+    /// Settings of the exciting trajectories.
+    pub excite: Excite,
+    /// Settings of the trajectories towards the goal.
+    pub carry: Carry,
+    /// Settings of the identifier.
+    pub identify: Identify,
+}
+
+impl PublicTask {
+    /// All parameters that are possible before the first measurement: the robot's own box, with the prior in place
+    /// of the last body's nominal interval.
+    pub fn prior_set(&self) -> ParameterSet {
+        let mut set = ParameterSet::around_nominal(&self.robot);
+        let first = self.robot.inertial_index(self.robot.end_effector);
+        set.lower[first..first + INERTIAL].copy_from_slice(&self.prior.lower);
+        set.upper[first..first + INERTIAL].copy_from_slice(&self.prior.upper);
+        set
+    }
+}
+
+/// A checked scenario: the task, and the truth that the simulated plant needs.
+#[derive(Debug)]
+pub struct Scenario {
+    pub(super) task: PublicTask,
+    pub(super) truth: HiddenTruth,
+}
+
+impl Scenario {
+    /// Loads and checks a scenario file.
+    ///
+    /// # Errors
+    /// [`ScenarioError`] names the file and the field, or the capsule and the obstacle that touch.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, ScenarioError> {
+        load::load(path.as_ref())
+    }
+
+    /// The same task with a held object of `mass` kg, whatever the file and the prior say: the object's first
+    /// moment and inertia scale with its mass, the nominal last link with its gripper stays.
+    ///
+    /// # Errors
+    /// [`ScenarioError::PayloadMass`] if `mass` is negative or not finite, or the scenario holds no object.
+    pub fn with_payload_mass(self, mass: f64) -> Result<Self, ScenarioError> {
+        let robot = &self.task.robot;
+        let empty = robot.joints[robot.end_effector].inertia;
+        let truth = self.truth.with_object_mass(mass, &empty).map_err(ScenarioError::PayloadMass)?;
+        Ok(Self { truth, ..self })
+    }
+
+    /// What the run may know.
+    pub fn task(&self) -> &PublicTask {
+        &self.task
+    }
+
+    /// Separates what the run may know from what the plant alone may know.
+    pub fn split(self) -> (PublicTask, HiddenTruth) {
+        (self.task, self.truth)
+    }
+}
