@@ -121,7 +121,8 @@ fn collect(polytope: &Polytope, sides: Vec<Side>) -> Result<Tightened, IdentifyE
             set.lower[j] = set.lower[j].max(-side.bound.value);
         }
     }
-    if let Some(pair) = sides.chunks_exact(2).find(|pair| set.upper[pair[0].index] < set.lower[pair[0].index]) {
+    if let Some(pair) = sides.chunks_exact(2).find(|pair| set.upper[pair[0].index] < set.lower[pair[0].index])
+    {
         return Err(broken(polytope, pair));
     }
     let rows = &polytope.rows;
@@ -182,3 +183,6 @@ fn check_rows(polytope: &Polytope) -> Result<(), IdentifyError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

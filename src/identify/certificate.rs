@@ -70,21 +70,25 @@ impl Sum {
 /// The certified bound for direction `d` (length p) with the proposed multipliers, never above the box's own.
 pub fn upper_bound(polytope: &Polytope, d: &[f64], proposal: &Multipliers) -> Bound {
     let from_box = Bound { value: box_bound(polytope, d), noise: 0.0 };
-    let lengths_fit = proposal.rows.len() == polytope.rows.len()
+    let lengths_fit = d.len() == polytope.len()
+        && proposal.rows.len() == polytope.rows.len()
         && proposal.cuts.len() == polytope.cuts.coefficients.len();
     match lengths_fit.then(|| dual_bound(polytope, d, proposal)) {
         // `<` is false for NaN.
-        Some(bound) if bound.value.is_finite() && bound.noise.is_finite() && bound.value < from_box.value => bound,
+        Some(bound) if bound.value.is_finite() && bound.noise.is_finite() && bound.value < from_box.value => {
+            bound
+        }
         _ => from_box,
     }
 }
 
-/// sup d'z over the box alone, rounded up; +inf if a bound is infinite or something is NaN.
+/// sup d'z over the box alone, rounded up; +inf if a bound is infinite or something is NaN. `d` beyond its end
+/// counts as zero, and entries beyond the box are ignored.
 pub fn box_bound(polytope: &Polytope, d: &[f64]) -> f64 {
     let mut sum = Sum::default();
-    for (j, &g) in d.iter().enumerate() {
+    for (&g, (&lower, &upper)) in d.iter().zip(polytope.set.lower.iter().zip(&polytope.set.upper)) {
         if g != 0.0 {
-            sum.add(if g > 0.0 { g * polytope.set.upper[j] } else { g * polytope.set.lower[j] });
+            sum.add(if g > 0.0 { g * upper } else { g * lower });
         }
     }
     let value = sum.upper();
@@ -101,9 +105,9 @@ fn dual_bound(polytope: &Polytope, d: &[f64], proposal: &Multipliers) -> Bound {
     }
     let noise = noise.upper();
     total.add(noise);
-    for j in 0..set.len() {
+    for (j, &d) in d.iter().enumerate() {
         let mut g = Sum::default();
-        g.add(d[j]);
+        g.add(d);
         for (l, y) in proposal.rows.iter().zip(rows.y.column(j).iter()) {
             g.add(-(l * y));
         }

@@ -111,11 +111,7 @@ impl Program {
         let p = self.center.len();
         let cost = DVector::from_fn(p, |j, _| -d[j] * self.half[j]);
         let size = cost.amax();
-        let iterate = if size.is_finite() && size > 0.0 {
-            self.solve(&(cost / size))
-        } else {
-            self.start()
-        };
+        let iterate = if size.is_finite() && size > 0.0 { self.solve(&(cost / size)) } else { self.start() };
         self.unscale(&iterate, size)
     }
 
@@ -150,7 +146,10 @@ impl Program {
     fn start(&self) -> Iterate {
         let total = self.lo.len();
         let side = |bound: &DVector<f64>, sign: f64| {
-            DVector::from_fn(total, |i, _| if bound[i].is_finite() { (sign * bound[i]).max(1.0) } else { 1.0 })
+            DVector::from_fn(
+                total,
+                |i, _| if bound[i].is_finite() { (sign * bound[i]).max(1.0) } else { 1.0 },
+            )
         };
         let multipliers =
             |bound: &DVector<f64>| bound.map(|b| if b.is_finite() { 1.0 / total as f64 } else { 0.0 });
@@ -186,10 +185,11 @@ impl Program {
             let left = reached.s_lo.dot(&reached.v_lo) + reached.s_hi.dot(&reached.v_hi);
             let mu = (left / gap).powi(3) * gap / sides;
             // Corrector: aim at mu, with the second-order term of the predictor.
-            let corrected = |target: &DVector<f64>, ds: &DVector<f64>, dv: &DVector<f64>, v: &DVector<f64>| {
-                let active = v.map(|v| if v > 0.0 { mu } else { 0.0 });
-                target + active - ds.component_mul(dv)
-            };
+            let corrected =
+                |target: &DVector<f64>, ds: &DVector<f64>, dv: &DVector<f64>, v: &DVector<f64>| {
+                    let active = v.map(|v| if v > 0.0 { mu } else { 0.0 });
+                    target + active - ds.component_mul(dv)
+                };
             let d = step(
                 &corrected(&target_lo, &affine.s_lo, &affine.v_lo, &at.v_lo),
                 &corrected(&target_hi, &affine.s_hi, &affine.v_hi, &at.v_hi),
