@@ -1,7 +1,11 @@
 //! surelift: pick up something of unknown weight, with a proof.
 #![deny(missing_docs)]
 
+pub mod control;
+pub mod dynamics;
 pub mod identify;
 pub mod inertia;
+pub mod reach;
 pub mod robot;
 pub mod scalar;
+pub mod trajectory;

@@ -1,0 +1,5 @@
+//! Desired trajectories: evaluated on numbers here, enclosed over time intervals in `enclosure`.
+
+pub mod bezier;
+
+pub use bezier::{Bezier, JointState, TrajectoryError, end_point_basis};
