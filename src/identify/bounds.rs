@@ -38,6 +38,17 @@ pub struct Tightened {
     pub cut_used: Vec<bool>,
 }
 
+impl Tightened {
+    /// The mean of the vertices: a point well inside the polytope.
+    pub fn middle(&self) -> Vec<f64> {
+        let mut mean = vec![0.0; self.set.len()];
+        for vertex in &self.vertices {
+            mean.iter_mut().zip(vertex).for_each(|(m, v)| *m += v / self.vertices.len() as f64);
+        }
+        mean
+    }
+}
+
 /// A direction +-e_j with the best certificate so far.
 struct Side {
     index: usize,

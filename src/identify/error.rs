@@ -66,4 +66,21 @@ pub enum IdentifyError {
         /// The period, s.
         period: f64,
     },
+    /// Two successive samples are farther apart than the bounds on the motion allow.
+    #[error(
+        "joint {joint}: measured {what} changes by {step} up to t = {t} s, expected at most {largest} \
+         (angle wrapped, sample lost, or acceleration bound too small)"
+    )]
+    Jump {
+        /// Time of the later sample, s.
+        t: f64,
+        /// Joint index.
+        joint: usize,
+        /// `position` or `velocity`.
+        what: &'static str,
+        /// The change, rad or rad/s.
+        step: f64,
+        /// The largest change that the bounds allow.
+        largest: f64,
+    },
 }

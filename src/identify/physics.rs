@@ -11,6 +11,14 @@ use crate::robot::INERTIAL;
 /// `set` is a full parameter vector's box (layout of [`crate::robot::Robot::nominal_parameters`], `body` the
 /// joint index of the body). No data is used; the result contains every physically consistent body of the box.
 pub fn tighten_by_physics(set: &ParameterSet, body: usize) -> Result<ParameterSet, IdentifyError> {
+    Ok(tighten_body(set, body)?.0)
+}
+
+/// [`tighten_by_physics`] and a physically consistent body well inside the result.
+pub(super) fn tighten_body(
+    set: &ParameterSet,
+    body: usize,
+) -> Result<(ParameterSet, [f64; INERTIAL]), IdentifyError> {
     let offset = body * INERTIAL;
     check_box(set, offset + INERTIAL)?;
     // Only the body's ten numbers matter: a program of ten unknowns.
@@ -28,7 +36,7 @@ pub fn tighten_by_physics(set: &ParameterSet, body: usize) -> Result<ParameterSe
     let mut out = set.clone();
     out.lower[offset..offset + INERTIAL].copy_from_slice(&found.set.lower);
     out.upper[offset..offset + INERTIAL].copy_from_slice(&found.set.upper);
-    Ok(out)
+    Ok((out, polytope.cuts.body(&found.middle())))
 }
 
 /// Checks that a box is finite, ordered, and has at least `least` parameters.

@@ -80,6 +80,8 @@ impl Rows {
 pub struct Cuts {
     /// Index of the body's first inertial parameter in the parameter vector.
     pub offset: usize,
+    /// How many of the coefficients, from the first, are those of [`Cuts::axes`].
+    pub basic: usize,
     /// Coefficients on the body's ten parameters.
     pub coefficients: Vec<[f64; INERTIAL]>,
 }
@@ -87,7 +89,7 @@ pub struct Cuts {
 impl Cuts {
     /// The cuts that hold from the start: non-negative second moments and mass along and between the axes.
     pub fn axes(offset: usize) -> Self {
-        let mut cuts = Self { offset, coefficients: vec![] };
+        let mut cuts = Self { offset, basic: 0, coefficients: vec![] };
         for i in 0..4 {
             let mut v = nalgebra::Vector4::zeros();
             v[i] = 1.0;
@@ -101,6 +103,7 @@ impl Cuts {
                 v[j] = 0.0;
             }
         }
+        cuts.basic = cuts.coefficients.len();
         cuts
     }
 
