@@ -3,6 +3,7 @@
 
 pub mod control;
 pub mod dynamics;
+pub mod enclose;
 pub mod identify;
 pub mod inertia;
 pub mod reach;
