@@ -19,3 +19,6 @@ pub use error::IdentifyError;
 pub use identifier::{Identifier, IdentifierOptions, Update};
 pub use physics::tighten_by_physics;
 pub use window::Sample;
+
+#[cfg(test)]
+mod tests;
