@@ -43,16 +43,17 @@ fn slack(n: usize, magnitude: f64) -> f64 {
     (n + 2) as f64 * f64::EPSILON * magnitude + n as f64 * f64::MIN_POSITIVE
 }
 
-/// A sum that remembers how wrong it may be.
+/// A sum of products that remembers how wrong it may be.
 #[derive(Default, Clone, Copy)]
-struct Sum {
+pub(super) struct Sum {
     value: f64,
     magnitude: f64,
     terms: usize,
 }
 
 impl Sum {
-    fn add(&mut self, term: f64) {
+    /// Adds one product (rounded once).
+    pub(super) fn add(&mut self, term: f64) {
         self.value += term;
         self.magnitude += term.abs();
         self.terms += 1;
@@ -62,8 +63,14 @@ impl Sum {
         slack(self.terms, self.magnitude)
     }
 
-    fn upper(&self) -> f64 {
+    /// Upper bound on the exact sum.
+    pub(super) fn upper(&self) -> f64 {
         (self.value + self.error()).next_up()
+    }
+
+    /// Upper bound on the exact sum's absolute value.
+    pub(super) fn upper_abs(&self) -> f64 {
+        (self.value.abs() + self.error()).next_up()
     }
 }
 

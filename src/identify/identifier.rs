@@ -223,7 +223,12 @@ fn check_settings(robot: &Robot, options: &IdentifierOptions) -> Result<(), Iden
         ("velocity error bound", sensors.velocity_rad_s, sensors.velocity_rad_s >= 0.0, "a number >= 0"),
         ("torque error ratio", sensors.torque_ratio, (0.0..1.0).contains(&sensors.torque_ratio), "in [0, 1)"),
         ("torque error", sensors.torque_abs_nm, sensors.torque_abs_nm >= 0.0, "a number >= 0"),
-        ("stiction speed", control.stiction_speed_rad_s, control.stiction_speed_rad_s >= 0.0, "a number >= 0"),
+        (
+            "stiction speed",
+            control.stiction_speed_rad_s,
+            control.stiction_speed_rad_s >= 0.0,
+            "a number >= 0",
+        ),
     ];
     for (what, value, good, expected) in checks {
         if !(good && value.is_finite()) {
@@ -265,7 +270,8 @@ fn check_step(robot: &Robot, a: &Sample, b: &Sample, acceleration: &[f64]) -> Re
         let velocity_step = period * acceleration[j] + 2.0 * robot.sensors.velocity_rad_s;
         let fastest = a.dq[j].abs().max(b.dq[j].abs()) + velocity_step;
         let position_step = period * fastest + 2.0 * robot.sensors.position_rad;
-        let steps = [("velocity", b.dq[j] - a.dq[j], velocity_step), ("position", b.q[j] - a.q[j], position_step)];
+        let steps =
+            [("velocity", b.dq[j] - a.dq[j], velocity_step), ("position", b.q[j] - a.q[j], position_step)];
         for (what, step, largest) in steps {
             if step.abs() > largest * slack + 1e-12 {
                 return Err(IdentifyError::Jump { t: b.t, joint: j, what, step, largest });

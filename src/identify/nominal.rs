@@ -22,11 +22,7 @@ const MAX_ITERATIONS: usize = 100;
 /// A minimiser outside the box is pulled in along the straight line towards `inside` (a physically consistent
 /// body in the box), as little as necessary; both ends being consistent, so is every point between, J being linear.
 /// Returns `start` if the data say nothing, and `inside` if `start` is not physically consistent.
-pub fn estimate(
-    polytope: &Polytope,
-    start: &[f64; INERTIAL],
-    inside: &[f64; INERTIAL],
-) -> [f64; INERTIAL] {
+pub fn estimate(polytope: &Polytope, start: &[f64; INERTIAL], inside: &[f64; INERTIAL]) -> [f64; INERTIAL] {
     let found = reduced_quadratic(polytope)
         .zip(log_cholesky::eta(start).ok())
         .map(|(quadratic, eta)| log_cholesky::theta(&quadratic.minimise(eta)))
@@ -73,7 +69,8 @@ fn reduced_quadratic(polytope: &Polytope) -> Option<Quadratic> {
     let cleaned = |x: &DMatrix<f64>| x - &rest * normal.solve(&(&transposed * x));
     let body_transposed = body.transpose();
     let s_matrix = &body_transposed * cleaned(&body);
-    let s_vector = &body_transposed * cleaned(&DMatrix::from_column_slice(rows.len(), 1, residual.as_slice()));
+    let s_vector =
+        &body_transposed * cleaned(&DMatrix::from_column_slice(rows.len(), 1, residual.as_slice()));
     Some(Quadratic {
         center: center.fixed_rows::<INERTIAL>(offset).into_owned(),
         s_matrix: Matrix10::from_column_slice(s_matrix.as_slice()),

@@ -128,7 +128,10 @@ fn recording(robot: &Robot, theta: &[f64], seconds: f64, rng: &mut ChaCha8Rng) -
             t,
             q: q.iter().map(|&x| noisy(x, sensors.position_rad)).collect(),
             dq: dq.iter().map(|&x| noisy(x, sensors.velocity_rad_s)).collect(),
-            tau: tau.iter().map(|&x| noisy(x, sensors.torque_ratio * x.abs() + sensors.torque_abs_nm)).collect(),
+            tau: tau
+                .iter()
+                .map(|&x| noisy(x, sensors.torque_ratio * x.abs() + sensors.torque_abs_nm))
+                .collect(),
         });
         let steps = 4;
         let mut rate = |x: &DVector<f64>| {
@@ -168,8 +171,13 @@ fn rows_contain_the_truth() {
                 let y: f64 = rows.y.row(w).iter().zip(&theta).map(|(y, z)| y * z).sum();
                 let off = (y - rows.u[w]).abs();
                 if seed == 0 && start == 300 {
-                    let noise: f64 = window.samples[..100].iter().map(|s| 0.025 / 0.975 * s.tau[w].abs()).sum();
-                    println!("{w}: off {off:.2e} radius {:.2e} of which torque {:.2e} {elapsed:?}", rows.radius[w], noise * 1e-3);
+                    let noise: f64 =
+                        window.samples[..100].iter().map(|s| 0.025 / 0.975 * s.tau[w].abs()).sum();
+                    println!(
+                        "{w}: off {off:.2e} radius {:.2e} of which torque {:.2e} {elapsed:?}",
+                        rows.radius[w],
+                        noise * 1e-3
+                    );
                 }
                 assert!(off <= rows.radius[w], "seed {seed}, {start}, joint {w}: {off} {}", rows.radius[w]);
             }
@@ -210,6 +218,61 @@ fn eight_pounds_are_found_and_the_truth_stays_inside() {
                 && update.nominal[i] <= update.set.upper[at + i]));
             widths = half;
         }
-        assert!(widths[0] <= 0.5 && widths[1..4].iter().all(|&w| w <= 0.1) && widths[4..].iter().all(|&w| w <= 0.1));
+        assert!(
+            widths[0] <= 0.5
+                && widths[1..4].iter().all(|&w| w <= 0.1)
+                && widths[4..].iter().all(|&w| w <= 0.1)
+        );
+    }
+}
+
+#[test]
+fn zz_breakdown() {
+    let mut robot = arm();
+    let set = prior(&robot);
+    let mut rng = ChaCha8Rng::seed_from_u64(0);
+    let theta = truth(&robot, &set, &mut rng);
+    let (samples, acceleration_bound) = recording(&robot, &theta, 1.5, &mut rng);
+    println!("acc {acceleration_bound:.2?}");
+    for start in [300, 1000] {
+        let window = Window {
+            samples: samples[start..=start + 100].to_vec(),
+            acceleration_bound: acceleration_bound.clone(),
+        };
+        let full = robot.sensors;
+        let go = |r: &Robot, name: &str| {
+            println!(
+                "{name:12} {:.2?}",
+                window_rows(r, &set, &window).radius.iter().map(|x| x * 1e3).collect::<Vec<_>>()
+            )
+        };
+        go(&robot, "full");
+        robot.sensors.torque_ratio = 0.0;
+        go(&robot, "no torque");
+        robot.sensors.position_rad = 0.0;
+        go(&robot, "no pos");
+        robot.sensors.velocity_rad_s = 0.0;
+        go(&robot, "no vel");
+        let mut w2 = window.clone();
+        w2.acceleration_bound.fill(0.0);
+        println!(
+            "no acc  {:.2?}",
+            window_rows(&robot, &set, &w2).radius.iter().map(|x| x * 1e3).collect::<Vec<_>>()
+        );
+        robot.sensors = full;
+    }
+}
+#[test]
+fn zz_time() {
+    let robot = arm();
+    let set = prior(&robot);
+    let mut rng = ChaCha8Rng::seed_from_u64(0);
+    let theta = truth(&robot, &set, &mut rng);
+    let (samples, acceleration_bound) = recording(&robot, &theta, 0.3, &mut rng);
+    let window = Window { samples: samples[100..=200].to_vec(), acceleration_bound };
+    for _ in 0..5 {
+        let c = std::time::Instant::now();
+        let r = window_rows(&robot, &set, &window);
+        println!("{:?} {:.4?}", c.elapsed(), r.radius);
     }
 }

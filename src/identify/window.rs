@@ -14,9 +14,14 @@
 //! tick; |ddq_j(t)| <= `acceleration_bound[j]`; ticks are exactly one period apart; q is continuous (not wrapped).
 //!
 //! # What is bounded, and how
-//! Every coefficient is an [`Interval`] that contains its true value; the row returned has the midpoints and charges
-//! radius x max |z_j| for each to the row's error. In the intervals:
-//! - *Encoders*: Y_m and Y_f are evaluated on the intervals q^ +- delta_q, dq^ +- delta_dq.
+//! Each true row is y z = u with coefficients y that are known up to errors; the row returned has their midpoints and
+//! charges to its radius a bound on |sum_j error_j z_j| over the box of z:
+//! - *Encoders at the ends*: Y_m at a tick is an affine form in the 2 n encoder errors e_s of that tick,
+//!   Y_j = c_j + sum_s g_js e_s +- remainder_j. Exchanging sums, |sum_j (Y_j - c_j) z_j| <= sum_s |sum_j g_js z_j| + sum_j remainder_j |z_j|,
+//!   and |sum_j g_js z_j| <= |sum_j g_js c_j| + sum_j |g_js| r_j over z_j in c_j +- r_j. Charging each coefficient apart,
+//!   radius x |z_j|, would count one encoder error seventy times.
+//! - *Encoders between*: Y_f is evaluated on intervals q^ +- delta_q, dq^ +- delta_dq and its coefficients, like those of
+//!   friction, are charged apart; integrated over a window this is small.
 //! - *Quadrature*: with m the panel's middle, integration by parts gives
 //!   int f = dt (f0 + f1)/2 - int (t - m) f' dt, and since int (t - m) dt = 0, any constant may be subtracted from f':
 //!   the trapezoid is off by at most dt^2/4 times the *radius* of an interval that contains f' over the panel.
@@ -28,15 +33,22 @@
 //!
 //! Rounding is outward throughout: all of it is interval arithmetic.
 
+use super::certificate::Sum;
 use super::polytope::{Origin, Rows};
 use crate::dynamics::{Motion, momentum_rate_regressor, momentum_regressor};
-use crate::enclose::Interval;
+use crate::enclose::{Affine, Interval};
 use crate::inertia::ParameterSet;
 use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, SensorBounds, VISCOUS};
 use crate::scalar::{Dual, Scalar};
 
 /// Panels that share one enclosure of the integrand's derivative.
 const BLOCK: usize = 5;
+
+/// Encoder errors that are kept apart as symbols: enough for positions and velocities of seven joints. What does not
+/// fit goes to the remainder.
+const SYMBOLS: usize = 14;
+
+type Form = Affine<SYMBOLS>;
 
 /// What is measured at one tick.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,7 +76,8 @@ pub struct Window {
 pub fn window_rows(robot: &Robot, set: &ParameterSet, window: &Window) -> Rows {
     let (n, p) = (robot.dof(), robot.parameter_count());
     let samples = &window.samples;
-    let integrals = Integrals { robot, window };
+    let largest = |column: usize| set.lower[column].abs().max(set.upper[column].abs());
+    let integrals = Integrals { robot, window, center: set.center(), half: set.radius() };
     let links = integrals.links();
     let (first, last) = (&samples[0], &samples[samples.len() - 1]);
     let sensors = &robot.sensors;
@@ -73,14 +86,14 @@ pub fn window_rows(robot: &Robot, set: &ParameterSet, window: &Window) -> Rows {
     rows.y = nalgebra::DMatrix::zeros(n, p);
     for i in 0..n {
         let (torque, noise) = integrals.torque(i);
-        let mut error = Interval::constant(noise) + Interval::constant(torque.radius());
+        let mut error = Interval::constant(noise) + Interval::constant(torque.radius()) + links.error[i];
         let mut enter = |column: usize, coefficient: Interval| {
             rows.y[(i, column)] = coefficient.midpoint();
-            let largest = set.lower[column].abs().max(set.upper[column].abs());
-            error = error + Interval::constant(coefficient.radius()) * Interval::constant(largest);
+            let charge = Interval::constant(coefficient.radius()) * Interval::constant(largest(column));
+            error = error + charge;
         };
         for column in 0..INERTIAL * n {
-            enter(column, links[INERTIAL * n * i + column]);
+            enter(column, links.y[INERTIAL * n * i + column]);
         }
         let friction = robot.friction_index(i);
         enter(friction + ARMATURE, difference(first.dq[i], last.dq[i], sensors.velocity_rad_s));
@@ -94,10 +107,19 @@ pub fn window_rows(robot: &Robot, set: &ParameterSet, window: &Window) -> Rows {
     rows
 }
 
+/// Row-major n x 10 n coefficients, and for each row what the encoders may change in y z.
+struct Links {
+    y: Vec<Interval>,
+    error: Vec<Interval>,
+}
+
 /// The integrals of one window.
 struct Integrals<'a> {
     robot: &'a Robot,
     window: &'a Window,
+    /// The box of z: center +- half.
+    center: Vec<f64>,
+    half: Vec<f64>,
 }
 
 impl Integrals<'_> {
@@ -164,38 +186,64 @@ impl Integrals<'_> {
         samples.iter().fold(Interval::constant(of(&samples[0])), |h, s| h.hull(Interval::constant(of(s))))
     }
 
-    /// Y_m(t2) - Y_m(t1) - int Y_f, row-major n x 10 n.
-    fn links(&self) -> Vec<Interval> {
+    /// Y_m(t2) - Y_m(t1) - int Y_f. Errors of the integral are in the coefficients, those of the ends in the rows.
+    fn links(&self) -> Links {
         let n = self.robot.dof();
         let last = self.panels();
-        let mut at_ticks = Evaluator::<Interval>::new(self.robot);
-        let mut total = self.at_tick(&mut at_ticks, last, momentum_regressor);
-        let start = self.at_tick(&mut at_ticks, 0, momentum_regressor);
-        let mut sum = vec![Interval::zero(); INERTIAL * n * n];
+        let mut links =
+            Links { y: vec![Interval::zero(); INERTIAL * n * n], error: vec![Interval::zero(); n] };
+        let mut evaluator = Evaluator::<Interval>::new(self.robot);
         for k in 0..=last {
-            let weight = if k == 0 || k == last { 0.5 } else { 1.0 };
-            let rate = self.at_tick(&mut at_ticks, k, momentum_rate_regressor);
-            sum.iter_mut().zip(rate).for_each(|(sum, rate)| *sum = *sum + rate.scale(weight));
+            let weight = if k == 0 || k == last { -0.5 } else { -1.0 };
+            self.add_rate(&mut evaluator, k, weight, &mut links);
         }
-        let curvature = self.quadrature_error();
-        for (j, total) in total.iter_mut().enumerate() {
-            let integral = sum[j] * self.period();
-            *total = *total - start[j] - integral + Interval::new(-curvature[j], curvature[j]);
+        for (y, error) in links.y.iter_mut().zip(self.quadrature_error()) {
+            *y = *y * self.period() + Interval::new(-error, error);
         }
-        total
+        let mut evaluator = Evaluator::<Form>::new(self.robot);
+        self.add_momentum(&mut evaluator, last, 1.0, &mut links);
+        self.add_momentum(&mut evaluator, 0, -1.0, &mut links);
+        links
     }
 
-    /// A regressor on everything that the state at tick k may be.
-    fn at_tick(
-        &self,
-        evaluator: &mut Evaluator<Interval>,
-        k: usize,
-        regressor: Regressor<Interval>,
-    ) -> Vec<Interval> {
+    /// Adds `weight` Y_f on everything that the state at tick k may be.
+    fn add_rate(&self, evaluator: &mut Evaluator<Interval>, k: usize, weight: f64, links: &mut Links) {
         let (sample, sensors) = (&self.window.samples[k], &self.robot.sensors);
         let q: Vec<_> = sample.q.iter().map(|&x| Interval::around(x, sensors.position_rad)).collect();
         let dq: Vec<_> = sample.dq.iter().map(|&x| Interval::around(x, sensors.velocity_rad_s)).collect();
-        evaluator.evaluate(self.robot, &q, &dq, regressor).to_vec()
+        let rate = evaluator.evaluate(self.robot, &q, &dq, momentum_rate_regressor);
+        links.y.iter_mut().zip(rate).for_each(|(y, rate)| *y = *y + rate.scale(weight));
+    }
+
+    /// Adds `weight` Y_m at tick k.
+    fn add_momentum(&self, evaluator: &mut Evaluator<Form>, k: usize, weight: f64, links: &mut Links) {
+        let n = self.robot.dof();
+        let (sample, sensors) = (&self.window.samples[k], &self.robot.sensors);
+        let form = |x: f64, symbol: usize, error: f64| Form::constant(x) + Form::symbol(symbol, error);
+        let q: Vec<_> = (0..n).map(|i| form(sample.q[i], i, sensors.position_rad)).collect();
+        let dq: Vec<_> = (0..n).map(|i| form(sample.dq[i], n + i, sensors.velocity_rad_s)).collect();
+        let momentum = evaluator.evaluate(self.robot, &q, &dq, momentum_regressor);
+        for (y, momentum) in links.y.iter_mut().zip(momentum) {
+            *y = *y + Interval::constant(momentum.center()).scale(weight);
+        }
+        for (error, row) in links.error.iter_mut().zip(momentum.chunks_exact(INERTIAL * n)) {
+            *error = *error + Interval::constant(self.encoder_error(row)).scale(weight.abs());
+        }
+    }
+
+    /// Bound on |sum_j (Y_j - centre of Y_j) z_j| over the box of z; see the module header.
+    fn encoder_error(&self, y: &[Form]) -> f64 {
+        let mut total = Sum::default();
+        let mut along = [Sum::default(); SYMBOLS];
+        for ((y, &center), &half) in y.iter().zip(&self.center).zip(&self.half) {
+            total.add(y.remainder() * (center.abs() + half).next_up());
+            for (along, g) in along.iter_mut().zip(y.generators()) {
+                along.add(g * center);
+                total.add(g.abs() * half);
+            }
+        }
+        along.iter().for_each(|along| total.add(along.upper_abs()));
+        total.upper()
     }
 
     /// Bound on the trapezoid's error for each entry of int Y_f, summed over the panels.
@@ -236,11 +284,7 @@ struct Evaluator<T> {
 impl<T: Scalar> Evaluator<T> {
     fn new(robot: &Robot) -> Self {
         let n = robot.dof();
-        Self {
-            motion: Motion::new(robot),
-            rest: vec![T::zero(); n],
-            y: vec![T::zero(); INERTIAL * n * n],
-        }
+        Self { motion: Motion::new(robot), rest: vec![T::zero(); n], y: vec![T::zero(); INERTIAL * n * n] }
     }
 
     fn evaluate(&mut self, robot: &Robot, q: &[T], dq: &[T], regressor: Regressor<T>) -> &[T] {
