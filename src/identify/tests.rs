@@ -227,6 +227,70 @@ fn eight_pounds_are_found_and_the_truth_stays_inside() {
 }
 
 #[test]
+fn a_payload_outside_the_prior_is_proven_to_be() {
+    let robot = Arc::new(arm());
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    let start = prior(&robot);
+    let mut theta = truth(&robot, &start, &mut rng);
+    let at = robot.inertial_index(robot.end_effector);
+    // 7 kg at the same place: the prior ends at 5.2 kg.
+    theta[at..at + INERTIAL].iter_mut().for_each(|x| *x *= 7.0 / PAYLOAD[0]);
+    let (samples, acceleration) = recording(&robot, &theta, 1.5, &mut rng);
+    let mut identifier = Identifier::new(robot, &start, acceleration, IdentifierOptions::default()).unwrap();
+    samples.into_iter().for_each(|s| identifier.push(s).unwrap());
+    let before = identifier.set().clone();
+    let error = identifier.update().unwrap_err();
+    assert!(matches!(error, IdentifyError::AssumptionBroken { by, .. } if by > 1.0), "{error}");
+    assert_eq!(identifier.set(), &before);
+}
+
+#[test]
+fn bad_samples_and_settings_are_refused() {
+    let robot = arm();
+    let n = robot.dof();
+    let start = prior(&robot);
+    let make = |robot: &Robot, set: &ParameterSet, bound: Vec<f64>| {
+        Identifier::new(Arc::new(robot.clone()), set, bound, IdentifierOptions::default())
+    };
+    let mut identifier = make(&robot, &start, vec![1.0; n]).unwrap();
+    let still = |t: f64| Sample { t, q: vec![0.1; n], dq: vec![0.0; n], tau: vec![0.0; n] };
+    identifier.push(still(0.0)).unwrap();
+    let mut bad = still(0.001);
+    bad.tau[3] = f64::NAN;
+    let error = identifier.push(bad).unwrap_err();
+    assert!(error.to_string().contains("tau[3] is NaN"), "{error}");
+    let mut bad = still(0.001);
+    bad.q.pop();
+    assert!(matches!(identifier.push(bad), Err(IdentifyError::WrongLength { what: "sample q", .. })));
+    for t in [0.0, -0.001, 0.002, f64::INFINITY] {
+        assert!(identifier.push(still(t)).is_err(), "{t}");
+    }
+    let mut wrapped = still(0.001);
+    wrapped.q[0] -= std::f64::consts::TAU;
+    assert!(matches!(identifier.push(wrapped), Err(IdentifyError::Jump { joint: 0, what: "position", .. })));
+    identifier.push(still(0.001)).unwrap();
+    identifier.interrupt();
+    identifier.push(still(5.0)).unwrap();
+    // No full window yet: nothing changes.
+    let update = identifier.update().unwrap();
+    assert_eq!((update.rows, &update.set), (0, identifier.set()));
+    assert_eq!(update.condition_number, f64::INFINITY);
+
+    assert!(matches!(make(&robot, &start, vec![1.0; n - 1]), Err(IdentifyError::WrongLength { .. })));
+    assert!(matches!(make(&robot, &start, vec![-1.0; n]), Err(IdentifyError::BadValue { .. })));
+    let mut noisy = robot.clone();
+    noisy.sensors.torque_ratio = 1.0;
+    assert!(matches!(make(&noisy, &start, vec![1.0; n]), Err(IdentifyError::BadValue { .. })));
+    let mut set = start.clone();
+    set.upper[20] = f64::INFINITY;
+    assert!(matches!(make(&robot, &set, vec![1.0; n]), Err(IdentifyError::BadPrior { parameter: 20, .. })));
+    let mut set = start;
+    let at = robot.inertial_index(robot.end_effector);
+    (set.lower[at + 4], set.upper[at + 4]) = (-0.2, -0.1);
+    assert!(matches!(make(&robot, &set, vec![1.0; n]), Err(IdentifyError::PriorExcludesPhysics { .. })));
+}
+
+#[test]
 fn zz_breakdown() {
     let mut robot = arm();
     let set = prior(&robot);

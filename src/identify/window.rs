@@ -42,7 +42,7 @@ use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, SensorBounds, VIS
 use crate::scalar::{Dual, Scalar};
 
 /// Panels that share one enclosure of the integrand's derivative.
-const BLOCK: usize = 5;
+const BLOCK: usize = 10;
 
 /// Encoder errors that are kept apart as symbols: enough for positions and velocities of seven joints. What does not
 /// fit goes to the remainder.
