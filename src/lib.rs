@@ -5,6 +5,7 @@ pub mod certify;
 pub mod control;
 pub mod dynamics;
 pub mod enclose;
+pub mod identify;
 pub mod inertia;
 pub mod plan;
 pub mod reach;
