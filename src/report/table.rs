@@ -1,0 +1,82 @@
+//! The closing table, in plain text.
+
+use std::fmt::Write;
+
+use super::figure::{figure, percent, with_unit};
+use super::summary::{Payload, Summary};
+
+/// Lays out rows of cells in columns: the first column to the left, the others to the right.
+pub fn align(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |j: usize| {
+        rows.iter().filter_map(|row| row.get(j)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::from(" ");
+        for (j, cell) in row.iter().enumerate() {
+            let fill = " ".repeat(widths[j] - cell.chars().count());
+            let (left, right) = if j == 0 { ("", fill.as_str()) } else { (fill.as_str(), "") };
+            line += &format!(" {left}{cell}{right} ");
+        }
+        text += line.trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+/// The closing table of a run: outcome, figures, and what is known of the payload.
+pub fn closing(summary: &Summary) -> String {
+    let rule = "─".repeat(72);
+    let mut text = format!(
+        "{rule}\n  {} · {} · seed {} · {}\n  {}",
+        summary.scenario, summary.method, summary.seed, summary.robot, summary.outcome
+    );
+    if let Some(reason) = &summary.reason {
+        let _ = write!(text, ": {reason}");
+    }
+    let _ = write!(text, "\n{rule}\n{}\n", align(&figures(summary)));
+    text += &payload("Last link, gripper and payload", &summary.payload);
+    if let Some(alone) = &summary.payload_alone {
+        text.push('\n');
+        text += &payload("Payload alone", alone);
+    }
+    text + &rule + "\n"
+}
+
+/// Label and value of the headline figures.
+fn figures(summary: &Summary) -> Vec<Vec<String>> {
+    let certified = summary.plans.iter().filter(|plan| plan.certified).count();
+    let violations = summary.violations.counts().map(|(name, count)| format!("{name} {count}")).join(", ");
+    [
+        ("violations", violations),
+        ("truth inside at every update", if summary.truth_inside { "yes" } else { "NO" }.to_owned()),
+        ("plans certified", format!("{certified} of {}", summary.plans.len())),
+        ("deadlines missed", summary.deadline_misses.to_string()),
+        ("largest torque / limit", percent(summary.max_torque_ratio)),
+        ("largest tracking error", with_unit(summary.max_tracking_error_rad, "rad")),
+        ("largest share of the tube used", percent(summary.tube_used_ratio)),
+        ("smallest clearance", with_unit(summary.min_clearance_m, "m")),
+        ("distance to the goal", with_unit(summary.goal_error_rad, "rad")),
+        ("integration error", with_unit(summary.integration_error_rad, "rad")),
+        ("simulated / on the clock", format!("{:.1} s / {:.1} s", summary.duration_s, summary.wall_s)),
+    ]
+    .map(|(label, value)| vec![label.to_owned(), value])
+    .to_vec()
+}
+
+/// One payload: truth, estimate and proven interval of each parameter.
+fn payload(title: &str, payload: &Payload) -> String {
+    let heading = [title, "truth", "nominal", "lower", "upper", "half-width", "unit"];
+    let mut rows = vec![heading.map(str::to_owned).to_vec()];
+    rows.extend((0..payload.names.len()).map(|i| {
+        let values =
+            [payload.truth[i], payload.nominal[i], payload.lower[i], payload.upper[i], payload.half_width(i)];
+        let mut row = vec![format!("  {}", payload.names[i])];
+        row.extend(values.map(figure));
+        row.push(payload.units[i].clone());
+        row
+    }));
+    align(&rows)
+}
