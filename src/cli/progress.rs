@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::report::figure::{figure, percent};
+use crate::report::figure::{above, below, percent};
 use crate::report::{Event, Observer, Outcome};
 
 /// Shows a run on the standard error.
@@ -80,7 +80,7 @@ pub struct LiveObserver {
 impl LiveObserver {
     fn new() -> Self {
         let bar = ProgressBar::new(0);
-        let style = ProgressStyle::with_template("{spinner} {prefix:7} {bar:20} {wide_msg}")
+        let style = ProgressStyle::with_template("{spinner} {prefix:6} {bar:12} {wide_msg}")
             .unwrap_or_else(|_| ProgressStyle::default_bar());
         bar.set_style(style.progress_chars("━╸─"));
         bar.enable_steady_tick(Duration::from_millis(120));
@@ -95,7 +95,7 @@ impl LiveObserver {
         self.bar.set_length(milliseconds(self.span.0, t_end));
         self.bar.set_position(milliseconds(self.span.0, t));
         let tube = percent(Some(ratio));
-        self.bar.set_message(format!("t = {t:.2} s · tube {tube}{}{}", self.planning, self.mass));
+        self.bar.set_message(format!("{t:.2} s{} · tube {tube}{}", self.mass, self.planning));
     }
 }
 
@@ -116,7 +116,7 @@ impl Observer for LiveObserver {
             Event::Identified { mass_lower, mass_upper, .. } => {
                 let now = (*mass_lower, *mass_upper);
                 let first = *self.first_mass.get_or_insert(now);
-                self.mass = format!(" · mass {} – {} kg", figure(now.0), figure(now.1));
+                self.mass = format!(" · {} – {} kg", below(now.0), above(now.1));
                 self.bar.println(format!("  {} {event}", mass_bar(first, now, 24)));
             }
             Event::Stopped { outcome, .. } => {

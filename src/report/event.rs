@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::figure::{figure, percent, with_unit};
+use super::figure::{above, below, figure, percent, with_unit};
 use super::summary::{Margins, Outcome, Phase};
 
 /// Somebody who watches a run. It can only look: nothing comes back from it.
@@ -124,9 +124,9 @@ impl fmt::Display for Event {
             }
             Event::Identified { t, mass_lower, mass_upper, half_widths, update_ms, condition_number } => {
                 let widest = |range: std::ops::Range<usize>| {
-                    figure(half_widths.get(range).unwrap_or(&[]).iter().copied().fold(f64::NAN, f64::max))
+                    above(half_widths.get(range).unwrap_or(&[]).iter().copied().fold(f64::NAN, f64::max))
                 };
-                write!(f, "t = {t:.2} s, mass in [{}, {}] kg", figure(*mass_lower), figure(*mass_upper))?;
+                write!(f, "t = {t:.2} s, mass in [{}, {}] kg", below(*mass_lower), above(*mass_upper))?;
                 write!(f, "; half-widths <= {} kg m, {} kg m^2", widest(1..4), widest(4..10))?;
                 if let Some(condition) = condition_number {
                     write!(f, "; condition {}", figure(*condition))?;

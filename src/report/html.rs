@@ -1,6 +1,6 @@
 //! `report.html`: the run on one page that needs nothing else, neither network nor neighbouring files.
 
-use super::figure::{figure, percent, with_unit};
+use super::figure::{above, below, figure, percent, with_unit};
 use super::plots::{LIMIT, LINES, Plot, Series, Shape, TRUTH};
 use super::summary::{Identification, Outcome, PARAMETER_NAMES, PARAMETER_UNITS, Payload, Phase, Summary};
 use super::{ReportError, RunRecord};
@@ -73,7 +73,7 @@ fn head(summary: &Summary) -> String {
     let certified = summary.plans.iter().filter(|plan| plan.certified).count();
     let (low, high) = (summary.payload.lower[0], summary.payload.upper[0]);
     let cards = [
-        ("Mass at the last link", format!("{} – {} kg", figure(low), figure(high))),
+        ("Mass at the last link", format!("{} – {} kg", below(low), above(high))),
         ("Plans certified", format!("{certified} of {}", summary.plans.len())),
         ("Largest torque / limit", percent(summary.max_torque_ratio)),
         ("Largest share of the tube", percent(summary.tube_used_ratio)),
@@ -94,10 +94,12 @@ fn head(summary: &Summary) -> String {
     let chip = |good: bool, text: String| format!("<span class=\"{}\">{text}</span>", verdict(good));
     let truth = if summary.truth_inside { "inside" } else { "NOT inside" };
     let mut chips = chip(summary.truth_inside, format!("truth {truth} the proven set at every update"));
-    for (name, count) in summary.violations.counts() {
-        let text =
-            if count == 0 { format!("no {name} violation") } else { format!("{count} {name} violations") };
-        chips += &chip(count == 0, text);
+    let violated = summary.violations.counts().into_iter().filter(|(_, count)| *count > 0);
+    let violated: String =
+        violated.map(|(name, count)| chip(false, format!("{count} {name} violations"))).collect();
+    chips += &violated;
+    if violated.is_empty() {
+        chips += &chip(true, "no collision, no limit passed, never outside the tube".to_owned());
     }
     format!(
         "<div class=\"brand\">surelift run report</div><div class=\"head\"><div><h1>{}</h1>\
@@ -169,8 +171,10 @@ fn payload_table(caption: &str, payload: &Payload, first: Option<&Identification
     let rows: String = (0..PARAMETER_NAMES.len())
         .map(|i| {
             let (low, high) = (payload.lower[i], payload.upper[i]);
-            let values = [payload.truth[i], payload.nominal[i], low, high, payload.half_width(i)];
-            let cells: String = values.iter().map(|x| format!("<td>{}</td>", figure(*x))).collect();
+            let known = [figure(payload.truth[i]), figure(payload.nominal[i])];
+            let proven = [below(low), above(high), above(payload.half_width(i))];
+            let cells: String =
+                known.into_iter().chain(proven).map(|text| format!("<td>{text}</td>")).collect();
             let bar = first.map_or(String::new(), |set| {
                 format!("<td>{}</td>", bar((set.lower[i], set.upper[i]), (low, high), payload.truth[i]))
             });
@@ -260,7 +264,7 @@ fn safety<P>(record: &RunRecord<P>, charts: &Charts) -> Result<String, ReportErr
         let plot = Plot { from_zero: true, ..charts.large(clearance) };
         html += &(charts.figure("Clearance, mm", &key, plot)? + "</div>");
     }
-    html += "<h2>Torques</h2><p>Per cent of each joint's limit.</p><div class=\"grid small\">";
+    html += "<h2>Torques</h2><p>As logged, in per cent of each joint's limit.</p><div class=\"grid small\">";
     for (joint, limit) in record.torque_limit.iter().enumerate() {
         html += &torque(record, charts, joint, *limit)?;
     }
@@ -297,7 +301,7 @@ fn plans(summary: &Summary) -> String {
         .iter()
         .enumerate()
         .map(|(i, plan)| {
-            let margins = plan.min_margin.entries().map(|(_, value, _)| figure(value.unwrap_or(f64::NAN)));
+            let margins = plan.min_margin.entries().map(|(_, value, _)| below(value.unwrap_or(f64::NAN)));
             let cells = match &plan.reason {
                 Some(reason) if !plan.certified => {
                     format!("<td class=\"text\" colspan=\"4\">{}</td>", escape(reason))

@@ -110,7 +110,7 @@ impl Plot<'_> {
             .light_line_style(TRANSPARENT)
             .bold_line_style(GRID.stroke_width(FINE))
             .axis_style(GRID.stroke_width(FINE))
-            .set_all_tick_mark_size(0)
+            .set_all_tick_mark_size(5 * FINE)
             .x_label_style(text.clone().pos(Pos::new(HPos::Center, VPos::Top)))
             .y_label_style(text)
             .draw()?;
@@ -160,7 +160,7 @@ impl Plot<'_> {
         let (low, high) = values
             .filter(|y| y.is_finite())
             .fold(start, |(low, high): (f64, f64), y| (low.min(y), high.max(y)));
-        if low > high || low == high {
+        if low >= high {
             let middle = if low > high { 0.0 } else { low };
             return (middle - 0.5, middle + 0.5);
         }

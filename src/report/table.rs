@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::figure::{figure, percent, with_unit};
+use super::figure::{above, below, figure, percent, with_unit};
 use super::summary::{Payload, Summary};
 
 /// Lays out rows of cells in columns: the first column to the left, the others to the right.
@@ -71,10 +71,10 @@ fn payload(title: &str, payload: &Payload) -> String {
     let heading = [title, "truth", "nominal", "lower", "upper", "half-width", "unit"];
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
     rows.extend((0..payload.names.len()).map(|i| {
-        let values =
-            [payload.truth[i], payload.nominal[i], payload.lower[i], payload.upper[i], payload.half_width(i)];
+        let known = [figure(payload.truth[i]), figure(payload.nominal[i])];
+        let proven = [below(payload.lower[i]), above(payload.upper[i]), above(payload.half_width(i))];
         let mut row = vec![format!("  {}", payload.names[i])];
-        row.extend(values.map(figure));
+        row.extend(known.into_iter().chain(proven));
         row.push(payload.units[i].clone());
         row
     }));
