@@ -1,9 +1,15 @@
 //! surelift: pick up something of unknown weight, with a proof.
 #![deny(missing_docs)]
 
+pub mod certify;
 #[cfg(feature = "cli")]
 pub mod cli;
+pub mod control;
+pub mod dynamics;
+pub mod enclose;
 pub mod inertia;
+pub mod reach;
 pub mod report;
 pub mod robot;
 pub mod scalar;
+pub mod trajectory;

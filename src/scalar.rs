@@ -97,6 +97,8 @@ impl<T: Scalar, const D: usize> Sub for Dual<T, D> {
 
 impl<T: Scalar, const D: usize> Mul for Dual<T, D> {
     type Output = Self;
+    // The product rule adds; that is no slip.
+    #[allow(clippy::suspicious_arithmetic_impl)]
     #[inline]
     fn mul(self, other: Self) -> Self {
         Self {

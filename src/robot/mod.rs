@@ -1,5 +1,20 @@
-//! Robots: the model ([`model`]) and how it is read and checked.
+//! Robots: the model ([`model`]), how it is read and checked ([`load`]), and where its parts are in space
+//! ([`pose`], [`clearance`]).
 
+pub mod clearance;
+mod cover;
+pub mod error;
+pub mod load;
+mod merge;
 pub mod model;
+pub mod pose;
+pub mod scene;
+mod settings;
+mod urdf;
+pub(crate) mod validate;
 
+pub use clearance::{Clearance, Obstruction};
+pub use error::RobotError;
+pub use load::{find, load};
 pub use model::*;
+pub use scene::{Scene, Zonotope3};

@@ -1,0 +1,31 @@
+//! Controllers: one trait, no allocation and no panic in the control tick.
+
+pub mod robust;
+
+use crate::trajectory::JointState;
+
+pub use robust::RobustController;
+
+/// What the sensors say at a tick.
+#[derive(Debug, Clone, Copy)]
+pub struct Measured<'a> {
+    /// Joint positions, rad.
+    pub q: &'a [f64],
+    /// Joint velocities, rad/s.
+    pub dq: &'a [f64],
+}
+
+/// What a controller reports about a tick.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tick {
+    /// Largest value of V that the parameter set allows at the measured state, J (0 for laws without one).
+    pub energy_j: f64,
+    /// Whether a torque was cut at the actuator limit.
+    pub saturated: bool,
+}
+
+/// A joint-space tracking controller.
+pub trait Controller {
+    /// Computes the torques (N m) that are held until the next tick. `tau` has one entry a joint.
+    fn tick(&mut self, measured: Measured<'_>, desired: &JointState, tau: &mut [f64]) -> Tick;
+}

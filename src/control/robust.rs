@@ -1,0 +1,134 @@
+//! The robust passivity-based law whose tube is proven in [`crate::reach::tube`].
+
+use std::sync::Arc;
+
+use crate::dynamics::{Motion, momentum_regressor, torque_regressor};
+use crate::inertia::ParameterSet;
+use crate::reach::Tube;
+use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
+use crate::trajectory::JointState;
+
+use super::{Controller, Measured, Tick};
+
+/// Robust controller for one robot; the parameter set and the tube change with the plan.
+#[derive(Debug, Clone)]
+pub struct RobustController {
+    robot: Arc<Robot>,
+    center: Vec<f64>,
+    radius: Vec<f64>,
+    tube: Tube,
+    motion: Motion<f64>,
+    regressor: Vec<f64>,
+    dqa: Vec<f64>,
+    ddqa: Vec<f64>,
+    r: Vec<f64>,
+    rho: Vec<f64>,
+}
+
+impl RobustController {
+    /// A controller for `robot` under the parameter set and tube of a certified plan.
+    pub fn new(robot: Arc<Robot>, set: &ParameterSet, tube: &Tube) -> Self {
+        let n = robot.dof();
+        Self {
+            motion: Motion::new(&robot),
+            regressor: vec![0.0; INERTIAL * n * n],
+            dqa: vec![0.0; n],
+            ddqa: vec![0.0; n],
+            r: vec![0.0; n],
+            rho: vec![0.0; n],
+            center: set.center(),
+            radius: set.radius(),
+            tube: tube.clone(),
+            robot,
+        }
+    }
+
+    /// Switches to the set and tube of the next certified plan.
+    pub fn switch(&mut self, set: &ParameterSet, tube: &Tube) {
+        self.center = set.center();
+        self.radius = set.radius();
+        self.tube = tube.clone();
+    }
+
+    /// Nominal torque and disturbance bound rho of one joint, links' part excluded: friction, armature, offset.
+    fn joint_part(&self, j: usize, dq: f64) -> (f64, f64) {
+        let at = self.robot.friction_index(j);
+        let (c, g) = (&self.center[at..at + 4], &self.radius[at..at + 4]);
+        let band = self.tube.sign_band(&self.robot, j);
+        // Where the sign of the true velocity is in doubt, anything in [-F_c, F_c] may act.
+        let (sign, charge) = if dq.abs() > band {
+            (dq.signum(), g[COULOMB])
+        } else {
+            let s = dq / band;
+            (s, (c[COULOMB] + g[COULOMB]) * (1.0 + s.abs()))
+        };
+        let nominal = c[COULOMB] * sign + c[VISCOUS] * dq + c[ARMATURE] * self.ddqa[j] + c[OFFSET];
+        let spread = charge + g[VISCOUS] * dq.abs() + g[ARMATURE] * self.ddqa[j].abs() + g[OFFSET];
+        (nominal, spread)
+    }
+
+    /// V^ = sup over the set of r'M(q)r/2 + nu: linear in the parameters through the momentum regressor at dq := r.
+    fn energy_bound(&mut self, q: &[f64]) -> f64 {
+        let n = self.robot.dof();
+        let width = INERTIAL * n;
+        self.motion.sweep(&self.robot, q, &self.r, &self.r, &self.r);
+        momentum_regressor(&self.robot, &self.motion, 0..n, &mut self.regressor);
+        let mut energy = self.tube.energy_slack_j;
+        for p in 0..width {
+            let y: f64 = (0..n).map(|j| self.r[j] * self.regressor[width * j + p]).sum();
+            energy += 0.5 * (y * self.center[p] + y.abs() * self.radius[p]);
+        }
+        for j in 0..n {
+            let at = self.robot.friction_index(j) + ARMATURE;
+            energy += 0.5 * (self.center[at] + self.radius[at]) * self.r[j] * self.r[j];
+        }
+        energy
+    }
+}
+
+impl Controller for RobustController {
+    fn tick(&mut self, measured: Measured<'_>, desired: &JointState, tau: &mut [f64]) -> Tick {
+        let n = self.robot.dof();
+        let width = INERTIAL * n;
+        let k_r = self.tube.gains.k_r;
+        for j in 0..n {
+            let (e, de) = (desired.q[j] - measured.q[j], desired.dq[j] - measured.dq[j]);
+            self.dqa[j] = desired.dq[j] + k_r * e;
+            self.ddqa[j] = desired.ddq[j] + k_r * de;
+            self.r[j] = de + k_r * e;
+        }
+        self.motion.sweep(&self.robot, measured.q, measured.dq, &self.dqa, &self.ddqa);
+        torque_regressor(&self.robot, &self.motion, 0..n, &mut self.regressor);
+        let mut power = 0.0;
+        let mut spread = 0.0;
+        for j in 0..n {
+            let (mut nominal, mut rho) = self.joint_part(j, measured.dq[j]);
+            for (y, (c, g)) in
+                self.regressor[width * j..width * (j + 1)].iter().zip(self.center.iter().zip(&self.radius))
+            {
+                nominal += y * c;
+                rho += y.abs() * g;
+            }
+            tau[j] = nominal;
+            self.rho[j] = rho + self.tube.drift_nm[j];
+            power += self.rho[j] * self.r[j].abs();
+            spread += self.tube.weights[j] * self.r[j] * self.r[j];
+        }
+        let energy = self.energy_bound(measured.q);
+        let gains = &self.tube.gains;
+        let lambda = power + self.tube.hold_power_w - gains.alpha * (gains.v_max - energy).max(0.0);
+        if lambda > 0.0 && spread > 0.0 {
+            for (j, t) in tau.iter_mut().enumerate() {
+                *t += lambda * self.tube.weights[j] * self.r[j] / spread;
+            }
+        }
+        let mut saturated = false;
+        for (t, joint) in tau.iter_mut().zip(&self.robot.joints) {
+            let limit = joint.limits.torque;
+            saturated |= t.is_nan() || t.abs() > limit;
+            // A torque that is not a number becomes none at all.
+            *t = if t.is_nan() { 0.0 } else { t.clamp(-limit, limit) };
+        }
+        Tick { energy_j: energy, saturated }
+    }
+}

@@ -1,0 +1,77 @@
+//! Recursive Newton-Euler: joint torques from motion, for any scalar and any parameters.
+
+use crate::robot::{INERTIAL, Robot};
+use crate::scalar::Scalar;
+
+use super::motion::{BodyMotion, Motion};
+use super::vec3::{self, Vec3};
+
+/// A force `f` (N) and a moment `n` (N m) about a body's origin, in its frame.
+#[derive(Debug, Clone, Copy)]
+pub struct Wrench<T> {
+    /// Force.
+    pub f: Vec3<T>,
+    /// Moment about the origin.
+    pub n: Vec3<T>,
+}
+
+/// Passivity-based inverse dynamics, tau = M(q) ddq_a + C(q, dq) dq_a + g(q) (N m), without friction.
+///
+/// C is the one for which dM/dt - 2C is skew-symmetric: with body Jacobians J, body inertias I (constant in the
+/// body frame) and M = sum J'IJ, C = sum J'(I dJ + B J) has that property whenever B is skew, and the body force
+/// used here, f = m (a + w x va) + dw x h + w x (wa x h), n = I dw + wa x (I w) + h x (a + w x va), is
+/// I (dv/dt) + B v_a with a skew B. With dq_a = dq it is plain inverse dynamics.
+///
+/// `theta` holds the n x 10 inertial parameters (longer slices are fine), `tau` receives n torques.
+pub fn rnea<T: Scalar>(
+    robot: &Robot,
+    motion: &Motion<T>,
+    theta: &[T],
+    wrenches: &mut [Wrench<T>],
+    tau: &mut [T],
+) {
+    for i in 0..robot.dof() {
+        wrenches[i] = body_wrench(&motion.bodies[i], &theta[INERTIAL * i..INERTIAL * (i + 1)]);
+    }
+    for i in (0..robot.dof()).rev() {
+        let joint = &robot.joints[i];
+        tau[i] = if joint.kind.is_rotation() { wrenches[i].n[2] } else { wrenches[i].f[2] };
+        if let Some(p) = joint.parent {
+            let x = &motion.transforms[i];
+            let f = x.to_parent(joint, &wrenches[i].f);
+            let n = vec3::add(&x.to_parent(joint, &wrenches[i].n), &x.lever(joint, &f));
+            wrenches[p] = Wrench { f: vec3::add(&wrenches[p].f, &f), n: vec3::add(&wrenches[p].n, &n) };
+        }
+    }
+}
+
+impl<T: Scalar> Wrench<T> {
+    /// The zero wrench.
+    pub fn zero() -> Self {
+        Self { f: vec3::zero(), n: vec3::zero() }
+    }
+}
+
+/// The inertia matrix (I_xx, I_xy, I_yy, I_xz, I_yz, I_zz) times a vector.
+#[inline]
+pub(super) fn inertia_times<T: Scalar>(inertia: &[T], x: &Vec3<T>) -> Vec3<T> {
+    let [xx, xy, yy, xz, yz, zz] = [inertia[0], inertia[1], inertia[2], inertia[3], inertia[4], inertia[5]];
+    [xx * x[0] + xy * x[1] + xz * x[2], xy * x[0] + yy * x[1] + yz * x[2], xz * x[0] + yz * x[1] + zz * x[2]]
+}
+
+fn body_wrench<T: Scalar>(body: &BodyMotion<T>, theta: &[T]) -> Wrench<T> {
+    let (m, h, inertia) = (theta[0], [theta[1], theta[2], theta[3]], &theta[4..]);
+    let classical = vec3::add(&body.a, &vec3::cross(&body.w, &body.va));
+    let f = vec3::add(
+        &vec3::times(&classical, m),
+        &vec3::add(&vec3::cross(&body.dw, &h), &vec3::cross(&body.w, &vec3::cross(&body.wa, &h))),
+    );
+    let n = vec3::add(
+        &vec3::add(
+            &inertia_times(inertia, &body.dw),
+            &vec3::cross(&body.wa, &inertia_times(inertia, &body.w)),
+        ),
+        &vec3::cross(&h, &classical),
+    );
+    Wrench { f, n }
+}

@@ -1,0 +1,74 @@
+//! Three-vectors over any [`Scalar`].
+
+use nalgebra::{Matrix3, Vector3};
+
+use crate::scalar::Scalar;
+
+/// A vector of three scalars.
+pub type Vec3<T> = [T; 3];
+
+/// The zero vector.
+#[inline]
+pub fn zero<T: Scalar>() -> Vec3<T> {
+    [T::zero(); 3]
+}
+
+/// A constant vector.
+#[inline]
+pub fn constant<T: Scalar>(v: &Vector3<f64>) -> Vec3<T> {
+    [T::constant(v.x), T::constant(v.y), T::constant(v.z)]
+}
+
+/// `a + b`.
+#[inline]
+pub fn add<T: Scalar>(a: &Vec3<T>, b: &Vec3<T>) -> Vec3<T> {
+    [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
+}
+
+/// `a - b`.
+#[inline]
+pub fn sub<T: Scalar>(a: &Vec3<T>, b: &Vec3<T>) -> Vec3<T> {
+    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
+}
+
+/// `a * s`.
+#[inline]
+pub fn times<T: Scalar>(a: &Vec3<T>, s: T) -> Vec3<T> {
+    [a[0] * s, a[1] * s, a[2] * s]
+}
+
+/// Scalar product.
+#[inline]
+pub fn dot<T: Scalar>(a: &Vec3<T>, b: &Vec3<T>) -> T {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
+/// Vector product `a x b`.
+#[inline]
+pub fn cross<T: Scalar>(a: &Vec3<T>, b: &Vec3<T>) -> Vec3<T> {
+    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+}
+
+/// `a x z` with the unit vector z.
+#[inline]
+pub fn cross_z<T: Scalar>(a: &Vec3<T>) -> Vec3<T> {
+    [a[1], -a[0], T::zero()]
+}
+
+/// `c x a` with a constant vector c; only constant products, so exact in the dependency of an affine form.
+#[inline]
+pub fn cross_constant<T: Scalar>(c: &Vector3<f64>, a: &Vec3<T>) -> Vec3<T> {
+    [a[2].scale(c.y) - a[1].scale(c.z), a[0].scale(c.z) - a[2].scale(c.x), a[1].scale(c.x) - a[0].scale(c.y)]
+}
+
+/// `m a` with a constant matrix m.
+#[inline]
+pub fn rotate<T: Scalar>(m: &Matrix3<f64>, a: &Vec3<T>) -> Vec3<T> {
+    std::array::from_fn(|r| a[0].scale(m[(r, 0)]) + a[1].scale(m[(r, 1)]) + a[2].scale(m[(r, 2)]))
+}
+
+/// `m' a` with a constant matrix m.
+#[inline]
+pub fn rotate_back<T: Scalar>(m: &Matrix3<f64>, a: &Vec3<T>) -> Vec3<T> {
+    std::array::from_fn(|c| a[0].scale(m[(0, c)]) + a[1].scale(m[(1, c)]) + a[2].scale(m[(2, c)]))
+}

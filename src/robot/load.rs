@@ -1,0 +1,305 @@
+//! Reading a robot: URDF + robot TOML -> [`Robot`], or the reason why not.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use nalgebra::Vector3;
+
+use super::cover;
+use super::error::RobotError;
+use super::merge::{Merged, Seat, merge};
+use super::model::{
+    ControlGains, Friction, Joint, JointKind, JointLimits, LinkShape, Robot, SensorBounds, Uncertainty,
+};
+use super::settings::{self, IgnoredPair, JointSettings, Settings};
+use super::urdf::{self, Tree};
+use super::validate;
+
+/// Loads a robot from a robot TOML, or from a bare URDF.
+///
+/// A relative path is taken from the current directory. A bare name (`kinova_gen3_2f85`: no extension, no
+/// separator) is looked up as `robots/<name>.toml`, then `.urdf`, in the current directory and those above it.
+///
+/// A URDF without a TOML gets Earth gravity with z up, friction from its `<dynamics>` tags, 5 % uncertainty, the
+/// sensor bounds and gains of the shipped robots, its only leaf joint as end effector, and one capsule around
+/// each collision primitive.
+///
+/// # Errors
+/// [`RobotError`] names the file and the link, joint or field at fault.
+pub fn load(path: impl AsRef<Path>) -> Result<Robot, RobotError> {
+    let here = PathBuf::from(".");
+    load_file(&find(path.as_ref(), &here)?)
+}
+
+/// The file that `reference` means when it is written in a file of the folder `near` (or given on the command
+/// line, with `near` the current directory).
+///
+/// Tried in this order: the path as it stands if absolute; relative to `near` and to each folder above it, so
+/// that `robots/arm.toml` works from anywhere inside a repository; relative to the current directory. A bare name
+/// (no extension, no separator) stands for `robots/<name>.toml`, then `robots/<name>.urdf`.
+///
+/// # Errors
+/// [`RobotError::NotFound`] lists what was tried.
+pub fn find(reference: &Path, near: &Path) -> Result<PathBuf, RobotError> {
+    let bare = reference.extension().is_none() && reference.components().count() == 1;
+    let candidates = if bare {
+        let stem = Path::new("robots").join(reference);
+        vec![stem.with_extension("toml"), stem.with_extension("urdf")]
+    } else {
+        vec![reference.to_path_buf()]
+    };
+    // Folders above `near` are only known from its absolute form; a message keeps the short one.
+    let folder = std::path::absolute(near).unwrap_or_else(|_| near.to_path_buf());
+    for candidate in &candidates {
+        let above = folder.ancestors().map(|a| a.join(candidate)).find(|p| p.is_file());
+        if let Some(found) = above {
+            return Ok(if candidate.is_file() { candidate.clone() } else { found });
+        }
+        if candidate.is_file() {
+            return Ok(candidate.clone());
+        }
+    }
+    let tried: Vec<String> = candidates.iter().map(|c| format!("`{}`", c.display())).collect();
+    let tried = format!("{} in `{}` and the folders above it", tried.join(" and "), near.display());
+    Err(RobotError::NotFound { name: reference.display().to_string(), tried })
+}
+
+fn load_file(path: &Path) -> Result<Robot, RobotError> {
+    if path.extension().is_some_and(|e| e == "urdf") {
+        let tree = urdf::read(path)?;
+        let merged = check(&tree)?;
+        let settings = settings_for_bare(&tree, &merged)?;
+        return assemble(path, settings, &tree, &merged);
+    }
+    let settings = settings::read(path)?;
+    let urdf = path.parent().unwrap_or(Path::new(".")).join(&settings.urdf);
+    let tree = urdf::read(&urdf)?;
+    let merged = check(&tree)?;
+    assemble(path, settings, &tree, &merged)
+}
+
+/// Merges fixed joints after checking links, and checks the bodies.
+fn check(tree: &Tree) -> Result<Merged, RobotError> {
+    validate::links(tree)?;
+    let merged = merge(tree);
+    validate::bodies(tree, &merged)?;
+    Ok(merged)
+}
+
+/// What a URDF without a robot TOML is given (see [`load`]).
+fn settings_for_bare(tree: &Tree, merged: &Merged) -> Result<Settings, RobotError> {
+    let parents: HashSet<usize> = merged.bodies.iter().filter_map(|b| b.parent).collect();
+    let leaves: Vec<usize> = (0..merged.bodies.len()).filter(|b| !parents.contains(b)).collect();
+    let [leaf] = leaves[..] else {
+        let names: Vec<_> =
+            leaves.iter().map(|&b| tree.joints[merged.bodies[b].joint].name.as_str()).collect();
+        let reason = format!(
+            "it has {} leaf joints ({}); write a robot TOML that says which is the `end_effector`",
+            leaves.len(),
+            names.join(", ")
+        );
+        return Err(RobotError::Tree { path: tree.path.clone(), reason });
+    };
+    Ok(Settings {
+        name: tree.name.clone(),
+        urdf: String::new(),
+        end_effector: tree.joints[merged.bodies[leaf].joint].name.clone(),
+        gravity_m_s2: settings::earth(),
+        uncertainty: Uncertainty { link_ratio: 0.05, friction_ratio: 0.05, armature_ratio: 0.05 },
+        sensors: SensorBounds {
+            position_rad: 1e-5,
+            velocity_rad_s: 1e-4,
+            torque_ratio: 0.025,
+            torque_abs_nm: 0.0,
+        },
+        control: ControlGains {
+            k_r: 5.0,
+            alpha: 20.0,
+            v_max: 0.02,
+            period_s: 1e-3,
+            stiction_speed_rad_s: 1e-3,
+        },
+        joints: BTreeMap::new(),
+        capsules: Vec::new(),
+        self_collision: Default::default(),
+    })
+}
+
+/// Puts the checked parts together; `path` is the file that `settings` came from.
+fn assemble(path: &Path, settings: Settings, tree: &Tree, merged: &Merged) -> Result<Robot, RobotError> {
+    let error = |field: &str, reason: String| RobotError::Field {
+        path: path.to_path_buf(),
+        field: field.into(),
+        reason,
+    };
+    if let Some(unknown) = settings.joints.keys().find(|name| body_of_joint(tree, merged, name).is_none()) {
+        return Err(error(
+            &format!("joints.{unknown}"),
+            format!("`{}` has no moving joint of that name", tree.path.display()),
+        ));
+    }
+    let joints = joints(path, &settings.joints, tree, merged)?;
+    let seats = merged.seats_by_name(tree);
+    let end_effector = body_of_joint(tree, merged, &settings.end_effector)
+        .or_else(|| seats.get(settings.end_effector.as_str()).and_then(|s| s.body))
+        .ok_or_else(|| {
+            let name = &settings.end_effector;
+            let file = tree.path.display();
+            error("end_effector", format!("`{name}` is no moving joint, and no link that moves, of `{file}`"))
+        })?;
+    let shapes = shapes(path, &settings, merged, &seats)?;
+    check_cover(tree, merged, &shapes)?;
+    let mut robot = Robot {
+        name: settings.name,
+        gravity: Vector3::from(settings.gravity_m_s2),
+        joints,
+        shapes,
+        self_pairs: Vec::new(),
+        end_effector,
+        uncertainty: settings.uncertainty,
+        sensors: settings.sensors,
+        control: settings.control,
+    };
+    robot.self_pairs = self_pairs(path, &robot, &settings.self_collision.ignore)?;
+    Ok(robot)
+}
+
+/// Body moved by the joint of that name.
+fn body_of_joint(tree: &Tree, merged: &Merged, name: &str) -> Option<usize> {
+    merged.bodies.iter().position(|b| tree.joints[b.joint].name == name)
+}
+
+fn joints(
+    path: &Path,
+    overrides: &BTreeMap<String, JointSettings>,
+    tree: &Tree,
+    merged: &Merged,
+) -> Result<Vec<Joint>, RobotError> {
+    let mut joints = Vec::with_capacity(merged.bodies.len());
+    for body in &merged.bodies {
+        let source = &tree.joints[body.joint];
+        let error =
+            |reason| RobotError::Joint { path: tree.path.clone(), joint: source.name.clone(), reason };
+        // Only moving joints have bodies.
+        let Some(mut kind) = source.kind else { continue };
+        let position = (kind != JointKind::Continuous).then_some(source.position);
+        let mut limits = JointLimits { position, velocity: source.velocity, torque: source.effort };
+        if source.friction < 0.0 || source.damping < 0.0 {
+            return Err(error("friction or damping in <dynamics> is negative, expected >= 0".into()));
+        }
+        let mut friction =
+            Friction { coulomb: source.friction, viscous: source.damping, armature: 0.0, offset: 0.0 };
+        if let Some(settings) = overrides.get(&source.name) {
+            settings.apply(path, &source.name, &mut kind, &mut limits, &mut friction)?;
+        }
+        if let Some(reason) = validate::limits_fault(&limits) {
+            return Err(error(reason));
+        }
+        joints.push(Joint {
+            name: source.name.clone(),
+            link: tree.links[source.child].name.clone(),
+            kind,
+            parent: body.parent,
+            placement: body.placement,
+            limits,
+            friction,
+            inertia: body.inertia,
+        });
+    }
+    Ok(joints)
+}
+
+/// The capsules of the TOML in their bodies' frames, or one around each primitive.
+fn shapes(
+    path: &Path,
+    settings: &Settings,
+    merged: &Merged,
+    seats: &HashMap<&str, Seat>,
+) -> Result<Vec<LinkShape>, RobotError> {
+    if settings.capsules.is_empty() {
+        return Ok(merged
+            .parts
+            .iter()
+            .map(|part| LinkShape {
+                name: format!("{}: {}", part.link, part.collision.name),
+                joint: part.body,
+                capsule: cover::enclosing(&part.collision),
+            })
+            .collect());
+    }
+    let mut names = HashSet::new();
+    let mut shapes = Vec::with_capacity(settings.capsules.len());
+    for given in &settings.capsules {
+        let error = |reason: String| RobotError::Field {
+            path: path.to_path_buf(),
+            field: format!("capsules.{}", given.name),
+            reason,
+        };
+        if !names.insert(given.name.as_str()) {
+            return Err(error("the name is used by two capsules".into()));
+        }
+        let seat = seats
+            .get(given.link.as_str())
+            .ok_or_else(|| error(format!("link `{}` does not exist in the URDF", given.link)))?;
+        let mut capsule = given.capsule();
+        capsule.a = seat.frame.point(&capsule.a);
+        capsule.b = seat.frame.point(&capsule.b);
+        shapes.push(LinkShape { name: given.name.clone(), joint: seat.body, capsule });
+    }
+    Ok(shapes)
+}
+
+/// Every collision primitive must be inside one capsule of its body (proof: [`cover`]).
+fn check_cover(tree: &Tree, merged: &Merged, shapes: &[LinkShape]) -> Result<(), RobotError> {
+    for part in &merged.parts {
+        let on_body = || shapes.iter().filter(|s| s.joint == part.body);
+        if on_body().any(|s| cover::covers(&s.capsule, &part.collision)) {
+            continue;
+        }
+        let nearest = on_body()
+            .map(|s| (cover::excess(&s.capsule, &part.collision), s))
+            .min_by(|x, y| x.0.total_cmp(&y.0));
+        let detail = match nearest {
+            Some((gap, shape)) => format!("it sticks {gap:.2e} m out of the nearest, `{}`", shape.name),
+            None => "there is none on that body".into(),
+        };
+        return Err(RobotError::Link {
+            path: tree.path.clone(),
+            link: part.link.clone(),
+            reason: format!(
+                "collision `{}` is not provably inside one capsule of the robot TOML; {detail}",
+                part.collision.name
+            ),
+        });
+    }
+    Ok(())
+}
+
+/// All pairs of capsules on bodies that are neither the same nor neighbours, without the ignored ones.
+fn self_pairs(
+    path: &Path,
+    robot: &Robot,
+    ignored: &[IgnoredPair],
+) -> Result<Vec<(usize, usize)>, RobotError> {
+    let mut dropped = HashSet::new();
+    for pair in ignored {
+        let index = |name: &str| {
+            robot.shapes.iter().position(|s| s.name == name).ok_or_else(|| RobotError::Field {
+                path: path.to_path_buf(),
+                field: "self_collision.ignore".into(),
+                reason: format!("there is no capsule `{name}`"),
+            })
+        };
+        let (a, b) = (index(&pair.a)?, index(&pair.b)?);
+        dropped.insert((a.min(b), a.max(b)));
+    }
+    let count = robot.shapes.len();
+    Ok((0..count)
+        .flat_map(|i| (i + 1..count).map(move |j| (i, j)))
+        .filter(|&(i, j)| !robot.adjacent(robot.shapes[i].joint, robot.shapes[j].joint))
+        .filter(|pair| !dropped.contains(pair))
+        .collect())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,328 @@
+use super::*;
+
+/// Inertial parameters of the merged bodies about the joint frames, computed with an independent library.
+const REFERENCE: [[f64; 10]; 7] = [
+    [
+        1.3773,
+        -3.167789999999999e-05,
+        -0.014274337199999996,
+        -0.10103872799999995,
+        0.012130140316820793,
+        6.716902444000001e-07,
+        0.012243201814671693,
+        -3.2389074399999817e-07,
+        -0.0005991653769919991,
+        0.0015569399593325,
+    ],
+    [
+        1.1636,
+        -5.1198399999999994e-05,
+        -0.115871288,
+        -0.015450280799999999,
+        0.022831611687502404,
+        -9.833667199999875e-08,
+        0.001277151081192,
+        -6.798123551999999e-07,
+        -0.002229538962064,
+        0.0227934651117696,
+    ],
+    [
+        1.1636,
+        -5.1198399999999994e-05,
+        -0.0077274676,
+        -0.1371791312,
+        0.027155640247761993,
+        -3.400085744e-07,
+        0.027299324388159997,
+        -1.30358817728e-05,
+        -0.0003050066102992,
+        0.0010943203650612,
+    ],
+    [
+        0.9302,
+        -1.67436e-05,
+        -0.0702096356,
+        -0.0139585812,
+        0.013655745345304001,
+        -2.2637734408e-06,
+        0.0008404627708719996,
+        -2.512544616e-07,
+        -0.0015535657918136,
+        0.0136152831772016,
+    ],
+    [
+        0.6781,
+        6.781e-07,
+        -0.0063958392,
+        -0.0433190623,
+        0.0044236772122453,
+        6.3958392e-09,
+        0.004374351657589,
+        4.33190623e-08,
+        -0.00015258539561359993,
+        0.0004593255560125,
+    ],
+    [
+        0.6781,
+        6.781e-07,
+        -0.030842022300000004,
+        -0.006543665000000001,
+        0.0031069340675209003,
+        3.0842022300000005e-08,
+        0.0004731463679281,
+        6.5436650000000005e-09,
+        -0.000575625515195,
+        0.0030437877009490003,
+    ],
+    [
+        1.2848642730399997,
+        -4.2500308904799285e-05,
+        8.758577719476931e-05,
+        -0.10866042673210367,
+        0.01258073583891399,
+        -4.066023909558754e-06,
+        0.013381682849930195,
+        -8.257592150231013e-07,
+        5.97932273168403e-06,
+        0.0013934355976276448,
+    ],
+];
+
+fn gen3() -> Robot {
+    load("kinova_gen3_2f85").unwrap()
+}
+
+#[test]
+fn the_shipped_arm_has_the_reference_inertias() {
+    for (joint, reference) in gen3().joints.iter().zip(REFERENCE) {
+        for (got, want) in joint.inertia.iter().zip(reference) {
+            assert!((got - want).abs() < 1e-12, "{}: {got} instead of {want}", joint.name);
+        }
+    }
+}
+#[test]
+fn the_shipped_arm_has_the_published_limits_and_friction() {
+    let robot = gen3();
+    assert_eq!((robot.dof(), robot.end_effector, robot.shapes.len()), (7, 6, 8));
+    let [shoulder, wrist] = [&robot.joints[1], &robot.joints[6]];
+    let (lower, upper) = shoulder.limits.position.unwrap();
+    assert!((upper - 128.9_f64.to_radians()).abs() < 1e-12 && lower == -upper);
+    assert_eq!(wrist.limits.position, None);
+    assert!((wrist.limits.velocity - std::f64::consts::PI).abs() < 1e-12);
+    assert_eq!((shoulder.limits.torque, wrist.limits.torque), (90.0, 45.0));
+    assert_eq!((shoulder.friction.armature, wrist.friction.coulomb), (11.9962, 0.1434));
+}
+
+#[test]
+fn the_shipped_arm_is_where_the_reference_puts_it() {
+    let q = [
+        0.18004164348361307,
+        -1.0056341155388187,
+        -0.4788281087027967,
+        -1.3486151362567742,
+        0.4977583582126829,
+        0.9368707463711687,
+        0.2730149753102461,
+    ];
+    let last = gen3().frames(&q)[6];
+    let p = Vector3::new(-0.6701555646929047, -0.10304636991603575, 0.3513325789229948);
+    let z = Vector3::new(0.8819552466843444, 0.38402031015564264, -0.27328253554503634);
+    assert!((last.translation - p).norm() < 1e-12);
+    assert!((last.rotation.column(2) - z).norm() < 1e-12);
+}
+
+#[test]
+fn the_shipped_capsules_leave_ordinary_configurations_free() {
+    use rand::{Rng, SeedableRng};
+    let robot = gen3();
+    let names = |(a, b): (usize, usize)| (robot.shapes[a].name.clone(), robot.shapes[b].name.clone());
+    let assert_free = |q: &[f64], least: f64| {
+        let c = robot.self_clearance(&robot.frames(q)).unwrap();
+        let crate::robot::Obstruction::Shape(other) = c.to else { panic!("not a shape") };
+        assert!(c.distance > least, "{:?} {} m apart at {q:?}", names((c.shape, other)), c.distance);
+    };
+    assert_free(&[0.0, 0.26, 3.14, -2.27, 0.0, 0.96, 1.57], 0.02);
+    assert_free(&[0.0; 7], 0.02);
+    let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(4);
+    let mut ordinary = 0;
+    for _ in 0..5000 {
+        let mut within = |range: f64| rng.random_range(-range..range);
+        let q = [within(3.1), within(1.6), within(3.1), within(1.9), within(3.1), within(1.7), within(3.1)];
+        let frames = robot.frames(&q);
+        // Elbow up: no further down than the shoulder, hand above the mounting plane and in front of the base.
+        let hand = frames[6].translation;
+        if frames[3].translation.z > 0.28 && hand.z > 0.25 && hand.xy().norm() > 0.25 {
+            assert_free(&q, 0.0);
+            ordinary += 1;
+        }
+    }
+    assert!(ordinary > 500, "only {ordinary}");
+    for joint in [1, 3, 5] {
+        let mut q = [0.0; 7];
+        q[joint] = robot.joints[joint].limits.position.unwrap().1;
+        assert_free(&q, -0.01);
+    }
+}
+
+#[test]
+fn a_payload_is_kept_apart_from_all_but_the_last_two_bodies() {
+    let robot = gen3();
+    let before = robot.self_pairs.len();
+    let ball = crate::robot::Capsule { a: Vector3::zeros(), b: Vector3::zeros(), radius: 0.1 };
+    let held = robot.clone().with_payload_shape(&[ball]).unwrap();
+    assert_eq!(held.shapes[8].name, "payload");
+    let others: Vec<&str> =
+        held.self_pairs[before..].iter().map(|&(a, _)| held.shapes[a].name.as_str()).collect();
+    assert_eq!(others, ["base", "shoulder", "upper_arm_1", "upper_arm_2", "forearm", "wrist_1"]);
+    for radius in [0.0, -1.0, f64::NAN] {
+        let fault = robot.clone().with_payload_shape(&[ball, crate::robot::Capsule { radius, ..ball }]);
+        assert!(fault.unwrap_err().to_string().contains("payload capsule 1: radius"));
+    }
+}
+
+/// Writes the shipped files, changed by `edit(urdf, toml)`, into a folder of their own, and loads them.
+fn load_edited(edit: impl Fn(&mut String, &mut String)) -> Result<Robot, RobotError> {
+    let folder = tempfile::tempdir().unwrap();
+    let read = |name: &str| std::fs::read_to_string(Path::new("robots").join(name)).unwrap();
+    let (mut urdf, mut toml) = (read("kinova_gen3_2f85.urdf"), read("kinova_gen3_2f85.toml"));
+    edit(&mut urdf, &mut toml);
+    std::fs::write(folder.path().join("kinova_gen3_2f85.urdf"), urdf).unwrap();
+    let path = folder.path().join("arm.toml");
+    std::fs::write(&path, toml).unwrap();
+    load(&path)
+}
+
+fn assert_refused(edit: impl Fn(&mut String, &mut String), parts: &[&str]) {
+    let message = load_edited(edit).expect_err("must be refused").to_string();
+    for part in parts {
+        assert!(message.contains(part), "`{message}` does not say `{part}`");
+    }
+}
+
+fn swap(text: &mut String, from: &str, to: &str) {
+    assert!(text.contains(from), "`{from}` is not there to change");
+    *text = text.replacen(from, to, 1);
+}
+
+#[test]
+fn files_that_are_missing_or_malformed_are_named() {
+    assert!(load("no_such_arm").unwrap_err().to_string().contains("robots/no_such_arm.toml"));
+    assert!(load("some/where.toml").unwrap_err().to_string().contains("some/where.toml"));
+    assert_refused(|_, t| swap(t, "kinova_gen3_2f85.urdf", "gone.urdf"), &["gone.urdf", "cannot be read"]);
+    assert_refused(|u, _| swap(u, "</robot>", ""), &["kinova_gen3_2f85.urdf", "not a valid URDF"]);
+    assert_refused(|_, t| swap(t, "k_r = 5.0", ""), &["arm.toml", "k_r"]);
+    assert_refused(|_, t| swap(t, "alpha", "alpa"), &["arm.toml", "alpa", "expected"]);
+    assert_refused(|_, t| t.insert_str(0, "colour = 1\n"), &["arm.toml", "colour"]);
+}
+
+#[test]
+fn faulty_settings_are_named() {
+    assert_refused(|_, t| swap(t, "k_r = 5.0", "k_r = nan"), &["arm.toml", "control.k_r", "NaN"]);
+    assert_refused(|_, t| swap(t, "alpha = 20.0", "alpha = 0.0"), &["control.alpha", "> 0"]);
+    assert_refused(|_, t| swap(t, "link_ratio = 0.05", "link_ratio = 1.5"), &["uncertainty.link_ratio"]);
+    assert_refused(|_, t| swap(t, "position_rad = 1e-5", "position_rad = -1.0"), &["sensors.position_rad"]);
+    assert_refused(|_, t| swap(t, "-9.81", "-inf"), &["gravity_m_s2", "-inf"]);
+    assert_refused(|_, t| swap(t, "coulomb = 0.5217", "coulomb = -1"), &["joints.joint_1.coulomb", ">= 0"]);
+    assert_refused(
+        |_, t| swap(t, "joints.joint_4", "joints.joint_9"),
+        &["joints.joint_9", "no moving joint"],
+    );
+    assert_refused(|_, t| swap(t, "torque_nm = 90.0", "force_n = 90.0"), &["joints.joint_1.force_n"]);
+    assert_refused(
+        |_, t| swap(t, "velocity_deg_s = 100.0", "velocity_deg_s = 100.0\nvelocity_rad_s = 1.0"),
+        &["joints.joint_1.velocity_deg_s", "velocity_rad_s"],
+    );
+    assert_refused(|_, t| swap(t, "= \"joint_7\"", "= \"joint_8\""), &["end_effector", "joint_8"]);
+    assert_refused(|_, t| swap(t, "= \"joint_7\"", "= \"base_link\""), &["end_effector", "base_link"]);
+    assert_refused(|_, t| swap(t, "radius_m = 0.06", "radius_m = -0.06"), &["capsules.shoulder", "radius"]);
+    assert_refused(|_, t| swap(t, "\"upper_arm_1\"", "\"shoulder\""), &["capsules.shoulder", "two capsules"]);
+    assert_refused(|_, t| swap(t, "link = \"forearm_link\"", "link = \"x\""), &["capsules.forearm", "`x`"]);
+    let ignore = |pair: &str| format!("\n[[self_collision.ignore]]\n{pair}\n");
+    assert_refused(
+        |_, t| t.push_str(&ignore("a = \"base\"\nb = \"tail\"\nreason = \"r\"")),
+        &["self_collision.ignore", "tail"],
+    );
+    assert_refused(
+        |_, t| t.push_str(&ignore("a = \"base\"\nb = \"hand\"\nreason = \" \"")),
+        &["self_collision.ignore.reason"],
+    );
+    let fewer =
+        load_edited(|_, t| t.push_str(&ignore("a = \"hand\"\nb = \"base\"\nreason = \"r\""))).unwrap();
+    assert_eq!(fewer.self_pairs.len() + 1, gen3().self_pairs.len());
+}
+
+#[test]
+fn faulty_models_are_named() {
+    assert_refused(|u, _| swap(u, "mass value=\"0.9302\"", "mass value=\"-1\""), &["`forearm_link`", "-1"]);
+    assert_refused(
+        |u, _| {
+            swap(u, "mass value=\"0.9302\"", "mass value=\"0\"");
+            swap(
+                u,
+                r#"ixx="0.008147" ixy="-1e-06" ixz="0" iyy="0.000631" iyz="-0.0005" izz="0.008316""#,
+                r#"ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0""#,
+            );
+        },
+        &["`forearm_link`", "`joint_4`", "mass 0 kg", "> 0"],
+    );
+    assert_refused(|u, _| swap(u, "ixx=\"0.008147\"", "ixx=\"0.1\""), &["`forearm_link`", "triangle"]);
+}
+
+#[test]
+fn limits_come_from_the_urdf_unless_the_toml_overrides_them() {
+    assert_refused(
+        |_, t| swap(t, "position_deg = [-147.8, 147.8]", "position_deg = [1.0, 1.0]"),
+        &["`joint_4`"],
+    );
+    assert_refused(
+        |u, t| {
+            swap(t, "position_deg = [-147.8, 147.8]", "");
+            swap(u, "lower=\"-2.66\" upper=\"2.66\"", "lower=\"2.66\" upper=\"-2.66\"");
+        },
+        &["`joint_4`", "position limits"],
+    );
+    assert_refused(
+        |u, t| {
+            swap(t, "velocity_deg_s = 100.0", "");
+            swap(u, "velocity=\"1.3963\"", "velocity=\"0\"");
+        },
+        &["`joint_1`", "velocity"],
+    );
+    let bounded =
+        load_edited(|_, t| swap(t, "[joints.joint_1]", "[joints.joint_1]\nposition_rad = [-1.0, 2.0]"))
+            .unwrap();
+    assert_eq!(bounded.joints[0].kind, JointKind::Revolute);
+    assert_eq!(bounded.joints[0].limits.position, Some((-1.0, 2.0)));
+}
+
+#[test]
+fn a_shape_outside_its_capsule_is_named() {
+    let thin = |_: &mut String, t: &mut String| swap(t, "radius_m = 0.081", "radius_m = 0.07");
+    assert_refused(thin, &["`bracelet_link`", "`ring`", "`hand`", "m out"]);
+    // The base too, and a capsule on another body does not help.
+    assert_refused(
+        |_, t| swap(t, "link = \"base_link\"", "link = \"shoulder_link\""),
+        &["`base_link`", "none"],
+    );
+}
+
+#[test]
+fn a_urdf_alone_gets_a_capsule_around_each_shape() {
+    let robot = load("robots/kinova_gen3_2f85.urdf").unwrap();
+    assert_eq!((robot.dof(), robot.end_effector, robot.shapes.len()), (7, 6, 18));
+    assert_eq!(robot.joints[0].friction.armature, 0.0);
+    let forked = r#"<robot name="fork"><link name="base"/>
+            <link name="a"><inertial><mass value="1"/>
+              <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+            <link name="b"><inertial><mass value="1"/>
+              <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+            <joint name="left" type="prismatic"><parent link="base"/><child link="a"/><axis xyz="0 1 0"/>
+              <limit lower="0" upper="1" effort="5" velocity="2"/></joint>
+            <joint name="right" type="revolute"><parent link="base"/><child link="b"/><axis xyz="0 0 1"/>
+              <limit lower="0" upper="1" effort="5" velocity="2"/></joint></robot>"#;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("fork.urdf");
+    std::fs::write(&path, forked).unwrap();
+    let message = load(&path).unwrap_err().to_string();
+    assert!(message.contains("2 leaf joints (left, right)"), "{message}");
+}

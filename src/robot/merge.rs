@@ -1,0 +1,210 @@
+//! A tree with fixed joints -> bodies: one per moving joint, plus the base.
+//!
+//! Every joint frame is turned so that its axis is +z; inertias and collision primitives are expressed in the
+//! frame of the body that carries them.
+
+use std::collections::HashMap;
+
+use nalgebra::{Matrix3, Rotation3, Vector3};
+
+use super::model::{INERTIAL, Placement};
+use super::urdf::{Collision, Tree};
+
+/// A moving joint with its merged body.
+#[derive(Debug, Clone)]
+pub(super) struct Body {
+    /// Index of the joint in [`Tree::joints`].
+    pub joint: usize,
+    /// Body that the joint hangs on, `None` for the base; always smaller than the body's own index.
+    pub parent: Option<usize>,
+    /// The joint frame at q = 0 in the parent body's frame.
+    pub placement: Placement,
+    /// About and in the joint frame.
+    pub inertia: [f64; INERTIAL],
+    /// Links that make up the body, the joint's own child first.
+    pub links: Vec<usize>,
+}
+
+/// Where a link ended up.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Seat {
+    /// Body that carries it, `None` for the base.
+    pub body: Option<usize>,
+    /// The link's URDF frame in that body's frame.
+    pub frame: Placement,
+}
+
+/// A collision primitive with the body that carries it, placed in that body's frame.
+#[derive(Debug, Clone)]
+pub(super) struct Part {
+    /// Link that it belongs to, for messages.
+    pub link: String,
+    /// Body that carries it, `None` for the base.
+    pub body: Option<usize>,
+    /// The primitive, placed in the body's frame.
+    pub collision: Collision,
+}
+
+/// The tree without its fixed joints.
+#[derive(Debug, Clone)]
+pub(super) struct Merged {
+    pub bodies: Vec<Body>,
+    /// Seat of every link, by index in [`Tree::links`].
+    pub seats: Vec<Seat>,
+    pub parts: Vec<Part>,
+}
+
+impl Merged {
+    /// Seat of every link, by name.
+    pub fn seats_by_name<'a>(&self, tree: &'a Tree) -> HashMap<&'a str, Seat> {
+        tree.links.iter().map(|l| l.name.as_str()).zip(self.seats.iter().copied()).collect()
+    }
+}
+
+/// A rotation that takes +z to the unit vector `axis`.
+fn turn_z_to(axis: &Vector3<f64>) -> Matrix3<f64> {
+    if *axis == Vector3::z() {
+        return Matrix3::identity();
+    }
+    // `None` only for the opposite direction, where any half turn about a horizontal axis will do.
+    Rotation3::rotation_between(&Vector3::z(), axis)
+        .map_or_else(|| Matrix3::from_diagonal(&Vector3::new(1.0, -1.0, -1.0)), Rotation3::into_inner)
+}
+
+/// Inertial parameters about the body origin of a link with frame `frame` in the body.
+fn inertial_at(frame: &Placement, mass: f64, com: &Vector3<f64>, inertia: &Matrix3<f64>) -> [f64; INERTIAL] {
+    let c = frame.point(com);
+    let turned = frame.rotation * inertia * frame.rotation.transpose();
+    let i = turned + (Matrix3::identity() * c.norm_squared() - c * c.transpose()) * mass;
+    let h = c * mass;
+    [mass, h.x, h.y, h.z, i.m11, i.m12, i.m22, i.m13, i.m23, i.m33]
+}
+
+/// Merges fixed joints and aligns the axes of the others.
+pub(super) fn merge(tree: &Tree) -> Merged {
+    let base = Seat { body: None, frame: Placement::identity() };
+    // Parents come first in `joints`, so a parent's seat is final when its children are met.
+    let mut seats = vec![base; tree.links.len()];
+    let mut bodies: Vec<Body> = Vec::new();
+    for (j, joint) in tree.joints.iter().enumerate() {
+        let parent = seats[joint.parent];
+        let origin = parent.frame.compose(&joint.origin);
+        seats[joint.child] = if joint.kind.is_none() {
+            Seat { body: parent.body, frame: origin }
+        } else {
+            let turn = turn_z_to(&joint.axis);
+            let placement = origin.compose(&Placement { rotation: turn, translation: Vector3::zeros() });
+            bodies.push(Body {
+                joint: j,
+                parent: parent.body,
+                placement,
+                inertia: [0.0; INERTIAL],
+                links: Vec::new(),
+            });
+            let frame = Placement { rotation: turn.transpose(), translation: Vector3::zeros() };
+            Seat { body: Some(bodies.len() - 1), frame }
+        };
+    }
+    let order = std::iter::once(tree.root).chain(tree.joints.iter().map(|j| j.child));
+    let mut parts = Vec::new();
+    for l in order {
+        let (link, seat) = (&tree.links[l], seats[l]);
+        if let Some(b) = seat.body {
+            let added = inertial_at(&seat.frame, link.mass, &link.com, &link.inertia);
+            for (total, part) in bodies[b].inertia.iter_mut().zip(added) {
+                *total += part;
+            }
+            bodies[b].links.push(l);
+        }
+        parts.extend(link.collisions.iter().map(|c| Part {
+            link: link.name.clone(),
+            body: seat.body,
+            collision: Collision { placement: seat.frame.compose(&c.placement), ..c.clone() },
+        }));
+    }
+    Merged { bodies, seats, parts }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::robot::urdf::parse;
+
+    fn tree(body: &str) -> Tree {
+        parse(Path::new("arm.urdf"), &format!(r#"<robot name="r">{body}</robot>"#)).unwrap()
+    }
+
+    #[test]
+    fn a_fixed_link_adds_its_inertia_by_the_parallel_axis_theorem() {
+        let t = tree(
+            r#"<link name="base"/>
+            <link name="arm"><inertial><origin xyz="0.1 0 0"/><mass value="2"/>
+              <inertia ixx="0.1" iyy="0.2" izz="0.25" ixy="0" ixz="0" iyz="0"/></inertial></link>
+            <link name="tip"><inertial><origin xyz="0 0 0.3"/><mass value="1"/>
+              <inertia ixx="0.01" iyy="0.02" izz="0.025" ixy="0" ixz="0" iyz="0"/></inertial>
+              <collision><geometry><sphere radius="0.1"/></geometry></collision></link>
+            <joint name="j" type="continuous"><parent link="base"/><child link="arm"/><axis xyz="0 0 1"/>
+              <limit effort="5" velocity="2"/></joint>
+            <joint name="f" type="fixed"><parent link="arm"/><child link="tip"/>
+              <origin xyz="1 0 0" rpy="0 1.5707963267948966 0"/></joint>"#,
+        );
+        let m = merge(&t);
+        assert_eq!(m.bodies.len(), 1);
+        // The tip's z axis is the arm's x axis: its centre of mass is at x = 1.3, its ixx and izz change places.
+        let expected = [
+            3.0,
+            2.0 * 0.1 + 1.3,
+            0.0,
+            0.0,
+            0.1 + 0.025,
+            0.0,
+            0.2 + 0.02 + 2.0 * 0.01 + 1.69,
+            0.0,
+            0.0,
+            0.25 + 0.01 + 2.0 * 0.01 + 1.69,
+        ];
+        for (got, want) in m.bodies[0].inertia.iter().zip(expected) {
+            assert!((got - want).abs() < 1e-12, "{got} {want}");
+        }
+        assert_eq!(m.parts[0].body, Some(0));
+        assert!((m.parts[0].collision.placement.translation - Vector3::x()).norm() < 1e-15);
+    }
+
+    #[test]
+    fn any_axis_becomes_z_without_moving_anything() {
+        for axis in ["0 0 -1", "1 0 0", "0.6 0 0.8", "-1 2 -3"] {
+            let t = tree(&format!(
+                r#"<link name="base"/>
+                <link name="arm"><inertial><origin xyz="0.1 0.2 0.3"/><mass value="2"/>
+                  <inertia ixx="0.1" iyy="0.2" izz="0.25" ixy="0.01" ixz="0.02" iyz="-0.01"/></inertial></link>
+                <link name="next"><inertial><mass value="1"/>
+                  <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+                <joint name="j" type="continuous"><parent link="base"/><child link="arm"/>
+                  <origin xyz="1 2 3" rpy="0.3 0.2 0.1"/><axis xyz="{axis}"/>
+                  <limit effort="5" velocity="2"/></joint>
+                <joint name="k" type="continuous"><parent link="arm"/><child link="next"/>
+                  <origin xyz="0 0.5 0" rpy="0.1 0 0.4"/><axis xyz="0 0 1"/>
+                  <limit effort="5" velocity="2"/></joint>"#
+            ));
+            let m = merge(&t);
+            let (first, second) = (&m.bodies[0], &m.bodies[1]);
+            let origin = t.joints[0].origin;
+            // The joint axis in the base frame, and the link's centre of mass at q = 0, are where the URDF has them.
+            let z = first.placement.rotation * Vector3::z();
+            assert!((z - origin.rotation * t.joints[0].axis).norm() < 1e-12);
+            let com = Vector3::new(first.inertia[1], first.inertia[2], first.inertia[3]) / first.inertia[0];
+            let want = origin.point(&Vector3::new(0.1, 0.2, 0.3));
+            assert!((first.placement.point(&com) - want).norm() < 1e-12);
+            // So is the next joint's frame.
+            let chained = first.placement.compose(&second.placement);
+            let direct = origin.compose(&t.joints[1].origin);
+            assert!((chained.rotation - direct.rotation).norm() < 1e-12);
+            assert!((chained.translation - direct.translation).norm() < 1e-12);
+            // Moments of inertia do not depend on the frame's orientation.
+            let trace = first.inertia[4] + first.inertia[6] + first.inertia[9];
+            assert!((trace - (0.55 + 2.0 * 2.0 * 0.14)).abs() < 1e-12);
+        }
+    }
+}

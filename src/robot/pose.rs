@@ -1,0 +1,78 @@
+//! Where the bodies and capsules are at a configuration, in plain numbers, and how capsules are attached.
+
+use nalgebra::{Matrix3, Vector3};
+
+use super::error::RobotError;
+use super::model::{Capsule, JointKind, LinkShape, Placement, Robot};
+
+impl Capsule {
+    /// Why this is not a capsule: the first number that is not finite, or a radius that is not positive.
+    pub fn fault(&self) -> Option<String> {
+        if let Some(bad) = self.a.iter().chain(self.b.iter()).find(|x| !x.is_finite()) {
+            return Some(format!("an end contains {bad}, expected finite numbers"));
+        }
+        let fine = self.radius.is_finite() && self.radius > 0.0;
+        (!fine).then(|| format!("radius {}, expected a finite number > 0", self.radius))
+    }
+
+    /// The capsule carried along by a placement of its frame.
+    pub fn placed(&self, frame: &Placement) -> Capsule {
+        Capsule { a: frame.point(&self.a), b: frame.point(&self.b), radius: self.radius }
+    }
+}
+
+impl Robot {
+    /// Frames of all joints in the base frame at configuration `q` (length n; rad or m).
+    pub fn frames(&self, q: &[f64]) -> Vec<Placement> {
+        let mut frames: Vec<Placement> = Vec::with_capacity(self.dof());
+        for (joint, &x) in self.joints.iter().zip(q) {
+            let motion = match joint.kind {
+                JointKind::Prismatic => {
+                    Placement { rotation: Matrix3::identity(), translation: Vector3::new(0.0, 0.0, x) }
+                }
+                JointKind::Revolute | JointKind::Continuous => {
+                    let (s, c) = x.sin_cos();
+                    let rotation = Matrix3::new(c, -s, 0.0, s, c, 0.0, 0.0, 0.0, 1.0);
+                    Placement { rotation, translation: Vector3::zeros() }
+                }
+            };
+            let local = joint.placement.compose(&motion);
+            frames.push(joint.parent.map_or(local, |p| frames[p].compose(&local)));
+        }
+        frames
+    }
+
+    /// Capsule `shape` in the base frame, given [`Robot::frames`].
+    pub fn placed_capsule(&self, shape: usize, frames: &[Placement]) -> Capsule {
+        let LinkShape { joint, capsule, .. } = &self.shapes[shape];
+        joint.map_or(*capsule, |j| capsule.placed(&frames[j]))
+    }
+
+    /// Whether two bodies (`None` is the base) are the same or joined by one joint.
+    pub fn adjacent(&self, a: Option<usize>, b: Option<usize>) -> bool {
+        let hangs_on = |x: Option<usize>, y: Option<usize>| x.is_some_and(|j| self.joints[j].parent == y);
+        a == b || hangs_on(a, b) || hangs_on(b, a)
+    }
+
+    /// The robot with a held object: capsules `payload` (or `payload_1`, ...) in the end-effector joint's frame,
+    /// to be kept apart from every capsule that is not on the last two bodies.
+    ///
+    /// # Errors
+    /// [`RobotError::Payload`] for a capsule that is none (see [`Capsule::fault`]).
+    pub fn with_payload_shape(mut self, capsules: &[Capsule]) -> Result<Robot, RobotError> {
+        if let Some((index, reason)) =
+            capsules.iter().enumerate().find_map(|(i, c)| c.fault().map(|reason| (i, reason)))
+        {
+            return Err(RobotError::Payload { index, reason });
+        }
+        let own = self.shapes.len();
+        let hand = Some(self.end_effector);
+        let apart: Vec<usize> = (0..own).filter(|&s| !self.adjacent(self.shapes[s].joint, hand)).collect();
+        for (i, &capsule) in capsules.iter().enumerate() {
+            let name = if capsules.len() == 1 { "payload".into() } else { format!("payload_{}", i + 1) };
+            self.self_pairs.extend(apart.iter().map(|&s| (s, own + i)));
+            self.shapes.push(LinkShape { name, joint: hand, capsule });
+        }
+        Ok(self)
+    }
+}

@@ -1,0 +1,243 @@
+//! The robot TOML beside a URDF: what a URDF cannot say. Documented by its own example, `robots/*.toml`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::error::RobotError;
+use super::model::{Capsule, ControlGains, Friction, JointKind, JointLimits, SensorBounds, Uncertainty};
+
+/// The whole file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Settings {
+    pub name: String,
+    /// Path of the URDF, relative to the TOML.
+    pub urdf: String,
+    /// Joint or link whose body holds the payload.
+    pub end_effector: String,
+    #[serde(default = "earth")]
+    pub gravity_m_s2: [f64; 3],
+    pub uncertainty: Uncertainty,
+    pub sensors: SensorBounds,
+    pub control: ControlGains,
+    /// By joint name.
+    #[serde(default)]
+    pub joints: BTreeMap<String, JointSettings>,
+    /// Without any, one capsule is laid around each collision primitive of the URDF.
+    #[serde(default)]
+    pub capsules: Vec<CapsuleSettings>,
+    #[serde(default)]
+    pub self_collision: SelfCollision,
+}
+
+/// Gravity on Earth, z up.
+pub(super) fn earth() -> [f64; 3] {
+    [0.0, 0.0, -9.81]
+}
+
+/// Overrides of one joint: limits of the URDF, and friction.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct JointSettings {
+    position_deg: Option<[f64; 2]>,
+    position_rad: Option<[f64; 2]>,
+    position_m: Option<[f64; 2]>,
+    velocity_deg_s: Option<f64>,
+    velocity_rad_s: Option<f64>,
+    velocity_m_s: Option<f64>,
+    torque_nm: Option<f64>,
+    force_n: Option<f64>,
+    coulomb: Option<f64>,
+    viscous: Option<f64>,
+    armature: Option<f64>,
+    offset: Option<f64>,
+}
+
+/// A capsule in the frame of a link of the URDF.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CapsuleSettings {
+    pub name: String,
+    pub link: String,
+    a_m: [f64; 3],
+    b_m: [f64; 3],
+    radius_m: f64,
+}
+
+/// Which pairs of capsules need not be kept apart.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SelfCollision {
+    #[serde(default)]
+    pub ignore: Vec<IgnoredPair>,
+}
+
+/// One such pair, with the reason why it can't collide or needn't be checked.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct IgnoredPair {
+    pub a: String,
+    pub b: String,
+    pub reason: String,
+}
+
+fn field_error(path: &Path, field: impl Into<String>, reason: impl Into<String>) -> RobotError {
+    RobotError::Field { path: path.to_path_buf(), field: field.into(), reason: reason.into() }
+}
+
+/// Reads and checks the file (everything that can be checked without the URDF).
+pub(super) fn read(path: &Path) -> Result<Settings, RobotError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| RobotError::Read { path: path.to_path_buf(), source })?;
+    parse(path, &text)
+}
+
+/// Checks the text of a robot TOML; `path` is for messages.
+pub(super) fn parse(path: &Path, text: &str) -> Result<Settings, RobotError> {
+    let settings: Settings = toml::from_str(text).map_err(|e| RobotError::Parse {
+        path: path.to_path_buf(),
+        format: "robot TOML",
+        message: e.to_string(),
+    })?;
+    check_numbers(path, &settings)?;
+    for capsule in &settings.capsules {
+        capsule.check(path)?;
+    }
+    for pair in &settings.self_collision.ignore {
+        if pair.reason.trim().is_empty() {
+            let reason = format!("`{}` and `{}` are ignored without a reason", pair.a, pair.b);
+            return Err(field_error(path, "self_collision.ignore.reason", reason));
+        }
+    }
+    Ok(settings)
+}
+
+/// Ranges of every number that stands for itself.
+fn check_numbers(path: &Path, s: &Settings) -> Result<(), RobotError> {
+    for x in s.gravity_m_s2 {
+        if !x.is_finite() {
+            return Err(field_error(path, "gravity_m_s2", format!("contains {x}, expected finite numbers")));
+        }
+    }
+    let (u, e, c) = (&s.uncertainty, &s.sensors, &s.control);
+    for (field, x) in [
+        ("uncertainty.link_ratio", u.link_ratio),
+        ("uncertainty.friction_ratio", u.friction_ratio),
+        ("uncertainty.armature_ratio", u.armature_ratio),
+        ("sensors.torque_ratio", e.torque_ratio),
+    ] {
+        if !(0.0..1.0).contains(&x) {
+            return Err(field_error(path, field, format!("{x}, expected a ratio in [0, 1)")));
+        }
+    }
+    for (field, x) in [
+        ("sensors.position_rad", e.position_rad),
+        ("sensors.velocity_rad_s", e.velocity_rad_s),
+        ("sensors.torque_abs_nm", e.torque_abs_nm),
+        ("control.stiction_speed_rad_s", c.stiction_speed_rad_s),
+    ] {
+        if !(x.is_finite() && x >= 0.0) {
+            return Err(field_error(path, field, format!("{x}, expected a finite number >= 0")));
+        }
+    }
+    for (field, x) in [
+        ("control.k_r", c.k_r),
+        ("control.alpha", c.alpha),
+        ("control.v_max", c.v_max),
+        ("control.period_s", c.period_s),
+    ] {
+        if !(x.is_finite() && x > 0.0) {
+            return Err(field_error(path, field, format!("{x}, expected a finite number > 0")));
+        }
+    }
+    Ok(())
+}
+
+impl CapsuleSettings {
+    /// The capsule, in the link's frame.
+    pub fn capsule(&self) -> Capsule {
+        Capsule { a: self.a_m.into(), b: self.b_m.into(), radius: self.radius_m }
+    }
+
+    fn check(&self, path: &Path) -> Result<(), RobotError> {
+        match self.capsule().fault() {
+            Some(reason) => Err(field_error(path, format!("capsules.{}", self.name), reason)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl JointSettings {
+    /// Applies the overrides of joint `name` to its kind, limits and friction.
+    ///
+    /// Position limits on a continuous joint make it a revolute one.
+    pub fn apply(
+        &self,
+        path: &Path,
+        name: &str,
+        kind: &mut JointKind,
+        limits: &mut JointLimits,
+        friction: &mut Friction,
+    ) -> Result<(), RobotError> {
+        let field = |what: &str| format!("joints.{name}.{what}");
+        self.check_units(*kind).map_err(|(what, reason)| field_error(path, field(what), reason))?;
+        let radians = self.position_deg.map(|p| p.map(f64::to_radians));
+        if let Some([lower, upper]) = radians.or(self.position_rad).or(self.position_m) {
+            limits.position = Some((lower, upper));
+            if *kind == JointKind::Continuous {
+                *kind = JointKind::Revolute;
+            }
+        }
+        let radians = self.velocity_deg_s.map(f64::to_radians);
+        limits.velocity = radians.or(self.velocity_rad_s).or(self.velocity_m_s).unwrap_or(limits.velocity);
+        limits.torque = self.torque_nm.or(self.force_n).unwrap_or(limits.torque);
+        for (what, value, target) in [
+            ("coulomb", self.coulomb, &mut friction.coulomb),
+            ("viscous", self.viscous, &mut friction.viscous),
+            ("armature", self.armature, &mut friction.armature),
+        ] {
+            let Some(x) = value else { continue };
+            if !(x.is_finite() && x >= 0.0) {
+                return Err(field_error(path, field(what), format!("{x}, expected a finite number >= 0")));
+            }
+            *target = x;
+        }
+        if let Some(x) = self.offset {
+            if !x.is_finite() {
+                return Err(field_error(path, field("offset"), format!("{x}, expected a finite number")));
+            }
+            friction.offset = x;
+        }
+        Ok(())
+    }
+
+    /// At most one unit for each limit, and one that suits the joint.
+    fn check_units(&self, kind: JointKind) -> Result<(), (&'static str, String)> {
+        let rotates = kind.is_rotation();
+        let given = [
+            ("position_deg", self.position_deg.is_some(), true),
+            ("position_rad", self.position_rad.is_some(), true),
+            ("position_m", self.position_m.is_some(), false),
+            ("velocity_deg_s", self.velocity_deg_s.is_some(), true),
+            ("velocity_rad_s", self.velocity_rad_s.is_some(), true),
+            ("velocity_m_s", self.velocity_m_s.is_some(), false),
+            ("torque_nm", self.torque_nm.is_some(), true),
+            ("force_n", self.force_n.is_some(), false),
+        ];
+        for (what, present, for_rotation) in given {
+            if present && for_rotation != rotates {
+                let moves = if rotates { "rotates" } else { "slides" };
+                return Err((what, format!("the joint {moves}, so this unit is not its own")));
+            }
+        }
+        if self.position_deg.is_some() && self.position_rad.is_some() {
+            return Err(("position_deg", "position_rad is given too; expected one of them".into()));
+        }
+        if self.velocity_deg_s.is_some() && self.velocity_rad_s.is_some() {
+            return Err(("velocity_deg_s", "velocity_rad_s is given too; expected one of them".into()));
+        }
+        Ok(())
+    }
+}
