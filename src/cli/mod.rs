@@ -40,9 +40,14 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// The subcommands.
+/// The subcommands; each says for itself what it does.
 #[derive(Debug, Subcommand)]
-pub enum Command {}
+pub enum Command {
+    #[allow(missing_docs, reason = "clap would show it in place of the arguments' own documentation")]
+    Verify(verify::VerifyArgs),
+    #[allow(missing_docs, reason = "as above")]
+    Robot(robot::RobotArgs),
+}
 
 /// Why the program ends without having done what it was asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,7 +133,10 @@ pub fn main() -> ExitCode {
 
 /// Does what the subcommand says; gives the exit code.
 fn dispatch(cli: Cli) -> Result<u8, Failure> {
-    match cli.command {}
+    match cli.command {
+        Command::Verify(args) => verify::run(&args),
+        Command::Robot(args) => robot::run(&args),
+    }
 }
 
 /// Prints to the standard output. A reader that has gone away (`| head`) is no error.

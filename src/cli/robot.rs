@@ -4,17 +4,28 @@ use std::fmt::Write;
 
 use clap::Args;
 
+use super::{Failure, say};
 use crate::report::figure::figure;
 use crate::report::table::align;
-use crate::robot::{JointKind, Robot};
+use crate::robot::{self, JointKind, Robot};
 
 /// Load and check a robot; print its tree, masses, limits, friction and collision shapes
 #[derive(Debug, Clone, PartialEq, Args)]
-#[command(after_help = "Examples:\n  surelift robot kinova_gen3_2f85\n  surelift robot my_arm/my_arm.urdf")]
+#[command(after_help = "Examples:\n  surelift robot kinova_gen3_2f85\n  surelift robot my_arm/my_arm.toml")]
 pub struct RobotArgs {
-    /// A robot that ships with surelift, or the path of a URDF with its TOML beside it
+    /// A robot that ships with surelift, or the path of a robot TOML or URDF
     #[arg(value_name = "NAME_OR_PATH")]
     pub robot: String,
+}
+
+/// Loads, checks and prints a robot; gives the exit code.
+///
+/// # Errors
+/// Bad input if there is no such robot or its model is refused.
+pub fn run(args: &RobotArgs) -> Result<u8, Failure> {
+    let robot = robot::load(&args.robot).map_err(|error| Failure::input(&error))?;
+    say(&describe(&robot))?;
+    Ok(0)
 }
 
 /// Everything about the robot that a person checks before trusting a model.
@@ -92,4 +103,28 @@ fn shapes(robot: &Robot) -> Vec<Vec<String>> {
         vec![shape.name.clone(), carrier.to_owned(), from, to, figure(capsule.radius)]
     }));
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shipped_arm_is_described_in_full() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/robots/kinova_gen3_2f85.toml");
+        let robot = robot::load(path).unwrap();
+        let text = describe(&robot);
+        let names = robot.joints.iter().flat_map(|joint| [&joint.name, &joint.link]);
+        for name in names.chain(robot.shapes.iter().map(|shape| &shape.name)) {
+            assert!(text.contains(name.as_str()), "{name} in\n{text}");
+        }
+        assert!(text.contains("└─"), "{text}");
+    }
+
+    #[test]
+    fn an_unknown_robot_is_bad_input() {
+        let failure = run(&RobotArgs { robot: "no_such_arm".into() }).unwrap_err();
+        assert_eq!(failure.code(), 2);
+        assert!(failure.to_string().contains("no_such_arm"), "{failure}");
+    }
 }

@@ -1,11 +1,13 @@
 //! `surelift verify`: repeat the proofs of saved plans.
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use clap::Args;
 
+use super::{Failure, say};
+use crate::certify::{Certificate, Partition, Plan, Refusal};
 use crate::report::Margins;
-use crate::report::figure::with_unit;
 
 /// Repeat the proof of saved plans; names the constraint, time and link that cannot be proven
 #[derive(Debug, Clone, PartialEq, Args)]
@@ -17,57 +19,42 @@ pub struct VerifyArgs {
     pub plans: Vec<PathBuf>,
 }
 
-/// What came of one plan.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Verdict {
-    /// Proven, with at least these margins.
-    Proven {
-        /// Smallest margins.
-        margins: Margins,
-        /// Time it took, s.
-        seconds: f64,
-    },
-    /// Not proven.
-    Unproven {
-        /// The constraint, for example `torque`.
-        constraint: String,
-        /// Time into the plan, s.
-        t: f64,
-        /// The link or joint.
-        link: String,
-    },
+/// Proves every plan anew, printing a line for each; gives the exit code.
+///
+/// # Errors
+/// Bad input if a file is no plan; the plans before it have been told of by then.
+pub fn run(args: &VerifyArgs) -> Result<u8, Failure> {
+    let mut code = 0;
+    for path in &args.plans {
+        let plan = Plan::load(path).map_err(|error| Failure::input(&error))?;
+        let start = Instant::now();
+        let proof = prove(&plan);
+        say(&format!("{}: {}\n", path.display(), verdict(&proof, start.elapsed().as_secs_f64())))?;
+        code = code.max(u8::from(proof.is_err()));
+    }
+    Ok(code)
 }
 
-/// One line a plan, and the exit code.
-pub fn report(verdicts: &[(PathBuf, Verdict)]) -> (String, u8) {
-    let line = |(path, verdict): &(PathBuf, Verdict)| match verdict {
-        Verdict::Proven { margins, seconds } => {
-            let entries = margins.entries().into_iter().filter(|(_, value, _)| value.is_some());
-            let text: Vec<_> =
-                entries.map(|(name, value, unit)| format!("{name} {}", with_unit(value, unit))).collect();
-            format!("{}: proven in {seconds:.2} s; margins {}\n", path.display(), text.join(", "))
-        }
-        Verdict::Unproven { constraint, t, link } => {
-            format!("{}: NOT PROVEN: {constraint} of `{link}` at t = {t:.4} s\n", path.display())
-        }
-    };
-    let all = verdicts.iter().all(|(_, verdict)| matches!(verdict, Verdict::Proven { .. }));
-    (verdicts.iter().map(line).collect(), u8::from(!all))
+/// The proof in the ordinary arithmetic.
+#[cfg(not(feature = "inari"))]
+fn prove(plan: &Plan) -> Result<Certificate, Refusal> {
+    plan.verify(Partition::default())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// The proof in the ordinary arithmetic and again in the second one; both must succeed.
+#[cfg(feature = "inari")]
+fn prove(plan: &Plan) -> Result<Certificate, Refusal> {
+    plan.verify(Partition::default())?;
+    plan.verify_directed(Partition::default())
+}
 
-    #[test]
-    fn one_unproven_plan_decides_the_exit_code_and_is_named() {
-        let margins = Margins { torque: Some(3.25), ..Margins::default() };
-        let good = (PathBuf::from("a.json"), Verdict::Proven { margins, seconds: 0.5 });
-        let bad = Verdict::Unproven { constraint: "torque".into(), t: 1.25, link: "shoulder".into() };
-        assert_eq!(report(std::slice::from_ref(&good)).1, 0);
-        let (text, code) = report(&[good, (PathBuf::from("b.json"), bad)]);
-        assert_eq!(code, 1);
-        assert!(text.contains("a.json: proven in 0.50 s; margins torque 3.250 N m\n"), "{text}");
-        assert!(text.contains("b.json: NOT PROVEN: torque of `shoulder` at t = 1.2500 s\n"), "{text}");
+/// What came of one plan, on one line.
+fn verdict(proof: &Result<Certificate, Refusal>, seconds: f64) -> String {
+    match proof {
+        Ok(certificate) => {
+            let arithmetic = if cfg!(feature = "inari") { " in two arithmetics" } else { "" };
+            format!("proven{arithmetic} in {seconds:.2} s; margins: {}", Margins::from(certificate))
+        }
+        Err(refusal) => format!("NOT PROVEN: {refusal}"),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::figure::{above, below, figure, percent, with_unit};
+use super::figure::{above, below, figure, percent};
 use super::summary::{Margins, Outcome, Phase};
 
 /// Somebody who watches a run. It can only look: nothing comes back from it.
@@ -110,12 +110,7 @@ impl fmt::Display for Event {
             }
             Event::PlanCertified { index, phase, t, propose_ms, certify_ms, min_margin } => {
                 write!(f, "plan {index} ({phase}, from {t:.2} s) certified: ")?;
-                write!(f, "propose {propose_ms:.0} ms, certify {certify_ms:.0} ms; margins")?;
-                let known = min_margin.entries().into_iter().filter(|(_, value, _)| value.is_some());
-                for (i, (name, value, unit)) in known.enumerate() {
-                    write!(f, "{} {name} {}", if i == 0 { "" } else { "," }, with_unit(value, unit))?;
-                }
-                Ok(())
+                write!(f, "propose {propose_ms:.0} ms, certify {certify_ms:.0} ms; margins: {min_margin}")
             }
             Event::PlanFailed { index, reason } => write!(f, "plan {index} failed: {reason}"),
             Event::Executing { t, t_end, phase, tracking_ratio } => {

@@ -6,7 +6,9 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::figure::below;
 use super::{ReportError, expect_length};
+use crate::certify::Certificate;
 use crate::robot::INERTIAL;
 
 /// Version of the layout of `summary.json`; raised when a name changes its meaning.
@@ -288,6 +290,28 @@ impl Margins {
             ("torque", self.torque, "N m"),
             ("collision", self.collision, "m"),
         ]
+    }
+}
+
+impl From<&Certificate> for Margins {
+    fn from(certificate: &Certificate) -> Self {
+        Self {
+            position: certificate.position.value,
+            velocity: certificate.velocity.value,
+            torque: certificate.torque.value,
+            collision: certificate.collision.value,
+        }
+    }
+}
+
+/// The known margins, rounded down: `position 0.21 rad, torque 3.2 N m`.
+impl fmt::Display for Margins {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = self.entries().into_iter().filter_map(|(name, value, unit)| Some((name, value?, unit)));
+        for (i, (name, value, unit)) in known.enumerate() {
+            write!(f, "{}{name} {} {unit}", if i == 0 { "" } else { ", " }, below(value))?;
+        }
+        Ok(())
     }
 }
 

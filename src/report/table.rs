@@ -36,19 +36,21 @@ pub fn closing(summary: &Summary) -> String {
     if let Some(reason) = &summary.reason {
         let _ = write!(text, ": {reason}");
     }
-    let _ = write!(text, "\n{rule}\n{}\n", align(&figures(summary)));
-    text += &payload("Last link, gripper and payload", &summary.payload);
+    let _ = write!(text, "\n{rule}\n{}\n", figures(summary));
+    let mut rows = payload("Link + gripper + payload", &summary.payload);
     if let Some(alone) = &summary.payload_alone {
-        text.push('\n');
-        text += &payload("Payload alone", alone);
+        rows.push(Vec::new());
+        rows.extend(payload("Payload alone", alone));
     }
-    text + &rule + "\n"
+    text + &align(&rows) + &rule + "\n"
 }
 
 /// Label and value of the headline figures.
-fn figures(summary: &Summary) -> Vec<Vec<String>> {
+fn figures(summary: &Summary) -> String {
     let certified = summary.plans.iter().filter(|plan| plan.certified).count();
-    let violations = summary.violations.counts().map(|(name, count)| format!("{name} {count}")).join(", ");
+    let violated = summary.violations.counts().into_iter().filter(|(_, count)| *count > 0);
+    let violated: Vec<_> = violated.map(|(name, count)| format!("{name} {count}")).collect();
+    let violations = if violated.is_empty() { "none".to_owned() } else { violated.join(", ") };
     [
         ("violations", violations),
         ("truth inside at every update", if summary.truth_inside { "yes" } else { "NO" }.to_owned()),
@@ -62,12 +64,12 @@ fn figures(summary: &Summary) -> Vec<Vec<String>> {
         ("integration error", with_unit(summary.integration_error_rad, "rad")),
         ("simulated / on the clock", format!("{:.1} s / {:.1} s", summary.duration_s, summary.wall_s)),
     ]
-    .map(|(label, value)| vec![label.to_owned(), value])
-    .to_vec()
+    .map(|(label, value)| format!("  {label:<33}{value}\n"))
+    .concat()
 }
 
 /// One payload: truth, estimate and proven interval of each parameter.
-fn payload(title: &str, payload: &Payload) -> String {
+fn payload(title: &str, payload: &Payload) -> Vec<Vec<String>> {
     let heading = [title, "truth", "nominal", "lower", "upper", "half-width", "unit"];
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
     rows.extend((0..payload.names.len()).map(|i| {
@@ -78,5 +80,5 @@ fn payload(title: &str, payload: &Payload) -> String {
         row.push(payload.units[i].clone());
         row
     }));
-    align(&rows)
+    rows
 }

@@ -1,6 +1,7 @@
 //! The room as a whole, on a made-up run.
 
 use std::fs;
+use std::path::Path;
 
 use serde::ser::Error as _;
 
@@ -99,8 +100,6 @@ fn entries(folder: &Path) -> Vec<String> {
     names.sort();
     names
 }
-
-use std::path::Path;
 
 /// With `SURELIFT_REPORT_DIR` set, the folder is left there for a person to look at.
 #[test]
@@ -237,6 +236,23 @@ fn a_run_that_ended_before_anything_happened_has_a_report() {
     record.tube.clear();
     let page = html::page(&record).unwrap();
     assert!(page.contains("Assumption broken"));
+}
+
+#[test]
+fn the_closing_table_is_aligned() {
+    let mut record = record();
+    record.summary.reason = Some("for example".into());
+    let text = table::closing(&record.summary);
+    println!("{text}");
+    assert!(text.contains("Success: for example") && text.contains("7 of 8"));
+    for name in summary::PARAMETER_NAMES {
+        let rows: Vec<_> = text.lines().filter(|line| line.starts_with(&format!("    {name}  "))).collect();
+        assert_eq!(rows.len(), 2, "{name}");
+    }
+    let ends =
+        text.lines().filter(|line| line.ends_with("kg") || line.ends_with("kg m") || line.ends_with("unit"));
+    let widths: std::collections::BTreeSet<_> = ends.map(|line| line.chars().count()).collect();
+    assert_eq!(widths.len(), 1, "{text}");
 }
 
 #[test]
