@@ -8,6 +8,7 @@ pub mod control;
 pub mod dynamics;
 pub mod enclose;
 pub mod inertia;
+pub mod plan;
 pub mod reach;
 pub mod report;
 pub mod robot;

@@ -2,12 +2,12 @@
 
 use crate::dynamics::Motion;
 use crate::enclose::Rounding;
-use crate::reach::energy::{coriolis_norm, energy_slack, largest_eigenvalue};
+use crate::reach::energy::{coriolis_norm, energy_slack, relative_mass};
 use crate::reach::links::{Separation, clear_of_capsule, clear_of_obstacle, swept_capsules};
-use crate::reach::torque::{JointTorque, drift, joint_torques, robust_torque};
+use crate::reach::torque::{JointTorque, drift, joint_torques, least_z_of_hold, robust_torque};
 use crate::reach::tube::armature_floor;
 use crate::reach::upward::{add_up, div_up, mul_up, sum_up};
-use crate::reach::{Cell, Span};
+use crate::reach::{Cell, Span, Tube};
 use crate::robot::JointLimits;
 
 use super::{Body, Problem};
@@ -34,7 +34,7 @@ pub struct Required {
     pub energy_slack_j: f64,
     /// |ddq_j|, rad/s^2.
     pub acceleration_bound: Vec<f64>,
-    /// h lambda W_j / (sum W r^2 A_j), at most 1 for the gain condition.
+    /// h lambda W_j / (A_j sum W r^2); the gain condition asks for at most 1.
     pub gain: f64,
 }
 
@@ -68,9 +68,9 @@ impl CellReport {
         let torque = joint_torques(robot, problem.tube, &problem.uncertain, &cell, &mut motion);
         let clearances = clearances(problem, &swept_capsules(robot, &motion));
         let rho: Vec<f64> = torque.iter().map(|t| t.rho).collect();
-        let sigma_max = largest_eigenvalue(robot, &problem.uncertain, &cell);
-        let robust = robust_torque(problem.tube, &rho, sigma_max);
-        let required = required(problem, &cell, &rho, &robust, sigma_max);
+        let sigma = relative_mass(robot, &problem.uncertain, &cell, &problem.tube.weights);
+        let robust = robust_torque(problem.tube, &rho, sigma);
+        let required = required(problem, &cell, &rho, &robust, sigma);
         let limits = |j: usize| -> &JointLimits { &robot.joints[j].limits };
         let position = (0..robot.dof())
             .map(|j| {
@@ -118,7 +118,7 @@ fn required<const N: usize, R: Rounding>(
     cell: &Cell<N, R>,
     rho: &[f64],
     robust: &[f64],
-    sigma_max: f64,
+    sigma: f64,
 ) -> Required {
     let (robot, tube) = (problem.robot, problem.tube);
     let n = robot.dof();
@@ -127,54 +127,70 @@ fn required<const N: usize, R: Rounding>(
     let sigma_min = floor.iter().copied().fold(f64::INFINITY, f64::min);
     let coriolis = coriolis_norm(&problem.weightless, &problem.uncertain, cell);
 
-    // |dr/dt|: with d = w - v, sqrt(dr'M dr) <= sqrt(sum d_j^2 / A_j) + |C r| / sqrt(min A).
-    let worst = (0..n).map(|j| (add_up(rho[j], robust[j]), floor[j]));
-    let pushed = sum_up(worst.map(|(d, a)| div_up(mul_up(d, d), a))).sqrt().next_up();
+    let law = LawBounds::new(tube, rho, &floor, sigma);
+    // |dr/dt|: with d = w - v, sqrt(dr'M dr) <= |d| + |C r| / sqrt(min A), norms weighted by 1/A.
     let turned = div_up(coriolis, sigma_min.sqrt().next_down());
-    let energy_rate = add_up(pushed, turned);
+    let energy_rate = sum_up([law.rho_norm, law.robust_norm, turned]);
     let r_rate: Vec<f64> = floor.iter().map(|a| div_up(energy_rate, a.sqrt().next_down())).collect();
     let acceleration_bound = (0..n).map(|j| add_up(cell.ddqa[j].sup_abs(), r_rate[j])).collect();
 
-    // beta >= (h/2) sum max(rho, |v|)^2 / A + (|delta_r| + h c)(|rho| + |v|), c = |C r| / min A.
-    let kept = sum_up((0..n).map(|j| {
-        let d = rho[j].max(robust[j]);
-        div_up(mul_up(d, d), floor[j])
-    }));
+    // beta >= (h/2) sup sum d_j^2 / A_j + (|delta_r| + h c)(|rho| + |v|), c = |C r| / min A.
     let delta_r = add_up(robot.sensors.velocity_rad_s, mul_up(gains.k_r, robot.sensors.position_rad));
     let shift = add_up(
         mul_up(delta_r, (n as f64).sqrt().next_up()),
         mul_up(gains.period_s, div_up(coriolis, sigma_min)),
     );
     let hold_power_w = add_up(
-        mul_up(mul_up(0.5, gains.period_s), kept),
+        mul_up(mul_up(0.5, gains.period_s), law.mismatch),
         mul_up(shift, add_up(norm_up(rho), norm_up(robust))),
     );
 
     let energy_slack_j = energy_slack(&problem.weightless, &problem.uncertain, cell, gains.k_r);
-    let gain = largest_gain(problem, rho, sigma_max, &floor);
+    let gain = mul_up(gains.period_s, law.steepest_gain);
     let drift_nm = drift(robot, tube, &problem.uncertain, cell, &r_rate);
     Required { drift_nm, hold_power_w, energy_slack_j, acceleration_bound, gain }
 }
 
-/// h max_j (W_j / A_j) lambda / sum W r^2. With x = |r^|, lambda <= |rho| x + beta - alpha (V_max - nu - sigma_M x^2 / 2), so the quotient is
-/// at most (-B y^2 + |rho| y + alpha sigma_M / 2) / W_min with y = 1/x and B = alpha (V_max - nu) - beta, whose maximum over y is
-/// (|rho|^2 / (4 B) + alpha sigma_M / 2) / W_min. Infinite if B <= 0.
-fn largest_gain(problem: &Problem<'_>, rho: &[f64], sigma_max: f64, floor: &[f64]) -> f64 {
-    let tube = problem.tube;
-    let gains = &tube.gains;
-    let reserve = (gains.v_max - tube.energy_slack_j).next_down();
-    let b = ((gains.alpha * reserve).next_down() - tube.hold_power_w).next_down();
-    if !(b > 0.0) {
-        return f64::INFINITY;
+/// What the robust law can do at most, in the norm |x|^2 = sum x_j^2 / A_j.
+///
+/// Let z^2 = sum W_j r_j^2, S^2 = sum rho_j^2 / W_j, M = max W/A, m = min W/A, g = lambda / z^2 (so v = g W r), and z1 the smallest z
+/// at which lambda may exceed P (see [`crate::reach::torque::least_z_of_hold`]). By Cauchy-Schwarz
+/// P <= S z, and lambda <= P + beta where z >= z1, lambda <= P elsewhere. Hence g z <= S + beta / z1 always.
+/// * |v| = g sqrt(sum W^2 r^2 / A) <= sqrt(M) g z.
+/// * Where w_j = rho_j sign(r_j): |w - v|^2 = |rho|^2 - 2 g sum rho_j W_j |r_j| / A_j + g^2 sum W^2 r^2 / A <= |rho|^2 + g (M lambda - 2 m P). As
+///   M <= 2 m (a condition of the tube), this is at most |rho|^2 where lambda <= P, and |rho|^2 + beta M g elsewhere, with
+///   g <= (S + beta / z1) / z1.
+/// * Gain condition: h g W_j / A_j <= h M g. As V^ <= sigma z^2 / 2 + nu, lambda <= S z - B + alpha sigma z^2 / 2 with
+///   B = alpha (V_max - nu) - beta, so g <= S y - B y^2 + alpha sigma / 2, y = 1/z, at most S^2 / (4 B) + alpha sigma / 2.
+struct LawBounds {
+    /// |rho|.
+    rho_norm: f64,
+    /// sup |v|.
+    robust_norm: f64,
+    /// sup |w - v|^2 for the worst w.
+    mismatch: f64,
+    /// sup M g; infinite if B <= 0.
+    steepest_gain: f64,
+}
+
+impl LawBounds {
+    fn new(tube: &Tube, rho: &[f64], floor: &[f64], sigma: f64) -> Self {
+        let gains = &tube.gains;
+        let weighted = |by: &[f64]| sum_up(rho.iter().zip(by).map(|(&r, &w)| div_up(mul_up(r, r), w)));
+        let (rho_squared, s_squared) = (weighted(floor), weighted(&tube.weights));
+        let (rho_norm, s) = (rho_squared.sqrt().next_up(), s_squared.sqrt().next_up());
+        let largest = tube.weights.iter().zip(floor).map(|(&w, &a)| div_up(w, a)).fold(0.0, f64::max);
+        let z1 = least_z_of_hold(tube, sigma);
+        let gz = add_up(s, div_up(tube.hold_power_w, z1));
+        let robust_norm = mul_up(largest.sqrt().next_up(), gz);
+        let held = mul_up(mul_up(tube.hold_power_w, largest), div_up(gz, z1));
+        let reserve = (gains.v_max - tube.energy_slack_j).next_down();
+        let b = ((gains.alpha * reserve).next_down() - tube.hold_power_w).next_down();
+        let peak = if b > 0.0 { div_up(s_squared, (4.0 * b).next_down()) } else { f64::INFINITY };
+        let linear = mul_up(0.5, mul_up(gains.alpha, sigma));
+        let steepest_gain = mul_up(largest, add_up(peak, linear));
+        Self { rho_norm, robust_norm, mismatch: add_up(rho_squared, held), steepest_gain }
     }
-    let size = norm_up(rho);
-    let quotient = add_up(
-        div_up(mul_up(size, size), (4.0 * b).next_down()),
-        mul_up(0.5, mul_up(gains.alpha, sigma_max)),
-    );
-    let lightest = tube.weights.iter().copied().fold(f64::INFINITY, f64::min);
-    let steepest = tube.weights.iter().zip(floor).map(|(&w, &a)| div_up(w, a)).fold(0.0, f64::max);
-    mul_up(mul_up(gains.period_s, steepest), div_up(quotient, lightest))
 }
 
 fn norm_up(x: &[f64]) -> f64 {

@@ -209,6 +209,15 @@ impl<'a> Problem<'a> {
         {
             return refuse(format!("tube {what}: expected a finite number above 0, found {x}"));
         }
+        let ratios: Vec<f64> = (0..n).map(|j| tube.weights[j] / armature_floor(robot, set, j)).collect();
+        let (least, most) = ratios.iter().fold((f64::INFINITY, 0.0f64), |(a, b), &x| (a.min(x), b.max(x)));
+        // A hair below 2, so that rounding in the quotients cannot hide a violation.
+        if most > 1.999_999 * least {
+            return refuse(format!(
+                "tube weights: W / I_a spans a factor of {:.3}; the proof allows 2",
+                most / least
+            ));
+        }
         let constants = tube.drift_nm.iter().chain(&tube.acceleration_bound);
         if let Some(x) = constants.chain([&tube.hold_power_w, &tube.energy_slack_j]).find(|x| !(**x >= 0.0)) {
             return refuse(format!("tube constants: expected numbers not below 0, found {x}"));

@@ -10,17 +10,19 @@ use crate::scalar::{Dual, Scalar};
 
 use super::cell::Cell;
 use super::torque::Uncertain;
-use super::upward::{add_up, mul_up, sum_up};
+use super::upward::{add_up, div_up, mul_up, sum_up};
 
-/// Upper bound of the eigenvalues of M(q; theta), transmission inertia included, over the cell and the set (kg m^2).
+/// Smallest sigma known with r'M(q; theta)r <= sigma sum W_j r_j^2 for all r, transmission inertia included, over the cell
+/// and the set: how large M is relative to the weights.
 ///
-/// M is symmetric, so its largest eigenvalue is at most the spectral radius of the matrix B of entrywise bounds
-/// |M_ij| <= B_ij, and by Collatz and Wielandt that is at most max_i (B x)_i / x_i for any positive x. The x comes
-/// from a few power iterations.
-pub fn largest_eigenvalue<const N: usize, R: Rounding>(
+/// D^-1/2 M D^-1/2 with D = diag(W) is symmetric, so its largest eigenvalue is at most the spectral radius of the matrix
+/// B of entrywise bounds, and by Collatz and Wielandt that is at most max_i (B x)_i / x_i for any positive x. With
+/// y = D^-1/2 x this is max_i sum_j |M_ij| y_j / (W_i y_i). The y comes from a few power iterations.
+pub fn relative_mass<const N: usize, R: Rounding>(
     robot: &Robot,
     uncertain: &Uncertain,
     cell: &Cell<N, R>,
+    weights: &[f64],
 ) -> f64 {
     let n = robot.dof();
     let q: Vec<Interval> = cell.q.iter().map(|x| x.interval()).collect();
@@ -32,15 +34,16 @@ pub fn largest_eigenvalue<const N: usize, R: Rounding>(
         mass[n * j + j] = mass[n * j + j] + uncertain.range()[robot.friction_index(j) + ARMATURE];
     }
     let bound: Vec<f64> = mass.iter().map(|m| m.sup_abs()).collect();
-    let row = |x: &[f64], i: usize| sum_up((0..n).map(|j| mul_up(bound[n * i + j], x[j])));
-    let mut x = vec![1.0; n];
+    let row =
+        |y: &[f64], i: usize| div_up(sum_up((0..n).map(|j| mul_up(bound[n * i + j], y[j]))), weights[i]);
+    let mut y = vec![1.0; n];
     for _ in 0..20 {
-        let next: Vec<f64> = (0..n).map(|i| row(&x, i)).collect();
+        let next: Vec<f64> = (0..n).map(|i| row(&y, i)).collect();
         let largest = next.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
         // Bounded away from zero: joints that barely couple must not blow the quotient up.
-        x = next.iter().map(|v| (v / largest).max(1e-3)).collect();
+        y = next.iter().map(|v| (v / largest).max(1e-3)).collect();
     }
-    (0..n).map(|i| (row(&x, i) / x[i]).next_up()).fold(0.0, f64::max)
+    (0..n).map(|i| div_up(row(&y, i), y[i])).fold(0.0, f64::max)
 }
 
 /// Upper bound of the Euclidean norm of C(q, dq) r over the cell (N m): inverse dynamics without gravity and

@@ -12,6 +12,7 @@ use crate::dynamics::{BodyPlacement, Motion, placements};
 use crate::enclose::zonotope::{support_below, zonotope_above};
 use crate::enclose::{Affine, Interval, Rounding};
 use crate::robot::{Robot, Zonotope3};
+use crate::scalar::Scalar;
 
 use super::direction::nearest_direction;
 

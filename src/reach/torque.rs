@@ -9,8 +9,7 @@
 //!   theta_0 + g\[-1,1\] contains the set.
 //! * *Robust torque*: maximising lambda W_i |r_i| / sum W r^2 over r, with lambda <= P + beta, Cauchy-Schwarz gives for the part of P
 //!   (rho_i + sqrt(W_i sum rho_j^2 / W_j)) / 2. The part of beta adds only where alpha (V_max - V^) < beta, that is where V^ > V_max - beta/alpha; there
-//!   |r^|^2 >= 2 (V_max - beta/alpha - nu) / sigma_M, and W_i |r_i| / sum W r^2 <= sqrt(W_i / W_min) / |r|. (sigma_M bounds the eigenvalues of M
-//!   over the set.)
+//!   z^2 = sum W r^^2 >= 2 (V_max - beta/alpha - nu) / sigma, and W_i |r_i| / z^2 <= sqrt(W_i) / z. (r'Mr <= sigma sum W r^2 over the set.)
 //! * *Drift*: d/dt of Y theta + I_a ddq_a + F_v dq along the motion, for every theta of the set, by dual numbers over affine
 //!   forms with the parameters as forms of their own. Within a tick the state is in the tube, so |change| <= h sup|rate|; the measurement
 //!   error adds sup|gradient . delta| by the mean value theorem. Both are one dual direction: rate and state carry the
@@ -160,25 +159,28 @@ pub fn drift<const N: usize, R: Rounding>(
         .collect()
 }
 
-/// Bounds on the robust torque |v_i| (N m) for disturbance bounds `rho`, given sigma_M (kg m^2) over the set; infinite
-/// if beta leaves no room below V_max.
-pub fn robust_torque(tube: &Tube, rho: &[f64], sigma_max: f64) -> Vec<f64> {
+/// Bounds on the robust torque |v_i| (N m) for disturbance bounds `rho`, given sigma with r'Mr <= sigma sum W r^2 over the
+/// set; infinite if beta leaves no room below V_max.
+pub fn robust_torque(tube: &Tube, rho: &[f64], sigma: f64) -> Vec<f64> {
     let weights = &tube.weights;
     let sum = sum_up(rho.iter().zip(weights).map(|(&r, &w)| div_up(mul_up(r, r), w)));
-    let lightest = weights.iter().copied().fold(f64::INFINITY, f64::min);
-    let gains = &tube.gains;
-    let room = Interval::constant(gains.v_max)
-        - Interval::constant(tube.hold_power_w) / Interval::constant(gains.alpha)
-        - Interval::constant(tube.energy_slack_j);
-    let r_least =
-        (Interval::constant(2.0 * room.lower().max(0.0)) / Interval::constant(sigma_max)).sqrt().lower();
+    let z_least = least_z_of_hold(tube, sigma);
     rho.iter()
         .zip(weights)
         .map(|(&rho_i, &w)| {
             let share = mul_up(0.5, add_up(rho_i, mul_up(w, sum).sqrt().next_up()));
-            let hold =
-                div_up(mul_up(tube.hold_power_w, div_up(w, lightest).sqrt().next_up()), r_least.max(0.0));
+            let hold = div_up(mul_up(tube.hold_power_w, w.sqrt().next_up()), z_least);
             add_up(share, hold)
         })
         .collect()
+}
+
+/// Lower bound of z = sqrt(sum W r^^2) where the hold power beta takes effect, that is where alpha (V_max - V^) < beta:
+/// sigma z^2 / 2 + nu >= V^ > V_max - beta / alpha. Zero if beta leaves no room.
+pub fn least_z_of_hold(tube: &Tube, sigma: f64) -> f64 {
+    let gains = &tube.gains;
+    let room = Interval::constant(gains.v_max)
+        - Interval::constant(tube.hold_power_w) / Interval::constant(gains.alpha)
+        - Interval::constant(tube.energy_slack_j);
+    (Interval::constant(2.0 * room.lower().max(0.0)) / Interval::constant(sigma)).sqrt().lower().max(0.0)
 }
