@@ -2,6 +2,8 @@
 #![deny(missing_docs)]
 
 pub mod certify;
+#[cfg(feature = "cli")]
+pub mod cli;
 pub mod control;
 pub mod dynamics;
 pub mod enclose;
@@ -9,6 +11,7 @@ pub mod identify;
 pub mod inertia;
 pub mod plan;
 pub mod reach;
+pub mod report;
 pub mod robot;
 pub mod scalar;
 pub mod scenario;
