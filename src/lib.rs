@@ -2,7 +2,6 @@
 #![deny(missing_docs)]
 
 pub mod certify;
-#[cfg(feature = "cli")]
 pub mod cli;
 pub mod control;
 pub mod dynamics;
