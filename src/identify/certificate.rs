@@ -107,8 +107,11 @@ fn dual_bound(polytope: &Polytope, d: &[f64], proposal: &Multipliers) -> Bound {
     let mut total = Sum::default();
     let mut noise = Sum::default();
     for ((l, u), radius) in proposal.rows.iter().zip(&rows.u).zip(&rows.radius) {
-        total.add(l * u);
-        noise.add(l.abs() * radius);
+        // An idle row says nothing, even if its radius is infinite.
+        if *l != 0.0 {
+            total.add(l * u);
+            noise.add(l.abs() * radius);
+        }
     }
     let noise = noise.upper();
     total.add(noise);
