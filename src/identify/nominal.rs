@@ -21,7 +21,7 @@ const THINNEST: f64 = 2e-3;
 /// misfit in every window instead of the payload. What remains is a quadratic in theta, minimised over the log-Cholesky
 /// coordinates by Levenberg-Marquardt with the exact Gauss-Newton matrix of that quadratic, from `inside`. Where the
 /// data ask for a body flatter than any (the minimum lies on the border of physical consistency), the scale of the
-/// body about its centre of mass is kept above [`THINNEST`].
+/// body about its centre of mass is kept above 2 mm.
 ///
 /// A minimiser outside the box is pulled in along the straight line towards `inside` (a physically consistent
 /// body in the box), as little as necessary; both ends being consistent, so is every point between, J being linear.
