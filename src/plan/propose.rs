@@ -252,7 +252,7 @@ impl Program for Candidates<'_> {
         let tube = self.tube.clone();
         match self.constraints(&curve) {
             Ok((rows, proven)) => Evaluation {
-                accepted: proven.then(|| Proposal { curve, tube, cost: cost.value }),
+                accepted: proven.then_some(Proposal { curve, tube, cost: cost.value }),
                 cost: cost.value,
                 cost_gradient: cost.gradient,
                 cost_hessian,

@@ -105,14 +105,10 @@ impl Plant {
             self.acceleration(&trial.0, &trial.1, tau, &mut slopes[stage].1);
         }
         for j in 0..n {
-            let sum = |part: fn(&(Vec<f64>, Vec<f64>)) -> &Vec<f64>| {
-                part(&slopes[0])[j]
-                    + 2.0 * part(&slopes[1])[j]
-                    + 2.0 * part(&slopes[2])[j]
-                    + part(&slopes[3])[j]
-            };
-            q[j] += h / 6.0 * sum(|s| &s.0);
-            dq[j] += h / 6.0 * sum(|s| &s.1);
+            for (slope, weight) in slopes.iter().zip([1.0, 2.0, 2.0, 1.0]) {
+                q[j] += h / 6.0 * weight * slope.0[j];
+                dq[j] += h / 6.0 * weight * slope.1[j];
+            }
         }
         self.scratch.slopes = slopes;
         self.scratch.trial = trial;
