@@ -104,6 +104,9 @@ fn the_shipped_arm_has_the_reference_inertias() {
 fn the_shipped_arm_has_the_published_limits_and_friction() {
     let robot = gen3();
     assert_eq!((robot.dof(), robot.end_effector, robot.shapes.len()), (7, 6, 8));
+    // Of 21 pairs of bodies that are no neighbours, these remain; the others provably cannot touch.
+    let pairs = [(0, 4), (0, 5), (0, 6), (0, 7), (1, 5), (1, 6), (1, 7), (2, 6), (2, 7), (3, 7), (4, 7)];
+    assert_eq!(robot.self_pairs, pairs);
     let [shoulder, wrist] = [&robot.joints[1], &robot.joints[6]];
     let (lower, upper) = shoulder.limits.position.unwrap();
     assert!((upper - 128.9_f64.to_radians()).abs() < 1e-12 && lower == -upper);
