@@ -1,5 +1,12 @@
 //! Reachable sets over a time interval: joint tube -> swept links -> input torques.
 
+pub mod cell;
+pub mod direction;
+pub mod energy;
+pub mod links;
+pub mod torque;
 pub mod tube;
+pub mod upward;
 
+pub use cell::{Cell, Span, symbols};
 pub use tube::Tube;

@@ -17,9 +17,9 @@
 //! int M^-1 (d - C r). Let A = diag(I_a) (lower bounds), M >= A. Over \[t_k, t_k + s\], s <= h, Cauchy-Schwarz gives
 //! int r'd <= int \[ r^'d + (s/2) d'A^-1 d + (|delta_r| + s c) |d| \] with c >= |M^-1 C r|. For fixed v_k the first two terms
 //! are a sum of convex functions of each w_j, largest at w_j = +-rho_j; as long as the *gain condition*
-//! h lambda W_j / sum W r^2 <= A_j holds, the larger one is w_j = rho_j sign(r^_j), where |d_j| <= max(rho_j, |v_j|).
-//! So the integral is at most s (P - r^'v_k + beta), with the *hold power*
-//! beta >= (h/2) sum max(rho_j, |v_j|)^2 / A_j + (|delta_r| + h c)(|rho| + |v|). The law makes r^'v_k >= P + beta - alpha max(0, V_max - V^),
+//! h lambda W_j / sum W r^2 <= A_j holds, the larger one is w_j = rho_j sign(r^_j): its rival -rho_j sign(r^_j) loses 2 rho_j |r^_j| in
+//! the first term and gains at most 2 h rho_j |v_j| / A_j in the second. So the integral is at most s (P - r^'v_k + beta), with the
+//! *hold power* beta >= (h/2) sup sum d_j^2 / A_j + (|delta_r| + h c)(|rho| + |v|), the supremum over that worst w. The law makes r^'v_k >= P + beta - alpha max(0, V_max - V^),
 //! hence V(t_k + s) <= V(t_k) + s alpha max(0, V_max - V^). The *slack* nu >= |V(t_k) - r^'M(q^)r^/2| makes V^ >= V(t_k), and
 //! alpha h <= 1 then gives V(t_k + s) <= max(V(t_k), V_max). Induction over ticks ends the proof: V <= V_max throughout.
 //!
@@ -40,7 +40,7 @@ use crate::robot::{ARMATURE, ControlGains, Robot};
 pub struct Tube {
     /// Gains, V_max and the control period.
     pub gains: ControlGains,
-    /// Weights W_j > 0 that distribute the robust torque over the joints.
+    /// Weights W_j > 0 that distribute the robust torque over the joints; W_j / A_j within a factor of 2 of each other.
     pub weights: Vec<f64>,
     /// D_j, N m: change of the required torque within one tick and by measurement errors.
     pub drift_nm: Vec<f64>,

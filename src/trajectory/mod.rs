@@ -1,5 +1,7 @@
 //! Desired trajectories: evaluated on numbers here, enclosed over time intervals in `enclosure`.
 
 pub mod bezier;
+pub mod enclosure;
 
 pub use bezier::{Bezier, JointState, TrajectoryError, end_point_basis};
+pub use enclosure::DesiredMotion;

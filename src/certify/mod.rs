@@ -1,0 +1,369 @@
+//! The trusted core: given a trajectory, a parameter set and a scene, prove it safe or name the constraint that fails.
+//!
+//! # Assumed (A1 to A4 of the README)
+//! The true parameters lie in the set and every body is physically consistent; the sensors keep their bounds;
+//! obstacles lie inside their zonotopes and do not move; V <= V_max at the plan's start, and the controller of
+//! [`crate::reach::tube`] runs at its period with the constants stored in the plan.
+//!
+//! # Proven by [`certify`]
+//! For every time of the plan and after it, every theta in the set, and every tracking error of the tube: joint positions and
+//! velocities within limits, |torque command| within limits, every link capsule apart from every obstacle and from every
+//! link it is paired with; and the conditions under which the tube is invariant.
+//!
+//! # How
+//! Time is cut into cells; [`cell::CellReport`] bounds every constraint over one cell with outward rounding (`reach`).
+//! A cell with a margin below zero is halved, down to a floor. The union of the cells is [0, T] and the rest after it,
+//! and a cell's bounds hold for all its times, so non-negative margins everywhere prove the plan. The order of
+//! evaluation doesn't matter: the result is deterministic. Nothing of `plan` is used here.
+
+pub mod cell;
+pub mod plan_file;
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::enclose::{Counted, Rounding};
+use crate::inertia::ParameterSet;
+use crate::reach::torque::Uncertain;
+use crate::reach::tube::armature_floor;
+use crate::reach::{Span, Tube, symbols};
+use crate::robot::{Robot, Scene};
+use crate::trajectory::Bezier;
+
+pub use cell::{CellReport, Clearance};
+pub use plan_file::{Plan, PlanError};
+
+/// How finely time is cut.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Partition {
+    /// Cells that every plan starts with.
+    pub cells: usize,
+    /// How often a cell may be halved.
+    pub depth: u32,
+}
+
+impl Default for Partition {
+    fn default() -> Self {
+        Self { cells: 32, depth: 5 }
+    }
+}
+
+/// A trajectory and all that it is to be proven against.
+#[derive(Debug, Clone)]
+pub struct Problem<'a> {
+    robot: &'a Robot,
+    set: &'a ParameterSet,
+    scene: &'a Scene,
+    tube: &'a Tube,
+    curve: &'a Bezier,
+    uncertain: Uncertain,
+    weightless: Robot,
+}
+
+/// The other side of a distance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Body {
+    /// An obstacle, by its index in the scene.
+    Obstacle(usize),
+    /// A capsule of the robot, by its index.
+    Shape(usize),
+}
+
+/// Families of constraints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Family {
+    /// Joint position limits (rad).
+    Position,
+    /// Joint velocity limits (rad/s).
+    Velocity,
+    /// Actuator torque limits (N m).
+    Torque,
+    /// Distance to obstacles and between links (m).
+    Collision,
+    /// Conditions of the tracking tube (relative to the stored constant).
+    Tube,
+}
+
+/// A proven margin: how much is left, when and where it is smallest.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Margin {
+    /// Limit minus proven supremum, in the family's unit; `None` if nothing of the family applies.
+    pub value: Option<f64>,
+    /// Start of the cell where it is smallest, s.
+    pub t: f64,
+    /// Joint, or capsule and what it comes close to.
+    pub at: String,
+}
+
+impl Margin {
+    fn unbounded() -> Self {
+        Self { value: None, t: 0.0, at: String::new() }
+    }
+
+    fn take(&mut self, value: f64, t: f64, at: impl FnOnce() -> String) {
+        if value.is_finite() && self.value.is_none_or(|v| value < v) {
+            *self = Self { value: Some(value), t, at: at() };
+        }
+    }
+}
+
+/// Proof that a plan is safe: the smallest margin of each family, all at least zero.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Certificate {
+    /// Position, rad.
+    pub position: Margin,
+    /// Velocity, rad/s.
+    pub velocity: Margin,
+    /// Torque, N m.
+    pub torque: Margin,
+    /// Distance, m.
+    pub collision: Margin,
+    /// Conditions of the tube, relative.
+    pub tube: Margin,
+    /// Number of cells that the proof needed.
+    pub cells: usize,
+}
+
+/// Why a plan could not be proven.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum Refusal {
+    /// A constraint that could not be proven.
+    #[error(
+        "cannot prove the {family:?} constraint of {at} between {t0:.4} s and {t1:.4} s: margin {margin:.4}"
+    )]
+    Constraint {
+        /// Its family.
+        family: Family,
+        /// Joint, or capsule and what it comes close to.
+        at: String,
+        /// Start of the cell, s.
+        t0: f64,
+        /// End of the cell, s (infinite for the rest after the plan).
+        t1: f64,
+        /// Limit minus proven supremum.
+        margin: f64,
+    },
+    /// The problem itself is not one that the proof covers.
+    #[error("{0}")]
+    Unsupported(String),
+}
+
+impl<'a> Problem<'a> {
+    /// Puts a proof obligation together; refuses what the proof does not cover (sizes, V_max, weights, missing
+    /// transmission inertia).
+    pub fn new(
+        robot: &'a Robot,
+        set: &'a ParameterSet,
+        scene: &'a Scene,
+        tube: &'a Tube,
+        curve: &'a Bezier,
+    ) -> Result<Self, Refusal> {
+        let n = robot.dof();
+        let refuse = |what: String| Err(Refusal::Unsupported(what));
+        let sizes = [
+            ("parameter set", set.len(), robot.parameter_count()),
+            ("parameter set (upper)", set.upper.len(), robot.parameter_count()),
+            ("trajectory", curve.dof(), n),
+            ("tube weights", tube.weights.len(), n),
+            ("tube drift_nm", tube.drift_nm.len(), n),
+            ("tube acceleration_bound", tube.acceleration_bound.len(), n),
+        ];
+        if let Some((what, found, expected)) =
+            sizes.into_iter().find(|(_, found, expected)| found != expected)
+        {
+            return refuse(format!(
+                "{what}: expected {expected} values for robot '{}', found {found}",
+                robot.name
+            ));
+        }
+        if let Err(error) = curve.check() {
+            return refuse(error.to_string());
+        }
+        if let Some(j) =
+            set.lower.iter().zip(&set.upper).position(|(l, u)| !(l <= u && l.is_finite() && u.is_finite()))
+        {
+            return refuse(format!("parameter set: interval {j} is empty or not finite"));
+        }
+        for (j, joint) in robot.joints.iter().enumerate() {
+            if !(armature_floor(robot, set, j) > 0.0) {
+                return refuse(format!(
+                    "joint '{}' has no transmission inertia: no lower bound of the mass matrix is proven without it",
+                    joint.name
+                ));
+            }
+        }
+        let gains = &tube.gains;
+        let positive = [
+            ("k_r", gains.k_r),
+            ("alpha", gains.alpha),
+            ("v_max", gains.v_max),
+            ("period_s", gains.period_s),
+            ("stiction_speed_rad_s", gains.stiction_speed_rad_s),
+        ];
+        let weights = tube.weights.iter().map(|&w| ("weight", w));
+        if let Some((what, x)) =
+            positive.into_iter().chain(weights).find(|(_, x)| !(*x > 0.0 && x.is_finite()))
+        {
+            return refuse(format!("tube {what}: expected a finite number above 0, found {x}"));
+        }
+        let ratios: Vec<f64> = (0..n).map(|j| tube.weights[j] / armature_floor(robot, set, j)).collect();
+        let (least, most) = ratios.iter().fold((f64::INFINITY, 0.0f64), |(a, b), &x| (a.min(x), b.max(x)));
+        // A hair below 2, so that rounding in the quotients cannot hide a violation.
+        if most > 1.999_999 * least {
+            return refuse(format!(
+                "tube weights: W / I_a spans a factor of {:.3}; the proof allows 2",
+                most / least
+            ));
+        }
+        let constants = tube.drift_nm.iter().chain(&tube.acceleration_bound);
+        if let Some(x) = constants.chain([&tube.hold_power_w, &tube.energy_slack_j]).find(|x| !(**x >= 0.0)) {
+            return refuse(format!("tube constants: expected numbers not below 0, found {x}"));
+        }
+        if gains.alpha * gains.period_s > 1.0 {
+            return refuse(format!("tube: alpha * period_s is {}, above 1", gains.alpha * gains.period_s));
+        }
+        if symbols(n) > 64 {
+            return refuse(format!("robot '{}' has {n} joints; the certifier covers up to 31", robot.name));
+        }
+        let mut weightless = robot.clone();
+        weightless.gravity.fill(0.0);
+        Ok(Self { robot, set, scene, tube, curve, uncertain: Uncertain::new(set), weightless })
+    }
+
+    /// Evaluates every constraint over one span in the default arithmetic.
+    pub fn report(&self, span: Span) -> CellReport {
+        self.report_in::<Counted>(span)
+    }
+
+    fn report_in<R: Rounding>(&self, span: Span) -> CellReport {
+        match symbols(self.robot.dof()) {
+            0..=16 => CellReport::new::<16, R>(self, span),
+            17..=32 => CellReport::new::<32, R>(self, span),
+            _ => CellReport::new::<64, R>(self, span),
+        }
+    }
+
+    /// The spans of a partition: equal cells, then the rest after the end.
+    pub fn spans(&self, cells: usize) -> Vec<Span> {
+        let t = |k: usize| self.curve.duration_s * k as f64 / cells as f64;
+        let between = (0..cells)
+            .map(|k| Span::Between(t(k), if k + 1 == cells { self.curve.duration_s } else { t(k + 1) }));
+        between.chain([Span::Rest]).collect()
+    }
+
+    /// Smallest margins of one cell, added to `certificate`; the first negative one is returned.
+    fn judge(&self, report: &CellReport, certificate: &mut Certificate) -> Result<(), Refusal> {
+        let (t0, t1) = match report.span {
+            Span::Between(t0, t1) => (t0, t1),
+            Span::Rest => (self.curve.duration_s, f64::INFINITY),
+        };
+        let mut verdict = Ok(());
+        let mut weigh = |family: Family, slot: &mut Margin, margin: f64, at: &dyn Fn() -> String| {
+            slot.take(margin, t0, at);
+            // NaN is no proof either.
+            if !(margin >= 0.0) && verdict.is_ok() {
+                verdict = Err(Refusal::Constraint { family, at: at(), t0, t1, margin });
+            }
+        };
+        for (j, joint) in self.robot.joints.iter().enumerate() {
+            let name = || format!("joint '{}'", joint.name);
+            weigh(Family::Position, &mut certificate.position, report.position[j], &name);
+            weigh(Family::Velocity, &mut certificate.velocity, report.velocity[j], &name);
+            weigh(Family::Torque, &mut certificate.torque, report.torque_margin[j], &name);
+        }
+        for clearance in &report.clearances {
+            let at = || self.pair_name(clearance);
+            weigh(Family::Collision, &mut certificate.collision, clearance.separation.clearance_m, &at);
+        }
+        for (name, margin) in self.tube_margins(report) {
+            weigh(Family::Tube, &mut certificate.tube, margin, &|| name.clone());
+        }
+        certificate.cells += 1;
+        verdict
+    }
+
+    fn pair_name(&self, clearance: &Clearance) -> String {
+        let link = &self.robot.shapes[clearance.shape].name;
+        match clearance.other {
+            Body::Obstacle(k) => format!("'{link}' against obstacle '{}'", self.scene.obstacles[k].name),
+            Body::Shape(k) => format!("'{link}' against '{}'", self.robot.shapes[k].name),
+        }
+    }
+
+    /// (stored - required) / stored for each constant of the tube.
+    fn tube_margins(&self, report: &CellReport) -> Vec<(String, f64)> {
+        let (tube, needed) = (self.tube, &report.required);
+        let relative = |have: f64, need: f64| if have > 0.0 { (have - need) / have } else { have - need };
+        let mut out = vec![
+            ("tube hold_power_w".to_owned(), relative(tube.hold_power_w, needed.hold_power_w)),
+            ("tube energy_slack_j".to_owned(), relative(tube.energy_slack_j, needed.energy_slack_j)),
+            ("tube gain condition".to_owned(), 1.0 - needed.gain),
+        ];
+        for (j, joint) in self.robot.joints.iter().enumerate() {
+            let drift = relative(tube.drift_nm[j], needed.drift_nm[j]);
+            out.push((format!("tube drift_nm of joint '{}'", joint.name), drift));
+            let acceleration = relative(tube.acceleration_bound[j], needed.acceleration_bound[j]);
+            out.push((format!("tube acceleration_bound of joint '{}'", joint.name), acceleration));
+        }
+        out
+    }
+
+    fn prove<R: Rounding>(&self, span: Span, depth: u32) -> Result<Certificate, Refusal> {
+        let mut own = Certificate::empty();
+        let refusal = match self.judge(&self.report_in::<R>(span), &mut own) {
+            Ok(()) => return Ok(own),
+            Err(refusal) => refusal,
+        };
+        let Span::Between(t0, t1) = span else { return Err(refusal) };
+        let middle = 0.5 * (t0 + t1);
+        if depth == 0 || middle <= t0 || middle >= t1 {
+            return Err(refusal);
+        }
+        let mut first = self.prove::<R>(Span::Between(t0, middle), depth - 1)?;
+        first.merge(self.prove::<R>(Span::Between(middle, t1), depth - 1)?);
+        Ok(first)
+    }
+}
+
+impl Certificate {
+    fn empty() -> Self {
+        let none = Margin::unbounded;
+        Self { position: none(), velocity: none(), torque: none(), collision: none(), tube: none(), cells: 0 }
+    }
+
+    fn merge(&mut self, other: Certificate) {
+        let pairs = [
+            (&mut self.position, other.position),
+            (&mut self.velocity, other.velocity),
+            (&mut self.torque, other.torque),
+            (&mut self.collision, other.collision),
+            (&mut self.tube, other.tube),
+        ];
+        for (mine, theirs) in pairs {
+            if let Some(value) = theirs.value {
+                mine.take(value, theirs.t, || theirs.at);
+            }
+        }
+        self.cells += other.cells;
+    }
+}
+
+/// Proves the problem over its whole time, or names the first constraint (in time) that it cannot prove.
+pub fn certify(problem: &Problem<'_>, partition: Partition) -> Result<Certificate, Refusal> {
+    certify_in::<Counted>(problem, partition)
+}
+
+/// [`certify`] in the arithmetic `R`.
+pub fn certify_in<R: Rounding>(problem: &Problem<'_>, partition: Partition) -> Result<Certificate, Refusal> {
+    let spans = problem.spans(partition.cells.max(1));
+    let proofs: Vec<_> =
+        spans.into_par_iter().map(|span| problem.prove::<R>(span, partition.depth)).collect();
+    let mut whole = Certificate::empty();
+    for proof in proofs {
+        whole.merge(proof?);
+    }
+    Ok(whole)
+}

@@ -1,0 +1,128 @@
+//! Saved plans: everything that a proof needs, in one JSON file that another process can check.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::inertia::ParameterSet;
+use crate::reach::Tube;
+use crate::robot::{Robot, Scene};
+use crate::trajectory::Bezier;
+
+use super::{Certificate, Partition, Problem, Refusal, certify};
+
+/// Version of the plan file.
+pub const SCHEMA: u32 = 1;
+
+/// A trajectory together with all that it was proven against.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Version of this format.
+    pub schema: u32,
+    /// When the plan starts, s since the start of the run.
+    pub t_start_s: f64,
+    /// The desired motion.
+    pub curve: Bezier,
+    /// Constants of the controller and its proof.
+    pub tube: Tube,
+    /// Parameters that the proof quantifies over.
+    pub set: ParameterSet,
+    /// Obstacles.
+    pub scene: Scene,
+    /// The robot, payload shape included.
+    pub robot: Robot,
+    /// What was proven when the plan was made.
+    pub certificate: Certificate,
+}
+
+/// A plan file that cannot be used.
+#[derive(Debug, Error)]
+pub enum PlanError {
+    /// The file cannot be read.
+    #[error("{}: cannot read the plan: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// The file is not a plan.
+    #[error("{}: not a plan file: {source}", path.display())]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// Field and line.
+        source: serde_json::Error,
+    },
+    /// The file has another version.
+    #[error("{}: plan schema {found}, this program reads {SCHEMA}", path.display())]
+    Schema {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+    },
+    /// The robot or the scene inside the file is malformed.
+    #[error("{}: {reason}", path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+impl Plan {
+    /// Reads a plan from JSON.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, PlanError> {
+        let path = path.as_ref().to_path_buf();
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(source) => return Err(PlanError::Read { path, source }),
+        };
+        let plan: Plan = match serde_json::from_str(&text) {
+            Ok(plan) => plan,
+            Err(source) => return Err(PlanError::Parse { path, source }),
+        };
+        if plan.schema != SCHEMA {
+            return Err(PlanError::Schema { path, found: plan.schema });
+        }
+        match plan.fault() {
+            Some(reason) => Err(PlanError::Content { path, reason }),
+            None => Ok(plan),
+        }
+    }
+
+    /// Indices that a file may get wrong; sizes and numbers are the certifier's to check.
+    fn fault(&self) -> Option<String> {
+        let robot = &self.robot;
+        let n = robot.dof();
+        for (j, joint) in robot.joints.iter().enumerate() {
+            if joint.parent.is_some_and(|p| p >= j) {
+                return Some(format!("joint '{}': expected its parent before it", joint.name));
+            }
+        }
+        if let Some(shape) = robot.shapes.iter().find(|s| s.joint.is_some_and(|j| j >= n)) {
+            return Some(format!("capsule '{}': no such joint", shape.name));
+        }
+        let shapes = robot.shapes.len();
+        if robot.self_pairs.iter().any(|&(a, b)| a >= shapes || b >= shapes) {
+            return Some("robot.self_pairs: no such capsule".to_owned());
+        }
+        (robot.end_effector >= n).then(|| "robot.end_effector: no such joint".to_owned())
+    }
+
+    /// Repeats the proof.
+    pub fn verify(&self, partition: Partition) -> Result<Certificate, Refusal> {
+        certify(&Problem::new(&self.robot, &self.set, &self.scene, &self.tube, &self.curve)?, partition)
+    }
+
+    /// Repeats the proof in the second, independent arithmetic.
+    #[cfg(feature = "inari")]
+    pub fn verify_directed(&self, partition: Partition) -> Result<Certificate, Refusal> {
+        let problem = Problem::new(&self.robot, &self.set, &self.scene, &self.tube, &self.curve)?;
+        super::certify_in::<crate::enclose::Directed>(&problem, partition)
+    }
+}

@@ -1,0 +1,151 @@
+//! The command-line program: it parses, calls the library and prints. One file a subcommand.
+//!
+//! Exit codes: 0 done, 1 internal error (also a violation that the proof excludes), 2 bad input, 3 safe stop,
+//! 4 an assumption was proven broken.
+
+pub mod progress;
+pub mod robot;
+pub mod run;
+pub mod verify;
+
+use std::fmt;
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use tracing_subscriber::EnvFilter;
+
+use crate::report::ReportError;
+
+const EXAMPLES: &str = "\
+Examples:
+  Pick up an 8 lb dumbbell of unknown inertia, learn what it is, carry it to its place:
+      surelift run scenarios/dumbbell_c_8lb.toml
+  The same with another truth, into a folder of your choice:
+      surelift run scenarios/dumbbell_c_8lb.toml --seed 7 --out runs/seven
+  Repeat the proof of every plan of a run in this process:
+      surelift verify runs/seven/plans/*.json
+  What is known of a robot:
+      surelift robot kinova_gen3_2f85
+
+Exit codes: 0 done, 1 internal error, 2 bad input, 3 safe stop, 4 an assumption was proven broken.
+RUST_LOG=surelift=debug shows what goes on inside.";
+
+/// Pick up something of unknown weight, with a proof.
+#[derive(Debug, Parser)]
+#[command(name = "surelift", version, about, after_help = EXAMPLES, arg_required_else_help = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The subcommands; each says for itself what it does.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    #[allow(missing_docs, reason = "clap would show it in place of the arguments' own documentation")]
+    Verify(verify::VerifyArgs),
+    #[allow(missing_docs, reason = "as above")]
+    Robot(robot::RobotArgs),
+}
+
+/// Why the program ends without having done what it was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Failure {
+    /// The person who typed the command can put it right: exit code 2.
+    Input(String),
+    /// The program is wrong, or the machine failed it: exit code 1.
+    Internal(String),
+}
+
+impl Failure {
+    /// Bad input, with the whole chain of causes on one line.
+    pub fn input(error: &dyn std::error::Error) -> Self {
+        Failure::Input(chain(error))
+    }
+
+    /// The exit code.
+    pub fn code(&self) -> u8 {
+        match self {
+            Failure::Input(_) => 2,
+            Failure::Internal(_) => 1,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Input(message) => write!(f, "error: {message}"),
+            Failure::Internal(message) => write!(f, "internal error: {message}"),
+        }
+    }
+}
+
+impl From<ReportError> for Failure {
+    /// A destination that cannot be used is the person's to change; all else is not.
+    fn from(error: ReportError) -> Self {
+        match error {
+            ReportError::Destination { .. } => Failure::input(&error),
+            _ => Failure::Internal(chain(&error)),
+        }
+    }
+}
+
+/// An error and its causes, leaving out causes that the message already ends with.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut message = error.to_string();
+    let mut cause = error.source();
+    while let Some(source) = cause {
+        let text = source.to_string();
+        if !message.ends_with(&text) {
+            message = format!("{message}: {text}");
+        }
+        cause = source.source();
+    }
+    message
+}
+
+/// Parses the arguments of the process, does what they say and gives the exit code.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(usage) => {
+            // Help that cannot be printed because nobody listens is no error.
+            let _ = usage.print();
+            return ExitCode::from(if usage.use_stderr() { 2 } else { 0 });
+        }
+    };
+    tracing_subscriber::fmt()
+        .with_env_filter(EnvFilter::from_default_env())
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal())
+        .init();
+    // A panic has already told its story on the standard error; it still has to leave with the code of an internal
+    // error, not with Rust's own 101.
+    let result = std::panic::catch_unwind(|| dispatch(cli))
+        .unwrap_or_else(|_| Err(Failure::Internal("the program panicked; please report this".to_owned())));
+    ExitCode::from(result.unwrap_or_else(|failure| {
+        let _ = writeln!(io::stderr(), "{failure}");
+        failure.code()
+    }))
+}
+
+/// Does what the subcommand says; gives the exit code.
+fn dispatch(cli: Cli) -> Result<u8, Failure> {
+    match cli.command {
+        Command::Verify(args) => verify::run(&args),
+        Command::Robot(args) => robot::run(&args),
+    }
+}
+
+/// Prints to the standard output. A reader that has gone away (`| head`) is no error.
+pub(crate) fn say(text: &str) -> Result<(), Failure> {
+    let mut output = io::stdout().lock();
+    match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::Internal(format!("cannot write to the standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}

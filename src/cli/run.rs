@@ -1,0 +1,122 @@
+//! `surelift run`: one scenario from the first plan to the report.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+
+use super::progress::TerminalObserver;
+use super::{Failure, say};
+use crate::report::{self, Observer, RunRecord, check_destination, default_destination, table};
+
+const EXAMPLES: &str = "\
+Examples:
+  surelift run scenarios/dumbbell_c_8lb.toml
+  surelift run scenarios/dumbbell_c_8lb.toml --seed 7 --out runs/seven
+  surelift run scenarios/dumbbell_c_8lb.toml --payload-mass 7    # outside the prior: must end safely
+
+The folder holds summary.json, log.csv, plans/*.json and report.html (open it in any browser, offline).";
+
+/// Run a scenario: move safely, learn the payload, carry it to its place, and write a report
+#[derive(Debug, Clone, PartialEq, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct RunArgs {
+    /// The scenario: robot, world, payload and task
+    #[arg(value_name = "SCENARIO.toml")]
+    pub scenario: PathBuf,
+    /// How to plan
+    #[arg(long, default_value = "ours")]
+    pub method: String,
+    /// Draws the truth that the robot does not know
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    /// Where to write the results [default: runs/<scenario>-<method>-<seed>]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Mass of the true payload, instead of the scenario's; the robot is not told
+    #[arg(long, value_name = "KG", allow_negative_numbers = true, value_parser = mass)]
+    pub payload_mass: Option<f64>,
+    /// No progress; the closing table still comes
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// A mass in kg: finite and not negative.
+fn mass(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(mass) if mass.is_finite() && mass >= 0.0 => Ok(mass),
+        _ => Err("expected a finite mass in kg, not negative".to_owned()),
+    }
+}
+
+impl RunArgs {
+    /// The folder to write to, checked to be free or an earlier run's. Call before the run starts.
+    ///
+    /// # Errors
+    /// Bad input if something else is in the way.
+    pub fn destination(&self, scenario_name: &str) -> Result<PathBuf, Failure> {
+        let default = || default_destination(scenario_name, &self.method, self.seed);
+        let folder = self.out.clone().unwrap_or_else(default);
+        check_destination(&folder)?;
+        Ok(folder)
+    }
+
+    /// Whoever watches the run.
+    pub fn observer(&self) -> Box<dyn Observer> {
+        if self.quiet { Box::new(()) } else { Box::new(TerminalObserver::new()) }
+    }
+
+    /// Writes the folder, prints the closing table, gives the exit code of the outcome.
+    ///
+    /// # Errors
+    /// Whatever prevents writing.
+    pub fn finish<P: Serialize>(folder: &std::path::Path, record: &RunRecord<P>) -> Result<u8, Failure> {
+        report::write(folder, record)?;
+        let place = folder.join("report.html");
+        say(&format!("{}  {}\n", table::closing(&record.summary), place.display()))?;
+        Ok(record.summary.outcome.exit_code())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, Parser};
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Probe {
+        #[command(flatten)]
+        run: RunArgs,
+    }
+
+    #[test]
+    fn arguments_have_the_stated_defaults() {
+        Probe::command().debug_assert();
+        let run = Probe::try_parse_from(["run", "a.toml"]).unwrap().run;
+        assert_eq!((run.method.as_str(), run.seed, run.payload_mass, run.quiet), ("ours", 0, None, false));
+        let folder = tempfile::tempdir().unwrap();
+        let with_out = RunArgs { out: Some(folder.path().join("x")), ..run };
+        assert_eq!(with_out.destination("a").unwrap(), folder.path().join("x"));
+    }
+
+    #[test]
+    fn impossible_masses_are_usage_errors() {
+        for bad in ["nan", "inf", "-1", "heavy"] {
+            let error = Probe::try_parse_from(["run", "a.toml", "--payload-mass", bad]).unwrap_err();
+            assert_eq!(error.exit_code(), 2);
+            assert!(error.to_string().contains("finite mass in kg"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_destination_in_use_is_bad_input() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("thesis.tex"), "precious").unwrap();
+        let out = folder.path().to_str().unwrap();
+        let run = Probe::try_parse_from(["run", "a.toml", "--out", out]).unwrap().run;
+        let failure = run.destination("a").unwrap_err();
+        assert_eq!(failure.code(), 2);
+        assert!(failure.to_string().contains("thesis.tex"), "{failure}");
+    }
+}

@@ -1,0 +1,86 @@
+//! What can go wrong in identification.
+
+use thiserror::Error;
+
+/// Errors of the identifier; times in s, joints and parameters by index.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum IdentifyError {
+    /// The measurements cannot have come from any parameters of the set within the stated error bounds: one of the
+    /// assumptions (robot model, payload prior, sensor bounds, nothing else touching the arm) is false.
+    #[error(
+        "an assumption is broken: the window that ends at t = {t} s, joint {joint}, cannot be explained by any \
+         parameters in the set; every error bound would have to be at least {by:.3} times as large"
+    )]
+    AssumptionBroken {
+        /// End of the window that contradicts the set the most, s.
+        t: f64,
+        /// Its joint.
+        joint: usize,
+        /// Proven lower bound on the factor by which the errors would have to exceed their bounds, > 1
+        /// (infinite if the row was said to have none).
+        by: f64,
+    },
+    /// The box contains no physically consistent body.
+    #[error("parameter {parameter}: no physically consistent body lies in the prior box")]
+    PriorExcludesPhysics {
+        /// Index in the parameter vector of the interval that came out empty.
+        parameter: usize,
+    },
+    /// The prior is not a box of finite numbers.
+    #[error("prior of parameter {parameter} is [{lower}, {upper}], expected finite numbers, lower <= upper")]
+    BadPrior {
+        /// Index in the parameter vector.
+        parameter: usize,
+        /// Lower bound given.
+        lower: f64,
+        /// Upper bound given.
+        upper: f64,
+    },
+    /// A vector has the wrong length.
+    #[error("{what} has length {found}, expected {expected}")]
+    WrongLength {
+        /// Which vector.
+        what: &'static str,
+        /// Length given.
+        found: usize,
+        /// Length needed.
+        expected: usize,
+    },
+    /// A number is not finite or otherwise out of its range.
+    #[error("{what} is {value}, expected {expected}")]
+    BadValue {
+        /// Which number.
+        what: String,
+        /// The value given.
+        value: f64,
+        /// What it has to be.
+        expected: &'static str,
+    },
+    /// A sample does not follow its predecessor by one period.
+    #[error("sample at t = {t} s follows the one at {previous} s, expected {period} s later")]
+    BadTime {
+        /// Time of the sample, s.
+        t: f64,
+        /// Time of the sample before, s.
+        previous: f64,
+        /// The period, s.
+        period: f64,
+    },
+    /// Two successive samples are farther apart than the bounds on the motion allow.
+    #[error(
+        "joint {joint}: measured {what} changes by {step} up to t = {t} s, expected at most {largest} \
+         (angle wrapped, sample lost, or acceleration bound too small)"
+    )]
+    Jump {
+        /// Time of the later sample, s.
+        t: f64,
+        /// Joint index.
+        joint: usize,
+        /// `position` or `velocity`.
+        what: &'static str,
+        /// The change, rad or rad/s.
+        step: f64,
+        /// The largest change that the bounds allow.
+        largest: f64,
+    },
+}

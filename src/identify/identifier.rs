@@ -1,0 +1,282 @@
+//! The identifier: samples in, parameter sets out.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use rayon::prelude::*;
+
+use super::bounds::{Effort, tighten};
+use super::error::IdentifyError;
+use super::nominal;
+use super::physics::{check_box, tighten_body};
+use super::polytope::{Polytope, Rows};
+use super::window::{Sample, Window, window_rows};
+use crate::inertia::ParameterSet;
+use crate::robot::{INERTIAL, Robot};
+
+/// How the identifier works; every value is sound.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct IdentifierOptions {
+    /// Length of a window, s; rounded to whole control periods, at least one.
+    pub window_s: f64,
+    /// Rows of data kept from one update to the next; of more, those that hold the bounds stay.
+    pub row_budget: usize,
+    /// Effort per bound.
+    pub effort: Effort,
+}
+
+impl Default for IdentifierOptions {
+    fn default() -> Self {
+        Self { window_s: 0.1, row_budget: 600, effort: Effort::default() }
+    }
+}
+
+/// The result of one update.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Update {
+    /// The new parameter set, inside the one before.
+    pub set: ParameterSet,
+    /// Nominal inertial parameters of the unknown body, physically consistent and in the set.
+    pub nominal: [f64; INERTIAL],
+    /// Condition number of the unknown body's regressor over the rows in use; infinite while it is singular.
+    pub condition_number: f64,
+    /// Rows of data in use.
+    pub rows: usize,
+    /// Wall time of the update, ms.
+    pub update_ms: f64,
+}
+
+/// Narrows the inertial parameters of the robot's end effector from measurements. It sees nothing else: no plant, no
+/// true parameters.
+#[derive(Debug, Clone)]
+pub struct Identifier {
+    robot: Arc<Robot>,
+    options: IdentifierOptions,
+    polytope: Polytope,
+    nominal: [f64; INERTIAL],
+    /// A point well inside the unknown body's set.
+    inside: [f64; INERTIAL],
+    acceleration_bound: Vec<f64>,
+    /// The window being filled, then the full ones that no update has used yet.
+    filling: Option<Window>,
+    waiting: Vec<Window>,
+}
+
+impl Identifier {
+    /// An identifier for the body at `robot.end_effector`, whose prior is tightened by physical consistency.
+    ///
+    /// `prior` is the box of the full parameter vector (assumption A1), `acceleration_bound` the bound on |ddq_j|
+    /// (rad/s^2) that the tracking tube promises.
+    pub fn new(
+        robot: Arc<Robot>,
+        prior: &ParameterSet,
+        acceleration_bound: Vec<f64>,
+        options: IdentifierOptions,
+    ) -> Result<Self, IdentifyError> {
+        let expected = robot.parameter_count();
+        if prior.len() != expected {
+            return Err(IdentifyError::WrongLength { what: "prior box", found: prior.len(), expected });
+        }
+        check_box(prior, expected)?;
+        check_settings(&robot, &options)?;
+        let (set, inside) = tighten_body(prior, robot.end_effector)?;
+        let polytope = Polytope::from_box(set, robot.inertial_index(robot.end_effector));
+        let mut identifier = Self {
+            robot,
+            options,
+            polytope,
+            nominal: inside,
+            inside,
+            acceleration_bound: vec![],
+            filling: None,
+            waiting: vec![],
+        };
+        identifier.set_acceleration_bound(acceleration_bound)?;
+        Ok(identifier)
+    }
+
+    /// The present parameter set.
+    pub fn set(&self) -> &ParameterSet {
+        &self.polytope.set
+    }
+
+    /// The present nominal inertial parameters of the unknown body.
+    pub fn nominal(&self) -> &[f64; INERTIAL] {
+        &self.nominal
+    }
+
+    /// Replaces the bound on |ddq_j| (rad/s^2) for the samples from now on; call it when the plan changes.
+    pub fn set_acceleration_bound(&mut self, bound: Vec<f64>) -> Result<(), IdentifyError> {
+        check_vector("acceleration bound", &bound, self.robot.dof())?;
+        if let Some(&value) = bound.iter().find(|&&x| x < 0.0) {
+            let what = "acceleration bound".to_string();
+            return Err(IdentifyError::BadValue { what, value, expected: "a number >= 0" });
+        }
+        if let Some(window) = &mut self.filling {
+            // The window in progress sees both.
+            window.acceleration_bound.iter_mut().zip(&bound).for_each(|(a, b)| *a = a.max(*b));
+        }
+        self.acceleration_bound = bound;
+        Ok(())
+    }
+
+    /// Takes the measurements of one tick. Ticks follow one another by the control period; after a gap call
+    /// [`Identifier::interrupt`] first. A sample that is refused leaves the identifier as it was.
+    pub fn push(&mut self, sample: Sample) -> Result<(), IdentifyError> {
+        let n = self.robot.dof();
+        check_vector("sample time", &[sample.t], 1)?;
+        check_vector("sample q", &sample.q, n)?;
+        check_vector("sample dq", &sample.dq, n)?;
+        check_vector("sample tau", &sample.tau, n)?;
+        let panels = self.panels();
+        let bound = &self.acceleration_bound;
+        let start = |sample| Window { samples: vec![sample], acceleration_bound: bound.clone() };
+        let Some(window) = &mut self.filling else {
+            self.filling = Some(start(sample));
+            return Ok(());
+        };
+        if let Some(previous) = window.samples.last() {
+            check_step(&self.robot, previous, &sample, &window.acceleration_bound)?;
+        }
+        window.samples.push(sample.clone());
+        if window.samples.len() > panels {
+            let full = std::mem::replace(window, start(sample));
+            self.waiting.push(full);
+        }
+        Ok(())
+    }
+
+    /// Forgets the window in progress: the next sample may come at any time.
+    pub fn interrupt(&mut self) {
+        self.filling = None;
+    }
+
+    /// Uses the windows completed since the last update. Without any, the set stays as it is.
+    ///
+    /// `Err(AssumptionBroken)` proves that no parameters of the prior explain the measurements within the stated
+    /// error bounds; the set is then left as it was.
+    pub fn update(&mut self) -> Result<Update, IdentifyError> {
+        let start = Instant::now();
+        let windows = std::mem::take(&mut self.waiting);
+        if !windows.is_empty() {
+            let (robot, set) = (&self.robot, &self.polytope.set);
+            let fresh: Vec<Rows> = windows.par_iter().map(|w| window_rows(robot, set, w)).collect();
+            let mut candidate = self.polytope.clone();
+            fresh.iter().for_each(|rows| candidate.rows.append(rows));
+            self.tighten(candidate)?;
+        }
+        Ok(Update {
+            set: self.polytope.set.clone(),
+            nominal: self.nominal,
+            condition_number: self.condition_number(),
+            rows: self.polytope.rows.len(),
+            update_ms: 1e3 * start.elapsed().as_secs_f64(),
+        })
+    }
+
+    fn tighten(&mut self, mut polytope: Polytope) -> Result<(), IdentifyError> {
+        let offset = polytope.cuts.offset;
+        let unknown: Vec<usize> = (offset..offset + INERTIAL).collect();
+        let found = tighten(&mut polytope, &unknown, self.options.effort)?;
+        self.inside = polytope.cuts.body(&found.middle());
+        polytope.set = found.set;
+        self.nominal = nominal::estimate(&polytope, &self.nominal, &self.inside);
+        let mut index = 0;
+        polytope.cuts.coefficients.retain(|_| {
+            index += 1;
+            index <= polytope.cuts.basic || found.cut_used[index - 1]
+        });
+        if polytope.rows.len() > self.options.row_budget {
+            let mut order: Vec<usize> = (0..polytope.rows.len()).collect();
+            order.sort_by(|&a, &b| found.row_share[b].total_cmp(&found.row_share[a]));
+            order.truncate(self.options.row_budget);
+            order.sort_unstable();
+            polytope.rows = polytope.rows.select(&order);
+        }
+        self.polytope = polytope;
+        Ok(())
+    }
+
+    fn condition_number(&self) -> f64 {
+        let rows = &self.polytope.rows;
+        if rows.len() < INERTIAL {
+            return f64::INFINITY;
+        }
+        let body = rows.y.columns(self.polytope.cuts.offset, INERTIAL).into_owned();
+        let values = body.singular_values();
+        if values.min() > 0.0 { values.max() / values.min() } else { f64::INFINITY }
+    }
+
+    /// Panels (control periods) a window.
+    fn panels(&self) -> usize {
+        ((self.options.window_s / self.robot.control.period_s).round() as usize).max(1)
+    }
+}
+
+fn check_settings(robot: &Robot, options: &IdentifierOptions) -> Result<(), IdentifyError> {
+    let (sensors, control) = (&robot.sensors, &robot.control);
+    let window = options.window_s;
+    let checks = [
+        ("window length", window, window > 0.0, "a time > 0 in s"),
+        ("control period", control.period_s, control.period_s > 0.0, "a time > 0 in s"),
+        ("position error bound", sensors.position_rad, sensors.position_rad >= 0.0, "a number >= 0"),
+        ("velocity error bound", sensors.velocity_rad_s, sensors.velocity_rad_s >= 0.0, "a number >= 0"),
+        ("torque error ratio", sensors.torque_ratio, (0.0..1.0).contains(&sensors.torque_ratio), "in [0, 1)"),
+        ("torque error", sensors.torque_abs_nm, sensors.torque_abs_nm >= 0.0, "a number >= 0"),
+        (
+            "stiction speed",
+            control.stiction_speed_rad_s,
+            control.stiction_speed_rad_s >= 0.0,
+            "a number >= 0",
+        ),
+    ];
+    for (what, value, good, expected) in checks {
+        if !(good && value.is_finite()) {
+            return Err(IdentifyError::BadValue { what: what.to_string(), value, expected });
+        }
+    }
+    if robot.end_effector >= robot.dof() {
+        let what = "end effector index".to_string();
+        let value = robot.end_effector as f64;
+        return Err(IdentifyError::BadValue { what, value, expected: "a joint of the robot" });
+    }
+    Ok(())
+}
+
+fn check_vector(what: &'static str, values: &[f64], expected: usize) -> Result<(), IdentifyError> {
+    if values.len() != expected {
+        return Err(IdentifyError::WrongLength { what, found: values.len(), expected });
+    }
+    match values.iter().position(|x| !x.is_finite()) {
+        Some(i) => Err(IdentifyError::BadValue {
+            what: format!("{what}[{i}]"),
+            value: values[i],
+            expected: "a finite number",
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Time advances by one period, and the motion between the two ticks is one that the bounds allow: otherwise a
+/// wrapped angle or a lost sample would enter the balance as if it were physics.
+fn check_step(robot: &Robot, a: &Sample, b: &Sample, acceleration: &[f64]) -> Result<(), IdentifyError> {
+    let period = robot.control.period_s;
+    if ((b.t - a.t) - period).abs() > 1e-3 * period + 1e-9 * b.t.abs() {
+        return Err(IdentifyError::BadTime { t: b.t, previous: a.t, period });
+    }
+    // Generous to rounding: these are plausibility checks, not part of the bound.
+    let slack = 1.0 + 1e-9;
+    for j in 0..robot.dof() {
+        let velocity_step = period * acceleration[j] + 2.0 * robot.sensors.velocity_rad_s;
+        let fastest = a.dq[j].abs().max(b.dq[j].abs()) + velocity_step;
+        let position_step = period * fastest + 2.0 * robot.sensors.position_rad;
+        let steps =
+            [("velocity", b.dq[j] - a.dq[j], velocity_step), ("position", b.q[j] - a.q[j], position_step)];
+        for (what, step, largest) in steps {
+            if step.abs() > largest * slack + 1e-12 {
+                return Err(IdentifyError::Jump { t: b.t, joint: j, what, step, largest });
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,24 @@
+//! Identification: from measurements alone to a smaller parameter set, with a proof.
+//!
+//! Reader: whoever wants to know why the truth cannot be outside the reported intervals. [`certificate`] is the
+//! trusted part and carries the proof; [`polytope`] says what is assumed known; [`program`] proposes and may be
+//! wrong without harm; [`bounds`] joins the two; [`physics`] is the case without data. [`window`] turns measurements
+//! into rows of data and carries the other half of the proof; [`identifier`] keeps the books.
+
+pub mod bounds;
+pub mod certificate;
+mod error;
+pub mod identifier;
+pub mod nominal;
+pub mod physics;
+pub mod polytope;
+pub mod program;
+pub mod window;
+
+pub use error::IdentifyError;
+pub use identifier::{Identifier, IdentifierOptions, Update};
+pub use physics::tighten_by_physics;
+pub use window::Sample;
+
+#[cfg(test)]
+mod tests;

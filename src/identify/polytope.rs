@@ -1,0 +1,157 @@
+//! What is known for certain about the unknown parameters: a box, rows of data, and cuts of physical consistency.
+
+use nalgebra::DMatrix;
+use serde::{Deserialize, Serialize};
+
+use crate::inertia::ParameterSet;
+use crate::inertia::pseudo::{on_grid, quadratic_form, violated_directions};
+use crate::robot::INERTIAL;
+
+/// Length (m) that makes the entries of a pseudo-inertia comparable with one another; a choice of units only.
+const LENGTH: f64 = 0.2;
+
+/// Rows of data: the true z satisfies |y_w z - u_w| <= radius_w for every row w.
+///
+/// Units of u and radius are those of the balance the rows come from (N m s for the momentum balance). `radius`
+/// includes everything that may be wrong: sensor noise, quadrature, encoder errors, the rounding of `y` and `u`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Rows {
+    /// Coefficients, one row of length p each.
+    pub y: DMatrix<f64>,
+    /// Right-hand sides.
+    pub u: Vec<f64>,
+    /// Known bounds on |y_w z - u_w|, >= 0.
+    pub radius: Vec<f64>,
+    /// Where each row comes from, for messages.
+    pub origin: Vec<Origin>,
+}
+
+/// The time (s, end of the window) and the joint that a row of data comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Origin {
+    /// End of the window, s.
+    pub t: f64,
+    /// Joint index.
+    pub joint: usize,
+}
+
+impl Rows {
+    /// No rows, over `parameters` unknowns.
+    pub fn none(parameters: usize) -> Self {
+        Self { y: DMatrix::zeros(0, parameters), u: vec![], radius: vec![], origin: vec![] }
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.u.len()
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.u.is_empty()
+    }
+
+    /// These rows followed by `more` (same number of unknowns).
+    pub fn append(&mut self, more: &Rows) {
+        let (old, columns) = (self.len(), self.y.ncols());
+        let mut y = std::mem::replace(&mut self.y, DMatrix::zeros(0, columns));
+        y = y.resize_vertically(old + more.len(), 0.0);
+        y.rows_mut(old, more.len()).copy_from(&more.y);
+        self.y = y;
+        self.u.extend_from_slice(&more.u);
+        self.radius.extend_from_slice(&more.radius);
+        self.origin.extend_from_slice(&more.origin);
+    }
+
+    /// The rows with the given indices. Leaving rows out only forgets, so it is always sound.
+    pub fn select(&self, keep: &[usize]) -> Rows {
+        Rows {
+            y: self.y.select_rows(keep),
+            u: keep.iter().map(|&w| self.u[w]).collect(),
+            radius: keep.iter().map(|&w| self.radius[w]).collect(),
+            origin: keep.iter().map(|&w| self.origin[w]).collect(),
+        }
+    }
+}
+
+/// Half-spaces c' theta >= 0 on one body's inertial parameters, each of the form v' J(theta) v >= 0 with v on the
+/// grid of [`on_grid`], so that c is exact and the half-space holds for every physically consistent body.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cuts {
+    /// Index of the body's first inertial parameter in the parameter vector.
+    pub offset: usize,
+    /// How many of the coefficients, from the first, are those of [`Cuts::axes`].
+    pub basic: usize,
+    /// Coefficients on the body's ten parameters.
+    pub coefficients: Vec<[f64; INERTIAL]>,
+}
+
+impl Cuts {
+    /// The cuts that hold from the start: non-negative second moments and mass along and between the axes.
+    pub fn axes(offset: usize) -> Self {
+        let mut cuts = Self { offset, basic: 0, coefficients: vec![] };
+        for i in 0..4 {
+            let mut v = nalgebra::Vector4::zeros();
+            v[i] = 1.0;
+            cuts.coefficients.push(quadratic_form(&v));
+            for j in 0..i {
+                for sign in [-1.0, 1.0] {
+                    // Between two axes; LENGTH weighs the mass against the moments.
+                    v[j] = if i == 3 { sign / LENGTH } else { sign };
+                    cuts.coefficients.extend(on_grid(&v).as_ref().map(quadratic_form));
+                }
+                v[j] = 0.0;
+            }
+        }
+        cuts.basic = cuts.coefficients.len();
+        cuts
+    }
+
+    /// The body's parameters within the full vector z.
+    pub fn body(&self, z: &[f64]) -> [f64; INERTIAL] {
+        std::array::from_fn(|j| z[self.offset + j])
+    }
+
+    /// Adds the cuts that separate z from the physically consistent bodies; returns how many (0: z is consistent
+    /// up to `tolerance`).
+    pub fn separate(&mut self, z: &[f64], tolerance: f64) -> usize {
+        let theta = self.body(z);
+        if theta.iter().any(|x| !x.is_finite()) {
+            return 0;
+        }
+        let before = self.coefficients.len();
+        for v in violated_directions(&theta, LENGTH, tolerance) {
+            self.coefficients.extend(on_grid(&v).as_ref().map(quadratic_form));
+        }
+        self.coefficients.len() - before
+    }
+}
+
+/// { z in box : rows and cuts hold }: a set that contains the true parameters.
+#[derive(Debug, Clone)]
+pub struct Polytope {
+    /// The box, all p parameters.
+    pub set: ParameterSet,
+    /// Rows of data.
+    pub rows: Rows,
+    /// Cuts of physical consistency.
+    pub cuts: Cuts,
+}
+
+impl Polytope {
+    /// A box with neither rows nor cuts beyond [`Cuts::axes`] for the body whose parameters start at `offset`.
+    pub fn from_box(set: ParameterSet, offset: usize) -> Self {
+        let rows = Rows::none(set.len());
+        Self { set, rows, cuts: Cuts::axes(offset) }
+    }
+
+    /// Number of unknowns p.
+    pub fn len(&self) -> usize {
+        self.set.len()
+    }
+
+    /// Whether there are no unknowns.
+    pub fn is_empty(&self) -> bool {
+        self.set.is_empty()
+    }
+}

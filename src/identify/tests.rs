@@ -1,0 +1,342 @@
+//! The whole way, on the shipped arm: an honest plant is simulated, measured with noise, and identified.
+
+use std::sync::Arc;
+
+use nalgebra::{DMatrix, DVector};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::window::{Window, window_rows};
+use super::*;
+use crate::dynamics::{Composites, Motion, Wrench, crba, rnea};
+use crate::inertia::ParameterSet;
+use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
+
+fn arm() -> Robot {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/robots/kinova_gen3_2f85.toml");
+    crate::robot::load(path).unwrap()
+}
+
+/// The last link with gripper and an 8 lb dumbbell, and Table I around it.
+const PAYLOAD: [f64; INERTIAL] = [4.9136, -4e-5, 9e-5, -0.76737, 0.1502, 0.0, 0.1354, 0.0, 0.0, 0.01944];
+
+fn prior(robot: &Robot) -> ParameterSet {
+    let mut set = ParameterSet::around_nominal(robot);
+    let at = robot.inertial_index(robot.end_effector);
+    set.lower[at..at + 4].copy_from_slice(&[1.2, -0.4, -0.4, -1.0]);
+    set.upper[at..at + 4].copy_from_slice(&[5.2, 0.4, 0.4, -0.1]);
+    set.lower[at + 4..at + 10].fill(-0.2);
+    set.upper[at + 4..at + 10].fill(0.2);
+    set
+}
+
+/// True parameters: anywhere in the prior, with the payload above.
+fn truth(robot: &Robot, set: &ParameterSet, rng: &mut ChaCha8Rng) -> Vec<f64> {
+    let mut theta: Vec<f64> =
+        set.lower.iter().zip(&set.upper).map(|(l, u)| l + (u - l) * rng.random::<f64>()).collect();
+    let at = robot.inertial_index(robot.end_effector);
+    theta[at..at + INERTIAL].copy_from_slice(&PAYLOAD);
+    theta
+}
+
+struct Plant<'a> {
+    robot: &'a Robot,
+    theta: &'a [f64],
+    motion: Motion<f64>,
+    composites: Composites<f64>,
+    wrenches: Vec<Wrench<f64>>,
+}
+
+impl<'a> Plant<'a> {
+    fn new(robot: &'a Robot, theta: &'a [f64]) -> Self {
+        let n = robot.dof();
+        Self {
+            robot,
+            theta,
+            motion: Motion::new(robot),
+            composites: Composites::new(robot),
+            wrenches: vec![Wrench::zero(); n],
+        }
+    }
+
+    fn friction(&self, j: usize, dq: f64) -> f64 {
+        let at = self.robot.friction_index(j);
+        let s = (dq / self.robot.control.stiction_speed_rad_s).clamp(-1.0, 1.0);
+        self.theta[at + COULOMB] * s + self.theta[at + VISCOUS] * dq + self.theta[at + OFFSET]
+    }
+
+    /// Torque for an acceleration.
+    fn inverse(&mut self, q: &[f64], dq: &[f64], ddq: &[f64]) -> Vec<f64> {
+        let n = self.robot.dof();
+        let mut tau = vec![0.0; n];
+        self.motion.sweep(self.robot, q, dq, dq, ddq);
+        rnea(self.robot, &self.motion, self.theta, &mut self.wrenches, &mut tau);
+        for j in 0..n {
+            tau[j] += self.friction(j, dq[j]) + self.theta[self.robot.friction_index(j) + ARMATURE] * ddq[j];
+        }
+        tau
+    }
+
+    fn forward(&mut self, q: &[f64], dq: &[f64], tau: &[f64]) -> DVector<f64> {
+        let n = self.robot.dof();
+        let bias = self.inverse(q, dq, &vec![0.0; n]);
+        let mut m = vec![0.0; n * n];
+        crba(self.robot, &self.motion, self.theta, &mut self.composites, &mut m);
+        let mut m = DMatrix::from_row_slice(n, n, &m);
+        for j in 0..n {
+            m[(j, j)] += self.theta[self.robot.friction_index(j) + ARMATURE];
+        }
+        m.cholesky().unwrap().solve(&DVector::from_fn(n, |j, _| tau[j] - bias[j]))
+    }
+}
+
+/// Simulates `seconds` of exciting motion; returns measured samples and the largest accelerations.
+fn recording(robot: &Robot, theta: &[f64], seconds: f64, rng: &mut ChaCha8Rng) -> (Vec<Sample>, Vec<f64>) {
+    let n = robot.dof();
+    let (h, sensors) = (robot.control.period_s, robot.sensors);
+    let mut plant = Plant::new(robot, theta);
+    let waves: Vec<[f64; 4]> = (0..n)
+        .map(|_| {
+            let frequency = rng.random_range(0.6..1.6);
+            let slower = rng.random_range(0.3..0.9);
+            [rng.random_range(0.2..0.5) / frequency, frequency, rng.random_range(0.2..0.5) / slower, slower]
+        })
+        .collect();
+    let start: Vec<f64> = (0..n).map(|_| rng.random_range(-1.0..1.0)).collect();
+    let desired = |j: usize, t: f64| {
+        let [a, w, b, v] = waves[j];
+        (
+            start[j] + a * (1.0 - (w * t).cos()) + b * (1.0 - (v * t).cos()),
+            a * w * (w * t).sin() + b * v * (v * t).sin(),
+            a * w * w * (w * t).cos() + b * v * v * (v * t).cos(),
+        )
+    };
+    let mut x = DVector::from_fn(2 * n, |i, _| if i < n { start[i] } else { 0.0 });
+    let (mut samples, mut acceleration) = (vec![], vec![0.0_f64; n]);
+    for k in 0..=(seconds / h).round() as usize {
+        let t = k as f64 * h;
+        let (q, dq) = (x.as_slice()[..n].to_vec(), x.as_slice()[n..].to_vec());
+        let wanted: Vec<f64> = (0..n)
+            .map(|j| {
+                let (p, v, a) = desired(j, t);
+                a + 20.0 * (v - dq[j]) + 100.0 * (p - q[j])
+            })
+            .collect();
+        let tau = plant.inverse(&q, &dq, &wanted);
+        let mut noisy = |x: f64, bound: f64| x + bound * rng.random_range(-0.999..0.999);
+        samples.push(Sample {
+            t,
+            q: q.iter().map(|&x| noisy(x, sensors.position_rad)).collect(),
+            dq: dq.iter().map(|&x| noisy(x, sensors.velocity_rad_s)).collect(),
+            tau: tau
+                .iter()
+                .map(|&x| noisy(x, sensors.torque_ratio * x.abs() + sensors.torque_abs_nm))
+                .collect(),
+        });
+        let steps = 4;
+        let mut rate = |x: &DVector<f64>| {
+            let a = plant.forward(&x.as_slice()[..n], &x.as_slice()[n..], &tau);
+            (0..n).for_each(|j| acceleration[j] = acceleration[j].max(1.05 * a[j].abs()));
+            DVector::from_fn(2 * n, |i, _| if i < n { x[n + i] } else { a[i - n] })
+        };
+        for _ in 0..steps {
+            let s = h / steps as f64;
+            let k1 = rate(&x);
+            let k2 = rate(&(&x + 0.5 * s * &k1));
+            let k3 = rate(&(&x + 0.5 * s * &k2));
+            let k4 = rate(&(&x + s * &k3));
+            x += s / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4);
+        }
+    }
+    (samples, acceleration)
+}
+
+#[test]
+fn rows_contain_the_truth() {
+    let robot = arm();
+    let set = prior(&robot);
+    for seed in 0..3 {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let theta = truth(&robot, &set, &mut rng);
+        let (samples, acceleration_bound) = recording(&robot, &theta, 0.5, &mut rng);
+        for start in (0..400).step_by(100) {
+            let window = Window {
+                samples: samples[start..=start + 100].to_vec(),
+                acceleration_bound: acceleration_bound.clone(),
+            };
+            let clock = std::time::Instant::now();
+            let rows = window_rows(&robot, &set, &window);
+            let elapsed = clock.elapsed();
+            for w in 0..rows.len() {
+                let y: f64 = rows.y.row(w).iter().zip(&theta).map(|(y, z)| y * z).sum();
+                let off = (y - rows.u[w]).abs();
+                if seed == 0 && start == 300 {
+                    let noise: f64 =
+                        window.samples[..100].iter().map(|s| 0.025 / 0.975 * s.tau[w].abs()).sum();
+                    println!(
+                        "{w}: off {off:.2e} radius {:.2e} of which torque {:.2e} {elapsed:?}",
+                        rows.radius[w],
+                        noise * 1e-3
+                    );
+                }
+                assert!(off <= rows.radius[w], "seed {seed}, {start}, joint {w}: {off} {}", rows.radius[w]);
+            }
+        }
+    }
+}
+
+#[test]
+fn eight_pounds_are_found_and_the_truth_stays_inside() {
+    let robot = Arc::new(arm());
+    let at = robot.inertial_index(robot.end_effector);
+    for seed in 0..2 {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let start = prior(&robot);
+        let theta = truth(&robot, &start, &mut rng);
+        let (samples, acceleration) = recording(&robot, &theta, 7.5, &mut rng);
+        let clock = std::time::Instant::now();
+        let mut identifier =
+            Identifier::new(robot.clone(), &start, acceleration, IdentifierOptions::default()).unwrap();
+        println!("new {:?}", clock.elapsed());
+        let mut widths = vec![f64::INFINITY; INERTIAL];
+        for (k, sample) in samples.into_iter().enumerate() {
+            identifier.push(sample).unwrap();
+            if k == 0 || k % 1500 != 0 {
+                continue;
+            }
+            let update = identifier.update().unwrap();
+            let half: Vec<f64> =
+                (at..at + INERTIAL).map(|j| 0.5 * (update.set.upper[j] - update.set.lower[j])).collect();
+            println!(
+                "{:.1} ms, {} rows, cond {:.1}\n  half {half:.3?}\n  nominal {:.3?}",
+                update.update_ms, update.rows, update.condition_number, update.nominal
+            );
+            assert!(update.set.contains(&theta), "seed {seed}, sample {k}");
+            assert!(crate::inertia::pseudo::check_physical(&update.nominal).is_ok());
+            assert!((0..INERTIAL).all(|i| half[i] <= widths[i]
+                && update.set.lower[at + i] <= update.nominal[i]
+                && update.nominal[i] <= update.set.upper[at + i]));
+            widths = half;
+        }
+        assert!(
+            widths[0] <= 0.5
+                && widths[1..4].iter().all(|&w| w <= 0.1)
+                && widths[4..].iter().all(|&w| w <= 0.1)
+        );
+    }
+}
+
+#[test]
+fn a_payload_outside_the_prior_is_proven_to_be() {
+    let robot = Arc::new(arm());
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    let start = prior(&robot);
+    let mut theta = truth(&robot, &start, &mut rng);
+    let at = robot.inertial_index(robot.end_effector);
+    // 7 kg at the same place: the prior ends at 5.2 kg.
+    theta[at..at + INERTIAL].iter_mut().for_each(|x| *x *= 7.0 / PAYLOAD[0]);
+    let (samples, acceleration) = recording(&robot, &theta, 1.5, &mut rng);
+    let mut identifier = Identifier::new(robot, &start, acceleration, IdentifierOptions::default()).unwrap();
+    samples.into_iter().for_each(|s| identifier.push(s).unwrap());
+    let before = identifier.set().clone();
+    let error = identifier.update().unwrap_err();
+    assert!(matches!(error, IdentifyError::AssumptionBroken { by, .. } if by > 1.0), "{error}");
+    assert_eq!(identifier.set(), &before);
+}
+
+#[test]
+fn bad_samples_and_settings_are_refused() {
+    let robot = arm();
+    let n = robot.dof();
+    let start = prior(&robot);
+    let make = |robot: &Robot, set: &ParameterSet, bound: Vec<f64>| {
+        Identifier::new(Arc::new(robot.clone()), set, bound, IdentifierOptions::default())
+    };
+    let mut identifier = make(&robot, &start, vec![1.0; n]).unwrap();
+    let still = |t: f64| Sample { t, q: vec![0.1; n], dq: vec![0.0; n], tau: vec![0.0; n] };
+    identifier.push(still(0.0)).unwrap();
+    let mut bad = still(0.001);
+    bad.tau[3] = f64::NAN;
+    let error = identifier.push(bad).unwrap_err();
+    assert!(error.to_string().contains("tau[3] is NaN"), "{error}");
+    let mut bad = still(0.001);
+    bad.q.pop();
+    assert!(matches!(identifier.push(bad), Err(IdentifyError::WrongLength { what: "sample q", .. })));
+    for t in [0.0, -0.001, 0.002, f64::INFINITY] {
+        assert!(identifier.push(still(t)).is_err(), "{t}");
+    }
+    let mut wrapped = still(0.001);
+    wrapped.q[0] -= std::f64::consts::TAU;
+    assert!(matches!(identifier.push(wrapped), Err(IdentifyError::Jump { joint: 0, what: "position", .. })));
+    identifier.push(still(0.001)).unwrap();
+    identifier.interrupt();
+    identifier.push(still(5.0)).unwrap();
+    // No full window yet: nothing changes.
+    let update = identifier.update().unwrap();
+    assert_eq!((update.rows, &update.set), (0, identifier.set()));
+    assert_eq!(update.condition_number, f64::INFINITY);
+
+    assert!(matches!(make(&robot, &start, vec![1.0; n - 1]), Err(IdentifyError::WrongLength { .. })));
+    assert!(matches!(make(&robot, &start, vec![-1.0; n]), Err(IdentifyError::BadValue { .. })));
+    let mut noisy = robot.clone();
+    noisy.sensors.torque_ratio = 1.0;
+    assert!(matches!(make(&noisy, &start, vec![1.0; n]), Err(IdentifyError::BadValue { .. })));
+    let mut set = start.clone();
+    set.upper[20] = f64::INFINITY;
+    assert!(matches!(make(&robot, &set, vec![1.0; n]), Err(IdentifyError::BadPrior { parameter: 20, .. })));
+    let mut set = start;
+    let at = robot.inertial_index(robot.end_effector);
+    (set.lower[at + 4], set.upper[at + 4]) = (-0.2, -0.1);
+    assert!(matches!(make(&robot, &set, vec![1.0; n]), Err(IdentifyError::PriorExcludesPhysics { .. })));
+}
+
+#[test]
+fn zz_breakdown() {
+    let mut robot = arm();
+    let set = prior(&robot);
+    let mut rng = ChaCha8Rng::seed_from_u64(0);
+    let theta = truth(&robot, &set, &mut rng);
+    let (samples, acceleration_bound) = recording(&robot, &theta, 1.5, &mut rng);
+    println!("acc {acceleration_bound:.2?}");
+    for start in [300, 1000] {
+        let window = Window {
+            samples: samples[start..=start + 100].to_vec(),
+            acceleration_bound: acceleration_bound.clone(),
+        };
+        let full = robot.sensors;
+        let go = |r: &Robot, name: &str| {
+            println!(
+                "{name:12} {:.2?}",
+                window_rows(r, &set, &window).radius.iter().map(|x| x * 1e3).collect::<Vec<_>>()
+            )
+        };
+        go(&robot, "full");
+        robot.sensors.torque_ratio = 0.0;
+        go(&robot, "no torque");
+        robot.sensors.position_rad = 0.0;
+        go(&robot, "no pos");
+        robot.sensors.velocity_rad_s = 0.0;
+        go(&robot, "no vel");
+        let mut w2 = window.clone();
+        w2.acceleration_bound.fill(0.0);
+        println!(
+            "no acc  {:.2?}",
+            window_rows(&robot, &set, &w2).radius.iter().map(|x| x * 1e3).collect::<Vec<_>>()
+        );
+        robot.sensors = full;
+    }
+}
+#[test]
+fn zz_time() {
+    let robot = arm();
+    let set = prior(&robot);
+    let mut rng = ChaCha8Rng::seed_from_u64(0);
+    let theta = truth(&robot, &set, &mut rng);
+    let (samples, acceleration_bound) = recording(&robot, &theta, 0.3, &mut rng);
+    let window = Window { samples: samples[100..=200].to_vec(), acceleration_bound };
+    for _ in 0..5 {
+        let c = std::time::Instant::now();
+        let r = window_rows(&robot, &set, &window);
+        println!("{:?} {:.4?}", c.elapsed(), r.radius);
+    }
+}

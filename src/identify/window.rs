@@ -1,0 +1,296 @@
+//! From measurements to rows of data: the momentum balance over one window, with everything that may be wrong in it.
+//!
+//! # The balance
+//! With p = M_links(q) dq = Y_m theta and d/dt p = tau - F_c s - F_v dq - I_a ddq - beta + Y_f theta, where
+//! Y_f theta = C(q, dq)' dq - g(q) and s = sign(dq) (anything in \[-1, 1\] below the stiction speed), integration over
+//! \[t1, t2\] gives, without any acceleration,
+//!
+//! ```text
+//! [Y_m(t2) - Y_m(t1) - int Y_f] theta + I_a (dq2 - dq1) + F_v (q2 - q1) + F_c int s + beta (t2 - t1) = int tau.
+//! ```
+//!
+//! # Assumed
+//! A2 of the guarantee: at every tick |q^ - q|, |dq^ - dq| and |tau^ - tau| are within [`SensorBounds`]; tau is held from tick to
+//! tick; |ddq_j(t)| <= `acceleration_bound[j]`; ticks are exactly one period apart; q is continuous (not wrapped).
+//!
+//! # What is bounded, and how
+//! Each true row is y z = u with coefficients y that are known up to errors; the row returned has their midpoints and
+//! charges to its radius a bound on |sum_j error_j z_j| over the box of z:
+//! - *Encoders at the ends*: Y_m at a tick is an affine form in the 2 n encoder errors e_s of that tick,
+//!   Y_j = c_j + sum_s g_js e_s +- remainder_j. Exchanging sums, |sum_j (Y_j - c_j) z_j| <= sum_s |sum_j g_js z_j| + sum_j remainder_j |z_j|,
+//!   and |sum_j g_js z_j| <= |sum_j g_js c_j| + sum_j |g_js| r_j over z_j in c_j +- r_j. Charging each coefficient apart,
+//!   radius x |z_j|, would count one encoder error seventy times.
+//! - *Encoders between*: Y_f is evaluated on intervals q^ +- delta_q, dq^ +- delta_dq and its coefficients, like those of
+//!   friction, are charged apart; integrated over a window this is small.
+//! - *Quadrature*: with m the panel's middle, integration by parts gives
+//!   int f = dt (f0 + f1)/2 - int (t - m) f' dt, and since int (t - m) dt = 0, any constant may be subtracted from f':
+//!   the trapezoid is off by at most dt^2/4 times the *radius* of an interval that contains f' over the panel.
+//!   f' = dY_f/dq dq + dY_f/ddq ddq comes from a dual number over intervals, on the hull of a block of panels.
+//! - *Between ticks*: |ddq| <= a implies dq >= max(dq0 - a s, dq1 - a (dt - s)) >= min(dq0, dq1) - a dt/2, likewise from above, and in
+//!   the same way q stays within dt/2 sup |dq| of the hull of its ends.
+//! - *Coulomb*: s is the sign of dq where the panel's range of dq excludes the stiction speed, else \[-1, 1\].
+//! - *Torque*: |tau^ - tau| <= ratio |tau| + abs gives |tau^ - tau| <= (ratio |tau^| + abs)/(1 - ratio).
+//!
+//! Rounding is outward throughout: all of it is interval arithmetic.
+
+use super::certificate::Sum;
+use super::polytope::{Origin, Rows};
+use crate::dynamics::{Motion, momentum_rate_regressor, momentum_regressor};
+use crate::enclose::{Affine, Interval};
+use crate::inertia::ParameterSet;
+use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, SensorBounds, VISCOUS};
+use crate::scalar::{Dual, Scalar};
+
+/// Panels that share one enclosure of the integrand's derivative.
+const BLOCK: usize = 10;
+
+/// Encoder errors that are kept apart as symbols: enough for positions and velocities of seven joints. What does not
+/// fit goes to the remainder.
+const SYMBOLS: usize = 14;
+
+type Form = Affine<SYMBOLS>;
+
+/// What is measured at one tick.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sample {
+    /// Time of the tick, s.
+    pub t: f64,
+    /// Measured joint positions, rad (m for a prismatic joint); continuous, not wrapped.
+    pub q: Vec<f64>,
+    /// Measured joint velocities, rad/s.
+    pub dq: Vec<f64>,
+    /// Measured joint torques, N m, held from this tick to the next.
+    pub tau: Vec<f64>,
+}
+
+/// Samples of one window: consecutive ticks, the last one being the first of the next window.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Window {
+    /// At least two ticks, one period apart.
+    pub samples: Vec<Sample>,
+    /// Bound on |ddq_j| over the window, rad/s^2.
+    pub acceleration_bound: Vec<f64>,
+}
+
+/// The n rows (one a joint) of one window over the full parameter vector; z is taken to lie in `set`.
+pub fn window_rows(robot: &Robot, set: &ParameterSet, window: &Window) -> Rows {
+    let (n, p) = (robot.dof(), robot.parameter_count());
+    let samples = &window.samples;
+    let largest = |column: usize| set.lower[column].abs().max(set.upper[column].abs());
+    let integrals = Integrals { robot, window, center: set.center(), half: set.radius() };
+    let links = integrals.links();
+    let (first, last) = (&samples[0], &samples[samples.len() - 1]);
+    let sensors = &robot.sensors;
+    let difference = |a: f64, b: f64, error: f64| Interval::around(b, error) - Interval::around(a, error);
+    let mut rows = Rows::none(p);
+    rows.y = nalgebra::DMatrix::zeros(n, p);
+    for i in 0..n {
+        let (torque, noise) = integrals.torque(i);
+        let mut error = Interval::constant(noise) + Interval::constant(torque.radius()) + links.error[i];
+        let mut enter = |column: usize, coefficient: Interval| {
+            rows.y[(i, column)] = coefficient.midpoint();
+            let charge = Interval::constant(coefficient.radius()) * Interval::constant(largest(column));
+            error = error + charge;
+        };
+        for column in 0..INERTIAL * n {
+            enter(column, links.y[INERTIAL * n * i + column]);
+        }
+        let friction = robot.friction_index(i);
+        enter(friction + ARMATURE, difference(first.dq[i], last.dq[i], sensors.velocity_rad_s));
+        enter(friction + VISCOUS, difference(first.q[i], last.q[i], sensors.position_rad));
+        enter(friction + COULOMB, integrals.coulomb(i));
+        enter(friction + OFFSET, integrals.duration());
+        rows.u.push(torque.midpoint());
+        rows.radius.push(error.upper());
+        rows.origin.push(Origin { t: last.t, joint: i });
+    }
+    rows
+}
+
+/// Row-major n x 10 n coefficients, and for each row what the encoders may change in y z.
+struct Links {
+    y: Vec<Interval>,
+    error: Vec<Interval>,
+}
+
+/// The integrals of one window.
+struct Integrals<'a> {
+    robot: &'a Robot,
+    window: &'a Window,
+    /// The box of z: center +- half.
+    center: Vec<f64>,
+    half: Vec<f64>,
+}
+
+impl Integrals<'_> {
+    fn period(&self) -> Interval {
+        Interval::constant(self.robot.control.period_s)
+    }
+
+    fn panels(&self) -> usize {
+        self.window.samples.len() - 1
+    }
+
+    fn duration(&self) -> Interval {
+        self.period().scale(self.panels() as f64)
+    }
+
+    /// Integral of the measured torque of joint i (N m s), and the bound on what the sensor adds to it.
+    fn torque(&self, i: usize) -> (Interval, f64) {
+        let SensorBounds { torque_ratio, torque_abs_nm, .. } = self.robot.sensors;
+        let (mut sum, mut error) = (Interval::zero(), Interval::zero());
+        for sample in &self.window.samples[..self.panels()] {
+            sum = sum + Interval::constant(sample.tau[i]);
+            error = error
+                + Interval::constant(torque_ratio).scale(sample.tau[i].abs())
+                + Interval::constant(torque_abs_nm);
+        }
+        let known = Interval::constant(1.0) - Interval::constant(torque_ratio);
+        (sum * self.period(), (error * self.period() / known).upper())
+    }
+
+    /// Integral of s, the sign of the velocity of joint i (s).
+    fn coulomb(&self, i: usize) -> Interval {
+        let stiction = self.robot.control.stiction_speed_rad_s;
+        let mut sum = Interval::zero();
+        for k in 0..self.panels() {
+            let dq = self.velocity(i, k, k + 1);
+            sum = sum
+                + if dq.lower() > stiction {
+                    Interval::constant(1.0)
+                } else if dq.upper() < -stiction {
+                    Interval::constant(-1.0)
+                } else {
+                    Interval::new(-1.0, 1.0)
+                };
+        }
+        sum * self.period()
+    }
+
+    /// Range of dq_i from tick `a` to tick `b`.
+    fn velocity(&self, i: usize, a: usize, b: usize) -> Interval {
+        let between = self.period().scale(0.5 * self.window.acceleration_bound[i]).upper();
+        let known = self.robot.sensors.velocity_rad_s;
+        self.hull(a, b, |s| s.dq[i]) + Interval::new(-known, known) + Interval::new(-between, between)
+    }
+
+    /// Range of q_i from tick `a` to tick `b`, when its velocity stays in `dq`.
+    fn position(&self, i: usize, a: usize, b: usize, dq: Interval) -> Interval {
+        let between = self.period().scale(0.5 * dq.sup_abs()).upper();
+        let known = self.robot.sensors.position_rad;
+        self.hull(a, b, |s| s.q[i]) + Interval::new(-known, known) + Interval::new(-between, between)
+    }
+
+    fn hull(&self, a: usize, b: usize, of: impl Fn(&Sample) -> f64) -> Interval {
+        let samples = &self.window.samples[a..=b];
+        samples.iter().fold(Interval::constant(of(&samples[0])), |h, s| h.hull(Interval::constant(of(s))))
+    }
+
+    /// Y_m(t2) - Y_m(t1) - int Y_f. Errors of the integral are in the coefficients, those of the ends in the rows.
+    fn links(&self) -> Links {
+        let n = self.robot.dof();
+        let last = self.panels();
+        let mut links =
+            Links { y: vec![Interval::zero(); INERTIAL * n * n], error: vec![Interval::zero(); n] };
+        let mut evaluator = Evaluator::<Interval>::new(self.robot);
+        for k in 0..=last {
+            let weight = if k == 0 || k == last { -0.5 } else { -1.0 };
+            self.add_rate(&mut evaluator, k, weight, &mut links);
+        }
+        for (y, error) in links.y.iter_mut().zip(self.quadrature_error()) {
+            *y = *y * self.period() + Interval::new(-error, error);
+        }
+        let mut evaluator = Evaluator::<Form>::new(self.robot);
+        self.add_momentum(&mut evaluator, last, 1.0, &mut links);
+        self.add_momentum(&mut evaluator, 0, -1.0, &mut links);
+        links
+    }
+
+    /// Adds `weight` Y_f on everything that the state at tick k may be.
+    fn add_rate(&self, evaluator: &mut Evaluator<Interval>, k: usize, weight: f64, links: &mut Links) {
+        let (sample, sensors) = (&self.window.samples[k], &self.robot.sensors);
+        let q: Vec<_> = sample.q.iter().map(|&x| Interval::around(x, sensors.position_rad)).collect();
+        let dq: Vec<_> = sample.dq.iter().map(|&x| Interval::around(x, sensors.velocity_rad_s)).collect();
+        let rate = evaluator.evaluate(self.robot, &q, &dq, momentum_rate_regressor);
+        links.y.iter_mut().zip(rate).for_each(|(y, rate)| *y = *y + rate.scale(weight));
+    }
+
+    /// Adds `weight` Y_m at tick k.
+    fn add_momentum(&self, evaluator: &mut Evaluator<Form>, k: usize, weight: f64, links: &mut Links) {
+        let n = self.robot.dof();
+        let (sample, sensors) = (&self.window.samples[k], &self.robot.sensors);
+        let form = |x: f64, symbol: usize, error: f64| Form::constant(x) + Form::symbol(symbol, error);
+        let q: Vec<_> = (0..n).map(|i| form(sample.q[i], i, sensors.position_rad)).collect();
+        let dq: Vec<_> = (0..n).map(|i| form(sample.dq[i], n + i, sensors.velocity_rad_s)).collect();
+        let momentum = evaluator.evaluate(self.robot, &q, &dq, momentum_regressor);
+        for (y, momentum) in links.y.iter_mut().zip(momentum) {
+            *y = *y + Interval::constant(momentum.center()).scale(weight);
+        }
+        for (error, row) in links.error.iter_mut().zip(momentum.chunks_exact(INERTIAL * n)) {
+            *error = *error + Interval::constant(self.encoder_error(row)).scale(weight.abs());
+        }
+    }
+
+    /// Bound on |sum_j (Y_j - centre of Y_j) z_j| over the box of z; see the module header.
+    fn encoder_error(&self, y: &[Form]) -> f64 {
+        let mut total = Sum::default();
+        let mut along = [Sum::default(); SYMBOLS];
+        for ((y, &center), &half) in y.iter().zip(&self.center).zip(&self.half) {
+            total.add(y.remainder() * (center.abs() + half).next_up());
+            for (along, g) in along.iter_mut().zip(y.generators()) {
+                along.add(g * center);
+                total.add(g.abs() * half);
+            }
+        }
+        along.iter().for_each(|along| total.add(along.upper_abs()));
+        total.upper()
+    }
+
+    /// Bound on the trapezoid's error for each entry of int Y_f, summed over the panels.
+    fn quadrature_error(&self) -> Vec<f64> {
+        let n = self.robot.dof();
+        let mut evaluator = Evaluator::<Dual<Interval, 1>>::new(self.robot);
+        let quarter = self.period() * self.period().scale(0.25);
+        let mut error = vec![Interval::zero(); INERTIAL * n * n];
+        let mut a = 0;
+        while a < self.panels() {
+            let b = (a + BLOCK).min(self.panels());
+            let (mut q, mut dq) = (Vec::with_capacity(n), Vec::with_capacity(n));
+            for i in 0..n {
+                let velocity = self.velocity(i, a, b);
+                let bound = self.window.acceleration_bound[i];
+                q.push(Dual::new(self.position(i, a, b, velocity), [velocity]));
+                dq.push(Dual::new(velocity, [Interval::new(-bound, bound)]));
+            }
+            let rate = evaluator.evaluate(self.robot, &q, &dq, momentum_rate_regressor);
+            for (error, rate) in error.iter_mut().zip(rate) {
+                *error = *error + quarter * Interval::constant(rate.slope[0].radius()).scale((b - a) as f64);
+            }
+            a = b;
+        }
+        error.into_iter().map(Interval::upper).collect()
+    }
+}
+
+type Regressor<T> = fn(&Robot, &Motion<T>, std::ops::Range<usize>, &mut [T]);
+
+/// Scratch space for regressors over one scalar.
+struct Evaluator<T> {
+    motion: Motion<T>,
+    rest: Vec<T>,
+    y: Vec<T>,
+}
+
+impl<T: Scalar> Evaluator<T> {
+    fn new(robot: &Robot) -> Self {
+        let n = robot.dof();
+        Self { motion: Motion::new(robot), rest: vec![T::zero(); n], y: vec![T::zero(); INERTIAL * n * n] }
+    }
+
+    fn evaluate(&mut self, robot: &Robot, q: &[T], dq: &[T], regressor: Regressor<T>) -> &[T] {
+        // Neither regressor reads the auxiliary motion.
+        self.motion.sweep(robot, q, dq, &self.rest, &self.rest);
+        regressor(robot, &self.motion, 0..robot.dof(), &mut self.y);
+        &self.y
+    }
+}

@@ -1,0 +1,246 @@
+//! The pseudo-inertia of a body: the 4x4 matrix whose positive definiteness is physical consistency.
+//!
+//! With theta = (m, h, I) the inertial parameters about the link-frame origin,
+//!
+//! ```text
+//! J(theta) = [ Sigma  h ]     Sigma = tr(I)/2 1 - I   (second moments of the mass distribution)
+//!            [ h'     m ]     I     = tr(Sigma) 1 - Sigma
+//! ```
+//!
+//! J is the integral of p p' over the mass with p = (x, y, z, 1), so it is positive definite for every body that
+//! is not flat, and every positive definite J belongs to some distribution of positive mass. J is linear in theta.
+
+use nalgebra::{Matrix3, Matrix4, SymmetricEigen, Vector4};
+use thiserror::Error;
+
+use crate::robot::INERTIAL;
+
+/// Names of the ten inertial parameters in the order of the parameter vector.
+pub const INERTIAL_NAMES: [&str; INERTIAL] =
+    ["m", "h_x", "h_y", "h_z", "I_xx", "I_xy", "I_yy", "I_xz", "I_yz", "I_zz"];
+
+/// Why ten numbers are not the inertial parameters of a body.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum InertiaError {
+    /// A parameter is NaN or infinite.
+    #[error("inertial parameter {name} is {value}, expected a finite number")]
+    NotFinite {
+        /// Name from [`INERTIAL_NAMES`].
+        name: &'static str,
+        /// The offending value.
+        value: f64,
+    },
+    /// The mass is zero or negative.
+    #[error("mass is {mass} kg, expected > 0")]
+    NonPositiveMass {
+        /// The mass, kg.
+        mass: f64,
+    },
+    /// The pseudo-inertia is not positive definite.
+    #[error(
+        "no distribution of positive mass has this mass, centre of mass and inertia: \
+         the pseudo-inertia's smallest eigenvalue is {eigenvalue:e}, expected > 0"
+    )]
+    NotPhysical {
+        /// Smallest eigenvalue of J (kg and kg m^2 mixed).
+        eigenvalue: f64,
+    },
+}
+
+/// J(theta), the 4x4 pseudo-inertia; theta about the link-frame origin, SI units.
+pub fn pseudo_inertia(theta: &[f64; INERTIAL]) -> Matrix4<f64> {
+    let [m, hx, hy, hz, ixx, ixy, iyy, ixz, iyz, izz] = *theta;
+    let half_trace = 0.5 * (ixx + iyy + izz);
+    Matrix4::new(
+        half_trace - ixx,
+        -ixy,
+        -ixz,
+        hx,
+        -ixy,
+        half_trace - iyy,
+        -iyz,
+        hy,
+        -ixz,
+        -iyz,
+        half_trace - izz,
+        hz,
+        hx,
+        hy,
+        hz,
+        m,
+    )
+}
+
+/// The inverse of [`pseudo_inertia`]; reads the upper triangle of `j`.
+pub fn inertial_parameters(j: &Matrix4<f64>) -> [f64; INERTIAL] {
+    let (sx, sy, sz) = (j[(0, 0)], j[(1, 1)], j[(2, 2)]);
+    [
+        j[(3, 3)],
+        j[(0, 3)],
+        j[(1, 3)],
+        j[(2, 3)],
+        sy + sz,
+        -j[(0, 1)],
+        sx + sz,
+        -j[(0, 2)],
+        -j[(1, 2)],
+        sx + sy,
+    ]
+}
+
+/// The coefficients of the linear functional theta -> v' J(theta) v.
+///
+/// They are exact (no rounding) when the components of `v` are multiples of 2^-20 of magnitude at most one, as
+/// [`on_grid`] makes them: every product is then a multiple of 2^-40, every half-sum one of 2^-41, of magnitude
+/// below 2^2, which 53 bits hold.
+pub fn quadratic_form(v: &Vector4<f64>) -> [f64; INERTIAL] {
+    let (x, y, z, w) = (v[0], v[1], v[2], v[3]);
+    let (xx, yy, zz) = (x * x, y * y, z * z);
+    [
+        w * w,
+        2.0 * x * w,
+        2.0 * y * w,
+        2.0 * z * w,
+        0.5 * (yy + zz - xx),
+        -2.0 * x * y,
+        0.5 * (xx + zz - yy),
+        -2.0 * x * z,
+        -2.0 * y * z,
+        0.5 * (xx + yy - zz),
+    ]
+}
+
+/// `v` scaled to largest component one, components rounded to multiples of 2^-20; `None` if `v` is zero or not
+/// finite.
+pub fn on_grid(v: &Vector4<f64>) -> Option<Vector4<f64>> {
+    const GRID: f64 = (1u64 << 20) as f64;
+    let largest = v.amax();
+    let usable = largest.is_finite() && largest > 0.0 && v.iter().all(|x| x.is_finite());
+    usable.then(|| v.map(|x| (x / largest * GRID).round() / GRID))
+}
+
+/// Checks that theta is a body: finite, positive mass, positive definite pseudo-inertia (evaluated in plain
+/// floating point; a flat or point-like body sits on the border and is refused).
+pub fn check_physical(theta: &[f64; INERTIAL]) -> Result<(), InertiaError> {
+    for (name, &value) in INERTIAL_NAMES.iter().zip(theta) {
+        if !value.is_finite() {
+            return Err(InertiaError::NotFinite { name, value });
+        }
+    }
+    if theta[0] <= 0.0 {
+        return Err(InertiaError::NonPositiveMass { mass: theta[0] });
+    }
+    let eigenvalue = pseudo_inertia(theta).symmetric_eigenvalues().min();
+    if eigenvalue > 0.0 { Ok(()) } else { Err(InertiaError::NotPhysical { eigenvalue }) }
+}
+
+/// Directions v in which v' J(theta) v < -`tolerance` |v|^2, most negative first: the eigenvectors of J in units
+/// of length in which one unit is `length` metres, so that the entries of J are of one magnitude. `theta` must be finite.
+pub fn violated_directions(theta: &[f64; INERTIAL], length: f64, tolerance: f64) -> Vec<Vector4<f64>> {
+    let to_unit = Vector4::new(1.0 / length, 1.0 / length, 1.0 / length, 1.0);
+    let scale = Matrix4::from_diagonal(&to_unit);
+    let eigen = SymmetricEigen::new(scale * pseudo_inertia(theta) * scale);
+    let mut found: Vec<(f64, Vector4<f64>)> = (0..4)
+        .filter(|&i| eigen.eigenvalues[i] < -tolerance)
+        .map(|i| (eigen.eigenvalues[i], scale * eigen.eigenvectors.column(i)))
+        .collect();
+    found.sort_by(|a, b| a.0.total_cmp(&b.0));
+    found.into_iter().map(|(_, v)| v).collect()
+}
+
+/// The inertial parameters of a body from mass (kg), centre of mass (m) and inertia about it (kg m^2), all in the
+/// link frame.
+pub fn from_center_of_mass(mass: f64, center: [f64; 3], inertia: &Matrix3<f64>) -> [f64; INERTIAL] {
+    let [x, y, z] = center;
+    let about_origin = inertia
+        + mass
+            * Matrix3::new(
+                y * y + z * z,
+                -x * y,
+                -x * z,
+                -x * y,
+                x * x + z * z,
+                -y * z,
+                -x * z,
+                -y * z,
+                x * x + y * y,
+            );
+    [
+        mass,
+        mass * x,
+        mass * y,
+        mass * z,
+        about_origin[(0, 0)],
+        about_origin[(0, 1)],
+        about_origin[(1, 1)],
+        about_origin[(0, 2)],
+        about_origin[(1, 2)],
+        about_origin[(2, 2)],
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Point masses are the definition: J is the sum of m p p'.
+        #[test]
+        fn agrees_with_point_masses(points in prop::collection::vec(prop::array::uniform4(-1.0..1.0f64), 5..9),
+                                    v in prop::array::uniform4(-1.0..1.0f64)) {
+            let mut theta = [0.0; INERTIAL];
+            let mut j = Matrix4::zeros();
+            for [x, y, z, w] in points {
+                let mass = 1.1 + w;
+                let part = from_center_of_mass(mass, [x, y, z], &Matrix3::zeros());
+                theta.iter_mut().zip(part).for_each(|(a, b)| *a += b);
+                let p = Vector4::new(x, y, z, 1.0);
+                j += mass * p * p.transpose();
+            }
+            prop_assert!((pseudo_inertia(&theta) - j).amax() < 1e-12);
+            let back = inertial_parameters(&j);
+            prop_assert!(theta.iter().zip(back).all(|(a, b)| (a - b).abs() < 1e-12));
+            prop_assert!(check_physical(&theta).is_ok());
+            let v = Vector4::from(v);
+            let linear: f64 = quadratic_form(&v).iter().zip(theta).map(|(c, t)| c * t).sum();
+            prop_assert!((linear - (v.transpose() * j * v)[0]).abs() < 1e-11);
+        }
+
+        /// The functional of a grid vector has coefficients without rounding: integers in units of 2^-41.
+        #[test]
+        fn grid_cuts_are_exact(v in prop::array::uniform4(-10.0..10.0f64)) {
+            let v = on_grid(&Vector4::from(v)).unwrap();
+            let n = v.map(|x| x * (1u64 << 20) as f64);
+            let n: Vec<i128> = n.iter().map(|&x| { assert_eq!(x.fract(), 0.0); x as i128 }).collect();
+            let exact = [2 * n[3] * n[3], 4 * n[0] * n[3], 4 * n[1] * n[3], 4 * n[2] * n[3],
+                n[1] * n[1] + n[2] * n[2] - n[0] * n[0], -4 * n[0] * n[1],
+                n[0] * n[0] + n[2] * n[2] - n[1] * n[1], -4 * n[0] * n[2], -4 * n[1] * n[2],
+                n[0] * n[0] + n[1] * n[1] - n[2] * n[2]];
+            for (c, e) in quadratic_form(&v).iter().zip(exact) {
+                prop_assert_eq!((c * (1u64 << 41) as f64) as i128, e);
+            }
+        }
+    }
+
+    #[test]
+    fn refuses_what_cannot_exist() {
+        let good = [2.0, 0.1, 0.0, -0.3, 0.2, 0.0, 0.2, 0.0, 0.0, 0.1];
+        assert!(check_physical(&good).is_ok());
+        for (index, value) in [(0, f64::NAN), (9, f64::INFINITY)] {
+            let mut bad = good;
+            bad[index] = value;
+            assert!(matches!(check_physical(&bad), Err(InertiaError::NotFinite { .. })));
+        }
+        let mut bad = good;
+        bad[0] = 0.0;
+        assert_eq!(check_physical(&bad), Err(InertiaError::NonPositiveMass { mass: 0.0 }));
+        // The triangle inequality I_zz <= I_xx + I_yy is one of the conditions.
+        let mut bad = good;
+        bad[9] = 0.41;
+        assert!(matches!(check_physical(&bad), Err(InertiaError::NotPhysical { .. })));
+        let violated = violated_directions(&bad, 0.2, 1e-9);
+        let value: f64 = quadratic_form(&violated[0]).iter().zip(bad).map(|(c, t)| c * t).sum();
+        assert!(value < 0.0 && violated.len() == 1);
+    }
+}

@@ -1,0 +1,195 @@
+use super::*;
+use crate::plan::geometry::tests::small_robot;
+use crate::plan::nlp::{self, Evaluation, Program};
+use crate::robot::{JointKind, Placement};
+use nalgebra::{Rotation3, Vector3};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::f64::consts::FRAC_PI_2;
+use std::time::Instant;
+
+/// A chain of `n` turning joints with axes at right angles to each other, 0.2 m apart.
+fn arm(n: usize) -> Robot {
+    let mut robot = small_robot();
+    let template = robot.joints[0].clone();
+    robot.joints = (0..n)
+        .map(|i| {
+            let mut joint = template.clone();
+            joint.parent = i.checked_sub(1);
+            joint.kind = JointKind::Continuous;
+            let turn = Rotation3::new(Vector3::x() * if i % 2 == 0 { FRAC_PI_2 } else { -FRAC_PI_2 });
+            let translation = Vector3::new(0.01 * i as f64, 0.02, 0.2);
+            joint.placement = Placement { rotation: turn.into_inner(), translation };
+            joint
+        })
+        .collect();
+    robot.end_effector = n - 1;
+    robot.shapes.clear();
+    robot.self_pairs.clear();
+    robot
+}
+
+fn random(rng: &mut ChaCha8Rng, n: usize, size: f64) -> Vec<f64> {
+    (0..n).map(|_| rng.random_range(-size..size)).collect()
+}
+
+fn moving_start(rng: &mut ChaCha8Rng, n: usize) -> JointState {
+    JointState { q: random(rng, n, 2.0), dq: random(rng, n, 0.5), ddq: random(rng, n, 0.5) }
+}
+
+fn cost<'a>(
+    robot: &'a Robot,
+    start: &JointState,
+    known: &Information,
+    options: ExcitationOptions,
+) -> Excitation<'a> {
+    let ends = EndPoints::new(&start.q, &vec![0.9; robot.dof()]).unwrap();
+    Excitation::new(robot, start, ends, 3.0, known, options).unwrap()
+}
+
+#[test]
+fn gradients_agree_with_differences() {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let criteria =
+        [Criterion::Condition, Criterion::WorstDirection, Criterion::Volume, Criterion::MeanVariance];
+    // Nine joints need two passes of dual numbers; the small robot has a sliding joint.
+    for robot in [arm(7), arm(9), small_robot()] {
+        let n = robot.dof();
+        for (trial, criterion) in criteria.into_iter().cycle().take(8).enumerate() {
+            let start = moving_start(&mut rng, n);
+            let mut known = Information::none();
+            if trial >= 4 {
+                let curve = Bezier::to_rest(&start, &random(&mut rng, n, 1.0), 3.0).unwrap();
+                known.absorb(&executed_rows(&robot, &curve, 1.5, 64));
+            }
+            let mut options = ExcitationOptions { criterion, floor: 1e-3, ..ExcitationOptions::new(3.0) };
+            if trial % 2 == 1 {
+                options.column_scale[4..].fill(0.1);
+                options.horizon_s = 1.5;
+            }
+            let cost = cost(&robot, &start, &known, options);
+            let k = random(&mut rng, n, 1.0);
+            let here = cost.evaluate(&k);
+            assert!((here.value - cost.value(&k)).abs() < 1e-9);
+            for j in 0..n {
+                let at = |s: f64| {
+                    let mut k = k.clone();
+                    k[j] += s;
+                    cost.value(&k)
+                };
+                let h = 1e-4;
+                // Fourth-order central difference.
+                let slope = (8.0 * (at(h) - at(-h)) - (at(2.0 * h) - at(-2.0 * h))) / (12.0 * h);
+                let error = (slope - here.gradient[j]).abs();
+                assert!(error < 1e-5 * (1.0 + slope.abs()), "{criterion:?} {slope} {}", here.gradient[j]);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_value_is_the_condition_number_of_all_data() {
+    let mut rng = ChaCha8Rng::seed_from_u64(2);
+    let robot = arm(7);
+    let start = moving_start(&mut rng, 7);
+    let old = Bezier::to_rest(&start, &random(&mut rng, 7, 1.0), 3.0).unwrap();
+    let old_rows = executed_rows(&robot, &old, 1.5, 64);
+    let mut known = Information::none();
+    assert_eq!(known.condition_number(), f64::INFINITY);
+    known.absorb(&old_rows);
+    let options = ExcitationOptions { floor: 1e-12, ..ExcitationOptions::new(3.0) };
+    let cost = cost(&robot, &start, &known, options);
+    let k = random(&mut rng, 7, 1.0);
+    let new = Bezier::to_rest(&start, &cost.ends.at(&k), 3.0).unwrap();
+    let new_rows = executed_rows(&robot, &new, 3.0, 128);
+    let mut all = DMatrix::zeros(192 * 7, INERTIAL);
+    all.rows_mut(0, 64 * 7).copy_from(&old_rows);
+    all.rows_mut(64 * 7, 128 * 7).copy_from(&new_rows);
+    let sigma = all.singular_values();
+    let expected = sigma.max() / sigma.min();
+    assert!((cost.value(&k).exp() / expected - 1.0).abs() < 1e-6);
+    known.absorb(&new_rows);
+    assert!((known.condition_number() / expected - 1.0).abs() < 1e-6);
+}
+
+/// Excitation without constraints but the box.
+struct Free<'a>(Excitation<'a>);
+
+impl Program for Free<'_> {
+    type Proof = ();
+
+    fn dimension(&self) -> usize {
+        self.0.ends.dimension()
+    }
+
+    fn evaluate(&mut self, k: &[f64]) -> Evaluation<()> {
+        let Cost { value, gradient } = self.0.evaluate(k);
+        Evaluation {
+            cost: value,
+            cost_gradient: gradient,
+            cost_hessian: None,
+            rows: vec![],
+            accepted: Some(()),
+        }
+    }
+}
+
+#[test]
+fn the_solver_excites() {
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    let robot = arm(7);
+    let start = JointState::at_rest(&random(&mut rng, 7, 1.0));
+    let cost = cost(&robot, &start, &Information::none(), ExcitationOptions::new(3.0));
+    let k = random(&mut rng, 7, 0.7);
+    let begin = Instant::now();
+    for _ in 0..20 {
+        cost.evaluate(&k);
+    }
+    println!("value and gradient: {:?}", begin.elapsed() / 20);
+    let begin = Instant::now();
+    for _ in 0..20 {
+        cost.value(&k);
+    }
+    println!("value: {:?}", begin.elapsed() / 20);
+    let mut random_best = f64::INFINITY;
+    for _ in 0..40 {
+        random_best = random_best.min(cost.value(&random(&mut rng, 7, 1.0)));
+    }
+    let options = nlp::Options { max_evaluations: 40, ..nlp::Options::default() };
+    let solution = nlp::solve(&mut Free(cost), &k, &options).unwrap();
+    println!(
+        "log cond {} after {} evaluations ({:?}); best of 40 random {random_best}",
+        solution.cost, solution.evaluations, solution.stopped
+    );
+    assert!(solution.cost < random_best);
+}
+
+#[test]
+fn motionless_and_undefined_trajectories_have_a_defined_answer() {
+    let robot = arm(7);
+    let start = JointState::at_rest(&[0.1; 7]);
+    let cost = cost(&robot, &start, &Information::none(), ExcitationOptions::new(3.0));
+    let still = cost.evaluate(&[0.0; 7]);
+    assert!(still.value.is_finite() && still.gradient.iter().all(|x| x.is_finite()));
+    assert!(cost.evaluate(&[f64::NAN; 7]).value.is_nan());
+}
+
+#[test]
+fn bad_input_is_named() {
+    let robot = arm(7);
+    let ends = EndPoints::new(&[0.0; 7], &[0.5; 7]).unwrap();
+    let make = |start: &JointState, options| {
+        Excitation::new(&robot, start, ends.clone(), 3.0, &Information::none(), options).unwrap_err()
+    };
+    let good = ExcitationOptions::new(3.0);
+    let size = make(&JointState::at_rest(&[0.0; 6]), good.clone());
+    assert_eq!(size, CostError::Size { field: "start.q", expected: 7, found: 6 });
+    let mut nan = JointState::at_rest(&[0.0; 7]);
+    nan.ddq[3] = f64::NAN;
+    assert!(matches!(make(&nan, good.clone()), CostError::Value { field: "start.ddq", .. }));
+    let start = JointState::at_rest(&[0.0; 7]);
+    let long = ExcitationOptions { horizon_s: 4.0, ..good.clone() };
+    assert!(matches!(make(&start, long), CostError::Value { field: "horizon_s", .. }));
+    let none = ExcitationOptions { samples: 0, ..good };
+    assert!(matches!(make(&start, none), CostError::Value { field: "samples", .. }));
+}

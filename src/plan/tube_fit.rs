@@ -1,0 +1,66 @@
+//! Chooses the constants of the tube for a plan. A guess with a margin: the certifier decides whether it holds.
+
+use crate::certify::{CellReport, Problem, Refusal};
+use crate::inertia::ParameterSet;
+use crate::reach::tube::armature_floor;
+use crate::reach::{Span, Tube};
+use crate::robot::{Robot, Scene};
+use crate::trajectory::Bezier;
+
+/// Stored constants exceed what a coarse evaluation needs by this factor.
+const RESERVE: f64 = 1.05;
+/// Rounds of the fixed point drift -> rho -> drift; it contracts by about 0.05 a round.
+const ROUNDS: usize = 3;
+/// Contrast of the weights per transmission inertia; the tube's proof allows 2.
+const CONTRAST: f64 = 1.3;
+
+/// A first guess, from the robot's gains alone.
+pub fn initial(robot: &Robot) -> Tube {
+    let n = robot.dof();
+    let armature: Vec<f64> = robot.joints.iter().map(|j| j.friction.armature).collect();
+    Tube {
+        gains: robot.control,
+        weights: armature,
+        drift_nm: vec![0.5; n],
+        hold_power_w: 0.0,
+        energy_slack_j: 0.0,
+        acceleration_bound: vec![20.0; n],
+    }
+}
+
+/// Constants that hold for `curve`, starting from a guess.
+pub fn fit(
+    robot: &Robot,
+    set: &ParameterSet,
+    curve: &Bezier,
+    guess: &Tube,
+    cells: usize,
+) -> Result<Tube, Refusal> {
+    let empty = Scene::default();
+    let mut tube = guess.clone();
+    for _ in 0..ROUNDS {
+        let problem = Problem::new(robot, set, &empty, &tube, curve)?;
+        let reports: Vec<CellReport> =
+            problem.spans(cells).into_iter().map(|s: Span| problem.report(s)).collect();
+        tube = adapted(robot, set, &tube, &reports);
+    }
+    Ok(tube)
+}
+
+/// The tube with constants that cover what `reports` needed, and weights from their disturbance bounds.
+pub fn adapted(robot: &Robot, set: &ParameterSet, tube: &Tube, reports: &[CellReport]) -> Tube {
+    let n = tube.weights.len();
+    let largest = |f: &dyn Fn(&CellReport) -> f64| reports.iter().map(f).fold(0.0f64, f64::max);
+    let rho: Vec<f64> = (0..n).map(|j| largest(&|r| r.torque[j].rho)).collect();
+    let top = rho.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    Tube {
+        gains: tube.gains,
+        weights: (0..n).map(|j| armature_floor(robot, set, j) * (CONTRAST * rho[j] / top).max(1.0)).collect(),
+        drift_nm: (0..n).map(|j| RESERVE * largest(&|r| r.required.drift_nm[j])).collect(),
+        hold_power_w: RESERVE * largest(&|r| r.required.hold_power_w),
+        energy_slack_j: RESERVE * largest(&|r| r.required.energy_slack_j),
+        acceleration_bound: (0..n)
+            .map(|j| RESERVE * largest(&|r| r.required.acceleration_bound[j]))
+            .collect(),
+    }
+}

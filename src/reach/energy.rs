@@ -1,0 +1,100 @@
+//! Bounds on energy, mass matrix and Coriolis force over a cell, for the constants of the tube.
+//!
+//! Mass matrix and slack by interval arithmetic: they matter little enough that its conservatism is no loss.
+
+use crate::dynamics::{Composites, Motion, Wrench, crba, rnea};
+use crate::enclose::{Affine, Interval, Rounding};
+use crate::robot::{ARMATURE, Robot};
+use crate::scalar::{Dual, Scalar};
+
+use super::cell::Cell;
+use super::torque::Uncertain;
+use super::upward::{add_up, div_up, mul_up, sum_up};
+
+/// Smallest sigma known with r'M(q; theta)r <= sigma sum W_j r_j^2 for all r, transmission inertia included, over the cell
+/// and the set: how large M is relative to the weights.
+///
+/// D^-1/2 M D^-1/2 with D = diag(W) is symmetric, so its largest eigenvalue is at most the spectral radius of the matrix
+/// B of entrywise bounds, and by Collatz and Wielandt that is at most max_i (B x)_i / x_i for any positive x. With
+/// y = D^-1/2 x this is max_i sum_j |M_ij| y_j / (W_i y_i). The y comes from a few power iterations.
+pub fn relative_mass<const N: usize, R: Rounding>(
+    robot: &Robot,
+    uncertain: &Uncertain,
+    cell: &Cell<N, R>,
+    weights: &[f64],
+) -> f64 {
+    let n = robot.dof();
+    let q: Vec<Interval> = cell.q.iter().map(|x| x.interval()).collect();
+    let mut motion = Motion::new(robot);
+    motion.place(robot, &q);
+    let mut mass = vec![Interval::zero(); n * n];
+    crba(robot, &motion, uncertain.range(), &mut Composites::new(robot), &mut mass);
+    for j in 0..n {
+        mass[n * j + j] = mass[n * j + j] + uncertain.range()[robot.friction_index(j) + ARMATURE];
+    }
+    let bound: Vec<f64> = mass.iter().map(|m| m.sup_abs()).collect();
+    let row =
+        |y: &[f64], i: usize| div_up(sum_up((0..n).map(|j| mul_up(bound[n * i + j], y[j]))), weights[i]);
+    let mut y = vec![1.0; n];
+    for _ in 0..20 {
+        let next: Vec<f64> = (0..n).map(|i| row(&y, i)).collect();
+        let largest = next.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+        // Bounded away from zero: joints that barely couple must not blow the quotient up.
+        y = next.iter().map(|v| (v / largest).max(1e-3)).collect();
+    }
+    (0..n).map(|i| div_up(row(&y, i), y[i])).fold(0.0, f64::max)
+}
+
+/// Upper bound of the Euclidean norm of C(q, dq) r over the cell (N m): inverse dynamics without gravity and
+/// acceleration at dq_a = r. `weightless` is the robot with gravity removed.
+pub fn coriolis_norm<const N: usize, R: Rounding>(
+    weightless: &Robot,
+    uncertain: &Uncertain,
+    cell: &Cell<N, R>,
+) -> f64 {
+    let n = weightless.dof();
+    let theta: Vec<_> = uncertain.range().iter().map(|x| Affine::<N, R>::from_interval(*x)).collect();
+    let zero = vec![Affine::zero(); n];
+    let mut motion = Motion::new(weightless);
+    motion.sweep(weightless, &cell.q, &cell.dq, &cell.r, &zero);
+    let mut force = zero;
+    rnea(weightless, &motion, &theta, &mut vec![Wrench::zero(); n], &mut force);
+    let squares = sum_up(force.iter().map(|f| mul_up(f.sup_abs(), f.sup_abs())));
+    squares.sqrt().next_up()
+}
+
+/// Upper bound of |r'M(q)r/2 at the true state - the same at the measured state| over the cell (J): by the mean value
+/// theorem the change of V along the measurement errors, as the slope of one dual number.
+pub fn energy_slack<const N: usize, R: Rounding>(
+    weightless: &Robot,
+    uncertain: &Uncertain,
+    cell: &Cell<N, R>,
+    k_r: f64,
+) -> f64 {
+    type Change = Dual<Interval, 1>;
+    let n = weightless.dof();
+    let (delta_q, delta_dq) = (weightless.sensors.position_rad, weightless.sensors.velocity_rad_s);
+    let delta_r = add_up(delta_dq, mul_up(k_r, delta_q));
+    let q: Vec<Change> =
+        cell.q.iter().map(|x| Dual::new(x.interval(), [Interval::new(-delta_q, delta_q)])).collect();
+    // The measured r differs from the true one by delta_r; the mean value may lie anywhere between.
+    let r: Vec<Change> = cell
+        .r
+        .iter()
+        .map(|x| {
+            let range = x.widen(delta_r).interval();
+            Dual::new(range, [Interval::new(-delta_r, delta_r)])
+        })
+        .collect();
+    let constant = |x: &Interval| Dual::new(*x, [Interval::zero()]);
+    let theta: Vec<Change> = uncertain.range().iter().map(constant).collect();
+    let zero = vec![Change::zero(); n];
+    let mut motion = Motion::new(weightless);
+    motion.sweep(weightless, &q, &zero, &zero, &r);
+    let mut momentum = vec![Change::zero(); n];
+    rnea(weightless, &motion, &theta, &mut vec![Wrench::zero(); n], &mut momentum);
+    let energy = (0..n).fold(Change::zero(), |sum, j| {
+        sum + r[j] * (momentum[j] + theta[weightless.friction_index(j) + ARMATURE] * r[j])
+    });
+    energy.scale(0.5).slope[0].sup_abs()
+}

@@ -1,0 +1,91 @@
+//! Swept links: where the collision capsules can be over a cell, and how far they stay from other sets.
+//!
+//! # Proven
+//! A capsule is the convex hull of two balls about its ends a and b, and the ends are affine in the cell's symbols. For
+//! **any** direction u, if u.x >= s for both ends over all symbols and u.y <= t on the other set, the two are at least
+//! (s - t)/|u| apart, less the radii. So the direction may come from any heuristic; only the support values are part
+//! of the proof, and they are rounded outward, |u| too. For two capsules of the robot the four differences of ends
+//! are formed first, so that shared symbols cancel.
+
+use crate::dynamics::vec3::{self, Vec3};
+use crate::dynamics::{BodyPlacement, Motion, placements};
+use crate::enclose::zonotope::{support_below, zonotope_above};
+use crate::enclose::{Affine, Interval, Rounding};
+use crate::robot::{Robot, Zonotope3};
+use crate::scalar::Scalar;
+
+use super::direction::nearest_direction;
+
+/// Ends of every collision capsule over a cell, base frame, m.
+pub fn swept_capsules<const N: usize, R: Rounding>(
+    robot: &Robot,
+    motion: &Motion<Affine<N, R>>,
+) -> Vec<[Vec3<Affine<N, R>>; 2]> {
+    let mut placed = vec![BodyPlacement::base(); robot.dof()];
+    placements(robot, motion, &mut placed);
+    let base = BodyPlacement::base();
+    robot
+        .shapes
+        .iter()
+        .map(|shape| {
+            let body = shape.joint.map_or(&base, |j| &placed[j]);
+            [body.point(&shape.capsule.a), body.point(&shape.capsule.b)]
+        })
+        .collect()
+}
+
+/// A proven distance and the direction that proves it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Separation {
+    /// Lower bound of the distance between the two surfaces, m; negative if no separation was found.
+    pub clearance_m: f64,
+    /// Direction from the second set towards the first; unit length up to rounding.
+    pub direction: [f64; 3],
+}
+
+/// Lower bound of the distance between a swept capsule and a zonotope.
+pub fn clear_of_obstacle<const N: usize, R: Rounding>(
+    ends: &[Vec3<Affine<N, R>>; 2],
+    radius: f64,
+    obstacle: &Zonotope3,
+) -> Separation {
+    let center: [f64; 3] = obstacle.center.into();
+    let generators: Vec<[f64; 3]> = obstacle.generators.iter().map(|g| (*g).into()).collect();
+    let (middle, half) = segment(ends);
+    let both: Vec<[f64; 3]> = generators.iter().copied().chain([half]).collect();
+    let u = nearest_direction(vec3::sub(&middle, &center), &both);
+    let below = support_below(&u, &ends[0]).min(support_below(&u, &ends[1]));
+    let above = zonotope_above::<R>(&u, &center, &generators);
+    separation(below, above, radius, u)
+}
+
+/// Lower bound of the distance between two swept capsules of the robot.
+pub fn clear_of_capsule<const N: usize, R: Rounding>(
+    first: &[Vec3<Affine<N, R>>; 2],
+    second: &[Vec3<Affine<N, R>>; 2],
+    radii: f64,
+) -> Separation {
+    let ((from, g), (to, h)) = (segment(first), segment(second));
+    let u = nearest_direction(vec3::sub(&from, &to), &[g, h]);
+    let mut below = f64::INFINITY;
+    for a in first {
+        for b in second {
+            below = below.min(support_below(&u, &vec3::sub(a, b)));
+        }
+    }
+    separation(below, 0.0, radii, u)
+}
+
+fn separation(below: f64, above: f64, radius: f64, u: [f64; 3]) -> Separation {
+    let squares = u.map(|x| Interval::constant(x).sqr());
+    let length = (squares[0] + squares[1] + squares[2]).sqrt();
+    let gap = (Interval::constant(below) - Interval::constant(above)) / length;
+    let clearance = (gap - Interval::constant(radius)).lower();
+    Separation { clearance_m: if clearance.is_nan() { f64::NEG_INFINITY } else { clearance }, direction: u }
+}
+
+/// The segment between the centres of two swept ends, as its middle and half its extent: enough to find a direction.
+fn segment<const N: usize, R: Rounding>(ends: &[Vec3<Affine<N, R>>; 2]) -> ([f64; 3], [f64; 3]) {
+    let end = |k: usize| -> [f64; 3] { std::array::from_fn(|r| ends[k][r].center()) };
+    (vec3::times(&vec3::add(&end(0), &end(1)), 0.5), vec3::times(&vec3::sub(&end(1), &end(0)), 0.5))
+}

@@ -1,0 +1,186 @@
+//! Input torques over a cell, and everything that the tube's proof needs to know about them.
+//!
+//! # Assumed
+//! The tube (see [`super::tube`]) with the constants that it stores; all theta in the set.
+//!
+//! # Proven
+//! * *Nominal torque*: Y theta_0 + friction(theta_0) is affine in the cell's symbols, evaluated at every measured state.
+//! * *Disturbance bound*: rho_j <= sum_p sup|Y_jp| g_p + friction part + D_j, because |Y (theta - theta_0)| is linear in theta and
+//!   theta_0 + g\[-1,1\] contains the set.
+//! * *Robust torque*: maximising lambda W_i |r_i| / sum W r^2 over r, with lambda <= P + beta, Cauchy-Schwarz gives for the part of P
+//!   (rho_i + sqrt(W_i sum rho_j^2 / W_j)) / 2. The part of beta adds only where alpha (V_max - V^) < beta, that is where V^ > V_max - beta/alpha; there
+//!   z^2 = sum W r^^2 >= 2 (V_max - beta/alpha - nu) / sigma, and W_i |r_i| / z^2 <= sqrt(W_i) / z. (r'Mr <= sigma sum W r^2 over the set.)
+//! * *Drift*: d/dt of Y theta + I_a ddq_a + F_v dq along the motion, for every theta of the set, by dual numbers over affine
+//!   forms with the parameters as forms of their own. Within a tick the state is in the tube, so |change| <= h sup|rate|; the measurement
+//!   error adds sup|gradient . delta| by the mean value theorem. Both are one dual direction: rate and state carry the
+//!   same symbols (they are values at one time), the delta are independent remainders, so their suprema add.
+//!
+//! Sums of bounds are rounded up term by term.
+
+use crate::dynamics::{Motion, Wrench, rnea, torque_regressor};
+use crate::enclose::{Affine, Interval, Rounding};
+use crate::inertia::ParameterSet;
+use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
+use crate::scalar::{Dual, Scalar};
+
+use super::cell::Cell;
+use super::tube::Tube;
+use super::upward::{add_up, div_up, mul_up, sum_up};
+
+/// Torque sets of one joint over a cell, N m.
+#[derive(Debug, Clone, Copy)]
+pub struct JointTorque {
+    /// Lower bound of the nominal torque.
+    pub nominal_lower: f64,
+    /// Upper bound of the nominal torque.
+    pub nominal_upper: f64,
+    /// Bound rho on the disturbance, drift included.
+    pub rho: f64,
+}
+
+impl JointTorque {
+    /// Upper bound of the absolute nominal torque.
+    pub fn nominal_sup(&self) -> f64 {
+        self.nominal_lower.abs().max(self.nominal_upper.abs())
+    }
+}
+
+/// Parameter set as centre, radius and enclosures, prepared once a plan.
+#[derive(Debug, Clone)]
+pub struct Uncertain {
+    center: Vec<f64>,
+    radius: Vec<f64>,
+    range: Vec<Interval>,
+}
+
+impl Uncertain {
+    /// Prepares `set`.
+    pub fn new(set: &ParameterSet) -> Self {
+        let range = set.lower.iter().zip(&set.upper).map(|(&l, &u)| Interval::new(l, u)).collect();
+        Self { center: set.center(), radius: set.radius(), range }
+    }
+
+    /// Each parameter as an interval.
+    pub fn range(&self) -> &[Interval] {
+        &self.range
+    }
+}
+
+/// Nominal torques and disturbance bounds of all joints over a cell. Leaves `motion` swept over the cell.
+pub fn joint_torques<const N: usize, R: Rounding>(
+    robot: &Robot,
+    tube: &Tube,
+    uncertain: &Uncertain,
+    cell: &Cell<N, R>,
+    motion: &mut Motion<Affine<N, R>>,
+) -> Vec<JointTorque> {
+    let n = robot.dof();
+    let width = INERTIAL * n;
+    motion.sweep(robot, &cell.q, &cell.dq, &cell.dqa, &cell.ddqa);
+    let mut y = vec![Affine::<N, R>::zero(); width * n];
+    torque_regressor(robot, motion, 0..n, &mut y);
+    (0..n)
+        .map(|j| {
+            let (mut nominal, mut rho) = friction_part(robot, tube, uncertain, cell, j);
+            let row = &y[width * j..width * (j + 1)];
+            for (entry, (&c, &g)) in row.iter().zip(uncertain.center.iter().zip(&uncertain.radius)) {
+                nominal = nominal + entry.scale(c);
+                rho = add_up(rho, mul_up(entry.sup_abs(), g));
+            }
+            let rho = add_up(rho, tube.drift_nm[j]);
+            JointTorque { nominal_lower: nominal.lower(), nominal_upper: nominal.upper(), rho }
+        })
+        .collect()
+}
+
+/// Friction, armature and offset of joint `j`: nominal torque and disturbance bound, mirroring the controller.
+fn friction_part<const N: usize, R: Rounding>(
+    robot: &Robot,
+    tube: &Tube,
+    uncertain: &Uncertain,
+    cell: &Cell<N, R>,
+    j: usize,
+) -> (Affine<N, R>, f64) {
+    let at = robot.friction_index(j);
+    let (c, g) = (&uncertain.center[at..at + 4], &uncertain.radius[at..at + 4]);
+    let (dq, ddqa) = (cell.dq[j], cell.ddqa[j]);
+    let band = tube.sign_band(robot, j);
+    let (coulomb, charge) = if dq.lower() > band {
+        (Affine::constant(c[COULOMB]), g[COULOMB])
+    } else if dq.upper() < -band {
+        (Affine::constant(-c[COULOMB]), g[COULOMB])
+    } else {
+        // The compensated sign is anywhere in [-1, 1]; so is the true one.
+        let largest = add_up(c[COULOMB].abs(), g[COULOMB]);
+        (Affine::zero().widen(c[COULOMB].abs()), mul_up(2.0, largest))
+    };
+    let nominal = coulomb + dq.scale(c[VISCOUS]) + ddqa.scale(c[ARMATURE]) + Affine::constant(c[OFFSET]);
+    let spread =
+        sum_up([charge, mul_up(g[VISCOUS], dq.sup_abs()), mul_up(g[ARMATURE], ddqa.sup_abs()), g[OFFSET]]);
+    (nominal, spread)
+}
+
+/// Bounds on the drift D_j (N m) over a cell, given bounds `r_rate` on |dr_j/dt| (rad/s^2).
+pub fn drift<const N: usize, R: Rounding>(
+    robot: &Robot,
+    tube: &Tube,
+    uncertain: &Uncertain,
+    cell: &Cell<N, R>,
+    r_rate: &[f64],
+) -> Vec<f64> {
+    type Rate<const N: usize, R> = Dual<Affine<N, R>, 1>;
+    let n = robot.dof();
+    let (h, k_r) = (tube.gains.period_s, tube.gains.k_r);
+    let delta_q = robot.sensors.position_rad;
+    let delta_dq = robot.sensors.velocity_rad_s;
+    let (mut q, mut dq, mut dqa, mut ddqa) = (vec![], vec![], vec![], vec![]);
+    for j in 0..n {
+        let unknown = Affine::<N, R>::zero().widen(r_rate[j]);
+        let change = |rate: Affine<N, R>, delta: f64| [rate.scale(h).widen(delta)];
+        let ddq = cell.ddqa[j] - unknown;
+        let jerk = cell.jerk[j] + unknown.scale(k_r);
+        q.push(Rate::new(cell.q[j], change(cell.dq[j], delta_q)));
+        dq.push(Rate::new(cell.dq[j], change(ddq, delta_dq)));
+        dqa.push(Rate::new(cell.dqa[j], change(cell.ddqa[j], mul_up(k_r, delta_q))));
+        ddqa.push(Rate::new(cell.ddqa[j], change(jerk, mul_up(k_r, delta_dq))));
+    }
+    let constant = |x: &Interval| Rate::new(Affine::from_interval(*x), [Affine::zero()]);
+    let theta: Vec<_> = uncertain.range.iter().map(constant).collect();
+    let mut motion = Motion::new(robot);
+    motion.sweep(robot, &q, &dq, &dqa, &ddqa);
+    let mut tau = vec![Rate::<N, R>::zero(); n];
+    rnea(robot, &motion, &theta, &mut vec![Wrench::zero(); n], &mut tau);
+    (0..n)
+        .map(|j| {
+            let f = &theta[robot.friction_index(j)..];
+            let total = tau[j] + f[ARMATURE] * ddqa[j] + f[VISCOUS] * dq[j];
+            total.slope[0].sup_abs()
+        })
+        .collect()
+}
+
+/// Bounds on the robust torque |v_i| (N m) for disturbance bounds `rho`, given sigma with r'Mr <= sigma sum W r^2 over the
+/// set; infinite if beta leaves no room below V_max.
+pub fn robust_torque(tube: &Tube, rho: &[f64], sigma: f64) -> Vec<f64> {
+    let weights = &tube.weights;
+    let sum = sum_up(rho.iter().zip(weights).map(|(&r, &w)| div_up(mul_up(r, r), w)));
+    let z_least = least_z_of_hold(tube, sigma);
+    rho.iter()
+        .zip(weights)
+        .map(|(&rho_i, &w)| {
+            let share = mul_up(0.5, add_up(rho_i, mul_up(w, sum).sqrt().next_up()));
+            let hold = div_up(mul_up(tube.hold_power_w, w.sqrt().next_up()), z_least);
+            add_up(share, hold)
+        })
+        .collect()
+}
+
+/// Lower bound of z = sqrt(sum W r^^2) where the hold power beta takes effect, that is where alpha (V_max - V^) < beta:
+/// sigma z^2 / 2 + nu >= V^ > V_max - beta / alpha. Zero if beta leaves no room.
+pub fn least_z_of_hold(tube: &Tube, sigma: f64) -> f64 {
+    let gains = &tube.gains;
+    let room = Interval::constant(gains.v_max)
+        - Interval::constant(tube.hold_power_w) / Interval::constant(gains.alpha)
+        - Interval::constant(tube.energy_slack_j);
+    (Interval::constant(2.0 * room.lower().max(0.0)) / Interval::constant(sigma)).sqrt().lower().max(0.0)
+}

@@ -1,0 +1,366 @@
+//! `report.html`: the run on one page that needs nothing else, neither network nor neighbouring files.
+
+use super::figure::{above, below, figure, percent, with_unit};
+use super::plots::{LIMIT, LINES, Plot, Series, Shape, TRUTH};
+use super::summary::{Identification, Outcome, PARAMETER_NAMES, PARAMETER_UNITS, Payload, Phase, Summary};
+use super::{ReportError, RunRecord};
+
+const CSS: &str = include_str!("page.css");
+
+/// The page.
+///
+/// # Errors
+/// [`ReportError::Shape`] if the record contradicts itself, [`ReportError::Plot`] if a plot cannot be drawn.
+pub fn page<P>(record: &RunRecord<P>) -> Result<String, ReportError> {
+    record.check()?;
+    let summary = &record.summary;
+    let title = escape(&summary.scenario);
+    let charts = Charts::new(record);
+    let body =
+        [head(summary), knowledge(summary, &charts)?, safety(record, &charts)?, plans(summary)].concat();
+    Ok(format!(
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+         <title>{title} · {}</title><style>{CSS}</style></head><body><main>{body}\
+         <footer>surelift {} · summary.json schema {} · samples in log.csv, every plan in plans/</footer>\
+         </main></body></html>\n",
+        summary.outcome,
+        env!("CARGO_PKG_VERSION"),
+        summary.schema,
+    ))
+}
+
+/// Text that is safe between tags and in quoted attributes.
+pub(super) fn escape(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => safe += "&amp;",
+            '<' => safe += "&lt;",
+            '>' => safe += "&gt;",
+            '"' => safe += "&quot;",
+            '\'' => safe += "&#39;",
+            _ => safe.push(c),
+        }
+    }
+    safe
+}
+
+/// `m c_x` with its index set low.
+fn symbol(name: &str) -> String {
+    match name.split_once('_') {
+        Some((letters, index)) => format!("{}<sub>{}</sub>", escape(letters), escape(index)),
+        None => escape(name),
+    }
+}
+
+/// A unit with its powers set high.
+fn unit(name: &str) -> String {
+    escape(name).replace("^2", "²")
+}
+
+/// Outcome, key figures, violations.
+fn head(summary: &Summary) -> String {
+    let mood = match summary.outcome {
+        Outcome::Success => "good",
+        Outcome::SafeStop | Outcome::AssumptionBroken => "warn",
+        _ => "bad",
+    };
+    let reason = summary
+        .reason
+        .as_deref()
+        .map_or(String::new(), |reason| format!("<p class=\"reason {mood}\">{}</p>", escape(reason)));
+    let certified = summary.plans.iter().filter(|plan| plan.certified).count();
+    let (low, high) = (summary.payload.lower[0], summary.payload.upper[0]);
+    let cards = [
+        ("Mass at the last link", format!("{} – {} kg", below(low), above(high))),
+        ("Plans certified", format!("{certified} of {}", summary.plans.len())),
+        ("Largest torque / limit", percent(summary.max_torque_ratio)),
+        ("Largest share of the tube", percent(summary.tube_used_ratio)),
+        ("Smallest clearance", with_unit(summary.min_clearance_m, "m")),
+        ("Distance to the goal", with_unit(summary.goal_error_rad, "rad")),
+        ("Deadlines missed", summary.deadline_misses.to_string()),
+        (
+            "Simulated / on the clock",
+            format!(
+                "{} / {}",
+                with_unit(Some(summary.duration_s), "s"),
+                with_unit(Some(summary.wall_s), "s")
+            ),
+        ),
+    ]
+    .map(|(label, value)| format!("<div class=\"card\"><span>{label}</span><b>{value}</b></div>"))
+    .concat();
+    let chip = |good: bool, text: String| format!("<span class=\"{}\">{text}</span>", verdict(good));
+    let truth = if summary.truth_inside { "inside" } else { "NOT inside" };
+    let mut chips = chip(summary.truth_inside, format!("truth {truth} the proven set at every update"));
+    let violated = summary.violations.counts().into_iter().filter(|(_, count)| *count > 0);
+    let violated: String =
+        violated.map(|(name, count)| chip(false, format!("{count} {name} violations"))).collect();
+    chips += &violated;
+    if violated.is_empty() {
+        chips += &chip(true, "no collision, no limit passed, never outside the tube".to_owned());
+    }
+    format!(
+        "<div class=\"brand\">surelift run report</div><div class=\"head\"><div><h1>{}</h1>\
+         <p>{} · method <b>{}</b> · seed {}</p></div><div class=\"badge {mood}\">{}</div></div>{reason}\
+         <div class=\"cards\">{cards}</div><div class=\"chips\">{chips}</div>",
+        escape(&summary.scenario),
+        escape(&summary.robot),
+        escape(&summary.method),
+        summary.seed,
+        summary.outcome,
+    )
+}
+
+fn verdict(good: bool) -> &'static str {
+    if good { "good" } else { "bad" }
+}
+
+/// What was learned of the payload: table and plots.
+fn knowledge(summary: &Summary, charts: &Charts) -> Result<String, ReportError> {
+    let updates = &summary.identification;
+    let mut html = format!(
+        "<h2>What the robot knows</h2><p>Every interval is proven to hold the truth, as long as the assumptions \
+         hold. Bars: the final interval within the first one; the dark mark is the truth.</p>{}",
+        payload_table("Last link with gripper and payload", &summary.payload, updates.first())
+    );
+    if let Some(alone) = &summary.payload_alone {
+        html += &payload_table("Payload alone (gripper subtracted)", alone, None);
+    }
+    if updates.is_empty() {
+        return Ok(html + "<p>The set was never updated.</p>");
+    }
+    html += "<div class=\"grid\">";
+    let column =
+        |values: fn(&Identification) -> &Vec<f64>| updates.iter().map(|u| (u.t, values(u)[0])).collect();
+    let truth = summary.payload.truth[0];
+    let interval = vec![
+        Series {
+            color: LINES[0],
+            shape: Shape::Band(updates.iter().map(|u| u.upper[0]).collect()),
+            points: column(|u| &u.lower),
+        },
+        Series { color: LINES[0], shape: Shape::Steps, points: column(|u| &u.nominal) },
+        Series { color: TRUTH, shape: Shape::Line, points: vec![(0.0, truth), (charts.t_end, truth)] },
+    ];
+    let key = [("c0", "nominal, in its proven interval"), ("truth", "truth")];
+    html += &charts.figure("Mass, kg", &key, charts.large(interval))?;
+    for (title, range) in [
+        ("Half-width of the mass, kg", 0..1),
+        ("Half-widths of the first moments, kg m", 1..4),
+        ("Half-widths of the inertias, kg m²", 4..10),
+    ] {
+        let first = range.start;
+        let key: Vec<_> = range.clone().map(|i| (CLASSES[i - first], PARAMETER_NAMES[i])).collect();
+        let series = range.map(|i| Series {
+            color: LINES[i - first],
+            shape: Shape::Steps,
+            points: updates.iter().map(|u| (u.t, 0.5 * (u.upper[i] - u.lower[i]))).collect(),
+        });
+        html += &charts.figure(title, &key, Plot { from_zero: true, ..charts.large(series.collect()) })?;
+    }
+    Ok(html + "</div>" + &update_table(updates))
+}
+
+/// Names of the CSS classes of [`LINES`].
+const CLASSES: [&str; 6] = ["c0", "c1", "c2", "c3", "c4", "c5"];
+
+/// Truth, estimate and proven interval of each parameter; with the first interval, also as bars.
+fn payload_table(caption: &str, payload: &Payload, first: Option<&Identification>) -> String {
+    let rows: String = (0..PARAMETER_NAMES.len())
+        .map(|i| {
+            let (low, high) = (payload.lower[i], payload.upper[i]);
+            let known = [figure(payload.truth[i]), figure(payload.nominal[i])];
+            let proven = [below(low), above(high), above(payload.half_width(i))];
+            let cells: String =
+                known.into_iter().chain(proven).map(|text| format!("<td>{text}</td>")).collect();
+            let bar = first.map_or(String::new(), |set| {
+                format!("<td>{}</td>", bar((set.lower[i], set.upper[i]), (low, high), payload.truth[i]))
+            });
+            format!(
+                "<tr><td>{}</td><td>{}</td>{cells}{bar}</tr>",
+                symbol(PARAMETER_NAMES[i]),
+                unit(PARAMETER_UNITS[i])
+            )
+        })
+        .collect();
+    let bars = if first.is_some() { "<th></th>" } else { "" };
+    format!(
+        "<div class=\"wide\"><table><caption>{caption}</caption><tr><th>parameter</th><th>unit</th><th>truth</th>\
+         <th>nominal</th><th>lower</th><th>upper</th><th>half-width</th>{bars}</tr>{rows}</table></div>"
+    )
+}
+
+/// The interval `now` and the truth, drawn within the interval `first`.
+fn bar(first: (f64, f64), now: (f64, f64), truth: f64) -> String {
+    let place = |x: f64| (100.0 * (x - first.0) / (first.1 - first.0)).clamp(0.0, 100.0);
+    let (left, right, mark) = (place(now.0), place(now.1), place(truth));
+    if ![left, right, mark].iter().all(|x| x.is_finite()) {
+        return String::new();
+    }
+    format!(
+        "<span class=\"bar\"><i style=\"left:{left:.2}%;width:{:.2}%\"></i><b style=\"left:{mark:.2}%\"></b></span>",
+        right - left
+    )
+}
+
+/// Condition number and duration of each update.
+fn update_table(updates: &[Identification]) -> String {
+    let rows: String = updates
+        .iter()
+        .map(|update| {
+            let widest = |from: usize, to: usize| {
+                (from..to).map(|i| 0.5 * (update.upper[i] - update.lower[i])).fold(f64::NAN, f64::max)
+            };
+            let cells = [
+                update.t,
+                widest(0, 1),
+                widest(1, 4),
+                widest(4, 10),
+                update.condition_number.unwrap_or(f64::NAN),
+                update.update_ms,
+            ];
+            format!("<tr>{}</tr>", cells.map(|x| format!("<td>{}</td>", figure(x))).concat())
+        })
+        .collect();
+    format!(
+        "<div class=\"wide\" style=\"margin-top:16px\"><table><caption>Updates</caption><tr><th>t, s</th>\
+         <th>± mass, kg</th><th>± first moments, kg m</th><th>± inertias, kg m²</th><th>condition number</th>\
+         <th>time, ms</th></tr>{rows}</table></div>"
+    )
+}
+
+/// Tracking, clearance and torques over time.
+fn safety<P>(record: &RunRecord<P>, charts: &Charts) -> Result<String, ReportError> {
+    let speed = record.tube.iter().map(|step| step.velocity_rad_s).fold(f64::NAN, f64::max);
+    let mut html = format!(
+        "<h2>How close it came</h2><p>What really happened against what was proven beforehand. The tube also bounds \
+         the error in speed, by {}. Tinted: carrying.</p><div class=\"grid\">",
+        with_unit(Some(speed), "rad/s")
+    );
+    let worst = |row: &[f64]| row.iter().fold(0.0_f64, |most, e| most.max(e.abs()));
+    let tracking = vec![
+        Series {
+            color: LINES[0],
+            shape: Shape::Area,
+            points: record.log.iter().map(|row| (row.t, 1e3 * worst(&row.error))).collect(),
+        },
+        Series {
+            color: LIMIT,
+            shape: Shape::Steps,
+            points: record.tube.iter().map(|step| (step.t, 1e3 * step.position_rad)).collect(),
+        },
+    ];
+    let key = [("c0", "largest error of any joint"), ("limit", "proven bound")];
+    let plot = Plot { from_zero: true, ..charts.large(tracking) };
+    html += &charts.figure("Tracking error, mrad", &key, plot)?;
+    if record.clearance.is_empty() {
+        html += "</div>";
+    } else {
+        let points = record.clearance.iter().map(|(t, d)| (*t, 1e3 * d)).collect();
+        let clearance = vec![Series { color: LINES[2], shape: Shape::Area, points }];
+        let key = [("c2", "distance to the nearest obstacle or other link")];
+        let plot = Plot { from_zero: true, ..charts.large(clearance) };
+        html += &(charts.figure("Clearance, mm", &key, plot)? + "</div>");
+    }
+    html += "<h2>Torques</h2><p>As logged, in per cent of each joint's limit.</p><div class=\"grid small\">";
+    for (joint, limit) in record.torque_limit.iter().enumerate() {
+        html += &torque(record, charts, joint, *limit)?;
+    }
+    Ok(html + "</div>")
+}
+
+/// The torque of one joint in per cent of its limit.
+fn torque<P>(
+    record: &RunRecord<P>,
+    charts: &Charts,
+    joint: usize,
+    limit: f64,
+) -> Result<String, ReportError> {
+    let points: Vec<_> = record.log.iter().map(|row| (row.t, 100.0 * row.tau[joint] / limit)).collect();
+    let largest = points.iter().map(|p| p.1.abs()).filter(|y| y.is_finite()).fold(0.0, f64::max);
+    let edge = largest.max(100.0) * 1.08;
+    let border =
+        |y: f64| Series { color: LIMIT, shape: Shape::Line, points: vec![(0.0, y), (charts.t_end, y)] };
+    let line = Series { color: LINES[0], shape: Shape::Area, points };
+    let plot = Plot {
+        size: (300, 150),
+        range: Some((-edge, edge)),
+        ..charts.large(vec![line, border(100.0), border(-100.0)])
+    };
+    let key = [("c0", format!("at most {largest:.0} %")), ("limit", format!("± {} N m", figure(limit)))];
+    let key: Vec<_> = key.iter().map(|(class, text)| (*class, text.as_str())).collect();
+    charts.figure(&format!("Joint {}", joint + 1), &key, plot)
+}
+
+/// Every plan with its times and margins.
+fn plans(summary: &Summary) -> String {
+    let rows: String = summary
+        .plans
+        .iter()
+        .enumerate()
+        .map(|(i, plan)| {
+            let margins = plan.min_margin.entries().map(|(_, value, _)| below(value.unwrap_or(f64::NAN)));
+            let cells = match &plan.reason {
+                Some(reason) if !plan.certified => {
+                    format!("<td class=\"text\" colspan=\"4\">{}</td>", escape(reason))
+                }
+                _ => margins.map(|text| format!("<td>{text}</td>")).concat(),
+            };
+            format!(
+                "<tr><td>{i}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>{cells}</tr>",
+                figure(plan.t),
+                plan.phase,
+                if plan.certified { "yes" } else { "no" },
+                figure(plan.propose_ms),
+                figure(plan.certify_ms),
+            )
+        })
+        .collect();
+    format!(
+        "<h2>Plans</h2><p>Only a certified plan is executed. The margins are proven lower bounds over all times, \
+         all payloads in the set and all tracking errors.</p><div class=\"wide\"><table><tr><th>plan</th><th>t, s</th>\
+         <th>phase</th><th>certified</th><th>propose, ms</th><th>certify, ms</th><th>position, rad</th>\
+         <th>velocity, rad/s</th><th>torque, N m</th><th>collision, m</th></tr>{rows}</table></div>"
+    )
+}
+
+/// What all plots over time share.
+struct Charts {
+    t_end: f64,
+    phases: Vec<(f64, Phase)>,
+}
+
+impl Charts {
+    fn new<P>(record: &RunRecord<P>) -> Self {
+        let summary = &record.summary;
+        let ends = record.log.iter().map(|row| row.t).chain(record.clearance.iter().map(|point| point.0));
+        let t_end = ends.chain([summary.duration_s]).filter(|t| t.is_finite()).fold(0.0, f64::max);
+        let executed = summary.plans.iter().filter(|plan| plan.certified && plan.t.is_finite());
+        Self { t_end, phases: executed.map(|plan| (plan.t, plan.phase)).collect() }
+    }
+
+    /// A plot of the ordinary size.
+    fn large(&self, series: Vec<Series>) -> Plot<'_> {
+        Plot {
+            title: String::new(),
+            size: (540, 230),
+            t_end: self.t_end,
+            range: None,
+            from_zero: false,
+            phases: &self.phases,
+            series,
+        }
+    }
+
+    /// A plot with its title and a legend of (CSS class, text).
+    fn figure(&self, title: &str, key: &[(&str, &str)], plot: Plot<'_>) -> Result<String, ReportError> {
+        let svg = Plot { title: title.to_owned(), ..plot }.svg()?;
+        let key: String = key
+            .iter()
+            .map(|(class, text)| format!("<span><i class=\"{class}\"></i>{}</span>", symbol(text)))
+            .collect();
+        Ok(format!("<figure><h3>{}</h3><div class=\"key\">{key}</div>{svg}</figure>", escape(title)))
+    }
+}

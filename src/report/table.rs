@@ -1,0 +1,84 @@
+//! The closing table, in plain text.
+
+use std::fmt::Write;
+
+use super::figure::{above, below, figure, percent, with_unit};
+use super::summary::{Payload, Summary};
+
+/// Lays out rows of cells in columns: the first column to the left, the others to the right.
+pub fn align(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |j: usize| {
+        rows.iter().filter_map(|row| row.get(j)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::from(" ");
+        for (j, cell) in row.iter().enumerate() {
+            let fill = " ".repeat(widths[j] - cell.chars().count());
+            let (left, right) = if j == 0 { ("", fill.as_str()) } else { (fill.as_str(), "") };
+            line += &format!(" {left}{cell}{right} ");
+        }
+        text += line.trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+/// The closing table of a run: outcome, figures, and what is known of the payload.
+pub fn closing(summary: &Summary) -> String {
+    let rule = "─".repeat(72);
+    let mut text = format!(
+        "{rule}\n  {} · {} · seed {} · {}\n  {}",
+        summary.scenario, summary.method, summary.seed, summary.robot, summary.outcome
+    );
+    if let Some(reason) = &summary.reason {
+        let _ = write!(text, ": {reason}");
+    }
+    let _ = write!(text, "\n{rule}\n{}\n", figures(summary));
+    let mut rows = payload("Link + gripper + payload", &summary.payload);
+    if let Some(alone) = &summary.payload_alone {
+        rows.push(Vec::new());
+        rows.extend(payload("Payload alone", alone));
+    }
+    text + &align(&rows) + &rule + "\n"
+}
+
+/// Label and value of the headline figures.
+fn figures(summary: &Summary) -> String {
+    let certified = summary.plans.iter().filter(|plan| plan.certified).count();
+    let violated = summary.violations.counts().into_iter().filter(|(_, count)| *count > 0);
+    let violated: Vec<_> = violated.map(|(name, count)| format!("{name} {count}")).collect();
+    let violations = if violated.is_empty() { "none".to_owned() } else { violated.join(", ") };
+    [
+        ("violations", violations),
+        ("truth inside at every update", if summary.truth_inside { "yes" } else { "NO" }.to_owned()),
+        ("plans certified", format!("{certified} of {}", summary.plans.len())),
+        ("deadlines missed", summary.deadline_misses.to_string()),
+        ("largest torque / limit", percent(summary.max_torque_ratio)),
+        ("largest tracking error", with_unit(summary.max_tracking_error_rad, "rad")),
+        ("largest share of the tube used", percent(summary.tube_used_ratio)),
+        ("smallest clearance", with_unit(summary.min_clearance_m, "m")),
+        ("distance to the goal", with_unit(summary.goal_error_rad, "rad")),
+        ("integration error", with_unit(summary.integration_error_rad, "rad")),
+        ("simulated / on the clock", format!("{:.1} s / {:.1} s", summary.duration_s, summary.wall_s)),
+    ]
+    .map(|(label, value)| format!("  {label:<33}{value}\n"))
+    .concat()
+}
+
+/// One payload: truth, estimate and proven interval of each parameter.
+fn payload(title: &str, payload: &Payload) -> Vec<Vec<String>> {
+    let heading = [title, "truth", "nominal", "lower", "upper", "half-width", "unit"];
+    let mut rows = vec![heading.map(str::to_owned).to_vec()];
+    rows.extend((0..payload.names.len()).map(|i| {
+        let known = [figure(payload.truth[i]), figure(payload.nominal[i])];
+        let proven = [below(payload.lower[i]), above(payload.upper[i]), above(payload.half_width(i))];
+        let mut row = vec![format!("  {}", payload.names[i])];
+        row.extend(known.into_iter().chain(proven));
+        row.push(payload.units[i].clone());
+        row
+    }));
+    rows
+}

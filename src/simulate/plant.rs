@@ -1,0 +1,178 @@
+//! The honest plant: a joint-space robot with its own true parameters, integrated between control ticks.
+//!
+//! M(q; theta) ddq + C(q, dq) dq + g(q) + F_c s(dq) + F_v dq + beta = tau, M including the transmission inertia. Coulomb
+//! friction follows s = clamp(dq / stiction speed, -1, 1): exactly +-1 above the stiction speed, anything between below,
+//! as the controller and the identifier assume. The torque is held over a tick; within it the state is integrated by
+//! the classical fourth-order Runge-Kutta rule in [`SUBSTEPS`] steps, and every [`AUDIT_EVERY`]th tick once more with
+//! steps four times finer to measure the integration error.
+
+use std::sync::Arc;
+
+use nalgebra::{DMatrix, DVector};
+
+use crate::dynamics::{Composites, Motion, Wrench, crba, rnea};
+use crate::robot::{ARMATURE, COULOMB, OFFSET, Robot, VISCOUS};
+
+/// Integration steps within one control period.
+const SUBSTEPS: usize = 4;
+/// One tick in this many is integrated a second time with finer steps.
+const AUDIT_EVERY: u64 = 10;
+
+/// The simulated robot. Its state and parameters are visible to the `simulate` room alone.
+#[derive(Debug, Clone)]
+pub(super) struct Plant {
+    robot: Arc<Robot>,
+    theta: Vec<f64>,
+    pub(super) q: Vec<f64>,
+    pub(super) dq: Vec<f64>,
+    ticks: u64,
+    integration_error: f64,
+    scratch: Scratch,
+}
+
+#[derive(Debug, Clone)]
+struct Scratch {
+    motion: Motion<f64>,
+    composites: Composites<f64>,
+    wrenches: Vec<Wrench<f64>>,
+    mass: DMatrix<f64>,
+    bias: DVector<f64>,
+    zero: Vec<f64>,
+    slopes: [(Vec<f64>, Vec<f64>); 4],
+    trial: (Vec<f64>, Vec<f64>),
+}
+
+impl Plant {
+    /// A plant at rest at `q` with true parameters `theta`.
+    pub(super) fn at_rest(robot: Arc<Robot>, theta: Vec<f64>, q: &[f64]) -> Self {
+        let n = robot.dof();
+        let zero = vec![0.0; n];
+        let scratch = Scratch {
+            motion: Motion::new(&robot),
+            composites: Composites::new(&robot),
+            wrenches: vec![Wrench::zero(); n],
+            mass: DMatrix::zeros(n, n),
+            bias: DVector::zeros(n),
+            slopes: std::array::from_fn(|_| (zero.clone(), zero.clone())),
+            trial: (zero.clone(), zero.clone()),
+            zero,
+        };
+        Self { q: q.to_vec(), dq: vec![0.0; n], robot, theta, ticks: 0, integration_error: 0.0, scratch }
+    }
+
+    /// The true parameters.
+    pub(super) fn theta(&self) -> &[f64] {
+        &self.theta
+    }
+
+    /// Largest difference seen between the integration and one with steps four times finer, rad over one tick.
+    pub(super) fn integration_error(&self) -> f64 {
+        self.integration_error
+    }
+
+    /// Advances by one control period with `tau` held, calling `each` after every integration step.
+    pub(super) fn advance(&mut self, tau: &[f64], period_s: f64, mut each: impl FnMut(&[f64], &[f64])) {
+        let audit = self.ticks.is_multiple_of(AUDIT_EVERY).then(|| (self.q.clone(), self.dq.clone()));
+        let (mut q, mut dq) = (std::mem::take(&mut self.q), std::mem::take(&mut self.dq));
+        for _ in 0..SUBSTEPS {
+            self.runge_kutta(&mut q, &mut dq, tau, period_s / SUBSTEPS as f64);
+            each(&q, &dq);
+        }
+        if let Some((mut fine_q, mut fine_dq)) = audit {
+            for _ in 0..4 * SUBSTEPS {
+                self.runge_kutta(&mut fine_q, &mut fine_dq, tau, period_s / (4 * SUBSTEPS) as f64);
+            }
+            let worst = q.iter().zip(&fine_q).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
+            self.integration_error = self.integration_error.max(worst);
+        }
+        (self.q, self.dq) = (q, dq);
+        self.ticks += 1;
+    }
+
+    fn runge_kutta(&mut self, q: &mut [f64], dq: &mut [f64], tau: &[f64], h: f64) {
+        let n = q.len();
+        let mut slopes = std::mem::take(&mut self.scratch.slopes);
+        let mut trial = std::mem::take(&mut self.scratch.trial);
+        for stage in 0..4 {
+            let step = [0.0, 0.5 * h, 0.5 * h, h][stage];
+            for j in 0..n {
+                let (vq, vdq) = if stage == 0 { (0.0, 0.0) } else { (slopes[stage - 1].0[j], slopes[stage - 1].1[j]) };
+                trial.0[j] = q[j] + step * vq;
+                trial.1[j] = dq[j] + step * vdq;
+            }
+            slopes[stage].0.copy_from_slice(&trial.1);
+            self.acceleration(&trial.0, &trial.1, tau, &mut slopes[stage].1);
+        }
+        for j in 0..n {
+            let sum = |part: fn(&(Vec<f64>, Vec<f64>)) -> &Vec<f64>| {
+                part(&slopes[0])[j]
+                    + 2.0 * part(&slopes[1])[j]
+                    + 2.0 * part(&slopes[2])[j]
+                    + part(&slopes[3])[j]
+            };
+            q[j] += h / 6.0 * sum(|s| &s.0);
+            dq[j] += h / 6.0 * sum(|s| &s.1);
+        }
+        self.scratch.slopes = slopes;
+        self.scratch.trial = trial;
+    }
+
+    /// Forward dynamics: solves M ddq = tau - bias - friction.
+    fn acceleration(&mut self, q: &[f64], dq: &[f64], tau: &[f64], ddq: &mut [f64]) {
+        let (robot, s) = (&self.robot, &mut self.scratch);
+        s.motion.sweep(robot, q, dq, dq, &s.zero);
+        rnea(robot, &s.motion, &self.theta, &mut s.wrenches, s.bias.as_mut_slice());
+        crba(robot, &s.motion, &self.theta, &mut s.composites, s.mass.as_mut_slice());
+        for j in 0..q.len() {
+            let f = &self.theta[robot.friction_index(j)..];
+            s.mass[(j, j)] += f[ARMATURE];
+            let sign = (dq[j] / robot.control.stiction_speed_rad_s).clamp(-1.0, 1.0);
+            s.bias[j] = tau[j] - s.bias[j] - f[COULOMB] * sign - f[VISCOUS] * dq[j] - f[OFFSET];
+        }
+        solve_positive_definite(&mut s.mass, &mut s.bias);
+        ddq.copy_from_slice(s.bias.as_slice());
+    }
+}
+
+/// In-place Cholesky solve; the mass matrix of a physically consistent robot is positive definite.
+fn solve_positive_definite(a: &mut DMatrix<f64>, b: &mut DVector<f64>) {
+    let n = b.len();
+    for j in 0..n {
+        for k in 0..j {
+            let factor = a[(j, k)];
+            for i in j..n {
+                a[(i, j)] -= a[(i, k)] * factor;
+            }
+        }
+        let pivot = a[(j, j)].sqrt();
+        for i in j..n {
+            a[(i, j)] /= pivot;
+        }
+    }
+    for i in 0..n {
+        for k in 0..i {
+            b[i] -= a[(i, k)] * b[k];
+        }
+        b[i] /= a[(i, i)];
+    }
+    for i in (0..n).rev() {
+        for k in i + 1..n {
+            b[i] -= a[(k, i)] * b[k];
+        }
+        b[i] /= a[(i, i)];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn solves_a_positive_definite_system() {
+        let mut a = DMatrix::from_row_slice(3, 3, &[4.0, 1.0, 0.5, 1.0, 3.0, -0.2, 0.5, -0.2, 2.0]);
+        let x = DVector::from_vec(vec![1.0, -2.0, 0.5]);
+        let mut b = &a * &x;
+        solve_positive_definite(&mut a, &mut b);
+        assert!((b - x).norm() < 1e-14);
+    }
+}

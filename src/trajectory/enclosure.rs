@@ -1,0 +1,137 @@
+//! A Bézier curve over a whole time interval: linear in normalised time, plus a proven remainder.
+//!
+//! # Proven
+//! The curve, as defined by the `f64` control points and duration, restricted to [t0, t1] is again a Bernstein
+//! polynomial; its coefficients are blossoms, evaluated here in outward-rounded interval arithmetic. With L the line
+//! through the first and the last coefficient, the coefficients of the difference to L are c_i - L_i, and a
+//! Bernstein polynomial lies in the hull of its coefficients. That hull is the remainder. It is of second order in
+//! t1 - t0.
+//!
+//! The controller evaluates the same curve in plain `f64`. [`Bezier::evaluate`] forms t / T, differences and at most
+//! five convex combinations, each operation off by u times the largest coefficient; 128 u max|coefficient| covers all
+//! of them together and the effect of a rounded t / T, and is added to every remainder.
+
+use crate::enclose::{Affine, Interval, Rounding};
+use crate::scalar::Scalar;
+
+use super::bezier::{Bezier, POINTS};
+
+/// Position, velocity, acceleration and jerk of one joint's desired motion over a time interval (rad, s).
+#[derive(Debug, Clone, Copy)]
+pub struct DesiredMotion<const N: usize, R: Rounding> {
+    /// Position.
+    pub q: Affine<N, R>,
+    /// Velocity.
+    pub dq: Affine<N, R>,
+    /// Acceleration.
+    pub ddq: Affine<N, R>,
+    /// Jerk.
+    pub dddq: Affine<N, R>,
+}
+
+impl Bezier {
+    /// Encloses the motion of `joint` for all t in [t0, t1] (s, within [0, duration]); normalised time is symbol
+    /// `time_symbol`.
+    pub fn enclose<const N: usize, R: Rounding>(
+        &self,
+        joint: usize,
+        t0: f64,
+        t1: f64,
+        time_symbol: usize,
+    ) -> DesiredMotion<N, R> {
+        let duration = Interval::constant(self.duration_s);
+        let s0 = Interval::constant(t0) / duration;
+        let s1 = Interval::constant(t1) / duration;
+        let position: [Interval; POINTS] = self.points[joint].map(Interval::constant);
+        let velocity: [Interval; 5] = derivative(&position, duration);
+        let acceleration: [Interval; 4] = derivative(&velocity, duration);
+        let jerk: [Interval; 3] = derivative(&acceleration, duration);
+        DesiredMotion {
+            q: linearised(&position, s0, s1, time_symbol),
+            dq: linearised(&velocity, s0, s1, time_symbol),
+            ddq: linearised(&acceleration, s0, s1, time_symbol),
+            dddq: linearised(&jerk, s0, s1, time_symbol),
+        }
+    }
+
+    /// Encloses the rest at the end of the curve, for all times after it.
+    pub fn enclose_rest<const N: usize, R: Rounding>(&self, joint: usize) -> DesiredMotion<N, R> {
+        let zero = Affine::constant(0.0);
+        DesiredMotion { q: Affine::constant(self.points[joint][POINTS - 1]), dq: zero, ddq: zero, dddq: zero }
+    }
+}
+
+/// Coefficients of the time derivative: degree / T times the differences.
+fn derivative<const C: usize, const D: usize>(c: &[Interval; C], duration: Interval) -> [Interval; D] {
+    let rate = Interval::constant(D as f64) / duration;
+    std::array::from_fn(|i| (c[i + 1] - c[i]) * rate)
+}
+
+/// Bernstein coefficients over [s0, s1]: the j-th is the blossom at s1 (j times) and s0 (the others).
+fn restricted<const C: usize>(c: &[Interval; C], s0: Interval, s1: Interval) -> [Interval; C] {
+    let one = Interval::constant(1.0);
+    std::array::from_fn(|j| {
+        let mut b = *c;
+        for last in (1..C).rev() {
+            let s = if last <= j { s1 } else { s0 };
+            for i in 0..last {
+                b[i] = b[i] * (one - s) + b[i + 1] * s;
+            }
+        }
+        b[0]
+    })
+}
+
+fn linearised<const C: usize, const N: usize, R: Rounding>(
+    c: &[Interval; C],
+    s0: Interval,
+    s1: Interval,
+    time_symbol: usize,
+) -> Affine<N, R> {
+    let b = restricted(c, s0, s1);
+    let (first, last) = (b[0].midpoint(), b[C - 1].midpoint());
+    let (center, slope) = (0.5 * first + 0.5 * last, 0.5 * last - 0.5 * first);
+    // The line takes center - slope at the start and center + slope at the end of the interval.
+    let start = Interval::constant(center) - Interval::constant(slope);
+    let step = Interval::constant(2.0 * slope) / Interval::constant((C - 1) as f64);
+    let mut deviation = b[0] - start;
+    for (i, coefficient) in b.iter().enumerate() {
+        deviation = deviation.hull(*coefficient - (start + step * Interval::constant(i as f64)));
+    }
+    let largest = c.iter().fold(0.0f64, |m, x| m.max(x.sup_abs()));
+    let evaluation = 128.0 * f64::EPSILON * largest;
+    let line = Affine::constant(center) + Affine::symbol(time_symbol, slope);
+    (line + Affine::from_interval(deviation)).widen(evaluation)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::enclose::Counted;
+    use crate::trajectory::JointState;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_curve_never_leaves_its_enclosure(
+            q in -3.0..3.0f64, dq in -1.0..1.0f64, ddq in -2.0..2.0f64, end in -3.0..3.0f64,
+            t0 in 0.0..2.9f64, width in 1e-6..0.5f64, inside in 0.0..1.0f64,
+        ) {
+            let start = JointState { q: vec![q], dq: vec![dq], ddq: vec![ddq] };
+            let curve = Bezier::to_rest(&start, &[end], 3.0).unwrap();
+            let t1 = (t0 + width).min(3.0);
+            let motion = curve.enclose::<4, Counted>(0, t0, t1, 1);
+            let t = (t0 + inside * (t1 - t0)).clamp(t0, t1);
+            let state = curve.state(t);
+            // The time symbol at t, itself rounded: leave its own rounding as slack.
+            let sigma = ((2.0 * t - t0 - t1) / (t1 - t0)).clamp(-1.0, 1.0);
+            for (form, value) in [(motion.q, state.q[0]), (motion.dq, state.dq[0]), (motion.ddq, state.ddq[0])] {
+                let line = form.center() + form.generators()[1] * sigma;
+                prop_assert!((value - line).abs() <= form.remainder() + 1e-9 * form.generators()[1].abs());
+                prop_assert!(form.lower() <= value && value <= form.upper());
+            }
+            // Second order: a line with a remainder much smaller than the step.
+            prop_assert!(motion.q.remainder() <= 5.0 * width * width + 1e-12);
+        }
+    }
+}
