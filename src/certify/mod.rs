@@ -311,19 +311,40 @@ impl<'a> Problem<'a> {
         out
     }
 
-    fn prove<R: Rounding>(&self, span: Span, depth: u32) -> Result<Certificate, Refusal> {
+    /// Evaluates every cell of a partition in the default arithmetic, in parallel.
+    pub fn survey(&self, cells: usize) -> Vec<CellReport> {
+        self.survey_in::<Counted>(cells)
+    }
+
+    fn survey_in<R: Rounding>(&self, cells: usize) -> Vec<CellReport> {
+        self.spans(cells.max(1)).into_par_iter().map(|span| self.report_in::<R>(span)).collect()
+    }
+
+    /// Draws the conclusion from a survey of this very problem; cells that are not proven are halved up to `depth` times.
+    pub fn conclude(&self, survey: &[CellReport], depth: u32) -> Result<Certificate, Refusal> {
+        self.conclude_in::<Counted>(survey, depth)
+    }
+
+    fn conclude_in<R: Rounding>(&self, survey: &[CellReport], depth: u32) -> Result<Certificate, Refusal> {
+        let proofs: Vec<_> = survey.par_iter().map(|report| self.prove::<R>(report, depth)).collect();
+        let mut whole = Certificate::empty();
+        for proof in proofs {
+            whole.merge(proof?);
+        }
+        Ok(whole)
+    }
+
+    fn prove<R: Rounding>(&self, report: &CellReport, depth: u32) -> Result<Certificate, Refusal> {
         let mut own = Certificate::empty();
-        let refusal = match self.judge(&self.report_in::<R>(span), &mut own) {
-            Ok(()) => return Ok(own),
-            Err(refusal) => refusal,
-        };
-        let Span::Between(t0, t1) = span else { return Err(refusal) };
+        let Err(refusal) = self.judge(report, &mut own) else { return Ok(own) };
+        let Span::Between(t0, t1) = report.span else { return Err(refusal) };
         let middle = 0.5 * (t0 + t1);
         if depth == 0 || middle <= t0 || middle >= t1 {
             return Err(refusal);
         }
-        let mut first = self.prove::<R>(Span::Between(t0, middle), depth - 1)?;
-        first.merge(self.prove::<R>(Span::Between(middle, t1), depth - 1)?);
+        let half = |a: f64, b: f64| self.prove::<R>(&self.report_in::<R>(Span::Between(a, b)), depth - 1);
+        let mut first = half(t0, middle)?;
+        first.merge(half(middle, t1)?);
         Ok(first)
     }
 }
@@ -358,12 +379,5 @@ pub fn certify(problem: &Problem<'_>, partition: Partition) -> Result<Certificat
 
 /// [`certify`] in the arithmetic `R`.
 pub fn certify_in<R: Rounding>(problem: &Problem<'_>, partition: Partition) -> Result<Certificate, Refusal> {
-    let spans = problem.spans(partition.cells.max(1));
-    let proofs: Vec<_> =
-        spans.into_par_iter().map(|span| problem.prove::<R>(span, partition.depth)).collect();
-    let mut whole = Certificate::empty();
-    for proof in proofs {
-        whole.merge(proof?);
-    }
-    Ok(whole)
+    problem.conclude_in::<R>(&problem.survey_in::<R>(partition.cells), partition.depth)
 }

@@ -44,6 +44,8 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     #[allow(missing_docs, reason = "clap would show it in place of the arguments' own documentation")]
+    Run(run::RunArgs),
+    #[allow(missing_docs, reason = "as above")]
     Verify(verify::VerifyArgs),
     #[allow(missing_docs, reason = "as above")]
     Robot(robot::RobotArgs),
@@ -134,6 +136,7 @@ pub fn main() -> ExitCode {
 /// Does what the subcommand says; gives the exit code.
 fn dispatch(cli: Cli) -> Result<u8, Failure> {
     match cli.command {
+        Command::Run(args) => run::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Robot(args) => robot::run(&args),
     }

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::progress::TerminalObserver;
 use super::{Failure, say};
 use crate::report::{self, Observer, RunRecord, check_destination, default_destination, table};
+use crate::scenario::{self, RunOptions, Scenario};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -47,6 +48,22 @@ fn mass(text: &str) -> Result<f64, String> {
         Ok(mass) if mass.is_finite() && mass >= 0.0 => Ok(mass),
         _ => Err("expected a finite mass in kg, not negative".to_owned()),
     }
+}
+
+/// Runs the scenario; gives the exit code of its outcome.
+///
+/// # Errors
+/// Bad input if the scenario, the method or the destination cannot be used.
+pub fn run(args: &RunArgs) -> Result<u8, Failure> {
+    let input = |error: &dyn std::error::Error| Failure::input(error);
+    let mut scenario = Scenario::load(&args.scenario).map_err(|e| input(&e))?;
+    if let Some(mass) = args.payload_mass {
+        scenario = scenario.with_payload_mass(mass).map_err(|e| input(&e))?;
+    }
+    let folder = args.destination(&scenario.task().name)?;
+    let options = RunOptions { method: args.method.clone(), seed: args.seed };
+    let record = scenario::run(scenario, &options, args.observer().as_mut()).map_err(|e| input(&e))?;
+    RunArgs::finish(&folder, &record)
 }
 
 impl RunArgs {

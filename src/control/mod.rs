@@ -20,6 +20,8 @@ pub struct Measured<'a> {
 pub struct Tick {
     /// Largest value of V that the parameter set allows at the measured state, J (0 for laws without one).
     pub energy_j: f64,
+    /// Value that V is proven to have at least, J: above V_max, an assumption is broken.
+    pub energy_floor_j: f64,
     /// Whether a torque was cut at the actuator limit.
     pub saturated: bool,
 }

@@ -67,6 +67,15 @@ impl RobustController {
         (nominal, spread)
     }
 
+    /// V >= sum A_j r_j^2 / 2 - nu, because M >= diag(A).
+    fn energy_floor(&self) -> f64 {
+        let own = (0..self.robot.dof()).map(|j| {
+            let at = self.robot.friction_index(j) + ARMATURE;
+            0.5 * (self.center[at] - self.radius[at]) * self.r[j] * self.r[j]
+        });
+        own.sum::<f64>() - self.tube.energy_slack_j
+    }
+
     /// V^ = sup over the set of r'M(q)r/2 + nu: linear in the parameters through the momentum regressor at dq := r.
     fn energy_bound(&mut self, q: &[f64]) -> f64 {
         let n = self.robot.dof();
@@ -129,6 +138,6 @@ impl Controller for RobustController {
             // A torque that is not a number becomes none at all.
             *t = if t.is_nan() { 0.0 } else { t.clamp(-limit, limit) };
         }
-        Tick { energy_j: energy, saturated }
+        Tick { energy_j: energy, energy_floor_j: self.energy_floor(), saturated }
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::certify::{CellReport, Problem, Refusal};
 use crate::inertia::ParameterSet;
+use crate::reach::Tube;
 use crate::reach::tube::armature_floor;
-use crate::reach::{Span, Tube};
 use crate::robot::{Robot, Scene};
 use crate::trajectory::Bezier;
 
@@ -40,11 +40,24 @@ pub fn fit(
     let mut tube = guess.clone();
     for _ in 0..ROUNDS {
         let problem = Problem::new(robot, set, &empty, &tube, curve)?;
-        let reports: Vec<CellReport> =
-            problem.spans(cells).into_iter().map(|s: Span| problem.report(s)).collect();
+        let reports = problem.survey(cells);
         tube = adapted(robot, set, &tube, &reports);
     }
     Ok(tube)
+}
+
+/// The tube with its constants raised to cover what `reports` needed where they fall short, weights kept.
+pub fn widened(robot: &Robot, set: &ParameterSet, tube: &Tube, reports: &[CellReport]) -> Tube {
+    let needed = adapted(robot, set, tube, reports);
+    let most = |have: &[f64], need: &[f64]| have.iter().zip(need).map(|(a, b)| a.max(*b)).collect();
+    Tube {
+        gains: tube.gains,
+        weights: tube.weights.clone(),
+        drift_nm: most(&tube.drift_nm, &needed.drift_nm),
+        hold_power_w: tube.hold_power_w.max(needed.hold_power_w),
+        energy_slack_j: tube.energy_slack_j.max(needed.energy_slack_j),
+        acceleration_bound: most(&tube.acceleration_bound, &needed.acceleration_bound),
+    }
 }
 
 /// The tube with constants that cover what `reports` needed, and weights from their disturbance bounds.

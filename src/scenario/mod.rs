@@ -9,7 +9,10 @@
 pub mod error;
 pub mod load;
 mod prior;
+mod record;
+pub mod run;
 pub mod task;
 
 pub use error::ScenarioError;
+pub use run::{RunError, RunOptions, run};
 pub use task::{Carry, Excite, Identify, Prior, PublicTask, Scenario, Timing};

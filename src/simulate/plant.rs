@@ -14,7 +14,7 @@ use crate::dynamics::{Composites, Motion, Wrench, crba, rnea};
 use crate::robot::{ARMATURE, COULOMB, OFFSET, Robot, VISCOUS};
 
 /// Integration steps within one control period.
-const SUBSTEPS: usize = 4;
+pub(super) const SUBSTEPS: usize = 4;
 /// One tick in this many is integrated a second time with finer steps.
 const AUDIT_EVERY: u64 = 10;
 
@@ -96,7 +96,8 @@ impl Plant {
         for stage in 0..4 {
             let step = [0.0, 0.5 * h, 0.5 * h, h][stage];
             for j in 0..n {
-                let (vq, vdq) = if stage == 0 { (0.0, 0.0) } else { (slopes[stage - 1].0[j], slopes[stage - 1].1[j]) };
+                let (vq, vdq) =
+                    if stage == 0 { (0.0, 0.0) } else { (slopes[stage - 1].0[j], slopes[stage - 1].1[j]) };
                 trial.0[j] = q[j] + step * vq;
                 trial.1[j] = dq[j] + step * vdq;
             }

@@ -1,0 +1,267 @@
+//! Proposes one trajectory: exciting, or towards a way-point.
+
+use std::time::{Duration, Instant};
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use thiserror::Error;
+
+use crate::certify::{Problem, Refusal};
+use crate::inertia::ParameterSet;
+use crate::reach::Tube;
+use crate::robot::{Robot, Scene};
+use crate::trajectory::{Bezier, JointState, TrajectoryError};
+
+use super::decision::{CostError, EndPoints};
+use super::excite::{Excitation, ExcitationOptions, Information};
+use super::goal::GoalCost;
+use super::nlp::{self, Evaluation, NlpError, Options, Program};
+use super::rows::RowBuilder;
+use super::tube_fit;
+
+/// Cells of the planner's model of the constraints; the certifier halves where that is too coarse.
+const CELLS: usize = 32;
+/// How often the planner lets a cell be halved before it calls a point unproven.
+const DEPTH: u32 = 3;
+/// Points are tried for a proof when no row is below this: halving cells gains about as much.
+const NEARLY: f64 = -0.05;
+/// Random end points among which exciting starts are chosen.
+const CANDIDATES: usize = 64;
+/// Starts that are improved by the solver, one after the other.
+const STARTS: usize = 3;
+/// Evaluations a start.
+const EVALUATIONS: usize = 24;
+
+/// What everybody must know to plan.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting<'a> {
+    /// The robot, payload shape included.
+    pub robot: &'a Robot,
+    /// Parameters that the plan must be safe for.
+    pub set: &'a ParameterSet,
+    /// Obstacles.
+    pub scene: &'a Scene,
+    /// Desired state in which the plan starts.
+    pub start: &'a JointState,
+    /// Duration t_f, s; the plan ends at rest.
+    pub duration_s: f64,
+    /// How far each joint may move, rad.
+    pub reach: &'a [f64],
+    /// Seed of everything that is drawn.
+    pub seed: u64,
+    /// No evaluation starts that would end after this.
+    pub deadline: Instant,
+}
+
+/// What the plan is for.
+#[derive(Debug, Clone, Copy)]
+pub enum Purpose<'a> {
+    /// Small condition number of the last body's regressor, together with what was collected before.
+    Excite {
+        /// Rows collected so far.
+        known: &'a Information,
+        /// Samples along the trajectory.
+        samples: usize,
+    },
+    /// End near this configuration, rad.
+    Approach(&'a [f64]),
+}
+
+/// A proposal that the planner itself could prove; the certifier decides.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Proposal {
+    /// The trajectory.
+    pub curve: Bezier,
+    /// Constants of its tube.
+    pub tube: Tube,
+    /// Its cost.
+    pub cost: f64,
+}
+
+/// Why nothing was proposed.
+#[derive(Debug, Error)]
+pub enum ProposeError {
+    /// Costs that cannot be built.
+    #[error(transparent)]
+    Cost(#[from] CostError),
+    /// A program that cannot be posed.
+    #[error(transparent)]
+    Program(#[from] NlpError),
+    /// A trajectory that cannot be built.
+    #[error(transparent)]
+    Trajectory(#[from] TrajectoryError),
+    /// No candidate could be proven in time; the last refusal says what stood in the way.
+    #[error("no trajectory could be proven{}", match .0 { Some(r) => format!(": {r}"), None => " in time".to_owned() })]
+    Unproven(Option<Refusal>),
+}
+
+enum Cost<'a> {
+    Excite(Box<Excitation<'a>>),
+    Approach(GoalCost),
+}
+
+/// Proposes a trajectory.
+///
+/// # Errors
+/// [`ProposeError::Unproven`] if none was found before the deadline; the others for inconsistent input.
+pub fn propose(setting: &Setting<'_>, purpose: Purpose<'_>) -> Result<Proposal, ProposeError> {
+    let ends = EndPoints::within_limits(setting.robot, setting.start, setting.reach)?;
+    let (cost, starts) = match purpose {
+        Purpose::Excite { known, samples } => {
+            let options = ExcitationOptions { samples, ..ExcitationOptions::new(setting.duration_s) };
+            let (robot, start) = (setting.robot, setting.start);
+            let cost = Excitation::new(robot, start, ends.clone(), setting.duration_s, known, options)?;
+            let starts = exciting_starts(&cost, ends.dimension(), setting.seed);
+            (Cost::Excite(Box::new(cost)), starts)
+        }
+        Purpose::Approach(target) => {
+            let weights = vec![1.0; ends.dimension()];
+            let towards = ends.nearest(target);
+            let halfway = towards.iter().map(|k| 0.5 * k).collect();
+            let staying = ends.nearest(&setting.start.q);
+            (Cost::Approach(GoalCost::new(ends.clone(), target, &weights)?), vec![towards, halfway, staying])
+        }
+    };
+    let first = Bezier::to_rest(setting.start, &ends.at(&starts[0]), setting.duration_s)?;
+    let guess = tube_fit::initial(setting.robot);
+    let tube = tube_fit::fit(setting.robot, setting.set, &first, &guess, CELLS / 2)
+        .map_err(|r| ProposeError::Unproven(Some(r)))?;
+    let mut program = Candidates {
+        setting,
+        ends,
+        cost,
+        tube,
+        rows: RowBuilder::new(setting.robot, setting.set),
+        refusal: None,
+    };
+    program.best_of(&starts)
+}
+
+/// The best of many random end points, by cost alone.
+fn exciting_starts(cost: &Excitation<'_>, n: usize, seed: u64) -> Vec<Vec<f64>> {
+    let mut draw = ChaCha8Rng::seed_from_u64(seed);
+    let mut candidates: Vec<(f64, Vec<f64>)> = (0..CANDIDATES)
+        .map(|_| {
+            let k: Vec<f64> = (0..n).map(|_| draw.random_range(-1.0..=1.0)).collect();
+            (cost.value(&k), k)
+        })
+        .collect();
+    candidates.sort_by(|a, b| a.0.total_cmp(&b.0));
+    candidates.truncate(STARTS);
+    candidates.into_iter().map(|(_, k)| k).collect()
+}
+
+/// End points as the solver sees them.
+struct Candidates<'a> {
+    setting: &'a Setting<'a>,
+    ends: EndPoints,
+    cost: Cost<'a>,
+    tube: Tube,
+    rows: RowBuilder<'a>,
+    refusal: Option<Refusal>,
+}
+
+impl Candidates<'_> {
+    /// Improves each start in its share of the remaining time and keeps the cheapest proven point.
+    fn best_of(&mut self, starts: &[Vec<f64>]) -> Result<Proposal, ProposeError> {
+        let mut best: Option<Proposal> = None;
+        for (i, start) in starts.iter().enumerate() {
+            let left = self.setting.deadline.saturating_duration_since(Instant::now());
+            if left < Duration::from_millis(1) {
+                break;
+            }
+            let share = left / (starts.len() - i) as u32;
+            let options = Options {
+                deadline: Some(Instant::now() + share),
+                max_evaluations: EVALUATIONS,
+                ..Options::default()
+            };
+            let solution = nlp::solve(self, start, &options)?;
+            tracing::debug!(
+                start = i,
+                evaluations = solution.evaluations,
+                stopped = ?solution.stopped,
+                worst = ?solution.worst_row,
+                cost = solution.best_accepted.as_ref().map(|a| a.cost),
+                "solved"
+            );
+            if let Some(accepted) = solution.best_accepted
+                && best.as_ref().is_none_or(|b| accepted.cost < b.cost)
+            {
+                best = Some(accepted.proof);
+            }
+            // A start towards the way-point that works is as good as it gets.
+            if best.is_some() && matches!(self.cost, Cost::Approach(_)) {
+                break;
+            }
+        }
+        best.ok_or_else(|| ProposeError::Unproven(self.refusal.take()))
+    }
+
+    /// Constraints at `curve`; a tube whose constants are too small is enlarged for the next evaluation.
+    fn constraints(&mut self, curve: &Bezier) -> Result<(Vec<nlp::Row>, bool), Refusal> {
+        let setting = self.setting;
+        let problem = Problem::new(setting.robot, setting.set, setting.scene, &self.tube, curve)?;
+        let survey = problem.survey(CELLS);
+        let mut rows = Vec::new();
+        for report in &survey {
+            self.rows.append(report, curve, self.ends.reach(), &mut rows);
+        }
+        let nearly = rows.iter().all(|row| row.value >= NEARLY);
+        let proven = if nearly {
+            match problem.conclude(&survey, DEPTH) {
+                Ok(_) => true,
+                Err(refusal) => {
+                    self.refusal = Some(refusal);
+                    false
+                }
+            }
+        } else {
+            false
+        };
+        if !proven {
+            self.tube = tube_fit::widened(setting.robot, setting.set, &self.tube, &survey);
+        }
+        Ok((rows, proven))
+    }
+}
+
+impl Program for Candidates<'_> {
+    type Proof = Proposal;
+
+    fn dimension(&self) -> usize {
+        self.ends.dimension()
+    }
+
+    fn evaluate(&mut self, k: &[f64]) -> Evaluation<Proposal> {
+        let (cost, cost_hessian) = match &self.cost {
+            Cost::Excite(cost) => (cost.evaluate(k), None),
+            Cost::Approach(cost) => (cost.evaluate(k), Some(cost.hessian())),
+        };
+        let unusable = Evaluation {
+            cost: f64::NAN,
+            cost_gradient: cost.gradient.clone(),
+            cost_hessian: None,
+            rows: vec![],
+            accepted: None,
+        };
+        let end = self.ends.at(k);
+        let Ok(curve) = Bezier::to_rest(self.setting.start, &end, self.setting.duration_s) else {
+            return unusable;
+        };
+        let tube = self.tube.clone();
+        match self.constraints(&curve) {
+            Ok((rows, proven)) => Evaluation {
+                accepted: proven.then(|| Proposal { curve, tube, cost: cost.value }),
+                cost: cost.value,
+                cost_gradient: cost.gradient,
+                cost_hessian,
+                rows,
+            },
+            Err(refusal) => {
+                self.refusal = Some(refusal);
+                unusable
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Constraints of a plan as rows of a nonlinear program: the certifier's margins, with gradients of the nominal motion.
+//!
+//! The values are those of the certifier itself, cell by cell; only the gradients are approximate (taken at the middle
+//! of a cell without tracking errors, buffers held constant), which is all that a solver needs.
+
+use crate::certify::{Body, CellReport};
+use crate::dynamics::{BodyPlacement, Motion, Wrench, placements, rnea, vec3};
+use crate::inertia::ParameterSet;
+use crate::reach::Span;
+use crate::robot::{ARMATURE, Robot, VISCOUS};
+use crate::scalar::{Dual, Scalar};
+use crate::trajectory::{Bezier, end_point_basis};
+
+use super::nlp::{MAX_DIMENSION, Row};
+
+type Slope = Dual<f64, MAX_DIMENSION>;
+
+/// Clearances beyond this many metres are left out: they cannot become active within one step.
+const FAR_M: f64 = 0.3;
+/// Scale of clearance rows, m: a margin of this size counts like a whole torque limit.
+const CLEARANCE_SCALE_M: f64 = 0.1;
+/// Scale of position rows, rad.
+const POSITION_SCALE_RAD: f64 = 0.5;
+
+/// Builds rows for one robot and parameter set; scratch space is kept between evaluations.
+#[derive(Debug)]
+pub struct RowBuilder<'a> {
+    robot: &'a Robot,
+    theta: Vec<Slope>,
+    motion: Motion<Slope>,
+    wrenches: Vec<Wrench<Slope>>,
+    tau: Vec<Slope>,
+    placed: Vec<BodyPlacement<Slope>>,
+}
+
+impl<'a> RowBuilder<'a> {
+    /// Rows for `robot` whose nominal torques are those of the centre of `set`.
+    pub fn new(robot: &'a Robot, set: &ParameterSet) -> Self {
+        let n = robot.dof();
+        Self {
+            robot,
+            theta: set.center().into_iter().map(Slope::constant).collect(),
+            motion: Motion::new(robot),
+            wrenches: vec![Wrench::zero(); n],
+            tau: vec![Slope::zero(); n],
+            placed: vec![BodyPlacement::base(); n],
+        }
+    }
+
+    /// Appends the rows of one cell of `curve`, whose end point moves by `reach[j]` a unit of k_j.
+    pub fn append(&mut self, report: &CellReport, curve: &Bezier, reach: &[f64], rows: &mut Vec<Row>) {
+        let t = match report.span {
+            Span::Between(t0, t1) => 0.5 * (t0 + t1),
+            Span::Rest => curve.duration_s,
+        };
+        let basis = end_point_basis(t, curve.duration_s);
+        let state = curve.state(t);
+        let along = |x: &[f64], b: f64| -> Vec<Slope> {
+            (0..x.len())
+                .map(|j| {
+                    let mut slope = [0.0; MAX_DIMENSION];
+                    slope[j] = b * reach[j];
+                    Slope::new(x[j], slope)
+                })
+                .collect()
+        };
+        let (q, dq, ddq) =
+            (along(&state.q, basis[0]), along(&state.dq, basis[1]), along(&state.ddq, basis[2]));
+        self.motion.sweep(self.robot, &q, &dq, &dq, &ddq);
+        self.joint_rows(report, &q, &dq, &ddq, rows);
+        self.clearance_rows(report, rows);
+    }
+
+    fn joint_rows(
+        &mut self,
+        report: &CellReport,
+        q: &[Slope],
+        dq: &[Slope],
+        ddq: &[Slope],
+        rows: &mut Vec<Row>,
+    ) {
+        let robot = self.robot;
+        rnea(robot, &self.motion, &self.theta, &mut self.wrenches, &mut self.tau);
+        let label = |family: u32, j: usize| 1000 * family + j as u32;
+        for (j, joint) in robot.joints.iter().enumerate() {
+            let f = &self.theta[robot.friction_index(j)..];
+            let tau = self.tau[j] + f[ARMATURE] * ddq[j] + f[VISCOUS] * dq[j];
+            let torque = &report.torque[j];
+            // Only the side that is nearer to the limit.
+            let sign = if torque.nominal_upper >= -torque.nominal_lower { 1.0 } else { -1.0 };
+            rows.push(row(report.torque_margin[j], &tau.slope, -sign, joint.limits.torque, label(1, j)));
+            let speed = if dq[j].value >= 0.0 { 1.0 } else { -1.0 };
+            rows.push(row(report.velocity[j], &dq[j].slope, -speed, joint.limits.velocity, label(2, j)));
+            if let Some((lower, upper)) = joint.limits.position {
+                let side = if q[j].value - lower < upper - q[j].value { 1.0 } else { -1.0 };
+                rows.push(row(report.position[j], &q[j].slope, side, POSITION_SCALE_RAD, label(3, j)));
+            }
+        }
+    }
+
+    fn clearance_rows(&mut self, report: &CellReport, rows: &mut Vec<Row>) {
+        let robot = self.robot;
+        placements(robot, &self.motion, &mut self.placed);
+        let base = BodyPlacement::base();
+        for (pair, clearance) in report.clearances.iter().enumerate() {
+            let value = clearance.separation.clearance_m;
+            if value > FAR_M {
+                // A constant keeps the rows of successive evaluations aligned.
+                rows.push(row(FAR_M, &[0.0; MAX_DIMENSION], 0.0, CLEARANCE_SCALE_M, 4000 + pair as u32));
+                continue;
+            }
+            let u = clearance.separation.direction.map(Slope::constant);
+            // Support of a capsule along +-u: the lower end's coordinate.
+            let lower = |shape: usize, sign: f64| {
+                let link = &robot.shapes[shape];
+                let body = link.joint.map_or(&base, |j| &self.placed[j]);
+                let ends =
+                    [link.capsule.a, link.capsule.b].map(|p| vec3::dot(&u, &body.point(&p)).scale(sign));
+                if ends[0].value <= ends[1].value { ends[0] } else { ends[1] }
+            };
+            let mut support = lower(clearance.shape, 1.0);
+            if let Body::Shape(other) = clearance.other {
+                support = support + lower(other, -1.0);
+            }
+            rows.push(row(value, &support.slope, 1.0, CLEARANCE_SCALE_M, 4000 + pair as u32));
+        }
+    }
+}
+
+fn row(value: f64, slope: &[f64; MAX_DIMENSION], sign: f64, scale: f64, label: u32) -> Row {
+    Row { value: value / scale, gradient: slope.map(|s| sign * s / scale), label }
+}

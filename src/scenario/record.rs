@@ -1,0 +1,146 @@
+//! What a run writes down while it goes on, and how it is closed with the audit.
+
+use crate::certify::Plan;
+use crate::report::{
+    Identification, LogRow, Outcome, Payload, PlanSummary, RunRecord, Summary, TubeStep, Violations, summary,
+};
+use crate::robot::INERTIAL;
+use crate::simulate::Audit;
+
+use super::PublicTask;
+use super::run::RunOptions;
+
+/// Notes of a run.
+#[derive(Debug)]
+pub(super) struct Story {
+    pub(super) identification: Vec<Identification>,
+    pub(super) plans: Vec<PlanSummary>,
+    pub(super) executed: Vec<Plan>,
+    pub(super) log: Vec<LogRow>,
+    pub(super) deadline_misses: u64,
+    tube: Vec<TubeStep>,
+    torque_limit: Vec<f64>,
+}
+
+/// How a run ended.
+pub(super) struct End {
+    pub(super) outcome: Outcome,
+    pub(super) reason: Option<String>,
+    pub(super) audit: Audit,
+    pub(super) goal: Vec<f64>,
+    pub(super) duration_s: f64,
+    pub(super) wall_s: f64,
+}
+
+impl Story {
+    pub(super) fn new(task: &PublicTask) -> Self {
+        Self {
+            identification: vec![],
+            plans: vec![],
+            executed: vec![],
+            log: vec![],
+            deadline_misses: 0,
+            tube: vec![],
+            torque_limit: task.robot.joints.iter().map(|j| j.limits.torque).collect(),
+        }
+    }
+
+    /// A plan with this tube is in force from `t` on. |de_j| = |r_j - K_r e_j| is at most twice the radius of r_j.
+    pub(super) fn switched(&mut self, t: f64, e_radius: &[f64], r_radius: &[f64]) {
+        let largest = |x: &[f64]| x.iter().copied().fold(0.0, f64::max);
+        self.tube.push(TubeStep {
+            t,
+            position_rad: largest(e_radius),
+            velocity_rad_s: 2.0 * largest(r_radius),
+        });
+    }
+
+    /// The record of the run. What the auditor saw outweighs what the runner believed.
+    pub(super) fn close(self, task: &PublicTask, options: &RunOptions, end: End) -> RunRecord<Plan> {
+        let End { outcome, reason, audit, goal, duration_s, wall_s } = end;
+        let goal_error = audit.q.iter().zip(&goal).map(|(q, g)| (q - g).abs()).fold(0.0, f64::max);
+        let (outcome, reason) = judged(outcome, reason, &audit, goal_error, task.goal_tolerance_rad);
+        let finite = |x: f64| x.is_finite().then_some(x);
+        let (payload, payload_alone) = payloads(task, self.identification.last(), &audit);
+        let counts = audit.counts;
+        let summary = Summary {
+            schema: summary::SCHEMA,
+            scenario: task.name.clone(),
+            method: options.method.clone(),
+            seed: options.seed,
+            robot: task.robot.name.clone(),
+            outcome,
+            reason,
+            violations: Violations {
+                collision: counts.collision,
+                torque: counts.torque,
+                position: counts.position,
+                velocity: counts.velocity,
+                tube: counts.tube,
+            },
+            truth_inside: audit.truth_inside,
+            payload,
+            payload_alone: Some(payload_alone),
+            identification: self.identification,
+            plans: self.plans,
+            max_tracking_error_rad: finite(audit.tracking_error_rad),
+            tube_used_ratio: finite(audit.tube_used),
+            max_torque_ratio: finite(audit.torque_ratio),
+            min_clearance_m: finite(audit.clearance_m),
+            goal_error_rad: finite(goal_error),
+            integration_error_rad: finite(audit.integration_error_rad),
+            deadline_misses: self.deadline_misses,
+            duration_s,
+            wall_s,
+        };
+        RunRecord {
+            summary,
+            log: self.log,
+            clearance: audit.clearance,
+            torque_limit: self.torque_limit,
+            tube: self.tube,
+            plans: self.executed,
+        }
+    }
+}
+
+/// A violation of the true state decides the outcome, whatever the runner believed.
+fn judged(
+    outcome: Outcome,
+    reason: Option<String>,
+    audit: &Audit,
+    goal_error: f64,
+    tolerance: f64,
+) -> (Outcome, Option<String>) {
+    let counts = [
+        (audit.counts.collision, Outcome::Collision, "contact"),
+        (audit.counts.torque, Outcome::TorqueLimit, "a torque beyond its limit"),
+        (audit.counts.position, Outcome::PositionLimit, "a position beyond its limit"),
+        (audit.counts.velocity, Outcome::VelocityLimit, "a velocity beyond its limit"),
+    ];
+    if let Some((steps, violated, what)) = counts.into_iter().find(|(steps, ..)| *steps > 0) {
+        let before = reason.map(|r| format!("; {r}")).unwrap_or_default();
+        return (violated, Some(format!("{what} in {steps} integration steps{before}")));
+    }
+    if outcome == Outcome::Success && goal_error > tolerance {
+        let reason = format!("{goal_error:.4} rad from the goal, tolerance {tolerance} rad");
+        return (Outcome::Misplaced, Some(reason));
+    }
+    (outcome, reason)
+}
+
+/// The whole last body, and the payload alone: the nominal gripper link subtracted, its own uncertainty added to the
+/// interval.
+fn payloads(task: &PublicTask, last: Option<&Identification>, audit: &Audit) -> (Payload, Payload) {
+    let (nominal, lower, upper) = match last {
+        Some(i) => (i.nominal.clone(), i.lower.clone(), i.upper.clone()),
+        None => (task.prior.nominal.to_vec(), task.prior.lower.to_vec(), task.prior.upper.to_vec()),
+    };
+    let empty = &task.robot.joints[task.robot.end_effector].inertia;
+    let spread = |p: usize| task.robot.uncertainty.link_ratio * empty[p].abs();
+    let less =
+        |x: &[f64], sign: f64| (0..INERTIAL).map(|p| x[p] - empty[p] + sign * spread(p)).collect::<Vec<_>>();
+    let alone =
+        Payload::new(less(&audit.payload, 0.0), less(&nominal, 0.0), less(&lower, -1.0), less(&upper, 1.0));
+    (Payload::new(audit.payload.to_vec(), nominal, lower, upper), alone)
+}

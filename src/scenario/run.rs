@@ -1,0 +1,514 @@
+//! The runner: plan, certify, execute, identify, in receding horizon, until the payload is at its place.
+//!
+//! Time is cut into slots of t_p. At the start of a slot the measurements so far go to the identifier; then the plan
+//! for the *next* slot is proposed and certified, from the desired state that the running plan will have there; then
+//! the running plan is executed for t_p. A plan that is not ready within t_p, or that cannot be certified, is not
+//! executed: the running one goes on into its braking part, and planning continues from where that leads. The last
+//! exciting trajectory is executed to its end, so that all its data are in hand.
+//!
+//! The runner sees the [`PublicTask`], the readings of the [`World`] and nothing else of it; the truth comes with the
+//! audit, when the world is consumed.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+
+use crate::certify::{Partition, Plan, Problem, certify};
+use crate::control::{Controller, Measured, RobustController};
+use crate::identify::{Identifier, IdentifierOptions, IdentifyError, Sample};
+use crate::inertia::ParameterSet;
+use crate::plan::excite::{Information, executed_rows};
+use crate::plan::propose::{Proposal, Purpose, Setting, propose};
+use crate::plan::route::Route;
+use crate::plan::tube_fit;
+use crate::report::{
+    Event, Identification, LogRow, Margins, Observer, Outcome, Phase, PlanSummary, RunRecord,
+};
+use crate::robot::Robot;
+use crate::simulate::{Reading, Reference, World};
+use crate::trajectory::JointState;
+
+use super::record;
+use super::{PublicTask, Scenario};
+
+/// Share of t_p that a proposal may use; the rest is for the certifier.
+const PROPOSE_SHARE: f64 = 0.8;
+/// Failed exciting plans in a row after which the run goes on to the carrying phase with what it knows.
+const EXCITE_TRIES: usize = 3;
+/// Ticks between two progress events.
+const EXECUTING_EVERY: usize = 100;
+
+/// What to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunOptions {
+    /// Name of the planning method, one of [`METHODS`].
+    pub method: String,
+    /// Draws the truth, the noise and the planner's random numbers.
+    pub seed: u64,
+}
+
+/// The planning methods.
+pub const METHODS: [&str; 1] = ["ours"];
+
+/// A run that could not be started or carried on.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// A method that does not exist.
+    #[error("method '{0}': expected one of {METHODS:?}")]
+    Method(String),
+    /// The identifier refuses the prior or a measurement.
+    #[error("identifier: {0}")]
+    Identify(#[from] IdentifyError),
+}
+
+/// Runs a scenario to its end.
+///
+/// # Errors
+/// [`RunError`] for an unknown method or a prior that the identifier refuses. Everything that happens to the arm is an
+/// [`Outcome`] instead.
+pub fn run(
+    scenario: Scenario,
+    options: &RunOptions,
+    observer: &mut dyn Observer,
+) -> Result<RunRecord<Plan>, RunError> {
+    if !METHODS.contains(&options.method.as_str()) {
+        return Err(RunError::Method(options.method.clone()));
+    }
+    let clock = Instant::now();
+    let (task, truth) = scenario.split();
+    let robot = Arc::new(task.robot.clone());
+    observer.event(&Event::RunStarted {
+        scenario: task.name.clone(),
+        method: options.method.clone(),
+        seed: options.seed,
+        robot: robot.name.clone(),
+    });
+    let guess = tube_fit::initial(&robot);
+    let identifier_options =
+        IdentifierOptions { window_s: task.identify.window_s, ..IdentifierOptions::default() };
+    let identifier = Identifier::new(
+        robot.clone(),
+        &task.prior_set(),
+        guess.acceleration_bound.clone(),
+        identifier_options,
+    )?;
+    let world = World::new(robot.clone(), task.scene.clone(), &task.start, truth, options.seed);
+    let mut runner = Runner {
+        controller: RobustController::new(robot.clone(), identifier.set(), &guess),
+        known: Information::none(),
+        route: None,
+        active: None,
+        excited: 0,
+        attempts: 0,
+        failures: 0,
+        broken: None,
+        story: record::Story::new(&task),
+        task: &task,
+        robot,
+        world,
+        identifier,
+        observer,
+        seed: options.seed,
+    };
+    let (outcome, reason) = runner.drive();
+    Ok(runner.finish(outcome, reason, options, clock.elapsed().as_secs_f64()))
+}
+
+/// A plan under execution.
+struct Active {
+    plan: Plan,
+    phase: Phase,
+    /// Ticks executed so far.
+    ticks: usize,
+    e_radius: Vec<f64>,
+    r_radius: Vec<f64>,
+}
+
+struct Runner<'a> {
+    task: &'a PublicTask,
+    robot: Arc<Robot>,
+    world: World,
+    identifier: Identifier,
+    controller: RobustController,
+    observer: &'a mut dyn Observer,
+    known: Information,
+    route: Option<Route>,
+    active: Option<Active>,
+    /// Exciting plans that were certified.
+    excited: usize,
+    /// Plans tried.
+    attempts: usize,
+    /// Failures in a row.
+    failures: usize,
+    /// Why an assumption must be broken, once known.
+    broken: Option<String>,
+    story: record::Story,
+    seed: u64,
+}
+
+impl Runner<'_> {
+    /// Slots until the end; returns the outcome as far as the runner can know it.
+    fn drive(&mut self) -> (Outcome, Option<String>) {
+        loop {
+            let slot = Instant::now();
+            if let Err(reason) = self.learn() {
+                self.broken.get_or_insert(reason);
+            }
+            if self.broken.is_some() {
+                self.brake();
+                return (Outcome::AssumptionBroken, self.broken.clone());
+            }
+            if self.arrived() {
+                self.brake();
+                let _ = self.learn();
+                return (Outcome::Success, None);
+            }
+            let next = self.purpose().map(|phase| (phase, self.make_plan(phase, slot)));
+            if let Some((_, None)) = next {
+                self.failures += 1;
+                if self.failures >= self.task.timing.max_failures {
+                    self.brake();
+                    let reason = format!("{} plans in a row could not be certified", self.failures);
+                    return (Outcome::SafeStop, Some(reason));
+                }
+            }
+            if self.attempts > self.task.timing.max_plans {
+                self.brake();
+                return (
+                    Outcome::SafeStop,
+                    Some(format!("the goal was not reached within {} plans", self.attempts)),
+                );
+            }
+            self.execute(self.slot_ticks());
+            if let Some((phase, Some(plan))) = next {
+                self.failures = 0;
+                self.activate(plan, phase);
+            }
+        }
+    }
+
+    fn slot_ticks(&self) -> usize {
+        (self.task.timing.t_p_s / self.robot.control.period_s).round() as usize
+    }
+
+    fn plan_ticks(&self) -> usize {
+        (self.task.timing.t_f_s / self.robot.control.period_s).round() as usize
+    }
+
+    /// What the next plan is for; `None` while the running one is to be executed further.
+    fn purpose(&self) -> Option<Phase> {
+        let exciting = self.excited < self.task.timing.exciting_plans && self.failures < EXCITE_TRIES;
+        if exciting {
+            return Some(Phase::Excite);
+        }
+        match &self.active {
+            // The last exciting trajectory runs to its end; the next plan starts there.
+            Some(active)
+                if active.phase == Phase::Excite
+                    && active.ticks + 2 * self.slot_ticks() <= self.plan_ticks() =>
+            {
+                None
+            }
+            Some(active) if active.phase == Phase::Carry && self.ends_at_goal(active) => None,
+            _ => Some(Phase::Carry),
+        }
+    }
+
+    /// Whether the running plan is done and was the last one.
+    fn arrived(&self) -> bool {
+        self.active
+            .as_ref()
+            .is_some_and(|a| a.phase == Phase::Carry && self.ends_at_goal(a) && a.ticks >= self.plan_ticks())
+    }
+
+    /// Whether a plan ends within the goal's tolerance, whatever the tracking error.
+    fn ends_at_goal(&self, active: &Active) -> bool {
+        let Some(goal) = self.route.as_ref().and_then(Route::goal) else { return false };
+        let end = active.plan.curve.end();
+        (0..end.len()).all(|j| (end[j] - goal[j]).abs() + active.e_radius[j] <= self.task.goal_tolerance_rad)
+    }
+
+    /// Hands the measurements so far to the identifier. An error is the reason why an assumption must be broken.
+    fn learn(&mut self) -> Result<(), String> {
+        let update = match self.identifier.update() {
+            Ok(update) => update,
+            Err(error) => return Err(self.explain(&error)),
+        };
+        self.world.witness(&update.set);
+        let (nominal, e) = (update.nominal.to_vec(), self.robot.inertial_index(self.robot.end_effector));
+        let (lower, upper) = (update.set.lower[e..e + 10].to_vec(), update.set.upper[e..e + 10].to_vec());
+        self.observer.event(&Event::Identified {
+            t: self.world.time(),
+            mass_lower: lower[0],
+            mass_upper: upper[0],
+            half_widths: lower.iter().zip(&upper).map(|(l, u)| 0.5 * (u - l)).collect(),
+            update_ms: update.update_ms,
+            condition_number: Some(update.condition_number).filter(|c| c.is_finite()),
+        });
+        self.story.identification.push(Identification {
+            t: self.world.time(),
+            nominal,
+            lower,
+            upper,
+            condition_number: Some(update.condition_number).filter(|c| c.is_finite()),
+            update_ms: update.update_ms,
+        });
+        Ok(())
+    }
+
+    /// An identifier error with the joint's name.
+    fn explain(&self, error: &IdentifyError) -> String {
+        match error {
+            IdentifyError::AssumptionBroken { joint, .. } | IdentifyError::Jump { joint, .. } => {
+                format!("joint '{}': {error}", self.robot.joints[*joint].name)
+            }
+            _ => error.to_string(),
+        }
+    }
+
+    /// Desired state at the end of the present slot: where the next plan starts.
+    fn next_start(&self) -> JointState {
+        match &self.active {
+            None => JointState::at_rest(&self.task.start),
+            Some(active) => {
+                let ticks = (active.ticks + self.slot_ticks()).min(self.plan_ticks());
+                active.plan.curve.state(self.local_time(active, ticks))
+            }
+        }
+    }
+
+    /// Time since the start of a plan after so many ticks, s; exactly the duration at its end.
+    fn local_time(&self, active: &Active, ticks: usize) -> f64 {
+        if ticks >= self.plan_ticks() {
+            active.plan.curve.duration_s
+        } else {
+            ticks as f64 * self.robot.control.period_s
+        }
+    }
+
+    /// Proposes and certifies the plan for the next slot within t_p of `slot`.
+    fn make_plan(&mut self, phase: Phase, slot: Instant) -> Option<Plan> {
+        let index = self.attempts;
+        self.attempts += 1;
+        let t_p = Duration::from_secs_f64(self.task.timing.t_p_s);
+        let start = self.next_start();
+        let t = self.world.time() + if self.active.is_some() { self.task.timing.t_p_s } else { 0.0 };
+        let set = self.identifier.set().clone();
+        let begun = Instant::now();
+        let proposal = self.propose(phase, &start, &set, slot + t_p.mul_f64(PROPOSE_SHARE));
+        let propose_ms = 1e3 * begun.elapsed().as_secs_f64();
+        let mut summary = PlanSummary {
+            t,
+            phase,
+            certified: false,
+            propose_ms,
+            certify_ms: 0.0,
+            min_margin: Margins::default(),
+            reason: None,
+        };
+        let certified = proposal.and_then(|proposal| {
+            self.observer.event(&Event::PlanProposed { index, phase, t, propose_ms });
+            let begun = Instant::now();
+            let plan = self.certified(proposal, set, t);
+            summary.certify_ms = 1e3 * begun.elapsed().as_secs_f64();
+            plan
+        });
+        let in_time = certified.and_then(|plan| {
+            if slot.elapsed() <= t_p {
+                return Ok(plan);
+            }
+            self.story.deadline_misses += 1;
+            Err(format!("certified after {:.2} s, later than t_p", slot.elapsed().as_secs_f64()))
+        });
+        match in_time {
+            Ok(plan) => {
+                summary.certified = true;
+                summary.min_margin = Margins::from(&plan.certificate);
+                self.observer.event(&Event::PlanCertified {
+                    index,
+                    phase,
+                    t,
+                    propose_ms,
+                    certify_ms: summary.certify_ms,
+                    min_margin: summary.min_margin,
+                });
+                self.story.plans.push(summary);
+                Some(plan)
+            }
+            Err(reason) => {
+                self.observer.event(&Event::PlanFailed { index, reason: reason.clone() });
+                summary.reason = Some(reason);
+                self.story.plans.push(summary);
+                None
+            }
+        }
+    }
+
+    fn propose(
+        &mut self,
+        phase: Phase,
+        start: &JointState,
+        set: &ParameterSet,
+        deadline: Instant,
+    ) -> Result<Proposal, String> {
+        let task = self.task;
+        let reach = if phase == Phase::Excite { &task.excite.range_rad } else { &task.carry.range_rad };
+        let setting = Setting {
+            robot: &self.robot,
+            set,
+            scene: &task.scene,
+            start,
+            duration_s: task.timing.t_f_s,
+            reach,
+            seed: self.seed.wrapping_mul(1000).wrapping_add(self.attempts as u64),
+            deadline,
+        };
+        let purpose = match phase {
+            Phase::Excite => Purpose::Excite { known: &self.known, samples: task.excite.samples },
+            Phase::Carry => {
+                let target = next_target(&mut self.route, &setting, &task.goal)?;
+                return propose(&setting, Purpose::Approach(&target)).map_err(|e| e.to_string());
+            }
+        };
+        propose(&setting, purpose).map_err(|e| e.to_string())
+    }
+
+    /// The proof: nothing is executed without it.
+    fn certified(&self, proposal: Proposal, set: ParameterSet, t: f64) -> Result<Plan, String> {
+        let scene = &self.task.scene;
+        let problem = Problem::new(&self.robot, &set, scene, &proposal.tube, &proposal.curve)
+            .map_err(|e| e.to_string())?;
+        let certificate = certify(&problem, Partition::default()).map_err(|e| e.to_string())?;
+        Ok(Plan {
+            schema: crate::certify::plan_file::SCHEMA,
+            t_start_s: t,
+            curve: proposal.curve,
+            tube: proposal.tube,
+            set,
+            scene: scene.clone(),
+            robot: (*self.robot).clone(),
+            certificate,
+        })
+    }
+
+    /// Switches controller and identifier to a certified plan, which starts now.
+    fn activate(&mut self, plan: Plan, phase: Phase) {
+        let n = self.robot.dof();
+        let e_radius: Vec<f64> = (0..n).map(|j| plan.tube.e_radius(&self.robot, &plan.set, j)).collect();
+        let r_radius: Vec<f64> = (0..n).map(|j| plan.tube.r_radius(&self.robot, &plan.set, j)).collect();
+        self.controller.switch(&plan.set, &plan.tube);
+        if let Err(error) = self.identifier.set_acceleration_bound(plan.tube.acceleration_bound.clone()) {
+            self.broken = Some(error.to_string());
+        }
+        if phase == Phase::Excite {
+            self.excited += 1;
+            self.known.absorb(&executed_rows(&self.robot, &plan.curve, self.task.timing.t_p_s, 64));
+        }
+        self.story.switched(self.world.time(), &e_radius, &r_radius);
+        self.story.executed.push(plan.clone());
+        self.active = Some(Active { plan, phase, ticks: 0, e_radius, r_radius });
+    }
+
+    /// Executes the running plan to its end (and at least one more slot), without planning.
+    fn brake(&mut self) {
+        if let Some(active) = &self.active {
+            let left = self.plan_ticks().saturating_sub(active.ticks);
+            self.execute(left);
+        }
+    }
+
+    /// Runs the control loop for so many ticks. Before the first plan the arm has not been released yet: nothing moves.
+    fn execute(&mut self, ticks: usize) {
+        let Some(mut active) = self.active.take() else { return };
+        let n = self.robot.dof();
+        let mut desired = JointState::at_rest(&vec![0.0; n]);
+        let mut reading = Reading { t: 0.0, q: vec![0.0; n], dq: vec![0.0; n] };
+        let (mut tau, mut measured) = (vec![0.0; n], vec![0.0; n]);
+        for k in 0..ticks {
+            let t = self.local_time(&active, active.ticks);
+            active.plan.curve.evaluate(t, &mut desired);
+            self.world.read(&mut reading);
+            let tick = self.controller.tick(Measured { q: &reading.q, dq: &reading.dq }, &desired, &mut tau);
+            if tick.energy_floor_j > active.plan.tube.gains.v_max && self.broken.is_none() {
+                let (v, limit) = (tick.energy_floor_j, active.plan.tube.gains.v_max);
+                self.broken =
+                    Some(format!("V >= {v:.4} J above V_max = {limit} J at t = {:.3} s", reading.t));
+            }
+            let reference = Reference {
+                curve: &active.plan.curve,
+                t,
+                k_r: active.plan.tube.gains.k_r,
+                e_radius: &active.e_radius,
+                r_radius: &active.r_radius,
+            };
+            self.world.advance(&tau, reference, &mut measured);
+            self.note(&reading, &desired, &measured);
+            active.ticks += 1;
+            if k.is_multiple_of(EXECUTING_EVERY) {
+                self.tell(&active, &reading, &desired);
+            }
+        }
+        self.active = Some(active);
+    }
+
+    /// Logs a tick and hands it to the identifier.
+    fn note(&mut self, reading: &Reading, desired: &JointState, tau: &[f64]) {
+        let error = desired.q.iter().zip(&reading.q).map(|(d, q)| d - q).collect();
+        self.story.log.push(LogRow {
+            t: reading.t,
+            q: reading.q.clone(),
+            dq: reading.dq.clone(),
+            tau: tau.to_vec(),
+            q_des: desired.q.clone(),
+            dq_des: desired.dq.clone(),
+            error,
+        });
+        if self.broken.is_some() {
+            return;
+        }
+        let sample = Sample { t: reading.t, q: reading.q.clone(), dq: reading.dq.clone(), tau: tau.to_vec() };
+        if let Err(error) = self.identifier.push(sample) {
+            self.broken = Some(self.explain(&error));
+        }
+    }
+
+    fn tell(&mut self, active: &Active, reading: &Reading, desired: &JointState) {
+        let errors = desired.q.iter().zip(&reading.q).zip(&active.e_radius);
+        let tracking_ratio = errors.map(|((d, q), e)| (d - q).abs() / e).fold(0.0, f64::max);
+        let t_end = active.plan.t_start_s + self.task.timing.t_f_s;
+        self.observer.event(&Event::Executing { t: reading.t, t_end, phase: active.phase, tracking_ratio });
+    }
+
+    fn finish(
+        self,
+        outcome: Outcome,
+        reason: Option<String>,
+        options: &RunOptions,
+        wall_s: f64,
+    ) -> RunRecord<Plan> {
+        let duration_s = self.world.time();
+        let audit = self.world.reveal();
+        let goal = self.route.as_ref().and_then(Route::goal).unwrap_or(&self.task.goal).to_vec();
+        let record = self.story.close(
+            self.task,
+            options,
+            record::End { outcome, reason, audit, goal, duration_s, wall_s },
+        );
+        let (outcome, reason) = (record.summary.outcome, record.summary.reason.clone());
+        self.observer.event(&Event::Stopped { outcome, reason });
+        record
+    }
+}
+
+/// The next target on the route; the route is searched where there is none yet or it is out of reach.
+fn next_target(route: &mut Option<Route>, setting: &Setting<'_>, goal: &[f64]) -> Result<Vec<f64>, String> {
+    let Setting { robot, set, scene, start, reach, .. } = *setting;
+    let target = |route: &Route| route.target(robot, set, scene, &start.q, reach);
+    if let Some(found) = route.as_ref().and_then(target) {
+        return Ok(found);
+    }
+    let found = Route::find(robot, set, scene, &start.q, goal, setting.seed, setting.deadline);
+    let found = route.insert(found.map_err(|e| format!("no way to the goal: {e}"))?);
+    target(found).ok_or_else(|| "the way to the goal starts out of reach".to_owned())
+}

@@ -1,0 +1,271 @@
+//! The world of a run: plant, sensors, and an auditor who sees the truth and tells nobody until the run is over.
+//!
+//! # Who may see what
+//! [`World`] holds the true parameters and the true state in private fields. While a run goes on it gives out
+//! [`Reading`]s and measured torques, nothing else; the auditor's counts stay inside. [`World::reveal`] hands the
+//! [`Audit`] over *and consumes the world*, so nothing can be steered by it.
+
+use std::sync::Arc;
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::inertia::ParameterSet;
+use crate::robot::validate::body_fault;
+use crate::robot::{INERTIAL, Robot, Scene};
+use crate::trajectory::{Bezier, JointState};
+
+use super::plant::Plant;
+use super::truth::HiddenTruth;
+
+/// Draws of a body's parameters before the search for a physically consistent one is given up.
+const DRAWS: usize = 10_000;
+/// Ticks between two points of the clearance curve.
+const CLEARANCE_EVERY: u64 = 10;
+
+/// What the encoders say at a tick.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading {
+    /// Time, s.
+    pub t: f64,
+    /// Joint positions, rad.
+    pub q: Vec<f64>,
+    /// Joint velocities, rad/s.
+    pub dq: Vec<f64>,
+}
+
+/// What the motion is supposed to be during a tick; used by the auditor alone.
+#[derive(Debug, Clone, Copy)]
+pub struct Reference<'a> {
+    /// The desired curve.
+    pub curve: &'a Bezier,
+    /// Time since its start at the tick, s.
+    pub t: f64,
+    /// K_r, 1/s.
+    pub k_r: f64,
+    /// Proven bound on |e_j|, rad.
+    pub e_radius: &'a [f64],
+    /// Proven bound on |r_j|, rad/s.
+    pub r_radius: &'a [f64],
+}
+
+/// Steps at which something happened that must not happen, counted on the true state.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Steps with a contact.
+    pub collision: u64,
+    /// Steps beyond a torque limit.
+    pub torque: u64,
+    /// Steps beyond a position limit.
+    pub position: u64,
+    /// Steps beyond a velocity limit.
+    pub velocity: u64,
+    /// Steps outside the tracking tube.
+    pub tube: u64,
+}
+
+/// What the auditor saw.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Audit {
+    /// True inertial parameters of the last body.
+    pub payload: [f64; INERTIAL],
+    /// Violations.
+    pub counts: Counts,
+    /// Whether the truth lay in every set that was witnessed.
+    pub truth_inside: bool,
+    /// Largest |e_j|, rad.
+    pub tracking_error_rad: f64,
+    /// Largest ratio of |e_j| or |r_j| to its bound.
+    pub tube_used: f64,
+    /// Largest ratio of a torque to its limit.
+    pub torque_ratio: f64,
+    /// Smallest distance to an obstacle or another link, m; infinite if there is nothing to touch.
+    pub clearance_m: f64,
+    /// Distance over time: (s, m).
+    pub clearance: Vec<(f64, f64)>,
+    /// Largest difference to an integration with steps four times finer, rad a tick.
+    pub integration_error_rad: f64,
+    /// True configuration at the end, rad.
+    pub q: Vec<f64>,
+}
+
+/// A simulated robot with its sensors.
+#[derive(Debug)]
+pub struct World {
+    robot: Arc<Robot>,
+    scene: Scene,
+    plant: Plant,
+    noise: ChaCha8Rng,
+    ticks: u64,
+    audit: Audit,
+    desired: JointState,
+}
+
+impl World {
+    /// A world at rest at `start`. Every parameter of every link and joint is drawn from the robot's uncertainty box by
+    /// `seed`; the last body is `truth`.
+    pub fn new(robot: Arc<Robot>, scene: Scene, start: &[f64], truth: HiddenTruth, seed: u64) -> Self {
+        let mut draw = ChaCha8Rng::seed_from_u64(seed);
+        draw.set_stream(1);
+        let theta = true_parameters(&robot, &truth.payload, &mut draw);
+        let mut noise = ChaCha8Rng::seed_from_u64(seed);
+        noise.set_stream(2);
+        let audit = Audit {
+            payload: truth.payload,
+            counts: Counts::default(),
+            truth_inside: true,
+            tracking_error_rad: 0.0,
+            tube_used: 0.0,
+            torque_ratio: 0.0,
+            clearance_m: f64::INFINITY,
+            clearance: Vec::new(),
+            integration_error_rad: 0.0,
+            q: start.to_vec(),
+        };
+        let plant = Plant::at_rest(robot.clone(), theta, start);
+        Self { desired: JointState::at_rest(start), robot, scene, plant, noise, ticks: 0, audit }
+    }
+
+    /// Time, s.
+    pub fn time(&self) -> f64 {
+        self.ticks as f64 * self.robot.control.period_s
+    }
+
+    /// Reads the encoders; errors are uniform within the sensor bounds.
+    pub fn read(&mut self, reading: &mut Reading) {
+        reading.t = self.time();
+        let sensors = self.robot.sensors;
+        for (x, out) in self.plant.q.iter().zip(&mut reading.q) {
+            *out = x + sensors.position_rad * self.noise.random_range(-1.0..=1.0);
+        }
+        for (x, out) in self.plant.dq.iter().zip(&mut reading.dq) {
+            *out = x + sensors.velocity_rad_s * self.noise.random_range(-1.0..=1.0);
+        }
+    }
+
+    /// Applies `tau` (N m) for one control period and writes what the torque sensors say of it to `measured`.
+    pub fn advance(&mut self, tau: &[f64], reference: Reference<'_>, measured: &mut [f64]) {
+        let sensors = self.robot.sensors;
+        for (j, (out, &x)) in measured.iter_mut().zip(tau).enumerate() {
+            let bound = sensors.torque_ratio * x.abs() + sensors.torque_abs_nm;
+            *out = x + bound * self.noise.random_range(-1.0..=1.0);
+            let ratio = x.abs() / self.robot.joints[j].limits.torque;
+            self.audit.torque_ratio = self.audit.torque_ratio.max(ratio);
+            self.audit.counts.torque += u64::from(ratio > 1.0);
+        }
+        let period = self.robot.control.period_s;
+        let (mut t, step) = (reference.t, period / super::plant::SUBSTEPS as f64);
+        let (robot, scene, audit, desired) = (&self.robot, &self.scene, &mut self.audit, &mut self.desired);
+        let mut closest = f64::INFINITY;
+        self.plant.advance(tau, period, |q, dq| {
+            t += step;
+            reference.curve.evaluate(t, desired);
+            closest = closest.min(audit.look(robot, scene, q, dq, desired, &reference));
+        });
+        if self.ticks.is_multiple_of(CLEARANCE_EVERY) && closest.is_finite() {
+            self.audit.clearance.push((self.time(), closest));
+        }
+        self.ticks += 1;
+    }
+
+    /// Shows the auditor a parameter set; whether the truth lies in it is told at the end.
+    pub fn witness(&mut self, set: &ParameterSet) {
+        self.audit.truth_inside &= set.contains(self.plant.theta());
+    }
+
+    /// Ends the world and tells what the auditor saw.
+    pub fn reveal(mut self) -> Audit {
+        self.audit.integration_error_rad = self.plant.integration_error();
+        self.audit.q = self.plant.q;
+        self.audit
+    }
+}
+
+impl Audit {
+    /// Checks the true state after an integration step; returns the clearance.
+    fn look(
+        &mut self,
+        robot: &Robot,
+        scene: &Scene,
+        q: &[f64],
+        dq: &[f64],
+        desired: &JointState,
+        reference: &Reference<'_>,
+    ) -> f64 {
+        let (mut position, mut velocity, mut tube) = (false, false, false);
+        for (j, joint) in robot.joints.iter().enumerate() {
+            position |= joint.limits.position.is_some_and(|(lower, upper)| q[j] < lower || q[j] > upper);
+            velocity |= dq[j].abs() > joint.limits.velocity;
+            let e = desired.q[j] - q[j];
+            let r = desired.dq[j] - dq[j] + reference.k_r * e;
+            let used = (e.abs() / reference.e_radius[j]).max(r.abs() / reference.r_radius[j]);
+            tube |= used > 1.0;
+            self.tube_used = self.tube_used.max(used);
+            self.tracking_error_rad = self.tracking_error_rad.max(e.abs());
+        }
+        let frames = robot.frames(q);
+        let closest = [robot.obstacle_clearance(&frames, scene), robot.self_clearance(&frames)]
+            .into_iter()
+            .flatten()
+            .fold(f64::INFINITY, |m, c| m.min(c.distance));
+        self.clearance_m = self.clearance_m.min(closest);
+        self.counts.position += u64::from(position);
+        self.counts.velocity += u64::from(velocity);
+        self.counts.tube += u64::from(tube);
+        self.counts.collision += u64::from(closest <= 0.0);
+        closest
+    }
+}
+
+/// Draws the true parameters: uniform in the robot's box, each body physically consistent (by rejection).
+fn true_parameters(robot: &Robot, payload: &[f64; INERTIAL], draw: &mut ChaCha8Rng) -> Vec<f64> {
+    let set = ParameterSet::around_nominal(robot);
+    let mut theta: Vec<f64> =
+        set.lower.iter().zip(&set.upper).map(|(&lower, &upper)| draw.random_range(lower..=upper)).collect();
+    for i in 0..robot.dof() {
+        let at = robot.inertial_index(i);
+        if i == robot.end_effector {
+            theta[at..at + INERTIAL].copy_from_slice(payload);
+            continue;
+        }
+        let mut body = robot.joints[i].inertia;
+        for _ in 0..DRAWS {
+            let trial: [f64; INERTIAL] =
+                std::array::from_fn(|p| draw.random_range(set.lower[at + p]..=set.upper[at + p]));
+            if body_fault(&trial).is_none() {
+                body = trial;
+                break;
+            }
+        }
+        theta[at..at + INERTIAL].copy_from_slice(&body);
+    }
+    theta
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::robot;
+
+    const NOTHING: [f64; INERTIAL] = [1.0, 0.0, 0.0, -0.1, 0.02, 0.0, 0.02, 0.0, 0.0, 0.01];
+
+    #[test]
+    fn the_truth_is_drawn_from_the_box_and_by_the_seed() {
+        let robot = robot::load("robots/kinova_gen3_2f85.toml").unwrap();
+        let set = ParameterSet::around_nominal(&robot);
+        let drawn = |seed| true_parameters(&robot, &NOTHING, &mut ChaCha8Rng::seed_from_u64(seed));
+        let theta = drawn(3);
+        assert_eq!(theta, drawn(3));
+        assert_ne!(theta, drawn(4));
+        let hand =
+            robot.inertial_index(robot.end_effector)..robot.inertial_index(robot.end_effector) + INERTIAL;
+        for (p, x) in theta.iter().enumerate() {
+            assert!(hand.contains(&p) || (set.lower[p] <= *x && *x <= set.upper[p]), "parameter {p}");
+        }
+        for i in 0..robot.end_effector {
+            let body: [f64; INERTIAL] = theta[INERTIAL * i..INERTIAL * (i + 1)].try_into().unwrap();
+            assert_eq!(body_fault(&body), None);
+            assert_ne!(body, robot.joints[i].inertia, "body {i} was not drawn");
+        }
+    }
+}
