@@ -12,7 +12,7 @@ pub mod pose;
 pub mod scene;
 mod settings;
 mod urdf;
-mod validate;
+pub(crate) mod validate;
 
 pub use clearance::{Clearance, Obstruction};
 pub use error::RobotError;

@@ -4,7 +4,7 @@ use nalgebra::{Matrix3, SymmetricEigen};
 
 use super::error::RobotError;
 use super::merge::Merged;
-use super::model::JointLimits;
+use super::model::{INERTIAL, JointLimits};
 use super::urdf::{Link, Tree};
 
 /// How far principal moments may miss the triangle inequality, relative to their sum: CAD programs print six
@@ -86,6 +86,27 @@ pub(super) fn limits_fault(limits: &JointLimits) -> Option<String> {
     })
 }
 
+/// Why these inertial parameters (m, h, I about the same origin) belong to no rigid body: a body of mass > 0
+/// needs an inertia about its centre of mass with non-negative principal moments that satisfy the triangle
+/// inequality, which is the same as a pseudo-inertia J >= 0. `None` when they are consistent.
+pub(crate) fn body_fault(p: &[f64; INERTIAL]) -> Option<String> {
+    if let Some(bad) = p.iter().find(|x| !x.is_finite()) {
+        return Some(format!("contains {bad}, expected finite numbers"));
+    }
+    let mass = p[0];
+    if mass <= 0.0 {
+        return Some(format!("mass {mass} kg, expected > 0"));
+    }
+    let c = nalgebra::Vector3::new(p[1], p[2], p[3]) / mass;
+    #[rustfmt::skip]
+    let about_origin = Matrix3::new(
+        p[4], p[5], p[7],
+        p[5], p[6], p[8],
+        p[7], p[8], p[9],
+    );
+    inertia_fault(&(about_origin - (Matrix3::identity() * c.norm_squared() - c * c.transpose()) * mass))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,5 +147,16 @@ mod tests {
             assert!(limits_fault(&JointLimits { velocity: bad, ..good }).unwrap().contains("velocity"));
             assert!(limits_fault(&JointLimits { torque: bad, ..good }).unwrap().contains("effort"));
         }
+    }
+
+    #[test]
+    fn a_body_must_have_the_inertia_that_its_first_moment_forces() {
+        let mut p = [2.0, 0.0, 0.0, -1.0, 0.51, 0.0, 0.51, 0.0, 0.0, 0.01];
+        assert_eq!(body_fault(&p), None);
+        p[4] = 0.49;
+        assert!(body_fault(&p).unwrap().contains("negative"));
+        p[4] = f64::NAN;
+        assert!(body_fault(&p).unwrap().contains("NaN"));
+        assert!(body_fault(&[0.0; 10]).unwrap().contains("mass"));
     }
 }

@@ -201,7 +201,7 @@ impl Check<'_> {
         let [hx, hy, hz] = payload.first_moment_kg_m;
         let i = &payload.inertia_kg_m2;
         HiddenTruth::new([payload.mass_kg, hx, hy, hz, i.xx, i.xy, i.yy, i.xz, i.yz, i.zz])
-            .map_err(|reason| self.error("payload", reason))
+            .map_err(|reason| self.error("payload", format!("no rigid body has this inertia: {reason}")))
     }
 
     /// Refuses a configuration where the arm touches an obstacle or itself.

@@ -164,7 +164,7 @@ fn numbers_that_are_not_finite_or_out_of_range_are_named() {
     assert_refused("\"crate\"", "\"table\"", &["obstacles.table.name", "two"]);
     assert_refused("rpy_rad = [0.0", "rpy_rad = [inf", &["obstacles.crate.rpy_rad"]);
     assert_refused("4.91360\n", "nan\n", &["`payload`", "NaN"]);
-    assert_refused("xx = 0.15020", "xx = 0.1", &["`payload`", "pseudo-inertia"]);
+    assert_refused("xx = 0.15020", "xx = 0.1", &["`payload`", "no rigid body"]);
     assert_refused("radius_m = 0.055", "radius_m = nan", &["payload.shape[0]", "radius"]);
     assert_refused("t_p_s = 1.5", "t_p_s = 3.0", &["timing.t_p_s", "less than"]);
     assert_refused("t_f_s = 3.0", "t_f_s = inf", &["timing.t_f_s"]);
