@@ -58,3 +58,33 @@ fn verdict(proof: &Result<Certificate, Refusal>, seconds: f64) -> String {
         Err(refusal) => format!("NOT PROVEN: {refusal}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::certify::{Family, Margin};
+
+    #[test]
+    fn a_verdict_names_margins_or_constraint_time_and_place() {
+        let margin = |value: Option<f64>| Margin { value, t: 0.5, at: "joint 'a'".into() };
+        let certificate = Certificate {
+            position: margin(None),
+            velocity: margin(Some(0.25)),
+            torque: margin(Some(3.24999)),
+            collision: margin(Some(0.012)),
+            tube: margin(Some(0.5)),
+            cells: 33,
+        };
+        let text = verdict(&Ok(certificate), 0.5);
+        assert!(
+            text.ends_with("margins: velocity 0.2500 rad/s, torque 3.249 N m, collision 0.01200 m"),
+            "{text}"
+        );
+        let (family, at) = (Family::Torque, "joint 'a'".to_owned());
+        let refusal = Refusal::Constraint { family, at, t0: 1.25, t1: 1.5, margin: -0.1 };
+        let text = verdict(&Err(refusal), 0.5);
+        for word in ["NOT PROVEN", "Torque", "joint 'a'", "1.25"] {
+            assert!(text.contains(word), "{text}");
+        }
+    }
+}

@@ -15,7 +15,7 @@
 //! **Rounding.** Each sum of N products is evaluated in round-to-nearest beside the sum S of the absolute values of
 //! its terms. The exact sum differs from the computed one by at most gamma_{N+1} S_exact + N eta with
 //! gamma_k = k u/(1 - k u), u = 2^-53, eta the smallest subnormal (underflow of a product), and
-//! S_exact <= S/(1 - gamma_{N+1}); for N + 2 < 2^40, [`slack`] = 2 (N + 2) u S + N MIN_POSITIVE is more than that plus
+//! S_exact <= S/(1 - gamma_{N+1}); for N + 2 < 2^40, `slack` = 2 (N + 2) u S + N MIN_POSITIVE is more than that plus
 //! its own rounding. An overflow makes a sum infinite or NaN and so falls back to the box.
 
 use super::polytope::Polytope;
@@ -107,8 +107,11 @@ fn dual_bound(polytope: &Polytope, d: &[f64], proposal: &Multipliers) -> Bound {
     let mut total = Sum::default();
     let mut noise = Sum::default();
     for ((l, u), radius) in proposal.rows.iter().zip(&rows.u).zip(&rows.radius) {
-        total.add(l * u);
-        noise.add(l.abs() * radius);
+        // An idle row says nothing, even if its radius is infinite.
+        if *l != 0.0 {
+            total.add(l * u);
+            noise.add(l.abs() * radius);
+        }
     }
     let noise = noise.upper();
     total.add(noise);

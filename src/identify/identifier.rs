@@ -54,8 +54,6 @@ pub struct Identifier {
     options: IdentifierOptions,
     polytope: Polytope,
     nominal: [f64; INERTIAL],
-    /// A point well inside the unknown body's set.
-    inside: [f64; INERTIAL],
     acceleration_bound: Vec<f64>,
     /// The window being filled, then the full ones that no update has used yet.
     filling: Option<Window>,
@@ -86,7 +84,6 @@ impl Identifier {
             options,
             polytope,
             nominal: inside,
-            inside,
             acceleration_bound: vec![],
             filling: None,
             waiting: vec![],
@@ -178,9 +175,9 @@ impl Identifier {
         let offset = polytope.cuts.offset;
         let unknown: Vec<usize> = (offset..offset + INERTIAL).collect();
         let found = tighten(&mut polytope, &unknown, self.options.effort)?;
-        self.inside = polytope.cuts.body(&found.middle());
+        let inside = polytope.cuts.body(&found.middle());
         polytope.set = found.set;
-        self.nominal = nominal::estimate(&polytope, &self.nominal, &self.inside);
+        self.nominal = nominal::estimate(&polytope, &inside);
         let mut index = 0;
         polytope.cuts.coefficients.retain(|_| {
             index += 1;

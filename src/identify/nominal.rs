@@ -11,28 +11,27 @@ type Matrix10 = SMatrix<f64, INERTIAL, INERTIAL>;
 type Vector10 = SVector<f64, INERTIAL>;
 
 const MAX_ITERATIONS: usize = 100;
+/// Smallest diagonal entry of L (m), a thickness; the nominal body is not to be thinner.
+const THINNEST: f64 = 2e-3;
 
 /// Minimises || (Y z - u)/radius ||^2 + || (z_r - c_r)/r_r ||^2 over physically consistent bodies theta(eta) and the
 /// other parameters z_r (centre c_r, half-width r_r of their box), then moves the body into the box.
 ///
 /// The z_r enter linearly and are eliminated first: the same F_c or link mass is then blamed for the same
 /// misfit in every window instead of the payload. What remains is a quadratic in theta, minimised over the log-Cholesky
-/// coordinates by Levenberg-Marquardt with the exact Gauss-Newton matrix of that quadratic, from `start`.
+/// coordinates by Levenberg-Marquardt with the exact Gauss-Newton matrix of that quadratic, from `inside`. Where the
+/// data ask for a body flatter than any (the minimum lies on the border of physical consistency), the scale of the
+/// body about its centre of mass is kept above 2 mm.
 ///
 /// A minimiser outside the box is pulled in along the straight line towards `inside` (a physically consistent
 /// body in the box), as little as necessary; both ends being consistent, so is every point between, J being linear.
-/// Returns `start` if the data say nothing, and `inside` if `start` is not physically consistent.
-pub fn estimate(polytope: &Polytope, start: &[f64; INERTIAL], inside: &[f64; INERTIAL]) -> [f64; INERTIAL] {
-    let found = reduced_quadratic(polytope)
-        .zip(log_cholesky::eta(start).ok())
+/// Without data, or if `inside` is not physically consistent, the result is `inside`.
+pub fn estimate(polytope: &Polytope, inside: &[f64; INERTIAL]) -> [f64; INERTIAL] {
+    let wanted = reduced_quadratic(polytope)
+        .zip(log_cholesky::eta(inside).ok())
         .map(|(quadratic, eta)| log_cholesky::theta(&quadratic.minimise(eta)))
         .filter(|theta| check_physical(theta).is_ok());
-    let wanted = match found {
-        Some(theta) => theta,
-        None if check_physical(start).is_ok() => *start,
-        None => *inside,
-    };
-    pull_inside(polytope, &wanted, inside)
+    pull_inside(polytope, wanted.as_ref().unwrap_or(inside), inside)
 }
 
 /// (theta - center)' S (theta - center) / 2 - s' (theta - center).
@@ -100,7 +99,9 @@ impl Quadratic {
                 continue;
             };
             let step = factor.solve(&-gradient);
-            let trial: Eta = std::array::from_fn(|i| eta[i] + step[i]);
+            let mut trial: Eta = std::array::from_fn(|i| eta[i] + step[i]);
+            // The logarithms of the diagonal.
+            trial[1..4].iter_mut().for_each(|d| *d = d.max(THINNEST.ln()));
             let reached = self.value(&trial);
             // `<` is false for NaN.
             if reached < value {

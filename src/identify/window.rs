@@ -25,7 +25,10 @@
 //! - *Quadrature*: with m the panel's middle, integration by parts gives
 //!   int f = dt (f0 + f1)/2 - int (t - m) f' dt, and since int (t - m) dt = 0, any constant may be subtracted from f':
 //!   the trapezoid is off by at most dt^2/4 times the *radius* of an interval that contains f' over the panel.
-//!   f' = dY_f/dq dq + dY_f/ddq ddq comes from a dual number over intervals, on the hull of a block of panels.
+//!   Applied to Y_f z, f' = (dY_f/dq dq) z + sum_k (dY_f/d(dq_k) z) ddq_k. The first part is enclosed by a dual number over
+//!   intervals on the hull of a block of panels, and charged coefficient by coefficient. Of the second only
+//!   |ddq_k| <= a_k is known, so it is bounded by sum_k a_k sup |dY_f/d(dq_k) z|, with the sum over the parameters
+//!   inside the bars as for the encoders.
 //! - *Between ticks*: |ddq| <= a implies dq >= max(dq0 - a s, dq1 - a (dt - s)) >= min(dq0, dq1) - a dt/2, likewise from above, and in
 //!   the same way q stays within dt/2 sup |dq| of the hull of its ends.
 //! - *Coulomb*: s is the sign of dq where the panel's range of dq excludes the stiction speed, else \[-1, 1\].
@@ -41,8 +44,10 @@ use crate::inertia::ParameterSet;
 use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, SensorBounds, VISCOUS};
 use crate::scalar::{Dual, Scalar};
 
-/// Panels that share one enclosure of the integrand's derivative.
+/// Panels that share one enclosure of dY_f/dq dq, which must be narrow.
 const BLOCK: usize = 10;
+/// Panels that share one enclosure of dY_f/ddq, which varies slowly.
+const LONG_BLOCK: usize = 50;
 
 /// Encoder errors that are kept apart as symbols: enough for positions and velocities of seven joints. What does not
 /// fit goes to the remainder.
@@ -197,9 +202,9 @@ impl Integrals<'_> {
             let weight = if k == 0 || k == last { -0.5 } else { -1.0 };
             self.add_rate(&mut evaluator, k, weight, &mut links);
         }
-        for (y, error) in links.y.iter_mut().zip(self.quadrature_error()) {
-            *y = *y * self.period() + Interval::new(-error, error);
-        }
+        links.y.iter_mut().for_each(|y| *y = *y * self.period());
+        self.add_drift_error(&mut links);
+        self.add_swing_error(&mut links);
         let mut evaluator = Evaluator::<Form>::new(self.robot);
         self.add_momentum(&mut evaluator, last, 1.0, &mut links);
         self.add_momentum(&mut evaluator, 0, -1.0, &mut links);
@@ -246,29 +251,67 @@ impl Integrals<'_> {
         total.upper()
     }
 
-    /// Bound on the trapezoid's error for each entry of int Y_f, summed over the panels.
-    fn quadrature_error(&self) -> Vec<f64> {
+    /// Calls `visit` for blocks of at most `length` panels with their number, and the ranges of q and dq over the block.
+    fn blocks(&self, length: usize, mut visit: impl FnMut(f64, &[Interval], &[Interval])) {
         let n = self.robot.dof();
-        let mut evaluator = Evaluator::<Dual<Interval, 1>>::new(self.robot);
-        let quarter = self.period() * self.period().scale(0.25);
-        let mut error = vec![Interval::zero(); INERTIAL * n * n];
         let mut a = 0;
         while a < self.panels() {
-            let b = (a + BLOCK).min(self.panels());
-            let (mut q, mut dq) = (Vec::with_capacity(n), Vec::with_capacity(n));
-            for i in 0..n {
-                let velocity = self.velocity(i, a, b);
-                let bound = self.window.acceleration_bound[i];
-                q.push(Dual::new(self.position(i, a, b, velocity), [velocity]));
-                dq.push(Dual::new(velocity, [Interval::new(-bound, bound)]));
-            }
-            let rate = evaluator.evaluate(self.robot, &q, &dq, momentum_rate_regressor);
-            for (error, rate) in error.iter_mut().zip(rate) {
-                *error = *error + quarter * Interval::constant(rate.slope[0].radius()).scale((b - a) as f64);
-            }
+            let b = (a + length).min(self.panels());
+            let dq: Vec<_> = (0..n).map(|i| self.velocity(i, a, b)).collect();
+            let q: Vec<_> = (0..n).map(|i| self.position(i, a, b, dq[i])).collect();
+            visit((b - a) as f64, &q, &dq);
             a = b;
         }
-        error.into_iter().map(Interval::upper).collect()
+    }
+
+    /// dt^2/4, the trapezoid's error on a panel for a derivative of radius one.
+    fn quarter(&self) -> Interval {
+        self.period() * self.period().scale(0.25)
+    }
+
+    /// The trapezoid's error by the motion at constant velocity: widens the coefficients.
+    fn add_drift_error(&self, links: &mut Links) {
+        let mut evaluator = Evaluator::<Dual<Interval, 1>>::new(self.robot);
+        self.blocks(BLOCK, |panels, q, dq| {
+            let q: Vec<_> = q.iter().zip(dq).map(|(&q, &dq)| Dual::new(q, [dq])).collect();
+            let dq: Vec<_> = dq.iter().map(|&dq| Dual::new(dq, [Interval::zero()])).collect();
+            let rate = evaluator.evaluate(self.robot, &q, &dq, momentum_rate_regressor);
+            for (y, rate) in links.y.iter_mut().zip(rate) {
+                let radius = rate.slope[0].radius();
+                *y = *y + self.quarter() * Interval::new(-radius, radius).scale(panels);
+            }
+        });
+    }
+
+    /// The trapezoid's error by the accelerations: adds to the rows' errors.
+    fn add_swing_error(&self, links: &mut Links) {
+        let n = self.robot.dof();
+        let mut evaluator = Evaluator::<Dual<Interval, 1>>::new(self.robot);
+        self.blocks(LONG_BLOCK, |panels, q, dq| {
+            let q: Vec<_> = q.iter().map(|&q| Dual::new(q, [Interval::zero()])).collect();
+            for k in 0..n {
+                let along = |i: usize| Interval::constant(f64::from(i == k));
+                let dq: Vec<_> = dq.iter().enumerate().map(|(i, &dq)| Dual::new(dq, [along(i)])).collect();
+                let slopes = evaluator.evaluate(self.robot, &q, &dq, momentum_rate_regressor);
+                let bound = Interval::constant(self.window.acceleration_bound[k]).scale(panels);
+                for (error, row) in links.error.iter_mut().zip(slopes.chunks_exact(INERTIAL * n)) {
+                    let slope = self.largest(row.iter().map(|y| y.slope[0]));
+                    *error = *error + self.quarter() * bound * Interval::constant(slope);
+                }
+            }
+        });
+    }
+
+    /// Bound on |sum_j y_j z_j| over the box of z.
+    fn largest(&self, y: impl Iterator<Item = Interval>) -> f64 {
+        let (mut middle, mut total) = (Sum::default(), Sum::default());
+        for ((y, &center), &half) in y.zip(&self.center).zip(&self.half) {
+            middle.add(y.midpoint() * center);
+            total.add(y.midpoint().abs() * half);
+            total.add(y.radius() * (center.abs() + half).next_up());
+        }
+        total.add(middle.upper_abs());
+        total.upper()
     }
 }
 

@@ -227,6 +227,20 @@ fn contradictions_are_reported_with_a_factor_that_is_too_small() {
 }
 
 #[test]
+fn a_row_that_says_nothing_does_no_harm() {
+    let (mut polytope, truth) = random_problem(9, 4, 40);
+    let mut spoiled = polytope.clone();
+    spoiled.rows.radius[3] = f64::INFINITY;
+    polytope.rows = polytope.rows.select(&(0..40).filter(|&w| w != 3).collect::<Vec<_>>());
+    let without = tighten(&mut polytope, &first_ten(), Effort::default()).unwrap().set;
+    let with = tighten(&mut spoiled, &first_ten(), Effort::default()).unwrap().set;
+    assert!(with.contains(&truth));
+    for j in 0..INERTIAL {
+        assert!((with.upper[j] - without.upper[j]).abs() < 1e-5);
+    }
+}
+
+#[test]
 fn full_size_update_timing() {
     let (mut polytope, truth) = random_problem(5, 88, 525);
     let start = std::time::Instant::now();
