@@ -35,7 +35,7 @@ fn glam(v: &Vector3<f64>) -> Vector {
     Vector::new(v.x, v.y, v.z)
 }
 
-fn segment(c: &Capsule) -> Segment {
+pub(super) fn segment(c: &Capsule) -> Segment {
     Segment::new(glam(&c.a), glam(&c.b))
 }
 

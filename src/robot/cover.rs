@@ -74,7 +74,7 @@ pub(super) fn excess(capsule: &Capsule, collision: &Collision) -> f64 {
 
 /// Whether `capsule` provably contains the primitive; both in the same frame. Proof: module header.
 pub(super) fn covers(capsule: &Capsule, collision: &Collision) -> bool {
-    let small = |v: &Vector3<f64>| v.amax() <= REACH;
+    let small = |v: &Vector3<f64>| v.iter().all(|x| x.abs() <= REACH);
     let bounded = small(&capsule.a)
         && small(&capsule.b)
         && capsule.radius <= REACH

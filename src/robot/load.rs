@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use nalgebra::Vector3;
 
+use super::apart::never_touch;
 use super::cover;
 use super::error::RobotError;
 use super::merge::{Merged, Seat, merge};
@@ -274,7 +275,8 @@ fn check_cover(tree: &Tree, merged: &Merged, shapes: &[LinkShape]) -> Result<(),
     Ok(())
 }
 
-/// All pairs of capsules on bodies that are neither the same nor neighbours, without the ignored ones.
+/// All pairs of capsules on bodies that are neither the same nor neighbours, without the ignored ones and those that
+/// cannot touch (proof: [`super::apart`]).
 fn self_pairs(
     path: &Path,
     robot: &Robot,
@@ -297,6 +299,7 @@ fn self_pairs(
         .flat_map(|i| (i + 1..count).map(move |j| (i, j)))
         .filter(|&(i, j)| !robot.adjacent(robot.shapes[i].joint, robot.shapes[j].joint))
         .filter(|pair| !dropped.contains(pair))
+        .filter(|&(i, j)| !never_touch(robot, i, j))
         .collect())
 }
 

@@ -1,6 +1,7 @@
-//! Robots: the model ([`model`]), how it is read and checked ([`load`]), and where its parts are in space
+//! Robots: the model ([`model`]), how it is read and checked ([`mod@load`]), and where its parts are in space
 //! ([`pose`], [`clearance`]).
 
+mod apart;
 pub mod clearance;
 mod cover;
 pub mod error;

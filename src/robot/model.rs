@@ -1,7 +1,7 @@
 //! The robot as data: joints in topological order, limits, friction, collision capsules.
 //!
 //! A [`Robot`] is immutable and shared between threads. Everything that is computed from it lives elsewhere
-//! (`dynamics`, `reach`); everything that is read from files is checked in [`crate::robot::load`] before a
+//! (`dynamics`, `reach`); everything that is read from files is checked in [`mod@crate::robot::load`] before a
 //! `Robot` exists, so the algorithms may rely on what is written here.
 
 use nalgebra::{Matrix3, Vector3};
@@ -190,7 +190,8 @@ pub struct Robot {
     pub joints: Vec<Joint>,
     /// Collision capsules; together they cover the link shapes of the URDF (proven at loading).
     pub shapes: Vec<LinkShape>,
-    /// Pairs of `shapes` that must stay apart.
+    /// Pairs of `shapes` that must stay apart: all on bodies that are neither the same nor neighbours, without those
+    /// that provably cannot touch while all joints are within their limits.
     pub self_pairs: Vec<(usize, usize)>,
     /// Index of the joint whose body holds the payload.
     pub end_effector: usize,

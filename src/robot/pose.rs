@@ -2,6 +2,7 @@
 
 use nalgebra::{Matrix3, Vector3};
 
+use super::apart::never_touch;
 use super::error::RobotError;
 use super::model::{Capsule, JointKind, LinkShape, Placement, Robot};
 
@@ -21,25 +22,35 @@ impl Capsule {
     }
 }
 
+/// What a joint at coordinate `x` adds to its placement.
+fn motion(kind: JointKind, x: f64) -> Placement {
+    if kind.is_rotation() {
+        let (s, c) = x.sin_cos();
+        let rotation = Matrix3::new(c, -s, 0.0, s, c, 0.0, 0.0, 0.0, 1.0);
+        Placement { rotation, translation: Vector3::zeros() }
+    } else {
+        Placement { rotation: Matrix3::identity(), translation: Vector3::new(0.0, 0.0, x) }
+    }
+}
+
 impl Robot {
     /// Frames of all joints in the base frame at configuration `q` (length n; rad or m).
     pub fn frames(&self, q: &[f64]) -> Vec<Placement> {
         let mut frames: Vec<Placement> = Vec::with_capacity(self.dof());
         for (joint, &x) in self.joints.iter().zip(q) {
-            let motion = match joint.kind {
-                JointKind::Prismatic => {
-                    Placement { rotation: Matrix3::identity(), translation: Vector3::new(0.0, 0.0, x) }
-                }
-                JointKind::Revolute | JointKind::Continuous => {
-                    let (s, c) = x.sin_cos();
-                    let rotation = Matrix3::new(c, -s, 0.0, s, c, 0.0, 0.0, 0.0, 1.0);
-                    Placement { rotation, translation: Vector3::zeros() }
-                }
-            };
-            let local = joint.placement.compose(&motion);
+            let local = joint.placement.compose(&motion(joint.kind, x));
             frames.push(joint.parent.map_or(local, |p| frames[p].compose(&local)));
         }
         frames
+    }
+
+    /// Frame of the last of `chain` (joints, each the parent of the next) in the frame of the first one's parent,
+    /// at configuration `q` (length n; rad or m).
+    pub(super) fn relative_frame(&self, chain: &[usize], q: &[f64]) -> Placement {
+        chain.iter().fold(Placement::identity(), |frame, &j| {
+            let joint = &self.joints[j];
+            frame.compose(&joint.placement).compose(&motion(joint.kind, q[j]))
+        })
     }
 
     /// Capsule `shape` in the base frame, given [`Robot::frames`].
@@ -55,7 +66,8 @@ impl Robot {
     }
 
     /// The robot with a held object: capsules `payload` (or `payload_1`, ...) in the end-effector joint's frame,
-    /// to be kept apart from every capsule that is not on the last two bodies.
+    /// to be kept apart from every capsule that is not on the last two bodies (unless they provably cannot touch
+    /// within the joint limits).
     ///
     /// # Errors
     /// [`RobotError::Payload`] for a capsule that is none (see [`Capsule::fault`]).
@@ -70,8 +82,10 @@ impl Robot {
         let apart: Vec<usize> = (0..own).filter(|&s| !self.adjacent(self.shapes[s].joint, hand)).collect();
         for (i, &capsule) in capsules.iter().enumerate() {
             let name = if capsules.len() == 1 { "payload".into() } else { format!("payload_{}", i + 1) };
-            self.self_pairs.extend(apart.iter().map(|&s| (s, own + i)));
             self.shapes.push(LinkShape { name, joint: hand, capsule });
+            let may_touch = apart.iter().filter(|&&s| !never_touch(&self, s, own + i));
+            let pairs: Vec<_> = may_touch.map(|&s| (s, own + i)).collect();
+            self.self_pairs.extend(pairs);
         }
         Ok(self)
     }

@@ -14,7 +14,8 @@
 //! ```
 //!
 //! [`HiddenTruth::reveal`] gives the numbers to the report *and consumes the truth*: no plant can be built from it
-//! afterwards, so a run that looks first has nothing left to simulate.
+//! afterwards, so a run that looks first has nothing left to simulate. (What types cannot stop is code that opens the
+//! scenario file a second time; only [`crate::scenario`] does that, once a run.)
 
 use crate::robot::INERTIAL;
 use crate::robot::validate::body_fault;

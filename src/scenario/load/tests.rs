@@ -1,7 +1,195 @@
+use std::f64::consts::{FRAC_PI_2, PI};
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
 use super::*;
+use crate::dynamics::{Motion, Wrench, rnea};
+use crate::robot::clearance::to_zonotope;
+
+const SHIPPED: &str = "scenarios/dumbbell_c_8lb.toml";
+
+fn shipped() -> Scenario {
+    Scenario::load(SHIPPED).unwrap()
+}
+
+/// Least clearance of the arm and its load at `q`, to obstacles and to itself.
+fn clearance(task: &PublicTask, q: &[f64]) -> f64 {
+    let frames = task.robot.frames(q);
+    let obstacles = task.robot.obstacle_clearance(&frames, &task.scene).unwrap().distance;
+    obstacles.min(task.robot.self_clearance(&frames).unwrap().distance)
+}
+
+/// Least clearance on the straight line between two configurations.
+fn clearance_between(task: &PublicTask, from: &[f64], to: &[f64]) -> f64 {
+    (0..=200)
+        .map(|k| f64::from(k) / 200.0)
+        .map(|s| from.iter().zip(to).map(|(a, b)| a + s * (b - a)).collect::<Vec<_>>())
+        .map(|q| clearance(task, &q))
+        .fold(f64::INFINITY, f64::min)
+}
 
 #[test]
-fn explore() {
-    let s = Scenario::load("scenarios/dumbbell_c_8lb.toml");
-    println!("{:?}", s.as_ref().err().map(|e| e.to_string()));
+fn the_shipped_start_leaves_room_to_move() {
+    let (task, _) = shipped().split();
+    let frames = task.robot.frames(&task.start);
+    for (i, shape) in task.robot.shapes.iter().enumerate() {
+        let placed = task.robot.placed_capsule(i, &frames);
+        let least = if shape.name == "payload" { 0.25 } else { 0.12 };
+        for obstacle in &task.scene.obstacles {
+            let distance = to_zonotope(&placed, obstacle);
+            assert!(distance >= least, "{} to {}: {distance}", shape.name, obstacle.name);
+        }
+    }
+    let mut rng = ChaCha8Rng::seed_from_u64(7);
+    for _ in 0..2000 {
+        let q: Vec<f64> = task
+            .start
+            .iter()
+            .zip(&task.excite.range_rad)
+            .map(|(x, r)| x + rng.random_range(-r..*r))
+            .collect();
+        assert!(clearance(&task, &q) > 0.03, "{} at {q:.2?}", clearance(&task, &q));
+    }
+}
+
+#[test]
+fn the_shipped_post_forces_a_detour_that_exists() {
+    let (task, _) = shipped().split();
+    assert!(clearance_between(&task, &task.start, &task.goal) < -0.05);
+    let raised = |turn: f64| [turn, -0.2, PI, -1.2, 0.0, 0.6, FRAC_PI_2];
+    let way = [&task.start[..], &raised(-0.7), &raised(0.7), &task.goal[..]];
+    for leg in way.windows(2) {
+        assert!(clearance_between(&task, leg[0], leg[1]) > 0.12, "{leg:?}");
+    }
+}
+
+#[test]
+fn the_shipped_task_asks_for_moderate_torques() {
+    let (task, _) = shipped().split();
+    let mut theta = task.robot.nominal_parameters();
+    let first = task.robot.inertial_index(task.robot.end_effector);
+    theta[first] = task.prior.upper[0];
+    theta[first + 3] = task.prior.lower[3];
+    for q in [&task.start, &task.goal] {
+        let rest = [0.0; 7];
+        let mut motion = Motion::new(&task.robot);
+        motion.sweep(&task.robot, q, &rest, &rest, &rest);
+        let mut tau = [0.0; 7];
+        rnea(&task.robot, &motion, &theta, &mut [Wrench::zero(); 7], &mut tau);
+        assert!(tau.iter().all(|t| t.abs() < 40.0), "{tau:.1?}");
+    }
+}
+
+#[test]
+fn the_shipped_truth_lies_in_its_prior_and_is_the_gripper_with_the_dumbbell() {
+    let (task, truth) = shipped().split();
+    let empty = task.robot.joints[6].inertia;
+    let truth = truth.reveal();
+    for (k, x) in truth.iter().enumerate() {
+        assert!((task.prior.lower[k]..=task.prior.upper[k]).contains(x));
+    }
+    let object: Vec<f64> = truth.iter().zip(empty).map(|(t, e)| t - e).collect();
+    assert!((object[0] - 3.62874).abs() < 1e-4);
+    // Its centre of mass is the middle of its capsule, its handle along y; inertia about its own centre from CAD.
+    let c = object[3] / object[0];
+    let capsule = task.robot.shapes.last().unwrap().capsule;
+    assert!((0.5 * (capsule.a.z + capsule.b.z) - c).abs() < 1e-4);
+    for (k, about_com) in [(4, 0.01806569 + object[0] * c * c), (6, 0.00244415 + object[0] * c * c)] {
+        assert!((object[k] - about_com).abs() < 2e-4, "{} {about_com}", object[k]);
+    }
+    assert!((object[9] - 0.0180657).abs() < 2e-4);
+}
+
+#[test]
+fn the_held_mass_can_be_replaced() {
+    let (task, truth) = shipped().with_payload_mass(7.0).unwrap().split();
+    let truth = truth.reveal();
+    let empty = task.robot.joints[6].inertia;
+    assert!((truth[0] - empty[0] - 7.0).abs() < 1e-12);
+    assert!(truth[0] > task.prior.upper[0]);
+    for bad in [-1.0, f64::NAN, f64::INFINITY] {
+        let message = shipped().with_payload_mass(bad).unwrap_err().to_string();
+        assert!(message.contains("payload mass"), "{message}");
+    }
+}
+
+#[test]
+fn the_prior_takes_the_place_of_the_last_body() {
+    let (task, _) = shipped().split();
+    let set = task.prior_set();
+    assert_eq!((set.lower[60], set.upper[63]), (1.2, -0.1));
+    assert_eq!(set.len(), task.robot.parameter_count());
+    assert!(set.lower.iter().zip(&set.upper).all(|(l, u)| l <= u));
+}
+
+/// Loads the shipped scenario with `from` replaced by `to`, from a folder of its own.
+fn load_edited(from: &str, to: &str) -> Result<Scenario, ScenarioError> {
+    let text = std::fs::read_to_string(SHIPPED).unwrap();
+    assert!(text.contains(from), "`{from}` is not there to change");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("edited.toml");
+    std::fs::write(&path, text.replacen(from, to, 1)).unwrap();
+    // The robot is found from the current directory, the folder being elsewhere.
+    Scenario::load(&path)
+}
+
+fn assert_refused(from: &str, to: &str, parts: &[&str]) {
+    let message = load_edited(from, to).expect_err("must be refused").to_string();
+    for part in parts.iter().chain(&["edited.toml"]) {
+        assert!(message.contains(part), "`{message}` does not say `{part}`");
+    }
+}
+
+#[test]
+fn files_and_keys_are_named() {
+    let message = Scenario::load("scenarios/none.toml").unwrap_err().to_string();
+    assert!(message.contains("scenarios/none.toml: cannot be read"), "{message}");
+    assert_refused("goal_tolerance_rad", "goal_tolerance_deg", &["goal_tolerance_deg", "unknown field"]);
+    assert_refused("window_s", "window_ms", &["window_ms"]);
+    assert_refused("mass_kg", "mass", &["mass"]);
+    assert_refused("schema = 1", "schema = 2", &["`schema`", "expected 1"]);
+    assert_refused("gen3_2f85.toml", "gen4.toml", &["`robot`", "kinova_gen4.toml"]);
+}
+
+#[test]
+fn numbers_that_are_not_finite_or_out_of_range_are_named() {
+    assert_refused("-1.5, -0.4", "nan, -0.4", &["`start_rad`", "NaN"]);
+    assert_refused("start_rad = [-1.5,", "start_rad = [", &["`start_rad`", "6 numbers, expected 7"]);
+    assert_refused("-1.5, -0.4", "-1.5, -2.4", &["`start_rad`", "`joint_2`"]);
+    assert_refused("0.95, 0.35", "0.95, inf", &["`goal_rad`", "inf"]);
+    assert_refused("tolerance_rad = 0.05", "tolerance_rad = 0.0", &["`goal_tolerance_rad`"]);
+    assert_refused("center_m = [0.35", "center_m = [nan", &["obstacles.table.center_m"]);
+    assert_refused("size_m = [1.5", "size_m = [-1.5", &["obstacles.table.size_m", "> 0"]);
+    assert_refused("\"crate\"", "\"table\"", &["obstacles.table.name", "two"]);
+    assert_refused("rpy_rad = [0.0", "rpy_rad = [inf", &["obstacles.crate.rpy_rad"]);
+    assert_refused("4.91360\n", "nan\n", &["`payload`", "NaN"]);
+    assert_refused("xx = 0.15020", "xx = 0.1", &["`payload`", "no rigid body"]);
+    assert_refused("radius_m = 0.055", "radius_m = nan", &["payload.shape[0]", "radius"]);
+    assert_refused("t_p_s = 1.5", "t_p_s = 3.0", &["timing.t_p_s", "less than"]);
+    assert_refused("t_f_s = 3.0", "t_f_s = inf", &["timing.t_f_s"]);
+    assert_refused("max_plans = 60", "max_plans = 0", &["timing.max_plans"]);
+    assert_refused("samples = 128", "samples = 3", &["excite.samples"]);
+    assert_refused("range_rad = [0.6", "range_rad = [0.0", &["excite.range_rad"]);
+    assert_refused("window_s = 0.1", "window_s = 2.0", &["identify.window_s"]);
+}
+
+#[test]
+fn priors_without_bodies_are_refused() {
+    assert_refused("lower = [1.2, -0.4", "lower = [9.2, -0.4", &["`prior`", "entry 0", "lower <= nominal"]);
+    assert_refused("nominal = [3.2", "nominal = [nan", &["prior.nominal", "NaN"]);
+    // I_xx and I_yy are at least h_z^2 / m, here 0.16 / 5.2 = 0.03.
+    let narrow = |line: &str| line.replace("-0.1, 0.2, 0.2", "-0.4, 0.02, 0.2");
+    let upper = "upper = [5.2, 0.4, 0.4, -0.1, 0.2, 0.2";
+    assert_refused(upper, &narrow(upper), &["`prior`", "no physically consistent body"]);
+}
+
+#[test]
+fn what_touches_the_arm_is_named() {
+    let wall = |center: &str| format!("name = \"wall\"\ncenter_m = {center}");
+    let from = wall("[-0.75, 0.0, 0.4]");
+    assert_refused(&from, &wall("[0.1, 0.0, 0.4]"), &["start", "obstacle `wall`", "capsule `"]);
+    // Only the held object reaches this far at the goal.
+    assert_refused("-0.55, -0.1]", "-0.55, 0.1]", &["goal", "`payload`", "`bin`"]);
+    assert_refused("b_m = [0.0, 0.065, -0.18153]", "b_m = [0.0, 0.065, 0.5]", &["its own `"]);
 }
