@@ -5,6 +5,8 @@ mod apart;
 pub mod clearance;
 mod cover;
 pub mod error;
+#[cfg(test)]
+pub(crate) mod fixture;
 pub mod load;
 mod merge;
 pub mod model;
