@@ -77,8 +77,8 @@ fn reach(zonotope: &Zonotope3) -> f64 {
 /// Distance from a point to the capsule, metres; negative inside.
 fn to_point(capsule: &Capsule, point: &Vector3<f64>) -> f64 {
     let (along, from) = (capsule.b - capsule.a, point - capsule.a);
-    // A sphere's axis has no length: 0/0 becomes 0.
-    let share = (from.dot(&along) / along.norm_squared()).max(0.0).min(1.0);
+    let length = along.norm_squared();
+    let share = if length > 0.0 { (from.dot(&along) / length).clamp(0.0, 1.0) } else { 0.0 };
     (from - along * share).norm() - capsule.radius
 }
 

@@ -14,7 +14,7 @@ pub mod pose;
 pub mod scene;
 mod settings;
 mod urdf;
-pub(crate) mod validate;
+mod validate;
 
 pub use clearance::{Clearance, Obstruction};
 pub use error::RobotError;
