@@ -29,6 +29,8 @@ const NEARLY: f64 = -0.05;
 const CANDIDATES: usize = 64;
 /// Starts that are improved by the solver, one after the other.
 const STARTS: usize = 3;
+/// Share of a limit that the planner leaves: the next plan starts inside this one and must fit as well.
+const SPARE: f64 = 0.02;
 /// Evaluations a start.
 const EVALUATIONS: usize = 24;
 
@@ -174,6 +176,7 @@ impl Candidates<'_> {
             let options = Options {
                 deadline: Some(Instant::now() + share),
                 max_evaluations: EVALUATIONS,
+                margin: SPARE,
                 ..Options::default()
             };
             let solution = nlp::solve(self, start, &options)?;
