@@ -16,7 +16,7 @@ use super::polytope::Polytope;
 use crate::robot::INERTIAL;
 
 /// Stops at complementarity and residuals below this (in units of the half-width of the box along d).
-const TOLERANCE: f64 = 1e-4;
+const TOLERANCE: f64 = 1e-6;
 const MAX_ITERATIONS: usize = 50;
 /// Unknowns outside the body whose whole interval moves no row by more than this (in units of its radius) are left out:
 /// half of the arm's parameters, and most of the work.
