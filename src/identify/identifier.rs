@@ -1,5 +1,6 @@
 //! The identifier: samples in, parameter sets out.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -10,7 +11,7 @@ use super::error::IdentifyError;
 use super::nominal;
 use super::physics::{check_box, tighten_body};
 use super::polytope::{Polytope, Rows};
-use super::window::{Sample, Window, window_rows};
+use super::window::{RateIntegral, Sample, Window, integrate_rate, rows_over};
 use crate::inertia::ParameterSet;
 use crate::robot::{INERTIAL, Robot};
 
@@ -19,6 +20,9 @@ use crate::robot::{INERTIAL, Robot};
 pub struct IdentifierOptions {
     /// Length of a window, s; rounded to whole control periods, at least one.
     pub window_s: f64,
+    /// How many consecutive windows are also taken together: their encoder errors matter at the outer ends alone. One
+    /// or less: none.
+    pub joined_windows: usize,
     /// Rows of data kept from one update to the next; of more, those that hold the bounds stay.
     pub row_budget: usize,
     /// Effort per bound.
@@ -27,7 +31,7 @@ pub struct IdentifierOptions {
 
 impl Default for IdentifierOptions {
     fn default() -> Self {
-        Self { window_s: 0.1, row_budget: 600, effort: Effort::default() }
+        Self { window_s: 0.1, joined_windows: 3, row_budget: 600, effort: Effort::default() }
     }
 }
 
@@ -157,7 +161,12 @@ impl Identifier {
         let windows = std::mem::take(&mut self.waiting);
         if !windows.is_empty() {
             let (robot, set) = (&self.robot, &self.polytope.set);
-            let fresh: Vec<Rows> = windows.par_iter().map(|w| window_rows(robot, set, w)).collect();
+            let rates: Vec<RateIntegral> =
+                windows.par_iter().map(|window| integrate_rate(robot, set, window)).collect();
+            let spans = spans(&windows, self.options.joined_windows);
+            let rows =
+                |span: &Range<usize>| rows_over(robot, set, &windows[span.clone()], &rates[span.clone()]);
+            let fresh: Vec<Rows> = spans.par_iter().map(rows).collect();
             let mut candidate = self.polytope.clone();
             fresh.iter().for_each(|rows| candidate.rows.append(rows));
             self.tighten(candidate)?;
@@ -208,6 +217,21 @@ impl Identifier {
     fn panels(&self) -> usize {
         ((self.options.window_s / self.robot.control.period_s).round() as usize).max(1)
     }
+}
+
+/// Every window, then every `joined` consecutive ones without a gap between them.
+fn spans(windows: &[Window], joined: usize) -> Vec<Range<usize>> {
+    let mut spans: Vec<_> = (0..windows.len()).map(|k| k..k + 1).collect();
+    let mut first = 0;
+    while joined > 1 && first < windows.len() {
+        let follows = |k: &usize| windows[k - 1].precedes(&windows[*k]);
+        let count = 1 + (first + 1..windows.len()).take(joined - 1).take_while(follows).count();
+        if count > 1 {
+            spans.push(first..first + count);
+        }
+        first += count;
+    }
+    spans
 }
 
 fn check_settings(robot: &Robot, options: &IdentifierOptions) -> Result<(), IdentifyError> {
@@ -276,4 +300,23 @@ fn check_step(robot: &Robot, a: &Sample, b: &Sample, acceleration: &[f64]) -> Re
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_are_joined_up_to_a_gap() {
+        let sample = |t: f64| Sample { t, q: vec![t], dq: vec![0.0], tau: vec![0.0] };
+        let window =
+            |a: f64| Window { samples: vec![sample(a), sample(a + 1.0)], acceleration_bound: vec![1.0] };
+        // A gap before the fifth.
+        let windows = [0.0, 1.0, 2.0, 3.0, 9.0, 10.0].map(window);
+        let single = [0..1, 1..2, 2..3, 3..4, 4..5, 5..6];
+        assert_eq!(spans(&windows, 1), single);
+        assert_eq!(spans(&windows, 3), [&single[..], &[0..3, 4..6]].concat());
+        assert_eq!(spans(&windows, 4), [&single[..], &[0..4, 4..6]].concat());
+        assert_eq!(spans(&[], 3), []);
+    }
 }

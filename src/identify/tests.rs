@@ -6,7 +6,7 @@ use nalgebra::{DMatrix, DVector};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::window::{Window, window_rows};
+use super::window::{Window, integrate_rate, rows_over};
 use super::*;
 use crate::dynamics::{Composites, Motion, Wrench, crba, rnea};
 use crate::inertia::ParameterSet;
@@ -180,18 +180,27 @@ fn rows_contain_the_truth() {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let theta = truth(&robot, &set, &mut rng);
         let (samples, acceleration_bound) = recording(&robot, &theta, 0.5, noise(seed), &mut rng);
-        for start in (0..400).step_by(100) {
-            let window = Window {
+        let windows: Vec<Window> = (0..400)
+            .step_by(100)
+            .map(|start| Window {
                 samples: samples[start..=start + 100].to_vec(),
                 acceleration_bound: acceleration_bound.clone(),
-            };
-            let rows = window_rows(&robot, &set, &window);
+            })
+            .collect();
+        let rates: Vec<_> = windows.iter().map(|window| integrate_rate(&robot, &set, window)).collect();
+        for span in [0..1, 1..2, 2..3, 3..4, 0..2, 1..4, 0..4] {
+            let rows = rows_over(&robot, &set, &windows[span.clone()], &rates[span.clone()]);
+            assert_eq!(rows.len(), robot.dof());
             for w in 0..rows.len() {
                 let y: f64 = rows.y.row(w).iter().zip(&theta).map(|(y, z)| y * z).sum();
                 let off = (y - rows.u[w]).abs();
-                assert!(off <= rows.radius[w], "seed {seed}, {start}, joint {w}: {off} {}", rows.radius[w]);
+                assert!(off <= rows.radius[w], "seed {seed}, {span:?}, joint {w}: {off} {}", rows.radius[w]);
             }
         }
+        // The inner ends are of no account.
+        let single = |k: usize| rows_over(&robot, &set, &windows[k..=k], &rates[k..=k]).radius;
+        let both = rows_over(&robot, &set, &windows[..2], &rates[..2]).radius;
+        assert!((0..robot.dof()).all(|j| both[j] < single(0)[j] + single(1)[j]));
     }
 }
 

@@ -9,6 +9,9 @@
 //! [Y_m(t2) - Y_m(t1) - int Y_f] theta + I_a (dq2 - dq1) + F_v (q2 - q1) + F_c int s + beta (t2 - t1) = int tau.
 //! ```
 //!
+//! The balances of consecutive windows add up to the balance of their union ([`rows_over`]). That is a row of its own:
+//! in it the encoder errors at the inner ends cancel, which no combination of the single rows knows.
+//!
 //! # Assumed
 //! A2 of the guarantee: at every tick |q^ - q|, |dq^ - dq| and |tau^ - tau| are within [`SensorBounds`]; tau is held from tick to
 //! tick; |ddq_j(t)| <= `acceleration_bound[j]`; ticks are exactly one period apart; q is continuous (not wrapped).
@@ -77,13 +80,29 @@ pub struct Window {
     pub acceleration_bound: Vec<f64>,
 }
 
-/// The n rows (one a joint) of one window over the full parameter vector; z is taken to lie in `set`.
-pub fn window_rows(robot: &Robot, set: &ParameterSet, window: &Window) -> Rows {
+/// int Y_f over one window and what may be wrong in it: the dear part of a row, used by every row over the window.
+#[derive(Debug, Clone)]
+pub struct RateIntegral {
+    /// Row-major n x 10 n coefficients; errors of encoders and of the motion at constant velocity included.
+    y: Vec<Interval>,
+    /// For each row, what the accelerations may change in y z.
+    swing: Vec<Interval>,
+}
+
+/// Integrates Y_f over the window; z is taken to lie in `set`.
+pub fn integrate_rate(robot: &Robot, set: &ParameterSet, window: &Window) -> RateIntegral {
+    Integrals::new(robot, set, window).rate()
+}
+
+/// The n rows (one a joint) over consecutive windows, each beginning with the tick that ends the one before, and their
+/// [`integrate_rate`] with the same `set`; over the full parameter vector.
+pub fn rows_over(robot: &Robot, set: &ParameterSet, windows: &[Window], rates: &[RateIntegral]) -> Rows {
     let (n, p) = (robot.dof(), robot.parameter_count());
+    let Some(window) = Window::joined(windows) else { return Rows::none(p) };
     let samples = &window.samples;
     let largest = |column: usize| set.lower[column].abs().max(set.upper[column].abs());
-    let integrals = Integrals { robot, window, center: set.center(), half: set.radius() };
-    let links = integrals.links();
+    let integrals = Integrals::new(robot, set, &window);
+    let links = integrals.links(rates);
     let (first, last) = (&samples[0], &samples[samples.len() - 1]);
     let sensors = &robot.sensors;
     let difference = |a: f64, b: f64, error: f64| Interval::around(b, error) - Interval::around(a, error);
@@ -112,6 +131,25 @@ pub fn window_rows(robot: &Robot, set: &ParameterSet, window: &Window) -> Rows {
     rows
 }
 
+impl Window {
+    /// The union of consecutive windows; `None` of none.
+    fn joined(windows: &[Window]) -> Option<Window> {
+        let (first, others) = windows.split_first()?;
+        let mut union = first.clone();
+        for window in others {
+            union.samples.extend_from_slice(&window.samples[1..]);
+            let bounds = union.acceleration_bound.iter_mut().zip(&window.acceleration_bound);
+            bounds.for_each(|(a, b)| *a = a.max(*b));
+        }
+        Some(union)
+    }
+
+    /// Whether `next` begins with the tick that ends this window.
+    pub fn precedes(&self, next: &Window) -> bool {
+        self.samples.last().is_some_and(|last| next.samples.first() == Some(last))
+    }
+}
+
 /// Row-major n x 10 n coefficients, and for each row what the encoders may change in y z.
 struct Links {
     y: Vec<Interval>,
@@ -127,7 +165,11 @@ struct Integrals<'a> {
     half: Vec<f64>,
 }
 
-impl Integrals<'_> {
+impl<'a> Integrals<'a> {
+    fn new(robot: &'a Robot, set: &ParameterSet, window: &'a Window) -> Self {
+        Self { robot, window, center: set.center(), half: set.radius() }
+    }
+
     fn period(&self) -> Interval {
         Interval::constant(self.robot.control.period_s)
     }
@@ -191,33 +233,45 @@ impl Integrals<'_> {
         samples.iter().fold(Interval::constant(of(&samples[0])), |h, s| h.hull(Interval::constant(of(s))))
     }
 
-    /// Y_m(t2) - Y_m(t1) - int Y_f. Errors of the integral are in the coefficients, those of the ends in the rows.
-    fn links(&self) -> Links {
+    /// int Y_f.
+    fn rate(&self) -> RateIntegral {
         let n = self.robot.dof();
         let last = self.panels();
-        let mut links =
-            Links { y: vec![Interval::zero(); INERTIAL * n * n], error: vec![Interval::zero(); n] };
+        let mut rate =
+            RateIntegral { y: vec![Interval::zero(); INERTIAL * n * n], swing: vec![Interval::zero(); n] };
         let mut evaluator = Evaluator::<Interval>::new(self.robot);
         for k in 0..=last {
-            let weight = if k == 0 || k == last { -0.5 } else { -1.0 };
-            self.add_rate(&mut evaluator, k, weight, &mut links);
+            let weight = if k == 0 || k == last { 0.5 } else { 1.0 };
+            self.add_rate(&mut evaluator, k, weight, &mut rate.y);
         }
-        links.y.iter_mut().for_each(|y| *y = *y * self.period());
-        self.add_drift_error(&mut links);
-        self.add_swing_error(&mut links);
+        rate.y.iter_mut().for_each(|y| *y = *y * self.period());
+        self.add_drift_error(&mut rate.y);
+        self.add_swing_error(&mut rate.swing);
+        rate
+    }
+
+    /// Y_m(t2) - Y_m(t1) - int Y_f. Errors of the integral are in the coefficients, those of the ends in the rows.
+    fn links(&self, rates: &[RateIntegral]) -> Links {
+        let n = self.robot.dof();
+        let mut links =
+            Links { y: vec![Interval::zero(); INERTIAL * n * n], error: vec![Interval::zero(); n] };
+        for rate in rates {
+            links.y.iter_mut().zip(&rate.y).for_each(|(y, rate)| *y = *y - *rate);
+            links.error.iter_mut().zip(&rate.swing).for_each(|(error, swing)| *error = *error + *swing);
+        }
         let mut evaluator = Evaluator::<Form>::new(self.robot);
-        self.add_momentum(&mut evaluator, last, 1.0, &mut links);
+        self.add_momentum(&mut evaluator, self.panels(), 1.0, &mut links);
         self.add_momentum(&mut evaluator, 0, -1.0, &mut links);
         links
     }
 
     /// Adds `weight` Y_f on everything that the state at tick k may be.
-    fn add_rate(&self, evaluator: &mut Evaluator<Interval>, k: usize, weight: f64, links: &mut Links) {
+    fn add_rate(&self, evaluator: &mut Evaluator<Interval>, k: usize, weight: f64, y: &mut [Interval]) {
         let (sample, sensors) = (&self.window.samples[k], &self.robot.sensors);
         let q: Vec<_> = sample.q.iter().map(|&x| Interval::around(x, sensors.position_rad)).collect();
         let dq: Vec<_> = sample.dq.iter().map(|&x| Interval::around(x, sensors.velocity_rad_s)).collect();
         let rate = evaluator.evaluate(self.robot, &q, &dq, momentum_rate_regressor);
-        links.y.iter_mut().zip(rate).for_each(|(y, rate)| *y = *y + rate.scale(weight));
+        y.iter_mut().zip(rate).for_each(|(y, rate)| *y = *y + rate.scale(weight));
     }
 
     /// Adds `weight` Y_m at tick k.
@@ -270,13 +324,13 @@ impl Integrals<'_> {
     }
 
     /// The trapezoid's error by the motion at constant velocity: widens the coefficients.
-    fn add_drift_error(&self, links: &mut Links) {
+    fn add_drift_error(&self, coefficients: &mut [Interval]) {
         let mut evaluator = Evaluator::<Dual<Interval, 1>>::new(self.robot);
         self.blocks(BLOCK, |panels, q, dq| {
             let q: Vec<_> = q.iter().zip(dq).map(|(&q, &dq)| Dual::new(q, [dq])).collect();
             let dq: Vec<_> = dq.iter().map(|&dq| Dual::new(dq, [Interval::zero()])).collect();
             let rate = evaluator.evaluate(self.robot, &q, &dq, momentum_rate_regressor);
-            for (y, rate) in links.y.iter_mut().zip(rate) {
+            for (y, rate) in coefficients.iter_mut().zip(rate) {
                 let radius = rate.slope[0].radius();
                 *y = *y + self.quarter() * Interval::new(-radius, radius).scale(panels);
             }
@@ -284,7 +338,7 @@ impl Integrals<'_> {
     }
 
     /// The trapezoid's error by the accelerations: adds to the rows' errors.
-    fn add_swing_error(&self, links: &mut Links) {
+    fn add_swing_error(&self, errors: &mut [Interval]) {
         let n = self.robot.dof();
         let mut evaluator = Evaluator::<Dual<Interval, 1>>::new(self.robot);
         self.blocks(LONG_BLOCK, |panels, q, dq| {
@@ -294,7 +348,7 @@ impl Integrals<'_> {
                 let dq: Vec<_> = dq.iter().enumerate().map(|(i, &dq)| Dual::new(dq, [along(i)])).collect();
                 let slopes = evaluator.evaluate(self.robot, &q, &dq, momentum_rate_regressor);
                 let bound = Interval::constant(self.window.acceleration_bound[k]).scale(panels);
-                for (error, row) in links.error.iter_mut().zip(slopes.chunks_exact(INERTIAL * n)) {
+                for (error, row) in errors.iter_mut().zip(slopes.chunks_exact(INERTIAL * n)) {
                     let slope = self.largest(row.iter().map(|y| y.slope[0]));
                     *error = *error + self.quarter() * bound * Interval::constant(slope);
                 }
