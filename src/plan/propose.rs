@@ -136,6 +136,7 @@ pub fn propose(setting: &Setting<'_>, purpose: Purpose<'_>) -> Result<Proposal, 
         setting,
         ends,
         cost,
+        base: tube.clone(),
         tube,
         rows: RowBuilder::new(setting.robot, setting.set),
         refusal: None,
@@ -168,7 +169,10 @@ struct Candidates<'a> {
     setting: &'a Setting<'a>,
     ends: EndPoints,
     cost: Cost<'a>,
+    /// Constants in use.
     tube: Tube,
+    /// Constants for coasting to rest.
+    base: Tube,
     rows: RowBuilder<'a>,
     refusal: Option<Refusal>,
 }
@@ -213,26 +217,29 @@ impl Candidates<'_> {
     fn proven_on_the_way(&mut self, start: &[f64], coast: &[f64], deadline: Instant) -> Vec<f64> {
         for share in RETREAT {
             let k: Vec<f64> = start.iter().zip(coast).map(|(s, c)| c + share * (s - c)).collect();
-            // Twice: the first evaluation may have found the tube's constants too small and raised them.
-            for _ in 0..2 {
-                if Instant::now() >= deadline {
-                    return start.to_vec();
-                }
-                match self.evaluate(&k) {
-                    e if e.accepted.is_some() => return k,
-                    e if e.rows.iter().any(|row| row.value < NEARLY) => break,
-                    _ => {}
-                }
+            if Instant::now() >= deadline {
+                break;
+            }
+            if self.evaluate(&k).accepted.is_some() {
+                return k;
             }
         }
         start.to_vec()
     }
 
-    /// Constraints at `curve`; a tube whose constants are too small is enlarged for the next evaluation.
+    /// Constraints at `curve`. Where the tube's constants are too small for it they are fitted anew, from the ones that
+    /// suit coasting: they feed back on themselves, and those of a wilder trajectory would never come down again.
     fn constraints(&mut self, curve: &Bezier) -> Result<(Vec<nlp::Row>, bool), Refusal> {
         let setting = self.setting;
+        let survey_with = |tube: &Tube| -> Result<_, Refusal> {
+            Ok(Problem::new(setting.robot, setting.set, setting.scene, tube, curve)?.survey(CELLS))
+        };
+        let mut survey = survey_with(&self.tube)?;
+        if !tube_fit::covers(&self.tube, &survey) {
+            self.tube = tube_fit::fit(setting.robot, setting.set, curve, &self.base, CELLS / 2)?;
+            survey = survey_with(&self.tube)?;
+        }
         let problem = Problem::new(setting.robot, setting.set, setting.scene, &self.tube, curve)?;
-        let survey = problem.survey(CELLS);
         let mut rows = Vec::new();
         for report in &survey {
             self.rows.append(report, curve, self.ends.reach(), &mut rows);
@@ -249,9 +256,6 @@ impl Candidates<'_> {
         } else {
             false
         };
-        if !proven {
-            self.tube = tube_fit::widened(setting.robot, setting.set, &self.tube, &survey);
-        }
         Ok((rows, proven))
     }
 }
@@ -279,10 +283,9 @@ impl Program for Candidates<'_> {
         let Ok(curve) = Bezier::to_rest(self.setting.start, &end, self.setting.duration_s) else {
             return unusable;
         };
-        let tube = self.tube.clone();
         match self.constraints(&curve) {
             Ok((rows, proven)) => Evaluation {
-                accepted: proven.then_some(Proposal { curve, tube, cost: cost.value }),
+                accepted: proven.then(|| Proposal { curve, tube: self.tube.clone(), cost: cost.value }),
                 cost: cost.value,
                 cost_gradient: cost.gradient,
                 cost_hessian,

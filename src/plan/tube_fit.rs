@@ -8,11 +8,7 @@ use crate::robot::{Robot, Scene};
 use crate::trajectory::Bezier;
 
 /// Stored constants exceed what a coarse evaluation needs by this factor.
-const RESERVE: f64 = 1.05;
-/// Largest factor by which [`widened`] raises a constant at once.
-const GROWTH: f64 = 1.5;
-/// The hold power stays below this share of alpha V_max: near it, little is left of the tube for tracking.
-const HOLD_SHARE: f64 = 0.4;
+const RESERVE: f64 = 1.1;
 /// Rounds of the fixed point drift -> rho -> drift; it contracts by about 0.05 a round.
 const ROUNDS: usize = 3;
 /// Contrast of the weights per transmission inertia; the tube's proof allows 2.
@@ -50,22 +46,15 @@ pub fn fit(
     Ok(tube)
 }
 
-/// The tube with its constants raised towards what `reports` needed where they fall short, weights kept; by at most
-/// [`GROWTH`], because the constants feed back on themselves and a wild trajectory must not spoil them for the next.
-pub fn widened(robot: &Robot, set: &ParameterSet, tube: &Tube, reports: &[CellReport]) -> Tube {
-    let needed = adapted(robot, set, tube, reports);
-    let grown = |have: f64, need: f64| if need > have { need.min(GROWTH * have) } else { have };
-    let each = |have: &[f64], need: &[f64]| have.iter().zip(need).map(|(a, b)| grown(*a, *b)).collect();
-    let candidate = Tube {
-        gains: tube.gains,
-        weights: tube.weights.clone(),
-        drift_nm: each(&tube.drift_nm, &needed.drift_nm),
-        hold_power_w: grown(tube.hold_power_w, needed.hold_power_w),
-        energy_slack_j: grown(tube.energy_slack_j, needed.energy_slack_j),
-        acceleration_bound: each(&tube.acceleration_bound, &needed.acceleration_bound),
-    };
-    let budget = HOLD_SHARE * tube.gains.alpha * tube.gains.v_max;
-    if candidate.hold_power_w <= budget { candidate } else { tube.clone() }
+/// Whether the stored constants cover what `reports` needed.
+pub fn covers(tube: &Tube, reports: &[CellReport]) -> bool {
+    let all = |have: &[f64], need: &[f64]| have.iter().zip(need).all(|(a, b)| a >= b);
+    reports.iter().map(|r| &r.required).all(|need| {
+        tube.hold_power_w >= need.hold_power_w
+            && tube.energy_slack_j >= need.energy_slack_j
+            && all(&tube.drift_nm, &need.drift_nm)
+            && all(&tube.acceleration_bound, &need.acceleration_bound)
+    })
 }
 
 /// The tube with constants that cover what `reports` needed, and weights from their disturbance bounds.
