@@ -235,8 +235,9 @@ impl Candidates<'_> {
             Ok(Problem::new(setting.robot, setting.set, setting.scene, tube, curve)?.survey(CELLS))
         };
         let mut survey = survey_with(&self.tube)?;
-        if !tube_fit::covers(&self.tube, &survey) {
-            self.tube = tube_fit::fit(setting.robot, setting.set, curve, &self.base, CELLS / 2)?;
+        if !tube_fit::suits(&self.tube, &survey) {
+            let fitted = tube_fit::fit(setting.robot, setting.set, curve, &self.base, CELLS / 2)?;
+            self.tube = if tube_fit::is_usable(&fitted) { fitted } else { self.base.clone() };
             survey = survey_with(&self.tube)?;
         }
         let problem = Problem::new(setting.robot, setting.set, setting.scene, &self.tube, curve)?;
