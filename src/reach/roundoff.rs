@@ -69,6 +69,8 @@ impl Add for Roundoff {
 
 impl Sub for Roundoff {
     type Output = Self;
+    // Sizes know no sign; that is no slip.
+    #[allow(clippy::suspicious_arithmetic_impl)]
     #[inline]
     fn sub(self, other: Self) -> Self {
         self + other
