@@ -196,8 +196,9 @@ impl Runner<'_> {
         (self.task.timing.t_p_s / self.robot.control.period_s).round() as usize
     }
 
+    /// Ticks until the trajectory has ended: no fewer, lest the desired motion jump to its end.
     fn plan_ticks(&self) -> usize {
-        (self.task.timing.t_f_s / self.robot.control.period_s).round() as usize
+        (self.task.timing.t_f_s / self.robot.control.period_s).ceil() as usize
     }
 
     /// What the next plan is for; `None` while the running one is to be executed further.
@@ -395,6 +396,10 @@ impl Runner<'_> {
         let problem = Problem::new(&self.robot, &set, scene, &proposal.tube, &proposal.curve)
             .map_err(|e| e.to_string())?;
         let certificate = certify(&problem, Partition::default()).map_err(|e| e.to_string())?;
+        let running = self.active.as_ref().map(|a| (&a.plan.tube, &a.plan.set));
+        if running.is_some_and(|before| !proposal.tube.takes_over(&self.robot, &set, before)) {
+            return Err("the plan's tube does not hold all tracking errors of the running plan".to_owned());
+        }
         Ok(Plan {
             schema: crate::certify::plan_file::SCHEMA,
             t_start_s: t,
