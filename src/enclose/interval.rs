@@ -219,7 +219,15 @@ impl Mul for Interval {
     type Output = Self;
     #[inline]
     fn mul(self, other: Self) -> Self {
-        corners(self, other, product_below, product_above)
+        let (a, b) = (self.lo * other.lo, self.lo * other.hi);
+        let (c, d) = (self.hi * other.lo, self.hi * other.hi);
+        let (least, largest) = (a.min(b).min(c.min(d)), a.max(b).max(c.max(d)));
+        // Zeros, exact or not, and NaN want a closer look; otherwise the outermost product has the outermost bound.
+        if least != 0.0 && largest != 0.0 && (a + b + c + d).is_finite() {
+            Self { lo: least.next_down(), hi: largest.next_up() }
+        } else {
+            corners(self, other, product_below, product_above)
+        }
     }
 }
 
@@ -249,7 +257,11 @@ impl Scalar for Interval {
 
     #[inline]
     fn scale(self, factor: f64) -> Self {
-        self * Self::constant(factor)
+        if !factor.is_finite() {
+            return self * Self::WHOLE;
+        }
+        let (a, b) = if factor < 0.0 { (self.hi, self.lo) } else { (self.lo, self.hi) };
+        Self { lo: product_below(a, factor), hi: product_above(b, factor) }
     }
 
     /// See [`sine::over`].

@@ -86,7 +86,8 @@ proptest! {
             prop_assert!(at_most_sum(-difference.upper(), -a, b));
             prop_assert!(sane(x * y) && between_product(x * y, a, b));
             prop_assert!(sane(x.sqr()) && x.sqr().lower() >= 0.0 && between_product(x.sqr(), a, a));
-            prop_assert!(x.scale(b).encloses(x * Interval::constant(b)));
+            prop_assert!(sane(x.scale(b)) && between_product(x.scale(b), a, b));
+            prop_assert!((x * Interval::constant(b)).encloses(x.scale(b)));
             prop_assert!(x.abs().contains(a.abs()) && x.sup_abs() >= a.abs() && (-x).contains(-a));
             prop_assert!(x.hull(y).encloses(x) && x.hull(y).encloses(y));
             if let Some(both) = x.intersect(y) {

@@ -13,10 +13,16 @@ use nalgebra::{Cholesky, DMatrix, DVector};
 
 use super::certificate::Multipliers;
 use super::polytope::Polytope;
+use crate::robot::INERTIAL;
 
 /// Stops at complementarity and residuals below this (in units of the half-width of the box along d).
 const TOLERANCE: f64 = 1e-6;
 const MAX_ITERATIONS: usize = 50;
+/// Unknowns outside the body whose whole interval moves no row by more than this (in units of its radius) are left out:
+/// half of the arm's parameters, and most of the work.
+const IDLE: f64 = 5e-3;
+/// Columns of the normal matrix that are computed together.
+const STRIPE: usize = 24;
 /// Rows that the box alone implies are left out; a cut or row whose scaled norm is below this as well.
 const NEGLIGIBLE: f64 = 1e-14;
 
@@ -24,13 +30,15 @@ const NEGLIGIBLE: f64 = 1e-14;
 pub struct Program {
     center: Vec<f64>,
     half: Vec<f64>,
-    /// Rows, then cuts; scaled. Without the identity block.
+    /// Rows, then cuts; scaled, the columns of idle unknowns left out. Without the identity block.
     g: DMatrix<f64>,
     g_transposed: DMatrix<f64>,
     lo: DVector<f64>,
     hi: DVector<f64>,
     /// Which row (`< rows`) or cut (`- rows`) each line of `g` is, and what it was divided by.
     source: Vec<(usize, f64)>,
+    /// The unknown that each column of `g` belongs to.
+    kept: Vec<usize>,
     rows: usize,
     cuts: usize,
 }
@@ -92,13 +100,22 @@ impl Program {
                 }
             }
         }
-        let (m, total) = (lines.len(), lines.len() + p);
+        let body = offset..offset + INERTIAL;
+        let (kept, idle): (Vec<usize>, Vec<usize>) =
+            (0..p).partition(|&j| body.contains(&j) || g_transposed.row(j).amax() > IDLE);
+        // What idle unknowns may do is left to the noise.
+        let slack = |i: usize| idle.iter().map(|&j| g_transposed[(j, i)].abs()).sum::<f64>();
+        let (m, total) = (lines.len(), lines.len() + kept.len());
+        let lo = DVector::from_fn(total, |i, _| if i < m { lines[i].2 - slack(i) } else { -1.0 });
+        let hi = DVector::from_fn(total, |i, _| if i < m { lines[i].3 + slack(i) } else { 1.0 });
+        let g_transposed = g_transposed.select_rows(&kept);
         Self {
             g: g_transposed.transpose(),
             g_transposed,
-            lo: DVector::from_fn(total, |i, _| if i < m { lines[i].2 } else { -1.0 }),
-            hi: DVector::from_fn(total, |i, _| if i < m { lines[i].3 } else { 1.0 }),
+            lo,
+            hi,
             source: lines.iter().map(|l| (l.0, l.1)).collect(),
+            kept,
             rows: rows.len(),
             cuts: polytope.cuts.coefficients.len(),
             center,
@@ -108,15 +125,20 @@ impl Program {
 
     /// Approximately maximises d'z; `d` has length p.
     pub fn maximise(&self, d: &[f64]) -> Proposal {
-        let p = self.center.len();
-        let cost = DVector::from_fn(p, |j, _| -d[j] * self.half[j]);
+        let cost = DVector::from_fn(self.kept.len(), |k, _| -d[self.kept[k]] * self.half[self.kept[k]]);
         let size = cost.amax();
         let iterate = if size.is_finite() && size > 0.0 { self.solve(&(cost / size)) } else { self.start() };
-        self.unscale(&iterate, size)
+        self.unscale(&iterate, size, d)
     }
 
-    fn unscale(&self, iterate: &Iterate, size: f64) -> Proposal {
-        let z = (0..self.center.len()).map(|j| self.center[j] + self.half[j] * iterate.x[j]).collect();
+    fn unscale(&self, iterate: &Iterate, size: f64, d: &[f64]) -> Proposal {
+        // Idle unknowns go where the direction wants them.
+        let mut z: Vec<f64> = (0..d.len())
+            .map(|j| self.center[j] + if d[j] == 0.0 { 0.0 } else { self.half[j].copysign(d[j]) })
+            .collect();
+        for (&j, x) in self.kept.iter().zip(&iterate.x) {
+            z[j] = self.center[j] + self.half[j] * x;
+        }
         let mut rows = vec![0.0; self.rows];
         let mut cuts = vec![0.0; self.cuts];
         for (i, &(source, scale)) in self.source.iter().enumerate() {
@@ -154,7 +176,7 @@ impl Program {
         let multipliers =
             |bound: &DVector<f64>| bound.map(|b| if b.is_finite() { 1.0 / total as f64 } else { 0.0 });
         Iterate {
-            x: DVector::zeros(self.center.len()),
+            x: DVector::zeros(self.kept.len()),
             s_lo: side(&self.lo, -1.0),
             s_hi: side(&self.hi, 1.0),
             v_lo: multipliers(&self.lo),
@@ -212,7 +234,12 @@ impl Program {
             column *= weight[i];
         }
         let mut normal = DMatrix::from_diagonal(&weight.rows(m, p).into_owned());
-        normal.gemm(1.0, &weighted, &self.g, 1.0);
+        // The factorisation reads the lower triangle alone.
+        for first in (0..p).step_by(STRIPE) {
+            let (width, below) = (STRIPE.min(p - first), p - first);
+            let mut stripe = normal.view_mut((first, first), (below, width));
+            stripe.gemm(1.0, &weighted.rows(first, below), &self.g.columns(first, width), 1.0);
+        }
         let ridge = 1e-14 * normal.diagonal().amax();
         for j in 0..p {
             normal[(j, j)] += ridge;

@@ -11,29 +11,21 @@
 //!
 //! so m = e^(2 alpha), t is the centre of mass, and Sigma = m (L L' + t t') with L the upper left block.
 
-use nalgebra::{Matrix3, SMatrix, SVector, Vector3};
+use nalgebra::{Matrix3, Matrix4, SMatrix, SVector, Vector3};
 
-use super::pseudo::{InertiaError, check_physical, pseudo_inertia};
+use super::pseudo::{InertiaError, check_physical, inertial_parameters, pseudo_inertia};
 use crate::robot::INERTIAL;
 
 /// Log-Cholesky coordinates (alpha, d1, d2, d3, s12, s23, s13, t1, t2, t3); t in metres, the s in metres.
 pub type Eta = [f64; INERTIAL];
 
-/// Inertial parameters (SI, link frame) from second moments Sigma, first moment h and mass m.
+/// Inertial parameters (SI, link frame) from mass m, first moment h and second moments Sigma.
 fn assemble(m: f64, h: Vector3<f64>, sigma: &Matrix3<f64>) -> [f64; INERTIAL] {
-    let trace = sigma.trace();
-    [
-        m,
-        h[0],
-        h[1],
-        h[2],
-        trace - sigma[(0, 0)],
-        -sigma[(0, 1)],
-        trace - sigma[(1, 1)],
-        -sigma[(0, 2)],
-        -sigma[(1, 2)],
-        trace - sigma[(2, 2)],
-    ]
+    let mut j = Matrix4::zeros();
+    j.fixed_view_mut::<3, 3>(0, 0).copy_from(sigma);
+    j.fixed_view_mut::<3, 1>(0, 3).copy_from(&h);
+    j[(3, 3)] = m;
+    inertial_parameters(&j)
 }
 
 fn factors(eta: &Eta) -> (f64, Matrix3<f64>, Vector3<f64>) {
@@ -71,7 +63,7 @@ pub fn jacobian(eta: &Eta) -> SMatrix<f64, INERTIAL, INERTIAL> {
     columns
 }
 
-/// eta(theta), the inverse of [`theta()`]; refuses parameters that are not physically consistent.
+/// eta(theta), the inverse of [`theta()`]; refuses parameters that are not physically consistent, and flat bodies.
 pub fn eta(theta: &[f64; INERTIAL]) -> Result<Eta, InertiaError> {
     check_physical(theta)?;
     let j = pseudo_inertia(theta);
@@ -87,15 +79,14 @@ pub fn eta(theta: &[f64; INERTIAL]) -> Result<Eta, InertiaError> {
     Ok([0.5 * m.ln(), l11.ln(), l22.ln(), l33.ln(), l12, l23, l13, t[0], t[1], t[2]])
 }
 
-/// Square root of a pivot; a pivot that rounding made non-positive means the body is on the border.
+/// Square root of a pivot; one that is not positive means that the body is on the border.
 fn root(pivot: f64) -> Result<f64, InertiaError> {
-    if pivot > 0.0 { Ok(pivot.sqrt()) } else { Err(InertiaError::NotPhysical { eigenvalue: pivot }) }
+    if pivot > 0.0 { Ok(pivot.sqrt()) } else { Err(InertiaError::Flat { pivot }) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nalgebra::Matrix4;
     use proptest::prelude::*;
 
     proptest! {
@@ -129,6 +120,7 @@ mod tests {
 
     #[test]
     fn refuses_a_point_mass() {
-        assert!(eta(&[1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]).is_err());
+        let point = eta(&[1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+        assert_eq!(point, Err(InertiaError::Flat { pivot: 0.0 }));
     }
 }

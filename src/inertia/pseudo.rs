@@ -10,7 +10,7 @@
 //! J is the integral of p p' over the mass with p = (x, y, z, 1), so it is positive definite for every body that
 //! is not flat, and every positive definite J belongs to some distribution of positive mass. J is linear in theta.
 
-use nalgebra::{Matrix3, Matrix4, SymmetricEigen, Vector4};
+use nalgebra::{Matrix3, Matrix4, SymmetricEigen, Vector3, Vector4};
 use thiserror::Error;
 
 use crate::robot::INERTIAL;
@@ -18,6 +18,10 @@ use crate::robot::INERTIAL;
 /// Names of the ten inertial parameters in the order of the parameter vector.
 pub const INERTIAL_NAMES: [&str; INERTIAL] =
     ["m", "h_x", "h_y", "h_z", "I_xx", "I_xy", "I_yy", "I_xz", "I_yz", "I_zz"];
+
+/// How far principal moments may miss the triangle inequality, relative to their sum: CAD programs print six
+/// digits, and a thin plate or rod satisfies it with equality.
+const TRIANGLE_TOLERANCE: f64 = 1e-9;
 
 /// Why ten numbers are not the inertial parameters of a body.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -36,14 +40,27 @@ pub enum InertiaError {
         /// The mass, kg.
         mass: f64,
     },
-    /// The pseudo-inertia is not positive definite.
+    /// A principal moment is negative.
+    #[error("principal moment of inertia {moment:.6e} kg m^2 at the centre of mass is negative")]
+    NegativeMoment {
+        /// The smallest principal moment about the centre of mass, kg m^2.
+        moment: f64,
+    },
+    /// The principal moments are those of no mass distribution.
     #[error(
-        "no distribution of positive mass has this mass, centre of mass and inertia: \
-         the pseudo-inertia's smallest eigenvalue is {eigenvalue:e}, expected > 0"
+        "principal moments of inertia {0:.6e}, {1:.6e}, {2:.6e} kg m^2 violate the triangle inequality \
+         (the largest may not exceed the sum of the others)",
+        .moments[0], .moments[1], .moments[2]
     )]
-    NotPhysical {
-        /// Smallest eigenvalue of J (kg and kg m^2 mixed).
-        eigenvalue: f64,
+    Triangle {
+        /// Principal moments about the centre of mass, ascending, kg m^2.
+        moments: [f64; 3],
+    },
+    /// The body is as thin as a plate, a rod or a point: it exists, but has no log-Cholesky coordinates.
+    #[error("all mass lies in one plane (a pivot of the pseudo-inertia is {pivot:e}, expected > 0)")]
+    Flat {
+        /// The pivot that is not positive, m^2.
+        pivot: f64,
     },
 }
 
@@ -119,19 +136,39 @@ pub fn on_grid(v: &Vector4<f64>) -> Option<Vector4<f64>> {
     usable.then(|| v.map(|x| (x / largest * GRID).round() / GRID))
 }
 
-/// Checks that theta is a body: finite, positive mass, positive definite pseudo-inertia (evaluated in plain
-/// floating point; a flat or point-like body sits on the border and is refused).
+/// Checks that theta is a body: finite, positive mass, and an inertia about the centre of mass that passes
+/// [`check_moments`]; that is the same as J(theta) >= 0. In plain floating point.
 pub fn check_physical(theta: &[f64; INERTIAL]) -> Result<(), InertiaError> {
     for (name, &value) in INERTIAL_NAMES.iter().zip(theta) {
         if !value.is_finite() {
             return Err(InertiaError::NotFinite { name, value });
         }
     }
-    if theta[0] <= 0.0 {
-        return Err(InertiaError::NonPositiveMass { mass: theta[0] });
+    let [mass, hx, hy, hz, ixx, ixy, iyy, ixz, iyz, izz] = *theta;
+    if mass <= 0.0 {
+        return Err(InertiaError::NonPositiveMass { mass });
     }
-    let eigenvalue = pseudo_inertia(theta).symmetric_eigenvalues().min();
-    if eigenvalue > 0.0 { Ok(()) } else { Err(InertiaError::NotPhysical { eigenvalue }) }
+    let about_origin = Matrix3::new(ixx, ixy, ixz, ixy, iyy, iyz, ixz, iyz, izz);
+    check_moments(&(about_origin - point_inertia(mass, &(Vector3::new(hx, hy, hz) / mass))))
+}
+
+/// Checks that a mass distribution with this inertia about its centre of mass (kg m^2, finite, symmetric) exists:
+/// non-negative principal moments that satisfy the triangle inequality. Thin plates and rods, which satisfy it with
+/// equality, pass.
+pub fn check_moments(about_center: &Matrix3<f64>) -> Result<(), InertiaError> {
+    let mut moments: [f64; 3] = about_center.symmetric_eigenvalues().into();
+    moments.sort_by(f64::total_cmp);
+    let [small, middle, large] = moments;
+    let tolerance = TRIANGLE_TOLERANCE * about_center.trace().abs();
+    if small < -tolerance {
+        return Err(InertiaError::NegativeMoment { moment: small });
+    }
+    if large > small + middle + tolerance { Err(InertiaError::Triangle { moments }) } else { Ok(()) }
+}
+
+/// The inertia of a point mass about the origin, kg m^2.
+fn point_inertia(mass: f64, at: &Vector3<f64>) -> Matrix3<f64> {
+    (Matrix3::identity() * at.norm_squared() - at * at.transpose()) * mass
 }
 
 /// Directions v in which v' J(theta) v < -`tolerance` |v|^2, most negative first: the eigenvectors of J in units
@@ -150,33 +187,9 @@ pub fn violated_directions(theta: &[f64; INERTIAL], length: f64, tolerance: f64)
 
 /// The inertial parameters of a body from mass (kg), centre of mass (m) and inertia about it (kg m^2), all in the
 /// link frame.
-pub fn from_center_of_mass(mass: f64, center: [f64; 3], inertia: &Matrix3<f64>) -> [f64; INERTIAL] {
-    let [x, y, z] = center;
-    let about_origin = inertia
-        + mass
-            * Matrix3::new(
-                y * y + z * z,
-                -x * y,
-                -x * z,
-                -x * y,
-                x * x + z * z,
-                -y * z,
-                -x * z,
-                -y * z,
-                x * x + y * y,
-            );
-    [
-        mass,
-        mass * x,
-        mass * y,
-        mass * z,
-        about_origin[(0, 0)],
-        about_origin[(0, 1)],
-        about_origin[(1, 1)],
-        about_origin[(0, 2)],
-        about_origin[(1, 2)],
-        about_origin[(2, 2)],
-    ]
+pub fn from_center_of_mass(mass: f64, center: &Vector3<f64>, inertia: &Matrix3<f64>) -> [f64; INERTIAL] {
+    let (h, i) = (center * mass, inertia + point_inertia(mass, center));
+    [mass, h.x, h.y, h.z, i.m11, i.m12, i.m22, i.m13, i.m23, i.m33]
 }
 
 #[cfg(test)]
@@ -193,7 +206,7 @@ mod tests {
             let mut j = Matrix4::zeros();
             for [x, y, z, w] in points {
                 let mass = 1.1 + w;
-                let part = from_center_of_mass(mass, [x, y, z], &Matrix3::zeros());
+                let part = from_center_of_mass(mass, &Vector3::new(x, y, z), &Matrix3::zeros());
                 theta.iter_mut().zip(part).for_each(|(a, b)| *a += b);
                 let p = Vector4::new(x, y, z, 1.0);
                 j += mass * p * p.transpose();
@@ -238,9 +251,27 @@ mod tests {
         // The triangle inequality I_zz <= I_xx + I_yy is one of the conditions.
         let mut bad = good;
         bad[9] = 0.41;
-        assert!(matches!(check_physical(&bad), Err(InertiaError::NotPhysical { .. })));
+        assert!(matches!(check_physical(&bad), Err(InertiaError::Triangle { .. })));
         let violated = violated_directions(&bad, 0.2, 1e-9);
         let value: f64 = quadratic_form(&violated[0]).iter().zip(bad).map(|(c, t)| c * t).sum();
         assert!(value < 0.0 && violated.len() == 1);
+    }
+
+    #[test]
+    fn a_body_must_have_the_inertia_that_its_first_moment_forces() {
+        let mut p = [2.0, 0.0, 0.0, -1.0, 0.51, 0.0, 0.51, 0.0, 0.0, 0.01];
+        assert_eq!(check_physical(&p), Ok(()));
+        p[4] = 0.49;
+        assert!(check_physical(&p).unwrap_err().to_string().contains("negative"));
+    }
+
+    #[test]
+    fn moments_are_named_with_their_fault() {
+        let check = |moments: [f64; 3]| check_moments(&Matrix3::from_diagonal(&moments.into()));
+        assert!(check([1.0, 1.0, -0.1]).unwrap_err().to_string().contains("negative"));
+        assert!(check([1.0, 1.0, 2.1]).unwrap_err().to_string().contains("triangle"));
+        assert_eq!(check([1.0, 1.0, 2.0]), Ok(()));
+        let skewed = Matrix3::new(1.0, 1.5, 0.0, 1.5, 1.0, 0.0, 0.0, 0.0, 1.0);
+        assert!(check_moments(&skewed).unwrap_err().to_string().contains("negative"));
     }
 }

@@ -116,7 +116,7 @@ pub struct Cost {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::geometry::tests::small_robot;
+    use crate::robot::fixture::small_robot;
 
     #[test]
     fn end_points_stay_within_limits() {

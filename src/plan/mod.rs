@@ -1,13 +1,13 @@
-//! Proposing trajectories: search, geometry, costs and the nonlinear program.
+//! Proposing trajectories: search, costs and the nonlinear program.
 //!
-//! Nothing in this folder is trusted. A proposal becomes a plan only after [`crate`]'s certifier has proven it, so
-//! the code here may use any heuristic and plain floating point. Who should read what: [`nlp`] and [`qp`] for the
-//! solver, [`decision`] for its variables, [`rows`] for the constraints, [`propose`] for how they come together, [`excite`] and [`goal`] for the costs, [`guide`] for the way around
-//! obstacles, [`geometry`] for capsules, boxes and their distances.
+//! Nothing in this folder is trusted. A proposal becomes a plan only after [`crate::certify`] has proven it, so the
+//! code here may use any heuristic and plain floating point. Who should read what: [`propose`] for how a trajectory
+//! comes together, [`excite`] and [`goal`] for its costs, [`rows`] for its constraints, [`tube_fit`] for its tube,
+//! [`decision`] for the variables and [`nlp`] for the solver (with [`qp`] below it); [`route`] for the way to the
+//! goal and [`guide`] for the search behind it.
 
 pub mod decision;
 pub mod excite;
-pub mod geometry;
 pub mod goal;
 pub mod guide;
 pub mod nlp;

@@ -8,7 +8,7 @@ use parry3d_f64::math::{Pose, Vector};
 use parry3d_f64::query::details::{distance_segment_segment, distance_support_map_support_map};
 use parry3d_f64::shape::{Segment, SupportMap};
 
-use super::model::{Capsule, Placement, Robot};
+use super::model::{Capsule, LinkShape, Placement, Robot};
 use super::scene::{Scene, Zonotope3};
 
 /// What a capsule is closest to.
@@ -61,32 +61,59 @@ pub fn to_zonotope(capsule: &Capsule, zonotope: &Zonotope3) -> f64 {
     distance_support_map_support_map(&Pose::IDENTITY, &about, &Centred(zonotope)) - capsule.radius
 }
 
-fn least(candidates: impl Iterator<Item = Clearance>) -> Option<Clearance> {
-    candidates.min_by(|x, y| x.distance.total_cmp(&y.distance))
+/// The nearer of two, the first if either has no number.
+fn nearer(best: Option<Clearance>, other: Clearance) -> Option<Clearance> {
+    let keep = |best: &Clearance| best.distance.total_cmp(&other.distance).is_le();
+    Some(best.filter(keep).unwrap_or(other))
+}
+
+/// Radius of a ball about the centre that contains the zonotope: |sum_i s_i g_i|^2 <= sum_ij |g_i g_j| for signs s,
+/// with equality for boxes.
+fn reach(zonotope: &Zonotope3) -> f64 {
+    let generators = &zonotope.generators;
+    generators.iter().flat_map(|g| generators.iter().map(move |h| g.dot(h).abs())).sum::<f64>().sqrt()
+}
+
+/// Distance from a point to the capsule, metres; negative inside.
+fn to_point(capsule: &Capsule, point: &Vector3<f64>) -> f64 {
+    let (along, from) = (capsule.b - capsule.a, point - capsule.a);
+    let length = along.norm_squared();
+    let share = if length > 0.0 { (from.dot(&along) / length).clamp(0.0, 1.0) } else { 0.0 };
+    (from - along * share).norm() - capsule.radius
 }
 
 impl Robot {
     /// Least distance from a moving capsule to an obstacle, given [`Robot::frames`]; `None` without either.
     ///
-    /// Capsules of the fixed base are left out: where the base is mounted is not for a motion to change.
+    /// Capsules of the fixed base are left out: where the base is mounted is not for a motion to change. The route search
+    /// calls this at every point, so GJK looks only at pairs whose balls are nearer than the nearest pair so far.
     pub fn obstacle_clearance(&self, frames: &[Placement], scene: &Scene) -> Option<Clearance> {
-        let moving = self.shapes.iter().enumerate().filter_map(|(i, s)| Some((i, s.joint?, s.capsule)));
-        least(moving.flat_map(|(shape, joint, capsule)| {
-            let placed = capsule.placed(&frames[joint]);
-            scene.obstacles.iter().enumerate().map(move |(k, obstacle)| Clearance {
-                distance: to_zonotope(&placed, obstacle),
-                shape,
-                to: Obstruction::Obstacle(k),
-            })
-        }))
+        let mut best: Option<Clearance> = None;
+        for (k, obstacle) in scene.obstacles.iter().enumerate() {
+            let reach = reach(obstacle);
+            for (shape, LinkShape { joint, capsule, .. }) in self.shapes.iter().enumerate() {
+                let Some(joint) = *joint else { continue };
+                let placed = capsule.placed(&frames[joint]);
+                let at_least = to_point(&placed, &obstacle.center) - reach;
+                if best.is_none_or(|b| at_least < b.distance) {
+                    let distance = to_zonotope(&placed, obstacle);
+                    best = nearer(best, Clearance { distance, shape, to: Obstruction::Obstacle(k) });
+                }
+            }
+        }
+        best
     }
 
     /// Least distance over the pairs that must stay apart, given [`Robot::frames`]; `None` without pairs.
     pub fn self_clearance(&self, frames: &[Placement]) -> Option<Clearance> {
-        least(self.self_pairs.iter().map(|&(a, b)| Clearance {
+        let pairs = self.self_pairs.iter().map(|&(a, b)| Clearance {
             distance: between_capsules(&self.placed_capsule(a, frames), &self.placed_capsule(b, frames)),
             shape: a,
             to: Obstruction::Shape(b),
-        }))
+        });
+        pairs.fold(None, nearer)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,6 +9,7 @@ use nalgebra::{Matrix3, Rotation3, Vector3};
 
 use super::model::{INERTIAL, Placement};
 use super::urdf::{Collision, Tree};
+use crate::inertia::pseudo::from_center_of_mass;
 
 /// A moving joint with its merged body.
 #[derive(Debug, Clone)]
@@ -73,11 +74,7 @@ fn turn_z_to(axis: &Vector3<f64>) -> Matrix3<f64> {
 
 /// Inertial parameters about the body origin of a link with frame `frame` in the body.
 fn inertial_at(frame: &Placement, mass: f64, com: &Vector3<f64>, inertia: &Matrix3<f64>) -> [f64; INERTIAL] {
-    let c = frame.point(com);
-    let turned = frame.rotation * inertia * frame.rotation.transpose();
-    let i = turned + (Matrix3::identity() * c.norm_squared() - c * c.transpose()) * mass;
-    let h = c * mass;
-    [mass, h.x, h.y, h.z, i.m11, i.m12, i.m22, i.m13, i.m23, i.m33]
+    from_center_of_mass(mass, &frame.point(com), &(frame.rotation * inertia * frame.rotation.transpose()))
 }
 
 /// Merges fixed joints and aligns the axes of the others.

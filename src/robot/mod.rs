@@ -5,6 +5,8 @@ mod apart;
 pub mod clearance;
 mod cover;
 pub mod error;
+#[cfg(test)]
+pub(crate) mod fixture;
 pub mod load;
 mod merge;
 pub mod model;
@@ -12,7 +14,7 @@ pub mod pose;
 pub mod scene;
 mod settings;
 mod urdf;
-pub(crate) mod validate;
+mod validate;
 
 pub use clearance::{Clearance, Obstruction};
 pub use error::RobotError;

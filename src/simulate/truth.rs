@@ -17,8 +17,8 @@
 //! afterwards, so a run that looks first has nothing left to simulate. (What types cannot stop is code that opens the
 //! scenario file a second time; only [`crate::scenario`] does that, once a run.)
 
+use crate::inertia::pseudo::check_physical;
 use crate::robot::INERTIAL;
-use crate::robot::validate::body_fault;
 
 /// The true inertial parameters of the last body with gripper and payload, for the plant alone (module header).
 pub struct HiddenTruth {
@@ -35,7 +35,7 @@ impl std::fmt::Debug for HiddenTruth {
 impl HiddenTruth {
     /// Hides the parameters of the whole last body; `Err` says why no rigid body has them.
     pub(crate) fn new(payload: [f64; INERTIAL]) -> Result<Self, String> {
-        body_fault(&payload).map_or(Ok(Self { payload }), Err)
+        check_physical(&payload).map(|()| Self { payload }).map_err(|e| e.to_string())
     }
 
     /// The same truth with a held object of `mass` kg: the object is what exceeds `empty` (the last body with its

@@ -11,7 +11,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::inertia::ParameterSet;
-use crate::robot::validate::body_fault;
+use crate::inertia::pseudo::check_physical;
 use crate::robot::{INERTIAL, Robot, Scene};
 use crate::trajectory::{Bezier, JointState};
 
@@ -232,7 +232,7 @@ fn true_parameters(robot: &Robot, payload: &[f64; INERTIAL], draw: &mut ChaCha8R
         for _ in 0..DRAWS {
             let trial: [f64; INERTIAL] =
                 std::array::from_fn(|p| draw.random_range(set.lower[at + p]..=set.upper[at + p]));
-            if body_fault(&trial).is_none() {
+            if check_physical(&trial).is_ok() {
                 body = trial;
                 break;
             }
@@ -264,7 +264,7 @@ mod tests {
         }
         for i in 0..robot.end_effector {
             let body: [f64; INERTIAL] = theta[INERTIAL * i..INERTIAL * (i + 1)].try_into().unwrap();
-            assert_eq!(body_fault(&body), None);
+            assert_eq!(check_physical(&body), Ok(()));
             assert_ne!(body, robot.joints[i].inertia, "body {i} was not drawn");
         }
     }

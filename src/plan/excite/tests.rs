@@ -1,6 +1,6 @@
 use super::*;
-use crate::plan::geometry::tests::small_robot;
 use crate::plan::nlp::{self, Evaluation, Program};
+use crate::robot::fixture::small_robot;
 use crate::robot::{JointKind, Placement};
 use nalgebra::{Rotation3, Vector3};
 use rand::{Rng, SeedableRng};

@@ -1,7 +1,7 @@
 use super::*;
-use crate::plan::geometry::tests::small_robot;
-use crate::plan::geometry::{OrientedBox, clearance};
-use nalgebra::Vector3;
+use crate::robot::fixture::small_robot;
+use crate::robot::{Scene, Zonotope3};
+use nalgebra::{Matrix3, Vector3};
 use std::time::Duration;
 
 const SQUARE: [(f64, f64); 2] = [(-1.0, 1.0), (-1.0, 1.0)];
@@ -80,12 +80,16 @@ fn bad_input_is_named() {
 fn an_arm_goes_around_a_box() {
     let robot = small_robot();
     // A post at the arm's middle reach, between start and goal.
-    let post = OrientedBox::new(
-        Vector3::new(1.2, 0.0, 0.0),
-        [Vector3::x() * 0.1, Vector3::y() * 0.1, Vector3::z() * 2.0],
-    );
-    let obstacles = [post.unwrap()];
-    let valid = |q: &[f64]| clearance(&robot, q, &obstacles).is_none_or(|c| c.distance > 0.01);
+    let size = Vector3::new(0.2, 0.2, 4.0);
+    let post = Zonotope3::cuboid("post", Vector3::new(1.2, 0.0, 0.0), size, &Matrix3::identity());
+    let scene = Scene { obstacles: vec![post] };
+    let valid = |q: &[f64]| {
+        let frames = robot.frames(q);
+        [robot.obstacle_clearance(&frames, &scene), robot.self_clearance(&frames)]
+            .into_iter()
+            .flatten()
+            .all(|c| c.distance > 0.01)
+    };
     let start = [-0.8, 0.0, 0.0];
     let goal = nearest_turn(&robot, &start, &[0.8, 2.0 * TAU, 0.1]);
     assert_eq!(goal[1], 0.0);

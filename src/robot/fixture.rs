@@ -1,0 +1,55 @@
+//! A robot for tests: small enough to check by hand.
+
+use nalgebra::{Matrix3, Vector3};
+
+use super::model::*;
+
+/// Two turning joints a metre apart, then a sliding one; a capsule on each body and a base post.
+pub(crate) fn small_robot() -> Robot {
+    let joint = |name: &str, kind, parent, x: f64, position| Joint {
+        name: name.into(),
+        link: format!("{name}_link"),
+        kind,
+        parent,
+        placement: Placement { rotation: Matrix3::identity(), translation: Vector3::new(x, 0.0, 0.0) },
+        limits: JointLimits { position, velocity: 2.0, torque: 50.0 },
+        friction: Friction { coulomb: 0.5, viscous: 0.5, armature: 0.1, offset: 0.0 },
+        inertia: [1.0, 0.3, 0.0, 0.05, 0.05, 0.0, 0.2, 0.0, 0.0, 0.2],
+    };
+    let bar = |name: &str, joint, length: f64| LinkShape {
+        name: name.into(),
+        joint,
+        capsule: Capsule { a: Vector3::zeros(), b: Vector3::new(length, 0.0, 0.0), radius: 0.05 },
+    };
+    Robot {
+        name: "planar".into(),
+        gravity: Vector3::new(0.0, 0.0, -9.81),
+        joints: vec![
+            joint("one", JointKind::Revolute, None, 0.0, Some((-3.0, 3.0))),
+            joint("two", JointKind::Continuous, Some(0), 1.0, None),
+            joint("three", JointKind::Prismatic, Some(1), 0.5, Some((-0.5, 0.5))),
+        ],
+        shapes: vec![
+            bar("post", None, 0.0),
+            bar("upper", Some(0), 1.0),
+            bar("fore", Some(1), 0.5),
+            bar("tip", Some(2), 0.1),
+        ],
+        self_pairs: vec![(0, 2), (0, 3)],
+        end_effector: 2,
+        uncertainty: Uncertainty { link_ratio: 0.05, friction_ratio: 0.05, armature_ratio: 0.05 },
+        sensors: SensorBounds {
+            position_rad: 0.0,
+            velocity_rad_s: 0.0,
+            torque_ratio: 0.0,
+            torque_abs_nm: 0.0,
+        },
+        control: ControlGains {
+            k_r: 10.0,
+            alpha: 20.0,
+            v_max: 1e-4,
+            period_s: 1e-3,
+            stiction_speed_rad_s: 0.01,
+        },
+    }
+}
