@@ -54,7 +54,8 @@ impl Start {
     /// The first exciting trajectory and its tube.
     pub fn exciting(&self) -> Proposal {
         let known = Information::none();
-        let purpose = Purpose::Excite { known: &known, samples: self.task.excite.samples };
+        let (samples, horizon_s) = (self.task.excite.samples, self.task.timing.t_p_s);
+        let purpose = Purpose::Excite { known: &known, samples, horizon_s };
         propose(&self.setting(&self.task.excite.range_rad), purpose).expect("a first plan is found")
     }
 }
