@@ -11,6 +11,9 @@ use surelift::robot::Capsule;
 use surelift::scenario::{self, RunOptions, Scenario};
 use tempfile::TempDir;
 
+/// Changes a plan after it was proven.
+type Tamper = fn(&mut Plan);
+
 const SCENARIO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/dumbbell_c_8lb.toml");
 
 /// The run that all tests look at; whoever comes first executes it, alone, because planning has deadlines.
@@ -235,7 +238,7 @@ fn an_obstacle_moved_onto_the_arm_is_refused() {
 #[test]
 fn lowered_limits_are_refused() {
     let sound = JOB.first_plan();
-    let cases: [(Family, fn(&mut Plan)); 3] = [
+    let cases: [(Family, Tamper); 3] = [
         (Family::Torque, |plan| plan.robot.joints[1].limits.torque = 10.0),
         (Family::Velocity, |plan| plan.robot.joints[1].limits.velocity = 1e-3),
         (Family::Position, |plan| {
@@ -254,7 +257,7 @@ fn lowered_limits_are_refused() {
 #[test]
 fn a_larger_set_or_a_smaller_tube_is_refused() {
     let sound = JOB.first_plan();
-    let cases: [(&str, fn(&mut Plan)); 5] = [
+    let cases: [(&str, Tamper); 5] = [
         ("drift_nm", |plan| plan.tube.drift_nm.iter_mut().for_each(|x| *x *= 0.5)),
         ("hold_power_w", |plan| plan.tube.hold_power_w = 0.0),
         ("energy_slack_j", |plan| plan.tube.energy_slack_j = 0.0),
