@@ -31,7 +31,7 @@ pub struct RunArgs {
     /// Draws the truth that the robot does not know
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
-    /// Where to write the results [default: runs/<scenario>-<method>-<seed>]
+    /// Where to write the results [default: runs/SCENARIO-METHOD-SEED]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Mass of the true payload, instead of the scenario's; the robot is not told

@@ -6,7 +6,7 @@
 //!
 //! The *auxiliary* velocity dq_a of the passivity-based control law is carried beside the true one dq, so that
 //! M(q) ddq_a + C(q, dq) dq_a + g(q) is computed with a C for which dM/dt - 2C is skew-symmetric (see
-//! [`super::rnea`]). Plain inverse dynamics passes dq for both.
+//! [`mod@super::rnea`]). Plain inverse dynamics passes dq for both.
 
 use crate::robot::{Joint, Robot};
 use crate::scalar::Scalar;
