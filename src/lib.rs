@@ -1,7 +1,82 @@
-//! surelift: pick up something of unknown weight, with a proof.
+//! surelift: a robot arm picks up something of unknown inertia, and knows with a proof that it is safe.
+//!
+//! The question is which torques M(q; theta) ddq + C(q, dq; theta) dq + g(q; theta) + friction will be asked for, where
+//! the arm will be, and what it may touch, for *every* theta of a set that measurements make smaller as the arm moves.
+//!
+//! # Five types
+//! - [`robot::Robot`] is the arm: joints, limits, friction, capsules that cover its links, sensor bounds, gains.
+//! - [`inertia::ParameterSet`] is what may be true of it: an interval for each inertial and friction parameter.
+//! - [`trajectory::Bezier`] is a motion; with its tube, set, scene and robot it is a [`certify::Plan`], one JSON file.
+//! - [`certify::Certificate`] is the proof that a motion is safe for the whole set, for all times and tracking errors;
+//!   [`certify::Refusal`] is the constraint, time and place that could not be proven instead.
+//! - [`identify::Identifier`] turns measurements into a smaller set that still holds the truth.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use surelift::certify::{Partition, Problem, certify};
+//! use surelift::control::{Controller, Measured, RobustController};
+//! use surelift::identify::{Identifier, IdentifierOptions, Sample};
+//! use surelift::inertia::ParameterSet;
+//! use surelift::plan::tube_fit;
+//! use surelift::robot::{self, Scene};
+//! use surelift::trajectory::{Bezier, JointState};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // The robot, and everything that may be true of it: 5 % on each link, and up to 1.8 kg more in the hand.
+//! let robot = Arc::new(robot::load("robots/kinova_gen3_2f85.toml")?);
+//! let mut possible = ParameterSet::around_nominal(&robot);
+//! let hand = robot.inertial_index(robot.end_effector);
+//! possible.lower[hand..hand + 4].copy_from_slice(&[1.2, -0.1, -0.1, -0.5]);
+//! possible.upper[hand..hand + 4].copy_from_slice(&[3.0, 0.1, 0.1, -0.1]);
+//! possible.lower[hand + 4..hand + 10].fill(-0.1);
+//! possible.upper[hand + 4..hand + 10].fill(0.1);
+//!
+//! // The identifier starts from what physics leaves of that.
+//! let guess = tube_fit::initial(&robot);
+//! let bound = guess.acceleration_bound.clone();
+//! let mut identifier = Identifier::new(robot.clone(), &possible, bound, IdentifierOptions::default())?;
+//! let set = identifier.set().clone();
+//!
+//! // A trajectory of your own making, a tube for the controller, and the proof. No proof: no motion.
+//! let start = JointState::at_rest(&[0.0, 0.3, 3.1, -1.8, 0.0, 0.5, 1.5]);
+//! let curve = Bezier::to_rest(&start, &[0.3, 0.2, 3.0, -1.6, 0.3, 0.7, 1.2], 3.0)?;
+//! let tube = tube_fit::fit(&robot, &set, &curve, &guess, 16)?;
+//! let scene = Scene::default();
+//! let certificate = certify(&Problem::new(&robot, &set, &scene, &tube, &curve)?, Partition::default())?;
+//! println!("{:?} N m to spare at {}", certificate.torque.value, certificate.torque.at);
+//!
+//! // The control loop at 1 kHz, here with an arm that follows exactly in place of yours.
+//! identifier.set_acceleration_bound(tube.acceleration_bound.clone())?;
+//! let mut controller = RobustController::new(robot.clone(), &set, &tube);
+//! let (mut desired, mut tau) = (start, vec![0.0; robot.dof()]);
+//! for tick in 0..1500 {
+//!     let t = tick as f64 * robot.control.period_s;
+//!     curve.evaluate(t, &mut desired);
+//!     let (q, dq) = (desired.q.clone(), desired.dq.clone());
+//!     controller.tick(Measured { q: &q, dq: &dq }, &desired, &mut tau);
+//!     identifier.push(Sample { t, q, dq, tau: tau.clone() })?;
+//! }
+//!
+//! // What the measurements leave possible, proven; the next plan is made for this smaller set.
+//! let update = identifier.update()?;
+//! println!("between {} and {} kg", update.set.lower[hand], update.set.upper[hand]);
+//! assert!(update.set.upper[hand] - update.set.lower[hand] < 1.0);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Rooms
+//! [`scenario`] runs the whole job in simulation and `cli` (a default feature) is the program around it. [`plan`]
+//! proposes trajectories and is not trusted; [`certify`] decides, with [`reach`] (sets over time), [`enclose`]
+//! (arithmetic that is never wrong by a rounding) and [`dynamics`] (written once for any [`scalar`]). [`control`] holds
+//! the law whose tracking tube [`reach::tube`] proves. [`simulate`] is the plant, which alone knows the truth;
+//! [`report`] writes down what happened.
+//!
+//! What the guarantee assumes is in the README; each proof stands in the documentation of the module that relies on it.
 #![deny(missing_docs)]
 
 pub mod certify;
+#[cfg(feature = "cli")]
 pub mod cli;
 pub mod control;
 pub mod dynamics;
@@ -16,3 +91,8 @@ pub mod scalar;
 pub mod scenario;
 pub mod simulate;
 pub mod trajectory;
+
+/// The README's example compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

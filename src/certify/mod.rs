@@ -2,8 +2,9 @@
 //!
 //! # Assumed (A1 to A4 of the README)
 //! The true parameters lie in the set and every body is physically consistent; the sensors keep their bounds;
-//! obstacles lie inside their zonotopes and do not move; V <= V_max at the plan's start, and the controller of
-//! [`crate::reach::tube`] runs at its period with the constants stored in the plan.
+//! obstacles lie inside their zonotopes and do not move; at the plan's start V <= V_max and the position errors are within
+//! the tube ([`Tube::takes_over`] for what follows another plan), and the controller of [`crate::reach::tube`] runs at
+//! its period, without delay between reading and command, with the constants stored in the plan.
 //!
 //! # Proven by [`certify`]
 //! For every time of the plan and after it, every theta in the set, and every tracking error of the tube: joint positions and
@@ -27,6 +28,7 @@ use crate::enclose::{Counted, Rounding};
 use crate::inertia::ParameterSet;
 use crate::reach::torque::Uncertain;
 use crate::reach::tube::armature_floor;
+use crate::reach::upward::mul_up;
 use crate::reach::{Span, Tube, symbols};
 use crate::robot::{Robot, Scene};
 use crate::trajectory::Bezier;
@@ -182,6 +184,19 @@ impl<'a> Problem<'a> {
         if let Err(error) = curve.check() {
             return refuse(error.to_string());
         }
+        // The law and its proof need a desired motion that is continuous up to its acceleration, past the end too.
+        if let Some(j) = curve.points.iter().position(|p| !(p[3] == p[4] && p[4] == p[5])) {
+            return refuse(format!(
+                "trajectory: joint '{}' does not come to rest, expected its last three control points to be equal",
+                robot.joints[j].name
+            ));
+        }
+        if let Some(shape) = robot.shapes.iter().find(|s| !(s.capsule.radius >= 0.0)) {
+            return refuse(format!(
+                "capsule '{}': radius {}, expected >= 0",
+                shape.name, shape.capsule.radius
+            ));
+        }
         if let Some(j) =
             set.lower.iter().zip(&set.upper).position(|(l, u)| !(l <= u && l.is_finite() && u.is_finite()))
         {
@@ -209,6 +224,17 @@ impl<'a> Problem<'a> {
         {
             return refuse(format!("tube {what}: expected a finite number above 0, found {x}"));
         }
+        let own = &robot.control;
+        if gains.period_s != own.period_s || gains.stiction_speed_rad_s < own.stiction_speed_rad_s {
+            return refuse(format!(
+                "tube: period {} s and stiction speed {} rad/s, but robot '{}' has {} s and {} rad/s",
+                gains.period_s,
+                gains.stiction_speed_rad_s,
+                robot.name,
+                own.period_s,
+                own.stiction_speed_rad_s
+            ));
+        }
         let ratios: Vec<f64> = (0..n).map(|j| tube.weights[j] / armature_floor(robot, set, j)).collect();
         let (least, most) = ratios.iter().fold((f64::INFINITY, 0.0f64), |(a, b), &x| (a.min(x), b.max(x)));
         // A hair below 2, so that rounding in the quotients cannot hide a violation.
@@ -222,7 +248,7 @@ impl<'a> Problem<'a> {
         if let Some(x) = constants.chain([&tube.hold_power_w, &tube.energy_slack_j]).find(|x| !(**x >= 0.0)) {
             return refuse(format!("tube constants: expected numbers not below 0, found {x}"));
         }
-        if gains.alpha * gains.period_s > 1.0 {
+        if mul_up(gains.alpha, gains.period_s) > 1.0 {
             return refuse(format!("tube: alpha * period_s is {}, above 1", gains.alpha * gains.period_s));
         }
         if symbols(n) > 64 {
@@ -326,12 +352,25 @@ impl<'a> Problem<'a> {
     }
 
     fn conclude_in<R: Rounding>(&self, survey: &[CellReport], depth: u32) -> Result<Certificate, Refusal> {
+        if !self.covered(survey) {
+            return Err(Refusal::Unsupported("the surveyed cells do not cover the plan".to_owned()));
+        }
         let proofs: Vec<_> = survey.par_iter().map(|report| self.prove::<R>(report, depth)).collect();
         let mut whole = Certificate::empty();
         for proof in proofs {
             whole.merge(proof?);
         }
         Ok(whole)
+    }
+
+    /// Whether the cells follow each other from 0 to the end and past it.
+    fn covered(&self, survey: &[CellReport]) -> bool {
+        let Some((last, cells)) = survey.split_last() else { return false };
+        let end = cells.iter().try_fold(0.0f64, |t, report| match report.span {
+            Span::Between(t0, t1) if t0 <= t => Some(t1),
+            _ => None,
+        });
+        last.span == Span::Rest && end.is_some_and(|t| t >= self.curve.duration_s)
     }
 
     fn prove<R: Rounding>(&self, report: &CellReport, depth: u32) -> Result<Certificate, Refusal> {

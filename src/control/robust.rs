@@ -60,7 +60,7 @@ impl RobustController {
             (dq.signum(), g[COULOMB])
         } else {
             let s = dq / band;
-            (s, (c[COULOMB] + g[COULOMB]) * (1.0 + s.abs()))
+            (s, (c[COULOMB].abs() + g[COULOMB]) * (1.0 + s.abs()))
         };
         let nominal = c[COULOMB] * sign + c[VISCOUS] * dq + c[ARMATURE] * self.ddqa[j] + c[OFFSET];
         let spread = charge + g[VISCOUS] * dq.abs() + g[ARMATURE] * self.ddqa[j].abs() + g[OFFSET];

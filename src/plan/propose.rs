@@ -27,12 +27,14 @@ const DEPTH: u32 = 3;
 const NEARLY: f64 = -0.05;
 /// Random end points among which exciting starts are chosen.
 const CANDIDATES: usize = 64;
+/// How far the planner goes back from a start that cannot be proven towards coasting to rest.
+const RETREAT: [f64; 6] = [1.0, 0.7, 0.45, 0.25, 0.1, 0.0];
 /// Starts that are improved by the solver, one after the other.
-const STARTS: usize = 3;
+const STARTS: usize = 2;
 /// Share of a limit that the planner leaves: the next plan starts inside this one and must fit as well.
 const SPARE: f64 = 0.02;
 /// Evaluations a start.
-const EVALUATIONS: usize = 24;
+const EVALUATIONS: usize = 16;
 
 /// What everybody must know to plan.
 #[derive(Debug, Clone, Copy)]
@@ -62,8 +64,10 @@ pub enum Purpose<'a> {
     Excite {
         /// Rows collected so far.
         known: &'a Information,
-        /// Samples along the trajectory.
+        /// Samples along the part that counts.
         samples: usize,
+        /// That part, s from the start: what will be executed before the next plan takes over.
+        horizon_s: f64,
     },
     /// End near this configuration, rad.
     Approach(&'a [f64]),
@@ -109,8 +113,9 @@ enum Cost<'a> {
 pub fn propose(setting: &Setting<'_>, purpose: Purpose<'_>) -> Result<Proposal, ProposeError> {
     let ends = EndPoints::within_limits(setting.robot, setting.start, setting.reach)?;
     let (cost, starts) = match purpose {
-        Purpose::Excite { known, samples } => {
-            let options = ExcitationOptions { samples, ..ExcitationOptions::new(setting.duration_s) };
+        Purpose::Excite { known, samples, horizon_s } => {
+            let options =
+                ExcitationOptions { samples, horizon_s, ..ExcitationOptions::new(setting.duration_s) };
             let (robot, start) = (setting.robot, setting.start);
             let cost = Excitation::new(robot, start, ends.clone(), setting.duration_s, known, options)?;
             let starts = exciting_starts(&cost, ends.dimension(), setting.seed);
@@ -119,12 +124,11 @@ pub fn propose(setting: &Setting<'_>, purpose: Purpose<'_>) -> Result<Proposal, 
         Purpose::Approach(target) => {
             let weights = vec![1.0; ends.dimension()];
             let towards = ends.nearest(target);
-            let halfway = towards.iter().map(|k| 0.5 * k).collect();
-            let staying = ends.nearest(&setting.start.q);
-            (Cost::Approach(GoalCost::new(ends.clone(), target, &weights)?), vec![towards, halfway, staying])
+            (Cost::Approach(GoalCost::new(ends.clone(), target, &weights)?), vec![towards])
         }
     };
-    let first = Bezier::to_rest(setting.start, &ends.at(&starts[0]), setting.duration_s)?;
+    let coast = ends.nearest(&coasting_end(setting));
+    let first = Bezier::to_rest(setting.start, &ends.at(&coast), setting.duration_s)?;
     let guess = tube_fit::initial(setting.robot);
     let tube = tube_fit::fit(setting.robot, setting.set, &first, &guess, CELLS / 2)
         .map_err(|r| ProposeError::Unproven(Some(r)))?;
@@ -132,11 +136,18 @@ pub fn propose(setting: &Setting<'_>, purpose: Purpose<'_>) -> Result<Proposal, 
         setting,
         ends,
         cost,
+        base: tube.clone(),
         tube,
         rows: RowBuilder::new(setting.robot, setting.set),
         refusal: None,
     };
-    program.best_of(&starts)
+    program.best_of(&starts, &coast)
+}
+
+/// Where the arm comes to rest if it is steered as little as possible: the third control point of its curve, rad.
+fn coasting_end(setting: &Setting<'_>) -> Vec<f64> {
+    let (t, start) = (setting.duration_s, setting.start);
+    (0..start.q.len()).map(|j| start.q[j] + 0.4 * t * start.dq[j] + 0.05 * t * t * start.ddq[j]).collect()
 }
 
 /// The best of many random end points, by cost alone.
@@ -158,28 +169,32 @@ struct Candidates<'a> {
     setting: &'a Setting<'a>,
     ends: EndPoints,
     cost: Cost<'a>,
+    /// Constants in use.
     tube: Tube,
+    /// Constants for coasting to rest.
+    base: Tube,
     rows: RowBuilder<'a>,
     refusal: Option<Refusal>,
 }
 
 impl Candidates<'_> {
     /// Improves each start in its share of the remaining time and keeps the cheapest proven point.
-    fn best_of(&mut self, starts: &[Vec<f64>]) -> Result<Proposal, ProposeError> {
+    fn best_of(&mut self, starts: &[Vec<f64>], coast: &[f64]) -> Result<Proposal, ProposeError> {
         let mut best: Option<Proposal> = None;
         for (i, start) in starts.iter().enumerate() {
             let left = self.setting.deadline.saturating_duration_since(Instant::now());
             if left < Duration::from_millis(1) {
                 break;
             }
-            let share = left / (starts.len() - i) as u32;
+            let deadline = Instant::now() + left / (starts.len() - i) as u32;
             let options = Options {
-                deadline: Some(Instant::now() + share),
+                deadline: Some(deadline),
                 max_evaluations: EVALUATIONS,
                 margin: SPARE,
                 ..Options::default()
             };
-            let solution = nlp::solve(self, start, &options)?;
+            let from = self.proven_on_the_way(start, coast, deadline);
+            let solution = nlp::solve(self, &from, &options)?;
             tracing::debug!(
                 start = i,
                 evaluations = solution.evaluations,
@@ -193,19 +208,39 @@ impl Candidates<'_> {
             {
                 best = Some(accepted.proof);
             }
-            // A start towards the way-point that works is as good as it gets.
-            if best.is_some() && matches!(self.cost, Cost::Approach(_)) {
-                break;
-            }
         }
         best.ok_or_else(|| ProposeError::Unproven(self.refusal.take()))
     }
 
-    /// Constraints at `curve`; a tube whose constants are too small is enlarged for the next evaluation.
+    /// The first proven point on the way from `start` back to `coast`, or `start` itself if there is none: the solver
+    /// then has something to return whatever happens.
+    fn proven_on_the_way(&mut self, start: &[f64], coast: &[f64], deadline: Instant) -> Vec<f64> {
+        for share in RETREAT {
+            let k: Vec<f64> = start.iter().zip(coast).map(|(s, c)| c + share * (s - c)).collect();
+            if Instant::now() >= deadline {
+                break;
+            }
+            if self.evaluate(&k).accepted.is_some() {
+                return k;
+            }
+        }
+        start.to_vec()
+    }
+
+    /// Constraints at `curve`. Where the tube's constants are too small for it they are fitted anew, from the ones that
+    /// suit coasting: they feed back on themselves, and those of a wilder trajectory would never come down again.
     fn constraints(&mut self, curve: &Bezier) -> Result<(Vec<nlp::Row>, bool), Refusal> {
         let setting = self.setting;
+        let survey_with = |tube: &Tube| -> Result<_, Refusal> {
+            Ok(Problem::new(setting.robot, setting.set, setting.scene, tube, curve)?.survey(CELLS))
+        };
+        let mut survey = survey_with(&self.tube)?;
+        if !tube_fit::suits(&self.tube, &survey) {
+            let fitted = tube_fit::fit(setting.robot, setting.set, curve, &self.base, CELLS / 2)?;
+            self.tube = if tube_fit::is_usable(&fitted) { fitted } else { self.base.clone() };
+            survey = survey_with(&self.tube)?;
+        }
         let problem = Problem::new(setting.robot, setting.set, setting.scene, &self.tube, curve)?;
-        let survey = problem.survey(CELLS);
         let mut rows = Vec::new();
         for report in &survey {
             self.rows.append(report, curve, self.ends.reach(), &mut rows);
@@ -222,9 +257,6 @@ impl Candidates<'_> {
         } else {
             false
         };
-        if !proven {
-            self.tube = tube_fit::widened(setting.robot, setting.set, &self.tube, &survey);
-        }
         Ok((rows, proven))
     }
 }
@@ -252,10 +284,9 @@ impl Program for Candidates<'_> {
         let Ok(curve) = Bezier::to_rest(self.setting.start, &end, self.setting.duration_s) else {
             return unusable;
         };
-        let tube = self.tube.clone();
         match self.constraints(&curve) {
             Ok((rows, proven)) => Evaluation {
-                accepted: proven.then_some(Proposal { curve, tube, cost: cost.value }),
+                accepted: proven.then(|| Proposal { curve, tube: self.tube.clone(), cost: cost.value }),
                 cost: cost.value,
                 cost_gradient: cost.gradient,
                 cost_hessian,

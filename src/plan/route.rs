@@ -9,7 +9,7 @@ use crate::robot::{INERTIAL, Robot, Scene};
 use super::guide::{Path, SearchError, SearchOptions, lookahead, nearest_turn, search, search_bounds};
 
 /// Distances that the path keeps, m: the widest with which there is a path is taken.
-const DISTANCES_M: [f64; 3] = [0.08, 0.04, 0.015];
+const DISTANCES_M: [f64; 4] = [0.08, 0.04, 0.015, 0.003];
 /// Largest share of a torque limit that gravity may take in the worst case; the rest is for motion and robustness.
 const GRAVITY_SHARE: f64 = 0.8;
 /// Spacing of the points that are checked along a segment, rad.

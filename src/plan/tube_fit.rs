@@ -8,7 +8,11 @@ use crate::robot::{Robot, Scene};
 use crate::trajectory::Bezier;
 
 /// Stored constants exceed what a coarse evaluation needs by this factor.
-const RESERVE: f64 = 1.05;
+const RESERVE: f64 = 1.1;
+/// Hold power beyond this multiple of what is needed is worth another fit.
+const LAVISH: f64 = 1.6;
+/// Largest useful share of alpha V_max for the hold power.
+const HOLD_SHARE: f64 = 0.5;
 /// Rounds of the fixed point drift -> rho -> drift; it contracts by about 0.05 a round.
 const ROUNDS: usize = 3;
 /// Contrast of the weights per transmission inertia; the tube's proof allows 2.
@@ -46,18 +50,22 @@ pub fn fit(
     Ok(tube)
 }
 
-/// The tube with its constants raised to cover what `reports` needed where they fall short, weights kept.
-pub fn widened(robot: &Robot, set: &ParameterSet, tube: &Tube, reports: &[CellReport]) -> Tube {
-    let needed = adapted(robot, set, tube, reports);
-    let most = |have: &[f64], need: &[f64]| have.iter().zip(need).map(|(a, b)| a.max(*b)).collect();
-    Tube {
-        gains: tube.gains,
-        weights: tube.weights.clone(),
-        drift_nm: most(&tube.drift_nm, &needed.drift_nm),
-        hold_power_w: tube.hold_power_w.max(needed.hold_power_w),
-        energy_slack_j: tube.energy_slack_j.max(needed.energy_slack_j),
-        acceleration_bound: most(&tube.acceleration_bound, &needed.acceleration_bound),
-    }
+/// Whether the stored constants suit `reports`: they cover what was needed, and the hold power, which costs torque on
+/// every joint, not by more than [`LAVISH`].
+pub fn suits(tube: &Tube, reports: &[CellReport]) -> bool {
+    let all = |have: &[f64], need: &[f64]| have.iter().zip(need).all(|(a, b)| a >= b);
+    let covered = reports.iter().map(|r| &r.required).all(|need| {
+        tube.energy_slack_j >= need.energy_slack_j
+            && all(&tube.drift_nm, &need.drift_nm)
+            && all(&tube.acceleration_bound, &need.acceleration_bound)
+    });
+    let hold = reports.iter().map(|r| r.required.hold_power_w).fold(0.0, f64::max);
+    covered && (hold..=LAVISH * hold).contains(&tube.hold_power_w)
+}
+
+/// Whether the hold power leaves enough of V_max to the tracking for the tube to be of use.
+pub fn is_usable(tube: &Tube) -> bool {
+    tube.hold_power_w <= HOLD_SHARE * tube.gains.alpha * tube.gains.v_max
 }
 
 /// The tube with constants that cover what `reports` needed, and weights from their disturbance bounds.

@@ -6,16 +6,22 @@
 //! # Proven
 //! With e and r as shared symbols and normalised time as another, for all times of the cell, all errors in the tube
 //! and all measurement errors: q = q_d - e, dq = dq_d - de with de = r - K_r e, dq_a = dq_d + K_r e,
-//! ddq_a = ddq_d + K_r de. The forms hold both the true and the measured values: they are widened by delta_q,
-//! delta_dq, and by what these make of dq_a and ddq_a (K_r delta_q, K_r delta_dq).
+//! ddq_a = ddq_d + K_r de. The forms hold the true values, the measured ones, and the floats that the controller makes
+//! of those: they are widened by [`Deviation`].
+//!
+//! A cell is entered by the *ticks* in its time span, and holds all times until the tick's end: it reaches one control
+//! period further than its span. So everything that happens within one tick is bounded by one cell, whichever cells
+//! the tick overlaps. A tick that overlaps the end of the trajectory finds the desired motion at rest there: position,
+//! velocity and acceleration are those of the curve's end (it ends at rest), the jerk is zero, which is added.
 
-use crate::enclose::{Affine, Rounding};
+use crate::enclose::{Affine, Interval, Rounding};
 use crate::inertia::ParameterSet;
 use crate::robot::Robot;
 use crate::scalar::Scalar;
-use crate::trajectory::Bezier;
+use crate::trajectory::{Bezier, DesiredMotion};
 
 use super::tube::Tube;
+use super::upward::{add_up, mul_up, sum_up};
 
 /// Symbol of normalised time.
 const TIME: usize = 0;
@@ -28,10 +34,44 @@ pub const fn symbols(dof: usize) -> usize {
 /// A time interval of a plan.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Span {
-    /// From the first to the second time, s.
+    /// Ticks from the first to the second time, s.
     Between(f64, f64),
     /// All times after the trajectory's end, at rest.
     Rest,
+}
+
+/// How far the values in the controller may be from the true ones (rad, s), given the true state and the exact curve:
+/// sensor errors, and what rounding makes of desired motion, differences and sums. The latter are a dozen operations
+/// and the evaluation of the curve, off by at most 2^-45 of its largest coefficient (see [`crate::trajectory`]);
+/// [`FUZZ`] of all that takes part, plus one, is generous.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Deviation {
+    /// Of q.
+    pub q: f64,
+    /// Of dq.
+    pub dq: f64,
+    /// Of dq_a.
+    pub dqa: f64,
+    /// Of ddq_a.
+    pub ddqa: f64,
+    /// Of r.
+    pub r: f64,
+}
+
+/// 2^-40.
+const FUZZ: f64 = 1.0 / (1_u64 << 40) as f64;
+
+impl Deviation {
+    fn new(robot: &Robot, k_r: f64, r_radius: f64, magnitudes: [f64; 3]) -> Self {
+        let fuzz = |of: f64, more: f64| mul_up(FUZZ, sum_up([1.0, of, more]));
+        let [position, velocity, acceleration] = magnitudes;
+        let off_dq = fuzz(velocity, r_radius);
+        let q = add_up(robot.sensors.position_rad, fuzz(position, 0.0));
+        let dq = add_up(robot.sensors.velocity_rad_s, off_dq);
+        let off_ddq = fuzz(acceleration, mul_up(2.0 * k_r, r_radius));
+        let lag = mul_up(k_r, q);
+        Self { q, dq, dqa: add_up(lag, off_dq), ddqa: add_up(mul_up(k_r, dq), off_ddq), r: add_up(dq, lag) }
+    }
 }
 
 /// Joint motion over a cell; each vector has one entry a joint (rad, s).
@@ -49,6 +89,8 @@ pub struct Cell<const N: usize, R: Rounding> {
     pub r: Vec<Affine<N, R>>,
     /// Rate of ddq_a without its part K_r dr/dt: dddq_d - K_r^2 de.
     pub jerk: Vec<Affine<N, R>>,
+    /// How far the controller's values are from the true ones.
+    pub deviation: Vec<Deviation>,
 }
 
 impl<const N: usize, R: Rounding> Cell<N, R> {
@@ -62,25 +104,45 @@ impl<const N: usize, R: Rounding> Cell<N, R> {
             ddqa: Vec::with_capacity(n),
             r: Vec::with_capacity(n),
             jerk: Vec::with_capacity(n),
+            deviation: Vec::with_capacity(n),
         };
         let k_r = tube.gains.k_r;
-        let (delta_q, delta_dq) = (robot.sensors.position_rad, robot.sensors.velocity_rad_s);
         for j in 0..n {
             let desired = match span {
-                Span::Between(t0, t1) => curve.enclose::<N, R>(j, t0, t1, TIME),
+                Span::Between(t0, t1) => through_ticks(tube, curve, j, t0, t1),
                 Span::Rest => curve.enclose_rest(j),
             };
+            let r_radius = tube.r_radius(robot, set, j);
             let e: Affine<N, R> = Affine::symbol(1 + 2 * j, tube.e_radius(robot, set, j));
-            let r: Affine<N, R> = Affine::symbol(2 + 2 * j, tube.r_radius(robot, set, j));
+            let r: Affine<N, R> = Affine::symbol(2 + 2 * j, r_radius);
             let lag = e.scale(k_r);
             let de = r - lag;
-            cell.q.push((desired.q - e).widen(delta_q));
-            cell.dq.push((desired.dq - de).widen(delta_dq));
-            cell.dqa.push((desired.dq + lag).widen((k_r * delta_q).next_up()));
-            cell.ddqa.push((desired.ddq + de.scale(k_r)).widen((k_r * delta_dq).next_up()));
+            let off = Deviation::new(robot, k_r, r_radius, curve.magnitudes(j));
+            cell.deviation.push(off);
+            cell.q.push((desired.q - e).widen(off.q));
+            cell.dq.push((desired.dq - de).widen(off.dq));
+            cell.dqa.push((desired.dq + lag).widen(off.dqa));
+            cell.ddqa.push((desired.ddq + de.scale(k_r)).widen(off.ddqa));
             cell.jerk.push(desired.dddq - de.scale(k_r).scale(k_r));
             cell.r.push(r);
         }
         cell
     }
+}
+
+/// Desired motion during all ticks that begin between `t0` and `t1`.
+fn through_ticks<const N: usize, R: Rounding>(
+    tube: &Tube,
+    curve: &Bezier,
+    joint: usize,
+    t0: f64,
+    t1: f64,
+) -> DesiredMotion<N, R> {
+    let last = add_up(t1, tube.gains.period_s);
+    let mut desired = curve.enclose::<N, R>(joint, t0, last.min(curve.duration_s), TIME);
+    if last >= curve.duration_s {
+        let jerk = desired.dddq.interval();
+        desired.dddq = Affine::from_interval(jerk.hull(Interval::constant(0.0)));
+    }
+    desired
 }

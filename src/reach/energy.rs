@@ -9,7 +9,7 @@ use crate::scalar::{Dual, Scalar};
 
 use super::cell::Cell;
 use super::torque::Uncertain;
-use super::upward::{add_up, div_up, mul_up, sum_up};
+use super::upward::{div_up, mul_up, sum_up};
 
 /// Smallest sigma known with r'M(q; theta)r <= sigma sum W_j r_j^2 for all r, transmission inertia included, over the cell
 /// and the set: how large M is relative to the weights.
@@ -69,21 +69,17 @@ pub fn energy_slack<const N: usize, R: Rounding>(
     weightless: &Robot,
     uncertain: &Uncertain,
     cell: &Cell<N, R>,
-    k_r: f64,
 ) -> f64 {
     type Change = Dual<Interval, 1>;
     let n = weightless.dof();
-    let (delta_q, delta_dq) = (weightless.sensors.position_rad, weightless.sensors.velocity_rad_s);
-    let delta_r = add_up(delta_dq, mul_up(k_r, delta_q));
+    let within = |x: f64| [Interval::new(-x, x)];
     let q: Vec<Change> =
-        cell.q.iter().map(|x| Dual::new(x.interval(), [Interval::new(-delta_q, delta_q)])).collect();
+        (0..n).map(|j| Dual::new(cell.q[j].interval(), within(cell.deviation[j].q))).collect();
     // The measured r differs from the true one by delta_r; the mean value may lie anywhere between.
-    let r: Vec<Change> = cell
-        .r
-        .iter()
-        .map(|x| {
-            let range = x.widen(delta_r).interval();
-            Dual::new(range, [Interval::new(-delta_r, delta_r)])
+    let r: Vec<Change> = (0..n)
+        .map(|j| {
+            let delta_r = cell.deviation[j].r;
+            Dual::new(cell.r[j].widen(delta_r).interval(), within(delta_r))
         })
         .collect();
     let constant = |x: &Interval| Dual::new(*x, [Interval::zero()]);

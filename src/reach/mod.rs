@@ -4,6 +4,7 @@ pub mod cell;
 pub mod direction;
 pub mod energy;
 pub mod links;
+pub mod roundoff;
 pub mod torque;
 pub mod tube;
 pub mod upward;

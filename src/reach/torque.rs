@@ -6,14 +6,22 @@
 //! # Proven
 //! * *Nominal torque*: Y theta_0 + friction(theta_0) is affine in the cell's symbols, evaluated at every measured state.
 //! * *Disturbance bound*: rho_j <= sum_p sup|Y_jp| g_p + friction part + D_j, because |Y (theta - theta_0)| is linear in theta and
-//!   theta_0 + g\[-1,1\] contains the set.
+//!   theta_0 + g\[-1,1\] contains the set; and rho_j >= sum_p inf|Y_jp| g_p + D_j.
+//! * *Arithmetic*: what the controller computes differs from these by at most [`Grain`], which is added (subtracted).
 //! * *Robust torque*: maximising lambda W_i |r_i| / sum W r^2 over r, with lambda <= P + beta, Cauchy-Schwarz gives for the part of P
 //!   (rho_i + sqrt(W_i sum rho_j^2 / W_j)) / 2. The part of beta adds only where alpha (V_max - V^) < beta, that is where V^ > V_max - beta/alpha; there
 //!   z^2 = sum W r^^2 >= 2 (V_max - beta/alpha - nu) / sigma, and W_i |r_i| / z^2 <= sqrt(W_i) / z. (r'Mr <= sigma sum W r^2 over the set.)
+//!   beta and nu here are upper bounds of what the controller makes of them ([`Grain::hold_above`]), and all is taken times 1 + [`GRAIN`].
 //! * *Drift*: d/dt of Y theta + I_a ddq_a + F_v dq along the motion, for every theta of the set, by dual numbers over affine
 //!   forms with the parameters as forms of their own. Within a tick the state is in the tube, so |change| <= h sup|rate|; the measurement
 //!   error adds sup|gradient . delta| by the mean value theorem. Both are one dual direction: rate and state carry the
 //!   same symbols (they are values at one time), the delta are independent remainders, so their suprema add.
+//!
+//!   In detail: a slope is a form L + x + y with L linear in the symbols, |x| <= s and |y| <= t where t is all that the delta
+//!   contribute. Each operation of the recursion bounds |x| and |y| by multiples of s and t with non-negative factors, sups of
+//!   values that the slopes are multiplied with, and neither changes L. Hence sup|total| is at least (sup over the cell of the part
+//!   of the rate) + (sup over the cell of the part of the delta), at different states of the cell if need be. A whole tick, and the
+//!   reading before it, are within one cell (see [`super::cell`]).
 //!
 //! Sums of bounds are rounded up term by term.
 
@@ -24,6 +32,7 @@ use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
 use crate::scalar::{Dual, Scalar};
 
 use super::cell::Cell;
+use super::roundoff::{GRAIN, Grain};
 use super::tube::Tube;
 use super::upward::{add_up, div_up, mul_up, sum_up};
 
@@ -34,8 +43,10 @@ pub struct JointTorque {
     pub nominal_lower: f64,
     /// Upper bound of the nominal torque.
     pub nominal_upper: f64,
-    /// Bound rho on the disturbance, drift included.
+    /// Upper bound of rho, the controller's bound on the disturbance, drift included.
     pub rho: f64,
+    /// Lower bound of the same rho.
+    pub rho_least: f64,
 }
 
 impl JointTorque {
@@ -50,14 +61,26 @@ impl JointTorque {
 pub struct Uncertain {
     center: Vec<f64>,
     radius: Vec<f64>,
+    /// Holds the set and all that the controller makes of it, centre +- radius.
     range: Vec<Interval>,
 }
 
 impl Uncertain {
     /// Prepares `set`.
     pub fn new(set: &ParameterSet) -> Self {
-        let range = set.lower.iter().zip(&set.upper).map(|(&l, &u)| Interval::new(l, u)).collect();
-        Self { center: set.center(), radius: set.radius(), range }
+        let (center, radius) = (set.center(), set.radius());
+        let range = center.iter().zip(&radius).map(|(&c, &g)| Interval::around(c, g)).collect();
+        Self { center, radius, range }
+    }
+
+    /// Centre theta_0, as the controller has it.
+    pub fn center(&self) -> &[f64] {
+        &self.center
+    }
+
+    /// Radius about the centre, as the controller has it.
+    pub fn radius(&self) -> &[f64] {
+        &self.radius
     }
 
     /// Each parameter as an interval.
@@ -72,6 +95,7 @@ pub fn joint_torques<const N: usize, R: Rounding>(
     tube: &Tube,
     uncertain: &Uncertain,
     cell: &Cell<N, R>,
+    grain: &Grain,
     motion: &mut Motion<Affine<N, R>>,
 ) -> Vec<JointTorque> {
     let n = robot.dof();
@@ -82,13 +106,23 @@ pub fn joint_torques<const N: usize, R: Rounding>(
     (0..n)
         .map(|j| {
             let (mut nominal, mut rho) = friction_part(robot, tube, uncertain, cell, j);
+            let mut least = 0.0f64;
             let row = &y[width * j..width * (j + 1)];
             for (entry, (&c, &g)) in row.iter().zip(uncertain.center.iter().zip(&uncertain.radius)) {
                 nominal = nominal + entry.scale(c);
                 rho = add_up(rho, mul_up(entry.sup_abs(), g));
+                let nearest_zero = entry.lower().max(-entry.upper()).max(0.0);
+                least = (least + (nearest_zero * g).next_down().max(0.0)).next_down().max(0.0);
             }
-            let rho = add_up(rho, tube.drift_nm[j]);
-            JointTorque { nominal_lower: nominal.lower(), nominal_upper: nominal.upper(), rho }
+            nominal = nominal.widen(grain.torque_nm[j]);
+            let rho = add_up(add_up(rho, tube.drift_nm[j]), grain.torque_nm[j]);
+            least = ((least + tube.drift_nm[j]).next_down() - grain.torque_nm[j]).next_down().max(0.0);
+            JointTorque {
+                nominal_lower: nominal.lower(),
+                nominal_upper: nominal.upper(),
+                rho,
+                rho_least: least,
+            }
         })
         .collect()
 }
@@ -131,18 +165,17 @@ pub fn drift<const N: usize, R: Rounding>(
     type Rate<const N: usize, R> = Dual<Affine<N, R>, 1>;
     let n = robot.dof();
     let (h, k_r) = (tube.gains.period_s, tube.gains.k_r);
-    let delta_q = robot.sensors.position_rad;
-    let delta_dq = robot.sensors.velocity_rad_s;
     let (mut q, mut dq, mut dqa, mut ddqa) = (vec![], vec![], vec![], vec![]);
     for j in 0..n {
         let unknown = Affine::<N, R>::zero().widen(r_rate[j]);
         let change = |rate: Affine<N, R>, delta: f64| [rate.scale(h).widen(delta)];
         let ddq = cell.ddqa[j] - unknown;
         let jerk = cell.jerk[j] + unknown.scale(k_r);
-        q.push(Rate::new(cell.q[j], change(cell.dq[j], delta_q)));
-        dq.push(Rate::new(cell.dq[j], change(ddq, delta_dq)));
-        dqa.push(Rate::new(cell.dqa[j], change(cell.ddqa[j], mul_up(k_r, delta_q))));
-        ddqa.push(Rate::new(cell.ddqa[j], change(jerk, mul_up(k_r, delta_dq))));
+        let off = &cell.deviation[j];
+        q.push(Rate::new(cell.q[j], change(cell.dq[j], off.q)));
+        dq.push(Rate::new(cell.dq[j], change(ddq, off.dq)));
+        dqa.push(Rate::new(cell.dqa[j], change(cell.ddqa[j], off.dqa)));
+        ddqa.push(Rate::new(cell.ddqa[j], change(jerk, off.ddqa)));
     }
     let constant = |x: &Interval| Rate::new(Affine::from_interval(*x), [Affine::zero()]);
     let theta: Vec<_> = uncertain.range.iter().map(constant).collect();
@@ -161,26 +194,26 @@ pub fn drift<const N: usize, R: Rounding>(
 
 /// Bounds on the robust torque |v_i| (N m) for disturbance bounds `rho`, given sigma with r'Mr <= sigma sum W r^2 over the
 /// set; infinite if beta leaves no room below V_max.
-pub fn robust_torque(tube: &Tube, rho: &[f64], sigma: f64) -> Vec<f64> {
+pub fn robust_torque(tube: &Tube, grain: &Grain, rho: &[f64], sigma: f64) -> Vec<f64> {
     let weights = &tube.weights;
     let sum = sum_up(rho.iter().zip(weights).map(|(&r, &w)| div_up(mul_up(r, r), w)));
-    let z_least = least_z_of_hold(tube, sigma);
+    let z_least = least_z_of_hold(tube, grain, sigma);
     rho.iter()
         .zip(weights)
         .map(|(&rho_i, &w)| {
             let share = mul_up(0.5, add_up(rho_i, mul_up(w, sum).sqrt().next_up()));
-            let hold = div_up(mul_up(tube.hold_power_w, w.sqrt().next_up()), z_least);
-            add_up(share, hold)
+            let hold = div_up(mul_up(grain.hold_above(tube), w.sqrt().next_up()), z_least);
+            mul_up(add_up(share, hold), 1.0 + GRAIN)
         })
         .collect()
 }
 
 /// Lower bound of z = sqrt(sum W r^^2) where the hold power beta takes effect, that is where alpha (V_max - V^) < beta:
 /// sigma z^2 / 2 + nu >= V^ > V_max - beta / alpha. Zero if beta leaves no room.
-pub fn least_z_of_hold(tube: &Tube, sigma: f64) -> f64 {
+pub fn least_z_of_hold(tube: &Tube, grain: &Grain, sigma: f64) -> f64 {
     let gains = &tube.gains;
     let room = Interval::constant(gains.v_max)
-        - Interval::constant(tube.hold_power_w) / Interval::constant(gains.alpha)
-        - Interval::constant(tube.energy_slack_j);
+        - Interval::constant(grain.hold_above(tube)) / Interval::constant(gains.alpha)
+        - Interval::constant(grain.slack_above(tube));
     (Interval::constant(2.0 * room.lower().max(0.0)) / Interval::constant(sigma)).sqrt().lower().max(0.0)
 }

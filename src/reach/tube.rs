@@ -1,6 +1,9 @@
 //! The tracking tube: what the controller promises, and the numbers that the promise rests on.
 //!
 //! # What is proven
+//! Assumed: A1 to A4 (see [`crate::certify`]); a command acts at the tick of its reading; the friction law holds above the
+//! stiction speed, and |friction - F_v dq - beta - I_a ddq| <= F_c at any speed.
+//!
 //! Notation: e = q_d - q, r = de + K_r e, dq_a = dq_d + K_r e, ddq_a = ddq_d + K_r de; M includes the transmission
 //! inertia, V = r'M(q; theta) r / 2. At each tick k (period h) the controller measures q^, dq^, forms
 //! tau_k = \[Y theta_0 + friction(theta_0)\] + v_k at the measured state and holds it. Then, for t in the tick,
@@ -18,13 +21,28 @@
 //! int r'd <= int \[ r^'d + (s/2) d'A^-1 d + (|delta_r| + s c) |d| \] with c >= |M^-1 C r|. For fixed v_k the first two terms
 //! are a sum of convex functions of each w_j, largest at w_j = +-rho_j; as long as the *gain condition*
 //! h lambda W_j / sum W r^2 <= A_j holds, the larger one is w_j = rho_j sign(r^_j): its rival -rho_j sign(r^_j) loses 2 rho_j |r^_j| in
-//! the first term and gains at most 2 h rho_j |v_j| / A_j in the second. So the integral is at most s (P - r^'v_k + beta), with the
-//! *hold power* beta >= (h/2) sup sum d_j^2 / A_j + (|delta_r| + h c)(|rho| + |v|), the supremum over that worst w. The law makes r^'v_k >= P + beta - alpha max(0, V_max - V^),
-//! hence V(t_k + s) <= V(t_k) + s alpha max(0, V_max - V^). The *slack* nu >= |V(t_k) - r^'M(q^)r^/2| makes V^ >= V(t_k), and
+//! the first term and gains at most 2 h rho_j |v_j| / A_j in the second (A is diagonal, so the joints do not mix). So the integral is at most
+//! s (P - r^'v_k + beta), with the *hold power* beta >= (h/2) sup sum d_j^2 / A_j + (|delta_r| + h c)(|rho| + |v|), the
+//! supremum over that worst w. The law makes r^'v_k >= P + beta - alpha max(0, V_max - V^), hence V(t_k + s) <= V(t_k) + s alpha max(0, V_max - V^). The *slack* nu >= |V(t_k) - r^'M(q^)r^/2| makes V^ >= V(t_k), and
 //! alpha h <= 1 then gives V(t_k + s) <= max(V(t_k), V_max). Induction over ticks ends the proof: V <= V_max throughout.
 //!
-//! Consequences while V <= V_max, used as the tube: A <= M gives |r_j| <= eps_j = sqrt(2 V_max / A_j), and e is r through a
-//! first-order lag, so |e_j| <= eps_j / K_r (it starts inside).
+//! All bounds are taken over the *tube*, the states with V <= (1 + 2^-30) V_max: A <= M gives |r_j| <= eps_j there, with
+//! eps_j = sqrt(2 V / A_j), and e is r through a first-order lag, so |e_j| <= eps_j / K_r (it starts inside). The argument is
+//! not circular: V is continuous, so a first time at which it leaves the tube would be preceded by a while in
+//! (V_max, (1 + 2^-30) V_max], during which all bounds hold and hence V cannot have risen there from V_max.
+//!
+//! **Ticks and cells.** rho, D, beta and the rest are bounded cell by cell; a cell holds everything that happens in the ticks
+//! that begin in its time span (see [`super::cell`]), so each tick is covered by one cell.
+//!
+//! **Rounding.** The controller computes r^, Y_k, P, V^ and v in floating point. Errors of r^ and of the desired motion
+//! count as sensor errors ([`super::cell::Deviation`]); those of the nominal torque and of rho as drift, that of V^ as slack, those of
+//! lambda and v as hold power ([`super::roundoff`]): the certifier asks for larger D, nu and beta.
+//!
+//! **Change of plan.** V contains neither theta_0 nor the set, the weights or the constants; it changes at a switch only as r
+//! does. The new curve starts at the old one's desired state up to rounding, some units of 2^-53; which the
+//! difference between V_max and the tube's level, 8 million such units, absorbs for thousands of switches (and the reserve
+//! in the hold power lets V fall back below V_max in between). V_max and e_j's bound must not shrink below where the
+//! state may be: [`Tube::takes_over`].
 //!
 //! The certifier evaluates rho, D, beta, nu, c, the gain condition and the acceleration bound over the whole plan with
 //! outward rounding and refuses a plan whose stored constants are smaller than what it finds.
@@ -33,6 +51,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::inertia::ParameterSet;
 use crate::robot::{ARMATURE, ControlGains, Robot};
+
+use super::upward::{div_up, mul_up};
+
+/// The tube's level of V, relative to V_max: 1 + 2^-30.
+const LEVEL: f64 = 1.0 + 1.0 / (1_u64 << 30) as f64;
 
 /// Constants of the robust law for one plan, and of the proof that goes with it. Stored in the plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -53,12 +76,14 @@ pub struct Tube {
 }
 
 impl Tube {
-    /// Radius of r_j: sqrt(2 V_max / A_j) with A_j the set's smallest transmission inertia of joint j; rounded up.
+    /// Radius of r_j: sqrt(2 V / A_j) at V = (1 + 2^-30) V_max, with A_j the set's smallest transmission inertia of
+    /// joint j; rounded up.
     /// Infinite where A_j is not positive: there is then no bound.
     pub fn r_radius(&self, robot: &Robot, set: &ParameterSet, j: usize) -> f64 {
         let floor = armature_floor(robot, set, j);
         if floor > 0.0 {
-            ((2.0 * self.gains.v_max).next_up() / floor).next_up().sqrt().next_up()
+            let level = mul_up(LEVEL, self.gains.v_max);
+            div_up(2.0 * level, floor).sqrt().next_up()
         } else {
             f64::INFINITY
         }
@@ -67,6 +92,14 @@ impl Tube {
     /// Radius of the position error e_j, rad: r_radius / K_r, rounded up.
     pub fn e_radius(&self, robot: &Robot, set: &ParameterSet, j: usize) -> f64 {
         (self.r_radius(robot, set, j) / self.gains.k_r).next_up()
+    }
+
+    /// Whether the tube holds wherever the state of a plan under `before` may be, so that the one may take over from
+    /// the other: the same r (same K_r), no smaller V_max, and no smaller bound on any e_j.
+    pub fn takes_over(&self, robot: &Robot, set: &ParameterSet, before: (&Tube, &ParameterSet)) -> bool {
+        let (tube, old) = before;
+        let wide = |j: usize| self.e_radius(robot, set, j) >= tube.e_radius(robot, old, j);
+        self.gains.k_r == tube.gains.k_r && self.gains.v_max >= tube.gains.v_max && (0..robot.dof()).all(wide)
     }
 
     /// Speed below which the controller does not trust the sign of the measured dq_j, rad/s: the stiction speed, plus

@@ -36,6 +36,10 @@ use super::{PublicTask, Scenario};
 const PROPOSE_SHARE: f64 = 0.8;
 /// Failed exciting plans in a row after which the run goes on to the carrying phase with what it knows.
 const EXCITE_TRIES: usize = 3;
+/// Failed carrying plans in a row after which the route is searched anew.
+const NEW_ROUTE_AFTER: usize = 4;
+/// After each failed carrying plan the next target is looked for within this share of the reach before.
+const RETRY_SHARE: f64 = 0.6;
 /// Ticks between two progress events.
 const EXECUTING_EVERY: usize = 100;
 
@@ -192,8 +196,9 @@ impl Runner<'_> {
         (self.task.timing.t_p_s / self.robot.control.period_s).round() as usize
     }
 
+    /// Ticks until the trajectory has ended: no fewer, lest the desired motion jump to its end.
     fn plan_ticks(&self) -> usize {
-        (self.task.timing.t_f_s / self.robot.control.period_s).round() as usize
+        (self.task.timing.t_f_s / self.robot.control.period_s).ceil() as usize
     }
 
     /// What the next plan is for; `None` while the running one is to be executed further.
@@ -365,9 +370,20 @@ impl Runner<'_> {
             deadline,
         };
         let purpose = match phase {
-            Phase::Excite => Purpose::Excite { known: &self.known, samples: task.excite.samples },
+            Phase::Excite => {
+                let last = self.excited + 1 >= task.timing.exciting_plans;
+                let horizon_s = if last { task.timing.t_f_s } else { task.timing.t_p_s };
+                Purpose::Excite { known: &self.known, samples: task.excite.samples, horizon_s }
+            }
             Phase::Carry => {
-                let target = next_target(&mut self.route, &setting, &task.goal)?;
+                // After a failure less is asked for, and in the end another way is looked for.
+                if self.failures > 0 && self.failures.is_multiple_of(NEW_ROUTE_AFTER) {
+                    self.route = None;
+                }
+                let modest: Vec<f64> =
+                    reach.iter().map(|r| r * RETRY_SHARE.powi(self.failures as i32)).collect();
+                let target =
+                    next_target(&mut self.route, &Setting { reach: &modest, ..setting }, &task.goal)?;
                 return propose(&setting, Purpose::Approach(&target)).map_err(|e| e.to_string());
             }
         };
@@ -380,6 +396,10 @@ impl Runner<'_> {
         let problem = Problem::new(&self.robot, &set, scene, &proposal.tube, &proposal.curve)
             .map_err(|e| e.to_string())?;
         let certificate = certify(&problem, Partition::default()).map_err(|e| e.to_string())?;
+        let running = self.active.as_ref().map(|a| (&a.plan.tube, &a.plan.set));
+        if running.is_some_and(|before| !proposal.tube.takes_over(&self.robot, &set, before)) {
+            return Err("the plan's tube does not hold all tracking errors of the running plan".to_owned());
+        }
         Ok(Plan {
             schema: crate::certify::plan_file::SCHEMA,
             t_start_s: t,

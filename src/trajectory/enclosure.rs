@@ -8,8 +8,10 @@
 //! t1 - t0.
 //!
 //! The controller evaluates the same curve in plain `f64`. [`Bezier::evaluate`] forms t / T, differences and at most
-//! five convex combinations, each operation off by u times the largest coefficient; 128 u max|coefficient| covers all
-//! of them together and the effect of a rounded t / T, and is added to every remainder.
+//! five convex combinations, each operation off by u times the largest coefficient; 256 u max|coefficient| covers all
+//! of them together and the effect of a rounded t / T, and is added to every remainder. Second differences are taken of
+//! rounded first ones, so their error is relative to those; for a curve that comes to rest (b3 = b4 = b5, which the
+//! certifier demands) these are sums of at most three second differences each, hence the same bound.
 
 use crate::enclose::{Affine, Interval, Rounding};
 use crate::scalar::Scalar;
@@ -54,6 +56,16 @@ impl Bezier {
         }
     }
 
+    /// Upper bounds of the coefficients of `joint`'s position, velocity and acceleration (rad, s): nothing that the
+    /// curve takes, or that is met while it is evaluated, is larger.
+    pub fn magnitudes(&self, joint: usize) -> [f64; 3] {
+        let duration = Interval::constant(self.duration_s);
+        let position: [Interval; POINTS] = self.points[joint].map(Interval::constant);
+        let velocity: [Interval; 5] = derivative(&position, duration);
+        let acceleration: [Interval; 4] = derivative(&velocity, duration);
+        [largest(&position), largest(&velocity), largest(&acceleration)]
+    }
+
     /// Encloses the rest at the end of the curve, for all times after it.
     pub fn enclose_rest<const N: usize, R: Rounding>(&self, joint: usize) -> DesiredMotion<N, R> {
         let zero = Affine::constant(0.0);
@@ -82,6 +94,10 @@ fn restricted<const C: usize>(c: &[Interval; C], s0: Interval, s1: Interval) -> 
     })
 }
 
+fn largest(c: &[Interval]) -> f64 {
+    c.iter().fold(0.0, |m, x| m.max(x.sup_abs()))
+}
+
 fn linearised<const C: usize, const N: usize, R: Rounding>(
     c: &[Interval; C],
     s0: Interval,
@@ -98,8 +114,7 @@ fn linearised<const C: usize, const N: usize, R: Rounding>(
     for (i, coefficient) in b.iter().enumerate() {
         deviation = deviation.hull(*coefficient - (start + step * Interval::constant(i as f64)));
     }
-    let largest = c.iter().fold(0.0f64, |m, x| m.max(x.sup_abs()));
-    let evaluation = 128.0 * f64::EPSILON * largest;
+    let evaluation = 128.0 * f64::EPSILON * largest(c);
     let line = Affine::constant(center) + Affine::symbol(time_symbol, slope);
     (line + Affine::from_interval(deviation)).widen(evaluation)
 }

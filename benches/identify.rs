@@ -1,0 +1,60 @@
+//! One update of the payload's set from t_p = 1.5 s of measurements of the simulated arm: 15 windows of 100 ms.
+
+mod start;
+
+use std::time::Duration;
+
+use criterion::{BatchSize, Criterion, SamplingMode, criterion_group, criterion_main};
+use start::Start;
+use surelift::control::{Controller, Measured, RobustController};
+use surelift::identify::Sample;
+use surelift::simulate::{Reading, Reference, World};
+use surelift::trajectory::JointState;
+
+/// Executes the first exciting trajectory for t_p and hands every tick's measurements to `take`.
+fn execute(mut take: impl FnMut(Sample), start: &Start, mut world: World) {
+    let robot = &start.robot;
+    let n = robot.dof();
+    let plan = start.exciting();
+    let set = start.identifier.set();
+    let radius = |of: &dyn Fn(usize) -> f64| (0..n).map(of).collect::<Vec<f64>>();
+    let e_radius = radius(&|j| plan.tube.e_radius(robot, set, j));
+    let r_radius = radius(&|j| plan.tube.r_radius(robot, set, j));
+    let mut controller = RobustController::new(robot.clone(), set, &plan.tube);
+    let mut desired = JointState::at_rest(&vec![0.0; n]);
+    let mut reading = Reading { t: 0.0, q: vec![0.0; n], dq: vec![0.0; n] };
+    let (mut tau, mut measured) = (vec![0.0; n], vec![0.0; n]);
+    let ticks = (start.task.timing.t_p_s / robot.control.period_s).round() as usize;
+    for k in 0..=ticks {
+        let t = k as f64 * robot.control.period_s;
+        plan.curve.evaluate(t, &mut desired);
+        world.read(&mut reading);
+        controller.tick(Measured { q: &reading.q, dq: &reading.dq }, &desired, &mut tau);
+        let k_r = plan.tube.gains.k_r;
+        let reference = Reference { curve: &plan.curve, t, k_r, e_radius: &e_radius, r_radius: &r_radius };
+        world.advance(&tau, reference, &mut measured);
+        take(Sample { t: reading.t, q: reading.q.clone(), dq: reading.dq.clone(), tau: measured.clone() });
+    }
+}
+
+fn update(c: &mut Criterion) {
+    let (start, truth) = Start::load();
+    let world = World::new(start.robot.clone(), start.task.scene.clone(), &start.task.start, truth, 0);
+    let mut identifier = start.identifier.clone();
+    execute(|sample| identifier.push(sample).expect("measurements in order"), &start, world);
+
+    let mut group = c.benchmark_group("identify");
+    group.sample_size(10).sampling_mode(SamplingMode::Flat);
+    group.warm_up_time(Duration::from_millis(100)).measurement_time(Duration::from_secs(5));
+    group.bench_function("update", |b| {
+        b.iter_batched(
+            || identifier.clone(),
+            |mut identifier| identifier.update().expect("the truth explains the measurements"),
+            BatchSize::PerIteration,
+        );
+    });
+    group.finish();
+}
+
+criterion_group!(benches, update);
+criterion_main!(benches);

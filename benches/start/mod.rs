@@ -1,0 +1,61 @@
+//! What the benches start from: the shipped scenario, before the first plan.
+
+// Each bench compiles its own copy and uses its part.
+#![allow(dead_code)]
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use surelift::identify::{Identifier, IdentifierOptions};
+use surelift::plan::excite::Information;
+use surelift::plan::propose::{Proposal, Purpose, Setting, propose};
+use surelift::plan::tube_fit;
+use surelift::robot::Robot;
+use surelift::scenario::{PublicTask, Scenario};
+use surelift::simulate::HiddenTruth;
+use surelift::trajectory::JointState;
+
+/// The scenario, and the set of parameters that is possible before any measurement.
+pub struct Start {
+    pub task: PublicTask,
+    pub robot: Arc<Robot>,
+    pub identifier: Identifier,
+    pub rest: JointState,
+}
+
+impl Start {
+    /// Loads `scenarios/dumbbell_c_8lb.toml`; the truth is for a simulated plant.
+    pub fn load() -> (Self, HiddenTruth) {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/dumbbell_c_8lb.toml");
+        let (task, truth) = Scenario::load(path).expect("the scenario ships").split();
+        let robot = Arc::new(task.robot.clone());
+        let bound = tube_fit::initial(&robot).acceleration_bound;
+        let options = IdentifierOptions { window_s: task.identify.window_s, ..IdentifierOptions::default() };
+        let identifier = Identifier::new(robot.clone(), &task.prior_set(), bound, options)
+            .expect("the scenario's prior holds bodies");
+        let rest = JointState::at_rest(&task.start);
+        (Self { task, robot, identifier, rest }, truth)
+    }
+
+    /// The planner's question at the start; the deadline is never reached, so the work is always the same.
+    pub fn setting<'a>(&'a self, reach: &'a [f64]) -> Setting<'a> {
+        Setting {
+            robot: &self.robot,
+            set: self.identifier.set(),
+            scene: &self.task.scene,
+            start: &self.rest,
+            duration_s: self.task.timing.t_f_s,
+            reach,
+            seed: 1,
+            deadline: Instant::now() + Duration::from_secs(3600),
+        }
+    }
+
+    /// The first exciting trajectory and its tube.
+    pub fn exciting(&self) -> Proposal {
+        let known = Information::none();
+        let (samples, horizon_s) = (self.task.excite.samples, self.task.timing.t_p_s);
+        let purpose = Purpose::Excite { known: &known, samples, horizon_s };
+        propose(&self.setting(&self.task.excite.range_rad), purpose).expect("a first plan is found")
+    }
+}

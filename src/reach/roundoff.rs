@@ -1,0 +1,214 @@
+//! What plain floating point can make of the controller's exact law: a bound on its rounding errors over a cell.
+//!
+//! # Assumed
+//! IEEE 754 arithmetic in round-to-nearest, and the platform's sine and cosine within 2^-51 of the exact ones (four
+//! times the error of a good libm; the certifier's own ones are proven instead).
+//!
+//! # Proven
+//! [`Roundoff`] stands for a computed x~ and the exact x that it should be: |x|, |x~| <= size and |x~ - x| <= error. With
+//! u = 2^-53 and eta = 2^-1074, a computed sum is off by u |x~ + y~| more than its operands, a product by u |x~ y~| + eta, and
+//! |x~ y~ - x y| <= |x~| |y~ - y| + |y| |x~ - x|. Bounds are rounded up. So the generic algorithms, run on this scalar with the
+//! sizes of a cell, bound the error of the same algorithms run on any state of the cell, in the same order of operations. (The sizes
+//! ignore all cancellation; that costs a factor of some thousands on errors of 1e-15.)
+//!
+//! What the controller makes of these numbers is bounded by [`GRAIN`]: P, lambda and v are sums, products and quotients of
+//! non-negative terms, at most n + 10 operations deep, so each is off by less than 64 u = 2^-47 of the terms' sum.
+
+use std::ops::{Add, Mul, Neg, Sub};
+
+use crate::dynamics::{Motion, momentum_regressor, torque_regressor};
+use crate::enclose::Rounding;
+use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
+use crate::scalar::Scalar;
+
+use super::cell::Cell;
+use super::torque::Uncertain;
+use super::tube::Tube;
+use super::upward::{add_up, mul_up};
+
+/// 2^-53.
+const UNIT: f64 = 0.5 * f64::EPSILON;
+/// Smallest positive float.
+const LEAST: f64 = f64::from_bits(1);
+/// Bound of the errors of the platform's sine and cosine: 2^-51.
+const SINE_ERROR: f64 = 2.0 * f64::EPSILON;
+
+/// 2^-40: relative error of what the controller makes of rho, r and V^ (module header), with a hundredfold reserve.
+pub const GRAIN: f64 = 1.0 / (1_u64 << 40) as f64;
+
+/// A computed number and the exact one that it stands for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Roundoff {
+    size: f64,
+    error: f64,
+}
+
+impl Roundoff {
+    /// A float of at most this size, itself exact.
+    pub fn float(size: f64) -> Self {
+        Self { size: size.abs(), error: 0.0 }
+    }
+
+    /// Upper bound of the distance between the two numbers.
+    pub fn error(&self) -> f64 {
+        self.error
+    }
+
+    fn rounded(size: f64, error: f64) -> Self {
+        Self { size, error: add_up(error, add_up(mul_up(UNIT, size), LEAST)) }
+    }
+}
+
+impl Add for Roundoff {
+    type Output = Self;
+    #[inline]
+    fn add(self, other: Self) -> Self {
+        Self::rounded(add_up(self.size, other.size), add_up(self.error, other.error))
+    }
+}
+
+impl Sub for Roundoff {
+    type Output = Self;
+    // Sizes know no sign; that is no slip.
+    #[allow(clippy::suspicious_arithmetic_impl)]
+    #[inline]
+    fn sub(self, other: Self) -> Self {
+        self + other
+    }
+}
+
+impl Neg for Roundoff {
+    type Output = Self;
+    #[inline]
+    fn neg(self) -> Self {
+        self
+    }
+}
+
+impl Mul for Roundoff {
+    type Output = Self;
+    #[inline]
+    fn mul(self, other: Self) -> Self {
+        let error = add_up(mul_up(self.size, other.error), mul_up(other.size, self.error));
+        Self::rounded(mul_up(self.size, other.size), error)
+    }
+}
+
+impl Scalar for Roundoff {
+    fn constant(x: f64) -> Self {
+        Self::float(x)
+    }
+
+    #[inline]
+    fn scale(self, factor: f64) -> Self {
+        self * Self::float(factor)
+    }
+
+    /// Sine and cosine have slopes of at most one, and no bound above one but their own error.
+    fn sin_cos(self) -> (Self, Self) {
+        let one = Self { size: 1.0 + SINE_ERROR, error: add_up(self.error, SINE_ERROR) };
+        (one, one)
+    }
+}
+
+/// Bounds on the errors of the controller's arithmetic over a cell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Grain {
+    /// |computed - exact| of the nominal torque plus the same of rho, of each joint, N m.
+    pub torque_nm: Vec<f64>,
+    /// |computed - exact| of V^, J.
+    pub energy_j: f64,
+}
+
+impl Grain {
+    /// Runs the arithmetic of [`crate::control::RobustController`] on the sizes of `cell`.
+    pub fn new<const N: usize, R: Rounding>(
+        robot: &Robot,
+        tube: &Tube,
+        uncertain: &Uncertain,
+        cell: &Cell<N, R>,
+    ) -> Self {
+        let n = robot.dof();
+        let width = INERTIAL * n;
+        let sizes = |forms: &[crate::enclose::Affine<N, R>]| -> Vec<Roundoff> {
+            forms.iter().map(|x| Roundoff::float(x.sup_abs())).collect()
+        };
+        let (q, dq, dqa, ddqa) = (sizes(&cell.q), sizes(&cell.dq), sizes(&cell.dqa), sizes(&cell.ddqa));
+        let r: Vec<Roundoff> =
+            (0..n).map(|j| Roundoff::float(add_up(cell.r[j].sup_abs(), cell.deviation[j].r))).collect();
+        let (center, radius) = (uncertain.center(), uncertain.radius());
+        let mut motion = Motion::new(robot);
+        let mut y = vec![Roundoff::zero(); width * n];
+
+        motion.sweep(robot, &q, &dq, &dqa, &ddqa);
+        torque_regressor(robot, &motion, 0..n, &mut y);
+        let torque_nm = (0..n)
+            .map(|j| {
+                let at = robot.friction_index(j);
+                let (mut nominal, mut rho) =
+                    joint_part(&center[at..at + 4], &radius[at..at + 4], dq[j], ddqa[j]);
+                for (p, entry) in y[width * j..width * (j + 1)].iter().enumerate() {
+                    nominal = nominal + entry.scale(center[p]);
+                    rho = rho + entry.scale(radius[p]);
+                }
+                rho = rho + Roundoff::float(tube.drift_nm[j]);
+                add_up(nominal.error(), rho.error())
+            })
+            .collect();
+
+        motion.sweep(robot, &q, &r, &r, &r);
+        momentum_regressor(robot, &motion, 0..n, &mut y);
+        let mut energy = Roundoff::float(tube.energy_slack_j);
+        for p in 0..width {
+            let along = (0..n).fold(Roundoff::zero(), |sum, j| sum + r[j] * y[width * j + p]);
+            energy = energy + (along.scale(center[p]) + along.scale(radius[p])).scale(0.5);
+        }
+        for j in 0..n {
+            let at = robot.friction_index(j) + ARMATURE;
+            let inertia = Roundoff::float(center[at]) + Roundoff::float(radius[at]);
+            energy = energy + inertia.scale(0.5) * r[j] * r[j];
+        }
+        Self { torque_nm, energy_j: energy.error() }
+    }
+
+    /// Upper bound of the hold power as it enters lambda: what is computed is at most P + this, times 1 + [`GRAIN`].
+    pub fn hold_above(&self, tube: &Tube) -> f64 {
+        let terms = add_up(tube.hold_power_w, mul_up(tube.gains.alpha, tube.gains.v_max));
+        add_up(tube.hold_power_w, mul_up(GRAIN, terms))
+    }
+
+    /// Upper bound of what the computed V^ exceeds the exact supremum by.
+    pub fn slack_above(&self, tube: &Tube) -> f64 {
+        add_up(tube.energy_slack_j, self.energy_j)
+    }
+}
+
+/// The friction part of the nominal torque and of rho, larger branch.
+fn joint_part(c: &[f64], g: &[f64], dq: Roundoff, ddqa: Roundoff) -> (Roundoff, Roundoff) {
+    let float = Roundoff::float;
+    // dq / band, at most one, of two floats that are the same in the exact law.
+    let sign = Roundoff::rounded(1.0, 0.0);
+    let nominal = sign.scale(c[COULOMB]) + dq.scale(c[VISCOUS]) + ddqa.scale(c[ARMATURE]) + float(c[OFFSET]);
+    let charge = (float(c[COULOMB]) + float(g[COULOMB])) * (float(1.0) + sign);
+    (nominal, charge + dq.scale(g[VISCOUS]) + ddqa.scale(g[ARMATURE]) + float(g[OFFSET]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn covers_cancellation_and_sines() {
+        // (1 + x) - 1 for x = 1e-17 is computed as 0: off by 1e-17.
+        let (one, x) = (Roundoff::constant(1.0), Roundoff::constant(1e-17));
+        assert!(((one + x) - one).error() >= 1e-17);
+        // sin(a)^2 + cos(a)^2 is off from 1 by what the bound says at most.
+        let (s, c) = Roundoff::float(3.0).sin_cos();
+        let bound = (s * s + c * c).error();
+        for k in 0..1000 {
+            let a = 3.0 * (f64::from(k) / 500.0 - 1.0);
+            assert!((a.sin() * a.sin() + a.cos() * a.cos() - 1.0).abs() <= bound);
+        }
+        assert!(bound < 1e-14);
+    }
+}

@@ -1,0 +1,175 @@
+//! The promise: bad input ends with exit code 2 and a message that names file and field, and leaves nothing behind; a
+//! payload outside its prior ends safely.
+#![cfg(feature = "cli")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use surelift::report::{Outcome, Summary};
+use surelift::robot::Capsule;
+use surelift::scenario::Scenario;
+use tempfile::TempDir;
+use toml::{Table, Value};
+
+const SCENARIO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/dumbbell_c_8lb.toml");
+const ROBOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/robots/kinova_gen3_2f85.toml");
+
+/// A folder with a changed copy of the shipped scenario.
+struct Case {
+    folder: TempDir,
+    scenario: PathBuf,
+}
+
+impl Case {
+    fn new(change: impl FnOnce(&mut Table)) -> Self {
+        let mut table: Table = std::fs::read_to_string(SCENARIO).unwrap().parse().unwrap();
+        table.insert("robot".into(), ROBOT.into());
+        change(&mut table);
+        let folder = tempfile::tempdir().unwrap();
+        let scenario = folder.path().join("changed.toml");
+        std::fs::write(&scenario, toml::to_string(&table).unwrap()).unwrap();
+        Self { folder, scenario }
+    }
+
+    fn run(&self, more: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_surelift"))
+            .arg("run")
+            .arg(&self.scenario)
+            .arg("--quiet")
+            .args(more)
+            .current_dir(&self.folder)
+            .output()
+            .expect("the program starts")
+    }
+
+    /// Exit code 2, all `words` in the message, and nothing in the folder but the scenario.
+    fn refused(&self, more: &[&str], words: &[&str]) {
+        let output = self.run(more);
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(text.starts_with("error: ") && !text.contains("panicked"), "{text}");
+        for word in words {
+            assert!(text.contains(word), "`{word}` is missing in: {text}");
+        }
+        let left: Vec<_> = std::fs::read_dir(&self.folder).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(left, ["changed.toml"], "something was left behind");
+    }
+}
+
+/// The value at a dotted path, created if the last part is new.
+fn at<'a>(table: &'a mut Table, path: &str) -> &'a mut Value {
+    let (first, rest) = path.split_once('.').unwrap_or((path, ""));
+    let value = table.entry(first).or_insert(Value::Boolean(false));
+    if rest.is_empty() { value } else { at(value.as_table_mut().unwrap(), rest) }
+}
+
+#[test]
+fn a_file_that_is_not_there() {
+    let case = Case::new(|_| {});
+    let absent = Case { scenario: case.folder.path().join("absent.toml"), folder: case.folder };
+    absent.refused(&[], &["absent.toml"]);
+    let file = "no_such_arm.toml";
+    Case::new(|t| *at(t, "robot") = file.into()).refused(&[], &["changed.toml", "`robot`", file]);
+}
+
+#[test]
+fn a_key_that_is_not_known() {
+    Case::new(|t| *at(t, "colour") = "red".into()).refused(&[], &["changed.toml", "colour", "expected"]);
+    Case::new(|t| *at(t, "timing.t_x_s") = 1.0.into()).refused(&[], &["changed.toml", "t_x_s", "t_p_s"]);
+}
+
+#[test]
+fn numbers_that_are_none_or_out_of_range() {
+    for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        for (path, field) in [
+            ("goal_tolerance_rad", "goal_tolerance_rad"),
+            ("timing.t_p_s", "timing.t_p_s"),
+            ("identify.window_s", "identify.window_s"),
+            ("payload.mass_kg", "payload"),
+        ] {
+            Case::new(|t| *at(t, path) = bad.into()).refused(&[], &["changed.toml", field]);
+        }
+        for path in ["start_rad", "goal_rad", "prior.lower", "prior.nominal", "excite.range_rad"] {
+            Case::new(|t| at(t, path).as_array_mut().unwrap()[1] = bad.into())
+                .refused(&[], &["changed.toml", path]);
+        }
+        Case::new(|t| at(t, "obstacles").as_array_mut().unwrap()[0]["center_m"][0] = bad.into())
+            .refused(&[], &["changed.toml", "obstacles.", "center_m"]);
+    }
+    Case::new(|t| *at(t, "timing.t_p_s") = 9.0.into()).refused(&[], &["timing.t_p_s", "t_f_s"]);
+    Case::new(|t| drop(at(t, "goal_rad").as_array_mut().unwrap().pop())).refused(&[], &["goal_rad", "7"]);
+    Case::new(|t| *at(t, "schema") = 99.into()).refused(&[], &["schema", "99"]);
+}
+
+#[test]
+fn a_prior_that_excludes_physics() {
+    // No body of this mass and first moment has so little inertia about the joint.
+    let small = |t: &mut Table| {
+        for k in [4, 6, 9] {
+            at(t, "prior.upper").as_array_mut().unwrap()[k] = 1e-4.into();
+            at(t, "prior.nominal").as_array_mut().unwrap()[k] = 0.0.into();
+        }
+    };
+    Case::new(small).refused(&[], &["changed.toml", "`prior`", "pseudo-inertia"]);
+    let crossed = |t: &mut Table| at(t, "prior.lower").as_array_mut().unwrap()[0] = 9.0.into();
+    Case::new(crossed).refused(&[], &["changed.toml", "`prior`", "lower <= nominal <= upper"]);
+}
+
+#[test]
+fn an_obstacle_that_touches_the_arm_at_the_start() {
+    let scenario = Scenario::load(SCENARIO).unwrap();
+    let (task, robot) = (scenario.task(), &scenario.task().robot);
+    let hand = robot.shapes.iter().position(|s| s.joint == Some(robot.end_effector)).unwrap();
+    let Capsule { a, .. } = robot.placed_capsule(hand, &robot.frames(&task.start));
+    let block = |t: &mut Table| {
+        let mut block = Table::new();
+        block.insert("name".into(), "block".into());
+        block.insert("center_m".into(), vec![a.x, a.y, a.z].into());
+        block.insert("size_m".into(), vec![0.05; 3].into());
+        at(t, "obstacles").as_array_mut().unwrap().push(block.into());
+    };
+    let name = &robot.shapes[hand].name;
+    Case::new(block).refused(&[], &["changed.toml", "start", name, "obstacle `block`"]);
+}
+
+#[test]
+fn arguments_that_cannot_be_used() {
+    let case = Case::new(|_| {});
+    case.refused(&["--method", "magic"], &["magic", "ours"]);
+    case.refused(&["--out", "changed.toml"], &["changed.toml", "not a folder"]);
+    case.refused(&["--out", "changed.toml/inside"], &["changed.toml/inside"]);
+    case.refused(&["--out", "."], &["output folder"]);
+    let usage = case.run(&["--payload-mass", "nan"]);
+    assert_eq!(usage.status.code(), Some(2));
+    assert!(String::from_utf8(usage.stderr).unwrap().contains("finite mass in kg"));
+}
+
+#[test]
+fn a_folder_with_other_files_is_left_alone() {
+    let case = Case::new(|_| {});
+    let precious = case.folder.path().join("mine");
+    std::fs::create_dir(&precious).unwrap();
+    std::fs::write(precious.join("thesis.tex"), "precious").unwrap();
+    let output = case.run(&["--out", "mine"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("thesis.tex"));
+    assert_eq!(std::fs::read_to_string(precious.join("thesis.tex")).unwrap(), "precious");
+}
+
+#[test]
+fn a_payload_outside_its_prior_ends_safely() {
+    let case = Case::new(|_| {});
+    let output = case.run(&["--payload-mass", "7", "--out", "heavy"]);
+    let code = output.status.code();
+    assert!(matches!(code, Some(3 | 4)), "{code:?}: {}", String::from_utf8_lossy(&output.stderr));
+    let summary = read(&case.folder.path().join("heavy/summary.json"));
+    assert!(matches!(summary.outcome, Outcome::SafeStop | Outcome::AssumptionBroken));
+    assert!(summary.reason.is_some());
+    let counts = summary.violations;
+    assert_eq!((counts.collision, counts.torque, counts.position, counts.velocity), (0, 0, 0, 0));
+    assert!(summary.min_clearance_m.unwrap() > 0.0);
+}
+
+fn read(path: &Path) -> Summary {
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}

@@ -1,0 +1,296 @@
+//! The promise: the first command of the README moves an unknown payload safely, narrows it down, brings it to its
+//! place, and leaves a folder behind whose plans anybody can prove again; a plan that was tampered with is refused.
+
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use surelift::certify::{Family, Partition, Plan, PlanError, Refusal};
+use surelift::plan::tube_fit;
+use surelift::report::{self, Outcome, Phase, Summary};
+use surelift::robot::Capsule;
+use surelift::scenario::{self, RunOptions, Scenario};
+use tempfile::TempDir;
+
+/// Changes a plan after it was proven.
+type Tamper = fn(&mut Plan);
+
+const SCENARIO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/dumbbell_c_8lb.toml");
+
+/// The run that all tests look at; whoever comes first executes it, alone, because planning has deadlines.
+struct Job {
+    folder: TempDir,
+    summary: Summary,
+    /// Duration of a trajectory, s.
+    t_f: f64,
+}
+
+static JOB: LazyLock<Job> = LazyLock::new(|| {
+    let scenario = Scenario::load(SCENARIO).unwrap();
+    let t_f = scenario.task().timing.t_f_s;
+    let options = RunOptions { method: "ours".into(), seed: 0 };
+    let record = scenario::run(scenario, &options, &mut ()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    report::write(&folder.path().join("run"), &record).unwrap();
+    Job { folder, summary: record.summary, t_f }
+});
+
+impl Job {
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("run")
+    }
+
+    fn plans(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(self.path().join("plans")).unwrap();
+        let mut plans: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+        plans.sort();
+        plans
+    }
+
+    fn first_plan(&self) -> Plan {
+        Plan::load(&self.plans()[0]).unwrap()
+    }
+
+    /// Saves a plan beside the run and asks for its proof, as another person would.
+    fn refusal(&self, name: &str, plan: &Plan) -> Refusal {
+        let path = self.folder.path().join(format!("{name}.json"));
+        std::fs::write(&path, serde_json::to_string(plan).unwrap()).unwrap();
+        Plan::load(&path).unwrap().verify(Partition::default()).unwrap_err()
+    }
+}
+
+#[test]
+fn the_payload_arrives_and_nothing_is_violated() {
+    let summary = &JOB.summary;
+    assert_eq!(summary.outcome, Outcome::Success, "{:?}", summary.reason);
+    for (name, count) in summary.violations.counts() {
+        assert_eq!(count, 0, "{name}");
+    }
+    assert!(summary.truth_inside);
+    assert!(summary.max_torque_ratio.unwrap() < 1.0);
+    assert!(summary.min_clearance_m.unwrap() > 0.0);
+    assert!(summary.tube_used_ratio.unwrap() < 1.0);
+    // One step's error of the plant, far below the encoders' resolution.
+    assert!(summary.integration_error_rad.unwrap() < 1e-8);
+    let executed = summary.plans.iter().filter(|plan| plan.certified);
+    assert_eq!(executed.count(), JOB.plans().len());
+}
+
+#[test]
+fn the_set_holds_the_truth_and_only_ever_shrinks() {
+    let summary = &JOB.summary;
+    let truth = &summary.payload.truth;
+    for update in &summary.identification {
+        for p in 0..truth.len() {
+            let name = &summary.payload.names[p];
+            assert!(update.lower[p] <= truth[p] && truth[p] <= update.upper[p], "{name} at {} s", update.t);
+            let nominal = update.nominal[p];
+            assert!(update.lower[p] <= nominal && nominal <= update.upper[p], "{name} at {} s", update.t);
+        }
+    }
+    for pair in summary.identification.windows(2) {
+        for p in 0..truth.len() {
+            assert!(pair[0].lower[p] <= pair[1].lower[p] && pair[1].upper[p] <= pair[0].upper[p]);
+        }
+    }
+}
+
+#[test]
+fn exciting_trajectories_narrow_the_payload_down() {
+    let exciting = JOB.summary.plans.iter().filter(|p| p.certified && p.phase == Phase::Excite);
+    let end = exciting.map(|p| p.t).fold(f64::NEG_INFINITY, f64::max) + JOB.t_f;
+    let known = JOB.summary.identification.iter().find(|i| i.t >= end - 1e-9).unwrap();
+    let limits = [0.30, 0.06, 0.06, 0.06, 0.08, 0.08, 0.08, 0.08, 0.08, 0.08];
+    for (p, limit) in limits.into_iter().enumerate() {
+        let half_width = 0.5 * (known.upper[p] - known.lower[p]);
+        assert!(half_width <= limit, "{}: {half_width} > {limit}", JOB.summary.payload.names[p]);
+    }
+}
+
+#[test]
+fn the_folder_is_complete() {
+    let folder = JOB.path();
+    let mut names: Vec<_> = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["log.csv", "plans", "report.html", "summary.json"]);
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+
+    let summary: serde_json::Value = serde_json::from_str(&read("summary.json")).unwrap();
+    let has = |value: &serde_json::Value, names: &[&str]| {
+        for name in names {
+            assert!(value.get(name).is_some(), "`{name}` is missing in {value}");
+        }
+    };
+    has(&summary, &["schema", "scenario", "method", "seed", "outcome", "violations", "truth_inside"]);
+    has(&summary, &["payload", "identification", "plans", "max_tracking_error_rad", "max_torque_ratio"]);
+    has(&summary, &["min_clearance_m", "goal_error_rad", "wall_s"]);
+    assert_eq!(summary["outcome"], "success");
+    has(&summary["violations"], &["collision", "torque", "position", "velocity", "tube"]);
+    has(&summary["payload"], &["names", "truth", "nominal", "lower", "upper"]);
+    for update in summary["identification"].as_array().unwrap() {
+        has(update, &["t", "nominal", "lower", "upper", "condition_number", "update_ms"]);
+    }
+    for plan in summary["plans"].as_array().unwrap() {
+        has(plan, &["t", "phase", "certified", "propose_ms", "certify_ms", "min_margin"]);
+        has(&plan["min_margin"], &["position", "velocity", "torque", "collision"]);
+    }
+
+    let log = read("log.csv");
+    assert!(log.starts_with("t,q1,"), "{}", log.lines().next().unwrap());
+    // One row a millisecond, and the heading.
+    assert_eq!(log.lines().count(), (1e3 * JOB.summary.duration_s).round() as usize + 1);
+
+    let page = read("report.html");
+    assert!(page.contains("<svg"));
+    for reference in ["src=\"http", "href=\"http", "url(http", "@import"] {
+        assert!(!page.contains(reference), "the page needs the network: {reference}");
+    }
+}
+
+#[test]
+fn every_plan_is_proven_again_from_its_file() {
+    let plans = JOB.plans();
+    assert!(plans.len() > 4);
+    for path in plans {
+        let plan = Plan::load(&path).unwrap();
+        let certificate = plan.verify(Partition::default()).unwrap_or_else(|refusal| panic!("{refusal}"));
+        assert_eq!(certificate, plan.certificate, "{}", path.display());
+    }
+}
+
+#[cfg(feature = "cli")]
+#[test]
+fn another_process_proves_the_plans_or_names_what_it_cannot_prove() {
+    let verify = |plans: &[PathBuf]| {
+        let program = env!("CARGO_BIN_EXE_surelift");
+        std::process::Command::new(program).arg("verify").args(plans).output().expect("the program starts")
+    };
+    let plans = JOB.plans();
+    let sound = verify(&plans);
+    let said = String::from_utf8(sound.stdout).unwrap();
+    assert_eq!(sound.status.code(), Some(0), "{said}");
+    assert_eq!(said.lines().filter(|line| line.contains(": proven")).count(), plans.len(), "{said}");
+
+    let mut plan = JOB.first_plan();
+    plan.robot.joints[1].limits.torque = 10.0;
+    let path = JOB.folder.path().join("weak.json");
+    std::fs::write(&path, serde_json::to_string(&plan).unwrap()).unwrap();
+    let weak = verify(&[plans[0].clone(), path]);
+    let said = String::from_utf8(weak.stdout).unwrap();
+    assert_eq!(weak.status.code(), Some(1), "{said}");
+    for word in ["weak.json: NOT PROVEN", "Torque", "joint 'joint_2'", "between"] {
+        assert!(said.contains(word), "{said}");
+    }
+}
+
+/// The family, and that the message names the place and the time.
+fn expect_constraint(refusal: &Refusal, expected: Family, place: &str) {
+    let text = refusal.to_string();
+    let Refusal::Constraint { family, at, t0, t1, margin } = refusal else { panic!("{text}") };
+    assert_eq!(*family, expected, "{text}");
+    assert!(at.contains(place) && text.contains(place), "{text}");
+    assert!(text.contains(&format!("{t0:.4} s")) && t1 > t0 && *margin < 0.0, "{text}");
+}
+
+#[test]
+fn an_end_point_moved_into_the_table_is_refused() {
+    // The last plan knows the payload best, so torque limits its end point least.
+    let mut plan = Plan::load(JOB.plans().last().unwrap()).unwrap();
+    // Bend shoulder or elbow until the arm lies in the table, the only obstacle, and aim there.
+    plan.scene.obstacles.retain(|o| o.name == "table");
+    let end = plan.curve.end();
+    let bent = |joint: usize, by: f64| {
+        let mut q = end.clone();
+        q[joint] += by;
+        q
+    };
+    let end = (1..=250)
+        .map(|k| 0.01 * f64::from(k))
+        .flat_map(|x| [bent(1, x), bent(1, -x), bent(3, x), bent(3, -x)])
+        .find(|q| plan.robot.obstacle_clearance(&plan.robot.frames(q), &plan.scene).unwrap().distance < -0.01)
+        .expect("the arm reaches the table");
+    for (points, end) in plan.curve.points.iter_mut().zip(&end) {
+        points[3..].fill(*end);
+    }
+    let text = JOB.refusal("table", &plan).to_string();
+    assert!(text.contains("cannot prove"), "{text}");
+    // Slowed down and with a tube that fits, the table is all that remains in the way.
+    plan.curve.duration_s *= 4.0;
+    plan.tube = tube_fit::fit(&plan.robot, &plan.set, &plan.curve, &plan.tube, 32).unwrap();
+    expect_constraint(&JOB.refusal("slow", &plan), Family::Collision, "obstacle 'table'");
+}
+
+#[test]
+fn an_obstacle_moved_onto_the_arm_is_refused() {
+    let mut plan = JOB.first_plan();
+    let middle = plan.curve.state(0.5 * plan.curve.duration_s).q;
+    let hand = plan.robot.shapes.iter().position(|s| s.joint == Some(plan.robot.end_effector)).unwrap();
+    let Capsule { a, b, .. } = plan.robot.placed_capsule(hand, &plan.robot.frames(&middle));
+    let obstacle = plan.scene.obstacles.last_mut().unwrap();
+    obstacle.center = 0.5 * (a + b);
+    obstacle.generators.iter_mut().for_each(|g| *g = g.normalize() * 0.01);
+    let name = format!("obstacle '{}'", obstacle.name);
+    expect_constraint(&JOB.refusal("obstacle", &plan), Family::Collision, &name);
+}
+
+#[test]
+fn lowered_limits_are_refused() {
+    let sound = JOB.first_plan();
+    let cases: [(Family, Tamper); 3] = [
+        (Family::Torque, |plan| plan.robot.joints[1].limits.torque = 10.0),
+        (Family::Velocity, |plan| plan.robot.joints[1].limits.velocity = 1e-3),
+        (Family::Position, |plan| {
+            let q = plan.curve.end()[1];
+            plan.robot.joints[1].limits.position = Some((q + 0.1, q + 0.2));
+        }),
+    ];
+    for (family, tamper) in cases {
+        let mut plan = sound.clone();
+        tamper(&mut plan);
+        let joint = format!("joint '{}'", plan.robot.joints[1].name);
+        expect_constraint(&JOB.refusal("limits", &plan), family, &joint);
+    }
+}
+
+#[test]
+fn a_larger_set_or_a_smaller_tube_is_refused() {
+    let sound = JOB.first_plan();
+    let cases: [(&str, Tamper); 5] = [
+        ("drift_nm", |plan| plan.tube.drift_nm.iter_mut().for_each(|x| *x *= 0.5)),
+        ("hold_power_w", |plan| plan.tube.hold_power_w = 0.0),
+        ("energy_slack_j", |plan| plan.tube.energy_slack_j = 0.0),
+        ("acceleration_bound", |plan| plan.tube.acceleration_bound[3] *= 0.1),
+        ("", |plan| {
+            let mass = plan.robot.inertial_index(plan.robot.end_effector);
+            plan.set.upper[mass] += 5.0;
+        }),
+    ];
+    for (place, tamper) in cases {
+        let mut plan = sound.clone();
+        tamper(&mut plan);
+        let refusal = JOB.refusal("tube", &plan);
+        let Refusal::Constraint { family, at, .. } = &refusal else { panic!("{refusal}") };
+        assert!(at.contains(place), "{refusal}");
+        assert!(place.is_empty() || *family == Family::Tube, "{refusal}");
+    }
+}
+
+#[test]
+fn files_that_are_no_plans_are_refused() {
+    let sound = std::fs::read_to_string(&JOB.plans()[0]).unwrap();
+    let load = |name: &str, text: String| {
+        let path = JOB.folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        Plan::load(&path)
+    };
+    let schema = load("schema.json", sound.replacen("\"schema\": 1", "\"schema\": 99", 1));
+    assert!(matches!(schema, Err(PlanError::Schema { found: 99, .. })), "{schema:?}");
+    let cut = load("cut.json", sound[..sound.len() / 2].to_owned()).unwrap_err();
+    assert!(cut.to_string().contains("cut.json"), "{cut}");
+    let extra = load("extra.json", sound.replacen('{', "{\"safe\": true,", 1)).unwrap_err();
+    assert!(extra.to_string().contains("safe"), "{extra}");
+    let missing = Plan::load(Path::new("no/such/plan.json")).unwrap_err();
+    assert!(missing.to_string().contains("no/such/plan.json"), "{missing}");
+}

@@ -1,0 +1,113 @@
+//! The promise: after construction neither the control tick nor the rigid-body algorithms allocate.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::Arc;
+
+use surelift::control::{Controller, Measured, RobustController};
+use surelift::dynamics::{
+    Composites, Motion, Wrench, crba, momentum_rate_regressor, momentum_regressor, rnea, torque_regressor,
+};
+use surelift::inertia::ParameterSet;
+use surelift::plan::tube_fit;
+use surelift::robot::{self, INERTIAL};
+use surelift::trajectory::{Bezier, JointState};
+
+/// The system's allocator, counting what each thread asks of it.
+struct Counting;
+
+thread_local! {
+    static ASKED: Cell<usize> = const { Cell::new(0) };
+}
+
+fn count() {
+    // A thread that is going away has no counter any more; nobody looks at it either.
+    let _ = ASKED.try_with(|asked| asked.set(asked.get() + 1));
+}
+
+// SAFETY: every call goes to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Allocations of this thread during `work`.
+fn allocations(work: impl FnOnce()) -> usize {
+    let before = ASKED.get();
+    work();
+    ASKED.get() - before
+}
+
+fn arm() -> robot::Robot {
+    robot::load(concat!(env!("CARGO_MANIFEST_DIR"), "/robots/kinova_gen3_2f85.toml")).unwrap()
+}
+
+#[test]
+fn the_counter_counts() {
+    assert_eq!(allocations(|| drop(std::hint::black_box(vec![1.0; 100]))), 1);
+}
+
+#[test]
+fn the_control_tick_does_not_allocate() {
+    let robot = Arc::new(arm());
+    let set = ParameterSet::around_nominal(&robot);
+    let mut controller = RobustController::new(robot.clone(), &set, &tube_fit::initial(&robot));
+    let start = JointState::at_rest(&[0.1, 0.4, 3.0, -1.9, 0.2, 0.6, 1.5]);
+    let curve = Bezier::to_rest(&start, &[0.5, 0.2, 2.7, -1.7, 0.0, 0.3, 1.2], 3.0).unwrap();
+    let mut desired = start.clone();
+    let (mut q, mut dq) = (vec![0.0; robot.dof()], vec![0.0; robot.dof()]);
+    let mut tau = vec![0.0; robot.dof()];
+    let asked = allocations(|| {
+        for k in 0..3000 {
+            curve.evaluate(1e-3 * f64::from(k), &mut desired);
+            for j in 0..robot.dof() {
+                // Near the desired state, far from it, and not a number at all.
+                let error = [1e-3, 0.3, f64::NAN][k as usize % 3];
+                q[j] = desired.q[j] + error;
+                dq[j] = desired.dq[j] - error;
+            }
+            controller.tick(Measured { q: &q, dq: &dq }, &desired, &mut tau);
+        }
+    });
+    assert_eq!(asked, 0);
+    assert!(tau.iter().all(|x| x.is_finite()));
+}
+
+#[test]
+fn the_rigid_body_algorithms_do_not_allocate() {
+    let robot = arm();
+    let n = robot.dof();
+    let theta = robot.nominal_parameters();
+    let wave = |phase: f64| (0..n).map(|j| (phase + j as f64).sin()).collect::<Vec<f64>>();
+    let (q, dq, ddq) = (wave(0.3), wave(1.1), wave(2.7));
+    let mut motion = Motion::new(&robot);
+    let mut composites = Composites::new(&robot);
+    let mut wrenches = vec![Wrench::zero(); n];
+    let (mut tau, mut mass, mut y) = (vec![0.0; n], vec![0.0; n * n], vec![0.0; n * INERTIAL * n]);
+    let asked = allocations(|| {
+        motion.sweep(&robot, &q, &dq, &dq, &ddq);
+        rnea(&robot, &motion, &theta, &mut wrenches, &mut tau);
+        crba(&robot, &motion, &theta, &mut composites, &mut mass);
+        torque_regressor(&robot, &motion, 0..n, &mut y);
+        momentum_regressor(&robot, &motion, 0..n, &mut y);
+        momentum_rate_regressor(&robot, &motion, 0..n, &mut y);
+    });
+    assert_eq!(asked, 0);
+}

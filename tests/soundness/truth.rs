@@ -1,0 +1,154 @@
+//! The adversary's truth: parameters at corners of the set, and a plant of its own (not the simulator's).
+
+use nalgebra::{DMatrix, DVector};
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use surelift::dynamics::{Composites, Motion, Wrench, crba, rnea};
+use surelift::inertia::ParameterSet;
+use surelift::inertia::pseudo::pseudo_inertia;
+use surelift::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
+
+/// A number in [-1, 1], often an end of it.
+pub fn extreme(rng: &mut ChaCha8Rng) -> f64 {
+    match rng.random_range(0..4) {
+        0 => -1.0,
+        1 => 1.0,
+        _ => rng.random_range(-1.0..=1.0),
+    }
+}
+
+/// A corner of the box, or near it.
+pub fn corner(set: &ParameterSet, rng: &mut ChaCha8Rng) -> Vec<f64> {
+    set.lower
+        .iter()
+        .zip(&set.upper)
+        .map(|(l, u)| (0.5 * (l + u) + 0.5 * (u - l) * extreme(rng)).clamp(*l, *u))
+        .collect()
+}
+
+fn is_body(p: &[f64; INERTIAL]) -> bool {
+    p[0] > 0.0 && pseudo_inertia(p).symmetric_eigenvalues().min() > 0.0
+}
+
+/// Parameters as extreme as physics allows: every body consistent, everything else at corners.
+pub fn consistent(robot: &Robot, set: &ParameterSet, rng: &mut ChaCha8Rng) -> Vec<f64> {
+    let mut theta = corner(set, rng);
+    for i in 0..robot.dof() {
+        let at = robot.inertial_index(i);
+        let (lower, upper) = (&set.lower[at..at + INERTIAL], &set.upper[at..at + INERTIAL]);
+        let nominal = robot.joints[i].inertia;
+        let mut body = None;
+        for _ in 0..400 {
+            let mut trial: [f64; INERTIAL] = std::array::from_fn(|p| {
+                let half = 0.5 * (upper[p] - lower[p]);
+                lower[p] + half + half * extreme(rng)
+            });
+            if i == robot.end_effector {
+                // Point masses and a little solid body: the edge of what is consistent.
+                let [m, x, y, z] = [trial[0], trial[1], trial[2], trial[3]];
+                let solid: f64 = rng.random_range(1e-4..0.02);
+                let moment = |a: f64, b: f64| (a * a + b * b) / m + solid;
+                let product = |a: f64, b: f64| -a * b / m;
+                trial[4..].copy_from_slice(&[
+                    moment(y, z),
+                    product(x, y),
+                    moment(x, z),
+                    product(x, z),
+                    product(y, z),
+                    moment(x, y),
+                ]);
+            }
+            let inside = trial.iter().zip(lower.iter().zip(upper)).all(|(x, (l, u))| l <= x && x <= u);
+            if inside && is_body(&trial) {
+                body = Some(trial);
+                break;
+            }
+        }
+        // A whole link scaled to the edge of its box is always consistent.
+        let scale = if rng.random() { 0.95 } else { 1.05 };
+        let body = body.unwrap_or_else(|| nominal.map(|x| x * scale));
+        for p in 0..INERTIAL {
+            theta[at + p] = body[p].clamp(lower[p], upper[p]);
+        }
+    }
+    theta
+}
+
+/// Y(q, dq, dqa, ddqa) theta + I_a ddqa + F_v dq + beta: what the motion needs but for Coulomb friction.
+pub fn needed(robot: &Robot, theta: &[f64], state: [&[f64]; 4]) -> Vec<f64> {
+    let n = robot.dof();
+    let [q, dq, dqa, ddqa] = state;
+    let mut motion = Motion::new(robot);
+    motion.sweep(robot, q, dq, dqa, ddqa);
+    let mut tau = vec![0.0; n];
+    rnea(robot, &motion, theta, &mut vec![Wrench::zero(); n], &mut tau);
+    for j in 0..n {
+        let f = &theta[robot.friction_index(j)..];
+        tau[j] += f[ARMATURE] * ddqa[j] + f[VISCOUS] * dq[j] + f[OFFSET];
+    }
+    tau
+}
+
+/// Mass matrix, transmission inertia included.
+pub fn mass(robot: &Robot, theta: &[f64], q: &[f64]) -> DMatrix<f64> {
+    let n = robot.dof();
+    let mut motion = Motion::new(robot);
+    motion.place(robot, q);
+    let mut m = DMatrix::zeros(n, n);
+    crba(robot, &motion, theta, &mut Composites::new(robot), m.as_mut_slice());
+    for j in 0..n {
+        m[(j, j)] += theta[robot.friction_index(j) + ARMATURE];
+    }
+    m
+}
+
+/// r'M r / 2.
+pub fn energy(robot: &Robot, theta: &[f64], q: &[f64], r: &[f64]) -> f64 {
+    let r = DVector::from_column_slice(r);
+    0.5 * (r.transpose() * mass(robot, theta, q) * &r)[0]
+}
+
+/// Accelerations under `tau`; below the stiction speed friction does what `pushes` says (in [-1, 1] a joint).
+pub fn acceleration(
+    robot: &Robot,
+    theta: &[f64],
+    q: &[f64],
+    dq: &[f64],
+    tau: &[f64],
+    pushes: &[f64],
+) -> Vec<f64> {
+    let n = robot.dof();
+    let bias = needed(robot, theta, [q, dq, dq, &vec![0.0; n]]);
+    let right = DVector::from_fn(n, |j, _| {
+        let speed = robot.control.stiction_speed_rad_s;
+        let sign = if dq[j].abs() > speed { dq[j].signum() } else { pushes[j] };
+        tau[j] - bias[j] - theta[robot.friction_index(j) + COULOMB] * sign
+    });
+    let solved = mass(robot, theta, q).cholesky().expect("a consistent robot").solve(&right);
+    solved.as_slice().to_vec()
+}
+
+/// The state after `h` under a held torque.
+pub fn step(
+    robot: &Robot,
+    theta: &[f64],
+    (q, dq): (&[f64], &[f64]),
+    tau: &[f64],
+    pushes: &[f64],
+    h: f64,
+) -> (Vec<f64>, Vec<f64>) {
+    let plus =
+        |x: &[f64], s: f64, y: &[f64]| -> Vec<f64> { x.iter().zip(y).map(|(a, b)| a + s * b).collect() };
+    let slope = |q: &[f64], dq: &[f64]| acceleration(robot, theta, q, dq, tau, pushes);
+    let a1 = slope(q, dq);
+    let (q2, v2) = (plus(q, 0.5 * h, dq), plus(dq, 0.5 * h, &a1));
+    let a2 = slope(&q2, &v2);
+    let (q3, v3) = (plus(q, 0.5 * h, &v2), plus(dq, 0.5 * h, &a2));
+    let a3 = slope(&q3, &v3);
+    let (q4, v4) = (plus(q, h, &v3), plus(dq, h, &a3));
+    let a4 = slope(&q4, &v4);
+    let mean = |a: &[f64], b: &[f64], c: &[f64], d: &[f64]| -> Vec<f64> {
+        (0..a.len()).map(|j| (a[j] + 2.0 * b[j] + 2.0 * c[j] + d[j]) / 6.0).collect()
+    };
+    (plus(q, h, &mean(dq, &v2, &v3, &v4)), plus(dq, h, &mean(&a1, &a2, &a3, &a4)))
+}
