@@ -2,9 +2,9 @@
 //!
 //! The regressor W stacks, for samples along the trajectory, the torque regressor's columns of the end-effector body,
 //! each row times sqrt(dt), so that A = W'W stands for the integral of Y'Y dt whatever the number of samples. To A
-//! comes the information that earlier plans have already collected ([`Information`]). All criteria are functions of A
-//! alone; with G = d cost / dA, symmetric, their gradients are d cost / dk_j = 2 <W G, dW/dk_j>. For the condition
-//! number G is made of the outer singular vectors, and this is the classical d sigma = u' dW v.
+//! comes the information that earlier plans have already collected ([`Information`]). The cost is log cond(W), a function
+//! of A alone; with G = d cost / dA, symmetric, its gradient is d cost / dk_j = 2 <W G, dW/dk_j>. G is made of the outer
+//! singular vectors, and this is the classical d sigma = u' dW v.
 //!
 //! dW/dk_j is exact: the regressor is evaluated on dual numbers, through q, dq and ddq, which are linear in k.
 
@@ -80,46 +80,21 @@ fn column(robot: &Robot, j: usize, p: usize) -> usize {
     INERTIAL * (robot.dof() * j + robot.end_effector) + p
 }
 
-/// What makes a trajectory exciting. Of the matrix A; smaller is better for all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Criterion {
-    /// log cond(W), the papers' choice.
-    #[default]
-    Condition,
-    /// -log of the smallest singular value (E-optimal): the worst direction becomes known best.
-    WorstDirection,
-    /// -1/2 log det A (D-optimal): the smallest volume of uncertainty.
-    Volume,
-    /// 1/2 log tr A^-1 (A-optimal): the smallest mean variance.
-    MeanVariance,
-}
-
-/// What to measure, and on which samples.
-#[derive(Debug, Clone, PartialEq)]
+/// On which samples the condition number is taken.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ExcitationOptions {
-    /// The criterion.
-    pub criterion: Criterion,
     /// Number of samples.
     pub samples: usize,
     /// The samples cover \[0, horizon_s\], s: the whole trajectory, or the part that will be executed.
     pub horizon_s: f64,
-    /// Every column is multiplied by this: ones for the parameters in SI units, half-widths for parameters relative to
-    /// what is unknown about them.
-    pub column_scale: [f64; INERTIAL],
     /// Smallest singular value that is told from zero; keeps the cost finite for a trajectory that shows nothing.
     pub floor: f64,
 }
 
 impl ExcitationOptions {
-    /// 128 samples along the whole trajectory of duration `t_f` (s), condition number, SI units.
+    /// 128 samples along the whole trajectory of duration `t_f` (s).
     pub fn new(t_f: f64) -> Self {
-        Self {
-            criterion: Criterion::Condition,
-            samples: 128,
-            horizon_s: t_f,
-            column_scale: [1.0; INERTIAL],
-            floor: 1e-6,
-        }
+        Self { samples: 128, horizon_s: t_f, floor: 1e-6 }
     }
 }
 
@@ -134,7 +109,7 @@ pub struct Excitation<'a> {
     ends: EndPoints,
     duration_s: f64,
     options: ExcitationOptions,
-    /// Factor of what is known already, floor included, in scaled columns.
+    /// Factor of what is known already, floor included.
     known: Square,
 }
 
@@ -142,8 +117,8 @@ impl<'a> Excitation<'a> {
     /// The cost of trajectories of duration `duration_s` from `start` to `ends`, after `known` has been learnt.
     ///
     /// # Errors
-    /// [`CostError`] for wrong lengths, a non-finite start, a duration, horizon, floor or column scale that is not
-    /// above zero, a horizon beyond the duration, or no samples.
+    /// [`CostError`] for wrong lengths, a non-finite start, a duration, horizon or floor that is not above zero, a
+    /// horizon beyond the duration, or no samples.
     pub fn new(
         robot: &'a Robot,
         start: &JointState,
@@ -162,8 +137,7 @@ impl<'a> Excitation<'a> {
         }
         let positive =
             [("duration_s", duration_s), ("horizon_s", options.horizon_s), ("floor", options.floor)];
-        let scales = options.column_scale.map(|x| ("column_scale", x));
-        for (field, found) in positive.into_iter().chain(scales) {
+        for (field, found) in positive {
             if !(found.is_finite() && found > 0.0) {
                 return Err(CostError::Value { field, expected: "a finite number above 0", found });
             }
@@ -175,9 +149,8 @@ impl<'a> Excitation<'a> {
         if options.samples == 0 {
             return Err(CostError::Value { field: "samples", expected: "at least 1", found: 0.0 });
         }
-        let scale = Square::from_diagonal(&SVector::from(options.column_scale));
         let floor = DMatrix::identity(INERTIAL, INERTIAL) * options.floor;
-        let known = triangle(&(known.factor * scale), &floor);
+        let known = triangle(&known.factor, &floor);
         Ok(Self { robot, start: start.clone(), ends, duration_s, options, known })
     }
 
@@ -187,11 +160,8 @@ impl<'a> Excitation<'a> {
         let Ok(curve) = Bezier::to_rest(&self.start, &self.ends.at(k), self.duration_s) else {
             return f64::NAN;
         };
-        let mut rows = executed_rows(self.robot, &curve, o.horizon_s, o.samples);
-        for (mut column, scale) in rows.column_iter_mut().zip(o.column_scale) {
-            column *= scale;
-        }
-        weigh(o.criterion, &triangle(&self.known, &rows)).map_or(f64::NAN, |w| w.value)
+        let rows = executed_rows(self.robot, &curve, o.horizon_s, o.samples);
+        weigh(&triangle(&self.known, &rows)).map_or(f64::NAN, |w| w.value)
     }
 
     /// The cost and its gradient at `k` (length n); NaN where `k` is not finite.
@@ -214,7 +184,7 @@ impl<'a> Excitation<'a> {
                         INERTIAL,
                         samples.iter().map(|entry| entry.value),
                     );
-                    let Some(done) = weigh(self.options.criterion, &triangle(&self.known, &rows)) else {
+                    let Some(done) = weigh(&triangle(&self.known, &rows)) else {
                         return unusable();
                     };
                     weighed.insert(done)
@@ -228,7 +198,7 @@ impl<'a> Excitation<'a> {
         Cost { value: weighed.map_or(f64::NAN, |w| w.value), gradient }
     }
 
-    /// All entries of the scaled W, row-major, with their slopes in k_first, k_first+1, ...
+    /// All entries of W, row-major, with their slopes in k_first, k_first+1, ...
     fn slopes(&self, curve: &Bezier, first: usize) -> Vec<Dual<f64, LANES>> {
         let (n, o) = (self.robot.dof(), &self.options);
         let mut entries = vec![Dual::zero(); o.samples * n * INERTIAL];
@@ -269,7 +239,7 @@ impl<'a> Excitation<'a> {
         torque_regressor(robot, &sampler.motion, last..last + 1, &mut sampler.y);
         for j in 0..n {
             for p in 0..INERTIAL {
-                out[INERTIAL * j + p] = sampler.y[column(robot, j, p)].scale(dt.sqrt() * o.column_scale[p]);
+                out[INERTIAL * j + p] = sampler.y[column(robot, j, p)].scale(dt.sqrt());
             }
         }
     }
@@ -300,14 +270,14 @@ impl Sampler {
     }
 }
 
-/// A criterion's value and 2 G = 2 d value / dA.
+/// The cost and 2 G = 2 d cost / dA.
 struct Weighed {
     value: f64,
     sensitivity: Square,
 }
 
-/// The criterion of A = R'R, from R's singular values (A itself would lose half of the digits).
-fn weigh(criterion: Criterion, factor: &Square) -> Option<Weighed> {
+/// log cond(W) of A = R'R, from R's singular values (A itself would lose half of the digits).
+fn weigh(factor: &Square) -> Option<Weighed> {
     if !factor.iter().all(|x| x.is_finite()) {
         return None;
     }
@@ -315,18 +285,8 @@ fn weigh(criterion: Criterion, factor: &Square) -> Option<Weighed> {
     let (sigma, v) = (svd.singular_values, svd.v_t?.transpose());
     let (largest, smallest) = (sigma.imax(), sigma.imin());
     let outer = |i: usize| v.column(i) * v.column(i).transpose() / (sigma[i] * sigma[i]);
-    // A^-power in the basis of V.
-    let inverse = |power: i32| v * Square::from_diagonal(&sigma.map(|s| s.powi(-2 * power))) * v.transpose();
-    let trace = || sigma.map(|s| 1.0 / (s * s)).sum();
-    Some(match criterion {
-        Criterion::Condition => Weighed {
-            value: (sigma[largest] / sigma[smallest]).ln(),
-            sensitivity: outer(largest) - outer(smallest),
-        },
-        Criterion::WorstDirection => Weighed { value: -sigma[smallest].ln(), sensitivity: -outer(smallest) },
-        Criterion::Volume => Weighed { value: -sigma.map(f64::ln).sum(), sensitivity: -inverse(1) },
-        Criterion::MeanVariance => Weighed { value: 0.5 * trace().ln(), sensitivity: -inverse(2) / trace() },
-    })
+    let value = (sigma[largest] / sigma[smallest]).ln();
+    Some(Weighed { value, sensitivity: outer(largest) - outer(smallest) })
 }
 
 /// <W (2G), dW/dk_j> for all lanes j.

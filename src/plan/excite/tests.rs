@@ -50,21 +50,18 @@ fn cost<'a>(
 #[test]
 fn gradients_agree_with_differences() {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
-    let criteria =
-        [Criterion::Condition, Criterion::WorstDirection, Criterion::Volume, Criterion::MeanVariance];
     // Nine joints need two passes of dual numbers; the small robot has a sliding joint.
     for robot in [arm(7), arm(9), small_robot()] {
         let n = robot.dof();
-        for (trial, criterion) in criteria.into_iter().cycle().take(8).enumerate() {
+        for trial in 0..4 {
             let start = moving_start(&mut rng, n);
             let mut known = Information::none();
-            if trial >= 4 {
+            if trial >= 2 {
                 let curve = Bezier::to_rest(&start, &random(&mut rng, n, 1.0), 3.0).unwrap();
                 known.absorb(&executed_rows(&robot, &curve, 1.5, 64));
             }
-            let mut options = ExcitationOptions { criterion, floor: 1e-3, ..ExcitationOptions::new(3.0) };
+            let mut options = ExcitationOptions { floor: 1e-3, ..ExcitationOptions::new(3.0) };
             if trial % 2 == 1 {
-                options.column_scale[4..].fill(0.1);
                 options.horizon_s = 1.5;
             }
             let cost = cost(&robot, &start, &known, options);
@@ -81,7 +78,7 @@ fn gradients_agree_with_differences() {
                 // Fourth-order central difference.
                 let slope = (8.0 * (at(h) - at(-h)) - (at(2.0 * h) - at(-2.0 * h))) / (12.0 * h);
                 let error = (slope - here.gradient[j]).abs();
-                assert!(error < 1e-5 * (1.0 + slope.abs()), "{criterion:?} {slope} {}", here.gradient[j]);
+                assert!(error < 1e-5 * (1.0 + slope.abs()), "{slope} {}", here.gradient[j]);
             }
         }
     }
@@ -182,13 +179,13 @@ fn bad_input_is_named() {
         Excitation::new(&robot, start, ends.clone(), 3.0, &Information::none(), options).unwrap_err()
     };
     let good = ExcitationOptions::new(3.0);
-    let size = make(&JointState::at_rest(&[0.0; 6]), good.clone());
+    let size = make(&JointState::at_rest(&[0.0; 6]), good);
     assert_eq!(size, CostError::Size { field: "start.q", expected: 7, found: 6 });
     let mut nan = JointState::at_rest(&[0.0; 7]);
     nan.ddq[3] = f64::NAN;
-    assert!(matches!(make(&nan, good.clone()), CostError::Value { field: "start.ddq", .. }));
+    assert!(matches!(make(&nan, good), CostError::Value { field: "start.ddq", .. }));
     let start = JointState::at_rest(&[0.0; 7]);
-    let long = ExcitationOptions { horizon_s: 4.0, ..good.clone() };
+    let long = ExcitationOptions { horizon_s: 4.0, ..good };
     assert!(matches!(make(&start, long), CostError::Value { field: "horizon_s", .. }));
     let none = ExcitationOptions { samples: 0, ..good };
     assert!(matches!(make(&start, none), CostError::Value { field: "samples", .. }));
