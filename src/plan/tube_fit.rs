@@ -51,7 +51,7 @@ pub fn fit(
 }
 
 /// Whether the stored constants suit `reports`: they cover what was needed, and the hold power, which costs torque on
-/// every joint, not by more than [`LAVISH`].
+/// every joint, not by more than `LAVISH`.
 pub fn suits(tube: &Tube, reports: &[CellReport]) -> bool {
     let all = |have: &[f64], need: &[f64]| have.iter().zip(need).all(|(a, b)| a >= b);
     let covered = reports.iter().map(|r| &r.required).all(|need| {

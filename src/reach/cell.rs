@@ -43,7 +43,7 @@ pub enum Span {
 /// How far the values in the controller may be from the true ones (rad, s), given the true state and the exact curve:
 /// sensor errors, and what rounding makes of desired motion, differences and sums. The latter are a dozen operations
 /// and the evaluation of the curve, off by at most 2^-45 of its largest coefficient (see [`crate::trajectory`]);
-/// [`FUZZ`] of all that takes part, plus one, is generous.
+/// `FUZZ` of all that takes part, plus one, is generous.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Deviation {
     /// Of q.
