@@ -6,10 +6,16 @@
 //! of A alone; with G = d cost / dA, symmetric, its gradient is d cost / dk_j = 2 <W G, dW/dk_j>. G is made of the outer
 //! singular vectors, and this is the classical d sigma = u' dW v.
 //!
-//! dW/dk_j is exact: the regressor is evaluated on dual numbers, through q, dq and ddq, which are linear in k.
+//! That is the papers' cost, [`Criterion::ConditionNumber`]. [`Criterion::PredictedWidth`] asks for what the identifier will make of
+//! the data: rows divided by the largest error of their torque ([`super::worth`]), columns times the present half-widths, and
+//! the present intervals as information; its cost is half the logarithm of tr A^-1, the mean remaining variance.
+//!
+//! dW/dk_j is exact (but for the rows' weights, which are held constant): the regressor is evaluated on dual numbers, through q, dq and ddq, which are linear in k.
 
 use super::decision::{Cost, CostError, EndPoints, check_size};
+use super::worth::Worth;
 use crate::dynamics::{Motion, torque_regressor};
+use crate::inertia::ParameterSet;
 use crate::robot::{INERTIAL, Robot};
 use crate::scalar::{Dual, Scalar};
 use crate::trajectory::{Bezier, JointState, end_point_basis};
@@ -56,19 +62,28 @@ fn triangle(above: &Square, below: &DMatrix<f64>) -> Square {
 }
 
 /// Rows of the end-effector regressor times sqrt(dt) at the middles of `samples` equal parts of \[0, `until_s`\] along
-/// `curve`: (samples n) x 10.
-pub fn executed_rows(robot: &Robot, curve: &Bezier, until_s: f64, samples: usize) -> DMatrix<f64> {
+/// `curve`, weighted by their worth if the criterion asks for it: (samples n) x 10.
+pub fn executed_rows(
+    robot: &Robot,
+    curve: &Bezier,
+    until_s: f64,
+    samples: usize,
+    criterion: &Criterion,
+) -> DMatrix<f64> {
     let (n, dt) = (robot.dof(), until_s / samples.max(1) as f64);
     let mut rows = DMatrix::zeros(samples * n, INERTIAL);
     let (mut motion, mut y) = (Motion::new(robot), vec![0.0; n * INERTIAL * n]);
     let mut state = JointState::at_rest(&vec![0.0; n]);
+    let mut worth = criterion.worth();
     for s in 0..samples {
         curve.evaluate((s as f64 + 0.5) * dt, &mut state);
         motion.sweep(robot, &state.q, &state.dq, &state.dq, &state.ddq);
         torque_regressor(robot, &motion, robot.end_effector..robot.end_effector + 1, &mut y);
+        let weights = worth.as_mut().map(|w| w.weights(robot, &state));
         for j in 0..n {
+            let weight = dt.sqrt() * weights.map_or(1.0, |w| w[j]);
             for p in 0..INERTIAL {
-                rows[(s * n + j, p)] = y[column(robot, j, p)] * dt.sqrt();
+                rows[(s * n + j, p)] = y[column(robot, j, p)] * weight;
             }
         }
     }
@@ -80,21 +95,68 @@ fn column(robot: &Robot, j: usize, p: usize) -> usize {
     INERTIAL * (robot.dof() * j + robot.end_effector) + p
 }
 
-/// On which samples the condition number is taken.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// What makes a trajectory exciting; smaller costs are better.
+#[derive(Debug, Clone)]
+pub enum Criterion {
+    /// log cond(W) in SI units, the papers' choice.
+    ConditionNumber,
+    /// The mean remaining variance, relative to the present half-widths.
+    PredictedWidth {
+        /// Weights of the samples.
+        worth: Worth,
+        /// Present half-widths of the ten parameters, above 0.
+        half_widths: [f64; INERTIAL],
+    },
+}
+
+impl Criterion {
+    /// The prediction for what is known in `set`.
+    pub fn predicted_width(robot: &Robot, set: &ParameterSet) -> Self {
+        let at = robot.inertial_index(robot.end_effector);
+        // A parameter that is known exactly still needs a scale.
+        let half_widths = std::array::from_fn(|p| (0.5 * (set.upper[at + p] - set.lower[at + p])).max(1e-6));
+        Criterion::PredictedWidth { worth: Worth::new(robot, set), half_widths }
+    }
+
+    fn worth(&self) -> Option<Worth> {
+        match self {
+            Criterion::ConditionNumber => None,
+            Criterion::PredictedWidth { worth, .. } => Some(worth.clone()),
+        }
+    }
+
+    /// Factors of the columns.
+    fn scale(&self) -> [f64; INERTIAL] {
+        match self {
+            Criterion::ConditionNumber => [1.0; INERTIAL],
+            Criterion::PredictedWidth { half_widths, .. } => *half_widths,
+        }
+    }
+
+    /// Smallest singular value before any data: next to nothing, or the present intervals themselves.
+    fn floor(&self) -> f64 {
+        match self {
+            Criterion::ConditionNumber => 1e-6,
+            Criterion::PredictedWidth { .. } => 1.0,
+        }
+    }
+}
+
+/// What to minimise, and on which samples.
+#[derive(Debug, Clone)]
 pub struct ExcitationOptions {
+    /// The cost.
+    pub criterion: Criterion,
     /// Number of samples.
     pub samples: usize,
     /// The samples cover \[0, horizon_s\], s: the whole trajectory, or the part that will be executed.
     pub horizon_s: f64,
-    /// Smallest singular value that is told from zero; keeps the cost finite for a trajectory that shows nothing.
-    pub floor: f64,
 }
 
 impl ExcitationOptions {
-    /// 128 samples along the whole trajectory of duration `t_f` (s).
+    /// Condition number on 128 samples along the whole trajectory of duration `t_f` (s).
     pub fn new(t_f: f64) -> Self {
-        Self { samples: 128, horizon_s: t_f, floor: 1e-6 }
+        Self { criterion: Criterion::ConditionNumber, samples: 128, horizon_s: t_f }
     }
 }
 
@@ -117,8 +179,8 @@ impl<'a> Excitation<'a> {
     /// The cost of trajectories of duration `duration_s` from `start` to `ends`, after `known` has been learnt.
     ///
     /// # Errors
-    /// [`CostError`] for wrong lengths, a non-finite start, a duration, horizon or floor that is not above zero, a
-    /// horizon beyond the duration, or no samples.
+    /// [`CostError`] for wrong lengths, a non-finite start, a duration or horizon that is not above zero, a horizon
+    /// beyond the duration, or no samples.
     pub fn new(
         robot: &'a Robot,
         start: &JointState,
@@ -135,8 +197,7 @@ impl<'a> Excitation<'a> {
                 return Err(CostError::Value { field, expected: "finite numbers", found });
             }
         }
-        let positive =
-            [("duration_s", duration_s), ("horizon_s", options.horizon_s), ("floor", options.floor)];
+        let positive = [("duration_s", duration_s), ("horizon_s", options.horizon_s)];
         for (field, found) in positive {
             if !(found.is_finite() && found > 0.0) {
                 return Err(CostError::Value { field, expected: "a finite number above 0", found });
@@ -149,8 +210,9 @@ impl<'a> Excitation<'a> {
         if options.samples == 0 {
             return Err(CostError::Value { field: "samples", expected: "at least 1", found: 0.0 });
         }
-        let floor = DMatrix::identity(INERTIAL, INERTIAL) * options.floor;
-        let known = triangle(&known.factor, &floor);
+        let floor = DMatrix::identity(INERTIAL, INERTIAL) * options.criterion.floor();
+        let scale = Square::from_diagonal(&SVector::from(options.criterion.scale()));
+        let known = triangle(&(known.factor * scale), &floor);
         Ok(Self { robot, start: start.clone(), ends, duration_s, options, known })
     }
 
@@ -160,8 +222,11 @@ impl<'a> Excitation<'a> {
         let Ok(curve) = Bezier::to_rest(&self.start, &self.ends.at(k), self.duration_s) else {
             return f64::NAN;
         };
-        let rows = executed_rows(self.robot, &curve, o.horizon_s, o.samples);
-        weigh(&triangle(&self.known, &rows)).map_or(f64::NAN, |w| w.value)
+        let mut rows = executed_rows(self.robot, &curve, o.horizon_s, o.samples, &o.criterion);
+        for (mut column, scale) in rows.column_iter_mut().zip(o.criterion.scale()) {
+            column *= scale;
+        }
+        weigh(&o.criterion, &triangle(&self.known, &rows)).map_or(f64::NAN, |w| w.value)
     }
 
     /// The cost and its gradient at `k` (length n); NaN where `k` is not finite.
@@ -184,7 +249,7 @@ impl<'a> Excitation<'a> {
                         INERTIAL,
                         samples.iter().map(|entry| entry.value),
                     );
-                    let Some(done) = weigh(&triangle(&self.known, &rows)) else {
+                    let Some(done) = weigh(&self.options.criterion, &triangle(&self.known, &rows)) else {
                         return unusable();
                     };
                     weighed.insert(done)
@@ -204,7 +269,7 @@ impl<'a> Excitation<'a> {
         let mut entries = vec![Dual::zero(); o.samples * n * INERTIAL];
         let chunks = entries.par_chunks_mut(CHUNK * n * INERTIAL).enumerate();
         chunks.for_each(|(chunk, out)| {
-            let mut sampler = Sampler::new(self.robot);
+            let mut sampler = Sampler::new(self.robot, o.criterion.worth());
             for (s, out) in out.chunks_mut(n * INERTIAL).enumerate() {
                 self.sample(curve, first, chunk * CHUNK + s, &mut sampler, out);
             }
@@ -237,9 +302,12 @@ impl<'a> Excitation<'a> {
         sampler.motion.sweep(robot, &sampler.q, &sampler.dq, &sampler.dq, &sampler.ddq);
         let last = robot.end_effector;
         torque_regressor(robot, &sampler.motion, last..last + 1, &mut sampler.y);
+        let weights = sampler.worth.as_mut().map(|w| w.weights(robot, &sampler.state));
+        let scale = o.criterion.scale();
         for j in 0..n {
+            let weight = dt.sqrt() * weights.map_or(1.0, |w| w[j]);
             for p in 0..INERTIAL {
-                out[INERTIAL * j + p] = sampler.y[column(robot, j, p)].scale(dt.sqrt());
+                out[INERTIAL * j + p] = sampler.y[column(robot, j, p)].scale(weight * scale[p]);
             }
         }
     }
@@ -253,10 +321,11 @@ struct Sampler {
     dq: Vec<Dual<f64, LANES>>,
     ddq: Vec<Dual<f64, LANES>>,
     y: Vec<Dual<f64, LANES>>,
+    worth: Option<Worth>,
 }
 
 impl Sampler {
-    fn new(robot: &Robot) -> Self {
+    fn new(robot: &Robot, worth: Option<Worth>) -> Self {
         let n = robot.dof();
         let zeros = vec![Dual::zero(); n];
         Self {
@@ -266,6 +335,7 @@ impl Sampler {
             dq: zeros.clone(),
             ddq: zeros,
             y: vec![Dual::zero(); n * INERTIAL * n],
+            worth,
         }
     }
 }
@@ -276,17 +346,26 @@ struct Weighed {
     sensitivity: Square,
 }
 
-/// log cond(W) of A = R'R, from R's singular values (A itself would lose half of the digits).
-fn weigh(factor: &Square) -> Option<Weighed> {
+/// The criterion of A = R'R, from R's singular values (A itself would lose half of the digits).
+fn weigh(criterion: &Criterion, factor: &Square) -> Option<Weighed> {
     if !factor.iter().all(|x| x.is_finite()) {
         return None;
     }
     let svd = factor.try_svd(false, true, f64::EPSILON, 1000)?;
     let (sigma, v) = (svd.singular_values, svd.v_t?.transpose());
-    let (largest, smallest) = (sigma.imax(), sigma.imin());
-    let outer = |i: usize| v.column(i) * v.column(i).transpose() / (sigma[i] * sigma[i]);
-    let value = (sigma[largest] / sigma[smallest]).ln();
-    Some(Weighed { value, sensitivity: outer(largest) - outer(smallest) })
+    Some(match criterion {
+        Criterion::ConditionNumber => {
+            let (largest, smallest) = (sigma.imax(), sigma.imin());
+            let outer = |i: usize| v.column(i) * v.column(i).transpose() / (sigma[i] * sigma[i]);
+            let value = (sigma[largest] / sigma[smallest]).ln();
+            Weighed { value, sensitivity: outer(largest) - outer(smallest) }
+        }
+        Criterion::PredictedWidth { .. } => {
+            let trace: f64 = sigma.iter().map(|s| 1.0 / (s * s)).sum();
+            let inverse_squared = v * Square::from_diagonal(&sigma.map(|s| s.powi(-4))) * v.transpose();
+            Weighed { value: 0.5 * trace.ln(), sensitivity: -inverse_squared / trace }
+        }
+    })
 }
 
 /// <W (2G), dW/dk_j> for all lanes j.

@@ -16,3 +16,4 @@ pub mod qp;
 pub mod route;
 pub mod rows;
 pub mod tube_fit;
+pub mod worth;

@@ -13,7 +13,7 @@ use crate::robot::{Robot, Scene};
 use crate::trajectory::{Bezier, JointState, TrajectoryError};
 
 use super::decision::{CostError, EndPoints};
-use super::excite::{Excitation, ExcitationOptions, Information};
+use super::excite::{Criterion, Excitation, ExcitationOptions, Information};
 use super::goal::GoalCost;
 use super::nlp::{self, Evaluation, NlpError, Options, Program};
 use super::rows::RowBuilder;
@@ -60,10 +60,12 @@ pub struct Setting<'a> {
 /// What the plan is for.
 #[derive(Debug, Clone, Copy)]
 pub enum Purpose<'a> {
-    /// Small condition number of the last body's regressor, together with what was collected before.
+    /// Tell much about the last body, together with what was collected before.
     Excite {
         /// Rows collected so far.
         known: &'a Information,
+        /// What to minimise.
+        criterion: &'a Criterion,
         /// Samples along the part that counts.
         samples: usize,
         /// That part, s from the start: what will be executed before the next plan takes over.
@@ -113,9 +115,8 @@ enum Cost<'a> {
 pub fn propose(setting: &Setting<'_>, purpose: Purpose<'_>) -> Result<Proposal, ProposeError> {
     let ends = EndPoints::within_limits(setting.robot, setting.start, setting.reach)?;
     let (cost, starts) = match purpose {
-        Purpose::Excite { known, samples, horizon_s } => {
-            let options =
-                ExcitationOptions { samples, horizon_s, ..ExcitationOptions::new(setting.duration_s) };
+        Purpose::Excite { known, criterion, samples, horizon_s } => {
+            let options = ExcitationOptions { criterion: criterion.clone(), samples, horizon_s };
             let (robot, start) = (setting.robot, setting.start);
             let cost = Excitation::new(robot, start, ends.clone(), setting.duration_s, known, options)?;
             let starts = exciting_starts(&cost, ends.dimension(), setting.seed);

@@ -15,4 +15,4 @@ pub mod task;
 
 pub use error::ScenarioError;
 pub use run::{RunError, RunOptions, run};
-pub use task::{Carry, Excite, Identify, Prior, PublicTask, Scenario, Timing};
+pub use task::{Carry, Excite, ExciteCriterion, Identify, Prior, PublicTask, Scenario, Timing};

@@ -18,7 +18,7 @@ use crate::certify::{Partition, Plan, Problem, certify};
 use crate::control::{Controller, Measured, RobustController};
 use crate::identify::{Identifier, IdentifierOptions, IdentifyError, Sample};
 use crate::inertia::ParameterSet;
-use crate::plan::excite::{Information, executed_rows};
+use crate::plan::excite::{Criterion, Information, executed_rows};
 use crate::plan::propose::{Proposal, Purpose, Setting, propose};
 use crate::plan::route::Route;
 use crate::plan::tube_fit;
@@ -30,13 +30,16 @@ use crate::simulate::{Reading, Reference, World};
 use crate::trajectory::JointState;
 
 use super::record;
+use super::task::ExciteCriterion;
 use super::{PublicTask, Scenario};
 
 /// Share of t_p that a proposal may use; the rest is for the certifier.
 const PROPOSE_SHARE: f64 = 0.8;
 /// Failed exciting plans in a row after which the run goes on to the carrying phase with what it knows.
 const EXCITE_TRIES: usize = 3;
-/// Failed carrying plans in a row after which the route is searched anew.
+/// A carrying plan that ends within this of the one before has not moved on, rad.
+const STALLED_RAD: f64 = 0.02;
+/// Failed or stalled carrying plans in a row after which the route is searched anew.
 const NEW_ROUTE_AFTER: usize = 4;
 /// After each failed carrying plan the next target is looked for within this share of the reach before.
 const RETRY_SHARE: f64 = 0.6;
@@ -106,6 +109,7 @@ pub fn run(
         excited: 0,
         attempts: 0,
         failures: 0,
+        stalls: 0,
         broken: None,
         story: record::Story::new(&task),
         task: &task,
@@ -145,6 +149,8 @@ struct Runner<'a> {
     attempts: usize,
     /// Failures in a row.
     failures: usize,
+    /// Carrying plans in a row that ended where the one before did.
+    stalls: usize,
     /// Why an assumption must be broken, once known.
     broken: Option<String>,
     story: record::Story,
@@ -369,14 +375,21 @@ impl Runner<'_> {
             seed: self.seed.wrapping_mul(1000).wrapping_add(self.attempts as u64),
             deadline,
         };
+        let criterion;
         let purpose = match phase {
             Phase::Excite => {
                 let last = self.excited + 1 >= task.timing.exciting_plans;
                 let horizon_s = if last { task.timing.t_f_s } else { task.timing.t_p_s };
-                Purpose::Excite { known: &self.known, samples: task.excite.samples, horizon_s }
+                criterion = self.criterion(set);
+                Purpose::Excite {
+                    known: &self.known,
+                    criterion: &criterion,
+                    samples: task.excite.samples,
+                    horizon_s,
+                }
             }
             Phase::Carry => {
-                // After a failure less is asked for, and in the end another way is looked for.
+                // After a failure, or a plan that leads nowhere, less is asked for; in the end another way is sought.
                 if self.failures > 0 && self.failures.is_multiple_of(NEW_ROUTE_AFTER) {
                     self.route = None;
                 }
@@ -388,6 +401,14 @@ impl Runner<'_> {
             }
         };
         propose(&setting, purpose).map_err(|e| e.to_string())
+    }
+
+    /// What an exciting trajectory is to minimise, given what is known.
+    fn criterion(&self, set: &ParameterSet) -> Criterion {
+        match self.task.excite.criterion {
+            ExciteCriterion::ConditionNumber => Criterion::ConditionNumber,
+            ExciteCriterion::PredictedWidth => Criterion::predicted_width(&self.robot, set),
+        }
     }
 
     /// The proof: nothing is executed without it.
@@ -423,7 +444,23 @@ impl Runner<'_> {
         }
         if phase == Phase::Excite {
             self.excited += 1;
-            self.known.absorb(&executed_rows(&self.robot, &plan.curve, self.task.timing.t_p_s, 64));
+            let criterion = self.criterion(&plan.set);
+            self.known.absorb(&executed_rows(
+                &self.robot,
+                &plan.curve,
+                self.task.timing.t_p_s,
+                64,
+                &criterion,
+            ));
+        }
+        if phase == Phase::Carry {
+            let end = plan.curve.end();
+            let moved = self
+                .active
+                .as_ref()
+                .map(|a| a.plan.curve.end().iter().zip(&end).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max));
+            let stalled = moved.is_some_and(|m| m < STALLED_RAD);
+            self.stalls = if stalled { self.stalls + 1 } else { 0 };
         }
         self.story.switched(self.world.time(), &e_radius, &r_radius);
         self.story.executed.push(plan.clone());

@@ -45,10 +45,24 @@ impl Default for Timing {
     }
 }
 
+/// What an exciting trajectory minimises.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExciteCriterion {
+    /// The condition number of the last body's regressor.
+    #[default]
+    ConditionNumber,
+    /// The predicted width of the identified intervals, given the torque sensor's bound.
+    PredictedWidth,
+}
+
 /// Settings of the exciting trajectories.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Excite {
+    /// What they minimise.
+    #[serde(default)]
+    pub criterion: ExciteCriterion,
     /// Samples at which the regressor's condition number is taken.
     #[serde(default = "default_samples")]
     pub samples: usize,
