@@ -2,57 +2,125 @@
 
 use std::time::Instant;
 
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
 use crate::dynamics::{Motion, torque_regressor};
 use crate::inertia::ParameterSet;
+use crate::robot::clearance::Clearance;
 use crate::robot::{INERTIAL, Robot, Scene};
 
-use super::guide::{Path, SearchError, SearchOptions, lookahead, nearest_turn, search, search_bounds};
+use super::guide::{
+    Path, SearchError, SearchOptions, lookahead, nearest_turn, search, search_bounds, segment_is_valid,
+};
 
 /// Distances that the path keeps, m: the widest with which there is a path is taken.
-const DISTANCES_M: [f64; 4] = [0.08, 0.04, 0.015, 0.003];
+const DISTANCES_M: [f64; 3] = [0.08, 0.04, 0.015];
 /// Largest share of a torque limit that gravity may take in the worst case; the rest is for motion and robustness.
 const GRAVITY_SHARE: f64 = 0.8;
+/// Configurations that are tried as a way out of a tight place, up to this far from it (rad).
+const WAYS_OUT: usize = 400;
+/// See [`WAYS_OUT`].
+const ESCAPE_RAD: f64 = 1.0;
 /// Spacing of the points that are checked along a segment, rad.
 const RESOLUTION: f64 = 0.03;
 
-/// A path to the goal and the distance it keeps.
+/// A path to the goal and the distances it keeps.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Route {
     path: Path,
-    distance_m: f64,
+    keep: Keep,
+}
+
+/// Distances to keep, m: neighbouring links are always close, so they may come nearer to each other than to obstacles.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Keep {
+    obstacles: f64,
+    itself: f64,
+}
+
+impl Keep {
+    fn wide(distance_m: f64) -> Self {
+        Self { obstacles: distance_m, itself: 0.25 * distance_m }
+    }
+
+    /// What there is at a configuration.
+    fn at(robot: &Robot, scene: &Scene, q: &[f64]) -> Self {
+        let frames = robot.frames(q);
+        let distance = |c: Option<Clearance>| c.map_or(f64::INFINITY, |c| c.distance);
+        Self {
+            obstacles: distance(robot.obstacle_clearance(&frames, scene)),
+            itself: distance(robot.self_clearance(&frames)),
+        }
+    }
+
+    /// These distances, but near a place that is closer already no more than not to come closer still.
+    fn from(self, here: Self) -> Self {
+        Self {
+            obstacles: self.obstacles.min(0.9 * here.obstacles),
+            itself: self.itself.min(0.9 * here.itself),
+        }
+    }
+
+    fn covers(self, other: Self) -> bool {
+        self.obstacles >= other.obstacles && self.itself >= other.itself
+    }
+}
+
+/// What a search needs to know.
+#[derive(Debug, Clone, Copy)]
+pub struct Terrain<'a> {
+    /// The robot, payload shape included.
+    pub robot: &'a Robot,
+    /// Parameters for which gravity must leave room in the torque limits.
+    pub set: &'a ParameterSet,
+    /// Obstacles.
+    pub scene: &'a Scene,
 }
 
 impl Route {
-    /// Searches a path from `start` to `goal` (rad) before `deadline`.
+    /// Searches a path from `start` to `goal` (rad) before `deadline`. Where the start is too close to something, the path
+    /// first leads away from it.
     ///
     /// # Errors
     /// [`SearchError`] of the last, least demanding search.
     pub fn find(
-        robot: &Robot,
-        set: &ParameterSet,
-        scene: &Scene,
+        terrain: Terrain<'_>,
         start: &[f64],
         goal: &[f64],
         seed: u64,
         deadline: Instant,
     ) -> Result<Self, SearchError> {
+        let Terrain { robot, scene, .. } = terrain;
         let goal = nearest_turn(robot, start, goal);
         let bounds = search_bounds(robot, start);
+        let here = Keep::at(robot, scene, start);
         let options = SearchOptions {
             seed,
             resolution: RESOLUTION,
             deadline: Some(deadline),
             ..SearchOptions::default()
         };
-        let mut last = None;
-        for distance_m in DISTANCES_M {
-            let valid = |q: &[f64]| posture_is_easy(robot, set, scene, q, distance_m);
-            match search(&bounds, start, &goal, &valid, &options) {
-                Ok(path) => return Ok(Self { path, distance_m }),
-                Err(error) => last = Some(error),
+        let mut last = SearchError::Invalid("start");
+        for keep in DISTANCES_M.map(Keep::wide) {
+            let valid = |q: &[f64]| terrain.is_easy(q, keep);
+            let away = if valid(start) {
+                Some(start.to_vec())
+            } else {
+                terrain.way_out(start, here, keep, &bounds, seed)
+            };
+            let Some(away) = away else { continue };
+            match search(&bounds, &away, &goal, &valid, &options) {
+                Ok(mut path) => {
+                    if away != start {
+                        path.insert(0, start.to_vec());
+                    }
+                    return Ok(Self { path, keep });
+                }
+                Err(error) => last = error,
             }
         }
-        Err(last.unwrap_or(SearchError::Invalid("start")))
+        Err(last)
     }
 
     /// Where the path ends: the goal, its continuous joints turned to the nearest turn.
@@ -61,43 +129,56 @@ impl Route {
     }
 
     /// The next target from `q` within `reach` of every joint; `None` if the path is out of reach: search again.
-    pub fn target(
-        &self,
-        robot: &Robot,
-        set: &ParameterSet,
-        scene: &Scene,
-        q: &[f64],
-        reach: &[f64],
-    ) -> Option<Vec<f64>> {
-        let valid = |p: &[f64]| posture_is_easy(robot, set, scene, p, self.distance_m);
-        lookahead(&self.path, q, reach, RESOLUTION, &valid)
+    pub fn target(&self, terrain: Terrain<'_>, q: &[f64], reach: &[f64]) -> Option<Vec<f64>> {
+        let keep = self.keep.from(Keep::at(terrain.robot, terrain.scene, q));
+        lookahead(&self.path, q, reach, RESOLUTION, &|p: &[f64]| terrain.is_easy(p, keep))
     }
 }
 
-/// Whether nothing is nearer than `distance_m`, and gravity leaves room in the torque limits for every theta of the set.
-fn posture_is_easy(robot: &Robot, set: &ParameterSet, scene: &Scene, q: &[f64], distance_m: f64) -> bool {
-    let frames = robot.frames(q);
-    let near = |clearance: Option<crate::robot::clearance::Clearance>, least: f64| {
-        clearance.is_some_and(|c| c.distance < least)
-    };
-    // Neighbouring links are always close; the certifier looks at them with its own eyes.
-    if near(robot.obstacle_clearance(&frames, scene), distance_m)
-        || near(robot.self_clearance(&frames), 0.25 * distance_m)
-    {
-        return false;
+impl Terrain<'_> {
+    /// A configuration nearby that keeps the distances, reached without coming closer to anything on the way.
+    fn way_out(
+        &self,
+        start: &[f64],
+        here: Keep,
+        keep: Keep,
+        bounds: &[(f64, f64)],
+        seed: u64,
+    ) -> Option<Vec<f64>> {
+        let mut draw = ChaCha8Rng::seed_from_u64(seed);
+        let on_the_way = keep.from(here);
+        (0..WAYS_OUT).find_map(|i| {
+            // Near ones first.
+            let size = ESCAPE_RAD * (i + 1) as f64 / WAYS_OUT as f64;
+            let q: Vec<f64> = (start.iter().zip(bounds))
+                .map(|(x, (lower, upper))| (x + size * draw.random_range(-1.0..=1.0)).clamp(*lower, *upper))
+                .collect();
+            let free = self.is_easy(&q, keep)
+                && segment_is_valid(start, &q, RESOLUTION, &|p: &[f64]| self.is_easy(p, on_the_way));
+            free.then_some(q)
+        })
     }
-    let n = robot.dof();
-    let rest = vec![0.0; n];
-    let mut motion = Motion::new(robot);
-    motion.sweep(robot, q, &rest, &rest, &rest);
-    let mut y = vec![0.0; INERTIAL * n * n];
-    torque_regressor(robot, &motion, 0..n, &mut y);
-    (0..n).all(|j| {
-        let row = &y[INERTIAL * n * j..INERTIAL * n * (j + 1)];
-        let worst = |sign: f64| -> f64 {
-            let bounds = set.lower.iter().zip(&set.upper);
-            row.iter().zip(bounds).map(|(y, (l, u))| (sign * y * l).max(sign * y * u)).sum()
-        };
-        worst(1.0).max(worst(-1.0)) <= GRAVITY_SHARE * robot.joints[j].limits.torque
-    })
+
+    /// Whether the distances are kept and gravity leaves room in the torque limits for every theta of the set.
+    fn is_easy(&self, q: &[f64], keep: Keep) -> bool {
+        Keep::at(self.robot, self.scene, q).covers(keep) && self.is_light(q)
+    }
+
+    fn is_light(&self, q: &[f64]) -> bool {
+        let (robot, set) = (self.robot, self.set);
+        let n = robot.dof();
+        let rest = vec![0.0; n];
+        let mut motion = Motion::new(robot);
+        motion.sweep(robot, q, &rest, &rest, &rest);
+        let mut y = vec![0.0; INERTIAL * n * n];
+        torque_regressor(robot, &motion, 0..n, &mut y);
+        (0..n).all(|j| {
+            let row = &y[INERTIAL * n * j..INERTIAL * n * (j + 1)];
+            let worst = |sign: f64| -> f64 {
+                let bounds = set.lower.iter().zip(&set.upper);
+                row.iter().zip(bounds).map(|(y, (l, u))| (sign * y * l).max(sign * y * u)).sum()
+            };
+            worst(1.0).max(worst(-1.0)) <= GRAVITY_SHARE * robot.joints[j].limits.torque
+        })
+    }
 }

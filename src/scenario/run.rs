@@ -20,7 +20,7 @@ use crate::identify::{Identifier, IdentifierOptions, IdentifyError, Sample};
 use crate::inertia::ParameterSet;
 use crate::plan::excite::{Criterion, Information, executed_rows};
 use crate::plan::propose::{Proposal, Purpose, Setting, propose};
-use crate::plan::route::Route;
+use crate::plan::route::{Route, Terrain};
 use crate::plan::tube_fit;
 use crate::report::{
     Event, Identification, LogRow, Margins, Observer, Outcome, Phase, PlanSummary, RunRecord,
@@ -561,11 +561,12 @@ impl Runner<'_> {
 /// The next target on the route; the route is searched where there is none yet or it is out of reach.
 fn next_target(route: &mut Option<Route>, setting: &Setting<'_>, goal: &[f64]) -> Result<Vec<f64>, String> {
     let Setting { robot, set, scene, start, reach, .. } = *setting;
-    let target = |route: &Route| route.target(robot, set, scene, &start.q, reach);
+    let terrain = Terrain { robot, set, scene };
+    let target = |route: &Route| route.target(terrain, &start.q, reach);
     if let Some(found) = route.as_ref().and_then(target) {
         return Ok(found);
     }
-    let found = Route::find(robot, set, scene, &start.q, goal, setting.seed, setting.deadline);
+    let found = Route::find(terrain, &start.q, goal, setting.seed, setting.deadline);
     let found = route.insert(found.map_err(|e| format!("no way to the goal: {e}"))?);
     target(found).ok_or_else(|| "the way to the goal starts out of reach".to_owned())
 }
