@@ -139,6 +139,9 @@ fn arguments_that_cannot_be_used() {
     case.refused(&["--out", "changed.toml"], &["changed.toml", "not a folder"]);
     case.refused(&["--out", "changed.toml/inside"], &["changed.toml/inside"]);
     case.refused(&["--out", "."], &["output folder"]);
+    if cfg!(target_os = "linux") {
+        case.refused(&["--out", "/proc/nope/run"], &["/proc", "cannot be written to"]);
+    }
     let usage = case.run(&["--payload-mass", "nan"]);
     assert_eq!(usage.status.code(), Some(2));
     assert!(String::from_utf8(usage.stderr).unwrap().contains("finite mass in kg"));

@@ -125,7 +125,12 @@ impl Controller for RobustController {
         }
         let energy = self.energy_bound(measured.q);
         let gains = &self.tube.gains;
-        let lambda = power + self.tube.hold_power_w - gains.alpha * (gains.v_max - energy).max(0.0);
+        let floor = self.energy_floor();
+        // Past V_max an assumption is broken and nothing is promised any more: pull back harder, as the actuators allow.
+        // Within the promise the excess is exactly zero.
+        let excess = (floor - gains.v_max).max(0.0);
+        let room = (gains.v_max - energy).max(0.0);
+        let lambda = power + self.tube.hold_power_w - gains.alpha * room + gains.alpha * excess;
         if lambda > 0.0 && spread > 0.0 {
             for (j, t) in tau.iter_mut().enumerate() {
                 *t += lambda * self.tube.weights[j] * self.r[j] / spread;
@@ -138,6 +143,6 @@ impl Controller for RobustController {
             // A torque that is not a number becomes none at all.
             *t = if t.is_nan() { 0.0 } else { t.clamp(-limit, limit) };
         }
-        Tick { energy_j: energy, energy_floor_j: self.energy_floor(), saturated }
+        Tick { energy_j: energy, energy_floor_j: floor, saturated }
     }
 }

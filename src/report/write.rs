@@ -37,7 +37,9 @@ pub fn check_destination(folder: &Path) -> Result<(), ReportError> {
         return refuse("expected a path that ends in the name of a folder".to_owned());
     }
     let kind = match fs::symlink_metadata(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return unusable_ground(folder).map_or(Ok(()), refuse);
+        }
         Err(error) => return refuse(error.to_string()),
         Ok(metadata) => metadata.file_type(),
     };
@@ -51,6 +53,18 @@ pub fn check_destination(folder: &Path) -> Result<(), ReportError> {
         )),
         Err(error) => refuse(error.to_string()),
     }
+}
+
+/// Why no folder can be made where `folder` is to be: its nearest existing ancestor is no folder or read-only.
+fn unusable_ground(folder: &Path) -> Option<String> {
+    let here = Path::new(".");
+    let ancestors = folder.ancestors().skip(1).map(|a| if a.as_os_str().is_empty() { here } else { a });
+    let (ground, metadata) = ancestors.filter_map(|a| Some((a, fs::metadata(a).ok()?))).next()?;
+    if !metadata.is_dir() {
+        return Some(format!("`{}` is not a folder; choose another", ground.display()));
+    }
+    let closed = metadata.permissions().readonly();
+    closed.then(|| format!("`{}` cannot be written to; choose another", ground.display()))
 }
 
 /// The first entry of `folder` that [`write`] does not make.

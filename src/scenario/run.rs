@@ -191,7 +191,9 @@ impl Runner<'_> {
                 );
             }
             self.execute(self.slot_ticks());
-            if let Some((phase, Some(plan))) = next {
+            if let Some((phase, Some(plan))) = next
+                && self.broken.is_none()
+            {
                 self.failures = 0;
                 self.activate(plan, phase);
             }
