@@ -37,6 +37,9 @@ pub struct RunArgs {
     /// Mass of the true payload, instead of the scenario's; the robot is not told
     #[arg(long, value_name = "KG", allow_negative_numbers = true, value_parser = mass)]
     pub payload_mass: Option<f64>,
+    /// Let the planner finish however long it takes: the same run on every machine
+    #[arg(long)]
+    pub untimed: bool,
     /// No progress; the closing table still comes
     #[arg(long, short)]
     pub quiet: bool,
@@ -61,7 +64,7 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
         scenario = scenario.with_payload_mass(mass).map_err(|e| input(&e))?;
     }
     let folder = args.destination(&scenario.task().name)?;
-    let options = RunOptions { method: args.method.clone(), seed: args.seed };
+    let options = RunOptions { method: args.method.clone(), seed: args.seed, timed: !args.untimed };
     let record = scenario::run(scenario, &options, args.observer().as_mut()).map_err(|e| input(&e))?;
     RunArgs::finish(&folder, &record)
 }

@@ -33,6 +33,8 @@ use super::record;
 use super::task::ExciteCriterion;
 use super::{PublicTask, Scenario};
 
+/// Time for a plan when the clock does not count.
+const UNTIMED: Duration = Duration::from_secs(600);
 /// Share of t_p that a proposal may use; the rest is for the certifier.
 const PROPOSE_SHARE: f64 = 0.8;
 /// Failed exciting plans in a row after which the run goes on to the carrying phase with what it knows.
@@ -53,6 +55,9 @@ pub struct RunOptions {
     pub method: String,
     /// Draws the truth, the noise and the planner's random numbers.
     pub seed: u64,
+    /// Whether a plan must be ready within t_p on the clock, as on a real arm. If not, the planner's effort is limited by
+    /// counts alone, and the run is the same on every machine.
+    pub timed: bool,
 }
 
 /// The planning methods.
@@ -118,6 +123,7 @@ pub fn run(
         identifier,
         observer,
         seed: options.seed,
+        timed: options.timed,
     };
     let (outcome, reason) = runner.drive();
     Ok(runner.finish(outcome, reason, options, clock.elapsed().as_secs_f64()))
@@ -155,6 +161,7 @@ struct Runner<'a> {
     broken: Option<String>,
     story: record::Story,
     seed: u64,
+    timed: bool,
 }
 
 impl Runner<'_> {
@@ -304,7 +311,7 @@ impl Runner<'_> {
     fn make_plan(&mut self, phase: Phase, slot: Instant) -> Option<Plan> {
         let index = self.attempts;
         self.attempts += 1;
-        let t_p = Duration::from_secs_f64(self.task.timing.t_p_s);
+        let t_p = if self.timed { Duration::from_secs_f64(self.task.timing.t_p_s) } else { UNTIMED };
         let start = self.next_start();
         let t = self.world.time() + if self.active.is_some() { self.task.timing.t_p_s } else { 0.0 };
         let set = self.identifier.set().clone();
