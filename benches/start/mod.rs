@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use surelift::identify::{Identifier, IdentifierOptions};
-use surelift::plan::excite::Information;
+use surelift::plan::excite::{Criterion, Information};
 use surelift::plan::propose::{Proposal, Purpose, Setting, propose};
 use surelift::plan::tube_fit;
 use surelift::robot::Robot;
@@ -55,7 +55,8 @@ impl Start {
     pub fn exciting(&self) -> Proposal {
         let known = Information::none();
         let (samples, horizon_s) = (self.task.excite.samples, self.task.timing.t_p_s);
-        let purpose = Purpose::Excite { known: &known, samples, horizon_s };
+        let criterion = Criterion::predicted_width(&self.robot, self.identifier.set());
+        let purpose = Purpose::Excite { known: &known, criterion: &criterion, samples, horizon_s };
         propose(&self.setting(&self.task.excite.range_rad), purpose).expect("a first plan is found")
     }
 }

@@ -99,7 +99,11 @@ fn column(robot: &Robot, j: usize, p: usize) -> usize {
 #[derive(Debug, Clone)]
 pub enum Criterion {
     /// log cond(W) in SI units, the papers' choice.
-    ConditionNumber,
+    ConditionNumber {
+        /// Smallest singular value that is told from zero, above 0; keeps the cost finite for a trajectory that shows
+        /// nothing.
+        floor: f64,
+    },
     /// The mean remaining variance, relative to the present half-widths.
     PredictedWidth {
         /// Weights of the samples.
@@ -110,6 +114,11 @@ pub enum Criterion {
 }
 
 impl Criterion {
+    /// The condition number, next to nothing told from zero.
+    pub fn condition_number() -> Self {
+        Criterion::ConditionNumber { floor: 1e-6 }
+    }
+
     /// The prediction for what is known in `set`.
     pub fn predicted_width(robot: &Robot, set: &ParameterSet) -> Self {
         let at = robot.inertial_index(robot.end_effector);
@@ -120,7 +129,7 @@ impl Criterion {
 
     fn worth(&self) -> Option<Worth> {
         match self {
-            Criterion::ConditionNumber => None,
+            Criterion::ConditionNumber { .. } => None,
             Criterion::PredictedWidth { worth, .. } => Some(worth.clone()),
         }
     }
@@ -128,7 +137,7 @@ impl Criterion {
     /// Factors of the columns.
     fn scale(&self) -> [f64; INERTIAL] {
         match self {
-            Criterion::ConditionNumber => [1.0; INERTIAL],
+            Criterion::ConditionNumber { .. } => [1.0; INERTIAL],
             Criterion::PredictedWidth { half_widths, .. } => *half_widths,
         }
     }
@@ -136,7 +145,7 @@ impl Criterion {
     /// Smallest singular value before any data: next to nothing, or the present intervals themselves.
     fn floor(&self) -> f64 {
         match self {
-            Criterion::ConditionNumber => 1e-6,
+            Criterion::ConditionNumber { floor } => *floor,
             Criterion::PredictedWidth { .. } => 1.0,
         }
     }
@@ -156,7 +165,7 @@ pub struct ExcitationOptions {
 impl ExcitationOptions {
     /// Condition number on 128 samples along the whole trajectory of duration `t_f` (s).
     pub fn new(t_f: f64) -> Self {
-        Self { criterion: Criterion::ConditionNumber, samples: 128, horizon_s: t_f }
+        Self { criterion: Criterion::condition_number(), samples: 128, horizon_s: t_f }
     }
 }
 
@@ -354,7 +363,7 @@ fn weigh(criterion: &Criterion, factor: &Square) -> Option<Weighed> {
     let svd = factor.try_svd(false, true, f64::EPSILON, 1000)?;
     let (sigma, v) = (svd.singular_values, svd.v_t?.transpose());
     Some(match criterion {
-        Criterion::ConditionNumber => {
+        Criterion::ConditionNumber { .. } => {
             let (largest, smallest) = (sigma.imax(), sigma.imin());
             let outer = |i: usize| v.column(i) * v.column(i).transpose() / (sigma[i] * sigma[i]);
             let value = (sigma[largest] / sigma[smallest]).ln();

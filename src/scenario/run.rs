@@ -415,7 +415,7 @@ impl Runner<'_> {
     /// What an exciting trajectory is to minimise, given what is known.
     fn criterion(&self, set: &ParameterSet) -> Criterion {
         match self.task.excite.criterion {
-            ExciteCriterion::ConditionNumber => Criterion::ConditionNumber,
+            ExciteCriterion::ConditionNumber => Criterion::condition_number(),
             ExciteCriterion::PredictedWidth => Criterion::predicted_width(&self.robot, set),
         }
     }
