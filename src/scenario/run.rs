@@ -177,8 +177,6 @@ impl Runner<'_> {
                 return (Outcome::AssumptionBroken, self.broken.clone());
             }
             if self.arrived() {
-                self.brake();
-                let _ = self.learn();
                 return (Outcome::Success, None);
             }
             let next = self.purpose().map(|phase| (phase, self.make_plan(phase, slot)));
@@ -476,7 +474,7 @@ impl Runner<'_> {
         self.active = Some(Active { plan, phase, ticks: 0, e_radius, r_radius });
     }
 
-    /// Executes the running plan to its end (and at least one more slot), without planning.
+    /// Executes the running plan to its end, without planning.
     fn brake(&mut self) {
         if let Some(active) = &self.active {
             let left = self.plan_ticks().saturating_sub(active.ticks);
