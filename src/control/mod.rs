@@ -20,7 +20,7 @@ pub struct Measured<'a> {
 pub struct Tick {
     /// Largest value of V that the parameter set allows at the measured state, J (0 for laws without one).
     pub energy_j: f64,
-    /// Value that V is proven to have at least, J: above V_max, an assumption is broken.
+    /// Value that V is proven to have at least, J: above [`crate::reach::Tube::broken_above_j`], an assumption is broken.
     pub energy_floor_j: f64,
     /// Whether a torque was cut at the actuator limit.
     pub saturated: bool,

@@ -126,9 +126,9 @@ impl Controller for RobustController {
         let energy = self.energy_bound(measured.q);
         let gains = &self.tube.gains;
         let floor = self.energy_floor();
-        // Past V_max an assumption is broken and nothing is promised any more: pull back harder, as the actuators allow.
-        // Within the promise the excess is exactly zero.
-        let excess = (floor - gains.v_max).max(0.0);
+        // Past this an assumption is broken and nothing is promised any more: pull back harder, as the actuators allow.
+        // Within the promise the excess is exactly zero, so the law is the proven one.
+        let excess = (floor - self.tube.broken_above_j()).max(0.0);
         let room = (gains.v_max - energy).max(0.0);
         let lambda = power + self.tube.hold_power_w - gains.alpha * room + gains.alpha * excess;
         if lambda > 0.0 && spread > 0.0 {

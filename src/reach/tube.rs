@@ -56,6 +56,10 @@ use super::upward::{div_up, mul_up};
 
 /// The tube's level of V, relative to V_max: 1 + 2^-30.
 const LEVEL: f64 = 1.0 + 1.0 / (1_u64 << 30) as f64;
+/// Above this multiple of V_max a lower bound of V proves that an assumption is broken: farther from [`LEVEL`] than the
+/// rounding of that lower bound, a sum of a few dozen terms, can reach.
+const BROKEN: f64 = 1.0 + 1.0 / (1_u64 << 20) as f64;
+const _: () = assert!(BROKEN > LEVEL);
 
 /// Constants of the robust law for one plan, and of the proof that goes with it. Stored in the plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -100,6 +104,11 @@ impl Tube {
         let (tube, old) = before;
         let wide = |j: usize| self.e_radius(robot, set, j) >= tube.e_radius(robot, old, j);
         self.gains.k_r == tube.gains.k_r && self.gains.v_max >= tube.gains.v_max && (0..robot.dof()).all(wide)
+    }
+
+    /// Energy, J, that a lower bound of V, computed in `f64`, cannot pass while all assumptions hold.
+    pub fn broken_above_j(&self) -> f64 {
+        BROKEN * self.gains.v_max
     }
 
     /// Speed below which the controller does not trust the sign of the measured dq_j, rad/s: the stiction speed, plus

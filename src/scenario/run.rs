@@ -494,7 +494,7 @@ impl Runner<'_> {
             active.plan.curve.evaluate(t, &mut desired);
             self.world.read(&mut reading);
             let tick = self.controller.tick(Measured { q: &reading.q, dq: &reading.dq }, &desired, &mut tau);
-            if tick.energy_floor_j > active.plan.tube.gains.v_max && self.broken.is_none() {
+            if tick.energy_floor_j > active.plan.tube.broken_above_j() && self.broken.is_none() {
                 let (v, limit) = (tick.energy_floor_j, active.plan.tube.gains.v_max);
                 self.broken =
                     Some(format!("V >= {v:.4} J above V_max = {limit} J at t = {:.3} s", reading.t));
