@@ -1,10 +1,15 @@
 //! Inertial parameters of rigid bodies and sets of them.
 //!
-//! Read [`pseudo`] for what makes ten numbers a body that can exist, [`log_cholesky`] for coordinates in which
-//! every point is such a body, [`set`] for the boxes that planner, controller and certifier quantify over.
+//! Read [`pseudo`] for what makes ten numbers a body that can exist; [`log_cholesky`] and [`exponential_eigenvalue`]
+//! for coordinates in which every point is such a body; [`layout`] and [`urdf`] for how others write the ten numbers;
+//! [`set`] for the boxes that planner, controller and certifier quantify over.
 
+pub mod exponential_eigenvalue;
+pub mod layout;
 pub mod log_cholesky;
 pub mod pseudo;
 pub mod set;
+pub mod urdf;
 
+pub use layout::Layout;
 pub use set::ParameterSet;

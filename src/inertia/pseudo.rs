@@ -139,17 +139,40 @@ pub fn on_grid(v: &Vector4<f64>) -> Option<Vector4<f64>> {
 /// Checks that theta is a body: finite, positive mass, and an inertia about the centre of mass that passes
 /// [`check_moments`]; that is the same as J(theta) >= 0. In plain floating point.
 pub fn check_physical(theta: &[f64; INERTIAL]) -> Result<(), InertiaError> {
+    check_finite_with_mass(theta)?;
+    let [mass, hx, hy, hz, ixx, ixy, iyy, ixz, iyz, izz] = *theta;
+    let about_origin = Matrix3::new(ixx, ixy, ixz, ixy, iyy, iyz, ixz, iyz, izz);
+    check_moments(&(about_origin - point_inertia(mass, &(Vector3::new(hx, hy, hz) / mass))))
+}
+
+fn check_finite_with_mass(theta: &[f64; INERTIAL]) -> Result<(), InertiaError> {
     for (name, &value) in INERTIAL_NAMES.iter().zip(theta) {
         if !value.is_finite() {
             return Err(InertiaError::NotFinite { name, value });
         }
     }
-    let [mass, hx, hy, hz, ixx, ixy, iyy, ixz, iyz, izz] = *theta;
-    if mass <= 0.0 {
-        return Err(InertiaError::NonPositiveMass { mass });
+    let mass = theta[0];
+    if mass > 0.0 { Ok(()) } else { Err(InertiaError::NonPositiveMass { mass }) }
+}
+
+/// The body nearest to theta that exists and is not flat: same mass and centre of mass, and second moments about the
+/// centre of mass of at least `floor` m^2 times the mass (`floor` >= 0; 1e-6 is a millimetre of thickness).
+///
+/// Of all second-moment matrices with eigenvalues of at least the floor, the one with raised eigenvalues and the same
+/// axes is nearest in the Frobenius norm. Makers' models hold inertias that no body can have; this replaces them.
+/// Errors: a parameter that is not finite, or a mass that is not positive, has no such neighbour.
+pub fn nearest_physical(theta: &[f64; INERTIAL], floor: f64) -> Result<[f64; INERTIAL], InertiaError> {
+    check_finite_with_mass(theta)?;
+    let mut j = pseudo_inertia(theta);
+    let (m, h) = (theta[0], Vector3::new(theta[1], theta[2], theta[3]));
+    let first = h * h.transpose() / m;
+    let mut eigen = SymmetricEigen::new(j.fixed_view::<3, 3>(0, 0) - first);
+    if eigen.eigenvalues.min() >= floor * m {
+        return Ok(*theta);
     }
-    let about_origin = Matrix3::new(ixx, ixy, ixz, ixy, iyy, iyz, ixz, iyz, izz);
-    check_moments(&(about_origin - point_inertia(mass, &(Vector3::new(hx, hy, hz) / mass))))
+    eigen.eigenvalues.apply(|x| *x = x.max(floor * m));
+    j.fixed_view_mut::<3, 3>(0, 0).copy_from(&(eigen.recompose() + first));
+    Ok(inertial_parameters(&j))
 }
 
 /// Checks that a mass distribution with this inertia about its centre of mass (kg m^2, finite, symmetric) exists:
@@ -167,7 +190,7 @@ pub fn check_moments(about_center: &Matrix3<f64>) -> Result<(), InertiaError> {
 }
 
 /// The inertia of a point mass about the origin, kg m^2.
-fn point_inertia(mass: f64, at: &Vector3<f64>) -> Matrix3<f64> {
+pub(super) fn point_inertia(mass: f64, at: &Vector3<f64>) -> Matrix3<f64> {
     (Matrix3::identity() * at.norm_squared() - at * at.transpose()) * mass
 }
 
@@ -233,6 +256,26 @@ mod tests {
             for (c, e) in quadratic_form(&v).iter().zip(exact) {
                 prop_assert_eq!((c * (1u64 << 41) as f64) as i128, e);
             }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_nearest_body_exists_and_none_is_nearer(p in prop::array::uniform10(-1.0..1.0f64),
+                                                      other in prop::array::uniform6(-1.0..1.0f64)) {
+            let mut p = p;
+            p[0] = p[0].abs() + 0.1;
+            let near = nearest_physical(&p, 1e-4).unwrap();
+            prop_assert!(check_physical(&near).is_ok());
+            prop_assert_eq!(&near[..4], &p[..4]);
+            prop_assert_eq!(nearest_physical(&near, 0.9e-4).unwrap(), near);
+            // No other body with this mass and centre of mass has second moments nearer to those asked for.
+            let l = Matrix3::new(other[0], 0.0, 0.0, other[1], other[2], 0.0, other[3], other[4], other[5]);
+            let h = Vector3::new(p[1], p[2], p[3]);
+            let sigma = l * l.transpose() + Matrix3::identity() * 1e-4 * p[0] + h * h.transpose() / p[0];
+            let asked = pseudo_inertia(&p).fixed_view::<3, 3>(0, 0).into_owned();
+            let found = pseudo_inertia(&near).fixed_view::<3, 3>(0, 0).into_owned();
+            prop_assert!((found - asked).norm() <= (sigma - asked).norm() + 1e-9);
         }
     }
 
