@@ -165,6 +165,9 @@ impl<'a> Problem<'a> {
     ) -> Result<Self, Refusal> {
         let n = robot.dof();
         let refuse = |what: String| Err(Refusal::Unsupported(what));
+        if let Some(fault) = robot.arm_fault() {
+            return refuse(fault);
+        }
         let sizes = [
             ("parameter set", set.len(), robot.parameter_count()),
             ("parameter set (upper)", set.upper.len(), robot.parameter_count()),

@@ -98,6 +98,9 @@ impl Plan {
     /// Indices that a file may get wrong; sizes and numbers are the certifier's to check.
     fn fault(&self) -> Option<String> {
         let robot = &self.robot;
+        if let Some(fault) = robot.arm_fault() {
+            return Some(fault);
+        }
         let n = robot.dof();
         for (j, joint) in robot.joints.iter().enumerate() {
             if joint.parent.is_some_and(|p| p >= j) {

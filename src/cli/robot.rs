@@ -64,6 +64,7 @@ fn tree(robot: &Robot, parent: Option<usize>, indent: &str, text: &mut String) {
             JointKind::Revolute => "revolute",
             JointKind::Continuous => "continuous",
             JointKind::Prismatic => "prismatic",
+            JointKind::FreeFlyer => "free flyer",
         };
         let _ = writeln!(text, "{indent}{branch} {} ({kind}) → {}", joint.name, joint.link);
         tree(robot, Some(*i), &format!("{indent}{below}"), text);

@@ -26,7 +26,7 @@ pub struct RobustController {
 }
 
 impl RobustController {
-    /// A controller for `robot` under the parameter set and tube of a certified plan.
+    /// A controller for `robot` (an arm, see [`Robot::arm_fault`]) under the parameter set and tube of a certified plan.
     pub fn new(robot: Arc<Robot>, set: &ParameterSet, tube: &Tube) -> Self {
         let n = robot.dof();
         Self {

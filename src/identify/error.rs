@@ -20,6 +20,9 @@ pub enum IdentifyError {
         /// (infinite if the row was said to have none).
         by: f64,
     },
+    /// The robot is no arm on a fixed base, or its file leaves out what identification rests on.
+    #[error("{0}")]
+    NoArm(String),
     /// The box contains no physically consistent body.
     #[error("parameter {parameter}: no physically consistent body lies in the prior box")]
     PriorExcludesPhysics {

@@ -75,6 +75,9 @@ impl Identifier {
         acceleration_bound: Vec<f64>,
         options: IdentifierOptions,
     ) -> Result<Self, IdentifyError> {
+        if let Some(fault) = robot.arm_fault() {
+            return Err(IdentifyError::NoArm(fault));
+        }
         let expected = robot.parameter_count();
         if prior.len() != expected {
             return Err(IdentifyError::WrongLength { what: "prior box", found: prior.len(), expected });

@@ -17,6 +17,9 @@ pub enum CostError {
         /// Its length.
         found: usize,
     },
+    /// The robot is no arm on a fixed base, or its file leaves out what planning rests on.
+    #[error("{0}")]
+    NoArm(String),
     /// A number out of its range.
     #[error("{field}: expected {expected}, found {found}")]
     Value {
@@ -67,6 +70,9 @@ impl EndPoints {
     /// # Errors
     /// As [`EndPoints::new`].
     pub fn within_limits(robot: &Robot, start: &JointState, reach: &[f64]) -> Result<Self, CostError> {
+        if let Some(fault) = robot.arm_fault() {
+            return Err(CostError::NoArm(fault));
+        }
         check_size("start", robot.dof(), start.q.len())?;
         let whole = Self::new(&start.q, reach)?;
         let joints = robot.joints.iter().zip(whole.centre.iter().zip(&whole.reach));

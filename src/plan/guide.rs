@@ -101,7 +101,7 @@ pub fn nearest_turn(robot: &Robot, start: &[f64], goal: &[f64]) -> Vec<f64> {
     joints
         .map(|((joint, &from), &to)| match joint.kind {
             JointKind::Continuous => to - TAU * ((to - from) / TAU).round(),
-            JointKind::Revolute | JointKind::Prismatic => to,
+            JointKind::Revolute | JointKind::Prismatic | JointKind::FreeFlyer => to,
         })
         .collect()
 }

@@ -71,6 +71,14 @@ pub enum RobotError {
         /// Which links, and why.
         reason: String,
     },
+    /// The robot is no arm on a fixed base, or its file leaves out what an arm's work rests on.
+    #[error("{}: {reason}", path.display())]
+    NoArm {
+        /// The file.
+        path: PathBuf,
+        /// What [`crate::robot::Robot::arm_fault`] says.
+        reason: String,
+    },
     /// A held object's capsule that is not a capsule.
     #[error("payload capsule {index}: {reason}")]
     Payload {

@@ -29,6 +29,9 @@ pub(crate) fn small_robot() -> Robot {
             joint("two", JointKind::Continuous, Some(0), 1.0, None),
             joint("three", JointKind::Prismatic, Some(1), 0.5, Some((-0.5, 0.5))),
         ],
+        named_frames: vec![],
+        loops: vec![],
+        missing: vec![],
         shapes: vec![
             bar("post", None, 0.0),
             bar("upper", Some(0), 1.0),
@@ -52,4 +55,27 @@ pub(crate) fn small_robot() -> Robot {
             stiction_speed_rad_s: 0.01,
         },
     }
+}
+
+/// The robot on a free-flying body in place of its base.
+pub(crate) fn floating(mut robot: Robot) -> Robot {
+    for joint in &mut robot.joints {
+        joint.parent = Some(joint.parent.map_or(0, |p| p + 1));
+    }
+    for shape in &mut robot.shapes {
+        shape.joint = Some(shape.joint.map_or(0, |j| j + 1));
+    }
+    let root = Joint {
+        name: "root".into(),
+        link: "trunk".into(),
+        kind: JointKind::FreeFlyer,
+        parent: None,
+        placement: Placement::identity(),
+        limits: JointLimits { position: None, velocity: f64::MAX, torque: 0.0 },
+        friction: Friction { coulomb: 0.0, viscous: 0.0, armature: 0.0, offset: 0.0 },
+        inertia: [3.0, 0.2, -0.1, 0.3, 0.4, 0.02, 0.5, 0.0, -0.03, 0.6],
+    };
+    robot.joints.insert(0, root);
+    robot.end_effector += 1;
+    robot
 }

@@ -6,30 +6,47 @@ use std::path::{Path, PathBuf};
 use nalgebra::Vector3;
 
 use super::apart::never_touch;
+use super::attach;
 use super::cover;
 use super::error::RobotError;
 use super::merge::{Merged, Seat, merge};
 use super::model::{
     ControlGains, Friction, Joint, JointKind, JointLimits, LinkShape, Robot, SensorBounds, Uncertainty,
 };
-use super::settings::{self, IgnoredPair, JointSettings, Settings};
-use super::urdf::{self, Tree};
-use super::validate;
+use super::settings::{self, Base, IgnoredPair, JointSettings, Settings};
+use super::urdf::{self, Tree, UrdfJoint};
+use super::validate::{self, Judge};
 
 /// Loads a robot from a robot TOML, or from a bare URDF.
 ///
 /// A relative path is taken from the current directory. A bare name (`kinova_gen3_2f85`: no extension, no
 /// separator) is looked up as `robots/<name>.toml`, then `.urdf`, in the current directory and those above it.
 ///
-/// A URDF without a TOML gets Earth gravity with z up, friction from its `<dynamics>` tags, 5 % uncertainty, the
-/// sensor bounds and gains of the shipped robots, its only leaf joint as end effector, and one capsule around
-/// each collision primitive.
+/// A URDF without a TOML gets a fixed base, Earth gravity with z up, friction from its `<dynamics>` tags, 5 %
+/// uncertainty, the sensor bounds and gains of the shipped robots, its only leaf joint as end effector, and one capsule
+/// around each collision primitive.
+///
+/// A TOML with `base = "free_flyer"` makes the root link a body that moves freely (joint 0). `[[frame]]` names frames on
+/// links, `[[loop]]` holds two of them together. `end_effector`, `[uncertainty]`, `[sensors]` and `[control]` may be
+/// left out where only dynamics are wanted; [`Robot::arm_fault`] then tells that this is no arm.
 ///
 /// # Errors
 /// [`RobotError`] names the file and the link, joint or field at fault.
 pub fn load(path: impl AsRef<Path>) -> Result<Robot, RobotError> {
-    let here = PathBuf::from(".");
-    load_file(&find(path.as_ref(), &here)?)
+    load_file(&find(path.as_ref(), Path::new("."))?, &mut Judge::strict())
+}
+
+/// Loads a robot for dynamics alone and survives what [`load`] refuses but rigid-body algorithms can work with, most
+/// notably inertias that no body can have. Gives the faults beside the robot, in the order in which they were found:
+/// non-physical links, bodies without mass, unusable limits, collision shapes that were left out or stick out of their
+/// capsules, mimic joints (taken as joints of their own), no telling which leaf is the end effector.
+///
+/// # Errors
+/// As [`load`], for what cannot be survived: files, trees, names, numbers that are not finite.
+pub fn load_lenient(path: impl AsRef<Path>) -> Result<(Robot, Vec<RobotError>), RobotError> {
+    let mut judge = Judge::lenient();
+    let robot = load_file(&find(path.as_ref(), Path::new("."))?, &mut judge)?;
+    Ok((robot, judge.found))
 }
 
 /// The file that `reference` means when it is written in a file of the folder `near` (or given on the command
@@ -64,109 +81,143 @@ pub fn find(reference: &Path, near: &Path) -> Result<PathBuf, RobotError> {
     Err(RobotError::NotFound { name: reference.display().to_string(), tried })
 }
 
-fn load_file(path: &Path) -> Result<Robot, RobotError> {
+fn load_file(path: &Path, judge: &mut Judge) -> Result<Robot, RobotError> {
     if path.extension().is_some_and(|e| e == "urdf") {
-        let tree = urdf::read(path)?;
-        let merged = check(&tree)?;
-        let settings = settings_for_bare(&tree, &merged)?;
-        return assemble(path, settings, &tree, &merged);
+        let tree = urdf::read(path, judge)?;
+        let merged = check(&tree, Base::Fixed, judge)?;
+        let settings = settings_for_bare(&tree, &merged, judge)?;
+        return assemble(path, settings, &tree, &merged, judge);
     }
     let settings = settings::read(path)?;
     let urdf = path.parent().unwrap_or(Path::new(".")).join(&settings.urdf);
-    let tree = urdf::read(&urdf)?;
-    let merged = check(&tree)?;
-    assemble(path, settings, &tree, &merged)
+    let tree = urdf::read(&urdf, judge)?;
+    let merged = check(&tree, settings.base, judge)?;
+    assemble(path, settings, &tree, &merged, judge)
 }
 
 /// Merges fixed joints after checking links, and checks the bodies.
-fn check(tree: &Tree) -> Result<Merged, RobotError> {
-    validate::links(tree)?;
-    let merged = merge(tree);
-    validate::bodies(tree, &merged)?;
+fn check(tree: &Tree, base: Base, judge: &mut Judge) -> Result<Merged, RobotError> {
+    validate::links(tree, judge)?;
+    let merged = merge(tree, base == Base::FreeFlyer);
+    validate::bodies(tree, &merged, judge)?;
     Ok(merged)
 }
 
+/// Uncertainty of a robot whose file does not state any.
+const UNCERTAINTY: Uncertainty = Uncertainty { link_ratio: 0.05, friction_ratio: 0.05, armature_ratio: 0.05 };
+/// The same for sensors.
+const SENSORS: SensorBounds =
+    SensorBounds { position_rad: 1e-5, velocity_rad_s: 1e-4, torque_ratio: 0.025, torque_abs_nm: 0.0 };
+/// The same for gains.
+const CONTROL: ControlGains =
+    ControlGains { k_r: 5.0, alpha: 20.0, v_max: 0.02, period_s: 1e-3, stiction_speed_rad_s: 1e-3 };
+
 /// What a URDF without a robot TOML is given (see [`load`]).
-fn settings_for_bare(tree: &Tree, merged: &Merged) -> Result<Settings, RobotError> {
+fn settings_for_bare(tree: &Tree, merged: &Merged, judge: &mut Judge) -> Result<Settings, RobotError> {
     let parents: HashSet<usize> = merged.bodies.iter().filter_map(|b| b.parent).collect();
-    let leaves: Vec<usize> = (0..merged.bodies.len()).filter(|b| !parents.contains(b)).collect();
-    let [leaf] = leaves[..] else {
-        let names: Vec<_> =
-            leaves.iter().map(|&b| tree.joints[merged.bodies[b].joint].name.as_str()).collect();
+    let leaves: Vec<&str> = (0..merged.bodies.len())
+        .filter(|b| !parents.contains(b))
+        .map(|b| merged.bodies[b].joint_name(tree))
+        .collect();
+    let end_effector = if let [leaf] = leaves[..] {
+        Some(leaf.to_owned())
+    } else {
         let reason = format!(
             "it has {} leaf joints ({}); write a robot TOML that says which is the `end_effector`",
             leaves.len(),
-            names.join(", ")
+            leaves.join(", ")
         );
-        return Err(RobotError::Tree { path: tree.path.clone(), reason });
+        judge.hear(RobotError::Tree { path: tree.path.clone(), reason })?;
+        None
     };
     Ok(Settings {
         name: tree.name.clone(),
         urdf: String::new(),
-        end_effector: tree.joints[merged.bodies[leaf].joint].name.clone(),
+        base: Base::Fixed,
+        end_effector,
         gravity_m_s2: settings::earth(),
-        uncertainty: Uncertainty { link_ratio: 0.05, friction_ratio: 0.05, armature_ratio: 0.05 },
-        sensors: SensorBounds {
-            position_rad: 1e-5,
-            velocity_rad_s: 1e-4,
-            torque_ratio: 0.025,
-            torque_abs_nm: 0.0,
-        },
-        control: ControlGains {
-            k_r: 5.0,
-            alpha: 20.0,
-            v_max: 0.02,
-            period_s: 1e-3,
-            stiction_speed_rad_s: 1e-3,
-        },
+        uncertainty: Some(UNCERTAINTY),
+        sensors: Some(SENSORS),
+        control: Some(CONTROL),
         joints: BTreeMap::new(),
         capsules: Vec::new(),
         self_collision: Default::default(),
+        frames: Vec::new(),
+        loops: Vec::new(),
     })
 }
 
 /// Puts the checked parts together; `path` is the file that `settings` came from.
-fn assemble(path: &Path, settings: Settings, tree: &Tree, merged: &Merged) -> Result<Robot, RobotError> {
+fn assemble(
+    path: &Path,
+    settings: Settings,
+    tree: &Tree,
+    merged: &Merged,
+    judge: &mut Judge,
+) -> Result<Robot, RobotError> {
     let error = |field: &str, reason: String| RobotError::Field {
         path: path.to_path_buf(),
         field: field.into(),
         reason,
     };
-    if let Some(unknown) = settings.joints.keys().find(|name| body_of_joint(tree, merged, name).is_none()) {
+    let unknown = settings.joints.keys().find(|name| body_of_joint(tree, merged, name).is_none());
+    if let Some(unknown) = unknown {
         return Err(error(
             &format!("joints.{unknown}"),
             format!("`{}` has no moving joint of that name", tree.path.display()),
         ));
     }
-    let joints = joints(path, &settings.joints, tree, merged)?;
     let seats = merged.seats_by_name(tree);
-    let end_effector = body_of_joint(tree, merged, &settings.end_effector)
-        .or_else(|| seats.get(settings.end_effector.as_str()).and_then(|s| s.body))
-        .ok_or_else(|| {
-            let name = &settings.end_effector;
-            let file = tree.path.display();
-            error("end_effector", format!("`{name}` is no moving joint, and no link that moves, of `{file}`"))
-        })?;
+    let end_effector = match &settings.end_effector {
+        Some(name) => body_of_joint(tree, merged, name)
+            .or_else(|| seats.get(name.as_str()).and_then(|s| s.body))
+            .ok_or_else(|| {
+                let file = tree.path.display();
+                error(
+                    "end_effector",
+                    format!("`{name}` is no moving joint, and no link that moves, of `{file}`"),
+                )
+            })?,
+        None => merged.bodies.len() - 1,
+    };
     let shapes = shapes(path, &settings, merged, &seats)?;
-    check_cover(tree, merged, &shapes)?;
+    check_cover(tree, merged, &shapes, judge)?;
+    let named_frames = attach::frames(path, &settings.frames, tree, &seats)?;
     let mut robot = Robot {
+        joints: joints(path, &settings.joints, tree, merged, judge)?,
+        loops: attach::loops(path, &settings.loops, &named_frames)?,
+        named_frames,
+        missing: missing(&settings),
         name: settings.name,
         gravity: Vector3::from(settings.gravity_m_s2),
-        joints,
         shapes,
         self_pairs: Vec::new(),
         end_effector,
-        uncertainty: settings.uncertainty,
-        sensors: settings.sensors,
-        control: settings.control,
+        uncertainty: settings.uncertainty.unwrap_or(UNCERTAINTY),
+        sensors: settings.sensors.unwrap_or(SENSORS),
+        control: settings.control.unwrap_or(CONTROL),
     };
-    robot.self_pairs = self_pairs(path, &robot, &settings.self_collision.ignore)?;
+    // Only arms are kept from colliding with themselves.
+    if robot.arm_fault().is_none() {
+        robot.self_pairs = self_pairs(path, &robot, &settings.self_collision.ignore)?;
+    }
     Ok(robot)
+}
+
+/// Sections that an arm needs and the file does not have.
+fn missing(settings: &Settings) -> Vec<String> {
+    let given = [
+        ("end_effector", settings.end_effector.is_some()),
+        ("uncertainty", settings.uncertainty.is_some()),
+        ("sensors", settings.sensors.is_some()),
+        ("control", settings.control.is_some()),
+    ];
+    given.iter().filter(|(_, there)| !there).map(|(name, _)| (*name).to_owned()).collect()
 }
 
 /// Body moved by the joint of that name.
 fn body_of_joint(tree: &Tree, merged: &Merged, name: &str) -> Option<usize> {
-    merged.bodies.iter().position(|b| tree.joints[b.joint].name == name)
+    merged.bodies.iter().position(|b| b.joint.is_some_and(|j| tree.joints[j].name == name))
 }
 
 fn joints(
@@ -174,30 +225,22 @@ fn joints(
     overrides: &BTreeMap<String, JointSettings>,
     tree: &Tree,
     merged: &Merged,
+    judge: &mut Judge,
 ) -> Result<Vec<Joint>, RobotError> {
     let mut joints = Vec::with_capacity(merged.bodies.len());
     for body in &merged.bodies {
-        let source = &tree.joints[body.joint];
-        let error =
-            |reason| RobotError::Joint { path: tree.path.clone(), joint: source.name.clone(), reason };
-        // Only moving joints have bodies.
-        let Some(mut kind) = source.kind else { continue };
-        let position = (kind != JointKind::Continuous).then_some(source.position);
-        let mut limits = JointLimits { position, velocity: source.velocity, torque: source.effort };
-        if source.friction < 0.0 || source.damping < 0.0 {
-            return Err(error("friction or damping in <dynamics> is negative, expected >= 0".into()));
-        }
-        let mut friction =
-            Friction { coulomb: source.friction, viscous: source.damping, armature: 0.0, offset: 0.0 };
-        if let Some(settings) = overrides.get(&source.name) {
-            settings.apply(path, &source.name, &mut kind, &mut limits, &mut friction)?;
-        }
-        if let Some(reason) = validate::limits_fault(&limits) {
-            return Err(error(reason));
-        }
+        let (name, link) = (body.joint_name(tree).to_owned(), body.link_name(tree).to_owned());
+        let (kind, limits, friction) = match body.joint {
+            Some(j) => one_joint(path, overrides, tree, &tree.joints[j], judge)?,
+            None => (
+                JointKind::FreeFlyer,
+                JointLimits { position: None, velocity: f64::MAX, torque: 0.0 },
+                Friction { coulomb: 0.0, viscous: 0.0, armature: 0.0, offset: 0.0 },
+            ),
+        };
         joints.push(Joint {
-            name: source.name.clone(),
-            link: tree.links[source.child].name.clone(),
+            name,
+            link,
             kind,
             parent: body.parent,
             placement: body.placement,
@@ -207,6 +250,32 @@ fn joints(
         });
     }
     Ok(joints)
+}
+
+/// Kind, limits and friction of a moving joint of the URDF, with the overrides of the TOML.
+fn one_joint(
+    path: &Path,
+    overrides: &BTreeMap<String, JointSettings>,
+    tree: &Tree,
+    source: &UrdfJoint,
+    judge: &mut Judge,
+) -> Result<(JointKind, JointLimits, Friction), RobotError> {
+    let error = |reason| RobotError::Joint { path: tree.path.clone(), joint: source.name.clone(), reason };
+    let mut kind = source.kind.ok_or_else(|| error("is fixed, expected one that moves".into()))?;
+    let position = (kind != JointKind::Continuous).then_some(source.position);
+    let mut limits = JointLimits { position, velocity: source.velocity, torque: source.effort };
+    if source.friction < 0.0 || source.damping < 0.0 {
+        judge.hear(error("friction or damping in <dynamics> is negative, expected >= 0".into()))?;
+    }
+    let mut friction =
+        Friction { coulomb: source.friction, viscous: source.damping, armature: 0.0, offset: 0.0 };
+    if let Some(settings) = overrides.get(&source.name) {
+        settings.apply(path, &source.name, &mut kind, &mut limits, &mut friction)?;
+    }
+    if let Some(reason) = validate::limits_fault(&limits) {
+        judge.hear(error(reason))?;
+    }
+    Ok((kind, limits, friction))
 }
 
 /// The capsules of the TOML in their bodies' frames, or one around each primitive.
@@ -250,7 +319,12 @@ fn shapes(
 }
 
 /// Every collision primitive must be inside one capsule of its body (proof: [`cover`]).
-fn check_cover(tree: &Tree, merged: &Merged, shapes: &[LinkShape]) -> Result<(), RobotError> {
+fn check_cover(
+    tree: &Tree,
+    merged: &Merged,
+    shapes: &[LinkShape],
+    judge: &mut Judge,
+) -> Result<(), RobotError> {
     for part in &merged.parts {
         let on_body = || shapes.iter().filter(|s| s.joint == part.body);
         if on_body().any(|s| cover::covers(&s.capsule, &part.collision)) {
@@ -263,14 +337,14 @@ fn check_cover(tree: &Tree, merged: &Merged, shapes: &[LinkShape]) -> Result<(),
             Some((gap, shape)) => format!("it sticks {gap:.2e} m out of the nearest, `{}`", shape.name),
             None => "there is none on that body".into(),
         };
-        return Err(RobotError::Link {
+        judge.hear(RobotError::Link {
             path: tree.path.clone(),
             link: part.link.clone(),
             reason: format!(
                 "collision `{}` is not provably inside one capsule of the robot TOML; {detail}",
                 part.collision.name
             ),
-        });
+        })?;
     }
     Ok(())
 }

@@ -14,8 +14,8 @@ use crate::inertia::pseudo::from_center_of_mass;
 /// A moving joint with its merged body.
 #[derive(Debug, Clone)]
 pub(super) struct Body {
-    /// Index of the joint in [`Tree::joints`].
-    pub joint: usize,
+    /// Index of the joint in [`Tree::joints`]; `None` for the free flyer that carries the root link.
+    pub joint: Option<usize>,
     /// Body that the joint hangs on, `None` for the base; always smaller than the body's own index.
     pub parent: Option<usize>,
     /// The joint frame at q = 0 in the parent body's frame.
@@ -45,6 +45,21 @@ pub(super) struct Part {
     /// The primitive, placed in the body's frame.
     pub collision: Collision,
 }
+
+impl Body {
+    /// Name of its joint.
+    pub fn joint_name<'a>(&self, tree: &'a Tree) -> &'a str {
+        self.joint.map_or(FREE_FLYER, |j| &tree.joints[j].name)
+    }
+
+    /// Name of the link that its joint moves.
+    pub fn link_name<'a>(&self, tree: &'a Tree) -> &'a str {
+        &tree.links[self.joint.map_or(tree.root, |j| tree.joints[j].child)].name
+    }
+}
+
+/// Name of the joint of a floating root link.
+pub(super) const FREE_FLYER: &str = "free_flyer";
 
 /// The tree without its fixed joints.
 #[derive(Debug, Clone)]
@@ -77,12 +92,19 @@ fn inertial_at(frame: &Placement, mass: f64, com: &Vector3<f64>, inertia: &Matri
     from_center_of_mass(mass, &frame.point(com), &(frame.rotation * inertia * frame.rotation.transpose()))
 }
 
-/// Merges fixed joints and aligns the axes of the others.
-pub(super) fn merge(tree: &Tree) -> Merged {
-    let base = Seat { body: None, frame: Placement::identity() };
+/// Merges fixed joints and aligns the axes of the others; with `floating`, the root link is body 0.
+pub(super) fn merge(tree: &Tree, floating: bool) -> Merged {
+    let base = Seat { body: floating.then_some(0), frame: Placement::identity() };
     // Parents come first in `joints`, so a parent's seat is final when its children are met.
     let mut seats = vec![base; tree.links.len()];
-    let mut bodies: Vec<Body> = Vec::new();
+    let free = Body {
+        joint: None,
+        parent: None,
+        placement: Placement::identity(),
+        inertia: [0.0; INERTIAL],
+        links: Vec::new(),
+    };
+    let mut bodies: Vec<Body> = if floating { vec![free] } else { Vec::new() };
     for (j, joint) in tree.joints.iter().enumerate() {
         let parent = seats[joint.parent];
         let origin = parent.frame.compose(&joint.origin);
@@ -92,7 +114,7 @@ pub(super) fn merge(tree: &Tree) -> Merged {
             let turn = turn_z_to(&joint.axis);
             let placement = origin.compose(&Placement { rotation: turn, translation: Vector3::zeros() });
             bodies.push(Body {
-                joint: j,
+                joint: Some(j),
                 parent: parent.body,
                 placement,
                 inertia: [0.0; INERTIAL],
@@ -128,9 +150,11 @@ mod tests {
 
     use super::*;
     use crate::robot::urdf::parse;
+    use crate::robot::validate::Judge;
 
     fn tree(body: &str) -> Tree {
-        parse(Path::new("arm.urdf"), &format!(r#"<robot name="r">{body}</robot>"#)).unwrap()
+        let text = format!(r#"<robot name="r">{body}</robot>"#);
+        parse(Path::new("arm.urdf"), &text, &mut Judge::strict()).unwrap()
     }
 
     #[test]
@@ -147,7 +171,7 @@ mod tests {
             <joint name="f" type="fixed"><parent link="arm"/><child link="tip"/>
               <origin xyz="1 0 0" rpy="0 1.5707963267948966 0"/></joint>"#,
         );
-        let m = merge(&t);
+        let m = merge(&t, false);
         assert_eq!(m.bodies.len(), 1);
         // The tip's z axis is the arm's x axis: its centre of mass is at x = 1.3, its ixx and izz change places.
         let expected = [
@@ -170,6 +194,24 @@ mod tests {
     }
 
     #[test]
+    fn a_floating_root_link_is_a_body() {
+        let inertial = r#"<inertial><origin xyz="0.1 0 0"/><mass value="2"/>
+              <inertia ixx="0.1" iyy="0.2" izz="0.25" ixy="0" ixz="0" iyz="0"/></inertial>"#;
+        let t = tree(&format!(
+            r#"<link name="base"/><link name="trunk">{inertial}</link><link name="leg">{inertial}</link>
+            <joint name="f" type="fixed"><parent link="base"/><child link="trunk"/><origin xyz="0 0 1"/></joint>
+            <joint name="j" type="continuous"><parent link="trunk"/><child link="leg"/><axis xyz="0 0 1"/>
+              <limit effort="5" velocity="2"/></joint>"#
+        ));
+        let m = merge(&t, true);
+        let names: Vec<_> = m.bodies.iter().map(|b| (b.joint_name(&t), b.link_name(&t), b.parent)).collect();
+        assert_eq!(names, [(FREE_FLYER, "base", None), ("j", "leg", Some(0))]);
+        assert_eq!(m.bodies[0].inertia[..4], [2.0, 0.2, 0.0, 2.0]);
+        assert_eq!(m.bodies[1].placement.translation, Vector3::z());
+        assert_eq!(m.seats[t.root].body, Some(0));
+    }
+
+    #[test]
     fn any_axis_becomes_z_without_moving_anything() {
         for axis in ["0 0 -1", "1 0 0", "0.6 0 0.8", "-1 2 -3"] {
             let t = tree(&format!(
@@ -185,7 +227,7 @@ mod tests {
                   <origin xyz="0 0.5 0" rpy="0.1 0 0.4"/><axis xyz="0 0 1"/>
                   <limit effort="5" velocity="2"/></joint>"#
             ));
-            let m = merge(&t);
+            let m = merge(&t, false);
             let (first, second) = (&m.bodies[0], &m.bodies[1]);
             let origin = t.joints[0].origin;
             // The joint axis in the base frame, and the link's centre of mass at q = 0, are where the URDF has them.

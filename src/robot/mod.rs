@@ -2,7 +2,9 @@
 //! ([`pose`], [`clearance`]).
 
 mod apart;
+mod attach;
 pub mod clearance;
+pub mod configuration;
 mod cover;
 pub mod error;
 #[cfg(test)]
@@ -11,6 +13,7 @@ pub mod load;
 mod merge;
 pub mod model;
 pub mod pose;
+mod rigid_motion;
 pub mod scene;
 mod settings;
 mod urdf;
@@ -18,6 +21,6 @@ mod validate;
 
 pub use clearance::{Clearance, Obstruction};
 pub use error::RobotError;
-pub use load::{find, load};
+pub use load::{find, load, load_lenient};
 pub use model::*;
 pub use scene::{Scene, Zonotope3};

@@ -49,7 +49,7 @@ impl Placement {
     }
 }
 
-/// What a joint does with its one coordinate. Its axis is always +z of the joint frame: a URDF axis in another
+/// How a joint moves. The axis of a joint with one coordinate is always +z of the joint frame: a URDF axis in another
 /// direction is turned into the fixed placement when the model is loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -60,23 +60,37 @@ pub enum JointKind {
     Continuous,
     /// Translation along z, metres.
     Prismatic,
+    /// Free motion of the root body (joint 0 only). Configuration: position of the body frame in the base frame
+    /// (x, y, z; metres), then its orientation as a unit quaternion (x, y, z, w). Velocity: that of the body in its
+    /// own frame, linear (m/s) before angular (rad/s).
+    FreeFlyer,
 }
 
 impl JointKind {
     /// Whether the coordinate is an angle.
     pub fn is_rotation(self) -> bool {
-        !matches!(self, JointKind::Prismatic)
+        matches!(self, JointKind::Revolute | JointKind::Continuous)
+    }
+
+    /// Numbers in the configuration: 7 for a free flyer, otherwise 1.
+    pub fn nq(self) -> usize {
+        if self == JointKind::FreeFlyer { 7 } else { 1 }
+    }
+
+    /// Numbers in the velocity: 6 for a free flyer, otherwise 1.
+    pub fn nv(self) -> usize {
+        if self == JointKind::FreeFlyer { 6 } else { 1 }
     }
 }
 
 /// Limits of one joint; SI units (rad or m, rad/s or m/s, N m or N).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct JointLimits {
-    /// Lower and upper position; `None` for a continuous joint.
+    /// Lower and upper position; `None` for a continuous joint and a free flyer.
     pub position: Option<(f64, f64)>,
-    /// Largest speed, > 0.
+    /// Largest speed, > 0 (a free flyer: the largest float).
     pub velocity: f64,
-    /// Largest actuator torque (force), > 0.
+    /// Largest actuator torque (force), > 0 (a free flyer: 0, nothing drives it).
     pub torque: f64,
 }
 
@@ -179,15 +193,60 @@ pub struct ControlGains {
     pub stiction_speed_rad_s: f64,
 }
 
-/// A robot: a tree of one-degree-of-freedom joints on a fixed base.
+/// A frame with a name, fixed to a body: a foot, a hand, a rotor, one end of a loop closure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NamedFrame {
+    /// Its name.
+    pub name: String,
+    /// Joint whose body carries it; `None` for the fixed base.
+    pub joint: Option<usize>,
+    /// The frame in that joint's frame (the base frame).
+    pub placement: Placement,
+}
+
+/// Which relative motion a loop closure forbids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoopKind {
+    /// The origins of both frames coincide: 3 equations.
+    Point,
+    /// Both frames coincide: 6 equations.
+    Rigid,
+}
+
+/// Two frames that a mechanism holds together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoopClosure {
+    /// Its name.
+    pub name: String,
+    /// Index of one frame in [`Robot::named_frames`].
+    pub frame_a: usize,
+    /// Index of the other.
+    pub frame_b: usize,
+    /// What they have in common.
+    pub kind: LoopKind,
+}
+
+/// A robot: a tree of joints with one degree of freedom each, on a fixed base or on a free-flying root body.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Robot {
     /// Name of the robot.
     pub name: String,
     /// Gravity in the base frame, m/s^2.
     pub gravity: Vector3<f64>,
-    /// Joints with their bodies, parents before children.
+    /// Joints with their bodies, parents before children. Only the first may be a [`JointKind::FreeFlyer`]; then it is
+    /// the only one without a parent.
     pub joints: Vec<Joint>,
+    /// Frames with a name, in the order of the robot TOML.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub named_frames: Vec<NamedFrame>,
+    /// Loop closures, in the order of the robot TOML.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loops: Vec<LoopClosure>,
+    /// Sections of the robot TOML that an arm needs (`end_effector`, `uncertainty`, `sensors`, `control`) and that
+    /// were not given: the fields hold defaults that nobody vouches for, and [`Robot::arm_fault`] tells so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
     /// Collision capsules; together they cover the link shapes of the URDF (proven at loading).
     pub shapes: Vec<LinkShape>,
     /// Pairs of `shapes` that must stay apart: all on bodies that are neither the same nor neighbours, without those
@@ -204,14 +263,69 @@ pub struct Robot {
 }
 
 impl Robot {
-    /// Degrees of freedom n.
+    /// Degrees of freedom n, the length of velocities, accelerations and torques.
     pub fn dof(&self) -> usize {
+        self.nv()
+    }
+
+    /// Number of joints, and of the bodies that they move.
+    pub fn bodies(&self) -> usize {
         self.joints.len()
     }
 
-    /// Length of the parameter vector: n bodies of [`INERTIAL`], then n joints of [`FRICTION`] parameters.
+    /// Length of a velocity vector: 6 for a free flyer, then one number a joint.
+    pub fn nv(&self) -> usize {
+        self.joints.len() + if self.has_free_flyer() { 5 } else { 0 }
+    }
+
+    /// Length of a configuration vector: 7 for a free flyer, then one number a joint.
+    pub fn nq(&self) -> usize {
+        self.joints.len() + if self.has_free_flyer() { 6 } else { 0 }
+    }
+
+    /// Whether the root body floats: its joint is a [`JointKind::FreeFlyer`].
+    pub fn has_free_flyer(&self) -> bool {
+        self.joints.first().is_some_and(|j| j.kind == JointKind::FreeFlyer)
+    }
+
+    /// Index of joint `i`'s first number in a configuration vector.
+    pub fn q_index(&self, i: usize) -> usize {
+        if i > 0 && self.has_free_flyer() { i + 6 } else { i }
+    }
+
+    /// Index of joint `i`'s first number in a velocity vector.
+    pub fn v_index(&self, i: usize) -> usize {
+        if i > 0 && self.has_free_flyer() { i + 5 } else { i }
+    }
+
+    /// Index of the first joint with an actuator: 1 behind a free flyer, otherwise 0; all later ones have one too.
+    pub fn first_actuated(&self) -> usize {
+        usize::from(self.has_free_flyer())
+    }
+
+    /// Index of the frame of that name in [`Robot::named_frames`].
+    pub fn frame_index(&self, name: &str) -> Option<usize> {
+        self.named_frames.iter().position(|f| f.name == name)
+    }
+
+    /// Why this robot is no arm that reachability, certificate, control, identification and planning can work with:
+    /// its base floats, or its file leaves out what they rest on. `None` if it is one.
+    pub fn arm_fault(&self) -> Option<String> {
+        if let Some(joint) = self.joints.iter().find(|j| j.kind == JointKind::FreeFlyer) {
+            let (robot, joint) = (&self.name, &joint.name);
+            return Some(format!(
+                "robot `{robot}` floats on joint `{joint}`, expected an arm on a fixed base"
+            ));
+        }
+        let missing = self.missing.join("`, `");
+        (!self.missing.is_empty()).then(|| {
+            format!("the file of robot `{}` does not say `{missing}`, which an arm needs", self.name)
+        })
+    }
+
+    /// Length of the parameter vector: [`INERTIAL`] a body, then [`FRICTION`] an actuated joint.
     pub fn parameter_count(&self) -> usize {
-        self.dof() * (INERTIAL + FRICTION)
+        self.bodies() * INERTIAL + (self.bodies() - self.first_actuated()) * FRICTION
     }
 
     /// Index of the first inertial parameter of body `i` in the parameter vector.
@@ -219,9 +333,9 @@ impl Robot {
         INERTIAL * i
     }
 
-    /// Index of the first joint parameter of joint `i` in the parameter vector.
+    /// Index of the first joint parameter of joint `i` (no free flyer: it has none) in the parameter vector.
     pub fn friction_index(&self, i: usize) -> usize {
-        INERTIAL * self.dof() + FRICTION * i
+        INERTIAL * self.bodies() + FRICTION * (i - self.first_actuated())
     }
 
     /// Nominal parameter vector, length [`Robot::parameter_count`].
@@ -230,7 +344,7 @@ impl Robot {
         for joint in &self.joints {
             theta.extend_from_slice(&joint.inertia);
         }
-        for joint in &self.joints {
+        for joint in &self.joints[self.first_actuated()..] {
             let f = &joint.friction;
             theta.extend_from_slice(&[f.coulomb, f.viscous, f.armature, f.offset]);
         }

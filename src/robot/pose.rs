@@ -1,6 +1,6 @@
 //! Where the bodies and capsules are at a configuration, in plain numbers, and how capsules are attached.
 
-use nalgebra::{Matrix3, Vector3};
+use nalgebra::{Matrix3, Quaternion, UnitQuaternion, Vector3};
 
 use super::apart::never_touch;
 use super::error::RobotError;
@@ -22,34 +22,42 @@ impl Capsule {
     }
 }
 
-/// What a joint at coordinate `x` adds to its placement.
-fn motion(kind: JointKind, x: f64) -> Placement {
-    if kind.is_rotation() {
-        let (s, c) = x.sin_cos();
-        let rotation = Matrix3::new(c, -s, 0.0, s, c, 0.0, 0.0, 0.0, 1.0);
-        Placement { rotation, translation: Vector3::zeros() }
-    } else {
-        Placement { rotation: Matrix3::identity(), translation: Vector3::new(0.0, 0.0, x) }
+/// What a joint at its coordinates `q` adds to its placement.
+fn motion(kind: JointKind, q: &[f64]) -> Placement {
+    match kind {
+        JointKind::Revolute | JointKind::Continuous => {
+            let (s, c) = q[0].sin_cos();
+            let rotation = Matrix3::new(c, -s, 0.0, s, c, 0.0, 0.0, 0.0, 1.0);
+            Placement { rotation, translation: Vector3::zeros() }
+        }
+        JointKind::Prismatic => {
+            Placement { rotation: Matrix3::identity(), translation: Vector3::new(0.0, 0.0, q[0]) }
+        }
+        JointKind::FreeFlyer => {
+            let rotation = UnitQuaternion::new_normalize(Quaternion::new(q[6], q[3], q[4], q[5]));
+            let rotation = rotation.to_rotation_matrix().into_inner();
+            Placement { rotation, translation: Vector3::new(q[0], q[1], q[2]) }
+        }
     }
 }
 
 impl Robot {
-    /// Frames of all joints in the base frame at configuration `q` (length n; rad or m).
+    /// Frames of all joints in the base frame at configuration `q` (length nq; rad or m).
     pub fn frames(&self, q: &[f64]) -> Vec<Placement> {
-        let mut frames: Vec<Placement> = Vec::with_capacity(self.dof());
-        for (joint, &x) in self.joints.iter().zip(q) {
-            let local = joint.placement.compose(&motion(joint.kind, x));
+        let mut frames: Vec<Placement> = Vec::with_capacity(self.bodies());
+        for (i, joint) in self.joints.iter().enumerate() {
+            let local = joint.placement.compose(&motion(joint.kind, &q[self.q_index(i)..]));
             frames.push(joint.parent.map_or(local, |p| frames[p].compose(&local)));
         }
         frames
     }
 
     /// Frame of the last of `chain` (joints, each the parent of the next) in the frame of the first one's parent,
-    /// at configuration `q` (length n; rad or m).
+    /// at configuration `q` (length nq; rad or m).
     pub(super) fn relative_frame(&self, chain: &[usize], q: &[f64]) -> Placement {
         chain.iter().fold(Placement::identity(), |frame, &j| {
             let joint = &self.joints[j];
-            frame.compose(&joint.placement).compose(&motion(joint.kind, q[j]))
+            frame.compose(&joint.placement).compose(&motion(joint.kind, &q[self.q_index(j)..]))
         })
     }
 

@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use nalgebra::Rotation3;
 use serde::Deserialize;
 
 use super::error::RobotError;
-use super::model::{Capsule, ControlGains, Friction, JointKind, JointLimits, SensorBounds, Uncertainty};
+use super::model::{
+    Capsule, ControlGains, Friction, JointKind, JointLimits, LoopKind, Placement, SensorBounds, Uncertainty,
+};
 
 /// The whole file.
 #[derive(Debug, Deserialize)]
@@ -15,13 +18,17 @@ pub(super) struct Settings {
     pub name: String,
     /// Path of the URDF, relative to the TOML.
     pub urdf: String,
-    /// Joint or link whose body holds the payload.
-    pub end_effector: String,
+    /// How the root link is held.
+    #[serde(default)]
+    pub base: Base,
+    /// Joint or link whose body holds the payload; only arms need one.
+    pub end_effector: Option<String>,
     #[serde(default = "earth")]
     pub gravity_m_s2: [f64; 3],
-    pub uncertainty: Uncertainty,
-    pub sensors: SensorBounds,
-    pub control: ControlGains,
+    /// Only arms need these three.
+    pub uncertainty: Option<Uncertainty>,
+    pub sensors: Option<SensorBounds>,
+    pub control: Option<ControlGains>,
     /// By joint name.
     #[serde(default)]
     pub joints: BTreeMap<String, JointSettings>,
@@ -30,6 +37,55 @@ pub(super) struct Settings {
     pub capsules: Vec<CapsuleSettings>,
     #[serde(default)]
     pub self_collision: SelfCollision,
+    #[serde(default, rename = "frame")]
+    pub frames: Vec<FrameSettings>,
+    #[serde(default, rename = "loop")]
+    pub loops: Vec<LoopSettings>,
+}
+
+/// How the root link is held.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Base {
+    /// It stands still.
+    #[default]
+    Fixed,
+    /// It moves freely.
+    FreeFlyer,
+}
+
+/// A named frame on a link of the URDF.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FrameSettings {
+    pub name: String,
+    pub link: String,
+    #[serde(default)]
+    xyz_m: [f64; 3],
+    /// As in a URDF: about the link's x, then y, then z axis.
+    #[serde(default)]
+    rpy_rad: [f64; 3],
+}
+
+impl FrameSettings {
+    /// The frame in its link's frame.
+    pub fn placement(&self) -> Placement {
+        let [roll, pitch, yaw] = self.rpy_rad;
+        Placement {
+            rotation: Rotation3::from_euler_angles(roll, pitch, yaw).into_inner(),
+            translation: self.xyz_m.into(),
+        }
+    }
+}
+
+/// A loop closure between two named frames.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LoopSettings {
+    pub name: String,
+    pub frame_a: String,
+    pub frame_b: String,
+    pub kind: LoopKind,
 }
 
 /// Gravity on Earth, z up.
@@ -121,35 +177,57 @@ fn check_numbers(path: &Path, s: &Settings) -> Result<(), RobotError> {
             return Err(field_error(path, "gravity_m_s2", format!("contains {x}, expected finite numbers")));
         }
     }
-    let (u, e, c) = (&s.uncertainty, &s.sensors, &s.control);
-    for (field, x) in [
-        ("uncertainty.link_ratio", u.link_ratio),
-        ("uncertainty.friction_ratio", u.friction_ratio),
-        ("uncertainty.armature_ratio", u.armature_ratio),
-        ("sensors.torque_ratio", e.torque_ratio),
-    ] {
-        if !(0.0..1.0).contains(&x) {
-            return Err(field_error(path, field, format!("{x}, expected a ratio in [0, 1)")));
+    let ratio = |x: f64| (0.0..1.0).contains(&x);
+    let not_negative = |x: f64| x.is_finite() && x >= 0.0;
+    let positive = |x: f64| x.is_finite() && x > 0.0;
+    const RATIO: &str = "a ratio in [0, 1)";
+    const NOT_NEGATIVE: &str = "a finite number >= 0";
+    const POSITIVE: &str = "a finite number > 0";
+    let refuse = |field: &str, x: f64, expected: &str| {
+        Err(field_error(path, field, format!("{x}, expected {expected}")))
+    };
+    if let Some(u) = &s.uncertainty {
+        for (field, x) in [
+            ("uncertainty.link_ratio", u.link_ratio),
+            ("uncertainty.friction_ratio", u.friction_ratio),
+            ("uncertainty.armature_ratio", u.armature_ratio),
+        ] {
+            if !ratio(x) {
+                return refuse(field, x, RATIO);
+            }
         }
     }
-    for (field, x) in [
-        ("sensors.position_rad", e.position_rad),
-        ("sensors.velocity_rad_s", e.velocity_rad_s),
-        ("sensors.torque_abs_nm", e.torque_abs_nm),
-        ("control.stiction_speed_rad_s", c.stiction_speed_rad_s),
-    ] {
-        if !(x.is_finite() && x >= 0.0) {
-            return Err(field_error(path, field, format!("{x}, expected a finite number >= 0")));
+    if let Some(e) = &s.sensors {
+        for (field, x, good, expected) in [
+            ("sensors.torque_ratio", e.torque_ratio, ratio(e.torque_ratio), RATIO),
+            ("sensors.position_rad", e.position_rad, not_negative(e.position_rad), NOT_NEGATIVE),
+            ("sensors.velocity_rad_s", e.velocity_rad_s, not_negative(e.velocity_rad_s), NOT_NEGATIVE),
+            ("sensors.torque_abs_nm", e.torque_abs_nm, not_negative(e.torque_abs_nm), NOT_NEGATIVE),
+        ] {
+            if !good {
+                return refuse(field, x, expected);
+            }
         }
     }
-    for (field, x) in [
-        ("control.k_r", c.k_r),
-        ("control.alpha", c.alpha),
-        ("control.v_max", c.v_max),
-        ("control.period_s", c.period_s),
-    ] {
-        if !(x.is_finite() && x > 0.0) {
-            return Err(field_error(path, field, format!("{x}, expected a finite number > 0")));
+    if let Some(c) = &s.control {
+        let (stiction, speed) = ("control.stiction_speed_rad_s", c.stiction_speed_rad_s);
+        if !not_negative(speed) {
+            return refuse(stiction, speed, NOT_NEGATIVE);
+        }
+        for (field, x) in [
+            ("control.k_r", c.k_r),
+            ("control.alpha", c.alpha),
+            ("control.v_max", c.v_max),
+            ("control.period_s", c.period_s),
+        ] {
+            if !positive(x) {
+                return refuse(field, x, POSITIVE);
+            }
+        }
+    }
+    for frame in &s.frames {
+        if let Some(x) = frame.xyz_m.iter().chain(&frame.rpy_rad).find(|x| !x.is_finite()) {
+            return refuse(&format!("frame.{}", frame.name), *x, "finite numbers");
         }
     }
     Ok(())

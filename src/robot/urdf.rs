@@ -9,6 +9,7 @@ use nalgebra::{Matrix3, Rotation3, Vector3};
 
 use super::error::RobotError;
 use super::model::{JointKind, Placement};
+use super::validate::Judge;
 
 /// A primitive of a link's collision geometry, in its own frame (as URDF defines them: centred, axis z).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -74,20 +75,20 @@ pub(super) struct Tree {
 }
 
 /// Reads and checks a URDF file.
-pub(super) fn read(path: &Path) -> Result<Tree, RobotError> {
+pub(super) fn read(path: &Path, judge: &mut Judge) -> Result<Tree, RobotError> {
     let text = std::fs::read_to_string(path)
         .map_err(|source| RobotError::Read { path: path.to_path_buf(), source })?;
-    parse(path, &text)
+    parse(path, &text, judge)
 }
 
 /// Checks URDF text; `path` is for messages.
-pub(super) fn parse(path: &Path, text: &str) -> Result<Tree, RobotError> {
+pub(super) fn parse(path: &Path, text: &str, judge: &mut Judge) -> Result<Tree, RobotError> {
     let robot = urdf_rs::read_from_string(text).map_err(|e| RobotError::Parse {
         path: path.to_path_buf(),
         format: "URDF",
         message: e.to_string(),
     })?;
-    let links = robot.links.iter().map(|l| read_link(path, l)).collect::<Result<Vec<_>, _>>()?;
+    let links = robot.links.iter().map(|l| read_link(path, l, judge)).collect::<Result<Vec<_>, _>>()?;
     let index = index_by_name(path, &links)?;
     let mut seen = HashSet::new();
     let mut joints = Vec::with_capacity(robot.joints.len());
@@ -95,7 +96,7 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Tree, RobotError> {
         if !seen.insert(joint.name.as_str()) {
             return Err(joint_error(path, &joint.name, "the name is used by two joints"));
         }
-        joints.push(read_joint(path, joint, &index)?);
+        joints.push(read_joint(path, joint, &index, judge)?);
     }
     let (root, joints) = order(path, &links, joints)?;
     Ok(Tree { path: path.to_path_buf(), name: robot.name, links, joints, root })
@@ -135,7 +136,7 @@ fn placement(pose: &urdf_rs::Pose) -> Placement {
     }
 }
 
-fn read_link(path: &Path, link: &urdf_rs::Link) -> Result<Link, RobotError> {
+fn read_link(path: &Path, link: &urdf_rs::Link, judge: &mut Judge) -> Result<Link, RobotError> {
     let inertial = &link.inertial;
     let i = &inertial.inertia;
     let tensor = [i.ixx, i.ixy, i.ixz, i.iyy, i.iyz, i.izz];
@@ -156,7 +157,10 @@ fn read_link(path: &Path, link: &urdf_rs::Link) -> Result<Link, RobotError> {
     );
     let mut collisions = Vec::with_capacity(link.collision.len());
     for (k, collision) in link.collision.iter().enumerate() {
-        collisions.push(read_collision(path, &link.name, k, collision)?);
+        match read_collision(path, &link.name, k, collision) {
+            Ok(collision) => collisions.push(collision),
+            Err(fault) => judge.hear(fault)?,
+        }
     }
     Ok(Link {
         name: link.name.clone(),
@@ -211,6 +215,7 @@ fn read_joint(
     path: &Path,
     joint: &urdf_rs::Joint,
     index: &HashMap<String, usize>,
+    judge: &mut Judge,
 ) -> Result<UrdfJoint, RobotError> {
     use urdf_rs::JointType;
     let error = |reason: String| joint_error(path, &joint.name, reason);
@@ -227,7 +232,7 @@ fn read_joint(
         }
     };
     if kind.is_some() && joint.mimic.is_some() {
-        return Err(error("mimic joints are not supported; make it fixed, or a joint of its own".into()));
+        judge.hear(error("mimic joints are not supported; make it fixed, or a joint of its own".into()))?;
     }
     let find = |role: &str, link: &str| {
         index.get(link).copied().ok_or_else(|| error(format!("its {role} link `{link}` does not exist")))
@@ -328,7 +333,7 @@ mod tests {
 
     fn refusal(body: &str) -> String {
         let text = format!(r#"<robot name="r">{body}</robot>"#);
-        parse(Path::new("arm.urdf"), &text).expect_err("must be refused").to_string()
+        parse(Path::new("arm.urdf"), &text, &mut Judge::strict()).expect_err("must be refused").to_string()
     }
 
     fn assert_names(message: &str, parts: &[&str]) {
@@ -349,7 +354,9 @@ mod tests {
             joint("side", "fixed", "a", "d"),
         ]
         .concat();
-        let tree = parse(Path::new("arm.urdf"), &format!(r#"<robot name="r">{text}</robot>"#)).unwrap();
+        let tree =
+            parse(Path::new("arm.urdf"), &format!(r#"<robot name="r">{text}</robot>"#), &mut Judge::strict())
+                .unwrap();
         let names: Vec<_> = tree.joints.iter().map(|j| j.name.as_str()).collect();
         assert_eq!(names, ["early", "late", "side"]);
         assert_eq!(tree.links[tree.root].name, "a");

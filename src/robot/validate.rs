@@ -8,11 +8,41 @@ use super::model::JointLimits;
 use super::urdf::{Link, Tree};
 use crate::inertia::pseudo::check_moments;
 
-/// Refuses links that no rigid body can have.
-pub(super) fn links(tree: &Tree) -> Result<(), RobotError> {
+/// Whether a fault ends the loading, or is written down and lived with.
+#[derive(Debug, Default)]
+pub(super) struct Judge {
+    lenient: bool,
+    /// What a lenient judge was told.
+    pub found: Vec<RobotError>,
+}
+
+impl Judge {
+    /// One for whom every fault is the last.
+    pub fn strict() -> Self {
+        Self::default()
+    }
+
+    /// One who writes faults down.
+    pub fn lenient() -> Self {
+        Self { lenient: true, found: Vec::new() }
+    }
+
+    /// Passes sentence on a fault that a model for dynamics alone survives.
+    pub fn hear(&mut self, fault: RobotError) -> Result<(), RobotError> {
+        if !self.lenient {
+            return Err(fault);
+        }
+        self.found.push(fault);
+        Ok(())
+    }
+}
+
+/// Objects to links that no rigid body can have.
+pub(super) fn links(tree: &Tree, judge: &mut Judge) -> Result<(), RobotError> {
     for link in &tree.links {
         if let Some(reason) = link_fault(link) {
-            return Err(RobotError::Link { path: tree.path.clone(), link: link.name.clone(), reason });
+            let (path, link) = (tree.path.clone(), link.name.clone());
+            judge.hear(RobotError::Link { path, link, reason })?;
         }
     }
     Ok(())
@@ -29,23 +59,23 @@ fn link_fault(link: &Link) -> Option<String> {
     check_moments(&link.inertia).err().map(|e| e.to_string())
 }
 
-/// Refuses moving bodies without mass; `Merged` has the sums over fixed joints.
-pub(super) fn bodies(tree: &Tree, merged: &Merged) -> Result<(), RobotError> {
+/// Objects to moving bodies without mass; `Merged` has the sums over fixed joints.
+pub(super) fn bodies(tree: &Tree, merged: &Merged, judge: &mut Judge) -> Result<(), RobotError> {
     for body in &merged.bodies {
-        if body.inertia[0] <= 0.0 {
-            let joint = &tree.joints[body.joint];
-            return Err(RobotError::Link {
+        if !(body.inertia[0] > 0.0) {
+            judge.hear(RobotError::Link {
                 path: tree.path.clone(),
-                link: tree.links[joint.child].name.clone(),
+                link: body.link_name(tree).to_owned(),
                 reason: format!(
                     "moves with joint `{}` but has mass {} kg (with everything fixed to it), expected > 0",
-                    joint.name, body.inertia[0]
+                    body.joint_name(tree),
+                    body.inertia[0]
                 ),
-            });
+            })?;
         }
     }
     if merged.bodies.is_empty() {
-        let reason = "there is no revolute, continuous or prismatic joint".into();
+        let reason = "there is no revolute, continuous or prismatic joint, and the base is fixed".into();
         return Err(RobotError::Tree { path: tree.path.clone(), reason });
     }
     Ok(())

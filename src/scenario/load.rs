@@ -8,7 +8,7 @@ use nalgebra::Rotation3;
 use super::error::ScenarioError;
 use super::prior;
 use super::task::{Prior, PublicTask, Scenario, Timing};
-use crate::robot::{self, Capsule, INERTIAL, Obstruction, Robot, Scene, Zonotope3};
+use crate::robot::{self, Capsule, INERTIAL, Obstruction, Robot, RobotError, Scene, Zonotope3};
 use crate::simulate::HiddenTruth;
 
 mod schema;
@@ -90,7 +90,10 @@ impl Check<'_> {
         let refuse = |source| ScenarioError::Robot { path: self.path.to_path_buf(), source };
         let folder = self.path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let found = robot::find(Path::new(&file.robot), folder).map_err(refuse)?;
-        let robot = robot::load(found).map_err(refuse)?;
+        let robot = robot::load(&found).map_err(refuse)?;
+        if let Some(reason) = robot.arm_fault() {
+            return Err(refuse(RobotError::NoArm { path: found, reason }));
+        }
         let capsules: Vec<Capsule> = file
             .payload
             .shape

@@ -102,7 +102,7 @@ pub struct World {
 }
 
 impl World {
-    /// A world at rest at `start`. Every parameter of every link and joint is drawn from the robot's uncertainty box by
+    /// A world of an arm (see [`Robot::arm_fault`]) at rest at `start`. Every parameter of every link and joint is drawn from the robot's uncertainty box by
     /// `seed`; the last body is `truth`.
     pub fn new(robot: Arc<Robot>, scene: Scene, start: &[f64], truth: HiddenTruth, seed: u64) -> Self {
         let mut draw = ChaCha8Rng::seed_from_u64(seed);

@@ -185,6 +185,83 @@ fn a_payload_is_kept_apart_from_all_but_the_last_two_bodies() {
     }
 }
 
+/// Changes the shipped arm into one on a free-flying base, with two frames.
+fn set_afloat(_: &mut String, toml: &mut String) {
+    swap(toml, "end_effector = \"joint_7\"", "base = \"free_flyer\"");
+    let control = toml.find("[control]").unwrap()..toml.find("# Limits").unwrap();
+    toml.replace_range(control, "");
+    toml.push_str(
+        "\n[[frame]]\nname = \"hand\"\nlink = \"bracelet_link\"\nxyz_m = [0.0, 0.0, -0.1]\n\
+         [[frame]]\nname = \"foot\"\nlink = \"base_link\"\nrpy_rad = [0.0, 0.0, 1.5707963267948966]\n\
+         [[loop]]\nname = \"grasp\"\nframe_a = \"hand\"\nframe_b = \"foot\"\nkind = \"point\"\n",
+    );
+}
+
+#[test]
+fn a_base_may_float() {
+    let robot = load_edited(set_afloat).unwrap();
+    assert_eq!((robot.bodies(), robot.nq(), robot.nv()), (8, 14, 13));
+    assert_eq!((robot.joints[0].kind, robot.joints[0].link.as_str()), (JointKind::FreeFlyer, "base_link"));
+    assert_eq!((robot.q_index(0), robot.q_index(1), robot.v_index(1), robot.v_index(7)), (0, 7, 6, 12));
+    assert_eq!((robot.parameter_count(), robot.friction_index(1)), (108, 80));
+    assert_eq!(robot.nominal_parameters().len(), 108);
+    assert!(robot.joints[0].inertia[0] > 1.0 && robot.joints[1].parent == Some(0));
+    let [hand, foot] = &robot.named_frames[..] else { panic!("two frames") };
+    assert_eq!((hand.joint, foot.joint, robot.frame_index("foot")), (Some(7), Some(0), Some(1)));
+    assert!((hand.placement.translation.norm() - 0.1).abs() < 1e-12);
+    assert!((foot.placement.rotation.column(0) - Vector3::y()).norm() < 1e-12);
+    assert_eq!((robot.loops[0].frame_a, robot.loops[0].kind), (0, crate::robot::LoopKind::Point));
+    assert_eq!(robot.missing, ["end_effector", "control"]);
+    assert!(robot.arm_fault().unwrap().contains("floats"), "{:?}", robot.arm_fault());
+    // At the neutral configuration it is where the fixed one is.
+    let frames = robot.frames(&crate::robot::configuration::neutral(&robot));
+    assert!((frames[7].translation - gen3().frames(&[0.0; 7])[6].translation).norm() < 1e-12);
+    // What the file leaves out is told even if the base is fixed.
+    let fixed = load_edited(|u, t| {
+        set_afloat(u, t);
+        swap(t, "free_flyer", "fixed");
+    });
+    assert!(fixed.unwrap().arm_fault().unwrap().contains("`end_effector`, `control`"));
+}
+
+#[test]
+fn faulty_frames_and_loops_are_named() {
+    let refused = |from: &str, to: &str, parts: &[&str]| {
+        let edit = |u: &mut String, t: &mut String| {
+            set_afloat(u, t);
+            swap(t, from, to);
+        };
+        assert_refused(edit, parts);
+    };
+    refused("base = \"free_flyer\"", "base = \"loose\"", &["arm.toml", "loose", "free_flyer"]);
+    refused("link = \"bracelet_link\"\nxyz", "link = \"paw\"\nxyz", &["frame.hand", "`paw`"]);
+    refused("name = \"foot\"", "name = \"hand\"", &["frame.hand", "two frames"]);
+    refused("[0.0, 0.0, -0.1]", "[0.0, nan, -0.1]", &["frame.hand", "NaN"]);
+    refused("frame_b = \"foot\"", "frame_b = \"fin\"", &["loop.grasp", "`fin`"]);
+    refused("frame_b = \"foot\"", "frame_b = \"hand\"", &["loop.grasp", "same body"]);
+    refused("kind = \"point\"", "kind = \"glue\"", &["glue", "point"]);
+}
+
+#[test]
+fn a_lenient_load_survives_and_tells() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("arm.urdf");
+    let mut urdf = std::fs::read_to_string("robots/kinova_gen3_2f85.urdf").unwrap();
+    assert!(load_lenient("kinova_gen3_2f85").unwrap().1.is_empty());
+    swap(&mut urdf, "ixx=\"0.008147\"", "ixx=\"0.1\"");
+    swap(&mut urdf, "velocity=\"1.3963\"", "velocity=\"0\"");
+    let collision = urdf.find("<collision").unwrap();
+    urdf.insert_str(collision, "<collision><geometry><mesh filename=\"a.stl\"/></geometry></collision>");
+    std::fs::write(&path, urdf).unwrap();
+    assert!(load(&path).is_err());
+    let (robot, faults) = load_lenient(&path).unwrap();
+    let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
+    for part in ["`a.stl`", "triangle", "velocity limit 0"] {
+        assert!(faults.iter().any(|f| f.contains(part)), "`{part}` in {faults:?}");
+    }
+    assert_eq!((faults.len(), robot.dof()), (3, 7));
+}
+
 /// Writes the shipped files, changed by `edit(urdf, toml)`, into a folder of their own, and loads them.
 fn load_edited(edit: impl Fn(&mut String, &mut String)) -> Result<Robot, RobotError> {
     let folder = tempfile::tempdir().unwrap();

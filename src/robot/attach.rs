@@ -1,0 +1,64 @@
+//! Named frames and loop closures of the robot TOML -> [`NamedFrame`] and [`LoopClosure`].
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+use super::error::RobotError;
+use super::merge::Seat;
+use super::model::{LoopClosure, NamedFrame};
+use super::settings::{FrameSettings, LoopSettings};
+use super::urdf::Tree;
+
+fn error(path: &Path, field: String, reason: String) -> RobotError {
+    RobotError::Field { path: path.to_path_buf(), field, reason }
+}
+
+/// The frames in the frames of the joints that carry their links.
+pub(super) fn frames(
+    path: &Path,
+    given: &[FrameSettings],
+    tree: &Tree,
+    seats: &HashMap<&str, Seat>,
+) -> Result<Vec<NamedFrame>, RobotError> {
+    let mut names = HashSet::new();
+    let mut frames = Vec::with_capacity(given.len());
+    for frame in given {
+        let error = |reason| Err(error(path, format!("frame.{}", frame.name), reason));
+        if !names.insert(frame.name.as_str()) {
+            return error("the name is used by two frames".into());
+        }
+        let Some(seat) = seats.get(frame.link.as_str()) else {
+            return error(format!("`{}` has no link `{}`", tree.path.display(), frame.link));
+        };
+        let placement = seat.frame.compose(&frame.placement());
+        frames.push(NamedFrame { name: frame.name.clone(), joint: seat.body, placement });
+    }
+    Ok(frames)
+}
+
+/// The loops between `frames`.
+pub(super) fn loops(
+    path: &Path,
+    given: &[LoopSettings],
+    frames: &[NamedFrame],
+) -> Result<Vec<LoopClosure>, RobotError> {
+    let mut names = HashSet::new();
+    let mut loops = Vec::with_capacity(given.len());
+    for closure in given {
+        let error = |reason| error(path, format!("loop.{}", closure.name), reason);
+        if !names.insert(closure.name.as_str()) {
+            return Err(error("the name is used by two loops".into()));
+        }
+        let find = |name: &str| {
+            let index = frames.iter().position(|f| f.name == name);
+            index.ok_or_else(|| error(format!("there is no [[frame]] `{name}`")))
+        };
+        let (frame_a, frame_b) = (find(&closure.frame_a)?, find(&closure.frame_b)?);
+        if frames[frame_a].joint == frames[frame_b].joint {
+            let (a, b) = (&closure.frame_a, &closure.frame_b);
+            return Err(error(format!("`{a}` and `{b}` are on the same body, expected two that move apart")));
+        }
+        loops.push(LoopClosure { name: closure.name.clone(), frame_a, frame_b, kind: closure.kind });
+    }
+    Ok(loops)
+}
