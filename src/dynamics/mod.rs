@@ -4,6 +4,7 @@
 //! accelerations), then call the algorithm. Nothing allocates after `Motion::new`.
 
 pub mod crba;
+pub mod friction;
 pub mod motion;
 pub mod placement;
 pub mod regressor;
@@ -11,6 +12,7 @@ pub mod rnea;
 pub mod vec3;
 
 pub use crba::{Composites, crba};
+pub use friction::SmoothFriction;
 pub use motion::Motion;
 pub use placement::{BodyPlacement, placements};
 pub use regressor::{momentum_rate_regressor, momentum_regressor, torque_regressor};
