@@ -75,6 +75,7 @@
 //! What the guarantee assumes is in the README; each proof stands in the documentation of the module that relies on it.
 #![deny(missing_docs)]
 
+pub mod campaign;
 pub mod certify;
 #[cfg(feature = "cli")]
 pub mod cli;

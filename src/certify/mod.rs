@@ -267,7 +267,8 @@ impl<'a> Problem<'a> {
         self.report_in::<Counted>(span)
     }
 
-    fn report_in<R: Rounding>(&self, span: Span) -> CellReport {
+    /// Evaluates every constraint over one span in the arithmetic `R`.
+    pub fn report_in<R: Rounding>(&self, span: Span) -> CellReport {
         match symbols(self.robot.dof()) {
             0..=16 => CellReport::new::<16, R>(self, span),
             17..=32 => CellReport::new::<32, R>(self, span),

@@ -3,6 +3,7 @@
 //! Exit codes: 0 done, 1 internal error (also a violation that the proof excludes), 2 bad input, 3 safe stop,
 //! 4 an assumption was proven broken.
 
+pub mod campaign;
 pub mod progress;
 pub mod robot;
 pub mod run;
@@ -27,6 +28,8 @@ Examples:
       surelift verify runs/seven/plans/*.json
   What is known of a robot:
       surelift robot kinova_gen3_2f85
+  Attack the proofs with a million states:
+      surelift campaign scenarios/campaigns/soundness.toml
 
 Exit codes: 0 done, 1 internal error, 2 bad input, 3 safe stop, 4 an assumption was proven broken.
 RUST_LOG=surelift=debug shows what goes on inside.";
@@ -49,6 +52,8 @@ pub enum Command {
     Verify(verify::VerifyArgs),
     #[allow(missing_docs, reason = "as above")]
     Robot(robot::RobotArgs),
+    #[allow(missing_docs, reason = "as above")]
+    Campaign(campaign::CampaignArgs),
 }
 
 /// Why the program ends without having done what it was asked.
@@ -139,6 +144,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Run(args) => run::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Robot(args) => robot::run(&args),
+        Command::Campaign(args) => campaign::run(&args),
     }
 }
 

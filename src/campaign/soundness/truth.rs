@@ -3,10 +3,14 @@
 use nalgebra::{DMatrix, DVector};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use surelift::dynamics::{Composites, Motion, Wrench, crba, rnea};
-use surelift::inertia::ParameterSet;
-use surelift::inertia::pseudo::pseudo_inertia;
-use surelift::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
+
+use crate::dynamics::{Composites, Motion, Wrench, crba, rnea};
+use crate::inertia::ParameterSet;
+use crate::inertia::pseudo::pseudo_inertia;
+use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
+
+/// Trials at a random body in its box before the nominal one, scaled to the edge, is taken.
+const TRIALS: usize = 60;
 
 /// A number in [-1, 1], often an end of it.
 pub fn extreme(rng: &mut ChaCha8Rng) -> f64 {
@@ -27,7 +31,7 @@ pub fn corner(set: &ParameterSet, rng: &mut ChaCha8Rng) -> Vec<f64> {
 }
 
 fn is_body(p: &[f64; INERTIAL]) -> bool {
-    p[0] > 0.0 && pseudo_inertia(p).symmetric_eigenvalues().min() > 0.0
+    p[0] > 0.0 && pseudo_inertia(p).cholesky().is_some()
 }
 
 /// Parameters as extreme as physics allows: every body consistent, everything else at corners.
@@ -38,7 +42,7 @@ pub fn consistent(robot: &Robot, set: &ParameterSet, rng: &mut ChaCha8Rng) -> Ve
         let (lower, upper) = (&set.lower[at..at + INERTIAL], &set.upper[at..at + INERTIAL]);
         let nominal = robot.joints[i].inertia;
         let mut body = None;
-        for _ in 0..400 {
+        for _ in 0..TRIALS {
             let mut trial: [f64; INERTIAL] = std::array::from_fn(|p| {
                 let half = 0.5 * (upper[p] - lower[p]);
                 lower[p] + half + half * extreme(rng)

@@ -1,0 +1,114 @@
+//! Campaigns: many trials of one promise, described by a TOML file, summed up in a table and a `summary.json`.
+//!
+//! The file's `kind` says which promise is tried; everything else in it belongs to that kind:
+//! - `soundness` ([`soundness`]): no state that is possible lies outside what the certifier claims.
+//!
+//! A new kind is a type that implements [`Campaign`] and a line in [`load`].
+
+pub mod error;
+pub mod soundness;
+mod write;
+
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+
+pub use error::CampaignError;
+pub use write::{default_destination, write};
+
+/// Is told how many trials are done, and of how many; from any thread.
+pub type Progress<'a> = dyn Fn(u64, u64) + Sync + 'a;
+
+/// Many trials of one promise.
+pub trait Campaign {
+    /// Name of the campaign, for titles and folders.
+    fn name(&self) -> &str;
+
+    /// Makes all trials.
+    ///
+    /// # Errors
+    /// If the trials themselves could not be made. A promise found broken is not an error but [`Findings::passed`].
+    fn run(&self, progress: &Progress<'_>) -> Result<Findings, CampaignError>;
+}
+
+/// What came of a campaign.
+#[derive(Debug, Clone)]
+pub struct Findings {
+    /// Whether the promise held in all trials.
+    pub passed: bool,
+    /// The outcome in a sentence.
+    pub verdict: String,
+    /// Rows of cells, the first one a heading; see [`crate::report::table::align`].
+    pub table: Vec<Vec<String>>,
+    /// All figures, for `summary.json`.
+    pub summary: serde_json::Value,
+    /// Further files: name and content.
+    pub files: Vec<(String, String)>,
+}
+
+/// What every campaign file holds.
+#[derive(Deserialize)]
+struct Header {
+    schema: u32,
+    kind: String,
+}
+
+/// The version of the format that this crate reads.
+const SCHEMA: u32 = 1;
+
+/// Loads and checks a campaign file.
+///
+/// # Errors
+/// [`CampaignError`] names the file and the field.
+pub fn load(path: &Path) -> Result<Box<dyn Campaign>, CampaignError> {
+    let text =
+        fs::read_to_string(path).map_err(|source| CampaignError::Read { path: path.to_owned(), source })?;
+    let header: Header = parse(path, &text)?;
+    if header.schema != SCHEMA {
+        let reason = format!("is {}, this version reads {SCHEMA}", header.schema);
+        return Err(CampaignError::field(path, "schema", reason));
+    }
+    match header.kind.as_str() {
+        "soundness" => Ok(Box::new(soundness::Soundness::new(path, parse(path, &text)?)?)),
+        other => Err(CampaignError::field(path, "kind", format!("is `{other}`, expected `soundness`"))),
+    }
+}
+
+/// A campaign file, or a part of it, as a `T`.
+fn parse<T: for<'de> Deserialize<'de>>(path: &Path, text: &str) -> Result<T, CampaignError> {
+    toml::from_str(text).map_err(|error| CampaignError::Parse {
+        path: path.to_owned(),
+        message: error.to_string().trim_end().to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(text: &str) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("campaign.toml");
+        fs::write(&path, text).unwrap();
+        load(&path).err().unwrap().to_string()
+    }
+
+    #[test]
+    fn a_bad_file_is_refused_by_field() {
+        assert!(load(Path::new("nowhere.toml")).err().unwrap().to_string().contains("nowhere.toml"));
+        assert!(refusal("schema = 1\nkind = \"hope\"").contains("`kind`: is `hope`"));
+        assert!(refusal("schema = 2\nkind = \"soundness\"").contains("`schema`: is 2"));
+        assert!(refusal("kind = 3").contains("line"));
+        let start = "schema = 1\nname = \"a\"\nkind = \"soundness\"\nsamples = 10\nwalks = 1\nseed = 1\n";
+        assert!(refusal(start).contains("`arms`"));
+        assert!(refusal(&format!("{start}colour = 3")).contains("colour"));
+        assert!(refusal(&format!("{start}[[arms]]\nrobot = \"no_such\"")).contains("no_such"));
+        let arm = format!("{start}[[arms]]\nrobot = \"kinova_gen3_2f85\"\n");
+        assert!(refusal(&format!("{arm}start_rad = [1.0]")).contains("`arms[0].start_rad`"));
+        let poses = "start_rad = [0, 0, 0, 0, 0, 0, nan]\nrange_rad = [1, 1, 1, 1, 1, 1, 1]";
+        assert!(refusal(&format!("{arm}{poses}")).contains("`arms[0].start_rad`"));
+        let zero = start.replace("samples = 10", "samples = 0");
+        assert!(refusal(&format!("{zero}[[arms]]\nrobot = \"kinova_gen3_2f85\"")).contains("`samples`"));
+    }
+}

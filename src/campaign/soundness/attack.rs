@@ -1,0 +1,294 @@
+//! One state held against what a [`CellReport`] claims of all states.
+
+use std::sync::Arc;
+
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+
+use super::case::{Case, Drawn};
+use super::ledger::{Check, Ledger};
+use super::truth::{self, extreme};
+use crate::certify::{Body, CellReport};
+use crate::control::{Controller, Measured, RobustController};
+use crate::dynamics::{Motion, torque_regressor};
+use crate::reach::Span;
+use crate::reach::tube::armature_floor;
+use crate::robot::clearance::{between_capsules, to_zonotope};
+use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, VISCOUS};
+use crate::trajectory::JointState;
+
+/// Distances are judged against this, m.
+const CENTIMETRE: f64 = 0.01;
+
+/// A claim about one span of a plan, under attack by states that are possible according to `truth`. Claim and truth
+/// are the same case, unless the attack itself is to be tested by a claim that is wrong on purpose.
+pub struct Attack<'a> {
+    /// What the claim was made for.
+    pub claim: &'a Case,
+    /// What is possible.
+    pub truth: &'a Case,
+    /// The claim.
+    pub report: &'a CellReport,
+    controller: RobustController,
+}
+
+/// What the required torque is made of at a measured state: its derivative with respect to each parameter of a joint.
+struct Rows {
+    y: Vec<f64>,
+    dq: Vec<f64>,
+    ddqa: Vec<f64>,
+}
+
+impl Rows {
+    fn new(case: &Case, read: [&[f64]; 4]) -> Self {
+        let (robot, n) = (&case.robot, case.robot.dof());
+        let [q, dq, dqa, ddqa] = read;
+        let mut motion = Motion::new(robot);
+        motion.sweep(robot, q, dq, dqa, ddqa);
+        let mut y = vec![0.0; INERTIAL * n * n];
+        torque_regressor(robot, &motion, 0..n, &mut y);
+        Self { y, dq: dq.to_vec(), ddqa: ddqa.to_vec() }
+    }
+
+    /// The derivatives of joint `j`'s torque without Coulomb friction: index of the parameter, value.
+    fn of<'a>(&'a self, case: &'a Case, j: usize) -> impl Iterator<Item = (usize, f64)> + 'a {
+        let width = INERTIAL * case.robot.dof();
+        let at = case.robot.friction_index(j);
+        let joint = [(at + VISCOUS, self.dq[j]), (at + ARMATURE, self.ddqa[j]), (at + OFFSET, 1.0)];
+        self.y[width * j..width * (j + 1)].iter().copied().enumerate().chain(joint)
+    }
+
+    /// Parameters of the set that drive joint `j` furthest up (or down).
+    fn worst(&self, case: &Case, j: usize, up: bool) -> Vec<f64> {
+        let mut theta = case.set.lower.clone();
+        for (p, slope) in self.of(case, j) {
+            theta[p] = if (slope >= 0.0) == up { case.set.upper[p] } else { case.set.lower[p] };
+        }
+        theta
+    }
+}
+
+/// The controller's nominal torque and rho at a measured state, written out independently of it.
+pub struct Law {
+    /// Nominal torque, N m.
+    pub nominal: Vec<f64>,
+    /// Bound on the disturbance, drift included, N m.
+    pub rho: Vec<f64>,
+    /// The part of rho that the parameters without Coulomb friction make, N m.
+    pub spread: Vec<f64>,
+    rows: Rows,
+}
+
+impl Law {
+    /// The law of `case` at the measured state `read`.
+    pub fn new(case: &Case, read: (&[f64], &[f64]), desired: &JointState) -> Self {
+        let (robot, n) = (&case.robot, case.robot.dof());
+        let [dqa, ddqa, _] = case.auxiliary(desired, read.0, read.1);
+        let (center, radius) = (case.set.center(), case.set.radius());
+        let state = [read.0, read.1, &dqa[..], &ddqa[..]];
+        let rows = Rows::new(case, state);
+        let mut nominal = truth::needed(robot, &center, state);
+        let spread: Vec<f64> =
+            (0..n).map(|j| rows.of(case, j).map(|(p, slope)| slope.abs() * radius[p]).sum()).collect();
+        let rho = (0..n)
+            .map(|j| {
+                let at = robot.friction_index(j) + COULOMB;
+                let (c, g) = (center[at], radius[at]);
+                let band = case.tube.sign_band(robot, j);
+                let s = (read.1[j] / band).clamp(-1.0, 1.0);
+                nominal[j] += c * s;
+                let charge = if read.1[j].abs() <= band { (c + g) * (1.0 + s.abs()) } else { g };
+                spread[j] + charge + case.tube.drift_nm[j]
+            })
+            .collect();
+        Self { nominal, rho, spread, rows }
+    }
+}
+
+impl<'a> Attack<'a> {
+    /// Prepares an attack.
+    pub fn new(claim: &'a Case, truth: &'a Case, report: &'a CellReport) -> Self {
+        let controller = RobustController::new(Arc::new(claim.robot.clone()), &claim.set, &claim.tube);
+        Self { claim, truth, report, controller }
+    }
+
+    /// A time of the span, often an end.
+    pub fn time(&self, rng: &mut ChaCha8Rng) -> f64 {
+        let (t0, t1) = match self.report.span {
+            Span::Between(t0, t1) => (t0, t1),
+            Span::Rest => (self.truth.curve.duration_s, self.truth.curve.duration_s + 1.0),
+        };
+        (0.5 * (t0 + t1) + 0.5 * (t1 - t0) * extreme(rng)).clamp(t0, t1)
+    }
+
+    /// Attacks with random states, with fresh parameters for every eight of them.
+    pub fn at_random(&mut self, draws: usize, rng: &mut ChaCha8Rng, ledger: &mut Ledger) {
+        let mut theta = Vec::new();
+        for k in 0..draws {
+            if k % 8 == 0 {
+                theta = truth::consistent(&self.truth.robot, &self.truth.set, rng);
+            }
+            let t = self.time(rng);
+            let drawn = self.truth.draw(&theta, t, rng);
+            self.with(&theta, t, &drawn, rng, ledger);
+        }
+    }
+
+    /// Attacks with one state.
+    pub fn with(&mut self, theta: &[f64], t: f64, drawn: &Drawn, rng: &mut ChaCha8Rng, ledger: &mut Ledger) {
+        self.still(drawn, ledger);
+        self.tick(theta, t, drawn, rng, ledger);
+    }
+
+    /// Positions, velocities and distances of one state.
+    fn still(&self, d: &Drawn, ledger: &mut Ledger) {
+        let (robot, report) = (&self.truth.robot, self.report);
+        for (j, joint) in robot.joints.iter().enumerate() {
+            let tube = &self.truth.tube;
+            for (q, dq) in [(d.q[j], d.dq[j]), (d.read_q[j], d.read_dq[j])] {
+                if let Some((lower, upper)) = joint.limits.position {
+                    let left = (q - lower).min(upper - q);
+                    let radius = tube.e_radius(robot, &self.truth.set, j);
+                    ledger.gap(Check::Position, left - report.position[j], radius);
+                }
+                let left = joint.limits.velocity - dq.abs();
+                let radius = 2.0 * tube.r_radius(robot, &self.truth.set, j);
+                ledger.gap(Check::Velocity, left - report.velocity[j], radius);
+            }
+        }
+        let frames = robot.frames(&d.q);
+        for (k, c) in report.clearances.iter().enumerate() {
+            if c.separation.clearance_m > 0.0 {
+                let gap = self.distance(k, &frames) - c.separation.clearance_m;
+                ledger.gap(Check::Collision, gap, CENTIMETRE);
+            }
+        }
+    }
+
+    /// Distance of the `k`-th pair of the report with the robot's frames as given.
+    pub fn distance(&self, k: usize, frames: &[crate::robot::Placement]) -> f64 {
+        let (robot, pair) = (&self.truth.robot, &self.report.clearances[k]);
+        let capsule = robot.placed_capsule(pair.shape, frames);
+        match pair.other {
+            Body::Obstacle(o) => to_zonotope(&capsule, &self.claim.scene.obstacles[o]),
+            Body::Shape(s) => between_capsules(&capsule, &robot.placed_capsule(s, frames)),
+        }
+    }
+
+    /// One tick from a state: torques, disturbance, drift, energy.
+    fn tick(&mut self, theta: &[f64], t: f64, d: &Drawn, rng: &mut ChaCha8Rng, ledger: &mut Ledger) {
+        let (claim, report) = (self.claim, self.report);
+        let n = claim.robot.dof();
+        let mut tau = vec![0.0; n];
+        let said = self.controller.tick(Measured { q: &d.read_q, dq: &d.read_dq }, &d.desired, &mut tau);
+        let law = Law::new(claim, (&d.read_q, &d.read_dq), &d.desired);
+        let [_, _, read_r] = claim.auxiliary(&d.desired, &d.read_q, &d.read_dq);
+        let [_, _, r] = claim.auxiliary(&d.desired, &d.q, &d.dq);
+        let mut gave = 0.0;
+        for j in 0..n {
+            let bounds = &report.torque[j];
+            let middle = 0.5 * (bounds.nominal_lower + bounds.nominal_upper);
+            let half = 0.5 * (bounds.nominal_upper - bounds.nominal_lower);
+            ledger.note(Check::Nominal, (law.nominal[j] - middle).abs(), half);
+            ledger.note(Check::RhoAbove, law.rho[j], bounds.rho);
+            ledger.gap(Check::RhoBelow, law.rho[j] - bounds.rho_least, law.rho[j]);
+            if said.saturated {
+                continue;
+            }
+            let v = tau[j] - law.nominal[j];
+            ledger.note(Check::Robust, v.abs(), report.robust[j]);
+            ledger.note(Check::Command, tau[j].abs(), bounds.nominal_sup() + report.robust[j]);
+            if v.abs() > 1e-9 {
+                let inertia = armature_floor(&claim.robot, &claim.set, j);
+                let gain = claim.tube.gains.period_s * v / (inertia * read_r[j]);
+                ledger.note(Check::Gain, gain, report.required.gain);
+            }
+            gave += law.rho[j] * read_r[j].abs() - read_r[j] * v;
+        }
+        let energy = truth::energy(&self.truth.robot, theta, &d.q, &r);
+        let measured = truth::energy(&self.truth.robot, theta, &d.read_q, &read_r);
+        ledger.note(Check::Slack, (energy - measured).abs(), report.required.energy_slack_j);
+        // V^ must not be below V; it contains the stored slack, which may exceed what is required.
+        ledger.note(Check::VBound, energy, said.energy_j);
+        let held = Held { tau, law, energy, gave, allowance: claim.tube.gains.v_max - said.energy_j };
+        self.hold(&held, !said.saturated, theta, t, d, rng, ledger);
+    }
+
+    /// The command held for a tick: what the motion asks for meanwhile, and what becomes of V.
+    fn hold(
+        &self,
+        held: &Held,
+        in_force: bool,
+        theta: &[f64],
+        t: f64,
+        d: &Drawn,
+        rng: &mut ChaCha8Rng,
+        ledger: &mut Ledger,
+    ) {
+        let (claim, report, law) = (self.claim, self.report, &held.law);
+        let (robot, n) = (&self.truth.robot, self.truth.robot.dof());
+        let (gains, required) = (&claim.tube.gains, &report.required);
+        let h = gains.period_s;
+        let [dqa, ddqa, _] = claim.auxiliary(&d.desired, &d.read_q, &d.read_dq);
+        let read = [&d.read_q[..], &d.read_dq[..], &dqa[..], &ddqa[..]];
+        let [_, _, r] = claim.auxiliary(&d.desired, &d.q, &d.dq);
+        let joint = rng.random_range(0..n);
+        let worst = |up: bool| law.rows.worst(self.truth, joint, up);
+        let thetas = [theta.to_vec(), worst(true), worst(false)];
+        let before: Vec<_> = thetas.iter().map(|theta| truth::needed(robot, theta, read)).collect();
+        let center = truth::needed(&claim.robot, &claim.set.center(), read);
+        for before in &before {
+            // Without drift and Coulomb friction, the bound is sharp for the worst parameters.
+            for j in 0..n {
+                ledger.note(Check::Parameters, (before[j] - center[j]).abs(), law.spread[j]);
+            }
+        }
+        let pushes: Vec<f64> =
+            (0..n).map(|j| if rng.random() { extreme(rng) } else { r[j].signum() }).collect();
+        let (mut q, mut dq) = (d.q.clone(), d.dq.clone());
+        for part in 0..=2 {
+            if part > 0 {
+                (q, dq) = truth::step(robot, theta, (&q, &dq), &held.tau, &pushes, 0.5 * h);
+            }
+            let desired = self.truth.curve.state(t + 0.5 * h * f64::from(part));
+            let [dqa, ddqa, r] = claim.auxiliary(&desired, &q, &dq);
+            for (theta, before) in thetas.iter().zip(&before) {
+                let now = truth::needed(robot, theta, [&q, &dq, &dqa, &ddqa]);
+                for j in 0..n {
+                    ledger.note(Check::Drift, (now[j] - before[j]).abs(), required.drift_nm[j]);
+                    let coulomb = theta[robot.friction_index(j) + COULOMB];
+                    let stuck = dq[j].abs() <= robot.control.stiction_speed_rad_s;
+                    let signs = if stuck { [-1.0, 1.0] } else { [dq[j].signum(); 2] };
+                    for sign in signs {
+                        let disturbance = now[j] + coulomb * sign - law.nominal[j];
+                        ledger.note(Check::Disturbance, disturbance.abs(), law.rho[j]);
+                    }
+                }
+            }
+            let ddq = truth::acceleration(robot, theta, &q, &dq, &held.tau, &pushes);
+            for j in 0..n {
+                ledger.note(Check::Acceleration, ddq[j].abs(), required.acceleration_bound[j]);
+            }
+            if part == 2 && in_force {
+                let after = truth::energy(robot, theta, &q, &r);
+                let power = (after - held.energy) / h - held.gave;
+                ledger.note(Check::HoldPower, power, required.hold_power_w);
+                let allowed = held.energy + h * gains.alpha * held.allowance.max(0.0);
+                ledger.note(Check::RiseOfV, after, allowed);
+                ledger.note(Check::LevelOfV, after, gains.v_max);
+            }
+        }
+    }
+}
+
+/// A command and what goes with it.
+struct Held {
+    tau: Vec<f64>,
+    law: Law,
+    /// V before, J.
+    energy: f64,
+    /// P - r'v, W.
+    gave: f64,
+    /// V_max - V^, J.
+    allowance: f64,
+}

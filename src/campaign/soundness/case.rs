@@ -1,0 +1,189 @@
+//! What a proof quantifies over: an arm, a plan drawn for it, and the states that are possible along the plan.
+
+use nalgebra::DVector;
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+
+use super::truth::{self, extreme};
+use crate::certify::{Problem, Refusal};
+use crate::inertia::ParameterSet;
+use crate::plan::tube_fit;
+use crate::reach::Tube;
+use crate::robot::{Robot, Scene};
+use crate::trajectory::{Bezier, JointState};
+
+/// An arm, what is known of it, and the plans to draw for it.
+#[derive(Debug, Clone)]
+pub struct Arm {
+    /// The robot.
+    pub robot: Robot,
+    /// The parameters that are possible.
+    pub set: ParameterSet,
+    /// The obstacles.
+    pub scene: Scene,
+    /// Where plans start, rad (m); length n.
+    pub start: Vec<f64>,
+    /// How far a plan may take each joint, rad (m); length n.
+    pub range: Vec<f64>,
+    /// Duration of a plan, s.
+    pub duration_s: f64,
+}
+
+/// Plans drawn before it is said that no tube can be proven for an arm.
+const ATTEMPTS: usize = 50;
+/// Cells in which a tube is fitted and checked.
+const CELLS: usize = 16;
+
+impl Arm {
+    /// A random plan (parameter k) from the start, with a tube whose constants are proven over all of it; half of
+    /// the plans start at speed. None if no tube was found for many plans.
+    pub fn plan(&self, rng: &mut ChaCha8Rng) -> Option<Case> {
+        let initial = tube_fit::initial(&self.robot);
+        for _ in 0..ATTEMPTS {
+            let reach = rng.random_range(0.1..1.0);
+            let ends = self.start.iter().zip(&self.range);
+            let end: Vec<f64> = ends.map(|(q, r)| q + reach * r * rng.random_range(-1.0..=1.0)).collect();
+            let mut start = JointState::at_rest(&self.start);
+            if rng.random() {
+                start.dq.iter_mut().for_each(|x| *x = rng.random_range(-0.3..0.3));
+                start.ddq.iter_mut().for_each(|x| *x = rng.random_range(-0.5..0.5));
+            }
+            let Ok(curve) = Bezier::to_rest(&start, &end, self.duration_s) else { continue };
+            let Ok(tube) = tube_fit::fit(&self.robot, &self.set, &curve, &initial, CELLS) else { continue };
+            let Arm { robot, set, scene, .. } = self.clone();
+            let case = Case { robot, set, scene, tube, curve };
+            if case.tube_holds().unwrap_or(false) {
+                return Some(case);
+            }
+        }
+        None
+    }
+}
+
+/// Everything that a proof quantifies over.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// The robot.
+    pub robot: Robot,
+    /// The parameters that are possible.
+    pub set: ParameterSet,
+    /// The obstacles.
+    pub scene: Scene,
+    /// The constants of the tube.
+    pub tube: Tube,
+    /// The desired motion.
+    pub curve: Bezier,
+}
+
+/// A true state, what is measured of it, and what is desired; rad, s.
+#[derive(Debug, Clone)]
+pub struct Drawn {
+    /// Position.
+    pub q: Vec<f64>,
+    /// Velocity.
+    pub dq: Vec<f64>,
+    /// Measured position.
+    pub read_q: Vec<f64>,
+    /// Measured velocity.
+    pub read_dq: Vec<f64>,
+    /// The desired state.
+    pub desired: JointState,
+}
+
+impl Case {
+    /// The proof obligation.
+    ///
+    /// # Errors
+    /// If the certifier does not cover the case at all.
+    pub fn problem(&self) -> Result<Problem<'_>, Refusal> {
+        Problem::new(&self.robot, &self.set, &self.scene, &self.tube, &self.curve)
+    }
+
+    /// Whether the stored constants of the tube cover what every cell of the plan needs: only then is anything claimed.
+    ///
+    /// # Errors
+    /// As for [`Case::problem`].
+    pub fn tube_holds(&self) -> Result<bool, Refusal> {
+        let tube = &self.tube;
+        let above = |have: &[f64], need: &[f64]| have.iter().zip(need).all(|(a, b)| a >= b);
+        Ok(self.problem()?.survey(CELLS).iter().all(|report| {
+            let need = &report.required;
+            need.gain <= 1.0
+                && tube.hold_power_w >= need.hold_power_w
+                && tube.energy_slack_j >= need.energy_slack_j
+                && above(&tube.drift_nm, &need.drift_nm)
+                && above(&tube.acceleration_bound, &need.acceleration_bound)
+        }))
+    }
+
+    /// dq_a, ddq_a and r from a true or a measured state.
+    pub fn auxiliary(&self, desired: &JointState, q: &[f64], dq: &[f64]) -> [Vec<f64>; 3] {
+        let k = self.tube.gains.k_r;
+        let of = |f: &dyn Fn(f64, f64, usize) -> f64| -> Vec<f64> {
+            (0..q.len()).map(|j| f(desired.q[j] - q[j], desired.dq[j] - dq[j], j)).collect()
+        };
+        [
+            of(&|e, _, j| desired.dq[j] + k * e),
+            of(&|_, de, j| desired.ddq[j] + k * de),
+            of(&|e, de, _| de + k * e),
+        ]
+    }
+
+    /// The position errors at `direction` (entries in [-1, 1]), cut back to the ellipsoid in which the tube keeps
+    /// them: e is r / K_r through a first-order lag, a mean of values of r / K_r, and r'A r <= 2 V_max for A <= M.
+    pub fn position_errors(&self, direction: &[f64]) -> Vec<f64> {
+        let length = direction.iter().map(|x| x * x).sum::<f64>().sqrt().max(1.0);
+        let radius = |j: usize| self.tube.e_radius(&self.robot, &self.set, j);
+        direction.iter().enumerate().map(|(j, x)| x / length * radius(j)).collect()
+    }
+
+    /// The state at time `t` with position errors `e`, `r` along `along` with r'M(theta)r/2 at `level` of V_max, and
+    /// sensor errors at the given shares of their bounds. No error at all if `along` is zero.
+    pub fn state(
+        &self,
+        theta: &[f64],
+        t: f64,
+        e: &[f64],
+        along: &[f64],
+        level: f64,
+        off: [&[f64]; 2],
+    ) -> Drawn {
+        let n = self.robot.dof();
+        let desired = self.curve.state(t);
+        let q: Vec<f64> = (0..n).map(|j| desired.q[j] - e[j]).collect();
+        let energy = truth::energy(&self.robot, theta, &q, along);
+        let scale = if energy > 0.0 { (level * self.tube.gains.v_max / energy).sqrt() } else { 0.0 };
+        let rate = |j: usize| scale * along[j] - self.tube.gains.k_r * e[j];
+        let dq: Vec<f64> = (0..n).map(|j| desired.dq[j] - rate(j)).collect();
+        let sensors = self.robot.sensors;
+        let read =
+            |x: &[f64], bound: f64, off: &[f64]| x.iter().zip(off).map(|(x, s)| x + bound * s).collect();
+        Drawn {
+            read_q: read(&q, sensors.position_rad, off[0]),
+            read_dq: read(&dq, sensors.velocity_rad_s, off[1]),
+            q,
+            dq,
+            desired,
+        }
+    }
+
+    /// A random state with V = V_max (or less), and extreme position and sensor errors.
+    pub fn draw(&self, theta: &[f64], t: f64, rng: &mut ChaCha8Rng) -> Drawn {
+        let n = self.robot.dof();
+        let corner = |rng: &mut ChaCha8Rng| -> Vec<f64> { (0..n).map(|_| extreme(rng)).collect() };
+        let alone = |rng: &mut ChaCha8Rng, x: Vec<f64>| match rng.random_bool(0.3) {
+            true => {
+                let k = rng.random_range(0..n);
+                DVector::from_fn(n, |j, _| if j == k { x[j].signum() } else { 0.0 }).as_slice().to_vec()
+            }
+            false => x,
+        };
+        let direction = corner(rng);
+        let e = self.position_errors(&alone(rng, direction));
+        let direction = (0..n).map(|_| rng.random_range(-1.0..1.0)).collect();
+        let along = alone(rng, direction);
+        let level = if rng.random_bool(0.7) { 1.0 } else { rng.random_range(0.0..1.0f64) };
+        let off = [corner(rng), corner(rng)];
+        self.state(theta, t, &e, &along, level, [&off[0], &off[1]])
+    }
+}

@@ -1,0 +1,186 @@
+//! What was checked, and how close it came.
+
+use serde::Serialize;
+
+/// Constraint families of the report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Family {
+    /// Joint positions, rad.
+    Position,
+    /// Joint velocities, rad/s.
+    Velocity,
+    /// Commands, nominal and robust torques, disturbances, N m.
+    Torque,
+    /// Distances of links to obstacles and each other, m.
+    Collision,
+    /// Bounds on the tracking errors and on V.
+    Tube,
+}
+
+/// A claim that is held against possible states.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "each is described by `Check::facts`")]
+pub enum Check {
+    Position,
+    Velocity,
+    Command,
+    Nominal,
+    Robust,
+    RhoAbove,
+    RhoBelow,
+    Disturbance,
+    Parameters,
+    Drift,
+    Collision,
+    PositionError,
+    R,
+    LevelOfV,
+    LevelOfVLater,
+    RiseOfV,
+    Slack,
+    VBound,
+    HoldPower,
+    Gain,
+    Acceleration,
+}
+
+impl Check {
+    /// All of them.
+    pub const ALL: [Check; 21] = [
+        Check::Position,
+        Check::Velocity,
+        Check::Command,
+        Check::Nominal,
+        Check::Robust,
+        Check::RhoAbove,
+        Check::RhoBelow,
+        Check::Disturbance,
+        Check::Parameters,
+        Check::Drift,
+        Check::Collision,
+        Check::PositionError,
+        Check::R,
+        Check::LevelOfV,
+        Check::LevelOfVLater,
+        Check::RiseOfV,
+        Check::Slack,
+        Check::VBound,
+        Check::HoldPower,
+        Check::Gain,
+        Check::Acceleration,
+    ];
+
+    /// Family, name and unit.
+    pub fn facts(self) -> (Family, &'static str, &'static str) {
+        match self {
+            Check::Position => (Family::Position, "position", "rad"),
+            Check::Velocity => (Family::Velocity, "velocity", "rad/s"),
+            Check::Command => (Family::Torque, "command", "N m"),
+            Check::Nominal => (Family::Torque, "nominal torque", "N m"),
+            Check::Robust => (Family::Torque, "robust torque", "N m"),
+            Check::RhoAbove => (Family::Torque, "rho, from above", "N m"),
+            Check::RhoBelow => (Family::Torque, "rho, from below", "N m"),
+            Check::Disturbance => (Family::Torque, "disturbance within a tick", "N m"),
+            Check::Parameters => (Family::Torque, "effect of the parameters", "N m"),
+            Check::Drift => (Family::Torque, "drift", "N m"),
+            Check::Collision => (Family::Collision, "distance", "m"),
+            Check::PositionError => (Family::Tube, "position error", "rad"),
+            Check::R => (Family::Tube, "r", "rad/s"),
+            Check::LevelOfV => (Family::Tube, "level of V", "J"),
+            Check::LevelOfVLater => (Family::Tube, "level of V, later", "J"),
+            Check::RiseOfV => (Family::Tube, "rise of V within a tick", "J"),
+            Check::Slack => (Family::Tube, "V by measurement", "J"),
+            Check::VBound => (Family::Tube, "bound of V", "J"),
+            Check::HoldPower => (Family::Tube, "hold power", "W"),
+            Check::Gain => (Family::Tube, "gain condition", "1"),
+            Check::Acceleration => (Family::Tube, "acceleration", "rad/s^2"),
+        }
+    }
+}
+
+/// How close the trials came to one claim.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Closest {
+    /// Smallest distance to the claimed bound, in the check's unit; negative if it was passed.
+    pub gap: f64,
+    /// Largest share of the bound that was used; above one if it was passed.
+    pub used: f64,
+    /// Number of trials.
+    pub trials: u64,
+}
+
+/// The closest approach to each claim.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ledger([Closest; Check::ALL.len()]);
+
+impl Default for Ledger {
+    fn default() -> Self {
+        Self([Closest { gap: f64::INFINITY, used: f64::NEG_INFINITY, trials: 0 }; Check::ALL.len()])
+    }
+}
+
+impl Ledger {
+    /// `value` was seen where at most `bound` was claimed.
+    pub fn note(&mut self, check: Check, value: f64, bound: f64) {
+        self.gap(check, bound - value, bound);
+    }
+
+    /// A bound was kept by `gap`, which is to be judged against `scale` > 0, the size of what the claim is about.
+    pub fn gap(&mut self, check: Check, gap: f64, scale: f64) {
+        let used = 1.0 - gap / scale;
+        let slot = &mut self.0[check as usize];
+        slot.trials += 1;
+        // What is no number proves nothing, and is held against the claim.
+        slot.used = if used.is_nan() { f64::INFINITY } else { slot.used.max(used) };
+        slot.gap = if gap.is_nan() { f64::NEG_INFINITY } else { slot.gap.min(gap) };
+    }
+
+    /// The closest approach to one claim; none if it was never tried.
+    pub fn get(&self, check: Check) -> Option<Closest> {
+        Some(self.0[check as usize]).filter(|c| c.trials > 0)
+    }
+
+    /// The closest of two ledgers.
+    pub fn merged(mut self, other: &Ledger) -> Ledger {
+        for (a, b) in self.0.iter_mut().zip(&other.0) {
+            *a = Closest { gap: a.gap.min(b.gap), used: a.used.max(b.used), trials: a.trials + b.trials };
+        }
+        self
+    }
+
+    /// The claims that were passed by more than what evaluation in plain floating point may add.
+    pub fn outside(&self) -> Vec<Check> {
+        let passed = |c: &Check| self.get(*c).is_some_and(|closest| !(closest.used <= 1.0 + TOLERANCE));
+        Check::ALL.into_iter().filter(passed).collect()
+    }
+}
+
+/// What evaluation in plain floating point may add, relative.
+const TOLERANCE: f64 = 1e-9;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_check_has_its_own_place() {
+        for (i, check) in Check::ALL.into_iter().enumerate() {
+            assert_eq!(check as usize, i);
+        }
+    }
+
+    #[test]
+    fn what_is_passed_or_no_number_is_outside() {
+        let mut ledger = Ledger::default();
+        assert!(ledger.outside().is_empty() && ledger.get(Check::R).is_none());
+        ledger.note(Check::R, 0.9, 1.0);
+        ledger.note(Check::Gain, 1.1, 1.0);
+        ledger.note(Check::Drift, f64::NAN, 1.0);
+        assert_eq!(ledger.outside(), [Check::Drift, Check::Gain]);
+        let both = Ledger::default().merged(&ledger);
+        assert_eq!(both.outside(), ledger.outside());
+        assert!((both.get(Check::R).unwrap().gap - 0.1).abs() < 1e-15);
+    }
+}

@@ -1,0 +1,288 @@
+//! Soundness: whatever the certifier claims of a span of a plan must hold for every state that is possible in it.
+//!
+//! Plans (parameter k) are drawn for each arm, and spans of them; the certifier reports on each span; then states are drawn
+//! — time, parameters theta, tracking error, sensor errors, mostly at the edge of what is possible — and an adversary
+//! walks uphill from further ones ([`walk`]). Each is held against every claim ([`attack`]) with a plant of the
+//! campaign's own ([`truth`]). The same seed makes the same trials, on any number of threads.
+//!
+//! What it is blind to is told by the shares of the bounds that were used: an error smaller than what is left does not show.
+
+pub mod attack;
+pub mod case;
+pub mod ledger;
+#[cfg(test)]
+mod tests;
+pub mod truth;
+mod walk;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::enclose::{Counted, Rounding};
+use crate::inertia::ParameterSet;
+use crate::reach::Span;
+use crate::report::figure::figure;
+use crate::robot::{self, Scene};
+use crate::scenario::Scenario;
+
+use super::{Campaign, CampaignError, Findings, Progress};
+use attack::Attack;
+use case::{Arm, Case};
+use ledger::{Check, Closest, Family, Ledger};
+
+/// Spans attacked of each plan.
+const SPANS: usize = 16;
+/// Random states a span.
+const DRAWS: usize = 64;
+
+/// The file of the campaign.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct File {
+    #[serde(rename = "schema")]
+    _schema: u32,
+    #[serde(rename = "kind")]
+    _kind: String,
+    name: String,
+    /// Random states over all arms.
+    samples: u64,
+    /// Walks of the adversary for each span.
+    walks: usize,
+    seed: u64,
+    arms: Vec<ArmFile>,
+}
+
+/// An arm: a scenario's, with its payload, prior and obstacles, or a bare robot within its own uncertainty.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ArmFile {
+    scenario: Option<PathBuf>,
+    robot: Option<PathBuf>,
+    start_rad: Option<Vec<f64>>,
+    range_rad: Option<Vec<f64>>,
+    #[serde(default = "default_duration")]
+    duration_s: f64,
+}
+
+fn default_duration() -> f64 {
+    3.0
+}
+
+/// The campaign, its file read and checked.
+#[derive(Debug, Clone)]
+pub struct Soundness {
+    name: String,
+    samples: u64,
+    walks: usize,
+    seed: u64,
+    arms: Vec<Arm>,
+}
+
+impl Soundness {
+    pub(super) fn new(path: &Path, file: File) -> Result<Self, CampaignError> {
+        if file.samples == 0 {
+            return Err(CampaignError::field(path, "samples", "is 0, expected at least 1"));
+        }
+        if file.arms.is_empty() {
+            return Err(CampaignError::field(path, "arms", "is empty, expected at least one"));
+        }
+        let arms = file.arms.iter().enumerate().map(|(i, arm)| arm.load(path, &format!("arms[{i}]")));
+        let arms = arms.collect::<Result<_, _>>()?;
+        Ok(Self { name: file.name, samples: file.samples, walks: file.walks, seed: file.seed, arms })
+    }
+
+    /// Attacks one plan of an arm; the claims are made in the arithmetic `R`.
+    fn attack_plan<R: Rounding>(
+        &self,
+        claim: &Case,
+        truth: &Case,
+        rng: &mut ChaCha8Rng,
+    ) -> Result<(Ledger, u64), CampaignError> {
+        let (mut ledger, mut walked) = (Ledger::default(), 0);
+        let problem = claim.problem().map_err(|refusal| CampaignError::Trials(refusal.to_string()))?;
+        for _ in 0..SPANS {
+            let report = problem.report_in::<R>(span(truth.curve.duration_s, rng));
+            let mut attack = Attack::new(claim, truth, &report);
+            attack.at_random(DRAWS, rng, &mut ledger);
+            for _ in 0..self.walks {
+                walked += attack.by_walking(rng, &mut ledger);
+            }
+        }
+        Ok((ledger, walked))
+    }
+
+    /// Attacks the `k`-th plan of an arm.
+    fn attack_arm(&self, arm: usize, k: u64) -> Result<(Ledger, u64), CampaignError> {
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        rng.set_stream((arm as u64) << 40 | k);
+        let arm = &self.arms[arm];
+        let case = arm.plan(&mut rng).ok_or_else(|| {
+            let name = &arm.robot.name;
+            CampaignError::Trials(format!("no tube is proven for any plan of '{name}': nothing to attack"))
+        })?;
+        self.attack_plan::<Counted>(&case, &case, &mut rng)
+    }
+}
+
+impl ArmFile {
+    fn load(&self, path: &Path, field: &str) -> Result<Arm, CampaignError> {
+        let wrong = |key: &str, reason: String| CampaignError::field(path, format!("{field}.{key}"), reason);
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let find = |key: &str, file: &Path| {
+            robot::find(file, folder).map_err(|source| CampaignError::Robot {
+                path: path.to_owned(),
+                field: format!("{field}.{key}"),
+                source: Box::new(source),
+            })
+        };
+        let positive = self.duration_s > 0.0 && self.duration_s.is_finite();
+        if !positive {
+            return Err(wrong("duration_s", format!("is {}, expected a number above 0", self.duration_s)));
+        }
+        let (robot, set, scene, start, range) = match (&self.scenario, &self.robot) {
+            (Some(file), None) => {
+                let scenario =
+                    Scenario::load(find("scenario", file)?).map_err(|source| CampaignError::Scenario {
+                        path: path.to_owned(),
+                        field: format!("{field}.scenario"),
+                        source: Box::new(source),
+                    })?;
+                let task = scenario.split().0;
+                let set = task.prior_set();
+                (task.robot, set, task.scene, task.start, task.excite.range_rad)
+            }
+            (None, Some(name)) => {
+                let robot = robot::load(find("robot", name)?).map_err(|source| CampaignError::Robot {
+                    path: path.to_owned(),
+                    field: format!("{field}.robot"),
+                    source: Box::new(source),
+                })?;
+                let n = robot.dof();
+                let set = ParameterSet::around_nominal(&robot);
+                (robot, set, Scene::default(), vec![0.0; n], vec![1.0; n])
+            }
+            _ => return Err(wrong("robot", "expected either `robot` or `scenario`".to_owned())),
+        };
+        let n = robot.dof();
+        let vector = |key: &str, given: &Option<Vec<f64>>, default: Vec<f64>| match given {
+            Some(x) if x.len() != n || x.iter().any(|x| !x.is_finite()) => {
+                Err(wrong(key, format!("is {x:?}, expected {n} finite numbers for '{}'", robot.name)))
+            }
+            Some(x) => Ok(x.clone()),
+            None => Ok(default),
+        };
+        let start = vector("start_rad", &self.start_rad, start)?;
+        let range = vector("range_rad", &self.range_rad, range)?;
+        Ok(Arm { start, range, robot, set, scene, duration_s: self.duration_s })
+    }
+}
+
+/// Spans to attack: cells as the certifier uses them, short ones whose bounds are nearly sharp, and the rest at the end.
+fn span(duration: f64, rng: &mut ChaCha8Rng) -> Span {
+    let width = if rng.random_bool(0.25) { duration / 32.0 } else { 1e-3 };
+    let t0 = match rng.random_range(0..12) {
+        0 => 0.0,
+        1 => duration - width,
+        2 => return Span::Rest,
+        _ => rng.random_range(0.0..duration - width),
+    };
+    Span::Between(t0, (t0 + width).min(duration))
+}
+
+impl Campaign for Soundness {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn run(&self, progress: &Progress<'_>) -> Result<Findings, CampaignError> {
+        let a_plan = (SPANS * DRAWS) as u64;
+        let plans = self.samples.div_ceil(a_plan * self.arms.len() as u64);
+        let total = plans * self.arms.len() as u64;
+        let done = AtomicU64::new(0);
+        let trials = (0..total).into_par_iter().map(|k| {
+            let arms = self.arms.len() as u64;
+            let found = self.attack_arm((k % arms) as usize, k / arms)?;
+            progress((done.fetch_add(1, Ordering::Relaxed) + 1) * a_plan, total * a_plan);
+            Ok(((k % arms) as usize, found))
+        });
+        let nothing = || vec![(Ledger::default(), 0); self.arms.len()];
+        let found = trials.try_fold(nothing, |mut sums, trial: Result<_, CampaignError>| {
+            let (arm, (ledger, walked)) = trial?;
+            let (sum, count) = &mut sums[arm];
+            (*sum, *count) = (std::mem::take(sum).merged(&ledger), *count + walked);
+            Ok(sums)
+        });
+        let found = found.try_reduce(nothing, |a, b| {
+            Ok(a.into_iter().zip(b).map(|((a, m), (b, n))| (a.merged(&b), m + n)).collect())
+        })?;
+        Ok(self.findings(total * a_plan, &found))
+    }
+}
+
+impl Soundness {
+    fn findings(&self, samples: u64, found: &[(Ledger, u64)]) -> Findings {
+        let passed = found.iter().all(|(ledger, _)| ledger.outside().is_empty());
+        let walked: u64 = found.iter().map(|(_, walked)| walked).sum();
+        let walks = samples / DRAWS as u64 * self.walks as u64;
+        let heading = ["arm", "claim", "family", "smallest gap", "unit", "bound used", "trials"];
+        let mut table = vec![heading.map(str::to_owned).to_vec()];
+        let mut arms = Vec::new();
+        for (arm, (ledger, _)) in self.arms.iter().zip(found) {
+            let seen = || Check::ALL.into_iter().filter_map(|check| Some((check, ledger.get(check)?)));
+            table.extend(seen().map(|(check, closest)| row(&arm.robot.name, check, closest)));
+            let checks: Vec<_> = seen()
+                .map(|(check, closest)| {
+                    let (family, name, unit) = check.facts();
+                    json!({ "claim": name, "family": family, "unit": unit, "gap": closest.gap,
+                        "used": closest.used, "trials": closest.trials })
+                })
+                .collect();
+            arms.push(json!({ "robot": arm.robot.name, "claims": checks, "families": families(ledger) }));
+        }
+        let outside: u64 = found.iter().map(|(ledger, _)| ledger.outside().len() as u64).sum();
+        let verdict = if passed {
+            format!("Nothing outside: {samples} samples, {walks} walks with {walked} states.")
+        } else {
+            format!("UNSOUND: {outside} claims were passed, in {samples} samples and {walks} walks.")
+        };
+        let summary = json!({ "name": self.name, "kind": "soundness", "passed": passed, "verdict": verdict,
+            "seed": self.seed, "samples": samples, "walks": walks, "walked_states": walked, "arms": arms });
+        Findings { passed, verdict, table, summary, files: Vec::new() }
+    }
+}
+
+/// The claim of each family whose bound was used most.
+fn families(ledger: &Ledger) -> serde_json::Value {
+    let of = |family: Family| {
+        let all = Check::ALL.into_iter().filter(|c| c.facts().0 == family);
+        let seen = all.filter_map(|check| Some((check, ledger.get(check)?)));
+        let closest = seen.max_by(|a, b| a.1.used.total_cmp(&b.1.used));
+        closest.map(|(check, c)| {
+            let (_, name, unit) = check.facts();
+            json!({ "family": family, "claim": name, "gap": c.gap, "unit": unit, "used": c.used })
+        })
+    };
+    let all = [Family::Position, Family::Velocity, Family::Torque, Family::Collision, Family::Tube];
+    all.into_iter().filter_map(of).collect()
+}
+
+fn row(arm: &str, check: Check, closest: Closest) -> Vec<String> {
+    let (family, name, unit) = check.facts();
+    let used = format!("{:.2} %", 100.0 * closest.used);
+    let family = format!("{family:?}").to_lowercase();
+    vec![
+        arm.to_owned(),
+        name.to_owned(),
+        family,
+        figure(closest.gap),
+        unit.to_owned(),
+        used,
+        closest.trials.to_string(),
+    ]
+}

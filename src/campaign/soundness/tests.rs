@@ -1,0 +1,64 @@
+//! The attack is attacked: claims that are wrong on purpose must be found out.
+
+use super::*;
+
+fn campaign(samples: u64) -> Soundness {
+    let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/campaigns/soundness.toml"));
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut campaign = Soundness::new(path, toml::from_str(&text).unwrap()).unwrap();
+    campaign.samples = samples;
+    campaign
+}
+
+/// What of a wrong claim the campaign finds out.
+fn found_out<R: Rounding>(wrong: impl Fn(&mut Case), seed: u64) -> Vec<Check> {
+    let campaign = campaign(1);
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let truth = campaign.arms[0].plan(&mut rng).unwrap();
+    let mut claim = truth.clone();
+    wrong(&mut claim);
+    let found = campaign.attack_plan::<R>(&claim, &truth, &mut rng).unwrap().0;
+    found.outside()
+}
+
+#[test]
+fn a_right_claim_stands() {
+    let findings = campaign(1).run(&|_, _| ()).unwrap();
+    println!("{}", crate::report::table::align(&findings.table));
+    assert!(findings.passed, "{}", findings.verdict);
+    assert_eq!(found_out::<Counted>(|_| (), 10), []);
+}
+
+#[test]
+fn thinner_capsules_are_found_out() {
+    let thinner = |c: &mut Case| c.robot.shapes.iter_mut().for_each(|s| s.capsule.radius -= 0.005);
+    let found = found_out::<Counted>(thinner, 11);
+    assert!(found.contains(&Check::Collision), "{found:?}");
+}
+
+#[test]
+fn a_tube_that_is_too_thin_is_found_out() {
+    let found = found_out::<Counted>(|c| c.tube.gains.v_max *= 0.95 * 0.95, 12);
+    for check in [Check::Position, Check::Velocity, Check::LevelOfV] {
+        assert!(found.contains(&check), "{check:?} was not, only {found:?}");
+    }
+}
+
+#[test]
+fn forgotten_drift_is_found_out() {
+    let found = found_out::<Counted>(|c| c.tube.drift_nm.iter_mut().for_each(|d| *d = 0.0), 13);
+    assert!(found.contains(&Check::Disturbance), "{found:?}");
+}
+
+#[test]
+fn a_set_that_is_too_small_is_found_out() {
+    let shrink = |c: &mut Case| {
+        let (center, radius) = (c.set.center(), c.set.radius());
+        for p in 0..center.len() {
+            c.set.lower[p] = center[p] - 0.95 * radius[p];
+            c.set.upper[p] = center[p] + 0.95 * radius[p];
+        }
+    };
+    let found = found_out::<Counted>(shrink, 14);
+    assert!(found.contains(&Check::Parameters), "{found:?}");
+}
