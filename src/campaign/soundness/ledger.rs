@@ -47,7 +47,7 @@ pub enum Check {
 }
 
 impl Check {
-    /// All of them.
+    /// All of them, in the order of the ledger.
     pub const ALL: [Check; 21] = [
         Check::Position,
         Check::Velocity,
