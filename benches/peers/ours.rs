@@ -1,0 +1,145 @@
+//! Times this crate's rigid-body algorithms on the states of workload files; the counterpart of `pinocchio.cpp`, started by
+//! `compare.py` (README.md beside this file).
+//!
+//! `peers SECONDS FILE...` prints one line `ROBOT ALGORITHM NANOSECONDS CHECKSUM` a figure: the fastest of the batches
+//! that fit into SECONDS, divided by the number of states in a batch, and a weighted sum of the results.
+
+use std::hint::black_box;
+use std::process::exit;
+use std::time::Instant;
+
+use surelift::dynamics::{Composites, Motion, Wrench, crba, rnea, torque_regressor};
+use surelift::robot::{INERTIAL, Robot};
+
+/// One state of a workload.
+struct State {
+    q: Vec<f64>,
+    v: Vec<f64>,
+    a: Vec<f64>,
+}
+
+/// A shipped robot and the states to work on.
+struct Workload {
+    robot: Robot,
+    states: Vec<State>,
+}
+
+/// Ends the program: the driver shows the message.
+fn fail(message: &str) -> ! {
+    eprintln!("{message}");
+    exit(2)
+}
+
+/// Reads the states; the model itself is the shipped robot of that name.
+fn read(path: &str) -> Workload {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|error| fail(&format!("{path}: {error}")));
+    let mut words = text.split_whitespace();
+    let name = words.nth(1).unwrap_or_else(|| fail(&format!("{path}: no robot")));
+    let robot = surelift::robot::load(name).unwrap_or_else(|error| fail(&error.to_string()));
+    let mut numbers = words.skip_while(|&word| word != "states").skip(1).map(|word| {
+        word.parse::<f64>().unwrap_or_else(|_| fail(&format!("{path}: `{word}` is not a number")))
+    });
+    let count = numbers.next().unwrap_or(0.0) as usize;
+    let n = robot.dof();
+    let mut vector = |length: usize| numbers.by_ref().take(length).collect::<Vec<f64>>();
+    let states = (0..count)
+        .map(|_| {
+            let state = State { q: vector(n), v: vector(n), a: vector(n) };
+            vector(n);
+            state
+        })
+        .collect();
+    Workload { robot, states }
+}
+
+/// Sum of all entries, each times a number that depends on its place.
+fn weigh(values: &[f64]) -> f64 {
+    values.iter().enumerate().map(|(k, x)| ((k + 1) as f64).sin() * x).sum()
+}
+
+/// Prints the line of one algorithm: `run` does the work for a state, `result` gives what it computed.
+fn report<S>(
+    work: &Workload,
+    seconds: f64,
+    algorithm: &str,
+    scratch: &mut S,
+    mut run: impl FnMut(&State, &mut S),
+    result: impl Fn(&S) -> f64,
+) {
+    let mut best = f64::INFINITY;
+    let begin = Instant::now();
+    let mut now = begin;
+    while (now - begin).as_secs_f64() < seconds {
+        for state in &work.states {
+            run(black_box(state), scratch);
+        }
+        let end = Instant::now();
+        best = best.min((end - now).as_secs_f64() * 1e9);
+        now = end;
+    }
+    let mut check = 0.0;
+    for state in &work.states {
+        run(state, scratch);
+        check += result(scratch);
+    }
+    println!("{} {algorithm} {:.2} {check:?}", work.robot.name, best / work.states.len() as f64);
+}
+
+fn measure(work: &Workload, seconds: f64) {
+    let robot = &work.robot;
+    let n = robot.dof();
+    let theta = robot.nominal_parameters();
+    let mut motion = Motion::new(robot);
+
+    let mut wrenches = vec![Wrench::zero(); n];
+    report(
+        work,
+        seconds,
+        "rnea",
+        &mut vec![0.0; n],
+        |s, tau| {
+            motion.sweep(robot, &s.q, &s.v, &s.v, &s.a);
+            rnea(robot, &motion, &theta, &mut wrenches, tau);
+        },
+        |tau| weigh(tau),
+    );
+
+    let mut composites = Composites::new(robot);
+    report(
+        work,
+        seconds,
+        "crba",
+        &mut vec![0.0; n * n],
+        |s, mass| {
+            motion.place(robot, &s.q);
+            crba(robot, &motion, &theta, &mut composites, mass);
+        },
+        |mass| weigh(mass),
+    );
+
+    let columns = INERTIAL * n;
+    report(
+        work,
+        seconds,
+        "torque_regressor",
+        &mut vec![0.0; columns * n],
+        |s, y| {
+            motion.sweep(robot, &s.q, &s.v, &s.v, &s.a);
+            torque_regressor(robot, &motion, 0..n, y);
+        },
+        |y| {
+            let rows = y.chunks(columns);
+            let torque: Vec<f64> = rows.map(|row| row.iter().zip(&theta).map(|(y, x)| y * x).sum()).collect();
+            weigh(&torque)
+        },
+    );
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let Some((seconds, files)) = arguments.split_first() else { fail("usage: peers SECONDS FILE...") };
+    let seconds: f64 = seconds.parse().unwrap_or_else(|_| fail("SECONDS is not a number"));
+    for file in files {
+        measure(&read(file), seconds);
+    }
+}

@@ -1,0 +1,95 @@
+//! The robots that ship with the crate: their files are part of the program, so that a name is enough anywhere.
+
+use std::path::{Path, PathBuf};
+
+use super::error::RobotError;
+
+/// Folder of the files in the program; no such folder exists on a disk.
+const FOLDER: &str = "<surelift>";
+
+/// Name, robot TOML and URDF of one robot.
+struct Shipped {
+    name: &'static str,
+    toml: &'static str,
+    urdf: &'static str,
+}
+
+macro_rules! shipped {
+    ($($name:literal),* $(,)?) => {
+        &[$(Shipped {
+            name: $name,
+            toml: include_str!(concat!("../../robots/", $name, ".toml")),
+            urdf: include_str!(concat!("../../robots/", $name, ".urdf")),
+        }),*]
+    };
+}
+
+/// All of them, by name.
+const ROBOTS: &[Shipped] = shipped![
+    "anymal_b",
+    "b1",
+    "b1_z1",
+    "digit",
+    "double_pendulum",
+    "go1",
+    "hector",
+    "kinova_gen3",
+    "kinova_gen3_2f85",
+    "talos_reduced",
+    "z1",
+];
+
+/// Names of the robots that ship, in alphabetical order.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    ROBOTS.iter().map(|robot| robot.name)
+}
+
+/// Where the robot TOML of that name is, if it ships.
+pub(super) fn find(name: &Path) -> Option<PathBuf> {
+    let robot = ROBOTS.iter().find(|robot| Path::new(robot.name) == name)?;
+    Some(Path::new(FOLDER).join(robot.name).with_extension("toml"))
+}
+
+/// The text of a file, in the program or on the disk.
+pub(super) fn read(path: &Path) -> Result<String, RobotError> {
+    let in_program = path.strip_prefix(FOLDER).ok().and_then(|file| {
+        let robot = ROBOTS.iter().find(|robot| Path::new(robot.name) == file.with_extension(""))?;
+        match file.extension()?.to_str()? {
+            "toml" => Some(robot.toml),
+            "urdf" => Some(robot.urdf),
+            _ => None,
+        }
+    });
+    if let Some(text) = in_program {
+        return Ok(text.to_owned());
+    }
+    std::fs::read_to_string(path).map_err(|source| RobotError::Read { path: path.to_path_buf(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_robot_of_the_folder_ships() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("robots");
+        let mut there: Vec<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|e| e == "toml"))
+            .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+            .collect();
+        there.sort();
+        assert_eq!(there, names().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn files_in_the_program_are_read_by_their_path() {
+        let toml = find(Path::new("z1")).unwrap();
+        assert!(read(&toml).unwrap().contains("urdf = \"z1.urdf\""));
+        assert!(read(&toml.with_extension("urdf")).unwrap().contains("<robot name=\"z1\">"));
+        assert!(find(Path::new("z2")).is_none());
+        let missing = read(Path::new("<surelift>/z2.urdf")).unwrap_err().to_string();
+        assert!(missing.contains("z2.urdf"), "{missing}");
+    }
+}
