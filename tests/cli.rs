@@ -54,3 +54,62 @@ fn a_reader_that_goes_away_is_no_error() {
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
+
+/// The program started in an empty folder.
+fn elsewhere(folder: &std::path::Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_surelift"))
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .expect("the program starts")
+}
+
+#[test]
+fn robots_that_ship_are_known_anywhere_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = elsewhere(folder.path(), &["robot", "go1", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let go1: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(go1["robot"]["joints"].as_array().unwrap().len(), 13);
+    assert!((go1["total_mass_kg"].as_f64().unwrap() - 13.100_529).abs() < 1e-9);
+    assert_eq!(go1["robot"]["named_frames"][0]["name"], "FL_foot");
+    let text = String::from_utf8(elsewhere(folder.path(), &["robot", "digit"]).stdout).unwrap();
+    assert!(text.contains("Loops") && text.contains("left_heel_spring"), "{text}");
+    // A file of the folder comes first.
+    std::fs::create_dir(folder.path().join("robots")).unwrap();
+    std::fs::write(folder.path().join("robots/go1.urdf"), "<robot name=\"mine\"/>").unwrap();
+    let output = elsewhere(folder.path(), &["robot", "go1"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("robots/go1.urdf"));
+}
+
+#[test]
+fn a_makers_model_with_impossible_inertias_is_shown_with_every_one_of_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let urdf = include_str!("../robots/go1.urdf");
+    let ones = urdf.replacen(
+        r#"ixx="1e-06" ixy="0" ixz="0" iyy="1e-06" iyz="0" izz="1e-06""#,
+        r#"ixx="1e-06" ixy="1e-06" ixz="1e-06" iyy="1e-06" iyz="1e-06" izz="1e-06""#,
+        1,
+    );
+    assert_ne!(urdf, ones);
+    let more = ones.replacen(r#"izz="0.0716547275""#, r#"izz="0.1716547275""#, 1);
+    std::fs::write(folder.path().join("maker.urdf"), more).unwrap();
+    let output = elsewhere(folder.path(), &["robot", "maker.urdf"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    for part in ["link `base`", "3.000e-6 kg m^2", "link `trunk`", "violate the triangle inequality"] {
+        assert!(text.contains(part), "{part} in\n{text}");
+    }
+    for (broken, culprit) in [
+        (ones.replacen("<child link=\"trunk\"/>", "<child link=\"trunc\"/>", 1), "trunc"),
+        (ones.replacen("mass value=\"5.204\"", "mass value=\"inf\"", 1), "trunk"),
+        ("<robot".to_owned(), "maker.urdf"),
+    ] {
+        std::fs::write(folder.path().join("maker.urdf"), broken).unwrap();
+        let output = elsewhere(folder.path(), &["robot", "maker.urdf"]);
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(text.contains(culprit), "{text}");
+    }
+}

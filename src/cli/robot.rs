@@ -1,4 +1,4 @@
-//! `surelift robot`: what is known of a robot.
+//! `surelift robot`: what is known of a robot, and what is wrong with its model.
 
 use std::fmt::Write;
 
@@ -7,74 +7,126 @@ use clap::Args;
 use super::{Failure, say};
 use crate::report::figure::figure;
 use crate::report::table::align;
-use crate::robot::{self, JointKind, Robot};
+use crate::robot::inspect::{Inspection, Severity, inspect};
+use crate::robot::{JointKind, LoopKind, Robot};
 
-/// Load and check a robot; print its tree, masses, limits, friction and collision shapes
+/// Look at a robot: its tree, masses, limits, friction, frames, loops and collision shapes, and every problem found
 #[derive(Debug, Clone, PartialEq, Args)]
-#[command(after_help = "Examples:\n  surelift robot kinova_gen3_2f85\n  surelift robot my_arm/my_arm.toml")]
+#[command(after_help = "Examples:\n  surelift robot kinova_gen3_2f85\n  surelift robot go1 --json\n  \
+                        surelift robot my_arm/my_arm.toml")]
 pub struct RobotArgs {
     /// A robot that ships with surelift, or the path of a robot TOML or URDF
     #[arg(value_name = "NAME_OR_PATH")]
     pub robot: String,
+    /// Print everything as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
-/// Loads, checks and prints a robot; gives the exit code.
+/// Inspects and prints a robot; gives the exit code. Problems that dynamics survive are printed and are no failure.
 ///
 /// # Errors
-/// Bad input if there is no such robot or its model is refused.
+/// Bad input if there is no such robot, or its files are no model at all.
 pub fn run(args: &RobotArgs) -> Result<u8, Failure> {
-    let robot = robot::load(&args.robot).map_err(|error| Failure::input(&error))?;
-    say(&describe(&robot))?;
+    let inspection = inspect(&args.robot).map_err(|(found, fatal)| {
+        let before = found.iter().map(|problem| format!("\n  and before it: {}", problem.message));
+        match Failure::input(&fatal) {
+            Failure::Input(message) => Failure::Input(message + &before.collect::<String>()),
+            internal => internal,
+        }
+    })?;
+    if args.json {
+        let text = serde_json::to_string_pretty(&inspection).map_err(|e| Failure::Internal(e.to_string()))?;
+        say(&(text + "\n"))?;
+    } else {
+        say(&describe(&inspection))?;
+    }
     Ok(0)
 }
 
 /// Everything about the robot that a person checks before trusting a model.
-pub fn describe(robot: &Robot) -> String {
-    let mass: f64 = robot.joints.iter().map(|joint| joint.inertia[0]).sum();
-    let holds = robot.joints.get(robot.end_effector).map_or("–", |joint| joint.link.as_str());
-    let mut text = format!(
-        "{}: {} joints, {} kg moving, payload held by `{holds}`\n\nTree\n  base\n",
-        robot.name,
-        robot.dof(),
-        figure(mass),
-    );
-    tree(robot, None, "  ", &mut text);
-    let _ = write!(text, "\nJoints (rad and N m, or m and N)\n{}", align(&joints(robot)));
-    let _ = write!(text, "\nCollision shapes (m, in the frame of the joint)\n{}", align(&shapes(robot)));
-    let u = &robot.uncertainty;
-    let _ = writeln!(
-        text,
-        "\n{} pairs of shapes must stay apart; truth within {} % (links), {} % (friction), {} % (armature)",
-        robot.self_pairs.len(),
-        figure(100.0 * u.link_ratio),
-        figure(100.0 * u.friction_ratio),
-        figure(100.0 * u.armature_ratio),
-    );
+pub fn describe(inspection: &Inspection) -> String {
+    let robot = &inspection.robot;
+    let mut text = heading(inspection) + "\n\nTree (kg)\n";
+    tree(inspection, 0, "  ", "  ", &mut text);
+    if robot.joints.iter().any(|joint| joint.kind != JointKind::FreeFlyer) {
+        let _ = write!(text, "\nJoints (rad and N m, or m and N)\n{}", align(&joints(robot)));
+    }
+    if !robot.named_frames.is_empty() {
+        let _ = write!(text, "\nFrames (origin in the frame of the joint, m)\n{}", align(&frames(robot)));
+    }
+    if !inspection.loops.is_empty() {
+        let _ = write!(text, "\nLoops\n{}", align(&loops(inspection)));
+    }
+    if !robot.shapes.is_empty() {
+        let _ = write!(text, "\nCollision shapes (m, in the frame of the joint)\n{}", align(&shapes(robot)));
+    }
+    if robot.arm_fault().is_none() {
+        let u = &robot.uncertainty;
+        let _ = writeln!(
+            text,
+            "\n{} pairs of shapes must stay apart; truth within {} % (links), {} % (friction), {} % (armature)",
+            robot.self_pairs.len(),
+            figure(100.0 * u.link_ratio),
+            figure(100.0 * u.friction_ratio),
+            figure(100.0 * u.armature_ratio),
+        );
+    }
+    problems(inspection, &mut text);
     text
 }
 
-/// The joints below `parent`, one line each, indented by depth.
-fn tree(robot: &Robot, parent: Option<usize>, indent: &str, text: &mut String) {
-    let children: Vec<_> =
-        robot.joints.iter().enumerate().filter(|(_, joint)| joint.parent == parent).collect();
-    for (place, (i, joint)) in children.iter().enumerate() {
-        let last = place + 1 == children.len();
-        let (branch, below) = if last { ("└─", "  ") } else { ("├─", "│ ") };
-        let kind = match joint.kind {
-            JointKind::Revolute => "revolute",
-            JointKind::Continuous => "continuous",
-            JointKind::Prismatic => "prismatic",
-            JointKind::FreeFlyer => "free flyer",
-        };
-        let _ = writeln!(text, "{indent}{branch} {} ({kind}) → {}", joint.name, joint.link);
-        tree(robot, Some(*i), &format!("{indent}{below}"), text);
+/// Name, joints, masses, and who holds the payload.
+fn heading(inspection: &Inspection) -> String {
+    let robot = &inspection.robot;
+    let moving: f64 = robot.joints.iter().map(|joint| joint.inertia[0]).sum();
+    let actuated = robot.bodies() - robot.first_actuated();
+    let base = if robot.has_free_flyer() { "floating base, " } else { "" };
+    let (total, moving) = (figure(inspection.total_mass_kg), figure(moving));
+    let mut text = format!("{}: {base}{actuated} joints, {total} kg, {moving} kg of it moving", robot.name);
+    if robot.arm_fault().is_none() {
+        let holds = robot.joints.get(robot.end_effector).map_or("–", |joint| joint.link.as_str());
+        let _ = write!(text, ", payload held by `{holds}`");
+    }
+    text
+}
+
+/// Link `index` and those below it, one line each, indented by depth.
+fn tree(inspection: &Inspection, index: usize, lead: &str, below: &str, text: &mut String) {
+    let link = &inspection.links[index];
+    let joint = link.joint.as_ref().map_or(String::new(), |name| {
+        let moving = inspection.robot.joints.iter().find(|joint| joint.name == *name);
+        let kind = moving.map_or("fixed", |joint| kind_name(joint.kind));
+        format!("{name} ({kind}) → ")
+    });
+    let base = match (index, link.fixed) {
+        (0, true) => " (base)",
+        (0, false) => " (floats)",
+        _ => "",
+    };
+    let _ = writeln!(text, "{lead}{joint}{}{base}  {}", link.name, figure(link.mass_kg));
+    let children: Vec<usize> =
+        (0..inspection.links.len()).filter(|&k| inspection.links[k].parent == Some(index)).collect();
+    for &child in &children {
+        let last = Some(&child) == children.last();
+        let (branch, under) = if last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+        tree(inspection, child, &format!("{below}{branch}"), &format!("{below}{under}"), text);
+    }
+}
+
+fn kind_name(kind: JointKind) -> &'static str {
+    match kind {
+        JointKind::Revolute => "revolute",
+        JointKind::Continuous => "continuous",
+        JointKind::Prismatic => "prismatic",
+        JointKind::FreeFlyer => "free flyer",
     }
 }
 
 fn joints(robot: &Robot) -> Vec<Vec<String>> {
     let heading = ["joint", "mass, kg", "lower", "upper", "speed", "torque", "F_c", "F_v", "I_a"];
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
-    rows.extend(robot.joints.iter().map(|joint| {
+    rows.extend(robot.joints.iter().filter(|joint| joint.kind != JointKind::FreeFlyer).map(|joint| {
         let (lower, upper) = joint.limits.position.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
         let friction = &joint.friction;
         let values = [
@@ -92,18 +144,67 @@ fn joints(robot: &Robot) -> Vec<Vec<String>> {
     rows
 }
 
+/// Name of the joint that carries something.
+fn carrier(robot: &Robot, joint: Option<usize>) -> String {
+    joint.map_or("base", |joint| robot.joints[joint].name.as_str()).to_owned()
+}
+
+fn point(p: &nalgebra::Vector3<f64>) -> String {
+    // Adding zero turns -0 into 0.
+    let [x, y, z] = [p.x, p.y, p.z].map(|x| (1e4 * x).round() / 1e4 + 0.0);
+    format!("({x:.4}, {y:.4}, {z:.4})")
+}
+
+fn frames(robot: &Robot) -> Vec<Vec<String>> {
+    let heading = ["frame", "moves with", "origin"];
+    let mut rows = vec![heading.map(str::to_owned).to_vec()];
+    rows.extend(robot.named_frames.iter().map(|frame| {
+        vec![frame.name.clone(), carrier(robot, frame.joint), point(&frame.placement.translation)]
+    }));
+    rows
+}
+
+fn loops(inspection: &Inspection) -> Vec<Vec<String>> {
+    let heading = ["loop", "between", "and", "holds", "open at zero, m"];
+    let mut rows = vec![heading.map(str::to_owned).to_vec()];
+    rows.extend(inspection.loops.iter().map(|closure| {
+        let holds = match closure.kind {
+            LoopKind::Point => "origins",
+            LoopKind::Rigid => "frames",
+        };
+        let [a, b] = closure.frames.clone();
+        vec![closure.name.clone(), a, b, holds.to_owned(), figure(closure.open_by_m)]
+    }));
+    rows
+}
+
 fn shapes(robot: &Robot) -> Vec<Vec<String>> {
     let heading = ["shape", "moves with", "from", "to", "radius"];
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
     rows.extend(robot.shapes.iter().map(|shape| {
-        let carrier = shape.joint.map_or("base", |joint| robot.joints[joint].name.as_str());
-        let point = |p: &nalgebra::Vector3<f64>| format!("({:.3}, {:.3}, {:.3})", p.x, p.y, p.z);
         let capsule = &shape.capsule;
         let ends = [point(&capsule.a), point(&capsule.b)];
         let [from, to] = ends;
-        vec![shape.name.clone(), carrier.to_owned(), from, to, figure(capsule.radius)]
+        vec![shape.name.clone(), carrier(robot, shape.joint), from, to, figure(capsule.radius)]
     }));
     rows
+}
+
+/// What is wrong, then what is odd.
+fn problems(inspection: &Inspection, text: &mut String) {
+    for (severity, heading) in [
+        (Severity::Fault, "Faults: the model is refused for anything but dynamics"),
+        (Severity::Note, "Notes"),
+    ] {
+        let found: Vec<_> = inspection.problems.iter().filter(|p| p.severity == severity).collect();
+        if found.is_empty() {
+            continue;
+        }
+        let _ = writeln!(text, "\n{heading}");
+        for problem in found {
+            let _ = writeln!(text, "  - {}", problem.message);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -111,20 +212,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_shipped_arm_is_described_in_full() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/robots/kinova_gen3_2f85.toml");
-        let robot = robot::load(path).unwrap();
-        let text = describe(&robot);
-        let names = robot.joints.iter().flat_map(|joint| [&joint.name, &joint.link]);
-        for name in names.chain(robot.shapes.iter().map(|shape| &shape.name)) {
-            assert!(text.contains(name.as_str()), "{name} in\n{text}");
+    fn robots_that_ship_are_described_in_full() {
+        for name in crate::robot::shipped::names() {
+            let inspection = inspect(name).unwrap();
+            let (text, robot) = (describe(&inspection), &inspection.robot);
+            let moving = robot.joints.iter().filter(|joint| joint.kind != JointKind::FreeFlyer);
+            let said = moving
+                .map(|joint| &joint.name)
+                .chain(inspection.links.iter().map(|link| &link.name))
+                .chain(robot.shapes.iter().map(|shape| &shape.name))
+                .chain(robot.named_frames.iter().map(|frame| &frame.name))
+                .chain(robot.loops.iter().map(|closure| &closure.name))
+                .chain(inspection.problems.iter().map(|problem| &problem.message));
+            for name in said {
+                assert!(text.contains(name.as_str()), "{name} in\n{text}");
+            }
         }
-        assert!(text.contains("└─"), "{text}");
+        let text = describe(&inspect("b1_z1").unwrap());
+        assert!(text.contains("├─ ") && text.contains("floating base, 19 joints, 60.91 kg"), "{text}");
     }
 
     #[test]
     fn an_unknown_robot_is_bad_input() {
-        let failure = run(&RobotArgs { robot: "no_such_arm".into() }).unwrap_err();
+        let failure = run(&RobotArgs { robot: "no_such_arm".into(), json: false }).unwrap_err();
         assert_eq!(failure.code(), 2);
         assert!(failure.to_string().contains("no_such_arm"), "{failure}");
     }

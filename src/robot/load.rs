@@ -14,13 +14,15 @@ use super::model::{
     ControlGains, Friction, Joint, JointKind, JointLimits, LinkShape, Robot, SensorBounds, Uncertainty,
 };
 use super::settings::{self, Base, IgnoredPair, JointSettings, Settings};
+use super::shipped;
 use super::urdf::{self, Tree, UrdfJoint};
 use super::validate::{self, Judge};
 
 /// Loads a robot from a robot TOML, or from a bare URDF.
 ///
 /// A relative path is taken from the current directory. A bare name (`kinova_gen3_2f85`: no extension, no
-/// separator) is looked up as `robots/<name>.toml`, then `.urdf`, in the current directory and those above it.
+/// separator) is looked up as `robots/<name>.toml`, then `.urdf`, in the current directory and those above it, then
+/// among the robots that ship ([`shipped`]).
 ///
 /// A URDF without a TOML gets a fixed base, Earth gravity with z up, friction from its `<dynamics>` tags, 5 %
 /// uncertainty, the sensor bounds and gains of the shipped robots, its only leaf joint as end effector, and one capsule
@@ -54,7 +56,8 @@ pub fn load_lenient(path: impl AsRef<Path>) -> Result<(Robot, Vec<RobotError>), 
 ///
 /// Tried in this order: the path as it stands if absolute; relative to `near` and to each folder above it, so
 /// that `robots/arm.toml` works from anywhere inside a repository; relative to the current directory. A bare name
-/// (no extension, no separator) stands for `robots/<name>.toml`, then `robots/<name>.urdf`.
+/// (no extension, no separator) stands for `robots/<name>.toml`, then `robots/<name>.urdf`, then for the robot of that
+/// name that ships, whose path is one inside the program.
 ///
 /// # Errors
 /// [`RobotError::NotFound`] lists what was tried.
@@ -76,23 +79,44 @@ pub fn find(reference: &Path, near: &Path) -> Result<PathBuf, RobotError> {
             return Ok(found);
         }
     }
+    if bare && let Some(path) = shipped::find(reference) {
+        return Ok(path);
+    }
     let tried: Vec<String> = candidates.iter().map(|c| format!("`{}`", c.display())).collect();
-    let tried = format!("{} in `{}` and the folders above it", tried.join(" and "), near.display());
+    let mut tried = format!("{} in `{}` and the folders above it", tried.join(" and "), near.display());
+    if bare {
+        tried += &format!(", and among those that ship: {}", shipped::names().collect::<Vec<_>>().join(", "));
+    }
     Err(RobotError::NotFound { name: reference.display().to_string(), tried })
 }
 
 fn load_file(path: &Path, judge: &mut Judge) -> Result<Robot, RobotError> {
+    let parts = read(path, judge)?;
+    assemble(path, parts, judge)
+}
+
+/// What the files say, checked apart from what the robot TOML says of single joints and links.
+pub(super) struct Parts {
+    settings: Settings,
+    /// The URDF, with its fixed joints.
+    pub tree: Tree,
+    merged: Merged,
+}
+
+/// Reads a robot TOML with its URDF, or a bare URDF.
+pub(super) fn read(path: &Path, judge: &mut Judge) -> Result<Parts, RobotError> {
     if path.extension().is_some_and(|e| e == "urdf") {
         let tree = urdf::read(path, judge)?;
         let merged = check(&tree, Base::Fixed, judge)?;
         let settings = settings_for_bare(&tree, &merged, judge)?;
-        return assemble(path, settings, &tree, &merged, judge);
+        return Ok(Parts { settings, tree, merged });
     }
     let settings = settings::read(path)?;
+    judge.dynamics_only = settings.base == Base::FreeFlyer || !missing(&settings).is_empty();
     let urdf = path.parent().unwrap_or(Path::new(".")).join(&settings.urdf);
     let tree = urdf::read(&urdf, judge)?;
     let merged = check(&tree, settings.base, judge)?;
-    assemble(path, settings, &tree, &merged, judge)
+    Ok(Parts { settings, tree, merged })
 }
 
 /// Merges fixed joints after checking links, and checks the bodies.
@@ -148,13 +172,9 @@ fn settings_for_bare(tree: &Tree, merged: &Merged, judge: &mut Judge) -> Result<
 }
 
 /// Puts the checked parts together; `path` is the file that `settings` came from.
-fn assemble(
-    path: &Path,
-    settings: Settings,
-    tree: &Tree,
-    merged: &Merged,
-    judge: &mut Judge,
-) -> Result<Robot, RobotError> {
+pub(super) fn assemble(path: &Path, parts: Parts, judge: &mut Judge) -> Result<Robot, RobotError> {
+    let Parts { settings, tree, merged } = parts;
+    let (tree, merged) = (&tree, &merged);
     let error = |field: &str, reason: String| RobotError::Field {
         path: path.to_path_buf(),
         field: field.into(),
@@ -272,7 +292,7 @@ fn one_joint(
     if let Some(settings) = overrides.get(&source.name) {
         settings.apply(path, &source.name, &mut kind, &mut limits, &mut friction)?;
     }
-    if let Some(reason) = validate::limits_fault(&limits) {
+    if let Some(reason) = validate::limits_fault(&limits, judge.dynamics_only) {
         judge.hear(error(reason))?;
     }
     Ok((kind, limits, friction))

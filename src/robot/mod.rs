@@ -1,5 +1,5 @@
-//! Robots: the model ([`model`]), how it is read and checked ([`mod@load`]), and where its parts are in space
-//! ([`pose`], [`clearance`]).
+//! Robots: the model ([`model`]), how it is read and checked ([`mod@load`]; for a person: [`mod@inspect`]), which ones ship
+//! ([`shipped`]), and where their parts are in space ([`pose`], [`clearance`]).
 
 mod apart;
 mod attach;
@@ -9,6 +9,7 @@ mod cover;
 pub mod error;
 #[cfg(test)]
 pub(crate) mod fixture;
+pub mod inspect;
 pub mod load;
 mod merge;
 pub mod model;
@@ -16,11 +17,13 @@ pub mod pose;
 mod rigid_motion;
 pub mod scene;
 mod settings;
+pub mod shipped;
 mod urdf;
 mod validate;
 
 pub use clearance::{Clearance, Obstruction};
 pub use error::RobotError;
+pub use inspect::{Inspection, inspect};
 pub use load::{find, load, load_lenient};
 pub use model::*;
 pub use scene::{Scene, Zonotope3};

@@ -90,7 +90,8 @@ pub struct JointLimits {
     pub position: Option<(f64, f64)>,
     /// Largest speed, > 0 (a free flyer: the largest float).
     pub velocity: f64,
-    /// Largest actuator torque (force), > 0 (a free flyer: 0, nothing drives it).
+    /// Largest actuator torque (force), > 0; 0 for a free flyer, and for a joint without a motor in a robot that is no
+    /// arm: nothing drives it.
     pub torque: f64,
 }
 

@@ -10,6 +10,7 @@ use super::error::RobotError;
 use super::model::{
     Capsule, ControlGains, Friction, JointKind, JointLimits, LoopKind, Placement, SensorBounds, Uncertainty,
 };
+use super::shipped;
 
 /// The whole file.
 #[derive(Debug, Deserialize)]
@@ -145,9 +146,7 @@ fn field_error(path: &Path, field: impl Into<String>, reason: impl Into<String>)
 
 /// Reads and checks the file (everything that can be checked without the URDF).
 pub(super) fn read(path: &Path) -> Result<Settings, RobotError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| RobotError::Read { path: path.to_path_buf(), source })?;
-    parse(path, &text)
+    parse(path, &shipped::read(path)?)
 }
 
 /// Checks the text of a robot TOML; `path` is for messages.

@@ -9,6 +9,7 @@ use nalgebra::{Matrix3, Rotation3, Vector3};
 
 use super::error::RobotError;
 use super::model::{JointKind, Placement};
+use super::shipped;
 use super::validate::Judge;
 
 /// A primitive of a link's collision geometry, in its own frame (as URDF defines them: centred, axis z).
@@ -76,9 +77,7 @@ pub(super) struct Tree {
 
 /// Reads and checks a URDF file.
 pub(super) fn read(path: &Path, judge: &mut Judge) -> Result<Tree, RobotError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| RobotError::Read { path: path.to_path_buf(), source })?;
-    parse(path, &text, judge)
+    parse(path, &shipped::read(path)?, judge)
 }
 
 /// Checks URDF text; `path` is for messages.

@@ -4,14 +4,17 @@ use nalgebra::Matrix3;
 
 use super::error::RobotError;
 use super::merge::Merged;
-use super::model::JointLimits;
+use super::model::{INERTIAL, JointLimits};
 use super::urdf::{Link, Tree};
-use crate::inertia::pseudo::check_moments;
+use crate::inertia::pseudo::{InertiaError, check_moments};
 
 /// Whether a fault ends the loading, or is written down and lived with.
 #[derive(Debug, Default)]
 pub(super) struct Judge {
     lenient: bool,
+    /// Whether the robot is to be used for dynamics alone; it may then have joints without a motor, and links without
+    /// mass between the axes of one joint.
+    pub dynamics_only: bool,
     /// What a lenient judge was told.
     pub found: Vec<RobotError>,
 }
@@ -24,7 +27,7 @@ impl Judge {
 
     /// One who writes faults down.
     pub fn lenient() -> Self {
-        Self { lenient: true, found: Vec::new() }
+        Self { lenient: true, ..Self::default() }
     }
 
     /// Passes sentence on a fault that a model for dynamics alone survives.
@@ -56,12 +59,26 @@ fn link_fault(link: &Link) -> Option<String> {
         let massless = link.inertia == Matrix3::zeros();
         return (!massless).then(|| "mass 0 kg but a non-zero inertia; expected both or neither".into());
     }
-    check_moments(&link.inertia).err().map(|e| e.to_string())
+    check_moments(&link.inertia).err().map(|fault| match fault {
+        InertiaError::Triangle { moments: [small, middle, large] } => {
+            let excess = large - small - middle;
+            let share = 100.0 * excess / large;
+            format!("{fault}: it does so by {excess:.3e} kg m^2, {share:.3} % of it")
+        }
+        _ => fault.to_string(),
+    })
 }
 
 /// Objects to moving bodies without mass; `Merged` has the sums over fixed joints.
+///
+/// A joint with two axes is modelled as two joints with a massless link between them. For dynamics that is well: what
+/// the link carries has mass.
 pub(super) fn bodies(tree: &Tree, merged: &Merged, judge: &mut Judge) -> Result<(), RobotError> {
-    for body in &merged.bodies {
+    for (b, body) in merged.bodies.iter().enumerate() {
+        let carries = || merged.bodies.iter().any(|c| c.parent == Some(b) && c.inertia[0] > 0.0);
+        if judge.dynamics_only && body.inertia == [0.0; INERTIAL] && carries() {
+            continue;
+        }
         if !(body.inertia[0] > 0.0) {
             judge.hear(RobotError::Link {
                 path: tree.path.clone(),
@@ -81,14 +98,16 @@ pub(super) fn bodies(tree: &Tree, merged: &Merged, judge: &mut Judge) -> Result<
     Ok(())
 }
 
-/// Why these limits are unusable.
-pub(super) fn limits_fault(limits: &JointLimits) -> Option<String> {
+/// Why these limits are unusable; with `dynamics_only` a torque of 0 is well (no motor).
+pub(super) fn limits_fault(limits: &JointLimits, dynamics_only: bool) -> Option<String> {
     if let Some((lower, upper)) = limits.position
         && !(lower.is_finite() && upper.is_finite() && lower < upper)
     {
         return Some(format!("position limits [{lower}, {upper}], expected finite numbers, lower < upper"));
     }
-    let named = [("velocity", limits.velocity), ("effort (torque)", limits.torque)];
+    let passive = dynamics_only && limits.torque == 0.0;
+    let torque = if passive { f64::MIN_POSITIVE } else { limits.torque };
+    let named = [("velocity", limits.velocity), ("effort (torque)", torque)];
     named.iter().find(|(_, x)| !(x.is_finite() && *x > 0.0)).map(|(what, x)| {
         format!("{what} limit {x} (0 if missing), expected a finite number > 0 in the URDF or the robot TOML")
     })
@@ -121,14 +140,19 @@ mod tests {
     #[test]
     fn limits_must_leave_room() {
         let good = JointLimits { position: Some((-1.0, 1.0)), velocity: 1.0, torque: 1.0 };
-        assert_eq!(limits_fault(&good), None);
+        assert_eq!(limits_fault(&good, false), None);
         for position in [(1.0, 1.0), (1.0, -1.0), (f64::NAN, 1.0), (f64::NEG_INFINITY, 1.0)] {
-            let fault = limits_fault(&JointLimits { position: Some(position), ..good }).unwrap();
+            let fault = limits_fault(&JointLimits { position: Some(position), ..good }, false).unwrap();
             assert!(fault.contains("position"), "{fault}");
         }
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            assert!(limits_fault(&JointLimits { velocity: bad, ..good }).unwrap().contains("velocity"));
-            assert!(limits_fault(&JointLimits { torque: bad, ..good }).unwrap().contains("effort"));
+            assert!(
+                limits_fault(&JointLimits { velocity: bad, ..good }, false).unwrap().contains("velocity")
+            );
+            assert!(limits_fault(&JointLimits { torque: bad, ..good }, false).unwrap().contains("effort"));
         }
+        let passive = JointLimits { torque: 0.0, ..good };
+        assert_eq!(limits_fault(&passive, true), None);
+        assert!(limits_fault(&JointLimits { torque: -1.0, ..good }, true).is_some());
     }
 }
