@@ -82,6 +82,7 @@ pub mod cli;
 pub mod control;
 pub mod dynamics;
 pub mod enclose;
+pub mod estimate;
 pub mod identify;
 pub mod inertia;
 pub mod plan;

@@ -8,6 +8,9 @@ use surelift::control::{Controller, Measured, RobustController};
 use surelift::dynamics::{
     Composites, Motion, Wrench, crba, momentum_rate_regressor, momentum_regressor, rnea, torque_regressor,
 };
+use surelift::estimate::{
+    Options, Point, Problem, Rollout, Solver, StageModel, StageSize, StageValues, Trajectory,
+};
 use surelift::inertia::ParameterSet;
 use surelift::plan::tube_fit;
 use surelift::robot::{self, INERTIAL};
@@ -110,4 +113,85 @@ fn the_rigid_body_algorithms_do_not_allocate() {
         momentum_rate_regressor(&robot, &motion, 0..n, &mut y);
     });
     assert_eq!(asked, 0);
+}
+
+/// A pendulum with measured angles: states (q, v), two inputs that a stage equation holds together, theta = (w^2, d).
+struct Pendulum;
+
+const STAGES: usize = 40;
+const STEP: f64 = 0.05;
+
+impl Problem for Pendulum {
+    type Workspace = ();
+    fn workspace(&self) {}
+    fn stages(&self) -> usize {
+        STAGES
+    }
+    fn size(&self, k: usize) -> StageSize {
+        let inner = usize::from(k + 1 < STAGES);
+        StageSize { state: 2, tangent: 2, input: 2 * inner, constraints: inner }
+    }
+    fn parameters(&self) -> (usize, usize, usize) {
+        (2, 0, 0)
+    }
+    fn evaluate(&self, k: usize, at: Point<'_>, _: &mut (), out: &mut StageValues) -> Result<(), String> {
+        let seen = (0.3 * k as f64).cos();
+        out.cost = 50.0 * (at.x[0] - seen).powi(2) + at.u.iter().map(|u| u * u).sum::<f64>();
+        if k + 1 < STAGES {
+            let v = at.x[1] + STEP * (-at.theta[0] * at.x[0].sin() - at.theta[1] * at.x[1] + at.u[0]);
+            out.next.copy_from_slice(&[at.x[0] + STEP * v, v]);
+            out.constraints[0] = at.u[0] - at.u[1] - 0.1 * at.x[0];
+        }
+        Ok(())
+    }
+    fn linearise(
+        &self,
+        k: usize,
+        at: Point<'_>,
+        workspace: &mut (),
+        m: &mut StageModel,
+        out: &mut StageValues,
+    ) -> Result<(), String> {
+        self.evaluate(k, at, workspace, out)?;
+        let x = m.nu;
+        m.add_direct(at.x[0] - (0.3 * k as f64).cos(), x, 100.0);
+        if k + 1 < STAGES {
+            (0..2).for_each(|i| m.add_direct(at.u[i], i, 2.0));
+            let (q, v) = (at.x[0], at.x[1]);
+            let slopes = [1.0, 0.0, -at.theta[0] * q.cos(), -at.theta[1], -q.sin(), -v];
+            for (j, slope) in slopes.into_iter().enumerate() {
+                m.jac[(j, 1)] = STEP * slope;
+                m.jac[(j, 0)] = STEP * STEP * slope;
+            }
+            m.jac[(2, 0)] += 1.0;
+            m.jac[(3, 0)] += STEP;
+            m.jac[(3, 1)] += 1.0;
+            m.con.col_mut(0)[..3].copy_from_slice(&[1.0, -1.0, -0.1]);
+            m.con_value[0] = out.constraints[0];
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn an_estimate_does_not_allocate_after_its_first_iteration() {
+    let guess = Trajectory {
+        xs: vec![vec![0.1, 0.0]; STAGES],
+        us: (0..STAGES).map(|k| vec![0.0; Pendulum.size(k).input]).collect(),
+        theta: vec![1.0, 0.0],
+    };
+    for rollout in [Rollout::Single, Rollout::Feasible, Rollout::Multiple] {
+        let asked = |iterations| {
+            // A tolerance that nothing meets, so that all iterations are done.
+            let options =
+                Options { iterations, tolerance: -1.0, rollout, parallel: false, ..Options::default() };
+            let mut solver = Solver::new(&Pendulum, options).unwrap();
+            let mut steps = 0;
+            let asked = allocations(|| steps = solver.solve(&guess).unwrap().record.len());
+            (asked, steps)
+        };
+        let ((first, one), (all, many)) = (asked(1), asked(20));
+        assert_eq!(first, all, "{rollout:?}: {one} and {many} iterations");
+        assert!(many > 5, "{rollout:?}: {many}");
+    }
 }

@@ -1,0 +1,64 @@
+//! What can be wrong with an estimation problem.
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// Errors of [`crate::estimate`].
+#[derive(Debug, Error)]
+pub enum EstimateError {
+    /// Two sizes that must agree do not.
+    #[error("{what}: {found} numbers, expected {expected}")]
+    Size {
+        /// What has the size.
+        what: String,
+        /// The size it has.
+        found: usize,
+        /// The size it must have.
+        expected: usize,
+    },
+    /// A value that is NaN or infinite.
+    #[error("{what} at stage {stage} is not finite")]
+    NotFinite {
+        /// What is not finite.
+        what: &'static str,
+        /// Stage, counted from 0.
+        stage: usize,
+    },
+    /// The model refuses a stage's values.
+    #[error("stage {stage}: {reason}")]
+    Stage {
+        /// Stage, counted from 0.
+        stage: usize,
+        /// Why.
+        reason: String,
+    },
+    /// No damping makes the quadratic program of a stage convex.
+    #[error("stage {stage}: the Hessian of the input stays indefinite; is a covariance missing?")]
+    NotConvex {
+        /// Stage, counted from 0; the arrival node counts as 0.
+        stage: usize,
+    },
+    /// The parameter inequalities contradict each other or the equalities.
+    #[error("parameter inequality {index} cannot be met together with the other constraints")]
+    Inequalities {
+        /// Index of the inequality.
+        index: usize,
+    },
+    /// The guess cannot be integrated (single shooting).
+    #[error("the first guess diverges at stage {stage} when integrated; use multiple shooting")]
+    Diverged {
+        /// Stage, counted from 0.
+        stage: usize,
+    },
+    /// A field of a problem's description.
+    #[error("{file}: {field}: {reason}")]
+    Field {
+        /// File of the description.
+        file: PathBuf,
+        /// Field in it.
+        field: String,
+        /// What is wrong and what was expected.
+        reason: String,
+    },
+}

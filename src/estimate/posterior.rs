@@ -1,0 +1,162 @@
+//! The posterior covariance from the factors of the last Newton step (Laplace approximation).
+//!
+//! With the value functions at hand the posterior is a Markov chain run forwards: (x_0, theta) has the inverse of the
+//! arrival node's Hessian, restricted to what the equations allow, and given (x, theta) the input's free part z is
+//! normal with covariance Q_zz^-1. So the joint covariance of (dx_k, dtheta) follows stage by stage, each a marginal of the
+//! whole posterior. Parameter inequalities are taken as not binding.
+
+use nalgebra::{DMatrix, SymmetricEigen};
+
+use super::dense::{Mat, add_product, axpy, dot, solve_lower};
+use super::error::EstimateError;
+use super::problem::Problem;
+use super::riccati::Node;
+use super::solver::Solver;
+
+/// Eigenvalues of the scaled Hessian below this belong to unobservable directions.
+const UNOBSERVABLE: f64 = 1e-12;
+
+/// Uncertainty of the first state and the parameters.
+#[derive(Debug, Clone)]
+pub struct Posterior {
+    /// Covariance of (dx_0, dtheta); unobservable directions count as zero.
+    pub arrival: DMatrix<f64>,
+    /// Tangent dimension of the first state.
+    pub nx: usize,
+    /// Directions of (dx_0, dtheta), of length one, that nothing in the problem says anything about.
+    pub unobservable: Vec<Vec<f64>>,
+}
+
+impl Posterior {
+    /// Standard deviation of parameter `i`; infinite where an unobservable direction has a part in it.
+    pub fn parameter_deviation(&self, i: usize) -> f64 {
+        let at = self.nx + i;
+        if self.unobservable.iter().any(|v| v[at].abs() > 1e-6) {
+            return f64::INFINITY;
+        }
+        self.arrival[(at, at)].max(0.0).sqrt()
+    }
+}
+
+impl<P: Problem> Solver<'_, P> {
+    /// The posterior around the present trajectory. `each` sees, stage by stage, the joint covariance of
+    /// (dx_k, dtheta), of which both triangles are filled.
+    ///
+    /// # Errors
+    /// As [`Solver::solve`], for one undamped step at the present trajectory.
+    pub fn posterior(&mut self, mut each: impl FnMut(usize, &Mat)) -> Result<Posterior, EstimateError> {
+        self.linearise()?;
+        let damping = self.newton_step(0.0)?;
+        if damping > 0.0 {
+            return Err(EstimateError::NotConvex { stage: 0 });
+        }
+        let (basis, hess, scale) = self.arrival.reduced();
+        let posterior = invert(basis, hess, scale, self.slots[0].node.size.tangent);
+        let n = posterior.arrival.nrows();
+        let mut joint = Mat::zeros(n, n);
+        for j in 0..n {
+            joint.col_mut(j).copy_from_slice(posterior.arrival.column(j).as_slice());
+        }
+        let mut chain = Chain::default();
+        for (k, slot) in self.slots.iter().enumerate() {
+            each(k, &joint);
+            if slot.node.next > 0 {
+                chain.advance(&slot.node, &mut joint);
+            }
+        }
+        Ok(posterior)
+    }
+}
+
+/// basis D^-1/2 H^+ D^-1/2 basis', and H's nullspace.
+fn invert(basis: &Mat, hess: &Mat, scale: &[f64], nx: usize) -> Posterior {
+    let (n, r) = (basis.rows(), basis.cols());
+    let h = DMatrix::from_fn(r, r, |i, j| if i >= j { hess[(i, j)] } else { hess[(j, i)] });
+    let b = DMatrix::from_fn(n, r, |i, j| basis[(i, j)] * scale[j]);
+    let eigen = SymmetricEigen::new(h);
+    let floor = UNOBSERVABLE * eigen.eigenvalues.amax().max(1.0);
+    let mut arrival = DMatrix::zeros(n, n);
+    let mut unobservable = Vec::new();
+    for (value, vector) in eigen.eigenvalues.iter().zip(eigen.eigenvectors.column_iter()) {
+        let direction = &b * vector;
+        if *value > floor {
+            arrival += (1.0 / value) * &direction * direction.transpose();
+        } else {
+            unobservable.push(direction.normalize().as_slice().to_vec());
+        }
+    }
+    Posterior { arrival, nx, unobservable }
+}
+
+/// Scratch space of the forward pass.
+struct Chain {
+    gains: Mat,
+    noise: Mat,
+    half: Mat,
+    out: Mat,
+    row: Vec<f64>,
+}
+
+impl Default for Chain {
+    fn default() -> Self {
+        let empty = || Mat::zeros(0, 0);
+        Self { gains: empty(), noise: empty(), half: empty(), out: empty(), row: Vec::new() }
+    }
+}
+
+impl Chain {
+    /// Sigma <- A Sigma A' + N N' for (x', theta), where A is the closed loop and N = F_z L^-T.
+    fn advance(&mut self, node: &Node, joint: &mut Mat) {
+        let (m, factor) = (&node.model, node.noise_factor());
+        let (nz, tail, next) = (m.nu, m.nx + m.nt, node.next);
+        let size = next + m.nt;
+        // Row i of the closed loop is f_i,y - S L^-1 f_i,z; that of the noise is L^-1 f_i,z.
+        self.gains.reset(size, tail);
+        self.noise.reset(size, nz);
+        for i in 0..next {
+            let (z, y) = m.jac.col(i).split_at(nz);
+            self.row.clear();
+            self.row.extend_from_slice(z);
+            solve_lower(factor, &mut self.row);
+            for (k, &g) in self.row.iter().enumerate() {
+                self.noise[(i, k)] = g;
+            }
+            for c in 0..tail {
+                let feedback: f64 = (0..nz).map(|k| self.row[k] * factor[(nz + c, k)]).sum();
+                self.gains[(i, c)] = y[c] - feedback;
+            }
+        }
+        for i in 0..m.nt {
+            self.gains[(next + i, m.nx + i)] = 1.0;
+        }
+        self.half.reset(size, tail);
+        add_product(&mut self.half, 1.0, self.gains.below(0), joint.below(0));
+        self.out.reset(size, size);
+        add_product(&mut self.out, 1.0, self.half.below(0), self.gains.below(0));
+        add_product(&mut self.out, 1.0, self.noise.below(0), self.noise.below(0));
+        joint.copy_from(&self.out);
+    }
+}
+
+/// The directions in words: the largest parts of each, for messages. `names` are those of (dx_0, dtheta).
+pub fn describe(direction: &[f64], names: &[String]) -> String {
+    let mut order: Vec<usize> = (0..direction.len()).collect();
+    order.sort_by(|&a, &b| direction[b].abs().total_cmp(&direction[a].abs()));
+    let largest = order.first().map_or(0.0, |&i| direction[i].abs());
+    let parts: Vec<String> = order
+        .into_iter()
+        .take_while(|&i| direction[i].abs() > 0.05 * largest)
+        .take(6)
+        .map(|i| format!("{:+.2} {}", direction[i], names.get(i).map_or("?", |n| n.as_str())))
+        .collect();
+    parts.join(" ")
+}
+
+/// Variance x'S x of a linear function of (dx, dtheta).
+pub fn variance(joint: &Mat, x: &[f64]) -> f64 {
+    let mut sx = vec![0.0; joint.rows()];
+    for (j, &factor) in x.iter().enumerate() {
+        axpy(factor, joint.col(j), &mut sx);
+    }
+    dot(&sx, x)
+}

@@ -1,0 +1,123 @@
+//! The form of an estimation problem: stages with shared parameters on manifolds.
+//!
+//! For those who state a problem:
+//!
+//! ```text
+//! min  sum_k l_k(x_k, u_k; theta) + l_N(x_N; theta)
+//! s.t. x_{k+1} = f_k(x_k, u_k; theta),   h_k(x_k, u_k; theta) = 0,   h_p(theta) = 0,   g_p(theta) >= 0
+//! ```
+//!
+//! Priors are costs of stage 0. Sizes may differ from stage to stage, so a reset map between two phases is a stage like
+//! any other. The last stage has no dynamics; usually it has no input either.
+
+use super::arrival::ParameterModel;
+use super::dense::Mat;
+use super::stage::{StageModel, StageSize};
+
+/// Where a stage is evaluated.
+#[derive(Debug, Clone, Copy)]
+pub struct Point<'a> {
+    /// State, in the stage's own representation.
+    pub x: &'a [f64],
+    /// Input.
+    pub u: &'a [f64],
+    /// Parameters.
+    pub theta: &'a [f64],
+}
+
+/// What a stage is worth and where it leads.
+#[derive(Debug, Clone, Default)]
+pub struct StageValues {
+    /// l_k.
+    pub cost: f64,
+    /// f_k; empty at the last stage.
+    pub next: Vec<f64>,
+    /// h_k.
+    pub constraints: Vec<f64>,
+}
+
+/// An estimation problem.
+///
+/// `Workspace` is scratch space for one thread; nothing else may be written while the stages are evaluated in parallel.
+pub trait Problem: Sync {
+    /// Scratch space of one thread.
+    type Workspace: Send;
+
+    /// Fresh scratch space.
+    fn workspace(&self) -> Self::Workspace;
+
+    /// Number of stages, the last one included.
+    fn stages(&self) -> usize;
+
+    /// Sizes of stage `k`.
+    fn size(&self, k: usize) -> StageSize;
+
+    /// Number of parameters nt, of equations h_p and of inequalities g_p.
+    fn parameters(&self) -> (usize, usize, usize);
+
+    /// Evaluates stage `k`. `Err` says why the point is outside the model's domain; the solver then tries a shorter step.
+    fn evaluate(
+        &self,
+        k: usize,
+        at: Point<'_>,
+        workspace: &mut Self::Workspace,
+        out: &mut StageValues,
+    ) -> Result<(), String>;
+
+    /// Evaluates and linearises stage `k`. `model` comes zeroed; fill cost, gradient, Hessian (Gauss-Newton: positive
+    /// semidefinite), the Jacobian of the dynamics with respect to the tangent at f, and constraints; `out.next` gets f.
+    fn linearise(
+        &self,
+        k: usize,
+        at: Point<'_>,
+        workspace: &mut Self::Workspace,
+        model: &mut StageModel,
+        out: &mut StageValues,
+    ) -> Result<(), String>;
+
+    /// x (+) dx for a state of stage `k`.
+    fn integrate(&self, k: usize, x: &[f64], dx: &[f64], out: &mut [f64]) {
+        let _ = k;
+        for ((out, x), dx) in out.iter_mut().zip(x).zip(dx) {
+            *out = x + dx;
+        }
+    }
+
+    /// a (-) b for states of stage `k`: the tangent at b that leads to a.
+    fn difference(&self, k: usize, a: &[f64], b: &[f64], out: &mut [f64]) {
+        let _ = k;
+        for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
+            *out = a - b;
+        }
+    }
+
+    /// The Jacobian of e -> (a (+) e) (-) b at e = 0 for states of stage `k`, stored by rows (column i of `out` holds
+    /// the gradient of component i). False where it is the identity, which is what flat states may leave it at.
+    fn transport(&self, k: usize, a: &[f64], b: &[f64], out: &mut Mat) -> bool {
+        let _ = (k, a, b, out);
+        false
+    }
+
+    /// Evaluates and linearises h_p and g_p.
+    fn constrain_parameters(&self, theta: &[f64], out: &mut ParameterModel) {
+        let _ = (theta, out);
+    }
+}
+
+/// States, inputs and parameters: a guess or a result.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Trajectory {
+    /// State of each stage.
+    pub xs: Vec<Vec<f64>>,
+    /// Input of each stage.
+    pub us: Vec<Vec<f64>>,
+    /// Parameters.
+    pub theta: Vec<f64>,
+}
+
+impl Trajectory {
+    /// Point of stage `k`.
+    pub fn at(&self, k: usize) -> Point<'_> {
+        Point { x: &self.xs[k], u: &self.us[k], theta: &self.theta }
+    }
+}

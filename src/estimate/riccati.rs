@@ -1,0 +1,324 @@
+//! The parameterised, equality-constrained Riccati recursion: one Newton step in time linear in the number of stages.
+//!
+//! For those who change the solver; problems are stated in [`super::problem`]. The value function of a stage,
+//! V(dx, dtheta) = constant + v'y + y'V y / 2 with y = (dx, dtheta), is carried from the last stage to the first. With
+//! V' that of the next stage and gap = f (-) x' (003 eqs. (22)-(27), 000 eqs. (74)-(80), re-derived):
+//!
+//! ```text
+//! Q = L + F_a' V' F_a,    F_a = [f_u f_x f_t; 0 0 1],    q = l + F_a' (v' + V'_{.x} gap)
+//! ```
+//!
+//! in the order (z, dx, dtheta), where z is what the stage's constraints leave of the input ([`super::stage`]). One
+//! partial Cholesky factorisation of Q gives all of it: with Q_zz = L L', S = Q_{y z} L^-T and s = L^-1 q_z,
+//!
+//! ```text
+//! z = -L^-T (s + S'y),    V = Q_yy - S S',    v = q_y - S s,    constant = constant' + v'_x'gap + gap'V'_xx gap / 2 - s's / 2
+//! ```
+//!
+//! V is symmetric because only its lower triangle is ever computed. Cost: O(N (ndx + nu)^3 + N (ndx + nu)^2 nt + N ndx
+//! nt^2).
+//!
+//! Equations that a stage cannot fulfil by its input bind its state (rank-deficient h_u). They are handed to the stage
+//! before, through its dynamics, and so on; what reaches the first stage joins the parameter constraints there.
+
+use super::dense::{
+    Mat, add_product, add_product_lower, axpy, dot, partial_cholesky, solve_lower, solve_lower_transposed,
+};
+use super::stage::{EliminationSpace, Lift, StageModel, StageSize};
+
+/// One stage with its model, its elimination and its policy.
+#[derive(Debug, Clone)]
+pub struct Node {
+    /// Sizes as the problem states them.
+    pub size: StageSize,
+    /// Tangent dimension of the next state, 0 at the end.
+    pub next: usize,
+    /// The quadratic model; its input is z after [`Node::condense`].
+    pub model: StageModel,
+    /// u in terms of z.
+    pub lift: Lift,
+    /// Gradient of the cost before elimination.
+    gradient: Vec<f64>,
+    /// Gap before elimination.
+    raw_gap: Vec<f64>,
+    /// L over S: what the partial factorisation leaves of Q's first nz columns.
+    factor: Mat,
+    /// s.
+    forward: Vec<f64>,
+    /// Equations handed over by the stage after this one are already in.
+    handed: bool,
+}
+
+impl Node {
+    /// A stage of `size`, followed by a state of tangent dimension `next`, with `nt` parameters.
+    pub fn new(size: StageSize, next: usize, nt: usize) -> Self {
+        let n = size.input + size.tangent + nt;
+        Self {
+            size,
+            next,
+            model: StageModel::new(size, next, nt),
+            lift: Lift::default(),
+            gradient: vec![0.0; n],
+            raw_gap: vec![0.0; next],
+            factor: Mat::zeros(n, size.input),
+            forward: vec![0.0; size.input],
+            handed: false,
+        }
+    }
+
+    /// A model of zeros to linearise into.
+    pub fn clear(&mut self) {
+        self.model.clear(self.size, self.next);
+        self.lift.clear();
+        self.handed = false;
+    }
+
+    /// Eliminates the stage's constraints. Stages do not depend on each other here.
+    pub fn condense(&mut self, space: &mut EliminationSpace) {
+        self.gradient.copy_from_slice(&self.model.grad);
+        self.raw_gap.copy_from_slice(&self.model.gap);
+        if self.model.con.cols() > 0 {
+            self.lift.eliminate(&mut self.model, space);
+        }
+    }
+
+    /// Takes over the equations `next` cannot fulfil: C'(F d + gap, dtheta) + c = 0.
+    fn take_over(&mut self, next: &Lift, space: &mut EliminationSpace) {
+        if self.handed || next.leftover.values.is_empty() {
+            return;
+        }
+        self.handed = true;
+        let (own, handed) = (self.lift.leftover.values.len(), next.leftover.values.len());
+        let m = &mut self.model;
+        let (n, nz) = (m.n(), m.nu);
+        m.con.reset(n, own + handed);
+        m.con_value.clear();
+        for i in 0..own {
+            m.con.col_mut(i)[nz..].copy_from_slice(self.lift.leftover.rows.col(i));
+            m.con_value.push(self.lift.leftover.values[i]);
+        }
+        for i in 0..handed {
+            let row = next.leftover.rows.col(i);
+            let (ahead, parameters) = row.split_at(self.next);
+            let out = m.con.col_mut(own + i);
+            for (k, &factor) in ahead.iter().enumerate() {
+                axpy(factor, m.jac.col(k), out);
+            }
+            axpy(1.0, parameters, &mut out[n - m.nt..]);
+            m.con_value.push(next.leftover.values[i] + dot(ahead, &m.gap));
+        }
+        self.lift.eliminate(&mut self.model, space);
+    }
+
+    /// The input change for a state change `dx`: du = scale (feed-forward + feedback of `dtheta`) + feedback of `dx`.
+    /// `whole` is scratch and holds (z, dx, scale dtheta) afterwards; returns nz.
+    pub fn policy(
+        &self,
+        dx: &[f64],
+        dtheta: &[f64],
+        scale: f64,
+        whole: &mut Vec<f64>,
+        du: &mut [f64],
+    ) -> usize {
+        let nz = self.model.nu;
+        whole.clear();
+        whole.resize(nz, 0.0);
+        whole.extend_from_slice(dx);
+        whole.extend(dtheta.iter().map(|x| scale * x));
+        let (z, tail) = whole.split_at_mut(nz);
+        for (k, z) in z.iter_mut().enumerate() {
+            *z = -(scale * self.forward[k] + dot(&self.factor.col(k)[nz..], tail));
+        }
+        solve_lower_transposed(&self.factor, z);
+        if self.lift.active {
+            for (i, du) in du.iter_mut().enumerate() {
+                *du = scale * self.lift.shift[i] + dot(self.lift.rows.col(i), whole);
+            }
+        } else {
+            du.copy_from_slice(&whole[..nz]);
+        }
+        nz
+    }
+
+    /// The next state's change for (z, dx, dtheta), gap included.
+    pub fn step(&self, whole: &[f64], next: &mut [f64]) {
+        for (i, out) in next.iter_mut().enumerate() {
+            *out = dot(self.model.jac.col(i), whole) + self.model.gap[i];
+        }
+    }
+
+    /// Slope of the cost along (du, dx, dtheta).
+    pub fn slope(&self, du: &[f64], dx: &[f64], dtheta: &[f64]) -> f64 {
+        let (u, rest) = self.gradient.split_at(self.size.input);
+        let (x, t) = rest.split_at(self.size.tangent);
+        dot(u, du) + dot(x, dx) + dot(t, dtheta)
+    }
+
+    /// f (-) x' at the guess.
+    pub fn raw_gap(&self) -> &[f64] {
+        &self.raw_gap
+    }
+
+    /// Covariance factor of z given (dx, dtheta): z-noise is L^-T e with e standard normal.
+    pub fn noise_factor(&self) -> &Mat {
+        &self.factor
+    }
+}
+
+/// A value function, constant + v'y + y'V y / 2 for y = (dx, dtheta).
+#[derive(Debug, Clone)]
+pub struct Value {
+    /// V; both triangles of the (dx, dx) block, the lower one elsewhere.
+    pub hess: Mat,
+    /// v.
+    pub grad: Vec<f64>,
+    /// Its value at y = 0, relative to the cost at the guess.
+    pub constant: f64,
+}
+
+impl Default for Value {
+    fn default() -> Self {
+        Self { hess: Mat::zeros(0, 0), grad: Vec::new(), constant: 0.0 }
+    }
+}
+
+/// The backward pass and its scratch space.
+#[derive(Debug, Clone)]
+pub struct Recursion {
+    /// Value function of the first stage after [`Recursion::backward`].
+    pub value: Value,
+    q: Mat,
+    half: Mat,
+    cross: Mat,
+    grad: Vec<f64>,
+    deflected: Vec<f64>,
+    space: EliminationSpace,
+}
+
+impl Default for Recursion {
+    fn default() -> Self {
+        let empty = || Mat::zeros(0, 0);
+        Self {
+            value: Value::default(),
+            q: empty(),
+            half: empty(),
+            cross: empty(),
+            grad: Vec::new(),
+            deflected: Vec::new(),
+            space: EliminationSpace::default(),
+        }
+    }
+}
+
+impl Recursion {
+    /// From the last stage to the first, all stages condensed; `node_of` finds a stage's node. `damping` is added to Q_zz relative to its diagonal
+    /// (Levenberg-Marquardt). `Err` holds the stage whose Q_zz is not positive definite.
+    pub fn backward<S>(
+        &mut self,
+        stages: &mut [S],
+        node_of: impl Fn(&mut S) -> &mut Node,
+        damping: f64,
+    ) -> Result<(), usize> {
+        self.value.constant = 0.0;
+        for k in (0..stages.len()).rev() {
+            let (before, after) = stages.split_at_mut(k + 1);
+            let node = node_of(&mut before[k]);
+            if let Some(next) = after.first_mut() {
+                node.take_over(&node_of(next).lift, &mut self.space);
+            }
+            if !self.stage(node, damping) {
+                return Err(k);
+            }
+        }
+        Ok(())
+    }
+
+    fn stage(&mut self, node: &mut Node, damping: f64) -> bool {
+        let m = &node.model;
+        let (nz, n, nt) = (m.nu, m.n(), m.nt);
+        self.q.copy_from(&m.hess);
+        self.grad.clear();
+        self.grad.extend_from_slice(&m.grad);
+        if node.next > 0 {
+            self.look_ahead(m, node.next);
+        }
+        self.value.constant += node.lift.constant;
+        for j in 0..nz {
+            self.q[(j, j)] += damping * (1.0 + self.q[(j, j)].abs());
+        }
+        if !partial_cholesky(&mut self.q, nz) {
+            return false;
+        }
+        let (z, y) = self.grad.split_at_mut(nz);
+        solve_lower(&self.q, z);
+        for k in 0..nz {
+            axpy(-z[k], &self.q.col(k)[nz..], y);
+        }
+        self.value.constant -= 0.5 * dot(z, z);
+        node.forward.clear();
+        node.forward.extend_from_slice(z);
+        node.factor.reset(n, nz);
+        for k in 0..nz {
+            node.factor.col_mut(k).copy_from_slice(self.q.col(k));
+        }
+        let value = &mut self.value;
+        value.grad.clear();
+        value.grad.extend_from_slice(y);
+        value.hess.reset(n - nz, n - nz);
+        for j in nz..n {
+            value.hess.col_mut(j - nz)[j - nz..].copy_from_slice(&self.q.col(j)[j..]);
+        }
+        let s = self.q.block(nz, n - nz, nz);
+        add_product_lower(&mut value.hess, -1.0, s, s);
+        mirror_leading(&mut value.hess, n - nz - nt);
+        true
+    }
+
+    /// Q += F_a' V' F_a (lower triangle), q += F_a' (v' + V' gap).
+    fn look_ahead(&mut self, m: &StageModel, next: usize) {
+        let (n, nt, value) = (m.n(), m.nt, &mut self.value);
+        let f = m.jac.below(0);
+        // v' at the gap: (V_xx gap, V_tx gap) is V's columns of x times the gap.
+        self.deflected.clear();
+        self.deflected.resize(next + nt, 0.0);
+        for (j, &gap) in m.gap.iter().enumerate() {
+            if gap != 0.0 {
+                axpy(gap, value.hess.col(j), &mut self.deflected);
+            }
+        }
+        value.constant += dot(&value.grad[..next], &m.gap) + 0.5 * dot(&self.deflected[..next], &m.gap);
+        axpy(1.0, &value.grad, &mut self.deflected);
+        for (i, &slope) in self.deflected[..next].iter().enumerate() {
+            axpy(slope, m.jac.col(i), &mut self.grad);
+        }
+        axpy(1.0, &self.deflected[next..], &mut self.grad[n - nt..]);
+        // F' V_xx F.
+        self.half.reset(n, next);
+        add_product(&mut self.half, 1.0, f, value.hess.block(0, next, next));
+        add_product_lower(&mut self.q, 1.0, f, self.half.below(0));
+        if nt == 0 {
+            return;
+        }
+        // The rows of theta: V_tx F, its transpose in the (theta, theta) block, and V_tt.
+        self.cross.reset(nt, n);
+        add_product(&mut self.cross, 1.0, value.hess.block(next, nt, next), f);
+        for j in 0..n - nt {
+            axpy(1.0, self.cross.col(j), &mut self.q.col_mut(j)[n - nt..]);
+        }
+        for j in 0..nt {
+            let (old, out) = (&value.hess.col(next + j)[next..], &mut self.q.col_mut(n - nt + j)[n - nt..]);
+            for i in j..nt {
+                out[i] += old[i] + self.cross[(i, n - nt + j)] + self.cross[(j, n - nt + i)];
+            }
+        }
+    }
+}
+
+/// Copies the lower triangle of the leading block to its upper one.
+fn mirror_leading(m: &mut Mat, size: usize) {
+    for j in 0..size {
+        for i in j + 1..size {
+            m[(j, i)] = m[(i, j)];
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! The core against a dense solution of the same problem, on random linear-quadratic problems, and on small nonlinear
+//! ones with manifolds and resets.
+
+mod attitude;
+mod ball;
+mod dense_kkt;
+mod random;
+
+use nalgebra::DVector;
+
+use super::*;
+use dense_kkt::DenseKkt;
+use random::{RandomProblem, Shape};
+
+/// Largest difference over all variables, relative to the largest variable.
+fn error(found: &Trajectory, expected: &Trajectory) -> f64 {
+    let flat = |t: &Trajectory| {
+        DVector::from_iterator(
+            t.theta.len() + t.xs.iter().chain(&t.us).map(Vec::len).sum::<usize>(),
+            t.xs.iter().chain(&t.us).chain([&t.theta]).flatten().copied(),
+        )
+    };
+    let (found, expected) = (flat(found), flat(expected));
+    (found - &expected).amax() / expected.amax().max(1.0)
+}
+
+fn solved(problem: &RandomProblem, options: Options) -> (Trajectory, Outcome) {
+    let mut solver = Solver::new(problem, options).unwrap();
+    let outcome = solver.solve(&problem.zero()).unwrap();
+    (solver.trajectory().clone(), outcome)
+}
+
+/// Every shape in the list, for several seeds, to 1e-9 of the dense solution.
+fn agree(shapes: &[Shape], seeds: u64, options: Options) {
+    for (i, shape) in shapes.iter().enumerate() {
+        for seed in 0..seeds {
+            let problem = RandomProblem::new(*shape, 100 * i as u64 + seed);
+            let (found, outcome) = solved(&problem, options);
+            assert_eq!(outcome.status, Status::Converged, "{shape:?} seed {seed}: {:?}", outcome.record);
+            let expected = DenseKkt::new(&problem, false).solution();
+            let e = error(&found, &expected);
+            assert!(e < 1e-9, "{shape:?} seed {seed}: relative error {e:e}");
+        }
+    }
+}
+
+const PLAIN: Shape = Shape { n: 5, nx: 4, nu: 2, nt: 3, own: 0, dependent: 0, on_state: 0, equalities: 0 };
+
+#[test]
+fn unconstrained_steps_agree_with_a_dense_solution() {
+    let shapes = [
+        PLAIN,
+        Shape { n: 1, nx: 1, nu: 1, nt: 0, ..PLAIN },
+        Shape { n: 1, nx: 3, nu: 2, nt: 5, ..PLAIN },
+        Shape { n: 20, nx: 12, nu: 6, nt: 10, ..PLAIN },
+        Shape { n: 30, nx: 5, nu: 0, nt: 2, ..PLAIN },
+        Shape { n: 8, nx: 7, nu: 9, nt: 1, ..PLAIN },
+    ];
+    agree(&shapes, 4, Options::default());
+    agree(&shapes, 2, Options { parameters: ParameterSolve::Schur, parallel: false, ..Options::default() });
+}
+
+#[test]
+fn long_and_wide_problems_agree_with_a_dense_solution() {
+    let shapes = [
+        Shape { n: 200, nx: 2, nu: 1, nt: 2, ..PLAIN },
+        Shape { n: 3, nx: 60, nu: 24, nt: 10, own: 5, ..PLAIN },
+        Shape { n: 8, nx: 6, nu: 3, nt: 130, own: 1, equalities: 4, ..PLAIN },
+        Shape { n: 100, nx: 3, nu: 2, nt: 3, own: 1, dependent: 1, ..PLAIN },
+    ];
+    agree(&shapes, 1, Options::default());
+}
+
+#[test]
+fn constrained_steps_agree_with_a_dense_solution() {
+    let shapes = [
+        Shape { own: 1, ..PLAIN },
+        Shape { own: 2, ..PLAIN },
+        Shape { n: 12, nx: 6, nu: 4, nt: 4, own: 2, equalities: 2, ..PLAIN },
+        Shape { n: 1, nx: 3, nu: 3, nt: 2, own: 2, equalities: 1, ..PLAIN },
+    ];
+    agree(&shapes, 5, Options::default());
+}
+
+#[test]
+fn rank_deficient_constraints_agree_with_a_dense_solution() {
+    let shapes = [
+        // More equations than rank, equations without input, and both.
+        Shape { nu: 3, own: 2, dependent: 3, ..PLAIN },
+        Shape { n: 6, nx: 5, nu: 3, nt: 3, on_state: 1, ..PLAIN },
+        Shape { n: 9, nx: 6, nu: 4, nt: 3, own: 1, dependent: 1, on_state: 2, equalities: 1, ..PLAIN },
+        Shape { n: 2, nx: 4, nu: 2, nt: 6, own: 0, on_state: 3, ..PLAIN },
+    ];
+    agree(&shapes, 5, Options::default());
+    agree(&shapes, 1, Options { parallel: false, rollout: Rollout::Feasible, ..Options::default() });
+}
+
+#[test]
+fn all_rollouts_solve_linear_problems_in_one_step() {
+    for rollout in [Rollout::Single, Rollout::Feasible, Rollout::Multiple] {
+        let problem = RandomProblem::new(Shape { own: 1, ..PLAIN }, 9);
+        let (_, outcome) = solved(&problem, Options { rollout, ..Options::default() });
+        assert_eq!(outcome.status, Status::Converged);
+        assert_eq!(outcome.record.len(), 2, "{rollout:?}: {:?}", outcome.record);
+        assert_eq!(outcome.record[0].step, 1.0);
+    }
+}
+
+#[test]
+fn unobservable_parameters_stay_where_they_are_and_are_named() {
+    let mut problem = RandomProblem::new(Shape { nt: 6, ..PLAIN }, 21);
+    problem.blind(2);
+    let (mut found, outcome) = solved(&problem, Options::default());
+    assert_eq!((outcome.status, outcome.deficiency), (Status::Converged, 2));
+    // The dense oracle holds the blind directions at zero; the step has no part in them in scaled variables.
+    let theta = DVector::from_column_slice(&found.theta);
+    assert!(theta.norm() < 10.0, "the step runs away along a direction that nothing sees");
+    let blind = &problem.blind * (problem.blind.transpose() * &theta);
+    found.theta.copy_from_slice((theta - blind).as_slice());
+    let e = error(&found, &DenseKkt::new(&problem, true).solution());
+    assert!(e < 1e-8, "relative error {e:e}");
+    let mut solver = Solver::new(&problem, Options::default()).unwrap();
+    solver.solve(&problem.zero()).unwrap();
+    let posterior = solver.posterior(|_, _| {}).unwrap();
+    assert_eq!(posterior.unobservable.len(), 2);
+    for v in &posterior.unobservable {
+        let seen = problem.seen(&v[problem.shape.nx..]);
+        assert!(seen < 1e-6, "an unobservable direction is seen: {seen:e}");
+    }
+    assert!((0..6).any(|i| posterior.parameter_deviation(i).is_infinite()));
+    let strict = Options { parameters: ParameterSolve::Schur, ..Options::default() };
+    let outcome = Solver::new(&problem, strict).unwrap().solve(&problem.zero()).unwrap();
+    assert!(outcome.record[0].damping > 0.0, "the Schur complement needs damping here");
+}
+
+#[test]
+fn posterior_agrees_with_the_dense_inverse() {
+    for (i, shape) in [
+        PLAIN,
+        Shape { n: 6, nx: 5, nu: 3, nt: 4, own: 1, dependent: 1, on_state: 1, equalities: 1, ..PLAIN },
+        Shape { n: 60, nx: 2, nu: 1, nt: 2, ..PLAIN },
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let problem = RandomProblem::new(shape, 50 + i as u64);
+        let dense = DenseKkt::new(&problem, false).covariance();
+        let mut solver = Solver::new(&problem, Options::default()).unwrap();
+        solver.solve(&problem.zero()).unwrap();
+        let mut checked = 0;
+        let scale = dense.amax();
+        solver
+            .posterior(|k, joint| {
+                let at: Vec<usize> = (0..shape.nx)
+                    .map(|i| problem.x_index(k) + i)
+                    .chain((0..shape.nt).map(|i| problem.theta_index() + i))
+                    .collect();
+                for (r, &a) in at.iter().enumerate() {
+                    for (c, &b) in at.iter().enumerate() {
+                        let e = (joint[(r, c)] - dense[(a, b)]).abs() / scale;
+                        assert!(e < 1e-9, "{shape:?} stage {k} ({r}, {c}): {e:e}");
+                        checked += 1;
+                    }
+                }
+            })
+            .unwrap();
+        assert_eq!(checked, (shape.n + 1) * (shape.nx + shape.nt).pow(2));
+    }
+}
+
+#[test]
+fn parameter_inequalities_fulfil_the_optimality_conditions() {
+    // A problem whose free solution violates bounds: the bounded one is that of the dense system with the active ones
+    // as equations, with multipliers of the right sign.
+    let mut bound = 0;
+    for seed in 0..10 {
+        let mut problem = RandomProblem::new(Shape { nt: 5, own: 1, ..PLAIN }, 300 + seed);
+        let free = DenseKkt::new(&problem, false).solution();
+        problem.bounds = free.theta.iter().map(|t| (1.0, t + if *t > 0.0 { 0.05 } else { -0.3 })).collect();
+        let (found, outcome) = solved(&problem, Options::default());
+        assert_eq!(outcome.status, Status::Converged);
+        let (expected, multipliers) = DenseKkt::new(&problem, false).with_active(&found.theta);
+        bound += multipliers.len();
+        assert!(multipliers.iter().all(|m| *m > -1e-9), "{multipliers:?}");
+        let e = error(&found, &expected);
+        assert!(e < 1e-8, "seed {seed}: {e:e}");
+    }
+    assert!(bound > 10);
+}
+
+#[test]
+fn impossible_bounds_and_wrong_sizes_are_told() {
+    let mut problem = RandomProblem::new(PLAIN, 1);
+    problem.bounds = vec![(1.0, 1.0), (-1.0, 0.0)]; // theta_0 >= 1 and, below, theta_0 <= 0
+    problem.same_parameter = true;
+    let failure = Solver::new(&problem, Options::default()).unwrap().solve(&problem.zero());
+    assert!(matches!(failure, Err(EstimateError::Inequalities { .. })), "{failure:?}");
+
+    let problem = RandomProblem::new(PLAIN, 1);
+    let mut guess = problem.zero();
+    guess.xs[2].pop();
+    let failure = Solver::new(&problem, Options::default()).unwrap().solve(&guess).unwrap_err();
+    assert_eq!(failure.to_string(), "state 2 of the guess: 3 numbers, expected 4");
+    let mut guess = problem.zero();
+    guess.xs[3][0] = f64::NAN;
+    let failure = Solver::new(&problem, Options::default()).unwrap().solve(&guess);
+    assert!(matches!(failure, Err(EstimateError::NotFinite { stage: 2 | 3, .. })), "{failure:?}");
+}
+
+#[test]
+fn a_known_first_state_stays() {
+    let problem = RandomProblem::new(PLAIN, 5);
+    let mut guess = problem.zero();
+    guess.xs[0] = vec![0.3, -0.1, 0.2, 0.5];
+    let mut solver = Solver::new(&problem, Options { fixed_arrival: true, ..Options::default() }).unwrap();
+    assert_eq!(solver.solve(&guess).unwrap().status, Status::Converged);
+    assert_eq!(solver.trajectory().xs[0], guess.xs[0]);
+    let e = error(solver.trajectory(), &DenseKkt::new(&problem, false).from_start(&guess.xs[0]));
+    assert!(e < 1e-9, "{e:e}");
+}
