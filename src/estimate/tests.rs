@@ -88,7 +88,7 @@ fn rank_deficient_constraints_agree_with_a_dense_solution() {
         // More equations than rank, equations without input, and both.
         Shape { nu: 3, own: 2, dependent: 3, ..PLAIN },
         Shape { n: 6, nx: 5, nu: 3, nt: 3, on_state: 1, ..PLAIN },
-        Shape { n: 9, nx: 6, nu: 4, nt: 3, own: 1, dependent: 1, on_state: 2, equalities: 1, ..PLAIN },
+        Shape { n: 9, nx: 6, nu: 4, nt: 3, own: 1, dependent: 1, on_state: 2, equalities: 1 },
         Shape { n: 2, nx: 4, nu: 2, nt: 6, own: 0, on_state: 3, ..PLAIN },
     ];
     agree(&shapes, 5, Options::default());
@@ -137,7 +137,7 @@ fn unobservable_parameters_stay_where_they_are_and_are_named() {
 fn posterior_agrees_with_the_dense_inverse() {
     for (i, shape) in [
         PLAIN,
-        Shape { n: 6, nx: 5, nu: 3, nt: 4, own: 1, dependent: 1, on_state: 1, equalities: 1, ..PLAIN },
+        Shape { n: 6, nx: 5, nu: 3, nt: 4, own: 1, dependent: 1, on_state: 1, equalities: 1 },
         Shape { n: 60, nx: 2, nu: 1, nt: 2, ..PLAIN },
     ]
     .into_iter()
@@ -215,6 +215,6 @@ fn a_known_first_state_stays() {
     let mut solver = Solver::new(&problem, Options { fixed_arrival: true, ..Options::default() }).unwrap();
     assert_eq!(solver.solve(&guess).unwrap().status, Status::Converged);
     assert_eq!(solver.trajectory().xs[0], guess.xs[0]);
-    let e = error(solver.trajectory(), &DenseKkt::new(&problem, false).from_start(&guess.xs[0]));
+    let e = error(solver.trajectory(), &DenseKkt::new(&problem, false).starting_from(&guess.xs[0]));
     assert!(e < 1e-9, "{e:e}");
 }

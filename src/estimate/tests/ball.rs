@@ -43,7 +43,7 @@ impl Ball {
         for k in 0..=total {
             heights.push(h + SIGMA * normal(&mut draw));
             if k == bounce {
-                v = -e * v;
+                v *= -e;
             } else if k < total {
                 h += STEP * v;
                 v += -STEP * g + speeds[k];

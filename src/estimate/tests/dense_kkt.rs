@@ -96,7 +96,7 @@ impl<'p> DenseKkt<'p> {
     }
 
     /// With the first state given.
-    pub fn from_start(mut self, start: &[f64]) -> Trajectory {
+    pub fn starting_from(mut self, start: &[f64]) -> Trajectory {
         for (i, x) in start.iter().enumerate() {
             let mut row = DVector::zeros(self.g.len());
             row[self.problem.x_index(0) + i] = 1.0;
