@@ -51,6 +51,22 @@ pub enum EstimateError {
         /// Stage, counted from 0.
         stage: usize,
     },
+    /// A body's nominal parameters, or a robot, that the model cannot work with.
+    #[error("`{body}`: {reason}")]
+    Body {
+        /// Link or robot.
+        body: String,
+        /// Why.
+        reason: String,
+    },
+    /// A standard deviation (or interval) that is missing or impossible.
+    #[error("{what} is {value}, expected a positive number")]
+    Deviation {
+        /// Of what.
+        what: String,
+        /// Its value.
+        value: f64,
+    },
     /// A field of a problem's description.
     #[error("{file}: {field}: {reason}")]
     Field {
