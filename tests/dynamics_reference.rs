@@ -1,4 +1,10 @@
-//! The rigid-body algorithms agree with independently computed figures of the Kinova Gen3 with its gripper.
+//! The rigid-body algorithms agree with independently computed figures of the robots that ship.
+//!
+//! `tests/figures/*.json` hold a few states each. `SURELIFT_FIGURES=FOLDER cargo test --release --test dynamics_reference
+//! -- --ignored --nocapture` takes other files of the same form and prints the largest relative error of each quantity.
+
+use std::collections::BTreeMap;
+use std::path::Path;
 
 use nalgebra::{Matrix3, Vector3};
 use serde::Deserialize;
@@ -6,153 +12,273 @@ use surelift::dynamics::{
     BodyPlacement, Composites, Motion, Wrench, crba, momentum_rate_regressor, momentum_regressor, placements,
     rnea, torque_regressor,
 };
-use surelift::robot::*;
+use surelift::robot::{self, Friction, INERTIAL, Placement, Robot};
+
+/// Required relative accuracy: of each quantity, relative to its largest component (at least 1e-3).
+const ACCURACY: f64 = 1e-11;
 
 #[derive(Deserialize)]
 struct Figures {
-    gravity: [f64; 3],
+    robot: String,
+    gravity_m_s2: [f64; 3],
     joints: Vec<JointFigures>,
     states: Vec<State>,
 }
 
+/// A joint and its body; a free flyer comes first.
 #[derive(Deserialize)]
 struct JointFigures {
     name: String,
-    parent: usize,
-    #[serde(rename = "placement_R")]
-    rotation: [[f64; 3]; 3],
-    #[serde(rename = "placement_p")]
-    translation: [f64; 3],
-    pi: [f64; 10],
+    inertia: [f64; INERTIAL],
 }
 
+/// A state and what others computed for it. Joint frames are those of the URDF. A free flyer's numbers are as ours.
 #[derive(Deserialize)]
 struct State {
     q: Vec<f64>,
-    v: Vec<f64>,
-    a: Vec<f64>,
-    tau: Vec<f64>,
-    #[serde(rename = "M")]
-    mass: Vec<Vec<f64>>,
-    #[serde(rename = "CTv")]
-    ctv: Vec<f64>,
-    g: Vec<f64>,
-    #[serde(rename = "Hv")]
+    dq: Vec<f64>,
+    ddq: Vec<f64>,
+    torque: Vec<f64>,
+    mass_matrix: Vec<Vec<f64>>,
+    coriolis_dq: Vec<f64>,
+    coriolis_transposed_dq: Vec<f64>,
+    gravity_torque: Vec<f64>,
+    /// M v.
     momentum: Vec<f64>,
-    #[serde(rename = "KE")]
-    kinetic: f64,
-    #[serde(rename = "oMi")]
+    kinetic_energy: f64,
     placements: Vec<Placed>,
+    torque_regressor: Option<Vec<Vec<f64>>>,
+    momentum_regressor: Option<Vec<Vec<f64>>>,
+    #[serde(default)]
+    frames: Vec<FrameFigures>,
 }
 
 #[derive(Deserialize)]
 struct Placed {
-    #[serde(rename = "R")]
     rotation: [[f64; 3]; 3],
-    p: [f64; 3],
+    origin: [f64; 3],
 }
 
-fn figures() -> Figures {
-    serde_json::from_str(include_str!("figures/kinova_gen3_2f85.json")).unwrap()
+/// A named frame.
+#[derive(Deserialize)]
+struct FrameFigures {
+    name: String,
+    rotation: [[f64; 3]; 3],
+    origin: [f64; 3],
 }
 
-fn robot(figures: &Figures) -> Robot {
-    let joints = figures
-        .joints
-        .iter()
-        .map(|j| Joint {
-            name: j.name.clone(),
-            link: j.name.clone(),
-            kind: JointKind::Continuous,
-            parent: j.parent.checked_sub(1),
-            placement: Placement {
-                rotation: Matrix3::from_fn(|r, c| j.rotation[r][c]),
-                translation: Vector3::from(j.translation),
-            },
-            limits: JointLimits { position: None, velocity: 1.0, torque: 1.0 },
-            friction: Friction { coulomb: 0.0, viscous: 0.0, armature: 0.0, offset: 0.0 },
-            inertia: j.pi,
-        })
-        .collect::<Vec<_>>();
-    Robot {
-        name: "figures".into(),
-        gravity: Vector3::from(figures.gravity),
-        end_effector: joints.len() - 1,
-        joints,
-        named_frames: vec![],
-        loops: vec![],
-        missing: vec![],
-        shapes: vec![],
-        self_pairs: vec![],
-        uncertainty: Uncertainty { link_ratio: 0.05, friction_ratio: 0.05, armature_ratio: 0.05 },
-        sensors: SensorBounds {
-            position_rad: 0.0,
-            velocity_rad_s: 0.0,
-            torque_ratio: 0.0,
-            torque_abs_nm: 0.0,
-        },
-        control: ControlGains {
-            k_r: 5.0,
-            alpha: 20.0,
-            v_max: 0.02,
-            period_s: 1e-3,
-            stiction_speed_rad_s: 1e-3,
-        },
+fn matrix(rows: &[[f64; 3]; 3]) -> Matrix3<f64> {
+    Matrix3::from_fn(|r, c| rows[r][c])
+}
+
+/// Largest relative error of each quantity.
+#[derive(Default)]
+struct Errors(BTreeMap<&'static str, f64>);
+
+impl Errors {
+    fn compare(&mut self, what: &'static str, got: &[f64], want: &[f64]) {
+        assert_eq!(got.len(), want.len(), "{what}");
+        let scale = want.iter().fold(1e-3f64, |m, x| m.max(x.abs()));
+        let error = got.iter().zip(want).map(|(g, w)| (g - w).abs() / scale);
+        // A result that is not a number is as wrong as can be.
+        let error = error.fold(0.0f64, |m, e| if e <= m { m } else { e });
+        let worst = self.0.entry(what).or_default();
+        *worst = if error.is_nan() { f64::INFINITY } else { worst.max(error) };
+    }
+
+    fn placement(&mut self, what: &'static str, got: &Placement, rotation: &Matrix3<f64>, origin: &[f64; 3]) {
+        self.compare(what, got.rotation.as_slice(), rotation.as_slice());
+        self.compare(what, got.translation.as_slice(), origin);
     }
 }
 
-fn times(y: &[f64], theta: &[f64]) -> Vec<f64> {
-    y.chunks(theta.len()).map(|row| row.iter().zip(theta).map(|(a, b)| a * b).sum()).collect()
+/// A robot that ships, without friction, beside figures for it.
+struct Case {
+    robot: Robot,
+    /// Our joint frames, whose z is the axis, in those of the URDF.
+    turns: Vec<Matrix3<f64>>,
+    theta: Vec<f64>,
+    figures: Figures,
 }
 
-#[track_caller]
-fn assert_close(what: &str, got: &[f64], want: &[f64]) {
-    let scale = want.iter().fold(1e-3f64, |m, x| m.max(x.abs()));
-    for (g, w) in got.iter().zip(want) {
-        assert!((g - w).abs() <= 1e-11 * scale, "{what}: {got:?} instead of {want:?}");
+/// The parameters of a body in axes turned by `turn`.
+fn turned(theta: &[f64; INERTIAL], turn: &Matrix3<f64>) -> [f64; INERTIAL] {
+    let [m, hx, hy, hz, xx, xy, yy, xz, yz, zz] = *theta;
+    let h = turn.transpose() * Vector3::new(hx, hy, hz);
+    let i = turn.transpose() * Matrix3::new(xx, xy, xz, xy, yy, yz, xz, yz, zz) * turn;
+    [m, h.x, h.y, h.z, i.m11, i.m12, i.m22, i.m13, i.m23, i.m33]
+}
+
+impl Case {
+    fn new(text: &str) -> Self {
+        let figures: Figures = serde_json::from_str(text).unwrap();
+        let mut robot = robot::load(&figures.robot).unwrap();
+        assert_eq!(robot.bodies(), figures.joints.len());
+        let state = &figures.states[0];
+        let turns: Vec<_> = robot
+            .frames(&state.q)
+            .iter()
+            .zip(&state.placements)
+            .map(|(ours, theirs)| matrix(&theirs.rotation).transpose() * ours.rotation)
+            .collect();
+        let floats = robot.has_free_flyer();
+        for (i, (joint, given)) in robot.joints.iter_mut().zip(&figures.joints).enumerate() {
+            assert!(joint.name == given.name || (i == 0 && floats), "{} for {}", joint.name, given.name);
+            let reference = turned(&given.inertia, &turns[i]);
+            let close =
+                |k: usize| (joint.inertia[k] - reference[k]).abs() <= 1e-14 * (1.0 + reference[k].abs());
+            // The one inertia that is replaced in the robots that ship belongs to the root, and only its products differ.
+            let replaced = i == 0 && floats;
+            let product = |k: usize| (k == 5 || k == 7 || k == 8) && replaced;
+            for k in 0..INERTIAL {
+                assert!(close(k) || product(k), "{}: {:?} is not {reference:?}", joint.name, joint.inertia);
+                let difference = (joint.inertia[k] - reference[k]).abs();
+                assert!(difference <= 1e-6 * (1.0 + 1e-9), "{}: {difference}", joint.name);
+            }
+            joint.inertia = reference;
+            joint.friction = Friction { coulomb: 0.0, viscous: 0.0, armature: 0.0, offset: 0.0 };
+        }
+        assert_eq!(robot.gravity, Vector3::from(figures.gravity_m_s2));
+        Self { theta: robot.nominal_parameters(), robot, turns, figures }
+    }
+
+    /// Rows of a regressor of ours (row-major) in the parameters of the figures.
+    fn in_their_parameters(&self, y: &[f64]) -> Vec<f64> {
+        let columns = INERTIAL * self.robot.bodies();
+        let mut out = Vec::with_capacity(y.len());
+        for row in y.chunks(columns) {
+            for (block, turn) in row.chunks(INERTIAL).zip(&self.turns) {
+                for k in 0..INERTIAL {
+                    let mut unit = [0.0; INERTIAL];
+                    unit[k] = 1.0;
+                    out.push(block.iter().zip(turned(&unit, turn)).map(|(y, x)| y * x).sum());
+                }
+            }
+        }
+        out
+    }
+
+    /// Compares every quantity of every state.
+    fn errors(&self) -> Errors {
+        let mut errors = Errors::default();
+        for state in &self.figures.states {
+            self.kinematics(state, &mut errors);
+            if !self.robot.has_free_flyer() {
+                self.any_scalar(state, &mut errors);
+            }
+        }
+        errors
+    }
+
+    fn kinematics(&self, state: &State, errors: &mut Errors) {
+        let frames = self.robot.frames(&state.q);
+        for ((ours, theirs), turn) in frames.iter().zip(&state.placements).zip(&self.turns) {
+            errors.placement("placements", ours, &(matrix(&theirs.rotation) * turn), &theirs.origin);
+        }
+        for given in &state.frames {
+            let named = &self.robot.named_frames[self.robot.frame_index(&given.name).unwrap()];
+            let placed = named.joint.map_or(named.placement, |j| frames[j].compose(&named.placement));
+            // Named frames are those of links, whose axes are the URDF's.
+            errors.placement("frame placements", &placed, &matrix(&given.rotation), &given.origin);
+        }
+    }
+
+    /// The algorithms that are written for any scalar.
+    fn any_scalar(&self, s: &State, errors: &mut Errors) {
+        let (robot, theta) = (&self.robot, &self.theta[..]);
+        let (n, bodies) = (robot.nv(), robot.bodies());
+        let mut motion = Motion::new(robot);
+        motion.sweep(robot, &s.q, &s.dq, &s.dq, &s.ddq);
+        let mut tau = vec![0.0; n];
+        rnea(robot, &motion, theta, &mut vec![Wrench::zero(); bodies], &mut tau);
+        errors.compare("torque", &tau, &s.torque);
+
+        let blank = vec![0.0; n * INERTIAL * bodies];
+        let mut y = blank.clone();
+        torque_regressor(robot, &motion, 0..bodies, &mut y);
+        errors.compare("torque regressor x parameters", &times(&y, theta), &s.torque);
+        if let Some(want) = &s.torque_regressor {
+            errors.compare("torque regressor", &self.in_their_parameters(&y), &want.concat());
+        }
+        y.clone_from(&blank);
+        momentum_regressor(robot, &motion, 0..bodies, &mut y);
+        errors.compare("momentum regressor x parameters", &times(&y, theta), &s.momentum);
+        if let Some(want) = &s.momentum_regressor {
+            errors.compare("momentum regressor", &self.in_their_parameters(&y), &want.concat());
+        }
+        y.clone_from(&blank);
+        momentum_rate_regressor(robot, &motion, 0..bodies, &mut y);
+        let want: Vec<f64> =
+            s.coriolis_transposed_dq.iter().zip(&s.gravity_torque).map(|(c, g)| c - g).collect();
+        errors.compare("momentum rate", &times(&y, theta), &want);
+
+        let mut torque_of = |dq: &[f64], robot: &Robot| {
+            motion.sweep(robot, &s.q, dq, dq, &vec![0.0; n]);
+            rnea(robot, &motion, theta, &mut vec![Wrench::zero(); bodies], &mut tau);
+            tau.clone()
+        };
+        errors.compare("gravity torque", &torque_of(&vec![0.0; n], robot), &s.gravity_torque);
+        let weightless = Robot { gravity: Vector3::zeros(), ..robot.clone() };
+        errors.compare("Coriolis torque", &torque_of(&s.dq, &weightless), &s.coriolis_dq);
+
+        let mut mass = vec![0.0; n * n];
+        crba(robot, &motion, theta, &mut Composites::new(robot), &mut mass);
+        let momentum: Vec<f64> =
+            mass.chunks(n).map(|m| m.iter().zip(&s.dq).map(|(m, v)| m * v).sum()).collect();
+        let kinetic = 0.5 * momentum.iter().zip(&s.dq).map(|(p, v)| p * v).sum::<f64>();
+        errors.compare("kinetic energy", &[kinetic], &[s.kinetic_energy]);
+        errors.compare("mass matrix", &mass, &s.mass_matrix.concat());
+
+        let mut placed = vec![BodyPlacement::<f64>::base(); bodies];
+        placements(robot, &motion, &mut placed);
+        for ((got, want), turn) in placed.iter().zip(&s.placements).zip(&self.turns) {
+            let axes = Matrix3::from_columns(&got.axes.map(Vector3::from));
+            let got = Placement { rotation: axes, translation: got.origin.into() };
+            errors.placement(
+                "placements of any scalar",
+                &got,
+                &(matrix(&want.rotation) * turn),
+                &want.origin,
+            );
+        }
+    }
+}
+
+/// A matrix of rows as long as the links' part of `theta` times that part.
+fn times(y: &[f64], theta: &[f64]) -> Vec<f64> {
+    let columns = theta.len() / (INERTIAL + robot::FRICTION) * INERTIAL;
+    y.chunks(columns).map(|row| row.iter().zip(theta).map(|(a, b)| a * b).sum()).collect()
+}
+
+const FIGURES: [&str; 3] = [
+    include_str!("figures/kinova_gen3_2f85.json"),
+    include_str!("figures/z1.json"),
+    include_str!("figures/go1.json"),
+];
+
+#[test]
+fn every_quantity_agrees_to_eleven_digits() {
+    for text in FIGURES {
+        let case = Case::new(text);
+        for (what, error) in case.errors().0 {
+            assert!(error <= ACCURACY, "{}: {what}: {error:e}", case.robot.name);
+        }
     }
 }
 
 #[test]
-fn every_quantity_agrees_to_eleven_digits() {
-    let figures = figures();
-    let robot = robot(&figures);
-    let n = robot.dof();
-    let theta = &robot.nominal_parameters()[..10 * n];
-    let mut motion = Motion::new(&robot);
-    for s in &figures.states {
-        motion.sweep(&robot, &s.q, &s.v, &s.v, &s.a);
-        let mut tau = vec![0.0; n];
-        rnea(&robot, &motion, theta, &mut vec![Wrench::zero(); n], &mut tau);
-        assert_close("rnea", &tau, &s.tau);
-
-        let mut y = vec![0.0; 10 * n * n];
-        torque_regressor(&robot, &motion, 0..n, &mut y);
-        assert_close("torque regressor", &times(&y, theta), &s.tau);
-
-        y.fill(0.0);
-        momentum_regressor(&robot, &motion, 0..n, &mut y);
-        let momentum = times(&y, theta);
-        assert_close("momentum regressor", &momentum, &s.momentum);
-        let kinetic = 0.5 * momentum.iter().zip(&s.v).map(|(p, v)| p * v).sum::<f64>();
-        assert_close("kinetic energy", &[kinetic], &[s.kinetic]);
-
-        y.fill(0.0);
-        momentum_rate_regressor(&robot, &motion, 0..n, &mut y);
-        let want: Vec<f64> = s.ctv.iter().zip(&s.g).map(|(c, g)| c - g).collect();
-        assert_close("momentum rate regressor", &times(&y, theta), &want);
-
-        let mut mass = vec![0.0; n * n];
-        crba(&robot, &motion, theta, &mut Composites::new(&robot), &mut mass);
-        assert_close("mass matrix", &mass, &s.mass.concat());
-
-        let mut placed = vec![BodyPlacement::<f64>::base(); n];
-        placements(&robot, &motion, &mut placed);
-        for (got, want) in placed.iter().zip(&s.placements) {
-            assert_close("origin", &got.origin, &want.p);
-            for c in 0..3 {
-                assert_close("axis", &got.axes[c], &std::array::from_fn::<_, 3, _>(|r| want.rotation[r][c]));
-            }
+#[ignore = "needs files of figures in the folder SURELIFT_FIGURES"]
+fn figures_of_a_folder() {
+    let folder = std::env::var("SURELIFT_FIGURES").expect("SURELIFT_FIGURES names a folder");
+    let mut files: Vec<_> =
+        std::fs::read_dir(Path::new(&folder)).unwrap().map(|e| e.unwrap().path()).collect();
+    files.sort();
+    for file in files.iter().filter(|f| f.extension().is_some_and(|e| e == "json")) {
+        let case = Case::new(&std::fs::read_to_string(file).unwrap());
+        println!("{}, {} states", case.robot.name, case.figures.states.len());
+        for (what, error) in case.errors().0 {
+            println!("  {what:36} {error:.1e}");
+            assert!(error <= ACCURACY, "{what}");
         }
     }
 }
@@ -160,28 +286,28 @@ fn every_quantity_agrees_to_eleven_digits() {
 #[test]
 fn the_auxiliary_velocity_enters_through_a_skew_symmetric_form() {
     // r' (dM/dt - 2 C(q, dq)) r = 0 for every r, with dM/dt by a central difference.
-    let figures = figures();
-    let robot = robot(&figures);
-    let n = robot.dof();
-    let theta = robot.nominal_parameters();
-    let mut motion = Motion::new(&robot);
+    let case = Case::new(FIGURES[0]);
+    let (robot, theta) = (&case.robot, &case.theta[..]);
+    let n = robot.nv();
+    let mut motion = Motion::new(robot);
     let mut wrenches = vec![Wrench::zero(); n];
-    for s in &figures.states {
-        let r = &s.a;
+    for s in &case.figures.states {
+        let r = &s.ddq;
         let mut torque = |dqa: &[f64]| {
             let mut tau = vec![0.0; n];
-            motion.sweep(&robot, &s.q, &s.v, dqa, &vec![0.0; n]);
-            rnea(&robot, &motion, &theta, &mut wrenches, &mut tau);
+            motion.sweep(robot, &s.q, &s.dq, dqa, &vec![0.0; n]);
+            rnea(robot, &motion, theta, &mut wrenches, &mut tau);
             tau
         };
         let (with, without) = (torque(r), torque(&vec![0.0; n]));
         let coriolis: f64 = r.iter().zip(with.iter().zip(&without)).map(|(r, (a, b))| r * (a - b)).sum();
         let mut energy = |step: f64| {
-            let q: Vec<f64> = s.q.iter().zip(&s.v).map(|(q, v)| q + step * v).collect();
+            let q: Vec<f64> = s.q.iter().zip(&s.dq).map(|(q, v)| q + step * v).collect();
             let mut mass = vec![0.0; n * n];
-            motion.place(&robot, &q);
-            crba(&robot, &motion, &theta, &mut Composites::new(&robot), &mut mass);
-            times(&mass, r).iter().zip(r).map(|(m, r)| m * r).sum::<f64>()
+            motion.place(robot, &q);
+            crba(robot, &motion, theta, &mut Composites::new(robot), &mut mass);
+            let row = |m: &[f64]| m.iter().zip(r).map(|(m, r)| m * r).sum::<f64>();
+            mass.chunks(n).zip(r).map(|(m, r)| row(m) * r).sum::<f64>()
         };
         let rate = (energy(1e-5) - energy(-1e-5)) / 2e-5;
         assert!((rate - 2.0 * coriolis).abs() < 1e-7 * rate.abs().max(1.0), "{rate} against {coriolis}");
