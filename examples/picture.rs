@@ -116,7 +116,7 @@ fn mass(summary: &Summary, carrying: Option<f64>) -> String {
     let (upper, mut lower) = (steps(|u| u.upper[0]), steps(|u| u.lower[0]));
     lower.reverse();
     let band = panel.path(upper.into_iter().chain(lower));
-    let truth = summary.payload.truth[0];
+    let truth = summary.payload.as_ref().ok_or("nothing was held in this run")?.truth[0];
     let _ = writeln!(svg, "<path d='{band}Z' fill='#0b6e99' fill-opacity='.25' stroke='#0b6e99'/>");
     let line = panel.path([(0.0, truth), (summary.duration_s, truth)]);
     let _ = writeln!(svg, "<path d='{line}' stroke='#c0392b' stroke-width='1.5' stroke-dasharray='6 4'/>");

@@ -79,10 +79,11 @@ fn the_payload_arrives_and_nothing_is_violated() {
 #[test]
 fn the_set_holds_the_truth_and_only_ever_shrinks() {
     let summary = &JOB.summary;
-    let truth = &summary.payload.truth;
+    let payload = summary.payload.as_ref().unwrap();
+    let truth = &payload.truth;
     for update in &summary.identification {
         for p in 0..truth.len() {
-            let name = &summary.payload.names[p];
+            let name = &payload.names[p];
             assert!(update.lower[p] <= truth[p] && truth[p] <= update.upper[p], "{name} at {} s", update.t);
             let nominal = update.nominal[p];
             assert!(update.lower[p] <= nominal && nominal <= update.upper[p], "{name} at {} s", update.t);
@@ -103,7 +104,11 @@ fn exciting_trajectories_narrow_the_payload_down() {
     let limits = [0.30, 0.06, 0.06, 0.06, 0.08, 0.08, 0.08, 0.08, 0.08, 0.08];
     for (p, limit) in limits.into_iter().enumerate() {
         let half_width = 0.5 * (known.upper[p] - known.lower[p]);
-        assert!(half_width <= limit, "{}: {half_width} > {limit}", JOB.summary.payload.names[p]);
+        assert!(
+            half_width <= limit,
+            "{}: {half_width} > {limit}",
+            JOB.summary.payload.as_ref().unwrap().names[p]
+        );
     }
 }
 

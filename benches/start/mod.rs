@@ -11,13 +11,14 @@ use surelift::plan::excite::{Criterion, Information};
 use surelift::plan::propose::{Proposal, Purpose, Setting, propose};
 use surelift::plan::tube_fit;
 use surelift::robot::Robot;
-use surelift::scenario::{PublicTask, Scenario};
+use surelift::scenario::{Held, PublicTask, Scenario};
 use surelift::simulate::HiddenTruth;
 use surelift::trajectory::JointState;
 
 /// The scenario, and the set of parameters that is possible before any measurement.
 pub struct Start {
     pub task: PublicTask,
+    pub held: Held,
     pub robot: Arc<Robot>,
     pub identifier: Identifier,
     pub rest: JointState,
@@ -29,12 +30,13 @@ impl Start {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/dumbbell_c_8lb.toml");
         let (task, truth) = Scenario::load(path).expect("the scenario ships").split();
         let robot = Arc::new(task.robot.clone());
+        let held = task.held.clone().expect("the scenario holds a payload");
         let bound = tube_fit::initial(&robot).acceleration_bound;
-        let options = IdentifierOptions { window_s: task.identify.window_s, ..IdentifierOptions::default() };
+        let options = IdentifierOptions { window_s: held.identify.window_s, ..IdentifierOptions::default() };
         let identifier = Identifier::new(robot.clone(), &task.prior_set(), bound, options)
             .expect("the scenario's prior holds bodies");
         let rest = JointState::at_rest(&task.start);
-        (Self { task, robot, identifier, rest }, truth)
+        (Self { task, held, robot, identifier, rest }, truth)
     }
 
     /// The planner's question at the start; the deadline is never reached, so the work is always the same.
@@ -54,9 +56,9 @@ impl Start {
     /// The first exciting trajectory and its tube.
     pub fn exciting(&self) -> Proposal {
         let known = Information::none();
-        let (samples, horizon_s) = (self.task.excite.samples, self.task.timing.t_p_s);
+        let (samples, horizon_s) = (self.held.excite.samples, self.task.timing.t_p_s);
         let criterion = Criterion::predicted_width(&self.robot, self.identifier.set());
         let purpose = Purpose::Excite { known: &known, criterion: &criterion, samples, horizon_s };
-        propose(&self.setting(&self.task.excite.range_rad), purpose).expect("a first plan is found")
+        propose(&self.setting(&self.held.excite.range_rad), purpose).expect("a first plan is found")
     }
 }

@@ -1,24 +1,28 @@
 //! `surelift run`: one scenario from the first plan to the report.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
 
 use super::progress::TerminalObserver;
 use super::{Failure, say};
+use crate::report::overview::{self, Overview};
 use crate::report::{self, Observer, RunRecord, check_destination, default_destination, table};
-use crate::scenario::{self, RunOptions, Scenario};
+use crate::scenario::{self, RunOptions, Scenario, ScenarioError};
 
 const EXAMPLES: &str = "\
 Examples:
   surelift run scenarios/dumbbell_c_8lb.toml
   surelift run scenarios/dumbbell_c_8lb.toml --seed 7 --out runs/seven
   surelift run scenarios/dumbbell_c_8lb.toml --payload-mass 7    # outside the prior: must end safely
+  surelift run scenarios/armour_world.toml --world scenarios/worlds/gate.csv
+  surelift run scenarios/armour_world.toml --world scenarios/worlds    # every world of the folder, and a table
 
-The folder holds summary.json, log.csv, plans/*.json and report.html (open it in any browser, offline).";
+The folder holds summary.json, log.csv, plans/*.json and report.html (open it in any browser, offline). With a folder of
+worlds it holds one such folder a world, and worlds.json.";
 
-/// Run a scenario: move safely, learn the payload, carry it to its place, and write a report
+/// Run a scenario: move safely, learn the payload if there is one, carry it to its place, and write a report
 #[derive(Debug, Clone, PartialEq, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct RunArgs {
@@ -28,6 +32,9 @@ pub struct RunArgs {
     /// How to plan
     #[arg(long, default_value = "ours")]
     pub method: String,
+    /// Start, goal and boxes from this CSV file, or one run for each file of this folder
+    #[arg(long, value_name = "FILE.csv or DIR")]
+    pub world: Option<PathBuf>,
     /// Draws the truth that the robot does not know
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
@@ -58,18 +65,74 @@ fn mass(text: &str) -> Result<f64, String> {
 /// # Errors
 /// Bad input if the scenario, the method or the destination cannot be used.
 pub fn run(args: &RunArgs) -> Result<u8, Failure> {
-    let input = |error: &dyn std::error::Error| Failure::input(error);
-    let mut scenario = Scenario::load(&args.scenario).map_err(|e| input(&e))?;
-    if let Some(mass) = args.payload_mass {
-        scenario = scenario.with_payload_mass(mass).map_err(|e| input(&e))?;
+    if let Some(folder) = args.world.as_deref().filter(|world| world.is_dir()) {
+        return run_worlds(args, folder);
     }
+    let scenario = args.scenario(args.world.as_deref()).map_err(|e| Failure::input(&e))?;
     let folder = args.destination(&scenario.task().name)?;
-    let options = RunOptions { method: args.method.clone(), seed: args.seed, timed: !args.untimed };
-    let record = scenario::run(scenario, &options, args.observer().as_mut()).map_err(|e| input(&e))?;
+    let options = args.options();
+    let record =
+        scenario::run(scenario, &options, args.observer().as_mut()).map_err(|e| Failure::input(&e))?;
     RunArgs::finish(&folder, &record)
 }
 
+/// Runs the scenario in every world of a folder, in the order of their names.
+fn run_worlds(args: &RunArgs, worlds: &Path) -> Result<u8, Failure> {
+    let unreadable = |e: std::io::Error| Failure::Input(format!("{}: cannot be read: {e}", worlds.display()));
+    let entries =
+        worlds.read_dir().map_err(unreadable)?.collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
+    let mut files: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).collect();
+    files.retain(|file| file.extension().is_some_and(|e| e == "csv"));
+    files.sort();
+    if files.is_empty() {
+        return Err(Failure::Input(format!("{}: no `.csv` files, expected worlds", worlds.display())));
+    }
+    // All are read before any is run: a world that is malformed must not be found out after an hour.
+    let scenarios = files.iter().map(|file| match args.scenario(Some(file)) {
+        Ok(scenario) => Ok(Ok(scenario)),
+        Err(touching @ ScenarioError::Touching { .. }) => Ok(Err(touching.to_string())),
+        Err(error) => Err(Failure::input(&error)),
+    });
+    let scenarios = scenarios.collect::<Result<Vec<_>, Failure>>()?;
+    let name = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let whole = format!("{}-{}", name(&args.scenario), name(worlds));
+    let folder = args.out.clone().unwrap_or_else(|| default_destination(&whole, &args.method, args.seed));
+    overview::check_destination(&folder, &files)?;
+    let mut runs = Vec::new();
+    for (file, scenario) in files.iter().zip(scenarios) {
+        let world = name(file);
+        let run = scenario.map(|scenario| {
+            let record = scenario::run(scenario, &args.options(), args.observer().as_mut())
+                .map_err(|e| Failure::input(&e))?;
+            report::write(&folder.join(&world), &record)?;
+            Ok::<_, Failure>(record.summary)
+        });
+        runs.push((world, run.map_or_else(|refused| Ok(Err(refused)), |run| run.map(Ok))?));
+    }
+    let mut overview = Overview::new(args.scenario.display().to_string(), args.method.clone(), args.seed);
+    overview.extend(runs);
+    overview.write(&folder)?;
+    say(&format!("{}\n  {}\n", overview.table(), folder.join(overview::FILE).display()))?;
+    Ok(overview.exit_code())
+}
+
 impl RunArgs {
+    /// The scenario, in a world if there is one, with the mass asked for.
+    fn scenario(&self, world: Option<&Path>) -> Result<Scenario, ScenarioError> {
+        let scenario = match world {
+            Some(world) => Scenario::load_in_world(&self.scenario, world)?,
+            None => Scenario::load(&self.scenario)?,
+        };
+        match self.payload_mass {
+            Some(mass) => scenario.with_payload_mass(mass),
+            None => Ok(scenario),
+        }
+    }
+
+    fn options(&self) -> RunOptions {
+        RunOptions { method: self.method.clone(), seed: self.seed, timed: !self.untimed }
+    }
+
     /// The folder to write to, checked to be free or an earlier run's. Call before the run starts.
     ///
     /// # Errors

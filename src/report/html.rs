@@ -71,9 +71,11 @@ fn head(summary: &Summary) -> String {
         .as_deref()
         .map_or(String::new(), |reason| format!("<p class=\"reason {mood}\">{}</p>", escape(reason)));
     let certified = summary.plans.iter().filter(|plan| plan.certified).count();
-    let (low, high) = (summary.payload.lower[0], summary.payload.upper[0]);
-    let cards = [
-        ("Mass at the last link", format!("{} – {} kg", below(low), above(high))),
+    let mass = summary.payload.as_ref().map(|payload| {
+        let interval = format!("{} – {} kg", below(payload.lower[0]), above(payload.upper[0]));
+        ("Mass at the last link", interval)
+    });
+    let others = [
         ("Plans certified", format!("{certified} of {}", summary.plans.len())),
         ("Largest torque / limit", percent(summary.max_torque_ratio)),
         ("Largest share of the tube", percent(summary.tube_used_ratio)),
@@ -88,9 +90,10 @@ fn head(summary: &Summary) -> String {
                 with_unit(Some(summary.wall_s), "s")
             ),
         ),
-    ]
-    .map(|(label, value)| format!("<div class=\"card\"><span>{label}</span><b>{value}</b></div>"))
-    .concat();
+    ];
+    let cards: String = (mass.into_iter().chain(others))
+        .map(|(label, value)| format!("<div class=\"card\"><span>{label}</span><b>{value}</b></div>"))
+        .collect();
     let chip = |good: bool, text: String| format!("<span class=\"{}\">{text}</span>", verdict(good));
     let truth = if summary.truth_inside { "inside" } else { "NOT inside" };
     let mut chips = chip(summary.truth_inside, format!("truth {truth} the proven set at every update"));
@@ -117,13 +120,14 @@ fn verdict(good: bool) -> &'static str {
     if good { "good" } else { "bad" }
 }
 
-/// What was learned of the payload: table and plots.
+/// What was learned of the payload: table and plots; nothing where nothing is held.
 fn knowledge(summary: &Summary, charts: &Charts) -> Result<String, ReportError> {
+    let Some(payload) = &summary.payload else { return Ok(String::new()) };
     let updates = &summary.identification;
     let mut html = format!(
         "<h2>What the robot knows</h2><p>Every interval is proven to hold the truth, as long as the assumptions \
          hold. Bars: the final interval within the first one; the dark mark is the truth.</p>{}",
-        payload_table("Last link with gripper and payload", &summary.payload, updates.first())
+        payload_table("Last link with gripper and payload", payload, updates.first())
     );
     if let Some(alone) = &summary.payload_alone {
         html += &payload_table("Payload alone (gripper subtracted)", alone, None);
@@ -134,7 +138,7 @@ fn knowledge(summary: &Summary, charts: &Charts) -> Result<String, ReportError> 
     html += "<div class=\"grid\">";
     let column =
         |values: fn(&Identification) -> &Vec<f64>| updates.iter().map(|u| (u.t, values(u)[0])).collect();
-    let truth = summary.payload.truth[0];
+    let truth = payload.truth[0];
     let interval = vec![
         Series {
             color: LINES[0],

@@ -1,13 +1,14 @@
 //! What a run leaves behind: `summary.json`, `log.csv`, `plans/*.json` and `report.html`; and what it says meanwhile.
 //!
 //! A [`RunRecord`] holds everything; [`write()`] turns it into a folder, all or nothing. [`html::page`] is one file
-//! without a reference to anything outside it. [`event`] is what a running job tells an [`event::Observer`].
+//! without a reference to anything outside it. [`overview`] lays many runs side by side. [`event`] is what a running job tells an [`event::Observer`].
 //! This room computes nothing about safety: it shows what it is given.
 
 pub mod event;
 pub mod figure;
 pub mod html;
 pub mod log;
+pub mod overview;
 mod plots;
 pub mod summary;
 pub mod table;
@@ -21,6 +22,7 @@ use thiserror::Error;
 
 pub use event::{Event, Observer};
 pub use log::LogRow;
+pub use overview::Overview;
 pub use summary::{Identification, Margins, Outcome, Payload, Phase, PlanSummary, Summary, Violations};
 pub use write::{check_destination, default_destination, write};
 

@@ -118,11 +118,14 @@ pub struct Summary {
     pub violations: Violations,
     /// Whether the truth lay in the proven set at every update.
     pub truth_inside: bool,
-    /// The last link with gripper and payload: the ten unknowns.
-    pub payload: Payload,
-    /// The payload alone, gripper subtracted, in the same frame; `None` where the gripper is not known.
+    /// The last link with gripper and payload: the ten unknowns. Left out where nothing is held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload: Option<Payload>,
+    /// The payload alone, gripper subtracted, in the same frame; left out where nothing is held or the gripper is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload_alone: Option<Payload>,
-    /// Every update; the first entry, at the start, is the set before the first plan.
+    /// Every update; the first entry, at the start, is the set before the first plan. Left out where there was none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub identification: Vec<Identification>,
     /// Every plan that was tried.
     pub plans: Vec<PlanSummary>,
@@ -164,6 +167,15 @@ pub struct Violations {
 }
 
 impl Violations {
+    /// Adds the counts of another run.
+    pub fn add(&mut self, other: &Violations) {
+        self.collision += other.collision;
+        self.torque += other.torque;
+        self.position += other.position;
+        self.velocity += other.velocity;
+        self.tube += other.tube;
+    }
+
     /// Names and counts, in the order of the fields.
     pub fn counts(&self) -> [(&'static str, u64); 5] {
         [
@@ -321,7 +333,9 @@ impl Summary {
     /// # Errors
     /// [`ReportError::Shape`] names the field.
     pub fn check(&self) -> Result<(), ReportError> {
-        self.payload.check("payload")?;
+        if let Some(payload) = &self.payload {
+            payload.check("payload")?;
+        }
         if let Some(alone) = &self.payload_alone {
             alone.check("payload_alone")?;
         }

@@ -37,12 +37,18 @@ pub fn closing(summary: &Summary) -> String {
         let _ = write!(text, ": {reason}");
     }
     let _ = write!(text, "\n{rule}\n{}\n", figures(summary));
-    let mut rows = payload("Link + gripper + payload", &summary.payload);
+    let mut rows = Vec::new();
+    if let Some(whole) = &summary.payload {
+        rows.extend(payload("Link + gripper + payload", whole));
+    }
     if let Some(alone) = &summary.payload_alone {
         rows.push(Vec::new());
         rows.extend(payload("Payload alone", alone));
     }
-    text + &align(&rows) + &rule + "\n"
+    if !rows.is_empty() {
+        text += &(align(&rows) + &rule + "\n");
+    }
+    text
 }
 
 /// Label and value of the headline figures.

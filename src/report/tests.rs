@@ -66,7 +66,7 @@ fn record() -> RunRecord<serde_json::Value> {
         reason: None,
         violations: Violations::default(),
         truth_inside: true,
-        payload: payload(0.0625),
+        payload: Some(payload(0.0625)),
         payload_alone: Some(payload(0.07)),
         identification: (0..5).map(update).collect(),
         plans: (0..8).map(plan).collect(),
@@ -197,8 +197,8 @@ fn the_page_refers_to_nothing_outside_it() {
 fn numbers_that_are_not_finite_never_break_a_file() {
     for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300] {
         let mut record = record();
-        record.summary.payload.upper[0] = bad;
-        record.summary.payload.truth[3] = bad;
+        let payload = record.summary.payload.as_mut().unwrap();
+        (payload.upper[0], payload.truth[3]) = (bad, bad);
         record.summary.identification[0].lower[2] = bad;
         record.summary.identification[1].t = bad;
         record.summary.identification[2].condition_number = Some(bad);
@@ -239,6 +239,21 @@ fn a_run_that_ended_before_anything_happened_has_a_report() {
 }
 
 #[test]
+fn a_run_with_an_empty_hand_says_nothing_of_a_payload() {
+    let mut record = record();
+    (record.summary.payload, record.summary.payload_alone) = (None, None);
+    record.summary.identification.clear();
+    let json = serde_json::to_value(&record.summary).unwrap();
+    for absent in ["payload", "payload_alone", "identification"] {
+        assert!(json.get(absent).is_none(), "{absent}");
+    }
+    assert_eq!(serde_json::from_value::<Summary>(json).unwrap(), record.summary);
+    let page = html::page(&record).unwrap();
+    assert!(!page.contains("payload") && !page.contains("Mass at"), "{page}");
+    assert!(!table::closing(&record.summary).contains("half-width"));
+}
+
+#[test]
 fn the_closing_table_is_aligned() {
     let mut record = record();
     record.summary.reason = Some("for example".into());
@@ -264,7 +279,9 @@ fn contradictions_are_refused_by_name() {
     };
     let text = refusal(|r| r.log[3].tau.truncate(6));
     assert_eq!(text, "run record: log[3].tau has 6 entries, expected 7");
-    assert!(refusal(|r| r.summary.payload.lower.push(0.0)).contains("payload.lower has 11"));
+    assert!(
+        refusal(|r| r.summary.payload.as_mut().unwrap().lower.push(0.0)).contains("payload.lower has 11")
+    );
     assert!(refusal(|r| r.summary.identification[2].upper.clear()).contains("identification[2].upper has 0"));
 }
 

@@ -127,7 +127,7 @@ fn create(path: &Path) -> Result<BufWriter<File>, ReportError> {
     File::create(path).map(BufWriter::new).map_err(failed("create", path))
 }
 
-fn json<T: Serialize>(path: &Path, value: &T) -> Result<(), ReportError> {
+pub(super) fn json<T: Serialize>(path: &Path, value: &T) -> Result<(), ReportError> {
     let mut file = create(path)?;
     serde_json::to_writer_pretty(&mut file, value)
         .map_err(|source| ReportError::Json { path: path.to_owned(), source })?;

@@ -92,7 +92,7 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection, (Vec<Problem>, Robo
     let result = find(path.as_ref(), Path::new(".")).and_then(|path| {
         let parts = read(&path, &mut judge)?;
         let tree = parts.tree.clone();
-        Ok((assemble(&path, parts, &mut judge)?, tree))
+        Ok((assemble(&path, parts, None, &mut judge)?, tree))
     });
     let faults = judge.found.iter();
     let mut problems: Vec<Problem> =

@@ -35,7 +35,23 @@ use super::validate::{self, Judge};
 /// # Errors
 /// [`RobotError`] names the file and the link, joint or field at fault.
 pub fn load(path: impl AsRef<Path>) -> Result<Robot, RobotError> {
-    load_file(&find(path.as_ref(), Path::new("."))?, &mut Judge::strict())
+    load_file(&find(path.as_ref(), Path::new("."))?, None, &mut Judge::strict())
+}
+
+/// What another file, at this path, says of joints instead of the robot's own.
+pub(super) type Adjustment<'a> = Option<Layer<'a>>;
+
+/// [`load`] of a file that [`find`] has found, with limits and friction that the file `by` gives for joints, by name.
+/// What follows from limits (which capsules can touch) follows from the adjusted ones.
+///
+/// # Errors
+/// As [`load`]; of the adjustments by the name of `by`.
+pub(crate) fn load_adjusted(
+    path: &Path,
+    by: &Path,
+    joints: &BTreeMap<String, JointSettings>,
+) -> Result<Robot, RobotError> {
+    load_file(path, Some((by, joints)), &mut Judge::strict())
 }
 
 /// Loads a robot for dynamics alone and survives what [`load`] refuses but rigid-body algorithms can work with, most
@@ -47,7 +63,7 @@ pub fn load(path: impl AsRef<Path>) -> Result<Robot, RobotError> {
 /// As [`load`], for what cannot be survived: files, trees, names, numbers that are not finite.
 pub fn load_lenient(path: impl AsRef<Path>) -> Result<(Robot, Vec<RobotError>), RobotError> {
     let mut judge = Judge::lenient();
-    let robot = load_file(&find(path.as_ref(), Path::new("."))?, &mut judge)?;
+    let robot = load_file(&find(path.as_ref(), Path::new("."))?, None, &mut judge)?;
     Ok((robot, judge.found))
 }
 
@@ -90,9 +106,9 @@ pub fn find(reference: &Path, near: &Path) -> Result<PathBuf, RobotError> {
     Err(RobotError::NotFound { name: reference.display().to_string(), tried })
 }
 
-fn load_file(path: &Path, judge: &mut Judge) -> Result<Robot, RobotError> {
+fn load_file(path: &Path, adjustment: Adjustment<'_>, judge: &mut Judge) -> Result<Robot, RobotError> {
     let parts = read(path, judge)?;
-    assemble(path, parts, judge)
+    assemble(path, parts, adjustment, judge)
 }
 
 /// What the files say, checked apart from what the robot TOML says of single joints and links.
@@ -172,20 +188,27 @@ fn settings_for_bare(tree: &Tree, merged: &Merged, judge: &mut Judge) -> Result<
 }
 
 /// Puts the checked parts together; `path` is the file that `settings` came from.
-pub(super) fn assemble(path: &Path, parts: Parts, judge: &mut Judge) -> Result<Robot, RobotError> {
+pub(super) fn assemble(
+    path: &Path,
+    parts: Parts,
+    adjustment: Adjustment<'_>,
+    judge: &mut Judge,
+) -> Result<Robot, RobotError> {
     let Parts { settings, tree, merged } = parts;
     let (tree, merged) = (&tree, &merged);
-    let error = |field: &str, reason: String| RobotError::Field {
+    let error_in = |path: &Path, field: &str, reason: String| RobotError::Field {
         path: path.to_path_buf(),
         field: field.into(),
         reason,
     };
-    let unknown = settings.joints.keys().find(|name| body_of_joint(tree, merged, name).is_none());
-    if let Some(unknown) = unknown {
-        return Err(error(
-            &format!("joints.{unknown}"),
-            format!("`{}` has no moving joint of that name", tree.path.display()),
-        ));
+    let error = |field: &str, reason: String| error_in(path, field, reason);
+    // Later layers have the last word.
+    let layers: Vec<_> = [(path, &settings.joints)].into_iter().chain(adjustment).collect();
+    for (file, layer) in &layers {
+        if let Some(unknown) = layer.keys().find(|name| body_of_joint(tree, merged, name).is_none()) {
+            let reason = format!("`{}` has no moving joint of that name", tree.path.display());
+            return Err(error_in(file, &format!("joints.{unknown}"), reason));
+        }
     }
     let seats = merged.seats_by_name(tree);
     let end_effector = match &settings.end_effector {
@@ -204,7 +227,7 @@ pub(super) fn assemble(path: &Path, parts: Parts, judge: &mut Judge) -> Result<R
     check_cover(tree, merged, &shapes, judge)?;
     let named_frames = attach::frames(path, &settings.frames, tree, &seats)?;
     let mut robot = Robot {
-        joints: joints(path, &settings.joints, tree, merged, judge)?,
+        joints: joints(&layers, tree, merged, judge)?,
         loops: attach::loops(path, &settings.loops, &named_frames)?,
         named_frames,
         missing: missing(&settings),
@@ -240,9 +263,11 @@ fn body_of_joint(tree: &Tree, merged: &Merged, name: &str) -> Option<usize> {
     merged.bodies.iter().position(|b| b.joint.is_some_and(|j| tree.joints[j].name == name))
 }
 
+/// Settings of joints by name, and the file that they stand in.
+pub(super) type Layer<'a> = (&'a Path, &'a BTreeMap<String, JointSettings>);
+
 fn joints(
-    path: &Path,
-    overrides: &BTreeMap<String, JointSettings>,
+    layers: &[Layer<'_>],
     tree: &Tree,
     merged: &Merged,
     judge: &mut Judge,
@@ -251,7 +276,7 @@ fn joints(
     for body in &merged.bodies {
         let (name, link) = (body.joint_name(tree).to_owned(), body.link_name(tree).to_owned());
         let (kind, limits, friction) = match body.joint {
-            Some(j) => one_joint(path, overrides, tree, &tree.joints[j], judge)?,
+            Some(j) => one_joint(layers, tree, &tree.joints[j], judge)?,
             None => (
                 JointKind::FreeFlyer,
                 JointLimits { position: None, velocity: f64::MAX, torque: 0.0 },
@@ -272,10 +297,9 @@ fn joints(
     Ok(joints)
 }
 
-/// Kind, limits and friction of a moving joint of the URDF, with the overrides of the TOML.
+/// Kind, limits and friction of a moving joint of the URDF, with the overrides of each layer.
 fn one_joint(
-    path: &Path,
-    overrides: &BTreeMap<String, JointSettings>,
+    layers: &[Layer<'_>],
     tree: &Tree,
     source: &UrdfJoint,
     judge: &mut Judge,
@@ -289,8 +313,10 @@ fn one_joint(
     }
     let mut friction =
         Friction { coulomb: source.friction, viscous: source.damping, armature: 0.0, offset: 0.0 };
-    if let Some(settings) = overrides.get(&source.name) {
-        settings.apply(path, &source.name, &mut kind, &mut limits, &mut friction)?;
+    for (path, layer) in layers {
+        if let Some(settings) = layer.get(&source.name) {
+            settings.apply(path, &source.name, &mut kind, &mut limits, &mut friction)?;
+        }
     }
     if let Some(reason) = validate::limits_fault(&limits, judge.dynamics_only) {
         judge.hear(error(reason))?;

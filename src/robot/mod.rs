@@ -24,6 +24,8 @@ mod validate;
 pub use clearance::{Clearance, Obstruction};
 pub use error::RobotError;
 pub use inspect::{Inspection, inspect};
+pub(crate) use load::load_adjusted;
 pub use load::{find, load, load_lenient};
 pub use model::*;
 pub use scene::{Scene, Zonotope3};
+pub(crate) use settings::JointSettings;

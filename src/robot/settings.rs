@@ -97,7 +97,7 @@ pub(super) fn earth() -> [f64; 3] {
 /// Overrides of one joint: limits of the URDF, and friction.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct JointSettings {
+pub(crate) struct JointSettings {
     position_deg: Option<[f64; 2]>,
     position_rad: Option<[f64; 2]>,
     position_m: Option<[f64; 2]>,

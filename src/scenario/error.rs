@@ -35,6 +35,18 @@ pub enum ScenarioError {
         /// What is wrong and what was expected.
         reason: String,
     },
+    /// A world file that cannot be used.
+    #[error("{}: line {line}{}: {reason}", path.display(), column.map(|c| format!(", column {c}")).unwrap_or_default())]
+    World {
+        /// The world file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// Column (number of the value in its line), from 1; `None` where the whole line is at fault.
+        column: Option<usize>,
+        /// What is wrong and what was expected.
+        reason: String,
+    },
     /// The robot that the scenario names cannot be loaded.
     #[error("{}: field `robot`: {source}", path.display())]
     Robot {
@@ -47,7 +59,7 @@ pub enum ScenarioError {
     #[error("{}: at the {moment} the robot's capsule `{capsule}` touches {what} ({distance_m:.4} m apart, expected > 0)",
         path.display())]
     Touching {
-        /// The file.
+        /// The file: the scenario, or the world file where start and goal come from one.
         path: PathBuf,
         /// `start` or `goal`.
         moment: &'static str,

@@ -3,25 +3,26 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use nalgebra::Rotation3;
+use nalgebra::{Matrix3, Rotation3};
 
 use super::error::ScenarioError;
 use super::prior;
-use super::task::{Prior, PublicTask, Scenario, Timing};
+use super::task::{Excite, Held, Identify, Prior, PublicTask, Scenario, Timing};
+use super::world::{self, World};
 use crate::robot::{self, Capsule, INERTIAL, Obstruction, Robot, RobotError, Scene, Zonotope3};
 use crate::simulate::HiddenTruth;
 
 mod schema;
 
-use schema::{File, Obstacle, Payload};
+use schema::{File, Obstacle, Payload, Tolerance};
 
-/// See [`Scenario::load`].
-pub(super) fn load(path: &Path) -> Result<Scenario, ScenarioError> {
+/// See [`Scenario::load`] and [`Scenario::load_in_world`].
+pub(super) fn load(path: &Path, world: Option<&Path>) -> Result<Scenario, ScenarioError> {
     let text = std::fs::read_to_string(path)
         .map_err(|source| ScenarioError::Read { path: path.to_path_buf(), source })?;
     let file: File = toml::from_str(&text)
         .map_err(|e| ScenarioError::Parse { path: path.to_path_buf(), message: e.to_string() })?;
-    Check { path }.scenario(file)
+    Check { path }.scenario(file, world)
 }
 
 /// Checks the parts of one file.
@@ -34,55 +35,129 @@ impl Check<'_> {
         ScenarioError::Field { path: self.path.to_path_buf(), field: field.into(), reason: reason.into() }
     }
 
-    fn scenario(&self, file: File) -> Result<Scenario, ScenarioError> {
+    fn scenario(&self, mut file: File, world: Option<&Path>) -> Result<Scenario, ScenarioError> {
         if file.schema != schema::SCHEMA {
             let reason = format!("{}, expected {}", file.schema, schema::SCHEMA);
             return Err(self.error("schema", reason));
         }
         let robot = self.robot(&file)?;
         let n = robot.dof();
-        for (field, values) in [("start_rad", &file.start_rad), ("goal_rad", &file.goal_rad)] {
-            self.vector(field, values, n)?;
-            self.within_limits(field, values, &robot)?;
-        }
-        self.positive("goal_tolerance_rad", file.goal_tolerance_rad)?;
-        for (field, values) in
-            [("excite.range_rad", &file.excite.range_rad), ("carry.range_rad", &file.carry.range_rad)]
-        {
-            self.vector(field, values, n)?;
-            values.iter().try_for_each(|&x| self.positive(field, x))?;
-        }
-        if file.excite.samples < INERTIAL {
-            let reason = format!("{}, expected at least {INERTIAL}", file.excite.samples);
-            return Err(self.error("excite.samples", reason));
-        }
+        let mut scene = self.scene(&file.obstacles)?;
+        let (start, goal) = match world {
+            None => (
+                self.configuration("start_rad", file.start_rad.take(), &robot)?,
+                self.configuration("goal_rad", file.goal_rad.take(), &robot)?,
+            ),
+            Some(path) => self.world(path, &file, &robot, &mut scene)?,
+        };
+        let goal_tolerance_rad = match file.goal_tolerance_rad {
+            Tolerance::All(one) => vec![one; n],
+            Tolerance::Each(each) => each,
+        };
+        self.positives("goal_tolerance_rad", &goal_tolerance_rad, n)?;
+        self.positives("carry.range_rad", &file.carry.range_rad, n)?;
         self.timing(&file.timing)?;
-        self.positive("identify.window_s", file.identify.window_s)?;
-        if file.identify.window_s > file.timing.t_p_s {
-            let reason = format!("{} s, expected at most timing.t_p_s", file.identify.window_s);
-            return Err(self.error("identify.window_s", reason));
-        }
-        self.prior(&file.prior)?;
-        let scene = self.scene(&file.obstacles)?;
-        let truth = self.truth(&file.payload)?;
+        let (held, truth) = match (file.payload, file.prior, file.excite) {
+            (Some(payload), Some(prior), Some(excite)) => {
+                let truth = self.truth(&payload)?;
+                (Some(self.held(payload.name, prior, excite, file.identify, &file.timing, n)?), truth)
+            }
+            (None, None, None) => {
+                if file.timing.exciting_plans > 0 {
+                    let reason = format!("{}, expected 0 where nothing is held", file.timing.exciting_plans);
+                    return Err(self.error("timing.exciting_plans", reason));
+                }
+                (None, HiddenTruth::nothing())
+            }
+            (payload, prior, _) => {
+                let parts = [("payload", payload.is_some()), ("prior", prior.is_some())];
+                let field = parts.iter().find(|(_, given)| !given).map_or("excite", |(name, _)| name);
+                return Err(
+                    self.error(field, "missing; expected `payload`, `prior` and `excite`, or none of them")
+                );
+            }
+        };
+        let stem = world.and_then(Path::file_stem).map(|stem| format!("-{}", stem.to_string_lossy()));
         let task = PublicTask {
-            name: file.name,
+            name: file.name + &stem.unwrap_or_default(),
             description: file.description,
             robot,
-            payload: file.payload.name,
-            start: file.start_rad,
-            goal: file.goal_rad,
-            goal_tolerance_rad: file.goal_tolerance_rad,
+            held,
+            start,
+            goal,
+            goal_tolerance_rad,
             scene,
-            prior: file.prior,
             timing: file.timing,
-            excite: file.excite,
             carry: file.carry,
-            identify: file.identify,
         };
-        self.free("start", &task.start, &task)?;
-        self.free("goal", &task.goal, &task)?;
+        let places = Check { path: world.unwrap_or(self.path) };
+        places.free("start", &task.start, &task)?;
+        places.free("goal", &task.goal, &task)?;
         Ok(Scenario { task, truth })
+    }
+
+    /// A configuration of the scenario file.
+    fn configuration(
+        &self,
+        field: &str,
+        given: Option<Vec<f64>>,
+        robot: &Robot,
+    ) -> Result<Vec<f64>, ScenarioError> {
+        let missing = "missing; give it, or a world file that holds it (`--world FILE.csv`)";
+        let q = given.ok_or_else(|| self.error(field, missing))?;
+        self.vector(field, &q, robot.dof())?;
+        self.within_limits(field, &q, robot)?;
+        Ok(q)
+    }
+
+    /// Start and goal of a world file; its boxes join the scene.
+    fn world(
+        &self,
+        path: &Path,
+        file: &File,
+        robot: &Robot,
+        scene: &mut Scene,
+    ) -> Result<(Vec<f64>, Vec<f64>), ScenarioError> {
+        for (field, given) in [("start_rad", &file.start_rad), ("goal_rad", &file.goal_rad)] {
+            if given.is_some() {
+                let reason = format!("expected in one place only, and `{}` gives it too", path.display());
+                return Err(self.error(field, reason));
+            }
+        }
+        let World { start, goal, boxes } = world::read(path, robot.dof())?;
+        let at_fault = Check { path };
+        at_fault.within_limits("line 1 (start)", &start, robot)?;
+        at_fault.within_limits("line 2 (goal)", &goal, robot)?;
+        for (i, b) in boxes.iter().enumerate() {
+            let name = format!("box {}", i + 1);
+            let (center, size) = (b.center.into(), b.size.into());
+            scene.obstacles.push(Zonotope3::cuboid(name, center, size, &Matrix3::identity()));
+        }
+        Ok((start, goal))
+    }
+
+    /// What is known of a held object.
+    fn held(
+        &self,
+        payload: String,
+        prior: Prior,
+        excite: Excite,
+        identify: Identify,
+        timing: &Timing,
+        n: usize,
+    ) -> Result<Held, ScenarioError> {
+        self.positives("excite.range_rad", &excite.range_rad, n)?;
+        if excite.samples < INERTIAL {
+            let reason = format!("{}, expected at least {INERTIAL}", excite.samples);
+            return Err(self.error("excite.samples", reason));
+        }
+        self.positive("identify.window_s", identify.window_s)?;
+        if identify.window_s > timing.t_p_s {
+            let reason = format!("{} s, expected at most timing.t_p_s", identify.window_s);
+            return Err(self.error("identify.window_s", reason));
+        }
+        self.prior(&prior)?;
+        Ok(Held { payload, prior, excite, identify })
     }
 
     /// The robot with the held object's shape.
@@ -90,16 +165,25 @@ impl Check<'_> {
         let refuse = |source| ScenarioError::Robot { path: self.path.to_path_buf(), source };
         let folder = self.path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let found = robot::find(Path::new(&file.robot), folder).map_err(refuse)?;
-        let robot = robot::load(&found).map_err(refuse)?;
+        let mut robot = robot::load_adjusted(&found, self.path, &file.joints).map_err(refuse)?;
         if let Some(reason) = robot.arm_fault() {
             return Err(refuse(RobotError::NoArm { path: found, reason }));
         }
-        let capsules: Vec<Capsule> = file
-            .payload
-            .shape
-            .iter()
-            .map(|s| Capsule { a: s.a_m.into(), b: s.b_m.into(), radius: s.radius_m })
-            .collect();
+        if let Some(own) = file.uncertainty {
+            let ratios = [
+                ("link", own.link_ratio),
+                ("friction", own.friction_ratio),
+                ("armature", own.armature_ratio),
+            ];
+            if let Some((what, x)) = ratios.into_iter().find(|(_, x)| !(0.0..1.0).contains(x)) {
+                let reason = format!("{x}, expected a ratio in [0, 1)");
+                return Err(self.error(format!("uncertainty.{what}_ratio"), reason));
+            }
+            robot.uncertainty = own;
+        }
+        let shape = file.payload.as_ref().map_or(&[][..], |payload| &payload.shape);
+        let capsules: Vec<Capsule> =
+            shape.iter().map(|s| Capsule { a: s.a_m.into(), b: s.b_m.into(), radius: s.radius_m }).collect();
         if let Some((i, reason)) = capsules.iter().enumerate().find_map(|(i, c)| Some((i, c.fault()?))) {
             return Err(self.error(format!("payload.shape[{i}]"), reason));
         }
@@ -116,6 +200,12 @@ impl Check<'_> {
     fn positive(&self, field: &str, x: f64) -> Result<(), ScenarioError> {
         let fine = x.is_finite() && x > 0.0;
         if fine { Ok(()) } else { Err(self.error(field, format!("{x}, expected a finite number > 0"))) }
+    }
+
+    /// `n` finite numbers above 0.
+    fn positives(&self, field: &str, values: &[f64], n: usize) -> Result<(), ScenarioError> {
+        self.vector(field, values, n)?;
+        values.iter().try_for_each(|&x| self.positive(field, x))
     }
 
     /// `n` finite numbers.

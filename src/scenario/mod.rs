@@ -7,12 +7,14 @@
 //! code elsewhere that reads the truth does not compile.
 
 pub mod error;
+mod learn;
 pub mod load;
 mod prior;
 mod record;
 pub mod run;
 pub mod task;
+pub mod world;
 
 pub use error::ScenarioError;
 pub use run::{RunError, RunOptions, run};
-pub use task::{Carry, Excite, ExciteCriterion, Identify, Prior, PublicTask, Scenario, Timing};
+pub use task::{Carry, Excite, ExciteCriterion, Held, Identify, Prior, PublicTask, Scenario, Timing};

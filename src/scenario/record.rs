@@ -58,10 +58,11 @@ impl Story {
     /// The record of the run. What the auditor saw outweighs what the runner believed.
     pub(super) fn close(self, task: &PublicTask, options: &RunOptions, end: End) -> RunRecord<Plan> {
         let End { outcome, reason, audit, goal, duration_s, wall_s } = end;
-        let goal_error = audit.q.iter().zip(&goal).map(|(q, g)| (q - g).abs()).fold(0.0, f64::max);
-        let (outcome, reason) = judged(outcome, reason, &audit, goal_error, task.goal_tolerance_rad);
+        let away: Vec<f64> = audit.q.iter().zip(&goal).map(|(q, g)| (q - g).abs()).collect();
+        let goal_error = away.iter().copied().fold(0.0, f64::max);
+        let (outcome, reason) = judged(outcome, reason, &audit, task, &away);
         let finite = |x: f64| x.is_finite().then_some(x);
-        let (payload, payload_alone) = payloads(task, self.identification.last(), &audit);
+        let (payload, payload_alone) = payloads(task, self.identification.last(), &audit).unzip();
         let counts = audit.counts;
         let summary = Summary {
             schema: summary::SCHEMA,
@@ -80,7 +81,7 @@ impl Story {
             },
             truth_inside: audit.truth_inside,
             payload,
-            payload_alone: Some(payload_alone),
+            payload_alone,
             identification: self.identification,
             plans: self.plans,
             max_tracking_error_rad: finite(audit.tracking_error_rad),
@@ -109,8 +110,8 @@ fn judged(
     outcome: Outcome,
     reason: Option<String>,
     audit: &Audit,
-    goal_error: f64,
-    tolerance: f64,
+    task: &PublicTask,
+    away: &[f64],
 ) -> (Outcome, Option<String>) {
     let counts = [
         (audit.counts.collision, Outcome::Collision, "contact"),
@@ -122,25 +123,27 @@ fn judged(
         let before = reason.map(|r| format!("; {r}")).unwrap_or_default();
         return (violated, Some(format!("{what} in {steps} integration steps{before}")));
     }
-    if outcome == Outcome::Success && goal_error > tolerance {
-        let reason = format!("{goal_error:.4} rad from the goal, tolerance {tolerance} rad");
+    let far = (0..away.len()).find(|&j| away[j] > task.goal_tolerance_rad[j]);
+    if let Some(j) = far.filter(|_| outcome == Outcome::Success) {
+        let (name, tolerance) = (&task.robot.joints[j].name, task.goal_tolerance_rad[j]);
+        let reason = format!("joint '{name}' is {:.4} rad from the goal, tolerance {tolerance} rad", away[j]);
         return (Outcome::Misplaced, Some(reason));
     }
     (outcome, reason)
 }
 
 /// The whole last body, and the payload alone: the nominal gripper link subtracted, its own uncertainty added to the
-/// interval.
-fn payloads(task: &PublicTask, last: Option<&Identification>, audit: &Audit) -> (Payload, Payload) {
+/// interval. `None` where nothing is held.
+fn payloads(task: &PublicTask, last: Option<&Identification>, audit: &Audit) -> Option<(Payload, Payload)> {
+    let (truth, prior) = (audit.payload?, &task.held.as_ref()?.prior);
     let (nominal, lower, upper) = match last {
         Some(i) => (i.nominal.clone(), i.lower.clone(), i.upper.clone()),
-        None => (task.prior.nominal.to_vec(), task.prior.lower.to_vec(), task.prior.upper.to_vec()),
+        None => (prior.nominal.to_vec(), prior.lower.to_vec(), prior.upper.to_vec()),
     };
     let empty = &task.robot.joints[task.robot.end_effector].inertia;
     let spread = |p: usize| task.robot.uncertainty.link_ratio * empty[p].abs();
     let less =
         |x: &[f64], sign: f64| (0..INERTIAL).map(|p| x[p] - empty[p] + sign * spread(p)).collect::<Vec<_>>();
-    let alone =
-        Payload::new(less(&audit.payload, 0.0), less(&nominal, 0.0), less(&lower, -1.0), less(&upper, 1.0));
-    (Payload::new(audit.payload.to_vec(), nominal, lower, upper), alone)
+    let alone = Payload::new(less(&truth, 0.0), less(&nominal, 0.0), less(&lower, -1.0), less(&upper, 1.0));
+    Some((Payload::new(truth.to_vec(), nominal, lower, upper), alone))
 }

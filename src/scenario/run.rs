@@ -4,7 +4,8 @@
 //! for the *next* slot is proposed and certified, from the desired state that the running plan will have there; then
 //! the running plan is executed for t_p. A plan that is not ready within t_p, or that cannot be certified, is not
 //! executed: the running one goes on into its braking part, and planning continues from where that leads. The last
-//! exciting trajectory is executed to its end, so that all its data are in hand.
+//! exciting trajectory is executed to its end, so that all its data are in hand. With an empty hand there is nothing to
+//! learn: no updates, no exciting trajectories, and the set of parameters stays what it was.
 //!
 //! The runner sees the [`PublicTask`], the readings of the [`World`] and nothing else of it; the truth comes with the
 //! audit, when the world is consumed.
@@ -16,9 +17,8 @@ use thiserror::Error;
 
 use crate::certify::{Partition, Plan, Problem, certify};
 use crate::control::{Controller, Measured, RobustController};
-use crate::identify::{Identifier, IdentifierOptions, IdentifyError, Sample};
+use crate::identify::{IdentifyError, Sample};
 use crate::inertia::ParameterSet;
-use crate::plan::excite::{Criterion, Information, executed_rows};
 use crate::plan::propose::{Proposal, Purpose, Setting, propose};
 use crate::plan::route::{Route, Terrain};
 use crate::plan::tube_fit;
@@ -29,8 +29,8 @@ use crate::robot::Robot;
 use crate::simulate::{Reading, Reference, World};
 use crate::trajectory::JointState;
 
+use super::learn::Learner;
 use super::record;
-use super::task::ExciteCriterion;
 use super::{PublicTask, Scenario};
 
 /// Time for a plan when the clock does not count.
@@ -97,18 +97,17 @@ pub fn run(
         robot: robot.name.clone(),
     });
     let guess = tube_fit::initial(&robot);
-    let identifier_options =
-        IdentifierOptions { window_s: task.identify.window_s, ..IdentifierOptions::default() };
-    let identifier = Identifier::new(
-        robot.clone(),
-        &task.prior_set(),
-        guess.acceleration_bound.clone(),
-        identifier_options,
-    )?;
+    let prior = task.prior_set();
+    let learner = (task.held.as_ref())
+        .map(|held| Learner::new(robot.clone(), held, &prior, guess.acceleration_bound.clone()))
+        .transpose()?;
     let world = World::new(robot.clone(), task.scene.clone(), &task.start, truth, options.seed);
     let mut runner = Runner {
-        controller: RobustController::new(robot.clone(), identifier.set(), &guess),
-        known: Information::none(),
+        controller: RobustController::new(
+            robot.clone(),
+            learner.as_ref().map_or(&prior, Learner::set),
+            &guess,
+        ),
         route: None,
         active: None,
         excited: 0,
@@ -120,11 +119,15 @@ pub fn run(
         task: &task,
         robot,
         world,
-        identifier,
+        prior,
+        learner,
         observer,
         seed: options.seed,
         timed: options.timed,
     };
+    if runner.learner.is_none() {
+        runner.world.witness(&runner.prior);
+    }
     let (outcome, reason) = runner.drive();
     Ok(runner.finish(outcome, reason, options, clock.elapsed().as_secs_f64()))
 }
@@ -143,10 +146,12 @@ struct Runner<'a> {
     task: &'a PublicTask,
     robot: Arc<Robot>,
     world: World,
-    identifier: Identifier,
+    /// What may be true before the first measurement.
+    prior: ParameterSet,
+    /// Where something is held.
+    learner: Option<Learner>,
     controller: RobustController,
     observer: &'a mut dyn Observer,
-    known: Information,
     route: Option<Route>,
     active: Option<Active>,
     /// Exciting plans that were certified.
@@ -244,15 +249,14 @@ impl Runner<'_> {
     fn ends_at_goal(&self, active: &Active) -> bool {
         let Some(goal) = self.route.as_ref().and_then(Route::goal) else { return false };
         let end = active.plan.curve.end();
-        (0..end.len()).all(|j| (end[j] - goal[j]).abs() + active.e_radius[j] <= self.task.goal_tolerance_rad)
+        (0..end.len())
+            .all(|j| (end[j] - goal[j]).abs() + active.e_radius[j] <= self.task.goal_tolerance_rad[j])
     }
 
     /// Hands the measurements so far to the identifier. An error is the reason why an assumption must be broken.
     fn learn(&mut self) -> Result<(), String> {
-        let update = match self.identifier.update() {
-            Ok(update) => update,
-            Err(error) => return Err(self.explain(&error)),
-        };
+        let Some(learner) = &mut self.learner else { return Ok(()) };
+        let update = learner.update()?;
         self.world.witness(&update.set);
         let (nominal, e) = (update.nominal.to_vec(), self.robot.inertial_index(self.robot.end_effector));
         let (lower, upper) = (update.set.lower[e..e + 10].to_vec(), update.set.upper[e..e + 10].to_vec());
@@ -275,14 +279,9 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// An identifier error with the joint's name.
-    fn explain(&self, error: &IdentifyError) -> String {
-        match error {
-            IdentifyError::AssumptionBroken { joint, .. } | IdentifyError::Jump { joint, .. } => {
-                format!("joint '{}': {error}", self.robot.joints[*joint].name)
-            }
-            _ => error.to_string(),
-        }
+    /// The parameters that are possible now.
+    fn set(&self) -> &ParameterSet {
+        self.learner.as_ref().map_or(&self.prior, Learner::set)
     }
 
     /// Desired state at the end of the present slot: where the next plan starts.
@@ -312,7 +311,7 @@ impl Runner<'_> {
         let t_p = if self.timed { Duration::from_secs_f64(self.task.timing.t_p_s) } else { UNTIMED };
         let start = self.next_start();
         let t = self.world.time() + if self.active.is_some() { self.task.timing.t_p_s } else { 0.0 };
-        let set = self.identifier.set().clone();
+        let set = self.set().clone();
         let begun = Instant::now();
         let proposal = self.propose(phase, &start, &set, slot + t_p.mul_f64(PROPOSE_SHARE));
         let propose_ms = 1e3 * begun.elapsed().as_secs_f64();
@@ -371,7 +370,8 @@ impl Runner<'_> {
         deadline: Instant,
     ) -> Result<Proposal, String> {
         let task = self.task;
-        let reach = if phase == Phase::Excite { &task.excite.range_rad } else { &task.carry.range_rad };
+        let held = task.held.as_ref().filter(|_| phase == Phase::Excite);
+        let reach = held.map_or(&task.carry.range_rad, |held| &held.excite.range_rad);
         let setting = Setting {
             robot: &self.robot,
             set,
@@ -383,19 +383,19 @@ impl Runner<'_> {
             deadline,
         };
         let criterion;
-        let purpose = match phase {
-            Phase::Excite => {
+        let purpose = match (held, &self.learner) {
+            (Some(held), Some(learner)) => {
                 let last = self.excited + 1 >= task.timing.exciting_plans;
                 let horizon_s = if last { task.timing.t_f_s } else { task.timing.t_p_s };
-                criterion = self.criterion(set);
+                criterion = learner.criterion(set);
                 Purpose::Excite {
-                    known: &self.known,
+                    known: learner.known(),
                     criterion: &criterion,
-                    samples: task.excite.samples,
+                    samples: held.excite.samples,
                     horizon_s,
                 }
             }
-            Phase::Carry => {
+            _ => {
                 // After a failure, or a plan that leads nowhere, less is asked for; in the end another way is sought.
                 if self.failures > 0 && self.failures.is_multiple_of(NEW_ROUTE_AFTER) {
                     self.route = None;
@@ -408,14 +408,6 @@ impl Runner<'_> {
             }
         };
         propose(&setting, purpose).map_err(|e| e.to_string())
-    }
-
-    /// What an exciting trajectory is to minimise, given what is known.
-    fn criterion(&self, set: &ParameterSet) -> Criterion {
-        match self.task.excite.criterion {
-            ExciteCriterion::ConditionNumber => Criterion::condition_number(),
-            ExciteCriterion::PredictedWidth => Criterion::predicted_width(&self.robot, set),
-        }
     }
 
     /// The proof: nothing is executed without it.
@@ -446,19 +438,13 @@ impl Runner<'_> {
         let e_radius: Vec<f64> = (0..n).map(|j| plan.tube.e_radius(&self.robot, &plan.set, j)).collect();
         let r_radius: Vec<f64> = (0..n).map(|j| plan.tube.r_radius(&self.robot, &plan.set, j)).collect();
         self.controller.switch(&plan.set, &plan.tube);
-        if let Err(error) = self.identifier.set_acceleration_bound(plan.tube.acceleration_bound.clone()) {
-            self.broken = Some(error.to_string());
+        if let Some(learner) = &mut self.learner
+            && let Err(reason) = learner.plan_starts(&plan, phase, self.task.timing.t_p_s)
+        {
+            self.broken = Some(reason);
         }
         if phase == Phase::Excite {
             self.excited += 1;
-            let criterion = self.criterion(&plan.set);
-            self.known.absorb(&executed_rows(
-                &self.robot,
-                &plan.curve,
-                self.task.timing.t_p_s,
-                64,
-                &criterion,
-            ));
         }
         if phase == Phase::Carry {
             let end = plan.curve.end();
@@ -528,12 +514,10 @@ impl Runner<'_> {
             dq_des: desired.dq.clone(),
             error,
         });
-        if self.broken.is_some() {
-            return;
-        }
+        let Some(learner) = self.learner.as_mut().filter(|_| self.broken.is_none()) else { return };
         let sample = Sample { t: reading.t, q: reading.q.clone(), dq: reading.dq.clone(), tau: tau.to_vec() };
-        if let Err(error) = self.identifier.push(sample) {
-            self.broken = Some(self.explain(&error));
+        if let Err(reason) = learner.push(sample) {
+            self.broken = Some(reason);
         }
     }
 

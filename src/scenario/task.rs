@@ -96,6 +96,19 @@ impl Default for Identify {
     }
 }
 
+/// What the run may know of an object in the hand, and how it is to learn more.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Held {
+    /// Name of what is held.
+    pub payload: String,
+    /// What is believed of the last body.
+    pub prior: Prior,
+    /// Settings of the exciting trajectories.
+    pub excite: Excite,
+    /// Settings of the identifier.
+    pub identify: Identify,
+}
+
 /// Everything that planner, controller, certifier and identifier may know before the first measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PublicTask {
@@ -105,36 +118,33 @@ pub struct PublicTask {
     pub description: String,
     /// The robot, with the held object's capsules attached; inertias nominal, without the object.
     pub robot: Robot,
-    /// Name of what is held.
-    pub payload: String,
+    /// What is held; `None` where the hand is empty: then there is nothing to learn, and every parameter is within
+    /// the robot's own uncertainty.
+    pub held: Option<Held>,
     /// Start configuration, rad (m); length n. The arm starts at rest.
     pub start: Vec<f64>,
     /// Goal configuration, rad (m); length n.
     pub goal: Vec<f64>,
-    /// The goal is reached when every joint is within this of it, rad (m).
-    pub goal_tolerance_rad: f64,
+    /// The goal is reached when every joint is within this of it, rad (m); length n.
+    pub goal_tolerance_rad: Vec<f64>,
     /// Obstacles.
     pub scene: Scene,
-    /// What is believed of the last body.
-    pub prior: Prior,
     /// The rhythm of planning.
     pub timing: Timing,
-    /// Settings of the exciting trajectories.
-    pub excite: Excite,
     /// Settings of the trajectories towards the goal.
     pub carry: Carry,
-    /// Settings of the identifier.
-    pub identify: Identify,
 }
 
 impl PublicTask {
     /// All parameters that are possible before the first measurement: the robot's own box, with the prior in place
-    /// of the last body's nominal interval.
+    /// of the last body's nominal interval where something is held.
     pub fn prior_set(&self) -> ParameterSet {
         let mut set = ParameterSet::around_nominal(&self.robot);
-        let first = self.robot.inertial_index(self.robot.end_effector);
-        set.lower[first..first + INERTIAL].copy_from_slice(&self.prior.lower);
-        set.upper[first..first + INERTIAL].copy_from_slice(&self.prior.upper);
+        if let Some(Held { prior, .. }) = &self.held {
+            let first = self.robot.inertial_index(self.robot.end_effector);
+            set.lower[first..first + INERTIAL].copy_from_slice(&prior.lower);
+            set.upper[first..first + INERTIAL].copy_from_slice(&prior.upper);
+        }
         set
     }
 }
@@ -152,7 +162,16 @@ impl Scenario {
     /// # Errors
     /// [`ScenarioError`] names the file and the field, or the capsule and the obstacle that touch.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ScenarioError> {
-        load::load(path.as_ref())
+        load::load(path.as_ref(), None)
+    }
+
+    /// Loads a scenario without start, goal and (but for what is common to all its worlds) obstacles, and takes these from
+    /// a world file ([`super::world`]).
+    ///
+    /// # Errors
+    /// As [`Scenario::load`]; for the world file with line and column.
+    pub fn load_in_world(path: impl AsRef<Path>, world: impl AsRef<Path>) -> Result<Self, ScenarioError> {
+        load::load(path.as_ref(), Some(world.as_ref()))
     }
 
     /// The same task with a held object of `mass` kg, whatever the file and the prior say: the object's first

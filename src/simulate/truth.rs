@@ -1,4 +1,4 @@
-//! What the plant knows and nobody else may: the true inertia of the last body.
+//! What the plant knows and nobody else may: the true inertia of the last body, where something is held.
 //!
 //! # How peeking is made impossible
 //! The fields of [`HiddenTruth`] are visible inside `simulate` alone. The type is neither `Clone` nor serialisable,
@@ -22,8 +22,9 @@ use crate::robot::INERTIAL;
 
 /// The true inertial parameters of the last body with gripper and payload, for the plant alone (module header).
 pub struct HiddenTruth {
-    /// m, h, I of the whole last body, about and in the end-effector joint's frame; SI units.
-    pub(super) payload: [f64; INERTIAL],
+    /// m, h, I of the whole last body, about and in the end-effector joint's frame; SI units. `None` where nothing is
+    /// held: the last body is then drawn like all others.
+    pub(super) payload: Option<[f64; INERTIAL]>,
 }
 
 impl std::fmt::Debug for HiddenTruth {
@@ -35,7 +36,12 @@ impl std::fmt::Debug for HiddenTruth {
 impl HiddenTruth {
     /// Hides the parameters of the whole last body; `Err` says why no rigid body has them.
     pub(crate) fn new(payload: [f64; INERTIAL]) -> Result<Self, String> {
-        check_physical(&payload).map(|()| Self { payload }).map_err(|e| e.to_string())
+        check_physical(&payload).map(|()| Self { payload: Some(payload) }).map_err(|e| e.to_string())
+    }
+
+    /// An empty hand.
+    pub(crate) fn nothing() -> Self {
+        Self { payload: None }
     }
 
     /// The same truth with a held object of `mass` kg: the object is what exceeds `empty` (the last body with its
@@ -44,16 +50,18 @@ impl HiddenTruth {
         if !(mass.is_finite() && mass >= 0.0) {
             return Err(format!("{mass} kg, expected a finite number >= 0"));
         }
-        let object = self.payload[0] - empty[0];
+        let payload = self.payload.ok_or("the scenario's hand is empty")?;
+        let object = payload[0] - empty[0];
         if object <= 0.0 {
             return Err("the scenario's last body is not heavier than its gripper: there is no object".into());
         }
         let ratio = mass / object;
-        Self::new(std::array::from_fn(|k| empty[k] + ratio * (self.payload[k] - empty[k])))
+        Self::new(std::array::from_fn(|k| empty[k] + ratio * (payload[k] - empty[k])))
     }
 
-    /// The numbers, for the report of a finished run: m (kg), h (kg m), I (kg m^2) about the joint frame's origin.
-    pub fn reveal(self) -> [f64; INERTIAL] {
+    /// The numbers, for the report of a finished run: m (kg), h (kg m), I (kg m^2) about the joint frame's origin;
+    /// `None` where nothing is held.
+    pub fn reveal(self) -> Option<[f64; INERTIAL]> {
         self.payload
     }
 }
@@ -67,11 +75,13 @@ mod tests {
 
     #[test]
     fn the_object_scales_and_the_gripper_stays() {
-        let heavier = HiddenTruth::new(HELD).unwrap().with_object_mass(4.0, &EMPTY).unwrap().reveal();
+        let heavier = HiddenTruth::new(HELD).unwrap().with_object_mass(4.0, &EMPTY).unwrap();
         let expected = [5.0, 0.0, 0.0, -0.9, 0.22, 0.0, 0.22, 0.0, 0.0, 0.05];
+        let heavier = heavier.reveal().unwrap();
         assert!(heavier.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-15), "{heavier:?}");
         let nothing = HiddenTruth::new(HELD).unwrap().with_object_mass(0.0, &EMPTY).unwrap();
-        assert_eq!(nothing.reveal(), EMPTY);
+        assert_eq!(nothing.reveal(), Some(EMPTY));
+        assert!(HiddenTruth::nothing().with_object_mass(1.0, &EMPTY).is_err());
     }
 
     #[test]

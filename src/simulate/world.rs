@@ -67,8 +67,8 @@ pub struct Counts {
 /// What the auditor saw.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Audit {
-    /// True inertial parameters of the last body.
-    pub payload: [f64; INERTIAL],
+    /// True inertial parameters of the last body, where something is held.
+    pub payload: Option<[f64; INERTIAL]>,
     /// Violations.
     pub counts: Counts,
     /// Whether the truth lay in every set that was witnessed.
@@ -102,12 +102,12 @@ pub struct World {
 }
 
 impl World {
-    /// A world of an arm (see [`Robot::arm_fault`]) at rest at `start`. Every parameter of every link and joint is drawn from the robot's uncertainty box by
-    /// `seed`; the last body is `truth`.
+    /// A world of an arm (see [`Robot::arm_fault`]) at rest at `start`. Every parameter of every link and joint is drawn
+    /// from the robot's uncertainty box by `seed`; the last body is `truth` where that holds something.
     pub fn new(robot: Arc<Robot>, scene: Scene, start: &[f64], truth: HiddenTruth, seed: u64) -> Self {
         let mut draw = ChaCha8Rng::seed_from_u64(seed);
         draw.set_stream(1);
-        let theta = true_parameters(&robot, &truth.payload, &mut draw);
+        let theta = true_parameters(&robot, truth.payload.as_ref(), &mut draw);
         let mut noise = ChaCha8Rng::seed_from_u64(seed);
         noise.set_stream(2);
         let audit = Audit {
@@ -218,13 +218,13 @@ impl Audit {
 }
 
 /// Draws the true parameters: uniform in the robot's box, each body physically consistent (by rejection).
-fn true_parameters(robot: &Robot, payload: &[f64; INERTIAL], draw: &mut ChaCha8Rng) -> Vec<f64> {
+fn true_parameters(robot: &Robot, payload: Option<&[f64; INERTIAL]>, draw: &mut ChaCha8Rng) -> Vec<f64> {
     let set = ParameterSet::around_nominal(robot);
     let mut theta: Vec<f64> =
         set.lower.iter().zip(&set.upper).map(|(&lower, &upper)| draw.random_range(lower..=upper)).collect();
     for i in 0..robot.dof() {
         let at = robot.inertial_index(i);
-        if i == robot.end_effector {
+        if let Some(payload) = payload.filter(|_| i == robot.end_effector) {
             theta[at..at + INERTIAL].copy_from_slice(payload);
             continue;
         }
@@ -247,13 +247,13 @@ mod tests {
     use super::*;
     use crate::robot;
 
-    const NOTHING: [f64; INERTIAL] = [1.0, 0.0, 0.0, -0.1, 0.02, 0.0, 0.02, 0.0, 0.0, 0.01];
+    const HELD: [f64; INERTIAL] = [1.0, 0.0, 0.0, -0.1, 0.02, 0.0, 0.02, 0.0, 0.0, 0.01];
 
     #[test]
     fn the_truth_is_drawn_from_the_box_and_by_the_seed() {
         let robot = robot::load("robots/kinova_gen3_2f85.toml").unwrap();
         let set = ParameterSet::around_nominal(&robot);
-        let drawn = |seed| true_parameters(&robot, &NOTHING, &mut ChaCha8Rng::seed_from_u64(seed));
+        let drawn = |seed| true_parameters(&robot, Some(&HELD), &mut ChaCha8Rng::seed_from_u64(seed));
         let theta = drawn(3);
         assert_eq!(theta, drawn(3));
         assert_ne!(theta, drawn(4));
@@ -267,5 +267,8 @@ mod tests {
             assert_eq!(check_physical(&body), Ok(()));
             assert_ne!(body, robot.joints[i].inertia, "body {i} was not drawn");
         }
+        // An empty hand is drawn like the rest.
+        let empty = true_parameters(&robot, None, &mut ChaCha8Rng::seed_from_u64(3));
+        assert!(set.contains(&empty) && empty[hand.clone()] != robot.joints[robot.end_effector].inertia);
     }
 }

@@ -26,7 +26,7 @@ use surelift::scenario::Scenario;
 
 fn dumbbell() -> Arm {
     let task = Scenario::load("scenarios/dumbbell_c_8lb.toml").unwrap().split().0;
-    let (set, range) = (task.prior_set(), task.excite.range_rad);
+    let (set, range) = (task.prior_set(), task.held.unwrap().excite.range_rad);
     Arm { robot: task.robot, set, scene: task.scene, start: task.start, range, duration_s: 3.0 }
 }
 

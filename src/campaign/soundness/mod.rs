@@ -155,7 +155,8 @@ impl ArmFile {
                     })?;
                 let task = scenario.split().0;
                 let set = task.prior_set();
-                (task.robot, set, task.scene, task.start, task.excite.range_rad)
+                let range = task.held.map_or(task.carry.range_rad, |held| held.excite.range_rad);
+                (task.robot, set, task.scene, task.start, range)
             }
             (None, Some(name)) => {
                 let robot = robot::load(find("robot", name)?).map_err(|source| CampaignError::Robot {

@@ -1,7 +1,10 @@
 //! The scenario file, as written. Visible to the loader alone: it holds the truth.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
+use crate::robot::{JointSettings, Uncertainty};
 use crate::scenario::task::{Carry, Excite, Identify, Prior, Timing};
 
 /// The version of the format that this crate reads.
@@ -16,24 +19,41 @@ pub(super) struct File {
     pub description: String,
     /// Robot TOML (or URDF, or bare name); relative to this file, to a folder above it, or to the current one.
     pub robot: String,
-    pub start_rad: Vec<f64>,
-    pub goal_rad: Vec<f64>,
-    #[serde(default = "default_tolerance")]
-    pub goal_tolerance_rad: f64,
+    /// Left out where a world file gives them.
+    pub start_rad: Option<Vec<f64>>,
+    pub goal_rad: Option<Vec<f64>>,
+    #[serde(default)]
+    pub goal_tolerance_rad: Tolerance,
+    /// Limits and friction instead of the robot's own, by joint name, as in a robot TOML.
+    #[serde(default)]
+    pub joints: BTreeMap<String, JointSettings>,
+    /// Instead of the robot's own.
+    pub uncertainty: Option<Uncertainty>,
     #[serde(default)]
     pub obstacles: Vec<Obstacle>,
-    pub payload: Payload,
-    pub prior: Prior,
+    /// Left out, with `prior` and `excite`, where nothing is held.
+    pub payload: Option<Payload>,
+    pub prior: Option<Prior>,
+    pub excite: Option<Excite>,
     #[serde(default)]
     pub timing: Timing,
-    pub excite: Excite,
     pub carry: Carry,
     #[serde(default)]
     pub identify: Identify,
 }
 
-fn default_tolerance() -> f64 {
-    0.05
+/// One tolerance for all joints, or one a joint.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum Tolerance {
+    All(f64),
+    Each(Vec<f64>),
+}
+
+impl Default for Tolerance {
+    fn default() -> Self {
+        Self::All(0.05)
+    }
 }
 
 /// A box.

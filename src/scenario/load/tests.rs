@@ -65,8 +65,9 @@ fn the_shipped_task_asks_for_moderate_torques() {
     let (task, _) = shipped().split();
     let mut theta = task.robot.nominal_parameters();
     let first = task.robot.inertial_index(task.robot.end_effector);
-    theta[first] = task.prior.upper[0];
-    theta[first + 3] = task.prior.lower[3];
+    let prior = &task.held.as_ref().unwrap().prior;
+    theta[first] = prior.upper[0];
+    theta[first + 3] = prior.lower[3];
     for q in [&task.start, &task.goal] {
         let rest = [0.0; 7];
         let mut motion = Motion::new(&task.robot);
@@ -81,9 +82,10 @@ fn the_shipped_task_asks_for_moderate_torques() {
 fn the_shipped_truth_lies_in_its_prior_and_is_the_gripper_with_the_dumbbell() {
     let (task, truth) = shipped().split();
     let empty = task.robot.joints[6].inertia;
-    let truth = truth.reveal();
+    let truth = truth.reveal().unwrap();
+    let prior = &task.held.as_ref().unwrap().prior;
     for (k, x) in truth.iter().enumerate() {
-        assert!((task.prior.lower[k]..=task.prior.upper[k]).contains(x));
+        assert!((prior.lower[k]..=prior.upper[k]).contains(x));
     }
     let object: Vec<f64> = truth.iter().zip(empty).map(|(t, e)| t - e).collect();
     assert!((object[0] - 3.62874).abs() < 1e-4);
@@ -100,10 +102,10 @@ fn the_shipped_truth_lies_in_its_prior_and_is_the_gripper_with_the_dumbbell() {
 #[test]
 fn the_held_mass_can_be_replaced() {
     let (task, truth) = shipped().with_payload_mass(7.0).unwrap().split();
-    let truth = truth.reveal();
+    let truth = truth.reveal().unwrap();
     let empty = task.robot.joints[6].inertia;
     assert!((truth[0] - empty[0] - 7.0).abs() < 1e-12);
-    assert!(truth[0] > task.prior.upper[0]);
+    assert!(truth[0] > task.held.unwrap().prior.upper[0]);
     for bad in [-1.0, f64::NAN, f64::INFINITY] {
         let message = shipped().with_payload_mass(bad).unwrap_err().to_string();
         assert!(message.contains("payload mass"), "{message}");
@@ -188,4 +190,56 @@ fn what_touches_the_arm_is_named() {
     // Only the held object reaches this far at the goal.
     assert_refused("-0.55, -0.1]", "-0.55, 0.1]", &["goal", "`payload`", "`bin`"]);
     assert_refused("b_m = [0.0, 0.065, -0.18153]", "b_m = [0.0, 0.065, 0.5]", &["its own `"]);
+}
+
+/// The world scenario with `from` replaced by `to`, in the world of the posts.
+fn world_edited(from: &str, to: &str) -> Result<Scenario, ScenarioError> {
+    let text = std::fs::read_to_string("scenarios/armour_world.toml").unwrap();
+    assert!(text.contains(from), "`{from}` is not there to change");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("edited.toml");
+    std::fs::write(&path, text.replacen(from, to, 1)).unwrap();
+    Scenario::load_in_world(&path, "scenarios/worlds/post.csv")
+}
+
+#[test]
+fn an_empty_hand_needs_no_prior_and_nothing_to_excite() {
+    let (task, truth) = world_edited("", "").unwrap().split();
+    assert!(task.held.is_none() && truth.reveal().is_none());
+    assert_eq!(task.name, "armour_world-post");
+    assert_eq!(task.scene.obstacles.len(), 3);
+    let set = task.prior_set();
+    assert_eq!(set, crate::inertia::ParameterSet::around_nominal(&task.robot));
+    assert!(world_edited("", "").unwrap().with_payload_mass(1.0).is_err());
+    let refused = |from: &str, to: &str, says: &[&str]| {
+        let message = world_edited(from, to).expect_err(to).to_string();
+        assert!(says.iter().all(|part| message.contains(part)), "{message}");
+    };
+    refused(
+        "exciting_plans = 0",
+        "exciting_plans = 1",
+        &["edited.toml", "timing.exciting_plans", "nothing is held"],
+    );
+    refused("[carry]", "[excite]\nrange_rad = [1.0]\n[carry]", &["`payload`", "missing"]);
+    refused("goal_tol", "start_rad = [0.0]\ngoal_tol", &["`start_rad`", "post.csv"]);
+    refused("joint_7 =", "joint_8 =", &["edited.toml", "joints.joint_8"]);
+    refused("link_ratio = 0.03", "link_ratio = nan", &["uncertainty.link_ratio"]);
+    refused("rad = 0.1047", "rad = [0.1]\n# ", &["`goal_tolerance_rad`", "1 numbers, expected 7"]);
+    // Without a world the scenario says itself where to go.
+    let message = Scenario::load("scenarios/armour_world.toml").unwrap_err().to_string();
+    assert!(message.contains("`start_rad`") && message.contains("--world"), "{message}");
+}
+
+#[test]
+fn a_scenario_may_narrow_limits_and_tolerances() {
+    let tolerances = "rad = [0.1, 0.2, 0.1, 0.1, 0.1, 0.1, 0.3]\n# ";
+    let (task, _) = world_edited("rad = 0.1047", tolerances).unwrap().split();
+    assert_eq!((task.goal_tolerance_rad[1], task.goal_tolerance_rad[6]), (0.2, 0.3));
+    let limits = |j: usize| task.robot.joints[j].limits;
+    assert_eq!((limits(0).torque, limits(6).torque, limits(6).velocity), (56.7, 29.4, 1.2218));
+    assert_eq!(limits(3).position, Some((-2.66, 2.66)));
+    assert_eq!(task.robot.uncertainty.link_ratio, 0.03);
+    // Wider positions may let more capsules touch, never fewer.
+    let own = crate::robot::load("kinova_gen3").unwrap();
+    assert!(own.self_pairs.iter().all(|pair| task.robot.self_pairs.contains(pair)));
 }
