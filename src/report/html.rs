@@ -324,7 +324,7 @@ fn plans(summary: &Summary) -> String {
         .collect();
     format!(
         "<h2>Plans</h2><p>Only a certified plan is executed. The margins are proven lower bounds over all times, \
-         all payloads in the set and all tracking errors.</p><div class=\"wide\"><table><tr><th>plan</th><th>t, s</th>\
+         all parameters in the set and all tracking errors.</p><div class=\"wide\"><table><tr><th>plan</th><th>t, s</th>\
          <th>phase</th><th>certified</th><th>propose, ms</th><th>certify, ms</th><th>position, rad</th>\
          <th>velocity, rad/s</th><th>torque, N m</th><th>collision, m</th></tr>{rows}</table></div>"
     )

@@ -249,7 +249,7 @@ fn a_run_with_an_empty_hand_says_nothing_of_a_payload() {
     }
     assert_eq!(serde_json::from_value::<Summary>(json).unwrap(), record.summary);
     let page = html::page(&record).unwrap();
-    assert!(!page.contains("payload") && !page.contains("Mass at"), "{page}");
+    assert!(!page.contains("payload") && !page.contains("Mass at"));
     assert!(!table::closing(&record.summary).contains("half-width"));
 }
 
