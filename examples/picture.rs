@@ -79,7 +79,8 @@ fn main() -> Result<(), Box<dyn Error>> {
          .e{{text-anchor:end}}.m{{text-anchor:middle}}.g{{stroke:#e4e4e4;fill:none}}.l{{fill:none;stroke-width:1.3}}</style>\n\
          <rect width='{WIDTH}' height='{HEIGHT}' fill='#fff'/>\n"
     );
-    svg += &mass(&summary, carrying);
+    let held = summary.payload.as_ref().ok_or("nothing was held in this run")?;
+    svg += &mass(&summary, held.truth[0], carrying);
     svg += &torques(run, &summary, &limits, carrying)?;
     svg += "</svg>\n";
     std::fs::write(picture, svg)?;
@@ -99,8 +100,8 @@ fn phases(panel: &Panel, carrying: Option<f64>) -> String {
     )
 }
 
-/// The proven interval of the mass and the truth in it.
-fn mass(summary: &Summary, carrying: Option<f64>) -> String {
+/// The proven interval of the mass and the `truth` (kg) in it.
+fn mass(summary: &Summary, truth: f64, carrying: Option<f64>) -> String {
     let updates = &summary.identification;
     let first = &updates[0];
     let span = (first.lower[0].min(0.0), (first.upper[0] + 0.3).ceil());
@@ -116,7 +117,6 @@ fn mass(summary: &Summary, carrying: Option<f64>) -> String {
     let (upper, mut lower) = (steps(|u| u.upper[0]), steps(|u| u.lower[0]));
     lower.reverse();
     let band = panel.path(upper.into_iter().chain(lower));
-    let truth = summary.payload.as_ref().ok_or("nothing was held in this run")?.truth[0];
     let _ = writeln!(svg, "<path d='{band}Z' fill='#0b6e99' fill-opacity='.25' stroke='#0b6e99'/>");
     let line = panel.path([(0.0, truth), (summary.duration_s, truth)]);
     let _ = writeln!(svg, "<path d='{line}' stroke='#c0392b' stroke-width='1.5' stroke-dasharray='6 4'/>");
