@@ -4,6 +4,7 @@
 //! 4 an assumption was proven broken.
 
 pub mod campaign;
+pub mod estimate;
 pub mod progress;
 pub mod robot;
 pub mod run;
@@ -30,6 +31,8 @@ Examples:
       surelift robot kinova_gen3_2f85
   Attack the proofs with a million states:
       surelift campaign scenarios/campaigns/soundness.toml
+  Estimate parameters and states from a log, with standard deviations:
+      surelift estimate scenarios/estimation/gen3_payload.toml
 
 Exit codes: 0 done, 1 internal error, 2 bad input, 3 safe stop, 4 an assumption was proven broken.
 RUST_LOG=surelift=debug shows what goes on inside.";
@@ -54,6 +57,8 @@ pub enum Command {
     Robot(robot::RobotArgs),
     #[allow(missing_docs, reason = "as above")]
     Campaign(campaign::CampaignArgs),
+    #[allow(missing_docs, reason = "as above")]
+    Estimate(estimate::EstimateArgs),
 }
 
 /// Why the program ends without having done what it was asked.
@@ -145,6 +150,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Verify(args) => verify::run(&args),
         Command::Robot(args) => robot::run(&args),
         Command::Campaign(args) => campaign::run(&args),
+        Command::Estimate(args) => estimate::run(&args),
     }
 }
 

@@ -17,6 +17,7 @@ pub mod problem;
 pub mod riccati;
 pub mod solver;
 pub mod stage;
+pub mod study;
 
 pub use arm::{ArmProblem, Deviations, Sample};
 pub use arrival::{ParameterModel, ParameterSolve};

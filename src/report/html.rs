@@ -18,16 +18,22 @@ pub fn page<P>(record: &RunRecord<P>) -> Result<String, ReportError> {
     let charts = Charts::new(record);
     let body =
         [head(summary), knowledge(summary, &charts)?, safety(record, &charts)?, plans(summary)].concat();
-    Ok(format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-         <title>{title} · {}</title><style>{CSS}</style></head><body><main>{body}\
-         <footer>surelift {} · summary.json schema {} · samples in log.csv, every plan in plans/</footer>\
-         </main></body></html>\n",
-        summary.outcome,
+    let footer = format!(
+        "surelift {} · summary.json schema {} · samples in log.csv, every plan in plans/",
         env!("CARGO_PKG_VERSION"),
         summary.schema,
-    ))
+    );
+    Ok(document(&format!("{title} · {}", summary.outcome), &body, &footer))
+}
+
+/// A whole document around `body`; all three are HTML.
+pub(super) fn document(title: &str, body: &str, footer: &str) -> String {
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+         <title>{title}</title><style>{CSS}</style></head><body><main>{body}\
+         <footer>{footer}</footer></main></body></html>\n"
+    )
 }
 
 /// Text that is safe between tags and in quoted attributes.

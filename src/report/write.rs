@@ -118,6 +118,23 @@ pub fn write<P: Serialize>(folder: &Path, record: &RunRecord<P>) -> Result<(), R
     temporary.become_folder(folder)
 }
 
+/// Writes a folder of `summary.json`, `log.csv` and `report.html`, all or nothing.
+pub(super) fn write_files<T: Serialize>(
+    folder: &Path,
+    summary: &T,
+    log: &str,
+    page: &str,
+) -> Result<(), ReportError> {
+    check_destination(folder)?;
+    let temporary = Temporary::beside(folder)?;
+    let inside = |name: &str| temporary.path.join(name);
+    json(&inside(SUMMARY), summary)?;
+    for (name, text) in [(LOG, log), (PAGE, page)] {
+        fs::write(inside(name), text).map_err(failed("write", &inside(name)))?;
+    }
+    temporary.become_folder(folder)
+}
+
 fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ReportError {
     let path = path.to_owned();
     move |source| ReportError::Io { action, path, source }

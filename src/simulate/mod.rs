@@ -1,9 +1,12 @@
 //! Plants and sensors. What only the plant may know lives here: the hidden truth about the payload ([`HiddenTruth`])
-//! and, while a run goes on, the true parameters and the true state ([`World`]).
+//! and, while a run goes on, the true parameters and the true state ([`World`]). [`record`] makes recordings for the
+//! estimators, with the truth under seal.
 
 mod plant;
+pub(crate) mod recording;
 mod truth;
 mod world;
 
+pub use recording::{Drive, HiddenParameters, Noise, Plan, Recorded, Recording, Sealed, record};
 pub use truth::HiddenTruth;
 pub use world::{Audit, Counts, Reading, Reference, World};

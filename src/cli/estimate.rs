@@ -1,0 +1,50 @@
+//! `surelift estimate`: states and parameters of a robot from a log, with standard deviations.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{Failure, say};
+use crate::estimate::{EstimateError, study::Study};
+use crate::report::{self, check_destination, default_destination};
+
+const EXAMPLES: &str = "\
+Examples:
+  surelift estimate scenarios/estimation/gen3_payload.toml
+  surelift estimate scenarios/estimation/double_pendulum.toml --out runs/pendulum
+
+The folder holds summary.json, log.csv (the estimated states) and report.html.";
+
+/// Estimate the parameters and states of a robot from a log: most probable values and standard deviations
+#[derive(Debug, Clone, PartialEq, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct EstimateArgs {
+    /// The problem: robot, samples, what is estimated, what is assumed
+    #[arg(value_name = "PROBLEM.toml")]
+    pub problem: PathBuf,
+    /// Where to write the results [default: runs/PROBLEM-estimate-0]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// No table
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Solves the problem and writes the report; 0 if it converged, 3 if not.
+///
+/// # Errors
+/// Bad input if the problem or the destination cannot be used.
+pub fn run(args: &EstimateArgs) -> Result<u8, Failure> {
+    let study = Study::load(&args.problem).map_err(|e| Failure::input(&e))?;
+    let folder = args.out.clone().unwrap_or_else(|| default_destination(&study.name, "estimate", 0));
+    check_destination(&folder)?;
+    let result = study.run().map_err(|e| match e {
+        EstimateError::NotConvex { .. } | EstimateError::Stage { .. } => Failure::Internal(e.to_string()),
+        _ => Failure::input(&e),
+    })?;
+    report::estimate::write(&folder, &result)?;
+    if !args.quiet {
+        say(&format!("{}  {}\n", report::estimate::table(&result), folder.join("report.html").display()))?;
+    }
+    Ok(if result.status == "converged" { 0 } else { 3 })
+}

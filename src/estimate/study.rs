@@ -1,0 +1,284 @@
+//! A problem file from reading to result: what is estimated, from which samples, and what came out.
+//!
+//! [`Study::load`] reads `scenarios/estimation/*.toml`; a simulated truth goes into the recording's seal and is opened by
+//! [`Study::run`] only after the estimate stands.
+
+mod file;
+mod load;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use nalgebra::{DMatrix, SymmetricEigen};
+use serde::Serialize;
+
+use super::arm::{ArmProblem, Deviations, Sample};
+use super::error::EstimateError;
+use super::parameters::{PHYSICAL, ParameterMap, UNITS};
+use super::posterior::{Posterior, describe};
+use super::problem::Trajectory;
+use super::solver::{Options, Outcome, Solver, Status};
+use crate::robot::{INERTIAL, Robot};
+use crate::simulate::Sealed;
+
+/// Share of the prior's variance that has to be left for a direction to count as unseen by the data.
+const UNSEEN: f64 = 0.98;
+
+/// A loaded problem.
+#[derive(Debug)]
+pub struct Study {
+    /// Name of the problem.
+    pub name: String,
+    /// What it is about.
+    pub description: String,
+    /// The robot, nominal.
+    pub robot: Arc<Robot>,
+    /// Sampling interval, s.
+    pub step_s: f64,
+    /// What was measured.
+    pub samples: Vec<Sample>,
+    /// What is estimated, and from where.
+    pub map: ParameterMap,
+    /// What is assumed about errors and priors.
+    pub deviations: Deviations,
+    /// Settings of the solver.
+    pub options: Options,
+    /// The truth, if the samples are simulated.
+    sealed: Option<Sealed>,
+}
+
+/// One physical parameter.
+#[derive(Debug, Clone, Serialize)]
+pub struct ParameterRow {
+    /// Link or joint.
+    pub place: String,
+    /// Name.
+    pub name: String,
+    /// Unit.
+    pub unit: String,
+    /// Where the estimate started.
+    pub start: f64,
+    /// The estimate.
+    pub estimate: f64,
+    /// Its posterior standard deviation; nothing if the data and the prior leave it open.
+    pub deviation: Option<f64>,
+    /// The truth, where it is known.
+    pub truth: Option<f64>,
+}
+
+/// One iteration.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Step {
+    /// Cost before the step.
+    pub cost: f64,
+    /// Sum of gaps before the step.
+    pub violation: f64,
+    /// Length of the step.
+    pub step: f64,
+    /// Damping.
+    pub damping: f64,
+}
+
+/// What came out.
+#[derive(Debug, Clone, Serialize)]
+pub struct StudyResult {
+    /// Version of this form.
+    pub schema: u32,
+    /// Name of the problem.
+    pub name: String,
+    /// What it is about.
+    pub description: String,
+    /// Name of the robot.
+    pub robot: String,
+    /// Number of samples and the interval between them, s.
+    pub samples: usize,
+    /// Interval, s.
+    pub step_s: f64,
+    /// `converged`, `stalled` or `iteration limit`.
+    pub status: String,
+    /// Iterations with an accepted step.
+    pub iterations: usize,
+    /// Time for them, s.
+    pub seconds: f64,
+    /// Final cost.
+    pub cost: f64,
+    /// Sum of all gaps at the end.
+    pub violation: f64,
+    /// Physical parameters.
+    pub parameters: Vec<ParameterRow>,
+    /// Directions of parameter space that the data say nothing about, in words.
+    pub warnings: Vec<String>,
+    /// Largest difference of estimated and true state, rad and rad/s, where the truth is known.
+    pub state_error: Option<f64>,
+    /// The convergence record.
+    pub record: Vec<Step>,
+    /// Estimated states and torque corrections.
+    #[serde(skip)]
+    pub trajectory: Trajectory,
+}
+
+impl StudyResult {
+    /// The row of a parameter.
+    pub fn parameter(&self, place: &str, name: &str) -> Option<&ParameterRow> {
+        self.parameters.iter().find(|r| r.place == place && r.name == name)
+    }
+}
+
+impl Study {
+    /// The problem that the file states.
+    ///
+    /// # Errors
+    /// What [`ArmProblem::new`] refuses.
+    pub fn problem(&self) -> Result<ArmProblem, EstimateError> {
+        let (robot, map) = (self.robot.clone(), self.map.clone());
+        ArmProblem::new(robot, map, self.samples.clone(), self.step_s, &self.deviations)
+    }
+
+    /// Opens the seal and ends the study: true parameters and states (q, dq) of simulated samples.
+    pub fn reveal(self) -> Option<(Vec<f64>, Vec<Vec<f64>>)> {
+        self.sealed.map(Sealed::reveal)
+    }
+
+    /// Solves the problem and opens the seal afterwards.
+    ///
+    /// # Errors
+    /// What [`ArmProblem::new`] and [`Solver::solve`] refuse.
+    pub fn run(self) -> Result<StudyResult, EstimateError> {
+        let problem = self.problem()?;
+        let mut solver = Solver::new(&problem, self.options)?;
+        let guess = problem.guess();
+        let clock = Instant::now();
+        let outcome = solver.solve(&guess)?;
+        let seconds = clock.elapsed().as_secs_f64();
+        let trajectory = solver.trajectory().clone();
+        let posterior = solver.posterior(|_, _| {})?;
+        let mut parameters = rows(&problem, &guess.theta, &trajectory.theta, &posterior);
+        let mut state_error = None;
+        if let Some(sealed) = self.sealed {
+            let (truth, states) = sealed.reveal();
+            for (row, value) in parameters.iter_mut().zip(physical(&problem, &truth)) {
+                row.truth = Some(value);
+            }
+            let pairs = states.iter().flatten().zip(trajectory.xs.iter().flatten());
+            state_error = Some(pairs.fold(0.0f64, |m, (a, b)| m.max((a - b).abs())));
+        }
+        Ok(StudyResult {
+            schema: file::SCHEMA,
+            name: self.name,
+            description: self.description,
+            robot: self.robot.name.clone(),
+            samples: trajectory.xs.len(),
+            step_s: self.step_s,
+            status: match outcome.status {
+                Status::Converged => "converged",
+                Status::Stalled => "stalled",
+                Status::IterationLimit => "iteration limit",
+            }
+            .to_owned(),
+            iterations: outcome.record.iter().filter(|i| i.step > 0.0).count(),
+            seconds,
+            cost: outcome.cost,
+            violation: outcome.violation,
+            warnings: warnings(&problem, &outcome, &posterior, &self.deviations.theta),
+            parameters,
+            state_error,
+            record: outcome
+                .record
+                .iter()
+                .map(|i| Step { cost: i.cost, violation: i.violation, step: i.step, damping: i.damping })
+                .collect(),
+            trajectory,
+        })
+    }
+}
+
+/// The estimated physical parameters, picked from all of them.
+fn physical(problem: &ArmProblem, p: &[f64]) -> Vec<f64> {
+    let (robot, map) = (problem.robot(), problem.map());
+    let bodies =
+        map.bodies.iter().flat_map(|&(b, _)| p[robot.inertial_index(b)..][..INERTIAL].iter().copied());
+    let joints = map.joints.iter().map(|&(j, which)| p[ParameterMap::joint_index(robot, j, which)]);
+    bodies.chain(joints).collect()
+}
+
+fn rows(problem: &ArmProblem, start: &[f64], theta: &[f64], posterior: &Posterior) -> Vec<ParameterRow> {
+    let (robot, map) = (problem.robot(), problem.map());
+    let at = |theta: &[f64]| {
+        let mut p = map.nominal.clone();
+        map.fill(robot, theta, &mut p);
+        physical(problem, &p)
+    };
+    let (start, estimate) = (at(start), at(theta));
+    let slope = physical_slope(map, theta);
+    let names = map
+        .bodies
+        .iter()
+        .flat_map(|&(b, _)| (0..INERTIAL).map(move |i| (robot.joints[b].link.clone(), PHYSICAL[i], UNITS[i])))
+        .chain(map.joints.iter().map(|&(j, w)| (robot.joints[j].name.clone(), w.name().0, w.name().1)));
+    names
+        .enumerate()
+        .map(|(i, (place, name, unit))| ParameterRow {
+            place,
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            start: start[i],
+            estimate: estimate[i],
+            deviation: deviation(&slope.row(i).transpose(), posterior),
+            truth: None,
+        })
+        .collect()
+}
+
+/// d physical / d theta.
+fn physical_slope(map: &ParameterMap, theta: &[f64]) -> DMatrix<f64> {
+    let mut slope = DMatrix::identity(map.len(), map.len());
+    for b in 0..map.bodies.len() {
+        let at = INERTIAL * b;
+        slope.view_mut((at, at), (INERTIAL, INERTIAL)).copy_from(&map.block(theta, b));
+    }
+    slope
+}
+
+/// Standard deviation of a function of theta with this gradient; nothing where an unobservable direction moves it.
+fn deviation(gradient: &nalgebra::DVector<f64>, posterior: &Posterior) -> Option<f64> {
+    let (nx, nt) = (posterior.nx, gradient.len());
+    let part = |v: &[f64]| v[nx..].iter().zip(gradient.iter()).map(|(a, b)| a * b).sum::<f64>();
+    if posterior.unobservable.iter().any(|v| part(v).abs() > 1e-6 * gradient.norm()) {
+        return None;
+    }
+    let covariance = posterior.arrival.view((nx, nx), (nt, nt));
+    Some((gradient.transpose() * covariance * gradient)[0].max(0.0).sqrt())
+}
+
+/// What a person should know before trusting the numbers.
+fn warnings(problem: &ArmProblem, outcome: &Outcome, posterior: &Posterior, prior: &[f64]) -> Vec<String> {
+    let robot = problem.robot();
+    let mut names: Vec<String> = robot.joints.iter().map(|j| format!("first q of {}", j.name)).collect();
+    names.extend(robot.joints.iter().map(|j| format!("first dq of {}", j.name)));
+    names.extend(problem.map().names(robot));
+    let mut out = Vec::new();
+    if outcome.status != Status::Converged {
+        out.push(
+            "the iteration did not converge; the deviations below are those of where it ended".to_owned(),
+        );
+    }
+    for v in &posterior.unobservable {
+        out.push(format!("nothing is known along {}", describe(v, &names)));
+    }
+    // With a prior on everything no direction is open, but the data may still say nothing about some: there the
+    // posterior variance is the prior's.
+    let (nx, nt) = (posterior.nx, prior.len());
+    if nt > 0 && prior.iter().all(|d| d.is_finite()) {
+        let ratio =
+            DMatrix::from_fn(nt, nt, |i, j| posterior.arrival[(nx + i, nx + j)] / (prior[i] * prior[j]));
+        let eigen = SymmetricEigen::new(ratio);
+        for (value, vector) in eigen.eigenvalues.iter().zip(eigen.eigenvectors.column_iter()) {
+            if *value > UNSEEN {
+                let direction: Vec<f64> = vector.iter().copied().collect();
+                let words = describe(&direction, &names[nx..]);
+                out.push(format!("the prior alone decides along {words} (in prior deviations)"));
+            }
+        }
+    }
+    out
+}

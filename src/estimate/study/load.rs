@@ -1,0 +1,287 @@
+//! Reading a problem file: the public problem, and the truth on its way to the simulator.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use nalgebra::{Matrix3, Vector3};
+
+use super::Study;
+use super::file::{self, File, Numbers};
+use crate::estimate::arm::{Deviations, Sample};
+use crate::estimate::error::EstimateError;
+use crate::estimate::parameters::ParameterMap;
+use crate::estimate::solver::{Options, Rollout};
+use crate::inertia::pseudo::from_center_of_mass;
+use crate::robot::{self, INERTIAL, Robot};
+use crate::simulate::{Drive, HiddenParameters, Noise, Plan, Sealed, record};
+
+/// The file with what its errors need.
+struct Reader<'a> {
+    path: &'a Path,
+    robot: Arc<Robot>,
+}
+
+impl Study {
+    /// Reads a problem file and makes its recording, if it asks for a simulated one; the truth goes under seal.
+    ///
+    /// # Errors
+    /// [`EstimateError::Field`] names the file, the field and what was expected.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, EstimateError> {
+        let path = path.as_ref();
+        let problem = |field: &str, reason: String| field_error(path, field, reason);
+        let text =
+            std::fs::read_to_string(path).map_err(|e| problem("the file", format!("cannot be read: {e}")))?;
+        let file: File = toml::from_str(&text).map_err(|e| problem("TOML", e.to_string()))?;
+        if file.schema != file::SCHEMA {
+            return Err(problem("schema", format!("{}, expected {}", file.schema, file::SCHEMA)));
+        }
+        if !(file.step_s > 0.0 && file.step_s.is_finite()) {
+            return Err(problem("step_s", format!("{}, expected a positive number of seconds", file.step_s)));
+        }
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let robot = robot::find(Path::new(&file.robot), folder)
+            .and_then(robot::load)
+            .map_err(|e| problem("robot", e.to_string()))?;
+        let reader = Reader { path, robot: Arc::new(robot) };
+        let (map, prior_deviations) = reader.parameters(&file)?;
+        let deviations = reader.deviations(&file, prior_deviations)?;
+        let (samples, sealed) = match (&file.log, &file.simulate) {
+            (Some(log), None) => (reader.read_log(&folder.join(&log.file), file.step_s)?, None),
+            (None, Some(simulate)) => reader.simulate(&file, simulate)?,
+            _ => return Err(problem("log / simulate", "expected exactly one of the two".into())),
+        };
+        Ok(Self {
+            name: file.name.clone(),
+            description: file.description.clone(),
+            options: reader.options(&file)?,
+            robot: reader.robot,
+            step_s: file.step_s,
+            samples,
+            map,
+            deviations,
+            sealed,
+        })
+    }
+}
+
+fn field_error(path: &Path, field: &str, reason: String) -> EstimateError {
+    EstimateError::Field { file: PathBuf::from(path), field: field.to_owned(), reason }
+}
+
+impl Reader<'_> {
+    fn error<T>(&self, field: &str, reason: String) -> Result<T, EstimateError> {
+        Err(field_error(self.path, field, reason))
+    }
+
+    fn link(&self, field: &str, name: &str) -> Result<usize, EstimateError> {
+        match self.robot.joints.iter().position(|j| j.link == name) {
+            Some(i) => Ok(i),
+            None => {
+                let known: Vec<_> = self.robot.joints.iter().map(|j| j.link.as_str()).collect();
+                self.error(field, format!("no moving link `{name}`, expected one of {}", known.join(", ")))
+            }
+        }
+    }
+
+    fn joint(&self, field: &str, name: &str) -> Result<usize, EstimateError> {
+        match self.robot.joints.iter().position(|j| j.name == name) {
+            Some(i) => Ok(i),
+            None => {
+                let known: Vec<_> = self.robot.joints.iter().map(|j| j.name.as_str()).collect();
+                self.error(field, format!("no joint `{name}`, expected one of {}", known.join(", ")))
+            }
+        }
+    }
+
+    /// `count` numbers, each positive.
+    fn numbers(&self, field: &str, numbers: &Numbers, count: usize) -> Result<Vec<f64>, EstimateError> {
+        let values = match numbers {
+            Numbers::One(x) => vec![*x; count],
+            Numbers::Each(list) => list.clone(),
+        };
+        if values.len() != count {
+            return self.error(field, format!("{} numbers, expected one or {count}", values.len()));
+        }
+        if let Some(bad) = values.iter().find(|&&x| !(x > 0.0 && x.is_finite())) {
+            return self.error(field, format!("{bad}, expected a positive standard deviation"));
+        }
+        Ok(values)
+    }
+
+    fn numbers_or_open(
+        &self,
+        field: &str,
+        numbers: &Option<Numbers>,
+        count: usize,
+    ) -> Result<Vec<f64>, EstimateError> {
+        numbers.as_ref().map_or(Ok(vec![f64::INFINITY; count]), |x| self.numbers(field, x, count))
+    }
+
+    /// What is estimated, where it starts, and the prior's deviations.
+    fn parameters(&self, file: &File) -> Result<(ParameterMap, Vec<f64>), EstimateError> {
+        let (robot, mut map) = (&self.robot, ParameterMap::none(&self.robot));
+        let mut deviations = Vec::new();
+        for (b, body) in file.body.iter().enumerate() {
+            let field = |name: &str| format!("body[{b}].{name}");
+            let i = self.link(&field("link"), &body.link)?;
+            if map.bodies.iter().any(|(other, _)| *other == i) {
+                return self.error(&field("link"), format!("`{}` is estimated twice", body.link));
+            }
+            self.ratio(&field("start_ratio"), body.start_ratio)?;
+            let at = robot.inertial_index(i);
+            map.nominal[at..at + INERTIAL].iter_mut().for_each(|x| *x *= body.start_ratio);
+            map.bodies.push((i, body.coordinates));
+            deviations.extend(self.numbers_or_open(&field("deviation"), &body.deviation, INERTIAL)?);
+        }
+        for (b, joint) in file.joint.iter().enumerate() {
+            let field = |name: &str| format!("joint[{b}].{name}");
+            let i = self.joint(&field("name"), &joint.name)?;
+            self.ratio(&field("start_ratio"), joint.start_ratio)?;
+            for &which in &joint.parameters {
+                if map.joints.contains(&(i, which)) {
+                    return self
+                        .error(&field("parameters"), format!("`{}` is estimated twice", which.name().0));
+                }
+                map.nominal[ParameterMap::joint_index(robot, i, which)] *= joint.start_ratio;
+                map.joints.push((i, which));
+            }
+            let count = joint.parameters.len();
+            deviations.extend(self.numbers_or_open(&field("deviation"), &joint.deviation, count)?);
+        }
+        Ok((map, deviations))
+    }
+
+    fn ratio(&self, field: &str, ratio: f64) -> Result<(), EstimateError> {
+        if ratio > 0.0 && ratio.is_finite() {
+            return Ok(());
+        }
+        self.error(field, format!("{ratio}, expected a positive number"))
+    }
+
+    fn deviations(&self, file: &File, theta: Vec<f64>) -> Result<Deviations, EstimateError> {
+        let (n, d) = (self.robot.dof(), &file.deviations);
+        Ok(Deviations {
+            q: self.numbers("deviations.q_rad", &d.q_rad, n)?,
+            dq: self.numbers("deviations.dq_rad_s", &d.dq_rad_s, n)?,
+            tau: self.numbers("deviations.tau_nm", &d.tau_nm, n)?,
+            first_q: self.numbers_or_open("deviations.first_q_rad", &d.first_q_rad, n)?,
+            first_dq: self.numbers_or_open("deviations.first_dq_rad_s", &d.first_dq_rad_s, n)?,
+            theta,
+        })
+    }
+
+    fn options(&self, file: &File) -> Result<Options, EstimateError> {
+        let rollout = match file.solver.rollout.as_str() {
+            "single" => Rollout::Single,
+            "feasible" => Rollout::Feasible,
+            "multiple" => Rollout::Multiple,
+            other => {
+                return self.error(
+                    "solver.rollout",
+                    format!("`{other}`, expected `single`, `feasible` or `multiple`"),
+                );
+            }
+        };
+        Ok(Options { rollout, iterations: file.solver.iterations, ..Options::default() })
+    }
+
+    /// Nominal parameters with the file's truth in them.
+    fn truth(&self, file: &File) -> Result<HiddenParameters, EstimateError> {
+        let (robot, mut p) = (&self.robot, self.robot.nominal_parameters());
+        for (i, payload) in file.truth.payload.iter().enumerate() {
+            let field = format!("truth.payload[{i}]");
+            let at = robot.inertial_index(self.link(&field, &payload.link)?);
+            let inertia = Matrix3::from_diagonal(&Vector3::from(payload.inertia_kg_m2));
+            let object = from_center_of_mass(payload.mass_kg, &Vector3::from(payload.center_m), &inertia);
+            p[at..at + INERTIAL].iter_mut().zip(object).for_each(|(x, o)| *x += o);
+        }
+        for (i, joint) in file.truth.joint.iter().enumerate() {
+            let j = self.joint(&format!("truth.joint[{i}]"), &joint.name)?;
+            p[ParameterMap::joint_index(robot, j, joint.parameter)] = joint.value;
+        }
+        HiddenParameters::new(robot, p).or_else(|reason| self.error("truth", reason))
+    }
+
+    fn simulate(
+        &self,
+        file: &File,
+        s: &file::Simulate,
+    ) -> Result<(Vec<Sample>, Option<Sealed>), EstimateError> {
+        let n = self.robot.dof();
+        let count = (s.duration_s / file.step_s).round();
+        if !(2.0..=1e7).contains(&count) {
+            let reason = format!("{} s, expected at least two and at most ten million samples", s.duration_s);
+            return self.error("simulate.duration_s", reason);
+        }
+        if s.start_rad.len() != n {
+            return self.error("simulate.start_rad", format!("{} numbers, expected {n}", s.start_rad.len()));
+        }
+        for (name, x) in
+            [("q_rad", s.noise.q_rad), ("dq_rad_s", s.noise.dq_rad_s), ("tau_nm", s.noise.tau_nm)]
+        {
+            if !(x >= 0.0 && x.is_finite()) {
+                return self.error(&format!("simulate.noise.{name}"), format!("{x}, expected a number >= 0"));
+            }
+        }
+        let drive = match &s.sines {
+            None => Drive::Free,
+            Some(sines) if sines.amplitude_rad.len() != n => {
+                let reason = format!("{} numbers, expected {n}", sines.amplitude_rad.len());
+                return self.error("simulate.sines.amplitude_rad", reason);
+            }
+            Some(sines) => Drive::Sines {
+                amplitude: sines.amplitude_rad.clone(),
+                frequency_hz: sines.frequency_hz,
+                harmonics: sines.harmonics,
+                bandwidth_rad_s: sines.bandwidth_rad_s,
+            },
+        };
+        let plan = Plan {
+            start: s.start_rad.clone(),
+            drive,
+            step_s: file.step_s,
+            samples: count as usize,
+            noise: Noise { q: s.noise.q_rad, dq: s.noise.dq_rad_s, tau: s.noise.tau_nm },
+            seed: s.seed,
+        };
+        let recording =
+            record(&self.robot, self.truth(file)?, &plan).or_else(|reason| self.error("simulate", reason))?;
+        let sample = |s: crate::simulate::Recorded| Sample { q: s.q, dq: s.dq, tau: s.tau };
+        Ok((recording.samples.into_iter().map(sample).collect(), Some(recording.sealed)))
+    }
+
+    /// Columns t, q1.., dq1.., tau1.. at the stated interval, without a gap.
+    fn read_log(&self, path: &Path, step_s: f64) -> Result<Vec<Sample>, EstimateError> {
+        let n = self.robot.dof();
+        let error = |field: String, reason: String| field_error(path, &field, reason);
+        let mut reader = csv::Reader::from_path(path).map_err(|e| error("the log".into(), e.to_string()))?;
+        let mut samples = Vec::new();
+        let mut before = None;
+        for (row, record) in reader.records().enumerate() {
+            let line = format!("line {}", row + 2);
+            let record = record.map_err(|e| error(line.clone(), e.to_string()))?;
+            if record.len() != 1 + 3 * n {
+                let reason = format!("{} columns, expected t and {n} each of q, dq, tau", record.len());
+                return Err(error(line, reason));
+            }
+            let mut values = Vec::with_capacity(record.len());
+            for text in &record {
+                match text.trim().parse::<f64>() {
+                    Ok(x) if x.is_finite() => values.push(x),
+                    _ => return Err(error(line, format!("`{text}`, expected a finite number"))),
+                }
+            }
+            if let Some(before) = before {
+                let passed: f64 = values[0] - before;
+                if (passed - step_s).abs() > 0.1 * step_s {
+                    let reason = format!("{passed} s after the sample before, expected {step_s} s");
+                    return Err(error(line, reason));
+                }
+            }
+            before = Some(values[0]);
+            let part = |i: usize| values[1 + i * n..1 + (i + 1) * n].to_vec();
+            samples.push(Sample { q: part(0), dq: part(1), tau: part(2) });
+        }
+        Ok(samples)
+    }
+}

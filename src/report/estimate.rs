@@ -1,0 +1,129 @@
+//! What `surelift estimate` leaves behind: `summary.json`, `log.csv` (the estimated states) and `report.html`.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use super::ReportError;
+use super::figure::{figure, percent};
+use super::html::{document, escape};
+use super::plots::{LINES, Plot, Series, Shape};
+use super::table::align;
+use super::write::write_files;
+use crate::estimate::study::{ParameterRow, StudyResult};
+
+/// Writes the folder, all or nothing.
+///
+/// # Errors
+/// As [`super::write()`].
+pub fn write(folder: &Path, result: &StudyResult) -> Result<(), ReportError> {
+    write_files(folder, result, &states(result), &page(result)?)
+}
+
+/// The table on the terminal.
+pub fn table(result: &StudyResult) -> String {
+    let rule = "─".repeat(72);
+    let mut text = format!(
+        "{rule}\n  {} · {} · {} after {} iterations, {:.2} s\n{rule}\n",
+        result.name, result.robot, result.status, result.iterations, result.seconds
+    );
+    let heading = ["parameter", "start", "estimate", "deviation", "truth", "error", "unit"];
+    let mut rows = vec![heading.map(str::to_owned).to_vec()];
+    for row in &result.parameters {
+        let mut cells = vec![format!("{} {}", row.place, row.name)];
+        cells.extend(numbers(row));
+        cells.push(row.unit.clone());
+        rows.push(cells);
+    }
+    text += &align(&rows);
+    if let Some(error) = result.state_error {
+        let _ = writeln!(text, "  largest error of a state: {} (rad, rad/s)", figure(error));
+    }
+    for warning in &result.warnings {
+        let _ = writeln!(text, "  warning: {warning}");
+    }
+    text + &rule + "\n"
+}
+
+/// Start, estimate, deviation, truth, relative error.
+fn numbers(row: &ParameterRow) -> [String; 5] {
+    let error = row.truth.filter(|t| *t != 0.0).map(|t| ((row.estimate - t) / t).abs());
+    [
+        figure(row.start),
+        figure(row.estimate),
+        row.deviation.map_or("∞".to_owned(), figure),
+        figure(row.truth.unwrap_or(f64::NAN)),
+        percent(error),
+    ]
+}
+
+/// The estimated states as CSV.
+fn states(result: &StudyResult) -> String {
+    let n = result.trajectory.xs.first().map_or(0, |x| x.len() / 2);
+    let columns = |name: &str| (1..=n).map(|j| format!(",{name}{j}")).collect::<String>();
+    let mut text = format!("t{}{}{}\n", columns("q"), columns("dq"), columns("w"));
+    for (k, (x, u)) in result.trajectory.xs.iter().zip(&result.trajectory.us).enumerate() {
+        let _ = write!(text, "{}", k as f64 * result.step_s);
+        for value in x.iter().chain(u) {
+            let _ = write!(text, ",{value}");
+        }
+        // The last sample has no interval behind it.
+        text += &",".repeat(n - u.len());
+        text.push('\n');
+    }
+    text
+}
+
+fn page(result: &StudyResult) -> Result<String, ReportError> {
+    let mut body = format!(
+        "<header><h1>{}</h1><p>{}</p><p>{}: {} after {} iterations in {} s; {} samples every {} s, robot {}.</p></header>",
+        escape(&result.name),
+        escape(&result.description),
+        escape(&result.status),
+        if result.status == "converged" { "minimum found" } else { "stopped" },
+        result.iterations,
+        figure(result.seconds),
+        result.samples,
+        figure(result.step_s),
+        escape(&result.robot),
+    );
+    for warning in &result.warnings {
+        let _ = write!(body, "<p class=\"reason warn\">{}</p>", escape(warning));
+    }
+    body += "<section><h2>Convergence</h2><p>Decimal logarithms of the cost (blue) and of the sum of all gaps (orange) over \
+             the iterations.</p>";
+    body += &convergence(result)?;
+    body += "</section><section><h2>Parameters</h2><table><tr><th>parameter</th><th>start</th><th>estimate</th>\
+             <th>deviation</th><th>truth</th><th>error</th><th>unit</th></tr>";
+    for row in &result.parameters {
+        let cells: String = numbers(row).iter().map(|c| format!("<td>{}</td>", escape(c))).collect();
+        let (place, name, unit) = (escape(&row.place), escape(&row.name), escape(&row.unit));
+        let _ = write!(body, "<tr><td>{place} {name}</td>{cells}<td>{unit}</td></tr>");
+    }
+    body += "</table></section>";
+    let footer = format!("surelift {} · estimated states in log.csv", env!("CARGO_PKG_VERSION"));
+    Ok(document(&escape(&result.name), &body, &footer))
+}
+
+fn convergence(result: &StudyResult) -> Result<String, ReportError> {
+    let line = |color, value: &dyn Fn(usize) -> f64| Series {
+        color,
+        shape: Shape::Line,
+        points: (0..result.record.len())
+            .map(|i| (i as f64, value(i)))
+            .filter(|(_, v)| v.is_finite())
+            .collect(),
+    };
+    let plot = Plot {
+        title: "Convergence".to_owned(),
+        size: (760, 260),
+        t_end: result.record.len() as f64,
+        range: None,
+        from_zero: false,
+        phases: &[],
+        series: vec![
+            line(LINES[0], &|i| result.record[i].cost.log10()),
+            line(LINES[1], &|i| result.record[i].violation.max(1e-16).log10()),
+        ],
+    };
+    plot.svg()
+}
