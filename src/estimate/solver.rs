@@ -257,6 +257,8 @@ impl<'p, P: Problem> Solver<'p, P> {
                 if iteration == self.options.iterations {
                     return Ok(outcome);
                 }
+                // Old needs fade, so that one bad step does not bend all later ones towards feasibility.
+                penalty *= 0.5;
                 if violation > 0.0 {
                     penalty = penalty
                         .max(expected / ((1.0 - SHARE) * violation))

@@ -5,6 +5,8 @@
 
 mod file;
 mod load;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::time::Instant;

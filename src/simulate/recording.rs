@@ -51,6 +51,15 @@ impl HiddenParameters {
 pub enum Drive {
     /// Nothing: it swings from where it is let go.
     Free,
+    /// Torques that are sums of sines, whatever the arm does; no limits.
+    Torques {
+        /// Amplitude of each joint, N m.
+        amplitude: Vec<f64>,
+        /// Frequency of the first harmonic, Hz.
+        frequency_hz: f64,
+        /// Number of harmonics; their phases are drawn by the seed.
+        harmonics: usize,
+    },
     /// A computed-torque law with the nominal model, within the torque limits, along sums of sines around the start.
     Sines {
         /// Amplitude of each joint, rad.
@@ -175,7 +184,10 @@ struct Law<'a> {
 impl<'a> Law<'a> {
     fn new(robot: Arc<Robot>, drive: &'a Drive, start: &'a [f64], draw: &mut ChaCha8Rng) -> Self {
         let n = robot.dof();
-        let count = if let Drive::Sines { harmonics, .. } = drive { n * harmonics } else { 0 };
+        let count = match drive {
+            Drive::Free => 0,
+            Drive::Sines { harmonics, .. } | Drive::Torques { harmonics, .. } => n * harmonics,
+        };
         Self {
             drive,
             start,
@@ -187,8 +199,8 @@ impl<'a> Law<'a> {
         }
     }
 
-    /// Position, velocity and acceleration of joint `j` at `t`: a ramp s(t) times a sum of sines.
-    fn desired(&self, j: usize, t: f64, amplitude: f64, frequency_hz: f64, harmonics: usize) -> [f64; 3] {
+    /// A ramp s(t) times a sum of sines for joint `j` at `t`, with its first two derivatives.
+    fn wave(&self, j: usize, t: f64, amplitude: f64, frequency_hz: f64, harmonics: usize) -> [f64; 3] {
         let (mut y, mut dy, mut ddy) = (0.0, 0.0, 0.0);
         for m in 1..=harmonics {
             let w = std::f64::consts::TAU * frequency_hz * m as f64;
@@ -204,16 +216,26 @@ impl<'a> Law<'a> {
             6.0 * (1.0 - 2.0 * x) / RAMP_S.powi(2),
         ];
         let s = if x < 1.0 { s } else { [1.0, 0.0, 0.0] };
-        [self.start[j] + s[0] * y, s[1] * y + s[0] * dy, s[2] * y + 2.0 * s[1] * dy + s[0] * ddy]
+        [s[0] * y, s[1] * y + s[0] * dy, s[2] * y + 2.0 * s[1] * dy + s[0] * ddy]
     }
 
     fn torque(&mut self, t: f64, q: &[f64], dq: &[f64], tau: &mut [f64]) {
-        let Drive::Sines { amplitude, frequency_hz, harmonics, bandwidth_rad_s } = self.drive else { return };
-        let w = *bandwidth_rad_s;
+        let (amplitude, frequency_hz, harmonics, w) = match self.drive {
+            Drive::Free => return,
+            Drive::Torques { amplitude, frequency_hz, harmonics } => {
+                for (j, x) in tau.iter_mut().enumerate() {
+                    *x = self.wave(j, t, amplitude[j], *frequency_hz, *harmonics)[0];
+                }
+                return;
+            }
+            Drive::Sines { amplitude, frequency_hz, harmonics, bandwidth_rad_s } => {
+                (amplitude, *frequency_hz, *harmonics, *bandwidth_rad_s)
+            }
+        };
         let wanted: Vec<f64> = (0..q.len())
             .map(|j| {
-                let [y, dy, ddy] = self.desired(j, t, amplitude[j], *frequency_hz, *harmonics);
-                ddy + w * w * (y - q[j]) + 2.0 * w * (dy - dq[j])
+                let [y, dy, ddy] = self.wave(j, t, amplitude[j], frequency_hz, harmonics);
+                ddy + w * w * (self.start[j] + y - q[j]) + 2.0 * w * (dy - dq[j])
             })
             .collect();
         self.motion.sweep(&self.robot, q, dq, dq, &wanted);

@@ -54,8 +54,10 @@ pub(super) struct Simulate {
     pub seed: u64,
     pub start_rad: Vec<f64>,
     pub noise: Noise,
-    /// Left out: nothing drives the arm.
+    /// A motion that is followed.
     pub sines: Option<Sines>,
+    /// Torques that are applied. Without either nothing drives the arm.
+    pub torques: Option<Torques>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -73,6 +75,14 @@ pub(super) struct Sines {
     pub frequency_hz: f64,
     pub harmonics: usize,
     pub bandwidth_rad_s: f64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Torques {
+    pub amplitude_nm: Vec<f64>,
+    pub frequency_hz: f64,
+    pub harmonics: usize,
 }
 
 /// What is true of the simulated arm beyond its nominal model.

@@ -223,19 +223,7 @@ impl Reader<'_> {
                 return self.error(&format!("simulate.noise.{name}"), format!("{x}, expected a number >= 0"));
             }
         }
-        let drive = match &s.sines {
-            None => Drive::Free,
-            Some(sines) if sines.amplitude_rad.len() != n => {
-                let reason = format!("{} numbers, expected {n}", sines.amplitude_rad.len());
-                return self.error("simulate.sines.amplitude_rad", reason);
-            }
-            Some(sines) => Drive::Sines {
-                amplitude: sines.amplitude_rad.clone(),
-                frequency_hz: sines.frequency_hz,
-                harmonics: sines.harmonics,
-                bandwidth_rad_s: sines.bandwidth_rad_s,
-            },
-        };
+        let drive = self.drive(s)?;
         let plan = Plan {
             start: s.start_rad.clone(),
             drive,
@@ -248,6 +236,34 @@ impl Reader<'_> {
             record(&self.robot, self.truth(file)?, &plan).or_else(|reason| self.error("simulate", reason))?;
         let sample = |s: crate::simulate::Recorded| Sample { q: s.q, dq: s.dq, tau: s.tau };
         Ok((recording.samples.into_iter().map(sample).collect(), Some(recording.sealed)))
+    }
+
+    fn drive(&self, s: &file::Simulate) -> Result<Drive, EstimateError> {
+        let n = self.robot.dof();
+        let joints = |field: &str, list: &[f64]| {
+            if list.len() == n {
+                Ok(list.to_vec())
+            } else {
+                self.error(field, format!("{} numbers, expected {n}", list.len()))
+            }
+        };
+        match (&s.sines, &s.torques) {
+            (None, None) => Ok(Drive::Free),
+            (Some(sines), None) => Ok(Drive::Sines {
+                amplitude: joints("simulate.sines.amplitude_rad", &sines.amplitude_rad)?,
+                frequency_hz: sines.frequency_hz,
+                harmonics: sines.harmonics,
+                bandwidth_rad_s: sines.bandwidth_rad_s,
+            }),
+            (None, Some(torques)) => Ok(Drive::Torques {
+                amplitude: joints("simulate.torques.amplitude_nm", &torques.amplitude_nm)?,
+                frequency_hz: torques.frequency_hz,
+                harmonics: torques.harmonics,
+            }),
+            (Some(_), Some(_)) => {
+                self.error("simulate.torques", "given beside `sines`, expected one of them".into())
+            }
+        }
     }
 
     /// Columns t, q1.., dq1.., tau1.. at the stated interval, without a gap.

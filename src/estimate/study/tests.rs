@@ -1,0 +1,129 @@
+use std::path::{Path, PathBuf};
+
+use super::*;
+
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
+fn shipped(name: &str) -> PathBuf {
+    Path::new(ROOT).join("scenarios/estimation").join(name)
+}
+
+/// The shipped problem with text replaced, in a folder of its own; paths stay valid because they are made absolute.
+fn changed(name: &str, changes: &[(&str, &str)]) -> Result<Study, EstimateError> {
+    let mut text = std::fs::read_to_string(shipped(name)).unwrap();
+    text = text.replace("robots/", &format!("{ROOT}/robots/"));
+    for (from, to) in changes {
+        assert!(text.contains(from), "{from}");
+        text = text.replacen(from, to, 1);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    std::fs::write(&path, text).unwrap();
+    Study::load(path)
+}
+
+#[test]
+fn the_arm_finds_its_payload() {
+    let result = Study::load(shipped("gen3_payload.toml")).unwrap().run().unwrap();
+    assert_eq!(result.status, "converged");
+    let mass = result.parameter("bracelet_link", "m").unwrap();
+    // The start is 1.28 kg, the truth 4.91 kg.
+    assert!((mass.estimate - mass.truth.unwrap()).abs() < 0.01, "{mass:?}");
+    assert!(mass.deviation.unwrap() < 0.01);
+    let viscous = result.parameter("joint_2", "F_v").unwrap();
+    assert!((viscous.estimate - 6.0).abs() < 0.2, "{viscous:?}");
+    assert!(result.state_error.unwrap() < 0.01);
+    assert!(result.warnings.is_empty(), "{:?}", result.warnings);
+    // The cost is half a chi square with two measured numbers a state: the noise is explained, no more and no less.
+    let expected = 7.0 * result.samples as f64;
+    assert!((result.cost / expected - 1.0).abs() < 0.05, "{} against {expected}", result.cost);
+}
+
+#[test]
+fn a_log_file_gives_what_the_simulator_gives() {
+    let study = changed("gen3_payload.toml", &[("duration_s = 4.0", "duration_s = 0.4")]).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log.csv");
+    let write = |skip: usize| {
+        let mut text = String::from("t");
+        for name in ["q", "dq", "tau"] {
+            (1..=7).for_each(|j| text += &format!(",{name}{j}"));
+        }
+        for (k, s) in study.samples.iter().enumerate().filter(|(k, _)| *k != skip) {
+            text += &format!("\n{}", 0.002 * k as f64);
+            s.q.iter().chain(&s.dq).chain(&s.tau).for_each(|x| text += &format!(",{x}"));
+        }
+        std::fs::write(&path, text).unwrap();
+    };
+    let from_log = || {
+        let log = format!("[log]\nfile = \"{}\"\n[simulated_before]", path.display());
+        let text = std::fs::read_to_string(shipped("gen3_payload.toml")).unwrap();
+        let text = text.replace("robots/", &format!("{ROOT}/robots/"));
+        let (head, rest) = text.split_once("[simulate]").unwrap();
+        let (_, tail) = rest.split_once("# What the estimator assumes.").unwrap();
+        let problem = folder.path().join("p.toml");
+        let log = log.replace("[simulated_before]", "");
+        std::fs::write(&problem, format!("{head}{log}{tail}")).unwrap();
+        Study::load(problem)
+    };
+    write(usize::MAX);
+    let logged = from_log().unwrap();
+    assert_eq!(logged.samples.len(), 200);
+    let pairs = logged.samples.iter().zip(&study.samples);
+    assert!(pairs.flat_map(|(a, b)| a.q.iter().zip(&b.q)).all(|(a, b)| a == b));
+    assert!(logged.reveal().is_none(), "a log has no truth");
+    write(57);
+    let gap = from_log().unwrap_err().to_string();
+    assert!(gap.contains("log.csv") && gap.contains("line 59") && gap.contains("0.002 s"), "{gap}");
+}
+
+#[test]
+fn data_that_say_nothing_are_told() {
+    // Without gravity torques about joint 1 and with no motion: most of the payload's inertia is not seen.
+    let still = [(
+        "amplitude_rad = [0.12, 0.12, 0.12, 0.12, 0.15, 0.15, 0.2]",
+        "amplitude_rad = [0, 0, 0, 0, 0, 0, 0]",
+    )];
+    let result = changed("gen3_payload.toml", &still).unwrap().run().unwrap();
+    let told = result.warnings.iter().any(|w| w.contains("prior alone") && w.contains("of bracelet_link"));
+    assert!(told, "{:?}", result.warnings);
+}
+
+#[test]
+fn bad_files_name_the_field() {
+    let cases = [
+        ("schema = 1", "schema = 9", "schema: 9, expected 1"),
+        ("step_s = 0.002", "step_s = 0.0", "step_s: 0, expected a positive"),
+        ("robots/kinova_gen3_2f85.toml\"\nstep", "robots/none.toml\"\nstep", "robot: "),
+        ("tau_nm = 0.2\n\n[[body]]", "\n[[body]]", "missing field `tau_nm`"),
+        (
+            "dq_rad_s = 2e-3\ntau_nm = 0.2\n\n[[body]]",
+            "dq_rad_s = -1.0\ntau_nm = 0.2\n\n[[body]]",
+            "deviations.dq_rad_s: -1",
+        ),
+        (
+            "q_rad = 1e-4\ndq_rad_s = 2e-3\ntau_nm = 0.2\n\n[[body]]",
+            "q_rad = [1.0]\ndq_rad_s = 2e-3\ntau_nm = 0.2\n\n[[body]]",
+            "1 numbers, expected one or 7",
+        ),
+        (
+            "link = \"bracelet_link\"\ncoord",
+            "link = \"bracelet\"\ncoord",
+            "body[0].link: no moving link `bracelet`",
+        ),
+        ("mass_kg = 3.62874", "mass_kg = -30.0", "truth: link `bracelet_link`"),
+        ("start_rad = [0.0, ", "start_rad = [", "simulate.start_rad: 6 numbers, expected 7"),
+        ("duration_s = 4.0", "duration_s = 0.0", "simulate.duration_s"),
+        ("q_rad = 1e-4\ndq", "q_rad = nan\ndq", "simulate.noise.q_rad: NaN"),
+        (
+            "parameters = [\"coulomb\", \"viscous\"]",
+            "parameters = [\"coulomb\", \"coulomb\"]",
+            "estimated twice",
+        ),
+    ];
+    for (from, to, expected) in cases {
+        let from = from.replace("robots/", &format!("{ROOT}/robots/"));
+        let error = changed("gen3_payload.toml", &[(&from, to)]).unwrap_err().to_string();
+        assert!(error.contains(expected) && error.contains("gen3_payload.toml"), "{to}: {error}");
+    }
+}
