@@ -3,6 +3,8 @@
 //! `dynamics` and `trajectory` know only this trait. It is implemented by `f64`, by forward-mode [`Dual`] numbers
 //! over any other scalar, and by the enclosures of [`crate::enclose`].
 
+mod turn;
+
 use std::fmt::Debug;
 use std::ops::{Add, Mul, Neg, Sub};
 
@@ -18,6 +20,10 @@ pub trait Scalar:
     + Mul<Output = Self>
     + Neg<Output = Self>
 {
+    /// Whether a product costs little more than one with a constant and loses nothing against it. Then constant
+    /// matrices are multiplied into variable ones once; enclosures, which widen with each product, apply them in turn.
+    const PRODUCT: bool = false;
+
     /// The constant `x`.
     fn constant(x: f64) -> Self;
 
@@ -27,6 +33,13 @@ pub trait Scalar:
     /// Sine and cosine of an angle in radians.
     fn sin_cos(self) -> (Self, Self);
 
+    /// Sine and cosine of each of `angles` (radians); `out` is not shorter.
+    fn sin_cos_slice(angles: &[Self], out: &mut [(Self, Self)]) {
+        for (out, angle) in out.iter_mut().zip(angles) {
+            *out = angle.sin_cos();
+        }
+    }
+
     /// The constant zero.
     fn zero() -> Self {
         Self::constant(0.0)
@@ -34,6 +47,8 @@ pub trait Scalar:
 }
 
 impl Scalar for f64 {
+    const PRODUCT: bool = true;
+
     #[inline]
     fn constant(x: f64) -> Self {
         x
@@ -47,6 +62,11 @@ impl Scalar for f64 {
     #[inline]
     fn sin_cos(self) -> (Self, Self) {
         f64::sin_cos(self)
+    }
+
+    #[inline]
+    fn sin_cos_slice(angles: &[Self], out: &mut [(Self, Self)]) {
+        turn::sin_cos(angles, out);
     }
 }
 
@@ -117,6 +137,8 @@ impl<T: Scalar, const D: usize> Neg for Dual<T, D> {
 }
 
 impl<T: Scalar, const D: usize> Scalar for Dual<T, D> {
+    const PRODUCT: bool = T::PRODUCT;
+
     #[inline]
     fn constant(x: f64) -> Self {
         Self { value: T::constant(x), slope: [T::zero(); D] }

@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use surelift::control::{Controller, Measured, RobustController};
 use surelift::dynamics::{
-    Composites, Motion, Wrench, crba, momentum_rate_regressor, momentum_regressor, rnea, torque_regressor,
+    Axes, Composites, ForwardDerivatives, FrameDerivatives, InverseDerivatives, Motion, Workspace, Wrench,
+    crba, momentum_rate_regressor, momentum_regressor, rnea, torque_regressor,
 };
 use surelift::estimate::{
     Options, Point, Problem, Rollout, Solver, StageModel, StageSize, StageValues, Trajectory,
 };
 use surelift::inertia::ParameterSet;
 use surelift::plan::tube_fit;
-use surelift::robot::{self, INERTIAL};
+use surelift::robot::{self, INERTIAL, NamedFrame, configuration};
 use surelift::trajectory::{Bezier, JointState};
 
 /// The system's allocator, counting what each thread asks of it.
@@ -95,24 +96,59 @@ fn the_control_tick_does_not_allocate() {
 
 #[test]
 fn the_rigid_body_algorithms_do_not_allocate() {
-    let robot = arm();
-    let n = robot.dof();
-    let theta = robot.nominal_parameters();
-    let wave = |phase: f64| (0..n).map(|j| (phase + j as f64).sin()).collect::<Vec<f64>>();
-    let (q, dq, ddq) = (wave(0.3), wave(1.1), wave(2.7));
-    let mut motion = Motion::new(&robot);
-    let mut composites = Composites::new(&robot);
-    let mut wrenches = vec![Wrench::zero(); n];
-    let (mut tau, mut mass, mut y) = (vec![0.0; n], vec![0.0; n * n], vec![0.0; n * INERTIAL * n]);
-    let asked = allocations(|| {
-        motion.sweep(&robot, &q, &dq, &dq, &ddq);
-        rnea(&robot, &motion, &theta, &mut wrenches, &mut tau);
-        crba(&robot, &motion, &theta, &mut composites, &mut mass);
-        torque_regressor(&robot, &motion, 0..n, &mut y);
-        momentum_regressor(&robot, &motion, 0..n, &mut y);
-        momentum_rate_regressor(&robot, &motion, 0..n, &mut y);
-    });
-    assert_eq!(asked, 0);
+    for name in ["kinova_gen3_2f85", "go1"] {
+        let robot = robot::load(name).unwrap();
+        let (n, bodies) = (robot.nv(), robot.bodies());
+        let theta = robot.nominal_parameters();
+        let wave = |phase: f64| (0..n).map(|j| (phase + j as f64).sin()).collect::<Vec<f64>>();
+        let (dq, ddq) = (wave(1.1), wave(2.7));
+        let mut q = vec![0.0; robot.nq()];
+        let neutral = configuration::neutral(&robot);
+        let mut motion = Motion::new(&robot);
+        let mut composites = Composites::new(&robot);
+        let mut wrenches = vec![Wrench::zero(); bodies];
+        let (mut tau, mut mass, mut y) = (vec![0.0; n], vec![0.0; n * n], vec![0.0; n * INERTIAL * bodies]);
+        let asked = allocations(|| {
+            configuration::integrate(&robot, &neutral, &dq, &mut q);
+            motion.sweep(&robot, &q, &dq, &dq, &ddq);
+            rnea(&robot, &motion, &theta, &mut wrenches, &mut tau);
+            crba(&robot, &motion, &theta, &mut composites, &mut mass);
+            torque_regressor(&robot, &motion, 0..bodies, &mut y);
+            momentum_regressor(&robot, &motion, 0..bodies, &mut y);
+            momentum_rate_regressor(&robot, &motion, 0..bodies, &mut y);
+        });
+        assert_eq!(asked, 0, "{name}");
+
+        let mut space = Workspace::new(&robot);
+        let (mut inverse, mut forward) = (InverseDerivatives::new(&robot), ForwardDerivatives::new(&robot));
+        let mut frame_slopes = FrameDerivatives::new(&robot);
+        let mut jacobian = vec![0.0; 6 * n];
+        let frame = NamedFrame {
+            name: "tip".into(),
+            joint: Some(bodies - 1),
+            placement: robot.joints[bodies - 1].placement,
+        };
+        let asked = allocations(|| {
+            space.inverse_dynamics(&robot, &q, &dq, &ddq, &theta, &mut tau);
+            space.mass_matrix(&robot, &q, &theta, &mut mass);
+            space.forward_dynamics(&robot, &q, &dq, &ddq, &theta, &mut tau);
+            space.inverse_dynamics_derivatives(&robot, &q, &dq, &ddq, &theta, &mut inverse);
+            space.forward_dynamics_derivatives(&robot, &q, &dq, &ddq, &theta, &mut forward);
+            space.bias(&robot, &q, &dq, &theta, &mut tau);
+            space.gravity_torques(&robot, &q, &theta, &mut tau);
+            space.coriolis_matrix(&robot, &q, &dq, &theta, &mut mass);
+            space.energy(&robot, &q, &dq, &theta);
+            space.centroidal(&robot, &q, &dq, &theta);
+            space.centroidal_matrix(&robot, &q, &theta, &mut jacobian);
+            space.place_moving(&robot, &q, &dq, &ddq);
+            for axes in [Axes::Local, Axes::World, Axes::WorldAligned] {
+                space.frame_jacobian(&robot, &frame, axes, &mut jacobian);
+                space.frame_jacobian_rate(&robot, &frame, axes, &mut jacobian);
+                space.frame_derivatives(&robot, &frame, axes, &mut frame_slopes);
+            }
+        });
+        assert_eq!(asked, 0, "{name}");
+    }
 }
 
 /// A pendulum with measured angles: states (q, v), two inputs that a stage equation holds together, theta = (w^2, d).

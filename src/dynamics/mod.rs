@@ -1,19 +1,38 @@
-//! Rigid-body dynamics, written once over any [`crate::scalar::Scalar`].
+//! Rigid-body dynamics, written once over any [`crate::scalar::Scalar`] or, where only numbers are asked for, on plain
+//! numbers in the root frame.
 //!
-//! The scratch space is [`Motion`]: fill it with `place` (positions only) or `sweep` (positions, velocities,
-//! accelerations), then call the algorithm. Nothing allocates after `Motion::new`.
+//! Over any scalar the scratch space is [`Motion`]: fill it with `place` (positions only) or `sweep` (positions,
+//! velocities, accelerations), then call the algorithm. On plain numbers it is [`Workspace`], which also holds the
+//! algorithms that divide: forward dynamics, derivatives, frames, momentum and energy. Nothing allocates after `new`.
 
 pub mod crba;
+pub mod derivatives;
+pub mod factor;
+pub mod forward;
+pub mod frames;
 pub mod friction;
 pub mod motion;
 pub mod placement;
 pub mod regressor;
 pub mod rnea;
+mod spatial;
+#[cfg(test)]
+mod tests;
 pub mod vec3;
+pub mod whole;
+pub mod workspace;
 
 pub use crba::{Composites, crba};
+pub use derivatives::{ForwardDerivatives, InverseDerivatives};
+pub use factor::Factor;
+pub use frames::{Axes, FrameDerivatives};
 pub use friction::SmoothFriction;
 pub use motion::Motion;
 pub use placement::{BodyPlacement, placements};
-pub use regressor::{momentum_rate_regressor, momentum_regressor, torque_regressor};
+pub use regressor::{
+    kinetic_energy_regressor, momentum_rate_regressor, momentum_regressor, potential_energy_regressor,
+    torque_regressor,
+};
 pub use rnea::{Wrench, rnea};
+pub use whole::{Centroidal, Energy};
+pub use workspace::Workspace;

@@ -6,41 +6,72 @@
 //!
 //! The *auxiliary* velocity dq_a of the passivity-based control law is carried beside the true one dq, so that
 //! M(q) ddq_a + C(q, dq) dq_a + g(q) is computed with a C for which dM/dt - 2C is skew-symmetric (see
-//! [`super::rnea()`]). Plain inverse dynamics passes dq for both.
+//! [`super::rnea()`]). Plain inverse dynamics passes dq for both ([`Motion::sweep_plain`]).
+//!
+//! A free-flying root body brings six numbers of its own velocity and acceleration, already in its frame.
 
 use crate::robot::{Joint, Robot};
 use crate::scalar::Scalar;
 
+use super::placement::BodyPlacement;
 use super::vec3::{self, Vec3};
 
 /// Transform of one joint at its coordinate: `x_parent = R_fix Rz(q) x + p` (or a shift along z if prismatic).
+///
+/// Where a product costs about as much as one with a constant ([`Scalar::PRODUCT`]) R_fix Rz(q) is multiplied out;
+/// otherwise the constant and the plane rotation are applied one after the other.
 #[derive(Debug, Clone, Copy)]
 pub struct JointTransform<T> {
     /// cos q and sin q; 1 and 0 for a prismatic joint.
     cos: T,
     sin: T,
+    /// Columns of R_fix Rz(q), if they are multiplied out.
+    columns: [Vec3<T>; 3],
     /// Origin of the joint frame in the parent frame, m.
     origin: Vec3<T>,
     rotation: bool,
 }
 
 impl<T: Scalar> JointTransform<T> {
-    /// The transform of `joint` at coordinate `q` (rad or m).
-    pub fn new(joint: &Joint, q: T) -> Self {
+    /// The transform of `joint`, which has one coordinate `q` (rad or m) with sine and cosine `turn`.
+    #[inline]
+    fn new(joint: &Joint, q: T, (sin, cos): (T, T)) -> Self {
         let fixed = vec3::constant(&joint.placement.translation);
+        let r = &joint.placement.rotation;
+        let mut columns = [vec3::zero(); 3];
         if joint.kind.is_rotation() {
-            let (sin, cos) = q.sin_cos();
-            Self { cos, sin, origin: fixed, rotation: true }
+            if T::PRODUCT {
+                let row = |i: usize| {
+                    (cos.scale(r[(i, 0)]) + sin.scale(r[(i, 1)]), cos.scale(r[(i, 1)]) - sin.scale(r[(i, 0)]))
+                };
+                let rows = [row(0), row(1), row(2)];
+                columns = [rows.map(|x| x.0), rows.map(|x| x.1), vec3::constant(&r.column(2).into_owned())];
+            }
+            Self { cos, sin, columns, origin: fixed, rotation: true }
         } else {
-            let axis = joint.placement.rotation.column(2).into_owned();
+            if T::PRODUCT {
+                columns = [0, 1, 2].map(|c| vec3::constant(&r.column(c).into_owned()));
+            }
+            let axis = r.column(2).into_owned();
             let shift = vec3::times(&vec3::constant(&axis), q);
-            Self { cos: T::constant(1.0), sin: T::zero(), origin: vec3::add(&fixed, &shift), rotation: false }
+            let origin = vec3::add(&fixed, &shift);
+            Self { cos: T::constant(1.0), sin: T::zero(), columns, origin, rotation: false }
         }
+    }
+
+    /// A transform to be filled.
+    fn blank() -> Self {
+        let zero = vec3::zero();
+        Self { cos: T::constant(1.0), sin: T::zero(), columns: [zero; 3], origin: zero, rotation: false }
     }
 
     /// Rotates a vector from the joint frame to the parent frame.
     #[inline]
     pub fn to_parent(&self, joint: &Joint, x: &Vec3<T>) -> Vec3<T> {
+        if T::PRODUCT {
+            let [a, b, c] = &self.columns;
+            return std::array::from_fn(|r| a[r] * x[0] + b[r] * x[1] + c[r] * x[2]);
+        }
         let turned = if self.rotation {
             [self.cos * x[0] - self.sin * x[1], self.sin * x[0] + self.cos * x[1], x[2]]
         } else {
@@ -52,6 +83,9 @@ impl<T: Scalar> JointTransform<T> {
     /// Rotates a vector from the parent frame to the joint frame.
     #[inline]
     pub fn to_child(&self, joint: &Joint, x: &Vec3<T>) -> Vec3<T> {
+        if T::PRODUCT {
+            return std::array::from_fn(|c| vec3::dot(&self.columns[c], x));
+        }
         let y = vec3::rotate_back(&joint.placement.rotation, x);
         if self.rotation {
             [self.cos * y[0] + self.sin * y[1], self.cos * y[1] - self.sin * y[0], y[2]]
@@ -63,11 +97,35 @@ impl<T: Scalar> JointTransform<T> {
     /// `origin x x` for a vector in the parent frame.
     #[inline]
     pub fn lever(&self, joint: &Joint, x: &Vec3<T>) -> Vec3<T> {
-        if self.rotation {
+        if self.rotation && !T::PRODUCT {
             vec3::cross_constant(&joint.placement.translation, x)
         } else {
             vec3::cross(&self.origin, x)
         }
+    }
+
+    /// A vector in the parent frame, `lin` of a pair (linear, angular) about its origin, moved to the joint's origin:
+    /// lin + ang x p, then both rotated to the joint frame.
+    #[inline]
+    pub(super) fn carry(&self, joint: &Joint, lin: &Vec3<T>, ang: &Vec3<T>) -> Vec3<T> {
+        // v + w x p = v - p x w
+        self.to_child(joint, &vec3::sub(lin, &self.lever(joint, ang)))
+    }
+
+    /// R I R' of a symmetric matrix I (I_xx, I_xy, I_yy, I_xz, I_yz, I_zz): turns the columns, then the rows.
+    #[inline]
+    pub(super) fn symmetric_to_parent(&self, joint: &Joint, inertia: &[T; 6]) -> [T; 6] {
+        let [xx, xy, yy, xz, yz, zz] = *inertia;
+        let columns = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]].map(|column| self.to_parent(joint, &column));
+        let row = |r: usize| [columns[0][r], columns[1][r], columns[2][r]];
+        if T::PRODUCT {
+            let [a, b, c] = &self.columns;
+            let entry = |of: &Vec3<T>, r: usize| of[0] * a[r] + of[1] * b[r] + of[2] * c[r];
+            let (x, y, z) = (row(0), row(1), row(2));
+            return [entry(&x, 0), entry(&y, 0), entry(&y, 1), entry(&z, 0), entry(&z, 1), entry(&z, 2)];
+        }
+        let [x, y, z] = [0, 1, 2].map(|r| self.to_parent(joint, &row(r)));
+        [x[0], y[0], y[1], z[0], z[1], z[2]]
     }
 
     /// Origin of the joint frame in the parent frame, m.
@@ -92,61 +150,146 @@ pub struct BodyMotion<T> {
     pub dw: Vec3<T>,
     /// Auxiliary spatial acceleration of the origin minus gravity, m/s^2.
     pub a: Vec3<T>,
+    /// Its classical acceleration minus gravity, a + w x va.
+    pub classical: Vec3<T>,
     /// Gravity in the body frame, m/s^2.
     pub g: Vec3<T>,
 }
 
 impl<T: Scalar> BodyMotion<T> {
     fn rest(gravity: &nalgebra::Vector3<f64>) -> Self {
-        let z = vec3::zero();
-        Self { w: z, v: z, wa: z, va: z, dw: z, a: vec3::constant(&-gravity), g: vec3::constant(gravity) }
+        let (z, up) = (vec3::zero(), vec3::constant(&-gravity));
+        Self { w: z, v: z, wa: z, va: z, dw: z, a: up, classical: up, g: vec3::constant(gravity) }
     }
 }
+
+/// No such joint.
+const NONE: usize = usize::MAX;
 
 /// Transforms and motions of all bodies; the scratch space of the recursive algorithms.
 #[derive(Debug, Clone)]
 pub struct Motion<T> {
+    /// One a joint; that of a free flyer is never used.
     pub(super) transforms: Vec<JointTransform<T>>,
     pub(super) bodies: Vec<BodyMotion<T>>,
+    /// Placement of a free-flying root body.
+    pub(super) root: BodyPlacement<T>,
+    turns: Vec<(T, T)>,
+    first_child: Vec<usize>,
+    next_sibling: Vec<usize>,
 }
 
 impl<T: Scalar> Motion<T> {
     /// Scratch space for `robot`; the only allocation.
     pub fn new(robot: &Robot) -> Self {
-        let transforms = robot.joints.iter().map(|j| JointTransform::new(j, T::zero())).collect();
-        Self { transforms, bodies: vec![BodyMotion::rest(&robot.gravity); robot.dof()] }
+        let n = robot.bodies();
+        let (mut first_child, mut next_sibling) = (vec![NONE; n], vec![NONE; n]);
+        for i in (0..n).rev() {
+            if let Some(parent) = robot.joints[i].parent {
+                next_sibling[i] = std::mem::replace(&mut first_child[parent], i);
+            }
+        }
+        let mut motion = Self {
+            transforms: vec![JointTransform::blank(); n],
+            bodies: vec![BodyMotion::rest(&robot.gravity); n],
+            root: BodyPlacement::base(),
+            turns: vec![(T::zero(), T::constant(1.0)); n],
+            first_child,
+            next_sibling,
+        };
+        motion.fill_transforms(robot, &vec![T::zero(); n]);
+        motion
     }
 
-    /// Fills the joint transforms at `q`.
+    /// The joints that hang on joint `i`.
+    #[inline]
+    pub(super) fn children(&self, i: usize) -> impl Iterator<Item = usize> + '_ {
+        let first = self.first_child[i];
+        std::iter::successors((first != NONE).then_some(first), |&c| {
+            let next = self.next_sibling[c];
+            (next != NONE).then_some(next)
+        })
+    }
+
+    /// Fills the joint transforms at `q` (length nq; the quaternion of a free flyer must have length 1).
     pub fn place(&mut self, robot: &Robot, q: &[T]) {
-        for ((transform, joint), q) in self.transforms.iter_mut().zip(&robot.joints).zip(q) {
-            *transform = JointTransform::new(joint, *q);
+        if !robot.has_free_flyer() {
+            T::sin_cos_slice(q, &mut self.turns);
+            self.fill_transforms(robot, q);
+            return;
+        }
+        let (root, rest) = q.split_at(7);
+        self.root =
+            BodyPlacement::from_quaternion([root[3], root[4], root[5], root[6]], [root[0], root[1], root[2]]);
+        T::sin_cos_slice(rest, &mut self.turns);
+        self.fill_transforms(robot, rest);
+    }
+
+    /// From `turns`, whose first entry belongs to the first joint with one coordinate, as `q`'s does.
+    fn fill_transforms(&mut self, robot: &Robot, q: &[T]) {
+        let first = robot.first_actuated();
+        let joints = self.transforms[first..].iter_mut().zip(&robot.joints[first..]);
+        for ((transform, joint), (q, turn)) in joints.zip(q.iter().zip(&self.turns)) {
+            *transform = JointTransform::new(joint, *q, *turn);
         }
     }
 
-    /// Fills transforms and motions for position `q`, velocity `dq`, auxiliary velocity `dqa` and auxiliary
-    /// acceleration `ddqa` (all of length n; rad, rad/s, rad/s^2).
+    /// Fills transforms and motions for position `q` (length nq), velocity `dq`, auxiliary velocity `dqa` and auxiliary
+    /// acceleration `ddqa` (length nv; rad, rad/s, rad/s^2).
     pub fn sweep(&mut self, robot: &Robot, q: &[T], dq: &[T], dqa: &[T], ddqa: &[T]) {
         self.place(robot, q);
-        for (i, joint) in robot.joints.iter().enumerate() {
-            let parent = joint.parent.map_or_else(|| BodyMotion::rest(&robot.gravity), |p| self.bodies[p]);
-            let x = &self.transforms[i];
-            // Parent motion seen from the joint frame, before the joint's own motion.
-            let carried = |lin: &Vec3<T>, ang: &Vec3<T>| {
-                // v + w x p = v - p x w
-                x.to_child(joint, &vec3::sub(lin, &x.lever(joint, ang)))
-            };
+        self.recur::<true>(robot, dq, dqa, ddqa);
+    }
+
+    /// [`Motion::sweep`] with the velocity itself as auxiliary one: plain dynamics, in fewer operations.
+    pub fn sweep_plain(&mut self, robot: &Robot, q: &[T], dq: &[T], ddq: &[T]) {
+        self.place(robot, q);
+        self.recur::<false>(robot, dq, dq, ddq);
+    }
+
+    fn recur<const AUXILIARY: bool>(&mut self, robot: &Robot, dq: &[T], dqa: &[T], ddqa: &[T]) {
+        let rest = BodyMotion::rest(&robot.gravity);
+        let first = robot.first_actuated();
+        if first == 1 {
+            self.bodies[0] = root_motion(&self.root, robot, dq, dqa, ddqa);
+        }
+        let from = if first == 1 { 6 } else { 0 };
+        let rates = dq[from..].iter().zip(dqa[from..].iter().zip(&ddqa[from..]));
+        let joints = robot.joints[first..].iter().zip(&self.transforms[first..]);
+        for ((i, (joint, x)), (&dq, (&dqa, &ddqa))) in (first..).zip(joints).zip(rates) {
+            let (before, here) = self.bodies.split_at_mut(i);
+            let parent = joint.parent.map_or(&rest, |p| &before[p]);
             let w = x.to_child(joint, &parent.w);
-            let v = carried(&parent.v, &parent.w);
-            let wa = x.to_child(joint, &parent.wa);
-            let va = carried(&parent.va, &parent.wa);
+            let v = x.carry(joint, &parent.v, &parent.w);
+            let (wa, va) = if AUXILIARY {
+                (x.to_child(joint, &parent.wa), x.carry(joint, &parent.va, &parent.wa))
+            } else {
+                (w, v)
+            };
             let dw = x.to_child(joint, &parent.dw);
-            let a = carried(&parent.a, &parent.dw);
+            let a = x.carry(joint, &parent.a, &parent.dw);
             let g = x.to_child(joint, &parent.g);
-            let body = BodyMotion { w, v, wa, va, dw, a, g };
-            self.bodies[i] = with_joint_motion(joint, body, dq[i], dqa[i], ddqa[i]);
+            let body = BodyMotion { w, v, wa, va, dw, a, classical: a, g };
+            here[0] = with_joint_motion(joint, body, dq, dqa, ddqa);
         }
     }
+}
+
+/// The motion of a free-flying body: what the velocities say, and gravity.
+fn root_motion<T: Scalar>(
+    root: &BodyPlacement<T>,
+    robot: &Robot,
+    dq: &[T],
+    dqa: &[T],
+    ddqa: &[T],
+) -> BodyMotion<T> {
+    let halves = |x: &[T]| ([x[0], x[1], x[2]], [x[3], x[4], x[5]]);
+    let ((v, w), (va, wa), (a, dw)) = (halves(dq), halves(dqa), halves(ddqa));
+    let down = &robot.gravity;
+    let g = root.axes.map(|axis| axis[0].scale(down.x) + axis[1].scale(down.y) + axis[2].scale(down.z));
+    let a = vec3::sub(&a, &g);
+    let classical = vec3::add(&a, &vec3::cross(&w, &va));
+    BodyMotion { w, v, wa, va, dw, a, classical, g }
 }
 
 /// Adds the joint's own motion to the carried one: d/dt (X va) = X a - (S dq) x (X va).
@@ -158,17 +301,23 @@ fn with_joint_motion<T: Scalar>(
     dqa: T,
     ddqa: T,
 ) -> BodyMotion<T> {
+    // z-components of the products are zero.
+    let add_swing = |to: &mut Vec3<T>, of: &Vec3<T>| {
+        to[0] = to[0] + of[1] * dq;
+        to[1] = to[1] - of[0] * dq;
+    };
     if joint.kind.is_rotation() {
-        body.dw = vec3::add(&body.dw, &vec3::times(&vec3::cross_z(&body.wa), dq));
-        body.a = vec3::add(&body.a, &vec3::times(&vec3::cross_z(&body.va), dq));
+        add_swing(&mut body.dw, &body.wa);
+        add_swing(&mut body.a, &body.va);
         body.w[2] = body.w[2] + dq;
         body.wa[2] = body.wa[2] + dqa;
         body.dw[2] = body.dw[2] + ddqa;
     } else {
-        body.a = vec3::add(&body.a, &vec3::times(&vec3::cross_z(&body.wa), dq));
+        add_swing(&mut body.a, &body.wa);
         body.v[2] = body.v[2] + dq;
         body.va[2] = body.va[2] + dqa;
         body.a[2] = body.a[2] + ddqa;
     }
+    body.classical = vec3::add(&body.a, &vec3::cross(&body.w, &body.va));
     body
 }

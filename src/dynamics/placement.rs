@@ -1,8 +1,8 @@
 //! Forward kinematics: where the body frames, and points fixed to them, are in the base frame.
 
-use nalgebra::Vector3;
+use nalgebra::{Matrix3, Vector3};
 
-use crate::robot::Robot;
+use crate::robot::{Placement, Robot};
 use crate::scalar::Scalar;
 
 use super::motion::Motion;
@@ -24,6 +24,18 @@ impl<T: Scalar> BodyPlacement<T> {
         Self { axes: [unit(0), unit(1), unit(2)], origin: vec3::zero() }
     }
 
+    /// From a unit quaternion (x, y, z, w) and an origin (m).
+    pub fn from_quaternion([x, y, z, w]: [T; 4], origin: Vec3<T>) -> Self {
+        let one = T::constant(1.0);
+        let twice = |a: T| a.scale(2.0);
+        let axes = [
+            [one - twice(y * y + z * z), twice(x * y + w * z), twice(x * z - w * y)],
+            [twice(x * y - w * z), one - twice(x * x + z * z), twice(y * z + w * x)],
+            [twice(x * z + w * y), twice(y * z - w * x), one - twice(x * x + y * y)],
+        ];
+        Self { axes, origin }
+    }
+
     /// A point fixed to the body (body coordinates, m) in base coordinates.
     pub fn point(&self, local: &Vector3<f64>) -> Vec3<T> {
         std::array::from_fn(|r| {
@@ -35,9 +47,21 @@ impl<T: Scalar> BodyPlacement<T> {
     }
 }
 
+impl BodyPlacement<f64> {
+    /// The same as a [`Placement`].
+    pub fn to_placement(&self) -> Placement {
+        let rotation = Matrix3::from_columns(&self.axes.map(Vector3::from));
+        Placement { rotation, translation: self.origin.into() }
+    }
+}
+
 /// Placements of all bodies from the transforms of [`Motion::place`].
 pub fn placements<T: Scalar>(robot: &Robot, motion: &Motion<T>, out: &mut [BodyPlacement<T>]) {
-    for (i, joint) in robot.joints.iter().enumerate() {
+    let first = robot.first_actuated();
+    if first == 1 {
+        out[0] = motion.root;
+    }
+    for (i, joint) in robot.joints.iter().enumerate().skip(first) {
         let parent = joint.parent.map_or_else(BodyPlacement::base, |p| out[p]);
         let x = &motion.transforms[i];
         // Rows of (parent rotation x joint rotation) are the parent's rows turned into the joint frame.

@@ -1,47 +1,28 @@
 //! Regressors: dynamics written as (matrix of the motion) x (inertial parameters).
 //!
-//! Every matrix is row-major, n rows by 10 n columns; column 10 i + p belongs to parameter p of body i. Entries of
-//! bodies that a joint does not carry stay zero.
+//! Every matrix is row-major, nv rows by 10 columns a body; column 10 i + p belongs to parameter p of body i. Entries of
+//! bodies that a joint does not carry are not touched, so a matrix that starts with zeros keeps them.
+//!
+//! Unit motions of the joints are carried up the tree instead of forces down: one twist costs a fourth of ten columns.
 
 use std::ops::Range;
 
-use crate::robot::{INERTIAL, Robot};
+use crate::robot::{INERTIAL, JointKind, Robot};
 use crate::scalar::Scalar;
 
 use super::motion::{BodyMotion, Motion};
 use super::vec3::{self, Vec3};
 
-/// One column of a body regressor; inertia columns carry a moment only.
-#[derive(Clone, Copy)]
-struct Column<T> {
-    f: Vec3<T>,
-    n: Vec3<T>,
-}
-
 /// Torque regressor: Y theta = M(q) ddq_a + C(q, dq) dq_a + g(q), from a filled [`Motion`].
 ///
 /// `bodies` selects whose columns are filled (all of them, or the end effector's alone); the others are not touched.
 pub fn torque_regressor<T: Scalar>(robot: &Robot, motion: &Motion<T>, bodies: Range<usize>, y: &mut [T]) {
-    let width = INERTIAL * robot.dof();
-    for i in bodies {
-        let mut columns = force_columns(&motion.bodies[i]);
-        carry_down(robot, motion, i, &mut columns, |j, p, column| {
-            y[width * j + INERTIAL * i + p] = along_axis(robot, j, column);
-        });
-    }
+    fill(robot, motion, bodies, y, |_, axis| [Twist::unit(axis)], |body, [axis]| force_along(body, axis));
 }
 
 /// Momentum regressor: Y_m theta = M(q) dq (N m s), links only. Uses `w`, `v` of a filled [`Motion`].
 pub fn momentum_regressor<T: Scalar>(robot: &Robot, motion: &Motion<T>, bodies: Range<usize>, y: &mut [T]) {
-    let width = INERTIAL * robot.dof();
-    for j in 0..robot.dof() {
-        carry_up(robot, motion, j, [Twist::axis(robot, j)], &mut |i, [axis]| {
-            if bodies.contains(&i) {
-                let at = width * j + INERTIAL * i;
-                y[at..at + INERTIAL].copy_from_slice(&momentum_along(&motion.bodies[i], axis));
-            }
-        });
-    }
+    fill(robot, motion, bodies, y, |_, axis| [Twist::unit(axis)], |body, [axis]| momentum_along(body, axis));
 }
 
 /// Regressor of the conservative part of the momentum's rate: Y_f theta = C(q, dq)' dq - g(q) (N m).
@@ -55,79 +36,177 @@ pub fn momentum_rate_regressor<T: Scalar>(
     bodies: Range<usize>,
     y: &mut [T],
 ) {
-    let width = INERTIAL * robot.dof();
-    for j in 0..robot.dof() {
-        let seeds = [Twist::axis(robot, j), Twist::turning_axis(robot, j, &motion.bodies[j])];
-        carry_up(robot, motion, j, seeds, &mut |i, [axis, change]| {
-            if bodies.contains(&i) {
-                let mut row = momentum_along(&motion.bodies[i], change);
-                for (entry, weight) in row.iter_mut().zip(weight_along(&motion.bodies[i], axis)) {
-                    *entry = *entry + weight;
-                }
-                let at = width * j + INERTIAL * i;
-                y[at..at + INERTIAL].copy_from_slice(&row);
-            }
-        });
+    let row = |body: &BodyMotion<T>, [axis, change]: &[Twist<T>; 2]| {
+        let mut row = momentum_along(body, change);
+        for (entry, weight) in row.iter_mut().zip(weight_along(body, axis)) {
+            *entry = *entry + weight;
+        }
+        row
+    };
+    fill(robot, motion, bodies, y, |body, axis| [Twist::unit(axis), Twist::turning(axis, body)], row);
+}
+
+/// Regressor of the kinetic energy: y . theta = v'M v / 2 (J), of the links. `y` has 10 entries a body.
+pub fn kinetic_energy_regressor<T: Scalar>(motion: &Motion<T>, y: &mut [T]) {
+    for (body, y) in motion.bodies.iter().zip(y.chunks_exact_mut(INERTIAL)) {
+        let own = Twist { angular: body.w, linear: body.v, turns: true };
+        y.copy_from_slice(&momentum_along(body, &own).map(|x| x.scale(0.5)));
     }
 }
 
-/// A virtual motion of a body, about and in its frame: what momentum and weight are projected on.
+/// Regressor of the potential energy: y . theta = -sum m (gravity . com), J, zero at the base frame's origin. `placed`
+/// comes from [`super::placements()`]; `y` has 10 entries a body, of which only four differ from zero.
+pub fn potential_energy_regressor<T: Scalar>(
+    robot: &Robot,
+    placed: &[super::placement::BodyPlacement<T>],
+    y: &mut [T],
+) {
+    let up = -robot.gravity;
+    let height = |x: &Vec3<T>| x[0].scale(up.x) + x[1].scale(up.y) + x[2].scale(up.z);
+    for (frame, y) in placed.iter().zip(y.chunks_exact_mut(INERTIAL)) {
+        y.fill(T::zero());
+        y[0] = height(&frame.origin);
+        for (y, axis) in y[1..4].iter_mut().zip(&frame.axes) {
+            *y = height(axis);
+        }
+    }
+}
+
+/// A virtual motion of a body, about and in its frame: what momentum, force and weight are projected on.
 #[derive(Clone, Copy)]
 struct Twist<T> {
     angular: Vec3<T>,
     linear: Vec3<T>,
+    /// Whether `angular` may differ from zero.
+    turns: bool,
 }
 
 impl<T: Scalar> Twist<T> {
-    /// S_j: unit speed of joint `j`, in its own frame.
-    fn axis(robot: &Robot, j: usize) -> Self {
-        let (z, unit) = (vec3::zero(), [T::zero(), T::zero(), T::constant(1.0)]);
-        if robot.joints[j].kind.is_rotation() {
-            Self { angular: unit, linear: z }
+    /// Unit speed along (0, 1, 2) or about (3, 4, 5) an axis.
+    fn unit(axis: usize) -> Self {
+        let unit = |at: usize| std::array::from_fn(|r| T::constant(if r == at { 1.0 } else { 0.0 }));
+        let (z, turns) = (vec3::zero(), axis >= 3);
+        if turns {
+            Self { angular: unit(axis - 3), linear: z, turns }
         } else {
-            Self { angular: z, linear: unit }
+            Self { angular: z, linear: unit(axis), turns }
         }
     }
 
-    /// v_j x S_j.
-    fn turning_axis(robot: &Robot, j: usize, body: &BodyMotion<T>) -> Self {
-        if robot.joints[j].kind.is_rotation() {
-            Self { angular: vec3::cross_z(&body.w), linear: vec3::cross_z(&body.v) }
+    /// v_j x S_j of a body with velocity v_j, for the unit motion `axis`.
+    fn turning(axis: usize, body: &BodyMotion<T>) -> Self {
+        if axis < 3 {
+            Self { angular: vec3::zero(), linear: cross_unit(&body.w, axis), turns: false }
         } else {
-            Self { angular: vec3::zero(), linear: vec3::cross_z(&body.w) }
+            let k = axis - 3;
+            Self { angular: cross_unit(&body.w, k), linear: cross_unit(&body.v, k), turns: true }
+        }
+    }
+}
+
+/// `a x e_k`.
+fn cross_unit<T: Scalar>(a: &Vec3<T>, k: usize) -> Vec3<T> {
+    let z = T::zero();
+    match k {
+        0 => [z, a[2], -a[1]],
+        1 => [-a[2], z, a[0]],
+        _ => vec3::cross_z(a),
+    }
+}
+
+/// Fills the rows of all joints: `seeds` makes of a joint's body and the axis of its unit motion (as in [`Twist::unit`]) the
+/// twists to carry, `row` of a body
+/// and the twists in its frame the ten entries.
+fn fill<T: Scalar, const K: usize>(
+    robot: &Robot,
+    motion: &Motion<T>,
+    bodies: Range<usize>,
+    y: &mut [T],
+    seeds: impl Fn(&BodyMotion<T>, usize) -> [Twist<T>; K],
+    row: impl Fn(&BodyMotion<T>, &[Twist<T>; K]) -> [T; INERTIAL],
+) {
+    let width = INERTIAL * robot.bodies();
+    for (j, joint) in robot.joints.iter().enumerate() {
+        let axes = match joint.kind {
+            JointKind::FreeFlyer => 0..6,
+            JointKind::Prismatic => 2..3,
+            JointKind::Revolute | JointKind::Continuous => 5..6,
+        };
+        let rows = y[width * robot.v_index(j)..].chunks_exact_mut(width);
+        for (axis, y) in axes.zip(rows) {
+            let twists = seeds(&motion.bodies[j], axis);
+            carry_up(robot, motion, j, &twists, &mut |i, twists| {
+                if bodies.contains(&i) {
+                    y[INERTIAL * i..INERTIAL * (i + 1)].copy_from_slice(&row(&motion.bodies[i], twists));
+                }
+            });
         }
     }
 }
 
 /// Visits body `i` and everything that it carries with the twists in the body's frame.
-///
-/// Twists are carried up instead of columns down: two of them cost a fourth of fourteen columns.
 fn carry_up<T: Scalar, const K: usize>(
     robot: &Robot,
     motion: &Motion<T>,
     i: usize,
-    twists: [Twist<T>; K],
+    twists: &[Twist<T>; K],
     visit: &mut impl FnMut(usize, &[Twist<T>; K]),
 ) {
-    visit(i, &twists);
-    for c in i + 1..robot.dof() {
-        let joint = &robot.joints[c];
-        if joint.parent == Some(i) {
-            let x = &motion.transforms[c];
-            let carried = twists.map(|t| Twist {
-                angular: x.to_child(joint, &t.angular),
-                // v + w x p = v - p x w
-                linear: x.to_child(joint, &vec3::sub(&t.linear, &x.lever(joint, &t.angular))),
-            });
-            carry_up(robot, motion, c, carried, visit);
-        }
+    visit(i, twists);
+    for c in motion.children(i) {
+        let (joint, x) = (&robot.joints[c], &motion.transforms[c]);
+        let carried = twists.map(|t| {
+            if !t.turns {
+                return Twist { linear: x.to_child(joint, &t.linear), ..t };
+            }
+            let angular = x.to_child(joint, &t.angular);
+            Twist { angular, linear: x.carry(joint, &t.linear, &t.angular), turns: true }
+        });
+        carry_up(robot, motion, c, &carried, visit);
     }
 }
 
+/// The body's force and moment of [`super::rnea()`] along a twist, by its ten parameters.
+///
+/// With classical acceleration c: m brings c . linear; h brings linear . (dw x h + w x (wa x h)) + angular . (h x c);
+/// and the inertia E brings angular . (E dw + wa x E w) = angular . E dw + (angular x wa) . E w.
+#[inline]
+fn force_along<T: Scalar>(body: &BodyMotion<T>, along: &Twist<T>) -> [T; INERTIAL] {
+    let Twist { angular, linear, turns } = along;
+    let (w, wa, dw, c) = (&body.w, &body.wa, &body.dw, &body.classical);
+    let h = vec3::add(&vec3::cross(linear, dw), &vec3::cross(&vec3::cross(linear, w), wa));
+    let zero = T::zero();
+    if !turns {
+        return [vec3::dot(c, linear), h[0], h[1], h[2], zero, zero, zero, zero, zero, zero];
+    }
+    let h = vec3::add(&h, &vec3::cross(c, angular));
+    let s = vec3::cross(angular, wa);
+    let square = |r: usize| dw[r] * angular[r] + w[r] * s[r];
+    let mixed = |r: usize, k: usize| (dw[r] * angular[k] + dw[k] * angular[r]) + (w[r] * s[k] + w[k] * s[r]);
+    [
+        vec3::dot(c, linear),
+        h[0],
+        h[1],
+        h[2],
+        square(0),
+        mixed(0, 1),
+        square(1),
+        mixed(0, 2),
+        mixed(1, 2),
+        square(2),
+    ]
+}
+
 /// The body's momentum (linear m v + w x h, angular I w + h x v) along a twist, by its ten parameters.
+#[inline]
 fn momentum_along<T: Scalar>(body: &BodyMotion<T>, along: &Twist<T>) -> [T; INERTIAL] {
-    let (w, v, Twist { angular, linear }) = (&body.w, &body.v, along);
-    let h = vec3::sub(&vec3::cross(linear, w), &vec3::cross(angular, v));
+    let (w, v, Twist { angular, linear, turns }) = (&body.w, &body.v, along);
+    let h = vec3::cross(linear, w);
+    let zero = T::zero();
+    if !turns {
+        return [vec3::dot(v, linear), h[0], h[1], h[2], zero, zero, zero, zero, zero, zero];
+    }
+    let h = vec3::sub(&h, &vec3::cross(angular, v));
     [
         vec3::dot(v, linear),
         h[0],
@@ -143,85 +222,10 @@ fn momentum_along<T: Scalar>(body: &BodyMotion<T>, along: &Twist<T>) -> [T; INER
 }
 
 /// The body's weight (force m g, moment h x g) along a twist, by m and h.
+#[inline]
 fn weight_along<T: Scalar>(body: &BodyMotion<T>, along: &Twist<T>) -> [T; 4] {
     let h = vec3::cross(&body.g, &along.angular);
     [vec3::dot(&body.g, &along.linear), h[0], h[1], h[2]]
-}
-
-#[inline]
-fn along_axis<T: Scalar>(robot: &Robot, joint: usize, column: &Column<T>) -> T {
-    if robot.joints[joint].kind.is_rotation() { column.n[2] } else { column.f[2] }
-}
-
-/// Visits the columns in the frame of body `i` and of each of its ancestors.
-fn carry_down<T: Scalar>(
-    robot: &Robot,
-    motion: &Motion<T>,
-    i: usize,
-    columns: &mut [Column<T>; INERTIAL],
-    mut visit: impl FnMut(usize, usize, &Column<T>),
-) {
-    let mut j = i;
-    loop {
-        for (p, column) in columns.iter().enumerate() {
-            visit(j, p, column);
-        }
-        let joint = &robot.joints[j];
-        let Some(parent) = joint.parent else { return };
-        let x = &motion.transforms[j];
-        for (p, column) in columns.iter_mut().enumerate() {
-            column.n = x.to_parent(joint, &column.n);
-            // Inertia columns (p >= 4) have no force and therefore no lever.
-            if p < 4 {
-                column.f = x.to_parent(joint, &column.f);
-                column.n = vec3::add(&column.n, &x.lever(joint, &column.f));
-            }
-        }
-        j = parent;
-    }
-}
-
-/// `a x e_axis`.
-fn cross_unit<T: Scalar>(a: &Vec3<T>, axis: usize) -> Vec3<T> {
-    let z = T::zero();
-    match axis {
-        0 => [z, a[2], -a[1]],
-        1 => [-a[2], z, a[0]],
-        _ => [a[1], -a[0], z],
-    }
-}
-
-fn negate<T: Scalar>(a: Vec3<T>) -> Vec3<T> {
-    a.map(|x| -x)
-}
-
-/// Columns of the ten unit parameters of the wrench in [`super::rnea`].
-fn force_columns<T: Scalar>(body: &BodyMotion<T>) -> [Column<T>; INERTIAL] {
-    let classical = vec3::add(&body.a, &vec3::cross(&body.w, &body.va));
-    std::array::from_fn(|p| match p {
-        0 => Column { f: classical, n: vec3::zero() },
-        1..=3 => {
-            let axis = p - 1;
-            let swing = vec3::cross(&body.w, &cross_unit(&body.wa, axis));
-            let f = vec3::add(&cross_unit(&body.dw, axis), &swing);
-            // e x classical = -(classical x e)
-            Column { f, n: negate(cross_unit(&classical, axis)) }
-        }
-        _ => {
-            let spin = basis_inertia_times(p - 4, &body.w);
-            let n = vec3::add(&basis_inertia_times(p - 4, &body.dw), &vec3::cross(&body.wa, &spin));
-            Column { f: vec3::zero(), n }
-        }
-    })
-}
-
-/// The k-th basis inertia (I_xx, I_xy, I_yy, I_xz, I_yz, I_zz) times a vector.
-fn basis_inertia_times<T: Scalar>(k: usize, x: &Vec3<T>) -> Vec3<T> {
-    let (row, column) = [(0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2)][k];
-    let mut y = vec3::zero();
-    y[row] = x[column];
-    y[column] = x[row];
-    y
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Recursive Newton-Euler: joint torques from motion, for any scalar and any parameters.
 
-use crate::robot::{INERTIAL, Robot};
+use crate::robot::{INERTIAL, Joint, Robot};
 use crate::scalar::Scalar;
 
-use super::motion::{BodyMotion, Motion};
+use super::motion::{BodyMotion, JointTransform, Motion};
 use super::vec3::{self, Vec3};
 
 /// A force `f` (N) and a moment `n` (N m) about a body's origin, in its frame.
@@ -22,7 +22,8 @@ pub struct Wrench<T> {
 /// used here, f = m (a + w x va) + dw x h + w x (wa x h), n = I dw + wa x (I w) + h x (a + w x va), is
 /// I (dv/dt) + B v_a with a skew B. With dq_a = dq it is plain inverse dynamics.
 ///
-/// `theta` holds the n x 10 inertial parameters (longer slices are fine), `tau` receives n torques.
+/// `theta` holds the 10 inertial parameters of each body (longer slices are fine), `tau` receives nv torques (a free
+/// flyer's first: force, then moment, in its frame); `wrenches` has an entry a body.
 pub fn rnea<T: Scalar>(
     robot: &Robot,
     motion: &Motion<T>,
@@ -30,18 +31,22 @@ pub fn rnea<T: Scalar>(
     wrenches: &mut [Wrench<T>],
     tau: &mut [T],
 ) {
-    for i in 0..robot.dof() {
-        wrenches[i] = body_wrench(&motion.bodies[i], &theta[INERTIAL * i..INERTIAL * (i + 1)]);
+    let first = robot.first_actuated();
+    for ((wrench, body), theta) in wrenches.iter_mut().zip(&motion.bodies).zip(theta.chunks_exact(INERTIAL)) {
+        *wrench = body_wrench(body, theta);
     }
-    for i in (0..robot.dof()).rev() {
-        let joint = &robot.joints[i];
-        tau[i] = if joint.kind.is_rotation() { wrenches[i].n[2] } else { wrenches[i].f[2] };
+    for (i, joint) in robot.joints.iter().enumerate().skip(first).rev() {
+        let wrench = wrenches[i];
+        tau[robot.v_index(i)] = if joint.kind.is_rotation() { wrench.n[2] } else { wrench.f[2] };
         if let Some(p) = joint.parent {
-            let x = &motion.transforms[i];
-            let f = x.to_parent(joint, &wrenches[i].f);
-            let n = vec3::add(&x.to_parent(joint, &wrenches[i].n), &x.lever(joint, &f));
-            wrenches[p] = Wrench { f: vec3::add(&wrenches[p].f, &f), n: vec3::add(&wrenches[p].n, &n) };
+            let carried = wrench.to_parent(joint, &motion.transforms[i]);
+            let sum = &mut wrenches[p];
+            *sum = Wrench { f: vec3::add(&sum.f, &carried.f), n: vec3::add(&sum.n, &carried.n) };
         }
+    }
+    if first == 1 {
+        tau[..3].copy_from_slice(&wrenches[0].f);
+        tau[3..6].copy_from_slice(&wrenches[0].n);
     }
 }
 
@@ -49,6 +54,14 @@ impl<T: Scalar> Wrench<T> {
     /// The zero wrench.
     pub fn zero() -> Self {
         Self { f: vec3::zero(), n: vec3::zero() }
+    }
+
+    /// The same wrench in the parent's frame, about its origin.
+    #[inline]
+    pub(super) fn to_parent(&self, joint: &Joint, x: &JointTransform<T>) -> Self {
+        let f = x.to_parent(joint, &self.f);
+        let n = vec3::add(&x.to_parent(joint, &self.n), &x.lever(joint, &f));
+        Self { f, n }
     }
 }
 
@@ -59,9 +72,10 @@ pub(super) fn inertia_times<T: Scalar>(inertia: &[T], x: &Vec3<T>) -> Vec3<T> {
     [xx * x[0] + xy * x[1] + xz * x[2], xy * x[0] + yy * x[1] + yz * x[2], xz * x[0] + yz * x[1] + zz * x[2]]
 }
 
+#[inline]
 fn body_wrench<T: Scalar>(body: &BodyMotion<T>, theta: &[T]) -> Wrench<T> {
     let (m, h, inertia) = (theta[0], [theta[1], theta[2], theta[3]], &theta[4..]);
-    let classical = vec3::add(&body.a, &vec3::cross(&body.w, &body.va));
+    let classical = body.classical;
     let f = vec3::add(
         &vec3::times(&classical, m),
         &vec3::add(&vec3::cross(&body.dw, &h), &vec3::cross(&body.w, &vec3::cross(&body.wa, &h))),

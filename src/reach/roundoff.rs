@@ -1,8 +1,9 @@
 //! What plain floating point can make of the controller's exact law: a bound on its rounding errors over a cell.
 //!
 //! # Assumed
-//! IEEE 754 arithmetic in round-to-nearest, and the platform's sine and cosine within 2^-51 of the exact ones (four
-//! times the error of a good libm; the certifier's own ones are proven instead).
+//! IEEE 754 arithmetic in round-to-nearest, and sine and cosine within 2^-51 of the exact ones: proven for those of
+//! `scalar::turn`, which the algorithms use up to 1e5 rad, and four times the error of a good libm beyond (the
+//! certifier's own ones are proven instead).
 //!
 //! # Proven
 //! [`Roundoff`] stands for a computed x~ and the exact x that it should be: |x|, |x~| <= size and |x~ - x| <= error. With
@@ -95,6 +96,9 @@ impl Mul for Roundoff {
 }
 
 impl Scalar for Roundoff {
+    /// It follows the order of operations of plain floats.
+    const PRODUCT: bool = f64::PRODUCT;
+
     fn constant(x: f64) -> Self {
         Self::float(x)
     }
