@@ -54,7 +54,7 @@ pub fn crba<T: Scalar>(
             mass[n * column + row] = along;
             mass[n * row + column] = along;
             let Some(parent) = joint.parent else { break };
-            momentum = momentum.to_parent(joint, &motion.transforms[j]);
+            momentum = momentum.in_parent(joint, &motion.transforms[j]);
             if parent < first {
                 for r in 0..3 {
                     for (row, along) in [(r, momentum.f[r]), (r + 3, momentum.n[r])] {

@@ -39,7 +39,7 @@ pub fn rnea<T: Scalar>(
         let wrench = wrenches[i];
         tau[robot.v_index(i)] = if joint.kind.is_rotation() { wrench.n[2] } else { wrench.f[2] };
         if let Some(p) = joint.parent {
-            let carried = wrench.to_parent(joint, &motion.transforms[i]);
+            let carried = wrench.in_parent(joint, &motion.transforms[i]);
             let sum = &mut wrenches[p];
             *sum = Wrench { f: vec3::add(&sum.f, &carried.f), n: vec3::add(&sum.n, &carried.n) };
         }
@@ -58,7 +58,7 @@ impl<T: Scalar> Wrench<T> {
 
     /// The same wrench in the parent's frame, about its origin.
     #[inline]
-    pub(super) fn to_parent(&self, joint: &Joint, x: &JointTransform<T>) -> Self {
+    pub(super) fn in_parent(&self, joint: &Joint, x: &JointTransform<T>) -> Self {
         let f = x.to_parent(joint, &self.f);
         let n = vec3::add(&x.to_parent(joint, &self.n), &x.lever(joint, &f));
         Self { f, n }

@@ -107,7 +107,7 @@ pub enum Criterion {
     /// The mean remaining variance, relative to the present half-widths.
     PredictedWidth {
         /// Weights of the samples.
-        worth: Worth,
+        worth: Box<Worth>,
         /// Present half-widths of the ten parameters, above 0.
         half_widths: [f64; INERTIAL],
     },
@@ -124,13 +124,13 @@ impl Criterion {
         let at = robot.inertial_index(robot.end_effector);
         // A parameter that is known exactly still needs a scale.
         let half_widths = std::array::from_fn(|p| (0.5 * (set.upper[at + p] - set.lower[at + p])).max(1e-6));
-        Criterion::PredictedWidth { worth: Worth::new(robot, set), half_widths }
+        Criterion::PredictedWidth { worth: Box::new(Worth::new(robot, set)), half_widths }
     }
 
     fn worth(&self) -> Option<Worth> {
         match self {
             Criterion::ConditionNumber { .. } => None,
-            Criterion::PredictedWidth { worth, .. } => Some(worth.clone()),
+            Criterion::PredictedWidth { worth, .. } => Some(Worth::clone(worth)),
         }
     }
 
