@@ -5,16 +5,18 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use surelift::control::{Controller, Measured, RobustController};
+use surelift::dynamics::constraint::{Redundancy, Residuals, Sensitivities};
 use surelift::dynamics::{
-    Axes, Composites, ForwardDerivatives, FrameDerivatives, InverseDerivatives, Motion, Workspace, Wrench,
-    crba, momentum_rate_regressor, momentum_regressor, rnea, torque_regressor,
+    Axes, Composites, ConstrainedDynamics, Constraint, ForwardDerivatives, FrameDerivatives,
+    InverseDerivatives, Motion, Workspace, Wrench, crba, momentum_rate_regressor, momentum_regressor, rnea,
+    torque_regressor,
 };
 use surelift::estimate::{
     Options, Point, Problem, Rollout, Solver, StageModel, StageSize, StageValues, Trajectory,
 };
 use surelift::inertia::ParameterSet;
 use surelift::plan::tube_fit;
-use surelift::robot::{self, INERTIAL, NamedFrame, configuration};
+use surelift::robot::{self, INERTIAL, LoopKind, NamedFrame, Placement, configuration};
 use surelift::trajectory::{Bezier, JointState};
 
 /// The system's allocator, counting what each thread asks of it.
@@ -149,6 +151,41 @@ fn the_rigid_body_algorithms_do_not_allocate() {
         });
         assert_eq!(asked, 0, "{name}");
     }
+}
+
+#[test]
+fn constrained_dynamics_do_not_allocate() {
+    let robot = robot::load("go1").unwrap();
+    let n = robot.nv();
+    let theta = robot.nominal_parameters();
+    let wave = |phase: f64| (0..n).map(|j| (phase + j as f64).sin()).collect::<Vec<f64>>();
+    let (v, tau) = (wave(1.1), wave(2.7));
+    let mut q = vec![0.0; robot.nq()];
+    configuration::integrate(&robot, &configuration::neutral(&robot), &wave(0.2), &mut q);
+    let feet: Vec<_> = (0..robot.named_frames.len())
+        .filter(|&i| robot.named_frames[i].joint.is_some())
+        .take(4)
+        .map(|i| Constraint::contact(&robot, i, LoopKind::Point, Placement::identity()).stabilised(1.0, 2.0))
+        .collect();
+    let rows = 3 * feet.len();
+    let mut out = Sensitivities::new(&robot, &feet, true);
+    let mut residuals = Residuals::new(&robot, &feet, true);
+    let (mut projector, mut errors) = (vec![0.0; n * n], vec![0.0; rows]);
+    let mut dynamics = ConstrainedDynamics::new(&robot, feet, Redundancy::Drop).unwrap();
+    let asked = allocations(|| {
+        dynamics.hold_here(&robot, 0, &q).unwrap();
+        dynamics.position_errors(&robot, &q, &mut errors).unwrap();
+        dynamics.forward_derivatives(&robot, &q, &v, &tau, &theta, &mut out).unwrap();
+        dynamics.impulse_derivatives(&robot, &q, &v, &theta, &mut out).unwrap();
+        dynamics.projection_derivatives(&robot, &q, &v, &theta, &mut out).unwrap();
+        dynamics.projector(&robot, &q, &theta, &mut projector).unwrap();
+        dynamics.set_active(1, false);
+        dynamics.forward(&robot, &q, &v, &tau, &theta).unwrap();
+        let state = (q.as_slice(), v.as_slice(), tau.as_slice());
+        dynamics.residuals(&robot, state, &errors, &tau, &theta, &mut residuals).unwrap();
+    });
+    assert_eq!(asked, 0);
+    assert!(rows == 12 && out.by_theta.motion.iter().all(|x| x.is_finite()));
 }
 
 /// A pendulum with measured angles: states (q, v), two inputs that a stage equation holds together, theta = (w^2, d).

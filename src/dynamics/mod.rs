@@ -5,6 +5,7 @@
 //! velocities, accelerations), then call the algorithm. On plain numbers it is [`Workspace`], which also holds the
 //! algorithms that divide: forward dynamics, derivatives, frames, momentum and energy. Nothing allocates after `new`.
 
+pub mod constraint;
 pub mod crba;
 pub mod derivatives;
 pub mod factor;
@@ -22,6 +23,7 @@ pub mod vec3;
 pub mod whole;
 pub mod workspace;
 
+pub use constraint::{ConstrainedDynamics, Constraint};
 pub use crba::{Composites, crba};
 pub use derivatives::{ForwardDerivatives, InverseDerivatives};
 pub use factor::Factor;

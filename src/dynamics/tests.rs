@@ -15,11 +15,11 @@ fn vector(rng: &mut impl Rng, range: f64) -> Vector3<f64> {
     Vector3::from_fn(|_, _| rng.random_range(-range..range))
 }
 
-fn vec_of(rng: &mut impl Rng, n: usize) -> Vec<f64> {
+pub(super) fn vec_of(rng: &mut impl Rng, n: usize) -> Vec<f64> {
     (0..n).map(|_| rng.random_range(-1.0..1.0)).collect()
 }
 
-fn placement(rng: &mut impl Rng) -> Placement {
+pub(super) fn placement(rng: &mut impl Rng) -> Placement {
     Placement { rotation: Rotation3::new(vector(rng, 2.0)).into_inner(), translation: vector(rng, 0.4) }
 }
 
@@ -32,7 +32,7 @@ fn inertia(rng: &mut impl Rng) -> [f64; INERTIAL] {
 }
 
 /// A tree of up to 30 joints, each a random kind on a random earlier one; with a free flyer if asked.
-fn tree(rng: &mut impl Rng, afloat: bool) -> Robot {
+pub(super) fn tree(rng: &mut impl Rng, afloat: bool) -> Robot {
     let mut robot = small_robot();
     let count = rng.random_range(1..=29);
     let pattern = robot.joints[0].clone();
@@ -71,7 +71,7 @@ fn for_trees(seed: u64, mut property: impl FnMut(&Robot, &mut ChaCha8Rng, &[f64]
 }
 
 #[track_caller]
-fn assert_close(what: &str, got: &[f64], want: &[f64], tolerance: f64) {
+pub(super) fn assert_close(what: &str, got: &[f64], want: &[f64], tolerance: f64) {
     assert_eq!(got.len(), want.len(), "{what}");
     let scale = want.iter().fold(1.0f64, |m, x| m.max(x.abs()));
     for (k, (g, w)) in got.iter().zip(want).enumerate() {
@@ -79,22 +79,22 @@ fn assert_close(what: &str, got: &[f64], want: &[f64], tolerance: f64) {
     }
 }
 
-fn matrix(n: usize, x: &[f64]) -> DMatrix<f64> {
+pub(super) fn matrix(n: usize, x: &[f64]) -> DMatrix<f64> {
     DMatrix::from_row_slice(n, x.len() / n, x)
 }
 
 /// q (+) step * v.
-fn moved(robot: &Robot, q: &[f64], v: &[f64], step: f64) -> Vec<f64> {
+pub(super) fn moved(robot: &Robot, q: &[f64], v: &[f64], step: f64) -> Vec<f64> {
     let mut to = vec![0.0; robot.nq()];
     integrate(robot, q, &v.iter().map(|v| step * v).collect::<Vec<_>>(), &mut to);
     to
 }
 
-fn unit(n: usize, k: usize) -> Vec<f64> {
+pub(super) fn unit(n: usize, k: usize) -> Vec<f64> {
     (0..n).map(|i| if i == k { 1.0 } else { 0.0 }).collect()
 }
 
-fn plus(x: &[f64], step: f64, y: &[f64]) -> Vec<f64> {
+pub(super) fn plus(x: &[f64], step: f64, y: &[f64]) -> Vec<f64> {
     x.iter().zip(y).map(|(x, y)| x + step * y).collect()
 }
 

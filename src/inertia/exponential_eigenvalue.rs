@@ -26,6 +26,7 @@ use nalgebra::{Matrix3, Matrix4, Rotation3, SMatrix, SVector, SymmetricEigen, Un
 
 use super::pseudo::{InertiaError, check_physical, inertial_parameters, pseudo_inertia};
 use crate::robot::INERTIAL;
+use crate::robot::rigid_motion::left_jacobian3;
 
 /// Exponential-eigenvalue coordinates (sigma_m, h, omega, sigma_x, sigma_y, sigma_z).
 pub type Coordinates = [f64; INERTIAL];
@@ -207,22 +208,9 @@ fn nearest_axes(
     (best.1, best.2)
 }
 
-/// J_r(omega): Exp(omega + d) = Exp(omega) Exp(J_r d) to first order; 1 - a \[omega\]x + b \[omega\]x^2 with
-/// a = (1 - cos t) / t^2, b = (t - sin t) / t^3, t = |omega|.
+/// J_r(omega): Exp(omega + d) = Exp(omega) Exp(J_r d) to first order; the transpose of the left Jacobian.
 fn right_jacobian(omega: &Vector3<f64>) -> Matrix3<f64> {
-    let tt = omega.norm_squared();
-    let (a, b) = if tt < 1e-3 {
-        // Taylor: the next terms are below 1e-3^4 / 10! and lost in rounding.
-        (
-            0.5 - tt * (1.0 / 24.0 - tt * (1.0 / 720.0 - tt / 40320.0)),
-            1.0 / 6.0 - tt * (1.0 / 120.0 - tt * (1.0 / 5040.0 - tt / 362_880.0)),
-        )
-    } else {
-        let t = tt.sqrt();
-        ((1.0 - t.cos()) / tt, (t - t.sin()) / (tt * t))
-    };
-    let skew = omega.cross_matrix();
-    Matrix3::identity() - skew * a + skew * skew * b
+    left_jacobian3(omega).transpose()
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ pub mod load;
 mod merge;
 pub mod model;
 pub mod pose;
-mod rigid_motion;
+pub(crate) mod rigid_motion;
 pub mod scene;
 mod settings;
 pub mod shipped;

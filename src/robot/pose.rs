@@ -23,7 +23,7 @@ impl Capsule {
 }
 
 /// What a joint at its coordinates `q` adds to its placement.
-fn motion(kind: JointKind, q: &[f64]) -> Placement {
+pub(crate) fn motion(kind: JointKind, q: &[f64]) -> Placement {
     match kind {
         JointKind::Revolute | JointKind::Continuous => {
             let (s, c) = q[0].sin_cos();

@@ -53,14 +53,14 @@ fn quaternion(phi: &Vector3<f64>) -> UnitQuaternion<f64> {
 }
 
 /// J of the module header.
-fn left_jacobian3(phi: &Vector3<f64>) -> Matrix3<f64> {
+pub(crate) fn left_jacobian3(phi: &Vector3<f64>) -> Matrix3<f64> {
     let [_, c2, c3, ..] = coefficients(phi.norm_squared());
     let p = phi.cross_matrix();
     Matrix3::identity() + p * c2 + p * p * c3
 }
 
 /// J^-1 = 1 - \[phi\]/2 + k \[phi\]^2, for |phi| < 2 pi.
-fn left_jacobian3_inverse(phi: &Vector3<f64>) -> Matrix3<f64> {
+pub(crate) fn left_jacobian3_inverse(phi: &Vector3<f64>) -> Matrix3<f64> {
     let x = phi.norm_squared();
     let k = if x < 0.02 {
         1.0 / 12.0 + x * (1.0 / 720.0 + x * (1.0 / 30_240.0 + x / 1_209_600.0))

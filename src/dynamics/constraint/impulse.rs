@@ -1,0 +1,197 @@
+//! Impacts with restitution, and the dynamically consistent null-space projector, which is the same equation.
+
+use crate::dynamics::regressor::torque_regressor;
+use crate::robot::Robot;
+
+use super::ConstraintError;
+use super::forward::{ConstrainedDynamics, negate};
+use super::results::Sensitivities;
+
+/// What the velocity after the reset owes to the rate of the rows before it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Reset {
+    /// de after = -restitution * de before.
+    Impact,
+    /// de after = 0, whatever the restitution.
+    Projection,
+}
+
+impl ConstrainedDynamics {
+    /// Impact (Gauss's principle, the paper's eqs. 7-11): of all velocities that satisfy J v+ = -restitution J v, the one
+    /// nearest to `v` in the metric M. [`ConstrainedDynamics::motion`] is v+, [`ConstrainedDynamics::force`] the
+    /// impulses Lambda, M (v+ - v) = J' Lambda.
+    ///
+    /// The kinetic energy does not grow when all active constraints have one and the same restitution e, because
+    /// v+ = v - (1 + e) P v with P = M^-1 J'(J M^-1 J')^-1 J an M-orthogonal projector: the energy changes by
+    /// -(1 - e^2) |P v|_M^2 / 2. With different restitutions it may grow (Newton's law of impact).
+    pub fn impulse(
+        &mut self,
+        robot: &Robot,
+        q: &[f64],
+        v: &[f64],
+        theta: &[f64],
+    ) -> Result<(), ConstraintError> {
+        self.reset(robot, q, v, theta, Reset::Impact)
+    }
+
+    /// The dynamically consistent projection of `w` on the null space of J (eqs. 36 and 38):
+    /// [`ConstrainedDynamics::motion`] is N w, N = 1 - M^-1 J'(J M^-1 J')^-1 J; it is the nearest one to w in the metric M.
+    pub fn project(
+        &mut self,
+        robot: &Robot,
+        q: &[f64],
+        w: &[f64],
+        theta: &[f64],
+    ) -> Result<(), ConstraintError> {
+        self.reset(robot, q, w, theta, Reset::Projection)
+    }
+
+    /// The projector N itself (nv x nv, row-major). With yielding constraints it is the limit's neighbour only.
+    pub fn projector(
+        &mut self,
+        robot: &Robot,
+        q: &[f64],
+        theta: &[f64],
+        out: &mut [f64],
+    ) -> Result<(), ConstraintError> {
+        let n = robot.nv();
+        self.check_state(robot, q, theta, &[("the projector", out.len(), n * n)])?;
+        self.workspace.mass_matrix(robot, q, theta, &mut self.mass);
+        self.screws.sweep(robot, q, &self.zero, &self.zero);
+        self.factor(robot)?;
+        out.copy_from_slice(&self.mass);
+        let forces = &mut self.residuals.constraint_by_q;
+        forces.fill(0.0);
+        self.kkt.solve(&self.jacobian, out, forces, n);
+        Ok(())
+    }
+
+    /// [`ConstrainedDynamics::impulse`] with derivatives of v+ and the impulses to q, v (before) and theta (eq. 14).
+    pub fn impulse_derivatives(
+        &mut self,
+        robot: &Robot,
+        q: &[f64],
+        v: &[f64],
+        theta: &[f64],
+        out: &mut Sensitivities,
+    ) -> Result<(), ConstraintError> {
+        self.check_room(robot, out)?;
+        self.reset(robot, q, v, theta, Reset::Impact)?;
+        self.reset_slopes(robot, q, v, theta, Reset::Impact, out);
+        Ok(())
+    }
+
+    /// [`ConstrainedDynamics::project`] with derivatives of N w to q, w (which is N) and theta (eq. 41).
+    pub fn projection_derivatives(
+        &mut self,
+        robot: &Robot,
+        q: &[f64],
+        w: &[f64],
+        theta: &[f64],
+        out: &mut Sensitivities,
+    ) -> Result<(), ConstraintError> {
+        self.check_room(robot, out)?;
+        self.reset(robot, q, w, theta, Reset::Projection)?;
+        self.reset_slopes(robot, q, w, theta, Reset::Projection, out);
+        Ok(())
+    }
+
+    fn restitution(&self, index: usize, kind: Reset) -> f64 {
+        if kind == Reset::Impact { self.constraints()[index].restitution } else { 0.0 }
+    }
+
+    /// Scales the rows of each constraint (rows x width) by its restitution.
+    fn times_restitution(&self, kind: Reset, width: usize, factor: f64, rows: &mut [f64]) {
+        for (index, constraint) in self.constraints().iter().enumerate() {
+            let by = factor * self.restitution(index, kind);
+            let first = width * self.first_rows[index];
+            rows[first..first + width * constraint.rows()].iter_mut().for_each(|x| *x *= by);
+        }
+    }
+
+    fn reset(
+        &mut self,
+        robot: &Robot,
+        q: &[f64],
+        v: &[f64],
+        theta: &[f64],
+        kind: Reset,
+    ) -> Result<(), ConstraintError> {
+        let n = robot.nv();
+        self.check_state(robot, q, theta, &[("the velocity", v.len(), n)])?;
+        self.workspace.mass_matrix(robot, q, theta, &mut self.mass);
+        self.screws.sweep(robot, q, v, &self.zero);
+        self.factor(robot)?;
+        for (x, row) in self.motion.iter_mut().zip(self.mass.chunks_exact(n)) {
+            *x = row.iter().zip(v).map(|(a, b)| a * b).sum();
+        }
+        // The condition is J v+ + restitution J v.
+        let mut condition = std::mem::take(&mut self.condition);
+        condition.fill(0.0);
+        self.each_active(robot, |rows| rows.write_rate(&mut condition));
+        self.times_restitution(kind, 1, 1.0, &mut condition);
+        negate(&condition, &mut self.force);
+        self.condition = condition;
+        self.kkt.solve(&self.jacobian, &mut self.motion, &mut self.force, 1);
+        self.add_jacobian_times_motion();
+        Ok(())
+    }
+
+    /// Derivatives of the residuals r_i = M (v+ - v) - J' Lambda and r_v = J v+ + restitution J v, solved for.
+    ///
+    /// d(M x)/dq at fixed x is the derivative of inverse dynamics at rest with acceleration x, less that of gravity.
+    fn reset_slopes(
+        &mut self,
+        robot: &Robot,
+        q: &[f64],
+        v: &[f64],
+        theta: &[f64],
+        kind: Reset,
+        out: &mut Sensitivities,
+    ) {
+        for (jump, (after, before)) in self.jump.iter_mut().zip(self.motion.iter().zip(v)) {
+            *jump = after - before;
+        }
+        let with_parameters = out.by_theta.width > 0;
+        let [moving, resting] = &mut self.slopes;
+        if with_parameters {
+            // Regressors first: the derivatives below use other scratch space. `tau` is a place to write to.
+            let regressor = &mut self.residuals.dynamics_by_theta;
+            let to = &mut out.by_theta.motion;
+            for (acceleration, y) in [(&self.jump, &mut *to), (&self.zero, regressor)] {
+                self.workspace.inverse_dynamics(robot, q, &self.zero, acceleration, theta, &mut moving.tau);
+                y.fill(0.0);
+                torque_regressor(robot, self.workspace.motion(), 0..robot.bodies(), y);
+            }
+            for (to, weight) in to.iter_mut().zip(&self.residuals.dynamics_by_theta) {
+                *to = weight - *to;
+            }
+        }
+        self.workspace.inverse_dynamics_derivatives(robot, q, &self.zero, &self.jump, theta, moving);
+        self.workspace.inverse_dynamics_derivatives(robot, q, &self.zero, &self.zero, theta, resting);
+        for (out, (a, b)) in out.by_q.motion.iter_mut().zip(moving.by_q.iter().zip(&resting.by_q)) {
+            *out = a - b;
+        }
+        self.row_slopes(robot, q, v, kind, out);
+        for part in [&mut out.by_q.motion, &mut out.by_q.force] {
+            part.iter_mut().for_each(|x| *x = -*x);
+        }
+        out.by_v.motion.copy_from_slice(&self.mass);
+        out.by_v.force.copy_from_slice(&self.jacobian);
+        self.times_restitution(kind, robot.nv(), -1.0, &mut out.by_v.force);
+        self.solve_all(out);
+    }
+
+    /// Adds d(J v+ + restitution J v)/dq to the force's rows and -d(J' Lambda)/dq to the motion's.
+    fn row_slopes(&mut self, robot: &Robot, q: &[f64], v: &[f64], kind: Reset, out: &mut Sensitivities) {
+        out.by_q.force.fill(0.0);
+        self.screws.sweep(robot, q, v, &self.zero);
+        self.each_active(robot, |rows| rows.add_rate_slopes(&mut out.by_q.force));
+        self.times_restitution(kind, robot.nv(), 1.0, &mut out.by_q.force);
+        self.screws.sweep(robot, q, &self.motion, &self.zero);
+        self.each_active(robot, |rows| {
+            rows.add_rate_slopes(&mut out.by_q.force);
+            rows.subtract_stiffness(&self.force, &mut out.by_q.motion);
+        });
+    }
+}
