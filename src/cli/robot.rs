@@ -58,6 +58,9 @@ pub fn describe(inspection: &Inspection) -> String {
     if !inspection.loops.is_empty() {
         let _ = write!(text, "\nLoops\n{}", align(&loops(inspection)));
     }
+    if !robot.thrusts.is_empty() {
+        let _ = write!(text, "\nThrusts (along z of the frame)\n{}", align(&thrusts(robot)));
+    }
     if !robot.shapes.is_empty() {
         let _ = write!(text, "\nCollision shapes (m, in the frame of the joint)\n{}", align(&shapes(robot)));
     }
@@ -178,6 +181,18 @@ fn loops(inspection: &Inspection) -> Vec<Vec<String>> {
     rows
 }
 
+fn thrusts(robot: &Robot) -> Vec<Vec<String>> {
+    let heading = ["thrust", "frame", "least, N", "most, N", "moment per force, m"];
+    let mut rows = vec![heading.map(str::to_owned).to_vec()];
+    rows.extend(robot.thrusts.iter().map(|thrust| {
+        let (least, most) = thrust.force_n;
+        let frame = robot.named_frames[thrust.frame].name.clone();
+        let figures = [least, most, thrust.moment_per_force_m].map(figure);
+        [vec![thrust.name.clone(), frame], figures.to_vec()].concat()
+    }));
+    rows
+}
+
 fn shapes(robot: &Robot) -> Vec<Vec<String>> {
     let heading = ["shape", "moves with", "from", "to", "radius"];
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
@@ -223,6 +238,7 @@ mod tests {
                 .chain(robot.shapes.iter().map(|shape| &shape.name))
                 .chain(robot.named_frames.iter().map(|frame| &frame.name))
                 .chain(robot.loops.iter().map(|closure| &closure.name))
+                .chain(robot.thrusts.iter().map(|thrust| &thrust.name))
                 .chain(inspection.problems.iter().map(|problem| &problem.message));
             for name in said {
                 assert!(text.contains(name.as_str()), "{name} in\n{text}");

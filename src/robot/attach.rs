@@ -1,12 +1,12 @@
-//! Named frames and loop closures of the robot TOML -> [`NamedFrame`] and [`LoopClosure`].
+//! Named frames, loop closures and rotors of the robot TOML -> [`NamedFrame`], [`LoopClosure`] and [`Thrust`].
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use super::error::RobotError;
 use super::merge::Seat;
-use super::model::{LoopClosure, NamedFrame};
-use super::settings::{FrameSettings, LoopSettings};
+use super::model::{LoopClosure, NamedFrame, Thrust};
+use super::settings::{FrameSettings, LoopSettings, ThrustSettings};
 use super::urdf::Tree;
 
 fn error(path: &Path, field: String, reason: String) -> RobotError {
@@ -61,4 +61,35 @@ pub(super) fn loops(
         loops.push(LoopClosure { name: closure.name.clone(), frame_a, frame_b, kind: closure.kind });
     }
     Ok(loops)
+}
+
+/// The rotors in `frames`.
+pub(super) fn thrusts(
+    path: &Path,
+    given: &[ThrustSettings],
+    frames: &[NamedFrame],
+) -> Result<Vec<Thrust>, RobotError> {
+    let mut names = HashSet::new();
+    let mut thrusts = Vec::with_capacity(given.len());
+    for thrust in given {
+        let error = |reason| error(path, format!("thrust.{}", thrust.name), reason);
+        if !names.insert(thrust.name.as_str()) {
+            return Err(error("the name is used by two thrusts".into()));
+        }
+        let frame = frames.iter().position(|f| f.name == thrust.frame);
+        let frame = frame.ok_or_else(|| error(format!("there is no [[frame]] `{}`", thrust.frame)))?;
+        if !thrust.moment_per_force_m.is_finite() {
+            let value = thrust.moment_per_force_m;
+            return Err(error(format!("moment_per_force_m is {value}, expected a finite number")));
+        }
+        let [least, most] = thrust.force_n;
+        if !(least.is_finite() && most.is_finite() && least < most) {
+            return Err(error(format!(
+                "force_n is [{least}, {most}], expected finite numbers, lower < upper"
+            )));
+        }
+        let (name, moment_per_force_m) = (thrust.name.clone(), thrust.moment_per_force_m);
+        thrusts.push(Thrust { name, frame, moment_per_force_m, force_n: (least, most) });
+    }
+    Ok(thrusts)
 }

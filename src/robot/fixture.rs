@@ -31,6 +31,7 @@ pub(crate) fn small_robot() -> Robot {
         ],
         named_frames: vec![],
         loops: vec![],
+        thrusts: vec![],
         missing: vec![],
         shapes: vec![
             bar("post", None, 0.0),

@@ -184,6 +184,7 @@ fn settings_for_bare(tree: &Tree, merged: &Merged, judge: &mut Judge) -> Result<
         self_collision: Default::default(),
         frames: Vec::new(),
         loops: Vec::new(),
+        thrusts: Vec::new(),
     })
 }
 
@@ -229,6 +230,7 @@ pub(super) fn assemble(
     let mut robot = Robot {
         joints: joints(&layers, tree, merged, judge)?,
         loops: attach::loops(path, &settings.loops, &named_frames)?,
+        thrusts: attach::thrusts(path, &settings.thrusts, &named_frames)?,
         named_frames,
         missing: missing(&settings),
         name: settings.name,

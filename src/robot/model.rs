@@ -228,6 +228,19 @@ pub struct LoopClosure {
     pub kind: LoopKind,
 }
 
+/// A rotor: a force along the z axis of a frame, with a moment about it that is proportional to the force.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Thrust {
+    /// Its name.
+    pub name: String,
+    /// Index of the frame in [`Robot::named_frames`].
+    pub frame: usize,
+    /// Moment about the frame's z axis per force, N m/N; its sign tells which way the rotor turns.
+    pub moment_per_force_m: f64,
+    /// Smallest and largest force, N.
+    pub force_n: (f64, f64),
+}
+
 /// A robot: a tree of joints with one degree of freedom each, on a fixed base or on a free-flying root body.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Robot {
@@ -244,6 +257,9 @@ pub struct Robot {
     /// Loop closures, in the order of the robot TOML.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loops: Vec<LoopClosure>,
+    /// Rotors, in the order of the robot TOML.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub thrusts: Vec<Thrust>,
     /// Sections of the robot TOML that an arm needs (`end_effector`, `uncertainty`, `sensors`, `control`) and that
     /// were not given: the fields hold defaults that nobody vouches for, and [`Robot::arm_fault`] tells so.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

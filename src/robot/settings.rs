@@ -42,6 +42,8 @@ pub(super) struct Settings {
     pub frames: Vec<FrameSettings>,
     #[serde(default, rename = "loop")]
     pub loops: Vec<LoopSettings>,
+    #[serde(default, rename = "thrust")]
+    pub thrusts: Vec<ThrustSettings>,
 }
 
 /// How the root link is held.
@@ -87,6 +89,16 @@ pub(super) struct LoopSettings {
     pub frame_a: String,
     pub frame_b: String,
     pub kind: LoopKind,
+}
+
+/// A rotor in a named frame.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ThrustSettings {
+    pub name: String,
+    pub frame: String,
+    pub moment_per_force_m: f64,
+    pub force_n: [f64; 2],
 }
 
 /// Gravity on Earth, z up.

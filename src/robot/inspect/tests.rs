@@ -70,6 +70,15 @@ fn masses_frames_and_loops_of_the_legged_robots_are_there() {
             assert!(robot.frame_index(foot).is_some(), "{name}: {foot}");
         }
     }
+    let hector = load("hector").unwrap();
+    assert_eq!(
+        hector.thrusts.iter().map(|t| t.name.as_str()).collect::<Vec<_>>(),
+        ["front", "left", "back", "right"]
+    );
+    // In a hover no moment is left.
+    assert!(hector.thrusts.iter().map(|t| t.moment_per_force_m).sum::<f64>().abs() < 1e-15);
+    let lift: f64 = hector.thrusts.iter().map(|t| t.force_n.1).sum();
+    assert!(lift > 1.2 * 9.81 * 1.477, "{lift}");
     let digit = inspect("digit").unwrap();
     assert_eq!(digit.loops.len(), 6);
     for closure in &digit.loops {

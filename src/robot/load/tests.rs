@@ -408,3 +408,39 @@ fn a_urdf_alone_gets_a_capsule_around_each_shape() {
     let message = load(&path).unwrap_err().to_string();
     assert!(message.contains("2 leaf joints (left, right)"), "{message}");
 }
+
+#[test]
+fn faulty_thrusts_are_named() {
+    let toml = shipped::read(&shipped::find(Path::new("hector")).unwrap()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("hector.urdf"), include_str!("../../../robots/hector.urdf")).unwrap();
+    let path = folder.path().join("hector.toml");
+    std::fs::write(&path, &toml).unwrap();
+    assert_eq!(load(&path).unwrap().thrusts.len(), 4);
+    for (right, wrong, said) in [
+        ("frame = \"rotor_front\"", "frame = \"rotor_top\"", "`rotor_top`"),
+        ("name = \"left\"", "name = \"front\"", "two thrusts"),
+        ("= -0.01515", "= nan", "moment_per_force_m is NaN"),
+        ("[0.1, 5.0]", "[5.0, 0.1]", "lower < upper"),
+        ("[0.1, 5.0]", "[0.1, inf]", "finite"),
+    ] {
+        std::fs::write(&path, toml.replacen(right, wrong, 1)).unwrap();
+        let message = load(&path).unwrap_err().to_string();
+        assert!(message.contains("thrust.") && message.contains(said), "{message}");
+    }
+}
+
+#[test]
+fn arms_that_ship_have_room_to_move() {
+    use rand::SeedableRng;
+    let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(3);
+    for (name, at_least) in [("kinova_gen3", 500), ("z1", 300)] {
+        let robot = load(name).unwrap();
+        let free = (0..1000).filter(|_| {
+            let q = crate::robot::configuration::random(&robot, &mut rng);
+            robot.self_clearance(&robot.frames(&q)).is_some_and(|c| c.distance > 0.01)
+        });
+        let free = free.count();
+        assert!(free >= at_least, "{name}: {free} of 1000");
+    }
+}
