@@ -9,8 +9,9 @@ use std::path::Path;
 use nalgebra::{Matrix3, Vector3};
 use serde::Deserialize;
 use surelift::dynamics::{
-    BodyPlacement, Composites, Motion, Wrench, crba, momentum_rate_regressor, momentum_regressor, placements,
-    rnea, torque_regressor,
+    Axes, BodyPlacement, Composites, Motion, Workspace, Wrench, crba, kinetic_energy_regressor,
+    momentum_rate_regressor, momentum_regressor, placements, potential_energy_regressor, rnea,
+    torque_regressor,
 };
 use surelift::robot::{self, Friction, INERTIAL, Placement, Robot};
 
@@ -34,6 +35,7 @@ struct JointFigures {
 
 /// A state and what others computed for it. Joint frames are those of the URDF. A free flyer's numbers are as ours.
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct State {
     q: Vec<f64>,
     dq: Vec<f64>,
@@ -46,11 +48,18 @@ struct State {
     /// M v.
     momentum: Vec<f64>,
     kinetic_energy: f64,
+    potential_energy: f64,
     placements: Vec<Placed>,
+    kinetic_regressor: Vec<f64>,
+    potential_regressor: Vec<f64>,
     torque_regressor: Option<Vec<Vec<f64>>>,
     momentum_regressor: Option<Vec<Vec<f64>>>,
+    /// Times the parameters: C'v.
+    coriolis_transposed_regressor: Option<Vec<Vec<f64>>>,
     #[serde(default)]
     frames: Vec<FrameFigures>,
+    /// Torque less what the forces on the frames contribute.
+    torque_with_forces: Option<Vec<f64>>,
 }
 
 #[derive(Deserialize)]
@@ -59,12 +68,17 @@ struct Placed {
     origin: [f64; 3],
 }
 
-/// A named frame.
+/// A named frame: Jacobians linear before angular, and the part of the classical acceleration that is not J a.
 #[derive(Deserialize)]
 struct FrameFigures {
     name: String,
     rotation: [[f64; 3]; 3],
     origin: [f64; 3],
+    jacobian_world_aligned: Vec<Vec<f64>>,
+    jacobian_local: Vec<Vec<f64>>,
+    drift_world_aligned: Vec<f64>,
+    /// A force at the frame's origin, in base axes.
+    force_world: [f64; 3],
 }
 
 fn matrix(rows: &[[f64; 3]; 3]) -> Matrix3<f64> {
@@ -77,8 +91,13 @@ struct Errors(BTreeMap<&'static str, f64>);
 
 impl Errors {
     fn compare(&mut self, what: &'static str, got: &[f64], want: &[f64]) {
+        self.compare_at(what, 1e-3, got, want);
+    }
+
+    /// Compares relative to the largest component, or to `scale` if that is larger.
+    fn compare_at(&mut self, what: &'static str, scale: f64, got: &[f64], want: &[f64]) {
         assert_eq!(got.len(), want.len(), "{what}");
-        let scale = want.iter().fold(1e-3f64, |m, x| m.max(x.abs()));
+        let scale = want.iter().fold(scale, |m, x| m.max(x.abs()));
         let error = got.iter().zip(want).map(|(g, w)| (g - w).abs() / scale);
         // A result that is not a number is as wrong as can be.
         let error = error.fold(0.0f64, |m, e| if e <= m { m } else { e });
@@ -163,9 +182,9 @@ impl Case {
         let mut errors = Errors::default();
         for state in &self.figures.states {
             self.kinematics(state, &mut errors);
-            if !self.robot.has_free_flyer() {
-                self.any_scalar(state, &mut errors);
-            }
+            self.any_scalar(state, &mut errors);
+            self.plain(state, &mut errors);
+            self.frames(state, &mut errors);
         }
         errors
     }
@@ -175,23 +194,75 @@ impl Case {
         for ((ours, theirs), turn) in frames.iter().zip(&state.placements).zip(&self.turns) {
             errors.placement("placements", ours, &(matrix(&theirs.rotation) * turn), &theirs.origin);
         }
-        for given in &state.frames {
-            let named = &self.robot.named_frames[self.robot.frame_index(&given.name).unwrap()];
-            let placed = named.joint.map_or(named.placement, |j| frames[j].compose(&named.placement));
+    }
+
+    /// The algorithms on plain numbers.
+    fn plain(&self, s: &State, errors: &mut Errors) {
+        let (robot, theta) = (&self.robot, &self.theta[..]);
+        let n = robot.nv();
+        let mut work = Workspace::new(robot);
+        let mut out = vec![0.0; n];
+        work.inverse_dynamics(robot, &s.q, &s.dq, &s.ddq, theta, &mut out);
+        errors.compare("inverse dynamics", &out, &s.torque);
+        work.forward_dynamics(robot, &s.q, &s.dq, &s.torque, theta, &mut out);
+        // Where the accelerations are zero, torques balance gravity: its acceleration is the scale of what cancels.
+        errors.compare_at("forward dynamics", robot.gravity.norm(), &out, &s.ddq);
+        work.bias(robot, &s.q, &s.dq, theta, &mut out);
+        errors.compare("bias", &out, &sum(&s.coriolis_dq, &s.gravity_torque, 1.0));
+        work.gravity_torques(robot, &s.q, theta, &mut out);
+        errors.compare("gravity torque", &out, &s.gravity_torque);
+        let energy = work.energy(robot, &s.q, &s.dq, theta);
+        errors.compare("kinetic energy", &[energy.kinetic], &[s.kinetic_energy]);
+        errors.compare("potential energy", &[energy.potential], &[s.potential_energy]);
+
+        let mut square = vec![0.0; n * n];
+        work.mass_matrix(robot, &s.q, theta, &mut square);
+        errors.compare("mass matrix", &square, &s.mass_matrix.concat());
+        errors.compare("momentum", &product(&square, &s.dq), &s.momentum);
+        work.coriolis_matrix(robot, &s.q, &s.dq, theta, &mut square);
+        errors.compare("Coriolis matrix x velocity", &product(&square, &s.dq), &s.coriolis_dq);
+        let transposed: Vec<f64> = (0..n * n).map(|k| square[k % n * n + k / n]).collect();
+        let what = "Coriolis matrix, transposed, x velocity";
+        errors.compare(what, &product(&transposed, &s.dq), &s.coriolis_transposed_dq);
+    }
+
+    /// Named frames, and the forces on them.
+    fn frames(&self, s: &State, errors: &mut Errors) {
+        let (robot, n) = (&self.robot, self.robot.nv());
+        let mut work = Workspace::new(robot);
+        work.place_moving(robot, &s.q, &s.dq, &vec![0.0; n]);
+        let mut torque = s.torque.clone();
+        for given in &s.frames {
+            let named = &robot.named_frames[robot.frame_index(&given.name).unwrap()];
             // Named frames are those of links, whose axes are the URDF's.
+            let placed = work.frame_placement(named);
             errors.placement("frame placements", &placed, &matrix(&given.rotation), &given.origin);
+            let mut jacobian = vec![0.0; 6 * n];
+            work.frame_jacobian(robot, named, Axes::Local, &mut jacobian);
+            errors.compare("frame Jacobians, local", &jacobian, &given.jacobian_local.concat());
+            work.frame_jacobian(robot, named, Axes::WorldAligned, &mut jacobian);
+            let what = "frame Jacobians, world-aligned";
+            errors.compare(what, &jacobian, &given.jacobian_world_aligned.concat());
+            let drift = work.frame_acceleration(named, Axes::WorldAligned);
+            errors.compare("frame drift, world-aligned", &drift, &given.drift_world_aligned);
+            for (k, tau) in torque.iter_mut().enumerate() {
+                *tau -= (0..3).map(|r| jacobian[r * n + k] * given.force_world[r]).sum::<f64>();
+            }
+        }
+        if let Some(want) = &s.torque_with_forces {
+            errors.compare("torque less that of forces on frames", &torque, want);
         }
     }
 
     /// The algorithms that are written for any scalar.
     fn any_scalar(&self, s: &State, errors: &mut Errors) {
-        let (robot, theta) = (&self.robot, &self.theta[..]);
-        let (n, bodies) = (robot.nv(), robot.bodies());
+        let (robot, n, bodies) = (&self.robot, self.robot.nv(), self.robot.bodies());
+        let theta = &self.theta[..INERTIAL * bodies];
         let mut motion = Motion::new(robot);
         motion.sweep(robot, &s.q, &s.dq, &s.dq, &s.ddq);
         let mut tau = vec![0.0; n];
         rnea(robot, &motion, theta, &mut vec![Wrench::zero(); bodies], &mut tau);
-        errors.compare("torque", &tau, &s.torque);
+        errors.compare("inverse dynamics, any scalar", &tau, &s.torque);
 
         let blank = vec![0.0; n * INERTIAL * bodies];
         let mut y = blank.clone();
@@ -208,46 +279,53 @@ impl Case {
         }
         y.clone_from(&blank);
         momentum_rate_regressor(robot, &motion, 0..bodies, &mut y);
-        let want: Vec<f64> =
-            s.coriolis_transposed_dq.iter().zip(&s.gravity_torque).map(|(c, g)| c - g).collect();
-        errors.compare("momentum rate", &times(&y, theta), &want);
-
-        let mut torque_of = |dq: &[f64], robot: &Robot| {
-            motion.sweep(robot, &s.q, dq, dq, &vec![0.0; n]);
-            rnea(robot, &motion, theta, &mut vec![Wrench::zero(); bodies], &mut tau);
-            tau.clone()
-        };
-        errors.compare("gravity torque", &torque_of(&vec![0.0; n], robot), &s.gravity_torque);
-        let weightless = Robot { gravity: Vector3::zeros(), ..robot.clone() };
-        errors.compare("Coriolis torque", &torque_of(&s.dq, &weightless), &s.coriolis_dq);
+        let want = sum(&s.coriolis_transposed_dq, &s.gravity_torque, -1.0);
+        errors.compare("momentum rate regressor x parameters", &times(&y, theta), &want);
+        if let Some(want) = &s.coriolis_transposed_regressor {
+            // Without gravity it is the regressor of C'v alone.
+            let weightless = Robot { gravity: Vector3::zeros(), ..robot.clone() };
+            motion.sweep(&weightless, &s.q, &s.dq, &s.dq, &s.ddq);
+            y.clone_from(&blank);
+            momentum_rate_regressor(&weightless, &motion, 0..bodies, &mut y);
+            errors.compare(
+                "momentum rate regressor, weightless",
+                &self.in_their_parameters(&y),
+                &want.concat(),
+            );
+        }
 
         let mut mass = vec![0.0; n * n];
         crba(robot, &motion, theta, &mut Composites::new(robot), &mut mass);
-        let momentum: Vec<f64> =
-            mass.chunks(n).map(|m| m.iter().zip(&s.dq).map(|(m, v)| m * v).sum()).collect();
-        let kinetic = 0.5 * momentum.iter().zip(&s.dq).map(|(p, v)| p * v).sum::<f64>();
-        errors.compare("kinetic energy", &[kinetic], &[s.kinetic_energy]);
-        errors.compare("mass matrix", &mass, &s.mass_matrix.concat());
+        errors.compare("mass matrix, any scalar", &mass, &s.mass_matrix.concat());
 
         let mut placed = vec![BodyPlacement::<f64>::base(); bodies];
         placements(robot, &motion, &mut placed);
         for ((got, want), turn) in placed.iter().zip(&s.placements).zip(&self.turns) {
             let axes = Matrix3::from_columns(&got.axes.map(Vector3::from));
             let got = Placement { rotation: axes, translation: got.origin.into() };
-            errors.placement(
-                "placements of any scalar",
-                &got,
-                &(matrix(&want.rotation) * turn),
-                &want.origin,
-            );
+            errors.placement("placements, any scalar", &got, &(matrix(&want.rotation) * turn), &want.origin);
         }
+        let mut y = vec![0.0; INERTIAL * bodies];
+        kinetic_energy_regressor(&motion, &mut y);
+        errors.compare("kinetic energy regressor", &self.in_their_parameters(&y), &s.kinetic_regressor);
+        potential_energy_regressor(robot, &placed, &mut y);
+        errors.compare("potential energy regressor", &self.in_their_parameters(&y), &s.potential_regressor);
     }
 }
 
-/// A matrix of rows as long as the links' part of `theta` times that part.
+/// A regressor times the parameters that it belongs to.
 fn times(y: &[f64], theta: &[f64]) -> Vec<f64> {
-    let columns = theta.len() / (INERTIAL + robot::FRICTION) * INERTIAL;
-    y.chunks(columns).map(|row| row.iter().zip(theta).map(|(a, b)| a * b).sum()).collect()
+    y.chunks(theta.len()).map(|row| row.iter().zip(theta).map(|(a, b)| a * b).sum()).collect()
+}
+
+/// A square matrix times a vector.
+fn product(matrix: &[f64], x: &[f64]) -> Vec<f64> {
+    matrix.chunks(x.len()).map(|row| row.iter().zip(x).map(|(m, x)| m * x).sum()).collect()
+}
+
+/// a + sign b.
+fn sum(a: &[f64], b: &[f64], sign: f64) -> Vec<f64> {
+    a.iter().zip(b).map(|(a, b)| a + sign * b).collect()
 }
 
 const FIGURES: [&str; 3] = [

@@ -8,14 +8,15 @@ use std::hint::black_box;
 use std::process::exit;
 use std::time::Instant;
 
-use surelift::dynamics::{Composites, Motion, Wrench, crba, rnea, torque_regressor};
-use surelift::robot::{INERTIAL, Robot};
+use surelift::dynamics::{ForwardDerivatives, InverseDerivatives, Motion, Workspace, torque_regressor};
+use surelift::robot::{Friction, INERTIAL, Robot};
 
 /// One state of a workload.
 struct State {
     q: Vec<f64>,
     v: Vec<f64>,
     a: Vec<f64>,
+    tau: Vec<f64>,
 }
 
 /// A shipped robot and the states to work on.
@@ -30,25 +31,24 @@ fn fail(message: &str) -> ! {
     exit(2)
 }
 
-/// Reads the states; the model itself is the shipped robot of that name.
+/// Reads the states; the model itself is the shipped robot of that name, without friction and transmission inertia: the
+/// other side's model has none.
 fn read(path: &str) -> Workload {
     let text = std::fs::read_to_string(path).unwrap_or_else(|error| fail(&format!("{path}: {error}")));
     let mut words = text.split_whitespace();
     let name = words.nth(1).unwrap_or_else(|| fail(&format!("{path}: no robot")));
-    let robot = surelift::robot::load(name).unwrap_or_else(|error| fail(&error.to_string()));
+    let mut robot = surelift::robot::load(name).unwrap_or_else(|error| fail(&error.to_string()));
+    for joint in &mut robot.joints {
+        joint.friction = Friction { coulomb: 0.0, viscous: 0.0, armature: 0.0, offset: 0.0 };
+    }
     let mut numbers = words.skip_while(|&word| word != "states").skip(1).map(|word| {
         word.parse::<f64>().unwrap_or_else(|_| fail(&format!("{path}: `{word}` is not a number")))
     });
     let count = numbers.next().unwrap_or(0.0) as usize;
-    let n = robot.dof();
+    let (nq, nv) = (robot.nq(), robot.nv());
     let mut vector = |length: usize| numbers.by_ref().take(length).collect::<Vec<f64>>();
-    let states = (0..count)
-        .map(|_| {
-            let state = State { q: vector(n), v: vector(n), a: vector(n) };
-            vector(n);
-            state
-        })
-        .collect();
+    let states =
+        (0..count).map(|_| State { q: vector(nq), v: vector(nv), a: vector(nv), tau: vector(nv) }).collect();
     Workload { robot, states }
 }
 
@@ -87,52 +87,48 @@ fn report<S>(
 
 fn measure(work: &Workload, seconds: f64) {
     let robot = &work.robot;
-    let n = robot.dof();
+    let n = robot.nv();
     let theta = robot.nominal_parameters();
-    let mut motion = Motion::new(robot);
+    let mut space = Workspace::new(robot);
 
-    let mut wrenches = vec![Wrench::zero(); n];
-    report(
-        work,
-        seconds,
-        "rnea",
-        &mut vec![0.0; n],
-        |s, tau| {
-            motion.sweep(robot, &s.q, &s.v, &s.v, &s.a);
-            rnea(robot, &motion, &theta, &mut wrenches, tau);
-        },
-        |tau| weigh(tau),
-    );
+    let run = |s: &State, (space, tau): &mut (Workspace, Vec<f64>)| {
+        space.inverse_dynamics(robot, &s.q, &s.v, &s.a, &theta, tau);
+    };
+    report(work, seconds, "rnea", &mut (space.clone(), vec![0.0; n]), run, |(_, tau)| weigh(tau));
 
-    let mut composites = Composites::new(robot);
-    report(
-        work,
-        seconds,
-        "crba",
-        &mut vec![0.0; n * n],
-        |s, mass| {
-            motion.place(robot, &s.q);
-            crba(robot, &motion, &theta, &mut composites, mass);
-        },
-        |mass| weigh(mass),
-    );
+    let run = |s: &State, (space, mass): &mut (Workspace, Vec<f64>)| {
+        space.mass_matrix(robot, &s.q, &theta, mass);
+    };
+    report(work, seconds, "crba", &mut (space.clone(), vec![0.0; n * n]), run, |(_, mass)| weigh(mass));
 
-    let columns = INERTIAL * n;
-    report(
-        work,
-        seconds,
-        "torque_regressor",
-        &mut vec![0.0; columns * n],
-        |s, y| {
-            motion.sweep(robot, &s.q, &s.v, &s.v, &s.a);
-            torque_regressor(robot, &motion, 0..n, y);
-        },
-        |y| {
-            let rows = y.chunks(columns);
-            let torque: Vec<f64> = rows.map(|row| row.iter().zip(&theta).map(|(y, x)| y * x).sum()).collect();
-            weigh(&torque)
-        },
-    );
+    let run = |s: &State, (space, a): &mut (Workspace, Vec<f64>)| {
+        space.forward_dynamics(robot, &s.q, &s.v, &s.tau, &theta, a);
+    };
+    report(work, seconds, "aba", &mut (space.clone(), vec![0.0; n]), run, |(_, a)| weigh(a));
+
+    let columns = INERTIAL * robot.bodies();
+    let run = |s: &State, (motion, y): &mut (Motion<f64>, Vec<f64>)| {
+        motion.sweep(robot, &s.q, &s.v, &s.v, &s.a);
+        torque_regressor(robot, motion, 0..robot.bodies(), y);
+    };
+    let torque = |(_, y): &(Motion<f64>, Vec<f64>)| {
+        let rows = y.chunks(columns);
+        weigh(&rows.map(|row| row.iter().zip(&theta).map(|(y, x)| y * x).sum()).collect::<Vec<f64>>())
+    };
+    let scratch = &mut (Motion::new(robot), vec![0.0; columns * n]);
+    report(work, seconds, "torque_regressor", scratch, run, torque);
+
+    let run = |s: &State, out: &mut InverseDerivatives| {
+        space.inverse_dynamics_derivatives(robot, &s.q, &s.v, &s.a, &theta, out);
+    };
+    let result = |out: &InverseDerivatives| weigh(&out.by_q) + weigh(&out.by_v) + weigh(&out.mass);
+    report(work, seconds, "rnea_derivatives", &mut InverseDerivatives::new(robot), run, result);
+
+    let run = |s: &State, out: &mut ForwardDerivatives| {
+        space.forward_dynamics_derivatives(robot, &s.q, &s.v, &s.tau, &theta, out);
+    };
+    let result = |out: &ForwardDerivatives| weigh(&out.by_q) + weigh(&out.by_v) + weigh(&out.by_tau);
+    report(work, seconds, "aba_derivatives", &mut ForwardDerivatives::new(robot), run, result);
 }
 
 fn main() {
