@@ -1,8 +1,12 @@
 //! What the planner decides: where a trajectory comes to rest.
 
-use crate::robot::Robot;
+use crate::robot::{INERTIAL, Robot};
 use crate::trajectory::JointState;
+use nalgebra::SMatrix;
 use thiserror::Error;
+
+/// A matrix over one body's inertial parameters.
+pub(super) type Square = SMatrix<f64, INERTIAL, INERTIAL>;
 
 /// A cost or a set of end points that can't be built.
 #[derive(Debug, Error, Clone, PartialEq)]

@@ -1,49 +1,86 @@
-//! What a torque sample is worth: a sensor whose error grows with the torque says most where the torque is small.
+//! What a torque sample is worth: how far the torques may be from what the end effector's parameters make of them.
 
-use crate::dynamics::{Motion, Wrench, rnea};
+use crate::dynamics::{Motion, Wrench, rnea, torque_regressor};
 use crate::inertia::ParameterSet;
-use crate::robot::{ARMATURE, COULOMB, OFFSET, Robot, VISCOUS};
+use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
+use crate::scalar::Scalar;
 use crate::trajectory::JointState;
 
-/// Error that stands for all that is not the torque sensor's (friction, links), N m: keeps the worth finite.
-const OTHER_NM: f64 = 0.1;
-/// Samples within this time, s, count as one: a bounded error need not average out over a window.
-const TOGETHER_S: f64 = 0.1;
-
-/// Weights of torque samples for one robot and parameter set.
+/// Largest errors of torque samples for one robot and parameter set.
 #[derive(Debug, Clone)]
 pub struct Worth {
-    theta: Vec<f64>,
+    center: Vec<f64>,
+    radius: Vec<f64>,
     motion: Motion<f64>,
-    wrenches: Vec<Wrench<f64>>,
-    tau: Vec<f64>,
+    y: Vec<f64>,
+    errors: Vec<f64>,
+    slopes: Vec<f64>,
 }
 
 impl Worth {
-    /// Weights at the nominal torques of the centre of `set`.
+    /// For the torques of the centre of `set`, and what is not known of everything but the end effector.
     pub fn new(robot: &Robot, set: &ParameterSet) -> Self {
         let n = robot.dof();
+        let mut radius = set.radius();
+        let at = robot.inertial_index(robot.end_effector);
+        radius[at..at + INERTIAL].fill(0.0);
+        let (y, errors, slopes) = (vec![0.0; n * INERTIAL * n], vec![0.0; n], vec![0.0; n]);
+        Self { center: set.center(), radius, motion: Motion::new(robot), y, errors, slopes }
+    }
+
+    /// For each joint the largest error of a torque sample in the desired state, N m: the sensor's, which grows with the torque,
+    /// and that of links and friction; and d error / d torque.
+    pub fn errors(&mut self, robot: &Robot, state: &JointState) -> (&[f64], &[f64]) {
+        let n = robot.dof();
+        let JointState { q, dq, ddq } = state;
+        self.motion.sweep(robot, q, dq, dq, ddq);
+        torque_regressor(robot, &self.motion, 0..n, &mut self.y);
+        let sensors = &robot.sensors;
+        for j in 0..n {
+            let (mut tau, mut unknown) = (0.0, 0.0);
+            let mut add = |y: f64, column: usize| {
+                tau += y * self.center[column];
+                unknown += y.abs() * self.radius[column];
+            };
+            for (column, &y) in self.y[INERTIAL * n * j..INERTIAL * n * (j + 1)].iter().enumerate() {
+                add(y, column);
+            }
+            let friction = robot.friction_index(j);
+            let columns = [(COULOMB, dq[j].signum()), (VISCOUS, dq[j]), (ARMATURE, ddq[j]), (OFFSET, 1.0)];
+            columns.iter().for_each(|&(column, y)| add(y, friction + column));
+            self.slopes[j] = sensors.torque_ratio * tau.signum();
+            self.errors[j] = sensors.torque_ratio * tau.abs() + sensors.torque_abs_nm + unknown;
+        }
+        (&self.errors, &self.slopes)
+    }
+}
+
+/// Torques of the centre of a set over any scalar, for the derivatives of errors.
+#[derive(Debug, Clone)]
+pub struct Torques<T> {
+    theta: Vec<T>,
+    wrenches: Vec<Wrench<T>>,
+    /// The torques, N m.
+    pub tau: Vec<T>,
+}
+
+impl<T: Scalar> Torques<T> {
+    /// Of the parameters that `worth` is for.
+    pub fn new(robot: &Robot, worth: &Worth) -> Self {
         Self {
-            theta: set.center(),
-            motion: Motion::new(robot),
-            wrenches: vec![Wrench::zero(); n],
-            tau: vec![0.0; n],
+            theta: worth.center.iter().map(|&x| T::constant(x)).collect(),
+            wrenches: vec![Wrench::zero(); robot.dof()],
+            tau: vec![T::zero(); robot.dof()],
         }
     }
 
-    /// For each joint the weight of a torque sample in the desired state, 1/(N m sqrt(s)): one over its largest error.
-    pub fn weights(&mut self, robot: &Robot, state: &JointState) -> &[f64] {
-        let JointState { q, dq, ddq } = state;
-        self.motion.sweep(robot, q, dq, dq, ddq);
-        rnea(robot, &self.motion, &self.theta, &mut self.wrenches, &mut self.tau);
-        let sensors = &robot.sensors;
+    /// Fills `tau` for a swept motion with these velocities (rad/s) and accelerations (rad/s^2).
+    pub fn fill(&mut self, robot: &Robot, motion: &Motion<T>, dq: &[T], ddq: &[T]) {
+        rnea(robot, motion, &self.theta, &mut self.wrenches, &mut self.tau);
         for (j, tau) in self.tau.iter_mut().enumerate() {
             let f = &self.theta[robot.friction_index(j)..];
-            let friction =
-                f[COULOMB] * dq[j].signum() + f[VISCOUS] * dq[j] + f[ARMATURE] * ddq[j] + f[OFFSET];
-            let error = sensors.torque_ratio * (*tau + friction).abs() + sensors.torque_abs_nm + OTHER_NM;
-            *tau = 1.0 / (error * TOGETHER_S.sqrt());
+            // Coulomb's part is constant but where the velocity changes its sign.
+            *tau = *tau + f[VISCOUS] * dq[j] + f[ARMATURE] * ddq[j];
         }
-        &self.tau
     }
 }

@@ -5,14 +5,11 @@ use std::sync::Arc;
 use crate::certify::Plan;
 use crate::identify::{Identifier, IdentifierOptions, IdentifyError, Sample, Update};
 use crate::inertia::ParameterSet;
-use crate::plan::excite::{Criterion, Information, executed_rows};
+use crate::plan::excite::{Criterion, Information};
 use crate::report::Phase;
 use crate::robot::Robot;
 
 use super::task::{ExciteCriterion, Held};
-
-/// Samples of an executed trajectory that stand for what it told.
-const TOLD_BY: usize = 64;
 
 /// Everything that has to do with learning; a run with an empty hand has none.
 pub(super) struct Learner {
@@ -55,8 +52,8 @@ impl Learner {
         let bound = plan.tube.acceleration_bound.clone();
         self.identifier.set_acceleration_bound(bound).map_err(|error| error.to_string())?;
         if phase == Phase::Excite {
-            let criterion = self.criterion(&plan.set);
-            self.known.absorb(&executed_rows(&self.robot, &plan.curve, executed_s, TOLD_BY, &criterion));
+            let samples = self.held.excite.samples;
+            self.known.absorb(&self.robot, &plan.set, &plan.curve, executed_s, samples);
         }
         Ok(())
     }

@@ -1,7 +1,8 @@
 use super::*;
+use crate::inertia::ParameterSet;
 use crate::plan::nlp::{self, Evaluation, Program};
 use crate::robot::fixture::small_robot;
-use crate::robot::{JointKind, Placement};
+use crate::robot::{JointKind, Placement, Uncertainty};
 use nalgebra::{Rotation3, Vector3};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -61,16 +62,21 @@ fn gradients_agree_with_differences() {
     // Nine joints need two passes of dual numbers; the small robot has a sliding joint.
     for mut robot in [arm(7), arm(9), small_robot()] {
         let n = robot.dof();
-        // A torque bound that does not depend on the torque makes the rows' weights constant, as the gradient takes them.
-        (robot.sensors.torque_ratio, robot.sensors.torque_abs_nm) = (0.0, 0.3);
+        // What is not known of the other links makes errors whose derivative the gradient does not hold.
+        robot.uncertainty = Uncertainty { link_ratio: 0.0, friction_ratio: 0.0, armature_ratio: 0.0 };
+        (robot.sensors.torque_ratio, robot.sensors.torque_abs_nm) = (0.02, 0.3);
         for trial in 0..8 {
             let start = moving_start(&mut rng, n);
             let mut known = Information::none();
             let plain = Criterion::ConditionNumber { floor: 1e-3 };
-            let criterion = if trial < 4 { plain } else { Criterion::predicted_width(&robot, &wide(&robot)) };
+            let mut criterion =
+                if trial < 4 { plain } else { Criterion::predicted_width(&robot, &wide(&robot)) };
+            if let Criterion::PredictedWidth { gap, .. } = &mut criterion {
+                *gap = 1e-9;
+            }
             if trial % 4 >= 2 {
                 let curve = Bezier::to_rest(&start, &random(&mut rng, n, 1.0), 3.0).unwrap();
-                known.absorb(&executed_rows(&robot, &curve, 1.5, 64, &criterion));
+                known.absorb(&robot, &wide(&robot), &curve, 1.5, 64);
             }
             let mut options = ExcitationOptions { criterion, ..ExcitationOptions::new(3.0) };
             if trial % 2 == 1 {
@@ -90,7 +96,8 @@ fn gradients_agree_with_differences() {
                 // Fourth-order central difference.
                 let slope = (8.0 * (at(h) - at(-h)) - (at(2.0 * h) - at(-2.0 * h))) / (12.0 * h);
                 let error = (slope - here.gradient[j]).abs();
-                assert!(error < 1e-5 * (1.0 + slope.abs()), "{slope} {}", here.gradient[j]);
+                // Not exact where a torque, and with it the slope of its error, changes sign between two samples.
+                assert!(error < 1e-4 * (1.0 + slope.abs()), "{slope} {}", here.gradient[j]);
             }
         }
     }
@@ -103,22 +110,22 @@ fn the_value_is_the_condition_number_of_all_data() {
     let start = moving_start(&mut rng, 7);
     let old = Bezier::to_rest(&start, &random(&mut rng, 7, 1.0), 3.0).unwrap();
     let criterion = Criterion::ConditionNumber { floor: 1e-12 };
-    let old_rows = executed_rows(&robot, &old, 1.5, 64, &criterion);
+    let old_rows = samples_along(&robot, &old, 1.5, 64, None).weighted();
     let mut known = Information::none();
     assert_eq!(known.condition_number(), f64::INFINITY);
-    known.absorb(&old_rows);
+    known.absorb(&robot, &wide(&robot), &old, 1.5, 64);
     let options = ExcitationOptions { criterion: criterion.clone(), ..ExcitationOptions::new(3.0) };
     let cost = cost(&robot, &start, &known, options);
     let k = random(&mut rng, 7, 1.0);
     let new = Bezier::to_rest(&start, &cost.ends.at(&k), 3.0).unwrap();
-    let new_rows = executed_rows(&robot, &new, 3.0, 128, &criterion);
+    let new_rows = samples_along(&robot, &new, 3.0, 128, None).weighted();
     let mut all = DMatrix::zeros(192 * 7, INERTIAL);
     all.rows_mut(0, 64 * 7).copy_from(&old_rows);
     all.rows_mut(64 * 7, 128 * 7).copy_from(&new_rows);
     let sigma = all.singular_values();
     let expected = sigma.max() / sigma.min();
     assert!((cost.value(&k).exp() / expected - 1.0).abs() < 1e-6);
-    known.absorb(&new_rows);
+    known.absorb(&robot, &wide(&robot), &new, 3.0, 128);
     assert!((known.condition_number() / expected - 1.0).abs() < 1e-6);
 }
 

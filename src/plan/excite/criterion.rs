@@ -1,0 +1,236 @@
+//! What makes a trajectory exciting, and what earlier ones have told already.
+
+use super::super::decision::Square;
+use super::width::{HalfWidth, Row, half_width};
+use super::{Samples, samples_along};
+use crate::inertia::ParameterSet;
+use crate::plan::worth::Worth;
+use crate::robot::{INERTIAL, Robot};
+use crate::trajectory::Bezier;
+use nalgebra::DMatrix;
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Length of a foreseen window, s.
+const WINDOW_S: f64 = 0.1;
+/// Windows that are joined to a longer one, besides counting each for itself.
+const JOINED: usize = 3;
+/// Errors below this are not told apart, N m s: a perfect sensor must not make the cost infinite.
+const SMALLEST_ERROR: f64 = 1e-6;
+/// Mass, first moment, inertia: what has one unit.
+const KINDS: [Range<usize>; 3] = [0..1, 1..4, 4..10];
+/// How exactly widths are foreseen.
+const GAP: f64 = 0.02;
+
+/// What has been learnt about the ten parameters.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Information {
+    /// The triangular factor R of R'R = sum of W'W.
+    factor: Square,
+    /// Windows, over their errors.
+    windows: Vec<Row>,
+}
+
+impl Information {
+    /// Nothing yet.
+    pub fn none() -> Self {
+        Self { factor: Square::zeros(), windows: Vec::new() }
+    }
+
+    /// Adds what the motion along `curve` until `until_s` (s) tells, at `samples` samples, while `set` is what is known. Of its
+    /// windows those are kept that some bound leans on.
+    pub fn absorb(
+        &mut self,
+        robot: &Robot,
+        set: &ParameterSet,
+        curve: &Bezier,
+        until_s: f64,
+        samples: usize,
+    ) {
+        let samples = samples_along(robot, curve, until_s, samples, Some(Worth::new(robot, set)));
+        self.factor = triangle(&self.factor, &samples.weighted());
+        self.windows.extend(windows(&samples).iter().map(|w| w.row));
+        let scale = half_widths(robot, set);
+        let rows = with_box(self.windows.iter().map(|row| row.component_mul(&scale)));
+        let mut used = vec![false; rows.len()];
+        for width in (0..INERTIAL).filter_map(|p| half_width(&rows, p, GAP)) {
+            let largest = width.multipliers.iter().fold(0.0f64, |m, l| m.max(l.abs()));
+            used.iter_mut().zip(&width.multipliers).for_each(|(used, l)| *used |= l.abs() > 1e-3 * largest);
+        }
+        let mut used = used.into_iter().skip(INERTIAL);
+        self.windows.retain(|_| used.next().unwrap_or(true));
+    }
+
+    /// Condition number of all rows so far; infinite while a direction is unseen.
+    pub fn condition_number(&self) -> f64 {
+        let singular = self.factor.singular_values();
+        if singular.min() > 0.0 { singular.max() / singular.min() } else { f64::INFINITY }
+    }
+}
+
+/// The triangular factor of the rows of `above` and `below` (m x 10) together.
+fn triangle(above: &Square, below: &DMatrix<f64>) -> Square {
+    let mut stack = DMatrix::zeros(INERTIAL + below.nrows(), INERTIAL);
+    stack.rows_mut(0, INERTIAL).copy_from(above);
+    stack.rows_mut(INERTIAL, below.nrows()).copy_from(below);
+    stack.qr().r().fixed_view::<INERTIAL, INERTIAL>(0, 0).into_owned()
+}
+
+/// Present half-widths of the end effector's parameters; one that is known exactly still needs a scale.
+fn half_widths(robot: &Robot, set: &ParameterSet) -> Row {
+    let at = robot.inertial_index(robot.end_effector);
+    Row::from_fn(|p, _| (0.5 * (set.upper[at + p] - set.lower[at + p])).max(1e-6))
+}
+
+/// The present intervals (columns are scaled by them), then `rows`.
+fn with_box(rows: impl Iterator<Item = Row>) -> Vec<Row> {
+    (0..INERTIAL).map(|p| Row::ith(p, 1.0)).chain(rows).collect()
+}
+
+/// A window that will be: samples of one joint, their sum over the sum of their errors.
+struct Foreseen {
+    joint: usize,
+    /// First sample, and the one after the last.
+    span: (usize, usize),
+    row: Row,
+    error: f64,
+}
+
+/// The windows of all joints, and the joined ones.
+fn windows(samples: &Samples) -> Vec<Foreseen> {
+    let count = samples.errors.len() / samples.joints.max(1);
+    let each = ((WINDOW_S / samples.dt).round() as usize).max(1);
+    let mut windows = Vec::new();
+    for length in [each, JOINED * each] {
+        for first in (0..count).step_by(length) {
+            let span = (first, (first + length).min(count));
+            windows.extend((0..samples.joints).map(|joint| window(samples, joint, span)));
+        }
+    }
+    windows
+}
+
+fn window(samples: &Samples, joint: usize, span: (usize, usize)) -> Foreseen {
+    let (mut row, mut error) = (Row::zeros(), SMALLEST_ERROR);
+    for at in (span.0..span.1).map(|s| s * samples.joints + joint) {
+        row += Row::from_column_slice(samples.row(at)) * samples.dt;
+        error += samples.errors[at] * samples.dt;
+    }
+    Foreseen { joint, span, row: row / error, error }
+}
+
+/// What makes a trajectory exciting; smaller costs are better.
+#[derive(Debug, Clone)]
+pub enum Criterion {
+    /// log cond(W) in SI units, the papers' choice.
+    ConditionNumber {
+        /// Smallest singular value that is told from zero, above 0; keeps the cost finite for a trajectory that shows
+        /// nothing.
+        floor: f64,
+    },
+    /// The mean logarithm of what will be left unknown of the mass, of the first moment and of the inertia (for the last two the
+    /// root of the sum of squares): half-widths that the identifier will prove.
+    PredictedWidth {
+        /// Errors of the samples.
+        worth: Box<Worth>,
+        /// Present half-widths of the ten parameters, above 0.
+        half_widths: Row,
+        /// How exactly widths are foreseen, relative.
+        gap: f64,
+    },
+}
+
+/// A cost and its derivatives.
+pub(super) struct Judgement {
+    pub value: f64,
+    /// By every entry of the samples.
+    pub slopes: Vec<f64>,
+    /// By every torque, (sample, joint).
+    pub torque_slopes: Vec<f64>,
+}
+
+impl Criterion {
+    /// The condition number, next to nothing told from zero.
+    pub fn condition_number() -> Self {
+        Criterion::ConditionNumber { floor: 1e-6 }
+    }
+
+    /// The prediction for what is known in `set`.
+    pub fn predicted_width(robot: &Robot, set: &ParameterSet) -> Self {
+        let (worth, half_widths) = (Box::new(Worth::new(robot, set)), half_widths(robot, set));
+        Criterion::PredictedWidth { worth, half_widths, gap: GAP }
+    }
+
+    pub(super) fn worth(&self) -> Option<&Worth> {
+        match self {
+            Criterion::ConditionNumber { .. } => None,
+            Criterion::PredictedWidth { worth, .. } => Some(worth),
+        }
+    }
+
+    /// Judges samples (in SI units) after `known`; `None` where they are not finite.
+    pub(super) fn judge(&self, known: &Information, samples: &Samples) -> Option<Judgement> {
+        match self {
+            Criterion::ConditionNumber { floor } => condition(known, *floor, samples),
+            Criterion::PredictedWidth { half_widths, gap, .. } => widths(known, half_widths, *gap, samples),
+        }
+    }
+}
+
+/// log cond(W), from the singular values of the triangular factor R of W (W'W itself would lose half of the digits). With
+/// G = d cost / d(W'W), made of the outer singular vectors, d cost = 2 <W G, dW>: the classical d sigma = u' dW v.
+fn condition(known: &Information, floor: f64, samples: &Samples) -> Option<Judgement> {
+    let floor = DMatrix::identity(INERTIAL, INERTIAL) * floor;
+    let factor = triangle(&triangle(&known.factor, &floor), &samples.weighted());
+    if !factor.iter().all(|x| x.is_finite()) {
+        return None;
+    }
+    let svd = factor.try_svd(false, true, f64::EPSILON, 1000)?;
+    let (sigma, v) = (svd.singular_values, svd.v_t?.transpose());
+    let (largest, smallest) = (sigma.imax(), sigma.imin());
+    let outer = |i: usize| v.column(i) * v.column(i).transpose() / (sigma[i] * sigma[i]);
+    let sensitivity = (outer(largest) - outer(smallest)) * samples.dt;
+    let slopes = samples.rows().flat_map(|row| row_array(sensitivity * row)).collect();
+    let torque_slopes = vec![0.0; samples.errors.len()];
+    Some(Judgement { value: (sigma[largest] / sigma[smallest]).ln(), slopes, torque_slopes })
+}
+
+fn row_array(row: Row) -> [f64; INERTIAL] {
+    row.into()
+}
+
+/// See [`Criterion::PredictedWidth`]; of the errors' derivative only the sensor's is known.
+fn widths(known: &Information, half_widths: &Row, gap: f64, samples: &Samples) -> Option<Judgement> {
+    let windows = windows(samples);
+    let scaled = |row: &Row| row.component_mul(half_widths);
+    let rows = with_box(known.windows.iter().map(scaled).chain(windows.iter().map(|w| scaled(&w.row))));
+    let found: Option<Vec<HalfWidth>> =
+        (0..INERTIAL).into_par_iter().map(|p| half_width(&rows, p, gap)).collect();
+    let found = found?;
+    // In SI units again, by kind.
+    let width = |p: usize| found[p].value * half_widths[p];
+    let (mut value, mut shares) = (0.0, [0.0; INERTIAL]);
+    for kind in KINDS {
+        let square: f64 = kind.clone().map(|p| width(p) * width(p)).sum();
+        value += 0.5 * square.ln() / KINDS.len() as f64;
+        // d value / d found[p].value
+        kind.for_each(|p| shares[p] = width(p) * half_widths[p] / (square * KINDS.len() as f64));
+    }
+    let mut slopes = vec![0.0; samples.entries.len()];
+    let mut torque_slopes = vec![0.0; samples.errors.len()];
+    let before = INERTIAL + known.windows.len();
+    for (i, window) in windows.iter().enumerate() {
+        // d value / d row of this window.
+        let along = |(w, share): (&HalfWidth, &f64)| w.theta * (-w.multipliers[before + i] * share);
+        let slope: Row = found.iter().zip(&shares).map(along).fold(Row::zeros(), |sum, x| sum + x);
+        let slope = scaled(&slope);
+        let by_error = -slope.dot(&window.row) * samples.dt / window.error;
+        let by_entry = slope * (samples.dt / window.error);
+        for at in (window.span.0..window.span.1).map(|s| s * samples.joints + window.joint) {
+            torque_slopes[at] += by_error * samples.error_slopes[at];
+            let entries = &mut slopes[INERTIAL * at..INERTIAL * (at + 1)];
+            entries.iter_mut().zip(by_entry.iter()).for_each(|(sum, x)| *sum += x);
+        }
+    }
+    Some(Judgement { value, slopes, torque_slopes })
+}
