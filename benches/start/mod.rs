@@ -48,6 +48,7 @@ impl Start {
             start: &self.rest,
             duration_s: self.task.timing.t_f_s,
             reach,
+            warm: None,
             seed: 1,
             deadline: Instant::now() + Duration::from_secs(3600),
         }

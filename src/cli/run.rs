@@ -29,7 +29,7 @@ pub struct RunArgs {
     /// The scenario: robot, world, payload and task
     #[arg(value_name = "SCENARIO.toml")]
     pub scenario: PathBuf,
-    /// How to plan
+    /// How to plan: `ours`, or `conservative` (learn nothing of what is held)
     #[arg(long, default_value = "ours")]
     pub method: String,
     /// Start, goal and boxes from this CSV file, or one run for each file of this folder

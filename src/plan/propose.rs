@@ -1,9 +1,11 @@
 //! Proposes one trajectory: exciting, or towards a way-point.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
 use thiserror::Error;
 
 use crate::certify::{Problem, Refusal};
@@ -19,8 +21,10 @@ use super::nlp::{self, Evaluation, NlpError, Options, Program};
 use super::rows::RowBuilder;
 use super::tube_fit;
 
-/// Cells of the planner's model of the constraints; the certifier halves where that is too coarse.
-const CELLS: usize = 32;
+/// Length of a cell of the planner's model of the constraints, s; the certifier halves where that is too coarse.
+const CELL_S: f64 = 3.0 / 32.0;
+/// Fewest cells, however short the trajectory.
+const LEAST_CELLS: usize = 8;
 /// How often the planner lets a cell be halved before it calls a point unproven.
 const DEPTH: u32 = 3;
 /// Points are tried for a proof when no row is below this: halving cells gains about as much.
@@ -51,6 +55,8 @@ pub struct Setting<'a> {
     pub duration_s: f64,
     /// How far each joint may move, rad.
     pub reach: &'a [f64],
+    /// Where the running plan ends, rad: a start for the solver that is known to be good.
+    pub warm: Option<&'a [f64]>,
     /// Seed of everything that is drawn.
     pub seed: u64,
     /// No evaluation starts that would end after this.
@@ -103,8 +109,9 @@ pub enum ProposeError {
     Unproven(Option<Refusal>),
 }
 
+#[derive(Clone)]
 enum Cost<'a> {
-    Excite(Box<Excitation<'a>>),
+    Excite(Arc<Excitation<'a>>),
     Approach(GoalCost),
 }
 
@@ -120,29 +127,34 @@ pub fn propose(setting: &Setting<'_>, purpose: Purpose<'_>) -> Result<Proposal, 
             let (robot, start) = (setting.robot, setting.start);
             let cost = Excitation::new(robot, start, ends.clone(), setting.duration_s, known, options)?;
             let starts = exciting_starts(&cost, ends.dimension(), setting.seed);
-            (Cost::Excite(Box::new(cost)), starts)
+            (Cost::Excite(Arc::new(cost)), starts)
         }
         Purpose::Approach(target) => {
             let weights = vec![1.0; ends.dimension()];
-            let towards = ends.nearest(target);
-            (Cost::Approach(GoalCost::new(ends.clone(), target, &weights)?), vec![towards])
+            let starts =
+                [Some(target), setting.warm].into_iter().flatten().map(|end| ends.nearest(end)).collect();
+            (Cost::Approach(GoalCost::new(ends.clone(), target, &weights)?), starts)
         }
     };
+    let exciting = matches!(cost, Cost::Excite(_));
     let coast = ends.nearest(&coasting_end(setting));
-    let first = Bezier::to_rest(setting.start, &ends.at(&coast), setting.duration_s)?;
-    let guess = tube_fit::initial(setting.robot);
-    let tube = tube_fit::fit(setting.robot, setting.set, &first, &guess, CELLS / 2)
-        .map_err(|r| ProposeError::Unproven(Some(r)))?;
     let mut program = Candidates {
         setting,
+        cells: ((setting.duration_s / CELL_S).round() as usize).max(LEAST_CELLS),
         ends,
         cost,
-        base: tube.clone(),
-        tube,
+        base: None,
+        tube: None,
         rows: RowBuilder::new(setting.robot, setting.set),
         refusal: None,
+        last: None,
     };
-    program.best_of(&starts, &coast)
+    if exciting {
+        program.base = Some(program.coasting_tube(&coast)?);
+        program.best_of(&starts, &coast)
+    } else {
+        program.best_towards(&starts, &coast)
+    }
 }
 
 /// Where the arm comes to rest if it is steered as little as possible: the third control point of its curve, rad.
@@ -166,19 +178,52 @@ fn exciting_starts(cost: &Excitation<'_>, n: usize, seed: u64) -> Vec<Vec<f64>> 
 }
 
 /// End points as the solver sees them.
+#[derive(Clone)]
 struct Candidates<'a> {
     setting: &'a Setting<'a>,
+    cells: usize,
     ends: EndPoints,
     cost: Cost<'a>,
-    /// Constants in use.
-    tube: Tube,
-    /// Constants for coasting to rest.
-    base: Tube,
+    /// Constants in use; none before the first evaluation.
+    tube: Option<Tube>,
+    /// Constants for coasting to rest, once they are needed.
+    base: Option<Tube>,
     rows: RowBuilder<'a>,
     refusal: Option<Refusal>,
+    /// The point evaluated last: the solver starts where the search for a start ended.
+    last: Option<(Vec<f64>, Evaluation<Proposal>)>,
 }
 
 impl Candidates<'_> {
+    /// The tube of coasting to rest.
+    fn coasting_tube(&self, coast: &[f64]) -> Result<Tube, ProposeError> {
+        let setting = self.setting;
+        let curve = Bezier::to_rest(setting.start, &self.ends.at(coast), setting.duration_s)?;
+        let guess = tube_fit::initial(setting.robot);
+        tube_fit::fit(setting.robot, setting.set, &curve, &guess, self.cells / 2)
+            .map_err(|r| ProposeError::Unproven(Some(r)))
+    }
+
+    /// The first start if it can be proven as it stands; else the best that the solver makes of all starts, each on its
+    /// own core.
+    fn best_towards(&mut self, starts: &[Vec<f64>], coast: &[f64]) -> Result<Proposal, ProposeError> {
+        if starts.first().is_some_and(|first| self.evaluate(first).accepted.is_some()) {
+            return self.best_of(&starts[..1], coast);
+        }
+        self.base = Some(self.coasting_tube(coast)?);
+        let alone: Vec<_> = starts.chunks(1).map(|start| (self.clone(), start)).collect();
+        let solved = alone.into_par_iter().map(|(mut program, start)| program.best_of(start, coast));
+        let mut best: Result<Proposal, ProposeError> = Err(ProposeError::Unproven(self.refusal.take()));
+        for found in solved.collect::<Vec<_>>() {
+            best = match (best, found) {
+                (Ok(a), Ok(b)) => Ok(if b.cost < a.cost { b } else { a }),
+                (Ok(a), Err(_)) | (Err(_), Ok(a)) => Ok(a),
+                (Err(first), Err(_)) => Err(first),
+            };
+        }
+        best
+    }
+
     /// Improves each start in its share of the remaining time and keeps the cheapest proven point.
     fn best_of(&mut self, starts: &[Vec<f64>], coast: &[f64]) -> Result<Proposal, ProposeError> {
         let mut best: Option<Proposal> = None;
@@ -229,35 +274,36 @@ impl Candidates<'_> {
     }
 
     /// Constraints at `curve`. Where the tube's constants are too small for it they are fitted anew, from the ones that
-    /// suit coasting: they feed back on themselves, and those of a wilder trajectory would never come down again.
+    /// suit coasting or from none: they feed back on themselves, and those of a wilder trajectory would never come down
+    /// again.
     fn constraints(&mut self, curve: &Bezier) -> Result<(Vec<nlp::Row>, bool), Refusal> {
-        let setting = self.setting;
+        let Setting { robot, set, scene, .. } = *self.setting;
         let survey_with = |tube: &Tube| -> Result<_, Refusal> {
-            Ok(Problem::new(setting.robot, setting.set, setting.scene, tube, curve)?.survey(CELLS))
+            Ok(Problem::new(robot, set, scene, tube, curve)?.survey(self.cells))
         };
-        let mut survey = survey_with(&self.tube)?;
-        if !tube_fit::suits(&self.tube, &survey) {
-            let fitted = tube_fit::fit(setting.robot, setting.set, curve, &self.base, CELLS / 2)?;
-            self.tube = if tube_fit::is_usable(&fitted) { fitted } else { self.base.clone() };
-            survey = survey_with(&self.tube)?;
-        }
-        let problem = Problem::new(setting.robot, setting.set, setting.scene, &self.tube, curve)?;
+        let kept = match self.tube.take() {
+            Some(tube) => Some((survey_with(&tube)?, tube)).filter(|(s, tube)| tube_fit::suits(tube, s)),
+            None => None,
+        };
+        let (survey, tube) = match kept {
+            Some(kept) => kept,
+            None => {
+                let calm = self.base.clone().unwrap_or_else(|| tube_fit::initial(robot));
+                let fitted = tube_fit::fit(robot, set, curve, &calm, self.cells / 2)?;
+                let tube = if tube_fit::is_usable(&fitted) { fitted } else { calm };
+                (survey_with(&tube)?, tube)
+            }
+        };
         let mut rows = Vec::new();
         for report in &survey {
             self.rows.append(report, curve, self.ends.reach(), &mut rows);
         }
         let nearly = rows.iter().all(|row| row.value >= NEARLY);
-        let proven = if nearly {
-            match problem.conclude(&survey, DEPTH) {
-                Ok(_) => true,
-                Err(refusal) => {
-                    self.refusal = Some(refusal);
-                    false
-                }
-            }
-        } else {
-            false
-        };
+        let depth = if nearly { DEPTH } else { 0 };
+        let proof = Problem::new(robot, set, scene, &tube, curve)?.conclude(&survey, depth);
+        let proven = proof.is_ok();
+        self.refusal = proof.err().or(self.refusal.take());
+        self.tube = Some(tube);
         Ok((rows, proven))
     }
 }
@@ -270,6 +316,18 @@ impl Program for Candidates<'_> {
     }
 
     fn evaluate(&mut self, k: &[f64]) -> Evaluation<Proposal> {
+        if let Some((_, known)) = self.last.as_ref().filter(|(at, _)| at == k) {
+            return known.clone();
+        }
+        let found = self.assess(k);
+        self.last = Some((k.to_vec(), found.clone()));
+        found
+    }
+}
+
+impl Candidates<'_> {
+    /// Cost, rows and, where there is one, proof of an end point.
+    fn assess(&mut self, k: &[f64]) -> Evaluation<Proposal> {
         let (cost, cost_hessian) = match &self.cost {
             Cost::Excite(cost) => (cost.evaluate(k), None),
             Cost::Approach(cost) => (cost.evaluate(k), Some(cost.hessian())),
@@ -287,7 +345,11 @@ impl Program for Candidates<'_> {
         };
         match self.constraints(&curve) {
             Ok((rows, proven)) => Evaluation {
-                accepted: proven.then(|| Proposal { curve, tube: self.tube.clone(), cost: cost.value }),
+                accepted: self.tube.clone().filter(|_| proven).map(|tube| Proposal {
+                    curve,
+                    tube,
+                    cost: cost.value,
+                }),
                 cost: cost.value,
                 cost_gradient: cost.gradient,
                 cost_hessian,
@@ -300,3 +362,6 @@ impl Program for Candidates<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
 
 use crate::dynamics::{Motion, torque_regressor};
 use crate::inertia::ParameterSet;
@@ -16,6 +17,8 @@ use super::guide::{
 
 /// Distances that the path keeps, m: the widest with which there is a path is taken.
 const DISTANCES_M: [f64; 3] = [0.08, 0.04, 0.015];
+/// Largest numbers of nodes of the searches, one round after the other.
+const NODES: [usize; 4] = [500, 2_000, 8_000, 30_000];
 /// Largest share of a torque limit that gravity may take in the worst case; the rest is for motion and robustness.
 const GRAVITY_SHARE: f64 = 0.8;
 /// Configurations that are tried as a way out of a tight place, up to this far from it (rad).
@@ -61,10 +64,6 @@ impl Keep {
             itself: self.itself.min(0.9 * here.itself),
         }
     }
-
-    fn covers(self, other: Self) -> bool {
-        self.obstacles >= other.obstacles && self.itself >= other.itself
-    }
 }
 
 /// What a search needs to know.
@@ -79,8 +78,9 @@ pub struct Terrain<'a> {
 }
 
 impl Route {
-    /// Searches a path from `start` to `goal` (rad) before `deadline`. Where the start is too close to something, the path
-    /// first leads away from it.
+    /// Searches a path from `start` to `goal` (rad) before `deadline`. Where the start or the goal is too close to something,
+    /// the path first leads away from it. Searches with few nodes and every distance come before such with more: what
+    /// narrow ways need, a wide one must not use up.
     ///
     /// # Errors
     /// [`SearchError`] of the last, least demanding search.
@@ -91,33 +91,32 @@ impl Route {
         seed: u64,
         deadline: Instant,
     ) -> Result<Self, SearchError> {
-        let Terrain { robot, scene, .. } = terrain;
+        let robot = terrain.robot;
         let goal = nearest_turn(robot, start, goal);
         let bounds = search_bounds(robot, start);
-        let here = Keep::at(robot, scene, start);
-        let options = SearchOptions {
-            seed,
-            resolution: RESOLUTION,
-            deadline: Some(deadline),
-            ..SearchOptions::default()
-        };
         let mut last = SearchError::Invalid("start");
-        for keep in DISTANCES_M.map(Keep::wide) {
-            let valid = |q: &[f64]| terrain.is_easy(q, keep);
-            let away = if valid(start) {
-                Some(start.to_vec())
-            } else {
-                terrain.way_out(start, here, keep, &bounds, seed)
+        for (round, max_nodes) in NODES.into_iter().enumerate() {
+            let seed = seed.wrapping_mul(NODES.len() as u64).wrapping_add(round as u64);
+            let options = SearchOptions {
+                seed,
+                resolution: RESOLUTION,
+                max_nodes,
+                deadline: Some(deadline),
+                ..SearchOptions::default()
             };
-            let Some(away) = away else { continue };
-            match search(&bounds, &away, &goal, &valid, &options) {
-                Ok(mut path) => {
-                    if away != start {
-                        path.insert(0, start.to_vec());
-                    }
-                    return Ok(Self { path, keep });
+            let keeps = DISTANCES_M.map(Keep::wide);
+            let found: Vec<_> = keeps
+                .into_par_iter()
+                .map(|keep| terrain.path(start, &goal, keep, &bounds, &options))
+                .collect();
+            for (keep, found) in keeps.into_iter().zip(found) {
+                match found {
+                    Ok(path) => return Ok(Self { path, keep }),
+                    Err(error) => last = error,
                 }
-                Err(error) => last = error,
+            }
+            if Instant::now() >= deadline {
+                break;
             }
         }
         Err(last)
@@ -130,22 +129,51 @@ impl Route {
 
     /// The next target from `q` within `reach` of every joint; `None` if the path is out of reach: search again.
     pub fn target(&self, terrain: Terrain<'_>, q: &[f64], reach: &[f64]) -> Option<Vec<f64>> {
-        let keep = self.keep.from(Keep::at(terrain.robot, terrain.scene, q));
+        let at = |q: &[f64]| Keep::at(terrain.robot, terrain.scene, q);
+        let mut keep = self.keep.from(at(q));
+        let goal =
+            self.goal().filter(|goal| goal.iter().zip(q).zip(reach).all(|((g, q), r)| (g - q).abs() <= *r));
+        if let Some(goal) = goal {
+            keep = keep.from(at(goal));
+        }
         lookahead(&self.path, q, reach, RESOLUTION, &|p: &[f64]| terrain.is_easy(p, keep))
     }
 }
 
 impl Terrain<'_> {
-    /// A configuration nearby that keeps the distances, reached without coming closer to anything on the way.
-    fn way_out(
+    /// A path that keeps the distances, but for ways out of tight places at both its ends.
+    fn path(
         &self,
         start: &[f64],
-        here: Keep,
+        goal: &[f64],
         keep: Keep,
         bounds: &[(f64, f64)],
-        seed: u64,
-    ) -> Option<Vec<f64>> {
+        options: &SearchOptions,
+    ) -> Result<Path, SearchError> {
+        let valid = |q: &[f64]| self.is_easy(q, keep);
+        let leave = |q: &[f64], name| {
+            let away = if valid(q) { Some(q.to_vec()) } else { self.way_out(q, keep, bounds, options.seed) };
+            away.ok_or(SearchError::Invalid(name))
+        };
+        let (away, near) = (leave(start, "start")?, leave(goal, "goal")?);
+        let mut path = search(bounds, &away, &near, &valid, options)?;
+        if away != start {
+            path.insert(0, start.to_vec());
+        }
+        if near != goal {
+            path.push(goal.to_vec());
+        }
+        Ok(path)
+    }
+
+    /// A configuration nearby that keeps the distances, reached without coming closer to anything on the way; `None` also
+    /// where something is touched.
+    fn way_out(&self, start: &[f64], keep: Keep, bounds: &[(f64, f64)], seed: u64) -> Option<Vec<f64>> {
         let mut draw = ChaCha8Rng::seed_from_u64(seed);
+        let here = Keep::at(self.robot, self.scene, start);
+        if !(here.obstacles > 0.0 && here.itself > 0.0) {
+            return None;
+        }
         let on_the_way = keep.from(here);
         (0..WAYS_OUT).find_map(|i| {
             // Near ones first.
@@ -161,7 +189,10 @@ impl Terrain<'_> {
 
     /// Whether the distances are kept and gravity leaves room in the torque limits for every theta of the set.
     fn is_easy(&self, q: &[f64], keep: Keep) -> bool {
-        Keep::at(self.robot, self.scene, q).covers(keep) && self.is_light(q)
+        let frames = self.robot.frames(q);
+        self.robot.keeps_from_obstacles(&frames, self.scene, keep.obstacles)
+            && self.robot.self_clearance(&frames).is_none_or(|c| c.distance >= keep.itself)
+            && self.is_light(q)
     }
 
     fn is_light(&self, q: &[f64]) -> bool {
@@ -182,3 +213,6 @@ impl Terrain<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

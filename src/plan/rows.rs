@@ -23,7 +23,7 @@ const CLEARANCE_SCALE_M: f64 = 0.1;
 const POSITION_SCALE_RAD: f64 = 0.5;
 
 /// Builds rows for one robot and parameter set; scratch space is kept between evaluations.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct RowBuilder<'a> {
     robot: &'a Robot,
     theta: Vec<Slope>,

@@ -52,6 +52,8 @@ pub struct Entry {
     pub outcome: Option<Outcome>,
     /// Why, when the outcome is not success.
     pub reason: Option<String>,
+    /// Time that the search for a way took at the start, ms; `None` without one.
+    pub route_ms: Option<f64>,
     /// Plans tried.
     pub plans: usize,
     /// Plans certified.
@@ -110,6 +112,7 @@ impl Entry {
             world,
             outcome: Some(summary.outcome),
             reason: summary.reason.clone(),
+            route_ms: summary.route_ms,
             plans: summary.plans.len(),
             certified: summary.plans.iter().filter(|plan| plan.certified).count(),
             deadline_misses: summary.deadline_misses,
@@ -129,6 +132,7 @@ impl Entry {
             world,
             outcome: None,
             reason: Some(reason),
+            route_ms: None,
             plans: 0,
             certified: 0,
             deadline_misses: 0,
@@ -144,7 +148,7 @@ impl Entry {
 
     fn row(&self) -> Vec<String> {
         let number = |x: Option<f64>| figure(x.unwrap_or(f64::NAN));
-        let milliseconds = |x: fn(&Spread) -> f64| self.plan_ms.as_ref().map_or(f64::NAN, x);
+        let milliseconds = |x: fn(&Spread) -> f64| self.plan_ms.as_ref().map(x);
         vec![
             self.world.clone(),
             self.outcome.map_or("refused".to_owned(), |outcome| outcome.to_string()),
@@ -153,8 +157,9 @@ impl Entry {
             number(self.min_clearance_m),
             percent(self.max_torque_ratio),
             number(self.goal_error_rad),
-            format!("{:.0}", milliseconds(|s| s.median)),
-            format!("{:.0}", milliseconds(|s| s.max)),
+            number(self.route_ms.map(f64::round)),
+            number(milliseconds(|s| s.median).map(f64::round)),
+            number(milliseconds(|s| s.max).map(f64::round)),
             self.deadline_misses.to_string(),
         ]
     }
@@ -210,6 +215,7 @@ impl Overview {
             "clearance, m",
             "torque",
             "to goal, rad",
+            "way, ms",
             "plan, ms",
             "longest",
             "missed",

@@ -141,6 +141,9 @@ pub struct Summary {
     pub goal_error_rad: Option<f64>,
     /// Difference to an integration with a step four times finer, rad.
     pub integration_error_rad: Option<f64>,
+    /// Time that the search for a way took while the arm still stood at the start, ms; left out where there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub route_ms: Option<f64>,
     /// Plans that were not proposed and certified in time.
     pub deadline_misses: u64,
     /// Simulated time, s.

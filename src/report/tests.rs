@@ -76,6 +76,7 @@ fn record() -> RunRecord<serde_json::Value> {
         min_clearance_m: Some(0.023),
         goal_error_rad: Some(0.0021),
         integration_error_rad: Some(3.1e-10),
+        route_ms: None,
         deadline_misses: 0,
         duration_s: 12.0,
         wall_s: 14.2,

@@ -82,6 +82,33 @@ fn to_point(capsule: &Capsule, point: &Vector3<f64>) -> f64 {
     (from - along * share).norm() - capsule.radius
 }
 
+/// A lower bound of [`to_zonotope`] that needs no iteration.
+///
+/// The capsule lies in a ball about its middle m. Along a generator g of length l the zonotope reaches no further than
+/// r = sum_i |g_i.g| / l from its centre c, so a point x of it has |(m - c).g| / l - |(m - x).g| / l <= r. Orthogonal
+/// generators bound orthogonal parts of m - x, whose squares add; of others only the largest part counts.
+fn at_least(capsule: &Capsule, zonotope: &Zonotope3) -> f64 {
+    let generators = &zonotope.generators;
+    let from = 0.5 * (capsule.a + capsule.b) - zonotope.center;
+    let (mut sum, mut most, mut orthogonal) = (0.0, 0.0f64, true);
+    for (i, g) in generators.iter().enumerate() {
+        let length = g.norm();
+        if length <= 0.0 {
+            continue;
+        }
+        let others: f64 = (generators.iter().enumerate())
+            .filter(|(k, _)| *k != i)
+            .map(|(_, h)| h.dot(g).abs() / length)
+            .sum();
+        orthogonal &= others <= 1e-9 * length;
+        let beyond = (from.dot(g).abs() / length - length - others).max(0.0);
+        sum += beyond * beyond;
+        most = most.max(beyond);
+    }
+    let apart = if orthogonal { sum.sqrt() } else { most };
+    apart - 0.5 * (capsule.b - capsule.a).norm() - capsule.radius
+}
+
 impl Robot {
     /// Least distance from a moving capsule to an obstacle, given [`Robot::frames`]; `None` without either.
     ///
@@ -102,6 +129,18 @@ impl Robot {
             }
         }
         best
+    }
+
+    /// Whether every moving capsule is at least `distance` (m, not negative) from every obstacle, given
+    /// [`Robot::frames`]. [`Robot::obstacle_clearance`] says the same, more slowly.
+    pub fn keeps_from_obstacles(&self, frames: &[Placement], scene: &Scene, distance: f64) -> bool {
+        self.shapes.iter().all(|LinkShape { joint, capsule, .. }| {
+            let Some(joint) = *joint else { return true };
+            let placed = capsule.placed(&frames[joint]);
+            scene.obstacles.iter().all(|obstacle| {
+                at_least(&placed, obstacle) >= distance || to_zonotope(&placed, obstacle) >= distance
+            })
+        })
     }
 
     /// Least distance over the pairs that must stay apart, given [`Robot::frames`]; `None` without pairs.

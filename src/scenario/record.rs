@@ -18,6 +18,7 @@ pub(super) struct Story {
     pub(super) executed: Vec<Plan>,
     pub(super) log: Vec<LogRow>,
     pub(super) deadline_misses: u64,
+    pub(super) route_ms: Option<f64>,
     tube: Vec<TubeStep>,
     torque_limit: Vec<f64>,
 }
@@ -40,6 +41,7 @@ impl Story {
             executed: vec![],
             log: vec![],
             deadline_misses: 0,
+            route_ms: None,
             tube: vec![],
             torque_limit: task.robot.joints.iter().map(|j| j.limits.torque).collect(),
         }
@@ -90,6 +92,7 @@ impl Story {
             min_clearance_m: finite(audit.clearance_m),
             goal_error_rad: finite(goal_error),
             integration_error_rad: finite(audit.integration_error_rad),
+            route_ms: self.route_ms,
             deadline_misses: self.deadline_misses,
             duration_s,
             wall_s,

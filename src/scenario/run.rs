@@ -60,8 +60,11 @@ pub struct RunOptions {
     pub timed: bool,
 }
 
-/// The planning methods.
-pub const METHODS: [&str; 1] = ["ours"];
+/// The planning methods: excite, learn and carry; or carry at once, with no more than the prior (and physics) tells of
+/// what is held.
+pub const METHODS: [&str; 2] = ["ours", CONSERVATIVE];
+/// See [`METHODS`].
+const CONSERVATIVE: &str = "conservative";
 
 /// A run that could not be started or carried on.
 #[derive(Debug, Error)]
@@ -97,10 +100,15 @@ pub fn run(
         robot: robot.name.clone(),
     });
     let guess = tube_fit::initial(&robot);
-    let prior = task.prior_set();
-    let learner = (task.held.as_ref())
+    let mut prior = task.prior_set();
+    let mut learner = (task.held.as_ref())
         .map(|held| Learner::new(robot.clone(), held, &prior, guess.acceleration_bound.clone()))
         .transpose()?;
+    if options.method == CONSERVATIVE
+        && let Some(unused) = learner.take()
+    {
+        prior = unused.set().clone();
+    }
     let world = World::new(robot.clone(), task.scene.clone(), &task.start, truth, options.seed);
     let mut runner = Runner {
         controller: RobustController::new(
@@ -172,6 +180,9 @@ struct Runner<'a> {
 impl Runner<'_> {
     /// Slots until the end; returns the outcome as far as the runner can know it.
     fn drive(&mut self) -> (Outcome, Option<String>) {
+        if self.purpose() == Some(Phase::Carry) {
+            self.look_for_a_way();
+        }
         loop {
             let slot = Instant::now();
             if let Err(reason) = self.learn() {
@@ -189,7 +200,9 @@ impl Runner<'_> {
                 self.failures += 1;
                 if self.failures >= self.task.timing.max_failures {
                     self.brake();
-                    let reason = format!("{} plans in a row could not be certified", self.failures);
+                    let last = self.story.plans.last().and_then(|plan| plan.reason.as_deref());
+                    let last = last.map(|reason| format!("; the last: {reason}")).unwrap_or_default();
+                    let reason = format!("{} plans in a row could not be certified{last}", self.failures);
                     return (Outcome::SafeStop, Some(reason));
                 }
             }
@@ -210,6 +223,19 @@ impl Runner<'_> {
         }
     }
 
+    /// Searches the way while the arm still stands: no plan runs out meanwhile, so it may take as long as all the slots
+    /// in which planning may fail. If there is none the slots search again, from other seeds.
+    fn look_for_a_way(&mut self) {
+        let begun = Instant::now();
+        let timing = &self.task.timing;
+        let patience = Duration::from_secs_f64(timing.t_p_s) * timing.max_failures as u32;
+        let deadline = begun + if self.timed { patience } else { UNTIMED };
+        let terrain = Terrain { robot: &self.robot, set: self.set(), scene: &self.task.scene };
+        let found = Route::find(terrain, &self.task.start, &self.task.goal, self.seed, deadline);
+        self.story.route_ms = Some(1e3 * begun.elapsed().as_secs_f64());
+        self.route = found.ok();
+    }
+
     fn slot_ticks(&self) -> usize {
         (self.task.timing.t_p_s / self.robot.control.period_s).round() as usize
     }
@@ -221,7 +247,9 @@ impl Runner<'_> {
 
     /// What the next plan is for; `None` while the running one is to be executed further.
     fn purpose(&self) -> Option<Phase> {
-        let exciting = self.excited < self.task.timing.exciting_plans && self.failures < EXCITE_TRIES;
+        let exciting = self.learner.is_some()
+            && self.excited < self.task.timing.exciting_plans
+            && self.failures < EXCITE_TRIES;
         if exciting {
             return Some(Phase::Excite);
         }
@@ -372,6 +400,7 @@ impl Runner<'_> {
         let task = self.task;
         let held = task.held.as_ref().filter(|_| phase == Phase::Excite);
         let reach = held.map_or(&task.carry.range_rad, |held| &held.excite.range_rad);
+        let running = self.active.as_ref().map(|active| active.plan.curve.end());
         let setting = Setting {
             robot: &self.robot,
             set,
@@ -379,6 +408,7 @@ impl Runner<'_> {
             start,
             duration_s: task.timing.t_f_s,
             reach,
+            warm: running.as_deref(),
             seed: self.seed.wrapping_mul(1000).wrapping_add(self.attempts as u64),
             deadline,
         };

@@ -151,3 +151,43 @@ fn kinematics_of_a_planar_arm_with_a_slider() {
     assert!((frames[1].translation - elbow).norm() < 1e-15);
     assert!((frames[2].translation - tip).norm() < 1e-15);
 }
+
+#[test]
+fn the_quick_bound_is_below_the_distance_and_the_quick_answer_is_the_slow_one() {
+    let mut rng = ChaCha8Rng::seed_from_u64(4);
+    let mut skipped = 0;
+    for trial in 0..3000 {
+        let c = capsule(&mut rng);
+        let turn = Rotation3::new(vector(&mut rng, 3.0));
+        let half = Vector3::from_fn(|_, _| rng.random_range(0.05..0.6));
+        let center = vector(&mut rng, 1.5);
+        let z = match trial % 3 {
+            0 => Zonotope3::cuboid("box", center, 2.0 * half, turn.matrix()),
+            1 => zonotope(center, (0..4).map(|_| vector(&mut rng, 0.3)).collect()),
+            _ => zonotope(center, vec![vector(&mut rng, 0.5), Vector3::zeros()]),
+        };
+        let (bound, distance) = (at_least(&c, &z), to_zonotope(&c, &z));
+        assert!(bound <= distance.max(-c.radius) + 1e-9 || bound < 0.0, "{bound} {distance}");
+        skipped += usize::from(bound > 0.1);
+    }
+    assert!(skipped > 500, "{skipped}: the bound is of no use");
+    let robot = crate::robot::load("kinova_gen3").unwrap();
+    for _ in 0..300 {
+        let mut scene = Scene::default();
+        for _ in 0..6 {
+            let side = Vector3::from_fn(|_, _| rng.random_range(0.05..0.4));
+            let center = vector(&mut rng, 0.9);
+            scene.obstacles.push(Zonotope3::cuboid("box", center, side, &nalgebra::Matrix3::identity()));
+        }
+        let q: Vec<f64> = (0..7).map(|_| rng.random_range(-2.0..2.0)).collect();
+        let frames = robot.frames(&q);
+        let distance = robot.obstacle_clearance(&frames, &scene).unwrap().distance;
+        for keep in [0.0, 0.02, 0.1] {
+            assert_eq!(
+                robot.keeps_from_obstacles(&frames, &scene, keep),
+                distance >= keep,
+                "{distance} {keep}"
+            );
+        }
+    }
+}

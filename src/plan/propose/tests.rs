@@ -1,0 +1,71 @@
+use nalgebra::{Matrix3, Vector3};
+
+use super::*;
+use crate::certify::{Family, Partition, certify};
+use crate::robot::Zonotope3;
+use crate::scenario::{PublicTask, Scenario};
+
+fn task() -> PublicTask {
+    Scenario::load_in_world("scenarios/armour_world.toml", "scenarios/worlds/post.csv").unwrap().split().0
+}
+
+/// Proposes from rest at the task's start.
+fn from_rest(task: &PublicTask, target: &[f64], warm: Option<&[f64]>) -> Result<Proposal, ProposeError> {
+    let (set, start) = (task.prior_set(), JointState::at_rest(&task.start));
+    let setting = Setting {
+        robot: &task.robot,
+        set: &set,
+        scene: &task.scene,
+        start: &start,
+        duration_s: task.timing.t_f_s,
+        reach: &task.carry.range_rad,
+        warm,
+        seed: 0,
+        deadline: Instant::now() + Duration::from_secs(600),
+    };
+    let proposal = propose(&setting, Purpose::Approach(target))?;
+    let problem = Problem::new(&task.robot, &set, &task.scene, &proposal.tube, &proposal.curve).unwrap();
+    certify(&problem, Partition::default()).expect("the planner proved it with fewer cells");
+    Ok(proposal)
+}
+
+fn beside(task: &PublicTask, step: f64) -> Vec<f64> {
+    task.start.iter().map(|q| q + step).collect()
+}
+
+#[test]
+fn a_free_target_is_reached() {
+    let task = task();
+    let target = beside(&task, 0.1);
+    let end = from_rest(&task, &target, None).unwrap().curve.end();
+    assert!(end.iter().zip(&target).all(|(e, t)| (e - t).abs() < 1e-9), "{end:?}");
+}
+
+#[test]
+fn a_blocked_target_is_approached_as_far_as_can_be_proven() {
+    let mut task = task();
+    let target = beside(&task, 0.3);
+    let hand = task.robot.shapes.len() - 1;
+    let inside = task.robot.placed_capsule(hand, &task.robot.frames(&target)).b;
+    let side = Vector3::repeat(0.05);
+    task.scene.obstacles.push(Zonotope3::cuboid("block", inside, side, &Matrix3::identity()));
+    let alone = from_rest(&task, &target, None).unwrap();
+    assert!(alone.cost > 1e-4, "the target is blocked, but the cost is {}", alone.cost);
+    let stays: f64 = task.start.iter().zip(&target).map(|(q, t)| (q - t) * (q - t)).sum();
+    assert!(alone.cost < 0.9 * stays, "{} of {stays}: it could as well stay", alone.cost);
+    // A second start can only help.
+    let warm = from_rest(&task, &target, Some(&task.start)).unwrap();
+    assert!(warm.cost <= alone.cost);
+}
+
+#[test]
+fn what_stands_in_the_way_is_named() {
+    let mut task = task();
+    task.robot.joints[1].limits.torque = 1.0;
+    let refused = from_rest(&task, &beside(&task, 0.1), None);
+    let Err(ProposeError::Unproven(Some(Refusal::Constraint { family, at, margin, .. }))) = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(family, Family::Torque);
+    assert!(at.contains("joint_2") && margin < 0.0, "{at} {margin}");
+}

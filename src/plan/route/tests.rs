@@ -1,0 +1,55 @@
+use std::time::{Duration, Instant};
+
+use nalgebra::{Matrix3, Vector3};
+
+use super::*;
+use crate::robot::Zonotope3;
+use crate::scenario::{PublicTask, Scenario};
+
+/// The world of the post, with a block this far from the hand at the goal.
+fn with_block(gap_m: f64) -> PublicTask {
+    let world = "scenarios/worlds/post.csv";
+    let mut task = Scenario::load_in_world("scenarios/armour_world.toml", world).unwrap().split().0;
+    let hand = task.robot.placed_capsule(task.robot.shapes.len() - 1, &task.robot.frames(&task.goal));
+    let x = hand.a.x.max(hand.b.x) + hand.radius + gap_m + 0.02;
+    let middle = 0.5 * (hand.a + hand.b);
+    let center = Vector3::new(x, middle.y, middle.z);
+    task.scene.obstacles.push(Zonotope3::cuboid(
+        "block",
+        center,
+        Vector3::repeat(0.04),
+        &Matrix3::identity(),
+    ));
+    task
+}
+
+fn find(task: &PublicTask) -> Result<Route, SearchError> {
+    let set = task.prior_set();
+    let terrain = Terrain { robot: &task.robot, set: &set, scene: &task.scene };
+    Route::find(terrain, &task.start, &task.goal, 0, Instant::now() + Duration::from_secs(600))
+}
+
+#[test]
+fn a_goal_close_to_something_is_reached_without_touching_it() {
+    let task = with_block(0.008);
+    let route = find(&task).unwrap();
+    assert_eq!(route.goal(), Some(&task.goal[..]));
+    for leg in route.path.windows(2) {
+        for i in 0..=50 {
+            let s = f64::from(i) / 50.0;
+            let q: Vec<f64> = leg[0].iter().zip(&leg[1]).map(|(a, b)| a + s * (b - a)).collect();
+            let frames = task.robot.frames(&q);
+            assert!(task.robot.obstacle_clearance(&frames, &task.scene).unwrap().distance > 0.0);
+        }
+    }
+    // Near the goal the path's own way is followed to its end, although it is closer than the path keeps elsewhere.
+    let set = task.prior_set();
+    let terrain = Terrain { robot: &task.robot, set: &set, scene: &task.scene };
+    let before = &route.path[route.path.len() - 2];
+    assert_eq!(route.target(terrain, before, &[3.0; 7]).as_ref(), Some(&task.goal));
+}
+
+#[test]
+fn a_goal_inside_something_is_told() {
+    assert_eq!(find(&with_block(-0.03)).unwrap_err(), SearchError::Invalid("goal"));
+}
