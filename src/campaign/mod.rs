@@ -2,11 +2,14 @@
 //!
 //! The file's `kind` says which promise is tried; everything else in it belongs to that kind:
 //! - `soundness` ([`soundness`]): no state that is possible lies outside what the certifier claims.
+//! - `widths` ([`widths`]): how large the certifier's sets are; a measurement, no promise.
 //!
 //! A new kind is a type that implements [`Campaign`] and a line in [`load`].
 
+pub mod arm;
 pub mod error;
 pub mod soundness;
+pub mod widths;
 mod write;
 
 use std::fs;
@@ -71,7 +74,11 @@ pub fn load(path: &Path) -> Result<Box<dyn Campaign>, CampaignError> {
     }
     match header.kind.as_str() {
         "soundness" => Ok(Box::new(soundness::Soundness::new(path, parse(path, &text)?)?)),
-        other => Err(CampaignError::field(path, "kind", format!("is `{other}`, expected `soundness`"))),
+        "widths" => Ok(Box::new(widths::Widths::new(path, parse(path, &text)?)?)),
+        other => {
+            let reason = format!("is `{other}`, expected `soundness` or `widths`");
+            Err(CampaignError::field(path, "kind", reason))
+        }
     }
 }
 

@@ -154,7 +154,7 @@ pub enum Refusal {
 }
 
 impl<'a> Problem<'a> {
-    /// Puts a proof obligation together; refuses what the proof does not cover (sizes, V_max, weights, missing
+    /// Puts a proof obligation together; refuses what the proof does not cover (sizes, V_max, gains, missing
     /// transmission inertia).
     pub fn new(
         robot: &'a Robot,
@@ -172,7 +172,6 @@ impl<'a> Problem<'a> {
             ("parameter set", set.len(), robot.parameter_count()),
             ("parameter set (upper)", set.upper.len(), robot.parameter_count()),
             ("trajectory", curve.dof(), n),
-            ("tube weights", tube.weights.len(), n),
             ("tube drift_nm", tube.drift_nm.len(), n),
             ("tube acceleration_bound", tube.acceleration_bound.len(), n),
         ];
@@ -221,10 +220,7 @@ impl<'a> Problem<'a> {
             ("period_s", gains.period_s),
             ("stiction_speed_rad_s", gains.stiction_speed_rad_s),
         ];
-        let weights = tube.weights.iter().map(|&w| ("weight", w));
-        if let Some((what, x)) =
-            positive.into_iter().chain(weights).find(|(_, x)| !(*x > 0.0 && x.is_finite()))
-        {
+        if let Some((what, x)) = positive.into_iter().find(|(_, x)| !(*x > 0.0 && x.is_finite())) {
             return refuse(format!("tube {what}: expected a finite number above 0, found {x}"));
         }
         let own = &robot.control;
@@ -238,13 +234,10 @@ impl<'a> Problem<'a> {
                 own.stiction_speed_rad_s
             ));
         }
-        let ratios: Vec<f64> = (0..n).map(|j| tube.weights[j] / armature_floor(robot, set, j)).collect();
-        let (least, most) = ratios.iter().fold((f64::INFINITY, 0.0f64), |(a, b), &x| (a.min(x), b.max(x)));
-        // A hair below 2, so that rounding in the quotients cannot hide a violation.
-        if most > 1.999_999 * least {
+        if !(tube.layer_ticks >= 1.0 && tube.layer_ticks.is_finite()) {
             return refuse(format!(
-                "tube weights: W / I_a spans a factor of {:.3}; the proof allows 2",
-                most / least
+                "tube layer_ticks: expected a finite number >= 1, found {}",
+                tube.layer_ticks
             ));
         }
         let constants = tube.drift_nm.iter().chain(&tube.acceleration_bound);
@@ -339,6 +332,12 @@ impl<'a> Problem<'a> {
             out.push((format!("tube acceleration_bound of joint '{}'", joint.name), acceleration));
         }
         out
+    }
+
+    /// Smallest relative margin of the tube's constants over one cell; the tube is proven there if it is not negative.
+    pub fn tube_margin(&self, report: &CellReport) -> f64 {
+        let margins = self.tube_margins(report).into_iter().map(|(_, margin)| margin);
+        margins.fold(f64::INFINITY, |least, m| if m.is_nan() { f64::NEG_INFINITY } else { least.min(m) })
     }
 
     /// Evaluates every cell of a partition in the default arithmetic, in parallel.

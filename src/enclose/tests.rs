@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
-use super::harness::{Expression, N, Twofold, excess, expression, holds, number, symbols};
+use super::harness::{Expression, N, excess, expression, holds, number, symbols};
+use super::twofold::Twofold;
 use super::{Affine, Counted, Interval, Rounding, rounding::Tally, sine, zonotope};
 use crate::scalar::Scalar;
 

@@ -3,7 +3,6 @@
 use crate::certify::{CellReport, Problem, Refusal};
 use crate::inertia::ParameterSet;
 use crate::reach::Tube;
-use crate::reach::tube::armature_floor;
 use crate::robot::{Robot, Scene};
 use crate::trajectory::Bezier;
 
@@ -15,16 +14,16 @@ const LAVISH: f64 = 1.6;
 const HOLD_SHARE: f64 = 0.5;
 /// Rounds of the fixed point drift -> rho -> drift; it contracts by about 0.05 a round.
 const ROUNDS: usize = 3;
-/// Contrast of the weights per transmission inertia; the tube's proof allows 2.
-const CONTRAST: f64 = 1.3;
+/// Layer of the robust law: at 2 the gain is half of what a tick allows, and the layer costs a third more power than
+/// the least possible.
+const LAYER_TICKS: f64 = 2.0;
 
 /// A first guess, from the robot's gains alone.
 pub fn initial(robot: &Robot) -> Tube {
     let n = robot.dof();
-    let armature: Vec<f64> = robot.joints.iter().map(|j| j.friction.armature).collect();
     Tube {
         gains: robot.control,
-        weights: armature,
+        layer_ticks: LAYER_TICKS,
         drift_nm: vec![0.5; n],
         hold_power_w: 0.0,
         energy_slack_j: 0.0,
@@ -45,7 +44,7 @@ pub fn fit(
     for _ in 0..ROUNDS {
         let problem = Problem::new(robot, set, &empty, &tube, curve)?;
         let reports = problem.survey(cells);
-        tube = adapted(robot, set, &tube, &reports);
+        tube = adapted(&tube, &reports);
     }
     Ok(tube)
 }
@@ -68,15 +67,13 @@ pub fn is_usable(tube: &Tube) -> bool {
     tube.hold_power_w <= HOLD_SHARE * tube.gains.alpha * tube.gains.v_max
 }
 
-/// The tube with constants that cover what `reports` needed, and weights from their disturbance bounds.
-pub fn adapted(robot: &Robot, set: &ParameterSet, tube: &Tube, reports: &[CellReport]) -> Tube {
-    let n = tube.weights.len();
+/// The tube with constants that cover what `reports` needed.
+pub fn adapted(tube: &Tube, reports: &[CellReport]) -> Tube {
+    let n = tube.drift_nm.len();
     let largest = |f: &dyn Fn(&CellReport) -> f64| reports.iter().map(f).fold(0.0f64, f64::max);
-    let rho: Vec<f64> = (0..n).map(|j| largest(&|r| r.torque[j].rho)).collect();
-    let top = rho.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     Tube {
         gains: tube.gains,
-        weights: (0..n).map(|j| armature_floor(robot, set, j) * (CONTRAST * rho[j] / top).max(1.0)).collect(),
+        layer_ticks: tube.layer_ticks,
         drift_nm: (0..n).map(|j| RESERVE * largest(&|r| r.required.drift_nm[j])).collect(),
         hold_power_w: RESERVE * largest(&|r| r.required.hold_power_w),
         energy_slack_j: RESERVE * largest(&|r| r.required.energy_slack_j),

@@ -1,7 +1,8 @@
 //! Joint tube over one time interval (a *cell*): every state that the arm may be in, as affine forms.
 //!
 //! # Assumed
-//! V <= V_max, that is |r_j| <= eps_j and |e_j| <= eps_j / K_r (see [`super::tube`]); encoder bounds delta_q, delta_dq.
+//! V <= V_max, that is |r_j| <= eps_j and |e_j| <= eps_j / K_r (see [`super::tube`], and [`super::extent`] for what joins the
+//! joints); encoder bounds delta_q, delta_dq.
 //!
 //! # Proven
 //! With e and r as shared symbols and normalised time as another, for all times of the cell, all errors in the tube
@@ -24,7 +25,12 @@ use super::tube::Tube;
 use super::upward::{add_up, mul_up, sum_up};
 
 /// Symbol of normalised time.
-const TIME: usize = 0;
+pub const TIME: usize = 0;
+
+/// Symbol of e_j; that of r_j follows it.
+pub const fn position_symbol(j: usize) -> usize {
+    1 + 2 * j
+}
 
 /// Number of symbols that a robot of `dof` joints needs: time, and e and r of each joint.
 pub const fn symbols(dof: usize) -> usize {
@@ -113,8 +119,8 @@ impl<const N: usize, R: Rounding> Cell<N, R> {
                 Span::Rest => curve.enclose_rest(j),
             };
             let r_radius = tube.r_radius(robot, set, j);
-            let e: Affine<N, R> = Affine::symbol(1 + 2 * j, tube.e_radius(robot, set, j));
-            let r: Affine<N, R> = Affine::symbol(2 + 2 * j, r_radius);
+            let e: Affine<N, R> = Affine::symbol(position_symbol(j), tube.e_radius(robot, set, j));
+            let r: Affine<N, R> = Affine::symbol(position_symbol(j) + 1, r_radius);
             let lag = e.scale(k_r);
             let de = r - lag;
             let off = Deviation::new(robot, k_r, r_radius, curve.magnitudes(j));

@@ -8,11 +8,12 @@ use crate::robot::{ARMATURE, Robot};
 use crate::scalar::{Dual, Scalar};
 
 use super::cell::Cell;
+use super::extent;
 use super::torque::Uncertain;
 use super::upward::{div_up, mul_up, sum_up};
 
 /// Smallest sigma known with r'M(q; theta)r <= sigma sum W_j r_j^2 for all r, transmission inertia included, over the cell
-/// and the set: how large M is relative to the weights.
+/// and the set: how large M is relative to the weights (the smallest transmission inertias).
 ///
 /// D^-1/2 M D^-1/2 with D = diag(W) is symmetric, so its largest eigenvalue is at most the spectral radius of the matrix
 /// B of entrywise bounds, and by Collatz and Wielandt that is at most max_i (B x)_i / x_i for any positive x. With
@@ -59,38 +60,50 @@ pub fn coriolis_norm<const N: usize, R: Rounding>(
     motion.sweep(weightless, &cell.q, &cell.dq, &cell.r, &zero);
     let mut force = zero;
     rnea(weightless, &motion, &theta, &mut vec![Wrench::zero(); n], &mut force);
-    let squares = sum_up(force.iter().map(|f| mul_up(f.sup_abs(), f.sup_abs())));
+    let squares = sum_up(force.iter().map(extent::sup_abs).map(|f| mul_up(f, f)));
     squares.sqrt().next_up()
 }
 
-/// Upper bound of |r'M(q)r/2 at the true state - the same at the measured state| over the cell (J): by the mean value
-/// theorem the change of V along the measurement errors, as the slope of one dual number.
+/// Upper bound of |r'M(q)r/2 at the true state - the same at the measured state| over the cell (J), for V <= `level` (J),
+/// sigma with r'Mr <= sigma sum A_j r_j^2 over the cell and A_j = `floor`.
+///
+/// Let q^, r^ = r + delta be measured. V(q^, r) - V(q, r) is at most nu_q, the change of V along the errors of q, by the mean value
+/// theorem as the slope of one dual number. And r^'M(q^)r^/2 - r'M(q^)r/2 = delta'M(q^)r + delta'M(q^)delta/2, at most
+/// |delta| |r| + |delta|^2/2 in the norm of M(q^), where |r|^2 <= 2 (level + nu_q) and |delta|^2 <= sigma sum A_j delta_j^2.
 pub fn energy_slack<const N: usize, R: Rounding>(
+    weightless: &Robot,
+    uncertain: &Uncertain,
+    cell: &Cell<N, R>,
+    (floor, sigma): (&[f64], f64),
+    level: f64,
+) -> f64 {
+    let by_position = position_slack(weightless, uncertain, cell);
+    let weighted = floor.iter().zip(&cell.deviation).map(|(&a, d)| mul_up(a, mul_up(d.r, d.r)));
+    let delta_squared = mul_up(sigma, sum_up(weighted));
+    let r = mul_up(2.0, sum_up([level, by_position])).sqrt().next_up();
+    let delta = delta_squared.sqrt().next_up();
+    sum_up([by_position, mul_up(delta, r), mul_up(0.5, delta_squared)])
+}
+
+/// Upper bound of the change of r'M(q)r/2 along the errors of q (J).
+fn position_slack<const N: usize, R: Rounding>(
     weightless: &Robot,
     uncertain: &Uncertain,
     cell: &Cell<N, R>,
 ) -> f64 {
     type Change = Dual<Interval, 1>;
     let n = weightless.dof();
-    let within = |x: f64| [Interval::new(-x, x)];
-    let q: Vec<Change> =
-        (0..n).map(|j| Dual::new(cell.q[j].interval(), within(cell.deviation[j].q))).collect();
-    // The measured r differs from the true one by delta_r; the mean value may lie anywhere between.
-    let r: Vec<Change> = (0..n)
-        .map(|j| {
-            let delta_r = cell.deviation[j].r;
-            Dual::new(cell.r[j].widen(delta_r).interval(), within(delta_r))
-        })
-        .collect();
-    let constant = |x: &Interval| Dual::new(*x, [Interval::zero()]);
-    let theta: Vec<Change> = uncertain.range().iter().map(constant).collect();
+    let constant = |x: Interval| Dual::new(x, [Interval::zero()]);
+    let change = |j: usize| [Interval::new(-cell.deviation[j].q, cell.deviation[j].q)];
+    let q: Vec<Change> = (0..n).map(|j| Dual::new(cell.q[j].interval(), change(j))).collect();
+    let r: Vec<Change> = cell.r.iter().map(|r| constant(r.interval())).collect();
+    let theta: Vec<Change> = uncertain.range().iter().copied().map(constant).collect();
     let zero = vec![Change::zero(); n];
     let mut motion = Motion::new(weightless);
     motion.sweep(weightless, &q, &zero, &zero, &r);
     let mut momentum = vec![Change::zero(); n];
     rnea(weightless, &motion, &theta, &mut vec![Wrench::zero(); n], &mut momentum);
-    let energy = (0..n).fold(Change::zero(), |sum, j| {
-        sum + r[j] * (momentum[j] + theta[weightless.friction_index(j) + ARMATURE] * r[j])
-    });
+    // Transmission inertia does not depend on q.
+    let energy = (0..n).fold(Change::zero(), |sum, j| sum + r[j] * momentum[j]);
     energy.scale(0.5).slope[0].sup_abs()
 }

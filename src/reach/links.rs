@@ -2,19 +2,20 @@
 //!
 //! # Proven
 //! A capsule is the convex hull of two balls about its ends a and b, and the ends are affine in the cell's symbols. For
-//! **any** direction u, if u.x >= s for both ends over all symbols and u.y <= t on the other set, the two are at least
+//! **any** direction u, if u.x >= s for both ends over all states of the tube ([`super::extent`]) and u.y <= t on the other set, the two are at least
 //! (s - t)/|u| apart, less the radii. So the direction may come from any heuristic; only the support values are part
 //! of the proof, and they are rounded outward, |u| too. For two capsules of the robot the four differences of ends
 //! are formed first, so that shared symbols cancel.
 
 use crate::dynamics::vec3::{self, Vec3};
 use crate::dynamics::{BodyPlacement, Motion, placements};
-use crate::enclose::zonotope::{support_below, zonotope_above};
+use crate::enclose::zonotope::zonotope_above;
 use crate::enclose::{Affine, Interval, Rounding};
 use crate::robot::{Robot, Zonotope3};
 use crate::scalar::Scalar;
 
 use super::direction::nearest_direction;
+use super::extent::support_below;
 
 /// Ends of every collision capsule over a cell, base frame, m.
 pub fn swept_capsules<const N: usize, R: Rounding>(

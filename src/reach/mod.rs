@@ -3,6 +3,8 @@
 pub mod cell;
 pub mod direction;
 pub mod energy;
+pub mod extent;
+pub mod law;
 pub mod links;
 pub mod roundoff;
 pub mod torque;

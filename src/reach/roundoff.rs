@@ -12,8 +12,8 @@
 //! sizes of a cell, bound the error of the same algorithms run on any state of the cell, in the same order of operations. (The sizes
 //! ignore all cancellation; that costs a factor of some thousands on errors of 1e-15.)
 //!
-//! What the controller makes of these numbers is bounded by [`GRAIN`]: P, lambda and v are sums, products and quotients of
-//! non-negative terms, at most n + 10 operations deep, so each is off by less than 64 u = 2^-47 of the terms' sum.
+//! What the controller makes of these numbers is bounded by [`GRAIN`]: P, grip, demand and v are sums, products and quotients
+//! of non-negative terms (and one difference, see [`super::law`]), at most n + 16 operations deep, so each is off by less than 64 u = 2^-47 of the terms' sum.
 
 use std::ops::{Add, Mul, Neg, Sub};
 
@@ -173,12 +173,6 @@ impl Grain {
             energy = energy + inertia.scale(0.5) * r[j] * r[j];
         }
         Self { torque_nm, energy_j: energy.error() }
-    }
-
-    /// Upper bound of the hold power as it enters lambda: what is computed is at most P + this, times 1 + [`GRAIN`].
-    pub fn hold_above(&self, tube: &Tube) -> f64 {
-        let terms = add_up(tube.hold_power_w, mul_up(tube.gains.alpha, tube.gains.v_max));
-        add_up(tube.hold_power_w, mul_up(GRAIN, terms))
     }
 
     /// Upper bound of what the computed V^ exceeds the exact supremum by.

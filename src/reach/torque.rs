@@ -6,12 +6,8 @@
 //! # Proven
 //! * *Nominal torque*: Y theta_0 + friction(theta_0) is affine in the cell's symbols, evaluated at every measured state.
 //! * *Disturbance bound*: rho_j <= sum_p sup|Y_jp| g_p + friction part + D_j, because |Y (theta - theta_0)| is linear in theta and
-//!   theta_0 + g\[-1,1\] contains the set; and rho_j >= sum_p inf|Y_jp| g_p + D_j.
-//! * *Arithmetic*: what the controller computes differs from these by at most [`Grain`], which is added (subtracted).
-//! * *Robust torque*: maximising lambda W_i |r_i| / sum W r^2 over r, with lambda <= P + beta, Cauchy-Schwarz gives for the part of P
-//!   (rho_i + sqrt(W_i sum rho_j^2 / W_j)) / 2. The part of beta adds only where alpha (V_max - V^) < beta, that is where V^ > V_max - beta/alpha; there
-//!   z^2 = sum W r^^2 >= 2 (V_max - beta/alpha - nu) / sigma, and W_i |r_i| / z^2 <= sqrt(W_i) / z. (r'Mr <= sigma sum W r^2 over the set.)
-//!   beta and nu here are upper bounds of what the controller makes of them ([`Grain::hold_above`]), and all is taken times 1 + [`GRAIN`].
+//!   theta_0 + g\[-1,1\] contains the set. Suprema are taken over the tube's ellipsoids ([`super::extent`]).
+//! * *Arithmetic*: what the controller computes differs from these by at most [`Grain`], which is added.
 //! * *Drift*: d/dt of Y theta + I_a ddq_a + F_v dq along the motion, for every theta of the set, by dual numbers over affine
 //!   forms with the parameters as forms of their own. Within a tick the state is in the tube, so |change| <= h sup|rate|; the measurement
 //!   error adds sup|gradient . delta| by the mean value theorem. Both are one dual direction: rate and state carry the
@@ -32,9 +28,10 @@ use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
 use crate::scalar::{Dual, Scalar};
 
 use super::cell::Cell;
-use super::roundoff::{GRAIN, Grain};
+use super::extent;
+use super::roundoff::Grain;
 use super::tube::Tube;
-use super::upward::{add_up, div_up, mul_up, sum_up};
+use super::upward::{add_up, mul_up, sum_up};
 
 /// Torque sets of one joint over a cell, N m.
 #[derive(Debug, Clone, Copy)]
@@ -45,8 +42,6 @@ pub struct JointTorque {
     pub nominal_upper: f64,
     /// Upper bound of rho, the controller's bound on the disturbance, drift included.
     pub rho: f64,
-    /// Lower bound of the same rho.
-    pub rho_least: f64,
 }
 
 impl JointTorque {
@@ -106,22 +101,19 @@ pub fn joint_torques<const N: usize, R: Rounding>(
     (0..n)
         .map(|j| {
             let (mut nominal, mut rho) = friction_part(robot, tube, uncertain, cell, j);
-            let mut least = 0.0f64;
             let row = &y[width * j..width * (j + 1)];
             for (entry, (&c, &g)) in row.iter().zip(uncertain.center.iter().zip(&uncertain.radius)) {
                 nominal = nominal + entry.scale(c);
-                rho = add_up(rho, mul_up(entry.sup_abs(), g));
-                let nearest_zero = entry.lower().max(-entry.upper()).max(0.0);
-                least = (least + (nearest_zero * g).next_down().max(0.0)).next_down().max(0.0);
+                if g > 0.0 {
+                    rho = add_up(rho, mul_up(extent::sup_abs(entry), g));
+                }
             }
             nominal = nominal.widen(grain.torque_nm[j]);
             let rho = add_up(add_up(rho, tube.drift_nm[j]), grain.torque_nm[j]);
-            least = ((least + tube.drift_nm[j]).next_down() - grain.torque_nm[j]).next_down().max(0.0);
             JointTorque {
-                nominal_lower: nominal.lower(),
-                nominal_upper: nominal.upper(),
+                nominal_lower: extent::lower(&nominal),
+                nominal_upper: extent::upper(&nominal),
                 rho,
-                rho_least: least,
             }
         })
         .collect()
@@ -187,33 +179,7 @@ pub fn drift<const N: usize, R: Rounding>(
         .map(|j| {
             let f = &theta[robot.friction_index(j)..];
             let total = tau[j] + f[ARMATURE] * ddqa[j] + f[VISCOUS] * dq[j];
-            total.slope[0].sup_abs()
+            extent::sup_abs(&total.slope[0])
         })
         .collect()
-}
-
-/// Bounds on the robust torque |v_i| (N m) for disturbance bounds `rho`, given sigma with r'Mr <= sigma sum W r^2 over the
-/// set; infinite if beta leaves no room below V_max.
-pub fn robust_torque(tube: &Tube, grain: &Grain, rho: &[f64], sigma: f64) -> Vec<f64> {
-    let weights = &tube.weights;
-    let sum = sum_up(rho.iter().zip(weights).map(|(&r, &w)| div_up(mul_up(r, r), w)));
-    let z_least = least_z_of_hold(tube, grain, sigma);
-    rho.iter()
-        .zip(weights)
-        .map(|(&rho_i, &w)| {
-            let share = mul_up(0.5, add_up(rho_i, mul_up(w, sum).sqrt().next_up()));
-            let hold = div_up(mul_up(grain.hold_above(tube), w.sqrt().next_up()), z_least);
-            mul_up(add_up(share, hold), 1.0 + GRAIN)
-        })
-        .collect()
-}
-
-/// Lower bound of z = sqrt(sum W r^^2) where the hold power beta takes effect, that is where alpha (V_max - V^) < beta:
-/// sigma z^2 / 2 + nu >= V^ > V_max - beta / alpha. Zero if beta leaves no room.
-pub fn least_z_of_hold(tube: &Tube, grain: &Grain, sigma: f64) -> f64 {
-    let gains = &tube.gains;
-    let room = Interval::constant(gains.v_max)
-        - Interval::constant(grain.hold_above(tube)) / Interval::constant(gains.alpha)
-        - Interval::constant(grain.slack_above(tube));
-    (Interval::constant(2.0 * room.lower().max(0.0)) / Interval::constant(sigma)).sqrt().lower().max(0.0)
 }

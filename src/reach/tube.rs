@@ -12,22 +12,34 @@
 //! * **Disturbance.** |w_j| <= rho_j = sup over the set of |Y_k (theta - theta_0)|_j + Coulomb charge + D_j, where the
 //!   *drift* D_j bounds, for every theta of the set, the change of Y theta between the measured state at the tick and
 //!   the true state anywhere in the tick. The first part is linear in theta, hence exact over a box.
-//! * **Law.** With P = sum rho_j |r^_j|, V^ = sup over the set of r^'M(q^)r^/2 + nu and
-//!   lambda = max(0, P + beta - alpha max(0, V_max - V^)), v_j = lambda W_j r^_j / sum_i W_i r^_i^2.
+//! * **Law.** With P = sum rho_j |r^_j|, V^ = sup over the set of r^'M(q^)r^/2 + nu, A_j <= I_a the smallest transmission inertia,
+//!   u_j = min(rho_j, A_j |r^_j| / (c h)) for a number c >= 1 of *layer ticks*, and
+//!   demand = P + (h/2) sum rho_j^2 / A_j + beta - alpha max(0, V_max - V^), grip = sum u_j |r^_j| + (h/2) sum u_j (2 rho_j - u_j) / A_j:
+//!   v = 0 if demand <= 0, else v_j = kappa u_j sign(r^_j) + mu A_j r^_j / sum A_i r^_i^2 with kappa = min(1, demand / grip) and the
+//!   *rest* mu = max(0, demand - grip). So each joint is asked for its own uncertainty and not for that of others, but
+//!   within its layer |r^_j| < c h rho_j / A_j, where less will do; what is missing there the rest supplies.
 //! * **Claim.** V(0) <= V_max implies V <= V_max for all time, if the constants satisfy the conditions below.
 //!
 //! Proof. C r drops out of dV/dt (dM/dt - 2C is skew), so dV/dt = r(t)'d(t), d = w - v_k, and r(t) = r^_k + delta_r +
-//! int M^-1 (d - C r). Let A = diag(I_a) (lower bounds), M >= A. Over \[t_k, t_k + s\], s <= h, Cauchy-Schwarz gives
-//! int r'd <= int \[ r^'d + (s/2) d'A^-1 d + (|delta_r| + s c) |d| \] with c >= |M^-1 C r|. For fixed v_k the first two terms
-//! are a sum of convex functions of each w_j, largest at w_j = +-rho_j; as long as the *gain condition*
-//! h lambda W_j / sum W r^2 <= A_j holds, the larger one is w_j = rho_j sign(r^_j): its rival -rho_j sign(r^_j) loses 2 rho_j |r^_j| in
-//! the first term and gains at most 2 h rho_j |v_j| / A_j in the second (A is diagonal, so the joints do not mix). So the integral is at most
-//! s (P - r^'v_k + beta), with the *hold power* beta >= (h/2) sup sum d_j^2 / A_j + (|delta_r| + h c)(|rho| + |v|), the
-//! supremum over that worst w. The law makes r^'v_k >= P + beta - alpha max(0, V_max - V^), hence V(t_k + s) <= V(t_k) + s alpha max(0, V_max - V^). The *slack* nu >= |V(t_k) - r^'M(q^)r^/2| makes V^ >= V(t_k), and
+//! int M^-1 (d - C r). Let A = diag(A_j), M >= A. Over \[t_k, t_k + s\], s <= h, Cauchy-Schwarz gives
+//! int r'd <= int \[ r^'d + (s/2) d'A^-1 d + (|delta_r| + (s/2) c) |d| \] with c >= |M^-1 C r| and |d| at its supremum in the last term
+//! (int c t = s (s/2) c). For fixed v_k the first two terms are a sum of convex functions of each w_j, largest at
+//! w_j = +-rho_j; as long as the *gain condition* h |v_j| <= A_j |r^_j| holds, the larger one is w_j = rho_j sign(r^_j): its rival
+//! -rho_j sign(r^_j) loses 2 rho_j |r^_j| in the first term and gains at most 2 h rho_j |v_j| / A_j in the second (A is diagonal, so the
+//! joints do not mix). There |d_j| = |rho_j - kappa u_j - m_j| with the rest's m_j = mu A_j |r^_j| / sum A r^^2, and
+//! - if mu = 0: d_j^2 is convex in kappa, hence at most (1 - kappa) rho_j^2 + kappa (rho_j - u_j)^2, so the first two terms are at most
+//!   P - kappa sum u |r^| + (h/2) sum rho^2 / A - kappa (h/2) sum u (2 rho - u) / A = demand + alpha max(0, V_max - V^) - beta - kappa grip;
+//! - if mu > 0: kappa = 1 and d_j^2 <= (rho_j - u_j)^2 + m_j^2, as rho_j - u_j >= 0 and m_j >= 0, so they are at most the same with kappa = 1, less
+//!   sum m_j |r^_j| = mu, plus (h/2) sum m_j^2 / A_j.
+//!
+//! Either way the law makes them at most alpha max(0, V_max - V^) - beta + (h/2) sum m^2 / A. With the *hold power*
+//! beta >= (h/2) sup sum m_j^2 / A_j + (|delta_r| + (h/2) c)(|rho| + |v|), that is V(t_k + s) <= V(t_k) + s alpha max(0, V_max - V^).
+//! The *slack* nu >= |V(t_k) - r^'M(q^)r^/2| makes V^ >= V(t_k), and
 //! alpha h <= 1 then gives V(t_k + s) <= max(V(t_k), V_max). Induction over ticks ends the proof: V <= V_max throughout.
 //!
-//! All bounds are taken over the *tube*, the states with V <= (1 + 2^-30) V_max: A <= M gives |r_j| <= eps_j there, with
-//! eps_j = sqrt(2 V / A_j), and e is r through a first-order lag, so |e_j| <= eps_j / K_r (it starts inside). The argument is
+//! All bounds are taken over the *tube*, the states with V <= (1 + 2^-30) V_max: A <= M gives sum A_j r_j^2 <= 2 V there, so
+//! |r_j| <= eps_j = sqrt(2 V / A_j), and e is r through a first-order lag, so |e_j| <= eps_j / K_r and all of
+//! [`super::extent`] (it starts inside). The argument is
 //! not circular: V is continuous, so a first time at which it leaves the tube would be preceded by a while in
 //! (V_max, (1 + 2^-30) V_max], during which all bounds hold and hence V cannot have risen there from V_max.
 //!
@@ -36,9 +48,9 @@
 //!
 //! **Rounding.** The controller computes r^, Y_k, P, V^ and v in floating point. Errors of r^ and of the desired motion
 //! count as sensor errors ([`super::cell::Deviation`]); those of the nominal torque and of rho as drift, that of V^ as slack, those of
-//! lambda and v as hold power ([`super::roundoff`]): the certifier asks for larger D, nu and beta.
+//! the law as hold power ([`super::roundoff`], [`super::law`]): the certifier asks for larger D, nu and beta.
 //!
-//! **Change of plan.** V contains neither theta_0 nor the set, the weights or the constants; it changes at a switch only as r
+//! **Change of plan.** V contains neither theta_0 nor the set or the constants; it changes at a switch only as r
 //! does. The new curve starts at the old one's desired state up to rounding, some units of 2^-53; which the
 //! difference between V_max and the tube's level, 8 million such units, absorbs for thousands of switches (and the reserve
 //! in the hold power lets V fall back below V_max in between). V_max and e_j's bound must not shrink below where the
@@ -67,8 +79,9 @@ const _: () = assert!(BROKEN > LEVEL);
 pub struct Tube {
     /// Gains, V_max and the control period.
     pub gains: ControlGains,
-    /// Weights W_j > 0 that distribute the robust torque over the joints; W_j / A_j within a factor of 2 of each other.
-    pub weights: Vec<f64>,
+    /// c >= 1: ticks in which the robust torque alone would bring a joint to rest that is within its layer. Fewer save
+    /// power, more are gentler.
+    pub layer_ticks: f64,
     /// D_j, N m: change of the required torque within one tick and by measurement errors.
     pub drift_nm: Vec<f64>,
     /// beta, W: power that holding the input for a tick can cost.
@@ -80,17 +93,17 @@ pub struct Tube {
 }
 
 impl Tube {
+    /// The tube's level of V, J: (1 + 2^-30) V_max, rounded up.
+    pub fn level_j(&self) -> f64 {
+        mul_up(LEVEL, self.gains.v_max)
+    }
+
     /// Radius of r_j: sqrt(2 V / A_j) at V = (1 + 2^-30) V_max, with A_j the set's smallest transmission inertia of
     /// joint j; rounded up.
     /// Infinite where A_j is not positive: there is then no bound.
     pub fn r_radius(&self, robot: &Robot, set: &ParameterSet, j: usize) -> f64 {
         let floor = armature_floor(robot, set, j);
-        if floor > 0.0 {
-            let level = mul_up(LEVEL, self.gains.v_max);
-            div_up(2.0 * level, floor).sqrt().next_up()
-        } else {
-            f64::INFINITY
-        }
+        if floor > 0.0 { div_up(2.0 * self.level_j(), floor).sqrt().next_up() } else { f64::INFINITY }
     }
 
     /// Radius of the position error e_j, rad: r_radius / K_r, rounded up.

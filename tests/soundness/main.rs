@@ -13,8 +13,9 @@ use std::sync::Arc;
 use nalgebra::{Matrix3, Vector3};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use surelift::campaign::arm::Arm;
 use surelift::campaign::soundness::attack::Attack;
-use surelift::campaign::soundness::case::{Arm, Case};
+use surelift::campaign::soundness::case::Case;
 use surelift::campaign::soundness::ledger::{Check, Ledger};
 use surelift::campaign::soundness::truth;
 use surelift::certify::Problem;
@@ -27,7 +28,15 @@ use surelift::scenario::Scenario;
 fn dumbbell() -> Arm {
     let task = Scenario::load("scenarios/dumbbell_c_8lb.toml").unwrap().split().0;
     let (set, range) = (task.prior_set(), task.held.unwrap().excite.range_rad);
-    Arm { robot: task.robot, set, scene: task.scene, start: task.start, range, duration_s: 3.0 }
+    Arm {
+        label: task.name,
+        robot: task.robot,
+        set,
+        scene: task.scene,
+        start: task.start,
+        range,
+        duration_s: 3.0,
+    }
 }
 
 /// A tree with a rail, a continuous joint and two branches.
@@ -41,11 +50,12 @@ fn gantry() -> Arm {
     let (center, size) = (Vector3::new(0.0, 0.9, 0.0), Vector3::new(2.0, 0.1, 1.0));
     let scene = Scene { obstacles: vec![Zonotope3::cuboid("wall", center, size, &Matrix3::identity())] };
     let (start, range) = (vec![0.1, -0.4, 0.3, 0.7, 0.2], vec![0.3, 0.8, 0.8, 0.8, 0.2]);
-    Arm { robot, set, scene, start, range, duration_s: 3.0 }
+    Arm { label: robot.name.clone(), robot, set, scene, start, range, duration_s: 3.0 }
 }
 
 fn case(arm: &Arm, rng: &mut ChaCha8Rng) -> Case {
-    arm.plan(rng).unwrap_or_else(|| panic!("no tube is proven for '{}': nothing to attack", arm.robot.name))
+    Case::draw_plan(arm, rng)
+        .unwrap_or_else(|| panic!("no tube is proven for {}: nothing to attack", arm.label))
 }
 
 /// Spans to attack: cells as the certifier uses them, and short ones whose bounds are nearly sharp.

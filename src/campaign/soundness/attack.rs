@@ -190,8 +190,7 @@ impl<'a> Attack<'a> {
             let middle = 0.5 * (bounds.nominal_lower + bounds.nominal_upper);
             let half = 0.5 * (bounds.nominal_upper - bounds.nominal_lower);
             ledger.note(Check::Nominal, (law.nominal[j] - middle).abs(), half);
-            ledger.note(Check::RhoAbove, law.rho[j], bounds.rho);
-            ledger.gap(Check::RhoBelow, law.rho[j] - bounds.rho_least, law.rho[j]);
+            ledger.note(Check::Rho, law.rho[j], bounds.rho);
             if said.saturated {
                 continue;
             }

@@ -5,6 +5,7 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
 use super::truth::{self, extreme};
+use crate::campaign::arm::Arm;
 use crate::certify::{Problem, Refusal};
 use crate::inertia::ParameterSet;
 use crate::plan::tube_fit;
@@ -12,53 +13,10 @@ use crate::reach::Tube;
 use crate::robot::{Robot, Scene};
 use crate::trajectory::{Bezier, JointState};
 
-/// An arm, what is known of it, and the plans to draw for it.
-#[derive(Debug, Clone)]
-pub struct Arm {
-    /// The robot.
-    pub robot: Robot,
-    /// The parameters that are possible.
-    pub set: ParameterSet,
-    /// The obstacles.
-    pub scene: Scene,
-    /// Where plans start, rad (m); length n.
-    pub start: Vec<f64>,
-    /// How far a plan may take each joint, rad (m); length n.
-    pub range: Vec<f64>,
-    /// Duration of a plan, s.
-    pub duration_s: f64,
-}
-
 /// Plans drawn before it is said that no tube can be proven for an arm.
 const ATTEMPTS: usize = 50;
 /// Cells in which a tube is fitted and checked.
 const CELLS: usize = 16;
-
-impl Arm {
-    /// A random plan (parameter k) from the start, with a tube whose constants are proven over all of it; half of
-    /// the plans start at speed. None if no tube was found for many plans.
-    pub fn plan(&self, rng: &mut ChaCha8Rng) -> Option<Case> {
-        let initial = tube_fit::initial(&self.robot);
-        for _ in 0..ATTEMPTS {
-            let reach = rng.random_range(0.1..1.0);
-            let ends = self.start.iter().zip(&self.range);
-            let end: Vec<f64> = ends.map(|(q, r)| q + reach * r * rng.random_range(-1.0..=1.0)).collect();
-            let mut start = JointState::at_rest(&self.start);
-            if rng.random() {
-                start.dq.iter_mut().for_each(|x| *x = rng.random_range(-0.3..0.3));
-                start.ddq.iter_mut().for_each(|x| *x = rng.random_range(-0.5..0.5));
-            }
-            let Ok(curve) = Bezier::to_rest(&start, &end, self.duration_s) else { continue };
-            let Ok(tube) = tube_fit::fit(&self.robot, &self.set, &curve, &initial, CELLS) else { continue };
-            let Arm { robot, set, scene, .. } = self.clone();
-            let case = Case { robot, set, scene, tube, curve };
-            if case.tube_holds().unwrap_or(false) {
-                return Some(case);
-            }
-        }
-        None
-    }
-}
 
 /// Everything that a proof quantifies over.
 #[derive(Debug, Clone)]
@@ -91,6 +49,22 @@ pub struct Drawn {
 }
 
 impl Case {
+    /// A random plan (parameter k) of an arm, with a tube whose constants are proven over all of it. None if no tube was
+    /// found for many plans.
+    pub fn draw_plan(arm: &Arm, rng: &mut ChaCha8Rng) -> Option<Case> {
+        let initial = tube_fit::initial(&arm.robot);
+        for _ in 0..ATTEMPTS {
+            let Some(curve) = arm.curve(rng) else { continue };
+            let Ok(tube) = tube_fit::fit(&arm.robot, &arm.set, &curve, &initial, CELLS) else { continue };
+            let Arm { robot, set, scene, .. } = arm.clone();
+            let case = Case { robot, set, scene, tube, curve };
+            if case.tube_holds().unwrap_or(false) {
+                return Some(case);
+            }
+        }
+        None
+    }
+
     /// The proof obligation.
     ///
     /// # Errors
@@ -104,16 +78,8 @@ impl Case {
     /// # Errors
     /// As for [`Case::problem`].
     pub fn tube_holds(&self) -> Result<bool, Refusal> {
-        let tube = &self.tube;
-        let above = |have: &[f64], need: &[f64]| have.iter().zip(need).all(|(a, b)| a >= b);
-        Ok(self.problem()?.survey(CELLS).iter().all(|report| {
-            let need = &report.required;
-            need.gain <= 1.0
-                && tube.hold_power_w >= need.hold_power_w
-                && tube.energy_slack_j >= need.energy_slack_j
-                && above(&tube.drift_nm, &need.drift_nm)
-                && above(&tube.acceleration_bound, &need.acceleration_bound)
-        }))
+        let problem = self.problem()?;
+        Ok(problem.survey(CELLS).iter().all(|report| problem.tube_margin(report) >= 0.0))
     }
 
     /// dq_a, ddq_a and r from a true or a measured state.

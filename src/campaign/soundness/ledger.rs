@@ -16,6 +16,8 @@ pub enum Family {
     Collision,
     /// Bounds on the tracking errors and on V.
     Tube,
+    /// Enclosures of random expressions, in the units of their values.
+    Arithmetic,
 }
 
 /// A claim that is held against possible states.
@@ -28,8 +30,7 @@ pub enum Check {
     Command,
     Nominal,
     Robust,
-    RhoAbove,
-    RhoBelow,
+    Rho,
     Disturbance,
     Parameters,
     Drift,
@@ -44,6 +45,7 @@ pub enum Check {
     HoldPower,
     Gain,
     Acceleration,
+    Enclosure,
 }
 
 impl Check {
@@ -54,8 +56,7 @@ impl Check {
         Check::Command,
         Check::Nominal,
         Check::Robust,
-        Check::RhoAbove,
-        Check::RhoBelow,
+        Check::Rho,
         Check::Disturbance,
         Check::Parameters,
         Check::Drift,
@@ -70,6 +71,7 @@ impl Check {
         Check::HoldPower,
         Check::Gain,
         Check::Acceleration,
+        Check::Enclosure,
     ];
 
     /// Family, name and unit.
@@ -80,8 +82,7 @@ impl Check {
             Check::Command => (Family::Torque, "command", "N m"),
             Check::Nominal => (Family::Torque, "nominal torque", "N m"),
             Check::Robust => (Family::Torque, "robust torque", "N m"),
-            Check::RhoAbove => (Family::Torque, "rho, from above", "N m"),
-            Check::RhoBelow => (Family::Torque, "rho, from below", "N m"),
+            Check::Rho => (Family::Torque, "rho", "N m"),
             Check::Disturbance => (Family::Torque, "disturbance within a tick", "N m"),
             Check::Parameters => (Family::Torque, "effect of the parameters", "N m"),
             Check::Drift => (Family::Torque, "drift", "N m"),
@@ -96,6 +97,7 @@ impl Check {
             Check::HoldPower => (Family::Tube, "hold power", "W"),
             Check::Gain => (Family::Tube, "gain condition", "1"),
             Check::Acceleration => (Family::Tube, "acceleration", "rad/s^2"),
+            Check::Enclosure => (Family::Arithmetic, "enclosure", "1"),
         }
     }
 }

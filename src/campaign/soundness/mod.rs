@@ -3,10 +3,11 @@
 //! Plans (parameter k) are drawn for each arm, and spans of them; the certifier reports on each span; then states are drawn
 //! — time, parameters theta, tracking error, sensor errors, mostly at the edge of what is possible — and an adversary
 //! walks uphill from further ones (`walk`). Each is held against every claim ([`attack`]) with a plant of the
-//! campaign's own ([`truth`]). The same seed makes the same trials, on any number of threads.
+//! campaign's own ([`truth`]), and the arithmetic that the claims are made of against numbers of twice the precision. The same seed makes the same trials, on any number of threads.
 //!
 //! What it is blind to is told by the shares of the bounds that were used: an error smaller than what is left does not show.
 
+mod arithmetic;
 pub mod attack;
 pub mod case;
 pub mod ledger;
@@ -15,7 +16,7 @@ mod tests;
 pub mod truth;
 mod walk;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rand::{Rng, SeedableRng};
@@ -25,15 +26,13 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::enclose::{Counted, Rounding};
-use crate::inertia::ParameterSet;
 use crate::reach::Span;
 use crate::report::figure::figure;
-use crate::robot::{self, Scene};
-use crate::scenario::Scenario;
 
+use super::arm::{Arm, ArmFile};
 use super::{Campaign, CampaignError, Findings, Progress};
 use attack::Attack;
-use case::{Arm, Case};
+use case::Case;
 use ledger::{Check, Closest, Family, Ledger};
 
 /// Spans attacked of each plan.
@@ -58,22 +57,6 @@ pub(super) struct File {
     arms: Vec<ArmFile>,
 }
 
-/// An arm: a scenario's, with its payload, prior and obstacles, or a bare robot within its own uncertainty.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ArmFile {
-    scenario: Option<PathBuf>,
-    robot: Option<PathBuf>,
-    start_rad: Option<Vec<f64>>,
-    range_rad: Option<Vec<f64>>,
-    #[serde(default = "default_duration")]
-    duration_s: f64,
-}
-
-fn default_duration() -> f64 {
-    3.0
-}
-
 /// The campaign, its file read and checked.
 #[derive(Debug, Clone)]
 pub struct Soundness {
@@ -89,11 +72,7 @@ impl Soundness {
         if file.samples == 0 {
             return Err(CampaignError::field(path, "samples", "is 0, expected at least 1"));
         }
-        if file.arms.is_empty() {
-            return Err(CampaignError::field(path, "arms", "is empty, expected at least one"));
-        }
-        let arms = file.arms.iter().enumerate().map(|(i, arm)| arm.load(path, &format!("arms[{i}]")));
-        let arms = arms.collect::<Result<_, _>>()?;
+        let arms = ArmFile::load_all(path, &file.arms)?;
         Ok(Self { name: file.name, samples: file.samples, walks: file.walks, seed: file.seed, arms })
     }
 
@@ -113,6 +92,7 @@ impl Soundness {
             for _ in 0..self.walks {
                 walked += attack.by_walking(rng, &mut ledger);
             }
+            (0..DRAWS).for_each(|_| arithmetic::attack::<R>(rng, &mut ledger));
         }
         Ok((ledger, walked))
     }
@@ -122,65 +102,11 @@ impl Soundness {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         rng.set_stream((arm as u64) << 40 | k);
         let arm = &self.arms[arm];
-        let case = arm.plan(&mut rng).ok_or_else(|| {
-            let name = &arm.robot.name;
+        let case = Case::draw_plan(arm, &mut rng).ok_or_else(|| {
+            let name = &arm.label;
             CampaignError::Trials(format!("no tube is proven for any plan of '{name}': nothing to attack"))
         })?;
         self.attack_plan::<Counted>(&case, &case, &mut rng)
-    }
-}
-
-impl ArmFile {
-    fn load(&self, path: &Path, field: &str) -> Result<Arm, CampaignError> {
-        let wrong = |key: &str, reason: String| CampaignError::field(path, format!("{field}.{key}"), reason);
-        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let find = |key: &str, file: &Path| {
-            robot::find(file, folder).map_err(|source| CampaignError::Robot {
-                path: path.to_owned(),
-                field: format!("{field}.{key}"),
-                source: Box::new(source),
-            })
-        };
-        let positive = self.duration_s > 0.0 && self.duration_s.is_finite();
-        if !positive {
-            return Err(wrong("duration_s", format!("is {}, expected a number above 0", self.duration_s)));
-        }
-        let (robot, set, scene, start, range) = match (&self.scenario, &self.robot) {
-            (Some(file), None) => {
-                let scenario =
-                    Scenario::load(find("scenario", file)?).map_err(|source| CampaignError::Scenario {
-                        path: path.to_owned(),
-                        field: format!("{field}.scenario"),
-                        source: Box::new(source),
-                    })?;
-                let task = scenario.split().0;
-                let set = task.prior_set();
-                let range = task.held.map_or(task.carry.range_rad, |held| held.excite.range_rad);
-                (task.robot, set, task.scene, task.start, range)
-            }
-            (None, Some(name)) => {
-                let robot = robot::load(find("robot", name)?).map_err(|source| CampaignError::Robot {
-                    path: path.to_owned(),
-                    field: format!("{field}.robot"),
-                    source: Box::new(source),
-                })?;
-                let n = robot.dof();
-                let set = ParameterSet::around_nominal(&robot);
-                (robot, set, Scene::default(), vec![0.0; n], vec![1.0; n])
-            }
-            _ => return Err(wrong("robot", "expected either `robot` or `scenario`".to_owned())),
-        };
-        let n = robot.dof();
-        let vector = |key: &str, given: &Option<Vec<f64>>, default: Vec<f64>| match given {
-            Some(x) if x.len() != n || x.iter().any(|x| !x.is_finite()) => {
-                Err(wrong(key, format!("is {x:?}, expected {n} finite numbers for '{}'", robot.name)))
-            }
-            Some(x) => Ok(x.clone()),
-            None => Ok(default),
-        };
-        let start = vector("start_rad", &self.start_rad, start)?;
-        let range = vector("range_rad", &self.range_rad, range)?;
-        Ok(Arm { start, range, robot, set, scene, duration_s: self.duration_s })
     }
 }
 
@@ -236,7 +162,7 @@ impl Soundness {
         let mut arms = Vec::new();
         for (arm, (ledger, _)) in self.arms.iter().zip(found) {
             let seen = || Check::ALL.into_iter().filter_map(|check| Some((check, ledger.get(check)?)));
-            table.extend(seen().map(|(check, closest)| row(&arm.robot.name, check, closest)));
+            table.extend(seen().map(|(check, closest)| row(&arm.label, check, closest)));
             let checks: Vec<_> = seen()
                 .map(|(check, closest)| {
                     let (family, name, unit) = check.facts();
@@ -244,7 +170,7 @@ impl Soundness {
                         "used": closest.used, "trials": closest.trials })
                 })
                 .collect();
-            arms.push(json!({ "robot": arm.robot.name, "claims": checks, "families": families(ledger) }));
+            arms.push(json!({ "arm": arm.label, "robot": arm.robot.name, "claims": checks, "families": families(ledger) }));
         }
         let outside: u64 = found.iter().map(|(ledger, _)| ledger.outside().len() as u64).sum();
         let verdict = if passed {
@@ -269,7 +195,14 @@ fn families(ledger: &Ledger) -> serde_json::Value {
             json!({ "family": family, "claim": name, "gap": c.gap, "unit": unit, "used": c.used })
         })
     };
-    let all = [Family::Position, Family::Velocity, Family::Torque, Family::Collision, Family::Tube];
+    let all = [
+        Family::Position,
+        Family::Velocity,
+        Family::Torque,
+        Family::Collision,
+        Family::Tube,
+        Family::Arithmetic,
+    ];
     all.into_iter().filter_map(of).collect()
 }
 

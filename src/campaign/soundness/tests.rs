@@ -1,6 +1,8 @@
-//! The attack is attacked: claims that are wrong on purpose must be found out.
+//! The attack is attacked: claims that are wrong on purpose must be found out. Five mistakes are made: a remainder forgotten,
+//! a rounding the wrong way, a tube, capsules and a set that are too small; and the drift is left out.
 
 use super::*;
+use crate::enclose::rounding::Tally;
 
 fn campaign(samples: u64) -> Soundness {
     let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/campaigns/soundness.toml"));
@@ -14,7 +16,7 @@ fn campaign(samples: u64) -> Soundness {
 fn found_out<R: Rounding>(wrong: impl Fn(&mut Case), seed: u64) -> Vec<Check> {
     let campaign = campaign(1);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let truth = campaign.arms[0].plan(&mut rng).unwrap();
+    let truth = Case::draw_plan(&campaign.arms[0], &mut rng).unwrap();
     let mut claim = truth.clone();
     wrong(&mut claim);
     let found = campaign.attack_plan::<R>(&claim, &truth, &mut rng).unwrap().0;
@@ -61,4 +63,56 @@ fn a_set_that_is_too_small_is_found_out() {
     };
     let found = found_out::<Counted>(shrink, 14);
     assert!(found.contains(&Check::Parameters), "{found:?}");
+}
+
+/// Arithmetic with a mistake in it.
+macro_rules! mistaken {
+    ($name:ident, $forgets:expr, $split:expr) => {
+        #[derive(Debug, Clone, Copy, PartialEq)]
+        struct $name;
+
+        impl Rounding for $name {
+            type Real = Tally;
+            type Enclosure = <Counted as Rounding>::Enclosure;
+            const FORGETS_REMAINDER: bool = $forgets;
+
+            fn exact(x: f64) -> Tally {
+                Counted::exact(x)
+            }
+            fn product(a: f64, b: f64) -> Tally {
+                Counted::product(a, b)
+            }
+            fn total<const N: usize>(terms: &[f64; N]) -> Tally {
+                Counted::total(terms)
+            }
+            fn magnitude<const N: usize>(terms: &[f64; N]) -> Tally {
+                Counted::magnitude(terms)
+            }
+            fn split(x: Tally) -> (f64, f64) {
+                let (value, error) = Counted::split(x);
+                (value, $split(error))
+            }
+            fn lower(x: Tally) -> f64 {
+                Counted::lower(x)
+            }
+            fn upper(x: Tally) -> f64 {
+                Counted::upper(x)
+            }
+        }
+    };
+}
+
+mistaken!(Forgetful, true, |error: f64| error);
+mistaken!(Inward, false, |error: f64| -error);
+
+#[test]
+fn a_forgotten_remainder_is_found_out() {
+    let found = found_out::<Forgetful>(|_| (), 15);
+    assert!(found.contains(&Check::Enclosure), "{found:?}");
+}
+
+#[test]
+fn a_rounding_the_wrong_way_is_found_out() {
+    let found = found_out::<Inward>(|_| (), 16);
+    assert!(found.contains(&Check::Enclosure), "{found:?}");
 }

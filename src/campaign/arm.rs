@@ -1,0 +1,160 @@
+//! The arms that a campaign is made on.
+
+use std::path::{Path, PathBuf};
+
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use serde::Deserialize;
+
+use super::CampaignError;
+use crate::identify::tighten_by_physics;
+use crate::inertia::ParameterSet;
+use crate::robot::{self, INERTIAL, Robot, Scene};
+use crate::scenario::Scenario;
+use crate::trajectory::{Bezier, JointState};
+
+/// An arm, what is known of it, and the plans to draw for it.
+#[derive(Debug, Clone)]
+pub struct Arm {
+    /// What tables call it.
+    pub label: String,
+    /// The robot.
+    pub robot: Robot,
+    /// The parameters that are possible.
+    pub set: ParameterSet,
+    /// The obstacles.
+    pub scene: Scene,
+    /// Where plans start, rad (m); length n.
+    pub start: Vec<f64>,
+    /// How far a plan may take each joint, rad (m); length n.
+    pub range: Vec<f64>,
+    /// Duration of a plan, s.
+    pub duration_s: f64,
+}
+
+impl Arm {
+    /// A random motion (parameter k) from the start; half of them begin at speed.
+    pub fn curve(&self, rng: &mut ChaCha8Rng) -> Option<Bezier> {
+        let reach = rng.random_range(0.1..1.0);
+        let ends = self.start.iter().zip(&self.range);
+        let end: Vec<f64> = ends.map(|(q, r)| q + reach * r * rng.random_range(-1.0..=1.0)).collect();
+        let mut start = JointState::at_rest(&self.start);
+        if rng.random() {
+            start.dq.iter_mut().for_each(|x| *x = rng.random_range(-0.3..0.3));
+            start.ddq.iter_mut().for_each(|x| *x = rng.random_range(-0.5..0.5));
+        }
+        Bezier::to_rest(&start, &end, self.duration_s).ok()
+    }
+}
+
+/// An arm as written: a scenario's, with its payload's shape, prior and obstacles, or a bare robot within its own
+/// uncertainty.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ArmFile {
+    label: Option<String>,
+    scenario: Option<PathBuf>,
+    robot: Option<PathBuf>,
+    start_rad: Option<Vec<f64>>,
+    range_rad: Option<Vec<f64>>,
+    /// What is known of the last body with its payload, in place of the scenario's prior or the robot's uncertainty.
+    last_body: Option<Body>,
+    /// Whether what no rigid body can have is cut off the set first.
+    #[serde(default)]
+    physical: bool,
+    #[serde(default = "default_duration")]
+    duration_s: f64,
+}
+
+/// Bounds of m, h_x, h_y, h_z, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz, SI units.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Body {
+    lower: [f64; INERTIAL],
+    upper: [f64; INERTIAL],
+}
+
+fn default_duration() -> f64 {
+    3.0
+}
+
+/// A robot, what is known of it, its surroundings, where it starts and how far it moves.
+type Parts = (Robot, ParameterSet, Scene, Vec<f64>, Vec<f64>);
+
+impl ArmFile {
+    /// The arms of the file `path`.
+    pub(super) fn load_all(path: &Path, arms: &[ArmFile]) -> Result<Vec<Arm>, CampaignError> {
+        if arms.is_empty() {
+            return Err(CampaignError::field(path, "arms", "is empty, expected at least one"));
+        }
+        arms.iter().enumerate().map(|(i, arm)| arm.load(path, &format!("arms[{i}]"))).collect()
+    }
+
+    fn load(&self, path: &Path, field: &str) -> Result<Arm, CampaignError> {
+        let wrong = |key: &str, reason: String| CampaignError::field(path, format!("{field}.{key}"), reason);
+        if !(self.duration_s > 0.0 && self.duration_s.is_finite()) {
+            return Err(wrong("duration_s", format!("is {}, expected a number above 0", self.duration_s)));
+        }
+        let (robot, mut set, scene, start, range) = self.parts(path, field)?;
+        let first = robot.inertial_index(robot.end_effector);
+        if let Some(Body { lower, upper }) = &self.last_body {
+            if !lower.iter().zip(upper).all(|(l, u)| l <= u && l.is_finite() && u.is_finite()) {
+                return Err(wrong(
+                    "last_body",
+                    "expected finite bounds, none below its lower one".to_owned(),
+                ));
+            }
+            set.lower[first..first + INERTIAL].copy_from_slice(lower);
+            set.upper[first..first + INERTIAL].copy_from_slice(upper);
+        }
+        if self.physical {
+            set = tighten_by_physics(&set, robot.end_effector)
+                .map_err(|error| wrong("physical", error.to_string()))?;
+        }
+        let n = robot.dof();
+        let vector = |key: &str, given: &Option<Vec<f64>>, default: Vec<f64>| match given {
+            Some(x) if x.len() != n || x.iter().any(|x| !x.is_finite()) => {
+                Err(wrong(key, format!("is {x:?}, expected {n} finite numbers for '{}'", robot.name)))
+            }
+            Some(x) => Ok(x.clone()),
+            None => Ok(default),
+        };
+        let start = vector("start_rad", &self.start_rad, start)?;
+        let range = vector("range_rad", &self.range_rad, range)?;
+        let label = self.label.clone().unwrap_or_else(|| robot.name.clone());
+        Ok(Arm { label, start, range, robot, set, scene, duration_s: self.duration_s })
+    }
+
+    fn parts(&self, path: &Path, field: &str) -> Result<Parts, CampaignError> {
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let refuse = |key: &str| {
+            let (path, field) = (path.to_owned(), format!("{field}.{key}"));
+            move |source| CampaignError::Robot { path, field, source: Box::new(source) }
+        };
+        match (&self.scenario, &self.robot) {
+            (Some(file), None) => {
+                let found = robot::find(file, folder).map_err(refuse("scenario"))?;
+                let scenario = Scenario::load(found).map_err(|source| CampaignError::Scenario {
+                    path: path.to_owned(),
+                    field: format!("{field}.scenario"),
+                    source: Box::new(source),
+                })?;
+                let task = scenario.split().0;
+                let set = task.prior_set();
+                let range = task.held.map_or(task.carry.range_rad, |held| held.excite.range_rad);
+                Ok((task.robot, set, task.scene, task.start, range))
+            }
+            (None, Some(name)) => {
+                let found = robot::find(name, folder).map_err(refuse("robot"))?;
+                let robot = robot::load(found).map_err(refuse("robot"))?;
+                let n = robot.dof();
+                let set = ParameterSet::around_nominal(&robot);
+                Ok((robot, set, Scene::default(), vec![0.0; n], vec![1.0; n]))
+            }
+            _ => {
+                let reason = "expected either `robot` or `scenario`";
+                Err(CampaignError::field(path, format!("{field}.robot"), reason))
+            }
+        }
+    }
+}

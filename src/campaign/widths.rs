@@ -1,0 +1,264 @@
+//! Widths: how large the certifier's sets are, over random plans, for given gains.
+//!
+//! For each arm and each choice of gains the tube is fitted and the plan cut into equal intervals; of every interval are
+//! taken the half-widths of the nominal torque and of the command (nominal and robust torque together), joint by joint,
+//! and the growth of the link capsules: how far the ends of a capsule may be from the line that they would follow without
+//! tracking errors ([`extent::growth`]). A plan whose tube is not proven counts as such and gives no widths.
+//! Nothing is promised here, so nothing can fail: it is a measurement.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::arm::{Arm, ArmFile};
+use super::{Campaign, CampaignError, Findings, Progress};
+use crate::certify::{CellReport, Problem};
+use crate::plan::tube_fit;
+use crate::report::figure::figure;
+use crate::robot::ControlGains;
+use crate::trajectory::Bezier;
+
+/// The file of the campaign.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct File {
+    #[serde(rename = "schema")]
+    _schema: u32,
+    #[serde(rename = "kind")]
+    _kind: String,
+    name: String,
+    /// Plans for each arm.
+    plans: u64,
+    /// Intervals for each plan.
+    intervals: usize,
+    seed: u64,
+    /// Gains to try in all combinations; the robot's own where a list is empty.
+    #[serde(default)]
+    k_r: Vec<f64>,
+    #[serde(default)]
+    alpha: Vec<f64>,
+    #[serde(default)]
+    v_max: Vec<f64>,
+    arms: Vec<ArmFile>,
+}
+
+/// The campaign, its file read and checked.
+#[derive(Debug, Clone)]
+pub struct Widths {
+    file: File,
+    arms: Vec<Arm>,
+}
+
+/// Mean and largest of many values.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+struct Spread {
+    sum: f64,
+    count: u64,
+    max: f64,
+}
+
+impl Spread {
+    fn take(&mut self, x: f64) {
+        self.merge(&Spread { sum: x, count: 1, max: x });
+    }
+
+    fn merge(&mut self, other: &Spread) {
+        self.sum += other.sum;
+        self.count += other.count;
+        self.max = self.max.max(other.max);
+    }
+
+    fn mean(&self) -> f64 {
+        self.sum / self.count as f64
+    }
+}
+
+/// What the plans of one arm under one choice of gains gave.
+#[derive(Debug, Clone, Default)]
+struct Sizes {
+    command: Spread,
+    nominal: Spread,
+    robust: Spread,
+    growth: Spread,
+    plans: u64,
+    unproven: u64,
+}
+
+impl Sizes {
+    fn merge(&mut self, other: &Sizes) {
+        let pairs = [
+            (&mut self.command, &other.command),
+            (&mut self.nominal, &other.nominal),
+            (&mut self.robust, &other.robust),
+            (&mut self.growth, &other.growth),
+        ];
+        pairs.into_iter().for_each(|(a, b)| a.merge(b));
+        self.plans += other.plans;
+        self.unproven += other.unproven;
+    }
+
+    fn take(&mut self, report: &CellReport) {
+        for (torque, &robust) in report.torque.iter().zip(&report.robust) {
+            let half = 0.5 * (torque.nominal_upper - torque.nominal_lower);
+            self.nominal.take(half);
+            self.robust.take(robust);
+            self.command.take(half + robust);
+        }
+        self.growth.take(report.growth_m);
+    }
+}
+
+impl Widths {
+    pub(super) fn new(path: &Path, file: File) -> Result<Self, CampaignError> {
+        for (field, x) in [("plans", file.plans), ("intervals", file.intervals as u64)] {
+            if x == 0 {
+                return Err(CampaignError::field(path, field, "is 0, expected at least 1"));
+            }
+        }
+        for (field, list) in [("k_r", &file.k_r), ("alpha", &file.alpha), ("v_max", &file.v_max)] {
+            if let Some(x) = list.iter().find(|x| !(**x > 0.0 && x.is_finite())) {
+                return Err(CampaignError::field(
+                    path,
+                    field,
+                    format!("holds {x}, expected numbers above 0"),
+                ));
+            }
+        }
+        let arms = ArmFile::load_all(path, &file.arms)?;
+        Ok(Self { file, arms })
+    }
+
+    /// All combinations of the gains for one arm.
+    fn gains(&self, own: ControlGains) -> Vec<ControlGains> {
+        let or = |list: &[f64], own: f64| if list.is_empty() { vec![own] } else { list.to_vec() };
+        let mut all = Vec::new();
+        for &k_r in &or(&self.file.k_r, own.k_r) {
+            for &alpha in &or(&self.file.alpha, own.alpha) {
+                for &v_max in &or(&self.file.v_max, own.v_max) {
+                    all.push(ControlGains { k_r, alpha, v_max, ..own });
+                }
+            }
+        }
+        all
+    }
+
+    fn measure(&self, arm: &Arm, gains: ControlGains, curve: &Bezier) -> Sizes {
+        let mut sizes = Sizes { plans: 1, ..Sizes::default() };
+        match self.survey(arm, gains, curve) {
+            Some(reports) => reports.iter().for_each(|report| sizes.take(report)),
+            None => sizes.unproven = 1,
+        }
+        sizes
+    }
+
+    /// The reports of all intervals, if the tube is proven over them.
+    fn survey(&self, arm: &Arm, gains: ControlGains, curve: &Bezier) -> Option<Vec<CellReport>> {
+        let (robot, set) = (&arm.robot, &arm.set);
+        let mut guess = tube_fit::initial(robot);
+        guess.gains = gains;
+        let tube = tube_fit::fit(robot, set, curve, &guess, self.file.intervals).ok()?;
+        let problem = Problem::new(robot, set, &arm.scene, &tube, curve).ok()?;
+        let reports = problem.survey(self.file.intervals);
+        let proven = reports.iter().all(|report| problem.tube_margin(report) >= 0.0);
+        proven.then_some(reports)
+    }
+}
+
+impl Campaign for Widths {
+    fn name(&self) -> &str {
+        &self.file.name
+    }
+
+    fn run(&self, progress: &Progress<'_>) -> Result<Findings, CampaignError> {
+        let mut trials = Vec::new();
+        for (i, arm) in self.arms.iter().enumerate() {
+            // The same plans for all gains, and for all arms that differ in their set alone.
+            let mut rng = ChaCha8Rng::seed_from_u64(self.file.seed);
+            let curves: Vec<Bezier> = (0..self.file.plans).filter_map(|_| arm.curve(&mut rng)).collect();
+            for gains in self.gains(arm.robot.control) {
+                trials.extend(curves.iter().map(|curve| (i, gains, curve.clone())));
+            }
+        }
+        let done = AtomicU64::new(0);
+        let total = trials.len() as u64;
+        let sizes: Vec<Sizes> = trials
+            .par_iter()
+            .map(|(i, gains, curve)| {
+                let sizes = self.measure(&self.arms[*i], *gains, curve);
+                progress(done.fetch_add(1, Ordering::Relaxed) + 1, total);
+                sizes
+            })
+            .collect();
+        let mut groups: Vec<(usize, ControlGains, Sizes)> = Vec::new();
+        for ((i, gains, _), sizes) in trials.iter().zip(&sizes) {
+            match groups.last_mut() {
+                Some((j, same, sum)) if j == i && same == gains => sum.merge(sizes),
+                _ => groups.push((*i, *gains, sizes.clone())),
+            }
+        }
+        Ok(self.findings(&groups))
+    }
+}
+
+impl Widths {
+    fn findings(&self, groups: &[(usize, ControlGains, Sizes)]) -> Findings {
+        let heading = [
+            "arm",
+            "k_r",
+            "alpha",
+            "v_max",
+            "command, mean",
+            "max",
+            "nominal, mean",
+            "max",
+            "robust, mean",
+            "max",
+            "N m; growth, mean",
+            "max",
+            "m; unproven",
+        ];
+        let mut table = vec![heading.map(str::to_owned).to_vec()];
+        let mut entries = Vec::new();
+        for (i, gains, sizes) in groups {
+            let arm = &self.arms[*i];
+            let spreads = [&sizes.command, &sizes.nominal, &sizes.robust, &sizes.growth];
+            let mut row =
+                vec![arm.label.clone(), figure(gains.k_r), figure(gains.alpha), figure(gains.v_max)];
+            row.extend(spreads.iter().flat_map(|s| [figure(s.mean()), figure(s.max)]));
+            row.push(format!("{} of {}", sizes.unproven, sizes.plans));
+            table.push(row);
+            let both = |s: &Spread| json!({ "mean": s.mean(), "max": s.max });
+            entries.push(json!({ "arm": arm.label, "robot": arm.robot.name, "gains": gains,
+                "command_nm": both(&sizes.command), "nominal_nm": both(&sizes.nominal),
+                "robust_nm": both(&sizes.robust), "growth_m": both(&sizes.growth),
+                "plans": sizes.plans, "unproven": sizes.unproven }));
+        }
+        let File { name, seed, intervals, .. } = &self.file;
+        let verdict = format!("Half-widths over all joints and {intervals} intervals of each proven plan.");
+        let summary = json!({ "name": name, "kind": "widths", "seed": seed, "intervals": intervals,
+            "passed": true, "entries": entries });
+        Findings { passed: true, verdict, table, summary, files: Vec::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_better_known_has_smaller_sets() {
+        let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/campaigns/widths.toml"));
+        let text = std::fs::read_to_string(path).unwrap();
+        let mut file: File = toml::from_str(&text).unwrap();
+        (file.plans, file.intervals) = (1, 16);
+        let widths = Widths::new(path, file).unwrap();
+        let findings = widths.run(&|_, _| ()).unwrap();
+        let mean = |k: usize| findings.summary["entries"][k]["command_nm"]["mean"].as_f64().unwrap();
+        assert!(mean(0) > mean(1) && mean(1) > mean(2), "{}", findings.summary);
+    }
+}
