@@ -2,14 +2,14 @@
 //! at once, with standard deviations.
 //!
 //! The core ([`riccati`], [`stage`], [`arrival`], [`solver`], [`posterior`]) knows stages, not robots; [`problem`] is the
-//! form of a problem. [`arm`] states one for a log of an arm, with [`parameters`] of bodies and joints. Sources: S. Martinez, R. Griffin, C. Mastalli, "Multi-contact inertial parameters estimation and
+//! form of a problem. [`multibody`] states one for a log of a robot, with [`parameters`] of bodies and joints. Sources: S. Martinez, R. Griffin, C. Mastalli, "Multi-contact inertial parameters estimation and
 //! localization in legged robots" (cited as 003) and its successor on constrained system identification (cited as 000).
 
 pub mod active_set;
-pub mod arm;
 pub mod arrival;
 pub mod dense;
 pub mod error;
+pub mod multibody;
 pub mod orthogonal;
 pub mod parameters;
 pub mod posterior;
@@ -19,9 +19,9 @@ pub mod solver;
 pub mod stage;
 pub mod study;
 
-pub use arm::{ArmProblem, Deviations, Sample};
 pub use arrival::{ParameterModel, ParameterSolve};
 pub use error::EstimateError;
+pub use multibody::{Deviations, MultibodyProblem, Sample};
 pub use parameters::{Coordinates, JointParameter, ParameterMap};
 pub use posterior::Posterior;
 pub use problem::{Point, Problem, StageValues, Trajectory};

@@ -93,8 +93,15 @@ pub trait Problem: Sync {
 
     /// The Jacobian of e -> (a (+) e) (-) b at e = 0 for states of stage `k`, stored by rows (column i of `out` holds
     /// the gradient of component i). False where it is the identity, which is what flat states may leave it at.
-    fn transport(&self, k: usize, a: &[f64], b: &[f64], out: &mut Mat) -> bool {
-        let _ = (k, a, b, out);
+    fn transport(
+        &self,
+        k: usize,
+        a: &[f64],
+        b: &[f64],
+        workspace: &mut Self::Workspace,
+        out: &mut Mat,
+    ) -> bool {
+        let _ = (k, a, b, workspace, out);
         false
     }
 

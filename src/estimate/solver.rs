@@ -548,7 +548,7 @@ fn linearise_stage<P: Problem>(
     }
     if let Some(next) = now.xs.get(k + 1) {
         problem.difference(k + 1, &slot.values.next, next, &mut node.model.gap);
-        if problem.transport(k + 1, &slot.values.next, next, &mut lane.transport) {
+        if problem.transport(k + 1, &slot.values.next, next, &mut lane.workspace, &mut lane.transport) {
             // By rows: new row i = sum_j T_ij (row j).
             lane.jac.reset(node.model.jac.rows(), node.next);
             for i in 0..node.next {

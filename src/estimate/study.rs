@@ -14,8 +14,8 @@ use std::time::Instant;
 use nalgebra::{DMatrix, SymmetricEigen};
 use serde::Serialize;
 
-use super::arm::{ArmProblem, Deviations, Sample};
 use super::error::EstimateError;
+use super::multibody::{Deviations, MultibodyProblem, Sample};
 use super::parameters::{PHYSICAL, ParameterMap, UNITS};
 use super::posterior::{Posterior, describe};
 use super::problem::Trajectory;
@@ -130,10 +130,10 @@ impl Study {
     /// The problem that the file states.
     ///
     /// # Errors
-    /// What [`ArmProblem::new`] refuses.
-    pub fn problem(&self) -> Result<ArmProblem, EstimateError> {
+    /// What [`MultibodyProblem::new`] refuses.
+    pub fn problem(&self) -> Result<MultibodyProblem, EstimateError> {
         let (robot, map) = (self.robot.clone(), self.map.clone());
-        ArmProblem::new(robot, map, self.samples.clone(), self.step_s, &self.deviations)
+        MultibodyProblem::new(robot, map, self.samples.clone(), self.step_s, &self.deviations)
     }
 
     /// Opens the seal and ends the study: true parameters and states (q, dq) of simulated samples.
@@ -144,7 +144,7 @@ impl Study {
     /// Solves the problem and opens the seal afterwards.
     ///
     /// # Errors
-    /// What [`ArmProblem::new`] and [`Solver::solve`] refuse.
+    /// What [`MultibodyProblem::new`] and [`Solver::solve`] refuse.
     pub fn run(self) -> Result<StudyResult, EstimateError> {
         let problem = self.problem()?;
         let mut solver = Solver::new(&problem, self.options)?;
@@ -195,7 +195,7 @@ impl Study {
 }
 
 /// The estimated physical parameters, picked from all of them.
-fn physical(problem: &ArmProblem, p: &[f64]) -> Vec<f64> {
+fn physical(problem: &MultibodyProblem, p: &[f64]) -> Vec<f64> {
     let (robot, map) = (problem.robot(), problem.map());
     let bodies =
         map.bodies.iter().flat_map(|&(b, _)| p[robot.inertial_index(b)..][..INERTIAL].iter().copied());
@@ -203,7 +203,12 @@ fn physical(problem: &ArmProblem, p: &[f64]) -> Vec<f64> {
     bodies.chain(joints).collect()
 }
 
-fn rows(problem: &ArmProblem, start: &[f64], theta: &[f64], posterior: &Posterior) -> Vec<ParameterRow> {
+fn rows(
+    problem: &MultibodyProblem,
+    start: &[f64],
+    theta: &[f64],
+    posterior: &Posterior,
+) -> Vec<ParameterRow> {
     let (robot, map) = (problem.robot(), problem.map());
     let at = |theta: &[f64]| {
         let mut p = map.nominal.clone();
@@ -253,10 +258,15 @@ fn deviation(gradient: &nalgebra::DVector<f64>, posterior: &Posterior) -> Option
 }
 
 /// What a person should know before trusting the numbers.
-fn warnings(problem: &ArmProblem, outcome: &Outcome, posterior: &Posterior, prior: &[f64]) -> Vec<String> {
+fn warnings(
+    problem: &MultibodyProblem,
+    outcome: &Outcome,
+    posterior: &Posterior,
+    prior: &[f64],
+) -> Vec<String> {
     let robot = problem.robot();
-    let mut names: Vec<String> = robot.joints.iter().map(|j| format!("first q of {}", j.name)).collect();
-    names.extend(robot.joints.iter().map(|j| format!("first dq of {}", j.name)));
+    let mut names = state_names(robot, "first q");
+    names.extend(state_names(robot, "first dq"));
     names.extend(problem.map().names(robot));
     let mut out = Vec::new();
     if outcome.status != Status::Converged {
@@ -283,4 +293,19 @@ fn warnings(problem: &ArmProblem, outcome: &Outcome, posterior: &Posterior, prio
         }
     }
     out
+}
+
+/// One name a degree of freedom.
+fn state_names(robot: &Robot, what: &str) -> Vec<String> {
+    let mut names = Vec::with_capacity(robot.nv());
+    for (i, joint) in robot.joints.iter().enumerate() {
+        if i < robot.first_actuated() {
+            names.extend(
+                ["x", "y", "z", "rx", "ry", "rz"].map(|axis| format!("{what} {axis} of {}", joint.link)),
+            );
+        } else {
+            names.push(format!("{what} of {}", joint.name));
+        }
+    }
+    names
 }

@@ -58,9 +58,10 @@ fn numbers(row: &ParameterRow) -> [String; 5] {
 
 /// The estimated states as CSV.
 fn states(result: &StudyResult) -> String {
-    let n = result.trajectory.xs.first().map_or(0, |x| x.len() / 2);
-    let columns = |name: &str| (1..=n).map(|j| format!(",{name}{j}")).collect::<String>();
-    let mut text = format!("t{}{}{}\n", columns("q"), columns("dq"), columns("w"));
+    let n = result.trajectory.us.first().map_or(0, Vec::len);
+    let state = result.trajectory.xs.first().map_or(0, Vec::len);
+    let columns = |name: &str, count: usize| (1..=count).map(|j| format!(",{name}{j}")).collect::<String>();
+    let mut text = format!("t{}{}{}\n", columns("q", state - n), columns("dq", n), columns("w", n));
     for (k, (x, u)) in result.trajectory.xs.iter().zip(&result.trajectory.us).enumerate() {
         let _ = write!(text, "{}", k as f64 * result.step_s);
         for value in x.iter().chain(u) {

@@ -1,4 +1,4 @@
-//! Recordings of a simulated arm for the estimators: encoders and torque sensors with Gaussian noise, and the truth
+//! Recordings of a simulated robot, on a fixed base or floating, for the estimators: encoders and torque sensors with Gaussian noise, and the truth
 //! under seal.
 //!
 //! [`HiddenParameters`] go in, [`Recording`] comes out; who holds a recording sees the samples and nothing else.
@@ -9,10 +9,13 @@ use std::sync::Arc;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::plant::Plant;
-use crate::dynamics::{Motion, Wrench, rnea};
+use crate::dynamics::Workspace;
 use crate::inertia::pseudo::check_physical;
-use crate::robot::{INERTIAL, Robot};
+use crate::robot::configuration::{difference, integrate};
+use crate::robot::{COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
+
+/// Integration steps within one sampling interval.
+const SUBSTEPS: usize = 4;
 
 /// Seconds over which an excitation grows to its full size.
 const RAMP_S: f64 = 1.0;
@@ -51,9 +54,11 @@ impl HiddenParameters {
 pub enum Drive {
     /// Nothing: it swings from where it is let go.
     Free,
-    /// Torques that are sums of sines, whatever the arm does; no limits.
+    /// Generalised forces that are sums of sines, whatever the robot does; no limits.
     Torques {
-        /// Amplitude of each joint, N m.
+        /// Constant part of each, N m.
+        offset: Vec<f64>,
+        /// Amplitude of each, N m.
         amplitude: Vec<f64>,
         /// Frequency of the first harmonic, Hz.
         frequency_hz: f64,
@@ -104,11 +109,11 @@ pub struct Plan {
 /// One sample.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recorded {
-    /// Measured positions, rad.
+    /// Measured configuration (nq), rad.
     pub q: Vec<f64>,
-    /// Measured velocities, rad/s.
+    /// Measured velocities (nv), rad/s.
     pub dq: Vec<f64>,
-    /// Measured torques, held from this sample to the next, N m.
+    /// Measured generalised forces (nv), held from this sample to the next, N m.
     pub tau: Vec<f64>,
 }
 
@@ -146,28 +151,79 @@ pub(crate) fn normal(draw: &mut ChaCha8Rng) -> f64 {
     (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()
 }
 
-/// Lets the plant move and writes down what the sensors say. `Err` if the simulated arm runs away.
+/// Lets the robot move and writes down what the sensors say. `Err` if it runs away.
 pub fn record(robot: &Arc<Robot>, truth: HiddenParameters, plan: &Plan) -> Result<Recording, String> {
-    let n = robot.dof();
+    let n = robot.nv();
     let mut draw = ChaCha8Rng::seed_from_u64(plan.seed);
     let mut law = Law::new(robot.clone(), &plan.drive, &plan.start, &mut draw);
-    let mut plant = Plant::at_rest(robot.clone(), truth.parameters, &plan.start);
+    let mut body = Body::at_rest(robot.clone(), truth.parameters, &plan.start);
     let (mut samples, mut states) = (Vec::with_capacity(plan.samples), Vec::with_capacity(plan.samples));
     for k in 0..plan.samples {
-        let state = [plant.q.as_slice(), plant.dq.as_slice()].concat();
+        let state = [body.q.as_slice(), body.v.as_slice()].concat();
         if state.iter().any(|x| !x.is_finite()) {
-            return Err(format!("the simulated arm runs away within {} s", k as f64 * plan.step_s));
+            return Err(format!("the simulated robot runs away within {} s", k as f64 * plan.step_s));
         }
-        let q: Vec<f64> = plant.q.iter().map(|x| x + plan.noise.q * normal(&mut draw)).collect();
-        let dq: Vec<f64> = plant.dq.iter().map(|x| x + plan.noise.dq * normal(&mut draw)).collect();
+        let slip: Vec<f64> = (0..n).map(|_| plan.noise.q * normal(&mut draw)).collect();
+        let mut q = vec![0.0; robot.nq()];
+        integrate(robot, &body.q, &slip, &mut q);
+        let dq: Vec<f64> = body.v.iter().map(|x| x + plan.noise.dq * normal(&mut draw)).collect();
         let mut tau = vec![0.0; n];
         law.torque(k as f64 * plan.step_s, &q, &dq, &mut tau);
         let applied: Vec<f64> = tau.iter().map(|x| x + plan.noise.tau * normal(&mut draw)).collect();
-        plant.advance(&applied, plan.step_s, |_, _| {});
+        for _ in 0..SUBSTEPS {
+            body.runge_kutta(&applied, plan.step_s / SUBSTEPS as f64);
+        }
         states.push(state);
         samples.push(Recorded { q, dq, tau });
     }
-    Ok(Recording { samples, sealed: Sealed { parameters: plant.theta().to_vec(), states } })
+    Ok(Recording { samples, sealed: Sealed { parameters: body.parameters, states } })
+}
+
+/// The true robot: forward dynamics with the friction of the arm's plant, integrated by the classical Runge-Kutta rule
+/// (in tangent space at the beginning of the step where the base floats).
+struct Body {
+    robot: Arc<Robot>,
+    parameters: Vec<f64>,
+    q: Vec<f64>,
+    v: Vec<f64>,
+    dynamics: Workspace,
+}
+
+impl Body {
+    fn at_rest(robot: Arc<Robot>, parameters: Vec<f64>, q: &[f64]) -> Self {
+        Self { q: q.to_vec(), v: vec![0.0; robot.nv()], dynamics: Workspace::new(&robot), robot, parameters }
+    }
+
+    fn runge_kutta(&mut self, tau: &[f64], h: f64) {
+        let n = self.v.len();
+        let (mut shift, mut change) = (vec![0.0; n], vec![0.0; n]);
+        let (mut speed, mut acceleration) = (self.v.clone(), vec![0.0; n]);
+        let (mut q, mut shifted) = (self.q.clone(), vec![0.0; n]);
+        for (weight, ahead) in [(1.0, 0.5), (2.0, 0.5), (2.0, 1.0), (1.0, 0.0)] {
+            self.acceleration(&q, &speed, tau, &mut acceleration);
+            for j in 0..n {
+                shift[j] += weight * h / 6.0 * speed[j];
+                change[j] += weight * h / 6.0 * acceleration[j];
+                shifted[j] = ahead * h * speed[j];
+                speed[j] = self.v[j] + ahead * h * acceleration[j];
+            }
+            integrate(&self.robot, &self.q, &shifted, &mut q);
+        }
+        let start = self.q.clone();
+        integrate(&self.robot, &start, &shift, &mut self.q);
+        self.v.iter_mut().zip(&change).for_each(|(v, c)| *v += c);
+    }
+
+    fn acceleration(&mut self, q: &[f64], v: &[f64], tau: &[f64], a: &mut [f64]) {
+        let robot = &*self.robot;
+        let mut driving = tau.to_vec();
+        for i in robot.first_actuated()..robot.bodies() {
+            let (f, at) = (&self.parameters[robot.friction_index(i)..], robot.v_index(i));
+            let sign = (v[at] / robot.control.stiction_speed_rad_s).clamp(-1.0, 1.0);
+            driving[at] -= f[COULOMB] * sign + f[VISCOUS] * v[at] + f[OFFSET];
+        }
+        self.dynamics.forward_dynamics(robot, q, v, &driving, &self.parameters, a);
+    }
 }
 
 /// The controller of a recording; knows the nominal model and the sensors.
@@ -177,13 +233,12 @@ struct Law<'a> {
     start: &'a [f64],
     phases: Vec<f64>,
     nominal: Vec<f64>,
-    motion: Motion<f64>,
-    wrenches: Vec<Wrench<f64>>,
+    dynamics: Workspace,
 }
 
 impl<'a> Law<'a> {
     fn new(robot: Arc<Robot>, drive: &'a Drive, start: &'a [f64], draw: &mut ChaCha8Rng) -> Self {
-        let n = robot.dof();
+        let n = robot.nv();
         let count = match drive {
             Drive::Free => 0,
             Drive::Sines { harmonics, .. } | Drive::Torques { harmonics, .. } => n * harmonics,
@@ -193,8 +248,7 @@ impl<'a> Law<'a> {
             start,
             phases: (0..count).map(|_| draw.random_range(0.0..std::f64::consts::TAU)).collect(),
             nominal: robot.nominal_parameters(),
-            motion: Motion::new(&robot),
-            wrenches: vec![Wrench::zero(); n],
+            dynamics: Workspace::new(&robot),
             robot,
         }
     }
@@ -222,9 +276,9 @@ impl<'a> Law<'a> {
     fn torque(&mut self, t: f64, q: &[f64], dq: &[f64], tau: &mut [f64]) {
         let (amplitude, frequency_hz, harmonics, w) = match self.drive {
             Drive::Free => return,
-            Drive::Torques { amplitude, frequency_hz, harmonics } => {
+            Drive::Torques { offset, amplitude, frequency_hz, harmonics } => {
                 for (j, x) in tau.iter_mut().enumerate() {
-                    *x = self.wave(j, t, amplitude[j], *frequency_hz, *harmonics)[0];
+                    *x = offset[j] + self.wave(j, t, amplitude[j], *frequency_hz, *harmonics)[0];
                 }
                 return;
             }
@@ -232,17 +286,19 @@ impl<'a> Law<'a> {
                 (amplitude, *frequency_hz, *harmonics, *bandwidth_rad_s)
             }
         };
-        let wanted: Vec<f64> = (0..q.len())
-            .map(|j| {
-                let [y, dy, ddy] = self.wave(j, t, amplitude[j], frequency_hz, harmonics);
-                ddy + w * w * (self.start[j] + y - q[j]) + 2.0 * w * (dy - dq[j])
-            })
-            .collect();
-        self.motion.sweep(&self.robot, q, dq, dq, &wanted);
-        rnea(&self.robot, &self.motion, &self.nominal, &mut self.wrenches, tau);
-        for (j, joint) in self.robot.joints.iter().enumerate() {
-            let f = &joint.friction;
-            let friction = f.viscous * dq[j] + f.offset + f.armature * wanted[j];
+        let robot = &*self.robot;
+        let n = dq.len();
+        let waves: Vec<[f64; 3]> =
+            (0..n).map(|j| self.wave(j, t, amplitude[j], frequency_hz, harmonics)).collect();
+        let (mut desired, mut error) = (vec![0.0; q.len()], vec![0.0; n]);
+        integrate(robot, self.start, &waves.iter().map(|w| w[0]).collect::<Vec<_>>(), &mut desired);
+        difference(robot, q, &desired, &mut error);
+        let wanted: Vec<f64> =
+            (0..n).map(|j| waves[j][2] + w * w * error[j] + 2.0 * w * (waves[j][1] - dq[j])).collect();
+        self.dynamics.inverse_dynamics(robot, q, dq, &wanted, &self.nominal, tau);
+        for i in robot.first_actuated()..robot.bodies() {
+            let (joint, j) = (&robot.joints[i], robot.v_index(i));
+            let friction = joint.friction.viscous * dq[j] + joint.friction.offset;
             tau[j] = (tau[j] + friction).clamp(-joint.limits.torque, joint.limits.torque);
         }
     }

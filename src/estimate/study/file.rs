@@ -52,6 +52,7 @@ pub(super) struct Simulate {
     pub duration_s: f64,
     #[serde(default)]
     pub seed: u64,
+    /// Configuration (nq numbers).
     pub start_rad: Vec<f64>,
     pub noise: Noise,
     /// A motion that is followed.
@@ -80,6 +81,9 @@ pub(super) struct Sines {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Torques {
+    /// Left out: none.
+    #[serde(default)]
+    pub offset_nm: Vec<f64>,
     pub amplitude_nm: Vec<f64>,
     pub frequency_hz: f64,
     pub harmonics: usize,

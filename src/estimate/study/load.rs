@@ -7,8 +7,8 @@ use nalgebra::{Matrix3, Vector3};
 
 use super::Study;
 use super::file::{self, File, Numbers};
-use crate::estimate::arm::{Deviations, Sample};
 use crate::estimate::error::EstimateError;
+use crate::estimate::multibody::{Deviations, Sample};
 use crate::estimate::parameters::ParameterMap;
 use crate::estimate::solver::{Options, Rollout};
 use crate::inertia::pseudo::from_center_of_mass;
@@ -93,8 +93,17 @@ impl Reader<'_> {
         }
     }
 
-    /// `count` numbers, each positive.
+    /// `count` numbers, each positive and finite.
     fn numbers(&self, field: &str, numbers: &Numbers, count: usize) -> Result<Vec<f64>, EstimateError> {
+        let values = self.measured(field, numbers, count)?;
+        match values.iter().find(|x| x.is_infinite()) {
+            Some(bad) => self.error(field, format!("{bad}, expected a finite standard deviation")),
+            None => Ok(values),
+        }
+    }
+
+    /// `count` numbers, each positive; `inf` says that there is no such sensor.
+    fn measured(&self, field: &str, numbers: &Numbers, count: usize) -> Result<Vec<f64>, EstimateError> {
         let values = match numbers {
             Numbers::One(x) => vec![*x; count],
             Numbers::Each(list) => list.clone(),
@@ -102,7 +111,7 @@ impl Reader<'_> {
         if values.len() != count {
             return self.error(field, format!("{} numbers, expected one or {count}", values.len()));
         }
-        if let Some(bad) = values.iter().find(|&&x| !(x > 0.0 && x.is_finite())) {
+        if let Some(bad) = values.iter().find(|&&x| !(x > 0.0)) {
             return self.error(field, format!("{bad}, expected a positive standard deviation"));
         }
         Ok(values)
@@ -159,10 +168,10 @@ impl Reader<'_> {
     }
 
     fn deviations(&self, file: &File, theta: Vec<f64>) -> Result<Deviations, EstimateError> {
-        let (n, d) = (self.robot.dof(), &file.deviations);
+        let (n, d) = (self.robot.nv(), &file.deviations);
         Ok(Deviations {
-            q: self.numbers("deviations.q_rad", &d.q_rad, n)?,
-            dq: self.numbers("deviations.dq_rad_s", &d.dq_rad_s, n)?,
+            q: self.measured("deviations.q_rad", &d.q_rad, n)?,
+            dq: self.measured("deviations.dq_rad_s", &d.dq_rad_s, n)?,
             tau: self.numbers("deviations.tau_nm", &d.tau_nm, n)?,
             first_q: self.numbers_or_open("deviations.first_q_rad", &d.first_q_rad, n)?,
             first_dq: self.numbers_or_open("deviations.first_dq_rad_s", &d.first_dq_rad_s, n)?,
@@ -207,7 +216,7 @@ impl Reader<'_> {
         file: &File,
         s: &file::Simulate,
     ) -> Result<(Vec<Sample>, Option<Sealed>), EstimateError> {
-        let n = self.robot.dof();
+        let n = self.robot.nq();
         let count = (s.duration_s / file.step_s).round();
         if !(2.0..=1e7).contains(&count) {
             let reason = format!("{} s, expected at least two and at most ten million samples", s.duration_s);
@@ -239,7 +248,7 @@ impl Reader<'_> {
     }
 
     fn drive(&self, s: &file::Simulate) -> Result<Drive, EstimateError> {
-        let n = self.robot.dof();
+        let n = self.robot.nv();
         let joints = |field: &str, list: &[f64]| {
             if list.len() == n {
                 Ok(list.to_vec())
@@ -256,6 +265,11 @@ impl Reader<'_> {
                 bandwidth_rad_s: sines.bandwidth_rad_s,
             }),
             (None, Some(torques)) => Ok(Drive::Torques {
+                offset: if torques.offset_nm.is_empty() {
+                    vec![0.0; n]
+                } else {
+                    joints("simulate.torques.offset_nm", &torques.offset_nm)?
+                },
                 amplitude: joints("simulate.torques.amplitude_nm", &torques.amplitude_nm)?,
                 frequency_hz: torques.frequency_hz,
                 harmonics: torques.harmonics,
@@ -268,7 +282,7 @@ impl Reader<'_> {
 
     /// Columns t, q1.., dq1.., tau1.. at the stated interval, without a gap.
     fn read_log(&self, path: &Path, step_s: f64) -> Result<Vec<Sample>, EstimateError> {
-        let n = self.robot.dof();
+        let (nq, n) = (self.robot.nq(), self.robot.nv());
         let error = |field: String, reason: String| field_error(path, &field, reason);
         let mut reader = csv::Reader::from_path(path).map_err(|e| error("the log".into(), e.to_string()))?;
         let mut samples = Vec::new();
@@ -276,8 +290,9 @@ impl Reader<'_> {
         for (row, record) in reader.records().enumerate() {
             let line = format!("line {}", row + 2);
             let record = record.map_err(|e| error(line.clone(), e.to_string()))?;
-            if record.len() != 1 + 3 * n {
-                let reason = format!("{} columns, expected t and {n} each of q, dq, tau", record.len());
+            if record.len() != 1 + nq + 2 * n {
+                let reason =
+                    format!("{} columns, expected t, {nq} of q, {n} of dq, {n} of tau", record.len());
                 return Err(error(line, reason));
             }
             let mut values = Vec::with_capacity(record.len());
@@ -295,8 +310,8 @@ impl Reader<'_> {
                 }
             }
             before = Some(values[0]);
-            let part = |i: usize| values[1 + i * n..1 + (i + 1) * n].to_vec();
-            samples.push(Sample { q: part(0), dq: part(1), tau: part(2) });
+            let part = |from: usize, count: usize| values[from..from + count].to_vec();
+            samples.push(Sample { q: part(1, nq), dq: part(1 + nq, n), tau: part(1 + nq + n, n) });
         }
         Ok(samples)
     }

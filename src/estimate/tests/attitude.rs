@@ -101,7 +101,7 @@ impl Problem for Attitude {
     fn difference(&self, _: usize, a: &[f64], b: &[f64], out: &mut [f64]) {
         out.copy_from_slice((read(b).inverse() * read(a)).scaled_axis().as_slice());
     }
-    fn transport(&self, _: usize, a: &[f64], b: &[f64], out: &mut Mat) -> bool {
+    fn transport(&self, _: usize, a: &[f64], b: &[f64], _: &mut (), out: &mut Mat) -> bool {
         let slope = right(&(read(b).inverse() * read(a)).scaled_axis()).try_inverse().unwrap();
         out.reset(3, 3);
         for i in 0..3 {
