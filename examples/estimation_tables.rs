@@ -22,7 +22,8 @@ use surelift::robot::{self, INERTIAL};
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 /// Problems with the samples that the tables use of them; the full lengths would only take longer.
-const PROBLEMS: [(&str, usize); 2] = [("double_pendulum", 500), ("gen3_payload", 500)];
+const PROBLEMS: [(&str, usize); 3] =
+    [("double_pendulum", 500), ("gen3_payload", 500), ("hector_payload", 500)];
 const STARTS: u64 = 100;
 
 fn main() -> Outcome<()> {
@@ -89,20 +90,16 @@ fn rollouts() -> Outcome<()> {
                 if let Ok(outcome) = solver.solve(&guess)
                     && outcome.status == Status::Converged
                 {
-                    found.push((outcome.record.len() - 1, outcome.cost, solver.trajectory().xs.clone()));
+                    found.push((outcome.record.len() - 1, outcome.cost, solver.trajectory().clone()));
                 }
             }
             rows.push((rollout, found));
         }
         let Some((_, states)) = study.reveal() else { return Err("expected a simulated problem".into()) };
         for (rollout, found) in rows {
-            let error = |xs: &[Vec<f64>]| {
-                let pairs = xs.iter().flatten().zip(states.iter().flatten());
-                pairs.fold(0.0f64, |m, (a, b)| m.max((a - b).abs()))
-            };
             let iterations: Vec<f64> = found.iter().map(|f| f.0 as f64).collect();
             let costs: Vec<f64> = found.iter().map(|f| f.1).collect();
-            let errors: Vec<f64> = found.iter().map(|f| error(&f.2)).collect();
+            let errors: Vec<f64> = found.iter().map(|f| problem.largest_error(&f.2, &states)).collect();
             println!(
                 "| {name} | {rollout:?} | {} of {STARTS} | {} | {} | {} |",
                 found.len(),

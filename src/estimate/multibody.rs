@@ -139,6 +139,17 @@ impl MultibodyProblem {
         }
     }
 
+    /// Largest difference of the trajectory's states and `states` in tangent space, rad and rad/s.
+    pub fn largest_error(&self, trajectory: &Trajectory, states: &[Vec<f64>]) -> f64 {
+        let mut change = vec![0.0; 2 * self.robot.nv()];
+        let mut largest = 0.0f64;
+        for (k, (x, truth)) in trajectory.xs.iter().zip(states).enumerate() {
+            self.difference(k, x, truth, &mut change);
+            largest = change.iter().fold(largest, |m, c| m.max(c.abs()));
+        }
+        largest
+    }
+
     /// What theta means.
     pub fn map(&self) -> &ParameterMap {
         &self.map

@@ -161,8 +161,7 @@ impl Study {
             for (row, value) in parameters.iter_mut().zip(physical(&problem, &truth)) {
                 row.truth = Some(value);
             }
-            let pairs = states.iter().flatten().zip(trajectory.xs.iter().flatten());
-            state_error = Some(pairs.fold(0.0f64, |m, (a, b)| m.max((a - b).abs())));
+            state_error = Some(problem.largest_error(&trajectory, &states));
         }
         Ok(StudyResult {
             schema: file::SCHEMA,

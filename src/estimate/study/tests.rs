@@ -40,6 +40,23 @@ fn the_arm_finds_its_payload() {
 }
 
 #[test]
+fn the_pendulum_finds_what_its_motion_tells() {
+    let result = Study::load(shipped("double_pendulum.toml")).unwrap().run().unwrap();
+    assert_eq!(result.status, "converged");
+    // Both links rotate about parallel axes: of twenty inertial parameters these and the friction are seen.
+    for (place, name, error) in
+        [("link2", "h_x", 0.005), ("link2", "I_zz", 0.01), ("joint1", "F_v", 0.005), ("joint2", "F_v", 0.01)]
+    {
+        let row = result.parameter(place, name).unwrap();
+        let truth = row.truth.unwrap();
+        assert!((row.estimate - truth).abs() < error * truth.abs(), "{row:?}");
+        assert!((row.start - truth).abs() > 0.5 * truth.abs(), "the start is no estimate: {row:?}");
+    }
+    let told = result.warnings.iter().filter(|w| w.contains("prior alone")).count();
+    assert!(told >= 10, "{:?}", result.warnings);
+}
+
+#[test]
 fn a_log_file_gives_what_the_simulator_gives() {
     let study = changed("gen3_payload.toml", &[("duration_s = 4.0", "duration_s = 0.4")]).unwrap();
     let folder = tempfile::tempdir().unwrap();
