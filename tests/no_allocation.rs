@@ -170,11 +170,12 @@ fn constrained_dynamics_do_not_allocate() {
     let rows = 3 * feet.len();
     let mut out = Sensitivities::new(&robot, &feet, true);
     let mut residuals = Residuals::new(&robot, &feet, true);
-    let (mut projector, mut errors) = (vec![0.0; n * n], vec![0.0; rows]);
+    let (mut projector, mut errors, mut stance) = (vec![0.0; n * n], vec![0.0; rows], q.clone());
     let mut dynamics = ConstrainedDynamics::new(&robot, feet, Redundancy::Drop).unwrap();
     let asked = allocations(|| {
         dynamics.hold_here(&robot, 0, &q).unwrap();
         dynamics.position_errors(&robot, &q, &mut errors).unwrap();
+        dynamics.close(&robot, &mut stance, &theta).unwrap();
         dynamics.forward_derivatives(&robot, &q, &v, &tau, &theta, &mut out).unwrap();
         dynamics.impulse_derivatives(&robot, &q, &v, &theta, &mut out).unwrap();
         dynamics.projection_derivatives(&robot, &q, &v, &theta, &mut out).unwrap();

@@ -34,8 +34,10 @@ pub struct ConstrainedDynamics {
     /// The rows' condition at the last solution; gamma before.
     pub(super) condition: Vec<f64>,
     pub(super) zero: Vec<f64>,
-    /// Velocity jump of an impact.
+    /// Velocity jump of an impact, or a step.
     pub(super) jump: Vec<f64>,
+    /// A configuration.
+    pub(super) nearby: Vec<f64>,
     pub(super) slopes: [InverseDerivatives; 2],
     pub(super) residuals: Residuals,
 }
@@ -83,6 +85,7 @@ impl ConstrainedDynamics {
             condition: vec![0.0; rows],
             zero: vec![0.0; n],
             jump: vec![0.0; n],
+            nearby: vec![0.0; robot.nq()],
             slopes: [InverseDerivatives::new(robot), InverseDerivatives::new(robot)],
             residuals: Residuals::new(robot, &constraints, true),
             constraints,

@@ -32,6 +32,28 @@
 //! caller hands in (chain its derivative through `by_tau`). Derivatives to q are along the tangent (see
 //! [`crate::robot::configuration`]).
 //!
+//! ```
+//! use surelift::dynamics::constraint::{ConstrainedDynamics, Constraint, Redundancy};
+//! use surelift::robot::{self, LoopKind, Placement, configuration};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let robot = robot::load("robots/go1.toml")?;
+//! let feet = ["FL_foot", "FR_foot", "RL_foot", "RR_foot"].map(|name| {
+//!     let frame = robot.frame_index(name).expect("the file names it");
+//!     Constraint::contact(&robot, frame, LoopKind::Point, Placement::identity()).stabilised(100.0, 20.0)
+//! });
+//! let mut dynamics = ConstrainedDynamics::new(&robot, feet.to_vec(), Redundancy::Refuse)?;
+//! let (q, theta) = (configuration::neutral(&robot), robot.nominal_parameters());
+//! let (v, tau) = (vec![0.0; robot.nv()], vec![0.0; robot.nv()]);
+//! // The feet stand where they are, and do not move when the joints go limp.
+//! (0..4).try_for_each(|foot| dynamics.hold_here(&robot, foot, &q))?;
+//! dynamics.forward(&robot, &q, &v, &tau, &theta)?;
+//! assert!(dynamics.violation() < 1e-9);
+//! println!("a foot carries {:?} N", dynamics.force_of(0));
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # Redundant constraints
 //! [`Redundancy`] says what happens where rows of J depend on each other: refuse, leave rows out, or give way.
 
@@ -40,6 +62,7 @@ use thiserror::Error;
 
 use crate::robot::{LoopKind, Placement, Robot};
 
+mod close;
 mod factor;
 mod forward;
 mod impulse;

@@ -3,8 +3,9 @@
 use nalgebra::{Matrix3, Rotation3, Vector3};
 
 use super::*;
+use crate::robot::configuration::neutral;
 use crate::robot::fixture::{floating, small_robot};
-use crate::robot::{JointKind, Placement};
+use crate::robot::{JointKind, Placement, load};
 
 fn at(x: f64, y: f64, z: f64) -> Placement {
     Placement { rotation: Matrix3::identity(), translation: Vector3::new(x, y, z) }
@@ -35,22 +36,11 @@ fn four_bar() -> (Robot, Constraint) {
     (robot, closure)
 }
 
-/// Closed by Newton steps in the plane.
 fn closed(robot: &Robot, closure: &Constraint) -> Vec<f64> {
-    let world = closure.clone().in_axes(RowAxes::WorldAligned);
-    let mut dynamics = ConstrainedDynamics::new(robot, vec![world], Redundancy::Drop).unwrap();
-    let theta = robot.nominal_parameters();
-    let (mut q, mut e) = (vec![1.2, -1.0, -1.5], [0.0; 3]);
-    for _ in 0..20 {
-        dynamics.position_errors(robot, &q, &mut e).unwrap();
-        // The step of smallest kinetic energy that removes the error: M^-1 J' lambda by an impact on it.
-        dynamics.project(robot, &q, &[0.0; 3], &theta).unwrap();
-        let j = matrix(3, dynamics.jacobian());
-        let step = j.pseudo_inverse(1e-9).unwrap() * DVector::from_row_slice(&e);
-        q.iter_mut().zip(step.iter()).for_each(|(q, s)| *q -= s);
-    }
-    dynamics.position_errors(robot, &q, &mut e).unwrap();
-    assert!(e.iter().all(|x| x.abs() < 1e-12), "{e:?}");
+    let mut dynamics = ConstrainedDynamics::new(robot, vec![closure.clone()], Redundancy::Drop).unwrap();
+    let mut q = vec![1.2, -1.0, -1.5];
+    let left = dynamics.close(robot, &mut q, &robot.nominal_parameters()).unwrap();
+    assert!(left < 1e-12, "{left:e}");
     q
 }
 
@@ -208,6 +198,52 @@ fn redundant_contacts_do_what_they_say() {
     }
     assert!((0..3).all(|k| (yielding.force_of(0)[k] - yielding.force_of(4)[k]).abs() < 1e-5));
     assert!((0..3).all(|k| dropped.force_of(0)[k] == 0.0 || dropped.force_of(4)[k] == 0.0));
+}
+
+/// Digit's six loops: closed from the neutral configuration, then falling for a tenth of a second.
+#[test]
+fn a_robot_with_closed_legs_falls_with_its_loops_closed() {
+    let robot = load(concat!(env!("CARGO_MANIFEST_DIR"), "/robots/digit.toml")).unwrap();
+    let (n, theta) = (robot.nv(), robot.nominal_parameters());
+    let loops: Vec<_> =
+        (0..robot.loops.len()).map(|i| Constraint::closure(&robot, i).stabilised(1e4, 200.0)).collect();
+    assert_eq!(loops.len(), 6);
+    let rows = loops.len() * 3;
+    let mut dynamics = ConstrainedDynamics::new(&robot, loops, Redundancy::Drop).unwrap();
+    let mut q = neutral(&robot);
+    let left = dynamics.close(&robot, &mut q, &theta).unwrap();
+    assert!(left < 1e-12, "{left:e}");
+    let mut rng = ChaCha8Rng::seed_from_u64(4);
+    dynamics.project(&robot, &q, &vec_of(&mut rng, n), &theta).unwrap();
+    let mut v = dynamics.motion().to_vec();
+    let (tau, dt) = (vec![0.0; n], 1e-3);
+    let (mut worst, mut e) = (0.0f64, vec![0.0; rows]);
+    for _ in 0..100 {
+        dynamics.forward(&robot, &q, &v, &tau, &theta).unwrap();
+        assert!(
+            dynamics.violation() < 1e-6 * (1.0 + dynamics.motion().iter().fold(0.0, |m, x| x.abs().max(m)))
+        );
+        let middle = plus(&v, 0.5 * dt, dynamics.motion());
+        let at_middle = moved(&robot, &q, &v, 0.5 * dt);
+        dynamics.forward(&robot, &at_middle, &middle, &tau, &theta).unwrap();
+        q = moved(&robot, &q, &middle, dt);
+        v = plus(&v, dt, dynamics.motion());
+        dynamics.position_errors(&robot, &q, &mut e).unwrap();
+        worst = e.iter().fold(worst, |m, x| m.max(x.abs()));
+    }
+    assert!(worst < 1e-4, "{worst:e} m");
+}
+
+/// What cannot be reached is approached, and the distance told.
+#[test]
+fn a_closure_out_of_reach_is_told() {
+    let (robot, mut closure) = four_bar();
+    closure.b.placement.translation.x = 3.0;
+    let mut dynamics = ConstrainedDynamics::new(&robot, vec![closure], Redundancy::Yield(1e-6)).unwrap();
+    let mut q = vec![0.4, 0.3, -0.2];
+    let left = dynamics.close(&robot, &mut q, &robot.nominal_parameters()).unwrap();
+    // The chain is 2.2 m long.
+    assert!((0.8..0.9).contains(&left), "{left}");
 }
 
 /// A foot that touches down is held where it is, with its turn; and it is no matter how far away that is.
