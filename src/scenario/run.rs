@@ -11,40 +11,31 @@
 //! audit, when the world is consumed.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use thiserror::Error;
 
-use crate::certify::{Partition, Plan, Problem, certify};
+use crate::certify::Plan;
 use crate::control::{Controller, Measured, RobustController};
 use crate::identify::{IdentifyError, Sample};
 use crate::inertia::ParameterSet;
-use crate::plan::propose::{Proposal, Purpose, Setting, propose};
-use crate::plan::route::{Route, Terrain};
+use crate::plan::route::Route;
 use crate::plan::tube_fit;
-use crate::report::{
-    Event, Identification, LogRow, Margins, Observer, Outcome, Phase, PlanSummary, RunRecord,
-};
+use crate::report::{Event, Identification, LogRow, Observer, Outcome, Phase, RunRecord};
 use crate::robot::Robot;
 use crate::simulate::{Reading, Reference, World};
 use crate::trajectory::JointState;
+
+mod planning;
 
 use super::learn::Learner;
 use super::record;
 use super::{PublicTask, Scenario};
 
-/// Time for a plan when the clock does not count.
-const UNTIMED: Duration = Duration::from_secs(600);
-/// Share of t_p that a proposal may use; the rest is for the certifier.
-const PROPOSE_SHARE: f64 = 0.8;
 /// Failed exciting plans in a row after which the run goes on to the carrying phase with what it knows.
 const EXCITE_TRIES: usize = 3;
 /// A carrying plan that ends within this of the one before has not moved on, rad.
 const STALLED_RAD: f64 = 0.02;
-/// Failed or stalled carrying plans in a row after which the route is searched anew.
-const NEW_ROUTE_AFTER: usize = 4;
-/// After each failed carrying plan the next target is looked for within this share of the reach before.
-const RETRY_SHARE: f64 = 0.6;
 /// Ticks between two progress events.
 const EXECUTING_EVERY: usize = 100;
 
@@ -180,8 +171,10 @@ struct Runner<'a> {
 impl Runner<'_> {
     /// Slots until the end; returns the outcome as far as the runner can know it.
     fn drive(&mut self) -> (Outcome, Option<String>) {
-        if self.purpose() == Some(Phase::Carry) {
-            self.look_for_a_way();
+        if self.purpose() == Some(Phase::Carry)
+            && let Err(reason) = self.look_for_a_way()
+        {
+            return (Outcome::SafeStop, Some(reason));
         }
         loop {
             let slot = Instant::now();
@@ -221,19 +214,6 @@ impl Runner<'_> {
                 self.activate(plan, phase);
             }
         }
-    }
-
-    /// Searches the way while the arm still stands: no plan runs out meanwhile, so it may take as long as all the slots
-    /// in which planning may fail. If there is none the slots search again, from other seeds.
-    fn look_for_a_way(&mut self) {
-        let begun = Instant::now();
-        let timing = &self.task.timing;
-        let patience = Duration::from_secs_f64(timing.t_p_s) * timing.max_failures as u32;
-        let deadline = begun + if self.timed { patience } else { UNTIMED };
-        let terrain = Terrain { robot: &self.robot, set: self.set(), scene: &self.task.scene };
-        let found = Route::find(terrain, &self.task.start, &self.task.goal, self.seed, deadline);
-        self.story.route_ms = Some(1e3 * begun.elapsed().as_secs_f64());
-        self.route = found.ok();
     }
 
     fn slot_ticks(&self) -> usize {
@@ -312,17 +292,6 @@ impl Runner<'_> {
         self.learner.as_ref().map_or(&self.prior, Learner::set)
     }
 
-    /// Desired state at the end of the present slot: where the next plan starts.
-    fn next_start(&self) -> JointState {
-        match &self.active {
-            None => JointState::at_rest(&self.task.start),
-            Some(active) => {
-                let ticks = (active.ticks + self.slot_ticks()).min(self.plan_ticks());
-                active.plan.curve.state(self.local_time(active, ticks))
-            }
-        }
-    }
-
     /// Time since the start of a plan after so many ticks, s; exactly the duration at its end.
     fn local_time(&self, active: &Active, ticks: usize) -> f64 {
         if ticks >= self.plan_ticks() {
@@ -330,136 +299,6 @@ impl Runner<'_> {
         } else {
             ticks as f64 * self.robot.control.period_s
         }
-    }
-
-    /// Proposes and certifies the plan for the next slot within t_p of `slot`.
-    fn make_plan(&mut self, phase: Phase, slot: Instant) -> Option<Plan> {
-        let index = self.attempts;
-        self.attempts += 1;
-        let t_p = if self.timed { Duration::from_secs_f64(self.task.timing.t_p_s) } else { UNTIMED };
-        let start = self.next_start();
-        let t = self.world.time() + if self.active.is_some() { self.task.timing.t_p_s } else { 0.0 };
-        let set = self.set().clone();
-        let begun = Instant::now();
-        let proposal = self.propose(phase, &start, &set, slot + t_p.mul_f64(PROPOSE_SHARE));
-        let propose_ms = 1e3 * begun.elapsed().as_secs_f64();
-        let mut summary = PlanSummary {
-            t,
-            phase,
-            certified: false,
-            propose_ms,
-            certify_ms: 0.0,
-            min_margin: Margins::default(),
-            reason: None,
-        };
-        let certified = proposal.and_then(|proposal| {
-            self.observer.event(&Event::PlanProposed { index, phase, t, propose_ms });
-            let begun = Instant::now();
-            let plan = self.certified(proposal, set, t);
-            summary.certify_ms = 1e3 * begun.elapsed().as_secs_f64();
-            plan
-        });
-        let in_time = certified.and_then(|plan| {
-            if slot.elapsed() <= t_p {
-                return Ok(plan);
-            }
-            self.story.deadline_misses += 1;
-            Err(format!("certified after {:.2} s, later than t_p", slot.elapsed().as_secs_f64()))
-        });
-        match in_time {
-            Ok(plan) => {
-                summary.certified = true;
-                summary.min_margin = Margins::from(&plan.certificate);
-                self.observer.event(&Event::PlanCertified {
-                    index,
-                    phase,
-                    t,
-                    propose_ms,
-                    certify_ms: summary.certify_ms,
-                    min_margin: summary.min_margin,
-                });
-                self.story.plans.push(summary);
-                Some(plan)
-            }
-            Err(reason) => {
-                self.observer.event(&Event::PlanFailed { index, reason: reason.clone() });
-                summary.reason = Some(reason);
-                self.story.plans.push(summary);
-                None
-            }
-        }
-    }
-
-    fn propose(
-        &mut self,
-        phase: Phase,
-        start: &JointState,
-        set: &ParameterSet,
-        deadline: Instant,
-    ) -> Result<Proposal, String> {
-        let task = self.task;
-        let held = task.held.as_ref().filter(|_| phase == Phase::Excite);
-        let reach = held.map_or(&task.carry.range_rad, |held| &held.excite.range_rad);
-        let running = self.active.as_ref().map(|active| active.plan.curve.end());
-        let setting = Setting {
-            robot: &self.robot,
-            set,
-            scene: &task.scene,
-            start,
-            duration_s: task.timing.t_f_s,
-            reach,
-            warm: running.as_deref(),
-            seed: self.seed.wrapping_mul(1000).wrapping_add(self.attempts as u64),
-            deadline,
-        };
-        let criterion;
-        let purpose = match (held, &self.learner) {
-            (Some(held), Some(learner)) => {
-                let last = self.excited + 1 >= task.timing.exciting_plans;
-                let horizon_s = if last { task.timing.t_f_s } else { task.timing.t_p_s };
-                criterion = learner.criterion(set);
-                Purpose::Excite {
-                    known: learner.known(),
-                    criterion: &criterion,
-                    samples: held.excite.samples,
-                    horizon_s,
-                }
-            }
-            _ => {
-                // After a failure, or a plan that leads nowhere, less is asked for; in the end another way is sought.
-                if self.failures > 0 && self.failures.is_multiple_of(NEW_ROUTE_AFTER) {
-                    self.route = None;
-                }
-                let modest: Vec<f64> =
-                    reach.iter().map(|r| r * RETRY_SHARE.powi(self.failures as i32)).collect();
-                let target =
-                    next_target(&mut self.route, &Setting { reach: &modest, ..setting }, &task.goal)?;
-                return propose(&setting, Purpose::Approach(&target)).map_err(|e| e.to_string());
-            }
-        };
-        propose(&setting, purpose).map_err(|e| e.to_string())
-    }
-
-    /// The proof: nothing is executed without it.
-    fn certified(&self, proposal: Proposal, set: ParameterSet, t: f64) -> Result<Plan, String> {
-        let scene = &self.task.scene;
-        let problem = Problem::new(&self.robot, &set, scene, &proposal.tube, &proposal.curve)
-            .map_err(|e| e.to_string())?;
-        let certificate = certify(&problem, Partition::default()).map_err(|e| e.to_string())?;
-        let running = self.active.as_ref().map(|a| (&a.plan.tube, &a.plan.set));
-        if running.is_some_and(|before| !proposal.tube.takes_over(&self.robot, &set, before)) {
-            return Err("the plan's tube does not hold all tracking errors of the running plan".to_owned());
-        }
-        Ok(Plan {
-            schema: crate::certify::plan_file::SCHEMA,
-            t_start_s: t,
-            curve: proposal.curve,
-            tube: proposal.tube,
-            set,
-            scene: scene.clone(),
-            robot: (*self.robot).clone(),
-            certificate,
-        })
     }
 
     /// Switches controller and identifier to a certified plan, which starts now.
@@ -577,17 +416,4 @@ impl Runner<'_> {
         self.observer.event(&Event::Stopped { outcome, reason });
         record
     }
-}
-
-/// The next target on the route; the route is searched where there is none yet or it is out of reach.
-fn next_target(route: &mut Option<Route>, setting: &Setting<'_>, goal: &[f64]) -> Result<Vec<f64>, String> {
-    let Setting { robot, set, scene, start, reach, .. } = *setting;
-    let terrain = Terrain { robot, set, scene };
-    let target = |route: &Route| route.target(terrain, &start.q, reach);
-    if let Some(found) = route.as_ref().and_then(target) {
-        return Ok(found);
-    }
-    let found = Route::find(terrain, &start.q, goal, setting.seed, setting.deadline);
-    let found = route.insert(found.map_err(|e| format!("no way to the goal: {e}"))?);
-    target(found).ok_or_else(|| "the way to the goal starts out of reach".to_owned())
 }
