@@ -17,8 +17,10 @@
 //! matrix, dtau/dq along a rotation e is M times the linear acceleration e x g. For its velocity dS = v_0 x e counts once
 //! instead of twice, because S v_0 does not change v_0 itself.
 
-use crate::robot::Robot;
+use crate::robot::{INERTIAL, Robot};
 
+use super::factor::Lanes;
+use super::regressor::torque_regressor;
 use super::spatial::{Spatial, symmetric_times};
 use super::vec3::{self, Vec3};
 use super::workspace::{Link, NONE, Workspace, armature};
@@ -111,6 +113,10 @@ pub struct ForwardDerivatives {
     /// da/dtau: the inverse of the mass matrix (with transmission inertia).
     pub by_tau: Vec<f64>,
     inverse: InverseDerivatives,
+    /// Right and then left sides of M (by_q, by_v, by_tau) = (-dtau/dq, -dtau/dv, 1), side by side.
+    sides: Vec<Lanes>,
+    /// Groups of four in one of their rows.
+    width: usize,
 }
 
 impl ForwardDerivatives {
@@ -118,7 +124,16 @@ impl ForwardDerivatives {
     pub fn new(robot: &Robot) -> Self {
         let inverse = InverseDerivatives::new(robot);
         let blank = inverse.mass.clone();
-        Self { a: inverse.tau.clone(), by_q: blank.clone(), by_v: blank.clone(), by_tau: blank, inverse }
+        let width = (3 * robot.nv()).div_ceil(4);
+        Self {
+            a: inverse.tau.clone(),
+            by_q: blank.clone(),
+            by_v: blank.clone(),
+            by_tau: blank,
+            inverse,
+            sides: vec![[0.0; 4]; width * robot.nv()],
+            width,
+        }
     }
 
     /// The mass matrix, with transmission inertia.
@@ -163,13 +178,45 @@ impl Workspace {
         self.forward_dynamics(robot, q, v, tau, theta, &mut out.a);
         self.inverse_derivatives(robot, theta, &mut out.inverse);
         self.factor.factorise(&out.inverse.mass);
-        self.factor.inverse(&mut out.by_tau);
-        for (to, from) in [(&mut out.by_q, &out.inverse.by_q), (&mut out.by_v, &out.inverse.by_v)] {
-            for (to, from) in to.iter_mut().zip(from) {
-                *to = -from;
+        let n = robot.nv();
+        for (r, row) in out.sides.chunks_exact_mut(out.width).enumerate() {
+            let (by_q, rest) = row.as_flattened_mut().split_at_mut(n);
+            let (by_v, by_tau) = rest.split_at_mut(n);
+            let given = [(by_q, &out.inverse.by_q), (by_v, &out.inverse.by_v)];
+            for (side, from) in given {
+                for (x, y) in side.iter_mut().zip(&from[n * r..n * (r + 1)]) {
+                    *x = -y;
+                }
             }
-            self.factor.solve_rows(to, robot.nv());
+            by_tau.fill(0.0);
+            by_tau[r] = 1.0;
         }
+        self.factor.solve_lanes(&mut out.sides, out.width);
+        for (r, row) in out.sides.chunks_exact(out.width).enumerate() {
+            let row = row.as_flattened();
+            let range = n * r..n * (r + 1);
+            out.by_q[range.clone()].copy_from_slice(&row[..n]);
+            out.by_v[range.clone()].copy_from_slice(&row[n..2 * n]);
+            out.by_tau[range].copy_from_slice(&row[2 * n..3 * n]);
+        }
+    }
+
+    /// Derivative of forward dynamics with respect to the inertial parameters, row-major nv x (10 a body): -M^-1 Y, with the
+    /// torque regressor Y at the resulting acceleration (that of inverse dynamics is Y itself). After
+    /// [`Workspace::forward_dynamics_derivatives`] with the same `q`, `v` and results.
+    pub fn forward_dynamics_by_parameters(
+        &mut self,
+        robot: &Robot,
+        q: &[f64],
+        v: &[f64],
+        results: &ForwardDerivatives,
+        out: &mut [f64],
+    ) {
+        self.motion.sweep_plain(robot, q, v, &results.a);
+        out.fill(0.0);
+        torque_regressor(robot, &self.motion, 0..robot.bodies(), out);
+        out.iter_mut().for_each(|x| *x = -*x);
+        self.factor.solve_rows(out, INERTIAL * robot.bodies());
     }
 
     /// Derivatives at the present motion of the links (gravity included), and tau without transmission inertia.
@@ -188,7 +235,7 @@ impl Workspace {
             matrix.fill(0.0);
         }
         for i in (first..self.links.len()).rev() {
-            let (link, swing) = (self.links[i], self.swing[i]);
+            let (link, swing) = (&self.links[i], &self.swing[i]);
             let s = &link.axis;
             let u = link.subtree.times(s);
             let w = swing.transposed_times(s);
@@ -218,10 +265,13 @@ impl Workspace {
             if first == 1 {
                 self.root_entries(row, n, &u, &w, [&by_q, &by_v], out);
             }
-            if let Some(parent) = self.links.get_mut(self.parents[i]) {
-                parent.subtree += link.subtree;
-                parent.force += link.force;
-                self.swing[self.parents[i]].add(&swing);
+            let parent = self.parents[i];
+            if parent != NONE {
+                let (before, here) = self.links.split_at_mut(i);
+                before[parent].subtree += here[0].subtree;
+                before[parent].force += here[0].force;
+                let (before, here) = self.swing.split_at_mut(i);
+                before[parent].add(&here[0]);
             }
         }
         if first == 1 {

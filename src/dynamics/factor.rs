@@ -78,6 +78,21 @@ impl Factor {
         self.back_rows(x, width);
     }
 
+    /// Solves M X = B in place for a matrix whose rows are `width` groups of four numbers: the same, without remainders
+    /// for the vector unit.
+    pub(super) fn solve_lanes(&self, x: &mut [Lanes], width: usize) {
+        for i in (0..self.n).rev() {
+            let (rows, row) = x.split_at_mut(width * i);
+            let (row, scale) = (&mut row[..width], self.inverse_diagonal[i]);
+            self.each(i, |l, j| subtract_lanes(&mut rows[width * j..width * (j + 1)], l, row));
+            row.iter_mut().for_each(|x| *x = x.map(|x| x * scale));
+        }
+        for i in 0..self.n {
+            let (rows, row) = x.split_at_mut(width * i);
+            self.each(i, |l, j| subtract_lanes(&mut row[..width], l, &rows[width * j..width * (j + 1)]));
+        }
+    }
+
     /// L^-1 X in place.
     fn back_rows(&self, x: &mut [f64], width: usize) {
         for i in 0..self.n {
@@ -114,6 +129,17 @@ impl Factor {
             row.iter_mut().for_each(|x| *x *= scale);
         }
         self.back_rows(out, n);
+    }
+}
+
+/// What the vector unit takes at once.
+pub(super) type Lanes = [f64; 4];
+
+/// `row -= factor * other`.
+#[inline]
+fn subtract_lanes(row: &mut [Lanes], factor: f64, other: &[Lanes]) {
+    for (x, y) in row.iter_mut().zip(other) {
+        *x = std::array::from_fn(|k| x[k] - factor * y[k]);
     }
 }
 

@@ -67,14 +67,15 @@ impl<T: Scalar> Wrench<T> {
 
 /// The inertia matrix (I_xx, I_xy, I_yy, I_xz, I_yz, I_zz) times a vector.
 #[inline]
-pub(super) fn inertia_times<T: Scalar>(inertia: &[T], x: &Vec3<T>) -> Vec3<T> {
-    let [xx, xy, yy, xz, yz, zz] = [inertia[0], inertia[1], inertia[2], inertia[3], inertia[4], inertia[5]];
+fn inertia_times<T: Scalar>(inertia: &[T; 6], x: &Vec3<T>) -> Vec3<T> {
+    let [xx, xy, yy, xz, yz, zz] = *inertia;
     [xx * x[0] + xy * x[1] + xz * x[2], xy * x[0] + yy * x[1] + yz * x[2], xz * x[0] + yz * x[1] + zz * x[2]]
 }
 
 #[inline]
 fn body_wrench<T: Scalar>(body: &BodyMotion<T>, theta: &[T]) -> Wrench<T> {
-    let (m, h, inertia) = (theta[0], [theta[1], theta[2], theta[3]], &theta[4..]);
+    let (m, h) = (theta[0], [theta[1], theta[2], theta[3]]);
+    let inertia = &[theta[4], theta[5], theta[6], theta[7], theta[8], theta[9]];
     let classical = body.classical;
     let f = vec3::add(
         &vec3::times(&classical, m),

@@ -221,6 +221,28 @@ fn derivatives_of_forward_dynamics_are_those_of_differences() {
         assert_close("by q", &out.by_q, &by_q, 1e-6);
         assert_close("by v", &out.by_v, &by_v, 1e-6);
         assert_close("by tau", &out.by_tau, &by_tau, 1e-6);
+        let mut inverse = vec![0.0; n * n];
+        let mut factor = Factor::new(robot);
+        factor.factorise(out.mass());
+        factor.inverse(&mut inverse);
+        assert_close("M^-1", &out.by_tau, &inverse, 1e-11);
+
+        let mut space = Workspace::new(robot);
+        space.forward_dynamics_derivatives(robot, q, v, &tau, &theta, &mut out);
+        let width = INERTIAL * robot.bodies();
+        let mut by_theta = vec![0.0; n * width];
+        space.forward_dynamics_by_parameters(robot, q, v, &out, &mut by_theta);
+        for _ in 0..4 {
+            let p = rng.random_range(0..width);
+            let want = slope(|h| {
+                let mut a = vec![0.0; n];
+                let theta = plus(&theta, h, &unit(theta.len(), p));
+                Workspace::new(robot).forward_dynamics(robot, q, v, &tau, &theta, &mut a);
+                a
+            });
+            let got: Vec<f64> = (0..n).map(|r| by_theta[width * r + p]).collect();
+            assert_close("by a parameter", &got, &want, 1e-6);
+        }
     });
 }
 
