@@ -30,6 +30,18 @@ pub trait Scalar:
     /// `self` times a constant (cheaper than a general product for most scalars).
     fn scale(self, factor: f64) -> Self;
 
+    /// `self * factor + sum`; in one rounding where the processor has an instruction for it.
+    #[inline]
+    fn mul_add(self, factor: Self, sum: Self) -> Self {
+        self * factor + sum
+    }
+
+    /// `a b - c d`, with the same licence.
+    #[inline]
+    fn difference_of_products(a: Self, b: Self, c: Self, d: Self) -> Self {
+        a * b - c * d
+    }
+
     /// Sine and cosine of an angle in radians.
     fn sin_cos(self) -> (Self, Self);
 
@@ -57,6 +69,17 @@ impl Scalar for f64 {
     #[inline]
     fn scale(self, factor: f64) -> Self {
         self * factor
+    }
+
+    #[inline]
+    fn mul_add(self, factor: Self, sum: Self) -> Self {
+        // Without the instruction this would be a slow function.
+        if cfg!(target_feature = "fma") { f64::mul_add(self, factor, sum) } else { self * factor + sum }
+    }
+
+    #[inline]
+    fn difference_of_products(a: Self, b: Self, c: Self, d: Self) -> Self {
+        if cfg!(target_feature = "fma") { f64::mul_add(a, b, -(c * d)) } else { a * b - c * d }
     }
 
     #[inline]

@@ -32,6 +32,7 @@ pub fn crba<T: Scalar>(
 ) {
     let n = robot.dof();
     let first = robot.first_actuated();
+    let offset = n - robot.bodies();
     mass.fill(T::zero());
     for (subtree, theta) in composites.subtree.iter_mut().zip(theta.chunks_exact(INERTIAL)) {
         subtree.copy_from_slice(theta);
@@ -44,13 +45,13 @@ pub fn crba<T: Scalar>(
                 *sum = *sum + x;
             }
         }
-        let column = robot.v_index(i);
+        let column = i + offset;
         let mut momentum = unit_momentum(robot, i, &body);
         let mut j = i;
         loop {
             let joint = &robot.joints[j];
             let along = if joint.kind.is_rotation() { momentum.n[2] } else { momentum.f[2] };
-            let row = robot.v_index(j);
+            let row = j + offset;
             mass[n * column + row] = along;
             mass[n * row + column] = along;
             let Some(parent) = joint.parent else { break };
@@ -105,11 +106,11 @@ fn in_parent<T: Scalar>(robot: &Robot, motion: &Motion<T>, i: usize, body: &[T; 
     let p = *x.origin();
     let m = body[0];
     let turned = x.to_parent(joint, &[body[1], body[2], body[3]]);
-    let h: Vec3<T> = std::array::from_fn(|r| turned[r] + p[r] * m);
+    let h: Vec3<T> = std::array::from_fn(|r| p[r].mul_add(m, turned[r]));
     let inertia = x.symmetric_to_parent(joint, &[body[4], body[5], body[6], body[7], body[8], body[9]]);
     let trace = vec3::dot(&turned, &p).scale(2.0) + vec3::dot(&p, &p) * m;
     let entry = |k: usize, r: usize, c: usize| {
-        let outer = turned[r] * p[c] + p[r] * h[c];
+        let outer = turned[r].mul_add(p[c], p[r] * h[c]);
         let e = inertia[k] - outer;
         if r == c { e + trace } else { e }
     };

@@ -19,7 +19,7 @@
 
 use crate::robot::{INERTIAL, Robot};
 
-use super::factor::Lanes;
+use super::factor::Columns;
 use super::regressor::torque_regressor;
 use super::spatial::{Spatial, symmetric_times};
 use super::vec3::{self, Vec3};
@@ -67,8 +67,7 @@ impl Swing {
     #[inline]
     pub(super) fn times(&self, x: &Spatial) -> Spatial {
         let lin = vec3::times(&vec3::cross(&x.ang, &self.momentum), 2.0);
-        let [a, b, c] = &self.columns;
-        let ang = std::array::from_fn(|r| a[r] * x.ang[0] + b[r] * x.ang[1] + c[r] * x.ang[2]);
+        let ang = vec3::combine(&self.columns, &x.ang);
         Spatial { lin, ang }
     }
 
@@ -113,10 +112,9 @@ pub struct ForwardDerivatives {
     /// da/dtau: the inverse of the mass matrix (with transmission inertia).
     pub by_tau: Vec<f64>,
     inverse: InverseDerivatives,
-    /// Right and then left sides of M (by_q, by_v, by_tau) = (-dtau/dq, -dtau/dv, 1), side by side.
-    sides: Vec<Lanes>,
-    /// Groups of four in one of their rows.
-    width: usize,
+    /// Right and then left sides of M (-by_q, -by_v, by_tau) = (dtau/dq, dtau/dv, 1), side by side. A free flyer's
+    /// columns of dtau/dq are left out: their solution is known.
+    sides: Columns,
 }
 
 impl ForwardDerivatives {
@@ -124,15 +122,13 @@ impl ForwardDerivatives {
     pub fn new(robot: &Robot) -> Self {
         let inverse = InverseDerivatives::new(robot);
         let blank = inverse.mass.clone();
-        let width = (3 * robot.nv()).div_ceil(4);
         Self {
             a: inverse.tau.clone(),
             by_q: blank.clone(),
             by_v: blank.clone(),
             by_tau: blank,
             inverse,
-            sides: vec![[0.0; 4]; width * robot.nv()],
-            width,
+            sides: Columns::new(robot.nv(), 3 * robot.nv() - robot.v_index(robot.first_actuated())),
         }
     }
 
@@ -178,26 +174,31 @@ impl Workspace {
         self.forward_dynamics(robot, q, v, tau, theta, &mut out.a);
         self.inverse_derivatives(robot, theta, &mut out.inverse);
         self.factor.factorise(&out.inverse.mass);
-        let n = robot.nv();
-        for (r, row) in out.sides.chunks_exact_mut(out.width).enumerate() {
-            let (by_q, rest) = row.as_flattened_mut().split_at_mut(n);
-            let (by_v, by_tau) = rest.split_at_mut(n);
-            let given = [(by_q, &out.inverse.by_q), (by_v, &out.inverse.by_v)];
-            for (side, from) in given {
-                for (x, y) in side.iter_mut().zip(&from[n * r..n * (r + 1)]) {
-                    *x = -y;
-                }
-            }
-            by_tau.fill(0.0);
-            by_tau[r] = 1.0;
+        let (n, known) = (robot.nv(), robot.v_index(robot.first_actuated()));
+        out.sides.clear();
+        for r in 0..n {
+            let row = n * r..n * (r + 1);
+            out.sides.put(r, 0, &out.inverse.by_q[row.clone()][known..]);
+            out.sides.put(r, n - known, &out.inverse.by_v[row]);
+            out.sides.put(r, 2 * n - known + r, &[1.0]);
         }
-        self.factor.solve_lanes(&mut out.sides, out.width);
-        for (r, row) in out.sides.chunks_exact(out.width).enumerate() {
-            let row = row.as_flattened();
-            let range = n * r..n * (r + 1);
-            out.by_q[range.clone()].copy_from_slice(&row[..n]);
-            out.by_v[range.clone()].copy_from_slice(&row[n..2 * n]);
-            out.by_tau[range].copy_from_slice(&row[2 * n..3 * n]);
+        self.factor.solve_columns(&mut out.sides);
+        let negate = |x: &mut [f64]| x.iter_mut().for_each(|x| *x = -*x);
+        for r in 0..n {
+            let row = n * r..n * (r + 1);
+            out.sides.take(r, 0, &mut out.by_q[row.clone()][known..]);
+            out.sides.take(r, n - known, &mut out.by_v[row.clone()]);
+            out.sides.take(r, 2 * n - known, &mut out.by_tau[row]);
+        }
+        negate(&mut out.by_q);
+        negate(&mut out.by_v);
+        for k in 0..known {
+            // dtau/dq = M (e x g) along a rotation e of a free flyer, 0 along a translation.
+            let e = Spatial::unit(k).ang;
+            let fall = vec3::cross(&e, &self.gravity);
+            for r in 0..n {
+                out.by_q[n * r + k] = if r < 3 { -fall[r] } else { 0.0 };
+            }
         }
     }
 

@@ -4,6 +4,7 @@
 //! has its inverse. No square roots: an indefinite matrix, of inertias that no body can have, has factors too.
 
 use crate::robot::Robot;
+use crate::scalar::Scalar;
 
 /// Factors of a mass matrix.
 #[derive(Debug, Clone)]
@@ -53,8 +54,9 @@ impl Factor {
             self.inverse_diagonal[k] = inverse;
             for (depth, &i) in above.iter().enumerate() {
                 let a = row[i] * inverse;
+                let target = &mut rows[n * i..n * i + n];
                 for &j in &above[depth..] {
-                    rows[n * i + j] -= a * row[j];
+                    target[j] = Scalar::mul_add(-a, row[j], target[j]);
                 }
                 row[i] = a;
             }
@@ -78,18 +80,24 @@ impl Factor {
         self.back_rows(x, width);
     }
 
-    /// Solves M X = B in place for a matrix whose rows are `width` groups of four numbers: the same, without remainders
-    /// for the vector unit.
-    pub(super) fn solve_lanes(&self, x: &mut [Lanes], width: usize) {
-        for i in (0..self.n).rev() {
-            let (rows, row) = x.split_at_mut(width * i);
-            let (row, scale) = (&mut row[..width], self.inverse_diagonal[i]);
-            self.each(i, |l, j| subtract_lanes(&mut rows[width * j..width * (j + 1)], l, row));
-            row.iter_mut().for_each(|x| *x = x.map(|x| x * scale));
-        }
-        for i in 0..self.n {
-            let (rows, row) = x.split_at_mut(width * i);
-            self.each(i, |l, j| subtract_lanes(&mut row[..width], l, &rows[width * j..width * (j + 1)]));
+    /// Solves M X = B in place, block by block of columns.
+    pub(super) fn solve_columns(&self, x: &mut Columns) {
+        for x in x.blocks.chunks_exact_mut(self.n) {
+            for i in (0..self.n).rev() {
+                let (rows, row) = x.split_at_mut(i);
+                let row = &mut row[0];
+                // The sides have the zeros of the tree.
+                if row.iter().any(|x| *x != 0.0) {
+                    self.each(i, |l, j| subtract_block(&mut rows[j], l, row));
+                    *row = row.map(|x| x * self.inverse_diagonal[i]);
+                }
+            }
+            for i in 0..self.n {
+                let (rows, row) = x.split_at_mut(i);
+                let mut sum = row[0];
+                self.each(i, |l, j| subtract_block(&mut sum, l, &rows[j]));
+                row[0] = sum;
+            }
         }
     }
 
@@ -132,14 +140,57 @@ impl Factor {
     }
 }
 
-/// What the vector unit takes at once.
-pub(super) type Lanes = [f64; 4];
+/// Columns that are solved for together: enough for the vector unit not to wait for its own results.
+const BLOCK: usize = 16;
+type Block = [f64; BLOCK];
+
+/// A matrix kept in blocks of columns.
+#[derive(Debug, Clone)]
+pub(super) struct Columns {
+    rows: usize,
+    /// All rows of a block, then those of the next.
+    blocks: Vec<Block>,
+}
+
+impl Columns {
+    /// A matrix of zeros; the only allocation.
+    pub fn new(rows: usize, columns: usize) -> Self {
+        Self { rows, blocks: vec![[0.0; BLOCK]; rows * columns.div_ceil(BLOCK)] }
+    }
+
+    /// Sets everything to zero.
+    pub fn clear(&mut self) {
+        self.blocks.fill([0.0; BLOCK]);
+    }
+
+    /// Writes a part of a row, from `column` on.
+    pub fn put(&mut self, row: usize, column: usize, values: &[f64]) {
+        let (mut column, mut rest) = (column, values);
+        while !rest.is_empty() {
+            let block = &mut self.blocks[self.rows * (column / BLOCK) + row][column % BLOCK..];
+            let (here, later) = rest.split_at(rest.len().min(block.len()));
+            block[..here.len()].copy_from_slice(here);
+            (column, rest) = (column + here.len(), later);
+        }
+    }
+
+    /// Reads a part of a row, from `column` on.
+    pub fn take(&self, row: usize, column: usize, out: &mut [f64]) {
+        let (mut column, mut rest) = (column, out);
+        while !rest.is_empty() {
+            let block = &self.blocks[self.rows * (column / BLOCK) + row][column % BLOCK..];
+            let (here, later) = rest.split_at_mut(block.len().min(rest.len()));
+            here.copy_from_slice(&block[..here.len()]);
+            (column, rest) = (column + here.len(), later);
+        }
+    }
+}
 
 /// `row -= factor * other`.
 #[inline]
-fn subtract_lanes(row: &mut [Lanes], factor: f64, other: &[Lanes]) {
-    for (x, y) in row.iter_mut().zip(other) {
-        *x = std::array::from_fn(|k| x[k] - factor * y[k]);
+fn subtract_block(row: &mut Block, factor: f64, other: &Block) {
+    for k in 0..BLOCK {
+        row[k] = Scalar::mul_add(-factor, other[k], row[k]);
     }
 }
 

@@ -4,6 +4,7 @@
 //! transformation: a subtree's is added to its parent's as it is, less what its joint gives way to.
 
 use crate::robot::Robot;
+use crate::scalar::Scalar;
 
 use super::spatial::{RigidInertia, Spatial, symmetric_times};
 use super::vec3::{self, Vec3};
@@ -48,9 +49,7 @@ impl Articulated {
 
     #[inline]
     fn times(&self, x: &Spatial) -> Spatial {
-        let [a, b, c] = &self.la;
-        let straight = symmetric_times(&self.ll, &x.lin);
-        let lin = std::array::from_fn(|r| straight[r] + a[r] * x.ang[0] + b[r] * x.ang[1] + c[r] * x.ang[2]);
+        let lin = vec3::add(&symmetric_times(&self.ll, &x.lin), &vec3::combine(&self.la, &x.ang));
         let turning = symmetric_times(&self.aa, &x.ang);
         let ang = std::array::from_fn(|k| vec3::dot(&self.la[k], &x.lin) + turning[k]);
         Spatial { lin, ang }
@@ -64,12 +63,12 @@ impl Articulated {
         let (lin, ang) = (vec3::times(&u.lin, d), vec3::times(&u.ang, d));
         let pairs = [(0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2)];
         for (k, (r, c)) in pairs.into_iter().enumerate() {
-            self.ll[k] += child.ll[k] - lin[r] * u.lin[c];
-            self.aa[k] += child.aa[k] - ang[r] * u.ang[c];
+            self.ll[k] += Scalar::mul_add(-lin[r], u.lin[c], child.ll[k]);
+            self.aa[k] += Scalar::mul_add(-ang[r], u.ang[c], child.aa[k]);
         }
         for c in 0..3 {
             for r in 0..3 {
-                self.la[c][r] += child.la[c][r] - lin[r] * u.ang[c];
+                self.la[c][r] += Scalar::mul_add(-lin[r], u.ang[c], child.la[c][r]);
             }
         }
         let force = d * (child.drive - u.dot(swing));
@@ -154,9 +153,9 @@ impl Workspace {
             let (before, here) = self.links.split_at_mut(i);
             let (link, own) = (&mut here[0], &self.articulated[i]);
             let parent = before.get(self.parents[i]).map_or(up, |p| p.a);
-            let carried = parent + link.axis_rate.times(v[i + offset]);
+            let carried = parent.add_times(&link.axis_rate, v[i + offset]);
             let own = (own.drive - own.u.dot(&carried)) * own.inverse;
-            link.a = carried + link.axis.times(own);
+            link.a = carried.add_times(&link.axis, own);
             a[i + offset] = own;
         }
     }

@@ -69,8 +69,7 @@ impl<T: Scalar> JointTransform<T> {
     #[inline]
     pub fn to_parent(&self, joint: &Joint, x: &Vec3<T>) -> Vec3<T> {
         if T::PRODUCT {
-            let [a, b, c] = &self.columns;
-            return std::array::from_fn(|r| a[r] * x[0] + b[r] * x[1] + c[r] * x[2]);
+            return vec3::combine(&self.columns, x);
         }
         let turned = if self.rotation {
             [self.cos * x[0] - self.sin * x[1], self.sin * x[0] + self.cos * x[1], x[2]]
@@ -120,7 +119,7 @@ impl<T: Scalar> JointTransform<T> {
         let row = |r: usize| [columns[0][r], columns[1][r], columns[2][r]];
         if T::PRODUCT {
             let [a, b, c] = &self.columns;
-            let entry = |of: &Vec3<T>, r: usize| of[0] * a[r] + of[1] * b[r] + of[2] * c[r];
+            let entry = |of: &Vec3<T>, r: usize| c[r].mul_add(of[2], b[r].mul_add(of[1], a[r] * of[0]));
             let (x, y, z) = (row(0), row(1), row(2));
             return [entry(&x, 0), entry(&y, 0), entry(&y, 1), entry(&z, 0), entry(&z, 1), entry(&z, 2)];
         }
@@ -303,8 +302,8 @@ fn with_joint_motion<T: Scalar>(
 ) -> BodyMotion<T> {
     // z-components of the products are zero.
     let add_swing = |to: &mut Vec3<T>, of: &Vec3<T>| {
-        to[0] = to[0] + of[1] * dq;
-        to[1] = to[1] - of[0] * dq;
+        to[0] = of[1].mul_add(dq, to[0]);
+        to[1] = (-of[0]).mul_add(dq, to[1]);
     };
     if joint.kind.is_rotation() {
         add_swing(&mut body.dw, &body.wa);

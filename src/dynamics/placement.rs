@@ -2,10 +2,10 @@
 
 use nalgebra::{Matrix3, Vector3};
 
-use crate::robot::{Placement, Robot};
+use crate::robot::{Joint, Placement, Robot};
 use crate::scalar::Scalar;
 
-use super::motion::Motion;
+use super::motion::{JointTransform, Motion};
 use super::vec3::{self, Vec3};
 
 /// Placement of a body frame in the base frame.
@@ -47,6 +47,26 @@ impl<T: Scalar> BodyPlacement<T> {
     }
 }
 
+impl<T: Scalar> BodyPlacement<T> {
+    /// Placement of a body that hangs on this one.
+    #[inline]
+    pub(super) fn child(&self, joint: &Joint, x: &JointTransform<T>) -> Self {
+        // Rows of (parent rotation x joint rotation) are the parent's rows turned into the joint frame.
+        let rows: [Vec3<T>; 3] =
+            std::array::from_fn(|r| x.to_child(joint, &[self.axes[0][r], self.axes[1][r], self.axes[2][r]]));
+        let axes = std::array::from_fn(|c| std::array::from_fn(|r| rows[r][c]));
+        let p = x.origin();
+        let origin = if joint.kind.is_rotation() {
+            self.point(&joint.placement.translation)
+        } else {
+            std::array::from_fn(|r| {
+                self.origin[r] + self.axes[0][r] * p[0] + self.axes[1][r] * p[1] + self.axes[2][r] * p[2]
+            })
+        };
+        Self { axes, origin }
+    }
+}
+
 impl BodyPlacement<f64> {
     /// The same as a [`Placement`].
     pub fn to_placement(&self) -> Placement {
@@ -63,23 +83,6 @@ pub fn placements<T: Scalar>(robot: &Robot, motion: &Motion<T>, out: &mut [BodyP
     }
     for (i, joint) in robot.joints.iter().enumerate().skip(first) {
         let parent = joint.parent.map_or_else(BodyPlacement::base, |p| out[p]);
-        let x = &motion.transforms[i];
-        // Rows of (parent rotation x joint rotation) are the parent's rows turned into the joint frame.
-        let rows: [Vec3<T>; 3] = std::array::from_fn(|r| {
-            x.to_child(joint, &[parent.axes[0][r], parent.axes[1][r], parent.axes[2][r]])
-        });
-        let axes = std::array::from_fn(|c| std::array::from_fn(|r| rows[r][c]));
-        let p = x.origin();
-        let origin = if joint.kind.is_rotation() {
-            parent.point(&joint.placement.translation)
-        } else {
-            std::array::from_fn(|r| {
-                parent.origin[r]
-                    + parent.axes[0][r] * p[0]
-                    + parent.axes[1][r] * p[1]
-                    + parent.axes[2][r] * p[2]
-            })
-        };
-        out[i] = BodyPlacement { axes, origin };
+        out[i] = parent.child(joint, &motion.transforms[i]);
     }
 }

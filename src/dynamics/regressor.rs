@@ -11,18 +11,32 @@ use crate::robot::{INERTIAL, JointKind, Robot};
 use crate::scalar::Scalar;
 
 use super::motion::{BodyMotion, Motion};
+use super::placement::BodyPlacement;
 use super::vec3::{self, Vec3};
 
 /// Torque regressor: Y theta = M(q) ddq_a + C(q, dq) dq_a + g(q), from a filled [`Motion`].
 ///
 /// `bodies` selects whose columns are filled (all of them, or the end effector's alone); the others are not touched.
 pub fn torque_regressor<T: Scalar>(robot: &Robot, motion: &Motion<T>, bodies: Range<usize>, y: &mut [T]) {
-    fill(robot, motion, bodies, y, |_, axis| [Twist::unit(axis)], |body, [axis]| force_along(body, axis));
+    let first = robot.first_actuated();
+    if first == 1 {
+        root_rows(robot, motion, 0, &BodyPlacement::base(), &bodies, y);
+    }
+    let row = |body: &BodyMotion<T>, [axis]: &[Twist<T>; 1]| force_along(body, axis);
+    fill(robot, motion, bodies, first, y, |_, axis| [Twist::unit(axis)], row);
 }
 
 /// Momentum regressor: Y_m theta = M(q) dq (N m s), links only. Uses `w`, `v` of a filled [`Motion`].
 pub fn momentum_regressor<T: Scalar>(robot: &Robot, motion: &Motion<T>, bodies: Range<usize>, y: &mut [T]) {
-    fill(robot, motion, bodies, y, |_, axis| [Twist::unit(axis)], |body, [axis]| momentum_along(body, axis));
+    fill(
+        robot,
+        motion,
+        bodies,
+        0,
+        y,
+        |_, axis| [Twist::unit(axis)],
+        |body, [axis]| momentum_along(body, axis),
+    );
 }
 
 /// Regressor of the conservative part of the momentum's rate: Y_f theta = C(q, dq)' dq - g(q) (N m).
@@ -43,7 +57,7 @@ pub fn momentum_rate_regressor<T: Scalar>(
         }
         row
     };
-    fill(robot, motion, bodies, y, |body, axis| [Twist::unit(axis), Twist::turning(axis, body)], row);
+    fill(robot, motion, bodies, 0, y, |body, axis| [Twist::unit(axis), Twist::turning(axis, body)], row);
 }
 
 /// Regressor of the kinetic energy: y . theta = v'M v / 2 (J), of the links. `y` has 10 entries a body.
@@ -56,11 +70,7 @@ pub fn kinetic_energy_regressor<T: Scalar>(motion: &Motion<T>, y: &mut [T]) {
 
 /// Regressor of the potential energy: y . theta = -sum m (gravity . com), J, zero at the base frame's origin. `placed`
 /// comes from [`super::placements()`]; `y` has 10 entries a body, of which only four differ from zero.
-pub fn potential_energy_regressor<T: Scalar>(
-    robot: &Robot,
-    placed: &[super::placement::BodyPlacement<T>],
-    y: &mut [T],
-) {
+pub fn potential_energy_regressor<T: Scalar>(robot: &Robot, placed: &[BodyPlacement<T>], y: &mut [T]) {
     let up = -robot.gravity;
     let height = |x: &Vec3<T>| x[0].scale(up.x) + x[1].scale(up.y) + x[2].scale(up.z);
     for (frame, y) in placed.iter().zip(y.chunks_exact_mut(INERTIAL)) {
@@ -114,19 +124,20 @@ fn cross_unit<T: Scalar>(a: &Vec3<T>, k: usize) -> Vec3<T> {
     }
 }
 
-/// Fills the rows of all joints: `seeds` makes of a joint's body and the axis of its unit motion (as in [`Twist::unit`]) the
+/// Fills the rows of the joints from `first` on: `seeds` makes of a joint's body and the axis of its unit motion (as in [`Twist::unit`]) the
 /// twists to carry, `row` of a body
 /// and the twists in its frame the ten entries.
 fn fill<T: Scalar, const K: usize>(
     robot: &Robot,
     motion: &Motion<T>,
     bodies: Range<usize>,
+    first: usize,
     y: &mut [T],
     seeds: impl Fn(&BodyMotion<T>, usize) -> [Twist<T>; K],
     row: impl Fn(&BodyMotion<T>, &[Twist<T>; K]) -> [T; INERTIAL],
 ) {
     let width = INERTIAL * robot.bodies();
-    for (j, joint) in robot.joints.iter().enumerate() {
+    for (j, joint) in robot.joints.iter().enumerate().skip(first) {
         let axes = match joint.kind {
             JointKind::FreeFlyer => 0..6,
             JointKind::Prismatic => 2..3,
@@ -141,6 +152,53 @@ fn fill<T: Scalar, const K: usize>(
                 }
             });
         }
+    }
+}
+
+/// Fills the six rows of a free flyer in the torque regressor, for body `i` and everything that it carries. `frame` is
+/// the body's placement in the root body's frame. Six unit motions of the root would cost more than the ten columns.
+fn root_rows<T: Scalar>(
+    robot: &Robot,
+    motion: &Motion<T>,
+    i: usize,
+    frame: &BodyPlacement<T>,
+    bodies: &Range<usize>,
+    y: &mut [T],
+) {
+    if bodies.contains(&i) {
+        let width = INERTIAL * robot.bodies();
+        let mut write = |p: usize, rows: Range<usize>, x: &Vec3<T>| {
+            for (r, x) in rows.zip(x) {
+                y[width * r + INERTIAL * i + p] = *x;
+            }
+        };
+        let body = &motion.bodies[i];
+        let (w, wa, dw, c) = (&body.w, &body.wa, &body.dw, &body.classical);
+        let turn = |x: &Vec3<T>| vec3::combine(&frame.axes, x);
+        let force = turn(c);
+        write(0, 0..3, &force);
+        write(0, 3..6, &vec3::cross(&frame.origin, &force));
+        for k in 0..3 {
+            // e x c = -(c x e)
+            let swing = vec3::add(&cross_unit(dw, k), &vec3::cross(w, &cross_unit(wa, k)));
+            let (force, moment) = (turn(&swing), turn(&cross_unit(c, k)));
+            write(1 + k, 0..3, &force);
+            write(1 + k, 3..6, &vec3::sub(&vec3::cross(&frame.origin, &force), &moment));
+        }
+        for (p, (r, k)) in [(0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2)].into_iter().enumerate() {
+            let times = |x: &Vec3<T>| {
+                let mut product = vec3::zero();
+                product[r] = x[k];
+                product[k] = x[r];
+                product
+            };
+            let moment = vec3::add(&times(dw), &vec3::cross(wa, &times(w)));
+            write(4 + p, 0..3, &vec3::zero());
+            write(4 + p, 3..6, &turn(&moment));
+        }
+    }
+    for c in motion.children(i) {
+        root_rows(robot, motion, c, &frame.child(&robot.joints[c], &motion.transforms[c]), bodies, y);
     }
 }
 

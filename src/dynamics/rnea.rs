@@ -31,13 +31,13 @@ pub fn rnea<T: Scalar>(
     wrenches: &mut [Wrench<T>],
     tau: &mut [T],
 ) {
-    let first = robot.first_actuated();
+    let (first, offset) = (robot.first_actuated(), robot.nv() - robot.bodies());
     for ((wrench, body), theta) in wrenches.iter_mut().zip(&motion.bodies).zip(theta.chunks_exact(INERTIAL)) {
         *wrench = body_wrench(body, theta);
     }
     for (i, joint) in robot.joints.iter().enumerate().skip(first).rev() {
         let wrench = wrenches[i];
-        tau[robot.v_index(i)] = if joint.kind.is_rotation() { wrench.n[2] } else { wrench.f[2] };
+        tau[i + offset] = if joint.kind.is_rotation() { wrench.n[2] } else { wrench.f[2] };
         if let Some(p) = joint.parent {
             let carried = wrench.in_parent(joint, &motion.transforms[i]);
             let sum = &mut wrenches[p];

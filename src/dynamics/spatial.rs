@@ -3,6 +3,7 @@
 use std::ops::{Add, AddAssign, Sub};
 
 use super::vec3::{self, Vec3};
+use crate::scalar::Scalar;
 
 /// A motion (linear, angular) or a force (force, moment).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,9 +38,19 @@ impl Spatial {
         Self { lin: vec3::times(&self.lin, x), ang: vec3::times(&self.ang, x) }
     }
 
+    /// `self + other x`.
+    #[inline]
+    pub fn add_times(&self, other: &Self, x: f64) -> Self {
+        Self {
+            lin: vec3::add_times(&self.lin, &other.lin, x),
+            ang: vec3::add_times(&self.ang, &other.ang, x),
+        }
+    }
+
     /// Power of a force along a motion.
     #[inline]
     pub fn dot(&self, other: &Self) -> f64 {
+        // Two short chains instead of a long one.
         vec3::dot(&self.lin, &other.lin) + vec3::dot(&self.ang, &other.ang)
     }
 
@@ -98,11 +109,7 @@ pub(super) struct RigidInertia {
 /// A symmetric matrix (xx, xy, yy, xz, yz, zz) times a vector.
 #[inline]
 pub(super) fn symmetric_times(s: &[f64; 6], x: &Vec3<f64>) -> Vec3<f64> {
-    [
-        s[0] * x[0] + s[1] * x[1] + s[3] * x[2],
-        s[1] * x[0] + s[2] * x[1] + s[4] * x[2],
-        s[3] * x[0] + s[4] * x[1] + s[5] * x[2],
-    ]
+    [vec3::dot(&[s[0], s[1], s[3]], x), vec3::dot(&[s[1], s[2], s[4]], x), vec3::dot(&[s[3], s[4], s[5]], x)]
 }
 
 impl RigidInertia {
@@ -123,16 +130,15 @@ impl RigidInertia {
     pub fn placed(theta: &[f64], r: &[Vec3<f64>; 3], p: &Vec3<f64>) -> Self {
         let own = Self::from_parameters(theta);
         let [xx, xy, yy, xz, yz, zz] = own.second;
-        let turn = |x: &Vec3<f64>| -> Vec3<f64> {
-            std::array::from_fn(|k| r[0][k] * x[0] + r[1][k] * x[1] + r[2][k] * x[2])
-        };
+        let turn = |x: &Vec3<f64>| vec3::combine(r, x);
         let columns = [turn(&[xx, xy, xz]), turn(&[xy, yy, yz]), turn(&[xz, yz, zz])];
         let turned = turn(&own.first);
-        let first = std::array::from_fn(|k| turned[k] + own.mass * p[k]);
+        let first = vec3::add_times(&turned, p, own.mass);
         let trace = vec3::dot(&turned, p) + vec3::dot(p, &first);
         let entry = |a: usize, b: usize| {
-            let rotated = columns[0][a] * r[0][b] + columns[1][a] * r[1][b] + columns[2][a] * r[2][b];
-            rotated - (turned[a] * p[b] + p[a] * first[b])
+            let rotated =
+                vec3::dot(&[columns[0][a], columns[1][a], columns[2][a]], &[r[0][b], r[1][b], r[2][b]]);
+            rotated - Scalar::mul_add(turned[a], p[b], p[a] * first[b])
         };
         let second = [
             entry(0, 0) + trace,

@@ -37,16 +37,33 @@ pub fn times<T: Scalar>(a: &Vec3<T>, s: T) -> Vec3<T> {
     [a[0] * s, a[1] * s, a[2] * s]
 }
 
+/// `columns x` of a matrix given by its columns.
+#[inline]
+pub fn combine<T: Scalar>(columns: &[Vec3<T>; 3], x: &Vec3<T>) -> Vec3<T> {
+    let [a, b, c] = columns;
+    std::array::from_fn(|r| c[r].mul_add(x[2], b[r].mul_add(x[1], a[r] * x[0])))
+}
+
+/// `a + b s`.
+#[inline]
+pub fn add_times<T: Scalar>(a: &Vec3<T>, b: &Vec3<T>, s: T) -> Vec3<T> {
+    std::array::from_fn(|r| b[r].mul_add(s, a[r]))
+}
+
 /// Scalar product.
 #[inline]
 pub fn dot<T: Scalar>(a: &Vec3<T>, b: &Vec3<T>) -> T {
-    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+    a[2].mul_add(b[2], a[1].mul_add(b[1], a[0] * b[0]))
 }
 
 /// Vector product `a x b`.
 #[inline]
 pub fn cross<T: Scalar>(a: &Vec3<T>, b: &Vec3<T>) -> Vec3<T> {
-    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+    [
+        T::difference_of_products(a[1], b[2], a[2], b[1]),
+        T::difference_of_products(a[2], b[0], a[0], b[2]),
+        T::difference_of_products(a[0], b[1], a[1], b[0]),
+    ]
 }
 
 /// `a x z` with the unit vector z.

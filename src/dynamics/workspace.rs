@@ -191,7 +191,7 @@ impl Workspace {
             match before.get(self.parents[i]) {
                 Some(parent) => {
                     link.axis_rate = parent.v.cross(&link.axis);
-                    link.v = parent.v + link.axis.times(v);
+                    link.v = parent.v.add_times(&link.axis, v);
                 }
                 None => (link.axis_rate, link.v) = (Spatial::ZERO, link.axis.times(v)),
             }
@@ -212,7 +212,7 @@ impl Workspace {
         for (i, (&v, &a)) in (first..).zip(v[from..].iter().zip(&a[from..])) {
             let (before, here) = self.links.split_at_mut(i);
             let (link, parent) = (&mut here[0], before.get(self.parents[i]).map_or(base, |p| p.a));
-            link.a = parent + link.axis.times(a) + link.axis_rate.times(v);
+            link.a = parent.add_times(&link.axis, a).add_times(&link.axis_rate, v);
         }
     }
 
@@ -255,7 +255,7 @@ impl Workspace {
 /// A rotation given by its columns, applied.
 #[inline]
 pub(super) fn turn_by(columns: &[Vec3<f64>; 3], x: &Vec3<f64>) -> Vec3<f64> {
-    std::array::from_fn(|k| columns[0][k] * x[0] + columns[1][k] * x[1] + columns[2][k] * x[2])
+    vec3::combine(columns, x)
 }
 
 /// Its inverse, applied.
@@ -277,8 +277,8 @@ fn place_joint(
     let [x, y, z] = fixed;
     if joint.kind.is_rotation() {
         link.axes = [
-            std::array::from_fn(|k| cos * x[k] + sin * y[k]),
-            std::array::from_fn(|k| cos * y[k] - sin * x[k]),
+            vec3::add_times(&vec3::times(&x, cos), &y, sin),
+            vec3::add_times(&vec3::times(&y, cos), &x, -sin),
             z,
         ];
         link.origin = origin;

@@ -8,7 +8,7 @@
 //! # Proven
 //! [`Roundoff`] stands for a computed x~ and the exact x that it should be: |x|, |x~| <= size and |x~ - x| <= error. With
 //! u = 2^-53 and eta = 2^-1074, a computed sum is off by u |x~ + y~| more than its operands, a product by u |x~ y~| + eta, and
-//! |x~ y~ - x y| <= |x~| |y~ - y| + |y| |x~ - x|. Bounds are rounded up. So the generic algorithms, run on this scalar with the
+//! |x~ y~ - x y| <= |x~| |y~ - y| + |y| |x~ - x|. A fused product and sum leaves one of these roundings out. Bounds are rounded up. So the generic algorithms, run on this scalar with the
 //! sizes of a cell, bound the error of the same algorithms run on any state of the cell, in the same order of operations. (The sizes
 //! ignore all cancellation; that costs a factor of some thousands on errors of 1e-15.)
 //!
