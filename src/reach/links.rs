@@ -18,10 +18,7 @@ use super::direction::nearest_direction;
 use super::extent::support_below;
 
 /// Ends of every collision capsule over a cell, base frame, m.
-pub fn swept_capsules<const N: usize, R: Rounding>(
-    robot: &Robot,
-    motion: &Motion<Affine<N, R>>,
-) -> Vec<[Vec3<Affine<N, R>>; 2]> {
+pub fn swept_capsules<T: Scalar>(robot: &Robot, motion: &Motion<T>) -> Vec<[Vec3<T>; 2]> {
     let mut placed = vec![BodyPlacement::base(); robot.dof()];
     placements(robot, motion, &mut placed);
     let base = BodyPlacement::base();

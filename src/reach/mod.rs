@@ -4,6 +4,7 @@ pub mod cell;
 pub mod direction;
 pub mod energy;
 pub mod extent;
+pub mod family;
 pub mod law;
 pub mod links;
 pub mod roundoff;

@@ -2,6 +2,7 @@
 //! ([`shipped`]), and where their parts are in space ([`pose`], [`clearance`]).
 
 mod apart;
+mod around;
 mod attach;
 pub mod clearance;
 pub mod configuration;
