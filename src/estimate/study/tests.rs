@@ -57,6 +57,15 @@ fn the_pendulum_finds_what_its_motion_tells() {
 }
 
 #[test]
+fn the_quadrotor_finds_its_payload() {
+    let result = Study::load(shipped("hector_payload.toml")).unwrap().run().unwrap();
+    assert_eq!(result.status, "converged");
+    let mass = result.parameter("base_link", "m").unwrap();
+    assert!((mass.estimate - mass.truth.unwrap()).abs() < 0.02, "{mass:?}");
+    assert!(result.state_error.unwrap() < 0.05, "{:?}", result.state_error);
+}
+
+#[test]
 fn a_log_file_gives_what_the_simulator_gives() {
     let study = changed("gen3_payload.toml", &[("duration_s = 4.0", "duration_s = 0.4")]).unwrap();
     let folder = tempfile::tempdir().unwrap();
