@@ -43,7 +43,12 @@
 //!     Constraint::contact(&robot, frame, LoopKind::Point, Placement::identity()).stabilised(100.0, 20.0)
 //! });
 //! let mut dynamics = ConstrainedDynamics::new(&robot, feet.to_vec(), Redundancy::Refuse)?;
-//! let (q, theta) = (configuration::neutral(&robot), robot.nominal_parameters());
+//! let theta = robot.nominal_parameters();
+//! // Knees bent: straight legs make the feet's rows dependent.
+//! let mut q = configuration::neutral(&robot);
+//! for leg in 0..4 {
+//!     q[7 + 3 * leg..10 + 3 * leg].copy_from_slice(&[0.0, 0.8, -1.6]);
+//! }
 //! let (v, tau) = (vec![0.0; robot.nv()], vec![0.0; robot.nv()]);
 //! // The feet stand where they are, and do not move when the joints go limp.
 //! (0..4).try_for_each(|foot| dynamics.hold_here(&robot, foot, &q))?;
