@@ -109,13 +109,23 @@ fn in_parent<T: Scalar>(robot: &Robot, motion: &Motion<T>, i: usize, body: &[T; 
     let h: Vec3<T> = std::array::from_fn(|r| p[r].mul_add(m, turned[r]));
     let inertia = x.symmetric_to_parent(joint, &[body[4], body[5], body[6], body[7], body[8], body[9]]);
     let trace = vec3::dot(&turned, &p).scale(2.0) + vec3::dot(&p, &p) * m;
-    let entry = |k: usize, r: usize, c: usize| {
-        let outer = turned[r].mul_add(p[c], p[r] * h[c]);
-        let e = inertia[k] - outer;
-        if r == c { e + trace } else { e }
-    };
-    let entries =
-        [entry(0, 0, 0), entry(1, 0, 1), entry(2, 1, 1), entry(3, 0, 2), entry(4, 1, 2), entry(5, 2, 2)];
-    let [xx, xy, yy, xz, yz, zz] = entries;
+    let [xx, xy, yy, xz, yz, zz] = inertia;
+    let (xx, yy, zz) = (xx + trace, yy + trace, zz + trace);
+    let [xx, yy, zz] = [
+        xx - outer(&turned, &p, &h, 0, 0),
+        yy - outer(&turned, &p, &h, 1, 1),
+        zz - outer(&turned, &p, &h, 2, 2),
+    ];
+    let [xy, xz, yz] = [
+        xy - outer(&turned, &p, &h, 0, 1),
+        xz - outer(&turned, &p, &h, 0, 2),
+        yz - outer(&turned, &p, &h, 1, 2),
+    ];
     [m, h[0], h[1], h[2], xx, xy, yy, xz, yz, zz]
+}
+
+/// Entry (r, c) of h' p' + p h'.
+#[inline(always)]
+fn outer<T: Scalar>(turned: &Vec3<T>, p: &Vec3<T>, h: &Vec3<T>, r: usize, c: usize) -> T {
+    turned[r].mul_add(p[c], p[r] * h[c])
 }

@@ -118,10 +118,16 @@ impl<T: Scalar> JointTransform<T> {
         let columns = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]].map(|column| self.to_parent(joint, &column));
         let row = |r: usize| [columns[0][r], columns[1][r], columns[2][r]];
         if T::PRODUCT {
-            let [a, b, c] = &self.columns;
-            let entry = |of: &Vec3<T>, r: usize| c[r].mul_add(of[2], b[r].mul_add(of[1], a[r] * of[0]));
+            let rows = transposed(&self.columns);
             let (x, y, z) = (row(0), row(1), row(2));
-            return [entry(&x, 0), entry(&y, 0), entry(&y, 1), entry(&z, 0), entry(&z, 1), entry(&z, 2)];
+            return [
+                vec3::dot(&rows[0], &x),
+                vec3::dot(&rows[0], &y),
+                vec3::dot(&rows[1], &y),
+                vec3::dot(&rows[0], &z),
+                vec3::dot(&rows[1], &z),
+                vec3::dot(&rows[2], &z),
+            ];
         }
         let [x, y, z] = [0, 1, 2].map(|r| self.to_parent(joint, &row(r)));
         [x[0], y[0], y[1], z[0], z[1], z[2]]
@@ -132,6 +138,12 @@ impl<T: Scalar> JointTransform<T> {
     pub fn origin(&self) -> &Vec3<T> {
         &self.origin
     }
+}
+
+/// Rows of a matrix given by its columns.
+#[inline]
+fn transposed<T: Scalar>([a, b, c]: &[Vec3<T>; 3]) -> [Vec3<T>; 3] {
+    [[a[0], b[0], c[0]], [a[1], b[1], c[1]], [a[2], b[2], c[2]]]
 }
 
 /// Velocities and accelerations of one body in its own frame.

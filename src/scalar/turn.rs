@@ -8,8 +8,10 @@
 //! k (P3, e) by less than 2^-100: |computed r - r| <= 2^-53. The series of sine to r^15 and of cosine to r^16 leave less
 //! than r^17 / 17! < 2^-54 and r^18 / 18! < 2^-58. In Horner's form the last operation, r + r^3 s or 1 + r^2 c, adds half an
 //! ulp of a number at most 1 (2^-54 for the sine, which is below 0.71, 2^-54 for the cosine) to what its last terms bring: |r^3 s| < 0.09
-//! and |r^2 c| < 0.31 carry fewer than four roundings each, together below 2^-53. Sum: less than 2^-53 + 2^-54 + 2^-53 + 2^-54 < 2^-51.
+//! and |r^2 c| < 0.31 carry fewer than four roundings each, together below 2^-53 (fewer still where a product and a sum are fused). Sum: less than 2^-53 + 2^-54 + 2^-53 + 2^-54 < 2^-51.
 //! Other angles are left to the platform's functions.
+
+use super::Scalar;
 
 /// Angles beyond this (rad) are left to the platform.
 const FAR: f64 = 1e5;
@@ -43,9 +45,9 @@ const SINE: [f64; 7] = series(3);
 /// -1/2!, 1/4!, ...
 const COSINE: [f64; 8] = series(2);
 
-#[inline]
-fn lanes(x: [f64; LANES]) -> ([f64; LANES], [f64; LANES]) {
-    let (mut sin, mut cos) = ([0.0; LANES], [0.0; LANES]);
+// A call of its own: the results then go to memory side by side, which is what the compiler vectorises from.
+#[inline(never)]
+fn lanes(x: &[f64; LANES], sin: &mut [f64; LANES], cos: &mut [f64; LANES]) {
     for i in 0..LANES {
         let shifted = x[i] * std::f64::consts::FRAC_2_PI + SHIFT;
         let k = shifted - SHIFT;
@@ -53,13 +55,13 @@ fn lanes(x: [f64; LANES]) -> ([f64; LANES], [f64; LANES]) {
         let z = r * r;
         let mut s = SINE[6];
         for a in SINE[..6].iter().rev() {
-            s = s * z + a;
+            s = Scalar::mul_add(s, z, *a);
         }
         let mut c = COSINE[7];
         for a in COSINE[..7].iter().rev() {
-            c = c * z + a;
+            c = Scalar::mul_add(c, z, *a);
         }
-        let (s, c) = (r + (r * z) * s, 1.0 + z * c);
+        let (s, c) = (Scalar::mul_add(r * z, s, r), Scalar::mul_add(z, c, 1.0));
         // Quarter turns: odd ones swap sine and cosine, half turns change signs.
         let quarter = shifted.to_bits();
         let swap = (quarter & 1).wrapping_neg();
@@ -68,7 +70,6 @@ fn lanes(x: [f64; LANES]) -> ([f64; LANES], [f64; LANES]) {
         sin[i] = f64::from_bits((s ^ differ) ^ ((quarter & 2) << 62));
         cos[i] = f64::from_bits((c ^ differ) ^ (((quarter.wrapping_add(1)) & 2) << 62));
     }
-    (sin, cos)
 }
 
 /// Sine and cosine of each angle (rad).
@@ -79,7 +80,8 @@ pub(super) fn sin_cos(angles: &[f64], out: &mut [(f64, f64)]) {
         x[..angles.len()].copy_from_slice(angles);
         // Not a number is not below either.
         if x.iter().all(|x| x.abs() <= FAR) {
-            let (sin, cos) = lanes(x);
+            let (mut sin, mut cos) = ([0.0; LANES], [0.0; LANES]);
+            lanes(&x, &mut sin, &mut cos);
             for (out, turn) in out.iter_mut().zip(sin.into_iter().zip(cos)) {
                 *out = turn;
             }
