@@ -5,6 +5,7 @@
 
 pub mod campaign;
 pub mod estimate;
+pub mod identify;
 pub mod progress;
 pub mod robot;
 pub mod run;
@@ -33,6 +34,8 @@ Examples:
       surelift campaign scenarios/campaigns/soundness.toml
   Estimate parameters and states from a log, with standard deviations:
       surelift estimate scenarios/estimation/gen3_payload.toml
+  What recordings say of a robot, and whether they can be believed:
+      surelift identify --robot kinova_gen3_2f85 --log runs/seven/log.csv --unknown friction --out found
 
 Exit codes: 0 done, 1 internal error, 2 bad input, 3 safe stop, 4 an assumption was proven broken.
 RUST_LOG=surelift=debug shows what goes on inside.";
@@ -59,6 +62,8 @@ pub enum Command {
     Campaign(campaign::CampaignArgs),
     #[allow(missing_docs, reason = "as above")]
     Estimate(estimate::EstimateArgs),
+    #[allow(missing_docs, reason = "as above")]
+    Identify(identify::IdentifyArgs),
 }
 
 /// Why the program ends without having done what it was asked.
@@ -151,6 +156,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Robot(args) => robot::run(&args),
         Command::Campaign(args) => campaign::run(&args),
         Command::Estimate(args) => estimate::run(&args),
+        Command::Identify(args) => identify::run(&args),
     }
 }
 

@@ -11,7 +11,7 @@ use super::error::IdentifyError;
 use super::nominal;
 use super::physics::{check_box, tighten_body};
 use super::polytope::{Polytope, Rows};
-use super::window::{RateIntegral, Sample, Window, integrate_rate, rows_over};
+use super::window::{Clock, RateIntegral, Sample, Window, integrate_rate, rows_over};
 use crate::inertia::ParameterSet;
 use crate::robot::{INERTIAL, Robot};
 
@@ -134,7 +134,7 @@ impl Identifier {
         check_vector("sample tau", &sample.tau, n)?;
         let panels = self.panels();
         let bound = &self.acceleration_bound;
-        let start = |sample| Window { samples: vec![sample], acceleration_bound: bound.clone() };
+        let start = |sample| Window { samples: vec![sample], acceleration_bound: bound.clone(), clock: Clock::Control };
         let Some(window) = &mut self.filling else {
             self.filling = Some(start(sample));
             return Ok(());
@@ -188,20 +188,9 @@ impl Identifier {
         let unknown: Vec<usize> = (offset..offset + INERTIAL).collect();
         let found = tighten(&mut polytope, &unknown, self.options.effort)?;
         let inside = polytope.cuts.body(&found.middle());
-        polytope.set = found.set;
+        polytope.set = found.set.clone();
         self.nominal = nominal::estimate(&polytope, &inside);
-        let mut index = 0;
-        polytope.cuts.coefficients.retain(|_| {
-            index += 1;
-            index <= polytope.cuts.basic || found.cut_used[index - 1]
-        });
-        if polytope.rows.len() > self.options.row_budget {
-            let mut order: Vec<usize> = (0..polytope.rows.len()).collect();
-            order.sort_by(|&a, &b| found.row_share[b].total_cmp(&found.row_share[a]));
-            order.truncate(self.options.row_budget);
-            order.sort_unstable();
-            polytope.rows = polytope.rows.select(&order);
-        }
+        polytope.forget(&found, self.options.row_budget);
         self.polytope = polytope;
         Ok(())
     }
@@ -313,7 +302,7 @@ mod tests {
     fn windows_are_joined_up_to_a_gap() {
         let sample = |t: f64| Sample { t, q: vec![t], dq: vec![0.0], tau: vec![0.0] };
         let window =
-            |a: f64| Window { samples: vec![sample(a), sample(a + 1.0)], acceleration_bound: vec![1.0] };
+            |a: f64| Window { samples: vec![sample(a), sample(a + 1.0)], acceleration_bound: vec![1.0], clock: Clock::Control };
         // A gap before the fifth.
         let windows = [0.0, 1.0, 2.0, 3.0, 9.0, 10.0].map(window);
         let single = [0..1, 1..2, 2..3, 3..4, 4..5, 5..6];

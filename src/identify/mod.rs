@@ -5,14 +5,24 @@
 //! wrong without harm; [`bounds`] joins the two; [`physics`] is the case without data. [`window`] turns measurements
 //! into rows of data and carries the other half of the proof; [`identifier`] keeps the books.
 
+pub mod additive;
+pub mod base;
 pub mod bounds;
 pub mod certificate;
 mod error;
+pub mod filter;
+pub mod gravity;
 pub mod identifier;
+pub mod inverse;
+pub mod least_squares;
+pub mod log;
 pub mod nominal;
 pub mod physics;
 pub mod polytope;
+pub mod prior_file;
 pub mod program;
+pub mod recorded;
+pub mod study;
 pub mod window;
 
 pub use error::IdentifyError;

@@ -3,6 +3,7 @@
 use nalgebra::DMatrix;
 use serde::{Deserialize, Serialize};
 
+use super::bounds::Tightened;
 use crate::inertia::ParameterSet;
 use crate::inertia::pseudo::{on_grid, quadratic_form, violated_directions};
 use crate::robot::INERTIAL;
@@ -153,5 +154,23 @@ impl Polytope {
     /// Whether there are no unknowns.
     pub fn is_empty(&self) -> bool {
         self.set.is_empty()
+    }
+
+    /// Drops the cuts that no bound uses, and all but `budget` of the rows: those that hold the bounds stay. Forgetting
+    /// only makes the set larger, so it is always sound.
+    pub fn forget(&mut self, found: &Tightened, budget: usize) {
+        let mut index = 0;
+        let basic = self.cuts.basic;
+        self.cuts.coefficients.retain(|_| {
+            index += 1;
+            index <= basic || found.cut_used[index - 1]
+        });
+        if self.rows.len() > budget {
+            let mut order: Vec<usize> = (0..self.rows.len()).collect();
+            order.sort_by(|&a, &b| found.row_share[b].total_cmp(&found.row_share[a]));
+            order.truncate(budget);
+            order.sort_unstable();
+            self.rows = self.rows.select(&order);
+        }
     }
 }

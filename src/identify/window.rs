@@ -71,13 +71,26 @@ pub struct Sample {
     pub tau: Vec<f64>,
 }
 
+/// What is known of the time between two samples.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Clock {
+    /// Ticks of the control loop: exactly one control period apart, the torque held in between.
+    #[default]
+    Control,
+    /// A recording: the time stamps are right, and the torque's mean between two samples is that of the two; how far it
+    /// may be from that has to be part of the torque's error bound.
+    Recorded,
+}
+
 /// Samples of one window: consecutive ticks, the last one being the first of the next window.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Window {
-    /// At least two ticks, one period apart.
+    /// At least two ticks in order of time.
     pub samples: Vec<Sample>,
     /// Bound on |ddq_j| over the window, rad/s^2.
     pub acceleration_bound: Vec<f64>,
+    /// What is known of the time between the ticks.
+    pub clock: Clock,
 }
 
 /// int Y_f over one window and what may be wrong in it: the dear part of a row, used by every row over the window.
@@ -170,8 +183,26 @@ impl<'a> Integrals<'a> {
         Self { robot, window, center: set.center(), half: set.radius() }
     }
 
-    fn period(&self) -> Interval {
-        Interval::constant(self.robot.control.period_s)
+    /// Length of panel k, s.
+    fn step(&self, k: usize) -> Interval {
+        match self.window.clock {
+            Clock::Control => Interval::constant(self.robot.control.period_s),
+            Clock::Recorded => {
+                let stamp = |k: usize| Interval::constant(self.window.samples[k].t);
+                stamp(k + 1) - stamp(k)
+            }
+        }
+    }
+
+    /// The longest panel between ticks `a` and `b`, s.
+    fn longest(&self, a: usize, b: usize) -> Interval {
+        match self.window.clock {
+            Clock::Control => self.step(a),
+            Clock::Recorded => {
+                let longest = (a..b).map(|k| self.step(k).upper()).fold(0.0, f64::max);
+                Interval::constant(longest)
+            }
+        }
     }
 
     fn panels(&self) -> usize {
@@ -179,21 +210,33 @@ impl<'a> Integrals<'a> {
     }
 
     fn duration(&self) -> Interval {
-        self.period().scale(self.panels() as f64)
+        match self.window.clock {
+            Clock::Control => self.step(0).scale(self.panels() as f64),
+            Clock::Recorded => {
+                let stamp = |k: usize| Interval::constant(self.window.samples[k].t);
+                stamp(self.panels()) - stamp(0)
+            }
+        }
     }
 
     /// Integral of the measured torque of joint i (N m s), and the bound on what the sensor adds to it.
     fn torque(&self, i: usize) -> (Interval, f64) {
         let SensorBounds { torque_ratio, torque_abs_nm, .. } = self.robot.sensors;
         let (mut sum, mut error) = (Interval::zero(), Interval::zero());
-        for sample in &self.window.samples[..self.panels()] {
-            sum = sum + Interval::constant(sample.tau[i]);
-            error = error
-                + Interval::constant(torque_ratio).scale(sample.tau[i].abs())
+        let mut add = |sample: &Sample, duration: Interval| {
+            sum = sum + Interval::constant(sample.tau[i]) * duration;
+            let bound = Interval::constant(torque_ratio).scale(sample.tau[i].abs())
                 + Interval::constant(torque_abs_nm);
+            error = error + bound * duration;
+        };
+        for (k, pair) in self.window.samples.windows(2).enumerate() {
+            match self.window.clock {
+                Clock::Control => add(&pair[0], self.step(k)),
+                Clock::Recorded => pair.iter().for_each(|sample| add(sample, self.step(k).scale(0.5))),
+            }
         }
         let known = Interval::constant(1.0) - Interval::constant(torque_ratio);
-        (sum * self.period(), (error * self.period() / known).upper())
+        (sum, (error / known).upper())
     }
 
     /// Integral of s, the sign of the velocity of joint i (s).
@@ -202,28 +245,28 @@ impl<'a> Integrals<'a> {
         let mut sum = Interval::zero();
         for k in 0..self.panels() {
             let dq = self.velocity(i, k, k + 1);
-            sum = sum
-                + if dq.lower() > stiction {
-                    Interval::constant(1.0)
-                } else if dq.upper() < -stiction {
-                    Interval::constant(-1.0)
-                } else {
-                    Interval::new(-1.0, 1.0)
-                };
+            let sign = if dq.lower() > stiction {
+                Interval::constant(1.0)
+            } else if dq.upper() < -stiction {
+                Interval::constant(-1.0)
+            } else {
+                Interval::new(-1.0, 1.0)
+            };
+            sum = sum + sign * self.step(k);
         }
-        sum * self.period()
+        sum
     }
 
     /// Range of dq_i from tick `a` to tick `b`.
     fn velocity(&self, i: usize, a: usize, b: usize) -> Interval {
-        let between = self.period().scale(0.5 * self.window.acceleration_bound[i]).upper();
+        let between = self.longest(a, b).scale(0.5 * self.window.acceleration_bound[i]).upper();
         let known = self.robot.sensors.velocity_rad_s;
         self.hull(a, b, |s| s.dq[i]) + Interval::new(-known, known) + Interval::new(-between, between)
     }
 
     /// Range of q_i from tick `a` to tick `b`, when its velocity stays in `dq`.
     fn position(&self, i: usize, a: usize, b: usize, dq: Interval) -> Interval {
-        let between = self.period().scale(0.5 * dq.sup_abs()).upper();
+        let between = self.longest(a, b).scale(0.5 * dq.sup_abs()).upper();
         let known = self.robot.sensors.position_rad;
         self.hull(a, b, |s| s.q[i]) + Interval::new(-known, known) + Interval::new(-between, between)
     }
@@ -241,10 +284,11 @@ impl<'a> Integrals<'a> {
             RateIntegral { y: vec![Interval::zero(); INERTIAL * n * n], swing: vec![Interval::zero(); n] };
         let mut evaluator = Evaluator::<Interval>::new(self.robot);
         for k in 0..=last {
-            let weight = if k == 0 || k == last { 0.5 } else { 1.0 };
-            self.add_rate(&mut evaluator, k, weight, &mut rate.y);
+            self.add_rate(&mut evaluator, k, &mut rate.y);
         }
-        rate.y.iter_mut().for_each(|y| *y = *y * self.period());
+        if self.window.clock == Clock::Control {
+            rate.y.iter_mut().for_each(|y| *y = *y * self.step(0));
+        }
         self.add_drift_error(&mut rate.y);
         self.add_swing_error(&mut rate.swing);
         rate
@@ -265,13 +309,26 @@ impl<'a> Integrals<'a> {
         links
     }
 
-    /// Adds `weight` Y_f on everything that the state at tick k may be.
-    fn add_rate(&self, evaluator: &mut Evaluator<Interval>, k: usize, weight: f64, y: &mut [Interval]) {
+    /// Adds Y_f on everything that the state at tick k may be, weighted by the trapezoidal rule; in units of the control
+    /// period where that is the length of all panels.
+    fn add_rate(&self, evaluator: &mut Evaluator<Interval>, k: usize, y: &mut [Interval]) {
         let (sample, sensors) = (&self.window.samples[k], &self.robot.sensors);
         let q: Vec<_> = sample.q.iter().map(|&x| Interval::around(x, sensors.position_rad)).collect();
         let dq: Vec<_> = sample.dq.iter().map(|&x| Interval::around(x, sensors.velocity_rad_s)).collect();
         let rate = evaluator.evaluate(self.robot, &q, &dq, momentum_rate_regressor);
-        y.iter_mut().zip(rate).for_each(|(y, rate)| *y = *y + rate.scale(weight));
+        let last = self.panels();
+        match self.window.clock {
+            Clock::Control => {
+                let weight = if k == 0 || k == last { 0.5 } else { 1.0 };
+                y.iter_mut().zip(rate).for_each(|(y, rate)| *y = *y + rate.scale(weight));
+            }
+            Clock::Recorded => {
+                let before = k.checked_sub(1).map_or(Interval::zero(), |k| self.step(k));
+                let after = if k < last { self.step(k) } else { Interval::zero() };
+                let weight = (before + after).scale(0.5);
+                y.iter_mut().zip(rate).for_each(|(y, rate)| *y = *y + *rate * weight);
+            }
+        }
     }
 
     /// Adds `weight` Y_m at tick k.
@@ -305,34 +362,39 @@ impl<'a> Integrals<'a> {
         total.upper()
     }
 
-    /// Calls `visit` for blocks of at most `length` panels with their number, and the ranges of q and dq over the block.
-    fn blocks(&self, length: usize, mut visit: impl FnMut(f64, &[Interval], &[Interval])) {
+    /// Calls `visit` for blocks of at most `length` panels with the sum of dt^2/4 over them (the trapezoid's error for a
+    /// derivative of radius one), and the ranges of q and dq over the block.
+    fn blocks(&self, length: usize, mut visit: impl FnMut(Interval, &[Interval], &[Interval])) {
         let n = self.robot.dof();
         let mut a = 0;
         while a < self.panels() {
             let b = (a + length).min(self.panels());
             let dq: Vec<_> = (0..n).map(|i| self.velocity(i, a, b)).collect();
             let q: Vec<_> = (0..n).map(|i| self.position(i, a, b, dq[i])).collect();
-            visit((b - a) as f64, &q, &dq);
+            visit(self.quarters(a, b), &q, &dq);
             a = b;
         }
     }
 
-    /// dt^2/4, the trapezoid's error on a panel for a derivative of radius one.
-    fn quarter(&self) -> Interval {
-        self.period() * self.period().scale(0.25)
+    /// Sum of dt^2/4 over the panels from tick `a` to tick `b`.
+    fn quarters(&self, a: usize, b: usize) -> Interval {
+        let quarter = |k: usize| self.step(k) * self.step(k).scale(0.25);
+        match self.window.clock {
+            Clock::Control => quarter(a).scale((b - a) as f64),
+            Clock::Recorded => (a..b).fold(Interval::zero(), |sum, k| sum + quarter(k)),
+        }
     }
 
     /// The trapezoid's error by the motion at constant velocity: widens the coefficients.
     fn add_drift_error(&self, coefficients: &mut [Interval]) {
         let mut evaluator = Evaluator::<Dual<Interval, 1>>::new(self.robot);
-        self.blocks(BLOCK, |panels, q, dq| {
+        self.blocks(BLOCK, |quarters, q, dq| {
             let q: Vec<_> = q.iter().zip(dq).map(|(&q, &dq)| Dual::new(q, [dq])).collect();
             let dq: Vec<_> = dq.iter().map(|&dq| Dual::new(dq, [Interval::zero()])).collect();
             let rate = evaluator.evaluate(self.robot, &q, &dq, momentum_rate_regressor);
             for (y, rate) in coefficients.iter_mut().zip(rate) {
                 let radius = rate.slope[0].radius();
-                *y = *y + self.quarter() * Interval::new(-radius, radius).scale(panels);
+                *y = *y + quarters * Interval::new(-radius, radius);
             }
         });
     }
@@ -341,16 +403,16 @@ impl<'a> Integrals<'a> {
     fn add_swing_error(&self, errors: &mut [Interval]) {
         let n = self.robot.dof();
         let mut evaluator = Evaluator::<Dual<Interval, 1>>::new(self.robot);
-        self.blocks(LONG_BLOCK, |panels, q, dq| {
+        self.blocks(LONG_BLOCK, |quarters, q, dq| {
             let q: Vec<_> = q.iter().map(|&q| Dual::new(q, [Interval::zero()])).collect();
             for k in 0..n {
                 let along = |i: usize| Interval::constant(f64::from(i == k));
                 let dq: Vec<_> = dq.iter().enumerate().map(|(i, &dq)| Dual::new(dq, [along(i)])).collect();
                 let slopes = evaluator.evaluate(self.robot, &q, &dq, momentum_rate_regressor);
-                let bound = Interval::constant(self.window.acceleration_bound[k]).scale(panels);
+                let bound = Interval::constant(self.window.acceleration_bound[k]) * quarters;
                 for (error, row) in errors.iter_mut().zip(slopes.chunks_exact(INERTIAL * n)) {
                     let slope = self.largest(row.iter().map(|y| y.slope[0]));
-                    *error = *error + self.quarter() * bound * Interval::constant(slope);
+                    *error = *error + bound * Interval::constant(slope);
                 }
             }
         });

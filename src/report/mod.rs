@@ -11,6 +11,7 @@ pub mod html;
 pub mod log;
 pub mod overview;
 mod plots;
+pub mod study;
 pub mod summary;
 pub mod table;
 #[cfg(test)]

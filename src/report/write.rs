@@ -32,6 +32,46 @@ pub fn default_destination(scenario: &str, method: &str, seed: u64) -> PathBuf {
 /// # Errors
 /// [`ReportError::Destination`] says what is in the way.
 pub fn check_destination(folder: &Path) -> Result<(), ReportError> {
+    check(folder, foreign_entry)
+}
+
+/// [`check_destination`] for a folder that holds the named files and nothing else.
+///
+/// # Errors
+/// [`ReportError::Destination`] says what is in the way.
+pub fn check_files(folder: &Path, names: &[&str]) -> Result<(), ReportError> {
+    check(folder, |folder| {
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if !(names.contains(&name.as_str()) && entry.file_type()?.is_file()) {
+                return Ok(Some(name));
+            }
+        }
+        Ok(None)
+    })
+}
+
+/// Writes the named texts as the files of `folder`, all or nothing.
+///
+/// # Errors
+/// Those of [`check_files`], and whatever goes wrong while writing; the folder is then as it was before.
+pub fn write_files(folder: &Path, files: &[(&str, String)]) -> Result<(), ReportError> {
+    let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
+    check_files(folder, &names)?;
+    let temporary = Temporary::beside(folder)?;
+    for (name, text) in files {
+        let path = temporary.path.join(name);
+        fs::write(&path, text).map_err(failed("write", &path))?;
+    }
+    temporary.become_folder(folder)
+}
+
+/// Whether `folder` is new, empty, or holds nothing that `foreign` names.
+fn check(
+    folder: &Path,
+    foreign: impl Fn(&Path) -> io::Result<Option<String>>,
+) -> Result<(), ReportError> {
     let refuse = |reason: String| Err(ReportError::Destination { path: folder.to_owned(), reason });
     if folder.file_name().is_none() {
         return refuse("expected a path that ends in the name of a folder".to_owned());
@@ -46,7 +86,7 @@ pub fn check_destination(folder: &Path) -> Result<(), ReportError> {
     if !kind.is_dir() {
         return refuse("exists and is not a folder; choose another".to_owned());
     }
-    match foreign_entry(folder) {
+    match foreign(folder) {
         Ok(None) => Ok(()),
         Ok(Some(entry)) => refuse(format!(
             "exists and holds `{entry}`, which is not part of a run; choose another folder or remove it"

@@ -1,0 +1,164 @@
+//! `surelift identify`: what recordings say of a robot.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::{Failure, say};
+use crate::identify::filter::Smoothing;
+use crate::identify::log::{AngleUnit, MeasurementLog};
+use crate::identify::prior_file;
+use crate::identify::study::{Study, StudyOptions, Unknown, Verdict};
+use crate::report::study;
+use crate::robot::{self, Robot};
+
+const EXAMPLES: &str = "\
+Examples:
+  surelift identify --robot kinova_gen3_2f85 --log runs/seven/log.csv --unknown friction --out found
+  surelift identify --robot my_arm.toml --log a.csv --log b.csv --validate c.csv --unknown friction --out found
+  surelift identify --robot my_arm.toml --log a.csv --prior prior.toml --unknown payload --torque-abs 1.5 --out found
+
+A log is a CSV file with the columns t (s), q1.. (rad), dq1.. (rad/s), tau1.. (N m), in any order.
+The folder holds summary.json, joints.csv, parameters.csv and report.html.
+Exit code 4: the stated bounds (robot TOML: [sensors], [uncertainty]; --prior; --torque-abs) are proven broken; the
+smallest additive torque bound that explains the data is reported, and the set that it leaves, without a guarantee.";
+
+/// Learn friction, payload or everything from recordings, with bounds where the assumptions allow them
+#[derive(Debug, Clone, PartialEq, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct IdentifyArgs {
+    /// A robot that ships with surelift, or the path of a robot TOML or URDF
+    #[arg(long, value_name = "NAME_OR_PATH")]
+    pub robot: String,
+    /// A recording to learn from; may be given several times
+    #[arg(long, value_name = "FILE.csv", required = true)]
+    pub log: Vec<PathBuf>,
+    /// A recording to predict, not learned from
+    #[arg(long, value_name = "FILE.csv")]
+    pub validate: Option<PathBuf>,
+    /// What is believed before: intervals of payload and friction
+    #[arg(long, value_name = "FILE.toml")]
+    pub prior: Option<PathBuf>,
+    /// What is to be found
+    #[arg(long, value_enum, default_value = "friction")]
+    pub unknown: What,
+    /// Where to write the results
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Angles in the logs are in degrees
+    #[arg(long)]
+    pub degrees: bool,
+    /// Length of a momentum window, s
+    #[arg(long, value_name = "S", default_value_t = 0.1)]
+    pub window: f64,
+    /// Bound on the accelerations, rad/s^2: one for all joints or one each [default: 1.5 times the largest seen]
+    #[arg(long, value_name = "A,..", value_delimiter = ',')]
+    pub acceleration: Vec<f64>,
+    /// Bound on the mean torque error over a window, N m, on top of the robot's: one for all joints or one each
+    #[arg(long, value_name = "TAU,..", value_delimiter = ',')]
+    pub torque_abs: Vec<f64>,
+    /// Where the bounds are refuted: the set is for the smallest additive bound times this
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
+    pub margin: f64,
+    /// Cut-off of a zero-phase Butterworth filter of fourth order, Hz, instead of a Savitzky-Golay filter
+    #[arg(long, value_name = "HZ")]
+    pub butterworth: Option<f64>,
+    /// Samples on each side of the Savitzky-Golay filter
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub half: usize,
+}
+
+/// What is to be found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum What {
+    /// Inertia of the last body; needs --prior
+    Payload,
+    /// Coulomb, viscous, transmission inertia, offset
+    Friction,
+    /// Both, and the links within their uncertainty; needs --prior
+    All,
+}
+
+/// Reads, studies, writes; exit code 4 if an assumption is proven broken.
+///
+/// # Errors
+/// Bad input if a file or a setting cannot be used.
+pub fn run(args: &IdentifyArgs) -> Result<u8, Failure> {
+    let input = |error: &dyn std::error::Error| Failure::input(error);
+    let robot = robot::load(&args.robot).map_err(|e| input(&e))?;
+    study::check_destination(&args.out)?;
+    let options = args.options(&robot)?;
+    let mut prior = options.unknown.default_prior(&robot);
+    let named = match &args.prior {
+        Some(path) => prior_file::apply(path, &robot, &mut prior).map_err(|e| input(&e))?,
+        None => false,
+    };
+    if !named && options.unknown != Unknown::Friction {
+        let message = "--unknown payload and all need --prior FILE.toml with a [payload] table";
+        return Err(Failure::Input(message.to_owned()));
+    }
+    let unit = if args.degrees { AngleUnit::Degrees } else { AngleUnit::Radians };
+    let read = |path: &PathBuf| {
+        let log = MeasurementLog::read(path, &robot, unit).map_err(|e| input(&e))?;
+        let panels = (args.window / log.period_s).round().max(1.0) as usize;
+        log.at_least(panels + 1).map_err(|e| input(&e))
+    };
+    let logs = args.log.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let validation = args.validate.as_ref().map(read).transpose()?;
+    let study =
+        Study { robot: &robot, prior: &prior, logs: &logs, validation: validation.as_ref(), options: &options };
+    let findings = study.run().map_err(|e| input(&e))?;
+    study::write(&args.out, &findings)?;
+    say(&format!("{}  {}\n", study::closing(&findings), args.out.join("report.html").display()))?;
+    Ok(if findings.verdict == Verdict::Consistent { 0 } else { 4 })
+}
+
+impl IdentifyArgs {
+    /// Checks the numbers.
+    fn options(&self, robot: &Robot) -> Result<StudyOptions, Failure> {
+        let positive = |what: &str, x: f64| {
+            let fine = x.is_finite() && x > 0.0;
+            if fine { Ok(x) } else { Err(Failure::Input(format!("{what}: {x}, expected a finite number > 0"))) }
+        };
+        if !(self.margin.is_finite() && self.margin >= 1.0) {
+            return Err(Failure::Input(format!("--margin: {}, expected a finite number >= 1", self.margin)));
+        }
+        let acceleration = match self.acceleration.is_empty() {
+            true => None,
+            false => Some(each_joint("--acceleration", &self.acceleration, robot)?),
+        };
+        let torque_abs_nm = match self.torque_abs.is_empty() {
+            true => vec![0.0; robot.dof()],
+            false => each_joint("--torque-abs", &self.torque_abs, robot)?,
+        };
+        Ok(StudyOptions {
+            unknown: match self.unknown {
+                What::Payload => Unknown::Payload,
+                What::Friction => Unknown::Friction,
+                What::All => Unknown::All,
+            },
+            smoothing: match self.butterworth {
+                Some(cutoff) => {
+                    Smoothing::Butterworth { order: 4, cutoff_hz: positive("--butterworth", cutoff)? }
+                }
+                None => Smoothing::SavitzkyGolay { half: self.half, degree: 2.min(2 * self.half) },
+            },
+            window_s: positive("--window", self.window)?,
+            acceleration,
+            torque_abs_nm,
+            margin: self.margin,
+        })
+    }
+}
+
+/// One finite number >= 0 a joint, from one for all or one each.
+fn each_joint(what: &str, values: &[f64], robot: &Robot) -> Result<Vec<f64>, Failure> {
+    if let Some(bad) = values.iter().find(|x| !(x.is_finite() && **x >= 0.0)) {
+        return Err(Failure::Input(format!("{what}: {bad}, expected finite numbers >= 0")));
+    }
+    match values.len() {
+        1 => Ok(vec![values[0]; robot.dof()]),
+        count if count == robot.dof() => Ok(values.to_vec()),
+        count => Err(Failure::Input(format!("{what}: {count} numbers, expected 1 or {}", robot.dof()))),
+    }
+}

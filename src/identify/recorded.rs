@@ -1,0 +1,130 @@
+//! Sets from recordings: momentum windows over a log's own time stamps, and the set that they leave.
+//!
+//! # What is assumed beyond the box and the sensor bounds
+//! Time stamps are right; the torque's mean between two samples is that of the two up to the torque's error bound
+//! (or, where the log has the control loop's own rate, the torque was held); accelerations stay below a stated bound.
+//! All of that is what the additive bound of [`super::additive`] has to make up for where it does not hold.
+
+use rayon::prelude::*;
+
+use super::bounds::{Effort, tighten};
+use super::error::IdentifyError;
+use super::log::MeasurementLog;
+use super::polytope::{Polytope, Rows};
+use super::window::{Clock, Window, integrate_rate, rows_over};
+use crate::inertia::ParameterSet;
+use crate::robot::Robot;
+
+/// A log whose period is the control period up to this share was written by the control loop.
+const SAME_PERIOD: f64 = 1e-3;
+/// Windows that are tightened together.
+const PORTION: usize = 60;
+/// Rows kept from one portion to the next.
+const ROW_BUDGET: usize = 600;
+
+/// Rows of data of one or several logs.
+#[derive(Debug, Clone)]
+pub struct RecordedRows {
+    /// The rows, one a window and joint; N m s.
+    pub rows: Rows,
+    /// Length of each row's window, s.
+    pub duration: Vec<f64>,
+    /// Samples that no window holds: ends of segments.
+    pub left_out: usize,
+}
+
+/// The clock of a log: the control loop's where the log has all its ticks.
+pub fn clock_of(robot: &Robot, log: &MeasurementLog) -> Clock {
+    let period = robot.control.period_s;
+    let steps = log.segments.iter().flat_map(|s| log.samples[s.clone()].windows(2));
+    let regular = |pair: &[super::Sample]| ((pair[1].t - pair[0].t) - period).abs() <= SAME_PERIOD * period;
+    if steps.into_iter().all(regular) { Clock::Control } else { Clock::Recorded }
+}
+
+/// Momentum rows over windows of about `window_s` (at least two samples); z is taken to lie in `set`.
+///
+/// # Errors
+/// [`IdentifyError::WrongLength`] if the set or the acceleration bound (rad/s^2) does not fit the robot.
+pub fn momentum_rows(
+    robot: &Robot,
+    set: &ParameterSet,
+    logs: &[MeasurementLog],
+    window_s: f64,
+    acceleration_bound: &[f64],
+) -> Result<RecordedRows, IdentifyError> {
+    let sizes = [
+        ("prior box", set.len(), robot.parameter_count()),
+        ("acceleration bound", acceleration_bound.len(), robot.dof()),
+    ];
+    for (what, found, expected) in sizes {
+        if found != expected {
+            return Err(IdentifyError::WrongLength { what, found, expected });
+        }
+    }
+    let (mut windows, mut left_out) = (vec![], 0);
+    for log in logs {
+        let clock = clock_of(robot, log);
+        let panels = ((window_s / log.period_s).round() as usize).max(1);
+        for segment in &log.segments {
+            let samples = &log.samples[segment.clone()];
+            let count = (samples.len() - 1) / panels;
+            left_out += samples.len() - count * panels - usize::from(count > 0);
+            windows.extend((0..count).map(|k| Window {
+                samples: samples[k * panels..=(k + 1) * panels].to_vec(),
+                acceleration_bound: acceleration_bound.to_vec(),
+                clock,
+            }));
+        }
+    }
+    let each = |window: &Window| {
+        let rate = integrate_rate(robot, set, window);
+        rows_over(robot, set, std::slice::from_ref(window), &[rate])
+    };
+    let parts: Vec<Rows> = windows.par_iter().map(each).collect();
+    let mut rows = Rows::none(set.len());
+    let mut duration = vec![];
+    for (part, window) in parts.iter().zip(&windows) {
+        rows.append(part);
+        let samples = &window.samples;
+        // Rounded down, so that a bound per second is granted no more than it says.
+        let length = (samples[samples.len() - 1].t - samples[0].t).next_down();
+        duration.extend(std::iter::repeat_n(length, part.len()));
+    }
+    Ok(RecordedRows { rows, duration, left_out })
+}
+
+impl RecordedRows {
+    /// The rows with a further mean torque error of `bound[joint]` (N m) granted, rounded upward.
+    pub fn granting(&self, bound: &[f64]) -> Rows {
+        let mut rows = self.rows.clone();
+        for w in 0..rows.len() {
+            let more = (bound[rows.origin[w].joint] * self.duration[w]).next_up();
+            rows.radius[w] = (rows.radius[w] + more).next_up();
+        }
+        rows
+    }
+}
+
+/// Shrinks the intervals of the parameters `unknown` to what the rows and physical consistency of the last body leave,
+/// some windows at a time.
+///
+/// # Errors
+/// [`IdentifyError::AssumptionBroken`] proves that no parameters of the box explain the rows.
+pub fn set_within(
+    robot: &Robot,
+    set: &ParameterSet,
+    rows: &Rows,
+    unknown: &[usize],
+) -> Result<ParameterSet, IdentifyError> {
+    let mut polytope = Polytope::from_box(set.clone(), robot.inertial_index(robot.end_effector));
+    let effort = Effort { rounds: 2, ..Effort::default() };
+    let portion = PORTION * robot.dof();
+    let all: Vec<usize> = (0..rows.len()).collect();
+    for part in all.chunks(portion) {
+        polytope.rows.append(&rows.select(part));
+        let found = tighten(&mut polytope, unknown, effort)?;
+        polytope.set = found.set.clone();
+        polytope.forget(&found, ROW_BUDGET);
+    }
+    Ok(polytope.set)
+}

@@ -1,0 +1,397 @@
+//! The study of recordings: an estimate, its errors on data it has not seen, and the set that the stated bounds leave,
+//! or the proof that they cannot be true and what would have to be granted instead.
+
+use serde::Serialize;
+
+use super::additive::{self, AdditiveBound};
+use super::error::IdentifyError;
+use super::filter::Smoothing;
+use super::inverse::{Belief, Moving, fit_reweighted, moving, residuals, rms};
+use super::log::MeasurementLog;
+use super::recorded::{clock_of, momentum_rows, set_within};
+use super::window::Clock;
+use crate::inertia::ParameterSet;
+use crate::inertia::pseudo::check_physical;
+use crate::robot::{ARMATURE, COULOMB, FRICTION, INERTIAL, OFFSET, Robot, VISCOUS};
+
+/// Without a stated bound, accelerations are taken to stay below this many times the largest that the filter sees.
+const ACCELERATION_MARGIN: f64 = 1.5;
+/// Coulomb friction and offset of an unknown joint are taken to stay below this share of its torque limit.
+const FRICTION_SHARE: f64 = 0.2;
+/// The transmission inertia of an unknown joint is taken to be so small that its torque limit yields this, rad/s^2.
+const LEAST_ACCELERATION: f64 = 1.0;
+
+/// What is to be found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unknown {
+    /// The inertial parameters of the last body.
+    Payload,
+    /// Coulomb, viscous friction, transmission inertia and offset of every joint.
+    Friction,
+    /// Both, and the links within the robot's uncertainty.
+    All,
+}
+
+impl Unknown {
+    /// Indices of the unknown parameters.
+    pub fn indices(self, robot: &Robot) -> Vec<usize> {
+        let links = INERTIAL * robot.dof();
+        let hand = robot.inertial_index(robot.end_effector);
+        match self {
+            Self::Payload => (hand..hand + INERTIAL).collect(),
+            Self::Friction => (links..robot.parameter_count()).collect(),
+            Self::All => (0..robot.parameter_count()).collect(),
+        }
+    }
+
+    /// What is believed before the first measurement where the user says nothing: the robot's own box, with friction
+    /// anywhere between zero and what the joint's limits make plausible where it is unknown.
+    pub fn default_prior(self, robot: &Robot) -> ParameterSet {
+        let mut set = ParameterSet::around_nominal(robot);
+        if self == Self::Payload {
+            return set;
+        }
+        for (i, joint) in robot.joints.iter().enumerate() {
+            let (at, limits) = (robot.friction_index(i), joint.limits);
+            let share = FRICTION_SHARE * limits.torque;
+            let ranges = [
+                (COULOMB, 0.0, share),
+                (VISCOUS, 0.0, limits.torque / limits.velocity),
+                (ARMATURE, 0.0, limits.torque / LEAST_ACCELERATION),
+                (OFFSET, -share, share),
+            ];
+            for (k, lower, upper) in ranges {
+                set.lower[at + k] = lower;
+                set.upper[at + k] = upper;
+            }
+        }
+        set
+    }
+}
+
+/// How to study.
+#[derive(Debug, Clone)]
+pub struct StudyOptions {
+    /// What is to be found.
+    pub unknown: Unknown,
+    /// How accelerations are found.
+    pub smoothing: Smoothing,
+    /// Length of a momentum window, s.
+    pub window_s: f64,
+    /// Bound on |ddq_j|, rad/s^2; from the data if none.
+    pub acceleration: Option<Vec<f64>>,
+    /// Mean torque error over a window beyond the robot's sensor bounds, N m, one entry a joint.
+    pub torque_abs_nm: Vec<f64>,
+    /// If the stated bounds are refuted, the smallest additive bound times this is granted for the conditional set.
+    pub margin: f64,
+}
+
+/// What the data say of the stated bounds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Verdict {
+    /// They explain the data; the set holds the truth if they are true.
+    Consistent,
+    /// No parameters of the prior explain the data within them.
+    Refuted {
+        /// End of the window that contradicts the most, s.
+        t_s: f64,
+        /// Its joint.
+        joint: String,
+        /// Every error bound would have to be at least this many times as large.
+        by: f64,
+    },
+}
+
+/// One parameter.
+#[derive(Debug, Clone, Serialize)]
+pub struct ParameterFinding {
+    /// For example `joint_3 viscous` or `bracelet_link m c_z`.
+    pub name: String,
+    /// Its unit.
+    pub unit: &'static str,
+    /// Value in the robot's model.
+    pub model: f64,
+    /// Least-squares estimate; no bound.
+    pub estimate: f64,
+    /// Prior interval.
+    pub prior: [f64; 2],
+    /// What is left of it.
+    pub set: [f64; 2],
+}
+
+/// One joint.
+#[derive(Debug, Clone, Serialize)]
+pub struct JointFinding {
+    /// Its name.
+    pub name: String,
+    /// Root mean square of its torque over the logs, N m.
+    pub torque_rms_nm: f64,
+    /// And of what the estimate leaves of it.
+    pub fit_rms_nm: f64,
+    /// Root mean square of its torque over the validation log, N m.
+    pub validation_torque_rms_nm: Option<f64>,
+    /// And of the prediction's error there: data that the estimate has not seen.
+    pub validation_rms_nm: Option<f64>,
+    /// Proven: less additive torque error than this explains the joint's data for no parameters of the prior, N m.
+    pub additive_necessary_nm: f64,
+    /// Proven: with this on all joints some parameters of the prior explain all data, N m.
+    pub additive_sufficient_nm: f64,
+}
+
+/// Everything that was found.
+#[derive(Debug, Clone, Serialize)]
+pub struct Findings {
+    /// Layout version.
+    pub schema: u32,
+    /// Name of the robot.
+    pub robot: String,
+    /// What was to be found.
+    pub unknown: Unknown,
+    /// Each log and what was done to it.
+    pub logs: Vec<LogFinding>,
+    /// What was assumed, one sentence each.
+    pub assumptions: Vec<String>,
+    /// What the data say of that.
+    pub verdict: Verdict,
+    /// In words, what the set is worth.
+    pub guarantee: String,
+    /// The joints.
+    pub joints: Vec<JointFinding>,
+    /// The unknown parameters.
+    pub parameters: Vec<ParameterFinding>,
+    /// Whether the estimate of the last body is physically consistent.
+    pub estimate_physical: bool,
+    /// Windows of data.
+    pub windows: usize,
+    /// Samples that no window holds.
+    pub samples_left_out: usize,
+}
+
+/// A log.
+#[derive(Debug, Clone, Serialize)]
+pub struct LogFinding {
+    /// The file.
+    pub path: String,
+    /// `fit` or `validation`.
+    pub purpose: &'static str,
+    /// What was done to the data.
+    pub notes: Vec<String>,
+}
+
+/// What a study needs.
+pub struct Study<'a> {
+    /// The robot, with its sensor bounds and uncertainty.
+    pub robot: &'a Robot,
+    /// What is believed of all parameters.
+    pub prior: &'a ParameterSet,
+    /// The recordings to learn from; at least one.
+    pub logs: &'a [MeasurementLog],
+    /// A recording to predict.
+    pub validation: Option<&'a MeasurementLog>,
+    /// How.
+    pub options: &'a StudyOptions,
+}
+
+impl Study<'_> {
+    /// Does it.
+    ///
+    /// # Errors
+    /// [`IdentifyError`] for settings that do not fit the robot, filters without sense, or a prior that no body satisfies.
+    pub fn run(&self) -> Result<Findings, IdentifyError> {
+        let (robot, options) = (self.robot, self.options);
+        let n = robot.dof();
+        if options.torque_abs_nm.len() != n {
+            let found = options.torque_abs_nm.len();
+            return Err(IdentifyError::WrongLength { what: "additive torque error", found, expected: n });
+        }
+        super::physics::check_box(self.prior, robot.parameter_count())?;
+        let mut samples = vec![];
+        for log in self.logs {
+            samples.extend(moving(log, options.smoothing)?);
+        }
+        let estimate = self.estimate(&samples)?;
+        let acceleration = options.acceleration.clone().unwrap_or_else(|| largest_acceleration(&samples, n));
+        let data = momentum_rows(robot, self.prior, self.logs, options.window_s, &acceleration)?;
+        let unknown = options.unknown.indices(robot);
+        let stated = data.granting(&options.torque_abs_nm);
+        let (verdict, additive, set) = match set_within(robot, self.prior, &stated, &unknown) {
+            Ok(set) => {
+                let none = vec![0.0; n];
+                let additive =
+                    AdditiveBound { necessary: none.clone(), sufficient: none, witness: set.center() };
+                (Verdict::Consistent, additive, set)
+            }
+            Err(IdentifyError::AssumptionBroken { t, joint, by }) => {
+                let additive = additive::smallest(self.prior, &data.rows, &data.duration, n);
+                let granted: Vec<f64> = additive.sufficient.iter().map(|b| b * options.margin).collect();
+                let set = set_within(robot, self.prior, &data.granting(&granted), &unknown)?;
+                (Verdict::Refuted { t_s: t, joint: robot.joints[joint].name.clone(), by }, additive, set)
+            }
+            Err(other) => return Err(other),
+        };
+        let hand = robot.inertial_index(robot.end_effector);
+        let body: [f64; INERTIAL] = std::array::from_fn(|k| estimate[hand + k]);
+        Ok(Findings {
+            schema: 1,
+            robot: robot.name.clone(),
+            unknown: options.unknown,
+            logs: self.log_findings(),
+            assumptions: self.assumptions(&acceleration),
+            guarantee: self.guarantee(&verdict),
+            verdict,
+            joints: self.joint_findings(&samples, &estimate, &additive)?,
+            parameters: unknown.iter().map(|&j| self.parameter(j, &estimate, &set)).collect(),
+            estimate_physical: check_physical(&body).is_ok(),
+            windows: data.rows.len() / n,
+            samples_left_out: data.left_out,
+        })
+    }
+
+    /// Least squares over the samples; nothing is believed of what is unknown, links otherwise as the prior has them.
+    fn estimate(&self, samples: &[Moving]) -> Result<Vec<f64>, IdentifyError> {
+        let (robot, unknown) = (self.robot, self.options.unknown);
+        let nominal = robot.nominal_parameters();
+        let free = unknown.indices(robot);
+        let mut belief = Belief::from_set(self.prior, std::iter::empty());
+        for j in 0..robot.parameter_count() {
+            let link = j < INERTIAL * robot.dof();
+            if !free.contains(&j) {
+                // Known up to its box; the model's value is the best guess.
+                (belief.center[j], belief.deviation[j]) = (nominal[j], 0.0);
+            } else if !link {
+                belief.deviation[j] = f64::INFINITY;
+            }
+        }
+        fit_reweighted(robot, samples, &belief)
+    }
+
+    fn joint_findings(
+        &self,
+        samples: &[Moving],
+        estimate: &[f64],
+        additive: &AdditiveBound,
+    ) -> Result<Vec<JointFinding>, IdentifyError> {
+        let (robot, n) = (self.robot, self.robot.dof());
+        let torque = |samples: &[Moving]| rms(&samples.iter().map(|s| s.tau.clone()).collect::<Vec<_>>(), n);
+        let error = |samples: &[Moving]| rms(&residuals(robot, estimate, samples), n);
+        let (signal, fit) = (torque(samples), error(samples));
+        let unseen = match self.validation {
+            Some(log) => {
+                let samples = moving(log, self.options.smoothing)?;
+                Some((torque(&samples), error(&samples)))
+            }
+            None => None,
+        };
+        let finding = |i: usize| JointFinding {
+            name: robot.joints[i].name.clone(),
+            torque_rms_nm: signal[i],
+            fit_rms_nm: fit[i],
+            validation_torque_rms_nm: unseen.as_ref().map(|u| u.0[i]),
+            validation_rms_nm: unseen.as_ref().map(|u| u.1[i]),
+            additive_necessary_nm: additive.necessary[i],
+            additive_sufficient_nm: additive.sufficient[i],
+        };
+        Ok((0..n).map(finding).collect())
+    }
+
+    fn parameter(&self, j: usize, estimate: &[f64], set: &ParameterSet) -> ParameterFinding {
+        let (name, unit) = parameter_name(self.robot, j);
+        ParameterFinding {
+            name,
+            unit,
+            model: self.robot.nominal_parameters()[j],
+            estimate: estimate[j],
+            prior: [self.prior.lower[j], self.prior.upper[j]],
+            set: [set.lower[j], set.upper[j]],
+        }
+    }
+
+    fn log_findings(&self) -> Vec<LogFinding> {
+        let finding = |log: &MeasurementLog, purpose| {
+            let mut notes = log.notes();
+            notes.push(match clock_of(self.robot, log) {
+                Clock::Control => "has every tick of the control loop: torque taken as held between samples",
+                Clock::Recorded => "time stamps used as they are; torque between samples taken as linear",
+            }.to_owned());
+            LogFinding { path: log.path.display().to_string(), purpose, notes }
+        };
+        let fit = self.logs.iter().map(|log| finding(log, "fit"));
+        fit.chain(self.validation.map(|log| finding(log, "validation"))).collect()
+    }
+
+    fn assumptions(&self, acceleration: &[f64]) -> Vec<String> {
+        let (robot, options) = (self.robot, self.options);
+        let (sensors, u) = (&robot.sensors, &robot.uncertainty);
+        let from = if options.acceleration.is_some() {
+            "as stated".to_owned()
+        } else {
+            format!("{ACCELERATION_MARGIN} times the largest in the smoothed data")
+        };
+        vec![
+            format!(
+                "torque error at most {} % of the torque plus {} N m, and a mean over a window of {} N m more",
+                100.0 * sensors.torque_ratio,
+                sensors.torque_abs_nm,
+                list(&options.torque_abs_nm)
+            ),
+            format!(
+                "encoder errors at most {} rad and {} rad/s",
+                sensors.position_rad, sensors.velocity_rad_s
+            ),
+            format!("known links within {} % of the model, unknown parameters within the prior", 100.0 * u.link_ratio),
+            format!("accelerations at most {} rad/s^2 ({from})", list(acceleration)),
+            format!("windows of {} s; time stamps exact; nothing else touches the arm", options.window_s),
+        ]
+    }
+
+    fn guarantee(&self, verdict: &Verdict) -> String {
+        match verdict {
+            Verdict::Consistent => "The set holds the true parameters if the stated assumptions are true; the data \
+                                    do not contradict them."
+                .to_owned(),
+            Verdict::Refuted { .. } => format!(
+                "No guarantee: the stated assumptions cannot all be true, whatever the parameters. The set is what is \
+                 left if the mean torque error of each joint is allowed {} the smallest bound that explains these \
+                 data; nothing proves that this bound holds.",
+                if self.options.margin == 1.0 { "exactly".to_owned() } else { format!("{} times", self.options.margin) }
+            ),
+        }
+    }
+}
+
+/// Name and unit of a parameter of the full vector.
+pub fn parameter_name(robot: &Robot, j: usize) -> (String, &'static str) {
+    let links = INERTIAL * robot.dof();
+    if j < links {
+        let names = ["m", "m c_x", "m c_y", "m c_z", "I_xx", "I_xy", "I_yy", "I_xz", "I_yz", "I_zz"];
+        let k = j % INERTIAL;
+        let unit = if k == 0 { "kg" } else if k < 4 { "kg m" } else { "kg m^2" };
+        return (format!("{} {}", robot.joints[j / INERTIAL].link, names[k]), unit);
+    }
+    let (joint, k) = ((j - links) / FRICTION, (j - links) % FRICTION);
+    let (name, unit) = [
+        (COULOMB, ("Coulomb", "N m")),
+        (VISCOUS, ("viscous", "N m s/rad")),
+        (ARMATURE, ("transmission inertia", "kg m^2")),
+        (OFFSET, ("offset", "N m")),
+    ]
+    .into_iter()
+    .find(|(index, _)| *index == k)
+    .map_or(("parameter", ""), |(_, found)| found);
+    (format!("{} {name}", robot.joints[joint].name), unit)
+}
+
+fn largest_acceleration(samples: &[Moving], joints: usize) -> Vec<f64> {
+    let largest = |j: usize| samples.iter().map(|s| s.ddq[j].abs()).fold(0.0, f64::max);
+    (0..joints).map(|j| ACCELERATION_MARGIN * largest(j)).collect()
+}
+
+/// `1.23, 4.5`; one number where all are the same.
+fn list(values: &[f64]) -> String {
+    match values.split_first() {
+        Some((first, others)) if others.iter().all(|x| x == first) => format!("{first:.4}"),
+        _ => values.iter().map(|x| format!("{x:.4}")).collect::<Vec<_>>().join(", "),
+    }
+}
