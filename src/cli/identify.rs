@@ -19,7 +19,7 @@ Examples:
   surelift identify --robot my_arm.toml --log a.csv --prior prior.toml --unknown payload --torque-abs 1.5 --out found
 
 A log is a CSV file with the columns t (s), q1.. (rad), dq1.. (rad/s), tau1.. (N m), in any order.
-The folder holds summary.json, joints.csv, parameters.csv and report.html.
+The folder holds summary.json, joints.csv, parameters.csv, torques.csv and report.html.
 Exit code 4: the stated bounds (robot TOML: [sensors], [uncertainty]; --prior; --torque-abs) are proven broken; the
 smallest additive torque bound that explains the data is reported, and the set that it leaves, without a guarantee.";
 

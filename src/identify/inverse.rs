@@ -7,11 +7,14 @@ use nalgebra::{Cholesky, DMatrix, DVector};
 
 use super::error::IdentifyError;
 use super::filter::Smoothing;
-use super::least_squares::non_negative;
+use super::least_squares::{huber_weights, non_negative};
 use super::log::MeasurementLog;
 use crate::dynamics::{Motion, torque_regressor};
 use crate::inertia::ParameterSet;
 use crate::robot::{ARMATURE, COULOMB, FRICTION, INERTIAL, OFFSET, Robot, VISCOUS};
+
+/// Rounds of reweighting; the estimate settles to a thousandth within them.
+const REWEIGHTINGS: usize = 8;
 
 /// A sample with its acceleration.
 #[derive(Debug, Clone, PartialEq)]
@@ -126,7 +129,7 @@ impl Belief {
     }
 }
 
-/// The parameters that minimise the squared torque errors, each joint's in units of its own `noise` (N m), plus the
+/// The parameters that minimise the sum of `weight(sample, joint)` (1/(N m)^2) times squared torque errors, plus the
 /// squared distances from the belief in units of its deviations; Coulomb, viscous and transmission coefficients >= 0.
 ///
 /// Directions that neither the data nor the belief determine (infinite deviation, and no excitation) stay at the centre.
@@ -137,14 +140,12 @@ pub fn fit(
     robot: &Robot,
     samples: &[Moving],
     belief: &Belief,
-    noise: &[f64],
+    weight: impl Fn(usize, usize) -> f64,
 ) -> Result<Vec<f64>, IdentifyError> {
     let (n, p) = (robot.dof(), robot.parameter_count());
-    for (what, found, expected) in
-        [("belief", belief.center.len(), p), ("belief", belief.deviation.len(), p), ("noise", noise.len(), n)]
-    {
-        if found != expected {
-            return Err(IdentifyError::WrongLength { what, found, expected });
+    for found in [belief.center.len(), belief.deviation.len()] {
+        if found != p {
+            return Err(IdentifyError::WrongLength { what: "belief", found, expected: p });
         }
     }
     // Normal equations of the free parameters, about the centre, in units of sqrt(diagonal).
@@ -153,13 +154,14 @@ pub fn fit(
     let (mut regressor, mut y) = (Regressor::new(robot), DMatrix::zeros(n, p));
     let mut normal = DMatrix::zeros(free.len(), free.len());
     let mut right = DVector::zeros(free.len());
-    for s in samples {
+    for (k, s) in samples.iter().enumerate() {
         regressor.write(&s.q, &s.dq, &s.ddq, &mut y);
         let mut error = DVector::from_column_slice(&s.tau) - &y * &center;
         let mut part = y.select_columns(&free);
         for i in 0..n {
-            part.row_mut(i).scale_mut(1.0 / noise[i]);
-            error[i] /= noise[i];
+            let root = weight(k, i).sqrt();
+            part.row_mut(i).scale_mut(root);
+            error[i] *= root;
         }
         normal.gemm_tr(1.0, &part, &part, 1.0);
         right.gemv_tr(1.0, &part, &error, 1.0);
@@ -203,7 +205,8 @@ fn signed(robot: &Robot, j: usize) -> bool {
     j.checked_sub(INERTIAL * robot.dof()).is_some_and(|k| k % FRICTION != OFFSET)
 }
 
-/// [`fit`] twice: with equal noise on all joints, then with each joint's own residual of the first as its noise.
+/// [`fit`] again and again, each joint's torque errors in units of their own mean square and weighed down by Huber's
+/// rule where they are outliers: a wrist joint then counts as much as the shoulder, and a bump does not.
 ///
 /// # Errors
 /// Those of [`fit`].
@@ -213,8 +216,19 @@ pub fn fit_reweighted(
     belief: &Belief,
 ) -> Result<Vec<f64>, IdentifyError> {
     let n = robot.dof();
-    let first = fit(robot, samples, belief, &vec![1.0; n])?;
-    let noise: Vec<f64> =
-        rms(&residuals(robot, &first, samples), n).into_iter().map(|x| x.max(1e-6)).collect();
-    fit(robot, samples, belief, &noise)
+    let mut z = fit(robot, samples, belief, |_, _| 1.0)?;
+    for _ in 0..REWEIGHTINGS {
+        let errors = residuals(robot, &z, samples);
+        let weights: Vec<Vec<f64>> = (0..n)
+            .map(|i| {
+                let own: Vec<f64> = errors.iter().map(|e| e[i]).collect();
+                let huber = huber_weights(&own);
+                let square = |(e, w): (&f64, &f64)| w * e * e;
+                let variance = own.iter().zip(&huber).map(square).sum::<f64>() / own.len().max(1) as f64;
+                huber.into_iter().map(|w| w / variance.max(1e-12)).collect()
+            })
+            .collect();
+        z = fit(robot, samples, belief, |k, i| weights[i][k])?;
+    }
+    Ok(z)
 }

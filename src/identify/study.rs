@@ -167,6 +167,20 @@ pub struct Findings {
     pub windows: usize,
     /// Samples that no window holds.
     pub samples_left_out: usize,
+    /// Measured and predicted torques of the validation log, or of the first log where there is none.
+    #[serde(skip)]
+    pub predictions: Vec<Prediction>,
+}
+
+/// Torques of one sample, N m.
+#[derive(Debug, Clone)]
+pub struct Prediction {
+    /// Time, s.
+    pub t: f64,
+    /// As measured.
+    pub measured: Vec<f64>,
+    /// As the estimate has them.
+    pub predicted: Vec<f64>,
 }
 
 /// A log.
@@ -224,7 +238,7 @@ impl Study<'_> {
                 (Verdict::Consistent, additive, set)
             }
             Err(IdentifyError::AssumptionBroken { t, joint, by }) => {
-                let additive = additive::smallest(self.prior, &data.rows, &data.duration, n);
+                let additive = additive::smallest(self.prior, &data.rows, &data.duration, n, robot.end_effector)?;
                 let granted: Vec<f64> = additive.sufficient.iter().map(|b| b * options.margin).collect();
                 let set = set_within(robot, self.prior, &data.granting(&granted), &unknown)?;
                 (Verdict::Refuted { t_s: t, joint: robot.joints[joint].name.clone(), by }, additive, set)
@@ -246,6 +260,7 @@ impl Study<'_> {
             estimate_physical: check_physical(&body).is_ok(),
             windows: data.rows.len() / n,
             samples_left_out: data.left_out,
+            predictions: self.predictions(&estimate)?,
         })
     }
 
@@ -265,6 +280,18 @@ impl Study<'_> {
             }
         }
         fit_reweighted(robot, samples, &belief)
+    }
+
+    fn predictions(&self, estimate: &[f64]) -> Result<Vec<Prediction>, IdentifyError> {
+        let Some(log) = self.validation.or(self.logs.first()) else { return Ok(vec![]) };
+        let samples = moving(log, self.options.smoothing)?;
+        let errors = residuals(self.robot, estimate, &samples);
+        let prediction = |(sample, error): (Moving, Vec<f64>)| Prediction {
+            t: sample.t,
+            predicted: sample.tau.iter().zip(&error).map(|(tau, e)| tau - e).collect(),
+            measured: sample.tau,
+        };
+        Ok(samples.into_iter().zip(errors).map(prediction).collect())
     }
 
     fn joint_findings(

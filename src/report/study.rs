@@ -1,22 +1,24 @@
-//! The report on recordings: `summary.json`, `joints.csv`, `parameters.csv` and `report.html`.
+//! The report on recordings: `summary.json`, `joints.csv`, `parameters.csv`, `torques.csv` and `report.html`.
 
 use std::path::Path;
 
 use super::figure::{above, below, figure};
 use super::html::{document, escape};
+use super::plots::{LINES, Plot, Series, Shape};
 use super::table::align;
-use super::{ReportError, write};
-use crate::identify::study::{Findings, ParameterFinding, Verdict};
+use super::ReportError;
+use super::write::{check_files, write_files};
+use crate::identify::study::{Findings, ParameterFinding, Prediction, Verdict};
 
 /// The files of the report.
-pub const FILES: [&str; 4] = ["summary.json", "joints.csv", "parameters.csv", "report.html"];
+pub const FILES: [&str; 5] = ["summary.json", "joints.csv", "parameters.csv", "torques.csv", "report.html"];
 
 /// Checks that `folder` can take the report: it is new, empty, or holds an earlier one and nothing else.
 ///
 /// # Errors
 /// [`ReportError::Destination`].
 pub fn check_destination(folder: &Path) -> Result<(), ReportError> {
-    write::check_files(folder, &FILES)
+    check_files(folder, &FILES)
 }
 
 /// Writes the report, all of it or nothing.
@@ -27,11 +29,12 @@ pub fn write(folder: &Path, findings: &Findings) -> Result<(), ReportError> {
     let json = serde_json::to_string_pretty(findings)
         .map_err(|source| ReportError::Json { path: folder.join(FILES[0]), source })?;
     let (joints, parameters) = (csv(&joint_rows(findings))?, csv(&parameter_rows(findings))?);
-    write::write_files(folder, &[
+    write_files(folder, &[
         (FILES[0], json + "\n"),
         (FILES[1], joints),
         (FILES[2], parameters),
-        (FILES[3], page(findings)),
+        (FILES[3], csv(&torque_rows(findings))?),
+        (FILES[4], page(findings)?),
     ])
 }
 
@@ -109,6 +112,50 @@ fn parameter_rows(findings: &Findings) -> Vec<Vec<String>> {
     with_heading(PARAMETER_HEADING, rows.collect(), str::to_owned)
 }
 
+/// Columns t, tau1.., predicted1..
+fn torque_rows(findings: &Findings) -> Vec<Vec<String>> {
+    let n = findings.joints.len();
+    let names = |prefix: &'static str| (1..=n).map(move |i| format!("{prefix}{i}"));
+    let mut rows: Vec<Vec<String>> =
+        vec![std::iter::once("t".to_owned()).chain(names("tau")).chain(names("predicted")).collect()];
+    rows.extend(findings.predictions.iter().map(|p| {
+        let values = std::iter::once(&p.t).chain(&p.measured).chain(&p.predicted);
+        values.map(f64::to_string).collect()
+    }));
+    rows
+}
+
+/// Measured and predicted torque of each joint.
+fn torque_plots(findings: &Findings) -> Result<String, ReportError> {
+    let Some((first, last)) = findings.predictions.first().zip(findings.predictions.last()) else {
+        return Ok(String::new());
+    };
+    let mut figures = String::new();
+    for (i, joint) in findings.joints.iter().enumerate() {
+        let series = |color, of: fn(&Prediction) -> &Vec<f64>| Series {
+            color,
+            shape: Shape::Line,
+            points: findings.predictions.iter().map(|p| (p.t - first.t, of(p)[i])).collect(),
+        };
+        let plot = Plot {
+            title: format!("Torque of {}, N m", joint.name),
+            size: (520, 190),
+            t_end: last.t - first.t,
+            range: None,
+            from_zero: true,
+            phases: &[],
+            series: vec![series(LINES[5], |p| &p.measured), series(LINES[0], |p| &p.predicted)],
+        };
+        figures += &format!(
+            "<figure><h3>{}, N m</h3>{}<div class=\"key\"><span class=\"c5\"><i></i>measured</span>\
+             <span class=\"c0\"><i></i>predicted</span><span>over time, s</span></div></figure>",
+            escape(&joint.name),
+            plot.svg()?
+        );
+    }
+    Ok(format!("<h2>Torques</h2><div class=\"grid\">{figures}</div>"))
+}
+
 fn csv(rows: &[Vec<String>]) -> Result<String, ReportError> {
     let mut file = csv::Writer::from_writer(vec![]);
     for row in rows {
@@ -118,7 +165,7 @@ fn csv(rows: &[Vec<String>]) -> Result<String, ReportError> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn page(findings: &Findings) -> String {
+fn page(findings: &Findings) -> Result<String, ReportError> {
     let mood = if findings.verdict == Verdict::Consistent { "good" } else { "warn" };
     let badge = if mood == "good" { "Assumptions hold" } else { "Assumption broken" };
     let list = |items: &[String]| {
@@ -138,17 +185,19 @@ fn page(findings: &Findings) -> String {
          a window that explains the data: proven necessary for each joint alone, proven enough for all together.</p>{}\
          <h2>Parameters</h2><p>The bar is the prior interval; what is left of it is filled, the estimate is the mark. The \
          estimate comes with no bound; its last body {physical} physically consistent.</p>{}\
-         <h2>Assumed</h2>{}<h2>Data</h2><p>{} windows; {} samples in none of them.</p>{logs}",
+{}<h2>Assumed</h2>{}<h2>Data</h2><p>{} windows; {} samples in none of them.</p>{logs}",
         escape(&findings.robot),
         escape(&verdict(findings)),
         escape(&findings.guarantee),
         joints_table(findings),
         parameters_table(&findings.parameters),
+        torque_plots(findings)?,
         list(&findings.assumptions),
         findings.windows,
         findings.samples_left_out,
     );
-    document(&format!("{} · identified", findings.robot), &body, "summary.json, joints.csv, parameters.csv")
+    let title = format!("{} · identified", escape(&findings.robot));
+    Ok(document(&title, &body, "figures in summary.json, joints.csv, parameters.csv and torques.csv"))
 }
 
 fn joints_table(findings: &Findings) -> String {
