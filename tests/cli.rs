@@ -113,3 +113,44 @@ fn a_makers_model_with_impossible_inertias_is_shown_with_every_one_of_them() {
         assert!(text.contains(culprit), "{text}");
     }
 }
+
+#[test]
+fn recordings_are_read_studied_and_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    // A pendulum that swings by the book, sampled at 100 Hz; the formula is that of the shipped double pendulum at rest.
+    let mut text = "t,q1,q2,dq1,dq2,tau1,tau2,note".to_owned();
+    for k in 0..60 {
+        text += &format!("\n{},0,0,0,0,0,0,still", 0.01 * k as f64);
+    }
+    std::fs::write(place("still.csv"), &text).unwrap();
+    let arguments = |log: &str, out: &str| {
+        ["identify", "--robot", "double_pendulum", "--log", log, "--unknown", "friction", "--out", out]
+            .map(str::to_owned)
+    };
+    let run = |arguments: &[String]| surelift(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+    let output = run(&arguments(&place("still.csv"), &place("found")));
+    let error = String::from_utf8(output.stderr).unwrap();
+    // Hanging still without torque is what the model says, or a contradiction where it does not hang: never a failure.
+    assert!(matches!(output.status.code(), Some(0 | 4)), "{error}");
+    for file in ["summary.json", "joints.csv", "parameters.csv", "torques.csv", "report.html"] {
+        assert!(folder.path().join("found").join(file).is_file(), "{file}");
+    }
+    let summary = std::fs::read_to_string(folder.path().join("found/summary.json")).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+    assert_eq!(summary["parameters"].as_array().unwrap().len(), 8);
+    assert!(summary["logs"][0]["notes"].to_string().contains("ignored: note"));
+
+    std::fs::write(place("bad.csv"), text.replace("0.3,0,0,0", "0.3,0,NaN,0")).unwrap();
+    let output = run(&arguments(&place("bad.csv"), &place("other")));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.contains("bad.csv") && error.contains("line 32") && error.contains("`q2`"), "{error}");
+    let mut payload = arguments(&place("still.csv"), &place("other")).to_vec();
+    payload[6] = "payload".to_owned();
+    let error = String::from_utf8(run(&payload).stderr).unwrap();
+    assert!(error.contains("--prior"), "{error}");
+    std::fs::write(place("mine.txt"), "precious").unwrap();
+    let output = run(&arguments(&place("still.csv"), folder.path().to_str().unwrap()));
+    assert_eq!(output.status.code(), Some(2));
+}

@@ -8,7 +8,7 @@ use super::{Failure, say};
 use crate::identify::filter::Smoothing;
 use crate::identify::log::{AngleUnit, MeasurementLog};
 use crate::identify::prior_file;
-use crate::identify::study::{Study, StudyOptions, Unknown, Verdict};
+use crate::identify::study::{Delay, Study, StudyOptions, Unknown, Verdict};
 use crate::report::study;
 use crate::robot::{self, Robot};
 
@@ -57,6 +57,9 @@ pub struct IdentifyArgs {
     /// Bound on the mean torque error over a window, N m, on top of the robot's: one for all joints or one each
     #[arg(long, value_name = "TAU,..", value_delimiter = ',')]
     pub torque_abs: Vec<f64>,
+    /// How late the torques are against the motion, s; `fit` finds it by the torque errors
+    #[arg(long, value_name = "S|fit", allow_negative_numbers = true, value_parser = delay, default_value = "0")]
+    pub delay: DelayArgument,
     /// Where the bounds are refuted: the set is for the smallest additive bound times this
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
     pub margin: f64,
@@ -66,6 +69,18 @@ pub struct IdentifyArgs {
     /// Samples on each side of the Savitzky-Golay filter
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub half: usize,
+}
+
+/// How late the torques are: a number of seconds or `fit`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DelayArgument(Delay);
+
+fn delay(text: &str) -> Result<DelayArgument, String> {
+    match text.parse::<f64>() {
+        _ if text == "fit" => Ok(DelayArgument(Delay::Fitted)),
+        Ok(seconds) if seconds.is_finite() => Ok(DelayArgument(Delay::Seconds(seconds))),
+        _ => Err("expected a number of seconds, or `fit`".to_owned()),
+    }
 }
 
 /// What is to be found.
@@ -105,8 +120,13 @@ pub fn run(args: &IdentifyArgs) -> Result<u8, Failure> {
     };
     let logs = args.log.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     let validation = args.validate.as_ref().map(read).transpose()?;
-    let study =
-        Study { robot: &robot, prior: &prior, logs: &logs, validation: validation.as_ref(), options: &options };
+    let study = Study {
+        robot: &robot,
+        prior: &prior,
+        logs: &logs,
+        validation: validation.as_ref(),
+        options: &options,
+    };
     let findings = study.run().map_err(|e| input(&e))?;
     study::write(&args.out, &findings)?;
     say(&format!("{}  {}\n", study::closing(&findings), args.out.join("report.html").display()))?;
@@ -118,7 +138,11 @@ impl IdentifyArgs {
     fn options(&self, robot: &Robot) -> Result<StudyOptions, Failure> {
         let positive = |what: &str, x: f64| {
             let fine = x.is_finite() && x > 0.0;
-            if fine { Ok(x) } else { Err(Failure::Input(format!("{what}: {x}, expected a finite number > 0"))) }
+            if fine {
+                Ok(x)
+            } else {
+                Err(Failure::Input(format!("{what}: {x}, expected a finite number > 0")))
+            }
         };
         if !(self.margin.is_finite() && self.margin >= 1.0) {
             return Err(Failure::Input(format!("--margin: {}, expected a finite number >= 1", self.margin)));
@@ -146,6 +170,7 @@ impl IdentifyArgs {
             window_s: positive("--window", self.window)?,
             acceleration,
             torque_abs_nm,
+            delay: self.delay.0,
             margin: self.margin,
         })
     }

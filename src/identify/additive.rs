@@ -91,8 +91,7 @@ fn make_physical(theta: &mut [f64], inside: &[f64; INERTIAL]) {
     // Both lie in the box, which is convex; the first of these shares is a millionth, so little is lost.
     let shares = std::iter::once(0.0).chain((-20..=0).map(|k| 2f64.powi(k)));
     for share in shares {
-        let blend: [f64; INERTIAL] =
-            std::array::from_fn(|k| (1.0 - share) * wanted[k] + share * inside[k]);
+        let blend: [f64; INERTIAL] = std::array::from_fn(|k| (1.0 - share) * wanted[k] + share * inside[k]);
         theta.copy_from_slice(&blend);
         if check_physical(&blend).is_ok() {
             break;
@@ -144,10 +143,8 @@ impl Search<'_> {
     /// Solves with few rows, adds those that the answer violates the most, and cuts, and so on. The answer comes with the
     /// cuts that its multipliers belong to; more may have been added to `cuts` since.
     fn run(&self, start: &[f64], cuts: &mut Cuts) -> (Found, Cuts) {
-        let nothing = Multipliers {
-            rows: vec![0.0; self.rows.len()],
-            cuts: vec![0.0; cuts.coefficients.len()],
-        };
+        let nothing =
+            Multipliers { rows: vec![0.0; self.rows.len()], cuts: vec![0.0; cuts.coefficients.len()] };
         let mut found = (Found { z: start.to_vec(), multipliers: nothing }, cuts.clone());
         let mut bound = vec![0.0; self.weight.len()];
         let mut chosen = vec![];
@@ -233,7 +230,8 @@ impl Search<'_> {
         let settings = DefaultSettings { verbose: false, ..Default::default() };
         let cones = [SupportedConeT::NonnegativeConeT(right.len())];
         let mut solver =
-            DefaultSolver::new(&CscMatrix::zeros((p + k, p + k)), &cost, &a, &right, &cones, settings).ok()?;
+            DefaultSolver::new(&CscMatrix::zeros((p + k, p + k)), &cost, &a, &right, &cones, settings)
+                .ok()?;
         solver.solve();
         let (x, v) = (&solver.solution.x, &solver.solution.z);
         let mut multipliers = vec![0.0; self.rows.len()];

@@ -148,14 +148,15 @@ mod tests {
         let robot = crate::robot::load("robots/kinova_gen3_2f85.toml").unwrap();
         let base = BaseParameters::of_robot(&robot, 120, 3);
         assert_eq!(base.rank(), 43);
-        println!("{:.1e} {:.3e?}", base.gap, &base.singular_values[40..48]);
+        println!("gap {:.1e}", base.gap);
         assert!(base.gap > 1e3, "{}", base.gap);
         // Unseen states, random parameters: the regrouped torques are the full ones.
         let n = robot.dof();
         let mut rng = ChaCha8Rng::seed_from_u64(5);
         let (mut regressor, mut y) = (Regressor::new(&robot), DMatrix::zeros(n, robot.parameter_count()));
         for _ in 0..50 {
-            let mut draw = |size: f64, k: usize| (0..k).map(|_| rng.random_range(-size..size)).collect::<Vec<f64>>();
+            let mut draw =
+                |size: f64, k: usize| (0..k).map(|_| rng.random_range(-size..size)).collect::<Vec<f64>>();
             let z = draw(2.0, INERTIAL * n);
             regressor.write(&draw(3.0, n), &draw(2.0, n), &draw(5.0, n), &mut y);
             let links = y.columns(0, INERTIAL * n).into_owned();

@@ -81,7 +81,11 @@ impl LocalPolynomial {
     pub fn new(times: &[f64], half: usize, degree: usize) -> Result<Self, IdentifyError> {
         if degree > 2 * half {
             let what = "Savitzky-Golay degree".to_owned();
-            return Err(IdentifyError::BadValue { what, value: degree as f64, expected: "less than 2 half + 1" });
+            return Err(IdentifyError::BadValue {
+                what,
+                value: degree as f64,
+                expected: "less than 2 half + 1",
+            });
         }
         let length = (2 * half + 1).min(times.len());
         let degree = degree.min(length - 1);
@@ -117,7 +121,11 @@ impl LocalPolynomial {
         self.apply(signal, |w| &w.1)
     }
 
-    fn apply(&self, signal: &[f64], which: impl Fn(&(DVector<f64>, DVector<f64>)) -> &DVector<f64>) -> Vec<f64> {
+    fn apply(
+        &self,
+        signal: &[f64],
+        which: impl Fn(&(DVector<f64>, DVector<f64>)) -> &DVector<f64>,
+    ) -> Vec<f64> {
         let sum = |(start, weights): (&usize, &(DVector<f64>, DVector<f64>))| {
             which(weights).iter().zip(&signal[*start..]).map(|(w, x)| w * x).sum()
         };
@@ -158,7 +166,13 @@ impl Butterworth {
             let damping = 2.0 * (std::f64::consts::PI * (2 * pair + 1) as f64 / (2 * order) as f64).sin();
             let scale = 1.0 + damping * k + k * k;
             let b0 = k * k / scale;
-            sections.push([b0, 2.0 * b0, b0, 2.0 * (k * k - 1.0) / scale, (1.0 - damping * k + k * k) / scale]);
+            sections.push([
+                b0,
+                2.0 * b0,
+                b0,
+                2.0 * (k * k - 1.0) / scale,
+                (1.0 - damping * k + k * k) / scale,
+            ]);
         }
         if order % 2 == 1 {
             let b0 = k / (1.0 + k);

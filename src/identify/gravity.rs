@@ -90,7 +90,8 @@ mod tests {
             regressor.write(&q, &vec![0.0; n], &vec![0.0; n], &mut y);
             let gravity = &y * DVector::from_column_slice(&truth);
             for side in [-1.0, 1.0] {
-                let tau = (0..n).map(|j| gravity[j] + side * truth[robot.friction_index(j) + COULOMB]).collect();
+                let tau =
+                    (0..n).map(|j| gravity[j] + side * truth[robot.friction_index(j) + COULOMB]).collect();
                 samples.push(Sample { t: k as f64, q: q.clone(), dq: vec![0.0; n], tau });
             }
             // A moving sample that must be left out.
@@ -102,7 +103,13 @@ mod tests {
             assert!((h - expected).abs() < 1e-9, "{found:?}");
         }
         assert!(found.condition_number < 50.0 && (0.1..1.0).contains(&found.residual_nm), "{found:?}");
-        assert!(matches!(at_rest(&robot, &truth, &samples[2..3], 0.01), Err(IdentifyError::WrongLength { .. })));
-        assert!(matches!(at_rest(&robot, &truth[1..], &samples, 0.01), Err(IdentifyError::WrongLength { .. })));
+        assert!(matches!(
+            at_rest(&robot, &truth, &samples[2..3], 0.01),
+            Err(IdentifyError::WrongLength { .. })
+        ));
+        assert!(matches!(
+            at_rest(&robot, &truth[1..], &samples, 0.01),
+            Err(IdentifyError::WrongLength { .. })
+        ));
     }
 }

@@ -134,7 +134,11 @@ impl Identifier {
         check_vector("sample tau", &sample.tau, n)?;
         let panels = self.panels();
         let bound = &self.acceleration_bound;
-        let start = |sample| Window { samples: vec![sample], acceleration_bound: bound.clone(), clock: Clock::Control };
+        let start = |sample| Window {
+            samples: vec![sample],
+            acceleration_bound: bound.clone(),
+            clock: Clock::Control,
+        };
         let Some(window) = &mut self.filling else {
             self.filling = Some(start(sample));
             return Ok(());
@@ -301,8 +305,11 @@ mod tests {
     #[test]
     fn windows_are_joined_up_to_a_gap() {
         let sample = |t: f64| Sample { t, q: vec![t], dq: vec![0.0], tau: vec![0.0] };
-        let window =
-            |a: f64| Window { samples: vec![sample(a), sample(a + 1.0)], acceleration_bound: vec![1.0], clock: Clock::Control };
+        let window = |a: f64| Window {
+            samples: vec![sample(a), sample(a + 1.0)],
+            acceleration_bound: vec![1.0],
+            clock: Clock::Control,
+        };
         // A gap before the fifth.
         let windows = [0.0, 1.0, 2.0, 3.0, 9.0, 10.0].map(window);
         let single = [0..1, 1..2, 2..3, 3..4, 4..5, 5..6];

@@ -13,8 +13,8 @@ use crate::dynamics::{Motion, torque_regressor};
 use crate::inertia::ParameterSet;
 use crate::robot::{ARMATURE, COULOMB, FRICTION, INERTIAL, OFFSET, Robot, VISCOUS};
 
-/// Rounds of reweighting; the estimate settles to a thousandth within them.
-const REWEIGHTINGS: usize = 8;
+/// Rounds of reweighting in which an estimate settles to a thousandth.
+pub const REWEIGHTINGS: usize = 8;
 
 /// A sample with its acceleration.
 #[derive(Debug, Clone, PartialEq)]
@@ -206,7 +206,8 @@ fn signed(robot: &Robot, j: usize) -> bool {
 }
 
 /// [`fit`] again and again, each joint's torque errors in units of their own mean square and weighed down by Huber's
-/// rule where they are outliers: a wrist joint then counts as much as the shoulder, and a bump does not.
+/// rule where they are outliers: a wrist joint then counts as much as the shoulder, and a bump does not. Entries that are
+/// not `useful(sample, joint)` are left out. `rounds` of it; [`REWEIGHTINGS`] are enough.
 ///
 /// # Errors
 /// Those of [`fit`].
@@ -214,20 +215,22 @@ pub fn fit_reweighted(
     robot: &Robot,
     samples: &[Moving],
     belief: &Belief,
+    useful: impl Fn(usize, usize) -> bool,
+    rounds: usize,
 ) -> Result<Vec<f64>, IdentifyError> {
     let n = robot.dof();
-    let mut z = fit(robot, samples, belief, |_, _| 1.0)?;
-    for _ in 0..REWEIGHTINGS {
+    let mut z = fit(robot, samples, belief, |k, i| f64::from(useful(k, i)))?;
+    for _ in 0..rounds {
         let errors = residuals(robot, &z, samples);
-        let weights: Vec<Vec<f64>> = (0..n)
-            .map(|i| {
-                let own: Vec<f64> = errors.iter().map(|e| e[i]).collect();
-                let huber = huber_weights(&own);
-                let square = |(e, w): (&f64, &f64)| w * e * e;
-                let variance = own.iter().zip(&huber).map(square).sum::<f64>() / own.len().max(1) as f64;
-                huber.into_iter().map(|w| w / variance.max(1e-12)).collect()
-            })
-            .collect();
+        let mut weights = vec![vec![0.0; samples.len()]; n];
+        for (i, weights) in weights.iter_mut().enumerate() {
+            let kept: Vec<usize> = (0..samples.len()).filter(|&k| useful(k, i)).collect();
+            let own: Vec<f64> = kept.iter().map(|&k| errors[k][i]).collect();
+            let huber = huber_weights(&own);
+            let square = |(e, w): (&f64, &f64)| w * e * e;
+            let variance = own.iter().zip(&huber).map(square).sum::<f64>() / own.len().max(1) as f64;
+            kept.iter().zip(huber).for_each(|(&k, w)| weights[k] = w / variance.max(1e-12));
+        }
         z = fit(robot, samples, belief, |k, i| weights[i][k])?;
     }
     Ok(z)

@@ -167,7 +167,8 @@ pub struct MeasurementLog {
     pub unwrapped: usize,
     /// Columns that were not used.
     pub ignored: Vec<String>,
-    unit: AngleUnit,
+    /// What else was done, in words.
+    done: Vec<String>,
 }
 
 impl MeasurementLog {
@@ -202,13 +203,44 @@ impl MeasurementLog {
         if self.unwrapped > 0 {
             notes.push(format!("{} full turn(s) of joints undone", self.unwrapped));
         }
-        if self.unit == AngleUnit::Degrees {
-            notes.push("angles converted from degrees".to_owned());
-        }
         if !self.ignored.is_empty() {
             notes.push(format!("{} column(s) ignored: {}", self.ignored.len(), self.ignored.join(", ")));
         }
+        notes.extend(self.done.iter().cloned());
         notes
+    }
+
+    /// The log with each torque replaced by the one `delay_s` later (interpolated linearly): for recordings whose torques
+    /// lag behind the motion. Samples whose torque would lie beyond the end of their segment are dropped.
+    ///
+    /// # Errors
+    /// [`LogError::TooShort`] if fewer than two samples are left.
+    pub fn with_torque_delay(mut self, delay_s: f64) -> Result<Self, LogError> {
+        if delay_s == 0.0 {
+            return Ok(self);
+        }
+        let (mut samples, mut segments) = (vec![], vec![]);
+        for segment in &self.segments {
+            let first = samples.len();
+            let old = &self.samples[segment.clone()];
+            for sample in old {
+                if let Some(tau) = torque_at(old, sample.t + delay_s) {
+                    samples.push(Sample { tau, ..sample.clone() });
+                }
+            }
+            if samples.len() > first {
+                segments.push(first..samples.len());
+            }
+        }
+        if samples.len() < 2 {
+            return Err(LogError::TooShort { path: self.path, found: samples.len(), expected: 2 });
+        }
+        let dropped = self.samples.len() - samples.len();
+        self.done.push(format!(
+            "torques taken from {delay_s:.4} s later; {dropped} sample(s) at the ends of segments dropped"
+        ));
+        (self.samples, self.segments) = (samples, segments);
+        Ok(self)
     }
 
     /// Refuses a log whose longest segment has fewer than `least` samples.
@@ -308,8 +340,9 @@ impl<'a> Reader<'a> {
         self.check_units(&samples, &segments)?;
         let used = |i: &usize| *i == self.time || self.columns.iter().any(|c| c.contains(i));
         let ignored = (0..self.heading.len()).filter(|i| !used(i)).map(|i| self.heading[i].clone()).collect();
-        let (path, unit) = (self.path.to_owned(), self.unit);
-        Ok(MeasurementLog { path, samples, segments, period_s, gaps, unwrapped, ignored, unit })
+        let degrees = (self.unit == AngleUnit::Degrees).then(|| "angles converted from degrees".to_owned());
+        let (path, done) = (self.path.to_owned(), degrees.into_iter().collect());
+        Ok(MeasurementLog { path, samples, segments, period_s, gaps, unwrapped, ignored, done })
     }
 
     fn sample(&self, record: &csv::StringRecord, line: u64) -> Result<Sample, LogError> {
@@ -379,6 +412,18 @@ impl<'a> Reader<'a> {
         }
         Ok(())
     }
+}
+
+/// The torques at time t, between the samples of one segment; `None` outside.
+fn torque_at(segment: &[Sample], t: f64) -> Option<Vec<f64>> {
+    let after = segment.partition_point(|s| s.t < t);
+    let b = segment.get(after)?;
+    if b.t == t {
+        return Some(b.tau.clone());
+    }
+    let a = &segment[after.checked_sub(1)?];
+    let share = (t - a.t) / (b.t - a.t);
+    Some(a.tau.iter().zip(&b.tau).map(|(a, b)| a + share * (b - a)).collect())
 }
 
 /// Median period, segments without gaps, gaps.

@@ -150,7 +150,8 @@ mod tests {
         let before = ParameterSet::around_nominal(&robot);
         assert_eq!(set.lower[at + COULOMB], before.lower[at + COULOMB]);
         let ten = |x: f64| format!("{:?}", [x; 10]);
-        let (payload, set) = applied(&format!("[payload]\nlower = {}\nupper = {}", ten(-1.0), ten(2.0))).unwrap();
+        let (payload, set) =
+            applied(&format!("[payload]\nlower = {}\nupper = {}", ten(-1.0), ten(2.0))).unwrap();
         let at = robot.inertial_index(2);
         assert!(payload && (set.lower[at], set.upper[at + 9]) == (-1.0, 2.0));
     }

@@ -17,6 +17,8 @@ use crate::robot::Robot;
 
 /// A log whose period is the control period up to this share was written by the control loop.
 const SAME_PERIOD: f64 = 1e-3;
+/// Share of the speed limit from which on a drive is taken to limit the speed by itself.
+const SPEED_SHARE: f64 = 0.9;
 /// Windows that are tightened together.
 const PORTION: usize = 60;
 /// Rows kept from one portion to the next.
@@ -31,6 +33,13 @@ pub struct RecordedRows {
     pub duration: Vec<f64>,
     /// Samples that no window holds: ends of segments.
     pub left_out: usize,
+    /// Largest |dq| of each row's joint over its window, rad/s.
+    pub speed: Vec<f64>,
+}
+
+/// Whether joint i is so near its speed limit that its drive may brake by itself, whatever torque is asked for.
+pub fn at_speed_limit(robot: &Robot, dq: &[f64], i: usize) -> bool {
+    dq[i].abs() > SPEED_SHARE * robot.joints[i].limits.velocity
 }
 
 /// The clock of a log: the control loop's where the log has all its ticks.
@@ -82,18 +91,30 @@ pub fn momentum_rows(
     };
     let parts: Vec<Rows> = windows.par_iter().map(each).collect();
     let mut rows = Rows::none(set.len());
-    let mut duration = vec![];
+    let (mut duration, mut speed) = (vec![], vec![]);
     for (part, window) in parts.iter().zip(&windows) {
         rows.append(part);
         let samples = &window.samples;
         // Rounded down, so that a bound per second is granted no more than it says.
         let length = (samples[samples.len() - 1].t - samples[0].t).next_down();
         duration.extend(std::iter::repeat_n(length, part.len()));
+        let fastest = |i: usize| samples.iter().map(|s| s.dq[i].abs()).fold(0.0, f64::max);
+        speed.extend(part.origin.iter().map(|origin| fastest(origin.joint)));
     }
-    Ok(RecordedRows { rows, duration, left_out })
+    Ok(RecordedRows { rows, duration, left_out, speed })
 }
 
 impl RecordedRows {
+    /// Drops the rows of joints at their speed limit ([`at_speed_limit`]).
+    pub fn forget_speed_limited(&mut self, robot: &Robot) {
+        let limit = |i: usize| SPEED_SHARE * robot.joints[i].limits.velocity;
+        let slow = |w: &usize| self.speed[*w] <= limit(self.rows.origin[*w].joint);
+        let kept: Vec<usize> = (0..self.rows.len()).filter(slow).collect();
+        self.rows = self.rows.select(&kept);
+        self.duration = kept.iter().map(|&w| self.duration[w]).collect();
+        self.speed = kept.iter().map(|&w| self.speed[w]).collect();
+    }
+
     /// The rows with a further mean torque error of `bound[joint]` (N m) granted, rounded upward.
     pub fn granting(&self, bound: &[f64]) -> Rows {
         let mut rows = self.rows.clone();

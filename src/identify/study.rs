@@ -2,13 +2,14 @@
 //! or the proof that they cannot be true and what would have to be granted instead.
 
 use serde::Serialize;
+use thiserror::Error;
 
 use super::additive::{self, AdditiveBound};
 use super::error::IdentifyError;
 use super::filter::Smoothing;
-use super::inverse::{Belief, Moving, fit_reweighted, moving, residuals, rms};
-use super::log::MeasurementLog;
-use super::recorded::{clock_of, momentum_rows, set_within};
+use super::inverse::{Belief, Moving, REWEIGHTINGS, fit_reweighted, moving, residuals, rms};
+use super::log::{LogError, MeasurementLog};
+use super::recorded::{at_speed_limit, clock_of, momentum_rows, set_within};
 use super::window::Clock;
 use crate::inertia::ParameterSet;
 use crate::inertia::pseudo::check_physical;
@@ -20,6 +21,21 @@ const ACCELERATION_MARGIN: f64 = 1.5;
 const FRICTION_SHARE: f64 = 0.2;
 /// The transmission inertia of an unknown joint is taken to be so small that its torque limit yields this, rad/s^2.
 const LEAST_ACCELERATION: f64 = 1.0;
+
+/// Delays are looked for within this, s, first in steps of [`DELAY_STEP`].
+const DELAY_REACH: f64 = 0.1;
+const DELAY_STEP: f64 = 0.01;
+
+/// Why a study failed.
+#[derive(Debug, Error)]
+pub enum StudyError {
+    /// The data or the settings do not fit.
+    #[error(transparent)]
+    Identify(#[from] IdentifyError),
+    /// A log cannot be used.
+    #[error(transparent)]
+    Log(#[from] LogError),
+}
 
 /// What is to be found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -83,8 +99,22 @@ pub struct StudyOptions {
     pub acceleration: Option<Vec<f64>>,
     /// Mean torque error over a window beyond the robot's sensor bounds, N m, one entry a joint.
     pub torque_abs_nm: Vec<f64>,
+    /// How late the torques are against the motion.
+    pub delay: Delay,
     /// If the stated bounds are refuted, the smallest additive bound times this is granted for the conditional set.
     pub margin: f64,
+}
+
+/// How late the torques of a recording are against its positions and velocities.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub enum Delay {
+    /// Not at all.
+    #[default]
+    None,
+    /// By so much, s; negative: early.
+    Seconds(f64),
+    /// By what gives the smallest torque errors over the logs to learn from, within a tenth of a second.
+    Fitted,
 }
 
 /// What the data say of the stated bounds.
@@ -128,12 +158,18 @@ pub struct JointFinding {
     pub name: String,
     /// Root mean square of its torque over the logs, N m.
     pub torque_rms_nm: f64,
-    /// And of what the estimate leaves of it.
+    /// And of what the estimate leaves of it, samples at the speed limit left out.
     pub fit_rms_nm: f64,
+    /// Samples of the logs at the joint's speed limit: its drive then brakes by itself, and they are not learned from.
+    pub speed_limited: usize,
     /// Root mean square of its torque over the validation log, N m.
     pub validation_torque_rms_nm: Option<f64>,
-    /// And of the prediction's error there: data that the estimate has not seen.
+    /// And of the prediction's error there, samples at the speed limit left out: data that the estimate has not seen.
     pub validation_rms_nm: Option<f64>,
+    /// The same with the samples at the speed limit.
+    pub validation_rms_all_nm: Option<f64>,
+    /// Samples of the validation log at the joint's speed limit.
+    pub validation_speed_limited: usize,
     /// Proven: less additive torque error than this explains the joint's data for no parameters of the prior, N m.
     pub additive_necessary_nm: f64,
     /// Proven: with this on all joints some parameters of the prior explain all data, N m.
@@ -212,22 +248,63 @@ impl Study<'_> {
     /// Does it.
     ///
     /// # Errors
-    /// [`IdentifyError`] for settings that do not fit the robot, filters without sense, or a prior that no body satisfies.
-    pub fn run(&self) -> Result<Findings, IdentifyError> {
+    /// [`StudyError`] for settings that do not fit the robot, filters without sense, a prior that no body satisfies, or a
+    /// log that is too short for its delay.
+    pub fn run(&self) -> Result<Findings, StudyError> {
         let (robot, options) = (self.robot, self.options);
         let n = robot.dof();
         if options.torque_abs_nm.len() != n {
             let found = options.torque_abs_nm.len();
-            return Err(IdentifyError::WrongLength { what: "additive torque error", found, expected: n });
+            return Err(
+                IdentifyError::WrongLength { what: "additive torque error", found, expected: n }.into()
+            );
         }
         super::physics::check_box(self.prior, robot.parameter_count())?;
+        let delay_s = match options.delay {
+            Delay::None => 0.0,
+            Delay::Seconds(seconds) => seconds,
+            Delay::Fitted => self.fitted_delay()?,
+        };
+        let shift = |log: &MeasurementLog| log.clone().with_torque_delay(delay_s);
+        let logs = self.logs.iter().map(shift).collect::<Result<Vec<_>, _>>()?;
+        let validation = self.validation.map(shift).transpose()?;
+        Study { logs: &logs, validation: validation.as_ref(), ..*self }.of_shifted()
+    }
+
+    /// The delay with the smallest product of all joints' torque errors: a coarse search, then a fine one.
+    fn fitted_delay(&self) -> Result<f64, StudyError> {
+        let mut best = (f64::INFINITY, 0.0);
+        for step in [DELAY_STEP, 0.25 * DELAY_STEP] {
+            let middle = best.1;
+            let reach = if step == DELAY_STEP { DELAY_REACH } else { DELAY_STEP };
+            let count = (reach / step).round() as i32;
+            for delay in (-count..=count).map(|k| middle + f64::from(k) * step) {
+                let mut samples = vec![];
+                for log in self.logs {
+                    samples.extend(moving(&log.clone().with_torque_delay(delay)?, self.options.smoothing)?);
+                }
+                let errors = self.errors(&self.estimate(&samples, 1)?, &samples);
+                let score: f64 = errors.unlimited.iter().map(|rms| rms.ln()).sum();
+                if score < best.0 {
+                    best = (score, delay);
+                }
+            }
+        }
+        Ok(best.1)
+    }
+
+    /// The study of logs whose torques are in time.
+    fn of_shifted(&self) -> Result<Findings, StudyError> {
+        let (robot, options) = (self.robot, self.options);
+        let n = robot.dof();
         let mut samples = vec![];
         for log in self.logs {
             samples.extend(moving(log, options.smoothing)?);
         }
-        let estimate = self.estimate(&samples)?;
+        let estimate = self.estimate(&samples, REWEIGHTINGS)?;
         let acceleration = options.acceleration.clone().unwrap_or_else(|| largest_acceleration(&samples, n));
-        let data = momentum_rows(robot, self.prior, self.logs, options.window_s, &acceleration)?;
+        let mut data = momentum_rows(robot, self.prior, self.logs, options.window_s, &acceleration)?;
+        data.forget_speed_limited(robot);
         let unknown = options.unknown.indices(robot);
         let stated = data.granting(&options.torque_abs_nm);
         let (verdict, additive, set) = match set_within(robot, self.prior, &stated, &unknown) {
@@ -238,12 +315,13 @@ impl Study<'_> {
                 (Verdict::Consistent, additive, set)
             }
             Err(IdentifyError::AssumptionBroken { t, joint, by }) => {
-                let additive = additive::smallest(self.prior, &data.rows, &data.duration, n, robot.end_effector)?;
+                let additive =
+                    additive::smallest(self.prior, &data.rows, &data.duration, n, robot.end_effector)?;
                 let granted: Vec<f64> = additive.sufficient.iter().map(|b| b * options.margin).collect();
                 let set = set_within(robot, self.prior, &data.granting(&granted), &unknown)?;
                 (Verdict::Refuted { t_s: t, joint: robot.joints[joint].name.clone(), by }, additive, set)
             }
-            Err(other) => return Err(other),
+            Err(other) => return Err(other.into()),
         };
         let hand = robot.inertial_index(robot.end_effector);
         let body: [f64; INERTIAL] = std::array::from_fn(|k| estimate[hand + k]);
@@ -265,7 +343,7 @@ impl Study<'_> {
     }
 
     /// Least squares over the samples; nothing is believed of what is unknown, links otherwise as the prior has them.
-    fn estimate(&self, samples: &[Moving]) -> Result<Vec<f64>, IdentifyError> {
+    fn estimate(&self, samples: &[Moving], rounds: usize) -> Result<Vec<f64>, StudyError> {
         let (robot, unknown) = (self.robot, self.options.unknown);
         let nominal = robot.nominal_parameters();
         let free = unknown.indices(robot);
@@ -279,10 +357,27 @@ impl Study<'_> {
                 belief.deviation[j] = f64::INFINITY;
             }
         }
-        fit_reweighted(robot, samples, &belief)
+        let useful = |k: usize, i: usize| !at_speed_limit(robot, &samples[k].dq, i);
+        Ok(fit_reweighted(robot, samples, &belief, useful, rounds)?)
     }
 
-    fn predictions(&self, estimate: &[f64]) -> Result<Vec<Prediction>, IdentifyError> {
+    /// Torque errors of an estimate.
+    fn errors(&self, estimate: &[f64], samples: &[Moving]) -> Errors {
+        let (robot, n) = (self.robot, self.robot.dof());
+        let all = residuals(robot, estimate, samples);
+        let own = |i: usize| {
+            let free = samples.iter().zip(&all).filter(move |(s, _)| !at_speed_limit(robot, &s.dq, i));
+            free.map(move |(_, e)| vec![e[i]]).collect::<Vec<_>>()
+        };
+        let unlimited: Vec<Vec<Vec<f64>>> = (0..n).map(own).collect();
+        Errors {
+            all: rms(&all, n),
+            limited: unlimited.iter().map(|rows| all.len() - rows.len()).collect(),
+            unlimited: unlimited.iter().map(|rows| rms(rows, 1)[0]).collect(),
+        }
+    }
+
+    fn predictions(&self, estimate: &[f64]) -> Result<Vec<Prediction>, StudyError> {
         let Some(log) = self.validation.or(self.logs.first()) else { return Ok(vec![]) };
         let samples = moving(log, self.options.smoothing)?;
         let errors = residuals(self.robot, estimate, &samples);
@@ -299,24 +394,25 @@ impl Study<'_> {
         samples: &[Moving],
         estimate: &[f64],
         additive: &AdditiveBound,
-    ) -> Result<Vec<JointFinding>, IdentifyError> {
+    ) -> Result<Vec<JointFinding>, StudyError> {
         let (robot, n) = (self.robot, self.robot.dof());
-        let torque = |samples: &[Moving]| rms(&samples.iter().map(|s| s.tau.clone()).collect::<Vec<_>>(), n);
-        let error = |samples: &[Moving]| rms(&residuals(robot, estimate, samples), n);
-        let (signal, fit) = (torque(samples), error(samples));
+        let (signal, fit) = (torque_rms(samples, n), self.errors(estimate, samples));
         let unseen = match self.validation {
             Some(log) => {
                 let samples = moving(log, self.options.smoothing)?;
-                Some((torque(&samples), error(&samples)))
+                Some((torque_rms(&samples, n), self.errors(estimate, &samples)))
             }
             None => None,
         };
         let finding = |i: usize| JointFinding {
             name: robot.joints[i].name.clone(),
             torque_rms_nm: signal[i],
-            fit_rms_nm: fit[i],
+            fit_rms_nm: fit.unlimited[i],
+            speed_limited: fit.limited[i],
             validation_torque_rms_nm: unseen.as_ref().map(|u| u.0[i]),
-            validation_rms_nm: unseen.as_ref().map(|u| u.1[i]),
+            validation_rms_nm: unseen.as_ref().map(|u| u.1.unlimited[i]),
+            validation_rms_all_nm: unseen.as_ref().map(|u| u.1.all[i]),
+            validation_speed_limited: unseen.as_ref().map_or(0, |u| u.1.limited[i]),
             additive_necessary_nm: additive.necessary[i],
             additive_sufficient_nm: additive.sufficient[i],
         };
@@ -338,10 +434,15 @@ impl Study<'_> {
     fn log_findings(&self) -> Vec<LogFinding> {
         let finding = |log: &MeasurementLog, purpose| {
             let mut notes = log.notes();
-            notes.push(match clock_of(self.robot, log) {
-                Clock::Control => "has every tick of the control loop: torque taken as held between samples",
-                Clock::Recorded => "time stamps used as they are; torque between samples taken as linear",
-            }.to_owned());
+            notes.push(
+                match clock_of(self.robot, log) {
+                    Clock::Control => {
+                        "has every tick of the control loop: torque taken as held between samples"
+                    }
+                    Clock::Recorded => "time stamps used as they are; torque between samples taken as linear",
+                }
+                .to_owned(),
+            );
             LogFinding { path: log.path.display().to_string(), purpose, notes }
         };
         let fit = self.logs.iter().map(|log| finding(log, "fit"));
@@ -367,7 +468,10 @@ impl Study<'_> {
                 "encoder errors at most {} rad and {} rad/s",
                 sensors.position_rad, sensors.velocity_rad_s
             ),
-            format!("known links within {} % of the model, unknown parameters within the prior", 100.0 * u.link_ratio),
+            format!(
+                "known links within {} % of the model, unknown parameters within the prior",
+                100.0 * u.link_ratio
+            ),
             format!("accelerations at most {} rad/s^2 ({from})", list(acceleration)),
             format!("windows of {} s; time stamps exact; nothing else touches the arm", options.window_s),
         ]
@@ -375,17 +479,37 @@ impl Study<'_> {
 
     fn guarantee(&self, verdict: &Verdict) -> String {
         match verdict {
-            Verdict::Consistent => "The set holds the true parameters if the stated assumptions are true; the data \
+            Verdict::Consistent => {
+                "The set holds the true parameters if the stated assumptions are true; the data \
                                     do not contradict them."
-                .to_owned(),
+                    .to_owned()
+            }
             Verdict::Refuted { .. } => format!(
                 "No guarantee: the stated assumptions cannot all be true, whatever the parameters. The set is what is \
                  left if the mean torque error of each joint is allowed {} the smallest bound that explains these \
                  data; nothing proves that this bound holds.",
-                if self.options.margin == 1.0 { "exactly".to_owned() } else { format!("{} times", self.options.margin) }
+                if self.options.margin == 1.0 {
+                    "exactly".to_owned()
+                } else {
+                    format!("{} times", self.options.margin)
+                }
             ),
         }
     }
+}
+
+/// Torque errors, one entry a joint.
+struct Errors {
+    /// Root mean square, N m.
+    all: Vec<f64>,
+    /// Without the samples at the joint's speed limit.
+    unlimited: Vec<f64>,
+    /// How many those are.
+    limited: Vec<usize>,
+}
+
+fn torque_rms(samples: &[Moving], joints: usize) -> Vec<f64> {
+    rms(&samples.iter().map(|s| s.tau.clone()).collect::<Vec<_>>(), joints)
 }
 
 /// Name and unit of a parameter of the full vector.
@@ -394,7 +518,13 @@ pub fn parameter_name(robot: &Robot, j: usize) -> (String, &'static str) {
     if j < links {
         let names = ["m", "m c_x", "m c_y", "m c_z", "I_xx", "I_xy", "I_yy", "I_xz", "I_yz", "I_zz"];
         let k = j % INERTIAL;
-        let unit = if k == 0 { "kg" } else if k < 4 { "kg m" } else { "kg m^2" };
+        let unit = if k == 0 {
+            "kg"
+        } else if k < 4 {
+            "kg m"
+        } else {
+            "kg m^2"
+        };
         return (format!("{} {}", robot.joints[j / INERTIAL].link, names[k]), unit);
     }
     let (joint, k) = ((j - links) / FRICTION, (j - links) % FRICTION);
@@ -422,3 +552,6 @@ fn list(values: &[f64]) -> String {
         _ => values.iter().map(|x| format!("{x:.4}")).collect::<Vec<_>>().join(", "),
     }
 }
+
+#[cfg(test)]
+mod tests;

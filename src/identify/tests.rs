@@ -12,7 +12,7 @@ use crate::dynamics::{Composites, Motion, Wrench, crba, rnea};
 use crate::inertia::ParameterSet;
 use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
 
-fn arm() -> Robot {
+pub(super) fn arm() -> Robot {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/robots/kinova_gen3_2f85.toml");
     crate::robot::load(path).unwrap()
 }
@@ -20,7 +20,7 @@ fn arm() -> Robot {
 /// The last link with gripper and an 8 lb dumbbell, and Table I around it.
 const PAYLOAD: [f64; INERTIAL] = [4.9136, -4e-5, 9e-5, -0.76737, 0.1502, 0.0, 0.1354, 0.0, 0.0, 0.01944];
 
-fn prior(robot: &Robot) -> ParameterSet {
+pub(super) fn prior(robot: &Robot) -> ParameterSet {
     let mut set = ParameterSet::around_nominal(robot);
     let at = robot.inertial_index(robot.end_effector);
     set.lower[at..at + 4].copy_from_slice(&[1.2, -0.4, -0.4, -1.0]);
@@ -31,7 +31,7 @@ fn prior(robot: &Robot) -> ParameterSet {
 }
 
 /// True parameters: anywhere in the prior, with the payload above.
-fn truth(robot: &Robot, set: &ParameterSet, rng: &mut ChaCha8Rng) -> Vec<f64> {
+pub(super) fn truth(robot: &Robot, set: &ParameterSet, rng: &mut ChaCha8Rng) -> Vec<f64> {
     let mut theta: Vec<f64> =
         set.lower.iter().zip(&set.upper).map(|(l, u)| l + (u - l) * rng.random::<f64>()).collect();
     let at = robot.inertial_index(robot.end_effector);
@@ -91,7 +91,7 @@ impl<'a> Plant<'a> {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Noise {
+pub(super) enum Noise {
     Uniform,
     /// Always at the end of its interval, one sign a joint: nothing averages out.
     Corner,
@@ -102,7 +102,7 @@ fn noise(seed: u64) -> Noise {
 }
 
 /// Simulates `seconds` of exciting motion; returns measured samples and the largest accelerations.
-fn recording(
+pub(super) fn recording(
     robot: &Robot,
     theta: &[f64],
     seconds: f64,
@@ -198,7 +198,8 @@ fn rows_contain_the_truth() {
                 // The plant holds its torque; read as a recording, its mean between ticks is another. That telescopes.
                 let tau = |k: usize| samples[k].tau[w];
                 let held = (tau(100 * span.end) - tau(100 * span.start)).abs() * 0.5 * robot.control.period_s;
-                let allowed = rows.radius[w] + if clock == Clock::Control { 0.0 } else { held * (1.0 + 1e-9) };
+                let allowed =
+                    rows.radius[w] + if clock == Clock::Control { 0.0 } else { held * (1.0 + 1e-9) };
                 assert!(off <= allowed, "seed {seed}, {span:?}, joint {w}: {off} {allowed}");
             }
         }

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use super::ReportError;
 use super::figure::{above, below, figure};
 use super::html::{document, escape};
 use super::plots::{LINES, Plot, Series, Shape};
 use super::table::align;
-use super::ReportError;
 use super::write::{check_files, write_files};
 use crate::identify::study::{Findings, ParameterFinding, Prediction, Verdict};
 
@@ -29,13 +29,16 @@ pub fn write(folder: &Path, findings: &Findings) -> Result<(), ReportError> {
     let json = serde_json::to_string_pretty(findings)
         .map_err(|source| ReportError::Json { path: folder.join(FILES[0]), source })?;
     let (joints, parameters) = (csv(&joint_rows(findings))?, csv(&parameter_rows(findings))?);
-    write_files(folder, &[
-        (FILES[0], json + "\n"),
-        (FILES[1], joints),
-        (FILES[2], parameters),
-        (FILES[3], csv(&torque_rows(findings))?),
-        (FILES[4], page(findings)?),
-    ])
+    write_files(
+        folder,
+        &[
+            (FILES[0], json + "\n"),
+            (FILES[1], joints),
+            (FILES[2], parameters),
+            (FILES[3], csv(&torque_rows(findings))?),
+            (FILES[4], page(findings)?),
+        ],
+    )
 }
 
 /// The closing text on the terminal.
@@ -65,12 +68,15 @@ fn verdict(findings: &Findings) -> String {
     }
 }
 
-const JOINT_HEADING: [&str; 7] = [
+const JOINT_HEADING: [&str; 10] = [
     "joint",
     "torque RMS, N m",
     "fit RMS",
+    "at speed limit",
     "validation torque RMS",
     "validation RMS",
+    "with limited",
+    "at speed limit",
     "additive bound: at least",
     "enough",
 ];
@@ -82,7 +88,11 @@ fn shorten(cell: &str) -> String {
     cell.parse::<f64>().map_or_else(|_| cell.to_owned(), figure)
 }
 
-fn with_heading(heading: impl IntoIterator<Item = &'static str>, rows: Vec<Vec<String>>, cell: impl Fn(&str) -> String) -> Vec<Vec<String>> {
+fn with_heading(
+    heading: impl IntoIterator<Item = &'static str>,
+    rows: Vec<Vec<String>>,
+    cell: impl Fn(&str) -> String,
+) -> Vec<Vec<String>> {
     let mut all = vec![heading.into_iter().map(str::to_owned).collect()];
     all.extend(rows.iter().map(|row| row.iter().map(|c| cell(c)).collect::<Vec<_>>()));
     all
@@ -95,8 +105,11 @@ fn joint_rows(findings: &Findings) -> Vec<Vec<String>> {
             j.name.clone(),
             j.torque_rms_nm.to_string(),
             j.fit_rms_nm.to_string(),
+            j.speed_limited.to_string(),
             optional(j.validation_torque_rms_nm),
             optional(j.validation_rms_nm),
+            optional(j.validation_rms_all_nm),
+            j.validation_speed_limited.to_string(),
             j.additive_necessary_nm.to_string(),
             j.additive_sufficient_nm.to_string(),
         ]
@@ -181,7 +194,8 @@ fn page(findings: &Findings) -> Result<String, ReportError> {
     let body = format!(
         "<div class=\"head\"><div><div class=\"brand\">surelift identify</div><h1>{}</h1></div>\
          <div class=\"badge {mood}\">{badge}</div></div><p class=\"reason {mood}\">{}<br>{}</p>\
-         <h2>Joints</h2><p>Errors of the least-squares estimate, and the smallest additive bound on the mean torque error of \
+         <h2>Joints</h2><p>Errors of the least-squares estimate (samples at a joint's speed limit are not learned from and counted apart: its \
+         drive brakes there by itself), and the smallest additive bound on the mean torque error of \
          a window that explains the data: proven necessary for each joint alone, proven enough for all together.</p>{}\
          <h2>Parameters</h2><p>The bar is the prior interval; what is left of it is filled, the estimate is the mark. The \
          estimate comes with no bound; its last body {physical} physically consistent.</p>{}\
@@ -211,8 +225,11 @@ fn joints_table(findings: &Findings) -> String {
                 escape(&j.name),
                 figure(j.torque_rms_nm),
                 figure(j.fit_rms_nm),
+                j.speed_limited.to_string(),
                 optional(j.validation_torque_rms_nm),
                 optional(j.validation_rms_nm),
+                optional(j.validation_rms_all_nm),
+                j.validation_speed_limited.to_string(),
                 below(j.additive_necessary_nm),
                 above(j.additive_sufficient_nm),
             ];

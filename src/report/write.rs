@@ -68,10 +68,7 @@ pub fn write_files(folder: &Path, files: &[(&str, String)]) -> Result<(), Report
 }
 
 /// Whether `folder` is new, empty, or holds nothing that `foreign` names.
-fn check(
-    folder: &Path,
-    foreign: impl Fn(&Path) -> io::Result<Option<String>>,
-) -> Result<(), ReportError> {
+fn check(folder: &Path, foreign: impl Fn(&Path) -> io::Result<Option<String>>) -> Result<(), ReportError> {
     let refuse = |reason: String| Err(ReportError::Destination { path: folder.to_owned(), reason });
     if folder.file_name().is_none() {
         return refuse("expected a path that ends in the name of a folder".to_owned());

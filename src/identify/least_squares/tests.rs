@@ -82,7 +82,10 @@ fn the_non_negative_minimiser_satisfies_the_optimality_conditions() {
         let gradient = a.transpose() * (&a * &x - &b);
         for j in 0..7 {
             if positive[j] {
-                assert!(x[j] >= 0.0 && gradient[j] > -1e-8 && (x[j] * gradient[j]).abs() < 1e-8, "seed {seed}");
+                assert!(
+                    x[j] >= 0.0 && gradient[j] > -1e-8 && (x[j] * gradient[j]).abs() < 1e-8,
+                    "seed {seed}"
+                );
             } else {
                 assert!(gradient[j].abs() < 1e-8, "seed {seed}");
             }
@@ -113,6 +116,11 @@ fn data_that_cannot_be_used_are_refused() {
     assert!(matches!(ordinary(&a, &b.rows(0, 5).into_owned()), Err(IdentifyError::WrongLength { .. })));
     assert!(matches!(weighted(&a, &b, &[-1.0; 10]), Err(IdentifyError::BadValue { .. })));
     assert!(matches!(non_negative(&a, &b, &[true; 2]), Err(IdentifyError::WrongLength { .. })));
-    assert!(matches!(total(&a.rows(0, 3).into_owned(), &b.rows(0, 3).into_owned()), Err(IdentifyError::BadValue { .. })));
-    assert!(Recursive::new(vec![0.0], 1.0, 0.0).is_err() && Recursive::new(vec![0.0], f64::NAN, 1.0).is_err());
+    assert!(matches!(
+        total(&a.rows(0, 3).into_owned(), &b.rows(0, 3).into_owned()),
+        Err(IdentifyError::BadValue { .. })
+    ));
+    assert!(
+        Recursive::new(vec![0.0], 1.0, 0.0).is_err() && Recursive::new(vec![0.0], f64::NAN, 1.0).is_err()
+    );
 }

@@ -69,7 +69,8 @@ fn full_turns_are_undone_once_and_counted() {
 
 #[test]
 fn degrees_are_converted_where_asked() {
-    let lines: Vec<String> = (0..20).map(|k| format!("{},90,{},0.2,0,50,0,1,2,3", 0.01 * k as f64, 0.5 * k as f64)).collect();
+    let lines: Vec<String> =
+        (0..20).map(|k| format!("{},90,{},0.2,0,50,0,1,2,3", 0.01 * k as f64, 0.5 * k as f64)).collect();
     let text = format!("{HEADING}\n{}\n", lines.join("\n"));
     let log = read_text(&text, AngleUnit::Degrees).unwrap();
     assert!((log.samples[0].q[0] - std::f64::consts::FRAC_PI_2).abs() < 1e-15);
@@ -82,8 +83,9 @@ fn degrees_are_converted_where_asked() {
 
 #[test]
 fn mixed_units_are_noticed() {
-    let lines: Vec<String> =
-        (0..100).map(|k| format!("{},0.1,{},0,0,0.5,0,1,2,3", 0.01 * k as f64, 28.6 * 0.01 * k as f64)).collect();
+    let lines: Vec<String> = (0..100)
+        .map(|k| format!("{},0.1,{},0,0,0.5,0,1,2,3", 0.01 * k as f64, 28.6 * 0.01 * k as f64))
+        .collect();
     let error = read(HEADING, &lines).unwrap_err();
     assert!(matches!(error, LogError::Mismatch { joint: 2, .. }), "{error}");
 }
@@ -119,4 +121,22 @@ fn bad_files_are_refused_with_line_and_column() {
     assert!(matches!(read_text("", AngleUnit::Radians), Err(LogError::MissingColumn { .. })));
     let nowhere = MeasurementLog::read("no/such/log.csv", &small_robot(), AngleUnit::Radians).unwrap_err();
     assert!(nowhere.to_string().contains("no/such/log.csv"), "{nowhere}");
+}
+
+#[test]
+fn late_torques_are_moved_and_the_ends_dropped() {
+    let mut lines: Vec<String> =
+        (0..20).map(|k| format!("{},0,0,0,0,0,0,{},0,0", 0.01 * k as f64, 3.0 * 0.01 * k as f64)).collect();
+    lines.remove(10);
+    let log = read(HEADING, &lines).unwrap().with_torque_delay(0.025).unwrap();
+    // Segments of ten and nine samples, each without its last three.
+    assert_eq!(log.segments, [0..7, 7..13]);
+    for sample in &log.samples {
+        assert!((sample.tau[0] - 3.0 * (sample.t + 0.025)).abs() < 1e-12);
+    }
+    assert!(log.notes().iter().any(|n| n.contains("0.0250 s later; 6 sample(s)")), "{:?}", log.notes());
+    assert!(matches!(log.clone().with_torque_delay(1.0), Err(LogError::TooShort { .. })));
+    assert_eq!(log.clone().with_torque_delay(0.0).unwrap().samples, log.samples);
+    let early = log.clone().with_torque_delay(-0.01).unwrap();
+    assert_eq!(early.samples[0].t, log.samples[1].t);
 }
