@@ -10,6 +10,7 @@ use rayon::prelude::*;
 use super::bounds::{Effort, tighten};
 use super::error::IdentifyError;
 use super::log::MeasurementLog;
+use super::physics::tighten_by_physics;
 use super::polytope::{Polytope, Rows};
 use super::window::{Clock, Window, integrate_rate, rows_over};
 use crate::inertia::ParameterSet;
@@ -130,14 +131,16 @@ impl RecordedRows {
 /// some windows at a time.
 ///
 /// # Errors
-/// [`IdentifyError::AssumptionBroken`] proves that no parameters of the box explain the rows.
+/// [`IdentifyError::AssumptionBroken`] proves that no parameters of the box explain the rows,
+/// [`IdentifyError::PriorExcludesPhysics`] that no physical last body lies in it.
 pub fn set_within(
     robot: &Robot,
     set: &ParameterSet,
     rows: &Rows,
     unknown: &[usize],
 ) -> Result<ParameterSet, IdentifyError> {
-    let mut polytope = Polytope::from_box(set.clone(), robot.inertial_index(robot.end_effector));
+    let set = tighten_by_physics(set, robot.end_effector)?;
+    let mut polytope = Polytope::from_box(set, robot.inertial_index(robot.end_effector));
     let effort = Effort { rounds: 2, ..Effort::default() };
     let portion = PORTION * robot.dof();
     let all: Vec<usize> = (0..rows.len()).collect();
