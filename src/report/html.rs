@@ -18,7 +18,6 @@ pub fn page<P>(record: &RunRecord<P>) -> Result<String, ReportError> {
     let charts = Charts::new(record);
     let body =
         [head(summary), knowledge(summary, &charts)?, safety(record, &charts)?, plans(summary)].concat();
-<<<<<<< HEAD
     let footer = format!(
         "surelift {} · summary.json schema {} · samples in log.csv, every plan in plans/",
         env!("CARGO_PKG_VERSION"),
@@ -34,20 +33,6 @@ pub(super) fn document(title: &str, body: &str, footer: &str) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
          <title>{title}</title><style>{CSS}</style></head><body><main>{body}\
          <footer>{footer}</footer></main></body></html>\n"
-=======
-    let files = format!("summary.json schema {} · samples in log.csv, every plan in plans/", summary.schema);
-    Ok(document(&format!("{title} · {}", summary.outcome), &body, &files))
-}
-
-/// A whole page around `body` (HTML) with its title (HTML) and a word on the files beside it.
-pub(super) fn document(title: &str, body: &str, files: &str) -> String {
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-         <title>{title}</title><style>{CSS}</style></head><body><main>{body}\
-         <footer>surelift {} · {files}</footer></main></body></html>\n",
-        env!("CARGO_PKG_VERSION"),
->>>>>>> 45d178f (Identification from recordings: logs, filters, least squares, base parameters, additive bounds)
     )
 }
 

@@ -7,7 +7,7 @@ use super::figure::{above, below, figure};
 use super::html::{document, escape};
 use super::plots::{LINES, Plot, Series, Shape};
 use super::table::align;
-use super::write::{check_files, write_files};
+use super::write::{check_files, write_named};
 use crate::identify::study::{Findings, ParameterFinding, Prediction, Verdict};
 
 /// The files of the report.
@@ -29,7 +29,7 @@ pub fn write(folder: &Path, findings: &Findings) -> Result<(), ReportError> {
     let json = serde_json::to_string_pretty(findings)
         .map_err(|source| ReportError::Json { path: folder.join(FILES[0]), source })?;
     let (joints, parameters) = (csv(&joint_rows(findings))?, csv(&parameter_rows(findings))?);
-    write_files(
+    write_named(
         folder,
         &[
             (FILES[0], json + "\n"),
@@ -211,7 +211,11 @@ fn page(findings: &Findings) -> Result<String, ReportError> {
         findings.samples_left_out,
     );
     let title = format!("{} · identified", escape(&findings.robot));
-    Ok(document(&title, &body, "figures in summary.json, joints.csv, parameters.csv and torques.csv"))
+    let footer = format!(
+        "surelift {} · figures in summary.json, joints.csv, parameters.csv and torques.csv",
+        env!("CARGO_PKG_VERSION")
+    );
+    Ok(document(&title, &body, &footer))
 }
 
 fn joints_table(findings: &Findings) -> String {

@@ -56,7 +56,7 @@ pub fn check_files(folder: &Path, names: &[&str]) -> Result<(), ReportError> {
 ///
 /// # Errors
 /// Those of [`check_files`], and whatever goes wrong while writing; the folder is then as it was before.
-pub fn write_files(folder: &Path, files: &[(&str, String)]) -> Result<(), ReportError> {
+pub fn write_named(folder: &Path, files: &[(&str, String)]) -> Result<(), ReportError> {
     let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
     check_files(folder, &names)?;
     let temporary = Temporary::beside(folder)?;
