@@ -44,9 +44,8 @@ pub fn write(folder: &Path, findings: &Findings) -> Result<(), ReportError> {
 /// The closing text on the terminal.
 pub fn closing(findings: &Findings) -> String {
     let rule = "─".repeat(72);
-    let joints = align(&with_heading(JOINT_HEADING, joint_rows(findings).split_off(1), |cell| shorten(cell)));
-    let parameters =
-        align(&with_heading(PARAMETER_HEADING, parameter_rows(findings).split_off(1), |cell| shorten(cell)));
+    let joints = align(&with_heading(JOINT_HEADING, joint_rows(findings).split_off(1), shorten));
+    let parameters = align(&with_heading(PARAMETER_HEADING, parameter_rows(findings).split_off(1), shorten));
     format!(
         "{rule}\n  {} · {} window(s) · {}\n{rule}\n{joints}\n{parameters}{rule}\n  {}\n",
         findings.robot,
