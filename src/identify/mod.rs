@@ -6,6 +6,7 @@
 //! into rows of data and carries the other half of the proof; [`identifier`] keeps the books.
 
 pub mod additive;
+pub mod base;
 pub mod bounds;
 pub mod certificate;
 mod error;
