@@ -3,7 +3,7 @@
 //! For each arm and each choice of gains the tube is fitted and the plan cut into equal intervals; of every interval are
 //! taken the half-widths of the nominal torque and of the command (nominal and robust torque together), joint by joint,
 //! and the growth of the link capsules: how far the ends of a capsule may be from the line that they would follow without
-//! tracking errors ([`extent::growth`]). A plan whose tube is not proven counts as such and gives no widths.
+//! tracking errors ([`crate::reach::extent::growth`]). A plan whose tube is not proven counts as such and gives no widths.
 //! Nothing is promised here, so nothing can fail: it is a measurement.
 
 use std::path::Path;

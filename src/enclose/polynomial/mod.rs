@@ -351,7 +351,7 @@ impl<const C: usize, const D: u32> Mul for Polynomial<C, D> {
     /// Proof. (p + r)(q + s) = pq + p s + q r + r s, with |p| <= sum |a_i| = A and |q| <= B. In pq every a_i meets every b_j once, and
     /// for a given exponent there is at most one j to each i: a coefficient is the sum of at most K = min(len) products, off
     /// by at most u for each product and each partial sum, so all of them together by at most 2 K u A B (1 + 2^-40) plus underflow.
-    /// What is left out is summed with at most 2^14 roundings and then again as [`Collected::into_form`] says.
+    /// What is left out is summed with at most 2^14 roundings and then again as `Collected::into_form` says.
     fn mul(self, other: Self) -> Self {
         let () = Self::ROOM;
         let (few, many) = if self.len <= other.len { (&self, &other) } else { (&other, &self) };
