@@ -115,22 +115,20 @@ impl<T: Scalar> JointTransform<T> {
     #[inline]
     pub(super) fn symmetric_to_parent(&self, joint: &Joint, inertia: &[T; 6]) -> [T; 6] {
         let [xx, xy, yy, xz, yz, zz] = *inertia;
+        if T::PRODUCT {
+            return turn_symmetric(&self.columns, inertia);
+        }
         let columns = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]].map(|column| self.to_parent(joint, &column));
         let row = |r: usize| [columns[0][r], columns[1][r], columns[2][r]];
-        if T::PRODUCT {
-            let rows = transposed(&self.columns);
-            let (x, y, z) = (row(0), row(1), row(2));
-            return [
-                vec3::dot(&rows[0], &x),
-                vec3::dot(&rows[0], &y),
-                vec3::dot(&rows[1], &y),
-                vec3::dot(&rows[0], &z),
-                vec3::dot(&rows[1], &z),
-                vec3::dot(&rows[2], &z),
-            ];
-        }
         let [x, y, z] = [0, 1, 2].map(|r| self.to_parent(joint, &row(r)));
         [x[0], y[0], y[1], z[0], z[1], z[2]]
+    }
+
+    /// Columns of the rotation from the joint frame to the parent frame; only where [`Scalar::PRODUCT`] holds.
+    #[inline]
+    pub(super) fn columns(&self) -> &[Vec3<T>; 3] {
+        debug_assert!(T::PRODUCT);
+        &self.columns
     }
 
     /// Origin of the joint frame in the parent frame, m.
@@ -138,6 +136,23 @@ impl<T: Scalar> JointTransform<T> {
     pub fn origin(&self) -> &Vec3<T> {
         &self.origin
     }
+}
+
+/// R I R' of a symmetric matrix I (I_xx, I_xy, I_yy, I_xz, I_yz, I_zz), with R by its columns.
+#[inline]
+pub(super) fn turn_symmetric<T: Scalar>(turn: &[Vec3<T>; 3], inertia: &[T; 6]) -> [T; 6] {
+    let [xx, xy, yy, xz, yz, zz] = *inertia;
+    let columns = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]].map(|column| vec3::combine(turn, &column));
+    let rows = transposed(turn);
+    let [x, y, z] = transposed(&columns);
+    [
+        vec3::dot(&rows[0], &x),
+        vec3::dot(&rows[0], &y),
+        vec3::dot(&rows[1], &y),
+        vec3::dot(&rows[0], &z),
+        vec3::dot(&rows[1], &z),
+        vec3::dot(&rows[2], &z),
+    ]
 }
 
 /// Rows of a matrix given by its columns.

@@ -76,8 +76,11 @@ fn lanes(x: &[f64; LANES], sin: &mut [f64; LANES], cos: &mut [f64; LANES]) {
 #[inline]
 pub(super) fn sin_cos(angles: &[f64], out: &mut [(f64, f64)]) {
     for (angles, out) in angles.chunks(LANES).zip(out.chunks_mut(LANES)) {
-        let mut x = [0.0; LANES];
-        x[..angles.len()].copy_from_slice(angles);
+        // Not by a copy of the slice, which would be a call for its variable length.
+        let x: [f64; LANES] = match angles.first_chunk() {
+            Some(x) => *x,
+            None => std::array::from_fn(|i| angles.get(i).copied().unwrap_or(0.0)),
+        };
         // Not a number is not below either.
         if x.iter().all(|x| x.abs() <= FAR) {
             let (mut sin, mut cos) = ([0.0; LANES], [0.0; LANES]);
