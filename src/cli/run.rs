@@ -16,7 +16,7 @@ Examples:
   surelift run scenarios/dumbbell_c_8lb.toml
   surelift run scenarios/dumbbell_c_8lb.toml --seed 7 --out runs/seven
   surelift run scenarios/dumbbell_c_8lb.toml --payload-mass 7    # outside the prior: must end safely
-  surelift run scenarios/armour_world.toml --world scenarios/worlds/gate.csv
+  surelift run scenarios/armour_world.toml --world scenarios/worlds/post.csv
   surelift run scenarios/armour_world.toml --world scenarios/worlds    # every world of the folder, and a table
 
 The folder holds summary.json, log.csv, plans/*.json and report.html (open it in any browser, offline). With a folder of
