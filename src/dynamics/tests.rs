@@ -264,6 +264,11 @@ fn the_coriolis_matrix_fits_the_mass_matrix() {
             mass
         });
         let rate = matrix(n, &rate);
+        let mut mass = vec![0.0; n * n];
+        space.mass_matrix(robot, q, &theta, &mut mass);
+        let mass = matrix(n, &mass);
+        assert_eq!(mass, mass.transpose());
+        assert!(mass.cholesky().is_some(), "the mass matrix is not positive definite");
         assert_close("C + C'", (&c + c.transpose()).as_slice(), rate.as_slice(), 1e-8);
         let r = DVector::from_vec(vec_of(rng, n));
         let skew = r.dot(&((rate - &c * 2.0) * &r));
