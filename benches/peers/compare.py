@@ -29,14 +29,14 @@ def run(*command, **options):
     return done.stdout
 
 
-def environment(folder):
-    """The Python of a virtual environment with `pin` in it."""
-    python = folder / "venv/bin/python"
+def environment(folder, module, *wheels):
+    """The Python of a virtual environment of its own in which `module`, from these wheels, can be imported."""
+    python = folder / f"venv-{module}/bin/python"
     if not python.exists():
-        run(sys.executable, "-m", "venv", folder / "venv")
-    if subprocess.run([python, "-c", "import pinocchio"], capture_output=True).returncode != 0:
-        print("installing the wheel `pin` ...", flush=True)
-        run(python, "-m", "pip", "install", "--quiet", "pin")
+        run(sys.executable, "-m", "venv", folder / f"venv-{module}")
+    if subprocess.run([python, "-c", f"import {module}"], capture_output=True).returncode != 0:
+        print(f"installing {' and '.join(wheels)} ...", flush=True)
+        run(python, "-m", "pip", "install", "--quiet", *wheels)
     return python
 
 
@@ -54,12 +54,12 @@ def compile_peer(folder, python, eigen):
     return program
 
 
-def compile_ours():
-    """The `peers` example as a program, in the release profile."""
-    run("cargo", "build", "--release", "--example", "peers", cwd=ROOT)
+def compile_example(name):
+    """An example of this crate as a program, in the release profile."""
+    run("cargo", "build", "--release", "--example", name, cwd=ROOT)
     metadata = run("cargo", "metadata", "--format-version", "1", "--no-deps", cwd=ROOT)
     target = metadata.split('"target_directory":"')[1].split('"')[0]
-    return pathlib.Path(target) / "release/examples/peers"
+    return pathlib.Path(target) / "release/examples" / name
 
 
 def figures(output, best, checks):
@@ -81,8 +81,8 @@ def main():
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
 
-    python = environment(options.folder)
-    peer, ours = compile_peer(options.folder, python, options.eigen), compile_ours()
+    python = environment(options.folder, "pinocchio", "pin")
+    peer, ours = compile_peer(options.folder, python, options.eigen), compile_example("peers")
     models = [f"{ROOT / 'robots' / name}.urdf:{base}" for name, base in ROBOTS.items()]
     run(python, HERE / "workload.py", options.folder, *models)
     files = [options.folder / f"{name}.txt" for name in ROBOTS]

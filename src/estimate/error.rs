@@ -17,6 +17,16 @@ pub enum EstimateError {
         /// The size it must have.
         expected: usize,
     },
+    /// A setting of the solver.
+    #[error("option `{name}` is {value}, expected {expected}")]
+    Option {
+        /// Its name.
+        name: &'static str,
+        /// Its value.
+        value: f64,
+        /// What it may be.
+        expected: &'static str,
+    },
     /// A value that is NaN or infinite.
     #[error("{what} at stage {stage} is not finite")]
     NotFinite {

@@ -11,7 +11,7 @@ use super::dense::{Mat, add_product, axpy, dot, solve_lower};
 use super::error::EstimateError;
 use super::problem::Problem;
 use super::riccati::Node;
-use super::solver::Solver;
+use super::solver::{Solver, inner};
 
 /// Eigenvalues of the scaled Hessian below this belong to unobservable directions.
 const UNOBSERVABLE: f64 = 1e-12;
@@ -45,20 +45,17 @@ impl<P: Problem> Solver<'_, P> {
     /// # Errors
     /// As [`Solver::solve`], for one undamped step at the present trajectory.
     pub fn posterior(&mut self, mut each: impl FnMut(usize, &Mat)) -> Result<Posterior, EstimateError> {
-        self.linearise()?;
-        let damping = self.newton_step(0.0)?;
-        if damping > 0.0 {
-            return Err(EstimateError::NotConvex { stage: 0 });
-        }
+        self.damped_step(0.0)?;
         let (basis, hess, scale) = self.arrival.reduced();
-        let posterior = invert(basis, hess, scale, self.slots[0].node.size.tangent);
+        let posterior = invert(basis, hess, scale, self.problem.size(0).tangent);
         let n = posterior.arrival.nrows();
         let mut joint = Mat::zeros(n, n);
         for j in 0..n {
             joint.col_mut(j).copy_from_slice(posterior.arrival.column(j).as_slice());
         }
         let mut chain = Chain::default();
-        for (k, slot) in self.slots.iter().enumerate() {
+        for (k, slot) in self.slots.iter_mut().enumerate() {
+            let slot = inner(slot);
             each(k, &joint);
             if slot.node.next > 0 {
                 chain.advance(&slot.node, &mut joint);

@@ -26,6 +26,20 @@ use super::dense::{
 };
 use super::stage::{EliminationSpace, Lift, StageModel, StageSize};
 
+/// The large parts of a stage's model, which are needed only between its linearisation and its step of the recursion: a
+/// few of these serve all stages by turns ([`Node::borrow`]).
+#[derive(Debug, Clone)]
+pub struct Loan {
+    hess: Mat,
+    con: Mat,
+}
+
+impl Default for Loan {
+    fn default() -> Self {
+        Self { hess: Mat::zeros(0, 0), con: Mat::zeros(0, 0) }
+    }
+}
+
 /// One stage with its model, its elimination and its policy.
 #[derive(Debug, Clone)]
 pub struct Node {
@@ -33,7 +47,7 @@ pub struct Node {
     pub size: StageSize,
     /// Tangent dimension of the next state, 0 at the end.
     pub next: usize,
-    /// The quadratic model; its input is z after [`Node::condense`].
+    /// The quadratic model; its input is z after [`Node::condense`]. Hessian and constraints are there on loan only.
     pub model: StageModel,
     /// u in terms of z.
     pub lift: Lift,
@@ -53,10 +67,12 @@ impl Node {
     /// A stage of `size`, followed by a state of tangent dimension `next`, with `nt` parameters.
     pub fn new(size: StageSize, next: usize, nt: usize) -> Self {
         let n = size.input + size.tangent + nt;
+        let mut model = StageModel::new(size, next, nt);
+        (model.hess, model.con) = (Mat::zeros(0, 0), Mat::zeros(0, 0));
         Self {
             size,
             next,
-            model: StageModel::new(size, next, nt),
+            model,
             lift: Lift::default(),
             gradient: vec![0.0; n],
             raw_gap: vec![0.0; next],
@@ -64,6 +80,12 @@ impl Node {
             forward: vec![0.0; size.input],
             handed: false,
         }
+    }
+
+    /// Takes (or, the second time, gives back) what is on loan.
+    pub fn borrow(&mut self, loan: &mut Loan) {
+        std::mem::swap(&mut self.model.hess, &mut loan.hess);
+        std::mem::swap(&mut self.model.con, &mut loan.con);
     }
 
     /// A model of zeros to linearise into.
@@ -185,7 +207,7 @@ impl Default for Value {
 /// The backward pass and its scratch space.
 #[derive(Debug, Clone)]
 pub struct Recursion {
-    /// Value function of the first stage after [`Recursion::backward`].
+    /// Value function of the stage that was done last.
     pub value: Value,
     q: Mat,
     half: Mat,
@@ -211,26 +233,18 @@ impl Default for Recursion {
 }
 
 impl Recursion {
-    /// From the last stage to the first, all stages condensed; `node_of` finds a stage's node. `damping` is added to Q_zz relative to its diagonal
-    /// (Levenberg-Marquardt). `Err` holds the stage whose Q_zz is not positive definite.
-    pub fn backward<S>(
-        &mut self,
-        stages: &mut [S],
-        node_of: impl Fn(&mut S) -> &mut Node,
-        damping: f64,
-    ) -> Result<(), usize> {
+    /// Before the last stage.
+    pub fn start(&mut self) {
         self.value.constant = 0.0;
-        for k in (0..stages.len()).rev() {
-            let (before, after) = stages.split_at_mut(k + 1);
-            let node = node_of(&mut before[k]);
-            if let Some(next) = after.first_mut() {
-                node.take_over(&node_of(next).lift, &mut self.space);
-            }
-            if !self.stage(node, damping) {
-                return Err(k);
-            }
+    }
+
+    /// One stage, condensed, `next` being the elimination of the one after it; `value` becomes its value function.
+    /// `damping` is added to Q_zz relative to its diagonal (Levenberg-Marquardt). False if Q_zz is not positive definite.
+    pub fn advance(&mut self, node: &mut Node, next: Option<&Lift>, damping: f64) -> bool {
+        if let Some(next) = next {
+            node.take_over(next, &mut self.space);
         }
-        Ok(())
+        self.stage(node, damping)
     }
 
     fn stage(&mut self, node: &mut Node, damping: f64) -> bool {

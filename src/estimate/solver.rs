@@ -2,19 +2,23 @@
 //!
 //! For those who use the core. The merit function is phi = cost + nu (|gaps| + |constraints|) in the 1-norm, nu just
 //! large enough for the step to be a direction of descent (from the value of the quadratic program, which the recursion
-//! knows). A step is taken when phi falls below the largest of the last few merits by a part of what was promised
+//! knows). A step is taken when phi falls below a mean of the last few merits by a part of what was promised
 //! (non-monotone Armijo rule). Nothing allocates after the first iteration.
 
 mod rollout;
+mod sweep;
 
-use rayon::prelude::*;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicUsize;
 
 use super::arrival::{Arrival, ArrivalFailure, ParameterModel, ParameterSolve};
 use super::dense::{Mat, axpy};
 use super::error::EstimateError;
 use super::problem::{Problem, StageValues, Trajectory};
-use super::riccati::{Node, Recursion};
+use super::riccati::Node;
 use super::stage::EliminationSpace;
+use sweep::Sweep;
+pub(super) use sweep::inner;
 
 /// How a trial step is rolled out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -72,7 +76,9 @@ const DAMPING_MIN: f64 = 1e-9;
 /// Damping at which the iteration gives up.
 const DAMPING_MAX: f64 = 1e8;
 /// Part of the promised decrease that a step has to keep.
-const ARMIJO: f64 = 1e-4;
+const ARMIJO: f64 = 0.1;
+/// Weight of a merit in the mean of the past ones, relative to that of the next.
+const FADE: f64 = 0.5;
 /// Part of nu times the violation by which the merit's slope must be negative.
 const SHARE: f64 = 0.3;
 /// Halvings of the step length.
@@ -89,6 +95,8 @@ pub struct Iteration {
     pub expected: f64,
     /// Accepted step length; 0 where none was.
     pub step: f64,
+    /// Step lengths that were tried, rejected ones of smaller damping included.
+    pub trials: usize,
     /// Damping in use.
     pub damping: f64,
 }
@@ -125,7 +133,9 @@ pub struct Outcome {
 pub(super) struct Slot {
     pub(super) node: Node,
     values: StageValues,
-    gap: Vec<f64>,
+    /// State and input of the trial step.
+    x: Vec<f64>,
+    u: Vec<f64>,
     cost: f64,
     violation: f64,
 }
@@ -136,20 +146,36 @@ struct Lane<W> {
     space: EliminationSpace,
     transport: Mat,
     jac: Mat,
-    failure: Option<EstimateError>,
+    /// A tangent, and the state of the stage ahead.
+    tangent: Vec<f64>,
+    ahead: Vec<f64>,
+    /// The first stage that failed, and how.
+    failure: Option<(usize, EstimateError)>,
+}
+
+impl<W> Lane<W> {
+    /// Keeps a failure if it is that of the earliest stage so far: which thread came first must not matter.
+    fn fail(&mut self, stage: usize, failure: EstimateError) {
+        if self.failure.as_ref().is_none_or(|(earlier, _)| stage < *earlier) {
+            self.failure = Some((stage, failure));
+        }
+    }
 }
 
 /// The solver with all its memory.
 pub struct Solver<'p, P: Problem> {
     pub(super) problem: &'p P,
     pub(super) options: Options,
-    pub(super) slots: Vec<Slot>,
-    pub(super) recursion: Recursion,
+    pub(super) slots: Vec<Mutex<Slot>>,
+    sweep: Sweep,
     pub(super) arrival: Arrival,
     pub(super) constraints: ParameterModel,
     lanes: Vec<Lane<P::Workspace>>,
+    /// Blocks of stages that the threads of a trial step have taken.
+    claimed: AtomicUsize,
     now: Trajectory,
-    trial: Trajectory,
+    /// Parameters of the trial step.
+    theta: Vec<f64>,
     step: Trajectory,
     whole: Vec<f64>,
     slope: f64,
@@ -165,34 +191,47 @@ impl<'p, P: Problem> Solver<'p, P> {
     /// A solver for `problem`, with memory for everything.
     ///
     /// # Errors
-    /// When the problem has no stage.
+    /// When the problem has no stage, or an option is NaN or negative.
     pub fn new(problem: &'p P, options: Options) -> Result<Self, EstimateError> {
         let count = problem.stages();
         if count == 0 {
             return Err(EstimateError::Size { what: "stages".into(), found: 0, expected: 1 });
         }
+        // A negative tolerance is allowed: it asks for all iterations.
+        for (name, value, good, expected) in [
+            ("damping", options.damping, (0.0..=DAMPING_MAX).contains(&options.damping), "0 to 1e8"),
+            ("tolerance", options.tolerance, !options.tolerance.is_nan(), "a number"),
+            ("feasibility", options.feasibility, !options.feasibility.is_nan(), "a number"),
+        ] {
+            if !good {
+                return Err(EstimateError::Option { name, value, expected });
+            }
+        }
         let (nt, equalities, inequalities) = problem.parameters();
         let sizes: Vec<_> = (0..count).map(|k| problem.size(k)).collect();
         let slot = |k: usize| {
             let next = sizes.get(k + 1).map_or(0, |s| s.tangent);
-            Slot {
+            Mutex::new(Slot {
                 node: Node::new(sizes[k], next, nt),
                 values: StageValues {
                     cost: 0.0,
                     next: vec![0.0; sizes.get(k + 1).map_or(0, |s| s.state)],
                     constraints: vec![0.0; sizes[k].constraints],
                 },
-                gap: vec![0.0; next],
+                x: vec![0.0; sizes[k].state],
+                u: vec![0.0; sizes[k].input],
                 cost: 0.0,
                 violation: 0.0,
-            }
+            })
         };
-        let lanes = if options.parallel { (2 * rayon::current_num_threads()).min(count) } else { 1 };
+        let lanes = if options.parallel { rayon::current_num_threads().min(count) } else { 1 };
         let lane = |_| Lane {
             workspace: problem.workspace(),
             space: EliminationSpace::default(),
             transport: Mat::zeros(0, 0),
             jac: Mat::zeros(0, 0),
+            tangent: Vec::new(),
+            ahead: Vec::new(),
             failure: None,
         };
         let blank = |state: bool| Trajectory {
@@ -204,12 +243,13 @@ impl<'p, P: Problem> Solver<'p, P> {
             problem,
             options,
             slots: (0..count).map(slot).collect(),
-            recursion: Recursion::default(),
+            sweep: Sweep::new(count, lanes),
             arrival: Arrival::new(sizes[0].tangent, nt, inequalities),
             constraints: ParameterModel::new(nt, equalities, inequalities),
             lanes: (0..lanes).map(lane).collect(),
+            claimed: AtomicUsize::new(0),
             now: blank(true),
-            trial: blank(true),
+            theta: vec![0.0; nt],
             step: blank(false),
             whole: Vec::new(),
             slope: 0.0,
@@ -228,6 +268,14 @@ impl<'p, P: Problem> Solver<'p, P> {
     /// every damping, or when the parameter inequalities contradict each other.
     pub fn solve(&mut self, guess: &Trajectory) -> Result<Outcome, EstimateError> {
         self.start(guess)?;
+        if self.lanes.len() == 1 {
+            return self.iterate();
+        }
+        // From inside the pool every parallel loop starts without waking this thread up again.
+        rayon::scope(|_| self.iterate())
+    }
+
+    fn iterate(&mut self) -> Result<Outcome, EstimateError> {
         let mut outcome = Outcome {
             status: Status::IterationLimit,
             cost: f64::NAN,
@@ -241,16 +289,17 @@ impl<'p, P: Problem> Solver<'p, P> {
         let mut past = [(0.0, 0.0); 16];
         let memory = self.options.memory.clamp(1, past.len());
         for iteration in 0..=self.options.iterations {
-            let (cost, violation) = self.linearise()?;
-            (outcome.cost, outcome.violation) = (cost, violation);
-            past[iteration % memory] = (cost, violation);
-            let known = (iteration + 1).min(memory);
+            let mut trials = 0;
             loop {
-                damping = self.newton_step(damping)?;
+                let (cost, violation);
+                (cost, violation, damping) = self.newton_step(damping)?;
+                (outcome.cost, outcome.violation) = (cost, violation);
+                past[iteration % memory] = (cost, violation);
+                let known = (iteration + 1).min(memory);
                 let expected = self.arrival.expected;
                 (outcome.deficiency, outcome.contradiction) = (self.arrival.deficiency, self.contradiction());
                 let settled = expected.abs() <= self.options.tolerance * (1.0 + cost.abs());
-                let line = Iteration { cost, violation, expected, step: 0.0, damping };
+                let line = Iteration { cost, violation, expected, step: 0.0, trials, damping };
                 if settled && violation <= self.options.feasibility {
                     outcome.status = Status::Converged;
                     outcome.record.push(line);
@@ -267,17 +316,16 @@ impl<'p, P: Problem> Solver<'p, P> {
                         .max(self.slope / ((1.0 - SHARE) * violation));
                 }
                 let promised = self.slope - penalty * violation;
-                let reference =
-                    past[..known].iter().fold(f64::NEG_INFINITY, |m, (c, v)| m.max(c + penalty * v));
-                if let Some(step) = self.line_search(reference, promised, penalty) {
-                    outcome.record.push(Iteration { step, ..line });
+                let reference = self.reference(&past[..known], iteration % memory, penalty);
+                if let Some(step) = self.line_search(reference, promised, penalty, &mut trials) {
+                    outcome.record.push(Iteration { step, trials, ..line });
                     damping = if step >= 0.5 { relax(damping) } else { damping };
                     break;
                 }
                 damping = tighten(damping);
                 if damping > DAMPING_MAX {
                     outcome.status = Status::Stalled;
-                    outcome.record.push(line);
+                    outcome.record.push(Iteration { trials, ..line });
                     return Ok(outcome);
                 }
             }
@@ -301,69 +349,77 @@ impl<'p, P: Problem> Solver<'p, P> {
             self.now.us[k].copy_from_slice(&guess.us[k]);
         }
         if self.options.rollout == Rollout::Single {
-            self.trial.clone_from(&self.now);
             for k in 0..self.slots.len() {
                 let lane = &mut self.lanes[0].workspace;
-                let slot = &mut self.slots[k];
+                let slot = inner(&mut self.slots[k]);
                 self.problem
-                    .evaluate(k, self.trial.at(k), lane, &mut slot.values)
+                    .evaluate(k, self.now.at(k), lane, &mut slot.values)
                     .map_err(|reason| EstimateError::Stage { stage: k, reason })?;
                 if slot.values.next.iter().any(|x| !x.is_finite()) {
                     return Err(EstimateError::Diverged { stage: k });
                 }
-                if let Some(x) = self.trial.xs.get_mut(k + 1) {
+                if let Some(x) = self.now.xs.get_mut(k + 1) {
                     x.copy_from_slice(&slot.values.next);
                 }
             }
-            std::mem::swap(&mut self.now, &mut self.trial);
         }
         Ok(())
     }
 
-    /// Linearises all stages at the present trajectory and eliminates their constraints; cost and violation.
-    pub(super) fn linearise(&mut self) -> Result<(f64, f64), EstimateError> {
-        let (problem, now) = (self.problem, &self.now);
-        each_stage(&mut self.lanes, &mut self.slots, self.options.parallel, |k, lane, slot| {
-            linearise_stage(problem, now, k, lane, slot)
-        });
-        problem.constrain_parameters(&now.theta, &mut self.constraints);
-        self.totals()
-    }
-
     /// Sums what the stages left, or the first failure.
     fn totals(&mut self) -> Result<(f64, f64), EstimateError> {
-        if let Some(failure) = self.lanes.iter_mut().filter_map(|lane| lane.failure.take()).next() {
+        let failures = self.lanes.iter_mut().filter_map(|lane| lane.failure.take());
+        if let Some((_, failure)) = failures.min_by_key(|(stage, _)| *stage) {
             return Err(failure);
         }
-        let violation: f64 = self.slots.iter().map(|s| s.violation).sum();
-        Ok((self.slots.iter().map(|s| s.cost).sum(), violation + self.constraints.violation()))
+        let (mut cost, mut violation) = (0.0, 0.0);
+        for slot in &mut self.slots {
+            let slot = inner(slot);
+            cost += slot.cost;
+            violation += slot.violation;
+        }
+        Ok((cost, violation + self.constraints.violation()))
     }
 
-    fn contradiction(&self) -> f64 {
-        self.slots.iter().fold(self.arrival.contradiction, |m, s| m.max(s.node.lift.contradiction))
+    fn contradiction(&mut self) -> f64 {
+        let worst = self.arrival.contradiction;
+        self.slots.iter_mut().fold(worst, |m, slot| m.max(inner(slot).node.lift.contradiction))
     }
 
-    /// Recursion, arrival node and linear rollout, with more damping until all is convex; the damping in use.
-    pub(super) fn newton_step(&mut self, mut damping: f64) -> Result<f64, EstimateError> {
+    /// Linearises at the present trajectory and computes the Newton step, with more damping until all is convex; cost and
+    /// violation before the step, and the damping in use.
+    pub(super) fn newton_step(&mut self, mut damping: f64) -> Result<(f64, f64, f64), EstimateError> {
         loop {
-            let failure = match self.try_newton_step(damping) {
-                Ok(()) => return Ok(damping),
+            let failure = match self.damped_step(damping) {
+                Ok((cost, violation)) => return Ok((cost, violation, damping)),
                 Err(failure) => failure,
             };
             damping = tighten(damping);
-            if damping > DAMPING_MAX || matches!(failure, EstimateError::Inequalities { .. }) {
+            if damping > DAMPING_MAX || !matches!(failure, EstimateError::NotConvex { .. }) {
                 return Err(failure);
             }
         }
     }
 
-    fn try_newton_step(&mut self, damping: f64) -> Result<(), EstimateError> {
-        backward(&mut self.recursion, &mut self.slots, damping)?;
-        let leftover = &self.slots[0].node.lift.leftover;
+    /// The Newton step with this damping; cost and violation before it.
+    pub(super) fn damped_step(&mut self, damping: f64) -> Result<(f64, f64), EstimateError> {
+        self.problem.constrain_parameters(&self.now.theta, &mut self.constraints);
+        let indefinite = self.sweep.run(self.problem, &self.now, &self.slots, &mut self.lanes, damping);
+        let totals = self.totals()?;
+        if let Some(stage) = indefinite {
+            return Err(EstimateError::NotConvex { stage });
+        }
+        self.arrive(damping)?;
+        self.roll_out_linear();
+        Ok(totals)
+    }
+
+    /// Solves for the first state and the parameters.
+    fn arrive(&mut self, damping: f64) -> Result<(), EstimateError> {
         self.arrival
             .solve(
-                &self.recursion.value,
-                leftover,
+                &self.sweep.recursion().value,
+                &inner(&mut self.slots[0]).node.lift.leftover,
                 &self.constraints,
                 self.options.fixed_arrival,
                 damping,
@@ -375,14 +431,17 @@ impl<'p, P: Problem> Solver<'p, P> {
                     EstimateError::Inequalities { index }
                 }
                 ArrivalFailure::Inequalities(_) => EstimateError::NotConvex { stage: 0 },
-            })?;
-        // The linear rollout.
+            })
+    }
+
+    /// The Newton step of all stages from that of the arrival node, and the slope of the cost along it.
+    fn roll_out_linear(&mut self) {
         let nx = self.step.xs[0].len();
         self.step.xs[0].copy_from_slice(&self.arrival.y[..nx]);
         self.step.theta.copy_from_slice(&self.arrival.y[nx..]);
         self.slope = 0.0;
-        for (k, slot) in self.slots.iter().enumerate() {
-            let node = &slot.node;
+        for (k, slot) in self.slots.iter_mut().enumerate() {
+            let node = &inner(slot).node;
             let (done, ahead) = self.step.xs.split_at_mut(k + 1);
             let (dx, du) = (&done[k], &mut self.step.us[k]);
             node.policy(dx, &self.step.theta, 1.0, &mut self.whole, du);
@@ -391,22 +450,52 @@ impl<'p, P: Problem> Solver<'p, P> {
                 node.step(&self.whole, next);
             }
         }
-        Ok(())
+    }
+
+    /// What a step's merit is compared with: the present merit, or the mean of the last ones, the older the less they count,
+    /// if that is larger. (The largest of the last ones, as is usual, would let a step undo all that has been gained
+    /// since the guess, whose gaps are the largest of all.)
+    fn reference(&self, past: &[(f64, f64)], now: usize, penalty: f64) -> f64 {
+        let merit = |i: usize| past[i].0 + penalty * past[i].1;
+        let (mut sum, mut weights, mut weight) = (0.0, 0.0, 1.0);
+        for age in 0..past.len() {
+            sum += weight * merit((now + past.len() - age) % past.len());
+            weights += weight;
+            weight *= FADE;
+        }
+        (sum / weights).max(merit(now))
     }
 
     /// Halves the step until the merit falls enough; takes the step and returns its length.
-    fn line_search(&mut self, reference: f64, promised: f64, penalty: f64) -> Option<f64> {
+    fn line_search(
+        &mut self,
+        reference: f64,
+        promised: f64,
+        penalty: f64,
+        trials: &mut usize,
+    ) -> Option<f64> {
         for halving in 0..HALVINGS {
             let length = 0.5f64.powi(halving);
+            *trials += 1;
             let Some((cost, violation)) = self.try_step(length) else { continue };
             let merit = cost + penalty * violation;
             let allowed = reference + ARMIJO * length * promised.min(0.0) + 1e-13 * reference.abs();
             if merit <= allowed {
-                std::mem::swap(&mut self.now, &mut self.trial);
+                self.take_trial();
                 return Some(length);
             }
         }
         None
+    }
+
+    /// The trial step becomes the present trajectory.
+    fn take_trial(&mut self) {
+        for (k, slot) in self.slots.iter_mut().enumerate() {
+            let slot = inner(slot);
+            std::mem::swap(&mut self.now.xs[k], &mut slot.x);
+            std::mem::swap(&mut self.now.us[k], &mut slot.u);
+        }
+        std::mem::swap(&mut self.now.theta, &mut self.theta);
     }
 }
 
@@ -418,33 +507,7 @@ fn tighten(damping: f64) -> f64 {
     (damping * 10.0).max(1e3 * DAMPING_MIN)
 }
 
-/// The backward pass over the slots' nodes.
-fn backward(recursion: &mut Recursion, slots: &mut [Slot], damping: f64) -> Result<(), EstimateError> {
-    recursion
-        .backward(slots, |slot| &mut slot.node, damping)
-        .map_err(|stage| EstimateError::NotConvex { stage })
-}
-
-/// Runs `work` on every stage, on all threads if `parallel`.
-fn each_stage<W: Send>(
-    lanes: &mut [Lane<W>],
-    slots: &mut [Slot],
-    parallel: bool,
-    work: impl Fn(usize, &mut Lane<W>, &mut Slot) + Sync,
-) {
-    let chunk = slots.len().div_ceil(lanes.len());
-    let run = |(c, (lane, slots)): (usize, (&mut Lane<W>, &mut [Slot]))| {
-        for (i, slot) in slots.iter_mut().enumerate() {
-            work(c * chunk + i, lane, slot);
-        }
-    };
-    if parallel {
-        lanes.par_iter_mut().zip(slots.par_chunks_mut(chunk)).enumerate().for_each(run);
-    } else {
-        lanes.iter_mut().zip(slots.chunks_mut(chunk)).enumerate().for_each(run);
-    }
-}
-
+/// Linearises stage `k` and eliminates its constraints.
 fn linearise_stage<P: Problem>(
     problem: &P,
     now: &Trajectory,
@@ -457,7 +520,11 @@ fn linearise_stage<P: Problem>(
     if let Err(reason) =
         problem.linearise(k, now.at(k), &mut lane.workspace, &mut node.model, &mut slot.values)
     {
-        lane.failure.get_or_insert(EstimateError::Stage { stage: k, reason });
+        lane.fail(k, EstimateError::Stage { stage: k, reason });
+        return;
+    }
+    if let Some((what, found, expected)) = node.model.misshapen(node.size, node.next) {
+        lane.fail(k, EstimateError::Size { what: format!("{what} of stage {k}"), found, expected });
         return;
     }
     if let Some(next) = now.xs.get(k + 1) {
@@ -474,7 +541,7 @@ fn linearise_stage<P: Problem>(
         }
     }
     if !node.model.is_finite() {
-        lane.failure.get_or_insert(EstimateError::NotFinite { what: "the linearisation", stage: k });
+        lane.fail(k, EstimateError::NotFinite { what: "the linearisation", stage: k });
         return;
     }
     slot.cost = node.model.cost;

@@ -4,7 +4,7 @@
 //! tangent of the state; `n` is their number together. Jacobians are stored by rows: "row i" of the dynamics is the
 //! gradient of the i-th component of f (-) x', contiguous, which is how derivatives of dynamics come out anyway.
 
-use super::dense::{Mat, axpy, dot, norm};
+use super::dense::{Mat, all_finite, axpy, dot, norm};
 use super::orthogonal::Orthogonal;
 
 /// What remains of a normalised constraint row below this is rounding.
@@ -108,10 +108,28 @@ impl StageModel {
         self.hess[(index, index)] += weight;
     }
 
+    /// What does not have the shape that a stage of `size`, followed by a state of tangent dimension `next`, must have: its
+    /// name, the number found and the number expected.
+    pub fn misshapen(&self, size: StageSize, next: usize) -> Option<(&'static str, usize, usize)> {
+        let n = size.input + size.tangent + self.nt;
+        [
+            ("numbers of the gradient", self.grad.len(), n),
+            ("rows of the Hessian", self.hess.rows(), n),
+            ("columns of the Hessian", self.hess.cols(), n),
+            ("rows of the dynamics' Jacobian", self.jac.rows(), n),
+            ("columns of the dynamics' Jacobian", self.jac.cols(), next),
+            ("rows of the constraints' Jacobian", self.con.rows(), n),
+            ("columns of the constraints' Jacobian", self.con.cols(), size.constraints),
+            ("values of the constraints", self.con_value.len(), size.constraints),
+        ]
+        .into_iter()
+        .find(|(_, found, expected)| found != expected)
+    }
+
     /// Whether everything is finite.
     pub fn is_finite(&self) -> bool {
         self.cost.is_finite()
-            && [&self.grad, &self.gap, &self.con_value].iter().all(|v| v.iter().all(|x| x.is_finite()))
+            && [&self.grad, &self.gap, &self.con_value].iter().all(|v| all_finite(v))
             && [&self.hess, &self.jac, &self.con].iter().all(|m| m.is_finite())
     }
 }

@@ -5,6 +5,7 @@ mod attitude;
 mod ball;
 mod dense_kkt;
 mod random;
+mod spread;
 
 use nalgebra::DVector;
 
@@ -67,8 +68,40 @@ fn long_and_wide_problems_agree_with_a_dense_solution() {
         Shape { n: 3, nx: 60, nu: 24, nt: 10, own: 5, ..PLAIN },
         Shape { n: 8, nx: 6, nu: 3, nt: 130, own: 1, equalities: 4, ..PLAIN },
         Shape { n: 100, nx: 3, nu: 2, nt: 3, own: 1, dependent: 1, ..PLAIN },
+        Shape { n: 200, nx: 2, nu: 2, nt: 2, own: 1, dependent: 1, equalities: 1, ..PLAIN },
+        Shape { n: 1, nx: 60, nu: 30, nt: 130, own: 12, dependent: 4, on_state: 3, equalities: 5 },
+        Shape { n: 3, nx: 60, nu: 30, nt: 130, own: 10, dependent: 2, on_state: 2, equalities: 3 },
     ];
     agree(&shapes, 1, Options::default());
+}
+
+#[test]
+fn threads_change_nothing() {
+    // Whichever thread linearises a stage or carries the recursion, each number is computed in the same order.
+    let shape = Shape { n: 150, nx: 5, nu: 3, nt: 4, own: 1, dependent: 1, on_state: 1, equalities: 1 };
+    let problem = RandomProblem::new(shape, 7);
+    let (alone, _) = solved(&problem, Options { parallel: false, ..Options::default() });
+    for threads in [2, 3, 5] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        for _ in 0..20 {
+            let (together, _) = pool.install(|| solved(&problem, Options::default()));
+            assert_eq!(alone, together, "{threads} threads");
+        }
+    }
+}
+
+#[test]
+fn a_problem_that_breaks_in_one_stage_names_it_on_any_number_of_threads() {
+    let mut problem = RandomProblem::new(Shape { n: 150, ..PLAIN }, 8);
+    problem.stages[90].g[1] = f64::NAN;
+    problem.stages[31].g[1] = f64::NAN;
+    for threads in [1, 2, 4] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let failure = pool.install(|| {
+            Solver::new(&problem, Options::default()).unwrap().solve(&problem.zero()).unwrap_err()
+        });
+        assert_eq!(failure.to_string(), "the linearisation at stage 31 is not finite", "{threads} threads");
+    }
 }
 
 #[test]
@@ -205,6 +238,32 @@ fn impossible_bounds_and_wrong_sizes_are_told() {
     guess.xs[3][0] = f64::NAN;
     let failure = Solver::new(&problem, Options::default()).unwrap().solve(&guess);
     assert!(matches!(failure, Err(EstimateError::NotFinite { stage: 2 | 3, .. })), "{failure:?}");
+}
+
+#[test]
+fn a_problem_whose_shapes_change_and_a_missing_covariance_are_told() {
+    let mut problem = RandomProblem::new(PLAIN, 2);
+    problem.wrong_shape = Some(3);
+    let failure = Solver::new(&problem, Options::default()).unwrap().solve(&problem.zero()).unwrap_err();
+    assert_eq!(failure.to_string(), "rows of the dynamics' Jacobian of stage 3: 8 numbers, expected 9");
+
+    // No weight on an input that the dynamics do not feel either: the estimate goes through with damping, but there
+    // is no posterior.
+    let mut problem = RandomProblem::new(PLAIN, 3);
+    let s = &mut problem.stages[2];
+    s.h.row_mut(0).fill(0.0);
+    s.h.column_mut(0).fill(0.0);
+    s.f.column_mut(0).fill(0.0);
+    s.g[0] = 0.0;
+    let mut solver = Solver::new(&problem, Options::default()).unwrap();
+    solver.solve(&problem.zero()).unwrap();
+    let failure = solver.posterior(|_, _| {}).unwrap_err().to_string();
+    assert!(failure.starts_with("stage 2: ") && failure.contains("covariance"), "{failure}");
+
+    for (damping, tolerance) in [(f64::NAN, 1e-9), (-1.0, 1e-9), (0.0, f64::NAN)] {
+        let options = Options { damping, tolerance, ..Options::default() };
+        assert!(matches!(Solver::new(&problem, options), Err(EstimateError::Option { .. })));
+    }
 }
 
 #[test]

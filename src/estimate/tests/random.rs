@@ -45,6 +45,8 @@ pub struct RandomProblem {
     pub bounds: Vec<(f64, f64)>,
     /// All bounds are on the first parameter.
     pub same_parameter: bool,
+    /// A stage that hands out a Jacobian of the wrong shape.
+    pub wrong_shape: Option<usize>,
     /// Orthonormal columns: directions of theta that nothing sees.
     pub blind: DMatrix<f64>,
 }
@@ -64,6 +66,7 @@ impl RandomProblem {
             equality_values: matrix(shape.equalities, 1, 1.0, &mut draw).column(0).into_owned(),
             bounds: Vec::new(),
             same_parameter: false,
+            wrong_shape: None,
             blind: DMatrix::zeros(shape.nt, 0),
         }
     }
@@ -202,6 +205,9 @@ impl Problem for RandomProblem {
             (0..s.con.nrows()).for_each(|i| model.con[(j, i)] = s.con[(i, j)]);
         }
         model.con_value.copy_from_slice(&out.constraints);
+        if self.wrong_shape == Some(k) {
+            model.jac = crate::estimate::dense::Mat::zeros(model.n() - 1, s.f.nrows());
+        }
         Ok(())
     }
 

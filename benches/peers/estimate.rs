@@ -1,0 +1,83 @@
+//! Times an iteration of the estimator; the counterpart of Crocoddyl, started by `compare_estimate.py` (README.md beside this
+//! file).
+//!
+//! `peers_estimate THREADS REPEATS` prints one line `PROBLEM MILLISECONDS COST TRIALS` a problem: the time of three
+//! iterations (four minus one, each the fastest of REPEATS), divided by three; the cost after them; and the step lengths
+//! that were tried in four.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Instant;
+
+use surelift::estimate::{
+    Deviations, MultibodyProblem, Options, ParameterMap, Problem, Sample, Solver, Trajectory,
+};
+use surelift::robot::{self, Friction};
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+const STAGES: usize = 100;
+
+/// Z1 without friction and transmission inertia, as the other side has it, and samples of sines; no parameters.
+fn arm() -> Outcome<MultibodyProblem> {
+    let mut robot = robot::load("z1")?;
+    for joint in &mut robot.joints {
+        joint.friction = Friction { coulomb: 0.0, viscous: 0.0, armature: 0.0, offset: 0.0 };
+    }
+    let n = robot.nv();
+    let phase = |k: usize, j: usize| 0.02 * k as f64 + j as f64;
+    let sample = |k| Sample {
+        q: (0..n).map(|j| 0.3 * phase(k, j).sin()).collect(),
+        dq: (0..n).map(|j| 1.2 * phase(k, j).cos()).collect(),
+        tau: (0..n).map(|j| 0.3 * (phase(k, j) + 2.0).sin()).collect(),
+        ..Sample::default()
+    };
+    let deviations = Deviations {
+        q: vec![1e-2; n],
+        dq: vec![1e-1; n],
+        tau: vec![1.0; n],
+        first_q: vec![f64::INFINITY; n],
+        first_dq: vec![f64::INFINITY; n],
+        theta: Vec::new(),
+    };
+    let map = ParameterMap::none(&robot);
+    Ok(MultibodyProblem::new(Arc::new(robot), map, (0..STAGES).map(sample).collect(), 0.005, &deviations)?)
+}
+
+/// Seconds for `iterations`, the cost after them and the number of trial steps.
+fn time<P: Problem>(
+    solver: &mut Solver<'_, P>,
+    guess: &Trajectory,
+    repeats: usize,
+) -> Outcome<(f64, f64, usize)> {
+    let mut best = (f64::INFINITY, 0.0, 0);
+    for _ in 0..repeats {
+        let clock = Instant::now();
+        let outcome = solver.solve(guess)?;
+        let seconds = clock.elapsed().as_secs_f64();
+        if seconds < best.0 {
+            best = (seconds, outcome.cost, outcome.record.iter().map(|i| i.trials).sum());
+        }
+    }
+    Ok(best)
+}
+
+fn report<P: Problem>(name: &str, problem: &P, guess: &Trajectory, repeats: usize) -> Outcome<()> {
+    // The first state is known and nothing ends the iteration early, as on the other side.
+    let options =
+        |iterations| Options { iterations, tolerance: -1.0, fixed_arrival: true, ..Options::default() };
+    let (one, ..) = time(&mut Solver::new(problem, options(1))?, guess, repeats)?;
+    let (four, cost, trials) = time(&mut Solver::new(problem, options(4))?, guess, repeats)?;
+    println!("{name} {} {cost} {trials}", 1e3 * (four - one) / 3.0);
+    Ok(())
+}
+
+fn main() -> Outcome<()> {
+    let number = |i: usize| -> Outcome<usize> {
+        Ok(std::env::args().nth(i).ok_or("usage: peers_estimate THREADS REPEATS")?.parse()?)
+    };
+    let (threads, repeats) = (number(1)?, number(2)?);
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
+    let problem = arm()?;
+    report("z1", &problem, &problem.guess(), repeats)
+}

@@ -1,0 +1,117 @@
+//! The posterior against the spread of estimates from many noise realisations, on a nonlinear problem.
+
+use std::sync::Arc;
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::super::*;
+use crate::robot::{Robot, load};
+
+const REALISATIONS: usize = 200;
+const SAMPLES: usize = 60;
+const STEP: f64 = 0.01;
+const ENCODER: f64 = 2e-3;
+const SPEED: f64 = 5e-2;
+const TORQUE: f64 = 0.2;
+/// Stage whose state is looked at.
+const LOOKED: usize = 37;
+
+fn normal(draw: &mut ChaCha8Rng) -> f64 {
+    // Twelve uniform numbers: normal enough for second moments, which are exact.
+    (0..12).map(|_| draw.random::<f64>()).sum::<f64>() - 6.0
+}
+
+fn problem(robot: &Arc<Robot>, samples: Vec<Sample>) -> MultibodyProblem {
+    let n = robot.nv();
+    let mut map = ParameterMap::none(robot);
+    map.joints = (0..n)
+        .flat_map(|j| {
+            [(j, JointParameter::Viscous), (j, JointParameter::Armature), (j, JointParameter::Offset)]
+        })
+        .collect();
+    let deviations = Deviations {
+        q: vec![ENCODER; n],
+        dq: vec![SPEED; n],
+        tau: vec![TORQUE; n],
+        first_q: vec![f64::INFINITY; n],
+        first_dq: vec![f64::INFINITY; n],
+        theta: vec![f64::INFINITY; map.len()],
+    };
+    MultibodyProblem::new(robot.clone(), map, samples, STEP, &deviations).unwrap()
+}
+
+/// True states, and what the sensors say of them.
+fn realise(robot: &Arc<Robot>, theta: &[f64], draw: &mut ChaCha8Rng) -> (Vec<Vec<f64>>, Vec<Sample>) {
+    let n = robot.nv();
+    let idle = Sample { q: vec![0.0; n], dq: vec![0.0; n], tau: vec![0.0; n], ..Sample::default() };
+    let model = problem(robot, vec![idle; SAMPLES]);
+    let (mut space, mut x) = (model.workspace(), vec![0.4, -0.3, 0.5, 1.0]);
+    let mut values = StageValues { cost: 0.0, next: vec![0.0; 2 * n], constraints: Vec::new() };
+    let (mut states, mut samples) = (Vec::new(), Vec::new());
+    for k in 0..SAMPLES {
+        let t = STEP * k as f64;
+        let tau: Vec<f64> = (0..n).map(|j| 6.0 * (9.0 * t + 2.0 * j as f64).sin()).collect();
+        samples.push(Sample {
+            q: x[..n].iter().map(|q| q + ENCODER * normal(draw)).collect(),
+            dq: x[n..].iter().map(|v| v + SPEED * normal(draw)).collect(),
+            tau: tau.iter().map(|tau| tau + TORQUE * normal(draw)).collect(),
+            ..Sample::default()
+        });
+        states.push(x.clone());
+        if k + 1 < SAMPLES {
+            model.evaluate(k, Point { x: &x, u: &tau, theta }, &mut space, &mut values).unwrap();
+            x.copy_from_slice(&values.next);
+        }
+    }
+    (states, samples)
+}
+
+#[test]
+fn the_posterior_is_the_spread_of_two_hundred_realisations() {
+    let robot = Arc::new(load("robots/double_pendulum.toml").unwrap());
+    let theta = [0.8, 0.15, 0.3, 0.5, 0.1, -0.4];
+    let mut draw = ChaCha8Rng::seed_from_u64(11);
+    // Errors in units of their own posterior deviation: mean and mean square over the realisations.
+    let count = theta.len() + 8;
+    let (mut mean, mut square) = (vec![0.0; count], vec![0.0; count]);
+    for _ in 0..REALISATIONS {
+        let (states, samples) = realise(&robot, &theta, &mut draw);
+        let problem = problem(&robot, samples);
+        let mut solver = Solver::new(&problem, Options { parallel: false, ..Options::default() }).unwrap();
+        let outcome = solver.solve(&problem.guess()).unwrap();
+        assert_eq!(outcome.status, Status::Converged, "{:?}", outcome.record.last());
+        let found = solver.trajectory().clone();
+        let mut errors: Vec<f64> = found.theta.iter().zip(&theta).map(|(f, t)| f - t).collect();
+        for k in [0, LOOKED] {
+            errors.extend(found.xs[k].iter().zip(&states[k]).map(|(f, t)| f - t));
+        }
+        let mut deviations = vec![0.0; count];
+        let posterior = solver
+            .posterior(|k, joint| {
+                if k == LOOKED {
+                    (0..4).for_each(|i| deviations[10 + i] = joint[(i, i)].sqrt());
+                }
+            })
+            .unwrap();
+        assert!(posterior.unobservable.is_empty());
+        (0..6).for_each(|i| deviations[i] = posterior.parameter_deviation(i));
+        (0..4).for_each(|i| deviations[6 + i] = posterior.arrival[(i, i)].sqrt());
+        for i in 0..count {
+            let z = errors[i] / deviations[i];
+            mean[i] += z / REALISATIONS as f64;
+            square[i] += z * z / REALISATIONS as f64;
+        }
+    }
+    // Of 200 draws a mean has the deviation 0.07, a mean square 0.10.
+    for i in 0..count {
+        assert!(mean[i].abs() < 0.28, "{i}: the estimate is off by {} deviations on average", mean[i]);
+        assert!(
+            (square[i] - 1.0).abs() < 0.4,
+            "{i}: the spread's variance is {} of the posterior's",
+            square[i]
+        );
+    }
+    let overall = square.iter().sum::<f64>() / count as f64;
+    assert!((overall - 1.0).abs() < 0.15, "the variances are {overall} of the posterior's on average");
+}
