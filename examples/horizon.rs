@@ -40,6 +40,8 @@ fn deviations(n: usize, parameters: usize) -> Deviations {
 }
 
 /// Samples of a robot that swings in the model's own discrete dynamics, moved by torques that are sines of time.
+// Whatever else a sample may hold stays empty.
+#[allow(clippy::needless_update)]
 fn problem(name: &str, torque: f64, viscous: f64, count: usize) -> Outcome<MultibodyProblem> {
     let mut robot = robot::load(name)?;
     robot.joints.iter_mut().for_each(|joint| joint.friction.viscous = viscous);

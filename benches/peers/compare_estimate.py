@@ -15,7 +15,7 @@ from compare import HERE, ROOT, compile_example, environment, run
 # With Pinocchio 4.1, which pip would take, the wheel of Crocoddyl 3.2.1 computes nonsense: it was built against 4.0.
 WHEELS = "crocoddyl==3.2.1", "pin==4.0.0"
 # The two integrate differently (semi-implicit Euler there, mid-interval here), so their minima differ by a little.
-AGREEMENT = 0.05
+AGREEMENT = 0.01
 
 
 def figures(output, best, checks):

@@ -19,6 +19,8 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 const STAGES: usize = 100;
 
 /// Z1 without friction and transmission inertia, as the other side has it, and samples of sines; no parameters.
+// Whatever else a sample may hold stays empty.
+#[allow(clippy::needless_update)]
 fn arm() -> Outcome<MultibodyProblem> {
     let mut robot = robot::load("z1")?;
     for joint in &mut robot.joints {

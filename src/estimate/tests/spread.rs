@@ -42,6 +42,8 @@ fn problem(robot: &Arc<Robot>, samples: Vec<Sample>) -> MultibodyProblem {
 }
 
 /// True states, and what the sensors say of them.
+// Whatever else a sample may hold stays empty.
+#[allow(clippy::needless_update)]
 fn realise(robot: &Arc<Robot>, theta: &[f64], draw: &mut ChaCha8Rng) -> (Vec<Vec<f64>>, Vec<Sample>) {
     let n = robot.nv();
     let idle = Sample { q: vec![0.0; n], dq: vec![0.0; n], tau: vec![0.0; n], ..Sample::default() };
