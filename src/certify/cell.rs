@@ -1,16 +1,16 @@
 //! All constraints over one cell of time: the margins, and what the tube's constants must be at least.
 
-use crate::dynamics::Motion;
 use crate::enclose::Rounding;
 use crate::reach::energy::{coriolis_norm, energy_slack, relative_mass};
 use crate::reach::extent::growth;
 use crate::reach::law::LawBounds;
-use crate::reach::links::{Separation, clear_of_capsule, clear_of_obstacle, swept_capsules};
+use crate::reach::links::{Separation, clear_of_capsule, clear_of_obstacle, sweep_capsules};
 use crate::reach::roundoff::{GRAIN, Grain};
 use crate::reach::torque::{JointTorque, drift, joint_torques};
 use crate::reach::tube::armature_floor;
 use crate::reach::upward::{add_up, div_up, mul_up, sum_up};
-use crate::reach::{Cell, Span};
+use crate::reach::workspace::Workspace;
+use crate::reach::{Cell, Joints, Span};
 use crate::robot::JointLimits;
 
 use super::{Body, Problem};
@@ -27,16 +27,16 @@ pub struct Clearance {
 }
 
 /// Least values that the constants of the tube must have for the proof to hold over a cell.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Required {
     /// D_j, N m.
-    pub drift_nm: Vec<f64>,
+    pub drift_nm: Joints<f64>,
     /// beta, W.
     pub hold_power_w: f64,
     /// nu, J.
     pub energy_slack_j: f64,
     /// |ddq_j|, rad/s^2.
-    pub acceleration_bound: Vec<f64>,
+    pub acceleration_bound: Joints<f64>,
     /// h |v_j| / (A_j |r_j|), the largest; the gain condition asks for at most 1.
     pub gain: f64,
 }
@@ -47,15 +47,15 @@ pub struct CellReport {
     /// The times.
     pub span: Span,
     /// Position margin of each joint, rad; infinite for continuous joints.
-    pub position: Vec<f64>,
+    pub position: Joints<f64>,
     /// Velocity margin of each joint, rad/s.
-    pub velocity: Vec<f64>,
+    pub velocity: Joints<f64>,
     /// Torque sets of each joint.
-    pub torque: Vec<JointTorque>,
+    pub torque: Joints<JointTorque>,
     /// Bound on the robust torque |v_i|, N m.
-    pub robust: Vec<f64>,
+    pub robust: Joints<f64>,
     /// Torque margin of each joint, N m.
-    pub torque_margin: Vec<f64>,
+    pub torque_margin: Joints<f64>,
     /// Separation of every pair that must stay apart.
     pub clearances: Vec<Clearance>,
     /// Upper bound of how far tracking errors carry any capsule's end from the line that it would follow otherwise, m.
@@ -65,62 +65,83 @@ pub struct CellReport {
 }
 
 impl CellReport {
-    /// Evaluates all constraints over `span`.
-    pub fn new<const N: usize, R: Rounding>(problem: &Problem<'_>, span: Span) -> Self {
-        let robot = problem.robot;
-        let cell = Cell::<N, R>::new(robot, problem.set, problem.tube, problem.curve, span);
-        let mut motion = Motion::new(robot);
-        let grain = Grain::new(robot, problem.tube, &problem.uncertain, &cell);
-        let torque = joint_torques(robot, problem.tube, &problem.uncertain, &cell, &grain, &mut motion);
-        let ends = swept_capsules(robot, &motion);
-        let growth_m = ends.iter().flatten().map(growth).fold(0.0, f64::max);
-        let clearances = clearances(problem, &ends);
-        let rho: Vec<f64> = torque.iter().map(|t| t.rho).collect();
-        let floor: Vec<f64> = (0..robot.dof()).map(|j| armature_floor(robot, problem.set, j)).collect();
-        let sigma = relative_mass(robot, &problem.uncertain, &cell, &floor);
-        let readings: Vec<f64> = (0..robot.dof()).map(|j| reading_sup(&cell, j)).collect();
-        let law = LawBounds::new(problem.tube, &grain, &rho, &readings, &floor, sigma);
-        let required = required(problem, &cell, &grain, &torque, (&floor, sigma), &law);
-        let robust = law.robust;
-        let limits = |j: usize| -> &JointLimits { &robot.joints[j].limits };
-        let position = (0..robot.dof())
-            .map(|j| {
-                limits(j).position.map_or(f64::INFINITY, |(lower, upper)| {
-                    (cell.q[j].lower() - lower).min(upper - cell.q[j].upper()).next_down()
-                })
-            })
-            .collect();
-        let velocity =
-            (0..robot.dof()).map(|j| (limits(j).velocity - cell.dq[j].sup_abs()).next_down()).collect();
-        let torque_margin = (0..robot.dof())
-            .map(|j| (limits(j).torque - command_sup(&torque[j], robust[j])).next_down())
-            .collect();
-        Self { span, position, velocity, torque, robust, torque_margin, clearances, growth_m, required }
+    /// A report of nothing, to be filled.
+    pub fn blank() -> Self {
+        Self {
+            span: Span::Rest,
+            position: Joints::new(),
+            velocity: Joints::new(),
+            torque: Joints::new(),
+            robust: Joints::new(),
+            torque_margin: Joints::new(),
+            clearances: Vec::new(),
+            growth_m: 0.0,
+            required: Required::default(),
+        }
     }
-}
 
-fn clearances<const N: usize, R: Rounding>(
-    problem: &Problem<'_>,
-    ends: &[[crate::dynamics::vec3::Vec3<crate::enclose::Affine<N, R>>; 2]],
-) -> Vec<Clearance> {
-    let robot = problem.robot;
-    let mut out = Vec::new();
-    for (shape, link) in robot.shapes.iter().enumerate() {
-        // A capsule fixed to the base does not move; where it is mounted is not for a plan to change.
-        if link.joint.is_none() {
-            continue;
+    /// Evaluates all constraints over `span`; only the first time does it ask for memory.
+    pub(super) fn fill<const N: usize, R: Rounding>(
+        &mut self,
+        problem: &Problem<'_>,
+        span: Span,
+        space: &mut Workspace<N, R>,
+    ) {
+        let (robot, uncertain) = (problem.robot, &problem.uncertain);
+        let n = robot.dof();
+        let space = space.fit(robot);
+        let cell = Cell::<N, R>::new(robot, problem.set, problem.tube, problem.curve, span);
+        let grain = Grain::new(robot, problem.tube, uncertain, &cell, &mut space.sizes);
+        let torque = joint_torques(robot, problem.tube, uncertain, &cell, &grain, &mut space.forms);
+        sweep_capsules(robot, &space.forms.motion, &mut space.placed, &mut space.ends);
+        self.growth_m = space.ends.iter().flatten().map(growth).fold(0.0, f64::max);
+        self.separate(problem, space);
+        let rho: Joints<f64> = torque.iter().map(|t| t.rho).collect();
+        let floor: Joints<f64> = (0..n).map(|j| armature_floor(robot, problem.set, j)).collect();
+        let sigma =
+            relative_mass(robot, uncertain, &cell, &floor, (&mut space.ranges, &mut space.composites));
+        let readings: Joints<f64> = (0..n).map(|j| reading_sup(&cell, j)).collect();
+        let law = LawBounds::new(problem.tube, &grain, &rho, &readings, &floor, sigma);
+        self.required = required(problem, &cell, &grain, &torque, (&floor, sigma), &law, space);
+        let limits = |j: usize| -> &JointLimits { &robot.joints[j].limits };
+        let position = (0..n).map(|j| {
+            limits(j).position.map_or(f64::INFINITY, |(lower, upper)| {
+                (cell.q[j].lower() - lower).min(upper - cell.q[j].upper()).next_down()
+            })
+        });
+        self.position = position.collect();
+        self.velocity = (0..n).map(|j| (limits(j).velocity - cell.dq[j].sup_abs()).next_down()).collect();
+        let left = |j: usize| (limits(j).torque - command_sup(&torque[j], law.robust[j])).next_down();
+        self.torque_margin = (0..n).map(left).collect();
+        self.robust = law.robust;
+        self.torque = torque;
+        self.span = span;
+    }
+
+    /// Separates all pairs that must stay apart, with the ends of the capsules as they are in `space`.
+    fn separate<const N: usize, R: Rounding>(
+        &mut self,
+        problem: &Problem<'_>,
+        Workspace { ends, weights, .. }: &mut Workspace<N, R>,
+    ) {
+        let robot = problem.robot;
+        self.clearances.clear();
+        for (shape, link) in robot.shapes.iter().enumerate() {
+            // A capsule fixed to the base does not move; where it is mounted is not for a plan to change.
+            if link.joint.is_none() {
+                continue;
+            }
+            for (k, obstacle) in problem.scene.obstacles.iter().enumerate() {
+                let separation = clear_of_obstacle(&ends[shape], link.capsule.radius, obstacle, weights);
+                self.clearances.push(Clearance { shape, other: Body::Obstacle(k), separation });
+            }
         }
-        for (k, obstacle) in problem.scene.obstacles.iter().enumerate() {
-            let separation = clear_of_obstacle(&ends[shape], link.capsule.radius, obstacle);
-            out.push(Clearance { shape, other: Body::Obstacle(k), separation });
+        for &(a, b) in &robot.self_pairs {
+            let radii = add_up(robot.shapes[a].capsule.radius, robot.shapes[b].capsule.radius);
+            let separation = clear_of_capsule(&ends[a], &ends[b], radii, weights);
+            self.clearances.push(Clearance { shape: a, other: Body::Shape(b), separation });
         }
     }
-    for &(a, b) in &robot.self_pairs {
-        let radii = add_up(robot.shapes[a].capsule.radius, robot.shapes[b].capsule.radius);
-        let separation = clear_of_capsule(&ends[a], &ends[b], radii);
-        out.push(Clearance { shape: a, other: Body::Shape(b), separation });
-    }
-    out
 }
 
 /// Upper bound of the command, its own rounding included.
@@ -141,22 +162,23 @@ fn required<const N: usize, R: Rounding>(
     torque: &[JointTorque],
     (floor, sigma): (&[f64], f64),
     law: &LawBounds,
+    space: &mut Workspace<N, R>,
 ) -> Required {
     let (robot, tube) = (problem.robot, problem.tube);
     let n = robot.dof();
     let gains = &tube.gains;
     let sigma_min = floor.iter().copied().fold(f64::INFINITY, f64::min);
-    let coriolis = coriolis_norm(&problem.weightless, &problem.uncertain, cell);
+    let coriolis = coriolis_norm(robot, &problem.uncertain, cell, &mut space.forms);
 
     // |dr/dt|: with d = w - v, sqrt(dr'M dr) <= |d| + |C r| / sqrt(min A), norms weighted by 1/A.
     let turned = div_up(coriolis, sigma_min.sqrt().next_down());
     let energy_rate = sum_up([law.rho_norm, law.robust_norm, turned]);
-    let r_rate: Vec<f64> = floor.iter().map(|a| div_up(energy_rate, a.sqrt().next_down())).collect();
+    let r_rate: Joints<f64> = floor.iter().map(|a| div_up(energy_rate, a.sqrt().next_down())).collect();
     let acceleration_bound = (0..n).map(|j| add_up(cell.ddqa[j].sup_abs(), r_rate[j])).collect();
 
     // beta >= (h/2) sup sum m_j^2 / A_j + (|delta_r| + (h/2) c)(|rho| + |v|), c = |C r| / min A.
-    let rho: Vec<f64> = torque.iter().map(|t| t.rho).collect();
-    let delta_r: Vec<f64> = cell.deviation.iter().map(|d| d.r).collect();
+    let rho: Joints<f64> = torque.iter().map(|t| t.rho).collect();
+    let delta_r: Joints<f64> = cell.deviation.iter().map(|d| d.r).collect();
     let half_tick = mul_up(0.5, gains.period_s);
     let shift = add_up(norm_up(&delta_r), mul_up(half_tick, div_up(coriolis, sigma_min)));
     let held = add_up(law.own_mismatch_w, mul_up(shift, add_up(norm_up(&rho), norm_up(&law.robust))));
@@ -166,9 +188,9 @@ fn required<const N: usize, R: Rounding>(
     let hold_power_w = add_up(held, mul_up(GRAIN, add_up(commands, law.terms_w)));
 
     let relative = (floor, sigma);
-    let slack = energy_slack(&problem.weightless, &problem.uncertain, cell, relative, tube.level_j());
+    let slack = energy_slack(robot, &problem.uncertain, cell, relative, tube.level_j(), &mut space.changes);
     let energy_slack_j = add_up(slack, grain.energy_j);
-    let drift_nm = drift(robot, tube, &problem.uncertain, cell, &r_rate)
+    let drift_nm = drift(robot, tube, &problem.uncertain, cell, &r_rate, &mut space.rates)
         .into_iter()
         .zip(&grain.torque_nm)
         .map(|(drift, off)| add_up(drift, *off))

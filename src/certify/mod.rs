@@ -19,6 +19,8 @@
 
 pub mod cell;
 pub mod plan_file;
+mod verdict;
+mod workspaces;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -26,15 +28,20 @@ use thiserror::Error;
 
 use crate::enclose::{Counted, Rounding};
 use crate::inertia::ParameterSet;
+use crate::reach::cell::MAX_JOINTS;
 use crate::reach::torque::Uncertain;
 use crate::reach::tube::armature_floor;
 use crate::reach::upward::mul_up;
-use crate::reach::{Span, Tube, symbols};
+use crate::reach::{Span, Tube};
 use crate::robot::{Robot, Scene};
 use crate::trajectory::Bezier;
 
 pub use cell::{CellReport, Clearance};
 pub use plan_file::{Plan, PlanError};
+use verdict::Tally;
+pub use verdict::{Place, Shortfall};
+use workspaces::Space;
+pub use workspaces::Workspaces;
 
 /// How finely time is cut.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -60,7 +67,6 @@ pub struct Problem<'a> {
     tube: &'a Tube,
     curve: &'a Bezier,
     uncertain: Uncertain,
-    weightless: Robot,
 }
 
 /// The other side of a distance.
@@ -98,18 +104,6 @@ pub struct Margin {
     pub t: f64,
     /// Joint, or capsule and what it comes close to.
     pub at: String,
-}
-
-impl Margin {
-    fn unbounded() -> Self {
-        Self { value: None, t: 0.0, at: String::new() }
-    }
-
-    fn take(&mut self, value: f64, t: f64, at: impl FnOnce() -> String) {
-        if value.is_finite() && self.value.is_none_or(|v| value < v) {
-            *self = Self { value: Some(value), t, at: at() };
-        }
-    }
 }
 
 /// Proof that a plan is safe: the smallest margin of each family, all at least zero.
@@ -247,12 +241,13 @@ impl<'a> Problem<'a> {
         if mul_up(gains.alpha, gains.period_s) > 1.0 {
             return refuse(format!("tube: alpha * period_s is {}, above 1", gains.alpha * gains.period_s));
         }
-        if symbols(n) > 64 {
-            return refuse(format!("robot '{}' has {n} joints; the certifier covers up to 31", robot.name));
+        if n > MAX_JOINTS {
+            return refuse(format!(
+                "robot '{}' has {n} joints; the certifier covers up to {MAX_JOINTS}",
+                robot.name
+            ));
         }
-        let mut weightless = robot.clone();
-        weightless.gravity.fill(0.0);
-        Ok(Self { robot, set, scene, tube, curve, uncertain: Uncertain::new(set), weightless })
+        Ok(Self { robot, set, scene, tube, curve, uncertain: Uncertain::new(set) })
     }
 
     /// Evaluates every constraint over one span in the default arithmetic.
@@ -262,108 +257,136 @@ impl<'a> Problem<'a> {
 
     /// Evaluates every constraint over one span in the arithmetic `R`.
     pub fn report_in<R: Rounding>(&self, span: Span) -> CellReport {
-        match symbols(self.robot.dof()) {
-            0..=16 => CellReport::new::<16, R>(self, span),
-            17..=32 => CellReport::new::<32, R>(self, span),
-            _ => CellReport::new::<64, R>(self, span),
-        }
+        let mut report = CellReport::blank();
+        Space::<R>::empty().evaluate(self, span, &mut report);
+        report
     }
 
-    /// The spans of a partition: equal cells, then the rest after the end.
-    pub fn spans(&self, cells: usize) -> Vec<Span> {
+    /// Cell `k` of a partition into `cells` equal ones; the last one is followed by the rest after the end.
+    fn span(&self, k: usize, cells: usize) -> Span {
         let t = |k: usize| self.curve.duration_s * k as f64 / cells as f64;
-        let between = (0..cells)
-            .map(|k| Span::Between(t(k), if k + 1 == cells { self.curve.duration_s } else { t(k + 1) }));
-        between.chain([Span::Rest]).collect()
+        if k == cells {
+            return Span::Rest;
+        }
+        Span::Between(t(k), if k + 1 == cells { self.curve.duration_s } else { t(k + 1) })
     }
 
-    /// Smallest margins of one cell, added to `certificate`; the first negative one is returned.
-    fn judge(&self, report: &CellReport, certificate: &mut Certificate) -> Result<(), Refusal> {
+    /// Smallest margins of one cell, or the first negative one.
+    fn judge(&self, report: &CellReport) -> Result<Tally, Shortfall> {
         let (t0, t1) = match report.span {
             Span::Between(t0, t1) => (t0, t1),
             Span::Rest => (self.curve.duration_s, f64::INFINITY),
         };
-        let mut verdict = Ok(());
-        let mut weigh = |family: Family, slot: &mut Margin, margin: f64, at: &dyn Fn() -> String| {
-            slot.take(margin, t0, at);
+        let mut tally = Tally::of_a_cell();
+        let mut weigh = |family: Family, place: Place, margin: f64| {
             // NaN is no proof either.
-            if !(margin >= 0.0) && verdict.is_ok() {
-                verdict = Err(Refusal::Constraint { family, at: at(), t0, t1, margin });
+            if !(margin >= 0.0) {
+                return Err(Shortfall { family, place, t0, t1, margin });
             }
+            tally.take(family, margin, t0, place);
+            Ok(())
         };
-        for (j, joint) in self.robot.joints.iter().enumerate() {
-            let name = || format!("joint '{}'", joint.name);
-            weigh(Family::Position, &mut certificate.position, report.position[j], &name);
-            weigh(Family::Velocity, &mut certificate.velocity, report.velocity[j], &name);
-            weigh(Family::Torque, &mut certificate.torque, report.torque_margin[j], &name);
+        for j in 0..self.robot.dof() {
+            weigh(Family::Position, Place::Joint(j), report.position[j])?;
+            weigh(Family::Velocity, Place::Joint(j), report.velocity[j])?;
+            weigh(Family::Torque, Place::Joint(j), report.torque_margin[j])?;
         }
-        for clearance in &report.clearances {
-            let at = || self.pair_name(clearance);
-            weigh(Family::Collision, &mut certificate.collision, clearance.separation.clearance_m, &at);
+        for Clearance { shape, other, separation } in &report.clearances {
+            weigh(Family::Collision, Place::Pair(*shape, *other), separation.clearance_m)?;
         }
-        for (name, margin) in self.tube_margins(report) {
-            weigh(Family::Tube, &mut certificate.tube, margin, &|| name.clone());
+        for (place, margin) in self.tube_margins(report) {
+            weigh(Family::Tube, place, margin)?;
         }
-        certificate.cells += 1;
-        verdict
-    }
-
-    fn pair_name(&self, clearance: &Clearance) -> String {
-        let link = &self.robot.shapes[clearance.shape].name;
-        match clearance.other {
-            Body::Obstacle(k) => format!("'{link}' against obstacle '{}'", self.scene.obstacles[k].name),
-            Body::Shape(k) => format!("'{link}' against '{}'", self.robot.shapes[k].name),
-        }
+        Ok(tally)
     }
 
     /// (stored - required) / stored for each constant of the tube.
-    fn tube_margins(&self, report: &CellReport) -> Vec<(String, f64)> {
+    fn tube_margins<'r>(&'r self, report: &'r CellReport) -> impl Iterator<Item = (Place, f64)> + 'r {
         let (tube, needed) = (self.tube, &report.required);
         let relative = |have: f64, need: f64| if have > 0.0 { (have - need) / have } else { have - need };
-        let mut out = vec![
-            ("tube hold_power_w".to_owned(), relative(tube.hold_power_w, needed.hold_power_w)),
-            ("tube energy_slack_j".to_owned(), relative(tube.energy_slack_j, needed.energy_slack_j)),
-            ("tube gain condition".to_owned(), 1.0 - needed.gain),
+        let whole = [
+            (Place::HoldPower, relative(tube.hold_power_w, needed.hold_power_w)),
+            (Place::EnergySlack, relative(tube.energy_slack_j, needed.energy_slack_j)),
+            (Place::Gain, 1.0 - needed.gain),
         ];
-        for (j, joint) in self.robot.joints.iter().enumerate() {
-            let drift = relative(tube.drift_nm[j], needed.drift_nm[j]);
-            out.push((format!("tube drift_nm of joint '{}'", joint.name), drift));
+        let joints = (0..self.robot.dof()).flat_map(move |j| {
             let acceleration = relative(tube.acceleration_bound[j], needed.acceleration_bound[j]);
-            out.push((format!("tube acceleration_bound of joint '{}'", joint.name), acceleration));
-        }
-        out
+            let drift = relative(tube.drift_nm[j], needed.drift_nm[j]);
+            [(Place::Drift(j), drift), (Place::Acceleration(j), acceleration)]
+        });
+        whole.into_iter().chain(joints)
     }
 
     /// Smallest relative margin of the tube's constants over one cell; the tube is proven there if it is not negative.
     pub fn tube_margin(&self, report: &CellReport) -> f64 {
-        let margins = self.tube_margins(report).into_iter().map(|(_, margin)| margin);
+        let margins = self.tube_margins(report).map(|(_, margin)| margin);
         margins.fold(f64::INFINITY, |least, m| if m.is_nan() { f64::NEG_INFINITY } else { least.min(m) })
     }
 
     /// Evaluates every cell of a partition in the default arithmetic, in parallel.
     pub fn survey(&self, cells: usize) -> Vec<CellReport> {
-        self.survey_in::<Counted>(cells)
+        let mut reports = Vec::new();
+        self.survey_into(cells, &Workspaces::<Counted>::default(), &mut reports);
+        reports
     }
 
-    fn survey_in<R: Rounding>(&self, cells: usize) -> Vec<CellReport> {
-        self.spans(cells.max(1)).into_par_iter().map(|span| self.report_in::<R>(span)).collect()
+    /// Evaluates every cell of a partition in the arithmetic `R`, in parallel. Asks for memory only if the reports and
+    /// workspaces have not been used for such a problem before.
+    pub fn survey_into<R: Rounding>(
+        &self,
+        cells: usize,
+        workspaces: &Workspaces<R>,
+        reports: &mut Vec<CellReport>,
+    ) {
+        let cells = cells.max(1);
+        reports.resize_with(cells + 1, CellReport::blank);
+        reports.par_iter_mut().enumerate().for_each(|(k, report)| {
+            workspaces.with(|place| place.space.evaluate(self, self.span(k, cells), report));
+        });
     }
 
     /// Draws the conclusion from a survey of this very problem; cells that are not proven are halved up to `depth` times.
     pub fn conclude(&self, survey: &[CellReport], depth: u32) -> Result<Certificate, Refusal> {
-        self.conclude_in::<Counted>(survey, depth)
+        self.conclude_in::<Counted>(survey, depth, &Workspaces::default())
     }
 
-    fn conclude_in<R: Rounding>(&self, survey: &[CellReport], depth: u32) -> Result<Certificate, Refusal> {
+    fn conclude_in<R: Rounding>(
+        &self,
+        survey: &[CellReport],
+        depth: u32,
+        workspaces: &Workspaces<R>,
+    ) -> Result<Certificate, Refusal> {
+        match self.tally(survey, depth, workspaces) {
+            Ok(tally) => Ok(tally.certificate(self.robot, self.scene)),
+            Err(shortfall) => Err(shortfall.refusal(self.robot, self.scene)),
+        }
+    }
+
+    /// [`Problem::conclude`] without names, and without asking for memory in workspaces that have been used before.
+    pub fn weigh<R: Rounding>(
+        &self,
+        survey: &[CellReport],
+        depth: u32,
+        workspaces: &Workspaces<R>,
+    ) -> Result<(), Shortfall> {
+        self.tally(survey, depth, workspaces).map(|_| ())
+    }
+
+    fn tally<R: Rounding>(
+        &self,
+        survey: &[CellReport],
+        depth: u32,
+        workspaces: &Workspaces<R>,
+    ) -> Result<Tally, Shortfall> {
         if !self.covered(survey) {
-            return Err(Refusal::Unsupported("the surveyed cells do not cover the plan".to_owned()));
+            let (t0, t1, margin) = (0.0, f64::INFINITY, f64::NEG_INFINITY);
+            return Err(Shortfall { family: Family::Tube, place: Place::Uncovered, t0, t1, margin });
         }
-        let proofs: Vec<_> = survey.par_iter().map(|report| self.prove::<R>(report, depth)).collect();
-        let mut whole = Certificate::empty();
-        for proof in proofs {
-            whole.merge(proof?);
-        }
-        Ok(whole)
+        let verdicts = survey.par_iter().map(|report| match self.judge(report) {
+            Err(shortfall) => workspaces.with(|place| self.halve(report.span, shortfall, depth, place)),
+            proven => proven,
+        });
+        verdicts.reduce(|| Ok(Tally::default()), |first, later| Ok(first?.and(later?)))
     }
 
     /// Whether the cells follow each other from 0 to the end and past it.
@@ -376,41 +399,26 @@ impl<'a> Problem<'a> {
         last.span == Span::Rest && end.is_some_and(|t| t >= self.curve.duration_s)
     }
 
-    fn prove<R: Rounding>(&self, report: &CellReport, depth: u32) -> Result<Certificate, Refusal> {
-        let mut own = Certificate::empty();
-        let Err(refusal) = self.judge(report, &mut own) else { return Ok(own) };
-        let Span::Between(t0, t1) = report.span else { return Err(refusal) };
+    /// The verdict on the halves of a cell with this shortfall, halved again where need be.
+    fn halve<R: Rounding>(
+        &self,
+        span: Span,
+        shortfall: Shortfall,
+        depth: u32,
+        place: &mut workspaces::Place<R>,
+    ) -> Result<Tally, Shortfall> {
+        let Span::Between(t0, t1) = span else { return Err(shortfall) };
         let middle = 0.5 * (t0 + t1);
         if depth == 0 || middle <= t0 || middle >= t1 {
-            return Err(refusal);
+            return Err(shortfall);
         }
-        let half = |a: f64, b: f64| self.prove::<R>(&self.report_in::<R>(Span::Between(a, b)), depth - 1);
-        let mut first = half(t0, middle)?;
-        first.merge(half(middle, t1)?);
-        Ok(first)
-    }
-}
-
-impl Certificate {
-    fn empty() -> Self {
-        let none = Margin::unbounded;
-        Self { position: none(), velocity: none(), torque: none(), collision: none(), tube: none(), cells: 0 }
-    }
-
-    fn merge(&mut self, other: Certificate) {
-        let pairs = [
-            (&mut self.position, other.position),
-            (&mut self.velocity, other.velocity),
-            (&mut self.torque, other.torque),
-            (&mut self.collision, other.collision),
-            (&mut self.tube, other.tube),
-        ];
-        for (mine, theirs) in pairs {
-            if let Some(value) = theirs.value {
-                mine.take(value, theirs.t, || theirs.at);
-            }
-        }
-        self.cells += other.cells;
+        let mut half = |a: f64, b: f64| {
+            let span = Span::Between(a, b);
+            place.space.evaluate(self, span, &mut place.report);
+            self.judge(&place.report).or_else(|shortfall| self.halve(span, shortfall, depth - 1, place))
+        };
+        let first = half(t0, middle)?;
+        Ok(first.and(half(middle, t1)?))
     }
 }
 
@@ -421,5 +429,7 @@ pub fn certify(problem: &Problem<'_>, partition: Partition) -> Result<Certificat
 
 /// [`certify`] in the arithmetic `R`.
 pub fn certify_in<R: Rounding>(problem: &Problem<'_>, partition: Partition) -> Result<Certificate, Refusal> {
-    problem.conclude_in::<R>(&problem.survey_in::<R>(partition.cells), partition.depth)
+    let (workspaces, mut reports) = (Workspaces::<R>::default(), Vec::new());
+    problem.survey_into(partition.cells, &workspaces, &mut reports);
+    problem.conclude_in(&reports, partition.depth, &workspaces)
 }

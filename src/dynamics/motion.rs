@@ -10,6 +10,8 @@
 //!
 //! A free-flying root body brings six numbers of its own velocity and acceleration, already in its frame.
 
+use nalgebra::Vector3;
+
 use crate::robot::{Joint, Robot};
 use crate::scalar::Scalar;
 
@@ -183,7 +185,7 @@ pub struct BodyMotion<T> {
 }
 
 impl<T: Scalar> BodyMotion<T> {
-    fn rest(gravity: &nalgebra::Vector3<f64>) -> Self {
+    fn rest(gravity: &Vector3<f64>) -> Self {
         let (z, up) = (vec3::zero(), vec3::constant(&-gravity));
         Self { w: z, v: z, wa: z, va: z, dw: z, a: up, classical: up, g: vec3::constant(gravity) }
     }
@@ -264,20 +266,33 @@ impl<T: Scalar> Motion<T> {
     /// acceleration `ddqa` (length nv; rad, rad/s, rad/s^2).
     pub fn sweep(&mut self, robot: &Robot, q: &[T], dq: &[T], dqa: &[T], ddqa: &[T]) {
         self.place(robot, q);
-        self.recur::<true>(robot, dq, dqa, ddqa);
+        self.recur::<true>(robot, &robot.gravity, dq, dqa, ddqa);
+    }
+
+    /// [`Motion::sweep`] where nothing weighs anything.
+    pub fn sweep_weightless(&mut self, robot: &Robot, q: &[T], dq: &[T], dqa: &[T], ddqa: &[T]) {
+        self.place(robot, q);
+        self.recur::<true>(robot, &Vector3::zeros(), dq, dqa, ddqa);
     }
 
     /// [`Motion::sweep`] with the velocity itself as auxiliary one: plain dynamics, in fewer operations.
     pub fn sweep_plain(&mut self, robot: &Robot, q: &[T], dq: &[T], ddq: &[T]) {
         self.place(robot, q);
-        self.recur::<false>(robot, dq, dq, ddq);
+        self.recur::<false>(robot, &robot.gravity, dq, dq, ddq);
     }
 
-    fn recur<const AUXILIARY: bool>(&mut self, robot: &Robot, dq: &[T], dqa: &[T], ddqa: &[T]) {
-        let rest = BodyMotion::rest(&robot.gravity);
+    fn recur<const AUXILIARY: bool>(
+        &mut self,
+        robot: &Robot,
+        gravity: &Vector3<f64>,
+        dq: &[T],
+        dqa: &[T],
+        ddqa: &[T],
+    ) {
+        let rest = BodyMotion::rest(gravity);
         let first = robot.first_actuated();
         if first == 1 {
-            self.bodies[0] = root_motion(&self.root, robot, dq, dqa, ddqa);
+            self.bodies[0] = root_motion(&self.root, gravity, dq, dqa, ddqa);
         }
         let from = if first == 1 { 6 } else { 0 };
         let rates = dq[from..].iter().zip(dqa[from..].iter().zip(&ddqa[from..]));
@@ -304,14 +319,13 @@ impl<T: Scalar> Motion<T> {
 /// The motion of a free-flying body: what the velocities say, and gravity.
 fn root_motion<T: Scalar>(
     root: &BodyPlacement<T>,
-    robot: &Robot,
+    down: &Vector3<f64>,
     dq: &[T],
     dqa: &[T],
     ddqa: &[T],
 ) -> BodyMotion<T> {
     let halves = |x: &[T]| ([x[0], x[1], x[2]], [x[3], x[4], x[5]]);
     let ((v, w), (va, wa), (a, dw)) = (halves(dq), halves(dqa), halves(ddqa));
-    let down = &robot.gravity;
     let g = root.axes.map(|axis| axis[0].scale(down.x) + axis[1].scale(down.y) + axis[2].scale(down.z));
     let a = vec3::sub(&a, &g);
     let classical = vec3::add(&a, &vec3::cross(&w, &va));

@@ -35,11 +35,15 @@ fn along<const N: usize, R: Rounding>(direction: &[f64; 3], point: &[Affine<N, R
 /// something isn't finite.
 ///
 /// Proof: the supremum is `u.c + sum |u.g_i|`, and `|u.g_i|` is at most its float plus the float's error.
-pub fn zonotope_above<R: Rounding>(direction: &[f64; 3], center: &[f64; 3], generators: &[[f64; 3]]) -> f64 {
+pub fn zonotope_above<'a, R: Rounding>(
+    direction: &[f64; 3],
+    center: &[f64; 3],
+    generators: impl IntoIterator<Item = &'a [f64; 3]>,
+) -> f64 {
     let dot = |x: &[f64; 3]| {
         R::product(direction[0], x[0]) + R::product(direction[1], x[1]) + R::product(direction[2], x[2])
     };
-    let spread = generators.iter().map(|g| R::split(dot(g)));
+    let spread = generators.into_iter().map(|g| R::split(dot(g)));
     R::upper(spread.fold(dot(center), |sum, (value, error)| sum + R::exact(value.abs()) + R::exact(error)))
 }
 

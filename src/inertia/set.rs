@@ -51,16 +51,20 @@ impl ParameterSet {
 
     /// Midpoint of each interval (any point serves as centre; `radius` is taken about the returned value).
     pub fn center(&self) -> Vec<f64> {
-        self.lower.iter().zip(&self.upper).map(|(l, u)| 0.5 * l + 0.5 * u).collect()
+        self.centers_and_radii().map(|(center, _)| center).collect()
     }
 
     /// Half-widths about [`ParameterSet::center`], rounded up so that the box is inside center +- radius.
     pub fn radius(&self) -> Vec<f64> {
-        self.center()
-            .iter()
-            .zip(self.lower.iter().zip(&self.upper))
-            .map(|(c, (l, u))| (u - c).next_up().max((c - l).next_up()).max(0.0))
-            .collect()
+        self.centers_and_radii().map(|(_, radius)| radius).collect()
+    }
+
+    /// [`ParameterSet::center`] and [`ParameterSet::radius`], one parameter after the other.
+    pub fn centers_and_radii(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
+        self.lower.iter().zip(&self.upper).map(|(l, u)| {
+            let c = 0.5 * l + 0.5 * u;
+            (c, (u - c).next_up().max((c - l).next_up()).max(0.0))
+        })
     }
 
     /// Whether `theta` lies in the box.

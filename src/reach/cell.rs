@@ -15,6 +15,8 @@
 //! the tick overlaps. A tick that overlaps the end of the trajectory finds the desired motion at rest there: position,
 //! velocity and acceleration are those of the curve's end (it ends at rest), the jerk is zero, which is added.
 
+use arrayvec::ArrayVec;
+
 use crate::enclose::{Affine, Interval, Rounding};
 use crate::inertia::ParameterSet;
 use crate::robot::Robot;
@@ -36,6 +38,12 @@ pub const fn position_symbol(j: usize) -> usize {
 pub const fn symbols(dof: usize) -> usize {
     2 * dof + 1
 }
+
+/// Most joints of a robot: 64 symbols.
+pub const MAX_JOINTS: usize = 31;
+
+/// One value a joint, held in place: bounds of a cell ask for no memory.
+pub type Joints<T> = ArrayVec<T, MAX_JOINTS>;
 
 /// A time interval of a plan.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -84,33 +92,33 @@ impl Deviation {
 #[derive(Debug, Clone)]
 pub struct Cell<const N: usize, R: Rounding> {
     /// True or measured position.
-    pub q: Vec<Affine<N, R>>,
+    pub q: Joints<Affine<N, R>>,
     /// True or measured velocity.
-    pub dq: Vec<Affine<N, R>>,
+    pub dq: Joints<Affine<N, R>>,
     /// Auxiliary velocity dq_a, from true or measured positions.
-    pub dqa: Vec<Affine<N, R>>,
+    pub dqa: Joints<Affine<N, R>>,
     /// Auxiliary acceleration ddq_a, from true or measured velocities.
-    pub ddqa: Vec<Affine<N, R>>,
+    pub ddqa: Joints<Affine<N, R>>,
     /// r.
-    pub r: Vec<Affine<N, R>>,
+    pub r: Joints<Affine<N, R>>,
     /// Rate of ddq_a without its part K_r dr/dt: dddq_d - K_r^2 de.
-    pub jerk: Vec<Affine<N, R>>,
+    pub jerk: Joints<Affine<N, R>>,
     /// How far the controller's values are from the true ones.
-    pub deviation: Vec<Deviation>,
+    pub deviation: Joints<Deviation>,
 }
 
 impl<const N: usize, R: Rounding> Cell<N, R> {
-    /// The tube of `tube` around `curve` over `span`.
+    /// The tube of `tube` around `curve` over `span`; `robot` has at most [`MAX_JOINTS`] joints.
     pub fn new(robot: &Robot, set: &ParameterSet, tube: &Tube, curve: &Bezier, span: Span) -> Self {
         let n = robot.dof();
         let mut cell = Self {
-            q: Vec::with_capacity(n),
-            dq: Vec::with_capacity(n),
-            dqa: Vec::with_capacity(n),
-            ddqa: Vec::with_capacity(n),
-            r: Vec::with_capacity(n),
-            jerk: Vec::with_capacity(n),
-            deviation: Vec::with_capacity(n),
+            q: Joints::new(),
+            dq: Joints::new(),
+            dqa: Joints::new(),
+            ddqa: Joints::new(),
+            r: Joints::new(),
+            jerk: Joints::new(),
+            deviation: Joints::new(),
         };
         let k_r = tube.gains.k_r;
         for j in 0..n {

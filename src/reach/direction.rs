@@ -8,13 +8,19 @@ const SWEEPS: usize = 40;
 
 /// Unit vector from the point nearest to the origin's side: the minimiser x of |difference + sum lambda_k g_k|,
 /// |lambda_k| <= 1, divided by its length. `difference` is the first set's centre minus the second's, and `generators`
-/// are those of both sets, so x points from the second set to the first. If the sets overlap, some unit vector.
-pub fn nearest_direction(difference: [f64; 3], generators: &[[f64; 3]]) -> [f64; 3] {
-    let mut lambda = vec![0.0f64; generators.len()];
+/// are those of both sets, so x points from the second set to the first. If the sets overlap, some unit vector. `lambda` is
+/// storage.
+pub fn nearest_direction<'a>(
+    difference: [f64; 3],
+    generators: impl Iterator<Item = &'a [f64; 3]> + Clone,
+    lambda: &mut Vec<f64>,
+) -> [f64; 3] {
+    lambda.clear();
+    lambda.extend(generators.clone().map(|_| 0.0));
     let mut x = difference;
     for _ in 0..SWEEPS {
         let mut moved = 0.0f64;
-        for (g, weight) in generators.iter().zip(&mut lambda) {
+        for (g, weight) in generators.clone().zip(lambda.iter_mut()) {
             let length = vec3::dot(g, g);
             if length <= 0.0 {
                 continue;
@@ -46,14 +52,15 @@ mod tests {
         // Segment along y at x = 2, unit box at the origin: the direction is +x.
         let u = nearest_direction(
             [2.0, 0.3, 0.0],
-            &[[0.0, 0.5, 0.0], [0.5, 0.0, 0.0], [0.0, 0.5, 0.0], [0.0, 0.0, 0.5]],
+            [[0.0, 0.5, 0.0], [0.5, 0.0, 0.0], [0.0, 0.5, 0.0], [0.0, 0.0, 0.5]].iter(),
+            &mut vec![],
         );
         assert!((u[0] - 1.0).abs() < 1e-6 && u[1].abs() < 1e-6 && u[2].abs() < 1e-6, "{u:?}");
     }
 
     #[test]
     fn gives_a_direction_even_inside() {
-        let u = nearest_direction([0.0; 3], &[[1.0, 0.0, 0.0]]);
+        let u = nearest_direction([0.0; 3], [[1.0, 0.0, 0.0]].iter(), &mut vec![]);
         assert!((vec3::dot(&u, &u) - 1.0).abs() < 1e-12);
     }
 }

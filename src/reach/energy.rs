@@ -2,15 +2,16 @@
 //!
 //! Mass matrix and slack by interval arithmetic: they matter little enough that its conservatism is no loss.
 
-use crate::dynamics::{Composites, Motion, Wrench, crba, rnea};
+use crate::dynamics::{Composites, crba};
 use crate::enclose::{Affine, Interval, Rounding};
 use crate::robot::{ARMATURE, Robot};
 use crate::scalar::{Dual, Scalar};
 
-use super::cell::Cell;
+use super::cell::{Cell, Joints};
 use super::extent;
 use super::torque::Uncertain;
 use super::upward::{div_up, mul_up, sum_up};
+use super::workspace::Space;
 
 /// Smallest sigma known with r'M(q; theta)r <= sigma sum W_j r_j^2 for all r, transmission inertia included, over the cell
 /// and the set: how large M is relative to the weights (the smallest transmission inertias).
@@ -23,22 +24,22 @@ pub fn relative_mass<const N: usize, R: Rounding>(
     uncertain: &Uncertain,
     cell: &Cell<N, R>,
     weights: &[f64],
+    (space, composites): (&mut Space<Interval>, &mut Composites<Interval>),
 ) -> f64 {
     let n = robot.dof();
-    let q: Vec<Interval> = cell.q.iter().map(|x| x.interval()).collect();
-    let mut motion = Motion::new(robot);
-    motion.place(robot, &q);
-    let mut mass = vec![Interval::zero(); n * n];
-    crba(robot, &motion, uncertain.range(), &mut Composites::new(robot), &mut mass);
+    let q: Joints<Interval> = cell.q.iter().map(|x| x.interval()).collect();
+    space.motion.place(robot, &q);
+    let mass = &mut space.regressor;
+    mass.resize(n * n, Interval::zero());
+    crba(robot, &space.motion, uncertain.range(), composites, mass);
     for j in 0..n {
         mass[n * j + j] = mass[n * j + j] + uncertain.range()[robot.friction_index(j) + ARMATURE];
     }
-    let bound: Vec<f64> = mass.iter().map(|m| m.sup_abs()).collect();
-    let row =
-        |y: &[f64], i: usize| div_up(sum_up((0..n).map(|j| mul_up(bound[n * i + j], y[j]))), weights[i]);
-    let mut y = vec![1.0; n];
+    let bound = |i: usize, j: usize| mass[n * i + j].sup_abs();
+    let row = |y: &[f64], i: usize| div_up(sum_up((0..n).map(|j| mul_up(bound(i, j), y[j]))), weights[i]);
+    let mut y: Joints<f64> = (0..n).map(|_| 1.0).collect();
     for _ in 0..20 {
-        let next: Vec<f64> = (0..n).map(|i| row(&y, i)).collect();
+        let next: Joints<f64> = (0..n).map(|i| row(&y, i)).collect();
         let largest = next.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
         // Bounded away from zero: joints that barely couple must not blow the quotient up.
         y = next.iter().map(|v| (v / largest).max(1e-3)).collect();
@@ -47,20 +48,18 @@ pub fn relative_mass<const N: usize, R: Rounding>(
 }
 
 /// Upper bound of the Euclidean norm of C(q, dq) r over the cell (N m): inverse dynamics without gravity and
-/// acceleration at dq_a = r. `weightless` is the robot with gravity removed.
+/// acceleration at dq_a = r.
 pub fn coriolis_norm<const N: usize, R: Rounding>(
-    weightless: &Robot,
+    robot: &Robot,
     uncertain: &Uncertain,
     cell: &Cell<N, R>,
+    space: &mut Space<Affine<N, R>>,
 ) -> f64 {
-    let n = weightless.dof();
-    let theta: Vec<_> = uncertain.range().iter().map(|x| Affine::<N, R>::from_interval(*x)).collect();
-    let zero = vec![Affine::zero(); n];
-    let mut motion = Motion::new(weightless);
-    motion.sweep(weightless, &cell.q, &cell.dq, &cell.r, &zero);
-    let mut force = zero;
-    rnea(weightless, &motion, &theta, &mut vec![Wrench::zero(); n], &mut force);
-    let squares = sum_up(force.iter().map(extent::sup_abs).map(|f| mul_up(f, f)));
+    let zero: Joints<_> = cell.q.iter().map(|_| Affine::zero()).collect();
+    space.motion.sweep_weightless(robot, &cell.q, &cell.dq, &cell.r, &zero);
+    space.fill_theta(uncertain.range().iter().map(|x| Affine::from_interval(*x)));
+    space.inverse_dynamics(robot);
+    let squares = sum_up(space.torque.iter().map(extent::sup_abs).map(|f| mul_up(f, f)));
     squares.sqrt().next_up()
 }
 
@@ -71,13 +70,14 @@ pub fn coriolis_norm<const N: usize, R: Rounding>(
 /// theorem as the slope of one dual number. And r^'M(q^)r^/2 - r'M(q^)r/2 = delta'M(q^)r + delta'M(q^)delta/2, at most
 /// |delta| |r| + |delta|^2/2 in the norm of M(q^), where |r|^2 <= 2 (level + nu_q) and |delta|^2 <= sigma sum A_j delta_j^2.
 pub fn energy_slack<const N: usize, R: Rounding>(
-    weightless: &Robot,
+    robot: &Robot,
     uncertain: &Uncertain,
     cell: &Cell<N, R>,
     (floor, sigma): (&[f64], f64),
     level: f64,
+    space: &mut Space<Dual<Interval, 1>>,
 ) -> f64 {
-    let by_position = position_slack(weightless, uncertain, cell);
+    let by_position = position_slack(robot, uncertain, cell, space);
     let weighted = floor.iter().zip(&cell.deviation).map(|(&a, d)| mul_up(a, mul_up(d.r, d.r)));
     let delta_squared = mul_up(sigma, sum_up(weighted));
     let r = mul_up(2.0, sum_up([level, by_position])).sqrt().next_up();
@@ -87,23 +87,22 @@ pub fn energy_slack<const N: usize, R: Rounding>(
 
 /// Upper bound of the change of r'M(q)r/2 along the errors of q (J).
 fn position_slack<const N: usize, R: Rounding>(
-    weightless: &Robot,
+    robot: &Robot,
     uncertain: &Uncertain,
     cell: &Cell<N, R>,
+    space: &mut Space<Dual<Interval, 1>>,
 ) -> f64 {
     type Change = Dual<Interval, 1>;
-    let n = weightless.dof();
+    let n = robot.dof();
     let constant = |x: Interval| Dual::new(x, [Interval::zero()]);
     let change = |j: usize| [Interval::new(-cell.deviation[j].q, cell.deviation[j].q)];
-    let q: Vec<Change> = (0..n).map(|j| Dual::new(cell.q[j].interval(), change(j))).collect();
-    let r: Vec<Change> = cell.r.iter().map(|r| constant(r.interval())).collect();
-    let theta: Vec<Change> = uncertain.range().iter().copied().map(constant).collect();
-    let zero = vec![Change::zero(); n];
-    let mut motion = Motion::new(weightless);
-    motion.sweep(weightless, &q, &zero, &zero, &r);
-    let mut momentum = vec![Change::zero(); n];
-    rnea(weightless, &motion, &theta, &mut vec![Wrench::zero(); n], &mut momentum);
+    let q: Joints<Change> = (0..n).map(|j| Dual::new(cell.q[j].interval(), change(j))).collect();
+    let r: Joints<Change> = cell.r.iter().map(|r| constant(r.interval())).collect();
+    let zero: Joints<Change> = (0..n).map(|_| Change::zero()).collect();
+    space.motion.sweep_weightless(robot, &q, &zero, &zero, &r);
+    space.fill_theta(uncertain.range().iter().copied().map(constant));
+    space.inverse_dynamics(robot);
     // Transmission inertia does not depend on q.
-    let energy = (0..n).fold(Change::zero(), |sum, j| sum + r[j] * momentum[j]);
+    let energy = (0..n).fold(Change::zero(), |sum, j| sum + r[j] * space.torque[j]);
     energy.scale(0.5).slope[0].sup_abs()
 }

@@ -19,6 +19,7 @@
 //! non-negative terms but for one difference (demand - grip), so what it makes of mu is off by at most [`GRAIN`] of the sum
 //! of all terms, which is added to mu*; v and its factors are off by a few units, which 1 + 8 GRAIN covers.
 
+use super::cell::Joints;
 use super::roundoff::{GRAIN, Grain};
 use super::tube::Tube;
 use super::upward::{add_up, div_up, mul_up, sum_up};
@@ -29,7 +30,7 @@ use crate::scalar::Scalar;
 #[derive(Debug, Clone, PartialEq)]
 pub struct LawBounds {
     /// |v_j|, N m; infinite if the hold power leaves no room below V_max.
-    pub robust: Vec<f64>,
+    pub robust: Joints<f64>,
     /// Norm of rho, weighted by 1/A.
     pub rho_norm: f64,
     /// Norm of v, weighted by 1/A.
@@ -48,7 +49,7 @@ impl LawBounds {
         let (gains, c) = (&tube.gains, tube.layer_ticks);
         let h = gains.period_s;
         let n = rho.len();
-        let squares: Vec<f64> = (0..n).map(|j| div_up(mul_up(rho[j], rho[j]), floor[j])).collect();
+        let squares: Joints<f64> = (0..n).map(|j| div_up(mul_up(rho[j], rho[j]), floor[j])).collect();
         let squared = sum_up(squares.iter().copied());
         let rho_norm = squared.sqrt().next_up();
 
@@ -59,7 +60,7 @@ impl LawBounds {
             tube.hold_power_w,
             mul_up(gains.alpha, gains.v_max),
         ]);
-        let layer: Vec<f64> = squares.iter().map(|s| mul_up(mul_up(layer_factor(c), h), *s)).collect();
+        let layer: Joints<f64> = squares.iter().map(|s| mul_up(mul_up(layer_factor(c), h), *s)).collect();
         let base = add_up(tube.hold_power_w, mul_up(GRAIN, terms_w));
         let rest = add_up(base, sum_up(layer.iter().copied()));
         let z1 = least_z(tube, grain, rest, sigma);

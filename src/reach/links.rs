@@ -19,17 +19,26 @@ use super::extent::support_below;
 
 /// Ends of every collision capsule over a cell, base frame, m.
 pub fn swept_capsules<T: Scalar>(robot: &Robot, motion: &Motion<T>) -> Vec<[Vec3<T>; 2]> {
-    let mut placed = vec![BodyPlacement::base(); robot.dof()];
-    placements(robot, motion, &mut placed);
+    let (mut placed, mut ends) = (vec![], vec![]);
+    sweep_capsules(robot, motion, &mut placed, &mut ends);
+    ends
+}
+
+/// [`swept_capsules`] into `ends`; `placed` is storage.
+pub fn sweep_capsules<T: Scalar>(
+    robot: &Robot,
+    motion: &Motion<T>,
+    placed: &mut Vec<BodyPlacement<T>>,
+    ends: &mut Vec<[Vec3<T>; 2]>,
+) {
     let base = BodyPlacement::base();
-    robot
-        .shapes
-        .iter()
-        .map(|shape| {
-            let body = shape.joint.map_or(&base, |j| &placed[j]);
-            [body.point(&shape.capsule.a), body.point(&shape.capsule.b)]
-        })
-        .collect()
+    placed.resize(robot.dof(), base);
+    placements(robot, motion, placed);
+    ends.clear();
+    ends.extend(robot.shapes.iter().map(|shape| {
+        let body = shape.joint.map_or(&base, |j| &placed[j]);
+        [body.point(&shape.capsule.a), body.point(&shape.capsule.b)]
+    }));
 }
 
 /// A proven distance and the direction that proves it.
@@ -41,30 +50,31 @@ pub struct Separation {
     pub direction: [f64; 3],
 }
 
-/// Lower bound of the distance between a swept capsule and a zonotope.
+/// Lower bound of the distance between a swept capsule and a zonotope; `weights` is storage.
 pub fn clear_of_obstacle<const N: usize, R: Rounding>(
     ends: &[Vec3<Affine<N, R>>; 2],
     radius: f64,
     obstacle: &Zonotope3,
+    weights: &mut Vec<f64>,
 ) -> Separation {
     let center: [f64; 3] = obstacle.center.into();
-    let generators: Vec<[f64; 3]> = obstacle.generators.iter().map(|g| (*g).into()).collect();
+    let generators = obstacle.generators.iter().map(|g| -> &[f64; 3] { g.as_ref() });
     let (middle, half) = segment(ends);
-    let both: Vec<[f64; 3]> = generators.iter().copied().chain([half]).collect();
-    let u = nearest_direction(vec3::sub(&middle, &center), &both);
+    let u = nearest_direction(vec3::sub(&middle, &center), generators.clone().chain([&half]), weights);
     let below = support_below(&u, &ends[0]).min(support_below(&u, &ends[1]));
-    let above = zonotope_above::<R>(&u, &center, &generators);
+    let above = zonotope_above::<R>(&u, &center, generators);
     separation(below, above, radius, u)
 }
 
-/// Lower bound of the distance between two swept capsules of the robot.
+/// Lower bound of the distance between two swept capsules of the robot; `weights` is storage.
 pub fn clear_of_capsule<const N: usize, R: Rounding>(
     first: &[Vec3<Affine<N, R>>; 2],
     second: &[Vec3<Affine<N, R>>; 2],
     radii: f64,
+    weights: &mut Vec<f64>,
 ) -> Separation {
     let ((from, g), (to, h)) = (segment(first), segment(second));
-    let u = nearest_direction(vec3::sub(&from, &to), &[g, h]);
+    let u = nearest_direction(vec3::sub(&from, &to), [g, h].iter(), weights);
     let mut below = f64::INFINITY;
     for a in first {
         for b in second {

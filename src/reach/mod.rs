@@ -11,6 +11,7 @@ pub mod roundoff;
 pub mod torque;
 pub mod tube;
 pub mod upward;
+pub mod workspace;
 
-pub use cell::{Cell, Span, symbols};
+pub use cell::{Cell, Joints, Span, symbols};
 pub use tube::Tube;

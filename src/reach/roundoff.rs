@@ -17,15 +17,16 @@
 
 use std::ops::{Add, Mul, Neg, Sub};
 
-use crate::dynamics::{Motion, momentum_regressor, torque_regressor};
+use crate::dynamics::{momentum_regressor, torque_regressor};
 use crate::enclose::Rounding;
 use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
 use crate::scalar::Scalar;
 
-use super::cell::Cell;
+use super::cell::{Cell, Joints};
 use super::torque::Uncertain;
 use super::tube::Tube;
 use super::upward::{add_up, mul_up};
+use super::workspace::Space;
 
 /// 2^-53.
 const UNIT: f64 = 0.5 * f64::EPSILON;
@@ -119,7 +120,7 @@ impl Scalar for Roundoff {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grain {
     /// |computed - exact| of the nominal torque plus the same of rho, of each joint, N m.
-    pub torque_nm: Vec<f64>,
+    pub torque_nm: Joints<f64>,
     /// |computed - exact| of V^, J.
     pub energy_j: f64,
 }
@@ -131,21 +132,21 @@ impl Grain {
         tube: &Tube,
         uncertain: &Uncertain,
         cell: &Cell<N, R>,
+        Space { motion, regressor: y, .. }: &mut Space<Roundoff>,
     ) -> Self {
         let n = robot.dof();
         let width = INERTIAL * n;
-        let sizes = |forms: &[crate::enclose::Affine<N, R>]| -> Vec<Roundoff> {
+        let sizes = |forms: &[crate::enclose::Affine<N, R>]| -> Joints<Roundoff> {
             forms.iter().map(|x| Roundoff::float(x.sup_abs())).collect()
         };
         let (q, dq, dqa, ddqa) = (sizes(&cell.q), sizes(&cell.dq), sizes(&cell.dqa), sizes(&cell.ddqa));
-        let r: Vec<Roundoff> =
+        let r: Joints<Roundoff> =
             (0..n).map(|j| Roundoff::float(add_up(cell.r[j].sup_abs(), cell.deviation[j].r))).collect();
         let (center, radius) = (uncertain.center(), uncertain.radius());
-        let mut motion = Motion::new(robot);
-        let mut y = vec![Roundoff::zero(); width * n];
+        y.resize(width * n, Roundoff::zero());
 
         motion.sweep(robot, &q, &dq, &dqa, &ddqa);
-        torque_regressor(robot, &motion, 0..n, &mut y);
+        torque_regressor(robot, motion, 0..n, y);
         let torque_nm = (0..n)
             .map(|j| {
                 let at = robot.friction_index(j);
@@ -161,7 +162,7 @@ impl Grain {
             .collect();
 
         motion.sweep(robot, &q, &r, &r, &r);
-        momentum_regressor(robot, &motion, 0..n, &mut y);
+        momentum_regressor(robot, motion, 0..n, y);
         let mut energy = Roundoff::float(tube.energy_slack_j);
         for p in 0..width {
             let along = (0..n).fold(Roundoff::zero(), |sum, j| sum + r[j] * y[width * j + p]);

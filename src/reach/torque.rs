@@ -21,17 +21,20 @@
 //!
 //! Sums of bounds are rounded up term by term.
 
-use crate::dynamics::{Motion, Wrench, rnea, torque_regressor};
+use arrayvec::ArrayVec;
+
+use crate::dynamics::torque_regressor;
 use crate::enclose::{Affine, Interval, Rounding};
 use crate::inertia::ParameterSet;
-use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
+use crate::robot::{ARMATURE, COULOMB, FRICTION, INERTIAL, OFFSET, Robot, VISCOUS};
 use crate::scalar::{Dual, Scalar};
 
-use super::cell::Cell;
+use super::cell::{Cell, Joints, MAX_JOINTS};
 use super::extent;
 use super::roundoff::Grain;
 use super::tube::Tube;
 use super::upward::{add_up, mul_up, sum_up};
+use super::workspace::Space;
 
 /// Torque sets of one joint over a cell, N m.
 #[derive(Debug, Clone, Copy)]
@@ -51,21 +54,26 @@ impl JointTorque {
     }
 }
 
+/// Most parameters of a robot.
+const MAX_PARAMETERS: usize = MAX_JOINTS * (INERTIAL + FRICTION);
+
 /// Parameter set as centre, radius and enclosures, prepared once a plan.
 #[derive(Debug, Clone)]
 pub struct Uncertain {
-    center: Vec<f64>,
-    radius: Vec<f64>,
+    center: ArrayVec<f64, MAX_PARAMETERS>,
+    radius: ArrayVec<f64, MAX_PARAMETERS>,
     /// Holds the set and all that the controller makes of it, centre +- radius.
-    range: Vec<Interval>,
+    range: ArrayVec<Interval, MAX_PARAMETERS>,
 }
 
 impl Uncertain {
-    /// Prepares `set`.
+    /// Prepares `set`, that of a robot with at most [`MAX_JOINTS`] joints.
     pub fn new(set: &ParameterSet) -> Self {
-        let (center, radius) = (set.center(), set.radius());
-        let range = center.iter().zip(&radius).map(|(&c, &g)| Interval::around(c, g)).collect();
-        Self { center, radius, range }
+        Self {
+            center: set.centers_and_radii().map(|(c, _)| c).collect(),
+            radius: set.centers_and_radii().map(|(_, g)| g).collect(),
+            range: set.centers_and_radii().map(|(c, g)| Interval::around(c, g)).collect(),
+        }
     }
 
     /// Centre theta_0, as the controller has it.
@@ -84,20 +92,20 @@ impl Uncertain {
     }
 }
 
-/// Nominal torques and disturbance bounds of all joints over a cell. Leaves `motion` swept over the cell.
+/// Nominal torques and disturbance bounds of all joints over a cell. Leaves the motion swept over the cell.
 pub fn joint_torques<const N: usize, R: Rounding>(
     robot: &Robot,
     tube: &Tube,
     uncertain: &Uncertain,
     cell: &Cell<N, R>,
     grain: &Grain,
-    motion: &mut Motion<Affine<N, R>>,
-) -> Vec<JointTorque> {
+    Space { motion, regressor: y, .. }: &mut Space<Affine<N, R>>,
+) -> Joints<JointTorque> {
     let n = robot.dof();
     let width = INERTIAL * n;
     motion.sweep(robot, &cell.q, &cell.dq, &cell.dqa, &cell.ddqa);
-    let mut y = vec![Affine::<N, R>::zero(); width * n];
-    torque_regressor(robot, motion, 0..n, &mut y);
+    y.resize(width * n, Affine::zero());
+    torque_regressor(robot, motion, 0..n, y);
     (0..n)
         .map(|j| {
             let (mut nominal, mut rho) = friction_part(robot, tube, uncertain, cell, j);
@@ -153,11 +161,13 @@ pub fn drift<const N: usize, R: Rounding>(
     uncertain: &Uncertain,
     cell: &Cell<N, R>,
     r_rate: &[f64],
-) -> Vec<f64> {
+    space: &mut Space<Dual<Affine<N, R>, 1>>,
+) -> Joints<f64> {
     type Rate<const N: usize, R> = Dual<Affine<N, R>, 1>;
     let n = robot.dof();
     let (h, k_r) = (tube.gains.period_s, tube.gains.k_r);
-    let (mut q, mut dq, mut dqa, mut ddqa) = (vec![], vec![], vec![], vec![]);
+    let mut q: Joints<Rate<N, R>> = Joints::new();
+    let (mut dq, mut dqa, mut ddqa) = (q.clone(), q.clone(), q.clone());
     for j in 0..n {
         let unknown = Affine::<N, R>::zero().widen(r_rate[j]);
         let change = |rate: Affine<N, R>, delta: f64| [rate.scale(h).widen(delta)];
@@ -170,15 +180,13 @@ pub fn drift<const N: usize, R: Rounding>(
         ddqa.push(Rate::new(cell.ddqa[j], change(jerk, off.ddqa)));
     }
     let constant = |x: &Interval| Rate::new(Affine::from_interval(*x), [Affine::zero()]);
-    let theta: Vec<_> = uncertain.range.iter().map(constant).collect();
-    let mut motion = Motion::new(robot);
-    motion.sweep(robot, &q, &dq, &dqa, &ddqa);
-    let mut tau = vec![Rate::<N, R>::zero(); n];
-    rnea(robot, &motion, &theta, &mut vec![Wrench::zero(); n], &mut tau);
+    space.motion.sweep(robot, &q, &dq, &dqa, &ddqa);
+    space.fill_theta(uncertain.range.iter().map(constant));
+    space.inverse_dynamics(robot);
     (0..n)
         .map(|j| {
-            let f = &theta[robot.friction_index(j)..];
-            let total = tau[j] + f[ARMATURE] * ddqa[j] + f[VISCOUS] * dq[j];
+            let f = &space.theta[robot.friction_index(j)..];
+            let total = space.torque[j] + f[ARMATURE] * ddqa[j] + f[VISCOUS] * dq[j];
             extent::sup_abs(&total.slope[0])
         })
         .collect()

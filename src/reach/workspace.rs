@@ -1,0 +1,104 @@
+//! Where the bounds of a cell are computed: storage that is kept from cell to cell, so that none is asked for again.
+//!
+//! It carries nothing from one cell to the next: every number is written before it is read. Only what a [`Motion`] knows of
+//! the robot's tree stays, and [`Workspace::fit`] sees to it that it is this robot's.
+
+use crate::dynamics::vec3::Vec3;
+use crate::dynamics::{BodyPlacement, Composites, Motion, Wrench, rnea};
+use crate::enclose::{Affine, Interval, Rounding};
+use crate::robot::{JointKind, Robot};
+use crate::scalar::{Dual, Scalar};
+
+use super::roundoff::Roundoff;
+
+/// Storage of the recursive algorithms over one scalar.
+#[derive(Debug, Clone)]
+pub struct Space<T> {
+    /// Transforms and motions of the bodies.
+    pub motion: Motion<T>,
+    /// For a regressor; as long as it was last needed.
+    pub regressor: Vec<T>,
+    /// For parameters.
+    pub theta: Vec<T>,
+    /// What [`Space::inverse_dynamics`] found, N m.
+    pub torque: Vec<T>,
+    wrenches: Vec<Wrench<T>>,
+}
+
+impl<T: Scalar> Space<T> {
+    fn new(robot: &Robot) -> Self {
+        let n = robot.dof();
+        Self {
+            motion: Motion::new(robot),
+            regressor: Vec::new(),
+            theta: Vec::new(),
+            torque: vec![T::zero(); n],
+            wrenches: vec![Wrench::zero(); n],
+        }
+    }
+
+    /// Takes over the parameters.
+    pub fn fill_theta(&mut self, theta: impl Iterator<Item = T>) {
+        self.theta.clear();
+        self.theta.extend(theta);
+    }
+
+    /// Inverse dynamics of the swept motion under the parameters, see [`rnea`]; leaves the result in [`Space::torque`].
+    pub fn inverse_dynamics(&mut self, robot: &Robot) {
+        rnea(robot, &self.motion, &self.theta, &mut self.wrenches, &mut self.torque);
+    }
+}
+
+/// All the storage of one cell.
+#[derive(Debug, Clone)]
+pub struct Workspace<const N: usize, R: Rounding> {
+    tree: Vec<(Option<usize>, JointKind)>,
+    /// Sizes and errors of plain arithmetic.
+    pub sizes: Space<Roundoff>,
+    /// Forms of the cell.
+    pub forms: Space<Affine<N, R>>,
+    /// Ranges of the cell.
+    pub ranges: Space<Interval>,
+    /// Changes along the errors of positions.
+    pub changes: Space<Dual<Interval, 1>>,
+    /// Changes within a tick.
+    pub rates: Space<Dual<Affine<N, R>, 1>>,
+    /// For the mass matrix.
+    pub composites: Composites<Interval>,
+    /// For the ends of the capsules.
+    pub ends: Vec<[Vec3<Affine<N, R>>; 2]>,
+    /// For placements of the bodies.
+    pub placed: Vec<BodyPlacement<Affine<N, R>>>,
+    /// For the search for a direction.
+    pub weights: Vec<f64>,
+}
+
+impl<const N: usize, R: Rounding> Workspace<N, R> {
+    /// Storage for `robot`.
+    pub fn new(robot: &Robot) -> Self {
+        Self {
+            tree: tree(robot).collect(),
+            sizes: Space::new(robot),
+            forms: Space::new(robot),
+            ranges: Space::new(robot),
+            changes: Space::new(robot),
+            rates: Space::new(robot),
+            composites: Composites::new(robot),
+            ends: Vec::new(),
+            placed: Vec::new(),
+            weights: Vec::new(),
+        }
+    }
+
+    /// This storage, made anew if it was for a robot with another tree of joints.
+    pub fn fit(&mut self, robot: &Robot) -> &mut Self {
+        if !self.tree.iter().copied().eq(tree(robot)) {
+            *self = Self::new(robot);
+        }
+        self
+    }
+}
+
+fn tree(robot: &Robot) -> impl Iterator<Item = (Option<usize>, JointKind)> + '_ {
+    robot.joints.iter().map(|joint| (joint.parent, joint.kind))
+}
