@@ -3,6 +3,10 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use nalgebra::{Matrix3, Vector3};
 
 use surelift::control::{Controller, Measured, RobustController};
 use surelift::dynamics::constraint::{Redundancy, Residuals, Sensitivities};
@@ -15,8 +19,10 @@ use surelift::estimate::{
     Options, Point, Problem, Rollout, Solver, StageModel, StageSize, StageValues, Trajectory,
 };
 use surelift::inertia::ParameterSet;
+use surelift::plan::propose::{Planner, Purpose, Setting};
 use surelift::plan::tube_fit;
-use surelift::robot::{self, INERTIAL, LoopKind, NamedFrame, Placement, configuration};
+use surelift::robot::{self, INERTIAL, LoopKind, NamedFrame, Placement, Zonotope3, configuration};
+use surelift::scenario::Scenario;
 use surelift::trajectory::{Bezier, JointState};
 
 /// The system's allocator, counting what each thread asks of it.
@@ -24,11 +30,19 @@ struct Counting;
 
 thread_local! {
     static ASKED: Cell<usize> = const { Cell::new(0) };
+    /// Whether this is a thread of the pool whose requests are counted together.
+    static POOLED: Cell<bool> = const { Cell::new(false) };
 }
+
+/// What the threads of the pool have asked for.
+static ASKED_BY_POOL: AtomicUsize = AtomicUsize::new(0);
 
 fn count() {
     // A thread that is going away has no counter any more; nobody looks at it either.
     let _ = ASKED.try_with(|asked| asked.set(asked.get() + 1));
+    if POOLED.try_with(Cell::get) == Ok(true) {
+        ASKED_BY_POOL.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 // SAFETY: every call goes to the system's allocator unchanged.
@@ -187,6 +201,49 @@ fn constrained_dynamics_do_not_allocate() {
     });
     assert_eq!(asked, 0);
     assert!(rows == 12 && out.by_theta.motion.iter().all(|x| x.is_finite()));
+}
+
+/// Proposals towards way-points, from the second on: curve, tube, survey of all cells, rows, proof and quadratic programs, on
+/// all threads.
+#[test]
+fn planning_does_not_allocate_after_the_first_proposal() {
+    let mut task = Scenario::load_in_world("scenarios/armour_world.toml", "scenarios/worlds/post.csv")
+        .unwrap()
+        .split()
+        .0;
+    let (set, start) = (task.prior_set(), JointState::at_rest(&task.start));
+    let beside = |step: f64| -> Vec<f64> { task.start.iter().map(|q| q + step).collect() };
+    // The first target is blocked, so that the solver works for its whole budget from both starts; the second is free.
+    let (blocked, free) = (beside(0.3), beside(0.1));
+    let hand = task.robot.shapes.len() - 1;
+    let inside = task.robot.placed_capsule(hand, &task.robot.frames(&blocked)).b;
+    let block = Zonotope3::cuboid("block", inside, Vector3::repeat(0.05), &Matrix3::identity());
+    task.scene.obstacles.push(block);
+    let setting = Setting {
+        robot: &task.robot,
+        set: &set,
+        scene: &task.scene,
+        start: &start,
+        duration_s: task.timing.t_f_s,
+        reach: &task.carry.range_rad,
+        warm: Some(&start.q),
+        seed: 0,
+        deadline: Instant::now() + Duration::from_secs(600),
+    };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(2).start_handler(|_| POOLED.set(true)).build();
+    pool.unwrap().install(|| {
+        let mut planner = Planner::default();
+        let mut propose = |target: &[f64]| {
+            let before = ASKED_BY_POOL.load(Ordering::Relaxed);
+            let cost = planner.propose(&setting, Purpose::Approach(target)).map(|found| found.cost).unwrap();
+            (cost, ASKED_BY_POOL.load(Ordering::Relaxed) - before)
+        };
+        let (first, asked) = propose(&blocked);
+        assert!(first > 1e-4 && asked > 0, "the target is blocked, but the cost is {first}");
+        assert_eq!(propose(&blocked), (first, 0));
+        let (cost, asked) = propose(&free);
+        assert!(cost < 1e-12 && asked == 0, "cost {cost}, {asked} requests");
+    });
 }
 
 /// A pendulum with measured angles: states (q, v), two inputs that a stage equation holds together, theta = (w^2, d).

@@ -89,7 +89,6 @@ impl CellReport {
     ) {
         let (robot, uncertain) = (problem.robot, &problem.uncertain);
         let n = robot.dof();
-        let space = space.fit(robot);
         let cell = Cell::<N, R>::new(robot, problem.set, problem.tube, problem.curve, span);
         let grain = Grain::new(robot, problem.tube, uncertain, &cell, &mut space.sizes);
         let torque = joint_torques(robot, problem.tube, uncertain, &cell, &grain, &mut space.forms);

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::enclose::{Counted, Rounding};
 use crate::reach::workspace::Workspace;
 use crate::reach::{Span, symbols};
+use crate::robot::Robot;
 
 use super::{CellReport, Problem};
 
@@ -30,6 +31,13 @@ pub(super) struct Space<R: Rounding> {
     large: Option<Workspace<64, R>>,
 }
 
+/// The storage for a number of symbols.
+enum Fitting<'a, R: Rounding> {
+    Small(&'a mut Workspace<16, R>),
+    Medium(&'a mut Workspace<32, R>),
+    Large(&'a mut Workspace<64, R>),
+}
+
 impl<R: Rounding> Default for Workspaces<R> {
     fn default() -> Self {
         let place = |_| Mutex::new(Place { space: Space::empty(), report: CellReport::blank() });
@@ -38,6 +46,15 @@ impl<R: Rounding> Default for Workspaces<R> {
 }
 
 impl<R: Rounding> Workspaces<R> {
+    /// Sees to it that every place has its storage, whichever threads come to work.
+    pub(super) fn prepare(&self, robot: &Robot, pairs: usize) {
+        // A place that is in use has it.
+        for mut place in self.places.iter().filter_map(|place| place.try_lock().ok()) {
+            place.space.prepare(robot);
+            place.report.clearances.reserve(pairs);
+        }
+    }
+
     /// Does `work` in a place that nobody else uses meanwhile. It must not wait for other threads' work.
     pub(super) fn with<T>(&self, work: impl FnOnce(&mut Place<R>) -> T) -> T {
         let mine = rayon::current_thread_index().unwrap_or(0) % self.places.len();
@@ -51,17 +68,21 @@ impl<R: Rounding> Space<R> {
         Self { small: None, medium: None, large: None }
     }
 
+    /// The storage for `robot`, there or made.
+    fn prepare(&mut self, robot: &Robot) -> Fitting<'_, R> {
+        match symbols(robot.dof()) {
+            0..=16 => Fitting::Small(self.small.get_or_insert_with(|| Workspace::new(robot)).fit(robot)),
+            17..=32 => Fitting::Medium(self.medium.get_or_insert_with(|| Workspace::new(robot)).fit(robot)),
+            _ => Fitting::Large(self.large.get_or_insert_with(|| Workspace::new(robot)).fit(robot)),
+        }
+    }
+
     /// Evaluates every constraint over one span.
     pub(super) fn evaluate(&mut self, problem: &Problem<'_>, span: Span, report: &mut CellReport) {
-        let robot = problem.robot;
-        match symbols(robot.dof()) {
-            0..=16 => {
-                report.fill(problem, span, self.small.get_or_insert_with(|| Workspace::new(robot)));
-            }
-            17..=32 => {
-                report.fill(problem, span, self.medium.get_or_insert_with(|| Workspace::new(robot)));
-            }
-            _ => report.fill(problem, span, self.large.get_or_insert_with(|| Workspace::new(robot))),
+        match self.prepare(problem.robot) {
+            Fitting::Small(space) => report.fill(problem, span, space),
+            Fitting::Medium(space) => report.fill(problem, span, space),
+            Fitting::Large(space) => report.fill(problem, span, space),
         }
     }
 }

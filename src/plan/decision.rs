@@ -1,5 +1,7 @@
 //! What the planner decides: where a trajectory comes to rest.
 
+use crate::reach::Joints;
+use crate::reach::cell::MAX_JOINTS;
 use crate::robot::{INERTIAL, Robot};
 use crate::trajectory::JointState;
 use nalgebra::SMatrix;
@@ -43,8 +45,8 @@ pub(super) fn check_size(field: &'static str, expected: usize, found: usize) -> 
 /// The end points that are offered: centre + reach * k, joint by joint, for k in \[-1, 1\]^n (rad or m).
 #[derive(Debug, Clone, PartialEq)]
 pub struct EndPoints {
-    centre: Vec<f64>,
-    reach: Vec<f64>,
+    centre: Joints<f64>,
+    reach: Joints<f64>,
 }
 
 impl EndPoints {
@@ -54,6 +56,10 @@ impl EndPoints {
     /// [`CostError`] for different lengths, a non-finite number or a reach that is not above zero.
     pub fn new(centre: &[f64], reach: &[f64]) -> Result<Self, CostError> {
         check_size("reach of the end points", centre.len(), reach.len())?;
+        if centre.len() > MAX_JOINTS {
+            let n = centre.len();
+            return Err(CostError::NoArm(format!("{n} joints, expected at most {MAX_JOINTS}")));
+        }
         if let Some(&found) = centre.iter().find(|x| !x.is_finite()) {
             return Err(CostError::Value {
                 field: "centre of the end points",
@@ -65,7 +71,7 @@ impl EndPoints {
             let field = "reach of the end points";
             return Err(CostError::Value { field, expected: "finite numbers above 0", found });
         }
-        Ok(Self { centre: centre.to_vec(), reach: reach.to_vec() })
+        Ok(Self { centre: centre.iter().copied().collect(), reach: reach.iter().copied().collect() })
     }
 
     /// The part of `start.q` +- `reach` that the robot's position limits leave. A joint of which nothing is left
@@ -80,13 +86,16 @@ impl EndPoints {
         check_size("start", robot.dof(), start.q.len())?;
         let whole = Self::new(&start.q, reach)?;
         let joints = robot.joints.iter().zip(whole.centre.iter().zip(&whole.reach));
-        let (centre, reach): (Vec<_>, Vec<_>) = joints
-            .map(|(joint, (&c, &r))| {
-                let (lower, upper) = joint.limits.position.unwrap_or((c - r, c + r));
-                let (a, b) = ((c - r).clamp(lower, upper), (c + r).clamp(lower, upper));
-                (0.5 * (a + b), (0.5 * (b - a)).max(1e-6))
-            })
-            .unzip();
+        let parts = joints.map(|(joint, (&c, &r))| {
+            let (lower, upper) = joint.limits.position.unwrap_or((c - r, c + r));
+            let (a, b) = ((c - r).clamp(lower, upper), (c + r).clamp(lower, upper));
+            (0.5 * (a + b), (0.5 * (b - a)).max(1e-6))
+        });
+        let (mut centre, mut reach): (Joints<f64>, Joints<f64>) = Default::default();
+        for (c, r) in parts {
+            centre.push(c);
+            reach.push(r);
+        }
         Self::new(&centre, &reach)
     }
 
@@ -101,12 +110,12 @@ impl EndPoints {
     }
 
     /// The end point for `k` (length n).
-    pub fn at(&self, k: &[f64]) -> Vec<f64> {
+    pub fn at(&self, k: &[f64]) -> Joints<f64> {
         k.iter().zip(self.centre.iter().zip(&self.reach)).map(|(k, (c, r))| c + r * k).collect()
     }
 
     /// The k whose end point is nearest to `q` (length n).
-    pub fn nearest(&self, q: &[f64]) -> Vec<f64> {
+    pub fn nearest(&self, q: &[f64]) -> Joints<f64> {
         q.iter()
             .zip(self.centre.iter().zip(&self.reach))
             .map(|(q, (c, r))| ((q - c) / r).clamp(-1.0, 1.0))
@@ -120,7 +129,7 @@ pub struct Cost {
     /// Its value.
     pub value: f64,
     /// Its gradient with respect to k, length n.
-    pub gradient: Vec<f64>,
+    pub gradient: Joints<f64>,
 }
 
 #[cfg(test)]
@@ -137,7 +146,7 @@ mod tests {
             let found = ends.at(&[k; 3]);
             assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{found:?}");
         }
-        assert_eq!(ends.nearest(&[9.0, 8.0, 0.0]), vec![1.0, 0.0, -1.0]);
+        assert_eq!(ends.nearest(&[9.0, 8.0, 0.0])[..], [1.0, 0.0, -1.0]);
         assert!(EndPoints::within_limits(&robot, &JointState::at_rest(&[9.0, 0.0, 0.0]), &[0.1; 3]).is_ok());
     }
 

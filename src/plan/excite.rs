@@ -11,6 +11,8 @@ pub mod width;
 
 pub use criterion::{Criterion, Information};
 
+use crate::reach::Joints;
+
 use super::decision::{Cost, CostError, EndPoints, check_size};
 use super::worth::{Torques, Worth};
 use crate::dynamics::{Motion, torque_regressor};
@@ -183,9 +185,9 @@ impl<'a> Excitation<'a> {
     pub fn evaluate(&self, k: &[f64]) -> Cost {
         let n = self.robot.dof();
         let Some((curve, judgement)) = self.judge(k) else {
-            return Cost { value: f64::NAN, gradient: vec![f64::NAN; n] };
+            return Cost { value: f64::NAN, gradient: (0..n).map(|_| f64::NAN).collect() };
         };
-        let mut gradient = vec![0.0; n];
+        let mut gradient: Joints<f64> = (0..n).map(|_| 0.0).collect();
         for first in (0..n).step_by(LANES) {
             let lanes = self.contract(&curve, first, &judgement);
             for (entry, lane) in gradient[first..].iter_mut().zip(lanes) {

@@ -1,14 +1,16 @@
 //! The cost of ending away from a target.
 
+use crate::reach::Joints;
+
 use super::decision::{Cost, CostError, EndPoints, check_size};
-use nalgebra::{DMatrix, DVector};
+use super::qp::{Matrix, Vector};
 
 /// sum_j w_j (q_j(t_f; k) - target_j)^2, a convex quadratic function of k.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GoalCost {
     ends: EndPoints,
-    target: Vec<f64>,
-    weights: Vec<f64>,
+    target: Joints<f64>,
+    weights: Joints<f64>,
 }
 
 impl GoalCost {
@@ -27,7 +29,11 @@ impl GoalCost {
             let field = "weights of the goal";
             return Err(CostError::Value { field, expected: "finite numbers, 0 or above", found });
         }
-        Ok(Self { ends, target: target.to_vec(), weights: weights.to_vec() })
+        Ok(Self {
+            ends,
+            target: target.iter().copied().collect(),
+            weights: weights.iter().copied().collect(),
+        })
     }
 
     /// Value and gradient at `k` (length n).
@@ -43,10 +49,12 @@ impl GoalCost {
         Cost { value, gradient }
     }
 
-    /// The Hessian with respect to k, the same everywhere; n x n, diagonal.
-    pub fn hessian(&self) -> DMatrix<f64> {
-        let diagonal = self.weights.iter().zip(self.ends.reach()).map(|(w, r)| 2.0 * w * r * r);
-        DMatrix::from_diagonal(&DVector::from_iterator(self.weights.len(), diagonal))
+    /// The Hessian with respect to the first variables of k, the same everywhere; diagonal.
+    pub fn hessian(&self) -> Matrix {
+        let mut diagonal = Vector::zeros();
+        let parts = self.weights.iter().zip(self.ends.reach());
+        diagonal.iter_mut().zip(parts).for_each(|(entry, (w, r))| *entry = 2.0 * w * r * r);
+        Matrix::from_diagonal(&diagonal)
     }
 }
 

@@ -11,8 +11,7 @@
 //! for it. The cheapest proven point is kept and returned, however the iteration ends. Where the iteration converges
 //! to a point whose rows hold but which is not proven, the rows are asked to hold with a growing margin.
 
-use super::qp::{LinearRow, QpSolution, QuadraticProgram};
-use nalgebra::{DMatrix, DVector};
+use super::qp::{self, LinearRow, Matrix, QpSolution, QuadraticProgram, Vector, inner};
 use std::time::{Duration, Instant};
 
 mod problem;
@@ -20,7 +19,7 @@ mod problem;
 pub use super::qp::MAX_DIMENSION;
 pub use problem::*;
 
-/// Minimises `program` from `start` (clamped to the box).
+/// Minimises `program` from `start` (clamped to the box). Asks for memory only where `workspace` has not seen as many rows.
 ///
 /// # Errors
 /// [`NlpError`] when the dimension, the start or the size of an evaluation is wrong; never because of the values.
@@ -28,7 +27,8 @@ pub fn solve<Q: Program>(
     program: &mut Q,
     start: &[f64],
     options: &Options,
-) -> Result<Solution<Q::Proof>, NlpError> {
+    workspace: &mut Workspace,
+) -> Result<Solution, NlpError> {
     let n = program.dimension();
     if n == 0 || n > MAX_DIMENSION {
         return Err(NlpError::Dimension(n));
@@ -37,19 +37,25 @@ pub fn solve<Q: Program>(
         return Err(NlpError::Start { start: start.to_vec(), expected: n });
     }
     let mut meter = Meter { program, options, n, best: None, evaluations: 0, spent: Duration::ZERO };
-    let k = DVector::from_iterator(n, start.iter().map(|x| x.clamp(-1.0, 1.0)));
-    let here = meter.evaluate(&k)?;
-    let mut search = Search::new(k, here, options);
-    let stopped = if search.here.usable { search.run(&mut meter)? } else { Stopped::Stalled };
+    let k = Vector::from_fn(|j, _| start.get(j).map_or(0.0, |x| x.clamp(-1.0, 1.0)));
+    meter.evaluate(&k, &mut workspace.here)?;
+    workspace.reserve();
+    let mut search = Search::new(n, k, workspace, options);
+    let stopped = if search.space.here.usable { search.run(&mut meter)? } else { Stopped::Stalled };
     Ok(Solution {
         best_accepted: meter.best,
-        worst_row: search.here.worst_row(),
-        k: search.k.as_slice().to_vec(),
-        cost: search.here.cost,
+        worst_row: search.space.here.worst_row(),
+        k: point(&search.k, n),
+        cost: search.space.here.at.cost,
         iterations: search.iterations,
         evaluations: meter.evaluations,
         stopped,
     })
+}
+
+/// The first `n` entries.
+fn point(k: &Vector, n: usize) -> Point {
+    k.iter().copied().take(n).collect()
 }
 
 /// The program with its accounts: time, count, and the best proven point.
@@ -57,18 +63,52 @@ struct Meter<'a, Q: Program> {
     program: &'a mut Q,
     options: &'a Options,
     n: usize,
-    best: Option<Accepted<Q::Proof>>,
+    best: Option<Accepted>,
     evaluations: usize,
     spent: Duration,
 }
 
+/// Storage of a search, kept from one to the next.
+#[derive(Debug, Clone, Default)]
+pub struct Workspace {
+    here: Local,
+    trial: Local,
+    second: Local,
+    /// Rows of the quadratic model: index in the evaluation, and the linear row.
+    chosen: Vec<usize>,
+    linear: Vec<LinearRow>,
+    /// Multipliers of the model's step, by index in the evaluation.
+    multipliers: Vec<(usize, f64)>,
+    qp: qp::Workspace,
+    /// For the least violation: the model's multipliers stay.
+    spare: qp::Workspace,
+}
+
+impl Workspace {
+    /// Asks for all that later iterations can need, given the first evaluation.
+    fn reserve(&mut self) {
+        let Self { here, trial, second, chosen, linear, multipliers, qp, spare } = self;
+        let rows = here.at.rows.len();
+        for local in [trial, second] {
+            local.at.rows.clear();
+            local.at.rows.reserve(rows);
+        }
+        chosen.clear();
+        chosen.reserve(rows);
+        linear.clear();
+        linear.reserve(rows);
+        multipliers.clear();
+        multipliers.reserve(rows);
+        qp.reserve(rows);
+        spare.reserve(rows);
+    }
+}
+
 /// An evaluation in the solver's own terms.
+#[derive(Debug, Clone, Default)]
 struct Local {
-    cost: f64,
-    gradient: DVector<f64>,
-    hessian: Option<DMatrix<f64>>,
-    rows: Vec<Row>,
-    proven: bool,
+    at: Evaluation,
+    gradient: Vector,
     usable: bool,
 }
 
@@ -82,53 +122,49 @@ impl<Q: Program> Meter<'_, Q> {
         self.options.deadline.filter(|&d| Instant::now() + mean > d).map(|_| Stopped::Deadline)
     }
 
-    fn evaluate(&mut self, k: &DVector<f64>) -> Result<Local, NlpError> {
+    fn evaluate(&mut self, k: &Vector, out: &mut Local) -> Result<(), NlpError> {
+        let n = self.n;
         let begin = Instant::now();
-        let e = self.program.evaluate(k.as_slice());
+        self.program.evaluate(&k.as_slice()[..n], &mut out.at);
         self.spent += begin.elapsed();
         self.evaluations += 1;
-        let n = self.n;
+        let e = &out.at;
         if e.cost_gradient.len() != n {
             let found = e.cost_gradient.len();
             return Err(NlpError::Evaluation { field: "cost_gradient", expected: n, found });
         }
-        if let Some(h) = e.cost_hessian.as_ref().filter(|h| h.shape() != (n, n)) {
-            return Err(NlpError::Evaluation { field: "cost_hessian", expected: n * n, found: h.len() });
-        }
         let row_ok = |r: &Row| r.value.is_finite() && r.gradient[..n].iter().all(|x| x.is_finite());
-        let usable = e.cost.is_finite()
+        out.usable = e.cost.is_finite()
             && e.cost_gradient.iter().all(|x| x.is_finite())
             && e.cost_hessian.as_ref().is_none_or(|h| h.iter().all(|x| x.is_finite()))
             && e.rows.iter().all(row_ok);
-        let proven = e.accepted.is_some();
-        if let Some(proof) = e.accepted {
-            // A proof with an undefined cost is still a proof: it ranks last.
-            let rank = |cost: f64| if cost.is_nan() { f64::INFINITY } else { cost };
-            if self.best.as_ref().is_none_or(|b| rank(e.cost) < rank(b.cost)) {
-                self.best = Some(Accepted { k: k.as_slice().to_vec(), cost: e.cost, proof });
-            }
+        // A proof with an undefined cost is still a proof: it ranks last.
+        let rank = |cost: f64| if cost.is_nan() { f64::INFINITY } else { cost };
+        if e.proven && self.best.as_ref().is_none_or(|b| rank(e.cost) < rank(b.cost)) {
+            self.best = Some(Accepted { k: point(k, n), cost: e.cost });
+            self.program.keep();
         }
-        let gradient = DVector::from_vec(e.cost_gradient);
-        Ok(Local { cost: e.cost, gradient, hessian: e.cost_hessian, rows: e.rows, proven, usable })
+        out.gradient = Vector::from_fn(|j, _| e.cost_gradient.get(j).copied().unwrap_or(0.0));
+        Ok(())
     }
 }
 
 impl Local {
     /// Sum of the rows' violations of `value >= margin`.
     fn violation(&self, margin: f64) -> f64 {
-        self.rows.iter().map(|r| (margin - r.value).max(0.0)).sum()
+        self.at.rows.iter().map(|r| (margin - r.value).max(0.0)).sum()
     }
 
     fn worst_row(&self) -> Option<(u32, f64)> {
         let rank = |r: &Row| if r.value.is_nan() { f64::NEG_INFINITY } else { r.value };
-        self.rows.iter().min_by(|a, b| rank(a).total_cmp(&rank(b))).map(|r| (r.label, r.value))
+        self.at.rows.iter().min_by(|a, b| rank(a).total_cmp(&rank(b))).map(|r| (r.label, r.value))
     }
 }
 
-/// A solved model: the step, what it promises, and the multipliers by row of the evaluation.
+/// A solved model: the step and what it promises. The multipliers are in the workspace.
+#[derive(Clone, Copy)]
 struct Step {
-    d: DVector<f64>,
-    multipliers: Vec<(usize, f64)>,
+    d: Vector,
     violation: f64,
     predicted: f64,
 }
@@ -136,15 +172,25 @@ struct Step {
 /// The iterate with its models.
 struct Search<'a> {
     options: &'a Options,
-    k: DVector<f64>,
-    here: Local,
-    curvature: DMatrix<f64>,
+    n: usize,
+    k: Vector,
+    space: &'a mut Workspace,
+    curvature: Matrix,
     scaled: bool,
     penalty: f64,
     radius: f64,
     margin: f64,
     margin_step: f64,
     iterations: usize,
+}
+
+/// Which of two evaluations becomes the iterate.
+#[derive(Clone, Copy)]
+enum Candidate {
+    /// The step's.
+    Trial,
+    /// That of its correction.
+    Second,
 }
 
 /// Penalties beyond this no longer help in double precision.
@@ -155,13 +201,13 @@ const STEERING_SHARE: f64 = 0.3;
 const WHOLE_BOX: f64 = 2.0;
 
 impl<'a> Search<'a> {
-    fn new(k: DVector<f64>, here: Local, options: &'a Options) -> Self {
-        let n = k.len();
-        let slope = here.gradient.amax();
-        let scaled = here.hessian.is_some();
-        let curvature = match &here.hessian {
+    fn new(n: usize, k: Vector, space: &'a mut Workspace, options: &'a Options) -> Self {
+        let slope = space.here.gradient.amax();
+        let hessian = &space.here.at.cost_hessian;
+        let scaled = hessian.is_some();
+        let curvature = match hessian {
             Some(h) => (h + h.transpose()) * 0.5,
-            None => DMatrix::identity(n, n) * (slope / options.initial_radius).max(1e-6),
+            None => Matrix::identity() * (slope / options.initial_radius).max(1e-6),
         };
         Self {
             penalty: slope.clamp(1.0, 1e3),
@@ -169,8 +215,9 @@ impl<'a> Search<'a> {
             margin: options.margin,
             margin_step: options.margin_step,
             options,
+            n,
             k,
-            here,
+            space,
             curvature,
             scaled,
             iterations: 0,
@@ -193,7 +240,7 @@ impl<'a> Search<'a> {
                 return Ok(stopped);
             }
             self.iterations += 1;
-            if let Some(stopped) = self.try_step(meter, step)? {
+            if let Some(stopped) = self.try_step(meter, &step)? {
                 return Ok(stopped);
             }
         }
@@ -203,39 +250,41 @@ impl<'a> Search<'a> {
     fn try_step<Q: Program>(
         &mut self,
         meter: &mut Meter<Q>,
-        step: Step,
+        step: &Step,
     ) -> Result<Option<Stopped>, NlpError> {
         let target = self.target(&step.d);
-        let trial = meter.evaluate(&target)?;
-        if !trial.usable {
+        meter.evaluate(&target, &mut self.space.trial)?;
+        if !self.space.trial.usable {
             self.radius *= 0.25;
             return Ok(None);
         }
-        self.learn(&step, &target, &trial);
-        let gain = self.merit(&self.here) - self.merit(&trial);
+        self.learn(&target);
+        let (here, trial) = (&self.space.here, &self.space.trial);
+        let gain = self.merit(here) - self.merit(trial);
         let ratio = gain / step.predicted;
         let spoilt =
             self.penalty * (trial.violation(self.margin) - step.violation) > 0.5 * (step.predicted - gain);
-        if ratio < 0.25 && spoilt && self.same_rows(&trial) {
+        if ratio < 0.25 && spoilt && self.same_rows() {
             if let Some(stopped) = meter.forbidden() {
-                self.settle(target, trial, ratio, &step.d);
+                self.settle(target, Candidate::Trial, ratio, &step.d);
                 return Ok(Some(stopped));
             }
-            let corrected = self.corrected(&step, &trial);
+            let corrected = self.corrected(step);
             let second_target = self.target(&corrected);
-            let second = meter.evaluate(&second_target)?;
-            let second_ratio = (self.merit(&self.here) - self.merit(&second)) / step.predicted;
+            meter.evaluate(&second_target, &mut self.space.second)?;
+            let second = &self.space.second;
+            let second_ratio = (self.merit(&self.space.here) - self.merit(second)) / step.predicted;
             if second.usable && second_ratio > ratio.max(0.1) {
-                self.settle(second_target, second, second_ratio, &corrected);
+                self.settle(second_target, Candidate::Second, second_ratio, &corrected);
                 return Ok(None);
             }
         }
-        self.settle(target, trial, ratio, &step.d);
+        self.settle(target, Candidate::Trial, ratio, &step.d);
         Ok(None)
     }
 
     /// Moves if the gain deserves it and adapts the trust region.
-    fn settle(&mut self, target: DVector<f64>, trial: Local, ratio: f64, d: &DVector<f64>) {
+    fn settle(&mut self, target: Vector, candidate: Candidate, ratio: f64, d: &Vector) {
         let length = d.amax();
         if ratio > 0.75 && length > 0.8 * self.radius {
             self.radius = (2.0 * self.radius).min(WHOLE_BOX);
@@ -244,110 +293,125 @@ impl<'a> Search<'a> {
         }
         if ratio > 0.01 {
             self.k = target;
-            self.here = trial;
+            let Workspace { here, trial, second, .. } = self.space;
+            std::mem::swap(here, if matches!(candidate, Candidate::Trial) { trial } else { second });
         }
     }
 
-    fn target(&self, d: &DVector<f64>) -> DVector<f64> {
-        (&self.k + d).map(|x| x.clamp(-1.0, 1.0))
+    fn target(&self, d: &Vector) -> Vector {
+        (self.k + d).map(|x| x.clamp(-1.0, 1.0))
     }
 
-    fn merit(&self, at: &Local) -> f64 {
-        at.cost + self.penalty * at.violation(self.margin)
+    fn merit(&self, local: &Local) -> f64 {
+        local.at.cost + self.penalty * local.violation(self.margin)
     }
 
-    fn same_rows(&self, other: &Local) -> bool {
-        let pairs = self.here.rows.iter().zip(&other.rows);
-        self.here.rows.len() == other.rows.len() && pairs.clone().all(|(a, b)| a.label == b.label)
+    /// Whether the trial point has the rows of the iterate.
+    fn same_rows(&self) -> bool {
+        let (here, trial) = (&self.space.here.at.rows, &self.space.trial.at.rows);
+        here.len() == trial.len() && here.iter().zip(trial).all(|(a, b)| a.label == b.label)
     }
 
     /// The ends of the step: the box and the trust region.
-    fn bounds(&self) -> (DVector<f64>, DVector<f64>) {
-        (self.k.map(|x| (-1.0 - x).max(-self.radius)), self.k.map(|x| (1.0 - x).min(self.radius)))
+    fn bounds(&self) -> (Vector, Vector) {
+        let each =
+            |end: &dyn Fn(f64) -> f64| Vector::from_fn(|j, _| if j < self.n { end(self.k[j]) } else { 0.0 });
+        (each(&|x| (-1.0 - x).max(-self.radius)), each(&|x| (1.0 - x).min(self.radius)))
     }
 
-    /// The rows that can be violated within the trust region, by their linear model, with their indices.
-    fn screened(&self, bounds: &(DVector<f64>, DVector<f64>)) -> (Vec<usize>, Vec<LinearRow>) {
+    /// Chooses the rows that can be violated within the trust region, by their linear model.
+    fn screen(&mut self, bounds: &(Vector, Vector)) {
+        let Workspace { here, chosen, linear, .. } = &mut *self.space;
         let near = |r: &Row| {
             let fall = |j: usize| (-r.gradient[j] * bounds.0[j]).max(-r.gradient[j] * bounds.1[j]).max(0.0);
-            r.value - self.margin < (0..self.k.len()).map(fall).sum()
+            r.value - self.margin < (0..self.n).map(fall).sum()
         };
-        let chosen = self.here.rows.iter().enumerate().filter(|(_, r)| near(r));
-        chosen.map(|(i, r)| (i, LinearRow { value: r.value - self.margin, gradient: r.gradient })).unzip()
+        chosen.clear();
+        linear.clear();
+        for (i, r) in here.at.rows.iter().enumerate().filter(|(_, r)| near(r)) {
+            chosen.push(i);
+            linear.push(LinearRow { value: r.value - self.margin, gradient: r.gradient });
+        }
     }
 
     /// Solves the quadratic model, raising the penalty until it takes its share of the feasibility to be had.
     fn model_step(&mut self) -> Step {
         let bounds = self.bounds();
-        let (indices, rows) = self.screened(&bounds);
-        let violated: f64 = rows.iter().map(|r| (-r.value).max(0.0)).sum();
+        self.screen(&bounds);
+        let violated: f64 = self.space.linear.iter().map(|r| (-r.value).max(0.0)).sum();
         let tolerance = self.options.feasibility_tolerance;
-        let mut solution = self.quadratic(&rows, &bounds, self.penalty);
+        let mut solution = self.quadratic(&bounds);
         if violated > tolerance && solution.violation > tolerance {
-            let reachable = self.least_violation(&rows, &bounds);
-            while solution.violation
-                > reachable + (1.0 - STEERING_SHARE) * (violated - reachable).max(0.0) + tolerance
-                && self.penalty < LARGEST_PENALTY
-            {
+            let least = self.least_violation(&bounds);
+            let wanted = least + (1.0 - STEERING_SHARE) * (violated - least).max(0.0) + tolerance;
+            while solution.violation > wanted && self.penalty < LARGEST_PENALTY {
                 self.penalty *= 5.0;
-                solution = self.quadratic(&rows, &bounds, self.penalty);
+                solution = self.quadratic(&bounds);
             }
         }
         let d = solution.step;
-        let model = self.here.gradient.dot(&d) + 0.5 * d.dot(&(&self.curvature * &d));
+        let model = inner(&self.space.here.gradient, &d) + 0.5 * inner(&d, &(self.curvature * d));
         let predicted = self.penalty * (violated - solution.violation) - model;
-        let multipliers = indices.into_iter().zip(solution.multipliers).collect();
-        Step { d, multipliers, violation: solution.violation, predicted }
+        let Workspace { chosen, multipliers, qp, .. } = &mut *self.space;
+        multipliers.clear();
+        multipliers.extend(chosen.iter().copied().zip(qp.multipliers()));
+        Step { d, violation: solution.violation, predicted }
     }
 
-    fn quadratic(
-        &self,
-        rows: &[LinearRow],
-        bounds: &(DVector<f64>, DVector<f64>),
-        penalty: f64,
-    ) -> QpSolution {
+    fn quadratic(&mut self, bounds: &(Vector, Vector)) -> QpSolution {
+        let Workspace { here, linear, qp, .. } = &mut *self.space;
         QuadraticProgram {
+            dimension: self.n,
             hessian: &self.curvature,
-            gradient: &self.here.gradient,
-            rows,
+            gradient: &here.gradient,
+            rows: linear,
             lower: &bounds.0,
             upper: &bounds.1,
-            penalty,
+            penalty: self.penalty,
         }
-        .solve()
+        .solve(qp)
     }
 
     /// The least linearised violation in the trust region.
-    fn least_violation(&self, rows: &[LinearRow], bounds: &(DVector<f64>, DVector<f64>)) -> f64 {
-        let n = self.k.len();
-        let hessian = DMatrix::identity(n, n) * 1e-6;
-        let gradient = DVector::zeros(n);
-        let (lower, upper) = (&bounds.0, &bounds.1);
-        QuadraticProgram { hessian: &hessian, gradient: &gradient, rows, lower, upper, penalty: 1.0 }
-            .solve()
-            .violation
+    fn least_violation(&mut self, (lower, upper): &(Vector, Vector)) -> f64 {
+        let Workspace { linear, spare, .. } = &mut *self.space;
+        let (hessian, gradient) = (Matrix::identity() * 1e-6, Vector::zeros());
+        let (dimension, rows) = (self.n, &linear[..]);
+        QuadraticProgram {
+            dimension,
+            hessian: &hessian,
+            gradient: &gradient,
+            rows,
+            lower,
+            upper,
+            penalty: 1.0,
+        }
+        .solve(spare)
+        .violation
     }
 
     /// The step of the model whose rows pass through their true values at the trial point.
-    fn corrected(&self, step: &Step, trial: &Local) -> DVector<f64> {
+    fn corrected(&mut self, step: &Step) -> Vector {
         let bounds = self.bounds();
-        let (indices, mut rows) = self.screened(&bounds);
-        for (row, &i) in rows.iter_mut().zip(&indices) {
-            let at_trial = trial.rows[i].value - self.margin;
-            row.value += at_trial - row.at(step.d.as_slice());
+        self.screen(&bounds);
+        let Workspace { trial, chosen, linear, .. } = &mut *self.space;
+        for (row, &i) in linear.iter_mut().zip(chosen.iter()) {
+            let at_trial = trial.at.rows[i].value - self.margin;
+            row.value += at_trial - row.at(&step.d.as_slice()[..self.n]);
         }
-        self.quadratic(&rows, &bounds, self.penalty).step
+        self.quadratic(&bounds).step
     }
 
     /// Whether the model has nothing more to offer.
     fn settled(&self, step: &Step) -> Option<Stopped> {
         let o = self.options;
+        let here = &self.space.here;
         let small = step.d.amax() <= o.step_tolerance.min(0.5 * self.radius)
-            || step.predicted <= o.cost_tolerance * (1.0 + self.here.cost.abs());
+            || step.predicted <= o.cost_tolerance * (1.0 + here.at.cost.abs());
         if !small {
             return None;
         }
-        let violation = self.here.violation(self.margin);
+        let violation = here.violation(self.margin);
         if violation <= o.feasibility_tolerance {
             return Some(Stopped::Converged);
         }
@@ -358,7 +422,8 @@ impl<'a> Search<'a> {
 
     /// Asks more of the rows where they hold without a proof; false when that makes no sense.
     fn raise_margin(&mut self) -> bool {
-        if self.here.proven || self.margin_step <= 0.0 || self.here.rows.is_empty() {
+        let here = &self.space.here.at;
+        if here.proven || self.margin_step <= 0.0 || here.rows.is_empty() {
             return false;
         }
         self.margin += self.margin_step;
@@ -368,41 +433,42 @@ impl<'a> Search<'a> {
         self.margin < 0.25
     }
 
-    /// Damped BFGS update of the Lagrangian's curvature from a trial point.
-    fn learn(&mut self, step: &Step, target: &DVector<f64>, trial: &Local) {
-        let s = target - &self.k;
-        let mut y = &trial.gradient - &self.here.gradient;
-        for &(i, lambda) in &step.multipliers {
-            let Some(after) = trial.rows.get(i).filter(|r| r.label == self.here.rows[i].label) else {
+    /// Damped BFGS update of the Lagrangian's curvature from the trial point at `target`.
+    fn learn(&mut self, target: &Vector) {
+        let Workspace { here, trial, multipliers, .. } = &*self.space;
+        let s = target - self.k;
+        let mut y = trial.gradient - here.gradient;
+        for &(i, lambda) in multipliers {
+            let before = &here.at.rows[i];
+            let Some(after) = trial.at.rows.get(i).filter(|r| r.label == before.label) else {
                 continue;
             };
-            for j in 0..s.len() {
-                y[j] -= lambda * (after.gradient[j] - self.here.rows[i].gradient[j]);
+            for j in 0..self.n {
+                y[j] -= lambda * (after.gradient[j] - before.gradient[j]);
             }
         }
-        let (ss, sy) = (s.norm_squared(), s.dot(&y));
+        let (ss, sy) = (inner(&s, &s), inner(&s, &y));
         if ss <= 1e-16 {
             return;
         }
         if !self.scaled {
             self.scaled = true;
-            if sy > 1e-8 * s.norm() * y.norm() {
-                let n = s.len();
-                self.curvature = DMatrix::identity(n, n) * (y.norm_squared() / sy).clamp(1e-6, 1e6);
+            if sy > 1e-8 * ss.sqrt() * inner(&y, &y).sqrt() {
+                self.curvature = Matrix::identity() * (inner(&y, &y) / sy).clamp(1e-6, 1e6);
             }
         }
-        let bs = &self.curvature * &s;
-        let sbs = s.dot(&bs);
+        let bs = self.curvature * s;
+        let sbs = inner(&s, &bs);
         if sbs <= 1e-12 * ss {
             // A flat model along s: lift it by the measured curvature.
-            self.curvature += &s * s.transpose() * (sy.max(1e-8 * ss) / (ss * ss));
+            self.curvature += s * s.transpose() * (sy.max(1e-8 * ss) / (ss * ss));
             return;
         }
         let theta = if sy >= 0.2 * sbs { 1.0 } else { 0.8 * sbs / (sbs - sy) };
-        let r = &y * theta + &bs * (1.0 - theta);
-        let updated = &self.curvature - &bs * bs.transpose() / sbs + &r * r.transpose() / s.dot(&r);
+        let r = y * theta + bs * (1.0 - theta);
+        let updated = self.curvature - bs * bs.transpose() / sbs + r * r.transpose() / inner(&s, &r);
         if updated.iter().all(|x| x.is_finite()) {
-            self.curvature = (&updated + updated.transpose()) * 0.5;
+            self.curvature = (updated + updated.transpose()) * 0.5;
         }
     }
 }

@@ -11,10 +11,16 @@
 //! B d + g - A'lambda - z_l + z_u = 0 and s_i lambda_i = t_i pi_i = (d - lower) z_l = (upper - d) z_u = mu -> 0.
 //! All but these equations hold exactly at the start and are linear, hence hold throughout.
 
-use nalgebra::{Cholesky, DMatrix, DVector};
+use nalgebra::{Cholesky, SMatrix, SVector};
 
 /// Largest number of variables.
 pub const MAX_DIMENSION: usize = 10;
+
+/// A vector of variables. Entries beyond the dimension of a program are zero: with room for all of them it needs no memory
+/// of its own.
+pub type Vector = SVector<f64, MAX_DIMENSION>;
+/// A matrix over the variables; zero beyond the dimension of a program.
+pub type Matrix = SMatrix<f64, MAX_DIMENSION, MAX_DIMENSION>;
 
 /// Iterations after which the present point is returned as it is.
 const MAX_ITERATIONS: usize = 60;
@@ -40,30 +46,30 @@ impl LinearRow {
     }
 }
 
-/// A quadratic program with n = `gradient.len()` variables; all numbers finite, `lower < upper` in every entry.
+/// A quadratic program; all numbers finite, `lower < upper` in every entry up to the dimension.
 #[derive(Debug, Clone, Copy)]
 pub struct QuadraticProgram<'a> {
-    /// B, n x n, symmetric positive semidefinite.
-    pub hessian: &'a DMatrix<f64>,
-    /// g, length n.
-    pub gradient: &'a DVector<f64>,
+    /// Number n of variables, at most [`MAX_DIMENSION`].
+    pub dimension: usize,
+    /// B, symmetric positive semidefinite.
+    pub hessian: &'a Matrix,
+    /// g.
+    pub gradient: &'a Vector,
     /// The elastic rows.
     pub rows: &'a [LinearRow],
-    /// Lower bounds of d, length n.
-    pub lower: &'a DVector<f64>,
-    /// Upper bounds of d, length n.
-    pub upper: &'a DVector<f64>,
+    /// Lower bounds of d.
+    pub lower: &'a Vector,
+    /// Upper bounds of d.
+    pub upper: &'a Vector,
     /// rho > 0: price of one unit of violation of one row.
     pub penalty: f64,
 }
 
 /// What [`QuadraticProgram::solve`] returns; the step lies strictly inside the box, converged or not.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct QpSolution {
-    /// d, length n.
-    pub step: DVector<f64>,
-    /// lambda_i in (0, rho), one a row.
-    pub multipliers: Vec<f64>,
+    /// d.
+    pub step: Vector,
     /// Sum over the rows of max(0, -(c_i + a_i'd)).
     pub violation: f64,
     /// Interior-point iterations used.
@@ -72,13 +78,47 @@ pub struct QpSolution {
     pub converged: bool,
 }
 
+/// Storage of a solution, kept from one program to the next.
+#[derive(Debug, Clone, Default)]
+pub struct Workspace {
+    rows: Vec<RowState>,
+    affine: Vec<RowChange>,
+    changes: Vec<RowChange>,
+}
+
+impl Workspace {
+    /// Asks for what a program with so many rows needs.
+    pub(super) fn reserve(&mut self, rows: usize) {
+        self.rows.clear();
+        self.rows.reserve(rows);
+        for changes in [&mut self.affine, &mut self.changes] {
+            changes.clear();
+            changes.reserve(rows);
+        }
+    }
+
+    /// The multipliers lambda_i in (0, rho) of the program solved last, one a row.
+    pub fn multipliers(&self) -> impl Iterator<Item = f64> + '_ {
+        self.rows.iter().map(|row| row.lambda)
+    }
+}
+
 #[inline]
 fn dot(a: &[f64; MAX_DIMENSION], d: &[f64]) -> f64 {
     a.iter().zip(d).map(|(a, d)| a * d).sum()
 }
 
+/// Inner product of two vectors of variables, summed in their order.
+#[inline]
+pub(super) fn inner(a: &Vector, b: &Vector) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// Changes of s, t and lambda.
+type RowChange = (f64, f64, f64);
+
 /// Slack and multiplier state of one row.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 struct RowState {
     s: f64,
     t: f64,
@@ -103,7 +143,7 @@ impl RowState {
 
     /// Change of (s, t, lambda) for the row's motion `v_dot` = a'dd and the targets of both products.
     #[inline]
-    fn direction(&self, target: Target, v_dot: f64) -> (f64, f64, f64) {
+    fn direction(&self, target: Target, v_dot: f64) -> RowChange {
         let (e, w) = self.condensed(target);
         let lambda = (e - v_dot) / w;
         ((target.s - self.s * lambda) / self.lambda, (target.t + self.t * lambda) / self.pi, lambda)
@@ -123,28 +163,28 @@ struct Target {
     t: f64,
 }
 
-/// A Newton direction of the whole state.
+/// A Newton direction of the variables and the multipliers of their bounds.
+#[derive(Clone, Copy)]
 struct Direction {
-    d: DVector<f64>,
-    lower: DVector<f64>,
-    upper: DVector<f64>,
-    rows: Vec<(f64, f64, f64)>,
+    d: Vector,
+    lower: Vector,
+    upper: Vector,
 }
 
 /// The iterate.
 struct State<'a> {
     problem: &'a QuadraticProgram<'a>,
-    d: DVector<f64>,
-    z_lower: DVector<f64>,
-    z_upper: DVector<f64>,
-    rows: Vec<RowState>,
+    d: Vector,
+    z_lower: Vector,
+    z_upper: Vector,
+    space: &'a mut Workspace,
 }
 
 impl<'a> QuadraticProgram<'a> {
     /// Solves the program by Mehrotra's predictor-corrector method. Never fails: the point that it has when it gives
     /// up is inside the box and is returned with `converged: false`.
-    pub fn solve(&self) -> QpSolution {
-        let mut state = State::new(self);
+    pub fn solve(&self, space: &mut Workspace) -> QpSolution {
+        let mut state = State::new(self, space);
         let mut converged = false;
         let mut iterations = 0;
         while iterations < MAX_ITERATIONS {
@@ -157,52 +197,69 @@ impl<'a> QuadraticProgram<'a> {
                 break;
             }
         }
-        let violation = self.rows.iter().map(|r| (-r.at(state.d.as_slice())).max(0.0)).sum();
-        let multipliers = state.rows.iter().map(|r| r.lambda).collect();
-        QpSolution { step: state.d, multipliers, violation, iterations, converged }
+        let violation = self.rows.iter().map(|r| (-r.at(state.variables())).max(0.0)).sum();
+        QpSolution { step: state.d, violation, iterations, converged }
+    }
+
+    /// A vector with an entry for each variable.
+    fn each(&self, entry: impl Fn(usize) -> f64) -> Vector {
+        Vector::from_fn(|j, _| if j < self.dimension { entry(j) } else { 0.0 })
     }
 }
 
 impl<'a> State<'a> {
-    fn new(problem: &'a QuadraticProgram<'a>) -> Self {
+    fn new(problem: &'a QuadraticProgram<'a>, space: &'a mut Workspace) -> Self {
         let d = (problem.lower + problem.upper) * 0.5;
         let half = (problem.upper - problem.lower) * 0.5;
-        let objective = problem.gradient.abs().dot(&half) + 0.5 * half.dot(&(problem.hessian.abs() * &half));
-        let values: Vec<f64> = problem.rows.iter().map(|r| r.at(d.as_slice())).collect();
-        let worst = values.iter().fold(0.0_f64, |m, v| m.max(-v));
+        let objective =
+            inner(&problem.gradient.abs(), &half) + 0.5 * inner(&half, &(problem.hessian.abs() * half));
+        let n = problem.dimension;
+        let value = |row: &LinearRow| row.at(&d.as_slice()[..n]);
+        let worst = problem.rows.iter().fold(0.0_f64, |m, row| m.max(-value(row)));
         // As large as the objective may change, or as the penalty presses: neither side starts saturated.
         let mu = objective.max(0.1 * problem.penalty * worst).max(1e-10);
-        let rows = values.iter().map(|&v| RowState::central(v, mu, problem.penalty)).collect();
-        let z = half.map(|h| mu / h);
-        Self { problem, d, z_lower: z.clone(), z_upper: z, rows }
+        space.rows.clear();
+        space.rows.extend(problem.rows.iter().map(|r| RowState::central(value(r), mu, problem.penalty)));
+        let z = problem.each(|j| mu / half[j]);
+        Self { problem, d, z_lower: z, z_upper: z, space }
+    }
+
+    /// d, length n.
+    fn variables(&self) -> &[f64] {
+        &self.d.as_slice()[..self.problem.dimension]
     }
 
     /// Mean complementarity product.
     fn mu(&self) -> f64 {
-        let gap: f64 = self.rows.iter().map(|r| r.s * r.lambda + r.t * r.pi).sum();
-        let below = (&self.d - self.problem.lower).dot(&self.z_lower);
-        let above = (self.problem.upper - &self.d).dot(&self.z_upper);
-        (gap + below + above) / (2 * (self.rows.len() + self.d.len())) as f64
+        let gap: f64 = self.space.rows.iter().map(|r| r.s * r.lambda + r.t * r.pi).sum();
+        let below = inner(&(self.d - self.problem.lower), &self.z_lower);
+        let above = inner(&(self.problem.upper - self.d), &self.z_upper);
+        (gap + below + above) / (2 * self.pairs()) as f64
+    }
+
+    /// Number of rows and variables: half that of the products.
+    fn pairs(&self) -> usize {
+        self.space.rows.len() + self.problem.dimension
     }
 
     /// Stationarity residual, and the size of the terms that cancel in it.
-    fn residual(&self) -> (DVector<f64>, f64) {
-        let n = self.d.len();
-        let mut pull = DVector::zeros(n);
-        for (row, state) in self.problem.rows.iter().zip(&self.rows) {
-            for j in 0..n {
+    fn residual(&self) -> (Vector, f64) {
+        let mut pull = Vector::zeros();
+        for (row, state) in self.problem.rows.iter().zip(&self.space.rows) {
+            for j in 0..self.problem.dimension {
                 pull[j] += row.gradient[j] * state.lambda;
             }
         }
-        let push = self.problem.hessian * &self.d + self.problem.gradient;
+        let push = self.problem.hessian * self.d + self.problem.gradient;
         let scale = 1.0 + push.amax() + pull.amax();
-        (push - pull - &self.z_lower + &self.z_upper, scale)
+        (push - pull - self.z_lower + self.z_upper, scale)
     }
 
     fn is_optimal(&self) -> bool {
         let (residual, scale) = self.residual();
-        let value = self.problem.gradient.dot(&self.d) + 0.5 * self.d.dot(&(self.problem.hessian * &self.d));
-        let gap = self.mu() * (self.rows.len() + self.d.len()) as f64;
+        let problem = self.problem;
+        let value = inner(problem.gradient, &self.d) + 0.5 * inner(&self.d, &(problem.hessian * self.d));
+        let gap = self.mu() * self.pairs() as f64;
         residual.amax() <= TOLERANCE * 10.0 * scale && gap <= TOLERANCE * (1.0 + value.abs())
     }
 
@@ -211,31 +268,41 @@ impl<'a> State<'a> {
         let (residual, _) = self.residual();
         let Some(factor) = self.factor() else { return false };
         let mu = self.mu();
-        let affine = self.direction(&factor, &residual, 0.0, None);
-        let reach = self.step_length(&affine).min(1.0);
-        let sigma = (self.mu_after(&affine, reach) / mu).clamp(0.0, 1.0).powi(3);
-        let direction = self.direction(&factor, &residual, sigma * mu, Some(&affine));
-        let alpha = (TO_BOUNDARY * self.step_length(&direction)).min(1.0);
-        if !(alpha > 1e-12 && direction.d.iter().all(|x| x.is_finite())) {
-            return false;
+        // Taken out and put back: the rows' states are read while these are written.
+        let mut affine = std::mem::take(&mut self.space.affine);
+        let mut changes = std::mem::take(&mut self.space.changes);
+        let predictor = self.direction(&factor, &residual, 0.0, None, &mut affine);
+        let reach = self.step_length(&predictor, &affine).min(1.0);
+        let sigma = (self.mu_after(&predictor, &affine, reach) / mu).clamp(0.0, 1.0).powi(3);
+        let before = Some((&predictor, &affine[..]));
+        let direction = self.direction(&factor, &residual, sigma * mu, before, &mut changes);
+        let alpha = (TO_BOUNDARY * self.step_length(&direction, &changes)).min(1.0);
+        let moves = alpha > 1e-12 && direction.d.iter().all(|x| x.is_finite());
+        if moves {
+            self.advance(alpha, &direction, &changes);
         }
-        self.d.axpy(alpha, &direction.d, 1.0);
-        self.z_lower.axpy(alpha, &direction.lower, 1.0);
-        self.z_upper.axpy(alpha, &direction.upper, 1.0);
-        for (row, &(s, t, lambda)) in self.rows.iter_mut().zip(&direction.rows) {
+        self.space.affine = affine;
+        self.space.changes = changes;
+        moves
+    }
+
+    fn advance(&mut self, alpha: f64, direction: &Direction, changes: &[RowChange]) {
+        self.d += direction.d * alpha;
+        self.z_lower += direction.lower * alpha;
+        self.z_upper += direction.upper * alpha;
+        for (row, &(s, t, lambda)) in self.space.rows.iter_mut().zip(changes) {
             row.s += alpha * s;
             row.t += alpha * t;
             row.lambda += alpha * lambda;
             row.pi -= alpha * lambda;
         }
-        true
     }
 
     /// Cholesky factor of B + A' W^-1 A + box terms, regularised if rounding has made it indefinite.
-    fn factor(&self) -> Option<Cholesky<f64, nalgebra::Dyn>> {
-        let n = self.d.len();
+    fn factor(&self) -> Option<Matrix> {
+        let n = self.problem.dimension;
         let mut matrix = [[0.0; MAX_DIMENSION]; MAX_DIMENSION];
-        for (row, state) in self.problem.rows.iter().zip(&self.rows) {
+        for (row, state) in self.problem.rows.iter().zip(&self.space.rows) {
             let weight = 1.0 / (state.s / state.lambda + state.t / state.pi);
             for (i, line) in matrix.iter_mut().take(n).enumerate() {
                 let scaled = weight * row.gradient[i];
@@ -244,17 +311,20 @@ impl<'a> State<'a> {
                 }
             }
         }
-        let mut normal = DMatrix::from_fn(n, n, |i, j| {
-            self.problem.hessian[(i, j)] + if i >= j { matrix[i][j] } else { matrix[j][i] }
-        });
-        for j in 0..n {
-            normal[(j, j)] += self.z_lower[j] / (self.d[j] - self.problem.lower[j])
-                + self.z_upper[j] / (self.problem.upper[j] - self.d[j]);
+        let mut normal = Matrix::zeros();
+        for i in 0..n {
+            for j in 0..n {
+                let term = if i >= j { matrix[i][j] } else { matrix[j][i] };
+                normal[(i, j)] = self.problem.hessian[(i, j)] + term;
+            }
+            normal[(i, i)] += self.z_lower[i] / (self.d[i] - self.problem.lower[i])
+                + self.z_upper[i] / (self.problem.upper[i] - self.d[i]);
         }
         let mut ridge = 1e-14 * normal.amax().max(1e-300);
+        (n..MAX_DIMENSION).for_each(|j| normal[(j, j)] = 1.0);
         for _ in 0..8 {
-            if let Some(factor) = Cholesky::new(normal.clone()) {
-                return Some(factor);
+            if let Some(factor) = Cholesky::new(normal) {
+                return Some(factor.unpack_dirty());
             }
             for j in 0..n {
                 normal[(j, j)] += ridge;
@@ -264,28 +334,30 @@ impl<'a> State<'a> {
         None
     }
 
-    /// Newton direction towards products equal to `mu`, with Mehrotra's second-order term of `affine`.
+    /// Newton direction towards products equal to `mu`, with Mehrotra's second-order term of `affine`; that of the rows
+    /// goes to `changes`.
     fn direction(
         &self,
-        factor: &Cholesky<f64, nalgebra::Dyn>,
-        residual: &DVector<f64>,
+        factor: &Matrix,
+        residual: &Vector,
         mu: f64,
-        affine: Option<&Direction>,
+        affine: Option<(&Direction, &[RowChange])>,
+        changes: &mut Vec<RowChange>,
     ) -> Direction {
-        let n = self.d.len();
+        let n = self.problem.dimension;
         let p = self.problem;
         let target = |i: usize, r: &RowState| {
-            let (s, t, lambda) = affine.map_or((0.0, 0.0, 0.0), |a| a.rows[i]);
+            let (s, t, lambda) = affine.map_or((0.0, 0.0, 0.0), |(_, rows)| rows[i]);
             Target { s: mu - r.s * r.lambda - s * lambda, t: mu - r.t * r.pi + t * lambda }
         };
         let box_target = |j: usize| {
-            let (d, l, u) = affine.map_or((0.0, 0.0, 0.0), |a| (a.d[j], a.lower[j], a.upper[j]));
+            let (d, l, u) = affine.map_or((0.0, 0.0, 0.0), |(a, _)| (a.d[j], a.lower[j], a.upper[j]));
             let below = mu - (self.d[j] - p.lower[j]) * self.z_lower[j] - d * l;
             let above = mu - (p.upper[j] - self.d[j]) * self.z_upper[j] + d * u;
             (below, above)
         };
         let mut right = -residual;
-        for (i, (row, state)) in p.rows.iter().zip(&self.rows).enumerate() {
+        for (i, (row, state)) in p.rows.iter().zip(&self.space.rows).enumerate() {
             let (e, w) = state.condensed(target(i, state));
             for j in 0..n {
                 right[j] += row.gradient[j] * (e / w);
@@ -295,32 +367,31 @@ impl<'a> State<'a> {
             let (below, above) = box_target(j);
             right[j] += below / (self.d[j] - p.lower[j]) - above / (p.upper[j] - self.d[j]);
         }
-        let d = factor.solve(&right);
-        let rows = p.rows.iter().zip(&self.rows).enumerate();
-        let rows =
-            rows.map(|(i, (a, r))| r.direction(target(i, r), dot(&a.gradient, d.as_slice()))).collect();
-        let lower =
-            DVector::from_fn(n, |j, _| (box_target(j).0 - self.z_lower[j] * d[j]) / (self.d[j] - p.lower[j]));
-        let upper =
-            DVector::from_fn(n, |j, _| (box_target(j).1 + self.z_upper[j] * d[j]) / (p.upper[j] - self.d[j]));
-        Direction { d, lower, upper, rows }
+        let d = solve_factored(factor, right, n);
+        let rows = p.rows.iter().zip(&self.space.rows).enumerate();
+        changes.clear();
+        changes
+            .extend(rows.map(|(i, (a, r))| r.direction(target(i, r), dot(&a.gradient, &d.as_slice()[..n]))));
+        let lower = p.each(|j| (box_target(j).0 - self.z_lower[j] * d[j]) / (self.d[j] - p.lower[j]));
+        let upper = p.each(|j| (box_target(j).1 + self.z_upper[j] * d[j]) / (p.upper[j] - self.d[j]));
+        Direction { d, lower, upper }
     }
 
     /// The largest step that keeps every product's factors non-negative.
-    fn step_length(&self, direction: &Direction) -> f64 {
+    fn step_length(&self, direction: &Direction, changes: &[RowChange]) -> f64 {
         let mut alpha = f64::INFINITY;
         let mut limit = |value: f64, change: f64| {
             if change < 0.0 {
                 alpha = alpha.min(-value / change);
             }
         };
-        for (row, &(s, t, lambda)) in self.rows.iter().zip(&direction.rows) {
+        for (row, &(s, t, lambda)) in self.space.rows.iter().zip(changes) {
             limit(row.s, s);
             limit(row.t, t);
             limit(row.lambda, lambda);
             limit(row.pi, -lambda);
         }
-        for j in 0..self.d.len() {
+        for j in 0..self.problem.dimension {
             limit(self.d[j] - self.problem.lower[j], direction.d[j]);
             limit(self.problem.upper[j] - self.d[j], -direction.d[j]);
             limit(self.z_lower[j], direction.lower[j]);
@@ -330,19 +401,35 @@ impl<'a> State<'a> {
     }
 
     /// Mean complementarity after a step of length `alpha`.
-    fn mu_after(&self, direction: &Direction, alpha: f64) -> f64 {
+    fn mu_after(&self, direction: &Direction, changes: &[RowChange], alpha: f64) -> f64 {
         let mut gap = 0.0;
-        for (row, &(s, t, lambda)) in self.rows.iter().zip(&direction.rows) {
+        for (row, &(s, t, lambda)) in self.space.rows.iter().zip(changes) {
             gap += (row.s + alpha * s) * (row.lambda + alpha * lambda);
             gap += (row.t + alpha * t) * (row.pi - alpha * lambda);
         }
-        for j in 0..self.d.len() {
+        for j in 0..self.problem.dimension {
             let d = self.d[j] + alpha * direction.d[j];
             gap += (d - self.problem.lower[j]) * (self.z_lower[j] + alpha * direction.lower[j]);
             gap += (self.problem.upper[j] - d) * (self.z_upper[j] + alpha * direction.upper[j]);
         }
-        gap / (2 * (self.rows.len() + self.d.len())) as f64
+        gap / (2 * self.pairs()) as f64
     }
+}
+
+/// x with L L' x = `b` in the first n entries, for the lower triangle L of `factor`.
+fn solve_factored(factor: &Matrix, b: Vector, n: usize) -> Vector {
+    let mut x = b;
+    for i in 0..n {
+        x[i] /= factor[(i, i)];
+        for k in i + 1..n {
+            x[k] -= x[i] * factor[(k, i)];
+        }
+    }
+    for i in (0..n).rev() {
+        let known: f64 = (i + 1..n).map(|k| factor[(k, i)] * x[k]).sum();
+        x[i] = (x[i] - known) / factor[(i, i)];
+    }
+    x
 }
 
 #[cfg(test)]

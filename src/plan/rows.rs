@@ -3,17 +3,20 @@
 //! The values are those of the certifier itself, cell by cell; only the gradients are approximate (taken at the middle
 //! of a cell without tracking errors, buffers held constant), which is all that a solver needs.
 
+use arrayvec::ArrayVec;
+
 use crate::certify::{Body, CellReport};
 use crate::dynamics::{BodyPlacement, Motion, Wrench, placements, rnea, vec3};
 use crate::inertia::ParameterSet;
 use crate::reach::Span;
 use crate::robot::{ARMATURE, Robot, VISCOUS};
 use crate::scalar::{Dual, Scalar};
-use crate::trajectory::{Bezier, end_point_basis};
+use crate::trajectory::{Bezier, JointState, end_point_basis};
 
 use super::nlp::{MAX_DIMENSION, Row};
 
 type Slope = Dual<f64, MAX_DIMENSION>;
+type Slopes = ArrayVec<Slope, MAX_DIMENSION>;
 
 /// Clearances beyond this many metres are left out: they cannot become active within one step.
 const FAR_M: f64 = 0.3;
@@ -22,40 +25,56 @@ const CLEARANCE_SCALE_M: f64 = 0.1;
 /// Scale of position rows, rad.
 const POSITION_SCALE_RAD: f64 = 0.5;
 
-/// Builds rows for one robot and parameter set; scratch space is kept between evaluations.
+/// Builds rows for one robot; scratch space is kept between evaluations.
 #[derive(Debug, Clone)]
-pub struct RowBuilder<'a> {
-    robot: &'a Robot,
+pub struct RowBuilder {
     theta: Vec<Slope>,
     motion: Motion<Slope>,
     wrenches: Vec<Wrench<Slope>>,
     tau: Vec<Slope>,
     placed: Vec<BodyPlacement<Slope>>,
+    state: JointState,
 }
 
-impl<'a> RowBuilder<'a> {
+impl RowBuilder {
     /// Rows for `robot` whose nominal torques are those of the centre of `set`.
-    pub fn new(robot: &'a Robot, set: &ParameterSet) -> Self {
+    pub fn new(robot: &Robot, set: &ParameterSet) -> Self {
         let n = robot.dof();
-        Self {
-            robot,
-            theta: set.center().into_iter().map(Slope::constant).collect(),
+        let mut builder = Self {
+            theta: Vec::new(),
             motion: Motion::new(robot),
             wrenches: vec![Wrench::zero(); n],
             tau: vec![Slope::zero(); n],
             placed: vec![BodyPlacement::base(); n],
-        }
+            state: JointState::at_rest(&vec![0.0; n]),
+        };
+        builder.take(set);
+        builder
     }
 
-    /// Appends the rows of one cell of `curve`, whose end point moves by `reach[j]` a unit of k_j.
-    pub fn append(&mut self, report: &CellReport, curve: &Bezier, reach: &[f64], rows: &mut Vec<Row>) {
+    /// From now on the nominal torques are those of the centre of `set`.
+    pub fn take(&mut self, set: &ParameterSet) {
+        self.theta.clear();
+        self.theta.extend(set.centers_and_radii().map(|(center, _)| Slope::constant(center)));
+    }
+
+    /// Appends the rows of one cell of `curve`, whose end point moves by `reach[j]` a unit of k_j; at most
+    /// [`MAX_DIMENSION`] joints.
+    pub fn append(
+        &mut self,
+        robot: &Robot,
+        report: &CellReport,
+        curve: &Bezier,
+        reach: &[f64],
+        rows: &mut Vec<Row>,
+    ) {
         let t = match report.span {
             Span::Between(t0, t1) => 0.5 * (t0 + t1),
             Span::Rest => curve.duration_s,
         };
         let basis = end_point_basis(t, curve.duration_s);
-        let state = curve.state(t);
-        let along = |x: &[f64], b: f64| -> Vec<Slope> {
+        curve.evaluate(t, &mut self.state);
+        let along = |x: &[f64], b: f64| -> Slopes {
             (0..x.len())
                 .map(|j| {
                     let mut slope = [0.0; MAX_DIMENSION];
@@ -64,22 +83,23 @@ impl<'a> RowBuilder<'a> {
                 })
                 .collect()
         };
+        let state = &self.state;
         let (q, dq, ddq) =
             (along(&state.q, basis[0]), along(&state.dq, basis[1]), along(&state.ddq, basis[2]));
-        self.motion.sweep(self.robot, &q, &dq, &dq, &ddq);
-        self.joint_rows(report, &q, &dq, &ddq, rows);
-        self.clearance_rows(report, rows);
+        self.motion.sweep(robot, &q, &dq, &dq, &ddq);
+        self.joint_rows(robot, report, &q, &dq, &ddq, rows);
+        self.clearance_rows(robot, report, rows);
     }
 
     fn joint_rows(
         &mut self,
+        robot: &Robot,
         report: &CellReport,
         q: &[Slope],
         dq: &[Slope],
         ddq: &[Slope],
         rows: &mut Vec<Row>,
     ) {
-        let robot = self.robot;
         rnea(robot, &self.motion, &self.theta, &mut self.wrenches, &mut self.tau);
         let label = |family: u32, j: usize| 1000 * family + j as u32;
         for (j, joint) in robot.joints.iter().enumerate() {
@@ -98,8 +118,7 @@ impl<'a> RowBuilder<'a> {
         }
     }
 
-    fn clearance_rows(&mut self, report: &CellReport, rows: &mut Vec<Row>) {
-        let robot = self.robot;
+    fn clearance_rows(&mut self, robot: &Robot, report: &CellReport, rows: &mut Vec<Row>) {
         placements(robot, &self.motion, &mut self.placed);
         let base = BodyPlacement::base();
         for (pair, clearance) in report.clearances.iter().enumerate() {

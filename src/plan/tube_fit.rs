@@ -1,6 +1,6 @@
 //! Chooses the constants of the tube for a plan. A guess with a margin: the certifier decides whether it holds.
 
-use crate::certify::{CellReport, Problem, Refusal};
+use crate::certify::{CellReport, Problem, Refusal, Workspaces};
 use crate::inertia::ParameterSet;
 use crate::reach::Tube;
 use crate::robot::{Robot, Scene};
@@ -39,14 +39,36 @@ pub fn fit(
     guess: &Tube,
     cells: usize,
 ) -> Result<Tube, Refusal> {
-    let empty = Scene::default();
     let mut tube = guess.clone();
-    for _ in 0..ROUNDS {
-        let problem = Problem::new(robot, set, &empty, &tube, curve)?;
-        let reports = problem.survey(cells);
-        tube = adapted(&tube, &reports);
-    }
+    refit(robot, set, curve, &mut tube, cells, &Workspaces::default(), &mut Vec::new())?;
     Ok(tube)
+}
+
+/// [`fit`] in place, starting from what `tube` is; in storage that is kept.
+pub fn refit(
+    robot: &Robot,
+    set: &ParameterSet,
+    curve: &Bezier,
+    tube: &mut Tube,
+    cells: usize,
+    workspaces: &Workspaces,
+    reports: &mut Vec<CellReport>,
+) -> Result<(), Refusal> {
+    let empty = Scene::default();
+    for _ in 0..ROUNDS {
+        Problem::new(robot, set, &empty, tube, curve)?.survey_into(cells, workspaces, reports);
+        adapt(tube, reports);
+    }
+    Ok(())
+}
+
+/// Makes `tube` the same as `other`, in the memory that it has.
+pub fn assign(tube: &mut Tube, other: &Tube) {
+    let Tube { gains, layer_ticks, drift_nm, hold_power_w, energy_slack_j, acceleration_bound } = tube;
+    (*gains, *layer_ticks) = (other.gains, other.layer_ticks);
+    (*hold_power_w, *energy_slack_j) = (other.hold_power_w, other.energy_slack_j);
+    drift_nm.clone_from(&other.drift_nm);
+    acceleration_bound.clone_from(&other.acceleration_bound);
 }
 
 /// Whether the stored constants suit `reports`: they cover what was needed, and the hold power, which costs torque on
@@ -67,18 +89,15 @@ pub fn is_usable(tube: &Tube) -> bool {
     tube.hold_power_w <= HOLD_SHARE * tube.gains.alpha * tube.gains.v_max
 }
 
-/// The tube with constants that cover what `reports` needed.
-pub fn adapted(tube: &Tube, reports: &[CellReport]) -> Tube {
-    let n = tube.drift_nm.len();
-    let largest = |f: &dyn Fn(&CellReport) -> f64| reports.iter().map(f).fold(0.0f64, f64::max);
-    Tube {
-        gains: tube.gains,
-        layer_ticks: tube.layer_ticks,
-        drift_nm: (0..n).map(|j| RESERVE * largest(&|r| r.required.drift_nm[j])).collect(),
-        hold_power_w: RESERVE * largest(&|r| r.required.hold_power_w),
-        energy_slack_j: RESERVE * largest(&|r| r.required.energy_slack_j),
-        acceleration_bound: (0..n)
-            .map(|j| RESERVE * largest(&|r| r.required.acceleration_bound[j]))
-            .collect(),
+/// Gives the tube constants that cover what `reports` needed.
+pub fn adapt(tube: &mut Tube, reports: &[CellReport]) {
+    let largest = |f: &dyn Fn(&CellReport) -> f64| RESERVE * reports.iter().map(f).fold(0.0f64, f64::max);
+    for (j, drift) in tube.drift_nm.iter_mut().enumerate() {
+        *drift = largest(&|r| r.required.drift_nm[j]);
     }
+    for (j, bound) in tube.acceleration_bound.iter_mut().enumerate() {
+        *bound = largest(&|r| r.required.acceleration_bound[j]);
+    }
+    tube.hold_power_w = largest(&|r| r.required.hold_power_w);
+    tube.energy_slack_j = largest(&|r| r.required.energy_slack_j);
 }

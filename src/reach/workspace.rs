@@ -6,10 +6,13 @@
 use crate::dynamics::vec3::Vec3;
 use crate::dynamics::{BodyPlacement, Composites, Motion, Wrench, rnea};
 use crate::enclose::{Affine, Interval, Rounding};
-use crate::robot::{JointKind, Robot};
+use crate::robot::{INERTIAL, JointKind, Robot};
 use crate::scalar::{Dual, Scalar};
 
 use super::roundoff::Roundoff;
+
+/// Generators of two bodies that there is room for from the start.
+const GENERATORS: usize = 16;
 
 /// Storage of the recursive algorithms over one scalar.
 #[derive(Debug, Clone)]
@@ -26,12 +29,12 @@ pub struct Space<T> {
 }
 
 impl<T: Scalar> Space<T> {
-    fn new(robot: &Robot) -> Self {
+    fn new(robot: &Robot, regressor: usize) -> Self {
         let n = robot.dof();
         Self {
             motion: Motion::new(robot),
-            regressor: Vec::new(),
-            theta: Vec::new(),
+            regressor: Vec::with_capacity(regressor),
+            theta: Vec::with_capacity(robot.parameter_count()),
             torque: vec![T::zero(); n],
             wrenches: vec![Wrench::zero(); n],
         }
@@ -76,17 +79,19 @@ pub struct Workspace<const N: usize, R: Rounding> {
 impl<const N: usize, R: Rounding> Workspace<N, R> {
     /// Storage for `robot`.
     pub fn new(robot: &Robot) -> Self {
+        let n = robot.dof();
+        let regressor = INERTIAL * n * n;
         Self {
             tree: tree(robot).collect(),
-            sizes: Space::new(robot),
-            forms: Space::new(robot),
-            ranges: Space::new(robot),
-            changes: Space::new(robot),
-            rates: Space::new(robot),
+            sizes: Space::new(robot, regressor),
+            forms: Space::new(robot, regressor),
+            ranges: Space::new(robot, n * n),
+            changes: Space::new(robot, 0),
+            rates: Space::new(robot, 0),
             composites: Composites::new(robot),
-            ends: Vec::new(),
-            placed: Vec::new(),
-            weights: Vec::new(),
+            ends: Vec::with_capacity(robot.shapes.len()),
+            placed: Vec::with_capacity(n),
+            weights: Vec::with_capacity(GENERATORS),
         }
     }
 

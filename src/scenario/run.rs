@@ -19,6 +19,7 @@ use crate::certify::Plan;
 use crate::control::{Controller, Measured, RobustController};
 use crate::identify::{IdentifyError, Sample};
 use crate::inertia::ParameterSet;
+use crate::plan::propose::Planner;
 use crate::plan::route::Route;
 use crate::plan::tube_fit;
 use crate::report::{Event, Identification, LogRow, Observer, Outcome, Phase, RunRecord};
@@ -107,6 +108,7 @@ pub fn run(
             learner.as_ref().map_or(&prior, Learner::set),
             &guess,
         ),
+        planner: Planner::default(),
         route: None,
         active: None,
         excited: 0,
@@ -151,6 +153,7 @@ struct Runner<'a> {
     learner: Option<Learner>,
     controller: RobustController,
     observer: &'a mut dyn Observer,
+    planner: Planner,
     route: Option<Route>,
     active: Option<Active>,
     /// Exciting plans that were certified.

@@ -63,6 +63,18 @@ impl Bezier {
     /// The curve that leaves `start` with its velocity and acceleration and comes to rest at `end`:
     /// b1 = q0 + T dq0/5, b2 = q0 + 2 T dq0/5 + T^2 ddq0/20, b3 = b4 = b5 = end (`002`, eq. 28).
     pub fn to_rest(start: &JointState, end: &[f64], duration_s: f64) -> Result<Self, TrajectoryError> {
+        let mut curve = Self { duration_s, points: Vec::new() };
+        curve.set_to_rest(start, end, duration_s)?;
+        Ok(curve)
+    }
+
+    /// Makes this curve that of [`Bezier::to_rest`], in the memory that it has. After an error it is not to be used.
+    pub fn set_to_rest(
+        &mut self,
+        start: &JointState,
+        end: &[f64],
+        duration_s: f64,
+    ) -> Result<(), TrajectoryError> {
         let n = start.q.len();
         for (field, values) in [("velocity", &start.dq[..]), ("acceleration", &start.ddq[..]), ("end", end)] {
             if values.len() != n {
@@ -70,15 +82,13 @@ impl Bezier {
             }
         }
         let t = duration_s;
-        let points = (0..n)
-            .map(|j| {
-                let (q, dq, ddq) = (start.q[j], start.dq[j], start.ddq[j]);
-                [q, q + t * dq / 5.0, q + 2.0 * t * dq / 5.0 + t * t * ddq / 20.0, end[j], end[j], end[j]]
-            })
-            .collect();
-        let curve = Self { duration_s, points };
-        curve.check()?;
-        Ok(curve)
+        self.duration_s = duration_s;
+        self.points.clear();
+        self.points.extend((0..n).map(|j| {
+            let (q, dq, ddq) = (start.q[j], start.dq[j], start.ddq[j]);
+            [q, q + t * dq / 5.0, q + 2.0 * t * dq / 5.0 + t * t * ddq / 20.0, end[j], end[j], end[j]]
+        }));
+        self.check()
     }
 
     /// Refuses non-finite control points and a duration that is not positive (for curves read from a file).

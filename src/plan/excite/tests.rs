@@ -133,22 +133,18 @@ fn the_value_is_the_condition_number_of_all_data() {
 struct Free<'a>(Excitation<'a>);
 
 impl Program for Free<'_> {
-    type Proof = ();
-
     fn dimension(&self) -> usize {
         self.0.ends.dimension()
     }
 
-    fn evaluate(&mut self, k: &[f64]) -> Evaluation<()> {
+    fn evaluate(&mut self, k: &[f64], out: &mut Evaluation) {
         let Cost { value, gradient } = self.0.evaluate(k);
-        Evaluation {
-            cost: value,
-            cost_gradient: gradient,
-            cost_hessian: None,
-            rows: vec![],
-            accepted: Some(()),
-        }
+        out.cost = value;
+        out.cost_gradient = gradient.iter().copied().collect();
+        out.proven = true;
     }
+
+    fn keep(&mut self) {}
 }
 
 #[test]
@@ -173,7 +169,7 @@ fn the_solver_excites() {
         random_best = random_best.min(cost.value(&random(&mut rng, 7, 1.0)));
     }
     let options = nlp::Options { max_evaluations: 40, ..nlp::Options::default() };
-    let solution = nlp::solve(&mut Free(cost), &k, &options).unwrap();
+    let solution = nlp::solve(&mut Free(cost), &k, &options, &mut nlp::Workspace::default()).unwrap();
     println!(
         "log cond {} after {} evaluations ({:?}); best of 40 random {random_best}",
         solution.cost, solution.evaluations, solution.stopped

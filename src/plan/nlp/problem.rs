@@ -2,10 +2,13 @@
 
 use std::time::Instant;
 
-use nalgebra::DMatrix;
+use arrayvec::ArrayVec;
 use thiserror::Error;
 
-use crate::plan::qp::MAX_DIMENSION;
+use crate::plan::qp::{MAX_DIMENSION, Matrix};
+
+/// A point, or a gradient: one number a variable.
+pub type Point = ArrayVec<f64, MAX_DIMENSION>;
 
 /// One inequality `g(k) >= 0` at an evaluated point. Scale rows to order one (margin over limit): they share a penalty.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -20,30 +23,32 @@ pub struct Row {
 }
 
 /// What a [`Program`] knows at one k.
-#[derive(Debug, Clone)]
-pub struct Evaluation<P> {
+#[derive(Debug, Clone, Default)]
+pub struct Evaluation {
     /// f(k).
     pub cost: f64,
     /// df/dk, length n.
-    pub cost_gradient: Vec<f64>,
-    /// A model of the cost's Hessian (n x n, positive semidefinite), if there is one: it starts the curvature model.
-    pub cost_hessian: Option<DMatrix<f64>>,
+    pub cost_gradient: Point,
+    /// A model of the cost's Hessian (positive semidefinite), if there is one: it starts the curvature model. Entries beyond
+    /// the dimension are zero.
+    pub cost_hessian: Option<Matrix>,
     /// The inequalities.
     pub rows: Vec<Row>,
-    /// The certificate for this very k, when there is one.
-    pub accepted: Option<P>,
+    /// Whether there is a certificate for this very k.
+    pub proven: bool,
 }
 
 /// A problem for [`super::solve`].
 pub trait Program {
-    /// What proves that a point may be used (a certificate, a certified plan).
-    type Proof;
-
     /// Number of variables n, 1 to [`MAX_DIMENSION`].
     fn dimension(&self) -> usize;
 
-    /// Cost and rows at k in \[-1, 1\]^n. Non-finite numbers are allowed: such a point is not entered.
-    fn evaluate(&mut self, k: &[f64]) -> Evaluation<Self::Proof>;
+    /// Cost and rows at k in \[-1, 1\]^n, into `out`, which holds an earlier evaluation. Non-finite numbers are allowed: such a
+    /// point is not entered.
+    fn evaluate(&mut self, k: &[f64], out: &mut Evaluation);
+
+    /// Keeps the proof of the point evaluated last: it is the cheapest proven one so far.
+    fn keep(&mut self);
 }
 
 /// When to stop and how careful to be. The defaults suit rows and costs of order one and 20 to 40 evaluations.
@@ -101,24 +106,22 @@ pub enum Stopped {
     Infeasible,
 }
 
-/// A proven point.
-#[derive(Debug, Clone)]
-pub struct Accepted<P> {
+/// A proven point; the program has kept its proof.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Accepted {
     /// The point, length n.
-    pub k: Vec<f64>,
+    pub k: Point,
     /// Its cost.
     pub cost: f64,
-    /// Its proof.
-    pub proof: P,
 }
 
 /// Result of [`super::solve`].
 #[derive(Debug, Clone)]
-pub struct Solution<P> {
+pub struct Solution {
     /// The cheapest proven point that was met, if any.
-    pub best_accepted: Option<Accepted<P>>,
+    pub best_accepted: Option<Accepted>,
     /// The last iterate, proven or not; a warm start.
-    pub k: Vec<f64>,
+    pub k: Point,
     /// Cost at the last iterate.
     pub cost: f64,
     /// Label and value of the smallest row at the last iterate; a non-finite row comes first.

@@ -11,18 +11,24 @@ struct Test {
 }
 
 impl Program for Test {
-    type Proof = ();
-
     fn dimension(&self) -> usize {
         self.n
     }
 
-    fn evaluate(&mut self, k: &[f64]) -> Evaluation<()> {
+    fn evaluate(&mut self, k: &[f64], out: &mut Evaluation) {
         assert!(k.iter().all(|x| x.abs() <= 1.0));
-        let (cost, cost_gradient, rows) = (self.function)(k);
-        let accepted = rows.iter().all(|r| r.value >= self.needed).then_some(());
-        Evaluation { cost, cost_gradient, cost_hessian: None, rows, accepted }
+        let (cost, gradient, rows) = (self.function)(k);
+        let proven = rows.iter().all(|r| r.value >= self.needed);
+        *out = Evaluation {
+            cost,
+            cost_gradient: gradient.into_iter().collect(),
+            cost_hessian: None,
+            rows,
+            proven,
+        };
     }
+
+    fn keep(&mut self) {}
 }
 
 fn row(label: u32, value: f64, gradient: &[f64]) -> Row {
@@ -31,7 +37,12 @@ fn row(label: u32, value: f64, gradient: &[f64]) -> Row {
     Row { value, gradient: full, label }
 }
 
-fn run(n: usize, function: Function, start: &[f64]) -> Solution<()> {
+/// [`super::solve`] in fresh storage.
+fn solve(program: &mut Test, start: &[f64], options: &Options) -> Result<Solution, NlpError> {
+    super::solve(program, start, options, &mut Workspace::default())
+}
+
+fn run(n: usize, function: Function, start: &[f64]) -> Solution {
     let options = Options {
         step_tolerance: 1e-7,
         cost_tolerance: 1e-11,

@@ -1,7 +1,9 @@
+use std::time::Duration;
+
 use nalgebra::{Matrix3, Vector3};
 
 use super::*;
-use crate::certify::{Family, Partition, certify};
+use crate::certify::{Family, Partition, Problem, certify};
 use crate::robot::Zonotope3;
 use crate::scenario::{PublicTask, Scenario};
 

@@ -3,20 +3,23 @@ use clarabel::algebra::CscMatrix;
 use clarabel::solver::{
     DefaultSettingsBuilder, DefaultSolver, IPSolver, SolverStatus, SupportedConeT::NonnegativeConeT,
 };
+use nalgebra::DMatrix;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 struct Random {
-    hessian: DMatrix<f64>,
-    gradient: DVector<f64>,
+    dimension: usize,
+    hessian: Matrix,
+    gradient: Vector,
     rows: Vec<LinearRow>,
-    lower: DVector<f64>,
-    upper: DVector<f64>,
+    lower: Vector,
+    upper: Vector,
 }
 
 impl Random {
     fn program(&self, penalty: f64) -> QuadraticProgram<'_> {
         QuadraticProgram {
+            dimension: self.dimension,
             hessian: &self.hessian,
             gradient: &self.gradient,
             rows: &self.rows,
@@ -29,31 +32,36 @@ impl Random {
 
 fn random(rng: &mut ChaCha8Rng, n: usize, m: usize, offset: f64) -> Random {
     let root = DMatrix::from_fn(n, n, |_, _| rng.random_range(-1.0..1.0));
+    let hessian = &root * root.transpose() * 10f64.powf(rng.random_range(-2.0..2.0));
+    let mut vector = |lower: f64, upper: f64| {
+        Vector::from_fn(|j, _| if j < n { rng.random_range(lower..upper) } else { 0.0 })
+    };
     Random {
-        hessian: &root * root.transpose() * 10f64.powf(rng.random_range(-2.0..2.0)),
-        gradient: DVector::from_fn(n, |_, _| rng.random_range(-1.0..1.0)),
+        dimension: n,
+        hessian: Matrix::from_fn(|i, j| if i < n && j < n { hessian[(i, j)] } else { 0.0 }),
+        gradient: vector(-1.0, 1.0),
+        lower: vector(-1.0, -0.01),
+        upper: vector(0.01, 1.0),
         rows: (0..m)
             .map(|_| LinearRow {
                 value: offset + rng.random_range(-0.2..1.0),
                 gradient: std::array::from_fn(|_| rng.random_range(-1.0..1.0)),
             })
             .collect(),
-        lower: DVector::from_fn(n, |_, _| rng.random_range(-1.0..-0.01)),
-        upper: DVector::from_fn(n, |_, _| rng.random_range(0.01..1.0)),
     }
 }
 
 fn objective(q: &QuadraticProgram, d: &[f64]) -> f64 {
-    let v = DVector::from_column_slice(d);
+    let v = Vector::from_fn(|j, _| d.get(j).copied().unwrap_or(0.0));
     let violation: f64 = q.rows.iter().map(|r| (-r.at(d)).max(0.0)).sum();
     q.gradient.dot(&v) + 0.5 * v.dot(&(q.hessian * &v)) + q.penalty * violation
 }
 
 /// The same program, with explicit slack variables, by clarabel.
 fn oracle(q: &QuadraticProgram) -> Vec<f64> {
-    let (n, m) = (q.gradient.len(), q.rows.len());
+    let (n, m) = (q.dimension, q.rows.len());
     let mut p = DMatrix::zeros(n + m, n + m);
-    p.view_mut((0, 0), (n, n)).copy_from(q.hessian);
+    p.view_mut((0, 0), (n, n)).copy_from(&q.hessian.view((0, 0), (n, n)));
     let mut a = DMatrix::zeros(2 * m + 2 * n, n + m);
     let mut b = vec![0.0; 2 * m + 2 * n];
     for (i, row) in q.rows.iter().enumerate() {
@@ -71,7 +79,7 @@ fn oracle(q: &QuadraticProgram) -> Vec<f64> {
         b[2 * m + n + j] = -q.lower[j];
     }
     let mut cost = vec![q.penalty; n + m];
-    cost[..n].copy_from_slice(q.gradient.as_slice());
+    cost[..n].copy_from_slice(&q.gradient.as_slice()[..n]);
     let sparse = |x: &DMatrix<f64>| {
         CscMatrix::from(&x.row_iter().map(|r| r.iter().copied().collect::<Vec<_>>()).collect::<Vec<_>>())
     };
@@ -93,9 +101,9 @@ fn agrees_with_clarabel_feasible_or_not() {
         let offset = [0.5, 0.0, -0.5][trial % 3];
         let data = random(&mut rng, n, [5, 40][trial % 2], offset);
         let problem = data.program([1.0, 100.0, 1e4][trial / 20]);
-        let ours = problem.solve();
+        let ours = problem.solve(&mut Workspace::default());
         assert!(ours.converged, "trial {trial}: {} iterations", ours.iterations);
-        let mine = objective(&problem, ours.step.as_slice());
+        let mine = objective(&problem, &ours.step.as_slice()[..n]);
         let theirs = objective(&problem, &oracle(&problem));
         assert!(mine <= theirs + 1e-6 * (1.0 + theirs.abs()), "trial {trial}: {mine} against {theirs}");
         for j in 0..n {
@@ -111,7 +119,7 @@ fn thousands_of_rows_converge() {
         let data = random(&mut rng, 7, 3000, offset);
         let problem = data.program(50.0);
         let start = std::time::Instant::now();
-        let solution = problem.solve();
+        let solution = problem.solve(&mut Workspace::default());
         println!("3000 rows: {} iterations, {:?}", solution.iterations, start.elapsed());
         assert!(solution.converged);
     }
@@ -119,10 +127,11 @@ fn thousands_of_rows_converge() {
 
 #[test]
 fn a_linear_program_and_no_rows_at_all() {
-    let hessian = DMatrix::zeros(2, 2);
-    let gradient = DVector::from_vec(vec![1.0, -2.0]);
-    let (lower, upper) = (DVector::from_element(2, -1.0), DVector::from_element(2, 0.5));
+    let hessian = Matrix::zeros();
+    let both = |a: f64, b: f64| Vector::from_fn(|j, _| [a, b].get(j).copied().unwrap_or(0.0));
+    let (gradient, lower, upper) = (both(1.0, -2.0), both(-1.0, -1.0), both(0.5, 0.5));
     let problem = QuadraticProgram {
+        dimension: 2,
         hessian: &hessian,
         gradient: &gradient,
         rows: &[],
@@ -130,7 +139,7 @@ fn a_linear_program_and_no_rows_at_all() {
         upper: &upper,
         penalty: 1.0,
     };
-    let solution = problem.solve();
+    let solution = problem.solve(&mut Workspace::default());
     assert!(solution.converged);
     assert!((solution.step[0] + 1.0).abs() < 1e-7 && (solution.step[1] - 0.5).abs() < 1e-7);
 }
@@ -142,5 +151,5 @@ fn numbers_that_are_not_finite_do_not_panic() {
     data.rows[2].gradient[1] = f64::NAN;
     data.rows[3].value = f64::INFINITY;
     let problem = data.program(1.0);
-    assert!(!problem.solve().converged);
+    assert!(!problem.solve(&mut Workspace::default()).converged);
 }

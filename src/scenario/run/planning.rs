@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::certify::{Partition, Plan, Problem, certify};
 use crate::inertia::ParameterSet;
 use crate::plan::guide::SearchError;
-use crate::plan::propose::{Proposal, Purpose, Setting, propose};
+use crate::plan::propose::{Proposal, Purpose, Setting};
 use crate::plan::route::{Route, Terrain};
 use crate::report::{Event, Margins, Phase, PlanSummary};
 use crate::trajectory::JointState;
@@ -151,10 +151,11 @@ impl Runner<'_> {
                 let modest: Vec<f64> = reach.iter().map(|r| r * RETRY_SHARE.powi(setbacks as i32)).collect();
                 let target =
                     next_target(&mut self.route, &Setting { reach: &modest, ..setting }, &task.goal)?;
-                return propose(&setting, Purpose::Approach(&target)).map_err(|e| e.to_string());
+                let proposal = self.planner.propose(&setting, Purpose::Approach(&target));
+                return proposal.cloned().map_err(|e| e.to_string());
             }
         };
-        propose(&setting, purpose).map_err(|e| e.to_string())
+        self.planner.propose(&setting, purpose).cloned().map_err(|e| e.to_string())
     }
 
     /// The proof: nothing is executed without it.

@@ -1,0 +1,295 @@
+//! One search among end points, and the storage that it keeps from one proposal to the next.
+
+use std::time::{Duration, Instant};
+
+use crate::certify::{CellReport, Problem, Refusal, Shortfall};
+use crate::inertia::ParameterSet;
+use crate::plan::nlp::{self, Evaluation, NlpError, Options, Program};
+use crate::plan::rows::RowBuilder;
+use crate::plan::tube_fit;
+use crate::reach::{Joints, Tube};
+use crate::robot::Robot;
+use crate::trajectory::Bezier;
+
+use super::{Cost, Proposal, ProposeError, Setting, Task};
+use super::{DEPTH, EVALUATIONS, NEARLY, RETREAT, SPARE};
+
+/// Storage of one search.
+#[derive(Debug)]
+pub(super) struct Seat {
+    rows: RowBuilder,
+    /// Cells that the tube is fitted to, and those that the rows come from.
+    coarse: Vec<CellReport>,
+    fine: Vec<CellReport>,
+    solver: nlp::Workspace,
+    /// The curve evaluated last, and the constants in use: none before the first evaluation.
+    curve: Bezier,
+    tube: Tube,
+    fitted: bool,
+    /// A guess from the robot alone, and the constants for coasting to rest, once they are needed.
+    initial: Tube,
+    base: Tube,
+    coasts: bool,
+    /// The point evaluated last, if it was not handed to the solver yet: that starts where the search for a start ended.
+    known: Option<Joints<f64>>,
+    last: Evaluation,
+    objection: Option<Objection>,
+    /// The cheapest proven point of this start, and of all.
+    kept: Proposal,
+    best: Proposal,
+    found: bool,
+}
+
+/// What stood in the way.
+#[derive(Debug)]
+pub(super) enum Objection {
+    /// A constraint.
+    Short(Shortfall),
+    /// The problem itself.
+    Refused(Refusal),
+}
+
+impl Objection {
+    fn named(self, setting: &Setting<'_>) -> Refusal {
+        match self {
+            Objection::Short(shortfall) => shortfall.refusal(setting.robot, setting.scene),
+            Objection::Refused(refusal) => refusal,
+        }
+    }
+}
+
+impl Seat {
+    pub(super) fn new(robot: &Robot, set: &ParameterSet) -> Self {
+        let initial = tube_fit::initial(robot);
+        let curve = Bezier { duration_s: 0.0, points: Vec::with_capacity(robot.dof()) };
+        let nothing = || Proposal { curve: curve.clone(), tube: initial.clone(), cost: f64::NAN };
+        Self {
+            rows: RowBuilder::new(robot, set),
+            coarse: Vec::new(),
+            fine: Vec::new(),
+            solver: nlp::Workspace::default(),
+            kept: nothing(),
+            best: nothing(),
+            found: false,
+            curve,
+            tube: initial.clone(),
+            fitted: false,
+            base: initial.clone(),
+            initial,
+            coasts: false,
+            known: None,
+            last: Evaluation::default(),
+            objection: None,
+        }
+    }
+
+    /// Ready for another task of this robot.
+    pub(super) fn reset(&mut self, set: &ParameterSet) {
+        self.rows.take(set);
+        (self.fitted, self.coasts, self.found) = (false, false, false);
+        self.known = None;
+        self.objection = None;
+    }
+
+    /// Goes on from where `other` is.
+    pub(super) fn follow(&mut self, other: &Self) {
+        tube_fit::assign(&mut self.tube, &other.tube);
+        tube_fit::assign(&mut self.base, &other.base);
+        (self.fitted, self.coasts) = (other.fitted, other.coasts);
+    }
+
+    pub(super) fn take_objection(&mut self) -> Option<Objection> {
+        self.objection.take()
+    }
+
+    /// Replaces what stood in the way.
+    pub(super) fn object(&mut self, objection: Option<Objection>) {
+        self.objection = objection;
+    }
+
+    /// The best proposal found.
+    pub(super) fn best(&self) -> Option<&Proposal> {
+        self.found.then_some(&self.best)
+    }
+
+    /// The best proposal found, or what stood in the way.
+    pub(super) fn outcome(&mut self, setting: &Setting<'_>) -> Result<&Proposal, ProposeError> {
+        if self.found {
+            return Ok(&self.best);
+        }
+        Err(ProposeError::Unproven(self.objection.take().map(|objection| objection.named(setting))))
+    }
+}
+
+/// End points as the solver sees them.
+pub(super) struct Candidates<'a> {
+    pub(super) task: &'a Task<'a>,
+    pub(super) seat: &'a mut Seat,
+}
+
+impl Candidates<'_> {
+    /// Fits the tube of coasting to rest. The seat's curve is then no longer that of the point known, which must not be a
+    /// proven one.
+    pub(super) fn fit_coasting(&mut self) -> Result<(), ProposeError> {
+        let (Task { setting, ends, coast, workspaces, cells, .. }, seat) = (self.task, &mut *self.seat);
+        let Setting { robot, set, start, duration_s, .. } = **setting;
+        seat.curve.set_to_rest(start, &ends.at(coast), duration_s)?;
+        tube_fit::assign(&mut seat.base, &seat.initial);
+        let fitted =
+            tube_fit::refit(robot, set, &seat.curve, &mut seat.base, cells / 2, workspaces, &mut seat.coarse);
+        fitted.map_err(|refusal| ProposeError::Unproven(Some(refusal)))?;
+        seat.coasts = true;
+        Ok(())
+    }
+
+    /// Whether the planner can prove `k` as it stands.
+    pub(super) fn is_proven(&mut self, k: &[f64]) -> bool {
+        if self.seat.known.as_deref() != Some(k) {
+            let mut last = std::mem::take(&mut self.seat.last);
+            self.assess(k, &mut last);
+            self.seat.last = last;
+            self.seat.known = Some(k.iter().copied().collect());
+        }
+        self.seat.last.proven
+    }
+
+    /// Improves each start in its share of the remaining time and keeps the cheapest proven point.
+    pub(super) fn best_of(&mut self, starts: &[Joints<f64>]) -> Result<(), NlpError> {
+        for (i, start) in starts.iter().enumerate() {
+            let left = self.task.setting.deadline.saturating_duration_since(Instant::now());
+            if left < Duration::from_millis(1) {
+                break;
+            }
+            let deadline = Instant::now() + left / (starts.len() - i) as u32;
+            let options = Options {
+                deadline: Some(deadline),
+                max_evaluations: EVALUATIONS,
+                margin: SPARE,
+                ..Options::default()
+            };
+            let from = self.proven_on_the_way(start, deadline);
+            let mut solver = std::mem::take(&mut self.seat.solver);
+            let solution = nlp::solve(self, &from, &options, &mut solver);
+            self.seat.solver = solver;
+            let solution = solution?;
+            tracing::debug!(
+                start = i,
+                evaluations = solution.evaluations,
+                stopped = ?solution.stopped,
+                worst = ?solution.worst_row,
+                cost = solution.best_accepted.as_ref().map(|a| a.cost),
+                "solved"
+            );
+            let seat = &mut *self.seat;
+            if let Some(accepted) = solution.best_accepted
+                && (!seat.found || accepted.cost < seat.best.cost)
+            {
+                seat.found = true;
+                seat.kept.cost = accepted.cost;
+                std::mem::swap(&mut seat.kept, &mut seat.best);
+            }
+        }
+        Ok(())
+    }
+
+    /// The first proven point on the way from `start` back to coasting, or `start` itself if there is none: the solver
+    /// then has something to return whatever happens.
+    fn proven_on_the_way(&mut self, start: &[f64], deadline: Instant) -> Joints<f64> {
+        for share in RETREAT {
+            let ways = start.iter().zip(&self.task.coast);
+            let k: Joints<f64> = ways.map(|(s, c)| c + share * (s - c)).collect();
+            if Instant::now() >= deadline {
+                break;
+            }
+            if self.is_proven(&k) {
+                return k;
+            }
+        }
+        start.iter().copied().collect()
+    }
+
+    /// Cost, rows and, where there is one, proof of an end point.
+    fn assess(&mut self, k: &[f64], out: &mut Evaluation) {
+        let Task { setting, ends, cost, .. } = self.task;
+        let (cost, hessian) = match cost {
+            Cost::Excite(cost) => (cost.evaluate(k), None),
+            Cost::Approach(cost) => (cost.evaluate(k), Some(cost.hessian())),
+        };
+        // Unusable, if it stays at that.
+        out.cost = f64::NAN;
+        out.cost_gradient = cost.gradient.iter().copied().collect();
+        out.cost_hessian = None;
+        out.rows.clear();
+        out.proven = false;
+        if self.seat.curve.set_to_rest(setting.start, &ends.at(k), setting.duration_s).is_err() {
+            return;
+        }
+        match self.constraints(&mut out.rows) {
+            Ok(proven) => {
+                out.cost = cost.value;
+                out.cost_hessian = hessian;
+                out.proven = proven;
+            }
+            Err(refusal) => self.seat.objection = Some(Objection::Refused(refusal)),
+        }
+    }
+
+    /// Rows at the seat's curve, and whether it is proven. Where the tube's constants are too small for it they are fitted
+    /// anew, from the ones that suit coasting or from none: they feed back on themselves, and those of a wilder trajectory
+    /// would never come down again.
+    fn constraints(&mut self, rows: &mut Vec<nlp::Row>) -> Result<bool, Refusal> {
+        let (Task { setting, cells, ends, workspaces, .. }, seat) = (self.task, &mut *self.seat);
+        let Setting { robot, set, scene, .. } = **setting;
+        let survey = |tube: &Tube, curve: &Bezier, reports: &mut Vec<CellReport>| -> Result<(), Refusal> {
+            Problem::new(robot, set, scene, tube, curve)?.survey_into(*cells, workspaces, reports);
+            Ok(())
+        };
+        let kept = std::mem::replace(&mut seat.fitted, false) && {
+            survey(&seat.tube, &seat.curve, &mut seat.fine)?;
+            tube_fit::suits(&seat.tube, &seat.fine)
+        };
+        if !kept {
+            let calm = if seat.coasts { &seat.base } else { &seat.initial };
+            tube_fit::assign(&mut seat.tube, calm);
+            let (tube, coarse) = (&mut seat.tube, &mut seat.coarse);
+            tube_fit::refit(robot, set, &seat.curve, tube, cells / 2, workspaces, coarse)?;
+            if !tube_fit::is_usable(&seat.tube) {
+                tube_fit::assign(&mut seat.tube, calm);
+            }
+            survey(&seat.tube, &seat.curve, &mut seat.fine)?;
+        }
+        for report in &seat.fine {
+            seat.rows.append(robot, report, &seat.curve, ends.reach(), rows);
+        }
+        let nearly = rows.iter().all(|row| row.value >= NEARLY);
+        let depth = if nearly { DEPTH } else { 0 };
+        let problem = Problem::new(robot, set, scene, &seat.tube, &seat.curve)?;
+        let verdict = problem.weigh(&seat.fine, depth, workspaces);
+        if let Err(shortfall) = verdict {
+            seat.objection = Some(Objection::Short(shortfall));
+        }
+        seat.fitted = true;
+        Ok(verdict.is_ok())
+    }
+}
+
+impl Program for Candidates<'_> {
+    fn dimension(&self) -> usize {
+        self.task.ends.dimension()
+    }
+
+    fn evaluate(&mut self, k: &[f64], out: &mut Evaluation) {
+        if self.seat.known.take().as_deref() == Some(k) {
+            std::mem::swap(out, &mut self.seat.last);
+        } else {
+            self.assess(k, out);
+        }
+    }
+
+    fn keep(&mut self) {
+        let Seat { curve, tube, kept, .. } = &mut *self.seat;
+        kept.curve.duration_s = curve.duration_s;
+        kept.curve.points.clone_from(&curve.points);
+        tube_fit::assign(&mut kept.tube, tube);
+    }
+}
