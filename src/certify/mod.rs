@@ -340,8 +340,7 @@ impl<'a> Problem<'a> {
     ) {
         let cells = cells.max(1);
         reports.resize_with(cells + 1, CellReport::blank);
-        let pairs = self.robot.shapes.len() * self.scene.obstacles.len() + self.robot.self_pairs.len();
-        workspaces.prepare(self.robot, pairs);
+        workspaces.prepare(self.robot, self.scene);
         reports.par_iter_mut().enumerate().for_each(|(k, report)| {
             workspaces.with(|place| place.space.evaluate(self, self.span(k, cells), report));
         });

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::enclose::{Counted, Rounding};
 use crate::reach::workspace::Workspace;
 use crate::reach::{Span, symbols};
-use crate::robot::Robot;
+use crate::robot::{Robot, Scene};
 
 use super::{CellReport, Problem};
 
@@ -47,10 +47,17 @@ impl<R: Rounding> Default for Workspaces<R> {
 
 impl<R: Rounding> Workspaces<R> {
     /// Sees to it that every place has its storage, whichever threads come to work.
-    pub(super) fn prepare(&self, robot: &Robot, pairs: usize) {
+    pub(super) fn prepare(&self, robot: &Robot, scene: &Scene) {
+        let bodies = robot.shapes.len() + scene.obstacles.len();
+        let pairs = robot.shapes.len() * scene.obstacles.len() + robot.self_pairs.len();
         // A place that is in use has it.
         for mut place in self.places.iter().filter_map(|place| place.try_lock().ok()) {
-            place.space.prepare(robot);
+            match place.space.prepare(robot) {
+                Fitting::Small(space) => space.reserve(bodies),
+                Fitting::Medium(space) => space.reserve(bodies),
+                Fitting::Large(space) => space.reserve(bodies),
+            }
+            place.report.clearances.clear();
             place.report.clearances.reserve(pairs);
         }
     }

@@ -88,7 +88,8 @@ impl Workspace {
     /// Asks for all that later iterations can need, given the first evaluation.
     fn reserve(&mut self) {
         let Self { here, trial, second, chosen, linear, multipliers, qp, spare } = self;
-        let rows = here.at.rows.len();
+        // Another point may have as many as there is room for.
+        let rows = here.at.rows.capacity();
         for local in [trial, second] {
             local.at.rows.clear();
             local.at.rows.reserve(rows);
@@ -153,6 +154,12 @@ impl Local {
     /// Sum of the rows' violations of `value >= margin`.
     fn violation(&self, margin: f64) -> f64 {
         self.at.rows.iter().map(|r| (margin - r.value).max(0.0)).sum()
+    }
+
+    /// The row with this label, unless it is left out.
+    fn row(&self, label: u32) -> Option<&Row> {
+        let rows = &self.at.rows;
+        rows.binary_search_by_key(&label, |row| row.label).ok().map(|i| &rows[i])
     }
 
     fn worst_row(&self) -> Option<(u32, f64)> {
@@ -264,7 +271,7 @@ impl<'a> Search<'a> {
         let ratio = gain / step.predicted;
         let spoilt =
             self.penalty * (trial.violation(self.margin) - step.violation) > 0.5 * (step.predicted - gain);
-        if ratio < 0.25 && spoilt && self.same_rows() {
+        if ratio < 0.25 && spoilt {
             if let Some(stopped) = meter.forbidden() {
                 self.settle(target, Candidate::Trial, ratio, &step.d);
                 return Ok(Some(stopped));
@@ -304,12 +311,6 @@ impl<'a> Search<'a> {
 
     fn merit(&self, local: &Local) -> f64 {
         local.at.cost + self.penalty * local.violation(self.margin)
-    }
-
-    /// Whether the trial point has the rows of the iterate.
-    fn same_rows(&self) -> bool {
-        let (here, trial) = (&self.space.here.at.rows, &self.space.trial.at.rows);
-        here.len() == trial.len() && here.iter().zip(trial).all(|(a, b)| a.label == b.label)
     }
 
     /// The ends of the step: the box and the trust region.
@@ -390,14 +391,15 @@ impl<'a> Search<'a> {
         .violation
     }
 
-    /// The step of the model whose rows pass through their true values at the trial point.
+    /// The step of the model whose rows pass through their true values at the trial point, as far as they are known there.
     fn corrected(&mut self, step: &Step) -> Vector {
         let bounds = self.bounds();
         self.screen(&bounds);
-        let Workspace { trial, chosen, linear, .. } = &mut *self.space;
+        let Workspace { here, trial, chosen, linear, .. } = &mut *self.space;
         for (row, &i) in linear.iter_mut().zip(chosen.iter()) {
-            let at_trial = trial.at.rows[i].value - self.margin;
-            row.value += at_trial - row.at(&step.d.as_slice()[..self.n]);
+            if let Some(after) = trial.row(here.at.rows[i].label) {
+                row.value += after.value - self.margin - row.at(&step.d.as_slice()[..self.n]);
+            }
         }
         self.quadratic(&bounds).step
     }
@@ -440,9 +442,7 @@ impl<'a> Search<'a> {
         let mut y = trial.gradient - here.gradient;
         for &(i, lambda) in multipliers {
             let before = &here.at.rows[i];
-            let Some(after) = trial.at.rows.get(i).filter(|r| r.label == before.label) else {
-                continue;
-            };
+            let Some(after) = trial.row(before.label) else { continue };
             for j in 0..self.n {
                 y[j] -= lambda * (after.gradient[j] - before.gradient[j]);
             }

@@ -5,6 +5,7 @@
 
 use arrayvec::ArrayVec;
 
+use crate::certify::cell::DETAIL_M;
 use crate::certify::{Body, CellReport};
 use crate::dynamics::{BodyPlacement, Motion, Wrench, placements, rnea, vec3};
 use crate::inertia::ParameterSet;
@@ -18,8 +19,8 @@ use super::nlp::{MAX_DIMENSION, Row};
 type Slope = Dual<f64, MAX_DIMENSION>;
 type Slopes = ArrayVec<Slope, MAX_DIMENSION>;
 
-/// Clearances beyond this many metres are left out: they cannot become active within one step.
-const FAR_M: f64 = 0.3;
+/// Kinds of rows of a joint: torque, velocity, position.
+const KINDS: u32 = 3;
 /// Scale of clearance rows, m: a margin of this size counts like a whole torque limit.
 const CLEARANCE_SCALE_M: f64 = 0.1;
 /// Scale of position rows, rad.
@@ -58,16 +59,22 @@ impl RowBuilder {
         self.theta.extend(set.centers_and_radii().map(|(center, _)| Slope::constant(center)));
     }
 
-    /// Appends the rows of one cell of `curve`, whose end point moves by `reach[j]` a unit of k_j; at most
-    /// [`MAX_DIMENSION`] joints.
+    /// Most rows of a cell with so many pairs.
+    pub fn most(robot: &Robot, pairs: usize) -> usize {
+        KINDS as usize * robot.dof() + pairs
+    }
+
+    /// Appends the rows of the `index`-th cell of `curve`, whose end point moves by `reach[j]` a unit of k_j; at most
+    /// [`MAX_DIMENSION`] joints. Pairs further apart than [`DETAIL_M`] have none: they cannot become active within one step.
     pub fn append(
         &mut self,
         robot: &Robot,
-        report: &CellReport,
+        (index, report): (usize, &CellReport),
         curve: &Bezier,
         reach: &[f64],
         rows: &mut Vec<Row>,
     ) {
+        let first = (index * Self::most(robot, report.clearances.len())) as u32;
         let t = match report.span {
             Span::Between(t0, t1) => 0.5 * (t0 + t1),
             Span::Rest => curve.duration_s,
@@ -87,45 +94,42 @@ impl RowBuilder {
         let (q, dq, ddq) =
             (along(&state.q, basis[0]), along(&state.dq, basis[1]), along(&state.ddq, basis[2]));
         self.motion.sweep(robot, &q, &dq, &dq, &ddq);
-        self.joint_rows(robot, report, &q, &dq, &ddq, rows);
-        self.clearance_rows(robot, report, rows);
+        self.joint_rows(robot, report, (&q, &dq, &ddq), first, rows);
+        self.clearance_rows(robot, report, first + KINDS * q.len() as u32, rows);
     }
 
     fn joint_rows(
         &mut self,
         robot: &Robot,
         report: &CellReport,
-        q: &[Slope],
-        dq: &[Slope],
-        ddq: &[Slope],
+        (q, dq, ddq): (&[Slope], &[Slope], &[Slope]),
+        first: u32,
         rows: &mut Vec<Row>,
     ) {
         rnea(robot, &self.motion, &self.theta, &mut self.wrenches, &mut self.tau);
-        let label = |family: u32, j: usize| 1000 * family + j as u32;
+        let label = |kind: u32, j: usize| first + KINDS * j as u32 + kind;
         for (j, joint) in robot.joints.iter().enumerate() {
             let f = &self.theta[robot.friction_index(j)..];
             let tau = self.tau[j] + f[ARMATURE] * ddq[j] + f[VISCOUS] * dq[j];
             let torque = &report.torque[j];
             // Only the side that is nearer to the limit.
             let sign = if torque.nominal_upper >= -torque.nominal_lower { 1.0 } else { -1.0 };
-            rows.push(row(report.torque_margin[j], &tau.slope, -sign, joint.limits.torque, label(1, j)));
+            rows.push(row(report.torque_margin[j], &tau.slope, -sign, joint.limits.torque, label(0, j)));
             let speed = if dq[j].value >= 0.0 { 1.0 } else { -1.0 };
-            rows.push(row(report.velocity[j], &dq[j].slope, -speed, joint.limits.velocity, label(2, j)));
+            rows.push(row(report.velocity[j], &dq[j].slope, -speed, joint.limits.velocity, label(1, j)));
             if let Some((lower, upper)) = joint.limits.position {
                 let side = if q[j].value - lower < upper - q[j].value { 1.0 } else { -1.0 };
-                rows.push(row(report.position[j], &q[j].slope, side, POSITION_SCALE_RAD, label(3, j)));
+                rows.push(row(report.position[j], &q[j].slope, side, POSITION_SCALE_RAD, label(2, j)));
             }
         }
     }
 
-    fn clearance_rows(&mut self, robot: &Robot, report: &CellReport, rows: &mut Vec<Row>) {
+    fn clearance_rows(&mut self, robot: &Robot, report: &CellReport, first: u32, rows: &mut Vec<Row>) {
         placements(robot, &self.motion, &mut self.placed);
         let base = BodyPlacement::base();
         for (pair, clearance) in report.clearances.iter().enumerate() {
             let value = clearance.separation.clearance_m;
-            if value > FAR_M {
-                // A constant keeps the rows of successive evaluations aligned.
-                rows.push(row(FAR_M, &[0.0; MAX_DIMENSION], 0.0, CLEARANCE_SCALE_M, 4000 + pair as u32));
+            if value > DETAIL_M {
                 continue;
             }
             let u = clearance.separation.direction.map(Slope::constant);
@@ -141,7 +145,7 @@ impl RowBuilder {
             if let Body::Shape(other) = clearance.other {
                 support = support + lower(other, -1.0);
             }
-            rows.push(row(value, &support.slope, 1.0, CLEARANCE_SCALE_M, 4000 + pair as u32));
+            rows.push(row(value, &support.slope, 1.0, CLEARANCE_SCALE_M, first + pair as u32));
         }
     }
 }

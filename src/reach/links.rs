@@ -14,6 +14,7 @@ use crate::enclose::{Affine, Interval, Rounding};
 use crate::robot::{Robot, Zonotope3};
 use crate::scalar::Scalar;
 
+use super::block::Block;
 use super::direction::nearest_direction;
 use super::extent::support_below;
 
@@ -46,7 +47,7 @@ pub fn sweep_capsules<T: Scalar>(
 pub struct Separation {
     /// Lower bound of the distance between the two surfaces, m; negative if no separation was found.
     pub clearance_m: f64,
-    /// Direction from the second set towards the first; unit length up to rounding.
+    /// Direction from the second set towards the first; unit length up to rounding (zero if none was found).
     pub direction: [f64; 3],
 }
 
@@ -64,6 +65,14 @@ pub fn clear_of_obstacle<const N: usize, R: Rounding>(
     let below = support_below(&u, &ends[0]).min(support_below(&u, &ends[1]));
     let above = zonotope_above::<R>(&u, &center, generators);
     separation(below, above, radius, u)
+}
+
+/// Coarse lower bound of the distance between two bodies with boxes around them, the first a capsule's axis with this
+/// radius: see [`super::block`].
+pub fn coarsely_clear(axis: &Block, radius: f64, other: &Block) -> Separation {
+    let (gap, gaps) = axis.gap(other);
+    let length = if gap > 0.0 { gap } else { 1.0 };
+    Separation { clearance_m: (gap - radius).next_down(), direction: gaps.map(|g| g / length) }
 }
 
 /// Lower bound of the distance between two swept capsules of the robot; `weights` is storage.

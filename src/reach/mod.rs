@@ -1,5 +1,6 @@
 //! Reachable sets over a time interval: joint tube -> swept links -> input torques.
 
+pub mod block;
 pub mod cell;
 pub mod direction;
 pub mod energy;

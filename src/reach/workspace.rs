@@ -9,6 +9,7 @@ use crate::enclose::{Affine, Interval, Rounding};
 use crate::robot::{INERTIAL, JointKind, Robot};
 use crate::scalar::{Dual, Scalar};
 
+use super::block::Block;
 use super::roundoff::Roundoff;
 
 /// Generators of two bodies that there is room for from the start.
@@ -72,6 +73,8 @@ pub struct Workspace<const N: usize, R: Rounding> {
     pub ends: Vec<[Vec3<Affine<N, R>>; 2]>,
     /// For placements of the bodies.
     pub placed: Vec<BodyPlacement<Affine<N, R>>>,
+    /// Boxes around the capsules, then around the obstacles.
+    pub blocks: Vec<Block>,
     /// For the search for a direction.
     pub weights: Vec<f64>,
 }
@@ -91,6 +94,7 @@ impl<const N: usize, R: Rounding> Workspace<N, R> {
             composites: Composites::new(robot),
             ends: Vec::with_capacity(robot.shapes.len()),
             placed: Vec::with_capacity(n),
+            blocks: Vec::new(),
             weights: Vec::with_capacity(GENERATORS),
         }
     }
@@ -101,6 +105,12 @@ impl<const N: usize, R: Rounding> Workspace<N, R> {
             *self = Self::new(robot);
         }
         self
+    }
+
+    /// Asks for what so many boxes need.
+    pub fn reserve(&mut self, blocks: usize) {
+        self.blocks.clear();
+        self.blocks.reserve(blocks);
     }
 }
 

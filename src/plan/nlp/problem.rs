@@ -17,8 +17,8 @@ pub struct Row {
     pub value: f64,
     /// dg/dk; entries beyond the dimension are ignored.
     pub gradient: [f64; MAX_DIMENSION],
-    /// What the row is about, for messages and for pairing rows of successive evaluations: the same index with the
-    /// same label is taken to be the same function of k.
+    /// What the row is about, for messages and for pairing rows of successive evaluations: those with the same label are taken
+    /// to be the same function of k.
     pub label: u32,
 }
 
@@ -32,7 +32,8 @@ pub struct Evaluation {
     /// A model of the cost's Hessian (positive semidefinite), if there is one: it starts the curvature model. Entries beyond
     /// the dimension are zero.
     pub cost_hessian: Option<Matrix>,
-    /// The inequalities.
+    /// The inequalities, in the order of their labels, no two of which are the same. Those that are far from being active
+    /// may be left out.
     pub rows: Vec<Row>,
     /// Whether there is a certificate for this very k.
     pub proven: bool,

@@ -282,7 +282,7 @@ fn random_wavy_problems_end_proven_within_twenty_evaluations_on_average() {
         let function = move |k: &[f64]| {
             let rows = (0..600).map(|i| {
                 let (value, slope) = wave(k, i);
-                row((i % 6) as u32, value, &slope)
+                row(i as u32, value, &slope)
             });
             let cost = (0..7).map(|j| tilt[j] * k[j] + 0.3 * (3.0 * k[j]).sin()).sum();
             let slope = (0..7).map(|j| tilt[j] + 0.9 * (3.0 * k[j]).cos()).collect();

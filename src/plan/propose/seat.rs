@@ -258,8 +258,10 @@ impl Candidates<'_> {
             }
             survey(&seat.tube, &seat.curve, &mut seat.fine)?;
         }
-        for report in &seat.fine {
-            seat.rows.append(robot, report, &seat.curve, ends.reach(), rows);
+        let pairs = seat.fine.first().map_or(0, |report| report.clearances.len());
+        rows.reserve(seat.fine.len() * RowBuilder::most(robot, pairs));
+        for cell in seat.fine.iter().enumerate() {
+            seat.rows.append(robot, cell, &seat.curve, ends.reach(), rows);
         }
         let nearly = rows.iter().all(|row| row.value >= NEARLY);
         let depth = if nearly { DEPTH } else { 0 };
