@@ -112,7 +112,7 @@ pub enum ProposeError {
 }
 
 enum Cost<'a> {
-    Excite(Excitation<'a>),
+    Excite(Box<Excitation<'a>>),
     Approach(GoalCost),
 }
 
@@ -168,7 +168,7 @@ impl Planner {
                 let (robot, start) = (setting.robot, setting.start);
                 let cost = Excitation::new(robot, start, ends.clone(), setting.duration_s, known, options)?;
                 let starts = exciting_starts(&cost, n, setting.seed);
-                (Cost::Excite(cost), starts)
+                (Cost::Excite(Box::new(cost)), starts)
             }
             Purpose::Approach(target) => {
                 let weights: Joints<f64> = (0..n).map(|_| 1.0).collect();

@@ -29,9 +29,12 @@ impl Block {
         }
     }
 
-    /// Around a zonotope: along axis i it reaches sum_k |g_k,i| from its centre.
+    /// Around a zonotope: along axis i it reaches sum_k |g_k,i| from its centre. One that is nowhere may be anywhere.
     pub fn around_zonotope(zonotope: &Zonotope3) -> Self {
-        let half = |i: usize| sum_up(zonotope.generators.iter().map(|g| g[i].abs()));
+        let half = |i: usize| {
+            let reach = sum_up(zonotope.generators.iter().map(|g| g[i].abs()));
+            if zonotope.center[i].is_finite() { reach } else { f64::INFINITY }
+        };
         Self {
             lower: std::array::from_fn(|i| -add_up(half(i), -zonotope.center[i])),
             upper: std::array::from_fn(|i| add_up(half(i), zonotope.center[i])),

@@ -10,6 +10,7 @@ use crate::plan::tube_fit;
 use crate::reach::{Joints, Tube};
 use crate::robot::Robot;
 use crate::trajectory::Bezier;
+use crate::trajectory::bezier::POINTS;
 
 use super::{Cost, Proposal, ProposeError, Setting, Task};
 use super::{DEPTH, EVALUATIONS, NEARLY, RETREAT, SPARE};
@@ -61,7 +62,7 @@ impl Objection {
 impl Seat {
     pub(super) fn new(robot: &Robot, set: &ParameterSet) -> Self {
         let initial = tube_fit::initial(robot);
-        let curve = Bezier { duration_s: 0.0, points: Vec::with_capacity(robot.dof()) };
+        let curve = Bezier { duration_s: 0.0, points: vec![[0.0; POINTS]; robot.dof()] };
         let nothing = || Proposal { curve: curve.clone(), tube: initial.clone(), cost: f64::NAN };
         Self {
             rows: RowBuilder::new(robot, set),
@@ -283,6 +284,9 @@ impl Program for Candidates<'_> {
     fn evaluate(&mut self, k: &[f64], out: &mut Evaluation) {
         if self.seat.known.take().as_deref() == Some(k) {
             std::mem::swap(out, &mut self.seat.last);
+            // The storage goes round: it must be large enough wherever it comes to be used.
+            self.seat.last.rows.clear();
+            self.seat.last.rows.reserve(out.rows.capacity());
         } else {
             self.assess(k, out);
         }
