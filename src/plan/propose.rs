@@ -111,8 +111,10 @@ pub enum ProposeError {
     Unproven(Option<Refusal>),
 }
 
+// There is one of it a proposal; a box would ask for memory.
+#[allow(clippy::large_enum_variant)]
 enum Cost<'a> {
-    Excite(Box<Excitation<'a>>),
+    Excite(Excitation<'a>),
     Approach(GoalCost),
 }
 
@@ -168,7 +170,7 @@ impl Planner {
                 let (robot, start) = (setting.robot, setting.start);
                 let cost = Excitation::new(robot, start, ends.clone(), setting.duration_s, known, options)?;
                 let starts = exciting_starts(&cost, n, setting.seed);
-                (Cost::Excite(Box::new(cost)), starts)
+                (Cost::Excite(cost), starts)
             }
             Purpose::Approach(target) => {
                 let weights: Joints<f64> = (0..n).map(|_| 1.0).collect();

@@ -54,7 +54,7 @@ fn random(rng: &mut ChaCha8Rng, n: usize, m: usize, offset: f64) -> Random {
 fn objective(q: &QuadraticProgram, d: &[f64]) -> f64 {
     let v = Vector::from_fn(|j, _| d.get(j).copied().unwrap_or(0.0));
     let violation: f64 = q.rows.iter().map(|r| (-r.at(d)).max(0.0)).sum();
-    q.gradient.dot(&v) + 0.5 * v.dot(&(q.hessian * &v)) + q.penalty * violation
+    q.gradient.dot(&v) + 0.5 * v.dot(&(q.hessian * v)) + q.penalty * violation
 }
 
 /// The same program, with explicit slack variables, by clarabel.
