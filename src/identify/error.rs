@@ -59,6 +59,9 @@ pub enum IdentifyError {
         /// What it has to be.
         expected: &'static str,
     },
+    /// The fit cannot start where it was told to.
+    #[error("start of the fit: {0}")]
+    BadStart(String),
     /// A sample does not follow its predecessor by one period.
     #[error("sample at t = {t} s follows the one at {previous} s, expected {period} s later")]
     BadTime {
@@ -71,8 +74,9 @@ pub enum IdentifyError {
     },
     /// Two successive samples are farther apart than the bounds on the motion allow.
     #[error(
-        "joint {joint}: measured {what} changes by {step} up to t = {t} s, expected at most {largest} \
-         (angle wrapped, sample lost, or acceleration bound too small)"
+        "joint {joint}: measured {what} changes by {step} up to t = {t} s, expected at most {largest} in \
+         that direction (angle wrapped, encoder at fault, clock wrong, or acceleration bound too small); the \
+         encoder's error bound would have to be at least {by:.1} times as large"
     )]
     Jump {
         /// Time of the later sample, s.
@@ -85,5 +89,7 @@ pub enum IdentifyError {
         step: f64,
         /// The largest change that the bounds allow.
         largest: f64,
+        /// Factor, > 1, by which the encoder's error bound would have to be larger at least.
+        by: f64,
     },
 }

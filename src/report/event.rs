@@ -90,6 +90,13 @@ pub enum Event {
         /// Condition number of the stacked regressor; `None` before the first data.
         condition_number: Option<f64>,
     },
+    /// Measurements are missing; the window of data that they belong to is left out.
+    Gap {
+        /// The last sample before, s.
+        from: f64,
+        /// The first sample after, s.
+        to: f64,
+    },
     /// The run is over.
     Stopped {
         /// How it ended.
@@ -127,6 +134,9 @@ impl fmt::Display for Event {
                     write!(f, "; condition {}", figure(*condition))?;
                 }
                 write!(f, " ({update_ms:.0} ms)")
+            }
+            Event::Gap { from, to } => {
+                write!(f, "no measurements from {from:.3} s to {to:.3} s; their window of data is left out")
             }
             Event::Stopped { outcome, reason } => {
                 write!(f, "{outcome}")?;

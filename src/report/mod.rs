@@ -6,6 +6,7 @@
 
 pub mod estimate;
 pub mod event;
+pub mod evidence;
 pub mod figure;
 pub mod html;
 pub mod log;
@@ -23,6 +24,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 pub use event::{Event, Observer};
+pub use evidence::{Broken, Evidence, Gap};
 pub use log::LogRow;
 pub use overview::Overview;
 pub use summary::{Identification, Margins, Outcome, Payload, Phase, PlanSummary, Summary, Violations};

@@ -6,6 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::evidence::{Broken, Gap};
 use super::figure::below;
 use super::{ReportError, expect_length};
 use crate::certify::Certificate;
@@ -114,6 +115,12 @@ pub struct Summary {
     pub outcome: Outcome,
     /// Why, in words, when the outcome is not success.
     pub reason: Option<String>,
+    /// Proofs that an assumption is broken, the one that ended the run first. Left out where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub broken: Vec<Broken>,
+    /// Times without measurements. Left out where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gaps: Vec<Gap>,
     /// Counts over the true state at every integration step.
     pub violations: Violations,
     /// Whether the truth lay in the proven set at every update.
@@ -354,7 +361,7 @@ impl Summary {
 }
 
 /// Reads a number, or NaN where the file says `null`.
-fn number<'de, D: Deserializer<'de>>(source: D) -> Result<f64, D::Error> {
+pub(super) fn number<'de, D: Deserializer<'de>>(source: D) -> Result<f64, D::Error> {
     Ok(Option::<f64>::deserialize(source)?.unwrap_or(f64::NAN))
 }
 

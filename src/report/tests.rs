@@ -64,6 +64,8 @@ fn record() -> RunRecord<serde_json::Value> {
         robot: "kinova_gen3_2f85".into(),
         outcome: Outcome::Success,
         reason: None,
+        broken: vec![],
+        gaps: vec![],
         violations: Violations::default(),
         truth_inside: true,
         payload: Some(payload(0.0625)),

@@ -6,10 +6,11 @@ use crate::certify::Plan;
 use crate::identify::{Identifier, IdentifierOptions, IdentifyError, Sample, Update};
 use crate::inertia::ParameterSet;
 use crate::plan::excite::{Criterion, Information};
-use crate::report::Phase;
+use crate::report::{Broken, Gap, Phase};
 use crate::robot::Robot;
 
-use super::task::{ExciteCriterion, Held};
+use super::evidence;
+use super::task::{ExciteCriterion, Held, Identify};
 
 /// Everything that has to do with learning; a run with an empty hand has none.
 pub(super) struct Learner {
@@ -19,6 +20,9 @@ pub(super) struct Learner {
     known: Information,
 }
 
+/// An error is the proof that an assumption is broken.
+type Heard<T> = Result<T, Box<Broken>>;
+
 impl Learner {
     /// Before the first measurement: `prior` is what may be true, `acceleration_bound` what the first tube promises.
     pub(super) fn new(
@@ -27,7 +31,8 @@ impl Learner {
         prior: &ParameterSet,
         acceleration_bound: Vec<f64>,
     ) -> Result<Self, IdentifyError> {
-        let options = IdentifierOptions { window_s: held.identify.window_s, ..IdentifierOptions::default() };
+        let Identify { method, window_s } = held.identify;
+        let options = IdentifierOptions { method, window_s, ..IdentifierOptions::default() };
         let identifier = Identifier::new(robot.clone(), prior, acceleration_bound, options)?;
         Ok(Self { robot, held: held.clone(), identifier, known: Information::none() })
     }
@@ -37,20 +42,28 @@ impl Learner {
         self.identifier.set()
     }
 
-    /// Hands the measurements so far to the identifier. An error is the reason why an assumption must be broken.
-    pub(super) fn update(&mut self) -> Result<Update, String> {
-        self.identifier.update().map_err(|error| self.explain(&error))
+    /// Hands the measurements so far, up to time `t`, to the identifier.
+    pub(super) fn update(&mut self, t: f64) -> Heard<Update> {
+        self.identifier.update().map_err(|error| self.broken(t, &error))
     }
 
-    /// Takes a measurement. An error is the reason why an assumption must be broken.
-    pub(super) fn push(&mut self, sample: Sample) -> Result<(), String> {
-        self.identifier.push(sample).map_err(|error| self.explain(&error))
+    /// Takes a measurement. Where it comes late, the gap before it is told and the window of data around that left out.
+    pub(super) fn push(&mut self, sample: Sample) -> Heard<Option<Gap>> {
+        let t = sample.t;
+        let heard = match self.identifier.push(sample.clone()) {
+            Err(IdentifyError::BadTime { previous, .. }) if t > previous => {
+                self.identifier.resume(sample).map(|()| Some(Gap { from_s: previous, to_s: t }))
+            }
+            other => other.map(|()| None),
+        };
+        heard.map_err(|error| self.broken(t, &error))
     }
 
     /// A plan takes over, of which `executed_s` will be executed at least.
-    pub(super) fn plan_starts(&mut self, plan: &Plan, phase: Phase, executed_s: f64) -> Result<(), String> {
+    pub(super) fn plan_starts(&mut self, plan: &Plan, phase: Phase, executed_s: f64) -> Heard<()> {
         let bound = plan.tube.acceleration_bound.clone();
-        self.identifier.set_acceleration_bound(bound).map_err(|error| error.to_string())?;
+        let accepted = self.identifier.set_acceleration_bound(bound);
+        accepted.map_err(|error| self.broken(plan.t_start_s, &error))?;
         if phase == Phase::Excite {
             let samples = self.held.excite.samples;
             self.known.absorb(&self.robot, &plan.set, &plan.curve, executed_s, samples);
@@ -67,17 +80,12 @@ impl Learner {
     pub(super) fn criterion(&self, set: &ParameterSet) -> Criterion {
         match self.held.excite.criterion {
             ExciteCriterion::ConditionNumber => Criterion::condition_number(),
+            ExciteCriterion::Random => Criterion::Random,
             ExciteCriterion::PredictedWidth => Criterion::predicted_width(&self.robot, set),
         }
     }
 
-    /// An identifier error with the joint's name.
-    fn explain(&self, error: &IdentifyError) -> String {
-        match error {
-            IdentifyError::AssumptionBroken { joint, .. } | IdentifyError::Jump { joint, .. } => {
-                format!("joint '{}': {error}", self.robot.joints[*joint].name)
-            }
-            _ => error.to_string(),
-        }
+    fn broken(&self, t: f64, error: &IdentifyError) -> Box<Broken> {
+        Box::new(evidence::of_data(&self.robot, t, error))
     }
 }

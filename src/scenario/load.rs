@@ -12,17 +12,15 @@ use super::world::{self, World};
 use crate::robot::{self, Capsule, INERTIAL, Obstruction, Robot, RobotError, Scene, Zonotope3};
 use crate::simulate::HiddenTruth;
 
+mod extend;
+mod faults;
 mod schema;
 
 use schema::{File, Obstacle, Payload, Tolerance};
 
 /// See [`Scenario::load`] and [`Scenario::load_in_world`].
 pub(super) fn load(path: &Path, world: Option<&Path>) -> Result<Scenario, ScenarioError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| ScenarioError::Read { path: path.to_path_buf(), source })?;
-    let file: File = toml::from_str(&text)
-        .map_err(|e| ScenarioError::Parse { path: path.to_path_buf(), message: e.to_string() })?;
-    Check { path }.scenario(file, world)
+    Check { path }.scenario(extend::read(path)?, world)
 }
 
 /// Checks the parts of one file.
@@ -57,15 +55,25 @@ impl Check<'_> {
         self.positives("goal_tolerance_rad", &goal_tolerance_rad, n)?;
         self.positives("carry.range_rad", &file.carry.range_rad, n)?;
         self.timing(&file.timing)?;
+        let heavier = file.faults.payload_mass_kg;
+        let faults = self.faults(file.faults, &robot)?;
         let (held, truth) = match (file.payload, file.prior, file.excite) {
             (Some(payload), Some(prior), Some(excite)) => {
-                let truth = self.truth(&payload)?;
+                let mut truth = self.truth(&payload)?;
+                if let Some(mass) = heavier {
+                    let empty = &robot.joints[robot.end_effector].inertia;
+                    let scaled = truth.with_object_mass(mass, empty);
+                    truth = scaled.map_err(|reason| self.error("faults.payload_mass_kg", reason))?;
+                }
                 (Some(self.held(payload.name, prior, excite, file.identify, &file.timing, n)?), truth)
             }
             (None, None, None) => {
                 if file.timing.exciting_plans > 0 {
                     let reason = format!("{}, expected 0 where nothing is held", file.timing.exciting_plans);
                     return Err(self.error("timing.exciting_plans", reason));
+                }
+                if heavier.is_some() || faults.payload_slips.is_some() {
+                    return Err(self.error("faults", "a payload is at fault, but nothing is held"));
                 }
                 (None, HiddenTruth::nothing())
             }
@@ -93,7 +101,7 @@ impl Check<'_> {
         let places = Check { path: world.unwrap_or(self.path) };
         places.free("start", &task.start, &task)?;
         places.free("goal", &task.goal, &task)?;
-        Ok(Scenario { task, truth })
+        Ok(Scenario { task, truth: truth.with_faults(faults) })
     }
 
     /// A configuration of the scenario file.

@@ -7,6 +7,7 @@
 //! code elsewhere that reads the truth does not compile.
 
 pub mod error;
+mod evidence;
 mod learn;
 pub mod load;
 mod prior;

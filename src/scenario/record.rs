@@ -2,7 +2,8 @@
 
 use crate::certify::Plan;
 use crate::report::{
-    Identification, LogRow, Outcome, Payload, PlanSummary, RunRecord, Summary, TubeStep, Violations, summary,
+    Broken, Gap, Identification, LogRow, Outcome, Payload, PlanSummary, RunRecord, Summary, TubeStep,
+    Violations, summary,
 };
 use crate::robot::INERTIAL;
 use crate::simulate::Audit;
@@ -17,6 +18,7 @@ pub(super) struct Story {
     pub(super) plans: Vec<PlanSummary>,
     pub(super) executed: Vec<Plan>,
     pub(super) log: Vec<LogRow>,
+    pub(super) gaps: Vec<Gap>,
     pub(super) deadline_misses: u64,
     pub(super) route_ms: Option<f64>,
     tube: Vec<TubeStep>,
@@ -27,6 +29,7 @@ pub(super) struct Story {
 pub(super) struct End {
     pub(super) outcome: Outcome,
     pub(super) reason: Option<String>,
+    pub(super) broken: Vec<Broken>,
     pub(super) audit: Audit,
     pub(super) goal: Vec<f64>,
     pub(super) duration_s: f64,
@@ -40,6 +43,7 @@ impl Story {
             plans: vec![],
             executed: vec![],
             log: vec![],
+            gaps: vec![],
             deadline_misses: 0,
             route_ms: None,
             tube: vec![],
@@ -59,7 +63,7 @@ impl Story {
 
     /// The record of the run. What the auditor saw outweighs what the runner believed.
     pub(super) fn close(self, task: &PublicTask, options: &RunOptions, end: End) -> RunRecord<Plan> {
-        let End { outcome, reason, audit, goal, duration_s, wall_s } = end;
+        let End { outcome, reason, broken, audit, goal, duration_s, wall_s } = end;
         let away: Vec<f64> = audit.q.iter().zip(&goal).map(|(q, g)| (q - g).abs()).collect();
         let goal_error = away.iter().copied().fold(0.0, f64::max);
         let (outcome, reason) = judged(outcome, reason, &audit, task, &away);
@@ -74,6 +78,8 @@ impl Story {
             robot: task.robot.name.clone(),
             outcome,
             reason,
+            broken,
+            gaps: self.gaps,
             violations: Violations {
                 collision: counts.collision,
                 torque: counts.torque,

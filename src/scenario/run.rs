@@ -22,13 +22,18 @@ use crate::inertia::ParameterSet;
 use crate::plan::propose::Planner;
 use crate::plan::route::Route;
 use crate::plan::tube_fit;
-use crate::report::{Event, Identification, LogRow, Observer, Outcome, Phase, RunRecord};
+use crate::reach::tube::armature_floor;
+use crate::report::{Broken, Event, Evidence, Identification, LogRow, Observer, Outcome, Phase, RunRecord};
 use crate::robot::Robot;
 use crate::simulate::{Reading, Reference, World};
 use crate::trajectory::JointState;
 
+mod encoders;
 mod planning;
 
+use encoders::Encoders;
+
+use super::evidence;
 use super::learn::Learner;
 use super::record;
 use super::{PublicTask, Scenario};
@@ -115,7 +120,8 @@ pub fn run(
         attempts: 0,
         failures: 0,
         stalls: 0,
-        broken: None,
+        broken: vec![],
+        encoders: Encoders::new(&robot, &prior),
         story: record::Story::new(&task),
         task: &task,
         robot,
@@ -164,8 +170,9 @@ struct Runner<'a> {
     failures: usize,
     /// Carrying plans in a row that ended where the one before did.
     stalls: usize,
-    /// Why an assumption must be broken, once known.
-    broken: Option<String>,
+    /// Proofs that an assumption is broken.
+    broken: Vec<Broken>,
+    encoders: Encoders,
     story: record::Story,
     seed: u64,
     timed: bool,
@@ -181,12 +188,13 @@ impl Runner<'_> {
         }
         loop {
             let slot = Instant::now();
-            if let Err(reason) = self.learn() {
-                self.broken.get_or_insert(reason);
+            if let Err(broken) = self.learn() {
+                self.broken.push(*broken);
             }
-            if self.broken.is_some() {
+            if !self.broken.is_empty() {
                 self.brake();
-                return (Outcome::AssumptionBroken, self.broken.clone());
+                self.examine();
+                return (Outcome::AssumptionBroken, Some(self.broken[0].text.clone()));
             }
             if self.arrived() {
                 return (Outcome::Success, None);
@@ -211,7 +219,7 @@ impl Runner<'_> {
             }
             self.execute(self.slot_ticks());
             if let Some((phase, Some(plan))) = next
-                && self.broken.is_none()
+                && self.broken.is_empty()
             {
                 self.failures = 0;
                 self.activate(plan, phase);
@@ -264,10 +272,21 @@ impl Runner<'_> {
             .all(|j| (end[j] - goal[j]).abs() + active.e_radius[j] <= self.task.goal_tolerance_rad[j])
     }
 
-    /// Hands the measurements so far to the identifier. An error is the reason why an assumption must be broken.
-    fn learn(&mut self) -> Result<(), String> {
+    /// After the arm has stopped for another reason: whether the data say, too, what is wrong.
+    fn examine(&mut self) {
+        let t = self.world.time();
+        let silent = self.broken.iter().all(|broken| broken.evidence != Evidence::Data);
+        if let Some(learner) = self.learner.as_mut().filter(|_| silent)
+            && let Err(broken) = learner.update(t)
+        {
+            self.broken.push(*broken);
+        }
+    }
+
+    /// Hands the measurements so far to the identifier. An error is the proof that an assumption is broken.
+    fn learn(&mut self) -> Result<(), Box<Broken>> {
         let Some(learner) = &mut self.learner else { return Ok(()) };
-        let update = learner.update()?;
+        let update = learner.update(self.world.time())?;
         self.world.witness(&update.set);
         let (nominal, e) = (update.nominal.to_vec(), self.robot.inertial_index(self.robot.end_effector));
         let (lower, upper) = (update.set.lower[e..e + 10].to_vec(), update.set.upper[e..e + 10].to_vec());
@@ -311,9 +330,9 @@ impl Runner<'_> {
         let r_radius: Vec<f64> = (0..n).map(|j| plan.tube.r_radius(&self.robot, &plan.set, j)).collect();
         self.controller.switch(&plan.set, &plan.tube);
         if let Some(learner) = &mut self.learner
-            && let Err(reason) = learner.plan_starts(&plan, phase, self.task.timing.t_p_s)
+            && let Err(broken) = learner.plan_starts(&plan, phase, self.task.timing.t_p_s)
         {
-            self.broken = Some(reason);
+            self.broken.push(*broken);
         }
         if phase == Phase::Excite {
             self.excited += 1;
@@ -346,16 +365,20 @@ impl Runner<'_> {
         let n = self.robot.dof();
         let mut desired = JointState::at_rest(&vec![0.0; n]);
         let mut reading = Reading { t: 0.0, q: vec![0.0; n], dq: vec![0.0; n] };
-        let (mut tau, mut measured) = (vec![0.0; n], vec![0.0; n]);
+        let mut told = reading.clone();
+        let (mut tau, mut open, mut measured) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
         for k in 0..ticks {
             let t = self.local_time(&active, active.ticks);
             active.plan.curve.evaluate(t, &mut desired);
             self.world.read(&mut reading);
-            let tick = self.controller.tick(Measured { q: &reading.q, dq: &reading.dq }, &desired, &mut tau);
-            if tick.energy_floor_j > active.plan.tube.broken_above_j() && self.broken.is_none() {
-                let (v, limit) = (tick.energy_floor_j, active.plan.tube.gains.v_max);
-                self.broken =
-                    Some(format!("V >= {v:.4} J above V_max = {limit} J at t = {:.3} s", reading.t));
+            self.look_at_encoders(&reading);
+            self.encoders.told(&reading, &desired, &mut told);
+            let ahead = Measured { q: &desired.q, dq: &desired.dq };
+            self.controller.tick(ahead, &desired, &mut open);
+            let tick = self.controller.tick(Measured { q: &told.q, dq: &told.dq }, &desired, &mut tau);
+            self.encoders.correct(&self.robot, &open, &mut tau);
+            if tick.energy_floor_j > active.plan.tube.broken_above_j() && self.broken.is_empty() {
+                self.broken.push(self.energy_passed(&active, &desired, &reading, tick.energy_floor_j));
             }
             let reference = Reference {
                 curve: &active.plan.curve,
@@ -364,8 +387,8 @@ impl Runner<'_> {
                 e_radius: &active.e_radius,
                 r_radius: &active.r_radius,
             };
-            self.world.advance(&tau, reference, &mut measured);
-            self.note(&reading, &desired, &measured);
+            let logged = self.world.advance(&tau, reference, &mut measured);
+            self.note(&reading, &desired, &measured, logged);
             active.ticks += 1;
             if k.is_multiple_of(EXECUTING_EVERY) {
                 self.tell(&active, &reading, &desired);
@@ -374,8 +397,31 @@ impl Runner<'_> {
         self.active = Some(active);
     }
 
-    /// Logs a tick and hands it to the identifier.
-    fn note(&mut self, reading: &Reading, desired: &JointState, tau: &[f64]) {
+    /// Whether the encoders can be believed, apart from what the identifier will say.
+    fn look_at_encoders(&mut self, reading: &Reading) {
+        let tick = self.story.log.len() as u64;
+        if let Err(error) = self.encoders.look(&self.robot, reading, tick, !self.broken.is_empty()) {
+            self.broken.push(evidence::of_data(&self.robot, reading.t, &error));
+        }
+    }
+
+    /// The proof that V has passed what the running plan's tube allows.
+    fn energy_passed(&self, active: &Active, desired: &JointState, reading: &Reading, floor: f64) -> Broken {
+        let (tube, set) = (&active.plan.tube, &active.plan.set);
+        let n = self.robot.dof();
+        let armature: Vec<f64> = (0..n).map(|j| armature_floor(&self.robot, set, j)).collect();
+        let r: Vec<f64> = (0..n)
+            .map(|j| {
+                let (e, de) = (desired.q[j] - reading.q[j], desired.dq[j] - reading.dq[j]);
+                de + tube.gains.k_r * e
+            })
+            .collect();
+        evidence::of_energy(&self.robot, tube, &armature, &r, reading.t, floor)
+    }
+
+    /// Writes down a tick; if it reaches the `log`, hands it to the identifier. That goes on after V has passed its
+    /// bound, for [`Runner::examine`], until the identifier itself refuses a sample.
+    fn note(&mut self, reading: &Reading, desired: &JointState, tau: &[f64], logged: bool) {
         let error = desired.q.iter().zip(&reading.q).map(|(d, q)| d - q).collect();
         self.story.log.push(LogRow {
             t: reading.t,
@@ -386,10 +432,16 @@ impl Runner<'_> {
             dq_des: desired.dq.clone(),
             error,
         });
-        let Some(learner) = self.learner.as_mut().filter(|_| self.broken.is_none()) else { return };
+        let listens = logged && self.broken.iter().all(|broken| broken.evidence == Evidence::Tracking);
+        let Some(learner) = self.learner.as_mut().filter(|_| listens) else { return };
         let sample = Sample { t: reading.t, q: reading.q.clone(), dq: reading.dq.clone(), tau: tau.to_vec() };
-        if let Err(reason) = learner.push(sample) {
-            self.broken = Some(reason);
+        match learner.push(sample) {
+            Ok(None) => {}
+            Ok(Some(gap)) => {
+                self.observer.event(&Event::Gap { from: gap.from_s, to: gap.to_s });
+                self.story.gaps.push(gap);
+            }
+            Err(broken) => self.broken.push(*broken),
         }
     }
 
@@ -413,7 +465,7 @@ impl Runner<'_> {
         let record = self.story.close(
             self.task,
             options,
-            record::End { outcome, reason, audit, goal, duration_s, wall_s },
+            record::End { outcome, reason, broken: self.broken, audit, goal, duration_s, wall_s },
         );
         let (outcome, reason) = (record.summary.outcome, record.summary.reason.clone());
         self.observer.event(&Event::Stopped { outcome, reason });

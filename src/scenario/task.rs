@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::ScenarioError;
 use super::load;
+use crate::identify::Method;
 use crate::inertia::ParameterSet;
 use crate::robot::{INERTIAL, Robot, Scene};
 use crate::simulate::HiddenTruth;
@@ -54,6 +55,8 @@ pub enum ExciteCriterion {
     ConditionNumber,
     /// The predicted width of the identified intervals, given the torque sensor's bound.
     PredictedWidth,
+    /// Nothing: random motions, proven like all others; for comparison.
+    Random,
 }
 
 /// Settings of the exciting trajectories.
@@ -86,13 +89,15 @@ pub struct Carry {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Identify {
+    /// How intervals come of the data.
+    pub method: Method,
     /// Length of a momentum window, s.
     pub window_s: f64,
 }
 
 impl Default for Identify {
     fn default() -> Self {
-        Self { window_s: 0.1 }
+        Self { method: Method::default(), window_s: 0.1 }
     }
 }
 
@@ -183,6 +188,22 @@ impl Scenario {
         let robot = &self.task.robot;
         let empty = robot.joints[robot.end_effector].inertia;
         let truth = self.truth.with_object_mass(mass, &empty).map_err(ScenarioError::PayloadMass)?;
+        Ok(Self { truth, ..self })
+    }
+
+    /// The same truth under a task that `change` may alter.
+    pub(crate) fn adjusted(mut self, change: impl FnOnce(&mut PublicTask)) -> Self {
+        change(&mut self.task);
+        self
+    }
+
+    /// The same task with another truth about the whole last body (m, h, I about the end-effector joint's frame); the
+    /// robot is not told.
+    ///
+    /// # Errors
+    /// [`ScenarioError::PayloadMass`] if no rigid body has these parameters.
+    pub(crate) fn with_last_body(self, body: [f64; INERTIAL]) -> Result<Self, ScenarioError> {
+        let truth = self.truth.with_last_body(body).map_err(ScenarioError::PayloadMass)?;
         Ok(Self { truth, ..self })
     }
 

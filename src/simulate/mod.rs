@@ -2,11 +2,13 @@
 //! and, while a run goes on, the true parameters and the true state ([`World`]). [`record`] makes recordings for the
 //! estimators, with the truth under seal.
 
-mod plant;
+pub mod faults;
+pub(crate) mod plant;
 pub(crate) mod recording;
 mod truth;
 mod world;
 
+pub use faults::Faults;
 pub use recording::{Drive, HiddenParameters, Noise, Plan, Recorded, Recording, Sealed, record};
 pub use truth::HiddenTruth;
 pub use world::{Audit, Counts, Reading, Reference, World};

@@ -14,17 +14,18 @@ use crate::dynamics::{Composites, Motion, Wrench, crba, rnea};
 use crate::robot::{ARMATURE, COULOMB, OFFSET, Robot, VISCOUS};
 
 /// Integration steps within one control period.
-pub(super) const SUBSTEPS: usize = 4;
+pub(crate) const SUBSTEPS: usize = 4;
 /// One tick in this many is integrated a second time with finer steps.
 const AUDIT_EVERY: u64 = 10;
 
-/// The simulated robot. Its state and parameters are visible to the `simulate` room alone.
+/// The simulated robot. Nothing that runs a scenario holds one but [`super::World`], behind private
+/// fields.
 #[derive(Debug, Clone)]
-pub(super) struct Plant {
+pub(crate) struct Plant {
     robot: Arc<Robot>,
     theta: Vec<f64>,
-    pub(super) q: Vec<f64>,
-    pub(super) dq: Vec<f64>,
+    pub(crate) q: Vec<f64>,
+    pub(crate) dq: Vec<f64>,
     ticks: u64,
     integration_error: f64,
     scratch: Scratch,
@@ -44,7 +45,7 @@ struct Scratch {
 
 impl Plant {
     /// A plant at rest at `q` with true parameters `theta`.
-    pub(super) fn at_rest(robot: Arc<Robot>, theta: Vec<f64>, q: &[f64]) -> Self {
+    pub(crate) fn at_rest(robot: Arc<Robot>, theta: Vec<f64>, q: &[f64]) -> Self {
         let n = robot.dof();
         let zero = vec![0.0; n];
         let scratch = Scratch {
@@ -60,6 +61,11 @@ impl Plant {
         Self { q: q.to_vec(), dq: vec![0.0; n], robot, theta, ticks: 0, integration_error: 0.0, scratch }
     }
 
+    /// The true parameters are others from now on; the state stays.
+    pub(super) fn change(&mut self, theta: Vec<f64>) {
+        self.theta = theta;
+    }
+
     /// The true parameters.
     pub(super) fn theta(&self) -> &[f64] {
         &self.theta
@@ -71,7 +77,7 @@ impl Plant {
     }
 
     /// Advances by one control period with `tau` held, calling `each` after every integration step.
-    pub(super) fn advance(&mut self, tau: &[f64], period_s: f64, mut each: impl FnMut(&[f64], &[f64])) {
+    pub(crate) fn advance(&mut self, tau: &[f64], period_s: f64, mut each: impl FnMut(&[f64], &[f64])) {
         let audit = self.ticks.is_multiple_of(AUDIT_EVERY).then(|| (self.q.clone(), self.dq.clone()));
         let (mut q, mut dq) = (std::mem::take(&mut self.q), std::mem::take(&mut self.dq));
         for _ in 0..SUBSTEPS {

@@ -20,11 +20,15 @@
 use crate::inertia::pseudo::check_physical;
 use crate::robot::INERTIAL;
 
+use super::faults::Faults;
+
 /// The true inertial parameters of the last body with gripper and payload, for the plant alone (module header).
 pub struct HiddenTruth {
     /// m, h, I of the whole last body, about and in the end-effector joint's frame; SI units. `None` where nothing is
     /// held: the last body is then drawn like all others.
     pub(super) payload: Option<[f64; INERTIAL]>,
+    /// What else is not as everybody believes.
+    pub(super) faults: Faults,
 }
 
 impl std::fmt::Debug for HiddenTruth {
@@ -36,12 +40,24 @@ impl std::fmt::Debug for HiddenTruth {
 impl HiddenTruth {
     /// Hides the parameters of the whole last body; `Err` says why no rigid body has them.
     pub(crate) fn new(payload: [f64; INERTIAL]) -> Result<Self, String> {
-        check_physical(&payload).map(|()| Self { payload: Some(payload) }).map_err(|e| e.to_string())
+        check_physical(&payload)
+            .map(|()| Self { payload: Some(payload), faults: Faults::default() })
+            .map_err(|e| e.to_string())
     }
 
     /// An empty hand.
     pub(crate) fn nothing() -> Self {
-        Self { payload: None }
+        Self { payload: None, faults: Faults::default() }
+    }
+
+    /// The same truth in a world with these faults.
+    pub(crate) fn with_faults(self, faults: Faults) -> Self {
+        Self { faults, ..self }
+    }
+
+    /// The same faults with another last body; `Err` says why no rigid body has these parameters.
+    pub(crate) fn with_last_body(self, body: [f64; INERTIAL]) -> Result<Self, String> {
+        Ok(Self::new(body)?.with_faults(self.faults))
     }
 
     /// The same truth with a held object of `mass` kg: the object is what exceeds `empty` (the last body with its
@@ -56,7 +72,8 @@ impl HiddenTruth {
             return Err("the scenario's last body is not heavier than its gripper: there is no object".into());
         }
         let ratio = mass / object;
-        Self::new(std::array::from_fn(|k| empty[k] + ratio * (payload[k] - empty[k])))
+        let heavier = Self::new(std::array::from_fn(|k| empty[k] + ratio * (payload[k] - empty[k])))?;
+        Ok(heavier.with_faults(self.faults))
     }
 
     /// The numbers, for the report of a finished run: m (kg), h (kg m), I (kg m^2) about the joint frame's origin;

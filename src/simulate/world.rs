@@ -12,9 +12,10 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::inertia::ParameterSet;
 use crate::inertia::pseudo::check_physical;
-use crate::robot::{INERTIAL, Robot, Scene};
+use crate::robot::{COULOMB, INERTIAL, Robot, Scene, VISCOUS};
 use crate::trajectory::{Bezier, JointState};
 
+use super::faults::{Faults, PayloadSlips, slipped};
 use super::plant::Plant;
 use super::truth::HiddenTruth;
 
@@ -67,7 +68,7 @@ pub struct Counts {
 /// What the auditor saw.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Audit {
-    /// True inertial parameters of the last body, where something is held.
+    /// True inertial parameters of the last body at the start, where something is held.
     pub payload: Option<[f64; INERTIAL]>,
     /// Violations.
     pub counts: Counts,
@@ -96,6 +97,9 @@ pub struct World {
     scene: Scene,
     plant: Plant,
     noise: ChaCha8Rng,
+    faults: Faults,
+    /// What a frozen encoder repeats.
+    frozen_at: Option<f64>,
     ticks: u64,
     audit: Audit,
     desired: JointState,
@@ -107,7 +111,14 @@ impl World {
     pub fn new(robot: Arc<Robot>, scene: Scene, start: &[f64], truth: HiddenTruth, seed: u64) -> Self {
         let mut draw = ChaCha8Rng::seed_from_u64(seed);
         draw.set_stream(1);
-        let theta = true_parameters(&robot, truth.payload.as_ref(), &mut draw);
+        let nominal = robot.nominal_parameters();
+        let mut theta = true_parameters(&robot, truth.payload.as_ref(), &mut draw);
+        if let Some(ratio) = truth.faults.friction_ratio {
+            for (j, part) in (0..robot.dof()).flat_map(|j| [(j, COULOMB), (j, VISCOUS)]) {
+                let at = robot.friction_index(j) + part;
+                theta[at] = (1.0 + ratio) * nominal[at];
+            }
+        }
         let mut noise = ChaCha8Rng::seed_from_u64(seed);
         noise.set_stream(2);
         let audit = Audit {
@@ -123,7 +134,17 @@ impl World {
             q: start.to_vec(),
         };
         let plant = Plant::at_rest(robot.clone(), theta, start);
-        Self { desired: JointState::at_rest(start), robot, scene, plant, noise, ticks: 0, audit }
+        Self {
+            desired: JointState::at_rest(start),
+            faults: truth.faults,
+            frozen_at: None,
+            robot,
+            scene,
+            plant,
+            noise,
+            ticks: 0,
+            audit,
+        }
     }
 
     /// Time, s.
@@ -133,7 +154,9 @@ impl World {
 
     /// Reads the encoders; errors are uniform within the sensor bounds.
     pub fn read(&mut self, reading: &mut Reading) {
-        reading.t = self.time();
+        let now = self.time();
+        reading.t =
+            now + self.faults.clock_jump.filter(|jump| now >= jump.at_s).map_or(0.0, |jump| jump.by_s);
         let sensors = self.robot.sensors;
         for (x, out) in self.plant.q.iter().zip(&mut reading.q) {
             *out = x + sensors.position_rad * self.noise.random_range(-1.0..=1.0);
@@ -141,14 +164,27 @@ impl World {
         for (x, out) in self.plant.dq.iter().zip(&mut reading.dq) {
             *out = x + sensors.velocity_rad_s * self.noise.random_range(-1.0..=1.0);
         }
+        if let Some(frozen) = self.faults.frozen_encoder.filter(|frozen| now >= frozen.at_s) {
+            let j = frozen.joint;
+            (reading.q[j], reading.dq[j]) = (*self.frozen_at.get_or_insert(reading.q[j]), 0.0);
+        }
     }
 
-    /// Applies `tau` (N m) for one control period and writes what the torque sensors say of it to `measured`.
-    pub fn advance(&mut self, tau: &[f64], reference: Reference<'_>, measured: &mut [f64]) {
+    /// Applies `tau` (N m) for one control period and writes what the torque sensors say of it to `measured`. Whether
+    /// the tick's measurements reach the log; if not, nobody but the controller has seen them.
+    pub fn advance(&mut self, tau: &[f64], reference: Reference<'_>, measured: &mut [f64]) -> bool {
+        if let Some(slip) = self
+            .faults
+            .payload_slips
+            .take_if(|slip| self.ticks as f64 * self.robot.control.period_s >= slip.at_s)
+        {
+            self.slip(slip);
+        }
         let sensors = self.robot.sensors;
         for (j, (out, &x)) in measured.iter_mut().zip(tau).enumerate() {
             let bound = sensors.torque_ratio * x.abs() + sensors.torque_abs_nm;
-            *out = x + bound * self.noise.random_range(-1.0..=1.0);
+            let gain = self.faults.torque_gain.map_or(1.0, |gain| gain.factor(j));
+            *out = gain * x + bound * self.noise.random_range(-1.0..=1.0);
             let ratio = x.abs() / self.robot.joints[j].limits.torque;
             self.audit.torque_ratio = self.audit.torque_ratio.max(ratio);
             self.audit.counts.torque += u64::from(ratio > 1.0);
@@ -165,7 +201,19 @@ impl World {
         if self.ticks.is_multiple_of(CLEARANCE_EVERY) && closest.is_finite() {
             self.audit.clearance.push((self.time(), closest));
         }
+        let lost = self.faults.dropped_samples.is_some_and(|drop| drop.loses(self.ticks, period));
         self.ticks += 1;
+        !lost
+    }
+
+    /// The held object is somewhere else in the hand.
+    fn slip(&mut self, slip: PayloadSlips) {
+        let at = self.robot.inertial_index(self.robot.end_effector);
+        let empty = &self.robot.joints[self.robot.end_effector].inertia;
+        let mut theta = self.plant.theta().to_vec();
+        let body = std::array::from_fn(|k| theta[at + k]);
+        theta[at..at + INERTIAL].copy_from_slice(&slipped(&body, empty, slip.by_m));
+        self.plant.change(theta);
     }
 
     /// Shows the auditor a parameter set; whether the truth lies in it is told at the end.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use super::faults::FaultTable;
 use crate::robot::{JointSettings, Uncertainty};
 use crate::scenario::task::{Carry, Excite, Identify, Prior, Timing};
 
@@ -40,6 +41,9 @@ pub(super) struct File {
     pub carry: Carry,
     #[serde(default)]
     pub identify: Identify,
+    /// What is false in the simulated world.
+    #[serde(default)]
+    pub faults: FaultTable,
 }
 
 /// One tolerance for all joints, or one a joint.

@@ -1,0 +1,60 @@
+//! How a broken assumption is put into words and figures: when, which joint, and by how much the sensors would have to
+//! be worse than stated for everything else to be true.
+
+use crate::identify::IdentifyError;
+use crate::reach::Tube;
+use crate::report::{Broken, Evidence};
+use crate::robot::Robot;
+
+/// What the identifier found, at time `t` at the latest.
+pub(super) fn of_data(robot: &Robot, t: f64, error: &IdentifyError) -> Broken {
+    let (t, joint, by, evidence) = match *error {
+        IdentifyError::AssumptionBroken { t, joint, by } => (t, Some(joint), Some(by), Evidence::Data),
+        IdentifyError::Jump { t, joint, by, .. } => (t, Some(joint), Some(by), Evidence::Motion),
+        IdentifyError::BadTime { t, .. } => (t, None, None, Evidence::Clock),
+        _ => (t, None, None, Evidence::Data),
+    };
+    let joint = joint.map(|j| robot.joints[j].name.clone());
+    let text = match &joint {
+        Some(name) => format!("joint '{name}': {error}"),
+        None => error.to_string(),
+    };
+    Broken { t, joint, by, evidence, text }
+}
+
+/// V has passed what the tube allows. `r` is what the encoders make of r_j = de_j + K_r e_j (rad/s), `armature` the
+/// smallest possible transmission inertia of each joint (kg m^2), `floor` the energy that V has at least (J).
+///
+/// With encoder errors of s times their bounds, |r_j| >= |r^_j| - s (delta_dq + K_r delta_q) and V >= sum A_j r_j^2 / 2;
+/// the smallest s for which that does not pass V_max is the factor.
+pub(super) fn of_energy(
+    robot: &Robot,
+    tube: &Tube,
+    armature: &[f64],
+    r: &[f64],
+    t: f64,
+    floor: f64,
+) -> Broken {
+    let unit = robot.sensors.velocity_rad_s + tube.gains.k_r * robot.sensors.position_rad;
+    let share = |s: f64, j: usize| 0.5 * armature[j] * (r[j].abs() - s * unit).max(0.0).powi(2);
+    let energy = |s: f64| (0..r.len()).map(|j| share(s, j)).sum::<f64>();
+    let joint = (0..r.len()).max_by(|&a, &b| share(0.0, a).total_cmp(&share(0.0, b)));
+    let fastest = r.iter().fold(0.0_f64, |most, r| most.max(r.abs()));
+    let by = (unit > 0.0).then(|| {
+        // energy(low) > V_max >= energy(high).
+        let (mut low, mut high) = (0.0, fastest / unit);
+        while high - low > 1e-6 * high {
+            let middle = 0.5 * (low + high);
+            if energy(middle) > tube.gains.v_max { low = middle } else { high = middle }
+        }
+        low
+    });
+    let joint = joint.map(|j| robot.joints[j].name.clone());
+    let whose = joint.as_deref().map_or(String::new(), |name| format!("joint '{name}': "));
+    let grown = by.map_or(String::new(), |by| {
+        format!("; the encoders' error bounds would have to be at least {by:.1} times as large")
+    });
+    let text =
+        format!("{whose}V >= {floor:.4} J above V_max = {} J at t = {t:.3} s{grown}", tube.gains.v_max);
+    Broken { t, joint, by, evidence: Evidence::Tracking, text }
+}
