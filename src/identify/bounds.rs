@@ -174,7 +174,7 @@ fn broken(polytope: &Polytope, pair: &[Side]) -> IdentifyError {
 }
 
 /// Refuses a row that no point of the box explains.
-fn check_rows(polytope: &Polytope) -> Result<(), IdentifyError> {
+pub(super) fn check_rows(polytope: &Polytope) -> Result<(), IdentifyError> {
     let (set, rows) = (&polytope.set, &polytope.rows);
     for w in 0..rows.len() {
         let (mut low, mut high, mut size) = (0.0, 0.0, rows.u[w].abs());

@@ -5,19 +5,35 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
-use super::bounds::{Effort, tighten};
+use super::bounds::{Effort, check_rows, tighten};
 use super::error::IdentifyError;
 use super::nominal;
+use super::perturbation;
 use super::physics::{check_box, tighten_body};
+use super::plausible::{check_motion, check_step};
 use super::polytope::{Polytope, Rows};
 use super::window::{Clock, RateIntegral, Sample, Window, integrate_rate, rows_over};
 use crate::inertia::ParameterSet;
 use crate::robot::{INERTIAL, Robot};
 
+/// How intervals come of data; both are proven.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// The best certificate that linear programs find ([`super::bounds`]).
+    #[default]
+    Dual,
+    /// The paper's sensitivity bound ([`super::perturbation`]).
+    Perturbation,
+}
+
 /// How the identifier works; every value is sound.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct IdentifierOptions {
+    /// How intervals come of data.
+    pub method: Method,
     /// Length of a window, s; rounded to whole control periods, at least one.
     pub window_s: f64,
     /// How many consecutive windows are also taken together: their encoder errors matter at the outer ends alone. One
@@ -31,7 +47,13 @@ pub struct IdentifierOptions {
 
 impl Default for IdentifierOptions {
     fn default() -> Self {
-        Self { window_s: 0.1, joined_windows: 3, row_budget: 600, effort: Effort::default() }
+        Self {
+            method: Method::default(),
+            window_s: 0.1,
+            joined_windows: 3,
+            row_budget: 600,
+            effort: Effort::default(),
+        }
     }
 }
 
@@ -154,6 +176,23 @@ impl Identifier {
         Ok(())
     }
 
+    /// Takes the first measurements after a gap: the window in progress is left out and a new one begins, so that no
+    /// data reach over the gap; the motion over it must still be one that the bounds allow. A sample that is refused
+    /// leaves the identifier as it was.
+    pub fn resume(&mut self, sample: Sample) -> Result<(), IdentifyError> {
+        let n = self.robot.dof();
+        check_vector("sample time", &[sample.t], 1)?;
+        check_vector("sample q", &sample.q, n)?;
+        check_vector("sample dq", &sample.dq, n)?;
+        if let Some(window) = &self.filling
+            && let Some(previous) = window.samples.last()
+        {
+            check_motion(&self.robot, previous, &sample, &window.acceleration_bound)?;
+        }
+        let interrupted = self.filling.take();
+        self.push(sample).inspect_err(|_| self.filling = interrupted)
+    }
+
     /// Forgets the window in progress: the next sample may come at any time.
     pub fn interrupt(&mut self) {
         self.filling = None;
@@ -170,7 +209,9 @@ impl Identifier {
             let (robot, set) = (&self.robot, &self.polytope.set);
             let rates: Vec<RateIntegral> =
                 windows.par_iter().map(|window| integrate_rate(robot, set, window)).collect();
-            let spans = spans(&windows, self.options.joined_windows);
+            // Least squares would only count joined rows twice.
+            let joined = if self.options.method == Method::Dual { self.options.joined_windows } else { 1 };
+            let spans = spans(&windows, joined);
             let rows =
                 |span: &Range<usize>| rows_over(robot, set, &windows[span.clone()], &rates[span.clone()]);
             let fresh: Vec<Rows> = spans.par_iter().map(rows).collect();
@@ -190,7 +231,13 @@ impl Identifier {
     fn tighten(&mut self, mut polytope: Polytope) -> Result<(), IdentifyError> {
         let offset = polytope.cuts.offset;
         let unknown: Vec<usize> = (offset..offset + INERTIAL).collect();
-        let found = tighten(&mut polytope, &unknown, self.options.effort)?;
+        let found = match self.options.method {
+            Method::Dual => tighten(&mut polytope, &unknown, self.options.effort)?,
+            Method::Perturbation => {
+                check_rows(&polytope)?;
+                perturbation::tighten(&polytope)?
+            }
+        };
         let inside = polytope.cuts.body(&found.middle());
         polytope.set = found.set.clone();
         self.nominal = nominal::estimate(&polytope, &inside);
@@ -272,30 +319,6 @@ fn check_vector(what: &'static str, values: &[f64], expected: usize) -> Result<(
         }),
         None => Ok(()),
     }
-}
-
-/// Time advances by one period, and the motion between the two ticks is one that the bounds allow: otherwise a
-/// wrapped angle or a lost sample would enter the balance as if it were physics.
-fn check_step(robot: &Robot, a: &Sample, b: &Sample, acceleration: &[f64]) -> Result<(), IdentifyError> {
-    let period = robot.control.period_s;
-    if ((b.t - a.t) - period).abs() > 1e-3 * period + 1e-9 * b.t.abs() {
-        return Err(IdentifyError::BadTime { t: b.t, previous: a.t, period });
-    }
-    // Generous to rounding: these are plausibility checks, not part of the bound.
-    let slack = 1.0 + 1e-9;
-    for j in 0..robot.dof() {
-        let velocity_step = period * acceleration[j] + 2.0 * robot.sensors.velocity_rad_s;
-        let fastest = a.dq[j].abs().max(b.dq[j].abs()) + velocity_step;
-        let position_step = period * fastest + 2.0 * robot.sensors.position_rad;
-        let steps =
-            [("velocity", b.dq[j] - a.dq[j], velocity_step), ("position", b.q[j] - a.q[j], position_step)];
-        for (what, step, largest) in steps {
-            if step.abs() > largest * slack + 1e-12 {
-                return Err(IdentifyError::Jump { t: b.t, joint: j, what, step, largest });
-            }
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

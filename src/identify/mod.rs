@@ -6,9 +6,11 @@
 //! into rows of data and carries the other half of the proof; [`identifier`] keeps the books.
 
 pub mod additive;
+pub mod balance;
 pub mod base;
 pub mod bounds;
 pub mod certificate;
+pub mod consistent;
 mod error;
 pub mod filter;
 pub mod gravity;
@@ -17,7 +19,9 @@ pub mod inverse;
 pub mod least_squares;
 pub mod log;
 pub mod nominal;
+pub mod perturbation;
 pub mod physics;
+pub(crate) mod plausible;
 pub mod polytope;
 pub mod prior_file;
 pub mod program;
@@ -26,7 +30,7 @@ pub mod study;
 pub mod window;
 
 pub use error::IdentifyError;
-pub use identifier::{Identifier, IdentifierOptions, Update};
+pub use identifier::{Identifier, IdentifierOptions, Method, Update};
 pub use physics::tighten_by_physics;
 pub use window::Sample;
 

@@ -2,24 +2,20 @@
 
 use nalgebra::{Cholesky, DMatrix, DVector, SMatrix, SVector};
 
+use super::consistent::{Coordinates, Quadratic};
 use super::polytope::Polytope;
-use crate::inertia::log_cholesky::{self, Eta};
 use crate::inertia::pseudo::check_physical;
 use crate::robot::INERTIAL;
 
 type Matrix10 = SMatrix<f64, INERTIAL, INERTIAL>;
 type Vector10 = SVector<f64, INERTIAL>;
 
-const MAX_ITERATIONS: usize = 100;
-/// Smallest diagonal entry of L (m), a thickness; the nominal body is not to be thinner.
-const THINNEST: f64 = 2e-3;
-
 /// Minimises || (Y z - u)/radius ||^2 + || (z_r - c_r)/r_r ||^2 over physically consistent bodies theta(eta) and the
 /// other parameters z_r (centre c_r, half-width r_r of their box), then moves the body into the box.
 ///
 /// The z_r enter linearly and are eliminated first: the same F_c or link mass is then blamed for the same
 /// misfit in every window instead of the payload. What remains is a quadratic in theta, minimised over the log-Cholesky
-/// coordinates by Levenberg-Marquardt with the exact Gauss-Newton matrix of that quadratic, from `inside`. Where the
+/// coordinates by damped Newton steps with its exact Hessian ([`Quadratic::minimise`]), from `inside`. Where the
 /// data ask for a body flatter than any (the minimum lies on the border of physical consistency), the scale of the
 /// body about its centre of mass is kept above 2 mm.
 ///
@@ -28,17 +24,10 @@ const THINNEST: f64 = 2e-3;
 /// Without data, or if `inside` is not physically consistent, the result is `inside`.
 pub fn estimate(polytope: &Polytope, inside: &[f64; INERTIAL]) -> [f64; INERTIAL] {
     let wanted = reduced_quadratic(polytope)
-        .zip(log_cholesky::eta(inside).ok())
-        .map(|(quadratic, eta)| log_cholesky::theta(&quadratic.minimise(eta)))
+        .and_then(|quadratic| quadratic.minimise(Coordinates::LogCholesky, inside).ok())
+        .map(|fit| fit.theta)
         .filter(|theta| check_physical(theta).is_ok());
     pull_inside(polytope, wanted.as_ref().unwrap_or(inside), inside)
-}
-
-/// (theta - center)' S (theta - center) / 2 - s' (theta - center).
-struct Quadratic {
-    center: Vector10,
-    s_matrix: Matrix10,
-    s_vector: Vector10,
 }
 
 fn reduced_quadratic(polytope: &Polytope) -> Option<Quadratic> {
@@ -72,54 +61,9 @@ fn reduced_quadratic(polytope: &Polytope) -> Option<Quadratic> {
         &body_transposed * cleaned(&DMatrix::from_column_slice(rows.len(), 1, residual.as_slice()));
     Some(Quadratic {
         center: center.fixed_rows::<INERTIAL>(offset).into_owned(),
-        s_matrix: Matrix10::from_column_slice(s_matrix.as_slice()),
-        s_vector: Vector10::from_column_slice(s_vector.as_slice()),
+        curvature: Matrix10::from_column_slice(s_matrix.as_slice()),
+        slope: Vector10::from_column_slice(s_vector.as_slice()),
     })
-}
-
-impl Quadratic {
-    fn value(&self, eta: &Eta) -> f64 {
-        let d = Vector10::from(log_cholesky::theta(eta)) - self.center;
-        0.5 * d.dot(&(self.s_matrix * d)) - self.s_vector.dot(&d)
-    }
-
-    fn minimise(&self, mut eta: Eta) -> Eta {
-        let mut damping = 1e-3;
-        let mut value = self.value(&eta);
-        for _ in 0..MAX_ITERATIONS {
-            let jacobian = log_cholesky::jacobian(&eta);
-            let d = Vector10::from(log_cholesky::theta(&eta)) - self.center;
-            let gradient = jacobian.transpose() * (self.s_matrix * d - self.s_vector);
-            let gauss_newton = jacobian.transpose() * self.s_matrix * jacobian;
-            let scale = gauss_newton.diagonal().amax().max(f64::MIN_POSITIVE);
-            let damped = gauss_newton
-                + Matrix10::from_diagonal(&gauss_newton.diagonal().map(|x| damping * (x + 1e-9 * scale)));
-            let Some(factor) = damped.cholesky() else {
-                damping *= 10.0;
-                continue;
-            };
-            let step = factor.solve(&-gradient);
-            let mut trial: Eta = std::array::from_fn(|i| eta[i] + step[i]);
-            // The logarithms of the diagonal.
-            trial[1..4].iter_mut().for_each(|d| *d = d.max(THINNEST.ln()));
-            let reached = self.value(&trial);
-            // `<` is false for NaN.
-            if reached < value {
-                let gain = value - reached;
-                (eta, value) = (trial, reached);
-                damping = (damping * 0.2).max(1e-12);
-                if gain < 1e-12 * (1.0 + value.abs()) {
-                    break;
-                }
-            } else {
-                damping *= 5.0;
-                if damping > 1e12 {
-                    break;
-                }
-            }
-        }
-        eta
-    }
 }
 
 fn pull_inside(polytope: &Polytope, wanted: &[f64; INERTIAL], inside: &[f64; INERTIAL]) -> [f64; INERTIAL] {
