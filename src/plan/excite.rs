@@ -2,11 +2,12 @@
 //!
 //! Samples along the trajectory are rows of the torque regressor, its columns of the end-effector body. A [`Criterion`] makes
 //! one number of them and of what earlier plans have told already ([`Information`]): the papers' condition number, or the
-//! widths that the identifier will prove ([`width`]). Its derivative with respect to every entry, times the entries' exact
+//! widths that the identifier will prove ([`width`]). [`open`] holds other people's trajectories, for comparison. Its derivative with respect to every entry, times the entries' exact
 //! derivatives with respect to the decision k, is the gradient: the regressor is evaluated on dual numbers, through q, dq
 //! and ddq, which are linear in k; so are the torques, where a sensor's errors grow with them.
 
 mod criterion;
+pub mod open;
 pub mod width;
 
 pub use criterion::{Criterion, Information};
@@ -18,7 +19,7 @@ use super::worth::{Torques, Worth};
 use crate::dynamics::{Motion, torque_regressor};
 use crate::robot::{INERTIAL, Robot};
 use crate::scalar::{Dual, Scalar};
-use crate::trajectory::{Bezier, JointState, end_point_basis};
+use crate::trajectory::{Bezier, Curve, JointState, end_point_basis};
 use nalgebra::DMatrix;
 use rayon::prelude::*;
 use width::Row;
@@ -63,7 +64,7 @@ impl Samples {
 /// `samples` rows a joint on \[0, `until_s`\] along `curve`.
 fn samples_along(
     robot: &Robot,
-    curve: &Bezier,
+    curve: &dyn Curve,
     until_s: f64,
     samples: usize,
     mut worth: Option<Worth>,

@@ -138,6 +138,8 @@ pub enum Criterion {
         /// How exactly widths are foreseen, relative.
         gap: f64,
     },
+    /// Nothing: any motion is as good as another, and the first random one that can be proven is taken.
+    Random,
 }
 
 /// A cost and its derivatives.
@@ -163,7 +165,7 @@ impl Criterion {
 
     pub(super) fn worth(&self) -> Option<&Worth> {
         match self {
-            Criterion::ConditionNumber { .. } => None,
+            Criterion::ConditionNumber { .. } | Criterion::Random => None,
             Criterion::PredictedWidth { worth, .. } => Some(worth),
         }
     }
@@ -173,6 +175,11 @@ impl Criterion {
         match self {
             Criterion::ConditionNumber { floor } => condition(known, *floor, samples),
             Criterion::PredictedWidth { half_widths, gap, .. } => widths(known, half_widths, *gap, samples),
+            Criterion::Random => Some(Judgement {
+                value: 0.0,
+                slopes: vec![0.0; samples.entries.len()],
+                torque_slopes: vec![0.0; samples.errors.len()],
+            }),
         }
     }
 }
