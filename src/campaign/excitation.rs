@@ -1,0 +1,340 @@
+//! Excitation: what the designs of exciting motion give, on the same arm in the same scene for the same time.
+//!
+//! Certified designs are whole runs of the scenario, planned in receding horizon and proven, under one of the criteria of
+//! [`ExciteCriterion`]. Open designs are the literature's ([`open`]): one trajectory of the same length, its limits looked
+//! at in samples only, followed by computed torque; they are given more than they could have in earnest. Each is followed by
+//! the same identifier with the same sensors. Nothing is promised but that the truth stays inside.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use nalgebra::DMatrix;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::experiment::{self, Noise};
+use super::{Campaign, CampaignError, Findings, Progress};
+use crate::identify::balance::{condition_number, window_regressor};
+use crate::identify::{Identifier, IdentifierOptions, Sample};
+use crate::plan::excite::open::{self, Family};
+use crate::report::figure::figure;
+use crate::report::{LogRow, Phase};
+use crate::robot::INERTIAL;
+use crate::scenario::{self, ExciteCriterion, RunOptions, Scenario};
+
+/// Windows over which the condition number is taken, s.
+const WINDOW_S: f64 = 0.1;
+/// Samples at which an open design's cost and limits are looked at.
+const SAMPLES: usize = 100;
+
+/// The file of the campaign.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct File {
+    #[serde(rename = "schema")]
+    _schema: u32,
+    #[serde(rename = "kind")]
+    _kind: String,
+    name: String,
+    /// Robot, scene and prior; relative to this file.
+    scenario: PathBuf,
+    /// Every design is made with the seeds 0..seeds.
+    seeds: u64,
+    /// Steps of the search for an open design.
+    evaluations: usize,
+    designs: Vec<Design>,
+    payloads: Vec<Payload>,
+}
+
+/// A way to excite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Design {
+    PredictedWidth,
+    ConditionNumber,
+    Random,
+    Fourier,
+    BSpline,
+}
+
+/// A truth about the whole last body.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Payload {
+    name: String,
+    /// m, h_x, h_y, h_z, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz about the last joint's frame, SI units.
+    body: [f64; INERTIAL],
+}
+
+impl Design {
+    fn name(self) -> &'static str {
+        match self {
+            Design::PredictedWidth => "predicted width",
+            Design::ConditionNumber => "condition number",
+            Design::Random => "random",
+            Design::Fourier => "Fourier (open)",
+            Design::BSpline => "B-spline (open)",
+        }
+    }
+
+    /// Five harmonics, and as many numbers a joint for the spline.
+    fn family(self) -> Result<Family, ExciteCriterion> {
+        match self {
+            Design::PredictedWidth => Err(ExciteCriterion::PredictedWidth),
+            Design::ConditionNumber => Err(ExciteCriterion::ConditionNumber),
+            Design::Random => Err(ExciteCriterion::Random),
+            Design::Fourier => Ok(Family::Fourier(5)),
+            Design::BSpline => Ok(Family::BSpline(8)),
+        }
+    }
+}
+
+/// The campaign, its file read and checked.
+#[derive(Debug, Clone)]
+pub struct Excitation {
+    file: File,
+    scenario: PathBuf,
+}
+
+/// What one experiment gave.
+#[derive(Debug, Clone, Serialize)]
+struct Trial {
+    payload: String,
+    design: Design,
+    seed: u64,
+    /// Unscaled, of the last body's momentum regressor.
+    condition_number: f64,
+    /// Half-widths: mass, the worst first moment, the worst inertia.
+    mass_kg: f64,
+    first_moment_kg_m: f64,
+    inertia_kg_m2: f64,
+    /// Whether the truth was in the set and nothing was violated.
+    sound: bool,
+}
+
+impl Excitation {
+    pub(super) fn new(path: &Path, file: File) -> Result<Self, CampaignError> {
+        let empty = [
+            ("seeds", file.seeds == 0),
+            ("designs", file.designs.is_empty()),
+            ("payloads", file.payloads.is_empty()),
+        ];
+        if let Some((field, _)) = empty.into_iter().find(|(_, empty)| *empty) {
+            return Err(CampaignError::field(path, field, "is empty, expected at least 1"));
+        }
+        let scenario = path.parent().unwrap_or(Path::new("")).join(&file.scenario);
+        let campaign = Self { scenario, file };
+        for (i, payload) in campaign.file.payloads.iter().enumerate() {
+            let loaded = campaign.load(payload).map_err(|source| CampaignError::Scenario {
+                path: path.to_owned(),
+                field: format!("payloads[{i}]"),
+                source: Box::new(source),
+            })?;
+            if loaded.task().held.is_none() {
+                return Err(CampaignError::field(path, "scenario", "holds nothing, expected a payload"));
+            }
+        }
+        Ok(campaign)
+    }
+
+    fn load(&self, payload: &Payload) -> Result<Scenario, scenario::ScenarioError> {
+        Scenario::load(&self.scenario)?.with_last_body(payload.body)
+    }
+
+    fn trial(&self, payload: &Payload, design: Design, seed: u64) -> Result<Trial, CampaignError> {
+        let at_fault = |error: &dyn std::fmt::Display| {
+            CampaignError::Trials(format!("{}, {}, seed {seed}: {error}", payload.name, design.name()))
+        };
+        let scenario = self.load(payload).map_err(|error| at_fault(&error))?;
+        let (half, condition_number, sound) = match design.family() {
+            Err(criterion) => certified(scenario, criterion, seed),
+            Ok(family) => opened(scenario, payload, family, self.file.evaluations, seed),
+        }
+        .map_err(|reason| at_fault(&reason))?;
+        let widest = |range: std::ops::Range<usize>| half[range].iter().copied().fold(0.0, f64::max);
+        Ok(Trial {
+            payload: payload.name.clone(),
+            design,
+            seed,
+            condition_number,
+            mass_kg: half[0],
+            first_moment_kg_m: widest(1..4),
+            inertia_kg_m2: widest(4..10),
+            sound,
+        })
+    }
+}
+
+/// The ten half-widths, the condition number, and whether all was well.
+type Outcome = Result<(Vec<f64>, f64, bool), String>;
+
+/// A run of the exciting part of the scenario.
+fn certified(scenario: Scenario, criterion: ExciteCriterion, seed: u64) -> Outcome {
+    let scenario = scenario.adjusted(|task| {
+        // The first carrying plan starts where the last exciting one ends; with it the run is over.
+        task.timing.max_plans = task.timing.exciting_plans + 1;
+        if let Some(held) = &mut task.held {
+            held.excite.criterion = criterion;
+        }
+    });
+    let (robot, t_f) = (scenario.task().robot.clone(), scenario.task().timing.t_f_s);
+    let options = RunOptions { method: "ours".to_owned(), seed, timed: false };
+    let record = scenario::run(scenario, &options, &mut ()).map_err(|error| error.to_string())?;
+    let summary = &record.summary;
+    let exciting = summary.plans.iter().filter(|plan| plan.certified && plan.phase == Phase::Excite);
+    let end = exciting.map(|plan| plan.t).fold(f64::NEG_INFINITY, f64::max) + t_f;
+    let known = summary.identification.iter().find(|update| update.t >= end - 1e-9);
+    let known = known.or(summary.identification.last()).ok_or("nothing was identified")?;
+    let half = known.lower.iter().zip(&known.upper).map(|(lower, upper)| 0.5 * (upper - lower)).collect();
+    let rows = record.log.iter().filter(|row| row.t <= end);
+    let samples: Vec<Sample> = rows.map(sample).collect();
+    let violated: u64 = summary.violations.counts().iter().map(|(_, count)| count).sum();
+    let sound = summary.truth_inside && violated == 0 && summary.broken.is_empty();
+    Ok((half, condition(&robot, &samples), sound))
+}
+
+fn sample(row: &LogRow) -> Sample {
+    Sample { t: row.t, q: row.q.clone(), dq: row.dq.clone(), tau: row.tau.clone() }
+}
+
+fn condition(robot: &crate::robot::Robot, samples: &[Sample]) -> f64 {
+    let panels = (WINDOW_S / robot.control.period_s).round() as usize;
+    let hand = robot.end_effector..robot.end_effector + 1;
+    let y: DMatrix<f64> = window_regressor(robot, samples, panels, hand);
+    condition_number(&y)
+}
+
+/// A simulated experiment with an open design of the same length.
+fn opened(scenario: Scenario, payload: &Payload, family: Family, evaluations: usize, seed: u64) -> Outcome {
+    let task = scenario.task();
+    let timing = &task.timing;
+    let duration_s = timing.exciting_plans.saturating_sub(1) as f64 * timing.t_p_s + timing.t_f_s;
+    let (robot, set) = (Arc::new(task.robot.clone()), task.prior_set());
+    let what = open::Task {
+        robot: &robot,
+        set: &set,
+        scene: &task.scene,
+        start: &task.start,
+        duration_s,
+        samples: SAMPLES,
+    };
+    let (curve, _) = open::design(&what, family, evaluations, seed).ok_or("no design keeps the limits")?;
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut theta: Vec<f64> =
+        set.lower.iter().zip(&set.upper).map(|(l, u)| l + rng.random::<f64>() * (u - l)).collect();
+    let at = robot.inertial_index(robot.end_effector);
+    theta[at..at + INERTIAL].copy_from_slice(&payload.body);
+    let (samples, bound) = experiment::record(&robot, &theta, curve.as_ref(), Noise::Uniform, &mut rng);
+    let mut identifier = Identifier::new(robot.clone(), &set, bound, IdentifierOptions::default())
+        .map_err(|error| error.to_string())?;
+    // As often as in a run.
+    let slot = (timing.t_p_s / robot.control.period_s).round() as usize;
+    for slot in samples.chunks(slot.max(1)) {
+        slot.iter().try_for_each(|s| identifier.push(s.clone())).map_err(|error| error.to_string())?;
+        identifier.update().map_err(|error| error.to_string())?;
+    }
+    let known = identifier.set();
+    let half = known.radius()[at..at + INERTIAL].to_vec();
+    Ok((half, condition(&robot, &samples), known.contains(&theta)))
+}
+
+/// Mean and largest of a figure over trials.
+fn spread(trials: &[&Trial], of: impl Fn(&Trial) -> f64) -> (f64, f64) {
+    let values: Vec<f64> = trials.iter().map(|trial| of(trial)).collect();
+    (values.iter().sum::<f64>() / values.len() as f64, values.iter().copied().fold(0.0, f64::max))
+}
+
+fn row(payload: &str, design: Design, trials: &[&Trial]) -> Vec<String> {
+    let both = |of: fn(&Trial) -> f64| {
+        let (mean, worst) = spread(trials, of);
+        format!("{} / {}", figure(mean), figure(worst))
+    };
+    vec![
+        payload.to_owned(),
+        design.name().to_owned(),
+        trials.len().to_string(),
+        both(|t| t.condition_number),
+        both(|t| t.mass_kg),
+        both(|t| t.first_moment_kg_m),
+        both(|t| t.inertia_kg_m2),
+        trials.iter().filter(|t| !t.sound).count().to_string(),
+    ]
+}
+
+impl Campaign for Excitation {
+    fn name(&self) -> &str {
+        &self.file.name
+    }
+
+    fn run(&self, progress: &Progress<'_>) -> Result<Findings, CampaignError> {
+        let File { payloads, designs, seeds, .. } = &self.file;
+        let jobs: Vec<(&Payload, Design, u64)> = payloads
+            .iter()
+            .flat_map(|payload| designs.iter().map(move |&design| (payload, design)))
+            .flat_map(|(payload, design)| (0..*seeds).map(move |seed| (payload, design, seed)))
+            .collect();
+        let (total, done) = (jobs.len() as u64, std::sync::atomic::AtomicU64::new(0));
+        let trials: Vec<Trial> = jobs
+            .par_iter()
+            .map(|&(payload, design, seed)| {
+                let trial = self.trial(payload, design, seed);
+                progress(1 + done.fetch_add(1, std::sync::atomic::Ordering::Relaxed), total);
+                trial
+            })
+            .collect::<Result<_, _>>()?;
+        let heading =
+            ["payload", "design", "trials", "condition", "m, kg", "m c, kg m", "I, kg m^2", "unsound"];
+        let mut table = vec![heading.map(str::to_owned).to_vec()];
+        let names = payloads.iter().map(|payload| payload.name.as_str()).chain(["all"]);
+        for name in names {
+            for &design in designs {
+                let own =
+                    trials.iter().filter(|t| t.design == design && (name == "all" || t.payload == name));
+                table.push(row(name, design, &own.collect::<Vec<_>>()));
+            }
+        }
+        let unsound = trials.iter().filter(|trial| !trial.sound).count();
+        Ok(Findings {
+            passed: unsound == 0,
+            verdict: format!(
+                "Mean / worst over the seeds; half-widths after the exciting part. {unsound} unsound trials."
+            ),
+            table,
+            summary: json!({ "schema": 1, "name": self.file.name, "unsound": unsound, "trials": trials }),
+            files: vec![],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_open_design_is_followed_and_identified() {
+        let body = "[3.09923, -4e-5, 9e-5, -0.43801, 0.07803, 0.0, 0.07405, 0.0, 0.0, 0.00705]";
+        let text = format!(
+            "schema = 1\nname = \"few\"\nkind = \"excitation\"\nscenario = \"scenarios/dumbbell_c_8lb.toml\"\n\
+             seeds = 1\nevaluations = 5\ndesigns = [\"fourier\"]\n[[payloads]]\nname = \"4 lb\"\nbody = {body}"
+        );
+        let campaign = Excitation::new(Path::new("./few.toml"), toml::from_str(&text).unwrap()).unwrap();
+        let findings = campaign.run(&|_, _| ()).unwrap();
+        assert!(findings.passed, "{:?}", findings.table);
+        let trial = &findings.summary["trials"][0];
+        assert!(trial["condition_number"].as_f64().unwrap() > 1.0);
+        let mass = trial["mass_kg"].as_f64().unwrap();
+        assert!((0.01..1.0).contains(&mass), "{mass}");
+        // Beside the heading one line for the payload and one for all.
+        assert_eq!(findings.table.len(), 3);
+
+        let refuse = |from: &str, to: &str| {
+            let file = toml::from_str(&text.replace(from, to)).unwrap();
+            Excitation::new(Path::new("./few.toml"), file).unwrap_err().to_string()
+        };
+        assert!(refuse("seeds = 1", "seeds = 0").contains("`seeds`"));
+        assert!(refuse("3.09923", "-3.0").contains("payloads[0]"));
+    }
+}

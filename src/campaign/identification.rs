@@ -1,0 +1,331 @@
+//! Identification: the truth never leaves the set, whatever the payload of the prior, the robot of the box, the motion,
+//! and whatever the sensors do within their bounds.
+//!
+//! Each trial draws a payload, the parameters of all links and joints (inside their intervals or at their ends), a random
+//! motion, and a way in which the sensors err: at random, at the ends of their bounds, or as an adversary would who
+//! wants a given bound of a given parameter passed. The plant follows the motion by computed torque, held over each tick;
+//! the identifier sees the measurements alone. The same seed makes the same trials, on any number of threads.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::identify::{Identifier, IdentifierOptions, IdentifyError, Sample, tighten_by_physics};
+use crate::inertia::ParameterSet;
+use crate::inertia::log_cholesky;
+use crate::report::figure::figure;
+use crate::report::summary::PARAMETER_NAMES;
+use crate::robot::{INERTIAL, Joint, Robot};
+use crate::scenario::Scenario;
+use crate::trajectory::{Curve, JointState};
+
+use super::experiment::{self, NOISES, Noise};
+use super::{Campaign, CampaignError, Findings, Progress};
+
+/// Draws of a payload before a prior is given up as one that holds no body.
+const DRAWS: usize = 2_000_000;
+
+/// The file of the campaign.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct File {
+    #[serde(rename = "schema")]
+    _schema: u32,
+    #[serde(rename = "kind")]
+    _kind: String,
+    name: String,
+    /// Trials; the kinds of noise take turns.
+    trials: u64,
+    /// Length of each motion, s.
+    seconds: f64,
+    seed: u64,
+    /// Robot and prior; relative to this file.
+    scenario: PathBuf,
+}
+
+/// The campaign, its file read and checked.
+#[derive(Debug, Clone)]
+pub struct Identification {
+    name: String,
+    trials: u64,
+    seconds: f64,
+    seed: u64,
+    robot: Arc<Robot>,
+    prior: ParameterSet,
+    /// The prior of the payload within what physics leaves of it.
+    body: [(f64, f64); INERTIAL],
+}
+
+/// What came of a trial.
+#[derive(Debug, Clone, Copy)]
+struct Trial {
+    noise: Noise,
+    /// Whether the truth was in every set.
+    inside: bool,
+    /// Smallest distance of the truth to a bound of the payload, as a share of that interval's own half-width, and whose
+    /// it is.
+    gap: f64,
+    parameter: usize,
+    /// Half-width of the mass interval at the end, kg.
+    mass_half: f64,
+}
+
+impl Identification {
+    pub(super) fn new(path: &Path, file: File) -> Result<Self, CampaignError> {
+        if file.trials == 0 {
+            return Err(CampaignError::field(path, "trials", "is 0, expected at least 1"));
+        }
+        if !(file.seconds.is_finite() && (0.2..=60.0).contains(&file.seconds)) {
+            let reason = format!("is {}, expected 0.2 to 60 s", file.seconds);
+            return Err(CampaignError::field(path, "seconds", reason));
+        }
+        let scenario = Scenario::load(path.parent().unwrap_or(Path::new("")).join(&file.scenario)).map_err(
+            |source| CampaignError::Scenario {
+                path: path.to_owned(),
+                field: "scenario".to_owned(),
+                source: Box::new(source),
+            },
+        )?;
+        let task = scenario.task();
+        let prior = task.prior_set();
+        let robot = Arc::new(task.robot.clone());
+        let tight = tighten_by_physics(&prior, robot.end_effector)
+            .map_err(|error| CampaignError::field(path, "scenario", error.to_string()))?;
+        let at = robot.inertial_index(robot.end_effector);
+        let body = std::array::from_fn(|k| (tight.lower[at + k], tight.upper[at + k]));
+        let File { name, trials, seconds, seed, .. } = file;
+        Ok(Self { name, trials, seconds, seed, robot, prior, body })
+    }
+
+    /// One trial.
+    fn trial(&self, number: u64) -> Result<Trial, CampaignError> {
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        rng.set_stream(number);
+        let noise = NOISES[(number % NOISES.len() as u64) as usize];
+        let theta = self.truth(&mut rng)?;
+        let (samples, acceleration) = self.recording(&theta, noise, &mut rng);
+        let fail =
+            |error: IdentifyError| CampaignError::Trials(format!("trial {number} ({noise:?}): {error}"));
+        let options = IdentifierOptions::default();
+        let mut identifier =
+            Identifier::new(self.robot.clone(), &self.prior, acceleration, options).map_err(fail)?;
+        let mut inside = identifier.set().contains(&theta);
+        let half = samples.len() / 2;
+        let holds = |identifier: &mut Identifier| match identifier.update() {
+            Ok(update) => Ok(update.set.contains(&theta)),
+            // Nothing is broken here: to say so is to lose the truth.
+            Err(IdentifyError::AssumptionBroken { .. }) => Ok(false),
+            Err(error) => Err(fail(error)),
+        };
+        for (k, sample) in samples.into_iter().enumerate() {
+            identifier.push(sample).map_err(fail)?;
+            if k == half {
+                inside &= holds(&mut identifier)?;
+            }
+        }
+        inside &= holds(&mut identifier)?;
+        let set = identifier.set();
+        let at = self.robot.inertial_index(self.robot.end_effector);
+        let gap = |k: usize| {
+            let (lower, upper) = (set.lower[at + k], set.upper[at + k]);
+            (theta[at + k] - lower).min(upper - theta[at + k]) / (0.5 * (upper - lower))
+        };
+        let parameter = (0..INERTIAL).min_by(|&a, &b| gap(a).total_cmp(&gap(b))).unwrap_or(0);
+        let mass_half = 0.5 * (set.upper[at] - set.lower[at]);
+        Ok(Trial { noise, inside, gap: gap(parameter), parameter, mass_half })
+    }
+
+    /// What the sensors say of a random motion, and a bound on the accelerations.
+    fn recording(&self, theta: &[f64], noise: Noise, rng: &mut ChaCha8Rng) -> (Vec<Sample>, Vec<f64>) {
+        let wave = Wave::draw(&self.robot, self.seconds, rng);
+        experiment::record(&self.robot, theta, &wave, noise, rng)
+    }
+
+    /// Parameters of the whole robot: inside their intervals or at their ends; the last body physically consistent.
+    fn truth(&self, rng: &mut ChaCha8Rng) -> Result<Vec<f64>, CampaignError> {
+        let at_ends: bool = rng.random();
+        let draw = |(lower, upper): (&f64, &f64), rng: &mut ChaCha8Rng| {
+            let share: f64 = rng.random();
+            if at_ends { if share < 0.5 { *lower } else { *upper } } else { lower + share * (upper - lower) }
+        };
+        let pairs = self.prior.lower.iter().zip(&self.prior.upper);
+        let mut theta: Vec<f64> = pairs.map(|pair| draw(pair, rng).clamp(*pair.0, *pair.1)).collect();
+        let at = self.robot.inertial_index(self.robot.end_effector);
+        theta[at..at + INERTIAL].copy_from_slice(&self.payload(rng)?);
+        Ok(theta)
+    }
+
+    /// A physically consistent body of the prior, by rejection.
+    fn payload(&self, rng: &mut ChaCha8Rng) -> Result<[f64; INERTIAL], CampaignError> {
+        for _ in 0..DRAWS {
+            let mass = rng.random_range(self.body[0].0..=self.body[0].1);
+            let mut eta = [0.5 * mass.ln(); INERTIAL];
+            for d in &mut eta[1..4] {
+                *d = rng.random_range(-5.0..-1.5);
+            }
+            for s in &mut eta[4..7] {
+                *s = rng.random_range(-0.1..0.1);
+            }
+            for k in 1..4 {
+                eta[6 + k] = rng.random_range(self.body[k].0..=self.body[k].1) / mass;
+            }
+            let theta = log_cholesky::theta(&eta);
+            if theta.iter().zip(&self.body).all(|(x, (lower, upper))| lower <= x && x <= upper) {
+                return Ok(theta);
+            }
+        }
+        Err(CampaignError::Trials(format!(
+            "no physically consistent payload in {DRAWS} draws from the prior"
+        )))
+    }
+}
+
+/// A random motion from rest: two cosines a joint.
+struct Wave {
+    duration_s: f64,
+    /// Start (rad), then amplitude (rad) and frequency (rad/s) of each cosine.
+    joints: Vec<[f64; 5]>,
+}
+
+impl Wave {
+    fn draw(robot: &Robot, duration_s: f64, rng: &mut ChaCha8Rng) -> Self {
+        let draw = |joint: &Joint| {
+            let (fast, slow) = (rng.random_range(1.0..3.0), rng.random_range(0.3..1.0));
+            // Together below the speed limit.
+            let speed = 0.45 * joint.limits.velocity;
+            let (a, b) =
+                (rng.random_range(0.2..1.0) * speed / fast, rng.random_range(-1.0..1.0) * speed / slow);
+            [rng.random_range(-1.5..1.5), a, fast, b, slow]
+        };
+        Self { duration_s, joints: robot.joints.iter().map(draw).collect() }
+    }
+}
+
+impl Curve for Wave {
+    fn duration_s(&self) -> f64 {
+        self.duration_s
+    }
+
+    fn evaluate(&self, t: f64, out: &mut JointState) {
+        for (j, &[start, a, v, b, w]) in self.joints.iter().enumerate() {
+            out.q[j] = start + a * (1.0 - (v * t).cos()) + b * (1.0 - (w * t).cos());
+            out.dq[j] = a * v * (v * t).sin() + b * w * (w * t).sin();
+            out.ddq[j] = a * v * v * (v * t).cos() + b * w * w * (w * t).cos();
+        }
+    }
+}
+
+impl Campaign for Identification {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn run(&self, progress: &Progress<'_>) -> Result<Findings, CampaignError> {
+        let done = AtomicU64::new(0);
+        let trials = (0..self.trials)
+            .into_par_iter()
+            .map(|number| {
+                let trial = self.trial(number);
+                progress(done.fetch_add(1, Ordering::Relaxed) + 1, self.trials);
+                trial
+            })
+            .collect::<Result<Vec<Trial>, _>>()?;
+        let mut table = vec![
+            ["noise", "trials", "truth outside", "tightest gap", "of", "mass half-width, mean kg"]
+                .map(str::to_owned)
+                .to_vec(),
+        ];
+        let mut kinds = vec![];
+        for noise in NOISES {
+            let own: Vec<&Trial> = trials.iter().filter(|t| t.noise == noise).collect();
+            let Some(tightest) = own.iter().min_by(|a, b| a.gap.total_cmp(&b.gap)) else { continue };
+            let outside = own.iter().filter(|t| !t.inside).count();
+            let mass = own.iter().map(|t| t.mass_half).sum::<f64>() / own.len() as f64;
+            let name = format!("{noise:?}").to_lowercase();
+            let parameter = PARAMETER_NAMES[tightest.parameter];
+            table.push(vec![
+                name.clone(),
+                own.len().to_string(),
+                outside.to_string(),
+                figure(tightest.gap),
+                parameter.to_owned(),
+                figure(mass),
+            ]);
+            kinds.push(json!({
+                "noise": name, "trials": own.len(), "outside": outside, "tightest_gap": tightest.gap,
+                "tightest_parameter": parameter, "mean_mass_half_width_kg": mass,
+            }));
+        }
+        let outside = trials.iter().filter(|t| !t.inside).count();
+        let gap = trials.iter().map(|t| t.gap).fold(f64::INFINITY, f64::min);
+        let verdict = if outside == 0 {
+            format!(
+                "The truth lay in every set of {} trials; nearest to a bound it was {} of the interval's half-width.",
+                trials.len(),
+                figure(gap)
+            )
+        } else {
+            format!("THE TRUTH LEFT THE SET in {outside} of {} trials.", trials.len())
+        };
+        Ok(Findings {
+            passed: outside == 0,
+            verdict,
+            table,
+            summary: json!({
+                "schema": 1, "name": self.name, "robot": self.robot.name, "trials": trials.len(), "seed": self.seed,
+                "seconds": self.seconds, "outside": outside, "tightest_gap": gap, "noises": kinds,
+            }),
+            files: vec![],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn campaign(trials: u64) -> Identification {
+        let text = format!(
+            "schema = 1\nname = \"few\"\nkind = \"identification\"\ntrials = {trials}\nseconds = 0.6\nseed = 3\n\
+             scenario = \"scenarios/dumbbell_c_8lb.toml\""
+        );
+        Identification::new(Path::new("./few.toml"), toml::from_str(&text).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_truth_stays_inside_for_every_kind_of_noise() {
+        let findings = campaign(6).run(&|_, _| ()).unwrap();
+        assert!(findings.passed, "{}", findings.verdict);
+        assert_eq!(findings.table.len(), 4);
+        assert_eq!(findings.summary["outside"], 0);
+        assert!(findings.summary["tightest_gap"].as_f64().unwrap() >= 0.0);
+    }
+
+    #[test]
+    fn a_truth_outside_is_noticed() {
+        // The identifier is told of sensors ten times as good as they are.
+        let mut campaign = campaign(4);
+        let honest = campaign.robot.clone();
+        let trial = campaign.trial(1).unwrap();
+        assert!(trial.inside && trial.gap > 0.0);
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let theta = campaign.truth(&mut rng).unwrap();
+        let (samples, acceleration) = campaign.recording(&theta, Noise::Corners, &mut rng);
+        let mut sure = (*honest).clone();
+        sure.sensors.torque_ratio = 0.0;
+        campaign.robot = Arc::new(sure);
+        let options = IdentifierOptions::default();
+        let mut identifier =
+            Identifier::new(campaign.robot.clone(), &campaign.prior, acceleration, options).unwrap();
+        samples.into_iter().for_each(|s| identifier.push(s).unwrap());
+        let outside = identifier.update().map(|update| !update.set.contains(&theta));
+        // Either the set misses the truth or the data are seen to contradict the bounds; never does it go unnoticed.
+        assert!(outside.unwrap_or(true));
+    }
+}

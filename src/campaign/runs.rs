@@ -1,0 +1,147 @@
+//! Whole runs, each with the outcome that is expected of it: for example that a broken assumption is noticed.
+//!
+//! Runs are made without deadlines, one after the other, so that they are the same on every machine. A run passes if it
+//! ends as expected and nothing was violated in the true world.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{Campaign, CampaignError, Findings, Progress};
+use crate::report::{Broken, Outcome, Summary};
+use crate::scenario::{self, RunOptions, Scenario};
+
+/// The file of the campaign.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct File {
+    #[serde(rename = "schema")]
+    _schema: u32,
+    #[serde(rename = "kind")]
+    _kind: String,
+    name: String,
+    /// Every run is made with the seeds 0..seeds.
+    seeds: u64,
+    runs: Vec<RunFile>,
+}
+
+/// One run as written.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RunFile {
+    /// Relative to the campaign file.
+    scenario: PathBuf,
+    #[serde(default = "ours")]
+    method: String,
+    expected: Outcome,
+}
+
+fn ours() -> String {
+    "ours".to_owned()
+}
+
+/// The campaign, its file read and its scenarios checked.
+#[derive(Debug, Clone)]
+pub struct Runs {
+    name: String,
+    seeds: u64,
+    runs: Vec<RunFile>,
+}
+
+impl Runs {
+    pub(super) fn new(path: &Path, file: File) -> Result<Self, CampaignError> {
+        let File { name, seeds, mut runs, .. } = file;
+        if seeds == 0 || runs.is_empty() {
+            let field = if seeds == 0 { "seeds" } else { "runs" };
+            return Err(CampaignError::field(path, field, "is empty, expected at least 1"));
+        }
+        for (i, run) in runs.iter_mut().enumerate() {
+            run.scenario = path.parent().unwrap_or(Path::new("")).join(&run.scenario);
+            Scenario::load(&run.scenario).map_err(|source| CampaignError::Scenario {
+                path: path.to_owned(),
+                field: format!("runs[{i}].scenario"),
+                source: Box::new(source),
+            })?;
+            if !scenario::run::METHODS.contains(&run.method.as_str()) {
+                let reason = format!("is `{}`, expected one of {:?}", run.method, scenario::run::METHODS);
+                return Err(CampaignError::field(path, format!("runs[{i}].method"), reason));
+            }
+        }
+        Ok(Self { name, seeds, runs })
+    }
+}
+
+/// Runs a scenario without deadlines.
+pub(super) fn summary_of(path: &Path, method: &str, seed: u64) -> Result<Summary, CampaignError> {
+    let fail = |error: &dyn std::fmt::Display| {
+        CampaignError::Trials(format!("{}, seed {seed}: {error}", path.display()))
+    };
+    let scenario = Scenario::load(path).map_err(|error| fail(&error))?;
+    let options = RunOptions { method: method.to_owned(), seed, timed: false };
+    let record = scenario::run(scenario, &options, &mut ()).map_err(|error| fail(&error))?;
+    Ok(record.summary)
+}
+
+/// Steps with a contact or beyond a limit. Leaving the tube is what a broken assumption looks like, and no harm by itself.
+fn harm(summary: &Summary) -> u64 {
+    let violations = &summary.violations;
+    let tube = if summary.broken.is_empty() { violations.tube } else { 0 };
+    violations.collision + violations.torque + violations.position + violations.velocity + tube
+}
+
+/// A line of the table.
+fn row(summary: &Summary, expected: Outcome) -> Vec<String> {
+    let evidence: Vec<String> = summary.broken.iter().map(Broken::short).collect();
+    let mut found = evidence.join("; ");
+    if !summary.gaps.is_empty() {
+        found += &format!("{}{} gaps left out", if found.is_empty() { "" } else { "; " }, summary.gaps.len());
+    }
+    vec![
+        summary.scenario.clone(),
+        summary.seed.to_string(),
+        summary.outcome.to_string(),
+        if summary.outcome == expected { "yes" } else { "NO" }.to_owned(),
+        harm(summary).to_string(),
+        found,
+    ]
+}
+
+impl Campaign for Runs {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn run(&self, progress: &Progress<'_>) -> Result<Findings, CampaignError> {
+        let heading = ["scenario", "seed", "outcome", "expected", "violations", "found"];
+        let mut table = vec![heading.map(str::to_owned).to_vec()];
+        let (mut entries, mut unexpected, mut done) = (vec![], 0_u64, 0);
+        let total = self.seeds * self.runs.len() as u64;
+        for run in &self.runs {
+            for seed in 0..self.seeds {
+                let summary = summary_of(&run.scenario, &run.method, seed)?;
+                unexpected += u64::from(!(harm(&summary) == 0 && summary.outcome == run.expected));
+                table.push(row(&summary, run.expected));
+                entries.push(json!({
+                    "scenario": summary.scenario, "method": summary.method, "seed": seed,
+                    "outcome": summary.outcome, "expected": run.expected, "broken": summary.broken,
+                    "gaps": summary.gaps, "violations": summary.violations,
+                    "truth_inside": summary.truth_inside, "duration_s": summary.duration_s,
+                }));
+                done += 1;
+                progress(done, total);
+            }
+        }
+        let verdict = match unexpected {
+            0 => format!("All {total} runs ended as expected, without a violation."),
+            some => format!("{some} of {total} runs did NOT end as expected or violated a limit."),
+        };
+        Ok(Findings {
+            passed: unexpected == 0,
+            verdict,
+            table,
+            summary: json!({ "schema": 1, "name": self.name, "unexpected": unexpected, "runs": entries }),
+            files: vec![],
+        })
+    }
+}
