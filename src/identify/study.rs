@@ -13,7 +13,7 @@ use super::recorded::{at_speed_limit, clock_of, momentum_rows, set_within};
 use super::window::Clock;
 use crate::inertia::ParameterSet;
 use crate::inertia::pseudo::check_physical;
-use crate::robot::{ARMATURE, COULOMB, FRICTION, INERTIAL, OFFSET, Robot, VISCOUS};
+use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
 
 /// Without a stated bound, accelerations are taken to stay below this many times the largest that the filter sees.
 const ACCELERATION_MARGIN: f64 = 1.5;
@@ -22,9 +22,12 @@ const FRICTION_SHARE: f64 = 0.2;
 /// The transmission inertia of an unknown joint is taken to be so small that its torque limit yields this, rad/s^2.
 const LEAST_ACCELERATION: f64 = 1.0;
 
-/// Delays are looked for within this, s, first in steps of [`DELAY_STEP`].
-const DELAY_REACH: f64 = 0.1;
-const DELAY_STEP: f64 = 0.01;
+mod delay;
+mod findings;
+
+pub use findings::{
+    Findings, JointFinding, LogFinding, ParameterFinding, Prediction, Verdict, parameter_name,
+};
 
 /// Why a study failed.
 #[derive(Debug, Error)]
@@ -113,121 +116,9 @@ pub enum Delay {
     None,
     /// By so much, s; negative: early.
     Seconds(f64),
-    /// By what gives the smallest torque errors over the logs to learn from, within a tenth of a second.
+    /// By what gives the smallest torque errors over the logs to learn from: within a tenth of a second, or farther where
+    /// the best of these lies at their edge.
     Fitted,
-}
-
-/// What the data say of the stated bounds.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case", tag = "kind")]
-pub enum Verdict {
-    /// They explain the data; the set holds the truth if they are true.
-    Consistent,
-    /// No parameters of the prior explain the data within them.
-    Refuted {
-        /// End of the window that contradicts the most, s.
-        t_s: f64,
-        /// Its joint.
-        joint: String,
-        /// Every error bound would have to be at least this many times as large.
-        by: f64,
-    },
-}
-
-/// One parameter.
-#[derive(Debug, Clone, Serialize)]
-pub struct ParameterFinding {
-    /// For example `joint_3 viscous` or `bracelet_link m c_z`.
-    pub name: String,
-    /// Its unit.
-    pub unit: &'static str,
-    /// Value in the robot's model.
-    pub model: f64,
-    /// Least-squares estimate; no bound.
-    pub estimate: f64,
-    /// Prior interval.
-    pub prior: [f64; 2],
-    /// What is left of it.
-    pub set: [f64; 2],
-}
-
-/// One joint.
-#[derive(Debug, Clone, Serialize)]
-pub struct JointFinding {
-    /// Its name.
-    pub name: String,
-    /// Root mean square of its torque over the logs, N m.
-    pub torque_rms_nm: f64,
-    /// And of what the estimate leaves of it, samples at the speed limit left out.
-    pub fit_rms_nm: f64,
-    /// Samples of the logs at the joint's speed limit: its drive then brakes by itself, and they are not learned from.
-    pub speed_limited: usize,
-    /// Root mean square of its torque over the validation log, N m.
-    pub validation_torque_rms_nm: Option<f64>,
-    /// And of the prediction's error there, samples at the speed limit left out: data that the estimate has not seen.
-    pub validation_rms_nm: Option<f64>,
-    /// The same with the samples at the speed limit.
-    pub validation_rms_all_nm: Option<f64>,
-    /// Samples of the validation log at the joint's speed limit.
-    pub validation_speed_limited: usize,
-    /// Proven: less additive torque error than this explains the joint's data for no parameters of the prior, N m.
-    pub additive_necessary_nm: f64,
-    /// Proven: with this on all joints some parameters of the prior explain all data, N m.
-    pub additive_sufficient_nm: f64,
-}
-
-/// Everything that was found.
-#[derive(Debug, Clone, Serialize)]
-pub struct Findings {
-    /// Layout version.
-    pub schema: u32,
-    /// Name of the robot.
-    pub robot: String,
-    /// What was to be found.
-    pub unknown: Unknown,
-    /// Each log and what was done to it.
-    pub logs: Vec<LogFinding>,
-    /// What was assumed, one sentence each.
-    pub assumptions: Vec<String>,
-    /// What the data say of that.
-    pub verdict: Verdict,
-    /// In words, what the set is worth.
-    pub guarantee: String,
-    /// The joints.
-    pub joints: Vec<JointFinding>,
-    /// The unknown parameters.
-    pub parameters: Vec<ParameterFinding>,
-    /// Whether the estimate of the last body is physically consistent.
-    pub estimate_physical: bool,
-    /// Windows of data.
-    pub windows: usize,
-    /// Samples that no window holds.
-    pub samples_left_out: usize,
-    /// Measured and predicted torques of the validation log, or of the first log where there is none.
-    #[serde(skip)]
-    pub predictions: Vec<Prediction>,
-}
-
-/// Torques of one sample, N m.
-#[derive(Debug, Clone)]
-pub struct Prediction {
-    /// Time, s.
-    pub t: f64,
-    /// As measured.
-    pub measured: Vec<f64>,
-    /// As the estimate has them.
-    pub predicted: Vec<f64>,
-}
-
-/// A log.
-#[derive(Debug, Clone, Serialize)]
-pub struct LogFinding {
-    /// The file.
-    pub path: String,
-    /// `fit` or `validation`.
-    pub purpose: &'static str,
-    /// What was done to the data.
-    pub notes: Vec<String>,
 }
 
 /// What a study needs.
@@ -269,28 +160,6 @@ impl Study<'_> {
         let logs = self.logs.iter().map(shift).collect::<Result<Vec<_>, _>>()?;
         let validation = self.validation.map(shift).transpose()?;
         Study { logs: &logs, validation: validation.as_ref(), ..*self }.of_shifted()
-    }
-
-    /// The delay with the smallest product of all joints' torque errors: a coarse search, then a fine one.
-    fn fitted_delay(&self) -> Result<f64, StudyError> {
-        let mut best = (f64::INFINITY, 0.0);
-        for step in [DELAY_STEP, 0.25 * DELAY_STEP] {
-            let middle = best.1;
-            let reach = if step == DELAY_STEP { DELAY_REACH } else { DELAY_STEP };
-            let count = (reach / step).round() as i32;
-            for delay in (-count..=count).map(|k| middle + f64::from(k) * step) {
-                let mut samples = vec![];
-                for log in self.logs {
-                    samples.extend(moving(&log.clone().with_torque_delay(delay)?, self.options.smoothing)?);
-                }
-                let errors = self.errors(&self.estimate(&samples, 1)?, &samples);
-                let score: f64 = errors.unlimited.iter().map(|rms| rms.ln()).sum();
-                if score < best.0 {
-                    best = (score, delay);
-                }
-            }
-        }
-        Ok(best.1)
     }
 
     /// The study of logs whose torques are in time.
@@ -510,34 +379,6 @@ struct Errors {
 
 fn torque_rms(samples: &[Moving], joints: usize) -> Vec<f64> {
     rms(&samples.iter().map(|s| s.tau.clone()).collect::<Vec<_>>(), joints)
-}
-
-/// Name and unit of a parameter of the full vector.
-pub fn parameter_name(robot: &Robot, j: usize) -> (String, &'static str) {
-    let links = INERTIAL * robot.dof();
-    if j < links {
-        let names = ["m", "m c_x", "m c_y", "m c_z", "I_xx", "I_xy", "I_yy", "I_xz", "I_yz", "I_zz"];
-        let k = j % INERTIAL;
-        let unit = if k == 0 {
-            "kg"
-        } else if k < 4 {
-            "kg m"
-        } else {
-            "kg m^2"
-        };
-        return (format!("{} {}", robot.joints[j / INERTIAL].link, names[k]), unit);
-    }
-    let (joint, k) = ((j - links) / FRICTION, (j - links) % FRICTION);
-    let (name, unit) = [
-        (COULOMB, ("Coulomb", "N m")),
-        (VISCOUS, ("viscous", "N m s/rad")),
-        (ARMATURE, ("transmission inertia", "kg m^2")),
-        (OFFSET, ("offset", "N m")),
-    ]
-    .into_iter()
-    .find(|(index, _)| *index == k)
-    .map_or(("parameter", ""), |(_, found)| found);
-    (format!("{} {name}", robot.joints[joint].name), unit)
 }
 
 fn largest_acceleration(samples: &[Moving], joints: usize) -> Vec<f64> {
