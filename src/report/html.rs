@@ -1,5 +1,6 @@
 //! `report.html`: the run on one page that needs nothing else, neither network nor neighbouring files.
 
+use super::body;
 use super::figure::{above, below, figure, percent, with_unit};
 use super::plots::{LIMIT, LINES, Plot, Series, Shape, TRUTH};
 use super::summary::{Identification, Outcome, PARAMETER_NAMES, PARAMETER_UNITS, Payload, Phase, Summary};
@@ -76,6 +77,7 @@ fn head(summary: &Summary) -> String {
         .reason
         .as_deref()
         .map_or(String::new(), |reason| format!("<p class=\"reason {mood}\">{}</p>", escape(reason)));
+    let reason = reason + &findings(summary);
     let certified = summary.plans.iter().filter(|plan| plan.certified).count();
     let mass = summary.payload.as_ref().map(|payload| {
         let interval = format!("{} – {} kg", below(payload.lower[0]), above(payload.upper[0]));
@@ -122,6 +124,18 @@ fn head(summary: &Summary) -> String {
     )
 }
 
+/// Further proofs that an assumption is broken, and times without data.
+fn findings(summary: &Summary) -> String {
+    let further = summary.broken.iter().skip(1).map(|broken| escape(&broken.text));
+    let gaps = summary.gaps.iter().map(|gap| {
+        format!(
+            "No measurements from {:.3} s to {:.3} s; their window of data is left out.",
+            gap.from_s, gap.to_s
+        )
+    });
+    further.chain(gaps).map(|text| format!("<p class=\"reason warn\">{text}</p>")).collect()
+}
+
 fn verdict(good: bool) -> &'static str {
     if good { "good" } else { "bad" }
 }
@@ -138,6 +152,7 @@ fn knowledge(summary: &Summary, charts: &Charts) -> Result<String, ReportError> 
     if let Some(alone) = &summary.payload_alone {
         html += &payload_table("Payload alone (gripper subtracted)", alone, None);
     }
+    html += &drawing(summary);
     if updates.is_empty() {
         return Ok(html + "<p>The set was never updated.</p>");
     }
@@ -170,7 +185,48 @@ fn knowledge(summary: &Summary, charts: &Charts) -> Result<String, ReportError> 
         });
         html += &charts.figure(title, &key, Plot { from_zero: true, ..charts.large(series.collect()) })?;
     }
+    html += "</div><div class=\"grid small\">";
+    for i in 1..PARAMETER_NAMES.len() {
+        html += &interval_over_time(payload, updates, charts, i)?;
+    }
     Ok(html + "</div>" + &update_table(updates))
+}
+
+/// Payload or, where the gripper cannot be told from it, the whole last body, as an ellipsoid.
+fn drawing(summary: &Summary) -> String {
+    let alone = summary.payload_alone.as_ref().map(|alone| body::figures("Payload alone", alone));
+    let whole = || summary.payload.as_ref().map(|whole| body::figures("Last link and payload", whole));
+    alone.filter(|drawn| !drawn.is_empty()).or_else(whole).unwrap_or_default()
+}
+
+/// Parameter `i` over time: its proven interval, the estimate in it, and the truth.
+fn interval_over_time(
+    payload: &Payload,
+    updates: &[Identification],
+    charts: &Charts,
+    i: usize,
+) -> Result<String, ReportError> {
+    let upper = updates.iter().map(|u| u.upper[i]).collect();
+    let series = vec![
+        Series {
+            color: LINES[0],
+            shape: Shape::Band(upper),
+            points: updates.iter().map(|u| (u.t, u.lower[i])).collect(),
+        },
+        Series {
+            color: LINES[0],
+            shape: Shape::Steps,
+            points: updates.iter().map(|u| (u.t, u.nominal[i])).collect(),
+        },
+        Series {
+            color: TRUTH,
+            shape: Shape::Line,
+            points: vec![(0.0, payload.truth[i]), (charts.t_end, payload.truth[i])],
+        },
+    ];
+    let title = format!("{}, {}", PARAMETER_NAMES[i], PARAMETER_UNITS[i]);
+    let key = [("c0", "proven interval"), ("truth", "truth")];
+    charts.figure(&title, &key, Plot { size: (300, 150), ..charts.large(series) })
 }
 
 /// Names of the CSS classes of [`LINES`].

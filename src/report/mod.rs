@@ -4,6 +4,7 @@
 //! without a reference to anything outside it. [`overview`] lays many runs side by side. [`event`] is what a running job tells an [`event::Observer`].
 //! This room computes nothing about safety: it shows what it is given.
 
+mod body;
 pub mod estimate;
 pub mod event;
 pub mod evidence;

@@ -36,6 +36,13 @@ pub fn closing(summary: &Summary) -> String {
     if let Some(reason) = &summary.reason {
         let _ = write!(text, ": {reason}");
     }
+    for further in summary.broken.iter().skip(1) {
+        let _ = write!(text, "\n  also: {}", further.text);
+    }
+    if !summary.gaps.is_empty() {
+        let _ =
+            write!(text, "\n  {} gaps in the measurements; their windows are left out", summary.gaps.len());
+    }
     let _ = write!(text, "\n{rule}\n{}\n", figures(summary));
     let mut rows = Vec::new();
     if let Some(whole) = &summary.payload {

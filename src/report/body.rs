@@ -1,0 +1,186 @@
+//! The payload as a drawing: the ellipsoid of equal density that has its inertia, and where its centre of mass may be.
+
+use nalgebra::{Matrix2, Matrix3, SymmetricEigen, Vector3};
+
+use super::summary::Payload;
+use crate::inertia::pseudo::{check_physical, pseudo_inertia};
+use crate::robot::INERTIAL;
+
+/// Side of the drawing, CSS pixels.
+const SIDE: f64 = 300.0;
+/// Share of the side that the largest body spans.
+const FILL: f64 = 0.8;
+/// Points on an outline.
+const POINTS: usize = 72;
+
+/// A body as an ellipsoid: { x : (x - center)' shape^-1 (x - center) <= 1 }, m.
+struct Ellipsoid {
+    center: Vector3<f64>,
+    shape: Matrix3<f64>,
+}
+
+impl Ellipsoid {
+    /// The solid ellipsoid of equal density with these inertial parameters: its second moments about its centre are
+    /// m shape / 5. `None` for what no rigid body has.
+    fn of(theta: &[f64]) -> Option<Self> {
+        let theta: &[f64; INERTIAL] = theta.try_into().ok()?;
+        check_physical(theta).ok()?;
+        let (j, mass) = (pseudo_inertia(theta), theta[0]);
+        let center = Vector3::new(theta[1], theta[2], theta[3]) / mass;
+        let moments = j.fixed_view::<3, 3>(0, 0) / mass - center * center.transpose();
+        Some(Self { center, shape: 5.0 * moments })
+    }
+
+    /// Outline of the shadow along the axis that is neither `a` nor `b`.
+    fn outline(&self, a: usize, b: usize) -> Vec<[f64; 2]> {
+        let s = &self.shape;
+        let eigen = SymmetricEigen::new(Matrix2::new(s[(a, a)], s[(a, b)], s[(b, a)], s[(b, b)]));
+        let axis = |k: usize| eigen.eigenvectors.column(k) * eigen.eigenvalues[k].max(0.0).sqrt();
+        let (first, second) = (axis(0), axis(1));
+        (0..POINTS)
+            .map(|k| {
+                let (sin, cos) = (std::f64::consts::TAU * k as f64 / POINTS as f64).sin_cos();
+                let p = first * cos + second * sin;
+                [self.center[a] + p[0], self.center[b] + p[1]]
+            })
+            .collect()
+    }
+}
+
+/// Range of the centre of mass along axis `k`, h_k / m, over the intervals of both, m > 0.
+fn center_range(payload: &Payload, k: usize) -> Option<(f64, f64)> {
+    let (light, heavy) = (payload.lower[0], payload.upper[0]);
+    let (low, high) = (payload.lower[1 + k], payload.upper[1 + k]);
+    let ends = [low / light, low / heavy, high / light, high / heavy];
+    (light > 0.0 && ends.iter().all(|x| x.is_finite())).then(|| {
+        let fold = |of: fn(f64, f64) -> f64| ends.iter().copied().reduce(of).unwrap_or(f64::NAN);
+        (fold(f64::min), fold(f64::max))
+    })
+}
+
+/// Two figures, seen along y and along x of the last joint's frame: estimate, truth, and the box that holds the centre of
+/// mass. Empty where the estimate is no body.
+pub(super) fn figures(caption: &str, payload: &Payload) -> String {
+    let Some(estimate) = Ellipsoid::of(&payload.nominal) else { return String::new() };
+    let truth = Ellipsoid::of(&payload.truth);
+    let views = [("x", 0, "along y"), ("y", 1, "along x")];
+    let drawn = views.map(|(name, a, along)| {
+        let svg = view(payload, &estimate, truth.as_ref(), a, name);
+        let key = "<span><i class=\"c0\"></i>estimate</span><span><i class=\"truth\"></i>truth</span>\
+                   <span><i class=\"c1\"></i>proven box of the centre of mass</span>";
+        format!("<figure><h3>{caption}, seen {along}</h3><div class=\"key\">{key}</div>{svg}</figure>")
+    });
+    format!("<div class=\"grid\">{}</div>", drawn.concat())
+}
+
+/// One view: axis `a` (called `name`) to the right, z upwards.
+fn view(payload: &Payload, estimate: &Ellipsoid, truth: Option<&Ellipsoid>, a: usize, name: &str) -> String {
+    let outlines: Vec<Vec<[f64; 2]>> =
+        [Some(estimate), truth].into_iter().flatten().map(|e| e.outline(a, 2)).collect();
+    let boxed = center_range(payload, a).zip(center_range(payload, 2));
+    // Everything drawn, and the joint's origin.
+    let corners = boxed.map(|(x, z)| [[x.0, z.0], [x.1, z.1]]);
+    let all = outlines.iter().flatten().copied().chain(corners.into_iter().flatten()).chain([[0.0, 0.0]]);
+    let (mut low, mut high) = ([f64::INFINITY; 2], [f64::NEG_INFINITY; 2]);
+    for point in all {
+        for k in 0..2 {
+            (low[k], high[k]) = (low[k].min(point[k]), high[k].max(point[k]));
+        }
+    }
+    let span = (high[0] - low[0]).max(high[1] - low[1]);
+    if !(span > 0.0 && span.is_finite()) {
+        return String::new();
+    }
+    let scale = FILL * SIDE / span;
+    let place = |p: [f64; 2]| {
+        let from = |k: usize| scale * (p[k] - 0.5 * (low[k] + high[k]));
+        (0.5 * SIDE + from(0), 0.5 * SIDE - from(1))
+    };
+    let polygon = |points: &[[f64; 2]], style: &str| {
+        let list: String = points.iter().map(|p| place(*p)).map(|(x, y)| format!("{x:.1},{y:.1} ")).collect();
+        format!("<polygon points=\"{}\" {style}/>", list.trim_end())
+    };
+    let mut svg = format!(
+        "<svg viewBox=\"0 0 {SIDE} {SIDE}\" role=\"img\" aria-label=\"inertia ellipsoid\" font-size=\"11\">"
+    );
+    let styles = [
+        "fill=\"currentColor\" fill-opacity=\"0.14\" stroke=\"currentColor\" stroke-width=\"1.5\" class=\"c0\"",
+        "fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.2\" stroke-dasharray=\"5 4\" class=\"truth\"",
+    ];
+    for (outline, style) in outlines.iter().zip(styles) {
+        svg += &polygon(outline, style);
+    }
+    if let Some((x, z)) = boxed {
+        let corners = [[x.0, z.0], [x.1, z.0], [x.1, z.1], [x.0, z.1]];
+        let style = "fill=\"currentColor\" fill-opacity=\"0.25\" stroke=\"currentColor\" class=\"c1\"";
+        svg += &polygon(&corners, style);
+    }
+    if let Some(truth) = truth {
+        let (x, y) = place([truth.center[a], truth.center[2]]);
+        svg +=
+            &format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.5\" fill=\"currentColor\" class=\"truth\"/>");
+    }
+    let (x, y) = place([0.0, 0.0]);
+    svg += &format!(
+        "<path d=\"M{:.1} {y:.1}h10M{x:.1} {:.1}v10\" stroke=\"#5B6472\"/>\
+         <text x=\"{:.1}\" y=\"{:.1}\" fill=\"#5B6472\">joint</text>",
+        x - 5.0,
+        y - 5.0,
+        x + 8.0,
+        y - 6.0
+    );
+    // A tenth of a metre, with the axes' names.
+    let tenth = 0.1 * scale;
+    svg += &format!(
+        "<path d=\"M10 {0:.1}h{tenth:.1}\" stroke=\"#5B6472\" stroke-width=\"2\"/>\
+         <text x=\"10\" y=\"{1:.1}\" fill=\"#5B6472\">0.1 m; {name} to the right, z up</text></svg>",
+        SIDE - 10.0,
+        SIDE - 16.0
+    );
+    svg
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn payload() -> Payload {
+        let truth = vec![4.9136, -4e-5, 9e-5, -0.76737, 0.1502, 0.0, 0.1354, 0.0, 0.0, 0.01944];
+        let moved = |by: f64| truth.iter().map(|x| x + by).collect();
+        Payload::new(truth.clone(), truth.clone(), moved(-0.01), moved(0.02))
+    }
+
+    #[test]
+    fn a_solid_ellipsoid_is_drawn_as_itself() {
+        // Semi-axes 0.1, 0.05, 0.2 at (0.02, 0, -0.3), 3 kg.
+        let (m, axes, c) = (3.0, [0.1, 0.05, 0.2], Vector3::new(0.02, 0.0, -0.3));
+        let s: [f64; 3] = axes.map(|a| m * a * a / 5.0);
+        let about = Matrix3::from_diagonal(&Vector3::new(s[1] + s[2], s[0] + s[2], s[0] + s[1]));
+        let theta = crate::inertia::pseudo::from_center_of_mass(m, &c, &about);
+        let outline = Ellipsoid::of(&theta).unwrap().outline(0, 2);
+        for [x, z] in outline {
+            assert!((((x - 0.02) / 0.1).powi(2) + ((z + 0.3) / 0.2).powi(2) - 1.0).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn the_box_holds_every_center_and_the_figure_has_its_parts() {
+        let payload = payload();
+        let (low, high) = center_range(&payload, 2).unwrap();
+        for (m, h) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            let pick = |k: usize, side: usize| [payload.lower[k], payload.upper[k]][side];
+            let c = pick(3, h) / pick(0, m);
+            assert!(low <= c && c <= high);
+        }
+        let html = figures("Payload", &payload);
+        assert_eq!(html.matches("<svg").count(), 2);
+        // Estimate, truth and box in each.
+        assert_eq!(html.matches("<polygon").count(), 6);
+        assert!(!html.contains("NaN"));
+        let mut none = payload;
+        none.nominal[0] = -1.0;
+        assert_eq!(figures("Payload", &none), "");
+        none.lower[0] = 0.0;
+        assert!(center_range(&none, 0).is_none());
+    }
+}
