@@ -1,4 +1,5 @@
-//! One update of the payload's set from t_p = 1.5 s of measurements of the simulated arm: 15 windows of 100 ms.
+//! One update of the payload's set from t_p = 1.5 s of measurements of the simulated arm: 15 windows of 100 ms. And the
+//! regressors of all links over 7.5 s at 4 kHz, in windows of 100 ms, on plain numbers.
 
 mod start;
 
@@ -8,6 +9,7 @@ use criterion::{BatchSize, Criterion, SamplingMode, criterion_group, criterion_m
 use start::Start;
 use surelift::control::{Controller, Measured, RobustController};
 use surelift::identify::Sample;
+use surelift::identify::balance::window_regressor;
 use surelift::simulate::{Reading, Reference, World};
 use surelift::trajectory::JointState;
 
@@ -56,5 +58,26 @@ fn update(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, update);
+fn regressors(c: &mut Criterion) {
+    let (start, _) = Start::load();
+    let mut robot = (*start.robot).clone();
+    robot.control.period_s = 2.5e-4;
+    let n = robot.dof();
+    let sample = |k: u32| {
+        let t = 2.5e-4 * f64::from(k);
+        let wave = |j: usize| (0.3 + 0.2 * j as f64, 0.6 + 0.1 * j as f64);
+        let q = (0..n).map(|j| wave(j).0 * (wave(j).1 * t).sin()).collect();
+        let dq = (0..n).map(|j| wave(j).0 * wave(j).1 * (wave(j).1 * t).cos()).collect();
+        Sample { t, q, dq, tau: vec![0.0; n] }
+    };
+    let samples: Vec<Sample> = (0..=30_000).map(sample).collect();
+    let mut group = c.benchmark_group("identify");
+    group.sample_size(20).sampling_mode(SamplingMode::Flat);
+    group.bench_function("regressors_4khz", |b| {
+        b.iter(|| window_regressor(&robot, std::hint::black_box(&samples), 400, 0..n));
+    });
+    group.finish();
+}
+
+criterion_group!(benches, update, regressors);
 criterion_main!(benches);
