@@ -1,7 +1,7 @@
 //! Scenarios that differ from another in a few keys: `extends = "FILE"` takes all of that file's keys but those given.
 //!
 //! Tables are merged key by key, everything else (lists of obstacles too) is replaced as a whole. The file extended may
-//! extend another; its path, as that of the robot, is relative to the file that names it.
+//! extend another; its path is relative to the file that names it. The robot is looked for from the file that is loaded.
 
 use std::path::{Path, PathBuf};
 

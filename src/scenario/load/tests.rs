@@ -243,3 +243,57 @@ fn a_scenario_may_narrow_limits_and_tolerances() {
     let own = crate::robot::load("kinova_gen3").unwrap();
     assert!(own.self_pairs.iter().all(|pair| task.robot.self_pairs.contains(pair)));
 }
+
+/// What is said of the scenario that extends the shipped one by `text`.
+fn extended(text: &str) -> Result<Scenario, ScenarioError> {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("more.toml");
+    let robot = format!("robot = \"{root}/robots/kinova_gen3_2f85.toml\"");
+    std::fs::write(&path, format!("extends = \"{root}/{SHIPPED}\"\n{robot}\n{text}")).unwrap();
+    Scenario::load(&path)
+}
+
+#[test]
+fn a_scenario_may_extend_another() {
+    let shipped = shipped();
+    let same = extended("name = \"other\"\n[timing]\nmax_plans = 7").unwrap();
+    let (mut task, ours) = (shipped.task().clone(), same.task());
+    assert_eq!((ours.name.as_str(), ours.timing.max_plans), ("other", 7));
+    (task.name, task.timing.max_plans) = ("other".into(), 7);
+    assert_eq!(&task, ours);
+    assert_eq!(same.split().1.reveal(), shipped.split().1.reveal());
+    // Lists are replaced as a whole.
+    assert!(extended("obstacles = []").unwrap().task().scene.obstacles.is_empty());
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("self.toml");
+    std::fs::write(&path, "extends = \"self.toml\"").unwrap();
+    let error = Scenario::load(&path).unwrap_err().to_string();
+    assert!(error.contains("`extends`") && error.contains("at most"), "{error}");
+    std::fs::write(&path, "extends = 3").unwrap();
+    assert!(Scenario::load(&path).unwrap_err().to_string().contains("expected the path"));
+    std::fs::write(&path, "extends = \"nowhere.toml\"").unwrap();
+    assert!(Scenario::load(&path).unwrap_err().to_string().contains("nowhere.toml"));
+}
+
+#[test]
+fn faults_reach_the_world_alone_and_bad_ones_are_refused_by_field() {
+    let heavy = extended("[faults]\npayload_mass_kg = 7.0").unwrap();
+    assert_eq!(heavy.task(), shipped().task());
+    assert!((heavy.split().1.reveal().unwrap()[0] - 8.28486).abs() < 1e-4);
+    for (faults, expected) in [
+        ("frozen_encoder = { joint = \"elbow\", at_s = 1.0 }", "`faults.frozen_encoder.joint`"),
+        ("frozen_encoder = { joint = \"joint_4\", at_s = -1.0 }", "`faults.frozen_encoder.at_s`"),
+        ("payload_mass_kg = nan", "`faults.payload_mass_kg`"),
+        ("payload_slips = { at_s = 3.0, by_m = [0.0, inf, 0.0] }", "`faults.payload_slips.by_m`"),
+        ("torque_gain = { ratio = -1.5 }", "`faults.torque_gain.ratio`"),
+        ("friction_ratio = inf", "`faults.friction_ratio`"),
+        ("clock_jump = { at_s = inf, by_s = 0.1 }", "`faults.clock_jump.at_s`"),
+        ("dropped_samples = { at_s = 0.0, count = 3, every_s = 0.0 }", "`faults.dropped_samples.every_s`"),
+        ("earthquake = true", "earthquake"),
+    ] {
+        let error = extended(&format!("[faults]\n{faults}")).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
