@@ -7,6 +7,7 @@ use super::*;
 use crate::identify::log::AngleUnit;
 use crate::identify::tests::{Noise, arm, prior, recording, truth};
 use crate::identify::{Sample, tighten_by_physics};
+use crate::robot::FRICTION;
 
 fn options(unknown: Unknown, robot: &Robot) -> StudyOptions {
     StudyOptions {
