@@ -100,11 +100,10 @@ impl Quadratic {
     /// Q and its gradient by the coordinates x, with a symmetric matrix that stands for the Hessian: the whole of it, or
     /// its Gauss-Newton part.
     pub fn expand(&self, coordinates: Coordinates, x: &[f64; INERTIAL]) -> (f64, Vector10, Matrix10) {
-        let (theta, jacobian) = match coordinates {
-            Coordinates::LogCholesky => (log_cholesky::theta(x), log_cholesky::jacobian(x)),
-            Coordinates::ExponentialEigenvalue => {
-                (exponential_eigenvalue::theta(x), exponential_eigenvalue::jacobian(x))
-            }
+        let theta = to_theta(coordinates, x);
+        let jacobian = match coordinates {
+            Coordinates::LogCholesky => log_cholesky::jacobian(x),
+            Coordinates::ExponentialEigenvalue => exponential_eigenvalue::jacobian(x),
         };
         let g = self.curvature * (Vector10::from(theta) - self.center) - self.slope;
         let mut hessian = jacobian.transpose() * self.curvature * jacobian;
@@ -123,7 +122,8 @@ impl Quadratic {
     /// [`IdentifyError::BadStart`] if `start` is not physically consistent.
     pub fn minimise(&self, coordinates: Coordinates, start: &[f64; INERTIAL]) -> Result<Fit, IdentifyError> {
         let mut x = to_coordinates(coordinates, start)?;
-        let (mut value, mut gradient, mut hessian) = self.expand(coordinates, &x);
+        let (_, mut gradient, mut hessian) = self.expand(coordinates, &x);
+        let mut theta = Vector10::from(to_theta(coordinates, &x));
         let (mut damping, mut iterations) = (1e-3, 0);
         while iterations < MAX_ITERATIONS && damping < 1e12 {
             iterations += 1;
@@ -135,24 +135,30 @@ impl Quadratic {
             };
             let step = factor.solve(&-gradient);
             let trial = thick(coordinates, std::array::from_fn(|i| x[i] + step[i]));
-            let found = self.expand(coordinates, &trial);
+            let reached = Vector10::from(to_theta(coordinates, &trial));
+            // Q there less Q here, from the move itself: the values would cancel.
+            let (moved, slope) = (reached - theta, self.curvature * (theta - self.center) - self.slope);
+            let change = moved.dot(&(slope + 0.5 * (self.curvature * moved)));
             // `<` is false for NaN.
-            if found.0 < value {
-                let gain = value - found.0;
-                (x, damping) = (trial, (damping * 0.2).max(1e-14));
-                (value, gradient, hessian) = found;
-                if gain <= 1e-15 * value.abs() {
+            if change < 0.0 {
+                (x, theta, damping) = (trial, reached, (damping * 0.2).max(1e-14));
+                (_, gradient, hessian) = self.expand(coordinates, &x);
+                if moved.amax() <= 1e-14 * theta.amax() {
                     break;
                 }
             } else {
                 damping *= 5.0;
             }
         }
-        let theta = match coordinates {
-            Coordinates::LogCholesky => log_cholesky::theta(&x),
-            Coordinates::ExponentialEigenvalue => exponential_eigenvalue::theta(&x),
-        };
-        Ok(Fit { theta, value, gradient: gradient.norm(), iterations })
+        let theta = theta.into();
+        Ok(Fit { theta, value: self.value(&theta), gradient: gradient.norm(), iterations })
+    }
+}
+
+fn to_theta(coordinates: Coordinates, x: &[f64; INERTIAL]) -> [f64; INERTIAL] {
+    match coordinates {
+        Coordinates::LogCholesky => log_cholesky::theta(x),
+        Coordinates::ExponentialEigenvalue => exponential_eigenvalue::theta(x),
     }
 }
 
