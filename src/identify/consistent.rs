@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn an_interior_minimiser_is_that_of_plain_least_squares() {
-        let (y, u) = rows(2, 0.02);
+        let (y, u) = rows(2, 0.002);
         let weights: Vec<f64> = (0..200).map(|w| 1.0 + f64::from(w % 7)).collect();
         let plain = least_squares::weighted(&y, &u, &weights).unwrap();
         let body: [f64; INERTIAL] = plain.as_slice().try_into().unwrap();
