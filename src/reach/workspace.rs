@@ -47,7 +47,7 @@ impl<T: Scalar> Space<T> {
         self.theta.extend(theta);
     }
 
-    /// Inverse dynamics of the swept motion under the parameters, see [`rnea`]; leaves the result in [`Space::torque`].
+    /// Inverse dynamics of the swept motion under the parameters, see [`rnea()`]; leaves the result in [`Space::torque`].
     pub fn inverse_dynamics(&mut self, robot: &Robot) {
         rnea(robot, &self.motion, &self.theta, &mut self.wrenches, &mut self.torque);
     }
