@@ -1,9 +1,8 @@
 //! Reading a scenario: TOML -> [`Scenario`], or the reason why not.
 
-use std::collections::HashSet;
 use std::path::Path;
 
-use nalgebra::{Matrix3, Rotation3};
+use nalgebra::Matrix3;
 
 use super::error::ScenarioError;
 use super::prior;
@@ -14,9 +13,11 @@ use crate::simulate::HiddenTruth;
 
 mod extend;
 mod faults;
+mod mesh;
+mod obstacles;
 mod schema;
 
-use schema::{File, Obstacle, Payload, Tolerance};
+use schema::{File, Payload, Tolerance};
 
 /// See [`Scenario::load`] and [`Scenario::load_in_world`].
 pub(super) fn load(path: &Path, world: Option<&Path>) -> Result<Scenario, ScenarioError> {
@@ -273,29 +274,6 @@ impl Check<'_> {
             }
         }
         prior::exclusion(prior).map_or(Ok(()), |reason| Err(self.error("prior", reason)))
-    }
-
-    fn scene(&self, obstacles: &[Obstacle]) -> Result<Scene, ScenarioError> {
-        let mut names = HashSet::new();
-        let mut scene = Scene::default();
-        for obstacle in obstacles {
-            let field = |what: &str| format!("obstacles.{}.{what}", obstacle.name);
-            if !names.insert(&obstacle.name) {
-                return Err(self.error(field("name"), "the name is used by two obstacles"));
-            }
-            self.finite(&field("center_m"), &obstacle.center_m)?;
-            self.finite(&field("rpy_rad"), &obstacle.rpy_rad)?;
-            obstacle.size_m.iter().try_for_each(|&x| self.positive(&field("size_m"), x))?;
-            let [roll, pitch, yaw] = obstacle.rpy_rad;
-            let rotation = Rotation3::from_euler_angles(roll, pitch, yaw).into_inner();
-            scene.obstacles.push(Zonotope3::cuboid(
-                obstacle.name.clone(),
-                obstacle.center_m.into(),
-                obstacle.size_m.into(),
-                &rotation,
-            ));
-        }
-        Ok(scene)
     }
 
     fn truth(&self, payload: &Payload) -> Result<HiddenTruth, ScenarioError> {

@@ -60,17 +60,25 @@ impl Default for Tolerance {
     }
 }
 
-/// A box.
+/// An obstacle: exactly one of `size_m`, `generators_m`, `vertices_m` and `mesh`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Obstacle {
     pub name: String,
-    pub center_m: [f64; 3],
-    /// Full side lengths.
-    pub size_m: [f64; 3],
-    /// Roll, pitch, yaw about the fixed axes x, y, z.
-    #[serde(default)]
-    pub rpy_rad: [f64; 3],
+    /// Where the shape's origin is; left out, vertices and meshes stay where they are.
+    pub center_m: Option<[f64; 3]>,
+    /// Roll, pitch, yaw of the shape about the fixed axes x, y, z.
+    pub rpy_rad: Option<[f64; 3]>,
+    /// A box: full side lengths.
+    pub size_m: Option<[f64; 3]>,
+    /// A zonotope: center + sum x_k generator_k, |x_k| <= 1.
+    pub generators_m: Option<Vec<[f64; 3]>>,
+    /// Points, or the vertices of a convex body: whatever is in their hull.
+    pub vertices_m: Option<Vec<[f64; 3]>>,
+    /// STL or OBJ file, from the scenario's folder: whatever is in the hull of its vertices.
+    pub mesh: Option<std::path::PathBuf>,
+    /// Metres to one unit of the mesh; 1 if left out.
+    pub mesh_scale: Option<f64>,
 }
 
 /// The truth about the whole last body (link, gripper, object), and the shape of what is held.

@@ -1,0 +1,116 @@
+//! Vertices of mesh files: STL, as text or binary, and Wavefront OBJ. Faces do not matter: obstacles are taken for the
+//! convex hull of their vertices.
+
+use std::path::Path;
+
+use nalgebra::Vector3;
+
+/// Bytes of a binary STL before its first triangle, and of each triangle.
+const HEAD: usize = 84;
+const TRIANGLE: usize = 50;
+
+/// The vertices of the mesh at `path`, in the file's unit; the reason if it cannot be read.
+pub(super) fn vertices(path: &Path) -> Result<Vec<Vector3<f64>>, String> {
+    let at = path.display();
+    let bytes = std::fs::read(path).map_err(|e| format!("{at}: cannot be read: {e}"))?;
+    let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase());
+    let found = match extension.as_deref() {
+        Some("stl") => match binary(&bytes) {
+            Some(found) => found,
+            None => text(&bytes, "vertex").map_err(|e| format!("{at}: {e}"))?,
+        },
+        Some("obj") => text(&bytes, "v").map_err(|e| format!("{at}: {e}"))?,
+        _ => return Err(format!("{at}: expected a file whose name ends in .stl or .obj")),
+    };
+    if found.is_empty() {
+        return Err(format!("{at}: holds no vertices"));
+    }
+    match found.iter().position(|v| v.iter().any(|x| !x.is_finite())) {
+        Some(k) => Err(format!("{at}: vertex {} is not finite", k + 1)),
+        None => Ok(found),
+    }
+}
+
+/// Binary STL, if the length is that of the number of triangles that it announces.
+fn binary(bytes: &[u8]) -> Option<Vec<Vector3<f64>>> {
+    let count = u32::from_le_bytes(bytes.get(80..HEAD)?.try_into().ok()?) as usize;
+    let triangles = &bytes[HEAD..];
+    if Some(triangles.len()) != count.checked_mul(TRIANGLE) {
+        return None;
+    }
+    let number = |b: &[u8]| f64::from(f32::from_le_bytes([b[0], b[1], b[2], b[3]]));
+    // A triangle is its normal, three vertices, and two more bytes.
+    let corners = triangles.chunks_exact(TRIANGLE).flat_map(|t| t[12..48].chunks_exact(12));
+    Some(corners.map(|v| Vector3::new(number(v), number(&v[4..]), number(&v[8..]))).collect())
+}
+
+/// The numbers of all lines that begin with `word`.
+fn text(bytes: &[u8], word: &str) -> Result<Vec<Vector3<f64>>, String> {
+    let text = std::str::from_utf8(bytes)
+        .map_err(|_| "neither text nor a binary STL whose length fits its number of triangles".to_owned())?;
+    let mut found = Vec::new();
+    for (k, line) in text.lines().enumerate() {
+        let mut words = line.split_whitespace();
+        if words.next() != Some(word) {
+            continue;
+        }
+        let numbers: Vec<f64> = words.by_ref().take(3).map_while(|w| w.parse().ok()).collect();
+        let [x, y, z] = numbers[..] else {
+            return Err(format!("line {}: `{}`, expected three coordinates", k + 1, line.trim()));
+        };
+        found.push(Vector3::new(x, y, z));
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(name: &str, content: &[u8]) -> Result<Vec<Vector3<f64>>, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        vertices(&path)
+    }
+
+    #[test]
+    fn both_kinds_of_stl_and_obj_give_their_vertices() {
+        let corners = [[0.0f32, 0.0, 0.0], [1.5, 0.0, 0.25], [0.0, -2.0, 0.0]];
+        let expected: Vec<_> = corners.iter().map(|c| Vector3::from(c.map(f64::from))).collect();
+        let mut stl = vec![b's'; 80];
+        stl.extend(1u32.to_le_bytes());
+        stl.extend([0u8; 12]);
+        corners.iter().flatten().for_each(|x| stl.extend(x.to_le_bytes()));
+        stl.extend([0u8; 2]);
+        assert_eq!(read("a.STL", &stl).unwrap(), expected);
+        let lines: String =
+            corners.iter().map(|c| format!("  vertex {} {} {}\n", c[0], c[1], c[2])).collect();
+        let text =
+            format!("solid x\n facet normal 0 0 1\n outer loop\n{lines} endloop\n endfacet\nendsolid x\n");
+        assert_eq!(read("a.stl", text.as_bytes()).unwrap(), expected);
+        let lines: String = corners.iter().map(|c| format!("v {} {} {} 1.0\n", c[0], c[1], c[2])).collect();
+        let text = format!("# a mesh\n{lines}vn 0 0 1\nf 1 2 3\n");
+        assert_eq!(read("a.obj", text.as_bytes()).unwrap(), expected);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let refused = |name: &str, content: &[u8], words: &str| {
+            let reason = read(name, content).unwrap_err();
+            assert!(reason.contains(name) && reason.contains(words), "{reason}");
+        };
+        refused("a.stl", b"", "no vertices");
+        refused("a.stl", b"solid\nvertex 1 2\n", "line 2");
+        refused("a.obj", b"v 1 x 2\n", "line 1");
+        refused("a.obj", b"v 1 nan 2\n", "vertex 1 is not finite");
+        refused("a.obj", b"v 1 inf 2\n", "not finite");
+        refused("a.ply", b"v 1 2 3\n", ".stl or .obj");
+        refused("a.stl", &[0xff; 200], "neither text nor");
+        let mut cut = vec![0u8; 80];
+        cut.extend(2u32.to_le_bytes());
+        cut.extend([0xffu8; 50]);
+        refused("a.stl", &cut, "neither text nor");
+        assert!(vertices(Path::new("nowhere/a.stl")).unwrap_err().contains("cannot be read"));
+    }
+}
