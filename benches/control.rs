@@ -21,7 +21,9 @@ fn tick(c: &mut Criterion) {
     let desired = JointState { dq: moving(&dq, 1e-3), ..start.rest.clone() };
     let mut tau = vec![0.0; robot.dof()];
     c.bench_function("control/robust_tick", |b| {
-        b.iter(|| controller.tick(black_box(Measured { q: &q, dq: &dq }), &desired, &mut tau));
+        b.iter(|| {
+            controller.tick(black_box(1.0), black_box(Measured { q: &q, dq: &dq }), &desired, &mut tau)
+        });
     });
 }
 

@@ -31,7 +31,7 @@ fn execute(mut take: impl FnMut(Sample), start: &Start, mut world: World) {
         let t = k as f64 * robot.control.period_s;
         plan.curve.evaluate(t, &mut desired);
         world.read(&mut reading);
-        controller.tick(Measured { q: &reading.q, dq: &reading.dq }, &desired, &mut tau);
+        controller.tick(t, Measured { q: &reading.q, dq: &reading.dq }, &desired, &mut tau);
         let k_r = plan.tube.gains.k_r;
         let reference = Reference { curve: &plan.curve, t, k_r, e_radius: &e_radius, r_radius: &r_radius };
         world.advance(&tau, reference, &mut measured);

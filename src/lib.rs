@@ -53,7 +53,7 @@
 //!     let t = tick as f64 * robot.control.period_s;
 //!     curve.evaluate(t, &mut desired);
 //!     let (q, dq) = (desired.q.clone(), desired.dq.clone());
-//!     controller.tick(Measured { q: &q, dq: &dq }, &desired, &mut tau);
+//!     controller.tick(t, Measured { q: &q, dq: &dq }, &desired, &mut tau);
 //!     identifier.push(Sample { t, q, dq, tau: tau.clone() })?;
 //! }
 //!

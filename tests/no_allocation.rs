@@ -103,7 +103,7 @@ fn the_control_tick_does_not_allocate() {
                 q[j] = desired.q[j] + error;
                 dq[j] = desired.dq[j] - error;
             }
-            controller.tick(Measured { q: &q, dq: &dq }, &desired, &mut tau);
+            controller.tick(1e-3 * f64::from(k), Measured { q: &q, dq: &dq }, &desired, &mut tau);
         }
     });
     assert_eq!(asked, 0);

@@ -199,7 +199,7 @@ fn a_plan_is_certified_and_a_wall_is_not_passed() {
     let robot = Arc::new(robot);
     let mut controller = RobustController::new(robot, &set, &tube);
     let mut tau = [0.0; 3];
-    let tick = controller.tick(Measured { q: &start.q, dq: &start.dq }, &start, &mut tau);
+    let tick = controller.tick(0.0, Measured { q: &start.q, dq: &start.dq }, &start, &mut tau);
     assert!(!tick.saturated && tau.iter().all(|x| x.is_finite()) && tau[1] > 0.0, "{tau:?}");
 }
 

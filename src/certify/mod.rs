@@ -198,6 +198,10 @@ impl<'a> Problem<'a> {
         {
             return refuse(format!("parameter set: interval {j} is empty or not finite"));
         }
+        let strips = set.strips.as_ref();
+        if let Some(fault) = strips.and_then(|s| s.fault(n, set.len(), curve.duration_s)) {
+            return refuse(format!("parameter set, strips: {fault}"));
+        }
         for (j, joint) in robot.joints.iter().enumerate() {
             if !(armature_floor(robot, set, j) > 0.0) {
                 return refuse(format!(
@@ -247,7 +251,7 @@ impl<'a> Problem<'a> {
                 robot.name
             ));
         }
-        Ok(Self { robot, set, scene, tube, curve, uncertain: Uncertain::new(set) })
+        Ok(Self { robot, set, scene, tube, curve, uncertain: Uncertain::new(robot, set) })
     }
 
     /// Evaluates every constraint over one span in the default arithmetic.

@@ -28,6 +28,7 @@ pub struct Tick {
 
 /// A joint-space tracking controller.
 pub trait Controller {
-    /// Computes the torques (N m) that are held until the next tick. `tau` has one entry a joint.
-    fn tick(&mut self, measured: Measured<'_>, desired: &JointState, tau: &mut [f64]) -> Tick;
+    /// Computes the torques (N m) that are held until the next tick, for the tick `t` seconds after the plan's start. `tau` has one
+    /// entry a joint.
+    fn tick(&mut self, t: f64, measured: Measured<'_>, desired: &JointState, tau: &mut [f64]) -> Tick;
 }

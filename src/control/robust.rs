@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::dynamics::{Motion, momentum_regressor, torque_regressor};
 use crate::inertia::ParameterSet;
 use crate::reach::Tube;
+use crate::reach::leaning::{Leaning, OWN};
 use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
 use crate::trajectory::JointState;
 
@@ -16,6 +17,7 @@ pub struct RobustController {
     robot: Arc<Robot>,
     center: Vec<f64>,
     radius: Vec<f64>,
+    leaning: Option<Leaning>,
     tube: Tube,
     motion: Motion<f64>,
     regressor: Vec<f64>,
@@ -30,7 +32,9 @@ impl RobustController {
     /// A controller for `robot` (an arm, see [`Robot::arm_fault`]) under the parameter set and tube of a certified plan.
     pub fn new(robot: Arc<Robot>, set: &ParameterSet, tube: &Tube) -> Self {
         let n = robot.dof();
+        let (center, radius) = (set.center(), set.radius());
         Self {
+            leaning: Leaning::new(&robot, set, &center, &radius),
             motion: Motion::new(&robot),
             regressor: vec![0.0; INERTIAL * n * n],
             dqa: vec![0.0; n],
@@ -38,8 +42,8 @@ impl RobustController {
             r: vec![0.0; n],
             rho: vec![0.0; n],
             pull: vec![0.0; n],
-            center: set.center(),
-            radius: set.radius(),
+            center,
+            radius,
             tube: tube.clone(),
             robot,
         }
@@ -49,11 +53,13 @@ impl RobustController {
     pub fn switch(&mut self, set: &ParameterSet, tube: &Tube) {
         self.center = set.center();
         self.radius = set.radius();
+        self.leaning = Leaning::new(&self.robot, set, &self.center, &self.radius);
         self.tube = tube.clone();
     }
 
-    /// Nominal torque and disturbance bound rho of one joint, links' part excluded: friction, armature, offset.
-    fn joint_part(&self, j: usize, dq: f64) -> (f64, f64) {
+    /// Nominal torque of one joint and what it adds to the disturbance bound, links' part excluded: all of friction, armature and
+    /// offset, and Coulomb friction alone.
+    fn joint_part(&self, j: usize, dq: f64) -> (f64, f64, f64) {
         let at = self.robot.friction_index(j);
         let (c, g) = (&self.center[at..at + 4], &self.radius[at..at + 4]);
         let band = self.tube.sign_band(&self.robot, j);
@@ -66,7 +72,7 @@ impl RobustController {
         };
         let nominal = c[COULOMB] * sign + c[VISCOUS] * dq + c[ARMATURE] * self.ddqa[j] + c[OFFSET];
         let spread = charge + g[VISCOUS] * dq.abs() + g[ARMATURE] * self.ddqa[j].abs() + g[OFFSET];
-        (nominal, spread)
+        (nominal, spread, charge)
     }
 
     /// Smallest transmission inertia of joint `j` that is possible.
@@ -132,7 +138,7 @@ impl RobustController {
 }
 
 impl Controller for RobustController {
-    fn tick(&mut self, measured: Measured<'_>, desired: &JointState, tau: &mut [f64]) -> Tick {
+    fn tick(&mut self, t: f64, measured: Measured<'_>, desired: &JointState, tau: &mut [f64]) -> Tick {
         let n = self.robot.dof();
         let width = INERTIAL * n;
         let k_r = self.tube.gains.k_r;
@@ -144,13 +150,20 @@ impl Controller for RobustController {
         }
         self.motion.sweep(&self.robot, measured.q, measured.dq, &self.dqa, &self.ddqa);
         torque_regressor(&self.robot, &self.motion, 0..n, &mut self.regressor);
+        let lean = self.leaning.as_ref().map(|leaning| (leaning, leaning.at(t)));
         for j in 0..n {
-            let (mut nominal, mut rho) = self.joint_part(j, measured.dq[j]);
-            for (y, (c, g)) in
-                self.regressor[width * j..width * (j + 1)].iter().zip(self.center.iter().zip(&self.radius))
-            {
+            let (mut nominal, mut rho, charge) = self.joint_part(j, measured.dq[j]);
+            let row = &self.regressor[width * j..width * (j + 1)];
+            for (y, (c, g)) in row.iter().zip(self.center.iter().zip(&self.radius)) {
                 nominal += y * c;
                 rho += y.abs() * g;
+            }
+            if let Some((leaning, at)) = lean {
+                let own_radius = OWN.map(|column| self.radius[self.robot.friction_index(j) + column]);
+                let own = ([measured.dq[j], self.ddqa[j], 1.0], own_radius);
+                let (shift, known) = leaning.lean(at, j, (row, &self.radius), own);
+                nominal += shift;
+                rho = (rho + shift.abs()).min(charge + known);
             }
             tau[j] = nominal;
             self.rho[j] = rho + self.tube.drift_nm[j];

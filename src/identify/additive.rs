@@ -69,7 +69,7 @@ pub fn smallest(
         let part = rows.select(&own);
         let search = Search { set, rows: &part, duration: &lengths, weight: &vec![1.0; joints] };
         let (found, used) = search.run(&guess, &mut cuts);
-        let polytope = Polytope { set: set.clone(), rows: part, cuts: used };
+        let polytope = Polytope { set: set.clone(), rows: part, cuts: used, ranked: 0 };
         necessary.push(refute(&polytope, &lengths, &found.multipliers));
         guess = found.z;
     }
@@ -270,10 +270,10 @@ mod tests {
         let others = (0..4).map(|_| rng.random_range(-1.0..1.0));
         let truth: Vec<f64> = BODY.into_iter().chain(others).collect();
         let p = truth.len();
-        let set = ParameterSet {
-            lower: truth.iter().map(|t| t - rng.random_range(0.1..1.0)).collect(),
-            upper: truth.iter().map(|t| t + rng.random_range(0.1..1.0)).collect(),
-        };
+        let set = ParameterSet::new(
+            truth.iter().map(|t| t - rng.random_range(0.1..1.0)).collect(),
+            truth.iter().map(|t| t + rng.random_range(0.1..1.0)).collect(),
+        );
         let mut rows = Rows::none(p);
         rows.y = DMatrix::from_fn(m, p, |_, _| rng.random_range(-1.0..1.0));
         let mut duration = vec![];
@@ -335,7 +335,7 @@ mod tests {
     fn no_multipliers_refute_what_is_true() {
         let (set, rows, duration, _) = problem(3, 40, [0.1, 0.1]);
         let mut rng = ChaCha8Rng::seed_from_u64(4);
-        let polytope = Polytope { set, rows, cuts: Cuts::axes(0) };
+        let polytope = Polytope { set, rows, cuts: Cuts::axes(0), ranked: 0 };
         let count = polytope.cuts.coefficients.len();
         let with = |rows: Vec<f64>, cuts: Vec<f64>| refute(&polytope, &duration, &Multipliers { rows, cuts });
         for _ in 0..500 {

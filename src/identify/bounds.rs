@@ -1,5 +1,8 @@
-//! Guaranteed intervals: for each unknown and each side a program proposes ([`super::program`]), the certificate
+//! Guaranteed bounds: for each direction and each side a program proposes ([`super::program`]), the certificate
 //! disposes ([`super::certificate`]).
+//!
+//! Programs know a part of the rows only, those that are likely to matter; what a maximiser violates is added and asked again.
+//! The certificate holds whatever rows took part.
 
 use rayon::prelude::*;
 
@@ -7,7 +10,7 @@ use super::certificate::{Bound, Multipliers, upper_bound};
 use super::error::IdentifyError;
 use super::polytope::{Origin, Polytope};
 use super::program::Program;
-use crate::inertia::ParameterSet;
+use crate::inertia::{ParameterSet, Strip};
 
 /// How hard to try; any values are sound.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,11 +20,13 @@ pub struct Effort {
     /// A maximiser whose pseudo-inertia has no eigenvalue below minus this (kg, lengths in units of 0.2 m)
     /// counts as physically consistent.
     pub cut_tolerance: f64,
+    /// The programs stop at this complementarity, in units of the box's half-width along the direction.
+    pub tolerance: f64,
 }
 
 impl Default for Effort {
     fn default() -> Self {
-        Self { rounds: 4, cut_tolerance: 1e-3 }
+        Self { rounds: 6, cut_tolerance: 1e-3, tolerance: 1e-4 }
     }
 }
 
@@ -49,8 +54,14 @@ impl Tightened {
     }
 }
 
-/// A direction +-e_j with the best certificate so far.
+/// Rows that a maximiser misses by more than this share of their radius are added to the programs.
+const MISSED: f64 = 1e-3;
+/// So many at most for each maximiser and round.
+const ADDED: usize = 12;
+
+/// A direction, up or down, with the best certificate so far.
 struct Side {
+    /// Which direction.
     index: usize,
     sign: f64,
     bound: Bound,
@@ -58,12 +69,55 @@ struct Side {
     vertex: Vec<f64>,
 }
 
-impl Side {
-    fn direction(&self, p: usize) -> Vec<f64> {
-        let mut d = vec![0.0; p];
-        d[self.index] = self.sign;
-        d
+/// Certified bounds on d'z for each of `directions`, two sides each in turn. Adds to `polytope.cuts` on the way.
+fn prove(polytope: &mut Polytope, directions: &[Vec<f64>], effort: Effort) -> Vec<Side> {
+    let both = directions.iter().map(|d| [d.clone(), d.iter().map(|x| -x).collect()]);
+    let along: Vec<Vec<f64>> = both.flatten().collect();
+    let mut sides: Vec<Side> = (0..along.len())
+        .map(|i| Side {
+            index: i / 2,
+            sign: if i % 2 == 0 { 1.0 } else { -1.0 },
+            bound: Bound { value: f64::INFINITY, noise: 0.0 },
+            multipliers: Multipliers { rows: vec![], cuts: vec![] },
+            vertex: vec![],
+        })
+        .collect();
+    let mut working = polytope.likely();
+    let mut pending: Vec<usize> = (0..sides.len()).collect();
+    for _ in 0..effort.rounds {
+        let program = Program::new(polytope, &working, effort.tolerance);
+        let solved: Vec<_> = pending
+            .par_iter()
+            .map(|&i| {
+                let proposal = program.maximise(&along[i]);
+                let bound = upper_bound(polytope, &along[i], &proposal.multipliers);
+                let missed = polytope.rows.missed(&proposal.z, MISSED, ADDED);
+                (i, proposal, bound, missed)
+            })
+            .collect();
+        pending.clear();
+        let mut more = Vec::new();
+        for (i, proposal, bound, missed) in solved {
+            let side = &mut sides[i];
+            if bound.value <= side.bound.value {
+                side.bound = bound;
+                side.multipliers = proposal.multipliers;
+            }
+            let cut = polytope.cuts.separate(&proposal.z, effort.cut_tolerance) > 0;
+            if cut || missed.iter().any(|w| working.binary_search(w).is_err()) {
+                pending.push(i);
+                more.extend(missed);
+            }
+            side.vertex = proposal.z;
+        }
+        if pending.is_empty() {
+            break;
+        }
+        working.extend(more);
+        working.sort_unstable();
+        working.dedup();
     }
+    sides
 }
 
 /// Shrinks the intervals of the parameters `unknown` (indices into z) to certified bounds over the polytope.
@@ -78,63 +132,52 @@ pub fn tighten(
 ) -> Result<Tightened, IdentifyError> {
     check_rows(polytope)?;
     let p = polytope.len();
-    let mut sides: Vec<Side> = unknown
-        .iter()
-        .flat_map(|&index| [1.0, -1.0].map(|sign| (index, sign)))
-        .map(|(index, sign)| Side {
-            index,
-            sign,
-            bound: Bound { value: f64::INFINITY, noise: 0.0 },
-            multipliers: Multipliers { rows: vec![], cuts: vec![] },
-            vertex: vec![],
+    let unit = |&index: &usize| (0..p).map(|k| f64::from(k == index)).collect();
+    let directions: Vec<Vec<f64>> = unknown.iter().map(unit).collect();
+    let sides = prove(polytope, &directions, effort);
+    collect(polytope, unknown, sides)
+}
+
+/// Strips in the given directions (one number a parameter) that contain every z of the polytope that is physically consistent.
+///
+/// Adds to `polytope.cuts` on the way. `Err(AssumptionBroken)` if there is provably no such z.
+pub fn strips(
+    polytope: &mut Polytope,
+    directions: &[Vec<f64>],
+    effort: Effort,
+) -> Result<Vec<Strip>, IdentifyError> {
+    let sides = prove(polytope, directions, effort);
+    let pairs = sides.chunks_exact(2).zip(directions);
+    pairs
+        .map(|(pair, direction)| {
+            // An interval bound is exact under negation.
+            let (lower, upper) = (-pair[1].bound.value, pair[0].bound.value);
+            if lower > upper {
+                // Named by the parameter that the direction is steepest in.
+                let steepest =
+                    (0..direction.len()).max_by(|&a, &b| direction[a].abs().total_cmp(&direction[b].abs()));
+                return Err(broken(polytope, steepest.unwrap_or(0), pair));
+            }
+            Ok(Strip { direction: direction.clone(), lower, upper })
         })
-        .collect();
-    let mut pending: Vec<usize> = (0..sides.len()).collect();
-    for _ in 0..effort.rounds {
-        let program = Program::new(polytope);
-        let solved: Vec<_> = pending
-            .par_iter()
-            .map(|&i| {
-                let d = sides[i].direction(p);
-                let proposal = program.maximise(&d);
-                let bound = upper_bound(polytope, &d, &proposal.multipliers);
-                (i, proposal, bound)
-            })
-            .collect();
-        pending.clear();
-        for (i, proposal, bound) in solved {
-            let side = &mut sides[i];
-            if bound.value <= side.bound.value {
-                side.bound = bound;
-                side.multipliers = proposal.multipliers;
-            }
-            if polytope.cuts.separate(&proposal.z, effort.cut_tolerance) > 0 {
-                pending.push(i);
-            }
-            side.vertex = proposal.z;
-        }
-        if pending.is_empty() {
-            break;
-        }
-    }
-    collect(polytope, sides)
+        .collect()
 }
 
 /// Intersects the certified intervals with the box and reports an empty one.
-fn collect(polytope: &Polytope, sides: Vec<Side>) -> Result<Tightened, IdentifyError> {
+fn collect(polytope: &Polytope, unknown: &[usize], sides: Vec<Side>) -> Result<Tightened, IdentifyError> {
     let mut set = polytope.set.clone();
     for side in &sides {
         // An interval bound is exact under negation.
-        let j = side.index;
+        let j = unknown[side.index];
         if side.sign > 0.0 {
             set.upper[j] = set.upper[j].min(side.bound.value);
         } else {
             set.lower[j] = set.lower[j].max(-side.bound.value);
         }
     }
-    if let Some(pair) = sides.chunks_exact(2).find(|pair| set.upper[pair[0].index] < set.lower[pair[0].index])
-    {
-        return Err(broken(polytope, pair));
+    let empty = |pair: &&[Side]| set.upper[unknown[pair[0].index]] < set.lower[unknown[pair[0].index]];
+    if let Some(pair) = sides.chunks_exact(2).find(empty) {
+        return Err(broken(polytope, unknown[pair[0].index], pair));
     }
     let rows = &polytope.rows;
     let mut row_share = vec![0.0_f64; rows.len()];
@@ -156,7 +199,7 @@ fn collect(polytope: &Polytope, sides: Vec<Side>) -> Result<Tightened, IdentifyE
 
 /// The error for a pair of bounds with upper < lower: the sum of the two is a proof that 0 < 0 unless the noise
 /// radii grow: multiplying all of them by (1 + t) adds t (noise of both) to the sum.
-fn broken(polytope: &Polytope, pair: &[Side]) -> IdentifyError {
+fn broken(polytope: &Polytope, parameter: usize, pair: &[Side]) -> IdentifyError {
     let noise = (pair[0].bound.noise + pair[1].bound.noise).next_up();
     let excess = -(pair[0].bound.value + pair[1].bound.value);
     let weight = |w: usize| {
@@ -169,7 +212,7 @@ fn broken(polytope: &Polytope, pair: &[Side]) -> IdentifyError {
             let Origin { t, joint } = polytope.rows.origin[w];
             IdentifyError::AssumptionBroken { t, joint, by: 1.0 + (excess / noise).next_down().max(0.0) }
         }
-        None => IdentifyError::PriorExcludesPhysics { parameter: pair[0].index },
+        None => IdentifyError::PriorExcludesPhysics { parameter },
     }
 }
 

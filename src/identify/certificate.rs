@@ -103,23 +103,22 @@ pub fn box_bound(polytope: &Polytope, d: &[f64]) -> f64 {
 }
 
 fn dual_bound(polytope: &Polytope, d: &[f64], proposal: &Multipliers) -> Bound {
-    let Polytope { set, rows, cuts } = polytope;
+    let Polytope { set, rows, cuts, .. } = polytope;
     let mut total = Sum::default();
     let mut noise = Sum::default();
-    for ((l, u), radius) in proposal.rows.iter().zip(&rows.u).zip(&rows.radius) {
-        // An idle row says nothing, even if its radius is infinite.
-        if *l != 0.0 {
-            total.add(l * u);
-            noise.add(l.abs() * radius);
-        }
+    // An idle row says nothing, even if its radius is infinite.
+    let active: Vec<usize> = (0..rows.len()).filter(|&w| proposal.rows[w] != 0.0).collect();
+    for &w in &active {
+        total.add(proposal.rows[w] * rows.u[w]);
+        noise.add(proposal.rows[w].abs() * rows.radius[w]);
     }
     let noise = noise.upper();
     total.add(noise);
     for (j, &d) in d.iter().enumerate() {
         let mut g = Sum::default();
         g.add(d);
-        for (l, y) in proposal.rows.iter().zip(rows.y.column(j).iter()) {
-            g.add(-(l * y));
+        for &w in &active {
+            g.add(-(proposal.rows[w] * rows.y[(w, j)]));
         }
         if let Some(local) = j.checked_sub(cuts.offset).filter(|&k| k < crate::robot::INERTIAL) {
             for (mu, c) in proposal.cuts.iter().zip(&cuts.coefficients) {

@@ -23,10 +23,10 @@ pub(super) fn tighten_body(
     check_box(set, offset + INERTIAL)?;
     // Only the body's ten numbers matter: a program of ten unknowns.
     let range = offset..offset + INERTIAL;
-    let part = ParameterSet { lower: set.lower[range.clone()].to_vec(), upper: set.upper[range].to_vec() };
+    let part = ParameterSet::new(set.lower[range.clone()].to_vec(), set.upper[range].to_vec());
     let mut polytope = Polytope::from_box(part, 0);
     let unknown: Vec<usize> = (0..INERTIAL).collect();
-    let effort = Effort { rounds: 30, cut_tolerance: 1e-6 };
+    let effort = Effort { rounds: 30, cut_tolerance: 1e-6, tolerance: 1e-6 };
     let found = tighten(&mut polytope, &unknown, effort).map_err(|e| match e {
         IdentifyError::PriorExcludesPhysics { parameter } => {
             IdentifyError::PriorExcludesPhysics { parameter: parameter + offset }
@@ -66,7 +66,7 @@ mod tests {
         let mut upper = vec![5.2, 0.4, 0.4, -0.1];
         lower.extend([-0.2; 6]);
         upper.extend([0.2; 6]);
-        ParameterSet { lower, upper }
+        ParameterSet::new(lower, upper)
     }
 
     #[test]

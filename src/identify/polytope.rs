@@ -64,6 +64,20 @@ impl Rows {
         self.origin.extend_from_slice(&more.origin);
     }
 
+    /// Indices, in order, of the rows that z misses by more than a `share` of their radius: the `most` that it misses by most radii.
+    pub fn missed(&self, z: &[f64], share: f64, most: usize) -> Vec<usize> {
+        let mut value = vec![0.0; self.len()];
+        for (column, z) in self.y.column_iter().zip(z) {
+            value.iter_mut().zip(column.iter()).for_each(|(value, y)| *value += y * z);
+        }
+        let by = |w: usize| (value[w] - self.u[w]).abs() / self.radius[w];
+        let mut missed: Vec<usize> = (0..self.len()).filter(|&w| by(w) > 1.0 + share).collect();
+        missed.sort_unstable_by(|&a, &b| by(b).total_cmp(&by(a)));
+        missed.truncate(most);
+        missed.sort_unstable();
+        missed
+    }
+
     /// The rows with the given indices. Leaving rows out only forgets, so it is always sound.
     pub fn select(&self, keep: &[usize]) -> Rows {
         Rows {
@@ -137,13 +151,18 @@ pub struct Polytope {
     pub rows: Rows,
     /// Cuts of physical consistency.
     pub cuts: Cuts,
+    /// How many rows, from the first, [`Polytope::forget`] has put in order: the ones that hold most first.
+    pub ranked: usize,
 }
+
+/// Of the rows in order, the first that programs begin with.
+const LIKELY: usize = 160;
 
 impl Polytope {
     /// A box with neither rows nor cuts beyond [`Cuts::axes`] for the body whose parameters start at `offset`.
     pub fn from_box(set: ParameterSet, offset: usize) -> Self {
         let rows = Rows::none(set.len());
-        Self { set, rows, cuts: Cuts::axes(offset) }
+        Self { set, rows, cuts: Cuts::axes(offset), ranked: 0 }
     }
 
     /// Number of unknowns p.
@@ -156,6 +175,11 @@ impl Polytope {
         self.set.is_empty()
     }
 
+    /// Indices of the rows that bounds are likely to need: what held the ones before, and what is new.
+    pub fn likely(&self) -> Vec<usize> {
+        (0..self.ranked.min(LIKELY)).chain(self.ranked..self.rows.len()).collect()
+    }
+
     /// Drops the cuts that no bound uses, and all but `budget` of the rows: those that hold the bounds stay. Forgetting
     /// only makes the set larger, so it is always sound.
     pub fn forget(&mut self, found: &Tightened, budget: usize) {
@@ -165,12 +189,10 @@ impl Polytope {
             index += 1;
             index <= basic || found.cut_used[index - 1]
         });
-        if self.rows.len() > budget {
-            let mut order: Vec<usize> = (0..self.rows.len()).collect();
-            order.sort_by(|&a, &b| found.row_share[b].total_cmp(&found.row_share[a]));
-            order.truncate(budget);
-            order.sort_unstable();
-            self.rows = self.rows.select(&order);
-        }
+        let mut order: Vec<usize> = (0..self.rows.len()).collect();
+        order.sort_by(|&a, &b| found.row_share[b].total_cmp(&found.row_share[a]));
+        order.truncate(budget);
+        self.rows = self.rows.select(&order);
+        self.ranked = self.rows.len();
     }
 }

@@ -15,12 +15,12 @@ use super::certificate::Multipliers;
 use super::polytope::Polytope;
 use crate::robot::INERTIAL;
 
-/// Stops at complementarity and residuals below this (in units of the half-width of the box along d).
-const TOLERANCE: f64 = 1e-6;
 const MAX_ITERATIONS: usize = 50;
 /// Unknowns outside the body whose whole interval moves no row by more than this (in units of its radius) are left out:
 /// half of the arm's parameters, and most of the work.
 const IDLE: f64 = 5e-3;
+/// Scaled multipliers below this move no bound.
+const NOTHING: f64 = 1e-9;
 /// Columns of the normal matrix that are computed together.
 const STRIPE: usize = 24;
 /// Rows that the box alone implies are left out; a cut or row whose scaled norm is below this as well.
@@ -41,6 +41,8 @@ pub struct Program {
     kept: Vec<usize>,
     rows: usize,
     cuts: usize,
+    /// Stops at complementarity and residuals below this (in units of the half-width of the box along d).
+    tolerance: f64,
 }
 
 /// What the solver proposes for one direction.
@@ -62,14 +64,14 @@ struct Iterate {
 }
 
 impl Program {
-    /// Scales the polytope; rows that no point of the box violates are dropped.
-    pub fn new(polytope: &Polytope) -> Self {
+    /// Scales the polytope with the rows `working`; those that no point of the box violates are dropped.
+    pub fn new(polytope: &Polytope, working: &[usize], tolerance: f64) -> Self {
         let set = &polytope.set;
         let (center, half) = (set.center(), set.radius());
         let p = set.len();
         let mut lines: Vec<(usize, f64, f64, f64)> = vec![];
         let rows = &polytope.rows;
-        for w in 0..rows.len() {
+        for &w in working {
             let y = rows.y.row(w);
             let middle: f64 = y.iter().zip(&center).map(|(y, c)| y * c).sum();
             let reach: f64 = y.iter().zip(&half).map(|(y, r)| (y * r).abs()).sum();
@@ -118,6 +120,7 @@ impl Program {
             kept,
             rows: rows.len(),
             cuts: polytope.cuts.coefficients.len(),
+            tolerance,
             center,
             half,
         }
@@ -142,7 +145,11 @@ impl Program {
         let mut rows = vec![0.0; self.rows];
         let mut cuts = vec![0.0; self.cuts];
         for (i, &(source, scale)) in self.source.iter().enumerate() {
-            let net = (iterate.v_hi[i] - iterate.v_lo[i]) * size / scale;
+            let net = iterate.v_hi[i] - iterate.v_lo[i];
+            if net.abs() < NOTHING {
+                continue;
+            }
+            let net = net * size / scale;
             if source < self.rows { rows[source] = net } else { cuts[source - self.rows] = -net }
         }
         Proposal { z, multipliers: Multipliers { rows, cuts } }
@@ -190,7 +197,7 @@ impl Program {
         for _ in 0..MAX_ITERATIONS {
             let residuals = Residuals::new(self, &at, cost);
             let gap = at.s_lo.dot(&at.v_lo) + at.s_hi.dot(&at.v_hi);
-            if gap < TOLERANCE && residuals.largest() < TOLERANCE {
+            if gap < self.tolerance && residuals.largest() < self.tolerance {
                 break;
             }
             let weight = at.v_lo.component_div(&at.s_lo) + at.v_hi.component_div(&at.s_hi);

@@ -141,7 +141,7 @@ pub fn set_within(
 ) -> Result<ParameterSet, IdentifyError> {
     let set = tighten_by_physics(set, robot.end_effector)?;
     let mut polytope = Polytope::from_box(set, robot.inertial_index(robot.end_effector));
-    let effort = Effort { rounds: 2, ..Effort::default() };
+    let effort = Effort { rounds: 3, ..Effort::default() };
     let portion = PORTION * robot.dof();
     let all: Vec<usize> = (0..rows.len()).collect();
     for part in all.chunks(portion) {

@@ -8,9 +8,15 @@ use rand_chacha::ChaCha8Rng;
 
 use super::window::{Clock, Window, integrate_rate, rows_over};
 use super::*;
+use crate::certify::Problem;
+use crate::control::{Controller, Measured, RobustController};
 use crate::dynamics::{Composites, Motion, Wrench, crba, rnea};
 use crate::inertia::ParameterSet;
-use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
+use crate::plan::{foresee, tube_fit};
+use crate::reach::Span;
+use crate::report::TorqueWidths;
+use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, Scene, VISCOUS};
+use crate::trajectory::{Bezier, JointState};
 
 pub(super) fn arm() -> Robot {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/robots/kinova_gen3_2f85.toml");
@@ -247,6 +253,99 @@ fn eight_pounds_are_found_and_the_truth_stays_inside() {
                 && widths[4..].iter().all(|&w| w <= 0.1)
         );
     }
+}
+
+/// A set correlated along a random motion, from `seconds` of data.
+fn correlated(seed: u64, seconds: f64) -> (Arc<Robot>, Vec<f64>, ParameterSet, Bezier) {
+    let robot = Arc::new(arm());
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let start = prior(&robot);
+    let theta = truth(&robot, &start, &mut rng);
+    let (samples, acceleration) = recording(&robot, &theta, seconds, noise(seed), &mut rng);
+    let mut identifier =
+        Identifier::new(robot.clone(), &start, acceleration, IdentifierOptions::default()).unwrap();
+    for (k, sample) in samples.into_iter().enumerate() {
+        identifier.push(sample).unwrap();
+        if k > 0 && k % 1500 == 0 {
+            identifier.update().unwrap();
+        }
+    }
+    let mut state = |spread: f64| -> Vec<f64> {
+        (0..robot.dof()).map(|_| spread * rng.random_range(-1.0..1.0)).collect()
+    };
+    let from = JointState { q: state(1.0), dq: state(0.4), ddq: state(0.5) };
+    let end: Vec<f64> = from.q.iter().zip(state(0.8)).map(|(q, by)| q + by).collect();
+    let curve = Bezier::to_rest(&from, &end, 3.0).unwrap();
+    let (times, rows) = foresee::torque_rows(&robot, &curve);
+    let begun = std::time::Instant::now();
+    let strips = identifier.torque_strips(times, &rows).unwrap();
+    println!("{} strips in {:.1} ms", strips.strips.len(), 1e3 * begun.elapsed().as_secs_f64());
+    let set = ParameterSet { strips: Some(strips), ..identifier.set().clone() };
+    (robot, theta, set, curve)
+}
+
+#[test]
+fn strips_hold_the_truth_and_are_much_narrower_than_the_box() {
+    for seed in 0..2 {
+        let (robot, theta, set, curve) = correlated(seed, 4.5);
+        assert!(set.contains(&theta), "seed {seed}");
+        let tube = tube_fit::fit(&robot, &set, &curve, &tube_fit::initial(&robot), 16).unwrap();
+        let scene = Scene::default();
+        let reports = Problem::new(&robot, &set, &scene, &tube, &curve).unwrap().survey(32);
+        let widths = TorqueWidths::over(&reports);
+        println!("{widths:.2?}: {:.3}", widths.ratio());
+        assert!(widths.ratio() < 0.7, "{widths:?}");
+    }
+}
+
+/// What the law promises, tried with parameters between the truth and corners of the box, as far as the strips let them go.
+#[test]
+fn no_parameters_of_a_correlated_set_need_more_than_rho() {
+    let (robot, theta, set, curve) = correlated(5, 3.0);
+    let n = robot.dof();
+    let tube = tube_fit::fit(&robot, &set, &curve, &tube_fit::initial(&robot), 16).unwrap();
+    let scene = Scene::default();
+    let problem = Problem::new(&robot, &set, &scene, &tube, &curve).unwrap();
+    let mut rng = ChaCha8Rng::seed_from_u64(11);
+    let mut plant = Plant::new(&robot, &theta);
+    let mut controller = RobustController::new(robot.clone(), &set, &tube);
+    let mut tightest = f64::INFINITY;
+    for k in 0..24 {
+        let (t0, t1) = (0.125 * f64::from(k), 0.125 * f64::from(k + 1));
+        let report = problem.report(Span::Between(t0, t1));
+        for _ in 0..40 {
+            // On the curve the law commands its nominal torque: there is nothing to correct.
+            let t = rng.random_range(t0..=t1);
+            let state = curve.state(t);
+            let mut tau = vec![0.0; n];
+            controller.tick(t, Measured { q: &state.q, dq: &state.dq }, &state, &mut tau);
+            let corner: Vec<f64> =
+                (set.lower.iter().zip(&set.upper)).map(|(l, u)| if rng.random() { *l } else { *u }).collect();
+            let toward =
+                |s: f64| -> Vec<f64> { theta.iter().zip(&corner).map(|(a, b)| a + s * (b - a)).collect() };
+            let (mut inside, mut outside) = (0.0, 1.0);
+            for _ in 0..40 {
+                let middle = 0.5 * (inside + outside);
+                if set.contains(&toward(middle)) { inside = middle } else { outside = middle }
+            }
+            let possible = toward(inside);
+            plant.motion.sweep(&robot, &state.q, &state.dq, &state.dq, &state.ddq);
+            let mut needed = vec![0.0; n];
+            rnea(&robot, &plant.motion, &possible, &mut plant.wrenches, &mut needed);
+            for j in 0..n {
+                let bounds = &report.torque[j];
+                assert!(bounds.nominal_lower <= tau[j] && tau[j] <= bounds.nominal_upper, "{j}: {tau:?}");
+                let f = &possible[robot.friction_index(j)..];
+                needed[j] += f[ARMATURE] * state.ddq[j] + f[VISCOUS] * state.dq[j] + f[OFFSET];
+                needed[j] += f[COULOMB] * state.dq[j].signum();
+                let left = bounds.rho - (needed[j] - tau[j]).abs();
+                assert!(left >= 0.0, "{j} at {t}: {left}");
+                tightest = tightest.min(left / bounds.rho);
+            }
+        }
+    }
+    // The bound is not idle either.
+    assert!(tightest < 0.7, "{tightest}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! Read [`pseudo`] for what makes ten numbers a body that can exist; [`log_cholesky`] and [`exponential_eigenvalue`]
 //! for coordinates in which every point is such a body; [`layout`] and [`urdf`] for how others write the ten numbers;
-//! [`set`] for the boxes that planner, controller and certifier quantify over.
+//! [`set`] for what planner, controller and certifier quantify over: a box, and bounds on combinations.
 
 pub mod exponential_eigenvalue;
 pub mod layout;
@@ -12,4 +12,4 @@ pub mod set;
 pub mod urdf;
 
 pub use layout::Layout;
-pub use set::ParameterSet;
+pub use set::{ParameterSet, Strip, TorqueStrips};

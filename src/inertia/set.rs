@@ -1,10 +1,11 @@
-//! A set of parameter vectors: the box that the planner, the controller and the certifier quantify over.
+//! A set of parameter vectors: what the planner, the controller and the certifier quantify over.
 
 use serde::{Deserialize, Serialize};
 
 use crate::robot::{ARMATURE, FRICTION, INERTIAL, Robot};
 
-/// A box of parameter vectors (layout of [`Robot::nominal_parameters`]): `lower <= theta <= upper`.
+/// A box of parameter vectors (layout of [`Robot::nominal_parameters`]), `lower <= theta <= upper`, and what is known of
+/// combinations of them besides.
 ///
 /// Units are those of the parameters: kg, kg m, kg m^2, then N m, N m s/rad, kg m^2, N m.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -13,9 +14,82 @@ pub struct ParameterSet {
     pub lower: Vec<f64>,
     /// Upper bounds, not below `lower`.
     pub upper: Vec<f64>,
+    /// Bounds on combinations, for one motion; none if the box is all that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strips: Option<TorqueStrips>,
+}
+
+/// { theta : lower <= direction . theta <= upper }. A few of them hold what a box forgets: that the data allow a heavier
+/// payload only with a lighter link, or one that is held closer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Strip {
+    /// One number a parameter.
+    pub direction: Vec<f64>,
+    /// Lower bound of `direction . theta`.
+    pub lower: f64,
+    /// Upper bound, not below `lower`.
+    pub upper: f64,
+}
+
+/// Strips in the directions in which a motion needs them: at some of its times and for each joint, the row that the joint's
+/// torque (N m) depends on the parameters with, or one near it. The strips say something about the parameters, not about
+/// the motion: they hold for any other one too.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TorqueStrips {
+    /// Times from the motion's start, s; at least one, increasing.
+    pub times: Vec<f64>,
+    /// For each time in turn, one strip a joint.
+    pub strips: Vec<Strip>,
+}
+
+impl Strip {
+    /// Whether `theta` lies in it, up to the rounding of the sum.
+    pub fn contains(&self, theta: &[f64]) -> bool {
+        let (mut sum, mut size) = (0.0, 0.0);
+        for (d, x) in self.direction.iter().zip(theta) {
+            sum += d * x;
+            size += (d * x).abs();
+        }
+        let slack = (self.direction.len() + 2) as f64 * f64::EPSILON * size;
+        theta.len() == self.direction.len() && self.lower - slack <= sum && sum <= self.upper + slack
+    }
+}
+
+impl TorqueStrips {
+    /// What is wrong with them for a robot with `dof` joints and so many `parameters`, over a motion of `duration_s`.
+    pub fn fault(&self, dof: usize, parameters: usize, duration_s: f64) -> Option<String> {
+        let times = &self.times;
+        let ordered = times.windows(2).all(|pair| pair[0] < pair[1]);
+        let within = times.first().is_some_and(|t| *t >= 0.0) && times.iter().all(|t| *t <= duration_s);
+        if !(ordered && within) {
+            return Some(format!("times {times:?}, expected increasing ones from 0 to {duration_s} s"));
+        }
+        if self.strips.len() != dof * times.len() {
+            let (found, expected) = (self.strips.len(), dof * times.len());
+            return Some(format!(
+                "{found} strips, expected {dof} for each of {} times, {expected}",
+                times.len()
+            ));
+        }
+        let sound = |strip: &Strip| {
+            let numbers = strip.direction.iter().chain([&strip.lower, &strip.upper]);
+            strip.direction.len() == parameters
+                && strip.lower <= strip.upper
+                && numbers.into_iter().all(|x| x.is_finite())
+        };
+        let bad = self.strips.iter().position(|strip| !sound(strip))?;
+        Some(format!("strip {bad}: expected {parameters} finite numbers and finite bounds, lower <= upper"))
+    }
 }
 
 impl ParameterSet {
+    /// The box from `lower` to `upper`.
+    pub fn new(lower: Vec<f64>, upper: Vec<f64>) -> Self {
+        Self { lower, upper, strips: None }
+    }
+
     /// The box that the robot's own uncertainty ratios allow around its nominal parameters, outward-rounded.
     pub fn around_nominal(robot: &Robot) -> Self {
         let theta = robot.nominal_parameters();
@@ -36,7 +110,7 @@ impl ParameterSet {
                 ((x - half).next_down(), (x + half).next_up())
             })
             .unzip();
-        Self { lower, upper }
+        Self::new(lower, upper)
     }
 
     /// Number of parameters.
@@ -67,9 +141,11 @@ impl ParameterSet {
         })
     }
 
-    /// Whether `theta` lies in the box.
+    /// Whether `theta` lies in the box and, up to rounding, in all strips.
     pub fn contains(&self, theta: &[f64]) -> bool {
+        let mut strips = self.strips.iter().flat_map(|s| &s.strips);
         theta.len() == self.len()
+            && strips.all(|strip| strip.contains(theta))
             && theta.iter().zip(self.lower.iter().zip(&self.upper)).all(|(x, (l, u))| l <= x && x <= u)
     }
 }

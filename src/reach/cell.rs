@@ -144,6 +144,11 @@ impl<const N: usize, R: Rounding> Cell<N, R> {
     }
 }
 
+/// End of the ticks that begin until `t1`, or of the trajectory: what the symbol of time reaches to, s.
+pub fn end_of_ticks(tube: &Tube, duration_s: f64, t1: f64) -> f64 {
+    add_up(t1, tube.gains.period_s).min(duration_s)
+}
+
 /// Desired motion during all ticks that begin between `t0` and `t1`.
 fn through_ticks<const N: usize, R: Rounding>(
     tube: &Tube,
@@ -152,9 +157,8 @@ fn through_ticks<const N: usize, R: Rounding>(
     t0: f64,
     t1: f64,
 ) -> DesiredMotion<N, R> {
-    let last = add_up(t1, tube.gains.period_s);
-    let mut desired = curve.enclose::<N, R>(joint, t0, last.min(curve.duration_s), TIME);
-    if last >= curve.duration_s {
+    let mut desired = curve.enclose::<N, R>(joint, t0, end_of_ticks(tube, curve.duration_s, t1), TIME);
+    if add_up(t1, tube.gains.period_s) >= curve.duration_s {
         let jerk = desired.dddq.interval();
         desired.dddq = Affine::from_interval(jerk.hull(Interval::constant(0.0)));
     }

@@ -7,6 +7,7 @@ pub mod energy;
 pub mod extent;
 pub mod family;
 pub mod law;
+pub mod leaning;
 pub mod links;
 pub mod roundoff;
 pub mod torque;

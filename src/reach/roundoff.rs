@@ -23,6 +23,7 @@ use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
 use crate::scalar::Scalar;
 
 use super::cell::{Cell, Joints};
+use super::leaning::OWN;
 use super::torque::Uncertain;
 use super::tube::Tube;
 use super::upward::{add_up, mul_up};
@@ -156,8 +157,25 @@ impl Grain {
                     nominal = nominal + entry.scale(center[p]);
                     rho = rho + entry.scale(radius[p]);
                 }
-                rho = rho + Roundoff::float(tube.drift_nm[j]);
-                add_up(nominal.error(), rho.error())
+                let drift = Roundoff::float(tube.drift_nm[j]);
+                let Some(leaning) = uncertain.leaning() else {
+                    return add_up(nominal.error(), (rho + drift).error());
+                };
+                // Shares of time are quotients of differences of floats: three roundings. Sizes are those of all strips.
+                let share = Roundoff { size: 1.0, error: 8.0 * UNIT };
+                let mix = |x: f64| share.scale(x) + share.scale(x);
+                let (most, own) = (leaning.largest(j), [dq[j], ddqa[j], Roundoff::float(1.0)]);
+                let links = most.links.iter().zip(&y[width * j..]).zip(&radius);
+                let mut known = mix(most.half) + charge(&center[at..at + 4], &radius[at..at + 4]);
+                for ((d, entry), g) in links {
+                    known = known + (*entry - mix(*d)).scale(*g);
+                }
+                for ((d, entry), column) in most.own.iter().zip(own).zip(OWN) {
+                    known = known + (entry - mix(*d)).scale(radius[at + column]);
+                }
+                let shift = mix(most.shift);
+                let either = add_up((rho + shift + drift).error(), (known + drift).error());
+                add_up((nominal + shift).error(), either)
             })
             .collect();
 
@@ -185,11 +203,19 @@ impl Grain {
 /// The friction part of the nominal torque and of rho, larger branch.
 fn joint_part(c: &[f64], g: &[f64], dq: Roundoff, ddqa: Roundoff) -> (Roundoff, Roundoff) {
     let float = Roundoff::float;
-    // dq / band, at most one, of two floats that are the same in the exact law.
-    let sign = Roundoff::rounded(1.0, 0.0);
+    let sign = sign();
     let nominal = sign.scale(c[COULOMB]) + dq.scale(c[VISCOUS]) + ddqa.scale(c[ARMATURE]) + float(c[OFFSET]);
-    let charge = (float(c[COULOMB]) + float(g[COULOMB])) * (float(1.0) + sign);
-    (nominal, charge + dq.scale(g[VISCOUS]) + ddqa.scale(g[ARMATURE]) + float(g[OFFSET]))
+    (nominal, charge(c, g) + dq.scale(g[VISCOUS]) + ddqa.scale(g[ARMATURE]) + float(g[OFFSET]))
+}
+
+/// dq / band, at most one, of two floats that are the same in the exact law.
+fn sign() -> Roundoff {
+    Roundoff::rounded(1.0, 0.0)
+}
+
+/// What Coulomb friction adds to rho, larger branch.
+fn charge(c: &[f64], g: &[f64]) -> Roundoff {
+    (Roundoff::float(c[COULOMB]) + Roundoff::float(g[COULOMB])) * (Roundoff::float(1.0) + sign())
 }
 
 #[cfg(test)]

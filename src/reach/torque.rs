@@ -7,6 +7,7 @@
 //! * *Nominal torque*: Y theta_0 + friction(theta_0) is affine in the cell's symbols, evaluated at every measured state.
 //! * *Disturbance bound*: rho_j <= sum_p sup|Y_jp| g_p + friction part + D_j, because |Y (theta - theta_0)| is linear in theta and
 //!   theta_0 + g\[-1,1\] contains the set. Suprema are taken over the tube's ellipsoids ([`super::extent`]).
+//! * *Correlations*: what the law makes of strips is bounded in the same way, see [`super::leaning`].
 //! * *Arithmetic*: what the controller computes differs from these by at most [`Grain`], which is added.
 //! * *Drift*: d/dt of Y theta + I_a ddq_a + F_v dq along the motion, for every theta of the set, by dual numbers over affine
 //!   forms with the parameters as forms of their own. Within a tick the state is in the tube, so |change| <= h sup|rate|; the measurement
@@ -31,9 +32,10 @@ use crate::scalar::{Dual, Scalar};
 
 use super::cell::{Cell, Joints, MAX_JOINTS};
 use super::extent;
+use super::leaning::{Between, Leaning, OWN};
 use super::roundoff::Grain;
 use super::tube::Tube;
-use super::upward::{add_up, mul_up, sum_up};
+use super::upward::{add_up, mul_up};
 use super::workspace::Space;
 
 /// Torque sets of one joint over a cell, N m.
@@ -45,6 +47,10 @@ pub struct JointTorque {
     pub nominal_upper: f64,
     /// Upper bound of rho, the controller's bound on the disturbance, drift included.
     pub rho: f64,
+    /// The part of it that the parameters make.
+    pub by_set: f64,
+    /// The same part if the box were all that is known.
+    pub by_box: f64,
 }
 
 impl JointTorque {
@@ -64,16 +70,22 @@ pub struct Uncertain {
     radius: ArrayVec<f64, MAX_PARAMETERS>,
     /// Holds the set and all that the controller makes of it, centre +- radius.
     range: ArrayVec<Interval, MAX_PARAMETERS>,
+    leaning: Option<Leaning>,
 }
 
 impl Uncertain {
-    /// Prepares `set`, that of a robot with at most [`MAX_JOINTS`] joints.
-    pub fn new(set: &ParameterSet) -> Self {
-        Self {
-            center: set.centers_and_radii().map(|(c, _)| c).collect(),
-            radius: set.centers_and_radii().map(|(_, g)| g).collect(),
-            range: set.centers_and_radii().map(|(c, g)| Interval::around(c, g)).collect(),
-        }
+    /// Prepares `set`, that of `robot`, which has at most [`MAX_JOINTS`] joints.
+    pub fn new(robot: &Robot, set: &ParameterSet) -> Self {
+        let center: ArrayVec<f64, MAX_PARAMETERS> = set.centers_and_radii().map(|(c, _)| c).collect();
+        let radius: ArrayVec<f64, MAX_PARAMETERS> = set.centers_and_radii().map(|(_, g)| g).collect();
+        let range = set.centers_and_radii().map(|(c, g)| Interval::around(c, g)).collect();
+        let leaning = Leaning::new(robot, set, &center, &radius);
+        Self { center, radius, range, leaning }
+    }
+
+    /// The strips of a correlated set.
+    pub fn leaning(&self) -> Option<&Leaning> {
+        self.leaning.as_ref()
     }
 
     /// Centre theta_0, as the controller has it.
@@ -92,13 +104,14 @@ impl Uncertain {
     }
 }
 
-/// Nominal torques and disturbance bounds of all joints over a cell. Leaves the motion swept over the cell.
+/// Nominal torques and disturbance bounds of all joints over a cell, at the ticks of which the law leans on the strips of
+/// one of `stretches`. Leaves the motion swept over the cell.
 pub fn joint_torques<const N: usize, R: Rounding>(
     robot: &Robot,
     tube: &Tube,
     uncertain: &Uncertain,
     cell: &Cell<N, R>,
-    grain: &Grain,
+    (grain, stretches): (&Grain, &[Between<Affine<N, R>>]),
     Space { motion, regressor: y, .. }: &mut Space<Affine<N, R>>,
 ) -> Joints<JointTorque> {
     let n = robot.dof();
@@ -108,33 +121,75 @@ pub fn joint_torques<const N: usize, R: Rounding>(
     torque_regressor(robot, motion, 0..n, y);
     (0..n)
         .map(|j| {
-            let (mut nominal, mut rho) = friction_part(robot, tube, uncertain, cell, j);
+            let (mut nominal, charge, own) = friction_part(robot, tube, uncertain, cell, j);
             let row = &y[width * j..width * (j + 1)];
-            for (entry, (&c, &g)) in row.iter().zip(uncertain.center.iter().zip(&uncertain.radius)) {
+            for (entry, &c) in row.iter().zip(&uncertain.center) {
                 nominal = nominal + entry.scale(c);
-                if g > 0.0 {
-                    rho = add_up(rho, mul_up(extent::sup_abs(entry), g));
-                }
             }
             nominal = nominal.widen(grain.torque_nm[j]);
-            let rho = add_up(add_up(rho, tube.drift_nm[j]), grain.torque_nm[j]);
-            JointTorque {
-                nominal_lower: extent::lower(&nominal),
-                nominal_upper: extent::upper(&nominal),
-                rho,
+            let by_box = add_up(charge, spread(uncertain, robot, j, row, &own));
+            let bounds = |form: &Affine<N, R>| (extent::lower(form), extent::upper(form));
+            let (mut range, mut by_set) = (bounds(&nominal), by_box);
+            if let Some(leaning) = &uncertain.leaning {
+                (range, by_set) = ((f64::INFINITY, f64::NEG_INFINITY), 0.0);
+                for between in stretches {
+                    let (shift, known) = lean(robot, uncertain, (leaning, between), j, row, &own);
+                    let (lower, upper) = bounds(&(nominal + shift));
+                    range = (range.0.min(lower), range.1.max(upper));
+                    by_set = by_set.max(add_up(charge, known).min(add_up(by_box, shift.sup_abs())));
+                }
             }
+            let rho = add_up(add_up(by_set, tube.drift_nm[j]), grain.torque_nm[j]);
+            JointTorque { nominal_lower: range.0, nominal_upper: range.1, rho, by_set, by_box }
         })
         .collect()
 }
 
-/// Friction, armature and offset of joint `j`: nominal torque and disturbance bound, mirroring the controller.
+/// sum_p |y_p| g_p of the links' and the joint's own columns.
+fn spread<const N: usize, R: Rounding>(
+    uncertain: &Uncertain,
+    robot: &Robot,
+    j: usize,
+    row: &[Affine<N, R>],
+    own: &[Affine<N, R>; 3],
+) -> f64 {
+    let at = robot.friction_index(j);
+    let links = row.iter().zip(&uncertain.radius);
+    let all =
+        links.chain(own.iter().zip(OWN.map(|column| at + column)).map(|(y, p)| (y, &uncertain.radius[p])));
+    all.filter(|(_, g)| **g > 0.0).fold(0.0, |sum, (y, g)| add_up(sum, mul_up(extent::sup_abs(y), *g)))
+}
+
+/// What the strips add to the nominal torque of joint `j`, and what they leave of rho; see [`super::leaning`].
+fn lean<const N: usize, R: Rounding>(
+    robot: &Robot,
+    uncertain: &Uncertain,
+    (leaning, between): (&Leaning, &Between<Affine<N, R>>),
+    j: usize,
+    row: &[Affine<N, R>],
+    own: &[Affine<N, R>; 3],
+) -> (Affine<N, R>, f64) {
+    let (a, b) = (leaning.strip(between.first, j), leaning.strip(between.second, j));
+    let rest = Affine::constant(1.0) - between.share;
+    let mix =
+        |x: f64, y: f64| if x == y { Affine::constant(x) } else { rest.scale(x) + between.share.scale(y) };
+    let off = |y: &[Affine<N, R>], a: &[f64], b: &[f64]| -> Vec<Affine<N, R>> {
+        y.iter().zip(a.iter().zip(b)).map(|(y, (a, b))| *y - mix(*a, *b)).collect()
+    };
+    let own = off(own, &a.own, &b.own);
+    let residual = spread(uncertain, robot, j, &off(row, &a.links, &b.links), &[own[0], own[1], own[2]]);
+    (mix(a.shift, b.shift), add_up(extent::upper(&mix(a.half, b.half)), residual))
+}
+
+/// Friction, armature and offset of joint `j`, mirroring the controller: nominal torque, what Coulomb friction adds to the
+/// disturbance, and the entries of its row in the columns of [`OWN`].
 fn friction_part<const N: usize, R: Rounding>(
     robot: &Robot,
     tube: &Tube,
     uncertain: &Uncertain,
     cell: &Cell<N, R>,
     j: usize,
-) -> (Affine<N, R>, f64) {
+) -> (Affine<N, R>, f64, [Affine<N, R>; 3]) {
     let at = robot.friction_index(j);
     let (c, g) = (&uncertain.center[at..at + 4], &uncertain.radius[at..at + 4]);
     let (dq, ddqa) = (cell.dq[j], cell.ddqa[j]);
@@ -149,9 +204,7 @@ fn friction_part<const N: usize, R: Rounding>(
         (Affine::zero().widen(c[COULOMB].abs()), mul_up(2.0, largest))
     };
     let nominal = coulomb + dq.scale(c[VISCOUS]) + ddqa.scale(c[ARMATURE]) + Affine::constant(c[OFFSET]);
-    let spread =
-        sum_up([charge, mul_up(g[VISCOUS], dq.sup_abs()), mul_up(g[ARMATURE], ddqa.sup_abs()), g[OFFSET]]);
-    (nominal, spread)
+    (nominal, charge, [dq, ddqa, Affine::constant(1.0)])
 }
 
 /// Bounds on the drift D_j (N m) over a cell, given bounds `r_rate` on |dr_j/dt| (rad/s^2).

@@ -388,7 +388,33 @@ fn plans(summary: &Summary) -> String {
         "<h2>Plans</h2><p>Only a certified plan is executed. The margins are proven lower bounds over all times, \
          all parameters in the set and all tracking errors.</p><div class=\"wide\"><table><tr><th>plan</th><th>t, s</th>\
          <th>phase</th><th>certified</th><th>propose, ms</th><th>certify, ms</th><th>position, rad</th>\
-         <th>velocity, rad/s</th><th>torque, N m</th><th>collision, m</th></tr>{rows}</table></div>"
+         <th>velocity, rad/s</th><th>torque, N m</th><th>collision, m</th></tr>{rows}</table></div>{}",
+        correlated(summary)
+    )
+}
+
+/// Plan by plan, how much torque the parameters leave open, by the box and by the correlated set; empty without such plans.
+fn correlated(summary: &Summary) -> String {
+    let cell = |text: String| format!("<td>{text}</td>");
+    let rows: String = (summary.plans.iter().enumerate())
+        .filter_map(|(i, plan)| Some((i, plan.torque.as_ref()?)))
+        .map(|(i, widths)| {
+            let joints = widths.box_nm.iter().zip(&widths.correlated_nm);
+            let joints: String =
+                joints.map(|(all, some)| cell(format!("{} of {}", above(*some), above(*all)))).collect();
+            format!("<tr><td>{i}</td>{joints}{}</tr>", cell(figure(widths.ratio())))
+        })
+        .collect();
+    let joints = summary.plans.iter().find_map(|plan| plan.torque.as_ref()).map_or(0, |t| t.box_nm.len());
+    let names: String = (1..=joints).map(|j| format!("<th>joint {j}</th>")).collect();
+    if rows.is_empty() {
+        return rows;
+    }
+    format!(
+        "<h3>Correlated set against box</h3><p>Half-width of the torque that the parameters leave open, N m, mean over the \
+         plan: with the bounds in the directions of the plan's own torques, of what the intervals alone would say. The \
+         last column is their ratio, mean over the joints.</p><div class=\"wide\"><table><tr><th>plan</th>{names}\
+         <th>ratio</th></tr>{rows}</table></div>"
     )
 }
 

@@ -28,7 +28,9 @@ pub use event::{Event, Observer};
 pub use evidence::{Broken, Evidence, Gap};
 pub use log::LogRow;
 pub use overview::Overview;
-pub use summary::{Identification, Margins, Outcome, Payload, Phase, PlanSummary, Summary, Violations};
+pub use summary::{
+    Identification, Margins, Outcome, Payload, Phase, PlanSummary, Summary, TorqueWidths, Violations,
+};
 pub use write::{check_destination, default_destination, write};
 
 /// Everything that one run leaves behind. `P` is whatever a plan is saved as.

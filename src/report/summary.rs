@@ -9,7 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::evidence::{Broken, Gap};
 use super::figure::below;
 use super::{ReportError, expect_length};
-use crate::certify::Certificate;
+use crate::certify::{CellReport, Certificate};
+use crate::reach::torque::JointTorque;
 use crate::robot::INERTIAL;
 
 /// Version of the layout of `summary.json`; raised when a name changes its meaning.
@@ -286,8 +287,41 @@ pub struct PlanSummary {
     pub certify_ms: f64,
     /// Smallest proven margins.
     pub min_margin: Margins,
+    /// What the correlated set says of its torques against the box; left out where the plan was made for the box alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub torque: Option<TorqueWidths>,
     /// What could not be proven, if so.
     pub reason: Option<String>,
+}
+
+/// How much of each joint's torque the parameters leave open, N m: half-widths, mean over the cells of a plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TorqueWidths {
+    /// If the box were all that is known.
+    #[serde(deserialize_with = "numbers")]
+    pub box_nm: Vec<f64>,
+    /// With what is known of combinations of the parameters.
+    #[serde(deserialize_with = "numbers")]
+    pub correlated_nm: Vec<f64>,
+}
+
+impl TorqueWidths {
+    /// The means over `cells` (at least one).
+    pub fn over(cells: &[CellReport]) -> Self {
+        let joints = cells.first().map_or(0, |cell| cell.torque.len());
+        let mean = |of: fn(&JointTorque) -> f64| {
+            (0..joints)
+                .map(|j| cells.iter().map(|cell| of(&cell.torque[j])).sum::<f64>() / cells.len() as f64)
+                .collect()
+        };
+        Self { box_nm: mean(|t| t.by_box), correlated_nm: mean(|t| t.by_set) }
+    }
+
+    /// Correlated by box, mean over the joints.
+    pub fn ratio(&self) -> f64 {
+        let ratios = self.correlated_nm.iter().zip(&self.box_nm).map(|(a, b)| a / b);
+        ratios.sum::<f64>() / self.box_nm.len() as f64
+    }
 }
 
 /// Smallest margins of a plan over time; `None` where nothing was proven or there is no such constraint.

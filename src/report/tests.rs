@@ -25,6 +25,7 @@ fn record() -> RunRecord<serde_json::Value> {
         update_ms: 41.3,
     };
     let plan = |k: u32| PlanSummary {
+        torque: (k > 0).then(|| TorqueWidths { box_nm: vec![2.0; 7], correlated_nm: vec![1.0; 7] }),
         t: 1.5 * f64::from(k),
         phase: if k < 4 { Phase::Excite } else { Phase::Carry },
         certified: k != 5,

@@ -6,8 +6,10 @@ use crate::certify::Plan;
 use crate::identify::{Identifier, IdentifierOptions, IdentifyError, Sample, Update};
 use crate::inertia::ParameterSet;
 use crate::plan::excite::{Criterion, Information};
+use crate::plan::foresee;
 use crate::report::{Broken, Gap, Phase};
 use crate::robot::Robot;
+use crate::trajectory::Bezier;
 
 use super::evidence;
 use super::task::{ExciteCriterion, Held, Identify};
@@ -57,6 +59,13 @@ impl Learner {
             other => other.map(|()| None),
         };
         heard.map_err(|error| self.broken(t, &error))
+    }
+
+    /// The present set, with what is known besides of the torques along a motion like `curve`, planned at time `t`.
+    pub(super) fn along(&mut self, t: f64, curve: &Bezier) -> Heard<ParameterSet> {
+        let (times, rows) = foresee::torque_rows(&self.robot, curve);
+        let strips = self.identifier.torque_strips(times, &rows).map_err(|error| self.broken(t, &error))?;
+        Ok(ParameterSet { strips: Some(strips), ..self.identifier.set().clone() })
     }
 
     /// A plan takes over, of which `executed_s` will be executed at least.

@@ -374,8 +374,8 @@ impl Runner<'_> {
             self.look_at_encoders(&reading);
             self.encoders.told(&reading, &desired, &mut told);
             let ahead = Measured { q: &desired.q, dq: &desired.dq };
-            self.controller.tick(ahead, &desired, &mut open);
-            let tick = self.controller.tick(Measured { q: &told.q, dq: &told.dq }, &desired, &mut tau);
+            self.controller.tick(t, ahead, &desired, &mut open);
+            let tick = self.controller.tick(t, Measured { q: &told.q, dq: &told.dq }, &desired, &mut tau);
             self.encoders.correct(&self.robot, &open, &mut tau);
             if tick.energy_floor_j > active.plan.tube.broken_above_j() && self.broken.is_empty() {
                 self.broken.push(self.energy_passed(&active, &desired, &reading, tick.energy_floor_j));

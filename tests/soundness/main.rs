@@ -198,7 +198,7 @@ fn closed_loop(case: &Case, theta: &[f64], rng: &mut ChaCha8Rng, used: &mut Ledg
             let read_q = read(&q, robot.sensors.position_rad, rng);
             let read_dq = read(&dq, robot.sensors.velocity_rad_s, rng);
             let mut tau = vec![0.0; n];
-            controller.tick(Measured { q: &read_q, dq: &read_dq }, &desired, &mut tau);
+            controller.tick(t, Measured { q: &read_q, dq: &read_dq }, &desired, &mut tau);
             for j in 0..n {
                 let bound = report.torque[j].nominal_sup() + report.robust[j];
                 used.note(Check::Command, tau[j].abs(), bound);

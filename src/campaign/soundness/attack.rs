@@ -180,7 +180,7 @@ impl<'a> Attack<'a> {
         let (claim, report) = (self.claim, self.report);
         let n = claim.robot.dof();
         let mut tau = vec![0.0; n];
-        let said = self.controller.tick(Measured { q: &d.read_q, dq: &d.read_dq }, &d.desired, &mut tau);
+        let said = self.controller.tick(t, Measured { q: &d.read_q, dq: &d.read_dq }, &d.desired, &mut tau);
         let law = Law::new(claim, (&d.read_q, &d.read_dq), &d.desired);
         let [_, _, read_r] = claim.auxiliary(&d.desired, &d.read_q, &d.read_dq);
         let [_, _, r] = claim.auxiliary(&d.desired, &d.q, &d.dq);

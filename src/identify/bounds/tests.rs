@@ -50,7 +50,7 @@ fn random_problem(seed: u64, extra: usize, m: usize) -> (Polytope, Vec<f64>) {
         rows.origin.push(Origin { t: w as f64, joint: 0 });
     }
     rows.y = y;
-    (Polytope { set: ParameterSet { lower, upper }, rows, cuts: Cuts::axes(0) }, truth)
+    (Polytope { set: ParameterSet::new(lower, upper), rows, cuts: Cuts::axes(0), ranked: 0 }, truth)
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
@@ -142,7 +142,7 @@ fn clarabel_maximum(polytope: &Polytope, d: &[f64]) -> f64 {
 fn proposals_reach_the_optimum_of_clarabel() {
     for seed in 0..25 {
         let (polytope, _) = random_problem(100 + seed, 10, 30 + seed as usize);
-        let program = Program::new(&polytope);
+        let program = Program::new(&polytope, &polytope.likely(), 1e-6);
         for j in 0..INERTIAL {
             for sign in [-1.0, 1.0] {
                 let mut d = vec![0.0; polytope.len()];
@@ -245,7 +245,7 @@ fn full_size_update_timing() {
     let (mut polytope, truth) = random_problem(5, 88, 525);
     let start = std::time::Instant::now();
     let d: Vec<f64> = (0..98).map(|j| f64::from(j == 0)).collect();
-    let program = Program::new(&polytope);
+    let program = Program::new(&polytope, &polytope.likely(), 1e-6);
     let proposal = program.maximise(&d);
     println!("one program {:?}", start.elapsed());
     let start = std::time::Instant::now();

@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use crate::certify::{Partition, Plan, Problem, certify};
+use crate::certify::{Partition, Plan, Problem};
 use crate::inertia::ParameterSet;
 use crate::plan::guide::SearchError;
 use crate::plan::propose::{Proposal, Purpose, Setting};
 use crate::plan::route::{Route, Terrain};
-use crate::report::{Event, Margins, Phase, PlanSummary};
-use crate::trajectory::JointState;
+use crate::report::{Event, Margins, Phase, PlanSummary, TorqueWidths};
+use crate::trajectory::{Bezier, JointState};
 
 use super::Runner;
 
@@ -54,9 +54,8 @@ impl Runner<'_> {
         let t_p = if self.timed { Duration::from_secs_f64(self.task.timing.t_p_s) } else { UNTIMED };
         let start = self.next_start();
         let t = self.world.time() + if self.active.is_some() { self.task.timing.t_p_s } else { 0.0 };
-        let set = self.set().clone();
         let begun = Instant::now();
-        let proposal = self.propose(phase, &start, &set, slot + t_p.mul_f64(PROPOSE_SHARE));
+        let proposal = self.propose(phase, &start, slot + t_p.mul_f64(PROPOSE_SHARE));
         let propose_ms = 1e3 * begun.elapsed().as_secs_f64();
         let mut summary = PlanSummary {
             t,
@@ -65,12 +64,13 @@ impl Runner<'_> {
             propose_ms,
             certify_ms: 0.0,
             min_margin: Margins::default(),
+            torque: None,
             reason: None,
         };
-        let certified = proposal.and_then(|proposal| {
+        let certified = proposal.and_then(|(proposal, set)| {
             self.observer.event(&Event::PlanProposed { index, phase, t, propose_ms });
             let begun = Instant::now();
-            let plan = self.certified(proposal, set, t);
+            let plan = self.certified(proposal, set, t, &mut summary.torque);
             summary.certify_ms = 1e3 * begun.elapsed().as_secs_f64();
             plan
         });
@@ -105,20 +105,21 @@ impl Runner<'_> {
         }
     }
 
+    /// A proposal, and the set that it was made for.
     fn propose(
         &mut self,
         phase: Phase,
         start: &JointState,
-        set: &ParameterSet,
         deadline: Instant,
-    ) -> Result<Proposal, String> {
+    ) -> Result<(Proposal, ParameterSet), String> {
         let task = self.task;
+        let set = self.set().clone();
         let held = task.held.as_ref().filter(|_| phase == Phase::Excite);
         let reach = held.map_or(&task.carry.range_rad, |held| &held.excite.range_rad);
         let running = self.active.as_ref().map(|active| active.plan.curve.end());
         let setting = Setting {
             robot: &self.robot,
-            set,
+            set: &set,
             scene: &task.scene,
             start,
             duration_s: task.timing.t_f_s,
@@ -132,7 +133,7 @@ impl Runner<'_> {
             (Some(held), Some(learner)) => {
                 let last = self.excited + 1 >= task.timing.exciting_plans;
                 let horizon_s = if last { task.timing.t_f_s } else { task.timing.t_p_s };
-                criterion = learner.criterion(set);
+                criterion = learner.criterion(&set);
                 Purpose::Excite {
                     known: learner.known(),
                     criterion: &criterion,
@@ -151,19 +152,38 @@ impl Runner<'_> {
                 let modest: Vec<f64> = reach.iter().map(|r| r * RETRY_SHARE.powi(setbacks as i32)).collect();
                 let target =
                     next_target(&mut self.route, &Setting { reach: &modest, ..setting }, &task.goal)?;
-                let proposal = self.planner.propose(&setting, Purpose::Approach(&target));
-                return proposal.cloned().map_err(|e| e.to_string());
+                let straight =
+                    Bezier::to_rest(start, &target, task.timing.t_f_s).map_err(|e| e.to_string())?;
+                let known = match &mut self.learner {
+                    Some(learner) => learner.along(&straight)?,
+                    None => set.clone(),
+                };
+                self.world.witness(&known);
+                let setting = Setting { set: &known, ..setting };
+                let found = self.planner.propose(&setting, Purpose::Approach(&target));
+                let found = found.cloned().map_err(|e| e.to_string())?;
+                return Ok((found, known));
             }
         };
-        self.planner.propose(&setting, purpose).cloned().map_err(|e| e.to_string())
+        let found = self.planner.propose(&setting, purpose).cloned().map_err(|e| e.to_string())?;
+        Ok((found, set))
     }
 
     /// The proof: nothing is executed without it.
-    fn certified(&self, proposal: Proposal, set: ParameterSet, t: f64) -> Result<Plan, String> {
+    fn certified(
+        &self,
+        proposal: Proposal,
+        set: ParameterSet,
+        t: f64,
+        torque: &mut Option<TorqueWidths>,
+    ) -> Result<Plan, String> {
         let scene = &self.task.scene;
         let problem = Problem::new(&self.robot, &set, scene, &proposal.tube, &proposal.curve)
             .map_err(|e| e.to_string())?;
-        let certificate = certify(&problem, Partition::default()).map_err(|e| e.to_string())?;
+        let Partition { cells, depth } = Partition::default();
+        let survey = problem.survey(cells);
+        let certificate = problem.conclude(&survey, depth).map_err(|e| e.to_string())?;
+        *torque = set.strips.as_ref().map(|_| TorqueWidths::over(&survey));
         let running = self.active.as_ref().map(|a| (&a.plan.tube, &a.plan.set));
         if running.is_some_and(|before| !proposal.tube.takes_over(&self.robot, &set, before)) {
             return Err("the plan's tube does not hold all tracking errors of the running plan".to_owned());

@@ -1,0 +1,183 @@
+//! What a correlated set says of the torques: the law and the certifier lean on the strips of [`TorqueStrips`].
+//!
+//! # Assumed
+//! theta in the set: in the box theta_0 +- g, and lower <= d . theta <= upper for every strip.
+//!
+//! # Proven
+//! Each strip becomes a *shift* m and a *half-width* h, floats with |d'(theta - theta_0) - m| <= h: d . theta_0 is enclosed by interval
+//! arithmetic, m is any float (near the middle), h is rounded up. Only the columns of the links and of the joint's own viscous friction,
+//! transmission inertia and offset are compared with a torque row; what d holds elsewhere is charged to h, |d_p| g_p.
+//!
+//! For a row y of joint j and weights a, b >= 0 of two strips, let d = a d_1 + b d_2, m = a m_1 + b m_2, h = a h_1 + b h_2. Then
+//!
+//! ```text
+//! |y'(theta - theta_0) - m| <= |d'(theta - theta_0) - m| + |(y - d)'(theta - theta_0)| <= h + sum_p |y_p - d_p| g_p
+//! ```
+//!
+//! for any y, whatever strips and weights are taken: bad ones cost tightness only. By the box alone the left side is at most
+//! sum |y_p| g_p + |m|. The law commands the torque m besides its nominal one and takes the smaller of the two bounds for
+//! rho. Its weights are the hat functions of time between the strips' times; the certifier takes them as linear in its symbol of time,
+//! on each stretch between two strips that a tick of the cell may fall into.
+
+use crate::enclose::{Affine, Interval, Rounding};
+use crate::inertia::{ParameterSet, TorqueStrips};
+use crate::robot::{ARMATURE, INERTIAL, OFFSET, Robot, VISCOUS};
+use crate::scalar::Scalar;
+
+use super::cell::{Span, TIME, end_of_ticks};
+use super::tube::Tube;
+use super::upward::{add_up, mul_up};
+
+/// Columns of a joint's own that strips are compared in.
+pub const OWN: [usize; 3] = [VISCOUS, ARMATURE, OFFSET];
+
+/// The strips of a set, prepared for one robot.
+#[derive(Debug, Clone)]
+pub struct Leaning {
+    times: Vec<f64>,
+    joints: usize,
+    strips: Vec<Prepared>,
+    /// For each joint the largest absolute values of its strips.
+    largest: Vec<Prepared>,
+}
+
+/// One strip.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    /// Columns of the links' parameters.
+    pub links: Vec<f64>,
+    /// Columns of [`OWN`].
+    pub own: [f64; 3],
+    /// m, N m.
+    pub shift: f64,
+    /// h, N m.
+    pub half: f64,
+}
+
+impl Prepared {
+    fn largest<'a>(strips: impl Iterator<Item = &'a Prepared> + Clone) -> Self {
+        let of = |x: &dyn Fn(&Prepared) -> f64| strips.clone().map(|s| x(s).abs()).fold(0.0, f64::max);
+        let columns = strips.clone().next().map_or(0, |s| s.links.len());
+        Self {
+            links: (0..columns).map(|p| of(&|s| s.links[p])).collect(),
+            own: std::array::from_fn(|k| of(&|s| s.own[k])),
+            shift: of(&|s| s.shift),
+            half: of(&|s| s.half),
+        }
+    }
+}
+
+/// Two strips of each joint (indices of their times), and the share of the second one, in [0, 1].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Between<T> {
+    /// First time.
+    pub first: usize,
+    /// Second time.
+    pub second: usize,
+    /// Share of the second.
+    pub share: T,
+}
+
+impl Leaning {
+    /// Prepares the strips of `set` for `center` +- `radius`, which contains the box; `None` if there are none or if they are not
+    /// for this robot.
+    pub fn new(robot: &Robot, set: &ParameterSet, center: &[f64], radius: &[f64]) -> Option<Self> {
+        let TorqueStrips { times, strips } = set.strips.as_ref()?;
+        let joints = robot.dof();
+        let fits = strips.len() == joints * times.len() && !times.is_empty();
+        let prepare = |(k, strip): (usize, &crate::inertia::Strip)| {
+            let d = &strip.direction;
+            let links = d.get(..INERTIAL * joints)?.to_vec();
+            let at = robot.friction_index(k % joints);
+            let own = OWN.map(|column| d[at + column]);
+            let middle = d.iter().zip(center).fold(Interval::zero(), |sum, (d, c)| {
+                if *d == 0.0 { sum } else { sum + Interval::constant(*d) * Interval::constant(*c) }
+            });
+            let range = Interval::new(strip.lower, strip.upper) - middle;
+            let shift = range.midpoint();
+            let compared = |p: usize| p < links.len() || OWN.contains(&p.wrapping_sub(at));
+            let others = (0..d.len()).filter(|&p| !compared(p));
+            let half = others.fold((range - Interval::constant(shift)).sup_abs(), |half, p| {
+                add_up(half, mul_up(d[p].abs(), radius[p]))
+            });
+            Some(Prepared { links, own, shift, half })
+        };
+        let sized = strips.iter().all(|s| s.direction.len() == set.len());
+        let prepared: Option<Vec<_>> = strips.iter().enumerate().map(prepare).collect();
+        let strips = prepared.filter(|_| fits && sized)?;
+        let largest = (0..joints).map(|j| Prepared::largest(strips.iter().skip(j).step_by(joints))).collect();
+        Some(Self { times: times.clone(), joints, strips, largest })
+    }
+
+    /// The largest absolute values of the strips of joint `j`.
+    pub fn largest(&self, j: usize) -> &Prepared {
+        &self.largest[j]
+    }
+
+    /// What the law adds to the nominal torque of joint `j` (N m), and what the strips leave of rho but for Coulomb friction and drift, for
+    /// its torque row: `row` in the links' columns and `own` in those of [`OWN`]; `own_radius` are their g.
+    pub fn lean(
+        &self,
+        at: Between<f64>,
+        j: usize,
+        (row, radius): (&[f64], &[f64]),
+        (own, own_radius): ([f64; 3], [f64; 3]),
+    ) -> (f64, f64) {
+        let (a, b) = (self.strip(at.first, j), self.strip(at.second, j));
+        let rest = 1.0 - at.share;
+        let mix = |x: f64, y: f64| rest * x + at.share * y;
+        let mut known = mix(a.half, b.half);
+        for (((y, g), x), z) in row.iter().zip(radius).zip(&a.links).zip(&b.links) {
+            known += (y - mix(*x, *z)).abs() * g;
+        }
+        for k in 0..OWN.len() {
+            known += (own[k] - mix(a.own[k], b.own[k])).abs() * own_radius[k];
+        }
+        (mix(a.shift, b.shift), known)
+    }
+
+    /// The strip of joint `j` at time number `k`.
+    pub fn strip(&self, k: usize, j: usize) -> &Prepared {
+        &self.strips[self.joints * k + j]
+    }
+
+    /// What the law takes at time `t` of the plan, s.
+    pub fn at(&self, t: f64) -> Between<f64> {
+        let second = self.times.partition_point(|x| *x <= t).clamp(1, self.times.len().max(2) - 1);
+        let second = second.min(self.times.len() - 1);
+        let first = second.saturating_sub(1);
+        let length = self.times[second] - self.times[first];
+        let share = if length > 0.0 { ((t - self.times[first]) / length).clamp(0.0, 1.0) } else { 1.0 };
+        Between { first, second, share }
+    }
+
+    /// What the law may take at the ticks of a cell over `span` (times of the plan, strips within it): on one of these stretches,
+    /// with time as the cell has it.
+    pub fn over<const N: usize, R: Rounding>(
+        &self,
+        tube: &Tube,
+        duration_s: f64,
+        span: Span,
+    ) -> Vec<Between<Affine<N, R>>> {
+        let last = self.times.len() - 1;
+        let alone = |k: usize| Between { first: k, second: k, share: Affine::constant(1.0) };
+        let Span::Between(t0, t1) = span else { return vec![alone(last)] };
+        let mut stretches = Vec::new();
+        if t0 < self.times[0] {
+            stretches.push(alone(0));
+        }
+        if t1 > self.times[last] || last == 0 {
+            stretches.push(alone(last));
+        }
+        let end = end_of_ticks(tube, duration_s, t1);
+        for first in (0..last).filter(|&k| t0 < self.times[k + 1] && t1 > self.times[k]) {
+            let from = Interval::constant(self.times[first]);
+            let length = Interval::constant(self.times[first + 1]) - from;
+            let [start, end] = [t0, end].map(|t| (Interval::constant(t) - from) / length);
+            let (middle, slope) = ((start + end).scale(0.5), (end - start).scale(0.5));
+            let line = Affine::from_interval(middle) + Affine::symbol(TIME, slope.midpoint());
+            stretches.push(Between { first, second: first + 1, share: line.widen(slope.radius()) });
+        }
+        stretches
+    }
+}
