@@ -8,10 +8,11 @@ use std::time::Instant;
 use nalgebra::{Matrix3, Vector3};
 use rayon::prelude::*;
 use surelift::certify::Problem;
+use surelift::family::{Family, FamilySets};
 use surelift::inertia::ParameterSet;
 use surelift::plan::tube_fit;
 use surelift::reach::Tube;
-use surelift::reach::family::{Family, FamilySets};
+use surelift::reach::torque::Uncertain;
 use surelift::robot::{self, Robot, Scene, Zonotope3};
 use surelift::trajectory::{Bezier, JointState};
 
@@ -43,12 +44,23 @@ impl Case {
 
     /// Milliseconds for the sets of all k over `intervals` intervals.
     fn family_ms(&self, intervals: usize) -> f64 {
+        match 3 * self.robot.dof() + 1 {
+            0..=8 => self.sets_ms::<8>(intervals),
+            9..=16 => self.sets_ms::<16>(intervals),
+            17..=24 => self.sets_ms::<24>(intervals),
+            _ => self.sets_ms::<40>(intervals),
+        }
+    }
+
+    fn sets_ms<const N: usize>(&self, intervals: usize) -> f64 {
         let step = self.curve.duration_s / intervals as f64;
         fastest(|| {
+            let uncertain = Uncertain::new(&self.robot, &self.set);
             let sets = (0..intervals).into_par_iter().map(|i| {
                 let span = (i as f64 * step, ((i + 1) as f64 * step).min(self.curve.duration_s));
-                let sets = FamilySets::<40, 2>::new(&self.robot, &self.set, &self.tube, &self.family, span);
-                sets.torque.iter().map(|t| t.interval().width()).sum::<f64>()
+                let known = (&self.set, &uncertain);
+                let sets = FamilySets::<N>::new(&self.robot, known, &self.tube, &self.family, span);
+                sets.rho.iter().sum::<f64>()
             });
             sets.sum()
         })

@@ -83,6 +83,7 @@ pub mod control;
 pub mod dynamics;
 pub mod enclose;
 pub mod estimate;
+pub mod family;
 pub mod identify;
 pub mod inertia;
 pub mod plan;

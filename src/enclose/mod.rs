@@ -6,11 +6,12 @@
 //! - [`Interval`]: a closed interval, rounded outward.
 //! - [`Affine`]: a value that is linear in shared symbols, plus a remainder. Dependencies between values are kept,
 //!   so that `x - x` is small and a product of correlated values isn't a product of their ranges.
-//! - [`Polynomial`]: a polynomial in shared factors plus a remainder; it can be sliced at values of the factors.
 //! - [`Rounding`]: how the rounding errors of an affine form are bounded. [`Counted`] is portable and fast;
 //!   `Directed` (feature `inari`) leaves them to an independently written interval library. Both run the same
 //!   algorithm, so one checks the other.
-//! - [`zonotope`]: support functions of sets in space.
+//! - [`zonotope`]: how far sets in space reach.
+//!
+//! Polynomial zonotopes and other sets that no certificate rests on are in [`crate::family`].
 //!
 //! # Assumed
 //! - `f64` addition, subtraction, multiplication, division and square root are those of IEEE 754 in
@@ -30,15 +31,12 @@ compile_error!("the enclosures need IEEE 754 arithmetic, which x86 without SSE2 
 
 pub mod affine;
 pub mod interval;
-pub mod polynomial;
 pub mod rounding;
 pub mod sine;
-pub mod twofold;
 pub mod zonotope;
 
 pub use affine::Affine;
 pub use interval::Interval;
-pub use polynomial::Polynomial;
 pub use rounding::{Counted, Rounding};
 
 #[cfg(feature = "inari")]

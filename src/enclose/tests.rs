@@ -8,8 +8,8 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
 use super::harness::{Expression, N, excess, expression, holds, number, symbols};
-use super::twofold::Twofold;
 use super::{Affine, Counted, Interval, Rounding, rounding::Tally, sine, zonotope};
+use crate::campaign::soundness::twofold::Twofold;
 use crate::scalar::Scalar;
 
 /// `mantissa * 2^exponent`, exactly.
@@ -304,8 +304,8 @@ fn support<R: Rounding>(
     }
     let point = [0, 1, 2].map(|i| p[i].enclose::<R>());
     let slack = 1e-28 * mass;
-    prop_assert!(zonotope::support_below(u, &point) <= value.head + slack);
-    prop_assert!(zonotope::support_above(u, &point) >= value.head - slack);
+    prop_assert!(crate::family::zonotope::support_below(u, &point) <= value.head + slack);
+    prop_assert!(crate::family::zonotope::support_above(u, &point) >= value.head - slack);
 
     let dot = |x: &[f64; 3]| {
         let part = |i: usize| Twofold::from(u[i]).mul(Twofold::from(x[i]));

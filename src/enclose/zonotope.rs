@@ -1,35 +1,13 @@
-//! Support functions of sets in space: how far they reach in a direction.
+//! Support function of a zonotope in space: how far it reaches in a direction.
 //!
 //! # Assumed
 //! What [`Rounding`] promises.
 //!
 //! # Proven
-//! Bounds hold for the direction as given, of any length (it needn't be normalised): a plane with `u.x` above its bound
+//! The bound holds for the direction as given, of any length (it needn't be normalised): a plane with `u.x` above its bound
 //! on one set and below it on another separates them, whatever rounding made of `u`.
 
-use crate::enclose::affine::Affine;
 use crate::enclose::rounding::Rounding;
-use crate::scalar::Scalar;
-
-/// Lower bound of `direction . x` over all points x whose coordinates are held by `point`, symbols shared.
-/// -infinity if the direction or the point isn't finite.
-pub fn support_below<const N: usize, R: Rounding>(direction: &[f64; 3], point: &[Affine<N, R>; 3]) -> f64 {
-    along(direction, point).lower()
-}
-
-/// Upper bound of `direction . x` over all points x whose coordinates are held by `point`, symbols shared.
-/// Infinity if the direction or the point isn't finite.
-pub fn support_above<const N: usize, R: Rounding>(direction: &[f64; 3], point: &[Affine<N, R>; 3]) -> f64 {
-    along(direction, point).upper()
-}
-
-/// `direction . x`, linear in the symbols.
-#[inline]
-fn along<const N: usize, R: Rounding>(direction: &[f64; 3], point: &[Affine<N, R>; 3]) -> Affine<N, R> {
-    let [u, v, w] = *direction;
-    let [x, y, z] = *point;
-    x.scale(u) + y.scale(v) + z.scale(w)
-}
 
 /// Upper bound of `direction . x` over the zonotope `{ center + sum_i generators[i] e_i : e_i in [-1, 1] }`; infinity if
 /// something isn't finite.
@@ -45,125 +23,4 @@ pub fn zonotope_above<'a, R: Rounding>(
     };
     let spread = generators.into_iter().map(|g| R::split(dot(g)));
     R::upper(spread.fold(dot(center), |sum, (value, error)| sum + R::exact(value.abs()) + R::exact(error)))
-}
-
-/// A zonotope that contains all sums of a point of `a` and a point of `b`, each a centre and generators: exact but for the
-/// rounding of the centre, which becomes generators along the axes.
-pub fn minkowski_sum<R: Rounding>(
-    a: (&[f64; 3], &[[f64; 3]]),
-    b: (&[f64; 3], &[[f64; 3]]),
-) -> ([f64; 3], Vec<[f64; 3]>) {
-    let sums: [(f64, f64); 3] = std::array::from_fn(|i| R::split(R::exact(a.0[i]) + R::exact(b.0[i])));
-    let mut generators: Vec<[f64; 3]> = a.1.iter().chain(b.1).copied().collect();
-    for (i, &(_, off)) in sums.iter().enumerate().filter(|(_, (_, off))| *off != 0.0) {
-        generators.push(std::array::from_fn(|k| if k == i { off } else { 0.0 }));
-    }
-    (sums.map(|(center, _)| center), generators)
-}
-
-/// The points x with `normal . x <= offset`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct HalfSpace {
-    /// Of length one up to rounding.
-    pub normal: [f64; 3],
-    /// Upper bound of `normal . x`.
-    pub offset: f64,
-}
-
-/// Half-spaces whose intersection contains a zonotope, and is the zonotope up to rounding if it has a volume: one for each
-/// side of each pair of generators that are not parallel, and of each axis (which bounds flat zonotopes too).
-///
-/// Proof: each offset is an upper bound over the zonotope for the normal as it stands ([`zonotope_above`]). The facets of a
-/// zonotope in space are spanned by pairs of its generators.
-pub fn half_spaces<R: Rounding>(center: &[f64; 3], generators: &[[f64; 3]]) -> Vec<HalfSpace> {
-    let axes = (0..3).map(|i| std::array::from_fn(|k| if k == i { 1.0 } else { 0.0 }));
-    let pairs = generators.iter().enumerate().flat_map(|(i, g)| generators[..i].iter().map(move |h| (g, h)));
-    let spanned = pairs.filter_map(|(g, h)| {
-        let normal = [g[1] * h[2] - g[2] * h[1], g[2] * h[0] - g[0] * h[2], g[0] * h[1] - g[1] * h[0]];
-        let length = normal.iter().map(|x| x * x).sum::<f64>().sqrt();
-        (length > 0.0 && length.is_finite()).then(|| normal.map(|x| x / length))
-    });
-    let sides = axes.chain(spanned).flat_map(|n: [f64; 3]| [n, n.map(|x| -x)]);
-    sides
-        .map(|normal| HalfSpace { normal, offset: zonotope_above::<R>(&normal, center, generators) })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::enclose::rounding::Counted;
-    use crate::enclose::twofold::Twofold;
-
-    fn number() -> impl Strategy<Value = f64> {
-        prop_oneof![4 => -2.0..2.0f64, 1 => Just(-0.0), 1 => Just(1e-200), 1 => Just(1e120), 1 => Just(-1e8)]
-    }
-
-    fn vectors(count: usize) -> impl Strategy<Value = Vec<[f64; 3]>> {
-        prop::collection::vec(prop::array::uniform3(number()), count)
-    }
-
-    fn share() -> impl Strategy<Value = f64> {
-        prop_oneof![Just(-1.0), Just(1.0), -1.0..=1.0f64]
-    }
-
-    /// `normal . x` for the point of the zonotope at `at`, in twice the precision, and the size of its terms.
-    fn along(n: &[f64; 3], center: &[f64; 3], generators: &[[f64; 3]], at: &[f64]) -> (Twofold, f64) {
-        let mut sum = Twofold::from(0.0);
-        let mut size = 0.0;
-        for i in 0..3 {
-            let mut x = Twofold::from(center[i]);
-            size += (n[i] * center[i]).abs();
-            for (g, s) in generators.iter().zip(at) {
-                x = x.add(Twofold::product(g[i], *s));
-                size += (n[i] * g[i]).abs();
-            }
-            sum = sum.add(x.mul(Twofold::from(n[i])));
-        }
-        (sum, size)
-    }
-
-    proptest! {
-        #[test]
-        fn no_point_leaves_its_half_spaces(
-            center in prop::array::uniform3(number()),
-            generators in (0..6usize).prop_flat_map(vectors),
-            at in prop::array::uniform6(share()),
-        ) {
-            for side in half_spaces::<Counted>(&center, &generators) {
-                let (x, size) = along(&side.normal, &center, &generators, &at);
-                let over = x.sub(Twofold::from(side.offset)).head;
-                prop_assert!(over <= 1e-28 * size + 1e-300, "{side:?}: {over}");
-            }
-        }
-
-        #[test]
-        fn a_sum_of_points_is_in_the_sum(
-            centers in (prop::array::uniform3(number()), prop::array::uniform3(number())),
-            generators in (vectors(3), vectors(2)),
-            at in prop::array::uniform5(share()),
-            n in prop::array::uniform3(-1.0..1.0f64),
-        ) {
-            let (a, b) = ((&centers.0, &generators.0[..]), (&centers.1, &generators.1[..]));
-            let (center, all) = minkowski_sum::<Counted>(a, b);
-            let (x, p) = along(&n, a.0, a.1, &at[..3]);
-            let (y, q) = along(&n, b.0, b.1, &at[3..]);
-            let over = x.add(y).sub(Twofold::from(zonotope_above::<Counted>(&n, &center, &all))).head;
-            prop_assert!(over <= 1e-28 * (p + q) + 1e-300);
-        }
-    }
-
-    #[test]
-    fn the_half_spaces_of_a_box_are_its_sides() {
-        let sides =
-            half_spaces::<Counted>(&[1.0, 0.0, 0.0], &[[0.5, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 3.0]]);
-        let offset = |n: [f64; 3]| sides.iter().find(|s| s.normal == n).unwrap().offset;
-        for (n, expected) in [([1.0, 0.0, 0.0], 1.5), ([-1.0, 0.0, 0.0], -0.5), ([0.0, -1.0, 0.0], 2.0)] {
-            assert!((expected..expected + 1e-14).contains(&offset(n)));
-        }
-        let whole = half_spaces::<Counted>(&[0.0; 3], &[[f64::NAN, 0.0, 0.0]]);
-        assert!(whole.iter().all(|s| s.offset == f64::INFINITY || s.normal[0] == 0.0 || s.offset.is_nan()));
-    }
 }

@@ -110,6 +110,21 @@ pub struct Cell<const N: usize, R: Rounding> {
 impl<const N: usize, R: Rounding> Cell<N, R> {
     /// The tube of `tube` around `curve` over `span`; `robot` has at most [`MAX_JOINTS`] joints.
     pub fn new(robot: &Robot, set: &ParameterSet, tube: &Tube, curve: &Bezier, span: Span) -> Self {
+        let desired = |j: usize| match span {
+            Span::Between(t0, t1) => through_ticks(tube, curve, j, t0, t1),
+            Span::Rest => curve.enclose_rest(j),
+        };
+        Self::around(robot, set, tube, |j| (desired(j), curve.magnitudes(j)))
+    }
+
+    /// The tube around a desired motion, given joint by joint with what its position, velocity and acceleration are at
+    /// most ([`Bezier::magnitudes`]).
+    pub fn around(
+        robot: &Robot,
+        set: &ParameterSet,
+        tube: &Tube,
+        motion: impl Fn(usize) -> (DesiredMotion<N, R>, [f64; 3]),
+    ) -> Self {
         let n = robot.dof();
         let mut cell = Self {
             q: Joints::new(),
@@ -122,16 +137,13 @@ impl<const N: usize, R: Rounding> Cell<N, R> {
         };
         let k_r = tube.gains.k_r;
         for j in 0..n {
-            let desired = match span {
-                Span::Between(t0, t1) => through_ticks(tube, curve, j, t0, t1),
-                Span::Rest => curve.enclose_rest(j),
-            };
+            let (desired, magnitudes) = motion(j);
             let r_radius = tube.r_radius(robot, set, j);
             let e: Affine<N, R> = Affine::symbol(position_symbol(j), tube.e_radius(robot, set, j));
             let r: Affine<N, R> = Affine::symbol(position_symbol(j) + 1, r_radius);
             let lag = e.scale(k_r);
             let de = r - lag;
-            let off = Deviation::new(robot, k_r, r_radius, curve.magnitudes(j));
+            let off = Deviation::new(robot, k_r, r_radius, magnitudes);
             cell.deviation.push(off);
             cell.q.push((desired.q - e).widen(off.q));
             cell.dq.push((desired.dq - de).widen(off.dq));
@@ -150,7 +162,7 @@ pub fn end_of_ticks(tube: &Tube, duration_s: f64, t1: f64) -> f64 {
 }
 
 /// Desired motion during all ticks that begin between `t0` and `t1`.
-fn through_ticks<const N: usize, R: Rounding>(
+pub fn through_ticks<const N: usize, R: Rounding>(
     tube: &Tube,
     curve: &Bezier,
     joint: usize,

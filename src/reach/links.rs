@@ -11,11 +11,11 @@ use crate::dynamics::vec3::{self, Vec3};
 use crate::dynamics::{BodyPlacement, Motion, placements};
 use crate::enclose::zonotope::zonotope_above;
 use crate::enclose::{Affine, Interval, Rounding};
+use crate::robot::direction::nearest_direction;
 use crate::robot::{Robot, Zonotope3};
 use crate::scalar::Scalar;
 
 use super::block::Block;
-use super::direction::nearest_direction;
 use super::extent::support_below;
 
 /// Ends of every collision capsule over a cell, base frame, m.

@@ -2,10 +2,8 @@
 
 pub mod block;
 pub mod cell;
-pub mod direction;
 pub mod energy;
 pub mod extent;
-pub mod family;
 pub mod law;
 pub mod leaning;
 pub mod links;

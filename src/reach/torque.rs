@@ -146,7 +146,7 @@ pub fn joint_torques<const N: usize, R: Rounding>(
 }
 
 /// sum_p |y_p| g_p of the links' and the joint's own columns.
-fn spread<const N: usize, R: Rounding>(
+pub fn spread<const N: usize, R: Rounding>(
     uncertain: &Uncertain,
     robot: &Robot,
     j: usize,
@@ -161,7 +161,7 @@ fn spread<const N: usize, R: Rounding>(
 }
 
 /// What the strips add to the nominal torque of joint `j`, and what they leave of rho; see [`super::leaning`].
-fn lean<const N: usize, R: Rounding>(
+pub fn lean<const N: usize, R: Rounding>(
     robot: &Robot,
     uncertain: &Uncertain,
     (leaning, between): (&Leaning, &Between<Affine<N, R>>),
@@ -183,7 +183,7 @@ fn lean<const N: usize, R: Rounding>(
 
 /// Friction, armature and offset of joint `j`, mirroring the controller: nominal torque, what Coulomb friction adds to the
 /// disturbance, and the entries of its row in the columns of [`OWN`].
-fn friction_part<const N: usize, R: Rounding>(
+pub fn friction_part<const N: usize, R: Rounding>(
     robot: &Robot,
     tube: &Tube,
     uncertain: &Uncertain,

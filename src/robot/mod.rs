@@ -7,6 +7,7 @@ mod attach;
 pub mod clearance;
 pub mod configuration;
 mod cover;
+pub mod direction;
 pub mod error;
 #[cfg(test)]
 pub(crate) mod fixture;

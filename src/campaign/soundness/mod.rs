@@ -14,6 +14,7 @@ pub mod ledger;
 #[cfg(test)]
 mod tests;
 pub mod truth;
+pub mod twofold;
 mod walk;
 
 use std::path::Path;

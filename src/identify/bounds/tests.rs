@@ -192,7 +192,8 @@ fn tiny_problems_agree_with_vertex_enumeration() {
             }
         }
         let widths: Vec<f64> = (10..12).map(|j| polytope.set.upper[j] - polytope.set.lower[j]).collect();
-        let found = tighten(&mut polytope, &[10, 11], Effort::default()).unwrap().set;
+        let found =
+            tighten(&mut polytope, &[10, 11], Effort { tolerance: 1e-7, ..Effort::default() }).unwrap().set;
         for k in 0..2 {
             let (below, above) = (low[k] - found.lower[10 + k], found.upper[10 + k] - high[k]);
             let tolerance = 1e-5 * widths[k] + 1e-8;

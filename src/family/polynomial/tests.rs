@@ -4,7 +4,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
-use crate::enclose::twofold::Twofold;
+use crate::campaign::soundness::twofold::Twofold;
 
 type Form = Polynomial<12, 3>;
 

@@ -1,114 +1,46 @@
-//! Reachable sets over a whole family of trajectories at once: polynomials in the parameters k, for a planner.
+//! Polynomials in k: joint motion, nominal torque and capsules of a whole family over an interval of time.
 //!
 //! # Assumed
-//! As for [`super::cell`]. The family is q(t; k) = mid(t) + reach_j k_j w(t) with k in [-1, 1]^n, w the sum of the last three
-//! Bernstein polynomials of degree 5: trajectories from one start to rest at end + reach k.
+//! As for [`crate::reach::cell`].
 //!
 //! # Proven
 //! For every k, every time of the interval and every state of the tube, the polynomials hold the joint motion, the nominal
-//! torque (centre of the set, measured state) and the ends of the capsules, at that k: by [`crate::enclose::polynomial`] and the same
+//! torque (centre of the set, measured state) and the ends of the capsules, at that k: by [`super::polynomial`] and the same
 //! algorithms that the certifier runs on affine forms. Factor j is k_j, factor [`TIME`] normalised time. Tracking and
 //! sensor errors are in the remainders, so a slice at k needs no more than the hull over time.
-//!
-//! A family holds what a planner's own curve is, up to the rounding of its control points: end + reach k in floats is off by
-//! 2^-52 (|end| + reach) at most, of which 16 times is added to position, velocity and acceleration, each times what one unit
-//! in the last three control points is worth (at most 1, 5/T, 20/T^2).
 
+use super::Family;
+use super::polynomial::{FACTORS, Polynomial};
 use crate::dynamics::vec3::Vec3;
 use crate::dynamics::{Motion, Wrench, rnea};
-use crate::enclose::polynomial::{FACTORS, Polynomial};
 use crate::enclose::{Affine, Counted};
 use crate::inertia::ParameterSet;
+use crate::reach::Tube;
+use crate::reach::links::swept_capsules;
+use crate::reach::upward::{add_up, mul_up, sum_up};
 use crate::robot::{ARMATURE, COULOMB, OFFSET, Robot, VISCOUS};
 use crate::scalar::Scalar;
-use crate::trajectory::{Bezier, DesiredMotion};
+use crate::trajectory::DesiredMotion;
 
-use super::links::swept_capsules;
-use super::tube::Tube;
-use super::upward::{add_up, div_up, mul_up, sum_up};
-
-/// Factor of normalised time.
+/// Factor of normalised time: joints beyond have no factor of their own, and their k goes to the remainders.
 pub const TIME: usize = FACTORS - 1;
-/// Joints of a family: one factor each, and time.
-pub const MAX_JOINTS: usize = TIME;
 /// Symbols of the enclosures that time is taken from.
 const SYMBOLS: usize = 4;
 
-/// The trajectories from one start.
-#[derive(Debug, Clone)]
-pub struct Family {
-    mid: Bezier,
-    unit: Bezier,
-    reach: Vec<f64>,
-}
-
-/// A family that cannot be enclosed.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum FamilyError {
-    /// Sizes that do not fit together.
-    #[error("family of trajectories: expected {expected} finite reaches, one a joint, found {found}")]
-    Reach {
-        /// How many finite ones there are.
-        found: usize,
-        /// How many joints the curve has.
-        expected: usize,
-    },
-    /// More joints than there are factors.
-    #[error("family of trajectories: {0} joints, expected at most {MAX_JOINTS}")]
-    Joints(usize),
-    /// The middle is not a curve to rest.
-    #[error("family of trajectories: joint {joint} of the middle does not come to rest")]
-    Moving {
-        /// Its index.
-        joint: usize,
-    },
-}
-
-impl Family {
-    /// The trajectories around `mid` (which must come to rest) whose ends are within `reach` (rad, m) of its end.
-    ///
-    /// # Errors
-    /// [`FamilyError`] for sizes that do not fit.
-    pub fn new(mid: Bezier, reach: Vec<f64>) -> Result<Self, FamilyError> {
-        let n = mid.dof();
-        let finite = reach.iter().filter(|r| r.is_finite()).count();
-        if reach.len() != n || finite != n {
-            return Err(FamilyError::Reach { found: finite, expected: n });
-        }
-        if n > MAX_JOINTS {
-            return Err(FamilyError::Joints(n));
-        }
-        if let Some(joint) = mid.points.iter().position(|p| !(p[3] == p[4] && p[4] == p[5])) {
-            return Err(FamilyError::Moving { joint });
-        }
-        let unit = Bezier { points: vec![[0.0, 0.0, 0.0, 1.0, 1.0, 1.0]], duration_s: mid.duration_s };
-        Ok(Self { mid, unit, reach })
-    }
-
-    /// The trajectory of one k.
-    pub fn at(&self, k: &[f64]) -> Bezier {
-        let mut curve = self.mid.clone();
-        for (points, (reach, k)) in curve.points.iter_mut().zip(self.reach.iter().zip(k)) {
-            let end = points[5] + reach * k;
-            points[3..].fill(end);
-        }
-        curve
-    }
-
-    /// Position, velocity and acceleration of joint `j` over an interval of time.
-    fn desired<const C: usize, const D: u32>(&self, j: usize, t0: f64, t1: f64) -> [Polynomial<C, D>; 3] {
-        let mid: DesiredMotion<SYMBOLS, Counted> = self.mid.enclose(j, t0, t1, 0);
-        let unit: DesiredMotion<SYMBOLS, Counted> = self.unit.enclose(0, t0, t1, 0);
-        let k = Polynomial::factor(j, self.reach[j]);
-        let rate = div_up(5.0, self.mid.duration_s);
-        let grain = mul_up(16.0 * f64::EPSILON, add_up(self.mid.points[j][5].abs(), self.reach[j].abs()));
-        let family = |mid, unit, worth| (in_time(mid) + k * in_time(unit)).widen(mul_up(grain, worth));
-        [
-            family(mid.q, unit.q, 1.0),
-            family(mid.dq, unit.dq, rate),
-            family(mid.ddq, unit.ddq, mul_up(4.0, mul_up(rate, rate))),
-        ]
-    }
+/// Position, velocity and acceleration of joint `j` over an interval of time.
+fn desired<const C: usize, const D: u32>(
+    family: &Family,
+    j: usize,
+    t0: f64,
+    t1: f64,
+) -> [Polynomial<C, D>; 3] {
+    let mid: DesiredMotion<SYMBOLS, Counted> = family.mid.enclose(j, t0, t1, 0);
+    let unit: DesiredMotion<SYMBOLS, Counted> = family.unit.enclose(0, t0, t1, 0);
+    let reach = family.reach[j];
+    let k = if j < TIME { Polynomial::factor(j, reach) } else { Polynomial::zero().widen(reach) };
+    let [position, velocity, acceleration] = family.grain(j);
+    let along = |mid, unit, off| (in_time(mid) + k * in_time(unit)).widen(off);
+    [along(mid.q, unit.q, position), along(mid.dq, unit.dq, velocity), along(mid.ddq, unit.ddq, acceleration)]
 }
 
 /// A form in normalised time as a polynomial in it.
@@ -119,7 +51,7 @@ fn in_time<const C: usize, const D: u32>(form: Affine<SYMBOLS, Counted>) -> Poly
 
 /// Sets over one interval of time and all k.
 #[derive(Debug, Clone)]
-pub struct FamilySets<const C: usize, const D: u32> {
+pub struct PolynomialSets<const C: usize, const D: u32> {
     /// Position, rad (m).
     pub q: Vec<Polynomial<C, D>>,
     /// Velocity, rad/s (m/s).
@@ -130,7 +62,7 @@ pub struct FamilySets<const C: usize, const D: u32> {
     pub ends: Vec<[Vec3<Polynomial<C, D>>; 2]>,
 }
 
-impl<const C: usize, const D: u32> FamilySets<C, D> {
+impl<const C: usize, const D: u32> PolynomialSets<C, D> {
     /// Encloses the interval from `t0` to `t1` (s) of the family under a tube.
     pub fn new(
         robot: &Robot,
@@ -143,7 +75,7 @@ impl<const C: usize, const D: u32> FamilySets<C, D> {
         let k_r = tube.gains.k_r;
         let (mut q, mut dq, mut dqa, mut ddqa) = (vec![], vec![], vec![], vec![]);
         for j in 0..n {
-            let [position, velocity, acceleration] = family.desired(j, t0, t1);
+            let [position, velocity, acceleration] = desired(family, j, t0, t1);
             let (e, r) = (tube.e_radius(robot, set, j), tube.r_radius(robot, set, j));
             // de = r - K_r e, so |de| <= r + K_r e.
             let de = add_up(r, mul_up(k_r, e));
@@ -193,9 +125,9 @@ mod tests {
     use crate::dynamics::rnea as inverse_dynamics;
     use crate::plan::tube_fit;
     use crate::robot;
-    use crate::trajectory::JointState;
+    use crate::trajectory::{Bezier, JointState};
 
-    type Sets = FamilySets<48, 2>;
+    type Sets = PolynomialSets<48, 2>;
 
     fn arm() -> (Robot, ParameterSet, Tube, Family) {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/robots/kinova_gen3_2f85.toml");
@@ -266,17 +198,5 @@ mod tests {
             let (slice, hull) = (torque.slice(&[0.5; 7]).width(), torque.interval().width());
             assert!(slice < 0.7 * hull, "joint {j}: {slice} of {hull}");
         }
-    }
-
-    #[test]
-    fn what_does_not_fit_is_refused() {
-        let (_, _, _, family) = arm();
-        let refusal =
-            |mid: &Bezier, reach: Vec<f64>| Family::new(mid.clone(), reach).unwrap_err().to_string();
-        assert!(refusal(&family.mid, vec![0.1; 6]).contains("7 finite"));
-        assert!(refusal(&family.mid, vec![f64::NAN; 7]).contains("found 0"));
-        let mut moving = family.mid.clone();
-        moving.points[2][4] += 0.1;
-        assert!(refusal(&moving, vec![0.1; 7]).contains("joint 2"));
     }
 }

@@ -1,0 +1,46 @@
+//! Sets over all of K: 64 intervals of a family of trajectories of the Gen3, on all cores.
+
+use std::f64::consts::PI;
+use std::hint::black_box;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use rayon::prelude::*;
+use surelift::family::polynomial_sets::PolynomialSets;
+use surelift::family::{Family, FamilySets};
+use surelift::inertia::ParameterSet;
+use surelift::plan::tube_fit;
+use surelift::reach::torque::Uncertain;
+use surelift::robot;
+use surelift::trajectory::{Bezier, JointState};
+
+const INTERVALS: usize = 64;
+
+fn sets(c: &mut Criterion) {
+    let robot = robot::load("robots/kinova_gen3_2f85.toml").expect("the robot ships");
+    let set = ParameterSet::around_nominal(&robot);
+    let start = JointState::at_rest(&[0.0, 0.3, 3.1, -1.8, 0.0, 0.5, 1.5]);
+    let mid = Bezier::to_rest(&start, &[0.2, 0.4, 3.0, -1.7, 0.1, 0.6, 1.4], 3.0).expect("a curve");
+    let tube = tube_fit::fit(&robot, &set, &mid, &tube_fit::initial(&robot), 16).expect("a tube");
+    let family = Family::new(mid, vec![PI / 24.0; 7]).expect("a reach a joint");
+    let span = |i: usize| (3.0 * i as f64 / INTERVALS as f64, 3.0 * (i + 1) as f64 / INTERVALS as f64);
+
+    let mut group = c.benchmark_group("family");
+    group.sample_size(10);
+    group.bench_function("affine_64", |b| {
+        b.iter(|| {
+            let uncertain = Uncertain::new(&robot, &set);
+            let one = |i| FamilySets::<24>::new(&robot, (&set, &uncertain), &tube, &family, span(i));
+            black_box((0..INTERVALS).into_par_iter().map(one).collect::<Vec<_>>())
+        });
+    });
+    group.bench_function("polynomials_64", |b| {
+        b.iter(|| {
+            let one = |i| PolynomialSets::<40, 2>::new(&robot, &set, &tube, &family, span(i));
+            black_box((0..INTERVALS).into_par_iter().map(one).collect::<Vec<_>>())
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, sets);
+criterion_main!(benches);

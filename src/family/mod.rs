@@ -1,0 +1,104 @@
+//! Families of trajectories, and sets that hold for all of them at once: for planners. No certificate rests on what is here.
+//!
+//! [`sets`] runs the certifier's own algorithms over a whole family, with the parameters k as further symbols of its affine
+//! forms; [`polynomial_sets`] with polynomials in k, dearer and tighter in k. [`polynomial`], [`zonotope`] and [`root`] are
+//! enclosures that the certifier does not need.
+//!
+//! A family is q(t; k) = mid(t) + reach_j k_j w(t) with k in [-1, 1]^n, w the sum of the last three Bernstein polynomials of
+//! degree 5: trajectories from one start to rest at end + reach k. The sets hold what a planner's own curve is, up to the rounding of
+//! its control points: end + reach k in floats is off by 2^-52 (|end| + reach) at most, of which 16 times is added to position, velocity
+//! and acceleration, each times what one unit in the last three control points is worth (at most 1, 5/T, 20/T^2).
+
+pub mod polynomial;
+pub mod polynomial_sets;
+pub mod root;
+pub mod sets;
+pub mod zonotope;
+
+pub use polynomial::Polynomial;
+pub use sets::FamilySets;
+
+use crate::reach::upward::{add_up, div_up, mul_up};
+use crate::trajectory::Bezier;
+
+/// The trajectories from one start.
+#[derive(Debug, Clone)]
+pub struct Family {
+    mid: Bezier,
+    unit: Bezier,
+    reach: Vec<f64>,
+}
+
+/// A family that cannot be enclosed.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum FamilyError {
+    /// Sizes that do not fit together.
+    #[error("family of trajectories: expected {expected} finite reaches, one a joint, found {found}")]
+    Reach {
+        /// How many finite ones there are.
+        found: usize,
+        /// How many joints the curve has.
+        expected: usize,
+    },
+    /// The middle is not a curve to rest.
+    #[error("family of trajectories: joint {joint} of the middle does not come to rest")]
+    Moving {
+        /// Its index.
+        joint: usize,
+    },
+}
+
+impl Family {
+    /// The trajectories around `mid` (which must come to rest) whose ends are within `reach` (rad, m) of its end.
+    ///
+    /// # Errors
+    /// [`FamilyError`] for sizes that do not fit.
+    pub fn new(mid: Bezier, reach: Vec<f64>) -> Result<Self, FamilyError> {
+        let n = mid.dof();
+        let finite = reach.iter().filter(|r| r.is_finite()).count();
+        if reach.len() != n || finite != n {
+            return Err(FamilyError::Reach { found: finite, expected: n });
+        }
+        if let Some(joint) = mid.points.iter().position(|p| !(p[3] == p[4] && p[4] == p[5])) {
+            return Err(FamilyError::Moving { joint });
+        }
+        let unit = Bezier { points: vec![[0.0, 0.0, 0.0, 1.0, 1.0, 1.0]], duration_s: mid.duration_s };
+        Ok(Self { mid, unit, reach })
+    }
+
+    /// The trajectory of one k.
+    pub fn at(&self, k: &[f64]) -> Bezier {
+        let mut curve = self.mid.clone();
+        for (points, (reach, k)) in curve.points.iter_mut().zip(self.reach.iter().zip(k)) {
+            let end = points[5] + reach * k;
+            points[3..].fill(end);
+        }
+        curve
+    }
+
+    /// What position, velocity and acceleration of joint `j` are to be widened by (module header).
+    fn grain(&self, j: usize) -> [f64; 3] {
+        let rate = div_up(5.0, self.mid.duration_s);
+        let grain = mul_up(16.0 * f64::EPSILON, add_up(self.mid.points[j][5].abs(), self.reach[j].abs()));
+        [grain, mul_up(grain, rate), mul_up(grain, mul_up(4.0, mul_up(rate, rate)))]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trajectory::JointState;
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let start = JointState::at_rest(&[0.0; 3]);
+        let mid = Bezier::to_rest(&start, &[0.1, 0.2, 0.3], 2.0).unwrap();
+        let refusal =
+            |mid: &Bezier, reach: Vec<f64>| Family::new(mid.clone(), reach).unwrap_err().to_string();
+        assert!(refusal(&mid, vec![0.1; 2]).contains("3 finite"));
+        assert!(refusal(&mid, vec![f64::NAN; 3]).contains("found 0"));
+        let mut moving = mid.clone();
+        moving.points[2][4] += 0.1;
+        assert!(refusal(&moving, vec![0.1; 3]).contains("joint 2"));
+    }
+}

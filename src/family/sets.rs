@@ -1,0 +1,308 @@
+//! The certifier's sets over all of K: affine forms with the parameters k as further symbols.
+//!
+//! # Assumed
+//! As for [`crate::reach::cell`] and [`crate::reach::tube`].
+//!
+//! # Proven
+//! For every k in [-1, 1]^n, every tick of the span, every state of the tube with its sensor errors and every theta of the set:
+//! the forms hold joint motion, nominal torque and ends of the capsules at that k, and `rho` and `robust` bound the disturbance
+//! and the robust torque. Everything is computed by the functions that the certifier runs at a fixed k (`reach`); the desired motion
+//! mid + reach_j k_j w is a form in time and k_j. Symbols are those of a cell, then k_1 .. k_n.
+//!
+//! The bounds of [`crate::reach::extent`] know nothing of k: before they are asked, each form is *settled*, that is the symbols of k
+//! are replaced by numbers, or by a remainder of the sum of their absolute coefficients, which covers all k.
+
+use super::Family;
+use crate::dynamics::vec3::Vec3;
+use crate::dynamics::{Motion, torque_regressor};
+use crate::enclose::{Affine, Counted, Interval, Rounding};
+use crate::inertia::ParameterSet;
+use crate::reach::cell::through_ticks;
+use crate::reach::energy::relative_mass;
+use crate::reach::law::LawBounds;
+use crate::reach::leaning::Between;
+use crate::reach::links::swept_capsules;
+use crate::reach::roundoff::Grain;
+use crate::reach::torque::{Uncertain, friction_part, lean, spread};
+use crate::reach::tube::armature_floor;
+use crate::reach::upward::{add_up, mul_up, sum_up};
+use crate::reach::{Cell, Span, Tube, extent, symbols};
+use crate::robot::{INERTIAL, Robot};
+use crate::scalar::Scalar;
+use crate::trajectory::DesiredMotion;
+
+/// Sets over one span of time and all k. `N` symbols hold a robot of up to (N - 1) / 3 joints; of more, the k that do not fit are
+/// in the remainders.
+#[derive(Debug, Clone)]
+pub struct FamilySets<const N: usize, R: Rounding = Counted> {
+    /// Position, rad (m).
+    pub q: Vec<Affine<N, R>>,
+    /// Velocity, rad/s (m/s).
+    pub dq: Vec<Affine<N, R>>,
+    /// Nominal torque with what the law leans on, N m (N).
+    pub torque: Vec<Affine<N, R>>,
+    /// Bound on the disturbance, drift included, N m (N).
+    pub rho: Vec<f64>,
+    /// Bound on the robust torque, N m (N); infinite where the tube leaves no room.
+    pub robust: Vec<f64>,
+    /// Ends of the capsules, base frame, m.
+    pub ends: Vec<[Vec3<Affine<N, R>>; 2]>,
+}
+
+/// The form at `k`, or for all k: without the symbols of k.
+pub fn settled<const N: usize, R: Rounding>(
+    form: &Affine<N, R>,
+    dof: usize,
+    k: Option<&[f64]>,
+) -> Affine<N, R> {
+    let mut kept = *form.generators();
+    let steered: Vec<f64> = kept.iter_mut().skip(symbols(dof)).map(std::mem::take).collect();
+    let still = Affine::new(form.center(), kept, form.remainder());
+    match k {
+        None => still.widen(sum_up(steered.iter().map(|g| g.abs()))),
+        Some(k) => {
+            let along = steered
+                .iter()
+                .zip(k)
+                .fold(Interval::zero(), |sum, (g, k)| sum + Interval::constant(*g) * Interval::constant(*k));
+            still + Affine::from_interval(along)
+        }
+    }
+}
+
+impl<const N: usize, R: Rounding> FamilySets<N, R> {
+    /// Encloses the ticks from `t0` to `t1` (s) of the family under a tube; `uncertain` is the set prepared, once for all spans.
+    pub fn new(
+        robot: &Robot,
+        (set, uncertain): (&ParameterSet, &Uncertain),
+        tube: &Tube,
+        family: &Family,
+        (t0, t1): (f64, f64),
+    ) -> Self {
+        let n = robot.dof();
+        let whole = Cell::<N, R>::around(robot, set, tube, |j| {
+            (steered(family, tube, j, (t0, t1)), magnitudes(family, j))
+        });
+        let cell = over_all(&whole, n);
+        let mut motion = Motion::new(robot);
+        motion.sweep(robot, &whole.q, &whole.dq, &whole.dqa, &whole.ddqa);
+        let ends = swept_capsules(robot, &motion);
+        let mut y = vec![Affine::<N, R>::zero(); INERTIAL * n * n];
+        torque_regressor(robot, &motion, 0..n, &mut y);
+        let grain = Grain::new(robot, tube, uncertain, &cell);
+        let over = uncertain.leaning().map(|l| l.over(tube, family.mid.duration_s, Span::Between(t0, t1)));
+        let stretches = over.unwrap_or_default();
+        let mut sets = Self {
+            q: whole.q.clone(),
+            dq: whole.dq.clone(),
+            torque: vec![],
+            rho: vec![],
+            robust: vec![],
+            ends,
+        };
+        for j in 0..n {
+            let row = &y[INERTIAL * n * j..INERTIAL * n * (j + 1)];
+            let (torque, by_set) = joint(robot, (uncertain, tube), &whole, j, (row, &stretches));
+            sets.torque.push(torque.widen(grain.torque_nm[j]));
+            sets.rho.push(add_up(add_up(by_set, tube.drift_nm[j]), grain.torque_nm[j]));
+        }
+        let floor: Vec<f64> = (0..n).map(|j| armature_floor(robot, set, j)).collect();
+        let sigma = relative_mass(robot, uncertain, &cell, &floor);
+        let r: Vec<f64> = (0..n).map(|j| add_up(cell.r[j].sup_abs(), cell.deviation[j].r)).collect();
+        sets.robust = LawBounds::new(tube, &grain, &sets.rho, &r, &floor, sigma).robust;
+        sets
+    }
+
+    /// Bounds of the torque command of joint `j`, at `k` or for all k, N m (N).
+    pub fn command(&self, j: usize, k: Option<&[f64]>) -> (f64, f64) {
+        let nominal = settled(&self.torque[j], self.q.len(), k);
+        let robust = self.robust[j];
+        (-add_up(-extent::lower(&nominal), robust), add_up(extent::upper(&nominal), robust))
+    }
+
+    /// Change of the nominal torque's centre with each k, N m (N): the gradient of a planner's model.
+    pub fn torque_gradient(&self, j: usize) -> &[f64] {
+        self.torque[j].generators().get(symbols(self.q.len())..).unwrap_or(&[])
+    }
+}
+
+/// Desired motion of joint `j` for all k.
+fn steered<const N: usize, R: Rounding>(
+    family: &Family,
+    tube: &Tube,
+    j: usize,
+    (t0, t1): (f64, f64),
+) -> DesiredMotion<N, R> {
+    let mid = through_ticks::<N, R>(tube, &family.mid, j, t0, t1);
+    let unit = through_ticks::<N, R>(tube, &family.unit, 0, t0, t1);
+    let k = Affine::<N, R>::symbol(symbols(family.mid.dof()) + j, family.reach[j]);
+    let [position, velocity, acceleration] = family.grain(j);
+    DesiredMotion {
+        q: (mid.q + k * unit.q).widen(position),
+        dq: (mid.dq + k * unit.dq).widen(velocity),
+        ddq: (mid.ddq + k * unit.ddq).widen(acceleration),
+        dddq: mid.dddq + k * unit.dddq,
+    }
+}
+
+/// [`crate::trajectory::Bezier::magnitudes`] for all k.
+fn magnitudes(family: &Family, j: usize) -> [f64; 3] {
+    let (mid, unit) = (family.mid.magnitudes(j), family.unit.magnitudes(0));
+    std::array::from_fn(|i| add_up(mid[i], mul_up(family.reach[j].abs(), unit[i])))
+}
+
+/// The cell with every form settled for all k.
+fn over_all<const N: usize, R: Rounding>(cell: &Cell<N, R>, n: usize) -> Cell<N, R> {
+    let all = |forms: &[Affine<N, R>]| forms.iter().map(|form| settled(form, n, None)).collect();
+    Cell {
+        q: all(&cell.q),
+        dq: all(&cell.dq),
+        dqa: all(&cell.dqa),
+        ddqa: all(&cell.ddqa),
+        r: all(&cell.r),
+        jerk: all(&cell.jerk),
+        deviation: cell.deviation.clone(),
+    }
+}
+
+/// Nominal torque of joint `j`, and what of rho the parameters make for all k: as [`crate::reach::torque::joint_torques`].
+fn joint<const N: usize, R: Rounding>(
+    robot: &Robot,
+    (uncertain, tube): (&Uncertain, &Tube),
+    cell: &Cell<N, R>,
+    j: usize,
+    (row, stretches): (&[Affine<N, R>], &[Between<Affine<N, R>>]),
+) -> (Affine<N, R>, f64) {
+    let n = robot.dof();
+    let (mut nominal, charge, own) = friction_part(robot, tube, uncertain, cell, j);
+    for (entry, &c) in row.iter().zip(uncertain.center()) {
+        nominal = nominal + entry.scale(c);
+    }
+    let row: Vec<Affine<N, R>> = row.iter().map(|entry| settled(entry, n, None)).collect();
+    let own = own.map(|entry| settled(&entry, n, None));
+    let by_box = add_up(charge, spread(uncertain, robot, j, &row, &own));
+    let Some(leaning) = uncertain.leaning() else { return (nominal, by_box) };
+    let mut by_set = 0.0f64;
+    let mut shifts = Vec::with_capacity(stretches.len());
+    for between in stretches {
+        let (shift, known) = lean(robot, uncertain, (leaning, between), j, &row, &own);
+        by_set = by_set.max(add_up(charge, known).min(add_up(by_box, shift.sup_abs())));
+        shifts.push(shift);
+    }
+    // With several stretches the shift is that of any of them: the first one's, give or take the difference.
+    let first = shifts.first().copied().unwrap_or_else(Affine::zero);
+    let apart = shifts.iter().map(|shift| (*shift - first).sup_abs()).fold(0.0, f64::max);
+    (nominal + first.widen(apart), by_set)
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::{Rng, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+    use crate::campaign::soundness::case::Case;
+    use crate::campaign::soundness::truth;
+    use crate::plan::tube_fit;
+    use crate::robot::{self, COULOMB, Scene};
+    use crate::trajectory::{Bezier, JointState};
+
+    type Sets = FamilySets<24>;
+
+    fn case(v_max: Option<f64>) -> (Case, Family) {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/robots/kinova_gen3_2f85.toml");
+        let robot = robot::load(path).unwrap();
+        let set = ParameterSet::around_nominal(&robot);
+        let start = JointState::at_rest(&[0.0, 0.3, 3.1, -1.8, 0.0, 0.5, 1.5]);
+        let curve = Bezier::to_rest(&start, &[0.2, 0.4, 3.0, -1.7, 0.1, 0.6, 1.4], 3.0).unwrap();
+        let mut guess = tube_fit::initial(&robot);
+        guess.gains.v_max = v_max.unwrap_or(guess.gains.v_max);
+        let tube = tube_fit::fit(&robot, &set, &curve, &guess, 16).unwrap();
+        let family = Family::new(curve.clone(), vec![std::f64::consts::PI / 24.0; 7]).unwrap();
+        (Case { robot, set, scene: Scene::default(), tube, curve }, family)
+    }
+
+    fn within(form: &Affine<24>, x: f64) -> bool {
+        extent::lower(form) <= x && x <= extent::upper(form)
+    }
+
+    #[test]
+    fn no_k_no_parameters_and_no_tracking_error_escape() {
+        let (mut case, family) = case(None);
+        let uncertain = Uncertain::new(&case.robot, &case.set);
+        let center = case.set.center();
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        for _ in 0..10 {
+            let t0 = rng.random_range(0.0..2.9);
+            let t1 = t0 + 3.0 / 64.0;
+            let sets = Sets::new(&case.robot, (&case.set, &uncertain), &case.tube, &family, (t0, t1));
+            for _ in 0..40 {
+                let k: Vec<f64> = (0..7).map(|_| truth::extreme(&mut rng)).collect();
+                case.curve = family.at(&k);
+                let theta = truth::consistent(&case.robot, &case.set, &mut rng);
+                let t = rng.random_range(t0..=t1).min(3.0);
+                let drawn = case.draw(&theta, t, &mut rng);
+                let at = |form: &Affine<24>| settled(form, 7, Some(&k));
+                let [dqa, ddqa, _] = case.auxiliary(&drawn.desired, &drawn.read_q, &drawn.read_dq);
+                let state = [&drawn.read_q[..], &drawn.read_dq, &dqa, &ddqa];
+                let nominal = truth::needed(&case.robot, &center, state);
+                let needed = truth::needed(&case.robot, &theta, state);
+                for j in 0..7 {
+                    let charge = center[case.robot.friction_index(j) + COULOMB];
+                    assert!(within(&at(&sets.q[j]), drawn.q[j]) && within(&at(&sets.q[j]), drawn.read_q[j]));
+                    assert!(
+                        within(&at(&sets.dq[j]), drawn.dq[j]) && within(&at(&sets.dq[j]), drawn.read_dq[j])
+                    );
+                    let slice = at(&sets.torque[j]);
+                    assert!(extent::lower(&slice) <= nominal[j] + charge, "joint {j}");
+                    assert!(nominal[j] - charge <= extent::upper(&slice), "joint {j}");
+                    assert!((needed[j] - nominal[j]).abs() <= sets.rho[j], "joint {j}");
+                    let (all, one) = (sets.command(j, None), sets.command(j, Some(&k)));
+                    assert!(all.0 <= one.0 + 1e-9 && one.1 <= all.1 + 1e-9);
+                }
+                let frames = case.robot.frames(&drawn.q);
+                for (shape, ends) in sets.ends.iter().enumerate() {
+                    let capsule = case.robot.placed_capsule(shape, &frames);
+                    for (end, point) in ends.iter().zip([capsule.a, capsule.b]) {
+                        assert!((0..3).all(|r| within(&at(&end[r]), point[r])), "{shape} at {t}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn at_one_k_the_sets_are_the_certifiers() {
+        // A family of one member: nothing but the certifier's own numbers, up to rounding.
+        let (case, _) = case(None);
+        let alone = Family::new(case.curve.clone(), vec![0.0; 7]).unwrap();
+        let uncertain = Uncertain::new(&case.robot, &case.set);
+        let span = (0.75, 0.75 + 3.0 / 64.0);
+        let sets = Sets::new(&case.robot, (&case.set, &uncertain), &case.tube, &alone, span);
+        let report = case.problem().unwrap().report(Span::Between(span.0, span.1));
+        for j in 0..7 {
+            let torque = &report.torque[j];
+            assert!((sets.rho[j] - torque.rho).abs() < 1e-6 * torque.rho);
+            assert!((sets.robust[j] - report.robust[j]).abs() < 1e-6 * report.robust[j]);
+            let nominal = settled(&sets.torque[j], 7, None);
+            assert!((extent::upper(&nominal) - torque.nominal_upper).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn a_slice_is_much_smaller_than_the_hull() {
+        let (case, family) = case(Some(1e-4));
+        let uncertain = Uncertain::new(&case.robot, &case.set);
+        let sets =
+            Sets::new(&case.robot, (&case.set, &uncertain), &case.tube, &family, (1.5, 1.5 + 3.0 / 64.0));
+        for j in 1..4 {
+            let width = |k| {
+                let form = settled(&sets.torque[j], 7, k);
+                extent::upper(&form) - extent::lower(&form)
+            };
+            let (slice, hull) = (width(Some(&[0.5; 7][..])), width(None));
+            assert!(slice < 0.7 * hull, "joint {j}: {slice} of {hull}");
+            assert_eq!(sets.torque_gradient(j).len(), 24 - 15);
+        }
+    }
+}
