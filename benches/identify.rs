@@ -1,4 +1,5 @@
-//! One update of the payload's set from t_p = 1.5 s of measurements of the simulated arm: 15 windows of 100 ms. And the
+//! One update of the payload's set from t_p = 1.5 s of measurements of the simulated arm: 15 windows of 100 ms. The first one, and
+//! one after 10.5 s, when as many rows are kept as ever; and the strips along a coming motion after that. And the
 //! regressors of all links over 7.5 s at 4 kHz, in windows of 100 ms, on plain numbers.
 
 mod start;
@@ -8,10 +9,11 @@ use std::time::Duration;
 use criterion::{BatchSize, Criterion, SamplingMode, criterion_group, criterion_main};
 use start::Start;
 use surelift::control::{Controller, Measured, RobustController};
-use surelift::identify::Sample;
 use surelift::identify::balance::window_regressor;
+use surelift::identify::{Identifier, Sample};
+use surelift::plan::foresee;
 use surelift::simulate::{Reading, Reference, World};
-use surelift::trajectory::JointState;
+use surelift::trajectory::{Bezier, JointState};
 
 /// Executes the first exciting trajectory for t_p and hands every tick's measurements to `take`.
 fn execute(mut take: impl FnMut(Sample), start: &Start, mut world: World) {
@@ -42,16 +44,45 @@ fn execute(mut take: impl FnMut(Sample), start: &Start, mut world: World) {
 fn update(c: &mut Criterion) {
     let (start, truth) = Start::load();
     let world = World::new(start.robot.clone(), start.task.scene.clone(), &start.task.start, truth, 0);
-    let mut identifier = start.identifier.clone();
-    execute(|sample| identifier.push(sample).expect("measurements in order"), &start, world);
+    let mut first = start.identifier.clone();
+    let mut samples = Vec::new();
+    execute(|sample| samples.push(sample), &start, world);
+    let feed = |identifier: &mut Identifier, late: f64| {
+        identifier.interrupt();
+        for sample in &samples {
+            let sample = Sample { t: sample.t + late, ..sample.clone() };
+            identifier.push(sample).expect("measurements in order");
+        }
+    };
+    feed(&mut first, 0.0);
+    // The same motion again and again: what it costs is the number of rows, not what they say.
+    let mut later = first.clone();
+    for k in 1..8 {
+        later.update().expect("the truth explains the measurements");
+        feed(&mut later, 2.0 * f64::from(k));
+    }
+    let mut settled = later.clone();
+    settled.update().expect("the truth explains the measurements");
+    let end: Vec<f64> = start.rest.q.iter().map(|q| q + 0.6).collect();
+    let curve = Bezier::to_rest(&start.rest, &end, start.task.timing.t_f_s).expect("a curve");
+    let (times, rows) = foresee::torque_rows(&start.robot, &curve);
 
     let mut group = c.benchmark_group("identify");
     group.sample_size(10).sampling_mode(SamplingMode::Flat);
     group.warm_up_time(Duration::from_millis(100)).measurement_time(Duration::from_secs(5));
-    group.bench_function("update", |b| {
+    for (name, identifier) in [("update", &first), ("later_update", &later)] {
+        group.bench_function(name, |b| {
+            b.iter_batched(
+                || identifier.clone(),
+                |mut identifier| identifier.update().expect("the truth explains the measurements"),
+                BatchSize::PerIteration,
+            );
+        });
+    }
+    group.bench_function("strips", |b| {
         b.iter_batched(
-            || identifier.clone(),
-            |mut identifier| identifier.update().expect("the truth explains the measurements"),
+            || settled.clone(),
+            |mut identifier| identifier.torque_strips(times.clone(), &rows).expect("there is a truth"),
             BatchSize::PerIteration,
         );
     });

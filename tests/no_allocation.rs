@@ -18,10 +18,12 @@ use surelift::dynamics::{
 use surelift::estimate::{
     Options, Point, Problem, Rollout, Solver, StageModel, StageSize, StageValues, Trajectory,
 };
-use surelift::inertia::ParameterSet;
+use surelift::family::Polynomial;
+use surelift::inertia::{ParameterSet, Strip, TorqueStrips};
 use surelift::plan::propose::{Planner, Purpose, Setting};
-use surelift::plan::tube_fit;
+use surelift::plan::{foresee, tube_fit};
 use surelift::robot::{self, INERTIAL, LoopKind, NamedFrame, Placement, Zonotope3, configuration};
+use surelift::scalar::Scalar;
 use surelift::scenario::Scenario;
 use surelift::trajectory::{Bezier, JointState};
 
@@ -87,10 +89,18 @@ fn the_counter_counts() {
 #[test]
 fn the_control_tick_does_not_allocate() {
     let robot = Arc::new(arm());
-    let set = ParameterSet::around_nominal(&robot);
-    let mut controller = RobustController::new(robot.clone(), &set, &tube_fit::initial(&robot));
     let start = JointState::at_rest(&[0.1, 0.4, 3.0, -1.9, 0.2, 0.6, 1.5]);
     let curve = Bezier::to_rest(&start, &[0.5, 0.2, 2.7, -1.7, 0.0, 0.3, 1.2], 3.0).unwrap();
+    // With strips around the nominal torques.
+    let mut set = ParameterSet::around_nominal(&robot);
+    let (times, rows) = foresee::torque_rows(&robot, &curve);
+    let theta = robot.nominal_parameters();
+    let strip = |direction: Vec<f64>| {
+        let torque: f64 = direction.iter().zip(&theta).map(|(d, x)| d * x).sum();
+        Strip { direction, lower: torque - 0.1, upper: torque + 0.1 }
+    };
+    set.strips = Some(TorqueStrips { times, strips: rows.into_iter().map(strip).collect() });
+    let mut controller = RobustController::new(robot.clone(), &set, &tube_fit::initial(&robot));
     let mut desired = start.clone();
     let (mut q, mut dq) = (vec![0.0; robot.dof()], vec![0.0; robot.dof()]);
     let mut tau = vec![0.0; robot.dof()];
@@ -302,6 +312,24 @@ impl Problem for Pendulum {
         }
         Ok(())
     }
+}
+
+#[test]
+fn polynomials_do_not_allocate() {
+    type Form = Polynomial<40, 2>;
+    let k: [f64; 7] = std::array::from_fn(|i| 0.1 * i as f64 - 0.3);
+    let mut held = true;
+    let asked = allocations(|| {
+        let mut x = (0..8).fold(Form::constant(0.5), |sum, i| sum + Form::factor(i, 0.1 + 0.01 * i as f64));
+        for _ in 0..20 {
+            let (sine, cosine) = x.sin_cos();
+            x = (sine * cosine - x.scale(0.3)).widen(1e-3) + (Form::constant(2.0) + sine).sqrt();
+            held &= x.interval().encloses(x.slice(&k));
+            held &= x.gradient(&k, 2).width() >= 0.0 && x.hessian(&k, 1, 2).width() >= 0.0;
+        }
+    });
+    assert!(held);
+    assert_eq!(asked, 0);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::dynamics::{Motion, momentum_regressor, torque_regressor};
 use crate::inertia::ParameterSet;
 use crate::reach::Tube;
-use crate::reach::leaning::{Leaning, OWN};
+use crate::reach::leaning::{Between, Leaning, OWN};
 use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
 use crate::trajectory::JointState;
 
@@ -137,6 +137,38 @@ impl RobustController {
     }
 }
 
+/// What the law takes of the strips at time `t` of the plan, s: hat functions of time.
+fn at_time(leaning: &Leaning, t: f64) -> Between<f64> {
+    let times = leaning.times();
+    let second = times.partition_point(|x| *x <= t).max(1).min(times.len() - 1);
+    let first = second.saturating_sub(1);
+    let length = times[second] - times[first];
+    let share = if length > 0.0 { ((t - times[first]) / length).clamp(0.0, 1.0) } else { 1.0 };
+    Between { first, second, share }
+}
+
+/// What the law adds to the nominal torque of joint `j` (N m), and what the strips leave of rho but for Coulomb friction and drift,
+/// for its torque row: `row` in the links' columns and `own` in those of [`OWN`]; the radii are their g.
+fn lean(
+    leaning: &Leaning,
+    at: Between<f64>,
+    j: usize,
+    (row, radius): (&[f64], &[f64]),
+    (own, own_radius): ([f64; 3], [f64; 3]),
+) -> (f64, f64) {
+    let (a, b) = (leaning.strip(at.first, j), leaning.strip(at.second, j));
+    let rest = 1.0 - at.share;
+    let mix = |x: f64, y: f64| rest * x + at.share * y;
+    let mut known = mix(a.half, b.half);
+    for (((y, g), x), z) in row.iter().zip(radius).zip(&a.links).zip(&b.links) {
+        known += (y - mix(*x, *z)).abs() * g;
+    }
+    for k in 0..OWN.len() {
+        known += (own[k] - mix(a.own[k], b.own[k])).abs() * own_radius[k];
+    }
+    (mix(a.shift, b.shift), known)
+}
+
 impl Controller for RobustController {
     fn tick(&mut self, t: f64, measured: Measured<'_>, desired: &JointState, tau: &mut [f64]) -> Tick {
         let n = self.robot.dof();
@@ -150,7 +182,7 @@ impl Controller for RobustController {
         }
         self.motion.sweep(&self.robot, measured.q, measured.dq, &self.dqa, &self.ddqa);
         torque_regressor(&self.robot, &self.motion, 0..n, &mut self.regressor);
-        let lean = self.leaning.as_ref().map(|leaning| (leaning, leaning.at(t)));
+        let leant = self.leaning.as_ref().map(|leaning| (leaning, at_time(leaning, t)));
         for j in 0..n {
             let (mut nominal, mut rho, charge) = self.joint_part(j, measured.dq[j]);
             let row = &self.regressor[width * j..width * (j + 1)];
@@ -158,10 +190,10 @@ impl Controller for RobustController {
                 nominal += y * c;
                 rho += y.abs() * g;
             }
-            if let Some((leaning, at)) = lean {
+            if let Some((leaning, at)) = leant {
                 let own_radius = OWN.map(|column| self.radius[self.robot.friction_index(j) + column]);
                 let own = ([measured.dq[j], self.ddqa[j], 1.0], own_radius);
-                let (shift, known) = leaning.lean(at, j, (row, &self.radius), own);
+                let (shift, known) = lean(leaning, at, j, (row, &self.radius), own);
                 nominal += shift;
                 rho = (rho + shift.abs()).min(charge + known);
             }

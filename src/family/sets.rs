@@ -26,6 +26,7 @@ use crate::reach::roundoff::Grain;
 use crate::reach::torque::{Uncertain, friction_part, lean, spread};
 use crate::reach::tube::armature_floor;
 use crate::reach::upward::{add_up, mul_up, sum_up};
+use crate::reach::workspace::Workspace;
 use crate::reach::{Cell, Span, Tube, extent, symbols};
 use crate::robot::{INERTIAL, Robot};
 use crate::scalar::Scalar;
@@ -89,12 +90,13 @@ impl<const N: usize, R: Rounding> FamilySets<N, R> {
         let ends = swept_capsules(robot, &motion);
         let mut y = vec![Affine::<N, R>::zero(); INERTIAL * n * n];
         torque_regressor(robot, &motion, 0..n, &mut y);
-        let grain = Grain::new(robot, tube, uncertain, &cell);
+        let mut space = Workspace::<N, R>::new(robot);
+        let grain = Grain::new(robot, tube, uncertain, &cell, &mut space.sizes);
         let over = uncertain.leaning().map(|l| l.over(tube, family.mid.duration_s, Span::Between(t0, t1)));
         let stretches = over.unwrap_or_default();
         let mut sets = Self {
-            q: whole.q.clone(),
-            dq: whole.dq.clone(),
+            q: whole.q.to_vec(),
+            dq: whole.dq.to_vec(),
             torque: vec![],
             rho: vec![],
             robust: vec![],
@@ -107,9 +109,9 @@ impl<const N: usize, R: Rounding> FamilySets<N, R> {
             sets.rho.push(add_up(add_up(by_set, tube.drift_nm[j]), grain.torque_nm[j]));
         }
         let floor: Vec<f64> = (0..n).map(|j| armature_floor(robot, set, j)).collect();
-        let sigma = relative_mass(robot, uncertain, &cell, &floor);
+        let sigma = relative_mass(robot, uncertain, &cell, &floor, (&mut space.ranges, &mut space.composites));
         let r: Vec<f64> = (0..n).map(|j| add_up(cell.r[j].sup_abs(), cell.deviation[j].r)).collect();
-        sets.robust = LawBounds::new(tube, &grain, &sets.rho, &r, &floor, sigma).robust;
+        sets.robust = LawBounds::new(tube, &grain, &sets.rho, &r, &floor, sigma).robust.to_vec();
         sets
     }
 

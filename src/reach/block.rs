@@ -69,7 +69,7 @@ mod tests {
 
     use super::*;
     use crate::enclose::Counted;
-    use crate::enclose::twofold::Twofold;
+    use crate::campaign::soundness::twofold::Twofold;
     use crate::scalar::Scalar;
 
     type Form = Affine<4, Counted>;

@@ -114,45 +114,18 @@ impl Leaning {
         &self.largest[j]
     }
 
-    /// What the law adds to the nominal torque of joint `j` (N m), and what the strips leave of rho but for Coulomb friction and drift, for
-    /// its torque row: `row` in the links' columns and `own` in those of [`OWN`]; `own_radius` are their g.
-    pub fn lean(
-        &self,
-        at: Between<f64>,
-        j: usize,
-        (row, radius): (&[f64], &[f64]),
-        (own, own_radius): ([f64; 3], [f64; 3]),
-    ) -> (f64, f64) {
-        let (a, b) = (self.strip(at.first, j), self.strip(at.second, j));
-        let rest = 1.0 - at.share;
-        let mix = |x: f64, y: f64| rest * x + at.share * y;
-        let mut known = mix(a.half, b.half);
-        for (((y, g), x), z) in row.iter().zip(radius).zip(&a.links).zip(&b.links) {
-            known += (y - mix(*x, *z)).abs() * g;
-        }
-        for k in 0..OWN.len() {
-            known += (own[k] - mix(a.own[k], b.own[k])).abs() * own_radius[k];
-        }
-        (mix(a.shift, b.shift), known)
-    }
-
     /// The strip of joint `j` at time number `k`.
     pub fn strip(&self, k: usize, j: usize) -> &Prepared {
         &self.strips[self.joints * k + j]
     }
 
-    /// What the law takes at time `t` of the plan, s.
-    pub fn at(&self, t: f64) -> Between<f64> {
-        let second = self.times.partition_point(|x| *x <= t).clamp(1, self.times.len().max(2) - 1);
-        let second = second.min(self.times.len() - 1);
-        let first = second.saturating_sub(1);
-        let length = self.times[second] - self.times[first];
-        let share = if length > 0.0 { ((t - self.times[first]) / length).clamp(0.0, 1.0) } else { 1.0 };
-        Between { first, second, share }
+    /// Times of the strips, s from the plan's start.
+    pub fn times(&self) -> &[f64] {
+        &self.times
     }
 
-    /// What the law may take at the ticks of a cell over `span` (times of the plan, strips within it): on one of these stretches,
-    /// with time as the cell has it.
+    /// What the law ([`crate::control::RobustController`]) may take at the ticks of a cell over `span` (times of the plan, strips
+    /// within it): on one of these stretches, with time as the cell has it.
     pub fn over<const N: usize, R: Rounding>(
         &self,
         tube: &Tube,

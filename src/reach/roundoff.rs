@@ -165,7 +165,7 @@ impl Grain {
                 let share = Roundoff { size: 1.0, error: 8.0 * UNIT };
                 let mix = |x: f64| share.scale(x) + share.scale(x);
                 let (most, own) = (leaning.largest(j), [dq[j], ddqa[j], Roundoff::float(1.0)]);
-                let links = most.links.iter().zip(&y[width * j..]).zip(&radius);
+                let links = most.links.iter().zip(&y[width * j..]).zip(radius);
                 let mut known = mix(most.half) + charge(&center[at..at + 4], &radius[at..at + 4]);
                 for ((d, entry), g) in links {
                     known = known + (*entry - mix(*d)).scale(*g);
