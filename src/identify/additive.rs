@@ -69,7 +69,7 @@ pub fn smallest(
         let part = rows.select(&own);
         let search = Search { set, rows: &part, duration: &lengths, weight: &vec![1.0; joints] };
         let (found, used) = search.run(&guess, &mut cuts);
-        let polytope = Polytope { set: set.clone(), rows: part, cuts: used, ranked: 0 };
+        let polytope = Polytope { set: set.clone(), rows: part, cuts: used, weight: vec![] };
         necessary.push(refute(&polytope, &lengths, &found.multipliers));
         guess = found.z;
     }
@@ -335,7 +335,7 @@ mod tests {
     fn no_multipliers_refute_what_is_true() {
         let (set, rows, duration, _) = problem(3, 40, [0.1, 0.1]);
         let mut rng = ChaCha8Rng::seed_from_u64(4);
-        let polytope = Polytope { set, rows, cuts: Cuts::axes(0), ranked: 0 };
+        let polytope = Polytope { set, rows, cuts: Cuts::axes(0), weight: vec![] };
         let count = polytope.cuts.coefficients.len();
         let with = |rows: Vec<f64>, cuts: Vec<f64>| refute(&polytope, &duration, &Multipliers { rows, cuts });
         for _ in 0..500 {

@@ -140,13 +140,14 @@ pub fn tighten(
 
 /// Strips in the given directions (one number a parameter) that contain every z of the polytope that is physically consistent.
 ///
-/// Adds to `polytope.cuts` on the way. `Err(AssumptionBroken)` if there is provably no such z.
+/// Adds to `polytope.cuts` on the way, and notes which rows were needed. `Err(AssumptionBroken)` if there is provably no such z.
 pub fn strips(
     polytope: &mut Polytope,
     directions: &[Vec<f64>],
     effort: Effort,
 ) -> Result<Vec<Strip>, IdentifyError> {
     let sides = prove(polytope, directions, effort);
+    polytope.weigh(&shares(polytope, &sides));
     let pairs = sides.chunks_exact(2).zip(directions);
     pairs
         .map(|(pair, direction)| {
@@ -179,15 +180,9 @@ fn collect(polytope: &Polytope, unknown: &[usize], sides: Vec<Side>) -> Result<T
     if let Some(pair) = sides.chunks_exact(2).find(empty) {
         return Err(broken(polytope, unknown[pair[0].index], pair));
     }
-    let rows = &polytope.rows;
-    let mut row_share = vec![0.0_f64; rows.len()];
+    let row_share = shares(polytope, &sides);
     let mut cut_used = vec![false; polytope.cuts.coefficients.len()];
     for side in &sides {
-        for (w, l) in side.multipliers.rows.iter().enumerate() {
-            let share = l.abs() * rows.radius[w] / side.bound.noise;
-            // NaN (no noise at all) leaves the share as it is.
-            row_share[w] = row_share[w].max(share);
-        }
         let largest = side.multipliers.cuts.iter().copied().fold(0.0, f64::max);
         for (k, &mu) in side.multipliers.cuts.iter().enumerate() {
             cut_used[k] |= mu > 1e-4 * largest;
@@ -195,6 +190,19 @@ fn collect(polytope: &Polytope, unknown: &[usize], sides: Vec<Side>) -> Result<T
     }
     let vertices = sides.into_iter().map(|s| s.vertex).collect();
     Ok(Tightened { set, vertices, row_share, cut_used })
+}
+
+/// How much each row of data holds in place: its largest share of the noise in a bound.
+fn shares(polytope: &Polytope, sides: &[Side]) -> Vec<f64> {
+    let mut row_share = vec![0.0_f64; polytope.rows.len()];
+    for side in sides {
+        for (w, l) in side.multipliers.rows.iter().enumerate() {
+            let share = l.abs() * polytope.rows.radius[w] / side.bound.noise;
+            // NaN (no noise at all) leaves the share as it is.
+            row_share[w] = row_share[w].max(share);
+        }
+    }
+    row_share
 }
 
 /// The error for a pair of bounds with upper < lower: the sum of the two is a proof that 0 < 0 unless the noise

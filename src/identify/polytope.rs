@@ -151,18 +151,20 @@ pub struct Polytope {
     pub rows: Rows,
     /// Cuts of physical consistency.
     pub cuts: Cuts,
-    /// How many rows, from the first, [`Polytope::forget`] has put in order: the ones that hold most first.
-    pub ranked: usize,
+    /// How much the first rows have held in place lately, 0 for idle ones. The rows beyond are new.
+    pub weight: Vec<f64>,
 }
 
-/// Of the rows in order, the first that programs begin with.
-const LIKELY: usize = 160;
+/// Programs begin with so many of the rows that are not new, those that have held most.
+const LIKELY: usize = 200;
+/// What an update leaves of the weight of a row that it does not need.
+const FADING: f64 = 0.5;
 
 impl Polytope {
     /// A box with neither rows nor cuts beyond [`Cuts::axes`] for the body whose parameters start at `offset`.
     pub fn from_box(set: ParameterSet, offset: usize) -> Self {
         let rows = Rows::none(set.len());
-        Self { set, rows, cuts: Cuts::axes(offset), ranked: 0 }
+        Self { set, rows, cuts: Cuts::axes(offset), weight: vec![] }
     }
 
     /// Number of unknowns p.
@@ -175,9 +177,20 @@ impl Polytope {
         self.set.is_empty()
     }
 
-    /// Indices of the rows that bounds are likely to need: what held the ones before, and what is new.
+    /// Indices, in order, of the rows that bounds are likely to need: what held earlier ones, and what is new.
     pub fn likely(&self) -> Vec<usize> {
-        (0..self.ranked.min(LIKELY)).chain(self.ranked..self.rows.len()).collect()
+        let mut old: Vec<usize> = (0..self.weight.len()).collect();
+        old.sort_by(|&a, &b| self.weight[b].total_cmp(&self.weight[a]));
+        old.truncate(LIKELY);
+        old.sort_unstable();
+        old.extend(self.weight.len()..self.rows.len());
+        old
+    }
+
+    /// Notes how much each row holds in place now.
+    pub fn weigh(&mut self, share: &[f64]) {
+        self.weight.resize(share.len(), 0.0);
+        self.weight.iter_mut().zip(share).for_each(|(weight, share)| *weight = weight.max(*share));
     }
 
     /// Drops the cuts that no bound uses, and all but `budget` of the rows: those that hold the bounds stay. Forgetting
@@ -189,10 +202,15 @@ impl Polytope {
             index += 1;
             index <= basic || found.cut_used[index - 1]
         });
-        let mut order: Vec<usize> = (0..self.rows.len()).collect();
-        order.sort_by(|&a, &b| found.row_share[b].total_cmp(&found.row_share[a]));
-        order.truncate(budget);
-        self.rows = self.rows.select(&order);
-        self.ranked = self.rows.len();
+        self.weight.iter_mut().for_each(|weight| *weight *= FADING);
+        self.weigh(&found.row_share);
+        if self.rows.len() > budget {
+            let mut order: Vec<usize> = (0..self.rows.len()).collect();
+            order.sort_by(|&a, &b| self.weight[b].total_cmp(&self.weight[a]));
+            order.truncate(budget);
+            order.sort_unstable();
+            self.rows = self.rows.select(&order);
+            self.weight = order.iter().map(|&w| self.weight[w]).collect();
+        }
     }
 }

@@ -50,7 +50,7 @@ fn random_problem(seed: u64, extra: usize, m: usize) -> (Polytope, Vec<f64>) {
         rows.origin.push(Origin { t: w as f64, joint: 0 });
     }
     rows.y = y;
-    (Polytope { set: ParameterSet::new(lower, upper), rows, cuts: Cuts::axes(0), ranked: 0 }, truth)
+    (Polytope { set: ParameterSet::new(lower, upper), rows, cuts: Cuts::axes(0), weight: vec![] }, truth)
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
