@@ -113,6 +113,13 @@ fn exciting_trajectories_narrow_the_payload_down() {
 }
 
 #[test]
+fn the_correlated_set_leaves_less_open_than_the_box() {
+    let carried = JOB.summary.plans.iter().filter(|p| p.certified && p.phase == Phase::Carry);
+    let ratios: Vec<f64> = carried.filter_map(|p| Some(p.torque.as_ref()?.ratio())).collect();
+    assert!(ratios.len() > 2 && ratios.iter().all(|&r| r <= 0.7), "{ratios:?}");
+}
+
+#[test]
 fn the_folder_is_complete() {
     let folder = JOB.path();
     let mut names: Vec<_> = std::fs::read_dir(&folder)

@@ -169,6 +169,29 @@ fn lean(
     (mix(a.shift, b.shift), known)
 }
 
+/// Half-width of the torque (N m) that the parameters of `set` leave open to each joint of `robot` in the state `at`, `t` seconds after
+/// the start of the motion that the strips are for, Coulomb friction aside: by the box alone, and as the law takes it.
+pub fn open_torque(robot: &Robot, set: &ParameterSet, at: &JointState, t: f64) -> Vec<(f64, f64)> {
+    let (n, width) = (robot.dof(), INERTIAL * robot.dof());
+    let (center, radius) = (set.center(), set.radius());
+    let leaning = Leaning::new(robot, set, &center, &radius);
+    let (mut motion, mut y) = (Motion::new(robot), vec![0.0; width * n]);
+    motion.sweep(robot, &at.q, &at.dq, &at.dq, &at.ddq);
+    torque_regressor(robot, &motion, 0..n, &mut y);
+    let of = |j: usize| {
+        let row = &y[width * j..width * (j + 1)];
+        let own = [at.dq[j], at.ddq[j], 1.0];
+        let own_radius = OWN.map(|column| radius[robot.friction_index(j) + column]);
+        let sum = |y: &[f64], g: &[f64]| y.iter().zip(g).map(|(y, g)| y.abs() * g).sum::<f64>();
+        let by_box = sum(row, &radius) + sum(&own, &own_radius);
+        let Some(leaning) = &leaning else { return (by_box, by_box) };
+        let between = at_time(leaning, t);
+        let (shift, known) = lean(leaning, between, j, (row, &radius), (own, own_radius));
+        (by_box, known.min(by_box + shift.abs()))
+    };
+    (0..n).map(of).collect()
+}
+
 impl Controller for RobustController {
     fn tick(&mut self, t: f64, measured: Measured<'_>, desired: &JointState, tau: &mut [f64]) -> Tick {
         let n = self.robot.dof();

@@ -109,7 +109,8 @@ impl<const N: usize, R: Rounding> FamilySets<N, R> {
             sets.rho.push(add_up(add_up(by_set, tube.drift_nm[j]), grain.torque_nm[j]));
         }
         let floor: Vec<f64> = (0..n).map(|j| armature_floor(robot, set, j)).collect();
-        let sigma = relative_mass(robot, uncertain, &cell, &floor, (&mut space.ranges, &mut space.composites));
+        let sigma =
+            relative_mass(robot, uncertain, &cell, &floor, (&mut space.ranges, &mut space.composites));
         let r: Vec<f64> = (0..n).map(|j| add_up(cell.r[j].sup_abs(), cell.deviation[j].r)).collect();
         sets.robust = LawBounds::new(tube, &grain, &sets.rho, &r, &floor, sigma).robust.to_vec();
         sets
@@ -293,7 +294,8 @@ mod tests {
 
     #[test]
     fn a_slice_is_much_smaller_than_the_hull() {
-        let (case, family) = case(Some(1e-4));
+        let (case, _) = case(Some(1e-4));
+        let family = Family::new(case.curve.clone(), vec![std::f64::consts::PI / 96.0; 7]).unwrap();
         let uncertain = Uncertain::new(&case.robot, &case.set);
         let sets =
             Sets::new(&case.robot, (&case.set, &uncertain), &case.tube, &family, (1.5, 1.5 + 3.0 / 64.0));

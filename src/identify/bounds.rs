@@ -82,7 +82,9 @@ fn prove(polytope: &mut Polytope, directions: &[Vec<f64>], effort: Effort) -> Ve
             vertex: vec![],
         })
         .collect();
-    let mut working = polytope.likely();
+    // With one round there is no second chance: all rows take part.
+    let all = effort.rounds <= 1;
+    let mut working = if all { (0..polytope.rows.len()).collect() } else { polytope.likely() };
     let mut pending: Vec<usize> = (0..sides.len()).collect();
     for _ in 0..effort.rounds {
         let program = Program::new(polytope, &working, effort.tolerance);

@@ -248,7 +248,7 @@ impl Identifier {
             return Err(IdentifyError::WrongLength { what: "directions of the strips", found, expected });
         }
         directions.iter().try_for_each(|d| check_vector("direction of a strip", d, p))?;
-        let effort = Effort { rounds: 3, tolerance: 1e-3, ..self.options.effort };
+        let effort = Effort { rounds: 1, tolerance: 1e-3, ..self.options.effort };
         let strips = bounds::strips(&mut self.polytope, directions, effort)?;
         let t = self.polytope.rows.origin.iter().map(|o| o.t).fold(0.0, f64::max);
         let mut kept = Rows::none(p);

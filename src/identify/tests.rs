@@ -289,10 +289,7 @@ fn strips_hold_the_truth_and_are_much_narrower_than_the_box() {
     for seed in 0..2 {
         let (robot, theta, set, curve) = correlated(seed, 4.5);
         assert!(set.contains(&theta), "seed {seed}");
-        let tube = tube_fit::fit(&robot, &set, &curve, &tube_fit::initial(&robot), 16).unwrap();
-        let scene = Scene::default();
-        let reports = Problem::new(&robot, &set, &scene, &tube, &curve).unwrap().survey(32);
-        let widths = TorqueWidths::over(&reports);
+        let widths = TorqueWidths::along(&robot, &set, &curve, 64);
         println!("{widths:.2?}: {:.3}", widths.ratio());
         assert!(widths.ratio() < 0.7, "{widths:?}");
     }

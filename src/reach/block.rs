@@ -68,8 +68,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::enclose::Counted;
     use crate::campaign::soundness::twofold::Twofold;
+    use crate::enclose::Counted;
     use crate::scalar::Scalar;
 
     type Form = Affine<4, Counted>;

@@ -47,10 +47,6 @@ pub struct JointTorque {
     pub nominal_upper: f64,
     /// Upper bound of rho, the controller's bound on the disturbance, drift included.
     pub rho: f64,
-    /// The part of it that the parameters make.
-    pub by_set: f64,
-    /// The same part if the box were all that is known.
-    pub by_box: f64,
 }
 
 impl JointTorque {
@@ -127,7 +123,7 @@ pub fn joint_torques<const N: usize, R: Rounding>(
                 nominal = nominal + entry.scale(c);
             }
             nominal = nominal.widen(grain.torque_nm[j]);
-            let by_box = add_up(charge, spread(uncertain, robot, j, row, &own));
+            let by_box = spread(uncertain, robot, j, row, &own);
             let bounds = |form: &Affine<N, R>| (extent::lower(form), extent::upper(form));
             let (mut range, mut by_set) = (bounds(&nominal), by_box);
             if let Some(leaning) = &uncertain.leaning {
@@ -136,11 +132,11 @@ pub fn joint_torques<const N: usize, R: Rounding>(
                     let (shift, known) = lean(robot, uncertain, (leaning, between), j, row, &own);
                     let (lower, upper) = bounds(&(nominal + shift));
                     range = (range.0.min(lower), range.1.max(upper));
-                    by_set = by_set.max(add_up(charge, known).min(add_up(by_box, shift.sup_abs())));
+                    by_set = by_set.max(known.min(add_up(by_box, shift.sup_abs())));
                 }
             }
-            let rho = add_up(add_up(by_set, tube.drift_nm[j]), grain.torque_nm[j]);
-            JointTorque { nominal_lower: range.0, nominal_upper: range.1, rho, by_set, by_box }
+            let rho = add_up(add_up(add_up(by_set, charge), tube.drift_nm[j]), grain.torque_nm[j]);
+            JointTorque { nominal_lower: range.0, nominal_upper: range.1, rho }
         })
         .collect()
 }

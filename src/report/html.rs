@@ -411,7 +411,7 @@ fn correlated(summary: &Summary) -> String {
         return rows;
     }
     format!(
-        "<h3>Correlated set against box</h3><p>Half-width of the torque that the parameters leave open, N m, mean over the \
+        "<h3>Correlated set against box</h3><p>Half-width of the torque that the parameters leave open, N m, mean over the desired motion of the \
          plan: with the bounds in the directions of the plan's own torques, of what the intervals alone would say. The \
          last column is their ratio, mean over the joints.</p><div class=\"wide\"><table><tr><th>plan</th>{names}\
          <th>ratio</th></tr>{rows}</table></div>"

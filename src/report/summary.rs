@@ -9,9 +9,11 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::evidence::{Broken, Gap};
 use super::figure::below;
 use super::{ReportError, expect_length};
-use crate::certify::{CellReport, Certificate};
-use crate::reach::torque::JointTorque;
-use crate::robot::INERTIAL;
+use crate::certify::Certificate;
+use crate::control::robust::open_torque;
+use crate::inertia::ParameterSet;
+use crate::robot::{INERTIAL, Robot};
+use crate::trajectory::Bezier;
 
 /// Version of the layout of `summary.json`; raised when a name changes its meaning.
 pub const SCHEMA: u32 = 1;
@@ -294,7 +296,8 @@ pub struct PlanSummary {
     pub reason: Option<String>,
 }
 
-/// How much of each joint's torque the parameters leave open, N m: half-widths, mean over the cells of a plan.
+/// How much of each joint's torque the parameters leave open, N m: half-widths, mean over the desired motion of a plan, as
+/// [`open_torque`] has them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TorqueWidths {
     /// If the box were all that is known.
@@ -306,15 +309,17 @@ pub struct TorqueWidths {
 }
 
 impl TorqueWidths {
-    /// The means over `cells` (at least one).
-    pub fn over(cells: &[CellReport]) -> Self {
-        let joints = cells.first().map_or(0, |cell| cell.torque.len());
-        let mean = |of: fn(&JointTorque) -> f64| {
-            (0..joints)
-                .map(|j| cells.iter().map(|cell| of(&cell.torque[j])).sum::<f64>() / cells.len() as f64)
-                .collect()
-        };
-        Self { box_nm: mean(|t| t.by_box), correlated_nm: mean(|t| t.by_set) }
+    /// The means over a motion under `set`, at the middles of so many equal parts of it.
+    pub fn along(robot: &Robot, set: &ParameterSet, curve: &Bezier, parts: usize) -> Self {
+        let mut mean = Self { box_nm: vec![0.0; robot.dof()], correlated_nm: vec![0.0; robot.dof()] };
+        for k in 0..parts {
+            let t = curve.duration_s * (k as f64 + 0.5) / parts as f64;
+            for (j, (all, some)) in open_torque(robot, set, &curve.state(t), t).into_iter().enumerate() {
+                mean.box_nm[j] += all / parts as f64;
+                mean.correlated_nm[j] += some / parts as f64;
+            }
+        }
+        mean
     }
 
     /// Correlated by box, mean over the joints.

@@ -333,7 +333,8 @@ fn with_crate(shape: &str) -> crate::robot::Zonotope3 {
 
 #[test]
 fn one_crate_written_in_four_ways_is_one_crate() {
-    let given = with_crate("size_m = [0.3, 0.3, 0.15]");
+    let task = shipped().split().0;
+    let given = task.scene.obstacles.into_iter().find(|o| o.name == "crate").unwrap();
     let vertices: Vec<String> = (0..8)
         .map(|k| [(0, 0.15), (1, 0.15), (2, 0.075)].map(|(i, h)| if k >> i & 1 == 1 { h } else { -h }))
         .map(|v| format!("{v:?}"))

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::certify::{Partition, Plan, Problem};
+use crate::certify::{Partition, Plan, Problem, certify};
 use crate::inertia::ParameterSet;
 use crate::plan::guide::SearchError;
 use crate::plan::propose::{Proposal, Purpose, Setting};
@@ -20,6 +20,9 @@ const PROPOSE_SHARE: f64 = 0.8;
 const NEW_ROUTE_AFTER: usize = 4;
 /// After each failed carrying plan the next target is looked for within this share of the reach before.
 const RETRY_SHARE: f64 = 0.6;
+
+/// Times of a plan at which the torques that the parameters leave open are looked at.
+const WIDTHS_AT: usize = 64;
 
 impl Runner<'_> {
     /// Searches the way while the arm still stands: no plan runs out meanwhile, so it may take as long as all the slots
@@ -180,10 +183,9 @@ impl Runner<'_> {
         let scene = &self.task.scene;
         let problem = Problem::new(&self.robot, &set, scene, &proposal.tube, &proposal.curve)
             .map_err(|e| e.to_string())?;
-        let Partition { cells, depth } = Partition::default();
-        let survey = problem.survey(cells);
-        let certificate = problem.conclude(&survey, depth).map_err(|e| e.to_string())?;
-        *torque = set.strips.as_ref().map(|_| TorqueWidths::over(&survey));
+        let certificate = certify(&problem, Partition::default()).map_err(|e| e.to_string())?;
+        let widths = || TorqueWidths::along(&self.robot, &set, &proposal.curve, WIDTHS_AT);
+        *torque = set.strips.is_some().then(widths);
         let running = self.active.as_ref().map(|a| (&a.plan.tube, &a.plan.set));
         if running.is_some_and(|before| !proposal.tube.takes_over(&self.robot, &set, before)) {
             return Err("the plan's tube does not hold all tracking errors of the running plan".to_owned());
