@@ -163,8 +163,8 @@ fn lean(
     for (((y, g), x), z) in row.iter().zip(radius).zip(&a.links).zip(&b.links) {
         known += (y - mix(*x, *z)).abs() * g;
     }
-    for k in 0..OWN.len() {
-        known += (own[k] - mix(a.own[k], b.own[k])).abs() * own_radius[k];
+    for ((y, g), (x, z)) in own.iter().zip(own_radius).zip(a.own.iter().zip(b.own)) {
+        known += (y - mix(*x, z)).abs() * g;
     }
     (mix(a.shift, b.shift), known)
 }
