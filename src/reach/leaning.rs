@@ -84,10 +84,13 @@ impl Leaning {
     pub fn new(robot: &Robot, set: &ParameterSet, center: &[f64], radius: &[f64]) -> Option<Self> {
         let TorqueStrips { times, strips } = set.strips.as_ref()?;
         let joints = robot.dof();
-        let fits = strips.len() == joints * times.len() && !times.is_empty();
+        let sized = strips.iter().all(|s| s.direction.len() == set.len());
+        if !(sized && strips.len() == joints * times.len() && !times.is_empty()) {
+            return None;
+        }
         let prepare = |(k, strip): (usize, &crate::inertia::Strip)| {
             let d = &strip.direction;
-            let links = d.get(..INERTIAL * joints)?.to_vec();
+            let links = d[..INERTIAL * joints].to_vec();
             let at = robot.friction_index(k % joints);
             let own = OWN.map(|column| d[at + column]);
             let middle = d.iter().zip(center).fold(Interval::zero(), |sum, (d, c)| {
@@ -100,11 +103,9 @@ impl Leaning {
             let half = others.fold((range - Interval::constant(shift)).sup_abs(), |half, p| {
                 add_up(half, mul_up(d[p].abs(), radius[p]))
             });
-            Some(Prepared { links, own, shift, half })
+            Prepared { links, own, shift, half }
         };
-        let sized = strips.iter().all(|s| s.direction.len() == set.len());
-        let prepared: Option<Vec<_>> = strips.iter().enumerate().map(prepare).collect();
-        let strips = prepared.filter(|_| fits && sized)?;
+        let strips: Vec<_> = strips.iter().enumerate().map(prepare).collect();
         let largest = (0..joints).map(|j| Prepared::largest(strips.iter().skip(j).step_by(joints))).collect();
         Some(Self { times: times.clone(), joints, strips, largest })
     }
