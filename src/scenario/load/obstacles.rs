@@ -92,17 +92,19 @@ impl Check<'_> {
         rotation: &Matrix3<f64>,
         field: &str,
     ) -> Result<Zonotope3, ScenarioError> {
-        let center = Vector3::from(obstacle.center_m.unwrap_or_default());
-        let placed: Vec<Vector3<f64>> = vertices.iter().map(|v| center + rotation * v).collect();
-        let Some(mut found) = Zonotope3::around(obstacle.name.clone(), &placed) else {
+        // In the shape's own frame, along whose axes boxes are usually tight.
+        let Some(mut found) = Zonotope3::around(obstacle.name.clone(), vertices) else {
             let reason = format!("no box could be put around {} vertices", vertices.len());
             return Err(self.error(field, format!("{reason}, expected at least one, all of them finite")));
         };
-        // Turning and moving rounds: nine operations on numbers of this size, each off by 2^-53 of it, and the rotation's
-        // own entries by as much. 2^-48 in each coordinate covers them.
-        let size = vertices.iter().map(|v| v.abs().sum()).fold(center.amax(), f64::max);
-        let off = size * (1.0 / (1_u64 << 48) as f64);
         if obstacle.center_m.is_some() || obstacle.rpy_rad.is_some() || obstacle.mesh_scale.is_some() {
+            let center = Vector3::from(obstacle.center_m.unwrap_or_default());
+            // Scaling, turning and moving round: some dozen operations on numbers of this size, each off by 2^-53 of it, and
+            // the rotation's own entries by as much. 2^-44 in each coordinate covers them.
+            let reach = found.generators.iter().fold(found.center.abs(), |sum, g| sum + g.abs());
+            let off = (center.amax() + reach.sum()) * (1.0 / (1_u64 << 44) as f64);
+            found.center = center + rotation * found.center;
+            found.generators.iter_mut().for_each(|g| *g = rotation * *g);
             found.generators.extend(Matrix3::from_diagonal_element(off).column_iter().map(Vector3::from));
         }
         Ok(found)
