@@ -158,8 +158,9 @@ impl Runner<'_> {
                 let straight =
                     Bezier::to_rest(start, &target, task.timing.t_f_s).map_err(|e| e.to_string())?;
                 let known = match &mut self.learner {
-                    Some(learner) => learner.along(&straight).inspect_err(|reason| {
-                        self.broken.get_or_insert_with(|| reason.clone());
+                    Some(learner) => learner.along(self.world.time(), &straight).map_err(|broken| {
+                        self.broken.push(*broken);
+                        "the measurements contradict an assumption".to_owned()
                     })?,
                     None => set.clone(),
                 };
