@@ -53,7 +53,7 @@ fn random_start(study: &Study, problem: &MultibodyProblem, seed: u64) -> Outcome
         (at..at + INERTIAL).for_each(|i| map.nominal[i] = ratio * nominal[i]);
     }
     for &(joint, which) in &map.joints {
-        let at = ParameterMap::joint_index(&study.robot, joint, which);
+        let at = which.index(&study.robot, joint);
         map.nominal[at] = draw.random_range(0.3..1.7) * nominal[at];
     }
     let mut guess = problem.guess();
@@ -155,8 +155,9 @@ fn timing_problem(name: &str, count: usize, estimated: bool) -> Outcome<Multibod
         map.bodies = vec![(n - 1, Coordinates::LogCholesky)];
     }
     let wave = |k: usize, p: f64| (0..n).map(|j| 0.3 * (0.02 * k as f64 + p + j as f64).sin()).collect();
-    let samples =
-        (0..count).map(|k| Sample { q: wave(k, 0.0), dq: wave(k, 1.0), tau: wave(k, 2.0) }).collect();
+    let samples = (0..count)
+        .map(|k| Sample { q: wave(k, 0.0), dq: wave(k, 1.0), tau: wave(k, 2.0), ..Sample::default() })
+        .collect();
     let deviations = Deviations {
         q: vec![1e-2; n],
         dq: vec![1e-1; n],

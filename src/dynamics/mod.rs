@@ -5,6 +5,7 @@
 //! velocities, accelerations), then call the algorithm. On plain numbers it is [`Workspace`], which also holds the
 //! algorithms that divide: forward dynamics, derivatives, frames, momentum and energy. Nothing allocates after `new`.
 
+pub mod actuation;
 pub mod constraint;
 pub mod crba;
 pub mod derivatives;

@@ -69,6 +69,12 @@ pub enum EstimateError {
         /// Why.
         reason: String,
     },
+    /// Contacts or closed loops that make no sense, or do not fit the log.
+    #[error("the contacts: {reason}")]
+    Schedule {
+        /// What is wrong and what was expected.
+        reason: String,
+    },
     /// A standard deviation (or interval) that is missing or impossible.
     #[error("{what} is {value}, expected a positive number")]
     Deviation {

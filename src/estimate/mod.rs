@@ -8,6 +8,7 @@
 pub mod active_set;
 pub mod arrival;
 pub mod dense;
+pub mod equations;
 pub mod error;
 pub mod multibody;
 pub mod orthogonal;
@@ -20,8 +21,9 @@ pub mod stage;
 pub mod study;
 
 pub use arrival::{ParameterModel, ParameterSolve};
+pub use equations::{ParameterEquation, Plane};
 pub use error::EstimateError;
-pub use multibody::{Deviations, MultibodyProblem, Sample};
+pub use multibody::{Contacts, Deviations, Formulation, MultibodyProblem, Observation, Phase, Sample};
 pub use parameters::{Coordinates, JointParameter, ParameterMap};
 pub use posterior::Posterior;
 pub use problem::{Point, Problem, StageValues, Trajectory};

@@ -1,12 +1,13 @@
 //! Which physical parameters are estimated, and in which coordinates.
 //!
-//! theta holds, body after body, ten coordinates in which every point is a body that can exist, then friction parameters
-//! as they are. The dynamics need the physical parameters p (the layout of [`Robot::nominal_parameters`]) and dp/dtheta,
-//! which is block-diagonal.
+//! theta holds, body after body, ten coordinates in which every point is a body that can exist, then friction and drive
+//! parameters, as they are or (those of smooth friction that must stay positive) as logarithms. The dynamics need the physical
+//! parameters p (the extended layout of [`crate::dynamics::actuation`]) and dp/dtheta, which is block-diagonal.
 
 use nalgebra::SMatrix;
 
 use super::error::EstimateError;
+use crate::dynamics::actuation::{actuation_index, extended_parameters};
 use crate::inertia::pseudo::InertiaError;
 use crate::inertia::{exponential_eigenvalue, log_cholesky};
 use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
@@ -61,7 +62,7 @@ impl Coordinates {
     }
 }
 
-/// A friction parameter of a joint.
+/// A friction or drive parameter of a joint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JointParameter {
@@ -73,17 +74,55 @@ pub enum JointParameter {
     Armature,
     /// Constant offset, N m.
     Offset,
+    /// Gain of the drive: torque on the links over measured torque.
+    Gain,
+    /// Height g0 of the hump of stiction and Stribeck friction, N m.
+    StribeckHeight,
+    /// Rate g1 at which the hump rises, s/rad.
+    StictionRate,
+    /// Rate g2 at which it dies, s/rad.
+    StribeckRate,
+    /// Smooth Coulomb friction g3, N m.
+    SmoothCoulomb,
+    /// Its rate g4, s/rad.
+    SmoothRate,
+    /// Viscous friction g5 of the drive, N m s/rad.
+    SmoothViscous,
 }
 
 impl JointParameter {
-    /// Its index among a joint's parameters.
-    pub fn index(self) -> usize {
+    /// Its index in the extended parameter vector of `robot`, for joint `i`.
+    pub fn index(self, robot: &Robot, i: usize) -> usize {
+        use JointParameter as P;
+        let (friction, drive) = (robot.friction_index(i), actuation_index(robot, i));
         match self {
-            JointParameter::Coulomb => COULOMB,
-            JointParameter::Viscous => VISCOUS,
-            JointParameter::Armature => ARMATURE,
-            JointParameter::Offset => OFFSET,
+            P::Coulomb => friction + COULOMB,
+            P::Viscous => friction + VISCOUS,
+            P::Armature => friction + ARMATURE,
+            P::Offset => friction + OFFSET,
+            P::Gain => drive,
+            P::StribeckHeight => drive + 1,
+            P::StictionRate => drive + 2,
+            P::StribeckRate => drive + 3,
+            P::SmoothCoulomb => drive + 4,
+            P::SmoothRate => drive + 5,
+            P::SmoothViscous => drive + 6,
         }
+    }
+
+    /// Whether theta holds its logarithm (000 eq. 58).
+    pub fn is_logarithm(self) -> bool {
+        use JointParameter as P;
+        matches!(
+            self,
+            P::StribeckHeight | P::StictionRate | P::SmoothCoulomb | P::SmoothRate | P::SmoothViscous
+        )
+    }
+
+    /// Whether theta itself must not become negative.
+    pub fn is_bounded(self) -> bool {
+        use JointParameter as P;
+        matches!(self, P::Coulomb | P::Viscous | P::Armature | P::Gain | P::StribeckRate)
     }
 
     /// Its name and unit.
@@ -93,6 +132,13 @@ impl JointParameter {
             JointParameter::Viscous => ("F_v", "N m s/rad"),
             JointParameter::Armature => ("I_a", "kg m^2"),
             JointParameter::Offset => ("beta", "N m"),
+            JointParameter::Gain => ("gain", "1"),
+            JointParameter::StribeckHeight => ("g_0", "N m"),
+            JointParameter::StictionRate => ("g_1", "s/rad"),
+            JointParameter::StribeckRate => ("g_2", "s/rad"),
+            JointParameter::SmoothCoulomb => ("g_3", "N m"),
+            JointParameter::SmoothRate => ("g_4", "s/rad"),
+            JointParameter::SmoothViscous => ("g_5", "N m s/rad"),
         }
     }
 }
@@ -102,7 +148,7 @@ impl JointParameter {
 pub struct ParameterMap {
     /// Bodies (joint indices) with their coordinates.
     pub bodies: Vec<(usize, Coordinates)>,
-    /// Friction parameters (joint index and which).
+    /// Friction and drive parameters (joint index and which).
     pub joints: Vec<(usize, JointParameter)>,
     /// Physical parameters of everything that is not estimated, and where the estimate starts.
     pub nominal: Vec<f64>,
@@ -111,7 +157,7 @@ pub struct ParameterMap {
 impl ParameterMap {
     /// Nothing is estimated.
     pub fn none(robot: &Robot) -> Self {
-        Self { bodies: Vec::new(), joints: Vec::new(), nominal: robot.nominal_parameters() }
+        Self { bodies: Vec::new(), joints: Vec::new(), nominal: extended_parameters(robot) }
     }
 
     /// Number of coordinates.
@@ -124,15 +170,10 @@ impl ParameterMap {
         self.len() == 0
     }
 
-    /// Index of a joint parameter in p.
-    pub fn joint_index(robot: &Robot, joint: usize, which: JointParameter) -> usize {
-        robot.friction_index(joint) + which.index()
-    }
-
     /// Coordinates of the nominal parameters.
     ///
     /// # Errors
-    /// When a nominal body has no coordinates.
+    /// When a nominal body or drive has no coordinates.
     pub fn start(&self, robot: &Robot) -> Result<Vec<f64>, EstimateError> {
         let mut theta = Vec::with_capacity(self.len());
         for &(body, coordinates) in &self.bodies {
@@ -145,7 +186,15 @@ impl ParameterMap {
             })?;
             theta.extend_from_slice(&c);
         }
-        theta.extend(self.joints.iter().map(|&(j, which)| self.nominal[Self::joint_index(robot, j, which)]));
+        for &(j, which) in &self.joints {
+            let value = self.nominal[which.index(robot, j)];
+            if which.is_logarithm() && !(value > 0.0) {
+                let reason =
+                    format!("{} is {value}, expected a positive number to start from", which.name().0);
+                return Err(EstimateError::Body { body: robot.joints[j].name.clone(), reason });
+            }
+            theta.push(if which.is_logarithm() { value.ln() } else { value });
+        }
         Ok(theta)
     }
 
@@ -156,8 +205,14 @@ impl ParameterMap {
             p[at..at + INERTIAL].copy_from_slice(&coordinates.physical(&ten(theta, b)));
         }
         for (i, &(j, which)) in self.joints.iter().enumerate() {
-            p[Self::joint_index(robot, j, which)] = theta[INERTIAL * self.bodies.len() + i];
+            let x = theta[INERTIAL * self.bodies.len() + i];
+            p[which.index(robot, j)] = if which.is_logarithm() { x.exp() } else { x };
         }
+    }
+
+    /// d physical / d theta of the `i`-th joint parameter.
+    pub fn joint_slope(&self, theta: &[f64], i: usize) -> f64 {
+        if self.joints[i].1.is_logarithm() { theta[INERTIAL * self.bodies.len() + i].exp() } else { 1.0 }
     }
 
     /// d physical / d coordinates of the `b`-th estimated body.

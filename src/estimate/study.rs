@@ -4,6 +4,7 @@
 //! [`Study::run`] only after the estimate stands.
 
 mod file;
+mod footing;
 mod load;
 #[cfg(test)]
 mod tests;
@@ -14,8 +15,9 @@ use std::time::Instant;
 use nalgebra::{DMatrix, SymmetricEigen};
 use serde::Serialize;
 
+use super::equations::ParameterEquation;
 use super::error::EstimateError;
-use super::multibody::{Deviations, MultibodyProblem, Sample};
+use super::multibody::{Contacts, Deviations, Formulation, MultibodyProblem, Observation, Sample};
 use super::parameters::{PHYSICAL, ParameterMap, UNITS};
 use super::posterior::{Posterior, describe};
 use super::problem::Trajectory;
@@ -43,8 +45,18 @@ pub struct Study {
     pub map: ParameterMap,
     /// What is assumed about errors and priors.
     pub deviations: Deviations,
+    /// Contacts and closed loops.
+    pub contacts: Contacts,
+    /// Sensors beside the encoders.
+    pub observations: Vec<Observation>,
+    /// What is known of the parameters besides.
+    pub equations: Vec<ParameterEquation>,
+    /// What the inputs are.
+    pub formulation: Formulation,
     /// Settings of the solver.
     pub options: Options,
+    /// Number of samples that are solved first, for the parameters from which the whole log starts.
+    pub first_part: Option<usize>,
     /// The truth, if the samples are simulated.
     sealed: Option<Sealed>,
 }
@@ -114,7 +126,7 @@ pub struct StudyResult {
     pub state_error: Option<f64>,
     /// The convergence record.
     pub record: Vec<Step>,
-    /// Estimated states and torque corrections.
+    /// Estimated states and torque corrections at the samples.
     #[serde(skip)]
     pub trajectory: Trajectory,
 }
@@ -133,7 +145,15 @@ impl Study {
     /// What [`MultibodyProblem::new`] refuses.
     pub fn problem(&self) -> Result<MultibodyProblem, EstimateError> {
         let (robot, map) = (self.robot.clone(), self.map.clone());
-        MultibodyProblem::new(robot, map, self.samples.clone(), self.step_s, &self.deviations)
+        let problem = MultibodyProblem::new(robot, map, self.samples.clone(), self.step_s, &self.deviations)?
+            .formulated(self.formulation)
+            .with_equations(self.equations.clone());
+        let problem = if self.contacts.constraints.is_empty() {
+            problem
+        } else {
+            problem.with_contacts(self.contacts.clone())?
+        };
+        problem.with_observations(&self.observations)
     }
 
     /// Opens the seal and ends the study: true parameters and states (q, dq) of simulated samples.
@@ -148,13 +168,20 @@ impl Study {
     pub fn run(self) -> Result<StudyResult, EstimateError> {
         let problem = self.problem()?;
         let mut solver = Solver::new(&problem, self.options)?;
-        let guess = problem.guess();
         let clock = Instant::now();
-        let outcome = solver.solve(&guess)?;
+        let start = problem.guess_theta().to_vec();
+        let mut theta = start.clone();
+        if let Some(count) = self.first_part.filter(|c| *c < self.samples.len()) {
+            let part = problem.beginning(count);
+            let mut solver = Solver::new(&part, self.options)?;
+            solver.solve(&part.guess())?;
+            theta.copy_from_slice(&solver.trajectory().theta);
+        }
+        let outcome = solver.solve(&problem.guess_at(&theta))?;
         let seconds = clock.elapsed().as_secs_f64();
         let trajectory = solver.trajectory().clone();
         let posterior = solver.posterior(|_, _| {})?;
-        let mut parameters = rows(&problem, &guess.theta, &trajectory.theta, &posterior);
+        let mut parameters = rows(&problem, &start, &trajectory.theta, &posterior);
         let mut state_error = None;
         if let Some(sealed) = self.sealed {
             let (truth, states) = sealed.reveal();
@@ -168,7 +195,7 @@ impl Study {
             name: self.name,
             description: self.description,
             robot: self.robot.name.clone(),
-            samples: trajectory.xs.len(),
+            samples: self.samples.len(),
             step_s: self.step_s,
             status: match outcome.status {
                 Status::Converged => "converged",
@@ -188,7 +215,11 @@ impl Study {
                 .iter()
                 .map(|i| Step { cost: i.cost, violation: i.violation, step: i.step, damping: i.damping })
                 .collect(),
-            trajectory,
+            trajectory: Trajectory {
+                xs: problem.states(&trajectory).cloned().collect(),
+                us: problem.noise(&trajectory)?,
+                theta: trajectory.theta,
+            },
         })
     }
 }
@@ -198,7 +229,7 @@ fn physical(problem: &MultibodyProblem, p: &[f64]) -> Vec<f64> {
     let (robot, map) = (problem.robot(), problem.map());
     let bodies =
         map.bodies.iter().flat_map(|&(b, _)| p[robot.inertial_index(b)..][..INERTIAL].iter().copied());
-    let joints = map.joints.iter().map(|&(j, which)| p[ParameterMap::joint_index(robot, j, which)]);
+    let joints = map.joints.iter().map(|&(j, which)| p[which.index(robot, j)]);
     bodies.chain(joints).collect()
 }
 
@@ -241,6 +272,10 @@ fn physical_slope(map: &ParameterMap, theta: &[f64]) -> DMatrix<f64> {
     for b in 0..map.bodies.len() {
         let at = INERTIAL * b;
         slope.view_mut((at, at), (INERTIAL, INERTIAL)).copy_from(&map.block(theta, b));
+    }
+    for i in 0..map.joints.len() {
+        let at = INERTIAL * map.bodies.len() + i;
+        slope[(at, at)] = map.joint_slope(theta, i);
     }
     slope
 }

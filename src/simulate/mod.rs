@@ -4,11 +4,16 @@
 
 pub mod faults;
 pub(crate) mod plant;
+pub mod posture;
 pub(crate) mod recording;
+mod sensor;
 mod truth;
+mod whole_body;
 mod world;
 
 pub use faults::Faults;
-pub use recording::{Drive, HiddenParameters, Noise, Plan, Recorded, Recording, Sealed, record};
+pub use posture::Posture;
+pub use recording::{Drive, Footing, HiddenParameters, Noise, Plan, Recorded, Recording, Sealed, record};
+pub use sensor::{Quantity, Sensor};
 pub use truth::HiddenTruth;
 pub use world::{Audit, Counts, Reading, Reference, World};

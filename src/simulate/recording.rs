@@ -9,10 +9,15 @@ use std::sync::Arc;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::posture::{Posture, Reference};
+use super::sensor::{Quantity, Sensor};
+use super::whole_body::WholeBody;
 use crate::dynamics::Workspace;
+use crate::dynamics::actuation::{joint_friction, torque_gain};
+use crate::dynamics::constraint::{ConstrainedDynamics, Constraint, Redundancy};
 use crate::inertia::pseudo::check_physical;
 use crate::robot::configuration::{difference, integrate};
-use crate::robot::{COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
+use crate::robot::{INERTIAL, Robot};
 
 /// Integration steps within one sampling interval.
 const SUBSTEPS: usize = 4;
@@ -38,7 +43,7 @@ impl std::fmt::Debug for HiddenParameters {
 }
 
 impl HiddenParameters {
-    /// Hides the parameters (layout of [`Robot::nominal_parameters`]); `Err` names the link that no rigid body can be.
+    /// Hides the parameters (the extended layout of [`crate::dynamics::actuation`]); `Err` names the link that no rigid body can be.
     pub(crate) fn new(robot: &Robot, parameters: Vec<f64>) -> Result<Self, String> {
         for (i, joint) in robot.joints.iter().enumerate() {
             let mut body = [0.0; INERTIAL];
@@ -76,6 +81,18 @@ pub enum Drive {
         /// Bandwidth of the law, rad/s.
         bandwidth_rad_s: f64,
     },
+    /// A law for the whole body that follows a posture, with the nominal model and the true state, under the contacts
+    /// of the moment.
+    Posture(Box<Posture>),
+}
+
+/// Contacts and closed loops of a recording: bilateral, and impacts without restitution where one begins.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Footing {
+    /// All constraints that occur.
+    pub constraints: Vec<Constraint>,
+    /// Samples at which phases begin (the first one at 0), and the constraints that are active from there on.
+    pub phases: Vec<(usize, Vec<bool>)>,
 }
 
 /// Standard deviations of the sensors and of the torque that is really applied.
@@ -96,12 +113,16 @@ pub struct Plan {
     pub start: Vec<f64>,
     /// What moves the arm.
     pub drive: Drive,
+    /// Contacts and loops.
+    pub footing: Footing,
     /// Sampling interval, over which torques are held, s.
     pub step_s: f64,
     /// Number of samples.
     pub samples: usize,
     /// Sensors.
     pub noise: Noise,
+    /// Sensors beside the encoders, and the standard deviation of their noise.
+    pub sensors: Vec<(Sensor, f64)>,
     /// Draws noise and phases.
     pub seed: u64,
 }
@@ -115,6 +136,8 @@ pub struct Recorded {
     pub dq: Vec<f64>,
     /// Measured generalised forces (nv), held from this sample to the next, N m.
     pub tau: Vec<f64>,
+    /// Readings of the sensors, one after the other.
+    pub readings: Vec<f64>,
 }
 
 /// Samples, and the truth under seal.
@@ -151,30 +174,64 @@ pub(crate) fn normal(draw: &mut ChaCha8Rng) -> f64 {
     (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()
 }
 
-/// Lets the robot move and writes down what the sensors say. `Err` if it runs away.
+/// Lets the robot move and writes down what the sensors say, just before an impact where there is one. `Err` if it runs
+/// away, if it cannot do what it should, or if loops cannot be closed at the start.
 pub fn record(robot: &Arc<Robot>, truth: HiddenParameters, plan: &Plan) -> Result<Recording, String> {
     let n = robot.nv();
     let mut draw = ChaCha8Rng::seed_from_u64(plan.seed);
-    let mut law = Law::new(robot.clone(), &plan.drive, &plan.start, &mut draw);
-    let mut body = Body::at_rest(robot.clone(), truth.parameters, &plan.start);
+    let mut body = Body::at_rest(robot.clone(), truth.parameters, &plan.start, &plan.footing)?;
+    let start = body.q.clone();
+    let mut law = Law::new(robot.clone(), plan, &start, &mut draw)?;
+    let (rest, mut acceleration) = (vec![0.0; n], vec![0.0; n]);
+    // What has no motor has no torque sensor either.
+    let quiet: Vec<usize> = match &plan.drive {
+        Drive::Posture(_) => {
+            let base = if robot.has_free_flyer() { 6 } else { 0 };
+            let joints = robot.first_actuated()..robot.bodies();
+            let passive = joints.filter(|&i| robot.joints[i].limits.torque == 0.0);
+            (0..base).chain(passive.map(|i| robot.v_index(i))).collect()
+        }
+        _ => Vec::new(),
+    };
     let (mut samples, mut states) = (Vec::with_capacity(plan.samples), Vec::with_capacity(plan.samples));
     for k in 0..plan.samples {
         let state = [body.q.as_slice(), body.v.as_slice()].concat();
         if state.iter().any(|x| !x.is_finite()) {
             return Err(format!("the simulated robot runs away within {} s", k as f64 * plan.step_s));
         }
+        let phase = plan.footing.phases.iter().find(|(from, _)| *from == k);
         let slip: Vec<f64> = (0..n).map(|_| plan.noise.q * normal(&mut draw)).collect();
         let mut q = vec![0.0; robot.nq()];
         integrate(robot, &body.q, &slip, &mut q);
         let dq: Vec<f64> = body.v.iter().map(|x| x + plan.noise.dq * normal(&mut draw)).collect();
-        let mut tau = vec![0.0; n];
-        law.torque(k as f64 * plan.step_s, &q, &dq, &mut tau);
-        let applied: Vec<f64> = tau.iter().map(|x| x + plan.noise.tau * normal(&mut draw)).collect();
-        for _ in 0..SUBSTEPS {
-            body.runge_kutta(&applied, plan.step_s / SUBSTEPS as f64);
+        if let Some((_, active)) = phase {
+            law.enter(active);
+            body.enter(active)?;
         }
+        let (mut tau, t) = (vec![0.0; n], k as f64 * plan.step_s);
+        law.torque(t, (&q, &dq), (&body.q, &body.v), &mut tau)?;
+        let mut applied: Vec<f64> = tau.iter().map(|x| x + plan.noise.tau * normal(&mut draw)).collect();
+        quiet.iter().for_each(|&j| applied[j] = tau[j]);
+        let mut told: Vec<Vec<f64>> = plan.sensors.iter().map(|(s, _)| body.tell(s, &rest)).collect();
+        for part in 0..SUBSTEPS {
+            if part == SUBSTEPS / 2 && !told.is_empty() {
+                let (q, v) = (body.q.clone(), body.v.clone());
+                body.acceleration(&q, &v, &applied, &mut acceleration)?;
+                for (told, (sensor, _)) in told.iter_mut().zip(&plan.sensors) {
+                    if sensor.quantity == Quantity::Acceleration {
+                        *told = body.tell(sensor, &acceleration);
+                    }
+                }
+            }
+            body.runge_kutta(&applied, plan.step_s / SUBSTEPS as f64)?;
+        }
+        for (told, (sensor, noise)) in told.iter_mut().zip(&plan.sensors) {
+            let by = [(); 3].map(|()| noise * normal(&mut draw));
+            sensor.disturb(told, &by);
+        }
+        let readings = told.concat();
         states.push(state);
-        samples.push(Recorded { q, dq, tau });
+        samples.push(Recorded { q, dq, tau, readings });
     }
     Ok(Recording { samples, sealed: Sealed { parameters: body.parameters, states } })
 }
@@ -187,20 +244,89 @@ struct Body {
     q: Vec<f64>,
     v: Vec<f64>,
     dynamics: Workspace,
+    held: Option<ConstrainedDynamics>,
+    active: Vec<bool>,
+}
+
+/// Dynamics under the constraints of a recording, if there are any.
+fn constrained(robot: &Robot, footing: &Footing) -> Result<Option<ConstrainedDynamics>, String> {
+    if footing.constraints.is_empty() {
+        return Ok(None);
+    }
+    ConstrainedDynamics::new(robot, footing.constraints.clone(), Redundancy::Drop)
+        .map(Some)
+        .map_err(|e| e.to_string())
 }
 
 impl Body {
-    fn at_rest(robot: Arc<Robot>, parameters: Vec<f64>, q: &[f64]) -> Self {
-        Self { q: q.to_vec(), v: vec![0.0; robot.nv()], dynamics: Workspace::new(&robot), robot, parameters }
+    /// At rest in `q`, or near it where loops have to be closed first.
+    fn at_rest(
+        robot: Arc<Robot>,
+        parameters: Vec<f64>,
+        q: &[f64],
+        footing: &Footing,
+    ) -> Result<Self, String> {
+        let mut held = constrained(&robot, footing)?;
+        let mut q = q.to_vec();
+        if let Some(held) = &mut held {
+            // Contacts are wherever they are; loops have two ends that must meet.
+            let loops: Vec<bool> = footing.constraints.iter().map(|c| c.b.joint.is_some()).collect();
+            loops.iter().enumerate().for_each(|(i, l)| held.set_active(i, *l));
+            if loops.contains(&true) {
+                let p = &parameters[..robot.parameter_count()];
+                let left = held.close(&robot, &mut q, p).map_err(|e| e.to_string())?;
+                if left > 1e-9 {
+                    return Err(format!("loops stay open by {left} m at the start"));
+                }
+            }
+        }
+        let active = vec![false; footing.constraints.len()];
+        Ok(Self {
+            q,
+            v: vec![0.0; robot.nv()],
+            dynamics: Workspace::new(&robot),
+            robot,
+            parameters,
+            held,
+            active,
+        })
     }
 
-    fn runge_kutta(&mut self, tau: &[f64], h: f64) {
+    /// What a sensor says without noise, for acceleration `a`.
+    fn tell(&mut self, sensor: &Sensor, a: &[f64]) -> Vec<f64> {
+        self.dynamics.place_moving(&self.robot, &self.q, &self.v, a);
+        sensor.read(&self.robot, &self.dynamics)
+    }
+
+    /// A new phase of contact: feet that touch down stay where they are, and stop.
+    fn enter(&mut self, active: &[bool]) -> Result<(), String> {
+        let Some(held) = &mut self.held else { return Ok(()) };
+        let mut begins = false;
+        for (i, now) in active.iter().enumerate() {
+            held.set_active(i, *now);
+            if *now && !self.active[i] {
+                begins = true;
+                if held.constraints()[i].b.joint.is_none() {
+                    held.hold_here(&self.robot, i, &self.q).map_err(|e| e.to_string())?;
+                }
+            }
+        }
+        self.active.copy_from_slice(active);
+        if begins {
+            let p = &self.parameters[..self.robot.parameter_count()];
+            held.impulse(&self.robot, &self.q, &self.v, p).map_err(|e| e.to_string())?;
+            self.v.copy_from_slice(held.motion());
+        }
+        Ok(())
+    }
+
+    fn runge_kutta(&mut self, tau: &[f64], h: f64) -> Result<(), String> {
         let n = self.v.len();
         let (mut shift, mut change) = (vec![0.0; n], vec![0.0; n]);
         let (mut speed, mut acceleration) = (self.v.clone(), vec![0.0; n]);
         let (mut q, mut shifted) = (self.q.clone(), vec![0.0; n]);
         for (weight, ahead) in [(1.0, 0.5), (2.0, 0.5), (2.0, 1.0), (1.0, 0.0)] {
-            self.acceleration(&q, &speed, tau, &mut acceleration);
+            self.acceleration(&q, &speed, tau, &mut acceleration)?;
             for j in 0..n {
                 shift[j] += weight * h / 6.0 * speed[j];
                 change[j] += weight * h / 6.0 * acceleration[j];
@@ -212,17 +338,25 @@ impl Body {
         let start = self.q.clone();
         integrate(&self.robot, &start, &shift, &mut self.q);
         self.v.iter_mut().zip(&change).for_each(|(v, c)| *v += c);
+        Ok(())
     }
 
-    fn acceleration(&mut self, q: &[f64], v: &[f64], tau: &[f64], a: &mut [f64]) {
+    fn acceleration(&mut self, q: &[f64], v: &[f64], tau: &[f64], a: &mut [f64]) -> Result<(), String> {
         let robot = &*self.robot;
         let mut driving = tau.to_vec();
         for i in robot.first_actuated()..robot.bodies() {
-            let (f, at) = (&self.parameters[robot.friction_index(i)..], robot.v_index(i));
-            let sign = (v[at] / robot.control.stiction_speed_rad_s).clamp(-1.0, 1.0);
-            driving[at] -= f[COULOMB] * sign + f[VISCOUS] * v[at] + f[OFFSET];
+            let at = robot.v_index(i);
+            let gain = torque_gain(robot, &self.parameters, i);
+            driving[at] = gain * driving[at] - joint_friction(robot, &self.parameters, i, v[at]).0;
         }
-        self.dynamics.forward_dynamics(robot, q, v, &driving, &self.parameters, a);
+        let p = &self.parameters[..robot.parameter_count()];
+        if let Some(held) = &mut self.held {
+            held.forward(robot, q, v, &driving, p).map_err(|e| e.to_string())?;
+            a.copy_from_slice(held.motion());
+        } else {
+            self.dynamics.forward_dynamics(robot, q, v, &driving, p, a);
+        }
+        Ok(())
     }
 }
 
@@ -234,22 +368,45 @@ struct Law<'a> {
     phases: Vec<f64>,
     nominal: Vec<f64>,
     dynamics: Workspace,
+    whole: Option<WholeBody>,
 }
 
 impl<'a> Law<'a> {
-    fn new(robot: Arc<Robot>, drive: &'a Drive, start: &'a [f64], draw: &mut ChaCha8Rng) -> Self {
-        let n = robot.nv();
+    fn new(
+        robot: Arc<Robot>,
+        plan: &'a Plan,
+        start: &'a [f64],
+        draw: &mut ChaCha8Rng,
+    ) -> Result<Self, String> {
+        let (n, drive) = (robot.nv(), &plan.drive);
         let count = match drive {
-            Drive::Free => 0,
+            Drive::Free | Drive::Posture(_) => 0,
             Drive::Sines { harmonics, .. } | Drive::Torques { harmonics, .. } => n * harmonics,
         };
-        Self {
+        let mut whole = None;
+        if let Drive::Posture(posture) = drive {
+            let reference = Reference::new(&robot, Posture::clone(posture), start)?;
+            let held = constrained(&robot, &plan.footing)?;
+            let held = held.map_or_else(
+                || ConstrainedDynamics::new(&robot, Vec::new(), Redundancy::Drop).map_err(|e| e.to_string()),
+                Ok,
+            )?;
+            whole = Some(WholeBody::new(robot.clone(), reference, held));
+        }
+        Ok(Self {
+            whole,
             drive,
             start,
             phases: (0..count).map(|_| draw.random_range(0.0..std::f64::consts::TAU)).collect(),
             nominal: robot.nominal_parameters(),
             dynamics: Workspace::new(&robot),
             robot,
+        })
+    }
+
+    fn enter(&mut self, active: &[bool]) {
+        if let Some(whole) = &mut self.whole {
+            whole.enter(active);
         }
     }
 
@@ -273,14 +430,24 @@ impl<'a> Law<'a> {
         [s[0] * y, s[1] * y + s[0] * dy, s[2] * y + 2.0 * s[1] * dy + s[0] * ddy]
     }
 
-    fn torque(&mut self, t: f64, q: &[f64], dq: &[f64], tau: &mut [f64]) {
+    /// Torques by the sensors (the whole body's law: by the true state).
+    fn torque(
+        &mut self,
+        t: f64,
+        (q, dq): (&[f64], &[f64]),
+        (true_q, true_v): (&[f64], &[f64]),
+        tau: &mut [f64],
+    ) -> Result<(), String> {
+        if let Some(whole) = &mut self.whole {
+            return whole.torque(t, true_q, true_v, tau);
+        }
         let (amplitude, frequency_hz, harmonics, w) = match self.drive {
-            Drive::Free => return,
+            Drive::Free | Drive::Posture(_) => return Ok(()),
             Drive::Torques { offset, amplitude, frequency_hz, harmonics } => {
                 for (j, x) in tau.iter_mut().enumerate() {
                     *x = offset[j] + self.wave(j, t, amplitude[j], *frequency_hz, *harmonics)[0];
                 }
-                return;
+                return Ok(());
             }
             Drive::Sines { amplitude, frequency_hz, harmonics, bandwidth_rad_s } => {
                 (amplitude, *frequency_hz, *harmonics, *bandwidth_rad_s)
@@ -301,5 +468,6 @@ impl<'a> Law<'a> {
             let friction = joint.friction.viscous * dq[j] + joint.friction.offset;
             tau[j] = (tau[j] + friction).clamp(-joint.limits.torque, joint.limits.torque);
         }
+        Ok(())
     }
 }

@@ -374,10 +374,9 @@ impl ConstrainedDynamics {
         });
     }
 
-    /// Residuals of the equations of motion at acceleration `a`, constraint forces `force` and torque `tau`, with all
-    /// their derivatives: what formulations on inverse dynamics constrain to zero. It factors nothing and accepts any
-    /// redundancy.
-    pub fn residuals(
+    /// The residuals of [`ConstrainedDynamics::residuals`] and J without the other derivatives: fills `dynamics`,
+    /// `constraint` and `jacobian` of `out`.
+    pub fn residual_values(
         &mut self,
         robot: &Robot,
         (q, v, a): (&[f64], &[f64], &[f64]),
@@ -385,6 +384,23 @@ impl ConstrainedDynamics {
         tau: &[f64],
         theta: &[f64],
         out: &mut Residuals,
+    ) -> Result<(), ConstraintError> {
+        self.take_motion(robot, (q, v, a), force, tau, theta, out)?;
+        self.workspace.inverse_dynamics(robot, q, v, a, theta, &mut out.dynamics);
+        self.screws.sweep(robot, q, v, a);
+        self.finish_residuals(robot, tau, out);
+        Ok(())
+    }
+
+    /// Checks the arguments of residuals and takes acceleration and active forces over.
+    fn take_motion(
+        &mut self,
+        robot: &Robot,
+        (q, v, a): (&[f64], &[f64], &[f64]),
+        force: &[f64],
+        tau: &[f64],
+        theta: &[f64],
+        out: &Residuals,
     ) -> Result<(), ConstraintError> {
         let n = robot.nv();
         let lengths = [
@@ -399,8 +415,12 @@ impl ConstrainedDynamics {
         for ((own, f), active) in self.force.iter_mut().zip(force).zip(&self.row_active) {
             *own = if *active { *f } else { 0.0 };
         }
-        let with_parameters = !out.dynamics_by_theta.is_empty();
-        self.residual_slopes(robot, (q, v), theta, with_parameters, out);
+        Ok(())
+    }
+
+    /// The constraints' part of the residuals, and J; the screws and `out.dynamics` (without forces) are there.
+    fn finish_residuals(&mut self, robot: &Robot, tau: &[f64], out: &mut Residuals) {
+        let n = robot.nv();
         self.write_condition(robot);
         let compliance = self.compliance();
         for ((r, condition), f) in out.constraint.iter_mut().zip(&self.condition).zip(&self.force) {
@@ -408,8 +428,6 @@ impl ConstrainedDynamics {
         }
         out.jacobian.fill(0.0);
         self.each_active(robot, |rows| rows.add_jacobian(&mut out.jacobian));
-        self.jacobian.copy_from_slice(&out.jacobian);
-        self.mass.copy_from_slice(&out.mass);
         for (r, tau) in out.dynamics.iter_mut().zip(tau) {
             *r -= tau;
         }
@@ -418,6 +436,26 @@ impl ConstrainedDynamics {
                 *r -= j * f;
             }
         }
+    }
+
+    /// Residuals of the equations of motion at acceleration `a`, constraint forces `force` and torque `tau`, with all
+    /// their derivatives: what formulations on inverse dynamics constrain to zero. It factors nothing and accepts any
+    /// redundancy.
+    pub fn residuals(
+        &mut self,
+        robot: &Robot,
+        (q, v, a): (&[f64], &[f64], &[f64]),
+        force: &[f64],
+        tau: &[f64],
+        theta: &[f64],
+        out: &mut Residuals,
+    ) -> Result<(), ConstraintError> {
+        self.take_motion(robot, (q, v, a), force, tau, theta, out)?;
+        let with_parameters = !out.dynamics_by_theta.is_empty();
+        self.residual_slopes(robot, (q, v), theta, with_parameters, out);
+        self.finish_residuals(robot, tau, out);
+        self.jacobian.copy_from_slice(&out.jacobian);
+        self.mass.copy_from_slice(&out.mass);
         Ok(())
     }
 }

@@ -1,7 +1,9 @@
 use super::super::parameters::{Coordinates, JointParameter};
 use super::*;
+use crate::dynamics::Constraint;
 use crate::robot::configuration::neutral;
-use crate::robot::load;
+use crate::robot::{LoopKind, Placement, load};
+use crate::simulate::Sensor;
 
 /// A problem with much estimated, at an arbitrary place.
 fn problem(name: &str, coordinates: Coordinates) -> MultibodyProblem {
@@ -18,7 +20,7 @@ fn problem(name: &str, coordinates: Coordinates) -> MultibodyProblem {
     let sample = |k: usize| {
         let mut q = neutral(&robot);
         integrate(&robot, &neutral(&robot), &wave(0.1 * k as f64), &mut q);
-        Sample { q, dq: wave(1.0), tau: wave(2.0) }
+        Sample { q, dq: wave(1.0), tau: wave(2.0), readings: Vec::new() }
     };
     let deviations = Deviations {
         q: vec![1e-3; n],
@@ -32,58 +34,120 @@ fn problem(name: &str, coordinates: Coordinates) -> MultibodyProblem {
     MultibodyProblem::new(robot.clone(), map, samples, 0.01, &deviations).unwrap()
 }
 
+/// The problem with feet on the ground; the third stage begins with an impact of the last foot.
+fn standing(name: &str, feet: &[&str], kind: LoopKind) -> MultibodyProblem {
+    let p = problem(name, Coordinates::LogCholesky);
+    let constraints: Vec<Constraint> = feet
+        .iter()
+        .map(|foot| {
+            let frame = p.robot.frame_index(foot).unwrap();
+            Constraint::contact(&p.robot, frame, kind, Placement::identity()).stabilised(0.0, 20.0)
+        })
+        .collect();
+    let count = constraints.len();
+    let phase = |from, up: &[usize]| Phase { from, active: (0..count).map(|c| !up.contains(&c)).collect() };
+    let phases = vec![phase(0, &[count - 1]), phase(1, &[])];
+    p.with_contacts(Contacts { constraints, phases, compliance: 0.0 }).unwrap()
+}
+
+/// The problem with every kind of sensor on its IMU, and one on a foot.
+fn sensing(p: MultibodyProblem, foot: &str) -> MultibodyProblem {
+    use crate::simulate::Quantity::{Acceleration, Orientation, Position, Rate};
+    let frame = |name: &str| p.robot.frame_index(name).unwrap();
+    let sensor = |name: &str, quantity, size: f64| Observation {
+        sensor: Sensor { frame: frame(name), quantity },
+        deviation: [size, 2.0 * size, f64::INFINITY],
+        standing: None,
+    };
+    let observations = [
+        sensor("imu", Orientation, 0.1),
+        sensor("imu", Rate, 0.5),
+        sensor("imu", Acceleration, 2.0),
+        Observation { standing: Some(0), ..sensor(foot, Position, 0.2) },
+    ];
+    let mut p = p;
+    let readings = [0.1, -0.2, 0.3, 0.9f64.sqrt(), 0.4, 0.5, 0.6, 1.0, 2.0, 9.0, 0.3, 0.2, 0.1];
+    p.samples.iter_mut().for_each(|s| s.readings = readings.to_vec());
+    p.with_observations(&observations).unwrap()
+}
+
 #[test]
 fn derivatives_agree_with_finite_differences() {
     use Coordinates::{ExponentialEigenvalue, LogCholesky};
+    use Formulation::{Forward, Inverse};
+    let four = ["LF_FOOT", "LH_FOOT", "RF_FOOT", "RH_FOOT"];
+    let two = ["left_sole", "right_sole"];
+    let go1 = ["FL_foot", "FR_foot", "RL_foot", "RR_foot"];
+    let anymal = || standing("anymal_b", &four, LoopKind::Point);
     let cases = [
-        ("kinova_gen3_2f85", LogCholesky),
-        ("kinova_gen3_2f85", ExponentialEigenvalue),
-        ("go1", LogCholesky),
-        ("hector", ExponentialEigenvalue),
+        ("arm", problem("kinova_gen3_2f85", LogCholesky).formulated(Forward), 0),
+        ("arm, inverse", problem("kinova_gen3_2f85", ExponentialEigenvalue).formulated(Inverse), 0),
+        ("flying", problem("go1", LogCholesky).formulated(Forward), 0),
+        ("rotors", problem("hector", ExponentialEigenvalue).formulated(Forward), 0),
+        ("four feet", anymal().formulated(Forward), 3),
+        ("three feet", anymal().formulated(Forward), 1),
+        ("impact", anymal(), 2),
+        ("first impact", standing("go1", &go1, LoopKind::Point), 0),
+        ("four feet, inverse", anymal().formulated(Inverse), 3),
+        ("sensors", sensing(anymal(), "LF_FOOT").formulated(Forward), 1),
+        ("sensors, inverse", sensing(anymal(), "LF_FOOT"), 3),
+        ("two soles", standing("talos_reduced", &two, LoopKind::Rigid).formulated(Forward), 3),
+        ("two soles, inverse", standing("talos_reduced", &two, LoopKind::Rigid).formulated(Inverse), 3),
     ];
-    for (name, coordinates) in cases {
-        let p = problem(name, coordinates);
+    for (name, p, k) in cases {
         let mut guess = p.guess();
         guess.theta.iter_mut().enumerate().for_each(|(i, t)| *t += 0.01 * (i as f64).cos());
-        guess.us[0].iter_mut().enumerate().for_each(|(i, u)| *u = (i as f64).sin());
-        let (mut s, size) = (p.workspace(), p.size(0));
+        guess.us[k].iter_mut().enumerate().for_each(|(i, u)| *u = (i as f64).sin());
+        let (mut s, size) = (p.workspace(), p.size(k));
         // Away from the measured place, so that position residuals count.
         let away: Vec<f64> = (0..size.tangent).map(|i| 0.01 * (3.0 * i as f64).sin()).collect();
-        let measured = guess.xs[0].clone();
-        p.integrate(0, &measured, &away, &mut guess.xs[0]);
+        let measured = guess.xs[k].clone();
+        p.integrate(k, &measured, &away, &mut guess.xs[k]);
         let mut model = StageModel::new(size, size.tangent, p.map.len());
-        let blank = || StageValues { cost: 0.0, next: vec![0.0; size.state], constraints: vec![] };
+        let blank = || StageValues {
+            cost: 0.0,
+            next: vec![0.0; size.state],
+            constraints: vec![0.0; size.constraints],
+        };
         let mut out = blank();
-        p.linearise(0, guess.at(0), &mut s, &mut model, &mut out).unwrap();
+        p.linearise(k, guess.at(k), &mut s, &mut model, &mut out).unwrap();
         let (nu, nx) = (size.input, size.tangent);
         let mut plain = blank();
-        p.evaluate(0, guess.at(0), &mut s, &mut plain).unwrap();
-        assert!((plain.cost - out.cost).abs() < 1e-9 * out.cost);
+        p.evaluate(k, guess.at(k), &mut s, &mut plain).unwrap();
+        let e = (plain.cost - out.cost).abs();
+        assert!(e <= 1e-9 * out.cost, "{name}: {} {}", plain.cost, out.cost);
         for i in 0..model.n() {
             let step = 1e-5;
             let mut moved = |sign: f64| {
                 let mut g = guess.clone();
                 if i < nu {
-                    g.us[0][i] += sign * step;
+                    g.us[k][i] += sign * step;
                 } else if i < nu + nx {
                     let mut shift = vec![0.0; nx];
                     shift[i - nu] = sign * step;
-                    p.integrate(0, &guess.xs[0], &shift, &mut g.xs[0]);
+                    p.integrate(k, &guess.xs[k], &shift, &mut g.xs[k]);
                 } else {
                     g.theta[i - nu - nx] += sign * step;
                 }
                 let mut moved = blank();
-                p.evaluate(0, g.at(0), &mut s, &mut moved).unwrap();
+                p.evaluate(k, g.at(k), &mut s, &mut moved).unwrap();
                 let mut change = vec![0.0; nx];
-                p.difference(1, &moved.next, &out.next, &mut change);
-                (moved.cost, change)
+                p.difference(k + 1, &moved.next, &out.next, &mut change);
+                (moved.cost, change, moved.constraints)
             };
             // Differences of fourth order: light links make curved functions of their inertia.
             let (up, down, far_up, far_down) = (moved(1.0), moved(-1.0), moved(2.0), moved(-2.0));
             let difference = |u: f64, d: f64, fu: f64, fd: f64| (8.0 * (u - d) - (fu - fd)) / (12.0 * step);
             let slope = difference(up.0, down.0, far_up.0, far_down.0);
             let e = (slope - model.grad[i]).abs();
-            assert!(e < 1e-4 * (1.0 + slope.abs()), "{name}: cost by {i}: {slope} {}", model.grad[i]);
+            // Rounding of the cost over the step counts too.
+            let allowed = 1e-4 * (1.0 + slope.abs()) + 1e-10 * out.cost;
+            assert!(e < allowed, "{name}: cost by {i}: {slope} {}", model.grad[i]);
+            for c in 0..size.constraints {
+                let slope = difference(up.2[c], down.2[c], far_up.2[c], far_down.2[c]);
+                let e = (slope - model.con[(i, c)]).abs();
+                assert!(e < 1e-6 * (1.0 + slope.abs()), "{name}: d h_{c} / d {i}: {e:e}");
+            }
             for c in 0..nx {
                 let slope = difference(up.1[c], down.1[c], far_up.1[c], far_down.1[c]);
                 let e = (slope - model.jac[(i, c)]).abs();

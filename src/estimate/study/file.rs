@@ -2,7 +2,11 @@
 
 use serde::Deserialize;
 
+use crate::estimate::equations::Plane;
+use crate::estimate::multibody::Formulation;
 use crate::estimate::parameters::{Coordinates, JointParameter};
+use crate::robot::LoopKind;
+use crate::simulate::Quantity;
 
 /// The version of the format that this crate reads.
 pub(super) const SCHEMA: u32 = 1;
@@ -13,6 +17,15 @@ pub(super) const SCHEMA: u32 = 1;
 pub(super) enum Numbers {
     One(f64),
     Each(Vec<f64>),
+    Floating(Floating),
+}
+
+/// Six numbers for a floating base (along x, y, z and about them), one for all joints (or one each).
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Floating {
+    pub base: [f64; 6],
+    pub joints: Box<Numbers>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -25,6 +38,22 @@ pub(super) struct File {
     pub robot: String,
     /// Sampling interval, s.
     pub step_s: f64,
+    /// Speed below which Coulomb friction is a straight line; left out: the robot's own.
+    pub friction_speed_rad_s: Option<f64>,
+    #[serde(default)]
+    pub formulation: Formulation,
+    /// Feet (hands) that stand on the ground.
+    #[serde(default)]
+    pub contact: Vec<Contact>,
+    /// Sensors beside the encoders.
+    #[serde(default)]
+    pub sensor: Vec<SensorFile>,
+    /// Whether the robot's loops are closed.
+    #[serde(default)]
+    pub loops: bool,
+    /// Compliance of constraints, for rows that depend on each other.
+    #[serde(default)]
+    pub compliance: f64,
     pub log: Option<Log>,
     pub simulate: Option<Simulate>,
     #[serde(default)]
@@ -34,8 +63,56 @@ pub(super) struct File {
     pub body: Vec<Body>,
     #[serde(default)]
     pub joint: Vec<Joint>,
+    /// What is known of parameters besides their priors.
+    #[serde(default)]
+    pub equation: Vec<Equation>,
     #[serde(default)]
     pub solver: Solver,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case", tag = "kind")]
+pub(super) enum Equation {
+    /// The links weigh so much together.
+    TotalMass { links: Vec<String>, mass_kg: f64 },
+    /// The second link is the first one's mirror image, each in its own frame.
+    Mirror { links: [String; 2], plane: Plane },
+    /// The link is its own mirror image.
+    Symmetric { link: String, plane: Plane },
+}
+
+/// A frame that stands except when it is lifted.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Contact {
+    pub frame: String,
+    #[serde(default = "point")]
+    pub kind: LoopKind,
+    /// From when to when it is in the air, s.
+    #[serde(default)]
+    pub lifted_s: Vec<[f64; 2]>,
+    /// The same again after this time, and so on to the end of the log.
+    pub repeat_s: Option<f64>,
+}
+
+/// A sensor on a frame.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SensorFile {
+    pub frame: String,
+    pub quantity: Quantity,
+    /// Standard deviations of its three numbers (an orientation's: rad along the frame's axes).
+    pub deviation: Numbers,
+    /// Of a simulated one.
+    #[serde(default)]
+    pub noise: f64,
+    /// Whether it counts only while its frame stands.
+    #[serde(default)]
+    pub while_standing: bool,
+}
+
+fn point() -> LoopKind {
+    LoopKind::Point
 }
 
 /// Samples from a file: columns t, q1.., dq1.., tau1.. .
@@ -59,6 +136,48 @@ pub(super) struct Simulate {
     pub sines: Option<Sines>,
     /// Torques that are applied. Without either nothing drives the arm.
     pub torques: Option<Torques>,
+    /// A posture that a law for the whole body follows.
+    pub posture: Option<PostureFile>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PostureFile {
+    pub bandwidth_rad_s: f64,
+    /// Amplitude (m, rad), frequency (Hz) and phase (rad) of the base along x, y, z and about them.
+    #[serde(default)]
+    pub sway: [[f64; 3]; 6],
+    /// Speed of the base, and when it moves.
+    #[serde(default)]
+    pub speed_m_s: [f64; 3],
+    #[serde(default)]
+    pub moving_s: [f64; 2],
+    /// What every step adds to a foot's place, and how high it goes.
+    #[serde(default)]
+    pub step_m: [f64; 3],
+    #[serde(default)]
+    pub height_m: f64,
+    pub jump: Option<JumpFile>,
+    /// Joints that are no leg's.
+    #[serde(default)]
+    pub joint: Vec<Swing>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct JumpFile {
+    pub at_s: f64,
+    pub crouch_m: f64,
+    pub lasts_s: f64,
+    pub flight_s: f64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Swing {
+    pub name: String,
+    pub amplitude_rad: f64,
+    pub frequency_hz: f64,
 }
 
 #[derive(Debug, Deserialize)]
@@ -160,6 +279,8 @@ fn one() -> f64 {
 pub(super) struct Joint {
     pub name: String,
     pub parameters: Vec<JointParameter>,
+    /// Where the estimate starts, one number a parameter; left out: the robot's own values.
+    pub start: Option<Vec<f64>>,
     /// The estimate starts at the nominal value times this.
     #[serde(default = "one")]
     pub start_ratio: f64,
@@ -173,11 +294,13 @@ pub(super) struct Solver {
     pub rollout: String,
     #[serde(default = "iterations")]
     pub iterations: usize,
+    /// Length of a first part of the log that is solved on its own, for the parameters from which the whole one starts, s.
+    pub first_part_s: Option<f64>,
 }
 
 impl Default for Solver {
     fn default() -> Self {
-        Self { rollout: multiple(), iterations: iterations() }
+        Self { rollout: multiple(), iterations: iterations(), first_part_s: None }
     }
 }
 

@@ -7,8 +7,10 @@ use nalgebra::{Matrix3, Vector3};
 
 use super::Study;
 use super::file::{self, File, Numbers};
+use crate::dynamics::actuation::extended_parameters;
+use crate::estimate::equations::ParameterEquation;
 use crate::estimate::error::EstimateError;
-use crate::estimate::multibody::{Deviations, Sample};
+use crate::estimate::multibody::{Contacts, Deviations, Observation, Sample};
 use crate::estimate::parameters::ParameterMap;
 use crate::estimate::solver::{Options, Rollout};
 use crate::inertia::pseudo::from_center_of_mass;
@@ -16,9 +18,9 @@ use crate::robot::{self, INERTIAL, Robot};
 use crate::simulate::{Drive, HiddenParameters, Noise, Plan, Sealed, record};
 
 /// The file with what its errors need.
-struct Reader<'a> {
+pub(super) struct Reader<'a> {
     path: &'a Path,
-    robot: Arc<Robot>,
+    pub(super) robot: Arc<Robot>,
 }
 
 impl Study {
@@ -39,26 +41,49 @@ impl Study {
             return Err(problem("step_s", format!("{}, expected a positive number of seconds", file.step_s)));
         }
         let folder = path.parent().unwrap_or(Path::new("."));
-        let robot = robot::find(Path::new(&file.robot), folder)
+        let mut robot = robot::find(Path::new(&file.robot), folder)
             .and_then(robot::load)
             .map_err(|e| problem("robot", e.to_string()))?;
+        if let Some(speed) = file.friction_speed_rad_s {
+            if !(speed > 0.0 && speed.is_finite()) {
+                return Err(problem("friction_speed_rad_s", format!("{speed}, expected a positive number")));
+            }
+            robot.control.stiction_speed_rad_s = speed;
+        }
         let reader = Reader { path, robot: Arc::new(robot) };
         let (map, prior_deviations) = reader.parameters(&file)?;
+        let equations = reader.equations(&file, &map)?;
         let deviations = reader.deviations(&file, prior_deviations)?;
-        let (samples, sealed) = match (&file.log, &file.simulate) {
-            (Some(log), None) => (reader.read_log(&folder.join(&log.file), file.step_s)?, None),
-            (None, Some(simulate)) => reader.simulate(&file, simulate)?,
+        let observations = reader.observations(&file)?;
+        let (mut samples, sealed, contacts) = match (&file.log, &file.simulate) {
+            (Some(log), None) => {
+                let samples = reader.read_log(&folder.join(&log.file), file.step_s, &observations)?;
+                let contacts = reader.contacts(&file, samples.len().max(1))?;
+                (samples, None, contacts)
+            }
+            (None, Some(simulate)) => {
+                let contacts = reader.contacts(&file, reader.count(&file, simulate)?)?;
+                let (samples, sealed) = reader.simulate(&file, simulate, &contacts, &observations)?;
+                (samples, sealed, contacts)
+            }
             _ => return Err(problem("log / simulate", "expected exactly one of the two".into())),
         };
+        reader.check_schedule(&contacts, &samples, &deviations, file.step_s)?;
+        reader.forget_unmeasured(&mut samples, &deviations);
         Ok(Self {
             name: file.name.clone(),
             description: file.description.clone(),
             options: reader.options(&file)?,
+            first_part: reader.first_part(&file)?,
             robot: reader.robot,
             step_s: file.step_s,
             samples,
             map,
             deviations,
+            contacts,
+            equations,
+            observations,
+            formulation: file.formulation,
             sealed,
         })
     }
@@ -69,7 +94,7 @@ fn field_error(path: &Path, field: &str, reason: String) -> EstimateError {
 }
 
 impl Reader<'_> {
-    fn error<T>(&self, field: &str, reason: String) -> Result<T, EstimateError> {
+    pub(super) fn error<T>(&self, field: &str, reason: String) -> Result<T, EstimateError> {
         Err(field_error(self.path, field, reason))
     }
 
@@ -83,7 +108,7 @@ impl Reader<'_> {
         }
     }
 
-    fn joint(&self, field: &str, name: &str) -> Result<usize, EstimateError> {
+    pub(super) fn joint(&self, field: &str, name: &str) -> Result<usize, EstimateError> {
         match self.robot.joints.iter().position(|j| j.name == name) {
             Some(i) => Ok(i),
             None => {
@@ -103,11 +128,13 @@ impl Reader<'_> {
     }
 
     /// `count` numbers, each positive; `inf` says that there is no such sensor.
-    fn measured(&self, field: &str, numbers: &Numbers, count: usize) -> Result<Vec<f64>, EstimateError> {
-        let values = match numbers {
-            Numbers::One(x) => vec![*x; count],
-            Numbers::Each(list) => list.clone(),
-        };
+    pub(super) fn measured(
+        &self,
+        field: &str,
+        numbers: &Numbers,
+        count: usize,
+    ) -> Result<Vec<f64>, EstimateError> {
+        let values = self.spread(field, numbers, count)?;
         if values.len() != count {
             return self.error(field, format!("{} numbers, expected one or {count}", values.len()));
         }
@@ -115,6 +142,41 @@ impl Reader<'_> {
             return self.error(field, format!("{bad}, expected a positive standard deviation"));
         }
         Ok(values)
+    }
+
+    /// One number for all, one each, or six for a floating base and the others.
+    fn spread(&self, field: &str, numbers: &Numbers, count: usize) -> Result<Vec<f64>, EstimateError> {
+        match numbers {
+            Numbers::One(x) => Ok(vec![*x; count]),
+            Numbers::Each(list) => Ok(list.clone()),
+            Numbers::Floating(parts) if self.robot.has_free_flyer() && count == self.robot.nv() => {
+                let mut values = parts.base.to_vec();
+                values.extend(self.spread(&format!("{field}.joints"), &parts.joints, count - 6)?);
+                Ok(values)
+            }
+            Numbers::Floating(_) => {
+                self.error(field, "has a part for a floating base, expected numbers alone".into())
+            }
+        }
+    }
+
+    /// Positions that are not measured stay at the first sample's, velocities at zero: nothing looks at them but the first
+    /// guess, which must not know them.
+    fn forget_unmeasured(&self, samples: &mut [Sample], d: &Deviations) {
+        let Some((first, others)) = samples.split_first_mut() else { return };
+        let base = if self.robot.has_free_flyer() { 6 } else { 0 };
+        let places = (0..base / 2).chain(base..d.q.len());
+        for k in places.filter(|&k| d.q[k].is_infinite()) {
+            // Behind a floating base positions are one ahead of velocities.
+            let at = if k < base { k } else { k + self.robot.nq() - self.robot.nv() };
+            others.iter_mut().for_each(|s| s.q[at] = first.q[at]);
+        }
+        for (k, deviation) in d.dq.iter().enumerate() {
+            if deviation.is_infinite() {
+                first.dq[k] = 0.0;
+                others.iter_mut().for_each(|s| s.dq[k] = 0.0);
+            }
+        }
     }
 
     fn numbers_or_open(
@@ -151,13 +213,54 @@ impl Reader<'_> {
                     return self
                         .error(&field("parameters"), format!("`{}` is estimated twice", which.name().0));
                 }
-                map.nominal[ParameterMap::joint_index(robot, i, which)] *= joint.start_ratio;
+                map.nominal[which.index(robot, i)] *= joint.start_ratio;
                 map.joints.push((i, which));
+            }
+            if let Some(start) = &joint.start {
+                if start.len() != joint.parameters.len() || start.iter().any(|x| !x.is_finite()) {
+                    let expected = joint.parameters.len();
+                    return self.error(&field("start"), format!("expected {expected} finite numbers"));
+                }
+                for (which, x) in joint.parameters.iter().zip(start) {
+                    map.nominal[which.index(robot, i)] = *x;
+                }
             }
             let count = joint.parameters.len();
             deviations.extend(self.numbers_or_open(&field("deviation"), &joint.deviation, count)?);
         }
         Ok((map, deviations))
+    }
+
+    fn equations(&self, file: &File, map: &ParameterMap) -> Result<Vec<ParameterEquation>, EstimateError> {
+        let mut equations = Vec::new();
+        for (e, equation) in file.equation.iter().enumerate() {
+            let field = format!("equation[{e}]");
+            let body = |name: &String| {
+                let link = self.link(&field, name)?;
+                match map.bodies.iter().position(|(b, _)| *b == link) {
+                    Some(b) => Ok(b),
+                    None => self.error(&field, format!("`{name}` is not estimated")),
+                }
+            };
+            equations.push(match equation {
+                file::Equation::TotalMass { links, mass_kg } => {
+                    if !(*mass_kg > 0.0 && mass_kg.is_finite()) {
+                        return self.error(&field, format!("{mass_kg} kg, expected a positive number"));
+                    }
+                    ParameterEquation::TotalMass(links.iter().map(body).collect::<Result<_, _>>()?, *mass_kg)
+                }
+                file::Equation::Mirror { links: [a, b], plane } => {
+                    if a == b {
+                        return self.error(&field, "expected two links; a link's own is `symmetric`".into());
+                    }
+                    ParameterEquation::Mirror(body(a)?, body(b)?, *plane)
+                }
+                file::Equation::Symmetric { link, plane } => {
+                    ParameterEquation::Symmetric(body(link)?, *plane)
+                }
+            });
+        }
+        Ok(equations)
     }
 
     fn ratio(&self, field: &str, ratio: f64) -> Result<(), EstimateError> {
@@ -194,9 +297,18 @@ impl Reader<'_> {
         Ok(Options { rollout, iterations: file.solver.iterations, ..Options::default() })
     }
 
+    /// Samples of the part that is solved first.
+    fn first_part(&self, file: &File) -> Result<Option<usize>, EstimateError> {
+        match file.solver.first_part_s {
+            None => Ok(None),
+            Some(t) if t > file.step_s && t.is_finite() => Ok(Some((t / file.step_s).round() as usize)),
+            Some(t) => self.error("solver.first_part_s", format!("{t} s, expected more than one interval")),
+        }
+    }
+
     /// Nominal parameters with the file's truth in them.
     fn truth(&self, file: &File) -> Result<HiddenParameters, EstimateError> {
-        let (robot, mut p) = (&self.robot, self.robot.nominal_parameters());
+        let (robot, mut p) = (&self.robot, extended_parameters(&self.robot));
         for (i, payload) in file.truth.payload.iter().enumerate() {
             let field = format!("truth.payload[{i}]");
             let at = robot.inertial_index(self.link(&field, &payload.link)?);
@@ -206,22 +318,29 @@ impl Reader<'_> {
         }
         for (i, joint) in file.truth.joint.iter().enumerate() {
             let j = self.joint(&format!("truth.joint[{i}]"), &joint.name)?;
-            p[ParameterMap::joint_index(robot, j, joint.parameter)] = joint.value;
+            p[joint.parameter.index(robot, j)] = joint.value;
         }
         HiddenParameters::new(robot, p).or_else(|reason| self.error("truth", reason))
+    }
+
+    /// Number of samples of a simulated log.
+    fn count(&self, file: &File, s: &file::Simulate) -> Result<usize, EstimateError> {
+        let count = (s.duration_s / file.step_s).round();
+        if (2.0..=1e7).contains(&count) {
+            return Ok(count as usize);
+        }
+        let reason = format!("{} s, expected at least two and at most ten million samples", s.duration_s);
+        self.error("simulate.duration_s", reason)
     }
 
     fn simulate(
         &self,
         file: &File,
         s: &file::Simulate,
+        contacts: &Contacts,
+        observations: &[Observation],
     ) -> Result<(Vec<Sample>, Option<Sealed>), EstimateError> {
-        let n = self.robot.nq();
-        let count = (s.duration_s / file.step_s).round();
-        if !(2.0..=1e7).contains(&count) {
-            let reason = format!("{} s, expected at least two and at most ten million samples", s.duration_s);
-            return self.error("simulate.duration_s", reason);
-        }
+        let (n, count) = (self.robot.nq(), self.count(file, s)?);
         if s.start_rad.len() != n {
             return self.error("simulate.start_rad", format!("{} numbers, expected {n}", s.start_rad.len()));
         }
@@ -232,18 +351,27 @@ impl Reader<'_> {
                 return self.error(&format!("simulate.noise.{name}"), format!("{x}, expected a number >= 0"));
             }
         }
-        let drive = self.drive(s)?;
+        let drive = match &s.posture {
+            None => self.drive(s)?,
+            Some(posture) if s.sines.is_none() && s.torques.is_none() => {
+                self.posture(file, posture, count)?
+            }
+            Some(_) => return self.error("simulate.posture", "expected no other drive beside it".into()),
+        };
         let plan = Plan {
             start: s.start_rad.clone(),
             drive,
             step_s: file.step_s,
-            samples: count as usize,
+            footing: Self::footing(contacts),
+            samples: count,
+            sensors: observations.iter().zip(&file.sensor).map(|(o, f)| (o.sensor, f.noise)).collect(),
             noise: Noise { q: s.noise.q_rad, dq: s.noise.dq_rad_s, tau: s.noise.tau_nm },
             seed: s.seed,
         };
         let recording =
             record(&self.robot, self.truth(file)?, &plan).or_else(|reason| self.error("simulate", reason))?;
-        let sample = |s: crate::simulate::Recorded| Sample { q: s.q, dq: s.dq, tau: s.tau };
+        let sample =
+            |s: crate::simulate::Recorded| Sample { q: s.q, dq: s.dq, tau: s.tau, readings: s.readings };
         Ok((recording.samples.into_iter().map(sample).collect(), Some(recording.sealed)))
     }
 
@@ -280,8 +408,14 @@ impl Reader<'_> {
         }
     }
 
-    /// Columns t, q1.., dq1.., tau1.. at the stated interval, without a gap.
-    fn read_log(&self, path: &Path, step_s: f64) -> Result<Vec<Sample>, EstimateError> {
+    /// Columns t, q1.., dq1.., tau1.., then the sensors' readings, at the stated interval, without a gap.
+    fn read_log(
+        &self,
+        path: &Path,
+        step_s: f64,
+        observations: &[Observation],
+    ) -> Result<Vec<Sample>, EstimateError> {
+        let readings: usize = observations.iter().map(|o| o.sensor.quantity.count()).sum();
         let (nq, n) = (self.robot.nq(), self.robot.nv());
         let error = |field: String, reason: String| field_error(path, &field, reason);
         let mut reader = csv::Reader::from_path(path).map_err(|e| error("the log".into(), e.to_string()))?;
@@ -290,9 +424,11 @@ impl Reader<'_> {
         for (row, record) in reader.records().enumerate() {
             let line = format!("line {}", row + 2);
             let record = record.map_err(|e| error(line.clone(), e.to_string()))?;
-            if record.len() != 1 + nq + 2 * n {
-                let reason =
-                    format!("{} columns, expected t, {nq} of q, {n} of dq, {n} of tau", record.len());
+            if record.len() != 1 + nq + 2 * n + readings {
+                let reason = format!(
+                    "{} columns, expected t, {nq} of q, {n} of dq, {n} of tau, {readings} of sensors",
+                    record.len()
+                );
                 return Err(error(line, reason));
             }
             let mut values = Vec::with_capacity(record.len());
@@ -311,7 +447,12 @@ impl Reader<'_> {
             }
             before = Some(values[0]);
             let part = |from: usize, count: usize| values[from..from + count].to_vec();
-            samples.push(Sample { q: part(1, nq), dq: part(1 + nq, n), tau: part(1 + nq + n, n) });
+            samples.push(Sample {
+                q: part(1, nq),
+                dq: part(1 + nq, n),
+                tau: part(1 + nq + n, n),
+                readings: part(1 + nq + 2 * n, readings),
+            });
         }
         Ok(samples)
     }

@@ -1,0 +1,89 @@
+//! What a joint's drive does between the torque that its sensor tells and the torque that moves the links: a gain, the
+//! friction of the robot's file, and smooth friction on the motor's side.
+//!
+//! Parameters of a drive follow the robot's own parameter vector: the *extended* vector holds, behind
+//! [`Robot::nominal_parameters`], [`ACTUATION`] numbers for each joint (a free flyer's are never read):
+//!
+//! ```text
+//! torque on the links = gain * measured - F_c s(v) - F_v v - beta - tau_f(v; g0..g5)
+//! ```
+//!
+//! with s the sign of the speed, a straight line below the robot's stiction speed, and tau_f of
+//! [`SmoothFriction`].
+
+use super::friction::{SMOOTH_FRICTION, SmoothFriction};
+use crate::robot::{COULOMB, OFFSET, Robot, VISCOUS};
+
+/// Numbers of a drive: the gain, then (g0, .., g5).
+pub const ACTUATION: usize = 1 + SMOOTH_FRICTION;
+
+/// Index of the gain of joint `i` in the extended vector.
+pub fn actuation_index(robot: &Robot, i: usize) -> usize {
+    robot.parameter_count() + ACTUATION * i
+}
+
+/// The nominal extended vector: gains of one, no smooth friction.
+pub fn extended_parameters(robot: &Robot) -> Vec<f64> {
+    let mut p = robot.nominal_parameters();
+    for _ in 0..robot.bodies() {
+        p.push(1.0);
+        p.extend([0.0; SMOOTH_FRICTION]);
+    }
+    p
+}
+
+/// Direction of Coulomb friction at speed `v`, and its slope.
+pub fn coulomb_direction(robot: &Robot, v: f64) -> (f64, f64) {
+    let speed = robot.control.stiction_speed_rad_s;
+    let ratio = v / speed;
+    if ratio.abs() < 1.0 { (ratio, 1.0 / speed) } else { (ratio.signum(), 0.0) }
+}
+
+/// Smooth friction of joint `i` by the extended vector, if it has any.
+pub fn smooth_friction(robot: &Robot, p: &[f64], i: usize) -> Option<SmoothFriction> {
+    let mut gamma = [0.0; SMOOTH_FRICTION];
+    gamma.copy_from_slice(&p[actuation_index(robot, i) + 1..][..SMOOTH_FRICTION]);
+    gamma.iter().any(|g| *g != 0.0).then_some(SmoothFriction { gamma })
+}
+
+/// Friction torque of actuated joint `i` at speed `v` (it acts against the motion), and its slope by `v`. `p` is the
+/// extended vector.
+pub fn joint_friction(robot: &Robot, p: &[f64], i: usize, v: f64) -> (f64, f64) {
+    let f = &p[robot.friction_index(i)..];
+    let (sign, slope) = coulomb_direction(robot, v);
+    let (mut torque, mut by_v) =
+        (f[COULOMB] * sign + f[VISCOUS] * v + f[OFFSET], f[COULOMB] * slope + f[VISCOUS]);
+    if let Some(smooth) = smooth_friction(robot, p, i) {
+        torque += smooth.torque(v);
+        by_v += smooth.by_velocity(v);
+    }
+    (torque, by_v)
+}
+
+/// Gain of joint `i`'s torque.
+pub fn torque_gain(robot: &Robot, p: &[f64], i: usize) -> f64 {
+    p[actuation_index(robot, i)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::robot::fixture::small_robot;
+
+    #[test]
+    fn friction_slopes_are_derivatives_and_nominal_drives_are_the_robots() {
+        let robot = small_robot();
+        let mut p = extended_parameters(&robot);
+        assert_eq!(torque_gain(&robot, &p, 0), 1.0);
+        let f = &robot.joints[0].friction;
+        let (at_one, _) = joint_friction(&robot, &p, 0, 1.0);
+        assert!((at_one - (f.coulomb + f.viscous + f.offset)).abs() < 1e-15);
+        let at = actuation_index(&robot, 0) + 1;
+        p[at..at + SMOOTH_FRICTION].copy_from_slice(&[0.7, 8.0, 1.5, 0.3, 20.0, 0.1]);
+        for v in [-0.7, -0.004, 0.0, 0.003, 0.2, 1.4] {
+            let (h, (_, slope)) = (1e-6, joint_friction(&robot, &p, 0, v));
+            let change = joint_friction(&robot, &p, 0, v + h).0 - joint_friction(&robot, &p, 0, v - h).0;
+            assert!((change / (2.0 * h) - slope).abs() < 1e-6 * (1.0 + slope.abs()), "{v}");
+        }
+    }
+}

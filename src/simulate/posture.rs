@@ -1,0 +1,238 @@
+//! Where a legged robot should be: a reference for the base, feet that stand, step or jump, and joints that swing.
+//!
+//! For those who simulate recordings. The reference is a function of time; legs follow by inverse kinematics, so that base,
+//! feet and joints agree.
+
+use nalgebra::{DMatrix, DVector, Rotation3, UnitQuaternion, Vector3};
+
+use crate::dynamics::{Axes, Workspace};
+use crate::robot::configuration::integrate;
+use crate::robot::{LoopKind, Placement, Robot};
+
+/// Newton steps of the inverse kinematics, and the error (m, rad) that counts as none.
+const STEPS: usize = 40;
+const REACHED: f64 = 1e-11;
+
+/// A foot that stands and steps.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Foot {
+    /// Index of its frame among the robot's named ones.
+    pub frame: usize,
+    /// Whether its orientation is kept too.
+    pub kind: LoopKind,
+    /// Times at which it is in the air, s, in order.
+    pub lifted: Vec<[f64; 2]>,
+    /// What every step adds to its place, m.
+    pub step: Vector3<f64>,
+    /// Height of a step, m.
+    pub height: f64,
+}
+
+/// A jump of the base, upwards.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Jump {
+    /// Beginning of the crouch, s.
+    pub at: f64,
+    /// Depth of the crouch, m; it takes `lasts` to go down and `lasts` to come up to speed.
+    pub crouch: f64,
+    /// See `crouch`, s.
+    pub lasts: f64,
+    /// Time in the air, s.
+    pub flight: f64,
+}
+
+/// What the robot should do.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Posture {
+    /// Amplitude, frequency (Hz) and phase of the base's sway along x, y, z (m) and about them (rad).
+    pub sway: [[f64; 3]; 6],
+    /// Speed of the base, m/s, between the first and the last step.
+    pub speed: Vector3<f64>,
+    /// When it moves, s.
+    pub moving: [f64; 2],
+    /// A jump, if there is one.
+    pub jump: Option<Jump>,
+    /// The feet.
+    pub feet: Vec<Foot>,
+    /// Amplitude and frequency (Hz) of each degree of freedom around the start, for joints that are no leg's.
+    pub joints: Vec<[f64; 2]>,
+    /// Bandwidth of the law that follows the reference, rad/s.
+    pub bandwidth: f64,
+}
+
+/// Time over which sway and swing grow, s.
+const RAMP: f64 = 0.5;
+
+/// 6 x^5 - 15 x^4 + 10 x^3 between 0 and 1.
+fn blend(x: f64) -> f64 {
+    let x = x.clamp(0.0, 1.0);
+    x * x * x * (10.0 + x * (6.0 * x - 15.0))
+}
+
+/// The polynomial of fifth degree from (place, speed, acceleration) to another in time `t_end`, at `t`.
+fn quintic(from: [f64; 3], to: [f64; 3], t_end: f64, t: f64) -> f64 {
+    let x = t / t_end;
+    let ([p0, v0, a0], [p1, v1, a1]) = (from, to);
+    let (v0, v1, a0, a1) = (v0 * t_end, v1 * t_end, a0 * t_end * t_end, a1 * t_end * t_end);
+    let d = p1 - p0;
+    let c3 = 10.0 * d - 6.0 * v0 - 4.0 * v1 - 1.5 * a0 + 0.5 * a1;
+    let c4 = -15.0 * d + 8.0 * v0 + 7.0 * v1 + 1.5 * a0 - a1;
+    let c5 = 6.0 * d - 3.0 * (v0 + v1) - 0.5 * (a0 - a1);
+    p0 + x * (v0 + x * (0.5 * a0 + x * (c3 + x * (c4 + x * c5))))
+}
+
+impl Jump {
+    /// Height of the base over its stand at `t`.
+    fn height(&self, gravity: f64, t: f64) -> f64 {
+        let speed = 0.5 * gravity * self.flight;
+        let (down, still, up, away) =
+            ([-self.crouch, 0.0, 0.0], [0.0; 3], [0.0, speed, -gravity], [0.0, -speed, -gravity]);
+        let t = t - self.at;
+        let landed = 2.0 * self.lasts + self.flight;
+        match t {
+            t if t <= 0.0 => 0.0,
+            t if t < self.lasts => quintic(still, down, self.lasts, t),
+            t if t < 2.0 * self.lasts => quintic(down, up, self.lasts, t - self.lasts),
+            t if t < landed => {
+                let t = t - 2.0 * self.lasts;
+                speed * t - 0.5 * gravity * t * t
+            }
+            t if t < landed + self.lasts => quintic(away, down, self.lasts, t - landed),
+            t if t < landed + 2.0 * self.lasts => quintic(down, still, self.lasts, t - landed - self.lasts),
+            _ => 0.0,
+        }
+    }
+
+    /// The time in the air.
+    pub fn in_the_air(&self) -> [f64; 2] {
+        let from = self.at + 2.0 * self.lasts;
+        [from, from + self.flight]
+    }
+}
+
+/// The reference of one robot.
+#[derive(Debug)]
+pub struct Reference {
+    posture: Posture,
+    start: Vec<f64>,
+    /// Where the feet are at the start.
+    stands: Vec<Placement>,
+    /// Degrees of freedom of each foot's leg.
+    legs: Vec<Vec<usize>>,
+    workspace: Workspace,
+    jacobian: Vec<f64>,
+}
+
+impl Reference {
+    /// A reference that begins in configuration `start`. `Err` says which foot has no leg.
+    pub fn new(robot: &Robot, posture: Posture, start: &[f64]) -> Result<Self, String> {
+        let mut workspace = Workspace::new(robot);
+        workspace.place(robot, start);
+        let stands =
+            posture.feet.iter().map(|f| workspace.frame_placement(&robot.named_frames[f.frame])).collect();
+        let mut legs = Vec::new();
+        for foot in &posture.feet {
+            let frame = &robot.named_frames[foot.frame];
+            let mut leg = Vec::new();
+            let mut at = frame.joint;
+            while let Some(i) = at.filter(|&i| i >= robot.first_actuated()) {
+                leg.push(robot.v_index(i));
+                at = robot.joints[i].parent;
+            }
+            let rows = if foot.kind == LoopKind::Rigid { 6 } else { 3 };
+            if leg.len() < rows {
+                return Err(format!("foot `{}` hangs on {} joints, expected {rows}", frame.name, leg.len()));
+            }
+            legs.push(leg);
+        }
+        let jacobian = vec![0.0; 6 * robot.nv()];
+        Ok(Self { posture, start: start.to_vec(), stands, legs, workspace, jacobian })
+    }
+
+    /// Bandwidth of the law.
+    pub fn bandwidth(&self) -> f64 {
+        self.posture.bandwidth
+    }
+
+    /// Where foot `f` should be at `t`.
+    fn foot(&self, gravity: f64, f: usize, t: f64) -> Placement {
+        let (foot, mut place) = (&self.posture.feet[f], self.stands[f]);
+        for [from, to] in &foot.lifted {
+            let x = (t - from) / (to - from);
+            place.translation += foot.step * blend(x);
+            if (0.0..1.0).contains(&x) {
+                place.translation.z += foot.height * blend(2.0 * x.min(1.0 - x));
+            }
+        }
+        if let Some(jump) = self.posture.jump {
+            let [from, to] = jump.in_the_air();
+            if (from..to).contains(&t) {
+                place.translation.z += jump.height(gravity, t);
+            }
+        }
+        place
+    }
+
+    /// The configuration at `t`, with legs that reach where the feet should be, into `q`.
+    pub fn at(&mut self, robot: &Robot, t: f64, q: &mut [f64]) -> Result<(), String> {
+        let p = &self.posture;
+        let ramp = blend(t / RAMP);
+        let gravity = robot.gravity.norm();
+        let mut shift = vec![0.0; robot.nv()];
+        for (j, [amplitude, frequency]) in p.joints.iter().enumerate() {
+            shift[j] = ramp * amplitude * (std::f64::consts::TAU * frequency * t).sin();
+        }
+        integrate(robot, &self.start, &shift, q);
+        if robot.has_free_flyer() {
+            let sway = p.sway.map(|[a, f, phase]| ramp * a * (std::f64::consts::TAU * f * t + phase).sin());
+            let moved = p.speed * (t.clamp(p.moving[0], p.moving[1]) - p.moving[0]);
+            let up = p.jump.map_or(0.0, |j| j.height(gravity, t));
+            for k in 0..3 {
+                q[k] = self.start[k] + sway[k] + moved[k];
+            }
+            q[2] += up;
+            let start = UnitQuaternion::from_quaternion(nalgebra::Quaternion::new(
+                self.start[6],
+                self.start[3],
+                self.start[4],
+                self.start[5],
+            ));
+            let turn = start * Rotation3::from_scaled_axis(Vector3::new(sway[3], sway[4], sway[5]));
+            q[3..7].copy_from_slice(turn.coords.as_slice());
+        }
+        for f in 0..self.legs.len() {
+            self.reach(robot, gravity, f, t, q)?;
+        }
+        Ok(())
+    }
+
+    /// Newton's iteration on the joints of one leg.
+    fn reach(&mut self, robot: &Robot, gravity: f64, f: usize, t: f64, q: &mut [f64]) -> Result<(), String> {
+        let goal = self.foot(gravity, f, t);
+        let (n, leg) = (robot.nv(), self.legs[f].clone());
+        let frame = &robot.named_frames[self.posture.feet[f].frame];
+        let rows = if self.posture.feet[f].kind == LoopKind::Rigid { 6 } else { 3 };
+        let (mut step, mut to) = (vec![0.0; n], q.to_vec());
+        for _ in 0..STEPS {
+            self.workspace.place(robot, q);
+            let now = self.workspace.frame_placement(frame);
+            let turn = Rotation3::from_matrix_unchecked(goal.rotation * now.rotation.transpose());
+            let turn = UnitQuaternion::from_rotation_matrix(&turn).scaled_axis();
+            let apart = goal.translation - now.translation;
+            let error = DVector::from_fn(rows, |r, _| if r < 3 { apart[r] } else { turn[r - 3] });
+            if error.amax() < REACHED {
+                return Ok(());
+            }
+            self.workspace.frame_jacobian(robot, frame, Axes::WorldAligned, &mut self.jacobian);
+            let j = DMatrix::from_fn(rows, leg.len(), |r, c| self.jacobian[n * r + leg[c]]);
+            let Some(change) = j.svd(true, true).solve(&error, 1e-9).ok().filter(|c| c.amax() < 1e3) else {
+                break;
+            };
+            step.fill(0.0);
+            leg.iter().zip(change.iter()).for_each(|(&c, x)| step[c] = x.clamp(-0.5, 0.5));
+            integrate(robot, q, &step, &mut to);
+            q.copy_from_slice(&to);
+        }
+        Err(format!("foot `{}` cannot be where the reference wants it at {t} s", frame.name))
+    }
+}

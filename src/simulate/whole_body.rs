@@ -1,0 +1,99 @@
+//! The law of a simulated legged robot: torques that bring its acceleration, under the contacts of the moment, as near as
+//! possible to what the reference asks for. It knows the nominal model and the true state of motion.
+
+use std::sync::Arc;
+
+use nalgebra::{DMatrix, DVector};
+
+use super::posture::Reference;
+use crate::dynamics::ConstrainedDynamics;
+use crate::dynamics::constraint::Sensitivities;
+use crate::robot::Robot;
+use crate::robot::configuration::difference;
+
+/// Weight of a torque (N m) against an acceleration (rad/s^2).
+const EFFORT: f64 = 1e-3;
+/// Interval of the differences that give speed and acceleration of the reference, s.
+const INTERVAL: f64 = 2e-3;
+
+/// The law, with its memory.
+pub(super) struct WholeBody {
+    robot: Arc<Robot>,
+    reference: Reference,
+    nominal: Vec<f64>,
+    dynamics: ConstrainedDynamics,
+    slopes: Sensitivities,
+    zero: Vec<f64>,
+    /// Degrees of freedom whose acceleration counts, and those with a motor.
+    watched: Vec<usize>,
+    driven: Vec<usize>,
+    joint_of: Vec<usize>,
+}
+
+impl WholeBody {
+    pub fn new(robot: Arc<Robot>, reference: Reference, dynamics: ConstrainedDynamics) -> Self {
+        let n = robot.nv();
+        let base = if robot.has_free_flyer() { 6 } else { 0 };
+        let mut joint_of = vec![0; n];
+        (robot.first_actuated()..robot.bodies()).for_each(|i| joint_of[robot.v_index(i)] = i);
+        let driven: Vec<usize> =
+            (base..n).filter(|&j| robot.joints[joint_of[j]].limits.torque > 0.0).collect();
+        Self {
+            watched: (0..base).chain(driven.iter().copied()).collect(),
+            driven,
+            joint_of,
+            slopes: Sensitivities::new(&robot, dynamics.constraints(), false),
+            nominal: robot.nominal_parameters(),
+            zero: vec![0.0; robot.nv()],
+            robot,
+            reference,
+            dynamics,
+        }
+    }
+
+    /// Which constraints are active from now on.
+    pub fn enter(&mut self, active: &[bool]) {
+        active.iter().enumerate().for_each(|(i, a)| self.dynamics.set_active(i, *a));
+    }
+
+    /// Torques at time `t` in state (q, v): zero for the base and passive joints.
+    pub fn torque(&mut self, t: f64, q: &[f64], v: &[f64], tau: &mut [f64]) -> Result<(), String> {
+        let robot = self.robot.clone();
+        let (n, w) = (robot.nv(), self.reference.bandwidth());
+        let mut places = [(); 3].map(|()| vec![0.0; robot.nq()]);
+        for (k, place) in places.iter_mut().enumerate() {
+            self.reference.at(&robot, t + INTERVAL * (k as f64 - 1.0), place)?;
+        }
+        let apart = |a: &[f64], b: &[f64]| {
+            let mut d = vec![0.0; n];
+            difference(&robot, a, b, &mut d);
+            d
+        };
+        let (before, after) = (apart(&places[0], &places[1]), apart(&places[1], &places[2]));
+        let error = apart(q, &places[1]);
+        let wanted = DVector::from_fn(n, |j, _| {
+            let speed = (before[j] + after[j]) / (2.0 * INTERVAL);
+            (after[j] - before[j]) / (INTERVAL * INTERVAL) + w * w * error[j] + 2.0 * w * (speed - v[j])
+        });
+        self.dynamics
+            .forward_derivatives(&robot, q, v, &self.zero, &self.nominal, &mut self.slopes)
+            .map_err(|e| e.to_string())?;
+        let (driven, watched) = (&self.driven, &self.watched);
+        let by = DMatrix::from_fn(watched.len(), driven.len(), |i, j| {
+            self.slopes.by_tau.motion[n * watched[i] + driven[j]]
+        });
+        let motion = self.dynamics.motion();
+        let missing = DVector::from_fn(watched.len(), |i, _| wanted[watched[i]] - motion[watched[i]]);
+        let mut normal = by.tr_mul(&by);
+        let scale = normal.diagonal().mean();
+        (0..driven.len()).for_each(|k| normal[(k, k)] += EFFORT * EFFORT * scale.max(1.0));
+        let solved = normal.cholesky().ok_or("the law finds no torques")?.solve(&by.tr_mul(&missing));
+        tau.fill(0.0);
+        for (&j, x) in driven.iter().zip(solved.iter()) {
+            let joint = &robot.joints[self.joint_of[j]];
+            let friction = joint.friction.viscous * v[j] + joint.friction.offset;
+            tau[j] = (x + friction).clamp(-joint.limits.torque, joint.limits.torque);
+        }
+        Ok(())
+    }
+}
