@@ -26,7 +26,6 @@ use std::sync::Arc;
 
 pub use contacts::{Contacts, Phase};
 pub use observations::Observation;
-use rayon::prelude::*;
 pub use sample::{Deviations, Sample};
 pub use stages::MultibodySpace;
 
@@ -48,10 +47,10 @@ use sample::Weights;
 #[serde(rename_all = "snake_case")]
 pub enum Formulation {
     /// The noise w; accelerations and forces are solved for.
+    #[default]
     Forward,
     /// Accelerations and the active constraints' forces; w is what inverse dynamics leaves, and the constraints are equations
     /// of the stage. It factors nothing, and converges from farther away.
-    #[default]
     Inverse,
 }
 
@@ -149,8 +148,8 @@ impl MultibodyProblem {
         Ok(Self { observed, ..self })
     }
 
-    /// The first guess: the measured states, no noise (in the inverse form: the accelerations and forces that the torques
-    /// cause), the nominal parameters.
+    /// The first guess: the measured states, no noise (in the inverse form: accelerations that lead from one state to the
+    /// next, and no forces), the nominal parameters.
     pub fn guess(&self) -> Trajectory {
         self.guess_at(&self.prior)
     }
@@ -169,24 +168,16 @@ impl MultibodyProblem {
             theta: theta.to_vec(),
         };
         if self.formulation == Formulation::Inverse {
-            let (xs, stages) = (&guess.xs, &self.schedule.stages);
-            let chunk = stages.len().div_ceil(2 * rayon::current_num_threads());
-            guess.us.par_chunks_mut(chunk).enumerate().for_each(|(c, inputs)| {
-                let mut mechanics = Mechanics::new(self);
-                let silence = vec![0.0; self.robot.nv()];
-                if mechanics.parameterise(self, theta).is_err() {
-                    return;
-                }
-                for (i, u) in inputs.iter_mut().enumerate().filter(|(_, u)| !u.is_empty()) {
-                    let k = c * chunk + i;
-                    // Where nothing is found, zeros will do.
-                    if mechanics.solve(self, self.interval(stages[k], &xs[k]), &silence).is_ok() {
-                        let (a, forces) = u.split_at_mut(self.robot.nv());
-                        a.copy_from_slice(&mechanics.acceleration);
-                        forces.copy_from_slice(&mechanics.lambda);
+            let nq = self.robot.nq();
+            for (k, stage) in self.schedule.stages.iter().enumerate() {
+                // Behind an impact the measured velocity is still the one before it.
+                if stage.kind == Kind::Step && stage.observed {
+                    let (now, next) = (&states[stage.sample][nq..], &states[stage.sample + 1][nq..]);
+                    for ((a, now), next) in guess.us[k].iter_mut().zip(now).zip(next) {
+                        *a = (next - now) / self.step;
                     }
                 }
-            });
+            }
         }
         guess
     }

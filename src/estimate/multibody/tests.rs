@@ -90,7 +90,7 @@ fn derivatives_agree_with_finite_differences() {
         ("first impact", standing("go1", &go1, LoopKind::Point), 0),
         ("four feet, inverse", anymal().formulated(Inverse), 3),
         ("sensors", sensing(anymal(), "LF_FOOT").formulated(Forward), 1),
-        ("sensors, inverse", sensing(anymal(), "LF_FOOT"), 3),
+        ("sensors, inverse", sensing(anymal(), "LF_FOOT").formulated(Inverse), 3),
         ("two soles", standing("talos_reduced", &two, LoopKind::Rigid).formulated(Forward), 3),
         ("two soles, inverse", standing("talos_reduced", &two, LoopKind::Rigid).formulated(Inverse), 3),
     ];

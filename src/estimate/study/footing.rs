@@ -18,7 +18,7 @@ const DAMPING: f64 = 20.0;
 const LOOP_DAMPING: f64 = 40.0;
 /// Mean speed of a standing foot, m/s, beyond what the noise explains (six deviations), from which a schedule does not
 /// fit a log.
-const SLIPS: f64 = 0.03;
+const SLIPS: f64 = 0.01;
 const NOISE: f64 = 6.0;
 
 impl Reader<'_> {
