@@ -246,7 +246,7 @@ impl Mechanics {
             self.by_a[..square].copy_from_slice(&d.mass);
         }
         self.add_drives(problem, at, true);
-        self.from_middle_to_start(problem, n + m);
+        self.refer_to_start(problem, n + m);
         Ok(())
     }
 
@@ -271,7 +271,7 @@ impl Mechanics {
     }
 
     /// Derivatives at the middle become derivatives to the interval's beginning and a.
-    fn from_middle_to_start(&mut self, problem: &MultibodyProblem, rows: usize) {
+    fn refer_to_start(&mut self, problem: &MultibodyProblem, rows: usize) {
         let (robot, h, n) = (&*problem.robot, problem.step, self.speed.len());
         let floating = robot.has_free_flyer();
         if floating {
