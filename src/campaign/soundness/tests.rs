@@ -1,5 +1,6 @@
 //! The attack is attacked: claims that are wrong on purpose must be found out. Five mistakes are made: a remainder forgotten,
-//! a rounding the wrong way, a tube, capsules and a set that are too small; and the drift is left out.
+//! a rounding the wrong way, a tube, capsules and a set that are too small; and the drift is left out. Each on every arm of the
+//! shipped campaign.
 
 use super::*;
 use crate::enclose::rounding::Tally;
@@ -12,15 +13,22 @@ fn campaign(samples: u64) -> Soundness {
     campaign
 }
 
-/// What of a wrong claim the campaign finds out.
-fn found_out<R: Rounding>(wrong: impl Fn(&mut Case), seed: u64) -> Vec<Check> {
+/// What of a wrong claim the campaign finds out, arm by arm.
+fn found_out<R: Rounding>(wrong: impl Fn(&mut Case), seed: u64) -> Vec<Vec<Check>> {
     let campaign = campaign(1);
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let truth = Case::draw_plan(&campaign.arms[0], &mut rng).unwrap();
-    let mut claim = truth.clone();
-    wrong(&mut claim);
-    let found = campaign.attack_plan::<R>(&claim, &truth, &mut rng).unwrap().0;
-    found.outside()
+    let of = |arm: &Arm| {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let truth = Case::draw_plan(arm, &mut rng).unwrap();
+        let mut claim = truth.clone();
+        wrong(&mut claim);
+        campaign.attack_plan::<R>(&claim, &truth, &mut rng).unwrap().0.outside()
+    };
+    campaign.arms.iter().map(of).collect()
+}
+
+/// Whether every arm shows the mistake.
+fn everywhere(found: &[Vec<Check>], check: Check) -> bool {
+    found.iter().all(|found| found.contains(&check))
 }
 
 #[test]
@@ -28,28 +36,28 @@ fn a_right_claim_stands() {
     let findings = campaign(1).run(&|_, _| ()).unwrap();
     println!("{}", crate::report::table::align(&findings.table));
     assert!(findings.passed, "{}", findings.verdict);
-    assert_eq!(found_out::<Counted>(|_| (), 10), []);
+    assert!(found_out::<Counted>(|_| (), 10).iter().all(Vec::is_empty));
 }
 
 #[test]
 fn thinner_capsules_are_found_out() {
     let thinner = |c: &mut Case| c.robot.shapes.iter_mut().for_each(|s| s.capsule.radius -= 0.005);
     let found = found_out::<Counted>(thinner, 11);
-    assert!(found.contains(&Check::Collision), "{found:?}");
+    assert!(everywhere(&found, Check::Collision), "{found:?}");
 }
 
 #[test]
 fn a_tube_that_is_too_thin_is_found_out() {
     let found = found_out::<Counted>(|c| c.tube.gains.v_max *= 0.95 * 0.95, 12);
     for check in [Check::Position, Check::Velocity, Check::LevelOfV] {
-        assert!(found.contains(&check), "{check:?} was not, only {found:?}");
+        assert!(everywhere(&found, check), "{check:?} was not, only {found:?}");
     }
 }
 
 #[test]
 fn forgotten_drift_is_found_out() {
     let found = found_out::<Counted>(|c| c.tube.drift_nm.iter_mut().for_each(|d| *d = 0.0), 13);
-    assert!(found.contains(&Check::Disturbance), "{found:?}");
+    assert!(everywhere(&found, Check::Disturbance), "{found:?}");
 }
 
 #[test]
@@ -62,7 +70,7 @@ fn a_set_that_is_too_small_is_found_out() {
         }
     };
     let found = found_out::<Counted>(shrink, 14);
-    assert!(found.contains(&Check::Parameters), "{found:?}");
+    assert!(everywhere(&found, Check::Parameters), "{found:?}");
 }
 
 /// Arithmetic with a mistake in it.
@@ -108,11 +116,11 @@ mistaken!(Inward, false, |error: f64| -error);
 #[test]
 fn a_forgotten_remainder_is_found_out() {
     let found = found_out::<Forgetful>(|_| (), 15);
-    assert!(found.contains(&Check::Enclosure), "{found:?}");
+    assert!(everywhere(&found, Check::Enclosure), "{found:?}");
 }
 
 #[test]
 fn a_rounding_the_wrong_way_is_found_out() {
     let found = found_out::<Inward>(|_| (), 16);
-    assert!(found.contains(&Check::Enclosure), "{found:?}");
+    assert!(everywhere(&found, Check::Enclosure), "{found:?}");
 }

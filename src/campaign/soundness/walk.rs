@@ -11,6 +11,7 @@ use super::attack::{Attack, Law};
 use super::case::Drawn;
 use super::ledger::Ledger;
 use super::truth::{self, extreme};
+use crate::control::{Controller, Measured};
 use crate::reach::Span;
 
 /// Steps of one walk.
@@ -33,16 +34,35 @@ enum Goal {
     Distance(usize),
     /// V at the measured against V at the true state.
     Slack,
+    /// Change of a joint's required torque within a tick.
+    Drift(usize),
+    /// Acceleration of a joint.
+    Acceleration(usize),
+    /// Command of a joint.
+    Command(usize),
 }
+
+/// Parameters among which a walk that cannot compute the worst ones picks.
+const THETAS: usize = 6;
 
 impl Attack<'_> {
     /// Walks from a random state towards the bound of a random claim; what is met at the end of the walk is noted, and
     /// attacked in all other ways too. Gives the number of states that were tried.
     pub fn by_walking(&mut self, rng: &mut ChaCha8Rng, ledger: &mut Ledger) -> u64 {
         let n = self.truth.robot.dof();
-        let theta = truth::consistent(&self.truth.robot, &self.truth.set, rng);
+        let mut theta = truth::consistent(&self.truth.robot, &self.truth.set, rng);
         let goal = self.goal(n, rng);
         let mut x: Vec<f64> = (0..=4 * n).map(|_| 0.5 * extreme(rng)).collect();
+        if matches!(goal, Goal::Drift(_) | Goal::Acceleration(_)) {
+            let mut most = self.used(goal, &theta, &x);
+            for _ in 1..THETAS {
+                let other = truth::consistent(&self.truth.robot, &self.truth.set, rng);
+                let used = self.used(goal, &other, &x);
+                if used > most {
+                    (most, theta) = (used, other);
+                }
+            }
+        }
         let tried = climb(&mut x, |x| self.used(goal, &theta, x));
         let (t, drawn) = self.at(&theta, &x);
         self.with(&theta, t, &drawn, rng, ledger);
@@ -54,12 +74,15 @@ impl Attack<'_> {
         let near: Vec<usize> = (0..self.report.clearances.len())
             .filter(|&k| self.report.clearances[k].separation.clearance_m > 0.0)
             .collect();
-        match rng.random_range(0..8) {
+        match rng.random_range(0..11) {
             0 | 1 => Goal::Nominal(j, if rng.random() { 1.0 } else { -1.0 }),
             2 => Goal::Rho(j),
             3 => Goal::Velocity(j),
             4 => Goal::Position(j),
             5 => Goal::Slack,
+            6 => Goal::Drift(j),
+            7 => Goal::Acceleration(j),
+            8 => Goal::Command(j),
             _ if near.is_empty() => Goal::Rho(j),
             _ => Goal::Distance(near[rng.random_range(0..near.len())]),
         }
@@ -80,8 +103,17 @@ impl Attack<'_> {
     }
 
     /// Share of the goal's bound that is used at a point of the cube.
-    fn used(&self, goal: Goal, theta: &[f64], x: &[f64]) -> f64 {
-        let (_, d) = self.at(theta, x);
+    fn used(&mut self, goal: Goal, theta: &[f64], x: &[f64]) -> f64 {
+        let (t, d) = self.at(theta, x);
+        if let Goal::Drift(j) | Goal::Acceleration(j) | Goal::Command(j) = goal {
+            let Tick { drift, acceleration, command } = self.tick_from(theta, t, &d);
+            let report = self.report;
+            return match goal {
+                Goal::Drift(_) => drift[j].abs() / report.required.drift_nm[j],
+                Goal::Acceleration(_) => acceleration[j].abs() / report.required.acceleration_bound[j],
+                _ => command[j].abs() / (report.torque[j].nominal_sup() + report.robust[j]),
+            };
+        }
         let (robot, report) = (&self.truth.robot, self.report);
         let law = || Law::new(self.claim, (&d.read_q, &d.read_dq), &d.desired);
         match goal {
@@ -103,8 +135,37 @@ impl Attack<'_> {
                 let energy = |q: &[f64], r: &[f64]| truth::energy(robot, theta, q, r);
                 (energy(&d.q, &r) - energy(&d.read_q, &read_r)).abs() / report.required.energy_slack_j
             }
+            Goal::Drift(_) | Goal::Acceleration(_) | Goal::Command(_) => f64::NEG_INFINITY,
         }
     }
+
+    /// What one tick from a state makes, friction pushing outward: near enough to walk by (the motion within the tick at constant
+    /// acceleration); the state where a walk ends is held against the claims by a better plant.
+    fn tick_from(&mut self, theta: &[f64], t: f64, d: &Drawn) -> Tick {
+        let (robot, n) = (&self.truth.robot, self.truth.robot.dof());
+        let h = self.claim.tube.gains.period_s;
+        let mut command = vec![0.0; n];
+        self.controller.tick(Measured { q: &d.read_q, dq: &d.read_dq }, &d.desired, &mut command);
+        let [read_dqa, read_ddqa, _] = self.claim.auxiliary(&d.desired, &d.read_q, &d.read_dq);
+        let before = truth::needed(robot, theta, [&d.read_q, &d.read_dq, &read_dqa, &read_ddqa]);
+        let [_, _, r] = self.claim.auxiliary(&d.desired, &d.q, &d.dq);
+        let pushes: Vec<f64> = r.iter().map(|r| r.signum()).collect();
+        let acceleration = truth::acceleration(robot, theta, &d.q, &d.dq, &command, &pushes);
+        let plus = |x: &[f64], y: &[f64]| -> Vec<f64> { x.iter().zip(y).map(|(x, y)| x + h * y).collect() };
+        let (q, dq) = (plus(&d.q, &d.dq), plus(&d.dq, &acceleration));
+        let desired = self.truth.curve.state(t + h);
+        let [dqa, ddqa, _] = self.claim.auxiliary(&desired, &q, &dq);
+        let after = truth::needed(robot, theta, [&q, &dq, &dqa, &ddqa]);
+        let drift = after.iter().zip(&before).map(|(a, b)| a - b).collect();
+        Tick { drift, acceleration, command }
+    }
+}
+
+/// Change of the required torque (N m), acceleration (rad/s^2) and command (N m) of each joint.
+struct Tick {
+    drift: Vec<f64>,
+    acceleration: Vec<f64>,
+    command: Vec<f64>,
 }
 
 /// Projected gradient ascent of `f` on the cube [-1, 1]^m from `x`; gives the number of evaluations.
