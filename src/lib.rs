@@ -94,6 +94,7 @@ pub mod scalar;
 pub mod scenario;
 pub mod simulate;
 pub mod trajectory;
+pub mod tune;
 
 /// The README's example compiles and runs.
 #[cfg(doctest)]

@@ -9,6 +9,7 @@ pub mod identify;
 pub mod progress;
 pub mod robot;
 pub mod run;
+pub mod tune;
 pub mod verify;
 
 use std::fmt;

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 
+use super::tune::{self, TuneArgs};
 use super::{Failure, say};
 use crate::report::figure::figure;
 use crate::report::table::align;
@@ -13,14 +14,25 @@ use crate::robot::{JointKind, LoopKind, Robot};
 /// Look at a robot: its tree, masses, limits, friction, frames, loops and collision shapes, and every problem found
 #[derive(Debug, Clone, PartialEq, Args)]
 #[command(after_help = "Examples:\n  surelift robot kinova_gen3_2f85\n  surelift robot go1 --json\n  \
-                        surelift robot my_arm/my_arm.toml")]
+                        surelift robot my_arm/my_arm.toml\n  surelift robot tune z1 --dry-run")]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct RobotArgs {
     /// A robot that ships with surelift, or the path of a robot TOML or URDF
-    #[arg(value_name = "NAME_OR_PATH")]
-    pub robot: String,
+    #[arg(value_name = "NAME_OR_PATH", required = true)]
+    pub robot: Option<String>,
     /// Print everything as JSON
     #[arg(long)]
     pub json: bool,
+    /// What to do in place of looking.
+    #[command(subcommand)]
+    pub action: Option<RobotAction>,
+}
+
+/// What else can be done with a robot; each says for itself what it does.
+#[derive(Debug, Clone, PartialEq, Subcommand)]
+pub enum RobotAction {
+    #[allow(missing_docs, reason = "clap would show it in place of the arguments' own documentation")]
+    Tune(TuneArgs),
 }
 
 /// Inspects and prints a robot; gives the exit code. Problems that dynamics survive are printed and are no failure.
@@ -28,7 +40,11 @@ pub struct RobotArgs {
 /// # Errors
 /// Bad input if there is no such robot, or its files are no model at all.
 pub fn run(args: &RobotArgs) -> Result<u8, Failure> {
-    let inspection = inspect(&args.robot).map_err(|(found, fatal)| {
+    if let Some(RobotAction::Tune(args)) = &args.action {
+        return tune::run(args);
+    }
+    let name = args.robot.as_deref().unwrap_or_default();
+    let inspection = inspect(name).map_err(|(found, fatal)| {
         let before = found.iter().map(|problem| format!("\n  and before it: {}", problem.message));
         match Failure::input(&fatal) {
             Failure::Input(message) => Failure::Input(message + &before.collect::<String>()),
@@ -250,7 +266,8 @@ mod tests {
 
     #[test]
     fn an_unknown_robot_is_bad_input() {
-        let failure = run(&RobotArgs { robot: "no_such_arm".into(), json: false }).unwrap_err();
+        let failure =
+            run(&RobotArgs { robot: Some("no_such_arm".into()), json: false, action: None }).unwrap_err();
         assert_eq!(failure.code(), 2);
         assert!(failure.to_string().contains("no_such_arm"), "{failure}");
     }

@@ -1,0 +1,368 @@
+//! Finds gains for an arm's robust controller: those under which the certifier proves the tube of random plans, with torque sets
+//! as small as can be.
+//!
+//! Candidates of K_r, alpha, V_max and theta ([`crate::robot::ControlGains`]) are tried on the same plans. What counts is decided by
+//! *proof* alone: a candidate is of use if the tube of every plan is proven at the control period and tracking errors carry no link
+//! further than is allowed; of those the one with the smallest half-widths of the commands wins (mean plus largest over joints
+//! and intervals). A *simulation* of the plans with parameters at the edge of the set then tells how much of the tube is used.
+//!
+//! The search is a coarse grid, then steps that become finer around the best; the same input gives the same gains.
+//!
+//! ```no_run
+//! use surelift::tune::{Options, Study, tune};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let study = Study::of_scenario("scenarios/z1_unknown_2kg.toml".as_ref())?;
+//! let report = tune(&study, &Options::default(), &|_, _| ())?;
+//! println!("{:?}", report.winner().gains);
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod measure;
+pub mod write;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::campaign::arm::Arm;
+use crate::identify::tighten_by_physics;
+use crate::inertia::ParameterSet;
+use crate::robot::{self, ControlGains, INERTIAL, Robot, RobotError, Scene};
+use crate::scenario::{Scenario, ScenarioError};
+use crate::trajectory::Bezier;
+pub use measure::{Measured, Simulated, Wanting};
+
+/// Duration of the plans of a robot without a scenario, s, and how far they take each joint, rad.
+const DURATION_S: f64 = 3.0;
+const RANGE_RAD: f64 = 0.5;
+
+/// K_r, 1/s, of the grid.
+const K_R: [f64; 3] = [5.0, 10.0, 20.0];
+/// alpha as a share of the control rate.
+const ALPHA_SHARE: [f64; 2] = [0.3, 0.9];
+/// V_max, J.
+const V_MAX: [f64; 7] = [3e-4, 6e-4, 1.2e-3, 2.5e-3, 5e-3, 1e-2, 2e-2];
+/// theta.
+const CROSS: [f64; 2] = [0.0, 0.6];
+/// Factors of the steps around the best, from coarse to fine.
+const STEPS: [f64; 2] = [1.4, 1.15];
+/// Largest alpha times period: at 1 the certifier refuses.
+const MOST_ALPHA: f64 = 0.95;
+/// Intervals in which a tube is fitted and measured.
+const CELLS: usize = 16;
+
+/// What the gains are to be good for.
+#[derive(Debug, Clone)]
+pub struct Study {
+    /// The robot's file, as given.
+    pub path: PathBuf,
+    /// The arm, what is known of it, and its plans. The scene plays no part.
+    pub arm: Arm,
+    /// Where the set comes from, in words.
+    pub about: String,
+}
+
+/// How hard to look.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// Random plans that must all be proven.
+    pub plans: usize,
+    /// Seed of the plans and of the simulation.
+    pub seed: u64,
+    /// How far tracking errors may carry the end of a capsule, m.
+    pub growth_m: f64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { plans: 6, seed: 1, growth_m: 0.02 }
+    }
+}
+
+/// Why no gains were found.
+#[derive(Debug, Error)]
+pub enum TuneError {
+    /// The robot cannot be used.
+    #[error(transparent)]
+    Robot(#[from] RobotError),
+    /// The scenario cannot be used.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// The set holds no body.
+    #[error("the set of possible parameters: {0}")]
+    Set(String),
+    /// No plan can be drawn.
+    #[error("no plan can be drawn for '{0}' within its limits")]
+    Plans(String),
+    /// Nothing is provable.
+    #[error(
+        "no gains are provable for '{robot}' with {about}: of {tried} candidates the one that comes nearest is {nearest}"
+    )]
+    Nothing {
+        /// The robot.
+        robot: String,
+        /// Where the set comes from.
+        about: String,
+        /// Number of candidates.
+        tried: usize,
+        /// Gains, and the term that forbids them.
+        nearest: String,
+    },
+    /// A robot TOML cannot be read or written.
+    #[error("{}: {reason}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// One candidate and what is proven of it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Candidate {
+    /// The gains.
+    pub gains: ControlGains,
+    /// What is proven if all plans are, or else what is wanting.
+    #[serde(skip)]
+    pub found: Result<Measured, Wanting>,
+}
+
+impl Candidate {
+    /// What counts, N m; infinite if a tube is not proven or too wide.
+    fn score(&self, growth_m: f64) -> f64 {
+        match &self.found {
+            Ok(m) if m.growth_m <= growth_m => m.mean_nm + m.max_nm,
+            _ => f64::INFINITY,
+        }
+    }
+
+    /// How far from use: 1 plus what is too much, larger where nothing is proven.
+    fn distance(&self, growth_m: f64) -> f64 {
+        match &self.found {
+            Ok(m) => m.growth_m / growth_m,
+            Err(wanting) => 10.0 + wanting.excess,
+        }
+    }
+}
+
+/// The outcome of a search.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// The robot's name.
+    pub robot: String,
+    /// Where the set comes from.
+    pub about: String,
+    /// The candidates of use, the best one first.
+    pub useful: Vec<Candidate>,
+    /// Number of candidates tried.
+    pub tried: usize,
+    /// What is proven for the best.
+    pub proven: Measured,
+    /// The same with the last body known to be the middle of its set.
+    pub proven_known: Option<Measured>,
+    /// What a simulation of the best used of its tube.
+    pub simulated: Simulated,
+}
+
+impl Report {
+    /// The best candidate.
+    pub fn winner(&self) -> &Candidate {
+        &self.useful[0]
+    }
+}
+
+impl Study {
+    /// A scenario's robot, prior, start and range.
+    ///
+    /// # Errors
+    /// If the scenario cannot be used.
+    pub fn of_scenario(path: &Path) -> Result<Self, TuneError> {
+        let task = Scenario::load(path)?.split().0;
+        let set = physical(&task.prior_set(), &task.robot)?;
+        let range = task.held.as_ref().map_or(task.carry.range_rad.clone(), |h| h.excite.range_rad.clone());
+        let about = format!("the prior of {}", path.display());
+        let file = PathBuf::from(&task.robot.name);
+        Ok(Self::new(file, about, task.robot, set, task.start, range, task.timing.t_f_s))
+    }
+
+    /// A robot within its own uncertainty, from the middle of its joints' ranges.
+    ///
+    /// # Errors
+    /// If there is no such robot, or it is no arm.
+    pub fn of_robot(reference: &Path) -> Result<Self, TuneError> {
+        let path = robot::find(reference, Path::new("."))?;
+        let robot = robot::load(&path)?;
+        if let Some(reason) = robot.arm_fault() {
+            return Err(RobotError::NoArm { path, reason }.into());
+        }
+        let middle = |j: usize| robot.joints[j].limits.position.map_or(0.0, |(l, u)| 0.5 * (l + u));
+        let start: Vec<f64> = (0..robot.dof()).map(middle).collect();
+        let range = vec![RANGE_RAD; robot.dof()];
+        let set = physical(&ParameterSet::around_nominal(&robot), &robot)?;
+        let about = "the uncertainty that its file states".to_owned();
+        Ok(Self::new(reference.to_owned(), about, robot, set, start, range, DURATION_S))
+    }
+
+    fn new(
+        path: PathBuf,
+        about: String,
+        robot: Robot,
+        set: ParameterSet,
+        start: Vec<f64>,
+        range: Vec<f64>,
+        duration_s: f64,
+    ) -> Self {
+        let label = robot.name.clone();
+        Self {
+            path,
+            about,
+            arm: Arm { label, robot, set, scene: Scene::default(), start, range, duration_s },
+        }
+    }
+
+    /// Random plans within the position limits, the same for all gains.
+    fn curves(&self, options: &Options) -> Result<Vec<Bezier>, TuneError> {
+        let mut rng = ChaCha8Rng::seed_from_u64(options.seed);
+        let within = |curve: &Bezier| {
+            let joints = self.arm.robot.joints.iter().zip(curve.end());
+            joints.into_iter().all(|(joint, q)| {
+                joint.limits.position.is_none_or(|(l, u)| (l + MARGIN_RAD..=u - MARGIN_RAD).contains(&q))
+            })
+        };
+        let drawn = (0..ATTEMPTS).filter_map(|_| self.arm.curve(&mut rng)).filter(within);
+        let curves: Vec<Bezier> = drawn.take(options.plans.max(1)).collect();
+        if curves.is_empty() { Err(TuneError::Plans(self.arm.label.clone())) } else { Ok(curves) }
+    }
+
+    /// The arm with its last body known to be the middle of its set.
+    fn known(&self) -> Option<Arm> {
+        let mut arm = self.arm.clone();
+        let center = arm.set.center();
+        let at = arm.robot.inertial_index(arm.robot.end_effector);
+        arm.set.lower[at..at + INERTIAL].copy_from_slice(&center[at..at + INERTIAL]);
+        arm.set.upper[at..at + INERTIAL].copy_from_slice(&center[at..at + INERTIAL]);
+        physical(&arm.set, &arm.robot).ok().map(|_| arm)
+    }
+}
+
+/// Draws before the plans at hand have to do.
+const ATTEMPTS: usize = 1000;
+/// Plans end this far inside the position limits, rad.
+const MARGIN_RAD: f64 = 0.1;
+
+fn physical(set: &ParameterSet, robot: &Robot) -> Result<ParameterSet, TuneError> {
+    tighten_by_physics(set, robot.end_effector).map_err(|error| TuneError::Set(error.to_string()))
+}
+
+/// Searches gains. `progress` is told how many candidates are done, and of how many.
+///
+/// # Errors
+/// [`TuneError::Nothing`] with the nearest candidate and the term that forbids it.
+pub fn tune(
+    study: &Study,
+    options: &Options,
+    progress: &(dyn Fn(u64, u64) + Sync),
+) -> Result<Report, TuneError> {
+    let curves = study.curves(options)?;
+    let arm = &study.arm;
+    let own = arm.robot.control;
+    let done = AtomicU64::new(0);
+    let finer = STEPS.len() * 2 * 4;
+    let mut tried: Vec<Candidate> = Vec::new();
+    let mut grid = vec![own];
+    for k_r in K_R {
+        for share in ALPHA_SHARE {
+            for v_max in V_MAX {
+                grid.extend(CROSS.map(|cross| ControlGains {
+                    k_r,
+                    alpha: share / own.period_s,
+                    v_max,
+                    cross,
+                    ..own
+                }));
+            }
+        }
+    }
+    let total = (grid.len() + finer) as u64;
+    let assess = |gains: &ControlGains| {
+        let found = measure::proven(arm, *gains, &curves, CELLS);
+        progress(done.fetch_add(1, Ordering::Relaxed) + 1, total);
+        Candidate { gains: *gains, found }
+    };
+    tried.extend(grid.par_iter().map(assess).collect::<Vec<_>>());
+    for factor in STEPS {
+        sort(&mut tried, options.growth_m);
+        let best = tried[0].gains;
+        let near: Vec<ControlGains> = neighbours(best, factor);
+        tried.extend(near.par_iter().map(assess).collect::<Vec<_>>());
+    }
+    sort(&mut tried, options.growth_m);
+    let count = tried.len();
+    let nearest = describe(&tried[0], arm, options);
+    let useful: Vec<Candidate> =
+        tried.into_iter().filter(|c| c.score(options.growth_m).is_finite()).collect();
+    let Some((gains, Ok(proven))) = useful.first().map(|c| (c.gains, c.found.clone())) else {
+        let (robot, about) = (arm.robot.name.clone(), study.about.clone());
+        return Err(TuneError::Nothing { robot, about, tried: count, nearest });
+    };
+    let proven_known = study.known().and_then(|arm| measure::proven(&arm, gains, &curves, CELLS).ok());
+    let simulated = measure::simulated(arm, gains, &curves, options.seed);
+    let (robot, about) = (arm.robot.name.clone(), study.about.clone());
+    Ok(Report { robot, about, useful, tried: count, proven, proven_known, simulated })
+}
+
+/// Candidates a step up and down of each gain.
+fn neighbours(best: ControlGains, factor: f64) -> Vec<ControlGains> {
+    let most = MOST_ALPHA / best.period_s;
+    let mut near = Vec::new();
+    for f in [factor, 1.0 / factor] {
+        near.push(ControlGains { k_r: best.k_r * f, ..best });
+        near.push(ControlGains { v_max: best.v_max * f, ..best });
+        near.push(ControlGains { alpha: (best.alpha * f).min(most), ..best });
+        near.push(ControlGains { cross: best.cross * f, ..best });
+    }
+    // Figures that a file can hold without looking odd.
+    near.iter_mut().for_each(|g| {
+        (g.k_r, g.v_max, g.alpha, g.cross) = (short(g.k_r), short(g.v_max), short(g.alpha), short(g.cross));
+    });
+    near
+}
+
+/// Three significant digits.
+fn short(x: f64) -> f64 {
+    if x == 0.0 { 0.0 } else { format!("{x:.2e}").parse().unwrap_or(x) }
+}
+
+/// The best first; without one, the nearest to use first.
+fn sort(candidates: &mut [Candidate], growth_m: f64) {
+    candidates.sort_by(|a, b| {
+        let key = |c: &Candidate| (c.score(growth_m), c.distance(growth_m));
+        let (a, b) = (key(a), key(b));
+        a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
+    });
+}
+
+fn describe(candidate: &Candidate, arm: &Arm, options: &Options) -> String {
+    let g = &candidate.gains;
+    let gains = format!("k_r {}, alpha {}, v_max {}, cross {}", g.k_r, g.alpha, g.v_max, g.cross);
+    match &candidate.found {
+        Ok(m) => format!(
+            "{gains}, whose tubes are proven but carry a link by {:.1} mm, more than the {:.1} mm allowed",
+            1e3 * m.growth_m,
+            1e3 * options.growth_m
+        ),
+        Err(wanting) => {
+            format!("{gains}, forbidden by {} (period {} s)", wanting.term, arm.robot.control.period_s)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

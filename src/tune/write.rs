@@ -1,0 +1,140 @@
+//! Puts gains into a robot TOML, with the evidence for them, and leaves every other line as it is.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use super::{Report, TuneError};
+use crate::report::figure::figure;
+use crate::robot::{self, ControlGains};
+
+/// First and last line of the evidence; what stands between them belongs to this module.
+const BEGIN: &str = "# Found by `surelift robot tune`:";
+const END: &str = "# (end of what was found)";
+
+/// The evidence as comment lines: the command, and what was measured.
+pub fn evidence(report: &Report, command: &str) -> Vec<String> {
+    let gains = &report.winner().gains;
+    let available = gains.alpha * gains.v_max;
+    let widths = |m: &super::Measured| {
+        format!(
+            "mean {} N m, largest {} N m; links carried by at most {} mm",
+            figure(m.mean_nm),
+            figure(m.max_nm),
+            figure(1e3 * m.growth_m)
+        )
+    };
+    let proven = &report.proven;
+    let mut lines = vec![
+        BEGIN.to_owned(),
+        format!("#   {command}"),
+        format!("# Set: {}. {} candidates, {} of use.", report.about, report.tried, report.useful.len()),
+        format!("# Half-widths of the commands over {} plans: {}.", proven.plans, widths(proven)),
+    ];
+    if let Some(known) = &report.proven_known {
+        lines.push(format!("# The same with the last body known: {}.", widths(known)));
+    }
+    lines.push(format!(
+        "# Hold power at most {} W of alpha v_max = {} W; limits proven too for {} of {} plans.",
+        figure(proven.hold_share * available),
+        figure(available),
+        proven.within_limits,
+        proven.plans
+    ));
+    let simulated = &report.simulated;
+    lines.push(format!(
+        "# Simulated ({} plans, extreme parameters, sensors and friction): {} % of the tube used, {} % of v_max.",
+        simulated.plans,
+        figure(100.0 * simulated.tube_used),
+        figure(100.0 * simulated.energy_used)
+    ));
+    lines.push(END.to_owned());
+    lines
+}
+
+/// `text` of a robot TOML with these gains in its `[control]` section, below the evidence. Evidence of an earlier search is
+/// replaced; every other line stays.
+///
+/// # Errors
+/// If there is no `[control]` section, in words.
+pub fn edited(text: &str, gains: &ControlGains, evidence: &[String]) -> Result<String, String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let header = |line: &str| line.split('#').next().unwrap_or("").trim() == "[control]";
+    let start = lines
+        .iter()
+        .position(|line| header(line))
+        .ok_or("has no `[control]` section, expected one with period_s and stiction_speed_rad_s")?;
+    let end =
+        (start + 1..lines.len()).find(|&i| lines[i].trim_start().starts_with('[')).unwrap_or(lines.len());
+    let mut out: Vec<String> = lines[..=start].iter().map(|&line| line.to_owned()).collect();
+    out.extend(evidence.iter().cloned());
+    let values = [("k_r", gains.k_r), ("alpha", gains.alpha), ("v_max", gains.v_max), ("cross", gains.cross)];
+    out.extend(values.iter().map(|(key, value)| format!("{key} = {value:?}")));
+    let mut old = false;
+    for line in &lines[start + 1..end] {
+        old |= line.trim() == BEGIN;
+        let key = line.split('=').next().unwrap_or("").trim();
+        if !old && !values.iter().any(|(own, _)| *own == key) {
+            out.push((*line).to_owned());
+        }
+        old &= line.trim() != END;
+    }
+    out.extend(lines[end..].iter().map(|&line| line.to_owned()));
+    Ok(out.join("\n") + "\n")
+}
+
+/// Writes the winner's gains into a copy of the robot TOML `source` at `target` (which may be the same file). The copy is
+/// written beside the target, loaded as a check, and put in its place in one step: there is never half a file. In another folder
+/// than the source's the copy names the URDF by its full path.
+///
+/// # Errors
+/// [`TuneError::File`] if a file cannot be read or written, [`TuneError::Robot`] if the result is no robot.
+pub fn write(source: &Path, target: &Path, report: &Report, command: &str) -> Result<(), TuneError> {
+    let fault = |path: &Path, reason: String| TuneError::File { path: path.to_owned(), reason };
+    let text = fs::read_to_string(source).map_err(|e| fault(source, format!("cannot be read: {e}")))?;
+    let mut text = edited(&text, &report.winner().gains, &evidence(report, command))
+        .map_err(|reason| fault(source, reason))?;
+    let folder = |path: &Path| {
+        path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
+    };
+    let (from, to) = (folder(source), folder(target));
+    if fs::canonicalize(&from).ok() != fs::canonicalize(&to).ok() {
+        text = with_urdf_of(&text, &from).map_err(|reason| fault(source, reason))?;
+    }
+    let mut name = target.file_name().ok_or_else(|| fault(target, "is no file name".to_owned()))?.to_owned();
+    name.push(format!(".{}.new.toml", std::process::id()));
+    let beside: PathBuf = to.join(name);
+    let put = || -> Result<(), TuneError> {
+        let mut file =
+            fs::File::create(&beside).map_err(|e| fault(&beside, format!("cannot be written: {e}")))?;
+        file.write_all(text.as_bytes())
+            .and_then(|()| file.sync_all())
+            .map_err(|e| fault(&beside, format!("cannot be written: {e}")))?;
+        robot::load(&beside)?;
+        fs::rename(&beside, target).map_err(|e| fault(target, format!("cannot be written: {e}")))
+    };
+    put().inspect_err(|_| {
+        // What is left of a failed attempt is nobody's.
+        let _ = fs::remove_file(&beside);
+    })
+}
+
+/// The text with the URDF, which is named relative to `folder`, named by its full path.
+fn with_urdf_of(text: &str, folder: &Path) -> Result<String, String> {
+    let mut out = String::with_capacity(text.len() + 64);
+    for line in text.lines() {
+        match line.strip_prefix("urdf").map(str::trim_start).and_then(|rest| rest.strip_prefix('=')) {
+            Some(value) => {
+                let value = value.split('#').next().unwrap_or("").trim().trim_matches(['"', '\'']);
+                let full =
+                    fs::canonicalize(folder.join(value)).map_err(|e| format!("its URDF `{value}`: {e}"))?;
+                out += &format!("urdf = {:?}\n", full.display().to_string());
+            }
+            None => {
+                out += line;
+                out.push('\n');
+            }
+        }
+    }
+    Ok(out)
+}
