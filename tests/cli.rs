@@ -21,6 +21,8 @@ fn help_teaches_with_examples() {
         let text = String::from_utf8(surelift(&[subcommand, "--help"]).stdout).unwrap();
         assert!(text.contains("Example"), "{text}");
     }
+    let text = String::from_utf8(surelift(&["robot", "tune", "--help"]).stdout).unwrap();
+    assert!(text.contains("--dry-run") && text.contains("Exit codes:"), "{text}");
 }
 
 #[test]
@@ -33,6 +35,8 @@ fn bad_input_is_exit_code_2_with_the_culprit_named() {
         (vec!["fly"], "fly"),
         (vec!["robot"], "NAME_OR_PATH"),
         (vec!["robot", "no_such_arm"], "no_such_arm"),
+        (vec!["robot", "tune", "no_such_arm"], "no_such_arm"),
+        (vec!["robot", "tune", "z1", "--growth-mm", "0"], "growth-mm"),
         (vec!["verify", "no/such/plan.json"], "no/such/plan.json"),
         (vec!["verify", plan], plan),
     ] {

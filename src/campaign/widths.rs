@@ -2,7 +2,8 @@
 //!
 //! For each arm and each choice of gains the tube is fitted and the plan cut into equal intervals; of every interval are
 //! taken the half-widths of the nominal torque and of the command (nominal and robust torque together), joint by joint,
-//! and the growth of the link capsules: how far the ends of a capsule may be from the line that they would follow without
+//! what of it no controller can avoid (the range of the required torque over the set in the middle of the interval, without
+//! tracking error and Coulomb friction: linear in the parameters, hence exact), and the growth of the link capsules: how far the ends of a capsule may be from the line that they would follow without
 //! tracking errors ([`crate::reach::extent::growth`]). A plan whose tube is not proven counts as such and gives no widths.
 //! Nothing is promised here, so nothing can fail: it is a measurement.
 
@@ -16,9 +17,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::arm::{Arm, ArmFile};
+use super::soundness::attack::Law;
+use super::soundness::case::Case;
 use super::{Campaign, CampaignError, Findings, Progress};
 use crate::certify::{CellReport, Problem};
 use crate::plan::tube_fit;
+use crate::reach::Tube;
 use crate::report::figure::figure;
 use crate::robot::ControlGains;
 use crate::trajectory::Bezier;
@@ -84,6 +88,7 @@ struct Sizes {
     command: Spread,
     nominal: Spread,
     robust: Spread,
+    asked: Spread,
     growth: Spread,
     plans: u64,
     unproven: u64,
@@ -95,6 +100,7 @@ impl Sizes {
             (&mut self.command, &other.command),
             (&mut self.nominal, &other.nominal),
             (&mut self.robust, &other.robust),
+            (&mut self.asked, &other.asked),
             (&mut self.growth, &other.growth),
         ];
         pairs.into_iter().for_each(|(a, b)| a.merge(b));
@@ -150,14 +156,24 @@ impl Widths {
     fn measure(&self, arm: &Arm, gains: ControlGains, curve: &Bezier) -> Sizes {
         let mut sizes = Sizes { plans: 1, ..Sizes::default() };
         match self.survey(arm, gains, curve) {
-            Some(reports) => reports.iter().for_each(|report| sizes.take(report)),
+            Some((reports, tube)) => {
+                reports.iter().for_each(|report| sizes.take(report));
+                let Arm { robot, set, scene, .. } = arm.clone();
+                let case = Case { robot, set, scene, tube, curve: curve.clone() };
+                for k in 0..self.file.intervals {
+                    let t = curve.duration_s * (k as f64 + 0.5) / self.file.intervals as f64;
+                    let desired = curve.state(t);
+                    let law = Law::new(&case, (&desired.q, &desired.dq), &desired);
+                    law.spread.iter().for_each(|&half| sizes.asked.take(half));
+                }
+            }
             None => sizes.unproven = 1,
         }
         sizes
     }
 
-    /// The reports of all intervals, if the tube is proven over them.
-    fn survey(&self, arm: &Arm, gains: ControlGains, curve: &Bezier) -> Option<Vec<CellReport>> {
+    /// The reports of all intervals and the tube, if it is proven over them.
+    fn survey(&self, arm: &Arm, gains: ControlGains, curve: &Bezier) -> Option<(Vec<CellReport>, Tube)> {
         let (robot, set) = (&arm.robot, &arm.set);
         let mut guess = tube_fit::initial(robot);
         guess.gains = gains;
@@ -165,7 +181,7 @@ impl Widths {
         let problem = Problem::new(robot, set, &arm.scene, &tube, curve).ok()?;
         let reports = problem.survey(self.file.intervals);
         let proven = reports.iter().all(|report| problem.tube_margin(report) >= 0.0);
-        proven.then_some(reports)
+        proven.then_some((reports, tube))
     }
 }
 
@@ -218,6 +234,8 @@ impl Widths {
             "max",
             "robust, mean",
             "max",
+            "asked by the set, mean",
+            "max",
             "N m; growth, mean",
             "max",
             "m; unproven",
@@ -226,7 +244,7 @@ impl Widths {
         let mut entries = Vec::new();
         for (i, gains, sizes) in groups {
             let arm = &self.arms[*i];
-            let spreads = [&sizes.command, &sizes.nominal, &sizes.robust, &sizes.growth];
+            let spreads = [&sizes.command, &sizes.nominal, &sizes.robust, &sizes.asked, &sizes.growth];
             let mut row =
                 vec![arm.label.clone(), figure(gains.k_r), figure(gains.alpha), figure(gains.v_max)];
             row.extend(spreads.iter().flat_map(|s| [figure(s.mean()), figure(s.max)]));
@@ -235,7 +253,7 @@ impl Widths {
             let both = |s: &Spread| json!({ "mean": s.mean(), "max": s.max });
             entries.push(json!({ "arm": arm.label, "robot": arm.robot.name, "gains": gains,
                 "command_nm": both(&sizes.command), "nominal_nm": both(&sizes.nominal),
-                "robust_nm": both(&sizes.robust), "growth_m": both(&sizes.growth),
+                "robust_nm": both(&sizes.robust), "asked_nm": both(&sizes.asked), "growth_m": both(&sizes.growth),
                 "plans": sizes.plans, "unproven": sizes.unproven }));
         }
         let File { name, seed, intervals, .. } = &self.file;

@@ -14,10 +14,10 @@ use crate::tune::{Measured, Options, Report, Study, TuneError, tune, write};
 /// Find gains for an arm's controller: proven at its control period, with torque sets as small as can be
 #[derive(Debug, Clone, PartialEq, Args)]
 #[command(
-    after_help = "Examples:\n  surelift robot tune z1 --scenario scenarios/z1_unknown_2kg.toml --dry-run\n  \
-    surelift robot tune robots/z1.toml --scenario scenarios/z1_unknown_2kg.toml\n  \
+    after_help = "Examples:\n  surelift robot tune kinova_gen3_2f85 --scenario scenarios/dumbbell_c_8lb.toml --dry-run\n  \
+    surelift robot tune robots/kinova_gen3_2f85.toml --scenario scenarios/dumbbell_c_8lb.toml\n  \
     surelift robot tune kinova_gen3_2f85 --out my_gen3.toml\n\n\
-    Candidates of k_r, alpha, v_max and cross are tried on random plans. A candidate is of use if the certifier proves the\n\
+    Candidates of k_r, alpha and v_max are tried on random plans. A candidate is of use if the certifier proves the\n\
     tracking tube of every plan, sampling included, and tracking errors carry no link further than --growth-mm. Of those\n\
     the one with the smallest command half-widths (mean plus largest) wins. It is simulated with extreme parameters, sensors\n\
     and friction, and written into the [control] section of the robot's TOML with the evidence above it.\n\n\
@@ -117,23 +117,13 @@ fn command(args: &TuneArgs) -> String {
 }
 
 fn table(report: &Report) -> Vec<Vec<String>> {
-    let heading = [
-        "k_r",
-        "alpha",
-        "v_max",
-        "cross",
-        "mean, N m",
-        "largest, N m",
-        "growth, mm",
-        "hold power, %",
-        "in limits",
-    ];
+    let heading =
+        ["k_r", "alpha", "v_max", "mean, N m", "largest, N m", "growth, mm", "hold power, %", "in limits"];
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
     rows.extend(report.useful.iter().take(ROWS).filter_map(|candidate| {
         let g = &candidate.gains;
         let m: &Measured = candidate.found.as_ref().ok()?;
-        let figures =
-            [g.k_r, g.alpha, g.v_max, g.cross, m.mean_nm, m.max_nm, 1e3 * m.growth_m, 100.0 * m.hold_share];
+        let figures = [g.k_r, g.alpha, g.v_max, m.mean_nm, m.max_nm, 1e3 * m.growth_m, 100.0 * m.hold_share];
         Some(figures.map(figure).into_iter().chain([format!("{} of {}", m.within_limits, m.plans)]).collect())
     }));
     rows

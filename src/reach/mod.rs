@@ -7,6 +7,7 @@ pub mod extent;
 pub mod law;
 pub mod leaning;
 pub mod links;
+pub mod mass;
 pub mod roundoff;
 pub mod torque;
 pub mod tube;

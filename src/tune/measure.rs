@@ -112,7 +112,7 @@ fn one(
             return Err(first.unwrap_or(wanting));
         }
         first = Some(wanting);
-        tube = tube_fit::adapted(&tube, &reports);
+        tube_fit::adapt(&mut tube, &reports);
     }
     Err(first.unwrap_or_else(|| refused("nothing".to_owned())))
 }

@@ -1,7 +1,7 @@
 //! Finds gains for an arm's robust controller: those under which the certifier proves the tube of random plans, with torque sets
 //! as small as can be.
 //!
-//! Candidates of K_r, alpha, V_max and theta ([`crate::robot::ControlGains`]) are tried on the same plans. What counts is decided by
+//! Candidates of K_r, alpha and V_max ([`crate::robot::ControlGains`]) are tried on the same plans. What counts is decided by
 //! *proof* alone: a candidate is of use if the tube of every plan is proven at the control period and tracking errors carry no link
 //! further than is allowed; of those the one with the smallest half-widths of the commands wins (mean plus largest over joints
 //! and intervals). A *simulation* of the plans with parameters at the edge of the set then tells how much of the tube is used.
@@ -11,7 +11,7 @@
 //! ```no_run
 //! use surelift::tune::{Options, Study, tune};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let study = Study::of_scenario("scenarios/z1_unknown_2kg.toml".as_ref())?;
+//! let study = Study::of_scenario("scenarios/dumbbell_c_8lb.toml".as_ref())?;
 //! let report = tune(&study, &Options::default(), &|_, _| ())?;
 //! println!("{:?}", report.winner().gains);
 //! # Ok(())
@@ -48,8 +48,6 @@ const K_R: [f64; 3] = [5.0, 10.0, 20.0];
 const ALPHA_SHARE: [f64; 2] = [0.3, 0.9];
 /// V_max, J.
 const V_MAX: [f64; 7] = [3e-4, 6e-4, 1.2e-3, 2.5e-3, 5e-3, 1e-2, 2e-2];
-/// theta.
-const CROSS: [f64; 2] = [0.0, 0.6];
 /// Factors of the steps around the best, from coarse to fine.
 const STEPS: [f64; 2] = [1.4, 1.15];
 /// Largest alpha times period: at 1 the certifier refuses.
@@ -274,19 +272,13 @@ pub fn tune(
     let arm = &study.arm;
     let own = arm.robot.control;
     let done = AtomicU64::new(0);
-    let finer = STEPS.len() * 2 * 4;
+    let finer = STEPS.len() * 2 * 3;
     let mut tried: Vec<Candidate> = Vec::new();
     let mut grid = vec![own];
     for k_r in K_R {
         for share in ALPHA_SHARE {
             for v_max in V_MAX {
-                grid.extend(CROSS.map(|cross| ControlGains {
-                    k_r,
-                    alpha: share / own.period_s,
-                    v_max,
-                    cross,
-                    ..own
-                }));
+                grid.push(ControlGains { k_r, alpha: share / own.period_s, v_max, ..own });
             }
         }
     }
@@ -326,11 +318,10 @@ fn neighbours(best: ControlGains, factor: f64) -> Vec<ControlGains> {
         near.push(ControlGains { k_r: best.k_r * f, ..best });
         near.push(ControlGains { v_max: best.v_max * f, ..best });
         near.push(ControlGains { alpha: (best.alpha * f).min(most), ..best });
-        near.push(ControlGains { cross: best.cross * f, ..best });
     }
     // Figures that a file can hold without looking odd.
     near.iter_mut().for_each(|g| {
-        (g.k_r, g.v_max, g.alpha, g.cross) = (short(g.k_r), short(g.v_max), short(g.alpha), short(g.cross));
+        (g.k_r, g.v_max, g.alpha) = (short(g.k_r), short(g.v_max), short(g.alpha));
     });
     near
 }
@@ -351,7 +342,7 @@ fn sort(candidates: &mut [Candidate], growth_m: f64) {
 
 fn describe(candidate: &Candidate, arm: &Arm, options: &Options) -> String {
     let g = &candidate.gains;
-    let gains = format!("k_r {}, alpha {}, v_max {}, cross {}", g.k_r, g.alpha, g.v_max, g.cross);
+    let gains = format!("k_r {}, alpha {}, v_max {}", g.k_r, g.alpha, g.v_max);
     match &candidate.found {
         Ok(m) => format!(
             "{gains}, whose tubes are proven but carry a link by {:.1} mm, more than the {:.1} mm allowed",

@@ -56,7 +56,7 @@ fn gains_are_replaced_and_every_other_line_stays() {
     let proof = ["# Found by `surelift robot tune`:".to_owned(), "# new".to_owned()];
     let text = write::edited(TOML, &gains, &proof).unwrap();
     let expected = "name = \"a\"\n\n# Old words.\n[control] # gains\n# Found by `surelift robot tune`:\n# new\nk_r = 10.0\n\
-        alpha = 20.0\nv_max = 0.0001\ncross = 0.0\nperiod_s = 0.001\n\n[joints.one]\nk_r = 7\n";
+        alpha = 20.0\nv_max = 0.0001\nperiod_s = 0.001\n\n[joints.one]\nk_r = 7\n";
     assert_eq!(text, expected);
     assert!(write::edited("name = \"a\"", &gains, &[]).unwrap_err().contains("[control]"));
 }
@@ -71,10 +71,7 @@ fn a_file_is_written_whole_or_not_at_all() {
     write::write(&source, &target, &report, "surelift robot tune z1").unwrap();
     let robot = robot::load(&target).unwrap();
     let gains = report.winner().gains;
-    assert_eq!(
-        (robot.control.k_r, robot.control.v_max, robot.control.cross),
-        (gains.k_r, gains.v_max, gains.cross)
-    );
+    assert_eq!((robot.control.k_r, robot.control.v_max), (gains.k_r, gains.v_max));
     let text = std::fs::read_to_string(&target).unwrap();
     assert!(text.contains("Half-widths of the commands") && text.contains("Hold power"), "{text}");
     // A source that is no robot leaves the target as it was, and nothing beside it.

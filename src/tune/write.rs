@@ -68,7 +68,7 @@ pub fn edited(text: &str, gains: &ControlGains, evidence: &[String]) -> Result<S
         (start + 1..lines.len()).find(|&i| lines[i].trim_start().starts_with('[')).unwrap_or(lines.len());
     let mut out: Vec<String> = lines[..=start].iter().map(|&line| line.to_owned()).collect();
     out.extend(evidence.iter().cloned());
-    let values = [("k_r", gains.k_r), ("alpha", gains.alpha), ("v_max", gains.v_max), ("cross", gains.cross)];
+    let values = [("k_r", gains.k_r), ("alpha", gains.alpha), ("v_max", gains.v_max)];
     out.extend(values.iter().map(|(key, value)| format!("{key} = {value:?}")));
     let mut old = false;
     for line in &lines[start + 1..end] {

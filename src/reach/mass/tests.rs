@@ -1,0 +1,123 @@
+use nalgebra::{DMatrix, SymmetricEigen};
+use proptest::prelude::*;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::*;
+use crate::campaign::soundness::truth;
+use crate::enclose::Counted;
+use crate::plan::tube_fit;
+use crate::reach::{Span, Tube};
+use crate::trajectory::{Bezier, JointState};
+
+/// The Z1 with or without what its transmissions turn, its set, and the matrices between which a cell has it.
+fn z1(with_transmission: bool) -> (Robot, ParameterSet) {
+    let mut robot = crate::robot::load("z1").unwrap();
+    for joint in &mut robot.joints {
+        if !with_transmission {
+            joint.friction.armature = 0.0;
+        }
+    }
+    let set = ParameterSet::around_nominal(&robot);
+    (robot, set)
+}
+
+fn plan(rng: &mut ChaCha8Rng) -> Bezier {
+    let start: Vec<f64> =
+        [0.0, 1.4, -1.4, 0.0, 0.0, 0.0].iter().map(|q| q + rng.random_range(-0.5..0.5)).collect();
+    let end: Vec<f64> = start.iter().map(|q| q + rng.random_range(-0.3..0.3)).collect();
+    Bezier::to_rest(&JointState::at_rest(&start), &end, 3.0).unwrap()
+}
+
+/// A tube with given radii whatever the transmission: only positions matter here.
+fn tube(robot: &Robot) -> Tube {
+    let mut tube = tube_fit::initial(robot);
+    tube.gains.v_max = 1e-3;
+    tube
+}
+
+/// The bounds hold for random positions, parameters and errors, and lie within a factor of what is met.
+fn attacked(with_transmission: bool) -> (f64, f64) {
+    let (robot, set) = z1(with_transmission);
+    // Errors as they are with transmission: without, this tube would have none.
+    let (braced, braced_set) = z1(true);
+    let between = Between::new(&robot, &set);
+    let mut rng = ChaCha8Rng::seed_from_u64(7);
+    let (mut tightest, mut widest) = (0.0f64, f64::INFINITY);
+    for _ in 0..12 {
+        let (curve, tube) = (plan(&mut rng), tube(&braced));
+        let t0 = rng.random_range(0.0..2.9);
+        let cell =
+            Cell::<16, Counted>::new(&braced, &braced_set, &tube, &curve, Span::Between(t0, t0 + 0.05));
+        let (least, largest) = eigenvalue_bounds(&robot, &between, &cell);
+        assert!(least > 0.0 && largest.is_finite());
+        let (mut smallest, mut most) = (f64::INFINITY, 0.0f64);
+        for _ in 0..40 {
+            let theta = truth::consistent(&robot, &set, &mut rng);
+            let q: Vec<f64> = cell
+                .q
+                .iter()
+                .map(|q| q.center() + 0.999 * q.radius() * truth::extreme(&mut rng) / 3.0)
+                .collect();
+            let spectrum = SymmetricEigen::new(truth::mass(&robot, &theta, &q)).eigenvalues;
+            smallest = smallest.min(spectrum.min());
+            most = most.max(spectrum.max());
+        }
+        assert!(least <= smallest && most <= largest, "{least} {smallest} {most} {largest}");
+        tightest = tightest.max(least / smallest);
+        widest = widest.min(largest / most);
+    }
+    (tightest, widest)
+}
+
+#[test]
+fn eigenvalues_stay_within_their_bounds_with_transmission_inertia() {
+    let (below, above) = attacked(true);
+    assert!(below > 0.9 && above < 1.3, "{below} {above}");
+}
+
+#[test]
+fn eigenvalues_stay_within_their_bounds_without_transmission_inertia() {
+    let (below, above) = attacked(false);
+    assert!(below > 0.3 && above < 1.4, "{below} {above}");
+}
+
+#[test]
+fn a_body_that_is_hardly_known_counts_as_nothing_below() {
+    let (robot, mut set) = z1(true);
+    let last = robot.inertial_index(robot.end_effector);
+    set.upper[last] *= 3.0;
+    (set.lower[last + 3], set.upper[last + 3]) = (0.05, 0.55);
+    let between = Between::new(&robot, &set);
+    assert!(between.below[last..last + INERTIAL].iter().all(|x| *x == 0.0));
+    assert!(between.above[last] >= set.upper[last]);
+}
+
+proptest! {
+    #[test]
+    fn what_is_called_definite_is(
+        entries in prop::collection::vec(-1.0..1.0f64, 16),
+        radius in 0.0..0.2f64,
+        shift in -1.0..4.0f64,
+        signs in prop::collection::vec(prop::bool::ANY, 16),
+    ) {
+        let raw = DMatrix::from_fn(4, 4, |i, j| entries[4 * i.max(j) + i.min(j)] + if i == j { shift } else { 0.0 });
+        let enclosed: Vec<Interval> = raw.iter().map(|&x| Interval::around(x, radius)).collect();
+        let claimed = definite(&enclosed, 4);
+        let off = DMatrix::from_fn(4, 4, |i, j| if signs[4 * i.max(j) + i.min(j)] { radius } else { -radius });
+        let least = SymmetricEigen::new(&raw + off).eigenvalues.min();
+        prop_assert!(!claimed || least > -1e-12);
+        // Nothing that is far from the edge is missed.
+        let sure = SymmetricEigen::new(raw.clone()).eigenvalues.min() > 20.0 * radius + 1e-6;
+        prop_assert!(claimed || !sure || raw.diagonal().min() <= 0.0);
+    }
+}
+
+#[test]
+fn what_is_no_matrix_is_not_definite() {
+    assert!(!definite(&[Interval::WHOLE; 4], 2));
+    assert!(!definite(&[Interval::constant(0.0); 4], 2));
+    assert_eq!(least_factor(&[Interval::constant(1.0)], &[Interval::constant(0.0)], 1), f64::INFINITY);
+    let factor = least_factor(&[Interval::constant(1.0)], &[Interval::constant(2.0)], 1);
+    assert!((0.5..0.53).contains(&factor));
+}
