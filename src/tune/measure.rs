@@ -198,7 +198,7 @@ fn follow(case: &Case, rng: &mut ChaCha8Rng) -> (f64, f64) {
             used = used.max(e / radius[j][0]).max(r[j].abs() / radius[j][1]);
         }
         energy = energy.max(truth::energy(robot, &theta, &q, &r) / tube.gains.v_max);
-        controller.tick(Reading { q: &read_q, dq: &read_dq }, &desired, &mut tau);
+        controller.tick(k as f64 * h, Reading { q: &read_q, dq: &read_dq }, &desired, &mut tau);
         let pushes: Vec<f64> = r.iter().map(|r| r.signum()).collect();
         (q, dq) = truth::step(robot, &theta, (&q, &dq), &tau, &pushes, h);
     }

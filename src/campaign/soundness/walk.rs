@@ -145,7 +145,7 @@ impl Attack<'_> {
         let (robot, n) = (&self.truth.robot, self.truth.robot.dof());
         let h = self.claim.tube.gains.period_s;
         let mut command = vec![0.0; n];
-        self.controller.tick(Measured { q: &d.read_q, dq: &d.read_dq }, &d.desired, &mut command);
+        self.controller.tick(t, Measured { q: &d.read_q, dq: &d.read_dq }, &d.desired, &mut command);
         let [read_dqa, read_ddqa, _] = self.claim.auxiliary(&d.desired, &d.read_q, &d.read_dq);
         let before = truth::needed(robot, theta, [&d.read_q, &d.read_dq, &read_dqa, &read_ddqa]);
         let [_, _, r] = self.claim.auxiliary(&d.desired, &d.q, &d.dq);
