@@ -1,26 +1,27 @@
 //! The way to the goal: a sampled path that keeps away from obstacles and heavy postures, and the next target on it.
 
+use std::cell::RefCell;
 use std::time::Instant;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
+use thiserror::Error;
 
 use crate::dynamics::{Motion, torque_regressor};
 use crate::inertia::ParameterSet;
 use crate::robot::clearance::Clearance;
-use crate::robot::{INERTIAL, Robot, Scene};
+use crate::robot::{INERTIAL, Obstruction, Robot, Scene};
 
 use super::guide::{
     Path, SearchError, SearchOptions, lookahead, nearest_turn, search, search_bounds, segment_is_valid,
 };
 
-/// Distances that the path keeps, m: the widest with which there is a path is taken.
-const DISTANCES_M: [f64; 3] = [0.08, 0.04, 0.015];
+/// What the path keeps, most first, and the first with which there is a path is taken: distances, m, and the share of every
+/// torque limit that gravity leaves in the worst case, for motion and robustness.
+const KEEPS: [(f64, f64); 3] = [(0.08, 0.2), (0.04, 0.1), (0.015, 0.05)];
 /// Largest numbers of nodes of the searches, one round after the other.
 const NODES: [usize; 4] = [500, 2_000, 8_000, 30_000];
-/// Largest share of a torque limit that gravity may take in the worst case; the rest is for motion and robustness.
-const GRAVITY_SHARE: f64 = 0.8;
 /// Configurations that are tried as a way out of a tight place, up to this far from it (rad).
 const WAYS_OUT: usize = 400;
 /// See [`WAYS_OUT`].
@@ -28,40 +29,52 @@ const ESCAPE_RAD: f64 = 1.0;
 /// Spacing of the points that are checked along a segment, rad.
 const RESOLUTION: f64 = 0.03;
 
-/// A path to the goal and the distances it keeps.
+/// A path to the goal and what it keeps.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Route {
     path: Path,
     keep: Keep,
 }
 
-/// Distances to keep, m: neighbouring links are always close, so they may come nearer to each other than to obstacles.
+/// Why there is no route.
+#[derive(Debug, Error, Clone, PartialEq)]
+pub enum RouteError {
+    /// The search found none.
+    #[error(transparent)]
+    Search(#[from] SearchError),
+    /// Where the way starts or ends nothing can be planned.
+    #[error("at the {place} {fault}")]
+    Place {
+        /// `start` or `goal`.
+        place: &'static str,
+        /// What is wrong there.
+        fault: String,
+    },
+}
+
+/// What a path keeps at least, or a configuration has. Neighbouring links are always close, so they may come nearer to
+/// each other than to obstacles.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Keep {
+    /// Distance to obstacles, m.
     obstacles: f64,
+    /// Distance between links, m.
     itself: f64,
+    /// Share of the torque limits that gravity leaves.
+    room: f64,
 }
 
 impl Keep {
-    fn wide(distance_m: f64) -> Self {
-        Self { obstacles: distance_m, itself: 0.25 * distance_m }
+    fn wide((distance_m, room): (f64, f64)) -> Self {
+        Self { obstacles: distance_m, itself: 0.25 * distance_m, room }
     }
 
-    /// What there is at a configuration.
-    fn at(robot: &Robot, scene: &Scene, q: &[f64]) -> Self {
-        let frames = robot.frames(q);
-        let distance = |c: Option<Clearance>| c.map_or(f64::INFINITY, |c| c.distance);
-        Self {
-            obstacles: distance(robot.obstacle_clearance(&frames, scene)),
-            itself: distance(robot.self_clearance(&frames)),
-        }
-    }
-
-    /// These distances, but near a place that is closer already no more than not to come closer still.
+    /// This much, but near a place that has less already only nine tenths of what there is.
     fn from(self, here: Self) -> Self {
         Self {
             obstacles: self.obstacles.min(0.9 * here.obstacles),
             itself: self.itself.min(0.9 * here.itself),
+            room: self.room.min(0.9 * here.room),
         }
     }
 }
@@ -83,18 +96,18 @@ impl Route {
     /// narrow ways need, a wide one must not use up.
     ///
     /// # Errors
-    /// [`SearchError`] of the last, least demanding search.
+    /// [`RouteError`] of the last, least demanding search.
     pub fn find(
         terrain: Terrain<'_>,
         start: &[f64],
         goal: &[f64],
         seed: u64,
         deadline: Instant,
-    ) -> Result<Self, SearchError> {
+    ) -> Result<Self, RouteError> {
         let robot = terrain.robot;
         let goal = nearest_turn(robot, start, goal);
         let bounds = search_bounds(robot, start);
-        let mut last = SearchError::Invalid("start");
+        let mut last = RouteError::Search(SearchError::Invalid("start"));
         for (round, max_nodes) in NODES.into_iter().enumerate() {
             let seed = seed.wrapping_mul(NODES.len() as u64).wrapping_add(round as u64);
             let options = SearchOptions {
@@ -104,10 +117,10 @@ impl Route {
                 deadline: Some(deadline),
                 ..SearchOptions::default()
             };
-            let keeps = DISTANCES_M.map(Keep::wide);
+            let keeps = KEEPS.map(Keep::wide);
             let found: Vec<_> = keeps
                 .into_par_iter()
-                .map(|keep| terrain.path(start, &goal, keep, &bounds, &options))
+                .map(|keep| Ground::new(terrain).path(start, &goal, keep, &bounds, &options))
                 .collect();
             for (keep, found) in keeps.into_iter().zip(found) {
                 match found {
@@ -129,19 +142,32 @@ impl Route {
 
     /// The next target from `q` within `reach` of every joint; `None` if the path is out of reach: search again.
     pub fn target(&self, terrain: Terrain<'_>, q: &[f64], reach: &[f64]) -> Option<Vec<f64>> {
-        let at = |q: &[f64]| Keep::at(terrain.robot, terrain.scene, q);
-        let mut keep = self.keep.from(at(q));
+        let ground = Ground::new(terrain);
+        let mut keep = self.keep.from(ground.at(q));
         let goal =
             self.goal().filter(|goal| goal.iter().zip(q).zip(reach).all(|((g, q), r)| (g - q).abs() <= *r));
         if let Some(goal) = goal {
-            keep = keep.from(at(goal));
+            keep = keep.from(ground.at(goal));
         }
-        lookahead(&self.path, q, reach, RESOLUTION, &|p: &[f64]| terrain.is_easy(p, keep))
+        lookahead(&self.path, q, reach, RESOLUTION, &|p: &[f64]| ground.is_easy(p, keep))
     }
 }
 
-impl Terrain<'_> {
-    /// A path that keeps the distances, but for ways out of tight places at both its ends.
+/// A terrain with the space to look at it.
+struct Ground<'a> {
+    terrain: Terrain<'a>,
+    /// Swept motion, a joint vector of zeros, and a regressor.
+    space: RefCell<(Motion<f64>, Vec<f64>, Vec<f64>)>,
+}
+
+impl<'a> Ground<'a> {
+    fn new(terrain: Terrain<'a>) -> Self {
+        let n = terrain.robot.dof();
+        let space = (Motion::new(terrain.robot), vec![0.0; n], vec![0.0; INERTIAL * n * n]);
+        Self { terrain, space: RefCell::new(space) }
+    }
+
+    /// A path that keeps `keep`, but for ways out of tight places at both its ends.
     fn path(
         &self,
         start: &[f64],
@@ -149,11 +175,11 @@ impl Terrain<'_> {
         keep: Keep,
         bounds: &[(f64, f64)],
         options: &SearchOptions,
-    ) -> Result<Path, SearchError> {
+    ) -> Result<Path, RouteError> {
         let valid = |q: &[f64]| self.is_easy(q, keep);
-        let leave = |q: &[f64], name| {
+        let leave = |q: &[f64], place| {
             let away = if valid(q) { Some(q.to_vec()) } else { self.way_out(q, keep, bounds, options.seed) };
-            away.ok_or(SearchError::Invalid(name))
+            away.ok_or_else(|| RouteError::Place { place, fault: self.fault(q) })
         };
         let (away, near) = (leave(start, "start")?, leave(goal, "goal")?);
         let mut path = search(bounds, &away, &near, &valid, options)?;
@@ -166,12 +192,12 @@ impl Terrain<'_> {
         Ok(path)
     }
 
-    /// A configuration nearby that keeps the distances, reached without coming closer to anything on the way; `None` also
-    /// where something is touched.
+    /// A configuration nearby that keeps `keep`, reached without coming closer to anything on the way or becoming
+    /// heavier; `None` also where something is touched or too heavy.
     fn way_out(&self, start: &[f64], keep: Keep, bounds: &[(f64, f64)], seed: u64) -> Option<Vec<f64>> {
         let mut draw = ChaCha8Rng::seed_from_u64(seed);
-        let here = Keep::at(self.robot, self.scene, start);
-        if !(here.obstacles > 0.0 && here.itself > 0.0) {
+        let here = self.at(start);
+        if !(here.obstacles > 0.0 && here.itself > 0.0 && here.room > 0.0) {
             return None;
         }
         let on_the_way = keep.from(here);
@@ -187,30 +213,70 @@ impl Terrain<'_> {
         })
     }
 
-    /// Whether the distances are kept and gravity leaves room in the torque limits for every theta of the set.
-    fn is_easy(&self, q: &[f64], keep: Keep) -> bool {
-        let frames = self.robot.frames(q);
-        self.robot.keeps_from_obstacles(&frames, self.scene, keep.obstacles)
-            && self.robot.self_clearance(&frames).is_none_or(|c| c.distance >= keep.itself)
-            && self.is_light(q)
+    /// What there is at a configuration.
+    fn at(&self, q: &[f64]) -> Keep {
+        let Terrain { robot, scene, .. } = self.terrain;
+        let frames = robot.frames(q);
+        let distance = |c: Option<Clearance>| c.map_or(f64::INFINITY, |c| c.distance);
+        Keep {
+            obstacles: distance(robot.obstacle_clearance(&frames, scene)),
+            itself: distance(robot.self_clearance(&frames)),
+            room: 1.0 - self.heaviest(q).1,
+        }
     }
 
-    fn is_light(&self, q: &[f64]) -> bool {
-        let (robot, set) = (self.robot, self.set);
+    /// Whether `keep` is kept, by obstacles, links and gravity.
+    fn is_easy(&self, q: &[f64], keep: Keep) -> bool {
+        let robot = self.terrain.robot;
+        let frames = robot.frames(q);
+        robot.keeps_from_obstacles(&frames, self.terrain.scene, keep.obstacles)
+            && robot.self_clearance(&frames).is_none_or(|c| c.distance >= keep.itself)
+            && self.heaviest(q).1 <= 1.0 - keep.room
+    }
+
+    /// The joint on which gravity is hardest, and the share of its torque limit that it takes for the worst theta of the set.
+    fn heaviest(&self, q: &[f64]) -> (usize, f64) {
+        let Terrain { robot, set, .. } = self.terrain;
         let n = robot.dof();
-        let rest = vec![0.0; n];
-        let mut motion = Motion::new(robot);
-        motion.sweep(robot, q, &rest, &rest, &rest);
-        let mut y = vec![0.0; INERTIAL * n * n];
-        torque_regressor(robot, &motion, 0..n, &mut y);
-        (0..n).all(|j| {
+        let (motion, rest, y) = &mut *self.space.borrow_mut();
+        motion.sweep(robot, q, rest, rest, rest);
+        torque_regressor(robot, motion, 0..n, y);
+        let share = |j: usize| {
             let row = &y[INERTIAL * n * j..INERTIAL * n * (j + 1)];
             let worst = |sign: f64| -> f64 {
                 let bounds = set.lower.iter().zip(&set.upper);
                 row.iter().zip(bounds).map(|(y, (l, u))| (sign * y * l).max(sign * y * u)).sum()
             };
-            worst(1.0).max(worst(-1.0)) <= GRAVITY_SHARE * robot.joints[j].limits.torque
-        })
+            worst(1.0).max(worst(-1.0)) / robot.joints[j].limits.torque
+        };
+        (0..n).map(|j| (j, share(j))).fold((0, 0.0), |most, next| if next.1 > most.1 { next } else { most })
+    }
+
+    /// Why nothing can be planned from or to `q`.
+    fn fault(&self, q: &[f64]) -> String {
+        let Terrain { robot, scene, .. } = self.terrain;
+        let frames = robot.frames(q);
+        let nearest = [robot.obstacle_clearance(&frames, scene), robot.self_clearance(&frames)];
+        if let Some(c) = nearest.into_iter().flatten().find(|c| !(c.distance > 0.0)) {
+            let other = match c.to {
+                Obstruction::Obstacle(k) => &scene.obstacles[k].name,
+                Obstruction::Shape(k) => &robot.shapes[k].name,
+            };
+            let (own, apart) = (&robot.shapes[c.shape].name, 1e3 * c.distance);
+            return format!("'{own}' touches '{other}' ({apart:.1} mm apart)");
+        }
+        let (joint, share) = self.heaviest(q);
+        let least = KEEPS[KEEPS.len() - 1].1;
+        if share > 1.0 - least {
+            return format!(
+                "gravity alone takes up to {:.0} % of the torque limit of joint '{}' for what may be held; at most {:.0} % \
+                 can be planned with",
+                1e2 * share,
+                robot.joints[joint].name,
+                1e2 * (1.0 - least)
+            );
+        }
+        format!("the arm is hemmed in: no freer place was found within {ESCAPE_RAD} rad")
     }
 }
 

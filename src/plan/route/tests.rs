@@ -23,7 +23,7 @@ fn with_block(gap_m: f64) -> PublicTask {
     task
 }
 
-fn find(task: &PublicTask) -> Result<Route, SearchError> {
+fn find(task: &PublicTask) -> Result<Route, RouteError> {
     let set = task.prior_set();
     let terrain = Terrain { robot: &task.robot, set: &set, scene: &task.scene };
     Route::find(terrain, &task.start, &task.goal, 0, Instant::now() + Duration::from_secs(600))
@@ -51,5 +51,23 @@ fn a_goal_close_to_something_is_reached_without_touching_it() {
 
 #[test]
 fn a_goal_inside_something_is_told() {
-    assert_eq!(find(&with_block(-0.03)).unwrap_err(), SearchError::Invalid("goal"));
+    let told = find(&with_block(-0.03)).unwrap_err().to_string();
+    assert!(told.starts_with("at the goal '") && told.contains("touches 'block'"), "{told}");
+}
+
+#[test]
+fn a_goal_too_heavy_for_what_may_be_held_is_told_and_a_lighter_hand_finds_a_way() {
+    let mut task = with_block(1.0);
+    // Stretched out: all of the arm's weight on its second joint.
+    task.goal = vec![0.0, 1.5, 0.0, 0.0, 0.0, 0.0, 0.0];
+    task.scene.obstacles.clear();
+    let mut set = task.prior_set();
+    let last = INERTIAL * (task.robot.dof() - 1);
+    let terrain = Terrain { robot: &task.robot, set: &set, scene: &task.scene };
+    let soon = || Instant::now() + Duration::from_secs(600);
+    assert!(Route::find(terrain, &task.start, &task.goal, 0, soon()).is_ok());
+    set.upper[last] += 9.0;
+    let terrain = Terrain { robot: &task.robot, set: &set, scene: &task.scene };
+    let told = Route::find(terrain, &task.start, &task.goal, 0, soon()).unwrap_err().to_string();
+    assert!(told.contains("at the goal gravity alone takes up to") && told.contains("'joint_2'"), "{told}");
 }

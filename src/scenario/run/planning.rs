@@ -4,9 +4,8 @@ use std::time::{Duration, Instant};
 
 use crate::certify::{Partition, Plan, Problem, certify};
 use crate::inertia::ParameterSet;
-use crate::plan::guide::SearchError;
 use crate::plan::propose::{Proposal, Purpose, Setting};
-use crate::plan::route::{Route, Terrain};
+use crate::plan::route::{Route, RouteError, Terrain};
 use crate::report::{Event, Margins, Phase, PlanSummary, TorqueWidths};
 use crate::trajectory::{Bezier, JointState};
 
@@ -219,6 +218,6 @@ fn next_target(route: &mut Option<Route>, setting: &Setting<'_>, goal: &[f64]) -
     target(found).ok_or_else(|| "the way to the goal starts out of reach".to_owned())
 }
 
-fn no_way(error: &SearchError) -> String {
+fn no_way(error: &RouteError) -> String {
     format!("no way to the goal: {error}")
 }
