@@ -28,6 +28,7 @@ macro_rules! shipped {
 const ROBOTS: &[Shipped] = shipped![
     "anymal_b",
     "b1",
+    "b1_leg",
     "b1_z1",
     "digit",
     "double_pendulum",

@@ -141,11 +141,11 @@ impl Candidate {
         }
     }
 
-    /// How far from use: 1 plus what is too much, larger where nothing is proven.
-    fn distance(&self, growth_m: f64) -> f64 {
+    /// How far from use: what is proven but too wide comes before what is not proven.
+    fn distance(&self, growth_m: f64) -> (bool, f64) {
         match &self.found {
-            Ok(m) => m.growth_m / growth_m,
-            Err(wanting) => 10.0 + wanting.excess,
+            Ok(m) => (false, m.growth_m / growth_m),
+            Err(wanting) => (true, wanting.excess),
         }
     }
 }
@@ -334,9 +334,9 @@ fn short(x: f64) -> f64 {
 /// The best first; without one, the nearest to use first.
 fn sort(candidates: &mut [Candidate], growth_m: f64) {
     candidates.sort_by(|a, b| {
-        let key = |c: &Candidate| (c.score(growth_m), c.distance(growth_m));
-        let (a, b) = (key(a), key(b));
-        a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
+        let (near, far) = (a.distance(growth_m), b.distance(growth_m));
+        let by_score = a.score(growth_m).total_cmp(&b.score(growth_m));
+        by_score.then(near.0.cmp(&far.0)).then(near.1.total_cmp(&far.1))
     });
 }
 
