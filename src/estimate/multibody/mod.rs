@@ -2,7 +2,7 @@
 //! velocities and torque sensors, inertial, friction and drive parameters.
 //!
 //! For those who estimate from a log. The state is (q, v); a stage lasts one sampling interval h, with the torque held,
-//! by the implicit midpoint rule on the manifold ([`mechanics`]):
+//! by the implicit midpoint rule on the manifold (`mechanics`):
 //!
 //! ```text
 //! q' = q (+) (h v + h^2 a / 2),   v' = v + h a,   M a + bias + friction - J' lambda = gain tau + w,   J a + gamma = 0
