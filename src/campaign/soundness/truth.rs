@@ -128,7 +128,7 @@ pub fn acceleration(
         let sign = if dq[j].abs() > speed { dq[j].signum() } else { pushes[j] };
         tau[j] - bias[j] - theta[robot.friction_index(j) + COULOMB] * sign
     });
-    let solved = mass(robot, theta, q).cholesky().expect("a consistent robot").solve(&right);
+    let solved = mass(robot, theta, q).cholesky().expect("rotors have inertia, so M > 0").solve(&right);
     solved.as_slice().to_vec()
 }
 
