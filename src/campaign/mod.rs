@@ -3,6 +3,8 @@
 //! The file's `kind` says which promise is tried; everything else in it belongs to that kind:
 //! - `soundness` ([`soundness`]): no state that is possible lies outside what the certifier claims.
 //! - `identification` ([`identification`]): the true parameters never leave the identified set.
+//! - `estimation` ([`estimation`]): problems from random starts, stated in several ways; a measurement.
+//! - `estimation_noise` ([`estimation::noise`]): estimates under noise against regressions; a measurement.
 //! - `excitation` ([`excitation`]): what the designs of exciting motion give; a measurement.
 //! - `runs` ([`runs`]): whole runs of scenarios, each with the outcome that is expected of it.
 //! - `widths` ([`widths`]): how large the certifier's sets are; a measurement, no promise.
@@ -11,6 +13,7 @@
 
 pub mod arm;
 pub mod error;
+pub mod estimation;
 pub mod excitation;
 mod experiment;
 pub mod identification;
@@ -81,13 +84,16 @@ pub fn load(path: &Path) -> Result<Box<dyn Campaign>, CampaignError> {
     }
     match header.kind.as_str() {
         "soundness" => Ok(Box::new(soundness::Soundness::new(path, parse(path, &text)?)?)),
+        "estimation" => Ok(Box::new(estimation::Starts::new(path, parse(path, &text)?)?)),
+        "estimation_noise" => Ok(Box::new(estimation::noise::UnderNoise::new(path, parse(path, &text)?)?)),
         "excitation" => Ok(Box::new(excitation::Excitation::new(path, parse(path, &text)?)?)),
         "identification" => Ok(Box::new(identification::Identification::new(path, parse(path, &text)?)?)),
         "runs" => Ok(Box::new(runs::Runs::new(path, parse(path, &text)?)?)),
         "widths" => Ok(Box::new(widths::Widths::new(path, parse(path, &text)?)?)),
         other => {
             let reason = format!(
-                "is `{other}`, expected `soundness`, `identification`, `excitation`, `runs` or `widths`"
+                "is `{other}`, expected `soundness`, `identification`, `estimation`, `estimation_noise`, `excitation`, \
+                 `runs` or `widths`"
             );
             Err(CampaignError::field(path, "kind", reason))
         }

@@ -6,6 +6,8 @@
 mod file;
 mod footing;
 mod load;
+mod log;
+mod regression;
 #[cfg(test)]
 mod tests;
 
@@ -49,6 +51,8 @@ pub struct Study {
     pub contacts: Contacts,
     /// Sensors beside the encoders.
     pub observations: Vec<Observation>,
+    /// Observed work of each interval, J, and its standard deviation.
+    pub work: Option<(Vec<f64>, f64)>,
     /// What is known of the parameters besides.
     pub equations: Vec<ParameterEquation>,
     /// What the inputs are.
@@ -153,7 +157,11 @@ impl Study {
         } else {
             problem.with_contacts(self.contacts.clone())?
         };
-        problem.with_observations(&self.observations)
+        let problem = problem.with_observations(&self.observations)?;
+        match &self.work {
+            None => Ok(problem),
+            Some((observed, deviation_j)) => problem.with_work(observed.clone(), *deviation_j),
+        }
     }
 
     /// Opens the seal and ends the study: true parameters and states (q, dq) of simulated samples.

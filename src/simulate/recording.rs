@@ -104,6 +104,8 @@ pub struct Noise {
     pub dq: f64,
     /// Difference of measured and applied torque, N m.
     pub tau: f64,
+    /// Work metered over one interval, J.
+    pub work: f64,
 }
 
 /// How a recording is made.
@@ -138,6 +140,8 @@ pub struct Recorded {
     pub tau: Vec<f64>,
     /// Readings of the sensors, one after the other.
     pub readings: Vec<f64>,
+    /// Metered work of the applied forces from this sample to the next, J; drives' own losses are not in it.
+    pub work: f64,
 }
 
 /// Samples, and the truth under seal.
@@ -213,6 +217,7 @@ pub fn record(robot: &Arc<Robot>, truth: HiddenParameters, plan: &Plan) -> Resul
         let mut applied: Vec<f64> = tau.iter().map(|x| x + plan.noise.tau * normal(&mut draw)).collect();
         quiet.iter().for_each(|&j| applied[j] = tau[j]);
         let mut told: Vec<Vec<f64>> = plan.sensors.iter().map(|(s, _)| body.tell(s, &rest)).collect();
+        let mut work = 0.0;
         for part in 0..SUBSTEPS {
             if part == SUBSTEPS / 2 && !told.is_empty() {
                 let (q, v) = (body.q.clone(), body.v.clone());
@@ -223,7 +228,7 @@ pub fn record(robot: &Arc<Robot>, truth: HiddenParameters, plan: &Plan) -> Resul
                     }
                 }
             }
-            body.runge_kutta(&applied, plan.step_s / SUBSTEPS as f64)?;
+            work += body.runge_kutta(&applied, plan.step_s / SUBSTEPS as f64)?;
         }
         for (told, (sensor, noise)) in told.iter_mut().zip(&plan.sensors) {
             let by = [(); 3].map(|()| noise * normal(&mut draw));
@@ -231,7 +236,10 @@ pub fn record(robot: &Arc<Robot>, truth: HiddenParameters, plan: &Plan) -> Resul
         }
         let readings = told.concat();
         states.push(state);
-        samples.push(Recorded { q, dq, tau, readings });
+        if plan.noise.work > 0.0 {
+            work += plan.noise.work * normal(&mut draw);
+        }
+        samples.push(Recorded { q, dq, tau, readings, work });
     }
     Ok(Recording { samples, sealed: Sealed { parameters: body.parameters, states } })
 }
@@ -320,7 +328,8 @@ impl Body {
         Ok(())
     }
 
-    fn runge_kutta(&mut self, tau: &[f64], h: f64) -> Result<(), String> {
+    /// One step under held forces; their work, J.
+    fn runge_kutta(&mut self, tau: &[f64], h: f64) -> Result<f64, String> {
         let n = self.v.len();
         let (mut shift, mut change) = (vec![0.0; n], vec![0.0; n]);
         let (mut speed, mut acceleration) = (self.v.clone(), vec![0.0; n]);
@@ -338,7 +347,12 @@ impl Body {
         let start = self.q.clone();
         integrate(&self.robot, &start, &shift, &mut self.q);
         self.v.iter_mut().zip(&change).for_each(|(v, c)| *v += c);
-        Ok(())
+        let mut work = tau.iter().zip(&shift).map(|(t, s)| t * s).sum::<f64>();
+        for i in self.robot.first_actuated()..self.robot.bodies() {
+            let at = self.robot.v_index(i);
+            work += (torque_gain(&self.robot, &self.parameters, i) - 1.0) * tau[at] * shift[at];
+        }
+        Ok(work)
     }
 
     fn acceleration(&mut self, q: &[f64], v: &[f64], tau: &[f64], a: &mut [f64]) -> Result<(), String> {

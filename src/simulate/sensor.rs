@@ -16,8 +16,10 @@ pub enum Quantity {
     /// Specific force (classical acceleration of the origin less gravity) in the frame's axes, m/s^2, in the middle of the
     /// sampling interval.
     Acceleration,
-    /// Place of the origin in the base frame, m.
+    /// Place of the origin in the base frame, m; with [`Quantity::Orientation`], a pose.
     Position,
+    /// Velocity of the origin in the frame's axes, m/s: an IMU's accelerations integrated beforehand.
+    Velocity,
 }
 
 impl Quantity {
@@ -47,6 +49,7 @@ impl Sensor {
                 let rotation = Rotation3::from_matrix_unchecked(place.rotation);
                 UnitQuaternion::from_rotation_matrix(&rotation).coords.as_slice().to_vec()
             }
+            Quantity::Velocity => workspace.frame_velocity(frame, Axes::Local)[..3].to_vec(),
             Quantity::Rate => workspace.frame_velocity(frame, Axes::Local)[3..].to_vec(),
             Quantity::Acceleration => {
                 let a = workspace.frame_acceleration(frame, Axes::WorldAligned);

@@ -9,6 +9,9 @@ use crate::robot::Robot;
 /// A row whose squared sine of the angle to the span of the rows kept before it (in the metric M^-1) is below this
 /// is taken for dependent on them.
 const DEPENDENT: f64 = 1e-10;
+/// A rigid row r whose r M^-1 r' is below this share of the largest one is rounding and binds nothing: the row across the
+/// plane of a planar linkage. Kept, it would divide rounding by rounding.
+const NOTHING: f64 = 1e-20;
 
 /// The factors; all buffers are of full size from the start.
 #[derive(Debug, Clone)]
@@ -75,12 +78,14 @@ impl Kkt {
                 add_scaled(gram, z, *x);
             }
         }
+        let largest = (0..rows).fold(0.0f64, |m, r| m.max(self.gram[rows * r + r]));
         for r in 0..rows {
             let whole = self.gram[rows * r + r];
             if !(whole >= 0.0 && whole.is_finite()) {
                 return Err(r);
             }
-            self.left[r] = if active[r] { whole + compliance } else { 0.0 };
+            let binds = compliance > 0.0 || whole > NOTHING * largest;
+            self.left[r] = if active[r] && binds { whole + compliance } else { 0.0 };
         }
         self.factor_rows(compliance);
         Ok(())

@@ -21,6 +21,7 @@ mod observations;
 mod sample;
 mod solution;
 mod stages;
+mod work;
 
 use std::sync::Arc;
 
@@ -40,7 +41,8 @@ use crate::robot::{INERTIAL, Robot};
 use contacts::{Kind, Schedule, Stage};
 use mechanics::{Interval, Mechanics};
 use observations::Observed;
-use sample::Weights;
+use sample::{Weights, weights};
+use work::Work;
 
 /// What the inputs of a stage are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
@@ -70,6 +72,7 @@ pub struct MultibodyProblem {
     schedule: Schedule,
     equations: Vec<ParameterEquation>,
     observed: Vec<Observed>,
+    work: Option<Work>,
 }
 
 impl MultibodyProblem {
@@ -112,6 +115,7 @@ impl MultibodyProblem {
             schedule,
             equations: Vec::new(),
             observed: Vec::new(),
+            work: None,
         })
     }
 
@@ -146,6 +150,23 @@ impl MultibodyProblem {
             sample.check(&self.robot, k, readings)?;
         }
         Ok(Self { observed, ..self })
+    }
+
+    /// With the observed work of the applied forces (J, one number a sample: of the interval that begins there), of standard
+    /// deviation `deviation_j`.
+    ///
+    /// # Errors
+    /// When there is another number of them than of samples, one is not finite, or the deviation is missing.
+    pub fn with_work(self, observed: Vec<f64>, deviation_j: f64) -> Result<Self, EstimateError> {
+        if observed.len() != self.samples.len() {
+            let (found, expected) = (observed.len(), self.samples.len());
+            return Err(EstimateError::Size { what: "the observed work".into(), found, expected });
+        }
+        if let Some(stage) = observed.iter().position(|x| !x.is_finite()) {
+            return Err(EstimateError::NotFinite { what: "the observed work", stage });
+        }
+        let weight = weights("the observed work", &[deviation_j], 1, false)?[0];
+        Ok(Self { work: Some(Work { observed, weight }), ..self })
     }
 
     /// The first guess: the measured states, no noise (in the inverse form: accelerations that lead from one state to the
@@ -347,6 +368,7 @@ impl Problem for MultibodyProblem {
             }
         }
         out.cost += s.watch.cost(self, stage, at, &s.mechanics);
+        out.cost += self.work_cost(stage.sample, interval, at.u, &mut s.mechanics);
         s.advance(self, interval, &mut out.next);
         Ok(())
     }
@@ -380,6 +402,7 @@ impl Problem for MultibodyProblem {
                     Formulation::Forward => before = Some(self.forward_step(interval, at, s, m)?),
                     Formulation::Inverse => self.inverse_step(interval, at, s, m)?,
                 }
+                self.add_work(stage.sample, interval, at, (&mut s.mechanics, before), (&mut s.row, m));
                 s.advance(self, interval, &mut out.next);
                 self.finish_step(s, m);
                 out.constraints.copy_from_slice(&m.con_value);

@@ -103,7 +103,7 @@ impl Watch {
         let (frame, n) = (&robot.named_frames[o.sensor.frame], robot.nv());
         let place = self.workspace.frame_placement(frame);
         let axes = match o.sensor.quantity {
-            Quantity::Orientation | Quantity::Rate => Axes::Local,
+            Quantity::Orientation | Quantity::Rate | Quantity::Velocity => Axes::Local,
             Quantity::Acceleration | Quantity::Position => Axes::WorldAligned,
         };
         if slopes {
@@ -127,15 +127,16 @@ impl Watch {
                 }
                 apart
             }
-            Quantity::Rate => {
+            quantity @ (Quantity::Rate | Quantity::Velocity) => {
+                let first = if quantity == Quantity::Rate { 3 } else { 0 };
                 if slopes {
                     for c in 0..n {
-                        put(&mut self.by_q, c, triple(&d.velocity_by_q, 3, c));
-                        put(&mut self.by_v, c, triple(&d.jacobian, 3, c));
+                        put(&mut self.by_q, c, triple(&d.velocity_by_q, first, c));
+                        put(&mut self.by_v, c, triple(&d.jacobian, first, c));
                     }
                 }
-                let w = self.workspace.frame_velocity(frame, Axes::Local);
-                Vector3::new(w[3] - reading[0], w[4] - reading[1], w[5] - reading[2])
+                let twist = self.workspace.frame_velocity(frame, Axes::Local);
+                Vector3::from_column_slice(&twist[first..first + 3]) - Vector3::from_column_slice(reading)
             }
             Quantity::Position => {
                 if slopes {

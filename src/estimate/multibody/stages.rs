@@ -223,7 +223,7 @@ pub struct MultibodySpace {
     pub(super) mechanics: Mechanics,
     pub(super) watch: Watch,
     pub(super) error: Vec<f64>,
-    row: Vec<f64>,
+    pub(super) row: Vec<f64>,
     /// Scaled gradients of residuals.
     rows: Mat,
     /// h v + h^2 a / 2.

@@ -12,9 +12,9 @@ fn problem(name: &str, coordinates: Coordinates) -> MultibodyProblem {
     let mut map = ParameterMap::none(&robot);
     map.bodies = vec![(last, coordinates), (last / 2, coordinates)];
     map.bodies.dedup();
-    use JointParameter::{Armature, Coulomb, Offset, Viscous};
+    use JointParameter::{Armature, Coulomb, Gain, Offset, Viscous};
     if last > 0 {
-        map.joints = vec![(1, Coulomb), (3, Viscous), (5, Armature), (6, Offset)];
+        map.joints = vec![(1, Coulomb), (3, Viscous), (5, Armature), (6, Offset), (2, Gain)];
     }
     let wave = |p: f64| (0..n).map(|j| (p + j as f64).sin()).collect::<Vec<_>>();
     let sample = |k: usize| {
@@ -52,7 +52,7 @@ fn standing(name: &str, feet: &[&str], kind: LoopKind) -> MultibodyProblem {
 
 /// The problem with every kind of sensor on its IMU, and one on a foot.
 fn sensing(p: MultibodyProblem, foot: &str) -> MultibodyProblem {
-    use crate::simulate::Quantity::{Acceleration, Orientation, Position, Rate};
+    use crate::simulate::Quantity::{Acceleration, Orientation, Position, Rate, Velocity};
     let frame = |name: &str| p.robot.frame_index(name).unwrap();
     let sensor = |name: &str, quantity, size: f64| Observation {
         sensor: Sensor { frame: frame(name), quantity },
@@ -64,11 +64,18 @@ fn sensing(p: MultibodyProblem, foot: &str) -> MultibodyProblem {
         sensor("imu", Rate, 0.5),
         sensor("imu", Acceleration, 2.0),
         Observation { standing: Some(0), ..sensor(foot, Position, 0.2) },
+        sensor("imu", Velocity, 0.3),
     ];
     let mut p = p;
-    let readings = [0.1, -0.2, 0.3, 0.9f64.sqrt(), 0.4, 0.5, 0.6, 1.0, 2.0, 9.0, 0.3, 0.2, 0.1];
+    let readings =
+        [0.1, -0.2, 0.3, 0.9f64.sqrt(), 0.4, 0.5, 0.6, 1.0, 2.0, 9.0, 0.3, 0.2, 0.1, 0.4, -0.1, 0.2];
     p.samples.iter_mut().for_each(|s| s.readings = readings.to_vec());
     p.with_observations(&observations).unwrap()
+}
+
+/// The problem with observed work.
+fn working(p: MultibodyProblem) -> MultibodyProblem {
+    p.with_work(vec![0.3; 3], 0.05).unwrap()
 }
 
 #[test]
@@ -91,6 +98,10 @@ fn derivatives_agree_with_finite_differences() {
         ("four feet, inverse", anymal().formulated(Inverse), 3),
         ("sensors", sensing(anymal(), "LF_FOOT").formulated(Forward), 1),
         ("sensors, inverse", sensing(anymal(), "LF_FOOT").formulated(Inverse), 3),
+        ("work", working(anymal()).formulated(Forward), 1),
+        ("work, inverse", working(anymal()).formulated(Inverse), 3),
+        ("work of an arm", working(problem("kinova_gen3_2f85", LogCholesky)).formulated(Forward), 0),
+        ("work of an arm, inverse", working(problem("kinova_gen3_2f85", LogCholesky)).formulated(Inverse), 0),
         ("two soles", standing("talos_reduced", &two, LoopKind::Rigid).formulated(Forward), 3),
         ("two soles, inverse", standing("talos_reduced", &two, LoopKind::Rigid).formulated(Inverse), 3),
     ];
@@ -178,7 +189,7 @@ fn bad_input_is_told() {
     let missing = Deviations { tau: vec![0.0; n], ..good.clone() };
     assert!(build(&missing, p.samples.clone(), 0.01).contains("standard deviation of the torques"));
     let short = Deviations { theta: vec![1.0], ..good.clone() };
-    assert!(build(&short, p.samples.clone(), 0.01).contains("1 numbers, expected 24"));
+    assert!(build(&short, p.samples.clone(), 0.01).contains("1 numbers, expected 25"));
     let mut samples = p.samples.clone();
     samples[1].dq.pop();
     assert!(build(&good, samples, 0.01).contains("dq of sample 1: 6 numbers, expected 7"));
@@ -187,4 +198,42 @@ fn bad_input_is_told() {
     assert!(build(&good, samples, 0.01).contains("stage 2"));
     assert!(build(&good, p.samples.clone(), f64::NAN).contains("sampling interval"));
     assert!(build(&good, Vec::new(), 0.01).contains("samples: 0"));
+    let work = |observed: Vec<f64>, deviation| {
+        p.clone().with_work(observed, deviation).map(|_| ()).unwrap_err().to_string()
+    };
+    assert!(work(vec![0.0; 2], 1.0).contains("the observed work: 2 numbers, expected 3"));
+    assert!(work(vec![0.0, 0.0, f64::NAN], 1.0).contains("the observed work at stage 2"));
+    for missing in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert!(work(vec![0.0; 3], missing).contains("standard deviation of the observed work"), "{missing}");
+    }
+}
+
+#[test]
+fn schedules_and_sensors_that_make_no_sense_are_told() {
+    let p = problem("anymal_b", Coordinates::LogCholesky);
+    let frame = p.robot.frame_index("LF_FOOT").unwrap();
+    let held = Constraint::contact(&p.robot, frame, LoopKind::Point, Placement::identity());
+    let contacts = |phases: &[(usize, usize)]| {
+        let phase = |&(from, count): &(usize, usize)| Phase { from, active: vec![true; count] };
+        let (constraints, phases) = (vec![held.clone()], phases.iter().map(phase).collect());
+        let contacts = Contacts { constraints, phases, compliance: 0.0 };
+        p.clone().with_contacts(contacts).map(|_| ()).unwrap_err().to_string()
+    };
+    assert!(contacts(&[]).contains("does not begin with sample 0"));
+    assert!(contacts(&[(1, 1)]).contains("does not begin with sample 0"));
+    assert!(contacts(&[(0, 2)]).contains("phase 0 speaks of 2 constraints, expected 1"));
+    assert!(contacts(&[(0, 1), (0, 1)]).contains("phase 1 begins no later than the one before"));
+    assert!(
+        contacts(&[(0, 1), (2, 1)])
+            .contains("phase 1 begins at sample 2, expected one before the last of the log's 3")
+    );
+    let observation = |frame, deviation, standing| {
+        let sensor = Sensor { frame, quantity: crate::simulate::Quantity::Rate };
+        let observations = [Observation { sensor, deviation, standing }];
+        p.clone().with_observations(&observations).map(|_| ()).unwrap_err().to_string()
+    };
+    assert!(observation(9999, [1.0; 3], None).contains("sensor 0"));
+    assert!(observation(frame, [1.0; 3], Some(0)).contains("bound to a contact that does not exist"));
+    assert!(observation(frame, [1.0, 0.0, 1.0], None).contains("standard deviation of sensor 0"));
+    assert!(observation(frame, [1.0; 3], None).contains("the readings of sample 0: 0 numbers, expected 3"));
 }

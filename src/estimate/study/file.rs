@@ -59,6 +59,8 @@ pub(super) struct File {
     #[serde(default)]
     pub truth: Truth,
     pub deviations: Deviations,
+    /// Work of the drives, observed.
+    pub energy: Option<Energy>,
     #[serde(default)]
     pub body: Vec<Body>,
     #[serde(default)]
@@ -79,6 +81,27 @@ pub(super) enum Equation {
     Mirror { links: [String; 2], plane: Plane },
     /// The link is its own mirror image.
     Symmetric { link: String, plane: Plane },
+}
+
+/// The work that the drives do in each interval.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Energy {
+    pub source: EnergySource,
+    /// Standard deviation of one interval's, J.
+    pub deviation_j: f64,
+    /// Of a simulated meter.
+    #[serde(default)]
+    pub noise_j: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum EnergySource {
+    /// Measured torques times measured velocities.
+    Joints,
+    /// A meter of its own; the last column of a log.
+    Meter,
 }
 
 /// A frame that stands except when it is lifted.

@@ -29,11 +29,27 @@ impl Study {
     /// # Errors
     /// [`EstimateError::Field`] names the file, the field and what was expected.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, EstimateError> {
+        Self::load_changed(path, &[])
+    }
+
+    /// [`Study::load`] of the file with changes laid over it, one after the other: a table's keys replace or join those
+    /// of the file, and so do tables in lists, by their place (`body = [{ coordinates = "log_cholesky" }]` changes the
+    /// first body).
+    ///
+    /// # Errors
+    /// As [`Study::load`].
+    pub fn load_changed(path: impl AsRef<Path>, changes: &[&toml::Table]) -> Result<Self, EstimateError> {
         let path = path.as_ref();
         let problem = |field: &str, reason: String| field_error(path, field, reason);
         let text =
             std::fs::read_to_string(path).map_err(|e| problem("the file", format!("cannot be read: {e}")))?;
-        let file: File = toml::from_str(&text).map_err(|e| problem("TOML", e.to_string()))?;
+        let file: File = if changes.is_empty() {
+            toml::from_str(&text).map_err(|e| problem("TOML", e.to_string()))?
+        } else {
+            let mut table: toml::Table = toml::from_str(&text).map_err(|e| problem("TOML", e.to_string()))?;
+            changes.iter().for_each(|change| lay_over(&mut table, change));
+            table.try_into().map_err(|e| problem("TOML with its changes", e.to_string()))?
+        };
         if file.schema != file::SCHEMA {
             return Err(problem("schema", format!("{}, expected {}", file.schema, file::SCHEMA)));
         }
@@ -55,20 +71,22 @@ impl Study {
         let equations = reader.equations(&file, &map)?;
         let deviations = reader.deviations(&file, prior_deviations)?;
         let observations = reader.observations(&file)?;
-        let (mut samples, sealed, contacts) = match (&file.log, &file.simulate) {
+        let (mut samples, metered, sealed, contacts) = match (&file.log, &file.simulate) {
             (Some(log), None) => {
-                let samples = reader.read_log(&folder.join(&log.file), file.step_s, &observations)?;
+                let (samples, metered) = reader.read_log(&folder.join(&log.file), &file, &observations)?;
                 let contacts = reader.contacts(&file, samples.len().max(1))?;
-                (samples, None, contacts)
+                (samples, metered, None, contacts)
             }
             (None, Some(simulate)) => {
                 let contacts = reader.contacts(&file, reader.count(&file, simulate)?)?;
-                let (samples, sealed) = reader.simulate(&file, simulate, &contacts, &observations)?;
-                (samples, sealed, contacts)
+                let (samples, metered, sealed) =
+                    reader.simulate(&file, simulate, &contacts, &observations)?;
+                (samples, metered, sealed, contacts)
             }
             _ => return Err(problem("log / simulate", "expected exactly one of the two".into())),
         };
         reader.check_schedule(&contacts, &samples, &deviations, file.step_s)?;
+        let work = reader.work(&file, &map, &samples, metered, &deviations)?;
         reader.forget_unmeasured(&mut samples, &deviations);
         Ok(Self {
             name: file.name.clone(),
@@ -81,6 +99,7 @@ impl Study {
             map,
             deviations,
             contacts,
+            work,
             equations,
             observations,
             formulation: file.formulation,
@@ -89,7 +108,37 @@ impl Study {
     }
 }
 
-fn field_error(path: &Path, field: &str, reason: String) -> EstimateError {
+/// Lays `change` over `table`.
+fn lay_over(table: &mut toml::Table, change: &toml::Table) {
+    for (key, new) in change {
+        match table.get_mut(key) {
+            Some(old) => replace(old, new),
+            None => {
+                table.insert(key.clone(), new.clone());
+            }
+        }
+    }
+}
+
+fn replace(old: &mut toml::Value, new: &toml::Value) {
+    use toml::Value::{Array, Table};
+    match (&mut *old, new) {
+        (Table(old), Table(new)) => lay_over(old, new),
+        (Array(list), Array(changes))
+            if [&*list, changes].iter().all(|l| l.iter().all(toml::Value::is_table)) =>
+        {
+            for (i, change) in changes.iter().enumerate() {
+                match list.get_mut(i) {
+                    Some(old) => replace(old, change),
+                    None => list.push(change.clone()),
+                }
+            }
+        }
+        _ => old.clone_from(new),
+    }
+}
+
+pub(super) fn field_error(path: &Path, field: &str, reason: String) -> EstimateError {
     EstimateError::Field { file: PathBuf::from(path), field: field.to_owned(), reason }
 }
 
@@ -339,7 +388,7 @@ impl Reader<'_> {
         s: &file::Simulate,
         contacts: &Contacts,
         observations: &[Observation],
-    ) -> Result<(Vec<Sample>, Option<Sealed>), EstimateError> {
+    ) -> Result<(Vec<Sample>, Vec<f64>, Option<Sealed>), EstimateError> {
         let (n, count) = (self.robot.nq(), self.count(file, s)?);
         if s.start_rad.len() != n {
             return self.error("simulate.start_rad", format!("{} numbers, expected {n}", s.start_rad.len()));
@@ -365,14 +414,20 @@ impl Reader<'_> {
             footing: Self::footing(contacts),
             samples: count,
             sensors: observations.iter().zip(&file.sensor).map(|(o, f)| (o.sensor, f.noise)).collect(),
-            noise: Noise { q: s.noise.q_rad, dq: s.noise.dq_rad_s, tau: s.noise.tau_nm },
+            noise: Noise {
+                q: s.noise.q_rad,
+                dq: s.noise.dq_rad_s,
+                tau: s.noise.tau_nm,
+                work: file.energy.as_ref().map_or(0.0, |e| e.noise_j),
+            },
             seed: s.seed,
         };
         let recording =
             record(&self.robot, self.truth(file)?, &plan).or_else(|reason| self.error("simulate", reason))?;
         let sample =
             |s: crate::simulate::Recorded| Sample { q: s.q, dq: s.dq, tau: s.tau, readings: s.readings };
-        Ok((recording.samples.into_iter().map(sample).collect(), Some(recording.sealed)))
+        let metered = recording.samples.iter().map(|s| s.work).collect();
+        Ok((recording.samples.into_iter().map(sample).collect(), metered, Some(recording.sealed)))
     }
 
     fn drive(&self, s: &file::Simulate) -> Result<Drive, EstimateError> {
@@ -406,54 +461,5 @@ impl Reader<'_> {
                 self.error("simulate.torques", "given beside `sines`, expected one of them".into())
             }
         }
-    }
-
-    /// Columns t, q1.., dq1.., tau1.., then the sensors' readings, at the stated interval, without a gap.
-    fn read_log(
-        &self,
-        path: &Path,
-        step_s: f64,
-        observations: &[Observation],
-    ) -> Result<Vec<Sample>, EstimateError> {
-        let readings: usize = observations.iter().map(|o| o.sensor.quantity.count()).sum();
-        let (nq, n) = (self.robot.nq(), self.robot.nv());
-        let error = |field: String, reason: String| field_error(path, &field, reason);
-        let mut reader = csv::Reader::from_path(path).map_err(|e| error("the log".into(), e.to_string()))?;
-        let mut samples = Vec::new();
-        let mut before = None;
-        for (row, record) in reader.records().enumerate() {
-            let line = format!("line {}", row + 2);
-            let record = record.map_err(|e| error(line.clone(), e.to_string()))?;
-            if record.len() != 1 + nq + 2 * n + readings {
-                let reason = format!(
-                    "{} columns, expected t, {nq} of q, {n} of dq, {n} of tau, {readings} of sensors",
-                    record.len()
-                );
-                return Err(error(line, reason));
-            }
-            let mut values = Vec::with_capacity(record.len());
-            for text in &record {
-                match text.trim().parse::<f64>() {
-                    Ok(x) if x.is_finite() => values.push(x),
-                    _ => return Err(error(line, format!("`{text}`, expected a finite number"))),
-                }
-            }
-            if let Some(before) = before {
-                let passed: f64 = values[0] - before;
-                if (passed - step_s).abs() > 0.1 * step_s {
-                    let reason = format!("{passed} s after the sample before, expected {step_s} s");
-                    return Err(error(line, reason));
-                }
-            }
-            before = Some(values[0]);
-            let part = |from: usize, count: usize| values[from..from + count].to_vec();
-            samples.push(Sample {
-                q: part(1, nq),
-                dq: part(1 + nq, n),
-                tau: part(1 + nq + n, n),
-                readings: part(1 + nq + 2 * n, readings),
-            });
-        }
-        Ok(samples)
     }
 }

@@ -77,6 +77,28 @@ fn run(stiffness: f64, damping: f64) -> (f64, f64) {
     (worst, (energy(&mut dynamics, &q, &v) - start).abs())
 }
 
+/// With joints that turn, the row across a linkage's plane is not zero but rounding; it binds as little.
+#[test]
+fn rows_of_rounding_bind_nothing() {
+    let robot = load("robots/b1_leg.toml").unwrap();
+    let theta = robot.nominal_parameters();
+    let closure = Constraint::closure(&robot, 0).in_axes(RowAxes::WorldAligned).stabilised(400.0, 40.0);
+    let mut q = vec![0.3, 0.8, -1.5, 0.0, 0.0];
+    let mut motion = |redundancy| {
+        let mut dynamics = ConstrainedDynamics::new(&robot, vec![closure.clone()], redundancy).unwrap();
+        dynamics.close(&robot, &mut q, &theta).unwrap();
+        dynamics.project(&robot, &q, &[0.5, -0.4, 0.0, 2.0, 0.0], &theta).unwrap();
+        let v = dynamics.motion().to_vec();
+        assert!(v[2].abs() > 0.5 && v[4].abs() > 0.5, "{v:?}");
+        dynamics.forward(&robot, &q, &v, &[1.0, 2.0, 0.0, 3.0, 0.0], &theta).unwrap();
+        (dynamics.motion().to_vec(), dynamics.force().to_vec())
+    };
+    let (soft, _) = motion(Redundancy::Yield(1e-9));
+    let (rigid, force) = motion(Redundancy::Drop);
+    assert_close("accelerations", &rigid, &soft, 1e-5);
+    assert_eq!(force.iter().filter(|f| **f == 0.0).count(), 1, "{force:?}");
+}
+
 #[test]
 fn a_four_bar_stays_closed() {
     let (open, _) = run(0.0, 0.0);

@@ -1,0 +1,313 @@
+//! Estimation problems from many random starts, each stated in several ways: what a rollout, a choice of coordinates, a
+//! formulation, an equation between parameters or an observation does to convergence and errors (003 Table I and Fig. 3, 000
+//! Table I and Figs. 10-11).
+//!
+//! Problems and variants are changes laid over a problem file ([`Study::load_changed`]). A start draws every estimated body
+//! and joint parameter between 1 - spread and 1 + spread times its nominal value, and disturbs all states; priors stay where the
+//! file has them. The truth is opened when all starts of a variant have been solved.
+
+mod errors;
+pub mod noise;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use self::errors::{Errors, Truth};
+use super::{Campaign, CampaignError, Findings, Progress};
+use crate::estimate::study::Study;
+use crate::estimate::{
+    EstimateError, MultibodyProblem, Options, ParameterMap, Problem, Solver, Status, Trajectory,
+};
+use crate::report::figure::figure;
+use crate::robot::INERTIAL;
+
+/// The file of the campaign.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct File {
+    #[serde(rename = "schema")]
+    _schema: u32,
+    #[serde(rename = "kind")]
+    _kind: String,
+    name: String,
+    /// Random starts of each problem in each variant.
+    starts: u64,
+    #[serde(default)]
+    seed: u64,
+    /// Largest error of a parameter's start, relative to its nominal value, below 1.
+    spread: f64,
+    /// Largest disturbance of a first state, rad (m) and rad/s (m/s).
+    state_spread: f64,
+    /// Whether the parameters' priors count. Without them the data decide alone.
+    #[serde(default = "yes")]
+    priors: bool,
+    problem: Vec<ProblemFile>,
+    /// Ways to state each problem that names none of its own.
+    #[serde(default)]
+    variant: Vec<Variant>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// A problem file and what is changed in it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProblemFile {
+    label: String,
+    /// Relative to the campaign file.
+    file: PathBuf,
+    #[serde(default)]
+    change: toml::Table,
+    #[serde(default)]
+    variant: Vec<Variant>,
+}
+
+/// A way to state a problem.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Variant {
+    label: String,
+    #[serde(default)]
+    change: toml::Table,
+}
+
+/// The campaign, its file read and checked.
+#[derive(Debug, Clone)]
+pub struct Starts {
+    path: PathBuf,
+    file: File,
+}
+
+/// What became of one start.
+#[derive(Debug, Clone, Serialize)]
+struct Trial {
+    seed: u64,
+    converged: bool,
+    /// Why not, where the start could not be iterated on.
+    refused: Option<String>,
+    iterations: usize,
+    cost: f64,
+    seconds: f64,
+    errors: Option<Errors>,
+}
+
+/// All starts of a problem in a variant.
+#[derive(Debug, Clone, Serialize)]
+struct Group {
+    problem: String,
+    variant: String,
+    trials: Vec<Trial>,
+}
+
+impl Starts {
+    pub(super) fn new(path: &Path, file: File) -> Result<Self, CampaignError> {
+        let wrong = |field: &str, reason: &str| Err(CampaignError::field(path, field, reason));
+        if file.starts == 0 {
+            return wrong("starts", "is 0, expected at least 1");
+        }
+        if !(file.spread >= 0.0 && file.spread < 1.0) {
+            return wrong("spread", "expected a number from 0 to below 1");
+        }
+        if !(file.state_spread >= 0.0 && file.state_spread.is_finite()) {
+            return wrong("state_spread", "expected a number >= 0");
+        }
+        if file.problem.is_empty() {
+            return wrong("problem", "is empty, expected at least one");
+        }
+        let campaign = Self { path: path.to_owned(), file };
+        for (i, problem) in campaign.file.problem.iter().enumerate() {
+            if campaign.variants(problem).is_empty() {
+                return wrong(&format!("problem[{i}].variant"), "is empty, and so is `variant`");
+            }
+        }
+        Ok(campaign)
+    }
+
+    fn variants<'a>(&'a self, problem: &'a ProblemFile) -> &'a [Variant] {
+        if problem.variant.is_empty() { &self.file.variant } else { &problem.variant }
+    }
+
+    fn load(&self, problem: &ProblemFile, variant: &Variant) -> Result<Study, CampaignError> {
+        let path = self.path.parent().unwrap_or(Path::new("")).join(&problem.file);
+        let mut study = Study::load_changed(path, &[&problem.change, &variant.change]).map_err(|source| {
+            let field = format!("problem `{}`, variant `{}`", problem.label, variant.label);
+            CampaignError::field(&self.path, field, source.to_string())
+        })?;
+        if !self.file.priors {
+            study.deviations.theta.fill(f64::INFINITY);
+        }
+        Ok(study)
+    }
+
+    /// A random start.
+    fn start(
+        &self,
+        study: &Study,
+        problem: &MultibodyProblem,
+        seed: u64,
+    ) -> Result<Trajectory, EstimateError> {
+        let mut draw = ChaCha8Rng::seed_from_u64(self.file.seed.wrapping_add(seed));
+        let (spread, by) = (self.file.spread, self.file.state_spread);
+        let map = scaled(study, |_| draw.random_range(1.0 - spread..=1.0 + spread));
+        let mut guess = problem.guess();
+        guess.theta = map.start(&study.robot)?;
+        for (k, x) in guess.xs.iter_mut().enumerate() {
+            let shift: Vec<f64> = (0..problem.size(k).tangent).map(|_| draw.random_range(-by..=by)).collect();
+            let before = x.clone();
+            problem.integrate(k, &before, &shift, x);
+        }
+        Ok(guess)
+    }
+
+    /// Solves from one start. A start that cannot be rolled out at all has not converged.
+    fn solve(
+        &self,
+        study: &Study,
+        problem: &MultibodyProblem,
+        seed: u64,
+    ) -> Result<(Trial, Option<Trajectory>), EstimateError> {
+        let guess = self.start(study, problem, seed)?;
+        let mut solver = Solver::new(problem, Options { parallel: false, ..study.options })?;
+        let clock = Instant::now();
+        let outcome = solver.solve(&guess);
+        let seconds = clock.elapsed().as_secs_f64();
+        let refused = outcome.as_ref().err().map(EstimateError::to_string);
+        let lost =
+            Trial { seed, converged: false, refused, iterations: 0, cost: f64::NAN, seconds, errors: None };
+        Ok(match outcome {
+            Err(_) => (lost, None),
+            Ok(outcome) => {
+                let converged = outcome.status == Status::Converged;
+                let iterations = outcome.record.iter().filter(|i| i.step > 0.0).count();
+                let trial = Trial { converged, iterations, cost: outcome.cost, ..lost };
+                (trial, converged.then(|| solver.trajectory().clone()))
+            }
+        })
+    }
+
+    fn group(
+        &self,
+        problem: &ProblemFile,
+        variant: &Variant,
+        done: &(dyn Fn() + Sync),
+    ) -> Result<Group, CampaignError> {
+        let at_fault = |error: EstimateError| {
+            CampaignError::Trials(format!("{}, {}: {error}", problem.label, variant.label))
+        };
+        let study = self.load(problem, variant)?;
+        let stated = study.problem().map_err(at_fault)?;
+        let mut solved = (0..self.file.starts)
+            .into_par_iter()
+            .map(|seed| {
+                let trial = self.solve(&study, &stated, seed);
+                done();
+                trial
+            })
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(at_fault)?;
+        if let Some(truth) = Truth::open(study) {
+            for (trial, trajectory) in &mut solved {
+                trial.errors = trajectory.as_ref().map(|found| truth.errors(&stated, found));
+            }
+        }
+        let trials = solved.into_iter().map(|(trial, _)| trial).collect();
+        Ok(Group { problem: problem.label.clone(), variant: variant.label.clone(), trials })
+    }
+}
+
+/// The study's map with every estimated body and joint parameter scaled; what starts at zero stays there.
+fn scaled(study: &Study, mut ratio: impl FnMut(usize) -> f64) -> ParameterMap {
+    let mut map = study.map.clone();
+    let nominal = crate::dynamics::actuation::extended_parameters(&study.robot);
+    for (i, &(body, _)) in study.map.bodies.iter().enumerate() {
+        let (ratio, at) = (ratio(i), study.robot.inertial_index(body));
+        (at..at + INERTIAL).for_each(|k| map.nominal[k] = ratio * nominal[k]);
+    }
+    for (i, &(joint, which)) in study.map.joints.iter().enumerate() {
+        let at = which.index(&study.robot, joint);
+        // A robot whose file knows nothing of the parameter has the study's first guess instead.
+        let about = if nominal[at] == 0.0 { map.nominal[at] } else { nominal[at] };
+        map.nominal[at] = ratio(study.map.bodies.len() + i) * about;
+    }
+    map
+}
+
+/// Mean and standard deviation.
+fn spread(values: impl Iterator<Item = f64> + Clone) -> String {
+    let count = values.clone().count() as f64;
+    let mean = values.clone().sum::<f64>() / count;
+    let variance = values.map(|v| (v - mean).powi(2)).sum::<f64>() / count;
+    format!("{} ± {}", figure(mean), figure(variance.sqrt()))
+}
+
+fn row(group: &Group) -> Vec<String> {
+    let found: Vec<&Trial> = group.trials.iter().filter(|t| t.converged).collect();
+    let of = |value: &dyn Fn(&Trial) -> Option<f64>| {
+        let values: Vec<f64> = found.iter().filter_map(|t| value(t)).collect();
+        if values.is_empty() { "–".to_owned() } else { spread(values.into_iter()) }
+    };
+    vec![
+        group.problem.clone(),
+        group.variant.clone(),
+        format!("{} of {}", found.len(), group.trials.len()),
+        of(&|t| Some(t.iterations as f64)),
+        of(&|t| Some(t.cost)),
+        of(&|t| t.errors.as_ref().map(|e| e.state)),
+        of(&|t| t.errors.as_ref().and_then(|e| e.inertia)),
+        of(&|t| t.errors.as_ref().and_then(|e| e.friction)),
+        of(&|t| Some(1e3 * t.seconds / t.iterations.max(1) as f64)),
+    ]
+}
+
+impl Campaign for Starts {
+    fn name(&self) -> &str {
+        &self.file.name
+    }
+
+    fn run(&self, progress: &Progress<'_>) -> Result<Findings, CampaignError> {
+        let jobs: Vec<_> =
+            self.file.problem.iter().flat_map(|p| self.variants(p).iter().map(move |v| (p, v))).collect();
+        let (total, done) = (jobs.len() as u64 * self.file.starts, AtomicU64::new(0));
+        let count = || progress(1 + done.fetch_add(1, Ordering::Relaxed), total);
+        let heading = [
+            "problem",
+            "variant",
+            "converged",
+            "iterations",
+            "cost",
+            "states, l_inf",
+            "inertia, l_2 %",
+            "friction, l_2 %",
+            "ms an iteration",
+        ];
+        let mut table = vec![heading.map(str::to_owned).to_vec()];
+        let mut groups = Vec::new();
+        for (problem, variant) in jobs {
+            let group = self.group(problem, variant, &count)?;
+            table.push(row(&group));
+            groups.push(group);
+        }
+        let converged = groups.iter().flat_map(|g| &g.trials).filter(|t| t.converged).count();
+        Ok(Findings {
+            passed: true,
+            verdict: format!(
+                "Mean ± deviation over the starts that converged, {converged} of {total}; a measurement, nothing is promised."
+            ),
+            table,
+            summary: json!({ "schema": 1, "name": self.file.name, "starts": self.file.starts, "groups": groups }),
+            files: vec![],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;
