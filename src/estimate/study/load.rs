@@ -17,6 +17,9 @@ use crate::inertia::pseudo::from_center_of_mass;
 use crate::robot::{self, INERTIAL, Robot};
 use crate::simulate::{Drive, HiddenParameters, Noise, Plan, Sealed, record};
 
+/// Samples, and the work of each interval that was metered (none where there is no meter).
+pub(super) type Logged = (Vec<Sample>, Vec<f64>);
+
 /// The file with what its errors need.
 pub(super) struct Reader<'a> {
     path: &'a Path,
@@ -79,9 +82,9 @@ impl Study {
             }
             (None, Some(simulate)) => {
                 let contacts = reader.contacts(&file, reader.count(&file, simulate)?)?;
-                let (samples, metered, sealed) =
+                let ((samples, metered), sealed) =
                     reader.simulate(&file, simulate, &contacts, &observations)?;
-                (samples, metered, sealed, contacts)
+                (samples, metered, Some(sealed), contacts)
             }
             _ => return Err(problem("log / simulate", "expected exactly one of the two".into())),
         };
@@ -388,7 +391,7 @@ impl Reader<'_> {
         s: &file::Simulate,
         contacts: &Contacts,
         observations: &[Observation],
-    ) -> Result<(Vec<Sample>, Vec<f64>, Option<Sealed>), EstimateError> {
+    ) -> Result<(Logged, Sealed), EstimateError> {
         let (n, count) = (self.robot.nq(), self.count(file, s)?);
         if s.start_rad.len() != n {
             return self.error("simulate.start_rad", format!("{} numbers, expected {n}", s.start_rad.len()));
@@ -427,7 +430,7 @@ impl Reader<'_> {
         let sample =
             |s: crate::simulate::Recorded| Sample { q: s.q, dq: s.dq, tau: s.tau, readings: s.readings };
         let metered = recording.samples.iter().map(|s| s.work).collect();
-        Ok((recording.samples.into_iter().map(sample).collect(), metered, Some(recording.sealed)))
+        Ok(((recording.samples.into_iter().map(sample).collect(), metered), recording.sealed))
     }
 
     fn drive(&self, s: &file::Simulate) -> Result<Drive, EstimateError> {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::file::{EnergySource, File};
-use super::load::{Reader, field_error};
+use super::load::{Logged, Reader, field_error};
 use crate::estimate::error::EstimateError;
 use crate::estimate::multibody::{Deviations, Observation, Sample};
 use crate::estimate::parameters::{JointParameter, ParameterMap};
@@ -15,7 +15,7 @@ impl Reader<'_> {
         path: &Path,
         file: &File,
         observations: &[Observation],
-    ) -> Result<(Vec<Sample>, Vec<f64>), EstimateError> {
+    ) -> Result<Logged, EstimateError> {
         let step_s = file.step_s;
         let meter = usize::from(file.energy.as_ref().is_some_and(|e| e.source == EnergySource::Meter));
         let readings: usize = observations.iter().map(|o| o.sensor.quantity.count()).sum();

@@ -87,7 +87,7 @@ fn rows_of_rounding_bind_nothing() {
     let mut motion = |redundancy| {
         let mut dynamics = ConstrainedDynamics::new(&robot, vec![closure.clone()], redundancy).unwrap();
         dynamics.close(&robot, &mut q, &theta).unwrap();
-        dynamics.project(&robot, &q, &[0.5, -0.4, 0.0, 2.0, 0.0], &theta).unwrap();
+        dynamics.project(&robot, &q, &[0.5, -0.4, 1.7, 2.0, -2.0], &theta).unwrap();
         let v = dynamics.motion().to_vec();
         assert!(v[2].abs() > 0.5 && v[4].abs() > 0.5, "{v:?}");
         dynamics.forward(&robot, &q, &v, &[1.0, 2.0, 0.0, 3.0, 0.0], &theta).unwrap();
