@@ -30,6 +30,8 @@ pub struct Arm {
     pub range: Vec<f64>,
     /// Duration of a plan, s.
     pub duration_s: f64,
+    /// Whether soundness is attacked with strips along each plan's motion besides the box.
+    pub correlated: bool,
 }
 
 impl Arm {
@@ -64,6 +66,8 @@ pub(super) struct ArmFile {
     physical: bool,
     #[serde(default = "default_duration")]
     duration_s: f64,
+    #[serde(default)]
+    pub(super) correlated: bool,
 }
 
 /// Bounds of m, h_x, h_y, h_z, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz, SI units.
@@ -122,7 +126,16 @@ impl ArmFile {
         let start = vector("start_rad", &self.start_rad, start)?;
         let range = vector("range_rad", &self.range_rad, range)?;
         let label = self.label.clone().unwrap_or_else(|| robot.name.clone());
-        Ok(Arm { label, start, range, robot, set, scene, duration_s: self.duration_s })
+        Ok(Arm {
+            label,
+            start,
+            range,
+            robot,
+            set,
+            scene,
+            duration_s: self.duration_s,
+            correlated: self.correlated,
+        })
     }
 
     fn parts(&self, path: &Path, field: &str) -> Result<Parts, CampaignError> {

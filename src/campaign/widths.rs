@@ -126,6 +126,10 @@ impl Widths {
                 return Err(CampaignError::field(path, field, "is 0, expected at least 1"));
             }
         }
+        if let Some(arm) = file.arms.iter().position(|arm| arm.correlated) {
+            let reason = "is true, but widths are those of boxes: expected false";
+            return Err(CampaignError::field(path, format!("arms[{arm}].correlated"), reason));
+        }
         for (field, list) in [("k_r", &file.k_r), ("alpha", &file.alpha), ("v_max", &file.v_max)] {
             if let Some(x) = list.iter().find(|x| !(**x > 0.0 && x.is_finite())) {
                 return Err(CampaignError::field(
@@ -159,11 +163,11 @@ impl Widths {
             Some((reports, tube)) => {
                 reports.iter().for_each(|report| sizes.take(report));
                 let Arm { robot, set, scene, .. } = arm.clone();
-                let case = Case { robot, set, scene, tube, curve: curve.clone() };
+                let case = Case::new(robot, set, scene, tube, curve.clone());
                 for k in 0..self.file.intervals {
                     let t = curve.duration_s * (k as f64 + 0.5) / self.file.intervals as f64;
                     let desired = curve.state(t);
-                    let law = Law::new(&case, (&desired.q, &desired.dq), &desired);
+                    let law = Law::new(&case, t, (&desired.q, &desired.dq), &desired);
                     law.spread.iter().for_each(|&half| sizes.asked.take(half));
                 }
             }

@@ -222,7 +222,7 @@ mod tests {
         guess.gains.v_max = v_max.unwrap_or(guess.gains.v_max);
         let tube = tube_fit::fit(&robot, &set, &curve, &guess, 16).unwrap();
         let family = Family::new(curve.clone(), vec![std::f64::consts::PI / 24.0; 7]).unwrap();
-        (Case { robot, set, scene: Scene::default(), tube, curve }, family)
+        (Case::new(robot, set, Scene::default(), tube, curve), family)
     }
 
     fn within(form: &Affine<24>, x: f64) -> bool {

@@ -168,7 +168,7 @@ pub fn simulated(arm: &Arm, gains: ControlGains, curves: &[Bezier], seed: u64) -
             let mut robot = arm.robot.clone();
             robot.control = gains;
             let (set, scene) = (arm.set.clone(), arm.scene.clone());
-            let case = Case { robot, set, scene, tube, curve: curve.clone() };
+            let case = Case::new(robot, set, scene, tube, curve.clone());
             Some(follow(&case, &mut rng))
         })
         .collect();

@@ -221,7 +221,16 @@ impl Study {
         Self {
             path,
             about,
-            arm: Arm { label, robot, set, scene: Scene::default(), start, range, duration_s },
+            arm: Arm {
+                label,
+                robot,
+                set,
+                scene: Scene::default(),
+                start,
+                range,
+                duration_s,
+                correlated: false,
+            },
         }
     }
 

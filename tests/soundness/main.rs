@@ -36,6 +36,7 @@ fn dumbbell() -> Arm {
         start: task.start,
         range,
         duration_s: 3.0,
+        correlated: false,
     }
 }
 
@@ -50,7 +51,7 @@ fn gantry() -> Arm {
     let (center, size) = (Vector3::new(0.0, 0.9, 0.0), Vector3::new(2.0, 0.1, 1.0));
     let scene = Scene { obstacles: vec![Zonotope3::cuboid("wall", center, size, &Matrix3::identity())] };
     let (start, range) = (vec![0.1, -0.4, 0.3, 0.7, 0.2], vec![0.3, 0.8, 0.8, 0.8, 0.2]);
-    Arm { label: robot.name.clone(), robot, set, scene, start, range, duration_s: 3.0 }
+    Arm { label: robot.name.clone(), robot, set, scene, start, range, duration_s: 3.0, correlated: false }
 }
 
 fn case(arm: &Arm, rng: &mut ChaCha8Rng) -> Case {
@@ -115,7 +116,7 @@ fn what_the_proof_does_not_cover_is_refused() {
     let refusal = |change: &dyn Fn(&mut Case)| {
         let mut case = good.clone();
         change(&mut case);
-        let Case { robot, set, scene, tube, curve } = &case;
+        let Case { robot, set, scene, tube, curve, .. } = &case;
         Problem::new(robot, set, scene, tube, curve).unwrap_err().to_string()
     };
     assert!(refusal(&|c| c.curve.points[2][4] += 1e-9).contains("does not come to rest"));

@@ -11,6 +11,7 @@ use super::truth::{self, extreme};
 use crate::certify::{Body, CellReport};
 use crate::control::{Controller, Measured, RobustController};
 use crate::dynamics::{Motion, torque_regressor};
+use crate::inertia::TorqueStrips;
 use crate::reach::Span;
 use crate::reach::tube::armature_floor;
 use crate::robot::clearance::{between_capsules, to_zonotope};
@@ -60,18 +61,55 @@ impl Rows {
 
     /// Parameters of the set that drive joint `j` furthest up (or down).
     fn worst(&self, case: &Case, j: usize, up: bool) -> Vec<f64> {
-        let mut theta = case.set.lower.clone();
-        for (p, slope) in self.of(case, j) {
-            theta[p] = if (slope >= 0.0) == up { case.set.upper[p] } else { case.set.lower[p] };
-        }
-        theta
+        let sign = if up { 1.0 } else { -1.0 };
+        let slopes: Vec<_> = self.of(case, j).map(|(p, slope)| (p, sign * slope)).collect();
+        case.furthest(&slopes)
     }
+
+    /// What the strips of joint `j` add to its nominal torque at time `t` of the plan, and the spread of parameters that they
+    /// leave, N m.
+    fn strips(&self, case: &Case, j: usize, t: f64) -> Option<(f64, f64)> {
+        let TorqueStrips { times, strips } = case.set.strips.as_ref()?;
+        let (center, radius, n) = (case.set.center(), case.set.radius(), case.robot.dof());
+        let mut row = vec![None; center.len()];
+        self.of(case, j).for_each(|(p, slope)| row[p] = Some(slope));
+        let (mut shift, mut half) = (0.0, 0.0);
+        let mut mixed = vec![0.0; center.len()];
+        for (k, weight) in hats(times, t).into_iter().enumerate() {
+            let strip = &strips[n * k + j];
+            let at_center: f64 = strip.direction.iter().zip(&center).map(|(d, c)| d * c).sum();
+            shift += weight * (0.5 * (strip.lower + strip.upper) - at_center);
+            half += weight * 0.5 * (strip.upper - strip.lower);
+            for (p, d) in strip.direction.iter().enumerate() {
+                match row[p] {
+                    Some(_) => mixed[p] += weight * d,
+                    None => half += weight * d.abs() * radius[p],
+                }
+            }
+        }
+        let off = |p: usize| row[p].map_or(0.0, |y| (y - mixed[p]).abs() * radius[p]);
+        Some((shift, half + (0..center.len()).map(off).sum::<f64>()))
+    }
+}
+
+/// Hat functions over `times`, constant beyond their ends, at `t`.
+fn hats(times: &[f64], t: f64) -> Vec<f64> {
+    let t = t.clamp(times[0], times[times.len() - 1]);
+    let side = |at: f64, other: Option<&f64>| other.map_or(0.0, |&o| ((o - t) / (o - at)).max(0.0));
+    let hat = |k: usize| match t {
+        t if t == times[k] => 1.0,
+        t if t < times[k] => side(times[k], k.checked_sub(1).map(|k| &times[k])),
+        _ => side(times[k], times.get(k + 1)),
+    };
+    (0..times.len()).map(hat).collect()
 }
 
 /// The controller's nominal torque and rho at a measured state, written out independently of it.
 pub struct Law {
-    /// Nominal torque, N m.
+    /// Nominal torque, N m; what strips add to it included.
     pub nominal: Vec<f64>,
+    /// What strips add, N m.
+    pub shift: Vec<f64>,
     /// Bound on the disturbance, drift included, N m.
     pub rho: Vec<f64>,
     /// The part of rho that the parameters without Coulomb friction make, N m.
@@ -80,16 +118,22 @@ pub struct Law {
 }
 
 impl Law {
-    /// The law of `case` at the measured state `read`.
-    pub fn new(case: &Case, read: (&[f64], &[f64]), desired: &JointState) -> Self {
+    /// The law of `case` at time `t` of the plan and the measured state `read`.
+    pub fn new(case: &Case, t: f64, read: (&[f64], &[f64]), desired: &JointState) -> Self {
         let (robot, n) = (&case.robot, case.robot.dof());
         let [dqa, ddqa, _] = case.auxiliary(desired, read.0, read.1);
         let (center, radius) = (case.set.center(), case.set.radius());
         let state = [read.0, read.1, &dqa[..], &ddqa[..]];
         let rows = Rows::new(case, state);
         let mut nominal = truth::needed(robot, &center, state);
-        let spread: Vec<f64> =
-            (0..n).map(|j| rows.of(case, j).map(|(p, slope)| slope.abs() * radius[p]).sum()).collect();
+        let (mut shift, mut spread) = (vec![0.0; n], vec![0.0; n]);
+        for j in 0..n {
+            spread[j] = rows.of(case, j).map(|(p, slope)| slope.abs() * radius[p]).sum();
+            if let Some((more, known)) = rows.strips(case, j, t) {
+                (shift[j], spread[j]) = (more, known.min(spread[j] + more.abs()));
+                nominal[j] += more;
+            }
+        }
         let rho = (0..n)
             .map(|j| {
                 let at = robot.friction_index(j) + COULOMB;
@@ -101,7 +145,7 @@ impl Law {
                 spread[j] + charge + case.tube.drift_nm[j]
             })
             .collect();
-        Self { nominal, rho, spread, rows }
+        Self { nominal, shift, rho, spread, rows }
     }
 }
 
@@ -126,7 +170,7 @@ impl<'a> Attack<'a> {
         let mut theta = Vec::new();
         for k in 0..draws {
             if k % 8 == 0 {
-                theta = truth::consistent(&self.truth.robot, &self.truth.set, rng);
+                theta = self.truth.parameters(rng);
             }
             let t = self.time(rng);
             let drawn = self.truth.draw(&theta, t, rng);
@@ -181,7 +225,7 @@ impl<'a> Attack<'a> {
         let n = claim.robot.dof();
         let mut tau = vec![0.0; n];
         let said = self.controller.tick(t, Measured { q: &d.read_q, dq: &d.read_dq }, &d.desired, &mut tau);
-        let law = Law::new(claim, (&d.read_q, &d.read_dq), &d.desired);
+        let law = Law::new(claim, t, (&d.read_q, &d.read_dq), &d.desired);
         let [_, _, read_r] = claim.auxiliary(&d.desired, &d.read_q, &d.read_dq);
         let [_, _, r] = claim.auxiliary(&d.desired, &d.q, &d.dq);
         let mut gave = 0.0;
@@ -239,7 +283,8 @@ impl<'a> Attack<'a> {
         for before in &before {
             // Without drift and Coulomb friction, the bound is sharp for the worst parameters.
             for j in 0..n {
-                ledger.note(Check::Parameters, (before[j] - center[j]).abs(), law.spread[j]);
+                let effect = before[j] - center[j] - law.shift[j];
+                ledger.note(Check::Parameters, effect.abs(), law.spread[j]);
             }
         }
         let pushes: Vec<f64> =

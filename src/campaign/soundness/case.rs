@@ -4,6 +4,7 @@ use nalgebra::DVector;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
+use super::edge;
 use super::truth::{self, extreme};
 use crate::campaign::arm::Arm;
 use crate::certify::{Problem, Refusal};
@@ -15,6 +16,8 @@ use crate::trajectory::{Bezier, JointState};
 
 /// Plans drawn before it is said that no tube can be proven for an arm.
 const ATTEMPTS: usize = 50;
+/// Straight ways on the way to the edge of a set with strips, at most.
+const TURNS: usize = 4;
 /// Cells in which a tube is fitted and checked.
 const CELLS: usize = 16;
 
@@ -31,6 +34,8 @@ pub struct Case {
     pub tube: Tube,
     /// The desired motion.
     pub curve: Bezier,
+    /// Parameters within all strips of the set, every body consistent; none if there are no strips.
+    pub inside: Option<Vec<f64>>,
 }
 
 /// A true state, what is measured of it, and what is desired; rad, s.
@@ -49,20 +54,50 @@ pub struct Drawn {
 }
 
 impl Case {
-    /// A random plan (parameter k) of an arm, with a tube whose constants are proven over all of it. None if no tube was
-    /// found for many plans.
+    /// A case of a set without strips.
+    pub fn new(robot: Robot, set: ParameterSet, scene: Scene, tube: Tube, curve: Bezier) -> Self {
+        Self { robot, set, scene, tube, curve, inside: None }
+    }
+
+    /// A random plan (parameter k) of an arm, with a tube whose constants are proven over all of it, and with strips along its
+    /// motion if the arm is to have some. None if no tube was found for many plans.
     pub fn draw_plan(arm: &Arm, rng: &mut ChaCha8Rng) -> Option<Case> {
         let initial = tube_fit::initial(&arm.robot);
         for _ in 0..ATTEMPTS {
             let Some(curve) = arm.curve(rng) else { continue };
-            let Ok(tube) = tube_fit::fit(&arm.robot, &arm.set, &curve, &initial, CELLS) else { continue };
-            let Arm { robot, set, scene, .. } = arm.clone();
-            let case = Case { robot, set, scene, tube, curve };
+            let Arm { robot, scene, .. } = arm.clone();
+            let (set, inside) = match arm.correlated {
+                true => {
+                    let (set, inside) = edge::correlated(&robot, &arm.set, &curve, rng);
+                    (set, Some(inside))
+                }
+                false => (arm.set.clone(), None),
+            };
+            let Ok(tube) = tube_fit::fit(&robot, &set, &curve, &initial, CELLS) else { continue };
+            let case = Case { robot, set, scene, tube, curve, inside };
             if case.tube_holds().unwrap_or(false) {
                 return Some(case);
             }
         }
         None
+    }
+
+    /// Parameters of the set at which every body is consistent, mostly at its edge: extreme ones of the box and, where there are
+    /// strips, some way from the inside towards such ones, as far as the strips let it go, maybe with turns.
+    pub fn parameters(&self, rng: &mut ChaCha8Rng) -> Vec<f64> {
+        let consistent = |rng: &mut ChaCha8Rng| truth::consistent(&self.robot, &self.set, rng);
+        let Some(inside) = &self.inside else { return consistent(rng) };
+        // Consistent bodies form a convex set, so the way between two points of it stays in it.
+        let mut theta = inside.clone();
+        for _ in 0..=rng.random_range(0..TURNS) {
+            theta = edge::toward(&self.set, &theta, &consistent(rng));
+        }
+        theta
+    }
+
+    /// The parameters of the set, consistent or not, at which `slopes` (index, value) together are largest.
+    pub fn furthest(&self, slopes: &[(usize, f64)]) -> Vec<f64> {
+        edge::furthest(&self.set, self.inside.as_deref().unwrap_or_default(), slopes)
     }
 
     /// The proof obligation.

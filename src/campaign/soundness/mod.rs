@@ -10,6 +10,7 @@
 mod arithmetic;
 pub mod attack;
 pub mod case;
+pub mod edge;
 pub mod ledger;
 #[cfg(test)]
 mod tests;
@@ -87,7 +88,7 @@ impl Soundness {
         let (mut ledger, mut walked) = (Ledger::default(), 0);
         let problem = claim.problem().map_err(|refusal| CampaignError::Trials(refusal.to_string()))?;
         for _ in 0..SPANS {
-            let report = problem.report_in::<R>(span(truth.curve.duration_s, rng));
+            let report = problem.report_in::<R>(span(truth, rng));
             let mut attack = Attack::new(claim, truth, &report);
             attack.at_random(DRAWS, rng, &mut ledger);
             for _ in 0..self.walks {
@@ -111,10 +112,16 @@ impl Soundness {
     }
 }
 
-/// Spans to attack: cells as the certifier uses them, short ones whose bounds are nearly sharp, and the rest at the end.
-fn span(duration: f64, rng: &mut ChaCha8Rng) -> Span {
+/// Spans to attack: cells as the certifier uses them, short ones whose bounds are nearly sharp, also where the strips of the set are
+/// meant for, and the rest at the end.
+fn span(case: &Case, rng: &mut ChaCha8Rng) -> Span {
+    let duration = case.curve.duration_s;
     let width = if rng.random_bool(0.25) { duration / 32.0 } else { 1e-3 };
     let t0 = match rng.random_range(0..12) {
+        3..6 if let Some(strips) = &case.set.strips => {
+            let k = rng.random_range(0..strips.times.len());
+            (strips.times[k] - 0.5 * width).clamp(0.0, duration - width)
+        }
         0 => 0.0,
         1 => duration - width,
         2 => return Span::Rest,

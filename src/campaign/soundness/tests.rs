@@ -1,6 +1,6 @@
-//! The attack is attacked: claims that are wrong on purpose must be found out. Five mistakes are made: a remainder forgotten,
-//! a rounding the wrong way, a tube, capsules and a set that are too small; and the drift is left out. Each on every arm of the
-//! shipped campaign.
+//! The attack is attacked: claims that are wrong on purpose must be found out. Mistakes are made: a remainder forgotten,
+//! a rounding the wrong way, a tube, capsules and a set that are too small; the drift is left out; and strips of correlated sets are
+//! too narrow. Each on every arm of the shipped campaign.
 
 use super::*;
 use crate::enclose::rounding::Tally;
@@ -71,6 +71,22 @@ fn a_set_that_is_too_small_is_found_out() {
     };
     let found = found_out::<Counted>(shrink, 14);
     assert!(everywhere(&found, Check::Parameters), "{found:?}");
+}
+
+#[test]
+fn strips_that_are_too_narrow_are_found_out() {
+    let narrow = |c: &mut Case| {
+        for strip in c.set.strips.iter_mut().flat_map(|s| &mut s.strips) {
+            let (middle, half) = (0.5 * (strip.lower + strip.upper), 0.5 * (strip.upper - strip.lower));
+            (strip.lower, strip.upper) = (middle - 0.95 * half, middle + 0.95 * half);
+        }
+    };
+    let found = found_out::<Counted>(narrow, 17);
+    let arms = campaign(1).arms;
+    assert!(arms.iter().any(|arm| arm.correlated));
+    for (arm, found) in arms.iter().zip(&found) {
+        assert_eq!(found.contains(&Check::Parameters), arm.correlated, "{}: {found:?}", arm.label);
+    }
 }
 
 /// Arithmetic with a mistake in it.

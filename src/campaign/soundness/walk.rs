@@ -50,13 +50,13 @@ impl Attack<'_> {
     /// attacked in all other ways too. Gives the number of states that were tried.
     pub fn by_walking(&mut self, rng: &mut ChaCha8Rng, ledger: &mut Ledger) -> u64 {
         let n = self.truth.robot.dof();
-        let mut theta = truth::consistent(&self.truth.robot, &self.truth.set, rng);
+        let mut theta = self.truth.parameters(rng);
         let goal = self.goal(n, rng);
         let mut x: Vec<f64> = (0..=4 * n).map(|_| 0.5 * extreme(rng)).collect();
         if matches!(goal, Goal::Drift(_) | Goal::Acceleration(_)) {
             let mut most = self.used(goal, &theta, &x);
             for _ in 1..THETAS {
-                let other = truth::consistent(&self.truth.robot, &self.truth.set, rng);
+                let other = self.truth.parameters(rng);
                 let used = self.used(goal, &other, &x);
                 if used > most {
                     (most, theta) = (used, other);
@@ -115,7 +115,7 @@ impl Attack<'_> {
             };
         }
         let (robot, report) = (&self.truth.robot, self.report);
-        let law = || Law::new(self.claim, (&d.read_q, &d.read_dq), &d.desired);
+        let law = || Law::new(self.claim, t, (&d.read_q, &d.read_dq), &d.desired);
         match goal {
             Goal::Nominal(j, sign) => {
                 let bounds = &report.torque[j];
