@@ -1,7 +1,7 @@
 //! Families of trajectories, and sets that hold for all of them at once: for planners. No certificate rests on what is here.
 //!
 //! [`sets`] runs the certifier's own algorithms over a whole family, with the parameters k as further symbols of its affine
-//! forms; [`polynomial_sets`] with polynomials in k, dearer and tighter in k. [`polynomial`] and [`zonotope`] are
+//! forms; [`polynomial_sets`] with polynomials in k, dearer and tighter in k. [`polynomial`], [`zonotope`] and [`root`] are
 //! enclosures that the certifier does not need.
 //!
 //! A family is q(t; k) = mid(t) + reach_j k_j w(t) with k in [-1, 1]^n, w the sum of the last three Bernstein polynomials of
@@ -11,6 +11,7 @@
 
 pub mod polynomial;
 pub mod polynomial_sets;
+pub mod root;
 pub mod sets;
 pub mod zonotope;
 

@@ -63,6 +63,11 @@ pub fn half_spaces<R: Rounding>(center: &[f64; 3], generators: &[[f64; 3]]) -> V
     let axes = (0..3).map(|i| std::array::from_fn(|k| if k == i { 1.0 } else { 0.0 }));
     let pairs = generators.iter().enumerate().flat_map(|(i, g)| generators[..i].iter().map(move |h| (g, h)));
     let spanned = pairs.filter_map(|(g, h)| {
+        // Only the directions count, and only they neither overflow nor vanish.
+        let [g, h] = [g, h].map(|x| {
+            let size = x.iter().fold(0.0f64, |most, x| most.max(x.abs()));
+            x.map(|x| x / size)
+        });
         let normal = [g[1] * h[2] - g[2] * h[1], g[2] * h[0] - g[0] * h[2], g[0] * h[1] - g[1] * h[0]];
         let length = normal.iter().map(|x| x * x).sum::<f64>().sqrt();
         (length > 0.0 && length.is_finite()).then(|| normal.map(|x| x / length))
@@ -103,7 +108,7 @@ mod tests {
     use crate::enclose::Counted;
 
     fn number() -> impl Strategy<Value = f64> {
-        prop_oneof![4 => -2.0..2.0f64, 1 => Just(-0.0), 1 => Just(1e-200), 1 => Just(1e120), 1 => Just(-1e8)]
+        prop_oneof![4 => -2.0..2.0f64, 1 => Just(0.0), 1 => Just(-0.0), 1 => Just(1e-200), 1 => Just(1e120), 1 => Just(-1e8)]
     }
 
     fn vectors(count: usize) -> impl Strategy<Value = Vec<[f64; 3]>> {
@@ -174,6 +179,51 @@ mod tests {
             let over = x.sub(Twofold::from(zonotope_above::<Counted>(&n, &[0.0; 3], &fewer))).head;
             prop_assert!(over <= 1e-28 * size + 1e-300, "{over}");
         }
+    }
+
+    fn scaled(vectors: &[[f64; 3]], by: f64) -> Vec<[f64; 3]> {
+        vectors.iter().map(|g| g.map(|x| x * by)).collect()
+    }
+
+    proptest! {
+        /// Multiplied by a power of two, and what comes out divided by it again, near overflow and where products vanish.
+        #[test]
+        fn size_loses_nothing(
+            center in prop::array::uniform3(-1.0..1.0f64),
+            generators in prop::collection::vec(prop::array::uniform3(-1.0..1.0f64), 0..7),
+            exponent in prop::sample::select(vec![-1000, -520, 500, 1020]),
+            at in prop::array::uniform8(share()),
+        ) {
+            let (by, back) = (2f64.powi(exponent), 2f64.powi(-exponent));
+            let (big, all) = (center.map(|x| x * by), scaled(&generators, by));
+            let holds = |n: &[f64; 3], offset: f64, center: &[f64; 3], generators: &[[f64; 3]]| {
+                let (x, size) = along(n, center, generators, &at);
+                x.sub(Twofold::from(offset * back)).head <= 1e-28 * size
+            };
+            for side in half_spaces::<Counted>(&big, &all) {
+                prop_assert!(holds(&side.normal, side.offset, &center, &generators), "{side:?}");
+            }
+            let n = [0.3, -0.7, 0.2];
+            let fewer = reduced(&all, 4);
+            prop_assert!(holds(&n, zonotope_above::<Counted>(&n, &big, &fewer), &center, &generators));
+            let half = scaled(&generators, 0.5 * by);
+            let (sum, parts) = minkowski_sum::<Counted>((&big, &half), (&[0.0; 3], &half));
+            prop_assert!(holds(&n, zonotope_above::<Counted>(&n, &sum, &parts), &center, &generators));
+        }
+    }
+
+    #[test]
+    fn zonotopes_without_volume_have_half_spaces_too() {
+        let line = [[1.0, 2.0, 0.0], [-0.5, -1.0, -0.0], [0.0; 3]];
+        let sides = half_spaces::<Counted>(&[0.0, 0.0, -0.0], &line);
+        let over = |n: [f64; 3]| {
+            sides.iter().filter(|s| s.normal == n).map(|s| s.offset).fold(f64::INFINITY, f64::min)
+        };
+        assert!((1.5..1.5 + 1e-14).contains(&over([1.0, 0.0, 0.0])) && over([0.0, 0.0, 1.0]).abs() < 1e-100);
+        assert!(sides.iter().all(|s| s.normal.iter().chain([&s.offset]).all(|x| x.is_finite())));
+        assert_eq!(reduced(&[], 3), Vec::<[f64; 3]>::new());
+        let beyond = minkowski_sum::<Counted>((&[1e308; 3], &[]), (&[1e308; 3], &[]));
+        assert_eq!(zonotope_above::<Counted>(&[1.0, 0.0, 0.0], &beyond.0, &beyond.1), f64::INFINITY);
     }
 
     #[test]

@@ -20,6 +20,8 @@ use crate::trajectory::JointState;
 
 /// Distances are judged against this, m.
 const CENTIMETRE: f64 = 0.01;
+/// Share of the states for which the worst parameters of a set with strips are computed exactly.
+const EXACT: f64 = 1.0 / 16.0;
 
 /// A claim about one span of a plan, under attack by states that are possible according to `truth`. Claim and truth
 /// are the same case, unless the attack itself is to be tested by a claim that is wrong on purpose.
@@ -60,10 +62,10 @@ impl Rows {
     }
 
     /// Parameters of the set that drive joint `j` furthest up (or down).
-    fn worst(&self, case: &Case, j: usize, up: bool) -> Vec<f64> {
+    fn worst(&self, case: &Case, j: usize, up: bool, exact: bool) -> Vec<f64> {
         let sign = if up { 1.0 } else { -1.0 };
         let slopes: Vec<_> = self.of(case, j).map(|(p, slope)| (p, sign * slope)).collect();
-        case.furthest(&slopes)
+        case.furthest(&slopes, exact)
     }
 
     /// What the strips of joint `j` add to its nominal torque at time `t` of the plan, and the spread of parameters that they
@@ -276,7 +278,8 @@ impl<'a> Attack<'a> {
         let read = [&d.read_q[..], &d.read_dq[..], &dqa[..], &ddqa[..]];
         let [_, _, r] = claim.auxiliary(&d.desired, &d.q, &d.dq);
         let joint = rng.random_range(0..n);
-        let worst = |up: bool| law.rows.worst(self.truth, joint, up);
+        let exact = rng.random_bool(EXACT);
+        let worst = |up: bool| law.rows.worst(self.truth, joint, up, exact);
         let thetas = [theta.to_vec(), worst(true), worst(false)];
         let before: Vec<_> = thetas.iter().map(|theta| truth::needed(robot, theta, read)).collect();
         let center = truth::needed(&claim.robot, &claim.set.center(), read);

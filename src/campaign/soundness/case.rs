@@ -95,9 +95,10 @@ impl Case {
         theta
     }
 
-    /// The parameters of the set, consistent or not, at which `slopes` (index, value) together are largest.
-    pub fn furthest(&self, slopes: &[(usize, f64)]) -> Vec<f64> {
-        edge::furthest(&self.set, self.inside.as_deref().unwrap_or_default(), slopes)
+    /// The parameters of the set, consistent or not, at which `slopes` (index, value) together are largest; where there are strips,
+    /// only on demand the largest of all.
+    pub fn furthest(&self, slopes: &[(usize, f64)], exact: bool) -> Vec<f64> {
+        edge::furthest(&self.set, self.inside.as_deref().unwrap_or_default(), slopes, exact)
     }
 
     /// The proof obligation.

@@ -74,9 +74,9 @@ pub fn toward(set: &ParameterSet, from: &[f64], to: &[f64]) -> Vec<f64> {
 
 /// The point of the set at which `slopes` (index of a parameter, value) together are largest; `inside` lies in all strips.
 ///
-/// Over a box that is a corner. With strips a linear program finds the point, but for its tolerance, which is undone on the way from
-/// `inside`; where the program fails, the corner is where that way leads to.
-pub fn furthest(set: &ParameterSet, inside: &[f64], slopes: &[(usize, f64)]) -> Vec<f64> {
+/// Over a box that is a corner. With strips a linear program finds the point if it is to be `exact` (some milliseconds), but for the
+/// program's tolerance, which is undone on the way from `inside`; else that way leads towards the corner.
+pub fn furthest(set: &ParameterSet, inside: &[f64], slopes: &[(usize, f64)], exact: bool) -> Vec<f64> {
     let mut corner = set.lower.clone();
     for &(p, slope) in slopes {
         corner[p] = if slope >= 0.0 { set.upper[p] } else { set.lower[p] };
@@ -84,8 +84,8 @@ pub fn furthest(set: &ParameterSet, inside: &[f64], slopes: &[(usize, f64)]) -> 
     if set.strips.is_none() {
         return corner;
     }
-    let best = program(set, slopes).unwrap_or(corner);
-    toward(set, inside, &best)
+    let best = if exact { program(set, slopes) } else { None };
+    toward(set, inside, &best.unwrap_or(corner))
 }
 
 /// Solves the linear program in the unknowns x = (theta - center) / radius, those that have a radius.
@@ -145,7 +145,7 @@ mod tests {
         for (slopes, expected) in
             [([1.0, 0.0], [1.0, 0.75]), ([0.1, 1.0], [-1.0, 3.0]), ([1.0, 1.5], [-1.0, 3.0])]
         {
-            let found = furthest(&set, &inside, &[(0, slopes[0]), (1, slopes[1])]);
+            let found = furthest(&set, &inside, &[(0, slopes[0]), (1, slopes[1])], true);
             assert!(set.contains(&found), "{found:?}");
             let value = |x: &[f64]| slopes[0] * x[0] + slopes[1] * x[1];
             assert!(value(&found) >= value(&expected) - 1e-6, "{slopes:?}: {found:?}");

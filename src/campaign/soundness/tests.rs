@@ -57,7 +57,10 @@ fn a_tube_that_is_too_thin_is_found_out() {
 #[test]
 fn forgotten_drift_is_found_out() {
     let found = found_out::<Counted>(|c| c.tube.drift_nm.iter_mut().for_each(|d| *d = 0.0), 13);
-    assert!(everywhere(&found, Check::Disturbance), "{found:?}");
+    // Strips leave more of rho unused than drift takes: it is the bare box that must show it.
+    for (arm, found) in campaign(1).arms.iter().zip(&found).filter(|(arm, _)| !arm.correlated) {
+        assert!(found.contains(&Check::Disturbance), "{}: {found:?}", arm.label);
+    }
 }
 
 #[test]
@@ -68,20 +71,22 @@ fn a_set_that_is_too_small_is_found_out() {
             c.set.lower[p] = center[p] - 0.95 * radius[p];
             c.set.upper[p] = center[p] + 0.95 * radius[p];
         }
+        narrow_strips(c);
     };
     let found = found_out::<Counted>(shrink, 14);
     assert!(everywhere(&found, Check::Parameters), "{found:?}");
 }
 
+fn narrow_strips(c: &mut Case) {
+    for strip in c.set.strips.iter_mut().flat_map(|s| &mut s.strips) {
+        let (middle, half) = (0.5 * (strip.lower + strip.upper), 0.5 * (strip.upper - strip.lower));
+        (strip.lower, strip.upper) = (middle - 0.95 * half, middle + 0.95 * half);
+    }
+}
+
 #[test]
 fn strips_that_are_too_narrow_are_found_out() {
-    let narrow = |c: &mut Case| {
-        for strip in c.set.strips.iter_mut().flat_map(|s| &mut s.strips) {
-            let (middle, half) = (0.5 * (strip.lower + strip.upper), 0.5 * (strip.upper - strip.lower));
-            (strip.lower, strip.upper) = (middle - 0.95 * half, middle + 0.95 * half);
-        }
-    };
-    let found = found_out::<Counted>(narrow, 17);
+    let found = found_out::<Counted>(narrow_strips, 17);
     let arms = campaign(1).arms;
     assert!(arms.iter().any(|arm| arm.correlated));
     for (arm, found) in arms.iter().zip(&found) {

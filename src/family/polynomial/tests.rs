@@ -153,6 +153,30 @@ fn monomials_without_room_go_to_the_remainder() {
     assert_eq!((wide.terms().count(), wide.remainder() >= 2.0), (1, true));
 }
 
+/// Derivative of the polynomial with respect to each of `by` in turn at k, in twice the precision, and the size of its terms.
+fn derivative(form: &Form, k: &[f64], by: &[usize]) -> (Twofold, f64) {
+    let mut size = 0.0;
+    let sum = form.terms().fold(Twofold::from(0.0), |sum, (exponent, c)| {
+        let mut powers: Vec<i32> = (0..N).map(|i| (exponent >> (4 * i) & 0xf) as i32).collect();
+        let mut term = Twofold::from(c);
+        for &i in by {
+            term = term.mul(Twofold::from(f64::from(powers[i])));
+            powers[i] -= 1;
+        }
+        for (x, power) in k.iter().zip(powers) {
+            (0..power).for_each(|_| term = term.mul(Twofold::from(*x)));
+        }
+        size += term.head.abs();
+        sum.add(term)
+    });
+    (sum, size)
+}
+
+fn holds_point(set: Interval, x: Twofold, size: f64) -> bool {
+    let slack = 1e-28 * size;
+    x.sub(Twofold::from(set.lower())).head >= -slack && Twofold::from(set.upper()).sub(x).head >= -slack
+}
+
 #[test]
 fn derivatives_of_a_slice_agree_with_differences() {
     let mut rng = ChaCha8Rng::seed_from_u64(3);
@@ -170,6 +194,8 @@ fn derivatives_of_a_slice_agree_with_differences() {
         for i in 0..N {
             let difference = value(&moved(i, h)).sub(value(&moved(i, -h))).head / (2.0 * h);
             let gradient = form.gradient(&k, i);
+            let (exact, size) = derivative(&form, &k, &[i]);
+            assert!(holds_point(gradient, exact, size), "{gradient:?} {exact:?}");
             assert!(
                 (gradient.midpoint() - difference).abs() < 1e-6 * (1.0 + form.radius()),
                 "{gradient:?} {difference}"
@@ -178,7 +204,10 @@ fn derivatives_of_a_slice_agree_with_differences() {
             for j in 0..N {
                 let difference =
                     (form.gradient(&moved(j, h), i) - form.gradient(&moved(j, -h), i)).midpoint() / (2.0 * h);
-                let hessian = form.hessian(&k, i, j).midpoint();
+                let hessian = form.hessian(&k, i, j);
+                let (exact, size) = derivative(&form, &k, &[i, j]);
+                assert!(holds_point(hessian, exact, size), "{hessian:?} {exact:?}");
+                let hessian = hessian.midpoint();
                 assert!(
                     (hessian - difference).abs() < 1e-6 * (1.0 + form.radius()),
                     "{hessian} {difference}"
@@ -199,4 +228,104 @@ fn dependence_is_kept() {
     assert!((root * root - x).interval().sup_abs() < 0.05);
     // sqrt of what contains zero is the hull.
     assert_eq!((x - Form::constant(3.0)).sqrt().terms().count(), 1);
+}
+
+/// m 2^e, exactly; `None` where the integers end.
+#[derive(Debug, Clone, Copy)]
+struct Exact(i128, i32);
+
+impl Exact {
+    fn from(x: f64) -> Self {
+        let (bits, sign) = (x.to_bits(), if x.is_sign_negative() { -1 } else { 1 });
+        let (exponent, fraction) = ((bits >> 52 & 0x7ff) as i32, (bits & ((1 << 52) - 1)) as i128);
+        let mantissa = if exponent == 0 { fraction } else { fraction | 1 << 52 };
+        Self(sign * mantissa, exponent.max(1) - 1075).stripped()
+    }
+
+    fn stripped(self) -> Self {
+        let zeros = if self.0 == 0 { 0 } else { self.0.trailing_zeros() };
+        if self.0 == 0 { Self(0, 0) } else { Self(self.0 >> zeros, self.1 + zeros as i32) }
+    }
+
+    fn add(self, other: Self) -> Option<Self> {
+        let (a, b) =
+            if self.0 == 0 || (other.0 != 0 && self.1 >= other.1) { (self, other) } else { (other, self) };
+        if a.0 == 0 {
+            return Some(b);
+        }
+        // a has the larger exponent.
+        let up = u32::try_from(a.1 - b.1).ok().filter(|up| *up < a.0.unsigned_abs().leading_zeros())?;
+        Some(Self((a.0 << up).checked_add(b.0)?, b.1).stripped())
+    }
+
+    fn mul(self, other: Self) -> Option<Self> {
+        Some(Self(self.0.checked_mul(other.0)?, self.1 + other.1).stripped())
+    }
+
+    /// Whether `set` contains it.
+    fn is_in(self, set: Interval) -> Option<bool> {
+        let below = Self::from(-set.lower()).add(self)?.0 >= 0;
+        let above = Self(-self.0, self.1).add(Self::from(set.upper()))?.0 >= 0;
+        Some(below && above)
+    }
+}
+
+/// Sums and products of forms with short coefficients against exact rationals: nothing is rounded in the oracle.
+#[test]
+fn exact_rationals_are_held() {
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let (mut checked, mut rounded) = (0, 0);
+    for _ in 0..20_000 {
+        let k: Vec<f64> = (0..N).map(|_| f64::from(rng.random_range(-8..=8)) / 8.0).collect();
+        let number = |rng: &mut ChaCha8Rng| {
+            f64::from(rng.random_range(-(1 << 20)..=1 << 20)) * 2f64.powi(rng.random_range(-20..=-10))
+        };
+        let leaf = |rng: &mut ChaCha8Rng| -> (Form, Option<Exact>) {
+            let c = [0.0, -0.0, number(rng)][rng.random_range(0..3)];
+            let (mut form, mut value) = (Form::constant(c), Some(Exact::from(c)));
+            for (i, k) in k.iter().enumerate() {
+                let g = if rng.random_bool(0.7) { number(rng) } else { 0.0 };
+                form = form + Form::factor(i, g);
+                value = value.and_then(|v| v.add(Exact::from(g).mul(Exact::from(*k))?));
+            }
+            let (remainder, sign) = (number(rng).abs(), if rng.random() { 1.0 } else { -1.0 });
+            (form.widen(remainder), value.and_then(|v| v.add(Exact::from(sign * remainder))))
+        };
+        let ((x, p), (y, q), (z, r)) = (leaf(&mut rng), leaf(&mut rng), leaf(&mut rng));
+        let factor = f64::from(rng.random_range(-100..=100)) / 64.0;
+        let product = p.zip(q).and_then(|(p, q)| p.mul(q));
+        let results = [
+            (x * y, product),
+            (x * y + z, product.zip(r).and_then(|(pq, r)| pq.add(r))),
+            (x - z, p.zip(r).and_then(|(p, r)| p.add(Exact(-r.0, r.1)))),
+            ((x * y).scale(factor), product.and_then(|v| v.mul(Exact::from(factor)))),
+        ];
+        for (form, value) in results {
+            let Some(value) = value else { continue };
+            for set in [form.slice(&k), form.slice(&k[..2]), form.interval()] {
+                let Some(inside) = value.is_in(set) else { continue };
+                assert!(inside, "{value:?} not in {set:?} of {form:?} at {k:?}");
+                checked += 1;
+            }
+            rounded += usize::from(value.0.unsigned_abs() > 1 << 53);
+        }
+    }
+    assert!(checked > 100_000 && rounded > 10_000, "{checked} {rounded}");
+}
+
+#[test]
+fn what_is_no_number_is_nothing_known() {
+    let (huge, tiny) = (Form::constant(1e300), Form::constant(1e-200));
+    for unknown in
+        [huge * huge, Form::constant(f64::NAN), Form::constant(f64::INFINITY), Form::factor(0, f64::NAN)]
+    {
+        assert_eq!(unknown.interval(), Interval::WHOLE, "{unknown:?}");
+    }
+    // 1e-400 is no float, but it is held.
+    let product = tiny * tiny;
+    assert!(product.interval().lower() <= 0.0 && product.interval().upper() > 0.0);
+    let zero = Form::constant(-0.0) + Form::factor(1, -0.0);
+    assert!(zero.slice(&[1.0, -1.0]).contains(0.0) && zero.interval().width() < 1e-100);
+    // A factor that does not exist is a remainder.
+    assert!((2.0..2.0 + 1e-12).contains(&Form::factor(FACTORS, 2.0).interval().upper()));
 }
