@@ -5,7 +5,7 @@ use std::error::Error;
 use std::fmt::Write;
 use std::path::Path;
 
-use surelift::certify::Plan;
+use surelift::plan::Plan;
 use surelift::report::{Phase, Summary};
 
 const WIDTH: f64 = 900.0;

@@ -6,7 +6,7 @@
 //! # Five types
 //! - [`robot::Robot`] is the arm: joints, limits, friction, capsules that cover its links, sensor bounds, gains.
 //! - [`inertia::ParameterSet`] is what may be true of it: an interval for each inertial and friction parameter.
-//! - [`trajectory::Bezier`] is a motion; with its tube, set, scene and robot it is a [`certify::Plan`], one JSON file.
+//! - [`trajectory::Bezier`] is a motion; with its tube, set, scene and robot it is a [`plan::Plan`], one JSON file.
 //! - [`certify::Certificate`] is the proof that a motion is safe for the whole set, for all times and tracking errors;
 //!   [`certify::Refusal`] is the constraint, time and place that could not be proven instead.
 //! - [`identify::Identifier`] turns measurements into a smaller set that still holds the truth.
@@ -92,9 +92,12 @@ pub mod report;
 pub mod robot;
 pub mod scalar;
 pub mod scenario;
+#[cfg(feature = "inari")]
+pub mod second;
 pub mod simulate;
 pub mod trajectory;
 pub mod tune;
+pub mod verdict;
 
 /// The README's example compiles and runs.
 #[cfg(doctest)]

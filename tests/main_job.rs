@@ -4,8 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use surelift::certify::{Family, Partition, Plan, PlanError, Refusal};
+use surelift::certify::{Family, Partition, Refusal};
 use surelift::plan::tube_fit;
+use surelift::plan::{Plan, PlanError};
 use surelift::report::{self, Outcome, Phase, Summary};
 use surelift::robot::Capsule;
 use surelift::scenario::{self, RunOptions, Scenario};

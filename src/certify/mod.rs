@@ -18,13 +18,9 @@
 //! evaluation doesn't matter: the result is deterministic. Nothing of `plan` is used here.
 
 pub mod cell;
-pub mod plan_file;
-mod verdict;
 mod workspaces;
 
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 use crate::enclose::{Counted, Rounding};
 use crate::inertia::ParameterSet;
@@ -36,10 +32,9 @@ use crate::reach::{Span, Tube};
 use crate::robot::{Robot, Scene};
 use crate::trajectory::Bezier;
 
+use crate::verdict::Tally;
+pub use crate::verdict::{Body, Certificate, Family, Margin, Place, Refusal, Shortfall};
 pub use cell::{CellReport, Clearance};
-pub use plan_file::{Plan, PlanError};
-use verdict::Tally;
-pub use verdict::{Place, Shortfall};
 use workspaces::Space;
 pub use workspaces::Workspaces;
 
@@ -67,84 +62,6 @@ pub struct Problem<'a> {
     tube: &'a Tube,
     curve: &'a Bezier,
     uncertain: Uncertain,
-}
-
-/// The other side of a distance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Body {
-    /// An obstacle, by its index in the scene.
-    Obstacle(usize),
-    /// A capsule of the robot, by its index.
-    Shape(usize),
-}
-
-/// Families of constraints.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Family {
-    /// Joint position limits (rad).
-    Position,
-    /// Joint velocity limits (rad/s).
-    Velocity,
-    /// Actuator torque limits (N m).
-    Torque,
-    /// Distance to obstacles and between links (m).
-    Collision,
-    /// Conditions of the tracking tube (relative to the stored constant).
-    Tube,
-}
-
-/// A proven margin: how much is left, when and where it is smallest.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Margin {
-    /// Limit minus proven supremum, in the family's unit; `None` if nothing of the family applies.
-    pub value: Option<f64>,
-    /// Start of the cell where it is smallest, s.
-    pub t: f64,
-    /// Joint, or capsule and what it comes close to.
-    pub at: String,
-}
-
-/// Proof that a plan is safe: the smallest margin of each family, all at least zero.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Certificate {
-    /// Position, rad.
-    pub position: Margin,
-    /// Velocity, rad/s.
-    pub velocity: Margin,
-    /// Torque, N m.
-    pub torque: Margin,
-    /// Distance, m.
-    pub collision: Margin,
-    /// Conditions of the tube, relative.
-    pub tube: Margin,
-    /// Number of cells that the proof needed.
-    pub cells: usize,
-}
-
-/// Why a plan could not be proven.
-#[derive(Debug, Clone, PartialEq, Error)]
-pub enum Refusal {
-    /// A constraint that could not be proven.
-    #[error(
-        "cannot prove the {family:?} constraint of {at} between {t0:.4} s and {t1:.4} s: margin {margin:.4}"
-    )]
-    Constraint {
-        /// Its family.
-        family: Family,
-        /// Joint, or capsule and what it comes close to.
-        at: String,
-        /// Start of the cell, s.
-        t0: f64,
-        /// End of the cell, s (infinite for the rest after the plan).
-        t1: f64,
-        /// Limit minus proven supremum.
-        margin: f64,
-    },
-    /// The problem itself is not one that the proof covers.
-    #[error("{0}")]
-    Unsupported(String),
 }
 
 impl<'a> Problem<'a> {

@@ -6,7 +6,8 @@ use std::time::Instant;
 use clap::Args;
 
 use super::{Failure, say};
-use crate::certify::{Certificate, Partition, Plan, Refusal};
+use crate::certify::{Certificate, Partition, Refusal};
+use crate::plan::Plan;
 use crate::report::Margins;
 
 /// Repeat the proof of saved plans; names the constraint, time and link that cannot be proven

@@ -17,6 +17,7 @@ pub mod motion;
 pub mod placement;
 pub mod regressor;
 pub mod rnea;
+pub mod space;
 mod spatial;
 #[cfg(test)]
 mod tests;
@@ -37,5 +38,6 @@ pub use regressor::{
     torque_regressor,
 };
 pub use rnea::{Wrench, rnea};
+pub use space::Space;
 pub use whole::{Centroidal, Energy};
 pub use workspace::Workspace;

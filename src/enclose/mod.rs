@@ -7,7 +7,7 @@
 //! - [`Affine`]: a value that is linear in shared symbols, plus a remainder. Dependencies between values are kept,
 //!   so that `x - x` is small and a product of correlated values isn't a product of their ranges.
 //! - [`Rounding`]: how the rounding errors of an affine form are bounded. [`Counted`] is portable and fast;
-//!   `Directed` (feature `inari`) leaves them to an independently written interval library. Both run the same
+//!   `second::Directed` (feature `inari`) leaves them to an independently written interval library. Both run the same
 //!   algorithm, so one checks the other.
 //! - [`zonotope`]: how far sets in space reach.
 //!
@@ -18,7 +18,6 @@
 //!   round-to-nearest, subnormal numbers included. Rust promises it for all targets but 32-bit x86 without SSE2,
 //!   which is refused at compile time. Code that changes the floating-point environment of its thread
 //!   (flush-to-zero, rounding mode) breaks this, and Rust's own rules too.
-//! - Under `Directed`: the library `inari`.
 //!
 //! Nothing is assumed of the platform's `sin` and `cos`: see [`sine`].
 //!
@@ -38,9 +37,6 @@ pub mod zonotope;
 pub use affine::Affine;
 pub use interval::Interval;
 pub use rounding::{Counted, Rounding};
-
-#[cfg(feature = "inari")]
-pub use rounding::Directed;
 
 #[cfg(test)]
 mod harness;

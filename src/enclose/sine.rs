@@ -35,21 +35,6 @@ impl Enclosure for Interval {
     }
 }
 
-#[cfg(feature = "inari")]
-impl Enclosure for inari::Interval {
-    #[inline]
-    fn between(lower: f64, upper: f64) -> Self {
-        // inari refuses NaN, bounds out of order and infinite points, all of which mean "nothing known" here.
-        Self::try_from((lower, upper)).unwrap_or(Self::ENTIRE)
-    }
-
-    #[inline]
-    fn bounds(self) -> Interval {
-        // The bounds of an empty set are NaN in inari, which becomes the whole line here.
-        Interval::new(self.inf(), self.sup())
-    }
-}
-
 /// Angles beyond this (rad) aren't reduced: their sine is somewhere in [-1, 1].
 pub const LARGEST_ANGLE: f64 = 1e5;
 

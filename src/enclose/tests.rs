@@ -161,7 +161,7 @@ proptest! {
     fn forms_hold_the_values_of_expressions(f in expression(), e in symbols()) {
         prop_assert!(holds::<Counted>(&f, &e, 1.0));
         #[cfg(feature = "inari")]
-        prop_assert!(holds::<super::Directed>(&f, &e, 1.0));
+        prop_assert!(holds::<crate::second::Directed>(&f, &e, 1.0));
     }
 
     #[test]
@@ -171,14 +171,14 @@ proptest! {
     ) {
         extremes::<Counted>(&x, &y, &e, at, k)?;
         #[cfg(feature = "inari")]
-        extremes::<super::Directed>(&x, &y, &e, at, k)?;
+        extremes::<crate::second::Directed>(&x, &y, &e, at, k)?;
     }
 
     #[test]
     fn forms_of_any_bits_are_never_nan(x in prop::array::uniform6(ANY), y in prop::array::uniform6(ANY), k in ANY) {
         any_bits::<Counted>(&x, &y, k)?;
         #[cfg(feature = "inari")]
-        any_bits::<super::Directed>(&x, &y, k)?;
+        any_bits::<crate::second::Directed>(&x, &y, k)?;
     }
 
     #[test]
@@ -189,7 +189,7 @@ proptest! {
     ) {
         support::<Counted>(&u, &p, &e, &g, &c, &t)?;
         #[cfg(feature = "inari")]
-        support::<super::Directed>(&u, &p, &e, &g, &c, &t)?;
+        support::<crate::second::Directed>(&u, &p, &e, &g, &c, &t)?;
     }
 }
 
@@ -468,7 +468,7 @@ fn prints_what_operations_cost() {
     }
     all::<Counted>("counted");
     #[cfg(feature = "inari")]
-    all::<super::Directed>("directed");
+    all::<crate::second::Directed>("directed");
     let x = Interval::new(0.3, 0.4);
     measure("interval product", || black_box(x) * black_box(x));
     measure("interval sin_cos", || black_box(x).sin_cos());

@@ -18,7 +18,12 @@ pub mod zonotope;
 pub use polynomial::Polynomial;
 pub use sets::FamilySets;
 
+use crate::dynamics::Motion;
+use crate::dynamics::vec3::Vec3;
+use crate::reach::links::sweep_capsules;
 use crate::reach::upward::{add_up, div_up, mul_up};
+use crate::robot::Robot;
+use crate::scalar::Scalar;
 use crate::trajectory::Bezier;
 
 /// The trajectories from one start.
@@ -82,6 +87,13 @@ impl Family {
         let grain = mul_up(16.0 * f64::EPSILON, add_up(self.mid.points[j][5].abs(), self.reach[j].abs()));
         [grain, mul_up(grain, rate), mul_up(grain, mul_up(4.0, mul_up(rate, rate)))]
     }
+}
+
+/// Ends of every collision capsule over a cell, base frame, m.
+fn swept_capsules<T: Scalar>(robot: &Robot, motion: &Motion<T>) -> Vec<[Vec3<T>; 2]> {
+    let (mut placed, mut ends) = (vec![], vec![]);
+    sweep_capsules(robot, motion, &mut placed, &mut ends);
+    ends
 }
 
 #[cfg(test)]

@@ -9,14 +9,13 @@
 //! algorithms that the certifier runs on affine forms. Factor j is k_j, factor [`TIME`] normalised time. Tracking and
 //! sensor errors are in the remainders, so a slice at k needs no more than the hull over time.
 
-use super::Family;
 use super::polynomial::{FACTORS, Polynomial};
+use super::{Family, swept_capsules};
 use crate::dynamics::vec3::Vec3;
 use crate::dynamics::{Motion, Wrench, rnea};
 use crate::enclose::{Affine, Counted};
 use crate::inertia::ParameterSet;
 use crate::reach::Tube;
-use crate::reach::links::swept_capsules;
 use crate::reach::upward::{add_up, mul_up, sum_up};
 use crate::robot::{ARMATURE, COULOMB, OFFSET, Robot, VISCOUS};
 use crate::scalar::Scalar;

@@ -12,7 +12,7 @@
 //! The bounds of [`crate::reach::extent`] know nothing of k: before they are asked, each form is *settled*, that is the symbols of k
 //! are replaced by numbers, or by a remainder of the sum of their absolute coefficients, which covers all k.
 
-use super::Family;
+use super::{Family, swept_capsules};
 use crate::dynamics::vec3::Vec3;
 use crate::dynamics::{Motion, torque_regressor};
 use crate::enclose::{Affine, Counted, Interval, Rounding};
@@ -21,7 +21,6 @@ use crate::reach::cell::through_ticks;
 use crate::reach::energy::relative_mass;
 use crate::reach::law::LawBounds;
 use crate::reach::leaning::Between;
-use crate::reach::links::swept_capsules;
 use crate::reach::roundoff::Grain;
 use crate::reach::torque::{Uncertain, friction_part, lean, spread};
 use crate::reach::tube::armature_floor;

@@ -5,7 +5,7 @@
 //! comes together (in storage that a [`propose::Planner`] keeps), [`excite`] and [`goal`] for its costs, [`rows`] for its
 //! constraints, [`tube_fit`] for its tube, [`foresee`] for the directions in which it wants the parameters known,
 //! [`decision`] for the variables and [`nlp`] for the solver (with [`qp`] below it); [`route`] for the way to the
-//! goal and [`guide`] for the search behind it.
+//! goal and [`guide`] for the search behind it. What was proven is kept as a [`Plan`].
 
 pub mod decision;
 pub mod excite;
@@ -17,5 +17,8 @@ pub mod propose;
 pub mod qp;
 pub mod route;
 pub mod rows;
+pub mod saved;
 pub mod tube_fit;
 pub mod worth;
+
+pub use saved::{Plan, PlanError};

@@ -18,14 +18,7 @@ use crate::scalar::Scalar;
 use super::block::Block;
 use super::extent::support_below;
 
-/// Ends of every collision capsule over a cell, base frame, m.
-pub fn swept_capsules<T: Scalar>(robot: &Robot, motion: &Motion<T>) -> Vec<[Vec3<T>; 2]> {
-    let (mut placed, mut ends) = (vec![], vec![]);
-    sweep_capsules(robot, motion, &mut placed, &mut ends);
-    ends
-}
-
-/// [`swept_capsules`] into `ends`; `placed` is storage.
+/// Ends of every collision capsule over a cell, base frame, m, into `ends`; `placed` is storage.
 pub fn sweep_capsules<T: Scalar>(
     robot: &Robot,
     motion: &Motion<T>,

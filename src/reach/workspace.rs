@@ -1,57 +1,21 @@
 //! Where the bounds of a cell are computed: storage that is kept from cell to cell, so that none is asked for again.
 //!
-//! It carries nothing from one cell to the next: every number is written before it is read. Only what a [`Motion`] knows of
+//! It carries nothing from one cell to the next: every number is written before it is read. Only what a [`crate::dynamics::Motion`] knows of
 //! the robot's tree stays, and [`Workspace::fit`] sees to it that it is this robot's.
 
 use crate::dynamics::vec3::Vec3;
-use crate::dynamics::{BodyPlacement, Composites, Motion, Wrench, rnea};
+use crate::dynamics::{BodyPlacement, Composites};
 use crate::enclose::{Affine, Interval, Rounding};
 use crate::robot::{INERTIAL, JointKind, Robot};
-use crate::scalar::{Dual, Scalar};
+use crate::scalar::Dual;
+
+pub use crate::dynamics::Space;
 
 use super::block::Block;
 use super::roundoff::Roundoff;
 
 /// Generators of two bodies that there is room for from the start.
 const GENERATORS: usize = 16;
-
-/// Storage of the recursive algorithms over one scalar.
-#[derive(Debug, Clone)]
-pub struct Space<T> {
-    /// Transforms and motions of the bodies.
-    pub motion: Motion<T>,
-    /// For a regressor; as long as it was last needed.
-    pub regressor: Vec<T>,
-    /// For parameters.
-    pub theta: Vec<T>,
-    /// What [`Space::inverse_dynamics`] found, N m.
-    pub torque: Vec<T>,
-    wrenches: Vec<Wrench<T>>,
-}
-
-impl<T: Scalar> Space<T> {
-    fn new(robot: &Robot, regressor: usize) -> Self {
-        let n = robot.dof();
-        Self {
-            motion: Motion::new(robot),
-            regressor: Vec::with_capacity(regressor),
-            theta: Vec::with_capacity(robot.parameter_count()),
-            torque: vec![T::zero(); n],
-            wrenches: vec![Wrench::zero(); n],
-        }
-    }
-
-    /// Takes over the parameters.
-    pub fn fill_theta(&mut self, theta: impl Iterator<Item = T>) {
-        self.theta.clear();
-        self.theta.extend(theta);
-    }
-
-    /// Inverse dynamics of the swept motion under the parameters, see [`rnea()`]; leaves the result in [`Space::torque`].
-    pub fn inverse_dynamics(&mut self, robot: &Robot) {
-        rnea(robot, &self.motion, &self.theta, &mut self.wrenches, &mut self.torque);
-    }
-}
 
 /// All the storage of one cell.
 #[derive(Debug, Clone)]

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::certify::Plan;
 use crate::identify::{Identifier, IdentifierOptions, IdentifyError, Sample, Update};
 use crate::inertia::ParameterSet;
+use crate::plan::Plan;
 use crate::plan::excite::{Criterion, Information};
 use crate::plan::foresee;
 use crate::report::{Broken, Gap, Phase};

@@ -1,6 +1,6 @@
 //! What a run writes down while it goes on, and how it is closed with the audit.
 
-use crate::certify::Plan;
+use crate::plan::Plan;
 use crate::report::{
     Broken, Gap, Identification, LogRow, Outcome, Payload, PlanSummary, RunRecord, Summary, TubeStep,
     Violations, summary,

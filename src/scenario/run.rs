@@ -15,10 +15,10 @@ use std::time::Instant;
 
 use thiserror::Error;
 
-use crate::certify::Plan;
 use crate::control::{Controller, Measured, RobustController};
 use crate::identify::{IdentifyError, Sample};
 use crate::inertia::ParameterSet;
+use crate::plan::Plan;
 use crate::plan::propose::Planner;
 use crate::plan::route::Route;
 use crate::plan::tube_fit;

@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::certify::{Partition, Plan, Problem, certify};
+use crate::certify::{Partition, Problem, certify};
 use crate::inertia::ParameterSet;
+use crate::plan::Plan;
 use crate::plan::propose::{Proposal, Purpose, Setting};
 use crate::plan::route::{Route, RouteError, Terrain};
 use crate::report::{Event, Margins, Phase, PlanSummary, TorqueWidths};
@@ -193,7 +194,7 @@ impl Runner<'_> {
             return Err("the plan's tube does not hold all tracking errors of the running plan".to_owned());
         }
         Ok(Plan {
-            schema: crate::certify::plan_file::SCHEMA,
+            schema: crate::plan::saved::SCHEMA,
             t_start_s: t,
             curve: proposal.curve,
             tube: proposal.tube,

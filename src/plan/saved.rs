@@ -10,7 +10,7 @@ use crate::reach::Tube;
 use crate::robot::{Robot, Scene};
 use crate::trajectory::Bezier;
 
-use super::{Certificate, Partition, Problem, Refusal, certify};
+use crate::certify::{Certificate, Partition, Problem, Refusal, certify};
 
 /// Version of the plan file.
 pub const SCHEMA: u32 = 2;
@@ -126,6 +126,6 @@ impl Plan {
     #[cfg(feature = "inari")]
     pub fn verify_directed(&self, partition: Partition) -> Result<Certificate, Refusal> {
         let problem = Problem::new(&self.robot, &self.set, &self.scene, &self.tube, &self.curve)?;
-        super::certify_in::<crate::enclose::Directed>(&problem, partition)
+        crate::certify::certify_in::<crate::second::Directed>(&problem, partition)
     }
 }

@@ -1,9 +1,88 @@
-//! What the reports on a plan amount to, in numbers: the least margin of each family, or the first that is negative.
-//! Names are given at the end.
+//! What the reports on a plan amount to: the least margin of each family, or the first that is negative. In numbers as long as cells
+//! are judged; names are given at the end.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use crate::robot::{Robot, Scene};
 
-use super::{Body, Certificate, Family, Margin, Refusal};
+/// The other side of a distance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Body {
+    /// An obstacle, by its index in the scene.
+    Obstacle(usize),
+    /// A capsule of the robot, by its index.
+    Shape(usize),
+}
+
+/// Families of constraints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Family {
+    /// Joint position limits (rad).
+    Position,
+    /// Joint velocity limits (rad/s).
+    Velocity,
+    /// Actuator torque limits (N m).
+    Torque,
+    /// Distance to obstacles and between links (m).
+    Collision,
+    /// Conditions of the tracking tube (relative to the stored constant).
+    Tube,
+}
+
+/// A proven margin: how much is left, when and where it is smallest.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Margin {
+    /// Limit minus proven supremum, in the family's unit; `None` if nothing of the family applies.
+    pub value: Option<f64>,
+    /// Start of the cell where it is smallest, s.
+    pub t: f64,
+    /// Joint, or capsule and what it comes close to.
+    pub at: String,
+}
+
+/// Proof that a plan is safe: the smallest margin of each family, all at least zero.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Certificate {
+    /// Position, rad.
+    pub position: Margin,
+    /// Velocity, rad/s.
+    pub velocity: Margin,
+    /// Torque, N m.
+    pub torque: Margin,
+    /// Distance, m.
+    pub collision: Margin,
+    /// Conditions of the tube, relative.
+    pub tube: Margin,
+    /// Number of cells that the proof needed.
+    pub cells: usize,
+}
+
+/// Why a plan could not be proven.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum Refusal {
+    /// A constraint that could not be proven.
+    #[error(
+        "cannot prove the {family:?} constraint of {at} between {t0:.4} s and {t1:.4} s: margin {margin:.4}"
+    )]
+    Constraint {
+        /// Its family.
+        family: Family,
+        /// Joint, or capsule and what it comes close to.
+        at: String,
+        /// Start of the cell, s.
+        t0: f64,
+        /// End of the cell, s (infinite for the rest after the plan).
+        t1: f64,
+        /// Limit minus proven supremum.
+        margin: f64,
+    },
+    /// The problem itself is not one that the proof covers.
+    #[error("{0}")]
+    Unsupported(String),
+}
 
 /// Which constraint of its family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +161,7 @@ struct Least {
 
 /// The least margin of each family over some cells; none is negative.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Tally {
+pub(crate) struct Tally {
     /// By [`Family`].
     least: [Option<Least>; 5],
     cells: usize,
@@ -90,11 +169,11 @@ pub(super) struct Tally {
 
 impl Tally {
     /// Of one cell, before its margins are taken.
-    pub(super) fn of_a_cell() -> Self {
+    pub(crate) fn of_a_cell() -> Self {
         Self { cells: 1, ..Self::default() }
     }
 
-    pub(super) fn take(&mut self, family: Family, value: f64, t: f64, place: Place) {
+    pub(crate) fn take(&mut self, family: Family, value: f64, t: f64, place: Place) {
         if value.is_finite() {
             self.lower(family as usize, Least { value, t, place });
         }
@@ -108,7 +187,7 @@ impl Tally {
     }
 
     /// Of these cells and later ones.
-    pub(super) fn and(mut self, later: Self) -> Self {
+    pub(crate) fn and(mut self, later: Self) -> Self {
         for (family, least) in later.least.into_iter().enumerate() {
             least.into_iter().for_each(|least| self.lower(family, least));
         }
@@ -116,7 +195,7 @@ impl Tally {
         self
     }
 
-    pub(super) fn certificate(&self, robot: &Robot, scene: &Scene) -> Certificate {
+    pub(crate) fn certificate(&self, robot: &Robot, scene: &Scene) -> Certificate {
         let margin = |family: Family| match self.least[family as usize] {
             Some(Least { value, t, place }) => Margin { value: Some(value), t, at: place.name(robot, scene) },
             None => Margin { value: None, t: 0.0, at: String::new() },
