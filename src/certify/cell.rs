@@ -47,7 +47,7 @@ pub struct Required {
 }
 
 /// Everything that is proven about one cell. Margins are limit minus proven supremum; negative means not proven.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct CellReport {
     /// The times.
     pub span: Span,
@@ -70,21 +70,6 @@ pub struct CellReport {
 }
 
 impl CellReport {
-    /// A report of nothing, to be filled.
-    pub fn blank() -> Self {
-        Self {
-            span: Span::Rest,
-            position: Joints::new(),
-            velocity: Joints::new(),
-            torque: Joints::new(),
-            robust: Joints::new(),
-            torque_margin: Joints::new(),
-            clearances: Vec::new(),
-            growth_m: 0.0,
-            required: Required::default(),
-        }
-    }
-
     /// Evaluates all constraints over `span`; only the first time does it ask for memory.
     pub(super) fn fill<const N: usize, R: Rounding>(
         &mut self,

@@ -64,9 +64,47 @@ pub struct Problem<'a> {
     uncertain: Uncertain,
 }
 
+/// Refuses what the proof does not cover: sizes, sets and curves that are none, missing transmission inertia, constants of the tube.
+fn check(robot: &Robot, set: &ParameterSet, tube: &Tube, curve: &Bezier) -> Result<(), String> {
+    let ensure = |good: bool, fault: &dyn Fn() -> String| if good { Ok(()) } else { Err(fault()) };
+    let (n, gains, own) = (robot.dof(), &tube.gains, &robot.control);
+    robot.arm_fault().map_or(Ok(()), Err)?;
+    ensure(n <= MAX_JOINTS, &|| format!("robot '{}' has {n} joints, above {MAX_JOINTS}", robot.name))?;
+    let (drift, acceleration) = (&tube.drift_nm, &tube.acceleration_bound);
+    let sizes = [("drift_nm", drift.len()), ("acceleration_bound", acceleration.len())];
+    for (what, found) in [("points", curve.dof())].into_iter().chain(sizes) {
+        ensure(found == n, &|| format!("{what}: expected {n} values for '{}', found {found}", robot.name))?;
+    }
+    curve.check().map_err(|error| error.to_string())?;
+    let fault = set.fault(n, robot.parameter_count(), curve.duration_s);
+    fault.map_or(Ok(()), |fault| Err(format!("parameter set: {fault}")))?;
+    for (j, joint) in robot.joints.iter().enumerate() {
+        let name = &joint.name;
+        // The law and its proof need a desired motion that is continuous up to its acceleration, past the end too.
+        ensure(curve.rests(j), &|| format!("trajectory: joint '{name}' does not come to rest"))?;
+        // Nothing else bounds the mass matrix from below.
+        let floor = armature_floor(robot, set, j);
+        ensure(floor > 0.0, &|| format!("joint '{name}' has no transmission inertia: {floor}"))?;
+    }
+    for shape in &robot.shapes {
+        let (name, radius) = (&shape.name, shape.capsule.radius);
+        ensure(radius >= 0.0, &|| format!("capsule '{name}': radius {radius}, expected >= 0"))?;
+    }
+    gains.fault().map_or(Ok(()), |fault| Err(format!("tube {fault}")))?;
+    let own_clock = gains.period_s == own.period_s && gains.stiction_speed_rad_s >= own.stiction_speed_rad_s;
+    ensure(own_clock, &|| format!("tube: {gains:?}, expected period and stiction speed of {own:?}"))?;
+    let ticks = tube.layer_ticks;
+    ensure(ticks >= 1.0 && ticks.is_finite(), &|| format!("tube layer_ticks: expected >= 1, found {ticks}"))?;
+    let decay = mul_up(gains.alpha, gains.period_s);
+    ensure(decay <= 1.0, &|| format!("tube: alpha * period_s is {decay}, above 1"))?;
+    for x in drift.iter().chain(acceleration).chain([&tube.hold_power_w, &tube.energy_slack_j]) {
+        ensure(*x >= 0.0, &|| format!("tube constants: expected numbers not below 0, found {x}"))?;
+    }
+    Ok(())
+}
+
 impl<'a> Problem<'a> {
-    /// Puts a proof obligation together; refuses what the proof does not cover (sizes, V_max, gains, missing
-    /// transmission inertia).
+    /// Puts a proof obligation together; refuses what the proof does not cover.
     pub fn new(
         robot: &'a Robot,
         set: &'a ParameterSet,
@@ -74,100 +112,7 @@ impl<'a> Problem<'a> {
         tube: &'a Tube,
         curve: &'a Bezier,
     ) -> Result<Self, Refusal> {
-        let n = robot.dof();
-        let refuse = |what: String| Err(Refusal::Unsupported(what));
-        if let Some(fault) = robot.arm_fault() {
-            return refuse(fault);
-        }
-        let sizes = [
-            ("parameter set", set.len(), robot.parameter_count()),
-            ("parameter set (upper)", set.upper.len(), robot.parameter_count()),
-            ("trajectory", curve.dof(), n),
-            ("tube drift_nm", tube.drift_nm.len(), n),
-            ("tube acceleration_bound", tube.acceleration_bound.len(), n),
-        ];
-        if let Some((what, found, expected)) =
-            sizes.into_iter().find(|(_, found, expected)| found != expected)
-        {
-            return refuse(format!(
-                "{what}: expected {expected} values for robot '{}', found {found}",
-                robot.name
-            ));
-        }
-        if let Err(error) = curve.check() {
-            return refuse(error.to_string());
-        }
-        // The law and its proof need a desired motion that is continuous up to its acceleration, past the end too.
-        if let Some(j) = curve.points.iter().position(|p| !(p[3] == p[4] && p[4] == p[5])) {
-            return refuse(format!(
-                "trajectory: joint '{}' does not come to rest, expected its last three control points to be equal",
-                robot.joints[j].name
-            ));
-        }
-        if let Some(shape) = robot.shapes.iter().find(|s| !(s.capsule.radius >= 0.0)) {
-            return refuse(format!(
-                "capsule '{}': radius {}, expected >= 0",
-                shape.name, shape.capsule.radius
-            ));
-        }
-        if let Some(j) =
-            set.lower.iter().zip(&set.upper).position(|(l, u)| !(l <= u && l.is_finite() && u.is_finite()))
-        {
-            return refuse(format!("parameter set: interval {j} is empty or not finite"));
-        }
-        let strips = set.strips.as_ref();
-        if let Some(fault) = strips.and_then(|s| s.fault(n, set.len(), curve.duration_s)) {
-            return refuse(format!("parameter set, strips: {fault}"));
-        }
-        for (j, joint) in robot.joints.iter().enumerate() {
-            if !(armature_floor(robot, set, j) > 0.0) {
-                return refuse(format!(
-                    "joint '{}' has no transmission inertia: no lower bound of the mass matrix is proven without it",
-                    joint.name
-                ));
-            }
-        }
-        let gains = &tube.gains;
-        let positive = [
-            ("k_r", gains.k_r),
-            ("alpha", gains.alpha),
-            ("v_max", gains.v_max),
-            ("period_s", gains.period_s),
-            ("stiction_speed_rad_s", gains.stiction_speed_rad_s),
-        ];
-        if let Some((what, x)) = positive.into_iter().find(|(_, x)| !(*x > 0.0 && x.is_finite())) {
-            return refuse(format!("tube {what}: expected a finite number above 0, found {x}"));
-        }
-        let own = &robot.control;
-        if gains.period_s != own.period_s || gains.stiction_speed_rad_s < own.stiction_speed_rad_s {
-            return refuse(format!(
-                "tube: period {} s and stiction speed {} rad/s, but robot '{}' has {} s and {} rad/s",
-                gains.period_s,
-                gains.stiction_speed_rad_s,
-                robot.name,
-                own.period_s,
-                own.stiction_speed_rad_s
-            ));
-        }
-        if !(tube.layer_ticks >= 1.0 && tube.layer_ticks.is_finite()) {
-            return refuse(format!(
-                "tube layer_ticks: expected a finite number >= 1, found {}",
-                tube.layer_ticks
-            ));
-        }
-        let constants = tube.drift_nm.iter().chain(&tube.acceleration_bound);
-        if let Some(x) = constants.chain([&tube.hold_power_w, &tube.energy_slack_j]).find(|x| !(**x >= 0.0)) {
-            return refuse(format!("tube constants: expected numbers not below 0, found {x}"));
-        }
-        if mul_up(gains.alpha, gains.period_s) > 1.0 {
-            return refuse(format!("tube: alpha * period_s is {}, above 1", gains.alpha * gains.period_s));
-        }
-        if n > MAX_JOINTS {
-            return refuse(format!(
-                "robot '{}' has {n} joints; the certifier covers up to {MAX_JOINTS}",
-                robot.name
-            ));
-        }
+        check(robot, set, tube, curve).map_err(Refusal::Unsupported)?;
         Ok(Self { robot, set, scene, tube, curve, uncertain: Uncertain::new(robot, set) })
     }
 
@@ -178,7 +123,7 @@ impl<'a> Problem<'a> {
 
     /// Evaluates every constraint over one span in the arithmetic `R`.
     pub fn report_in<R: Rounding>(&self, span: Span) -> CellReport {
-        let mut report = CellReport::blank();
+        let mut report = CellReport::default();
         Space::<R>::empty().evaluate(self, span, &mut report);
         report
     }
@@ -260,7 +205,7 @@ impl<'a> Problem<'a> {
         reports: &mut Vec<CellReport>,
     ) {
         let cells = cells.max(1);
-        reports.resize_with(cells + 1, CellReport::blank);
+        reports.resize_with(cells + 1, CellReport::default);
         workspaces.prepare(self.robot, self.scene);
         reports.par_iter_mut().enumerate().for_each(|(k, report)| {
             workspaces.with(|place| place.space.evaluate(self, self.span(k, cells), report));

@@ -40,7 +40,7 @@ enum Fitting<'a, R: Rounding> {
 
 impl<R: Rounding> Default for Workspaces<R> {
     fn default() -> Self {
-        let place = |_| Mutex::new(Place { space: Space::empty(), report: CellReport::blank() });
+        let place = |_| Mutex::new(Place { space: Space::empty(), report: CellReport::default() });
         Self { places: (0..rayon::current_num_threads()).map(place).collect() }
     }
 }

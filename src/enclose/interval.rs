@@ -70,35 +70,16 @@ impl Interval {
         if radius == 0.0 { 0.0 } else { radius.next_up() }
     }
 
-    /// Distance between the bounds, rounded up.
-    #[inline]
-    pub fn width(self) -> f64 {
-        if self.lo == self.hi { 0.0 } else { (self.hi - self.lo).next_up() }
-    }
-
     /// Whether the number lies inside (NaN doesn't).
     #[inline]
     pub fn contains(self, x: f64) -> bool {
         self.lo <= x && x <= self.hi
     }
 
-    /// Whether all of `other` lies inside.
-    #[inline]
-    pub fn encloses(self, other: Self) -> bool {
-        self.lo <= other.lo && other.hi <= self.hi
-    }
-
     /// The smallest interval that contains both.
     #[inline]
     pub fn hull(self, other: Self) -> Self {
         Self { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi) }
-    }
-
-    /// What both have in common, if anything.
-    #[inline]
-    pub fn intersect(self, other: Self) -> Option<Self> {
-        let (lo, hi) = (self.lo.max(other.lo), self.hi.min(other.hi));
-        (lo <= hi).then_some(Self { lo, hi })
     }
 
     /// The set of `|x|`.

@@ -9,7 +9,6 @@
 //! - [`Rounding`]: how the rounding errors of an affine form are bounded. [`Counted`] is portable and fast;
 //!   `second::Directed` (feature `inari`) leaves them to an independently written interval library. Both run the same
 //!   algorithm, so one checks the other.
-//! - [`zonotope`]: how far sets in space reach.
 //!
 //! Polynomial zonotopes and other sets that no certificate rests on are in [`crate::family`].
 //!
@@ -32,7 +31,6 @@ pub mod affine;
 pub mod interval;
 pub mod rounding;
 pub mod sine;
-pub mod zonotope;
 
 pub use affine::Affine;
 pub use interval::Interval;

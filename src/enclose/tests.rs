@@ -8,7 +8,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
 use super::harness::{Expression, N, excess, expression, holds, number, symbols};
-use super::{Affine, Counted, Interval, Rounding, rounding::Tally, sine, zonotope};
+use super::{Affine, Counted, Interval, Rounding, rounding::Tally, sine};
 use crate::campaign::soundness::twofold::Twofold;
 use crate::scalar::Scalar;
 
@@ -313,7 +313,7 @@ fn support<R: Rounding>(
     };
     let corner = g.iter().fold(dot(c), |sum, g| sum.add(dot(g).abs()));
     let member = g.iter().zip(t).fold(dot(c), |sum, (g, t)| sum.add(dot(g).mul(Twofold::from(*t))));
-    let above = Twofold::from(zonotope::zonotope_above::<R>(u, c, g));
+    let above = Twofold::from(crate::reach::links::zonotope_above::<R>(u, c, g));
     prop_assert!(above.sub(corner).head >= 0.0 && above.sub(member).head >= -1e-20);
     prop_assert!(above.sub(corner).head <= 1e-13 * corner.head.abs() + 1e-9);
     Ok(())

@@ -9,6 +9,7 @@
 //! its control points: end + reach k in floats is off by 2^-52 (|end| + reach) at most, of which 16 times is added to position, velocity
 //! and acceleration, each times what one unit in the last three control points is worth (at most 1, 5/T, 20/T^2).
 
+mod interval;
 pub mod polynomial;
 pub mod polynomial_sets;
 pub mod root;
@@ -64,7 +65,7 @@ impl Family {
         if reach.len() != n || finite != n {
             return Err(FamilyError::Reach { found: finite, expected: n });
         }
-        if let Some(joint) = mid.points.iter().position(|p| !(p[3] == p[4] && p[4] == p[5])) {
+        if let Some(joint) = (0..n).find(|&j| !mid.rests(j)) {
             return Err(FamilyError::Moving { joint });
         }
         let unit = Bezier { points: vec![[0.0, 0.0, 0.0, 1.0, 1.0, 1.0]], duration_s: mid.duration_s };

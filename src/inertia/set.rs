@@ -113,6 +113,21 @@ impl ParameterSet {
         Self::new(lower, upper)
     }
 
+    /// What is wrong with the set for a robot with `dof` joints and so many `parameters`, over a motion of `duration_s`.
+    pub fn fault(&self, dof: usize, parameters: usize, duration_s: f64) -> Option<String> {
+        let (lower, upper) = (self.lower.len(), self.upper.len());
+        if lower != parameters || upper != parameters {
+            return Some(format!(
+                "expected {parameters} intervals, found {lower} lower and {upper} upper bounds"
+            ));
+        }
+        let finite = |(l, u): (&f64, &f64)| l <= u && l.is_finite() && u.is_finite();
+        if let Some(j) = self.lower.iter().zip(&self.upper).position(|bounds| !finite(bounds)) {
+            return Some(format!("interval {j} is empty or not finite"));
+        }
+        self.strips.as_ref()?.fault(dof, parameters, duration_s).map(|fault| format!("strips: {fault}"))
+    }
+
     /// Number of parameters.
     pub fn len(&self) -> usize {
         self.lower.len()

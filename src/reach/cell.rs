@@ -46,11 +46,12 @@ pub const MAX_JOINTS: usize = 31;
 pub type Joints<T> = ArrayVec<T, MAX_JOINTS>;
 
 /// A time interval of a plan.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Span {
     /// Ticks from the first to the second time, s.
     Between(f64, f64),
     /// All times after the trajectory's end, at rest.
+    #[default]
     Rest,
 }
 

@@ -9,7 +9,6 @@
 
 use crate::dynamics::vec3::{self, Vec3};
 use crate::dynamics::{BodyPlacement, Motion, placements};
-use crate::enclose::zonotope::zonotope_above;
 use crate::enclose::{Affine, Interval, Rounding};
 use crate::robot::direction::nearest_direction;
 use crate::robot::{Robot, Zonotope3};
@@ -17,6 +16,22 @@ use crate::scalar::Scalar;
 
 use super::block::Block;
 use super::extent::support_below;
+
+/// Upper bound of `direction . x` over the zonotope `{ center + sum_i generators[i] e_i : e_i in [-1, 1] }`; infinity if
+/// something isn't finite.
+///
+/// Proof: the supremum is `u.c + sum |u.g_i|`, and `|u.g_i|` is at most its float plus the float's error.
+pub fn zonotope_above<'a, R: Rounding>(
+    direction: &[f64; 3],
+    center: &[f64; 3],
+    generators: impl IntoIterator<Item = &'a [f64; 3]>,
+) -> f64 {
+    let dot = |x: &[f64; 3]| {
+        R::product(direction[0], x[0]) + R::product(direction[1], x[1]) + R::product(direction[2], x[2])
+    };
+    let spread = generators.into_iter().map(|g| R::split(dot(g)));
+    R::upper(spread.fold(dot(center), |sum, (value, error)| sum + R::exact(value.abs()) + R::exact(error)))
+}
 
 /// Ends of every collision capsule over a cell, base frame, m, into `ends`; `placed` is storage.
 pub fn sweep_capsules<T: Scalar>(

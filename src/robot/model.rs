@@ -194,6 +194,21 @@ pub struct ControlGains {
     pub stiction_speed_rad_s: f64,
 }
 
+impl ControlGains {
+    /// The first that the control law cannot work with: all must be positive.
+    pub fn fault(&self) -> Option<String> {
+        let all = [
+            ("k_r", self.k_r),
+            ("alpha", self.alpha),
+            ("v_max", self.v_max),
+            ("period_s", self.period_s),
+            ("stiction_speed_rad_s", self.stiction_speed_rad_s),
+        ];
+        let (what, x) = all.into_iter().find(|(_, x)| !(*x > 0.0 && x.is_finite()))?;
+        Some(format!("{what}: expected a finite number above 0, found {x}"))
+    }
+}
+
 /// A frame with a name, fixed to a body: a foot, a hand, a rotor, one end of a loop closure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NamedFrame {

@@ -103,6 +103,12 @@ impl Bezier {
         }
     }
 
+    /// Whether the last three control points of a joint are equal: position, velocity and acceleration come to rest.
+    pub fn rests(&self, joint: usize) -> bool {
+        let [.., a, b, c] = self.points[joint];
+        a == b && b == c
+    }
+
     /// Number of joints.
     pub fn dof(&self) -> usize {
         self.points.len()
