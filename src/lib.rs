@@ -95,6 +95,7 @@ pub mod scenario;
 #[cfg(feature = "inari")]
 pub mod second;
 pub mod simulate;
+pub mod storage;
 pub mod trajectory;
 pub mod tune;
 pub mod verdict;

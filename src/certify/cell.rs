@@ -11,9 +11,9 @@ use crate::reach::roundoff::{GRAIN, Grain};
 use crate::reach::torque::{JointTorque, drift, joint_torques};
 use crate::reach::tube::armature_floor;
 use crate::reach::upward::{add_up, div_up, mul_up, sum_up};
-use crate::reach::workspace::Workspace;
 use crate::reach::{Cell, Joints, Span};
 use crate::robot::JointLimits;
+use crate::storage::Workspace;
 
 use super::{Body, Problem};
 
@@ -71,7 +71,7 @@ pub struct CellReport {
 
 impl CellReport {
     /// Evaluates all constraints over `span`; only the first time does it ask for memory.
-    pub(super) fn fill<const N: usize, R: Rounding>(
+    pub(crate) fn fill<const N: usize, R: Rounding>(
         &mut self,
         problem: &Problem<'_>,
         span: Span,

@@ -13,12 +13,10 @@
 //!
 //! # How
 //! Time is cut into cells; [`cell::CellReport`] bounds every constraint over one cell with outward rounding (`reach`).
-//! A cell with a margin below zero is halved, down to a floor. The union of the cells is [0, T] and the rest after it,
-//! and a cell's bounds hold for all its times, so non-negative margins everywhere prove the plan. The order of
-//! evaluation doesn't matter: the result is deterministic. Nothing of `plan` is used here.
+//! A cell with a margin below zero is halved, down to a floor. The cells make up [0, T] and the rest after it, and a cell's bounds
+//! hold for all its times, so non-negative margins everywhere prove the plan, in whatever order. Nothing of `plan` is used.
 
 pub mod cell;
-mod workspaces;
 
 use rayon::prelude::*;
 
@@ -32,11 +30,11 @@ use crate::reach::{Span, Tube};
 use crate::robot::{Robot, Scene};
 use crate::trajectory::Bezier;
 
+pub use crate::storage::Workspaces;
+use crate::storage::{Desk, Sizes};
 use crate::verdict::Tally;
 pub use crate::verdict::{Body, Certificate, Family, Margin, Place, Refusal, Shortfall};
 pub use cell::{CellReport, Clearance};
-use workspaces::Space;
-pub use workspaces::Workspaces;
 
 /// How finely time is cut.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -116,15 +114,10 @@ impl<'a> Problem<'a> {
         Ok(Self { robot, set, scene, tube, curve, uncertain: Uncertain::new(robot, set) })
     }
 
-    /// Evaluates every constraint over one span in the default arithmetic.
-    pub fn report(&self, span: Span) -> CellReport {
-        self.report_in::<Counted>(span)
-    }
-
     /// Evaluates every constraint over one span in the arithmetic `R`.
     pub fn report_in<R: Rounding>(&self, span: Span) -> CellReport {
         let mut report = CellReport::default();
-        Space::<R>::empty().evaluate(self, span, &mut report);
+        Sizes::<R>::empty().evaluate(self, span, &mut report);
         report
     }
 
@@ -167,7 +160,10 @@ impl<'a> Problem<'a> {
     }
 
     /// (stored - required) / stored for each constant of the tube.
-    fn tube_margins<'r>(&'r self, report: &'r CellReport) -> impl Iterator<Item = (Place, f64)> + 'r {
+    pub(crate) fn tube_margins<'r>(
+        &'r self,
+        report: &'r CellReport,
+    ) -> impl Iterator<Item = (Place, f64)> + 'r {
         let (tube, needed) = (self.tube, &report.required);
         let relative = |have: f64, need: f64| if have > 0.0 { (have - need) / have } else { have - need };
         let whole = [
@@ -181,19 +177,6 @@ impl<'a> Problem<'a> {
             [(Place::Drift(j), drift), (Place::Acceleration(j), acceleration)]
         });
         whole.into_iter().chain(joints)
-    }
-
-    /// Smallest relative margin of the tube's constants over one cell; the tube is proven there if it is not negative.
-    pub fn tube_margin(&self, report: &CellReport) -> f64 {
-        let margins = self.tube_margins(report).map(|(_, margin)| margin);
-        margins.fold(f64::INFINITY, |least, m| if m.is_nan() { f64::NEG_INFINITY } else { least.min(m) })
-    }
-
-    /// Evaluates every cell of a partition in the default arithmetic, in parallel.
-    pub fn survey(&self, cells: usize) -> Vec<CellReport> {
-        let mut reports = Vec::new();
-        self.survey_into(cells, &Workspaces::<Counted>::default(), &mut reports);
-        reports
     }
 
     /// Evaluates every cell of a partition in the arithmetic `R`, in parallel. Asks for memory only if the reports and
@@ -213,11 +196,7 @@ impl<'a> Problem<'a> {
     }
 
     /// Draws the conclusion from a survey of this very problem; cells that are not proven are halved up to `depth` times.
-    pub fn conclude(&self, survey: &[CellReport], depth: u32) -> Result<Certificate, Refusal> {
-        self.conclude_in::<Counted>(survey, depth, &Workspaces::default())
-    }
-
-    fn conclude_in<R: Rounding>(
+    pub fn conclude_in<R: Rounding>(
         &self,
         survey: &[CellReport],
         depth: u32,
@@ -229,17 +208,8 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// [`Problem::conclude`] without names, and without asking for memory in workspaces that have been used before.
-    pub fn weigh<R: Rounding>(
-        &self,
-        survey: &[CellReport],
-        depth: u32,
-        workspaces: &Workspaces<R>,
-    ) -> Result<(), Shortfall> {
-        self.tally(survey, depth, workspaces).map(|_| ())
-    }
-
-    fn tally<R: Rounding>(
+    /// [`Problem::conclude_in`] without names.
+    pub(crate) fn tally<R: Rounding>(
         &self,
         survey: &[CellReport],
         depth: u32,
@@ -272,7 +242,7 @@ impl<'a> Problem<'a> {
         span: Span,
         shortfall: Shortfall,
         depth: u32,
-        place: &mut workspaces::Place<R>,
+        place: &mut Desk<R>,
     ) -> Result<Tally, Shortfall> {
         let Span::Between(t0, t1) = span else { return Err(shortfall) };
         let middle = 0.5 * (t0 + t1);

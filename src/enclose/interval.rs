@@ -82,18 +82,6 @@ impl Interval {
         Self { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi) }
     }
 
-    /// The set of `|x|`.
-    #[inline]
-    pub fn abs(self) -> Self {
-        if self.lo >= 0.0 {
-            self
-        } else if self.hi <= 0.0 {
-            -self
-        } else {
-            Self { lo: 0.0, hi: self.sup_abs() }
-        }
-    }
-
     /// Largest `|x|`.
     #[inline]
     pub fn sup_abs(self) -> f64 {
@@ -103,7 +91,8 @@ impl Interval {
     /// The set of `x^2`, never negative: tighter than `x * x`, which doesn't know that both factors are one.
     #[inline]
     pub fn sqr(self) -> Self {
-        let Self { lo, hi } = self.abs();
+        let (hi, least) = (self.sup_abs(), self.lo.abs().min(self.hi.abs()));
+        let lo = if self.contains(0.0) { 0.0 } else { least };
         Self { lo: product_below(lo, lo).max(0.0), hi: product_above(hi, hi) }
     }
 

@@ -2,10 +2,8 @@
 //!
 //! # Assumed
 //! The arithmetic `E` encloses: the result of an operation contains the exact result for all elements of its operands.
-//! The first hexadecimal digits of pi / 2 (checked in the tests against another series). Nothing about libm.
-//!
-//! # Proven
-//! See [`point`] (one angle) and [`over`] (a range of angles).
+//! The first hexadecimal digits of pi / 2 (checked in the tests against another series). Nothing about libm. The proofs stand at
+//! [`point`] (one angle) and [`over`] (a range of angles).
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 

@@ -21,4 +21,16 @@ impl Interval {
         let (lower, upper) = (self.lower().max(other.lower()), self.upper().min(other.upper()));
         (lower <= upper).then(|| Self::new(lower, upper))
     }
+
+    /// The set of `|x|`.
+    #[inline]
+    pub fn abs(self) -> Self {
+        if self.lower() >= 0.0 {
+            self
+        } else if self.upper() <= 0.0 {
+            -self
+        } else {
+            Self::new(0.0, self.sup_abs())
+        }
+    }
 }

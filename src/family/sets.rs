@@ -25,10 +25,10 @@ use crate::reach::roundoff::Grain;
 use crate::reach::torque::{Uncertain, friction_part, lean, spread};
 use crate::reach::tube::armature_floor;
 use crate::reach::upward::{add_up, mul_up, sum_up};
-use crate::reach::workspace::Workspace;
 use crate::reach::{Cell, Span, Tube, extent, symbols};
 use crate::robot::{INERTIAL, Robot};
 use crate::scalar::Scalar;
+use crate::storage::Workspace;
 use crate::trajectory::DesiredMotion;
 
 /// Sets over one span of time and all k. `N` symbols hold a robot of up to (N - 1) / 3 joints; of more, the k that do not fit are

@@ -2,6 +2,7 @@
 //!
 //! Mass matrix and slack by interval arithmetic: they matter little enough that its conservatism is no loss.
 
+use crate::dynamics::Space;
 use crate::dynamics::{Composites, crba};
 use crate::enclose::{Affine, Interval, Rounding};
 use crate::robot::{ARMATURE, Robot};
@@ -11,7 +12,6 @@ use super::cell::{Cell, Joints};
 use super::extent;
 use super::torque::Uncertain;
 use super::upward::{div_up, mul_up, sum_up};
-use super::workspace::Space;
 
 /// Smallest sigma known with r'M(q; theta)r <= sigma sum W_j r_j^2 for all r, transmission inertia included, over the cell
 /// and the set: how large M is relative to the weights (the smallest transmission inertias).

@@ -9,11 +9,7 @@
 //! transmission inertia and offset are compared with a torque row; what d holds elsewhere is charged to h, |d_p| g_p.
 //!
 //! For a row y of joint j and weights a, b >= 0 of two strips, let d = a d_1 + b d_2, m = a m_1 + b m_2, h = a h_1 + b h_2. Then
-//!
-//! ```text
 //! |y'(theta - theta_0) - m| <= |d'(theta - theta_0) - m| + |(y - d)'(theta - theta_0)| <= h + sum_p |y_p - d_p| g_p
-//! ```
-//!
 //! for any y, whatever strips and weights are taken: bad ones cost tightness only. By the box alone the left side is at most
 //! sum |y_p| g_p + |m|. The law commands the torque m besides its nominal one and takes the smaller of the two bounds for
 //! rho. Its weights are the hat functions of time between the strips' times; the certifier takes them as linear in its symbol of time,
@@ -55,15 +51,12 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    fn largest<'a>(strips: impl Iterator<Item = &'a Prepared> + Clone) -> Self {
-        let of = |x: &dyn Fn(&Prepared) -> f64| strips.clone().map(|s| x(s).abs()).fold(0.0, f64::max);
-        let columns = strips.clone().next().map_or(0, |s| s.links.len());
-        Self {
-            links: (0..columns).map(|p| of(&|s| s.links[p])).collect(),
-            own: std::array::from_fn(|k| of(&|s| s.own[k])),
-            shift: of(&|s| s.shift),
-            half: of(&|s| s.half),
-        }
+    /// The larger absolute value of each number.
+    fn larger(mut self, other: &Self) -> Self {
+        let all = self.links.iter_mut().chain(&mut self.own).chain([&mut self.shift, &mut self.half]);
+        let others = other.links.iter().chain(&other.own).chain([&other.shift, &other.half]);
+        all.zip(others).for_each(|(x, y)| *x = x.abs().max(y.abs()));
+        self
     }
 }
 
@@ -106,7 +99,8 @@ impl Leaning {
             Prepared { links, own, shift, half }
         };
         let strips: Vec<_> = strips.iter().enumerate().map(prepare).collect();
-        let largest = (0..joints).map(|j| Prepared::largest(strips.iter().skip(j).step_by(joints))).collect();
+        let of = |j: usize| strips.iter().skip(j).step_by(joints).fold(strips[j].clone(), Prepared::larger);
+        let largest = (0..joints).map(of).collect();
         Some(Self { times: times.clone(), joints, strips, largest })
     }
 

@@ -12,7 +12,6 @@ pub mod roundoff;
 pub mod torque;
 pub mod tube;
 pub mod upward;
-pub mod workspace;
 
 pub use cell::{Cell, Joints, Span, symbols};
 pub use tube::Tube;

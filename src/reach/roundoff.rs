@@ -17,6 +17,7 @@
 
 use std::ops::{Add, Mul, Neg, Sub};
 
+use crate::dynamics::Space;
 use crate::dynamics::{momentum_regressor, torque_regressor};
 use crate::enclose::Rounding;
 use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
@@ -27,7 +28,6 @@ use super::leaning::OWN;
 use super::torque::Uncertain;
 use super::tube::Tube;
 use super::upward::{add_up, mul_up};
-use super::workspace::Space;
 
 /// 2^-53.
 const UNIT: f64 = 0.5 * f64::EPSILON;

@@ -24,6 +24,7 @@
 
 use arrayvec::ArrayVec;
 
+use crate::dynamics::Space;
 use crate::dynamics::torque_regressor;
 use crate::enclose::{Affine, Interval, Rounding};
 use crate::inertia::ParameterSet;
@@ -36,7 +37,6 @@ use super::leaning::{Between, Leaning, OWN};
 use super::roundoff::Grain;
 use super::tube::Tube;
 use super::upward::{add_up, mul_up};
-use super::workspace::Space;
 
 /// Torque sets of one joint over a cell, N m.
 #[derive(Debug, Clone, Copy)]
