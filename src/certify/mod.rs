@@ -54,7 +54,7 @@ impl Default for Partition {
 /// A trajectory and all that it is to be proven against.
 #[derive(Debug, Clone)]
 pub struct Problem<'a> {
-    robot: &'a Robot,
+    pub(crate) robot: &'a Robot,
     set: &'a ParameterSet,
     scene: &'a Scene,
     tube: &'a Tube,
