@@ -1,6 +1,7 @@
 //! Rigid-body algorithms on plain numbers: arms, a quadruped, and a quadruped that carries an arm.
 
 use std::hint::black_box;
+use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use surelift::dynamics::{ForwardDerivatives, InverseDerivatives, Workspace, torque_regressor};
@@ -85,5 +86,9 @@ fn measure(c: &mut Criterion, name: &str, robot: &Robot) {
     });
 }
 
-criterion_group!(benches, dynamics);
+criterion_group! {
+    name = benches;
+    config = Criterion::default().measurement_time(Duration::from_secs(1)).warm_up_time(Duration::from_millis(300));
+    targets = dynamics
+}
 criterion_main!(benches);

@@ -2,8 +2,9 @@
 
 use std::f64::consts::PI;
 use std::hint::black_box;
+use std::time::Duration;
 
-use criterion::{Criterion, criterion_group, criterion_main};
+use criterion::{Criterion, SamplingMode, criterion_group, criterion_main};
 use rayon::prelude::*;
 use surelift::family::polynomial_sets::PolynomialSets;
 use surelift::family::{Family, FamilySets};
@@ -25,7 +26,8 @@ fn sets(c: &mut Criterion) {
     let span = |i: usize| (3.0 * i as f64 / INTERVALS as f64, 3.0 * (i + 1) as f64 / INTERVALS as f64);
 
     let mut group = c.benchmark_group("family");
-    group.sample_size(10);
+    group.sample_size(10).sampling_mode(SamplingMode::Flat);
+    group.warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(3));
     group.bench_function("affine_64", |b| {
         b.iter(|| {
             let uncertain = Uncertain::new(&robot, &set);

@@ -6,6 +6,8 @@ use std::fmt::Write;
 use std::time::Instant;
 
 use nalgebra::{Matrix3, Vector3};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use surelift::certify::Problem;
 use surelift::family::{Family, FamilySets};
@@ -68,11 +70,14 @@ impl Case {
 
     /// Milliseconds for all constraints at one k over `intervals` intervals among `obstacles` boxes.
     fn proof_ms(&self, intervals: usize, obstacles: usize) -> Result<f64, Box<dyn Error>> {
-        let brick = |k: usize| {
-            let at = Vector3::new(2.0 + 0.1 * k as f64, -1.0, 0.5);
-            Zonotope3::cuboid(format!("box {k}"), at, Vector3::new(0.1, 0.2, 0.3), &Matrix3::identity())
+        // All over the arm's reach; whether they are in its way makes no difference to the work.
+        let mut draw = ChaCha8Rng::seed_from_u64(1);
+        let mut brick = |k: usize| {
+            let at = Vector3::from_fn(|_, _| draw.random_range(-1.2..1.2));
+            let size = Vector3::from_fn(|_, _| draw.random_range(0.02..0.2));
+            Zonotope3::cuboid(format!("box {k}"), at, size, &Matrix3::identity())
         };
-        let scene = Scene { obstacles: (0..obstacles).map(brick).collect() };
+        let scene = Scene { obstacles: (0..obstacles).map(&mut brick).collect() };
         let problem = Problem::new(&self.robot, &self.set, &scene, &self.tube, &self.curve)?;
         Ok(fastest(|| problem.survey(intervals).len() as f64))
     }
@@ -133,7 +138,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let family = over(&|n| Ok(at(n).family_ms(INTERVALS)), &joints)?;
     let proof = over(&|n| at(n).proof_ms(INTERVALS, 5), &joints)?;
     panels.push(("joints (64 intervals, 5 obstacles)", vec![("all k", family), ("one k, proof", proof)]));
-    let proof = over(&|c| arm.proof_ms(INTERVALS, c), &[0, 5, 10, 20, 40, 80])?;
+    let proof = over(&|c| arm.proof_ms(INTERVALS, c), &[0, 10, 25, 50, 100, 200])?;
     panels.push(("obstacles (7 joints, 64 intervals)", vec![("one k, proof", proof)]));
     for (title, curves) in &panels {
         for (label, points) in curves {
