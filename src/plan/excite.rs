@@ -20,8 +20,9 @@ use crate::dynamics::{Motion, torque_regressor};
 use crate::robot::{INERTIAL, Robot};
 use crate::scalar::{Dual, Scalar};
 use crate::trajectory::{Bezier, Curve, JointState, end_point_basis};
-use nalgebra::DMatrix;
+use criterion::Judgement;
 use rayon::prelude::*;
+use std::sync::{Mutex, PoisonError};
 use width::Row;
 
 /// Directions that one pass of dual numbers carries.
@@ -30,7 +31,7 @@ const LANES: usize = 8;
 const CHUNK: usize = 8;
 
 /// Rows of the end-effector regressor at the middles of equal parts of a trajectory.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 struct Samples {
     /// Number of joints n.
     joints: usize,
@@ -54,10 +55,9 @@ impl Samples {
     }
 
     /// W: the rows times sqrt(dt), so that W'W stands for the integral of Y'Y whatever the number of samples.
-    fn weighted(&self) -> DMatrix<f64> {
+    fn weighted(&self) -> impl Iterator<Item = Row> {
         let weight = self.dt.sqrt();
-        let entries = self.entries.iter().map(|x| x * weight);
-        DMatrix::from_row_iterator(self.entries.len() / INERTIAL, INERTIAL, entries)
+        self.rows().map(move |row| row * weight)
     }
 }
 
@@ -67,39 +67,62 @@ fn samples_along(
     curve: &dyn Curve,
     until_s: f64,
     samples: usize,
-    mut worth: Option<Worth>,
+    worth: Option<&Worth>,
 ) -> Samples {
-    let (n, dt) = (robot.dof(), until_s / samples.max(1) as f64);
-    let mut found = Samples {
-        joints: n,
-        dt,
-        entries: Vec::with_capacity(samples * n * INERTIAL),
-        errors: Vec::with_capacity(samples * n),
-        error_slopes: Vec::with_capacity(samples * n),
-    };
-    let (mut motion, mut y) = (Motion::new(robot), vec![0.0; n * INERTIAL * n]);
-    let mut state = JointState::at_rest(&vec![0.0; n]);
-    for s in 0..samples {
-        curve.evaluate((s as f64 + 0.5) * dt, &mut state);
-        motion.sweep(robot, &state.q, &state.dq, &state.dq, &state.ddq);
-        torque_regressor(robot, &motion, robot.end_effector..robot.end_effector + 1, &mut y);
-        for j in 0..n {
-            let at = column(robot, j, 0);
-            found.entries.extend_from_slice(&y[at..at + INERTIAL]);
+    let mut space = Sampling::new(robot);
+    space.along(robot, curve, until_s, samples, worth);
+    space.samples
+}
+
+/// Samples, and storage to take them in.
+#[derive(Debug, Clone)]
+struct Sampling {
+    samples: Samples,
+    motion: Motion<f64>,
+    y: Vec<f64>,
+    state: JointState,
+}
+
+impl Sampling {
+    fn new(robot: &Robot) -> Self {
+        let n = robot.dof();
+        let (motion, y) = (Motion::new(robot), vec![0.0; n * INERTIAL * n]);
+        Self { samples: Samples::default(), motion, y, state: JointState::at_rest(&vec![0.0; n]) }
+    }
+
+    /// Takes the samples of [`samples_along`].
+    fn along(
+        &mut self,
+        robot: &Robot,
+        curve: &dyn Curve,
+        until_s: f64,
+        samples: usize,
+        worth: Option<&Worth>,
+    ) {
+        let (n, dt) = (robot.dof(), until_s / samples.max(1) as f64);
+        let Self { samples: Samples { joints, dt: step, entries, errors, error_slopes }, motion, y, state } =
+            self;
+        (*joints, *step) = (n, dt);
+        for list in [&mut *entries, &mut *errors, &mut *error_slopes] {
+            list.clear();
         }
-        match &mut worth {
-            Some(worth) => {
-                let (errors, slopes) = worth.errors(robot, &state);
-                found.errors.extend_from_slice(errors);
-                found.error_slopes.extend_from_slice(slopes);
+        for s in 0..samples {
+            curve.evaluate((s as f64 + 0.5) * dt, state);
+            motion.sweep(robot, &state.q, &state.dq, &state.dq, &state.ddq);
+            torque_regressor(robot, motion, robot.end_effector..robot.end_effector + 1, y);
+            for j in 0..n {
+                let at = column(robot, j, 0);
+                entries.extend_from_slice(&y[at..at + INERTIAL]);
             }
-            None => {
-                found.errors.extend(std::iter::repeat_n(1.0, n));
-                found.error_slopes.extend(std::iter::repeat_n(0.0, n));
+            match worth {
+                Some(worth) => worth.errors(robot, state, (motion, y), (errors, error_slopes)),
+                None => {
+                    errors.extend(std::iter::repeat_n(1.0, n));
+                    error_slopes.extend(std::iter::repeat_n(0.0, n));
+                }
             }
         }
     }
-    found
 }
 
 /// Index of the end effector's column `p` in row `j` of a torque regressor.
@@ -125,18 +148,40 @@ impl ExcitationOptions {
     }
 }
 
+/// Storage for the cost of exciting trajectories of one robot, kept from one proposal to the next.
+#[derive(Debug)]
+pub struct Space {
+    curve: Bezier,
+    sampling: Sampling,
+    judgement: Judgement,
+    samplers: Vec<(Sampler, [f64; LANES])>,
+}
+
+impl Space {
+    /// Storage for `robot`.
+    pub fn new(robot: &Robot) -> Self {
+        Self {
+            curve: Bezier { points: Vec::with_capacity(robot.dof()), duration_s: 0.0 },
+            sampling: Sampling::new(robot),
+            judgement: Judgement::default(),
+            samplers: Vec::new(),
+        }
+    }
+}
+
 /// The excitation cost of quintic trajectories from one start.
 ///
 /// A start at rest with k = 0 is a trajectory without motion, where the gradient says little: start the search
 /// elsewhere.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Excitation<'a> {
     robot: &'a Robot,
-    start: JointState,
+    start: &'a JointState,
     ends: EndPoints,
     duration_s: f64,
     options: ExcitationOptions,
-    known: Information,
+    known: &'a Information,
+    space: Mutex<Space>,
 }
 
 impl<'a> Excitation<'a> {
@@ -147,10 +192,26 @@ impl<'a> Excitation<'a> {
     /// beyond the duration, or no samples.
     pub fn new(
         robot: &'a Robot,
-        start: &JointState,
+        start: &'a JointState,
         ends: EndPoints,
         duration_s: f64,
-        known: &Information,
+        known: &'a Information,
+        options: ExcitationOptions,
+    ) -> Result<Self, CostError> {
+        Self::within(Space::new(robot), robot, start, ends, duration_s, known, options)
+    }
+
+    /// [`Excitation::new`] in storage for this robot.
+    ///
+    /// # Errors
+    /// As there; the storage is lost.
+    pub fn within(
+        mut space: Space,
+        robot: &'a Robot,
+        start: &'a JointState,
+        ends: EndPoints,
+        duration_s: f64,
+        known: &'a Information,
         options: ExcitationOptions,
     ) -> Result<Self, CostError> {
         let n = robot.dof();
@@ -174,68 +235,81 @@ impl<'a> Excitation<'a> {
         if options.samples == 0 {
             return Err(CostError::Value { field: "samples", expected: "at least 1", found: 0.0 });
         }
-        Ok(Self { robot, start: start.clone(), ends, duration_s, options, known: known.clone() })
+        space.samplers.resize_with(options.samples.div_ceil(CHUNK), || (Sampler::new(robot), [0.0; LANES]));
+        if let Some(worth) = options.criterion.worth() {
+            space.samplers.iter_mut().for_each(|(sampler, _)| sampler.torques.take(worth));
+        }
+        Ok(Self { robot, start, ends, duration_s, options, known, space: Mutex::new(space) })
+    }
+
+    /// The storage, for the next cost.
+    pub fn into_space(self) -> Space {
+        self.space.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The cost alone at `k` (length n); NaN where `k` is not finite.
     pub fn value(&self, k: &[f64]) -> f64 {
-        self.judge(k).map_or(f64::NAN, |(_, judgement)| judgement.value)
+        self.judge(k, &mut self.borrow()).unwrap_or(f64::NAN)
     }
 
     /// The cost and its gradient at `k` (length n); NaN where `k` is not finite.
     pub fn evaluate(&self, k: &[f64]) -> Cost {
         let n = self.robot.dof();
-        let Some((curve, judgement)) = self.judge(k) else {
+        let space = &mut *self.borrow();
+        let Some(value) = self.judge(k, space) else {
             return Cost { value: f64::NAN, gradient: (0..n).map(|_| f64::NAN).collect() };
         };
         let mut gradient: Joints<f64> = (0..n).map(|_| 0.0).collect();
         for first in (0..n).step_by(LANES) {
-            let lanes = self.contract(&curve, first, &judgement);
+            let lanes = self.contract(first, space);
             for (entry, lane) in gradient[first..].iter_mut().zip(lanes) {
                 *entry = lane;
             }
         }
-        Cost { value: judgement.value, gradient }
+        Cost { value, gradient }
     }
 
-    fn judge(&self, k: &[f64]) -> Option<(Bezier, criterion::Judgement)> {
-        let o = &self.options;
-        let curve = Bezier::to_rest(&self.start, &self.ends.at(k), self.duration_s).ok()?;
-        let samples = samples_along(self.robot, &curve, o.horizon_s, o.samples, o.criterion.worth().cloned());
-        let judgement = o.criterion.judge(&self.known, &samples)?;
-        Some((curve, judgement))
+    fn borrow(&self) -> std::sync::MutexGuard<'_, Space> {
+        // A panic leaves no harm behind: nothing is read before it is written.
+        self.space.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The cost at `k`; leaves the curve and the derivatives by the samples in `space`.
+    fn judge(&self, k: &[f64], space: &mut Space) -> Option<f64> {
+        let (o, Space { curve, sampling, judgement, .. }) = (&self.options, space);
+        curve.set_to_rest(self.start, &self.ends.at(k), self.duration_s).ok()?;
+        sampling.along(self.robot, curve, o.horizon_s, o.samples, o.criterion.worth());
+        o.criterion.judge(self.known, &sampling.samples, judgement)
     }
 
     /// Derivatives of the cost in k_first, k_first+1, ...: sum of the judged derivatives times the samples' own.
-    fn contract(&self, curve: &Bezier, first: usize, judgement: &criterion::Judgement) -> [f64; LANES] {
+    fn contract(&self, first: usize, space: &mut Space) -> [f64; LANES] {
         let n = self.robot.dof();
+        let Space { curve, judgement, samplers, .. } = space;
         let entries = judgement.slopes.par_chunks(CHUNK * n * INERTIAL);
         let torques = judgement.torque_slopes.par_chunks(CHUNK * n);
-        let sums: Vec<[f64; LANES]> = entries
-            .zip(torques)
-            .enumerate()
-            .map(|(chunk, (entries, torques))| {
-                let mut sampler = Sampler::new(self.robot, self.options.criterion.worth());
-                let mut sum = [0.0; LANES];
+        let curve = &*curve;
+        samplers.par_iter_mut().zip(entries.zip(torques)).enumerate().for_each(
+            |(chunk, ((sampler, sum), (entries, torques)))| {
+                *sum = [0.0; LANES];
                 let mut add = |y: &Dual<f64, LANES>, by: f64| {
                     sum.iter_mut().zip(y.slope).for_each(|(sum, x)| *sum += x * by);
                 };
                 for (s, (entries, torques)) in entries.chunks(n * INERTIAL).zip(torques.chunks(n)).enumerate()
                 {
-                    self.sample(curve, first, chunk * CHUNK + s, &mut sampler);
+                    self.sample(curve, first, chunk * CHUNK + s, sampler);
                     for (j, by) in entries.chunks(INERTIAL).enumerate() {
                         let row = &sampler.y[column(self.robot, j, 0)..];
                         row.iter().zip(by).for_each(|(y, &by)| add(y, by));
                     }
-                    if let Some(found) = &sampler.torques {
-                        found.tau.iter().zip(torques).for_each(|(tau, &by)| add(tau, by));
+                    if self.options.criterion.worth().is_some() {
+                        sampler.torques.tau.iter().zip(torques).for_each(|(tau, &by)| add(tau, by));
                     }
                 }
-                sum
-            })
-            .collect();
+            },
+        );
         // Added in order, so that a run can be repeated.
-        sums.iter().fold([0.0; LANES], |total, sum| std::array::from_fn(|i| total[i] + sum[i]))
+        samplers.iter().fold([0.0; LANES], |total, (_, sum)| std::array::from_fn(|i| total[i] + sum[i]))
     }
 
     /// Fills the sampler's regressor at sample `s`.
@@ -257,13 +331,14 @@ impl<'a> Excitation<'a> {
         sampler.motion.sweep(robot, &sampler.q, &sampler.dq, &sampler.dq, &sampler.ddq);
         let last = robot.end_effector;
         torque_regressor(robot, &sampler.motion, last..last + 1, &mut sampler.y);
-        if let Some(torques) = &mut sampler.torques {
-            torques.fill(robot, &sampler.motion, &sampler.dq, &sampler.ddq);
+        if o.criterion.worth().is_some() {
+            sampler.torques.fill(robot, &sampler.motion, &sampler.dq, &sampler.ddq);
         }
     }
 }
 
 /// Scratch space of one task.
+#[derive(Debug)]
 struct Sampler {
     motion: Motion<Dual<f64, LANES>>,
     state: JointState,
@@ -271,11 +346,11 @@ struct Sampler {
     dq: Vec<Dual<f64, LANES>>,
     ddq: Vec<Dual<f64, LANES>>,
     y: Vec<Dual<f64, LANES>>,
-    torques: Option<Torques<Dual<f64, LANES>>>,
+    torques: Torques<Dual<f64, LANES>>,
 }
 
 impl Sampler {
-    fn new(robot: &Robot, worth: Option<&Worth>) -> Self {
+    fn new(robot: &Robot) -> Self {
         let n = robot.dof();
         let zeros = vec![Dual::zero(); n];
         Self {
@@ -285,7 +360,7 @@ impl Sampler {
             dq: zeros.clone(),
             ddq: zeros,
             y: vec![Dual::zero(); n * INERTIAL * n],
-            torques: worth.map(|worth| Torques::new(robot, worth)),
+            torques: Torques::new(robot),
         }
     }
 }

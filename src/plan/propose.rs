@@ -16,7 +16,7 @@ use crate::robot::{Robot, Scene};
 use crate::trajectory::{Bezier, JointState, TrajectoryError};
 
 use super::decision::{CostError, EndPoints};
-use super::excite::{Criterion, Excitation, ExcitationOptions, Information};
+use super::excite::{self, Criterion, Excitation, ExcitationOptions, Information};
 use super::goal::GoalCost;
 use super::nlp::{MAX_DIMENSION, NlpError};
 use seat::{Candidates, Seat};
@@ -140,13 +140,14 @@ pub fn propose(setting: &Setting<'_>, purpose: Purpose<'_>) -> Result<Proposal, 
     Planner::default().propose(setting, purpose).cloned()
 }
 
-/// Proposes again and again in the same storage: after the first trajectory towards a way-point, further ones for this
-/// robot ask for no memory (exciting ones do, for their cost, and so does the message of a failure).
+/// Proposes again and again in the same storage: after the first trajectory of a kind, further ones for this robot ask for no
+/// memory (but exciting ones for what was learnt since, and the message of a failure).
 #[derive(Debug, Default)]
 pub struct Planner {
     robot: Option<Robot>,
     workspaces: Workspaces,
     seats: Vec<Seat>,
+    excite: Option<excite::Space>,
 }
 
 impl Planner {
@@ -164,11 +165,21 @@ impl Planner {
         if n == 0 || n > MAX_DIMENSION {
             return Err(NlpError::Dimension(n).into());
         }
+        self.prepare(setting);
         let (cost, starts) = match purpose {
             Purpose::Excite { known, criterion, samples, horizon_s } => {
                 let options = ExcitationOptions { criterion: criterion.clone(), samples, horizon_s };
                 let (robot, start) = (setting.robot, setting.start);
-                let cost = Excitation::new(robot, start, ends.clone(), setting.duration_s, known, options)?;
+                let space = self.excite.take().unwrap_or_else(|| excite::Space::new(robot));
+                let cost = Excitation::within(
+                    space,
+                    robot,
+                    start,
+                    ends.clone(),
+                    setting.duration_s,
+                    known,
+                    options,
+                )?;
                 let starts = exciting_starts(&cost, n, setting.seed);
                 (Cost::Excite(cost), starts)
             }
@@ -179,7 +190,6 @@ impl Planner {
                 (Cost::Approach(GoalCost::new(ends.clone(), target, &weights)?), starts)
             }
         };
-        self.prepare(setting);
         let cells = ((setting.duration_s / CELL_S).round() as usize).max(LEAST_CELLS);
         let coast = ends.nearest(&coasting_end(setting));
         let task = Task { setting, cells, ends, cost, coast, workspaces: &self.workspaces };
@@ -192,6 +202,9 @@ impl Planner {
             }
             Cost::Approach(_) => best_towards(&task, &mut self.seats, &starts)?,
         };
+        if let Cost::Excite(cost) = task.cost {
+            self.excite = Some(cost.into_space());
+        }
         self.seats[best].outcome(setting)
     }
 
@@ -201,6 +214,7 @@ impl Planner {
         if self.robot.as_ref() != Some(robot) {
             self.robot = Some(robot.clone());
             self.seats = (0..STARTS).map(|_| Seat::new(robot, set)).collect();
+            self.excite = None;
         }
         self.seats.iter_mut().for_each(|seat| seat.reset(set));
     }
@@ -215,14 +229,16 @@ fn coasting_end(setting: &Setting<'_>) -> Joints<f64> {
 /// The best of many random end points, by cost alone.
 fn exciting_starts(cost: &Excitation<'_>, n: usize, seed: u64) -> Starts {
     let mut draw = ChaCha8Rng::seed_from_u64(seed);
-    let mut candidates: Vec<(f64, Joints<f64>)> = (0..CANDIDATES)
-        .map(|_| {
-            let k: Joints<f64> = (0..n).map(|_| draw.random_range(-1.0..=1.0)).collect();
-            (cost.value(&k), k)
-        })
-        .collect();
-    candidates.sort_by(|a, b| a.0.total_cmp(&b.0));
-    candidates.into_iter().map(|(_, k)| k).take(STARTS).collect()
+    let mut best: ArrayVec<(f64, Joints<f64>), { STARTS + 1 }> = ArrayVec::new();
+    for _ in 0..CANDIDATES {
+        let k: Joints<f64> = (0..n).map(|_| draw.random_range(-1.0..=1.0)).collect();
+        let value = cost.value(&k);
+        // Behind those that are as good.
+        let place = best.iter().position(|other| value.total_cmp(&other.0).is_lt()).unwrap_or(best.len());
+        best.insert(place, (value, k));
+        best.truncate(STARTS);
+    }
+    best.into_iter().map(|(_, k)| k).collect()
 }
 
 /// The first start if it can be proven as it stands; else the best that the solver makes of all starts, each on its

@@ -11,30 +11,31 @@ use crate::trajectory::JointState;
 pub struct Worth {
     center: Vec<f64>,
     radius: Vec<f64>,
-    motion: Motion<f64>,
-    y: Vec<f64>,
-    errors: Vec<f64>,
-    slopes: Vec<f64>,
 }
 
 impl Worth {
     /// For the torques of the centre of `set`, and what is not known of everything but the end effector.
     pub fn new(robot: &Robot, set: &ParameterSet) -> Self {
-        let n = robot.dof();
         let mut radius = set.radius();
         let at = robot.inertial_index(robot.end_effector);
         radius[at..at + INERTIAL].fill(0.0);
-        let (y, errors, slopes) = (vec![0.0; n * INERTIAL * n], vec![0.0; n], vec![0.0; n]);
-        Self { center: set.center(), radius, motion: Motion::new(robot), y, errors, slopes }
+        Self { center: set.center(), radius }
     }
 
-    /// For each joint the largest error of a torque sample in the desired state, N m: the sensor's, which grows with the torque,
-    /// and that of links and friction; and d error / d torque.
-    pub fn errors(&mut self, robot: &Robot, state: &JointState) -> (&[f64], &[f64]) {
+    /// Adds for each joint the largest error of a torque sample in the desired state, N m, to `errors`: the sensor's, which grows
+    /// with the torque, and that of links and friction; and d error / d torque to `slopes`. `motion` and `y` (row-major n x 10 n) are
+    /// storage.
+    pub fn errors(
+        &self,
+        robot: &Robot,
+        state: &JointState,
+        (motion, y): (&mut Motion<f64>, &mut [f64]),
+        (errors, slopes): (&mut Vec<f64>, &mut Vec<f64>),
+    ) {
         let n = robot.dof();
         let JointState { q, dq, ddq } = state;
-        self.motion.sweep(robot, q, dq, dq, ddq);
-        torque_regressor(robot, &self.motion, 0..n, &mut self.y);
+        motion.sweep(robot, q, dq, dq, ddq);
+        torque_regressor(robot, motion, 0..n, y);
         let sensors = &robot.sensors;
         for j in 0..n {
             let (mut tau, mut unknown) = (0.0, 0.0);
@@ -42,16 +43,15 @@ impl Worth {
                 tau += y * self.center[column];
                 unknown += y.abs() * self.radius[column];
             };
-            for (column, &y) in self.y[INERTIAL * n * j..INERTIAL * n * (j + 1)].iter().enumerate() {
+            for (column, &y) in y[INERTIAL * n * j..INERTIAL * n * (j + 1)].iter().enumerate() {
                 add(y, column);
             }
             let friction = robot.friction_index(j);
             let columns = [(COULOMB, dq[j].signum()), (VISCOUS, dq[j]), (ARMATURE, ddq[j]), (OFFSET, 1.0)];
             columns.iter().for_each(|&(column, y)| add(y, friction + column));
-            self.slopes[j] = sensors.torque_ratio * tau.signum();
-            self.errors[j] = sensors.torque_ratio * tau.abs() + sensors.torque_abs_nm + unknown;
+            slopes.push(sensors.torque_ratio * tau.signum());
+            errors.push(sensors.torque_ratio * tau.abs() + sensors.torque_abs_nm + unknown);
         }
-        (&self.errors, &self.slopes)
     }
 }
 
@@ -65,13 +65,17 @@ pub struct Torques<T> {
 }
 
 impl<T: Scalar> Torques<T> {
-    /// Of the parameters that `worth` is for.
-    pub fn new(robot: &Robot, worth: &Worth) -> Self {
-        Self {
-            theta: worth.center.iter().map(|&x| T::constant(x)).collect(),
-            wrenches: vec![Wrench::zero(); robot.dof()],
-            tau: vec![T::zero(); robot.dof()],
-        }
+    /// Storage for `robot`.
+    pub fn new(robot: &Robot) -> Self {
+        let n = robot.dof();
+        let theta = Vec::with_capacity(robot.parameter_count());
+        Self { theta, wrenches: vec![Wrench::zero(); n], tau: vec![T::zero(); n] }
+    }
+
+    /// Takes the parameters that `worth` is for.
+    pub fn take(&mut self, worth: &Worth) {
+        self.theta.clear();
+        self.theta.extend(worth.center.iter().map(|&x| T::constant(x)));
     }
 
     /// Fills `tau` for a swept motion with these velocities (rad/s) and accelerations (rad/s^2).

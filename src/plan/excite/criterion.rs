@@ -1,15 +1,15 @@
 //! What makes a trajectory exciting, and what earlier ones have told already.
 
 use super::super::decision::Square;
-use super::width::{HalfWidth, Row, half_width};
+use super::width::{HalfWidth, Row, Search, half_width};
 use super::{Samples, samples_along};
 use crate::inertia::ParameterSet;
 use crate::plan::worth::Worth;
 use crate::robot::{INERTIAL, Robot};
 use crate::trajectory::Bezier;
-use nalgebra::DMatrix;
 use rayon::prelude::*;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Length of a foreseen window, s.
 const WINDOW_S: f64 = 0.1;
@@ -47,11 +47,13 @@ impl Information {
         until_s: f64,
         samples: usize,
     ) {
-        let samples = samples_along(robot, curve, until_s, samples, Some(Worth::new(robot, set)));
-        self.factor = triangle(&self.factor, &samples.weighted());
-        self.windows.extend(windows(&samples).iter().map(|w| w.row));
+        let samples = samples_along(robot, curve, until_s, samples, Some(&Worth::new(robot, set)));
+        self.factor = triangle(self.factor, samples.weighted());
+        let mut foreseen = Vec::new();
+        fill_windows(&samples, &mut foreseen);
+        self.windows.extend(foreseen.iter().map(|w| w.row));
         let scale = half_widths(robot, set);
-        let rows = with_box(self.windows.iter().map(|row| row.component_mul(&scale)));
+        let rows: Vec<Row> = with_box(self.windows.iter().map(|row| row.component_mul(&scale))).collect();
         let mut used = vec![false; rows.len()];
         for width in (0..INERTIAL).filter_map(|p| half_width(&rows, p, GAP)) {
             let largest = width.multipliers.iter().fold(0.0f64, |m, l| m.max(l.abs()));
@@ -68,12 +70,23 @@ impl Information {
     }
 }
 
-/// The triangular factor of the rows of `above` and `below` (m x 10) together.
-fn triangle(above: &Square, below: &DMatrix<f64>) -> Square {
-    let mut stack = DMatrix::zeros(INERTIAL + below.nrows(), INERTIAL);
-    stack.rows_mut(0, INERTIAL).copy_from(above);
-    stack.rows_mut(INERTIAL, below.nrows()).copy_from(below);
-    stack.qr().r().fixed_view::<INERTIAL, INERTIAL>(0, 0).into_owned()
+/// The triangular factor of the rows of `factor` (triangular itself) and `rows` together: each row is turned into it by rotations.
+fn triangle(mut factor: Square, rows: impl Iterator<Item = Row>) -> Square {
+    for mut row in rows {
+        for k in 0..INERTIAL {
+            let length = factor[(k, k)].hypot(row[k]);
+            if length == 0.0 {
+                continue;
+            }
+            let (cosine, sine) = (factor[(k, k)] / length, row[k] / length);
+            for j in k..INERTIAL {
+                let (above, below) = (factor[(k, j)], row[j]);
+                factor[(k, j)] = cosine * above + sine * below;
+                row[j] = cosine * below - sine * above;
+            }
+        }
+    }
+    factor
 }
 
 /// Present half-widths of the end effector's parameters; one that is known exactly still needs a scale.
@@ -83,11 +96,12 @@ fn half_widths(robot: &Robot, set: &ParameterSet) -> Row {
 }
 
 /// The present intervals (columns are scaled by them), then `rows`.
-fn with_box(rows: impl Iterator<Item = Row>) -> Vec<Row> {
-    (0..INERTIAL).map(|p| Row::ith(p, 1.0)).chain(rows).collect()
+fn with_box(rows: impl Iterator<Item = Row>) -> impl Iterator<Item = Row> {
+    (0..INERTIAL).map(|p| Row::ith(p, 1.0)).chain(rows)
 }
 
 /// A window that will be: samples of one joint, their sum over the sum of their errors.
+#[derive(Debug, Clone)]
 struct Foreseen {
     joint: usize,
     /// First sample, and the one after the last.
@@ -97,17 +111,16 @@ struct Foreseen {
 }
 
 /// The windows of all joints, and the joined ones.
-fn windows(samples: &Samples) -> Vec<Foreseen> {
+fn fill_windows(samples: &Samples, windows: &mut Vec<Foreseen>) {
     let count = samples.errors.len() / samples.joints.max(1);
     let each = ((WINDOW_S / samples.dt).round() as usize).max(1);
-    let mut windows = Vec::new();
+    windows.clear();
     for length in [each, JOINED * each] {
         for first in (0..count).step_by(length) {
             let span = (first, (first + length).min(count));
             windows.extend((0..samples.joints).map(|joint| window(samples, joint, span)));
         }
     }
-    windows
 }
 
 fn window(samples: &Samples, joint: usize, span: (usize, usize)) -> Foreseen {
@@ -132,7 +145,7 @@ pub enum Criterion {
     /// root of the sum of squares): half-widths that the identifier will prove.
     PredictedWidth {
         /// Errors of the samples.
-        worth: Box<Worth>,
+        worth: Arc<Worth>,
         /// Present half-widths of the ten parameters, above 0.
         half_widths: Row,
         /// How exactly widths are foreseen, relative.
@@ -142,13 +155,28 @@ pub enum Criterion {
     Random,
 }
 
-/// A cost and its derivatives.
+/// The derivatives of a cost, and storage to find them in.
+#[derive(Debug, Clone, Default)]
 pub(super) struct Judgement {
-    pub value: f64,
     /// By every entry of the samples.
     pub slopes: Vec<f64>,
     /// By every torque, (sample, joint).
     pub torque_slopes: Vec<f64>,
+    windows: Vec<Foreseen>,
+    rows: Vec<Row>,
+    searches: [Search; INERTIAL],
+}
+
+impl Judgement {
+    /// No derivatives yet, as many as there are samples.
+    fn reset(&mut self, samples: &Samples) {
+        for (list, size) in
+            [(&mut self.slopes, samples.entries.len()), (&mut self.torque_slopes, samples.errors.len())]
+        {
+            list.clear();
+            list.resize(size, 0.0);
+        }
+    }
 }
 
 impl Criterion {
@@ -159,7 +187,7 @@ impl Criterion {
 
     /// The prediction for what is known in `set`.
     pub fn predicted_width(robot: &Robot, set: &ParameterSet) -> Self {
-        let (worth, half_widths) = (Box::new(Worth::new(robot, set)), half_widths(robot, set));
+        let (worth, half_widths) = (Arc::new(Worth::new(robot, set)), half_widths(robot, set));
         Criterion::PredictedWidth { worth, half_widths, gap: GAP }
     }
 
@@ -170,25 +198,29 @@ impl Criterion {
         }
     }
 
-    /// Judges samples (in SI units) after `known`; `None` where they are not finite.
-    pub(super) fn judge(&self, known: &Information, samples: &Samples) -> Option<Judgement> {
+    /// The cost of samples (in SI units) after `known`, and its derivatives into `judgement`; `None` where they are not finite.
+    pub(super) fn judge(
+        &self,
+        known: &Information,
+        samples: &Samples,
+        judgement: &mut Judgement,
+    ) -> Option<f64> {
+        judgement.reset(samples);
         match self {
-            Criterion::ConditionNumber { floor } => condition(known, *floor, samples),
-            Criterion::PredictedWidth { half_widths, gap, .. } => widths(known, half_widths, *gap, samples),
-            Criterion::Random => Some(Judgement {
-                value: 0.0,
-                slopes: vec![0.0; samples.entries.len()],
-                torque_slopes: vec![0.0; samples.errors.len()],
-            }),
+            Criterion::ConditionNumber { floor } => condition(known, *floor, samples, judgement),
+            Criterion::PredictedWidth { half_widths, gap, .. } => {
+                widths(known, half_widths, *gap, samples, judgement)
+            }
+            Criterion::Random => Some(0.0),
         }
     }
 }
 
 /// log cond(W), from the singular values of the triangular factor R of W (W'W itself would lose half of the digits). With
 /// G = d cost / d(W'W), made of the outer singular vectors, d cost = 2 <W G, dW>: the classical d sigma = u' dW v.
-fn condition(known: &Information, floor: f64, samples: &Samples) -> Option<Judgement> {
-    let floor = DMatrix::identity(INERTIAL, INERTIAL) * floor;
-    let factor = triangle(&triangle(&known.factor, &floor), &samples.weighted());
+fn condition(known: &Information, floor: f64, samples: &Samples, judgement: &mut Judgement) -> Option<f64> {
+    let least = (0..INERTIAL).map(|p| Row::ith(p, floor));
+    let factor = triangle(known.factor, least.chain(samples.weighted()));
     if !factor.iter().all(|x| x.is_finite()) {
         return None;
     }
@@ -196,40 +228,48 @@ fn condition(known: &Information, floor: f64, samples: &Samples) -> Option<Judge
     let (sigma, v) = (svd.singular_values, svd.v_t?.transpose());
     let (largest, smallest) = (sigma.imax(), sigma.imin());
     let outer = |i: usize| v.column(i) * v.column(i).transpose() / (sigma[i] * sigma[i]);
-    let sensitivity = (outer(largest) - outer(smallest)) * samples.dt;
-    let slopes = samples.rows().flat_map(|row| row_array(sensitivity * row)).collect();
-    let torque_slopes = vec![0.0; samples.errors.len()];
-    Some(Judgement { value: (sigma[largest] / sigma[smallest]).ln(), slopes, torque_slopes })
-}
-
-fn row_array(row: Row) -> [f64; INERTIAL] {
-    row.into()
+    let sensitivity: Square = (outer(largest) - outer(smallest)) * samples.dt;
+    for (slopes, row) in judgement.slopes.chunks_exact_mut(INERTIAL).zip(samples.rows()) {
+        slopes.copy_from_slice((sensitivity * row).as_slice());
+    }
+    Some((sigma[largest] / sigma[smallest]).ln())
 }
 
 /// See [`Criterion::PredictedWidth`]; of the errors' derivative only the sensor's is known.
-fn widths(known: &Information, half_widths: &Row, gap: f64, samples: &Samples) -> Option<Judgement> {
-    let windows = windows(samples);
+fn widths(
+    known: &Information,
+    half_widths: &Row,
+    gap: f64,
+    samples: &Samples,
+    judgement: &mut Judgement,
+) -> Option<f64> {
+    let Judgement { slopes, torque_slopes, windows, rows, searches } = judgement;
+    fill_windows(samples, windows);
     let scaled = |row: &Row| row.component_mul(half_widths);
-    let rows = with_box(known.windows.iter().map(scaled).chain(windows.iter().map(|w| scaled(&w.row))));
-    let found: Option<Vec<HalfWidth>> =
-        (0..INERTIAL).into_par_iter().map(|p| half_width(&rows, p, gap)).collect();
-    let found = found?;
+    rows.clear();
+    rows.extend(with_box(known.windows.iter().map(scaled).chain(windows.iter().map(|w| scaled(&w.row)))));
+    let all = &rows[..];
+    searches.par_iter_mut().enumerate().for_each(|(p, search)| search.run(all, p, gap));
+    let searches = &*searches;
+    if searches.iter().any(|search| search.found().is_none()) {
+        return None;
+    }
+    let found = || searches.iter().filter_map(Search::found);
     // In SI units again, by kind.
-    let width = |p: usize| found[p].value * half_widths[p];
+    let mut width = Row::zeros();
+    width.iter_mut().zip(found().zip(half_widths)).for_each(|(w, (found, half))| *w = found.value * half);
     let (mut value, mut shares) = (0.0, [0.0; INERTIAL]);
     for kind in KINDS {
-        let square: f64 = kind.clone().map(|p| width(p) * width(p)).sum();
+        let square: f64 = kind.clone().map(|p| width[p] * width[p]).sum();
         value += 0.5 * square.ln() / KINDS.len() as f64;
-        // d value / d found[p].value
-        kind.for_each(|p| shares[p] = width(p) * half_widths[p] / (square * KINDS.len() as f64));
+        // d value / d the p-th half-width in units of the present one.
+        kind.for_each(|p| shares[p] = width[p] * half_widths[p] / (square * KINDS.len() as f64));
     }
-    let mut slopes = vec![0.0; samples.entries.len()];
-    let mut torque_slopes = vec![0.0; samples.errors.len()];
     let before = INERTIAL + known.windows.len();
     for (i, window) in windows.iter().enumerate() {
         // d value / d row of this window.
         let along = |(w, share): (&HalfWidth, &f64)| w.theta * (-w.multipliers[before + i] * share);
-        let slope: Row = found.iter().zip(&shares).map(along).fold(Row::zeros(), |sum, x| sum + x);
+        let slope: Row = found().zip(&shares).map(along).fold(Row::zeros(), |sum, x| sum + x);
         let slope = scaled(&slope);
         let by_error = -slope.dot(&window.row) * samples.dt / window.error;
         let by_entry = slope * (samples.dt / window.error);
@@ -239,5 +279,5 @@ fn widths(known: &Information, half_widths: &Row, gap: f64, samples: &Samples) -
             entries.iter_mut().zip(by_entry.iter()).for_each(|(sum, x)| *sum += x);
         }
     }
-    Some(Judgement { value, slopes, torque_slopes })
+    Some(value)
 }

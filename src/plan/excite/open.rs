@@ -5,6 +5,7 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::criterion::Judgement;
 use super::{Criterion, Information, samples_along};
 use crate::dynamics::{Motion, torque_regressor};
 use crate::inertia::ParameterSet;
@@ -112,8 +113,8 @@ impl Task<'_> {
 
     fn cost(&self, curve: &dyn Curve) -> f64 {
         let samples = samples_along(self.robot, curve, self.duration_s, self.samples, None);
-        let judged = Criterion::condition_number().judge(&Information::none(), &samples);
-        judged.map_or(f64::INFINITY, |judgement| judgement.value)
+        let (criterion, nothing) = (Criterion::condition_number(), Information::none());
+        criterion.judge(&nothing, &samples, &mut Judgement::default()).unwrap_or(f64::INFINITY)
     }
 
     /// Whether position, velocity, torque (for every parameter of the set) and distance are kept at all samples.

@@ -3,7 +3,7 @@ use crate::inertia::ParameterSet;
 use crate::plan::nlp::{self, Evaluation, Program};
 use crate::robot::fixture::small_robot;
 use crate::robot::{JointKind, Placement, Uncertainty};
-use nalgebra::{Rotation3, Vector3};
+use nalgebra::{DMatrix, Rotation3, Vector3};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::f64::consts::FRAC_PI_2;
@@ -38,10 +38,16 @@ fn moving_start(rng: &mut ChaCha8Rng, n: usize) -> JointState {
     JointState { q: random(rng, n, 2.0), dq: random(rng, n, 0.5), ddq: random(rng, n, 0.5) }
 }
 
+/// W of the condition number as a matrix.
+fn weighted(samples: &Samples) -> DMatrix<f64> {
+    let rows: Vec<Row> = samples.weighted().collect();
+    DMatrix::from_fn(rows.len(), INERTIAL, |i, p| rows[i][p])
+}
+
 fn cost<'a>(
     robot: &'a Robot,
-    start: &JointState,
-    known: &Information,
+    start: &'a JointState,
+    known: &'a Information,
     options: ExcitationOptions,
 ) -> Excitation<'a> {
     let ends = EndPoints::new(&start.q, &vec![0.9; robot.dof()]).unwrap();
@@ -110,7 +116,7 @@ fn the_value_is_the_condition_number_of_all_data() {
     let start = moving_start(&mut rng, 7);
     let old = Bezier::to_rest(&start, &random(&mut rng, 7, 1.0), 3.0).unwrap();
     let criterion = Criterion::ConditionNumber { floor: 1e-12 };
-    let old_rows = samples_along(&robot, &old, 1.5, 64, None).weighted();
+    let old_rows = weighted(&samples_along(&robot, &old, 1.5, 64, None));
     let mut known = Information::none();
     assert_eq!(known.condition_number(), f64::INFINITY);
     known.absorb(&robot, &wide(&robot), &old, 1.5, 64);
@@ -118,7 +124,7 @@ fn the_value_is_the_condition_number_of_all_data() {
     let cost = cost(&robot, &start, &known, options);
     let k = random(&mut rng, 7, 1.0);
     let new = Bezier::to_rest(&start, &cost.ends.at(&k), 3.0).unwrap();
-    let new_rows = samples_along(&robot, &new, 3.0, 128, None).weighted();
+    let new_rows = weighted(&samples_along(&robot, &new, 3.0, 128, None));
     let mut all = DMatrix::zeros(192 * 7, INERTIAL);
     all.rows_mut(0, 64 * 7).copy_from(&old_rows);
     all.rows_mut(64 * 7, 128 * 7).copy_from(&new_rows);
@@ -152,7 +158,8 @@ fn the_solver_excites() {
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     let robot = arm(7);
     let start = JointState::at_rest(&random(&mut rng, 7, 1.0));
-    let cost = cost(&robot, &start, &Information::none(), ExcitationOptions::new(3.0));
+    let nothing = Information::none();
+    let cost = cost(&robot, &start, &nothing, ExcitationOptions::new(3.0));
     let k = random(&mut rng, 7, 0.7);
     let begin = Instant::now();
     for _ in 0..20 {
@@ -181,7 +188,8 @@ fn the_solver_excites() {
 fn motionless_and_undefined_trajectories_have_a_defined_answer() {
     let robot = arm(7);
     let start = JointState::at_rest(&[0.1; 7]);
-    let cost = cost(&robot, &start, &Information::none(), ExcitationOptions::new(3.0));
+    let nothing = Information::none();
+    let cost = cost(&robot, &start, &nothing, ExcitationOptions::new(3.0));
     let still = cost.evaluate(&[0.0; 7]);
     assert!(still.value.is_finite() && still.gradient.iter().all(|x| x.is_finite()));
     assert!(cost.evaluate(&[f64::NAN; 7]).value.is_nan());

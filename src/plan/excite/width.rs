@@ -32,44 +32,74 @@ pub struct HalfWidth {
     pub theta: Row,
 }
 
-/// Half-width of parameter `p`, within the relative `gap`; `None` where the rows leave a direction open or are not finite.
-pub fn half_width(rows: &[Row], p: usize, gap: f64) -> Option<HalfWidth> {
-    let dual = P / (P - 1.0);
-    let mut weights = vec![1.0; rows.len()];
-    let mut multipliers = vec![0.0; rows.len()];
-    let mut best: Option<HalfWidth> = None;
-    for _ in 0..ROUNDS {
-        let mut normal = Square::zeros();
-        for (row, &weight) in rows.iter().zip(&weights) {
-            normal.ger(weight, row, row, 1.0);
-        }
-        // Weights that have died out can make the last digits of `normal` useless: the round before stands.
-        let Some(theta) = Cholesky::new(normal).map(|c| c.solve(&Row::ith(p, 1.0))) else { break };
-        let (mut sum, mut largest) = (0.0f64, 0.0f64);
-        for ((row, weight), l) in rows.iter().zip(&weights).zip(&mut multipliers) {
-            let along = row.dot(&theta);
-            *l = weight * along;
-            sum += l.abs().powf(P);
-            largest += along.abs().powf(dual);
-        }
-        let (value, largest) = (sum.powf(1.0 / P), largest.powf(1.0 / dual));
-        if !(value.is_finite() && largest > 0.0) {
-            break;
-        }
-        if best.as_ref().is_none_or(|b| value <= b.value) {
-            best = Some(HalfWidth {
-                value,
-                multipliers: multipliers.clone(),
-                theta: theta * (value / theta[p]),
-            });
-        }
-        if value * largest <= theta[p] * (1.0 + gap) {
-            break;
-        }
-        let smallest = 1e-9 * value;
-        weights.iter_mut().zip(&multipliers).for_each(|(w, l)| *w = l.abs().max(smallest).powf(2.0 - P));
+/// A search for a half-width, in storage that it keeps.
+#[derive(Debug, Clone)]
+pub struct Search {
+    weights: Vec<f64>,
+    multipliers: Vec<f64>,
+    best: HalfWidth,
+    found: bool,
+}
+
+impl Default for Search {
+    fn default() -> Self {
+        let best = HalfWidth { value: f64::NAN, multipliers: Vec::new(), theta: Row::zeros() };
+        Self { weights: Vec::new(), multipliers: Vec::new(), best, found: false }
     }
-    best
+}
+
+impl Search {
+    /// Half-width of parameter `p`, within the relative `gap`; none is found where the rows leave a direction open or are not
+    /// finite.
+    pub fn run(&mut self, rows: &[Row], p: usize, gap: f64) {
+        let dual = P / (P - 1.0);
+        let Self { weights, multipliers, best, found } = self;
+        *found = false;
+        for (list, start) in [(&mut *weights, 1.0), (&mut *multipliers, 0.0)] {
+            list.clear();
+            list.resize(rows.len(), start);
+        }
+        for _ in 0..ROUNDS {
+            let mut normal = Square::zeros();
+            for (row, &weight) in rows.iter().zip(&*weights) {
+                normal.ger(weight, row, row, 1.0);
+            }
+            // Weights that have died out can make the last digits of `normal` useless: the round before stands.
+            let Some(theta) = Cholesky::new(normal).map(|c| c.solve(&Row::ith(p, 1.0))) else { break };
+            let (mut sum, mut largest) = (0.0f64, 0.0f64);
+            for ((row, weight), l) in rows.iter().zip(&*weights).zip(&mut *multipliers) {
+                let along = row.dot(&theta);
+                *l = weight * along;
+                sum += l.abs().powf(P);
+                largest += along.abs().powf(dual);
+            }
+            let (value, largest) = (sum.powf(1.0 / P), largest.powf(1.0 / dual));
+            if !(value.is_finite() && largest > 0.0) {
+                break;
+            }
+            if !*found || value <= best.value {
+                best.multipliers.clone_from(multipliers);
+                (best.value, best.theta, *found) = (value, theta * (value / theta[p]), true);
+            }
+            if value * largest <= theta[p] * (1.0 + gap) {
+                break;
+            }
+            let smallest = 1e-9 * value;
+            weights.iter_mut().zip(&*multipliers).for_each(|(w, l)| *w = l.abs().max(smallest).powf(2.0 - P));
+        }
+    }
+
+    /// What was found last.
+    pub fn found(&self) -> Option<&HalfWidth> {
+        self.found.then_some(&self.best)
+    }
+}
+
+/// One search, see [`Search::run`].
+pub fn half_width(rows: &[Row], p: usize, gap: f64) -> Option<HalfWidth> {
+    let mut search = Search::default();
+    search.run(rows, p, gap);
+    search.found.then_some(search.best)
 }
 
 #[cfg(test)]
