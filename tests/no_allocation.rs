@@ -2,8 +2,8 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use nalgebra::{Matrix3, Vector3};
@@ -19,7 +19,9 @@ use surelift::estimate::{
     Options, Point, Problem, Rollout, Solver, StageModel, StageSize, StageValues, Trajectory,
 };
 use surelift::family::Polynomial;
+use surelift::identify::tighten_by_physics;
 use surelift::inertia::{ParameterSet, Strip, TorqueStrips};
+use surelift::plan::excite::{Criterion, Information};
 use surelift::plan::propose::{Planner, Purpose, Setting};
 use surelift::plan::{foresee, tube_fit};
 use surelift::robot::{self, INERTIAL, LoopKind, NamedFrame, Placement, Zonotope3, configuration};
@@ -38,6 +40,22 @@ thread_local! {
 
 /// What the threads of the pool have asked for.
 static ASKED_BY_POOL: AtomicUsize = AtomicUsize::new(0);
+/// One pool is counted at a time.
+static POOL: Mutex<()> = Mutex::new(());
+
+/// Does `work` on two threads that are counted together.
+fn in_pool(work: impl FnOnce() + Send) {
+    let _alone = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(2).start_handler(|_| POOLED.set(true)).build();
+    pool.unwrap().install(work);
+}
+
+/// What the pool asks for during `work`, and what comes of it.
+fn pooled<T>(work: impl FnOnce() -> T) -> (T, usize) {
+    let before = ASKED_BY_POOL.load(Ordering::Relaxed);
+    let found = work();
+    (found, ASKED_BY_POOL.load(Ordering::Relaxed) - before)
+}
 
 fn count() {
     // A thread that is going away has no counter any more; nobody looks at it either.
@@ -240,13 +258,10 @@ fn planning_does_not_allocate_after_the_first_proposal() {
         seed: 0,
         deadline: Instant::now() + Duration::from_secs(600),
     };
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(2).start_handler(|_| POOLED.set(true)).build();
-    pool.unwrap().install(|| {
+    in_pool(|| {
         let mut planner = Planner::default();
         let mut propose = |target: &[f64]| {
-            let before = ASKED_BY_POOL.load(Ordering::Relaxed);
-            let cost = planner.propose(&setting, Purpose::Approach(target)).map(|found| found.cost).unwrap();
-            (cost, ASKED_BY_POOL.load(Ordering::Relaxed) - before)
+            pooled(|| planner.propose(&setting, Purpose::Approach(target)).map(|found| found.cost).unwrap())
         };
         let (first, asked) = propose(&blocked);
         assert!(first > 1e-4 && asked > 0, "the target is blocked, but the cost is {first}");
@@ -254,6 +269,39 @@ fn planning_does_not_allocate_after_the_first_proposal() {
         let (cost, asked) = propose(&free);
         assert!(cost < 1e-12 && asked == 0, "cost {cost}, {asked} requests");
     });
+}
+
+/// Exciting proposals, from the second on: the design's cost and its gradient too, for both designs.
+#[test]
+fn exciting_does_not_allocate_after_the_first_proposal() {
+    let task = Scenario::load("scenarios/dumbbell_c_8lb.toml").unwrap().split().0;
+    let held = task.held.clone().unwrap().excite;
+    let set = tighten_by_physics(&task.prior_set(), task.robot.end_effector).unwrap();
+    let start = JointState::at_rest(&task.start);
+    let setting = Setting {
+        robot: &task.robot,
+        set: &set,
+        scene: &task.scene,
+        start: &start,
+        duration_s: task.timing.t_f_s,
+        reach: &held.range_rad,
+        warm: None,
+        seed: 1,
+        deadline: Instant::now() + Duration::from_secs(600),
+    };
+    let known = Information::none();
+    for criterion in [Criterion::predicted_width(&task.robot, &set), Criterion::condition_number()] {
+        let (samples, horizon_s) = (held.samples, task.timing.t_p_s);
+        let purpose = Purpose::Excite { known: &known, criterion: &criterion, samples, horizon_s };
+        in_pool(|| {
+            let mut planner = Planner::default();
+            let mut propose =
+                || pooled(|| planner.propose(&setting, purpose).map(|found| found.cost).unwrap());
+            let (first, asked) = propose();
+            assert!(first.is_finite() && asked > 0);
+            assert_eq!(propose(), (first, 0), "{criterion:?}");
+        });
+    }
 }
 
 /// A pendulum with measured angles: states (q, v), two inputs that a stage equation holds together, theta = (w^2, d).
