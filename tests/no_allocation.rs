@@ -23,6 +23,7 @@ use surelift::identify::tighten_by_physics;
 use surelift::inertia::{ParameterSet, Strip, TorqueStrips};
 use surelift::plan::excite::{Criterion, Information};
 use surelift::plan::propose::{Planner, Purpose, Setting};
+use surelift::plan::route::{Router, Terrain};
 use surelift::plan::{foresee, tube_fit};
 use surelift::robot::{self, INERTIAL, LoopKind, NamedFrame, Placement, Zonotope3, configuration};
 use surelift::scalar::Scalar;
@@ -302,6 +303,28 @@ fn exciting_does_not_allocate_after_the_first_proposal() {
             assert_eq!(propose(), (first, 0), "{criterion:?}");
         });
     }
+}
+
+/// Searches of a way around something, and targets on it, from the second on.
+#[test]
+fn searching_the_way_does_not_allocate_after_the_first_time() {
+    let world = "scenarios/worlds/post.csv";
+    let task = Scenario::load_in_world("scenarios/armour_world.toml", world).unwrap().split().0;
+    let set = task.prior_set();
+    let terrain = Terrain { robot: &task.robot, set: &set, scene: &task.scene };
+    let deadline = Instant::now() + Duration::from_secs(600);
+    in_pool(|| {
+        let mut router = Router::default();
+        let mut find = || {
+            pooled(|| {
+                let found = router.find(terrain, &task.start, &task.goal, 1, deadline).is_ok();
+                assert!(found && router.target(terrain, &task.start, &task.carry.range_rad).is_some());
+            })
+            .1
+        };
+        assert!(find() > 0);
+        assert_eq!(find(), 0);
+    });
 }
 
 /// A pendulum with measured angles: states (q, v), two inputs that a stage equation holds together, theta = (w^2, d).

@@ -5,6 +5,8 @@
 //! valid. Results depend on the seed alone, unless the deadline cuts the search short. Nothing here is trusted:
 //! edges are checked at a resolution only.
 
+use crate::reach::Joints;
+use crate::reach::cell::MAX_JOINTS;
 use crate::robot::{JointKind, Robot};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -14,7 +16,7 @@ use thiserror::Error;
 
 /// A sequence of configurations. The straight segments between them are valid up to the search's resolution: a corner
 /// may be cut by less than that.
-pub type Path = Vec<Vec<f64>>;
+pub type Path = Vec<Joints<f64>>;
 
 /// How the search goes about it. Lengths are max-norm distances in joint space (rad or m).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -90,13 +92,13 @@ pub enum SearchError {
 }
 
 /// Bounds for a search from `start` (length n): the position limits, and start +- 2 pi where a joint has none.
-pub fn search_bounds(robot: &Robot, start: &[f64]) -> Vec<(f64, f64)> {
+pub fn search_bounds(robot: &Robot, start: &[f64]) -> Joints<(f64, f64)> {
     let joints = robot.joints.iter().zip(start);
     joints.map(|(joint, &q)| joint.limits.position.unwrap_or((q - TAU, q + TAU))).collect()
 }
 
 /// The goal with its continuous joints turned by whole turns to within pi of `start` (both length n, rad).
-pub fn nearest_turn(robot: &Robot, start: &[f64], goal: &[f64]) -> Vec<f64> {
+pub fn nearest_turn(robot: &Robot, start: &[f64], goal: &[f64]) -> Joints<f64> {
     let joints = robot.joints.iter().zip(start).zip(goal);
     joints
         .map(|((joint, &from), &to)| match joint.kind {
@@ -124,32 +126,65 @@ pub fn search(
     valid: &impl Fn(&[f64]) -> bool,
     options: &SearchOptions,
 ) -> Result<Path, SearchError> {
-    check(bounds, start, goal, options)?;
-    for (field, q) in [("start", start), ("goal", goal)] {
-        if !valid(q) {
-            return Err(SearchError::Invalid(field));
+    let mut space = SearchSpace::default();
+    space.search(bounds, start, goal, valid, options).map(|()| space.path)
+}
+
+/// Storage of searches, kept from one to the next.
+#[derive(Debug, Clone, Default)]
+pub struct SearchSpace {
+    grower: Tree,
+    follower: Tree,
+    /// What was found last.
+    pub path: Path,
+}
+
+impl SearchSpace {
+    /// [`search`] into [`SearchSpace::path`]; asks for memory only if no search before needed as much.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn search(
+        &mut self,
+        bounds: &[(f64, f64)],
+        start: &[f64],
+        goal: &[f64],
+        valid: &impl Fn(&[f64]) -> bool,
+        options: &SearchOptions,
+    ) -> Result<(), SearchError> {
+        check(bounds, start, goal, options)?;
+        for (field, q) in [("start", start), ("goal", goal)] {
+            if !valid(q) {
+                return Err(SearchError::Invalid(field));
+            }
         }
+        let mut rng = ChaCha8Rng::seed_from_u64(options.seed);
+        self.path.clear();
+        if segment_is_valid(start, goal, options.resolution, valid) {
+            self.path.extend([point(start), point(goal)]);
+        } else {
+            self.connect(bounds, (start, goal), valid, options, &mut rng)?;
+        }
+        shorten(&mut self.path, valid, options, &mut rng);
+        Ok(())
     }
-    let mut rng = ChaCha8Rng::seed_from_u64(options.seed);
-    let mut path = if segment_is_valid(start, goal, options.resolution, valid) {
-        vec![start.to_vec(), goal.to_vec()]
-    } else {
-        connect(bounds, start, goal, valid, options, &mut rng)?
-    };
-    shorten(&mut path, valid, options, &mut rng);
-    Ok(path)
+}
+
+/// A configuration in place; [`check`] has seen to it that there is room.
+fn point(q: &[f64]) -> Joints<f64> {
+    q.iter().copied().collect()
 }
 
 /// The next target on the way: the farthest point along `path` that is within `reach` of `q` in every joint and whose
 /// straight segment from `q` is valid. Points of the path are tried `resolution` apart (max norm). `None` when no
 /// point qualifies; search again then. All lengths n, rad or m.
 pub fn lookahead(
-    path: &[Vec<f64>],
+    path: &[Joints<f64>],
     q: &[f64],
     reach: &[f64],
     resolution: f64,
     valid: &impl Fn(&[f64]) -> bool,
-) -> Option<Vec<f64>> {
+) -> Option<Joints<f64>> {
     let within = |p: &[f64]| p.iter().zip(q).zip(reach).all(|((p, q), r)| (p - q).abs() <= *r);
     let suits = |p: &[f64]| within(p) && segment_is_valid(q, p, resolution, valid);
     let mut points = path.last().into_iter().cloned().chain(path.windows(2).rev().flat_map(|pair| {
@@ -165,6 +200,9 @@ fn check(
     goal: &[f64],
     options: &SearchOptions,
 ) -> Result<(), SearchError> {
+    if bounds.len() > MAX_JOINTS {
+        return Err(SearchError::Size { field: "bounds", expected: MAX_JOINTS, found: bounds.len() });
+    }
     for (name, value) in [("step", options.step), ("resolution", options.resolution)] {
         if !(value > 0.0 && value.is_finite()) {
             let (field, found) = (name.to_string(), value.to_string());
@@ -199,13 +237,14 @@ fn distance_squared(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
 }
 
-fn between(a: &[f64], b: &[f64], s: f64) -> Vec<f64> {
+fn between(a: &[f64], b: &[f64], s: f64) -> Joints<f64> {
     a.iter().zip(b).map(|(a, b)| a + s * (b - a)).collect()
 }
 
 /// A tree of valid configurations; the first node is the root and every other one names its parent.
+#[derive(Debug, Clone, Default)]
 struct Tree {
-    nodes: Vec<(Vec<f64>, usize)>,
+    nodes: Vec<(Joints<f64>, usize)>,
 }
 
 /// How far a tree came towards a point.
@@ -219,8 +258,9 @@ enum Reached {
 }
 
 impl Tree {
-    fn new(root: &[f64]) -> Self {
-        Self { nodes: vec![(root.to_vec(), 0)] }
+    fn plant(&mut self, root: &[f64]) {
+        self.nodes.clear();
+        self.nodes.push((point(root), 0));
     }
 
     fn nearest(&self, q: &[f64]) -> usize {
@@ -250,7 +290,7 @@ impl Tree {
             if distance == 0.0 {
                 return Reached::There(at);
             }
-            let next = if distance <= o.step { q.to_vec() } else { between(from, q, o.step / distance) };
+            let next = if distance <= o.step { point(q) } else { between(from, q, o.step / distance) };
             if !segment_is_valid(from, &next, o.resolution, valid) {
                 return reached;
             }
@@ -264,52 +304,56 @@ impl Tree {
         reached
     }
 
-    /// From the node back to the root.
-    fn branch(&self, mut node: usize) -> Path {
-        let mut branch = vec![self.nodes[node].0.clone()];
+    /// Adds the nodes between this one, itself not included, and the root.
+    fn branch(&self, mut node: usize, path: &mut Path) {
         while node != 0 {
             node = self.nodes[node].1;
-            branch.push(self.nodes[node].0.clone());
+            path.push(self.nodes[node].0.clone());
         }
-        branch
     }
 }
 
-/// RRT-Connect: one tree takes a step towards a random point, the other goes all the way towards the new node.
-fn connect(
-    bounds: &[(f64, f64)],
-    start: &[f64],
-    goal: &[f64],
-    valid: &impl Fn(&[f64]) -> bool,
-    options: &SearchOptions,
-    rng: &mut ChaCha8Rng,
-) -> Result<Path, SearchError> {
-    let (mut grower, mut follower) = (Tree::new(start), Tree::new(goal));
-    let mut from_start = true;
-    // Blocked growth adds no node: count attempts as well, so that a sealed start ends without a deadline.
-    for _ in 0..10 * options.max_nodes {
-        let nodes = grower.nodes.len() + follower.nodes.len();
-        let out_of_time = options.deadline.is_some_and(|d| Instant::now() >= d);
-        if out_of_time || nodes >= options.max_nodes {
-            return Err(SearchError::NotFound { nodes, out_of_time });
-        }
-        let random: Vec<f64> = bounds.iter().map(|&(l, u)| rng.random_range(l..=u)).collect();
-        if let Reached::There(a) | Reached::PartOfTheWay(a) = grower.grow(&random, 1, options, valid) {
-            let meeting = grower.nodes[a].0.clone();
-            if let Reached::There(b) = follower.grow(&meeting, options.max_nodes, options, valid) {
-                let mut path = grower.branch(a);
-                path.reverse();
-                path.extend(follower.branch(b).into_iter().skip(1));
-                if !from_start {
-                    path.reverse();
-                }
-                return Ok(path);
+impl SearchSpace {
+    /// RRT-Connect: one tree takes a step towards a random point, the other goes all the way towards the new node.
+    fn connect(
+        &mut self,
+        bounds: &[(f64, f64)],
+        (start, goal): (&[f64], &[f64]),
+        valid: &impl Fn(&[f64]) -> bool,
+        options: &SearchOptions,
+        rng: &mut ChaCha8Rng,
+    ) -> Result<(), SearchError> {
+        let Self { grower, follower, path } = self;
+        let (mut grower, mut follower) = (grower, follower);
+        grower.plant(start);
+        follower.plant(goal);
+        let mut from_start = true;
+        // Blocked growth adds no node: count attempts as well, so that a sealed start ends without a deadline.
+        for _ in 0..10 * options.max_nodes {
+            let nodes = grower.nodes.len() + follower.nodes.len();
+            let out_of_time = options.deadline.is_some_and(|d| Instant::now() >= d);
+            if out_of_time || nodes >= options.max_nodes {
+                return Err(SearchError::NotFound { nodes, out_of_time });
             }
+            let random: Joints<f64> = bounds.iter().map(|&(l, u)| rng.random_range(l..=u)).collect();
+            if let Reached::There(a) | Reached::PartOfTheWay(a) = grower.grow(&random, 1, options, valid) {
+                let meeting = grower.nodes[a].0.clone();
+                if let Reached::There(b) = follower.grow(&meeting, options.max_nodes, options, valid) {
+                    path.push(meeting);
+                    grower.branch(a, path);
+                    path.reverse();
+                    follower.branch(b, path);
+                    if !from_start {
+                        path.reverse();
+                    }
+                    return Ok(());
+                }
+            }
+            std::mem::swap(&mut grower, &mut follower);
+            from_start = !from_start;
         }
-        std::mem::swap(&mut grower, &mut follower);
-        from_start = !from_start;
+        Err(SearchError::NotFound { nodes: grower.nodes.len() + follower.nodes.len(), out_of_time: false })
     }
-    Err(SearchError::NotFound { nodes: grower.nodes.len() + follower.nodes.len(), out_of_time: false })
 }
 
 /// Replaces stretches between two random points of the path by straight segments where these are valid.

@@ -10,11 +10,13 @@ use thiserror::Error;
 
 use crate::dynamics::{Motion, torque_regressor};
 use crate::inertia::ParameterSet;
+use crate::reach::Joints;
+use crate::reach::cell::MAX_JOINTS;
 use crate::robot::clearance::Clearance;
-use crate::robot::{INERTIAL, Obstruction, Robot, Scene};
+use crate::robot::{INERTIAL, Obstruction, Placement, Robot, Scene};
 
 use super::guide::{
-    Path, SearchError, SearchOptions, lookahead, nearest_turn, search, search_bounds, segment_is_valid,
+    Path, SearchError, SearchOptions, SearchSpace, lookahead, nearest_turn, search_bounds, segment_is_valid,
 };
 
 /// What the path keeps, most first, and the first with which there is a path is taken: distances, m, and the share of every
@@ -30,7 +32,7 @@ const ESCAPE_RAD: f64 = 1.0;
 const RESOLUTION: f64 = 0.03;
 
 /// A path to the goal and what it keeps.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Route {
     path: Path,
     keep: Keep,
@@ -54,7 +56,7 @@ pub enum RouteError {
 
 /// What a path keeps at least, or a configuration has. Neighbouring links are always close, so they may come nearer to
 /// each other than to obstacles.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Keep {
     /// Distance to obstacles, m.
     obstacles: f64,
@@ -91,12 +93,10 @@ pub struct Terrain<'a> {
 }
 
 impl Route {
-    /// Searches a path from `start` to `goal` (rad) before `deadline`. Where the start or the goal is too close to something,
-    /// the path first leads away from it. Searches with few nodes and every distance come before such with more: what
-    /// narrow ways need, a wide one must not use up.
+    /// Searches a path, see [`Router::find`].
     ///
     /// # Errors
-    /// [`RouteError`] of the last, least demanding search.
+    /// As there.
     pub fn find(
         terrain: Terrain<'_>,
         start: &[f64],
@@ -104,9 +104,70 @@ impl Route {
         seed: u64,
         deadline: Instant,
     ) -> Result<Self, RouteError> {
-        let robot = terrain.robot;
-        let goal = nearest_turn(robot, start, goal);
-        let bounds = search_bounds(robot, start);
+        Router::default().find(terrain, start, goal, seed, deadline).cloned()
+    }
+
+    /// Where the path ends: the goal, its continuous joints turned to the nearest turn.
+    pub fn goal(&self) -> Option<&[f64]> {
+        self.path.last().map(Joints::as_slice)
+    }
+}
+
+/// Finds routes, again and again in the same storage: after the first search, others that need no more of it ask for no memory.
+#[derive(Debug, Default)]
+pub struct Router {
+    robot: Option<Robot>,
+    seats: Vec<Seat>,
+    route: Route,
+    found: bool,
+}
+
+/// Storage of one search.
+#[derive(Debug)]
+struct Seat {
+    look: Look,
+    search: SearchSpace,
+    outcome: Result<(), RouteError>,
+}
+
+/// The space to look at a configuration.
+#[derive(Debug)]
+struct Look {
+    motion: Motion<f64>,
+    /// A joint vector of zeros.
+    rest: Joints<f64>,
+    regressor: Vec<f64>,
+    frames: Vec<Placement>,
+}
+
+impl Seat {
+    fn new(robot: &Robot) -> Self {
+        let n = robot.dof();
+        let (motion, regressor) = (Motion::new(robot), vec![0.0; INERTIAL * n * n]);
+        let look =
+            Look { motion, rest: (0..n).map(|_| 0.0).collect(), regressor, frames: Vec::with_capacity(n) };
+        Self { look, search: SearchSpace::default(), outcome: Ok(()) }
+    }
+}
+
+impl Router {
+    /// Searches a path from `start` to `goal` (rad) before `deadline`. Where the start or the goal is too close to something,
+    /// the path first leads away from it. Searches with few nodes and every distance come before such with more: what
+    /// narrow ways need, a wide one must not use up.
+    ///
+    /// # Errors
+    /// [`RouteError`] of the last, least demanding search; the route found before stays.
+    pub fn find(
+        &mut self,
+        terrain: Terrain<'_>,
+        start: &[f64],
+        goal: &[f64],
+        seed: u64,
+        deadline: Instant,
+    ) -> Result<&Route, RouteError> {
+        self.fit(terrain.robot)?;
+        let goal = nearest_turn(terrain.robot, start, goal);
+        let bounds = search_bounds(terrain.robot, start);
         let mut last = RouteError::Search(SearchError::Invalid("start"));
         for (round, max_nodes) in NODES.into_iter().enumerate() {
             let seed = seed.wrapping_mul(NODES.len() as u64).wrapping_add(round as u64);
@@ -117,14 +178,24 @@ impl Route {
                 deadline: Some(deadline),
                 ..SearchOptions::default()
             };
-            let keeps = KEEPS.map(Keep::wide);
-            let found: Vec<_> = keeps
-                .into_par_iter()
-                .map(|keep| Ground::new(terrain).path(start, &goal, keep, &bounds, &options))
-                .collect();
-            for (keep, found) in keeps.into_iter().zip(found) {
-                match found {
-                    Ok(path) => return Ok(Self { path, keep }),
+            self.seats.par_iter_mut().zip(KEEPS).for_each(|(seat, keep)| {
+                let Seat { look, search, outcome } = seat;
+                *outcome = Ground::new(terrain, look).path(
+                    start,
+                    &goal,
+                    Keep::wide(keep),
+                    &bounds,
+                    &options,
+                    search,
+                );
+            });
+            for (seat, keep) in self.seats.iter_mut().zip(KEEPS) {
+                match std::mem::replace(&mut seat.outcome, Ok(())) {
+                    Ok(()) => {
+                        self.route.path.clone_from(&seat.search.path);
+                        (self.route.keep, self.found) = (Keep::wide(keep), true);
+                        return Ok(&self.route);
+                    }
                     Err(error) => last = error,
                 }
             }
@@ -135,36 +206,54 @@ impl Route {
         Err(last)
     }
 
-    /// Where the path ends: the goal, its continuous joints turned to the nearest turn.
-    pub fn goal(&self) -> Option<&[f64]> {
-        self.path.last().map(Vec::as_slice)
+    /// The route found last, if it is not forgotten.
+    pub fn route(&self) -> Option<&Route> {
+        self.found.then_some(&self.route)
     }
 
-    /// The next target from `q` within `reach` of every joint; `None` if the path is out of reach: search again.
-    pub fn target(&self, terrain: Terrain<'_>, q: &[f64], reach: &[f64]) -> Option<Vec<f64>> {
-        let ground = Ground::new(terrain);
-        let mut keep = self.keep.from(ground.at(q));
+    /// Forgets the route.
+    pub fn forget(&mut self) {
+        self.found = false;
+    }
+
+    /// The next target on the route from `q` within `reach` of every joint; `None` without a route, or if it is out of reach:
+    /// search again.
+    pub fn target(&mut self, terrain: Terrain<'_>, q: &[f64], reach: &[f64]) -> Option<Joints<f64>> {
+        self.fit(terrain.robot).ok()?;
+        let (route, seat) = (self.found.then_some(&self.route)?, self.seats.first_mut()?);
+        let ground = Ground::new(terrain, &mut seat.look);
+        let mut keep = route.keep.from(ground.at(q));
         let goal =
-            self.goal().filter(|goal| goal.iter().zip(q).zip(reach).all(|((g, q), r)| (g - q).abs() <= *r));
+            route.goal().filter(|goal| goal.iter().zip(q).zip(reach).all(|((g, q), r)| (g - q).abs() <= *r));
         if let Some(goal) = goal {
             keep = keep.from(ground.at(goal));
         }
-        lookahead(&self.path, q, reach, RESOLUTION, &|p: &[f64]| ground.is_easy(p, keep))
+        lookahead(&route.path, q, reach, RESOLUTION, &|p: &[f64]| ground.is_easy(p, keep))
+    }
+
+    /// Sees to it that the storage is this robot's; a route of another is forgotten.
+    fn fit(&mut self, robot: &Robot) -> Result<(), RouteError> {
+        let (n, expected) = (robot.dof(), MAX_JOINTS);
+        if n > expected {
+            return Err(SearchError::Size { field: "joints, at most", expected, found: n }.into());
+        }
+        if self.robot.as_ref() != Some(robot) {
+            let seats = KEEPS.iter().map(|_| Seat::new(robot)).collect();
+            *self = Self { robot: Some(robot.clone()), seats, ..Self::default() };
+        }
+        Ok(())
     }
 }
 
 /// A terrain with the space to look at it.
 struct Ground<'a> {
     terrain: Terrain<'a>,
-    /// Swept motion, a joint vector of zeros, and a regressor.
-    space: RefCell<(Motion<f64>, Vec<f64>, Vec<f64>)>,
+    look: RefCell<&'a mut Look>,
 }
 
 impl<'a> Ground<'a> {
-    fn new(terrain: Terrain<'a>) -> Self {
-        let n = terrain.robot.dof();
-        let space = (Motion::new(terrain.robot), vec![0.0; n], vec![0.0; INERTIAL * n * n]);
-        Self { terrain, space: RefCell::new(space) }
+    fn new(terrain: Terrain<'a>, look: &'a mut Look) -> Self {
+        Self { terrain, look: RefCell::new(look) }
     }
 
     /// A path that keeps `keep`, but for ways out of tight places at both its ends.
@@ -175,26 +264,28 @@ impl<'a> Ground<'a> {
         keep: Keep,
         bounds: &[(f64, f64)],
         options: &SearchOptions,
-    ) -> Result<Path, RouteError> {
+        space: &mut SearchSpace,
+    ) -> Result<(), RouteError> {
         let valid = |q: &[f64]| self.is_easy(q, keep);
+        let point = |q: &[f64]| -> Joints<f64> { q.iter().copied().collect() };
         let leave = |q: &[f64], place| {
-            let away = if valid(q) { Some(q.to_vec()) } else { self.way_out(q, keep, bounds, options.seed) };
+            let away = if valid(q) { Some(point(q)) } else { self.way_out(q, keep, bounds, options.seed) };
             away.ok_or_else(|| RouteError::Place { place, fault: self.fault(q) })
         };
         let (away, near) = (leave(start, "start")?, leave(goal, "goal")?);
-        let mut path = search(bounds, &away, &near, &valid, options)?;
-        if away != start {
-            path.insert(0, start.to_vec());
+        space.search(bounds, &away, &near, &valid, options)?;
+        if *away != *start {
+            space.path.insert(0, point(start));
         }
-        if near != goal {
-            path.push(goal.to_vec());
+        if *near != *goal {
+            space.path.push(point(goal));
         }
-        Ok(path)
+        Ok(())
     }
 
     /// A configuration nearby that keeps `keep`, reached without coming closer to anything on the way or becoming
     /// heavier; `None` also where something is touched or too heavy.
-    fn way_out(&self, start: &[f64], keep: Keep, bounds: &[(f64, f64)], seed: u64) -> Option<Vec<f64>> {
+    fn way_out(&self, start: &[f64], keep: Keep, bounds: &[(f64, f64)], seed: u64) -> Option<Joints<f64>> {
         let mut draw = ChaCha8Rng::seed_from_u64(seed);
         let here = self.at(start);
         if !(here.obstacles > 0.0 && here.itself > 0.0 && here.room > 0.0) {
@@ -204,7 +295,7 @@ impl<'a> Ground<'a> {
         (0..WAYS_OUT).find_map(|i| {
             // Near ones first.
             let size = ESCAPE_RAD * (i + 1) as f64 / WAYS_OUT as f64;
-            let q: Vec<f64> = (start.iter().zip(bounds))
+            let q: Joints<f64> = (start.iter().zip(bounds))
                 .map(|(x, (lower, upper))| (x + size * draw.random_range(-1.0..=1.0)).clamp(*lower, *upper))
                 .collect();
             let free = self.is_easy(&q, keep)
@@ -216,29 +307,31 @@ impl<'a> Ground<'a> {
     /// What there is at a configuration.
     fn at(&self, q: &[f64]) -> Keep {
         let Terrain { robot, scene, .. } = self.terrain;
-        let frames = robot.frames(q);
+        let look = &mut **self.look.borrow_mut();
+        robot.frames_into(q, &mut look.frames);
         let distance = |c: Option<Clearance>| c.map_or(f64::INFINITY, |c| c.distance);
         Keep {
-            obstacles: distance(robot.obstacle_clearance(&frames, scene)),
-            itself: distance(robot.self_clearance(&frames)),
-            room: 1.0 - self.heaviest(q).1,
+            obstacles: distance(robot.obstacle_clearance(&look.frames, scene)),
+            itself: distance(robot.self_clearance(&look.frames)),
+            room: 1.0 - self.heaviest(q, look).1,
         }
     }
 
     /// Whether `keep` is kept, by obstacles, links and gravity.
     fn is_easy(&self, q: &[f64], keep: Keep) -> bool {
         let robot = self.terrain.robot;
-        let frames = robot.frames(q);
-        robot.keeps_from_obstacles(&frames, self.terrain.scene, keep.obstacles)
-            && robot.self_clearance(&frames).is_none_or(|c| c.distance >= keep.itself)
-            && self.heaviest(q).1 <= 1.0 - keep.room
+        let look = &mut **self.look.borrow_mut();
+        robot.frames_into(q, &mut look.frames);
+        robot.keeps_from_obstacles(&look.frames, self.terrain.scene, keep.obstacles)
+            && robot.self_clearance(&look.frames).is_none_or(|c| c.distance >= keep.itself)
+            && self.heaviest(q, look).1 <= 1.0 - keep.room
     }
 
     /// The joint on which gravity is hardest, and the share of its torque limit that it takes for the worst theta of the set.
-    fn heaviest(&self, q: &[f64]) -> (usize, f64) {
+    fn heaviest(&self, q: &[f64], look: &mut Look) -> (usize, f64) {
         let Terrain { robot, set, .. } = self.terrain;
         let n = robot.dof();
-        let (motion, rest, y) = &mut *self.space.borrow_mut();
+        let Look { motion, rest, regressor: y, .. } = look;
         motion.sweep(robot, q, rest, rest, rest);
         torque_regressor(robot, motion, 0..n, y);
         let share = |j: usize| {
@@ -265,7 +358,7 @@ impl<'a> Ground<'a> {
             let (own, apart) = (&robot.shapes[c.shape].name, 1e3 * c.distance);
             return format!("'{own}' touches '{other}' ({apart:.1} mm apart)");
         }
-        let (joint, share) = self.heaviest(q);
+        let (joint, share) = self.heaviest(q, &mut self.look.borrow_mut());
         let least = KEEPS[KEEPS.len() - 1].1;
         if share > 1.0 - least {
             return format!(

@@ -44,12 +44,18 @@ pub(crate) fn motion(kind: JointKind, q: &[f64]) -> Placement {
 impl Robot {
     /// Frames of all joints in the base frame at configuration `q` (length nq; rad or m).
     pub fn frames(&self, q: &[f64]) -> Vec<Placement> {
-        let mut frames: Vec<Placement> = Vec::with_capacity(self.bodies());
+        let mut frames = Vec::with_capacity(self.bodies());
+        self.frames_into(q, &mut frames);
+        frames
+    }
+
+    /// [`Robot::frames`] into `frames`, in place of what it holds.
+    pub fn frames_into(&self, q: &[f64], frames: &mut Vec<Placement>) {
+        frames.clear();
         for (i, joint) in self.joints.iter().enumerate() {
             let local = joint.placement.compose(&motion(joint.kind, &q[self.q_index(i)..]));
             frames.push(joint.parent.map_or(local, |p| frames[p].compose(&local)));
         }
-        frames
     }
 
     /// Frame of the last of `chain` (joints, each the parent of the next) in the frame of the first one's parent,

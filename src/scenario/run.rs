@@ -20,7 +20,7 @@ use crate::identify::{IdentifyError, Sample};
 use crate::inertia::ParameterSet;
 use crate::plan::Plan;
 use crate::plan::propose::Planner;
-use crate::plan::route::Route;
+use crate::plan::route::{Route, Router};
 use crate::plan::tube_fit;
 use crate::reach::tube::armature_floor;
 use crate::report::{Broken, Event, Evidence, Identification, LogRow, Observer, Outcome, Phase, RunRecord};
@@ -114,7 +114,7 @@ pub fn run(
             &guess,
         ),
         planner: Planner::default(),
-        route: None,
+        router: Router::default(),
         active: None,
         excited: 0,
         attempts: 0,
@@ -160,7 +160,7 @@ struct Runner<'a> {
     controller: RobustController,
     observer: &'a mut dyn Observer,
     planner: Planner,
-    route: Option<Route>,
+    router: Router,
     active: Option<Active>,
     /// Exciting plans that were certified.
     excited: usize,
@@ -266,7 +266,7 @@ impl Runner<'_> {
 
     /// Whether a plan ends within the goal's tolerance, whatever the tracking error.
     fn ends_at_goal(&self, active: &Active) -> bool {
-        let Some(goal) = self.route.as_ref().and_then(Route::goal) else { return false };
+        let Some(goal) = self.router.route().and_then(Route::goal) else { return false };
         let end = active.plan.curve.end();
         (0..end.len())
             .all(|j| (end[j] - goal[j]).abs() + active.e_radius[j] <= self.task.goal_tolerance_rad[j])
@@ -461,7 +461,7 @@ impl Runner<'_> {
     ) -> RunRecord<Plan> {
         let duration_s = self.world.time();
         let audit = self.world.reveal();
-        let goal = self.route.as_ref().and_then(Route::goal).unwrap_or(&self.task.goal).to_vec();
+        let goal = self.router.route().and_then(Route::goal).unwrap_or(&self.task.goal).to_vec();
         let record = self.story.close(
             self.task,
             options,

@@ -35,7 +35,7 @@ fn finds_the_door_and_is_deterministic() {
 #[test]
 fn a_free_way_is_two_points() {
     let path = search(&SQUARE, &[-0.5, 0.0], &[0.5, 0.1], &|_| true, &SearchOptions::default()).unwrap();
-    assert_eq!(path, vec![vec![-0.5, 0.0], vec![0.5, 0.1]]);
+    assert_eq!(path, [point(&[-0.5, 0.0]), point(&[0.5, 0.1])]);
 }
 
 #[test]
@@ -99,16 +99,16 @@ fn an_arm_goes_around_a_box() {
     println!("{} way-points in {:?}", path.len(), begin.elapsed());
     assert!(path.len() > 2 && is_path(&path, &start, &goal, &valid));
     // Following the look-ahead with a bounded reach gets to the goal.
-    let mut q = start.to_vec();
+    let mut q = point(&start);
     for _ in 0..40 {
         q = lookahead(&path, &q, &[0.3; 3], 0.02, &valid).expect("a target");
     }
-    assert_eq!(q, goal);
+    assert_eq!(*q, *goal);
 }
 
 #[test]
 fn lookahead_takes_the_farthest_visible_point_within_reach() {
-    let path = vec![vec![-0.8, 0.0], vec![-0.8, 0.9], vec![0.8, 0.9], vec![0.8, 0.0]];
+    let path = [[-0.8, 0.0], [-0.8, 0.9], [0.8, 0.9], [0.8, 0.0]].map(|q| point(&q));
     let far = lookahead(&path, &[-0.8, 0.0], &[2.0, 2.0], 0.01, &wall).unwrap();
     // Over the wall's edge, but not down the other side: the segment must pass above (-0.1, 0.8).
     assert!(far[0] > -0.1 && (far[1] - 0.9).abs() < 1e-12, "{far:?}");

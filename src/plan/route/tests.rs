@@ -46,7 +46,10 @@ fn a_goal_close_to_something_is_reached_without_touching_it() {
     let set = task.prior_set();
     let terrain = Terrain { robot: &task.robot, set: &set, scene: &task.scene };
     let before = &route.path[route.path.len() - 2];
-    assert_eq!(route.target(terrain, before, &[3.0; 7]).as_ref(), Some(&task.goal));
+    let mut router = Router::default();
+    let deadline = Instant::now() + Duration::from_secs(600);
+    assert_eq!(router.find(terrain, &task.start, &task.goal, 0, deadline), Ok(&route));
+    assert_eq!(router.target(terrain, before, &[3.0; 7]).as_deref(), Some(&task.goal[..]));
 }
 
 #[test]

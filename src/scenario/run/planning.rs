@@ -6,7 +6,8 @@ use crate::certify::{Partition, Problem, certify};
 use crate::inertia::ParameterSet;
 use crate::plan::Plan;
 use crate::plan::propose::{Proposal, Purpose, Setting};
-use crate::plan::route::{Route, RouteError, Terrain};
+use crate::plan::route::{RouteError, Router, Terrain};
+use crate::reach::Joints;
 use crate::report::{Event, Margins, Phase, PlanSummary, TorqueWidths};
 use crate::trajectory::{Bezier, JointState};
 
@@ -32,11 +33,13 @@ impl Runner<'_> {
         let timing = &self.task.timing;
         let patience = Duration::from_secs_f64(timing.t_p_s) * timing.max_failures as u32;
         let deadline = begun + if self.timed { patience } else { UNTIMED };
+        let mut router = std::mem::take(&mut self.router);
         let terrain = Terrain { robot: &self.robot, set: self.set(), scene: &self.task.scene };
-        let found = Route::find(terrain, &self.task.start, &self.task.goal, self.seed, deadline);
+        let found = router.find(terrain, &self.task.start, &self.task.goal, self.seed, deadline);
+        let found = found.map(|_| ()).map_err(|e| no_way(&e));
+        self.router = router;
         self.story.route_ms = Some(1e3 * begun.elapsed().as_secs_f64());
-        self.route = Some(found.map_err(|e| no_way(&e))?);
-        Ok(())
+        found
     }
 
     /// Desired state at the end of the present slot: where the next plan starts.
@@ -148,13 +151,13 @@ impl Runner<'_> {
                 // After a failure, or a plan that leads nowhere, less is asked for; in the end another way is sought.
                 let stuck = |count: usize| count > 0 && count.is_multiple_of(NEW_ROUTE_AFTER);
                 if stuck(self.failures) || stuck(self.stalls) {
-                    self.route = None;
+                    self.router.forget();
                 }
                 // On a new route everything is tried again; what failed in this very state is not.
                 let setbacks = self.failures + self.stalls % NEW_ROUTE_AFTER;
                 let modest: Vec<f64> = reach.iter().map(|r| r * RETRY_SHARE.powi(setbacks as i32)).collect();
                 let target =
-                    next_target(&mut self.route, &Setting { reach: &modest, ..setting }, &task.goal)?;
+                    next_target(&mut self.router, &Setting { reach: &modest, ..setting }, &task.goal)?;
                 let straight =
                     Bezier::to_rest(start, &target, task.timing.t_f_s).map_err(|e| e.to_string())?;
                 let known = match &mut self.learner {
@@ -207,16 +210,15 @@ impl Runner<'_> {
 }
 
 /// The next target on the route; the route is searched where there is none yet or it is out of reach.
-fn next_target(route: &mut Option<Route>, setting: &Setting<'_>, goal: &[f64]) -> Result<Vec<f64>, String> {
+fn next_target(router: &mut Router, setting: &Setting<'_>, goal: &[f64]) -> Result<Joints<f64>, String> {
     let Setting { robot, set, scene, start, reach, .. } = *setting;
     let terrain = Terrain { robot, set, scene };
-    let target = |route: &Route| route.target(terrain, &start.q, reach);
-    if let Some(found) = route.as_ref().and_then(target) {
+    if let Some(found) = router.target(terrain, &start.q, reach) {
         return Ok(found);
     }
-    let found = Route::find(terrain, &start.q, goal, setting.seed, setting.deadline);
-    let found = route.insert(found.map_err(|e| no_way(&e))?);
-    target(found).ok_or_else(|| "the way to the goal starts out of reach".to_owned())
+    router.find(terrain, &start.q, goal, setting.seed, setting.deadline).map_err(|e| no_way(&e))?;
+    let found = router.target(terrain, &start.q, reach);
+    found.ok_or_else(|| "the way to the goal starts out of reach".to_owned())
 }
 
 fn no_way(error: &RouteError) -> String {
