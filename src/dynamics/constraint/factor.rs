@@ -91,13 +91,14 @@ impl Kkt {
         Ok(())
     }
 
-    /// Pivoted Cholesky. Of the rows left, the one at the widest angle to those kept comes next, so that the choice does
-    /// not hang on the order of the constraints unless there is a tie.
+    /// Pivoted Cholesky. Of the rows left that do not depend on those kept, the longest comes next, so that the choice does
+    /// not hang on the order of the constraints unless there is a tie, and a direction that several rows bind is bound by
+    /// the one that sees most of it: a row almost across a linkage's plane sees next to nothing.
     fn factor_rows(&mut self, compliance: f64) {
         let rows = self.rows;
         self.kept.clear();
         self.is_kept.fill(false);
-        while let Some(next) = self.widest(compliance) {
+        while let Some(next) = self.longest(compliance) {
             let step = self.kept.len();
             let root = self.left[next].sqrt();
             self.cholesky[rows * next + step] = root;
@@ -116,13 +117,13 @@ impl Kkt {
         }
     }
 
-    /// The row that is furthest from depending on the kept ones, if any does not.
-    fn widest(&self, compliance: f64) -> Option<usize> {
-        let mut best = (DEPENDENT, None);
-        for r in (0..self.rows).filter(|&r| !self.is_kept[r] && self.left[r] > 0.0) {
-            let share = self.left[r] / (self.gram[self.rows * r + r] + compliance);
-            if share > best.0 {
-                best = (share, Some(r));
+    /// The row of which most is left beside the kept ones, if any does not depend on them.
+    fn longest(&self, compliance: f64) -> Option<usize> {
+        let mut best = (0.0, None);
+        for r in 0..self.rows {
+            let (left, whole) = (self.left[r], self.gram[self.rows * r + r] + compliance);
+            if !self.is_kept[r] && left > DEPENDENT * whole && left > best.0 {
+                best = (left, Some(r));
             }
         }
         best.1

@@ -99,6 +99,34 @@ fn rows_of_rounding_bind_nothing() {
     assert_eq!(force.iter().filter(|f| **f == 0.0).count(), 1, "{force:?}");
 }
 
+/// A linkage whose plane hardly leans out of the axes: two rows bind the same direction, and the one that sees next to
+/// nothing of it must not be the one that is kept. The crank then follows what its motor asks for.
+#[test]
+fn a_linkage_follows_its_crank_whatever_its_plane() {
+    let robot = load("robots/b1_leg.toml").unwrap();
+    let theta = robot.nominal_parameters();
+    let closure = Constraint::closure(&robot, 0).in_axes(RowAxes::WorldAligned).stabilised(400.0, 40.0);
+    for lean in [0.0, 1e-12, 1e-9, 1e-6, 1e-3, 0.5, 1.57] {
+        let mut dynamics = ConstrainedDynamics::new(&robot, vec![closure.clone()], Redundancy::Drop).unwrap();
+        let mut q = vec![lean, 0.8, -1.5, 0.0, 0.0];
+        let left = dynamics.close(&robot, &mut q, &theta).unwrap();
+        assert!(left < 1e-12, "{lean}: {left:e}");
+        let (mut v, dt) = (vec![0.0; 5], 5e-4);
+        // The hip and the thigh are held by heavy hands: only the crank's motor works, 6 N m for 0.1 s.
+        let mut e = [0.0; 3];
+        for _ in 0..200 {
+            let tau = [-50.0 * v[0], -50.0 * v[1], 0.0, 6.0, 0.0];
+            dynamics.forward(&robot, &q, &v, &tau, &theta).unwrap();
+            v = plus(&v, dt, dynamics.motion());
+            q = plus(&q, dt, &v);
+            dynamics.position_errors(&robot, &q, &mut e).unwrap();
+            assert!(e.iter().all(|x| x.abs() < 1e-4), "{lean}: {e:?}");
+        }
+        // The calf goes with the crank, lever to lever.
+        assert!(q[3].abs() > 0.02 && (0.5..1.5).contains(&((q[2] + 1.5) / q[3])), "{lean}: {q:?}");
+    }
+}
+
 #[test]
 fn a_four_bar_stays_closed() {
     let (open, _) = run(0.0, 0.0);
