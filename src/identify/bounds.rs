@@ -1,21 +1,21 @@
 //! Guaranteed bounds: for each direction and each side a program proposes ([`super::program`]), the certificate
 //! disposes ([`super::certificate`]).
 //!
-//! Programs know a part of the rows only, those that are likely to matter; what a maximiser violates is added and asked again.
-//! The certificate holds whatever rows took part.
+//! A maximiser that is no body adds the half-spaces that tell it from one, and the search goes on from there. The
+//! certificate holds however far it got.
 
 use rayon::prelude::*;
 
 use super::certificate::{Bound, Multipliers, upper_bound};
 use super::error::IdentifyError;
 use super::polytope::{Origin, Polytope};
-use super::program::Program;
+use super::program::{Program, State};
 use crate::inertia::{ParameterSet, Strip};
 
 /// How hard to try; any values are sound.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Effort {
-    /// Programs per direction at most: the first, then one for each round of new cuts.
+    /// Searches per direction at most: the first, then one for each round of new cuts.
     pub rounds: usize,
     /// A maximiser whose pseudo-inertia has no eigenvalue below minus this (kg, lengths in units of 0.2 m)
     /// counts as physically consistent.
@@ -26,7 +26,7 @@ pub struct Effort {
 
 impl Default for Effort {
     fn default() -> Self {
-        Self { rounds: 6, cut_tolerance: 1e-3, tolerance: 1e-4 }
+        Self { rounds: 12, cut_tolerance: 1e-3, tolerance: 1e-4 }
     }
 }
 
@@ -54,11 +54,6 @@ impl Tightened {
     }
 }
 
-/// Rows that a maximiser misses by more than this share of their radius are added to the programs.
-const MISSED: f64 = 1e-3;
-/// So many at most for each maximiser and round.
-const ADDED: usize = 12;
-
 /// A direction, up or down, with the best certificate so far.
 struct Side {
     /// Which direction.
@@ -67,57 +62,45 @@ struct Side {
     bound: Bound,
     multipliers: Multipliers,
     vertex: Vec<f64>,
+    state: State,
+    /// Whether the search is over.
+    done: bool,
 }
 
 /// Certified bounds on d'z for each of `directions`, two sides each in turn. Adds to `polytope.cuts` on the way.
 fn prove(polytope: &mut Polytope, directions: &[Vec<f64>], effort: Effort) -> Vec<Side> {
     let both = directions.iter().map(|d| [d.clone(), d.iter().map(|x| -x).collect()]);
     let along: Vec<Vec<f64>> = both.flatten().collect();
-    let mut sides: Vec<Side> = (0..along.len())
-        .map(|i| Side {
+    let mut program = Program::new(polytope, effort.tolerance);
+    let mut sides: Vec<Side> = (along.iter().enumerate())
+        .map(|(i, d)| Side {
             index: i / 2,
             sign: if i % 2 == 0 { 1.0 } else { -1.0 },
             bound: Bound { value: f64::INFINITY, noise: 0.0 },
             multipliers: Multipliers { rows: vec![], cuts: vec![] },
             vertex: vec![],
+            state: program.start(d),
+            done: false,
         })
         .collect();
-    // With one round there is no second chance: all rows take part.
-    let all = effort.rounds <= 1;
-    let mut working = if all { (0..polytope.rows.len()).collect() } else { polytope.likely() };
-    let mut pending: Vec<usize> = (0..sides.len()).collect();
     for _ in 0..effort.rounds {
-        let program = Program::new(polytope, &working, effort.tolerance);
-        let solved: Vec<_> = pending
-            .par_iter()
-            .map(|&i| {
-                let proposal = program.maximise(&along[i]);
-                let bound = upper_bound(polytope, &along[i], &proposal.multipliers);
-                let missed = polytope.rows.missed(&proposal.z, MISSED, ADDED);
-                (i, proposal, bound, missed)
-            })
-            .collect();
-        pending.clear();
-        let mut more = Vec::new();
-        for (i, proposal, bound, missed) in solved {
-            let side = &mut sides[i];
+        sides.par_iter_mut().zip(&along).filter(|(side, _)| !side.done).for_each(|(side, d)| {
+            program.solve(&mut side.state);
+            let proposal = program.proposal(&side.state, d);
+            let bound = upper_bound(polytope, d, &proposal.multipliers);
             if bound.value <= side.bound.value {
                 side.bound = bound;
                 side.multipliers = proposal.multipliers;
             }
-            let cut = polytope.cuts.separate(&proposal.z, effort.cut_tolerance) > 0;
-            if cut || missed.iter().any(|w| working.binary_search(w).is_err()) {
-                pending.push(i);
-                more.extend(missed);
-            }
             side.vertex = proposal.z;
+        });
+        for side in sides.iter_mut().filter(|side| !side.done) {
+            side.done = polytope.cuts.separate(&side.vertex, effort.cut_tolerance) == 0;
         }
-        if pending.is_empty() {
+        if sides.iter().all(|side| side.done) {
             break;
         }
-        working.extend(more);
-        working.sort_unstable();
-        working.dedup();
+        program.add_cuts(polytope);
     }
     sides
 }

@@ -14,7 +14,7 @@ use super::perturbation;
 use super::physics::{check_box, tighten_body};
 use super::plausible::{check_motion, check_step};
 use super::polytope::{Origin, Polytope, Rows};
-use super::window::{Clock, RateIntegral, Sample, Window, integrate_rate, rows_over};
+use super::window::{Clock, Part, Sample, Window, parts, rows_over_parts};
 use crate::enclose::Interval;
 use crate::inertia::{ParameterSet, TorqueStrips};
 use crate::robot::{INERTIAL, Robot};
@@ -37,6 +37,9 @@ pub struct IdentifierOptions {
     pub method: Method,
     /// Length of a window, s; rounded to whole control periods, at least one.
     pub window_s: f64,
+    /// So many parts of a window are also taken alone, and together in every number that divides this one: the errors of the
+    /// torque sensor seldom add up over a short time. One or less: none.
+    pub parts: usize,
     /// How many consecutive windows are also taken together: their encoder errors matter at the outer ends alone. One
     /// or less: none.
     pub joined_windows: usize,
@@ -51,6 +54,7 @@ impl Default for IdentifierOptions {
         Self {
             method: Method::default(),
             window_s: 0.1,
+            parts: 10,
             joined_windows: 3,
             row_budget: 600,
             effort: Effort::default(),
@@ -208,16 +212,18 @@ impl Identifier {
         let windows = std::mem::take(&mut self.waiting);
         if !windows.is_empty() {
             let (robot, set) = (&self.robot, &self.polytope.set);
-            let rates: Vec<RateIntegral> =
-                windows.par_iter().map(|window| integrate_rate(robot, set, window)).collect();
-            // Least squares would only count joined rows twice.
-            let joined = if self.options.method == Method::Dual { self.options.joined_windows } else { 1 };
-            let spans = spans(&windows, joined);
-            let rows =
-                |span: &Range<usize>| rows_over(robot, set, &windows[span.clone()], &rates[span.clone()]);
+            // Least squares would only count rows twice.
+            let dual = self.options.method == Method::Dual;
+            let (count, joined) =
+                if dual { (self.options.parts, self.options.joined_windows) } else { (1, 1) };
+            let cut: Vec<Vec<Part>> =
+                windows.par_iter().map(|window| parts(robot, set, window, count)).collect();
+            let spans = spans(&windows, &cut.iter().map(Vec::len).collect::<Vec<_>>(), joined);
+            let cut = cut.concat();
+            let rows = |span: &Range<usize>| rows_over_parts(robot, set, &cut[span.clone()]);
             let fresh: Vec<Rows> = spans.par_iter().map(rows).collect();
             let mut candidate = self.polytope.clone();
-            fresh.iter().for_each(|rows| candidate.rows.append(rows));
+            candidate.rows.append_all(&fresh);
             self.tighten(candidate)?;
         }
         Ok(Update {
@@ -297,15 +303,26 @@ impl Identifier {
     }
 }
 
-/// Every window, then every `joined` consecutive ones without a gap between them.
-fn spans(windows: &[Window], joined: usize) -> Vec<Range<usize>> {
-    let mut spans: Vec<_> = (0..windows.len()).map(|k| k..k + 1).collect();
+/// Ranges of parts that make a row: every window (of as many parts as `counts` says), in each the parts taken together by
+/// every number that divides theirs, then every `joined` consecutive windows without a gap between them.
+fn spans(windows: &[Window], counts: &[usize], joined: usize) -> Vec<Range<usize>> {
+    let mut start = vec![0];
+    start.extend(counts.iter().scan(0, |sum, count| {
+        *sum += count;
+        Some(*sum)
+    }));
+    let mut spans: Vec<_> = (0..windows.len()).map(|k| start[k]..start[k + 1]).collect();
+    for (&count, &start) in counts.iter().zip(&start) {
+        for length in (1..count).filter(|length| count % length == 0) {
+            spans.extend((0..count).step_by(length).map(|k| start + k..start + k + length));
+        }
+    }
     let mut first = 0;
     while joined > 1 && first < windows.len() {
         let follows = |k: &usize| windows[k - 1].precedes(&windows[*k]);
         let count = 1 + (first + 1..windows.len()).take(joined - 1).take_while(follows).count();
         if count > 1 {
-            spans.push(first..first + count);
+            spans.push(start[first]..start[first + count]);
         }
         first += count;
     }
@@ -371,9 +388,13 @@ mod tests {
         // A gap before the fifth.
         let windows = [0.0, 1.0, 2.0, 3.0, 9.0, 10.0].map(window);
         let single = [0..1, 1..2, 2..3, 3..4, 4..5, 5..6];
-        assert_eq!(spans(&windows, 1), single);
-        assert_eq!(spans(&windows, 3), [&single[..], &[0..3, 4..6]].concat());
-        assert_eq!(spans(&windows, 4), [&single[..], &[0..4, 4..6]].concat());
-        assert!(spans(&[], 3).is_empty());
+        let whole = |joined| spans(&windows, &[1; 6], joined);
+        assert_eq!(whole(1), single);
+        assert_eq!(whole(3), [&single[..], &[0..3, 4..6]].concat());
+        assert_eq!(whole(4), [&single[..], &[0..4, 4..6]].concat());
+        assert!(spans(&[], &[], 3).is_empty());
+        // The second window in four parts: by one, by two, and with its neighbour.
+        let found = spans(&windows[..2], &[1, 4], 3);
+        assert_eq!(found, [0..1, 1..5, 1..2, 2..3, 3..4, 4..5, 1..3, 3..5, 0..5]);
     }
 }

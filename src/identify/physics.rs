@@ -26,7 +26,7 @@ pub(super) fn tighten_body(
     let part = ParameterSet::new(set.lower[range.clone()].to_vec(), set.upper[range].to_vec());
     let mut polytope = Polytope::from_box(part, 0);
     let unknown: Vec<usize> = (0..INERTIAL).collect();
-    let effort = Effort { rounds: 30, cut_tolerance: 1e-6, tolerance: 1e-6 };
+    let effort = Effort { rounds: 100, cut_tolerance: 1e-6, tolerance: 1e-6 };
     let found = tighten(&mut polytope, &unknown, effort).map_err(|e| match e {
         IdentifyError::PriorExcludesPhysics { parameter } => {
             IdentifyError::PriorExcludesPhysics { parameter: parameter + offset }

@@ -54,28 +54,22 @@ impl Rows {
 
     /// These rows followed by `more` (same number of unknowns).
     pub fn append(&mut self, more: &Rows) {
-        let (old, columns) = (self.len(), self.y.ncols());
-        let mut y = std::mem::replace(&mut self.y, DMatrix::zeros(0, columns));
-        y = y.resize_vertically(old + more.len(), 0.0);
-        y.rows_mut(old, more.len()).copy_from(&more.y);
-        self.y = y;
-        self.u.extend_from_slice(&more.u);
-        self.radius.extend_from_slice(&more.radius);
-        self.origin.extend_from_slice(&more.origin);
+        self.append_all(std::slice::from_ref(more));
     }
 
-    /// Indices, in order, of the rows that z misses by more than a `share` of their radius: the `most` that it misses by most radii.
-    pub fn missed(&self, z: &[f64], share: f64, most: usize) -> Vec<usize> {
-        let mut value = vec![0.0; self.len()];
-        for (column, z) in self.y.column_iter().zip(z) {
-            value.iter_mut().zip(column.iter()).for_each(|(value, y)| *value += y * z);
+    /// These rows followed by those of all of `more` (same number of unknowns).
+    pub fn append_all(&mut self, more: &[Rows]) {
+        let (mut at, columns) = (self.len(), self.y.ncols());
+        let total = at + more.iter().map(Rows::len).sum::<usize>();
+        let y = std::mem::replace(&mut self.y, DMatrix::zeros(0, columns));
+        self.y = y.resize_vertically(total, 0.0);
+        for more in more {
+            self.y.rows_mut(at, more.len()).copy_from(&more.y);
+            at += more.len();
+            self.u.extend_from_slice(&more.u);
+            self.radius.extend_from_slice(&more.radius);
+            self.origin.extend_from_slice(&more.origin);
         }
-        let by = |w: usize| (value[w] - self.u[w]).abs() / self.radius[w];
-        let mut missed: Vec<usize> = (0..self.len()).filter(|&w| by(w) > 1.0 + share).collect();
-        missed.sort_unstable_by(|&a, &b| by(b).total_cmp(&by(a)));
-        missed.truncate(most);
-        missed.sort_unstable();
-        missed
     }
 
     /// The rows with the given indices. Leaving rows out only forgets, so it is always sound.
@@ -155,8 +149,6 @@ pub struct Polytope {
     pub weight: Vec<f64>,
 }
 
-/// Programs begin with so many of the rows that are not new, those that have held most.
-const LIKELY: usize = 200;
 /// What an update leaves of the weight of a row that it does not need.
 const FADING: f64 = 0.5;
 
@@ -175,16 +167,6 @@ impl Polytope {
     /// Whether there are no unknowns.
     pub fn is_empty(&self) -> bool {
         self.set.is_empty()
-    }
-
-    /// Indices, in order, of the rows that bounds are likely to need: what held earlier ones, and what is new.
-    pub fn likely(&self) -> Vec<usize> {
-        let mut old: Vec<usize> = (0..self.weight.len()).collect();
-        old.sort_by(|&a, &b| self.weight[b].total_cmp(&self.weight[a]));
-        old.truncate(LIKELY);
-        old.sort_unstable();
-        old.extend(self.weight.len()..self.rows.len());
-        old
     }
 
     /// Notes how much each row holds in place now.

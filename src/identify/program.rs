@@ -1,28 +1,41 @@
-//! Proposes multipliers: a dense primal-dual interior-point method for the programs "maximise d'z over the polytope".
+//! Proposes multipliers: a dual simplex method for the programs "maximise d'z over the polytope".
 //!
 //! Nothing here is trusted: what it returns is checked by [`super::certificate`], and a poor answer costs tightness
-//! only. It exists because all programs of one update share one small dense matrix: two-sided rows then cost one
-//! product Y' D Y and one p x p Cholesky factorisation an iteration, which a general sparse solver (clarabel, the
-//! oracle in the tests) cannot know.
+//! only. The method suits how bounds are asked for: a corner of the box is where it may start whatever the rows say, every
+//! basis on the way gives multipliers (a valid bound), cuts and rows that come later cost a few more pivots from where the
+//! search ended ([`State`]), and at most as many rows as there are unknowns get a multiplier.
 //!
 //! In scaled unknowns x in [-1, 1]^p (box to unit cube, rows to unit radius, cuts to unit norm):
-//! minimise -d'x subject to lo <= G x <= hi with G the rows, the cuts (hi = inf) and the identity.
-//! Mehrotra's predictor-corrector on slacks (s_l, s_u) and multipliers (v_l, v_u) of both sides.
+//! maximise c'x subject to lo <= G x <= hi with G the rows, the cuts (hi = inf) and the identity.
+//! p active lines with outward normals B (p x p) have the vertex B x = b and the multipliers B' y = c; y >= 0 is kept. A violated line
+//! a x <= b enters with multiplier t, the others become y - t w with B' w = a. Where a multiplier reaches zero, its line leaves;
+//! but one with two sides changes to the other side first, as long as the entering line is still violated there (the long
+//! step). c is disturbed a little, so that few multipliers reach zero together.
 
-use nalgebra::{Cholesky, DMatrix, DVector};
+use nalgebra::{DMatrix, DVector};
 
 use super::certificate::Multipliers;
 use super::polytope::Polytope;
 use crate::robot::INERTIAL;
 
-const MAX_ITERATIONS: usize = 50;
+/// Pivots of one search at most.
+const MAX_PIVOTS: usize = 4000;
+/// Pivots after which the inverse is computed anew.
+const FRESH: usize = 100;
+/// Lines that are looked at between two looks at all lines, and how often.
+const CANDIDATES: usize = 48;
+const LOOKS: usize = 12;
+/// Pivots on less than this lose too many digits.
+const SMALLEST_PIVOT: f64 = 1e-9;
+/// Size of the disturbance of c.
+const DISTURBANCE: f64 = 1e-7;
+/// A contradiction pushes the bound down by this, in half-widths of the box.
+const CONTRADICTION: f64 = 1e3;
 /// Unknowns outside the body whose whole interval moves no row by more than this (in units of its radius) are left out:
 /// half of the arm's parameters, and most of the work.
 const IDLE: f64 = 5e-3;
 /// Scaled multipliers below this move no bound.
 const NOTHING: f64 = 1e-9;
-/// Columns of the normal matrix that are computed together.
-const STRIPE: usize = 24;
 /// Rows that the box alone implies are left out; a cut or row whose scaled norm is below this as well.
 const NEGLIGIBLE: f64 = 1e-14;
 
@@ -30,18 +43,19 @@ const NEGLIGIBLE: f64 = 1e-14;
 pub struct Program {
     center: Vec<f64>,
     half: Vec<f64>,
-    /// Rows, then cuts; scaled, the columns of idle unknowns left out. Without the identity block.
-    g: DMatrix<f64>,
-    g_transposed: DMatrix<f64>,
-    lo: DVector<f64>,
-    hi: DVector<f64>,
-    /// Which row (`< rows`) or cut (`- rows`) each line of `g` is, and what it was divided by.
+    /// One column a line: rows, then cuts; scaled, without the idle unknowns and the identity block.
+    lines: DMatrix<f64>,
+    lo: Vec<f64>,
+    hi: Vec<f64>,
+    /// Norm of each column.
+    norm: Vec<f64>,
+    /// Which row (`< rows`) or cut (`- rows`) each line is, and what it was divided by.
     source: Vec<(usize, f64)>,
-    /// The unknown that each column of `g` belongs to.
+    /// The unknown that each component of a line belongs to.
     kept: Vec<usize>,
     rows: usize,
     cuts: usize,
-    /// Stops at complementarity and residuals below this (in units of the half-width of the box along d).
+    /// No line is violated by more than this (of its norm, in units of the box) in the end.
     tolerance: f64,
 }
 
@@ -53,292 +67,355 @@ pub struct Proposal {
     pub multipliers: Multipliers,
 }
 
-/// Slacks, multipliers and unknowns; sides with an infinite bound keep slack 1 and multiplier 0.
-#[derive(Clone)]
-struct Iterate {
+/// A line of G or, from `lines.ncols()` on, of the identity, on one of its sides.
+#[derive(Debug, Clone, Copy)]
+struct Active {
+    line: Line,
+    /// 1 at the upper bound, -1 at the lower one.
+    sign: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Line {
+    Data(usize),
+    Unit(usize),
+}
+
+/// Where a search stands; it may go on with a program that has got further cuts.
+#[derive(Debug, Clone)]
+pub struct State {
+    /// c, disturbed and as asked for; the largest component is one.
+    cost: Vec<f64>,
+    plain: Vec<f64>,
+    /// What c was divided by.
+    size: f64,
+    basis: Vec<Active>,
+    /// Columns of the inverse of B.
+    inverse: DMatrix<f64>,
     x: DVector<f64>,
-    s_lo: DVector<f64>,
-    s_hi: DVector<f64>,
-    v_lo: DVector<f64>,
-    v_hi: DVector<f64>,
+    y: Vec<f64>,
+    /// A line that contradicts the active ones, and its multiplier.
+    contradiction: Option<(Active, f64)>,
 }
 
 impl Program {
-    /// Scales the polytope with the rows `working`; those that no point of the box violates are dropped.
-    pub fn new(polytope: &Polytope, working: &[usize], tolerance: f64) -> Self {
+    /// Scales the polytope; rows that no point of the box violates are dropped.
+    pub fn new(polytope: &Polytope, tolerance: f64) -> Self {
         let set = &polytope.set;
         let (center, half) = (set.center(), set.radius());
         let p = set.len();
         let mut lines: Vec<(usize, f64, f64, f64)> = vec![];
         let rows = &polytope.rows;
-        for &w in working {
-            let y = rows.y.row(w);
-            let middle: f64 = y.iter().zip(&center).map(|(y, c)| y * c).sum();
-            let reach: f64 = y.iter().zip(&half).map(|(y, r)| (y * r).abs()).sum();
-            let off = rows.u[w] - middle;
-            let radius = rows.radius[w].max(1e-9 * reach);
-            if reach > NEGLIGIBLE && off.abs() + reach > radius {
+        let (middle, reach) = reaches(polytope, &center, &half);
+        for w in 0..rows.len() {
+            let off = rows.u[w] - middle[w];
+            let radius = rows.radius[w].max(1e-9 * reach[w]);
+            if reach[w] > NEGLIGIBLE && off.abs() + reach[w] > radius {
                 lines.push((w, radius, off / radius - 1.0, off / radius + 1.0));
             }
         }
-        let offset = polytope.cuts.offset;
-        for (k, c) in polytope.cuts.coefficients.iter().enumerate() {
-            let middle: f64 = c.iter().enumerate().map(|(j, c)| c * center[offset + j]).sum();
-            let norm = c.iter().enumerate().map(|(j, c)| (c * half[offset + j]).abs()).sum::<f64>();
-            if norm > NEGLIGIBLE && middle < norm {
-                lines.push((rows.len() + k, norm, -middle / norm, f64::INFINITY));
-            }
-        }
-        let mut g_transposed = DMatrix::zeros(p, lines.len());
+        let mut scaled = DMatrix::zeros(p, lines.len());
         for (i, &(source, scale, ..)) in lines.iter().enumerate() {
-            let mut column = g_transposed.column_mut(i);
-            if source < rows.len() {
-                for j in 0..p {
-                    column[j] = rows.y[(source, j)] * half[j] / scale;
-                }
-            } else {
-                for (j, c) in polytope.cuts.coefficients[source - rows.len()].iter().enumerate() {
-                    column[offset + j] = c * half[offset + j] / scale;
-                }
+            let mut column = scaled.column_mut(i);
+            for j in 0..p {
+                column[j] = rows.y[(source, j)] * half[j] / scale;
             }
         }
-        let body = offset..offset + INERTIAL;
+        let body = polytope.cuts.offset..polytope.cuts.offset + INERTIAL;
+        let mut largest = vec![0.0_f64; p];
+        for column in scaled.column_iter() {
+            largest.iter_mut().zip(column.iter()).for_each(|(l, x)| *l = l.max(x.abs()));
+        }
         let (kept, idle): (Vec<usize>, Vec<usize>) =
-            (0..p).partition(|&j| body.contains(&j) || g_transposed.row(j).amax() > IDLE);
+            (0..p).partition(|&j| body.contains(&j) || largest[j] > IDLE);
         // What idle unknowns may do is left to the noise.
-        let slack = |i: usize| idle.iter().map(|&j| g_transposed[(j, i)].abs()).sum::<f64>();
-        let (m, total) = (lines.len(), lines.len() + kept.len());
-        let lo = DVector::from_fn(total, |i, _| if i < m { lines[i].2 - slack(i) } else { -1.0 });
-        let hi = DVector::from_fn(total, |i, _| if i < m { lines[i].3 + slack(i) } else { 1.0 });
-        let g_transposed = g_transposed.select_rows(&kept);
-        Self {
-            g: g_transposed.transpose(),
-            g_transposed,
+        let slack = |i: usize| idle.iter().map(|&j| scaled[(j, i)].abs()).sum::<f64>();
+        let lo = lines.iter().enumerate().map(|(i, line)| line.2 - slack(i)).collect();
+        let hi = lines.iter().enumerate().map(|(i, line)| line.3 + slack(i)).collect();
+        let mut program = Self {
+            lines: scaled.select_rows(&kept),
             lo,
             hi,
+            norm: vec![],
             source: lines.iter().map(|l| (l.0, l.1)).collect(),
             kept,
             rows: rows.len(),
-            cuts: polytope.cuts.coefficients.len(),
+            cuts: 0,
             tolerance,
             center,
             half,
+        };
+        program.add_cuts(polytope);
+        program
+    }
+
+    /// Takes over the cuts that `polytope` has got since; those that no point of the box violates are dropped.
+    pub fn add_cuts(&mut self, polytope: &Polytope) {
+        let offset = polytope.cuts.offset;
+        let first = self.kept.iter().position(|&j| j == offset).unwrap_or(0);
+        let known = std::mem::replace(&mut self.cuts, polytope.cuts.coefficients.len());
+        let mut fresh: Vec<[f64; INERTIAL]> = vec![];
+        for (k, c) in polytope.cuts.coefficients.iter().enumerate().skip(known) {
+            let middle: f64 = c.iter().zip(&self.center[offset..]).map(|(c, x)| c * x).sum();
+            let scaled: [f64; INERTIAL] = std::array::from_fn(|j| c[j] * self.half[offset + j]);
+            let norm = scaled.iter().map(|x| x.abs()).sum::<f64>();
+            if norm > NEGLIGIBLE && middle < norm {
+                fresh.push(scaled.map(|x| x / norm));
+                self.source.push((self.rows + k, norm));
+                self.lo.push(-middle / norm);
+                self.hi.push(f64::INFINITY);
+            }
         }
+        let before = self.lines.ncols();
+        let lines = std::mem::replace(&mut self.lines, DMatrix::zeros(0, 0));
+        self.lines = lines.resize_horizontally(before + fresh.len(), 0.0);
+        for (k, cut) in fresh.iter().enumerate() {
+            cut.iter().enumerate().for_each(|(j, x)| self.lines[(first + j, before + k)] = *x);
+        }
+        let norms = self.lines.columns_range(self.norm.len()..);
+        self.norm.extend(norms.column_iter().map(|column| column.norm().max(NEGLIGIBLE)));
     }
 
     /// Approximately maximises d'z; `d` has length p.
     pub fn maximise(&self, d: &[f64]) -> Proposal {
-        let cost = DVector::from_fn(self.kept.len(), |k, _| -d[self.kept[k]] * self.half[self.kept[k]]);
-        let size = cost.amax();
-        let iterate = if size.is_finite() && size > 0.0 { self.solve(&(cost / size)) } else { self.start() };
-        self.unscale(&iterate, size, d)
+        let mut state = self.start(d);
+        self.solve(&mut state);
+        self.proposal(&state, d)
     }
 
-    fn unscale(&self, iterate: &Iterate, size: f64, d: &[f64]) -> Proposal {
+    /// The corner of the box in direction `d` (length p).
+    pub fn start(&self, d: &[f64]) -> State {
+        let p = self.kept.len();
+        let cost: Vec<f64> = self.kept.iter().map(|&j| d[j] * self.half[j]).collect();
+        let size = cost.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
+        let size = if size.is_finite() && size > 0.0 { size } else { 0.0 };
+        let plain: Vec<f64> = cost.iter().map(|x| if size > 0.0 { x / size } else { 0.0 }).collect();
+        // Any irregular numbers do.
+        let irregular = |j: usize| 1.0 + (0.618_033_988_749_895 * (j + 1) as f64).fract();
+        let towards = |x: f64, j: usize| if x != 0.0 { x.signum() } else { 1.0 - 2.0 * (j % 2) as f64 };
+        let cost: Vec<f64> = (plain.iter().enumerate())
+            .map(|(j, &x)| x + DISTURBANCE * irregular(j) * towards(x, j))
+            .collect();
+        let sign = |j: usize| cost[j].signum();
+        State {
+            basis: (0..p).map(|j| Active { line: Line::Unit(j), sign: sign(j) }).collect(),
+            inverse: DMatrix::from_fn(p, p, |i, j| if i == j { sign(j) } else { 0.0 }),
+            x: DVector::from_fn(p, |j, _| sign(j)),
+            y: cost.iter().map(|c| c.abs()).collect(),
+            cost,
+            plain,
+            size,
+            contradiction: None,
+        }
+    }
+
+    /// Goes on until no line is violated. A search that began with fewer cuts of the same polytope and box may go on here.
+    pub fn solve(&self, state: &mut State) {
+        if state.size == 0.0 || state.contradiction.is_some() {
+            return;
+        }
+        let mut candidates: Vec<usize> = vec![];
+        let (mut looks, mut stale) = (0, 0);
+        for _ in 0..MAX_PIVOTS {
+            let mut entering = self.worst(state, candidates.iter().copied());
+            if entering.is_none() || looks >= LOOKS {
+                candidates = self.violated(state);
+                looks = 0;
+                entering = self.worst(state, candidates.iter().copied());
+            }
+            looks += 1;
+            let entering = match (entering, self.worst_unit(state)) {
+                (Some(line), Some(unit)) => Some(if unit.1 > line.1 { unit } else { line }),
+                (line, unit) => line.or(unit),
+            };
+            let Some((active, _)) = entering else { break };
+            if !self.pivot(state, active) {
+                break;
+            }
+            stale += 1;
+            if stale >= FRESH {
+                stale = 0;
+                if !self.refresh(state) {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Multipliers and maximiser of a state, for the direction that it was started with.
+    pub fn proposal(&self, state: &State, d: &[f64]) -> Proposal {
         // Idle unknowns go where the direction wants them.
         let mut z: Vec<f64> = (0..d.len())
             .map(|j| self.center[j] + if d[j] == 0.0 { 0.0 } else { self.half[j].copysign(d[j]) })
             .collect();
-        for (&j, x) in self.kept.iter().zip(&iterate.x) {
+        for (&j, x) in self.kept.iter().zip(&state.x) {
             z[j] = self.center[j] + self.half[j] * x;
         }
-        let mut rows = vec![0.0; self.rows];
-        let mut cuts = vec![0.0; self.cuts];
-        for (i, &(source, scale)) in self.source.iter().enumerate() {
-            let net = iterate.v_hi[i] - iterate.v_lo[i];
-            if net.abs() < NOTHING {
-                continue;
+        let mut multipliers = Multipliers { rows: vec![0.0; self.rows], cuts: vec![0.0; self.cuts] };
+        let mut enter = |active: Active, y: f64| {
+            let Line::Data(i) = active.line else { return };
+            if y.abs() < NOTHING {
+                return;
             }
-            let net = net * size / scale;
-            if source < self.rows { rows[source] = net } else { cuts[source - self.rows] = -net }
-        }
-        Proposal { z, multipliers: Multipliers { rows, cuts } }
-    }
-
-    /// G x with the identity block.
-    fn apply(&self, x: &DVector<f64>) -> DVector<f64> {
-        let m = self.g.nrows();
-        let mut out = DVector::zeros(m + x.len());
-        out.rows_mut(0, m).gemv(1.0, &self.g, x, 0.0);
-        out.rows_mut(m, x.len()).copy_from(x);
-        out
-    }
-
-    /// G' v with the identity block.
-    fn apply_transposed(&self, v: &DVector<f64>) -> DVector<f64> {
-        let (m, p) = self.g.shape();
-        let mut out = v.rows(m, p).into_owned();
-        out.gemv(1.0, &self.g_transposed, &v.rows(0, m), 1.0);
-        out
-    }
-
-    fn start(&self) -> Iterate {
-        let total = self.lo.len();
-        let side = |bound: &DVector<f64>, sign: f64| {
-            DVector::from_fn(
-                total,
-                |i, _| if bound[i].is_finite() { (sign * bound[i]).max(1.0) } else { 1.0 },
-            )
+            let (source, scale) = self.source[i];
+            let net = active.sign * y * state.size / scale;
+            if source < self.rows {
+                multipliers.rows[source] += net;
+            } else {
+                multipliers.cuts[source - self.rows] -= net;
+            }
         };
-        let multipliers =
-            |bound: &DVector<f64>| bound.map(|b| if b.is_finite() { 1.0 / total as f64 } else { 0.0 });
-        Iterate {
-            x: DVector::zeros(self.kept.len()),
-            s_lo: side(&self.lo, -1.0),
-            s_hi: side(&self.hi, 1.0),
-            v_lo: multipliers(&self.lo),
-            v_hi: multipliers(&self.hi),
+        match state.contradiction {
+            None => {
+                // Those of c as it was asked for.
+                let plain = DVector::from_column_slice(&state.plain);
+                let y = state.inverse.tr_mul(&plain);
+                state.basis.iter().zip(&y).for_each(|(&active, &y)| enter(active, y));
+            }
+            Some((active, t)) => {
+                state.basis.iter().zip(&state.y).for_each(|(&active, &y)| enter(active, y));
+                enter(active, t);
+            }
+        }
+        Proposal { z, multipliers }
+    }
+
+    /// How far the present vertex is beyond line i, in norms of it, and on which side.
+    fn violation(&self, state: &State, i: usize) -> (f64, f64) {
+        let value = self.lines.column(i).dot(&state.x);
+        let (above, below) = (value - self.hi[i], self.lo[i] - value);
+        if above > below { (above / self.norm[i], 1.0) } else { (below / self.norm[i], -1.0) }
+    }
+
+    /// Lines that are violated most.
+    fn violated(&self, state: &State) -> Vec<usize> {
+        let all = (0..self.source.len()).map(|i| (self.violation(state, i).0, i));
+        let mut found: Vec<(f64, usize)> = all.filter(|(by, _)| *by > self.tolerance).collect();
+        found.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
+        found.truncate(CANDIDATES);
+        found.into_iter().map(|(_, i)| i).collect()
+    }
+
+    fn worst(&self, state: &State, among: impl Iterator<Item = usize>) -> Option<(Active, f64)> {
+        let mut worst = None;
+        let mut most = self.tolerance;
+        for i in among {
+            let (by, sign) = self.violation(state, i);
+            if by > most {
+                most = by;
+                worst = Some((Active { line: Line::Data(i), sign }, by));
+            }
+        }
+        worst
+    }
+
+    fn worst_unit(&self, state: &State) -> Option<(Active, f64)> {
+        let most = (0..state.x.len()).max_by(|&a, &b| state.x[a].abs().total_cmp(&state.x[b].abs()))?;
+        let by = state.x[most].abs() - 1.0;
+        let active = Active { line: Line::Unit(most), sign: state.x[most].signum() };
+        (by > self.tolerance).then_some((active, by))
+    }
+
+    /// Distance between the two sides of a line.
+    fn range(&self, line: Line) -> f64 {
+        match line {
+            Line::Unit(_) => 2.0,
+            Line::Data(i) => self.hi[i] - self.lo[i],
         }
     }
 
-    fn solve(&self, cost: &DVector<f64>) -> Iterate {
-        let mut at = self.start();
-        let sides = self.lo.iter().chain(&self.hi).filter(|b| b.is_finite()).count() as f64;
-        for _ in 0..MAX_ITERATIONS {
-            let residuals = Residuals::new(self, &at, cost);
-            let gap = at.s_lo.dot(&at.v_lo) + at.s_hi.dot(&at.v_hi);
-            if gap < self.tolerance && residuals.largest() < self.tolerance {
+    /// Where an active line is, a x = bound.
+    fn bound(&self, active: Active) -> f64 {
+        match active.line {
+            Line::Unit(_) => 1.0,
+            Line::Data(i) if active.sign > 0.0 => self.hi[i],
+            Line::Data(i) => -self.lo[i],
+        }
+    }
+
+    /// The line enters the basis. False where that cannot go on: the lines contradict one another, or digits are lost.
+    fn pivot(&self, state: &mut State, entering: Active) -> bool {
+        let (mut w, value) = match entering.line {
+            Line::Data(i) => {
+                let a = self.lines.column(i);
+                (state.inverse.tr_mul(&a) * entering.sign, entering.sign * a.dot(&state.x))
+            }
+            Line::Unit(j) => (state.inverse.row(j).transpose() * entering.sign, entering.sign * state.x[j]),
+        };
+        let mut slope = value - self.bound(entering);
+        let mut ratios: Vec<(f64, usize)> = (0..w.len())
+            .filter(|&i| w[i] > SMALLEST_PIVOT)
+            .map(|i| (state.y[i].max(0.0) / w[i], i))
+            .collect();
+        ratios.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        let mut leaving = None;
+        let mut flipped = 0;
+        for &(t, i) in &ratios {
+            let left = slope - w[i] * self.range(state.basis[i].line);
+            if !(left > 0.0) {
+                leaving = Some((t, i));
                 break;
             }
-            let weight = at.v_lo.component_div(&at.s_lo) + at.v_hi.component_div(&at.s_hi);
-            let Some(factor) = self.factorise(&weight) else { break };
-            let step = |center_lo: &DVector<f64>, center_hi: &DVector<f64>| {
-                self.direction(&at, &residuals, &factor, center_lo, center_hi)
-            };
-            // Predictor: aim at complementarity zero.
-            let target_lo = -at.v_lo.component_mul(&at.s_lo);
-            let target_hi = -at.v_hi.component_mul(&at.s_hi);
-            let affine = step(&target_lo, &target_hi);
-            let (primal, dual) = at.longest_steps(&affine);
-            let reached = at.moved(&affine, primal, dual);
-            let left = reached.s_lo.dot(&reached.v_lo) + reached.s_hi.dot(&reached.v_hi);
-            let mu = (left / gap).powi(3) * gap / sides;
-            // Corrector: aim at mu, with the second-order term of the predictor.
-            let corrected =
-                |target: &DVector<f64>, ds: &DVector<f64>, dv: &DVector<f64>, v: &DVector<f64>| {
-                    let active = v.map(|v| if v > 0.0 { mu } else { 0.0 });
-                    target + active - ds.component_mul(dv)
-                };
-            let d = step(
-                &corrected(&target_lo, &affine.s_lo, &affine.v_lo, &at.v_lo),
-                &corrected(&target_hi, &affine.s_hi, &affine.v_hi, &at.v_hi),
-            );
-            let (primal, dual) = at.longest_steps(&d);
-            let next = at.moved(&d, (0.995 * primal).min(1.0), (0.995 * dual).min(1.0));
-            if !next.x.iter().chain(&next.v_lo).chain(&next.v_hi).all(|x| x.is_finite()) {
-                break;
+            slope = left;
+            flipped += 1;
+        }
+        let Some((t, out)) = leaving else {
+            // Nothing holds the bound up: it may be pushed as far as one likes.
+            let t = CONTRADICTION / (value - self.bound(entering)).max(NEGLIGIBLE);
+            state.y.iter_mut().zip(&w).for_each(|(y, w)| *y -= t * w);
+            state.contradiction = Some((entering, t));
+            return false;
+        };
+        state.y.iter_mut().zip(&w).for_each(|(y, w)| *y -= t * w);
+        for &(_, i) in &ratios[..flipped] {
+            let range = self.range(state.basis[i].line);
+            state.x.axpy(-range, &state.inverse.column(i), 1.0);
+            state.inverse.column_mut(i).neg_mut();
+            state.basis[i].sign = -state.basis[i].sign;
+            state.y[i] = -state.y[i];
+        }
+        ratios[..flipped].iter().for_each(|&(_, i)| w[i] = -w[i]);
+        let column = state.inverse.column(out) / w[out];
+        state.x.axpy(-slope, &column, 1.0);
+        w[out] = 0.0;
+        state.inverse.ger(-1.0, &column, &w, 1.0);
+        state.inverse.set_column(out, &column);
+        state.y[out] = t;
+        state.basis[out] = entering;
+        true
+    }
+
+    /// Inverse, vertex and multipliers anew from the active lines; false where they have become dependent.
+    fn refresh(&self, state: &mut State) -> bool {
+        let p = state.x.len();
+        let mut normals = DMatrix::zeros(p, p);
+        for (i, active) in state.basis.iter().enumerate() {
+            match active.line {
+                Line::Unit(j) => normals[(i, j)] = active.sign,
+                Line::Data(l) => {
+                    (0..p).for_each(|j| normals[(i, j)] = active.sign * self.lines[(j, l)]);
+                }
             }
-            at = next;
         }
-        at
-    }
-
-    /// Cholesky factor of G' diag(weight) G.
-    fn factorise(&self, weight: &DVector<f64>) -> Option<Cholesky<f64, nalgebra::Dyn>> {
-        let (m, p) = self.g.shape();
-        let mut weighted = self.g_transposed.clone();
-        for (i, mut column) in weighted.column_iter_mut().enumerate() {
-            column *= weight[i];
-        }
-        let mut normal = DMatrix::from_diagonal(&weight.rows(m, p).into_owned());
-        // The factorisation reads the lower triangle alone.
-        for first in (0..p).step_by(STRIPE) {
-            let (width, below) = (STRIPE.min(p - first), p - first);
-            let mut stripe = normal.view_mut((first, first), (below, width));
-            stripe.gemm(1.0, &weighted.rows(first, below), &self.g.columns(first, width), 1.0);
-        }
-        let ridge = 1e-14 * normal.diagonal().amax();
-        for j in 0..p {
-            normal[(j, j)] += ridge;
-        }
-        Cholesky::new(normal)
-    }
-
-    /// The Newton step towards s v = (current s v) + target, residuals to zero.
-    fn direction(
-        &self,
-        at: &Iterate,
-        residuals: &Residuals,
-        factor: &Cholesky<f64, nalgebra::Dyn>,
-        target_lo: &DVector<f64>,
-        target_hi: &DVector<f64>,
-    ) -> Iterate {
-        let shift = |target: &DVector<f64>, v: &DVector<f64>, r: &DVector<f64>, s: &DVector<f64>| {
-            (target - v.component_mul(r)).component_div(s)
-        };
-        let shift_lo = shift(target_lo, &at.v_lo, &residuals.lo, &at.s_lo);
-        let shift_hi = shift(target_hi, &at.v_hi, &residuals.hi, &at.s_hi);
-        let right = &residuals.dual - self.apply_transposed(&(&shift_hi - &shift_lo));
-        let x = factor.solve(&right);
-        let gx = self.apply(&x);
-        let ratio = |v: &DVector<f64>, s: &DVector<f64>| v.component_div(s).component_mul(&gx);
-        Iterate {
-            s_lo: &residuals.lo + &gx,
-            s_hi: &residuals.hi - &gx,
-            v_lo: shift_lo - ratio(&at.v_lo, &at.s_lo),
-            v_hi: shift_hi + ratio(&at.v_hi, &at.s_hi),
-            x,
-        }
+        let Some(inverse) = normals.try_inverse() else { return false };
+        let bounds = DVector::from_iterator(p, state.basis.iter().map(|&active| self.bound(active)));
+        state.x = &inverse * bounds;
+        let y = inverse.tr_mul(&DVector::from_column_slice(&state.cost));
+        state.y.iter_mut().zip(&y).for_each(|(y, new)| *y = new.max(0.0));
+        state.inverse = inverse;
+        true
     }
 }
 
-/// How far an iterate is from satisfying the constraints and stationarity.
-struct Residuals {
-    lo: DVector<f64>,
-    hi: DVector<f64>,
-    dual: DVector<f64>,
-}
-
-impl Residuals {
-    fn new(program: &Program, at: &Iterate, cost: &DVector<f64>) -> Self {
-        let gx = program.apply(&at.x);
-        let difference = &at.v_hi - &at.v_lo;
-        // An infinite side keeps its slack: residual zero after the step's own G x is added back is not needed,
-        // because its multiplier is zero and stays zero.
-        let side = |bound: &DVector<f64>, sign: f64, s: &DVector<f64>| {
-            DVector::from_fn(bound.len(), |i, _| {
-                if bound[i].is_finite() { sign * (bound[i] - gx[i]) - s[i] } else { 0.0 }
-            })
-        };
-        Self {
-            lo: side(&program.lo, -1.0, &at.s_lo),
-            hi: side(&program.hi, 1.0, &at.s_hi),
-            dual: -(cost + program.apply_transposed(&difference)),
+/// For each row the value in the middle of the box, and how far the box moves it to either side.
+fn reaches(polytope: &Polytope, center: &[f64], half: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    let rows = &polytope.rows;
+    let (mut middle, mut reach) = (vec![0.0; rows.len()], vec![0.0; rows.len()]);
+    for ((column, c), r) in rows.y.column_iter().zip(center).zip(half) {
+        for ((y, middle), reach) in column.iter().zip(&mut middle).zip(&mut reach) {
+            *middle += y * c;
+            *reach += (y * r).abs();
         }
     }
-
-    fn largest(&self) -> f64 {
-        self.lo.amax().max(self.hi.amax()).max(self.dual.amax())
-    }
-}
-
-impl Iterate {
-    /// Longest primal and dual steps in [0, 1/0.995] that keep slacks and multipliers non-negative.
-    fn longest_steps(&self, d: &Iterate) -> (f64, f64) {
-        let longest = |v: &DVector<f64>, dv: &DVector<f64>, guard: &DVector<f64>| {
-            v.iter()
-                .zip(dv)
-                .zip(guard)
-                .filter(|((_, dv), guard)| **dv < 0.0 && **guard > 0.0)
-                .fold(1.0_f64 / 0.995, |step, ((v, dv), _)| step.min(-v / dv))
-        };
-        (
-            longest(&self.s_lo, &d.s_lo, &self.v_lo).min(longest(&self.s_hi, &d.s_hi, &self.v_hi)),
-            longest(&self.v_lo, &d.v_lo, &self.v_lo).min(longest(&self.v_hi, &d.v_hi, &self.v_hi)),
-        )
-    }
-
-    fn moved(&self, d: &Iterate, primal: f64, dual: f64) -> Iterate {
-        // Sides without a bound (multiplier zero) stay as they are.
-        let slack = |s: &DVector<f64>, ds: &DVector<f64>, v: &DVector<f64>| {
-            DVector::from_fn(s.len(), |i, _| if v[i] > 0.0 { s[i] + primal * ds[i] } else { s[i] })
-        };
-        Iterate {
-            x: &self.x + primal * &d.x,
-            s_lo: slack(&self.s_lo, &d.s_lo, &self.v_lo),
-            s_hi: slack(&self.s_hi, &d.s_hi, &self.v_hi),
-            v_lo: &self.v_lo + dual * &d.v_lo,
-            v_hi: &self.v_hi + dual * &d.v_hi,
-        }
-    }
+    (middle, reach)
 }

@@ -6,7 +6,7 @@ use nalgebra::{DMatrix, DVector};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::window::{Clock, Window, integrate_rate, rows_over};
+use super::window::{Clock, Window, integrate_rate, parts, rows_over, rows_over_parts};
 use super::*;
 use crate::certify::Problem;
 use crate::control::{Controller, Measured, RobustController};
@@ -214,6 +214,46 @@ fn rows_contain_the_truth() {
         let both = rows_over(&robot, &set, &windows[..2], &rates[..2]).radius;
         assert!((0..robot.dof()).all(|j| both[j] < single(0)[j] + single(1)[j]));
     }
+}
+
+/// Parts of windows, alone and together, also across windows: with every kind of noise each row contains the truth, and what
+/// parts make together is what the whole windows make.
+#[test]
+fn rows_over_parts_contain_the_truth() {
+    let robot = arm();
+    let set = prior(&robot);
+    let mut closest = f64::INFINITY;
+    for seed in 0..6 {
+        let mut rng = ChaCha8Rng::seed_from_u64(100 + seed);
+        let theta = truth(&robot, &set, &mut rng);
+        let (samples, bound) = recording(&robot, &theta, 0.25, noise(seed), &mut rng);
+        let window = |a: usize| Window {
+            samples: samples[a..=a + 103].to_vec(),
+            acceleration_bound: bound.clone(),
+            clock: Clock::Control,
+        };
+        let windows = [window(0), window(103)];
+        let pieces: Vec<_> = windows.iter().flat_map(|window| parts(&robot, &set, window, 10)).collect();
+        for span in (0..20).flat_map(|a| [1, 2, 5, 20].map(|length| a..(a + length).min(20))) {
+            let rows = rows_over_parts(&robot, &set, &pieces[span.clone()]);
+            for w in 0..rows.len() {
+                let value: f64 = rows.y.row(w).iter().zip(&theta).map(|(y, z)| y * z).sum();
+                let gap = rows.radius[w] - (value - rows.u[w]).abs();
+                assert!(gap >= 0.0, "seed {seed}, parts {span:?}, joint {w}: {gap}");
+                closest = closest.min(gap / rows.radius[w]);
+            }
+        }
+        let rates: Vec<_> = windows.iter().map(|window| integrate_rate(&robot, &set, window)).collect();
+        let whole = rows_over(&robot, &set, &windows, &rates);
+        let together = rows_over_parts(&robot, &set, &pieces);
+        // Blocks of quadrature are cut elsewhere: nearly, not exactly, the same errors.
+        assert!((&whole.y - &together.y).amax() < 1e-6);
+        for w in 0..whole.len() {
+            assert!((together.radius[w] / whole.radius[w] - 1.0).abs() < 0.05, "{w}");
+        }
+    }
+    // Errors at the ends of their bounds come near: the radius is not idle.
+    assert!(closest < 0.6, "{closest}");
 }
 
 #[test]

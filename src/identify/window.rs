@@ -10,7 +10,9 @@
 //! ```
 //!
 //! The balances of consecutive windows add up to the balance of their union ([`rows_over`]). That is a row of its own:
-//! in it the encoder errors at the inner ends cancel, which no combination of the single rows knows.
+//! in it the encoder errors at the inner ends cancel, which no combination of the single rows knows. The other way round, the
+//! torque errors of a short window seldom add up, so that some of many short rows are nearly at the end of what their bound
+//! allows ([`parts`]); shorter still, the errors of the ends outweigh that.
 //!
 //! # Assumed
 //! A2 of the guarantee: at every tick |q^ - q|, |dq^ - dq| and |tau^ - tau| are within [`SensorBounds`]; tau is held from tick to
@@ -102,20 +104,89 @@ pub struct RateIntegral {
     swing: Vec<Interval>,
 }
 
+/// Y_m at one tick, and for each row what the encoders may change in y z there.
+#[derive(Debug, Clone)]
+struct Momentum {
+    /// Row-major n x 10 n coefficients.
+    y: Vec<f64>,
+    error: Vec<f64>,
+}
+
+/// A part of a window with all that rows over it and its neighbours share.
+#[derive(Debug, Clone)]
+pub struct Part {
+    window: Window,
+    rate: RateIntegral,
+    first: Momentum,
+    last: Momentum,
+}
+
 /// Integrates Y_f over the window; z is taken to lie in `set`.
 pub fn integrate_rate(robot: &Robot, set: &ParameterSet, window: &Window) -> RateIntegral {
-    Integrals::new(robot, set, window).rate()
+    let integrals = Integrals::new(robot, set, window);
+    let swing = integrals.swing_errors(&[0..integrals.panels()]).pop().unwrap_or_default();
+    RateIntegral { y: integrals.rate(), swing }
+}
+
+/// Cuts a window into `count` consecutive parts (at most one a panel) of nearly equal length; z is taken to lie in `set`.
+///
+/// Enclosures that hold over a block of panels hold over each part of it: the derivatives by the velocities, which are dear
+/// and vary slowly, are enclosed once for all parts.
+pub fn parts(robot: &Robot, set: &ParameterSet, window: &Window, count: usize) -> Vec<Part> {
+    let whole = Integrals::new(robot, set, window);
+    let count = count.clamp(1, whole.panels().max(1));
+    let ends: Vec<usize> = (0..=count).map(|k| k * whole.panels() / count).collect();
+    let ranges: Vec<std::ops::Range<usize>> = ends.windows(2).map(|pair| pair[0]..pair[1]).collect();
+    let mut evaluator = Evaluator::<Form>::new(robot);
+    let momenta: Vec<Momentum> = ends.iter().map(|&k| whole.momentum(&mut evaluator, k)).collect();
+    let swings = whole.swing_errors(&ranges);
+    let parts = ranges.iter().zip(swings).zip(momenta.windows(2));
+    parts
+        .map(|((range, swing), momenta)| {
+            let samples = window.samples[range.start..=range.end].to_vec();
+            let window = Window { samples, ..window.bounds() };
+            let y = Integrals::new(robot, set, &window).rate();
+            let rate = RateIntegral { y, swing };
+            Part { window, rate, first: momenta[0].clone(), last: momenta[1].clone() }
+        })
+        .collect()
+}
+
+/// The n rows (one a joint) over consecutive parts of one window or of several that follow one another, all made with the
+/// same `set`; over the full parameter vector.
+pub fn rows_over_parts(robot: &Robot, set: &ParameterSet, parts: &[Part]) -> Rows {
+    let (Some(first), Some(last)) = (parts.first(), parts.last()) else {
+        return Rows::none(robot.parameter_count());
+    };
+    let Some(window) = Window::joined(parts.iter().map(|part| &part.window)) else {
+        return Rows::none(robot.parameter_count());
+    };
+    rows_between(robot, set, &window, parts.iter().map(|part| &part.rate), (&first.first, &last.last))
 }
 
 /// The n rows (one a joint) over consecutive windows, each beginning with the tick that ends the one before, and their
 /// [`integrate_rate`] with the same `set`; over the full parameter vector.
 pub fn rows_over(robot: &Robot, set: &ParameterSet, windows: &[Window], rates: &[RateIntegral]) -> Rows {
+    let Some(window) = Window::joined(windows.iter()) else { return Rows::none(robot.parameter_count()) };
+    let integrals = Integrals::new(robot, set, &window);
+    let mut evaluator = Evaluator::<Form>::new(robot);
+    let mut momentum = |k| integrals.momentum(&mut evaluator, k);
+    let (first, last) = (momentum(0), momentum(integrals.panels()));
+    rows_between(robot, set, &window, rates.iter(), (&first, &last))
+}
+
+fn rows_between<'a>(
+    robot: &Robot,
+    set: &ParameterSet,
+    window: &Window,
+    rates: impl Iterator<Item = &'a RateIntegral>,
+    momenta: (&Momentum, &Momentum),
+) -> Rows {
     let (n, p) = (robot.dof(), robot.parameter_count());
-    let Some(window) = Window::joined(windows) else { return Rows::none(p) };
     let samples = &window.samples;
     let largest = |column: usize| set.lower[column].abs().max(set.upper[column].abs());
-    let integrals = Integrals::new(robot, set, &window);
-    let links = integrals.links(rates);
+    let integrals = Integrals::new(robot, set, window);
+    let links = integrals.links(rates, momenta);
     let (first, last) = (&samples[0], &samples[samples.len() - 1]);
     let sensors = &robot.sensors;
     let difference = |a: f64, b: f64, error: f64| Interval::around(b, error) - Interval::around(a, error);
@@ -146,15 +217,20 @@ pub fn rows_over(robot: &Robot, set: &ParameterSet, windows: &[Window], rates: &
 
 impl Window {
     /// The union of consecutive windows; `None` of none.
-    fn joined(windows: &[Window]) -> Option<Window> {
-        let (first, others) = windows.split_first()?;
-        let mut union = first.clone();
-        for window in others {
+    fn joined<'a>(mut windows: impl Iterator<Item = &'a Window>) -> Option<Window> {
+        let mut union = windows.next()?.clone();
+        for window in windows {
             union.samples.extend_from_slice(&window.samples[1..]);
             let bounds = union.acceleration_bound.iter_mut().zip(&window.acceleration_bound);
             bounds.for_each(|(a, b)| *a = a.max(*b));
         }
         Some(union)
+    }
+
+    /// This window without its samples.
+    fn bounds(&self) -> Window {
+        let (acceleration_bound, clock) = (self.acceleration_bound.clone(), self.clock);
+        Window { samples: vec![], acceleration_bound, clock }
     }
 
     /// Whether `next` begins with the tick that ends this window.
@@ -276,36 +352,40 @@ impl<'a> Integrals<'a> {
         samples.iter().fold(Interval::constant(of(&samples[0])), |h, s| h.hull(Interval::constant(of(s))))
     }
 
-    /// int Y_f.
-    fn rate(&self) -> RateIntegral {
+    /// int Y_f; errors of the encoders and of the motion at constant velocity are in the coefficients.
+    fn rate(&self) -> Vec<Interval> {
         let n = self.robot.dof();
         let last = self.panels();
-        let mut rate =
-            RateIntegral { y: vec![Interval::zero(); INERTIAL * n * n], swing: vec![Interval::zero(); n] };
+        let mut y = vec![Interval::zero(); INERTIAL * n * n];
         let mut evaluator = Evaluator::<Interval>::new(self.robot);
         for k in 0..=last {
-            self.add_rate(&mut evaluator, k, &mut rate.y);
+            self.add_rate(&mut evaluator, k, &mut y);
         }
         if self.window.clock == Clock::Control {
-            rate.y.iter_mut().for_each(|y| *y = *y * self.step(0));
+            y.iter_mut().for_each(|y| *y = *y * self.step(0));
         }
-        self.add_drift_error(&mut rate.y);
-        self.add_swing_error(&mut rate.swing);
-        rate
+        self.add_drift_error(&mut y);
+        y
     }
 
     /// Y_m(t2) - Y_m(t1) - int Y_f. Errors of the integral are in the coefficients, those of the ends in the rows.
-    fn links(&self, rates: &[RateIntegral]) -> Links {
+    fn links<'r>(
+        &self,
+        rates: impl Iterator<Item = &'r RateIntegral>,
+        (first, last): (&Momentum, &Momentum),
+    ) -> Links {
         let n = self.robot.dof();
-        let mut links =
-            Links { y: vec![Interval::zero(); INERTIAL * n * n], error: vec![Interval::zero(); n] };
+        let difference = |(last, first): (&f64, &f64)| Interval::constant(*last) - Interval::constant(*first);
+        let sum = |(last, first): (&f64, &f64)| Interval::constant(*last) + Interval::constant(*first);
+        let mut links = Links {
+            y: last.y.iter().zip(&first.y).map(difference).collect(),
+            error: last.error.iter().zip(&first.error).map(sum).collect(),
+        };
+        debug_assert_eq!(links.error.len(), n);
         for rate in rates {
             links.y.iter_mut().zip(&rate.y).for_each(|(y, rate)| *y = *y - *rate);
             links.error.iter_mut().zip(&rate.swing).for_each(|(error, swing)| *error = *error + *swing);
         }
-        let mut evaluator = Evaluator::<Form>::new(self.robot);
-        self.add_momentum(&mut evaluator, self.panels(), 1.0, &mut links);
-        self.add_momentum(&mut evaluator, 0, -1.0, &mut links);
         links
     }
 
@@ -331,19 +411,17 @@ impl<'a> Integrals<'a> {
         }
     }
 
-    /// Adds `weight` Y_m at tick k.
-    fn add_momentum(&self, evaluator: &mut Evaluator<Form>, k: usize, weight: f64, links: &mut Links) {
+    /// Y_m at tick k.
+    fn momentum(&self, evaluator: &mut Evaluator<Form>, k: usize) -> Momentum {
         let n = self.robot.dof();
         let (sample, sensors) = (&self.window.samples[k], &self.robot.sensors);
         let form = |x: f64, symbol: usize, error: f64| Form::constant(x) + Form::symbol(symbol, error);
         let q: Vec<_> = (0..n).map(|i| form(sample.q[i], i, sensors.position_rad)).collect();
         let dq: Vec<_> = (0..n).map(|i| form(sample.dq[i], n + i, sensors.velocity_rad_s)).collect();
         let momentum = evaluator.evaluate(self.robot, &q, &dq, momentum_regressor);
-        for (y, momentum) in links.y.iter_mut().zip(momentum) {
-            *y = *y + Interval::constant(momentum.center()).scale(weight);
-        }
-        for (error, row) in links.error.iter_mut().zip(momentum.chunks_exact(INERTIAL * n)) {
-            *error = *error + Interval::constant(self.encoder_error(row)).scale(weight.abs());
+        Momentum {
+            y: momentum.iter().map(|y| y.center()).collect(),
+            error: momentum.chunks_exact(INERTIAL * n).map(|row| self.encoder_error(row)).collect(),
         }
     }
 
@@ -362,21 +440,20 @@ impl<'a> Integrals<'a> {
         total.upper()
     }
 
-    /// Calls `visit` for blocks of at most `length` panels with the sum of dt^2/4 over them (the trapezoid's error for a
-    /// derivative of radius one), and the ranges of q and dq over the block.
-    fn blocks(&self, length: usize, mut visit: impl FnMut(Interval, &[Interval], &[Interval])) {
+    /// Calls `visit` for blocks of at most `length` panels with the ranges of q and dq over the block.
+    fn blocks(&self, length: usize, mut visit: impl FnMut(std::ops::Range<usize>, &[Interval], &[Interval])) {
         let n = self.robot.dof();
         let mut a = 0;
         while a < self.panels() {
             let b = (a + length).min(self.panels());
             let dq: Vec<_> = (0..n).map(|i| self.velocity(i, a, b)).collect();
             let q: Vec<_> = (0..n).map(|i| self.position(i, a, b, dq[i])).collect();
-            visit(self.quarters(a, b), &q, &dq);
+            visit(a..b, &q, &dq);
             a = b;
         }
     }
 
-    /// Sum of dt^2/4 over the panels from tick `a` to tick `b`.
+    /// Sum of dt^2/4 over the panels from tick `a` to tick `b`: the trapezoid's error for a derivative of radius one.
     fn quarters(&self, a: usize, b: usize) -> Interval {
         let quarter = |k: usize| self.step(k) * self.step(k).scale(0.25);
         match self.window.clock {
@@ -388,7 +465,8 @@ impl<'a> Integrals<'a> {
     /// The trapezoid's error by the motion at constant velocity: widens the coefficients.
     fn add_drift_error(&self, coefficients: &mut [Interval]) {
         let mut evaluator = Evaluator::<Dual<Interval, 1>>::new(self.robot);
-        self.blocks(BLOCK, |quarters, q, dq| {
+        self.blocks(BLOCK, |block, q, dq| {
+            let quarters = self.quarters(block.start, block.end);
             let q: Vec<_> = q.iter().zip(dq).map(|(&q, &dq)| Dual::new(q, [dq])).collect();
             let dq: Vec<_> = dq.iter().map(|&dq| Dual::new(dq, [Interval::zero()])).collect();
             let rate = evaluator.evaluate(self.robot, &q, &dq, momentum_rate_regressor);
@@ -399,23 +477,33 @@ impl<'a> Integrals<'a> {
         });
     }
 
-    /// The trapezoid's error by the accelerations: adds to the rows' errors.
-    fn add_swing_error(&self, errors: &mut [Interval]) {
+    /// The trapezoid's error by the accelerations over each of `ranges` of panels, for each row.
+    fn swing_errors(&self, ranges: &[std::ops::Range<usize>]) -> Vec<Vec<Interval>> {
         let n = self.robot.dof();
+        let mut errors = vec![vec![Interval::zero(); n]; ranges.len()];
         let mut evaluator = Evaluator::<Dual<Interval, 1>>::new(self.robot);
-        self.blocks(LONG_BLOCK, |quarters, q, dq| {
+        self.blocks(LONG_BLOCK, |block, q, dq| {
             let q: Vec<_> = q.iter().map(|&q| Dual::new(q, [Interval::zero()])).collect();
+            let mut by_quarter = vec![Interval::zero(); n];
             for k in 0..n {
                 let along = |i: usize| Interval::constant(f64::from(i == k));
                 let dq: Vec<_> = dq.iter().enumerate().map(|(i, &dq)| Dual::new(dq, [along(i)])).collect();
                 let slopes = evaluator.evaluate(self.robot, &q, &dq, momentum_rate_regressor);
-                let bound = Interval::constant(self.window.acceleration_bound[k]) * quarters;
-                for (error, row) in errors.iter_mut().zip(slopes.chunks_exact(INERTIAL * n)) {
+                let bound = Interval::constant(self.window.acceleration_bound[k]);
+                for (sum, row) in by_quarter.iter_mut().zip(slopes.chunks_exact(INERTIAL * n)) {
                     let slope = self.largest(row.iter().map(|y| y.slope[0]));
-                    *error = *error + bound * Interval::constant(slope);
+                    *sum = *sum + bound * Interval::constant(slope);
+                }
+            }
+            for (range, errors) in ranges.iter().zip(&mut errors) {
+                let (a, b) = (range.start.max(block.start), range.end.min(block.end));
+                if a < b {
+                    let quarters = self.quarters(a, b);
+                    errors.iter_mut().zip(&by_quarter).for_each(|(e, by)| *e = *e + *by * quarters);
                 }
             }
         });
+        errors
     }
 
     /// Bound on |sum_j y_j z_j| over the box of z.
