@@ -41,8 +41,10 @@ pub(super) struct File {
     name: String,
     /// Robot, scene and prior; relative to this file.
     scenario: PathBuf,
-    /// Every design is made with the seeds 0..seeds.
+    /// Every design is made with so many seeds, from `first_seed` (0 if not given) on.
     seeds: u64,
+    #[serde(default)]
+    first_seed: u64,
     /// Steps of the search for an open design.
     evaluations: usize,
     designs: Vec<Design>,
@@ -270,11 +272,12 @@ impl Campaign for Excitation {
     }
 
     fn run(&self, progress: &Progress<'_>) -> Result<Findings, CampaignError> {
-        let File { payloads, designs, seeds, .. } = &self.file;
+        let File { payloads, designs, seeds, first_seed, .. } = &self.file;
+        let seeds = *first_seed..first_seed.saturating_add(*seeds);
         let jobs: Vec<(&Payload, Design, u64)> = payloads
             .iter()
             .flat_map(|payload| designs.iter().map(move |&design| (payload, design)))
-            .flat_map(|(payload, design)| (0..*seeds).map(move |seed| (payload, design, seed)))
+            .flat_map(|(payload, design)| seeds.clone().map(move |seed| (payload, design, seed)))
             .collect();
         let (total, done) = (jobs.len() as u64, std::sync::atomic::AtomicU64::new(0));
         let trials: Vec<Trial> = jobs
