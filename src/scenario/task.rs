@@ -69,6 +69,10 @@ pub struct Excite {
     /// Samples at which the regressor's condition number is taken.
     #[serde(default = "default_samples")]
     pub samples: usize,
+    /// Whether the whole trajectory counts, not only what is executed before the next one takes over: that one may go on
+    /// along it, and is not led to where nothing is left to learn.
+    #[serde(default)]
+    pub look_ahead: bool,
     /// How far one trajectory may move each joint, rad (m); length n.
     pub range_rad: Vec<f64>,
 }

@@ -138,7 +138,8 @@ impl Runner<'_> {
         let purpose = match (held, &self.learner) {
             (Some(held), Some(learner)) => {
                 let last = self.excited + 1 >= task.timing.exciting_plans;
-                let horizon_s = if last { task.timing.t_f_s } else { task.timing.t_p_s };
+                let whole = last || held.excite.look_ahead;
+                let horizon_s = if whole { task.timing.t_f_s } else { task.timing.t_p_s };
                 criterion = learner.criterion(&set);
                 Purpose::Excite {
                     known: learner.known(),
