@@ -124,7 +124,8 @@ pub struct Part {
 /// Integrates Y_f over the window; z is taken to lie in `set`.
 pub fn integrate_rate(robot: &Robot, set: &ParameterSet, window: &Window) -> RateIntegral {
     let integrals = Integrals::new(robot, set, window);
-    let swing = integrals.swing_errors(&[0..integrals.panels()]).pop().unwrap_or_default();
+    let swing =
+        integrals.swing_errors(std::slice::from_ref(&(0..integrals.panels()))).pop().unwrap_or_default();
     RateIntegral { y: integrals.rate(), swing }
 }
 
