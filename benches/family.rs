@@ -31,7 +31,7 @@ fn sets(c: &mut Criterion) {
     group.bench_function("affine_64", |b| {
         b.iter(|| {
             let uncertain = Uncertain::new(&robot, &set);
-            let one = |i| FamilySets::<24>::new(&robot, (&set, &uncertain), &tube, &family, span(i));
+            let one = |i| FamilySets::<24>::new(&robot, &uncertain, &tube, &family, span(i));
             black_box((0..INTERVALS).into_par_iter().map(one).collect::<Vec<_>>())
         });
     });

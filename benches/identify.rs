@@ -22,8 +22,8 @@ fn execute(mut take: impl FnMut(Sample), start: &Start, mut world: World) {
     let plan = start.exciting();
     let set = start.identifier.set();
     let radius = |of: &dyn Fn(usize) -> f64| (0..n).map(of).collect::<Vec<f64>>();
-    let e_radius = radius(&|j| plan.tube.e_radius(robot, set, j));
-    let r_radius = radius(&|j| plan.tube.r_radius(robot, set, j));
+    let e_radius = radius(&|j| plan.tube.e_radius(j));
+    let r_radius = radius(&|j| plan.tube.r_radius(j));
     let mut controller = RobustController::new(robot.clone(), set, &plan.tube);
     let mut desired = JointState::at_rest(&vec![0.0; n]);
     let mut reading = Reading { t: 0.0, q: vec![0.0; n], dq: vec![0.0; n] };

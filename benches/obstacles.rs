@@ -61,6 +61,7 @@ fn crowds(c: &mut Criterion) {
             duration_s: task.timing.t_f_s,
             reach: &task.carry.range_rad,
             warm: None,
+            held: None,
             seed: 1,
             deadline: Instant::now() + Duration::from_secs(3600),
         };

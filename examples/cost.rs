@@ -60,8 +60,7 @@ impl Case {
             let uncertain = Uncertain::new(&self.robot, &self.set);
             let sets = (0..intervals).into_par_iter().map(|i| {
                 let span = (i as f64 * step, ((i + 1) as f64 * step).min(self.curve.duration_s));
-                let known = (&self.set, &uncertain);
-                let sets = FamilySets::<N>::new(&self.robot, known, &self.tube, &self.family, span);
+                let sets = FamilySets::<N>::new(&self.robot, &uncertain, &self.tube, &self.family, span);
                 sets.rho.iter().sum::<f64>()
             });
             sets.sum()

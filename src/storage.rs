@@ -34,6 +34,8 @@ pub struct Workspace<const N: usize, R: Rounding> {
     pub rates: Space<Dual<Affine<N, R>, 1>>,
     /// For the mass matrix.
     pub composites: Composites<Interval>,
+    /// For its forms.
+    pub form_composites: Composites<Affine<N, R>>,
     /// For the ends of the capsules.
     pub ends: Vec<[Vec3<Affine<N, R>>; 2]>,
     /// For placements of the bodies.
@@ -57,6 +59,7 @@ impl<const N: usize, R: Rounding> Workspace<N, R> {
             changes: Space::new(robot, 0),
             rates: Space::new(robot, 0),
             composites: Composites::new(robot),
+            form_composites: Composites::new(robot),
             ends: Vec::with_capacity(robot.shapes.len()),
             placed: Vec::with_capacity(n),
             blocks: Vec::new(),

@@ -97,6 +97,8 @@ pub enum Place {
     EnergySlack,
     /// The tube's gain condition.
     Gain,
+    /// The tube's floor of the mass matrix.
+    Floor,
     /// The tube's drift of a joint.
     Drift(usize),
     /// The tube's bound on a joint's acceleration.
@@ -118,6 +120,7 @@ impl Place {
             Place::HoldPower => "tube hold_power_w".to_owned(),
             Place::EnergySlack => "tube energy_slack_j".to_owned(),
             Place::Gain => "tube gain condition".to_owned(),
+            Place::Floor => "tube inertia_floor against the mass matrix".to_owned(),
             Place::Drift(j) => format!("tube drift_nm of {}", joint(j)),
             Place::Acceleration(j) => format!("tube acceleration_bound of {}", joint(j)),
             Place::Uncovered => "a time that no cell covers".to_owned(),

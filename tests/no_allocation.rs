@@ -256,6 +256,7 @@ fn planning_does_not_allocate_after_the_first_proposal() {
         duration_s: task.timing.t_f_s,
         reach: &task.carry.range_rad,
         warm: Some(&start.q),
+        held: None,
         seed: 0,
         deadline: Instant::now() + Duration::from_secs(600),
     };
@@ -287,6 +288,7 @@ fn exciting_does_not_allocate_after_the_first_proposal() {
         duration_s: task.timing.t_f_s,
         reach: &held.range_rad,
         warm: None,
+        held: None,
         seed: 1,
         deadline: Instant::now() + Duration::from_secs(600),
     };

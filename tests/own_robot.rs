@@ -10,6 +10,7 @@ use surelift::control::{Controller, Measured, RobustController};
 use surelift::dynamics::{Composites, Motion, Wrench, crba, rnea, torque_regressor};
 use surelift::inertia::ParameterSet;
 use surelift::plan::tube_fit;
+use surelift::reach::Tube;
 use surelift::robot::{self, INERTIAL, JointKind, Robot, Scene, Zonotope3};
 use surelift::trajectory::{Bezier, JointState};
 use tempfile::TempDir;
@@ -204,14 +205,25 @@ fn a_plan_is_certified_and_a_wall_is_not_passed() {
 }
 
 #[test]
-fn without_transmission_inertia_nothing_is_certified() {
+fn without_transmission_inertia_the_links_bear_the_proof() {
     let (_folder, robot) = load(["", ""], ["armature = 8.0", "armature = 0.0"]);
     let robot = robot.unwrap();
     let set = ParameterSet::around_nominal(&robot);
     let curve = Bezier::to_rest(&JointState::at_rest(&[0.0; 3]), &[0.1; 3], 3.0).unwrap();
-    let tube = tube_fit::initial(&robot);
-    let refusal = Problem::new(&robot, &set, &Scene::default(), &tube, &curve).unwrap_err();
-    assert!(refusal.to_string().contains("joint 'slide' has no transmission inertia"), "{refusal}");
+    let bare = tube_fit::initial(&robot);
+    let scene = Scene::default();
+    let refusal = Problem::new(&robot, &set, &scene, &bare, &curve).unwrap_err();
+    assert!(refusal.to_string().contains("inertia_floor and lag_floor of joint 'slide'"), "{refusal}");
+    // The floor that the links have is proven, and one that they do not have is not.
+    let tube = tube_fit::fit(&robot, &set, &curve, &bare, 16).unwrap();
+    let factor = |tube: &Tube| {
+        let reports = Problem::new(&robot, &set, &scene, tube, &curve).unwrap().survey(16);
+        reports.iter().map(|report| report.required.floor_factor).fold(0.0, f64::max)
+    };
+    assert!(tube.inertia_floor[1] > 1.0 && factor(&tube) <= 1.0, "{:?}", tube.inertia_floor);
+    let mut higher = tube.clone();
+    higher.inertia_floor[1] *= 2.0;
+    assert!(factor(&higher) > 1.0);
 }
 
 #[test]

@@ -49,6 +49,7 @@ impl Start {
             duration_s: self.task.timing.t_f_s,
             reach,
             warm: None,
+            held: None,
             seed: 1,
             deadline: Instant::now() + Duration::from_secs(3600),
         }

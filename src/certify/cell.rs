@@ -7,9 +7,9 @@ use crate::reach::extent::growth;
 use crate::reach::law::LawBounds;
 use crate::reach::leaning::Leaning;
 use crate::reach::links::{Separation, clear_of_capsule, clear_of_obstacle, coarsely_clear, sweep_capsules};
+use crate::reach::mass::floor_factor;
 use crate::reach::roundoff::{GRAIN, Grain};
 use crate::reach::torque::{JointTorque, drift, joint_torques};
-use crate::reach::tube::armature_floor;
 use crate::reach::upward::{add_up, div_up, mul_up, sum_up};
 use crate::reach::{Cell, Joints, Span};
 use crate::robot::JointLimits;
@@ -34,6 +34,8 @@ pub struct Clearance {
 /// Least values that the constants of the tube must have for the proof to hold over a cell.
 #[derive(Debug, Clone, Default)]
 pub struct Required {
+    /// g with diag(A) <= g M; at most 1 is allowed.
+    pub floor_factor: f64,
     /// D_j, N m.
     pub drift_nm: Joints<f64>,
     /// beta, W.
@@ -79,7 +81,7 @@ impl CellReport {
     ) {
         let (robot, uncertain) = (problem.robot, &problem.uncertain);
         let n = robot.dof();
-        let cell = Cell::<N, R>::new(robot, problem.set, problem.tube, problem.curve, span);
+        let cell = Cell::<N, R>::new(robot, problem.tube, problem.curve, span);
         let grain = Grain::new(robot, problem.tube, uncertain, &cell, &mut space.sizes);
         let over = |leaning: &Leaning| leaning.over(problem.tube, problem.curve.duration_s, span);
         let stretches = uncertain.leaning().map(over).unwrap_or_default();
@@ -89,12 +91,11 @@ impl CellReport {
         self.growth_m = space.ends.iter().flatten().map(growth).fold(0.0, f64::max);
         self.separate(problem, space);
         let rho: Joints<f64> = torque.iter().map(|t| t.rho).collect();
-        let floor: Joints<f64> = (0..n).map(|j| armature_floor(robot, problem.set, j)).collect();
-        let sigma =
-            relative_mass(robot, uncertain, &cell, &floor, (&mut space.ranges, &mut space.composites));
+        let floor = &problem.tube.inertia_floor[..];
+        let sigma = relative_mass(robot, uncertain, &cell, floor, (&mut space.ranges, &mut space.composites));
         let readings: Joints<f64> = (0..n).map(|j| reading_sup(&cell, j)).collect();
-        let law = LawBounds::new(problem.tube, &grain, &rho, &readings, &floor, sigma);
-        self.required = required(problem, &cell, &grain, &torque, (&floor, sigma), &law, space);
+        let law = LawBounds::new(problem.tube, &grain, &rho, &readings, floor, sigma);
+        self.required = required(problem, &cell, &grain, &torque, (floor, sigma), &law, space);
         let limits = |j: usize| -> &JointLimits { &robot.joints[j].limits };
         let position = (0..n).map(|j| {
             limits(j).position.map_or(f64::INFINITY, |(lower, upper)| {
@@ -183,6 +184,9 @@ fn required<const N: usize, R: Rounding>(
     let n = robot.dof();
     let gains = &tube.gains;
     let sigma_min = floor.iter().copied().fold(f64::INFINITY, f64::min);
+    // Transforms are still those of the cell's positions.
+    let place = (&mut space.forms, &mut space.form_composites);
+    let floor_factor = floor_factor(robot, problem.uncertain.between(), floor, place);
     let coriolis = coriolis_norm(robot, &problem.uncertain, cell, &mut space.forms);
 
     // |dr/dt|: with d = w - v, sqrt(dr'M dr) <= |d| + |C r| / sqrt(min A), norms weighted by 1/A.
@@ -210,7 +214,7 @@ fn required<const N: usize, R: Rounding>(
         .zip(&grain.torque_nm)
         .map(|(drift, off)| add_up(drift, *off))
         .collect();
-    Required { drift_nm, hold_power_w, energy_slack_j, acceleration_bound, gain: law.gain }
+    Required { floor_factor, drift_nm, hold_power_w, energy_slack_j, acceleration_bound, gain: law.gain }
 }
 
 fn norm_up(x: &[f64]) -> f64 {

@@ -24,7 +24,6 @@ use crate::enclose::{Counted, Rounding};
 use crate::inertia::ParameterSet;
 use crate::reach::cell::MAX_JOINTS;
 use crate::reach::torque::Uncertain;
-use crate::reach::tube::armature_floor;
 use crate::reach::upward::mul_up;
 use crate::reach::{Span, Tube};
 use crate::robot::{Robot, Scene};
@@ -55,22 +54,23 @@ impl Default for Partition {
 #[derive(Debug, Clone)]
 pub struct Problem<'a> {
     pub(crate) robot: &'a Robot,
-    set: &'a ParameterSet,
     scene: &'a Scene,
     tube: &'a Tube,
     curve: &'a Bezier,
     uncertain: Uncertain,
 }
 
-/// Refuses what the proof does not cover: sizes, sets and curves that are none, missing transmission inertia, constants of the tube.
+/// Refuses what the proof does not cover: sizes, sets and curves that are none, constants of the tube.
 fn check(robot: &Robot, set: &ParameterSet, tube: &Tube, curve: &Bezier) -> Result<(), String> {
     let ensure = |good: bool, fault: &dyn Fn() -> String| if good { Ok(()) } else { Err(fault()) };
     let (n, gains, own) = (robot.dof(), &tube.gains, &robot.control);
     robot.arm_fault().map_or(Ok(()), Err)?;
     ensure(n <= MAX_JOINTS, &|| format!("robot '{}' has {n} joints, above {MAX_JOINTS}", robot.name))?;
     let (drift, acceleration) = (&tube.drift_nm, &tube.acceleration_bound);
-    let sizes = [("drift_nm", drift.len()), ("acceleration_bound", acceleration.len())];
-    for (what, found) in [("points", curve.dof())].into_iter().chain(sizes) {
+    let (floor, lag) = (&tube.inertia_floor, &tube.lag_floor);
+    let sizes = [("points", curve.dof()), ("inertia_floor", floor.len()), ("lag_floor", lag.len())];
+    let more = [("drift_nm", drift.len()), ("acceleration_bound", acceleration.len())];
+    for (what, found) in sizes.into_iter().chain(more) {
         ensure(found == n, &|| format!("{what}: expected {n} values for '{}', found {found}", robot.name))?;
     }
     curve.check().map_err(|error| error.to_string())?;
@@ -80,9 +80,10 @@ fn check(robot: &Robot, set: &ParameterSet, tube: &Tube, curve: &Bezier) -> Resu
         let name = &joint.name;
         // The law and its proof need a desired motion that is continuous up to its acceleration, past the end too.
         ensure(curve.rests(j), &|| format!("trajectory: joint '{name}' does not come to rest"))?;
-        // Nothing else bounds the mass matrix from below.
-        let floor = armature_floor(robot, set, j);
-        ensure(floor > 0.0, &|| format!("joint '{name}' has no transmission inertia: {floor}"))?;
+        let (floor, lag) = (floor[j], lag[j]);
+        ensure(lag > 0.0 && lag <= floor && floor.is_finite(), &|| {
+            format!("tube inertia_floor and lag_floor of joint '{name}': expected 0 < {lag} <= {floor}")
+        })?;
     }
     for shape in &robot.shapes {
         let (name, radius) = (&shape.name, shape.capsule.radius);
@@ -111,7 +112,7 @@ impl<'a> Problem<'a> {
         curve: &'a Bezier,
     ) -> Result<Self, Refusal> {
         check(robot, set, tube, curve).map_err(Refusal::Unsupported)?;
-        Ok(Self { robot, set, scene, tube, curve, uncertain: Uncertain::new(robot, set) })
+        Ok(Self { robot, scene, tube, curve, uncertain: Uncertain::new(robot, set) })
     }
 
     /// Evaluates every constraint over one span in the arithmetic `R`.
@@ -170,6 +171,7 @@ impl<'a> Problem<'a> {
             (Place::HoldPower, relative(tube.hold_power_w, needed.hold_power_w)),
             (Place::EnergySlack, relative(tube.energy_slack_j, needed.energy_slack_j)),
             (Place::Gain, 1.0 - needed.gain),
+            (Place::Floor, 1.0 - needed.floor_factor),
         ];
         let joints = (0..self.robot.dof()).flat_map(move |j| {
             let acceleration = relative(tube.acceleration_bound[j], needed.acceleration_bound[j]);

@@ -75,15 +75,9 @@ impl RobustController {
         (nominal, spread, charge)
     }
 
-    /// Smallest transmission inertia of joint `j` that is possible.
-    fn armature_floor(&self, j: usize) -> f64 {
-        let at = self.robot.friction_index(j) + ARMATURE;
-        self.center[at] - self.radius[at]
-    }
-
     /// V >= sum A_j r_j^2 / 2 - nu, because M >= diag(A).
     fn energy_floor(&self) -> f64 {
-        let own = (0..self.robot.dof()).map(|j| 0.5 * self.armature_floor(j) * self.r[j] * self.r[j]);
+        let own = (0..self.robot.dof()).map(|j| 0.5 * self.tube.inertia_floor[j] * self.r[j] * self.r[j]);
         own.sum::<f64>() - self.tube.energy_slack_j
     }
 
@@ -112,7 +106,7 @@ impl RobustController {
         let h = self.tube.gains.period_s;
         let (mut power, mut held, mut grip, mut spread) = (0.0, 0.0, 0.0, 0.0);
         for j in 0..tau.len() {
-            let (rho, r, floor) = (self.rho[j], self.r[j].abs(), self.armature_floor(j));
+            let (rho, r, floor) = (self.rho[j], self.r[j].abs(), self.tube.inertia_floor[j]);
             let pull = (floor * r / (self.tube.layer_ticks * h)).min(rho);
             power += rho * r;
             held += 0.5 * h * rho * rho / floor;
@@ -132,7 +126,7 @@ impl RobustController {
         let kappa = (demand / grip).min(1.0);
         let rest = (demand - grip).max(0.0) / spread;
         for (j, t) in tau.iter_mut().enumerate() {
-            *t += kappa * self.pull[j] * self.r[j].signum() + rest * self.armature_floor(j) * self.r[j];
+            *t += kappa * self.pull[j] * self.r[j].signum() + rest * self.tube.inertia_floor[j] * self.r[j];
         }
     }
 }

@@ -75,7 +75,7 @@ impl<const C: usize, const D: u32> PolynomialSets<C, D> {
         let (mut q, mut dq, mut dqa, mut ddqa) = (vec![], vec![], vec![], vec![]);
         for j in 0..n {
             let [position, velocity, acceleration] = desired(family, j, t0, t1);
-            let (e, r) = (tube.e_radius(robot, set, j), tube.r_radius(robot, set, j));
+            let (e, r) = (tube.e_radius(j), tube.r_radius(j));
             // de = r - K_r e, so |de| <= r + K_r e.
             let de = add_up(r, mul_up(k_r, e));
             let (sensor_q, sensor_dq) = (robot.sensors.position_rad, robot.sensors.velocity_rad_s);

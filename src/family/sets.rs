@@ -16,14 +16,12 @@ use super::{Family, swept_capsules};
 use crate::dynamics::vec3::Vec3;
 use crate::dynamics::{Motion, torque_regressor};
 use crate::enclose::{Affine, Counted, Interval, Rounding};
-use crate::inertia::ParameterSet;
 use crate::reach::cell::through_ticks;
 use crate::reach::energy::relative_mass;
 use crate::reach::law::LawBounds;
 use crate::reach::leaning::Between;
 use crate::reach::roundoff::Grain;
 use crate::reach::torque::{Uncertain, friction_part, lean, spread};
-use crate::reach::tube::armature_floor;
 use crate::reach::upward::{add_up, mul_up, sum_up};
 use crate::reach::{Cell, Span, Tube, extent, symbols};
 use crate::robot::{INERTIAL, Robot};
@@ -74,13 +72,13 @@ impl<const N: usize, R: Rounding> FamilySets<N, R> {
     /// Encloses the ticks from `t0` to `t1` (s) of the family under a tube; `uncertain` is the set prepared, once for all spans.
     pub fn new(
         robot: &Robot,
-        (set, uncertain): (&ParameterSet, &Uncertain),
+        uncertain: &Uncertain,
         tube: &Tube,
         family: &Family,
         (t0, t1): (f64, f64),
     ) -> Self {
         let n = robot.dof();
-        let whole = Cell::<N, R>::around(robot, set, tube, |j| {
+        let whole = Cell::<N, R>::around(robot, tube, |j| {
             (steered(family, tube, j, (t0, t1)), magnitudes(family, j))
         });
         let cell = over_all(&whole, n);
@@ -107,11 +105,10 @@ impl<const N: usize, R: Rounding> FamilySets<N, R> {
             sets.torque.push(torque.widen(grain.torque_nm[j]));
             sets.rho.push(add_up(add_up(by_set, tube.drift_nm[j]), grain.torque_nm[j]));
         }
-        let floor: Vec<f64> = (0..n).map(|j| armature_floor(robot, set, j)).collect();
-        let sigma =
-            relative_mass(robot, uncertain, &cell, &floor, (&mut space.ranges, &mut space.composites));
+        let floor = &tube.inertia_floor[..];
+        let sigma = relative_mass(robot, uncertain, &cell, floor, (&mut space.ranges, &mut space.composites));
         let r: Vec<f64> = (0..n).map(|j| add_up(cell.r[j].sup_abs(), cell.deviation[j].r)).collect();
-        sets.robust = LawBounds::new(tube, &grain, &sets.rho, &r, &floor, sigma).robust.to_vec();
+        sets.robust = LawBounds::new(tube, &grain, &sets.rho, &r, floor, sigma).robust.to_vec();
         sets
     }
 
@@ -199,6 +196,7 @@ fn joint<const N: usize, R: Rounding>(
 
 #[cfg(test)]
 mod tests {
+    use crate::inertia::ParameterSet;
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
@@ -237,7 +235,7 @@ mod tests {
         for _ in 0..10 {
             let t0 = rng.random_range(0.0..2.9);
             let t1 = t0 + 3.0 / 64.0;
-            let sets = Sets::new(&case.robot, (&case.set, &uncertain), &case.tube, &family, (t0, t1));
+            let sets = Sets::new(&case.robot, &uncertain, &case.tube, &family, (t0, t1));
             for _ in 0..40 {
                 let k: Vec<f64> = (0..7).map(|_| truth::extreme(&mut rng)).collect();
                 case.curve = family.at(&k);
@@ -280,7 +278,7 @@ mod tests {
         let alone = Family::new(case.curve.clone(), vec![0.0; 7]).unwrap();
         let uncertain = Uncertain::new(&case.robot, &case.set);
         let span = (0.75, 0.75 + 3.0 / 64.0);
-        let sets = Sets::new(&case.robot, (&case.set, &uncertain), &case.tube, &alone, span);
+        let sets = Sets::new(&case.robot, &uncertain, &case.tube, &alone, span);
         let report = case.problem().unwrap().report(Span::Between(span.0, span.1));
         for j in 0..7 {
             let torque = &report.torque[j];
@@ -296,8 +294,7 @@ mod tests {
         let (case, _) = case(Some(1e-4));
         let family = Family::new(case.curve.clone(), vec![std::f64::consts::PI / 96.0; 7]).unwrap();
         let uncertain = Uncertain::new(&case.robot, &case.set);
-        let sets =
-            Sets::new(&case.robot, (&case.set, &uncertain), &case.tube, &family, (1.5, 1.5 + 3.0 / 64.0));
+        let sets = Sets::new(&case.robot, &uncertain, &case.tube, &family, (1.5, 1.5 + 3.0 / 64.0));
         for j in 1..4 {
             let width = |k| {
                 let form = settled(&sets.torque[j], 7, k);

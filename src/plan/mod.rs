@@ -12,6 +12,7 @@ pub mod excite;
 pub mod foresee;
 pub mod goal;
 pub mod guide;
+pub mod inertia_floor;
 pub mod nlp;
 pub mod propose;
 pub mod qp;

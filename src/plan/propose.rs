@@ -59,6 +59,8 @@ pub struct Setting<'a> {
     pub reach: &'a [f64],
     /// Where the running plan ends, rad: a start for the solver that is known to be good.
     pub warm: Option<&'a [f64]>,
+    /// Tube of the running plan, whose position errors the next one must hold.
+    pub held: Option<&'a Tube>,
     /// Seed of everything that is drawn.
     pub seed: u64,
     /// No evaluation starts that would end after this.

@@ -3,8 +3,11 @@
 use crate::certify::{CellReport, Problem, Refusal, Workspaces};
 use crate::inertia::ParameterSet;
 use crate::reach::Tube;
+use crate::reach::tube::armature_floor;
 use crate::robot::{Robot, Scene};
 use crate::trajectory::Bezier;
+
+use super::inertia_floor::FloorFit;
 
 /// Stored constants exceed what a coarse evaluation needs by this factor.
 const RESERVE: f64 = 1.1;
@@ -21,9 +24,13 @@ const LAYER_TICKS: f64 = 2.0;
 /// A first guess, from the robot's gains alone.
 pub fn initial(robot: &Robot) -> Tube {
     let n = robot.dof();
+    let set = ParameterSet::around_nominal(robot);
+    let bare: Vec<f64> = (0..n).map(|j| armature_floor(robot, &set, j)).collect();
     Tube {
         gains: robot.control,
         layer_ticks: LAYER_TICKS,
+        inertia_floor: bare.clone(),
+        lag_floor: bare,
         drift_nm: vec![0.5; n],
         hold_power_w: 0.0,
         energy_slack_j: 0.0,
@@ -40,31 +47,56 @@ pub fn fit(
     cells: usize,
 ) -> Result<Tube, Refusal> {
     let mut tube = guess.clone();
-    refit(robot, set, curve, &mut tube, cells, &Workspaces::default(), &mut Vec::new())?;
+    let mut place = (FloorFit::new(robot), Vec::new());
+    let (floors, reports) = (&mut place.0, &mut place.1);
+    refit(robot, set, curve, &mut tube, (cells, None), (&Workspaces::default(), floors, reports))?;
     Ok(tube)
 }
 
-/// [`fit`] in place, starting from what `tube` is; in storage that is kept.
+/// [`fit`] in place, starting from what `tube` is; in storage that is kept. Holds the position errors of the plan that runs under `held`.
 pub fn refit(
     robot: &Robot,
     set: &ParameterSet,
     curve: &Bezier,
     tube: &mut Tube,
-    cells: usize,
-    workspaces: &Workspaces,
-    reports: &mut Vec<CellReport>,
+    (cells, held): (usize, Option<&Tube>),
+    (workspaces, floors, reports): (&Workspaces, &mut FloorFit, &mut Vec<CellReport>),
 ) -> Result<(), Refusal> {
     let empty = Scene::default();
+    ground(robot, set, curve, tube, (held, floors));
     for _ in 0..ROUNDS {
         Problem::new(robot, set, &empty, tube, curve)?.survey_into(cells, workspaces, reports);
-        adapt(tube, reports);
+        adapt(tube, reports, held);
     }
     Ok(())
 }
 
+/// Gives the tube the floor that the mass matrix has along `curve`.
+pub fn ground(
+    robot: &Robot,
+    set: &ParameterSet,
+    curve: &Bezier,
+    tube: &mut Tube,
+    (held, floors): (Option<&Tube>, &mut FloorFit),
+) {
+    floors.fit(robot, set, curve, &mut tube.inertia_floor);
+    hold(tube, held);
+}
+
+/// Position errors as large as r makes them, and as those of the tube before.
+fn hold(tube: &mut Tube, held: Option<&Tube>) {
+    for (j, lag) in tube.lag_floor.iter_mut().enumerate() {
+        let least = held.map_or(f64::INFINITY, |held| held.lag_floor[j]);
+        *lag = tube.inertia_floor[j].min(least);
+    }
+}
+
 /// Makes `tube` the same as `other`, in the memory that it has.
 pub fn assign(tube: &mut Tube, other: &Tube) {
-    let Tube { gains, layer_ticks, drift_nm, hold_power_w, energy_slack_j, acceleration_bound } = tube;
+    let Tube { inertia_floor, lag_floor, .. } = tube;
+    inertia_floor.clone_from(&other.inertia_floor);
+    lag_floor.clone_from(&other.lag_floor);
+    let Tube { gains, layer_ticks, drift_nm, hold_power_w, energy_slack_j, acceleration_bound, .. } = tube;
     (*gains, *layer_ticks) = (other.gains, other.layer_ticks);
     (*hold_power_w, *energy_slack_j) = (other.hold_power_w, other.energy_slack_j);
     drift_nm.clone_from(&other.drift_nm);
@@ -76,7 +108,8 @@ pub fn assign(tube: &mut Tube, other: &Tube) {
 pub fn suits(tube: &Tube, reports: &[CellReport]) -> bool {
     let all = |have: &[f64], need: &[f64]| have.iter().zip(need).all(|(a, b)| a >= b);
     let covered = reports.iter().map(|r| &r.required).all(|need| {
-        tube.energy_slack_j >= need.energy_slack_j
+        need.floor_factor <= 1.0
+            && tube.energy_slack_j >= need.energy_slack_j
             && all(&tube.drift_nm, &need.drift_nm)
             && all(&tube.acceleration_bound, &need.acceleration_bound)
     });
@@ -89,9 +122,15 @@ pub fn is_usable(tube: &Tube) -> bool {
     tube.hold_power_w <= HOLD_SHARE * tube.gains.alpha * tube.gains.v_max
 }
 
-/// Gives the tube constants that cover what `reports` needed.
-pub fn adapt(tube: &mut Tube, reports: &[CellReport]) {
-    let largest = |f: &dyn Fn(&CellReport) -> f64| RESERVE * reports.iter().map(f).fold(0.0f64, f64::max);
+/// Gives the tube constants that cover what `reports` needed, and that hold the position errors of the plan under `held`.
+pub fn adapt(tube: &mut Tube, reports: &[CellReport], held: Option<&Tube>) {
+    let most = |f: &dyn Fn(&CellReport) -> f64| reports.iter().map(f).fold(0.0f64, f64::max);
+    let factor = most(&|r| r.required.floor_factor);
+    if factor > 1.0 {
+        tube.inertia_floor.iter_mut().for_each(|a| *a /= RESERVE * factor);
+    }
+    hold(tube, held);
+    let largest = |f: &dyn Fn(&CellReport) -> f64| RESERVE * most(f);
     for (j, drift) in tube.drift_nm.iter_mut().enumerate() {
         *drift = largest(&|r| r.required.drift_nm[j]);
     }

@@ -18,7 +18,6 @@
 use arrayvec::ArrayVec;
 
 use crate::enclose::{Affine, Interval, Rounding};
-use crate::inertia::ParameterSet;
 use crate::robot::Robot;
 use crate::scalar::Scalar;
 use crate::trajectory::{Bezier, DesiredMotion};
@@ -110,19 +109,18 @@ pub struct Cell<const N: usize, R: Rounding> {
 
 impl<const N: usize, R: Rounding> Cell<N, R> {
     /// The tube of `tube` around `curve` over `span`; `robot` has at most [`MAX_JOINTS`] joints.
-    pub fn new(robot: &Robot, set: &ParameterSet, tube: &Tube, curve: &Bezier, span: Span) -> Self {
+    pub fn new(robot: &Robot, tube: &Tube, curve: &Bezier, span: Span) -> Self {
         let desired = |j: usize| match span {
             Span::Between(t0, t1) => through_ticks(tube, curve, j, t0, t1),
             Span::Rest => curve.enclose_rest(j),
         };
-        Self::around(robot, set, tube, |j| (desired(j), curve.magnitudes(j)))
+        Self::around(robot, tube, |j| (desired(j), curve.magnitudes(j)))
     }
 
     /// The tube around a desired motion, given joint by joint with what its position, velocity and acceleration are at
     /// most ([`Bezier::magnitudes`]).
     pub fn around(
         robot: &Robot,
-        set: &ParameterSet,
         tube: &Tube,
         motion: impl Fn(usize) -> (DesiredMotion<N, R>, [f64; 3]),
     ) -> Self {
@@ -139,8 +137,8 @@ impl<const N: usize, R: Rounding> Cell<N, R> {
         let k_r = tube.gains.k_r;
         for j in 0..n {
             let (desired, magnitudes) = motion(j);
-            let r_radius = tube.r_radius(robot, set, j);
-            let e: Affine<N, R> = Affine::symbol(position_symbol(j), tube.e_radius(robot, set, j));
+            let r_radius = tube.r_radius(j);
+            let e: Affine<N, R> = Affine::symbol(position_symbol(j), tube.e_radius(j));
             let r: Affine<N, R> = Affine::symbol(position_symbol(j) + 1, r_radius);
             let lag = e.scale(k_r);
             let de = r - lag;

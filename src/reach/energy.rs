@@ -14,7 +14,7 @@ use super::torque::Uncertain;
 use super::upward::{div_up, mul_up, sum_up};
 
 /// Smallest sigma known with r'M(q; theta)r <= sigma sum W_j r_j^2 for all r, transmission inertia included, over the cell
-/// and the set: how large M is relative to the weights (the smallest transmission inertias).
+/// and the set: how large M is relative to the weights.
 ///
 /// D^-1/2 M D^-1/2 with D = diag(W) is symmetric, so its largest eigenvalue is at most the spectral radius of the matrix
 /// B of entrywise bounds, and by Collatz and Wielandt that is at most max_i (B x)_i / x_i for any positive x. With

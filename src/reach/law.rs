@@ -1,7 +1,7 @@
 //! What the robust law does at most over a cell: torques, gain, and the part of the hold power that it makes itself.
 //!
 //! # Assumed
-//! Bounds rho_j on the disturbance over the cell, A_j <= the transmission inertia, and sigma with r'Mr <= sigma sum A_j r_j^2.
+//! Bounds rho_j on the disturbance over the cell, A with diag(A) <= M, and sigma with r'Mr <= sigma sum A_j r_j^2.
 //!
 //! # Proven
 //! Notation of [`super::tube`]: c layer ticks, h the period, u_j = min(rho_j, A_j |r_j| / (c h)), x_j = u_j / rho_j in [0, 1].

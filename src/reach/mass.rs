@@ -17,14 +17,17 @@
 //!
 //! Sums of bounds are rounded outward, term by term; entries are enclosed by affine forms over the cell.
 
-use crate::dynamics::{Composites, Motion, crba};
+use arrayvec::ArrayVec;
+
+use crate::dynamics::{Composites, Motion, Space, crba};
 use crate::enclose::{Affine, Interval, Rounding};
 use crate::inertia::ParameterSet;
 use crate::robot::{ARMATURE, INERTIAL, Robot};
 use crate::scalar::Scalar;
 
-use super::cell::Cell;
+use super::cell::{Cell, Joints, MAX_JOINTS};
 use super::extent;
+use super::torque::MAX_PARAMETERS;
 use super::upward::{add_up, div_up, mul_up, sum_up};
 
 /// Ratio of two neighbouring factors that [`least_factor`] tries.
@@ -40,15 +43,16 @@ const LEAST_ARM_M: f64 = 1e-3;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Between {
     /// Its mass matrix is never above any of the set.
-    pub below: Vec<f64>,
+    pub below: ArrayVec<f64, MAX_PARAMETERS>,
     /// Its mass matrix is never below any of the set.
-    pub above: Vec<f64>,
+    pub above: ArrayVec<f64, MAX_PARAMETERS>,
 }
 
 impl Between {
     /// Lowered and raised bodies of `set`.
     pub fn new(robot: &Robot, set: &ParameterSet) -> Self {
-        let (mut below, mut above) = (set.lower.clone(), set.upper.clone());
+        let mut below: ArrayVec<f64, MAX_PARAMETERS> = set.lower.iter().copied().collect();
+        let mut above: ArrayVec<f64, MAX_PARAMETERS> = set.upper.iter().copied().collect();
         for i in 0..robot.bodies() {
             let body = robot.inertial_index(i)..robot.inertial_index(i) + INERTIAL;
             let range = (&set.lower[body.clone()], &set.upper[body.clone()]);
@@ -108,35 +112,66 @@ fn lowered_and_raised(lower: &[f64], upper: &[f64], lever: f64) -> ([f64; INERTI
     (lowered, raised)
 }
 
-/// Enclosure of M(q; theta), row-major n x n, transmission inertia included, over the positions of `cell` for one theta.
-pub fn enclosed<const N: usize, R: Rounding>(
-    robot: &Robot,
-    theta: &[f64],
-    cell: &Cell<N, R>,
-) -> Vec<Interval> {
-    let n = robot.dof();
+/// A matrix of intervals, row-major n x n, held in place.
+pub type Matrix = ArrayVec<Interval, { MAX_JOINTS * MAX_JOINTS }>;
+
+/// Enclosure of M(q; theta), transmission inertia included, over the positions of `cell` for one theta.
+pub fn enclosed<const N: usize, R: Rounding>(robot: &Robot, theta: &[f64], cell: &Cell<N, R>) -> Matrix {
     let mut motion = Motion::new(robot);
     motion.place(robot, &cell.q);
     let constants: Vec<_> = theta.iter().map(|&x| Affine::<N, R>::constant(x)).collect();
-    let mut mass = vec![Affine::<N, R>::zero(); n * n];
+    let mut mass = vec![Affine::<N, R>::zero(); robot.dof() * robot.dof()];
     crba(robot, &motion, &constants, &mut Composites::new(robot), &mut mass);
-    let mut out: Vec<Interval> =
-        mass.iter().map(|m| Interval::new(extent::lower(m), extent::upper(m))).collect();
+    with_transmission(robot, theta, &mass)
+}
+
+fn with_transmission<const N: usize, R: Rounding>(
+    robot: &Robot,
+    theta: &[f64],
+    links: &[Affine<N, R>],
+) -> Matrix {
+    let n = robot.dof();
+    let mut out: Matrix = links.iter().map(|m| Interval::new(extent::lower(m), extent::upper(m))).collect();
     for j in 0..n {
         out[n * j + j] = out[n * j + j] + Interval::constant(theta[robot.friction_index(j) + ARMATURE]);
     }
     out
 }
 
+/// Smallest g known with diag(`floor`) <= g M(q; theta) for the positions that `space` is placed at and the set of `between`:
+/// at most 1 where the floor is one.
+///
+/// Where no entry exceeds its joint's smallest transmission inertia nothing else is looked at: the links' own mass matrix is
+/// positive semidefinite. Else as the header says.
+pub fn floor_factor<const N: usize, R: Rounding>(
+    robot: &Robot,
+    between: &Between,
+    floor: &[f64],
+    (space, composites): (&mut Space<Affine<N, R>>, &mut Composites<Affine<N, R>>),
+) -> f64 {
+    let n = robot.dof();
+    let own = |j: usize| between.below[robot.friction_index(j) + ARMATURE];
+    if (0..n).all(|j| floor[j] <= own(j)) {
+        return (0..n).map(|j| floor[j] / own(j)).fold(0.0, f64::max).min(1.0);
+    }
+    space.fill_theta(between.below.iter().map(|&x| Affine::constant(x)));
+    let Space { motion, regressor: mass, theta, .. } = space;
+    mass.resize(n * n, Affine::zero());
+    crba(robot, motion, theta, composites, mass);
+    let mass = with_transmission(robot, &between.below, mass);
+    let entry = |k: usize| if k.is_multiple_of(n + 1) { floor[k / n] } else { 0.0 };
+    let floor: Matrix = (0..n * n).map(|k| Interval::constant(entry(k))).collect();
+    least_factor(&floor, &mass, n)
+}
+
 /// Whether every symmetric matrix with these entries (row-major n x n) is positive definite.
 pub fn definite(entries: &[Interval], n: usize) -> bool {
     let at = |i: usize, j: usize| entries[n * i.max(j) + i.min(j)];
-    let size: Vec<f64> = (0..n).map(|i| at(i, i).midpoint()).collect();
+    let size: Joints<f64> = (0..n).map(|i| at(i, i).midpoint()).collect();
     if !size.iter().all(|&s| s > 0.0 && s.is_finite()) {
         return false;
     }
-    let mut left: Vec<Interval> =
-        (0..n * n).map(|k| Interval::constant(at(k / n, k % n).midpoint())).collect();
+    let mut left: Matrix = (0..n * n).map(|k| Interval::constant(at(k / n, k % n).midpoint())).collect();
     for i in 0..n {
         let share = |j: usize| if i == j { 1.0 } else { div_up(size[i].sqrt(), size[j].sqrt()) };
         let taken = sum_up((0..n).map(|j| mul_up(at(i, j).radius(), share(j))));
@@ -162,7 +197,7 @@ pub fn definite(entries: &[Interval], n: usize) -> bool {
 pub fn least_factor(small: &[Interval], large: &[Interval], n: usize) -> f64 {
     let proven = |power: i32| {
         let factor = Interval::constant(STEP.powi(power));
-        let rest: Vec<Interval> = small.iter().zip(large).map(|(s, l)| factor * *l - *s).collect();
+        let rest: Matrix = small.iter().zip(large).map(|(s, l)| factor * *l - *s).collect();
         definite(&rest, n)
     };
     if !proven(POWERS) {
@@ -184,7 +219,7 @@ pub fn eigenvalue_bounds<const N: usize, R: Rounding>(
     cell: &Cell<N, R>,
 ) -> (f64, f64) {
     let n = robot.dof();
-    let unit: Vec<Interval> =
+    let unit: Matrix =
         (0..n * n).map(|k| Interval::constant(if k % (n + 1) == 0 { 1.0 } else { 0.0 })).collect();
     let inverse = least_factor(&unit, &enclosed(robot, &between.below, cell), n);
     let above = least_factor(&enclosed(robot, &between.above, cell), &unit, n);

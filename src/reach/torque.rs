@@ -34,6 +34,7 @@ use crate::scalar::{Dual, Scalar};
 use super::cell::{Cell, Joints, MAX_JOINTS};
 use super::extent;
 use super::leaning::{Between, Leaning, OWN};
+use super::mass;
 use super::roundoff::Grain;
 use super::tube::Tube;
 use super::upward::{add_up, mul_up};
@@ -57,7 +58,7 @@ impl JointTorque {
 }
 
 /// Most parameters of a robot.
-const MAX_PARAMETERS: usize = MAX_JOINTS * (INERTIAL + FRICTION);
+pub const MAX_PARAMETERS: usize = MAX_JOINTS * (INERTIAL + FRICTION);
 
 /// Parameter set as centre, radius and enclosures, prepared once a plan.
 #[derive(Debug, Clone)]
@@ -67,6 +68,7 @@ pub struct Uncertain {
     /// Holds the set and all that the controller makes of it, centre +- radius.
     range: ArrayVec<Interval, MAX_PARAMETERS>,
     leaning: Option<Leaning>,
+    between: mass::Between,
 }
 
 impl Uncertain {
@@ -76,12 +78,17 @@ impl Uncertain {
         let radius: ArrayVec<f64, MAX_PARAMETERS> = set.centers_and_radii().map(|(_, g)| g).collect();
         let range = set.centers_and_radii().map(|(c, g)| Interval::around(c, g)).collect();
         let leaning = Leaning::new(robot, set, &center, &radius);
-        Self { center, radius, range, leaning }
+        Self { center, radius, range, leaning, between: mass::Between::new(robot, set) }
     }
 
     /// The strips of a correlated set.
     pub fn leaning(&self) -> Option<&Leaning> {
         self.leaning.as_ref()
+    }
+
+    /// Parameters between whose mass matrices those of the set are.
+    pub fn between(&self) -> &mass::Between {
+        &self.between
     }
 
     /// Centre theta_0, as the controller has it.

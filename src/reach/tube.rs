@@ -12,7 +12,7 @@
 //! * **Disturbance.** |w_j| <= rho_j = sup over the set of |Y_k (theta - theta_0)|_j + Coulomb charge + D_j, where the
 //!   *drift* D_j bounds, for every theta of the set, the change of Y theta between the measured state at the tick and
 //!   the true state anywhere in the tick. The first part is linear in theta, hence exact over a box.
-//! * **Law.** With P = sum rho_j |r^_j|, V^ = sup over the set of r^'M(q^)r^/2 + nu, A_j <= I_a the smallest transmission inertia,
+//! * **Law.** With P = sum rho_j |r^_j|, V^ = sup over the set of r^'M(q^)r^/2 + nu, the *floor* A with M >= diag(A) on the tube,
 //!   u_j = min(rho_j, A_j |r^_j| / (c h)) for a number c >= 1 of *layer ticks*, and
 //!   demand = P + (h/2) sum rho_j^2 / A_j + beta - alpha max(0, V_max - V^), grip = sum u_j |r^_j| + (h/2) sum u_j (2 rho_j - u_j) / A_j:
 //!   v = 0 if demand <= 0, else v_j = kappa u_j sign(r^_j) + mu A_j r^_j / sum A_i r^_i^2 with kappa = min(1, demand / grip) and the
@@ -21,7 +21,7 @@
 //! * **Claim.** V(0) <= V_max implies V <= V_max for all time, if the constants satisfy the conditions below.
 //!
 //! Proof. C r drops out of dV/dt (dM/dt - 2C is skew), so dV/dt = r(t)'d(t), d = w - v_k, and r(t) = r^_k + delta_r +
-//! int M^-1 (d - C r). Let A = diag(A_j), M >= A. Over \[t_k, t_k + s\], s <= h, Cauchy-Schwarz gives
+//! int M^-1 (d - C r). Let A = diag(A_j) <= M. Over \[t_k, t_k + s\], s <= h, Cauchy-Schwarz gives
 //! int r'd <= int \[ r^'d + (s/2) d'A^-1 d + (|delta_r| + (s/2) c) |d| \] with c >= |M^-1 C r| and |d| at its supremum in the last term
 //! (int c t = s (s/2) c). For fixed v_k the first two terms are a sum of convex functions of each w_j, largest at
 //! w_j = +-rho_j; as long as the *gain condition* h |v_j| <= A_j |r^_j| holds, the larger one is w_j = rho_j sign(r^_j): its rival
@@ -37,7 +37,7 @@
 //! The *slack* nu >= |V(t_k) - r^'M(q^)r^/2| makes V^ >= V(t_k), and
 //! alpha h <= 1 then gives V(t_k + s) <= max(V(t_k), V_max). Induction over ticks ends the proof: V <= V_max throughout.
 //!
-//! All bounds are taken over the *tube*, the states with V <= (1 + 2^-30) V_max: A <= M gives sum A_j r_j^2 <= 2 V there, so
+//! All bounds are taken over the *tube*, the states with V <= (1 + 2^-30) V_max: A <= M, proven cell by cell, gives sum A_j r_j^2 <= 2 V there, so
 //! |r_j| <= eps_j = sqrt(2 V / A_j), and e is r through a first-order lag, so |e_j| <= eps_j / K_r and all of
 //! [`super::extent`] (it starts inside). The argument is
 //! not circular: V is continuous, so a first time at which it leaves the tube would be preceded by a while in
@@ -82,6 +82,10 @@ pub struct Tube {
     /// c >= 1: ticks in which the robust torque alone would bring a joint to rest that is within its layer. Fewer save
     /// power, more are gentler.
     pub layer_ticks: f64,
+    /// A_j, kg m^2 (kg): M(q; theta) >= diag(A) on the tube.
+    pub inertia_floor: Vec<f64>,
+    /// As A_j, for the errors of position: none above A_j, and none that earlier plans of the run had below.
+    pub lag_floor: Vec<f64>,
     /// D_j, N m: change of the required torque within one tick and by measurement errors.
     pub drift_nm: Vec<f64>,
     /// beta, W: power that holding the input for a tick can cost.
@@ -98,25 +102,30 @@ impl Tube {
         mul_up(LEVEL, self.gains.v_max)
     }
 
-    /// Radius of r_j: sqrt(2 V / A_j) at V = (1 + 2^-30) V_max, with A_j the set's smallest transmission inertia of
-    /// joint j; rounded up.
+    /// Radius of r_j: sqrt(2 V / A_j) at V = (1 + 2^-30) V_max; rounded up.
     /// Infinite where A_j is not positive: there is then no bound.
-    pub fn r_radius(&self, robot: &Robot, set: &ParameterSet, j: usize) -> f64 {
-        let floor = armature_floor(robot, set, j);
-        if floor > 0.0 { div_up(2.0 * self.level_j(), floor).sqrt().next_up() } else { f64::INFINITY }
+    pub fn r_radius(&self, j: usize) -> f64 {
+        self.radius(self.inertia_floor[j])
     }
 
-    /// Radius of the position error e_j, rad: r_radius / K_r, rounded up.
-    pub fn e_radius(&self, robot: &Robot, set: &ParameterSet, j: usize) -> f64 {
-        (self.r_radius(robot, set, j) / self.gains.k_r).next_up()
+    /// Radius of the position error e_j, rad: the same with the floor of the lag, divided by K_r; rounded up.
+    pub fn e_radius(&self, j: usize) -> f64 {
+        (self.radius(self.lag_floor[j]) / self.gains.k_r).next_up()
+    }
+
+    fn radius(&self, floor: f64) -> f64 {
+        if floor > 0.0 { div_up(2.0 * self.level_j(), floor).sqrt().next_up() } else { f64::INFINITY }
     }
 
     /// Whether the tube holds wherever the state of a plan under `before` may be, so that the one may take over from
     /// the other: the same r (same K_r), no smaller V_max, and no smaller bound on any e_j.
-    pub fn takes_over(&self, robot: &Robot, set: &ParameterSet, before: (&Tube, &ParameterSet)) -> bool {
-        let (tube, old) = before;
-        let wide = |j: usize| self.e_radius(robot, set, j) >= tube.e_radius(robot, old, j);
-        self.gains.k_r == tube.gains.k_r && self.gains.v_max >= tube.gains.v_max && (0..robot.dof()).all(wide)
+    pub fn takes_over(&self, before: &Tube) -> bool {
+        let n = self.lag_floor.len();
+        let wide = |j: usize| self.e_radius(j) >= before.e_radius(j);
+        self.gains.k_r == before.gains.k_r
+            && self.gains.v_max >= before.gains.v_max
+            && n == before.lag_floor.len()
+            && (0..n).all(wide)
     }
 
     /// Energy, J, that a lower bound of V, computed in `f64`, cannot pass while all assumptions hold.

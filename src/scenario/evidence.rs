@@ -22,21 +22,13 @@ pub(super) fn of_data(robot: &Robot, t: f64, error: &IdentifyError) -> Broken {
     Broken { t, joint, by, evidence, text }
 }
 
-/// V has passed what the tube allows. `r` is what the encoders make of r_j = de_j + K_r e_j (rad/s), `armature` the
-/// smallest possible transmission inertia of each joint (kg m^2), `floor` the energy that V has at least (J).
+/// V has passed what the tube allows. `r` is what the encoders make of r_j = de_j + K_r e_j (rad/s), `floor` the energy that V has at least (J).
 ///
-/// With encoder errors of s times their bounds, |r_j| >= |r^_j| - s (delta_dq + K_r delta_q) and V >= sum A_j r_j^2 / 2;
+/// With encoder errors of s times their bounds, and with the floor A of the tube, |r_j| >= |r^_j| - s (delta_dq + K_r delta_q) and V >= sum A_j r_j^2 / 2;
 /// the smallest s for which that does not pass V_max is the factor.
-pub(super) fn of_energy(
-    robot: &Robot,
-    tube: &Tube,
-    armature: &[f64],
-    r: &[f64],
-    t: f64,
-    floor: f64,
-) -> Broken {
+pub(super) fn of_energy(robot: &Robot, tube: &Tube, r: &[f64], t: f64, floor: f64) -> Broken {
     let unit = robot.sensors.velocity_rad_s + tube.gains.k_r * robot.sensors.position_rad;
-    let share = |s: f64, j: usize| 0.5 * armature[j] * (r[j].abs() - s * unit).max(0.0).powi(2);
+    let share = |s: f64, j: usize| 0.5 * tube.inertia_floor[j] * (r[j].abs() - s * unit).max(0.0).powi(2);
     let energy = |s: f64| (0..r.len()).map(|j| share(s, j)).sum::<f64>();
     let joint = (0..r.len()).max_by(|&a, &b| share(0.0, a).total_cmp(&share(0.0, b)));
     let fastest = r.iter().fold(0.0_f64, |most, r| most.max(r.abs()));

@@ -22,7 +22,6 @@ use crate::plan::Plan;
 use crate::plan::propose::Planner;
 use crate::plan::route::{Route, Router};
 use crate::plan::tube_fit;
-use crate::reach::tube::armature_floor;
 use crate::report::{Broken, Event, Evidence, Identification, LogRow, Observer, Outcome, Phase, RunRecord};
 use crate::robot::Robot;
 use crate::simulate::{Reading, Reference, World};
@@ -326,8 +325,8 @@ impl Runner<'_> {
     /// Switches controller and identifier to a certified plan, which starts now.
     fn activate(&mut self, plan: Plan, phase: Phase) {
         let n = self.robot.dof();
-        let e_radius: Vec<f64> = (0..n).map(|j| plan.tube.e_radius(&self.robot, &plan.set, j)).collect();
-        let r_radius: Vec<f64> = (0..n).map(|j| plan.tube.r_radius(&self.robot, &plan.set, j)).collect();
+        let e_radius: Vec<f64> = (0..n).map(|j| plan.tube.e_radius(j)).collect();
+        let r_radius: Vec<f64> = (0..n).map(|j| plan.tube.r_radius(j)).collect();
         self.controller.switch(&plan.set, &plan.tube);
         if let Some(learner) = &mut self.learner
             && let Err(broken) = learner.plan_starts(&plan, phase, self.task.timing.t_p_s)
@@ -407,16 +406,14 @@ impl Runner<'_> {
 
     /// The proof that V has passed what the running plan's tube allows.
     fn energy_passed(&self, active: &Active, desired: &JointState, reading: &Reading, floor: f64) -> Broken {
-        let (tube, set) = (&active.plan.tube, &active.plan.set);
-        let n = self.robot.dof();
-        let armature: Vec<f64> = (0..n).map(|j| armature_floor(&self.robot, set, j)).collect();
-        let r: Vec<f64> = (0..n)
+        let tube = &active.plan.tube;
+        let r: Vec<f64> = (0..self.robot.dof())
             .map(|j| {
                 let (e, de) = (desired.q[j] - reading.q[j], desired.dq[j] - reading.dq[j]);
                 de + tube.gains.k_r * e
             })
             .collect();
-        evidence::of_energy(&self.robot, tube, &armature, &r, reading.t, floor)
+        evidence::of_energy(&self.robot, tube, &r, reading.t, floor)
     }
 
     /// Writes down a tick; if it reaches the `log`, hands it to the identifier. That goes on after V has passed its

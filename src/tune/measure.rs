@@ -12,6 +12,7 @@ use crate::campaign::soundness::case::Case;
 use crate::campaign::soundness::truth;
 use crate::certify::{CellReport, Problem};
 use crate::control::{Controller, Measured as Reading, RobustController};
+use crate::plan::inertia_floor::FloorFit;
 use crate::plan::tube_fit;
 use crate::reach::Tube;
 use crate::robot::ControlGains;
@@ -93,6 +94,7 @@ fn one(
     let mut robot = arm.robot.clone();
     robot.control = gains;
     let mut tube = tube_fit::initial(&robot);
+    tube_fit::ground(&robot, &arm.set, curve, &mut tube, (None, &mut FloorFit::new(&robot)));
     let refused = |term: String| Wanting { term, excess: 1e9 };
     let mut first: Option<Wanting> = None;
     for _ in 0..=ROUNDS {
@@ -112,7 +114,7 @@ fn one(
             return Err(first.unwrap_or(wanting));
         }
         first = Some(wanting);
-        tube_fit::adapt(&mut tube, &reports);
+        tube_fit::adapt(&mut tube, &reports, None);
     }
     Err(first.unwrap_or_else(|| refused("nothing".to_owned())))
 }
@@ -185,8 +187,7 @@ fn follow(case: &Case, rng: &mut ChaCha8Rng) -> (f64, f64) {
     let mut desired = case.curve.state(0.0);
     let (mut q, mut dq, mut tau) = (desired.q.clone(), desired.dq.clone(), vec![0.0; n]);
     let (mut used, mut energy) = (0.0f64, 0.0f64);
-    let radius: Vec<[f64; 2]> =
-        (0..n).map(|j| [tube.e_radius(robot, &case.set, j), tube.r_radius(robot, &case.set, j)]).collect();
+    let radius: Vec<[f64; 2]> = (0..n).map(|j| [tube.e_radius(j), tube.r_radius(j)]).collect();
     for k in 0..(case.curve.duration_s / h).round() as usize {
         case.curve.evaluate(k as f64 * h, &mut desired);
         let off = |bound: f64, rng: &mut ChaCha8Rng| bound * truth::extreme(rng);

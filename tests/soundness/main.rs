@@ -22,7 +22,7 @@ use surelift::certify::Problem;
 use surelift::control::{Controller, Measured, RobustController};
 use surelift::inertia::ParameterSet;
 use surelift::reach::{Span, Tube};
-use surelift::robot::{ARMATURE, Scene, Zonotope3};
+use surelift::robot::{Scene, Zonotope3};
 use surelift::scenario::Scenario;
 
 fn dumbbell() -> Arm {
@@ -136,15 +136,15 @@ fn a_plan_takes_over_only_if_its_tube_holds_the_old_errors() {
     let after = |change: &dyn Fn(&mut Case)| {
         let mut next = case.clone();
         change(&mut next);
-        next.tube.takes_over(&next.robot, &next.set, (&case.tube, &case.set))
+        next.tube.takes_over(&case.tube)
     };
     assert!(after(&|_| ()));
     assert!(after(&|c| c.tube.gains.v_max *= 1.1));
     assert!(!after(&|c| c.tube.gains.v_max *= 0.9));
     assert!(!after(&|c| c.tube.gains.k_r *= 1.1));
-    // Better known transmission inertia narrows the tube, not the errors that are there.
-    let at = case.robot.friction_index(0) + ARMATURE;
-    assert!(!after(&|c| c.set.lower[at] *= 1.01));
+    // A better floor narrows the tube, not the errors that are there.
+    assert!(after(&|c| c.tube.inertia_floor[0] *= 1.01));
+    assert!(!after(&|c| c.tube.lag_floor[0] *= 1.01));
 }
 
 /// A plant that does its worst: extreme parameters, V = V_max at the start, friction that pushes outward where it may,
@@ -223,12 +223,12 @@ fn closed_loop(case: &Case, theta: &[f64], rng: &mut ChaCha8Rng, used: &mut Ledg
 }
 
 fn inside(case: &Case, t: f64, q: &[f64], dq: &[f64], used: &mut Ledger) {
-    let Case { robot, set, tube, .. } = case;
+    let Case { tube, .. } = case;
     let tube: &Tube = tube;
     let desired = case.curve.state(t);
     let [_, _, r] = case.auxiliary(&desired, q, dq);
     for j in 0..q.len() {
-        used.note(Check::R, r[j].abs(), tube.r_radius(robot, set, j));
-        used.note(Check::PositionError, (desired.q[j] - q[j]).abs(), tube.e_radius(robot, set, j));
+        used.note(Check::R, r[j].abs(), tube.r_radius(j));
+        used.note(Check::PositionError, (desired.q[j] - q[j]).abs(), tube.e_radius(j));
     }
 }

@@ -13,7 +13,6 @@ use crate::control::{Controller, Measured, RobustController};
 use crate::dynamics::{Motion, torque_regressor};
 use crate::inertia::TorqueStrips;
 use crate::reach::Span;
-use crate::reach::tube::armature_floor;
 use crate::robot::clearance::{between_capsules, to_zonotope};
 use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, VISCOUS};
 use crate::trajectory::JointState;
@@ -194,11 +193,11 @@ impl<'a> Attack<'a> {
             for (q, dq) in [(d.q[j], d.dq[j]), (d.read_q[j], d.read_dq[j])] {
                 if let Some((lower, upper)) = joint.limits.position {
                     let left = (q - lower).min(upper - q);
-                    let radius = tube.e_radius(robot, &self.truth.set, j);
+                    let radius = tube.e_radius(j);
                     ledger.gap(Check::Position, left - report.position[j], radius);
                 }
                 let left = joint.limits.velocity - dq.abs();
-                let radius = 2.0 * tube.r_radius(robot, &self.truth.set, j);
+                let radius = 2.0 * tube.r_radius(j);
                 ledger.gap(Check::Velocity, left - report.velocity[j], radius);
             }
         }
@@ -244,7 +243,7 @@ impl<'a> Attack<'a> {
             ledger.note(Check::Robust, v.abs(), report.robust[j]);
             ledger.note(Check::Command, tau[j].abs(), bounds.nominal_sup() + report.robust[j]);
             if v.abs() > 1e-9 {
-                let inertia = armature_floor(&claim.robot, &claim.set, j);
+                let inertia = claim.tube.inertia_floor[j];
                 let gain = claim.tube.gains.period_s * v / (inertia * read_r[j]);
                 ledger.note(Check::Gain, gain, report.required.gain);
             }

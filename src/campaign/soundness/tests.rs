@@ -55,6 +55,17 @@ fn a_tube_that_is_too_thin_is_found_out() {
 }
 
 #[test]
+fn a_floor_that_the_mass_matrix_does_not_have_is_found_out() {
+    let higher = |c: &mut Case| {
+        c.tube.inertia_floor.iter_mut().chain(&mut c.tube.lag_floor).for_each(|a| *a *= 1.2);
+    };
+    let found = found_out::<Counted>(higher, 17);
+    for check in [Check::Position, Check::Velocity] {
+        assert!(everywhere(&found, check), "{check:?} was not, only {found:?}");
+    }
+}
+
+#[test]
 fn forgotten_drift_is_found_out() {
     let found = found_out::<Counted>(|c| c.tube.drift_nm.iter_mut().for_each(|d| *d = 0.0), 13);
     // Strips leave more of rho unused than drift takes: it is the bare box that must show it.

@@ -76,7 +76,7 @@ fn screening_changes_neither_verdict_nor_least_margin_and_no_bound_is_too_large(
         for _ in 0..20 {
             let mut q = curve.state(rng.random_range(t0..=t1)).q;
             let j = rng.random_range(0..robot.dof());
-            q[j] += rng.random_range(-1.0..=1.0) * tube.e_radius(&robot, &set, j);
+            q[j] += rng.random_range(-1.0..=1.0) * tube.e_radius(j);
             let frames = robot.frames(&q);
             for c in &report.clearances {
                 let Body::Obstacle(k) = c.other else { continue };

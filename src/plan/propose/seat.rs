@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::certify::{CellReport, Problem, Refusal, Shortfall};
 use crate::inertia::ParameterSet;
+use crate::plan::inertia_floor::FloorFit;
 use crate::plan::nlp::{self, Evaluation, NlpError, Options, Program};
 use crate::plan::rows::RowBuilder;
 use crate::plan::tube_fit;
@@ -22,6 +23,7 @@ pub(super) struct Seat {
     /// Cells that the tube is fitted to, and those that the rows come from.
     coarse: Vec<CellReport>,
     fine: Vec<CellReport>,
+    floors: FloorFit,
     solver: nlp::Workspace,
     /// The curve evaluated last, and the constants in use: none before the first evaluation.
     curve: Bezier,
@@ -68,6 +70,7 @@ impl Seat {
             rows: RowBuilder::new(robot, set),
             coarse: Vec::new(),
             fine: Vec::new(),
+            floors: FloorFit::new(robot),
             solver: nlp::Workspace::default(),
             kept: nothing(),
             best: nothing(),
@@ -133,11 +136,11 @@ impl Candidates<'_> {
     /// proven one.
     pub(super) fn fit_coasting(&mut self) -> Result<(), ProposeError> {
         let (Task { setting, ends, coast, workspaces, cells, .. }, seat) = (self.task, &mut *self.seat);
-        let Setting { robot, set, start, duration_s, .. } = **setting;
+        let Setting { robot, set, start, duration_s, held, .. } = **setting;
         seat.curve.set_to_rest(start, &ends.at(coast), duration_s)?;
         tube_fit::assign(&mut seat.base, &seat.initial);
-        let fitted =
-            tube_fit::refit(robot, set, &seat.curve, &mut seat.base, cells / 2, workspaces, &mut seat.coarse);
+        let place = (*workspaces, &mut seat.floors, &mut seat.coarse);
+        let fitted = tube_fit::refit(robot, set, &seat.curve, &mut seat.base, (cells / 2, held), place);
         fitted.map_err(|refusal| ProposeError::Unproven(Some(refusal)))?;
         seat.coasts = true;
         Ok(())
@@ -240,7 +243,7 @@ impl Candidates<'_> {
     /// would never come down again.
     fn constraints(&mut self, rows: &mut Vec<nlp::Row>) -> Result<bool, Refusal> {
         let (Task { setting, cells, ends, workspaces, .. }, seat) = (self.task, &mut *self.seat);
-        let Setting { robot, set, scene, .. } = **setting;
+        let Setting { robot, set, scene, held, .. } = **setting;
         let survey = |tube: &Tube, curve: &Bezier, reports: &mut Vec<CellReport>| -> Result<(), Refusal> {
             Problem::new(robot, set, scene, tube, curve)?.survey_into(*cells, workspaces, reports);
             Ok(())
@@ -252,8 +255,8 @@ impl Candidates<'_> {
         if !kept {
             let calm = if seat.coasts { &seat.base } else { &seat.initial };
             tube_fit::assign(&mut seat.tube, calm);
-            let (tube, coarse) = (&mut seat.tube, &mut seat.coarse);
-            tube_fit::refit(robot, set, &seat.curve, tube, cells / 2, workspaces, coarse)?;
+            let place = (*workspaces, &mut seat.floors, &mut seat.coarse);
+            tube_fit::refit(robot, set, &seat.curve, &mut seat.tube, (cells / 2, held), place)?;
             if !tube_fit::is_usable(&seat.tube) {
                 tube_fit::assign(&mut seat.tube, calm);
             }

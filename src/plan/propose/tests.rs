@@ -22,6 +22,7 @@ fn from_rest(task: &PublicTask, target: &[f64], warm: Option<&[f64]>) -> Result<
         duration_s: task.timing.t_f_s,
         reach: &task.carry.range_rad,
         warm,
+        held: None,
         seed: 0,
         deadline: Instant::now() + Duration::from_secs(600),
     };

@@ -6,8 +6,10 @@ use rand_chacha::ChaCha8Rng;
 use super::*;
 use crate::campaign::soundness::truth;
 use crate::enclose::Counted;
+use crate::plan::inertia_floor::FloorFit;
 use crate::plan::tube_fit;
 use crate::reach::{Span, Tube};
+use crate::storage::Workspace;
 use crate::trajectory::{Bezier, JointState};
 
 /// The Z1 with or without what its transmissions turn, its set, and the matrices between which a cell has it.
@@ -40,15 +42,21 @@ fn tube(robot: &Robot) -> Tube {
 fn attacked(with_transmission: bool) -> (f64, f64) {
     let (robot, set) = z1(with_transmission);
     // Errors as they are with transmission: without, this tube would have none.
-    let (braced, braced_set) = z1(true);
+    let (braced, _) = z1(true);
     let between = Between::new(&robot, &set);
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     let (mut tightest, mut widest) = (0.0f64, f64::INFINITY);
     for _ in 0..12 {
         let (curve, tube) = (plan(&mut rng), tube(&braced));
         let t0 = rng.random_range(0.0..2.9);
-        let cell =
-            Cell::<16, Counted>::new(&braced, &braced_set, &tube, &curve, Span::Between(t0, t0 + 0.05));
+        let cell = Cell::<16, Counted>::new(&braced, &tube, &curve, Span::Between(t0, t0 + 0.05));
+        let mut floor = vec![0.0; robot.dof()];
+        FloorFit::new(&robot).fit(&robot, &set, &curve, &mut floor);
+        let mut space = Workspace::<16, Counted>::new(&robot);
+        space.forms.motion.place(&robot, &cell.q);
+        let (forms, composites) = (&mut space.forms, &mut space.form_composites);
+        let factor = floor_factor(&robot, &between, &floor, (forms, composites));
+        assert!(factor.is_finite() && floor.iter().all(|a| *a > 0.0), "{factor} {floor:?}");
         let (least, largest) = eigenvalue_bounds(&robot, &between, &cell);
         assert!(least > 0.0 && largest.is_finite());
         let (mut smallest, mut most) = (f64::INFINITY, 0.0f64);
@@ -59,7 +67,10 @@ fn attacked(with_transmission: bool) -> (f64, f64) {
                 .iter()
                 .map(|q| q.center() + 0.999 * q.radius() * truth::extreme(&mut rng) / 3.0)
                 .collect();
-            let spectrum = SymmetricEigen::new(truth::mass(&robot, &theta, &q)).eigenvalues;
+            let mass = truth::mass(&robot, &theta, &q);
+            let left = &mass * factor - DMatrix::from_diagonal(&floor.clone().into());
+            assert!(SymmetricEigen::new(left).eigenvalues.min() >= 0.0);
+            let spectrum = SymmetricEigen::new(mass).eigenvalues;
             smallest = smallest.min(spectrum.min());
             most = most.max(spectrum.max());
         }

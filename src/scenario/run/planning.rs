@@ -123,6 +123,7 @@ impl Runner<'_> {
         let held = task.held.as_ref().filter(|_| phase == Phase::Excite);
         let reach = held.map_or(&task.carry.range_rad, |held| &held.excite.range_rad);
         let running = self.active.as_ref().map(|active| active.plan.curve.end());
+        let held_tube = self.active.as_ref().map(|active| active.plan.tube.clone());
         let setting = Setting {
             robot: &self.robot,
             set: &set,
@@ -131,6 +132,7 @@ impl Runner<'_> {
             duration_s: task.timing.t_f_s,
             reach,
             warm: running.as_deref(),
+            held: held_tube.as_ref(),
             seed: self.seed.wrapping_mul(1000).wrapping_add(self.attempts as u64),
             deadline,
         };
@@ -193,8 +195,8 @@ impl Runner<'_> {
         let certificate = certify(&problem, Partition::default()).map_err(|e| e.to_string())?;
         let widths = || TorqueWidths::along(&self.robot, &set, &proposal.curve, WIDTHS_AT);
         *torque = set.strips.is_some().then(widths);
-        let running = self.active.as_ref().map(|a| (&a.plan.tube, &a.plan.set));
-        if running.is_some_and(|before| !proposal.tube.takes_over(&self.robot, &set, before)) {
+        let running = self.active.as_ref().map(|a| &a.plan.tube);
+        if running.is_some_and(|before| !proposal.tube.takes_over(before)) {
             return Err("the plan's tube does not hold all tracking errors of the running plan".to_owned());
         }
         Ok(Plan {
