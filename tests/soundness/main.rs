@@ -1,5 +1,5 @@
 //! The certifier's claims under attack: random and extreme states, parameters, sensor errors and friction, for the shipped
-//! arm with the prior that knows least. Whatever a report says must hold for all of them; a claim that is wrong by
+//! arm with the prior that knows least, and with strips besides. Whatever a report says must hold for all of them; a claim that is wrong by
 //! a few per cent on purpose is found out (unit tests of `campaign::soundness`), so the attack is not blind.
 //!
 //! What it sees: the bounds of position, velocity, distance and parameters are used up to their last per mille, nominal
@@ -98,6 +98,23 @@ fn no_state_of_a_tree_with_a_rail_escapes_a_report() {
         survey(&case, &mut rng, &mut used);
         let theta = truth::consistent(&case.robot, &case.set, &mut rng);
         closed_loop(&case, &theta, &mut rng, &mut used);
+    }
+    assert_sound(&used);
+}
+
+/// The same with strips: parameters from what they leave of the box, and the law that leans on them.
+#[test]
+fn no_state_of_a_correlated_set_escapes_a_report() {
+    let (field, mut rng) = (Arm { correlated: true, ..dumbbell() }, ChaCha8Rng::seed_from_u64(6));
+    let mut used = Ledger::default();
+    for plan in 0..4 {
+        let case = case(&field, &mut rng);
+        survey(&case, &mut rng, &mut used);
+        if plan == 0 {
+            let theta = case.parameters(&mut rng);
+            assert!(case.set.strips.is_some() && case.set.contains(&theta));
+            closed_loop(&case, &theta, &mut rng, &mut used);
+        }
     }
     assert_sound(&used);
 }
