@@ -19,7 +19,7 @@ impl Enclosure for inari::Interval {
     }
 }
 
-/// Directed rounding by the library inari, which shares no code with [`Counted`]. Slower and a little tighter.
+/// Directed rounding by the library inari, which shares no code with [`crate::enclose::Counted`]. Slower and a little tighter.
 ///
 /// Proof: inari's operations enclose (its own claim, IEEE 1788), and so does every expression made of them; the error is
 /// the largest distance, rounded up by inari, from the midpoint to the enclosure.
