@@ -148,15 +148,16 @@ fn tile<const W: usize, const C: usize>(
     let mut sum = [[0.0; W]; C];
     for k in 0..a.cols {
         let (x, y) = (&a.data[k * a.ld + i..][..W], &b.data[k * b.ld + j..][..C]);
-        for (column, &factor) in sum.iter_mut().zip(y) {
-            for (s, &entry) in column.iter_mut().zip(x) {
-                *s = fused(entry, factor, *s);
+        for l in 0..C {
+            for r in 0..W {
+                sum[l][r] = fused(x[r], y[l], sum[l][r]);
             }
         }
     }
-    for (l, column) in sum.iter().enumerate() {
-        for (out, s) in c[(j + l) * ldc + i..][..W].iter_mut().zip(column) {
-            *out = fused(alpha, *s, *out);
+    for l in 0..C {
+        let out = &mut c[(j + l) * ldc + i..][..W];
+        for r in 0..W {
+            out[r] = fused(alpha, sum[l][r], out[r]);
         }
     }
 }
@@ -211,37 +212,55 @@ fn product(c: &mut Mat, alpha: f64, a: View<'_>, b: View<'_>, lower: bool) {
 
 /// Whether all entries are finite: 0 x is 0 for those and NaN for all others, which needs no branch an entry.
 pub fn all_finite(x: &[f64]) -> bool {
-    let mut sum = [0.0; 8];
-    let chunks = x.chunks_exact(8);
-    let rest: f64 = chunks.remainder().iter().map(|x| 0.0 * x).sum();
-    for chunk in chunks {
-        for (s, x) in sum.iter_mut().zip(chunk) {
-            *s += 0.0 * x;
+    let (mut sum, mut i) = ([0.0; 8], 0);
+    while i + 8 <= x.len() {
+        let part = &x[i..i + 8];
+        for l in 0..8 {
+            sum[l] += 0.0 * part[l];
         }
+        i += 8;
     }
-    sum.iter().sum::<f64>() + rest == 0.0
+    let mut all = 0.0;
+    for l in 0..8 {
+        all += sum[l];
+    }
+    while i < x.len() {
+        all += 0.0 * x[i];
+        i += 1;
+    }
+    all == 0.0
 }
 
-/// y += alpha x.
+/// y += alpha x. (Indices rather than iterators: these loops are most of the time, and must be one loop of vector
+/// instructions in whatever way the crate is split for compilation.)
 #[inline]
 pub fn axpy(alpha: f64, x: &[f64], y: &mut [f64]) {
-    for (out, &x) in y.iter_mut().zip(x) {
-        *out = fused(alpha, x, *out);
+    let n = x.len().min(y.len());
+    let (x, y) = (&x[..n], &mut y[..n]);
+    for i in 0..n {
+        y[i] = fused(alpha, x[i], y[i]);
     }
 }
 
 /// x'y.
 #[inline]
 pub fn dot(x: &[f64], y: &[f64]) -> f64 {
-    let mut sum = [0.0; 4];
-    let (head, tail) = (x.len().min(y.len()) / 4 * 4, x.len().min(y.len()));
-    for (a, b) in x[..head].chunks_exact(4).zip(y[..head].chunks_exact(4)) {
-        for l in 0..4 {
+    let n = x.len().min(y.len());
+    let (x, y) = (&x[..n], &y[..n]);
+    let (mut sum, mut i) = ([0.0; 8], 0);
+    while i + 8 <= n {
+        let (a, b) = (&x[i..i + 8], &y[i..i + 8]);
+        for l in 0..8 {
             sum[l] = fused(a[l], b[l], sum[l]);
         }
+        i += 8;
     }
-    let rest: f64 = x[head..tail].iter().zip(&y[head..tail]).map(|(a, b)| a * b).sum();
-    (sum[0] + sum[2]) + (sum[1] + sum[3]) + rest
+    let mut rest = 0.0;
+    while i < n {
+        rest = fused(x[i], y[i], rest);
+        i += 1;
+    }
+    ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7])) + rest
 }
 
 /// Euclidean norm.

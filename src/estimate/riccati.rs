@@ -40,6 +40,15 @@ impl Default for Loan {
     }
 }
 
+/// Scratch space of [`Node::policy`], and the step that it was called for.
+#[derive(Debug, Clone, Default)]
+pub struct PolicySpace {
+    /// (z, dx, scale dtheta).
+    whole: Vec<f64>,
+    /// The change of the model's input.
+    input: Vec<f64>,
+}
+
 /// One stage with its model, its elimination and its policy.
 #[derive(Debug, Clone)]
 pub struct Node {
@@ -97,8 +106,15 @@ impl Node {
 
     /// Eliminates the stage's constraints. Stages do not depend on each other here.
     pub fn condense(&mut self, space: &mut EliminationSpace) {
-        self.gradient.copy_from_slice(&self.model.grad);
+        self.gradient.clear();
+        self.gradient.extend_from_slice(&self.model.grad);
         self.raw_gap.copy_from_slice(&self.model.gap);
+        let substitution = &self.model.substitution;
+        if substitution.active {
+            axpy(1.0, &substitution.drift, &mut self.model.gap);
+            axpy(1.0, &substitution.bend, &mut self.model.grad);
+            self.lift.constant = substitution.constant;
+        }
         if self.model.con.cols() > 0 {
             self.lift.eliminate(&mut self.model, space);
         }
@@ -133,16 +149,8 @@ impl Node {
     }
 
     /// The input change for a state change `dx`: du = scale (feed-forward + feedback of `dtheta`) + feedback of `dx`.
-    /// `whole` is scratch and holds (z, dx, scale dtheta) afterwards; returns nz.
-    pub fn policy(
-        &self,
-        dx: &[f64],
-        dtheta: &[f64],
-        scale: f64,
-        whole: &mut Vec<f64>,
-        du: &mut [f64],
-    ) -> usize {
-        let nz = self.model.nu;
+    pub fn policy(&self, dx: &[f64], dtheta: &[f64], scale: f64, space: &mut PolicySpace, du: &mut [f64]) {
+        let (nz, whole) = (self.model.nu, &mut space.whole);
         whole.clear();
         whole.resize(nz, 0.0);
         whole.extend_from_slice(dx);
@@ -152,28 +160,41 @@ impl Node {
             *z = -(scale * self.forward[k] + dot(&self.factor.col(k)[nz..], tail));
         }
         solve_lower_transposed(&self.factor, z);
+        // The input of the model, then that of the problem.
+        let substitution = &self.model.substitution;
+        let input = &mut space.input;
+        input.clear();
         if self.lift.active {
-            for (i, du) in du.iter_mut().enumerate() {
-                *du = scale * self.lift.shift[i] + dot(self.lift.rows.col(i), whole);
-            }
+            let of = |(i, s): (usize, &f64)| scale * s + dot(self.lift.rows.col(i), whole);
+            input.extend(self.lift.shift.iter().enumerate().map(of));
         } else {
-            du.copy_from_slice(&whole[..nz]);
+            input.extend_from_slice(&whole[..nz]);
         }
-        nz
+        if !substitution.active {
+            du.copy_from_slice(input);
+            return;
+        }
+        let inputs = input.len();
+        input.extend_from_slice(&whole[nz..]);
+        for (i, du) in du.iter_mut().enumerate() {
+            *du = scale * substitution.shift[i] + dot(substitution.rows.col(i), input);
+        }
+        input.truncate(inputs);
     }
 
-    /// The next state's change for (z, dx, dtheta), gap included.
-    pub fn step(&self, whole: &[f64], next: &mut [f64]) {
+    /// The next state's change for the step that [`Node::policy`] left in `space`, gap included.
+    pub fn step(&self, space: &PolicySpace, next: &mut [f64]) {
         for (i, out) in next.iter_mut().enumerate() {
-            *out = dot(self.model.jac.col(i), whole) + self.model.gap[i];
+            *out = dot(self.model.jac.col(i), &space.whole) + self.model.gap[i];
         }
     }
 
-    /// Slope of the cost along (du, dx, dtheta).
-    pub fn slope(&self, du: &[f64], dx: &[f64], dtheta: &[f64]) -> f64 {
-        let (u, rest) = self.gradient.split_at(self.size.input);
-        let (x, t) = rest.split_at(self.size.tangent);
-        dot(u, du) + dot(x, dx) + dot(t, dtheta)
+    /// Slope of the cost along the step that [`Node::policy`] left in `space`, taken with scale one.
+    pub fn slope(&self, space: &PolicySpace) -> f64 {
+        let (u, rest) = self.gradient.split_at(space.input.len());
+        let substitution = &self.model.substitution;
+        let start = if substitution.active { substitution.slope } else { 0.0 };
+        start + dot(u, &space.input) + dot(rest, &space.whole[self.model.nu..])
     }
 
     /// f (-) x' at the guess.

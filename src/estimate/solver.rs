@@ -12,10 +12,10 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
 
 use super::arrival::{Arrival, ArrivalFailure, ParameterModel, ParameterSolve};
-use super::dense::{Mat, axpy};
+use super::dense::Mat;
 use super::error::EstimateError;
 use super::problem::{Problem, StageValues, Trajectory};
-use super::riccati::Node;
+use super::riccati::{Node, PolicySpace};
 use super::stage::EliminationSpace;
 use sweep::Sweep;
 pub(super) use sweep::inner;
@@ -177,7 +177,7 @@ pub struct Solver<'p, P: Problem> {
     /// Parameters of the trial step.
     theta: Vec<f64>,
     step: Trajectory,
-    whole: Vec<f64>,
+    whole: PolicySpace,
     slope: f64,
 }
 
@@ -251,7 +251,7 @@ impl<'p, P: Problem> Solver<'p, P> {
             now: blank(true),
             theta: vec![0.0; nt],
             step: blank(false),
-            whole: Vec::new(),
+            whole: PolicySpace::default(),
             slope: 0.0,
         })
     }
@@ -445,7 +445,7 @@ impl<'p, P: Problem> Solver<'p, P> {
             let (done, ahead) = self.step.xs.split_at_mut(k + 1);
             let (dx, du) = (&done[k], &mut self.step.us[k]);
             node.policy(dx, &self.step.theta, 1.0, &mut self.whole, du);
-            self.slope += node.slope(du, dx, &self.step.theta);
+            self.slope += node.slope(&self.whole);
             if let Some(next) = ahead.first_mut() {
                 node.step(&self.whole, next);
             }
@@ -530,14 +530,7 @@ fn linearise_stage<P: Problem>(
     if let Some(next) = now.xs.get(k + 1) {
         problem.difference(k + 1, &slot.values.next, next, &mut node.model.gap);
         if problem.transport(k + 1, &slot.values.next, next, &mut lane.workspace, &mut lane.transport) {
-            // By rows: new row i = sum_j T_ij (row j).
-            lane.jac.reset(node.model.jac.rows(), node.next);
-            for i in 0..node.next {
-                for j in 0..node.next {
-                    axpy(lane.transport[(j, i)], node.model.jac.col(j), lane.jac.col_mut(i));
-                }
-            }
-            node.model.jac.copy_from(&lane.jac);
+            node.model.transport(&lane.transport, &mut lane.jac);
         }
     }
     if !node.model.is_finite() {
@@ -545,7 +538,8 @@ fn linearise_stage<P: Problem>(
         return;
     }
     slot.cost = node.model.cost;
-    let broken = node.model.con_value.iter().chain(&node.model.gap);
+    let held = if node.model.substitution.active { &slot.values.constraints } else { &node.model.con_value };
+    let broken = held.iter().chain(&node.model.gap);
     slot.violation = broken.map(|v| v.abs()).sum();
     node.condense(&mut lane.space);
 }

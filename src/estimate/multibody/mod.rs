@@ -381,8 +381,7 @@ impl Problem for MultibodyProblem {
         m: &mut StageModel,
         out: &mut StageValues,
     ) -> Result<(), String> {
-        self.add_costs(k, at, s, m);
-        let stage = self.schedule.stages[k];
+        let (stage, size) = (self.schedule.stages[k], self.size(k));
         let mut before = None;
         if stage.kind != Kind::Last {
             s.mechanics.parameterise(self, at.theta)?;
@@ -400,14 +399,16 @@ impl Problem for MultibodyProblem {
             } else {
                 match self.formulation {
                     Formulation::Forward => before = Some(self.forward_step(interval, at, s, m)?),
-                    Formulation::Inverse => self.inverse_step(interval, at, s, m)?,
+                    Formulation::Inverse => before = self.inverse_step(interval, at, s, m)?,
                 }
                 self.add_work(stage.sample, interval, at, (&mut s.mechanics, before), (&mut s.row, m));
                 s.advance(self, interval, &mut out.next);
                 self.finish_step(s, m);
-                out.constraints.copy_from_slice(&m.con_value);
+                let n = self.robot.nv();
+                out.constraints.copy_from_slice(&s.mechanics.value[n..n + size.constraints]);
             }
         }
+        self.add_costs(k, at, s, m);
         s.watch.add(self, stage, at, (&s.mechanics, before), m);
         out.cost = m.cost;
         Ok(())

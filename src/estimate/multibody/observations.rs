@@ -7,7 +7,7 @@ use super::contacts::{Kind, Stage};
 use super::mechanics::Mechanics;
 use super::sample::weights;
 use crate::dynamics::{Axes, FrameDerivatives, Workspace};
-use crate::estimate::dense::axpy;
+use crate::estimate::dense::{axpy, dot};
 use crate::estimate::error::EstimateError;
 use crate::estimate::problem::Point;
 use crate::estimate::stage::StageModel;
@@ -232,7 +232,12 @@ impl Watch {
                 }
                 axpy(1.0, by_q, &mut self.row[nu..nu + n]);
                 axpy(1.0, by_v, &mut self.row[nu + n..nu + 2 * n]);
-                m.add_residual(r[i], &self.row, o.weights[i]);
+                if m.substitution.active && o.sensor.quantity == Quantity::Acceleration {
+                    let moved = dot(&self.by_a[n * i..n * (i + 1)], &m.substitution.shift[..n]);
+                    m.add_moved_residual(r[i], moved, &self.row, o.weights[i]);
+                } else {
+                    m.add_residual(r[i], &self.row, o.weights[i]);
+                }
             }
         }
     }

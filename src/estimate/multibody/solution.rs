@@ -123,11 +123,35 @@ impl Mechanics {
     ) -> Result<usize, String> {
         self.solve(problem, at, w)?;
         self.differentiate(problem, at)?;
-        let (n, m, nt) = (self.speed.len(), self.lambda.len(), problem.map.len());
+        let m = self.lambda.len();
         self.factor(problem, m)?;
-        if nt > 0 {
+        if problem.map.len() > 0 {
             self.differentiate_parameters(problem, theta, at.tau);
         }
+        self.sensitivities(problem, m);
+        Ok(m)
+    }
+
+    /// Factors the matrix of (R_d, R_c) by (lambda, a), and derives (lambda, a) by (w, q, v, theta), all rows of
+    /// `solution`, and what closes R_c at the present ones (`newton`); after [`Mechanics::differentiate`] and
+    /// [`Mechanics::differentiate_parameters`]. False where the matrix is singular.
+    pub fn invert(&mut self, problem: &MultibodyProblem) -> bool {
+        let (n, m) = (self.speed.len(), self.lambda.len());
+        if self.factor(problem, m).is_err() {
+            return false;
+        }
+        self.sensitivities(problem, 0);
+        self.newton[..n].fill(0.0);
+        for i in n..n + m {
+            self.newton[i] = -self.value[i];
+        }
+        self.elimination.solve_one(&mut self.newton[..n + m]);
+        true
+    }
+
+    /// Derivatives of (lambda, a) by (w, q, v, theta) by the factored matrix; rows before `from` are left unfinished.
+    fn sensitivities(&mut self, problem: &MultibodyProblem, from: usize) {
+        let (n, m, nt) = (self.speed.len(), self.lambda.len(), problem.map.len());
         let width = 3 * n + nt;
         let rhs = &mut self.solution[..(n + m) * width];
         for (i, row) in rhs.chunks_exact_mut(width).enumerate() {
@@ -145,7 +169,6 @@ impl Mechanics {
                 row[3 * n..].fill(0.0);
             }
         }
-        self.elimination.solve(rhs, width, m);
-        Ok(m)
+        self.elimination.solve(rhs, width, from);
     }
 }

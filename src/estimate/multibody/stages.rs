@@ -4,7 +4,7 @@ use super::MultibodyProblem;
 use super::contacts::Stage;
 use super::mechanics::{Interval, Mechanics};
 use super::observations::Watch;
-use crate::estimate::dense::{Mat, add_product_lower, axpy};
+use crate::estimate::dense::{Mat, add_product_lower, axpy, dot};
 use crate::estimate::parameters::JointParameter;
 use crate::estimate::problem::Point;
 use crate::estimate::stage::StageModel;
@@ -90,14 +90,17 @@ impl MultibodyProblem {
         Ok(before)
     }
 
-    /// Linearises an interval whose inputs are acceleration and forces.
+    /// Linearises an interval whose inputs are acceleration and forces, in terms of the noise z = dw: with K the matrix
+    /// of (R_d, R_c) by (a, lambda), the constraints hold for d(a, lambda) = K^-1 (z - R_d,x dx - R_d,t dtheta, -R_c -
+    /// R_c,x dx). So the Hessian of the noise stays diagonal, and K^-1 is all that has to be computed; the nullspace
+    /// method serves where K is singular. The row of `solution` at which the acceleration's begin, if not.
     pub(super) fn inverse_step(
         &self,
         interval: Interval<'_>,
         at: Point<'_>,
         s: &mut MultibodySpace,
         m: &mut StageModel,
-    ) -> Result<(), String> {
+    ) -> Result<Option<usize>, String> {
         let n = self.robot.nv();
         let forces = at.u.len() - n;
         s.mechanics.take(self, interval, at.u);
@@ -105,6 +108,38 @@ impl MultibodyProblem {
         if !at.theta.is_empty() {
             s.mechanics.differentiate_parameters(self, at.theta, interval.tau);
         }
+        if !s.mechanics.invert(self) {
+            self.constrained_step(interval, at, s, m);
+            return Ok(None);
+        }
+        m.substitute(n);
+        let (mechanics, width) = (&s.mechanics, m.n());
+        for j in 0..n {
+            m.add_direct(mechanics.value[j], j, self.weights.tau[j]);
+        }
+        // Forces come first in `solution`, accelerations in the input.
+        for i in 0..n + forces {
+            let input = if i < forces { n + i } else { i - forces };
+            m.substitution.rows.col_mut(input).copy_from_slice(&mechanics.solution[width * i..][..width]);
+            m.substitution.shift[input] = mechanics.newton[i];
+        }
+        for i in 0..n {
+            m.jac.col_mut(n + i).copy_from_slice(&mechanics.solution[width * (forces + i)..][..width]);
+            m.substitution.drift[n + i] = mechanics.newton[forces + i];
+        }
+        Ok(Some(forces))
+    }
+
+    /// An interval of the inverse form with its constraints as equations of the stage.
+    fn constrained_step(
+        &self,
+        interval: Interval<'_>,
+        at: Point<'_>,
+        s: &mut MultibodySpace,
+        m: &mut StageModel,
+    ) {
+        let n = self.robot.nv();
+        let forces = at.u.len() - n;
         let nu = at.u.len();
         let mechanics = &s.mechanics;
         let copy = |i: usize, row: &mut [f64]| {
@@ -139,7 +174,6 @@ impl MultibodyProblem {
         for i in 0..n {
             m.jac[(i, n + i)] = 1.0;
         }
-        Ok(())
     }
 
     /// Turns rows of da in the velocity's part of the Jacobian into dv' = dv + h da and dq'.
@@ -173,6 +207,14 @@ impl MultibodyProblem {
             let row = m.jac.col_mut(i);
             row.iter_mut().for_each(|x| *x *= h);
             row[nu + i] += 1.0;
+        }
+        if m.substitution.active {
+            let (by_q, by_v) = m.substitution.drift.split_at_mut(n);
+            for i in 0..n {
+                let along = if floating && i < 6 { dot(&s.by_v[n * i..n * i + 6], &by_v[..6]) } else { by_v[i] };
+                by_q[i] = 0.5 * h * h * along;
+            }
+            by_v.iter_mut().for_each(|x| *x *= h);
         }
     }
 
