@@ -71,6 +71,21 @@ impl SmoothFriction {
         ]
     }
 
+    /// d^2 tau_f / (d v d g).
+    pub fn by_velocity_and_parameters(&self, v: f64) -> [f64; SMOOTH_FRICTION] {
+        let [g0, g1, g2, g3, g4, _] = self.gamma;
+        // d (g tanh'(g v)) / d g.
+        let steeper = |g: f64| slope(g * v) * (1.0 - 2.0 * g * v * (g * v).tanh());
+        [
+            g1 * slope(g1 * v) - g2 * slope(g2 * v),
+            g0 * steeper(g1),
+            -g0 * steeper(g2),
+            g4 * slope(g4 * v),
+            g3 * steeper(g4),
+            1.0,
+        ]
+    }
+
     /// d tau_f / d mu for the free coordinates of [`SmoothFriction::from_free`] (eq. 60).
     pub fn by_free(&self, v: f64) -> [f64; SMOOTH_FRICTION] {
         let by = self.by_parameters(v);
@@ -104,6 +119,13 @@ mod tests {
                 };
                 let numeric = (at(1.0) - at(-1.0)) / (2.0 * step);
                 prop_assert!((numeric - friction.by_parameters(v)[k]).abs() < 1e-8, "{}", k);
+                let slope = |s: f64| {
+                    let mut f = friction;
+                    f.gamma[k] += s * step;
+                    f.by_velocity(v)
+                };
+                let numeric = (slope(1.0) - slope(-1.0)) / (2.0 * step);
+                prop_assert!((numeric - friction.by_velocity_and_parameters(v)[k]).abs() < 1e-6, "{}", k);
                 let at = |s: f64| {
                     let mut mu = mu;
                     mu[k] += s * step;

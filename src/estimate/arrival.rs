@@ -74,12 +74,16 @@ pub struct Arrival {
     pub y: Vec<f64>,
     /// Value of the whole quadratic program at its solution, relative to the cost at the guess.
     pub expected: f64,
+    /// How much of it is to be gained at the arrival node itself, once all gaps are closed.
+    pub decrement: f64,
     /// Dimension of the unobservable subspace that [`ParameterSolve::Nullspace`] found.
     pub deficiency: usize,
     /// Largest residual of an equation that contradicts the others.
     pub contradiction: f64,
     /// Inequalities that bind.
     pub active: Vec<usize>,
+    /// Slope of the value function, tilt included.
+    slope: Vec<f64>,
     full: Mat,
     equations: Mat,
     equation_values: Vec<f64>,
@@ -106,6 +110,8 @@ impl Arrival {
         Self {
             y: vec![0.0; n],
             expected: 0.0,
+            decrement: 0.0,
+            slope: vec![0.0; n],
             deficiency: 0,
             contradiction: 0.0,
             active: Vec::with_capacity(inequalities),
@@ -129,10 +135,12 @@ impl Arrival {
         }
     }
 
-    /// Solves for y. With `fixed` the first state keeps its place and only the parameters move.
+    /// Solves for y. With `fixed` the first state keeps its place and only the parameters move; `tilt` is a further slope of
+    /// the cost by the parameters.
     pub fn solve(
         &mut self,
         value: &Value,
+        tilt: &[f64],
         leftover: &Leftover,
         parameters: &ParameterModel,
         fixed: bool,
@@ -140,6 +148,9 @@ impl Arrival {
         how: ParameterSolve,
     ) -> Result<(), ArrivalFailure> {
         let nt = parameters.equalities.rows();
+        self.slope.copy_from_slice(&value.grad);
+        let first = self.slope.len() - nt;
+        axpy(1.0, tilt, &mut self.slope[first..]);
         self.reduce(value, leftover, parameters, fixed);
         self.scale_to_unit_diagonal(damping);
         if parameters.inequality_values.is_empty() {
@@ -153,15 +164,16 @@ impl Arrival {
         for j in 0..self.basis.cols() {
             axpy(self.w[j] * self.scale[j], self.basis.col(j), &mut self.y);
         }
-        debug_assert!(self.y.len() >= nt);
         let curved: f64 = (0..self.y.len()).map(|j| self.y[j] * dot(self.full.col(j), &self.y)).sum();
-        self.expected = value.constant + dot(&value.grad, &self.y) + 0.5 * curved;
+        self.expected = value.constant + dot(&self.slope, &self.y) + 0.5 * curved;
+        let bent: f64 = (0..self.w.len()).map(|j| self.w[j] * dot(self.hess.col(j), &self.w)).sum();
+        self.decrement = (dot(&self.grad, &self.w) + 0.5 * bent).abs();
         Ok(())
     }
 
     /// Eliminates the equations: y = offset + basis w; `hess` and `grad` are those of w.
     fn reduce(&mut self, value: &Value, leftover: &Leftover, parameters: &ParameterModel, fixed: bool) {
-        let (n, nt) = (value.grad.len(), parameters.equalities.rows());
+        let (n, nt) = (self.slope.len(), parameters.equalities.rows());
         self.full.copy_from(&value.hess);
         self.full.mirror();
         let held = if fixed { n - nt } else { 0 };
@@ -206,14 +218,14 @@ impl Arrival {
         for j in rank..n {
             self.basis.col_mut(j - rank).copy_from_slice(self.qr.q.col(j));
         }
-        self.project(value);
+        self.project();
     }
 
     /// hess = basis' V basis, grad = basis' (v + V offset).
-    fn project(&mut self, value: &Value) {
+    fn project(&mut self) {
         let (n, reduced) = (self.full.rows(), self.basis.cols());
         self.part.clear();
-        self.part.extend_from_slice(&value.grad);
+        self.part.extend_from_slice(&self.slope);
         for j in 0..n {
             axpy(self.offset[j], self.full.col(j), &mut self.part);
         }

@@ -6,6 +6,7 @@
 
 use nalgebra::SMatrix;
 
+use super::dense::Mat;
 use super::error::EstimateError;
 use crate::dynamics::actuation::{actuation_index, extended_parameters};
 use crate::inertia::pseudo::InertiaError;
@@ -207,6 +208,24 @@ impl ParameterMap {
         for (i, &(j, which)) in self.joints.iter().enumerate() {
             let x = theta[INERTIAL * self.bodies.len() + i];
             p[which.index(robot, j)] = if which.is_logarithm() { x.exp() } else { x };
+        }
+    }
+
+    /// The estimated physical parameters in the order of their coordinates, and their gradients by theta, the columns of
+    /// `slopes`.
+    pub fn physical(&self, theta: &[f64], physical: &mut [f64], slopes: &mut Mat) {
+        slopes.reset(self.len(), self.len());
+        for (b, &(_, coordinates)) in self.bodies.iter().enumerate() {
+            let (first, block) = (INERTIAL * b, self.block(theta, b));
+            physical[first..first + INERTIAL].copy_from_slice(&coordinates.physical(&ten(theta, b)));
+            for (i, c) in (0..INERTIAL).flat_map(|i| (0..INERTIAL).map(move |c| (i, c))) {
+                slopes[(first + c, first + i)] = block[(i, c)];
+            }
+        }
+        for (i, &(_, which)) in self.joints.iter().enumerate() {
+            let at = INERTIAL * self.bodies.len() + i;
+            physical[at] = if which.is_logarithm() { theta[at].exp() } else { theta[at] };
+            slopes[(at, at)] = self.joint_slope(theta, i);
         }
     }
 

@@ -7,7 +7,7 @@
 
 use nalgebra::{DMatrix, SymmetricEigen};
 
-use super::dense::{Mat, add_product, axpy, dot, solve_lower};
+use super::dense::{Mat, add_product, axpy, dot, solve_lower, solve_lower_transposed};
 use super::error::EstimateError;
 use super::problem::Problem;
 use super::riccati::Node;
@@ -66,7 +66,7 @@ impl<P: Problem> Solver<'_, P> {
 }
 
 /// basis D^-1/2 H^+ D^-1/2 basis', and H's nullspace.
-fn invert(basis: &Mat, hess: &Mat, scale: &[f64], nx: usize) -> Posterior {
+pub(super) fn invert(basis: &Mat, hess: &Mat, scale: &[f64], nx: usize) -> Posterior {
     let (n, r) = (basis.rows(), basis.cols());
     let h = DMatrix::from_fn(r, r, |i, j| if i >= j { hess[(i, j)] } else { hess[(j, i)] });
     let b = DMatrix::from_fn(n, r, |i, j| basis[(i, j)] * scale[j]);
@@ -86,7 +86,7 @@ fn invert(basis: &Mat, hess: &Mat, scale: &[f64], nx: usize) -> Posterior {
 }
 
 /// Scratch space of the forward pass.
-struct Chain {
+pub(super) struct Chain {
     gains: Mat,
     noise: Mat,
     half: Mat,
@@ -102,8 +102,46 @@ impl Default for Chain {
 }
 
 impl Chain {
+    /// Covariance of (z, dx), parameters known, from that of dx in the leading block of `joint`.
+    pub(super) fn with_input(&mut self, node: &Node, joint: &Mat, out: &mut Mat) {
+        let factor = node.noise_factor();
+        let (nz, nx) = (node.model.nu, node.model.nx);
+        // The feedback -L^-T S' and the noise L^-T.
+        self.gains.reset(nz, nx);
+        for c in 0..nx {
+            let gain = self.gains.col_mut(c);
+            for k in 0..nz {
+                gain[k] = -factor[(nz + c, k)];
+            }
+            solve_lower_transposed(factor, gain);
+        }
+        self.noise.reset(nz, nz);
+        for c in 0..nz {
+            let noise = self.noise.col_mut(c);
+            noise[c] = 1.0;
+            solve_lower_transposed(factor, noise);
+        }
+        self.half.reset(nz, nx);
+        add_product(&mut self.half, 1.0, self.gains.below(0), joint.block(0, nx, nx));
+        self.out.reset(nz, nz);
+        add_product(&mut self.out, 1.0, self.half.below(0), self.gains.below(0));
+        add_product(&mut self.out, 1.0, self.noise.below(0), self.noise.below(0));
+        out.reset(nz + nx, nz + nx);
+        for c in 0..nz {
+            out.col_mut(c)[..nz].copy_from_slice(self.out.col(c));
+            for j in 0..nx {
+                out[(nz + j, c)] = self.half[(c, j)];
+            }
+        }
+        for c in 0..nx {
+            let column = out.col_mut(nz + c);
+            column[..nz].copy_from_slice(self.half.col(c));
+            column[nz..].copy_from_slice(&joint.col(c)[..nx]);
+        }
+    }
+
     /// Sigma <- A Sigma A' + N N' for (x', theta), where A is the closed loop and N = F_z L^-T.
-    fn advance(&mut self, node: &Node, joint: &mut Mat) {
+    pub(super) fn advance(&mut self, node: &Node, joint: &mut Mat) {
         let (m, factor) = (&node.model, node.noise_factor());
         let (nz, tail, next) = (m.nu, m.nx + m.nt, node.next);
         let size = next + m.nt;

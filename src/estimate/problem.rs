@@ -105,6 +105,41 @@ pub trait Problem: Sync {
         false
     }
 
+    /// Number of quantities phi(theta) of which [`Problem::volume_slope`] tells the slope; 0 where it tells nothing.
+    /// Best those in which the dynamics are linear, physical parameters: the cost then stays as close to its Gauss-Newton
+    /// model as it is without the volume.
+    fn natural(&self) -> usize {
+        0
+    }
+
+    /// phi at `theta`, and its Jacobian: column i of `slopes` (nt x natural) is the gradient of phi_i.
+    fn naturalise(&self, theta: &[f64], phi: &mut [f64], slopes: &mut Mat) {
+        let _ = (theta, phi, slopes);
+    }
+
+    /// Adds to `out` what stage `k` contributes to d V / d phi, V = log det H / 2 with H the Hessian of the
+    /// cost by all inputs and the first state (Gauss-Newton), the inputs in coordinates in which theta does not change
+    /// their volume. `next` is f_k at the point, `joint` the covariance of (z, x) when theta is known, both as
+    /// [`Problem::linearise`] has them. With a noise w that is a function of two successive states,
+    ///
+    /// ```text
+    /// dV/dphi = sum_k E[w_k' W dw_k/dphi] - d log|det dw_k/dx_{k+1}| / dphi
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Problem::evaluate`].
+    fn volume_slope(
+        &self,
+        k: usize,
+        at: Point<'_>,
+        workspace: &mut Self::Workspace,
+        (next, joint): (&[f64], &Mat),
+        out: &mut [f64],
+    ) -> Result<(), String> {
+        let _ = (k, at, workspace, next, joint, out);
+        Ok(())
+    }
+
     /// Evaluates and linearises h_p and g_p.
     fn constrain_parameters(&self, theta: &[f64], out: &mut ParameterModel) {
         let _ = (theta, out);

@@ -230,6 +230,8 @@ impl Default for Value {
 pub struct Recursion {
     /// Value function of the stage that was done last.
     pub value: Value,
+    /// How much of the cost the inputs of all stages so far gain, gaps left aside.
+    pub decrement: f64,
     q: Mat,
     half: Mat,
     cross: Mat,
@@ -243,6 +245,7 @@ impl Default for Recursion {
         let empty = || Mat::zeros(0, 0);
         Self {
             value: Value::default(),
+            decrement: 0.0,
             q: empty(),
             half: empty(),
             cross: empty(),
@@ -257,6 +260,7 @@ impl Recursion {
     /// Before the last stage.
     pub fn start(&mut self) {
         self.value.constant = 0.0;
+        self.decrement = 0.0;
     }
 
     /// One stage, condensed, `next` being the elimination of the one after it; `value` becomes its value function.
@@ -290,6 +294,7 @@ impl Recursion {
             axpy(-z[k], &self.q.col(k)[nz..], y);
         }
         self.value.constant -= 0.5 * dot(z, z);
+        self.decrement += 0.5 * dot(z, z);
         node.forward.clear();
         node.forward.extend_from_slice(z);
         node.factor.reset(n, nz);

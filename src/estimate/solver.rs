@@ -5,71 +5,26 @@
 //! knows). A step is taken when phi falls below a mean of the last few merits by a part of what was promised
 //! (non-monotone Armijo rule). Nothing allocates after the first iteration.
 
+mod marginal;
+mod options;
 mod rollout;
+mod slot;
 mod sweep;
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
 
-use super::arrival::{Arrival, ArrivalFailure, ParameterModel, ParameterSolve};
-use super::dense::Mat;
+use super::arrival::{Arrival, ArrivalFailure, ParameterModel};
+use super::dense::dot;
 use super::error::EstimateError;
-use super::problem::{Problem, StageValues, Trajectory};
-use super::riccati::{Node, PolicySpace};
-use super::stage::EliminationSpace;
+use super::problem::{Problem, Trajectory};
+use super::riccati::PolicySpace;
+use marginal::Marginal;
+pub use options::{Iteration, Options, Outcome, Rollout, Status};
+pub(super) use slot::Slot;
+use slot::{Lane, linearise_stage};
 use sweep::Sweep;
 pub(super) use sweep::inner;
-
-/// How a trial step is rolled out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Rollout {
-    /// The dynamics are integrated through; gaps are always zero.
-    Single,
-    /// Integrated with feedback; gaps shrink with the step length.
-    Feasible,
-    /// States and inputs move along the Newton step, all stages at once; gaps are whatever they then are.
-    #[default]
-    Multiple,
-}
-
-/// Settings of [`Solver`].
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Options {
-    /// Largest number of iterations.
-    pub iterations: usize,
-    /// The iteration ends when the expected change of the cost is below this times (1 + cost) ...
-    pub tolerance: f64,
-    /// ... and the sum of all gaps and constraint violations below this.
-    pub feasibility: f64,
-    /// Rollout.
-    pub rollout: Rollout,
-    /// Solution of the arrival node.
-    pub parameters: ParameterSolve,
-    /// The first state is known and stays as guessed.
-    pub fixed_arrival: bool,
-    /// Number of past merits that a step is compared with; 1 is the monotone rule.
-    pub memory: usize,
-    /// First damping.
-    pub damping: f64,
-    /// Stages are evaluated by all of rayon's threads.
-    pub parallel: bool,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            iterations: 200,
-            tolerance: 1e-10,
-            feasibility: 1e-8,
-            rollout: Rollout::default(),
-            parameters: ParameterSolve::default(),
-            fixed_arrival: false,
-            memory: 4,
-            damping: 0.0,
-            parallel: true,
-        }
-    }
-}
 
 /// Least damping that is not zero.
 const DAMPING_MIN: f64 = 1e-9;
@@ -84,85 +39,13 @@ const SHARE: f64 = 0.3;
 /// Halvings of the step length.
 const HALVINGS: i32 = 12;
 
-/// One line of the convergence record.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Iteration {
-    /// Cost before the step.
-    pub cost: f64,
-    /// Sum of gaps and constraint violations before the step.
-    pub violation: f64,
-    /// Change of the cost that the quadratic model promises.
-    pub expected: f64,
-    /// Accepted step length; 0 where none was.
-    pub step: f64,
-    /// Step lengths that were tried, rejected ones of smaller damping included.
-    pub trials: usize,
-    /// Damping in use.
-    pub damping: f64,
-}
-
-/// How the iteration ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
-    /// Both tolerances are met.
-    Converged,
-    /// No step makes progress any more at the largest damping.
-    Stalled,
-    /// The iterations ran out.
-    IterationLimit,
-}
-
-/// What an optimisation did.
-#[derive(Debug, Clone)]
-pub struct Outcome {
-    /// How it ended.
-    pub status: Status,
-    /// Cost at the result.
-    pub cost: f64,
-    /// Sum of gaps and constraint violations at the result.
-    pub violation: f64,
-    /// One entry an iteration.
-    pub record: Vec<Iteration>,
-    /// Dimension of the parameters' and first state's unobservable subspace in the last step.
-    pub deficiency: usize,
-    /// Largest residual among linearised equations that contradict each other, in the last step.
-    pub contradiction: f64,
-}
-
-/// A stage with what is computed for it.
-pub(super) struct Slot {
-    pub(super) node: Node,
-    values: StageValues,
-    /// State and input of the trial step.
-    x: Vec<f64>,
-    u: Vec<f64>,
-    cost: f64,
-    violation: f64,
-}
-
-/// One thread's scratch space.
-struct Lane<W> {
-    workspace: W,
-    space: EliminationSpace,
-    transport: Mat,
-    jac: Mat,
-    /// A tangent, and the state of the stage ahead.
-    tangent: Vec<f64>,
-    ahead: Vec<f64>,
-    /// The first stage that failed, and how.
-    failure: Option<(usize, EstimateError)>,
-}
-
-impl<W> Lane<W> {
-    /// Keeps a failure if it is that of the earliest stage so far: which thread came first must not matter.
-    fn fail(&mut self, stage: usize, failure: EstimateError) {
-        if self.failure.as_ref().is_none_or(|(earlier, _)| stage < *earlier) {
-            self.failure = Some((stage, failure));
-        }
-    }
-}
-
 /// The solver with all its memory.
+///
+/// The most probable trajectory and parameters together are no good estimate of the parameters where noise moves the
+/// trajectory: with it found too, a model that needs less noise for the same motion (lighter bodies, say) always fits
+/// better, and the more samples there are, the surer it gets of that. [`Options::marginal`] therefore integrates the trajectory
+/// out, by Laplace's method: half the logarithm of the Hessian's determinant is added to the cost, as a linear function
+/// of the physical parameters that is renewed from iteration to iteration until it no longer moves them.
 pub struct Solver<'p, P: Problem> {
     pub(super) problem: &'p P,
     pub(super) options: Options,
@@ -174,6 +57,7 @@ pub struct Solver<'p, P: Problem> {
     /// Blocks of stages that the threads of a trial step have taken.
     claimed: AtomicUsize,
     now: Trajectory,
+    marginal: Marginal,
     /// Parameters of the trial step.
     theta: Vec<f64>,
     step: Trajectory,
@@ -197,43 +81,10 @@ impl<'p, P: Problem> Solver<'p, P> {
         if count == 0 {
             return Err(EstimateError::Size { what: "stages".into(), found: 0, expected: 1 });
         }
-        // A negative tolerance is allowed: it asks for all iterations.
-        for (name, value, good, expected) in [
-            ("damping", options.damping, (0.0..=DAMPING_MAX).contains(&options.damping), "0 to 1e8"),
-            ("tolerance", options.tolerance, !options.tolerance.is_nan(), "a number"),
-            ("feasibility", options.feasibility, !options.feasibility.is_nan(), "a number"),
-        ] {
-            if !good {
-                return Err(EstimateError::Option { name, value, expected });
-            }
-        }
+        options.check()?;
         let (nt, equalities, inequalities) = problem.parameters();
         let sizes: Vec<_> = (0..count).map(|k| problem.size(k)).collect();
-        let slot = |k: usize| {
-            let next = sizes.get(k + 1).map_or(0, |s| s.tangent);
-            Mutex::new(Slot {
-                node: Node::new(sizes[k], next, nt),
-                values: StageValues {
-                    cost: 0.0,
-                    next: vec![0.0; sizes.get(k + 1).map_or(0, |s| s.state)],
-                    constraints: vec![0.0; sizes[k].constraints],
-                },
-                x: vec![0.0; sizes[k].state],
-                u: vec![0.0; sizes[k].input],
-                cost: 0.0,
-                violation: 0.0,
-            })
-        };
         let lanes = if options.parallel { rayon::current_num_threads().min(count) } else { 1 };
-        let lane = |_| Lane {
-            workspace: problem.workspace(),
-            space: EliminationSpace::default(),
-            transport: Mat::zeros(0, 0),
-            jac: Mat::zeros(0, 0),
-            tangent: Vec::new(),
-            ahead: Vec::new(),
-            failure: None,
-        };
         let blank = |state: bool| Trajectory {
             xs: sizes.iter().map(|s| vec![0.0; if state { s.state } else { s.tangent }]).collect(),
             us: sizes.iter().map(|s| vec![0.0; s.input]).collect(),
@@ -242,11 +93,12 @@ impl<'p, P: Problem> Solver<'p, P> {
         Ok(Self {
             problem,
             options,
-            slots: (0..count).map(slot).collect(),
+            slots: (0..count).map(|k| Mutex::new(Slot::new(&sizes, k, nt))).collect(),
             sweep: Sweep::new(count, lanes),
             arrival: Arrival::new(sizes[0].tangent, nt, inequalities),
             constraints: ParameterModel::new(nt, equalities, inequalities),
-            lanes: (0..lanes).map(lane).collect(),
+            lanes: (0..lanes).map(|_| Lane::new(problem.workspace())).collect(),
+            marginal: Marginal::new(nt, if options.marginal { problem.natural() } else { 0 }),
             claimed: AtomicUsize::new(0),
             now: blank(true),
             theta: vec![0.0; nt],
@@ -288,23 +140,33 @@ impl<'p, P: Problem> Solver<'p, P> {
         let mut penalty = 0.0f64;
         let mut past = [(0.0, 0.0); 16];
         let memory = self.options.memory.clamp(1, past.len());
+        self.marginal.start();
+        let mut first = 0;
         for iteration in 0..=self.options.iterations {
             let mut trials = 0;
             loop {
                 let (cost, violation);
                 (cost, violation, damping) = self.newton_step(damping)?;
                 (outcome.cost, outcome.violation) = (cost, violation);
-                past[iteration % memory] = (cost, violation);
-                let known = (iteration + 1).min(memory);
+                let gain = self.sweep.recursion().decrement + self.arrival.decrement;
+                let closed = violation <= self.options.feasibility * self.slots.len() as f64;
+                // With another term for the volume the past merits are those of another cost.
+                let renewed = self.retilt(gain, cost, damping)?;
+                if renewed {
+                    first = iteration;
+                }
+                let settled = closed && !renewed && gain <= self.options.tolerance * (1.0 + cost.abs());
                 let expected = self.arrival.expected;
                 (outcome.deficiency, outcome.contradiction) = (self.arrival.deficiency, self.contradiction());
-                let settled = expected.abs() <= self.options.tolerance * (1.0 + cost.abs());
                 let line = Iteration { cost, violation, expected, step: 0.0, trials, damping };
-                if settled && violation <= self.options.feasibility {
+                if settled {
                     outcome.status = Status::Converged;
                     outcome.record.push(line);
                     return Ok(outcome);
                 }
+                let cost = cost + self.marginal.cost(self.problem, &self.now.theta);
+                past[iteration % memory] = (cost, violation);
+                let known = (iteration - first + 1).min(memory);
                 if iteration == self.options.iterations {
                     return Ok(outcome);
                 }
@@ -316,7 +178,7 @@ impl<'p, P: Problem> Solver<'p, P> {
                         .max(self.slope / ((1.0 - SHARE) * violation));
                 }
                 let promised = self.slope - penalty * violation;
-                let reference = self.reference(&past[..known], iteration % memory, penalty);
+                let reference = self.reference(&past[..memory], iteration % memory, known, penalty);
                 if let Some(step) = self.line_search(reference, promised, penalty, &mut trials) {
                     outcome.record.push(Iteration { step, trials, ..line });
                     damping = if step >= 0.5 { relax(damping) } else { damping };
@@ -416,9 +278,11 @@ impl<'p, P: Problem> Solver<'p, P> {
 
     /// Solves for the first state and the parameters.
     fn arrive(&mut self, damping: f64) -> Result<(), EstimateError> {
+        self.marginal.lean(self.problem, &self.now.theta);
         self.arrival
             .solve(
                 &self.sweep.recursion().value,
+                &self.marginal.tilt,
                 &inner(&mut self.slots[0]).node.lift.leftover,
                 &self.constraints,
                 self.options.fixed_arrival,
@@ -439,7 +303,7 @@ impl<'p, P: Problem> Solver<'p, P> {
         let nx = self.step.xs[0].len();
         self.step.xs[0].copy_from_slice(&self.arrival.y[..nx]);
         self.step.theta.copy_from_slice(&self.arrival.y[nx..]);
-        self.slope = 0.0;
+        self.slope = dot(&self.marginal.tilt, &self.step.theta);
         for (k, slot) in self.slots.iter_mut().enumerate() {
             let node = &inner(slot).node;
             let (done, ahead) = self.step.xs.split_at_mut(k + 1);
@@ -455,10 +319,10 @@ impl<'p, P: Problem> Solver<'p, P> {
     /// What a step's merit is compared with: the present merit, or the mean of the last ones, the older the less they count,
     /// if that is larger. (The largest of the last ones, as is usual, would let a step undo all that has been gained
     /// since the guess, whose gaps are the largest of all.)
-    fn reference(&self, past: &[(f64, f64)], now: usize, penalty: f64) -> f64 {
+    fn reference(&self, past: &[(f64, f64)], now: usize, known: usize, penalty: f64) -> f64 {
         let merit = |i: usize| past[i].0 + penalty * past[i].1;
         let (mut sum, mut weights, mut weight) = (0.0, 0.0, 1.0);
-        for age in 0..past.len() {
+        for age in 0..known {
             sum += weight * merit((now + past.len() - age) % past.len());
             weights += weight;
             weight *= FADE;
@@ -478,7 +342,7 @@ impl<'p, P: Problem> Solver<'p, P> {
             let length = 0.5f64.powi(halving);
             *trials += 1;
             let Some((cost, violation)) = self.try_step(length) else { continue };
-            let merit = cost + penalty * violation;
+            let merit = cost + self.marginal.cost(self.problem, &self.theta) + penalty * violation;
             let allowed = reference + ARMIJO * length * promised.min(0.0) + 1e-13 * reference.abs();
             if merit <= allowed {
                 self.take_trial();
@@ -505,41 +369,4 @@ fn relax(damping: f64) -> f64 {
 
 fn tighten(damping: f64) -> f64 {
     (damping * 10.0).max(1e3 * DAMPING_MIN)
-}
-
-/// Linearises stage `k` and eliminates its constraints.
-fn linearise_stage<P: Problem>(
-    problem: &P,
-    now: &Trajectory,
-    k: usize,
-    lane: &mut Lane<P::Workspace>,
-    slot: &mut Slot,
-) {
-    let node = &mut slot.node;
-    node.clear();
-    if let Err(reason) =
-        problem.linearise(k, now.at(k), &mut lane.workspace, &mut node.model, &mut slot.values)
-    {
-        lane.fail(k, EstimateError::Stage { stage: k, reason });
-        return;
-    }
-    if let Some((what, found, expected)) = node.model.misshapen(node.size, node.next) {
-        lane.fail(k, EstimateError::Size { what: format!("{what} of stage {k}"), found, expected });
-        return;
-    }
-    if let Some(next) = now.xs.get(k + 1) {
-        problem.difference(k + 1, &slot.values.next, next, &mut node.model.gap);
-        if problem.transport(k + 1, &slot.values.next, next, &mut lane.workspace, &mut lane.transport) {
-            node.model.transport(&lane.transport, &mut lane.jac);
-        }
-    }
-    if !node.model.is_finite() {
-        lane.fail(k, EstimateError::NotFinite { what: "the linearisation", stage: k });
-        return;
-    }
-    slot.cost = node.model.cost;
-    let held = if node.model.substitution.active { &slot.values.constraints } else { &node.model.con_value };
-    let broken = held.iter().chain(&node.model.gap);
-    slot.violation = broken.map(|v| v.abs()).sum();
-    node.condense(&mut lane.space);
 }

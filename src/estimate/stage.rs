@@ -117,6 +117,9 @@ impl StageModel {
     pub fn add_moved_residual(&mut self, r: f64, moved: f64, gradient: &[f64], weight: f64) {
         self.add_residual(r, gradient, weight);
         let s = &mut self.substitution;
+        if !s.active {
+            return;
+        }
         axpy(weight * moved, gradient, &mut s.bend);
         s.slope += weight * r * moved;
         s.constant += weight * moved * (r + 0.5 * moved);

@@ -91,6 +91,8 @@ pub struct Step {
     pub cost: f64,
     /// Sum of gaps before the step.
     pub violation: f64,
+    /// Change of the cost that the quadratic model promised.
+    pub expected: f64,
     /// Length of the step.
     pub step: f64,
     /// Damping.
@@ -221,7 +223,13 @@ impl Study {
             record: outcome
                 .record
                 .iter()
-                .map(|i| Step { cost: i.cost, violation: i.violation, step: i.step, damping: i.damping })
+                .map(|i| Step {
+                    cost: i.cost,
+                    violation: i.violation,
+                    expected: i.expected,
+                    step: i.step,
+                    damping: i.damping,
+                })
                 .collect(),
             trajectory: Trajectory {
                 xs: problem.states(&trajectory).cloned().collect(),

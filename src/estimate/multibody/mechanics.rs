@@ -293,6 +293,18 @@ impl Mechanics {
         chain(steps, problem.step, by_q, by_v, by_a);
     }
 
+    /// Derivatives of the middle of the base's step to where it begins and to its tangent, row-major nv x nv.
+    pub(super) fn base_steps(&self) -> (&[f64], &[f64]) {
+        (&self.by_step_q, &self.by_step_v)
+    }
+
+    /// The Jacobian of inverse dynamics in the middle of the interval for other inertial parameters.
+    pub(super) fn inertial_jacobian(&mut self, problem: &MultibodyProblem, p: &[f64]) -> &InverseDerivatives {
+        let (q, v, a) = (&self.middle, &self.speed, &self.acceleration);
+        self.plain.inverse_dynamics_derivatives(&problem.robot, q, v, a, p, &mut self.slopes);
+        &self.slopes
+    }
+
     /// dR_d/dtheta = Y dp/dtheta + drives, for the acceleration in `self`; after [`Mechanics::differentiate`].
     pub fn differentiate_parameters(&mut self, problem: &MultibodyProblem, theta: &[f64], tau: &[f64]) {
         let (robot, map) = (&*problem.robot, &problem.map);
@@ -443,5 +455,23 @@ fn drive_slope(
         P::SmoothCoulomb => smooth(3),
         P::SmoothRate => smooth(4),
         P::SmoothViscous => smooth(5),
+    }
+}
+
+/// d^2 R_d / (d v d p) and d^2 R_d / (d a d p) for a parameter of joint `j` at speed `v`.
+pub(super) fn drive_bend(robot: &Robot, p: &[f64], j: usize, which: JointParameter, v: f64) -> [f64; 2] {
+    use JointParameter as P;
+    let smooth = |k: usize| smooth_friction(robot, p, j).map_or(0.0, |f| f.by_velocity_and_parameters(v)[k]);
+    match which {
+        P::Coulomb => [coulomb_direction(robot, v).1, 0.0],
+        P::Viscous => [1.0, 0.0],
+        P::Armature => [0.0, 1.0],
+        P::Offset | P::Gain => [0.0; 2],
+        P::StribeckHeight => [smooth(0), 0.0],
+        P::StictionRate => [smooth(1), 0.0],
+        P::StribeckRate => [smooth(2), 0.0],
+        P::SmoothCoulomb => [smooth(3), 0.0],
+        P::SmoothRate => [smooth(4), 0.0],
+        P::SmoothViscous => [smooth(5), 0.0],
     }
 }

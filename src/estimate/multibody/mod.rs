@@ -21,6 +21,7 @@ mod observations;
 mod sample;
 mod solution;
 mod stages;
+mod volume;
 mod work;
 
 use std::sync::Arc;
@@ -444,6 +445,25 @@ impl Problem for MultibodyProblem {
             out[(n + i, n + i)] = 1.0;
         }
         true
+    }
+
+    fn natural(&self) -> usize {
+        self.map.len()
+    }
+
+    fn naturalise(&self, theta: &[f64], phi: &mut [f64], slopes: &mut Mat) {
+        self.map.physical(theta, phi, slopes);
+    }
+
+    fn volume_slope(
+        &self,
+        k: usize,
+        at: Point<'_>,
+        s: &mut MultibodySpace,
+        given: (&[f64], &Mat),
+        out: &mut [f64],
+    ) -> Result<(), String> {
+        self.add_volume_slope(k, at, s, given, out)
     }
 
     fn constrain_parameters(&self, theta: &[f64], out: &mut super::ParameterModel) {

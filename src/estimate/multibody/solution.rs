@@ -125,10 +125,10 @@ impl Mechanics {
         self.differentiate(problem, at)?;
         let m = self.lambda.len();
         self.factor(problem, m)?;
-        if problem.map.len() > 0 {
+        if !problem.map.is_empty() {
             self.differentiate_parameters(problem, theta, at.tau);
         }
-        self.sensitivities(problem, m);
+        self.sensitivities(problem.map.len(), m);
         Ok(m)
     }
 
@@ -140,7 +140,7 @@ impl Mechanics {
         if self.factor(problem, m).is_err() {
             return false;
         }
-        self.sensitivities(problem, 0);
+        self.sensitivities(problem.map.len(), 0);
         self.newton[..n].fill(0.0);
         for i in n..n + m {
             self.newton[i] = -self.value[i];
@@ -149,9 +149,19 @@ impl Mechanics {
         true
     }
 
-    /// Derivatives of (lambda, a) by (w, q, v, theta) by the factored matrix; rows before `from` are left unfinished.
-    fn sensitivities(&mut self, problem: &MultibodyProblem, from: usize) {
-        let (n, m, nt) = (self.speed.len(), self.lambda.len(), problem.map.len());
+    /// Derivatives of a by (w, q, v) alone, from the row of `solution` that is returned; nothing where the matrix is
+    /// singular.
+    pub fn invert_plain(&mut self, problem: &MultibodyProblem) -> Option<usize> {
+        let m = self.lambda.len();
+        self.factor(problem, m).ok()?;
+        self.sensitivities(0, m);
+        Some(m)
+    }
+
+    /// Derivatives of (lambda, a) by (w, q, v) and `nt` parameters by the factored matrix; rows before `from` are left
+    /// unfinished.
+    fn sensitivities(&mut self, nt: usize, from: usize) {
+        let (n, m) = (self.speed.len(), self.lambda.len());
         let width = 3 * n + nt;
         let rhs = &mut self.solution[..(n + m) * width];
         for (i, row) in rhs.chunks_exact_mut(width).enumerate() {

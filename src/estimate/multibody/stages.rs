@@ -4,6 +4,7 @@ use super::MultibodyProblem;
 use super::contacts::Stage;
 use super::mechanics::{Interval, Mechanics};
 use super::observations::Watch;
+use super::volume::VolumeSpace;
 use crate::estimate::dense::{Mat, add_product_lower, axpy, dot};
 use crate::estimate::parameters::JointParameter;
 use crate::estimate::problem::Point;
@@ -211,7 +212,8 @@ impl MultibodyProblem {
         if m.substitution.active {
             let (by_q, by_v) = m.substitution.drift.split_at_mut(n);
             for i in 0..n {
-                let along = if floating && i < 6 { dot(&s.by_v[n * i..n * i + 6], &by_v[..6]) } else { by_v[i] };
+                let along =
+                    if floating && i < 6 { dot(&s.by_v[n * i..n * i + 6], &by_v[..6]) } else { by_v[i] };
                 by_q[i] = 0.5 * h * h * along;
             }
             by_v.iter_mut().for_each(|x| *x *= h);
@@ -264,6 +266,7 @@ impl MultibodyProblem {
 pub struct MultibodySpace {
     pub(super) mechanics: Mechanics,
     pub(super) watch: Watch,
+    pub(super) volume: VolumeSpace,
     pub(super) error: Vec<f64>,
     pub(super) row: Vec<f64>,
     /// Scaled gradients of residuals.
@@ -281,6 +284,7 @@ impl MultibodySpace {
         Self {
             mechanics: Mechanics::new(problem),
             watch: Watch::new(&problem.robot),
+            volume: VolumeSpace::default(),
             error: vec![0.0; n],
             row: Vec::with_capacity(
                 3 * n + problem.map.len() + 6 * problem.schedule.contacts.constraints.len(),

@@ -1,4 +1,5 @@
 use super::super::parameters::{Coordinates, JointParameter};
+use super::super::solver::{Options, Solver, inner};
 use super::*;
 use crate::dynamics::Constraint;
 use crate::robot::configuration::neutral;
@@ -124,7 +125,11 @@ fn derivatives_agree_with_finite_differences() {
         p.linearise(k, guess.at(k), &mut s, &mut model, &mut out).unwrap();
         let (nu, nx) = (model.nu, size.tangent);
         let substitution = model.substitution.clone();
-        assert_eq!(substitution.active, p.formulation == Inverse && k != 2 && !name.contains("impact"), "{name}");
+        assert_eq!(
+            substitution.active,
+            p.formulation == Inverse && k != 2 && !name.contains("impact"),
+            "{name}"
+        );
         let mut plain = blank();
         p.evaluate(k, guess.at(k), &mut s, &mut plain).unwrap();
         let e = (plain.cost - out.cost).abs();
@@ -181,6 +186,63 @@ fn derivatives_agree_with_finite_differences() {
                 assert!(e < 1e-6 * (1.0 + slope.abs()), "{name}: d f_{c} / d {i}: {e:e}");
             }
         }
+    }
+}
+
+/// V at fixed states, accelerations and forces, from the recursion's own factors.
+fn volume(p: &MultibodyProblem, at: &Trajectory) -> (f64, Vec<f64>) {
+    // No iteration: the factors at the guess.
+    let options = Options { iterations: 0, marginal: false, parallel: false, ..Options::default() };
+    let mut solver = Solver::new(p, options).unwrap();
+    solver.solve(at).unwrap();
+    let posterior = solver.posterior(|_, _| {}).unwrap();
+    let precision = posterior.arrival.clone().try_inverse().unwrap();
+    let nx = posterior.nx;
+    let mut v = 0.5 * precision.view((0, 0), (nx, nx)).into_owned().determinant().ln();
+    for slot in &mut solver.slots {
+        let node = &inner(slot).node;
+        v += (0..node.model.nu).map(|j| node.noise_factor()[(j, j)].ln()).sum::<f64>();
+    }
+    let by_physical = solver.volume_slope(&posterior).unwrap();
+    let (mut physical, mut slopes) = (vec![0.0; by_physical.len()], Mat::zeros(0, 0));
+    p.naturalise(&at.theta, &mut physical, &mut slopes);
+    let by_theta = |i: usize| (0..physical.len()).map(|c| by_physical[c] * slopes[(i, c)]).sum();
+    (v, (0..at.theta.len()).map(by_theta).collect())
+}
+
+#[test]
+fn the_volumes_slope_agrees_with_differences() {
+    let four = ["LF_FOOT", "LH_FOOT", "RF_FOOT", "RH_FOOT"];
+    let on_feet = standing("anymal_b", &four, LoopKind::Point);
+    let mut contacts = on_feet.schedule.contacts.clone();
+    contacts.phases.truncate(1);
+    contacts.phases[0].active.fill(true);
+    let cases = [
+        ("arm", problem("kinova_gen3_2f85", Coordinates::ExponentialEigenvalue)),
+        ("flying", problem("go1", Coordinates::LogCholesky)),
+        ("four feet", on_feet.with_contacts(contacts).unwrap()),
+    ];
+    for (name, p) in cases {
+        let mut p = p.formulated(Formulation::Inverse);
+        // Impacts do not count: the first velocity is known. Noise moves it more than sensors err.
+        p.weights.first.fill(1e8);
+        p.weights.tau.fill(1e-4);
+        p.weights.dq.fill(1e4);
+        let mut guess = p.guess();
+        guess.us.iter_mut().flatten().enumerate().for_each(|(i, u)| *u += (i as f64).sin());
+        let (_, slope) = volume(&p, &guess);
+        for i in 0..guess.theta.len() {
+            let step = 1e-4;
+            let moved = |steps: f64| {
+                let mut g = guess.clone();
+                g.theta[i] += steps * step;
+                volume(&p, &g).0
+            };
+            let difference = (8.0 * (moved(1.0) - moved(-1.0)) - (moved(2.0) - moved(-2.0))) / (12.0 * step);
+            let e = (difference - slope[i]).abs();
+            assert!(e < 1e-4 * (1e-2 + slope[i].abs()), "{name}, {i}: {difference} {}", slope[i]);
+        }
+        assert!(slope.iter().any(|s| s.abs() > 1e-2), "{name}: {slope:?}");
     }
 }
 

@@ -13,7 +13,7 @@
 use super::mechanics::{Interval, Mechanics};
 use super::{Formulation, MultibodyProblem};
 use crate::dynamics::actuation::torque_gain;
-use crate::estimate::dense::axpy;
+use crate::estimate::dense::{axpy, dot};
 use crate::estimate::parameters::JointParameter;
 use crate::estimate::problem::Point;
 use crate::estimate::stage::StageModel;
@@ -75,8 +75,8 @@ impl MultibodyProblem {
         0.5 * work.weight * r * r
     }
 
-    /// The same added to the interval's model; in the forward form the derivatives of a stand in `mechanics.solution` from
-    /// row `before` on.
+    /// The same added to the interval's model; where its inputs are noise, the derivatives of a stand in `mechanics.solution`
+    /// from row `before` on.
     pub(super) fn add_work(
         &self,
         sample: usize,
@@ -132,6 +132,12 @@ impl MultibodyProblem {
                 }
             }
         }
-        m.add_residual(r, row, work.weight);
+        let moved = if m.substitution.active {
+            // By the shift of the inputs, through v_m alone: w is what it is.
+            0.5 * h * h * dot(&mechanics.newton[..n], &m.substitution.shift[..n])
+        } else {
+            0.0
+        };
+        m.add_moved_residual(r, moved, row, work.weight);
     }
 }

@@ -317,18 +317,26 @@ pub(super) struct Solver {
     pub rollout: String,
     #[serde(default = "iterations")]
     pub iterations: usize,
+    /// Whether the trajectory is integrated out ([`crate::estimate::Options::marginal`]); what the simulator adds to the
+    /// torques moves the robot, so it is.
+    #[serde(default = "yes")]
+    pub marginal: bool,
     /// Length of a first part of the log that is solved on its own, for the parameters from which the whole one starts, s.
     pub first_part_s: Option<f64>,
 }
 
 impl Default for Solver {
     fn default() -> Self {
-        Self { rollout: multiple(), iterations: iterations(), first_part_s: None }
+        Self { rollout: multiple(), iterations: iterations(), marginal: true, first_part_s: None }
     }
 }
 
 fn multiple() -> String {
     "multiple".to_owned()
+}
+
+fn yes() -> bool {
+    true
 }
 
 fn iterations() -> usize {

@@ -346,7 +346,13 @@ impl Reader<'_> {
                 );
             }
         };
-        Ok(Options { rollout, iterations: file.solver.iterations, ..Options::default() })
+        let File { solver, .. } = file;
+        Ok(Options {
+            rollout,
+            iterations: solver.iterations,
+            marginal: solver.marginal,
+            ..Options::default()
+        })
     }
 
     /// Samples of the part that is solved first.

@@ -1,0 +1,110 @@
+//! What the solver keeps of each stage and for each thread, and the linearisation of a stage.
+
+use crate::estimate::dense::Mat;
+use crate::estimate::error::EstimateError;
+use crate::estimate::problem::{Problem, StageValues, Trajectory};
+use crate::estimate::riccati::Node;
+use crate::estimate::stage::{EliminationSpace, StageSize};
+
+/// A stage with what is computed for it.
+pub(in crate::estimate) struct Slot {
+    pub(in crate::estimate) node: Node,
+    pub(super) values: StageValues,
+    /// State and input of the trial step.
+    pub(super) x: Vec<f64>,
+    pub(super) u: Vec<f64>,
+    pub(super) cost: f64,
+    pub(super) violation: f64,
+}
+
+/// One thread's scratch space.
+pub(super) struct Lane<W> {
+    pub(super) workspace: W,
+    pub(super) space: EliminationSpace,
+    pub(super) transport: Mat,
+    pub(super) jac: Mat,
+    /// A tangent, and the state of the stage ahead.
+    pub(super) tangent: Vec<f64>,
+    pub(super) ahead: Vec<f64>,
+    /// The first stage that failed, and how.
+    pub(super) failure: Option<(usize, EstimateError)>,
+}
+
+impl<W> Lane<W> {
+    /// Keeps a failure if it is that of the earliest stage so far: which thread came first must not matter.
+    pub(super) fn fail(&mut self, stage: usize, failure: EstimateError) {
+        if self.failure.as_ref().is_none_or(|(earlier, _)| stage < *earlier) {
+            self.failure = Some((stage, failure));
+        }
+    }
+}
+
+impl Slot {
+    /// Room for stage `k` among stages of `sizes`, with `nt` parameters.
+    pub(super) fn new(sizes: &[StageSize], k: usize, nt: usize) -> Self {
+        let next = sizes.get(k + 1);
+        Self {
+            node: Node::new(sizes[k], next.map_or(0, |s| s.tangent), nt),
+            values: StageValues {
+                cost: 0.0,
+                next: vec![0.0; next.map_or(0, |s| s.state)],
+                constraints: vec![0.0; sizes[k].constraints],
+            },
+            x: vec![0.0; sizes[k].state],
+            u: vec![0.0; sizes[k].input],
+            cost: 0.0,
+            violation: 0.0,
+        }
+    }
+}
+
+impl<W> Lane<W> {
+    pub(super) fn new(workspace: W) -> Self {
+        Self {
+            workspace,
+            space: EliminationSpace::default(),
+            transport: Mat::zeros(0, 0),
+            jac: Mat::zeros(0, 0),
+            tangent: Vec::new(),
+            ahead: Vec::new(),
+            failure: None,
+        }
+    }
+}
+
+/// Linearises stage `k` and eliminates its constraints.
+pub(super) fn linearise_stage<P: Problem>(
+    problem: &P,
+    now: &Trajectory,
+    k: usize,
+    lane: &mut Lane<P::Workspace>,
+    slot: &mut Slot,
+) {
+    let node = &mut slot.node;
+    node.clear();
+    if let Err(reason) =
+        problem.linearise(k, now.at(k), &mut lane.workspace, &mut node.model, &mut slot.values)
+    {
+        lane.fail(k, EstimateError::Stage { stage: k, reason });
+        return;
+    }
+    if let Some((what, found, expected)) = node.model.misshapen(node.size, node.next) {
+        lane.fail(k, EstimateError::Size { what: format!("{what} of stage {k}"), found, expected });
+        return;
+    }
+    if let Some(next) = now.xs.get(k + 1) {
+        problem.difference(k + 1, &slot.values.next, next, &mut node.model.gap);
+        if problem.transport(k + 1, &slot.values.next, next, &mut lane.workspace, &mut lane.transport) {
+            node.model.transport(&lane.transport, &mut lane.jac);
+        }
+    }
+    if !node.model.is_finite() {
+        lane.fail(k, EstimateError::NotFinite { what: "the linearisation", stage: k });
+        return;
+    }
+    slot.cost = node.model.cost;
+    let held = if node.model.substitution.active { &slot.values.constraints } else { &node.model.con_value };
+    let broken = held.iter().chain(&node.model.gap);
+    slot.violation = broken.map(|v| v.abs()).sum();
+    node.condense(&mut lane.space);
+}
