@@ -9,31 +9,29 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Instant;
 
+use surelift::dynamics::Constraint;
 use surelift::estimate::{
-    Deviations, MultibodyProblem, Options, ParameterMap, Problem, Sample, Solver, Trajectory,
+    Contacts, Deviations, Formulation, MultibodyProblem, Options, ParameterMap, Phase, Problem, Sample,
+    Solver, Trajectory,
 };
-use surelift::robot::{self, Friction};
+use surelift::robot::{self, Friction, LoopKind, Placement, Robot};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 const STAGES: usize = 100;
 
-/// Z1 without friction and transmission inertia, as the other side has it, and samples of sines; no parameters.
-// Whatever else a sample may hold stays empty.
-#[allow(clippy::needless_update)]
-fn arm() -> Outcome<MultibodyProblem> {
-    let mut robot = robot::load("z1")?;
+/// A robot without friction and transmission inertia, as the other side has it.
+fn plain(name: &str) -> Outcome<Robot> {
+    let mut robot = robot::load(name)?;
     for joint in &mut robot.joints {
         joint.friction = Friction { coulomb: 0.0, viscous: 0.0, armature: 0.0, offset: 0.0 };
     }
+    Ok(robot)
+}
+
+/// The problem of explaining `samples` without parameters.
+fn explaining(robot: Robot, samples: Vec<Sample>) -> Outcome<MultibodyProblem> {
     let n = robot.nv();
-    let phase = |k: usize, j: usize| 0.02 * k as f64 + j as f64;
-    let sample = |k| Sample {
-        q: (0..n).map(|j| 0.3 * phase(k, j).sin()).collect(),
-        dq: (0..n).map(|j| 1.2 * phase(k, j).cos()).collect(),
-        tau: (0..n).map(|j| 0.3 * (phase(k, j) + 2.0).sin()).collect(),
-        ..Sample::default()
-    };
     let deviations = Deviations {
         q: vec![1e-2; n],
         dq: vec![1e-1; n],
@@ -43,7 +41,50 @@ fn arm() -> Outcome<MultibodyProblem> {
         theta: Vec::new(),
     };
     let map = ParameterMap::none(&robot);
-    Ok(MultibodyProblem::new(Arc::new(robot), map, (0..STAGES).map(sample).collect(), 0.005, &deviations)?)
+    Ok(MultibodyProblem::new(Arc::new(robot), map, samples, 0.005, &deviations)?)
+}
+
+/// Z1 and samples of sines.
+// Whatever else a sample may hold stays empty.
+#[allow(clippy::needless_update)]
+fn arm() -> Outcome<MultibodyProblem> {
+    let robot = plain("z1")?;
+    let n = robot.nv();
+    let phase = |k: usize, j: usize| 0.02 * k as f64 + j as f64;
+    let sample = |k| Sample {
+        q: (0..n).map(|j| 0.3 * phase(k, j).sin()).collect(),
+        dq: (0..n).map(|j| 1.2 * phase(k, j).cos()).collect(),
+        tau: (0..n).map(|j| 0.3 * (phase(k, j) + 2.0).sin()).collect(),
+        ..Sample::default()
+    };
+    explaining(robot, (0..STAGES).map(sample).collect())
+}
+
+/// Go1 that stands on four point feet, with torques of sines in its legs.
+#[allow(clippy::needless_update)]
+fn quadruped() -> Outcome<MultibodyProblem> {
+    let robot = plain("go1")?;
+    let n = robot.nv();
+    let stance: Vec<f64> =
+        [0.0, 0.0, 0.3, 0.0, 0.0, 0.0, 1.0].into_iter().chain([0.0, 0.8, -1.6].repeat(4)).collect();
+    let torque =
+        |k: usize, j: usize| if j < 6 { 0.0 } else { 0.3 * (0.02 * k as f64 + (j - 6) as f64).sin() };
+    let sample = |k| Sample {
+        q: stance.clone(),
+        dq: vec![0.0; n],
+        tau: (0..n).map(|j| torque(k, j)).collect(),
+        ..Sample::default()
+    };
+    let foot = |name: &str| -> Outcome<Constraint> {
+        let frame = robot.frame_index(name).ok_or("a foot is missing")?;
+        Ok(Constraint::contact(&robot, frame, LoopKind::Point, Placement::identity()))
+    };
+    let constraints =
+        ["FL_foot", "FR_foot", "RL_foot", "RR_foot"].map(foot).into_iter().collect::<Outcome<Vec<_>>>()?;
+    let phases = vec![Phase { from: 0, active: vec![true; constraints.len()] }];
+    let problem = explaining(robot, (0..STAGES).map(sample).collect())?;
+    let contacts = Contacts { constraints, phases, compliance: 0.0 };
+    Ok(problem.formulated(Formulation::Inverse).with_contacts(contacts)?)
 }
 
 /// Seconds for `iterations`, the cost after them and the number of trial steps.
@@ -80,6 +121,8 @@ fn main() -> Outcome<()> {
     };
     let (threads, repeats) = (number(1)?, number(2)?);
     rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
-    let problem = arm()?;
-    report("z1", &problem, &problem.guess(), repeats)
+    for (name, problem) in [("z1", arm()?), ("go1", quadruped()?)] {
+        report(name, &problem, &problem.guess(), repeats)?;
+    }
+    Ok(())
 }

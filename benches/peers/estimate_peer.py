@@ -53,6 +53,41 @@ def arm(robots):
     return crocoddyl.ShootingProblem(states[0], stages[:-1], stages[-1]), states, controls
 
 
+def quadruped(robots):
+    """Go1 standing on four point feet; noise is a generalised force on all 18 degrees of freedom."""
+    model = pin.buildModelFromUrdf(str(robots / "go1.urdf"), pin.JointModelFreeFlyer())
+    n = model.nv
+    state = crocoddyl.StateMultibody(model)
+    actuation = crocoddyl.ActuationModelFull(state)
+    weights = np.repeat(WEIGHTS[:2], n)
+    stance = np.concatenate([[0, 0, 0.3, 0, 0, 0, 1], np.tile([0.0, 0.8, -1.6], 4), np.zeros(n)])
+
+    def torque_at(k):
+        return np.concatenate([np.zeros(6), 0.3 * np.sin(0.02 * k + np.arange(n - 6))])
+
+    def stage(k):
+        last = k + 1 == STAGES
+        scale = 1.0 if last else 1.0 / STEP
+        contacts = crocoddyl.ContactModelMultiple(state, n)
+        for foot in ("FL_foot", "FR_foot", "RL_foot", "RR_foot"):
+            axes = pin.LOCAL_WORLD_ALIGNED
+            contact = crocoddyl.ContactModel3D(state, model.getFrameId(foot), np.zeros(3), axes, n, np.zeros(2))
+            contacts.addContact(foot, contact)
+        costs = crocoddyl.CostModelSum(state, n)
+        seen = crocoddyl.ResidualModelState(state, stance, n)
+        activation = crocoddyl.ActivationModelWeightedQuad(weights)
+        costs.addCost("state", crocoddyl.CostModelResidual(state, activation, seen), scale)
+        if not last:
+            noise = crocoddyl.ResidualModelControl(state, torque_at(k))
+            costs.addCost("torque", crocoddyl.CostModelResidual(state, noise), WEIGHTS[2] * scale)
+        dynamics = crocoddyl.DifferentialActionModelContactFwdDynamics(state, actuation, contacts, costs, 0.0, True)
+        return crocoddyl.IntegratedActionModelEuler(dynamics, 0.0 if last else STEP)
+
+    stages = [stage(k) for k in range(STAGES)]
+    problem = crocoddyl.ShootingProblem(stance, stages[:-1], stages[-1])
+    return problem, [stance] * STAGES, [torque_at(k) for k in range(STAGES - 1)]
+
+
 def report(name, problem, states, controls, threads, repeats):
     problem.nthreads = threads
     if problem.nthreads != threads:
@@ -75,6 +110,7 @@ def report(name, problem, states, controls, threads, repeats):
 def main():
     robots, threads, repeats = pathlib.Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     report("z1", *arm(robots), threads, repeats)
+    report("go1", *quadruped(robots), threads, repeats)
 
 
 if __name__ == "__main__":

@@ -225,7 +225,7 @@ fn the_volumes_slope_agrees_with_differences() {
     for (name, p) in cases {
         let mut p = p.formulated(Formulation::Inverse);
         // Impacts do not count: the first velocity is known. Noise moves it more than sensors err.
-        p.weights.first.fill(1e8);
+        p.weights.first.fill(1e11);
         p.weights.tau.fill(1e-4);
         p.weights.dq.fill(1e4);
         let mut guess = p.guess();
@@ -240,7 +240,7 @@ fn the_volumes_slope_agrees_with_differences() {
             };
             let difference = (8.0 * (moved(1.0) - moved(-1.0)) - (moved(2.0) - moved(-2.0))) / (12.0 * step);
             let e = (difference - slope[i]).abs();
-            assert!(e < 1e-4 * (1e-2 + slope[i].abs()), "{name}, {i}: {difference} {}", slope[i]);
+            assert!(e < 3e-4 * (1e-2 + slope[i].abs()), "{name}, {i}: {difference} {}", slope[i]);
         }
         assert!(slope.iter().any(|s| s.abs() > 1e-2), "{name}: {slope:?}");
     }
