@@ -155,7 +155,8 @@ impl<'p, P: Problem> Solver<'p, P> {
                 if renewed {
                     first = iteration;
                 }
-                let settled = closed && !renewed && gain <= self.options.tolerance * (1.0 + cost.abs());
+                let little = (self.options.tolerance * (1.0 + cost.abs())).max(self.options.significance);
+                let settled = closed && !renewed && gain <= little;
                 let expected = self.arrival.expected;
                 (outcome.deficiency, outcome.contradiction) = (self.arrival.deficiency, self.contradiction());
                 let line = Iteration { cost, violation, expected, step: 0.0, trials, damping };

@@ -30,6 +30,9 @@ use crate::simulate::Sealed;
 /// Share of the prior's variance that has to be left for a direction to count as unseen by the data.
 const UNSEEN: f64 = 0.98;
 
+/// Significance of what a first part of the log is left at.
+const START: f64 = 0.05;
+
 /// A loaded problem.
 #[derive(Debug)]
 pub struct Study {
@@ -183,7 +186,9 @@ impl Study {
         let mut theta = start.clone();
         if let Some(count) = self.first_part.filter(|c| *c < self.samples.len()) {
             let part = problem.beginning(count);
-            let mut solver = Solver::new(&part, self.options)?;
+            // Only a start is asked for.
+            let options = Options { significance: self.options.significance.max(START), ..self.options };
+            let mut solver = Solver::new(&part, options)?;
             solver.solve(&part.guess())?;
             theta.copy_from_slice(&solver.trajectory().theta);
         }

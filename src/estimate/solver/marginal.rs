@@ -13,7 +13,7 @@ use crate::estimate::posterior::{Chain, Posterior, invert};
 use crate::estimate::problem::Problem;
 
 /// The slope is renewed until it moves the parameters by less than the root of this, in posterior deviations ...
-const MOVES: f64 = 1e-3;
+const MOVES: f64 = 3e-3;
 /// ... or this often.
 const ROUNDS: usize = 10;
 /// It is found for the first time when less than this share of the cost is left to be gained.

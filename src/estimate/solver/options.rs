@@ -25,6 +25,8 @@ pub struct Options {
     pub iterations: usize,
     /// The iteration ends when what is still to be gained of the cost is below this times (1 + cost) ...
     pub tolerance: f64,
+    /// (or below this outright: half the square of the distance from the minimum in posterior deviations) ...
+    pub significance: f64,
     /// ... and the gaps and constraint violations of a stage are together below this in the mean.
     pub feasibility: f64,
     /// Rollout.
@@ -52,6 +54,7 @@ impl Default for Options {
         Self {
             iterations: 200,
             tolerance: 1e-10,
+            significance: 0.0,
             feasibility: 1e-10,
             rollout: Rollout::default(),
             parameters: ParameterSolve::default(),
@@ -72,6 +75,7 @@ impl Options {
         for (name, value, good, expected) in [
             ("damping", self.damping, (0.0..=DAMPING_MAX).contains(&self.damping), "0 to 1e8"),
             ("tolerance", self.tolerance, !self.tolerance.is_nan(), "a number"),
+            ("significance", self.significance, self.significance >= 0.0, "a number >= 0"),
             ("feasibility", self.feasibility, !self.feasibility.is_nan(), "a number"),
         ] {
             if !good {

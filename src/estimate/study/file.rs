@@ -321,13 +321,16 @@ pub(super) struct Solver {
     /// torques moves the robot, so it is.
     #[serde(default = "yes")]
     pub marginal: bool,
+    /// See [`crate::estimate::Options::significance`].
+    #[serde(default)]
+    pub significance: f64,
     /// Length of a first part of the log that is solved on its own, for the parameters from which the whole one starts, s.
     pub first_part_s: Option<f64>,
 }
 
 impl Default for Solver {
     fn default() -> Self {
-        Self { rollout: multiple(), iterations: iterations(), marginal: true, first_part_s: None }
+        Self { rollout: multiple(), iterations: iterations(), marginal: true, significance: 0.0, first_part_s: None }
     }
 }
 
