@@ -16,7 +16,7 @@ use surelift::dynamics::{
     torque_regressor,
 };
 use surelift::estimate::{
-    Options, Point, Problem, Rollout, Solver, StageModel, StageSize, StageValues, Trajectory,
+    Options, ParameterModel, Point, Problem, Rollout, Solver, StageModel, StageSize, StageValues, Trajectory,
 };
 use surelift::family::Polynomial;
 use surelift::identify::tighten_by_physics;
@@ -346,7 +346,11 @@ impl Problem for Pendulum {
         StageSize { state: 2, tangent: 2, input: 2 * inner, constraints: inner }
     }
     fn parameters(&self) -> (usize, usize, usize) {
-        (2, 0, 0)
+        (2, 0, 2)
+    }
+    fn constrain_parameters(&self, theta: &[f64], out: &mut ParameterModel) {
+        out.inequality_values.copy_from_slice(&[theta[1] + 1e-3, 1e-3 - theta[1]]);
+        (out.inequalities[(1, 0)], out.inequalities[(1, 1)]) = (1.0, -1.0);
     }
     fn evaluate(&self, k: usize, at: Point<'_>, _: &mut (), out: &mut StageValues) -> Result<(), String> {
         let seen = (0.3 * k as f64).cos();

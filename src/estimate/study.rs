@@ -288,7 +288,7 @@ fn rows(
 }
 
 /// d physical / d theta.
-fn physical_slope(map: &ParameterMap, theta: &[f64]) -> DMatrix<f64> {
+pub(crate) fn physical_slope(map: &ParameterMap, theta: &[f64]) -> DMatrix<f64> {
     let mut slope = DMatrix::identity(map.len(), map.len());
     for b in 0..map.bodies.len() {
         let at = INERTIAL * b;
@@ -302,7 +302,7 @@ fn physical_slope(map: &ParameterMap, theta: &[f64]) -> DMatrix<f64> {
 }
 
 /// Standard deviation of a function of theta with this gradient; nothing where an unobservable direction moves it.
-fn deviation(gradient: &nalgebra::DVector<f64>, posterior: &Posterior) -> Option<f64> {
+pub(crate) fn deviation(gradient: &nalgebra::DVector<f64>, posterior: &Posterior) -> Option<f64> {
     let (nx, nt) = (posterior.nx, gradient.len());
     let part = |v: &[f64]| v[nx..].iter().zip(gradient.iter()).map(|(a, b)| a * b).sum::<f64>();
     if posterior.unobservable.iter().any(|v| part(v).abs() > 1e-6 * gradient.norm()) {

@@ -28,6 +28,8 @@ pub enum Method {
     Dual,
     /// The paper's sensitivity bound ([`super::perturbation`]).
     Perturbation,
+    /// As `Dual`; after a run of a scenario also the most probable parameters ([`super::map`]), which nothing relies on.
+    Map,
 }
 
 /// How the identifier works; every value is sound.
@@ -213,7 +215,7 @@ impl Identifier {
         if !windows.is_empty() {
             let (robot, set) = (&self.robot, &self.polytope.set);
             // Least squares would only count rows twice.
-            let dual = self.options.method == Method::Dual;
+            let dual = self.options.method != Method::Perturbation;
             let (count, joined) =
                 if dual { (self.options.parts, self.options.joined_windows) } else { (1, 1) };
             let cut: Vec<Vec<Part>> =
@@ -273,7 +275,7 @@ impl Identifier {
         let offset = polytope.cuts.offset;
         let unknown: Vec<usize> = (offset..offset + INERTIAL).collect();
         let found = match self.options.method {
-            Method::Dual => tighten(&mut polytope, &unknown, self.options.effort)?,
+            Method::Dual | Method::Map => tighten(&mut polytope, &unknown, self.options.effort)?,
             Method::Perturbation => {
                 check_rows(&polytope)?;
                 perturbation::tighten(&polytope)?

@@ -18,6 +18,7 @@ pub mod identifier;
 pub mod inverse;
 pub mod least_squares;
 pub mod log;
+pub mod map;
 pub mod nominal;
 pub mod perturbation;
 pub mod physics;

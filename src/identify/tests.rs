@@ -448,3 +448,49 @@ fn bad_samples_and_settings_are_refused() {
     (set.lower[at + 4], set.upper[at + 4]) = (-0.2, -0.1);
     assert!(matches!(make(&robot, &set, vec![1.0; n]), Err(IdentifyError::PriorExcludesPhysics { .. })));
 }
+
+#[test]
+fn the_most_probable_payload_lies_in_the_guaranteed_set() {
+    let robot = Arc::new(arm());
+    let set = prior(&robot);
+    let at = robot.inertial_index(robot.end_effector);
+    for seed in 0..4 {
+        let mut rng = ChaCha8Rng::seed_from_u64(700 + seed);
+        let theta = truth(&robot, &set, &mut rng);
+        // Every other time all errors stay at the end of their intervals: no average takes them away.
+        let (samples, bound) = recording(&robot, &theta, 3.0, noise(seed), &mut rng);
+        let mut identifier =
+            Identifier::new(robot.clone(), &set, bound, IdentifierOptions::default()).unwrap();
+        let start = *identifier.nominal();
+        samples.iter().for_each(|s| identifier.push(s.clone()).unwrap());
+        let proven = identifier.update().unwrap().set;
+        let found = map::estimate(&robot, &samples, &start).unwrap();
+        assert!(found.converged, "seed {seed}: {found:?}");
+        for i in 0..INERTIAL {
+            let (low, high, estimate) = (proven.lower[at + i], proven.upper[at + i], found.inertial[i]);
+            assert!((low..=high).contains(&estimate), "seed {seed}, {i}: {estimate} in [{low}, {high}]");
+            // It is an estimate, not the middle of a set, and not everything that could be wrong is in its deviation.
+            let away = (estimate - PAYLOAD[i]).abs();
+            assert!(found.deviation[i] > 0.0 && found.deviation[i] < 0.1 * (high - low));
+            assert!(away < 0.5 * (high - low), "seed {seed}, {i}: {away} away in [{low}, {high}]");
+        }
+    }
+}
+
+#[test]
+fn the_most_probable_payload_of_a_bad_log_is_refused() {
+    let robot = Arc::new(arm());
+    let zeros = vec![0.0; robot.dof()];
+    let still =
+        |k: usize| Sample { t: 1e-3 * k as f64, q: zeros.clone(), dq: zeros.clone(), tau: zeros.clone() };
+    let start = [1.0, 0.0, 0.0, 0.0, 0.01, 0.0, 0.01, 0.0, 0.0, 0.01];
+    let refused = |samples: &[Sample], start| map::estimate(&robot, samples, start).unwrap_err().to_string();
+    assert_eq!(refused(&[still(0)], &start), "samples: 1 numbers, expected 2");
+    let mut log: Vec<_> = (0..5).map(still).collect();
+    log[3].tau.pop();
+    assert_eq!(refused(&log, &start), "joints of sample 3: 6 numbers, expected 7");
+    log[3].tau.push(f64::NAN);
+    assert_eq!(refused(&log, &start), "a sample at stage 3 is not finite");
+    log[3].tau[6] = 0.0;
+    assert!(refused(&log, &[-1.0; INERTIAL]).contains("mass"), "{}", refused(&log, &[-1.0; INERTIAL]));
+}

@@ -3,7 +3,9 @@
 use super::body;
 use super::figure::{above, below, figure, percent, with_unit};
 use super::plots::{LIMIT, LINES, Plot, Series, Shape, TRUTH};
-use super::summary::{Identification, Outcome, PARAMETER_NAMES, PARAMETER_UNITS, Payload, Phase, Summary};
+use super::summary::{
+    Identification, MostProbable, Outcome, PARAMETER_NAMES, PARAMETER_UNITS, Payload, Phase, Summary,
+};
 use super::{ReportError, RunRecord};
 
 const CSS: &str = include_str!("page.css");
@@ -149,6 +151,9 @@ fn knowledge(summary: &Summary, charts: &Charts) -> Result<String, ReportError> 
          hold. Bars: the final interval within the first one; the dark mark is the truth.</p>{}",
         payload_table("Last link with gripper and payload", payload, updates.first())
     );
+    if let Some(found) = &summary.most_probable {
+        html += &most_probable_table(found, payload);
+    }
     if let Some(alone) = &summary.payload_alone {
         html += &payload_table("Payload alone (gripper subtracted)", alone, None);
     }
@@ -255,6 +260,35 @@ fn payload_table(caption: &str, payload: &Payload, first: Option<&Identification
     format!(
         "<div class=\"wide\"><table><caption>{caption}</caption><tr><th>parameter</th><th>unit</th><th>truth</th>\
          <th>nominal</th><th>lower</th><th>upper</th><th>half-width</th>{bars}</tr>{rows}</table></div>"
+    )
+}
+
+/// Most probable parameters beside the set that they should lie in.
+fn most_probable_table(found: &MostProbable, payload: &Payload) -> String {
+    if let Some(reason) = &found.failure {
+        return format!("<p>No most probable parameters: {}.</p>", escape(reason));
+    }
+    let rows: String = (0..PARAMETER_NAMES.len())
+        .map(|i| {
+            let cells: String = [
+                figure(payload.truth[i]),
+                figure(found.estimate[i]),
+                figure(found.deviation[i]),
+                below(payload.lower[i]),
+                above(payload.upper[i]),
+            ]
+            .map(|text| format!("<td>{text}</td>"))
+            .concat();
+            let (name, unit) = (symbol(PARAMETER_NAMES[i]), unit(PARAMETER_UNITS[i]));
+            format!("<tr><td>{name}</td><td>{unit}</td>{cells}</tr>")
+        })
+        .collect();
+    let place = if found.inside { "inside" } else { "OUTSIDE" };
+    format!(
+        "<div class=\"wide\"><table><caption>Most probable values ({} samples, {} iterations, {:.1} s), {place} the \
+         guaranteed set; no guarantee of their own</caption><tr><th>parameter</th><th>unit</th><th>truth</th>\
+         <th>estimate</th><th>deviation</th><th>lower</th><th>upper</th></tr>{rows}</table></div>",
+        found.samples, found.iterations, found.seconds
     )
 }
 

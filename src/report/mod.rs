@@ -29,7 +29,8 @@ pub use evidence::{Broken, Evidence, Gap};
 pub use log::LogRow;
 pub use overview::Overview;
 pub use summary::{
-    Identification, Margins, Outcome, Payload, Phase, PlanSummary, Summary, TorqueWidths, Violations,
+    Identification, Margins, MostProbable, Outcome, Payload, Phase, PlanSummary, Summary, TorqueWidths,
+    Violations,
 };
 pub use write::{check_destination, default_destination, write};
 

@@ -134,6 +134,9 @@ pub struct Summary {
     /// The payload alone, gripper subtracted, in the same frame; left out where nothing is held or the gripper is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload_alone: Option<Payload>,
+    /// The most probable parameters of the same body, where the scenario asks for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_probable: Option<MostProbable>,
     /// Every update; the first entry, at the start, is the set before the first plan. Left out where there was none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub identification: Vec<Identification>,
@@ -199,6 +202,28 @@ impl Violations {
             ("tube", self.tube),
         ]
     }
+}
+
+/// The most probable inertial parameters of the last link with gripper and payload; they carry no guarantee.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct MostProbable {
+    /// The estimates, in the order of [`PARAMETER_NAMES`]; empty if there are none.
+    #[serde(deserialize_with = "numbers")]
+    pub estimate: Vec<f64>,
+    /// Their standard deviations.
+    #[serde(deserialize_with = "numbers")]
+    pub deviation: Vec<f64>,
+    /// Whether all of them lie inside the guaranteed set.
+    pub inside: bool,
+    /// Samples used.
+    pub samples: usize,
+    /// Iterations.
+    pub iterations: usize,
+    /// Time taken after the run, s.
+    pub seconds: f64,
+    /// What went wrong, if anything did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
 }
 
 /// What is known of ten inertial parameters, about and in the frame of the end effector; all of length 10.
@@ -387,6 +412,11 @@ impl Summary {
         }
         if let Some(alone) = &self.payload_alone {
             alone.check("payload_alone")?;
+        }
+        if let Some(found) = self.most_probable.as_ref().filter(|found| found.failure.is_none()) {
+            for (name, vector) in [("estimate", &found.estimate), ("deviation", &found.deviation)] {
+                expect_length(|| format!("most_probable.{name}"), vector.len(), INERTIAL)?;
+            }
         }
         for (i, update) in self.identification.iter().enumerate() {
             for (name, v) in

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::figure::{above, below, figure, percent, with_unit};
-use super::summary::{Payload, Summary};
+use super::summary::{MostProbable, PARAMETER_NAMES, Payload, Summary};
 
 /// Lays out rows of cells in columns: the first column to the left, the others to the right.
 pub fn align(rows: &[Vec<String>]) -> String {
@@ -48,6 +48,10 @@ pub fn closing(summary: &Summary) -> String {
     if let Some(whole) = &summary.payload {
         rows.extend(payload("Link + gripper + payload", whole));
     }
+    if let Some(found) = &summary.most_probable {
+        rows.push(Vec::new());
+        rows.extend(most_probable(found));
+    }
     if let Some(alone) = &summary.payload_alone {
         rows.push(Vec::new());
         rows.extend(payload("Payload alone", alone));
@@ -79,6 +83,20 @@ fn figures(summary: &Summary) -> String {
     ]
     .map(|(label, value)| format!("  {label:<33}{value}\n"))
     .concat()
+}
+
+/// Most probable parameters with their deviations.
+fn most_probable(found: &MostProbable) -> Vec<Vec<String>> {
+    let title = match (&found.failure, found.inside) {
+        (Some(reason), _) => format!("Most probable: {reason}"),
+        (None, true) => "Most probable (inside the set)".to_owned(),
+        (None, false) => "Most probable (OUTSIDE the set)".to_owned(),
+    };
+    let mut rows = vec![vec![title, "estimate".to_owned(), "deviation".to_owned()]];
+    rows.extend(found.estimate.iter().zip(&found.deviation).zip(PARAMETER_NAMES).map(
+        |((estimate, deviation), name)| vec![format!("  {name}"), figure(*estimate), figure(*deviation)],
+    ));
+    rows
 }
 
 /// One payload: truth, estimate and proven interval of each parameter.

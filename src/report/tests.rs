@@ -71,6 +71,7 @@ fn record() -> RunRecord<serde_json::Value> {
         truth_inside: true,
         payload: Some(payload(0.0625)),
         payload_alone: Some(payload(0.07)),
+        most_probable: None,
         identification: (0..5).map(update).collect(),
         plans: (0..8).map(plan).collect(),
         max_tracking_error_rad: Some(1.04e-3),

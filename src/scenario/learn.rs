@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::identify::{Identifier, IdentifierOptions, IdentifyError, Sample, Update};
+use crate::identify::{Identifier, IdentifierOptions, IdentifyError, Method, Sample, Update, map};
 use crate::inertia::ParameterSet;
 use crate::plan::Plan;
 use crate::plan::excite::{Criterion, Information};
 use crate::plan::foresee;
-use crate::report::{Broken, Gap, Phase};
-use crate::robot::Robot;
+use crate::report::{Broken, Gap, LogRow, MostProbable, Phase};
+use crate::robot::{INERTIAL, Robot};
 use crate::trajectory::Bezier;
 
 use super::evidence;
@@ -19,6 +19,8 @@ pub(super) struct Learner {
     robot: Arc<Robot>,
     held: Held,
     identifier: Identifier,
+    /// A body that can exist, in the middle of the prior.
+    start: [f64; INERTIAL],
     known: Information,
 }
 
@@ -36,7 +38,8 @@ impl Learner {
         let Identify { method, window_s } = held.identify;
         let options = IdentifierOptions { method, window_s, ..IdentifierOptions::default() };
         let identifier = Identifier::new(robot.clone(), prior, acceleration_bound, options)?;
-        Ok(Self { robot, held: held.clone(), identifier, known: Information::none() })
+        let start = *identifier.nominal();
+        Ok(Self { robot, held: held.clone(), identifier, start, known: Information::none() })
     }
 
     /// What is possible now.
@@ -66,6 +69,34 @@ impl Learner {
         let (times, rows) = foresee::torque_rows(&self.robot, curve);
         let strips = self.identifier.torque_strips(times, &rows).map_err(|error| self.broken(t, &error))?;
         Ok(ParameterSet { strips: Some(strips), ..self.identifier.set().clone() })
+    }
+
+    /// The most probable parameters after a run with this log, if the scenario asks for them.
+    pub(super) fn most_probable(&self, log: &[LogRow]) -> Option<MostProbable> {
+        if self.held.identify.method != Method::Map {
+            return None;
+        }
+        let samples: Vec<_> = log
+            .iter()
+            .map(|row| Sample { t: row.t, q: row.q.clone(), dq: row.dq.clone(), tau: row.tau.clone() })
+            .collect();
+        Some(match map::estimate(&self.robot, &samples, &self.start) {
+            Ok(found) => {
+                let at = self.robot.inertial_index(self.robot.end_effector);
+                let set = self.identifier.set();
+                let inside = |i: usize| (set.lower[at + i]..=set.upper[at + i]).contains(&found.inertial[i]);
+                MostProbable {
+                    estimate: found.inertial.to_vec(),
+                    deviation: found.deviation.to_vec(),
+                    inside: (0..INERTIAL).all(inside),
+                    samples: found.samples,
+                    iterations: found.iterations,
+                    seconds: found.seconds,
+                    failure: (!found.converged).then(|| "the iteration did not converge".to_owned()),
+                }
+            }
+            Err(error) => MostProbable { failure: Some(error.to_string()), ..MostProbable::default() },
+        })
     }
 
     /// A plan takes over, of which `executed_s` will be executed at least.

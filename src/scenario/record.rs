@@ -2,8 +2,8 @@
 
 use crate::plan::Plan;
 use crate::report::{
-    Broken, Gap, Identification, LogRow, Outcome, Payload, PlanSummary, RunRecord, Summary, TubeStep,
-    Violations, summary,
+    Broken, Gap, Identification, LogRow, MostProbable, Outcome, Payload, PlanSummary, RunRecord, Summary,
+    TubeStep, Violations, summary,
 };
 use crate::robot::INERTIAL;
 use crate::simulate::Audit;
@@ -34,6 +34,7 @@ pub(super) struct End {
     pub(super) goal: Vec<f64>,
     pub(super) duration_s: f64,
     pub(super) wall_s: f64,
+    pub(super) most_probable: Option<MostProbable>,
 }
 
 impl Story {
@@ -63,7 +64,7 @@ impl Story {
 
     /// The record of the run. What the auditor saw outweighs what the runner believed.
     pub(super) fn close(self, task: &PublicTask, options: &RunOptions, end: End) -> RunRecord<Plan> {
-        let End { outcome, reason, broken, audit, goal, duration_s, wall_s } = end;
+        let End { outcome, reason, broken, audit, goal, duration_s, wall_s, most_probable } = end;
         let away: Vec<f64> = audit.q.iter().zip(&goal).map(|(q, g)| (q - g).abs()).collect();
         let goal_error = away.iter().copied().fold(0.0, f64::max);
         let (outcome, reason) = judged(outcome, reason, &audit, task, &away);
@@ -90,6 +91,7 @@ impl Story {
             truth_inside: audit.truth_inside,
             payload,
             payload_alone,
+            most_probable,
             identification: self.identification,
             plans: self.plans,
             max_tracking_error_rad: finite(audit.tracking_error_rad),

@@ -457,12 +457,22 @@ impl Runner<'_> {
         wall_s: f64,
     ) -> RunRecord<Plan> {
         let duration_s = self.world.time();
+        let most_probable = self.learner.as_ref().and_then(|l| l.most_probable(&self.story.log));
         let audit = self.world.reveal();
         let goal = self.router.route().and_then(Route::goal).unwrap_or(&self.task.goal).to_vec();
         let record = self.story.close(
             self.task,
             options,
-            record::End { outcome, reason, broken: self.broken, audit, goal, duration_s, wall_s },
+            record::End {
+                outcome,
+                reason,
+                broken: self.broken,
+                audit,
+                goal,
+                duration_s,
+                wall_s,
+                most_probable,
+            },
         );
         let (outcome, reason) = (record.summary.outcome, record.summary.reason.clone());
         self.observer.event(&Event::Stopped { outcome, reason });

@@ -330,7 +330,13 @@ pub(super) struct Solver {
 
 impl Default for Solver {
     fn default() -> Self {
-        Self { rollout: multiple(), iterations: iterations(), marginal: true, significance: 0.0, first_part_s: None }
+        Self {
+            rollout: multiple(),
+            iterations: iterations(),
+            marginal: true,
+            significance: 0.0,
+            first_part_s: None,
+        }
     }
 }
 

@@ -350,6 +350,7 @@ impl Reader<'_> {
         Ok(Options {
             rollout,
             iterations: solver.iterations,
+            significance: solver.significance,
             marginal: solver.marginal,
             ..Options::default()
         })

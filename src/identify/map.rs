@@ -1,0 +1,167 @@
+//! The most probable payload (`method = "map"`): an estimate with standard deviations, without a guarantee.
+//!
+//! The guaranteed set ([`super::identifier`]) says where the parameters must be; nobody needs this estimate for safety.
+//! It comes from the shared estimation core ([`crate::estimate`]): all states of the log, the inertial parameters of all moving
+//! links in log-Cholesky coordinates, friction and transmission inertia of all joints are found at once, by maximum a
+//! posteriori. Without the other links among the unknowns their error would be taken for the payload's.
+//!
+//! What the bounds of the robot's file become here: an error that is bounded by b counts as uniform, with deviation
+//! b / sqrt(3). Sensors err independently from sample to sample; parameters are one number for the whole log. Sensors are
+//! all that errs (the motion is what the controller makes of it), so the trajectory is found with the parameters rather
+//! than integrated out ([`Options::marginal`]). A sensor whose error always has the same sign is not in this model; the
+//! guaranteed set knows of it.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use nalgebra::{DMatrix, SVector};
+
+use super::window::Sample;
+use crate::estimate::study::{deviation, physical_slope};
+use crate::estimate::{
+    Coordinates, Deviations, EstimateError, Formulation, JointParameter, MultibodyProblem, Options,
+    ParameterMap, Solver, Status, multibody,
+};
+use crate::robot::{INERTIAL, Robot};
+
+/// Prior deviation of the log-Cholesky coordinates: within it the mass changes by a factor of e^2, the centre of mass by
+/// one metre.
+const SPREAD: f64 = 1.0;
+/// Least prior deviation of a coordinate that the robot's file takes for exactly known.
+const KNOWN: f64 = 1e-6;
+
+/// What is most probable.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MapEstimate {
+    /// Inertial parameters of the end effector with payload (m, m c, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz; SI units, about
+    /// and in the last joint's frame).
+    pub inertial: [f64; INERTIAL],
+    /// Their posterior standard deviations; infinite where neither data nor prior say anything.
+    pub deviation: [f64; INERTIAL],
+    /// Whether the iteration converged.
+    pub converged: bool,
+    /// Iterations.
+    pub iterations: usize,
+    /// Samples.
+    pub samples: usize,
+    /// Time taken, s.
+    pub seconds: f64,
+}
+
+/// Estimates the inertial parameters of the end effector from consecutive `samples`, one control period apart, starting
+/// from `start` (a body that can exist).
+///
+/// # Errors
+/// When `start` is no rigid body, samples have the wrong length or are not finite, or the iteration breaks down.
+// Whatever else a sample may hold stays empty.
+#[allow(clippy::needless_update)]
+pub fn estimate(
+    robot: &Arc<Robot>,
+    samples: &[Sample],
+    start: &[f64; INERTIAL],
+) -> Result<MapEstimate, EstimateError> {
+    let clock = Instant::now();
+    let n = robot.dof();
+    let mut map = ParameterMap::none(robot);
+    let at = robot.inertial_index(robot.end_effector);
+    map.nominal[at..at + INERTIAL].copy_from_slice(start);
+    // The payload comes first; links without mass have no coordinates.
+    let others = (0..robot.bodies()).filter(|&b| b != robot.end_effector);
+    let heavy = others.filter(|&b| map.nominal[robot.inertial_index(b)] > 0.0);
+    map.bodies =
+        std::iter::once(robot.end_effector).chain(heavy).map(|b| (b, Coordinates::LogCholesky)).collect();
+    use JointParameter::{Armature, Coulomb, Viscous};
+    map.joints = (0..n).flat_map(|j| [(j, Coulomb), (j, Viscous), (j, Armature)]).collect();
+
+    let uniform = |bound: f64| bound.max(1e-12) / 3f64.sqrt();
+    let mut theta = vec![SPREAD; INERTIAL];
+    let center = map.start(robot)?;
+    for b in 1..map.bodies.len() {
+        theta.extend(coordinate_deviations(robot, &map, &center, b)?);
+    }
+    theta.extend(map.joints.iter().map(|&(j, which)| {
+        let ratio = match which {
+            Armature => robot.uncertainty.armature_ratio,
+            _ => robot.uncertainty.friction_ratio,
+        };
+        uniform(ratio * map.nominal[which.index(robot, j)].abs()).max(KNOWN)
+    }));
+    let deviations = Deviations {
+        q: vec![uniform(robot.sensors.position_rad); n],
+        dq: vec![uniform(robot.sensors.velocity_rad_s); n],
+        tau: torque_deviations(robot, samples)?,
+        first_q: vec![f64::INFINITY; n],
+        first_dq: vec![f64::INFINITY; n],
+        theta,
+    };
+    let measured = samples
+        .iter()
+        .map(|s| multibody::Sample {
+            q: s.q.clone(),
+            dq: s.dq.clone(),
+            tau: s.tau.clone(),
+            ..multibody::Sample::default()
+        })
+        .collect();
+    let problem = MultibodyProblem::new(robot.clone(), map, measured, robot.control.period_s, &deviations)?
+        .formulated(Formulation::Inverse);
+    // Far beyond what a deviation of the result can be told to.
+    let options = Options { tolerance: 1e-8, feasibility: 1e-9, iterations: 60, ..Options::default() };
+    let mut solver = Solver::new(&problem, options)?;
+    let outcome = solver.solve(&problem.guess())?;
+    let found = solver.trajectory().theta.clone();
+    let posterior = solver.posterior(|_, _| {})?;
+    let mut physical = problem.map().nominal.clone();
+    problem.map().fill(robot, &found, &mut physical);
+    let slope: DMatrix<f64> = physical_slope(problem.map(), &found);
+    let spread = |i: usize| deviation(&slope.row(i).transpose(), &posterior).unwrap_or(f64::INFINITY);
+    Ok(MapEstimate {
+        inertial: std::array::from_fn(|i| physical[at + i]),
+        deviation: std::array::from_fn(spread),
+        converged: outcome.status == Status::Converged,
+        iterations: outcome.record.iter().filter(|i| i.step > 0.0).count(),
+        samples: samples.len(),
+        seconds: clock.elapsed().as_secs_f64(),
+    })
+}
+
+/// Prior deviations of the coordinates of body `b` of the map, whose physical parameters err by the robot's ratio each: those of
+/// the linearised coordinates.
+fn coordinate_deviations(
+    robot: &Robot,
+    map: &ParameterMap,
+    center: &[f64],
+    b: usize,
+) -> Result<Vec<f64>, EstimateError> {
+    let link = map.bodies[b].0;
+    let nominal = &map.nominal[robot.inertial_index(link)..][..INERTIAL];
+    let inverse = map.block(center, b).try_inverse().ok_or_else(|| EstimateError::Body {
+        body: robot.joints[link].link.clone(),
+        reason: "a body as flat as that has no coordinates".into(),
+    })?;
+    let error =
+        SVector::<f64, INERTIAL>::from_fn(|i, _| robot.uncertainty.link_ratio * nominal[i] / 3f64.sqrt());
+    Ok((0..INERTIAL).map(|c| inverse.row(c).transpose().component_mul(&error).norm().max(KNOWN)).collect())
+}
+
+/// Deviation of each joint's torque sensor over the log.
+fn torque_deviations(robot: &Robot, samples: &[Sample]) -> Result<Vec<f64>, EstimateError> {
+    let (n, sensors) = (robot.dof(), robot.sensors);
+    if samples.len() < 2 {
+        return Err(EstimateError::Size { what: "samples".into(), found: samples.len(), expected: 2 });
+    }
+    let mut variance = vec![0.0; n];
+    for (k, s) in samples.iter().enumerate() {
+        if let Some(bad) = [&s.q, &s.dq, &s.tau].into_iter().find(|v| v.len() != n) {
+            let what = format!("joints of sample {k}");
+            return Err(EstimateError::Size { what, found: bad.len(), expected: n });
+        }
+        for (v, tau) in variance.iter_mut().zip(&s.tau) {
+            let bound =
+                (sensors.torque_ratio * tau.abs() + sensors.torque_abs_nm) / (1.0 - sensors.torque_ratio);
+            *v += bound * bound / (3.0 * samples.len() as f64);
+        }
+    }
+    // A sensor without error still leaves the discretisation.
+    Ok(variance.into_iter().map(|v| v.sqrt().max(1e-6)).collect())
+}
