@@ -17,7 +17,7 @@ const MOVES: f64 = 3e-3;
 /// ... or this often.
 const ROUNDS: usize = 10;
 /// It is found for the first time when less than this share of the cost is left to be gained.
-const NEAR: f64 = 1e-2;
+const NEAR: f64 = 1e-4;
 /// Stages whose covariances are held at once.
 const STRETCH: usize = 256;
 
