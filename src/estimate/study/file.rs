@@ -317,9 +317,9 @@ pub(super) struct Solver {
     pub rollout: String,
     #[serde(default = "iterations")]
     pub iterations: usize,
-    /// Whether the trajectory is integrated out ([`crate::estimate::Options::marginal`]); what the simulator adds to the
-    /// torques moves the robot, so it is.
-    #[serde(default = "yes")]
+    /// Whether the trajectory is integrated out ([`crate::estimate::Options::marginal`]): right where noise of the torques
+    /// moves the robot, as in the simulator.
+    #[serde(default)]
     pub marginal: bool,
     /// See [`crate::estimate::Options::significance`].
     #[serde(default)]
@@ -342,10 +342,6 @@ impl Default for Solver {
 
 fn multiple() -> String {
     "multiple".to_owned()
-}
-
-fn yes() -> bool {
-    true
 }
 
 fn iterations() -> usize {
