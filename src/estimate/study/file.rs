@@ -333,7 +333,7 @@ impl Default for Solver {
         Self {
             rollout: multiple(),
             iterations: iterations(),
-            marginal: true,
+            marginal: false,
             significance: 0.0,
             first_part_s: None,
         }
