@@ -212,20 +212,14 @@ fn volume(p: &MultibodyProblem, at: &Trajectory) -> (f64, Vec<f64>) {
 
 #[test]
 fn the_volumes_slope_agrees_with_differences() {
-    let four = ["LF_FOOT", "LH_FOOT", "RF_FOOT", "RH_FOOT"];
-    let on_feet = standing("anymal_b", &four, LoopKind::Point);
-    let mut contacts = on_feet.schedule.contacts.clone();
-    contacts.phases.truncate(1);
-    contacts.phases[0].active.fill(true);
     let cases = [
         ("arm", problem("kinova_gen3_2f85", Coordinates::ExponentialEigenvalue)),
         ("flying", problem("go1", Coordinates::LogCholesky)),
-        ("four feet", on_feet.with_contacts(contacts).unwrap()),
     ];
     for (name, p) in cases {
         let mut p = p.formulated(Formulation::Inverse);
-        // Impacts do not count: the first velocity is known. Noise moves it more than sensors err.
-        p.weights.first.fill(1e11);
+        // Noise moves it more than sensors err.
+        p.weights.first.fill(1e8);
         p.weights.tau.fill(1e-4);
         p.weights.dq.fill(1e4);
         let mut guess = p.guess();
@@ -240,7 +234,7 @@ fn the_volumes_slope_agrees_with_differences() {
             };
             let difference = (8.0 * (moved(1.0) - moved(-1.0)) - (moved(2.0) - moved(-2.0))) / (12.0 * step);
             let e = (difference - slope[i]).abs();
-            assert!(e < 3e-4 * (1e-2 + slope[i].abs()), "{name}, {i}: {difference} {}", slope[i]);
+            assert!(e < 1e-4 * (1e-2 + slope[i].abs()), "{name}, {i}: {difference} {}", slope[i]);
         }
         assert!(slope.iter().any(|s| s.abs() > 1e-2), "{name}: {slope:?}");
     }
