@@ -4,6 +4,11 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::dynamics::vec3::Vec3;
+use crate::enclose::{Affine, Rounding};
+use crate::reach::cell::TIME;
+use crate::reach::extent::spread;
+use crate::reach::upward::{mul_up, sum_up};
 use crate::robot::{Robot, Scene};
 
 /// The other side of a distance.
@@ -212,4 +217,16 @@ impl Tally {
             cells: self.cells,
         }
     }
+}
+
+/// Upper bound of how far `point` is from the line that it would follow without tracking errors, m: the square root of
+/// the sum of squares of what each coordinate owes to all but time.
+pub fn growth<const N: usize, R: Rounding>(point: &Vec3<Affine<N, R>>) -> f64 {
+    let beyond = |x: &Affine<N, R>| {
+        let mut still = *x.generators();
+        still[TIME] = 0.0;
+        spread(&Affine::<N, R>::new(0.0, still, x.remainder()))
+    };
+    let squares = point.iter().map(|x| mul_up(beyond(x), beyond(x)));
+    sum_up(squares).sqrt().next_up()
 }

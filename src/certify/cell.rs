@@ -3,7 +3,6 @@
 use crate::enclose::Rounding;
 use crate::reach::block::Block;
 use crate::reach::energy::{coriolis_norm, energy_slack, relative_mass};
-use crate::reach::extent::growth;
 use crate::reach::law::LawBounds;
 use crate::reach::leaning::Leaning;
 use crate::reach::links::{Separation, clear_of_capsule, clear_of_obstacle, coarsely_clear, sweep_capsules};
@@ -14,6 +13,7 @@ use crate::reach::upward::{add_up, div_up, mul_up, sum_up};
 use crate::reach::{Cell, Joints, Span};
 use crate::robot::JointLimits;
 use crate::storage::Workspace;
+use crate::verdict::growth;
 
 use super::{Body, Problem};
 

@@ -4,7 +4,7 @@ pub mod robust;
 
 use crate::trajectory::JointState;
 
-pub use robust::RobustController;
+pub use robust::{RobustController, broken_above_j};
 
 /// What the sensors say at a tick.
 #[derive(Debug, Clone, Copy)]
@@ -20,7 +20,7 @@ pub struct Measured<'a> {
 pub struct Tick {
     /// Largest value of V that the parameter set allows at the measured state, J (0 for laws without one).
     pub energy_j: f64,
-    /// Value that V is proven to have at least, J: above [`crate::reach::Tube::broken_above_j`], an assumption is broken.
+    /// Value that V is proven to have at least, J: above [`broken_above_j`], an assumption is broken.
     pub energy_floor_j: f64,
     /// Whether a torque was cut at the actuator limit.
     pub saturated: bool,

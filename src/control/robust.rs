@@ -6,10 +6,21 @@ use crate::dynamics::{Motion, momentum_regressor, torque_regressor};
 use crate::inertia::ParameterSet;
 use crate::reach::Tube;
 use crate::reach::leaning::{Between, Leaning, OWN};
+use crate::reach::tube::LEVEL;
 use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
 use crate::trajectory::JointState;
 
 use super::{Controller, Measured, Tick};
+
+/// Above this multiple of V_max a lower bound of V proves that an assumption is broken: farther from the tube's level than the
+/// rounding of that lower bound, a sum of a few dozen terms, can reach.
+const BROKEN: f64 = 1.0 + 1.0 / (1_u64 << 20) as f64;
+const _: () = assert!(BROKEN > LEVEL);
+
+/// Energy, J, that a lower bound of V, computed in `f64`, cannot pass while all assumptions hold.
+pub fn broken_above_j(tube: &Tube) -> f64 {
+    BROKEN * tube.gains.v_max
+}
 
 /// Robust controller for one robot; the parameter set and the tube change with the plan.
 #[derive(Debug, Clone)]
@@ -117,7 +128,7 @@ impl RobustController {
         let gains = &self.tube.gains;
         // Past this an assumption is broken and nothing is promised any more: pull back harder, as the actuators allow.
         // Within the promise the excess is exactly zero, so the law is the proven one.
-        let excess = (energy_floor - self.tube.broken_above_j()).max(0.0);
+        let excess = (energy_floor - broken_above_j(&self.tube)).max(0.0);
         let room = (gains.v_max - energy).max(0.0);
         let demand = power + held + self.tube.hold_power_w - gains.alpha * room + gains.alpha * excess;
         if !(demand > 0.0 && spread > 0.0) {

@@ -14,6 +14,7 @@ pub mod polynomial;
 pub mod polynomial_sets;
 pub mod root;
 pub mod sets;
+pub mod spectrum;
 pub mod zonotope;
 
 pub use polynomial::Polynomial;

@@ -13,7 +13,7 @@ use crate::trajectory::Bezier;
 use crate::certify::{Certificate, Partition, Problem, Refusal, certify};
 
 /// Version of the plan file.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
 
 /// A trajectory together with all that it was proven against.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -2,8 +2,8 @@
 
 use crate::certify::{CellReport, Problem, Refusal, Workspaces};
 use crate::inertia::ParameterSet;
+use crate::plan::inertia_floor::armature_floor;
 use crate::reach::Tube;
-use crate::reach::tube::armature_floor;
 use crate::robot::{Robot, Scene};
 use crate::trajectory::Bezier;
 

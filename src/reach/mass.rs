@@ -1,4 +1,4 @@
-//! The mass matrix over a cell between two that are known: bounds on its eigenvalues, with and without transmission inertia.
+//! The mass matrix over a cell between two that are known, with and without transmission inertia.
 //!
 //! # Assumed
 //! Parameters inside the set, every body physically consistent (A1), joint positions inside the cell.
@@ -19,13 +19,13 @@
 
 use arrayvec::ArrayVec;
 
-use crate::dynamics::{Composites, Motion, Space, crba};
+use crate::dynamics::{Composites, Space, crba};
 use crate::enclose::{Affine, Interval, Rounding};
 use crate::inertia::ParameterSet;
 use crate::robot::{ARMATURE, INERTIAL, Robot};
 use crate::scalar::Scalar;
 
-use super::cell::{Cell, Joints, MAX_JOINTS};
+use super::cell::{Joints, MAX_JOINTS};
 use super::extent;
 use super::torque::MAX_PARAMETERS;
 use super::upward::{add_up, div_up, mul_up, sum_up};
@@ -115,17 +115,8 @@ fn lowered_and_raised(lower: &[f64], upper: &[f64], lever: f64) -> ([f64; INERTI
 /// A matrix of intervals, row-major n x n, held in place.
 pub type Matrix = ArrayVec<Interval, { MAX_JOINTS * MAX_JOINTS }>;
 
-/// Enclosure of M(q; theta), transmission inertia included, over the positions of `cell` for one theta.
-pub fn enclosed<const N: usize, R: Rounding>(robot: &Robot, theta: &[f64], cell: &Cell<N, R>) -> Matrix {
-    let mut motion = Motion::new(robot);
-    motion.place(robot, &cell.q);
-    let constants: Vec<_> = theta.iter().map(|&x| Affine::<N, R>::constant(x)).collect();
-    let mut mass = vec![Affine::<N, R>::zero(); robot.dof() * robot.dof()];
-    crba(robot, &motion, &constants, &mut Composites::new(robot), &mut mass);
-    with_transmission(robot, theta, &mass)
-}
-
-fn with_transmission<const N: usize, R: Rounding>(
+/// Adds the transmission inertias of `theta` to the mass matrix of the links alone.
+pub fn with_transmission<const N: usize, R: Rounding>(
     robot: &Robot,
     theta: &[f64],
     links: &[Affine<N, R>],
@@ -139,10 +130,7 @@ fn with_transmission<const N: usize, R: Rounding>(
 }
 
 /// Smallest g known with diag(`floor`) <= g M(q; theta) for the positions that `space` is placed at and the set of `between`:
-/// at most 1 where the floor is one.
-///
-/// Where no entry exceeds its joint's smallest transmission inertia nothing else is looked at: the links' own mass matrix is
-/// positive semidefinite. Else as the header says.
+/// at most 1 where the floor is one. Where the transmissions alone make it one the links, positive semidefinite, are not looked at.
 pub fn floor_factor<const N: usize, R: Rounding>(
     robot: &Robot,
     between: &Between,
@@ -209,21 +197,6 @@ pub fn least_factor(small: &[Interval], large: &[Interval], n: usize) -> f64 {
         if proven(middle) { holds = middle } else { fails = middle }
     }
     STEP.powi(holds)
-}
-
-/// Proven bounds, kg m^2 (kg, kg m), on the smallest and the largest eigenvalue of M(q; theta) over a cell and a set: the
-/// first from below (0 if none is proven), the second from above.
-pub fn eigenvalue_bounds<const N: usize, R: Rounding>(
-    robot: &Robot,
-    between: &Between,
-    cell: &Cell<N, R>,
-) -> (f64, f64) {
-    let n = robot.dof();
-    let unit: Matrix =
-        (0..n * n).map(|k| Interval::constant(if k % (n + 1) == 0 { 1.0 } else { 0.0 })).collect();
-    let inverse = least_factor(&unit, &enclosed(robot, &between.below, cell), n);
-    let above = least_factor(&enclosed(robot, &between.above, cell), &unit, n);
-    ((1.0 / inverse).next_down().max(0.0), above)
 }
 
 #[cfg(test)]

@@ -61,17 +61,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::inertia::ParameterSet;
-use crate::robot::{ARMATURE, ControlGains, Robot};
+use crate::robot::{ControlGains, Robot};
 
 use super::upward::{div_up, mul_up};
 
 /// The tube's level of V, relative to V_max: 1 + 2^-30.
-const LEVEL: f64 = 1.0 + 1.0 / (1_u64 << 30) as f64;
-/// Above this multiple of V_max a lower bound of V proves that an assumption is broken: farther from [`LEVEL`] than the
-/// rounding of that lower bound, a sum of a few dozen terms, can reach.
-const BROKEN: f64 = 1.0 + 1.0 / (1_u64 << 20) as f64;
-const _: () = assert!(BROKEN > LEVEL);
+pub(crate) const LEVEL: f64 = 1.0 + 1.0 / (1_u64 << 30) as f64;
 
 /// Constants of the robust law for one plan, and of the proof that goes with it. Stored in the plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -128,11 +123,6 @@ impl Tube {
             && (0..n).all(wide)
     }
 
-    /// Energy, J, that a lower bound of V, computed in `f64`, cannot pass while all assumptions hold.
-    pub fn broken_above_j(&self) -> f64 {
-        BROKEN * self.gains.v_max
-    }
-
     /// Speed below which the controller does not trust the sign of the measured dq_j, rad/s: the stiction speed, plus
     /// the encoder's error, plus what the joint can gain within a tick; rounded up.
     pub fn sign_band(&self, robot: &Robot, j: usize) -> f64 {
@@ -140,10 +130,4 @@ impl Tube {
         let known = (self.gains.stiction_speed_rad_s + robot.sensors.velocity_rad_s).next_up();
         (known + gained).next_up()
     }
-}
-
-/// Smallest transmission inertia of joint `j` over the set: a lower bound of M along that joint, because the links'
-/// own mass matrix is positive semidefinite for every physically consistent theta.
-pub fn armature_floor(robot: &Robot, set: &ParameterSet, j: usize) -> f64 {
-    set.lower[robot.friction_index(j) + ARMATURE]
 }

@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use thiserror::Error;
 
-use crate::control::{Controller, Measured, RobustController};
+use crate::control::{Controller, Measured, RobustController, broken_above_j};
 use crate::identify::{IdentifyError, Sample};
 use crate::inertia::ParameterSet;
 use crate::plan::Plan;
@@ -376,7 +376,7 @@ impl Runner<'_> {
             self.controller.tick(t, ahead, &desired, &mut open);
             let tick = self.controller.tick(t, Measured { q: &told.q, dq: &told.dq }, &desired, &mut tau);
             self.encoders.correct(&self.robot, &open, &mut tau);
-            if tick.energy_floor_j > active.plan.tube.broken_above_j() && self.broken.is_empty() {
+            if tick.energy_floor_j > broken_above_j(&active.plan.tube) && self.broken.is_empty() {
                 self.broken.push(self.energy_passed(&active, &desired, &reading, tick.energy_floor_j));
             }
             let reference = Reference {

@@ -6,9 +6,10 @@ use rand_chacha::ChaCha8Rng;
 use super::*;
 use crate::campaign::soundness::truth;
 use crate::enclose::Counted;
+use crate::family::spectrum::eigenvalue_bounds;
 use crate::plan::inertia_floor::FloorFit;
 use crate::plan::tube_fit;
-use crate::reach::{Span, Tube};
+use crate::reach::{Cell, Span, Tube};
 use crate::storage::Workspace;
 use crate::trajectory::{Bezier, JointState};
 

@@ -7,7 +7,7 @@
 use crate::identify::plausible::check_motion;
 use crate::identify::{IdentifyError, Sample};
 use crate::inertia::ParameterSet;
-use crate::reach::tube::armature_floor;
+use crate::plan::inertia_floor::armature_floor;
 use crate::robot::Robot;
 use crate::simulate::Reading;
 use crate::trajectory::JointState;
