@@ -53,7 +53,10 @@
 //!     let t = tick as f64 * robot.control.period_s;
 //!     curve.evaluate(t, &mut desired);
 //!     let (q, dq) = (desired.q.clone(), desired.dq.clone());
-//!     controller.tick(t, Measured { q: &q, dq: &dq }, &desired, &mut tau);
+//!     // A real arm moves as the torque makes it; this one gets what its motion needs in the middle of the tick.
+//!     curve.evaluate(t + 0.5 * robot.control.period_s, &mut desired);
+//!     let measured = desired.clone();
+//!     controller.tick(t, Measured { q: &measured.q, dq: &measured.dq }, &desired, &mut tau);
 //!     identifier.push(Sample { t, q, dq, tau: tau.clone() })?;
 //! }
 //!
