@@ -35,8 +35,8 @@ const NEARLY: f64 = -0.05;
 const CANDIDATES: usize = 64;
 /// How far the planner goes back from a start that cannot be proven towards coasting to rest.
 const RETREAT: [f64; 6] = [1.0, 0.7, 0.45, 0.25, 0.1, 0.0];
-/// Starts that are improved by the solver, one after the other.
-const STARTS: usize = 2;
+/// Starts that are improved by the solver: one after the other when exciting, until the time is up.
+const STARTS: usize = 4;
 /// Share of a limit that the planner leaves: the next plan starts inside this one and must fit as well.
 const SPARE: f64 = 0.02;
 /// Evaluations a start.
