@@ -113,6 +113,8 @@ pub fn energy(robot: &Robot, theta: &[f64], q: &[f64], r: &[f64]) -> f64 {
 }
 
 /// Accelerations under `tau`; below the stiction speed friction does what `pushes` says (in [-1, 1] a joint).
+///
+/// Infinite where M is not positive definite: outside every claim, so that a floor of M that fails there is reported as such.
 pub fn acceleration(
     robot: &Robot,
     theta: &[f64],
@@ -128,8 +130,10 @@ pub fn acceleration(
         let sign = if dq[j].abs() > speed { dq[j].signum() } else { pushes[j] };
         tau[j] - bias[j] - theta[robot.friction_index(j) + COULOMB] * sign
     });
-    let solved = mass(robot, theta, q).cholesky().expect("rotors have inertia, so M > 0").solve(&right);
-    solved.as_slice().to_vec()
+    match mass(robot, theta, q).cholesky() {
+        Some(mass) => mass.solve(&right).as_slice().to_vec(),
+        None => vec![f64::INFINITY; n],
+    }
 }
 
 /// The state after `h` under a held torque.
