@@ -34,10 +34,6 @@ const SAMPLES: usize = 100;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct File {
-    #[serde(rename = "schema")]
-    _schema: u32,
-    #[serde(rename = "kind")]
-    _kind: String,
     name: String,
     /// Robot, scene and prior; relative to this file.
     scenario: PathBuf,
@@ -323,7 +319,8 @@ mod tests {
             "schema = 1\nname = \"few\"\nkind = \"excitation\"\nscenario = \"scenarios/dumbbell_c_8lb.toml\"\n\
              seeds = 1\nevaluations = 5\ndesigns = [\"fourier\"]\n[[payloads]]\nname = \"4 lb\"\nbody = {body}"
         );
-        let campaign = Excitation::new(Path::new("./few.toml"), toml::from_str(&text).unwrap()).unwrap();
+        let path = Path::new("./few.toml");
+        let campaign = Excitation::new(path, crate::campaign::parse(path, &text).unwrap()).unwrap();
         let findings = campaign.run(&|_, _| ()).unwrap();
         assert!(findings.passed, "{:?}", findings.table);
         let trial = &findings.summary["trials"][0];
@@ -334,8 +331,8 @@ mod tests {
         assert_eq!(findings.table.len(), 3);
 
         let refuse = |from: &str, to: &str| {
-            let file = toml::from_str(&text.replace(from, to)).unwrap();
-            Excitation::new(Path::new("./few.toml"), file).unwrap_err().to_string()
+            let file = crate::campaign::parse(path, &text.replace(from, to)).unwrap();
+            Excitation::new(path, file).unwrap_err().to_string()
         };
         assert!(refuse("seeds = 1", "seeds = 0").contains("`seeds`"));
         assert!(refuse("3.09923", "-3.0").contains("payloads[0]"));

@@ -35,10 +35,6 @@ const DRAWS: usize = 2_000_000;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct File {
-    #[serde(rename = "schema")]
-    _schema: u32,
-    #[serde(rename = "kind")]
-    _kind: String,
     name: String,
     /// Trials; the kinds of noise take turns.
     trials: u64,
@@ -295,7 +291,8 @@ mod tests {
             "schema = 1\nname = \"few\"\nkind = \"identification\"\ntrials = {trials}\nseconds = 0.6\nseed = 3\n\
              scenario = \"scenarios/dumbbell_c_8lb.toml\""
         );
-        Identification::new(Path::new("./few.toml"), toml::from_str(&text).unwrap()).unwrap()
+        let path = Path::new("./few.toml");
+        Identification::new(path, crate::campaign::parse(path, &text).unwrap()).unwrap()
     }
 
     #[test]

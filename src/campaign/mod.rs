@@ -26,6 +26,7 @@ use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
+use toml::de::DeTable;
 
 pub use error::CampaignError;
 pub use write::{default_destination, write};
@@ -60,12 +61,15 @@ pub struct Findings {
     pub files: Vec<(String, String)>,
 }
 
-/// What every campaign file holds.
+/// What every campaign file holds; the rest is read by its kind.
 #[derive(Deserialize)]
 struct Header {
     schema: u32,
     kind: String,
 }
+
+/// The keys of [`Header`].
+const HEADER: [&str; 2] = ["schema", "kind"];
 
 /// The version of the format that this crate reads.
 const SCHEMA: u32 = 1;
@@ -77,7 +81,7 @@ const SCHEMA: u32 = 1;
 pub fn load(path: &Path) -> Result<Box<dyn Campaign>, CampaignError> {
     let text =
         fs::read_to_string(path).map_err(|source| CampaignError::Read { path: path.to_owned(), source })?;
-    let header: Header = parse(path, &text)?;
+    let header: Header = toml::from_str(&text).map_err(|error| unreadable(path, &error))?;
     if header.schema != SCHEMA {
         let reason = format!("is {}, this version reads {SCHEMA}", header.schema);
         return Err(CampaignError::field(path, "schema", reason));
@@ -100,12 +104,22 @@ pub fn load(path: &Path) -> Result<Box<dyn Campaign>, CampaignError> {
     }
 }
 
-/// A campaign file, or a part of it, as a `T`.
+/// What a campaign file holds besides its [`Header`], as a `T`.
 fn parse<T: for<'de> Deserialize<'de>>(path: &Path, text: &str) -> Result<T, CampaignError> {
-    toml::from_str(text).map_err(|error| CampaignError::Parse {
-        path: path.to_owned(),
-        message: error.to_string().trim_end().to_owned(),
+    let contents = || {
+        let mut table = DeTable::parse(text)?;
+        HEADER.iter().for_each(|key| drop(table.get_mut().remove(*key)));
+        T::deserialize(toml::Deserializer::from(table))
+    };
+    contents().map_err(|mut error: toml::de::Error| {
+        // For the line in the message.
+        error.set_input(Some(text));
+        unreadable(path, &error)
     })
+}
+
+fn unreadable(path: &Path, error: &toml::de::Error) -> CampaignError {
+    CampaignError::Parse { path: path.to_owned(), message: error.to_string().trim_end().to_owned() }
 }
 
 #[cfg(test)]
@@ -127,7 +141,8 @@ mod tests {
         assert!(refusal("kind = 3").contains("line"));
         let start = "schema = 1\nname = \"a\"\nkind = \"soundness\"\nsamples = 10\nwalks = 1\nseed = 1\n";
         assert!(refusal(start).contains("`arms`"));
-        assert!(refusal(&format!("{start}colour = 3")).contains("colour"));
+        let unknown = refusal(&format!("{start}colour = 3"));
+        assert!(unknown.contains("colour") && unknown.contains("line 7"), "{unknown}");
         assert!(refusal(&format!("{start}[[arms]]\nrobot = \"no_such\"")).contains("no_such"));
         let arm = format!("{start}[[arms]]\nrobot = \"kinova_gen3_2f85\"\n");
         assert!(refusal(&format!("{arm}start_rad = [1.0]")).contains("`arms[0].start_rad`"));

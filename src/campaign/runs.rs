@@ -16,10 +16,6 @@ use crate::scenario::{self, RunOptions, Scenario};
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct File {
-    #[serde(rename = "schema")]
-    _schema: u32,
-    #[serde(rename = "kind")]
-    _kind: String,
     name: String,
     /// Every run is made with the seeds 0..seeds.
     seeds: u64,

@@ -31,10 +31,6 @@ use crate::trajectory::Bezier;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct File {
-    #[serde(rename = "schema")]
-    _schema: u32,
-    #[serde(rename = "kind")]
-    _kind: String,
     name: String,
     /// Plans for each arm.
     plans: u64,
@@ -276,7 +272,7 @@ mod tests {
     fn what_is_better_known_has_smaller_sets() {
         let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/campaigns/widths.toml"));
         let text = std::fs::read_to_string(path).unwrap();
-        let mut file: File = toml::from_str(&text).unwrap();
+        let mut file: File = crate::campaign::parse(path, &text).unwrap();
         (file.plans, file.intervals) = (1, 16);
         let widths = Widths::new(path, file).unwrap();
         let findings = widths.run(&|_, _| ()).unwrap();

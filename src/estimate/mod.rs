@@ -8,6 +8,7 @@
 pub mod active_set;
 pub mod arrival;
 pub mod dense;
+pub mod elimination;
 pub mod equations;
 pub mod error;
 pub mod multibody;

@@ -8,7 +8,7 @@
 //! Q = L + F_a' V' F_a,    F_a = [f_u f_x f_t; 0 0 1],    q = l + F_a' (v' + V'_{.x} gap)
 //! ```
 //!
-//! in the order (z, dx, dtheta), where z is what the stage's constraints leave of the input ([`super::stage`]). One
+//! in the order (z, dx, dtheta), where z is what the stage's constraints leave of the input ([`super::elimination`]). One
 //! partial Cholesky factorisation of Q gives all of it: with Q_zz = L L', S = Q_{y z} L^-T and s = L^-1 q_z,
 //!
 //! ```text
@@ -24,7 +24,8 @@
 use super::dense::{
     Mat, add_product, add_product_lower, axpy, dot, partial_cholesky, solve_lower, solve_lower_transposed,
 };
-use super::stage::{EliminationSpace, Lift, StageModel, StageSize};
+use super::elimination::{EliminationSpace, Lift};
+use super::stage::{StageModel, StageSize};
 
 /// The large parts of a stage's model, which are needed only between its linearisation and its step of the recursion: a
 /// few of these serve all stages by turns ([`Node::borrow`]).

@@ -8,6 +8,7 @@
 
 mod errors;
 pub mod noise;
+mod problem;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use self::errors::{Errors, Truth};
+use self::problem::{ProblemFile, Variant};
 use super::{Campaign, CampaignError, Findings, Progress};
 use crate::estimate::study::Study;
 use crate::estimate::{
@@ -32,10 +34,6 @@ use crate::robot::INERTIAL;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct File {
-    #[serde(rename = "schema")]
-    _schema: u32,
-    #[serde(rename = "kind")]
-    _kind: String,
     name: String,
     /// Random starts of each problem in each variant.
     starts: u64,
@@ -56,28 +54,6 @@ pub(super) struct File {
 
 fn yes() -> bool {
     true
-}
-
-/// A problem file and what is changed in it.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ProblemFile {
-    label: String,
-    /// Relative to the campaign file.
-    file: PathBuf,
-    #[serde(default)]
-    change: toml::Table,
-    #[serde(default)]
-    variant: Vec<Variant>,
-}
-
-/// A way to state a problem.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Variant {
-    label: String,
-    #[serde(default)]
-    change: toml::Table,
 }
 
 /// The campaign, its file read and checked.
@@ -137,8 +113,7 @@ impl Starts {
     }
 
     fn load(&self, problem: &ProblemFile, variant: &Variant) -> Result<Study, CampaignError> {
-        let path = self.path.parent().unwrap_or(Path::new("")).join(&problem.file);
-        let mut study = Study::load_changed(path, &[&problem.change, &variant.change]).map_err(|source| {
+        let mut study = problem.load(&self.path, &variant.change).map_err(|source| {
             let field = format!("problem `{}`, variant `{}`", problem.label, variant.label);
             CampaignError::field(&self.path, field, source.to_string())
         })?;

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::super::{Campaign, CampaignError, Findings, Progress};
+use super::problem::ProblemFile;
 use crate::dynamics::actuation::extended_parameters;
 use crate::estimate::EstimateError;
 use crate::estimate::study::Study;
@@ -22,10 +23,6 @@ use crate::robot::INERTIAL;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in super::super) struct File {
-    #[serde(rename = "schema")]
-    _schema: u32,
-    #[serde(rename = "kind")]
-    _kind: String,
     name: String,
     /// Standard deviations of the noise.
     noise: Vec<f64>,
@@ -39,18 +36,8 @@ pub(in super::super) struct File {
     /// Intervals of the energy regressions, s.
     #[serde(default)]
     energy_windows_s: Vec<f64>,
+    /// The first body of each carries the payload.
     problem: Vec<ProblemFile>,
-}
-
-/// A problem file and what is changed in it. Its first body carries the payload.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ProblemFile {
-    label: String,
-    /// Relative to the campaign file.
-    file: PathBuf,
-    #[serde(default)]
-    change: toml::Table,
 }
 
 /// The campaign, its file read and checked.
@@ -100,12 +87,17 @@ impl UnderNoise {
         if file.seeds == 0 || file.problem.is_empty() {
             return wrong("seeds / problem", "is empty, expected at least 1");
         }
+        if let Some(i) = file.problem.iter().position(|p| !p.variant.is_empty()) {
+            return wrong(
+                &format!("problem[{i}].variant"),
+                "expected none: under noise a problem is stated in one way",
+            );
+        }
         Ok(Self { path: path.to_owned(), file })
     }
 
     /// The problem with its noise, and an estimator that knows the noise.
     fn load(&self, problem: &ProblemFile, noise: f64, seed: u64) -> Result<Study, EstimateError> {
-        let path = self.path.parent().unwrap_or(Path::new("")).join(&problem.file);
         let table = |pairs: Vec<(&str, toml::Value)>| -> toml::Table {
             pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
         };
@@ -114,7 +106,7 @@ impl UnderNoise {
         let seed = toml::Value::Integer(i64::try_from(seed).unwrap_or(i64::MAX));
         let simulate = table(vec![("noise", table(levels.to_vec()).into()), ("seed", seed)]);
         let change = table(vec![("simulate", simulate.into())]);
-        let mut study = Study::load_changed(path, &[&problem.change, &change])?;
+        let mut study = problem.load(&self.path, &change)?;
         let told = noise.max(self.file.least);
         let (base, d) = (if study.robot.has_free_flyer() { 6 } else { 0 }, &mut study.deviations);
         // Forces on a floating base are model error, which noise does not change.

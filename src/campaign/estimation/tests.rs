@@ -1,7 +1,7 @@
 use super::*;
 
 fn read<T: for<'de> Deserialize<'de>>(text: &str) -> T {
-    toml::from_str(text).unwrap()
+    crate::campaign::parse(Path::new(HERE), text).unwrap()
 }
 
 const HERE: &str = "./few.toml";
@@ -82,4 +82,7 @@ fn noise_hurts_regressions_more_than_estimates() {
     assert!(mass(1, "estimate") < 0.5 && mass(1, "torques") > 2.0 * mass(1, "estimate"), "{trials:?}");
     let bad = text.replace("least = 1e-4", "least = 0.0");
     assert!(noise::UnderNoise::new(Path::new(HERE), read(&bad)).unwrap_err().to_string().contains("`least`"));
+    let variants = format!("{text}\n[[problem.variant]]\nlabel = \"a\"");
+    let told = noise::UnderNoise::new(Path::new(HERE), read(&variants)).unwrap_err().to_string();
+    assert!(told.contains("`problem[0].variant`: expected none"), "{told}");
 }

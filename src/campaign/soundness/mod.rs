@@ -46,10 +46,6 @@ const DRAWS: usize = 64;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct File {
-    #[serde(rename = "schema")]
-    _schema: u32,
-    #[serde(rename = "kind")]
-    _kind: String,
     name: String,
     /// Random states over all arms.
     samples: u64,

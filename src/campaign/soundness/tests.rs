@@ -8,7 +8,7 @@ use crate::enclose::rounding::Tally;
 fn campaign(samples: u64) -> Soundness {
     let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/campaigns/soundness.toml"));
     let text = std::fs::read_to_string(path).unwrap();
-    let mut campaign = Soundness::new(path, toml::from_str(&text).unwrap()).unwrap();
+    let mut campaign = Soundness::new(path, crate::campaign::parse(path, &text).unwrap()).unwrap();
     campaign.samples = samples;
     campaign
 }

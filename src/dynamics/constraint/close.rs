@@ -11,6 +11,8 @@ const CLOSED: f64 = 1e-13;
 /// Newton steps at most, and halvings of one.
 const STEPS: usize = 60;
 const HALVINGS: usize = 12;
+/// How many times heavier than the heaviest a joint is made that should stay where it is.
+const HELD: f64 = 1e6;
 
 impl ConstrainedDynamics {
     /// Moves `q` to a nearby configuration in which the active constraints hold, and returns the norm of the position
@@ -19,13 +21,28 @@ impl ConstrainedDynamics {
     /// Newton's steps, each the smallest in the metric M(q; theta) that removes the error to first order (M s = J'z,
     /// J s = -e), halved until the error shrinks.
     pub fn close(&mut self, robot: &Robot, q: &mut [f64], theta: &[f64]) -> Result<f64, ConstraintError> {
+        self.close_by(robot, q, theta, |_| true)
+    }
+
+    /// [`ConstrainedDynamics::close`] by degrees of freedom that are `free`: the metric makes all others so heavy that
+    /// they move only where the free ones alone cannot close the loops.
+    pub fn close_by(
+        &mut self,
+        robot: &Robot,
+        q: &mut [f64],
+        theta: &[f64],
+        free: impl Fn(usize) -> bool,
+    ) -> Result<f64, ConstraintError> {
         self.check_state(robot, q, theta, &[])?;
+        let n = robot.nv();
         let mut error = self.position_error(robot, q);
         for _ in 0..STEPS {
             if error <= CLOSED {
                 break;
             }
             self.workspace.mass_matrix(robot, q, theta, &mut self.mass);
+            let heaviest = (0..n).fold(0.0f64, |m, k| m.max(self.mass[(n + 1) * k]));
+            (0..n).filter(|&k| !free(k)).for_each(|k| self.mass[(n + 1) * k] += HELD * heaviest);
             self.factor(robot)?;
             negate(&self.condition, &mut self.force);
             self.motion.fill(0.0);

@@ -64,16 +64,18 @@ impl ConstrainedDynamics {
             return Err(ConstraintError::Compliance(c));
         }
         let mut rows = 0;
+        let mut row_active = Vec::new();
         let mut first_rows = Vec::with_capacity(constraints.len());
         for constraint in &constraints {
             first_rows.push(rows);
             rows += constraint.rows();
+            row_active.extend((0..constraint.rows()).map(|r| r < constraint.binding()));
         }
         let n = robot.nv();
         Ok(Self {
             redundancy,
             active: vec![true; constraints.len()],
-            row_active: vec![true; rows],
+            row_active,
             first_rows,
             workspace: Workspace::new(robot),
             screws: Screws::new(robot),
@@ -101,7 +103,8 @@ impl ConstrainedDynamics {
     pub fn set_active(&mut self, index: usize, active: bool) {
         self.active[index] = active;
         let first = self.first_rows[index];
-        self.row_active[first..first + self.constraints[index].rows()].fill(active);
+        self.row_active[first..first + self.constraints[index].rows()].fill(false);
+        self.row_active[first..first + self.constraints[index].binding()].fill(active);
     }
 
     /// Fixes a contact where its frame a is at configuration `q`, as when a foot touches down: frame b is placed there.

@@ -71,6 +71,7 @@ mod close;
 mod factor;
 mod forward;
 mod impulse;
+mod plane;
 mod results;
 mod rows;
 mod screw;
@@ -119,6 +120,8 @@ pub struct Constraint {
     pub kind: LoopKind,
     /// Axes of rows and forces.
     pub axes: RowAxes,
+    /// Whether the third row is left out, which binds nothing ([`Constraint::in_plane`]); it has no force.
+    pub planar: bool,
     /// Baumgarte's k_p, 1/s^2, >= 0.
     pub stiffness: f64,
     /// Baumgarte's k_d, 1/s, >= 0.
@@ -137,6 +140,7 @@ impl Constraint {
             b: End { joint: None, placement: at },
             kind,
             axes: RowAxes::WorldAligned,
+            planar: false,
             stiffness: 0.0,
             damping: 0.0,
             restitution: 0.0,
@@ -152,6 +156,7 @@ impl Constraint {
             b: End::named(robot, closure.frame_b),
             kind: closure.kind,
             axes: RowAxes::Local,
+            planar: false,
             stiffness: 0.0,
             damping: 0.0,
             restitution: 0.0,
@@ -181,6 +186,11 @@ impl Constraint {
         }
     }
 
+    /// Number of rows that bind: all, or all but the third.
+    pub fn binding(&self) -> usize {
+        if self.planar { 2 } else { self.rows() }
+    }
+
     fn fault(&self, robot: &Robot) -> Option<String> {
         for (end, which) in [(&self.a, "a"), (&self.b, "b")] {
             if let Some(joint) = end.joint.filter(|&j| j >= robot.bodies()) {
@@ -191,6 +201,9 @@ impl Constraint {
             if let Some(bad) = numbers.into_iter().find(|x| !x.is_finite()) {
                 return Some(format!("end {which} is placed at {bad}, expected finite numbers"));
             }
+        }
+        if self.planar && self.kind != LoopKind::Point {
+            return Some("is planar, which only one of points can be".into());
         }
         if self.a.joint == self.b.joint {
             return Some("both ends are on the same body, expected two".into());

@@ -25,6 +25,7 @@ fn constraints(robot: &Robot, rng: &mut impl Rng) -> Vec<Constraint> {
                 b: End { joint: b, placement: placement(rng) },
                 kind: if pick(rng) { LoopKind::Point } else { LoopKind::Rigid },
                 axes: if pick(rng) { RowAxes::Local } else { RowAxes::WorldAligned },
+                planar: false,
                 stiffness: rng.random_range(0.0..20.0),
                 damping: rng.random_range(0.0..5.0),
                 restitution: rng.random_range(0.0..1.0),

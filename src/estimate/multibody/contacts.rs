@@ -53,7 +53,8 @@ pub(super) struct Schedule {
     /// Rows (among those of all constraints) that are active, by phase.
     pub rows: Vec<Vec<usize>>,
     pub stages: Vec<Stage>,
-    /// Rows of the loops of points that are closed from the beginning, in axes of the base.
+    /// Rows of the loops of points that are closed from the beginning, in axes of the base (of planar ones in those of their
+    /// plane, where gradients are exact up to the product of gap and turn).
     pub closures: Vec<usize>,
 }
 
@@ -98,7 +99,7 @@ impl Schedule {
             contacts.phases[0].active[c]
                 && constraint.b.joint.is_some()
                 && constraint.kind == LoopKind::Point
-                && constraint.axes == RowAxes::WorldAligned
+                && (constraint.axes == RowAxes::WorldAligned || constraint.planar)
         };
         let closed: Vec<bool> = contacts.constraints.iter().enumerate().map(closed).collect();
         let closures = active_rows(&contacts.constraints, &closed);
@@ -119,7 +120,7 @@ fn active_rows(constraints: &[Constraint], active: &[bool]) -> Vec<usize> {
     let mut first = 0;
     for (constraint, active) in constraints.iter().zip(active) {
         if *active {
-            rows.extend(first..first + constraint.rows());
+            rows.extend(first..first + constraint.binding());
         }
         first += constraint.rows();
     }

@@ -366,8 +366,8 @@ impl Mechanics {
         Ok(())
     }
 
-    /// Moves `q` to where the loops are closed, if there is such a place nearby.
-    pub fn close(&mut self, problem: &MultibodyProblem, q: &mut [f64]) {
+    /// Moves `q` to where the loops are closed, by the degrees of freedom `free`, if there is such a place nearby.
+    pub fn close(&mut self, problem: &MultibodyProblem, q: &mut [f64], free: &[usize]) {
         let Some(constrained) = &mut self.constrained else { return };
         for (i, constraint) in problem.schedule.contacts.constraints.iter().enumerate() {
             constrained.set_active(i, constraint.b.joint.is_some());
@@ -375,7 +375,8 @@ impl Mechanics {
         self.phase = None;
         let p = &self.parameters[..problem.robot.parameter_count()];
         let mut closed = q.to_vec();
-        if constrained.close(&problem.robot, &mut closed, p).is_ok_and(|left| left < 1e-6) {
+        let left = constrained.close_by(&problem.robot, &mut closed, p, |k| free.contains(&k));
+        if left.is_ok_and(|left| left < 1e-6) {
             q.copy_from_slice(&closed);
         }
     }

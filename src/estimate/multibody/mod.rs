@@ -221,7 +221,7 @@ impl MultibodyProblem {
                     // Behind a floating base positions are one ahead of velocities.
                     unseen.iter().for_each(|&j| state[j + nq - n] = before[j + nq - n]);
                 }
-                loops.close(self, &mut state[..nq]);
+                loops.close(self, &mut state[..nq], &unseen);
             }
         }
         let mut change = vec![0.0; n];

@@ -91,7 +91,7 @@ impl Reader<'_> {
             }
             for i in 0..robot.loops.len() {
                 let stiffness = 0.25 * LOOP_DAMPING * LOOP_DAMPING;
-                let closure = Constraint::closure(robot, i).in_axes(RowAxes::WorldAligned);
+                let closure = Constraint::closure(robot, i).in_axes(RowAxes::WorldAligned).in_plane(robot);
                 constraints.push(closure.stabilised(stiffness, LOOP_DAMPING));
                 lifted.push(Vec::new());
             }
