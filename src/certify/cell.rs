@@ -2,7 +2,7 @@
 
 use crate::enclose::Rounding;
 use crate::reach::block::Block;
-use crate::reach::energy::{coriolis_norm, energy_slack, relative_mass};
+use crate::reach::energy::{coriolis, energy_slack, relative_mass};
 use crate::reach::law::LawBounds;
 use crate::reach::leaning::Leaning;
 use crate::reach::links::{Separation, clear_of_capsule, clear_of_obstacle, coarsely_clear, sweep_capsules};
@@ -183,24 +183,24 @@ fn required<const N: usize, R: Rounding>(
     let (robot, tube) = (problem.robot, problem.tube);
     let n = robot.dof();
     let gains = &tube.gains;
-    let sigma_min = floor.iter().copied().fold(f64::INFINITY, f64::min);
     // Transforms are still those of the cell's positions.
     let place = (&mut space.forms, &mut space.form_composites);
     let floor_factor = floor_factor(robot, problem.uncertain.between(), floor, place);
-    let coriolis = coriolis_norm(robot, &problem.uncertain, cell, &mut space.forms);
+    let coriolis = coriolis(robot, &problem.uncertain, cell, &mut space.forms);
 
-    // |dr/dt|: with d = w - v, sqrt(dr'M dr) <= |d| + |C r| / sqrt(min A), norms weighted by 1/A.
-    let turned = div_up(coriolis, sigma_min.sqrt().next_down());
+    // |dr/dt|: with d = w - v, sqrt(dr'M dr) <= |d| + |C r|, norms weighted by 1/A.
+    let squares = sum_up(coriolis.iter().zip(floor).map(|(f, a)| div_up(mul_up(*f, *f), *a)));
+    let turned = squares.sqrt().next_up();
     let energy_rate = sum_up([law.rho_norm, law.robust_norm, turned]);
     let r_rate: Joints<f64> = floor.iter().map(|a| div_up(energy_rate, a.sqrt().next_down())).collect();
     let acceleration_bound = (0..n).map(|j| add_up(cell.ddqa[j].sup_abs(), r_rate[j])).collect();
 
-    // beta >= (h/2) sup sum m_j^2 / A_j + (|delta_r| + (h/2) c)(|rho| + |v|), c = |C r| / min A.
-    let rho: Joints<f64> = torque.iter().map(|t| t.rho).collect();
-    let delta_r: Joints<f64> = cell.deviation.iter().map(|d| d.r).collect();
+    // beta >= (h/2) sup sum m_j^2 / A_j + sum delta_r_j (rho_j + |v_j|) + (h/2) |C r| (|rho| + |v|).
+    let pull: Joints<f64> = (0..n).map(|j| add_up(torque[j].rho, law.robust[j])).collect();
+    let misread = sum_up((0..n).map(|j| mul_up(cell.deviation[j].r, pull[j])));
     let half_tick = mul_up(0.5, gains.period_s);
-    let shift = add_up(norm_up(&delta_r), mul_up(half_tick, div_up(coriolis, sigma_min)));
-    let held = add_up(law.own_mismatch_w, mul_up(shift, add_up(norm_up(&rho), norm_up(&law.robust))));
+    let carried = mul_up(mul_up(half_tick, turned), add_up(law.rho_norm, law.robust_norm));
+    let held = sum_up([law.own_mismatch_w, misread, carried]);
     // What rounding can take from r^'v: GRAIN of every term of the law, and of the commands that v is added to.
     let commands =
         sum_up((0..n).map(|j| mul_up(reading_sup(cell, j), command_sup(&torque[j], law.robust[j]))));
@@ -209,16 +209,13 @@ fn required<const N: usize, R: Rounding>(
     let relative = (floor, sigma);
     let slack = energy_slack(robot, &problem.uncertain, cell, relative, tube.level_j(), &mut space.changes);
     let energy_slack_j = add_up(slack, grain.energy_j);
-    let drift_nm = drift(robot, tube, &problem.uncertain, cell, &r_rate, &mut space.rates)
+    let pull: Joints<f64> = (0..n).map(|j| add_up(pull[j], coriolis[j])).collect();
+    let drift_nm = drift(robot, tube, &problem.uncertain, cell, (&r_rate, &pull), &mut space.rates)
         .into_iter()
         .zip(&grain.torque_nm)
         .map(|(drift, off)| add_up(drift, *off))
         .collect();
     Required { floor_factor, drift_nm, hold_power_w, energy_slack_j, acceleration_bound, gain: law.gain }
-}
-
-fn norm_up(x: &[f64]) -> f64 {
-    sum_up(x.iter().map(|&x| mul_up(x, x))).sqrt().next_up()
 }
 
 #[cfg(test)]

@@ -74,13 +74,9 @@ impl RobustController {
         let at = self.robot.friction_index(j);
         let (c, g) = (&self.center[at..at + 4], &self.radius[at..at + 4]);
         let band = self.tube.sign_band(&self.robot, j);
-        // Where the sign of the true velocity is in doubt, anything in [-F_c, F_c] may act.
-        let (sign, charge) = if dq.abs() > band {
-            (dq.signum(), g[COULOMB])
-        } else {
-            let s = dq / band;
-            (s, (c[COULOMB].abs() + g[COULOMB]) * (1.0 + s.abs()))
-        };
+        // Where the sign of the true velocity is in doubt, anything in [-F_c, F_c] may act: to compensate nothing leaves least.
+        let (sign, charge) =
+            if dq.abs() > band { (dq.signum(), g[COULOMB]) } else { (0.0, c[COULOMB].abs() + g[COULOMB]) };
         let nominal = c[COULOMB] * sign + c[VISCOUS] * dq + c[ARMATURE] * self.ddqa[j] + c[OFFSET];
         let spread = charge + g[VISCOUS] * dq.abs() + g[ARMATURE] * self.ddqa[j].abs() + g[OFFSET];
         (nominal, spread, charge)

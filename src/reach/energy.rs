@@ -47,20 +47,18 @@ pub fn relative_mass<const N: usize, R: Rounding>(
     (0..n).map(|i| div_up(row(&y, i), y[i])).fold(0.0, f64::max)
 }
 
-/// Upper bound of the Euclidean norm of C(q, dq) r over the cell (N m): inverse dynamics without gravity and
-/// acceleration at dq_a = r.
-pub fn coriolis_norm<const N: usize, R: Rounding>(
+/// Upper bounds of |(C(q, dq) r)_j| over the cell (N m): inverse dynamics without gravity and acceleration at dq_a = r.
+pub fn coriolis<const N: usize, R: Rounding>(
     robot: &Robot,
     uncertain: &Uncertain,
     cell: &Cell<N, R>,
     space: &mut Space<Affine<N, R>>,
-) -> f64 {
+) -> Joints<f64> {
     let zero: Joints<_> = cell.q.iter().map(|_| Affine::zero()).collect();
     space.motion.sweep_weightless(robot, &cell.q, &cell.dq, &cell.r, &zero);
     space.fill_theta(uncertain.range().iter().map(|x| Affine::from_interval(*x)));
     space.inverse_dynamics(robot);
-    let squares = sum_up(space.torque.iter().map(extent::sup_abs).map(|f| mul_up(f, f)));
-    squares.sqrt().next_up()
+    space.torque.iter().map(extent::sup_abs).collect()
 }
 
 /// Upper bound of |r'M(q)r/2 at the true state - the same at the measured state| over the cell (J), for V <= `level` (J),

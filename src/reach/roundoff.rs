@@ -203,19 +203,13 @@ impl Grain {
 /// The friction part of the nominal torque and of rho, larger branch.
 fn joint_part(c: &[f64], g: &[f64], dq: Roundoff, ddqa: Roundoff) -> (Roundoff, Roundoff) {
     let float = Roundoff::float;
-    let sign = sign();
-    let nominal = sign.scale(c[COULOMB]) + dq.scale(c[VISCOUS]) + ddqa.scale(c[ARMATURE]) + float(c[OFFSET]);
+    let nominal = float(c[COULOMB]) + dq.scale(c[VISCOUS]) + ddqa.scale(c[ARMATURE]) + float(c[OFFSET]);
     (nominal, charge(c, g) + dq.scale(g[VISCOUS]) + ddqa.scale(g[ARMATURE]) + float(g[OFFSET]))
-}
-
-/// dq / band, at most one, of two floats that are the same in the exact law.
-fn sign() -> Roundoff {
-    Roundoff::rounded(1.0, 0.0)
 }
 
 /// What Coulomb friction adds to rho, larger branch.
 fn charge(c: &[f64], g: &[f64]) -> Roundoff {
-    (Roundoff::float(c[COULOMB]) + Roundoff::float(g[COULOMB])) * (Roundoff::float(1.0) + sign())
+    Roundoff::float(c[COULOMB]) + Roundoff::float(g[COULOMB])
 }
 
 #[cfg(test)]

@@ -20,6 +20,10 @@
 //!   of the rate) + (sup over the cell of the part of the delta), at different states of the cell if need be. A whole tick, and the
 //!   reading before it, are within one cell (see [`super::cell`]).
 //!
+//!   What dr/dt does through ddq_a is left out there and added: ddq_a changes at dddq_d - K_r^2 de + K_r dr/dt, and the last part
+//!   changes Y theta + I_a ddq_a at K_r M(q; theta) dr/dt. For the theta that the arm moves with, the only one that the drift is
+//!   asked for, M dr/dt is w - v - C r at the same moment, so its j-th entry is at most rho_j + |v_j| + |(C r)_j|.
+//!
 //! Sums of bounds are rounded up term by term.
 
 use arrayvec::ArrayVec;
@@ -202,21 +206,20 @@ pub fn friction_part<const N: usize, R: Rounding>(
     } else if dq.upper() < -band {
         (Affine::constant(-c[COULOMB]), g[COULOMB])
     } else {
-        // The compensated sign is anywhere in [-1, 1]; so is the true one.
-        let largest = add_up(c[COULOMB].abs(), g[COULOMB]);
-        (Affine::zero().widen(c[COULOMB].abs()), mul_up(2.0, largest))
+        // Nothing is compensated where the sign is in doubt; elsewhere in the cell it is, and less than this is left.
+        (Affine::zero().widen(c[COULOMB].abs()), add_up(c[COULOMB].abs(), g[COULOMB]))
     };
     let nominal = coulomb + dq.scale(c[VISCOUS]) + ddqa.scale(c[ARMATURE]) + Affine::constant(c[OFFSET]);
     (nominal, charge, [dq, ddqa, Affine::constant(1.0)])
 }
 
-/// Bounds on the drift D_j (N m) over a cell, given bounds `r_rate` on |dr_j/dt| (rad/s^2).
+/// Bounds on the drift D_j (N m) over a cell, given bounds `r_rate` on |dr_j/dt| (rad/s^2) and `pull` on |(M dr/dt)_j| (N m).
 pub fn drift<const N: usize, R: Rounding>(
     robot: &Robot,
     tube: &Tube,
     uncertain: &Uncertain,
     cell: &Cell<N, R>,
-    r_rate: &[f64],
+    (r_rate, pull): (&[f64], &[f64]),
     space: &mut Space<Dual<Affine<N, R>, 1>>,
 ) -> Joints<f64> {
     type Rate<const N: usize, R> = Dual<Affine<N, R>, 1>;
@@ -228,12 +231,11 @@ pub fn drift<const N: usize, R: Rounding>(
         let unknown = Affine::<N, R>::zero().widen(r_rate[j]);
         let change = |rate: Affine<N, R>, delta: f64| [rate.scale(h).widen(delta)];
         let ddq = cell.ddqa[j] - unknown;
-        let jerk = cell.jerk[j] + unknown.scale(k_r);
         let off = &cell.deviation[j];
         q.push(Rate::new(cell.q[j], change(cell.dq[j], off.q)));
         dq.push(Rate::new(cell.dq[j], change(ddq, off.dq)));
         dqa.push(Rate::new(cell.dqa[j], change(cell.ddqa[j], off.dqa)));
-        ddqa.push(Rate::new(cell.ddqa[j], change(jerk, off.ddqa)));
+        ddqa.push(Rate::new(cell.ddqa[j], change(cell.jerk[j], off.ddqa)));
     }
     let constant = |x: &Interval| Rate::new(Affine::from_interval(*x), [Affine::zero()]);
     space.motion.sweep(robot, &q, &dq, &dqa, &ddqa);
@@ -243,7 +245,7 @@ pub fn drift<const N: usize, R: Rounding>(
         .map(|j| {
             let f = &space.theta[robot.friction_index(j)..];
             let total = space.torque[j] + f[ARMATURE] * ddqa[j] + f[VISCOUS] * dq[j];
-            extent::sup_abs(&total.slope[0])
+            add_up(extent::sup_abs(&total.slope[0]), mul_up(mul_up(h, k_r), pull[j]))
         })
         .collect()
 }

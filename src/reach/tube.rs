@@ -10,8 +10,8 @@
 //! M dr/dt + C r = w(t) - v_k with w(t) = (what the motion needs at t under the true theta) - (nominal part of tau_k).
 //!
 //! * **Disturbance.** |w_j| <= rho_j = sup over the set of |Y_k (theta - theta_0)|_j + Coulomb charge + D_j, where the
-//!   *drift* D_j bounds, for every theta of the set, the change of Y theta between the measured state at the tick and
-//!   the true state anywhere in the tick. The first part is linear in theta, hence exact over a box.
+//!   *drift* D_j bounds, for the theta that the arm moves with, whichever of the set it is, the change of Y theta between the
+//!   measured state at the tick and the true state anywhere in the tick. The first part is linear in theta, hence exact over a box.
 //! * **Law.** With P = sum rho_j |r^_j|, V^ = sup over the set of r^'M(q^)r^/2 + nu, the *floor* A with M >= diag(A) on the tube,
 //!   u_j = min(rho_j, A_j |r^_j| / (c h)) for a number c >= 1 of *layer ticks*, and
 //!   demand = P + (h/2) sum rho_j^2 / A_j + beta - alpha max(0, V_max - V^), grip = sum u_j |r^_j| + (h/2) sum u_j (2 rho_j - u_j) / A_j:
@@ -22,8 +22,8 @@
 //!
 //! Proof. C r drops out of dV/dt (dM/dt - 2C is skew), so dV/dt = r(t)'d(t), d = w - v_k, and r(t) = r^_k + delta_r +
 //! int M^-1 (d - C r). Let A = diag(A_j) <= M. Over \[t_k, t_k + s\], s <= h, Cauchy-Schwarz gives
-//! int r'd <= int \[ r^'d + (s/2) d'A^-1 d + (|delta_r| + (s/2) c) |d| \] with c >= |M^-1 C r| and |d| at its supremum in the last term
-//! (int c t = s (s/2) c). For fixed v_k the first two terms are a sum of convex functions of each w_j, largest at
+//! int r'd <= int \[ r^'d + (s/2) d'A^-1 d + delta_r'd + (s/2) c |d| \] with norms weighted by A^-1, which bound those by M^-1,
+//! c >= |C r|, and |d| at its supremum in the last term. For fixed v_k the first two terms are a sum of convex functions of each w_j, largest at
 //! w_j = +-rho_j; as long as the *gain condition* h |v_j| <= A_j |r^_j| holds, the larger one is w_j = rho_j sign(r^_j): its rival
 //! -rho_j sign(r^_j) loses 2 rho_j |r^_j| in the first term and gains at most 2 h rho_j |v_j| / A_j in the second (A is diagonal, so the
 //! joints do not mix). There |d_j| = |rho_j - kappa u_j - m_j| with the rest's m_j = mu A_j |r^_j| / sum A r^^2, and
@@ -33,7 +33,7 @@
 //!   sum m_j |r^_j| = mu, plus (h/2) sum m_j^2 / A_j.
 //!
 //! Either way the law makes them at most alpha max(0, V_max - V^) - beta + (h/2) sum m^2 / A. With the *hold power*
-//! beta >= (h/2) sup sum m_j^2 / A_j + (|delta_r| + (h/2) c)(|rho| + |v|), that is V(t_k + s) <= V(t_k) + s alpha max(0, V_max - V^).
+//! beta >= (h/2) sup sum m_j^2 / A_j + sum |delta_r,j| (rho_j + |v_j|) + (h/2) c (|rho| + |v|), that is V(t_k + s) <= V(t_k) + s alpha max(0, V_max - V^).
 //! The *slack* nu >= |V(t_k) - r^'M(q^)r^/2| makes V^ >= V(t_k), and
 //! alpha h <= 1 then gives V(t_k + s) <= max(V(t_k), V_max). Induction over ticks ends the proof: V <= V_max throughout.
 //!

@@ -140,10 +140,9 @@ impl Law {
                 let at = robot.friction_index(j) + COULOMB;
                 let (c, g) = (center[at], radius[at]);
                 let band = case.tube.sign_band(robot, j);
-                let s = (read.1[j] / band).clamp(-1.0, 1.0);
-                nominal[j] += c * s;
-                let charge = if read.1[j].abs() <= band { (c + g) * (1.0 + s.abs()) } else { g };
-                spread[j] + charge + case.tube.drift_nm[j]
+                let doubtful = read.1[j].abs() <= band;
+                nominal[j] += if doubtful { 0.0 } else { c * read.1[j].signum() };
+                spread[j] + if doubtful { c + g } else { g } + case.tube.drift_nm[j]
             })
             .collect();
         Self { nominal, shift, rho, spread, rows }
@@ -247,7 +246,10 @@ impl<'a> Attack<'a> {
                 let gain = claim.tube.gains.period_s * v / (inertia * read_r[j]);
                 ledger.note(Check::Gain, gain, report.required.gain);
             }
-            gave += law.rho[j] * read_r[j].abs() - read_r[j] * v;
+            // What is held may turn the disturbance within the tick: demand counts that apart from the hold power.
+            let (h, left) = (claim.tube.gains.period_s, law.rho[j] - v.abs());
+            gave += law.rho[j] * read_r[j].abs() - read_r[j] * v
+                + 0.5 * h * left * left / claim.tube.inertia_floor[j];
         }
         let energy = truth::energy(&self.truth.robot, theta, &d.q, &r);
         let measured = truth::energy(&self.truth.robot, theta, &d.read_q, &read_r);
@@ -338,7 +340,7 @@ struct Held {
     law: Law,
     /// V before, J.
     energy: f64,
-    /// P - r'v, W.
+    /// P - r'v, and (h/2) d'A^-1 d for what v leaves of rho, W.
     gave: f64,
     /// V_max - V^, J.
     allowance: f64,
