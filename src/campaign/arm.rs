@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::CampaignError;
 use crate::identify::tighten_by_physics;
 use crate::inertia::ParameterSet;
-use crate::robot::{self, INERTIAL, Robot, Scene};
+use crate::robot::{self, ControlGains, INERTIAL, Robot, Scene};
 use crate::scenario::Scenario;
 use crate::trajectory::{Bezier, JointState};
 
@@ -35,15 +35,16 @@ pub struct Arm {
 }
 
 impl Arm {
-    /// A random motion (parameter k) from the start; half of them begin at speed.
+    /// A random motion (parameter k) from the start; half of them begin at a speed, no larger than such motions have on their way.
     pub fn curve(&self, rng: &mut ChaCha8Rng) -> Option<Bezier> {
         let reach = rng.random_range(0.1..1.0);
         let ends = self.start.iter().zip(&self.range);
         let end: Vec<f64> = ends.map(|(q, r)| q + reach * r * rng.random_range(-1.0..=1.0)).collect();
         let mut start = JointState::at_rest(&self.start);
         if rng.random() {
-            start.dq.iter_mut().for_each(|x| *x = rng.random_range(-0.3..0.3));
-            start.ddq.iter_mut().for_each(|x| *x = rng.random_range(-0.5..0.5));
+            let share = |j: usize| (self.range[j] * 3.0 / self.duration_s).min(1.0);
+            start.dq.iter_mut().enumerate().for_each(|(j, x)| *x = share(j) * rng.random_range(-0.3..0.3));
+            start.ddq.iter_mut().enumerate().for_each(|(j, x)| *x = share(j) * rng.random_range(-0.5..0.5));
         }
         Bezier::to_rest(&start, &end, self.duration_s).ok()
     }
@@ -64,6 +65,8 @@ pub(super) struct ArmFile {
     /// Whether what no rigid body can have is cut off the set first.
     #[serde(default)]
     physical: bool,
+    /// Gains in place of the robot's.
+    control: Option<Gains>,
     #[serde(default = "default_duration")]
     duration_s: f64,
     #[serde(default)]
@@ -76,6 +79,15 @@ pub(super) struct ArmFile {
 struct Body {
     lower: [f64; INERTIAL],
     upper: [f64; INERTIAL],
+}
+
+/// As [`crate::robot::ControlGains`].
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Gains {
+    k_r: f64,
+    alpha: f64,
+    v_max: f64,
 }
 
 fn default_duration() -> f64 {
@@ -99,7 +111,18 @@ impl ArmFile {
         if !(self.duration_s > 0.0 && self.duration_s.is_finite()) {
             return Err(wrong("duration_s", format!("is {}, expected a number above 0", self.duration_s)));
         }
-        let (robot, mut set, scene, start, range) = self.parts(path, field)?;
+        let (mut robot, mut set, scene, start, range) = self.parts(path, field)?;
+        if let Some(Gains { k_r, alpha, v_max }) = self.control {
+            for (key, x) in [("k_r", k_r), ("alpha", alpha), ("v_max", v_max)] {
+                if !(x > 0.0 && x.is_finite()) {
+                    return Err(wrong(
+                        &format!("control.{key}"),
+                        format!("is {x}, expected a number above 0"),
+                    ));
+                }
+            }
+            robot.control = ControlGains { k_r, alpha, v_max, ..robot.control };
+        }
         let first = robot.inertial_index(robot.end_effector);
         if let Some(Body { lower, upper }) = &self.last_body {
             if !lower.iter().zip(upper).all(|(l, u)| l <= u && l.is_finite() && u.is_finite()) {

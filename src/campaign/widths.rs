@@ -3,8 +3,10 @@
 //! For each arm and each choice of gains the tube is fitted and the plan cut into equal intervals; of every interval are
 //! taken the half-widths of the nominal torque and of the command (nominal and robust torque together), joint by joint,
 //! what of it no controller can avoid (the range of the required torque over the set in the middle of the interval, without
-//! tracking error and Coulomb friction: linear in the parameters, hence exact), and the growth of the link capsules: how far the ends of a capsule may be from the line that they would follow without
-//! tracking errors ([`crate::verdict::growth`]). A plan whose tube is not proven counts as such and gives no widths.
+//! tracking error and Coulomb friction: linear in the parameters, hence exact), and the growth of the link capsules: how far the
+//! ends of a capsule may be from the line that they would follow without tracking errors ([`crate::verdict::growth`]). A plan whose
+//! tube is not proven counts as such and gives no widths. Means and largest values are over all plans; of the largest
+//! command of each single plan the median is given too.
 //! Nothing is promised here, so nothing can fail: it is a measurement.
 
 use std::path::Path;
@@ -86,6 +88,8 @@ struct Sizes {
     robust: Spread,
     asked: Spread,
     growth: Spread,
+    /// The largest command of each plan.
+    peaks: Vec<f64>,
     plans: u64,
     unproven: u64,
 }
@@ -100,6 +104,7 @@ impl Sizes {
             (&mut self.growth, &other.growth),
         ];
         pairs.into_iter().for_each(|(a, b)| a.merge(b));
+        self.peaks.extend(&other.peaks);
         self.plans += other.plans;
         self.unproven += other.unproven;
     }
@@ -112,6 +117,14 @@ impl Sizes {
             self.command.take(half + robust);
         }
         self.growth.take(report.growth_m);
+    }
+
+    /// Median over plans of their largest commands; none if no plan was proven.
+    fn usual_peak(&self) -> Option<f64> {
+        let mut peaks = self.peaks.clone();
+        peaks.sort_by(f64::total_cmp);
+        let (low, high) = (peaks.get(peaks.len().checked_sub(1)? / 2)?, peaks.get(peaks.len() / 2)?);
+        Some(0.5 * (low + high))
     }
 }
 
@@ -158,6 +171,7 @@ impl Widths {
         match self.survey(arm, gains, curve) {
             Some((reports, tube)) => {
                 reports.iter().for_each(|report| sizes.take(report));
+                sizes.peaks.push(sizes.command.max);
                 let Arm { robot, set, scene, .. } = arm.clone();
                 let case = Case::new(robot, set, scene, tube, curve.clone());
                 for k in 0..self.file.intervals {
@@ -230,6 +244,7 @@ impl Widths {
             "v_max",
             "command, mean",
             "max",
+            "max of a plan, median",
             "nominal, mean",
             "max",
             "robust, mean",
@@ -248,13 +263,15 @@ impl Widths {
             let mut row =
                 vec![arm.label.clone(), figure(gains.k_r), figure(gains.alpha), figure(gains.v_max)];
             row.extend(spreads.iter().flat_map(|s| [figure(s.mean()), figure(s.max)]));
+            let peak = sizes.usual_peak();
+            row.insert(6, figure(peak.unwrap_or(f64::NAN)));
             row.push(format!("{} of {}", sizes.unproven, sizes.plans));
             table.push(row);
             let both = |s: &Spread| json!({ "mean": s.mean(), "max": s.max });
             entries.push(json!({ "arm": arm.label, "robot": arm.robot.name, "gains": gains,
                 "command_nm": both(&sizes.command), "nominal_nm": both(&sizes.nominal),
                 "robust_nm": both(&sizes.robust), "asked_nm": both(&sizes.asked), "growth_m": both(&sizes.growth),
-                "plans": sizes.plans, "unproven": sizes.unproven }));
+                "largest_command_of_a_plan_median_nm": peak, "plans": sizes.plans, "unproven": sizes.unproven }));
         }
         let File { name, seed, intervals, .. } = &self.file;
         let verdict = format!("Half-widths over all joints and {intervals} intervals of each proven plan.");
@@ -278,5 +295,16 @@ mod tests {
         let findings = widths.run(&|_, _| ()).unwrap();
         let mean = |k: usize| findings.summary["entries"][k]["command_nm"]["mean"].as_f64().unwrap();
         assert!(mean(0) > mean(1) && mean(1) > mean(2), "{}", findings.summary);
+        // Of a single plan the largest command is the same, however it is taken.
+        for entry in findings.summary["entries"].as_array().unwrap() {
+            assert_eq!(entry["largest_command_of_a_plan_median_nm"], entry["command_nm"]["max"]);
+        }
+    }
+
+    #[test]
+    fn the_usual_peak_is_the_median() {
+        let of = |peaks: &[f64]| Sizes { peaks: peaks.to_vec(), ..Sizes::default() }.usual_peak();
+        assert_eq!((of(&[]), of(&[3.0]), of(&[3.0, 1.0])), (None, Some(3.0), Some(2.0)));
+        assert_eq!(of(&[5.0, 1.0, 2.0]), Some(2.0));
     }
 }
