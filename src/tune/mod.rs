@@ -48,8 +48,9 @@ const K_R: [f64; 3] = [5.0, 10.0, 20.0];
 const ALPHA_SHARE: [f64; 2] = [0.3, 0.9];
 /// V_max, J.
 const V_MAX: [f64; 7] = [3e-4, 6e-4, 1.2e-3, 2.5e-3, 5e-3, 1e-2, 2e-2];
-/// Factors of the steps around the best, from coarse to fine.
+/// Factors of the steps around the best, from coarse to fine, and how often each is tried while it finds something better.
 const STEPS: [f64; 2] = [1.4, 1.15];
+const REPEATS: usize = 4;
 /// Largest alpha times period: at 1 the certifier refuses.
 const MOST_ALPHA: f64 = 0.95;
 /// Intervals in which a tube is fitted and measured.
@@ -281,7 +282,7 @@ pub fn tune(
     let arm = &study.arm;
     let own = arm.robot.control;
     let done = AtomicU64::new(0);
-    let finer = STEPS.len() * 2 * 3;
+    let finer = STEPS.len() * REPEATS * 2 * 3;
     let mut tried: Vec<Candidate> = Vec::new();
     let mut grid = vec![own];
     for k_r in K_R {
@@ -298,13 +299,18 @@ pub fn tune(
         Candidate { gains: *gains, found }
     };
     tried.extend(grid.par_iter().map(assess).collect::<Vec<_>>());
-    for factor in STEPS {
-        sort(&mut tried, options.growth_m);
-        let best = tried[0].gains;
-        let near: Vec<ControlGains> = neighbours(best, factor);
-        tried.extend(near.par_iter().map(assess).collect::<Vec<_>>());
-    }
     sort(&mut tried, options.growth_m);
+    for factor in STEPS {
+        for _ in 0..REPEATS {
+            let best = tried[0].gains;
+            let near: Vec<ControlGains> = neighbours(best, factor);
+            tried.extend(near.par_iter().map(assess).collect::<Vec<_>>());
+            sort(&mut tried, options.growth_m);
+            if tried[0].gains == best {
+                break;
+            }
+        }
+    }
     let count = tried.len();
     let nearest = describe(&tried[0], arm, options);
     let useful: Vec<Candidate> =
