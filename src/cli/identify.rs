@@ -16,9 +16,12 @@ const EXAMPLES: &str = "\
 Examples:
   surelift identify --robot kinova_gen3_2f85 --log runs/seven/log.csv --unknown friction --out found
   surelift identify --robot my_arm.toml --log a.csv --log b.csv --validate c.csv --unknown friction --out found
+  surelift identify --robot my_arm.toml --log bag.mcap --topic /joint_states --unknown friction --out found
   surelift identify --robot my_arm.toml --log a.csv --prior prior.toml --unknown payload --torque-abs 1.5 --out found
 
-A log is a CSV file with the columns t (s), q1.. (rad), dq1.. (rad/s), tau1.. (N m), in any order.
+A log is a CSV file with the columns t (s), q1.. (rad), dq1.. (rad/s), tau1.. (N m), in any order, joints numbered as
+`surelift robot` lists them; or an MCAP file with sensor_msgs/msg/JointState messages (CDR or JSON), joints matched by
+name, time from header.stamp, effort as torque.
 The folder holds summary.json, joints.csv, parameters.csv, torques.csv and report.html.
 Exit code 4: the stated bounds (robot TOML: [sensors], [uncertainty]; --prior; --torque-abs) are proven broken; the
 smallest additive torque bound that explains the data is reported, and the set that it leaves, without a guarantee.";
@@ -30,12 +33,15 @@ pub struct IdentifyArgs {
     /// A robot that ships with surelift, or the path of a robot TOML or URDF
     #[arg(long, value_name = "NAME_OR_PATH")]
     pub robot: String,
-    /// A recording to learn from; may be given several times
-    #[arg(long, value_name = "FILE.csv", required = true)]
+    /// A recording to learn from, CSV or MCAP; may be given several times
+    #[arg(long, value_name = "FILE", required = true)]
     pub log: Vec<PathBuf>,
     /// A recording to predict, not learned from
-    #[arg(long, value_name = "FILE.csv")]
+    #[arg(long, value_name = "FILE")]
     pub validate: Option<PathBuf>,
+    /// Topic of the joint states in MCAP files; needed where several topics have any
+    #[arg(long, value_name = "TOPIC")]
+    pub topic: Option<String>,
     /// What is believed before: intervals of payload and friction
     #[arg(long, value_name = "FILE.toml")]
     pub prior: Option<PathBuf>,
@@ -114,7 +120,8 @@ pub fn run(args: &IdentifyArgs) -> Result<u8, Failure> {
     }
     let unit = if args.degrees { AngleUnit::Degrees } else { AngleUnit::Radians };
     let read = |path: &PathBuf| {
-        let log = MeasurementLog::read(path, &robot, unit).map_err(|e| input(&e))?;
+        let topic = args.topic.as_deref();
+        let log = MeasurementLog::read_topic(path, &robot, unit, topic).map_err(|e| input(&e))?;
         let panels = (args.window / log.period_s).round().max(1.0) as usize;
         log.at_least(panels + 1).map_err(|e| input(&e))
     };
