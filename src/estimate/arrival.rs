@@ -27,6 +27,15 @@ pub enum ParameterSolve {
     Nullspace,
 }
 
+/// What of the arrival node stays where it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Held {
+    /// The first state.
+    pub state: bool,
+    /// The parameters.
+    pub parameters: bool,
+}
+
 /// Constraints on the parameters, linearised at the guess.
 #[derive(Debug, Clone)]
 pub struct ParameterModel {
@@ -135,15 +144,15 @@ impl Arrival {
         }
     }
 
-    /// Solves for y. With `fixed` the first state keeps its place and only the parameters move; `tilt` is a further slope of
-    /// the cost by the parameters.
+    /// Solves for y, of which a part may be held; `tilt` is a further slope of the cost by the parameters. Equations and
+    /// inequalities of parameters that are held are not looked at.
     pub fn solve(
         &mut self,
         value: &Value,
         tilt: &[f64],
         leftover: &Leftover,
         parameters: &ParameterModel,
-        fixed: bool,
+        held: Held,
         damping: f64,
         how: ParameterSolve,
     ) -> Result<(), ArrivalFailure> {
@@ -151,9 +160,9 @@ impl Arrival {
         self.slope.copy_from_slice(&value.grad);
         let first = self.slope.len() - nt;
         axpy(1.0, tilt, &mut self.slope[first..]);
-        self.reduce(value, leftover, parameters, fixed);
+        self.reduce(value, leftover, parameters, held);
         self.scale_to_unit_diagonal(damping);
-        if parameters.inequality_values.is_empty() {
+        if parameters.inequality_values.is_empty() || held.parameters {
             self.active.clear();
             self.minimise(how)?;
         } else {
@@ -172,16 +181,17 @@ impl Arrival {
     }
 
     /// Eliminates the equations: y = offset + basis w; `hess` and `grad` are those of w.
-    fn reduce(&mut self, value: &Value, leftover: &Leftover, parameters: &ParameterModel, fixed: bool) {
+    fn reduce(&mut self, value: &Value, leftover: &Leftover, parameters: &ParameterModel, held: Held) {
         let (n, nt) = (self.slope.len(), parameters.equalities.rows());
         self.full.copy_from(&value.hess);
         self.full.mirror();
-        let held = if fixed { n - nt } else { 0 };
-        let (a, b) = (leftover.values.len(), parameters.equality_values.len());
+        let still = if held.state { 0 } else { n - nt }..if held.parameters { n } else { n - nt };
+        let equations = if held.parameters { 0 } else { parameters.equality_values.len() };
+        let (held, a, b) = (still.len(), leftover.values.len(), equations);
         self.equations.reset(n, held + a + b);
         self.equation_values.clear();
-        for i in 0..held {
-            self.equations[(i, i)] = 1.0;
+        for (column, i) in still.enumerate() {
+            self.equations[(i, column)] = 1.0;
             self.equation_values.push(0.0);
         }
         for i in 0..a {

@@ -7,7 +7,7 @@
 
 use nalgebra::{DMatrix, SymmetricEigen};
 
-use super::dense::{Mat, add_product, axpy, dot, solve_lower, solve_lower_transposed};
+use super::dense::{Mat, add_product, add_product_lower, axpy, dot, solve_lower, solve_lower_transposed};
 use super::error::EstimateError;
 use super::problem::Problem;
 use super::riccati::Node;
@@ -140,12 +140,13 @@ impl Chain {
         }
     }
 
-    /// Sigma <- A Sigma A' + N N' for (x', theta), where A is the closed loop and N = F_z L^-T.
+    /// Sigma <- A Sigma A' + N N' for (x', theta), where A is the closed loop and N = F_z L^-T; for x' alone where `joint` is
+    /// that of x with theta known.
     pub(super) fn advance(&mut self, node: &Node, joint: &mut Mat) {
         let (m, factor) = (&node.model, node.noise_factor());
-        let (nz, tail, next) = (m.nu, m.nx + m.nt, node.next);
-        let size = next + m.nt;
-        // Row i of the closed loop is f_i,y - S L^-1 f_i,z; that of the noise is L^-1 f_i,z.
+        let (nz, tail, next) = (m.nu, joint.rows(), node.next);
+        let size = next + tail - m.nx;
+        // Row i of the noise is L^-1 f_i,z; that of the closed loop f_i,y - S L^-1 f_i,z.
         self.gains.reset(size, tail);
         self.noise.reset(size, nz);
         for i in 0..next {
@@ -156,19 +157,20 @@ impl Chain {
             for (k, &g) in self.row.iter().enumerate() {
                 self.noise[(i, k)] = g;
             }
-            for c in 0..tail {
-                let feedback: f64 = (0..nz).map(|k| self.row[k] * factor[(nz + c, k)]).sum();
-                self.gains[(i, c)] = y[c] - feedback;
+            for (c, &y) in y[..tail].iter().enumerate() {
+                self.gains[(i, c)] = y;
             }
         }
-        for i in 0..m.nt {
-            self.gains[(next + i, m.nx + i)] = 1.0;
+        add_product(&mut self.gains, -1.0, self.noise.below(0), factor.block(nz, tail, nz));
+        for i in m.nx..tail {
+            self.gains[(next + i - m.nx, i)] = 1.0;
         }
         self.half.reset(size, tail);
         add_product(&mut self.half, 1.0, self.gains.below(0), joint.below(0));
         self.out.reset(size, size);
-        add_product(&mut self.out, 1.0, self.half.below(0), self.gains.below(0));
-        add_product(&mut self.out, 1.0, self.noise.below(0), self.noise.below(0));
+        add_product_lower(&mut self.out, 1.0, self.half.below(0), self.gains.below(0));
+        add_product_lower(&mut self.out, 1.0, self.noise.below(0), self.noise.below(0));
+        self.out.mirror();
         joint.copy_from(&self.out);
     }
 }

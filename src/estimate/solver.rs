@@ -14,12 +14,12 @@ mod sweep;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
 
-use super::arrival::{Arrival, ArrivalFailure, ParameterModel};
+use super::arrival::{Arrival, ArrivalFailure, Held, ParameterModel};
 use super::dense::dot;
 use super::error::EstimateError;
 use super::problem::{Problem, Trajectory};
 use super::riccati::PolicySpace;
-use marginal::Marginal;
+use marginal::{Marginal, Turn};
 pub use options::{Iteration, Options, Outcome, Rollout, Status};
 pub(super) use slot::Slot;
 use slot::{Lane, linearise_stage};
@@ -45,7 +45,7 @@ const HALVINGS: i32 = 12;
 /// trajectory: with it found too, a model that needs less noise for the same motion (lighter bodies, say) always fits
 /// better, and the more samples there are, the surer it gets of that. [`Options::marginal`] therefore integrates the trajectory
 /// out, by Laplace's method: half the logarithm of the Hessian's determinant is added to the cost, as a linear function
-/// of the physical parameters that is renewed from iteration to iteration until it no longer moves them.
+/// of the physical parameters that is found anew whenever the trajectory fits the parameters, until these stay.
 pub struct Solver<'p, P: Problem> {
     pub(super) problem: &'p P,
     pub(super) options: Options,
@@ -148,15 +148,15 @@ impl<'p, P: Problem> Solver<'p, P> {
                 let (cost, violation);
                 (cost, violation, damping) = self.newton_step(damping)?;
                 (outcome.cost, outcome.violation) = (cost, violation);
-                let gain = self.sweep.recursion().decrement + self.arrival.decrement;
                 let closed = violation <= self.options.feasibility * self.slots.len() as f64;
-                // With another term for the volume the past merits are those of another cost.
-                let renewed = self.retilt(gain, cost, damping)?;
-                if renewed {
+                let little = (self.options.tolerance * (1.0 + cost.abs())).max(self.options.significance);
+                let turn = self.take_turn(little, damping)?;
+                if turn == Turn::Renewed {
+                    // The past merits are those of another cost.
                     first = iteration;
                 }
-                let little = (self.options.tolerance * (1.0 + cost.abs())).max(self.options.significance);
-                let settled = closed && !renewed && gain <= little;
+                self.roll_out_linear();
+                let settled = closed && turn != Turn::Trajectory && self.gain() <= little;
                 let expected = self.arrival.expected;
                 (outcome.deficiency, outcome.contradiction) = (self.arrival.deficiency, self.contradiction());
                 let line = Iteration { cost, violation, expected, step: 0.0, trials, damping };
@@ -167,7 +167,8 @@ impl<'p, P: Problem> Solver<'p, P> {
                 }
                 let cost = cost + self.marginal.cost(self.problem, &self.now.theta);
                 past[iteration % memory] = (cost, violation);
-                let known = (iteration - first + 1).min(memory);
+                // Parameters held, Newton's steps grow only where a kink throws them to and fro.
+                let known = if turn == Turn::Trajectory { 1 } else { (iteration - first + 1).min(memory) };
                 if iteration == self.options.iterations {
                     return Ok(outcome);
                 }
@@ -249,8 +250,8 @@ impl<'p, P: Problem> Solver<'p, P> {
         self.slots.iter_mut().fold(worst, |m, slot| m.max(inner(slot).node.lift.contradiction))
     }
 
-    /// Linearises at the present trajectory and computes the Newton step, with more damping until all is convex; cost and
-    /// violation before the step, and the damping in use.
+    /// Linearises at the present trajectory and computes the arrival node's Newton step, with more damping until all is
+    /// convex; cost and violation before the step, and the damping in use.
     pub(super) fn newton_step(&mut self, mut damping: f64) -> Result<(f64, f64, f64), EstimateError> {
         loop {
             let failure = match self.damped_step(damping) {
@@ -264,7 +265,7 @@ impl<'p, P: Problem> Solver<'p, P> {
         }
     }
 
-    /// The Newton step with this damping; cost and violation before it.
+    /// The Newton step of the arrival node with this damping; cost and violation before it.
     pub(super) fn damped_step(&mut self, damping: f64) -> Result<(f64, f64), EstimateError> {
         self.problem.constrain_parameters(&self.now.theta, &mut self.constraints);
         let indefinite = self.sweep.run(self.problem, &self.now, &self.slots, &mut self.lanes, damping);
@@ -272,13 +273,17 @@ impl<'p, P: Problem> Solver<'p, P> {
         if let Some(stage) = indefinite {
             return Err(EstimateError::NotConvex { stage });
         }
-        self.arrive(damping)?;
-        self.roll_out_linear();
+        self.arrive(damping, false)?;
         Ok(totals)
     }
 
-    /// Solves for the first state and the parameters.
-    fn arrive(&mut self, damping: f64) -> Result<(), EstimateError> {
+    /// What the last step still promises to gain of the cost once all gaps are closed.
+    fn gain(&mut self) -> f64 {
+        self.sweep.recursion().decrement + self.arrival.decrement
+    }
+
+    /// Solves for the first state and, unless they are `held`, the parameters.
+    fn arrive(&mut self, damping: f64, held: bool) -> Result<(), EstimateError> {
         self.marginal.lean(self.problem, &self.now.theta);
         self.arrival
             .solve(
@@ -286,7 +291,7 @@ impl<'p, P: Problem> Solver<'p, P> {
                 &self.marginal.tilt,
                 &inner(&mut self.slots[0]).node.lift.leftover,
                 &self.constraints,
-                self.options.fixed_arrival,
+                Held { state: self.options.fixed_arrival, parameters: held },
                 damping,
                 self.options.parameters,
             )

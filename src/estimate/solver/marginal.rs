@@ -12,21 +12,18 @@ use crate::estimate::error::EstimateError;
 use crate::estimate::posterior::{Chain, Posterior, invert};
 use crate::estimate::problem::Problem;
 
-/// The slope is renewed until it moves the parameters by less than the root of this, in posterior deviations ...
-const MOVES: f64 = 3e-3;
-/// ... or this often.
-const ROUNDS: usize = 10;
-/// It is found for the first time when less than this share of the cost is left to be gained.
-const NEAR: f64 = 1e-4;
+/// Most times that the slope is found.
+const ROUNDS: usize = 30;
+/// The trajectory moves alone as long as it has more than this share of the parameters' gain to gain by itself.
+const UNSETTLED: f64 = 0.1;
 /// Stages whose covariances are held at once.
 const STRETCH: usize = 256;
 
 /// The linear term that stands for the volume.
 pub(super) struct Marginal {
     wanted: bool,
+    /// How often the slope has been found; [`ROUNDS`] once it stays.
     rounds: usize,
-    /// The slope no longer changes.
-    done: bool,
     /// dV / dphi.
     slope: Vec<f64>,
     /// phi where the term counts as zero, and at another place.
@@ -35,6 +32,17 @@ pub(super) struct Marginal {
     slopes: Mat,
     /// Gradient of the term by theta at the present parameters.
     pub(super) tilt: Vec<f64>,
+}
+
+/// What moves in an iteration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// The trajectory, parameters held.
+    Trajectory,
+    /// Trajectory and parameters.
+    Both,
+    /// Both, with a slope of the volume that was found here.
+    Renewed,
 }
 
 /// What one stage gets and gives.
@@ -50,7 +58,6 @@ impl Marginal {
         Self {
             wanted: nt > 0 && natural > 0,
             rounds: 0,
-            done: false,
             slope: zeros(),
             anchor: zeros(),
             phi: zeros(),
@@ -61,7 +68,7 @@ impl Marginal {
 
     /// Before the first iteration.
     pub(super) fn start(&mut self) {
-        (self.rounds, self.done) = (0, false);
+        self.rounds = 0;
         self.tilt.fill(0.0);
     }
 
@@ -88,35 +95,50 @@ impl Marginal {
 }
 
 impl<P: Problem> Solver<'_, P> {
-    /// Renews the term where it is due, with `gain` of the cost left to be gained, and the step with it; whether it has
-    /// changed.
-    pub(super) fn retilt(&mut self, gain: f64, cost: f64, damping: f64) -> Result<bool, EstimateError> {
-        let m = &self.marginal;
-        if !m.wanted || m.done || (m.rounds == 0 && gain > NEAR * (1.0 + cost.abs())) {
-            return Ok(false);
+    /// Decides what moves in this iteration, and solves the arrival node for it.
+    ///
+    /// The Gauss-Newton Hessian is the information on the parameters (Fisher's), which is what cost and volume together
+    /// are expected to have as their curvature. The cost's own curvature, trajectories refitted, differs from it by what the
+    /// residuals' second derivatives couple trajectory and parameters; and steps of both together feel neither. So the
+    /// trajectory is fitted first, parameters held; then the volume's slope is found there, and both take the step of
+    /// Fisher's scoring.
+    pub(super) fn take_turn(&mut self, little: f64, damping: f64) -> Result<Turn, EstimateError> {
+        if !self.marginal.wanted || self.constraints.violation() > self.options.feasibility {
+            return Ok(Turn::Both);
         }
+        let both = self.gain();
+        self.arrive(damping, true)?;
+        let alone = self.gain();
+        if alone > little.max(UNSETTLED * (both - alone)) {
+            return Ok(Turn::Trajectory);
+        }
+        if self.marginal.rounds == ROUNDS {
+            self.arrive(damping, false)?;
+            return Ok(Turn::Both);
+        }
+        self.renew(damping)?;
+        if self.gain() <= little {
+            self.marginal.rounds = ROUNDS;
+        }
+        Ok(Turn::Renewed)
+    }
+
+    /// Finds the volume's slope at the present trajectory, and the step with it.
+    fn renew(&mut self, damping: f64) -> Result<(), EstimateError> {
         if damping > 0.0 {
             self.damped_step(0.0)?;
+        } else {
+            self.arrive(0.0, false)?;
         }
         let (basis, hess, scale) = self.arrival.reduced();
         let posterior = invert(basis, hess, scale, self.problem.size(0).tangent);
         let slope = self.volume_slope(&posterior)?;
         let m = &mut self.marginal;
-        let mut change = m.tilt.clone();
         m.rounds += 1;
         m.slope.copy_from_slice(&slope);
         m.lean(self.problem, &self.now.theta);
         m.anchor.copy_from_slice(&m.phi);
-        change.iter_mut().zip(&m.tilt).for_each(|(c, now)| *c = now - *c);
-        let nx = posterior.nx;
-        let moves: f64 = (0..change.len())
-            .flat_map(|i| (0..change.len()).map(move |j| (i, j)))
-            .map(|(i, j)| change[i] * posterior.arrival[(nx + i, nx + j)] * change[j])
-            .sum();
-        m.done = moves < MOVES || m.rounds == ROUNDS;
-        self.arrive(damping)?;
-        self.roll_out_linear();
-        Ok(true)
+        self.arrive(damping, false)
     }
 
     /// dV / dphi, from the factors of an undamped step at the present trajectory.
@@ -171,7 +193,7 @@ impl<P: Problem> Solver<'_, P> {
     }
 }
 
-/// Covariance of the first state when the parameters are known, with zeros for these.
+/// Covariance of the first state when the parameters are known.
 fn given_parameters(posterior: &Posterior) -> Mat {
     let (nx, n) = (posterior.nx, posterior.arrival.nrows());
     let nt = n - nx;
@@ -186,9 +208,9 @@ fn given_parameters(posterior: &Posterior) -> Mat {
             given -= (1.0 / value) * &along * along.transpose();
         }
     }
-    let mut joint = Mat::zeros(n, n);
+    let mut joint = Mat::zeros(nx, nx);
     for j in 0..nx {
-        joint.col_mut(j)[..nx].copy_from_slice(given.column(j).as_slice());
+        joint.col_mut(j).copy_from_slice(given.column(j).as_slice());
     }
     joint
 }
