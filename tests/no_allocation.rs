@@ -15,6 +15,7 @@ use surelift::dynamics::{
     InverseDerivatives, Motion, Workspace, Wrench, crba, momentum_rate_regressor, momentum_regressor, rnea,
     torque_regressor,
 };
+use surelift::estimate::study::Study;
 use surelift::estimate::{
     Options, ParameterModel, Point, Problem, Rollout, Solver, StageModel, StageSize, StageValues, Trajectory,
 };
@@ -429,5 +430,25 @@ fn an_estimate_does_not_allocate_after_its_first_iteration() {
         let ((first, one), (all, many)) = (asked(1), asked(20));
         assert_eq!(first, all, "{rollout:?}: {one} and {many} iterations");
         assert!(many > 5, "{rollout:?}: {many}");
+    }
+}
+
+/// A robot on four feet, with the trajectory found or integrated out: the later iterations ask for nothing.
+#[test]
+fn an_estimate_of_a_robot_with_contacts_does_not_allocate() {
+    let short: toml::Table = toml::from_str("simulate = { duration_s = 0.06 }").unwrap();
+    let study = Study::load_changed("scenarios/estimation/anymal_stand.toml", &[&short]).unwrap();
+    let problem = study.problem().unwrap();
+    for (marginal, early) in [(false, 1), (true, 8)] {
+        let asked = |iterations| {
+            let options = Options { iterations, tolerance: -1.0, marginal, parallel: false, ..study.options };
+            let mut solver = Solver::new(&problem, options).unwrap();
+            let mut steps = 0;
+            let asked = allocations(|| steps = solver.refine(&problem.guess()).unwrap().record.len());
+            (asked, steps)
+        };
+        let ((first, few), (all, many)) = (asked(early), asked(20));
+        assert_eq!(first, all, "marginal {marginal}: {few} and {many} iterations");
+        assert!(many > early + 4, "marginal {marginal}: {many}");
     }
 }

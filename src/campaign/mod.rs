@@ -5,6 +5,7 @@
 //! - `identification` ([`identification`]): the true parameters never leave the identified set.
 //! - `estimation` ([`estimation`]): problems from random starts, stated in several ways; a measurement.
 //! - `estimation_noise` ([`estimation::noise`]): estimates under noise against regressions; a measurement.
+//! - `estimation_deviations` ([`estimation::deviations`]): errors of estimates are as large as their deviations say.
 //! - `excitation` ([`excitation`]): what the designs of exciting motion give; a measurement.
 //! - `runs` ([`runs`]): whole runs of scenarios, each with the outcome that is expected of it.
 //! - `widths` ([`widths`]): how large the certifier's sets are; a measurement, no promise.
@@ -90,14 +91,17 @@ pub fn load(path: &Path) -> Result<Box<dyn Campaign>, CampaignError> {
         "soundness" => Ok(Box::new(soundness::Soundness::new(path, parse(path, &text)?)?)),
         "estimation" => Ok(Box::new(estimation::Starts::new(path, parse(path, &text)?)?)),
         "estimation_noise" => Ok(Box::new(estimation::noise::UnderNoise::new(path, parse(path, &text)?)?)),
+        "estimation_deviations" => {
+            Ok(Box::new(estimation::deviations::Honesty::new(path, parse(path, &text)?)?))
+        }
         "excitation" => Ok(Box::new(excitation::Excitation::new(path, parse(path, &text)?)?)),
         "identification" => Ok(Box::new(identification::Identification::new(path, parse(path, &text)?)?)),
         "runs" => Ok(Box::new(runs::Runs::new(path, parse(path, &text)?)?)),
         "widths" => Ok(Box::new(widths::Widths::new(path, parse(path, &text)?)?)),
         other => {
             let reason = format!(
-                "is `{other}`, expected `soundness`, `identification`, `estimation`, `estimation_noise`, `excitation`, \
-                 `runs` or `widths`"
+                "is `{other}`, expected `soundness`, `identification`, `estimation`, `estimation_noise`, `estimation_deviations`, \
+                 `excitation`, `runs` or `widths`"
             );
             Err(CampaignError::field(path, "kind", reason))
         }

@@ -5,29 +5,29 @@
 //! [`Robot::nominal_parameters`], [`ACTUATION`] numbers for each joint (a free flyer's are never read):
 //!
 //! ```text
-//! torque on the links = gain * measured - F_c s(v) - F_v v - beta - tau_f(v; g0..g5)
+//! torque on the links = gain * measured + skew * |measured| - F_c s(v) - F_v v - beta - tau_f(v; g0..g5)
 //! ```
 //!
-//! with s the sign of the speed, a straight line below the robot's stiction speed, and tau_f of
+//! (a sensor that errs by a share of its reading with the same sign whatever the reading's has a skew) with s the sign of the speed, a straight line below the robot's stiction speed, and tau_f of
 //! [`SmoothFriction`].
 
 use super::friction::{SMOOTH_FRICTION, SmoothFriction};
 use crate::robot::{COULOMB, OFFSET, Robot, VISCOUS};
 
-/// Numbers of a drive: the gain, then (g0, .., g5).
-pub const ACTUATION: usize = 1 + SMOOTH_FRICTION;
+/// Numbers of a drive: the gain, then (g0, .., g5), then the skew.
+pub const ACTUATION: usize = 2 + SMOOTH_FRICTION;
 
 /// Index of the gain of joint `i` in the extended vector.
 pub fn actuation_index(robot: &Robot, i: usize) -> usize {
     robot.parameter_count() + ACTUATION * i
 }
 
-/// The nominal extended vector: gains of one, no smooth friction.
+/// The nominal extended vector: gains of one, no smooth friction, no skew.
 pub fn extended_parameters(robot: &Robot) -> Vec<f64> {
     let mut p = robot.nominal_parameters();
     for _ in 0..robot.bodies() {
         p.push(1.0);
-        p.extend([0.0; SMOOTH_FRICTION]);
+        p.extend([0.0; ACTUATION - 1]);
     }
     p
 }
@@ -60,9 +60,10 @@ pub fn joint_friction(robot: &Robot, p: &[f64], i: usize, v: f64) -> (f64, f64) 
     (torque, by_v)
 }
 
-/// Gain of joint `i`'s torque.
-pub fn torque_gain(robot: &Robot, p: &[f64], i: usize) -> f64 {
-    p[actuation_index(robot, i)]
+/// Torque of joint `i`'s drive before friction, where its sensor tells `measured`.
+pub fn drive_torque(robot: &Robot, p: &[f64], i: usize, measured: f64) -> f64 {
+    let drive = &p[actuation_index(robot, i)..][..ACTUATION];
+    drive[0] * measured + drive[ACTUATION - 1] * measured.abs()
 }
 
 #[cfg(test)]
@@ -74,12 +75,15 @@ mod tests {
     fn friction_slopes_are_derivatives_and_nominal_drives_are_the_robots() {
         let robot = small_robot();
         let mut p = extended_parameters(&robot);
-        assert_eq!(torque_gain(&robot, &p, 0), 1.0);
+        assert_eq!(drive_torque(&robot, &p, 0, -3.0), -3.0);
         let f = &robot.joints[0].friction;
         let (at_one, _) = joint_friction(&robot, &p, 0, 1.0);
         assert!((at_one - (f.coulomb + f.viscous + f.offset)).abs() < 1e-15);
         let at = actuation_index(&robot, 0) + 1;
         p[at..at + SMOOTH_FRICTION].copy_from_slice(&[0.7, 8.0, 1.5, 0.3, 20.0, 0.1]);
+        p[at + SMOOTH_FRICTION] = 0.25;
+        assert_eq!(drive_torque(&robot, &p, 0, -4.0), -3.0);
+        assert_eq!(drive_torque(&robot, &p, 0, 4.0), 5.0);
         for v in [-0.7, -0.004, 0.0, 0.003, 0.2, 1.4] {
             let (h, (_, slope)) = (1e-6, joint_friction(&robot, &p, 0, v));
             let change = joint_friction(&robot, &p, 0, v + h).0 - joint_friction(&robot, &p, 0, v - h).0;

@@ -77,6 +77,8 @@ pub enum JointParameter {
     Offset,
     /// Gain of the drive: torque on the links over measured torque.
     Gain,
+    /// What the drive does beyond that, as a share of the measured torque's size: the same sign for both directions.
+    Skew,
     /// Height g0 of the hump of stiction and Stribeck friction, N m.
     StribeckHeight,
     /// Rate g1 at which the hump rises, s/rad.
@@ -102,6 +104,7 @@ impl JointParameter {
             P::Armature => friction + ARMATURE,
             P::Offset => friction + OFFSET,
             P::Gain => drive,
+            P::Skew => drive + 7,
             P::StribeckHeight => drive + 1,
             P::StictionRate => drive + 2,
             P::StribeckRate => drive + 3,
@@ -120,6 +123,11 @@ impl JointParameter {
         )
     }
 
+    /// Whether it says how the measured torque and that on the links belong together.
+    pub fn is_of_the_sensor(self) -> bool {
+        matches!(self, JointParameter::Gain | JointParameter::Skew)
+    }
+
     /// Whether theta itself must not become negative.
     pub fn is_bounded(self) -> bool {
         use JointParameter as P;
@@ -134,6 +142,7 @@ impl JointParameter {
             JointParameter::Armature => ("I_a", "kg m^2"),
             JointParameter::Offset => ("beta", "N m"),
             JointParameter::Gain => ("gain", "1"),
+            JointParameter::Skew => ("skew", "1"),
             JointParameter::StribeckHeight => ("g_0", "N m"),
             JointParameter::StictionRate => ("g_1", "s/rad"),
             JointParameter::StribeckRate => ("g_2", "s/rad"),

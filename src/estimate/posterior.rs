@@ -14,7 +14,7 @@ use super::riccati::Node;
 use super::solver::{Solver, inner};
 
 /// Eigenvalues of the scaled Hessian below this belong to unobservable directions.
-const UNOBSERVABLE: f64 = 1e-12;
+pub(super) const UNOBSERVABLE: f64 = 1e-12;
 
 /// Uncertainty of the first state and the parameters.
 #[derive(Debug, Clone)]

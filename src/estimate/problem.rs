@@ -25,6 +25,17 @@ pub struct Point<'a> {
     pub theta: &'a [f64],
 }
 
+/// What [`Problem::volume_slope`] is told of a stage.
+#[derive(Debug, Clone, Copy)]
+pub struct Given<'a> {
+    /// f at the point.
+    pub next: &'a [f64],
+    /// Covariance of (z, x) when theta is known.
+    pub joint: &'a Mat,
+    /// Hessian of the next stage's value function by its state, where the stage has no input; otherwise empty.
+    pub ahead: &'a Mat,
+}
+
 /// What a stage is worth and where it leads.
 #[derive(Debug, Clone, Default)]
 pub struct StageValues {
@@ -119,12 +130,16 @@ pub trait Problem: Sync {
 
     /// Adds to `out` what stage `k` contributes to d V / d phi, V = log det H / 2 with H the Hessian of the
     /// cost by all inputs and the first state (Gauss-Newton), the inputs in coordinates in which theta does not change
-    /// their volume. `next` is f_k at the point, `joint` the covariance of (z, x) when theta is known, both as
-    /// [`Problem::linearise`] has them. With a noise w that is a function of two successive states,
+    /// their volume. `given.next` is f_k at the point, `joint` the covariance of (z, x) when theta is known, both as
+    /// [`Problem::linearise`] has them, `ahead` the Hessian of the next stage's value function by its state where this stage
+    /// has no input (otherwise empty). With a noise w that is a function of two successive states,
     ///
     /// ```text
     /// dV/dphi = sum_k E[w_k' W dw_k/dphi] - d log|det dw_k/dx_{k+1}| / dphi
     /// ```
+    ///
+    /// and from a stage without input, whose dynamics have the Jacobian A, tr (dA/dphi Cov(x) A' `ahead`): what is ahead
+    /// of it answers to a change of x' with the slope `ahead` x', whatever came before.
     ///
     /// # Errors
     /// As [`Problem::evaluate`].
@@ -133,10 +148,10 @@ pub trait Problem: Sync {
         k: usize,
         at: Point<'_>,
         workspace: &mut Self::Workspace,
-        (next, joint): (&[f64], &Mat),
+        given: Given<'_>,
         out: &mut [f64],
     ) -> Result<(), String> {
-        let _ = (k, at, workspace, next, joint, out);
+        let _ = (k, at, workspace, given, out);
         Ok(())
     }
 

@@ -69,6 +69,8 @@ pub struct Node {
     factor: Mat,
     /// s.
     forward: Vec<f64>,
+    /// V'_xx of the next stage, where this one has no input.
+    ahead: Mat,
     /// Equations handed over by the stage after this one are already in.
     handed: bool,
 }
@@ -88,6 +90,7 @@ impl Node {
             raw_gap: vec![0.0; next],
             factor: Mat::zeros(n, size.input),
             forward: vec![0.0; size.input],
+            ahead: Mat::zeros(0, 0),
             handed: false,
         }
     }
@@ -203,6 +206,11 @@ impl Node {
         &self.raw_gap
     }
 
+    /// The Hessian of the next stage's value function by its state, where this stage has no input; otherwise empty.
+    pub fn ahead(&self) -> &Mat {
+        &self.ahead
+    }
+
     /// Covariance factor of z given (dx, dtheta): z-noise is L^-T e with e standard normal.
     pub fn noise_factor(&self) -> &Mat {
         &self.factor
@@ -280,6 +288,12 @@ impl Recursion {
         self.grad.clear();
         self.grad.extend_from_slice(&m.grad);
         if node.next > 0 {
+            if node.size.input == 0 {
+                node.ahead.reset(node.next, node.next);
+                for j in 0..node.next {
+                    node.ahead.col_mut(j).copy_from_slice(&self.value.hess.col(j)[..node.next]);
+                }
+            }
             self.look_ahead(m, node.next);
         }
         self.value.constant += node.lift.constant;

@@ -98,7 +98,7 @@ impl<'p, P: Problem> Solver<'p, P> {
             arrival: Arrival::new(sizes[0].tangent, nt, inequalities),
             constraints: ParameterModel::new(nt, equalities, inequalities),
             lanes: (0..lanes).map(|_| Lane::new(problem.workspace())).collect(),
-            marginal: Marginal::new(nt, if options.marginal { problem.natural() } else { 0 }),
+            marginal: Marginal::new(nt, if options.marginal { problem.natural() } else { 0 }, count),
             claimed: AtomicUsize::new(0),
             now: blank(true),
             theta: vec![0.0; nt],
@@ -119,7 +119,21 @@ impl<'p, P: Problem> Solver<'p, P> {
     /// When the guess has wrong sizes, is not finite or outside the model's domain, when a stage stays indefinite at
     /// every damping, or when the parameter inequalities contradict each other.
     pub fn solve(&mut self, guess: &Trajectory) -> Result<Outcome, EstimateError> {
+        self.minimise(guess, false)
+    }
+
+    /// [`Solver::solve`] from parameters that are near the minimum already, those of a part of the data, say. Where the
+    /// trajectory is to be integrated out, it is then fitted to them before they move.
+    ///
+    /// # Errors
+    /// As [`Solver::solve`].
+    pub fn refine(&mut self, guess: &Trajectory) -> Result<Outcome, EstimateError> {
+        self.minimise(guess, true)
+    }
+
+    fn minimise(&mut self, guess: &Trajectory, near: bool) -> Result<Outcome, EstimateError> {
         self.start(guess)?;
+        self.marginal.start(near);
         if self.lanes.len() == 1 {
             return self.iterate();
         }
@@ -140,7 +154,6 @@ impl<'p, P: Problem> Solver<'p, P> {
         let mut penalty = 0.0f64;
         let mut past = [(0.0, 0.0); 16];
         let memory = self.options.memory.clamp(1, past.len());
-        self.marginal.start();
         let mut first = 0;
         for iteration in 0..=self.options.iterations {
             let mut trials = 0;
@@ -150,7 +163,7 @@ impl<'p, P: Problem> Solver<'p, P> {
                 (outcome.cost, outcome.violation) = (cost, violation);
                 let closed = violation <= self.options.feasibility * self.slots.len() as f64;
                 let little = (self.options.tolerance * (1.0 + cost.abs())).max(self.options.significance);
-                let turn = self.take_turn(little, damping)?;
+                let turn = self.take_turn(cost, little, damping)?;
                 if turn == Turn::Renewed {
                     // The past merits are those of another cost.
                     first = iteration;

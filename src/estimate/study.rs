@@ -184,7 +184,8 @@ impl Study {
         let clock = Instant::now();
         let start = problem.guess_theta().to_vec();
         let mut theta = start.clone();
-        if let Some(count) = self.first_part.filter(|c| *c < self.samples.len()) {
+        let first_part = self.first_part.filter(|c| *c < self.samples.len());
+        if let Some(count) = first_part {
             let part = problem.beginning(count);
             // Only a start is asked for.
             let options = Options { significance: self.options.significance.max(START), ..self.options };
@@ -192,7 +193,8 @@ impl Study {
             solver.solve(&part.guess())?;
             theta.copy_from_slice(&solver.trajectory().theta);
         }
-        let outcome = solver.solve(&problem.guess_at(&theta))?;
+        let guess = problem.guess_at(&theta);
+        let outcome = if first_part.is_some() { solver.refine(&guess)? } else { solver.solve(&guess)? };
         let seconds = clock.elapsed().as_secs_f64();
         let trajectory = solver.trajectory().clone();
         let posterior = solver.posterior(|_, _| {})?;

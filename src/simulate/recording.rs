@@ -13,7 +13,7 @@ use super::posture::{Posture, Reference};
 use super::sensor::{Quantity, Sensor};
 use super::whole_body::WholeBody;
 use crate::dynamics::Workspace;
-use crate::dynamics::actuation::{joint_friction, torque_gain};
+use crate::dynamics::actuation::{drive_torque, joint_friction};
 use crate::dynamics::constraint::{ConstrainedDynamics, Constraint, Redundancy};
 use crate::inertia::pseudo::check_physical;
 use crate::robot::configuration::{difference, integrate};
@@ -350,7 +350,7 @@ impl Body {
         let mut work = tau.iter().zip(&shift).map(|(t, s)| t * s).sum::<f64>();
         for i in self.robot.first_actuated()..self.robot.bodies() {
             let at = self.robot.v_index(i);
-            work += (torque_gain(&self.robot, &self.parameters, i) - 1.0) * tau[at] * shift[at];
+            work += (drive_torque(&self.robot, &self.parameters, i, tau[at]) - tau[at]) * shift[at];
         }
         Ok(work)
     }
@@ -360,8 +360,8 @@ impl Body {
         let mut driving = tau.to_vec();
         for i in robot.first_actuated()..robot.bodies() {
             let at = robot.v_index(i);
-            let gain = torque_gain(robot, &self.parameters, i);
-            driving[at] = gain * driving[at] - joint_friction(robot, &self.parameters, i, v[at]).0;
+            let drive = drive_torque(robot, &self.parameters, i, driving[at]);
+            driving[at] = drive - joint_friction(robot, &self.parameters, i, v[at]).0;
         }
         let p = &self.parameters[..robot.parameter_count()];
         if let Some(held) = &mut self.held {

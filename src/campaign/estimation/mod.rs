@@ -6,6 +6,7 @@
 //! and joint parameter between 1 - spread and 1 + spread times its nominal value, and disturbs all states; priors stay where the
 //! file has them. The truth is opened when all starts of a variant have been solved.
 
+pub mod deviations;
 mod errors;
 pub mod noise;
 mod problem;

@@ -86,3 +86,28 @@ fn noise_hurts_regressions_more_than_estimates() {
     let told = noise::UnderNoise::new(Path::new(HERE), read(&variants)).unwrap_err().to_string();
     assert!(told.contains("`problem[0].variant`: expected none"), "{told}");
 }
+
+fn honesty(head: &str) -> Result<deviations::Honesty, CampaignError> {
+    let text =
+        format!("schema = 1\nname = \"few\"\nkind = \"estimation_deviations\"\nseeds = 3\n{head}\n{HECTOR}");
+    deviations::Honesty::new(Path::new(HERE), read(&text))
+}
+
+#[test]
+fn deviations_are_held_against_errors() {
+    // Of 0.3 s the prior decides most, and the truth is far from where it is centred.
+    let findings = honesty("largest_mean_square = 1e9").unwrap().run(&|_, _| ()).unwrap();
+    assert!(findings.passed, "{:?}", findings.table);
+    let (spread, trials) = (&findings.summary["problems"][0], &findings.summary["trials"]);
+    assert_eq!((spread["trials"].as_u64(), spread["converged"].as_u64()), (Some(3), Some(3)));
+    let errors = |i: usize| trials[i]["errors"].as_array().unwrap().iter().map(|z| z.as_f64().unwrap());
+    let total: f64 = (0..3).flat_map(errors).map(|z| z * z).sum();
+    let overall = spread["overall"].as_f64().unwrap();
+    assert!((overall * 3.0 * errors(0).count() as f64 / total - 1.0).abs() < 1e-12, "{spread}");
+    // A limit that no honest deviation meets.
+    assert!(!honesty("largest_mean_square = 1e-3").unwrap().run(&|_, _| ()).unwrap().passed);
+    for bad in ["0.0", "nan", "-1.0"] {
+        let told = honesty(&format!("largest_mean_square = {bad}")).unwrap_err().to_string();
+        assert!(told.contains("largest_mean_square"), "{told}");
+    }
+}

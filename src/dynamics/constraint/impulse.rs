@@ -96,6 +96,72 @@ impl ConstrainedDynamics {
         Ok(())
     }
 
+    /// How the derivatives of v+ bend with an inertial (or transmission) parameter: the sum of `weights` (nv x 2 nv,
+    /// row-major) times d^2 v+ / d(q, v) dp, where p runs along `unit` (as long as the parameter vector); after
+    /// [`ConstrainedDynamics::impulse_derivatives`] at the same q, v and theta, with what it gave in `slopes`.
+    ///
+    /// With M_p the mass matrix of `unit`, M v+_p - J'l_p = -M_p (v+ - v) and J v+_p = 0; both sides once more by q and v:
+    ///
+    /// ```text
+    /// M v+_px - J'l_px = -(M v+_p - J'l_p)_x - (M_p (v+ - v))_x - M_p (v+_x - v_x),   J v+_px = -J_x v+_p
+    /// ```
+    ///
+    /// with what stands in brackets differentiated at fixed v+_p, l_p, v+ and v.
+    pub fn impulse_bend(
+        &mut self,
+        robot: &Robot,
+        q: &[f64],
+        theta: &[f64],
+        unit: &[f64],
+        weights: &[f64],
+        slopes: &Sensitivities,
+    ) -> Result<f64, ConstraintError> {
+        let n = robot.nv();
+        self.check_state(robot, q, theta, &[("the weights", weights.len(), 2 * n * n)])?;
+        self.check_state(robot, q, unit, &[])?;
+        let mut r = std::mem::take(&mut self.residuals);
+        // v+_p and l_p; what M_p (v+ - v) owes to q stays in `dynamics_by_q`, M_p in `mass`.
+        let [moving, resting] = &mut self.slopes;
+        self.workspace.inverse_dynamics_derivatives(robot, q, &self.zero, &self.jump, unit, moving);
+        self.workspace.inverse_dynamics_derivatives(robot, q, &self.zero, &self.zero, unit, resting);
+        subtract(&resting.tau, &moving.tau, &mut r.dynamics);
+        subtract(&moving.by_q, &resting.by_q, &mut r.dynamics_by_q);
+        r.mass.copy_from_slice(&moving.mass);
+        r.constraint.fill(0.0);
+        self.kkt.solve(&self.jacobian, &mut r.dynamics, &mut r.constraint, 1);
+        // The right-hand sides by q.
+        let [moving, resting] = &mut self.slopes;
+        self.workspace.inverse_dynamics_derivatives(robot, q, &self.zero, &r.dynamics, theta, moving);
+        self.workspace.inverse_dynamics_derivatives(robot, q, &self.zero, &self.zero, theta, resting);
+        for (to, (a, b)) in r.dynamics_by_q.iter_mut().zip(moving.by_q.iter().zip(&resting.by_q)) {
+            *to += a - b;
+        }
+        self.screws.sweep(robot, q, &r.dynamics, &self.zero);
+        r.constraint_by_q.fill(0.0);
+        self.each_active(robot, |rows| {
+            rows.subtract_stiffness(&r.constraint, &mut r.dynamics_by_q);
+            rows.add_rate_slopes(&mut r.constraint_by_q);
+        });
+        add_times(&r.mass, &slopes.by_q.motion, n, &mut r.dynamics_by_q);
+        r.constraint_by_q.iter_mut().chain(&mut r.dynamics_by_q).for_each(|x| *x = -*x);
+        // And by v.
+        r.dynamics_by_v.copy_from_slice(&r.mass);
+        r.dynamics_by_v.iter_mut().for_each(|x| *x = -*x);
+        add_times(&r.mass, &slopes.by_v.motion, n, &mut r.dynamics_by_v);
+        r.dynamics_by_v.iter_mut().for_each(|x| *x = -*x);
+        r.constraint_by_v.fill(0.0);
+        self.kkt.solve(&self.jacobian, &mut r.dynamics_by_q, &mut r.constraint_by_q, n);
+        self.kkt.solve(&self.jacobian, &mut r.dynamics_by_v, &mut r.constraint_by_v, n);
+        let bends = r.dynamics_by_q.chunks_exact(n).zip(r.dynamics_by_v.chunks_exact(n));
+        let sum = weights.chunks_exact(2 * n).zip(bends).map(|(weights, (by_q, by_v))| {
+            let bend = by_q.iter().chain(by_v);
+            weights.iter().zip(bend).map(|(w, b)| w * b).sum::<f64>()
+        });
+        let sum = sum.sum();
+        self.residuals = r;
+        Ok(sum)
+    }
+
     fn restitution(&self, index: usize, kind: Reset) -> f64 {
         if kind == Reset::Impact { self.constraints()[index].restitution } else { 0.0 }
     }
@@ -193,5 +259,21 @@ impl ConstrainedDynamics {
             rows.add_rate_slopes(&mut out.by_q.force);
             rows.subtract_stiffness(&self.force, &mut out.by_q.motion);
         });
+    }
+}
+
+/// `out = a - b`.
+fn subtract(a: &[f64], b: &[f64], out: &mut [f64]) {
+    for (out, (a, b)) in out.iter_mut().zip(a.iter().zip(b)) {
+        *out = a - b;
+    }
+}
+
+/// `out += a b`, all n x n, row-major.
+fn add_times(a: &[f64], b: &[f64], n: usize, out: &mut [f64]) {
+    for (out, a) in out.chunks_exact_mut(n).zip(a.chunks_exact(n)) {
+        for (b, a) in b.chunks_exact(n).zip(a) {
+            out.iter_mut().zip(b).for_each(|(out, b)| *out += a * b);
+        }
     }
 }

@@ -16,7 +16,7 @@
 use super::MultibodyProblem;
 use super::contacts::dynamics;
 use super::elimination::Elimination;
-use crate::dynamics::actuation::{coulomb_direction, joint_friction, smooth_friction, torque_gain};
+use crate::dynamics::actuation::{coulomb_direction, drive_torque, joint_friction, smooth_friction};
 use crate::dynamics::constraint::{ConstrainedDynamics, Residuals, Sensitivities};
 use crate::dynamics::{InverseDerivatives, Motion, Workspace, torque_regressor};
 use crate::estimate::dense::Mat;
@@ -260,7 +260,7 @@ impl Mechanics {
         for i in robot.first_actuated()..robot.bodies() {
             let j = robot.v_index(i);
             let (friction, slope) = joint_friction(robot, &self.parameters, i, self.speed[j]);
-            self.value[j] += friction - torque_gain(robot, &self.parameters, i) * at.tau[j];
+            self.value[j] += friction - drive_torque(robot, &self.parameters, i, at.tau[j]);
             if slopes {
                 self.by_v[(n + 1) * j] += slope;
             }
@@ -411,6 +411,25 @@ impl Mechanics {
     }
 }
 
+impl Mechanics {
+    /// The sum of `weights` (nv x 2 nv) times the second derivatives of the velocity after an impact by (q, v) and an
+    /// inertial parameter along `unit`; after [`Mechanics::impact`] with slopes at the same state.
+    pub fn impact_bend(
+        &mut self,
+        problem: &MultibodyProblem,
+        q: &[f64],
+        unit: &[f64],
+        weights: &[f64],
+    ) -> Result<f64, String> {
+        let robot = &*problem.robot;
+        let p = &self.parameters[..robot.parameter_count()];
+        let (Some(constrained), Some(slopes)) = (&mut self.constrained, &self.impact) else {
+            return Ok(0.0);
+        };
+        constrained.impulse_bend(robot, q, p, unit, weights, slopes).map_err(|e| e.to_string())
+    }
+}
+
 /// The chain rule for q_m = q (+) (h v / 2 + h^2 a / 4), v_m = v + h a / 2; `steps` are the derivatives of the base's step to q
 /// and to its tangent, where it floats.
 fn chain(steps: Option<(&[f64], &[f64])>, h: f64, xq: &mut [f64], xv: &mut [f64], xa: &mut [f64]) {
@@ -450,6 +469,7 @@ fn drive_slope(
         P::Armature => a,
         P::Offset => 1.0,
         P::Gain => -tau,
+        P::Skew => -tau.abs(),
         P::StribeckHeight => smooth(0),
         P::StictionRate => smooth(1),
         P::StribeckRate => smooth(2),
@@ -467,7 +487,7 @@ pub(super) fn drive_bend(robot: &Robot, p: &[f64], j: usize, which: JointParamet
         P::Coulomb => [coulomb_direction(robot, v).1, 0.0],
         P::Viscous => [1.0, 0.0],
         P::Armature => [0.0, 1.0],
-        P::Offset | P::Gain => [0.0; 2],
+        P::Offset | P::Gain | P::Skew => [0.0; 2],
         P::StribeckHeight => [smooth(0), 0.0],
         P::StictionRate => [smooth(1), 0.0],
         P::StribeckRate => [smooth(2), 0.0],

@@ -35,7 +35,7 @@ use super::dense::Mat;
 use super::equations::ParameterEquation;
 use super::error::EstimateError;
 use super::parameters::ParameterMap;
-use super::problem::{Point, Problem, StageValues, Trajectory};
+use super::problem::{Given, Point, Problem, StageValues, Trajectory};
 use super::stage::{StageModel, StageSize};
 use crate::robot::configuration::{difference, difference_jacobians, integrate};
 use crate::robot::{INERTIAL, Robot};
@@ -460,7 +460,7 @@ impl Problem for MultibodyProblem {
         k: usize,
         at: Point<'_>,
         s: &mut MultibodySpace,
-        given: (&[f64], &Mat),
+        given: Given<'_>,
         out: &mut [f64],
     ) -> Result<(), String> {
         self.add_volume_slope(k, at, s, given, out)

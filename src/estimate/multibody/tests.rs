@@ -13,9 +13,9 @@ fn problem(name: &str, coordinates: Coordinates) -> MultibodyProblem {
     let mut map = ParameterMap::none(&robot);
     map.bodies = vec![(last, coordinates), (last / 2, coordinates)];
     map.bodies.dedup();
-    use JointParameter::{Armature, Coulomb, Gain, Offset, Viscous};
+    use JointParameter::{Armature, Coulomb, Gain, Offset, Skew, Viscous};
     if last > 0 {
-        map.joints = vec![(1, Coulomb), (3, Viscous), (5, Armature), (6, Offset), (2, Gain)];
+        map.joints = vec![(1, Coulomb), (3, Viscous), (5, Armature), (6, Offset), (2, Gain), (4, Skew)];
     }
     let wave = |p: f64| (0..n).map(|j| (p + j as f64).sin()).collect::<Vec<_>>();
     let sample = |k: usize| {
@@ -192,7 +192,7 @@ fn derivatives_agree_with_finite_differences() {
 /// V at fixed states, accelerations and forces, from the recursion's own factors.
 fn volume(p: &MultibodyProblem, at: &Trajectory) -> (f64, Vec<f64>) {
     // No iteration: the factors at the guess.
-    let options = Options { iterations: 0, marginal: false, parallel: false, ..Options::default() };
+    let options = Options { iterations: 0, marginal: true, parallel: false, ..Options::default() };
     let mut solver = Solver::new(p, options).unwrap();
     solver.solve(at).unwrap();
     let posterior = solver.posterior(|_, _| {}).unwrap();
@@ -203,7 +203,7 @@ fn volume(p: &MultibodyProblem, at: &Trajectory) -> (f64, Vec<f64>) {
         let node = &inner(slot).node;
         v += (0..node.model.nu).map(|j| node.noise_factor()[(j, j)].ln()).sum::<f64>();
     }
-    let by_physical = solver.volume_slope(&posterior).unwrap();
+    let by_physical = solver.find_volume_slope().unwrap().to_vec();
     let (mut physical, mut slopes) = (vec![0.0; by_physical.len()], Mat::zeros(0, 0));
     p.naturalise(&at.theta, &mut physical, &mut slopes);
     let by_theta = |i: usize| (0..physical.len()).map(|c| by_physical[c] * slopes[(i, c)]).sum();
@@ -215,6 +215,8 @@ fn the_volumes_slope_agrees_with_differences() {
     let cases = [
         ("arm", problem("kinova_gen3_2f85", Coordinates::ExponentialEigenvalue)),
         ("flying", problem("go1", Coordinates::LogCholesky)),
+        // With two impacts.
+        ("four feet", standing("anymal_b", &["LF_FOOT", "LH_FOOT", "RF_FOOT", "RH_FOOT"], LoopKind::Point)),
     ];
     for (name, p) in cases {
         let mut p = p.formulated(Formulation::Inverse);
@@ -234,7 +236,9 @@ fn the_volumes_slope_agrees_with_differences() {
             };
             let difference = (8.0 * (moved(1.0) - moved(-1.0)) - (moved(2.0) - moved(-2.0))) / (12.0 * step);
             let e = (difference - slope[i]).abs();
-            assert!(e < 1e-4 * (1e-2 + slope[i].abs()), "{name}, {i}: {difference} {}", slope[i]);
+            // Rounding of V over the step counts too.
+            let allowed = 1e-4 * (2e-2 + slope[i].abs());
+            assert!(e < allowed, "{name}, {i}: {difference} {}", slope[i]);
         }
         assert!(slope.iter().any(|s| s.abs() > 1e-2), "{name}: {slope:?}");
     }
@@ -261,7 +265,7 @@ fn bad_input_is_told() {
     let missing = Deviations { tau: vec![0.0; n], ..good.clone() };
     assert!(build(&missing, p.samples.clone(), 0.01).contains("standard deviation of the torques"));
     let short = Deviations { theta: vec![1.0], ..good.clone() };
-    assert!(build(&short, p.samples.clone(), 0.01).contains("1 numbers, expected 25"));
+    assert!(build(&short, p.samples.clone(), 0.01).contains("1 numbers, expected 26"));
     let mut samples = p.samples.clone();
     samples[1].dq.pop();
     assert!(build(&good, samples, 0.01).contains("dq of sample 1: 6 numbers, expected 7"));

@@ -8,15 +8,16 @@
 //! dV/dp = sum tr (dJ/dp [Cov((a, q, v), w) W - (L_w, 0, 0)])
 //! ```
 //!
-//! J is linear in physical parameters: dJ/dp_i is the Jacobian of inverse dynamics for p = e_i, exactly. Impacts, which
-//! are without noise, are taken as not depending on theta.
+//! J is linear in physical parameters: dJ/dp_i is the Jacobian of inverse dynamics for p = e_i, exactly. Impacts have no
+//! noise; how their Jacobian A bends with p adds tr (dA/dp Cov(q, v) A' P), P the value function's Hessian behind them.
 
-use super::contacts::Kind;
+use super::contacts::{Kind, Stage};
 use super::mechanics::drive_bend;
 use super::stages::MultibodySpace;
 use super::{Formulation, MultibodyProblem};
-use crate::estimate::dense::{Mat, axpy, dot};
-use crate::estimate::problem::Point;
+use crate::estimate::dense::{axpy, dot};
+use crate::estimate::parameters::JointParameter;
+use crate::estimate::problem::{Given, Point};
 use crate::robot::INERTIAL;
 
 /// Scratch space.
@@ -34,13 +35,16 @@ impl MultibodyProblem {
         k: usize,
         at: Point<'_>,
         s: &mut MultibodySpace,
-        (next, joint): (&[f64], &Mat),
+        given: Given<'_>,
         out: &mut [f64],
     ) -> Result<(), String> {
         let (stage, n) = (self.schedule.stages[k], self.robot.nv());
-        if stage.kind != Kind::Step {
-            return Ok(());
+        match stage.kind {
+            Kind::Last => return Ok(()),
+            Kind::Reset => return self.add_impact_slope(stage, at, s, given, out),
+            Kind::Step => {}
         }
+        let Given { next, joint, .. } = given;
         s.mechanics.parameterise(self, at.theta)?;
         let interval = self.interval(stage, at.x);
         if self.formulation == Formulation::Inverse {
@@ -75,6 +79,53 @@ impl MultibodyProblem {
             s.mechanics.to_middle(self, h, row, &mut space.along);
         }
         self.contract(s, out);
+        Ok(())
+    }
+
+    /// The part of an impact.
+    fn add_impact_slope(
+        &self,
+        stage: Stage,
+        at: Point<'_>,
+        s: &mut MultibodySpace,
+        Given { joint, ahead, .. }: Given<'_>,
+        out: &mut [f64],
+    ) -> Result<(), String> {
+        let (robot, map, n) = (&*self.robot, &self.map, self.robot.nv());
+        s.mechanics.parameterise(self, at.theta)?;
+        let state = at.x.split_at(robot.nq());
+        let (_, slopes) = s.mechanics.impact(self, state, stage.phase, true)?;
+        let space = &mut s.volume;
+        // Rows of v+ of P A, times the covariance.
+        space.rows.clear();
+        space.rows.resize(2 * n * n, 0.0);
+        for (i, row) in space.rows.chunks_exact_mut(2 * n).enumerate() {
+            let by = ahead.col(n + i);
+            space.along.clear();
+            space.along.extend_from_slice(&by[..n]);
+            space.along.resize(2 * n, 0.0);
+            for (j, &factor) in by[n..].iter().enumerate() {
+                let part = n * j..n * (j + 1);
+                axpy(factor, &slopes.by_q.motion[part.clone()], &mut space.along[..n]);
+                axpy(factor, &slopes.by_v.motion[part], &mut space.along[n..]);
+            }
+            for (c, row) in row.iter_mut().enumerate() {
+                *row = dot(joint.col(c), &space.along);
+            }
+        }
+        space.unit.clear();
+        space.unit.resize(robot.parameter_count(), 0.0);
+        let inertial = map.bodies.iter().enumerate().flat_map(|(b, &(body, _))| {
+            (0..INERTIAL).map(move |i| (INERTIAL * b + i, robot.inertial_index(body) + i))
+        });
+        let drives = map.joints.iter().enumerate().filter(|(_, (_, w))| *w == JointParameter::Armature);
+        let drives = drives.map(|(i, &(j, which))| (INERTIAL * map.bodies.len() + i, which.index(robot, j)));
+        for (to, index) in inertial.chain(drives) {
+            space.unit[index] = 1.0;
+            let slope = s.mechanics.impact_bend(self, state.0, &space.unit, &space.rows);
+            space.unit[index] = 0.0;
+            out[to] += slope?;
+        }
         Ok(())
     }
 

@@ -12,7 +12,7 @@
 
 use super::mechanics::{Interval, Mechanics};
 use super::{Formulation, MultibodyProblem};
-use crate::dynamics::actuation::torque_gain;
+use crate::dynamics::actuation::drive_torque;
 use crate::estimate::dense::{axpy, dot};
 use crate::estimate::parameters::JointParameter;
 use crate::estimate::problem::Point;
@@ -38,7 +38,7 @@ impl Mechanics {
         }
         for i in robot.first_actuated()..robot.bodies() {
             let j = robot.v_index(i);
-            self.newton[j] += (torque_gain(robot, &self.parameters, i) - 1.0) * at.tau[j];
+            self.newton[j] += drive_torque(robot, &self.parameters, i, at.tau[j]) - at.tau[j];
         }
     }
 
@@ -101,16 +101,16 @@ impl MultibodyProblem {
                 }
             }
         }
-        let gains =
-            self.map.joints.iter().enumerate().filter(|(_, (_, which))| *which == JointParameter::Gain);
+        let drives = self.map.joints.iter().enumerate().filter(|(_, (_, which))| which.is_of_the_sensor());
         let first = nu + 2 * n;
         match before {
             Some(_) => {
                 axpy(h, &mechanics.speed, &mut row[..n]);
-                for (i, &(joint, _)) in gains {
+                for (i, &(joint, which)) in drives {
                     let j = self.robot.v_index(joint);
-                    row[first + INERTIAL * self.map.bodies.len() + i] +=
-                        h * mechanics.speed[j] * interval.tau[j];
+                    let told =
+                        if which == JointParameter::Skew { interval.tau[j].abs() } else { interval.tau[j] };
+                    row[first + INERTIAL * self.map.bodies.len() + i] += h * mechanics.speed[j] * told;
                 }
             }
             None => {
@@ -126,8 +126,8 @@ impl MultibodyProblem {
                         row[first + t] += h * v * mechanics.effect[(j, t)];
                     }
                 }
-                // P holds no torque but through R_d: of a gain nothing is left.
-                for (i, _) in gains {
+                // P holds no torque but through R_d: of a gain or a skew nothing is left.
+                for (i, _) in drives {
                     row[first + INERTIAL * self.map.bodies.len() + i] = 0.0;
                 }
             }

@@ -2,16 +2,17 @@
 
 use std::sync::Mutex;
 
-use nalgebra::DMatrix;
 use rayon::prelude::*;
 
 use super::sweep::{inner, unlocked};
 use super::{Lane, Solver};
-use crate::estimate::dense::{Mat, axpy};
+use crate::estimate::dense::{Mat, add_product, axpy, partial_cholesky, solve_lower};
 use crate::estimate::error::EstimateError;
-use crate::estimate::posterior::{Chain, Posterior, invert};
-use crate::estimate::problem::Problem;
+use crate::estimate::posterior::{Chain, UNOBSERVABLE, invert};
+use crate::estimate::problem::{Given, Problem};
 
+/// Parameters that have less than this share of the cost to gain are near the minimum.
+const NEAR: f64 = 1e-3;
 /// Most times that the slope is found.
 const ROUNDS: usize = 30;
 /// The trajectory moves alone as long as it has more than this share of the parameters' gain to gain by itself.
@@ -24,6 +25,8 @@ pub(super) struct Marginal {
     wanted: bool,
     /// How often the slope has been found; [`ROUNDS`] once it stays.
     rounds: usize,
+    /// The parameters are near the minimum.
+    near: bool,
     /// dV / dphi.
     slope: Vec<f64>,
     /// phi where the term counts as zero, and at another place.
@@ -32,6 +35,14 @@ pub(super) struct Marginal {
     slopes: Mat,
     /// Gradient of the term by theta at the present parameters.
     pub(super) tilt: Vec<f64>,
+    chain: Chain,
+    /// Covariance of a state when the parameters are known.
+    joint: Mat,
+    /// Of the stages whose covariances are held at once.
+    shares: Vec<Mutex<Share>>,
+    factor: Mat,
+    row: Vec<f64>,
+    rows: Mat,
 }
 
 /// What moves in an iteration.
@@ -52,12 +63,21 @@ struct Share {
 }
 
 impl Marginal {
-    /// For `natural` quantities of `nt` parameters; none if it is not wanted.
-    pub(super) fn new(nt: usize, natural: usize) -> Self {
-        let zeros = || vec![0.0; natural];
+    /// For `natural` quantities of `nt` parameters over `stages`; none if it is not wanted.
+    pub(super) fn new(nt: usize, natural: usize, stages: usize) -> Self {
+        let (zeros, empty) = (|| vec![0.0; natural], || Mat::zeros(0, 0));
+        let wanted = nt > 0 && natural > 0;
+        let held = if wanted { STRETCH.min(stages) } else { 0 };
         Self {
-            wanted: nt > 0 && natural > 0,
+            wanted,
+            chain: Chain::default(),
+            joint: empty(),
+            shares: (0..held).map(|_| Mutex::new(Share { joint: empty(), slope: zeros() })).collect(),
+            factor: empty(),
+            row: Vec::new(),
+            rows: empty(),
             rounds: 0,
+            near: false,
             slope: zeros(),
             anchor: zeros(),
             phi: zeros(),
@@ -66,10 +86,37 @@ impl Marginal {
         }
     }
 
-    /// Before the first iteration.
-    pub(super) fn start(&mut self) {
-        self.rounds = 0;
+    /// Before the first iteration, from parameters that are known to be `near` the minimum or not.
+    pub(super) fn start(&mut self, near: bool) {
+        (self.rounds, self.near) = (0, near);
         self.tilt.fill(0.0);
+    }
+
+    /// Puts the covariance of the first state when the parameters are known into `joint`, from the arrival node's basis,
+    /// Hessian and scale, parameters held. It allocates only where something of the first state is unobservable.
+    fn start_chain(&mut self, (basis, hess, scale): (&Mat, &Mat, &[f64]), nx: usize) {
+        let count = hess.cols();
+        self.factor.copy_from(hess);
+        let seen = partial_cholesky(&mut self.factor, count)
+            && (0..count).all(|j| self.factor[(j, j)].powi(2) > UNOBSERVABLE);
+        self.joint.reset(nx, nx);
+        if !seen {
+            let arrival = invert(basis, hess, scale, nx).arrival;
+            for j in 0..nx {
+                self.joint.col_mut(j).copy_from_slice(&arrival.column(j).as_slice()[..nx]);
+            }
+            return;
+        }
+        self.rows.reset(nx, count);
+        for i in 0..nx {
+            self.row.clear();
+            self.row.extend((0..count).map(|j| basis[(i, j)] * scale[j]));
+            solve_lower(&self.factor, &mut self.row);
+            for (j, &x) in self.row.iter().enumerate() {
+                self.rows[(i, j)] = x;
+            }
+        }
+        add_product(&mut self.joint, 1.0, self.rows.below(0), self.rows.below(0));
     }
 
     /// The term at `theta`.
@@ -101,18 +148,20 @@ impl<P: Problem> Solver<'_, P> {
     /// are expected to have as their curvature. The cost's own curvature, trajectories refitted, differs from it by what the
     /// residuals' second derivatives couple trajectory and parameters; and steps of both together feel neither. So the
     /// trajectory is fitted first, parameters held; then the volume's slope is found there, and both take the step of
-    /// Fisher's scoring.
-    pub(super) fn take_turn(&mut self, little: f64, damping: f64) -> Result<Turn, EstimateError> {
+    /// Fisher's scoring. Far from the minimum, where a slope says little of the volume, the cost alone shows the way.
+    pub(super) fn take_turn(&mut self, cost: f64, little: f64, damping: f64) -> Result<Turn, EstimateError> {
         if !self.marginal.wanted || self.constraints.violation() > self.options.feasibility {
             return Ok(Turn::Both);
         }
         let both = self.gain();
         self.arrive(damping, true)?;
-        let alone = self.gain();
-        if alone > little.max(UNSETTLED * (both - alone)) {
+        let (alone, near) = (self.gain(), NEAR * (1.0 + cost.abs()));
+        self.marginal.near |= both <= near;
+        let settled = alone <= little.max(UNSETTLED * (both - alone));
+        if self.marginal.near && !settled {
             return Ok(Turn::Trajectory);
         }
-        if self.marginal.rounds == ROUNDS {
+        if !self.marginal.near || self.marginal.rounds == ROUNDS {
             self.arrive(damping, false)?;
             return Ok(Turn::Both);
         }
@@ -127,42 +176,33 @@ impl<P: Problem> Solver<'_, P> {
     fn renew(&mut self, damping: f64) -> Result<(), EstimateError> {
         if damping > 0.0 {
             self.damped_step(0.0)?;
-        } else {
-            self.arrive(0.0, false)?;
         }
-        let (basis, hess, scale) = self.arrival.reduced();
-        let posterior = invert(basis, hess, scale, self.problem.size(0).tangent);
-        let slope = self.volume_slope(&posterior)?;
+        self.find_volume_slope()?;
         let m = &mut self.marginal;
         m.rounds += 1;
-        m.slope.copy_from_slice(&slope);
         m.lean(self.problem, &self.now.theta);
         m.anchor.copy_from_slice(&m.phi);
         self.arrive(damping, false)
     }
 
-    /// dV / dphi, from the factors of an undamped step at the present trajectory.
-    pub(in crate::estimate) fn volume_slope(
-        &mut self,
-        posterior: &Posterior,
-    ) -> Result<Vec<f64>, EstimateError> {
-        let natural = self.problem.natural();
-        let mut total = vec![0.0; natural];
-        let mut chain = Chain::default();
-        let mut joint = given_parameters(posterior);
-        let mut shares: Vec<Mutex<Share>> = (0..STRETCH.min(self.slots.len()))
-            .map(|_| Mutex::new(Share { joint: Mat::zeros(0, 0), slope: vec![0.0; natural] }))
-            .collect();
-        for from in (0..self.slots.len()).step_by(STRETCH) {
-            let count = STRETCH.min(self.slots.len() - from);
-            for (slot, share) in self.slots[from..from + count].iter_mut().zip(&mut shares) {
+    /// dV / dphi, from the factors of an undamped step at the present trajectory, into the term's slope.
+    pub(in crate::estimate) fn find_volume_slope(&mut self) -> Result<&[f64], EstimateError> {
+        self.arrive(0.0, true)?;
+        let (nx, m) = (self.problem.size(0).tangent, &mut self.marginal);
+        m.start_chain(self.arrival.reduced(), nx);
+        m.slope.fill(0.0);
+        let stretch = m.shares.len();
+        for from in (0..self.slots.len()).step_by(stretch) {
+            let count = stretch.min(self.slots.len() - from);
+            for (slot, share) in self.slots[from..from + count].iter_mut().zip(&mut m.shares) {
                 let node = &inner(slot).node;
-                chain.with_input(node, &joint, &mut inner(share).joint);
+                m.chain.with_input(node, &m.joint, &mut inner(share).joint);
                 if node.next > 0 {
-                    chain.advance(node, &mut joint);
+                    m.chain.advance(node, &mut m.joint);
                 }
             }
             let (problem, now, slots, lanes) = (self.problem, &self.now, &self.slots, self.lanes.len());
+            let shares = &m.shares;
             let work = |(first, lane): (usize, &mut Lane<P::Workspace>)| {
                 for i in (first..count).step_by(lanes) {
                     let (k, share) = (from + i, &mut *unlocked(&shares[i]));
@@ -172,7 +212,8 @@ impl<P: Problem> Solver<'_, P> {
                     if slot.node.lift.active {
                         continue;
                     }
-                    let given = (slot.values.next.as_slice(), &share.joint);
+                    let given =
+                        Given { next: &slot.values.next, joint: &share.joint, ahead: slot.node.ahead() };
                     let told =
                         problem.volume_slope(k, now.at(k), &mut lane.workspace, given, &mut share.slope);
                     if let Err(reason) = told {
@@ -186,31 +227,9 @@ impl<P: Problem> Solver<'_, P> {
                 self.lanes.par_iter_mut().enumerate().with_max_len(1).for_each(work);
             }
             // In the order of the stages, whoever did them.
-            shares[..count].iter_mut().for_each(|s| axpy(1.0, &inner(s).slope, &mut total));
+            m.shares[..count].iter_mut().for_each(|s| axpy(1.0, &inner(s).slope, &mut m.slope));
         }
         self.totals()?;
-        Ok(total)
+        Ok(&self.marginal.slope)
     }
-}
-
-/// Covariance of the first state when the parameters are known.
-fn given_parameters(posterior: &Posterior) -> Mat {
-    let (nx, n) = (posterior.nx, posterior.arrival.nrows());
-    let nt = n - nx;
-    let (xx, xt) = (posterior.arrival.view((0, 0), (nx, nx)), posterior.arrival.view((0, nx), (nx, nt)));
-    let tt: DMatrix<f64> = posterior.arrival.view((nx, nx), (nt, nt)).into_owned();
-    let eigen = tt.symmetric_eigen();
-    let floor = 1e-13 * eigen.eigenvalues.amax();
-    let mut given = xx.into_owned();
-    for (value, vector) in eigen.eigenvalues.iter().zip(eigen.eigenvectors.column_iter()) {
-        if *value > floor {
-            let along = xt * vector;
-            given -= (1.0 / value) * &along * along.transpose();
-        }
-    }
-    let mut joint = Mat::zeros(nx, nx);
-    for j in 0..nx {
-        joint.col_mut(j).copy_from_slice(given.column(j).as_slice());
-    }
-    joint
 }

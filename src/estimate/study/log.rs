@@ -6,7 +6,7 @@ use super::file::{EnergySource, File};
 use super::load::{Logged, Reader, field_error};
 use crate::estimate::error::EstimateError;
 use crate::estimate::multibody::{Deviations, Observation, Sample};
-use crate::estimate::parameters::{JointParameter, ParameterMap};
+use crate::estimate::parameters::ParameterMap;
 
 impl Reader<'_> {
     /// Columns t, q1.., dq1.., tau1.., then the sensors' readings and metered work, at the stated interval, without a gap.
@@ -81,7 +81,7 @@ impl Reader<'_> {
         if energy.source == EnergySource::Meter {
             return Ok(Some((metered, energy.deviation_j)));
         }
-        if map.joints.iter().any(|(_, which)| *which == JointParameter::Gain) {
+        if map.joints.iter().any(|(_, which)| which.is_of_the_sensor()) {
             let reason = "`joints` knows no work where a gain is estimated, expected `meter`";
             return self.error("energy.source", reason.into());
         }

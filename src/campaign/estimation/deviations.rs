@@ -1,0 +1,202 @@
+//! Whether standard deviations are honest: errors over deviations, over many realisations of the noise, should have a mean
+//! of zero and a mean square of one.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::super::{Campaign, CampaignError, Findings, Progress};
+use crate::estimate::EstimateError;
+use crate::estimate::study::Study;
+use crate::report::figure::figure;
+
+/// The file of the campaign.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in super::super) struct File {
+    #[serde(rename = "schema")]
+    _schema: u32,
+    #[serde(rename = "kind")]
+    _kind: String,
+    name: String,
+    /// Realisations of the noise: seeds 1..=seeds.
+    seeds: u64,
+    /// Largest mean square of error over deviation that a problem may have.
+    largest_mean_square: f64,
+    problem: Vec<ProblemFile>,
+}
+
+/// A problem file with a simulated truth, and what is changed in it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProblemFile {
+    label: String,
+    /// Relative to the campaign file.
+    file: PathBuf,
+    #[serde(default)]
+    change: toml::Table,
+}
+
+/// The campaign, its file read and checked.
+#[derive(Debug, Clone)]
+pub struct Honesty {
+    path: PathBuf,
+    file: File,
+}
+
+/// One realisation.
+#[derive(Debug, Clone, Serialize)]
+struct Trial {
+    problem: String,
+    seed: u64,
+    /// Error over deviation of each physical parameter that the estimate tells a deviation of.
+    errors: Vec<f64>,
+    converged: bool,
+    iterations: usize,
+}
+
+/// What the realisations of a problem say together.
+#[derive(Debug, Clone, Serialize)]
+struct Spread {
+    problem: String,
+    trials: usize,
+    converged: usize,
+    /// Of each parameter.
+    mean: Vec<f64>,
+    mean_square: Vec<f64>,
+    /// Of all.
+    overall: f64,
+    largest: f64,
+    /// Share of errors below two deviations: 0.954 if they are normal.
+    within_two: f64,
+}
+
+impl Honesty {
+    pub(in super::super) fn new(path: &Path, file: File) -> Result<Self, CampaignError> {
+        let wrong = |field: &str, reason: &str| Err(CampaignError::field(path, field, reason));
+        if file.seeds == 0 || file.problem.is_empty() {
+            return wrong("seeds / problem", "is empty, expected at least 1");
+        }
+        if !(file.largest_mean_square > 0.0 && file.largest_mean_square.is_finite()) {
+            return wrong("largest_mean_square", "expected a positive number");
+        }
+        Ok(Self { path: path.to_owned(), file })
+    }
+
+    fn trial(&self, problem: &ProblemFile, seed: u64) -> Result<Trial, EstimateError> {
+        let path = self.path.parent().unwrap_or(Path::new("")).join(&problem.file);
+        // A seed of a file is at most 2^63 - 1.
+        let number = toml::Value::Integer(i64::try_from(seed).unwrap_or(i64::MAX));
+        let mut simulate = toml::Table::new();
+        simulate.insert("seed".to_owned(), number);
+        let mut change = toml::Table::new();
+        change.insert("simulate".to_owned(), simulate.into());
+        let result = Study::load_changed(path, &[&problem.change, &change])?.run()?;
+        let errors =
+            result.parameters.iter().filter_map(|row| Some((row.estimate - row.truth?) / row.deviation?));
+        Ok(Trial {
+            problem: problem.label.clone(),
+            seed,
+            errors: errors.collect(),
+            converged: result.status == "converged",
+            iterations: result.iterations,
+        })
+    }
+}
+
+impl Spread {
+    /// Of trials of one problem, of which all have the same parameters.
+    fn of(problem: &str, trials: &[&Trial]) -> Self {
+        let count = trials.iter().map(|t| t.errors.len()).min().unwrap_or(0);
+        let mean_of = |power: i32, i: usize| {
+            trials.iter().map(|t| t.errors[i].powi(power)).sum::<f64>() / trials.len() as f64
+        };
+        let all = || trials.iter().flat_map(|t| &t.errors);
+        let total = all().count().max(1) as f64;
+        Self {
+            problem: problem.to_owned(),
+            trials: trials.len(),
+            converged: trials.iter().filter(|t| t.converged).count(),
+            mean: (0..count).map(|i| mean_of(1, i)).collect(),
+            mean_square: (0..count).map(|i| mean_of(2, i)).collect(),
+            overall: all().map(|z| z * z).sum::<f64>() / total,
+            largest: all().fold(0.0, |m, z| z.abs().max(m)),
+            within_two: all().filter(|z| z.abs() < 2.0).count() as f64 / total,
+        }
+    }
+
+    fn row(&self) -> Vec<String> {
+        let ends = |x: &[f64]| {
+            let (low, high) =
+                x.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(*x), b.max(*x)));
+            format!("{} to {}", figure(low), figure(high))
+        };
+        vec![
+            self.problem.clone(),
+            format!("{} of {}", self.converged, self.trials),
+            ends(&self.mean),
+            ends(&self.mean_square),
+            figure(self.overall),
+            figure(self.largest),
+            figure(100.0 * self.within_two),
+        ]
+    }
+}
+
+impl Campaign for Honesty {
+    fn name(&self) -> &str {
+        &self.file.name
+    }
+
+    fn run(&self, progress: &Progress<'_>) -> Result<Findings, CampaignError> {
+        let file = &self.file;
+        let jobs: Vec<_> =
+            file.problem.iter().flat_map(|p| (1..=file.seeds).map(move |seed| (p, seed))).collect();
+        let (total, done) = (jobs.len() as u64, AtomicU64::new(0));
+        let trials = jobs
+            .par_iter()
+            .map(|&(problem, seed)| {
+                let trial = self
+                    .trial(problem, seed)
+                    .map_err(|e| CampaignError::Trials(format!("{}, seed {seed}: {e}", problem.label)));
+                progress(1 + done.fetch_add(1, Ordering::Relaxed), total);
+                trial
+            })
+            .collect::<Result<Vec<Trial>, _>>()?;
+        let heading = [
+            "problem",
+            "converged",
+            "mean error / deviation",
+            "mean square",
+            "of all",
+            "largest",
+            "within two, %",
+        ];
+        let mut table = vec![heading.map(str::to_owned).to_vec()];
+        let mut spreads = Vec::new();
+        for problem in &file.problem {
+            let own: Vec<&Trial> = trials.iter().filter(|t| t.problem == problem.label).collect();
+            let spread = Spread::of(&problem.label, &own);
+            table.push(spread.row());
+            spreads.push(spread);
+        }
+        let honest =
+            |s: &Spread| s.converged == s.trials && s.overall <= file.largest_mean_square && s.overall > 0.0;
+        let dishonest = spreads.iter().filter(|s| !honest(s)).count();
+        Ok(Findings {
+            passed: dishonest == 0,
+            verdict: format!(
+                "Error over deviation of each physical parameter, smallest to largest over these; {} is the most that its mean \
+                 square may be. {dishonest} of {} problems do not converge or exceed it.",
+                file.largest_mean_square,
+                spreads.len()
+            ),
+            table,
+            summary: json!({ "schema": 1, "name": file.name, "problems": spreads, "trials": trials }),
+            files: vec![],
+        })
+    }
+}
