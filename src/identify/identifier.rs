@@ -9,12 +9,13 @@ use serde::{Deserialize, Serialize};
 
 use super::bounds::{self, Effort, check_rows, tighten};
 use super::error::IdentifyError;
+use super::extremes::{Pick, picks};
 use super::nominal;
 use super::perturbation;
 use super::physics::{check_box, tighten_body};
 use super::plausible::{check_motion, check_step};
 use super::polytope::{Origin, Polytope, Rows};
-use super::window::{Clock, Part, Sample, Window, parts, rows_over_parts};
+use super::window::{Clock, Part, Sample, Window, equal_spans, pieces, rows_over_parts};
 use crate::enclose::Interval;
 use crate::inertia::{ParameterSet, TorqueStrips};
 use crate::robot::{INERTIAL, Robot};
@@ -45,6 +46,9 @@ pub struct IdentifierOptions {
     /// How many consecutive windows are also taken together: their encoder errors matter at the outer ends alone. One
     /// or less: none.
     pub joined_windows: usize,
+    /// So many short parts of a window are taken alone for each joint and side, where the torque sensor seems to have erred
+    /// most ([`super::extremes`]).
+    pub extremes: usize,
     /// Rows of data kept from one update to the next; of more, those that hold the bounds stay.
     pub row_budget: usize,
     /// Effort per bound.
@@ -56,8 +60,9 @@ impl Default for IdentifierOptions {
         Self {
             method: Method::default(),
             window_s: 0.1,
-            parts: 10,
+            parts: 2,
             joined_windows: 3,
+            extremes: 2,
             row_budget: 600,
             effort: Effort::default(),
         }
@@ -213,17 +218,7 @@ impl Identifier {
         let start = Instant::now();
         let windows = std::mem::take(&mut self.waiting);
         if !windows.is_empty() {
-            let (robot, set) = (&self.robot, &self.polytope.set);
-            // Least squares would only count rows twice.
-            let dual = self.options.method != Method::Perturbation;
-            let (count, joined) =
-                if dual { (self.options.parts, self.options.joined_windows) } else { (1, 1) };
-            let cut: Vec<Vec<Part>> =
-                windows.par_iter().map(|window| parts(robot, set, window, count)).collect();
-            let spans = spans(&windows, &cut.iter().map(Vec::len).collect::<Vec<_>>(), joined);
-            let cut = cut.concat();
-            let rows = |span: &Range<usize>| rows_over_parts(robot, set, &cut[span.clone()]);
-            let fresh: Vec<Rows> = spans.par_iter().map(rows).collect();
+            let fresh = self.rows_of(&windows);
             let mut candidate = self.polytope.clone();
             candidate.rows.append_all(&fresh);
             self.tighten(candidate)?;
@@ -235,6 +230,43 @@ impl Identifier {
             rows: self.polytope.rows.len(),
             update_ms: 1e3 * start.elapsed().as_secs_f64(),
         })
+    }
+
+    /// Rows over the windows, over parts of them, and over several together.
+    fn rows_of(&self, windows: &[Window]) -> Vec<Rows> {
+        let (robot, set, options) = (&self.robot, &self.polytope.set, &self.options);
+        // Least squares would only count rows twice.
+        let dual = options.method != Method::Perturbation;
+        let (count, joined, extremes) =
+            if dual { (options.parts, options.joined_windows, options.extremes) } else { (1, 1, 0) };
+        let likely = self.likely();
+        let cut: Vec<(Vec<Part>, Vec<Rows>)> = windows
+            .par_iter()
+            .map(|window| {
+                let mut spans = equal_spans(window, count);
+                let picks = picks(robot, &likely, window, extremes);
+                spans.extend(picks.iter().map(|pick| pick.span.clone()));
+                let mut parts = pieces(robot, set, window, &spans);
+                let short = parts.split_off(parts.len() - picks.len());
+                let row = |(part, pick): (Part, &Pick)| {
+                    rows_over_parts(robot, set, std::slice::from_ref(&part)).select(&[pick.joint])
+                };
+                (parts, short.into_iter().zip(&picks).map(row).collect())
+            })
+            .collect();
+        let spans = spans(windows, &cut.iter().map(|(parts, _)| parts.len()).collect::<Vec<_>>(), joined);
+        let (parts, mut rows): (Vec<_>, Vec<_>) = cut.into_iter().unzip();
+        let parts = parts.concat();
+        rows.push(spans.par_iter().map(|span| rows_over_parts(robot, set, &parts[span.clone()])).collect());
+        rows.concat()
+    }
+
+    /// The nominal body, and the middle of what the others may be.
+    fn likely(&self) -> Vec<f64> {
+        let mut theta = self.polytope.set.center();
+        let offset = self.polytope.cuts.offset;
+        theta[offset..offset + INERTIAL].copy_from_slice(&self.nominal);
+        theta
     }
 
     /// Proven bounds of torques along a motion: for each of `times` (s from the motion's start) in turn and each joint, of the row in

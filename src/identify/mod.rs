@@ -12,6 +12,7 @@ pub mod bounds;
 pub mod certificate;
 pub mod consistent;
 mod error;
+pub mod extremes;
 pub mod filter;
 pub mod gravity;
 pub mod identifier;

@@ -1,5 +1,7 @@
 //! Rows over parts of windows: short windows that share the dear enclosures of the window they are cut from.
 
+use std::ops::Range;
+
 use super::{Evaluator, Form, Integrals, Momentum, RateIntegral, Window, rows_between};
 use crate::identify::polytope::Rows;
 use crate::inertia::ParameterSet;
@@ -15,25 +17,39 @@ pub struct Part {
 }
 
 /// Cuts a window into `count` consecutive parts (at most one a panel) of nearly equal length; z is taken to lie in `set`.
+pub fn parts(robot: &Robot, set: &ParameterSet, window: &Window, count: usize) -> Vec<Part> {
+    pieces(robot, set, window, &equal_spans(window, count))
+}
+
+/// The ticks between which the parts of [`parts`] lie.
+pub fn equal_spans(window: &Window, count: usize) -> Vec<Range<usize>> {
+    let panels = window.samples.len().saturating_sub(1);
+    let count = count.clamp(1, panels.max(1));
+    (0..count).map(|k| k * panels / count..(k + 1) * panels / count).collect()
+}
+
+/// The parts of a window between the ticks of each of `spans` (first and last tick, at least one panel); z is taken to lie in
+/// `set`.
 ///
 /// Enclosures that hold over a block of panels hold over each part of it: the derivatives by the velocities, which are dear
 /// and vary slowly, are enclosed once for all parts.
-pub fn parts(robot: &Robot, set: &ParameterSet, window: &Window, count: usize) -> Vec<Part> {
+pub fn pieces(robot: &Robot, set: &ParameterSet, window: &Window, spans: &[Range<usize>]) -> Vec<Part> {
     let whole = Integrals::new(robot, set, window);
-    let count = count.clamp(1, whole.panels().max(1));
-    let ends: Vec<usize> = (0..=count).map(|k| k * whole.panels() / count).collect();
-    let ranges: Vec<std::ops::Range<usize>> = ends.windows(2).map(|pair| pair[0]..pair[1]).collect();
+    let mut ends: Vec<usize> = spans.iter().flat_map(|span| [span.start, span.end]).collect();
+    ends.sort_unstable();
+    ends.dedup();
     let mut evaluator = Evaluator::<Form>::new(robot);
     let momenta: Vec<Momentum> = ends.iter().map(|&k| whole.momentum(&mut evaluator, k)).collect();
-    let swings = whole.swing_errors(&ranges);
-    let parts = ranges.iter().zip(swings).zip(momenta.windows(2));
+    let at = |k: usize| momenta[ends.partition_point(|&end| end < k)].clone();
+    let swings = whole.swing_errors(spans);
+    let parts = spans.iter().zip(swings);
     parts
-        .map(|((range, swing), momenta)| {
-            let samples = window.samples[range.start..=range.end].to_vec();
+        .map(|(span, swing)| {
+            let samples = window.samples[span.start..=span.end].to_vec();
             let window = Window { samples, ..window.bounds() };
             let y = Integrals::new(robot, set, &window).rate();
             let rate = RateIntegral { y, swing };
-            Part { window, rate, first: momenta[0].clone(), last: momenta[1].clone() }
+            Part { window, rate, first: at(span.start), last: at(span.end) }
         })
         .collect()
 }
