@@ -1,4 +1,7 @@
 //! All constraints over one cell of time: the margins, and what the tube's constants must be at least.
+//!
+//! Assumed: what [`super`] does. Proven, over all states of [`crate::reach::cell`]: no constraint has less than its margin, and
+//! constants of the tube that are at least [`Required`] meet the conditions of [`crate::reach::tube`].
 
 use crate::enclose::Rounding;
 use crate::reach::block::Block;

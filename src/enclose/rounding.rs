@@ -2,7 +2,7 @@
 //!
 //! An affine form computes many coefficients and needs, beside each float, a bound of how far it is from the exact
 //! value. [`Rounding`] is the little that the algorithm asks for; there are two implementations that share no
-//! arithmetic.
+//! arithmetic. Assumed: IEEE 754 arithmetic, as [`super`] says. Proven: what [`Rounding`] promises of each of its functions.
 
 use std::fmt::Debug;
 use std::ops::Add;

@@ -1,6 +1,7 @@
 //! Bounds on energy, mass matrix and Coriolis force over a cell, for the constants of the tube.
 //!
-//! Mass matrix and slack by interval arithmetic: they matter little enough that its conservatism is no loss.
+//! Assumed: the states of [`super::cell`], parameters within the set, the floor A of [`super::tube`]. Proven: the bounds that each
+//! function names, for all of these at once. Mass matrix and slack by interval arithmetic: its conservatism is no loss there.
 
 use crate::dynamics::Space;
 use crate::dynamics::{Composites, crba};

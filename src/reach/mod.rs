@@ -1,4 +1,5 @@
-//! Reachable sets over a time interval: joint tube -> swept links -> input torques.
+//! Reachable sets over a time interval: joint tube -> swept links -> input torques. What is assumed and proven stands in each part;
+//! [`tube`] is where to begin.
 
 pub mod block;
 pub mod cell;

@@ -1,12 +1,12 @@
 //! Upper bounds of sums and products of non-negative numbers: one step up after each operation.
 //!
+//! Assumed: IEEE 754 arithmetic; operands that are not negative. Proven: no result is below the exact one.
+//!
 //! Proof: round-to-nearest is off by at most half a step, so the next float above is not below the exact result. NaN
 //! (from inf * 0 or 0 / 0) becomes infinity, so that nothing is ever bounded by it.
 //!
-//! For the few scalars of a cell, where a step an operation costs nothing. Long sums of products with signs are
-//! counted instead, once at the end: [`crate::enclose::rounding`] for affine forms, and apart from it (the proof of
-//! identification is to be read alone) [`crate::identify::certificate`]. Neither can serve here: these bounds chain
-//! products, quotients and roots of bounds.
+//! For the few scalars of a cell, which chain products, quotients and roots of bounds. Long sums of products with signs are
+//! counted instead, once at the end ([`crate::enclose::rounding`], [`crate::identify::certificate`]).
 
 /// Upper bound of `a + b`.
 #[inline]
