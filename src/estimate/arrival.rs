@@ -11,11 +11,16 @@ use super::dense::{Mat, axpy, dot, norm, partial_cholesky, solve_lower, solve_lo
 use super::elimination::Leftover;
 use super::orthogonal::Orthogonal;
 use super::riccati::Value;
+use super::secant::Secant;
 
 /// What remains of a scaled column below this is rounding: such a direction is unobservable.
 const RANK: f64 = 1e-13;
 /// What remains of a normalised equation below this is rounding.
 const EQUATION_RANK: f64 = 1e-10;
+/// Share of the Gauss-Newton curvature that has to be left in every direction when what was learnt is added.
+const CONVEX: f64 = 0.1;
+/// Halvings of what was learnt until that is so.
+const HALVINGS: i32 = 3;
 
 /// How the parameters and the first state are solved for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -99,7 +104,10 @@ pub struct Arrival {
     qr: Orthogonal,
     basis: Mat,
     offset: Vec<f64>,
+    /// The scaled Hessian of Gauss and Newton.
     hess: Mat,
+    /// With what was learnt added to it.
+    bent: Mat,
     grad: Vec<f64>,
     scale: Vec<f64>,
     range: Mat,
@@ -130,12 +138,13 @@ impl Arrival {
             qr: Orthogonal::default(),
             basis: empty(),
             offset: vec![0.0; n],
-            hess: empty(),
+            hess: Mat::zeros(n, n),
+            bent: Mat::zeros(n, n),
             grad: Vec::new(),
             scale: Vec::new(),
-            range: empty(),
-            product: empty(),
-            small: empty(),
+            range: Mat::zeros(n, n),
+            product: Mat::zeros(n, n),
+            small: Mat::zeros(n, n),
             w: Vec::new(),
             part: Vec::new(),
             rows: empty(),
@@ -144,12 +153,13 @@ impl Arrival {
         }
     }
 
-    /// Solves for y, of which a part may be held; `tilt` is a further slope of the cost by the parameters. Equations and
-    /// inequalities of parameters that are held are not looked at.
-    pub fn solve(
+    /// Solves for y, of which a part may be held; `tilt` is a further slope of the cost by the parameters, `secant` what is
+    /// known of its further curvature. Equations and inequalities of parameters that are held are not looked at.
+    pub(super) fn solve(
         &mut self,
         value: &Value,
         tilt: &[f64],
+        secant: &Secant,
         leftover: &Leftover,
         parameters: &ParameterModel,
         held: Held,
@@ -162,6 +172,7 @@ impl Arrival {
         axpy(1.0, tilt, &mut self.slope[first..]);
         self.reduce(value, leftover, parameters, held);
         self.scale_to_unit_diagonal(damping);
+        self.bend(secant);
         if parameters.inequality_values.is_empty() || held.parameters {
             self.active.clear();
             self.minimise(how)?;
@@ -175,9 +186,48 @@ impl Arrival {
         }
         let curved: f64 = (0..self.y.len()).map(|j| self.y[j] * dot(self.full.col(j), &self.y)).sum();
         self.expected = value.constant + dot(&self.slope, &self.y) + 0.5 * curved;
-        let bent: f64 = (0..self.w.len()).map(|j| self.w[j] * dot(self.hess.col(j), &self.w)).sum();
+        let bent: f64 = (0..self.w.len()).map(|j| self.w[j] * dot(self.bent.col(j), &self.w)).sum();
+        let plain: f64 = (0..self.w.len()).map(|j| self.w[j] * dot(self.hess.col(j), &self.w)).sum();
+        self.expected += 0.5 * (bent - plain);
         self.decrement = (dot(&self.grad, &self.w) + 0.5 * bent).abs();
         Ok(())
+    }
+
+    /// Adds what was learnt, or half or less of it, such that the Hessian stays well positive definite; nothing where
+    /// the Gauss-Newton part alone is not.
+    fn bend(&mut self, secant: &Secant) {
+        let (n, m) = (self.hess.rows(), self.full.rows());
+        self.bent.copy_from(&self.hess);
+        if !secant.active {
+            return;
+        }
+        // D^1/2 basis' S basis D^1/2 into `range`.
+        self.product.reset(m, n);
+        self.range.reset(n, n);
+        for j in 0..n {
+            for k in 0..m {
+                axpy(self.basis[(k, j)], secant.matrix.col(k), self.product.col_mut(j));
+            }
+            for i in 0..n {
+                let entry = dot(self.basis.col(i), self.product.col(j));
+                self.range[(i, j)] = self.scale[i] * self.scale[j] * entry;
+            }
+        }
+        for halving in 0..=HALVINGS {
+            let share = 0.5f64.powi(halving);
+            self.small.copy_from(&self.hess);
+            for j in 0..n {
+                self.small.col_mut(j).iter_mut().for_each(|x| *x *= 1.0 - CONVEX);
+                axpy(share, self.range.col(j), self.small.col_mut(j));
+            }
+            let convex = partial_cholesky(&mut self.small, n);
+            if convex && (0..n).all(|j| self.small[(j, j)].powi(2) > 1e3 * RANK) {
+                for j in 0..n {
+                    axpy(share, self.range.col(j), self.bent.col_mut(j));
+                }
+                return;
+            }
+        }
     }
 
     /// Eliminates the equations: y = offset + basis w; `hess` and `grad` are those of w.
@@ -278,7 +328,7 @@ impl Arrival {
         self.deficiency = 0;
         self.w.clear();
         self.w.extend(self.grad.iter().map(|g| -g));
-        self.small.copy_from(&self.hess);
+        self.small.copy_from(&self.bent);
         // The range is looked for only where the plain factorisation meets a pivot that rounding may have made.
         let plain = partial_cholesky(&mut self.small, n);
         let deficient = !plain || (0..n).any(|j| self.small[(j, j)] * self.small[(j, j)] < 1e3 * RANK);
@@ -342,7 +392,7 @@ impl Arrival {
             }
             self.row_values.push(parameters.inequality_values[i] + dot(&self.offset[whole - nt..], gradient));
         }
-        self.small.copy_from(&self.hess);
+        self.small.copy_from(&self.bent);
         for j in 0..n {
             self.small[(j, j)] += 1e-11;
         }

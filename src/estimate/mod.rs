@@ -17,6 +17,7 @@ pub mod parameters;
 pub mod posterior;
 pub mod problem;
 pub mod riccati;
+mod secant;
 pub mod solver;
 pub mod stage;
 pub mod study;

@@ -19,6 +19,7 @@ use super::dense::dot;
 use super::error::EstimateError;
 use super::problem::{Problem, Trajectory};
 use super::riccati::PolicySpace;
+use super::secant::Secant;
 use marginal::{Marginal, Turn};
 pub use options::{Iteration, Options, Outcome, Rollout, Status};
 pub(super) use slot::Slot;
@@ -36,6 +37,9 @@ const ARMIJO: f64 = 0.1;
 const FADE: f64 = 0.5;
 /// Part of nu times the violation by which the merit's slope must be negative.
 const SHARE: f64 = 0.3;
+/// Part of 1 + cost that may be left to be gained where steps begin to teach curvature: farther away they say more of the way
+/// than of the minimum.
+const NEAR: f64 = 1e-3;
 /// Halvings of the step length.
 const HALVINGS: i32 = 12;
 
@@ -58,6 +62,7 @@ pub struct Solver<'p, P: Problem> {
     claimed: AtomicUsize,
     now: Trajectory,
     marginal: Marginal,
+    secant: Secant,
     /// Parameters of the trial step.
     theta: Vec<f64>,
     step: Trajectory,
@@ -99,6 +104,7 @@ impl<'p, P: Problem> Solver<'p, P> {
             constraints: ParameterModel::new(nt, equalities, inequalities),
             lanes: (0..lanes).map(|_| Lane::new(problem.workspace())).collect(),
             marginal: Marginal::new(nt, if options.marginal { problem.natural() } else { 0 }, count),
+            secant: Secant::new(sizes[0].tangent + nt),
             claimed: AtomicUsize::new(0),
             now: blank(true),
             theta: vec![0.0; nt],
@@ -154,6 +160,7 @@ impl<'p, P: Problem> Solver<'p, P> {
         let mut penalty = 0.0f64;
         let mut past = [(0.0, 0.0); 16];
         let memory = self.options.memory.clamp(1, past.len());
+        self.secant.forget();
         let mut first = 0;
         for iteration in 0..=self.options.iterations {
             let mut trials = 0;
@@ -194,10 +201,25 @@ impl<'p, P: Problem> Solver<'p, P> {
                 }
                 let promised = self.slope - penalty * violation;
                 let reference = self.reference(&past[..memory], iteration % memory, known, penalty);
-                if let Some(step) = self.line_search(reference, promised, penalty, &mut trials) {
+                let goal = Goal { reference, promised, penalty, violation };
+                // Steps of scoring have the curvature that they want.
+                let teaches = self.options.secant && !self.options.marginal;
+                let near = self.gain() <= NEAR * (1.0 + cost.abs());
+                if let Some(step) = self.line_search(goal, &mut trials) {
+                    if teaches && near {
+                        let before = &self.sweep.recursion().value.grad;
+                        self.secant.took(before, &self.arrival.y, step);
+                    } else {
+                        self.secant.forget();
+                    }
                     outcome.record.push(Iteration { step, trials, ..line });
                     damping = if step >= 0.5 { relax(damping) } else { damping };
                     break;
+                }
+                if self.secant.active {
+                    // First without what was learnt.
+                    self.secant.forget();
+                    continue;
                 }
                 damping = tighten(damping);
                 if damping > DAMPING_MAX {
@@ -286,6 +308,7 @@ impl<'p, P: Problem> Solver<'p, P> {
         if let Some(stage) = indefinite {
             return Err(EstimateError::NotConvex { stage });
         }
+        self.secant.learn(&self.sweep.recursion().value);
         self.arrive(damping, false)?;
         Ok(totals)
     }
@@ -302,6 +325,7 @@ impl<'p, P: Problem> Solver<'p, P> {
             .solve(
                 &self.sweep.recursion().value,
                 &self.marginal.tilt,
+                &self.secant,
                 &inner(&mut self.slots[0]).node.lift.leftover,
                 &self.constraints,
                 Held { state: self.options.fixed_arrival, parameters: held },
@@ -350,25 +374,48 @@ impl<'p, P: Problem> Solver<'p, P> {
     }
 
     /// Halves the step until the merit falls enough; takes the step and returns its length.
-    fn line_search(
-        &mut self,
-        reference: f64,
-        promised: f64,
-        penalty: f64,
-        trials: &mut usize,
-    ) -> Option<f64> {
+    ///
+    /// A linear step ([`Rollout::Multiple`]) leaves gaps of second order, and its merit is no judge of them: with little
+    /// weight on gaps they grow from one step to the next while the cost falls, with much of it good steps are turned down
+    /// (Maratos' effect). So where a linear step leaves more of them than there were, the same step is tried with the
+    /// dynamics integrated under its feedback, which is its correction of second order, and judged by that.
+    fn line_search(&mut self, goal: Goal, trials: &mut usize) -> Option<f64> {
+        let open = self.options.feasibility * self.slots.len() as f64;
         for halving in 0..HALVINGS {
             let length = 0.5f64.powi(halving);
-            *trials += 1;
-            let Some((cost, violation)) = self.try_step(length) else { continue };
-            let merit = cost + self.marginal.cost(self.problem, &self.theta) + penalty * violation;
-            let allowed = reference + ARMIJO * length * promised.min(0.0) + 1e-13 * reference.abs();
-            if merit <= allowed {
+            let linear = self.trial(self.options.rollout, length, goal, trials);
+            let grown = linear.is_none_or(|(_, violation)| violation > goal.violation.max(open));
+            let good = |trial: Option<(bool, f64)>| trial.is_some_and(|(good, _)| good);
+            let take = if self.options.rollout == Rollout::Multiple && grown {
+                match self.trial(Rollout::Feasible, length, goal, trials) {
+                    // Where it cannot be integrated at all, the linear step is all there is.
+                    None => good(linear) && good(self.trial(Rollout::Multiple, length, goal, trials)),
+                    corrected => good(corrected),
+                }
+            } else {
+                good(linear)
+            };
+            if take {
                 self.take_trial();
                 return Some(length);
             }
         }
         None
+    }
+
+    /// Whether a step of this length is good enough, and its violation; nothing where the model is not defined.
+    fn trial(
+        &mut self,
+        rollout: Rollout,
+        length: f64,
+        goal: Goal,
+        trials: &mut usize,
+    ) -> Option<(bool, f64)> {
+        *trials += 1;
+        let (cost, violation) = self.try_step(rollout, length)?;
+        let merit = cost + self.marginal.cost(self.problem, &self.theta) + goal.penalty * violation;
+        let least = ARMIJO * length * goal.promised.min(0.0);
+        Some((merit <= goal.reference + least + 1e-13 * goal.reference.abs(), violation))
     }
 
     /// The trial step becomes the present trajectory.
@@ -380,6 +427,19 @@ impl<'p, P: Problem> Solver<'p, P> {
         }
         std::mem::swap(&mut self.now.theta, &mut self.theta);
     }
+}
+
+/// What a step is measured by.
+#[derive(Debug, Clone, Copy)]
+struct Goal {
+    /// What its merit is compared with.
+    reference: f64,
+    /// Slope of the merit along it.
+    promised: f64,
+    /// nu.
+    penalty: f64,
+    /// Violation before it.
+    violation: f64,
 }
 
 fn relax(damping: f64) -> f64 {

@@ -13,7 +13,8 @@ pub enum Rollout {
     Single,
     /// Integrated with feedback; gaps shrink with the step length.
     Feasible,
-    /// States and inputs move along the Newton step, all stages at once; gaps are whatever they then are.
+    /// States and inputs move along the Newton step, all stages at once; gaps are whatever they then are, unless they grow:
+    /// then the step is tried as a feasible one, too.
     #[default]
     Multiple,
 }
@@ -39,6 +40,9 @@ pub struct Options {
     pub memory: usize,
     /// First damping.
     pub damping: f64,
+    /// What the Gauss-Newton Hessian leaves out for the first state and the parameters is learnt from the steps (not with
+    /// [`Options::marginal`], whose steps are of scoring).
+    pub secant: bool,
     /// The parameters are the most probable ones by themselves, whatever the trajectory was, rather than together with
     /// one trajectory ([`Solver`]); where the problem knows how ([`Problem::natural`]). Right where noise moves the system
     /// (the force is the measured one plus noise); where it is the sensor's alone (the measured force is that which
@@ -61,6 +65,7 @@ impl Default for Options {
             fixed_arrival: false,
             memory: 4,
             damping: 0.0,
+            secant: true,
             marginal: false,
             parallel: true,
         }

@@ -14,10 +14,10 @@ use crate::estimate::problem::{Point, Problem, Trajectory};
 
 impl<P: Problem> Solver<'_, P> {
     /// Rolls out a trial step; its cost and violation, or nothing where the model is not defined.
-    pub(super) fn try_step(&mut self, length: f64) -> Option<(f64, f64)> {
+    pub(super) fn try_step(&mut self, rollout: Rollout, length: f64) -> Option<(f64, f64)> {
         self.theta.copy_from_slice(&self.now.theta);
         axpy(length, &self.step.theta, &mut self.theta);
-        match self.options.rollout {
+        match rollout {
             Rollout::Multiple => self.move_all(length),
             Rollout::Feasible => self.integrate_through(length, 1.0 - length),
             Rollout::Single => self.integrate_through(length, 0.0),

@@ -248,7 +248,8 @@ pub(super) struct Truth {
 pub(super) struct Payload {
     pub link: String,
     pub mass_kg: f64,
-    /// In the frame of the link's joint.
+    /// In the frame of the link's joint, whose z axis is the joint's ([`crate::robot::JointKind`]): the URDF's link frame only
+    /// where the URDF's axis is `0 0 1`, or the base floats.
     pub center_m: [f64; 3],
     /// Principal moments about the centre of mass, axes of the joint frame.
     pub inertia_kg_m2: [f64; 3],
@@ -317,6 +318,9 @@ pub(super) struct Solver {
     pub rollout: String,
     #[serde(default = "iterations")]
     pub iterations: usize,
+    /// See [`crate::estimate::Options::secant`].
+    #[serde(default = "yes")]
+    pub secant: bool,
     /// Whether the trajectory is integrated out ([`crate::estimate::Options::marginal`]): right where noise of the torques
     /// moves the robot, as in the simulator.
     #[serde(default)]
@@ -333,11 +337,16 @@ impl Default for Solver {
         Self {
             rollout: multiple(),
             iterations: iterations(),
+            secant: true,
             marginal: false,
             significance: 0.0,
             first_part_s: None,
         }
     }
+}
+
+fn yes() -> bool {
+    true
 }
 
 fn multiple() -> String {

@@ -209,10 +209,12 @@ impl Reader<'_> {
         p: &file::PostureFile,
         count: usize,
     ) -> Result<Drive, EstimateError> {
-        if !(p.bandwidth_rad_s > 0.0 && p.bandwidth_rad_s.is_finite()) {
-            let reason = format!("{}, expected a positive number", p.bandwidth_rad_s);
-            return self.error("simulate.posture.bandwidth_rad_s", reason);
-        }
+        self.positive("simulate.posture.bandwidth_rad_s", p.bandwidth_rad_s)?;
+        self.finite("simulate.posture.sway", p.sway.as_flattened())?;
+        self.finite("simulate.posture.speed_m_s", &p.speed_m_s)?;
+        self.finite("simulate.posture.moving_s", &p.moving_s)?;
+        self.finite("simulate.posture.step_m", &p.step_m)?;
+        self.finite("simulate.posture.height_m", &[p.height_m])?;
         let mut feet = Vec::new();
         for (c, contact) in file.contact.iter().enumerate() {
             let times = |[a, b]: [usize; 2]| [a as f64 * file.step_s, b as f64 * file.step_s];
@@ -227,7 +229,13 @@ impl Reader<'_> {
         let mut joints = vec![[0.0; 2]; self.robot.nv()];
         for (i, swing) in p.joint.iter().enumerate() {
             let joint = self.joint(&format!("simulate.posture.joint[{i}].name"), &swing.name)?;
+            self.finite(&format!("simulate.posture.joint[{i}]"), &[swing.amplitude_rad, swing.frequency_hz])?;
             joints[self.robot.v_index(joint)] = [swing.amplitude_rad, swing.frequency_hz];
+        }
+        if let Some(j) = &p.jump {
+            self.finite("simulate.posture.jump", &[j.at_s, j.crouch_m])?;
+            self.positive("simulate.posture.jump.lasts_s", j.lasts_s)?;
+            self.positive("simulate.posture.jump.flight_s", j.flight_s)?;
         }
         let jump = p.jump.as_ref().map(|j| Jump {
             at: j.at_s,

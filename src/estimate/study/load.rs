@@ -17,6 +17,9 @@ use crate::inertia::pseudo::from_center_of_mass;
 use crate::robot::{self, INERTIAL, Robot};
 use crate::simulate::{Drive, HiddenParameters, Noise, Plan, Sealed, record};
 
+/// What a quaternion's length may differ from one by.
+const UNIT: f64 = 1e-3;
+
 /// Samples, and the work of each interval that was metered (none where there is no meter).
 pub(super) type Logged = (Vec<Sample>, Vec<f64>);
 
@@ -212,6 +215,14 @@ impl Reader<'_> {
         }
     }
 
+    /// What is wrong with the orientation of a floating base in `q`, if anything.
+    pub(super) fn turned_wrong(&self, q: &[f64]) -> Option<String> {
+        let quaternion = q.get(3..7).filter(|_| self.robot.has_free_flyer())?;
+        let norm = quaternion.iter().map(|x| x * x).sum::<f64>().sqrt();
+        ((norm - 1.0).abs() > UNIT)
+            .then(|| format!("the base's quaternion (x, y, z, w) has length {norm}, expected 1"))
+    }
+
     /// Positions that are not measured stay at the first sample's, velocities at zero: nothing looks at them but the first
     /// guess, which must not know them.
     fn forget_unmeasured(&self, samples: &mut [Sample], d: &Deviations) {
@@ -250,7 +261,7 @@ impl Reader<'_> {
             if map.bodies.iter().any(|(other, _)| *other == i) {
                 return self.error(&field("link"), format!("`{}` is estimated twice", body.link));
             }
-            self.ratio(&field("start_ratio"), body.start_ratio)?;
+            self.positive(&field("start_ratio"), body.start_ratio)?;
             let at = robot.inertial_index(i);
             map.nominal[at..at + INERTIAL].iter_mut().for_each(|x| *x *= body.start_ratio);
             map.bodies.push((i, body.coordinates));
@@ -259,7 +270,7 @@ impl Reader<'_> {
         for (b, joint) in file.joint.iter().enumerate() {
             let field = |name: &str| format!("joint[{b}].{name}");
             let i = self.joint(&field("name"), &joint.name)?;
-            self.ratio(&field("start_ratio"), joint.start_ratio)?;
+            self.positive(&field("start_ratio"), joint.start_ratio)?;
             for &which in &joint.parameters {
                 if map.joints.contains(&(i, which)) {
                     return self
@@ -296,9 +307,7 @@ impl Reader<'_> {
             };
             equations.push(match equation {
                 file::Equation::TotalMass { links, mass_kg } => {
-                    if !(*mass_kg > 0.0 && mass_kg.is_finite()) {
-                        return self.error(&field, format!("{mass_kg} kg, expected a positive number"));
-                    }
+                    self.positive(&format!("{field}.mass_kg"), *mass_kg)?;
                     ParameterEquation::TotalMass(links.iter().map(body).collect::<Result<_, _>>()?, *mass_kg)
                 }
                 file::Equation::Mirror { links: [a, b], plane } => {
@@ -315,11 +324,18 @@ impl Reader<'_> {
         Ok(equations)
     }
 
-    fn ratio(&self, field: &str, ratio: f64) -> Result<(), EstimateError> {
-        if ratio > 0.0 && ratio.is_finite() {
-            return Ok(());
+    pub(super) fn positive(&self, field: &str, x: f64) -> Result<f64, EstimateError> {
+        if x > 0.0 && x.is_finite() {
+            return Ok(x);
         }
-        self.error(field, format!("{ratio}, expected a positive number"))
+        self.error(field, format!("{x}, expected a positive number"))
+    }
+
+    pub(super) fn finite(&self, field: &str, list: &[f64]) -> Result<(), EstimateError> {
+        match list.iter().find(|x| !x.is_finite()) {
+            Some(bad) => self.error(field, format!("{bad}, expected finite numbers")),
+            None => Ok(()),
+        }
     }
 
     fn deviations(&self, file: &File, theta: Vec<f64>) -> Result<Deviations, EstimateError> {
@@ -350,6 +366,7 @@ impl Reader<'_> {
         Ok(Options {
             rollout,
             iterations: solver.iterations,
+            secant: solver.secant,
             significance: solver.significance,
             marginal: solver.marginal,
             ..Options::default()
@@ -403,6 +420,10 @@ impl Reader<'_> {
         if s.start_rad.len() != n {
             return self.error("simulate.start_rad", format!("{} numbers, expected {n}", s.start_rad.len()));
         }
+        self.finite("simulate.start_rad", &s.start_rad)?;
+        if let Some(reason) = self.turned_wrong(&s.start_rad) {
+            return self.error("simulate.start_rad", reason);
+        }
         for (name, x) in
             [("q_rad", s.noise.q_rad), ("dq_rad_s", s.noise.dq_rad_s), ("tau_nm", s.noise.tau_nm)]
         {
@@ -443,19 +464,18 @@ impl Reader<'_> {
     fn drive(&self, s: &file::Simulate) -> Result<Drive, EstimateError> {
         let n = self.robot.nv();
         let joints = |field: &str, list: &[f64]| {
-            if list.len() == n {
-                Ok(list.to_vec())
-            } else {
-                self.error(field, format!("{} numbers, expected {n}", list.len()))
+            if list.len() != n {
+                return self.error(field, format!("{} numbers, expected {n}", list.len()));
             }
+            self.finite(field, list).map(|()| list.to_vec())
         };
         match (&s.sines, &s.torques) {
             (None, None) => Ok(Drive::Free),
             (Some(sines), None) => Ok(Drive::Sines {
                 amplitude: joints("simulate.sines.amplitude_rad", &sines.amplitude_rad)?,
-                frequency_hz: sines.frequency_hz,
+                frequency_hz: self.positive("simulate.sines.frequency_hz", sines.frequency_hz)?,
                 harmonics: sines.harmonics,
-                bandwidth_rad_s: sines.bandwidth_rad_s,
+                bandwidth_rad_s: self.positive("simulate.sines.bandwidth_rad_s", sines.bandwidth_rad_s)?,
             }),
             (None, Some(torques)) => Ok(Drive::Torques {
                 offset: if torques.offset_nm.is_empty() {
@@ -464,7 +484,7 @@ impl Reader<'_> {
                     joints("simulate.torques.offset_nm", &torques.offset_nm)?
                 },
                 amplitude: joints("simulate.torques.amplitude_nm", &torques.amplitude_nm)?,
-                frequency_hz: torques.frequency_hz,
+                frequency_hz: self.positive("simulate.torques.frequency_hz", torques.frequency_hz)?,
                 harmonics: torques.harmonics,
             }),
             (Some(_), Some(_)) => {

@@ -49,6 +49,9 @@ impl Reader<'_> {
                 }
             }
             before = Some(values[0]);
+            if let Some(reason) = self.turned_wrong(&values[1..=nq]) {
+                return Err(error(line, reason));
+            }
             let part = |from: usize, count: usize| values[from..from + count].to_vec();
             work.extend_from_slice(&values[values.len() - meter..]);
             samples.push(Sample {
@@ -57,6 +60,10 @@ impl Reader<'_> {
                 tau: part(1 + nq + n, n),
                 readings: part(1 + nq + 2 * n, readings),
             });
+        }
+        if samples.len() < 2 {
+            let reason = format!("{} samples, expected at least two", samples.len());
+            return Err(error("the log".into(), reason));
         }
         Ok((samples, work))
     }

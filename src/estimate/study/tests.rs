@@ -65,6 +65,21 @@ fn the_quadrotor_finds_its_payload() {
     assert!(result.state_error.unwrap() < 0.05, "{:?}", result.state_error);
 }
 
+/// Sensors on three motors, the calf driven through its linkage.
+#[test]
+fn the_four_bar_leg_finds_its_tool_and_the_friction_of_its_motor() {
+    let result = Study::load(shipped("b1_leg.toml")).unwrap().run().unwrap();
+    assert_eq!(result.status, "converged");
+    assert_eq!(result.parameters.len(), 16);
+    for row in &result.parameters {
+        let (truth, deviation) = (row.truth.unwrap(), row.deviation.unwrap());
+        assert!((row.estimate - truth).abs() < 3.0 * deviation, "{row:?}");
+    }
+    let (mass, height) = (result.parameter("FL_calf", "m"), result.parameter("FL_crank_joint", "g_0"));
+    assert!(mass.unwrap().deviation.unwrap() < 0.002 && height.unwrap().deviation.unwrap() < 0.02);
+    assert!(result.state_error.unwrap() < 0.05, "{:?}", result.state_error);
+}
+
 #[test]
 fn a_log_file_gives_what_the_simulator_gives() {
     let study = changed("gen3_payload.toml", &[("duration_s = 4.0", "duration_s = 0.4")]).unwrap();
@@ -108,6 +123,10 @@ fn a_log_file_gives_what_the_simulator_gives() {
         let told = from_log().unwrap_err().to_string();
         assert!(told.contains(line) && told.contains(expected), "{told}");
     }
+    let head = good.lines().take(2).collect::<Vec<_>>().join("\n");
+    std::fs::write(&path, head).unwrap();
+    let short = from_log().unwrap_err().to_string();
+    assert!(short.contains("log.csv") && short.contains("1 samples, expected at least two"), "{short}");
     write(57);
     let gap = from_log().unwrap_err().to_string();
     assert!(gap.contains("log.csv") && gap.contains("line 59") && gap.contains("0.002 s"), "{gap}");
@@ -213,6 +232,9 @@ fn bad_files_name_the_field() {
         ("mass_kg = 3.62874", "mass_kg = -30.0", "truth: link `bracelet_link`"),
         ("start_rad = [0.0, ", "start_rad = [", "simulate.start_rad: 6 numbers, expected 7"),
         ("duration_s = 4.0", "duration_s = 0.0", "simulate.duration_s"),
+        ("frequency_hz = 0.35", "frequency_hz = 0.0", "simulate.sines.frequency_hz: 0, expected a positive"),
+        ("bandwidth_rad_s = 15.0", "bandwidth_rad_s = nan", "simulate.sines.bandwidth_rad_s: NaN"),
+        ("amplitude_rad = [0.12, ", "amplitude_rad = [inf, ", "simulate.sines.amplitude_rad: inf"),
         ("q_rad = 1e-4\ndq", "q_rad = nan\ndq", "simulate.noise.q_rad: NaN"),
         (
             "parameters = [\"coulomb\", \"viscous\"]",
@@ -224,5 +246,23 @@ fn bad_files_name_the_field() {
         let from = from.replace("robots/", &format!("{ROOT}/robots/"));
         let error = changed("gen3_payload.toml", &[(&from, to)]).unwrap_err().to_string();
         assert!(error.contains(expected) && error.contains("gen3_payload.toml"), "{to}: {error}");
+    }
+}
+
+#[test]
+fn bad_legged_files_name_the_field() {
+    let cases = [
+        (
+            "0.0, 0.0, 0.0, 1.0, 0.0, 0.8",
+            "0.0, 0.0, 0.0, 0.5, 0.0, 0.8",
+            "simulate.start_rad: the base's quaternion",
+        ),
+        ("bandwidth_rad_s = 20.0", "bandwidth_rad_s = -1.0", "simulate.posture.bandwidth_rad_s: -1"),
+        ("amplitude_rad = 0.4", "amplitude_rad = nan", "simulate.posture.joint[0]: NaN"),
+        ("sway = [[0.01,", "sway = [[inf,", "simulate.posture.sway: inf"),
+    ];
+    for (from, to, expected) in cases {
+        let error = changed("b1_z1_stand.toml", &[(from, to)]).unwrap_err().to_string();
+        assert!(error.contains(expected) && error.contains("b1_z1_stand.toml"), "{to}: {error}");
     }
 }
