@@ -9,35 +9,21 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::super::{Campaign, CampaignError, Findings, Progress};
+use super::problem::{ProblemFile, in_one_way};
 use crate::estimate::EstimateError;
-use crate::estimate::study::Study;
 use crate::report::figure::figure;
 
 /// The file of the campaign.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in super::super) struct File {
-    #[serde(rename = "schema")]
-    _schema: u32,
-    #[serde(rename = "kind")]
-    _kind: String,
     name: String,
     /// Realisations of the noise: seeds 1..=seeds.
     seeds: u64,
     /// Largest mean square of error over deviation that a problem may have.
     largest_mean_square: f64,
+    /// With simulated truths.
     problem: Vec<ProblemFile>,
-}
-
-/// A problem file with a simulated truth, and what is changed in it.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ProblemFile {
-    label: String,
-    /// Relative to the campaign file.
-    file: PathBuf,
-    #[serde(default)]
-    change: toml::Table,
 }
 
 /// The campaign, its file read and checked.
@@ -83,18 +69,18 @@ impl Honesty {
         if !(file.largest_mean_square > 0.0 && file.largest_mean_square.is_finite()) {
             return wrong("largest_mean_square", "expected a positive number");
         }
+        in_one_way(path, &file.problem)?;
         Ok(Self { path: path.to_owned(), file })
     }
 
     fn trial(&self, problem: &ProblemFile, seed: u64) -> Result<Trial, EstimateError> {
-        let path = self.path.parent().unwrap_or(Path::new("")).join(&problem.file);
         // A seed of a file is at most 2^63 - 1.
         let number = toml::Value::Integer(i64::try_from(seed).unwrap_or(i64::MAX));
         let mut simulate = toml::Table::new();
         simulate.insert("seed".to_owned(), number);
         let mut change = toml::Table::new();
         change.insert("simulate".to_owned(), simulate.into());
-        let result = Study::load_changed(path, &[&problem.change, &change])?.run()?;
+        let result = problem.load(&self.path, &change)?.run()?;
         let errors =
             result.parameters.iter().filter_map(|row| Some((row.estimate - row.truth?) / row.deviation?));
         Ok(Trial {

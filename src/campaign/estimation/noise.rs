@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::super::{Campaign, CampaignError, Findings, Progress};
-use super::problem::ProblemFile;
+use super::problem::{ProblemFile, in_one_way};
 use crate::dynamics::actuation::extended_parameters;
 use crate::estimate::EstimateError;
 use crate::estimate::study::Study;
@@ -87,12 +87,7 @@ impl UnderNoise {
         if file.seeds == 0 || file.problem.is_empty() {
             return wrong("seeds / problem", "is empty, expected at least 1");
         }
-        if let Some(i) = file.problem.iter().position(|p| !p.variant.is_empty()) {
-            return wrong(
-                &format!("problem[{i}].variant"),
-                "expected none: under noise a problem is stated in one way",
-            );
-        }
+        in_one_way(path, &file.problem)?;
         Ok(Self { path: path.to_owned(), file })
     }
 

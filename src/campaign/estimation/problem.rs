@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::campaign::CampaignError;
 use crate::estimate::EstimateError;
 use crate::estimate::study::Study;
 
@@ -38,5 +39,16 @@ impl ProblemFile {
     pub fn load(&self, campaign: &Path, change: &toml::Table) -> Result<Study, EstimateError> {
         let path = campaign.parent().unwrap_or(Path::new("")).join(&self.file);
         Study::load_changed(path, &[&self.change, change])
+    }
+}
+
+/// Refuses variants where a campaign knows none.
+pub(super) fn in_one_way(campaign: &Path, problems: &[ProblemFile]) -> Result<(), CampaignError> {
+    match problems.iter().position(|p| !p.variant.is_empty()) {
+        Some(i) => {
+            let reason = "expected none: this campaign states a problem in one way";
+            Err(CampaignError::field(campaign, format!("problem[{i}].variant"), reason))
+        }
+        None => Ok(()),
     }
 }
