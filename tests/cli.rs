@@ -48,6 +48,39 @@ fn bad_input_is_exit_code_2_with_the_culprit_named() {
 }
 
 #[test]
+fn files_that_the_help_names_are_there() {
+    let mut named = 0;
+    for subcommand in [&[][..], &["run"], &["identify"], &["estimate"], &["campaign"], &["robot", "tune"]] {
+        let text = String::from_utf8(surelift(&[subcommand, &["--help"]].concat()).stdout).unwrap();
+        let words = text.split(|c: char| c.is_whitespace() || "`,".contains(c));
+        for file in words.filter(|word| word.starts_with("scenarios/")) {
+            let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+            assert!(path.exists(), "{subcommand:?} names {file}");
+            named += 1;
+        }
+    }
+    assert!(named > 8, "{named} files found in the help");
+}
+
+#[test]
+fn a_bag_of_another_arm_is_refused_by_joint() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("found");
+    let bag = "tests/recordings/cdr_zstd.mcap";
+    let identify = |bag: &str, more: &[&str]| {
+        let arguments = ["identify", "--robot", "kinova_gen3", "--out", out.to_str().unwrap(), "--log", bag];
+        let output = surelift(&[&arguments[..], more].concat());
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let text = identify(bag, &[]);
+    assert!([bag, "`joint_1`", "`gripper`"].iter().all(|part| text.contains(part)), "{text}");
+    let text = identify(bag, &["--topic", "/arm"]);
+    assert!(text.contains("no topic `/arm`") && text.contains("`/joint_states`"), "{text}");
+    assert!(!out.exists());
+}
+
+#[test]
 fn a_reader_that_goes_away_is_no_error() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_surelift"))
         .args(["robot", "kinova_gen3_2f85"])

@@ -14,17 +14,29 @@ use crate::robot::{self, Robot};
 
 const EXAMPLES: &str = "\
 Examples:
-  surelift identify --robot kinova_gen3_2f85 --log runs/seven/log.csv --unknown friction --out found
-  surelift identify --robot my_arm.toml --log a.csv --log b.csv --validate c.csv --unknown friction --out found
-  surelift identify --robot my_arm.toml --log bag.mcap --topic /joint_states --unknown friction --out found
-  surelift identify --robot my_arm.toml --log a.csv --prior prior.toml --unknown payload --torque-abs 1.5 --out found
+  What is in the hand, from the log of `surelift run scenarios/dumbbell_c_8lb.toml`:
+      surelift identify --robot kinova_gen3_2f85 --log runs/dumbbell_c_8lb-ours-0/log.csv \\
+          --unknown payload --prior scenarios/priors/gen3_hand.toml --out found
+  Friction from two recordings with an empty hand; a third is predicted:
+      surelift identify --robot my_arm.toml --log a.csv --log b.csv --validate c.csv --out found
+  From a ROS 2 bag:
+      surelift identify --robot my_arm.toml --log bag.mcap --topic /joint_states --out found
 
-A log is a CSV file with the columns t (s), q1.. (rad), dq1.. (rad/s), tau1.. (N m), in any order, joints numbered as
-`surelift robot` lists them; or an MCAP file with sensor_msgs/msg/JointState messages (CDR or JSON), joints matched by
-name, time from header.stamp, effort as torque.
+A log is a CSV file with the columns t (s), q1.. (rad), dq1.. (rad/s), tau1.. (N m), in any
+order, joints numbered as `surelift robot` lists them; or an MCAP file with messages of the type
+sensor_msgs/msg/JointState (CDR or JSON): joints by name, time from header.stamp, effort in N m.
+
+With --unknown friction everything else counts as the robot's files say: whatever is in the hand
+has to be in the model, or the data will contradict it.
+
+A prior is a TOML file: [payload] with lower and upper, ten numbers each (m, m c, I_xx, I_xy,
+I_yy, I_xz, I_yz, I_zz of the last body about and in its joint's frame), and [joints.NAME] with
+coulomb, viscous, armature, offset = [lower, upper]; what is left out keeps its default.
+
 The folder holds summary.json, joints.csv, parameters.csv, torques.csv and report.html.
-Exit code 4: the stated bounds (robot TOML: [sensors], [uncertainty]; --prior; --torque-abs) are proven broken; the
-smallest additive torque bound that explains the data is reported, and the set that it leaves, without a guarantee.";
+Exit code 4: the stated bounds (robot TOML: [sensors], [uncertainty]; --prior; --torque-abs) are
+proven broken; the smallest additive torque bound that explains the data is reported, and the set
+that it leaves, without a guarantee.";
 
 /// Learn friction, payload or everything from recordings, with bounds where the assumptions allow them
 #[derive(Debug, Clone, PartialEq, Args)]

@@ -36,7 +36,8 @@ Examples:
   Estimate parameters and states from a log, with standard deviations:
       surelift estimate scenarios/estimation/gen3_payload.toml
   What recordings say of a robot, and whether they can be believed:
-      surelift identify --robot kinova_gen3_2f85 --log runs/seven/log.csv --unknown friction --out found
+      surelift identify --robot kinova_gen3_2f85 --log runs/seven/log.csv --unknown payload \\
+          --prior scenarios/priors/gen3_hand.toml --out found
 
 Exit codes: 0 done, 1 internal error, 2 bad input, 3 safe stop, 4 an assumption was proven broken.
 RUST_LOG=surelift=debug shows what goes on inside.";

@@ -84,7 +84,7 @@ pub fn describe(inspection: &Inspection) -> String {
         let u = &robot.uncertainty;
         let _ = writeln!(
             text,
-            "\n{} pairs of shapes must stay apart; truth within {} % (links), {} % (friction), {} % (armature)",
+            "\n{} pair(s) of shapes must stay apart; truth within {} % (links), {} % (friction), {} % (armature)",
             robot.self_pairs.len(),
             figure(100.0 * u.link_ratio),
             figure(100.0 * u.friction_ratio),

@@ -8,19 +8,21 @@ use serde::Serialize;
 use super::progress::TerminalObserver;
 use super::{Failure, say};
 use crate::report::overview::{self, Overview};
-use crate::report::{self, Observer, RunRecord, check_destination, default_destination, table};
+use crate::report::{
+    self, Observer, Outcome, RunRecord, Summary, check_destination, default_destination, table,
+};
 use crate::scenario::{self, RunOptions, Scenario, ScenarioError};
 
 const EXAMPLES: &str = "\
 Examples:
   surelift run scenarios/dumbbell_c_8lb.toml
   surelift run scenarios/dumbbell_c_8lb.toml --seed 7 --out runs/seven
-  surelift run scenarios/dumbbell_c_8lb.toml --payload-mass 7    # outside the prior: must end safely
+  surelift run scenarios/dumbbell_c_8lb.toml --payload-mass 7    # outside the prior: ends safely
   surelift run scenarios/armour_world.toml --world scenarios/worlds/post.csv
-  surelift run scenarios/armour_world.toml --world scenarios/worlds    # every world of the folder, and a table
+  surelift run scenarios/armour_world.toml --world scenarios/worlds    # every world, and a table
 
-The folder holds summary.json, log.csv, plans/*.json and report.html (open it in any browser, offline). With a folder of
-worlds it holds one such folder a world, and worlds.json.";
+The folder holds summary.json, log.csv, plans/*.json and report.html (opens in any browser,
+offline). With a folder of worlds it holds one such folder a world, and worlds.json.";
 
 /// Run a scenario: move safely, learn the payload if there is one, carry it to its place, and write a report
 #[derive(Debug, Clone, PartialEq, Args)]
@@ -156,9 +158,30 @@ impl RunArgs {
     pub fn finish<P: Serialize>(folder: &std::path::Path, record: &RunRecord<P>) -> Result<u8, Failure> {
         report::write(folder, record)?;
         let place = folder.join("report.html");
-        say(&format!("{}  {}\n", table::closing(&record.summary), place.display()))?;
+        let advice = advice(&record.summary).map_or(String::new(), |advice| format!("  {advice}\n"));
+        say(&format!("{}{advice}  {}\n", table::closing(&record.summary), place.display()))?;
         Ok(record.summary.outcome.exit_code())
     }
+}
+
+/// What to do about a run that came to a safe stop, where that can be told from outside.
+fn advice(summary: &Summary) -> Option<String> {
+    if summary.outcome != Outcome::SafeStop {
+        return None;
+    }
+    let out_of_time = |reason: &String| reason.ends_with("in time") || reason.contains("later than t_p");
+    let late = summary.plans.iter().filter(|plan| plan.reason.as_ref().is_some_and(out_of_time)).count();
+    if late > 0 {
+        return Some(format!(
+            "{late} plans were not ready in time: the machine is slow or busy. --untimed plans without deadlines."
+        ));
+    }
+    let none = summary.plans.iter().all(|plan| !plan.certified);
+    none.then(|| {
+        "No plan could be proven at all: `surelift robot tune ROBOT --scenario SCENARIO --dry-run` finds gains for this \
+         robot and payload, or names the term that forbids them."
+            .to_owned()
+    })
 }
 
 #[cfg(test)]
@@ -190,6 +213,20 @@ mod tests {
             assert_eq!(error.exit_code(), 2);
             assert!(error.to_string().contains("finite mass in kg"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_safe_stop_says_what_to_do() {
+        let mut summary = crate::report::tests::record().summary;
+        summary.outcome = Outcome::Success;
+        assert_eq!(advice(&summary), None);
+        summary.outcome = Outcome::SafeStop;
+        summary.plans.iter_mut().for_each(|plan| {
+            (plan.certified, plan.reason) = (false, Some("no trajectory could be proven: torque".to_owned()));
+        });
+        assert!(advice(&summary).unwrap().contains("robot tune"));
+        summary.plans[0].reason = Some("no trajectory could be proven in time".to_owned());
+        assert!(advice(&summary).unwrap().contains("--untimed"));
     }
 
     #[test]

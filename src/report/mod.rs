@@ -17,7 +17,7 @@ pub mod study;
 pub mod summary;
 pub mod table;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 pub mod write;
 
 use std::path::PathBuf;

@@ -44,7 +44,11 @@ pub fn write(folder: &Path, findings: &Findings) -> Result<(), ReportError> {
 /// The closing text on the terminal.
 pub fn closing(findings: &Findings) -> String {
     let rule = "─".repeat(72);
-    let joints = align(&with_heading(JOINT_HEADING, joint_rows(findings).split_off(1), shorten));
+    let mut joints = with_heading(JOINT_HEADING, joint_rows(findings).split_off(1), shorten);
+    if findings.joints.iter().all(|j| j.validation_rms_nm.is_none()) {
+        joints.iter_mut().for_each(|row| drop(row.drain(VALIDATION)));
+    }
+    let joints = align(&joints);
     let parameters = align(&with_heading(PARAMETER_HEADING, parameter_rows(findings).split_off(1), shorten));
     format!(
         "{rule}\n  {} · {} window(s) · {}\n{rule}\n{joints}\n{parameters}{rule}\n  {}\n",
@@ -79,6 +83,8 @@ const JOINT_HEADING: [&str; 10] = [
     "additive bound: at least",
     "enough",
 ];
+/// Columns of a recording that was predicted.
+const VALIDATION: std::ops::Range<usize> = 4..8;
 const PARAMETER_HEADING: [&str; 8] =
     ["parameter", "unit", "model", "estimate", "prior lower", "prior upper", "set lower", "set upper"];
 

@@ -10,7 +10,7 @@ use super::*;
 const JOINTS: usize = 7;
 
 /// A run of 12 s that looks like one of the real thing: four exciting plans, four carrying ones.
-fn record() -> RunRecord<serde_json::Value> {
+pub(crate) fn record() -> RunRecord<serde_json::Value> {
     let truth = vec![4.55, 0.02, -0.31, -0.52, 0.11, 0.003, 0.09, -0.002, -0.03, 0.05];
     let prior = [2.0, 0.4, 0.6, 0.9, 0.3, 0.2, 0.3, 0.2, 0.3, 0.3];
     let around = |scale: f64, side: f64| -> Vec<f64> {

@@ -130,7 +130,14 @@ pub(super) fn read(path: &Path, judge: &mut Judge) -> Result<Parts, RobotError> 
     let settings = settings::read(path)?;
     judge.dynamics_only = settings.base == Base::FreeFlyer || !missing(&settings).is_empty();
     let urdf = path.parent().unwrap_or(Path::new(".")).join(&settings.urdf);
-    let tree = urdf::read(&urdf, judge)?;
+    let tree = urdf::read(&urdf, judge).map_err(|error| match error {
+        RobotError::Read { path: urdf, source } => RobotError::Field {
+            path: path.to_path_buf(),
+            field: "urdf".to_owned(),
+            reason: format!("`{}` cannot be read: {source}", urdf.display()),
+        },
+        other => other,
+    })?;
     let merged = check(&tree, settings.base, judge)?;
     Ok(Parts { settings, tree, merged })
 }

@@ -101,6 +101,9 @@ pub(super) struct ThrustSettings {
     pub force_n: [f64; 2],
 }
 
+/// No link is larger, m. Beyond 1e150 squares are no longer numbers.
+const LARGEST_M: f64 = 1e3;
+
 /// Gravity on Earth, z up.
 pub(super) fn earth() -> [f64; 3] {
     [0.0, 0.0, -9.81]
@@ -251,10 +254,17 @@ impl CapsuleSettings {
     }
 
     fn check(&self, path: &Path) -> Result<(), RobotError> {
-        match self.capsule().fault() {
-            Some(reason) => Err(field_error(path, format!("capsules.{}", self.name), reason)),
-            None => Ok(()),
+        let refuse = |reason| Err(field_error(path, format!("capsules.{}", self.name), reason));
+        if let Some(reason) = self.capsule().fault() {
+            return refuse(reason);
         }
+        let lengths = [("a_m", &self.a_m[..]), ("b_m", &self.b_m), ("radius_m", &[self.radius_m])];
+        for (what, lengths) in lengths {
+            if let Some(far) = lengths.iter().find(|x| x.abs() > LARGEST_M) {
+                return refuse(format!("{what} contains {far}, expected at most {LARGEST_M} m"));
+            }
+        }
+        Ok(())
     }
 }
 

@@ -19,6 +19,9 @@ mod schema;
 
 use schema::{File, Payload, Tolerance};
 
+/// No obstacle is farther away or larger, m.
+const FARTHEST: f64 = 1e6;
+
 /// See [`Scenario::load`] and [`Scenario::load_in_world`].
 pub(super) fn load(path: &Path, world: Option<&Path>) -> Result<Scenario, ScenarioError> {
     Check { path }.scenario(extend::read(path)?, world)
@@ -55,7 +58,8 @@ impl Check<'_> {
         };
         self.positives("goal_tolerance_rad", &goal_tolerance_rad, n)?;
         self.positives("carry.range_rad", &file.carry.range_rad, n)?;
-        self.timing(&file.timing)?;
+        let timing = file.timing.timing(file.payload.is_some());
+        self.timing(&timing)?;
         let heavier = file.faults.payload_mass_kg;
         let faults = self.faults(file.faults, &robot)?;
         let (held, truth) = match (file.payload, file.prior, file.excite) {
@@ -66,11 +70,11 @@ impl Check<'_> {
                     let scaled = truth.with_object_mass(mass, empty);
                     truth = scaled.map_err(|reason| self.error("faults.payload_mass_kg", reason))?;
                 }
-                (Some(self.held(payload.name, prior, excite, file.identify, &file.timing, n)?), truth)
+                (Some(self.held(payload.name, prior, excite, file.identify, &timing, n)?), truth)
             }
             (None, None, None) => {
-                if file.timing.exciting_plans > 0 {
-                    let reason = format!("{}, expected 0 where nothing is held", file.timing.exciting_plans);
+                if timing.exciting_plans > 0 {
+                    let reason = format!("{}, expected 0 where nothing is held", timing.exciting_plans);
                     return Err(self.error("timing.exciting_plans", reason));
                 }
                 if heavier.is_some() || faults.payload_slips.is_some() {
@@ -96,7 +100,7 @@ impl Check<'_> {
             goal,
             goal_tolerance_rad,
             scene,
-            timing: file.timing,
+            timing,
             carry: file.carry,
         };
         let places = Check { path: world.unwrap_or(self.path) };
@@ -202,6 +206,15 @@ impl Check<'_> {
     fn finite(&self, field: &str, values: &[f64]) -> Result<(), ScenarioError> {
         match values.iter().find(|x| !x.is_finite()) {
             Some(bad) => Err(self.error(field, format!("contains {bad}, expected finite numbers"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Finite, and no farther than any robot reaches: distances to what is 1e300 m away are no longer numbers.
+    fn places(&self, field: &str, values: &[f64]) -> Result<(), ScenarioError> {
+        self.finite(field, values)?;
+        match values.iter().find(|x| x.abs() > FARTHEST) {
+            Some(far) => Err(self.error(field, format!("contains {far}, expected at most {FARTHEST} m"))),
             None => Ok(()),
         }
     }

@@ -32,7 +32,7 @@ pub struct Timing {
     pub t_f_s: f64,
     /// A new plan starts this long after the one before, s; the time to make it.
     pub t_p_s: f64,
-    /// How many exciting trajectories come first.
+    /// How many exciting trajectories come first; in a scenario file 4 if left out, 0 where nothing is held.
     pub exciting_plans: usize,
     /// Plans after which the run ends as a safe stop.
     pub max_plans: usize,

@@ -405,7 +405,8 @@ impl Reader<'_> {
         if (2.0..=1e7).contains(&count) {
             return Ok(count as usize);
         }
-        let reason = format!("{} s, expected at least two and at most ten million samples", s.duration_s);
+        let (duration, step) = (s.duration_s, file.step_s);
+        let reason = format!("{duration} s at step_s = {step} s, expected two to ten million samples");
         self.error("simulate.duration_s", reason)
     }
 
@@ -469,6 +470,9 @@ impl Reader<'_> {
             }
             self.finite(field, list).map(|()| list.to_vec())
         };
+        if let Some((field, reason)) = s.drive_fault() {
+            return self.error(&field, reason);
+        }
         match (&s.sines, &s.torques) {
             (None, None) => Ok(Drive::Free),
             (Some(sines), None) => Ok(Drive::Sines {

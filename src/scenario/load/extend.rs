@@ -41,7 +41,9 @@ fn merged(path: &Path, mut own: toml::Table, depth: usize) -> Result<toml::Table
     }
     let folder = path.parent().unwrap_or(Path::new(""));
     let base_path: PathBuf = folder.join(base);
-    let below = toml::from_str(&text(&base_path)?).map_err(|e| parse_error(&base_path, &e))?;
+    let below = std::fs::read_to_string(&base_path)
+        .map_err(|e| field(format!("`{}` cannot be read: {e}", base_path.display())))?;
+    let below = toml::from_str(&below).map_err(|e| parse_error(&base_path, &e))?;
     let mut whole = merged(&base_path, below, depth - 1)?;
     overlay(&mut whole, own);
     Ok(whole)

@@ -25,7 +25,7 @@ impl Check<'_> {
                 return Err(self.error(field("name"), "the name is used by two obstacles"));
             }
             for (key, values) in [("center_m", &obstacle.center_m), ("rpy_rad", &obstacle.rpy_rad)] {
-                self.finite(&field(key), values.as_ref().map_or(&[][..], |x| &x[..]))?;
+                self.places(&field(key), values.as_ref().map_or(&[][..], |x| &x[..]))?;
             }
             scene.obstacles.push(self.obstacle(obstacle, &field)?);
         }
@@ -47,6 +47,7 @@ impl Check<'_> {
         match (&obstacle.size_m, &obstacle.generators_m, &obstacle.vertices_m, &obstacle.mesh) {
             (Some(size), None, None, None) => {
                 size.iter().try_for_each(|&x| self.positive(&field("size_m"), x))?;
+                self.places(&field("size_m"), size)?;
                 Ok(Zonotope3::cuboid(name, needs_center()?, (*size).into(), &rotation))
             }
             (None, Some(generators), None, None) => {
@@ -56,14 +57,14 @@ impl Check<'_> {
                     return Err(self.error(field("generators_m"), reason));
                 }
                 for (k, generator) in generators.iter().enumerate() {
-                    self.finite(&field(&format!("generators_m[{k}]")), generator)?;
+                    self.places(&field(&format!("generators_m[{k}]")), generator)?;
                 }
                 let generators = generators.iter().map(|g| rotation * Vector3::from(*g)).collect();
                 Ok(Zonotope3 { name, center: needs_center()?, generators })
             }
             (None, None, Some(vertices), None) => {
                 for (k, vertex) in vertices.iter().enumerate() {
-                    self.finite(&field(&format!("vertices_m[{k}]")), vertex)?;
+                    self.places(&field(&format!("vertices_m[{k}]")), vertex)?;
                 }
                 let vertices: Vec<Vector3<f64>> = vertices.iter().map(|v| (*v).into()).collect();
                 self.around(obstacle, &vertices, &rotation, &field("vertices_m"))

@@ -37,13 +37,38 @@ pub(super) struct File {
     pub prior: Option<Prior>,
     pub excite: Option<Excite>,
     #[serde(default)]
-    pub timing: Timing,
+    pub timing: TimingTable,
     pub carry: Carry,
     #[serde(default)]
     pub identify: Identify,
     /// What is false in the simulated world.
     #[serde(default)]
     pub faults: FaultTable,
+}
+
+/// The rhythm of planning; what is left out depends on whether something is held.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TimingTable {
+    t_f_s: Option<f64>,
+    t_p_s: Option<f64>,
+    exciting_plans: Option<usize>,
+    max_plans: Option<usize>,
+    max_failures: Option<usize>,
+}
+
+impl TimingTable {
+    /// With an empty hand there is nothing to excite for.
+    pub fn timing(&self, held: bool) -> Timing {
+        let default = Timing::default();
+        Timing {
+            t_f_s: self.t_f_s.unwrap_or(default.t_f_s),
+            t_p_s: self.t_p_s.unwrap_or(default.t_p_s),
+            exciting_plans: self.exciting_plans.unwrap_or(if held { default.exciting_plans } else { 0 }),
+            max_plans: self.max_plans.unwrap_or(default.max_plans),
+            max_failures: self.max_failures.unwrap_or(default.max_failures),
+        }
+    }
 }
 
 /// One tolerance for all joints, or one a joint.

@@ -235,6 +235,8 @@ fn an_empty_hand_needs_no_prior_and_nothing_to_excite() {
         "exciting_plans = 1",
         &["edited.toml", "timing.exciting_plans", "nothing is held"],
     );
+    let without = world_edited("exciting_plans = 0", "").unwrap();
+    assert_eq!(without.task().timing.exciting_plans, 0, "nothing to excite for is no error");
     refused("[carry]", "[excite]\nrange_rad = [1.0]\n[carry]", &["`payload`", "missing"]);
     refused("goal_tol", "start_rad = [0.0]\ngoal_tol", &["`start_rad`", "post.csv"]);
     refused("joint_7 =", "joint_8 =", &["edited.toml", "joints.joint_8"]);
