@@ -14,7 +14,7 @@ pub fn default_destination(name: &str) -> PathBuf {
 }
 
 /// Writes `summary.json`, `table.txt` and the campaign's further files into `folder`, which is made if need be.
-/// Files of these names are replaced, others left alone.
+/// Files of these names are replaced, each at once, others left alone.
 ///
 /// # Errors
 /// [`CampaignError::Write`] with the path that cannot be written.
@@ -30,7 +30,8 @@ pub fn write(folder: &Path, findings: &Findings) -> Result<(), CampaignError> {
     ];
     for (name, content) in own.iter().chain(&findings.files) {
         let path = folder.join(name);
-        fs::write(&path, content).map_err(failed(&path))?;
+        let half = folder.join(format!(".{name}.part"));
+        fs::write(&half, content).and_then(|()| fs::rename(&half, &path)).map_err(failed(&path))?;
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::{Failure, say};
 use crate::campaign::{self, CampaignError, default_destination};
-use crate::report::table::align;
+use crate::report::{self, table::align};
 
 /// Make many trials of one promise, as a campaign file describes them; print a table and write all figures
 #[derive(Debug, Clone, PartialEq, Args)]
@@ -33,6 +33,8 @@ pub struct CampaignArgs {
 pub fn run(args: &CampaignArgs) -> Result<u8, Failure> {
     let campaign = campaign::load(&args.file).map_err(|error| Failure::input(&error))?;
     let folder = args.out.clone().unwrap_or_else(|| default_destination(campaign.name()));
+    // Before an hour of trials, not after it.
+    report::check_open(&folder)?;
     let bar = if args.quiet { ProgressBar::hidden() } else { bar() };
     let findings = campaign
         .run(&|done, total| {
@@ -63,6 +65,20 @@ fn bar() -> ProgressBar {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_destination_that_cannot_be_written_is_found_out_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("thesis.tex");
+        std::fs::write(&file, "precious").unwrap();
+        for out in [file.clone(), file.join("inside")] {
+            let campaign = "scenarios/campaigns/soundness.toml".into();
+            let failure = run(&CampaignArgs { file: campaign, out: Some(out), quiet: true }).unwrap_err();
+            assert_eq!(failure.code(), 2);
+            assert!(failure.to_string().contains("thesis.tex"), "{failure}");
+        }
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
+    }
 
     #[test]
     fn a_missing_file_is_bad_input() {

@@ -32,7 +32,7 @@ pub use summary::{
     Identification, Margins, MostProbable, Outcome, Payload, Phase, PlanSummary, Summary, TorqueWidths,
     Violations,
 };
-pub use write::{check_destination, default_destination, write};
+pub use write::{check_destination, check_open, default_destination, write};
 
 /// Everything that one run leaves behind. `P` is whatever a plan is saved as.
 #[derive(Debug, Clone)]

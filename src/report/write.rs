@@ -92,6 +92,15 @@ fn check(folder: &Path, foreign: impl Fn(&Path) -> io::Result<Option<String>>) -
     }
 }
 
+/// Checks that `folder` can take files beside those that it holds: it is a folder that can be written to, or can be made.
+///
+/// # Errors
+/// [`ReportError::Destination`] says what is in the way.
+pub fn check_open(folder: &Path) -> Result<(), ReportError> {
+    let unusable = unusable_ground(&folder.join("summary.json"));
+    unusable.map_or(Ok(()), |reason| Err(ReportError::Destination { path: folder.to_owned(), reason }))
+}
+
 /// Why no folder can be made where `folder` is to be: its nearest existing ancestor is no folder or read-only.
 fn unusable_ground(folder: &Path) -> Option<String> {
     let here = Path::new(".");
