@@ -103,6 +103,10 @@ impl Identifier {
     ///
     /// `prior` is the box of the full parameter vector (assumption A1), `acceleration_bound` the bound on |ddq_j|
     /// (rad/s^2) that the tracking tube promises.
+    ///
+    /// # Errors
+    /// [`IdentifyError`] names what does not fit the robot, the prior's interval or setting that is no number, or the parameter for
+    /// which physics leaves nothing of the prior.
     pub fn new(
         robot: Arc<Robot>,
         prior: &ParameterSet,
@@ -144,6 +148,9 @@ impl Identifier {
     }
 
     /// Replaces the bound on |ddq_j| (rad/s^2) for the samples from now on; call it when the plan changes.
+    ///
+    /// # Errors
+    /// [`IdentifyError::WrongLength`] unless there is one a joint; [`IdentifyError::BadValue`] for one that is negative or not finite.
     pub fn set_acceleration_bound(&mut self, bound: Vec<f64>) -> Result<(), IdentifyError> {
         check_vector("acceleration bound", &bound, self.robot.dof())?;
         if let Some(&value) = bound.iter().find(|&&x| x < 0.0) {
@@ -160,6 +167,10 @@ impl Identifier {
 
     /// Takes the measurements of one tick. Ticks follow one another by the control period; after a gap call
     /// [`Identifier::interrupt`] first. A sample that is refused leaves the identifier as it was.
+    ///
+    /// # Errors
+    /// [`IdentifyError::WrongLength`] and [`IdentifyError::BadValue`] name the vector, [`IdentifyError::BadTime`] the time that is not
+    /// one period later, [`IdentifyError::Jump`] the joint that moved farther than the bounds allow.
     pub fn push(&mut self, sample: Sample) -> Result<(), IdentifyError> {
         let n = self.robot.dof();
         check_vector("sample time", &[sample.t], 1)?;
@@ -191,6 +202,9 @@ impl Identifier {
     /// Takes the first measurements after a gap: the window in progress is left out and a new one begins, so that no
     /// data reach over the gap; the motion over it must still be one that the bounds allow. A sample that is refused
     /// leaves the identifier as it was.
+    ///
+    /// # Errors
+    /// As [`Identifier::push`], but for the time.
     pub fn resume(&mut self, sample: Sample) -> Result<(), IdentifyError> {
         let n = self.robot.dof();
         check_vector("sample time", &[sample.t], 1)?;

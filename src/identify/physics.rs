@@ -10,6 +10,9 @@ use crate::robot::INERTIAL;
 ///
 /// `set` is a full parameter vector's box (layout of [`crate::robot::Robot::nominal_parameters`], `body` the
 /// joint index of the body). No data is used; the result contains every physically consistent body of the box.
+///
+/// # Errors
+/// [`IdentifyError::PriorExcludesPhysics`] if no such body lies in the box; [`IdentifyError::BadPrior`] for intervals that are none.
 pub fn tighten_by_physics(set: &ParameterSet, body: usize) -> Result<ParameterSet, IdentifyError> {
     Ok(tighten_body(set, body)?.0)
 }

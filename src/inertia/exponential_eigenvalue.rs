@@ -139,6 +139,9 @@ pub fn inverse_jacobian(c: &Coordinates) -> Option<SMatrix<f64, INERTIAL, INERTI
 
 /// The coordinates of a body whose principal axes are nearest to those of the link frame; refuses parameters that are
 /// not physically consistent, and flat bodies.
+///
+/// # Errors
+/// [`InertiaError`] says which.
 pub fn coordinates(theta: &[f64; INERTIAL]) -> Result<Coordinates, InertiaError> {
     coordinates_near(theta, &Vector3::zeros())
 }
@@ -146,6 +149,9 @@ pub fn coordinates(theta: &[f64; INERTIAL]) -> Result<Coordinates, InertiaError>
 /// The coordinates of a body whose principal axes are nearest to Exp(`omega`) (largest tr(R' Exp(omega))): an
 /// optimiser that carries its last omega sees no jump where moments cross. Of equal rotations by omega and by whole turns
 /// more, the one nearest to `omega` is returned.
+///
+/// # Errors
+/// As [`coordinates`].
 pub fn coordinates_near(theta: &[f64; INERTIAL], omega: &Vector3<f64>) -> Result<Coordinates, InertiaError> {
     check_physical(theta)?;
     let j = pseudo_inertia(theta);

@@ -72,6 +72,9 @@ impl Layout {
 
     /// Our `theta` in this layout. All but [`Reference::Origin`] divide by the mass and refuse one that is not
     /// positive or not finite.
+    ///
+    /// # Errors
+    /// [`InertiaError::NonPositiveMass`].
     pub fn from_theta(self, theta: &[f64; INERTIAL]) -> Result<[f64; INERTIAL], InertiaError> {
         let m = theta[0];
         let h = Vector3::new(theta[1], theta[2], theta[3]);

@@ -84,6 +84,9 @@ pub fn hessian(eta: &Eta) -> [SMatrix<f64, INERTIAL, INERTIAL>; INERTIAL] {
 }
 
 /// eta(theta), the inverse of [`theta()`]; refuses parameters that are not physically consistent, and flat bodies.
+///
+/// # Errors
+/// [`InertiaError`] says which.
 pub fn eta(theta: &[f64; INERTIAL]) -> Result<Eta, InertiaError> {
     check_physical(theta)?;
     let j = pseudo_inertia(theta);

@@ -138,6 +138,9 @@ pub fn on_grid(v: &Vector4<f64>) -> Option<Vector4<f64>> {
 
 /// Checks that theta is a body: finite, positive mass, and an inertia about the centre of mass that passes
 /// [`check_moments`]; that is the same as J(theta) >= 0. In plain floating point.
+///
+/// # Errors
+/// [`InertiaError`] names the first thing that is wrong.
 pub fn check_physical(theta: &[f64; INERTIAL]) -> Result<(), InertiaError> {
     check_finite_with_mass(theta)?;
     let [mass, hx, hy, hz, ixx, ixy, iyy, ixz, iyz, izz] = *theta;
@@ -161,6 +164,9 @@ fn check_finite_with_mass(theta: &[f64; INERTIAL]) -> Result<(), InertiaError> {
 /// Of all second-moment matrices with eigenvalues of at least the floor, the one with raised eigenvalues and the same
 /// axes is nearest in the Frobenius norm. Makers' models hold inertias that no body can have; this replaces them.
 /// Errors: a parameter that is not finite, or a mass that is not positive, has no such neighbour.
+///
+/// # Errors
+/// [`InertiaError`] for numbers that are not finite or a mass that is not positive: there is no such body nearby.
 pub fn nearest_physical(theta: &[f64; INERTIAL], floor: f64) -> Result<[f64; INERTIAL], InertiaError> {
     check_finite_with_mass(theta)?;
     let mut j = pseudo_inertia(theta);
@@ -178,6 +184,9 @@ pub fn nearest_physical(theta: &[f64; INERTIAL], floor: f64) -> Result<[f64; INE
 /// Checks that a mass distribution with this inertia about its centre of mass (kg m^2, finite, symmetric) exists:
 /// non-negative principal moments that satisfy the triangle inequality. Thin plates and rods, which satisfy it with
 /// equality, pass.
+///
+/// # Errors
+/// [`InertiaError::NegativeMoment`] or [`InertiaError::Triangle`].
 pub fn check_moments(about_center: &Matrix3<f64>) -> Result<(), InertiaError> {
     let mut moments: [f64; 3] = about_center.symmetric_eigenvalues().into();
     moments.sort_by(f64::total_cmp);

@@ -25,6 +25,9 @@ pub struct UrdfInertial {
 impl UrdfInertial {
     /// The element of a body with parameters `theta` in the link frame, with rpy = 0. Refuses a mass that is not
     /// positive; everything else is written as it is.
+    ///
+    /// # Errors
+    /// [`InertiaError::NonPositiveMass`].
     pub fn from_theta(theta: &[f64; INERTIAL]) -> Result<Self, InertiaError> {
         let [mass, x, y, z, ixx, ixy, ixz, iyy, iyz, izz] = Layout::URDF.from_theta(theta)?;
         Ok(Self { mass, xyz: [x, y, z], rpy: [0.0; 3], inertia: [ixx, ixy, ixz, iyy, iyz, izz] })

@@ -76,6 +76,9 @@ pub enum PlanError {
 
 impl Plan {
     /// Reads a plan from JSON.
+    ///
+    /// # Errors
+    /// [`PlanError`] names the file: unreadable, no JSON of a plan, of another version, or with indices that point nowhere.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, PlanError> {
         let path = path.as_ref().to_path_buf();
         let text = match std::fs::read_to_string(&path) {
@@ -118,11 +121,17 @@ impl Plan {
     }
 
     /// Repeats the proof.
+    ///
+    /// # Errors
+    /// [`Refusal`] names constraint, time and place that cannot be proven.
     pub fn verify(&self, partition: Partition) -> Result<Certificate, Refusal> {
         certify(&Problem::new(&self.robot, &self.set, &self.scene, &self.tube, &self.curve)?, partition)
     }
 
     /// Repeats the proof in the second, independent arithmetic.
+    ///
+    /// # Errors
+    /// As [`Plan::verify`].
     #[cfg(feature = "inari")]
     pub fn verify_directed(&self, partition: Partition) -> Result<Certificate, Refusal> {
         let problem = Problem::new(&self.robot, &self.set, &self.scene, &self.tube, &self.curve)?;

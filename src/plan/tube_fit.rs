@@ -39,6 +39,9 @@ pub fn initial(robot: &Robot) -> Tube {
 }
 
 /// Constants that hold for `curve`, starting from a guess.
+///
+/// # Errors
+/// [`Refusal`] if no constants are found under which the tube is proven along `curve`.
 pub fn fit(
     robot: &Robot,
     set: &ParameterSet,

@@ -180,6 +180,9 @@ pub(crate) fn normal(draw: &mut ChaCha8Rng) -> f64 {
 
 /// Lets the robot move and writes down what the sensors say, just before an impact where there is one. `Err` if it runs
 /// away, if it cannot do what it should, or if loops cannot be closed at the start.
+///
+/// # Errors
+/// In words: what went wrong, and when.
 pub fn record(robot: &Arc<Robot>, truth: HiddenParameters, plan: &Plan) -> Result<Recording, String> {
     let n = robot.nv();
     let mut draw = ChaCha8Rng::seed_from_u64(plan.seed);

@@ -62,6 +62,10 @@ pub struct Bezier {
 impl Bezier {
     /// The curve that leaves `start` with its velocity and acceleration and comes to rest at `end`:
     /// b1 = q0 + T dq0/5, b2 = q0 + 2 T dq0/5 + T^2 ddq0/20, b3 = b4 = b5 = end (`002`, eq. 28).
+    ///
+    /// # Errors
+    /// [`TrajectoryError::Size`] unless `start` and `end` have n entries each; [`TrajectoryError::Value`] for numbers that are not
+    /// finite, or a duration that is not above 0.
     pub fn to_rest(start: &JointState, end: &[f64], duration_s: f64) -> Result<Self, TrajectoryError> {
         let mut curve = Self { duration_s, points: Vec::new() };
         curve.set_to_rest(start, end, duration_s)?;
@@ -69,6 +73,9 @@ impl Bezier {
     }
 
     /// Makes this curve that of [`Bezier::to_rest`], in the memory that it has. After an error it is not to be used.
+    ///
+    /// # Errors
+    /// As [`Bezier::to_rest`].
     pub fn set_to_rest(
         &mut self,
         start: &JointState,
@@ -92,6 +99,9 @@ impl Bezier {
     }
 
     /// Refuses non-finite control points and a duration that is not positive (for curves read from a file).
+    ///
+    /// # Errors
+    /// [`TrajectoryError::Value`] names which.
     pub fn check(&self) -> Result<(), TrajectoryError> {
         if !(self.duration_s.is_finite() && self.duration_s > 0.0) {
             let (field, what) = ("duration_s", "number above 0");

@@ -20,12 +20,18 @@ impl ConstrainedDynamics {
     ///
     /// Newton's steps, each the smallest in the metric M(q; theta) that removes the error to first order (M s = J'z,
     /// J s = -e), halved until the error shrinks.
+    ///
+    /// # Errors
+    /// As [`ConstrainedDynamics::forward`].
     pub fn close(&mut self, robot: &Robot, q: &mut [f64], theta: &[f64]) -> Result<f64, ConstraintError> {
         self.close_by(robot, q, theta, |_| true)
     }
 
     /// [`ConstrainedDynamics::close`] by degrees of freedom that are `free`: the metric makes all others so heavy that
     /// they move only where the free ones alone cannot close the loops.
+    ///
+    /// # Errors
+    /// As [`ConstrainedDynamics::forward`].
     pub fn close_by(
         &mut self,
         robot: &Robot,

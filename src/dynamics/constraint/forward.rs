@@ -108,6 +108,9 @@ impl ConstrainedDynamics {
     }
 
     /// Fixes a contact where its frame a is at configuration `q`, as when a foot touches down: frame b is placed there.
+    ///
+    /// # Errors
+    /// [`ConstraintError::Length`] unless `q` is a configuration.
     pub fn hold_here(&mut self, robot: &Robot, index: usize, q: &[f64]) -> Result<(), ConstraintError> {
         self.check(robot, &[("q", q.len(), robot.nq())])?;
         self.screws.sweep(robot, q, &self.zero, &self.zero);
@@ -167,6 +170,9 @@ impl ConstrainedDynamics {
     }
 
     /// Position errors e of all constraints at configuration `q` (rows, in each constraint's axes; m and rad).
+    ///
+    /// # Errors
+    /// [`ConstraintError::Length`] names the vector that does not fit.
     pub fn position_errors(
         &mut self,
         robot: &Robot,
@@ -238,6 +244,10 @@ impl ConstrainedDynamics {
     }
 
     /// Forward dynamics: accelerations ([`ConstrainedDynamics::motion`]) and constraint forces that torques `tau` cause.
+    ///
+    /// # Errors
+    /// [`ConstraintError::Length`] names the vector that does not fit, [`ConstraintError::Mass`] the joint at which M is not positive
+    /// definite, [`ConstraintError::Redundant`] the row that depends on others.
     pub fn forward(
         &mut self,
         robot: &Robot,
@@ -295,6 +305,9 @@ impl ConstrainedDynamics {
 
     /// [`ConstrainedDynamics::forward`] with the derivatives of accelerations and forces: those of the residuals at the
     /// solution, times the inverse of the KKT matrix, whose factors are there already (eq. 12).
+    ///
+    /// # Errors
+    /// As [`ConstrainedDynamics::forward`].
     pub fn forward_derivatives(
         &mut self,
         robot: &Robot,
@@ -379,6 +392,9 @@ impl ConstrainedDynamics {
 
     /// The residuals of [`ConstrainedDynamics::residuals`] and J without the other derivatives: fills `dynamics`,
     /// `constraint` and `jacobian` of `out`.
+    ///
+    /// # Errors
+    /// [`ConstraintError::Length`] names the vector that does not fit.
     pub fn residual_values(
         &mut self,
         robot: &Robot,
@@ -444,6 +460,9 @@ impl ConstrainedDynamics {
     /// Residuals of the equations of motion at acceleration `a`, constraint forces `force` and torque `tau`, with all
     /// their derivatives: what formulations on inverse dynamics constrain to zero. It factors nothing and accepts any
     /// redundancy.
+    ///
+    /// # Errors
+    /// [`ConstraintError::Length`] names the vector that does not fit.
     pub fn residuals(
         &mut self,
         robot: &Robot,

@@ -24,6 +24,10 @@ impl ConstrainedDynamics {
     /// The kinetic energy does not grow when all active constraints have one and the same restitution e, because
     /// v+ = v - (1 + e) P v with P = M^-1 J'(J M^-1 J')^-1 J an M-orthogonal projector: the energy changes by
     /// -(1 - e^2) |P v|_M^2 / 2. With different restitutions it may grow (Newton's law of impact).
+    ///
+    /// # Errors
+    /// [`ConstraintError::Length`] names the vector that does not fit, [`ConstraintError::Mass`] the joint at which M is not positive
+    /// definite, [`ConstraintError::Redundant`] the row that depends on others.
     pub fn impulse(
         &mut self,
         robot: &Robot,
@@ -36,6 +40,9 @@ impl ConstrainedDynamics {
 
     /// The dynamically consistent projection of `w` on the null space of J (eqs. 36 and 38):
     /// [`ConstrainedDynamics::motion`] is N w, N = 1 - M^-1 J'(J M^-1 J')^-1 J; it is the nearest one to w in the metric M.
+    ///
+    /// # Errors
+    /// As [`ConstrainedDynamics::impulse`].
     pub fn project(
         &mut self,
         robot: &Robot,
@@ -47,6 +54,9 @@ impl ConstrainedDynamics {
     }
 
     /// The projector N itself (nv x nv, row-major). With yielding constraints it is the limit's neighbour only.
+    ///
+    /// # Errors
+    /// As [`ConstrainedDynamics::impulse`].
     pub fn projector(
         &mut self,
         robot: &Robot,
@@ -67,6 +77,9 @@ impl ConstrainedDynamics {
     }
 
     /// [`ConstrainedDynamics::impulse`] with derivatives of v+ and the impulses to q, v (before) and theta (eq. 14).
+    ///
+    /// # Errors
+    /// As [`ConstrainedDynamics::impulse`].
     pub fn impulse_derivatives(
         &mut self,
         robot: &Robot,
@@ -82,6 +95,9 @@ impl ConstrainedDynamics {
     }
 
     /// [`ConstrainedDynamics::project`] with derivatives of N w to q, w (which is N) and theta (eq. 41).
+    ///
+    /// # Errors
+    /// As [`ConstrainedDynamics::impulse`].
     pub fn projection_derivatives(
         &mut self,
         robot: &Robot,
