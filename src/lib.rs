@@ -23,7 +23,7 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! // The robot, and everything that may be true of it: 5 % on each link, and up to 1.8 kg more in the hand.
-//! let robot = Arc::new(robot::load("robots/kinova_gen3_2f85.toml")?);
+//! let robot = Arc::new(robot::load("kinova_gen3_2f85")?);
 //! let mut possible = ParameterSet::around_nominal(&robot);
 //! let hand = robot.inertial_index(robot.end_effector);
 //! possible.lower[hand..hand + 4].copy_from_slice(&[1.2, -0.1, -0.1, -0.5]);
