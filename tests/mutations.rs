@@ -1,12 +1,11 @@
 //! The promise: a file with one wrong value is refused by file and key, or means something; it never ends in a panic, and
-//! no number that is none is taken for one. Every value of a scenario, a robot, the campaigns and the estimation problems is
-//! changed in every way that comes to mind, one at a time.
+//! no number that is none is taken for one. Every value of a scenario and of a robot is changed in every way that comes to mind, one at a time.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use rayon::prelude::*;
-use surelift::{campaign, estimate, robot, scenario::Scenario};
+use surelift::{robot, scenario::Scenario};
 use toml::{Table, Value};
 
 const HERE: &str = env!("CARGO_MANIFEST_DIR");
@@ -89,7 +88,7 @@ fn changes(value: &Value, way: &[Step], found: &mut Vec<Change>) {
     let below = |step: Step| [way, &[step]].concat();
     let others: Vec<Value> = match value {
         Value::Float(x) => {
-            let numbers = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -x - 1.0, 0.0, 1e300, -1e300, 1e-300];
+            let numbers = [f64::NAN, f64::INFINITY, -x - 1.0, 0.0, 1e300];
             numbers
                 .map(Value::Float)
                 .into_iter()
@@ -211,29 +210,5 @@ fn robots() {
     let load = |path: &Path| robot::load(path).map(drop).map_err(|e| chain(&e));
     for name in ["z1", "digit"] {
         try_all(&shipped(&format!("robots/{name}.toml")), &[], load);
-    }
-}
-
-#[test]
-fn campaigns() {
-    let load = |path: &Path| campaign::load(path).map(drop).map_err(|e| chain(&e));
-    for file in std::fs::read_dir(Path::new(HERE).join("scenarios/campaigns")).unwrap() {
-        let file = file.unwrap().file_name();
-        // What a campaign changes in a problem is read with the problem, when its turn comes.
-        try_all(&shipped(&format!("scenarios/campaigns/{}", file.to_str().unwrap())), &["change"], load);
-    }
-}
-
-#[test]
-fn estimation_problems() {
-    let load = |path: &Path| estimate::study::Study::load(path).map(drop).map_err(|e| chain(&e));
-    for name in ["double_pendulum", "gen3_payload", "go1_walk"] {
-        let mut table = shipped(&format!("scenarios/estimation/{name}.toml"));
-        table["simulate"]["duration_s"] = 0.02.into();
-        if let Some(posture) = table["simulate"].get_mut("posture") {
-            posture["moving_s"] = vec![0.005, 0.015].into();
-        }
-        // Deviations may say that nothing is measured.
-        try_all(&table, &["deviations", "deviation"], load);
     }
 }
