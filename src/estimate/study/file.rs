@@ -234,33 +234,50 @@ pub(super) struct Torques {
 /// Harmonics of a drive; each costs a phase a joint.
 const MOST_HARMONICS: usize = 1000;
 
+/// What sines and torques have in common: names and numbers.
+struct Waves<'a> {
+    table: &'static str,
+    lists: Vec<(&'static str, &'a [f64])>,
+    rates: Vec<(&'static str, f64)>,
+    harmonics: usize,
+}
+
+impl Waves<'_> {
+    /// What is wrong with them: field and reason.
+    fn fault(&self) -> Option<(String, String)> {
+        let field = |name: &str| format!("simulate.{}.{name}", self.table);
+        for (name, list) in &self.lists {
+            if let Some(bad) = list.iter().find(|x| !x.is_finite()) {
+                return Some((field(name), format!("contains {bad}, expected finite numbers")));
+            }
+        }
+        for (name, rate) in &self.rates {
+            if !(rate.is_finite() && *rate > 0.0) {
+                return Some((field(name), format!("{rate}, expected a finite number > 0")));
+            }
+        }
+        let fine = (1..=MOST_HARMONICS).contains(&self.harmonics);
+        let reason = || format!("{}, expected 1 to {MOST_HARMONICS}", self.harmonics);
+        (!fine).then(|| (field("harmonics"), reason()))
+    }
+}
+
 impl Simulate {
     /// What is wrong with the waves that drive the robot: field and reason.
     pub fn drive_fault(&self) -> Option<(String, String)> {
-        let sines = self.sines.as_ref().map(|x| {
-            let rates = vec![("frequency_hz", x.frequency_hz), ("bandwidth_rad_s", x.bandwidth_rad_s)];
-            ("sines", vec![("amplitude_rad", &x.amplitude_rad)], rates, x.harmonics)
+        let sines = self.sines.as_ref().map(|x| Waves {
+            table: "sines",
+            lists: vec![("amplitude_rad", &x.amplitude_rad)],
+            rates: vec![("frequency_hz", x.frequency_hz), ("bandwidth_rad_s", x.bandwidth_rad_s)],
+            harmonics: x.harmonics,
         });
-        let torques = self.torques.as_ref().map(|x| {
-            let lists = vec![("amplitude_nm", &x.amplitude_nm), ("offset_nm", &x.offset_nm)];
-            ("torques", lists, vec![("frequency_hz", x.frequency_hz)], x.harmonics)
+        let torques = self.torques.as_ref().map(|x| Waves {
+            table: "torques",
+            lists: vec![("amplitude_nm", &x.amplitude_nm), ("offset_nm", &x.offset_nm)],
+            rates: vec![("frequency_hz", x.frequency_hz)],
+            harmonics: x.harmonics,
         });
-        let fault = |(table, lists, rates, harmonics): (_, Vec<(_, &Vec<f64>)>, Vec<(_, f64)>, usize)| {
-            let field = |name: &str| format!("simulate.{table}.{name}");
-            for (name, list) in lists {
-                if let Some(bad) = list.iter().find(|x| !x.is_finite()) {
-                    return Some((field(name), format!("contains {bad}, expected finite numbers")));
-                }
-            }
-            for (name, rate) in rates {
-                if !(rate.is_finite() && rate > 0.0) {
-                    return Some((field(name), format!("{rate}, expected a finite number > 0")));
-                }
-            }
-            let reason = || format!("{harmonics}, expected 1 to {MOST_HARMONICS}");
-            (!(1..=MOST_HARMONICS).contains(&harmonics)).then(|| (field("harmonics"), reason()))
-        };
-        sines.and_then(fault).or_else(|| torques.and_then(fault))
+        [sines, torques].into_iter().flatten().find_map(|waves| waves.fault())
     }
 }
 
