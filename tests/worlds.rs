@@ -1,5 +1,5 @@
 //! The promise: an arm with an empty hand crosses worlds that come as CSV files, one or a folder of them; a world that
-//! cannot be used is refused with the place of the fault.
+//! cannot be used is refused with the place of the fault. And shipped scenes are crossed.
 #![cfg(feature = "cli")]
 
 use std::path::{Path, PathBuf};
@@ -119,4 +119,18 @@ fn hard_scenes_load_and_are_crossed() {
         assert_eq!(summary.outcome, Outcome::Success, "{}: {:?}", file.display(), summary.reason);
         assert!(summary.min_clearance_m.unwrap() > 0.0 && summary.route_ms.is_some());
     }
+}
+
+/// The Z1, whose links outweigh its transmissions.
+#[test]
+fn the_z1_goes_past_a_post() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/z1_post.toml");
+    let options = RunOptions { method: "ours".into(), seed: 0, timed: false };
+    let summary = scenario::run(Scenario::load(path).unwrap(), &options, &mut ()).unwrap().summary;
+    assert_eq!(summary.outcome, Outcome::Success, "{:?}", summary.reason);
+    for (kind, count) in summary.violations.counts() {
+        assert_eq!(count, 0, "{kind}");
+    }
+    assert!(summary.truth_inside && summary.min_clearance_m.unwrap() > 0.0);
+    assert!(summary.max_torque_ratio.unwrap() < 1.0 && summary.tube_used_ratio.unwrap() < 1.0);
 }
