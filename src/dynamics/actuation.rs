@@ -66,6 +66,12 @@ pub fn drive_torque(robot: &Robot, p: &[f64], i: usize, measured: f64) -> f64 {
     drive[0] * measured + drive[ACTUATION - 1] * measured.abs()
 }
 
+/// Slope of [`drive_torque`] by the measured torque.
+pub fn drive_slope(robot: &Robot, p: &[f64], i: usize, measured: f64) -> f64 {
+    let drive = &p[actuation_index(robot, i)..][..ACTUATION];
+    drive[0] + drive[ACTUATION - 1] * measured.signum()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,6 +90,7 @@ mod tests {
         p[at + SMOOTH_FRICTION] = 0.25;
         assert_eq!(drive_torque(&robot, &p, 0, -4.0), -3.0);
         assert_eq!(drive_torque(&robot, &p, 0, 4.0), 5.0);
+        assert_eq!(drive_slope(&robot, &p, 0, -4.0), 0.75);
         for v in [-0.7, -0.004, 0.0, 0.003, 0.2, 1.4] {
             let (h, (_, slope)) = (1e-6, joint_friction(&robot, &p, 0, v));
             let change = joint_friction(&robot, &p, 0, v + h).0 - joint_friction(&robot, &p, 0, v - h).0;

@@ -176,7 +176,8 @@ impl<'p, P: Problem> Solver<'p, P> {
                     first = iteration;
                 }
                 self.roll_out_linear();
-                let settled = closed && turn != Turn::Trajectory && self.gain() <= little;
+                let nothing = self.gain() <= little;
+                let settled = closed && turn != Turn::Trajectory && nothing;
                 let expected = self.arrival.expected;
                 (outcome.deficiency, outcome.contradiction) = (self.arrival.deficiency, self.contradiction());
                 let line = Iteration { cost, violation, expected, step: 0.0, trials, damping };
@@ -201,11 +202,15 @@ impl<'p, P: Problem> Solver<'p, P> {
                 }
                 let promised = self.slope - penalty * violation;
                 let reference = self.reference(&past[..memory], iteration % memory, known, penalty);
-                let goal = Goal { reference, promised, penalty, violation };
+                // Where scoring has nothing to gain any more, gaps remain to be closed: as little may be lost by that.
+                let slack = if nothing && self.options.marginal { little } else { 0.0 };
+                let goal = Goal { reference: reference + slack, promised, penalty, violation };
                 // Steps of scoring have the curvature that they want.
                 let teaches = self.options.secant && !self.options.marginal;
                 let near = self.gain() <= NEAR * (1.0 + cost.abs());
-                if let Some(step) = self.line_search(goal, &mut trials) {
+                let whole = turn == Turn::Renewed && self.take_whole(&mut trials);
+                let taken = if whole { Some(1.0) } else { self.line_search(goal, &mut trials) };
+                if let Some(step) = taken {
                     if teaches && near {
                         let before = &self.sweep.recursion().value.grad;
                         self.secant.took(before, &self.arrival.y, step);
@@ -416,6 +421,20 @@ impl<'p, P: Problem> Solver<'p, P> {
         let merit = cost + self.marginal.cost(self.problem, &self.theta) + goal.penalty * violation;
         let least = ARMIJO * length * goal.promised.min(0.0);
         Some((merit <= goal.reference + least + 1e-13 * goal.reference.abs(), violation))
+    }
+
+    /// Takes the whole step of scoring, unless such steps have led astray or it leads out of the model's domain. (What it
+    /// opens of gaps, the trajectory's own steps close, and only then can it be judged.)
+    fn take_whole(&mut self, trials: &mut usize) -> bool {
+        if !self.marginal.trusted {
+            return false;
+        }
+        *trials += 1;
+        let possible = self.try_step(self.options.rollout, 1.0).is_some();
+        if possible {
+            self.take_trial();
+        }
+        possible
     }
 
     /// The trial step becomes the present trajectory.

@@ -6,10 +6,12 @@
 //! posteriori. Without the other links among the unknowns their error would be taken for the payload's.
 //!
 //! What the bounds of the robot's file become here: an error that is bounded by b counts as uniform, with deviation
-//! b / sqrt(3). Sensors err independently from sample to sample; parameters are one number for the whole log. Sensors are
-//! all that errs (the motion is what the controller makes of it), so the trajectory is found with the parameters rather
-//! than integrated out ([`Options::marginal`]). A sensor whose error always has the same sign is not in this model; the
-//! guaranteed set knows of it.
+//! b / sqrt(3). Parameters are one number for the whole log. A torque sensor errs in two ways, each within its bounds: independently
+//! from sample to sample, and by numbers of its own for the whole log, which are found too: a gain, a share of the torque's
+//! size (the same sign whichever way it pulls), an offset. Without these, errors that keep their sign would be taken for
+//! payload, and by small deviations. Encoders err from sample to sample. Sensors are all that errs (the motion is
+//! what the controller makes of it), so the trajectory is found with the parameters rather than integrated out
+//! ([`Options::marginal`]).
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -70,8 +72,9 @@ pub fn estimate(
     let heavy = others.filter(|&b| map.nominal[robot.inertial_index(b)] > 0.0);
     map.bodies =
         std::iter::once(robot.end_effector).chain(heavy).map(|b| (b, Coordinates::LogCholesky)).collect();
-    use JointParameter::{Armature, Coulomb, Viscous};
-    map.joints = (0..n).flat_map(|j| [(j, Coulomb), (j, Viscous), (j, Armature)]).collect();
+    use JointParameter::{Armature, Coulomb, Gain, Offset, Skew, Viscous};
+    map.joints =
+        (0..n).flat_map(|j| [Coulomb, Viscous, Armature, Gain, Skew, Offset].map(|w| (j, w))).collect();
 
     let uniform = |bound: f64| bound.max(1e-12) / 3f64.sqrt();
     let mut theta = vec![SPREAD; INERTIAL];
@@ -80,11 +83,15 @@ pub fn estimate(
         theta.extend(coordinate_deviations(robot, &map, &center, b)?);
     }
     theta.extend(map.joints.iter().map(|&(j, which)| {
-        let ratio = match which {
-            Armature => robot.uncertainty.armature_ratio,
-            _ => robot.uncertainty.friction_ratio,
-        };
-        uniform(ratio * map.nominal[which.index(robot, j)].abs()).max(KNOWN)
+        let (sensors, unknown) = (robot.sensors, robot.uncertainty);
+        let nominal = map.nominal[which.index(robot, j)].abs();
+        uniform(match which {
+            Armature => unknown.armature_ratio * nominal,
+            Gain | Skew => sensors.torque_ratio,
+            Offset => sensors.torque_abs_nm + unknown.friction_ratio * nominal,
+            _ => unknown.friction_ratio * nominal,
+        })
+        .max(KNOWN)
     }));
     let deviations = Deviations {
         q: vec![uniform(robot.sensors.position_rad); n],
@@ -104,7 +111,8 @@ pub fn estimate(
         })
         .collect();
     let problem = MultibodyProblem::new(robot.clone(), map, measured, robot.control.period_s, &deviations)?
-        .formulated(Formulation::Inverse);
+        .formulated(Formulation::Inverse)
+        .with_sensor_noise();
     // Far beyond what a deviation of the result can be told to.
     let options = Options { tolerance: 1e-8, feasibility: 1e-9, iterations: 60, ..Options::default() };
     let mut solver = Solver::new(&problem, options)?;

@@ -449,15 +449,14 @@ fn bad_samples_and_settings_are_refused() {
     assert!(matches!(make(&robot, &set, vec![1.0; n]), Err(IdentifyError::PriorExcludesPhysics { .. })));
 }
 
-#[test]
-fn the_most_probable_payload_lies_in_the_guaranteed_set() {
+/// The estimate of a recording lies in the set that is proven from it, and is off by what it says.
+fn check_the_most_probable(seed: u64, noise: Noise) {
     let robot = Arc::new(arm());
     let set = prior(&robot);
     let at = robot.inertial_index(robot.end_effector);
-    // Errors that are independent from sample to sample, as the estimate takes them to be.
-    let mut rng = ChaCha8Rng::seed_from_u64(700);
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let theta = truth(&robot, &set, &mut rng);
-    let (samples, bound) = recording(&robot, &theta, 3.0, Noise::Uniform, &mut rng);
+    let (samples, bound) = recording(&robot, &theta, 2.0, noise, &mut rng);
     let mut identifier = Identifier::new(robot.clone(), &set, bound, IdentifierOptions::default()).unwrap();
     let start = *identifier.nominal();
     samples.iter().for_each(|s| identifier.push(s.clone()).unwrap());
@@ -466,12 +465,30 @@ fn the_most_probable_payload_lies_in_the_guaranteed_set() {
     assert!(found.converged, "{found:?}");
     for i in 0..INERTIAL {
         let (low, high, estimate) = (proven.lower[at + i], proven.upper[at + i], found.inertial[i]);
-        assert!((low..=high).contains(&estimate), "{i}: {estimate} in [{low}, {high}]");
+        assert!((low..=high).contains(&estimate), "seed {seed}, {i}: {estimate} in [{low}, {high}]");
         // It is an estimate, not the middle of a set.
-        let away = (estimate - PAYLOAD[i]).abs();
-        assert!(found.deviation[i] > 0.0 && found.deviation[i] < 0.5 * (high - low));
-        assert!(away < 0.5 * (high - low), "{i}: {away} away in [{low}, {high}]");
+        let (away, deviation) = ((estimate - PAYLOAD[i]).abs(), found.deviation[i]);
+        assert!(deviation > 0.0 && deviation < 0.5 * (high - low));
+        assert!(away < 0.5 * (high - low), "seed {seed}, {i}: {away} away in [{low}, {high}]");
+        // Errors that all keep their sign are at the end of what a sensor's own numbers may be.
+        assert!(away < 4.0 * deviation, "seed {seed}, {i}: {away} away, deviation {deviation}");
     }
+}
+
+#[test]
+fn the_most_probable_payload_lies_in_the_guaranteed_set() {
+    check_the_most_probable(700, Noise::Uniform);
+}
+
+#[test]
+fn the_most_probable_payload_lies_in_the_guaranteed_set_whatever_signs_errors_keep() {
+    check_the_most_probable(701, Noise::Corner);
+}
+
+#[test]
+#[ignore = "a minute: many recordings"]
+fn the_most_probable_payloads_lie_in_their_guaranteed_sets() {
+    (710..722).for_each(|seed| check_the_most_probable(seed, noise(seed)));
 }
 
 #[test]

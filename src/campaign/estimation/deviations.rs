@@ -42,6 +42,8 @@ struct Trial {
     errors: Vec<f64>,
     converged: bool,
     iterations: usize,
+    /// Why there is no estimate.
+    failure: Option<String>,
 }
 
 /// What the realisations of a problem say together.
@@ -73,6 +75,7 @@ impl Honesty {
         Ok(Self { path: path.to_owned(), file })
     }
 
+    /// A file that cannot be read ends the campaign; an estimate that breaks down counts.
     fn trial(&self, problem: &ProblemFile, seed: u64) -> Result<Trial, EstimateError> {
         // A seed of a file is at most 2^63 - 1.
         let number = toml::Value::Integer(i64::try_from(seed).unwrap_or(i64::MAX));
@@ -80,7 +83,20 @@ impl Honesty {
         simulate.insert("seed".to_owned(), number);
         let mut change = toml::Table::new();
         change.insert("simulate".to_owned(), simulate.into());
-        let result = problem.load(&self.path, &change)?.run()?;
+        let study = problem.load(&self.path, &change)?;
+        let result = match study.run() {
+            Ok(result) => result,
+            Err(failure) => {
+                return Ok(Trial {
+                    problem: problem.label.clone(),
+                    seed,
+                    errors: Vec::new(),
+                    converged: false,
+                    iterations: 0,
+                    failure: Some(failure.to_string()),
+                });
+            }
+        };
         let errors =
             result.parameters.iter().filter_map(|row| Some((row.estimate - row.truth?) / row.deviation?));
         Ok(Trial {
@@ -89,6 +105,7 @@ impl Honesty {
             errors: errors.collect(),
             converged: result.status == "converged",
             iterations: result.iterations,
+            failure: None,
         })
     }
 }
@@ -96,9 +113,10 @@ impl Honesty {
 impl Spread {
     /// Of trials of one problem, of which all have the same parameters.
     fn of(problem: &str, trials: &[&Trial]) -> Self {
-        let count = trials.iter().map(|t| t.errors.len()).min().unwrap_or(0);
+        let told: Vec<_> = trials.iter().filter(|t| t.failure.is_none()).collect();
+        let count = told.iter().map(|t| t.errors.len()).min().unwrap_or(0);
         let mean_of = |power: i32, i: usize| {
-            trials.iter().map(|t| t.errors[i].powi(power)).sum::<f64>() / trials.len() as f64
+            told.iter().map(|t| t.errors[i].powi(power)).sum::<f64>() / told.len() as f64
         };
         let all = || trials.iter().flat_map(|t| &t.errors);
         let total = all().count().max(1) as f64;

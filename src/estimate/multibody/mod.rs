@@ -21,6 +21,7 @@ mod observations;
 mod sample;
 mod solution;
 mod stages;
+mod torques;
 mod volume;
 mod work;
 
@@ -43,6 +44,7 @@ use contacts::{Kind, Schedule, Stage};
 use mechanics::{Interval, Mechanics};
 use observations::Observed;
 use sample::{Weights, weights};
+use torques::TorqueSensor;
 use work::Work;
 
 /// What the inputs of a stage are.
@@ -74,6 +76,8 @@ pub struct MultibodyProblem {
     equations: Vec<ParameterEquation>,
     observed: Vec<Observed>,
     work: Option<Work>,
+    /// By degree of freedom, where noise of the torques is their sensors'; otherwise empty.
+    torque_sensors: Vec<Option<TorqueSensor>>,
 }
 
 impl MultibodyProblem {
@@ -117,6 +121,7 @@ impl MultibodyProblem {
             equations: Vec::new(),
             observed: Vec::new(),
             work: None,
+            torque_sensors: Vec::new(),
         })
     }
 
@@ -358,13 +363,13 @@ impl Problem for MultibodyProblem {
             }
             (_, Formulation::Forward) => {
                 s.mechanics.solve(self, interval, at.u)?;
-                out.cost += 0.5 * at.u.iter().zip(&self.weights.tau).map(|(u, w)| w * u * u).sum::<f64>();
+                out.cost += self.noise_cost(&s.mechanics.parameters, interval, at.u);
             }
             (_, Formulation::Inverse) => {
                 s.mechanics.take(self, interval, at.u);
                 s.mechanics.evaluate(self, interval)?;
                 let (noise, constraints) = s.mechanics.value[..at.u.len()].split_at(n);
-                out.cost += 0.5 * noise.iter().zip(&self.weights.tau).map(|(r, w)| w * r * r).sum::<f64>();
+                out.cost += self.noise_cost(&s.mechanics.parameters, interval, noise);
                 out.constraints.copy_from_slice(constraints);
             }
         }
@@ -448,7 +453,7 @@ impl Problem for MultibodyProblem {
     }
 
     fn natural(&self) -> usize {
-        self.map.len()
+        if self.torque_sensors.is_empty() { self.map.len() } else { 0 }
     }
 
     fn naturalise(&self, theta: &[f64], phi: &mut [f64], slopes: &mut Mat) {

@@ -121,7 +121,12 @@ impl Mechanics {
         w: &[f64],
         theta: &[f64],
     ) -> Result<usize, String> {
-        self.solve(problem, at, w)?;
+        if self.solve(problem, at, w).is_err() {
+            // The step here was taken, so there is a solution: friction's kinks led away from it.
+            self.acceleration.fill(0.0);
+            self.lambda.fill(0.0);
+            self.solve(problem, at, w)?;
+        }
         self.differentiate(problem, at)?;
         let m = self.lambda.len();
         self.factor(problem, m)?;

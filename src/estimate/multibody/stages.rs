@@ -78,9 +78,7 @@ impl MultibodyProblem {
         s: &mut MultibodySpace,
         m: &mut StageModel,
     ) -> Result<usize, String> {
-        for (j, u) in at.u.iter().enumerate() {
-            m.add_direct(*u, j, self.weights.tau[j]);
-        }
+        self.add_noise(&s.mechanics.parameters, interval, at.u, (&mut s.row, m));
         let before = s.mechanics.solve_derivatives(self, interval, at.u, at.theta)?;
         let n = self.robot.nv();
         let width = m.n();
@@ -115,9 +113,7 @@ impl MultibodyProblem {
         }
         m.substitute(n);
         let (mechanics, width) = (&s.mechanics, m.n());
-        for j in 0..n {
-            m.add_direct(mechanics.value[j], j, self.weights.tau[j]);
-        }
+        self.add_noise(&mechanics.parameters, interval, &mechanics.value[..n], (&mut s.row, m));
         // Forces come first in `solution`, accelerations in the input.
         for i in 0..n + forces {
             let input = if i < forces { n + i } else { i - forces };
@@ -160,7 +156,9 @@ impl MultibodyProblem {
             for t in 0..at.theta.len() {
                 row[nu + 2 * n + t] = mechanics.effect[(i, t)];
             }
-            let (residual, root) = (mechanics.value[i], self.weights.tau[i].sqrt());
+            let (noise, root) = (mechanics.value[i], self.weights.tau[i].sqrt());
+            let theta = at.theta.len();
+            let residual = self.refer_to_sensor(&mechanics.parameters, interval, i, noise, (theta, row));
             row.iter_mut().for_each(|x| *x *= root);
             axpy(root * residual, row, &mut m.grad);
             m.cost += 0.5 * self.weights.tau[i] * residual * residual;

@@ -90,6 +90,17 @@ fn derivatives_agree_with_finite_differences() {
     let cases = [
         ("arm", problem("kinova_gen3_2f85", LogCholesky).formulated(Forward), 0),
         ("arm, inverse", problem("kinova_gen3_2f85", ExponentialEigenvalue).formulated(Inverse), 0),
+        (
+            "sensor's noise",
+            problem("kinova_gen3_2f85", LogCholesky).with_sensor_noise().formulated(Forward),
+            0,
+        ),
+        (
+            "sensor's noise, inverse",
+            problem("kinova_gen3_2f85", LogCholesky).with_sensor_noise().formulated(Inverse),
+            0,
+        ),
+        ("four feet, sensor's noise, inverse", anymal().with_sensor_noise().formulated(Inverse), 3),
         ("flying", problem("go1", LogCholesky).formulated(Forward), 0),
         ("rotors", problem("hector", ExponentialEigenvalue).formulated(Forward), 0),
         ("four feet", anymal().formulated(Forward), 3),

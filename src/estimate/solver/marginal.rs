@@ -27,6 +27,10 @@ pub(super) struct Marginal {
     rounds: usize,
     /// The parameters are near the minimum.
     near: bool,
+    /// Cost where the last slope was found.
+    before: Option<f64>,
+    /// Steps with such slopes have lowered the cost so far, trajectories refitted.
+    pub(super) trusted: bool,
     /// dV / dphi.
     slope: Vec<f64>,
     /// phi where the term counts as zero, and at another place.
@@ -78,6 +82,8 @@ impl Marginal {
             rows: empty(),
             rounds: 0,
             near: false,
+            before: None,
+            trusted: true,
             slope: zeros(),
             anchor: zeros(),
             phi: zeros(),
@@ -88,7 +94,7 @@ impl Marginal {
 
     /// Before the first iteration, from parameters that are known to be `near` the minimum or not.
     pub(super) fn start(&mut self, near: bool) {
-        (self.rounds, self.near) = (0, near);
+        (self.rounds, self.near, self.before, self.trusted) = (0, near, None, true);
         self.tilt.fill(0.0);
     }
 
@@ -165,6 +171,11 @@ impl<P: Problem> Solver<'_, P> {
             self.arrive(damping, false)?;
             return Ok(Turn::Both);
         }
+        if let Some(before) = self.marginal.before {
+            let now = cost + self.marginal.cost(self.problem, &self.now.theta);
+            self.marginal.trusted &= now <= before + little;
+        }
+        self.marginal.before = Some(cost);
         self.renew(damping)?;
         if self.gain() <= little {
             self.marginal.rounds = ROUNDS;
