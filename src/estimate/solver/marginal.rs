@@ -154,7 +154,8 @@ impl<P: Problem> Solver<'_, P> {
     /// are expected to have as their curvature. The cost's own curvature, trajectories refitted, differs from it by what the
     /// residuals' second derivatives couple trajectory and parameters; and steps of both together feel neither. So the
     /// trajectory is fitted first, parameters held; then the volume's slope is found there, and both take the step of
-    /// Fisher's scoring. Far from the minimum, where a slope says little of the volume, the cost alone shows the way.
+    /// Fisher's scoring. Once such a step has led astray, both move in every iteration, as far as the line search lets them.
+    /// Far from the minimum, where a slope says little of the volume, the cost alone shows the way.
     pub(super) fn take_turn(&mut self, cost: f64, little: f64, damping: f64) -> Result<Turn, EstimateError> {
         if !self.marginal.wanted || self.constraints.violation() > self.options.feasibility {
             return Ok(Turn::Both);
@@ -164,11 +165,14 @@ impl<P: Problem> Solver<'_, P> {
         let (alone, near) = (self.gain(), NEAR * (1.0 + cost.abs()));
         self.marginal.near |= both <= near;
         let settled = alone <= little.max(UNSETTLED * (both - alone));
-        if self.marginal.near && !settled {
+        if self.marginal.near && !settled && self.marginal.trusted {
             return Ok(Turn::Trajectory);
         }
         if !self.marginal.near || self.marginal.rounds == ROUNDS {
-            self.arrive(damping, false)?;
+            // Where the parameters have nothing to gain any more, the trajectory closes its gaps faster without them.
+            if !self.marginal.near || both > little {
+                self.arrive(damping, false)?;
+            }
             return Ok(Turn::Both);
         }
         if let Some(before) = self.marginal.before {
