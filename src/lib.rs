@@ -15,6 +15,7 @@
 //! use std::sync::Arc;
 //! use surelift::certify::{Partition, Problem, certify};
 //! use surelift::control::{Controller, Measured, RobustController};
+//! use surelift::dynamics::Workspace;
 //! use surelift::identify::{Identifier, IdentifierOptions, Sample};
 //! use surelift::inertia::ParameterSet;
 //! use surelift::plan::tube_fit;
@@ -48,15 +49,20 @@
 //! // The control loop at 1 kHz, here with an arm that follows exactly in place of yours.
 //! identifier.set_acceleration_bound(tube.acceleration_bound.clone())?;
 //! let mut controller = RobustController::new(robot.clone(), &set, &tube);
+//! let (mut dynamics, truth) = (Workspace::new(&robot), robot.nominal_parameters());
 //! let (mut desired, mut tau) = (start, vec![0.0; robot.dof()]);
 //! for tick in 0..1500 {
 //!     let t = tick as f64 * robot.control.period_s;
 //!     curve.evaluate(t, &mut desired);
 //!     let (q, dq) = (desired.q.clone(), desired.dq.clone());
-//!     // A real arm moves as the torque makes it; this one gets what its motion needs in the middle of the tick.
+//!     controller.tick(t, Measured { q: &q, dq: &dq }, &desired, &mut tau);
+//!     // A real arm moves as `tau` makes it; the sensors of this one read what its motion needs in the middle of the tick.
 //!     curve.evaluate(t + 0.5 * robot.control.period_s, &mut desired);
-//!     let measured = desired.clone();
-//!     controller.tick(t, Measured { q: &measured.q, dq: &measured.dq }, &desired, &mut tau);
+//!     dynamics.inverse_dynamics(&robot, &desired.q, &desired.dq, &desired.ddq, &truth, &mut tau);
+//!     for (j, torque) in tau.iter_mut().enumerate() {
+//!         let friction = &robot.joints[j].friction;
+//!         *torque += friction.coulomb * desired.dq[j].signum() + friction.viscous * desired.dq[j];
+//!     }
 //!     identifier.push(Sample { t, q, dq, tau: tau.clone() })?;
 //! }
 //!

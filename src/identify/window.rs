@@ -15,7 +15,7 @@
 //! allows ([`parts`]); over a few ticks some are ([`super::extremes`]), though the errors of the ends weigh more there.
 //!
 //! # Assumed
-//! A2 of the guarantee: at every tick |q^ - q|, |dq^ - dq| and |tau^ - tau| are within [`SensorBounds`]; tau is held from tick to
+//! A2 of the guarantee: at every tick |q^ - q|, |dq^ - dq| and |tau^ - tau| are within [`SensorBounds`](crate::robot::SensorBounds); tau is held from tick to
 //! tick; |ddq_j(t)| <= `acceleration_bound[j]`; ticks are exactly one period apart; q is continuous (not wrapped).
 //!
 //! # What is bounded, and how
