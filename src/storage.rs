@@ -192,11 +192,17 @@ impl Problem<'_> {
     }
 
     /// Draws the conclusion from a survey of this very problem; cells that are not proven are halved up to `depth` times.
+    ///
+    /// # Errors
+    /// [`Refusal`] names the claim that is not proven, where and by how much.
     pub fn conclude(&self, survey: &[CellReport], depth: u32) -> Result<Certificate, Refusal> {
         self.conclude_in::<Counted>(survey, depth, &Workspaces::default())
     }
 
     /// [`Problem::conclude`] without names, without asking for memory in workspaces that have been used before.
+    ///
+    /// # Errors
+    /// [`Shortfall`] of the first cell that stays unproven.
     pub fn weigh<R: Rounding>(
         &self,
         survey: &[CellReport],

@@ -124,6 +124,10 @@ impl Excitation {
             return Err(CampaignError::field(path, field, "is empty, expected at least 1"));
         }
         let scenario = path.parent().unwrap_or(Path::new("")).join(&file.scenario);
+        if let Err(source) = Scenario::load(&scenario) {
+            let (path, field) = (path.to_owned(), "scenario".to_owned());
+            return Err(CampaignError::Scenario { path, field, source: Box::new(source) });
+        }
         let campaign = Self { scenario, file };
         for (i, payload) in campaign.file.payloads.iter().enumerate() {
             let loaded = campaign.load(payload).map_err(|source| CampaignError::Scenario {

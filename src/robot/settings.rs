@@ -272,6 +272,9 @@ impl JointSettings {
     /// Applies the overrides of joint `name` to its kind, limits and friction.
     ///
     /// Position limits on a continuous joint make it a revolute one.
+    ///
+    /// # Errors
+    /// [`RobotError`] that names the field in `path`: units that do not fit the kind of joint, numbers out of range.
     pub fn apply(
         &self,
         path: &Path,

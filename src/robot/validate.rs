@@ -31,6 +31,9 @@ impl Judge {
     }
 
     /// Passes sentence on a fault that a model for dynamics alone survives.
+    ///
+    /// # Errors
+    /// `fault` itself, unless this judge is lenient and writes it down.
     pub fn hear(&mut self, fault: RobotError) -> Result<(), RobotError> {
         if !self.lenient {
             return Err(fault);

@@ -21,6 +21,10 @@ use schema::{File, Payload, Tolerance};
 
 /// No obstacle is farther away or larger, m.
 const FARTHEST: f64 = 1e6;
+/// No trajectory takes longer, s: storage is asked for by the tick.
+const LONGEST_S: f64 = 600.0;
+/// No count is larger: storage is asked for by the piece.
+const MOST: usize = 1_000_000;
 
 /// See [`Scenario::load`] and [`Scenario::load_in_world`].
 pub(super) fn load(path: &Path, world: Option<&Path>) -> Result<Scenario, ScenarioError> {
@@ -160,10 +164,7 @@ impl Check<'_> {
         n: usize,
     ) -> Result<Held, ScenarioError> {
         self.positives("excite.range_rad", &excite.range_rad, n)?;
-        if excite.samples < INERTIAL {
-            let reason = format!("{}, expected at least {INERTIAL}", excite.samples);
-            return Err(self.error("excite.samples", reason));
-        }
+        self.count("excite.samples", excite.samples, INERTIAL)?;
         self.positive("identify.window_s", identify.window_s)?;
         if identify.window_s > timing.t_p_s {
             let reason = format!("{} s, expected at most timing.t_p_s", identify.window_s);
@@ -224,6 +225,12 @@ impl Check<'_> {
         if fine { Ok(()) } else { Err(self.error(field, format!("{x}, expected a finite number > 0"))) }
     }
 
+    fn count(&self, field: &str, count: usize, least: usize) -> Result<(), ScenarioError> {
+        let fine = (least..=MOST).contains(&count);
+        let reason = || format!("{count}, expected a number from {least} to {MOST}");
+        if fine { Ok(()) } else { Err(self.error(field, reason())) }
+    }
+
     /// `n` finite numbers above 0.
     fn positives(&self, field: &str, values: &[f64], n: usize) -> Result<(), ScenarioError> {
         self.vector(field, values, n)?;
@@ -255,6 +262,10 @@ impl Check<'_> {
     fn timing(&self, timing: &Timing) -> Result<(), ScenarioError> {
         self.positive("timing.t_f_s", timing.t_f_s)?;
         self.positive("timing.t_p_s", timing.t_p_s)?;
+        if timing.t_f_s > LONGEST_S {
+            let reason = format!("{} s, expected at most {LONGEST_S} s", timing.t_f_s);
+            return Err(self.error("timing.t_f_s", reason));
+        }
         if timing.t_p_s >= timing.t_f_s {
             let reason = format!("{} s, expected less than t_f_s = {} s", timing.t_p_s, timing.t_f_s);
             return Err(self.error("timing.t_p_s", reason));
@@ -262,9 +273,7 @@ impl Check<'_> {
         for (field, count) in
             [("timing.max_plans", timing.max_plans), ("timing.max_failures", timing.max_failures)]
         {
-            if count == 0 {
-                return Err(self.error(field, "0, expected at least 1"));
-            }
+            self.count(field, count, 1)?;
         }
         if timing.exciting_plans > timing.max_plans {
             return Err(self.error("timing.exciting_plans", "more than timing.max_plans"));

@@ -124,7 +124,10 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// A reference that begins in configuration `start`. `Err` says which foot has no leg.
+    /// A reference that begins in configuration `start` (length nq).
+    ///
+    /// # Errors
+    /// In words, the foot that hangs on too few joints to be placed.
     pub fn new(robot: &Robot, posture: Posture, start: &[f64]) -> Result<Self, String> {
         let mut workspace = Workspace::new(robot);
         workspace.place(robot, start);
@@ -173,7 +176,10 @@ impl Reference {
         place
     }
 
-    /// The configuration at `t`, with legs that reach where the feet should be, into `q`.
+    /// The configuration at `t` (s), with legs that reach where the feet should be, into `q` (length nq).
+    ///
+    /// # Errors
+    /// In words, the foot that its leg does not reach, and when.
     pub fn at(&mut self, robot: &Robot, t: f64, q: &mut [f64]) -> Result<(), String> {
         let p = &self.posture;
         let ramp = blend(t / RAMP);

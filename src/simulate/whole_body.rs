@@ -56,7 +56,10 @@ impl WholeBody {
         active.iter().enumerate().for_each(|(i, a)| self.dynamics.set_active(i, *a));
     }
 
-    /// Torques at time `t` in state (q, v): zero for the base and passive joints.
+    /// Torques (N m) at time `t` (s) in state (q, v): zero for the base and passive joints.
+    ///
+    /// # Errors
+    /// In words, what [`Reference::at`] or the constrained dynamics could not solve.
     pub fn torque(&mut self, t: f64, q: &[f64], v: &[f64], tau: &mut [f64]) -> Result<(), String> {
         let robot = self.robot.clone();
         let (n, w) = (robot.nv(), self.reference.bandwidth());

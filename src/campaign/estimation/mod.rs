@@ -105,6 +105,8 @@ impl Starts {
             if campaign.variants(problem).is_empty() {
                 return wrong(&format!("problem[{i}].variant"), "is empty, and so is `variant`");
             }
+            // Read again when their turn comes: a study in storage for each is what a long campaign cannot afford.
+            campaign.variants(problem).iter().try_for_each(|v| campaign.load(problem, v).map(drop))?;
         }
         Ok(campaign)
     }

@@ -36,19 +36,25 @@ pub(super) struct Variant {
 
 impl ProblemFile {
     /// The problem with a further change; `campaign` is the path of the campaign file.
+    ///
+    /// # Errors
+    /// [`EstimateError`] names the problem file and the field, also of a change.
     pub fn load(&self, campaign: &Path, change: &toml::Table) -> Result<Study, EstimateError> {
         let path = campaign.parent().unwrap_or(Path::new("")).join(&self.file);
         Study::load_changed(path, &[&self.change, change])
     }
 }
 
-/// Refuses variants where a campaign knows none.
+/// Refuses variants where a campaign knows none, and problems that cannot be read.
 pub(super) fn in_one_way(campaign: &Path, problems: &[ProblemFile]) -> Result<(), CampaignError> {
-    match problems.iter().position(|p| !p.variant.is_empty()) {
-        Some(i) => {
+    for (i, problem) in problems.iter().enumerate() {
+        if !problem.variant.is_empty() {
             let reason = "expected none: this campaign states a problem in one way";
-            Err(CampaignError::field(campaign, format!("problem[{i}].variant"), reason))
+            return Err(CampaignError::field(campaign, format!("problem[{i}].variant"), reason));
         }
-        None => Ok(()),
+        problem.load(campaign, &toml::Table::new()).map_err(|source| {
+            CampaignError::field(campaign, format!("problem `{}`", problem.label), source.to_string())
+        })?;
     }
+    Ok(())
 }

@@ -53,7 +53,10 @@ impl Kkt {
     }
 
     /// Factors M (nv x nv) and J M^-1 J' + `compliance` over the rows of `jacobian` (rows x nv) that `active` names.
-    /// Rows that depend on others are left out, see [`Kkt::keeps`]. Error: a row r with r M^-1 r' negative or not a number.
+    /// Rows that depend on others are left out, see [`Kkt::keeps`].
+    ///
+    /// # Errors
+    /// The index of a row r with r M^-1 r' negative or not a number: M is not positive definite there.
     pub fn factor(
         &mut self,
         mass: &[f64],

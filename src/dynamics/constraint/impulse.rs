@@ -123,6 +123,9 @@ impl ConstrainedDynamics {
     /// ```
     ///
     /// with what stands in brackets differentiated at fixed v+_p, l_p, v+ and v.
+    ///
+    /// # Errors
+    /// [`ConstraintError`] where a slice has another length than stated, or holds a number that is not finite.
     pub fn impulse_bend(
         &mut self,
         robot: &Robot,

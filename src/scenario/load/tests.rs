@@ -181,8 +181,11 @@ fn numbers_that_are_not_finite_or_out_of_range_are_named() {
     assert_refused("radius_m = 0.055", "radius_m = nan", &["payload.shape[0]", "radius"]);
     assert_refused("t_p_s = 1.5", "t_p_s = 3.0", &["timing.t_p_s", "less than"]);
     assert_refused("t_f_s = 3.0", "t_f_s = inf", &["timing.t_f_s"]);
+    assert_refused("t_f_s = 3.0", "t_f_s = 1e9", &["timing.t_f_s", "at most 600 s"]);
     assert_refused("max_plans = 60", "max_plans = 0", &["timing.max_plans"]);
+    assert_refused("max_plans = 60", "max_plans = 2000000", &["timing.max_plans"]);
     assert_refused("samples = 128", "samples = 3", &["excite.samples"]);
+    assert_refused("samples = 128", "samples = 2000000", &["excite.samples"]);
     assert_refused("range_rad = [1.3", "range_rad = [0.0", &["excite.range_rad"]);
     assert_refused("window_s = 0.1", "window_s = 2.0", &["identify.window_s"]);
 }
