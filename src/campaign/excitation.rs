@@ -52,6 +52,8 @@ pub(super) struct File {
 #[serde(rename_all = "snake_case")]
 enum Design {
     PredictedWidth,
+    /// That of the mass alone.
+    PredictedMass,
     ConditionNumber,
     Random,
     Fourier,
@@ -71,6 +73,7 @@ impl Design {
     fn name(self) -> &'static str {
         match self {
             Design::PredictedWidth => "predicted width",
+            Design::PredictedMass => "predicted mass",
             Design::ConditionNumber => "condition number",
             Design::Random => "random",
             Design::Fourier => "Fourier (open)",
@@ -78,12 +81,13 @@ impl Design {
         }
     }
 
-    /// Five harmonics, and as many numbers a joint for the spline.
-    fn family(self) -> Result<Family, ExciteCriterion> {
+    /// An open family (five harmonics, and as many numbers a joint for the spline), or what proven motions minimise.
+    fn family(self) -> Result<Family, (ExciteCriterion, [f64; 3])> {
         match self {
-            Design::PredictedWidth => Err(ExciteCriterion::PredictedWidth),
-            Design::ConditionNumber => Err(ExciteCriterion::ConditionNumber),
-            Design::Random => Err(ExciteCriterion::Random),
+            Design::PredictedWidth => Err((ExciteCriterion::PredictedWidth, [1.0; 3])),
+            Design::PredictedMass => Err((ExciteCriterion::PredictedWidth, [1.0, 0.0, 0.0])),
+            Design::ConditionNumber => Err((ExciteCriterion::ConditionNumber, [1.0; 3])),
+            Design::Random => Err((ExciteCriterion::Random, [1.0; 3])),
             Design::Fourier => Ok(Family::Fourier(5)),
             Design::BSpline => Ok(Family::BSpline(8)),
         }
@@ -174,12 +178,12 @@ impl Excitation {
 type Outcome = Result<(Vec<f64>, f64, bool), String>;
 
 /// A run of the exciting part of the scenario.
-fn certified(scenario: Scenario, criterion: ExciteCriterion, seed: u64) -> Outcome {
+fn certified(scenario: Scenario, (criterion, weights): (ExciteCriterion, [f64; 3]), seed: u64) -> Outcome {
     let scenario = scenario.adjusted(|task| {
         // The first carrying plan starts where the last exciting one ends; with it the run is over.
         task.timing.max_plans = task.timing.exciting_plans + 1;
         if let Some(held) = &mut task.held {
-            held.excite.criterion = criterion;
+            (held.excite.criterion, held.excite.weights) = (criterion, weights);
         }
     });
     let (robot, t_f) = (scenario.task().robot.clone(), scenario.task().timing.t_f_s);

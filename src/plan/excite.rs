@@ -23,12 +23,14 @@ use crate::trajectory::{Bezier, Curve, JointState, end_point_basis};
 use criterion::Judgement;
 use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};
-use width::Row;
 
 /// Directions that one pass of dual numbers carries.
 const LANES: usize = 8;
 /// Samples that one task works on.
 const CHUNK: usize = 8;
+
+/// One row of the end-effector regressor.
+type Row = nalgebra::SVector<f64, INERTIAL>;
 
 /// Rows of the end-effector regressor at the middles of equal parts of a trajectory.
 #[derive(Debug, Clone, Default)]
@@ -37,7 +39,9 @@ struct Samples {
     joints: usize,
     /// Time that a sample stands for, s.
     dt: f64,
-    /// (sample, joint, parameter), row-major, SI units.
+    /// Entries a row: the ten of the end effector, then the shared unknowns of [`Worth`].
+    width: usize,
+    /// (sample, joint, parameter), row-major, SI units; of shared unknowns over half of their intervals.
     entries: Vec<f64>,
     /// (sample, joint): largest error of the torque, N m; 1 if nothing was asked about it.
     errors: Vec<f64>,
@@ -47,11 +51,14 @@ struct Samples {
 
 impl Samples {
     fn row(&self, at: usize) -> &[f64] {
-        &self.entries[INERTIAL * at..INERTIAL * (at + 1)]
+        &self.entries[self.width * at..self.width * (at + 1)]
     }
 
+    /// The end effector's part of the rows.
     fn rows(&self) -> impl Iterator<Item = Row> {
-        self.entries.chunks_exact(INERTIAL).map(Row::from_column_slice)
+        self.entries
+            .chunks_exact(self.width.max(INERTIAL))
+            .map(|row| Row::from_column_slice(&row[..INERTIAL]))
     }
 
     /// W: the rows times sqrt(dt), so that W'W stands for the integral of Y'Y whatever the number of samples.
@@ -100,22 +107,29 @@ impl Sampling {
         worth: Option<&Worth>,
     ) {
         let (n, dt) = (robot.dof(), until_s / samples.max(1) as f64);
-        let Self { samples: Samples { joints, dt: step, entries, errors, error_slopes }, motion, y, state } =
-            self;
+        let Self { samples: own, motion, y, state } = self;
+        let Samples { joints, dt: step, width, entries, errors, error_slopes } = own;
         (*joints, *step) = (n, dt);
+        *width = INERTIAL + worth.map_or(0, |worth| worth.shared().len());
         for list in [&mut *entries, &mut *errors, &mut *error_slopes] {
             list.clear();
         }
+        let hand = robot.end_effector..robot.end_effector + 1;
+        let bodies = if worth.is_some() { 0..n } else { hand };
         for s in 0..samples {
             curve.evaluate((s as f64 + 0.5) * dt, state);
             motion.sweep(robot, &state.q, &state.dq, &state.dq, &state.ddq);
-            torque_regressor(robot, motion, robot.end_effector..robot.end_effector + 1, y);
+            torque_regressor(robot, motion, bodies.clone(), y);
             for j in 0..n {
                 let at = column(robot, j, 0);
                 entries.extend_from_slice(&y[at..at + INERTIAL]);
+                if let Some(worth) = worth {
+                    let motion = (state.dq[j], state.dq[j].signum(), state.ddq[j]);
+                    entries.extend(worth.shared_rows(robot, j, y, motion));
+                }
             }
             match worth {
-                Some(worth) => worth.errors(robot, state, (motion, y), (errors, error_slopes)),
+                Some(worth) => worth.errors(robot, state, y, (errors, error_slopes)),
                 None => {
                     errors.extend(std::iter::repeat_n(1.0, n));
                     error_slopes.extend(std::iter::repeat_n(0.0, n));
@@ -284,9 +298,10 @@ impl<'a> Excitation<'a> {
 
     /// Derivatives of the cost in k_first, k_first+1, ...: sum of the judged derivatives times the samples' own.
     fn contract(&self, first: usize, space: &mut Space) -> [f64; LANES] {
-        let n = self.robot.dof();
-        let Space { curve, judgement, samplers, .. } = space;
-        let entries = judgement.slopes.par_chunks(CHUNK * n * INERTIAL);
+        let (robot, n) = (self.robot, self.robot.dof());
+        let Space { curve, sampling, judgement, samplers } = space;
+        let width = sampling.samples.width;
+        let entries = judgement.slopes.par_chunks(CHUNK * n * width);
         let torques = judgement.torque_slopes.par_chunks(CHUNK * n);
         let curve = &*curve;
         samplers.par_iter_mut().zip(entries.zip(torques)).enumerate().for_each(
@@ -295,12 +310,17 @@ impl<'a> Excitation<'a> {
                 let mut add = |y: &Dual<f64, LANES>, by: f64| {
                     sum.iter_mut().zip(y.slope).for_each(|(sum, x)| *sum += x * by);
                 };
-                for (s, (entries, torques)) in entries.chunks(n * INERTIAL).zip(torques.chunks(n)).enumerate()
-                {
+                for (s, (entries, torques)) in entries.chunks(n * width).zip(torques.chunks(n)).enumerate() {
                     self.sample(curve, first, chunk * CHUNK + s, sampler);
-                    for (j, by) in entries.chunks(INERTIAL).enumerate() {
-                        let row = &sampler.y[column(self.robot, j, 0)..];
-                        row.iter().zip(by).for_each(|(y, &by)| add(y, by));
+                    for (j, by) in entries.chunks(width).enumerate() {
+                        let row = &sampler.y[column(robot, j, 0)..];
+                        row.iter().zip(&by[..INERTIAL]).for_each(|(y, &by)| add(y, by));
+                        if let Some(worth) = self.options.criterion.worth() {
+                            // The sign of a velocity is constant.
+                            let motion = (sampler.dq[j], Dual::zero(), sampler.ddq[j]);
+                            let shared = worth.shared_rows(robot, j, &sampler.y, motion);
+                            shared.zip(&by[INERTIAL..]).for_each(|(y, &by)| add(&y, by));
+                        }
                     }
                     if self.options.criterion.worth().is_some() {
                         sampler.torques.tau.iter().zip(torques).for_each(|(tau, &by)| add(tau, by));
@@ -329,8 +349,9 @@ impl<'a> Excitation<'a> {
             sampler.ddq[j] = along(sampler.state.ddq[j], basis[2]);
         }
         sampler.motion.sweep(robot, &sampler.q, &sampler.dq, &sampler.dq, &sampler.ddq);
-        let last = robot.end_effector;
-        torque_regressor(robot, &sampler.motion, last..last + 1, &mut sampler.y);
+        let all = o.criterion.worth().is_some();
+        let bodies = if all { 0..n } else { robot.end_effector..robot.end_effector + 1 };
+        torque_regressor(robot, &sampler.motion, bodies, &mut sampler.y);
         if o.criterion.worth().is_some() {
             sampler.torques.fill(robot, &sampler.motion, &sampler.dq, &sampler.ddq);
         }

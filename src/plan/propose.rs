@@ -33,10 +33,14 @@ const DEPTH: u32 = 3;
 const NEARLY: f64 = -0.05;
 /// Random end points among which exciting starts are chosen.
 const CANDIDATES: usize = 64;
+/// Share of the time in which they may be looked at.
+const CHOOSING_SHARE: f64 = 0.3;
 /// How far the planner goes back from a start that cannot be proven towards coasting to rest.
 const RETREAT: [f64; 6] = [1.0, 0.7, 0.45, 0.25, 0.1, 0.0];
-/// Starts that are improved by the solver: one after the other when exciting, until the time is up.
+/// Starts that are improved by the solver: one after the other when exciting, the best first, until the time is up.
 const STARTS: usize = 4;
+/// Share of the remaining time in which a proven point is sought near each of several starts.
+const BEGINNINGS: f64 = 0.5;
 /// Share of a limit that the planner leaves: the next plan starts inside this one and must fit as well.
 const SPARE: f64 = 0.02;
 /// Evaluations a start.
@@ -182,7 +186,7 @@ impl Planner {
                     known,
                     options,
                 )?;
-                let starts = exciting_starts(&cost, n, setting.seed);
+                let starts = exciting_starts(&cost, n, setting);
                 (Cost::Excite(cost), starts)
             }
             Purpose::Approach(target) => {
@@ -228,11 +232,16 @@ fn coasting_end(setting: &Setting<'_>) -> Joints<f64> {
     (0..start.q.len()).map(|j| start.q[j] + 0.4 * t * start.dq[j] + 0.05 * t * t * start.ddq[j]).collect()
 }
 
-/// The best of many random end points, by cost alone.
-fn exciting_starts(cost: &Excitation<'_>, n: usize, seed: u64) -> Starts {
-    let mut draw = ChaCha8Rng::seed_from_u64(seed);
+/// The best of many random end points, by cost alone, as many as there is time for.
+fn exciting_starts(cost: &Excitation<'_>, n: usize, setting: &Setting<'_>) -> Starts {
+    let mut draw = ChaCha8Rng::seed_from_u64(setting.seed);
+    let begun = Instant::now();
+    let patience = setting.deadline.saturating_duration_since(begun).mul_f64(CHOOSING_SHARE);
     let mut best: ArrayVec<(f64, Joints<f64>), { STARTS + 1 }> = ArrayVec::new();
     for _ in 0..CANDIDATES {
+        if best.len() == STARTS && begun.elapsed() > patience {
+            break;
+        }
         let k: Joints<f64> = (0..n).map(|_| draw.random_range(-1.0..=1.0)).collect();
         let value = cost.value(&k);
         // Behind those that are as good.

@@ -121,7 +121,9 @@ impl Learner {
         match self.held.excite.criterion {
             ExciteCriterion::ConditionNumber => Criterion::condition_number(),
             ExciteCriterion::Random => Criterion::Random,
-            ExciteCriterion::PredictedWidth => Criterion::predicted_width(&self.robot, set),
+            ExciteCriterion::PredictedWidth => {
+                Criterion::predicted_width(&self.robot, set).weighted(self.held.excite.weights)
+            }
         }
     }
 

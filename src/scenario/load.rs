@@ -165,6 +165,11 @@ impl Check<'_> {
     ) -> Result<Held, ScenarioError> {
         self.positives("excite.range_rad", &excite.range_rad, n)?;
         self.count("excite.samples", excite.samples, INERTIAL)?;
+        let weights = &excite.weights;
+        if weights.iter().any(|w| !(w.is_finite() && *w >= 0.0)) || weights.iter().sum::<f64>() <= 0.0 {
+            let reason = format!("{weights:?}, expected finite numbers not below 0, some above");
+            return Err(self.error("excite.weights", reason));
+        }
         self.positive("identify.window_s", identify.window_s)?;
         if identify.window_s > timing.t_p_s {
             let reason = format!("{} s, expected at most timing.t_p_s", identify.window_s);

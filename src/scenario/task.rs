@@ -66,6 +66,9 @@ pub struct Excite {
     /// What they minimise.
     #[serde(default)]
     pub criterion: ExciteCriterion,
+    /// What predicted widths of mass, first moment and inertia count; none below 0, some above.
+    #[serde(default = "equal_weights")]
+    pub weights: [f64; 3],
     /// Samples at which the regressor's condition number is taken.
     #[serde(default = "default_samples")]
     pub samples: usize,
@@ -75,6 +78,10 @@ pub struct Excite {
     pub look_ahead: bool,
     /// How far one trajectory may move each joint, rad (m); length n.
     pub range_rad: Vec<f64>,
+}
+
+fn equal_weights() -> [f64; 3] {
+    [1.0; 3]
 }
 
 fn default_samples() -> usize {

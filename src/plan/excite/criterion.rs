@@ -1,8 +1,8 @@
 //! What makes a trajectory exciting, and what earlier ones have told already.
 
 use super::super::decision::Square;
-use super::width::{HalfWidth, Row, Search, half_width};
-use super::{Samples, samples_along};
+use super::width::{Rows, Search, half_width};
+use super::{Row, Samples, samples_along};
 use crate::inertia::ParameterSet;
 use crate::plan::worth::Worth;
 use crate::robot::{INERTIAL, Robot};
@@ -20,21 +20,21 @@ const SMALLEST_ERROR: f64 = 1e-6;
 /// Mass, first moment, inertia: what has one unit.
 const KINDS: [Range<usize>; 3] = [0..1, 1..4, 4..10];
 /// How exactly widths are foreseen.
-const GAP: f64 = 0.02;
+const GAP: f64 = 0.005;
 
 /// What has been learnt about the ten parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Information {
     /// The triangular factor R of R'R = sum of W'W.
     factor: Square,
-    /// Windows, over their errors.
-    windows: Vec<Row>,
+    /// Windows, over their errors: ten columns of the end effector, then those of the shared unknowns of [`Worth`].
+    windows: Rows,
 }
 
 impl Information {
     /// Nothing yet.
     pub fn none() -> Self {
-        Self { factor: Square::zeros(), windows: Vec::new() }
+        Self { factor: Square::zeros(), windows: Rows::default() }
     }
 
     /// Adds what the motion along `curve` until `until_s` (s) tells, at `samples` samples, while `set` is what is known. Of its
@@ -49,18 +49,36 @@ impl Information {
     ) {
         let samples = samples_along(robot, curve, until_s, samples, Some(&Worth::new(robot, set)));
         self.factor = triangle(self.factor, samples.weighted());
-        let mut foreseen = Vec::new();
-        fill_windows(&samples, &mut foreseen);
-        self.windows.extend(foreseen.iter().map(|w| w.row));
-        let scale = half_widths(robot, set);
-        let rows: Vec<Row> = with_box(self.windows.iter().map(|row| row.component_mul(&scale))).collect();
-        let mut used = vec![false; rows.len()];
-        for width in (0..INERTIAL).filter_map(|p| half_width(&rows, p, GAP)) {
-            let largest = width.multipliers.iter().fold(0.0f64, |m, l| m.max(l.abs()));
-            used.iter_mut().zip(&width.multipliers).for_each(|(used, l)| *used |= l.abs() > 1e-3 * largest);
+        let mut foreseen = Rows::default();
+        fill_windows(&samples, &mut Vec::new(), &mut foreseen);
+        if self.windows.width != samples.width {
+            // Other unknowns: what was learnt before does not fit.
+            self.windows = Rows { width: samples.width, entries: Vec::new() };
         }
-        let mut used = used.into_iter().skip(INERTIAL);
-        self.windows.retain(|_| used.next().unwrap_or(true));
+        self.windows.entries.append(&mut foreseen.entries);
+        let mut rows = Rows::default();
+        fill_rows(&half_widths(robot, set), [&self.windows], &mut rows);
+        let (width, count) = (rows.width, self.windows.iter().count());
+        let mut used = vec![false; count];
+        for found in (0..INERTIAL).filter_map(|p| half_width(&rows, p, GAP)) {
+            let multipliers = &found.multipliers[width..];
+            let largest = found.multipliers.iter().fold(0.0f64, |m, l| m.max(l.abs()));
+            used.iter_mut().zip(multipliers).for_each(|(used, l)| *used |= l.abs() > 1e-3 * largest);
+        }
+        let kept = self.windows.iter().zip(used).filter(|(_, used)| *used);
+        self.windows.entries = kept.flat_map(|(row, _)| row.iter().copied()).collect();
+    }
+
+    /// The half-widths of the ten parameters that the identifier is foreseen to prove with what was absorbed, where `set` was known
+    /// before; none where a search fails.
+    pub fn half_widths(&self, robot: &Robot, set: &ParameterSet) -> Option<[f64; INERTIAL]> {
+        let (scale, mut rows) = (half_widths(robot, set), Rows::default());
+        fill_rows(&scale, [&self.windows], &mut rows);
+        let mut found = [0.0; INERTIAL];
+        for (p, found) in found.iter_mut().enumerate() {
+            *found = scale[p] * half_width(&rows, p, GAP)?.value;
+        }
+        Some(found)
     }
 
     /// Condition number of all rows so far; infinite while a direction is unseen.
@@ -95,41 +113,57 @@ fn half_widths(robot: &Robot, set: &ParameterSet) -> Row {
     Row::from_fn(|p, _| (0.5 * (set.upper[at + p] - set.lower[at + p])).max(1e-6))
 }
 
-/// The present intervals (columns are scaled by them), then `rows`.
-fn with_box(rows: impl Iterator<Item = Row>) -> impl Iterator<Item = Row> {
-    (0..INERTIAL).map(|p| Row::ith(p, 1.0)).chain(rows)
+/// The present intervals of all unknowns, then the windows of `parts` (of one width), with columns scaled by the half-widths; those
+/// of shared unknowns are already.
+fn fill_rows<'a>(half_widths: &Row, parts: impl IntoIterator<Item = &'a Rows>, rows: &mut Rows) {
+    let Rows { width, entries } = rows;
+    entries.clear();
+    let mut parts = parts.into_iter().peekable();
+    *width = parts.peek().map_or(0, |part| part.width).max(INERTIAL);
+    entries.resize(*width * *width, 0.0);
+    (0..*width).for_each(|p| entries[*width * p + p] = 1.0);
+    for row in parts.filter(|part| part.width == *width).flat_map(Rows::iter) {
+        let scales = half_widths.iter().copied().chain(std::iter::repeat(1.0));
+        entries.extend(row.iter().zip(scales).map(|(x, scale)| x * scale));
+    }
 }
 
-/// A window that will be: samples of one joint, their sum over the sum of their errors.
+/// A window that will be: samples of one joint, their sum over the sum of their errors is its row.
 #[derive(Debug, Clone)]
 struct Foreseen {
     joint: usize,
     /// First sample, and the one after the last.
     span: (usize, usize),
-    row: Row,
     error: f64,
 }
 
-/// The windows of all joints, and the joined ones.
-fn fill_windows(samples: &Samples, windows: &mut Vec<Foreseen>) {
+/// The windows of all joints, and the joined ones, with their rows.
+fn fill_windows(samples: &Samples, windows: &mut Vec<Foreseen>, rows: &mut Rows) {
     let count = samples.errors.len() / samples.joints.max(1);
     let each = ((WINDOW_S / samples.dt).round() as usize).max(1);
     windows.clear();
+    rows.width = samples.width;
+    rows.entries.clear();
     for length in [each, JOINED * each] {
         for first in (0..count).step_by(length) {
             let span = (first, (first + length).min(count));
-            windows.extend((0..samples.joints).map(|joint| window(samples, joint, span)));
+            windows.extend((0..samples.joints).map(|joint| window(samples, joint, span, &mut rows.entries)));
         }
     }
 }
 
-fn window(samples: &Samples, joint: usize, span: (usize, usize)) -> Foreseen {
-    let (mut row, mut error) = (Row::zeros(), SMALLEST_ERROR);
+/// Adds the window's row.
+fn window(samples: &Samples, joint: usize, span: (usize, usize), entries: &mut Vec<f64>) -> Foreseen {
+    let begun = entries.len();
+    entries.resize(begun + samples.width, 0.0);
+    let row = &mut entries[begun..];
+    let mut error = SMALLEST_ERROR;
     for at in (span.0..span.1).map(|s| s * samples.joints + joint) {
-        row += Row::from_column_slice(samples.row(at)) * samples.dt;
+        row.iter_mut().zip(samples.row(at)).for_each(|(sum, y)| *sum += y * samples.dt);
         error += samples.errors[at] * samples.dt;
     }
-    Foreseen { joint, span, row: row / error, error }
+    row.iter_mut().for_each(|sum| *sum /= error);
+    Foreseen { joint, span, error }
 }
 
 /// What makes a trajectory exciting; smaller costs are better.
@@ -141,13 +175,15 @@ pub enum Criterion {
         /// nothing.
         floor: f64,
     },
-    /// The mean logarithm of what will be left unknown of the mass, of the first moment and of the inertia (for the last two the
-    /// root of the sum of squares): half-widths that the identifier will prove.
+    /// The weighted mean logarithm of what will be left unknown of the mass, of the first moment and of the inertia (for the last
+    /// two the root of the sum of squares): half-widths that the identifier will prove.
     PredictedWidth {
         /// Errors of the samples.
         worth: Arc<Worth>,
         /// Present half-widths of the ten parameters, above 0.
         half_widths: Row,
+        /// Shares of mass, first moment and inertia in the mean; their sum is one.
+        weights: [f64; 3],
         /// How exactly widths are foreseen, relative.
         gap: f64,
     },
@@ -163,7 +199,9 @@ pub(super) struct Judgement {
     /// By every torque, (sample, joint).
     pub torque_slopes: Vec<f64>,
     windows: Vec<Foreseen>,
-    rows: Vec<Row>,
+    window_rows: Rows,
+    rows: Rows,
+    slope: Vec<f64>,
     searches: [Search; INERTIAL],
 }
 
@@ -188,7 +226,17 @@ impl Criterion {
     /// The prediction for what is known in `set`.
     pub fn predicted_width(robot: &Robot, set: &ParameterSet) -> Self {
         let (worth, half_widths) = (Arc::new(Worth::new(robot, set)), half_widths(robot, set));
-        Criterion::PredictedWidth { worth, half_widths, gap: GAP }
+        Criterion::PredictedWidth { worth, half_widths, weights: [1.0 / 3.0; 3], gap: GAP }
+    }
+
+    /// The same with mass, first moment and inertia weighted like this (none below zero, some above) where they are foreseen.
+    #[must_use]
+    pub fn weighted(mut self, wanted: [f64; 3]) -> Self {
+        if let Criterion::PredictedWidth { weights, .. } = &mut self {
+            let sum: f64 = wanted.iter().sum();
+            *weights = wanted.map(|w| w / sum);
+        }
+        self
     }
 
     pub(super) fn worth(&self) -> Option<&Worth> {
@@ -208,8 +256,8 @@ impl Criterion {
         judgement.reset(samples);
         match self {
             Criterion::ConditionNumber { floor } => condition(known, *floor, samples, judgement),
-            Criterion::PredictedWidth { half_widths, gap, .. } => {
-                widths(known, half_widths, *gap, samples, judgement)
+            Criterion::PredictedWidth { half_widths, weights, gap, .. } => {
+                widths(known, (half_widths, weights, *gap), samples, judgement)
             }
             Criterion::Random => Some(0.0),
         }
@@ -238,17 +286,14 @@ fn condition(known: &Information, floor: f64, samples: &Samples, judgement: &mut
 /// See [`Criterion::PredictedWidth`]; of the errors' derivative only the sensor's is known.
 fn widths(
     known: &Information,
-    half_widths: &Row,
-    gap: f64,
+    (half_widths, weights, gap): (&Row, &[f64; 3], f64),
     samples: &Samples,
     judgement: &mut Judgement,
 ) -> Option<f64> {
-    let Judgement { slopes, torque_slopes, windows, rows, searches } = judgement;
-    fill_windows(samples, windows);
-    let scaled = |row: &Row| row.component_mul(half_widths);
-    rows.clear();
-    rows.extend(with_box(known.windows.iter().map(scaled).chain(windows.iter().map(|w| scaled(&w.row)))));
-    let all = &rows[..];
+    let Judgement { slopes, torque_slopes, windows, window_rows, rows, slope, searches } = judgement;
+    fill_windows(samples, windows, window_rows);
+    fill_rows(half_widths, [&*window_rows, &known.windows], rows);
+    let all = &*rows;
     searches.par_iter_mut().enumerate().for_each(|(p, search)| search.run(all, p, gap));
     let searches = &*searches;
     if searches.iter().any(|search| search.found().is_none()) {
@@ -259,24 +304,27 @@ fn widths(
     let mut width = Row::zeros();
     width.iter_mut().zip(found().zip(half_widths)).for_each(|(w, (found, half))| *w = found.value * half);
     let (mut value, mut shares) = (0.0, [0.0; INERTIAL]);
-    for kind in KINDS {
+    for (kind, weight) in KINDS.into_iter().zip(weights) {
         let square: f64 = kind.clone().map(|p| width[p] * width[p]).sum();
-        value += 0.5 * square.ln() / KINDS.len() as f64;
+        value += 0.5 * weight * square.ln();
         // d value / d the p-th half-width in units of the present one.
-        kind.for_each(|p| shares[p] = width[p] * half_widths[p] / (square * KINDS.len() as f64));
+        kind.for_each(|p| shares[p] = weight * width[p] * half_widths[p] / square);
     }
-    let before = INERTIAL + known.windows.len();
-    for (i, window) in windows.iter().enumerate() {
-        // d value / d row of this window.
-        let along = |(w, share): (&HalfWidth, &f64)| w.theta * (-w.multipliers[before + i] * share);
-        let slope: Row = found().zip(&shares).map(along).fold(Row::zeros(), |sum, x| sum + x);
-        let slope = scaled(&slope);
-        let by_error = -slope.dot(&window.row) * samples.dt / window.error;
-        let by_entry = slope * (samples.dt / window.error);
+    for (i, (window, row)) in windows.iter().zip(window_rows.iter()).enumerate() {
+        // d value / d row of this window, which comes after the intervals.
+        slope.clear();
+        slope.resize(samples.width, 0.0);
+        for (found, share) in found().zip(&shares) {
+            let by = -found.multipliers[samples.width + i] * share;
+            slope.iter_mut().zip(&found.theta).for_each(|(sum, theta)| *sum += by * theta);
+        }
+        slope.iter_mut().zip(half_widths).for_each(|(slope, scale)| *slope *= scale);
+        let along: f64 = slope.iter().zip(row).map(|(slope, y)| slope * y).sum();
+        let weight = samples.dt / window.error;
         for at in (window.span.0..window.span.1).map(|s| s * samples.joints + window.joint) {
-            torque_slopes[at] += by_error * samples.error_slopes[at];
-            let entries = &mut slopes[INERTIAL * at..INERTIAL * (at + 1)];
-            entries.iter_mut().zip(by_entry.iter()).for_each(|(sum, x)| *sum += x);
+            torque_slopes[at] -= along * weight * samples.error_slopes[at];
+            let entries = &mut slopes[samples.width * at..samples.width * (at + 1)];
+            entries.iter_mut().zip(&*slope).for_each(|(sum, slope)| *sum += slope * weight);
         }
     }
     Some(value)

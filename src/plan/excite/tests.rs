@@ -7,6 +7,7 @@ use nalgebra::{DMatrix, Rotation3, Vector3};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::f64::consts::FRAC_PI_2;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// A chain of `n` turning joints with axes at right angles to each other, 0.2 m apart.
@@ -68,17 +69,21 @@ fn gradients_agree_with_differences() {
     // Nine joints need two passes of dual numbers; the small robot has a sliding joint.
     for mut robot in [arm(7), arm(9), small_robot()] {
         let n = robot.dof();
-        // What is not known of the other links makes errors whose derivative the gradient does not hold.
-        robot.uncertainty = Uncertainty { link_ratio: 0.0, friction_ratio: 0.0, armature_ratio: 0.0 };
         (robot.sensors.torque_ratio, robot.sensors.torque_abs_nm) = (0.02, 0.3);
         for trial in 0..8 {
+            // What is not known of the arm and not shared makes errors whose derivative the gradient does not hold.
+            let ratio = if trial < 6 { 0.0 } else { 0.05 };
+            robot.uncertainty =
+                Uncertainty { link_ratio: ratio, friction_ratio: ratio, armature_ratio: ratio };
             let start = moving_start(&mut rng, n);
             let mut known = Information::none();
             let plain = Criterion::ConditionNumber { floor: 1e-3 };
             let mut criterion =
                 if trial < 4 { plain } else { Criterion::predicted_width(&robot, &wide(&robot)) };
-            if let Criterion::PredictedWidth { gap, .. } = &mut criterion {
+            if let Criterion::PredictedWidth { gap, worth, .. } = &mut criterion {
                 *gap = 1e-9;
+                *worth = Arc::new(Worth::sharing(&robot, &wide(&robot), 0.0));
+                assert_eq!(worth.shared().is_empty(), trial < 6);
             }
             if trial % 4 >= 2 {
                 let curve = Bezier::to_rest(&start, &random(&mut rng, n, 1.0), 3.0).unwrap();
@@ -133,6 +138,27 @@ fn the_value_is_the_condition_number_of_all_data() {
     assert!((cost.value(&k).exp() / expected - 1.0).abs() < 1e-6);
     known.absorb(&robot, &wide(&robot), &new, 3.0, 128);
     assert!((known.condition_number() / expected - 1.0).abs() < 1e-6);
+}
+
+#[test]
+fn what_is_learnt_narrows_what_is_foreseen() {
+    let mut rng = ChaCha8Rng::seed_from_u64(4);
+    let robot = arm(7);
+    let set = wide(&robot);
+    let mut known = Information::none();
+    let first = known.half_widths(&robot, &set).unwrap();
+    let at = robot.inertial_index(robot.end_effector);
+    // Without data the present intervals are all there is.
+    let present = |p: usize| (0.5 * (set.upper[at + p] - set.lower[at + p])).max(1e-6);
+    assert!((0..INERTIAL).all(|p| (first[p] / present(p) - 1.0).abs() < 1e-9), "{first:?}");
+    for _ in 0..3 {
+        let start = moving_start(&mut rng, 7);
+        let curve = Bezier::to_rest(&start, &random(&mut rng, 7, 1.0), 3.0).unwrap();
+        known.absorb(&robot, &set, &curve, 3.0, 64);
+    }
+    let after = known.half_widths(&robot, &set).unwrap();
+    assert!((0..INERTIAL).all(|p| after[p] > 0.0 && after[p] <= 1.001 * first[p]), "{after:?}");
+    assert!(after[0] < 0.5 * first[0], "{after:?} {first:?}");
 }
 
 /// Excitation without constraints but the box.

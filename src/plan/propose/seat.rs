@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use arrayvec::ArrayVec;
+
 use crate::certify::{CellReport, Problem, Refusal, Shortfall};
 use crate::inertia::ParameterSet;
 use crate::plan::inertia_floor::FloorFit;
@@ -13,8 +15,8 @@ use crate::robot::Robot;
 use crate::trajectory::Bezier;
 use crate::trajectory::bezier::POINTS;
 
+use super::{BEGINNINGS, DEPTH, EVALUATIONS, NEARLY, RETREAT, SPARE, STARTS};
 use super::{Cost, Proposal, ProposeError, Setting, Task};
-use super::{DEPTH, EVALUATIONS, NEARLY, RETREAT, SPARE};
 
 /// Storage of one search.
 #[derive(Debug)]
@@ -102,6 +104,15 @@ impl Seat {
         (self.fitted, self.coasts) = (other.fitted, other.coasts);
     }
 
+    /// What was kept is the best so far, if it costs less.
+    fn kept_costs(&mut self, cost: f64) {
+        if !self.found || cost < self.best.cost {
+            self.found = true;
+            self.kept.cost = cost;
+            std::mem::swap(&mut self.kept, &mut self.best);
+        }
+    }
+
     pub(super) fn take_objection(&mut self) -> Option<Objection> {
         self.objection.take()
     }
@@ -157,23 +168,23 @@ impl Candidates<'_> {
         self.seat.last.proven
     }
 
-    /// Improves each start in its share of the remaining time and keeps the cheapest proven point.
+    /// Improves the starts and keeps the cheapest proven point: the most promising first, in half of what time there is left.
     pub(super) fn best_of(&mut self, starts: &[Joints<f64>]) -> Result<(), NlpError> {
-        for (i, start) in starts.iter().enumerate() {
+        let begun = self.beginnings(starts);
+        for (i, (_, from)) in begun.iter().enumerate() {
             let left = self.task.setting.deadline.saturating_duration_since(Instant::now());
             if left < Duration::from_millis(1) {
                 break;
             }
-            let deadline = Instant::now() + left / (starts.len() - i) as u32;
+            let deadline = Instant::now() + if i + 1 < begun.len() { left / 2 } else { left };
             let options = Options {
                 deadline: Some(deadline),
                 max_evaluations: EVALUATIONS,
                 margin: SPARE,
                 ..Options::default()
             };
-            let from = self.proven_on_the_way(start, deadline);
             let mut solver = std::mem::take(&mut self.seat.solver);
-            let solution = nlp::solve(self, &from, &options, &mut solver);
+            let solution = nlp::solve(self, from, &options, &mut solver);
             self.seat.solver = solver;
             let solution = solution?;
             tracing::debug!(
@@ -184,16 +195,31 @@ impl Candidates<'_> {
                 cost = solution.best_accepted.as_ref().map(|a| a.cost),
                 "solved"
             );
-            let seat = &mut *self.seat;
-            if let Some(accepted) = solution.best_accepted
-                && (!seat.found || accepted.cost < seat.best.cost)
-            {
-                seat.found = true;
-                seat.kept.cost = accepted.cost;
-                std::mem::swap(&mut seat.kept, &mut seat.best);
+            if let Some(accepted) = solution.best_accepted {
+                self.seat.kept_costs(accepted.cost);
             }
         }
         Ok(())
+    }
+
+    /// Where to begin for each start, and the cost there: cheap proven points come first, points without a proof last.
+    fn beginnings(&mut self, starts: &[Joints<f64>]) -> ArrayVec<(f64, Joints<f64>), { STARTS + 1 }> {
+        let mut begun: ArrayVec<(f64, Joints<f64>), { STARTS + 1 }> = ArrayVec::new();
+        for (i, start) in starts.iter().take(STARTS).enumerate() {
+            let left = self.task.setting.deadline.saturating_duration_since(Instant::now());
+            // A single start has nothing to be compared with.
+            let share = if starts.len() == 1 { 1.0 } else { BEGINNINGS / (starts.len() - i) as f64 };
+            let from = self.proven_on_the_way(start, Instant::now() + left.mul_f64(share));
+            let proven = self.seat.last.proven && self.seat.known.as_deref() == Some(&from[..]);
+            let cost = if proven { self.seat.last.cost } else { f64::INFINITY };
+            if cost.is_finite() {
+                self.keep();
+                self.seat.kept_costs(cost);
+            }
+            let place = begun.iter().position(|other| cost < other.0).unwrap_or(begun.len());
+            begun.insert(place, (cost, from));
+        }
+        begun
     }
 
     /// The first proven point on the way from `start` back to coasting, or `start` itself if there is none: the solver

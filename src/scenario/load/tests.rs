@@ -186,6 +186,10 @@ fn numbers_that_are_not_finite_or_out_of_range_are_named() {
     assert_refused("max_plans = 60", "max_plans = 2000000", &["timing.max_plans"]);
     assert_refused("samples = 128", "samples = 3", &["excite.samples"]);
     assert_refused("samples = 128", "samples = 2000000", &["excite.samples"]);
+    for weights in ["[0.0, 0.0, 0.0]", "[1.0, -1.0, 1.0]", "[1.0, nan, 1.0]"] {
+        let line = format!("samples = 128\nweights = {weights}");
+        assert_refused("samples = 128", &line, &["excite.weights", "not below 0"]);
+    }
     assert_refused("range_rad = [1.3", "range_rad = [0.0", &["excite.range_rad"]);
     assert_refused("window_s = 0.1", "window_s = 2.0", &["identify.window_s"]);
 }
