@@ -201,6 +201,8 @@ pub(super) struct Judgement {
     windows: Vec<Foreseen>,
     window_rows: Rows,
     rows: Rows,
+    /// See [`Rows::factor`].
+    whole: Vec<f64>,
     slope: Vec<f64>,
     searches: [Search; INERTIAL],
 }
@@ -290,11 +292,14 @@ fn widths(
     samples: &Samples,
     judgement: &mut Judgement,
 ) -> Option<f64> {
-    let Judgement { slopes, torque_slopes, windows, window_rows, rows, slope, searches } = judgement;
+    let Judgement { slopes, torque_slopes, windows, window_rows, rows, whole, slope, searches } = judgement;
     fill_windows(samples, windows, window_rows);
     fill_rows(half_widths, [&*window_rows, &known.windows], rows);
-    let all = &*rows;
-    searches.par_iter_mut().enumerate().for_each(|(p, search)| search.run(all, p, gap));
+    if !rows.factor(whole, slope) {
+        return None;
+    }
+    let (all, whole) = (&*rows, &*whole);
+    searches.par_iter_mut().enumerate().for_each(|(p, search)| search.run(all, whole, p, gap));
     let searches = &*searches;
     if searches.iter().any(|search| search.found().is_none()) {
         return None;
