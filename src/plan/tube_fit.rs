@@ -15,8 +15,11 @@ const RESERVE: f64 = 1.1;
 const LAVISH: f64 = 1.6;
 /// Largest useful share of alpha V_max for the hold power.
 const HOLD_SHARE: f64 = 0.5;
-/// Rounds of the fixed point drift -> rho -> drift; it contracts by about 0.05 a round.
+/// Rounds of the fixed point drift -> rho -> drift. It contracts by about 0.05 a round where transmissions outweigh the links, by
+/// a half where links do: then further rounds follow while the constants grow by more than a part of the reserve.
 const ROUNDS: usize = 3;
+const MOST_ROUNDS: usize = 12;
+const SETTLED: f64 = 1.0 + 0.3 * (RESERVE - 1.0);
 /// Layer of the robust law: at 2 the gain is half of what a tick allows, and the layer costs a third more power than
 /// the least possible.
 const LAYER_TICKS: f64 = 2.0;
@@ -39,9 +42,6 @@ pub fn initial(robot: &Robot) -> Tube {
 }
 
 /// Constants that hold for `curve`, starting from a guess.
-///
-/// # Errors
-/// [`Refusal`] if no constants are found under which the tube is proven along `curve`.
 pub fn fit(
     robot: &Robot,
     set: &ParameterSet,
@@ -67,9 +67,16 @@ pub fn refit(
 ) -> Result<(), Refusal> {
     let empty = Scene::default();
     ground(robot, set, curve, tube, (held, floors));
-    for _ in 0..ROUNDS {
+    let size = |tube: &Tube| (tube.hold_power_w, tube.drift_nm.iter().sum::<f64>());
+    for round in 1..=MOST_ROUNDS {
+        let (hold, drift) = size(tube);
         Problem::new(robot, set, &empty, tube, curve)?.survey_into(cells, workspaces, reports);
         adapt(tube, reports, held);
+        let now = size(tube);
+        let settled = now.0 <= SETTLED * hold && now.1 <= SETTLED * drift;
+        if round >= ROUNDS && settled || !now.0.is_finite() {
+            break;
+        }
     }
     Ok(())
 }

@@ -303,7 +303,8 @@ pub fn tune(
     for factor in STEPS {
         for _ in 0..REPEATS {
             let best = tried[0].gains;
-            let near: Vec<ControlGains> = neighbours(best, factor);
+            let mut near: Vec<ControlGains> = neighbours(best, factor);
+            near.retain(|gains| tried.iter().all(|known| known.gains != *gains));
             tried.extend(near.par_iter().map(assess).collect::<Vec<_>>());
             sort(&mut tried, options.growth_m);
             if tried[0].gains == best {
