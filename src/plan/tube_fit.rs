@@ -18,7 +18,9 @@ const HOLD_SHARE: f64 = 0.5;
 /// Rounds of the fixed point drift -> rho -> drift. It contracts by about 0.05 a round where transmissions outweigh the links, by
 /// a half where links do: then further rounds follow while the constants grow by more than a part of the reserve.
 const ROUNDS: usize = 3;
+/// Rounds after which constants that still grow are left as they are: the certifier refuses them.
 const MOST_ROUNDS: usize = 12;
+/// Growth of the constants within a round that counts as none.
 const SETTLED: f64 = 1.0 + 0.3 * (RESERVE - 1.0);
 /// Layer of the robust law: at 2 the gain is half of what a tick allows, and the layer costs a third more power than
 /// the least possible.
@@ -42,6 +44,9 @@ pub fn initial(robot: &Robot) -> Tube {
 }
 
 /// Constants that hold for `curve`, starting from a guess.
+///
+/// # Errors
+/// [`Refusal`] if no constants are found under which the tube is proven along `curve`.
 pub fn fit(
     robot: &Robot,
     set: &ParameterSet,
