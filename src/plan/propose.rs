@@ -23,10 +23,17 @@ use seat::{Candidates, Seat};
 
 mod seat;
 
-/// Length of a cell of the planner's model of the constraints, s; the certifier halves where that is too coarse.
+/// Length of a cell in which constraints are judged, s; the certifier halves where that is too coarse.
 const CELL_S: f64 = 3.0 / 32.0;
 /// Fewest cells, however short the trajectory.
 const LEAST_CELLS: usize = 8;
+
+/// Cells into which the planner cuts a trajectory of this duration (s). The certifier does well to begin with as many: more prove no
+/// more than halving those that need it.
+pub fn cells(duration_s: f64) -> usize {
+    ((duration_s / CELL_S).round() as usize).max(LEAST_CELLS)
+}
+
 /// How often the planner lets a cell be halved before it calls a point unproven.
 const DEPTH: u32 = 3;
 /// Points are tried for a proof when no row is below this: halving cells gains about as much.
@@ -196,7 +203,7 @@ impl Planner {
                 (Cost::Approach(GoalCost::new(ends.clone(), target, &weights)?), starts)
             }
         };
-        let cells = ((setting.duration_s / CELL_S).round() as usize).max(LEAST_CELLS);
+        let cells = cells(setting.duration_s);
         let coast = ends.nearest(&coasting_end(setting));
         let task = Task { setting, cells, ends, cost, coast, workspaces: &self.workspaces };
         let best = match &task.cost {

@@ -1,5 +1,6 @@
 //! Chooses the constants of the tube for a plan. A guess with a margin: the certifier decides whether it holds.
 
+use crate::certify::cell::Required;
 use crate::certify::{CellReport, Problem, Refusal, Workspaces};
 use crate::inertia::ParameterSet;
 use crate::plan::inertia_floor::armature_floor;
@@ -15,13 +16,12 @@ const RESERVE: f64 = 1.1;
 const LAVISH: f64 = 1.6;
 /// Largest useful share of alpha V_max for the hold power.
 const HOLD_SHARE: f64 = 0.5;
-/// Rounds of the fixed point drift -> rho -> drift. It contracts by about 0.05 a round where transmissions outweigh the links, by
-/// a half where links do: then further rounds follow while the constants grow by more than a part of the reserve.
+/// Rounds of the fixed point drift -> rho -> drift, at least and at most. It contracts by about 0.05 a round where transmissions
+/// outweigh the links, by a half or hardly at all where links do.
 const ROUNDS: usize = 3;
-/// Rounds after which constants that still grow are left as they are: the certifier refuses them.
 const MOST_ROUNDS: usize = 12;
-/// Growth of the constants within a round that counts as none.
-const SETTLED: f64 = 1.0 + 0.3 * (RESERVE - 1.0);
+/// Growth within a round that the reserve of the constants still covers in the next one, which grows less.
+const SETTLED: f64 = 1.0 + 0.8 * (RESERVE - 1.0);
 /// Layer of the robust law: at 2 the gain is half of what a tick allows, and the layer costs a third more power than
 /// the least possible.
 const LAYER_TICKS: f64 = 2.0;
@@ -72,14 +72,11 @@ pub fn refit(
 ) -> Result<(), Refusal> {
     let empty = Scene::default();
     ground(robot, set, curve, tube, (held, floors));
-    let size = |tube: &Tube| (tube.hold_power_w, tube.drift_nm.iter().sum::<f64>());
     for round in 1..=MOST_ROUNDS {
-        let (hold, drift) = size(tube);
         Problem::new(robot, set, &empty, tube, curve)?.survey_into(cells, workspaces, reports);
+        let growth = growth(tube, reports);
         adapt(tube, reports, held);
-        let now = size(tube);
-        let settled = now.0 <= SETTLED * hold && now.1 <= SETTLED * drift;
-        if round >= ROUNDS && settled || !now.0.is_finite() {
+        if round >= ROUNDS && growth <= SETTLED || !tube.hold_power_w.is_finite() {
             break;
         }
     }
@@ -135,6 +132,17 @@ pub fn suits(tube: &Tube, reports: &[CellReport]) -> bool {
 /// Whether the hold power leaves enough of V_max to the tracking for the tube to be of use.
 pub fn is_usable(tube: &Tube) -> bool {
     tube.hold_power_w <= HOLD_SHARE * tube.gains.alpha * tube.gains.v_max
+}
+
+/// The largest factor by which [`adapt`] will make the constants grow that feed back on each other.
+fn growth(tube: &Tube, reports: &[CellReport]) -> f64 {
+    let needed = reports.iter().map(|report| &report.required);
+    let hold = |needed: &Required| needed.hold_power_w / tube.hold_power_w;
+    let drift = |needed: &Required| -> f64 {
+        let joints = needed.drift_nm.iter().zip(&tube.drift_nm);
+        joints.map(|(need, have)| need / have).fold(0.0, f64::max)
+    };
+    RESERVE * needed.map(|needed| hold(needed).max(drift(needed))).fold(0.0, f64::max)
 }
 
 /// Gives the tube constants that cover what `reports` needed, and that hold the position errors of the plan under `held`.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::certify::{Partition, Problem, certify};
 use crate::inertia::ParameterSet;
 use crate::plan::Plan;
-use crate::plan::propose::{Proposal, Purpose, Setting};
+use crate::plan::propose::{Proposal, Purpose, Setting, cells};
 use crate::plan::route::{RouteError, Router, Terrain};
 use crate::reach::Joints;
 use crate::report::{Event, Margins, Phase, PlanSummary, TorqueWidths};
@@ -192,7 +192,8 @@ impl Runner<'_> {
         let scene = &self.task.scene;
         let problem = Problem::new(&self.robot, &set, scene, &proposal.tube, &proposal.curve)
             .map_err(|e| e.to_string())?;
-        let certificate = certify(&problem, Partition::default()).map_err(|e| e.to_string())?;
+        let partition = Partition { cells: cells(proposal.curve.duration_s), ..Partition::default() };
+        let certificate = certify(&problem, partition).map_err(|e| e.to_string())?;
         let widths = || TorqueWidths::along(&self.robot, &set, &proposal.curve, WIDTHS_AT);
         *torque = set.strips.is_some().then(widths);
         let running = self.active.as_ref().map(|a| &a.plan.tube);
