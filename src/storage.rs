@@ -171,11 +171,33 @@ impl<R: Rounding> Sizes<R> {
     }
 }
 
+/// How finely time is cut.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Partition {
+    /// Cells that every plan starts with.
+    pub cells: usize,
+    /// How often a cell may be halved.
+    pub depth: u32,
+}
+
+impl Default for Partition {
+    fn default() -> Self {
+        Self { cells: 32, depth: 5 }
+    }
+}
+
 /// The certifier's steps one by one, for those who prepare plans or look closer at them.
 impl Problem<'_> {
     /// Evaluates every constraint over one span in the default arithmetic.
     pub fn report(&self, span: Span) -> CellReport {
         self.report_in::<Counted>(span)
+    }
+
+    /// Evaluates every constraint over one span in the arithmetic `R`.
+    pub fn report_in<R: Rounding>(&self, span: Span) -> CellReport {
+        let mut report = CellReport::default();
+        Sizes::<R>::empty().evaluate(self, span, &mut report);
+        report
     }
 
     /// Evaluates every cell of a partition in the default arithmetic, in parallel.

@@ -5,7 +5,7 @@
 
 use crate::enclose::Rounding;
 use crate::reach::block::Block;
-use crate::reach::energy::{coriolis, energy_slack, relative_mass};
+use crate::reach::energy::{coriolis, energy_slack, relative_mass, velocity_slope};
 use crate::reach::law::LawBounds;
 use crate::reach::leaning::Leaning;
 use crate::reach::links::{Separation, clear_of_capsule, clear_of_obstacle, coarsely_clear, sweep_capsules};
@@ -195,8 +195,8 @@ fn required<const N: usize, R: Rounding>(
     let squares = sum_up(coriolis.iter().zip(floor).map(|(f, a)| div_up(mul_up(*f, *f), *a)));
     let turned = squares.sqrt().next_up();
     let energy_rate = sum_up([law.rho_norm, law.robust_norm, turned]);
-    let r_rate: Joints<f64> = floor.iter().map(|a| div_up(energy_rate, a.sqrt().next_down())).collect();
-    let acceleration_bound = (0..n).map(|j| add_up(cell.ddqa[j].sup_abs(), r_rate[j])).collect();
+    let r_rate = |j: usize| div_up(energy_rate, floor[j].sqrt().next_down());
+    let acceleration_bound = (0..n).map(|j| add_up(cell.ddqa[j].sup_abs(), r_rate(j))).collect();
 
     // beta >= (h/2) sup sum m_j^2 / A_j + sum delta_r_j (rho_j + |v_j|) + (h/2) |C r| (|rho| + |v|).
     let pull: Joints<f64> = (0..n).map(|j| add_up(torque[j].rho, law.robust[j])).collect();
@@ -212,12 +212,14 @@ fn required<const N: usize, R: Rounding>(
     let relative = (floor, sigma);
     let slack = energy_slack(robot, &problem.uncertain, cell, relative, tube.level_j(), &mut space.changes);
     let energy_slack_j = add_up(slack, grain.energy_j);
-    let pull: Joints<f64> = (0..n).map(|j| add_up(pull[j], coriolis[j])).collect();
-    let drift_nm = drift(robot, tube, &problem.uncertain, cell, (&r_rate, &pull), &mut space.rates)
-        .into_iter()
-        .zip(&grain.torque_nm)
-        .map(|(drift, off)| add_up(drift, *off))
-        .collect();
+    let slope = velocity_slope(robot, &problem.uncertain, cell, floor, &mut space.ranges);
+    let mut drift_nm = drift(robot, tube, &problem.uncertain, cell, &mut space.rates);
+    for (j, drift) in drift_nm.iter_mut().enumerate() {
+        // Through ddq_a, |M dr/dt| <= rho + |v| + |C r|; through dq, at |dr/dt| in its norm.
+        let through = mul_up(gains.k_r, add_up(pull[j], coriolis[j]));
+        let changed = add_up(through, mul_up(energy_rate, slope[j]));
+        *drift = sum_up([*drift, mul_up(gains.period_s, changed), grain.torque_nm[j]]);
+    }
     Required { floor_factor, drift_nm, hold_power_w, energy_slack_j, acceleration_bound, gain: law.gain }
 }
 

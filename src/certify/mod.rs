@@ -29,26 +29,11 @@ use crate::reach::{Span, Tube};
 use crate::robot::{Robot, Scene};
 use crate::trajectory::Bezier;
 
-pub use crate::storage::Workspaces;
-use crate::storage::{Desk, Sizes};
+use crate::storage::Desk;
+pub use crate::storage::{Partition, Workspaces};
 use crate::verdict::Tally;
 pub use crate::verdict::{Body, Certificate, Family, Margin, Place, Refusal, Shortfall};
 pub use cell::{CellReport, Clearance};
-
-/// How finely time is cut.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Partition {
-    /// Cells that every plan starts with.
-    pub cells: usize,
-    /// How often a cell may be halved.
-    pub depth: u32,
-}
-
-impl Default for Partition {
-    fn default() -> Self {
-        Self { cells: 32, depth: 5 }
-    }
-}
 
 /// A trajectory and all that it is to be proven against.
 #[derive(Debug, Clone)]
@@ -113,13 +98,6 @@ impl<'a> Problem<'a> {
     ) -> Result<Self, Refusal> {
         check(robot, set, tube, curve).map_err(Refusal::Unsupported)?;
         Ok(Self { robot, scene, tube, curve, uncertain: Uncertain::new(robot, set) })
-    }
-
-    /// Evaluates every constraint over one span in the arithmetic `R`.
-    pub fn report_in<R: Rounding>(&self, span: Span) -> CellReport {
-        let mut report = CellReport::default();
-        Sizes::<R>::empty().evaluate(self, span, &mut report);
-        report
     }
 
     /// Cell `k` of a partition into `cells` equal ones; the last one is followed by the rest after the end.

@@ -3,16 +3,15 @@
 //! Assumed: the states of [`super::cell`], parameters within the set, the floor A of [`super::tube`]. Proven: the bounds that each
 //! function names, for all of these at once. Mass matrix and slack by interval arithmetic: its conservatism is no loss there.
 
-use crate::dynamics::Space;
-use crate::dynamics::{Composites, crba};
+use crate::dynamics::{Composites, Space, crba};
 use crate::enclose::{Affine, Interval, Rounding};
-use crate::robot::{ARMATURE, Robot};
+use crate::robot::{ARMATURE, Robot, VISCOUS};
 use crate::scalar::{Dual, Scalar};
 
 use super::cell::{Cell, Joints};
 use super::extent;
 use super::torque::Uncertain;
-use super::upward::{div_up, mul_up, sum_up};
+use super::upward::{add_up, div_up, mul_up, sum_up};
 
 /// Smallest sigma known with r'M(q; theta)r <= sigma sum W_j r_j^2 for all r, transmission inertia included, over the cell
 /// and the set: how large M is relative to the weights.
@@ -62,6 +61,36 @@ pub fn coriolis<const N: usize, R: Rounding>(
     space.torque.iter().map(extent::sup_abs).collect()
 }
 
+/// Upper bounds (N m) over the cell and the set of |C(q, y) dq_a + F_v y|_i, all y with sum A_j y_j^2 <= 1: what Y theta + F_v dq
+/// changes by where dq does by y. It is linear in y, entry i some sum_j G_ij y_j, so at most sqrt(sum_j G_ij^2 / A_j)
+/// (Cauchy-Schwarz); column j of G is C(q, e_j) dq_a, inverse dynamics at dq = e_j, and the joint's own F_v.
+pub fn velocity_slope<const N: usize, R: Rounding>(
+    robot: &Robot,
+    uncertain: &Uncertain,
+    cell: &Cell<N, R>,
+    floor: &[f64],
+    space: &mut Space<Interval>,
+) -> Joints<f64> {
+    let n = robot.dof();
+    let ranges =
+        |forms: &[Affine<N, R>]| -> Joints<Interval> { forms.iter().map(|x| x.interval()).collect() };
+    let (q, dqa) = (ranges(&cell.q), ranges(&cell.dqa));
+    let zero: Joints<Interval> = (0..n).map(|_| Interval::zero()).collect();
+    let mut squares: Joints<f64> = (0..n).map(|_| 0.0).collect();
+    space.fill_theta(uncertain.range().iter().copied());
+    for j in 0..n {
+        let mut unit = zero.clone();
+        unit[j] = Interval::constant(1.0);
+        space.motion.sweep_weightless(robot, &q, &unit, &dqa, &zero);
+        space.inverse_dynamics(robot);
+        space.torque[j] = space.torque[j] + uncertain.range()[robot.friction_index(j) + VISCOUS];
+        for (sum, slope) in squares.iter_mut().zip(&space.torque) {
+            *sum = add_up(*sum, div_up(mul_up(slope.sup_abs(), slope.sup_abs()), floor[j]));
+        }
+    }
+    squares.iter().map(|sum| sum.sqrt().next_up()).collect()
+}
+
 /// Upper bound of |r'M(q)r/2 at the true state - the same at the measured state| over the cell (J), for V <= `level` (J),
 /// sigma with r'Mr <= sigma sum A_j r_j^2 over the cell and A_j = `floor`.
 ///
@@ -105,3 +134,6 @@ fn position_slack<const N: usize, R: Rounding>(
     let energy = (0..n).fold(Change::zero(), |sum, j| sum + r[j] * space.torque[j]);
     energy.scale(0.5).slope[0].sup_abs()
 }
+
+#[cfg(test)]
+mod tests;

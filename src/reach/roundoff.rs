@@ -17,8 +17,7 @@
 
 use std::ops::{Add, Mul, Neg, Sub};
 
-use crate::dynamics::Space;
-use crate::dynamics::{momentum_regressor, torque_regressor};
+use crate::dynamics::{Space, momentum_regressor, torque_regressor};
 use crate::enclose::Rounding;
 use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
 use crate::scalar::Scalar;

@@ -20,16 +20,16 @@
 //!   of the rate) + (sup over the cell of the part of the delta), at different states of the cell if need be. A whole tick, and the
 //!   reading before it, are within one cell (see [`super::cell`]).
 //!
-//!   What dr/dt does through ddq_a is left out there and added: ddq_a changes at dddq_d - K_r^2 de + K_r dr/dt, and the last part
-//!   changes Y theta + I_a ddq_a at K_r M(q; theta) dr/dt. For the theta that the arm moves with, the only one that the drift is
-//!   asked for, M dr/dt is w - v - C r at the same moment, so its j-th entry is at most rho_j + |v_j| + |(C r)_j|.
+//!   What dr/dt does is left out there and added. Through ddq_a, which changes at dddq_d - K_r^2 de + K_r dr/dt, it changes
+//!   Y theta + I_a ddq_a at K_r M(q; theta) dr/dt. For the theta that the arm moves with, the only one that the drift is
+//!   asked for, M dr/dt is w - v - C r at the same moment, so its j-th entry is at most rho_j + |v_j| + |(C r)_j|. Through dq,
+//!   which changes at ddq_a - dr/dt, it does what [`super::energy::velocity_slope`] bounds: along one vector, not joint by joint.
 //!
 //! Sums of bounds are rounded up term by term.
 
 use arrayvec::ArrayVec;
 
-use crate::dynamics::Space;
-use crate::dynamics::torque_regressor;
+use crate::dynamics::{Space, torque_regressor};
 use crate::enclose::{Affine, Interval, Rounding};
 use crate::inertia::ParameterSet;
 use crate::robot::{ARMATURE, COULOMB, FRICTION, INERTIAL, OFFSET, Robot, VISCOUS};
@@ -213,27 +213,24 @@ pub fn friction_part<const N: usize, R: Rounding>(
     (nominal, charge, [dq, ddqa, Affine::constant(1.0)])
 }
 
-/// Bounds on the drift D_j (N m) over a cell, given bounds `r_rate` on |dr_j/dt| (rad/s^2) and `pull` on |(M dr/dt)_j| (N m).
+/// Bounds on the drift D_j (N m) over a cell, but for what dr/dt does.
 pub fn drift<const N: usize, R: Rounding>(
     robot: &Robot,
     tube: &Tube,
     uncertain: &Uncertain,
     cell: &Cell<N, R>,
-    (r_rate, pull): (&[f64], &[f64]),
     space: &mut Space<Dual<Affine<N, R>, 1>>,
 ) -> Joints<f64> {
     type Rate<const N: usize, R> = Dual<Affine<N, R>, 1>;
     let n = robot.dof();
-    let (h, k_r) = (tube.gains.period_s, tube.gains.k_r);
+    let h = tube.gains.period_s;
     let mut q: Joints<Rate<N, R>> = Joints::new();
     let (mut dq, mut dqa, mut ddqa) = (q.clone(), q.clone(), q.clone());
     for j in 0..n {
-        let unknown = Affine::<N, R>::zero().widen(r_rate[j]);
         let change = |rate: Affine<N, R>, delta: f64| [rate.scale(h).widen(delta)];
-        let ddq = cell.ddqa[j] - unknown;
         let off = &cell.deviation[j];
         q.push(Rate::new(cell.q[j], change(cell.dq[j], off.q)));
-        dq.push(Rate::new(cell.dq[j], change(ddq, off.dq)));
+        dq.push(Rate::new(cell.dq[j], change(cell.ddqa[j], off.dq)));
         dqa.push(Rate::new(cell.dqa[j], change(cell.ddqa[j], off.dqa)));
         ddqa.push(Rate::new(cell.ddqa[j], change(cell.jerk[j], off.ddqa)));
     }
@@ -245,7 +242,7 @@ pub fn drift<const N: usize, R: Rounding>(
         .map(|j| {
             let f = &space.theta[robot.friction_index(j)..];
             let total = space.torque[j] + f[ARMATURE] * ddqa[j] + f[VISCOUS] * dq[j];
-            add_up(extent::sup_abs(&total.slope[0]), mul_up(mul_up(h, k_r), pull[j]))
+            extent::sup_abs(&total.slope[0])
         })
         .collect()
 }
