@@ -281,6 +281,23 @@ impl<T: Scalar> Motion<T> {
         self.recur::<false>(robot, &robot.gravity, dq, dq, ddq);
     }
 
+    /// Fills transforms, velocities and gravity alone, for fixed bases: what the momentum and its rate need. Auxiliary motions and
+    /// accelerations stay as they are.
+    pub fn sweep_velocities(&mut self, robot: &Robot, q: &[T], dq: &[T]) {
+        self.place(robot, q);
+        let rest = BodyMotion::rest(&robot.gravity);
+        for (i, (joint, &dq)) in robot.joints.iter().zip(dq).enumerate() {
+            let x = &self.transforms[i];
+            let (before, here) = self.bodies.split_at_mut(i);
+            let (parent, body) = (joint.parent.map_or(&rest, |p| &before[p]), &mut here[0]);
+            body.w = x.to_child(joint, &parent.w);
+            body.v = x.carry(joint, &parent.v, &parent.w);
+            body.g = x.to_child(joint, &parent.g);
+            let own = if joint.kind.is_rotation() { &mut body.w[2] } else { &mut body.v[2] };
+            *own = *own + dq;
+        }
+    }
+
     fn recur<const AUXILIARY: bool>(
         &mut self,
         robot: &Robot,

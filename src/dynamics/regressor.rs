@@ -39,11 +39,20 @@ pub fn momentum_regressor<T: Scalar>(robot: &Robot, motion: &Motion<T>, bodies: 
     );
 }
 
+/// The row of [`momentum_regressor`] of joint `j`, which must not be a free flyer, into `row` (10 entries a body; those of bodies that
+/// the joint does not carry are not touched). Needs no more than [`Motion::sweep_velocities`].
+pub fn momentum_regressor_row<T: Scalar>(robot: &Robot, motion: &Motion<T>, j: usize, row: &mut [T]) {
+    let axis = if robot.joints[j].kind.is_rotation() { 5 } else { 2 };
+    carry_up(robot, motion, j, &[Twist::unit(axis)], &mut |i, [twist]| {
+        row[INERTIAL * i..INERTIAL * (i + 1)].copy_from_slice(&momentum_along(&motion.bodies[i], twist));
+    });
+}
+
 /// Regressor of the conservative part of the momentum's rate: Y_f theta = C(q, dq)' dq - g(q) (N m).
 ///
 /// C'dq is the gradient of the kinetic energy with respect to q: for an ancestor j of body i,
 /// dv_i/dq_j = X (v_j x S_j), so dT_i/dq_j is body i's momentum applied to v_j x S_j, carried to frame i.
-/// Needs a swept [`Motion`]; the accelerations are not used.
+/// Needs a swept [`Motion`]; the accelerations are not used ([`Motion::sweep_velocities`] is enough where the base is fixed).
 pub fn momentum_rate_regressor<T: Scalar>(
     robot: &Robot,
     motion: &Motion<T>,

@@ -91,7 +91,7 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
 
     use super::super::tests::{Noise, arm, prior, recording, truth};
-    use super::super::window::{Clock, Window, integrate_rate, rows_over};
+    use super::super::window::{Clock, Window, parts, rows_over_parts};
     use super::*;
 
     #[test]
@@ -112,8 +112,7 @@ mod tests {
                 acceleration_bound: bound.clone(),
                 clock: Clock::Control,
             };
-            let rate = integrate_rate(&robot, &set, &window);
-            let rows = rows_over(&robot, &set, &[window], &[rate]);
+            let rows = rows_over_parts(&robot, &set, &parts(&robot, &set, &window, 1));
             let difference = rows.y.columns(0, 70) - y.rows(7 * w, 7);
             // The enclosure's middle is off by what is of second order in the encoders' errors.
             assert!(difference.amax() < 1e-7, "{}", difference.amax());

@@ -10,8 +10,8 @@
 
 use std::ops::Range;
 
-use super::window::{Sample, Window};
-use crate::dynamics::{Composites, Motion, crba, momentum_rate_regressor, momentum_regressor};
+use super::window::{Enclosures, Sample, Window};
+use crate::dynamics::{Composites, Motion, crba, momentum_regressor};
 use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
 
 /// Lengths that are looked at, in ticks: over one the encoders' errors at its ends weigh most, over many the torques' do not add
@@ -27,100 +27,146 @@ pub struct Pick {
     pub joint: usize,
 }
 
-/// For each joint and either side the `count` parts of the window, apart from one another, whose rows promise to be the
-/// tightest; `theta` are likely parameters (friction included). None of a window of one panel.
-pub fn picks(robot: &Robot, theta: &[f64], window: &Window, count: usize) -> Vec<Pick> {
-    let panels = window.samples.len().saturating_sub(1);
-    if panels < 2 || count == 0 {
-        return vec![];
+/// A search for such parts, in storage that it keeps from window to window.
+#[derive(Debug, Clone)]
+pub struct Search<'a> {
+    robot: &'a Robot,
+    /// Likely parameters, friction included.
+    theta: &'a [f64],
+    motion: Motion<f64>,
+    composites: Composites<f64>,
+    y: Vec<f64>,
+    mass: Vec<f64>,
+    /// (tick, joint): the momentum, N m s, and its rate but for the torque, N m.
+    momenta: Vec<f64>,
+    rates: Vec<f64>,
+    /// Of one joint, per panel and summed up to every tick: what the momentum changes by beyond the torques, and how far the
+    /// torque's error may make it, N m s.
+    imbalance: Vec<f64>,
+    errors: Vec<f64>,
+    bounds: Vec<f64>,
+}
+
+impl<'a> Search<'a> {
+    /// With likely parameters `theta`, friction included.
+    pub fn new(robot: &'a Robot, theta: &'a [f64]) -> Self {
+        let n = robot.dof();
+        let (motion, composites) = (Motion::new(robot), Composites::new(robot));
+        let (y, mass) = (vec![0.0; INERTIAL * n * n], vec![0.0; n * n]);
+        let (momenta, rates, imbalance, errors, bounds) = (vec![], vec![], vec![], vec![], vec![]);
+        Self { robot, theta, motion, composites, y, mass, momenta, rates, imbalance, errors, bounds }
     }
-    let n = robot.dof();
-    let imbalance = imbalances(robot, theta, &window.samples);
-    let ends = end_errors(robot, theta, &window.samples[panels / 2]);
-    let sensors = &robot.sensors;
-    let mut picks = vec![];
-    for joint in 0..n {
-        let noise = |k: usize| {
-            let tau = window.samples[k].tau[joint].abs();
-            robot.control.period_s * (sensors.torque_ratio * tau + sensors.torque_abs_nm)
-                / (1.0 - sensors.torque_ratio)
-        };
-        let bound: Vec<f64> = (0..panels).map(noise).collect();
-        let error = off_line(&imbalance[joint]);
-        for sign in [1.0, -1.0] {
-            // What is left of the bound, per tick.
-            let mut left: Vec<(f64, Range<usize>)> = LENGTHS
-                .iter()
-                .flat_map(|&length| (0..(panels + 1).saturating_sub(length)).map(move |a| a..a + length))
-                .map(|span| {
-                    let sum: f64 = span.clone().map(|k| bound[k] - sign * error[k]).sum();
-                    ((sum + ends[joint]) / span.len() as f64, span)
-                })
-                .collect();
-            left.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let first = picks.len();
-            for (_, span) in left {
-                if picks.len() == first + count {
-                    break;
-                }
-                let apart = |other: &Pick| other.span.end <= span.start || span.end <= other.span.start;
-                if picks[first..].iter().all(apart) {
+
+    /// For each joint and either side the `count` parts of the window, apart from one another, whose rows promise to be the
+    /// tightest, into `picks`. None of a window of one panel. `enclosures` are those of the window.
+    pub fn run(&mut self, window: &Window, enclosures: &Enclosures, count: usize, picks: &mut Vec<Pick>) {
+        picks.clear();
+        let panels = window.samples.len().saturating_sub(1);
+        if panels < 2 || count == 0 {
+            return;
+        }
+        self.take_states(&window.samples, enclosures);
+        self.take_masses(&window.samples[panels / 2]);
+        for joint in 0..self.robot.dof() {
+            self.take_sums(&window.samples, joint);
+            let ends = self.end_error(joint);
+            for sign in [1.0, -1.0] {
+                let first = picks.len();
+                for _ in 0..count {
+                    let Some(span) = self.tightest(panels, ends, sign, &picks[first..]) else { break };
                     picks.push(Pick { span, joint });
                 }
             }
         }
     }
-    picks
-}
 
-/// For each joint and panel what the momentum changes by beyond the torques, N m s.
-fn imbalances(robot: &Robot, theta: &[f64], samples: &[Sample]) -> Vec<Vec<f64>> {
-    let (n, width, dt) = (robot.dof(), INERTIAL * robot.dof(), robot.control.period_s);
-    let (mut motion, rest) = (Motion::new(robot), vec![0.0; n]);
-    let mut y = vec![0.0; n * width];
-    let times_theta = |y: &[f64]| -> Vec<f64> {
-        y.chunks_exact(width).map(|row| row.iter().zip(theta).map(|(y, x)| y * x).sum()).collect()
-    };
-    // Momentum of links and transmissions, and its rate but for the torque, at every tick.
-    let mut states = samples.iter().map(|sample| {
-        motion.sweep(robot, &sample.q, &sample.dq, &rest, &rest);
-        momentum_regressor(robot, &motion, 0..n, &mut y);
-        let mut momentum = times_theta(&y);
-        momentum_rate_regressor(robot, &motion, 0..n, &mut y);
-        let mut rate = times_theta(&y);
-        for j in 0..n {
-            let f = &theta[robot.friction_index(j)..];
-            let dq = sample.dq[j];
-            momentum[j] += f[ARMATURE] * dq;
-            rate[j] -= f[COULOMB] * dq.signum() + f[VISCOUS] * dq + f[OFFSET];
+    /// The part of which the least is left of its bound per tick, apart from `taken`.
+    fn tightest(&self, panels: usize, ends: f64, sign: f64, taken: &[Pick]) -> Option<Range<usize>> {
+        let spans = LENGTHS
+            .iter()
+            .flat_map(|&length| (0..(panels + 1).saturating_sub(length)).map(move |a| a..a + length));
+        let apart = |span: &Range<usize>| {
+            taken.iter().all(|other| other.span.end <= span.start || span.end <= other.span.start)
+        };
+        let over = |sums: &[f64], span: &Range<usize>| sums[span.end] - sums[span.start];
+        let left = |span: &Range<usize>| {
+            (over(&self.bounds, span) - sign * over(&self.errors, span) + ends) / span.len() as f64
+        };
+        let mut tightest: Option<(f64, Range<usize>)> = None;
+        for span in spans {
+            let left = left(&span);
+            if tightest.as_ref().is_none_or(|(least, _)| left < *least) && apart(&span) {
+                tightest = Some((left, span));
+            }
         }
-        (momentum, rate)
-    });
-    let mut imbalance = vec![Vec::with_capacity(samples.len()); n];
-    let Some(mut before) = states.next() else { return imbalance };
-    for (sample, after) in samples.iter().zip(states) {
-        for (j, imbalance) in imbalance.iter_mut().enumerate() {
-            let rate = 0.5 * (before.1[j] + after.1[j]) + sample.tau[j];
-            imbalance.push(after.0[j] - before.0[j] - dt * rate);
-        }
-        before = after;
+        tightest.map(|(_, span)| span)
     }
-    imbalance
+
+    /// Momentum of links and transmissions, and its rate but for the torque, at every tick.
+    fn take_states(&mut self, samples: &[Sample], enclosures: &Enclosures) {
+        let (robot, theta, n) = (self.robot, self.theta, self.robot.dof());
+        self.momenta.clear();
+        self.rates.clear();
+        for (k, sample) in samples.iter().enumerate() {
+            self.motion.sweep_velocities(robot, &sample.q, &sample.dq);
+            momentum_regressor(robot, &self.motion, 0..n, &mut self.y);
+            for (j, row) in self.y.chunks_exact(INERTIAL * n).enumerate() {
+                let links: f64 = row.iter().zip(theta).map(|(y, x)| y * x).sum();
+                let (f, dq) = (&theta[robot.friction_index(j)..], sample.dq[j]);
+                self.momenta.push(links + f[ARMATURE] * dq);
+                let friction = f[COULOMB] * dq.signum() + f[VISCOUS] * dq + f[OFFSET];
+                self.rates.push(enclosures.rate_along(k, j, theta) - friction);
+            }
+        }
+    }
+
+    /// Sums for one joint: of its imbalances without their straight line, and of what the sensor may make of them.
+    fn take_sums(&mut self, samples: &[Sample], joint: usize) {
+        let (n, dt, sensors) = (self.robot.dof(), self.robot.control.period_s, &self.robot.sensors);
+        let at = |list: &[f64], k: usize| list[n * k + joint];
+        let Self { momenta, rates, imbalance, errors, bounds, .. } = self;
+        imbalance.clear();
+        imbalance.extend(samples[1..].iter().zip(samples).enumerate().map(|(k, (_, sample))| {
+            let rate = 0.5 * (at(rates, k) + at(rates, k + 1)) + sample.tau[joint];
+            at(momenta, k + 1) - at(momenta, k) - dt * rate
+        }));
+        take_off_line(imbalance);
+        let bound = |sample: &Sample| {
+            let known = sensors.torque_ratio * sample.tau[joint].abs() + sensors.torque_abs_nm;
+            dt * known / (1.0 - sensors.torque_ratio)
+        };
+        sum_up(imbalance.iter().copied(), errors);
+        sum_up(samples.iter().map(bound), bounds);
+    }
+
+    /// The mass matrix at `sample`.
+    fn take_masses(&mut self, sample: &Sample) {
+        self.motion.place(self.robot, &sample.q);
+        crba(self.robot, &self.motion, self.theta, &mut self.composites, &mut self.mass);
+    }
+
+    /// What the encoders' errors at the two ends of a part may add to the row of joint `j`, N m s.
+    fn end_error(&self, j: usize) -> f64 {
+        let n = self.robot.dof();
+        let links = self.mass[n * j..n * (j + 1)].iter().map(|m| m.abs()).sum::<f64>();
+        let armature = self.theta[self.robot.friction_index(j) + ARMATURE];
+        2.0 * self.robot.sensors.velocity_rad_s * (links + armature)
+    }
 }
 
-/// For each joint what the encoders' errors at the two ends of a part near `sample` may add to its row, N m s.
-fn end_errors(robot: &Robot, theta: &[f64], sample: &Sample) -> Vec<f64> {
-    let n = robot.dof();
-    let (mut motion, mut mass) = (Motion::new(robot), vec![0.0; n * n]);
-    motion.place(robot, &sample.q);
-    crba(robot, &motion, theta, &mut Composites::new(robot), &mut mass);
-    let links = |j: usize| mass[n * j..n * (j + 1)].iter().map(|m| m.abs()).sum::<f64>();
-    let armature = |j: usize| theta[robot.friction_index(j) + ARMATURE];
-    (0..n).map(|j| 2.0 * robot.sensors.velocity_rad_s * (links(j) + armature(j))).collect()
+/// Sums of the values before each, and of all at the end.
+fn sum_up(values: impl Iterator<Item = f64>, sums: &mut Vec<f64>) {
+    sums.clear();
+    sums.push(0.0);
+    let mut sum = 0.0;
+    for value in values {
+        sum += value;
+        sums.push(sum);
+    }
 }
 
-/// The values without their straight line of least squares.
-fn off_line(values: &[f64]) -> Vec<f64> {
+/// Takes their straight line of least squares off the values.
+fn take_off_line(values: &mut [f64]) {
     let count = values.len() as f64;
     let (middle, mean) = (0.5 * (count - 1.0), values.iter().sum::<f64>() / count);
     let (mut moment, mut square) = (0.0, 0.0);
@@ -130,7 +176,9 @@ fn off_line(values: &[f64]) -> Vec<f64> {
         square += x * x;
     }
     let slope = if square > 0.0 { moment / square } else { 0.0 };
-    values.iter().enumerate().map(|(k, value)| value - mean - slope * (k as f64 - middle)).collect()
+    for (k, value) in values.iter_mut().enumerate() {
+        *value -= mean + slope * (k as f64 - middle);
+    }
 }
 
 #[cfg(test)]

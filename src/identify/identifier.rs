@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 
 use super::bounds::{self, Effort, check_rows, tighten};
 use super::error::IdentifyError;
-use super::extremes::{Pick, picks};
+use super::extremes::Search;
 use super::nominal;
 use super::perturbation;
 use super::physics::{check_box, tighten_body};
 use super::plausible::{check_motion, check_step};
 use super::polytope::{Origin, Polytope, Rows};
-use super::window::{Clock, Part, Sample, Window, equal_spans, pieces, rows_over_parts};
+use super::window::{Clock, Enclosures, Part, Sample, Window, equal_spans, rows_over_parts};
 use crate::enclose::Interval;
 use crate::inertia::{ParameterSet, TorqueStrips};
 use crate::robot::{INERTIAL, Robot};
@@ -254,25 +254,21 @@ impl Identifier {
         let (count, joined, extremes) =
             if dual { (options.parts, options.joined_windows, options.extremes) } else { (1, 1, 0) };
         let likely = self.likely();
-        let cut: Vec<(Vec<Part>, Vec<Rows>)> = windows
+        let storage = || (Enclosures::new(robot, set), Search::new(robot, &likely), vec![]);
+        let cut: Vec<(Vec<Part>, Rows)> = windows
             .par_iter()
-            .map(|window| {
-                let mut spans = equal_spans(window, count);
-                let picks = picks(robot, &likely, window, extremes);
-                spans.extend(picks.iter().map(|pick| pick.span.clone()));
-                let mut parts = pieces(robot, set, window, &spans);
-                let short = parts.split_off(parts.len() - picks.len());
-                let row = |(part, pick): (Part, &Pick)| {
-                    rows_over_parts(robot, set, std::slice::from_ref(&part)).select(&[pick.joint])
-                };
-                (parts, short.into_iter().zip(&picks).map(row).collect())
+            .map_init(storage, |(enclosures, search, picks), window| {
+                enclosures.take(window);
+                search.run(window, enclosures, extremes, picks);
+                let parts = enclosures.parts(window, &equal_spans(window, count));
+                (parts, enclosures.rows(window, picks.iter().map(|pick| (pick.span.clone(), pick.joint))))
             })
             .collect();
         let spans = spans(windows, &cut.iter().map(|(parts, _)| parts.len()).collect::<Vec<_>>(), joined);
         let (parts, mut rows): (Vec<_>, Vec<_>) = cut.into_iter().unzip();
         let parts = parts.concat();
-        rows.push(spans.par_iter().map(|span| rows_over_parts(robot, set, &parts[span.clone()])).collect());
-        rows.concat()
+        rows.par_extend(spans.par_iter().map(|span| rows_over_parts(robot, set, &parts[span.clone()])));
+        rows
     }
 
     /// The nominal body, and the middle of what the others may be.

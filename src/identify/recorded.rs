@@ -12,7 +12,7 @@ use super::error::IdentifyError;
 use super::log::MeasurementLog;
 use super::physics::tighten_by_physics;
 use super::polytope::{Polytope, Rows};
-use super::window::{Clock, Window, integrate_rate, rows_over};
+use super::window::{Clock, Window, parts, rows_over_parts};
 use crate::inertia::ParameterSet;
 use crate::robot::Robot;
 
@@ -86,14 +86,11 @@ pub fn momentum_rows(
             }));
         }
     }
-    let each = |window: &Window| {
-        let rate = integrate_rate(robot, set, window);
-        rows_over(robot, set, std::slice::from_ref(window), &[rate])
-    };
-    let parts: Vec<Rows> = windows.par_iter().map(each).collect();
+    let each = |window: &Window| rows_over_parts(robot, set, &parts(robot, set, window, 1));
+    let found: Vec<Rows> = windows.par_iter().map(each).collect();
     let mut rows = Rows::none(set.len());
     let (mut duration, mut speed) = (vec![], vec![]);
-    for (part, window) in parts.iter().zip(&windows) {
+    for (part, window) in found.iter().zip(&windows) {
         rows.append(part);
         let samples = &window.samples;
         // Rounded down, so that a bound per second is granted no more than it says.

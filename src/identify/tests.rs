@@ -6,7 +6,7 @@ use nalgebra::{DMatrix, DVector};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::window::{Clock, Window, integrate_rate, parts, rows_over, rows_over_parts};
+use super::window::{Clock, Window, parts, rows_over_parts};
 use super::*;
 use crate::certify::Problem;
 use crate::control::{Controller, Measured, RobustController};
@@ -194,9 +194,9 @@ fn rows_contain_the_truth() {
                 clock,
             })
             .collect();
-        let rates: Vec<_> = windows.iter().map(|window| integrate_rate(&robot, &set, window)).collect();
+        let whole: Vec<_> = windows.iter().flat_map(|window| parts(&robot, &set, window, 1)).collect();
         for span in [0..1, 1..2, 2..3, 3..4, 0..2, 1..4, 0..4] {
-            let rows = rows_over(&robot, &set, &windows[span.clone()], &rates[span.clone()]);
+            let rows = rows_over_parts(&robot, &set, &whole[span.clone()]);
             assert_eq!(rows.len(), robot.dof());
             for w in 0..rows.len() {
                 let y: f64 = rows.y.row(w).iter().zip(&theta).map(|(y, z)| y * z).sum();
@@ -210,8 +210,8 @@ fn rows_contain_the_truth() {
             }
         }
         // The inner ends are of no account.
-        let single = |k: usize| rows_over(&robot, &set, &windows[k..=k], &rates[k..=k]).radius;
-        let both = rows_over(&robot, &set, &windows[..2], &rates[..2]).radius;
+        let single = |k: usize| rows_over_parts(&robot, &set, &whole[k..=k]).radius;
+        let both = rows_over_parts(&robot, &set, &whole[..2]).radius;
         assert!((0..robot.dof()).all(|j| both[j] < single(0)[j] + single(1)[j]));
     }
 }
@@ -243,8 +243,8 @@ fn rows_over_parts_contain_the_truth() {
                 closest = closest.min(gap / rows.radius[w]);
             }
         }
-        let rates: Vec<_> = windows.iter().map(|window| integrate_rate(&robot, &set, window)).collect();
-        let whole = rows_over(&robot, &set, &windows, &rates);
+        let whole: Vec<_> = windows.iter().flat_map(|window| parts(&robot, &set, window, 1)).collect();
+        let whole = rows_over_parts(&robot, &set, &whole);
         let together = rows_over_parts(&robot, &set, &pieces);
         // Blocks of quadrature are cut elsewhere: nearly, not exactly, the same errors.
         assert!((&whole.y - &together.y).amax() < 1e-6);

@@ -9,7 +9,7 @@
 //! [Y_m(t2) - Y_m(t1) - int Y_f] theta + I_a (dq2 - dq1) + F_v (q2 - q1) + F_c int s + beta (t2 - t1) = int tau.
 //! ```
 //!
-//! The balances of consecutive windows add up to the balance of their union ([`rows_over`]). That is a row of its own:
+//! The balances of consecutive windows add up to the balance of their union ([`rows_over_parts`]). That is a row of its own:
 //! in it the encoder errors at the inner ends cancel, which no combination of the single rows knows. The other way round, the
 //! torque errors of a short window seldom add up, so that some of many short rows are nearly at the end of what their bound
 //! allows ([`parts`]); over a few ticks some are ([`super::extremes`]), though the errors of the ends weigh more there.
@@ -34,6 +34,7 @@
 //!   intervals on the hull of a block of panels, and charged coefficient by coefficient. Of the second only
 //!   |ddq_k| <= a_k is known, so it is bounded by sum_k a_k sup |dY_f/d(dq_k) z|, with the sum over the parameters
 //!   inside the bars as for the encoders.
+//!   Enclosures that hold over a block of panels hold over each part of it: rows over parts of a window share them ([`Enclosures`]).
 //! - *Between ticks*: |ddq| <= a implies dq >= max(dq0 - a s, dq1 - a (dt - s)) >= min(dq0, dq1) - a dt/2, likewise from above, and in
 //!   the same way q stays within dt/2 sup |dq| of the hull of its ends.
 //! - *Coulomb*: s is the sign of dq where the panel's range of dq excludes the stiction speed, else \[-1, 1\].
@@ -41,17 +42,10 @@
 //!
 //! Rounding is outward throughout: all of it is interval arithmetic.
 
-use super::polytope::{Origin, Rows};
-use crate::enclose::Interval;
-use crate::inertia::ParameterSet;
-use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
-use crate::scalar::Scalar;
-use integrals::{Evaluator, Form, Integrals, Momentum};
-
 mod integrals;
 mod part;
 
-pub use part::{Part, equal_spans, parts, pieces, rows_over_parts};
+pub use part::{Enclosures, Part, equal_spans, parts, rows_over_parts};
 
 /// What is measured at one tick.
 #[derive(Debug, Clone, PartialEq)]
@@ -88,74 +82,6 @@ pub struct Window {
     pub clock: Clock,
 }
 
-/// int Y_f over one window and what may be wrong in it: the dear part of a row, used by every row over the window.
-#[derive(Debug, Clone)]
-pub struct RateIntegral {
-    /// Row-major n x 10 n coefficients; errors of encoders and of the motion at constant velocity included.
-    y: Vec<Interval>,
-    /// For each row, what the accelerations may change in y z.
-    swing: Vec<Interval>,
-}
-
-/// Integrates Y_f over the window; z is taken to lie in `set`.
-pub fn integrate_rate(robot: &Robot, set: &ParameterSet, window: &Window) -> RateIntegral {
-    let integrals = Integrals::new(robot, set, window);
-    let swing =
-        integrals.swing_errors(std::slice::from_ref(&(0..integrals.panels()))).pop().unwrap_or_default();
-    RateIntegral { y: integrals.rate(), swing }
-}
-
-/// The n rows (one a joint) over consecutive windows, each beginning with the tick that ends the one before, and their
-/// [`integrate_rate`] with the same `set`; over the full parameter vector.
-pub fn rows_over(robot: &Robot, set: &ParameterSet, windows: &[Window], rates: &[RateIntegral]) -> Rows {
-    let Some(window) = Window::joined(windows.iter()) else { return Rows::none(robot.parameter_count()) };
-    let integrals = Integrals::new(robot, set, &window);
-    let mut evaluator = Evaluator::<Form>::new(robot);
-    let mut momentum = |k| integrals.momentum(&mut evaluator, k);
-    let (first, last) = (momentum(0), momentum(integrals.panels()));
-    rows_between(robot, set, &window, rates.iter(), (&first, &last))
-}
-
-fn rows_between<'a>(
-    robot: &Robot,
-    set: &ParameterSet,
-    window: &Window,
-    rates: impl Iterator<Item = &'a RateIntegral>,
-    momenta: (&Momentum, &Momentum),
-) -> Rows {
-    let (n, p) = (robot.dof(), robot.parameter_count());
-    let samples = &window.samples;
-    let largest = |column: usize| set.lower[column].abs().max(set.upper[column].abs());
-    let integrals = Integrals::new(robot, set, window);
-    let links = integrals.links(rates, momenta);
-    let (first, last) = (&samples[0], &samples[samples.len() - 1]);
-    let sensors = &robot.sensors;
-    let difference = |a: f64, b: f64, error: f64| Interval::around(b, error) - Interval::around(a, error);
-    let mut rows = Rows::none(p);
-    rows.y = nalgebra::DMatrix::zeros(n, p);
-    for i in 0..n {
-        let (torque, noise) = integrals.torque(i);
-        let mut error = Interval::constant(noise) + Interval::constant(torque.radius()) + links.error[i];
-        let mut enter = |column: usize, coefficient: Interval| {
-            rows.y[(i, column)] = coefficient.midpoint();
-            let charge = Interval::constant(coefficient.radius()) * Interval::constant(largest(column));
-            error = error + charge;
-        };
-        for column in 0..INERTIAL * n {
-            enter(column, links.y[INERTIAL * n * i + column]);
-        }
-        let friction = robot.friction_index(i);
-        enter(friction + ARMATURE, difference(first.dq[i], last.dq[i], sensors.velocity_rad_s));
-        enter(friction + VISCOUS, difference(first.q[i], last.q[i], sensors.position_rad));
-        enter(friction + COULOMB, integrals.coulomb(i));
-        enter(friction + OFFSET, integrals.duration());
-        rows.u.push(torque.midpoint());
-        rows.radius.push(error.upper());
-        rows.origin.push(Origin { t: last.t, joint: i });
-    }
-    rows
-}
-
 impl Window {
     /// The union of consecutive windows; `None` of none.
     fn joined<'a>(mut windows: impl Iterator<Item = &'a Window>) -> Option<Window> {
@@ -166,12 +92,6 @@ impl Window {
             bounds.for_each(|(a, b)| *a = a.max(*b));
         }
         Some(union)
-    }
-
-    /// This window without its samples.
-    fn bounds(&self) -> Window {
-        let (acceleration_bound, clock) = (self.acceleration_bound.clone(), self.clock);
-        Window { samples: vec![], acceleration_bound, clock }
     }
 
     /// Whether `next` begins with the tick that ends this window.

@@ -4,13 +4,28 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
+use crate::identify::polytope::Rows;
 use crate::identify::tests::{Noise, arm, prior, recording, truth};
-use crate::identify::window::{Clock, Part, parts, pieces, rows_over_parts};
+use crate::identify::window::{Clock, parts, rows_over_parts};
 use crate::identify::{Identifier, IdentifierOptions};
+use crate::inertia::ParameterSet;
 
 fn window(samples: &[Sample], acceleration_bound: &[f64]) -> Window {
     let acceleration_bound = acceleration_bound.to_vec();
     Window { samples: samples.to_vec(), acceleration_bound, clock: Clock::Control }
+}
+
+/// The picks of a window, and its enclosures.
+fn picked<'a>(
+    robot: &'a Robot,
+    set: &'a ParameterSet,
+    window: &Window,
+    count: usize,
+) -> (Vec<Pick>, Enclosures<'a>) {
+    let (mut picks, mut enclosures) = (vec![], Enclosures::new(robot, set));
+    enclosures.take(window);
+    Search::new(robot, &set.center()).run(window, &enclosures, count, &mut picks);
+    (picks, enclosures)
 }
 
 /// Chosen for their errors, rows still contain the truth; and their errors are large.
@@ -25,23 +40,28 @@ fn picked_rows_contain_the_truth_and_nearly_touch_it() {
         let (samples, bound) = recording(&robot, &theta, 0.3, noise, &mut rng);
         let window = window(&samples[150..=250], &bound);
         // Parameters that are not the truth do.
-        let found = picks(&robot, &set.center(), &window, 2);
+        let (found, mut enclosures) = picked(&robot, &set, &window, 2);
         assert_eq!(found.len(), 4 * robot.dof());
-        let spans: Vec<_> = found.iter().map(|pick| pick.span.clone()).collect();
         // Share of its radius that the error of each row is.
-        let shares = |part: Part| -> Vec<f64> {
-            let rows = rows_over_parts(&robot, &set, &[part]);
-            let value =
-                |joint: usize| -> f64 { rows.y.row(joint).iter().zip(&theta).map(|(y, z)| y * z).sum() };
-            (0..robot.dof()).map(|joint| (value(joint) - rows.u[joint]).abs() / rows.radius[joint]).collect()
+        let shares = |rows: &Rows| -> Vec<f64> {
+            let value = |w: usize| -> f64 { rows.y.row(w).iter().zip(&theta).map(|(y, z)| y * z).sum() };
+            (0..rows.len()).map(|w| (value(w) - rows.u[w]).abs() / rows.radius[w]).collect()
         };
-        let mut picked = 0.0;
-        for (pick, part) in found.iter().zip(pieces(&robot, &set, &window, &spans)) {
-            let shares = shares(part);
-            assert!(shares.iter().all(|share| *share <= 1.0), "seed {seed}: {pick:?}");
-            picked += shares[pick.joint] / found.len() as f64;
+        let rows = enclosures.rows(&window, found.iter().map(|pick| (pick.span.clone(), pick.joint)));
+        let own = shares(&rows);
+        assert!(own.iter().all(|share| *share <= 1.0), "seed {seed}: {own:?}");
+        let picked = own.iter().sum::<f64>() / own.len() as f64;
+        // The same rows as those of all joints over the same parts.
+        for ((w, pick), part) in found.iter().enumerate().zip({
+            let spans: Vec<_> = found.iter().map(|pick| pick.span.clone()).collect();
+            enclosures.parts(&window, &spans)
+        }) {
+            let all = rows_over_parts(&robot, &set, &[part]);
+            assert_eq!(all.y.row(pick.joint), rows.y.row(w));
+            assert_eq!((all.u[pick.joint], all.radius[pick.joint]), (rows.u[w], rows.radius[w]));
         }
-        let all = parts(&robot, &set, &window, 50).into_iter().flat_map(shares).collect::<Vec<f64>>();
+        let each = |part| shares(&rows_over_parts(&robot, &set, &[part]));
+        let all = parts(&robot, &set, &window, 50).into_iter().flat_map(each).collect::<Vec<f64>>();
         let mean = all.iter().sum::<f64>() / all.len() as f64;
         assert!(noise == Noise::Corner || picked > 1.5 * mean, "seed {seed}: {picked} {mean}");
     }
@@ -74,14 +94,15 @@ fn they_tighten_what_is_identified() {
 #[test]
 fn short_windows_and_straight_lines() {
     let robot = arm();
-    let theta = robot.nominal_parameters();
     let still =
         |k: usize| Sample { t: 1e-3 * k as f64, q: vec![0.1; 7], dq: vec![0.0; 7], tau: vec![1.0; 7] };
     let samples: Vec<Sample> = (0..3).map(still).collect();
-    assert!(picks(&robot, &theta, &window(&samples[..2], &[1.0; 7]), 1).is_empty());
-    assert!(picks(&robot, &theta, &window(&samples, &[1.0; 7]), 0).is_empty());
-    let found = picks(&robot, &theta, &window(&samples, &[1.0; 7]), 1);
+    let set = ParameterSet::around_nominal(&robot);
+    assert!(picked(&robot, &set, &window(&samples[..2], &[1.0; 7]), 1).0.is_empty());
+    assert!(picked(&robot, &set, &window(&samples, &[1.0; 7]), 0).0.is_empty());
+    let found = picked(&robot, &set, &window(&samples, &[1.0; 7]), 1).0;
     assert!(found.len() == 14 && found.iter().all(|pick| pick.span.end <= 2), "{found:?}");
-    let line: Vec<f64> = (0..7).map(|k| 3.0 - 0.5 * f64::from(k)).collect();
-    assert!(off_line(&line).iter().all(|x| x.abs() < 1e-12));
+    let mut line: Vec<f64> = (0..7).map(|k| 3.0 - 0.5 * f64::from(k)).collect();
+    take_off_line(&mut line);
+    assert!(line.iter().all(|x| x.abs() < 1e-12));
 }

@@ -2,18 +2,18 @@
 
 use std::ops::Range;
 
-use super::{Clock, RateIntegral, Sample, Window};
-use crate::dynamics::{Motion, momentum_rate_regressor, momentum_regressor};
+use super::{Clock, Sample, Window};
+use crate::dynamics::{Motion, momentum_rate_regressor, momentum_regressor_row};
 use crate::enclose::{Affine, Interval};
 use crate::identify::certificate::Sum;
 use crate::inertia::ParameterSet;
-use crate::robot::{INERTIAL, Robot, SensorBounds};
+use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, SensorBounds, VISCOUS};
 use crate::scalar::{Dual, Scalar};
 
 /// Panels that share one enclosure of dY_f/dq dq, which must be narrow.
-const BLOCK: usize = 10;
+pub(super) const BLOCK: usize = 10;
 /// Panels that share one enclosure of dY_f/ddq, which varies slowly.
-const LONG_BLOCK: usize = 50;
+pub(super) const LONG_BLOCK: usize = 50;
 
 /// Encoder errors that are kept apart as symbols: enough for positions and velocities of seven joints. What does not
 /// fit goes to the remainder.
@@ -21,40 +21,86 @@ const SYMBOLS: usize = 14;
 
 pub(super) type Form = Affine<SYMBOLS>;
 
-/// Y_m at one tick, and for each row what the encoders may change in y z there.
+/// The box of z.
 #[derive(Debug, Clone)]
-pub(super) struct Momentum {
-    /// Row-major n x 10 n coefficients.
-    y: Vec<f64>,
-    error: Vec<f64>,
-}
-
-/// Row-major n x 10 n coefficients, and for each row what the encoders may change in y z.
-pub(super) struct Links {
-    pub(super) y: Vec<Interval>,
-    pub(super) error: Vec<Interval>,
-}
-
-/// The integrals of one window.
-pub(super) struct Integrals<'a> {
-    robot: &'a Robot,
-    window: &'a Window,
-    /// The box of z: center +- half.
+pub(super) struct Known<'a> {
+    set: &'a ParameterSet,
     center: Vec<f64>,
     half: Vec<f64>,
 }
 
+impl<'a> Known<'a> {
+    pub(super) fn new(set: &'a ParameterSet) -> Self {
+        Self { set, center: set.center(), half: set.radius() }
+    }
+
+    /// Bound on |z_j|.
+    fn largest(&self, column: usize) -> f64 {
+        self.set.lower[column].abs().max(self.set.upper[column].abs())
+    }
+}
+
+/// The integrals of one window or a part of it.
+#[derive(Clone, Copy)]
+pub(super) struct Integrals<'a> {
+    pub(super) robot: &'a Robot,
+    known: &'a Known<'a>,
+    samples: &'a [Sample],
+    acceleration_bound: &'a [f64],
+    clock: Clock,
+}
+
 impl<'a> Integrals<'a> {
-    pub(super) fn new(robot: &'a Robot, set: &ParameterSet, window: &'a Window) -> Self {
-        Self { robot, window, center: set.center(), half: set.radius() }
+    pub(super) fn new(robot: &'a Robot, known: &'a Known<'a>, window: &'a Window) -> Self {
+        let Window { samples, acceleration_bound, clock } = window;
+        Self { robot, known, samples, acceleration_bound, clock: *clock }
+    }
+
+    /// Those between two ticks.
+    pub(super) fn over(&self, span: &Range<usize>) -> Self {
+        Self { samples: &self.samples[span.start..=span.end], ..*self }
+    }
+
+    /// The balance of joint i with link coefficients `links` (10 n of them) and this error of theirs: calls `enter` with the columns
+    /// and coefficients of its row and returns u and the radius.
+    pub(super) fn balance(
+        &self,
+        i: usize,
+        links: impl Iterator<Item = Interval>,
+        error: Interval,
+        mut enter: impl FnMut(usize, f64),
+    ) -> (f64, f64) {
+        let (first, last) = (&self.samples[0], &self.samples[self.panels()]);
+        let sensors = &self.robot.sensors;
+        let difference = |a: f64, b: f64, error: f64| Interval::around(b, error) - Interval::around(a, error);
+        let (torque, noise) = self.torque(i);
+        let mut error = Interval::constant(noise) + Interval::constant(torque.radius()) + error;
+        let mut charge = |column: usize, coefficient: Interval| {
+            enter(column, coefficient.midpoint());
+            let charge =
+                Interval::constant(coefficient.radius()) * Interval::constant(self.known.largest(column));
+            error = error + charge;
+        };
+        links.enumerate().for_each(|(column, y)| charge(column, y));
+        let friction = self.robot.friction_index(i);
+        charge(friction + ARMATURE, difference(first.dq[i], last.dq[i], sensors.velocity_rad_s));
+        charge(friction + VISCOUS, difference(first.q[i], last.q[i], sensors.position_rad));
+        charge(friction + COULOMB, self.coulomb(i));
+        charge(friction + OFFSET, self.duration());
+        (torque.midpoint(), error.upper())
+    }
+
+    /// Time of the last tick, s.
+    pub(super) fn end(&self) -> f64 {
+        self.samples[self.panels()].t
     }
 
     /// Length of panel k, s.
     fn step(&self, k: usize) -> Interval {
-        match self.window.clock {
+        match self.clock {
             Clock::Control => Interval::constant(self.robot.control.period_s),
             Clock::Recorded => {
-                let stamp = |k: usize| Interval::constant(self.window.samples[k].t);
+                let stamp = |k: usize| Interval::constant(self.samples[k].t);
                 stamp(k + 1) - stamp(k)
             }
         }
@@ -62,7 +108,7 @@ impl<'a> Integrals<'a> {
 
     /// The longest panel between ticks `a` and `b`, s.
     fn longest(&self, a: usize, b: usize) -> Interval {
-        match self.window.clock {
+        match self.clock {
             Clock::Control => self.step(a),
             Clock::Recorded => {
                 let longest = (a..b).map(|k| self.step(k).upper()).fold(0.0, f64::max);
@@ -72,14 +118,14 @@ impl<'a> Integrals<'a> {
     }
 
     pub(super) fn panels(&self) -> usize {
-        self.window.samples.len() - 1
+        self.samples.len() - 1
     }
 
     pub(super) fn duration(&self) -> Interval {
-        match self.window.clock {
+        match self.clock {
             Clock::Control => self.step(0).scale(self.panels() as f64),
             Clock::Recorded => {
-                let stamp = |k: usize| Interval::constant(self.window.samples[k].t);
+                let stamp = |k: usize| Interval::constant(self.samples[k].t);
                 stamp(self.panels()) - stamp(0)
             }
         }
@@ -95,8 +141,8 @@ impl<'a> Integrals<'a> {
                 + Interval::constant(torque_abs_nm);
             error = error + bound * duration;
         };
-        for (k, pair) in self.window.samples.windows(2).enumerate() {
-            match self.window.clock {
+        for (k, pair) in self.samples.windows(2).enumerate() {
+            match self.clock {
                 Clock::Control => add(&pair[0], self.step(k)),
                 Clock::Recorded => pair.iter().for_each(|sample| add(sample, self.step(k).scale(0.5))),
             }
@@ -125,7 +171,7 @@ impl<'a> Integrals<'a> {
 
     /// Range of dq_i from tick `a` to tick `b`.
     fn velocity(&self, i: usize, a: usize, b: usize) -> Interval {
-        let between = self.longest(a, b).scale(0.5 * self.window.acceleration_bound[i]).upper();
+        let between = self.longest(a, b).scale(0.5 * self.acceleration_bound[i]).upper();
         let known = self.robot.sensors.velocity_rad_s;
         self.hull(a, b, |s| s.dq[i]) + Interval::new(-known, known) + Interval::new(-between, between)
     }
@@ -138,88 +184,90 @@ impl<'a> Integrals<'a> {
     }
 
     fn hull(&self, a: usize, b: usize, of: impl Fn(&Sample) -> f64) -> Interval {
-        let samples = &self.window.samples[a..=b];
+        let samples = &self.samples[a..=b];
         samples.iter().fold(Interval::constant(of(&samples[0])), |h, s| h.hull(Interval::constant(of(s))))
     }
 
-    /// int Y_f; errors of the encoders and of the motion at constant velocity are in the coefficients.
-    pub(super) fn rate(&self) -> Vec<Interval> {
-        let n = self.robot.dof();
-        let last = self.panels();
-        let mut y = vec![Interval::zero(); INERTIAL * n * n];
-        let mut evaluator = Evaluator::<Interval>::new(self.robot);
-        for k in 0..=last {
-            self.add_rate(&mut evaluator, k, &mut y);
+    /// Y_f on everything that the state at tick k may be.
+    pub(super) fn rate_at<'e>(&self, evaluator: &'e mut Evaluator<Interval>, k: usize) -> &'e [Interval] {
+        let (sample, sensors) = (&self.samples[k], &self.robot.sensors);
+        let around = |x: &f64, error: f64| Interval::around(*x, error);
+        evaluator.q.clear();
+        evaluator.q.extend(sample.q.iter().map(|x| around(x, sensors.position_rad)));
+        evaluator.dq.clear();
+        evaluator.dq.extend(sample.dq.iter().map(|x| around(x, sensors.velocity_rad_s)));
+        evaluator.rate(self.robot)
+    }
+
+    /// int Y_f between two ticks for the row `i`, into `y`: the trapezoids of `rates` (n x 10 n a tick), widened by what the motion at
+    /// constant velocity adds, whose radii are `drifts` (n x 10 n a [`BLOCK`]).
+    pub(super) fn rate(
+        &self,
+        span: &Range<usize>,
+        i: usize,
+        (rates, drifts): (&[Interval], &[f64]),
+        y: &mut Vec<Interval>,
+    ) {
+        let width = INERTIAL * self.robot.dof();
+        let (size, row) = (width * self.robot.dof(), width * i..width * (i + 1));
+        y.clear();
+        y.resize(width, Interval::zero());
+        let own = self.over(span);
+        let last = own.panels();
+        for (k, rates) in rates[size * span.start..].chunks_exact(size).take(last + 1).enumerate() {
+            let terms = y.iter_mut().zip(&rates[row.clone()]);
+            match self.clock {
+                // In units of the period.
+                Clock::Control => {
+                    let weight = if k == 0 || k == last { 0.5 } else { 1.0 };
+                    terms.for_each(|(y, rate)| *y = *y + rate.scale(weight));
+                }
+                Clock::Recorded => {
+                    let before = k.checked_sub(1).map_or(Interval::zero(), |k| own.step(k));
+                    let after = if k < last { own.step(k) } else { Interval::zero() };
+                    let weight = (before + after).scale(0.5);
+                    terms.for_each(|(y, rate)| *y = *y + *rate * weight);
+                }
+            }
         }
-        if self.window.clock == Clock::Control {
+        if self.clock == Clock::Control {
             y.iter_mut().for_each(|y| *y = *y * self.step(0));
         }
-        self.add_drift_error(&mut y);
-        y
-    }
-
-    /// Y_m(t2) - Y_m(t1) - int Y_f. Errors of the integral are in the coefficients, those of the ends in the rows.
-    pub(super) fn links<'r>(
-        &self,
-        rates: impl Iterator<Item = &'r RateIntegral>,
-        (first, last): (&Momentum, &Momentum),
-    ) -> Links {
-        let n = self.robot.dof();
-        let difference = |(last, first): (&f64, &f64)| Interval::constant(*last) - Interval::constant(*first);
-        let sum = |(last, first): (&f64, &f64)| Interval::constant(*last) + Interval::constant(*first);
-        let mut links = Links {
-            y: last.y.iter().zip(&first.y).map(difference).collect(),
-            error: last.error.iter().zip(&first.error).map(sum).collect(),
-        };
-        debug_assert_eq!(links.error.len(), n);
-        for rate in rates {
-            links.y.iter_mut().zip(&rate.y).for_each(|(y, rate)| *y = *y - *rate);
-            links.error.iter_mut().zip(&rate.swing).for_each(|(error, swing)| *error = *error + *swing);
-        }
-        links
-    }
-
-    /// Adds Y_f on everything that the state at tick k may be, weighted by the trapezoidal rule; in units of the control
-    /// period where that is the length of all panels.
-    fn add_rate(&self, evaluator: &mut Evaluator<Interval>, k: usize, y: &mut [Interval]) {
-        let (sample, sensors) = (&self.window.samples[k], &self.robot.sensors);
-        let q: Vec<_> = sample.q.iter().map(|&x| Interval::around(x, sensors.position_rad)).collect();
-        let dq: Vec<_> = sample.dq.iter().map(|&x| Interval::around(x, sensors.velocity_rad_s)).collect();
-        let rate = evaluator.evaluate(self.robot, &q, &dq, momentum_rate_regressor);
-        let last = self.panels();
-        match self.window.clock {
-            Clock::Control => {
-                let weight = if k == 0 || k == last { 0.5 } else { 1.0 };
-                y.iter_mut().zip(rate).for_each(|(y, rate)| *y = *y + rate.scale(weight));
-            }
-            Clock::Recorded => {
-                let before = k.checked_sub(1).map_or(Interval::zero(), |k| self.step(k));
-                let after = if k < last { self.step(k) } else { Interval::zero() };
-                let weight = (before + after).scale(0.5);
-                y.iter_mut().zip(rate).for_each(|(y, rate)| *y = *y + *rate * weight);
+        for (block, drifts) in drifts.chunks_exact(size).enumerate() {
+            let (a, b) = (span.start.max(BLOCK * block), span.end.min(BLOCK * (block + 1)));
+            if a < b {
+                let quarters = self.quarters(a, b);
+                let terms = y.iter_mut().zip(&drifts[row.clone()]);
+                terms.for_each(|(y, &radius)| *y = *y + quarters * Interval::new(-radius, radius));
             }
         }
     }
 
-    /// Y_m at tick k.
-    pub(super) fn momentum(&self, evaluator: &mut Evaluator<Form>, k: usize) -> Momentum {
+    /// Fills `evaluator` with the state at tick k and the encoders' errors.
+    pub(super) fn place(&self, evaluator: &mut Evaluator<Form>, k: usize) {
         let n = self.robot.dof();
-        let (sample, sensors) = (&self.window.samples[k], &self.robot.sensors);
+        let (sample, sensors) = (&self.samples[k], &self.robot.sensors);
         let form = |x: f64, symbol: usize, error: f64| Form::constant(x) + Form::symbol(symbol, error);
-        let q: Vec<_> = (0..n).map(|i| form(sample.q[i], i, sensors.position_rad)).collect();
-        let dq: Vec<_> = (0..n).map(|i| form(sample.dq[i], n + i, sensors.velocity_rad_s)).collect();
-        let momentum = evaluator.evaluate(self.robot, &q, &dq, momentum_regressor);
-        Momentum {
-            y: momentum.iter().map(|y| y.center()).collect(),
-            error: momentum.chunks_exact(INERTIAL * n).map(|row| self.encoder_error(row)).collect(),
-        }
+        evaluator.q.clear();
+        evaluator.q.extend((0..n).map(|i| form(sample.q[i], i, sensors.position_rad)));
+        evaluator.dq.clear();
+        evaluator.dq.extend((0..n).map(|i| form(sample.dq[i], n + i, sensors.velocity_rad_s)));
+        evaluator.sweep(self.robot);
+    }
+
+    /// Row `i` of Y_m in the state of [`Integrals::place`] (the middles; 10 n coefficients), and what the encoders may change in y z.
+    pub(super) fn momentum(&self, evaluator: &mut Evaluator<Form>, i: usize, y: &mut Vec<f64>) -> f64 {
+        let row = evaluator.momentum_row(self.robot, i);
+        y.clear();
+        y.extend(row.iter().map(|y| y.center()));
+        self.encoder_error(row)
     }
 
     /// Bound on |sum_j (Y_j - centre of Y_j) z_j| over the box of z; see the module header.
     fn encoder_error(&self, y: &[Form]) -> f64 {
         let mut total = Sum::default();
         let mut along = [Sum::default(); SYMBOLS];
-        for ((y, &center), &half) in y.iter().zip(&self.center).zip(&self.half) {
+        for ((y, &center), &half) in y.iter().zip(&self.known.center).zip(&self.known.half) {
             total.add(y.remainder() * (center.abs() + half).next_up());
             for (along, g) in along.iter_mut().zip(y.generators()) {
                 along.add(g * center);
@@ -230,76 +278,86 @@ impl<'a> Integrals<'a> {
         total.upper()
     }
 
-    /// Calls `visit` for blocks of at most `length` panels with the ranges of q and dq over the block.
-    fn blocks(&self, length: usize, mut visit: impl FnMut(Range<usize>, &[Interval], &[Interval])) {
+    /// Calls `visit` for blocks of at most `length` panels in turn with the ranges of q and dq over the block.
+    fn blocks(&self, length: usize, mut visit: impl FnMut(&[Interval], &[Interval])) {
         let n = self.robot.dof();
+        let (mut q, mut dq) = (Vec::with_capacity(n), Vec::with_capacity(n));
         let mut a = 0;
         while a < self.panels() {
             let b = (a + length).min(self.panels());
-            let dq: Vec<_> = (0..n).map(|i| self.velocity(i, a, b)).collect();
-            let q: Vec<_> = (0..n).map(|i| self.position(i, a, b, dq[i])).collect();
-            visit(a..b, &q, &dq);
+            dq.clear();
+            dq.extend((0..n).map(|i| self.velocity(i, a, b)));
+            q.clear();
+            q.extend((0..n).map(|i| self.position(i, a, b, dq[i])));
+            visit(&q, &dq);
             a = b;
         }
     }
 
     /// Sum of dt^2/4 over the panels from tick `a` to tick `b`: the trapezoid's error for a derivative of radius one.
-    fn quarters(&self, a: usize, b: usize) -> Interval {
+    pub(super) fn quarters(&self, a: usize, b: usize) -> Interval {
         let quarter = |k: usize| self.step(k) * self.step(k).scale(0.25);
-        match self.window.clock {
+        match self.clock {
             Clock::Control => quarter(a).scale((b - a) as f64),
             Clock::Recorded => (a..b).fold(Interval::zero(), |sum, k| sum + quarter(k)),
         }
     }
 
-    /// The trapezoid's error by the motion at constant velocity: widens the coefficients.
-    fn add_drift_error(&self, coefficients: &mut [Interval]) {
-        let mut evaluator = Evaluator::<Dual<Interval, 1>>::new(self.robot);
-        self.blocks(BLOCK, |block, q, dq| {
-            let quarters = self.quarters(block.start, block.end);
-            let q: Vec<_> = q.iter().zip(dq).map(|(&q, &dq)| Dual::new(q, [dq])).collect();
-            let dq: Vec<_> = dq.iter().map(|&dq| Dual::new(dq, [Interval::zero()])).collect();
-            let rate = evaluator.evaluate(self.robot, &q, &dq, momentum_rate_regressor);
-            for (y, rate) in coefficients.iter_mut().zip(rate) {
-                let radius = rate.slope[0].radius();
-                *y = *y + quarters * Interval::new(-radius, radius);
-            }
+    /// Radii of dY_f/dq dq over each [`BLOCK`]: the trapezoid's error by the motion at constant velocity, over dt^2/4 a panel.
+    pub(super) fn fill_drifts(&self, evaluator: &mut Evaluator<Dual<Interval, 1>>, drifts: &mut Vec<f64>) {
+        drifts.clear();
+        self.blocks(BLOCK, |q, dq| {
+            evaluator.q.clear();
+            evaluator.q.extend(q.iter().zip(dq).map(|(&q, &dq)| Dual::new(q, [dq])));
+            evaluator.dq.clear();
+            evaluator.dq.extend(dq.iter().map(|&dq| Dual::new(dq, [Interval::zero()])));
+            drifts.extend(evaluator.rate(self.robot).iter().map(|rate| rate.slope[0].radius()));
         });
     }
 
-    /// The trapezoid's error by the accelerations over each of `ranges` of panels, for each row.
-    pub(super) fn swing_errors(&self, ranges: &[Range<usize>]) -> Vec<Vec<Interval>> {
+    /// For each [`LONG_BLOCK`] and row the trapezoid's error by the accelerations, over dt^2/4 a panel.
+    pub(super) fn fill_swings(
+        &self,
+        evaluator: &mut Evaluator<Dual<Interval, 1>>,
+        swings: &mut Vec<Interval>,
+    ) {
         let n = self.robot.dof();
-        let mut errors = vec![vec![Interval::zero(); n]; ranges.len()];
-        let mut evaluator = Evaluator::<Dual<Interval, 1>>::new(self.robot);
-        self.blocks(LONG_BLOCK, |block, q, dq| {
-            let q: Vec<_> = q.iter().map(|&q| Dual::new(q, [Interval::zero()])).collect();
-            let mut by_quarter = vec![Interval::zero(); n];
+        swings.clear();
+        self.blocks(LONG_BLOCK, |q, dq| {
+            let first = swings.len();
+            swings.resize(first + n, Interval::zero());
+            evaluator.q.clear();
+            evaluator.q.extend(q.iter().map(|&q| Dual::new(q, [Interval::zero()])));
             for k in 0..n {
                 let along = |i: usize| Interval::constant(f64::from(i == k));
-                let dq: Vec<_> = dq.iter().enumerate().map(|(i, &dq)| Dual::new(dq, [along(i)])).collect();
-                let slopes = evaluator.evaluate(self.robot, &q, &dq, momentum_rate_regressor);
-                let bound = Interval::constant(self.window.acceleration_bound[k]);
-                for (sum, row) in by_quarter.iter_mut().zip(slopes.chunks_exact(INERTIAL * n)) {
+                evaluator.dq.clear();
+                evaluator.dq.extend(dq.iter().enumerate().map(|(i, &dq)| Dual::new(dq, [along(i)])));
+                let slopes = evaluator.rate(self.robot);
+                let bound = Interval::constant(self.acceleration_bound[k]);
+                for (sum, row) in swings[first..].iter_mut().zip(slopes.chunks_exact(INERTIAL * n)) {
                     let slope = self.largest(row.iter().map(|y| y.slope[0]));
                     *sum = *sum + bound * Interval::constant(slope);
                 }
             }
-            for (range, errors) in ranges.iter().zip(&mut errors) {
-                let (a, b) = (range.start.max(block.start), range.end.min(block.end));
-                if a < b {
-                    let quarters = self.quarters(a, b);
-                    errors.iter_mut().zip(&by_quarter).for_each(|(e, by)| *e = *e + *by * quarters);
-                }
-            }
         });
-        errors
+    }
+
+    /// The trapezoid's error by the accelerations between two ticks, for row `i`; `swings` as [`Integrals::fill_swings`] makes them.
+    pub(super) fn swing(&self, span: &Range<usize>, i: usize, swings: &[Interval]) -> Interval {
+        let mut error = Interval::zero();
+        for (block, swings) in swings.chunks_exact(self.robot.dof()).enumerate() {
+            let (a, b) = (span.start.max(LONG_BLOCK * block), span.end.min(LONG_BLOCK * (block + 1)));
+            if a < b {
+                error = error + swings[i] * self.quarters(a, b);
+            }
+        }
+        error
     }
 
     /// Bound on |sum_j y_j z_j| over the box of z.
     fn largest(&self, y: impl Iterator<Item = Interval>) -> f64 {
         let (mut middle, mut total) = (Sum::default(), Sum::default());
-        for ((y, &center), &half) in y.zip(&self.center).zip(&self.half) {
+        for ((y, &center), &half) in y.zip(&self.known.center).zip(&self.known.half) {
             middle.add(y.midpoint() * center);
             total.add(y.midpoint().abs() * half);
             total.add(y.radius() * (center.abs() + half).next_up());
@@ -309,25 +367,38 @@ impl<'a> Integrals<'a> {
     }
 }
 
-type Regressor<T> = fn(&Robot, &Motion<T>, Range<usize>, &mut [T]);
-
-/// Scratch space for regressors over one scalar.
+/// A state, and storage for regressors in it, over one scalar.
+#[derive(Debug, Clone)]
 pub(super) struct Evaluator<T> {
+    q: Vec<T>,
+    dq: Vec<T>,
     motion: Motion<T>,
-    rest: Vec<T>,
     y: Vec<T>,
 }
 
 impl<T: Scalar> Evaluator<T> {
     pub(super) fn new(robot: &Robot) -> Self {
         let n = robot.dof();
-        Self { motion: Motion::new(robot), rest: vec![T::zero(); n], y: vec![T::zero(); INERTIAL * n * n] }
+        let y = vec![T::zero(); INERTIAL * n * n];
+        Self { q: Vec::with_capacity(n), dq: Vec::with_capacity(n), motion: Motion::new(robot), y }
     }
 
-    fn evaluate(&mut self, robot: &Robot, q: &[T], dq: &[T], regressor: Regressor<T>) -> &[T] {
-        // Neither regressor reads the auxiliary motion.
-        self.motion.sweep(robot, q, dq, &self.rest, &self.rest);
-        regressor(robot, &self.motion, 0..robot.dof(), &mut self.y);
+    fn sweep(&mut self, robot: &Robot) {
+        self.motion.sweep_velocities(robot, &self.q, &self.dq);
+    }
+
+    /// Y_f, row-major n x 10 n.
+    fn rate(&mut self, robot: &Robot) -> &[T] {
+        self.sweep(robot);
+        momentum_rate_regressor(robot, &self.motion, 0..robot.dof(), &mut self.y);
         &self.y
+    }
+
+    /// Row `i` of Y_m in the state swept last.
+    fn momentum_row(&mut self, robot: &Robot, i: usize) -> &[T] {
+        let row = &mut self.y[..INERTIAL * robot.dof()];
+        row.fill(T::zero());
+        momentum_regressor_row(robot, &self.motion, i, row);
+        row
     }
 }

@@ -1,24 +1,157 @@
-//! Rows over parts of windows: short windows that share the dear enclosures of the window they are cut from.
+//! Rows over windows and parts of them, which share the dear enclosures of the window they are cut from.
 
 use std::ops::Range;
 
-use super::{Evaluator, Form, Integrals, Momentum, RateIntegral, Window, rows_between};
-use crate::identify::polytope::Rows;
+use super::Window;
+use super::integrals::{Evaluator, Form, Integrals, Known};
+use crate::enclose::Interval;
+use crate::identify::polytope::{Origin, Rows};
 use crate::inertia::ParameterSet;
-use crate::robot::Robot;
+use crate::robot::{INERTIAL, Robot};
+use crate::scalar::{Dual, Scalar};
 
 /// A part of a window with all that rows over it and its neighbours share.
 #[derive(Debug, Clone)]
 pub struct Part {
     window: Window,
-    rate: RateIntegral,
+    /// int Y_f, row-major n x 10 n; errors of encoders and of the motion at constant velocity included.
+    rate: Vec<Interval>,
+    /// For each row, what the accelerations may change in y z.
+    swing: Vec<Interval>,
     first: Momentum,
     last: Momentum,
 }
 
+/// Y_m at one tick, and for each row what the encoders may change in y z there.
+#[derive(Debug, Clone, Default)]
+struct Momentum {
+    /// Row-major n x 10 n coefficients.
+    y: Vec<f64>,
+    error: Vec<f64>,
+}
+
+/// What is dear about a window: Y_f at every tick, and enclosures of its derivatives over blocks of panels. Storage is kept from
+/// window to window.
+#[derive(Debug, Clone)]
+pub struct Enclosures<'a> {
+    robot: &'a Robot,
+    known: Known<'a>,
+    intervals: Evaluator<Interval>,
+    duals: Evaluator<Dual<Interval, 1>>,
+    forms: Evaluator<Form>,
+    /// Row-major n x 10 n a tick.
+    rates: Vec<Interval>,
+    drifts: Vec<f64>,
+    swings: Vec<Interval>,
+    /// Of one row: int Y_f, and Y_m at either end.
+    rate: Vec<Interval>,
+    ends: [Vec<f64>; 2],
+}
+
+impl<'a> Enclosures<'a> {
+    /// Of no window yet; z is taken to lie in `set`.
+    pub fn new(robot: &'a Robot, set: &'a ParameterSet) -> Self {
+        Self {
+            robot,
+            known: Known::new(set),
+            intervals: Evaluator::new(robot),
+            duals: Evaluator::new(robot),
+            forms: Evaluator::new(robot),
+            rates: vec![],
+            drifts: vec![],
+            swings: vec![],
+            rate: vec![],
+            ends: [vec![], vec![]],
+        }
+    }
+
+    /// Those of `window`.
+    pub fn take(&mut self, window: &Window) {
+        let Self { robot, known, intervals, duals, rates, drifts, swings, .. } = self;
+        let whole = Integrals::new(robot, known, window);
+        rates.clear();
+        for k in 0..=whole.panels() {
+            rates.extend_from_slice(whole.rate_at(intervals, k));
+        }
+        whole.fill_drifts(duals, drifts);
+        whole.fill_swings(duals, swings);
+    }
+
+    /// The middle of Y_f theta at tick `k` of the window taken last, for row `i`, N m.
+    pub fn rate_along(&self, k: usize, i: usize, theta: &[f64]) -> f64 {
+        let width = INERTIAL * self.robot.dof();
+        let row = &self.rates[width * (self.robot.dof() * k + i)..][..width];
+        row.iter().zip(theta).map(|(y, z)| y.midpoint() * z).sum()
+    }
+
+    /// The parts of `window`, which must be the one taken last, between the ticks of each of `spans` (first and last tick, at least
+    /// one panel).
+    pub fn parts(&mut self, window: &Window, spans: &[Range<usize>]) -> Vec<Part> {
+        let n = self.robot.dof();
+        let mut ends: Vec<usize> = spans.iter().flat_map(|span| [span.start, span.end]).collect();
+        ends.sort_unstable();
+        ends.dedup();
+        let whole = Integrals::new(self.robot, &self.known, window);
+        let mut momentum = |&k: &usize| {
+            let mut found = Momentum::default();
+            whole.place(&mut self.forms, k);
+            for i in 0..n {
+                found.error.push(whole.momentum(&mut self.forms, i, &mut self.ends[0]));
+                found.y.extend_from_slice(&self.ends[0]);
+            }
+            found
+        };
+        let momenta: Vec<Momentum> = ends.iter().map(&mut momentum).collect();
+        let at = |k: usize| momenta[ends.partition_point(|&end| end < k)].clone();
+        let part = |span: &Range<usize>| {
+            let mut rate = Vec::with_capacity(INERTIAL * n * n);
+            for i in 0..n {
+                whole.rate(span, i, (&self.rates, &self.drifts), &mut self.rate);
+                rate.extend_from_slice(&self.rate);
+            }
+            let swing = (0..n).map(|i| whole.swing(span, i, &self.swings)).collect();
+            let samples = window.samples[span.start..=span.end].to_vec();
+            let (acceleration_bound, clock) = (window.acceleration_bound.clone(), window.clock);
+            let window = Window { samples, acceleration_bound, clock };
+            Part { window, rate, swing, first: at(span.start), last: at(span.end) }
+        };
+        spans.iter().map(part).collect()
+    }
+
+    /// The rows of single joints over parts of `window`, which must be the one taken last; over the full parameter vector.
+    pub fn rows(
+        &mut self,
+        window: &Window,
+        picks: impl ExactSizeIterator<Item = (Range<usize>, usize)>,
+    ) -> Rows {
+        let whole = Integrals::new(self.robot, &self.known, window);
+        let mut rows = Rows::none(self.robot.parameter_count());
+        rows.y = nalgebra::DMatrix::zeros(picks.len(), self.robot.parameter_count());
+        for (w, (span, i)) in picks.enumerate() {
+            whole.rate(&span, i, (&self.rates, &self.drifts), &mut self.rate);
+            let mut error = whole.swing(&span, i, &self.swings);
+            for (k, y) in [span.start, span.end].into_iter().zip(&mut self.ends) {
+                whole.place(&mut self.forms, k);
+                error = error + Interval::constant(whole.momentum(&mut self.forms, i, y));
+            }
+            let [first, last] = &self.ends;
+            let links = first.iter().zip(last).zip(&self.rate);
+            let links = links.map(|((a, b), rate)| Interval::constant(*b) - Interval::constant(*a) - *rate);
+            let own = whole.over(&span);
+            let (u, radius) = own.balance(i, links, error, |column, y| rows.y[(w, column)] = y);
+            rows.u.push(u);
+            rows.radius.push(radius);
+            rows.origin.push(Origin { t: own.end(), joint: i });
+        }
+        rows
+    }
+}
+
 /// Cuts a window into `count` consecutive parts (at most one a panel) of nearly equal length; z is taken to lie in `set`.
 pub fn parts(robot: &Robot, set: &ParameterSet, window: &Window, count: usize) -> Vec<Part> {
-    pieces(robot, set, window, &equal_spans(window, count))
+    let mut enclosures = Enclosures::new(robot, set);
+    enclosures.take(window);
+    enclosures.parts(window, &equal_spans(window, count))
 }
 
 /// The ticks between which the parts of [`parts`] lie.
@@ -28,40 +161,28 @@ pub fn equal_spans(window: &Window, count: usize) -> Vec<Range<usize>> {
     (0..count).map(|k| k * panels / count..(k + 1) * panels / count).collect()
 }
 
-/// The parts of a window between the ticks of each of `spans` (first and last tick, at least one panel); z is taken to lie in
-/// `set`.
-///
-/// Enclosures that hold over a block of panels hold over each part of it: the derivatives by the velocities, which are dear
-/// and vary slowly, are enclosed once for all parts.
-pub fn pieces(robot: &Robot, set: &ParameterSet, window: &Window, spans: &[Range<usize>]) -> Vec<Part> {
-    let whole = Integrals::new(robot, set, window);
-    let mut ends: Vec<usize> = spans.iter().flat_map(|span| [span.start, span.end]).collect();
-    ends.sort_unstable();
-    ends.dedup();
-    let mut evaluator = Evaluator::<Form>::new(robot);
-    let momenta: Vec<Momentum> = ends.iter().map(|&k| whole.momentum(&mut evaluator, k)).collect();
-    let at = |k: usize| momenta[ends.partition_point(|&end| end < k)].clone();
-    let swings = whole.swing_errors(spans);
-    let parts = spans.iter().zip(swings);
-    parts
-        .map(|(span, swing)| {
-            let samples = window.samples[span.start..=span.end].to_vec();
-            let window = Window { samples, ..window.bounds() };
-            let y = Integrals::new(robot, set, &window).rate();
-            let rate = RateIntegral { y, swing };
-            Part { window, rate, first: at(span.start), last: at(span.end) }
-        })
-        .collect()
-}
-
-/// The n rows (one a joint) over consecutive parts of one window or of several that follow one another, all made with the
-/// same `set`; over the full parameter vector.
+/// The n rows (one a joint) over consecutive parts of one window or of several, each beginning with the tick that ends the one
+/// before, all made with the same `set`; over the full parameter vector.
 pub fn rows_over_parts(robot: &Robot, set: &ParameterSet, parts: &[Part]) -> Rows {
-    let (Some(first), Some(last)) = (parts.first(), parts.last()) else {
-        return Rows::none(robot.parameter_count());
-    };
-    let Some(window) = Window::joined(parts.iter().map(|part| &part.window)) else {
-        return Rows::none(robot.parameter_count());
-    };
-    rows_between(robot, set, &window, parts.iter().map(|part| &part.rate), (&first.first, &last.last))
+    let mut rows = Rows::none(robot.parameter_count());
+    let (Some(first), Some(last)) = (parts.first(), parts.last()) else { return rows };
+    let Some(window) = Window::joined(parts.iter().map(|part| &part.window)) else { return rows };
+    let (n, known) = (robot.dof(), Known::new(set));
+    let integrals = Integrals::new(robot, &known, &window);
+    rows.y = nalgebra::DMatrix::zeros(n, robot.parameter_count());
+    let (first, last) = (&first.first, &last.last);
+    for i in 0..n {
+        let error = Interval::constant(last.error[i]) + Interval::constant(first.error[i]);
+        let error = parts.iter().fold(error, |error, part| error + part.swing[i]);
+        let row = INERTIAL * n * i..INERTIAL * n * (i + 1);
+        let links = row.map(|at| {
+            let difference = Interval::constant(last.y[at]) - Interval::constant(first.y[at]);
+            parts.iter().fold(difference, |difference, part| difference - part.rate[at])
+        });
+        let (u, radius) = integrals.balance(i, links, error, |column, y| rows.y[(i, column)] = y);
+        rows.u.push(u);
+        rows.radius.push(radius);
+        rows.origin.push(Origin { t: integrals.end(), joint: i });
+    }
+    rows
 }
