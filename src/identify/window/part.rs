@@ -129,11 +129,12 @@ impl<'a> Enclosures<'a> {
         rows.y = nalgebra::DMatrix::zeros(picks.len(), self.robot.parameter_count());
         for (w, (span, i)) in picks.enumerate() {
             whole.rate(&span, i, (&self.rates, &self.drifts), &mut self.rate);
-            let mut error = whole.swing(&span, i, &self.swings);
+            let mut error = Interval::zero();
             for (k, y) in [span.start, span.end].into_iter().zip(&mut self.ends) {
                 whole.place(&mut self.forms, k);
                 error = error + Interval::constant(whole.momentum(&mut self.forms, i, y));
             }
+            error = error + whole.swing(&span, i, &self.swings);
             let [first, last] = &self.ends;
             let links = first.iter().zip(last).zip(&self.rate);
             let links = links.map(|((a, b), rate)| Interval::constant(*b) - Interval::constant(*a) - *rate);
@@ -172,7 +173,7 @@ pub fn rows_over_parts(robot: &Robot, set: &ParameterSet, parts: &[Part]) -> Row
     rows.y = nalgebra::DMatrix::zeros(n, robot.parameter_count());
     let (first, last) = (&first.first, &last.last);
     for i in 0..n {
-        let error = Interval::constant(last.error[i]) + Interval::constant(first.error[i]);
+        let error = Interval::constant(first.error[i]) + Interval::constant(last.error[i]);
         let error = parts.iter().fold(error, |error, part| error + part.swing[i]);
         let row = INERTIAL * n * i..INERTIAL * n * (i + 1);
         let links = row.map(|at| {
