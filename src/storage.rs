@@ -171,7 +171,7 @@ impl<R: Rounding> Sizes<R> {
     }
 }
 
-/// How finely time is cut.
+/// How finely time is cut. Coarser or finer, what is proven is as true; it is proven of fewer or more plans.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Partition {
     /// Cells that every plan starts with.

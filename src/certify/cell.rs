@@ -87,7 +87,7 @@ impl CellReport {
         let cell = Cell::<N, R>::new(robot, problem.tube, problem.curve, span);
         let grain = Grain::new(robot, problem.tube, uncertain, &cell, &mut space.sizes);
         let over = |leaning: &Leaning| leaning.over(problem.tube, problem.curve.duration_s, span);
-        let stretches = uncertain.leaning().map(over).unwrap_or_default();
+        let stretches = uncertain.leaning.as_ref().map(over).unwrap_or_default();
         let lean = (&grain, &stretches[..]);
         let torque = joint_torques(robot, problem.tube, uncertain, &cell, lean, &mut space.forms);
         sweep_capsules(robot, &space.forms.motion, &mut space.placed, &mut space.ends);
@@ -95,10 +95,10 @@ impl CellReport {
         self.separate(problem, space);
         let rho: Joints<f64> = torque.iter().map(|t| t.rho).collect();
         let floor = &problem.tube.inertia_floor[..];
-        let sigma = relative_mass(robot, uncertain, &cell, floor, (&mut space.ranges, &mut space.composites));
+        let mass = relative_mass(robot, uncertain, &cell, floor, (&mut space.ranges, &mut space.composites));
         let readings: Joints<f64> = (0..n).map(|j| reading_sup(&cell, j)).collect();
-        let law = LawBounds::new(problem.tube, &grain, &rho, &readings, floor, sigma);
-        self.required = required(problem, &cell, &grain, &torque, (floor, sigma), &law, space);
+        let law = LawBounds::new(problem.tube, &grain, &rho, &readings, floor, (mass.0, &mass.1));
+        self.required = required(problem, &cell, &grain, &torque, (floor, mass.0), &law, space);
         let limits = |j: usize| -> &JointLimits { &robot.joints[j].limits };
         let position = (0..n).map(|j| {
             limits(j).position.map_or(f64::INFINITY, |(lower, upper)| {
@@ -188,7 +188,7 @@ fn required<const N: usize, R: Rounding>(
     let gains = &tube.gains;
     // Transforms are still those of the cell's positions.
     let place = (&mut space.forms, &mut space.form_composites);
-    let floor_factor = floor_factor(robot, problem.uncertain.between(), floor, place);
+    let floor_factor = floor_factor(robot, &problem.uncertain.between, floor, place);
     let coriolis = coriolis(robot, &problem.uncertain, cell, &mut space.forms);
 
     // |dr/dt|: with d = w - v, sqrt(dr'M dr) <= |d| + |C r|, norms weighted by 1/A.

@@ -140,7 +140,7 @@ impl RobustController {
 
 /// What the law takes of the strips at time `t` of the plan, s: hat functions of time.
 fn at_time(leaning: &Leaning, t: f64) -> Between<f64> {
-    let times = leaning.times();
+    let times = &leaning.times;
     let second = times.partition_point(|x| *x <= t).max(1).min(times.len() - 1);
     let first = second.saturating_sub(1);
     let length = times[second] - times[first];

@@ -89,7 +89,8 @@ impl<const N: usize, R: Rounding> FamilySets<N, R> {
         torque_regressor(robot, &motion, 0..n, &mut y);
         let mut space = Workspace::<N, R>::new(robot);
         let grain = Grain::new(robot, tube, uncertain, &cell, &mut space.sizes);
-        let over = uncertain.leaning().map(|l| l.over(tube, family.mid.duration_s, Span::Between(t0, t1)));
+        let over =
+            uncertain.leaning.as_ref().map(|l| l.over(tube, family.mid.duration_s, Span::Between(t0, t1)));
         let stretches = over.unwrap_or_default();
         let mut sets = Self {
             q: whole.q.to_vec(),
@@ -106,9 +107,9 @@ impl<const N: usize, R: Rounding> FamilySets<N, R> {
             sets.rho.push(add_up(add_up(by_set, tube.drift_nm[j]), grain.torque_nm[j]));
         }
         let floor = &tube.inertia_floor[..];
-        let sigma = relative_mass(robot, uncertain, &cell, floor, (&mut space.ranges, &mut space.composites));
+        let mass = relative_mass(robot, uncertain, &cell, floor, (&mut space.ranges, &mut space.composites));
         let r: Vec<f64> = (0..n).map(|j| add_up(cell.r[j].sup_abs(), cell.deviation[j].r)).collect();
-        sets.robust = LawBounds::new(tube, &grain, &sets.rho, &r, floor, sigma).robust.to_vec();
+        sets.robust = LawBounds::new(tube, &grain, &sets.rho, &r, floor, (mass.0, &mass.1)).robust.to_vec();
         sets
     }
 
@@ -174,13 +175,13 @@ fn joint<const N: usize, R: Rounding>(
 ) -> (Affine<N, R>, f64) {
     let n = robot.dof();
     let (mut nominal, charge, own) = friction_part(robot, tube, uncertain, cell, j);
-    for (entry, &c) in row.iter().zip(uncertain.center()) {
+    for (entry, &c) in row.iter().zip(&uncertain.center) {
         nominal = nominal + entry.scale(c);
     }
     let row: Vec<Affine<N, R>> = row.iter().map(|entry| settled(entry, n, None)).collect();
     let own = own.map(|entry| settled(&entry, n, None));
     let by_box = add_up(charge, spread(uncertain, robot, j, &row, &own));
-    let Some(leaning) = uncertain.leaning() else { return (nominal, by_box) };
+    let Some(leaning) = &uncertain.leaning else { return (nominal, by_box) };
     let mut by_set = 0.0f64;
     let mut shifts = Vec::with_capacity(stretches.len());
     for between in stretches {

@@ -13,27 +13,31 @@ use super::extent;
 use super::torque::Uncertain;
 use super::upward::{add_up, div_up, mul_up, sum_up};
 
-/// Smallest sigma known with r'M(q; theta)r <= sigma sum W_j r_j^2 for all r, transmission inertia included, over the cell
-/// and the set: how large M is relative to the weights.
+/// How large M(q; theta) is relative to the weights W, transmission inertia included, over the cell and the set: smallest known sigma
+/// with r'Mr <= sigma z^2, z^2 = sum W_j r_j^2, and for each joint s_j <= sigma with (W_j r_j^2 / z^2) r'Mr <= s_j z^2, for all r.
 ///
 /// D^-1/2 M D^-1/2 with D = diag(W) is symmetric, so its largest eigenvalue is at most the spectral radius of the matrix
 /// B of entrywise bounds, and by Collatz and Wielandt that is at most max_i (B x)_i / x_i for any positive x. With
 /// y = D^-1/2 x this is max_i sum_j |M_ij| y_j / (W_i y_i). The y comes from a few power iterations.
+///
+/// For s_j let p = W_j r_j^2 / z^2, m = |M_jj| / W_j and c^2 = sum of M_ij^2 / (W_i W_j) over the others. By Cauchy and Schwarz r'Mr / z^2
+/// <= p m + 2 sqrt(p (1 - p)) c + (1 - p) sigma <= p a + (1 - p) b with a = m + t c and b = sigma + c / t, whatever t > 0. Times p that
+/// is a parabola, on [0, 1] at most a if b <= 2 a, else at most b^2 / (4 (b - a)).
 pub fn relative_mass<const N: usize, R: Rounding>(
     robot: &Robot,
     uncertain: &Uncertain,
     cell: &Cell<N, R>,
     weights: &[f64],
     (space, composites): (&mut Space<Interval>, &mut Composites<Interval>),
-) -> f64 {
+) -> (f64, Joints<f64>) {
     let n = robot.dof();
     let q: Joints<Interval> = cell.q.iter().map(|x| x.interval()).collect();
     space.motion.place(robot, &q);
     let mass = &mut space.regressor;
     mass.resize(n * n, Interval::zero());
-    crba(robot, &space.motion, uncertain.range(), composites, mass);
+    crba(robot, &space.motion, &uncertain.range, composites, mass);
     for j in 0..n {
-        mass[n * j + j] = mass[n * j + j] + uncertain.range()[robot.friction_index(j) + ARMATURE];
+        mass[n * j + j] = mass[n * j + j] + uncertain.range[robot.friction_index(j) + ARMATURE];
     }
     let bound = |i: usize, j: usize| mass[n * i + j].sup_abs();
     let row = |y: &[f64], i: usize| div_up(sum_up((0..n).map(|j| mul_up(bound(i, j), y[j]))), weights[i]);
@@ -44,7 +48,17 @@ pub fn relative_mass<const N: usize, R: Rounding>(
         // Bounded away from zero: joints that barely couple must not blow the quotient up.
         y = next.iter().map(|v| (v / largest).max(1e-3)).collect();
     }
-    (0..n).map(|i| div_up(row(&y, i), y[i])).fold(0.0, f64::max)
+    let sigma = (0..n).map(|i| div_up(row(&y, i), y[i])).fold(0.0, f64::max);
+    let share = |j: usize| {
+        let coupled = |i: usize| div_up(mul_up(bound(i, j), bound(i, j)), mul_up(weights[i], weights[j]));
+        let c = sum_up((0..n).filter(|&i| i != j).map(coupled)).sqrt().next_up();
+        let at = |t: f64| {
+            let (a, b) = (add_up(div_up(bound(j, j), weights[j]), mul_up(t, c)), add_up(sigma, div_up(c, t)));
+            if b <= 2.0 * a { a } else { div_up(mul_up(b, b), 4.0 * (b - a).next_down()) }
+        };
+        [0.25, 0.5, 1.0].into_iter().map(at).fold(sigma, f64::min)
+    };
+    (sigma, (0..n).map(share).collect())
 }
 
 /// Upper bounds of |(C(q, dq) r)_j| over the cell (N m): inverse dynamics without gravity and acceleration at dq_a = r.
@@ -56,7 +70,7 @@ pub fn coriolis<const N: usize, R: Rounding>(
 ) -> Joints<f64> {
     let zero: Joints<_> = cell.q.iter().map(|_| Affine::zero()).collect();
     space.motion.sweep_weightless(robot, &cell.q, &cell.dq, &cell.r, &zero);
-    space.fill_theta(uncertain.range().iter().map(|x| Affine::from_interval(*x)));
+    space.fill_theta(uncertain.range.iter().map(|x| Affine::from_interval(*x)));
     space.inverse_dynamics(robot);
     space.torque.iter().map(extent::sup_abs).collect()
 }
@@ -77,13 +91,13 @@ pub fn velocity_slope<const N: usize, R: Rounding>(
     let (q, dqa) = (ranges(&cell.q), ranges(&cell.dqa));
     let zero: Joints<Interval> = (0..n).map(|_| Interval::zero()).collect();
     let mut squares: Joints<f64> = (0..n).map(|_| 0.0).collect();
-    space.fill_theta(uncertain.range().iter().copied());
+    space.fill_theta(uncertain.range.iter().copied());
     for j in 0..n {
         let mut unit = zero.clone();
         unit[j] = Interval::constant(1.0);
         space.motion.sweep_weightless(robot, &q, &unit, &dqa, &zero);
         space.inverse_dynamics(robot);
-        space.torque[j] = space.torque[j] + uncertain.range()[robot.friction_index(j) + VISCOUS];
+        space.torque[j] = space.torque[j] + uncertain.range[robot.friction_index(j) + VISCOUS];
         for (sum, slope) in squares.iter_mut().zip(&space.torque) {
             *sum = add_up(*sum, div_up(mul_up(slope.sup_abs(), slope.sup_abs()), floor[j]));
         }
@@ -128,7 +142,7 @@ fn position_slack<const N: usize, R: Rounding>(
     let r: Joints<Change> = cell.r.iter().map(|r| constant(r.interval())).collect();
     let zero: Joints<Change> = (0..n).map(|_| Change::zero()).collect();
     space.motion.sweep_weightless(robot, &q, &zero, &zero, &r);
-    space.fill_theta(uncertain.range().iter().copied().map(constant));
+    space.fill_theta(uncertain.range.iter().copied().map(constant));
     space.inverse_dynamics(robot);
     // Transmission inertia does not depend on q.
     let energy = (0..n).fold(Change::zero(), |sum, j| sum + r[j] * space.torque[j]);

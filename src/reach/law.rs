@@ -1,7 +1,7 @@
 //! What the robust law does at most over a cell: torques, gain, and the part of the hold power that it makes itself.
 //!
 //! # Assumed
-//! Bounds rho_j on the disturbance over the cell, A with diag(A) <= M, and sigma with r'Mr <= sigma sum A_j r_j^2.
+//! Bounds rho_j on the disturbance over the cell, A with diag(A) <= M, sigma and s_j of [`super::energy::relative_mass`] for W = A.
 //!
 //! # Proven
 //! Notation of [`super::tube`]: c layer ticks, h the period, u_j = min(rho_j, A_j |r_j| / (c h)), x_j = u_j / rho_j in [0, 1].
@@ -10,7 +10,8 @@
 //!   f h rho_j^2 / A_j with f = 1/2 + (c - 1)^2 / (2 (2 c - 1)) (a parabola, c >= 1). So mu <= mu* = beta + sum of these.
 //! * *Where.* mu > 0 only where alpha (V_max - V^) < mu*; there z^2 = sum A r^2 >= z1^2 = 2 (V_max - mu*/alpha - nu) / sigma.
 //! * *Torque.* Where mu = 0, |v_j| <= rho_j. Elsewhere |v_j| = u_j + mu A_j |r_j| / z^2. If x_j = 1 then Q_j = 0 and the second part is
-//!   at most (mu* - Q_j's bound) sqrt(A_j) / z1, because sqrt(A_j) |r_j| <= z. Else it is at most mu* c h rho_j / z1^2.
+//!   at most (mu* - Q_j's bound) sqrt(A_j s_j / sigma) / z1: r'Mr >= sigma z1^2 for the theta that makes V^, and (A_j r_j^2 / z^4) r'Mr <=
+//!   s_j for all. Else it is at most mu* c h rho_j / z1^2.
 //! * *Gain.* h |v_j| / A_j <= (1/c + h mu* / z1^2) |r_j|: the gain condition asks that the factor be at most 1.
 //! * *Norms* |x|^2 = sum x_j^2 / A_j: |v| <= |rho| + mu* / z1.
 //! * *Own mismatch.* (h/2) sum m_j^2 / A_j for the rest's torques m_j is h mu^2 / (2 z^2) <= (h/2) (mu* / z1)^2.
@@ -44,12 +45,13 @@ pub struct LawBounds {
 }
 
 impl LawBounds {
-    /// Bounds for disturbance bounds `rho` (N m), |r^_j| <= `r` (rad/s), A_j = `floor` and sigma.
-    pub fn new(tube: &Tube, grain: &Grain, rho: &[f64], r: &[f64], floor: &[f64], sigma: f64) -> Self {
+    /// Bounds for disturbance bounds `rho` (N m), |r^_j| <= `r` (rad/s), A_j = `a`, and sigma and all s_j.
+    pub fn new(tube: &Tube, grain: &Grain, rho: &[f64], r: &[f64], a: &[f64], mass: (f64, &[f64])) -> Self {
+        let (sigma, alone) = mass;
         let (gains, c) = (&tube.gains, tube.layer_ticks);
         let h = gains.period_s;
         let n = rho.len();
-        let squares: Joints<f64> = (0..n).map(|j| div_up(mul_up(rho[j], rho[j]), floor[j])).collect();
+        let squares: Joints<f64> = (0..n).map(|j| div_up(mul_up(rho[j], rho[j]), a[j])).collect();
         let squared = sum_up(squares.iter().copied());
         let rho_norm = squared.sqrt().next_up();
 
@@ -69,7 +71,8 @@ impl LawBounds {
         let robust = (0..n)
             .map(|j| {
                 let others = add_up(base, sum_up((0..n).filter(|&i| i != j).map(|i| layer[i])));
-                let far = div_up(mul_up(others, floor[j].sqrt().next_up()), z1);
+                let along = mul_up(a[j], div_up(alone[j], sigma)).sqrt().next_up();
+                let far = div_up(mul_up(others, along), z1);
                 let near = div_up(mul_up(mul_up(mul_up(rest, c), h), rho[j]), z1_squared);
                 mul_up(add_up(rho[j], far.max(near)), 1.0 + 8.0 * GRAIN)
             })

@@ -30,7 +30,8 @@ pub const OWN: [usize; 3] = [VISCOUS, ARMATURE, OFFSET];
 /// The strips of a set, prepared for one robot.
 #[derive(Debug, Clone)]
 pub struct Leaning {
-    times: Vec<f64>,
+    /// Times of the strips, s from the plan's start.
+    pub times: Vec<f64>,
     joints: usize,
     strips: Vec<Prepared>,
     /// For each joint the largest absolute values of its strips.
@@ -112,11 +113,6 @@ impl Leaning {
     /// The strip of joint `j` at time number `k`.
     pub fn strip(&self, k: usize, j: usize) -> &Prepared {
         &self.strips[self.joints * k + j]
-    }
-
-    /// Times of the strips, s from the plan's start.
-    pub fn times(&self) -> &[f64] {
-        &self.times
     }
 
     /// What the law ([`crate::control::RobustController`]) may take at the ticks of a cell over `span` (times of the plan, strips

@@ -42,18 +42,14 @@ pub const GRAIN: f64 = 1.0 / (1_u64 << 40) as f64;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Roundoff {
     size: f64,
-    error: f64,
+    /// Upper bound of the distance between the two numbers.
+    pub error: f64,
 }
 
 impl Roundoff {
     /// A float of at most this size, itself exact.
     pub fn float(size: f64) -> Self {
         Self { size: size.abs(), error: 0.0 }
-    }
-
-    /// Upper bound of the distance between the two numbers.
-    pub fn error(&self) -> f64 {
-        self.error
     }
 
     fn rounded(size: f64, error: f64) -> Self {
@@ -142,7 +138,7 @@ impl Grain {
         let (q, dq, dqa, ddqa) = (sizes(&cell.q), sizes(&cell.dq), sizes(&cell.dqa), sizes(&cell.ddqa));
         let r: Joints<Roundoff> =
             (0..n).map(|j| Roundoff::float(add_up(cell.r[j].sup_abs(), cell.deviation[j].r))).collect();
-        let (center, radius) = (uncertain.center(), uncertain.radius());
+        let (center, radius) = (&uncertain.center, &uncertain.radius);
         y.resize(width * n, Roundoff::zero());
 
         motion.sweep(robot, &q, &dq, &dqa, &ddqa);
@@ -157,8 +153,8 @@ impl Grain {
                     rho = rho + entry.scale(radius[p]);
                 }
                 let drift = Roundoff::float(tube.drift_nm[j]);
-                let Some(leaning) = uncertain.leaning() else {
-                    return add_up(nominal.error(), (rho + drift).error());
+                let Some(leaning) = &uncertain.leaning else {
+                    return add_up(nominal.error, (rho + drift).error);
                 };
                 // Shares of time are quotients of differences of floats: three roundings. Sizes are those of all strips.
                 let share = Roundoff { size: 1.0, error: 8.0 * UNIT };
@@ -173,8 +169,8 @@ impl Grain {
                     known = known + (entry - mix(*d)).scale(radius[at + column]);
                 }
                 let shift = mix(most.shift);
-                let either = add_up((rho + shift + drift).error(), (known + drift).error());
-                add_up((nominal + shift).error(), either)
+                let either = add_up((rho + shift + drift).error, (known + drift).error);
+                add_up((nominal + shift).error, either)
             })
             .collect();
 
@@ -190,7 +186,7 @@ impl Grain {
             let inertia = Roundoff::float(center[at]) + Roundoff::float(radius[at]);
             energy = energy + inertia.scale(0.5) * r[j] * r[j];
         }
-        Self { torque_nm, energy_j: energy.error() }
+        Self { torque_nm, energy_j: energy.error }
     }
 
     /// Upper bound of what the computed V^ exceeds the exact supremum by.
@@ -219,10 +215,10 @@ mod tests {
     fn covers_cancellation_and_sines() {
         // (1 + x) - 1 for x = 1e-17 is computed as 0: off by 1e-17.
         let (one, x) = (Roundoff::constant(1.0), Roundoff::constant(1e-17));
-        assert!(((one + x) - one).error() >= 1e-17);
+        assert!(((one + x) - one).error >= 1e-17);
         // sin(a)^2 + cos(a)^2 is off from 1 by what the bound says at most.
         let (s, c) = Roundoff::float(3.0).sin_cos();
-        let bound = (s * s + c * c).error();
+        let bound = (s * s + c * c).error;
         for k in 0..1000 {
             let a = 3.0 * (f64::from(k) / 500.0 - 1.0);
             assert!((a.sin() * a.sin() + a.cos() * a.cos() - 1.0).abs() <= bound);

@@ -67,12 +67,16 @@ pub const MAX_PARAMETERS: usize = MAX_JOINTS * (INERTIAL + FRICTION);
 /// Parameter set as centre, radius and enclosures, prepared once a plan.
 #[derive(Debug, Clone)]
 pub struct Uncertain {
-    center: ArrayVec<f64, MAX_PARAMETERS>,
-    radius: ArrayVec<f64, MAX_PARAMETERS>,
+    /// Centre theta_0, as the controller has it.
+    pub center: ArrayVec<f64, MAX_PARAMETERS>,
+    /// Radius about the centre, as the controller has it.
+    pub radius: ArrayVec<f64, MAX_PARAMETERS>,
     /// Holds the set and all that the controller makes of it, centre +- radius.
-    range: ArrayVec<Interval, MAX_PARAMETERS>,
-    leaning: Option<Leaning>,
-    between: mass::Between,
+    pub range: ArrayVec<Interval, MAX_PARAMETERS>,
+    /// The strips of a correlated set.
+    pub leaning: Option<Leaning>,
+    /// Parameters between whose mass matrices those of the set are.
+    pub between: mass::Between,
 }
 
 impl Uncertain {
@@ -83,31 +87,6 @@ impl Uncertain {
         let range = set.centers_and_radii().map(|(c, g)| Interval::around(c, g)).collect();
         let leaning = Leaning::new(robot, set, &center, &radius);
         Self { center, radius, range, leaning, between: mass::Between::new(robot, set) }
-    }
-
-    /// The strips of a correlated set.
-    pub fn leaning(&self) -> Option<&Leaning> {
-        self.leaning.as_ref()
-    }
-
-    /// Parameters between whose mass matrices those of the set are.
-    pub fn between(&self) -> &mass::Between {
-        &self.between
-    }
-
-    /// Centre theta_0, as the controller has it.
-    pub fn center(&self) -> &[f64] {
-        &self.center
-    }
-
-    /// Radius about the centre, as the controller has it.
-    pub fn radius(&self) -> &[f64] {
-        &self.radius
-    }
-
-    /// Each parameter as an interval.
-    pub fn range(&self) -> &[Interval] {
-        &self.range
     }
 }
 
@@ -152,7 +131,8 @@ pub fn joint_torques<const N: usize, R: Rounding>(
         .collect()
 }
 
-/// sum_p |y_p| g_p of the links' and the joint's own columns.
+/// sum_p |y_p| g_p of the links' and the joint's own columns: where the tube leaves the sign of y_p in no doubt |y_p| is a form, and of
+/// these the sum is bounded; of the others each.
 pub fn spread<const N: usize, R: Rounding>(
     uncertain: &Uncertain,
     robot: &Robot,
@@ -161,10 +141,16 @@ pub fn spread<const N: usize, R: Rounding>(
     own: &[Affine<N, R>; 3],
 ) -> f64 {
     let at = robot.friction_index(j);
-    let links = row.iter().zip(&uncertain.radius);
-    let all =
-        links.chain(own.iter().zip(OWN.map(|column| at + column)).map(|(y, p)| (y, &uncertain.radius[p])));
-    all.filter(|(_, g)| **g > 0.0).fold(0.0, |sum, (y, g)| add_up(sum, mul_up(extent::sup_abs(y), *g)))
+    let own = own.iter().zip(OWN.map(|column| uncertain.radius[at + column]));
+    let (mut sum, mut each) = (Affine::zero(), 0.0);
+    for (y, g) in row.iter().zip(uncertain.radius.iter().copied()).chain(own).filter(|(_, g)| *g > 0.0) {
+        if extent::spread(y) < y.center().abs() {
+            sum = sum + y.scale(g.copysign(y.center()));
+        } else {
+            each = add_up(each, mul_up(extent::sup_abs(y), g));
+        }
+    }
+    add_up(each, extent::upper(&sum).max(0.0))
 }
 
 /// What the strips add to the nominal torque of joint `j`, and what they leave of rho; see [`super::leaning`].
@@ -246,3 +232,6 @@ pub fn drift<const N: usize, R: Rounding>(
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -53,8 +53,8 @@ const STEPS: [f64; 2] = [1.4, 1.15];
 const REPEATS: usize = 4;
 /// Largest alpha times period: at 1 the certifier refuses.
 const MOST_ALPHA: f64 = 0.95;
-/// Intervals in which a tube is fitted and measured.
-const CELLS: usize = 16;
+/// Intervals in which a tube is fitted and measured: as many as the certifier begins with.
+const CELLS: usize = 32;
 
 /// What the gains are to be good for.
 #[derive(Debug, Clone)]
