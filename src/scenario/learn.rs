@@ -35,7 +35,7 @@ impl Learner {
         prior: &ParameterSet,
         acceleration_bound: Vec<f64>,
     ) -> Result<Self, IdentifyError> {
-        let Identify { method, window_s } = held.identify;
+        let Identify { method, window_s, .. } = held.identify;
         let options = IdentifierOptions { method, window_s, ..IdentifierOptions::default() };
         let identifier = Identifier::new(robot.clone(), prior, acceleration_bound, options)?;
         let start = *identifier.nominal();
@@ -50,6 +50,12 @@ impl Learner {
     /// Hands the measurements so far, up to time `t`, to the identifier.
     pub(super) fn update(&mut self, t: f64) -> Heard<Update> {
         self.identifier.update().map_err(|error| self.broken(t, &error))
+    }
+
+    /// The arm stands still until a plan takes over.
+    pub(super) fn stands(&mut self, t: f64) -> Heard<()> {
+        let still = self.identifier.set_acceleration_bound(vec![0.0; self.robot.dof()]);
+        still.map_err(|error| self.broken(t, &error))
     }
 
     /// Takes a measurement. Where it comes late, the gap before it is told and the window of data around that left out.

@@ -175,6 +175,12 @@ impl Check<'_> {
             let reason = format!("{} s, expected at most timing.t_p_s", identify.window_s);
             return Err(self.error("identify.window_s", reason));
         }
+        let (weigh, window) = (identify.weigh_s, identify.window_s);
+        if !(weigh == 0.0 || (window..=LONGEST_S).contains(&weigh)) {
+            let reason =
+                format!("{weigh} s, expected 0 or a time from window_s = {window} s to {LONGEST_S} s");
+            return Err(self.error("identify.weigh_s", reason));
+        }
         self.prior(&prior)?;
         Ok(Held { payload, prior, excite, identify })
     }

@@ -5,7 +5,8 @@
 //! the running plan is executed for t_p. A plan that is not ready within t_p, or that cannot be certified, is not
 //! executed: the running one goes on into its braking part, and planning continues from where that leads. The last
 //! exciting trajectory is executed to its end, so that all its data are in hand. With an empty hand there is nothing to
-//! learn: no updates, no exciting trajectories, and the set of parameters stays what it was.
+//! learn: no updates, no exciting trajectories, and the set of parameters stays what it was. If the scenario asks for it, what is
+//! held is weighed first: the arm stands, and the first plan is made with what the torques that hold it tell.
 //!
 //! The runner sees the [`PublicTask`], the readings of the [`World`] and nothing else of it; the truth comes with the
 //! audit, when the world is consumed.
@@ -180,6 +181,7 @@ struct Runner<'a> {
 impl Runner<'_> {
     /// Slots until the end; returns the outcome as far as the runner can know it.
     fn drive(&mut self) -> (Outcome, Option<String>) {
+        self.weigh();
         if self.purpose() == Some(Phase::Carry)
             && let Err(reason) = self.look_for_a_way()
         {
@@ -223,6 +225,26 @@ impl Runner<'_> {
                 self.failures = 0;
                 self.activate(plan, phase);
             }
+        }
+    }
+
+    /// Measures the torques that hold the arm at its start, for as long as the scenario says. Rows of data over that time know of no
+    /// motion, and of friction only that it is at most F_c either way ([`crate::identify::window`]).
+    fn weigh(&mut self) {
+        let (Some(held), Some(learner)) = (&self.task.held, &mut self.learner) else { return };
+        let ticks = (held.identify.weigh_s / self.robot.control.period_s).round() as usize;
+        if ticks == 0 {
+            return;
+        }
+        self.broken.extend(learner.stands(self.world.time()).err().map(|broken| *broken));
+        let n = self.robot.dof();
+        let (desired, mut measured) = (JointState::at_rest(&self.task.start), vec![0.0; n]);
+        let mut reading = Reading { t: 0.0, q: vec![0.0; n], dq: vec![0.0; n] };
+        for _ in 0..ticks {
+            self.world.read(&mut reading);
+            self.look_at_encoders(&reading);
+            let logged = self.world.stand(&mut measured);
+            self.note(&reading, &desired, &measured, logged);
         }
     }
 
@@ -479,3 +501,6 @@ impl Runner<'_> {
         record
     }
 }
+
+#[cfg(test)]
+mod tests;

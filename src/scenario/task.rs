@@ -104,11 +104,14 @@ pub struct Identify {
     pub method: Method,
     /// Length of a momentum window, s.
     pub window_s: f64,
+    /// How long the arm stands before its first plan, held by its own drives, while the torques that hold it are measured, s;
+    /// 0: not at all. The first plan is then proven with what they tell: what is held weighs something, however friction sticks.
+    pub weigh_s: f64,
 }
 
 impl Default for Identify {
     fn default() -> Self {
-        Self { method: Method::default(), window_s: 0.1 }
+        Self { method: Method::default(), window_s: 0.1, weigh_s: 0.0 }
     }
 }
 

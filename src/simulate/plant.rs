@@ -76,6 +76,17 @@ impl Plant {
         self.integration_error
     }
 
+    /// Torques (N m) that hold the plant where it is, at rest, where static friction carries these shares of F_c, each in \[-1, 1\].
+    pub(super) fn holding(&mut self, stuck: &[f64], tau: &mut [f64]) {
+        let Scratch { motion, wrenches, zero, .. } = &mut self.scratch;
+        motion.sweep_plain(&self.robot, &self.q, zero, zero);
+        rnea(&self.robot, motion, &self.theta, wrenches, tau);
+        for (j, (tau, share)) in tau.iter_mut().zip(stuck).enumerate() {
+            let own = &self.theta[self.robot.friction_index(j)..];
+            *tau += own[OFFSET] + share * own[COULOMB];
+        }
+    }
+
     /// Advances by one control period with `tau` held, calling `each` after every integration step.
     pub(crate) fn advance(&mut self, tau: &[f64], period_s: f64, mut each: impl FnMut(&[f64], &[f64])) {
         let audit = self.ticks.is_multiple_of(AUDIT_EVERY).then(|| (self.q.clone(), self.dq.clone()));

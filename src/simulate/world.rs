@@ -98,6 +98,8 @@ pub struct World {
     plant: Plant,
     noise: ChaCha8Rng,
     faults: Faults,
+    /// Share of F_c that static friction carries while the arm stands, from -1 to 1.
+    stuck: Vec<f64>,
     /// What a frozen encoder repeats.
     frozen_at: Option<f64>,
     ticks: u64,
@@ -121,6 +123,9 @@ impl World {
         }
         let mut noise = ChaCha8Rng::seed_from_u64(seed);
         noise.set_stream(2);
+        let mut rest = ChaCha8Rng::seed_from_u64(seed);
+        rest.set_stream(3);
+        let stuck = (0..robot.dof()).map(|_| rest.random_range(-1.0..=1.0)).collect();
         let audit = Audit {
             payload: truth.payload,
             counts: Counts::default(),
@@ -137,6 +142,7 @@ impl World {
         Self {
             desired: JointState::at_rest(start),
             faults: truth.faults,
+            stuck,
             frozen_at: None,
             robot,
             scene,
@@ -173,22 +179,7 @@ impl World {
     /// Applies `tau` (N m) for one control period and writes what the torque sensors say of it to `measured`. Whether
     /// the tick's measurements reach the log; if not, nobody but the controller has seen them.
     pub fn advance(&mut self, tau: &[f64], reference: Reference<'_>, measured: &mut [f64]) -> bool {
-        if let Some(slip) = self
-            .faults
-            .payload_slips
-            .take_if(|slip| self.ticks as f64 * self.robot.control.period_s >= slip.at_s)
-        {
-            self.slip(slip);
-        }
-        let sensors = self.robot.sensors;
-        for (j, (out, &x)) in measured.iter_mut().zip(tau).enumerate() {
-            let bound = sensors.torque_ratio * x.abs() + sensors.torque_abs_nm;
-            let gain = self.faults.torque_gain.map_or(1.0, |gain| gain.factor(j));
-            *out = gain * x + bound * self.noise.random_range(-1.0..=1.0);
-            let ratio = x.abs() / self.robot.joints[j].limits.torque;
-            self.audit.torque_ratio = self.audit.torque_ratio.max(ratio);
-            self.audit.counts.torque += u64::from(ratio > 1.0);
-        }
+        self.begin_tick(tau, measured);
         let period = self.robot.control.period_s;
         let (mut t, step) = (reference.t, period / super::plant::SUBSTEPS as f64);
         let (robot, scene, audit, desired) = (&self.robot, &self.scene, &mut self.audit, &mut self.desired);
@@ -201,6 +192,38 @@ impl World {
         if self.ticks.is_multiple_of(CLEARANCE_EVERY) && closest.is_finite() {
             self.audit.clearance.push((self.time(), closest));
         }
+        self.end_tick()
+    }
+
+    /// The arm stands still for one control period, held by its own drives: writes what the torque sensors say of that to `measured`.
+    /// How much of the load static friction carries is drawn by the seed. Whether the measurements reach the log, as in [`World::advance`].
+    pub fn stand(&mut self, measured: &mut [f64]) -> bool {
+        let mut tau = vec![0.0; measured.len()];
+        self.plant.holding(&self.stuck, &mut tau);
+        self.begin_tick(&tau, measured);
+        self.end_tick()
+    }
+
+    /// What happens to the hand at this tick, and what the torque sensors say of `tau`.
+    fn begin_tick(&mut self, tau: &[f64], measured: &mut [f64]) {
+        let now = self.time();
+        if let Some(slip) = self.faults.payload_slips.take_if(|slip| now >= slip.at_s) {
+            self.slip(slip);
+        }
+        let sensors = self.robot.sensors;
+        for (j, (out, &x)) in measured.iter_mut().zip(tau).enumerate() {
+            let bound = sensors.torque_ratio * x.abs() + sensors.torque_abs_nm;
+            let gain = self.faults.torque_gain.map_or(1.0, |gain| gain.factor(j));
+            *out = gain * x + bound * self.noise.random_range(-1.0..=1.0);
+            let ratio = x.abs() / self.robot.joints[j].limits.torque;
+            self.audit.torque_ratio = self.audit.torque_ratio.max(ratio);
+            self.audit.counts.torque += u64::from(ratio > 1.0);
+        }
+    }
+
+    /// The next tick follows. Whether what was measured at this one reaches the log.
+    fn end_tick(&mut self) -> bool {
+        let period = self.robot.control.period_s;
         let lost = self.faults.dropped_samples.is_some_and(|drop| drop.loses(self.ticks, period));
         self.ticks += 1;
         !lost
@@ -318,5 +341,41 @@ mod tests {
         // An empty hand is drawn like the rest.
         let empty = true_parameters(&robot, None, &mut ChaCha8Rng::seed_from_u64(3));
         assert!(set.contains(&empty) && empty[hand.clone()] != robot.joints[robot.end_effector].inertia);
+    }
+
+    #[test]
+    fn a_standing_arm_is_held_by_gravity_and_what_friction_carries() {
+        let robot = Arc::new(robot::load("robots/kinova_gen3_2f85.toml").unwrap());
+        let start = [0.3, -0.4, 3.1, -1.8, 0.2, 0.1, 1.5];
+        let mut shares = [1.0f64, -1.0];
+        for seed in 0..20 {
+            let truth = HiddenTruth::new(HELD).unwrap();
+            let mut world = World::new(robot.clone(), Scene::default(), &start, truth, seed);
+            let theta = world.plant.theta().to_vec();
+            let mut gravity = [0.0; 7];
+            world.plant.holding(&[0.0; 7], &mut gravity);
+            let (mut reading, mut measured) =
+                (Reading { t: 0.0, q: vec![0.0; 7], dq: vec![0.0; 7] }, [0.0; 7]);
+            for tick in 0..5 {
+                world.read(&mut reading);
+                assert!((reading.t - f64::from(tick) * robot.control.period_s).abs() < 1e-12);
+                assert!(world.stand(&mut measured));
+                for j in 0..7 {
+                    let (q, dq) = (reading.q[j] - start[j], reading.dq[j]);
+                    assert!(
+                        q.abs() <= robot.sensors.position_rad && dq.abs() <= robot.sensors.velocity_rad_s
+                    );
+                    let coulomb = theta[robot.friction_index(j) + COULOMB];
+                    let held = gravity[j] + world.stuck[j] * coulomb;
+                    let off = robot.sensors.torque_ratio * held.abs() + robot.sensors.torque_abs_nm;
+                    assert!((measured[j] - held).abs() <= off * (1.0 + 1e-12) + 1e-12);
+                    shares = [shares[0].min(world.stuck[j]), shares[1].max(world.stuck[j])];
+                }
+            }
+            assert_eq!(world.plant.q, start);
+            assert!(world.plant.dq.iter().all(|dq| *dq == 0.0));
+        }
+        // Friction is not always kind.
+        assert!(shares[0] < -0.9 && shares[1] > 0.9, "{shares:?}");
     }
 }
