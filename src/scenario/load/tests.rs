@@ -192,6 +192,8 @@ fn numbers_that_are_not_finite_or_out_of_range_are_named() {
     }
     assert_refused("range_rad = [1.3", "range_rad = [0.0", &["excite.range_rad"]);
     assert_refused("window_s = 0.1", "window_s = 2.0", &["identify.window_s"]);
+    assert_refused("window_s = 0.1", "window_s = 0.1\nweigh_s = 0.05", &["identify.weigh_s", "0.1 s"]);
+    assert_refused("window_s = 0.1", "window_s = 0.1\nweigh_s = -1.0", &["identify.weigh_s"]);
 }
 
 #[test]
