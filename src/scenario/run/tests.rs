@@ -10,9 +10,11 @@ impl Observer for Silent {
 }
 
 fn weighed(seconds: f64) -> Scenario {
-    Scenario::load("scenarios/dumbbell_c_8lb.toml").unwrap().adjusted(|task| {
+    Scenario::load("scenarios/dumbbell_c_8lb_weighed.toml").unwrap().adjusted(|task| {
         task.timing.max_plans = 1;
-        task.held.as_mut().unwrap().identify.weigh_s = seconds;
+        let identify = &mut task.held.as_mut().unwrap().identify;
+        assert_eq!(identify.weigh_s, 0.5);
+        identify.weigh_s = seconds;
     })
 }
 
