@@ -278,10 +278,14 @@ impl<'a> Integrals<'a> {
         total.upper()
     }
 
-    /// Calls `visit` for blocks of at most `length` panels in turn with the ranges of q and dq over the block.
-    fn blocks(&self, length: usize, mut visit: impl FnMut(&[Interval], &[Interval])) {
+    /// Calls `visit` for blocks of at most `length` panels in turn with the ranges of q and dq over the block, in the storage `ranges`.
+    fn blocks(
+        &self,
+        length: usize,
+        (q, dq): &mut (Vec<Interval>, Vec<Interval>),
+        mut visit: impl FnMut(&[Interval], &[Interval]),
+    ) {
         let n = self.robot.dof();
-        let (mut q, mut dq) = (Vec::with_capacity(n), Vec::with_capacity(n));
         let mut a = 0;
         while a < self.panels() {
             let b = (a + length).min(self.panels());
@@ -289,7 +293,7 @@ impl<'a> Integrals<'a> {
             dq.extend((0..n).map(|i| self.velocity(i, a, b)));
             q.clear();
             q.extend((0..n).map(|i| self.position(i, a, b, dq[i])));
-            visit(&q, &dq);
+            visit(q, dq);
             a = b;
         }
     }
@@ -306,13 +310,15 @@ impl<'a> Integrals<'a> {
     /// Radii of dY_f/dq dq over each [`BLOCK`]: the trapezoid's error by the motion at constant velocity, over dt^2/4 a panel.
     pub(super) fn fill_drifts(&self, evaluator: &mut Evaluator<Dual<Interval, 1>>, drifts: &mut Vec<f64>) {
         drifts.clear();
-        self.blocks(BLOCK, |q, dq| {
+        let mut ranges = std::mem::take(&mut evaluator.ranges);
+        self.blocks(BLOCK, &mut ranges, |q, dq| {
             evaluator.q.clear();
             evaluator.q.extend(q.iter().zip(dq).map(|(&q, &dq)| Dual::new(q, [dq])));
             evaluator.dq.clear();
             evaluator.dq.extend(dq.iter().map(|&dq| Dual::new(dq, [Interval::zero()])));
             drifts.extend(evaluator.rate(self.robot).iter().map(|rate| rate.slope[0].radius()));
         });
+        evaluator.ranges = ranges;
     }
 
     /// For each [`LONG_BLOCK`] and row the trapezoid's error by the accelerations, over dt^2/4 a panel.
@@ -323,7 +329,8 @@ impl<'a> Integrals<'a> {
     ) {
         let n = self.robot.dof();
         swings.clear();
-        self.blocks(LONG_BLOCK, |q, dq| {
+        let mut ranges = std::mem::take(&mut evaluator.ranges);
+        self.blocks(LONG_BLOCK, &mut ranges, |q, dq| {
             let first = swings.len();
             swings.resize(first + n, Interval::zero());
             evaluator.q.clear();
@@ -340,6 +347,7 @@ impl<'a> Integrals<'a> {
                 }
             }
         });
+        evaluator.ranges = ranges;
     }
 
     /// The trapezoid's error by the accelerations between two ticks, for row `i`; `swings` as [`Integrals::fill_swings`] makes them.
@@ -374,13 +382,16 @@ pub(super) struct Evaluator<T> {
     dq: Vec<T>,
     motion: Motion<T>,
     y: Vec<T>,
+    /// Of q and dq over a block.
+    ranges: (Vec<Interval>, Vec<Interval>),
 }
 
 impl<T: Scalar> Evaluator<T> {
     pub(super) fn new(robot: &Robot) -> Self {
         let n = robot.dof();
         let y = vec![T::zero(); INERTIAL * n * n];
-        Self { q: Vec::with_capacity(n), dq: Vec::with_capacity(n), motion: Motion::new(robot), y }
+        let (q, dq, ranges) = (Vec::with_capacity(n), Vec::with_capacity(n), Default::default());
+        Self { q, dq, motion: Motion::new(robot), y, ranges }
     }
 
     fn sweep(&mut self, robot: &Robot) {
