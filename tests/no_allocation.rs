@@ -471,11 +471,9 @@ fn choosing_rows_does_not_allocate_after_the_first_window() {
     let (first, second) = (window(0.0), window(1.0));
     let (mut enclosures, mut search) = (Enclosures::new(&robot, &set), Search::new(&robot, &theta));
     let mut picks = vec![];
-    enclosures.take(&first);
-    search.run(&first, &enclosures, 2, &mut picks);
+    search.run(&enclosures.of(&first), 2, &mut picks);
     let asked = allocations(|| {
-        enclosures.take(&second);
-        search.run(&second, &enclosures, 2, &mut picks);
+        search.run(&enclosures.of(&second), 2, &mut picks);
     });
     assert_eq!(asked, 0);
     assert_eq!(picks.len(), 28);

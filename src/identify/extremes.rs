@@ -10,7 +10,7 @@
 
 use std::ops::Range;
 
-use super::window::{Enclosures, Sample, Window};
+use super::window::{Enclosed, Sample};
 use crate::dynamics::{Composites, Motion, crba, momentum_regressor};
 use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
 
@@ -58,14 +58,15 @@ impl<'a> Search<'a> {
     }
 
     /// For each joint and either side the `count` parts of the window, apart from one another, whose rows promise to be the
-    /// tightest, into `picks`. None of a window of one panel. `enclosures` are those of the window.
-    pub fn run(&mut self, window: &Window, enclosures: &Enclosures, count: usize, picks: &mut Vec<Pick>) {
+    /// tightest, into `picks`. None of a window of one panel.
+    pub fn run(&mut self, enclosed: &Enclosed, count: usize, picks: &mut Vec<Pick>) {
         picks.clear();
+        let window = enclosed.window();
         let panels = window.samples.len().saturating_sub(1);
         if panels < 2 || count == 0 {
             return;
         }
-        self.take_states(&window.samples, enclosures);
+        self.take_states(enclosed);
         self.take_masses(&window.samples[panels / 2]);
         for joint in 0..self.robot.dof() {
             self.take_sums(&window.samples, joint);
@@ -103,11 +104,11 @@ impl<'a> Search<'a> {
     }
 
     /// Momentum of links and transmissions, and its rate but for the torque, at every tick.
-    fn take_states(&mut self, samples: &[Sample], enclosures: &Enclosures) {
+    fn take_states(&mut self, enclosed: &Enclosed) {
         let (robot, theta, n) = (self.robot, self.theta, self.robot.dof());
         self.momenta.clear();
         self.rates.clear();
-        for (k, sample) in samples.iter().enumerate() {
+        for (k, sample) in enclosed.window().samples.iter().enumerate() {
             self.motion.sweep_velocities(robot, &sample.q, &sample.dq);
             momentum_regressor(robot, &self.motion, 0..n, &mut self.y);
             for (j, row) in self.y.chunks_exact(INERTIAL * n).enumerate() {
@@ -115,7 +116,7 @@ impl<'a> Search<'a> {
                 let (f, dq) = (&theta[robot.friction_index(j)..], sample.dq[j]);
                 self.momenta.push(links + f[ARMATURE] * dq);
                 let friction = f[COULOMB] * dq.signum() + f[VISCOUS] * dq + f[OFFSET];
-                self.rates.push(enclosures.rate_along(k, j, theta) - friction);
+                self.rates.push(enclosed.rate_along(k, j, theta) - friction);
             }
         }
     }

@@ -258,10 +258,10 @@ impl Identifier {
         let cut: Vec<(Vec<Part>, Rows)> = windows
             .par_iter()
             .map_init(storage, |(enclosures, search, picks), window| {
-                enclosures.take(window);
-                search.run(window, enclosures, extremes, picks);
-                let parts = enclosures.parts(window, &equal_spans(window, count));
-                (parts, enclosures.rows(window, picks.iter().map(|pick| (pick.span.clone(), pick.joint))))
+                let mut enclosed = enclosures.of(window);
+                search.run(&enclosed, extremes, picks);
+                let parts = enclosed.parts(&equal_spans(window, count));
+                (parts, enclosed.rows(picks.iter().map(|pick| (pick.span.clone(), pick.joint))))
             })
             .collect();
         let spans = spans(windows, &cut.iter().map(|(parts, _)| parts.len()).collect::<Vec<_>>(), joined);

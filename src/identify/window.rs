@@ -34,7 +34,7 @@
 //!   intervals on the hull of a block of panels, and charged coefficient by coefficient. Of the second only
 //!   |ddq_k| <= a_k is known, so it is bounded by sum_k a_k sup |dY_f/d(dq_k) z|, with the sum over the parameters
 //!   inside the bars as for the encoders.
-//!   Enclosures that hold over a block of panels hold over each part of it: rows over parts of a window share them ([`Enclosures`]).
+//!   Enclosures that hold over a block of panels hold over each part of it: rows over parts of a window share them ([`Enclosed`]).
 //! - *Between ticks*: |ddq| <= a implies dq >= max(dq0 - a s, dq1 - a (dt - s)) >= min(dq0, dq1) - a dt/2, likewise from above, and in
 //!   the same way q stays within dt/2 sup |dq| of the hull of its ends.
 //! - *Coulomb*: s is the sign of dq where the panel's range of dq excludes the stiction speed, else \[-1, 1\].
@@ -45,7 +45,7 @@
 mod integrals;
 mod part;
 
-pub use part::{Enclosures, Part, equal_spans, parts, rows_over_parts};
+pub use part::{Enclosed, Enclosures, Part, equal_spans, parts, rows_over_parts};
 
 /// What is measured at one tick.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use super::*;
 use crate::identify::polytope::Rows;
 use crate::identify::tests::{Noise, arm, prior, recording, truth};
-use crate::identify::window::{Clock, parts, rows_over_parts};
+use crate::identify::window::{Clock, Enclosures, Window, parts, rows_over_parts};
 use crate::identify::{Identifier, IdentifierOptions};
 use crate::inertia::ParameterSet;
 
@@ -15,17 +15,11 @@ fn window(samples: &[Sample], acceleration_bound: &[f64]) -> Window {
     Window { samples: samples.to_vec(), acceleration_bound, clock: Clock::Control }
 }
 
-/// The picks of a window, and its enclosures.
-fn picked<'a>(
-    robot: &'a Robot,
-    set: &'a ParameterSet,
-    window: &Window,
-    count: usize,
-) -> (Vec<Pick>, Enclosures<'a>) {
-    let (mut picks, mut enclosures) = (vec![], Enclosures::new(robot, set));
-    enclosures.take(window);
-    Search::new(robot, &set.center()).run(window, &enclosures, count, &mut picks);
-    (picks, enclosures)
+/// The picks of a window.
+fn picked(robot: &Robot, set: &ParameterSet, enclosed: &Enclosed, count: usize) -> Vec<Pick> {
+    let mut picks = vec![];
+    Search::new(robot, &set.center()).run(enclosed, count, &mut picks);
+    picks
 }
 
 /// Chosen for their errors, rows still contain the truth; and their errors are large.
@@ -40,20 +34,22 @@ fn picked_rows_contain_the_truth_and_nearly_touch_it() {
         let (samples, bound) = recording(&robot, &theta, 0.3, noise, &mut rng);
         let window = window(&samples[150..=250], &bound);
         // Parameters that are not the truth do.
-        let (found, mut enclosures) = picked(&robot, &set, &window, 2);
+        let mut enclosures = Enclosures::new(&robot, &set);
+        let mut enclosed = enclosures.of(&window);
+        let found = picked(&robot, &set, &enclosed, 2);
         assert_eq!(found.len(), 4 * robot.dof());
         // Share of its radius that the error of each row is.
         let shares = |rows: &Rows| -> Vec<f64> {
             let value = |w: usize| -> f64 { rows.y.row(w).iter().zip(&theta).map(|(y, z)| y * z).sum() };
             (0..rows.len()).map(|w| (value(w) - rows.u[w]).abs() / rows.radius[w]).collect()
         };
-        let rows = enclosures.rows(&window, found.iter().map(|pick| (pick.span.clone(), pick.joint)));
+        let rows = enclosed.rows(found.iter().map(|pick| (pick.span.clone(), pick.joint)));
         let own = shares(&rows);
         assert!(own.iter().all(|share| *share <= 1.0), "seed {seed}: {own:?}");
         let picked = own.iter().sum::<f64>() / own.len() as f64;
         // The same rows as those of all joints over the same parts.
         let spans: Vec<_> = found.iter().map(|pick| pick.span.clone()).collect();
-        for ((w, pick), part) in found.iter().enumerate().zip(enclosures.parts(&window, &spans)) {
+        for ((w, pick), part) in found.iter().enumerate().zip(enclosed.parts(&spans)) {
             let all = rows_over_parts(&robot, &set, &[part]);
             assert_eq!(all.y.row(pick.joint), rows.y.row(w));
             assert_eq!(all.u[pick.joint], rows.u[w]);
@@ -67,7 +63,7 @@ fn picked_rows_contain_the_truth_and_nearly_touch_it() {
                 (a..rng.random_range(a + 1..=100), rng.random_range(0..robot.dof()))
             })
             .collect();
-        let rows = enclosures.rows(&window, anywhere.iter().cloned());
+        let rows = enclosed.rows(anywhere.iter().cloned());
         assert!(shares(&rows).iter().all(|share| *share <= 1.0), "seed {seed}");
         let each = |part| shares(&rows_over_parts(&robot, &set, &[part]));
         let all = parts(&robot, &set, &window, 50).into_iter().flat_map(each).collect::<Vec<f64>>();
@@ -107,9 +103,11 @@ fn short_windows_and_straight_lines() {
         |k: usize| Sample { t: 1e-3 * k as f64, q: vec![0.1; 7], dq: vec![0.0; 7], tau: vec![1.0; 7] };
     let samples: Vec<Sample> = (0..3).map(still).collect();
     let set = ParameterSet::around_nominal(&robot);
-    assert!(picked(&robot, &set, &window(&samples[..2], &[1.0; 7]), 1).0.is_empty());
-    assert!(picked(&robot, &set, &window(&samples, &[1.0; 7]), 0).0.is_empty());
-    let found = picked(&robot, &set, &window(&samples, &[1.0; 7]), 1).0;
+    let mut enclosures = Enclosures::new(&robot, &set);
+    let mut found =
+        |samples: &[Sample], count| picked(&robot, &set, &enclosures.of(&window(samples, &[1.0; 7])), count);
+    assert!(found(&samples[..2], 1).is_empty() && found(&samples, 0).is_empty());
+    let found = found(&samples, 1);
     assert!(found.len() == 14 && found.iter().all(|pick| pick.span.end <= 2), "{found:?}");
     let mut line: Vec<f64> = (0..7).map(|k| 3.0 - 0.5 * f64::from(k)).collect();
     take_off_line(&mut line);

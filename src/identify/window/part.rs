@@ -30,8 +30,7 @@ struct Momentum {
     error: Vec<f64>,
 }
 
-/// What is dear about a window: Y_f at every tick, and enclosures of its derivatives over blocks of panels. Storage is kept from
-/// window to window.
+/// Storage for what is dear about a window, kept from window to window; see [`Enclosed`].
 #[derive(Debug, Clone)]
 pub struct Enclosures<'a> {
     robot: &'a Robot,
@@ -65,8 +64,8 @@ impl<'a> Enclosures<'a> {
         }
     }
 
-    /// Those of `window`.
-    pub fn take(&mut self, window: &Window) {
+    /// Encloses what happens in `window`.
+    pub fn of<'e>(&'e mut self, window: &'e Window) -> Enclosed<'e, 'a> {
         let Self { robot, known, intervals, duals, rates, drifts, swings, .. } = self;
         let whole = Integrals::new(robot, known, window);
         rates.clear();
@@ -75,41 +74,58 @@ impl<'a> Enclosures<'a> {
         }
         whole.fill_drifts(duals, drifts);
         whole.fill_swings(duals, swings);
+        Enclosed { enclosures: self, window }
+    }
+}
+
+/// A window with what is dear about it: Y_f at every tick, and enclosures of its derivatives over blocks of panels.
+#[derive(Debug)]
+pub struct Enclosed<'e, 'a> {
+    enclosures: &'e mut Enclosures<'a>,
+    window: &'e Window,
+}
+
+impl Enclosed<'_, '_> {
+    /// The window.
+    pub fn window(&self) -> &Window {
+        self.window
     }
 
-    /// The middle of Y_f theta at tick `k` of the window taken last, for row `i`, N m.
+    /// The middle of Y_f theta at tick `k`, for row `i`, N m.
     pub fn rate_along(&self, k: usize, i: usize, theta: &[f64]) -> f64 {
-        let width = INERTIAL * self.robot.dof();
-        let row = &self.rates[width * (self.robot.dof() * k + i)..][..width];
+        let n = self.enclosures.robot.dof();
+        let width = INERTIAL * n;
+        let row = &self.enclosures.rates[width * (n * k + i)..][..width];
         row.iter().zip(theta).map(|(y, z)| y.midpoint() * z).sum()
     }
 
-    /// The parts of `window`, which must be the one taken last, between the ticks of each of `spans` (first and last tick, at least
-    /// one panel).
-    pub fn parts(&mut self, window: &Window, spans: &[Range<usize>]) -> Vec<Part> {
-        let n = self.robot.dof();
+    /// The parts of the window between the ticks of each of `spans` (first and last tick, at least one panel).
+    pub fn parts(&mut self, spans: &[Range<usize>]) -> Vec<Part> {
+        let Enclosures { robot, known, forms, rates, drifts, swings, rate: row, ends: [momentum, _], .. } =
+            &mut *self.enclosures;
+        let (n, window) = (robot.dof(), self.window);
         let mut ends: Vec<usize> = spans.iter().flat_map(|span| [span.start, span.end]).collect();
         ends.sort_unstable();
         ends.dedup();
-        let whole = Integrals::new(self.robot, &self.known, window);
-        let mut momentum = |&k: &usize| {
+        let whole = Integrals::new(robot, known, window);
+        let at_tick = |&k: &usize| {
             let mut found = Momentum::default();
-            whole.place(&mut self.forms, k);
+            whole.place(forms, k);
             for i in 0..n {
-                found.error.push(whole.momentum(&mut self.forms, i, &mut self.ends[0]));
-                found.y.extend_from_slice(&self.ends[0]);
+                found.error.push(whole.momentum(forms, i, momentum));
+                found.y.extend_from_slice(momentum);
             }
             found
         };
-        let momenta: Vec<Momentum> = ends.iter().map(&mut momentum).collect();
+        let momenta: Vec<Momentum> = ends.iter().map(at_tick).collect();
         let at = |k: usize| momenta[ends.partition_point(|&end| end < k)].clone();
         let part = |span: &Range<usize>| {
             let mut rate = Vec::with_capacity(INERTIAL * n * n);
             for i in 0..n {
-                whole.rate(span, i, (&self.rates, &self.drifts), &mut self.rate);
-                rate.extend_from_slice(&self.rate);
+                whole.rate(span, i, (rates, drifts), row);
+                rate.extend_from_slice(row);
             }
-            let swing = (0..n).map(|i| whole.swing(span, i, &self.swings)).collect();
+            let swing = (0..n).map(|i| whole.swing(span, i, swings)).collect();
             let samples = window.samples[span.start..=span.end].to_vec();
             let (acceleration_bound, clock) = (window.acceleration_bound.clone(), window.clock);
             let window = Window { samples, acceleration_bound, clock };
@@ -118,25 +134,22 @@ impl<'a> Enclosures<'a> {
         spans.iter().map(part).collect()
     }
 
-    /// The rows of single joints over parts of `window`, which must be the one taken last; over the full parameter vector.
-    pub fn rows(
-        &mut self,
-        window: &Window,
-        picks: impl ExactSizeIterator<Item = (Range<usize>, usize)>,
-    ) -> Rows {
-        let whole = Integrals::new(self.robot, &self.known, window);
-        let mut rows = Rows::none(self.robot.parameter_count());
-        rows.y = nalgebra::DMatrix::zeros(picks.len(), self.robot.parameter_count());
+    /// The rows of single joints over parts of the window; over the full parameter vector.
+    pub fn rows(&mut self, picks: impl ExactSizeIterator<Item = (Range<usize>, usize)>) -> Rows {
+        let Enclosures { robot, known, forms, rates, drifts, swings, rate, ends, .. } = &mut *self.enclosures;
+        let whole = Integrals::new(robot, known, self.window);
+        let mut rows = Rows::none(robot.parameter_count());
+        rows.y = nalgebra::DMatrix::zeros(picks.len(), robot.parameter_count());
         for (w, (span, i)) in picks.enumerate() {
-            whole.rate(&span, i, (&self.rates, &self.drifts), &mut self.rate);
+            whole.rate(&span, i, (rates, drifts), rate);
             let mut error = Interval::zero();
-            for (k, y) in [span.start, span.end].into_iter().zip(&mut self.ends) {
-                whole.place(&mut self.forms, k);
-                error = error + Interval::constant(whole.momentum(&mut self.forms, i, y));
+            for (k, y) in [span.start, span.end].into_iter().zip(&mut *ends) {
+                whole.place(forms, k);
+                error = error + Interval::constant(whole.momentum(forms, i, y));
             }
-            error = error + whole.swing(&span, i, &self.swings);
-            let [first, last] = &self.ends;
-            let links = first.iter().zip(last).zip(&self.rate);
+            error = error + whole.swing(&span, i, swings);
+            let [first, last] = &*ends;
+            let links = first.iter().zip(last).zip(&*rate);
             let links = links.map(|((a, b), rate)| Interval::constant(*b) - Interval::constant(*a) - *rate);
             let own = whole.over(&span);
             let (u, radius) = own.balance(i, links, error, |column, y| rows.y[(w, column)] = y);
@@ -150,9 +163,7 @@ impl<'a> Enclosures<'a> {
 
 /// Cuts a window into `count` consecutive parts (at most one a panel) of nearly equal length; z is taken to lie in `set`.
 pub fn parts(robot: &Robot, set: &ParameterSet, window: &Window, count: usize) -> Vec<Part> {
-    let mut enclosures = Enclosures::new(robot, set);
-    enclosures.take(window);
-    enclosures.parts(window, &equal_spans(window, count))
+    Enclosures::new(robot, set).of(window).parts(&equal_spans(window, count))
 }
 
 /// The ticks between which the parts of [`parts`] lie.
