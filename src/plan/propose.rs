@@ -46,8 +46,6 @@ const CHOOSING_SHARE: f64 = 0.3;
 const RETREAT: [f64; 6] = [1.0, 0.7, 0.45, 0.25, 0.1, 0.0];
 /// Starts that are improved by the solver: one after the other when exciting, the best first, until the time is up.
 const STARTS: usize = 4;
-/// Share of the remaining time in which a proven point is sought near each of several starts.
-const BEGINNINGS: f64 = 0.5;
 /// Share of a limit that the planner leaves: the next plan starts inside this one and must fit as well.
 const SPARE: f64 = 0.02;
 /// Evaluations a start.

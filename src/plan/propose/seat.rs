@@ -2,8 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use arrayvec::ArrayVec;
-
 use crate::certify::{CellReport, Problem, Refusal, Shortfall};
 use crate::inertia::ParameterSet;
 use crate::plan::inertia_floor::FloorFit;
@@ -15,8 +13,8 @@ use crate::robot::Robot;
 use crate::trajectory::Bezier;
 use crate::trajectory::bezier::POINTS;
 
-use super::{BEGINNINGS, DEPTH, EVALUATIONS, NEARLY, RETREAT, SPARE, STARTS};
 use super::{Cost, Proposal, ProposeError, Setting, Task};
+use super::{DEPTH, EVALUATIONS, NEARLY, RETREAT, SPARE};
 
 /// Storage of one search.
 #[derive(Debug)]
@@ -168,15 +166,22 @@ impl Candidates<'_> {
         self.seat.last.proven
     }
 
-    /// Improves the starts and keeps the cheapest proven point: the most promising first, in half of what time there is left.
+    /// Improves each start in its share of the remaining time, the most promising first, and keeps the cheapest proven point. Until
+    /// there is one the way back to coasting may take all the time there is.
     pub(super) fn best_of(&mut self, starts: &[Joints<f64>]) -> Result<(), NlpError> {
-        let begun = self.beginnings(starts);
-        for (i, (_, from)) in begun.iter().enumerate() {
-            let left = self.task.setting.deadline.saturating_duration_since(Instant::now());
+        let end = self.task.setting.deadline;
+        for (i, start) in starts.iter().enumerate() {
+            let left = end.saturating_duration_since(Instant::now());
             if left < Duration::from_millis(1) {
                 break;
             }
-            let deadline = Instant::now() + if i + 1 < begun.len() { left / 2 } else { left };
+            let deadline = Instant::now() + left / (starts.len() - i) as u32;
+            let from = self.proven_on_the_way(start, if self.seat.found { deadline } else { end });
+            let (proven, cost) = (self.seat.last.proven, self.seat.last.cost);
+            if proven && cost.is_finite() && self.seat.known.as_deref() == Some(&from[..]) {
+                self.keep();
+                self.seat.kept_costs(cost);
+            }
             let options = Options {
                 deadline: Some(deadline),
                 max_evaluations: EVALUATIONS,
@@ -184,7 +189,7 @@ impl Candidates<'_> {
                 ..Options::default()
             };
             let mut solver = std::mem::take(&mut self.seat.solver);
-            let solution = nlp::solve(self, from, &options, &mut solver);
+            let solution = nlp::solve(self, &from, &options, &mut solver);
             self.seat.solver = solver;
             let solution = solution?;
             tracing::debug!(
@@ -200,26 +205,6 @@ impl Candidates<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Where to begin for each start, and the cost there: cheap proven points come first, points without a proof last.
-    fn beginnings(&mut self, starts: &[Joints<f64>]) -> ArrayVec<(f64, Joints<f64>), { STARTS + 1 }> {
-        let mut begun: ArrayVec<(f64, Joints<f64>), { STARTS + 1 }> = ArrayVec::new();
-        for (i, start) in starts.iter().take(STARTS).enumerate() {
-            let left = self.task.setting.deadline.saturating_duration_since(Instant::now());
-            // A single start has nothing to be compared with.
-            let share = if starts.len() == 1 { 1.0 } else { BEGINNINGS / (starts.len() - i) as f64 };
-            let from = self.proven_on_the_way(start, Instant::now() + left.mul_f64(share));
-            let proven = self.seat.last.proven && self.seat.known.as_deref() == Some(&from[..]);
-            let cost = if proven { self.seat.last.cost } else { f64::INFINITY };
-            if cost.is_finite() {
-                self.keep();
-                self.seat.kept_costs(cost);
-            }
-            let place = begun.iter().position(|other| cost < other.0).unwrap_or(begun.len());
-            begun.insert(place, (cost, from));
-        }
-        begun
     }
 
     /// The first proven point on the way from `start` back to coasting, or `start` itself if there is none: the solver
