@@ -1,4 +1,5 @@
-//! Sets over all of K: 64 intervals of a family of trajectories of the Gen3, on all cores.
+//! Sets over all of K: 64 intervals of a family of trajectories of the Gen3, on all cores. And what a planner pays for one end
+//! point instead: the certifier's survey, and the rows of its program (on one core), which is what sets over K could spare it.
 
 use std::f64::consts::PI;
 use std::hint::black_box;
@@ -6,12 +7,14 @@ use std::time::Duration;
 
 use criterion::{Criterion, SamplingMode, criterion_group, criterion_main};
 use rayon::prelude::*;
+use surelift::certify::Problem;
 use surelift::family::polynomial_sets::PolynomialSets;
 use surelift::family::{Family, FamilySets};
 use surelift::inertia::ParameterSet;
+use surelift::plan::rows::RowBuilder;
 use surelift::plan::tube_fit;
 use surelift::reach::torque::Uncertain;
-use surelift::robot;
+use surelift::robot::{self, Scene};
 use surelift::trajectory::{Bezier, JointState};
 
 const INTERVALS: usize = 64;
@@ -22,7 +25,7 @@ fn sets(c: &mut Criterion) {
     let start = JointState::at_rest(&[0.0, 0.3, 3.1, -1.8, 0.0, 0.5, 1.5]);
     let mid = Bezier::to_rest(&start, &[0.2, 0.4, 3.0, -1.7, 0.1, 0.6, 1.4], 3.0).expect("a curve");
     let tube = tube_fit::fit(&robot, &set, &mid, &tube_fit::initial(&robot), 16).expect("a tube");
-    let family = Family::new(mid, vec![PI / 24.0; 7]).expect("a reach a joint");
+    let family = Family::new(mid.clone(), vec![PI / 24.0; 7]).expect("a reach a joint");
     let span = |i: usize| (3.0 * i as f64 / INTERVALS as f64, 3.0 * (i + 1) as f64 / INTERVALS as f64);
 
     let mut group = c.benchmark_group("family");
@@ -39,6 +42,20 @@ fn sets(c: &mut Criterion) {
         b.iter(|| {
             let one = |i| PolynomialSets::<40, 2>::new(&robot, &set, &tube, &family, span(i));
             black_box((0..INTERVALS).into_par_iter().map(one).collect::<Vec<_>>())
+        });
+    });
+    let scene = Scene::default();
+    let problem = Problem::new(&robot, &set, &scene, &tube, &mid).expect("a problem that the proof covers");
+    group.bench_function("survey_64", |b| b.iter(|| black_box(problem.survey(INTERVALS))));
+    let (reports, mut builder) = (problem.survey(INTERVALS), RowBuilder::new(&robot, &set));
+    let mut rows = Vec::new();
+    group.bench_function("rows_64", |b| {
+        b.iter(|| {
+            rows.clear();
+            for cell in reports.iter().enumerate() {
+                builder.append(&robot, cell, &mid, &[PI / 24.0; 7], &mut rows);
+            }
+            black_box(rows.len())
         });
     });
     group.finish();

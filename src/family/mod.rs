@@ -1,5 +1,9 @@
 //! Families of trajectories, and sets that hold for all of them at once: for planners. No certificate rests on what is here.
 //!
+//! [`crate::plan`] gets along without: it asks the certifier at one end point after the other. Sets over K could spare it the rows that
+//! are active for no k; these cost it a fiftieth of what the survey of an end point does, the sets more than half of one
+//! (`benches/family.rs` compares them).
+//!
 //! [`sets`] runs the certifier's own algorithms over a whole family, with the parameters k as further symbols of its affine
 //! forms; [`polynomial_sets`] with polynomials in k, dearer and tighter in k. [`polynomial`], [`zonotope`] and [`root`] are
 //! enclosures that the certifier does not need.
