@@ -11,7 +11,6 @@ use super::dense::{Mat, axpy, dot, norm, partial_cholesky, solve_lower, solve_lo
 use super::elimination::Leftover;
 use super::orthogonal::Orthogonal;
 use super::riccati::Value;
-use super::secant::Secant;
 
 /// What remains of a scaled column below this is rounding: such a direction is unobservable.
 const RANK: f64 = 1e-13;
@@ -153,13 +152,13 @@ impl Arrival {
         }
     }
 
-    /// Solves for y, of which a part may be held; `tilt` is a further slope of the cost by the parameters, `secant` what is
+    /// Solves for y, of which a part may be held; `tilt` is a further slope of the cost by the parameters, `learnt` what is
     /// known of its further curvature. Equations and inequalities of parameters that are held are not looked at.
     pub(super) fn solve(
         &mut self,
         value: &Value,
         tilt: &[f64],
-        secant: &Secant,
+        learnt: Option<&Mat>,
         leftover: &Leftover,
         parameters: &ParameterModel,
         held: Held,
@@ -172,7 +171,7 @@ impl Arrival {
         axpy(1.0, tilt, &mut self.slope[first..]);
         self.reduce(value, leftover, parameters, held);
         self.scale_to_unit_diagonal(damping);
-        self.bend(secant);
+        self.bend(learnt);
         if parameters.inequality_values.is_empty() || held.parameters {
             self.active.clear();
             self.minimise(how)?;
@@ -195,18 +194,16 @@ impl Arrival {
 
     /// Adds what was learnt, or half or less of it, such that the Hessian stays well positive definite; nothing where
     /// the Gauss-Newton part alone is not.
-    fn bend(&mut self, secant: &Secant) {
-        let (n, m) = (self.hess.rows(), self.full.rows());
+    fn bend(&mut self, learnt: Option<&Mat>) {
         self.bent.copy_from(&self.hess);
-        if !secant.active {
-            return;
-        }
+        let Some(learnt) = learnt else { return };
+        let (n, m) = (self.hess.rows(), self.full.rows());
         // D^1/2 basis' S basis D^1/2 into `range`.
         self.product.reset(m, n);
         self.range.reset(n, n);
         for j in 0..n {
             for k in 0..m {
-                axpy(self.basis[(k, j)], secant.matrix.col(k), self.product.col_mut(j));
+                axpy(self.basis[(k, j)], learnt.col(k), self.product.col_mut(j));
             }
             for i in 0..n {
                 let entry = dot(self.basis.col(i), self.product.col(j));
@@ -407,6 +404,36 @@ impl Arrival {
         self.active.clear();
         self.active.extend_from_slice(&self.program.active);
         self.deficiency = 0;
+        Ok(())
+    }
+
+    /// After a solution with the parameters held: slope and Hessian (of Gauss and Newton) of what is left as a function of
+    /// the parameters, the first state and all that follows from it at their best. The solution is lost.
+    pub(super) fn profile(
+        &mut self,
+        slope: &mut [f64],
+        hess: &mut Mat,
+        how: ParameterSolve,
+    ) -> Result<(), ArrivalFailure> {
+        let (n, nt) = (self.full.rows(), slope.len());
+        for (slope, i) in slope.iter_mut().zip(n - nt..) {
+            *slope = self.slope[i] + dot(self.full.col(i), &self.y);
+        }
+        for j in 0..nt {
+            let column = n - nt + j;
+            for b in 0..self.basis.cols() {
+                self.grad[b] = self.scale[b] * dot(self.basis.col(b), self.full.col(column));
+            }
+            self.minimise(how)?;
+            self.y.fill(0.0);
+            for b in 0..self.basis.cols() {
+                axpy(self.w[b] * self.scale[b], self.basis.col(b), &mut self.y);
+            }
+            for i in 0..nt {
+                let other = n - nt + i;
+                hess[(i, j)] = self.full[(other, column)] + dot(self.full.col(other), &self.y);
+            }
+        }
         Ok(())
     }
 

@@ -4,7 +4,7 @@
 //! parameters, as they are or (those of smooth friction that must stay positive) as logarithms. The dynamics need the physical
 //! parameters p (the extended layout of [`crate::dynamics::actuation`]) and dp/dtheta, which is block-diagonal.
 
-use nalgebra::SMatrix;
+use nalgebra::{SMatrix, Vector3};
 
 use super::dense::Mat;
 use super::error::EstimateError;
@@ -60,6 +60,20 @@ impl Coordinates {
             Coordinates::LogCholesky => log_cholesky::eta(physical),
             Coordinates::ExponentialEigenvalue => exponential_eigenvalue::coordinates(physical),
         }
+    }
+}
+
+impl Coordinates {
+    /// Other coordinates of the same body where these are near a place that has more than one name: rotations are kept
+    /// below half a turn, since at a whole one the exponential map is singular. Of all the body has, those with axes
+    /// nearest to the axes of `near` are taken.
+    fn renamed(self, c: &[f64; INERTIAL], near: &[f64; INERTIAL]) -> Option<[f64; INERTIAL]> {
+        let turned = c[4..7].iter().map(|w| w * w).sum::<f64>().sqrt();
+        if self == Coordinates::LogCholesky || turned <= std::f64::consts::PI {
+            return None;
+        }
+        exponential_eigenvalue::coordinates_near(&self.physical(c), &Vector3::new(near[4], near[5], near[6]))
+            .ok()
     }
 }
 
@@ -248,6 +262,19 @@ impl ParameterMap {
         self.bodies[b].1.jacobian(&ten(theta, b))
     }
 
+    /// Gives bodies at `theta` other coordinates where theirs come near a singularity, `start` being where the estimate
+    /// starts; whether any had to. The physical parameters stay what they are.
+    pub fn rename(&self, theta: &mut [f64], start: &[f64]) -> bool {
+        let mut renamed = false;
+        for (b, &(_, coordinates)) in self.bodies.iter().enumerate() {
+            if let Some(c) = coordinates.renamed(&ten(theta, b), &ten(start, b)) {
+                theta[INERTIAL * b..INERTIAL * (b + 1)].copy_from_slice(&c);
+                renamed = true;
+            }
+        }
+        renamed
+    }
+
     /// Names of the coordinates, with the link or joint.
     pub fn names(&self, robot: &Robot) -> Vec<String> {
         let mut names = Vec::with_capacity(self.len());
@@ -268,4 +295,36 @@ fn ten(theta: &[f64], b: usize) -> [f64; INERTIAL] {
     let mut c = [0.0; INERTIAL];
     c.copy_from_slice(&theta[INERTIAL * b..INERTIAL * (b + 1)]);
     c
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::robot::load;
+
+    /// A body keeps its parameters when its coordinates come near a whole turn and are given up for others.
+    #[test]
+    fn beyond_half_a_turn_a_body_gets_other_coordinates() {
+        let robot = load("robots/double_pendulum.toml").unwrap();
+        let mut map = ParameterMap::none(&robot);
+        map.bodies = vec![(0, Coordinates::LogCholesky), (1, Coordinates::ExponentialEigenvalue)];
+        let start = map.start(&robot).unwrap();
+        for turn in [[1.3, -6.1, 0.1], [0.2, 0.3, 9.0], [-2.0, 2.5, 0.4]] {
+            let mut theta = start.clone();
+            // As large in the other body, whose coordinates are not a turn.
+            theta[4..7].copy_from_slice(&turn);
+            theta[14..17].copy_from_slice(&turn);
+            theta[17..20].copy_from_slice(&[-3.0, -4.0, -3.3]);
+            let given = theta.clone();
+            assert!(map.rename(&mut theta, &start));
+            assert_eq!(theta[..10], given[..10]);
+            let length = theta[14..17].iter().map(|w| w * w).sum::<f64>().sqrt();
+            assert!(length <= std::f64::consts::PI, "{length}");
+            let of = |theta: &[f64]| map.bodies[1].1.physical(&ten(theta, 1));
+            for (before, after) in of(&given).iter().zip(of(&theta)) {
+                assert!((before - after).abs() < 1e-9 * (1.0 + before.abs()), "{before} {after}");
+            }
+            assert!(!map.rename(&mut theta, &start));
+        }
+    }
 }

@@ -116,6 +116,13 @@ pub trait Problem: Sync {
         false
     }
 
+    /// Gives the system at `theta` other parameters where these come near a place in which they are singular; whether they
+    /// did. Dynamics and constraints must stay what they are, priors may change.
+    fn rename(&self, theta: &mut [f64]) -> bool {
+        let _ = theta;
+        false
+    }
+
     /// Number of quantities phi(theta) of which [`Problem::volume_slope`] tells the slope; 0 where it tells nothing.
     /// Best those in which the dynamics are linear, physical parameters: the cost then stays as close to its Gauss-Newton
     /// model as it is without the volume.

@@ -66,6 +66,11 @@ impl Secant {
         self.pending = true;
     }
 
+    /// S, unless it is zero.
+    pub fn learnt(&self) -> Option<&Mat> {
+        self.active.then_some(&self.matrix)
+    }
+
     /// Learns from the last step, now that the value function behind it is known.
     pub fn learn(&mut self, value: &Value) {
         if !std::mem::take(&mut self.pending) {

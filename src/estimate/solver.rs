@@ -14,6 +14,7 @@ mod sweep;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
 
+use super::active_set::ActiveSetFailure;
 use super::arrival::{Arrival, ArrivalFailure, Held, ParameterModel};
 use super::dense::dot;
 use super::error::EstimateError;
@@ -125,21 +126,26 @@ impl<'p, P: Problem> Solver<'p, P> {
     /// When the guess has wrong sizes, is not finite or outside the model's domain, when a stage stays indefinite at
     /// every damping, or when the parameter inequalities contradict each other.
     pub fn solve(&mut self, guess: &Trajectory) -> Result<Outcome, EstimateError> {
-        self.minimise(guess, false)
+        self.minimise(guess, None)
     }
 
-    /// [`Solver::solve`] from parameters that are near the minimum already, those of a part of the data, say. Where the
-    /// trajectory is to be integrated out, it is then fitted to them before they move.
+    /// [`Solver::solve`] from parameters that are near the minimum already, those of a `part` of the data that has been
+    /// solved. Where the trajectory is to be integrated out, it is then fitted to them before they move, and what the part
+    /// has taught of the parameters serves here as well.
     ///
     /// # Errors
     /// As [`Solver::solve`].
-    pub fn refine(&mut self, guess: &Trajectory) -> Result<Outcome, EstimateError> {
-        self.minimise(guess, true)
+    pub fn refine(&mut self, guess: &Trajectory, part: &Solver<'_, P>) -> Result<Outcome, EstimateError> {
+        self.minimise(guess, Some(part))
     }
 
-    fn minimise(&mut self, guess: &Trajectory, near: bool) -> Result<Outcome, EstimateError> {
+    fn minimise(
+        &mut self,
+        guess: &Trajectory,
+        part: Option<&Solver<'_, P>>,
+    ) -> Result<Outcome, EstimateError> {
         self.start(guess)?;
-        self.marginal.start(near);
+        self.marginal.start(part.map(|p| &p.marginal));
         if self.lanes.len() == 1 {
             return self.iterate();
         }
@@ -208,8 +214,10 @@ impl<'p, P: Problem> Solver<'p, P> {
                 // Steps of scoring have the curvature that they want.
                 let teaches = self.options.secant && !self.options.marginal;
                 let near = self.gain() <= NEAR * (1.0 + cost.abs());
-                let whole = turn == Turn::Renewed && self.take_whole(&mut trials);
-                let taken = if whole { Some(1.0) } else { self.line_search(goal, &mut trials) };
+                let taken = match turn {
+                    Turn::Renewed => self.take_whole(&mut trials),
+                    _ => self.line_search(goal, &mut trials),
+                };
                 if let Some(step) = taken {
                     if teaches && near {
                         let before = &self.sweep.recursion().value.grad;
@@ -219,6 +227,11 @@ impl<'p, P: Problem> Solver<'p, P> {
                     }
                     outcome.record.push(Iteration { step, trials, ..line });
                     damping = if step >= 0.5 { relax(damping) } else { damping };
+                    if self.problem.rename(&mut self.now.theta) {
+                        self.secant.forget();
+                        self.marginal.forget();
+                        first = iteration + 1;
+                    }
                     break;
                 }
                 if self.secant.active {
@@ -330,20 +343,14 @@ impl<'p, P: Problem> Solver<'p, P> {
             .solve(
                 &self.sweep.recursion().value,
                 &self.marginal.tilt,
-                &self.secant,
+                self.secant.learnt(),
                 &inner(&mut self.slots[0]).node.lift.leftover,
                 &self.constraints,
                 Held { state: self.options.fixed_arrival, parameters: held },
                 damping,
                 self.options.parameters,
             )
-            .map_err(|failure| match failure {
-                ArrivalFailure::NotConvex => EstimateError::NotConvex { stage: 0 },
-                ArrivalFailure::Inequalities(super::active_set::ActiveSetFailure::Infeasible(index)) => {
-                    EstimateError::Inequalities { index }
-                }
-                ArrivalFailure::Inequalities(_) => EstimateError::NotConvex { stage: 0 },
-            })
+            .map_err(failure)
     }
 
     /// The Newton step of all stages from that of the arrival node, and the slope of the cost along it.
@@ -423,18 +430,18 @@ impl<'p, P: Problem> Solver<'p, P> {
         Some((merit <= goal.reference + least + 1e-13 * goal.reference.abs(), violation))
     }
 
-    /// Takes the whole step of scoring, unless such steps have led astray or it leads out of the model's domain. (What it
-    /// opens of gaps, the trajectory's own steps close, and only then can it be judged.)
-    fn take_whole(&mut self, trials: &mut usize) -> bool {
-        if !self.marginal.trusted {
-            return false;
+    /// Takes the whole step of scoring, or as much of it as the model's domain allows. (What it opens of gaps, the
+    /// trajectory's own steps close, and whether it was good only the slope behind it tells.)
+    fn take_whole(&mut self, trials: &mut usize) -> Option<f64> {
+        for halving in 0..HALVINGS {
+            *trials += 1;
+            let length = 0.5f64.powi(halving);
+            if self.try_step(self.options.rollout, length).is_some() {
+                self.take_trial();
+                return Some(length);
+            }
         }
-        *trials += 1;
-        let possible = self.try_step(self.options.rollout, 1.0).is_some();
-        if possible {
-            self.take_trial();
-        }
-        possible
+        None
     }
 
     /// The trial step becomes the present trajectory.
@@ -459,6 +466,15 @@ struct Goal {
     penalty: f64,
     /// Violation before it.
     violation: f64,
+}
+
+fn failure(of: ArrivalFailure) -> EstimateError {
+    match of {
+        ArrivalFailure::Inequalities(ActiveSetFailure::Infeasible(index)) => {
+            EstimateError::Inequalities { index }
+        }
+        ArrivalFailure::Inequalities(_) | ArrivalFailure::NotConvex => EstimateError::NotConvex { stage: 0 },
+    }
 }
 
 fn relax(damping: f64) -> f64 {

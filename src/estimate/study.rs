@@ -183,18 +183,17 @@ impl Study {
         let mut solver = Solver::new(&problem, self.options)?;
         let clock = Instant::now();
         let start = problem.guess_theta().to_vec();
-        let mut theta = start.clone();
         let first_part = self.first_part.filter(|c| *c < self.samples.len());
-        if let Some(count) = first_part {
+        let outcome = if let Some(count) = first_part {
             let part = problem.beginning(count);
             // Only a start is asked for.
             let options = Options { significance: self.options.significance.max(START), ..self.options };
-            let mut solver = Solver::new(&part, options)?;
-            solver.solve(&part.guess())?;
-            theta.copy_from_slice(&solver.trajectory().theta);
-        }
-        let guess = problem.guess_at(&theta);
-        let outcome = if first_part.is_some() { solver.refine(&guess)? } else { solver.solve(&guess)? };
+            let mut first = Solver::new(&part, options)?;
+            first.solve(&part.guess())?;
+            solver.refine(&problem.guess_at(&first.trajectory().theta), &first)?
+        } else {
+            solver.solve(&problem.guess())?
+        };
         let seconds = clock.elapsed().as_secs_f64();
         let trajectory = solver.trajectory().clone();
         let posterior = solver.posterior(|_, _| {})?;

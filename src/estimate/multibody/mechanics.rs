@@ -15,11 +15,11 @@
 
 use super::MultibodyProblem;
 use super::contacts::dynamics;
-use super::elimination::Elimination;
 use crate::dynamics::actuation::{coulomb_direction, drive_torque, joint_friction, smooth_friction};
 use crate::dynamics::constraint::{ConstrainedDynamics, Residuals, Sensitivities};
 use crate::dynamics::{InverseDerivatives, Motion, Workspace, torque_regressor};
 use crate::estimate::dense::Mat;
+use crate::estimate::gauss::Elimination;
 use crate::estimate::parameters::JointParameter;
 use crate::robot::configuration::{integrate, integrate_jacobians};
 use crate::robot::{INERTIAL, Robot};

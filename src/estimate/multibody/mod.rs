@@ -15,7 +15,6 @@
 //! velocity jump (impact). All derivatives are exact.
 
 mod contacts;
-mod elimination;
 mod mechanics;
 mod observations;
 mod sample;
@@ -332,6 +331,10 @@ impl Problem for MultibodyProblem {
 
     fn parameters(&self) -> (usize, usize, usize) {
         (self.map.len(), self.equations.iter().map(ParameterEquation::count).sum(), self.lower.len())
+    }
+
+    fn rename(&self, theta: &mut [f64]) -> bool {
+        self.map.rename(theta, &self.prior)
     }
 
     fn evaluate(

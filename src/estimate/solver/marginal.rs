@@ -5,16 +5,17 @@ use std::sync::Mutex;
 use rayon::prelude::*;
 
 use super::sweep::{inner, unlocked};
-use super::{Lane, Solver};
+use super::{Lane, Solver, failure};
 use crate::estimate::dense::{Mat, add_product, axpy, partial_cholesky, solve_lower};
 use crate::estimate::error::EstimateError;
 use crate::estimate::posterior::{Chain, UNOBSERVABLE, invert};
 use crate::estimate::problem::{Given, Problem};
+use crate::estimate::response::Response;
 
 /// Parameters that have less than this share of the cost to gain are near the minimum.
 const NEAR: f64 = 1e-3;
-/// Most times that the slope is found.
-const ROUNDS: usize = 30;
+/// What is left to gain (half the square of the distance in deviations) when the parameters stay.
+const ENOUGH: f64 = 1e-5;
 /// The trajectory moves alone as long as it has more than this share of the parameters' gain to gain by itself.
 const UNSETTLED: f64 = 0.1;
 /// Stages whose covariances are held at once.
@@ -23,14 +24,9 @@ const STRETCH: usize = 256;
 /// The linear term that stands for the volume.
 pub(super) struct Marginal {
     wanted: bool,
-    /// How often the slope has been found; [`ROUNDS`] once it stays.
-    rounds: usize,
-    /// The parameters are near the minimum.
-    near: bool,
-    /// Cost where the last slope was found.
-    before: Option<f64>,
-    /// Steps with such slopes have lowered the cost so far, trajectories refitted.
-    pub(super) trusted: bool,
+    phase: Phase,
+    /// A slope has been found.
+    found: bool,
     /// dV / dphi.
     slope: Vec<f64>,
     /// phi where the term counts as zero, and at another place.
@@ -39,6 +35,12 @@ pub(super) struct Marginal {
     slopes: Mat,
     /// Gradient of the term by theta at the present parameters.
     pub(super) tilt: Vec<f64>,
+    /// How the parameters' slope answers to them.
+    response: Response,
+    /// What it adds to their slope.
+    twist: Vec<f64>,
+    /// Gradients of the constraints that bind them.
+    binding: Mat,
     chain: Chain,
     /// Covariance of a state when the parameters are known.
     joint: Mat,
@@ -47,6 +49,17 @@ pub(super) struct Marginal {
     factor: Mat,
     row: Vec<f64>,
     rows: Mat,
+}
+
+/// How far the parameters have come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// A slope would say little of the volume.
+    Far,
+    /// Steps of scoring.
+    Near,
+    /// There is nothing to gain any more but by the trajectory.
+    Settled,
 }
 
 /// What moves in an iteration.
@@ -80,10 +93,11 @@ impl Marginal {
             factor: empty(),
             row: Vec::new(),
             rows: empty(),
-            rounds: 0,
-            near: false,
-            before: None,
-            trusted: true,
+            phase: Phase::Far,
+            found: false,
+            response: Response::new(if wanted { nt } else { 0 }),
+            twist: vec![0.0; nt],
+            binding: Mat::zeros(nt, 0),
             slope: zeros(),
             anchor: zeros(),
             phi: zeros(),
@@ -92,10 +106,19 @@ impl Marginal {
         }
     }
 
-    /// Before the first iteration, from parameters that are known to be `near` the minimum or not.
-    pub(super) fn start(&mut self, near: bool) {
-        (self.rounds, self.near, self.before, self.trusted) = (0, near, None, true);
+    /// Before the first iteration; near the minimum where a `part` of the data has been solved.
+    pub(super) fn start(&mut self, part: Option<&Self>) {
+        self.phase = if part.is_some() { Phase::Near } else { Phase::Far };
+        self.found = false;
+        self.response.start(part.and_then(|p| p.response.relative()));
         self.tilt.fill(0.0);
+        self.twist.fill(0.0);
+    }
+
+    /// Nothing is known of the slope's answer any more, since the parameters mean something else.
+    pub(super) fn forget(&mut self) {
+        self.response.start(None);
+        self.twist.fill(0.0);
     }
 
     /// Puts the covariance of the first state when the parameters are known into `joint`, from the arrival node's basis,
@@ -127,7 +150,7 @@ impl Marginal {
 
     /// The term at `theta`.
     pub(super) fn cost<P: Problem>(&mut self, problem: &P, theta: &[f64]) -> f64 {
-        if self.rounds == 0 {
+        if !self.found {
             return 0.0;
         }
         problem.naturalise(theta, &mut self.phi, &mut self.slopes);
@@ -136,11 +159,11 @@ impl Marginal {
 
     /// Makes `tilt` the gradient at `theta`.
     pub(super) fn lean<P: Problem>(&mut self, problem: &P, theta: &[f64]) {
-        if self.rounds == 0 {
+        if !self.found {
             return;
         }
         problem.naturalise(theta, &mut self.phi, &mut self.slopes);
-        self.tilt.fill(0.0);
+        self.tilt.copy_from_slice(&self.twist);
         for (i, slope) in self.slope.iter().enumerate() {
             axpy(*slope, self.slopes.col(i), &mut self.tilt);
         }
@@ -150,41 +173,37 @@ impl Marginal {
 impl<P: Problem> Solver<'_, P> {
     /// Decides what moves in this iteration, and solves the arrival node for it.
     ///
-    /// The Gauss-Newton Hessian is the information on the parameters (Fisher's), which is what cost and volume together
-    /// are expected to have as their curvature. The cost's own curvature, trajectories refitted, differs from it by what the
-    /// residuals' second derivatives couple trajectory and parameters; and steps of both together feel neither. So the
-    /// trajectory is fitted first, parameters held; then the volume's slope is found there, and both take the step of
-    /// Fisher's scoring. Once such a step has led astray, both move in every iteration, as far as the line search lets them.
-    /// Far from the minimum, where a slope says little of the volume, the cost alone shows the way.
+    /// Far from the minimum, where a slope says little of the volume, the cost alone shows the way. Near it the trajectory is
+    /// fitted first, parameters held; then the volume's slope is found there, and both take a step of Fisher's scoring,
+    /// with what was learnt of the slope's answer ([`crate::estimate::response`]). There is no cost to judge such a step by:
+    /// its Hessian is not that of the cost, trajectories refitted, nor is the slope, which follows the volume, the
+    /// cost's gradient.
     pub(super) fn take_turn(&mut self, cost: f64, little: f64, damping: f64) -> Result<Turn, EstimateError> {
         if !self.marginal.wanted || self.constraints.violation() > self.options.feasibility {
             return Ok(Turn::Both);
         }
         let both = self.gain();
         self.arrive(damping, true)?;
-        let (alone, near) = (self.gain(), NEAR * (1.0 + cost.abs()));
-        self.marginal.near |= both <= near;
-        let settled = alone <= little.max(UNSETTLED * (both - alone));
-        if self.marginal.near && !settled && self.marginal.trusted {
-            return Ok(Turn::Trajectory);
+        let alone = self.gain();
+        if self.marginal.phase == Phase::Far && both <= NEAR * (1.0 + cost.abs()) {
+            self.marginal.phase = Phase::Near;
         }
-        if !self.marginal.near || self.marginal.rounds == ROUNDS {
-            // Where the parameters have nothing to gain any more, the trajectory closes its gaps faster without them.
-            if !self.marginal.near || both > little {
-                self.arrive(damping, false)?;
+        match self.marginal.phase {
+            Phase::Near if alone > little.max(UNSETTLED * (both - alone)) => Ok(Turn::Trajectory),
+            Phase::Near => {
+                self.renew(damping)?;
+                if self.gain() <= little.max(ENOUGH) {
+                    self.marginal.phase = Phase::Settled;
+                }
+                Ok(Turn::Renewed)
             }
-            return Ok(Turn::Both);
+            // Where the parameters have nothing to gain any more, the trajectory closes its gaps faster without them.
+            Phase::Settled if both <= little => Ok(Turn::Both),
+            Phase::Settled | Phase::Far => {
+                self.arrive(damping, false)?;
+                Ok(Turn::Both)
+            }
         }
-        if let Some(before) = self.marginal.before {
-            let now = cost + self.marginal.cost(self.problem, &self.now.theta);
-            self.marginal.trusted &= now <= before + little;
-        }
-        self.marginal.before = Some(cost);
-        self.renew(damping)?;
-        if self.gain() <= little {
-            self.marginal.rounds = ROUNDS;
-        }
-        Ok(Turn::Renewed)
     }
 
     /// Finds the volume's slope at the present trajectory, and the step with it.
@@ -194,9 +213,33 @@ impl<P: Problem> Solver<'_, P> {
         }
         self.find_volume_slope()?;
         let m = &mut self.marginal;
-        m.rounds += 1;
+        m.found = true;
+        m.twist.fill(0.0);
         m.lean(self.problem, &self.now.theta);
         m.anchor.copy_from_slice(&m.phi);
+        self.arrive(0.0, true)?;
+        let response = &mut self.marginal.response;
+        self.arrival
+            .profile(&mut response.slope, &mut response.information, self.options.parameters)
+            .map_err(failure)?;
+        response.learn(&self.now.theta);
+        self.score(damping)
+    }
+
+    /// Solves the arrival node for the step of scoring, then once more with its slope turned by what was learnt of its answer.
+    fn score(&mut self, damping: f64) -> Result<(), EstimateError> {
+        self.arrive(damping, false)?;
+        let (nx, m, constraints) = (self.step.xs[0].len(), &mut self.marginal, &self.constraints);
+        let (equalities, active) = (&constraints.equalities, &self.arrival.active);
+        m.binding.reset(m.twist.len(), equalities.cols() + active.len());
+        for i in 0..equalities.cols() {
+            m.binding.col_mut(i).copy_from_slice(equalities.col(i));
+        }
+        for (i, &which) in active.iter().enumerate() {
+            let column = m.binding.col_mut(equalities.cols() + i);
+            column.copy_from_slice(constraints.inequalities.col(which));
+        }
+        m.response.turn(&self.arrival.y[nx..], &m.binding, &mut m.twist);
         self.arrive(damping, false)
     }
 

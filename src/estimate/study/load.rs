@@ -393,6 +393,7 @@ impl Reader<'_> {
             p[at..at + INERTIAL].iter_mut().zip(object).for_each(|(x, o)| *x += o);
         }
         for (i, joint) in file.truth.joint.iter().enumerate() {
+            self.finite(&format!("truth.joint[{i}].value"), &[joint.value])?;
             let j = self.joint(&format!("truth.joint[{i}]"), &joint.name)?;
             p[joint.parameter.index(robot, j)] = joint.value;
         }

@@ -230,6 +230,7 @@ fn bad_files_name_the_field() {
             "body[0].link: no moving link `bracelet`",
         ),
         ("mass_kg = 3.62874", "mass_kg = -30.0", "truth: link `bracelet_link`"),
+        ("value = 6.0", "value = nan", "truth.joint[0].value: NaN, expected finite numbers"),
         ("start_rad = [0.0, ", "start_rad = [", "simulate.start_rad: 6 numbers, expected 7"),
         ("duration_s = 4.0", "duration_s = 0.0", "simulate.duration_s"),
         (
