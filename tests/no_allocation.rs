@@ -446,7 +446,7 @@ fn an_estimate_of_a_robot_with_contacts_does_not_allocate() {
             let options = Options { iterations, tolerance: -1.0, marginal, parallel: false, ..study.options };
             let mut solver = Solver::new(&problem, options).unwrap();
             let mut steps = 0;
-            let asked = allocations(|| steps = solver.refine(&problem.guess()).unwrap().record.len());
+            let asked = allocations(|| steps = solver.refine(&problem.guess(), None).unwrap().record.len());
             (asked, steps)
         };
         let ((first, few), (all, many)) = (asked(early), asked(20));

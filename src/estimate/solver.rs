@@ -126,26 +126,31 @@ impl<'p, P: Problem> Solver<'p, P> {
     /// When the guess has wrong sizes, is not finite or outside the model's domain, when a stage stays indefinite at
     /// every damping, or when the parameter inequalities contradict each other.
     pub fn solve(&mut self, guess: &Trajectory) -> Result<Outcome, EstimateError> {
-        self.minimise(guess, None)
+        self.minimise(guess, false, None)
     }
 
-    /// [`Solver::solve`] from parameters that are near the minimum already, those of a `part` of the data that has been
-    /// solved. Where the trajectory is to be integrated out, it is then fitted to them before they move, and what the part
-    /// has taught of the parameters serves here as well.
+    /// [`Solver::solve`] from parameters that are near the minimum already. Where the trajectory is to be integrated out, it is
+    /// then fitted to them before they move; what a `part` of the data that has been solved for the same parameters has
+    /// taught of them serves here as well.
     ///
     /// # Errors
     /// As [`Solver::solve`].
-    pub fn refine(&mut self, guess: &Trajectory, part: &Solver<'_, P>) -> Result<Outcome, EstimateError> {
-        self.minimise(guess, Some(part))
+    pub fn refine(
+        &mut self,
+        guess: &Trajectory,
+        part: Option<&Solver<'_, P>>,
+    ) -> Result<Outcome, EstimateError> {
+        self.minimise(guess, true, part)
     }
 
     fn minimise(
         &mut self,
         guess: &Trajectory,
+        near: bool,
         part: Option<&Solver<'_, P>>,
     ) -> Result<Outcome, EstimateError> {
         self.start(guess)?;
-        self.marginal.start(part.map(|p| &p.marginal));
+        self.marginal.start(near, part.map(|p| &p.marginal));
         if self.lanes.len() == 1 {
             return self.iterate();
         }

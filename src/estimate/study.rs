@@ -190,7 +190,7 @@ impl Study {
             let options = Options { significance: self.options.significance.max(START), ..self.options };
             let mut first = Solver::new(&part, options)?;
             first.solve(&part.guess())?;
-            solver.refine(&problem.guess_at(&first.trajectory().theta), &first)?
+            solver.refine(&problem.guess_at(&first.trajectory().theta), Some(&first))?
         } else {
             solver.solve(&problem.guess())?
         };

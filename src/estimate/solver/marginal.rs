@@ -106,9 +106,10 @@ impl Marginal {
         }
     }
 
-    /// Before the first iteration; near the minimum where a `part` of the data has been solved.
-    pub(super) fn start(&mut self, part: Option<&Self>) {
-        self.phase = if part.is_some() { Phase::Near } else { Phase::Far };
+    /// Before the first iteration, from parameters that are known to be `near` the minimum or not; a `part` of the data may
+    /// have taught something of them.
+    pub(super) fn start(&mut self, near: bool, part: Option<&Self>) {
+        self.phase = if near { Phase::Near } else { Phase::Far };
         self.found = false;
         self.response.start(part.and_then(|p| p.response.relative()));
         self.tilt.fill(0.0);
