@@ -66,7 +66,7 @@ impl<P: Problem> Solver<'_, P> {
 }
 
 /// basis D^-1/2 H^+ D^-1/2 basis', and H's nullspace.
-pub(super) fn invert(basis: &Mat, hess: &Mat, scale: &[f64], nx: usize) -> Posterior {
+fn invert(basis: &Mat, hess: &Mat, scale: &[f64], nx: usize) -> Posterior {
     let (n, r) = (basis.rows(), basis.cols());
     let h = DMatrix::from_fn(r, r, |i, j| if i >= j { hess[(i, j)] } else { hess[(j, i)] });
     let b = DMatrix::from_fn(n, r, |i, j| basis[(i, j)] * scale[j]);

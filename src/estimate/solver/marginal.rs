@@ -6,9 +6,10 @@ use rayon::prelude::*;
 
 use super::sweep::{inner, unlocked};
 use super::{Lane, Solver, failure};
-use crate::estimate::dense::{Mat, add_product, axpy, partial_cholesky, solve_lower};
+use crate::estimate::dense::{Mat, add_product, axpy, dot, partial_cholesky, solve_lower};
 use crate::estimate::error::EstimateError;
-use crate::estimate::posterior::{Chain, UNOBSERVABLE, invert};
+use crate::estimate::orthogonal::Orthogonal;
+use crate::estimate::posterior::{Chain, UNOBSERVABLE};
 use crate::estimate::problem::{Given, Problem};
 use crate::estimate::response::Response;
 
@@ -46,6 +47,7 @@ pub(super) struct Marginal {
     joint: Mat,
     /// Of the stages whose covariances are held at once.
     shares: Vec<Mutex<Share>>,
+    qr: Orthogonal,
     factor: Mat,
     row: Vec<f64>,
     rows: Mat,
@@ -90,6 +92,7 @@ impl Marginal {
             chain: Chain::default(),
             joint: empty(),
             shares: (0..held).map(|_| Mutex::new(Share { joint: empty(), slope: zeros() })).collect(),
+            qr: Orthogonal::default(),
             factor: empty(),
             row: Vec::new(),
             rows: empty(),
@@ -123,30 +126,46 @@ impl Marginal {
     }
 
     /// Puts the covariance of the first state when the parameters are known into `joint`, from the arrival node's basis,
-    /// Hessian and scale, parameters held. It allocates only where something of the first state is unobservable.
-    fn start_chain(&mut self, (basis, hess, scale): (&Mat, &Mat, &[f64]), nx: usize) {
+    /// Hessian H and scale, parameters held; unobservable directions count as zero. With Y a basis of H's range,
+    /// H^+ = Y (Y'H Y)^-1 Y'.
+    fn start_chain(
+        &mut self,
+        (basis, hess, scale): (&Mat, &Mat, &[f64]),
+        nx: usize,
+    ) -> Result<(), EstimateError> {
         let count = hess.cols();
-        self.factor.copy_from(hess);
-        let seen = partial_cholesky(&mut self.factor, count)
-            && (0..count).all(|j| self.factor[(j, j)].powi(2) > UNOBSERVABLE);
-        self.joint.reset(nx, nx);
-        if !seen {
-            let arrival = invert(basis, hess, scale, nx).arrival;
-            for j in 0..nx {
-                self.joint.col_mut(j).copy_from_slice(&arrival.column(j).as_slice()[..nx]);
+        self.qr.factor(hess, count, UNOBSERVABLE);
+        let rank = self.qr.rank;
+        self.rows.reset(count, rank);
+        for j in 0..rank {
+            for k in 0..count {
+                axpy(self.qr.q[(k, j)], hess.col(k), self.rows.col_mut(j));
             }
-            return;
         }
-        self.rows.reset(nx, count);
+        self.factor.reset(rank, rank);
+        for j in 0..rank {
+            for i in j..rank {
+                self.factor[(i, j)] = dot(self.qr.q.col(i), self.rows.col(j));
+            }
+        }
+        if !partial_cholesky(&mut self.factor, rank) {
+            return Err(EstimateError::NotConvex { stage: 0 });
+        }
+        self.rows.reset(nx, rank);
         for i in 0..nx {
             self.row.clear();
-            self.row.extend((0..count).map(|j| basis[(i, j)] * scale[j]));
+            for j in 0..rank {
+                let column = self.qr.q.col(j);
+                self.row.push((0..count).map(|k| basis[(i, k)] * scale[k] * column[k]).sum());
+            }
             solve_lower(&self.factor, &mut self.row);
             for (j, &x) in self.row.iter().enumerate() {
                 self.rows[(i, j)] = x;
             }
         }
+        self.joint.reset(nx, nx);
         add_product(&mut self.joint, 1.0, self.rows.below(0), self.rows.below(0));
+        Ok(())
     }
 
     /// The term at `theta`.
@@ -248,7 +267,7 @@ impl<P: Problem> Solver<'_, P> {
     pub(in crate::estimate) fn find_volume_slope(&mut self) -> Result<&[f64], EstimateError> {
         self.arrive(0.0, true)?;
         let (nx, m) = (self.problem.size(0).tangent, &mut self.marginal);
-        m.start_chain(self.arrival.reduced(), nx);
+        m.start_chain(self.arrival.reduced(), nx)?;
         m.slope.fill(0.0);
         let stretch = m.shares.len();
         for from in (0..self.slots.len()).step_by(stretch) {
