@@ -220,7 +220,7 @@ impl<'p, P: Problem> Solver<'p, P> {
                 let teaches = self.options.secant && !self.options.marginal;
                 let near = self.gain() <= NEAR * (1.0 + cost.abs());
                 let taken = match turn {
-                    Turn::Renewed => self.take_whole(&mut trials),
+                    Turn::Renewed if self.marginal.trusted => self.take_whole(&mut trials),
                     _ => self.line_search(goal, &mut trials),
                 };
                 if let Some(step) = taken {

@@ -19,6 +19,10 @@ const NEAR: f64 = 1e-3;
 const ENOUGH: f64 = 1e-5;
 /// The trajectory moves alone as long as it has more than this share of the parameters' gain to gain by itself.
 const UNSETTLED: f64 = 0.1;
+/// The parameters' gain may grow to this many times the least so far before whole steps are no longer trusted.
+const ASTRAY: f64 = 10.0;
+/// Most times that the slope is found once they are not.
+const RENEWALS: usize = 30;
 /// Stages whose covariances are held at once.
 const STRETCH: usize = 256;
 
@@ -28,6 +32,12 @@ pub(super) struct Marginal {
     phase: Phase,
     /// A slope has been found.
     found: bool,
+    /// Whole steps of scoring have not led astray.
+    pub(super) trusted: bool,
+    /// Least gain of the parameters so far, by plain scoring.
+    least: f64,
+    /// How often the slope has been found since whole steps are not trusted.
+    renewals: usize,
     /// dV / dphi.
     slope: Vec<f64>,
     /// phi where the term counts as zero, and at another place.
@@ -98,6 +108,9 @@ impl Marginal {
             rows: empty(),
             phase: Phase::Far,
             found: false,
+            trusted: true,
+            least: f64::INFINITY,
+            renewals: 0,
             response: Response::new(if wanted { nt } else { 0 }),
             twist: vec![0.0; nt],
             binding: Mat::zeros(nt, 0),
@@ -114,6 +127,7 @@ impl Marginal {
     pub(super) fn start(&mut self, near: bool, part: Option<&Self>) {
         self.phase = if near { Phase::Near } else { Phase::Far };
         self.found = false;
+        (self.trusted, self.least, self.renewals) = (true, f64::INFINITY, 0);
         self.response.start(part.and_then(|p| p.response.relative()));
         self.tilt.fill(0.0);
         self.twist.fill(0.0);
@@ -197,7 +211,8 @@ impl<P: Problem> Solver<'_, P> {
     /// fitted first, parameters held; then the volume's slope is found there, and both take a step of Fisher's scoring,
     /// with what was learnt of the slope's answer ([`crate::estimate::response`]). There is no cost to judge such a step by:
     /// its Hessian is not that of the cost, trajectories refitted, nor is the slope, which follows the volume, the
-    /// cost's gradient.
+    /// cost's gradient. Where such steps lead astray all the same, both move in every iteration, as far as the line search lets
+    /// them, with the slope that is found there.
     pub(super) fn take_turn(&mut self, cost: f64, little: f64, damping: f64) -> Result<Turn, EstimateError> {
         if !self.marginal.wanted || self.constraints.violation() > self.options.feasibility {
             return Ok(Turn::Both);
@@ -209,10 +224,12 @@ impl<P: Problem> Solver<'_, P> {
             self.marginal.phase = Phase::Near;
         }
         match self.marginal.phase {
-            Phase::Near if alone > little.max(UNSETTLED * (both - alone)) => Ok(Turn::Trajectory),
+            Phase::Near if self.marginal.trusted && alone > little.max(UNSETTLED * (both - alone)) => {
+                Ok(Turn::Trajectory)
+            }
             Phase::Near => {
                 self.renew(damping)?;
-                if self.gain() <= little.max(ENOUGH) {
+                if self.gain() <= little.max(ENOUGH) || self.marginal.renewals == RENEWALS {
                     self.marginal.phase = Phase::Settled;
                 }
                 Ok(Turn::Renewed)
@@ -249,6 +266,13 @@ impl<P: Problem> Solver<'_, P> {
     /// Solves the arrival node for the step of scoring, then once more with its slope turned by what was learnt of its answer.
     fn score(&mut self, damping: f64) -> Result<(), EstimateError> {
         self.arrive(damping, false)?;
+        let m = &mut self.marginal;
+        m.trusted &= self.arrival.decrement <= ASTRAY * m.least;
+        m.least = m.least.min(self.arrival.decrement);
+        if !m.trusted {
+            m.renewals += 1;
+            return Ok(());
+        }
         let (nx, m, constraints) = (self.step.xs[0].len(), &mut self.marginal, &self.constraints);
         let (equalities, active) = (&constraints.equalities, &self.arrival.active);
         m.binding.reset(m.twist.len(), equalities.cols() + active.len());
