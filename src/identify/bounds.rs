@@ -199,10 +199,16 @@ fn broken(polytope: &Polytope, parameter: usize, pair: &[Side]) -> IdentifyError
         let of = |s: &Side| s.multipliers.rows.get(w).map_or(0.0, |l| l.abs());
         (of(&pair[0]) + of(&pair[1])) * polytope.rows.radius[w]
     };
-    let heaviest = (0..polytope.rows.len()).max_by(|&a, &b| weight(a).total_cmp(&weight(b)));
+    // Rows are many and alike; the joint that the proof leans on most is told by all of its rows together.
+    let origin = &polytope.rows.origin;
+    let mut by_joint = vec![0.0; origin.iter().map(|o| o.joint + 1).max().unwrap_or(0)];
+    (0..origin.len()).for_each(|w| by_joint[origin[w].joint] += weight(w));
+    let joint = (0..by_joint.len()).max_by(|&a, &b| by_joint[a].total_cmp(&by_joint[b]));
+    let rows = (0..origin.len()).filter(|&w| Some(origin[w].joint) == joint);
+    let heaviest = rows.max_by(|&a, &b| weight(a).total_cmp(&weight(b)));
     match heaviest.filter(|_| noise > f64::MIN_POSITIVE) {
         Some(w) => {
-            let Origin { t, joint } = polytope.rows.origin[w];
+            let Origin { t, joint } = origin[w];
             IdentifyError::AssumptionBroken { t, joint, by: 1.0 + (excess / noise).next_down().max(0.0) }
         }
         None => IdentifyError::PriorExcludesPhysics { parameter },
