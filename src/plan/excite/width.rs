@@ -43,7 +43,7 @@ impl Rows {
     }
 }
 
-/// Exponent of the norm. One would be the identifier's own; two is that of least squares. [`power`] knows it.
+/// Exponent of the norm. One would be the identifier's own; two is that of least squares. `power` knows it.
 pub const P: f64 = 1.25;
 /// The dual exponent.
 const Q: i32 = 5;
