@@ -53,7 +53,7 @@ fn problem(name: &str, torque: f64, viscous: f64, count: usize) -> Outcome<Multi
         MultibodyProblem::new(robot.clone(), none, vec![idle; count.max(2)], STEP, &deviations(n, 0))?;
     let mut draw = ChaCha8Rng::seed_from_u64(7);
     let (mut space, mut x) = (model.workspace(), vec![0.0; 2 * n]);
-    let mut values = StageValues { cost: 0.0, next: vec![0.0; 2 * n], constraints: Vec::new() };
+    let mut values = StageValues { next: vec![0.0; 2 * n], ..StageValues::default() };
     let mut samples = Vec::with_capacity(count);
     for k in 0..count {
         let t = STEP * k as f64;

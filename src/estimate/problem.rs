@@ -45,6 +45,9 @@ pub struct StageValues {
     pub next: Vec<f64>,
     /// h_k.
     pub constraints: Vec<f64>,
+    /// What the problem wants to find again when it is asked about the same stage the next time: a first guess for an inner
+    /// iteration, nothing that a result may depend on. Empty before the first time.
+    pub memory: Vec<f64>,
 }
 
 /// An estimation problem.

@@ -264,6 +264,7 @@ impl<'p, P: Problem> Solver<'p, P> {
         size("inputs of the guess".into(), guess.us.len(), self.slots.len())?;
         size("parameters of the guess".into(), guess.theta.len(), self.now.theta.len())?;
         self.now.theta.copy_from_slice(&guess.theta);
+        self.slots.iter_mut().for_each(|slot| inner(slot).values.memory.clear());
         for k in 0..self.slots.len() {
             size(format!("state {k} of the guess"), guess.xs[k].len(), self.now.xs[k].len())?;
             size(format!("input {k} of the guess"), guess.us[k].len(), self.now.us[k].len())?;

@@ -77,6 +77,8 @@ pub(super) struct Mechanics {
     regressor: Vec<f64>,
     pub(super) elimination: Elimination,
     pub(super) newton: Vec<f64>,
+    /// Change of (w, q, v, theta), or of w alone.
+    pub(super) change: Vec<f64>,
     /// Derivatives of (lambda, a) to (w, q, v, theta), row-major; the rows of lambda are unfinished.
     pub solution: Vec<f64>,
 }
@@ -119,6 +121,7 @@ impl Mechanics {
             regressor: vec![0.0; n * INERTIAL * robot.bodies()],
             elimination: Elimination::default(),
             newton: vec![0.0; n + rows],
+            change: vec![0.0; 3 * n + nt],
             solution: vec![0.0; (n + rows) * (3 * n + nt)],
         }
     }

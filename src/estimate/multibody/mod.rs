@@ -365,7 +365,7 @@ impl Problem for MultibodyProblem {
                 return Ok(());
             }
             (_, Formulation::Forward) => {
-                s.mechanics.solve(self, interval, at.u)?;
+                s.mechanics.solve(self, interval, at, &mut out.memory)?;
                 out.cost += self.noise_cost(&s.mechanics.parameters, interval, at.u);
             }
             (_, Formulation::Inverse) => {
@@ -407,7 +407,9 @@ impl Problem for MultibodyProblem {
                 }
             } else {
                 match self.formulation {
-                    Formulation::Forward => before = Some(self.forward_step(interval, at, s, m)?),
+                    Formulation::Forward => {
+                        before = Some(self.forward_step(interval, at, &mut out.memory, s, m)?)
+                    }
                     Formulation::Inverse => before = self.inverse_step(interval, at, s, m)?,
                 }
                 self.add_work(stage.sample, interval, at, (&mut s.mechanics, before), (&mut s.row, m));

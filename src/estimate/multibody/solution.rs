@@ -1,44 +1,97 @@
 //! The acceleration and the forces of an interval from the torques: Newton's iteration and its derivatives.
+//!
+//! A stage remembers the solution that it had last and its derivatives ([`crate::estimate::StageValues::memory`]). They foresee the
+//! solution of a trial step to second order, and serve as the matrix of Newton's iteration there; the linearisation
+//! that follows begins at what the trial step has found, and one matrix is all that it needs.
 
 use super::MultibodyProblem;
 use super::mechanics::{Interval, Mechanics};
+use crate::estimate::dense::dot;
+use crate::estimate::problem::Point;
+use crate::robot::configuration::difference;
 
-/// Newton's iteration ends when a step is below this share of 1 + the largest unknown ...
+/// Newton's iteration ends when a step, or what its shrinking leaves of the next, is below this share of 1 + the largest
+/// unknown ...
 const SETTLED: f64 = 1e-12;
 /// ... or fails after this many steps, or after one shorter than this share of Newton's; a sum of squares that is not
 /// this much smaller than the last renews the matrix.
 const STEPS: usize = 60;
 const SHORTEST: f64 = 1e-6;
 const SHRINKS: f64 = 0.01;
+/// A step with a fresh matrix below this share is the last one, and the matrix that of the solution: what is left is of the
+/// second order, below rounding, and derivatives differ by this share times the interval.
+const LAST: f64 = 1e-9;
 
 impl Mechanics {
-    /// Solves R_d = w, R_c = 0 for acceleration and forces. The search starts from the last solution, which is that of
-    /// the interval before when stages come in order.
-    pub fn solve(&mut self, problem: &MultibodyProblem, at: Interval<'_>, w: &[f64]) -> Result<(), String> {
-        let n = self.speed.len();
+    /// Solves R_d = w, R_c = 0 for acceleration and forces at the inputs and parameters of `point`, from what `memory`
+    /// foresees, or else from zero; keeps the solution there. Where there is no memory yet, the search starts from the last
+    /// solution, which is that of the stage before when stages come in order.
+    pub fn solve(
+        &mut self,
+        problem: &MultibodyProblem,
+        at: Interval<'_>,
+        point: Point<'_>,
+        memory: &mut Vec<f64>,
+    ) -> Result<(), String> {
+        self.enter(problem, at.phase);
+        let inverse = self.foresee(problem, at, point, memory).filter(|_| self.lambda.is_empty());
+        if self.find(problem, at, point.u, inverse).is_err() {
+            self.find_from_rest(problem, at, point.u)?;
+        }
+        self.keep_solution(memory);
+        Ok(())
+    }
+
+    /// [`Mechanics::find`] without a guess: friction's kinks may lead away from a solution that there is.
+    fn find_from_rest(
+        &mut self,
+        problem: &MultibodyProblem,
+        at: Interval<'_>,
+        w: &[f64],
+    ) -> Result<(), String> {
+        self.acceleration.fill(0.0);
+        self.lambda.fill(0.0);
+        self.find(problem, at, w, None)
+    }
+
+    /// Newton's iteration from the acceleration and forces in `self`, with the rows of `inverse` (da/d(w, ..), if there are
+    /// no forces) for a first matrix.
+    pub fn find(
+        &mut self,
+        problem: &MultibodyProblem,
+        at: Interval<'_>,
+        w: &[f64],
+        inverse: Option<&[f64]>,
+    ) -> Result<(), String> {
         self.enter(problem, at.phase);
         let m = self.lambda.len();
         if !self.acceleration.iter().chain(&self.lambda).all(|x| x.is_finite()) {
             self.acceleration.fill(0.0);
             self.lambda.fill(0.0);
         }
-        let mut renew = true;
+        let (mut renew, mut inverse, mut last) = (inverse.is_none(), inverse, 0.0f64);
+        if !renew {
+            self.evaluate(problem, at)?;
+        }
         for _ in 0..STEPS {
             // The matrix of a step serves the next ones as long as they shrink.
             if renew {
                 self.differentiate(problem, at)?;
                 self.factor(problem, m)?;
+                (inverse, last) = (None, 0.0);
             }
             let before = self.remainder(w, m);
             if !before.is_finite() {
                 return Err("the equations of motion are not finite".into());
             }
-            self.elimination.solve_one(&mut self.newton[..n + m]);
+            self.direction(problem, m, inverse);
             let (step, size) = self.walk(1.0);
-            self.evaluate(problem, at)?;
-            if step <= SETTLED * size {
+            // Steps with one matrix shrink at a steady rate.
+            if step * (step / last).min(1.0) <= SETTLED * size {
                 return Ok(());
             }
+            last = step;
+            self.evaluate(problem, at)?;
             let mut after = self.square(w, m);
             let good = |after: f64| after.is_finite() && after < before;
             if !good(after) && !renew {
@@ -60,6 +113,101 @@ impl Mechanics {
         Err("the equations of motion of an interval are not solved; is it too long?".into())
     }
 
+    /// The step from the remainder in `newton`, in its place.
+    fn direction(&mut self, problem: &MultibodyProblem, m: usize, inverse: Option<&[f64]>) {
+        let n = self.speed.len();
+        let Some(rows) = inverse else {
+            self.elimination.solve_one(&mut self.newton[..n + m]);
+            return;
+        };
+        let width = self.width(problem);
+        self.change[..n].copy_from_slice(&self.newton[..n]);
+        for (step, row) in self.newton[..n].iter_mut().zip(rows.chunks_exact(width)) {
+            *step = dot(&row[..n], &self.change[..n]);
+        }
+    }
+
+    /// Columns of the derivatives of the acceleration, to (w, q, v, theta).
+    fn width(&self, problem: &MultibodyProblem) -> usize {
+        3 * self.speed.len() + problem.map.len()
+    }
+
+    /// Starts from what is remembered: the last solution, or what the last linearisation makes of the way since. The rows of
+    /// that, if there is one.
+    fn foresee<'m>(
+        &mut self,
+        problem: &MultibodyProblem,
+        at: Interval<'_>,
+        point: Point<'_>,
+        memory: &'m [f64],
+    ) -> Option<&'m [f64]> {
+        let (n, m, nq, nt) = (self.speed.len(), self.lambda.len(), at.q.len(), problem.map.len());
+        let width = self.width(problem);
+        let model = nq + 3 * n + nt + n * width;
+        // Another phase's memory is none.
+        if memory.len() != n + m && memory.len() != n + m + model {
+            return None;
+        }
+        let (solution, model) = memory.split_at(n + m);
+        self.acceleration.copy_from_slice(&solution[..n]);
+        self.lambda.copy_from_slice(&solution[n..]);
+        if model.is_empty() {
+            return None;
+        }
+        let (q, model) = model.split_at(nq);
+        let (v, model) = model.split_at(n);
+        let (w, model) = model.split_at(n);
+        let (theta, model) = model.split_at(nt);
+        let (then, rows) = model.split_at(n);
+        difference(&problem.robot, q, at.q, &mut self.change[n..2 * n]);
+        let flat = [(0, point.u, w), (2 * n, at.v, v), (3 * n, point.theta, theta)];
+        for (first, now, was) in flat {
+            for ((change, now), was) in self.change[first..].iter_mut().zip(now).zip(was) {
+                *change = now - was;
+            }
+        }
+        for ((a, then), row) in self.acceleration.iter_mut().zip(then).zip(rows.chunks_exact(width)) {
+            *a = then + dot(row, &self.change);
+        }
+        Some(rows)
+    }
+
+    /// Takes the last solution from `memory`, if there is one.
+    fn recall(&mut self, memory: &[f64]) -> bool {
+        let (n, m) = (self.speed.len(), self.lambda.len());
+        let Some((a, lambda)) = memory.get(..n + m).map(|solution| solution.split_at(n)) else {
+            return false;
+        };
+        self.acceleration.copy_from_slice(a);
+        self.lambda.copy_from_slice(lambda);
+        true
+    }
+
+    /// Keeps the solution; the model in `memory`, if there is one, stays what it is.
+    fn keep_solution(&self, memory: &mut Vec<f64>) {
+        let (n, m) = (self.speed.len(), self.lambda.len());
+        if memory.len() < n + m {
+            memory.resize(n + m, 0.0);
+        }
+        memory[..n].copy_from_slice(&self.acceleration);
+        memory[n..n + m].copy_from_slice(&self.lambda);
+    }
+
+    /// Keeps the solution and the rows of its derivatives.
+    fn keep_model(
+        &self,
+        problem: &MultibodyProblem,
+        at: Interval<'_>,
+        point: Point<'_>,
+        memory: &mut Vec<f64>,
+    ) {
+        let (m, width) = (self.lambda.len(), self.width(problem));
+        memory.clear();
+        let rows = &self.solution[width * m..width * (m + self.speed.len())];
+        let parts =
+            [&self.acceleration, &self.lambda, at.q, at.v, point.u, point.theta, &self.acceleration, rows];
+        parts.iter().for_each(|part| memory.extend_from_slice(part));
+    }
     /// Sum of squares of (R_d - w, R_c).
     fn square(&self, w: &[f64], m: usize) -> f64 {
         let n = w.len();
@@ -112,29 +260,40 @@ impl Mechanics {
         Err("contacts or loops depend on each other; give them a compliance".into())
     }
 
-    /// [`Mechanics::solve`], then the derivatives of the acceleration to (w, q, v, theta) in the last n rows of
-    /// `solution`; the number of rows before them.
+    /// The solution as [`Mechanics::solve`] finds it, and the derivatives of the acceleration to (w, q, v, theta) in the last
+    /// n rows of `solution`; the number of rows before them. Both are kept in `memory`.
     pub fn solve_derivatives(
         &mut self,
         problem: &MultibodyProblem,
         at: Interval<'_>,
-        w: &[f64],
-        theta: &[f64],
+        point: Point<'_>,
+        memory: &mut Vec<f64>,
     ) -> Result<usize, String> {
-        if self.solve(problem, at, w).is_err() {
-            // The step here was taken, so there is a solution: friction's kinks led away from it.
-            self.acceleration.fill(0.0);
-            self.lambda.fill(0.0);
-            self.solve(problem, at, w)?;
-        }
-        self.differentiate(problem, at)?;
+        self.enter(problem, at.phase);
         let m = self.lambda.len();
-        self.factor(problem, m)?;
+        let known = self.recall(memory) && self.one_step(problem, at, point.u).unwrap_or(false);
+        if !known {
+            self.solve(problem, at, point, memory)?;
+            self.differentiate(problem, at)?;
+            self.factor(problem, m)?;
+        }
         if !problem.map.is_empty() {
-            self.differentiate_parameters(problem, theta, at.tau);
+            self.differentiate_parameters(problem, point.theta, at.tau);
         }
         self.sensitivities(problem.map.len(), m);
+        self.keep_model(problem, at, point, memory);
         Ok(m)
+    }
+
+    /// One step of Newton's iteration, its matrix left factored; whether it was the last.
+    fn one_step(&mut self, problem: &MultibodyProblem, at: Interval<'_>, w: &[f64]) -> Result<bool, String> {
+        let m = self.lambda.len();
+        self.differentiate(problem, at)?;
+        self.factor(problem, m)?;
+        self.remainder(w, m);
+        self.direction(problem, m, None);
+        let (step, size) = self.walk(1.0);
+        Ok(step <= LAST * size)
     }
 
     /// Factors the matrix of (R_d, R_c) by (lambda, a), and derives (lambda, a) by (w, q, v, theta), all rows of

@@ -75,11 +75,12 @@ impl MultibodyProblem {
         &self,
         interval: Interval<'_>,
         at: Point<'_>,
+        memory: &mut Vec<f64>,
         s: &mut MultibodySpace,
         m: &mut StageModel,
     ) -> Result<usize, String> {
         self.add_noise(&s.mechanics.parameters, interval, at.u, (&mut s.row, m));
-        let before = s.mechanics.solve_derivatives(self, interval, at.u, at.theta)?;
+        let before = s.mechanics.solve_derivatives(self, interval, at, memory)?;
         let n = self.robot.nv();
         let width = m.n();
         for i in 0..n {

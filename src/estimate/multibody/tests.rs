@@ -128,9 +128,9 @@ fn derivatives_agree_with_finite_differences() {
         p.integrate(k, &measured, &away, &mut guess.xs[k]);
         let mut model = StageModel::new(size, size.tangent, p.map.len());
         let blank = || StageValues {
-            cost: 0.0,
             next: vec![0.0; size.state],
             constraints: vec![0.0; size.constraints],
+            ..StageValues::default()
         };
         let mut out = blank();
         p.linearise(k, guess.at(k), &mut s, &mut model, &mut out).unwrap();
@@ -195,6 +195,55 @@ fn derivatives_agree_with_finite_differences() {
                 let told = if shifted { substitution.drift[c] } else { model.jac[(i, c)] };
                 let e = (slope - told).abs();
                 assert!(e < 1e-6 * (1.0 + slope.abs()), "{name}: d f_{c} / d {i}: {e:e}");
+            }
+        }
+    }
+}
+
+/// What a stage remembers is another way to the same solution, wherever the last one was.
+#[test]
+fn memory_changes_no_result() {
+    let feet = ["LF_FOOT", "LH_FOOT", "RF_FOOT", "RH_FOOT"];
+    let cases = [
+        (problem("kinova_gen3_2f85", Coordinates::LogCholesky), 0),
+        (problem("go1", Coordinates::ExponentialEigenvalue), 0),
+        (standing("anymal_b", &feet, LoopKind::Point), 1),
+    ];
+    for (p, k) in cases {
+        let (size, mut s) = (p.size(k), p.workspace());
+        let blank = || StageValues { next: vec![0.0; size.state], ..StageValues::default() };
+        let mut kept = blank();
+        let mut model = StageModel::new(size, size.tangent, p.map.len());
+        p.linearise(k, p.guess().at(k), &mut s, &mut model, &mut kept).unwrap();
+        for (far, which) in [(1e-6, 0.3), (1e-2, 1.1), (1.0, 2.7)] {
+            let mut moved = p.guess();
+            let away: Vec<f64> = (0..size.tangent).map(|i| 0.3 * far * (which * i as f64).sin()).collect();
+            p.integrate(k, &p.guess().xs[k], &away, &mut moved.xs[k]);
+            moved.us[k].iter_mut().enumerate().for_each(|(i, u)| *u += far * (which * i as f64).cos());
+            moved.theta.iter_mut().enumerate().for_each(|(i, t)| *t += 0.1 * far * (i as f64).cos());
+            let mut told = vec![0.0; size.tangent];
+            // Relative to the velocity behind the interval: light links are fast.
+            let mut apart = |a: &[f64], b: &[f64]| {
+                p.difference(k + 1, a, b, &mut told);
+                let largest = |x: &[f64]| x.iter().fold(0.0f64, |m, d| m.max(d.abs()));
+                largest(&told) / (1.0 + largest(a))
+            };
+            // A trial step, then the linearisation where it led, each from a memory and from none.
+            let mut fresh = blank();
+            p.evaluate(k, moved.at(k), &mut p.workspace(), &mut fresh).unwrap();
+            p.evaluate(k, moved.at(k), &mut s, &mut kept).unwrap();
+            assert!(apart(&fresh.next, &kept.next) < 1e-12, "{far}");
+            let mut anew = StageModel::new(size, size.tangent, p.map.len());
+            p.linearise(k, moved.at(k), &mut p.workspace(), &mut anew, &mut blank()).unwrap();
+            model.clear(size, size.tangent);
+            p.linearise(k, moved.at(k), &mut s, &mut model, &mut kept).unwrap();
+            assert!(apart(&fresh.next, &kept.next) < 1e-12, "{far}");
+            for (a, b) in [(&anew.jac, &model.jac), (&anew.hess, &model.hess)] {
+                for j in 0..a.cols() {
+                    let (a, b) = (a.col(j), b.col(j));
+                    let size = a.iter().fold(1e-3f64, |m, x| m.max(x.abs()));
+                    assert!(a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-9 * size), "{far}, {j}");
+                }
             }
         }
     }

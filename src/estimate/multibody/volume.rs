@@ -57,7 +57,7 @@ impl MultibodyProblem {
                 *a = (next - now) / self.step;
             }
             s.mechanics.lambda.fill(0.0);
-            s.mechanics.solve(self, interval, at.u)?;
+            s.mechanics.find(self, interval, at.u, None)?;
         }
         s.mechanics.differentiate(self, interval)?;
         let Some(before) = s.mechanics.invert_plain(self) else { return Ok(()) };

@@ -50,6 +50,7 @@ impl Slot {
                 cost: 0.0,
                 next: vec![0.0; next.map_or(0, |s| s.state)],
                 constraints: vec![0.0; sizes[k].constraints],
+                memory: Vec::new(),
             },
             x: vec![0.0; sizes[k].state],
             u: vec![0.0; sizes[k].input],

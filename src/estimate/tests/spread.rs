@@ -56,7 +56,7 @@ fn realise(
     let idle = Sample { q: vec![0.0; n], dq: vec![0.0; n], tau: vec![0.0; n], ..Sample::default() };
     let model = problem(robot, vec![idle; SAMPLES], noise);
     let (mut space, mut x) = (model.workspace(), vec![0.4, -0.3, 0.5, 1.0]);
-    let mut values = StageValues { cost: 0.0, next: vec![0.0; 2 * n], constraints: Vec::new() };
+    let mut values = StageValues { next: vec![0.0; 2 * n], ..StageValues::default() };
     let (mut states, mut samples) = (Vec::new(), Vec::new());
     for k in 0..SAMPLES {
         let t = STEP * k as f64;
