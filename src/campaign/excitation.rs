@@ -5,8 +5,10 @@
 //! at in samples only, followed by computed torque; they are given more than they could have in earnest. Each is followed by
 //! the same identifier with the same sensors. Nothing is promised but that the truth stays inside.
 
+use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use nalgebra::DMatrix;
 use rand::{Rng, SeedableRng};
@@ -16,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::experiment::{self, Noise};
-use super::{Campaign, CampaignError, Findings, Progress};
+use super::{Campaign, CampaignError, Findings, Journal, Progress};
 use crate::identify::balance::{condition_number, window_regressor};
 use crate::identify::{Identifier, IdentifierOptions, Sample};
 use crate::plan::excite::open::{self, Family};
@@ -27,6 +29,8 @@ use crate::scenario::{self, ExciteCriterion, RunOptions, Scenario};
 
 /// Windows over which the condition number is taken, s.
 const WINDOW_S: f64 = 0.1;
+/// What the table calls all payloads together.
+const ALL: &str = "all";
 /// Samples at which an open design's cost and limits are looked at.
 const SAMPLES: usize = 100;
 
@@ -37,7 +41,8 @@ pub(super) struct File {
     name: String,
     /// Robot, scene and prior; relative to this file.
     scenario: PathBuf,
-    /// Every design is made with so many seeds, from `first_seed` (0 if not given) on.
+    /// Every design is made with so many seeds, from `first_seed` (0 if not given) on. Neither is part of a trial's key: more seeds
+    /// may be asked for later.
     seeds: u64,
     #[serde(default)]
     first_seed: u64,
@@ -99,10 +104,12 @@ impl Design {
 pub struct Excitation {
     file: File,
     scenario: PathBuf,
+    /// Digest of the scenario's task.
+    task: u64,
 }
 
 /// What one experiment gave.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct Trial {
     payload: String,
     design: Design,
@@ -128,11 +135,12 @@ impl Excitation {
             return Err(CampaignError::field(path, field, "is empty, expected at least 1"));
         }
         let scenario = path.parent().unwrap_or(Path::new("")).join(&file.scenario);
-        if let Err(source) = Scenario::load(&scenario) {
+        let loaded = Scenario::load(&scenario).map_err(|source| {
             let (path, field) = (path.to_owned(), "scenario".to_owned());
-            return Err(CampaignError::Scenario { path, field, source: Box::new(source) });
-        }
-        let campaign = Self { scenario, file };
+            CampaignError::Scenario { path, field, source: Box::new(source) }
+        })?;
+        let task = digest(&format!("{:?}", loaded.task()));
+        let campaign = Self { scenario, file, task };
         for (i, payload) in campaign.file.payloads.iter().enumerate() {
             let loaded = campaign.load(payload).map_err(|source| CampaignError::Scenario {
                 path: path.to_owned(),
@@ -148,6 +156,13 @@ impl Excitation {
 
     fn load(&self, payload: &Payload) -> Result<Scenario, scenario::ScenarioError> {
         Scenario::load(&self.scenario)?.with_last_body(payload.body)
+    }
+
+    /// Everything that a trial depends on: the task with its robot, by a digest, and the trial's own place.
+    fn key(&self, payload: &Payload, design: Design, seed: u64) -> String {
+        let (Payload { name, body }, task) = (payload, self.task);
+        let steps = design.family().map_or(0, |_| self.file.evaluations);
+        format!("{name} {body:?}, {}, {steps} steps, seed {seed}, task {task:016x}", design.name())
     }
 
     fn trial(&self, payload: &Payload, design: Design, seed: u64) -> Result<Trial, CampaignError> {
@@ -247,27 +262,50 @@ fn opened(scenario: Scenario, payload: &Payload, family: Family, evaluations: us
     Ok((half, condition(&robot, &samples), known.contains(&theta)))
 }
 
-/// Mean and largest of a figure over trials.
-fn spread(trials: &[&Trial], of: impl Fn(&Trial) -> f64) -> (f64, f64) {
-    let values: Vec<f64> = trials.iter().map(|trial| of(trial)).collect();
-    (values.iter().sum::<f64>() / values.len() as f64, values.iter().copied().fold(0.0, f64::max))
+/// Mean, standard deviation and largest of a figure over trials.
+fn spread(trials: &[&Trial], of: impl Fn(&Trial) -> f64) -> [f64; 3] {
+    let count = trials.len() as f64;
+    let mean = trials.iter().map(|trial| of(trial)).sum::<f64>() / count;
+    let square: f64 = trials.iter().map(|trial| (of(trial) - mean).powi(2)).sum();
+    let largest = trials.iter().map(|trial| of(trial)).fold(0.0, f64::max);
+    [mean, (square / (count - 1.0).max(1.0)).sqrt(), largest]
 }
 
-fn row(payload: &str, design: Design, trials: &[&Trial]) -> Vec<String> {
-    let both = |of: fn(&Trial) -> f64| {
-        let (mean, worst) = spread(trials, of);
-        format!("{} / {}", figure(mean), figure(worst))
+/// By how much the mass of the first design is tighter than in these trials, %: geometric mean over the trials of the same payload
+/// and seed.
+fn tighter(trials: &[&Trial], first: &[&Trial]) -> f64 {
+    let same = |a: &Trial, b: &Trial| a.payload == b.payload && a.seed == b.seed;
+    let logarithm = |own: &&Trial| {
+        let other = first.iter().find(|other| same(own, other))?;
+        Some((other.mass_kg / own.mass_kg).ln())
+    };
+    let ratios: Vec<f64> = trials.iter().filter_map(logarithm).collect();
+    100.0 * (1.0 - (ratios.iter().sum::<f64>() / ratios.len() as f64).exp())
+}
+
+fn row(payload: &str, design: Design, trials: &[&Trial], first: &[&Trial]) -> Vec<String> {
+    let all = |of: fn(&Trial) -> f64| {
+        let [mean, deviation, worst] = spread(trials, of).map(figure);
+        format!("{mean} ± {deviation}, {worst}")
     };
     vec![
         payload.to_owned(),
         design.name().to_owned(),
         trials.len().to_string(),
-        both(|t| t.condition_number),
-        both(|t| t.mass_kg),
-        both(|t| t.first_moment_kg_m),
-        both(|t| t.inertia_kg_m2),
+        all(|t| t.condition_number),
+        all(|t| t.mass_kg),
+        figure(tighter(trials, first)),
+        all(|t| t.first_moment_kg_m),
+        all(|t| t.inertia_kg_m2),
         trials.iter().filter(|t| !t.sound).count().to_string(),
     ]
+}
+
+/// A digest of a text, the same in every run of one build.
+fn digest(text: &str) -> u64 {
+    let mut hasher = std::hash::DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
 }
 
 impl Campaign for Excitation {
@@ -276,38 +314,47 @@ impl Campaign for Excitation {
     }
 
     fn run(&self, progress: &Progress<'_>) -> Result<Findings, CampaignError> {
+        self.go_on(&Journal::none(), progress)
+    }
+
+    fn keeps_trials(&self) -> bool {
+        true
+    }
+
+    fn go_on(&self, journal: &Journal, progress: &Progress<'_>) -> Result<Findings, CampaignError> {
         let File { payloads, designs, seeds, first_seed, .. } = &self.file;
-        let seeds = *first_seed..first_seed.saturating_add(*seeds);
-        let jobs: Vec<(&Payload, Design, u64)> = payloads
-            .iter()
-            .flat_map(|payload| designs.iter().map(move |&design| (payload, design)))
-            .flat_map(|(payload, design)| seeds.clone().map(move |seed| (payload, design, seed)))
-            .collect();
-        let (total, done) = (jobs.len() as u64, std::sync::atomic::AtomicU64::new(0));
-        let trials: Vec<Trial> = jobs
-            .par_iter()
-            .map(|&(payload, design, seed)| {
-                let trial = self.trial(payload, design, seed);
-                progress(1 + done.fetch_add(1, std::sync::atomic::Ordering::Relaxed), total);
+        let each = payloads.iter().flat_map(|payload| designs.iter().map(move |&design| (payload, design)));
+        let each: Vec<(&Payload, Design)> = each.collect();
+        let total = seeds.saturating_mul(each.len() as u64);
+        let (mut trials, done) = (Vec::<Trial>::new(), AtomicU64::new(0));
+        // All of one seed before the next: what an interruption leaves is a table as well.
+        for seed in *first_seed..first_seed.saturating_add(*seeds) {
+            let own = each.par_iter().map(|&(payload, design)| {
+                let key = self.key(payload, design, seed);
+                let trial = journal.trial(&key, || self.trial(payload, design, seed));
+                progress(1 + done.fetch_add(1, Ordering::Relaxed), total);
                 trial
-            })
-            .collect::<Result<_, _>>()?;
-        let heading =
-            ["payload", "design", "trials", "condition", "m, kg", "m c, kg m", "I, kg m^2", "unsound"];
-        let mut table = vec![heading.map(str::to_owned).to_vec()];
-        let names = payloads.iter().map(|payload| payload.name.as_str()).chain(["all"]);
+            });
+            trials.extend(own.collect::<Result<Vec<_>, _>>()?);
+        }
+        let widths = ["condition", "m, kg", "first tighter by, %", "m c, kg m", "I, kg m^2"];
+        let heading = ["payload", "design", "trials"].into_iter().chain(widths).chain(["unsound"]);
+        let mut table = vec![heading.map(str::to_owned).collect::<Vec<_>>()];
+        let names = payloads.iter().map(|payload| payload.name.as_str()).chain([ALL]);
         for name in names {
-            for &design in designs {
-                let own =
-                    trials.iter().filter(|t| t.design == design && (name == "all" || t.payload == name));
-                table.push(row(name, design, &own.collect::<Vec<_>>()));
-            }
+            let of = |design: Design| -> Vec<&Trial> {
+                let own = |t: &&Trial| t.design == design && (name == ALL || t.payload == name);
+                trials.iter().filter(own).collect()
+            };
+            let first = of(designs[0]);
+            table.extend(designs.iter().map(|&design| row(name, design, &of(design), &first)));
         }
         let unsound = trials.iter().filter(|trial| !trial.sound).count();
         Ok(Findings {
             passed: unsound == 0,
             verdict: format!(
-                "Mean / worst over the seeds; half-widths after the exciting part. {unsound} unsound trials."
+                "Mean ± deviation, worst; half-widths after the exciting part. In mass the first design is tighter than each \
+                 by so much (geometric mean over pairs of the same seed). {unsound} unsound trials."
             ),
             table,
             summary: json!({ "schema": 1, "name": self.file.name, "unsound": unsound, "trials": trials }),
@@ -337,6 +384,36 @@ mod tests {
         assert!((0.01..1.0).contains(&mass), "{mass}");
         // Beside the heading one line for the payload and one for all.
         assert_eq!(findings.table.len(), 3);
+        assert_eq!(findings.table[1][5], "0");
+
+        // A trial that was made is taken over, but for another truth, seed, design or task.
+        let folder = tempfile::tempdir().unwrap();
+        let journal = Journal::open(folder.path(), false).unwrap();
+        let payload = &campaign.file.payloads[0];
+        let key = campaign.key(payload, Design::Fourier, 0);
+        let first: Trial = serde_json::from_value(trial.clone()).unwrap();
+        let half = Trial { mass_kg: 0.5 * mass, seed: 7, ..first.clone() };
+        journal.trial(&key, || Ok(half.clone())).unwrap();
+        let again = campaign.go_on(&Journal::open(folder.path(), true).unwrap(), &|_, _| ()).unwrap();
+        assert_eq!(again.summary["trials"][0]["mass_kg"], 0.5 * mass);
+        let heavier = Payload { body: payload.body.map(|x| 1.01 * x), ..payload.clone() };
+        let other = Excitation { task: campaign.task + 1, ..campaign.clone() };
+        let keys = [
+            campaign.key(&heavier, Design::Fourier, 0),
+            campaign.key(payload, Design::BSpline, 0),
+            campaign.key(payload, Design::Fourier, 1),
+            other.key(payload, Design::Fourier, 0),
+        ];
+        assert!(!keys.contains(&key), "{keys:?}");
+
+        // Twice as tight is 50 % tighter, and 0.03 and 0.01 kg deviate by 0.0141.
+        let double = Trial { mass_kg: 2.0 * first.mass_kg, ..first.clone() };
+        assert!((tighter(&[&double], &[&first]) - 50.0).abs() < 1e-9);
+        let [mean, deviation, worst] =
+            spread(&[&Trial { mass_kg: 0.03, ..first.clone() }, &Trial { mass_kg: 0.01, ..first }], |t| {
+                t.mass_kg
+            });
+        assert!((mean - 0.02).abs() < 1e-12 && (deviation - 0.014142).abs() < 1e-6 && worst == 0.03);
 
         let refuse = |from: &str, to: &str| {
             let file = crate::campaign::parse(path, &text.replace(from, to)).unwrap();

@@ -18,6 +18,7 @@ pub mod estimation;
 pub mod excitation;
 mod experiment;
 pub mod identification;
+pub mod journal;
 pub mod runs;
 pub mod soundness;
 pub mod widths;
@@ -30,6 +31,7 @@ use serde::Deserialize;
 use toml::de::DeTable;
 
 pub use error::CampaignError;
+pub use journal::Journal;
 pub use write::{default_destination, write};
 
 /// Is told how many trials are done, and of how many; from any thread.
@@ -45,6 +47,21 @@ pub trait Campaign {
     /// # Errors
     /// If the trials themselves could not be made. A promise found broken is not an error but [`Findings::passed`].
     fn run(&self, progress: &Progress<'_>) -> Result<Findings, CampaignError>;
+
+    /// Whether finished trials are kept, see [`Campaign::go_on`].
+    fn keeps_trials(&self) -> bool {
+        false
+    }
+
+    /// As [`Campaign::run`], but for trials that `journal` knows already; each new one goes into it. A kind of campaign that keeps
+    /// no trials makes them all.
+    ///
+    /// # Errors
+    /// As [`Campaign::run`], or if the journal cannot be written.
+    fn go_on(&self, journal: &Journal, progress: &Progress<'_>) -> Result<Findings, CampaignError> {
+        let _ = journal;
+        self.run(progress)
+    }
 }
 
 /// What came of a campaign.

@@ -6,13 +6,13 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::{Failure, say};
-use crate::campaign::{self, CampaignError, default_destination};
+use crate::campaign::{self, CampaignError, Journal, default_destination};
 use crate::report::{self, table::align};
 
 /// Make many trials of one promise, as a campaign file describes them; print a table and write all figures
 #[derive(Debug, Clone, PartialEq, Args)]
 #[command(after_help = "Example:\n  surelift campaign scenarios/campaigns/soundness.toml\n\n\
-    The folder holds summary.json and table.txt.\n\
+    The folder holds summary.json and table.txt; while a campaign of kind excitation runs, also each finished trial.\n\
     Exit codes: 0 the promise held in all trials, 1 it did not, 2 a file cannot be used.")]
 pub struct CampaignArgs {
     /// The campaign: what is tried, how often, on which robots
@@ -21,6 +21,9 @@ pub struct CampaignArgs {
     /// Where to write the results [default: runs/campaign-NAME]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Take over the trials that an interrupted run (or one with fewer seeds) left in the folder; excitation only
+    #[arg(long)]
+    pub resume: bool,
     /// No progress; the closing table still comes
     #[arg(long, short)]
     pub quiet: bool,
@@ -33,15 +36,22 @@ pub struct CampaignArgs {
 pub fn run(args: &CampaignArgs) -> Result<u8, Failure> {
     let campaign = campaign::load(&args.file).map_err(|error| Failure::input(&error))?;
     let folder = args.out.clone().unwrap_or_else(|| default_destination(campaign.name()));
+    if args.resume && !campaign.keeps_trials() {
+        let file = args.file.display();
+        return Err(Failure::Input(format!("{file}: `--resume`: campaigns of this kind keep no trials")));
+    }
     // Before an hour of trials, not after it.
     report::check_open(&folder)?;
     let bar = if args.quiet { ProgressBar::hidden() } else { bar() };
-    let findings = campaign
-        .run(&|done, total| {
-            bar.set_length(total);
-            bar.set_position(done);
-        })
-        .map_err(failure)?;
+    let progress = |done, total| {
+        bar.set_length(total);
+        bar.set_position(done);
+    };
+    let findings = match campaign.keeps_trials() {
+        true => campaign.go_on(&Journal::open(&folder, args.resume).map_err(failure)?, &progress),
+        false => campaign.run(&progress),
+    };
+    let findings = findings.map_err(failure)?;
     bar.finish_and_clear();
     campaign::write(&folder, &findings).map_err(failure)?;
     say(&format!("{}\n{}\n  {}\n", align(&findings.table), findings.verdict, folder.display()))?;
@@ -73,7 +83,8 @@ mod tests {
         std::fs::write(&file, "precious").unwrap();
         for out in [file.clone(), file.join("inside")] {
             let campaign = "scenarios/campaigns/soundness.toml".into();
-            let failure = run(&CampaignArgs { file: campaign, out: Some(out), quiet: true }).unwrap_err();
+            let failure = run(&CampaignArgs { file: campaign, out: Some(out), resume: false, quiet: true })
+                .unwrap_err();
             assert_eq!(failure.code(), 2);
             assert!(failure.to_string().contains("thesis.tex"), "{failure}");
         }
@@ -82,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_missing_file_is_bad_input() {
-        let args = CampaignArgs { file: "no_such.toml".into(), out: None, quiet: true };
+        let args = CampaignArgs { file: "no_such.toml".into(), out: None, resume: false, quiet: true };
         let failure = run(&args).unwrap_err();
         assert_eq!(failure.code(), 2);
         assert!(failure.to_string().contains("no_such.toml"), "{failure}");

@@ -109,23 +109,31 @@ fn prove(polytope: &mut Polytope, directions: &[Vec<f64>], effort: Effort) -> Ve
 ///
 /// Adds to `polytope.cuts` on the way. The result contains every z of the box that satisfies the rows and is
 /// physically consistent: each bound is one of [`upper_bound`], whatever the programs proposed.
-/// `Err(AssumptionBroken)` if no such z exists and the bounds prove it.
+///
+/// # Errors
+/// [`IdentifyError::AssumptionBroken`] if no such z exists and the bounds prove it, or [`IdentifyError::PriorExcludesPhysics`] where
+/// they prove it without the measurements.
 pub fn tighten(
     polytope: &mut Polytope,
     unknown: &[usize],
     effort: Effort,
 ) -> Result<Tightened, IdentifyError> {
     check_rows(polytope)?;
-    let p = polytope.len();
-    let unit = |&index: &usize| (0..p).map(|k| f64::from(k == index)).collect();
-    let directions: Vec<Vec<f64>> = unknown.iter().map(unit).collect();
+    let directions: Vec<_> = unknown.iter().map(|&j| unit(polytope.len(), j)).collect();
     let sides = prove(polytope, &directions, effort);
-    collect(polytope, unknown, sides)
+    collect(polytope, unknown, sides, effort)
+}
+
+fn unit(p: usize, index: usize) -> Vec<f64> {
+    (0..p).map(|k| f64::from(k == index)).collect()
 }
 
 /// Strips in the given directions (one number a parameter) that contain every z of the polytope that is physically consistent.
 ///
-/// Adds to `polytope.cuts` on the way, and notes which rows were needed. `Err(AssumptionBroken)` if there is provably no such z.
+/// Adds to `polytope.cuts` on the way, and notes which rows were needed.
+///
+/// # Errors
+/// As [`tighten`], if there is provably no such z.
 pub fn strips(
     polytope: &mut Polytope,
     directions: &[Vec<f64>],
@@ -142,7 +150,13 @@ pub fn strips(
                 // Named by the parameter that the direction is steepest in.
                 let steepest =
                     (0..direction.len()).max_by(|&a, &b| direction[a].abs().total_cmp(&direction[b].abs()));
-                return Err(broken(polytope, steepest.unwrap_or(0), pair));
+                return Err(broken(
+                    polytope,
+                    steepest.unwrap_or(0),
+                    pair,
+                    std::slice::from_ref(direction),
+                    effort,
+                ));
             }
             Ok(Strip { direction: direction.clone(), lower, upper })
         })
@@ -150,7 +164,12 @@ pub fn strips(
 }
 
 /// Intersects the certified intervals with the box and reports an empty one.
-fn collect(polytope: &Polytope, unknown: &[usize], sides: Vec<Side>) -> Result<Tightened, IdentifyError> {
+fn collect(
+    polytope: &Polytope,
+    unknown: &[usize],
+    sides: Vec<Side>,
+    effort: Effort,
+) -> Result<Tightened, IdentifyError> {
     let mut set = polytope.set.clone();
     for side in &sides {
         // An interval bound is exact under negation.
@@ -163,7 +182,8 @@ fn collect(polytope: &Polytope, unknown: &[usize], sides: Vec<Side>) -> Result<T
     }
     let empty = |pair: &&[Side]| set.upper[unknown[pair[0].index]] < set.lower[unknown[pair[0].index]];
     if let Some(pair) = sides.chunks_exact(2).find(empty) {
-        return Err(broken(polytope, unknown[pair[0].index], pair));
+        let directions: Vec<_> = unknown.iter().map(|&j| unit(polytope.len(), j)).collect();
+        return Err(broken(polytope, unknown[pair[0].index], pair, &directions, effort));
     }
     let row_share = shares(polytope, &sides);
     let mut cut_used = vec![false; polytope.cuts.coefficients.len()];
@@ -192,18 +212,29 @@ fn shares(polytope: &Polytope, sides: &[Side]) -> Vec<f64> {
 
 /// The error for a pair of bounds with upper < lower: the sum of the two is a proof that 0 < 0 unless the noise
 /// radii grow: multiplying all of them by (1 + t) adds t (noise of both) to the sum.
-fn broken(polytope: &Polytope, parameter: usize, pair: &[Side]) -> IdentifyError {
+///
+/// One contradiction between two joints cannot tell which of them is at fault. So the joint that is named is the one that the proof
+/// leans on most (rows are many and alike; all of its rows together) among those without which `directions` hold no contradiction.
+fn broken(
+    polytope: &Polytope,
+    parameter: usize,
+    pair: &[Side],
+    directions: &[Vec<f64>],
+    effort: Effort,
+) -> IdentifyError {
     let noise = (pair[0].bound.noise + pair[1].bound.noise).next_up();
     let excess = -(pair[0].bound.value + pair[1].bound.value);
     let weight = |w: usize| {
         let of = |s: &Side| s.multipliers.rows.get(w).map_or(0.0, |l| l.abs());
         (of(&pair[0]) + of(&pair[1])) * polytope.rows.radius[w]
     };
-    // Rows are many and alike; the joint that the proof leans on most is told by all of its rows together.
     let origin = &polytope.rows.origin;
     let mut by_joint = vec![0.0; origin.iter().map(|o| o.joint + 1).max().unwrap_or(0)];
     (0..origin.len()).for_each(|w| by_joint[origin[w].joint] += weight(w));
-    let joint = (0..by_joint.len()).max_by(|&a, &b| by_joint[a].total_cmp(&by_joint[b]));
+    let mut leaned: Vec<usize> = (0..by_joint.len()).filter(|&j| by_joint[j] > 0.0).collect();
+    leaned.sort_by(|&a, &b| by_joint[b].total_cmp(&by_joint[a]));
+    let alone = |&j: &usize| !contradicts_without(polytope, j, directions, effort);
+    let joint = leaned.iter().copied().find(alone).or(leaned.first().copied());
     let rows = (0..origin.len()).filter(|&w| Some(origin[w].joint) == joint);
     let heaviest = rows.max_by(|&a, &b| weight(a).total_cmp(&weight(b)));
     match heaviest.filter(|_| noise > f64::MIN_POSITIVE) {
@@ -213,6 +244,15 @@ fn broken(polytope: &Polytope, parameter: usize, pair: &[Side]) -> IdentifyError
         }
         None => IdentifyError::PriorExcludesPhysics { parameter },
     }
+}
+
+/// Whether the data contradict one another in one of `directions` even without the rows of `joint`.
+fn contradicts_without(polytope: &Polytope, joint: usize, directions: &[Vec<f64>], effort: Effort) -> bool {
+    let origin = &polytope.rows.origin;
+    let kept: Vec<usize> = (0..origin.len()).filter(|&w| origin[w].joint != joint).collect();
+    let mut without = Polytope { rows: polytope.rows.select(&kept), weight: vec![], ..polytope.clone() };
+    let sides = prove(&mut without, directions, effort);
+    sides.chunks_exact(2).any(|pair| pair[0].bound.value < -pair[1].bound.value)
 }
 
 /// Refuses a row that no point of the box explains.

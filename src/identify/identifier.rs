@@ -226,7 +226,8 @@ impl Identifier {
 
     /// Uses the windows completed since the last update. Without any, the set stays as it is.
     ///
-    /// `Err(AssumptionBroken)` proves that no parameters of the prior explain the measurements within the stated
+    /// # Errors
+    /// [`IdentifyError::AssumptionBroken`] proves that no parameters of the prior explain the measurements within the stated
     /// error bounds; the set is then left as it was.
     pub fn update(&mut self) -> Result<Update, IdentifyError> {
         let start = Instant::now();

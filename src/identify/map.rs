@@ -173,3 +173,6 @@ fn torque_deviations(robot: &Robot, samples: &[Sample]) -> Result<Vec<f64>, Esti
     // A sensor without error still leaves the discretisation.
     Ok(variance.into_iter().map(|v| v.sqrt().max(1e-6)).collect())
 }
+
+#[cfg(test)]
+mod tests;

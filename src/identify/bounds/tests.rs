@@ -284,3 +284,29 @@ fn full_size_update_timing() {
     println!("twenty bounds {:?}, {} cuts", start.elapsed(), polytope.cuts.coefficients.len());
     assert!(found.set.contains(&truth));
 }
+
+/// A sensor of one joint that shows too much: its rows contradict those of all others, and a single contradiction could be laid to
+/// any of them.
+#[test]
+fn the_joint_at_fault_is_named() {
+    let (mut broken, mut named) = (0, 0);
+    for seed in 0..40 {
+        let (mut polytope, _) = random_problem(seed, 12, 90);
+        let fault = seed as usize % 3;
+        let Rows { u, origin, .. } = &mut polytope.rows;
+        for (w, (u, origin)) in u.iter_mut().zip(origin).enumerate() {
+            origin.joint = w % 3;
+            *u *= if w % 3 == fault { 1.1 } else { 1.0 };
+        }
+        match tighten(&mut polytope, &first_ten(), Effort::default()) {
+            Err(IdentifyError::AssumptionBroken { joint, by, .. }) => {
+                broken += 1;
+                named += usize::from(joint == fault);
+                assert!(by > 1.0);
+            }
+            other => assert!(other.is_ok(), "{:?}", other.err()),
+        }
+    }
+    println!("{named} of {broken}");
+    assert!(broken > 20 && named == broken, "{named} of {broken}");
+}
