@@ -16,6 +16,11 @@ use super::riccati::Value;
 const RANK: f64 = 1e-13;
 /// What remains of a normalised equation below this is rounding.
 const EQUATION_RANK: f64 = 1e-10;
+/// Added to the scaled Hessian where inequalities want it strictly convex ...
+const RIDGE: f64 = 1e-11;
+/// ... and taken away again by solving so many times, each time drawn towards the last solution instead of zero: with the same
+/// inequalities binding, a direction of curvature c is left RIDGE / (RIDGE + c) of its error each time.
+const ROUNDS: usize = 3;
 /// Share of the Gauss-Newton curvature that has to be left in every direction when what was learnt is added.
 const CONVEX: f64 = 0.1;
 /// Halvings of what was learnt until that is so.
@@ -376,7 +381,8 @@ impl Arrival {
         Ok(())
     }
 
-    /// With inequalities the program is made strictly convex by a term far below anything observable.
+    /// With inequalities the program is made strictly convex by [`RIDGE`], and that undone ([`ROUNDS`]: the proximal point
+    /// method, whose iterates all fulfil the inequalities; directions that nothing sees stay where they are).
     fn minimise_with_inequalities(&mut self, parameters: &ParameterModel) -> Result<(), ArrivalFailure> {
         let (n, m) = (self.hess.rows(), parameters.inequality_values.len());
         let (whole, nt) = (self.offset.len(), parameters.inequalities.rows());
@@ -391,19 +397,29 @@ impl Arrival {
         }
         self.small.copy_from(&self.bent);
         for j in 0..n {
-            self.small[(j, j)] += 1e-11;
+            self.small[(j, j)] += RIDGE;
         }
         if !partial_cholesky(&mut self.small, n) {
             return Err(ArrivalFailure::NotConvex);
         }
-        self.program
-            .solve(&self.small, &self.grad, &self.rows, &self.row_values)
-            .map_err(ArrivalFailure::Inequalities)?;
         self.w.clear();
-        self.w.extend_from_slice(&self.program.w);
+        self.w.resize(n, 0.0);
+        for _ in 0..ROUNDS {
+            self.part.clear();
+            self.part.extend_from_slice(&self.grad);
+            axpy(-RIDGE, &self.w, &mut self.part);
+            self.program
+                .solve(&self.small, &self.part, &self.rows, &self.row_values)
+                .map_err(ArrivalFailure::Inequalities)?;
+            self.w.copy_from_slice(&self.program.w);
+        }
         self.active.clear();
         self.active.extend_from_slice(&self.program.active);
         self.deficiency = 0;
+        if (0..n).any(|j| self.small[(j, j)].powi(2) < 2.0 * RIDGE + 1e3 * RANK) {
+            self.qr.factor(&self.hess, n, RANK * n as f64);
+            self.deficiency = n - self.qr.rank;
+        }
         Ok(())
     }
 

@@ -143,24 +143,30 @@ fn all_rollouts_solve_linear_problems_in_one_step() {
 fn unobservable_parameters_stay_where_they_are_and_are_named() {
     let mut problem = RandomProblem::new(Shape { nt: 6, ..PLAIN }, 21);
     problem.blind(2);
-    let (mut found, outcome) = solved(&problem, Options::default());
-    assert_eq!((outcome.status, outcome.deficiency), (Status::Converged, 2));
-    // The dense oracle holds the blind directions at zero; the step has no part in them in scaled variables.
-    let theta = DVector::from_column_slice(&found.theta);
-    assert!(theta.norm() < 10.0, "the step runs away along a direction that nothing sees");
-    let blind = &problem.blind * (problem.blind.transpose() * &theta);
-    found.theta.copy_from_slice((theta - blind).as_slice());
-    let e = error(&found, &DenseKkt::new(&problem, true).solution());
-    assert!(e < 1e-8, "relative error {e:e}");
-    let mut solver = Solver::new(&problem, Options::default()).unwrap();
-    solver.solve(&problem.zero()).unwrap();
-    let posterior = solver.posterior(|_, _| {}).unwrap();
-    assert_eq!(posterior.unobservable.len(), 2);
-    for v in &posterior.unobservable {
-        let seen = problem.seen(&v[problem.shape.nx..]);
-        assert!(seen < 1e-6, "an unobservable direction is seen: {seen:e}");
+    let expected = DenseKkt::new(&problem, true).solution();
+    // With bounds that are far away as well.
+    for bounds in [Vec::new(), expected.theta.iter().map(|t| (1.0, t - 10.0)).collect()] {
+        problem.bounds = bounds;
+        let (mut found, outcome) = solved(&problem, Options::default());
+        assert_eq!((outcome.status, outcome.deficiency), (Status::Converged, 2));
+        // The dense oracle holds the blind directions at zero; the step has no part in them in scaled variables.
+        let theta = DVector::from_column_slice(&found.theta);
+        assert!(theta.norm() < 10.0, "the step runs away along a direction that nothing sees");
+        let blind = &problem.blind * (problem.blind.transpose() * &theta);
+        found.theta.copy_from_slice((theta - blind).as_slice());
+        let e = error(&found, &expected);
+        assert!(e < 1e-9, "relative error {e:e}");
+        let mut solver = Solver::new(&problem, Options::default()).unwrap();
+        solver.solve(&problem.zero()).unwrap();
+        let posterior = solver.posterior(|_, _| {}).unwrap();
+        assert_eq!(posterior.unobservable.len(), 2);
+        for v in &posterior.unobservable {
+            let seen = problem.seen(&v[problem.shape.nx..]);
+            assert!(seen < 1e-6, "an unobservable direction is seen: {seen:e}");
+        }
+        assert!((0..6).any(|i| posterior.parameter_deviation(i).is_infinite()));
     }
-    assert!((0..6).any(|i| posterior.parameter_deviation(i).is_infinite()));
+    problem.bounds.clear();
     let strict = Options { parameters: ParameterSolve::Schur, ..Options::default() };
     let outcome = Solver::new(&problem, strict).unwrap().solve(&problem.zero()).unwrap();
     assert!(outcome.record[0].damping > 0.0, "the Schur complement needs damping here");
@@ -202,23 +208,36 @@ fn posterior_agrees_with_the_dense_inverse() {
 }
 
 #[test]
-fn parameter_inequalities_fulfil_the_optimality_conditions() {
+fn parameter_inequalities_agree_with_a_dense_solution() {
     // A problem whose free solution violates bounds: the bounded one is that of the dense system with the active ones
     // as equations, with multipliers of the right sign.
+    let shapes = [
+        Shape { nt: 5, own: 1, ..PLAIN },
+        Shape { n: 1, nx: 3, nu: 2, nt: 8, equalities: 2, ..PLAIN },
+        Shape { n: 9, nx: 6, nu: 4, nt: 6, own: 1, dependent: 1, on_state: 1, equalities: 1 },
+        Shape { n: 60, nx: 4, nu: 2, nt: 30, own: 1, equalities: 3, ..PLAIN },
+        Shape { n: 3, nx: 60, nu: 24, nt: 40, own: 2, dependent: 1, equalities: 2, ..PLAIN },
+    ];
     let mut bound = 0;
-    for seed in 0..10 {
-        let mut problem = RandomProblem::new(Shape { nt: 5, own: 1, ..PLAIN }, 300 + seed);
-        let free = DenseKkt::new(&problem, false).solution();
-        problem.bounds = free.theta.iter().map(|t| (1.0, t + if *t > 0.0 { 0.05 } else { -0.3 })).collect();
-        let (found, outcome) = solved(&problem, Options::default());
-        assert_eq!(outcome.status, Status::Converged);
-        let (expected, multipliers) = DenseKkt::new(&problem, false).with_active(&found.theta);
-        bound += multipliers.len();
-        assert!(multipliers.iter().all(|m| *m > -1e-9), "{multipliers:?}");
-        let e = error(&found, &expected);
-        assert!(e < 1e-8, "seed {seed}: {e:e}");
+    for (i, shape) in shapes.into_iter().enumerate() {
+        for seed in 0..if shape.nt < 10 { 10 } else { 2 } {
+            let mut problem = RandomProblem::new(shape, 300 + 20 * i as u64 + seed);
+            let free = DenseKkt::new(&problem, false).solution();
+            // Equations leave room for some of them only.
+            let lower = |(i, t): (usize, &f64)| (1.0, t + if i < 4 && *t > 0.0 { 0.05 } else { -0.3 });
+            problem.bounds = free.theta.iter().enumerate().map(lower).collect();
+            let (found, outcome) = solved(&problem, Options::default());
+            assert_eq!(outcome.status, Status::Converged);
+            let (expected, multipliers) = DenseKkt::new(&problem, false).with_active(&found.theta);
+            bound += multipliers.len();
+            assert!(multipliers.iter().all(|m| *m > -1e-9), "{multipliers:?}");
+            let free = |(t, (_, bound)): (&f64, &(f64, f64))| t - bound > -1e-9;
+            assert!(found.theta.iter().zip(&problem.bounds).all(free), "{shape:?} seed {seed}");
+            let e = error(&found, &expected);
+            assert!(e < 1e-9, "{shape:?} seed {seed}: {e:e}");
+        }
     }
-    assert!(bound > 10);
+    assert!(bound > 30, "{bound}");
 }
 
 #[test]
