@@ -45,6 +45,9 @@ impl ActiveSet {
     }
 
     /// Solves with H = L L' in the lower triangle of `l`; column i of `rows` holds a_i, `values` the c_i.
+    ///
+    /// # Errors
+    /// When an inequality contradicts the others, or rounding makes the steps go in a circle.
     pub fn solve(&mut self, l: &Mat, g: &[f64], rows: &Mat, values: &[f64]) -> Result<(), ActiveSetFailure> {
         self.w.clear();
         self.w.extend(g.iter().map(|x| -x));

@@ -69,7 +69,10 @@ pub trait Problem: Sync {
     /// Number of parameters nt, of equations h_p and of inequalities g_p.
     fn parameters(&self) -> (usize, usize, usize);
 
-    /// Evaluates stage `k`. `Err` says why the point is outside the model's domain; the solver then tries a shorter step.
+    /// Evaluates stage `k`.
+    ///
+    /// # Errors
+    /// Why the point is outside the model's domain; the solver then tries a shorter step.
     fn evaluate(
         &self,
         k: usize,
@@ -80,6 +83,9 @@ pub trait Problem: Sync {
 
     /// Evaluates and linearises stage `k`. `model` comes zeroed; fill cost, gradient, Hessian (Gauss-Newton: positive
     /// semidefinite), the Jacobian of the dynamics with respect to the tangent at f, and constraints; `out.next` gets f.
+    ///
+    /// # Errors
+    /// As [`Problem::evaluate`]; at a point that a step has led to it ends the iteration.
     fn linearise(
         &self,
         k: usize,

@@ -18,12 +18,19 @@ use crate::report::figure::figure;
 #[serde(deny_unknown_fields)]
 pub(in super::super) struct File {
     name: String,
-    /// Realisations of the noise: seeds 1..=seeds.
+    /// Realisations of the noise: seeds first..first + seeds.
     seeds: u64,
+    /// Long campaigns are run in pieces.
+    #[serde(default = "one")]
+    first: u64,
     /// Largest mean square of error over deviation that a problem may have.
     largest_mean_square: f64,
     /// With simulated truths.
     problem: Vec<ProblemFile>,
+}
+
+fn one() -> u64 {
+    1
 }
 
 /// The campaign, its file read and checked.
@@ -157,8 +164,11 @@ impl Campaign for Honesty {
 
     fn run(&self, progress: &Progress<'_>) -> Result<Findings, CampaignError> {
         let file = &self.file;
-        let jobs: Vec<_> =
-            file.problem.iter().flat_map(|p| (1..=file.seeds).map(move |seed| (p, seed))).collect();
+        let jobs: Vec<_> = file
+            .problem
+            .iter()
+            .flat_map(|p| (0..file.seeds).map(move |i| (p, file.first.saturating_add(i))))
+            .collect();
         let (total, done) = (jobs.len() as u64, AtomicU64::new(0));
         let trials = jobs
             .par_iter()

@@ -72,6 +72,11 @@ impl Schedule {
         Self { stages: stages(&contacts, samples), rows, closures: self.closures.clone(), contacts }
     }
 
+    /// The schedule over a log of `samples`.
+    ///
+    /// # Errors
+    /// When phases are out of order, beyond the log or speak of another number of constraints, or a constraint makes no
+    /// sense.
     pub fn new(robot: &Robot, contacts: Contacts, samples: usize) -> Result<Self, EstimateError> {
         let wrong = |reason: String| EstimateError::Schedule { reason };
         let count = contacts.constraints.len();

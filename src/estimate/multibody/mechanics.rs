@@ -126,8 +126,10 @@ impl Mechanics {
         }
     }
 
-    /// Physical parameters at theta, computed anew only where theta has changed. `Err` where a step of the exponential
-    /// coordinates has left everything that a robot could be.
+    /// Physical parameters at theta, computed anew only where theta has changed.
+    ///
+    /// # Errors
+    /// Where a step of the exponential coordinates has left everything that a robot could be.
     pub fn parameterise(&mut self, problem: &MultibodyProblem, theta: &[f64]) -> Result<(), String> {
         if self.theta != theta {
             problem.map.fill(&problem.robot, theta, &mut self.parameters);
@@ -178,6 +180,9 @@ impl Mechanics {
     }
 
     /// R for the acceleration and forces in `self`.
+    ///
+    /// # Errors
+    /// Where the constraints cannot be evaluated.
     pub fn evaluate(&mut self, problem: &MultibodyProblem, at: Interval<'_>) -> Result<(), String> {
         self.enter(problem, at.phase);
         self.go_to_middle(problem, at);
@@ -211,6 +216,9 @@ impl Mechanics {
     }
 
     /// R and its derivatives, for the acceleration and forces in `self`.
+    ///
+    /// # Errors
+    /// Where the constraints cannot be evaluated.
     pub fn differentiate(&mut self, problem: &MultibodyProblem, at: Interval<'_>) -> Result<(), String> {
         let m = self.enter(problem, at.phase);
         self.go_to_middle(problem, at);
@@ -351,6 +359,9 @@ impl Mechanics {
 
     /// By how much the loops are open at `q`, m; after [`Mechanics::impact`] of the first phase. The gradients are
     /// [`Mechanics::closure_row`].
+    ///
+    /// # Errors
+    /// Where the constraints cannot be evaluated.
     pub fn closures(&mut self, problem: &MultibodyProblem, q: &[f64], out: &mut [f64]) -> Result<(), String> {
         let Some(constrained) = &mut self.constrained else { return Ok(()) };
         constrained.position_errors(&problem.robot, q, &mut self.force).map_err(|e| e.to_string())?;
@@ -391,6 +402,9 @@ impl Mechanics {
     }
 
     /// Velocity after the impact at which a phase begins, with its derivatives if `slopes`.
+    ///
+    /// # Errors
+    /// Where the phase has no constraints, or they depend on each other.
     pub fn impact(
         &mut self,
         problem: &MultibodyProblem,
@@ -417,6 +431,9 @@ impl Mechanics {
 impl Mechanics {
     /// The sum of `weights` (nv x 2 nv) times the second derivatives of the velocity after an impact by (q, v) and an
     /// inertial parameter along `unit`; after [`Mechanics::impact`] with slopes at the same state.
+    ///
+    /// # Errors
+    /// Where the phase's constraints depend on each other.
     pub fn impact_bend(
         &mut self,
         problem: &MultibodyProblem,

@@ -38,6 +38,9 @@ pub(super) struct Observed {
 
 impl Observed {
     /// Observations in the order of their readings, and the number of these.
+    ///
+    /// # Errors
+    /// When a sensor's deviation, frame or contact makes no sense.
     pub fn all(
         robot: &Robot,
         observations: &[Observation],

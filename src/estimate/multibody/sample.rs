@@ -68,6 +68,10 @@ pub(super) struct Weights {
 }
 
 impl Weights {
+    /// Of a robot with `n` degrees of freedom.
+    ///
+    /// # Errors
+    /// When there is another number of deviations, or one is missing (zero, negative, NaN).
     pub fn new(d: &Deviations, n: usize, parameters: usize) -> Result<Self, EstimateError> {
         let mut first = weights("the first position", &d.first_q, n, true)?;
         first.extend(weights("the first velocity", &d.first_dq, n, true)?);

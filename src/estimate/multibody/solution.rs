@@ -26,6 +26,9 @@ impl Mechanics {
     /// Solves R_d = w, R_c = 0 for acceleration and forces at the inputs and parameters of `point`, from what `memory`
     /// foresees, or else from zero; keeps the solution there. Where there is no memory yet, the search starts from the last
     /// solution, which is that of the stage before when stages come in order.
+    ///
+    /// # Errors
+    /// As [`Mechanics::find`].
     pub fn solve(
         &mut self,
         problem: &MultibodyProblem,
@@ -56,6 +59,9 @@ impl Mechanics {
 
     /// Newton's iteration from the acceleration and forces in `self`, with the rows of `inverse` (da/d(w, ..), if there are
     /// no forces) for a first matrix.
+    ///
+    /// # Errors
+    /// Where the equations of motion have no solution nearby, or active constraints depend on each other.
     pub fn find(
         &mut self,
         problem: &MultibodyProblem,
@@ -262,6 +268,9 @@ impl Mechanics {
 
     /// The solution as [`Mechanics::solve`] finds it, and the derivatives of the acceleration to (w, q, v, theta) in the last
     /// n rows of `solution`; the number of rows before them. Both are kept in `memory`.
+    ///
+    /// # Errors
+    /// As [`Mechanics::find`].
     pub fn solve_derivatives(
         &mut self,
         problem: &MultibodyProblem,

@@ -335,3 +335,6 @@ impl<P: Problem> Solver<'_, P> {
         Ok(&self.marginal.slope)
     }
 }
+
+#[cfg(test)]
+mod tests;
