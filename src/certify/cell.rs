@@ -3,9 +3,9 @@
 //! Assumed: what [`super`] does. Proven, over all states of [`crate::reach::cell`]: no constraint has less than its margin, and
 //! constants of the tube that are at least [`Required`] meet the conditions of [`crate::reach::tube`].
 
-use crate::enclose::Rounding;
+use crate::enclose::{Affine, Interval, Rounding};
 use crate::reach::block::Block;
-use crate::reach::energy::{coriolis, energy_slack, relative_mass, velocity_slope};
+use crate::reach::energy::{energy_slack, relative_mass, velocity_slopes};
 use crate::reach::law::LawBounds;
 use crate::reach::leaning::Leaning;
 use crate::reach::links::{Separation, clear_of_capsule, clear_of_obstacle, coarsely_clear, sweep_capsules};
@@ -13,8 +13,8 @@ use crate::reach::mass::floor_factor;
 use crate::reach::roundoff::{GRAIN, Grain};
 use crate::reach::torque::{JointTorque, drift, joint_torques};
 use crate::reach::upward::{add_up, div_up, mul_up, sum_up};
-use crate::reach::{Cell, Joints, Span};
-use crate::robot::JointLimits;
+use crate::reach::{Cell, Joints, Span, extent};
+use crate::robot::{ARMATURE, JointLimits};
 use crate::storage::Workspace;
 use crate::verdict::growth;
 
@@ -189,9 +189,22 @@ fn required<const N: usize, R: Rounding>(
     // Transforms are still those of the cell's positions.
     let place = (&mut space.forms, &mut space.form_composites);
     let floor_factor = floor_factor(robot, &problem.uncertain.between, floor, place);
-    let coriolis = coriolis(robot, &problem.uncertain, cell, &mut space.forms);
+    // Over the tube's ellipsoids where links outweigh the transmissions, as only there it is worth the time.
+    let range = problem.uncertain.range.iter();
+    let own = |j: usize| problem.uncertain.between.below[robot.friction_index(j) + ARMATURE];
+    let [slope, turning] = if (0..n).any(|j| floor[j] > own(j)) {
+        let (at, theta) = ([&cell.q[..], &cell.dq, &cell.dqa], range.map(|x| Affine::from_interval(*x)));
+        velocity_slopes(robot, at, theta, (floor, extent::sup_abs), &mut space.forms)
+    } else {
+        let [q, dq, dqa] = [&cell.q, &cell.dq, &cell.dqa]
+            .map(|forms| -> Joints<Interval> { forms.iter().map(|x| x.interval()).collect() });
+        let size = |x: &Interval| x.sup_abs();
+        velocity_slopes(robot, [&q, &dq, &dqa], range.copied(), (floor, size), &mut space.ranges)
+    };
 
-    // |dr/dt|: with d = w - v, sqrt(dr'M dr) <= |d| + |C r|, norms weighted by 1/A.
+    // |dr/dt|: with d = w - v, sqrt(dr'M dr) <= |d| + |C r|, norms weighted by 1/A. And sum A_j r_j^2 <= 2 V.
+    let radius = mul_up(2.0, tube.level_j()).sqrt().next_up();
+    let coriolis: Joints<f64> = turning.iter().map(|slope| mul_up(*slope, radius)).collect();
     let squares = sum_up(coriolis.iter().zip(floor).map(|(f, a)| div_up(mul_up(*f, *f), *a)));
     let turned = squares.sqrt().next_up();
     let energy_rate = sum_up([law.rho_norm, law.robust_norm, turned]);
@@ -212,7 +225,6 @@ fn required<const N: usize, R: Rounding>(
     let relative = (floor, sigma);
     let slack = energy_slack(robot, &problem.uncertain, cell, relative, tube.level_j(), &mut space.changes);
     let energy_slack_j = add_up(slack, grain.energy_j);
-    let slope = velocity_slope(robot, &problem.uncertain, cell, floor, &mut space.ranges);
     let mut drift_nm = drift(robot, tube, &problem.uncertain, cell, &mut space.rates);
     for (j, drift) in drift_nm.iter_mut().enumerate() {
         // Through ddq_a, |M dr/dt| <= rho + |v| + |C r|; through dq, at |dr/dt| in its norm.

@@ -4,12 +4,11 @@
 //! function names, for all of these at once. Mass matrix and slack by interval arithmetic: its conservatism is no loss there.
 
 use crate::dynamics::{Composites, Space, crba};
-use crate::enclose::{Affine, Interval, Rounding};
+use crate::enclose::{Interval, Rounding};
 use crate::robot::{ARMATURE, Robot, VISCOUS};
 use crate::scalar::{Dual, Scalar};
 
 use super::cell::{Cell, Joints};
-use super::extent;
 use super::torque::Uncertain;
 use super::upward::{add_up, div_up, mul_up, sum_up};
 
@@ -61,48 +60,37 @@ pub fn relative_mass<const N: usize, R: Rounding>(
     (sigma, (0..n).map(share).collect())
 }
 
-/// Upper bounds of |(C(q, dq) r)_j| over the cell (N m): inverse dynamics without gravity and acceleration at dq_a = r.
-pub fn coriolis<const N: usize, R: Rounding>(
+/// Upper bounds (N m) over the cell and the set, for all y with sum A_j y_j^2 <= 1: of |C(q, y) dq_a + F_v y|_i, what Y theta + F_v dq
+/// changes by where dq does by y, and of |C(q, dq) y|_i. Both are linear in y, entry i some sum_j G_ij y_j, so at most
+/// sqrt(sum_j G_ij^2 / A_j) (Cauchy-Schwarz); column j of G is inverse dynamics with e_j for y, in the first with the joint's own F_v.
+/// All of q, dq, dq_a and theta are enclosed by numbers of one kind, of which `sup_abs` bounds the absolute value.
+pub fn velocity_slopes<T: Scalar>(
     robot: &Robot,
-    uncertain: &Uncertain,
-    cell: &Cell<N, R>,
-    space: &mut Space<Affine<N, R>>,
-) -> Joints<f64> {
-    let zero: Joints<_> = cell.q.iter().map(|_| Affine::zero()).collect();
-    space.motion.sweep_weightless(robot, &cell.q, &cell.dq, &cell.r, &zero);
-    space.fill_theta(uncertain.range.iter().map(|x| Affine::from_interval(*x)));
-    space.inverse_dynamics(robot);
-    space.torque.iter().map(extent::sup_abs).collect()
-}
-
-/// Upper bounds (N m) over the cell and the set of |C(q, y) dq_a + F_v y|_i, all y with sum A_j y_j^2 <= 1: what Y theta + F_v dq
-/// changes by where dq does by y. It is linear in y, entry i some sum_j G_ij y_j, so at most sqrt(sum_j G_ij^2 / A_j)
-/// (Cauchy-Schwarz); column j of G is C(q, e_j) dq_a, inverse dynamics at dq = e_j, and the joint's own F_v.
-pub fn velocity_slope<const N: usize, R: Rounding>(
-    robot: &Robot,
-    uncertain: &Uncertain,
-    cell: &Cell<N, R>,
-    floor: &[f64],
-    space: &mut Space<Interval>,
-) -> Joints<f64> {
+    [q, dq, dqa]: [&[T]; 3],
+    theta: impl Iterator<Item = T>,
+    (floor, sup_abs): (&[f64], impl Fn(&T) -> f64),
+    space: &mut Space<T>,
+) -> [Joints<f64>; 2] {
     let n = robot.dof();
-    let ranges =
-        |forms: &[Affine<N, R>]| -> Joints<Interval> { forms.iter().map(|x| x.interval()).collect() };
-    let (q, dqa) = (ranges(&cell.q), ranges(&cell.dqa));
-    let zero: Joints<Interval> = (0..n).map(|_| Interval::zero()).collect();
-    let mut squares: Joints<f64> = (0..n).map(|_| 0.0).collect();
-    space.fill_theta(uncertain.range.iter().copied());
+    let zero: Joints<T> = (0..n).map(|_| T::zero()).collect();
+    let none: Joints<f64> = (0..n).map(|_| 0.0).collect();
+    let mut squares = [none.clone(), none];
+    space.fill_theta(theta);
     for j in 0..n {
         let mut unit = zero.clone();
-        unit[j] = Interval::constant(1.0);
-        space.motion.sweep_weightless(robot, &q, &unit, &dqa, &zero);
-        space.inverse_dynamics(robot);
-        space.torque[j] = space.torque[j] + uncertain.range[robot.friction_index(j) + VISCOUS];
-        for (sum, slope) in squares.iter_mut().zip(&space.torque) {
-            *sum = add_up(*sum, div_up(mul_up(slope.sup_abs(), slope.sup_abs()), floor[j]));
+        unit[j] = T::constant(1.0);
+        let own = [space.theta[robot.friction_index(j) + VISCOUS], T::zero()];
+        let pairs: [(&[T], &[T]); 2] = [(&unit, dqa), (dq, &unit)];
+        for (((turning, carried), own), squares) in pairs.into_iter().zip(own).zip(&mut squares) {
+            space.motion.sweep_weightless(robot, q, turning, carried, &zero);
+            space.inverse_dynamics(robot);
+            space.torque[j] = space.torque[j] + own;
+            for (sum, slope) in squares.iter_mut().zip(&space.torque) {
+                *sum = add_up(*sum, div_up(mul_up(sup_abs(slope), sup_abs(slope)), floor[j]));
+            }
         }
     }
-    squares.iter().map(|sum| sum.sqrt().next_up()).collect()
+    squares.map(|squares| squares.iter().map(|sum| sum.sqrt().next_up()).collect())
 }
 
 /// Upper bound of |r'M(q)r/2 at the true state - the same at the measured state| over the cell (J), for V <= `level` (J),

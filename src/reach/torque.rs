@@ -23,7 +23,7 @@
 //!   What dr/dt does is left out there and added. Through ddq_a, which changes at dddq_d - K_r^2 de + K_r dr/dt, it changes
 //!   Y theta + I_a ddq_a at K_r M(q; theta) dr/dt. For the theta that the arm moves with, the only one that the drift is
 //!   asked for, M dr/dt is w - v - C r at the same moment, so its j-th entry is at most rho_j + |v_j| + |(C r)_j|. Through dq,
-//!   which changes at ddq_a - dr/dt, it does what [`super::energy::velocity_slope`] bounds: along one vector, not joint by joint.
+//!   which changes at ddq_a - dr/dt, it does what [`super::energy::velocity_slopes`] bounds: along one vector, not joint by joint.
 //!
 //! Sums of bounds are rounded up term by term.
 

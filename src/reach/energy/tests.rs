@@ -4,10 +4,10 @@ use rand_chacha::ChaCha8Rng;
 use super::*;
 use crate::campaign::soundness::truth;
 use crate::dynamics::{Motion, torque_regressor};
-use crate::enclose::Counted;
+use crate::enclose::{Affine, Counted};
 use crate::inertia::ParameterSet;
 use crate::plan::tube_fit;
-use crate::reach::Span;
+use crate::reach::{Span, extent};
 use crate::robot::{INERTIAL, load};
 use crate::storage::Workspace;
 use crate::trajectory::{Bezier, JointState};
@@ -22,15 +22,38 @@ fn torque(robot: &Robot, theta: &[f64], q: &[f64], dq: &[f64], dqa: &[f64]) -> V
     (0..n).map(|j| links(j) + theta[robot.friction_index(j) + VISCOUS] * dq[j]).collect()
 }
 
-/// Random states of random cells: no change of velocity, the steepest one neither, does more than the slope says, and it comes near.
-fn attacked(name: &str) -> f64 {
+/// States that a cell is attacked at.
+#[derive(Clone, Copy, PartialEq)]
+enum Within {
+    /// The ranges of q, dq and dq_a, each for itself.
+    Boxes,
+    /// The tube: one time, one e and one r.
+    Ellipsoids,
+}
+
+/// Values of the symbols: a time, and e and r anywhere in their balls, often at the edge.
+fn symbols_within_balls(n: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
+    let mut out = vec![0.0; 1 + 2 * n];
+    out[0] = rng.random_range(-1.0..1.0);
+    for first in 1..=2 {
+        let ball: Vec<f64> = (0..n).map(|_| rng.random_range(-1.0..1.0)).collect();
+        let norm = ball.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let length = [1.0, rng.random_range(0.0..1.0)][rng.random_range(0..2)];
+        (0..n).for_each(|j| out[first + 2 * j] = 0.999999 * length * ball[j] / norm);
+    }
+    out
+}
+
+/// Random states of random cells: no change of velocity, the steepest one neither, does more than the slope says, and no r is turned
+/// by more. Returns how near they come.
+fn attacked(name: &str, within: Within) -> [f64; 2] {
     let robot = load(name).unwrap();
     let n = robot.dof();
     let set = ParameterSet::around_nominal(&robot);
     let uncertain = Uncertain::new(&robot, &set);
     let mut space = Workspace::<16, Counted>::new(&robot);
     let mut rng = ChaCha8Rng::seed_from_u64(3);
-    let mut nearest = 0.0f64;
+    let mut nearest = [0.0f64; 2];
     for _ in 0..20 {
         let start: Vec<f64> = (0..n).map(|_| rng.random_range(-1.5..1.5)).collect();
         let end: Vec<f64> = start.iter().map(|q| q + rng.random_range(-0.5..0.5)).collect();
@@ -40,13 +63,30 @@ fn attacked(name: &str) -> f64 {
         let floor: Vec<f64> = (0..n).map(|_| rng.random_range(0.05..2.0)).collect();
         let t0 = rng.random_range(0.0..1.4);
         let cell = Cell::<16, Counted>::new(&robot, &tube, &curve, Span::Between(t0, t0 + 0.05));
-        let bound = velocity_slope(&robot, &uncertain, &cell, &floor, &mut space.ranges);
+        let range = uncertain.range.iter();
+        let [bound, turning] = if within == Within::Boxes {
+            let [q, dq, dqa] = [&cell.q, &cell.dq, &cell.dqa]
+                .map(|forms| forms.iter().map(|x| x.interval()).collect::<Vec<_>>());
+            let size = |x: &Interval| x.sup_abs();
+            velocity_slopes(&robot, [&q, &dq, &dqa], range.copied(), (&floor, size), &mut space.ranges)
+        } else {
+            let (at, theta) = ([&cell.q[..], &cell.dq, &cell.dqa], range.map(|x| Affine::from_interval(*x)));
+            velocity_slopes(&robot, at, theta, (&floor, extent::sup_abs), &mut space.forms)
+        };
         for _ in 0..20 {
             let theta = truth::consistent(&robot, &set, &mut rng);
+            let symbols = symbols_within_balls(n, &mut rng);
             let mut at = |forms: &[Affine<16, Counted>]| -> Vec<f64> {
-                let place =
-                    |x: &Affine<16, Counted>| x.center() + 0.999 * x.radius() * rng.random_range(-1.0..1.0);
-                forms.iter().map(place).collect()
+                let mut place = |x: &Affine<16, Counted>| {
+                    let ends = [-1.0, 1.0, rng.random_range(-1.0..1.0)];
+                    let share = 0.999 * ends[rng.random_range(0..ends.len())];
+                    let along: f64 = x.generators().iter().zip(&symbols).map(|(g, s)| g * s).sum();
+                    match within {
+                        Within::Boxes => x.center() + share * x.radius(),
+                        Within::Ellipsoids => x.center() + along + share * x.remainder(),
+                    }
+                };
+                forms.iter().map(&mut place).collect()
             };
             let (q, dq, dqa) = (at(&cell.q), at(&cell.dq), at(&cell.dqa));
             let before = torque(&robot, &theta, &q, &dq, &dqa);
@@ -56,17 +96,29 @@ fn attacked(name: &str) -> f64 {
                 after.iter().zip(&before).map(|(after, before)| after - before).collect()
             };
             let unit = |j: usize| -> Vec<f64> { (0..n).map(|k| f64::from(u8::from(j == k))).collect() };
+            // C(q, dq) y: what is left of the torques without friction.
+            let turn = |y: &[f64]| -> Vec<f64> {
+                let with = torque(&robot, &theta, &q, &dq, y);
+                let friction = |j: usize| theta[robot.friction_index(j) + VISCOUS] * dq[j];
+                with.iter().enumerate().map(|(j, torque)| torque - friction(j)).collect()
+            };
             let slopes: Vec<Vec<f64>> = (0..n).map(|j| changed(&unit(j))).collect();
+            let turns: Vec<Vec<f64>> = (0..n).map(|j| turn(&unit(j))).collect();
             for i in 0..n {
                 // The steepest direction for joint i, and one at random.
                 let steepest: Vec<f64> = (0..n).map(|j| slopes[j][i] / floor[j]).collect();
                 let random: Vec<f64> = (0..n).map(|_| rng.random_range(-1.0..1.0)).collect();
-                for direction in [steepest, random] {
+                let turned: Vec<f64> = (0..n).map(|j| turns[j][i] / floor[j]).collect();
+                for direction in [steepest, random, turned] {
                     let norm = direction.iter().zip(&floor).map(|(y, a)| a * y * y).sum::<f64>().sqrt();
-                    let change = changed(&direction.iter().map(|y| y / norm).collect::<Vec<_>>());
-                    for (change, bound) in change.iter().zip(&bound) {
-                        assert!(change.abs() <= bound * (1.0 + 1e-12), "{change} {bound}");
-                        nearest = nearest.max(change.abs() / bound);
+                    let y: Vec<f64> = direction.iter().map(|y| y / norm).collect();
+                    for (found, (bound, nearest)) in
+                        [changed(&y), turn(&y)].iter().zip([&bound, &turning].into_iter().zip(&mut nearest))
+                    {
+                        for (found, bound) in found.iter().zip(bound) {
+                            assert!(found.abs() <= bound * (1.0 + 1e-12), "{found} {bound}");
+                            *nearest = nearest.max(found.abs() / bound);
+                        }
                     }
                 }
             }
@@ -78,8 +130,10 @@ fn attacked(name: &str) -> f64 {
 #[test]
 fn no_change_of_velocity_does_more_than_its_slope() {
     for name in ["z1", "kinova_gen3_2f85"] {
-        let nearest = attacked(name);
-        assert!(nearest > 0.8, "{name}: {nearest}");
+        for within in [Within::Boxes, Within::Ellipsoids] {
+            let nearest = attacked(name, within);
+            assert!(nearest[0] > 0.8 && nearest[1] > 0.6, "{name}: {nearest:?}");
+        }
     }
 }
 
