@@ -7,17 +7,16 @@ use std::time::Instant;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::bounds::{self, Effort, check_rows, tighten};
+use super::bounds::{Effort, check_rows, tighten};
 use super::error::IdentifyError;
 use super::extremes::Search;
 use super::nominal;
 use super::perturbation;
 use super::physics::{check_box, tighten_body};
 use super::plausible::{check_motion, check_step};
-use super::polytope::{Origin, Polytope, Rows};
+use super::polytope::{Polytope, Rows};
 use super::window::{Clock, Enclosures, Part, Sample, Window, equal_spans, rows_over_parts};
-use crate::enclose::Interval;
-use crate::inertia::{ParameterSet, TorqueStrips};
+use crate::inertia::ParameterSet;
 use crate::robot::{INERTIAL, Robot};
 
 /// How intervals come of data; both are proven.
@@ -88,9 +87,9 @@ pub struct Update {
 /// true parameters.
 #[derive(Debug, Clone)]
 pub struct Identifier {
-    robot: Arc<Robot>,
-    options: IdentifierOptions,
-    polytope: Polytope,
+    pub(super) robot: Arc<Robot>,
+    pub(super) options: IdentifierOptions,
+    pub(super) polytope: Polytope,
     nominal: [f64; INERTIAL],
     acceleration_bound: Vec<f64>,
     /// The window being filled, then the full ones that no update has used yet.
@@ -280,40 +279,6 @@ impl Identifier {
         theta
     }
 
-    /// Proven bounds of torques along a motion: for each of `times` (s from the motion's start) in turn and each joint, of the row in
-    /// `directions` (one number a parameter) that the joint's torque depends on the parameters with. They are kept as rows of
-    /// data: later bounds are no wider for what is forgotten of the measurements meanwhile.
-    ///
-    /// # Errors
-    /// [`IdentifyError::WrongLength`] or [`IdentifyError::BadValue`] for directions that do not fit; `AssumptionBroken` as for
-    /// [`Identifier::update`].
-    pub fn torque_strips(
-        &mut self,
-        times: Vec<f64>,
-        directions: &[Vec<f64>],
-    ) -> Result<TorqueStrips, IdentifyError> {
-        check_vector("times of the strips", &times, times.len())?;
-        let (n, p) = (self.robot.dof(), self.polytope.len());
-        if directions.len() != n * times.len() {
-            let (found, expected) = (directions.len(), n * times.len());
-            return Err(IdentifyError::WrongLength { what: "directions of the strips", found, expected });
-        }
-        directions.iter().try_for_each(|d| check_vector("direction of a strip", d, p))?;
-        let effort = Effort { rounds: 1, tolerance: 1e-3, ..self.options.effort };
-        let strips = bounds::strips(&mut self.polytope, directions, effort)?;
-        let t = self.polytope.rows.origin.iter().map(|o| o.t).fold(0.0, f64::max);
-        let mut kept = Rows::none(p);
-        kept.y = nalgebra::DMatrix::from_fn(strips.len(), p, |k, j| strips[k].direction[j]);
-        for (k, strip) in strips.iter().enumerate() {
-            let range = Interval::new(strip.lower, strip.upper);
-            kept.u.push(range.midpoint());
-            kept.radius.push(range.radius());
-            kept.origin.push(Origin { t, joint: k % n });
-        }
-        self.polytope.rows.append(&kept);
-        Ok(TorqueStrips { times, strips })
-    }
-
     fn tighten(&mut self, mut polytope: Polytope) -> Result<(), IdentifyError> {
         let offset = polytope.cuts.offset;
         let unknown: Vec<usize> = (offset..offset + INERTIAL).collect();
@@ -404,7 +369,7 @@ fn check_settings(robot: &Robot, options: &IdentifierOptions) -> Result<(), Iden
     Ok(())
 }
 
-fn check_vector(what: &'static str, values: &[f64], expected: usize) -> Result<(), IdentifyError> {
+pub(super) fn check_vector(what: &'static str, values: &[f64], expected: usize) -> Result<(), IdentifyError> {
     if values.len() != expected {
         return Err(IdentifyError::WrongLength { what, found: values.len(), expected });
     }

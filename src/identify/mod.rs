@@ -11,6 +11,7 @@ pub mod base;
 pub mod bounds;
 pub mod certificate;
 pub mod consistent;
+mod correlated;
 mod error;
 pub mod extremes;
 pub mod filter;

@@ -296,8 +296,8 @@ fn eight_pounds_are_found_and_the_truth_stays_inside() {
     }
 }
 
-/// A set correlated along a random motion, from `seconds` of data.
-fn correlated(seed: u64, seconds: f64) -> (Arc<Robot>, Vec<f64>, ParameterSet, Bezier) {
+/// What an identifier has learnt from `seconds` of data, the truth, and the source of further random numbers.
+fn learnt(seed: u64, seconds: f64) -> (Identifier, Vec<f64>, ChaCha8Rng) {
     let robot = Arc::new(arm());
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let start = prior(&robot);
@@ -311,6 +311,13 @@ fn correlated(seed: u64, seconds: f64) -> (Arc<Robot>, Vec<f64>, ParameterSet, B
             identifier.update().unwrap();
         }
     }
+    (identifier, theta, rng)
+}
+
+/// A set correlated along a random motion, from `seconds` of data.
+fn correlated(seed: u64, seconds: f64) -> (Arc<Robot>, Vec<f64>, ParameterSet, Bezier) {
+    let robot = Arc::new(arm());
+    let (mut identifier, theta, mut rng) = learnt(seed, seconds);
     let mut state = |spread: f64| -> Vec<f64> {
         (0..robot.dof()).map(|_| spread * rng.random_range(-1.0..1.0)).collect()
     };
@@ -333,6 +340,40 @@ fn strips_hold_the_truth_and_are_narrower_than_the_box() {
         let widths = TorqueWidths::along(&robot, &set, &curve, 64);
         println!("{widths:.2?}: {:.3}", widths.ratio());
         assert!(widths.ratio() < 0.9, "{widths:?}");
+    }
+}
+
+#[test]
+fn the_parallelotope_of_the_data_holds_the_truth_and_less_than_the_box() {
+    for seed in 0..2 {
+        let (mut identifier, theta, _) = learnt(seed, 3.0);
+        let set = identifier.set().clone();
+        let strips = identifier.parallelotope().unwrap();
+        assert_eq!(strips.len(), INERTIAL);
+        let mut volume = 1.0;
+        for strip in &strips {
+            let along: f64 = strip.direction.iter().zip(&theta).map(|(d, z)| d * z).sum();
+            assert!((strip.lower..=strip.upper).contains(&along), "seed {seed}: {along} {strip:?}");
+            let of_box: f64 = strip.direction.iter().zip(set.radius()).map(|(d, r)| d.abs() * r).sum();
+            assert!(0.5 * (strip.upper - strip.lower) <= of_box * (1.0 + 1e-9));
+            // Directions are orthonormal in units of the half-widths: the box has 2^10.
+            volume *= 0.5 * (strip.upper - strip.lower);
+        }
+        println!("seed {seed}: {volume:.2e} of the box");
+        assert!(volume < 0.1, "seed {seed}: {volume}");
+    }
+}
+
+/// Without data the parallelotope is no worse than the box.
+#[test]
+fn nothing_learnt_leaves_the_box() {
+    let robot = Arc::new(arm());
+    let (start, bound) = (prior(&robot), vec![1.0; robot.dof()]);
+    let mut identifier = Identifier::new(robot, &start, bound, IdentifierOptions::default()).unwrap();
+    let radius = identifier.set().radius();
+    for strip in identifier.parallelotope().unwrap() {
+        let of_box: f64 = strip.direction.iter().zip(&radius).map(|(d, r)| d.abs() * r).sum();
+        assert!(0.5 * (strip.upper - strip.lower) <= of_box * (1.0 + 1e-9));
     }
 }
 
