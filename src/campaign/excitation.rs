@@ -20,12 +20,15 @@ use serde_json::json;
 use super::experiment::{self, Noise};
 use super::{Campaign, CampaignError, Findings, Journal, Progress};
 use crate::identify::balance::{condition_number, window_regressor};
-use crate::identify::{Identifier, IdentifierOptions, Sample};
+use crate::identify::{Identifier, IdentifierOptions, Sample, tighten_by_physics};
+use crate::inertia::ParameterSet;
 use crate::plan::excite::open::{self, Family};
 use crate::report::figure::figure;
 use crate::report::{LogRow, Phase};
 use crate::robot::INERTIAL;
 use crate::scenario::{self, ExciteCriterion, RunOptions, Scenario};
+
+mod perfect;
 
 /// Windows over which the condition number is taken, s.
 const WINDOW_S: f64 = 0.1;
@@ -63,6 +66,16 @@ enum Design {
     Random,
     Fourier,
     BSpline,
+    /// None: what next to perfect sensors would leave, see [`perfect`].
+    PerfectSensors,
+}
+
+/// How a trial is made.
+enum Way {
+    /// Proven motions that minimise this, with these weights.
+    Proven(ExciteCriterion, [f64; 3]),
+    Open(Family),
+    Perfect,
 }
 
 /// A truth about the whole last body.
@@ -83,18 +96,20 @@ impl Design {
             Design::Random => "random",
             Design::Fourier => "Fourier (open)",
             Design::BSpline => "B-spline (open)",
+            Design::PerfectSensors => "any, perfect sensors",
         }
     }
 
-    /// An open family (five harmonics, and as many numbers a joint for the spline), or what proven motions minimise.
-    fn family(self) -> Result<Family, (ExciteCriterion, [f64; 3])> {
+    /// Fourier series have five harmonics, and splines as many numbers a joint.
+    fn way(self) -> Way {
         match self {
-            Design::PredictedWidth => Err((ExciteCriterion::PredictedWidth, [1.0; 3])),
-            Design::PredictedMass => Err((ExciteCriterion::PredictedWidth, [1.0, 0.0, 0.0])),
-            Design::ConditionNumber => Err((ExciteCriterion::ConditionNumber, [1.0; 3])),
-            Design::Random => Err((ExciteCriterion::Random, [1.0; 3])),
-            Design::Fourier => Ok(Family::Fourier(5)),
-            Design::BSpline => Ok(Family::BSpline(8)),
+            Design::PredictedWidth => Way::Proven(ExciteCriterion::PredictedWidth, [1.0; 3]),
+            Design::PredictedMass => Way::Proven(ExciteCriterion::PredictedWidth, [1.0, 0.0, 0.0]),
+            Design::ConditionNumber => Way::Proven(ExciteCriterion::ConditionNumber, [1.0; 3]),
+            Design::Random => Way::Proven(ExciteCriterion::Random, [1.0; 3]),
+            Design::Fourier => Way::Open(Family::Fourier(5)),
+            Design::BSpline => Way::Open(Family::BSpline(8)),
+            Design::PerfectSensors => Way::Perfect,
         }
     }
 }
@@ -161,7 +176,7 @@ impl Excitation {
     /// Everything that a trial depends on: the task with its robot, by a digest, and the trial's own place.
     fn key(&self, payload: &Payload, design: Design, seed: u64) -> String {
         let (Payload { name, body }, task) = (payload, self.task);
-        let steps = design.family().map_or(0, |_| self.file.evaluations);
+        let steps = if let Way::Open(_) = design.way() { self.file.evaluations } else { 0 };
         format!("{name} {body:?}, {}, {steps} steps, seed {seed}, task {task:016x}", design.name())
     }
 
@@ -170,9 +185,10 @@ impl Excitation {
             CampaignError::Trials(format!("{}, {}, seed {seed}: {error}", payload.name, design.name()))
         };
         let scenario = self.load(payload).map_err(|error| at_fault(&error))?;
-        let (half, condition_number, sound) = match design.family() {
-            Err(criterion) => certified(scenario, criterion, seed),
-            Ok(family) => opened(scenario, payload, family, self.file.evaluations, seed),
+        let (half, condition_number, sound) = match design.way() {
+            Way::Proven(criterion, weights) => certified(scenario, (criterion, weights), seed),
+            Way::Open(family) => opened(scenario, payload, family, self.file.evaluations, seed),
+            Way::Perfect => perfect(scenario, payload, seed),
         }
         .map_err(|reason| at_fault(&reason))?;
         let widest = |range: std::ops::Range<usize>| half[range].iter().copied().fold(0.0, f64::max);
@@ -244,10 +260,8 @@ fn opened(scenario: Scenario, payload: &Payload, family: Family, evaluations: us
     };
     let (curve, _) = open::design(&what, family, evaluations, seed).ok_or("no design keeps the limits")?;
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut theta: Vec<f64> =
-        set.lower.iter().zip(&set.upper).map(|(l, u)| l + rng.random::<f64>() * (u - l)).collect();
     let at = robot.inertial_index(robot.end_effector);
-    theta[at..at + INERTIAL].copy_from_slice(&payload.body);
+    let theta = truth(&set, at, payload, &mut rng);
     let (samples, bound) = experiment::record(&robot, &theta, curve.as_ref(), Noise::Uniform, &mut rng);
     let mut identifier = Identifier::new(robot.clone(), &set, bound, IdentifierOptions::default())
         .map_err(|error| error.to_string())?;
@@ -260,6 +274,27 @@ fn opened(scenario: Scenario, payload: &Payload, family: Family, evaluations: us
     let known = identifier.set();
     let half = known.radius()[at..at + INERTIAL].to_vec();
     Ok((half, condition(&robot, &samples), known.contains(&theta)))
+}
+
+/// See [`perfect`].
+fn perfect(scenario: Scenario, payload: &Payload, seed: u64) -> Outcome {
+    let task = scenario.task();
+    let (robot, set) = (&task.robot, task.prior_set());
+    let set = tighten_by_physics(&set, robot.end_effector).map_err(|error| error.to_string())?;
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let at = robot.inertial_index(robot.end_effector);
+    let theta = truth(&set, at, payload, &mut rng);
+    let (left, condition) =
+        perfect::left(robot, &set, &theta, &mut rng).map_err(|error| error.to_string())?;
+    Ok((left.radius()[at..at + INERTIAL].to_vec(), condition, left.contains(&theta)))
+}
+
+/// Parameters anywhere in the set, with the payload's at `at`.
+fn truth(set: &ParameterSet, at: usize, payload: &Payload, rng: &mut ChaCha8Rng) -> Vec<f64> {
+    let mut theta: Vec<f64> =
+        set.lower.iter().zip(&set.upper).map(|(l, u)| l + rng.random::<f64>() * (u - l)).collect();
+    theta[at..at + INERTIAL].copy_from_slice(&payload.body);
+    theta
 }
 
 /// Mean, standard deviation and largest of a figure over trials.
@@ -364,62 +399,4 @@ impl Campaign for Excitation {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_open_design_is_followed_and_identified() {
-        let body = "[3.09923, -4e-5, 9e-5, -0.43801, 0.07803, 0.0, 0.07405, 0.0, 0.0, 0.00705]";
-        let text = format!(
-            "schema = 1\nname = \"few\"\nkind = \"excitation\"\nscenario = \"scenarios/dumbbell_c_8lb.toml\"\n\
-             seeds = 1\nevaluations = 5\ndesigns = [\"fourier\"]\n[[payloads]]\nname = \"4 lb\"\nbody = {body}"
-        );
-        let path = Path::new("./few.toml");
-        let campaign = Excitation::new(path, crate::campaign::parse(path, &text).unwrap()).unwrap();
-        let findings = campaign.run(&|_, _| ()).unwrap();
-        assert!(findings.passed, "{:?}", findings.table);
-        let trial = &findings.summary["trials"][0];
-        assert!(trial["condition_number"].as_f64().unwrap() > 1.0);
-        let mass = trial["mass_kg"].as_f64().unwrap();
-        assert!((0.01..1.0).contains(&mass), "{mass}");
-        // Beside the heading one line for the payload and one for all.
-        assert_eq!(findings.table.len(), 3);
-        assert_eq!(findings.table[1][5], "0");
-
-        // A trial that was made is taken over, but for another truth, seed, design or task.
-        let folder = tempfile::tempdir().unwrap();
-        let journal = Journal::open(folder.path(), false).unwrap();
-        let payload = &campaign.file.payloads[0];
-        let key = campaign.key(payload, Design::Fourier, 0);
-        let first: Trial = serde_json::from_value(trial.clone()).unwrap();
-        let half = Trial { mass_kg: 0.5 * mass, seed: 7, ..first.clone() };
-        journal.trial(&key, || Ok(half.clone())).unwrap();
-        let again = campaign.go_on(&Journal::open(folder.path(), true).unwrap(), &|_, _| ()).unwrap();
-        assert_eq!(again.summary["trials"][0]["mass_kg"], 0.5 * mass);
-        let heavier = Payload { body: payload.body.map(|x| 1.01 * x), ..payload.clone() };
-        let other = Excitation { task: campaign.task + 1, ..campaign.clone() };
-        let keys = [
-            campaign.key(&heavier, Design::Fourier, 0),
-            campaign.key(payload, Design::BSpline, 0),
-            campaign.key(payload, Design::Fourier, 1),
-            other.key(payload, Design::Fourier, 0),
-        ];
-        assert!(!keys.contains(&key), "{keys:?}");
-
-        // Twice as tight is 50 % tighter, and 0.03 and 0.01 kg deviate by 0.0141.
-        let double = Trial { mass_kg: 2.0 * first.mass_kg, ..first.clone() };
-        assert!((tighter(&[&double], &[&first]) - 50.0).abs() < 1e-9);
-        let [mean, deviation, worst] =
-            spread(&[&Trial { mass_kg: 0.03, ..first.clone() }, &Trial { mass_kg: 0.01, ..first }], |t| {
-                t.mass_kg
-            });
-        assert!((mean - 0.02).abs() < 1e-12 && (deviation - 0.014142).abs() < 1e-6 && worst == 0.03);
-
-        let refuse = |from: &str, to: &str| {
-            let file = crate::campaign::parse(path, &text.replace(from, to)).unwrap();
-            Excitation::new(path, file).unwrap_err().to_string()
-        };
-        assert!(refuse("seeds = 1", "seeds = 0").contains("`seeds`"));
-        assert!(refuse("3.09923", "-3.0").contains("payloads[0]"));
-    }
-}
+mod tests;

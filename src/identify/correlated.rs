@@ -1,15 +1,18 @@
 //! What a box forgets: bounds in directions of one's choice. Each is a certificate of its own ([`super::certificate`]), proven over the
 //! same rows, box and cuts as the intervals; the truth lies in all of them together.
 
-use nalgebra::DMatrix;
+use nalgebra::{SMatrix, SymmetricEigen};
 
 use super::bounds::{Effort, strips};
 use super::error::IdentifyError;
 use super::identifier::{Identifier, check_vector};
+use super::nominal::reduced_quadratic;
 use super::polytope::{Origin, Rows};
 use crate::enclose::Interval;
 use crate::inertia::{Strip, TorqueStrips};
 use crate::robot::INERTIAL;
+
+type Matrix10 = SMatrix<f64, INERTIAL, INERTIAL>;
 
 impl Identifier {
     /// Proven bounds of torques along a motion: for each of `times` (s from the motion's start) in turn and each joint, of the row in
@@ -49,31 +52,37 @@ impl Identifier {
     /// Proven bounds of the unknown body's parameters in the ten directions of the whitened data: a parallelotope. Each strip's
     /// direction has one number a parameter, in units of one over the parameter's; what the data tell best comes first.
     ///
-    /// With rows Y over their radii r, and the body's present half-widths h, the directions are the right singular vectors of
-    /// diag(1/r) Y diag(h), over h. For the torques of a coming motion [`Identifier::torque_strips`] is tighter.
+    /// With rows over their radii and parameters over the half-widths h of their intervals, the directions are the eigenvectors of the
+    /// information that is left of the body once the arm's parameters suit it best, over h. Without data they are the box's own. For
+    /// the torques of a coming motion [`Identifier::torque_strips`] is tighter.
     ///
     /// # Errors
     /// `AssumptionBroken` as for [`Identifier::update`].
     pub fn parallelotope(&mut self) -> Result<Vec<Strip>, IdentifyError> {
-        let (rows, offset, p) = (&self.polytope.rows, self.polytope.cuts.offset, self.polytope.len());
-        let half = self.polytope.set.radius();
-        // What is known exactly still needs a unit, and so does what is without error.
-        let unit = |j: usize| half[offset + j].max(f64::MIN_POSITIVE.sqrt());
-        let mut whitened = DMatrix::zeros(rows.len().max(INERTIAL), INERTIAL);
-        for w in 0..rows.len() {
-            let weight = 1.0 / rows.radius[w].max(f64::MIN_POSITIVE.sqrt());
-            (0..INERTIAL).for_each(|j| whitened[(w, j)] = weight * rows.y[(w, offset + j)] * unit(j));
+        let (offset, p) = (self.polytope.cuts.offset, self.polytope.len());
+        // What is known exactly still needs a unit.
+        let radius = self.polytope.set.radius();
+        let half: [f64; INERTIAL] = std::array::from_fn(|j| radius[offset + j].max(f64::MIN_POSITIVE.sqrt()));
+        let information = reduced_quadratic(&self.polytope).map(|quadratic| {
+            let scaled = |i: usize, j: usize| quadratic.curvature[(i, j)] * half[i] * half[j];
+            // The upper triangle may differ by rounding.
+            Matrix10::from_fn(|i, j| 0.5 * (scaled(i, j) + scaled(j, i)))
+        });
+        let eigen = information.filter(|s| s.iter().all(|x| x.is_finite())).map(SymmetricEigen::new);
+        let mut order: [usize; INERTIAL] = std::array::from_fn(|k| k);
+        if let Some(eigen) = &eigen {
+            order.sort_by(|&a, &b| eigen.eigenvalues[b].total_cmp(&eigen.eigenvalues[a]));
         }
-        // nalgebra sorts the singular values; where they cannot be had, the box's own directions serve.
-        let v = whitened.try_svd(false, true, f64::EPSILON, 0).and_then(|svd| svd.v_t);
-        let v = v.filter(|v| v.iter().all(|x| x.is_finite()));
-        let v = v.unwrap_or_else(|| DMatrix::identity(INERTIAL, INERTIAL));
-        let direction = |k: usize| {
+        let along = |k: usize, j: usize| match &eigen {
+            Some(eigen) => eigen.eigenvectors[(j, k)],
+            None => f64::from(j == k),
+        };
+        let direction = |&k: &usize| {
             let mut direction = vec![0.0; p];
-            (0..INERTIAL).for_each(|j| direction[offset + j] = v[(k, j)] / unit(j));
+            (0..INERTIAL).for_each(|j| direction[offset + j] = along(k, j) / half[j]);
             direction
         };
-        let directions: Vec<Vec<f64>> = (0..INERTIAL).map(direction).collect();
+        let directions: Vec<Vec<f64>> = order.iter().map(direction).collect();
         strips(&mut self.polytope, &directions, self.options.effort)
     }
 }

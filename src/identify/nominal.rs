@@ -30,7 +30,8 @@ pub fn estimate(polytope: &Polytope, inside: &[f64; INERTIAL]) -> [f64; INERTIAL
     pull_inside(polytope, wanted.as_ref().unwrap_or(inside), inside)
 }
 
-fn reduced_quadratic(polytope: &Polytope) -> Option<Quadratic> {
+/// The misfit as a function of the body alone, the other parameters where they suit it best; `None` without rows.
+pub(super) fn reduced_quadratic(polytope: &Polytope) -> Option<Quadratic> {
     let (rows, set, offset) = (&polytope.rows, &polytope.set, polytope.cuts.offset);
     if rows.is_empty() {
         return None;
