@@ -10,7 +10,9 @@ use nalgebra::{Matrix3, Vector3};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use surelift::certify::{Partition, Problem, certify};
+use surelift::plan::decision::EndPoints;
 use surelift::plan::propose::{Purpose, Setting, propose};
+use surelift::plan::vicinity::Vicinity;
 use surelift::robot::{Robot, Scene, Zonotope3};
 use surelift::scenario::Scenario;
 use surelift::trajectory::JointState;
@@ -71,6 +73,11 @@ fn crowds(c: &mut Criterion) {
         group.bench_function(BenchmarkId::new("propose", count), |b| {
             b.iter(|| propose(&setting, Purpose::Approach(&target)).is_ok());
         });
+        // What it costs to leave out those that no end point leads to.
+        let ends =
+            EndPoints::within_limits(robot, &rest, &task.carry.range_rad).expect("a start within limits");
+        let mut vicinity = Vicinity::new(robot);
+        group.bench_function(BenchmarkId::new("look", count), |b| b.iter(|| vicinity.look(&setting, &ends)));
         group.bench_function(BenchmarkId::new("certify", count), |b| {
             b.iter(|| certify(&problem, Partition::default()).is_ok());
         });

@@ -251,6 +251,11 @@ fn planning_does_not_allocate_after_the_first_proposal() {
     let inside = task.robot.placed_capsule(hand, &task.robot.frames(&blocked)).b;
     let block = Zonotope3::cuboid("block", inside, Vector3::repeat(0.05), &Matrix3::identity());
     task.scene.obstacles.push(block);
+    // Enough that those out of reach are left out.
+    task.scene.obstacles.extend((0..100).map(|i| {
+        let far = Vector3::new(-0.6 - 0.02 * f64::from(i), 0.0, 0.1 * f64::from(i % 10));
+        Zonotope3::cuboid(format!("box {i}"), far, Vector3::repeat(0.03), &Matrix3::identity())
+    }));
     let setting = Setting {
         robot: &task.robot,
         set: &set,

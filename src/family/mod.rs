@@ -1,8 +1,9 @@
 //! Families of trajectories, and sets that hold for all of them at once: for planners. No certificate rests on what is here.
 //!
-//! [`crate::plan`] gets along without: it asks the certifier at one end point after the other. Sets over K could spare it the rows that
-//! are active for no k; these cost it a fiftieth of what the survey of an end point does, the sets more than half of one
-//! (`benches/family.rs` compares them).
+//! [`crate::plan::vicinity`] asks [`Places`], the part of them without torques, which of many obstacles no k can come near, and the planner
+//! leaves those out. It asks the certifier for all else at one end point after the other: torques over K could spare it only rows that are
+//! active for no k, which cost a fiftieth of what the survey of an end point does, the sets more than half of one
+//! (`benches/family.rs` compares them, `benches/obstacles.rs` has the obstacles).
 //!
 //! [`sets`] runs the certifier's own algorithms over a whole family, with the parameters k as further symbols of its affine
 //! forms; [`polynomial_sets`] with polynomials in k, dearer and tighter in k. [`polynomial`], [`zonotope`] and [`root`] are
@@ -22,7 +23,7 @@ pub mod spectrum;
 pub mod zonotope;
 
 pub use polynomial::Polynomial;
-pub use sets::FamilySets;
+pub use sets::{FamilySets, Places};
 
 use crate::dynamics::Motion;
 use crate::dynamics::vec3::Vec3;
@@ -30,7 +31,7 @@ use crate::reach::links::sweep_capsules;
 use crate::reach::upward::{add_up, div_up, mul_up};
 use crate::robot::Robot;
 use crate::scalar::Scalar;
-use crate::trajectory::Bezier;
+use crate::trajectory::{Bezier, JointState, TrajectoryError};
 
 /// The trajectories from one start.
 #[derive(Debug, Clone)]
@@ -77,6 +78,38 @@ impl Family {
         Ok(Self { mid, unit, reach })
     }
 
+    /// The family of one trajectory of 1 s that stays where all of `dof` joints are zero: one to be aimed.
+    pub fn still(dof: usize) -> Self {
+        let curve = |joints: usize| Bezier { points: vec![[0.0; 6]; joints], duration_s: 1.0 };
+        let unit = Bezier { points: vec![[0.0, 0.0, 0.0, 1.0, 1.0, 1.0]], duration_s: 1.0 };
+        Self { mid: curve(dof), unit, reach: vec![0.0; dof] }
+    }
+
+    /// Makes this the family of the trajectories from `start` whose ends are within `reach` of `centre` (lengths n), in the memory that
+    /// it has.
+    ///
+    /// # Errors
+    /// [`TrajectoryError`] for sizes that do not fit or numbers that are not finite; the family is then not to be used.
+    pub fn aim(
+        &mut self,
+        start: &JointState,
+        (centre, reach): (&[f64], &[f64]),
+        duration_s: f64,
+    ) -> Result<(), TrajectoryError> {
+        let (n, found) = (start.q.len(), reach.len());
+        if found != n {
+            return Err(TrajectoryError::Size { field: "reach", expected: n, found });
+        }
+        if let Some(&found) = reach.iter().find(|r| !r.is_finite()) {
+            return Err(TrajectoryError::Value { field: "reach", what: "number", found });
+        }
+        self.mid.set_to_rest(start, centre, duration_s)?;
+        self.unit.duration_s = duration_s;
+        self.reach.clear();
+        self.reach.extend_from_slice(reach);
+        Ok(())
+    }
+
     /// The trajectory of one k.
     pub fn at(&self, k: &[f64]) -> Bezier {
         let mut curve = self.mid.clone();
@@ -105,7 +138,6 @@ fn swept_capsules<T: Scalar>(robot: &Robot, motion: &Motion<T>) -> Vec<[Vec3<T>;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trajectory::JointState;
 
     #[test]
     fn what_does_not_fit_is_refused() {

@@ -14,12 +14,13 @@
 
 use super::{Family, swept_capsules};
 use crate::dynamics::vec3::Vec3;
-use crate::dynamics::{Motion, torque_regressor};
+use crate::dynamics::{BodyPlacement, Motion, torque_regressor};
 use crate::enclose::{Affine, Counted, Interval, Rounding};
 use crate::reach::cell::through_ticks;
 use crate::reach::energy::relative_mass;
 use crate::reach::law::LawBounds;
 use crate::reach::leaning::Between;
+use crate::reach::links::sweep_capsules;
 use crate::reach::roundoff::Grain;
 use crate::reach::torque::{Uncertain, friction_part, lean, spread};
 use crate::reach::upward::{add_up, mul_up, sum_up};
@@ -78,9 +79,7 @@ impl<const N: usize, R: Rounding> FamilySets<N, R> {
         (t0, t1): (f64, f64),
     ) -> Self {
         let n = robot.dof();
-        let whole = Cell::<N, R>::around(robot, tube, |j| {
-            (steered(family, tube, j, (t0, t1)), magnitudes(family, j))
-        });
+        let whole = around(robot, tube, family, (t0, t1));
         let cell = over_all(&whole, n);
         let mut motion = Motion::new(robot);
         motion.sweep(robot, &whole.q, &whole.dq, &whole.dqa, &whole.ddqa);
@@ -126,15 +125,55 @@ impl<const N: usize, R: Rounding> FamilySets<N, R> {
     }
 }
 
-/// Desired motion of joint `j` for all k.
+/// Where the capsules can be, for all k: the part of [`FamilySets`] that asks for no torques, in storage that is kept.
+#[derive(Debug, Clone)]
+pub struct Places<const N: usize, R: Rounding = Counted> {
+    motion: Motion<Affine<N, R>>,
+    placed: Vec<BodyPlacement<Affine<N, R>>>,
+    ends: Vec<[Vec3<Affine<N, R>>; 2]>,
+}
+
+impl<const N: usize, R: Rounding> Places<N, R> {
+    /// Storage for `robot`.
+    pub fn new(robot: &Robot) -> Self {
+        let (placed, ends) = (Vec::with_capacity(robot.dof()), Vec::with_capacity(robot.shapes.len()));
+        Self { motion: Motion::new(robot), placed, ends }
+    }
+
+    /// Ends of the capsules over the ticks from `t0` to `t1` (s), base frame, m: [`FamilySets::ends`].
+    pub fn over(
+        &mut self,
+        robot: &Robot,
+        tube: &Tube,
+        family: &Family,
+        span: (f64, f64),
+    ) -> &[[Vec3<Affine<N, R>>; 2]] {
+        self.motion.place(robot, &around(robot, tube, family, span).q);
+        sweep_capsules(robot, &self.motion, &mut self.placed, &mut self.ends);
+        &self.ends
+    }
+}
+
+/// The joint tube for all k.
+fn around<const N: usize, R: Rounding>(
+    robot: &Robot,
+    tube: &Tube,
+    family: &Family,
+    (t0, t1): (f64, f64),
+) -> Cell<N, R> {
+    let unit = through_ticks::<N, R>(tube, &family.unit, 0, t0, t1);
+    Cell::around(robot, tube, |j| (steered(family, tube, j, (t0, t1), &unit), magnitudes(family, j)))
+}
+
+/// Desired motion of joint `j` for all k; `unit` is that of w.
 fn steered<const N: usize, R: Rounding>(
     family: &Family,
     tube: &Tube,
     j: usize,
     (t0, t1): (f64, f64),
+    unit: &DesiredMotion<N, R>,
 ) -> DesiredMotion<N, R> {
     let mid = through_ticks::<N, R>(tube, &family.mid, j, t0, t1);
-    let unit = through_ticks::<N, R>(tube, &family.unit, 0, t0, t1);
     let k = Affine::<N, R>::symbol(symbols(family.mid.dof()) + j, family.reach[j]);
     let [position, velocity, acceleration] = family.grain(j);
     DesiredMotion {

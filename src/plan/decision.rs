@@ -104,6 +104,11 @@ impl EndPoints {
         self.centre.len()
     }
 
+    /// The end point for k = 0.
+    pub fn centre(&self) -> &[f64] {
+        &self.centre
+    }
+
     /// eta, the change of the end point with k.
     pub fn reach(&self) -> &[f64] {
         &self.reach

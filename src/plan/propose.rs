@@ -19,6 +19,7 @@ use super::decision::{CostError, EndPoints};
 use super::excite::{self, Criterion, Excitation, ExcitationOptions, Information};
 use super::goal::GoalCost;
 use super::nlp::{MAX_DIMENSION, NlpError};
+use super::vicinity::Vicinity;
 use seat::{Candidates, Seat};
 
 mod seat;
@@ -140,6 +141,8 @@ struct Task<'a> {
     cost: Cost<'a>,
     /// Where the arm comes to rest if it is steered as little as possible.
     coast: Joints<f64>,
+    /// Obstacles that an end point may lead to.
+    vicinity: &'a Vicinity,
     workspaces: &'a Workspaces,
 }
 
@@ -158,6 +161,7 @@ pub struct Planner {
     robot: Option<Robot>,
     workspaces: Workspaces,
     seats: Vec<Seat>,
+    vicinity: Option<Vicinity>,
     excite: Option<excite::Space>,
 }
 
@@ -177,6 +181,9 @@ impl Planner {
             return Err(NlpError::Dimension(n).into());
         }
         self.prepare(setting);
+        let cells = cells(setting.duration_s);
+        let vicinity = self.vicinity.get_or_insert_with(|| Vicinity::new(setting.robot));
+        vicinity.look(setting, &ends);
         let (cost, starts) = match purpose {
             Purpose::Excite { known, criterion, samples, horizon_s } => {
                 let options = ExcitationOptions { criterion: criterion.clone(), samples, horizon_s };
@@ -201,9 +208,8 @@ impl Planner {
                 (Cost::Approach(GoalCost::new(ends.clone(), target, &weights)?), starts)
             }
         };
-        let cells = cells(setting.duration_s);
         let coast = ends.nearest(&coasting_end(setting));
-        let task = Task { setting, cells, ends, cost, coast, workspaces: &self.workspaces };
+        let task = Task { setting, cells, ends, cost, coast, vicinity, workspaces: &self.workspaces };
         let best = match &task.cost {
             Cost::Excite(_) => {
                 let mut candidates = Candidates { task: &task, seat: &mut self.seats[0] };
@@ -225,6 +231,7 @@ impl Planner {
         if self.robot.as_ref() != Some(robot) {
             self.robot = Some(robot.clone());
             self.seats = (0..STARTS).map(|_| Seat::new(robot, set)).collect();
+            self.vicinity = None;
             self.excite = None;
         }
         self.seats.iter_mut().for_each(|seat| seat.reset(set));

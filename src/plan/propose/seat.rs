@@ -253,10 +253,11 @@ impl Candidates<'_> {
     /// anew, from the ones that suit coasting or from none: they feed back on themselves, and those of a wilder trajectory
     /// would never come down again.
     fn constraints(&mut self, rows: &mut Vec<nlp::Row>) -> Result<bool, Refusal> {
-        let (Task { setting, cells, ends, workspaces, .. }, seat) = (self.task, &mut *self.seat);
-        let Setting { robot, set, scene, held, .. } = **setting;
+        let (Task { setting, cells, ends, vicinity, workspaces, .. }, seat) = (self.task, &mut *self.seat);
+        let Setting { robot, set, held, .. } = **setting;
         let survey = |tube: &Tube, curve: &Bezier, reports: &mut Vec<CellReport>| -> Result<(), Refusal> {
-            Problem::new(robot, set, scene, tube, curve)?.survey_into(*cells, workspaces, reports);
+            Problem::new(robot, set, vicinity.scene(tube, setting.scene), tube, curve)?
+                .survey_into(*cells, workspaces, reports);
             Ok(())
         };
         let kept = std::mem::replace(&mut seat.fitted, false) && {
@@ -280,10 +281,11 @@ impl Candidates<'_> {
         }
         let nearly = rows.iter().all(|row| row.value >= NEARLY);
         let depth = if nearly { DEPTH } else { 0 };
+        let scene = vicinity.scene(&seat.tube, setting.scene);
         let problem = Problem::new(robot, set, scene, &seat.tube, &seat.curve)?;
         let verdict = problem.weigh(&seat.fine, depth, workspaces);
         if let Err(shortfall) = verdict {
-            seat.objection = Some(Objection::Short(shortfall));
+            seat.objection = Some(Objection::Short(vicinity.in_the_whole(scene, shortfall)));
         }
         seat.fitted = true;
         Ok(verdict.is_ok())
