@@ -214,9 +214,26 @@ impl Problem<'_> {
     }
 
     /// Draws the conclusion from a survey of this very problem; cells that are not proven are halved up to `depth` times.
+    /// In the arithmetic `R`, without asking for memory in workspaces that have been used before.
     ///
     /// # Errors
     /// [`Refusal`] names the claim that is not proven, where and by how much.
+    pub fn conclude_in<R: Rounding>(
+        &self,
+        survey: &[CellReport],
+        depth: u32,
+        workspaces: &Workspaces<R>,
+    ) -> Result<Certificate, Refusal> {
+        match self.tally(survey, depth, workspaces) {
+            Ok(tally) => Ok(tally.certificate(self.robot, self.scene)),
+            Err(shortfall) => Err(shortfall.refusal(self.robot, self.scene)),
+        }
+    }
+
+    /// [`Problem::conclude_in`] in the default arithmetic.
+    ///
+    /// # Errors
+    /// As there.
     pub fn conclude(&self, survey: &[CellReport], depth: u32) -> Result<Certificate, Refusal> {
         self.conclude_in::<Counted>(survey, depth, &Workspaces::default())
     }

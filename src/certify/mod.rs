@@ -39,7 +39,7 @@ pub use cell::{CellReport, Clearance};
 #[derive(Debug, Clone)]
 pub struct Problem<'a> {
     pub(crate) robot: &'a Robot,
-    scene: &'a Scene,
+    pub(crate) scene: &'a Scene,
     tube: &'a Tube,
     curve: &'a Bezier,
     uncertain: Uncertain,
@@ -88,7 +88,10 @@ fn check(robot: &Robot, set: &ParameterSet, tube: &Tube, curve: &Bezier) -> Resu
 }
 
 impl<'a> Problem<'a> {
-    /// Puts a proof obligation together; refuses what the proof does not cover.
+    /// Puts a proof obligation together.
+    ///
+    /// # Errors
+    /// [`Refusal::Unsupported`] for what the proof does not cover: it names the field and what was expected.
     pub fn new(
         robot: &'a Robot,
         set: &'a ParameterSet,
@@ -175,19 +178,6 @@ impl<'a> Problem<'a> {
         });
     }
 
-    /// Draws the conclusion from a survey of this very problem; cells that are not proven are halved up to `depth` times.
-    pub fn conclude_in<R: Rounding>(
-        &self,
-        survey: &[CellReport],
-        depth: u32,
-        workspaces: &Workspaces<R>,
-    ) -> Result<Certificate, Refusal> {
-        match self.tally(survey, depth, workspaces) {
-            Ok(tally) => Ok(tally.certificate(self.robot, self.scene)),
-            Err(shortfall) => Err(shortfall.refusal(self.robot, self.scene)),
-        }
-    }
-
     /// [`Problem::conclude_in`] without names.
     pub(crate) fn tally<R: Rounding>(
         &self,
@@ -239,12 +229,18 @@ impl<'a> Problem<'a> {
     }
 }
 
-/// Proves the problem over its whole time, or names the first constraint (in time) that it cannot prove.
+/// Proves the problem over its whole time.
+///
+/// # Errors
+/// [`Refusal`] names the first constraint (in time) that it cannot prove, and its margin.
 pub fn certify(problem: &Problem<'_>, partition: Partition) -> Result<Certificate, Refusal> {
     certify_in::<Counted>(problem, partition)
 }
 
 /// [`certify`] in the arithmetic `R`.
+///
+/// # Errors
+/// As there.
 pub fn certify_in<R: Rounding>(problem: &Problem<'_>, partition: Partition) -> Result<Certificate, Refusal> {
     let (workspaces, mut reports) = (Workspaces::<R>::default(), Vec::new());
     problem.survey_into(partition.cells, &workspaces, &mut reports);

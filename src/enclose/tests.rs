@@ -60,6 +60,26 @@ fn finite() -> impl Strategy<Value = f64> {
     prop_oneof![4 => ANY.prop_filter("finite", |x| x.is_finite()), 2 => number(), 1 => prop::sample::select(special.to_vec())]
 }
 
+/// Angles of all sizes.
+fn angle() -> impl Strategy<Value = f64> {
+    let special = [
+        0.0,
+        -0.0,
+        5e-324,
+        -5e-324,
+        f64::MIN_POSITIVE,
+        1e-300,
+        -1e-160,
+        1e-8,
+        1.0,
+        1e5,
+        1e5_f64.next_up(),
+        1e300,
+        f64::MAX,
+    ];
+    prop_oneof![3 => prop::sample::select(special.to_vec()), 1 => -7.0..7.0_f64, 1 => -1e5..1e5_f64]
+}
+
 /// Any interval, and a number inside.
 fn interval() -> impl Strategy<Value = (Interval, f64)> {
     (finite(), finite(), finite()).prop_map(|(a, b, c)| {
@@ -158,6 +178,26 @@ proptest! {
     }
 
     #[test]
+    fn sine_of_tiny_huge_and_signed_zeros_is_contained(x in angle(), y in angle(), at in -1.0..=1.0_f64) {
+        let range = Interval::new(x.min(y), x.max(y));
+        for angle in [x, y, -x, -y].into_iter().filter(|x| range.contains(*x) && x.abs() <= sine::LARGEST_ANGLE) {
+            check_sine(range.sin_cos(), angle, 0.0)?;
+            check_sine(Interval::constant(angle).sin_cos(), angle, 2e-15)?;
+        }
+        // A form from x to y, with and without a symbol; beyond the largest angle all of [-1, 1].
+        let (middle, half) = (range.midpoint(), range.radius());
+        for form in [Affine::<N>::new(middle, [half, 0.0, 0.0, 0.0], 0.0), Affine::new(middle, [0.0; N], half), Affine::constant(x)] {
+            let (s, c) = (form.sin_cos().0.interval(), form.sin_cos().1.interval());
+            let value = form.center() + at * (form.generators()[0] + form.remainder());
+            if form.sup_abs() <= sine::LARGEST_ANGLE {
+                check_sine((s, c), value.clamp(form.lower(), form.upper()), 0.0)?;
+            } else {
+                prop_assert!(s.encloses(Interval::new(-1.0, 1.0)) && c.encloses(Interval::new(-1.0, 1.0)), "{form:?}: {s:?}");
+            }
+        }
+    }
+
+    #[test]
     fn forms_hold_the_values_of_expressions(f in expression(), e in symbols()) {
         prop_assert!(holds::<Counted>(&f, &e, 1.0));
         #[cfg(feature = "inari")]
@@ -239,6 +279,7 @@ fn extremes<R: Rounding>(
         (fx + fy, vx.add(vy), mx + my, k),
         (fx - fy, vx.sub(vy), mx + my, k),
         (fx * fy, vx.mul(vy), mx * my, 2 * k),
+        (fx.scale(small_y[0]), vx.mul(Twofold::from(y[0])), mx * y[0].abs(), 2 * k),
     ];
     for (form, exact, mass, k) in cases {
         let back = |x: f64| shift(x, -k);
@@ -441,35 +482,4 @@ fn zeros_stay_zeros() {
     assert_eq!(zero * Interval::constant(f64::NAN).abs(), Interval::WHOLE);
     assert_eq!(Interval::new(-4.0, -1.0).sqrt(), Interval::WHOLE);
     assert_eq!(Interval::constant(0.0).sqrt(), zero);
-}
-
-#[test]
-fn prints_what_operations_cost() {
-    use std::hint::black_box;
-    fn measure<T>(name: &str, mut f: impl FnMut() -> T) {
-        const RUNS: u32 = 20_000;
-        let best = (0..5)
-            .map(|_| {
-                let start = std::time::Instant::now();
-                (0..RUNS).for_each(|_| drop(black_box(f())));
-                start.elapsed().as_secs_f64() * 1e9 / f64::from(RUNS)
-            })
-            .fold(f64::INFINITY, f64::min);
-        println!("{name:28} {best:8.1} ns");
-    }
-    fn all<R: Rounding>(name: &str) {
-        let x = Affine::<16, R>::new(0.7, std::array::from_fn(|i| 0.01 / (i as f64 + 1.0)), 1e-9);
-        let y = Affine::<16, R>::new(-1.3, std::array::from_fn(|i| 0.02 - 0.001 * i as f64), 1e-9);
-        measure(&format!("{name} product"), || black_box(x) * black_box(y));
-        measure(&format!("{name} sum"), || black_box(x) + black_box(y));
-        measure(&format!("{name} scale"), || black_box(x).scale(black_box(0.3)));
-        measure(&format!("{name} sin_cos"), || black_box(x).sin_cos());
-        measure(&format!("{name} bounds"), || black_box(x).interval());
-    }
-    all::<Counted>("counted");
-    #[cfg(feature = "inari")]
-    all::<crate::second::Directed>("directed");
-    let x = Interval::new(0.3, 0.4);
-    measure("interval product", || black_box(x) * black_box(x));
-    measure("interval sin_cos", || black_box(x).sin_cos());
 }

@@ -54,8 +54,10 @@ pub fn settled<const N: usize, R: Rounding>(
     dof: usize,
     k: Option<&[f64]>,
 ) -> Affine<N, R> {
+    let from = symbols(dof).min(N);
+    let steered = &form.generators()[from..];
     let mut kept = *form.generators();
-    let steered: Vec<f64> = kept.iter_mut().skip(symbols(dof)).map(std::mem::take).collect();
+    kept[from..].fill(0.0);
     let still = Affine::new(form.center(), kept, form.remainder());
     match k {
         None => still.widen(sum_up(steered.iter().map(|g| g.abs()))),

@@ -62,6 +62,9 @@ pub fn fit(
 }
 
 /// [`fit`] in place, starting from what `tube` is; in storage that is kept. Holds the position errors of the plan that runs under `held`.
+///
+/// # Errors
+/// [`Refusal`] where the problem is not one that the proof covers.
 pub fn refit(
     robot: &Robot,
     set: &ParameterSet,

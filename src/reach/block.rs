@@ -1,7 +1,7 @@
 //! Boxes around bodies: a coarse bound on distances, at the price of a few comparisons.
 //!
-//! # Proven
-//! A point of a body has each of its coordinates within the bounds of that body's box. So for points p and q of two bodies
+//! # Assumed, and proven
+//! Assumed: what [`extent`] says of forms. A point of a body has each of its coordinates within the bounds of that body's box. So for points p and q of two bodies
 //! |p_i - q_i| >= g_i, the gap of the boxes along axis i or zero, and |p - q|^2 >= sum g_i^2. Sums, squares and the root are each
 //! rounded down, one step after the operation; a bound that is no number makes no gap.
 

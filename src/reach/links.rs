@@ -1,7 +1,7 @@
 //! Swept links: where the collision capsules can be over a cell, and how far they stay from other sets.
 //!
-//! # Proven
-//! A capsule is the convex hull of two balls about its ends a and b, and the ends are affine in the cell's symbols. For
+//! # Assumed, and proven
+//! Assumed: the states of [`super::cell`]; obstacles in their zonotopes (A3). A capsule is the convex hull of two balls about its ends a and b, and the ends are affine in the cell's symbols. For
 //! **any** direction u, if u.x >= s for both ends over all states of the tube ([`super::extent`]) and u.y <= t on the other set, the two are at least
 //! (s - t)/|u| apart, less the radii. So the direction may come from any heuristic; only the support values are part
 //! of the proof, and they are rounded outward, |u| too. For two capsules of the robot the four differences of ends

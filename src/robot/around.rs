@@ -91,6 +91,7 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
 
     use super::*;
+    use crate::campaign::soundness::twofold::Twofold;
 
     #[test]
     fn a_rotated_brick_gets_a_box_of_its_size() {
@@ -111,6 +112,43 @@ mod tests {
                 assert!(u.dot(&found.support(&u)) >= u.dot(&inside) - 1e-12);
             }
         }
+    }
+
+    /// Clouds of all sizes and shapes, against Cramer's rule in twice the precision.
+    #[test]
+    fn no_point_of_a_cloud_is_outside_its_box() {
+        let mut rng = ChaCha8Rng::seed_from_u64(2);
+        for _ in 0..2000 {
+            let size = 2f64.powi([-200, -30, 0, 10, 200][rng.random_range(0..5)]);
+            let flat = Vector3::from_fn(|_, _| [1.0, 1.0, 1e-3, 1e-12, 0.0, -0.0][rng.random_range(0..6)]);
+            let turn = Rotation3::from_euler_angles(rng.random(), rng.random(), rng.random());
+            let at = Vector3::from_fn(|_, _| size * [0.0, -0.0, 1.0, 50.0][rng.random_range(0..4)]);
+            let one = |rng: &mut ChaCha8Rng| flat.map(|f| size * f * rng.random_range(-1.0..=1.0));
+            let points: Vec<_> = (0..rng.random_range(1..30)).map(|_| at + turn * one(&mut rng)).collect();
+            let Some(found) = Zonotope3::around("cloud", &points) else {
+                assert!(size < 1e-9 || size > 1e9, "no box around {points:?}");
+                continue;
+            };
+            let column = |v: &Vector3<f64>| [v.x, v.y, v.z].map(|x| Twofold::from(x / size));
+            let sides = [0, 1, 2].map(|k| column(&found.generators[k]));
+            let whole = determinant(&sides);
+            for p in &points {
+                let off: [Twofold; 3] = std::array::from_fn(|i| {
+                    Twofold::from(p[i] / size).sub(Twofold::from(found.center[i] / size))
+                });
+                for k in 0..3 {
+                    let mut other = sides;
+                    other[k] = off;
+                    let share = determinant(&other).div(whole).head.abs();
+                    assert!(share <= 1.0 + 1e-15, "{p:?} at {share} of side {k} of {found:?}");
+                }
+            }
+        }
+    }
+
+    fn determinant([a, b, c]: &[[Twofold; 3]; 3]) -> Twofold {
+        let part = |i: usize, j: usize, k: usize| a[i].mul(b[j].mul(c[k]).sub(b[k].mul(c[j])));
+        part(0, 1, 2).add(part(1, 2, 0)).add(part(2, 0, 1))
     }
 
     #[test]

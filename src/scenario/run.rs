@@ -16,24 +16,23 @@ use std::time::Instant;
 
 use thiserror::Error;
 
-use crate::control::{Controller, Measured, RobustController, broken_above_j};
-use crate::identify::{IdentifyError, Sample};
+use crate::control::RobustController;
+use crate::identify::IdentifyError;
 use crate::inertia::ParameterSet;
 use crate::plan::Plan;
 use crate::plan::propose::Planner;
 use crate::plan::route::{Route, Router};
 use crate::plan::tube_fit;
-use crate::report::{Broken, Event, Evidence, Identification, LogRow, Observer, Outcome, Phase, RunRecord};
+use crate::report::{Broken, Event, Evidence, Identification, Observer, Outcome, Phase, RunRecord};
 use crate::robot::Robot;
-use crate::simulate::{Reading, Reference, World};
-use crate::trajectory::JointState;
+use crate::simulate::World;
 
 mod encoders;
+mod execution;
 mod planning;
 
 use encoders::Encoders;
 
-use super::evidence;
 use super::learn::Learner;
 use super::record;
 use super::{PublicTask, Scenario};
@@ -42,8 +41,6 @@ use super::{PublicTask, Scenario};
 const EXCITE_TRIES: usize = 3;
 /// A carrying plan that ends within this of the one before has not moved on, rad.
 const STALLED_RAD: f64 = 0.02;
-/// Ticks between two progress events.
-const EXECUTING_EVERY: usize = 100;
 
 /// What to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -228,26 +225,6 @@ impl Runner<'_> {
         }
     }
 
-    /// Measures the torques that hold the arm at its start, for as long as the scenario says. Rows of data over that time know of no
-    /// motion, and of friction only that it is at most F_c either way ([`crate::identify::window`]).
-    fn weigh(&mut self) {
-        let (Some(held), Some(learner)) = (&self.task.held, &mut self.learner) else { return };
-        let ticks = (held.identify.weigh_s / self.robot.control.period_s).round() as usize;
-        if ticks == 0 {
-            return;
-        }
-        self.broken.extend(learner.stands(self.world.time()).err().map(|broken| *broken));
-        let n = self.robot.dof();
-        let (desired, mut measured) = (JointState::at_rest(&self.task.start), vec![0.0; n]);
-        let mut reading = Reading { t: 0.0, q: vec![0.0; n], dq: vec![0.0; n] };
-        for _ in 0..ticks {
-            self.world.read(&mut reading);
-            self.look_at_encoders(&reading);
-            let logged = self.world.stand(&mut measured);
-            self.note(&reading, &desired, &measured, logged);
-        }
-    }
-
     fn slot_ticks(&self) -> usize {
         (self.task.timing.t_p_s / self.robot.control.period_s).round() as usize
     }
@@ -370,105 +347,6 @@ impl Runner<'_> {
         self.story.switched(self.world.time(), &e_radius, &r_radius);
         self.story.executed.push(plan.clone());
         self.active = Some(Active { plan, phase, ticks: 0, e_radius, r_radius });
-    }
-
-    /// Executes the running plan to its end, without planning.
-    fn brake(&mut self) {
-        if let Some(active) = &self.active {
-            let left = self.plan_ticks().saturating_sub(active.ticks);
-            self.execute(left);
-        }
-    }
-
-    /// Runs the control loop for so many ticks. Before the first plan the arm has not been released yet: nothing moves.
-    fn execute(&mut self, ticks: usize) {
-        let Some(mut active) = self.active.take() else { return };
-        let n = self.robot.dof();
-        let mut desired = JointState::at_rest(&vec![0.0; n]);
-        let mut reading = Reading { t: 0.0, q: vec![0.0; n], dq: vec![0.0; n] };
-        let mut told = reading.clone();
-        let (mut tau, mut open, mut measured) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
-        for k in 0..ticks {
-            let t = self.local_time(&active, active.ticks);
-            active.plan.curve.evaluate(t, &mut desired);
-            self.world.read(&mut reading);
-            self.look_at_encoders(&reading);
-            self.encoders.told(&reading, &desired, &mut told);
-            let ahead = Measured { q: &desired.q, dq: &desired.dq };
-            self.controller.tick(t, ahead, &desired, &mut open);
-            let tick = self.controller.tick(t, Measured { q: &told.q, dq: &told.dq }, &desired, &mut tau);
-            self.encoders.correct(&self.robot, &open, &mut tau);
-            if tick.energy_floor_j > broken_above_j(&active.plan.tube) && self.broken.is_empty() {
-                self.broken.push(self.energy_passed(&active, &desired, &reading, tick.energy_floor_j));
-            }
-            let reference = Reference {
-                curve: &active.plan.curve,
-                t,
-                k_r: active.plan.tube.gains.k_r,
-                e_radius: &active.e_radius,
-                r_radius: &active.r_radius,
-            };
-            let logged = self.world.advance(&tau, reference, &mut measured);
-            self.note(&reading, &desired, &measured, logged);
-            active.ticks += 1;
-            if k.is_multiple_of(EXECUTING_EVERY) {
-                self.tell(&active, &reading, &desired);
-            }
-        }
-        self.active = Some(active);
-    }
-
-    /// Whether the encoders can be believed, apart from what the identifier will say.
-    fn look_at_encoders(&mut self, reading: &Reading) {
-        let tick = self.story.log.len() as u64;
-        if let Err(error) = self.encoders.look(&self.robot, reading, tick, !self.broken.is_empty()) {
-            self.broken.push(evidence::of_data(&self.robot, reading.t, &error));
-        }
-    }
-
-    /// The proof that V has passed what the running plan's tube allows.
-    fn energy_passed(&self, active: &Active, desired: &JointState, reading: &Reading, floor: f64) -> Broken {
-        let tube = &active.plan.tube;
-        let r: Vec<f64> = (0..self.robot.dof())
-            .map(|j| {
-                let (e, de) = (desired.q[j] - reading.q[j], desired.dq[j] - reading.dq[j]);
-                de + tube.gains.k_r * e
-            })
-            .collect();
-        evidence::of_energy(&self.robot, tube, &r, reading.t, floor)
-    }
-
-    /// Writes down a tick; if it reaches the `log`, hands it to the identifier. That goes on after V has passed its
-    /// bound, for [`Runner::examine`], until the identifier itself refuses a sample.
-    fn note(&mut self, reading: &Reading, desired: &JointState, tau: &[f64], logged: bool) {
-        let error = desired.q.iter().zip(&reading.q).map(|(d, q)| d - q).collect();
-        self.story.log.push(LogRow {
-            t: reading.t,
-            q: reading.q.clone(),
-            dq: reading.dq.clone(),
-            tau: tau.to_vec(),
-            q_des: desired.q.clone(),
-            dq_des: desired.dq.clone(),
-            error,
-        });
-        let listens = logged && self.broken.iter().all(|broken| broken.evidence == Evidence::Tracking);
-        let Some(learner) = self.learner.as_mut().filter(|_| listens) else { return };
-        let sample = Sample { t: reading.t, q: reading.q.clone(), dq: reading.dq.clone(), tau: tau.to_vec() };
-        match learner.push(sample) {
-            Ok(None) => {}
-            Ok(Some(gap)) => {
-                self.observer.event(&Event::Gap { from: gap.from_s, to: gap.to_s });
-                self.story.gaps.push(gap);
-            }
-            Err(broken) => self.broken.push(*broken),
-        }
-    }
-
-    fn tell(&mut self, active: &Active, reading: &Reading, desired: &JointState) {
-        let errors = desired.q.iter().zip(&reading.q).zip(&active.e_radius);
-        let tracking_ratio = errors.map(|((d, q), e)| (d - q).abs() / e).fold(0.0, f64::max);
-        let t_end = active.plan.t_start_s + self.task.timing.t_f_s;
-        self.observer.event(&Event::Executing { t: reading.t, t_end, phase: active.phase, tracking_ratio });
     }
 
     fn finish(

@@ -58,7 +58,10 @@ pub struct Simulated {
     pub plans: usize,
 }
 
-/// Proves the tubes of all plans, or says what is wanting for the first that is not proven.
+/// Proves the tubes of all plans.
+///
+/// # Errors
+/// [`Wanting`] says what is wanting for the first that is not proven.
 pub fn proven(arm: &Arm, gains: ControlGains, curves: &[Bezier], cells: usize) -> Result<Measured, Wanting> {
     let (mut sum, mut count, mut max, mut growth) = (0.0, 0u64, 0.0f64, 0.0f64);
     let (mut hold, mut within) = (0.0f64, 0);

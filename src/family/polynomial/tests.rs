@@ -140,6 +140,47 @@ fn huge_and_tiny_numbers_are_held_too() {
     assert!(tiny.interval().contains(f64::from_bits(1)) && tiny.interval().contains(-f64::from_bits(2)));
 }
 
+/// Roots, sines, derivatives and hulls of forms that are scaled by powers of two, brought back exactly.
+#[test]
+fn functions_of_huge_and_tiny_forms_are_held_too() {
+    let mut rng = ChaCha8Rng::seed_from_u64(6);
+    let (mut roots, mut sines) = (0, 0);
+    for _ in 0..4000 {
+        let k: Vec<f64> = (0..N).map(|_| share(&mut rng)).collect();
+        let Held { form, value } = leaf(&k, [0.0, 1e-3, 0.4][rng.random_range(0..3)], &mut rng);
+        let by = [-400, -60, 60, 400][rng.random_range(0..4)];
+        let scaled = form.scale(2.0f64.powi(by));
+        let back = |mut form: Form, by: i32| {
+            form.coefficients.iter_mut().for_each(|c| *c *= 2.0f64.powi(-by));
+            form.remainder *= 2.0f64.powi(-by);
+            form
+        };
+        if form.interval().lower() > 1e-6 {
+            let found = Held { form: back(scaled.sqrt(), by / 2), value: root(value) };
+            assert!(holds(&found, &k, 1e-24), "{found:?} from {form:?} at 2^{by}");
+            roots += 1;
+        }
+        // 2^by times the value is known in twice the precision, short of underflow and of angles that nobody reduces.
+        let (sine, cosine) = scaled.sin_cos();
+        if by > 0 && form.center() != 0.0 && by == 400 {
+            assert!(sine.interval().encloses(Interval::new(-1.0, 1.0)), "{sine:?}");
+        } else if by < 0 {
+            let (s, c) = value.mul(Twofold::from(2.0f64.powi(by))).sin_cos();
+            let found = [Held { form: sine, value: s }, Held { form: cosine, value: c }];
+            assert!(found.iter().all(|found| holds(found, &k, 1e-30)), "{found:?} from {form:?} at 2^{by}");
+            sines += 1;
+        }
+        for i in 0..N {
+            let (exact, size) = derivative(&scaled, &k, &[i]);
+            assert!(holds_point(scaled.gradient(&k, i), exact, size));
+            let curved = scaled * form;
+            let (exact, size) = derivative(&curved, &k, &[i, (i + 1) % N]);
+            assert!(holds_point(curved.hessian(&k, i, (i + 1) % N), exact, size));
+        }
+    }
+    assert!(roots > 1000 && sines > 1000, "{roots} {sines}");
+}
+
 #[test]
 fn monomials_without_room_go_to_the_remainder() {
     // (k_0 + ... + k_4)^2 has 15 monomials; 12 fit. At degree 3 at most, the fourth power has none left.

@@ -13,9 +13,13 @@ use crate::reach::{Cell, Span, Tube};
 use crate::storage::Workspace;
 use crate::trajectory::{Bezier, JointState};
 
-/// The Z1 with or without what its transmissions turn, its set, and the matrices between which a cell has it.
-fn z1(with_transmission: bool) -> (Robot, ParameterSet) {
-    let mut robot = crate::robot::load("z1").unwrap();
+/// Where plans of an arm start, rad.
+const Z1: (&str, &[f64]) = ("z1", &[0.0, 1.4, -1.4, 0.0, 0.0, 0.0]);
+const GEN3: (&str, &[f64]) = ("kinova_gen3_2f85", &[0.0, 0.3, 3.1, -1.8, 0.0, 0.5, 1.5]);
+
+/// An arm with or without what its transmissions turn, and its set.
+fn arm(name: &str, with_transmission: bool) -> (Robot, ParameterSet) {
+    let mut robot = crate::robot::load(name).unwrap();
     for joint in &mut robot.joints {
         if !with_transmission {
             joint.friction.armature = 0.0;
@@ -25,9 +29,8 @@ fn z1(with_transmission: bool) -> (Robot, ParameterSet) {
     (robot, set)
 }
 
-fn plan(rng: &mut ChaCha8Rng) -> Bezier {
-    let start: Vec<f64> =
-        [0.0, 1.4, -1.4, 0.0, 0.0, 0.0].iter().map(|q| q + rng.random_range(-0.5..0.5)).collect();
+fn plan(start: &[f64], rng: &mut ChaCha8Rng) -> Bezier {
+    let start: Vec<f64> = start.iter().map(|q| q + rng.random_range(-0.5..0.5)).collect();
     let end: Vec<f64> = start.iter().map(|q| q + rng.random_range(-0.3..0.3)).collect();
     Bezier::to_rest(&JointState::at_rest(&start), &end, 3.0).unwrap()
 }
@@ -40,15 +43,15 @@ fn tube(robot: &Robot) -> Tube {
 }
 
 /// The bounds hold for random positions, parameters and errors, and lie within a factor of what is met.
-fn attacked(with_transmission: bool) -> (f64, f64) {
-    let (robot, set) = z1(with_transmission);
+fn attacked((name, start): (&str, &[f64]), with_transmission: bool) -> (f64, f64) {
+    let (robot, set) = arm(name, with_transmission);
     // Errors as they are with transmission: without, this tube would have none.
-    let (braced, _) = z1(true);
+    let (braced, _) = arm(name, true);
     let between = Between::new(&robot, &set);
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     let (mut tightest, mut widest) = (0.0f64, f64::INFINITY);
     for _ in 0..12 {
-        let (curve, tube) = (plan(&mut rng), tube(&braced));
+        let (curve, tube) = (plan(start, &mut rng), tube(&braced));
         let t0 = rng.random_range(0.0..2.9);
         let cell = Cell::<16, Counted>::new(&braced, &tube, &curve, Span::Between(t0, t0 + 0.05));
         let mut floor = vec![0.0; robot.dof()];
@@ -84,19 +87,21 @@ fn attacked(with_transmission: bool) -> (f64, f64) {
 
 #[test]
 fn eigenvalues_stay_within_their_bounds_with_transmission_inertia() {
-    let (below, above) = attacked(true);
-    assert!(below > 0.9 && above < 1.3, "{below} {above}");
+    for (arm, wide) in [(Z1, 1.3), (GEN3, 1.5)] {
+        let (below, above) = attacked(arm, true);
+        assert!(below > 0.9 && above < wide, "{arm:?}: {below} {above}");
+    }
 }
 
 #[test]
 fn eigenvalues_stay_within_their_bounds_without_transmission_inertia() {
-    let (below, above) = attacked(false);
+    let (below, above) = attacked(Z1, false);
     assert!(below > 0.3 && above < 1.4, "{below} {above}");
 }
 
 #[test]
 fn a_body_that_is_hardly_known_counts_as_nothing_below() {
-    let (robot, mut set) = z1(true);
+    let (robot, mut set) = arm(Z1.0, true);
     let last = robot.inertial_index(robot.end_effector);
     set.upper[last] *= 3.0;
     (set.lower[last + 3], set.upper[last + 3]) = (0.05, 0.55);

@@ -1,6 +1,8 @@
 use super::*;
+use crate::identify::Sample;
 use crate::robot::INERTIAL;
 use crate::simulate::HiddenTruth;
+use crate::simulate::Reading;
 
 /// Nobody watches.
 struct Silent;
