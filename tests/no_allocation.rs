@@ -440,23 +440,34 @@ fn an_estimate_does_not_allocate_after_its_first_iteration() {
     }
 }
 
-/// A robot on four feet, with the trajectory found or integrated out: the later iterations ask for nothing.
+/// Robots on four feet and an arm, whose noise is found or follows from the accelerations, with the trajectory found or integrated
+/// out: the later iterations ask for nothing.
 #[test]
-fn an_estimate_of_a_robot_with_contacts_does_not_allocate() {
-    let short: toml::Table = toml::from_str("simulate = { duration_s = 0.06 }").unwrap();
-    let study = Study::load_changed("scenarios/estimation/anymal_stand.toml", &[&short]).unwrap();
-    let problem = study.problem().unwrap();
-    for (marginal, early) in [(false, 1), (true, 8)] {
-        let asked = |iterations| {
-            let options = Options { iterations, tolerance: -1.0, marginal, parallel: false, ..study.options };
-            let mut solver = Solver::new(&problem, options).unwrap();
-            let mut steps = 0;
-            let asked = allocations(|| steps = solver.refine(&problem.guess(), None).unwrap().record.len());
-            (asked, steps)
-        };
-        let ((first, few), (all, many)) = (asked(early), asked(20));
-        assert_eq!(first, all, "marginal {marginal}: {few} and {many} iterations");
-        assert!(many > early + 4, "marginal {marginal}: {many}");
+fn an_estimate_of_a_robot_does_not_allocate() {
+    let files = [
+        ("anymal_stand", 0.06, "inverse"),
+        ("anymal_stand", 0.03, "forward"),
+        ("gen3_payload", 0.06, "forward"),
+    ];
+    for (name, seconds, form) in files {
+        let change = format!("formulation = \"{form}\"\nsimulate = {{ duration_s = {seconds} }}");
+        let change: toml::Table = toml::from_str(&change).unwrap();
+        let path = format!("scenarios/estimation/{name}.toml");
+        let study = Study::load_changed(&path, &[&change]).unwrap();
+        let problem = study.problem().unwrap();
+        for (marginal, early) in [(false, 1), (true, 8)] {
+            let asked = |iterations| {
+                let options =
+                    Options { iterations, tolerance: -1.0, marginal, parallel: false, ..study.options };
+                let mut solver = Solver::new(&problem, options).unwrap();
+                let mut steps = 0;
+                let solve = || steps = solver.refine(&problem.guess(), None).unwrap().record.len();
+                (allocations(solve), steps)
+            };
+            let ((first, few), (all, many)) = (asked(early), asked(20));
+            assert_eq!(first, all, "{name}, {form}, marginal {marginal}: {few} and {many} iterations");
+            assert!(many > early + 4, "{name}, {form}, marginal {marginal}: {many}");
+        }
     }
 }
 

@@ -102,8 +102,8 @@ def report(name, problem, states, controls, threads, repeats):
             best[iterations] = min(best[iterations], time.perf_counter() - begin)
         if solver.iter != iterations:
             sys.exit(f"{solver.iter} iterations instead of {iterations}")
-    # Four steps are four trials if each had its full length.
-    trials = 4 if solver.stepLength == 1.0 else "more"
+    # Three steps are three trials if each had its full length.
+    trials = 3 if solver.stepLength == 1.0 else "more"
     print(name, 1e3 * (best[4] - best[1]) / 3, solver.cost, trials)
 
 
