@@ -12,4 +12,4 @@ pub mod set;
 pub mod urdf;
 
 pub use layout::Layout;
-pub use set::{ParameterSet, Strip, TorqueStrips};
+pub use set::{Core, ParameterSet, Strip, TorqueStrips};

@@ -17,6 +17,20 @@ pub struct ParameterSet {
     /// Bounds on combinations, for one motion; none if the box is all that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strips: Option<TorqueStrips>,
+    /// A part of one of the bodies; none if nothing of the kind is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core: Option<Core>,
+}
+
+/// Part of a body: what is left of the body without it is one that can exist (pseudo-inertia >= 0), or nothing. A gripper that
+/// holds something is known to be still there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Core {
+    /// Index of the whole body's mass among the parameters.
+    pub first: usize,
+    /// Inertial parameters of the part, in the whole body's frame.
+    pub part: [f64; INERTIAL],
 }
 
 /// { theta : lower <= direction . theta <= upper }. A few of them hold what a box forgets: that the data allow a heavier
@@ -87,7 +101,7 @@ impl TorqueStrips {
 impl ParameterSet {
     /// The box from `lower` to `upper`.
     pub fn new(lower: Vec<f64>, upper: Vec<f64>) -> Self {
-        Self { lower, upper, strips: None }
+        Self { lower, upper, strips: None, core: None }
     }
 
     /// The box that the robot's own uncertainty ratios allow around its nominal parameters, outward-rounded.
@@ -124,6 +138,13 @@ impl ParameterSet {
         let finite = |(l, u): (&f64, &f64)| l <= u && l.is_finite() && u.is_finite();
         if let Some(j) = self.lower.iter().zip(&self.upper).position(|bounds| !finite(bounds)) {
             return Some(format!("interval {j} is empty or not finite"));
+        }
+        if let Some(Core { first, part }) = &self.core
+            && !(first.is_multiple_of(INERTIAL)
+                && *first < INERTIAL * dof
+                && part.iter().all(|x| x.is_finite()))
+        {
+            return Some(format!("core: expected finite numbers of a body, found {part:?} from {first}"));
         }
         self.strips.as_ref()?.fault(dof, parameters, duration_s).map(|fault| format!("strips: {fault}"))
     }

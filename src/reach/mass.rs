@@ -8,7 +8,7 @@
 //!   product 2 x y of it by at most r (x^2 s + y^2 / s), whatever s > 0. So a body with the centre's first moment and products of
 //!   inertia, and with mass and moments of inertia lowered by what all such terms add to v_k^2 and w_k^2, never has more energy
 //!   than any body of the box; raised by the same amounts, never less. A lowered body of which little is left is
-//!   replaced by nothing: no consistent body has less.
+//!   replaced by nothing, or by the known part ([`crate::inertia::Core`]): no consistent body has less.
 //! * *Matrices.* M(q; theta) is a sum of bodies, so it lies between the matrices of the lowered and of the raised bodies, at any q,
 //!   with the smallest and the largest transmission inertias on the diagonal. No inertia of the transmission is needed.
 //! * *Definite.* A symmetric matrix with entries m_ij +- r_ij is positive definite if the matrix with entries m_ij, and
@@ -57,6 +57,9 @@ impl Between {
             let body = robot.inertial_index(i)..robot.inertial_index(i) + INERTIAL;
             let range = (&set.lower[body.clone()], &set.upper[body.clone()]);
             let (lowered, raised) = lowered_and_raised(range.0, range.1, 0.5 * reach(robot, i));
+            let more = |part: &[f64]| [0, 4, 6, 9].iter().any(|&p| part[p] > lowered[p]);
+            let core = set.core.as_ref().filter(|core| core.first == body.start && more(&core.part));
+            let lowered = core.map_or(lowered, |core| core.part);
             below[body.clone()].copy_from_slice(&lowered);
             above[body].copy_from_slice(&raised);
         }

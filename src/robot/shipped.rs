@@ -38,6 +38,7 @@ const ROBOTS: &[Shipped] = shipped![
     "kinova_gen3_2f85",
     "talos_reduced",
     "z1",
+    "z1_gripping",
 ];
 
 /// Names of the robots that ship, in alphabetical order.

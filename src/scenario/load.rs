@@ -8,6 +8,7 @@ use super::error::ScenarioError;
 use super::prior;
 use super::task::{Excite, Held, Identify, Prior, PublicTask, Scenario, Timing};
 use super::world::{self, World};
+use crate::inertia::pseudo::check_physical;
 use crate::robot::{self, Capsule, INERTIAL, Obstruction, Robot, RobotError, Scene, Zonotope3};
 use crate::simulate::HiddenTruth;
 
@@ -305,6 +306,11 @@ impl Check<'_> {
                 );
                 return Err(self.error("prior", reason));
             }
+        }
+        if let Some(core) = &prior.core {
+            self.finite("prior.core", core)?;
+            let exists = check_physical(core);
+            exists.map_err(|e| self.error("prior.core", format!("no rigid body has this inertia: {e}")))?;
         }
         prior::exclusion(prior).map_or(Ok(()), |reason| Err(self.error("prior", reason)))
     }

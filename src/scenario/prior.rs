@@ -25,8 +25,22 @@ mod tests {
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
+    use super::super::task::{Held, Scenario};
     use super::*;
+    use crate::inertia::pseudo::check_physical;
     use crate::robot::INERTIAL;
+
+    /// What the Z1's scenario claims to be known of its load is so: the box holds it, and what is left of it without the known
+    /// part is a body.
+    #[test]
+    fn the_z1s_load_is_as_its_prior_says() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/z1_unknown_2kg.toml");
+        let (task, truth) = Scenario::load(path).unwrap().split();
+        let Held { prior, .. } = task.held.unwrap();
+        let (body, core) = (truth.reveal().unwrap(), prior.core.unwrap());
+        assert!((0..INERTIAL).all(|k| prior.lower[k] <= body[k] && body[k] <= prior.upper[k]));
+        assert!(check_physical(&std::array::from_fn(|k| body[k] - core[k])).is_ok());
+    }
 
     fn table_1() -> Prior {
         let inertia = |x: f64| [x; 6];
@@ -36,6 +50,7 @@ mod tests {
             lower: join([1.2, -0.4, -0.4, -1.0], -0.2),
             upper: join([5.2, 0.4, 0.4, -0.1], 0.2),
             nominal: join([3.2, 0.0, 0.0, -0.5], 0.0),
+            core: None,
         }
     }
 
@@ -83,6 +98,7 @@ mod tests {
                 lower: theta.map(|x| x - width * rng.random_range(0.0..1.0)),
                 upper: theta.map(|x| x + width * rng.random_range(0.0..1.0)),
                 nominal: theta,
+                core: None,
             };
             assert_eq!(exclusion(&prior), None);
         }

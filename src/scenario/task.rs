@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::error::ScenarioError;
 use super::load;
 use crate::identify::Method;
-use crate::inertia::ParameterSet;
+use crate::inertia::{Core, ParameterSet};
 use crate::robot::{INERTIAL, Robot, Scene};
 use crate::simulate::HiddenTruth;
 
@@ -22,6 +22,10 @@ pub struct Prior {
     pub upper: [f64; INERTIAL],
     /// A guess inside the box; need not be physically consistent.
     pub nominal: [f64; INERTIAL],
+    /// What is surely part of the last body, such as the gripper; the rest is a body that can exist, or nothing. None if nothing
+    /// is sure.
+    #[serde(default)]
+    pub core: Option<[f64; INERTIAL]>,
 }
 
 /// The rhythm of planning.
@@ -163,6 +167,7 @@ impl PublicTask {
             let first = self.robot.inertial_index(self.robot.end_effector);
             set.lower[first..first + INERTIAL].copy_from_slice(&prior.lower);
             set.upper[first..first + INERTIAL].copy_from_slice(&prior.upper);
+            set.core = prior.core.map(|part| Core { first, part });
         }
         set
     }

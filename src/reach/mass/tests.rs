@@ -7,6 +7,7 @@ use super::*;
 use crate::campaign::soundness::truth;
 use crate::enclose::Counted;
 use crate::family::spectrum::eigenvalue_bounds;
+use crate::inertia::Core;
 use crate::plan::inertia_floor::FloorFit;
 use crate::plan::tube_fit;
 use crate::reach::{Cell, Span, Tube};
@@ -108,6 +109,39 @@ fn a_body_that_is_hardly_known_counts_as_nothing_below() {
     let between = Between::new(&robot, &set);
     assert!(between.below[last..last + INERTIAL].iter().all(|x| *x == 0.0));
     assert!(between.above[last] >= set.upper[last]);
+}
+
+/// A hand with up to 2 kg somewhere in it: whatever it is, the arm has no less energy than with the hand alone.
+#[test]
+fn a_known_part_of_a_body_counts_below() {
+    let (robot, mut set) = arm(Z1.0, true);
+    let last = robot.inertial_index(robot.end_effector);
+    let hand = robot.joints[robot.end_effector].inertia;
+    for k in 0..INERTIAL {
+        set.lower[last + k] = hand[k] - [0.0, 0.4, 0.2][usize::from(k > 0) + usize::from(k > 3)];
+        set.upper[last + k] = hand[k] + [2.0, 0.4, 0.2][usize::from(k > 0) + usize::from(k > 3)];
+    }
+    let without = Between::new(&robot, &set);
+    assert!(without.below[last..last + INERTIAL].iter().all(|x| *x == 0.0));
+    set.core = Some(Core { first: last, part: hand });
+    let below = Between::new(&robot, &set).below;
+    assert_eq!(below[last..last + INERTIAL], hand);
+    let mut rng = ChaCha8Rng::seed_from_u64(11);
+    for _ in 0..200 {
+        let mut theta = truth::consistent(&robot, &ParameterSet::around_nominal(&robot), &mut rng);
+        theta[last..last + INERTIAL].copy_from_slice(&hand);
+        // What is held: a few points of mass.
+        for _ in 0..rng.random_range(0..4) {
+            let m = rng.random_range(0.0..0.5);
+            let [x, y, z]: [f64; 3] = std::array::from_fn(|_| rng.random_range(-0.2..0.2));
+            let (xx, yy, zz) = (y * y + z * z, x * x + z * z, x * x + y * y);
+            let point = [1.0, x, y, z, xx, -x * y, yy, -x * z, -y * z, zz];
+            point.iter().enumerate().for_each(|(k, p)| theta[last + k] += m * p);
+        }
+        let q: Vec<f64> = (0..robot.dof()).map(|_| rng.random_range(-1.5..1.5)).collect();
+        let left = truth::mass(&robot, &theta, &q) - truth::mass(&robot, &below, &q);
+        assert!(SymmetricEigen::new(left).eigenvalues.min() >= -1e-12);
+    }
 }
 
 proptest! {
