@@ -34,48 +34,56 @@ fn is_body(p: &[f64; INERTIAL]) -> bool {
     p[0] > 0.0 && pseudo_inertia(p).cholesky().is_some()
 }
 
-/// Parameters as extreme as physics allows: every body consistent, everything else at corners.
+/// Parameters as extreme as physics allows: every body consistent, also without its known part; everything else at corners.
 pub fn consistent(robot: &Robot, set: &ParameterSet, rng: &mut ChaCha8Rng) -> Vec<f64> {
     let mut theta = corner(set, rng);
     for i in 0..robot.dof() {
         let at = robot.inertial_index(i);
-        let (lower, upper) = (&set.lower[at..at + INERTIAL], &set.upper[at..at + INERTIAL]);
-        let nominal = robot.joints[i].inertia;
-        let mut body = None;
-        for _ in 0..TRIALS {
-            let mut trial: [f64; INERTIAL] = std::array::from_fn(|p| {
-                let half = 0.5 * (upper[p] - lower[p]);
-                lower[p] + half + half * extreme(rng)
-            });
-            if i == robot.end_effector {
-                // Point masses and a little solid body: the edge of what is consistent.
-                let [m, x, y, z] = [trial[0], trial[1], trial[2], trial[3]];
-                let solid: f64 = rng.random_range(1e-4..0.02);
-                let moment = |a: f64, b: f64| (a * a + b * b) / m + solid;
-                let product = |a: f64, b: f64| -a * b / m;
-                trial[4..].copy_from_slice(&[
-                    moment(y, z),
-                    product(x, y),
-                    moment(x, z),
-                    product(x, z),
-                    product(y, z),
-                    moment(x, y),
-                ]);
-            }
-            let inside = trial.iter().zip(lower.iter().zip(upper)).all(|(x, (l, u))| l <= x && x <= u);
-            if inside && is_body(&trial) {
-                body = Some(trial);
-                break;
-            }
-        }
-        // A whole link scaled to the edge of its box is always consistent.
+        let part = set.core.as_ref().filter(|core| core.first == at).map(|core| core.part);
+        // A whole link scaled to the edge of its box is always consistent, and so is a known part alone.
         let scale = if rng.random() { 0.95 } else { 1.05 };
-        let body = body.unwrap_or_else(|| nominal.map(|x| x * scale));
+        let body = (0..TRIALS).find_map(|_| body(set, at, part.as_ref(), i == robot.end_effector, rng));
+        let body = body.unwrap_or_else(|| part.unwrap_or(robot.joints[i].inertia.map(|x| x * scale)));
         for p in 0..INERTIAL {
-            theta[at + p] = body[p].clamp(lower[p], upper[p]);
+            theta[at + p] = body[p].clamp(set.lower[at + p], set.upper[at + p]);
         }
     }
     theta
+}
+
+/// One draw of the body at `at` in its box, if it can exist with its known `part` taken away: extreme, or for a `held` body
+/// point masses and a little solid body beside the part.
+fn body(
+    set: &ParameterSet,
+    at: usize,
+    part: Option<&[f64; INERTIAL]>,
+    held: bool,
+    rng: &mut ChaCha8Rng,
+) -> Option<[f64; INERTIAL]> {
+    let (lower, upper) = (&set.lower[at..at + INERTIAL], &set.upper[at..at + INERTIAL]);
+    let part = part.unwrap_or(&[0.0; INERTIAL]);
+    let mut rest: [f64; INERTIAL] = std::array::from_fn(|p| {
+        let half = 0.5 * (upper[p] - lower[p]);
+        lower[p] + half + half * extreme(rng) - part[p]
+    });
+    if held {
+        // The edge of what is consistent.
+        let [m, x, y, z] = [rest[0], rest[1], rest[2], rest[3]];
+        let solid: f64 = rng.random_range(1e-4..0.02);
+        let moment = |a: f64, b: f64| (a * a + b * b) / m + solid;
+        let product = |a: f64, b: f64| -a * b / m;
+        rest[4..].copy_from_slice(&[
+            moment(y, z),
+            product(x, y),
+            moment(x, z),
+            product(x, z),
+            product(y, z),
+            moment(x, y),
+        ]);
+    }
+    let whole: [f64; INERTIAL] = std::array::from_fn(|p| part[p] + rest[p]);
+    let inside = whole.iter().zip(lower.iter().zip(upper)).all(|(x, (l, u))| l <= x && x <= u);
+    (inside && is_body(&rest)).then_some(whole)
 }
 
 /// Y(q, dq, dqa, ddqa) theta + I_a ddqa + F_v dq + beta: what the motion needs but for Coulomb friction.

@@ -214,6 +214,7 @@ impl Mechanics {
             [&self.acceleration, &self.lambda, at.q, at.v, point.u, point.theta, &self.acceleration, rows];
         parts.iter().for_each(|part| memory.extend_from_slice(part));
     }
+
     /// Sum of squares of (R_d - w, R_c).
     fn square(&self, w: &[f64], m: usize) -> f64 {
         let n = w.len();
@@ -282,7 +283,11 @@ impl Mechanics {
         let m = self.lambda.len();
         let known = self.recall(memory) && self.one_step(problem, at, point.u).unwrap_or(false);
         if !known {
-            self.solve(problem, at, point, memory)?;
+            // The step here was taken, so its solution is nearby; what is foreseen may lie beyond a kink of friction.
+            let found = self.recall(memory) && self.find(problem, at, point.u, None).is_ok();
+            if !found {
+                self.solve(problem, at, point, memory)?;
+            }
             self.differentiate(problem, at)?;
             self.factor(problem, m)?;
         }
