@@ -7,9 +7,9 @@
 //! # Proven
 //! The sets over all of K ([`Places`]) hold the ends of every capsule for every end point on offer, every time and every
 //! tracking error, and a capsule's axis is the convex hull of its ends. An obstacle is left out if over every span of time each moving
-//! axis is further from it than the capsule's radius and [`KEEP_M`]: by boxes around both (`reach::block`), or along a direction u in which the
+//! axis is further from it than the capsule's radius and `KEEP_M`: by boxes around both (`reach::block`), or along a direction u in which the
 //! forms of both ends stay above the obstacle's support. All bounds are rounded outward; |u| is one up to 2^-50, which
-//! takes less from a distance than the millimetres that [`KEEP_M`] holds beyond the solver's largest margin. So no row of it is active at any k.
+//! takes less from a distance than the millimetres that `KEEP_M` holds beyond the solver's largest margin. So no row of it is active at any k.
 //!
 //! No certificate rests on this: the proof of a plan looks at all obstacles.
 
