@@ -132,7 +132,7 @@ fn no_change_of_velocity_does_more_than_its_slope() {
     for name in ["z1", "kinova_gen3_2f85"] {
         for within in [Within::Boxes, Within::Ellipsoids] {
             let nearest = attacked(name, within);
-            assert!(nearest[0] > 0.8 && nearest[1] > 0.6, "{name}: {nearest:?}");
+            assert!(nearest[0] > 0.8 && nearest[1] > 0.4, "{name}: {nearest:?}");
         }
     }
 }
