@@ -129,10 +129,11 @@ fn attacked(name: &str, within: Within) -> [f64; 2] {
 
 #[test]
 fn no_change_of_velocity_does_more_than_its_slope() {
-    for name in ["z1", "kinova_gen3_2f85"] {
+    // How much of |C y| is used depends on the tube, and so on the arm's gains.
+    for (name, turned) in [("z1", 0.5), ("kinova_gen3_2f85", 0.6)] {
         for within in [Within::Boxes, Within::Ellipsoids] {
             let nearest = attacked(name, within);
-            assert!(nearest[0] > 0.8 && nearest[1] > 0.4, "{name}: {nearest:?}");
+            assert!(nearest[0] > 0.8 && nearest[1] > turned, "{name}: {nearest:?}");
         }
     }
 }
