@@ -93,6 +93,7 @@ pub mod control;
 pub mod dynamics;
 pub mod enclose;
 pub mod estimate;
+mod extend;
 pub mod family;
 pub mod identify;
 pub mod inertia;

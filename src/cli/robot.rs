@@ -14,7 +14,8 @@ use crate::robot::{JointKind, LoopKind, Robot};
 /// Look at a robot: its tree, masses, limits, friction, frames, loops and collision shapes, and every problem found
 #[derive(Debug, Clone, PartialEq, Args)]
 #[command(after_help = "Examples:\n  surelift robot kinova_gen3_2f85\n  surelift robot go1 --json\n  \
-                        surelift robot my_arm/my_arm.toml\n  surelift robot tune z1 --dry-run")]
+                        surelift robot my_arm/my_arm.toml\n  surelift robot tune z1 --dry-run\n\n\
+                        A robot TOML names its URDF, or another robot that it differs from in a few keys: extends = \"z1\"")]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct RobotArgs {
     /// A robot that ships with surelift, or the path of a robot TOML or URDF

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::extend::{self, Fault};
+
 /// A robot model that cannot be used, and why.
 #[derive(Debug, Error)]
 pub enum RobotError {
@@ -87,4 +89,14 @@ pub enum RobotError {
         /// What is wrong and what was expected.
         reason: String,
     },
+}
+
+impl From<Fault> for RobotError {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Read { path, source } => Self::Read { path, source },
+            Fault::Parse { path, message } => Self::Parse { path, format: "robot TOML", message },
+            Fault::Extends { path, reason } => Self::Field { path, field: extend::KEY.to_owned(), reason },
+        }
+    }
 }

@@ -32,6 +32,12 @@ use super::validate::{self, Judge};
 /// links, `[[loop]]` holds two of them together. `end_effector`, `[uncertainty]`, `[sensors]` and `[control]` may be
 /// left out where only dynamics are wanted; [`Robot::arm_fault`] then tells that this is no arm.
 ///
+/// `grip_along_axis_m` puts the frame of the end effector so far along its joint's axis, to where the hand holds things: priors,
+/// identified parameters and payloads are about that frame. Capsules and `[[frame]]`s stay in the frames of the URDF's links.
+///
+/// A TOML with `extends = "FILE"` (or a bare name, as above) takes all keys of that file but those that it gives itself: tables
+/// are merged key by key, lists replaced as a whole. `urdf` is relative to the file that it stands in.
+///
 /// # Errors
 /// [`RobotError`] names the file and the link, joint or field at fault.
 pub fn load(path: impl AsRef<Path>) -> Result<Robot, RobotError> {
@@ -129,8 +135,7 @@ pub(super) fn read(path: &Path, judge: &mut Judge) -> Result<Parts, RobotError> 
     }
     let settings = settings::read(path)?;
     judge.dynamics_only = settings.base == Base::FreeFlyer || !missing(&settings).is_empty();
-    let urdf = path.parent().unwrap_or(Path::new(".")).join(&settings.urdf);
-    let tree = urdf::read(&urdf, judge).map_err(|error| match error {
+    let tree = urdf::read(&settings.urdf, judge).map_err(|error| match error {
         RobotError::Read { path: urdf, source } => RobotError::Field {
             path: path.to_path_buf(),
             field: "urdf".to_owned(),
@@ -138,7 +143,16 @@ pub(super) fn read(path: &Path, judge: &mut Judge) -> Result<Parts, RobotError> 
         },
         other => other,
     })?;
-    let merged = check(&tree, settings.base, judge)?;
+    let mut merged = check(&tree, settings.base, judge)?;
+    if settings.grip_along_axis_m != 0.0 {
+        let body = end_effector(path, &settings, &tree, &merged)?;
+        if merged.bodies[body].joint.is_none() {
+            let reason = "the `end_effector` floats, expected one on a joint with an axis";
+            let (path, field) = (path.to_path_buf(), "grip_along_axis_m".to_owned());
+            return Err(RobotError::Field { path, field, reason: reason.to_owned() });
+        }
+        merged.slide_frame(&tree, body, settings.grip_along_axis_m);
+    }
     Ok(Parts { settings, tree, merged })
 }
 
@@ -179,9 +193,10 @@ fn settings_for_bare(tree: &Tree, merged: &Merged, judge: &mut Judge) -> Result<
     };
     Ok(Settings {
         name: tree.name.clone(),
-        urdf: String::new(),
+        urdf: tree.path.clone(),
         base: Base::Fixed,
         end_effector,
+        grip_along_axis_m: 0.0,
         gravity_m_s2: settings::earth(),
         uncertainty: Some(UNCERTAINTY),
         sensors: Some(SENSORS),
@@ -204,33 +219,17 @@ pub(super) fn assemble(
 ) -> Result<Robot, RobotError> {
     let Parts { settings, tree, merged } = parts;
     let (tree, merged) = (&tree, &merged);
-    let error_in = |path: &Path, field: &str, reason: String| RobotError::Field {
-        path: path.to_path_buf(),
-        field: field.into(),
-        reason,
-    };
-    let error = |field: &str, reason: String| error_in(path, field, reason);
     // Later layers have the last word.
     let layers: Vec<_> = [(path, &settings.joints)].into_iter().chain(adjustment).collect();
     for (file, layer) in &layers {
         if let Some(unknown) = layer.keys().find(|name| body_of_joint(tree, merged, name).is_none()) {
             let reason = format!("`{}` has no moving joint of that name", tree.path.display());
-            return Err(error_in(file, &format!("joints.{unknown}"), reason));
+            let (path, field) = (file.to_path_buf(), format!("joints.{unknown}"));
+            return Err(RobotError::Field { path, field, reason });
         }
     }
     let seats = merged.seats_by_name(tree);
-    let end_effector = match &settings.end_effector {
-        Some(name) => body_of_joint(tree, merged, name)
-            .or_else(|| seats.get(name.as_str()).and_then(|s| s.body))
-            .ok_or_else(|| {
-                let file = tree.path.display();
-                error(
-                    "end_effector",
-                    format!("`{name}` is no moving joint, and no link that moves, of `{file}`"),
-                )
-            })?,
-        None => merged.bodies.len() - 1,
-    };
+    let end_effector = end_effector(path, &settings, tree, merged)?;
     let shapes = shapes(path, &settings, merged, &seats)?;
     check_cover(tree, merged, &shapes, judge)?;
     let named_frames = attach::frames(path, &settings.frames, tree, &seats)?;
@@ -254,6 +253,17 @@ pub(super) fn assemble(
         robot.self_pairs = self_pairs(path, &robot, &settings.self_collision.ignore)?;
     }
     Ok(robot)
+}
+
+/// The body that holds the payload, by its joint or one of its links; the last one where none is named.
+fn end_effector(path: &Path, settings: &Settings, tree: &Tree, merged: &Merged) -> Result<usize, RobotError> {
+    let Some(name) = &settings.end_effector else { return Ok(merged.bodies.len() - 1) };
+    let by_link = || merged.seats_by_name(tree).get(name.as_str()).and_then(|seat| seat.body);
+    body_of_joint(tree, merged, name).or_else(by_link).ok_or_else(|| {
+        let file = tree.path.display();
+        let reason = format!("`{name}` is no moving joint, and no link that moves, of `{file}`");
+        RobotError::Field { path: path.to_path_buf(), field: "end_effector".to_owned(), reason }
+    })
 }
 
 /// Sections that an arm needs and the file does not have.

@@ -75,6 +75,49 @@ impl Merged {
     pub fn seats_by_name<'a>(&self, tree: &'a Tree) -> HashMap<&'a str, Seat> {
         tree.links.iter().map(|l| l.name.as_str()).zip(self.seats.iter().copied()).collect()
     }
+
+    /// Moves the frame of `body` by `along` metres on its joint's axis, +z. Nothing else moves: the links stay where they are in
+    /// space, and what hangs on the body too.
+    pub fn slide_frame(&mut self, tree: &Tree, body: usize, along: f64) {
+        let shift =
+            |z: f64| Placement { rotation: Matrix3::identity(), translation: Vector3::new(0.0, 0.0, z) };
+        for (b, other) in self.bodies.iter_mut().enumerate() {
+            if b == body {
+                other.placement = other.placement.compose(&shift(along));
+            } else if other.parent == Some(body) {
+                other.placement = shift(-along).compose(&other.placement);
+            }
+        }
+        for seat in self.seats.iter_mut().filter(|seat| seat.body == Some(body)) {
+            seat.frame = shift(-along).compose(&seat.frame);
+        }
+        self.fill(tree);
+    }
+
+    /// Puts links and collision primitives onto the bodies, as the seats have them.
+    fn fill(&mut self, tree: &Tree) {
+        let Self { bodies, seats, parts } = self;
+        parts.clear();
+        for body in bodies.iter_mut() {
+            body.inertia = [0.0; INERTIAL];
+            body.links.clear();
+        }
+        for l in std::iter::once(tree.root).chain(tree.joints.iter().map(|j| j.child)) {
+            let (link, seat) = (&tree.links[l], seats[l]);
+            if let Some(b) = seat.body {
+                let added = inertial_at(&seat.frame, link.mass, &link.com, &link.inertia);
+                for (total, part) in bodies[b].inertia.iter_mut().zip(added) {
+                    *total += part;
+                }
+                bodies[b].links.push(l);
+            }
+            parts.extend(link.collisions.iter().map(|c| Part {
+                link: link.name.clone(),
+                body: seat.body,
+                collision: Collision { placement: seat.frame.compose(&c.placement), ..c.clone() },
+            }));
+        }
+    }
 }
 
 /// A rotation that takes +z to the unit vector `axis`.
@@ -124,24 +167,9 @@ pub(super) fn merge(tree: &Tree, floating: bool) -> Merged {
             Seat { body: Some(bodies.len() - 1), frame }
         };
     }
-    let order = std::iter::once(tree.root).chain(tree.joints.iter().map(|j| j.child));
-    let mut parts = Vec::new();
-    for l in order {
-        let (link, seat) = (&tree.links[l], seats[l]);
-        if let Some(b) = seat.body {
-            let added = inertial_at(&seat.frame, link.mass, &link.com, &link.inertia);
-            for (total, part) in bodies[b].inertia.iter_mut().zip(added) {
-                *total += part;
-            }
-            bodies[b].links.push(l);
-        }
-        parts.extend(link.collisions.iter().map(|c| Part {
-            link: link.name.clone(),
-            body: seat.body,
-            collision: Collision { placement: seat.frame.compose(&c.placement), ..c.clone() },
-        }));
-    }
-    Merged { bodies, seats, parts }
+    let mut merged = Merged { bodies, seats, parts: Vec::new() };
+    merged.fill(tree);
+    merged
 }
 
 #[cfg(test)]

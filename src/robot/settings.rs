@@ -1,29 +1,36 @@
 //! The robot TOML beside a URDF: what a URDF cannot say. Documented by its own example, `robots/*.toml`.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use nalgebra::Rotation3;
 use serde::Deserialize;
 
 use super::error::RobotError;
+use super::load::find;
 use super::model::{
     Capsule, ControlGains, Friction, JointKind, JointLimits, LoopKind, Placement, SensorBounds, Uncertainty,
 };
 use super::shipped;
+use crate::extend::{Layers, Source};
 
 /// The whole file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Settings {
     pub name: String,
-    /// Path of the URDF, relative to the TOML.
-    pub urdf: String,
+    /// The URDF; written relative to the TOML that names it.
+    pub urdf: PathBuf,
     /// How the root link is held.
     #[serde(default)]
     pub base: Base,
     /// Joint or link whose body holds the payload; only arms need one.
     pub end_effector: Option<String>,
+    /// How far along its joint's axis the frame of the end effector lies from the URDF's, m: where things are held. What is
+    /// known of that body is known about this frame.
+    #[serde(default)]
+    pub grip_along_axis_m: f64,
     #[serde(default = "earth")]
     pub gravity_m_s2: [f64; 3],
     /// Only arms need these three.
@@ -159,18 +166,29 @@ fn field_error(path: &Path, field: impl Into<String>, reason: impl Into<String>)
     RobotError::Field { path: path.to_path_buf(), field: field.into(), reason: reason.into() }
 }
 
-/// Reads and checks the file (everything that can be checked without the URDF).
-pub(super) fn read(path: &Path) -> Result<Settings, RobotError> {
-    parse(path, &shipped::read(path)?)
+/// Robot files, on the disk or in the program, by path or by name.
+struct Files;
+
+impl Source for Files {
+    fn locate(&self, reference: &str, near: &Path) -> Result<PathBuf, String> {
+        let by_name = !reference.contains(['.', '/', '\\']);
+        if by_name {
+            find(Path::new(reference), near).map_err(|e| e.to_string())
+        } else {
+            Ok(near.join(reference))
+        }
+    }
+
+    fn text(&self, path: &Path) -> io::Result<String> {
+        shipped::text(path)
+    }
 }
 
-/// Checks the text of a robot TOML; `path` is for messages.
-pub(super) fn parse(path: &Path, text: &str) -> Result<Settings, RobotError> {
-    let settings: Settings = toml::from_str(text).map_err(|e| RobotError::Parse {
-        path: path.to_path_buf(),
-        format: "robot TOML",
-        message: e.to_string(),
-    })?;
+/// Reads and checks the file and what it extends (everything that can be checked without the URDF).
+pub(super) fn read(path: &Path) -> Result<Settings, RobotError> {
+    let layers = Layers::read(path, &Files)?;
+    let mut settings: Settings = layers.parse(&[])?;
+    settings.urdf = layers.stated_in("urdf").parent().unwrap_or(Path::new(".")).join(&settings.urdf);
     check_numbers(path, &settings)?;
     for capsule in &settings.capsules {
         capsule.check(path)?;
@@ -190,6 +208,18 @@ fn check_numbers(path: &Path, s: &Settings) -> Result<(), RobotError> {
         if !x.is_finite() {
             return Err(field_error(path, "gravity_m_s2", format!("contains {x}, expected finite numbers")));
         }
+    }
+    let along = s.grip_along_axis_m;
+    if !(along.abs() <= LARGEST_M) {
+        let reason = format!("{along}, expected a finite number, at most {LARGEST_M} m");
+        return Err(field_error(path, "grip_along_axis_m", reason));
+    }
+    if along != 0.0 && s.end_effector.is_none() {
+        return Err(field_error(
+            path,
+            "grip_along_axis_m",
+            "there is no `end_effector`, expected one".to_owned(),
+        ));
     }
     let ratio = |x: f64| (0.0..1.0).contains(&x);
     let not_negative = |x: f64| x.is_finite() && x >= 0.0;

@@ -1,5 +1,6 @@
 //! The robots that ship with the crate: their files are part of the program, so that a name is enough anywhere.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::error::RobotError;
@@ -7,19 +8,23 @@ use super::error::RobotError;
 /// Folder of the files in the program; no such folder exists on a disk.
 const FOLDER: &str = "<surelift>";
 
-/// Name, robot TOML and URDF of one robot.
+/// Name, robot TOML and URDF of one robot; a robot that extends another has no URDF of its own.
 struct Shipped {
     name: &'static str,
     toml: &'static str,
-    urdf: &'static str,
+    urdf: Option<&'static str>,
 }
 
 macro_rules! shipped {
-    ($($name:literal),* $(,)?) => {
+    ($($name:literal),*; extending: $($other:literal),*) => {
         &[$(Shipped {
             name: $name,
             toml: include_str!(concat!("../../robots/", $name, ".toml")),
-            urdf: include_str!(concat!("../../robots/", $name, ".urdf")),
+            urdf: Some(include_str!(concat!("../../robots/", $name, ".urdf"))),
+        },)* $(Shipped {
+            name: $other,
+            toml: include_str!(concat!("../../robots/", $other, ".toml")),
+            urdf: None,
         }),*]
     };
 }
@@ -37,8 +42,8 @@ const ROBOTS: &[Shipped] = shipped![
     "kinova_gen3",
     "kinova_gen3_2f85",
     "talos_reduced",
-    "z1",
-    "z1_gripping",
+    "z1";
+    extending: "z1_gripping"
 ];
 
 /// Names of the robots that ship, in alphabetical order.
@@ -53,19 +58,21 @@ pub(super) fn find(name: &Path) -> Option<PathBuf> {
 }
 
 /// The text of a file, in the program or on the disk.
-pub(super) fn read(path: &Path) -> Result<String, RobotError> {
+pub(super) fn text(path: &Path) -> io::Result<String> {
     let in_program = path.strip_prefix(FOLDER).ok().and_then(|file| {
         let robot = ROBOTS.iter().find(|robot| Path::new(robot.name) == file.with_extension(""))?;
         match file.extension()?.to_str()? {
             "toml" => Some(robot.toml),
-            "urdf" => Some(robot.urdf),
+            "urdf" => robot.urdf,
             _ => None,
         }
     });
-    if let Some(text) = in_program {
-        return Ok(text.to_owned());
-    }
-    std::fs::read_to_string(path).map_err(|source| RobotError::Read { path: path.to_path_buf(), source })
+    in_program.map_or_else(|| std::fs::read_to_string(path), |text| Ok(text.to_owned()))
+}
+
+/// [`text`], with the file in the error.
+pub(super) fn read(path: &Path) -> Result<String, RobotError> {
+    text(path).map_err(|source| RobotError::Read { path: path.to_path_buf(), source })
 }
 
 #[cfg(test)]

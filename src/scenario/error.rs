@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::extend::{self, Fault};
 use crate::robot::RobotError;
 
 /// A scenario that cannot be run, and why.
@@ -73,4 +74,14 @@ pub enum ScenarioError {
     /// The mass asked for instead of the scenario's cannot be used.
     #[error("payload mass: {0}")]
     PayloadMass(String),
+}
+
+impl From<Fault> for ScenarioError {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Read { path, source } => Self::Read { path, source },
+            Fault::Parse { path, message } => Self::Parse { path, message },
+            Fault::Extends { path, reason } => Self::Field { path, field: extend::KEY.to_owned(), reason },
+        }
+    }
 }

@@ -8,11 +8,11 @@ use super::error::ScenarioError;
 use super::prior;
 use super::task::{Excite, Held, Identify, Prior, PublicTask, Scenario, Timing};
 use super::world::{self, World};
+use crate::extend::{Disk, Layers};
 use crate::inertia::pseudo::check_physical;
 use crate::robot::{self, Capsule, INERTIAL, Obstruction, Robot, RobotError, Scene, Zonotope3};
 use crate::simulate::HiddenTruth;
 
-mod extend;
 mod faults;
 mod mesh;
 mod obstacles;
@@ -29,7 +29,8 @@ const MOST: usize = 1_000_000;
 
 /// See [`Scenario::load`] and [`Scenario::load_in_world`].
 pub(super) fn load(path: &Path, world: Option<&Path>) -> Result<Scenario, ScenarioError> {
-    Check { path }.scenario(extend::read(path)?, world)
+    let file = Layers::read(path, &Disk)?.parse(&[])?;
+    Check { path }.scenario(file, world)
 }
 
 /// Checks the parts of one file.

@@ -59,6 +59,8 @@ fn gains_are_replaced_and_every_other_line_stays() {
         alpha = 20.0\nv_max = 0.0001\nperiod_s = 0.001\n\n[joints.one]\nk_r = 7\n";
     assert_eq!(text, expected);
     assert!(write::edited("name = \"a\"", &gains, &[]).unwrap_err().contains("[control]"));
+    let short = write::edited("extends = \"z1\"\n", &gains, &[]).unwrap();
+    assert_eq!(short, "extends = \"z1\"\n\n[control]\nk_r = 10.0\nalpha = 20.0\nv_max = 0.0001\n");
 }
 
 #[test]
@@ -74,6 +76,12 @@ fn a_file_is_written_whole_or_not_at_all() {
     assert_eq!((robot.control.k_r, robot.control.v_max), (gains.k_r, gains.v_max));
     let text = std::fs::read_to_string(&target).unwrap();
     assert!(text.contains("Half-widths of the commands") && text.contains("Hold power"), "{text}");
+    // A robot that extends another finds it from where the copy is.
+    let other = folder.path().join("other.toml");
+    write::write(&source.with_file_name("z1_gripping.toml"), &other, &report, "").unwrap();
+    let robot = robot::load(&other).unwrap();
+    assert_eq!((robot.control.k_r, robot.control.period_s), (gains.k_r, 0.0005));
+    std::fs::remove_file(&other).unwrap();
     // A source that is no robot leaves the target as it was, and nothing beside it.
     let broken = folder.path().join("broken.toml");
     std::fs::write(&broken, "[control]\nperiod_s = 1\n").unwrap();

@@ -53,13 +53,17 @@ pub fn evidence(report: &Report, command: &str) -> Vec<String> {
 }
 
 /// `text` of a robot TOML with these gains in its `[control]` section, below the evidence. Evidence of an earlier search is
-/// replaced; every other line stays.
+/// replaced; every other line stays. A file that extends another may have no such section; it gets one at its end.
 ///
 /// # Errors
 /// If there is no `[control]` section, in words.
 pub fn edited(text: &str, gains: &ControlGains, evidence: &[String]) -> Result<String, String> {
-    let lines: Vec<&str> = text.lines().collect();
+    let mut lines: Vec<&str> = text.lines().collect();
     let header = |line: &str| line.split('#').next().unwrap_or("").trim() == "[control]";
+    if !lines.iter().any(|line| header(line)) && lines.iter().any(|line| value_of(line, "extends").is_some())
+    {
+        lines.extend(["", "[control]"]);
+    }
     let start = lines
         .iter()
         .position(|line| header(line))
@@ -99,7 +103,7 @@ pub fn write(source: &Path, target: &Path, report: &Report, command: &str) -> Re
     };
     let (from, to) = (folder(source), folder(target));
     if fs::canonicalize(&from).ok() != fs::canonicalize(&to).ok() {
-        text = with_urdf_of(&text, &from).map_err(|reason| fault(source, reason))?;
+        text = with_files_of(&text, &from).map_err(|reason| fault(source, reason))?;
     }
     let mut name = target.file_name().ok_or_else(|| fault(target, "is no file name".to_owned()))?.to_owned();
     name.push(format!(".{}.new.toml", std::process::id()));
@@ -119,16 +123,23 @@ pub fn write(source: &Path, target: &Path, report: &Report, command: &str) -> Re
     })
 }
 
-/// The text with the URDF, which is named relative to `folder`, named by its full path.
-fn with_urdf_of(text: &str, folder: &Path) -> Result<String, String> {
+/// What a line gives to `key`, if it does.
+fn value_of<'a>(line: &'a str, key: &str) -> Option<&'a str> {
+    let rest = line.strip_prefix(key)?.trim_start().strip_prefix('=')?;
+    Some(rest.split('#').next().unwrap_or("").trim().trim_matches(['"', '\'']))
+}
+
+/// The text with the URDF and the robot TOML extended, which are named relative to `folder`, named by their full paths; a robot
+/// extended by its name keeps it.
+fn with_files_of(text: &str, folder: &Path) -> Result<String, String> {
     let mut out = String::with_capacity(text.len() + 64);
     for line in text.lines() {
-        match line.strip_prefix("urdf").map(str::trim_start).and_then(|rest| rest.strip_prefix('=')) {
-            Some(value) => {
-                let value = value.split('#').next().unwrap_or("").trim().trim_matches(['"', '\'']);
+        let named = ["urdf", "extends"].into_iter().find_map(|key| Some((key, value_of(line, key)?)));
+        match named.filter(|(key, value)| *key == "urdf" || value.contains(['.', '/', '\\'])) {
+            Some((key, value)) => {
                 let full =
-                    fs::canonicalize(folder.join(value)).map_err(|e| format!("its URDF `{value}`: {e}"))?;
-                out += &format!("urdf = {:?}\n", full.display().to_string());
+                    fs::canonicalize(folder.join(value)).map_err(|e| format!("its {key} `{value}`: {e}"))?;
+                out += &format!("{key} = {:?}\n", full.display().to_string());
             }
             None => {
                 out += line;

@@ -444,3 +444,94 @@ fn arms_that_ship_have_room_to_move() {
         assert!(free >= at_least, "{name}: {free} of 1000");
     }
 }
+
+/// Writes files into a folder and loads the last of them.
+fn load_written(files: &[(&str, &str)]) -> Result<Robot, RobotError> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut path = folder.path().to_path_buf();
+    for (name, text) in files {
+        path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+    }
+    load(&path)
+}
+
+#[test]
+fn a_robot_that_extends_another_is_its_written_out_form() {
+    let toml = include_str!("../../../robots/z1.toml");
+    let mut whole = toml.to_owned();
+    for (from, to) in [
+        ("name = \"z1\"", "name = \"z1_gripping\"\ngrip_along_axis_m = 0.18"),
+        ("k_r = 16.0", "k_r = 5.0"),
+        ("alpha = 950.0", "alpha = 1900.0"),
+        ("period_s = 0.001", "period_s = 0.0005"),
+    ] {
+        swap(&mut whole, from, to);
+    }
+    let urdf = ("arm/z1.urdf", include_str!("../../../robots/z1.urdf"));
+    let written = load_written(&[urdf, ("arm/z1_gripping.toml", &whole)]).unwrap();
+    assert_eq!(load("z1_gripping").unwrap(), written);
+    // The URDF is found from the file that names it; a robot that ships is found by its name.
+    let short = include_str!("../../../robots/z1_gripping.toml");
+    let mut far = short.to_owned();
+    swap(&mut far, "\"z1.toml\"", "\"../arm/z1.toml\"");
+    assert_eq!(load_written(&[urdf, ("arm/z1.toml", toml), ("mine/a.toml", &far)]).unwrap(), written);
+    swap(&mut far, "\"../arm/z1.toml\"", "\"z1\"");
+    assert_eq!(load_written(&[("a.toml", &far)]).unwrap(), written);
+}
+
+#[test]
+fn what_a_robot_extends_is_refused_by_file_and_field() {
+    let refused = |text: &str, parts: &[&str]| {
+        let message = load_written(&[("arm.toml", text)]).unwrap_err().to_string();
+        parts.iter().for_each(|part| assert!(message.contains(part), "`{message}` does not say `{part}`"));
+    };
+    refused("extends = \"arm.toml\"", &["arm.toml", "`extends`", "none of them itself"]);
+    refused("extends = \"gone.toml\"", &["arm.toml", "`extends`", "gone.toml"]);
+    refused("extends = \"no_such_arm\"", &["arm.toml", "`extends`", "no_such_arm"]);
+    refused("extends = 3", &["arm.toml", "`extends`", "an integer"]);
+    refused("extends = \"z1\"\ncontrol.kr = 3.0", &["arm.toml", "robot TOML", "`kr`", "control"]);
+    refused("extends = \"z1\"\ncontrol.k_r = \"fast\"", &["arm.toml", "control", "expected f64"]);
+    refused("extends = \"z1\"\ncontrol.k_r = -3.0", &["arm.toml", "control.k_r", "> 0"]);
+    refused("extends = \"z1\"\ngrip_along_axis_m = nan", &["arm.toml", "grip_along_axis_m", "finite"]);
+    refused("extends = \"go1\"\ngrip_along_axis_m = 0.1", &["grip_along_axis_m", "no `end_effector`"]);
+    let floats = "extends = \"go1\"\nend_effector = \"trunk\"\ngrip_along_axis_m = 0.1";
+    refused(floats, &["grip_along_axis_m", "floats"]);
+}
+
+#[test]
+fn the_grip_moves_the_last_frame_and_nothing_else() {
+    use crate::dynamics::Workspace;
+    let near = load_edited(|_, _| ()).unwrap();
+    for (end_effector, body) in [("joint_7", 6), ("joint_4", 3)] {
+        let edit = |t: &mut String, grip: &str| {
+            swap(t, "end_effector = \"joint_7\"", &format!("end_effector = \"{end_effector}\"\n{grip}"));
+        };
+        let far = load_edited(|_, t| edit(t, "grip_along_axis_m = -0.25")).unwrap();
+        let q = [0.3, -0.7, 1.1, -1.4, 0.2, 0.9, -0.5];
+        let (old, new) = (near.frames(&q), far.frames(&q));
+        for (j, (a, b)) in old.iter().zip(&new).enumerate() {
+            let along = if j == body { -0.25 } else { 0.0 };
+            assert!((a.point(&Vector3::new(0.0, 0.0, along)) - b.translation).norm() < 1e-14, "{j}");
+            assert!((a.rotation - b.rotation).norm() < 1e-14, "{j}");
+        }
+        for (a, b) in near.shapes.iter().zip(&far.shapes) {
+            let place = |frames: &[crate::robot::Placement], shape: &LinkShape| {
+                shape.joint.map_or(shape.capsule.a, |j| frames[j].point(&shape.capsule.a))
+            };
+            assert!((place(&old, a) - place(&new, b)).norm() < 1e-14, "{}", a.name);
+        }
+        // Torques are the same: the bodies have not moved.
+        let torques = |robot: &Robot| {
+            let (dq, ddq) = ([0.4, -0.2, 0.7, 0.1, -0.9, 0.3, 0.5], [1.0, 2.0, -1.0, 0.5, 0.3, -2.0, 1.5]);
+            let mut tau = vec![0.0; 7];
+            let theta = robot.nominal_parameters();
+            Workspace::new(robot).inverse_dynamics(robot, &q, &dq, &ddq, &theta, &mut tau);
+            tau
+        };
+        for (a, b) in torques(&near).iter().zip(torques(&far)) {
+            assert!((a - b).abs() < 1e-12, "{a} {b}");
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! TOML files that differ from another in a few keys: `extends = "FILE"` takes all of that file's keys but those given.
+//!
+//! Tables are merged key by key, everything else (lists too) is replaced as a whole. The file extended may extend another; its
+//! path is relative to the file that names it. Robots, scenarios and campaigns are read this way.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use toml::de::{DeTable, Error};
+
+/// Files that may extend one another in a row.
+const DEPTH: usize = 8;
+/// The key that names the file extended.
+pub(crate) const KEY: &str = "extends";
+
+/// Where files come from.
+pub(crate) trait Source {
+    /// The file that `reference` means in a file of the folder `near`, or why there is none.
+    fn locate(&self, reference: &str, near: &Path) -> Result<PathBuf, String> {
+        Ok(near.join(reference))
+    }
+
+    /// The text of a file.
+    fn text(&self, path: &Path) -> io::Result<String> {
+        std::fs::read_to_string(path)
+    }
+}
+
+/// Files on the disk.
+pub(crate) struct Disk;
+
+impl Source for Disk {}
+
+/// Why files cannot be read as one.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// The file asked for cannot be read.
+    Read { path: PathBuf, source: io::Error },
+    /// A file is no TOML, has an unknown key, lacks a required one or has a value of the wrong type.
+    Parse { path: PathBuf, message: String },
+    /// The key [`KEY`] of a file is wrong.
+    Extends { path: PathBuf, reason: String },
+}
+
+/// One file, without the key [`KEY`].
+struct Layer {
+    path: PathBuf,
+    text: String,
+    keys: toml::Table,
+}
+
+/// A file and what it extends.
+pub(crate) struct Layers {
+    /// Each extends the next.
+    files: Vec<Layer>,
+}
+
+impl Layers {
+    /// Reads the file at `path` and those below it.
+    ///
+    /// # Errors
+    /// [`Fault`] names the file, and `extends` where that is at fault: no text, no such file, too many in a row.
+    pub fn read(path: &Path, source: &impl Source) -> Result<Self, Fault> {
+        let text = source.text(path);
+        let mut text = text.map_err(|source| Fault::Read { path: path.to_path_buf(), source })?;
+        let (mut path, mut files) = (path.to_path_buf(), vec![]);
+        loop {
+            let mut keys: toml::Table = toml::from_str(&text).map_err(|error| unreadable(&path, &error))?;
+            let base = keys.remove(KEY);
+            files.push(Layer { path: path.clone(), text, keys });
+            let Some(base) = base else { return Ok(Self { files }) };
+            let refuse = |reason: String| Fault::Extends { path: path.clone(), reason };
+            let Some(base) = base.as_str() else {
+                return Err(refuse(format!(
+                    "is {} {}, expected the path of a file",
+                    article(&base),
+                    base.type_str()
+                )));
+            };
+            if files.len() > DEPTH {
+                let reason =
+                    format!("expected at most {DEPTH} files that extend one another, none of them itself");
+                return Err(refuse(reason));
+            }
+            let below = source.locate(base, path.parent().unwrap_or(Path::new(""))).map_err(refuse)?;
+            text = source
+                .text(&below)
+                .map_err(|e| refuse(format!("`{}` cannot be read: {e}", below.display())))?;
+            path = below;
+        }
+    }
+
+    /// What the files hold together but for the keys `without`, as a `T`.
+    ///
+    /// # Errors
+    /// [`Fault::Parse`] names the key and the lowest file in which it is at fault: its line where that file extends no other, and
+    /// the file asked for where it is another.
+    pub fn parse<T: for<'de> Deserialize<'de>>(&self, without: &[&str]) -> Result<T, Fault> {
+        let said = match self.merged::<T>(0, without) {
+            Ok(whole) => return Ok(whole),
+            Err(error) => error.to_string(),
+        };
+        let same = |from: &usize| self.merged::<T>(*from, without).is_err_and(|e| e.to_string() == said);
+        let at = (0..self.files.len()).rev().find(same).unwrap_or(0);
+        let Layer { path, text, .. } = &self.files[at];
+        let mut message = said;
+        if at + 1 == self.files.len()
+            && let Err(error) = alone::<T>(text, without)
+        {
+            message = error.to_string();
+        }
+        message.truncate(message.trim_end().len());
+        if at > 0 {
+            message += &format!("\n(extended by {})", self.files[0].path.display());
+        }
+        Err(Fault::Parse { path: path.clone(), message })
+    }
+
+    /// The file that has the last word on a key of the top level; the one asked for if none names it.
+    pub fn stated_in(&self, key: &str) -> &Path {
+        let names = |file: &&Layer| file.keys.contains_key(key);
+        &self.files.iter().find(names).unwrap_or(&self.files[0]).path
+    }
+
+    /// The files from number `from` down as a `T`.
+    fn merged<T: for<'de> Deserialize<'de>>(&self, from: usize, without: &[&str]) -> Result<T, Error> {
+        let mut whole = toml::Table::new();
+        self.files[from..].iter().rev().for_each(|file| overlay(&mut whole, file.keys.clone()));
+        without.iter().for_each(|key| drop(whole.remove(*key)));
+        whole.try_into()
+    }
+}
+
+/// A file that extends no other as a `T`, from its text: errors name the line.
+fn alone<T: for<'de> Deserialize<'de>>(text: &str, without: &[&str]) -> Result<T, Error> {
+    let contents = || {
+        let mut table = DeTable::parse(text)?;
+        without.iter().for_each(|key| drop(table.get_mut().remove(*key)));
+        T::deserialize(toml::Deserializer::from(table))
+    };
+    contents().map_err(|mut error: Error| {
+        error.set_input(Some(text));
+        error
+    })
+}
+
+fn unreadable(path: &Path, error: &Error) -> Fault {
+    Fault::Parse { path: path.to_path_buf(), message: error.to_string().trim_end().to_owned() }
+}
+
+fn article(value: &toml::Value) -> &'static str {
+    if matches!(value, toml::Value::Integer(_) | toml::Value::Array(_)) { "an" } else { "a" }
+}
+
+fn overlay(below: &mut toml::Table, above: toml::Table) {
+    for (key, value) in above {
+        match (below.get_mut(&key), value) {
+            (Some(toml::Value::Table(old)), toml::Value::Table(new)) => overlay(old, new),
+            (_, value) => {
+                below.insert(key, value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// Files by name.
+    struct Files(BTreeMap<&'static str, &'static str>);
+
+    impl Source for Files {
+        fn text(&self, path: &Path) -> io::Result<String> {
+            let text = path.to_str().and_then(|name| self.0.get(name));
+            text.map(|text| (*text).to_owned()).ok_or(io::ErrorKind::NotFound.into())
+        }
+    }
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Thing {
+        name: String,
+        list: Vec<i64>,
+        part: Part,
+    }
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Part {
+        a: f64,
+        b: f64,
+    }
+
+    fn read(files: &[(&'static str, &'static str)]) -> Result<Thing, Fault> {
+        let source = Files(files.iter().copied().collect());
+        Layers::read(Path::new(files[0].0), &source)?.parse(&[])
+    }
+
+    const WHOLE: &str = "name = \"one\"\nlist = [1, 2]\n[part]\na = 1.0\nb = 2.0\n";
+
+    #[test]
+    fn tables_are_merged_and_lists_replaced() {
+        let files = [
+            ("x/top", "extends = \"../mid\"\nname = \"three\""),
+            ("x/../mid", "extends = \"y/low\"\nlist = [3]\n[part]\nb = 5.0"),
+            ("x/../y/low", WHOLE),
+        ];
+        let expected = Thing { name: "three".into(), list: vec![3], part: Part { a: 1.0, b: 5.0 } };
+        assert_eq!(read(&files).unwrap(), expected);
+        let layers = Layers::read(Path::new("x/top"), &Files(files.into_iter().collect())).unwrap();
+        let stated = |key| layers.stated_in(key).to_str().unwrap().to_owned();
+        assert_eq!([stated("name"), stated("list"), stated("colour")], ["x/top", "x/../mid", "x/top"]);
+    }
+
+    /// Path and message of the fault.
+    fn fault(files: &[(&'static str, &'static str)]) -> (String, String) {
+        match read(files).unwrap_err() {
+            Fault::Read { path, source } => (path.display().to_string(), source.to_string()),
+            Fault::Parse { path, message: said } | Fault::Extends { path, reason: said } => {
+                (path.display().to_string(), said)
+            }
+        }
+    }
+
+    #[test]
+    fn faults_name_the_file_that_they_stand_in() {
+        let expect = |files: &[_], path: &str, parts: &[&str]| {
+            let (file, said) = fault(files);
+            assert_eq!(file, path, "{said}");
+            parts.iter().for_each(|part| assert!(said.contains(part), "`{part}` in {said}"));
+        };
+        expect(&[("a", "extends = \"b\""), ("b", "extends = \"a\"")], "a", &["at most 8", "itself"]);
+        expect(&[("a", "extends = \"gone\"")], "a", &["`gone` cannot be read"]);
+        expect(&[("a", "extends = [\"b\"]")], "a", &["an array", "expected the path"]);
+        expect(&[("a", "extends = \"b\""), ("b", "list = [")], "b", &["line 1"]);
+        let top = "extends = \"b\"\n";
+        expect(&[("a", "extends = \"b\"\npart.c = 3.0"), ("b", WHOLE)], "a", &["`c`", "part"]);
+        expect(&[("a", "extends = \"b\"\nlist = 3"), ("b", WHOLE)], "a", &["list"]);
+        let low = "name = \"one\"\nlist = [1, 2]\n[part]\na = 1.0\nb = 2.0\nc = 3.0\n";
+        expect(&[("a", top), ("b", low)], "b", &["`c`", "line 6", "extended by a"]);
+        expect(&[("a", low)], "a", &["`c`", "line 6"]);
+        expect(&[("a", top), ("b", "name = \"one\"")], "b", &["`list`", "extended by a"]);
+        // What is repaired above is no fault.
+        read(&[
+            ("a", "extends = \"b\"\nlist = [1]"),
+            ("b", "name = \"n\"\nlist = 7\npart = { a = 1, b = 2 }"),
+        ])
+        .unwrap();
+    }
+}
