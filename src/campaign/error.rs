@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use crate::extend::{self, Fault};
 use crate::robot::RobotError;
 use crate::scenario::ScenarioError;
 
@@ -73,5 +74,15 @@ impl CampaignError {
     /// A value that is wrong.
     pub fn field(path: &Path, field: impl Into<String>, reason: impl Into<String>) -> Self {
         CampaignError::Field { path: path.to_owned(), field: field.into(), reason: reason.into() }
+    }
+}
+
+impl From<Fault> for CampaignError {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Read { path, source } => Self::Read { path, source },
+            Fault::Parse { path, message } => Self::Parse { path, message },
+            Fault::Extends { path, reason } => Self::field(&path, extend::KEY, reason),
+        }
     }
 }

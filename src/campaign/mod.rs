@@ -10,6 +10,9 @@
 //! - `runs` ([`runs`]): whole runs of scenarios, each with the outcome that is expected of it.
 //! - `widths` ([`widths`]): how large the certifier's sets are; a measurement, no promise.
 //!
+//! A file may differ from another in a few keys: `extends = "FILE"`, as in scenarios. All paths are taken from the file that is
+//! loaded.
+//!
 //! A new kind is a type that implements [`Campaign`] and a line in [`load`].
 
 pub mod arm;
@@ -24,11 +27,11 @@ pub mod soundness;
 pub mod widths;
 mod write;
 
-use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
-use toml::de::DeTable;
+
+use crate::extend::{Disk, Layers};
 
 pub use error::CampaignError;
 pub use journal::Journal;
@@ -92,29 +95,28 @@ const HEADER: [&str; 2] = ["schema", "kind"];
 /// The version of the format that this crate reads.
 const SCHEMA: u32 = 1;
 
-/// Loads and checks a campaign file.
+/// Loads and checks a campaign file, with what it extends.
 ///
 /// # Errors
 /// [`CampaignError`] names the file and the field.
 pub fn load(path: &Path) -> Result<Box<dyn Campaign>, CampaignError> {
-    let text =
-        fs::read_to_string(path).map_err(|source| CampaignError::Read { path: path.to_owned(), source })?;
-    let header: Header = toml::from_str(&text).map_err(|error| unreadable(path, &error))?;
+    let file = Layers::read(path, &Disk)?;
+    let header: Header = file.parse(&[])?;
     if header.schema != SCHEMA {
         let reason = format!("is {}, this version reads {SCHEMA}", header.schema);
         return Err(CampaignError::field(path, "schema", reason));
     }
     match header.kind.as_str() {
-        "soundness" => Ok(Box::new(soundness::Soundness::new(path, parse(path, &text)?)?)),
-        "estimation" => Ok(Box::new(estimation::Starts::new(path, parse(path, &text)?)?)),
-        "estimation_noise" => Ok(Box::new(estimation::noise::UnderNoise::new(path, parse(path, &text)?)?)),
+        "soundness" => Ok(Box::new(soundness::Soundness::new(path, file.parse(&HEADER)?)?)),
+        "estimation" => Ok(Box::new(estimation::Starts::new(path, file.parse(&HEADER)?)?)),
+        "estimation_noise" => Ok(Box::new(estimation::noise::UnderNoise::new(path, file.parse(&HEADER)?)?)),
         "estimation_deviations" => {
-            Ok(Box::new(estimation::deviations::Honesty::new(path, parse(path, &text)?)?))
+            Ok(Box::new(estimation::deviations::Honesty::new(path, file.parse(&HEADER)?)?))
         }
-        "excitation" => Ok(Box::new(excitation::Excitation::new(path, parse(path, &text)?)?)),
-        "identification" => Ok(Box::new(identification::Identification::new(path, parse(path, &text)?)?)),
-        "runs" => Ok(Box::new(runs::Runs::new(path, parse(path, &text)?)?)),
-        "widths" => Ok(Box::new(widths::Widths::new(path, parse(path, &text)?)?)),
+        "excitation" => Ok(Box::new(excitation::Excitation::new(path, file.parse(&HEADER)?)?)),
+        "identification" => Ok(Box::new(identification::Identification::new(path, file.parse(&HEADER)?)?)),
+        "runs" => Ok(Box::new(runs::Runs::new(path, file.parse(&HEADER)?)?)),
+        "widths" => Ok(Box::new(widths::Widths::new(path, file.parse(&HEADER)?)?)),
         other => {
             let reason = format!(
                 "is `{other}`, expected `soundness`, `identification`, `estimation`, `estimation_noise`, `estimation_deviations`, \
@@ -125,26 +127,22 @@ pub fn load(path: &Path) -> Result<Box<dyn Campaign>, CampaignError> {
     }
 }
 
-/// What a campaign file holds besides its [`Header`], as a `T`.
+/// What a campaign file at `path` with this text holds besides its [`Header`], as a `T`.
+#[cfg(test)]
 fn parse<T: for<'de> Deserialize<'de>>(path: &Path, text: &str) -> Result<T, CampaignError> {
-    let contents = || {
-        let mut table = DeTable::parse(text)?;
-        HEADER.iter().for_each(|key| drop(table.get_mut().remove(*key)));
-        T::deserialize(toml::Deserializer::from(table))
-    };
-    contents().map_err(|mut error: toml::de::Error| {
-        // For the line in the message.
-        error.set_input(Some(text));
-        unreadable(path, &error)
-    })
-}
-
-fn unreadable(path: &Path, error: &toml::de::Error) -> CampaignError {
-    CampaignError::Parse { path: path.to_owned(), message: error.to_string().trim_end().to_owned() }
+    struct Text<'a>(&'a str);
+    impl crate::extend::Source for Text<'_> {
+        fn text(&self, _: &Path) -> std::io::Result<String> {
+            Ok(self.0.to_owned())
+        }
+    }
+    Ok(Layers::read(path, &Text(text))?.parse(&HEADER)?)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn refusal(text: &str) -> String {
@@ -171,5 +169,21 @@ mod tests {
         assert!(refusal(&format!("{arm}{poses}")).contains("`arms[0].start_rad`"));
         let zero = start.replace("samples = 10", "samples = 0");
         assert!(refusal(&format!("{zero}[[arms]]\nrobot = \"kinova_gen3_2f85\"")).contains("`samples`"));
+    }
+
+    #[test]
+    fn a_file_may_extend_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let whole = "schema = 1\nname = \"a\"\nkind = \"soundness\"\nsamples = 10\nwalks = 1\nseed = 1\n\
+             [[arms]]\nrobot = \"kinova_gen3_2f85\"\n";
+        fs::write(path("whole.toml"), whole).unwrap();
+        fs::write(path("more.toml"), "extends = \"whole.toml\"\nname = \"more\"").unwrap();
+        assert_eq!(load(&path("more.toml")).unwrap().name(), "more");
+        fs::write(path("odd.toml"), "extends = \"more.toml\"\ncolour = 3").unwrap();
+        let said = load(&path("odd.toml")).err().unwrap().to_string();
+        assert!(said.contains("odd.toml") && said.contains("`colour`"), "{said}");
+        let said = refusal("extends = \"none.toml\"");
+        assert!(said.contains("field `extends`") && said.contains("none.toml"), "{said}");
     }
 }

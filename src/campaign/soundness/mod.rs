@@ -147,7 +147,7 @@ impl Campaign for Soundness {
             let (arm, (ledger, walked)) = trial?;
             let (sum, count) = &mut sums[arm];
             (*sum, *count) = (std::mem::take(sum).merged(&ledger), *count + walked);
-            Ok(sums)
+            Ok::<_, CampaignError>(sums)
         });
         let found = found.try_reduce(nothing, |a, b| {
             Ok(a.into_iter().zip(b).map(|((a, m), (b, n))| (a.merged(&b), m + n)).collect())
