@@ -170,13 +170,19 @@ fn recordings_are_read_studied_and_reported() {
     let error = String::from_utf8(output.stderr).unwrap();
     // Hanging still without torque is what the model says, or a contradiction where it does not hang: never a failure.
     assert!(matches!(output.status.code(), Some(0 | 4)), "{error}");
-    for file in ["summary.json", "joints.csv", "parameters.csv", "torques.csv", "report.html"] {
+    for file in surelift::report::study::FILES {
         assert!(folder.path().join("found").join(file).is_file(), "{file}");
     }
     let summary = std::fs::read_to_string(folder.path().join("found/summary.json")).unwrap();
     let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
     assert_eq!(summary["parameters"].as_array().unwrap().len(), 8);
     assert!(summary["logs"][0]["notes"].to_string().contains("ignored: note"));
+    assert!(summary["methods"].to_string().contains("\"ols\"") && summary["base"]["rank"].is_u64());
+    let method =
+        [&arguments(&place("still.csv"), &place("other"))[..], &["--method".into(), "static".into()]];
+    let error = String::from_utf8(run(&method.concat()).stderr).unwrap();
+    assert!(error.contains("method `static`") && error.contains("last body"), "{error}");
+    assert!(!folder.path().join("other").exists(), "a failed study leaves nothing behind");
 
     std::fs::write(place("bad.csv"), text.replace("0.3,0,0,0", "0.3,0,NaN,0")).unwrap();
     let output = run(&arguments(&place("bad.csv"), &place("other")));

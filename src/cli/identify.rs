@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::{Failure, say};
+use crate::identify::estimators::Estimator;
 use crate::identify::filter::Smoothing;
 use crate::identify::log::{AngleUnit, MeasurementLog};
 use crate::identify::prior_file;
@@ -17,6 +18,10 @@ Examples:
   What is in the hand, from the log of `surelift run scenarios/dumbbell_c_8lb.toml`:
       surelift identify --robot kinova_gen3_2f85 --log runs/dumbbell_c_8lb-ours-0/log.csv \\
           --unknown payload --prior scenarios/priors/gen3_hand.toml --out found
+  The same, shown as another method has it; the report compares all of them with the set:
+      surelift identify --robot kinova_gen3_2f85 --log runs/dumbbell_c_8lb-ours-0/log.csv \\
+          --unknown payload --prior scenarios/priors/gen3_hand.toml \\
+          --method log_cholesky --out found
   Friction from two recordings with an empty hand; a third is predicted:
       surelift identify --robot my_arm.toml --log a.csv --log b.csv --validate c.csv --out found
   From a ROS 2 bag:
@@ -33,7 +38,14 @@ A prior is a TOML file: [payload] with lower and upper, ten numbers each (m, m c
 I_yy, I_xz, I_yz, I_zz of the last body about and in its joint's frame), and [joints.NAME] with
 coulomb, viscous, armature, offset = [lower, upper]; what is left out keeps its default.
 
-The folder holds summary.json, joints.csv, parameters.csv, torques.csv and report.html.
+Torques that are late against the motion spoil everything: a delay is looked for in the logs that
+are learned from (never in the one that is predicted), and taken out where that saves a twentieth
+of the torque errors; what was found is said. --delay 0 takes the torques as they are.
+
+The folder holds report.html, summary.json, joints.csv, parameters.csv (the set), methods.csv
+(every method's estimate beside it), base_parameters.csv (what torques tell of the whole arm,
+nothing believed beforehand) and torques.csv. All of it is written, or nothing.
+
 Exit code 4: the stated bounds (robot TOML: [sensors], [uncertainty]; --prior; --torque-abs) are
 proven broken; the smallest additive torque bound that explains the data is reported, and the set
 that it leaves, without a guarantee.";
@@ -60,6 +72,9 @@ pub struct IdentifyArgs {
     /// What is to be found
     #[arg(long, value_enum, default_value = "friction")]
     pub unknown: What,
+    /// Whose estimate is shown and predicts; all of them are computed, and none touches the set
+    #[arg(long, value_enum, default_value = "inverse_dynamics")]
+    pub method: How,
     /// Where to write the results
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
@@ -75,8 +90,8 @@ pub struct IdentifyArgs {
     /// Bound on the mean torque error over a window, N m, on top of the robot's: one for all joints or one each
     #[arg(long, value_name = "TAU,..", value_delimiter = ',')]
     pub torque_abs: Vec<f64>,
-    /// How late the torques are against the motion, s; `fit` finds it by the torque errors
-    #[arg(long, value_name = "S|fit", allow_negative_numbers = true, value_parser = delay, default_value = "0")]
+    /// How late the torques are against the motion, s; `fit` finds it by the torque errors, `auto` only if it is worth it
+    #[arg(long, value_name = "S|fit|auto", allow_negative_numbers = true, value_parser = delay, default_value = "auto")]
     pub delay: DelayArgument,
     /// Where the bounds are refuted: the set is for the smallest additive bound times this
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
@@ -84,20 +99,21 @@ pub struct IdentifyArgs {
     /// Cut-off of a zero-phase Butterworth filter of fourth order, Hz, instead of a Savitzky-Golay filter
     #[arg(long, value_name = "HZ")]
     pub butterworth: Option<f64>,
-    /// Samples on each side of the Savitzky-Golay filter
-    #[arg(long, value_name = "N", default_value_t = 5)]
-    pub half: usize,
+    /// Samples on each side of the Savitzky-Golay filter [default: 50 ms of them]
+    #[arg(long, value_name = "N")]
+    pub half: Option<usize>,
 }
 
-/// How late the torques are: a number of seconds or `fit`.
+/// How late the torques are: a number of seconds, `fit` or `auto`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DelayArgument(Delay);
 
 fn delay(text: &str) -> Result<DelayArgument, String> {
     match text.parse::<f64>() {
         _ if text == "fit" => Ok(DelayArgument(Delay::Fitted)),
+        _ if text == "auto" => Ok(DelayArgument(Delay::Automatic)),
         Ok(seconds) if seconds.is_finite() => Ok(DelayArgument(Delay::Seconds(seconds))),
-        _ => Err("expected a number of seconds, or `fit`".to_owned()),
+        _ => Err("expected a number of seconds, `fit` or `auto`".to_owned()),
     }
 }
 
@@ -112,6 +128,59 @@ pub enum What {
     All,
 }
 
+/// How the estimate is made. The set does not depend on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub enum How {
+    /// Inverse dynamics with filtered accelerations, iteratively reweighted, friction >= 0
+    InverseDynamics,
+    /// Ordinary least squares over momentum windows, as all that follow
+    Ols,
+    /// Weighted least squares: each window by its error bound
+    Wls,
+    /// Iteratively reweighted: outliers lose their pull
+    Irls,
+    /// Recursive least squares, from the prior
+    Rls,
+    /// Total least squares: errors in the regressor too
+    Tls,
+    /// Bodies that can exist: log-Cholesky coordinates, weighted
+    LogCholesky,
+    /// The same, iteratively reweighted
+    LogCholeskyIrls,
+    /// Bodies that can exist: exponential-eigenvalue coordinates
+    ExponentialEigenvalue,
+    /// What a run's controller uses: log-Cholesky, the arm's own errors eliminated, within the set
+    Nominal,
+    /// Mass and first moment by gravity, from samples at rest
+    Static,
+    /// Ordinary least squares with the interval of the perturbation theorem, proven like the set
+    Perturbation,
+}
+
+impl From<How> for Estimator {
+    fn from(how: How) -> Self {
+        match how {
+            How::InverseDynamics => Self::InverseDynamics,
+            How::Ols => Self::Ols,
+            How::Wls => Self::Wls,
+            How::Irls => Self::Irls,
+            How::Rls => Self::Rls,
+            How::Tls => Self::Tls,
+            How::LogCholesky => Self::LogCholesky,
+            How::LogCholeskyIrls => Self::LogCholeskyIrls,
+            How::ExponentialEigenvalue => Self::ExponentialEigenvalue,
+            How::Nominal => Self::Nominal,
+            How::Static => Self::Static,
+            How::Perturbation => Self::Perturbation,
+        }
+    }
+}
+
+/// Time on each side of the Savitzky-Golay filter unless stated, s, and the fewest samples that make one.
+const SMOOTHING_S: f64 = 0.05;
+const FEWEST: usize = 2;
+
 /// Reads, studies, writes; exit code 4 if an assumption is proven broken.
 ///
 /// # Errors
@@ -120,7 +189,7 @@ pub fn run(args: &IdentifyArgs) -> Result<u8, Failure> {
     let input = |error: &dyn std::error::Error| Failure::input(error);
     let robot = robot::load(&args.robot).map_err(|e| input(&e))?;
     study::check_destination(&args.out)?;
-    let options = args.options(&robot)?;
+    let mut options = args.options(&robot)?;
     let mut prior = options.unknown.default_prior(&robot);
     let named = match &args.prior {
         Some(path) => prior_file::apply(path, &robot, &mut prior).map_err(|e| input(&e))?,
@@ -139,6 +208,11 @@ pub fn run(args: &IdentifyArgs) -> Result<u8, Failure> {
     };
     let logs = args.log.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     let validation = args.validate.as_ref().map(read).transpose()?;
+    if let (None, None) = (args.butterworth, args.half) {
+        let period = logs.iter().map(|log| log.period_s).fold(f64::INFINITY, f64::min);
+        let half = ((SMOOTHING_S / period).round() as usize).max(FEWEST);
+        options.smoothing = Smoothing::SavitzkyGolay { half, degree: 2 };
+    }
     let study = Study {
         robot: &robot,
         prior: &prior,
@@ -180,11 +254,15 @@ impl IdentifyArgs {
                 What::Friction => Unknown::Friction,
                 What::All => Unknown::All,
             },
+            method: self.method.into(),
             smoothing: match self.butterworth {
                 Some(cutoff) => {
                     Smoothing::Butterworth { order: 4, cutoff_hz: positive("--butterworth", cutoff)? }
                 }
-                None => Smoothing::SavitzkyGolay { half: self.half, degree: 2.min(2 * self.half) },
+                None => {
+                    let half = self.half.unwrap_or(FEWEST);
+                    Smoothing::SavitzkyGolay { half, degree: 2.min(2 * half) }
+                }
             },
             window_s: positive("--window", self.window)?,
             acceleration,

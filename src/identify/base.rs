@@ -84,15 +84,26 @@ impl BaseParameters {
     /// Of a robot's inertial parameters, from random states: what motion at all could tell apart.
     /// The regressor is that of `states` random positions, velocities and accelerations.
     pub fn of_robot(robot: &Robot, states: usize, seed: u64) -> Self {
+        Self::of_columns(robot, INERTIAL * robot.dof(), states, seed)
+    }
+
+    /// As [`Self::of_robot`] of the full parameter vector, friction and transmission inertias included: an inertia about an axis
+    /// that gravity does not turn cannot be told from the transmission's.
+    pub fn of_robot_with_drives(robot: &Robot, states: usize, seed: u64) -> Self {
+        Self::of_columns(robot, robot.parameter_count(), states, seed)
+    }
+
+    /// Of the first `columns` parameters.
+    fn of_columns(robot: &Robot, columns: usize, states: usize, seed: u64) -> Self {
         let (n, p) = (robot.dof(), robot.parameter_count());
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let (mut regressor, mut y) = (Regressor::new(robot), DMatrix::zeros(n, p));
-        let mut all = DMatrix::zeros(n * states, INERTIAL * n);
+        let mut all = DMatrix::zeros(n * states, columns);
         for s in 0..states {
             let mut draw = |size: f64| (0..n).map(|_| rng.random_range(-size..size)).collect::<Vec<f64>>();
             let (q, dq, ddq) = (draw(3.0), draw(2.0), draw(5.0));
             regressor.write(&q, &dq, &ddq, &mut y);
-            all.rows_mut(n * s, n).copy_from(&y.columns(0, INERTIAL * n));
+            all.rows_mut(n * s, n).copy_from(&y.columns(0, columns));
         }
         Self::of(&all)
     }

@@ -194,7 +194,7 @@ impl MeasurementLog {
 }
 
 /// The torques at time t, between the samples of one segment; `None` outside.
-fn torque_at(segment: &[Sample], t: f64) -> Option<Vec<f64>> {
+pub(super) fn torque_at(segment: &[Sample], t: f64) -> Option<Vec<f64>> {
     let after = segment.partition_point(|s| s.t < t);
     let b = segment.get(after)?;
     if b.t == t {

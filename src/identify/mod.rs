@@ -13,6 +13,7 @@ pub mod certificate;
 pub mod consistent;
 mod correlated;
 mod error;
+pub mod estimators;
 pub mod extremes;
 pub mod filter;
 pub mod gravity;

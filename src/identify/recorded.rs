@@ -23,7 +23,9 @@ const SAME_PERIOD: f64 = 1e-3;
 /// a joint's RMS error by up to four.
 const SPEED_SHARE: f64 = 0.9;
 /// Windows that are tightened together.
-const PORTION: usize = 60;
+const PORTION: usize = 20;
+/// Windows that a contradiction is looked for in once one is proven: together they often prove a larger factor.
+const LARGE_PORTION: usize = 60;
 /// Rows kept from one portion to the next.
 const ROW_BUDGET: usize = 600;
 
@@ -127,27 +129,54 @@ impl RecordedRows {
 }
 
 /// Shrinks the intervals of the parameters `unknown` to what the rows and physical consistency of the last body leave,
-/// some windows at a time.
+/// some windows at a time: the sets after so many windows each, the first after none, each within the one before.
 ///
 /// # Errors
-/// [`IdentifyError::AssumptionBroken`] proves that no parameters of the box explain the rows,
-/// [`IdentifyError::PriorExcludesPhysics`] that no physical last body lies in it.
-pub fn set_within(
+/// [`IdentifyError::AssumptionBroken`] proves that no parameters of the box explain the rows, with the larger of the factors that
+/// portions of 20 and of 60 windows prove; [`IdentifyError::PriorExcludesPhysics`] that no physical last body lies in it.
+pub fn sets_within(
     robot: &Robot,
     set: &ParameterSet,
     rows: &Rows,
     unknown: &[usize],
-) -> Result<ParameterSet, IdentifyError> {
+) -> Result<Vec<(usize, ParameterSet)>, IdentifyError> {
+    let first = by_portions(robot, set, rows, unknown, PORTION);
+    let Err(IdentifyError::AssumptionBroken { by, .. }) = first else { return first };
+    match by_portions(robot, set, rows, unknown, LARGE_PORTION) {
+        Err(IdentifyError::AssumptionBroken { t, joint, by: more }) if more > by => {
+            Err(IdentifyError::AssumptionBroken { t, joint, by: more })
+        }
+        _ => first,
+    }
+}
+
+fn by_portions(
+    robot: &Robot,
+    set: &ParameterSet,
+    rows: &Rows,
+    unknown: &[usize],
+    portion: usize,
+) -> Result<Vec<(usize, ParameterSet)>, IdentifyError> {
     let set = tighten_by_physics(set, robot.end_effector)?;
+    let mut sets = vec![(0, set.clone())];
     let mut polytope = Polytope::from_box(set, robot.inertial_index(robot.end_effector));
     let effort = Effort { rounds: 3, ..Effort::default() };
-    let portion = PORTION * robot.dof();
-    let all: Vec<usize> = (0..rows.len()).collect();
-    for part in all.chunks(portion) {
-        polytope.rows.append(&rows.select(part));
+    // Rows of one window stand together and end at the same time.
+    let mut windows: Vec<std::ops::Range<usize>> = vec![];
+    for w in 0..rows.len() {
+        match windows.last_mut() {
+            Some(window) if rows.origin[window.start].t == rows.origin[w].t => window.end = w + 1,
+            _ => windows.push(w..w + 1),
+        }
+    }
+    for part in windows.chunks(portion) {
+        let part: Vec<usize> = part.iter().flat_map(Clone::clone).collect();
+        polytope.rows.append(&rows.select(&part));
         let found = tighten(&mut polytope, unknown, effort)?;
         polytope.set = found.set.clone();
+        let so_far = sets.len() * portion;
+        sets.push((so_far.min(windows.len()), found.set.clone()));
         polytope.forget(&found, ROW_BUDGET);
     }
-    Ok(polytope.set)
+    Ok(sets)
 }

@@ -6,10 +6,11 @@ use thiserror::Error;
 
 use super::additive::{self, AdditiveBound};
 use super::error::IdentifyError;
+use super::estimators::{Data, Estimator};
 use super::filter::Smoothing;
-use super::inverse::{Belief, Moving, REWEIGHTINGS, fit_reweighted, moving, residuals, rms};
+use super::inverse::{Belief, Moving, fit_reweighted, moving, residuals, rms};
 use super::log::{LogError, MeasurementLog};
-use super::recorded::{at_speed_limit, clock_of, momentum_rows, set_within};
+use super::recorded::{at_speed_limit, clock_of, momentum_rows, sets_within};
 use super::window::Clock;
 use crate::inertia::ParameterSet;
 use crate::inertia::pseudo::check_physical;
@@ -17,6 +18,8 @@ use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
 
 /// Without a stated bound, accelerations are taken to stay below this many times the largest that the filter sees.
 const ACCELERATION_MARGIN: f64 = 1.5;
+/// Samples on each side that accelerations are bounded by, at most.
+const ACCELERATION_HALF: usize = 5;
 /// Coulomb friction and offset of an unknown joint are taken to stay below this share of its torque limit.
 const FRICTION_SHARE: f64 = 0.2;
 /// The transmission inertia of an unknown joint is taken to be so small that its torque limit yields this, rad/s^2.
@@ -24,10 +27,15 @@ const LEAST_ACCELERATION: f64 = 1.0;
 
 mod delay;
 mod findings;
+mod methods;
+mod regrouped;
 
+pub use delay::{Delay, DelayFinding};
 pub use findings::{
-    Findings, JointFinding, LogFinding, ParameterFinding, Prediction, Verdict, parameter_name,
+    Findings, JointFinding, LogFinding, MethodFinding, Moment, ParameterFinding, Prediction, Verdict,
+    parameter_name,
 };
+pub use regrouped::{BaseFinding, BaseParameterFinding};
 
 /// Why a study failed.
 #[derive(Debug, Error)]
@@ -38,6 +46,14 @@ pub enum StudyError {
     /// A log cannot be used.
     #[error(transparent)]
     Log(#[from] LogError),
+    /// The data allow no estimate by the method that was asked for.
+    #[error("method `{method}`: {reason}")]
+    Method {
+        /// Its name.
+        method: &'static str,
+        /// Why.
+        reason: String,
+    },
 }
 
 /// What is to be found.
@@ -94,6 +110,8 @@ impl Unknown {
 pub struct StudyOptions {
     /// What is to be found.
     pub unknown: Unknown,
+    /// Whose estimate is shown and predicts; the others are computed as well.
+    pub method: Estimator,
     /// How accelerations are found.
     pub smoothing: Smoothing,
     /// Length of a momentum window, s.
@@ -106,19 +124,6 @@ pub struct StudyOptions {
     pub delay: Delay,
     /// If the stated bounds are refuted, the smallest additive bound times this is granted for the conditional set.
     pub margin: f64,
-}
-
-/// How late the torques of a recording are against its positions and velocities.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub enum Delay {
-    /// Not at all.
-    #[default]
-    None,
-    /// By so much, s; negative: early.
-    Seconds(f64),
-    /// By what gives the smallest torque errors over the logs to learn from: within a tenth of a second, or farther where
-    /// the best of these lies at their edge.
-    Fitted,
 }
 
 /// What a study needs.
@@ -151,62 +156,75 @@ impl Study<'_> {
             );
         }
         super::physics::check_box(self.prior, robot.parameter_count())?;
-        let delay_s = match options.delay {
-            Delay::None => 0.0,
-            Delay::Seconds(seconds) => seconds,
-            Delay::Fitted => self.fitted_delay()?,
-        };
+        let delay = self.delay()?;
+        let delay_s = delay.taken_out_s;
         let shift = |log: &MeasurementLog| log.clone().with_torque_delay(delay_s);
         let logs = self.logs.iter().map(shift).collect::<Result<Vec<_>, _>>()?;
         let validation = self.validation.map(shift).transpose()?;
-        Study { logs: &logs, validation: validation.as_ref(), ..*self }.of_shifted()
+        Study { logs: &logs, validation: validation.as_ref(), ..*self }.of_shifted(delay)
     }
 
     /// The study of logs whose torques are in time.
-    fn of_shifted(&self) -> Result<Findings, StudyError> {
+    fn of_shifted(&self, delay: DelayFinding) -> Result<Findings, StudyError> {
         let (robot, options) = (self.robot, self.options);
         let n = robot.dof();
         let mut samples = vec![];
         for log in self.logs {
             samples.extend(moving(log, options.smoothing)?);
         }
-        let estimate = self.estimate(&samples, REWEIGHTINGS)?;
-        let acceleration = options.acceleration.clone().unwrap_or_else(|| largest_acceleration(&samples, n));
+        let acceleration = match &options.acceleration {
+            Some(stated) => stated.clone(),
+            None => self.largest_acceleration()?,
+        };
         let mut data = momentum_rows(robot, self.prior, self.logs, options.window_s, &acceleration)?;
         data.forget_speed_limited(robot);
         let unknown = options.unknown.indices(robot);
         let stated = data.granting(&options.torque_abs_nm);
-        let (verdict, additive, set) = match set_within(robot, self.prior, &stated, &unknown) {
-            Ok(set) => {
+        let (verdict, additive, sets, rows) = match sets_within(robot, self.prior, &stated, &unknown) {
+            Ok(sets) => {
                 let none = vec![0.0; n];
-                let additive =
-                    AdditiveBound { necessary: none.clone(), sufficient: none, witness: set.center() };
-                (Verdict::Consistent, additive, set)
+                let witness = self.prior.center();
+                let additive = AdditiveBound { necessary: none.clone(), sufficient: none, witness };
+                (Verdict::Consistent, additive, sets, stated)
             }
             Err(IdentifyError::AssumptionBroken { t, joint, by }) => {
                 let additive =
                     additive::smallest(self.prior, &data.rows, &data.duration, n, robot.end_effector)?;
                 let granted: Vec<f64> = additive.sufficient.iter().map(|b| b * options.margin).collect();
-                let set = set_within(robot, self.prior, &data.granting(&granted), &unknown)?;
-                (Verdict::Refuted { t_s: t, joint: robot.joints[joint].name.clone(), by }, additive, set)
+                let rows = data.granting(&granted);
+                let sets = sets_within(robot, self.prior, &rows, &unknown)?;
+                let joint = robot.joints[joint].name.clone();
+                (Verdict::Refuted { t_s: t, joint, by }, additive, sets, rows)
             }
             Err(other) => return Err(other.into()),
         };
+        let set = sets.last().map_or_else(|| self.prior.clone(), |(_, set)| set.clone());
+        let raw: Vec<_> = self.logs.iter().flat_map(|log| log.samples.iter().cloned()).collect();
+        let known =
+            Data { robot, rows: &rows, prior: self.prior, set: &set, unknown: &unknown, samples: &raw };
+        let estimates = self.estimates(&known, &samples)?;
+        let estimate = self.chosen(&estimates)?.z.clone();
+        let unseen = self.validation.map(|log| moving(log, options.smoothing)).transpose()?;
+        let methods = self.method_findings(&estimates, &set, &unknown, unseen.as_deref().unwrap_or(&samples));
         let hand = robot.inertial_index(robot.end_effector);
         let body: [f64; INERTIAL] = std::array::from_fn(|k| estimate[hand + k]);
         Ok(Findings {
-            schema: 1,
+            schema: 2,
             robot: robot.name.clone(),
             unknown: options.unknown,
             logs: self.log_findings(),
-            assumptions: self.assumptions(&acceleration),
+            delay,
+            assumptions: self.assumptions(&acceleration, &delay),
             guarantee: self.guarantee(&verdict),
             verdict,
             joints: self.joint_findings(&samples, &estimate, &additive)?,
             parameters: unknown.iter().map(|&j| self.parameter(j, &estimate, &set)).collect(),
             estimate_physical: check_physical(&body).is_ok(),
-            windows: data.rows.len() / n,
+            history: sets.iter().map(|(windows, set)| self.moment(*windows, set, &unknown)).collect(),
+            windows: sets.last().map_or(0, |(windows, _)| *windows),
             samples_left_out: data.left_out,
+            methods,
+            base: self.base_finding(&samples)?,
             predictions: self.predictions(&estimate)?,
         })
     }
@@ -244,6 +262,24 @@ impl Study<'_> {
             limited: unlimited.iter().map(|rows| all.len() - rows.len()).collect(),
             unlimited: unlimited.iter().map(|rows| rms(rows, 1)[0]).collect(),
         }
+    }
+
+    /// A bound on the accelerations from the data, rad/s^2. Over few samples, whatever the estimate is smoothed over: a filter must not
+    /// hide what it bounds.
+    fn largest_acceleration(&self) -> Result<Vec<f64>, StudyError> {
+        let smoothing = match self.options.smoothing {
+            Smoothing::SavitzkyGolay { half, degree } => {
+                Smoothing::SavitzkyGolay { half: half.min(ACCELERATION_HALF), degree }
+            }
+            other => other,
+        };
+        let mut largest = vec![0.0_f64; self.robot.dof()];
+        for log in self.logs {
+            for sample in moving(log, smoothing)? {
+                largest.iter_mut().zip(&sample.ddq).for_each(|(l, a)| *l = l.max(a.abs()));
+            }
+        }
+        Ok(largest.iter().map(|l| ACCELERATION_MARGIN * l).collect())
     }
 
     fn predictions(&self, estimate: &[f64]) -> Result<Vec<Prediction>, StudyError> {
@@ -300,6 +336,15 @@ impl Study<'_> {
         }
     }
 
+    fn moment(&self, windows: usize, set: &ParameterSet, unknown: &[usize]) -> Moment {
+        Moment {
+            windows,
+            data_s: windows as f64 * self.options.window_s,
+            lower: unknown.iter().map(|&j| set.lower[j]).collect(),
+            upper: unknown.iter().map(|&j| set.upper[j]).collect(),
+        }
+    }
+
     fn log_findings(&self) -> Vec<LogFinding> {
         let finding = |log: &MeasurementLog, purpose| {
             let mut notes = log.notes();
@@ -318,7 +363,7 @@ impl Study<'_> {
         fit.chain(self.validation.map(|log| finding(log, "validation"))).collect()
     }
 
-    fn assumptions(&self, acceleration: &[f64]) -> Vec<String> {
+    fn assumptions(&self, acceleration: &[f64], delay: &DelayFinding) -> Vec<String> {
         let (robot, options) = (self.robot, self.options);
         let (sensors, u) = (&robot.sensors, &robot.uncertainty);
         let from = if options.acceleration.is_some() {
@@ -342,6 +387,7 @@ impl Study<'_> {
                 100.0 * u.link_ratio
             ),
             format!("accelerations at most {} rad/s^2 ({from})", list(acceleration)),
+            delay.sentence(),
             format!("windows of {} s; time stamps exact; nothing else touches the arm", options.window_s),
         ]
     }
@@ -379,11 +425,6 @@ struct Errors {
 
 fn torque_rms(samples: &[Moving], joints: usize) -> Vec<f64> {
     rms(&samples.iter().map(|s| s.tau.clone()).collect::<Vec<_>>(), joints)
-}
-
-fn largest_acceleration(samples: &[Moving], joints: usize) -> Vec<f64> {
-    let largest = |j: usize| samples.iter().map(|s| s.ddq[j].abs()).fold(0.0, f64::max);
-    (0..joints).map(|j| ACCELERATION_MARGIN * largest(j)).collect()
 }
 
 /// `1.23, 4.5`; one number where all are the same.

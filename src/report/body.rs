@@ -2,7 +2,7 @@
 
 use nalgebra::{Matrix2, Matrix3, SymmetricEigen, Vector3};
 
-use super::summary::Payload;
+use super::html::escape;
 use crate::inertia::pseudo::{check_physical, pseudo_inertia};
 use crate::robot::INERTIAL;
 
@@ -47,8 +47,21 @@ impl Ellipsoid {
     }
 }
 
+/// What is drawn: ten inertial parameters each.
+#[derive(Clone, Copy)]
+pub(super) struct Shown<'a> {
+    /// An estimate.
+    pub estimate: &'a [f64],
+    /// The truth, where it is known.
+    pub truth: Option<&'a [f64]>,
+    /// Lower bounds of the set.
+    pub lower: &'a [f64],
+    /// Upper bounds.
+    pub upper: &'a [f64],
+}
+
 /// Range of the centre of mass along axis `k`, h_k / m, over the intervals of both, m > 0.
-fn center_range(payload: &Payload, k: usize) -> Option<(f64, f64)> {
+fn center_range(payload: &Shown, k: usize) -> Option<(f64, f64)> {
     let (light, heavy) = (payload.lower[0], payload.upper[0]);
     let (low, high) = (payload.lower[1 + k], payload.upper[1 + k]);
     let ends = [low / light, low / heavy, high / light, high / heavy];
@@ -58,23 +71,27 @@ fn center_range(payload: &Payload, k: usize) -> Option<(f64, f64)> {
     })
 }
 
-/// Two figures, seen along y and along x of the last joint's frame: estimate, truth, and the box that holds the centre of
-/// mass. Empty where the estimate is no body.
-pub(super) fn figures(caption: &str, payload: &Payload) -> String {
-    let Some(estimate) = Ellipsoid::of(&payload.nominal) else { return String::new() };
-    let truth = Ellipsoid::of(&payload.truth);
+/// Two figures, seen along y and along x of the last joint's frame: the estimate, the truth if it is known, and the box that holds
+/// the centre of mass, with what to call the first and the last. Empty where the estimate is no body.
+pub(super) fn figures(caption: &str, payload: &Shown, estimate_by: &str, box_of: &str) -> String {
+    let Some(estimate) = Ellipsoid::of(payload.estimate) else { return String::new() };
+    let truth = payload.truth.and_then(Ellipsoid::of);
     let views = [("x", 0, "along y"), ("y", 1, "along x")];
     let drawn = views.map(|(name, a, along)| {
         let svg = view(payload, &estimate, truth.as_ref(), a, name);
-        let key = "<span><i class=\"c0\"></i>estimate</span><span><i class=\"truth\"></i>truth</span>\
-                   <span><i class=\"c1\"></i>proven box of the centre of mass</span>";
+        let known = if truth.is_some() { "<span><i class=\"truth\"></i>truth</span>" } else { "" };
+        let key = format!(
+            "<span><i class=\"c0\"></i>{}</span>{known}<span><i class=\"c1\"></i>{}</span>",
+            escape(estimate_by),
+            escape(box_of)
+        );
         format!("<figure><h3>{caption}, seen {along}</h3><div class=\"key\">{key}</div>{svg}</figure>")
     });
     format!("<div class=\"grid\">{}</div>", drawn.concat())
 }
 
 /// One view: axis `a` (called `name`) to the right, z upwards.
-fn view(payload: &Payload, estimate: &Ellipsoid, truth: Option<&Ellipsoid>, a: usize, name: &str) -> String {
+fn view(payload: &Shown, estimate: &Ellipsoid, truth: Option<&Ellipsoid>, a: usize, name: &str) -> String {
     let outlines: Vec<Vec<[f64; 2]>> =
         [Some(estimate), truth].into_iter().flatten().map(|e| e.outline(a, 2)).collect();
     let boxed = center_range(payload, a).zip(center_range(payload, 2));
@@ -101,7 +118,8 @@ fn view(payload: &Payload, estimate: &Ellipsoid, truth: Option<&Ellipsoid>, a: u
         format!("<polygon points=\"{}\" {style}/>", list.trim_end())
     };
     let mut svg = format!(
-        "<svg viewBox=\"0 0 {SIDE} {SIDE}\" role=\"img\" aria-label=\"inertia ellipsoid\" font-size=\"11\">"
+        "<svg viewBox=\"0 0 {SIDE} {SIDE}\" role=\"img\" class=\"body\" aria-label=\"inertia ellipsoid\" \
+         font-size=\"9\">"
     );
     let styles = [
         "fill=\"currentColor\" fill-opacity=\"0.14\" stroke=\"currentColor\" stroke-width=\"1.5\" class=\"c0\"",
@@ -144,11 +162,7 @@ fn view(payload: &Payload, estimate: &Ellipsoid, truth: Option<&Ellipsoid>, a: u
 mod tests {
     use super::*;
 
-    fn payload() -> Payload {
-        let truth = vec![4.9136, -4e-5, 9e-5, -0.76737, 0.1502, 0.0, 0.1354, 0.0, 0.0, 0.01944];
-        let moved = |by: f64| truth.iter().map(|x| x + by).collect();
-        Payload::new(truth.clone(), truth.clone(), moved(-0.01), moved(0.02))
-    }
+    const TRUTH: [f64; INERTIAL] = [4.9136, -4e-5, 9e-5, -0.76737, 0.1502, 0.0, 0.1354, 0.0, 0.0, 0.01944];
 
     #[test]
     fn a_solid_ellipsoid_is_drawn_as_itself() {
@@ -165,22 +179,26 @@ mod tests {
 
     #[test]
     fn the_box_holds_every_center_and_the_figure_has_its_parts() {
-        let payload = payload();
+        let (lower, upper) = (TRUTH.map(|x| x - 0.01), TRUTH.map(|x| x + 0.02));
+        let payload = Shown { estimate: &TRUTH, truth: Some(&TRUTH), lower: &lower, upper: &upper };
         let (low, high) = center_range(&payload, 2).unwrap();
         for (m, h) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
             let pick = |k: usize, side: usize| [payload.lower[k], payload.upper[k]][side];
             let c = pick(3, h) / pick(0, m);
             assert!(low <= c && c <= high);
         }
-        let html = figures("Payload", &payload);
+        let html = figures("Payload", &payload, "estimate", "box");
         assert_eq!(html.matches("<svg").count(), 2);
         // Estimate, truth and box in each.
-        assert_eq!(html.matches("<polygon").count(), 6);
+        assert_eq!((html.matches("<polygon").count(), html.matches(">truth<").count()), (6, 2));
         assert!(!html.contains("NaN"));
-        let mut none = payload;
-        none.nominal[0] = -1.0;
-        assert_eq!(figures("Payload", &none), "");
-        none.lower[0] = 0.0;
-        assert!(center_range(&none, 0).is_none());
+        let unknown = figures("Payload", &Shown { truth: None, ..payload }, "estimate", "box");
+        assert_eq!((unknown.matches("<polygon").count(), unknown.matches(">truth<").count()), (4, 0));
+        let mut none = TRUTH;
+        none[0] = -1.0;
+        assert_eq!(figures("Payload", &Shown { estimate: &none, ..payload }, "estimate", "box"), "");
+        let mut massless = lower;
+        massless[0] = 0.0;
+        assert!(center_range(&Shown { lower: &massless, ..payload }, 0).is_none());
     }
 }

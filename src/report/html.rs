@@ -55,16 +55,24 @@ pub(super) fn escape(text: &str) -> String {
     safe
 }
 
-/// `m c_x` with its index set low.
-fn symbol(name: &str) -> String {
-    match name.split_once('_') {
-        Some((letters, index)) => format!("{}<sub>{}</sub>", escape(letters), escape(index)),
-        None => escape(name),
+/// `m c_x` with its index set low, also behind a link's name; names of joints stay as they are.
+pub(super) fn symbol(name: &str) -> String {
+    let split = name.rfind(['c', 'I']).and_then(|at| name[at..].split_once('_').map(|parts| (at, parts)));
+    match split {
+        Some((at, (letter, index)))
+            if letter.len() == 1
+                && !index.is_empty()
+                && index.chars().all(|c| "xyz".contains(c))
+                && (at == 0 || name[..at].ends_with(' ')) =>
+        {
+            format!("{}{letter}<sub>{}</sub>", escape(&name[..at]), escape(index))
+        }
+        _ => escape(name),
     }
 }
 
 /// A unit with its powers set high.
-fn unit(name: &str) -> String {
+pub(super) fn unit(name: &str) -> String {
     escape(name).replace("^2", "²")
 }
 
@@ -148,7 +156,7 @@ fn knowledge(summary: &Summary, charts: &Charts) -> Result<String, ReportError> 
     let updates = &summary.identification;
     let mut html = format!(
         "<h2>What the robot knows</h2><p>Every interval is proven to hold the truth, as long as the assumptions \
-         hold. Bars: the final interval within the first one; the dark mark is the truth.</p>{}",
+         hold. Bars: the final interval within the first one; the mark is the truth.</p>{}",
         payload_table("Last link with gripper and payload", payload, updates.first())
     );
     if let Some(found) = &summary.most_probable {
@@ -199,8 +207,13 @@ fn knowledge(summary: &Summary, charts: &Charts) -> Result<String, ReportError> 
 
 /// Payload or, where the gripper cannot be told from it, the whole last body, as an ellipsoid.
 fn drawing(summary: &Summary) -> String {
-    let alone = summary.payload_alone.as_ref().map(|alone| body::figures("Payload alone", alone));
-    let whole = || summary.payload.as_ref().map(|whole| body::figures("Last link and payload", whole));
+    let drawn = |caption: &str, payload: &Payload| {
+        let (truth, lower, upper) = (Some(&payload.truth[..]), &payload.lower, &payload.upper);
+        let shown = body::Shown { estimate: &payload.nominal, truth, lower, upper };
+        body::figures(caption, &shown, "estimate", "proven box of the centre of mass")
+    };
+    let alone = summary.payload_alone.as_ref().map(|alone| drawn("Payload alone", alone));
+    let whole = || summary.payload.as_ref().map(|whole| drawn("Last link and payload", whole));
     alone.filter(|drawn| !drawn.is_empty()).or_else(whole).unwrap_or_default()
 }
 
@@ -235,7 +248,7 @@ fn interval_over_time(
 }
 
 /// Names of the CSS classes of [`LINES`].
-const CLASSES: [&str; 6] = ["c0", "c1", "c2", "c3", "c4", "c5"];
+pub(super) const CLASSES: [&str; 6] = ["c0", "c1", "c2", "c3", "c4", "c5"];
 
 /// Truth, estimate and proven interval of each parameter; with the first interval, also as bars.
 fn payload_table(caption: &str, payload: &Payload, first: Option<&Identification>) -> String {
@@ -307,9 +320,14 @@ fn bar(first: (f64, f64), now: (f64, f64), truth: f64) -> String {
 
 /// Condition number and duration of each update.
 fn update_table(updates: &[Identification]) -> String {
-    let rows: String = updates
-        .iter()
-        .map(|update| {
+    // A set that is carried over at the same time is no news.
+    let news = updates.iter().enumerate().filter(|(k, update)| {
+        updates
+            .get(k + 1)
+            .is_none_or(|next| (next.t, &next.lower, &next.upper) != (update.t, &update.lower, &update.upper))
+    });
+    let rows: String = news
+        .map(|(_, update)| {
             let widest = |from: usize, to: usize| {
                 (from..to).map(|i| 0.5 * (update.upper[i] - update.lower[i])).fold(f64::NAN, f64::max)
             };
@@ -429,14 +447,20 @@ fn plans(summary: &Summary) -> String {
 
 /// Plan by plan, how much torque the parameters leave open, by the box and by the correlated set; empty without such plans.
 fn correlated(summary: &Summary) -> String {
-    let cell = |text: String| format!("<td>{text}</td>");
+    let cell = |correlated: f64, boxed: f64| {
+        let share = if boxed > 0.0 { (100.0 * correlated / boxed).clamp(0.0, 100.0) } else { 0.0 };
+        format!(
+            "<td>{}<br><small>of {}</small><span class=\"bar thin\"><i style=\"width:{share:.1}%\"></i></span></td>",
+            above(correlated),
+            above(boxed)
+        )
+    };
     let rows: String = (summary.plans.iter().enumerate())
         .filter_map(|(i, plan)| Some((i, plan.torque.as_ref()?)))
         .map(|(i, widths)| {
             let joints = widths.box_nm.iter().zip(&widths.correlated_nm);
-            let joints: String =
-                joints.map(|(all, some)| cell(format!("{} of {}", above(*some), above(*all)))).collect();
-            format!("<tr><td>{i}</td>{joints}{}</tr>", cell(figure(widths.ratio())))
+            let joints: String = joints.map(|(all, some)| cell(*some, *all)).collect();
+            format!("<tr><td>{i}</td><td><b>{}</b></td>{joints}</tr>", percent(Some(widths.ratio())))
         })
         .collect();
     let joints = summary.plans.iter().find_map(|plan| plan.torque.as_ref()).map_or(0, |t| t.box_nm.len());
@@ -446,9 +470,9 @@ fn correlated(summary: &Summary) -> String {
     }
     format!(
         "<h3>Correlated set against box</h3><p>Half-width of the torque that the parameters leave open, N m, mean over the desired motion of the \
-         plan: with the bounds in the directions of the plan's own torques, of what the intervals alone would say. The \
-         last column is their ratio, mean over the joints.</p><div class=\"wide\"><table><tr><th>plan</th>{names}\
-         <th>ratio</th></tr>{rows}</table></div>"
+         plan: with the bounds in the directions of the plan's own torques (filled), of what the intervals alone would say (the whole bar). \
+         The second column is their ratio, mean over the joints.</p><div class=\"wide\"><table class=\"dense\"><tr><th>plan</th>\
+         <th>left, mean</th>{names}</tr>{rows}</table></div>"
     )
 }
 
@@ -487,6 +511,10 @@ impl Charts {
             .iter()
             .map(|(class, text)| format!("<span><i class=\"{class}\"></i>{}</span>", symbol(text)))
             .collect();
-        Ok(format!("<figure><h3>{}</h3><div class=\"key\">{key}</div>{svg}</figure>", escape(title)))
+        let title = match title.rsplit_once(", ") {
+            Some((name, of)) => format!("{}, {}", symbol(name), unit(of)),
+            None => symbol(title),
+        };
+        Ok(format!("<figure><h3>{title}</h3><div class=\"key\">{key}</div>{svg}</figure>"))
     }
 }

@@ -11,6 +11,7 @@ pub mod evidence;
 pub mod figure;
 pub mod html;
 pub mod log;
+mod methods;
 pub mod overview;
 mod plots;
 pub mod study;

@@ -14,6 +14,8 @@ use super::summary::Phase;
 
 /// Units of the drawing a CSS pixel.
 const FINE: u32 = 4;
+/// Height of the numbers of the time axis and its name, CSS pixels.
+const AXIS: u32 = 38;
 /// Buckets into which a long series is sorted; each keeps its smallest and largest value.
 const BUCKETS: usize = 700;
 
@@ -99,7 +101,7 @@ impl Plot<'_> {
         let mut chart = ChartBuilder::on(&area)
             .margin_top(8 * FINE)
             .margin_right(12 * FINE)
-            .x_label_area_size(24 * FINE)
+            .x_label_area_size(AXIS * FINE)
             .y_label_area_size(48 * FINE)
             .build_cartesian_2d(Ticks::new(0.0, end), Ticks::new(low, high))?;
         for (from, to) in carry_spans(self.phases, end) {
@@ -111,6 +113,8 @@ impl Plot<'_> {
             .bold_line_style(GRID.stroke_width(FINE))
             .axis_style(GRID.stroke_width(FINE))
             .set_all_tick_mark_size(5 * FINE)
+            .x_desc("time, s")
+            .axis_desc_style(text.clone())
             .x_label_style(text.clone().pos(Pos::new(HPos::Center, VPos::Top)))
             .y_label_style(text)
             .draw()?;

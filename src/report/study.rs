@@ -1,17 +1,29 @@
-//! The report on recordings: `summary.json`, `joints.csv`, `parameters.csv`, `torques.csv` and `report.html`.
+//! The report on recordings: `summary.json`, `report.html`, and tables as CSV files.
 
 use std::path::Path;
 
 use super::ReportError;
+use super::body::{self, Shown};
 use super::figure::{above, below, figure};
-use super::html::{document, escape};
+use super::html::{CLASSES, document, escape, symbol, unit};
+use super::methods;
 use super::plots::{LINES, Plot, Series, Shape};
 use super::table::align;
 use super::write::{check_files, write_named};
-use crate::identify::study::{Findings, ParameterFinding, Prediction, Verdict};
+use crate::identify::study::{
+    Findings, MethodFinding, Moment, ParameterFinding, Prediction, Unknown, Verdict,
+};
 
 /// The files of the report.
-pub const FILES: [&str; 5] = ["summary.json", "joints.csv", "parameters.csv", "torques.csv", "report.html"];
+pub const FILES: [&str; 7] = [
+    "summary.json",
+    "joints.csv",
+    "parameters.csv",
+    "methods.csv",
+    "base_parameters.csv",
+    "torques.csv",
+    "report.html",
+];
 
 /// Checks that `folder` can take the report: it is new, empty, or holds an earlier one and nothing else.
 ///
@@ -35,8 +47,10 @@ pub fn write(folder: &Path, findings: &Findings) -> Result<(), ReportError> {
             (FILES[0], json + "\n"),
             (FILES[1], joints),
             (FILES[2], parameters),
-            (FILES[3], csv(&torque_rows(findings))?),
-            (FILES[4], page(findings)?),
+            (FILES[3], csv(&methods::rows(findings))?),
+            (FILES[4], csv(&methods::base_rows(&findings.base))?),
+            (FILES[5], csv(&torque_rows(findings))?),
+            (FILES[6], page(findings)?),
         ],
     )
 }
@@ -50,11 +64,15 @@ pub fn closing(findings: &Findings) -> String {
     }
     let joints = align(&joints);
     let parameters = align(&with_heading(PARAMETER_HEADING, parameter_rows(findings).split_off(1), shorten));
+    let heading = methods::HEADING;
+    let by_method = align(&with_heading(heading, methods::summary_rows(findings), str::to_owned));
     format!(
-        "{rule}\n  {} · {} window(s) · {}\n{rule}\n{joints}\n{parameters}{rule}\n  {}\n",
+        "{rule}\n  {} · {} window(s) · {}\n{rule}\n{joints}\n{parameters}\n{by_method}{rule}\n  {}\n  {}\n  {}\n",
         findings.robot,
         findings.windows,
         verdict(findings),
+        findings.delay.sentence(),
+        methods::base_sentence(&findings.base),
         findings.guarantee
     )
 }
@@ -64,7 +82,7 @@ fn verdict(findings: &Findings) -> String {
     match &findings.verdict {
         Verdict::Consistent => "the stated assumptions explain the data".to_owned(),
         Verdict::Refuted { t_s, joint, by } => format!(
-            "an assumption is broken: joint {joint} at t = {t_s:.3} s; error bounds would have to be at least {} times \
+            "an assumption is broken: {joint} at t = {t_s:.3} s; error bounds would have to be at least {} times \
              as large",
             below(*by)
         ),
@@ -166,7 +184,7 @@ fn torque_plots(findings: &Findings) -> Result<String, ReportError> {
         };
         figures += &format!(
             "<figure><h3>{}, N m</h3>{}<div class=\"key\"><span class=\"c5\"><i></i>measured</span>\
-             <span class=\"c0\"><i></i>predicted</span><span>over time, s</span></div></figure>",
+             <span class=\"c0\"><i></i>predicted</span></div></figure>",
             escape(&joint.name),
             plot.svg()?
         );
@@ -195,69 +213,198 @@ fn page(findings: &Findings) -> Result<String, ReportError> {
         .iter()
         .map(|log| format!("<h3>{} ({})</h3>{}", escape(&log.path), log.purpose, list(&log.notes)))
         .collect();
-    let physical = if findings.estimate_physical { "is" } else { "is not" };
-    let body = format!(
+    let late = if findings.delay.taken_out_s == 0.0 { "" } else { " class=\"reason warn\"" };
+    let method = findings.method().map_or("", |m| m.method.name()).replace('_', " ");
+    let head = format!(
         "<div class=\"head\"><div><div class=\"brand\">surelift identify</div><h1>{}</h1></div>\
-         <div class=\"badge {mood}\">{badge}</div></div><p class=\"reason {mood}\">{}<br>{}</p>\
-         <h2>Joints</h2><p>Errors of the least-squares estimate (samples at a joint's speed limit are not learned from and counted apart: its \
-         drive brakes there by itself), and the smallest additive bound on the mean torque error of \
-         a window that explains the data: proven necessary for each joint alone, proven enough for all together.</p>{}\
-         <h2>Parameters</h2><p>The bar is the prior interval; what is left of it is filled, the estimate is the mark. The \
-         estimate comes with no bound; its last body {physical} physically consistent.</p>{}\
-{}<h2>Assumed</h2>{}<h2>Data</h2><p>{} windows; {} samples in none of them.</p>{logs}",
+         <div class=\"badge {mood}\">{badge}</div></div><p class=\"reason {mood}\">{}.<br>{}</p><p{late}>{}.</p>",
         escape(&findings.robot),
-        escape(&verdict(findings)),
+        capital(&escape(&verdict(findings))),
         escape(&findings.guarantee),
-        joints_table(findings),
-        parameters_table(&findings.parameters),
-        torque_plots(findings)?,
-        list(&findings.assumptions),
-        findings.windows,
-        findings.samples_left_out,
+        capital(&code(&escape(&findings.delay.sentence()))),
     );
+    let body = [
+        head,
+        joints_tables(findings),
+        format!(
+            "<h2>Parameters</h2><p>The bar is the prior interval; what is left of it is filled, the mark is the estimate by {}, which comes \
+             with no bound.</p>{}",
+            escape(&method),
+            parameters_table(&findings.parameters)
+        ),
+        drawing(findings),
+        history(findings)?,
+        methods::section(findings),
+        methods::base_section(&findings.base),
+        torque_plots(findings)?,
+        format!(
+            "<h2>Assumed</h2>{}<h2>Data</h2><p>{} windows; {} samples in none of them.</p>{logs}",
+            list(&findings.assumptions),
+            findings.windows,
+            findings.samples_left_out
+        ),
+    ];
     let title = format!("{} · identified", escape(&findings.robot));
     let footer = format!(
-        "surelift {} · figures in summary.json, joints.csv, parameters.csv and torques.csv",
+        "surelift {} · figures in summary.json and the CSV files beside it",
         env!("CARGO_PKG_VERSION")
     );
-    Ok(document(&title, &body, &footer))
+    Ok(document(&title, &body.concat(), &footer))
 }
 
-fn joints_table(findings: &Findings) -> String {
-    let head: String = JOINT_HEADING.iter().map(|h| format!("<th>{}</th>", escape(h))).collect();
-    let optional = |x: Option<f64>| x.map_or("–".to_owned(), figure);
-    let rows: String = findings
-        .joints
+/// Options of the command in a text, kept on one line.
+fn code(text: &str) -> String {
+    ["--delay fit", "--delay 0"]
         .iter()
-        .map(|j| {
-            let cells = [
-                escape(&j.name),
-                figure(j.torque_rms_nm),
-                figure(j.fit_rms_nm),
-                j.speed_limited.to_string(),
+        .fold(text.to_owned(), |text, option| text.replace(option, &format!("<code>{option}</code>")))
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().collect::<String>() + letters.as_str())
+}
+
+/// The last body as an ellipsoid, if it was looked for.
+fn drawing(findings: &Findings) -> String {
+    if findings.unknown == Unknown::Friction {
+        return String::new();
+    }
+    let parts = &findings.parameters;
+    // The last body's ten come first, or last of the links.
+    let Some(at) = parts.iter().rposition(|p| p.name.ends_with(" I_zz")).and_then(|k| k.checked_sub(9))
+    else {
+        return String::new();
+    };
+    let range = at..at + 10;
+    let whole = |m: &&MethodFinding| m.physical == Some(true);
+    let shown = findings.method().filter(whole).or_else(|| findings.methods.iter().rfind(whole));
+    let Some(method) = shown else { return String::new() };
+    let estimate: Vec<f64> = method.values[range.clone()].iter().flatten().copied().collect();
+    let side = |k: usize| parts[range.clone()].iter().map(|p| p.set[k]).collect::<Vec<f64>>();
+    let name = method.method.name().replace('_', " ");
+    let box_of = if findings.verdict == Verdict::Consistent {
+        "proven box of the centre of mass"
+    } else {
+        "box of the centre of mass, conditional"
+    };
+    let (lower, upper) = (side(0), side(1));
+    let estimate_by = format!("estimate by {name}");
+    let body = Shown { estimate: &estimate, truth: None, lower: &lower, upper: &upper };
+    body::figures("Last link with what it holds", &body, &estimate_by, box_of)
+}
+
+/// Small plots beyond this many are folded away.
+const SHOWN: usize = 12;
+
+/// Each parameter's interval against the data that were used.
+fn history(findings: &Findings) -> Result<String, ReportError> {
+    let Some(last) = findings.history.last().filter(|m| m.data_s > 0.0) else { return Ok(String::new()) };
+    let mut figures = String::new();
+    for (k, p) in findings.parameters.iter().enumerate() {
+        let title = format!("{}, {}", symbol(&p.name), unit(p.unit));
+        let at = |of: fn(&Moment) -> &Vec<f64>| findings.history.iter().map(move |m| (m.data_s, of(m)[k]));
+        let band = Series {
+            color: LINES[0],
+            shape: Shape::Band(at(|m| &m.upper).map(|p| p.1).collect()),
+            points: at(|m| &m.lower).collect(),
+        };
+        let estimate = Series {
+            color: LINES[1],
+            shape: Shape::Line,
+            points: vec![(0.0, p.estimate), (last.data_s, p.estimate)],
+        };
+        let plot = Plot {
+            title: format!("{}, {}", p.name, p.unit),
+            size: (300, 150),
+            t_end: last.data_s,
+            range: None,
+            from_zero: false,
+            phases: &[],
+            series: vec![band, estimate],
+        };
+        figures += &format!(
+            "<figure><h3>{title}</h3><div class=\"key\"><span><i class=\"{}\"></i>set</span><span><i class=\"{}\"></i>estimate</span></div>{}</figure>",
+            CLASSES[0],
+            CLASSES[1],
+            plot.svg()?
+        );
+    }
+    let grid = format!("<div class=\"grid small\">{figures}</div>");
+    let many = findings.parameters.len();
+    let grid = if many > SHOWN {
+        format!("<details><summary>{many} parameters</summary>{grid}</details>")
+    } else {
+        grid
+    };
+    Ok(format!(
+        "<h2>Intervals over the data</h2><p>What was left of each interval after so many seconds of data, in the order of the logs; the \
+         line is the estimate from all of them.</p>{grid}"
+    ))
+}
+
+fn table(caption: &str, head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+    let head: String = head.iter().map(|h| format!("<th>{h}</th>")).collect();
+    let cells = |row: Vec<String>| row.iter().map(|c| format!("<td>{c}</td>")).collect::<String>();
+    let rows: String = rows.map(|row| format!("<tr>{}</tr>", cells(row))).collect();
+    format!("<div class=\"wide\"><table><caption>{caption}</caption><tr>{head}</tr>{rows}</table></div>")
+}
+
+fn joints_tables(findings: &Findings) -> String {
+    let optional = |x: Option<f64>| x.map_or("–".to_owned(), figure);
+    let learned = table(
+        "Recordings learned from",
+        &["joint", "torque, N m RMS", "error, N m RMS", "samples at the speed limit"],
+        findings.joints.iter().map(|j| {
+            let numbers = [figure(j.torque_rms_nm), figure(j.fit_rms_nm), j.speed_limited.to_string()];
+            std::iter::once(escape(&j.name)).chain(numbers).collect()
+        }),
+    );
+    let predicted = table(
+        "Recording that was predicted",
+        &[
+            "joint",
+            "torque, N m RMS",
+            "error, N m RMS",
+            "with the limited samples",
+            "samples at the speed limit",
+        ],
+        findings.joints.iter().map(|j| {
+            let numbers = [
                 optional(j.validation_torque_rms_nm),
                 optional(j.validation_rms_nm),
                 optional(j.validation_rms_all_nm),
                 j.validation_speed_limited.to_string(),
-                below(j.additive_necessary_nm),
-                above(j.additive_sufficient_nm),
             ];
-            format!("<tr>{}</tr>", cells.map(|c| format!("<td>{c}</td>")).concat())
-        })
-        .collect();
-    format!("<div class=\"wide\"><table><tr>{head}</tr>{rows}</table></div>")
+            std::iter::once(escape(&j.name)).chain(numbers).collect()
+        }),
+    );
+    let predicted =
+        if findings.joints.iter().any(|j| j.validation_rms_nm.is_some()) { predicted } else { String::new() };
+    let additive = table(
+        "Smallest additive bound on a window's mean torque error that explains the data, N m",
+        &["joint", "necessary for it alone", "enough for all together"],
+        findings
+            .joints
+            .iter()
+            .map(|j| vec![escape(&j.name), below(j.additive_necessary_nm), above(j.additive_sufficient_nm)]),
+    );
+    let additive = if findings.verdict == Verdict::Consistent { String::new() } else { additive };
+    format!(
+        "<h2>Joints</h2><p>Torque errors of the estimate. Samples at a joint's speed limit are not learned from and counted apart: \
+         its drive brakes there by itself.</p>{learned}{predicted}{additive}"
+    )
 }
 
 fn parameters_table(parameters: &[ParameterFinding]) -> String {
-    let head = ["parameter", "unit", "model", "estimate", "lower", "upper", "of the prior"]
+    let head = ["parameter", "unit", "model", "estimate", "lower", "upper", "within the prior"]
         .map(|h| format!("<th>{h}</th>"))
         .concat();
     let rows: String = parameters
         .iter()
         .map(|p| {
             let cells = [
-                escape(&p.name),
-                escape(p.unit).replace("^2", "²"),
+                symbol(&p.name),
+                unit(p.unit),
                 figure(p.model),
                 figure(p.estimate),
                 below(p.set[0]),

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::Unknown;
+use super::{BaseFinding, DelayFinding, Unknown};
+use crate::identify::estimators::Estimator;
 use crate::robot::{ARMATURE, COULOMB, FRICTION, INERTIAL, OFFSET, Robot, VISCOUS};
 
 /// What the data say of the stated bounds.
@@ -64,6 +65,43 @@ pub struct JointFinding {
     pub additive_sufficient_nm: f64,
 }
 
+/// The set after some of the data.
+#[derive(Debug, Clone, Serialize)]
+pub struct Moment {
+    /// Windows so far, in the order of the logs.
+    pub windows: usize,
+    /// Seconds of data in them.
+    pub data_s: f64,
+    /// Lower bounds of the unknown parameters, in their order.
+    pub lower: Vec<f64>,
+    /// Upper bounds.
+    pub upper: Vec<f64>,
+}
+
+/// One method of estimation.
+#[derive(Debug, Clone, Serialize)]
+pub struct MethodFinding {
+    /// Which.
+    pub method: Estimator,
+    /// Whether its estimate is the one shown.
+    pub chosen: bool,
+    /// Its values of the unknown parameters, in their order; none where it says nothing.
+    pub values: Vec<Option<f64>>,
+    /// Proven intervals, in the same order ([`Estimator::Perturbation`] alone).
+    pub interval: Option<Vec<Option<[f64; 2]>>>,
+    /// Whether its last body can exist; none if it does not say all of it.
+    pub physical: Option<bool>,
+    /// Names of the parameters that lie outside the set.
+    pub outside: Vec<String>,
+    /// Root mean square of the torque errors that it leaves, N m, one entry a joint: on the validation log, or on those learned
+    /// from where there is none. Empty without an estimate.
+    pub torque_rms_nm: Vec<f64>,
+    /// Time taken, s.
+    pub seconds: f64,
+    /// Why there is no estimate, or what else is to be said.
+    pub note: Option<String>,
+}
+
 /// Everything that was found.
 #[derive(Debug, Clone, Serialize)]
 pub struct Findings {
@@ -75,6 +113,8 @@ pub struct Findings {
     pub unknown: Unknown,
     /// Each log and what was done to it.
     pub logs: Vec<LogFinding>,
+    /// How late torques were found to be, and what was done about it.
+    pub delay: DelayFinding,
     /// What was assumed, one sentence each.
     pub assumptions: Vec<String>,
     /// What the data say of that.
@@ -87,6 +127,12 @@ pub struct Findings {
     pub parameters: Vec<ParameterFinding>,
     /// Whether the estimate of the last body is physically consistent.
     pub estimate_physical: bool,
+    /// How the set shrank, from the prior on.
+    pub history: Vec<Moment>,
+    /// The same data by every method.
+    pub methods: Vec<MethodFinding>,
+    /// The whole arm's base parameters.
+    pub base: BaseFinding,
     /// Windows of data.
     pub windows: usize,
     /// Samples that no window holds.
