@@ -49,7 +49,10 @@ pub enum LogError {
         reason: String,
     },
     /// A column is missing.
-    #[error("`{}`, line 1: no column `{column}`; expected `t`, then q1.., dq1.., tau1.. for {joints} joints", path.display())]
+    #[error(
+        "`{}`, line 1: no column `{column}`; expected `t`, then q1.., dq1.., tau1.. for {joints} joints, separated by \
+         commas; {found}", path.display()
+    )]
     MissingColumn {
         /// The file.
         path: PathBuf,
@@ -57,6 +60,8 @@ pub enum LogError {
         column: String,
         /// Joints of the robot.
         joints: usize,
+        /// What there is instead.
+        found: String,
     },
     /// A column occurs twice, or belongs to a joint that the robot does not have.
     #[error("`{}`, line 1: column `{column}` {reason}", path.display())]
@@ -120,7 +125,7 @@ pub enum LogError {
     /// Positions and velocities of a joint are not of one motion.
     #[error(
         "`{}`, {what}: positions move by {moved:.3} in all, velocities add up to \
-         {speeds:.3}; expected the same unit in both", path.display()
+         {speeds:.3}; expected the same unit in both, and time in s", path.display()
     )]
     Mismatch {
         /// The file.

@@ -7,6 +7,8 @@ use super::{AngleUnit, LogError, MeasurementLog, Place};
 use crate::identify::window::Sample;
 use crate::robot::Robot;
 
+/// Characters of a heading that messages show.
+const HEADING_SHOWN: usize = 60;
 const QUANTITIES: [&str; 3] = ["q", "dq", "tau"];
 
 /// Reads a CSV file.
@@ -35,7 +37,7 @@ struct Table<'a> {
 
 impl<'a> Table<'a> {
     fn open(path: &'a Path, robot: &Robot) -> Result<Self, LogError> {
-        let read = |e: csv::Error| LogError::Read { path: path.to_owned(), reason: e.to_string() };
+        let read = |e: csv::Error| unreadable(path, &e);
         let mut builder = csv::ReaderBuilder::new();
         let mut file = builder.flexible(true).trim(csv::Trim::All).from_path(path).map_err(read)?;
         let heading: Vec<String> = file.headers().map_err(read)?.iter().map(str::to_owned).collect();
@@ -63,14 +65,24 @@ impl<'a> Table<'a> {
             (Some(_), Some(_)) => {
                 Err(LogError::BadColumn { path, column, reason: "occurs twice".to_owned() })
             }
-            _ => Err(LogError::MissingColumn { path, column, joints }),
+            _ => Err(LogError::MissingColumn { path, column, joints, found: self.what_there_is() }),
+        }
+    }
+
+    /// The heading in a few words.
+    fn what_there_is(&self) -> String {
+        let names = self.heading.join(",");
+        let start: String = names.chars().take(HEADING_SHOWN).collect();
+        let more = if start.len() < names.len() { "..." } else { "" };
+        match self.heading.len() {
+            0 => "the file is empty".to_owned(),
+            count => format!("it has {count} column(s): {start}{more}"),
         }
     }
 
     /// Reads the next row; false at the end of the file.
     fn next(&mut self, record: &mut csv::StringRecord) -> Result<bool, LogError> {
-        let read = |e: csv::Error| LogError::Read { path: self.path.to_owned(), reason: e.to_string() };
-        self.file.read_record(record).map_err(read)
+        self.file.read_record(record).map_err(|e| unreadable(self.path, &e))
     }
 
     fn sample(&self, record: &csv::StringRecord, line: u64) -> Result<Sample, LogError> {
@@ -104,4 +116,16 @@ impl<'a> Table<'a> {
         let used = |i: &usize| *i == self.time || self.columns.iter().any(|c| c.contains(i));
         (0..self.heading.len()).filter(|i| !used(i)).map(|i| self.heading[i].clone()).collect()
     }
+}
+
+/// A file that is no CSV file.
+fn unreadable(path: &Path, error: &csv::Error) -> LogError {
+    let reason = match (error.kind(), error.position()) {
+        (csv::ErrorKind::Utf8 { .. }, at) => {
+            let line = at.map_or(1, csv::Position::line);
+            format!("line {line}: no text in UTF-8; expected a CSV file with a heading, or an MCAP file")
+        }
+        _ => error.to_string(),
+    };
+    LogError::Read { path: path.to_owned(), reason }
 }

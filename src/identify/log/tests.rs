@@ -123,6 +123,15 @@ fn bad_files_are_refused_with_line_and_column() {
     assert!(error.to_string().contains("q4") && error.to_string().contains("3 joints"), "{error}");
     assert!(matches!(read(HEADING, &rows(1)), Err(LogError::TooShort { .. })));
     assert!(matches!(read_text("", AngleUnit::Radians), Err(LogError::MissingColumn { .. })));
+    let empty = read_text("", AngleUnit::Radians).unwrap_err().to_string();
+    assert!(empty.contains("the file is empty"), "{empty}");
+    let semicolons = read(&HEADING.replace(',', ";"), &[]).unwrap_err().to_string();
+    assert!(semicolons.contains("separated by commas") && semicolons.contains("t;q1"), "{semicolons}");
+    let mut binary = tempfile::NamedTempFile::new().unwrap();
+    binary.write_all(&[0x80, 0xff, 0x00, 0xfe]).unwrap();
+    let binary =
+        MeasurementLog::read(binary.path(), &small_robot(), AngleUnit::Radians).unwrap_err().to_string();
+    assert!(binary.contains("line 1") && binary.contains("expected a CSV file"), "{binary}");
     let nowhere = MeasurementLog::read("no/such/log.csv", &small_robot(), AngleUnit::Radians).unwrap_err();
     assert!(nowhere.to_string().contains("no/such/log.csv"), "{nowhere}");
 }
