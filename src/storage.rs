@@ -200,6 +200,11 @@ impl Problem<'_> {
         report
     }
 
+    /// Evaluates every constraint anew over the span that `report` is of, in workspaces.
+    pub fn renew<R: Rounding>(&self, workspaces: &Workspaces<R>, report: &mut CellReport) {
+        workspaces.with(|place| place.space.evaluate(self, report.span, report));
+    }
+
     /// Evaluates every cell of a partition in the default arithmetic, in parallel.
     pub fn survey(&self, cells: usize) -> Vec<CellReport> {
         let mut reports = Vec::new();

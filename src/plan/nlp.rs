@@ -119,7 +119,7 @@ impl<Q: Program> Meter<'_, Q> {
         if self.evaluations >= self.options.max_evaluations {
             return Some(Stopped::Exhausted);
         }
-        let mean = self.spent / self.evaluations.max(1) as u32;
+        let mean = (self.spent / self.evaluations.max(1) as u32).max(self.options.pace);
         self.options.deadline.filter(|&d| Instant::now() + mean > d).map(|_| Stopped::Deadline)
     }
 

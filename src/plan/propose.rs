@@ -4,8 +4,6 @@ use std::time::Instant;
 
 use arrayvec::ArrayVec;
 
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use thiserror::Error;
 
@@ -22,6 +20,7 @@ use super::nlp::{MAX_DIMENSION, NlpError};
 use super::vicinity::Vicinity;
 use seat::{Candidates, Seat};
 
+mod exciting;
 mod seat;
 
 /// Length of a cell in which constraints are judged, s; the certifier halves where that is too coarse.
@@ -39,13 +38,9 @@ pub fn cells(duration_s: f64) -> usize {
 const DEPTH: u32 = 3;
 /// Points are tried for a proof when no row is below this: halving cells gains about as much.
 const NEARLY: f64 = -0.05;
-/// Random end points among which exciting starts are chosen.
-const CANDIDATES: usize = 64;
-/// Share of the time in which they may be looked at.
-const CHOOSING_SHARE: f64 = 0.3;
 /// How far the planner goes back from a start that cannot be proven towards coasting to rest.
 const RETREAT: [f64; 6] = [1.0, 0.7, 0.45, 0.25, 0.1, 0.0];
-/// Starts that are improved by the solver: one after the other when exciting, the best first, until the time is up.
+/// Starts that are improved by the solver.
 const STARTS: usize = 4;
 /// Share of a limit that the planner leaves: the next plan starts inside this one and must fit as well.
 const SPARE: f64 = 0.02;
@@ -163,9 +158,16 @@ pub struct Planner {
     seats: Vec<Seat>,
     vicinity: Option<Vicinity>,
     excite: Option<excite::Space>,
+    most_assessments: Option<usize>,
 }
 
 impl Planner {
+    /// A planner that assesses no more than so many end points a search, however much time there is: what it finds can be repeated.
+    /// (An exciting proposal is one search; towards a target there are up to four.)
+    pub fn of_few_assessments(most: usize) -> Self {
+        Self { most_assessments: Some(most), ..Self::default() }
+    }
+
     /// Proposes a trajectory.
     ///
     /// # Errors
@@ -198,8 +200,7 @@ impl Planner {
                     known,
                     options,
                 )?;
-                let starts = exciting_starts(&cost, n, setting);
-                (Cost::Excite(cost), starts)
+                (Cost::Excite(cost), Starts::new())
             }
             Purpose::Approach(target) => {
                 let weights: Joints<f64> = (0..n).map(|_| 1.0).collect();
@@ -211,10 +212,8 @@ impl Planner {
         let coast = ends.nearest(&coasting_end(setting));
         let task = Task { setting, cells, ends, cost, coast, vicinity, workspaces: &self.workspaces };
         let best = match &task.cost {
-            Cost::Excite(_) => {
-                let mut candidates = Candidates { task: &task, seat: &mut self.seats[0] };
-                candidates.fit_coasting()?;
-                candidates.best_of(&starts)?;
+            Cost::Excite(cost) => {
+                Candidates { task: &task, seat: &mut self.seats[0] }.excite(cost)?;
                 0
             }
             Cost::Approach(_) => best_towards(&task, &mut self.seats, &starts)?,
@@ -234,7 +233,8 @@ impl Planner {
             self.vicinity = None;
             self.excite = None;
         }
-        self.seats.iter_mut().for_each(|seat| seat.reset(set));
+        let allowed = self.most_assessments.unwrap_or(usize::MAX);
+        self.seats.iter_mut().for_each(|seat| seat.reset(set, allowed));
     }
 }
 
@@ -242,26 +242,6 @@ impl Planner {
 fn coasting_end(setting: &Setting<'_>) -> Joints<f64> {
     let (t, start) = (setting.duration_s, setting.start);
     (0..start.q.len()).map(|j| start.q[j] + 0.4 * t * start.dq[j] + 0.05 * t * t * start.ddq[j]).collect()
-}
-
-/// The best of many random end points, by cost alone, as many as there is time for.
-fn exciting_starts(cost: &Excitation<'_>, n: usize, setting: &Setting<'_>) -> Starts {
-    let mut draw = ChaCha8Rng::seed_from_u64(setting.seed);
-    let begun = Instant::now();
-    let patience = setting.deadline.saturating_duration_since(begun).mul_f64(CHOOSING_SHARE);
-    let mut best: ArrayVec<(f64, Joints<f64>), { STARTS + 1 }> = ArrayVec::new();
-    for _ in 0..CANDIDATES {
-        if best.len() == STARTS && begun.elapsed() > patience {
-            break;
-        }
-        let k: Joints<f64> = (0..n).map(|_| draw.random_range(-1.0..=1.0)).collect();
-        let value = cost.value(&k);
-        // Behind those that are as good.
-        let place = best.iter().position(|other| value.total_cmp(&other.0).is_lt()).unwrap_or(best.len());
-        best.insert(place, (value, k));
-        best.truncate(STARTS);
-    }
-    best.into_iter().map(|(_, k)| k).collect()
 }
 
 /// The first start if it can be proven as it stands; else the best that the solver makes of all starts, each on its

@@ -121,15 +121,26 @@ pub fn assign(tube: &mut Tube, other: &Tube) {
 /// Whether the stored constants suit `reports`: they cover what was needed, and the hold power, which costs torque on
 /// every joint, not by more than `LAVISH`.
 pub fn suits(tube: &Tube, reports: &[CellReport]) -> bool {
+    let hold = reports.iter().map(|r| r.required.hold_power_w).fold(0.0, f64::max);
+    covers(tube, reports) && (hold..=LAVISH * hold).contains(&tube.hold_power_w)
+}
+
+/// Whether the stored constants are as large as `reports` needed them.
+pub fn covers(tube: &Tube, reports: &[CellReport]) -> bool {
     let all = |have: &[f64], need: &[f64]| have.iter().zip(need).all(|(a, b)| a >= b);
-    let covered = reports.iter().map(|r| &r.required).all(|need| {
+    reports.iter().map(|r| &r.required).all(|need| {
         need.floor_factor <= 1.0
+            && tube.hold_power_w >= need.hold_power_w
             && tube.energy_slack_j >= need.energy_slack_j
             && all(&tube.drift_nm, &need.drift_nm)
             && all(&tube.acceleration_bound, &need.acceleration_bound)
-    });
-    let hold = reports.iter().map(|r| r.required.hold_power_w).fold(0.0, f64::max);
-    covered && (hold..=LAVISH * hold).contains(&tube.hold_power_w)
+    })
+}
+
+/// Index of the report that needed most hold power; 0 of none.
+pub fn busiest(reports: &[CellReport]) -> usize {
+    let powers = reports.iter().map(|report| report.required.hold_power_w).enumerate();
+    powers.reduce(|most, next| if next.1 > most.1 { next } else { most }).map_or(0, |(index, _)| index)
 }
 
 /// Whether the hold power leaves enough of V_max to the tracking for the tube to be of use.

@@ -1,6 +1,6 @@
 //! What the solver of [`super`] is given and what it returns.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arrayvec::ArrayVec;
 use thiserror::Error;
@@ -57,6 +57,8 @@ pub trait Program {
 pub struct Options {
     /// No evaluation is started that would, at the mean duration so far, end after this.
     pub deadline: Option<Instant>,
+    /// What an evaluation is known to take at least: the first may be handed out without being made, and then says nothing.
+    pub pace: Duration,
     /// Largest number of evaluations.
     pub max_evaluations: usize,
     /// First trust-region radius in k (max norm).
@@ -80,6 +82,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             deadline: None,
+            pace: Duration::ZERO,
             max_evaluations: 60,
             initial_radius: 0.3,
             smallest_radius: 1e-5,

@@ -14,7 +14,11 @@ use crate::trajectory::Bezier;
 use crate::trajectory::bezier::POINTS;
 
 use super::{Cost, Proposal, ProposeError, Setting, Task};
+use super::exciting::Anchor;
 use super::{DEPTH, EVALUATIONS, NEARLY, RETREAT, SPARE};
+
+/// What the longest of the latest assessments counts for after each further one.
+const FORGETTING: f64 = 0.8;
 
 /// Storage of one search.
 #[derive(Debug)]
@@ -28,19 +32,36 @@ pub(super) struct Seat {
     /// The curve evaluated last, and the constants in use: none before the first evaluation.
     curve: Bezier,
     tube: Tube,
-    fitted: bool,
+    fitted: Fitted,
+    /// Where the hold power was needed most when it was looked at last: an index into `fine`.
+    busiest: usize,
     /// A guess from the robot alone, and the constants for coasting to rest, once they are needed.
     initial: Tube,
     base: Tube,
     coasts: bool,
     /// The point evaluated last, if it was not handed to the solver yet: that starts where the search for a start ended.
-    known: Option<Joints<f64>>,
-    last: Evaluation,
+    pub(super) known: Option<Joints<f64>>,
+    pub(super) last: Evaluation,
+    pub(super) anchor: Anchor,
     objection: Option<Objection>,
+    /// How long an assessment takes of late, and how many more there may be.
+    pub(super) pace: Duration,
+    pub(super) allowed: usize,
     /// The cheapest proven point of this start, and of all.
     kept: Proposal,
     best: Proposal,
     found: bool,
+}
+
+/// What the constants in use were fitted to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Fitted {
+    /// Nothing yet.
+    Nowhere,
+    /// The curve that is to be assessed.
+    Here,
+    /// A curve that was assessed before.
+    Elsewhere,
 }
 
 /// What stood in the way.
@@ -77,21 +98,26 @@ impl Seat {
             found: false,
             curve,
             tube: initial.clone(),
-            fitted: false,
+            fitted: Fitted::Nowhere,
+            busiest: 0,
             base: initial.clone(),
             initial,
             coasts: false,
             known: None,
             last: Evaluation::default(),
+            anchor: Anchor::default(),
             objection: None,
+            pace: Duration::ZERO,
+            allowed: usize::MAX,
         }
     }
 
-    /// Ready for another task of this robot.
-    pub(super) fn reset(&mut self, set: &ParameterSet) {
+    /// Ready for another task of this robot, of so many assessments at most.
+    pub(super) fn reset(&mut self, set: &ParameterSet, allowed: usize) {
         self.rows.take(set);
-        (self.fitted, self.coasts, self.found) = (false, false, false);
+        (self.fitted, self.coasts, self.found) = (Fitted::Nowhere, false, false);
         self.known = None;
+        self.allowed = allowed;
         self.objection = None;
     }
 
@@ -99,11 +125,14 @@ impl Seat {
     pub(super) fn follow(&mut self, other: &Self) {
         tube_fit::assign(&mut self.tube, &other.tube);
         tube_fit::assign(&mut self.base, &other.base);
-        (self.fitted, self.coasts) = (other.fitted, other.coasts);
+        let elsewhere = if other.fitted == Fitted::Nowhere { Fitted::Nowhere } else { Fitted::Elsewhere };
+        (self.fitted, self.coasts, self.pace) = (elsewhere, other.coasts, other.pace);
+        // What it needed where is not known here.
+        self.busiest = usize::MAX;
     }
 
     /// What was kept is the best so far, if it costs less.
-    fn kept_costs(&mut self, cost: f64) {
+    pub(super) fn kept_costs(&mut self, cost: f64) {
         if !self.found || cost < self.best.cost {
             self.found = true;
             self.kept.cost = cost;
@@ -141,8 +170,8 @@ pub(super) struct Candidates<'a> {
 }
 
 impl Candidates<'_> {
-    /// Fits the tube of coasting to rest. The seat's curve is then no longer that of the point known, which must not be a
-    /// proven one.
+    /// Fits the tube of coasting to rest, which may be assessed with it at once. The seat's curve is then no longer that of the point
+    /// known, which must not be a proven one.
     pub(super) fn fit_coasting(&mut self) -> Result<(), ProposeError> {
         let (Task { setting, ends, coast, workspaces, cells, .. }, seat) = (self.task, &mut *self.seat);
         let Setting { robot, set, start, duration_s, held, .. } = **setting;
@@ -153,6 +182,31 @@ impl Candidates<'_> {
         fitted.map_err(|refusal| ProposeError::Unproven(Some(refusal)))?;
         seat.coasts = true;
         Ok(())
+    }
+
+    /// Takes the tube of coasting for a start.
+    pub(super) fn take_coasting_tube(&mut self) {
+        let seat = &mut *self.seat;
+        if tube_fit::is_usable(&seat.base) {
+            tube_fit::assign(&mut seat.tube, &seat.base);
+            seat.fitted = Fitted::Here;
+        }
+    }
+
+    /// Whether another assessment may be begun that is to end before `deadline`.
+    pub(super) fn affords(&self, deadline: Instant) -> bool {
+        self.seat.allowed > 0 && Instant::now() + self.seat.pace <= deadline
+    }
+
+    /// Keeps the point known if it is proven; true if so.
+    pub(super) fn keep_known(&mut self) -> bool {
+        let Evaluation { proven, cost, .. } = self.seat.last;
+        let good = proven && cost.is_finite() && self.seat.known.is_some();
+        if good {
+            self.keep();
+            self.seat.kept_costs(cost);
+        }
+        good
     }
 
     /// Whether the planner can prove `k` as it stands.
@@ -177,32 +231,41 @@ impl Candidates<'_> {
             }
             let deadline = Instant::now() + left / (starts.len() - i) as u32;
             let from = self.proven_on_the_way(start, if self.seat.found { deadline } else { end });
-            let (proven, cost) = (self.seat.last.proven, self.seat.last.cost);
-            if proven && cost.is_finite() && self.seat.known.as_deref() == Some(&from[..]) {
-                self.keep();
-                self.seat.kept_costs(cost);
+            if self.seat.known.as_deref() == Some(&from[..]) {
+                self.keep_known();
             }
-            let options = Options {
-                deadline: Some(deadline),
-                max_evaluations: EVALUATIONS,
-                margin: SPARE,
-                ..Options::default()
-            };
-            let mut solver = std::mem::take(&mut self.seat.solver);
-            let solution = nlp::solve(self, &from, &options, &mut solver);
-            self.seat.solver = solver;
-            let solution = solution?;
-            tracing::debug!(
-                start = i,
-                evaluations = solution.evaluations,
-                stopped = ?solution.stopped,
-                worst = ?solution.worst_row,
-                cost = solution.best_accepted.as_ref().map(|a| a.cost),
-                "solved"
-            );
-            if let Some(accepted) = solution.best_accepted {
-                self.seat.kept_costs(accepted.cost);
-            }
+            self.improve(&from, deadline)?;
+        }
+        Ok(())
+    }
+
+    /// Improves `from` by the solver and keeps the cheapest proven point.
+    pub(super) fn improve(&mut self, from: &[f64], deadline: Instant) -> Result<(), NlpError> {
+        let known = self.seat.known.as_deref() == Some(from);
+        if !known && !self.affords(deadline) {
+            return Ok(());
+        }
+        let options = Options {
+            deadline: Some(deadline),
+            pace: self.seat.pace,
+            // What is known is handed out.
+            max_evaluations: EVALUATIONS.min(self.seat.allowed.saturating_add(usize::from(known))),
+            margin: SPARE,
+            ..Options::default()
+        };
+        let mut solver = std::mem::take(&mut self.seat.solver);
+        let solution = nlp::solve(self, from, &options, &mut solver);
+        self.seat.solver = solver;
+        let solution = solution?;
+        tracing::debug!(
+            evaluations = solution.evaluations,
+            stopped = ?solution.stopped,
+            worst = ?solution.worst_row,
+            cost = solution.best_accepted.as_ref().map(|a| a.cost),
+            "solved"
+        );
+        if let Some(accepted) = solution.best_accepted {
+            self.seat.kept_costs(accepted.cost);
         }
         Ok(())
     }
@@ -210,10 +273,11 @@ impl Candidates<'_> {
     /// The first proven point on the way from `start` back to coasting, or `start` itself if there is none: the solver
     /// then has something to return whatever happens.
     fn proven_on_the_way(&mut self, start: &[f64], deadline: Instant) -> Joints<f64> {
-        for share in RETREAT {
+        for (i, share) in RETREAT.into_iter().enumerate() {
             let ways = start.iter().zip(&self.task.coast);
             let k: Joints<f64> = ways.map(|(s, c)| c + share * (s - c)).collect();
-            if Instant::now() >= deadline {
+            // Without the first there is nothing at all.
+            if Instant::now() >= deadline || i > 0 && !self.affords(deadline) {
                 break;
             }
             if self.is_proven(&k) {
@@ -225,6 +289,15 @@ impl Candidates<'_> {
 
     /// Cost, rows and, where there is one, proof of an end point.
     fn assess(&mut self, k: &[f64], out: &mut Evaluation) {
+        let begun = Instant::now();
+        self.weigh(k, out);
+        let (seat, took) = (&mut *self.seat, begun.elapsed());
+        seat.pace = took.max(seat.pace.mul_f64(FORGETTING));
+        seat.allowed = seat.allowed.saturating_sub(1);
+        tracing::trace!(proven = out.proven, cost = out.cost, worst = least(&out.rows), ?took, "assessed");
+    }
+
+    fn weigh(&mut self, k: &[f64], out: &mut Evaluation) {
         let Task { setting, ends, cost, .. } = self.task;
         let (cost, hessian) = match cost {
             Cost::Excite(cost) => (cost.evaluate(k), None),
@@ -260,9 +333,28 @@ impl Candidates<'_> {
                 .survey_into(*cells, workspaces, reports);
             Ok(())
         };
-        let kept = std::mem::replace(&mut seat.fitted, false) && {
-            survey(&seat.tube, &seat.curve, &mut seat.fine)?;
-            tube_fit::suits(&seat.tube, &seat.fine)
+        let kept = match std::mem::replace(&mut seat.fitted, Fitted::Nowhere) {
+            Fitted::Nowhere => false,
+            Fitted::Here => {
+                survey(&seat.tube, &seat.curve, &mut seat.fine)?;
+                tube_fit::covers(&seat.tube, &seat.fine)
+            }
+            Fitted::Elsewhere => {
+                // Mostly they don't suit, and mostly one cell says so.
+                let promising = match seat.fine.get_mut(seat.busiest) {
+                    Some(report) => {
+                        let scene = vicinity.scene(&seat.tube, setting.scene);
+                        let problem = Problem::new(robot, set, scene, &seat.tube, &seat.curve)?;
+                        problem.renew(workspaces, report);
+                        tube_fit::suits(&seat.tube, std::slice::from_ref(report))
+                    }
+                    None => true,
+                };
+                promising && {
+                    survey(&seat.tube, &seat.curve, &mut seat.fine)?;
+                    tube_fit::suits(&seat.tube, &seat.fine)
+                }
+            }
         };
         if !kept {
             let calm = if seat.coasts { &seat.base } else { &seat.initial };
@@ -274,6 +366,7 @@ impl Candidates<'_> {
             }
             survey(&seat.tube, &seat.curve, &mut seat.fine)?;
         }
+        seat.busiest = tube_fit::busiest(&seat.fine);
         let pairs = seat.fine.first().map_or(0, |report| report.clearances.len());
         rows.reserve(seat.fine.len() * RowBuilder::most(robot, pairs));
         for cell in seat.fine.iter().enumerate() {
@@ -287,9 +380,14 @@ impl Candidates<'_> {
         if let Err(shortfall) = verdict {
             seat.objection = Some(Objection::Short(vicinity.in_the_whole(scene, shortfall)));
         }
-        seat.fitted = true;
+        seat.fitted = Fitted::Elsewhere;
         Ok(verdict.is_ok())
     }
+}
+
+/// The least of the rows' values.
+pub(super) fn least(rows: &[nlp::Row]) -> f64 {
+    rows.iter().map(|row| row.value).fold(f64::INFINITY, f64::min)
 }
 
 impl Program for Candidates<'_> {

@@ -1,0 +1,247 @@
+//! The search for an exciting motion: first one that is proven, however little it tells, then others that tell more.
+//!
+//! What excites most is seldom proven, and a proof is dear: there may be time for half a dozen of them. So the first points to
+//! be assessed are those that ask least of the arm, coasting to rest and going on to where the running plan ends. Where neither is
+//! proven (coasting may lead into an obstacle, say), the rows of the better one are made to hold by moving it as little as their
+//! linear models want ([`Candidates::repair`]). What is known of the rows there, the *anchor*, then says how far one may go from it towards
+//! the end points that promise most, and two assessments on the way there say it better still.
+
+use std::time::Instant;
+
+use arrayvec::ArrayVec;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::plan::excite::Excitation;
+use crate::plan::nlp::{Evaluation, Row};
+use crate::plan::qp::{self, LinearRow, Matrix, QuadraticProgram, Vector};
+use crate::reach::Joints;
+
+use super::seat::{Candidates, least};
+use super::{ProposeError, RETREAT, SPARE, STARTS, Starts};
+
+/// Random end points among which starts are chosen.
+const CANDIDATES: usize = 64;
+/// Share of the time in which they may be looked at.
+const CHOOSING_SHARE: f64 = 0.3;
+/// A start is not begun without the time for so many assessments, unless it is the first.
+const ASSESSMENTS: u32 = 3;
+/// Share of the time that may be spent on making an anchor hold, before it is left as it is.
+const REPAIR_SHARE: f64 = 0.6;
+/// First bound of a repairing step in k (max norm), and the smallest that is tried.
+const REPAIR_RADII: (f64, f64) = (0.5, 0.02);
+/// Price of a violated row against half the square of the step: whatever a step can mend it mends.
+const REPAIR_PENALTY: f64 = 1e3;
+/// The linear models are not believed where they leave less than this of the way.
+const LEAST_OFFERED: f64 = 0.5;
+/// After a point on the way that is not proven this much of its distance is gone next, at least and at most.
+const NEXT: (f64, f64) = (0.3, 0.8);
+
+/// A point from which others are sought, and what was seen there.
+#[derive(Debug, Default)]
+pub(super) struct Anchor {
+    k: Joints<f64>,
+    rows: Vec<Row>,
+    proven: bool,
+    linear: Vec<LinearRow>,
+    space: qp::Workspace,
+}
+
+impl Anchor {
+    /// Moves to where `seen` was found.
+    fn take(&mut self, k: &[f64], seen: &Evaluation) {
+        self.k.clear();
+        self.k.extend(k.iter().copied());
+        self.rows.clear();
+        // Another point may have as many as there is room for.
+        self.rows.reserve(seen.rows.capacity());
+        self.rows.extend_from_slice(&seen.rows);
+        self.proven = seen.proven;
+    }
+
+    /// What the row of this label was; those that were left out were far from being active.
+    fn row(&self, label: u32) -> Option<&Row> {
+        self.rows.binary_search_by_key(&label, |row| row.label).ok().map(|i| &self.rows[i])
+    }
+
+    /// The share, at most 1, of the way to `k` along which the linear models keep those rows that hold with something to spare.
+    fn offered(&self, k: &[f64]) -> f64 {
+        let holding = self.rows.iter().filter(|row| row.value > SPARE);
+        let shares = holding.map(|row| {
+            let change: f64 =
+                row.gradient.iter().zip(k.iter().zip(&self.k)).map(|(g, (to, from))| g * (to - from)).sum();
+            if change < 0.0 { (row.value - SPARE) / -change } else { f64::INFINITY }
+        });
+        shares.fold(1.0, f64::min)
+    }
+
+    /// The share of the way to a point with these rows along which straight lines between both ends keep the rows.
+    fn interpolated(&self, rows: &[Row]) -> f64 {
+        let short = rows.iter().filter(|row| row.value < SPARE);
+        let shares = short.map(|row| match self.row(row.label) {
+            Some(before) => ((before.value - SPARE) / (before.value - row.value)).max(0.0),
+            None => 1.0,
+        });
+        shares.fold(1.0, f64::min)
+    }
+
+    /// Sum of what the rows are below `margin`.
+    fn violation(&self, margin: f64) -> f64 {
+        violation(&self.rows, margin)
+    }
+
+    /// The nearest point within `radius` where the linear models of all rows are at least `margin`, as far as that can be.
+    fn mended(&mut self, radius: f64, margin: f64) -> Joints<f64> {
+        let n = self.k.len();
+        self.linear.clear();
+        self.linear.reserve(self.rows.capacity());
+        let linear = |row: &Row| LinearRow { value: row.value - margin, gradient: row.gradient };
+        self.linear.extend(self.rows.iter().map(linear));
+        let within = |end: &dyn Fn(f64) -> f64| {
+            Vector::from_fn(|j, _| if j < n { end(self.k[j]).clamp(-radius, radius) } else { 0.0 })
+        };
+        let (lower, upper) = (within(&|x| -1.0 - x), within(&|x| 1.0 - x));
+        let program = QuadraticProgram {
+            dimension: n,
+            hessian: &Matrix::identity(),
+            gradient: &Vector::zeros(),
+            rows: &self.linear,
+            lower: &lower,
+            upper: &upper,
+            penalty: REPAIR_PENALTY,
+        };
+        let step = program.solve(&mut self.space).step;
+        self.k.iter().zip(step.iter()).map(|(k, d)| (k + d).clamp(-1.0, 1.0)).collect()
+    }
+}
+
+fn violation(rows: &[Row], margin: f64) -> f64 {
+    rows.iter().map(|row| (margin - row.value).max(0.0)).sum()
+}
+
+impl Candidates<'_> {
+    /// Searches for the proven motion that tells most; keeps every one that tells more than those before.
+    pub(super) fn excite(&mut self, cost: &Excitation<'_>) -> Result<(), ProposeError> {
+        self.fit_coasting()?;
+        self.take_coasting_tube();
+        if !self.sheltered() {
+            self.repair();
+        }
+        let starts = self.exciting_starts(cost);
+        for (i, start) in starts.iter().enumerate() {
+            let end = self.task.setting.deadline;
+            let left = end.saturating_duration_since(Instant::now());
+            let worthwhile = left.as_nanos() / (ASSESSMENTS * self.seat.pace).as_nanos().max(1);
+            let sharing = (worthwhile.min(STARTS as u128) as usize).clamp(1, starts.len() - i);
+            let deadline = Instant::now() + left / sharing as u32;
+            self.approach(start, if self.seat.best().is_some() { deadline } else { end });
+            if let Some(from) = self.seat.known.clone() {
+                self.improve(&from, deadline)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at what asks least of the arm, and makes the anchor of the first that is proven or else of the best of them.
+    fn sheltered(&mut self) -> bool {
+        let setting = self.task.setting;
+        let goes_on = setting.warm.map(|end| self.task.ends.nearest(end));
+        for (i, k) in [Some(self.task.coast.clone()), goes_on].into_iter().flatten().enumerate() {
+            // Without the first there is nothing at all.
+            if i > 0 && !self.affords(setting.deadline) {
+                break;
+            }
+            let proven = self.is_proven(&k);
+            self.keep_known();
+            let (anchor, last) = (&mut self.seat.anchor, &self.seat.last);
+            if i == 0 || proven || usable(last) && least(&last.rows) > least(&anchor.rows) {
+                anchor.take(&k, last);
+            }
+            tracing::debug!(i, proven, worst = least(&self.seat.last.rows), "sheltered");
+            if proven {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Moves the anchor to where its rows hold, by steps that are as short as their linear models want.
+    fn repair(&mut self) {
+        let end = self.task.setting.deadline;
+        let patience = end.saturating_duration_since(Instant::now()).mul_f64(REPAIR_SHARE);
+        let deadline = Instant::now() + patience;
+        let (mut radius, mut margin) = (REPAIR_RADII.0, SPARE);
+        while radius >= REPAIR_RADII.1 && self.affords(deadline) {
+            let k = self.seat.anchor.mended(radius, margin);
+            let moved = k.iter().zip(&self.seat.anchor.k).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            let proven = self.is_proven(&k);
+            self.keep_known();
+            let (anchor, last) = (&mut self.seat.anchor, &self.seat.last);
+            tracing::debug!(proven, worst = least(&last.rows), radius, moved, "repaired");
+            if proven {
+                anchor.take(&k, last);
+                return;
+            }
+            if usable(last) && violation(&last.rows, margin) < anchor.violation(margin) {
+                anchor.take(&k, last);
+                // The tube grows with the motion, and with it what the rows need.
+                margin += SPARE;
+            } else {
+                radius = 0.4 * radius.min(moved);
+            }
+        }
+    }
+
+    /// The best of many random end points by what their motions cost as far as the anchor's rows promise to let them go; as many as
+    /// there is time for, the best first.
+    fn exciting_starts(&self, cost: &Excitation<'_>) -> Starts {
+        let setting = self.task.setting;
+        let mut draw = ChaCha8Rng::seed_from_u64(setting.seed);
+        let begun = Instant::now();
+        let patience = setting.deadline.saturating_duration_since(begun).mul_f64(CHOOSING_SHARE);
+        let anchor = &self.seat.anchor;
+        let mut best: ArrayVec<(f64, Joints<f64>), { STARTS + 1 }> = ArrayVec::new();
+        for _ in 0..CANDIDATES {
+            if best.len() == STARTS && begun.elapsed() > patience {
+                break;
+            }
+            let k: Joints<f64> = anchor.k.iter().map(|_| draw.random_range(-1.0..=1.0)).collect();
+            let share = anchor.offered(&k).max(LEAST_OFFERED);
+            let k: Joints<f64> = anchor.k.iter().zip(&k).map(|(a, k)| a + share * (k - a)).collect();
+            let value = cost.value(&k);
+            // Behind those that are as good.
+            let place =
+                best.iter().position(|other| value.total_cmp(&other.0).is_lt()).unwrap_or(best.len());
+            best.insert(place, (value, k));
+            best.truncate(STARTS);
+        }
+        best.into_iter().map(|(_, k)| k).collect()
+    }
+
+    /// Goes to `start`, and from there back towards the anchor until a point is proven. The point assessed last is known
+    /// afterwards, if there was time for any.
+    fn approach(&mut self, start: &[f64], deadline: Instant) {
+        self.seat.known = None;
+        let mut share = 1.0;
+        for _ in RETREAT {
+            if !self.affords(deadline) {
+                return;
+            }
+            let anchor = &self.seat.anchor;
+            let k: Joints<f64> = anchor.k.iter().zip(start).map(|(a, s)| a + share * (s - a)).collect();
+            let proven = self.is_proven(&k);
+            tracing::debug!(share, proven, worst = least(&self.seat.last.rows), cost = self.seat.last.cost, "on the way");
+            if proven {
+                self.keep_known();
+                return;
+            }
+            let next = self.seat.anchor.interpolated(&self.seat.last.rows);
+            share *= next.clamp(NEXT.0, NEXT.1);
+        }
+    }
+}
+
+/// Whether an evaluation came to an end.
+fn usable(seen: &Evaluation) -> bool {
+    seen.cost.is_finite() && seen.rows.iter().all(|row| row.value.is_finite())
+}
