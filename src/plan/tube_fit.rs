@@ -18,7 +18,7 @@ const LAVISH: f64 = 1.6;
 const HOLD_SHARE: f64 = 0.5;
 /// Rounds of the fixed point drift -> rho -> drift, at least and at most. It contracts by about 0.05 a round where transmissions
 /// outweigh the links, by a half or hardly at all where links do.
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 2;
 const MOST_ROUNDS: usize = 12;
 /// Growth within a round that the reserve of the constants still covers in the next one, which grows less.
 const SETTLED: f64 = 1.0 + 0.8 * (RESERVE - 1.0);

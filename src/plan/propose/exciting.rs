@@ -34,8 +34,8 @@ const REPAIR_RADII: (f64, f64) = (0.5, 0.02);
 const REPAIR_PENALTY: f64 = 1e3;
 /// The linear models are not believed where they leave less than this of the way.
 const LEAST_OFFERED: f64 = 0.5;
-/// After a point on the way that is not proven this much of its distance is gone next, at least and at most.
-const NEXT: (f64, f64) = (0.3, 0.8);
+/// However bad a point on the way is, no less than this share of its distance is gone next.
+const LEAST_NEXT: f64 = 0.3;
 
 /// A point from which others are sought, and what was seen there.
 #[derive(Debug, Default)]
@@ -128,13 +128,15 @@ impl Candidates<'_> {
             self.repair();
         }
         let starts = self.exciting_starts(cost);
+        let mut departed = false;
         for (i, start) in starts.iter().enumerate() {
             let end = self.task.setting.deadline;
             let left = end.saturating_duration_since(Instant::now());
             let worthwhile = left.as_nanos() / (ASSESSMENTS * self.seat.pace).as_nanos().max(1);
             let sharing = (worthwhile.min(STARTS as u128) as usize).clamp(1, starts.len() - i);
             let deadline = Instant::now() + left / sharing as u32;
-            self.approach(start, if self.seat.best().is_some() { deadline } else { end });
+            // Until there is more than the anchor the way may take all the time there is.
+            departed |= self.approach(start, if departed { deadline } else { end });
             if let Some(from) = self.seat.known.clone() {
                 self.improve(&from, deadline)?;
             }
@@ -148,7 +150,7 @@ impl Candidates<'_> {
         let goes_on = setting.warm.map(|end| self.task.ends.nearest(end));
         for (i, k) in [Some(self.task.coast.clone()), goes_on].into_iter().flatten().enumerate() {
             // Without the first there is nothing at all.
-            if i > 0 && !self.affords(setting.deadline) {
+            if i > 0 && !self.affords(1, setting.deadline) {
                 break;
             }
             let proven = self.is_proven(&k);
@@ -171,7 +173,7 @@ impl Candidates<'_> {
         let patience = end.saturating_duration_since(Instant::now()).mul_f64(REPAIR_SHARE);
         let deadline = Instant::now() + patience;
         let (mut radius, mut margin) = (REPAIR_RADII.0, SPARE);
-        while radius >= REPAIR_RADII.1 && self.affords(deadline) {
+        while radius >= REPAIR_RADII.1 && self.affords(1, deadline) {
             let k = self.seat.anchor.mended(radius, margin);
             let moved = k.iter().zip(&self.seat.anchor.k).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
             let proven = self.is_proven(&k);
@@ -210,34 +212,45 @@ impl Candidates<'_> {
             let k: Joints<f64> = anchor.k.iter().zip(&k).map(|(a, k)| a + share * (k - a)).collect();
             let value = cost.value(&k);
             // Behind those that are as good.
-            let place =
-                best.iter().position(|other| value.total_cmp(&other.0).is_lt()).unwrap_or(best.len());
+            let place = best.iter().position(|other| value.total_cmp(&other.0).is_lt()).unwrap_or(best.len());
             best.insert(place, (value, k));
             best.truncate(STARTS);
         }
         best.into_iter().map(|(_, k)| k).collect()
     }
 
-    /// Goes to `start`, and from there back towards the anchor until a point is proven. The point assessed last is known
-    /// afterwards, if there was time for any.
-    fn approach(&mut self, start: &[f64], deadline: Instant) {
+    /// Goes to `start`, and from there back towards the anchor until a point is proven; true if one is. The point assessed last is
+    /// known afterwards, if there was time for any.
+    fn approach(&mut self, start: &[f64], deadline: Instant) -> bool {
         self.seat.known = None;
-        let mut share = 1.0;
-        for _ in RETREAT {
-            if !self.affords(deadline) {
-                return;
+        let (mut before, mut promised) = (0.0, 1.0f64);
+        // At the end of the way is the anchor.
+        for (i, pair) in RETREAT.windows(2).enumerate() {
+            if !self.affords(1, deadline) {
+                return false;
             }
+            // The last that there is time for is a more careful one.
+            let last = i > 0 && !self.affords(2, deadline);
+            let most = if last { pair[1].max(LEAST_NEXT * before) } else { pair[0] };
+            let share = promised.min(most).max(LEAST_NEXT * before);
             let anchor = &self.seat.anchor;
             let k: Joints<f64> = anchor.k.iter().zip(start).map(|(a, s)| a + share * (s - a)).collect();
             let proven = self.is_proven(&k);
-            tracing::debug!(share, proven, worst = least(&self.seat.last.rows), cost = self.seat.last.cost, "on the way");
+            tracing::debug!(
+                share,
+                proven,
+                worst = least(&self.seat.last.rows),
+                cost = self.seat.last.cost,
+                "on the way"
+            );
             if proven {
                 self.keep_known();
-                return;
+                return true;
             }
-            let next = self.seat.anchor.interpolated(&self.seat.last.rows);
-            share *= next.clamp(NEXT.0, NEXT.1);
+            promised = share * self.seat.anchor.interpolated(&self.seat.last.rows);
+            before = share;
         }
+        false
     }
 }
 

@@ -13,12 +13,12 @@ use crate::robot::Robot;
 use crate::trajectory::Bezier;
 use crate::trajectory::bezier::POINTS;
 
-use super::{Cost, Proposal, ProposeError, Setting, Task};
 use super::exciting::Anchor;
+use super::{Cost, Proposal, ProposeError, Setting, Task};
 use super::{DEPTH, EVALUATIONS, NEARLY, RETREAT, SPARE};
 
-/// What the longest of the latest assessments counts for after each further one.
-const FORGETTING: f64 = 0.8;
+/// What the latest assessment counts for in the time that the next is expected to take.
+const LATEST: f64 = 0.5;
 
 /// Storage of one search.
 #[derive(Debug)]
@@ -193,9 +193,9 @@ impl Candidates<'_> {
         }
     }
 
-    /// Whether another assessment may be begun that is to end before `deadline`.
-    pub(super) fn affords(&self, deadline: Instant) -> bool {
-        self.seat.allowed > 0 && Instant::now() + self.seat.pace <= deadline
+    /// Whether so many more assessments may be begun that are to end before `deadline`.
+    pub(super) fn affords(&self, count: u32, deadline: Instant) -> bool {
+        self.seat.allowed >= count as usize && Instant::now() + count * self.seat.pace <= deadline
     }
 
     /// Keeps the point known if it is proven; true if so.
@@ -242,7 +242,7 @@ impl Candidates<'_> {
     /// Improves `from` by the solver and keeps the cheapest proven point.
     pub(super) fn improve(&mut self, from: &[f64], deadline: Instant) -> Result<(), NlpError> {
         let known = self.seat.known.as_deref() == Some(from);
-        if !known && !self.affords(deadline) {
+        if !known && !self.affords(1, deadline) {
             return Ok(());
         }
         let options = Options {
@@ -277,7 +277,7 @@ impl Candidates<'_> {
             let ways = start.iter().zip(&self.task.coast);
             let k: Joints<f64> = ways.map(|(s, c)| c + share * (s - c)).collect();
             // Without the first there is nothing at all.
-            if Instant::now() >= deadline || i > 0 && !self.affords(deadline) {
+            if Instant::now() >= deadline || i > 0 && !self.affords(1, deadline) {
                 break;
             }
             if self.is_proven(&k) {
@@ -292,7 +292,8 @@ impl Candidates<'_> {
         let begun = Instant::now();
         self.weigh(k, out);
         let (seat, took) = (&mut *self.seat, begun.elapsed());
-        seat.pace = took.max(seat.pace.mul_f64(FORGETTING));
+        seat.pace =
+            if seat.pace.is_zero() { took } else { took.mul_f64(LATEST) + seat.pace.mul_f64(1.0 - LATEST) };
         seat.allowed = seat.allowed.saturating_sub(1);
         tracing::trace!(proven = out.proven, cost = out.cost, worst = least(&out.rows), ?took, "assessed");
     }

@@ -72,3 +72,50 @@ fn what_stands_in_the_way_is_named() {
     assert_eq!(family, Family::Torque);
     assert!(at.contains("joint_2") && margin < 0.0, "{at} {margin}");
 }
+
+/// Exciting plan after exciting plan, each from the middle of the one before, with so few assessments as a slow or busy machine has time
+/// for: not one may be without a motion, for the one that runs ends soon.
+#[test]
+fn few_assessments_are_enough_for_some_motion() {
+    let task = Scenario::load("scenarios/dumbbell_c_8lb_brisk.toml").unwrap().split().0;
+    let (set, timing) = (task.prior_set(), &task.timing);
+    let excite = &task.held.as_ref().unwrap().excite;
+    let criterion = Criterion::predicted_width(&task.robot, &set);
+    let mut planner = Planner::of_few_assessments(5);
+    let mut moved = 0;
+    for seed in 0..2 {
+        let mut start = JointState::at_rest(&task.start);
+        let mut running: Option<Proposal> = None;
+        let mut known = Information::none();
+        for plan in 0..12 {
+            let end = running.as_ref().map(|running| running.curve.end());
+            let setting = Setting {
+                robot: &task.robot,
+                set: &set,
+                scene: &task.scene,
+                start: &start,
+                duration_s: timing.t_f_s,
+                reach: &excite.range_rad,
+                warm: end.as_deref(),
+                held: running.as_ref().map(|running| &running.tube),
+                seed: 1000 * seed + plan,
+                deadline: Instant::now() + Duration::from_secs(600),
+            };
+            let samples = excite.samples;
+            let purpose =
+                Purpose::Excite { known: &known, criterion: &criterion, samples, horizon_s: timing.t_f_s };
+            let found = planner.propose(&setting, purpose).cloned();
+            let found = found.unwrap_or_else(|e| panic!("seed {seed}, plan {plan}: {e}"));
+            let problem = Problem::new(&task.robot, &set, &task.scene, &found.tube, &found.curve).unwrap();
+            certify(&problem, Partition::default()).expect("the planner proved it with fewer cells");
+            let rest = coasting_end(&setting);
+            let far = found.curve.end().iter().zip(&rest).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            moved += usize::from(far > 0.1);
+            known.absorb(&task.robot, &set, &found.curve, timing.t_p_s, samples);
+            start = found.curve.state(timing.t_p_s);
+            running = Some(found);
+        }
+    }
+    // Coasting from one to the next would tell nothing.
+    assert!(moved >= 18, "{moved} of 24 lead away from where the arm would come to rest anyway");
+}
