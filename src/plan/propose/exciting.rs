@@ -53,8 +53,12 @@ impl Anchor {
         self.k.clear();
         self.k.extend(k.iter().copied());
         self.rows.clear();
+        self.linear.clear();
         // Another point may have as many as there is room for.
-        self.rows.reserve(seen.rows.capacity());
+        let room = seen.rows.capacity();
+        self.rows.reserve(room);
+        self.linear.reserve(room);
+        self.space.reserve(room);
         self.rows.extend_from_slice(&seen.rows);
         self.proven = seen.proven;
     }
@@ -94,7 +98,6 @@ impl Anchor {
     fn mended(&mut self, radius: f64, margin: f64) -> Joints<f64> {
         let n = self.k.len();
         self.linear.clear();
-        self.linear.reserve(self.rows.capacity());
         let linear = |row: &Row| LinearRow { value: row.value - margin, gradient: row.gradient };
         self.linear.extend(self.rows.iter().map(linear));
         let within = |end: &dyn Fn(f64) -> f64| {
@@ -156,7 +159,8 @@ impl Candidates<'_> {
             let proven = self.is_proven(&k);
             self.keep_known();
             let (anchor, last) = (&mut self.seat.anchor, &self.seat.last);
-            if i == 0 || proven || usable(last) && least(&last.rows) > least(&anchor.rows) {
+            let better = anchor.rows.is_empty() || least(&last.rows) > least(&anchor.rows);
+            if i == 0 || proven || usable(last) && better {
                 anchor.take(&k, last);
             }
             tracing::debug!(i, proven, worst = least(&self.seat.last.rows), "sheltered");
