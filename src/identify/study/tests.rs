@@ -194,7 +194,6 @@ fn without_noise_every_method_finds_the_payload_and_the_base_parameters() {
         torque_abs_nm: 1e-4,
         position_rad: 1e-9,
         velocity_rad_s: 1e-7,
-        ..robot.sensors
     };
     let mut theta = robot.nominal_parameters();
     let hand = robot.inertial_index(robot.end_effector);
