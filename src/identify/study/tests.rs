@@ -189,12 +189,8 @@ fn settings_that_do_not_fit_are_refused() {
 #[test]
 fn without_noise_every_method_finds_the_payload_and_the_base_parameters() {
     let mut robot = arm();
-    robot.sensors = SensorBounds {
-        torque_ratio: 0.0,
-        torque_abs_nm: 1e-4,
-        position_rad: 1e-9,
-        velocity_rad_s: 1e-7,
-    };
+    robot.sensors =
+        SensorBounds { torque_ratio: 0.0, torque_abs_nm: 1e-4, position_rad: 1e-9, velocity_rad_s: 1e-7 };
     let mut theta = robot.nominal_parameters();
     let hand = robot.inertial_index(robot.end_effector);
     theta[hand..hand + INERTIAL].copy_from_slice(&PAYLOAD);
