@@ -165,7 +165,7 @@ impl Data<'_> {
                 return Err(none("momentum rows hold no accelerations"));
             }
             Estimator::Ols | Estimator::Wls | Estimator::Irls | Estimator::Rls | Estimator::Tls => {
-                (self.unknown.to_vec(), self.linear(method)?)
+                (self.unknown.to_vec(), self.linear(method, self.unknown)?)
             }
             Estimator::LogCholesky => (bodies, self.consistent(Coordinates::LogCholesky, false)?),
             Estimator::LogCholeskyIrls => (bodies, self.consistent(Coordinates::LogCholesky, true)?),
@@ -195,9 +195,7 @@ impl Data<'_> {
                 let prior = tighten_by_physics(self.prior, self.robot.end_effector)?;
                 let set = perturbation::tighten(&self.polytope(&prior))?.set;
                 interval = Some(bodies.iter().map(|&j| [set.lower[j], set.upper[j]]).collect());
-                let all = self.linear(Estimator::Ols)?;
-                let at = |j: &usize| self.unknown.iter().position(|k| k == j).map_or(f64::NAN, |k| all[k]);
-                let values = bodies.iter().map(at).collect();
+                let values = self.linear(Estimator::Ols, &bodies)?;
                 (bodies, values)
             }
         };
@@ -219,9 +217,9 @@ impl Data<'_> {
         self.rows.radius.iter().map(|r| r.max(LEAST_RADIUS * largest).powi(-2)).collect()
     }
 
-    /// The unknown parameters by a method that knows nothing of bodies.
-    fn linear(&self, method: Estimator) -> Result<Vec<f64>, IdentifyError> {
-        let (a, b) = self.about_model(self.unknown);
+    /// The parameters `sought`, all others as in the model, by a method that knows nothing of bodies.
+    fn linear(&self, method: Estimator, sought: &[usize]) -> Result<Vec<f64>, IdentifyError> {
+        let (a, b) = self.about_model(sought);
         let (model, weights) = (self.robot.nominal_parameters(), self.weights());
         let x = match method {
             Estimator::Wls => weighted(&a, &b, &weights)?,
@@ -234,10 +232,12 @@ impl Data<'_> {
                 reweighted(&a, &b)?
             }
             Estimator::Rls => self.recursive(&a, &b, &weights)?,
-            Estimator::Tls => total(&a, &b)?,
+            Estimator::Tls => {
+                total(&a, &b).map_err(|_| none("the data do not determine all that is unknown"))?
+            }
             _ => ordinary(&a, &b)?,
         };
-        Ok(self.unknown.iter().zip(x.iter()).map(|(&j, x)| model[j] + x).collect())
+        Ok(sought.iter().zip(x.iter()).map(|(&j, x)| model[j] + x).collect())
     }
 
     /// Row by row, in units of the rows' error bounds and the prior's half-widths.

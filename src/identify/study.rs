@@ -267,12 +267,11 @@ impl Study<'_> {
     /// A bound on the accelerations from the data, rad/s^2. Over few samples, whatever the estimate is smoothed over: a filter must not
     /// hide what it bounds.
     fn largest_acceleration(&self) -> Result<Vec<f64>, StudyError> {
-        let smoothing = match self.options.smoothing {
-            Smoothing::SavitzkyGolay { half, degree } => {
-                Smoothing::SavitzkyGolay { half: half.min(ACCELERATION_HALF), degree }
-            }
-            other => other,
+        let half = match self.options.smoothing {
+            Smoothing::SavitzkyGolay { half, .. } => half.min(ACCELERATION_HALF),
+            Smoothing::Butterworth { .. } => ACCELERATION_HALF,
         };
+        let smoothing = Smoothing::SavitzkyGolay { half, degree: 2.min(2 * half) };
         let mut largest = vec![0.0_f64; self.robot.dof()];
         for log in self.logs {
             for sample in moving(log, smoothing)? {

@@ -33,8 +33,8 @@ pub(super) fn rows(findings: &Findings) -> Vec<Vec<String>> {
 }
 
 /// Heading of [`summary_rows`].
-pub(super) const HEADING: [&str; 6] =
-    ["method", "a body", "outside the set", "torque error RMS, N m (mean)", "time, ms", ""];
+pub(super) const HEADING: [&str; 5] =
+    ["method", "a body", "outside the set", "torque error RMS, N m (mean)", "time, ms"];
 
 /// One row a method, for the terminal: is its last body one that can exist, how many parameters lie outside the set, torque errors.
 pub(super) fn summary_rows(findings: &Findings) -> Vec<Vec<String>> {
@@ -49,10 +49,15 @@ pub(super) fn summary_rows(findings: &Findings) -> Vec<Vec<String>> {
             cells.push(figure(mean(&m.torque_rms_nm)));
             cells.push(figure(1e3 * m.seconds));
         }
-        cells.push(m.note.clone().unwrap_or_default());
         cells
     };
     findings.methods.iter().map(row).collect()
+}
+
+/// What else is to be said of the methods, one line each, for the terminal.
+pub(super) fn notes(findings: &Findings) -> String {
+    let said = findings.methods.iter().filter_map(|m| Some((m.method.name(), m.note.as_ref()?)));
+    said.map(|(name, note)| format!("  {name}: {note}\n")).collect()
 }
 
 fn mean(values: &[f64]) -> f64 {

@@ -66,6 +66,7 @@ pub fn closing(findings: &Findings) -> String {
     let parameters = align(&with_heading(PARAMETER_HEADING, parameter_rows(findings).split_off(1), shorten));
     let heading = methods::HEADING;
     let by_method = align(&with_heading(heading, methods::summary_rows(findings), str::to_owned));
+    let by_method = by_method + &methods::notes(findings);
     format!(
         "{rule}\n  {} · {} window(s) · {}\n{rule}\n{joints}\n{parameters}\n{by_method}{rule}\n  {}\n  {}\n  {}\n",
         findings.robot,

@@ -105,6 +105,24 @@ fn a_payload_is_found_from_its_recording() {
         assert!(p.set[1] - p.set[0] <= physical.upper[hand + k] - physical.lower[hand + k]);
     }
     assert!(findings.parameters[0].set[1] - findings.parameters[0].set[0] < 2.0);
+    // With everything unknown the theorem still speaks of the last body alone, and says the same.
+    let everything = StudyOptions { unknown: Unknown::All, ..options.clone() };
+    let all = Study { options: &everything, ..study }.run().unwrap();
+    let theorem = |findings: &Findings, at: usize| {
+        let method = findings.methods.iter().find(|m| m.method == Estimator::Perturbation).unwrap();
+        let intervals = method.interval.as_ref().unwrap();
+        (0..INERTIAL)
+            .map(|k| (method.values[at + k].unwrap(), intervals[at + k].unwrap()))
+            .collect::<Vec<_>>()
+    };
+    for (k, (value, interval)) in theorem(&all, hand).into_iter().enumerate() {
+        let (alone, _) = theorem(&findings, 0)[k];
+        assert!(
+            (value - alone).abs() < 1e-9 && interval[0] <= theta[hand + k] && theta[hand + k] <= interval[1]
+        );
+    }
+    let total = all.methods.iter().find(|m| m.method == Estimator::Tls).unwrap();
+    assert!(total.note.as_ref().unwrap().contains("do not determine"), "{total:?}");
     assert!(findings.joints[0].validation_rms_nm.is_none());
 }
 
