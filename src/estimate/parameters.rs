@@ -275,6 +275,23 @@ impl ParameterMap {
         renamed
     }
 
+    /// The largest change of a logarithm, or angle of a rotation, in the step `dtheta`: beyond 1 (a factor e, a radian) the
+    /// tangent says nothing of the physical parameters.
+    pub fn strain(&self, dtheta: &[f64]) -> f64 {
+        let (bodies, joints) = dtheta.split_at(INERTIAL * self.bodies.len());
+        let of_bodies = bodies.chunks_exact(INERTIAL).zip(&self.bodies).map(|(c, (_, kind))| match kind {
+            Coordinates::LogCholesky => largest(&c[..4]),
+            Coordinates::ExponentialEigenvalue => {
+                let turn = c[4..7].iter().map(|w| w * w).sum::<f64>().sqrt();
+                turn.max(c[0].abs()).max(largest(&c[7..]))
+            }
+        });
+        let logarithm = |(x, (_, which)): (&f64, &(usize, JointParameter))| {
+            if which.is_logarithm() { x.abs() } else { 0.0 }
+        };
+        of_bodies.chain(joints.iter().zip(&self.joints).map(logarithm)).fold(0.0, f64::max)
+    }
+
     /// Names of the coordinates, with the link or joint.
     pub fn names(&self, robot: &Robot) -> Vec<String> {
         let mut names = Vec::with_capacity(self.len());
@@ -290,6 +307,10 @@ impl ParameterMap {
     }
 }
 
+fn largest(x: &[f64]) -> f64 {
+    x.iter().fold(0.0, |m, x| m.max(x.abs()))
+}
+
 /// The ten coordinates of the `b`-th estimated body.
 fn ten(theta: &[f64], b: usize) -> [f64; INERTIAL] {
     let mut c = [0.0; INERTIAL];
@@ -301,6 +322,23 @@ fn ten(theta: &[f64], b: usize) -> [f64; INERTIAL] {
 mod tests {
     use super::*;
     use crate::robot::load;
+
+    #[test]
+    fn logarithms_and_angles_strain_the_tangent_and_nothing_else_does() {
+        let robot = load("robots/double_pendulum.toml").unwrap();
+        let mut map = ParameterMap::none(&robot);
+        map.bodies = vec![(0, Coordinates::LogCholesky), (1, Coordinates::ExponentialEigenvalue)];
+        map.joints = vec![(0, JointParameter::Viscous), (1, JointParameter::SmoothViscous)];
+        let counts = |i: usize| matches!(i, 0..=3 | 10 | 14..=19 | 21);
+        for i in 0..map.len() {
+            let mut step = vec![0.0; map.len()];
+            step[i] = -2.5;
+            assert_eq!(map.strain(&step), if counts(i) { 2.5 } else { 0.0 }, "{i}");
+        }
+        let mut turn = vec![0.0; map.len()];
+        (turn[14], turn[16]) = (3.0, 4.0);
+        assert!((map.strain(&turn) - 5.0).abs() < 1e-15);
+    }
 
     /// A body keeps its parameters when its coordinates come near a whole turn and are given up for others.
     #[test]

@@ -132,6 +132,13 @@ pub trait Problem: Sync {
         false
     }
 
+    /// How many times longer the step `dtheta` is than the tangent at `theta` can be trusted along it; with [`Options::marginal`](super::Options::marginal)
+    /// a step for which this is above 1 is shortened. 0 where the tangent is good everywhere.
+    fn strain(&self, theta: &[f64], dtheta: &[f64]) -> f64 {
+        let _ = (theta, dtheta);
+        0.0
+    }
+
     /// Number of quantities phi(theta) of which [`Problem::volume_slope`] tells the slope; 0 where it tells nothing.
     /// Best those in which the dynamics are linear, physical parameters: the cost then stays as close to its Gauss-Newton
     /// model as it is without the volume.

@@ -173,6 +173,10 @@ impl<'p, P: Problem> Solver<'p, P> {
         let memory = self.options.memory.clamp(1, past.len());
         self.secant.forget();
         let mut first = 0;
+        // Cost and violation where nothing was left to be gained. From there on gaps are closed, and no more than `little` may be lost
+        // by that; what a step promises counts no longer. At a kink of the cost it promises the more, the other side of it, and
+        // behind it as much again: whole steps would go to and fro across it and open the gaps anew.
+        let mut mark = None;
         for iteration in 0..=self.options.iterations {
             let mut trials = 0;
             loop {
@@ -186,9 +190,15 @@ impl<'p, P: Problem> Solver<'p, P> {
                     // The past merits are those of another cost.
                     first = iteration;
                 }
-                self.roll_out_linear();
                 let nothing = self.gain() <= little;
-                let settled = closed && turn != Turn::Trajectory && nothing;
+                self.roll_out_linear();
+                if turn != Turn::Both {
+                    mark = None;
+                } else if nothing && self.options.marginal {
+                    mark =
+                        mark.or(Some((cost + self.marginal.cost(self.problem, &self.now.theta), violation)));
+                }
+                let settled = closed && turn != Turn::Trajectory && (nothing || mark.is_some());
                 let expected = self.arrival.expected;
                 (outcome.deficiency, outcome.contradiction) = (self.arrival.deficiency, self.contradiction());
                 let line = Iteration { cost, violation, expected, step: 0.0, trials, damping };
@@ -215,7 +225,16 @@ impl<'p, P: Problem> Solver<'p, P> {
                 let reference = self.reference(&past[..memory], iteration % memory, known, penalty);
                 // Where scoring has nothing to gain any more, gaps remain to be closed: as little may be lost by that.
                 let slack = if nothing && self.options.marginal { little } else { 0.0 };
-                let goal = Goal { reference: reference + slack, promised, penalty, violation };
+                let reference = mark.map_or(reference, |(cost, violation)| cost + penalty * violation);
+                let slack = if mark.is_some() { little } else { slack };
+                let promised = if mark.is_some() { 0.0 } else { promised };
+                let goal = Goal {
+                    reference: reference + slack,
+                    promised,
+                    penalty,
+                    violation,
+                    closing: mark.is_some(),
+                };
                 // Steps of scoring have the curvature that they want.
                 let teaches = self.options.secant && !self.options.marginal;
                 let near = self.gain() <= NEAR * (1.0 + cost.abs());
@@ -235,7 +254,7 @@ impl<'p, P: Problem> Solver<'p, P> {
                     if self.problem.rename(&mut self.now.theta) {
                         self.secant.forget();
                         self.marginal.forget();
-                        first = iteration + 1;
+                        (first, mark) = (iteration + 1, None);
                     }
                     break;
                 }
@@ -391,7 +410,10 @@ impl<'p, P: Problem> Solver<'p, P> {
         (sum / weights).max(merit(now))
     }
 
-    /// Halves the step until the merit falls enough; takes the step and returns its length.
+    /// Halves the step until the merit falls enough; takes the step and returns its length. It starts no longer than the
+    /// parameters' tangent can be trusted: the whole step, gaps included, since parameters that are held back alone let the
+    /// trajectory close its gaps around them, far from where it belongs. (Only with [`Options::marginal`]: without a prior, a
+    /// direction that the data do not tell of may ask for any step, and other directions would wait for it.)
     ///
     /// A linear step ([`Rollout::Multiple`]) leaves gaps of second order, and its merit is no judge of them: with little
     /// weight on gaps they grow from one step to the next while the cost falls, with much of it good steps are turned down
@@ -399,10 +421,13 @@ impl<'p, P: Problem> Solver<'p, P> {
     /// dynamics integrated under its feedback, which is its correction of second order, and judged by that.
     fn line_search(&mut self, goal: Goal, trials: &mut usize) -> Option<f64> {
         let open = self.options.feasibility * self.slots.len() as f64;
+        let bounded = self.options.marginal;
+        let strain = if bounded { self.problem.strain(&self.now.theta, &self.step.theta) } else { 0.0 };
+        let longest = 1.0 / strain.max(1.0);
         for halving in 0..HALVINGS {
-            let length = 0.5f64.powi(halving);
+            let length = longest * 0.5f64.powi(halving);
             let linear = self.trial(self.options.rollout, length, goal, trials);
-            let grown = linear.is_none_or(|(_, violation)| violation > goal.violation.max(open));
+            let grown = linear.is_none_or(|(_, violation)| violation > goal.most(length).max(open));
             let good = |trial: Option<(bool, f64)>| trial.is_some_and(|(good, _)| good);
             let take = if self.options.rollout == Rollout::Multiple && grown {
                 match self.trial(Rollout::Feasible, length, goal, trials) {
@@ -433,7 +458,9 @@ impl<'p, P: Problem> Solver<'p, P> {
         let (cost, violation) = self.try_step(rollout, length)?;
         let merit = cost + self.marginal.cost(self.problem, &self.theta) + goal.penalty * violation;
         let least = ARMIJO * length * goal.promised.min(0.0);
-        Some((merit <= goal.reference + least + 1e-13 * goal.reference.abs(), violation))
+        let open = self.options.feasibility * self.slots.len() as f64;
+        let good = merit <= goal.reference + least + 1e-13 * goal.reference.abs();
+        Some((good && (!goal.closing || violation <= goal.most(length).max(open)), violation))
     }
 
     /// Takes the whole step of scoring, or as much of it as the model's domain allows. (What it opens of gaps, the
@@ -472,6 +499,15 @@ struct Goal {
     penalty: f64,
     /// Violation before it.
     violation: f64,
+    /// Nothing but the violation is left to be reduced: a step that does not is none.
+    closing: bool,
+}
+
+impl Goal {
+    /// Largest violation behind a step of this length with which gaps count as not having grown.
+    fn most(&self, length: f64) -> f64 {
+        self.violation * if self.closing { 1.0 - ARMIJO * length } else { 1.0 }
+    }
 }
 
 fn failure(of: ArrivalFailure) -> EstimateError {

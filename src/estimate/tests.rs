@@ -4,6 +4,7 @@
 mod attitude;
 mod ball;
 mod dense_kkt;
+mod kink;
 mod random;
 mod spread;
 

@@ -337,6 +337,10 @@ impl Problem for MultibodyProblem {
         self.map.rename(theta, &self.prior)
     }
 
+    fn strain(&self, _: &[f64], dtheta: &[f64]) -> f64 {
+        self.map.strain(dtheta)
+    }
+
     fn evaluate(
         &self,
         k: usize,
