@@ -4,6 +4,7 @@
 
 use super::*;
 use crate::enclose::rounding::Tally;
+use crate::robot::INERTIAL;
 
 fn campaign(samples: u64) -> Soundness {
     let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/campaigns/soundness.toml"));
@@ -157,4 +158,31 @@ fn a_forgotten_remainder_is_found_out() {
 fn a_rounding_the_wrong_way_is_found_out() {
     let found = found_out::<Inward>(|_| (), 16);
     assert!(everywhere(&found, Check::Enclosure), "{found:?}");
+}
+
+#[test]
+fn bodies_with_a_known_part_are_mended_into_their_box() {
+    let mut tried = 0;
+    for arm in &campaign(1).arms {
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let case = Case::draw_plan(arm, &mut rng).unwrap();
+        let Some(core) = &case.set.core else { continue };
+        for _ in 0..200 {
+            let body =
+                truth::mended(&case.set, core.first, &core.part, &mut rng).expect("such a body exists");
+            let rest: [f64; INERTIAL] = std::array::from_fn(|p| body[p] - core.part[p]);
+            assert!(
+                rest[0] > 0.0 && crate::inertia::pseudo::pseudo_inertia(&rest).cholesky().is_some(),
+                "{rest:?}"
+            );
+            for (p, x) in body.iter().enumerate() {
+                assert!(
+                    (case.set.lower[core.first + p]..=case.set.upper[core.first + p]).contains(x),
+                    "{p}: {x}"
+                );
+            }
+            tried += 1;
+        }
+    }
+    assert!(tried > 0);
 }

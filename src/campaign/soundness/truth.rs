@@ -6,11 +6,15 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::dynamics::{Composites, Motion, Wrench, crba, rnea};
 use crate::inertia::ParameterSet;
-use crate::inertia::pseudo::pseudo_inertia;
+use crate::inertia::pseudo::{nearest_physical, pseudo_inertia};
 use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
 
-/// Trials at a random body in its box before the nominal one, scaled to the edge, is taken.
+/// Trials at a random body in its box before the nominal one, scaled to the edge, is taken, or one with a known part is [`mended`].
 const TRIALS: usize = 60;
+/// Projections of a body onto what can exist, and into its box, in turn.
+const PROJECTIONS: usize = 1000;
+/// How thick a mended body is: second moments over the mass, m^2.
+const THICK: f64 = 1e-6;
 
 /// A number in [-1, 1], often an end of it.
 pub fn extreme(rng: &mut ChaCha8Rng) -> f64 {
@@ -40,10 +44,13 @@ pub fn consistent(robot: &Robot, set: &ParameterSet, rng: &mut ChaCha8Rng) -> Ve
     for i in 0..robot.dof() {
         let at = robot.inertial_index(i);
         let part = set.core.as_ref().filter(|core| core.first == at).map(|core| core.part);
-        // A whole link scaled to the edge of its box is always consistent, and so is a known part alone.
+        // A whole link scaled to the edge of its box is always consistent.
         let scale = if rng.random() { 0.95 } else { 1.05 };
         let body = (0..TRIALS).find_map(|_| body(set, at, part.as_ref(), i == robot.end_effector, rng));
-        let body = body.unwrap_or_else(|| part.unwrap_or(robot.joints[i].inertia.map(|x| x * scale)));
+        let body = body.unwrap_or_else(|| match &part {
+            Some(part) => mended(set, at, part, rng).unwrap_or(*part),
+            None => robot.joints[i].inertia.map(|x| x * scale),
+        });
         for p in 0..INERTIAL {
             theta[at + p] = body[p].clamp(set.lower[at + p], set.upper[at + p]);
         }
@@ -84,6 +91,37 @@ fn body(
     let whole: [f64; INERTIAL] = std::array::from_fn(|p| part[p] + rest[p]);
     let inside = whole.iter().zip(lower.iter().zip(upper)).all(|(x, (l, u))| l <= x && x <= u);
     (inside && is_body(&rest)).then_some(whole)
+}
+
+/// A body at `at` that lies in its box and exists with its known `part` taken away: what is left of a corner of the box, projected
+/// onto what can exist and into the box in turn. Both sets are convex, so this comes to a point of both if there is one; `None`
+/// if not.
+pub fn mended(
+    set: &ParameterSet,
+    at: usize,
+    part: &[f64; INERTIAL],
+    rng: &mut ChaCha8Rng,
+) -> Option<[f64; INERTIAL]> {
+    let (lower, upper) = (&set.lower[at..at + INERTIAL], &set.upper[at..at + INERTIAL]);
+    let mut whole: [f64; INERTIAL] = std::array::from_fn(|p| {
+        let half = 0.5 * (upper[p] - lower[p]);
+        lower[p] + half + half * extreme(rng)
+    });
+    for _ in 0..PROJECTIONS {
+        whole = std::array::from_fn(|p| whole[p].clamp(lower[p], upper[p]));
+        let rest: [f64; INERTIAL] = std::array::from_fn(|p| whole[p] - part[p]);
+        if is_body(&rest) {
+            return Some(whole);
+        }
+        // Nothing is left of the mass: some of it, since a body without any has no neighbour.
+        if rest[0] <= 0.0 {
+            whole[0] = part[0] + 1e-3 * (upper[0] - part[0]);
+            continue;
+        }
+        let near = nearest_physical(&rest, THICK).ok()?;
+        whole = std::array::from_fn(|p| part[p] + near[p]);
+    }
+    None
 }
 
 /// Y(q, dq, dqa, ddqa) theta + I_a ddqa + F_v dq + beta: what the motion needs but for Coulomb friction.
