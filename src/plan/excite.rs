@@ -15,7 +15,7 @@ pub use criterion::{Criterion, Information};
 use crate::reach::Joints;
 
 use super::decision::{Cost, CostError, EndPoints, check_size};
-use super::worth::{Torques, Worth};
+use super::worth::{ErrorSlope, Torques, Worth};
 use crate::dynamics::{Motion, torque_regressor};
 use crate::robot::{INERTIAL, Robot};
 use crate::scalar::{Dual, Scalar};
@@ -45,8 +45,8 @@ struct Samples {
     entries: Vec<f64>,
     /// (sample, joint): largest error of the torque, N m; 1 if nothing was asked about it.
     errors: Vec<f64>,
-    /// (sample, joint): its derivative by the torque.
-    error_slopes: Vec<f64>,
+    /// (sample, joint): its derivatives.
+    error_slopes: Vec<ErrorSlope>,
 }
 
 impl Samples {
@@ -111,9 +111,9 @@ impl Sampling {
         let Samples { joints, dt: step, width, entries, errors, error_slopes } = own;
         (*joints, *step) = (n, dt);
         *width = INERTIAL + worth.map_or(0, |worth| worth.shared().len());
-        for list in [&mut *entries, &mut *errors, &mut *error_slopes] {
-            list.clear();
-        }
+        entries.clear();
+        errors.clear();
+        error_slopes.clear();
         let hand = robot.end_effector..robot.end_effector + 1;
         let bodies = if worth.is_some() { 0..n } else { hand };
         for s in 0..samples {
@@ -129,10 +129,10 @@ impl Sampling {
                 }
             }
             match worth {
-                Some(worth) => worth.errors(robot, state, y, (errors, error_slopes)),
+                Some(worth) => worth.errors(robot, (state, dt), y, (errors, error_slopes)),
                 None => {
                     errors.extend(std::iter::repeat_n(1.0, n));
-                    error_slopes.extend(std::iter::repeat_n(0.0, n));
+                    error_slopes.extend(std::iter::repeat_n(ErrorSlope::default(), n));
                 }
             }
         }
@@ -302,15 +302,15 @@ impl<'a> Excitation<'a> {
         let Space { curve, sampling, judgement, samplers } = space;
         let width = sampling.samples.width;
         let entries = judgement.slopes.par_chunks(CHUNK * n * width);
-        let torques = judgement.torque_slopes.par_chunks(CHUNK * n);
+        let errors = judgement.error_slopes.par_chunks(CHUNK * n);
         let curve = &*curve;
-        samplers.par_iter_mut().zip(entries.zip(torques)).enumerate().for_each(
-            |(chunk, ((sampler, sum), (entries, torques)))| {
+        samplers.par_iter_mut().zip(entries.zip(errors)).enumerate().for_each(
+            |(chunk, ((sampler, sum), (entries, errors)))| {
                 *sum = [0.0; LANES];
                 let mut add = |y: &Dual<f64, LANES>, by: f64| {
                     sum.iter_mut().zip(y.slope).for_each(|(sum, x)| *sum += x * by);
                 };
-                for (s, (entries, torques)) in entries.chunks(n * width).zip(torques.chunks(n)).enumerate() {
+                for (s, (entries, errors)) in entries.chunks(n * width).zip(errors.chunks(n)).enumerate() {
                     self.sample(curve, first, chunk * CHUNK + s, sampler);
                     for (j, by) in entries.chunks(width).enumerate() {
                         let row = &sampler.y[column(robot, j, 0)..];
@@ -323,7 +323,11 @@ impl<'a> Excitation<'a> {
                         }
                     }
                     if self.options.criterion.worth().is_some() {
-                        sampler.torques.tau.iter().zip(torques).for_each(|(tau, &by)| add(tau, by));
+                        for (j, by) in errors.iter().enumerate() {
+                            add(&sampler.torques.tau[j], by.tau);
+                            add(&sampler.dq[j], by.dq);
+                            add(&sampler.ddq[j], by.ddq);
+                        }
                     }
                 }
             },

@@ -4,7 +4,7 @@ use super::super::decision::Square;
 use super::width::{Rows, Search, half_width};
 use super::{Row, Samples, samples_along};
 use crate::inertia::ParameterSet;
-use crate::plan::worth::Worth;
+use crate::plan::worth::{ErrorSlope, Worth};
 use crate::robot::{INERTIAL, Robot};
 use crate::trajectory::Bezier;
 use rayon::prelude::*;
@@ -47,7 +47,7 @@ impl Information {
         until_s: f64,
         samples: usize,
     ) {
-        let samples = samples_along(robot, curve, until_s, samples, Some(&Worth::new(robot, set)));
+        let samples = samples_along(robot, curve, until_s, samples, Some(&Worth::new(robot, set, WINDOW_S)));
         self.factor = triangle(self.factor, samples.weighted());
         let mut foreseen = Rows::default();
         fill_windows(&samples, &mut Vec::new(), &mut foreseen);
@@ -196,8 +196,8 @@ pub enum Criterion {
 pub(super) struct Judgement {
     /// By every entry of the samples.
     pub slopes: Vec<f64>,
-    /// By every torque, (sample, joint).
-    pub torque_slopes: Vec<f64>,
+    /// By what the errors depend on, (sample, joint).
+    pub error_slopes: Vec<ErrorSlope>,
     windows: Vec<Foreseen>,
     window_rows: Rows,
     rows: Rows,
@@ -210,12 +210,10 @@ pub(super) struct Judgement {
 impl Judgement {
     /// No derivatives yet, as many as there are samples.
     fn reset(&mut self, samples: &Samples) {
-        for (list, size) in
-            [(&mut self.slopes, samples.entries.len()), (&mut self.torque_slopes, samples.errors.len())]
-        {
-            list.clear();
-            list.resize(size, 0.0);
-        }
+        self.slopes.clear();
+        self.slopes.resize(samples.entries.len(), 0.0);
+        self.error_slopes.clear();
+        self.error_slopes.resize(samples.errors.len(), ErrorSlope::default());
     }
 }
 
@@ -227,7 +225,7 @@ impl Criterion {
 
     /// The prediction for what is known in `set`.
     pub fn predicted_width(robot: &Robot, set: &ParameterSet) -> Self {
-        let (worth, half_widths) = (Arc::new(Worth::new(robot, set)), half_widths(robot, set));
+        let (worth, half_widths) = (Arc::new(Worth::new(robot, set, WINDOW_S)), half_widths(robot, set));
         Criterion::PredictedWidth { worth, half_widths, weights: [1.0 / 3.0; 3], gap: GAP }
     }
 
@@ -285,14 +283,14 @@ fn condition(known: &Information, floor: f64, samples: &Samples, judgement: &mut
     Some((sigma[largest] / sigma[smallest]).ln())
 }
 
-/// See [`Criterion::PredictedWidth`]; of the errors' derivative only the sensor's is known.
+/// See [`Criterion::PredictedWidth`]; of what is not shared of the arm the derivative is left out.
 fn widths(
     known: &Information,
     (half_widths, weights, gap): (&Row, &[f64; 3], f64),
     samples: &Samples,
     judgement: &mut Judgement,
 ) -> Option<f64> {
-    let Judgement { slopes, torque_slopes, windows, window_rows, rows, whole, slope, searches } = judgement;
+    let Judgement { slopes, error_slopes, windows, window_rows, rows, whole, slope, searches } = judgement;
     fill_windows(samples, windows, window_rows);
     fill_rows(half_widths, [&*window_rows, &known.windows], rows);
     if !rows.factor(whole, slope) {
@@ -327,7 +325,7 @@ fn widths(
         let along: f64 = slope.iter().zip(row).map(|(slope, y)| slope * y).sum();
         let weight = samples.dt / window.error;
         for at in (window.span.0..window.span.1).map(|s| s * samples.joints + window.joint) {
-            torque_slopes[at] -= along * weight * samples.error_slopes[at];
+            error_slopes[at].add(-along * weight, &samples.error_slopes[at]);
             let entries = &mut slopes[samples.width * at..samples.width * (at + 1)];
             entries.iter_mut().zip(&*slope).for_each(|(sum, slope)| *sum += slope * weight);
         }
