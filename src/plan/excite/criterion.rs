@@ -187,7 +187,7 @@ pub enum Criterion {
         /// How exactly widths are foreseen, relative.
         gap: f64,
     },
-    /// Nothing: any motion is as good as another, and the first random one that can be proven is taken.
+    /// Nothing: any motion is as good as another, and a random one that can be proven is taken.
     Random,
 }
 

@@ -131,9 +131,10 @@ impl Seat {
         self.busiest = usize::MAX;
     }
 
-    /// What was kept is the best so far, if it costs less.
+    /// What was kept is the best so far, if it costs no more: where all cost the same, a motion that was looked for comes after the
+    /// one that only keeps the arm safe, and is taken.
     pub(super) fn kept_costs(&mut self, cost: f64) {
-        if !self.found || cost < self.best.cost {
+        if !self.found || cost <= self.best.cost {
             self.found = true;
             self.kept.cost = cost;
             std::mem::swap(&mut self.kept, &mut self.best);

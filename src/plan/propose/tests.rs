@@ -119,3 +119,30 @@ fn few_assessments_are_enough_for_some_motion() {
     // Coasting from one to the next would tell nothing.
     assert!(moved >= 18, "{moved} of 24 lead away from where the arm would come to rest anyway");
 }
+
+#[test]
+fn a_random_motion_is_one() {
+    let task = Scenario::load("scenarios/dumbbell_c_8lb.toml").unwrap().split().0;
+    let (set, known) = (task.prior_set(), Information::none());
+    let start = JointState::at_rest(&task.start);
+    let ends = [1, 2].map(|seed| {
+        let setting = Setting {
+            robot: &task.robot,
+            set: &set,
+            scene: &task.scene,
+            start: &start,
+            duration_s: task.timing.t_f_s,
+            reach: &task.held.as_ref().unwrap().excite.range_rad,
+            warm: None,
+            held: None,
+            seed,
+            deadline: Instant::now() + Duration::from_secs(600),
+        };
+        let criterion = &Criterion::Random;
+        let purpose = Purpose::Excite { known: &known, criterion, samples: 16, horizon_s: 1.5 };
+        Planner::of_few_assessments(12).propose(&setting, purpose).unwrap().curve.end()
+    });
+    let apart = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    assert!(ends.iter().all(|end| apart(end, &task.start) > 0.1), "{ends:?}");
+    assert!(apart(&ends[0], &ends[1]) > 0.1, "{ends:?}");
+}
