@@ -11,21 +11,31 @@ fn task() -> PublicTask {
     Scenario::load_in_world("scenarios/armour_world.toml", "scenarios/worlds/post.csv").unwrap().split().0
 }
 
-/// Proposes from rest at the task's start.
-fn from_rest(task: &PublicTask, target: &[f64], warm: Option<&[f64]>) -> Result<Proposal, ProposeError> {
-    let (set, start) = (task.prior_set(), JointState::at_rest(&task.start));
-    let setting = Setting {
+/// The task from `start`, without a running plan and with all the time in the world.
+fn setting<'a>(
+    task: &'a PublicTask,
+    set: &'a ParameterSet,
+    start: &'a JointState,
+    reach: &'a [f64],
+) -> Setting<'a> {
+    Setting {
         robot: &task.robot,
-        set: &set,
+        set,
         scene: &task.scene,
-        start: &start,
+        start,
         duration_s: task.timing.t_f_s,
-        reach: &task.carry.range_rad,
-        warm,
+        reach,
+        warm: None,
         held: None,
         seed: 0,
         deadline: Instant::now() + Duration::from_secs(600),
-    };
+    }
+}
+
+/// Proposes from rest at the task's start.
+fn from_rest(task: &PublicTask, target: &[f64], warm: Option<&[f64]>) -> Result<Proposal, ProposeError> {
+    let (set, start) = (task.prior_set(), JointState::at_rest(&task.start));
+    let setting = Setting { warm, ..setting(task, &set, &start, &task.carry.range_rad) };
     let proposal = propose(&setting, Purpose::Approach(target))?;
     let problem = Problem::new(&task.robot, &set, &task.scene, &proposal.tube, &proposal.curve).unwrap();
     certify(&problem, Partition::default()).expect("the planner proved it with fewer cells");
@@ -90,16 +100,10 @@ fn few_assessments_are_enough_for_some_motion() {
         for plan in 0..12 {
             let end = running.as_ref().map(|running| running.curve.end());
             let setting = Setting {
-                robot: &task.robot,
-                set: &set,
-                scene: &task.scene,
-                start: &start,
-                duration_s: timing.t_f_s,
-                reach: &excite.range_rad,
                 warm: end.as_deref(),
                 held: running.as_ref().map(|running| &running.tube),
                 seed: 1000 * seed + plan,
-                deadline: Instant::now() + Duration::from_secs(600),
+                ..setting(&task, &set, &start, &excite.range_rad)
             };
             let samples = excite.samples;
             let purpose =
@@ -126,18 +130,8 @@ fn a_random_motion_is_one() {
     let (set, known) = (task.prior_set(), Information::none());
     let start = JointState::at_rest(&task.start);
     let ends = [1, 2].map(|seed| {
-        let setting = Setting {
-            robot: &task.robot,
-            set: &set,
-            scene: &task.scene,
-            start: &start,
-            duration_s: task.timing.t_f_s,
-            reach: &task.held.as_ref().unwrap().excite.range_rad,
-            warm: None,
-            held: None,
-            seed,
-            deadline: Instant::now() + Duration::from_secs(600),
-        };
+        let reach = &task.held.as_ref().unwrap().excite.range_rad;
+        let setting = Setting { seed, ..setting(&task, &set, &start, reach) };
         let criterion = &Criterion::Random;
         let purpose = Purpose::Excite { known: &known, criterion, samples: 16, horizon_s: 1.5 };
         Planner::of_few_assessments(12).propose(&setting, purpose).unwrap().curve.end()
