@@ -4,7 +4,8 @@ mod start;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use start::Start;
-use surelift::certify::{Partition, Problem, certify};
+use surelift::certify::{Partition, Problem, Workspaces, certify};
+use surelift::enclose::Counted;
 use surelift::reach::Span;
 
 fn proofs(c: &mut Criterion) {
@@ -18,14 +19,16 @@ fn proofs(c: &mut Criterion) {
         &proposal.curve,
     )
     .expect("a proposal is a well-posed problem");
-    let partition = Partition::default();
-    let certificate = certify(&problem, partition).expect("the proposal was proven by the planner");
+    // The exciting plan of the first slot.
+    let (partition, from) = (Partition::default(), surelift::certify::Start::Rest);
+    let workspaces = Workspaces::<Counted>::default();
+    let certificate = certify(&problem, &from, partition).expect("the proposal was proven by the planner");
     println!("the plan takes {} cells", certificate.cells);
 
     let mut group = c.benchmark_group("certify");
-    group.bench_function("cell", |b| b.iter(|| problem.report(Span::Between(0.5, 0.59375))));
+    group.bench_function("cell", |b| b.iter(|| problem.report(Span::Between(0.5, 0.59375), &workspaces)));
     group.sample_size(10);
-    group.bench_function("plan", |b| b.iter(|| certify(&problem, partition).is_ok()));
+    group.bench_function("plan", |b| b.iter(|| certify(&problem, &from, partition).is_ok()));
     group.finish();
 }
 

@@ -9,7 +9,7 @@ use criterion::{BenchmarkId, Criterion, SamplingMode, criterion_group, criterion
 use nalgebra::{Matrix3, Vector3};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use surelift::certify::{Partition, Problem, certify};
+use surelift::certify::{Partition, Problem, Start, certify};
 use surelift::plan::decision::EndPoints;
 use surelift::plan::propose::{Purpose, Setting, propose};
 use surelift::plan::vicinity::Vicinity;
@@ -79,7 +79,7 @@ fn crowds(c: &mut Criterion) {
         let mut vicinity = Vicinity::new(robot);
         group.bench_function(BenchmarkId::new("look", count), |b| b.iter(|| vicinity.look(&setting, &ends)));
         group.bench_function(BenchmarkId::new("certify", count), |b| {
-            b.iter(|| certify(&problem, Partition::default()).is_ok());
+            b.iter(|| certify(&problem, &Start::Rest, Partition::default()).is_ok());
         });
     }
     group.finish();

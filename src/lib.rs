@@ -13,7 +13,7 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use surelift::certify::{Partition, Problem, certify};
+//! use surelift::certify::{Partition, Problem, Start, certify};
 //! use surelift::control::{Controller, Measured, RobustController};
 //! use surelift::dynamics::Workspace;
 //! use surelift::identify::{Identifier, IdentifierOptions, Sample};
@@ -43,7 +43,7 @@
 //! let curve = Bezier::to_rest(&start, &[0.3, 0.2, 3.0, -1.6, 0.3, 0.7, 1.2], 3.0)?;
 //! let tube = tube_fit::fit(&robot, &set, &curve, &guess, 16)?;
 //! let scene = Scene::default();
-//! let certificate = certify(&Problem::new(&robot, &set, &scene, &tube, &curve)?, Partition::default())?;
+//! let certificate = certify(&Problem::new(&robot, &set, &scene, &tube, &curve)?, &Start::Rest, Partition::default())?;
 //! println!("{:?} N m to spare at {}", certificate.torque.value, certificate.torque.at);
 //!
 //! // The control loop at 1 kHz, here with an arm that follows exactly in place of yours.

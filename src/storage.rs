@@ -5,14 +5,14 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::certify::{CellReport, Certificate, Problem, Refusal, Shortfall};
+use crate::certify::{CellReport, Certificate, Problem, Refusal, Shortfall, Start};
 use crate::dynamics::vec3::Vec3;
-use crate::dynamics::{BodyPlacement, Composites, Space};
+use crate::dynamics::{BodyPlacement, MassStorage, RegressorStorage, Space};
 use crate::enclose::{Affine, Counted, Interval, Rounding};
 use crate::reach::block::Block;
 use crate::reach::roundoff::Roundoff;
 use crate::reach::{Span, symbols};
-use crate::robot::{INERTIAL, JointKind, Robot, Scene};
+use crate::robot::{JointKind, Robot, Scene};
 use crate::scalar::Dual;
 
 /// Generators of two bodies that there is room for from the start.
@@ -32,10 +32,14 @@ pub struct Workspace<const N: usize, R: Rounding> {
     pub changes: Space<Dual<Interval, 1>>,
     /// Changes within a tick.
     pub rates: Space<Dual<Affine<N, R>, 1>>,
-    /// For the mass matrix.
-    pub composites: Composites<Interval>,
-    /// For its forms.
-    pub form_composites: Composites<Affine<N, R>>,
+    /// Regressors of sizes and errors.
+    pub size_regressor: RegressorStorage<Roundoff>,
+    /// The torque regressor of the cell.
+    pub regressor: RegressorStorage<Affine<N, R>>,
+    /// The mass matrix as ranges.
+    pub mass: MassStorage<Interval>,
+    /// The mass matrix as forms.
+    pub form_mass: MassStorage<Affine<N, R>>,
     /// For the ends of the capsules.
     pub ends: Vec<[Vec3<Affine<N, R>>; 2]>,
     /// For placements of the bodies.
@@ -50,16 +54,17 @@ impl<const N: usize, R: Rounding> Workspace<N, R> {
     /// Storage for `robot`.
     pub fn new(robot: &Robot) -> Self {
         let n = robot.dof();
-        let regressor = INERTIAL * n * n;
         Self {
             tree: tree(robot).collect(),
-            sizes: Space::new(robot, regressor),
-            forms: Space::new(robot, regressor),
-            ranges: Space::new(robot, n * n),
-            changes: Space::new(robot, 0),
-            rates: Space::new(robot, 0),
-            composites: Composites::new(robot),
-            form_composites: Composites::new(robot),
+            sizes: Space::new(robot),
+            forms: Space::new(robot),
+            ranges: Space::new(robot),
+            changes: Space::new(robot),
+            rates: Space::new(robot),
+            size_regressor: RegressorStorage::new(robot),
+            regressor: RegressorStorage::new(robot),
+            mass: MassStorage::new(robot),
+            form_mass: MassStorage::new(robot),
             ends: Vec::with_capacity(robot.shapes.len()),
             placed: Vec::with_capacity(n),
             blocks: Vec::new(),
@@ -188,15 +193,10 @@ impl Default for Partition {
 
 /// The certifier's steps one by one, for those who prepare plans or look closer at them.
 impl Problem<'_> {
-    /// Evaluates every constraint over one span in the default arithmetic.
-    pub fn report(&self, span: Span) -> CellReport {
-        self.report_in::<Counted>(span)
-    }
-
-    /// Evaluates every constraint over one span in the arithmetic `R`.
-    pub fn report_in<R: Rounding>(&self, span: Span) -> CellReport {
-        let mut report = CellReport::default();
-        Sizes::<R>::empty().evaluate(self, span, &mut report);
+    /// Evaluates every constraint over one span in the arithmetic `R`, in the storage in which [`crate::certify::certify_in`] does.
+    pub fn report<R: Rounding>(&self, span: Span, workspaces: &Workspaces<R>) -> CellReport {
+        let mut report = CellReport { span, ..CellReport::default() };
+        self.renew(workspaces, &mut report);
         report
     }
 
@@ -223,27 +223,20 @@ impl Problem<'_> {
     ///
     /// # Errors
     /// [`Refusal`] names the claim that is not proven, where and by how much.
-    pub fn conclude_in<R: Rounding>(
+    pub fn conclude<R: Rounding>(
         &self,
         survey: &[CellReport],
+        start: &Start<'_>,
         depth: u32,
         workspaces: &Workspaces<R>,
     ) -> Result<Certificate, Refusal> {
-        match self.tally(survey, depth, workspaces) {
-            Ok(tally) => Ok(tally.certificate(self.robot, self.scene)),
-            Err(shortfall) => Err(shortfall.refusal(self.robot, self.scene)),
-        }
+        let tally = self.tally(survey, depth, workspaces);
+        let tally = tally.map_err(|shortfall| shortfall.refusal(self.robot, self.scene))?;
+        let excess = self.starts(start, survey)?;
+        Ok(tally.certificate(self.robot, self.scene, excess))
     }
 
-    /// [`Problem::conclude_in`] in the default arithmetic.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn conclude(&self, survey: &[CellReport], depth: u32) -> Result<Certificate, Refusal> {
-        self.conclude_in::<Counted>(survey, depth, &Workspaces::default())
-    }
-
-    /// [`Problem::conclude`] without names, without asking for memory in workspaces that have been used before.
+    /// [`Problem::conclude`] without names and without the plan's start, without asking for memory in workspaces that have been used before.
     ///
     /// # Errors
     /// [`Shortfall`] of the first cell that stays unproven.

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::certify::StartRefusal;
 use crate::dynamics::vec3::Vec3;
 use crate::enclose::{Affine, Rounding};
 use crate::reach::cell::TIME;
@@ -63,6 +64,8 @@ pub struct Certificate {
     pub tube: Margin,
     /// Number of cells that the proof needed.
     pub cells: usize,
+    /// x with V <= (1 + x) V_max all along the plan: 0 from rest, and what the switches before it have cost ([`crate::certify::switch`]).
+    pub excess: f64,
 }
 
 /// Why a plan could not be proven.
@@ -87,6 +90,9 @@ pub enum Refusal {
     /// The problem itself is not one that the proof covers.
     #[error("{0}")]
     Unsupported(String),
+    /// The plan does not start where the arm is.
+    #[error("the plan does not start where the arm is: {0}")]
+    Start(#[from] StartRefusal),
 }
 
 /// Which constraint of its family.
@@ -203,7 +209,7 @@ impl Tally {
         self
     }
 
-    pub(crate) fn certificate(&self, robot: &Robot, scene: &Scene) -> Certificate {
+    pub(crate) fn certificate(&self, robot: &Robot, scene: &Scene, excess: f64) -> Certificate {
         let margin = |family: Family| match self.least[family as usize] {
             Some(Least { value, t, place }) => Margin { value: Some(value), t, at: place.name(robot, scene) },
             None => Margin { value: None, t: 0.0, at: String::new() },
@@ -215,6 +221,7 @@ impl Tally {
             collision: margin(Family::Collision),
             tube: margin(Family::Tube),
             cells: self.cells,
+            excess,
         }
     }
 }

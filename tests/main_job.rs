@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use surelift::certify::{Family, Partition, Refusal};
+use surelift::enclose::Counted;
 use surelift::plan::tube_fit;
 use surelift::plan::{Plan, PlanError};
 use surelift::report::{self, Outcome, Phase, Summary};
@@ -56,7 +57,7 @@ impl Job {
     fn refusal(&self, name: &str, plan: &Plan) -> Refusal {
         let path = self.folder.path().join(format!("{name}.json"));
         std::fs::write(&path, serde_json::to_string(plan).unwrap()).unwrap();
-        Plan::load(&path).unwrap().verify(Partition::default()).unwrap_err()
+        Plan::load(&path).unwrap().verify::<Counted>(None, Partition::default()).unwrap_err()
     }
 }
 
@@ -168,10 +169,13 @@ fn the_folder_is_complete() {
 fn every_plan_is_proven_again_from_its_file() {
     let plans = JOB.plans();
     assert!(plans.len() > 4);
-    for path in plans {
-        let plan = Plan::load(&path).unwrap();
-        let certificate = plan.verify(Partition::default()).unwrap_or_else(|refusal| panic!("{refusal}"));
-        assert_eq!(certificate, plan.certificate, "{}", path.display());
+    let plans: Vec<Plan> = plans.iter().map(|path| Plan::load(path).unwrap()).collect();
+    let mut before: Option<(&Plan, f64)> = None;
+    for (k, plan) in plans.iter().enumerate() {
+        let proof = plan.verify::<Counted>(before, Partition::default());
+        let certificate = proof.unwrap_or_else(|refusal| panic!("{refusal}"));
+        assert_eq!(certificate, plan.certificate, "{k}");
+        before = Some((plan, certificate.excess));
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use nalgebra::{DMatrix, SymmetricEigen, Vector3};
-use surelift::certify::{Family, Partition, Problem, Refusal, certify};
+use surelift::certify::{Family, Partition, Problem, Refusal, Start, certify};
 use surelift::control::{Controller, Measured, RobustController};
 use surelift::dynamics::{Composites, Motion, Wrench, crba, rnea, torque_regressor};
 use surelift::inertia::ParameterSet;
@@ -182,7 +182,7 @@ fn a_plan_is_certified_and_a_wall_is_not_passed() {
     };
     let prove = |scene: &Scene| {
         let problem = Problem::new(&robot, &set, scene, &tube, &curve).unwrap();
-        certify(&problem, Partition::default())
+        certify(&problem, &Start::Rest, Partition::default())
     };
     let certificate = prove(&block(Vector3::new(-0.8, 0.0, 0.2))).unwrap();
     for margin in [&certificate.position, &certificate.velocity, &certificate.torque, &certificate.collision]

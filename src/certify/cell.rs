@@ -70,6 +70,8 @@ pub struct CellReport {
     pub clearances: Vec<Clearance>,
     /// Upper bound of how far tracking errors carry any capsule's end from the line that it would follow otherwise, m.
     pub growth_m: f64,
+    /// Upper bound of r'Mr / sum A_j r_j^2 for all r, A the tube's floor.
+    pub relative_mass: f64,
     /// What the tube needs.
     pub required: Required,
 }
@@ -85,19 +87,22 @@ impl CellReport {
         let (robot, uncertain) = (problem.robot, &problem.uncertain);
         let n = robot.dof();
         let cell = Cell::<N, R>::new(robot, problem.tube, problem.curve, span);
-        let grain = Grain::new(robot, problem.tube, uncertain, &cell, &mut space.sizes);
+        let sizes = (&mut space.sizes.motion, &mut space.size_regressor);
+        let grain = Grain::new(robot, problem.tube, uncertain, &cell, sizes);
         let over = |leaning: &Leaning| leaning.over(problem.tube, problem.curve.duration_s, span);
         let stretches = uncertain.leaning.as_ref().map(over).unwrap_or_default();
         let lean = (&grain, &stretches[..]);
-        let torque = joint_torques(robot, problem.tube, uncertain, &cell, lean, &mut space.forms);
+        let place = (&mut space.forms.motion, &mut space.regressor);
+        let torque = joint_torques(robot, problem.tube, uncertain, &cell, lean, place);
         sweep_capsules(robot, &space.forms.motion, &mut space.placed, &mut space.ends);
         self.growth_m = space.ends.iter().flatten().map(growth).fold(0.0, f64::max);
         self.separate(problem, space);
         let rho: Joints<f64> = torque.iter().map(|t| t.rho).collect();
         let floor = &problem.tube.inertia_floor[..];
-        let mass = relative_mass(robot, uncertain, &cell, floor, (&mut space.ranges, &mut space.composites));
+        let mass = relative_mass(robot, uncertain, &cell, floor, (&mut space.ranges, &mut space.mass));
         let readings: Joints<f64> = (0..n).map(|j| reading_sup(&cell, j)).collect();
         let law = LawBounds::new(problem.tube, &grain, &rho, &readings, floor, (mass.0, &mass.1));
+        self.relative_mass = mass.0;
         self.required = required(problem, &cell, &grain, &torque, (floor, mass.0), &law, space);
         let limits = |j: usize| -> &JointLimits { &robot.joints[j].limits };
         let position = (0..n).map(|j| {
@@ -187,7 +192,7 @@ fn required<const N: usize, R: Rounding>(
     let n = robot.dof();
     let gains = &tube.gains;
     // Transforms are still those of the cell's positions.
-    let place = (&mut space.forms, &mut space.form_composites);
+    let place = (&mut space.forms, &mut space.form_mass);
     let floor_factor = floor_factor(robot, &problem.uncertain.between, floor, place);
     // Over the tube's ellipsoids where links outweigh the transmissions, as only there it is worth the time.
     let range = problem.uncertain.range.iter();

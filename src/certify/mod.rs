@@ -2,14 +2,13 @@
 //!
 //! # Assumed (A1 to A4 of the README)
 //! The true parameters lie in the set and every body is physically consistent; the sensors keep their bounds;
-//! obstacles lie inside their zonotopes and do not move; at the plan's start V <= V_max and the position errors are within
-//! the tube ([`Tube::takes_over`] for what follows another plan), and the controller of [`crate::reach::tube`] runs at
-//! its period, without delay between reading and command, with the constants stored in the plan.
+//! obstacles lie inside their zonotopes and do not move; the plan starts as its [`Start`] says ([`switch`]); and the controller of
+//! [`crate::reach::tube`] runs at its period, without delay between reading and command, with the constants stored in the plan.
 //!
 //! # Proven by [`certify`]
 //! For every time of the plan and after it, every theta in the set, and every tracking error of the tube: joint positions and
 //! velocities within limits, |torque command| within limits, every link capsule apart from every obstacle and from every
-//! link it is paired with; and the conditions under which the tube is invariant.
+//! link it is paired with; the conditions under which the tube is invariant; and that the plan follows the one before it.
 //!
 //! # How
 //! Time is cut into cells; [`cell::CellReport`] bounds every constraint over one cell with outward rounding (`reach`).
@@ -17,6 +16,7 @@
 //! hold for all its times, so non-negative margins everywhere prove the plan, in whatever order. Nothing of `plan` is used.
 
 pub mod cell;
+pub mod switch;
 
 use rayon::prelude::*;
 
@@ -34,6 +34,7 @@ pub use crate::storage::{Partition, Workspaces};
 use crate::verdict::Tally;
 pub use crate::verdict::{Body, Certificate, Family, Margin, Place, Refusal, Shortfall};
 pub use cell::{CellReport, Clearance};
+pub use switch::{Predecessor, Start, StartRefusal};
 
 /// A trajectory and all that it is to be proven against.
 #[derive(Debug, Clone)]
@@ -178,7 +179,14 @@ impl<'a> Problem<'a> {
         });
     }
 
-    /// [`Problem::conclude_in`] without names.
+    /// The excess with which the plan starts, given a survey of it.
+    pub(crate) fn starts(&self, start: &Start<'_>, survey: &[CellReport]) -> Result<f64, StartRefusal> {
+        // The first cell holds the start; without one nothing is proven anyway.
+        let sigma = survey.first().map_or(f64::INFINITY, |report| report.relative_mass);
+        switch::excess(self.robot, self.tube, self.curve, start, sigma)
+    }
+
+    /// [`Problem::conclude`] without names and start.
     pub(crate) fn tally<R: Rounding>(
         &self,
         survey: &[CellReport],
@@ -229,20 +237,32 @@ impl<'a> Problem<'a> {
     }
 }
 
-/// Proves the problem over its whole time.
+/// Proves the problem over its whole time, from its start.
 ///
 /// # Errors
 /// [`Refusal`] names the first constraint (in time) that it cannot prove, and its margin.
-pub fn certify(problem: &Problem<'_>, partition: Partition) -> Result<Certificate, Refusal> {
-    certify_in::<Counted>(problem, partition)
+pub fn certify(
+    problem: &Problem<'_>,
+    start: &Start<'_>,
+    partition: Partition,
+) -> Result<Certificate, Refusal> {
+    certify_in(problem, start, partition, &Workspaces::<Counted>::default())
 }
 
-/// [`certify`] in the arithmetic `R`.
+/// [`certify`] in the arithmetic `R`, in storage that may have been used for anything before: the answer is the same to the last bit.
 ///
 /// # Errors
 /// As there.
-pub fn certify_in<R: Rounding>(problem: &Problem<'_>, partition: Partition) -> Result<Certificate, Refusal> {
-    let (workspaces, mut reports) = (Workspaces::<R>::default(), Vec::new());
-    problem.survey_into(partition.cells, &workspaces, &mut reports);
-    problem.conclude_in(&reports, partition.depth, &workspaces)
+pub fn certify_in<R: Rounding>(
+    problem: &Problem<'_>,
+    start: &Start<'_>,
+    partition: Partition,
+    workspaces: &Workspaces<R>,
+) -> Result<Certificate, Refusal> {
+    let mut reports = Vec::new();
+    problem.survey_into(partition.cells, workspaces, &mut reports);
+    problem.conclude(&reports, start, partition.depth, workspaces)
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,66 +4,159 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
+use sha2::{Digest, Sha256};
 
 use super::{Failure, say};
-use crate::certify::{Certificate, Partition, Refusal};
+use crate::certify::Certificate;
+use crate::enclose::Counted;
 use crate::plan::Plan;
+use crate::plan::believed::Believed;
+use crate::plan::chain::{self, Expected, ExpectedTask, Link};
 use crate::report::Margins;
+use crate::robot::{self, Robot};
+use crate::scenario::{Scenario, first_set};
 
-/// Repeat the proof of saved plans; names the constraint, time and link that cannot be proven
+/// Repeat the proof of a run's plans, one after the other from rest; names the constraint, time and link that cannot be proven
+///
+/// Each plan is proven against the robot, the set of parameters and the scene inside its file, and each but the first is proven
+/// to start where the one before it leads. What is derived (such as the pairs of links that are checked against each other) is
+/// computed anew, never read. With your own files every value of the plan is held against them; without, you are told what
+/// there is to believe.
 #[derive(Debug, Clone, PartialEq, Args)]
-#[command(after_help = "Example:\n  surelift verify runs/dumbbell_c_8lb-ours-0/plans/*.json\n\n\
-    Exit codes: 0 all proven, 1 at least one not proven, 2 a file cannot be read.")]
+#[command(after_help = "Examples:\n  surelift verify runs/dumbbell_c_8lb-ours-0/plans/*.json\n  \
+    surelift verify --scenario scenarios/dumbbell_c_8lb.toml runs/dumbbell_c_8lb-ours-0/plans/*.json\n\n\
+    Plans of one folder are one run, in the order of their names.\n\
+    Exit codes: 0 all proven, 1 at least one not proven or not as your files say, 2 a file cannot be read.")]
 pub struct VerifyArgs {
     /// Plans as written by `surelift run`
     #[arg(value_name = "PLAN.json", required = true)]
     pub plans: Vec<PathBuf>,
+    /// Hold every plan's robot against this one: a robot file, or the name of a shipped robot
+    #[arg(long, value_name = "ROBOT")]
+    pub robot: Option<String>,
+    /// Hold robot, scene, start and first set against this scenario
+    #[arg(long, value_name = "SCENARIO.toml")]
+    pub scenario: Option<PathBuf>,
 }
 
 /// Proves every plan anew, printing a line for each; gives the exit code.
 ///
 /// # Errors
-/// Bad input if a file is no plan; the plans before it have been told of by then.
+/// Bad input if a file is no plan, robot or scenario.
 pub fn run(args: &VerifyArgs) -> Result<u8, Failure> {
+    let expected = expected(args)?;
     let mut code = 0;
-    for path in &args.plans {
-        let plan = Plan::load(path).map_err(|error| Failure::input(&error))?;
-        let start = Instant::now();
-        let proof = prove(&plan);
-        say(&format!("{}: {}\n", path.display(), verdict(&proof, start.elapsed().as_secs_f64())))?;
-        code = code.max(u8::from(proof.is_err()));
+    for run in args.plans.chunk_by(|a, b| a.parent() == b.parent()) {
+        let load = |path: &PathBuf| Plan::load(path).map_err(|error| Failure::input(&error));
+        let plans = run.iter().map(load).collect::<Result<Vec<_>, _>>()?;
+        let mut said = Ok(());
+        let mut start = Instant::now();
+        let proven = prove(&plans, &expected, &mut |k, link| {
+            let line =
+                format!("{}: {}\n", run[k].display(), verdict(&link.proof, start.elapsed().as_secs_f64()));
+            said = std::mem::replace(&mut said, Ok(())).and_then(|()| say(&line));
+            start = Instant::now();
+        });
+        said?;
+        if let Some(first) = plans.first() {
+            say(&believed(first, plans.last().unwrap_or(first), &expected))?;
+        }
+        code = code.max(u8::from(!proven));
     }
     Ok(code)
 }
 
-/// The proof in the ordinary arithmetic.
-#[cfg(not(feature = "inari"))]
-fn prove(plan: &Plan) -> Result<Certificate, Refusal> {
-    plan.verify(Partition::default())
+/// The user's own files.
+fn expected(args: &VerifyArgs) -> Result<Expected, Failure> {
+    let robot = args.robot.as_ref().map(robot::load).transpose().map_err(|error| Failure::input(&error))?;
+    let Some(path) = &args.scenario else { return Ok(Expected { robot, task: None }) };
+    let scenario = Scenario::load(path).map_err(|error| Failure::input(&error))?;
+    let task = scenario.task();
+    // What weighing leaves of the prior is not known beforehand.
+    let weighs = task.held.as_ref().is_some_and(|held| held.identify.weigh_s > 0.0);
+    let first_set =
+        if weighs { None } else { Some(first_set(task).map_err(|error| Failure::input(&error))?) };
+    let (own, scene, start) = (task.robot.clone(), task.scene.clone(), task.start.clone());
+    Ok(Expected { robot, task: Some(ExpectedTask { robot: own, scene, start, first_set }) })
 }
 
-/// The proof in the ordinary arithmetic and again in the second one; both must succeed.
+/// The proofs in the ordinary arithmetic.
+#[cfg(not(feature = "inari"))]
+fn prove(plans: &[Plan], expected: &Expected, tell: &mut dyn FnMut(usize, &Link)) -> bool {
+    chain::verify::<Counted>(plans, expected, tell)
+}
+
+/// The proofs in the ordinary arithmetic and again in the second one; both must succeed.
 #[cfg(feature = "inari")]
-fn prove(plan: &Plan) -> Result<Certificate, Refusal> {
-    plan.verify(Partition::default())?;
-    plan.verify_directed(Partition::default())
+fn prove(plans: &[Plan], expected: &Expected, tell: &mut dyn FnMut(usize, &Link)) -> bool {
+    let mut first = Vec::new();
+    chain::verify::<Counted>(plans, expected, |_, link| first.push(link.clone()));
+    let mut proven = true;
+    chain::verify::<crate::second::Directed>(plans, expected, |k, link| {
+        let worse = if first[k].proof.is_err() { &first[k] } else { link };
+        proven &= worse.proof.is_ok();
+        tell(k, worse);
+    });
+    proven
+}
+
+/// What the proofs of one run rest on and nobody has compared, in lines.
+fn believed(first: &Plan, last: &Plan, expected: &Expected) -> String {
+    let Believed { robot, mass_kg: [lower, upper], obstacles, sensors, start } = Believed::of(first, true);
+    let [.., narrow] = [Believed::of(last, true)];
+    let mut lines = Vec::new();
+    if expected.task.is_none() {
+        if expected.robot.is_none() {
+            lines.push(format!(
+                "robot '{robot}' ({}), its sensors err by at most {sensors}",
+                fingerprint(&first.robot)
+            ));
+        }
+        lines.push(format!("the scene: {obstacles} obstacle(s)"));
+        lines.push(format!("the first plan's set: the last body weighs {lower:.4} to {upper:.4} kg"));
+    }
+    if [lower, upper] != narrow.mass_kg {
+        let [lower, upper] = narrow.mass_kg;
+        lines.push(format!("that measurements have left the last body {lower:.4} to {upper:.4} kg"));
+    }
+    if start {
+        lines.push(
+            "that the first plan starts within its tube (it starts in motion: give the plans before it)"
+                .into(),
+        );
+    }
+    if lines.is_empty() {
+        return String::new();
+    }
+    let with = if expected.task.is_none() { " (--scenario compares with your own file)" } else { "" };
+    format!(
+        "believed, not proven{with}:\n{}",
+        lines.iter().map(|line| format!("  - {line}\n")).collect::<String>()
+    )
+}
+
+/// The start of a hash of all that the robot is.
+fn fingerprint(robot: &Robot) -> String {
+    let text = serde_json::to_vec(robot).unwrap_or_default();
+    let hash = Sha256::digest(&text);
+    format!("sha256 {}", hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect::<String>())
 }
 
 /// What came of one plan, on one line.
-fn verdict(proof: &Result<Certificate, Refusal>, seconds: f64) -> String {
+fn verdict(proof: &Result<Certificate, Vec<String>>, seconds: f64) -> String {
     match proof {
         Ok(certificate) => {
             let arithmetic = if cfg!(feature = "inari") { " in two arithmetics" } else { "" };
             format!("proven{arithmetic} in {seconds:.2} s; margins: {}", Margins::from(certificate))
         }
-        Err(refusal) => format!("NOT PROVEN: {refusal}"),
+        Err(faults) => format!("NOT PROVEN: {}", faults.join("; ")),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::certify::{Family, Margin};
+    use crate::certify::{Family, Margin, Refusal};
 
     #[test]
     fn a_verdict_names_margins_or_constraint_time_and_place() {
@@ -75,6 +168,7 @@ mod tests {
             collision: margin(Some(0.012)),
             tube: margin(Some(0.5)),
             cells: 33,
+            excess: 0.0,
         };
         let text = verdict(&Ok(certificate), 0.5);
         assert!(
@@ -83,7 +177,7 @@ mod tests {
         );
         let (family, at) = (Family::Torque, "joint 'a'".to_owned());
         let refusal = Refusal::Constraint { family, at, t0: 1.25, t1: 1.5, margin: -0.1 };
-        let text = verdict(&Err(refusal), 0.5);
+        let text = verdict(&Err(vec![refusal.to_string()]), 0.5);
         for word in ["NOT PROVEN", "Torque", "joint 'a'", "1.25"] {
             assert!(text.contains(word), "{text}");
         }

@@ -4,7 +4,7 @@ pub mod robust;
 
 use crate::trajectory::JointState;
 
-pub use robust::{RobustController, broken_above_j};
+pub use robust::{RobustController, StartFault, broken_above_j};
 
 /// What the sensors say at a tick.
 #[derive(Debug, Clone, Copy)]

@@ -14,7 +14,7 @@ use super::{Controller, Measured, Tick};
 
 /// Above this multiple of V_max a lower bound of V proves that an assumption is broken: farther from the tube's level than the
 /// rounding of that lower bound, a sum of a few dozen terms, can reach.
-const BROKEN: f64 = 1.0 + 1.0 / (1_u64 << 20) as f64;
+const BROKEN: f64 = 1.0 + 1.0 / (1_u64 << 16) as f64;
 const _: () = assert!(BROKEN > LEVEL);
 
 /// Energy, J, that a lower bound of V, computed in `f64`, cannot pass while all assumptions hold.
@@ -107,7 +107,49 @@ impl RobustController {
     }
 }
 
+/// Room for the roundings of a few dozen operations.
+const ROUNDED: f64 = 1.0 + 1e-12;
+
+/// The arm does not stand where a plan from rest starts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StartFault {
+    /// The joint that is furthest off, weighted by its inertia.
+    pub joint: usize,
+    /// How far it is measured to be off, rad.
+    pub error_rad: f64,
+    /// The larger of what V may be and of what the position errors alone would make of it, over V_max.
+    pub share: f64,
+}
+
 impl RobustController {
+    /// Whether the arm may be released into a plan that starts at rest at `desired`, given the readings of its first tick: `None` if V <= V_max and the
+    /// position errors are within the tube's level set, whatever the sensors' errors and the parameters of the set are.
+    ///
+    /// Proof. Let e^, r^ be measured. *Positions*: |e_j| <= |e^_j| + delta_q, so sum L_j (K_r e_j)^2 / 2 is at most what is compared with V_max. *Energy*: move the
+    /// state straight from the reading to the truth. All the way the reading is within its errors of the state, so V there is at most V^ as long as the state is in the
+    /// tube, for which the slack was proven; it starts at r^'M r^ / 2 <= V^ <= V_max, within the tube, and cannot leave it without passing V^. Rounding of V^ is part of
+    /// the slack; that of the rest, sums of positive terms, is below [`ROUNDED`]'s allowance.
+    pub fn start_fault(&mut self, measured: Measured<'_>, desired: &JointState) -> Option<StartFault> {
+        let n = self.robot.dof();
+        let (k_r, v_max) = (self.tube.gains.k_r, self.tube.gains.v_max);
+        let off = self.robot.sensors.position_rad;
+        let error = |j: usize| desired.q[j] - measured.q[j];
+        let lagging = |j: usize| {
+            let lag = k_r * (error(j).abs() + off);
+            0.5 * self.tube.lag_floor[j] * lag * lag
+        };
+        let positions = ROUNDED * (0..n).map(lagging).sum::<f64>();
+        let joint = (0..n).fold(0, |most, j| if lagging(j) > lagging(most) { j } else { most });
+        for j in 0..n {
+            self.r[j] = desired.dq[j] - measured.dq[j] + k_r * error(j);
+        }
+        let energy = self.energy_bound(measured.q);
+        // NaN is no proof either.
+        let fine = positions <= v_max && energy <= v_max;
+        let share = if energy.is_nan() { f64::NAN } else { positions.max(energy) / v_max };
+        (!fine).then(|| StartFault { joint, error_rad: error(joint), share })
+    }
+
     /// Adds the robust torque v ([`crate::reach::tube`], law) for rho and r, given V^ and a lower bound of V.
     fn add_robust(&mut self, energy: f64, energy_floor: f64, tau: &mut [f64]) {
         let h = self.tube.gains.period_s;

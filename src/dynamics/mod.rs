@@ -38,6 +38,6 @@ pub use regressor::{
     potential_energy_regressor, torque_regressor,
 };
 pub use rnea::{Wrench, rnea};
-pub use space::Space;
+pub use space::{MassStorage, RegressorStorage, Space};
 pub use whole::{Centroidal, Energy};
 pub use workspace::Workspace;

@@ -14,7 +14,7 @@
 
 use super::{Family, swept_capsules};
 use crate::dynamics::vec3::Vec3;
-use crate::dynamics::{BodyPlacement, Motion, torque_regressor};
+use crate::dynamics::{BodyPlacement, Motion};
 use crate::enclose::{Affine, Counted, Interval, Rounding};
 use crate::reach::cell::through_ticks;
 use crate::reach::energy::relative_mass;
@@ -86,10 +86,10 @@ impl<const N: usize, R: Rounding> FamilySets<N, R> {
         let mut motion = Motion::new(robot);
         motion.sweep(robot, &whole.q, &whole.dq, &whole.dqa, &whole.ddqa);
         let ends = swept_capsules(robot, &motion);
-        let mut y = vec![Affine::<N, R>::zero(); INERTIAL * n * n];
-        torque_regressor(robot, &motion, 0..n, &mut y);
         let mut space = Workspace::<N, R>::new(robot);
-        let grain = Grain::new(robot, tube, uncertain, &cell, &mut space.sizes);
+        let sizes = (&mut space.sizes.motion, &mut space.size_regressor);
+        let grain = Grain::new(robot, tube, uncertain, &cell, sizes);
+        let y = space.regressor.torque(robot, &motion);
         let over =
             uncertain.leaning.as_ref().map(|l| l.over(tube, family.mid.duration_s, Span::Between(t0, t1)));
         let stretches = over.unwrap_or_default();
@@ -108,7 +108,7 @@ impl<const N: usize, R: Rounding> FamilySets<N, R> {
             sets.rho.push(add_up(add_up(by_set, tube.drift_nm[j]), grain.torque_nm[j]));
         }
         let floor = &tube.inertia_floor[..];
-        let mass = relative_mass(robot, uncertain, &cell, floor, (&mut space.ranges, &mut space.composites));
+        let mass = relative_mass(robot, uncertain, &cell, floor, (&mut space.ranges, &mut space.mass));
         let r: Vec<f64> = (0..n).map(|j| add_up(cell.r[j].sup_abs(), cell.deviation[j].r)).collect();
         sets.robust = LawBounds::new(tube, &grain, &sets.rho, &r, floor, (mass.0, &mass.1)).robust.to_vec();
         sets
@@ -245,6 +245,7 @@ mod tests {
     use super::*;
     use crate::campaign::soundness::case::Case;
     use crate::campaign::soundness::truth;
+    use crate::certify::Workspaces;
     use crate::plan::tube_fit;
     use crate::robot::{self, COULOMB, Scene};
     use crate::trajectory::{Bezier, JointState};
@@ -321,7 +322,8 @@ mod tests {
         let uncertain = Uncertain::new(&case.robot, &case.set);
         let span = (0.75, 0.75 + 3.0 / 64.0);
         let sets = Sets::new(&case.robot, &uncertain, &case.tube, &alone, span);
-        let report = case.problem().unwrap().report(Span::Between(span.0, span.1));
+        let report =
+            case.problem().unwrap().report(Span::Between(span.0, span.1), &Workspaces::<Counted>::default());
         for j in 0..7 {
             let torque = &report.torque[j];
             assert!((sets.rho[j] - torque.rho).abs() < 1e-6 * torque.rho);

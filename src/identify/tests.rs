@@ -8,9 +8,10 @@ use rand_chacha::ChaCha8Rng;
 
 use super::window::{Clock, Window, parts, rows_over_parts};
 use super::*;
-use crate::certify::Problem;
+use crate::certify::{Problem, Workspaces};
 use crate::control::{Controller, Measured, RobustController};
 use crate::dynamics::{Composites, Motion, Wrench, crba, rnea};
+use crate::enclose::Counted;
 use crate::inertia::ParameterSet;
 use crate::plan::{foresee, tube_fit};
 use crate::reach::Span;
@@ -390,10 +391,10 @@ fn no_parameters_of_a_correlated_set_need_more_than_rho() {
     let mut rng = ChaCha8Rng::seed_from_u64(11);
     let mut plant = Plant::new(&robot, &theta);
     let mut controller = RobustController::new(robot.clone(), &set, &tube);
-    let mut tightest = f64::INFINITY;
+    let (mut tightest, workspaces) = (f64::INFINITY, Workspaces::<Counted>::default());
     for k in 0..24 {
         let (t0, t1) = (0.125 * f64::from(k), 0.125 * f64::from(k + 1));
-        let report = problem.report(Span::Between(t0, t1));
+        let report = problem.report(Span::Between(t0, t1), &workspaces);
         for _ in 0..40 {
             // On the curve the law commands its nominal torque: there is nothing to correct.
             let t = rng.random_range(t0..=t1);

@@ -7,6 +7,8 @@
 //! [`decision`] for the variables and [`nlp`] for the solver (with [`qp`] below it); [`route`] for the way to the
 //! goal and [`guide`] for the search behind it. What was proven is kept as a [`Plan`].
 
+pub mod believed;
+pub mod chain;
 pub mod decision;
 pub mod excite;
 pub mod foresee;

@@ -10,10 +10,35 @@ use crate::reach::Tube;
 use crate::robot::{Robot, Scene};
 use crate::trajectory::Bezier;
 
-use crate::certify::{Certificate, Partition, Problem, Refusal, certify};
+use crate::certify::{Certificate, Partition, Predecessor, Problem, Refusal, Start, Workspaces, certify_in};
+use crate::enclose::Rounding;
 
 /// Version of the plan file.
-pub const SCHEMA: u32 = 3;
+pub const SCHEMA: u32 = 4;
+
+/// Where a plan starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum PlanStart {
+    /// At rest, where the arm stands.
+    Rest,
+    /// Where the plan before it is after so many ticks.
+    AfterTicks(u64),
+}
+
+impl PlanStart {
+    /// How a plan starts, where `before` is the plan that was executed before it, of which this excess has been proven. Without that plan the
+    /// start of one that starts in motion is believed.
+    pub fn after(self, before: Option<(&Plan, f64)>) -> Start<'_> {
+        match (self, before) {
+            (PlanStart::Rest, _) => Start::Rest,
+            (PlanStart::AfterTicks(_), None) => Start::Believed,
+            (PlanStart::AfterTicks(ticks), Some((plan, excess))) => {
+                Start::After(Predecessor { curve: &plan.curve, tube: &plan.tube, excess, ticks })
+            }
+        }
+    }
+}
 
 /// A trajectory together with all that it was proven against.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,6 +48,8 @@ pub struct Plan {
     pub schema: u32,
     /// When the plan starts, s since the start of the run.
     pub t_start_s: f64,
+    /// From where.
+    pub start: PlanStart,
     /// The desired motion.
     pub curve: Bezier,
     /// Constants of the controller and its proof.
@@ -120,21 +147,16 @@ impl Plan {
         (robot.end_effector >= n).then(|| "robot.end_effector: no such joint".to_owned())
     }
 
-    /// Repeats the proof.
+    /// Repeats the proof in the arithmetic `R`; after `before` as in [`PlanStart::after`].
     ///
     /// # Errors
     /// [`Refusal`] names constraint, time and place that cannot be proven.
-    pub fn verify(&self, partition: Partition) -> Result<Certificate, Refusal> {
-        certify(&Problem::new(&self.robot, &self.set, &self.scene, &self.tube, &self.curve)?, partition)
-    }
-
-    /// Repeats the proof in the second, independent arithmetic.
-    ///
-    /// # Errors
-    /// As [`Plan::verify`].
-    #[cfg(feature = "inari")]
-    pub fn verify_directed(&self, partition: Partition) -> Result<Certificate, Refusal> {
+    pub fn verify<R: Rounding>(
+        &self,
+        before: Option<(&Plan, f64)>,
+        partition: Partition,
+    ) -> Result<Certificate, Refusal> {
         let problem = Problem::new(&self.robot, &self.set, &self.scene, &self.tube, &self.curve)?;
-        crate::certify::certify_in::<crate::second::Directed>(&problem, partition)
+        certify_in(&problem, &self.start.after(before), partition, &Workspaces::<R>::default())
     }
 }

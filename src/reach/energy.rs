@@ -3,7 +3,7 @@
 //! Assumed: the states of [`super::cell`], parameters within the set, the floor A of [`super::tube`]. Proven: the bounds that each
 //! function names, for all of these at once. Mass matrix and slack by interval arithmetic: its conservatism is no loss there.
 
-use crate::dynamics::{Composites, Space, crba};
+use crate::dynamics::{MassStorage, Space};
 use crate::enclose::{Interval, Rounding};
 use crate::robot::{ARMATURE, Robot, VISCOUS};
 use crate::scalar::{Dual, Scalar};
@@ -27,14 +27,12 @@ pub fn relative_mass<const N: usize, R: Rounding>(
     uncertain: &Uncertain,
     cell: &Cell<N, R>,
     weights: &[f64],
-    (space, composites): (&mut Space<Interval>, &mut Composites<Interval>),
+    (space, mass): (&mut Space<Interval>, &mut MassStorage<Interval>),
 ) -> (f64, Joints<f64>) {
     let n = robot.dof();
     let q: Joints<Interval> = cell.q.iter().map(|x| x.interval()).collect();
     space.motion.place(robot, &q);
-    let mass = &mut space.regressor;
-    mass.resize(n * n, Interval::zero());
-    crba(robot, &space.motion, &uncertain.range, composites, mass);
+    let mass = mass.links(robot, &space.motion, &uncertain.range);
     for j in 0..n {
         mass[n * j + j] = mass[n * j + j] + uncertain.range[robot.friction_index(j) + ARMATURE];
     }

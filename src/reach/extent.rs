@@ -4,7 +4,7 @@
 //! Assumed: the tube of [`super::tube`] with its floor, and forms of [`super::cell`]. For it, with M >= A = diag(A_j): sum A_j r_j^2 <= r'Mr = 2 V, so with the radii r_radius_j >= sqrt(2 V / A_j) of [`super::cell`] the symbols
 //! x_j = r_j / r_radius_j satisfy sum x_j^2 <= 1. And e is r through a first-order lag: K_r e(t) is K_r e(0) e^(-K_r t) plus
 //! an integral of r with positive weights, which with e^(-K_r t) add up to one: a convex combination of points of the
-//! convex set that r stays in, if K_r e(0) is one (A4; [`super::tube::Tube::takes_over`] for what follows another plan). So the
+//! convex set that r stays in, if K_r e(0) is one ([`crate::certify::switch`]). So the
 //! symbols y_j = e_j / e_radius_j satisfy sum y_j^2 <= 1 too.
 //!
 //! Over such x and y, and |time symbol| <= 1, a linear form is at most |g_time| + |g_e| + |g_r| away from its centre, with Euclidean

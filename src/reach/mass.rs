@@ -19,7 +19,7 @@
 
 use arrayvec::ArrayVec;
 
-use crate::dynamics::{Composites, Space, crba};
+use crate::dynamics::{MassStorage, Space};
 use crate::enclose::{Affine, Interval, Rounding};
 use crate::inertia::ParameterSet;
 use crate::robot::{ARMATURE, INERTIAL, Robot};
@@ -138,7 +138,7 @@ pub fn floor_factor<const N: usize, R: Rounding>(
     robot: &Robot,
     between: &Between,
     floor: &[f64],
-    (space, composites): (&mut Space<Affine<N, R>>, &mut Composites<Affine<N, R>>),
+    (space, mass): (&mut Space<Affine<N, R>>, &mut MassStorage<Affine<N, R>>),
 ) -> f64 {
     let n = robot.dof();
     let own = |j: usize| between.below[robot.friction_index(j) + ARMATURE];
@@ -146,10 +146,7 @@ pub fn floor_factor<const N: usize, R: Rounding>(
         return (0..n).map(|j| floor[j] / own(j)).fold(0.0, f64::max).min(1.0);
     }
     space.fill_theta(between.below.iter().map(|&x| Affine::constant(x)));
-    let Space { motion, regressor: mass, theta, .. } = space;
-    mass.resize(n * n, Affine::zero());
-    crba(robot, motion, theta, composites, mass);
-    let mass = with_transmission(robot, &between.below, mass);
+    let mass = with_transmission(robot, &between.below, mass.links(robot, &space.motion, &space.theta));
     let entry = |k: usize| if k.is_multiple_of(n + 1) { floor[k / n] } else { 0.0 };
     let floor: Matrix = (0..n * n).map(|k| Interval::constant(entry(k))).collect();
     least_factor(&floor, &mass, n)

@@ -17,7 +17,7 @@
 
 use std::ops::{Add, Mul, Neg, Sub};
 
-use crate::dynamics::{Space, momentum_regressor, torque_regressor};
+use crate::dynamics::{Motion, RegressorStorage};
 use crate::enclose::Rounding;
 use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
 use crate::scalar::Scalar;
@@ -128,7 +128,7 @@ impl Grain {
         tube: &Tube,
         uncertain: &Uncertain,
         cell: &Cell<N, R>,
-        Space { motion, regressor: y, .. }: &mut Space<Roundoff>,
+        (motion, storage): (&mut Motion<Roundoff>, &mut RegressorStorage<Roundoff>),
     ) -> Self {
         let n = robot.dof();
         let width = INERTIAL * n;
@@ -139,10 +139,9 @@ impl Grain {
         let r: Joints<Roundoff> =
             (0..n).map(|j| Roundoff::float(add_up(cell.r[j].sup_abs(), cell.deviation[j].r))).collect();
         let (center, radius) = (&uncertain.center, &uncertain.radius);
-        y.resize(width * n, Roundoff::zero());
 
         motion.sweep(robot, &q, &dq, &dqa, &ddqa);
-        torque_regressor(robot, motion, 0..n, y);
+        let y = storage.torque(robot, motion);
         let torque_nm = (0..n)
             .map(|j| {
                 let at = robot.friction_index(j);
@@ -175,7 +174,7 @@ impl Grain {
             .collect();
 
         motion.sweep(robot, &q, &r, &r, &r);
-        momentum_regressor(robot, motion, 0..n, y);
+        let y = storage.momentum(robot, motion);
         let mut energy = Roundoff::float(tube.energy_slack_j);
         for p in 0..width {
             let along = (0..n).fold(Roundoff::zero(), |sum, j| sum + r[j] * y[width * j + p]);

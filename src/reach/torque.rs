@@ -29,7 +29,7 @@
 
 use arrayvec::ArrayVec;
 
-use crate::dynamics::{Space, torque_regressor};
+use crate::dynamics::{Motion, RegressorStorage, Space};
 use crate::enclose::{Affine, Interval, Rounding};
 use crate::inertia::ParameterSet;
 use crate::robot::{ARMATURE, COULOMB, FRICTION, INERTIAL, OFFSET, Robot, VISCOUS};
@@ -98,13 +98,12 @@ pub fn joint_torques<const N: usize, R: Rounding>(
     uncertain: &Uncertain,
     cell: &Cell<N, R>,
     (grain, stretches): (&Grain, &[Between<Affine<N, R>>]),
-    Space { motion, regressor: y, .. }: &mut Space<Affine<N, R>>,
+    (motion, y): (&mut Motion<Affine<N, R>>, &mut RegressorStorage<Affine<N, R>>),
 ) -> Joints<JointTorque> {
     let n = robot.dof();
     let width = INERTIAL * n;
     motion.sweep(robot, &cell.q, &cell.dq, &cell.dqa, &cell.ddqa);
-    y.resize(width * n, Affine::zero());
-    torque_regressor(robot, motion, 0..n, y);
+    let y = y.torque(robot, motion);
     (0..n)
         .map(|j| {
             let (mut nominal, charge, own) = friction_part(robot, tube, uncertain, cell, j);

@@ -18,7 +18,7 @@
 //!   v = 0 if demand <= 0, else v_j = kappa u_j sign(r^_j) + mu A_j r^_j / sum A_i r^_i^2 with kappa = min(1, demand / grip) and the
 //!   *rest* mu = max(0, demand - grip). So each joint is asked for its own uncertainty and not for that of others, but
 //!   within its layer |r^_j| < c h rho_j / A_j, where less will do; what is missing there the rest supplies.
-//! * **Claim.** V(0) <= V_max implies V <= V_max for all time, if the constants satisfy the conditions below.
+//! * **Claim.** V(0) <= (1 + x) V_max implies V <= (1 + x) V_max for all time, for any x in \[0, 2^-21\], if the constants satisfy the conditions below.
 //!
 //! Proof. C r drops out of dV/dt (dM/dt - 2C is skew), so dV/dt = r(t)'d(t), d = w - v_k, and r(t) = r^_k + delta_r +
 //! int M^-1 (d - C r). Let A = diag(A_j) <= M. Over \[t_k, t_k + s\], s <= h, Cauchy-Schwarz gives
@@ -35,13 +35,13 @@
 //! Either way the law makes them at most alpha max(0, V_max - V^) - beta + (h/2) sum m^2 / A. With the *hold power*
 //! beta >= (h/2) sup sum m_j^2 / A_j + sum |delta_r,j| (rho_j + |v_j|) + (h/2) c (|rho| + |v|), that is V(t_k + s) <= V(t_k) + s alpha max(0, V_max - V^).
 //! The *slack* nu >= |V(t_k) - r^'M(q^)r^/2| makes V^ >= V(t_k), and
-//! alpha h <= 1 then gives V(t_k + s) <= max(V(t_k), V_max). Induction over ticks ends the proof: V <= V_max throughout.
+//! alpha h <= 1 then gives V(t_k + s) <= max(V(t_k), V_max). Induction over ticks ends the proof: V <= (1 + x) V_max throughout.
 //!
-//! All bounds are taken over the *tube*, the states with V <= (1 + 2^-30) V_max: A <= M, proven cell by cell, gives sum A_j r_j^2 <= 2 V there, so
+//! All bounds are taken over the *tube*, the states with V <= (1 + 2^-20) V_max: A <= M, proven cell by cell, gives sum A_j r_j^2 <= 2 V there, so
 //! |r_j| <= eps_j = sqrt(2 V / A_j), and e is r through a first-order lag, so |e_j| <= eps_j / K_r and all of
 //! [`super::extent`] (it starts inside). The argument is
 //! not circular: V is continuous, so a first time at which it leaves the tube would be preceded by a while in
-//! (V_max, (1 + 2^-30) V_max], during which all bounds hold and hence V cannot have risen there from V_max.
+//! ((1 + x) V_max, (1 + 2^-20) V_max], during which all bounds hold and hence V cannot have risen there from (1 + x) V_max.
 //!
 //! **Ticks and cells.** rho, D, beta and the rest are bounded cell by cell; a cell holds everything that happens in the ticks
 //! that begin in its time span (see [`super::cell`]), so each tick is covered by one cell.
@@ -51,10 +51,8 @@
 //! the law as hold power ([`super::roundoff`], [`super::law`]): the certifier asks for larger D, nu and beta.
 //!
 //! **Change of plan.** V contains neither theta_0 nor the set or the constants; it changes at a switch only as r
-//! does. The new curve starts at the old one's desired state up to rounding, some units of 2^-53; which the
-//! difference between V_max and the tube's level, 8 million such units, absorbs for thousands of switches (and the reserve
-//! in the hold power lets V fall back below V_max in between). V_max and e_j's bound must not shrink below where the
-//! state may be: [`Tube::takes_over`].
+//! does. What the new curve misses of the old one's desired state is enclosed and charged to x, switch by switch; V_max and e_j's bound must
+//! not shrink below where the state may be: [`crate::certify::switch`] proves it.
 //!
 //! The certifier evaluates rho, D, beta, nu, c, the gain condition and the acceleration bound over the whole plan with
 //! outward rounding and refuses a plan whose stored constants are smaller than what it finds.
@@ -65,8 +63,9 @@ use crate::robot::{ControlGains, Robot};
 
 use super::upward::{div_up, mul_up};
 
-/// The tube's level of V, relative to V_max: 1 + 2^-30.
-pub(crate) const LEVEL: f64 = 1.0 + 1.0 / (1_u64 << 30) as f64;
+/// The tube's level of V, relative to V_max: 1 + 2^-20. What is above V_max is for the switches between plans ([`crate::certify::switch`]), some
+/// thousands of them.
+pub(crate) const LEVEL: f64 = 1.0 + 1.0 / (1_u64 << 20) as f64;
 
 /// Constants of the robust law for one plan, and of the proof that goes with it. Stored in the plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -92,12 +91,12 @@ pub struct Tube {
 }
 
 impl Tube {
-    /// The tube's level of V, J: (1 + 2^-30) V_max, rounded up.
+    /// The tube's level of V, J: (1 + 2^-20) V_max, rounded up.
     pub fn level_j(&self) -> f64 {
         mul_up(LEVEL, self.gains.v_max)
     }
 
-    /// Radius of r_j: sqrt(2 V / A_j) at V = (1 + 2^-30) V_max; rounded up.
+    /// Radius of r_j: sqrt(2 V / A_j) at V = (1 + 2^-20) V_max; rounded up.
     /// Infinite where A_j is not positive: there is then no bound.
     pub fn r_radius(&self, j: usize) -> f64 {
         self.radius(self.inertia_floor[j])
@@ -112,15 +111,10 @@ impl Tube {
         if floor > 0.0 { div_up(2.0 * self.level_j(), floor).sqrt().next_up() } else { f64::INFINITY }
     }
 
-    /// Whether the tube holds wherever the state of a plan under `before` may be, so that the one may take over from
-    /// the other: the same r (same K_r), no smaller V_max, and no smaller bound on any e_j.
-    pub fn takes_over(&self, before: &Tube) -> bool {
-        let n = self.lag_floor.len();
-        let wide = |j: usize| self.e_radius(j) >= before.e_radius(j);
-        self.gains.k_r == before.gains.k_r
-            && self.gains.v_max >= before.gains.v_max
-            && n == before.lag_floor.len()
-            && (0..n).all(wide)
+    /// Time on a curve of `duration_s` after so many ticks of its plan, s: past the end, the end. The loop, the controller and the proof all take it
+    /// from here.
+    pub fn time_of_tick(&self, duration_s: f64, ticks: u64) -> f64 {
+        (ticks as f64 * self.gains.period_s).min(duration_s)
     }
 
     /// Speed below which the controller does not trust the sign of the measured dq_j, rad/s: the stiction speed, plus

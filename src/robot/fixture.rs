@@ -80,3 +80,48 @@ pub(crate) fn floating(mut robot: Robot) -> Robot {
     robot.end_effector += 1;
     robot
 }
+
+/// Turning joints, each hung on the one that `parents` says; axes and bodies differ from joint to joint, and what the transmissions turn is next to nothing, so that
+/// the links alone bear a floor of the mass matrix.
+pub(crate) fn tree(name: &str, parents: &[Option<usize>]) -> Robot {
+    let joint = |(k, parent): (usize, &Option<usize>)| {
+        let x = k as f64;
+        let turn = nalgebra::Rotation3::new(Vector3::new(0.9 * (x + 1.0).sin(), 0.7 * (2.0 * x).cos(), 0.3));
+        let (m, c) = (1.5 + 0.2 * x.cos(), Vector3::new(0.06, 0.02 * x.sin(), 0.1));
+        let i = [0.02, 0.025, 0.015];
+        Joint {
+            name: format!("{name}_{k}"),
+            link: format!("{name}_link_{k}"),
+            kind: JointKind::Revolute,
+            parent: *parent,
+            placement: Placement {
+                rotation: turn.into_inner(),
+                translation: if parent.is_some() {
+                    Vector3::new(0.02, 0.01, 0.2)
+                } else {
+                    Vector3::new(0.6 * x, 0.0, 0.0)
+                },
+            },
+            limits: JointLimits { position: Some((-3.0, 3.0)), velocity: 2.0, torque: 200.0 },
+            friction: Friction { coulomb: 0.3, viscous: 0.5, armature: 1e-3, offset: 0.0 },
+            inertia: [
+                m,
+                m * c.x,
+                m * c.y,
+                m * c.z,
+                i[0] + m * (c.y * c.y + c.z * c.z),
+                -m * c.x * c.y,
+                i[1] + m * (c.x * c.x + c.z * c.z),
+                -m * c.x * c.z,
+                -m * c.y * c.z,
+                i[2] + m * (c.x * c.x + c.y * c.y),
+            ],
+        }
+    };
+    let joints: Vec<Joint> = parents.iter().enumerate().map(joint).collect();
+    let mut robot = small_robot();
+    robot.end_effector = joints.len() - 1;
+    (robot.name, robot.joints, robot.shapes) = (name.to_owned(), joints, vec![]);
+    robot.self_pairs.clear();
+    robot
+}

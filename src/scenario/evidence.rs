@@ -1,6 +1,7 @@
 //! How a broken assumption is put into words and figures: when, which joint, and by how much the sensors would have to
 //! be worse than stated for everything else to be true.
 
+use crate::control::StartFault;
 use crate::identify::IdentifyError;
 use crate::reach::Tube;
 use crate::report::{Broken, Evidence};
@@ -20,6 +21,18 @@ pub(super) fn of_data(robot: &Robot, t: f64, error: &IdentifyError) -> Broken {
         None => error.to_string(),
     };
     Broken { t, joint, by, evidence, text }
+}
+
+/// The arm does not stand where its first plan starts.
+pub(super) fn of_start(robot: &Robot, tube: &Tube, t: f64, fault: StartFault) -> Broken {
+    let StartFault { joint, error_rad, share } = fault;
+    let name = robot.joints[joint].name.clone();
+    let text = format!(
+        "joint '{name}': the arm does not stand where its first plan starts: it is {error_rad:.5} rad off, with that V may be {share:.1} times V_max = {} J; \
+         it was not released",
+        tube.gains.v_max
+    );
+    Broken { t, joint: Some(name), by: None, evidence: Evidence::Tracking, text }
 }
 
 /// V has passed what the tube allows. `r` is what the encoders make of r_j = de_j + K_r e_j (rad/s), `floor` the energy that V has at least (J).

@@ -7,12 +7,13 @@ use crate::inertia::ParameterSet;
 use crate::plan::Plan;
 use crate::plan::excite::{Criterion, Information};
 use crate::plan::foresee;
+use crate::plan::tube_fit;
 use crate::report::{Broken, Gap, LogRow, MostProbable, Phase};
 use crate::robot::{INERTIAL, Robot};
 use crate::trajectory::Bezier;
 
 use super::evidence;
-use super::task::{ExciteCriterion, Held, Identify};
+use super::task::{ExciteCriterion, Held, Identify, PublicTask};
 
 /// Everything that has to do with learning; a run with an empty hand has none.
 pub(super) struct Learner {
@@ -26,6 +27,17 @@ pub(super) struct Learner {
 
 /// An error is the proof that an assumption is broken.
 type Heard<T> = Result<T, Box<Broken>>;
+
+/// What is possible before the first measurement: what physics leaves of the prior where something is held.
+///
+/// # Errors
+/// [`IdentifyError`] if the identifier refuses the prior.
+pub fn first_set(task: &PublicTask) -> Result<ParameterSet, IdentifyError> {
+    let (robot, prior) = (Arc::new(task.robot.clone()), task.prior_set());
+    let Some(held) = &task.held else { return Ok(prior) };
+    let bound = tube_fit::initial(&robot).acceleration_bound;
+    Ok(Learner::new(robot, held, &prior, bound)?.set().clone())
+}
 
 impl Learner {
     /// Before the first measurement: `prior` is what may be true, `acceleration_bound` what the first tube promises.

@@ -17,5 +17,6 @@ pub mod task;
 pub mod world;
 
 pub use error::ScenarioError;
+pub use learn::first_set;
 pub use run::{RunError, RunOptions, run};
 pub use task::{Carry, Excite, ExciteCriterion, Held, Identify, Prior, PublicTask, Scenario, Timing};

@@ -22,6 +22,7 @@ use crate::inertia::ParameterSet;
 use crate::plan::Plan;
 use crate::plan::propose::Planner;
 use crate::plan::route::{Route, Router};
+use crate::plan::saved::PlanStart;
 use crate::plan::tube_fit;
 use crate::report::{Broken, Event, Evidence, Identification, Observer, Outcome, Phase, RunRecord};
 use crate::robot::Robot;
@@ -141,9 +142,21 @@ struct Active {
     plan: Plan,
     phase: Phase,
     /// Ticks executed so far.
-    ticks: usize,
+    ticks: u64,
     e_radius: Vec<f64>,
     r_radius: Vec<f64>,
+}
+
+impl Active {
+    /// Time on the plan's curve after so many ticks, s; exactly the duration from its end on.
+    fn time_at(&self, ticks: u64) -> f64 {
+        self.plan.tube.time_of_tick(self.plan.curve.duration_s, ticks)
+    }
+
+    /// Whether no plan was before it, and none of its ticks has been executed.
+    fn is_at_rest(&self) -> bool {
+        self.ticks == 0 && self.plan.start == PlanStart::Rest
+    }
 }
 
 struct Runner<'a> {
@@ -218,6 +231,7 @@ impl Runner<'_> {
             self.execute(self.slot_ticks());
             if let Some((phase, Some(plan))) = next
                 && self.broken.is_empty()
+                && self.starts_now(&plan)
             {
                 self.failures = 0;
                 self.activate(plan, phase);
@@ -225,13 +239,18 @@ impl Runner<'_> {
         }
     }
 
-    fn slot_ticks(&self) -> usize {
-        (self.task.timing.t_p_s / self.robot.control.period_s).round() as usize
+    fn slot_ticks(&self) -> u64 {
+        (self.task.timing.t_p_s / self.robot.control.period_s).round() as u64
     }
 
-    /// Ticks until the trajectory has ended: no fewer, lest the desired motion jump to its end.
-    fn plan_ticks(&self) -> usize {
-        (self.task.timing.t_f_s / self.robot.control.period_s).ceil() as usize
+    /// Ticks of the running plan after which the next one takes over: those of the present slot are executed first.
+    fn switch_ticks(&self, active: &Active) -> u64 {
+        active.ticks + self.slot_ticks()
+    }
+
+    /// Ticks until the trajectory has ended: no fewer, lest it be left before it rests.
+    fn plan_ticks(&self) -> u64 {
+        (self.task.timing.t_f_s / self.robot.control.period_s).ceil() as u64
     }
 
     /// What the next plan is for; `None` while the running one is to be executed further.
@@ -312,13 +331,10 @@ impl Runner<'_> {
         self.learner.as_ref().map_or(&self.prior, Learner::set)
     }
 
-    /// Time since the start of a plan after so many ticks, s; exactly the duration at its end.
-    fn local_time(&self, active: &Active, ticks: usize) -> f64 {
-        if ticks >= self.plan_ticks() {
-            active.plan.curve.duration_s
-        } else {
-            ticks as f64 * self.robot.control.period_s
-        }
+    /// Whether the arm is where a certified plan was proven to start: at rest, or at that tick of the running one.
+    fn starts_now(&self, plan: &Plan) -> bool {
+        plan.start
+            == self.active.as_ref().map_or(PlanStart::Rest, |active| PlanStart::AfterTicks(active.ticks))
     }
 
     /// Switches controller and identifier to a certified plan, which starts now.

@@ -27,6 +27,7 @@ use rayon::prelude::*;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::certify::Workspaces;
 use crate::enclose::{Counted, Rounding};
 use crate::reach::Span;
 use crate::report::figure::figure;
@@ -56,13 +57,15 @@ pub(super) struct File {
 }
 
 /// The campaign, its file read and checked.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Soundness {
     name: String,
     samples: u64,
     walks: usize,
     seed: u64,
     arms: Vec<Arm>,
+    /// Claims are made where [`crate::certify::certify_in`] makes them: in storage that was used for other cells, plans and arms before.
+    workspaces: Workspaces<Counted>,
 }
 
 impl Soundness {
@@ -71,7 +74,15 @@ impl Soundness {
             return Err(CampaignError::field(path, "samples", "is 0, expected at least 1"));
         }
         let arms = ArmFile::load_all(path, &file.arms)?;
-        Ok(Self { name: file.name, samples: file.samples, walks: file.walks, seed: file.seed, arms })
+        let workspaces = Workspaces::default();
+        Ok(Self {
+            name: file.name,
+            samples: file.samples,
+            walks: file.walks,
+            seed: file.seed,
+            arms,
+            workspaces,
+        })
     }
 
     /// Attacks one plan of an arm; the claims are made in the arithmetic `R`.
@@ -79,12 +90,12 @@ impl Soundness {
         &self,
         claim: &Case,
         truth: &Case,
-        rng: &mut ChaCha8Rng,
+        (workspaces, rng): (&Workspaces<R>, &mut ChaCha8Rng),
     ) -> Result<(Ledger, u64), CampaignError> {
         let (mut ledger, mut walked) = (Ledger::default(), 0);
         let problem = claim.problem().map_err(|refusal| CampaignError::Trials(refusal.to_string()))?;
         for _ in 0..SPANS {
-            let report = problem.report_in::<R>(span(truth, rng));
+            let report = problem.report(span(truth, rng), workspaces);
             let mut attack = Attack::new(claim, truth, &report);
             attack.at_random(DRAWS, rng, &mut ledger);
             for _ in 0..self.walks {
@@ -104,7 +115,7 @@ impl Soundness {
             let name = &arm.label;
             CampaignError::Trials(format!("no tube is proven for any plan of '{name}': nothing to attack"))
         })?;
-        self.attack_plan::<Counted>(&case, &case, &mut rng)
+        self.attack_plan(&case, &case, (&self.workspaces, &mut rng))
     }
 }
 

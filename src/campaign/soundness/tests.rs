@@ -22,7 +22,7 @@ fn found_out<R: Rounding>(wrong: impl Fn(&mut Case), seed: u64) -> Vec<Vec<Check
         let truth = Case::draw_plan(arm, &mut rng).unwrap();
         let mut claim = truth.clone();
         wrong(&mut claim);
-        campaign.attack_plan::<R>(&claim, &truth, &mut rng).unwrap().0.outside()
+        campaign.attack_plan::<R>(&claim, &truth, (&Workspaces::default(), &mut rng)).unwrap().0.outside()
     };
     campaign.arms.iter().map(of).collect()
 }

@@ -3,7 +3,7 @@ use std::time::Duration;
 use nalgebra::{Matrix3, Vector3};
 
 use super::*;
-use crate::certify::{Family, Partition, Problem, certify};
+use crate::certify::{Family, Partition, Problem, Start, certify};
 use crate::robot::Zonotope3;
 use crate::scenario::{PublicTask, Scenario};
 
@@ -38,7 +38,8 @@ fn from_rest(task: &PublicTask, target: &[f64], warm: Option<&[f64]>) -> Result<
     let setting = Setting { warm, ..setting(task, &set, &start, &task.carry.range_rad) };
     let proposal = propose(&setting, Purpose::Approach(target))?;
     let problem = Problem::new(&task.robot, &set, &task.scene, &proposal.tube, &proposal.curve).unwrap();
-    certify(&problem, Partition::default()).expect("the planner proved it with fewer cells");
+    certify(&problem, &Start::Believed, Partition::default())
+        .expect("the planner proved it with fewer cells");
     Ok(proposal)
 }
 
@@ -111,7 +112,8 @@ fn few_assessments_are_enough_for_some_motion() {
             let found = planner.propose(&setting, purpose).cloned();
             let found = found.unwrap_or_else(|e| panic!("seed {seed}, plan {plan}: {e}"));
             let problem = Problem::new(&task.robot, &set, &task.scene, &found.tube, &found.curve).unwrap();
-            certify(&problem, Partition::default()).expect("the planner proved it with fewer cells");
+            certify(&problem, &Start::Believed, Partition::default())
+                .expect("the planner proved it with fewer cells");
             let rest = coasting_end(&setting);
             let far = found.curve.end().iter().zip(&rest).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
             moved += usize::from(far > 0.1);

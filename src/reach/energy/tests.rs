@@ -167,7 +167,7 @@ fn no_direction_has_more_energy_than_the_relative_mass_allows() {
             let cell = Cell::<16, Counted>::new(&robot, &tube, &curve, Span::Between(t0, t0 + 0.05));
             let weights: Vec<f64> = random(0.5, &mut rng).iter().map(|w| 1.0 + w).collect();
             let mut space = Workspace::<16, Counted>::new(&robot);
-            let place = (&mut space.ranges, &mut space.composites);
+            let place = (&mut space.ranges, &mut space.mass);
             let (sigma, alone) = relative_mass(&robot, &Uncertain::new(&robot, &set), &cell, &weights, place);
             assert!(alone.iter().all(|s| *s <= sigma));
             gained = alone.iter().fold(gained, |least, s| least.min(s / sigma));

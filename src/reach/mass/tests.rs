@@ -59,8 +59,8 @@ fn attacked((name, start): (&str, &[f64]), with_transmission: bool) -> (f64, f64
         FloorFit::new(&robot).fit(&robot, &set, &curve, &mut floor);
         let mut space = Workspace::<16, Counted>::new(&robot);
         space.forms.motion.place(&robot, &cell.q);
-        let (forms, composites) = (&mut space.forms, &mut space.form_composites);
-        let factor = floor_factor(&robot, &between, &floor, (forms, composites));
+        let (forms, mass) = (&mut space.forms, &mut space.form_mass);
+        let factor = floor_factor(&robot, &between, &floor, (forms, mass));
         assert!(factor.is_finite() && floor.iter().all(|a| *a > 0.0), "{factor} {floor:?}");
         let (least, largest) = eigenvalue_bounds(&robot, &between, &cell);
         assert!(least > 0.0 && largest.is_finite());

@@ -10,7 +10,7 @@ use crate::trajectory::JointState;
 use super::{Active, Runner};
 
 /// Ticks between two progress events.
-const EXECUTING_EVERY: usize = 100;
+const EXECUTING_EVERY: u64 = 100;
 
 impl Runner<'_> {
     /// Measures the torques that hold the arm at its start, for as long as the scenario says. Rows of data over that time know of no
@@ -42,7 +42,7 @@ impl Runner<'_> {
     }
 
     /// Runs the control loop for so many ticks. Before the first plan the arm has not been released yet: nothing moves.
-    pub(super) fn execute(&mut self, ticks: usize) {
+    pub(super) fn execute(&mut self, ticks: u64) {
         let Some(mut active) = self.active.take() else { return };
         let n = self.robot.dof();
         let mut desired = JointState::at_rest(&vec![0.0; n]);
@@ -50,10 +50,13 @@ impl Runner<'_> {
         let mut told = reading.clone();
         let (mut tau, mut open, mut measured) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
         for k in 0..ticks {
-            let t = self.local_time(&active, active.ticks);
+            let t = active.time_at(active.ticks);
             active.plan.curve.evaluate(t, &mut desired);
             self.world.read(&mut reading);
             self.look_at_encoders(&reading);
+            if active.is_at_rest() && self.is_misplaced(&active, &reading, &desired) {
+                break;
+            }
             self.encoders.told(&reading, &desired, &mut told);
             let ahead = Measured { q: &desired.q, dq: &desired.dq };
             self.controller.tick(t, ahead, &desired, &mut open);
@@ -77,6 +80,15 @@ impl Runner<'_> {
             }
         }
         self.active = Some(active);
+    }
+
+    /// Whether the arm does not stand where its first plan starts; then it is not released.
+    fn is_misplaced(&mut self, active: &Active, reading: &Reading, desired: &JointState) -> bool {
+        let fault = self.controller.start_fault(Measured { q: &reading.q, dq: &reading.dq }, desired);
+        let broken = fault.map(|fault| evidence::of_start(&self.robot, &active.plan.tube, reading.t, fault));
+        let misplaced = broken.is_some();
+        self.broken.extend(broken);
+        misplaced
     }
 
     /// Whether the encoders can be believed, apart from what the identifier will say.

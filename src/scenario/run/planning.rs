@@ -7,6 +7,7 @@ use crate::inertia::ParameterSet;
 use crate::plan::Plan;
 use crate::plan::propose::{Proposal, Purpose, Setting, cells};
 use crate::plan::route::{RouteError, Router, Terrain};
+use crate::plan::saved::PlanStart;
 use crate::reach::Joints;
 use crate::report::{Event, Margins, Phase, PlanSummary, TorqueWidths};
 use crate::trajectory::{Bezier, JointState};
@@ -46,10 +47,7 @@ impl Runner<'_> {
     fn next_start(&self) -> JointState {
         match &self.active {
             None => JointState::at_rest(&self.task.start),
-            Some(active) => {
-                let ticks = (active.ticks + self.slot_ticks()).min(self.plan_ticks());
-                active.plan.curve.state(self.local_time(active, ticks))
-            }
+            Some(active) => active.plan.curve.state(active.time_at(self.switch_ticks(active))),
         }
     }
 
@@ -193,16 +191,18 @@ impl Runner<'_> {
         let problem = Problem::new(&self.robot, &set, scene, &proposal.tube, &proposal.curve)
             .map_err(|e| e.to_string())?;
         let partition = Partition { cells: cells(proposal.curve.duration_s), ..Partition::default() };
-        let certificate = certify(&problem, partition).map_err(|e| e.to_string())?;
+        let before = self.active.as_ref().map(|active| (&active.plan, active.plan.certificate.excess));
+        let start = self
+            .active
+            .as_ref()
+            .map_or(PlanStart::Rest, |active| PlanStart::AfterTicks(self.switch_ticks(active)));
+        let certificate = certify(&problem, &start.after(before), partition).map_err(|e| e.to_string())?;
         let widths = || TorqueWidths::along(&self.robot, &set, &proposal.curve, WIDTHS_AT);
         *torque = set.strips.is_some().then(widths);
-        let running = self.active.as_ref().map(|a| &a.plan.tube);
-        if running.is_some_and(|before| !proposal.tube.takes_over(before)) {
-            return Err("the plan's tube does not hold all tracking errors of the running plan".to_owned());
-        }
         Ok(Plan {
             schema: crate::plan::saved::SCHEMA,
             t_start_s: t,
+            start,
             curve: proposal.curve,
             tube: proposal.tube,
             set,

@@ -1,0 +1,116 @@
+//! Storage that was used for anything before gives the same answers as new storage, to the last bit, on any number of threads.
+
+use nalgebra::Vector3;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::*;
+use crate::plan::tube_fit;
+use crate::robot::fixture::tree;
+use crate::trajectory::JointState;
+
+/// A flap beside an arm of three joints, two arms on one base, and a chain of twelve joints. Their transmissions turn next to nothing, so the links bear the
+/// floor of the mass matrix.
+fn robots() -> [Robot; 3] {
+    let chain = |first: usize, n: usize| (0..n).map(move |k| k.checked_sub(1).map(|k| k + first));
+    let flap: Vec<_> = [None].into_iter().chain(chain(1, 3)).collect();
+    let arms: Vec<_> = chain(0, 3).chain(chain(3, 3)).collect();
+    [tree("flap_and_arm", &flap), tree("two_arms", &arms), tree("twelve", &chain(0, 12).collect::<Vec<_>>())]
+}
+
+fn motion(robot: &Robot, rng: &mut ChaCha8Rng) -> Bezier {
+    let q: Vec<f64> = (0..robot.dof()).map(|_| rng.random_range(-1.0..1.0)).collect();
+    let end: Vec<f64> = q.iter().map(|q| q + rng.random_range(-0.2..0.2)).collect();
+    Bezier::to_rest(&JointState::at_rest(&q), &end, 2.0).unwrap()
+}
+
+/// A tube whose floor the links bear: half of what they have along the curve.
+fn tube(robot: &Robot, set: &ParameterSet, curve: &Bezier) -> Tube {
+    let mut tube = tube_fit::initial(robot);
+    tube_fit::ground(
+        robot,
+        set,
+        curve,
+        &mut tube,
+        (None, &mut crate::plan::inertia_floor::FloorFit::new(robot)),
+    );
+    tube.drift_nm.fill(1.0);
+    tube.hold_power_w = 0.01;
+    tube.energy_slack_j = 1e-5;
+    tube
+}
+
+fn threads(count: usize, work: impl FnOnce() -> String + Send) -> String {
+    rayon::ThreadPoolBuilder::new().num_threads(count).build().unwrap().install(work)
+}
+
+#[test]
+fn used_storage_answers_as_new_storage_does() {
+    let mut rng = ChaCha8Rng::seed_from_u64(17);
+    let used = Workspaces::<Counted>::default();
+    let scene = Scene {
+        obstacles: vec![crate::robot::Zonotope3::cuboid(
+            "block",
+            Vector3::new(9.0, 0.0, 0.0),
+            Vector3::repeat(0.2),
+            &nalgebra::Matrix3::identity(),
+        )],
+    };
+    for robot in robots() {
+        let set = ParameterSet::around_nominal(&robot);
+        let curve = motion(&robot, &mut rng);
+        let tube = tube(&robot, &set, &curve);
+        let borne =
+            |j: usize| tube.inertia_floor[j] > set.lower[robot.friction_index(j) + crate::robot::ARMATURE];
+        assert!((0..robot.dof()).any(borne), "the transmissions bear the floor of {}", robot.name);
+        let problem = Problem::new(&robot, &set, &scene, &tube, &curve).unwrap();
+        let spans: Vec<Span> = (0..9).map(|k| problem.span(k, 8)).collect();
+        let fresh: Vec<String> = spans
+            .iter()
+            .map(|span| format!("{:?}", problem.report(*span, &Workspaces::<Counted>::default())))
+            .collect();
+        for round in 0..3 {
+            for (span, fresh) in spans.iter().zip(&fresh) {
+                assert_eq!(
+                    &format!("{:?}", problem.report(*span, &used)),
+                    fresh,
+                    "{} round {round}",
+                    robot.name
+                );
+            }
+        }
+        let survey = |count: usize| threads(count, || format!("{:?}", problem.survey(8)));
+        for count in [1, 2, 3, 5] {
+            assert_eq!(survey(count), format!("[{}]", fresh.join(", ")), "{} on {count} threads", robot.name);
+        }
+    }
+}
+
+#[test]
+fn a_torque_beyond_the_limit_is_refused_in_used_storage_too() {
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    for mut robot in robots() {
+        // Known and without friction, so that bounds are finite whatever the constants are.
+        robot.joints.iter_mut().for_each(|joint| joint.friction.coulomb = 0.0);
+        (robot.control.alpha, robot.control.v_max) = (300.0, 0.01);
+        let set = ParameterSet::new(robot.nominal_parameters(), robot.nominal_parameters());
+        let curve = motion(&robot, &mut rng);
+        let mut tube = tube(&robot, &set, &curve);
+        tube.drift_nm.fill(0.01);
+        let scene = Scene::default();
+        // A limit that is just missed, joint by joint, in new storage.
+        let report = Problem::new(&robot, &set, &scene, &tube, &curve)
+            .unwrap()
+            .report(Span::Between(0.0, 0.1), &Workspaces::<Counted>::default());
+        assert!(report.torque_margin.iter().all(|margin| margin.is_finite()), "{:?}", report.torque_margin);
+        for (joint, margin) in robot.joints.iter_mut().zip(&report.torque_margin) {
+            joint.limits.torque -= margin * 1.001;
+        }
+        let problem = Problem::new(&robot, &set, &scene, &tube, &curve).unwrap();
+        let used = Workspaces::<Counted>::default();
+        for _ in 0..3 {
+            let again = problem.report(Span::Between(0.0, 0.1), &used);
+            assert!(again.torque_margin.iter().all(|margin| *margin < 0.0), "{:?}", again.torque_margin);
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! What a saved plan asks one to believe, and how it is held against one's own files.
+//!
+//! A plan file is proven against the robot, set and scene inside it. Whoever has the robot's and the scenario's own files compares: every value of the
+//! plan's robot and scene must be theirs ([`differences`] walks all of them, so that none is forgotten), and its first set must hold all that
+//! the scenario's prior leaves. Whoever does not is told what there is to believe ([`Believed`]).
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::identify::study::parameter_name;
+use crate::inertia::ParameterSet;
+use crate::robot::Robot;
+
+use super::Plan;
+use super::saved::PlanStart;
+
+/// Differences that are listed at most; the rest is counted.
+const LISTED: usize = 8;
+
+/// Values that differ between what a plan file holds and one's own, each as `path: found, expected own`.
+///
+/// Both are compared as they are written to files, value by value; a value that only one of them has is a difference.
+pub fn differences<T: Serialize>(name: &str, found: &T, own: &T) -> Vec<String> {
+    let (Ok(found), Ok(own)) = (serde_json::to_value(found), serde_json::to_value(own)) else {
+        return vec![format!("{name}: cannot be compared")];
+    };
+    let mut all = Vec::new();
+    compare(name, &found, &own, &mut all);
+    let more = all.len().saturating_sub(LISTED);
+    all.truncate(LISTED);
+    if more > 0 {
+        all.push(format!("and {more} more"));
+    }
+    all
+}
+
+fn compare(path: &str, found: &Value, own: &Value, all: &mut Vec<String>) {
+    match (found, own) {
+        (Value::Object(a), Value::Object(b)) => {
+            for (key, x) in a {
+                compare(&format!("{path}.{key}"), x, b.get(key).unwrap_or(&Value::Null), all);
+            }
+            for (key, y) in b.iter().filter(|(key, _)| !a.contains_key(*key)) {
+                compare(&format!("{path}.{key}"), &Value::Null, y, all);
+            }
+        }
+        (Value::Array(a), Value::Array(b)) => {
+            for k in 0..a.len().max(b.len()) {
+                // Joints, capsules and obstacles are called by their names.
+                let name = a.get(k).or(b.get(k)).and_then(|x| x.get("name")).and_then(Value::as_str);
+                let at = name.map_or(format!("{path}[{k}]"), |name| format!("{path}['{name}']"));
+                let entry = |list: &'_ [Value]| list.get(k).cloned().unwrap_or(Value::Null);
+                compare(&at, &entry(a), &entry(b), all);
+            }
+        }
+        _ if found == own => {}
+        _ => all.push(format!("{path}: {}, expected {}", brief(found), brief(own))),
+    }
+}
+
+fn brief(value: &Value) -> String {
+    match value {
+        Value::Null => "nothing".to_owned(),
+        Value::Object(_) | Value::Array(_) => "something".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// Differences of a plan's robot from one's own robot file. The plan's may carry more capsules, those of what it holds: more has then been
+/// proven apart.
+pub fn robot_differences(plan: &Robot, own: &Robot) -> Vec<String> {
+    let mut bare = plan.clone();
+    if bare.shapes.len() > own.shapes.len() {
+        bare.shapes.truncate(own.shapes.len());
+    }
+    differences("robot", &bare, own)
+}
+
+/// Parameters of `set` that do not reach as far as those of `expected`, as `name: [a, b], expected at least [c, d]`.
+pub fn narrower(robot: &Robot, set: &ParameterSet, expected: &ParameterSet) -> Vec<String> {
+    if set.lower.len() != expected.lower.len() {
+        return vec![format!("set: {} parameters, expected {}", set.lower.len(), expected.lower.len())];
+    }
+    let mut all: Vec<String> = (0..set.lower.len())
+        .filter(|&p| !(set.lower[p] <= expected.lower[p] && set.upper[p] >= expected.upper[p]))
+        .map(|p| {
+            let (name, [a, b, c, d]) = (
+                parameter_name(robot, p).0,
+                [set.lower[p], set.upper[p], expected.lower[p], expected.upper[p]],
+            );
+            format!("set: {name} in [{a}, {b}], expected at least [{c}, {d}]")
+        })
+        .collect();
+    if set.strips.is_some() && expected.strips.is_none() {
+        all.push("set: bounds on torques that the prior does not have".to_owned());
+    }
+    if set.core != expected.core && set.core.is_some() {
+        all.push("set: a known part that the prior does not have".to_owned());
+    }
+    all.truncate(LISTED);
+    all
+}
+
+/// What the proof of a plan rests on and the plan file alone says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Believed {
+    /// The robot's name, and whether it has been compared with a robot file.
+    pub robot: String,
+    /// What may be in the hand: mass, kg.
+    pub mass_kg: [f64; 2],
+    /// Number of obstacles.
+    pub obstacles: usize,
+    /// Encoder and torque sensor bounds, in words.
+    pub sensors: String,
+    /// Whether the plan starts in motion, and the plan before it was not given.
+    pub start: bool,
+}
+
+impl Believed {
+    /// Of one plan; `alone` if the plan before it is not at hand.
+    pub fn of(plan: &Plan, alone: bool) -> Self {
+        let (robot, sensors) = (&plan.robot, &plan.robot.sensors);
+        let mass = robot.inertial_index(robot.end_effector);
+        Self {
+            robot: robot.name.clone(),
+            mass_kg: [plan.set.lower[mass], plan.set.upper[mass]],
+            obstacles: plan.scene.obstacles.len(),
+            sensors: format!(
+                "{:e} rad, {:e} rad/s, torque {} % and {} N m",
+                sensors.position_rad,
+                sensors.velocity_rad_s,
+                100.0 * sensors.torque_ratio,
+                sensors.torque_abs_nm
+            ),
+            start: alone && plan.start != PlanStart::Rest,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::robot::load;
+
+    #[test]
+    fn every_number_of_a_robot_counts() {
+        let own = load("kinova_gen3_2f85").unwrap();
+        assert!(robot_differences(&own, &own).is_empty());
+        let differs = |change: &dyn Fn(&mut Robot), path: &str| {
+            let mut other = own.clone();
+            change(&mut other);
+            let found = robot_differences(&other, &own);
+            assert!(found.len() == 1 && found[0].starts_with(path), "{path}: {found:?}");
+        };
+        differs(&|r| r.sensors.velocity_rad_s = 0.0, "robot.sensors.velocity_rad_s: 0.0, expected 0.00005");
+        differs(&|r| r.joints[2].limits.torque *= 1.01, "robot.joints['joint_3'].limits.torque: ");
+        differs(&|r| r.shapes[1].capsule.radius = 0.0, "robot.shapes[");
+        differs(&|r| r.joints[6].placement.translation.x += 1e-6, "robot.joints['joint_7'].placement");
+        differs(&|r| r.uncertainty.link_ratio = 0.0, "robot.uncertainty.link_ratio");
+    }
+
+    #[test]
+    fn a_set_that_reaches_less_far_is_named() {
+        let robot = load("kinova_gen3_2f85").unwrap();
+        let own = ParameterSet::around_nominal(&robot);
+        let mut set = own.clone();
+        assert!(narrower(&robot, &set, &own).is_empty());
+        set.lower[1] += 1e-12;
+        let found = narrower(&robot, &set, &own);
+        assert!(found.len() == 1 && found[0].contains("expected at least"), "{found:?}");
+    }
+}
