@@ -1,6 +1,9 @@
 //! The promise: the first command of the README moves an unknown payload safely, narrows it down, brings it to its
 //! place, and leaves a folder behind whose plans anybody can prove again; a plan that was tampered with is refused.
 
+#[path = "main_job/tampering.rs"]
+mod tampering;
+
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 

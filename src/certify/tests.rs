@@ -104,7 +104,7 @@ fn a_torque_beyond_the_limit_is_refused_in_used_storage_too() {
             .report(Span::Between(0.0, 0.1), &Workspaces::<Counted>::default());
         assert!(report.torque_margin.iter().all(|margin| margin.is_finite()), "{:?}", report.torque_margin);
         for (joint, margin) in robot.joints.iter_mut().zip(&report.torque_margin) {
-            joint.limits.torque -= margin * 1.001;
+            joint.limits.torque -= margin + 1e-3 * margin.abs();
         }
         let problem = Problem::new(&robot, &set, &scene, &tube, &curve).unwrap();
         let used = Workspaces::<Counted>::default();

@@ -70,6 +70,11 @@ fn link<R: Rounding>(
     expected: &Expected,
 ) -> Result<Certificate, Vec<String>> {
     let mut faults = held_against(plan, k, expected);
+    if k == 0 && plan.start != PlanStart::Rest && expected.task.is_some() {
+        faults.push(
+            "start: it starts in motion, expected the first plan of a run, which starts at rest".to_owned(),
+        );
+    }
     if let Some(first) = first.filter(|_| k > 0) {
         faults.extend(differences("robot", &plan.robot, &first.robot));
         faults.extend(differences("scene", &plan.scene, &first.scene));

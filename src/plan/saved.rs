@@ -112,13 +112,29 @@ impl Plan {
             Ok(text) => text,
             Err(source) => return Err(PlanError::Read { path, source }),
         };
-        let plan: Plan = match serde_json::from_str(&text) {
-            Ok(plan) => plan,
-            Err(source) => return Err(PlanError::Parse { path, source }),
-        };
-        if plan.schema != SCHEMA {
-            return Err(PlanError::Schema { path, found: plan.schema });
+        Self::parse(&text, path)
+    }
+
+    /// Reads a plan from a text in JSON.
+    ///
+    /// # Errors
+    /// As [`Plan::load`], without a file's name.
+    pub fn from_json(text: &str) -> Result<Self, PlanError> {
+        Self::parse(text, PathBuf::from("plan"))
+    }
+
+    fn parse(text: &str, path: PathBuf) -> Result<Self, PlanError> {
+        /// An older plan lacks fields: its version is looked at first.
+        #[derive(Deserialize)]
+        struct Version {
+            schema: u32,
         }
+        let parse_error = |source| PlanError::Parse { path: path.clone(), source };
+        let Version { schema } = serde_json::from_str(text).map_err(parse_error)?;
+        if schema != SCHEMA {
+            return Err(PlanError::Schema { path, found: schema });
+        }
+        let plan: Plan = serde_json::from_str(text).map_err(parse_error)?;
         match plan.fault() {
             Some(reason) => Err(PlanError::Content { path, reason }),
             None => Ok(plan),
