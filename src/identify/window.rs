@@ -99,3 +99,6 @@ impl Window {
         self.samples.last().is_some_and(|last| next.samples.first() == Some(last))
     }
 }
+
+#[cfg(test)]
+mod tests;
