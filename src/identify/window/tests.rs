@@ -47,6 +47,8 @@ struct Experiment {
     dq: Vec<f64>,
     /// For each joint the bound on its acceleration and the pattern that it follows.
     acceleration: Vec<(f64, [f64; 4])>,
+    /// How the base leans: the angle as a share of the bound, and where to (rad).
+    lean: (f64, f64),
     /// Share of F_c, with its sign, that acts below the stiction speed.
     stuck: f64,
     /// Lengths of the panels of each window, s.
@@ -70,6 +72,7 @@ impl Experiment {
             q: vec![0.0; n],
             dq: vec![0.0; n],
             acceleration: vec![(0.0, STEADY); n],
+            lean: (0.0, 0.0),
             stuck: 0.0,
             steps: vec![vec![robot.control.period_s; 20]],
             clock: Clock::Control,
@@ -88,14 +91,16 @@ impl Experiment {
     fn smooth_impulse(&self, q: &[f64], dq: &[f64], ddq: &[f64], length: f64) -> Vec<f64> {
         let n = q.len();
         let mut impulse = vec![0.0; n];
-        let mut motion = Motion::new(&self.robot);
+        let angle = self.lean.0 * self.robot.uncertainty.gravity_direction_deg.to_radians();
+        let robot = self.robot.tilted(angle, self.lean.1);
+        let mut motion = Motion::new(&robot);
         let (mut wrenches, mut tau) = (vec![Wrench::zero(); n], vec![0.0; n]);
         for (node, weight) in GAUSS {
             let s = node * length;
             let at: Vec<f64> = (0..n).map(|j| q[j] + s * dq[j] + 0.5 * s * s * ddq[j]).collect();
             let rate: Vec<f64> = (0..n).map(|j| dq[j] + s * ddq[j]).collect();
-            motion.sweep_plain(&self.robot, &at, &rate, ddq);
-            rnea(&self.robot, &motion, &self.theta, &mut wrenches, &mut tau);
+            motion.sweep_plain(&robot, &at, &rate, ddq);
+            rnea(&robot, &motion, &self.theta, &mut wrenches, &mut tau);
             for j in 0..n {
                 let own = &self.theta[self.robot.friction_index(j)..];
                 let joint = own[VISCOUS] * rate[j] + own[ARMATURE] * ddq[j] + own[OFFSET];
@@ -357,6 +362,53 @@ fn friction_below_the_stiction_speed_has_no_sign() {
     // Above it the sign is known exactly.
     let (used, radius) = sticking(1.01 * stiction).used(0);
     assert!(used <= 1.0 && radius < 1e-12, "{used} of {radius}");
+}
+
+#[test]
+fn a_joint_may_need_more_to_break_away_than_to_keep_moving() {
+    let mut it = sticking(0.0);
+    it.robot.uncertainty.breakaway_ratio = 1.4;
+    it.stuck = 1.4;
+    it.reaches(0, 0.98);
+}
+
+/// The body's lever lies across gravity and across the joint's axis: all of the lean is felt one way, and nothing the other.
+#[test]
+fn a_base_that_leans_moves_the_weight() {
+    for (clock, unknown) in [(Clock::Control, false), (Clock::Control, true), (Clock::Recorded, false)] {
+        let mut it = Experiment::new(&[(FIRST_MOMENT_X, 0.3)]);
+        it.clock = clock;
+        if unknown {
+            it.set.lower[FIRST_MOMENT_X] = -0.3;
+        }
+        it.robot.gravity.y = -9.81;
+        it.robot.uncertainty.gravity_direction_deg = 0.2;
+        it.q = vec![0.3, FRAC_PI_2 - 0.3, 0.0];
+        it.panels(60, 1e-3);
+        for windows in [1, 3] {
+            it.steps = vec![vec![1e-3; 60]; windows];
+            let used = |quarter: u32| {
+                it.lean = (1.0 - 1e-12, f64::from(quarter) * FRAC_PI_2);
+                it.used(1).0
+            };
+            let shares = [0, 1, 2, 3].map(used);
+            assert!(shares.iter().filter(|share| **share > 0.98).count() == 2, "{shares:?}");
+            assert!(shares.iter().filter(|share| **share < 0.01).count() == 2, "{shares:?}");
+        }
+    }
+}
+
+/// Where the lever lies along gravity, what is left is that the pull gets weaker.
+#[test]
+fn a_base_that_leans_weakens_the_pull_along_gravity() {
+    let mut it = Experiment::new(&[(FIRST_MOMENT_X, 0.3)]);
+    it.robot.gravity.y = -9.81;
+    it.robot.uncertainty.gravity_direction_deg = 5.0;
+    let shares = [0, 1, 2, 3].map(|quarter| {
+        it.lean = (1.0 - 1e-12, f64::from(quarter) * FRAC_PI_2);
+        it.used(1).0
+    });
+    assert!(shares.iter().all(|share| *share > 0.98), "{shares:?}");
 }
 
 #[test]
