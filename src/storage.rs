@@ -44,6 +44,8 @@ pub struct Workspace<const N: usize, R: Rounding> {
     pub ends: Vec<[Vec3<Affine<N, R>>; 2]>,
     /// For placements of the bodies.
     pub placed: Vec<BodyPlacement<Affine<N, R>>>,
+    /// For what gravity pulls at the joints.
+    pub levers: Vec<Vec3<Affine<N, R>>>,
     /// Boxes around the capsules, then around the obstacles.
     pub blocks: Vec<Block>,
     /// For the search for a direction.
@@ -67,6 +69,7 @@ impl<const N: usize, R: Rounding> Workspace<N, R> {
             form_mass: MassStorage::new(robot),
             ends: Vec::with_capacity(robot.shapes.len()),
             placed: Vec::with_capacity(n),
+            levers: Vec::with_capacity(n),
             blocks: Vec::new(),
             weights: Vec::with_capacity(GENERATORS),
         }

@@ -33,7 +33,7 @@ pub(super) enum Noise {
 pub(super) const NOISES: [Noise; 3] = [Noise::Uniform, Noise::Corners, Noise::Adversary];
 
 /// What the sensors say while the arm with the parameters `theta` follows `motion` from rest at its start, and a bound on
-/// the accelerations (rad/s^2), observed.
+/// the accelerations (rad/s^2), observed. Joints break away at random, within their ratio.
 pub(super) fn record(
     robot: &Arc<Robot>,
     theta: &[f64],
@@ -44,7 +44,8 @@ pub(super) fn record(
     let (n, period) = (robot.dof(), robot.control.period_s);
     let mut desired = JointState::at_rest(&vec![0.0; n]);
     motion.evaluate(0.0, &mut desired);
-    let mut plant = Plant::at_rest(robot.clone(), theta.to_vec(), &desired.q);
+    let breakaway = (0..n).map(|_| rng.random_range(1.0..=robot.uncertainty.breakaway_ratio)).collect();
+    let mut plant = Plant::at_rest(robot.clone(), theta.to_vec(), &desired.q).with_breakaway(breakaway);
     let mut inverse = Inverse::new(robot);
     let errors = Errors::draw(robot, noise, rng);
     let (mut samples, mut acceleration) = (vec![], vec![0.0_f64; n]);

@@ -6,6 +6,7 @@
 use crate::enclose::{Affine, Interval, Rounding};
 use crate::reach::block::Block;
 use crate::reach::energy::{energy_slack, relative_mass, velocity_slopes};
+use crate::reach::gravity::tilt_torques;
 use crate::reach::law::LawBounds;
 use crate::reach::leaning::Leaning;
 use crate::reach::links::{Separation, clear_of_capsule, clear_of_obstacle, coarsely_clear, sweep_capsules};
@@ -230,12 +231,14 @@ fn required<const N: usize, R: Rounding>(
     let relative = (floor, sigma);
     let slack = energy_slack(robot, &problem.uncertain, cell, relative, tube.level_j(), &mut space.changes);
     let energy_slack_j = add_up(slack, grain.energy_j);
+    let parameters = (&mut space.forms.theta, &mut space.levers);
+    let tilt = tilt_torques(robot, &problem.uncertain, &space.placed, parameters);
     let mut drift_nm = drift(robot, tube, &problem.uncertain, cell, &mut space.rates);
     for (j, drift) in drift_nm.iter_mut().enumerate() {
         // Through ddq_a, |M dr/dt| <= rho + |v| + |C r|; through dq, at |dr/dt| in its norm.
         let through = mul_up(gains.k_r, add_up(pull[j], coriolis[j]));
         let changed = add_up(through, mul_up(energy_rate, slope[j]));
-        *drift = sum_up([*drift, mul_up(gains.period_s, changed), grain.torque_nm[j]]);
+        *drift = sum_up([*drift, mul_up(gains.period_s, changed), grain.torque_nm[j], tilt[j]]);
     }
     Required { floor_factor, drift_nm, hold_power_w, energy_slack_j, acceleration_bound, gain: law.gain }
 }

@@ -51,6 +51,8 @@ fn check(robot: &Robot, set: &ParameterSet, tube: &Tube, curve: &Bezier) -> Resu
     let ensure = |good: bool, fault: &dyn Fn() -> String| if good { Ok(()) } else { Err(fault()) };
     let (n, gains, own) = (robot.dof(), &tube.gains, &robot.control);
     robot.arm_fault().map_or(Ok(()), Err)?;
+    let fault = robot.uncertainty.fault();
+    fault.map_or(Ok(()), |(what, reason)| Err(format!("robot '{}': {what}: {reason}", robot.name)))?;
     ensure(n <= MAX_JOINTS, &|| format!("robot '{}' has {n} joints, above {MAX_JOINTS}", robot.name))?;
     let (drift, acceleration) = (&tube.drift_nm, &tube.acceleration_bound);
     let (floor, lag) = (&tube.inertia_floor, &tube.lag_floor);

@@ -85,11 +85,14 @@ pub fn describe(inspection: &Inspection) -> String {
         let u = &robot.uncertainty;
         let _ = writeln!(
             text,
-            "\n{} pair(s) of shapes must stay apart; truth within {} % (links), {} % (friction), {} % (armature)",
+            "\n{} pair(s) of shapes must stay apart; truth within {} % (links), {} % (friction), {} % (armature), \
+             {} degrees (gravity); breakaway up to {} times Coulomb friction",
             robot.self_pairs.len(),
             figure(100.0 * u.link_ratio),
             figure(100.0 * u.friction_ratio),
             figure(100.0 * u.armature_ratio),
+            figure(u.gravity_direction_deg),
+            figure(u.breakaway_ratio),
         );
     }
     problems(inspection, &mut text);

@@ -74,9 +74,10 @@ impl RobustController {
         let at = self.robot.friction_index(j);
         let (c, g) = (&self.center[at..at + 4], &self.radius[at..at + 4]);
         let band = self.tube.sign_band(&self.robot, j);
-        // Where the sign of the true velocity is in doubt, anything in [-F_c, F_c] may act: to compensate nothing leaves least.
-        let (sign, charge) =
-            if dq.abs() > band { (dq.signum(), g[COULOMB]) } else { (0.0, c[COULOMB].abs() + g[COULOMB]) };
+        // Where the sign of the true velocity is in doubt, anything in [-F_c, F_c] may act, and below the stiction speed as much more
+        // as a joint needs to break away: to compensate nothing leaves least.
+        let doubtful = || self.robot.uncertainty.breakaway_ratio * (c[COULOMB].abs() + g[COULOMB]);
+        let (sign, charge) = if dq.abs() > band { (dq.signum(), g[COULOMB]) } else { (0.0, doubtful()) };
         let nominal = c[COULOMB] * sign + c[VISCOUS] * dq + c[ARMATURE] * self.ddqa[j] + c[OFFSET];
         let spread = charge + g[VISCOUS] * dq.abs() + g[ARMATURE] * self.ddqa[j].abs() + g[OFFSET];
         (nominal, spread, charge)
@@ -277,5 +278,36 @@ impl Controller for RobustController {
             *t = if t.is_nan() { 0.0 } else { t.clamp(-limit, limit) };
         }
         Tick { energy_j: energy, energy_floor_j: floor, saturated }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::tube_fit;
+
+    /// Where a joint may stick the law counts with all that it may need to break away, and where its sign is known with none of it.
+    #[test]
+    fn what_a_joint_needs_to_break_away_is_in_rho_where_it_may_stick() {
+        let robot = crate::robot::load("kinova_gen3_2f85").unwrap();
+        let (n, tube) = (robot.dof(), tube_fit::initial(&robot));
+        let set = ParameterSet::around_nominal(&robot);
+        let rho = |breakaway: f64, speed: f64| {
+            let mut robot = robot.clone();
+            robot.uncertainty.breakaway_ratio = breakaway;
+            let mut controller = RobustController::new(Arc::new(robot), &set, &tube);
+            let desired = JointState { q: vec![0.3; n], dq: vec![speed; n], ddq: vec![0.0; n] };
+            let measured = Measured { q: &desired.q, dq: &desired.dq };
+            controller.tick(0.0, measured, &desired, &mut vec![0.0; n]);
+            controller.rho
+        };
+        for (speed, sticks) in [(0.0, true), (0.5, false)] {
+            let (equal, more) = (rho(1.0, speed), rho(1.5, speed));
+            for j in 0..n {
+                let coulomb = set.upper[robot.friction_index(j) + COULOMB];
+                let expected = if sticks { 0.5 * coulomb } else { 0.0 };
+                assert!((more[j] - equal[j] - expected).abs() < 1e-9, "joint {j} at {speed} rad/s");
+            }
+        }
     }
 }

@@ -22,6 +22,7 @@ mod spatial;
 #[cfg(test)]
 mod tests;
 pub mod vec3;
+pub mod weight;
 pub mod whole;
 pub mod workspace;
 
@@ -39,5 +40,6 @@ pub use regressor::{
 };
 pub use rnea::{Wrench, rnea};
 pub use space::{MassStorage, RegressorStorage, Space};
+pub use weight::weight_levers;
 pub use whole::{Centroidal, Energy};
 pub use workspace::Workspace;

@@ -86,3 +86,66 @@ impl Identifier {
         strips(&mut self.polytope, &directions, self.options.effort)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use rand::{Rng, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::super::tests::{arm, prior};
+    use super::*;
+    use crate::identify::IdentifierOptions;
+    use crate::robot::VISCOUS;
+
+    /// Where no direction meets the unknown body, of which physics knows more than the box, the strips end where corners of the set
+    /// do: box, and what a row of data leaves of one parameter.
+    #[test]
+    fn strips_and_the_rows_kept_of_them_end_where_the_set_does() {
+        let robot = Arc::new(arm());
+        let (n, start) = (robot.dof(), prior(&robot));
+        let mut identifier =
+            Identifier::new(robot.clone(), &start, vec![1.0; n], IdentifierOptions::default()).unwrap();
+        let (body, p) = (robot.inertial_index(robot.end_effector), robot.parameter_count());
+        let (mut lower, mut upper) = (start.lower.clone(), start.upper.clone());
+        let known = robot.friction_index(1) + VISCOUS;
+        let third = (upper[known] - lower[known]) / 3.0;
+        (lower[known], upper[known]) = (lower[known] + third, upper[known] - third);
+        let mut row = Rows::none(p);
+        row.y = nalgebra::DMatrix::from_fn(1, p, |_, j| f64::from(j == known));
+        (row.u, row.radius) = (vec![0.5 * (lower[known] + upper[known])], vec![0.5 * third]);
+        row.origin = vec![Origin { t: 0.0, joint: 1 }];
+        identifier.polytope.rows.append(&row);
+
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let mut draw = |j: usize| {
+            let unit = 1.0 / (upper[j] - lower[j]).max(1e-3);
+            if (body..body + INERTIAL).contains(&j) { 0.0 } else { unit * rng.random_range(-1.0..1.0) }
+        };
+        let directions: Vec<Vec<f64>> = (0..n).map(|_| (0..p).map(&mut draw).collect()).collect();
+        let TorqueStrips { strips, .. } = identifier.torque_strips(vec![0.0], &directions).unwrap();
+        let kept = &identifier.polytope.rows;
+        for (k, strip) in strips.iter().enumerate() {
+            for up in [false, true] {
+                let end = |j: usize| if (strip.direction[j] > 0.0) == up { upper[j] } else { lower[j] };
+                let mut theta: Vec<f64> = (0..p).map(end).collect();
+                theta[body..body + INERTIAL].copy_from_slice(identifier.nominal());
+                let along: f64 = strip.direction.iter().zip(&theta).map(|(d, z)| d * z).sum();
+                let width = strip.upper - strip.lower;
+                let gap = if up { strip.upper - along } else { along - strip.lower };
+                assert!((-1e-9 * width..0.005 * width).contains(&gap), "strip {k}: {gap} of {width}");
+                for w in 0..kept.len() {
+                    let value: f64 = kept.y.row(w).iter().zip(&theta).map(|(y, z)| y * z).sum();
+                    let off = (value - kept.u[w]).abs();
+                    assert!(
+                        off <= kept.radius[w] * (1.0 + 1e-9),
+                        "strip {k}, row {w}: {off} {}",
+                        kept.radius[w]
+                    );
+                }
+            }
+        }
+        assert_eq!(kept.len(), 1 + n);
+    }
+}

@@ -2,7 +2,7 @@
 //!
 //! # The balance
 //! With p = M_links(q) dq = Y_m theta and d/dt p = tau - F_c s - F_v dq - I_a ddq - beta + Y_f theta, where
-//! Y_f theta = C(q, dq)' dq - g(q) and s = sign(dq) (anything in \[-1, 1\] below the stiction speed), integration over
+//! Y_f theta = C(q, dq)' dq - g(q) and s = sign(dq) (below the stiction speed anything up to the breakaway ratio), integration over
 //! \[t1, t2\] gives, without any acceleration,
 //!
 //! ```text
@@ -16,7 +16,7 @@
 //!
 //! # Assumed
 //! A2 of the guarantee: at every tick |q^ - q|, |dq^ - dq| and |tau^ - tau| are within [`SensorBounds`](crate::robot::SensorBounds); tau is held from tick to
-//! tick; |ddq_j(t)| <= `acceleration_bound[j]`; ticks are exactly one period apart; q is continuous (not wrapped).
+//! tick; gravity is within its angle of the stated direction; |ddq_j(t)| <= `acceleration_bound[j]`; ticks are exactly one period apart; q is continuous (not wrapped).
 //!
 //! # What is bounded, and how
 //! Each true row is y z = u with coefficients y that are known up to errors; the row returned has their midpoints and
@@ -37,7 +37,11 @@
 //!   Enclosures that hold over a block of panels hold over each part of it: rows over parts of a window share them ([`Enclosed`]).
 //! - *Between ticks*: |ddq| <= a implies dq >= max(dq0 - a s, dq1 - a (dt - s)) >= min(dq0, dq1) - a dt/2, likewise from above, and in
 //!   the same way q stays within dt/2 sup |dq| of the hull of its ends.
-//! - *Coulomb*: s is the sign of dq where the panel's range of dq excludes the stiction speed, else \[-1, 1\].
+//! - *Coulomb*: s is the sign of dq where the panel's range of dq excludes the stiction speed, else anything up to the robot's
+//!   `breakaway_ratio` on either side.
+//! - *Gravity*: its direction is known to within an angle, the same at all times. What that changes in y z is the integral of a
+//!   lever times the change of gravity; the lever ([`crate::dynamics::weight_levers`]) is enclosed over blocks of panels, for all
+//!   positions there and all of the box, its integral added up over the row, and the change bounded as in [`crate::reach::gravity`].
 //! - *Torque*: |tau^ - tau| <= ratio |tau| + abs gives |tau^ - tau| <= (ratio |tau^| + abs)/(1 - ratio).
 //!
 //! Rounding is outward throughout: all of it is interval arithmetic.
@@ -99,3 +103,6 @@ impl Window {
         self.samples.last().is_some_and(|last| next.samples.first() == Some(last))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -142,7 +142,7 @@ impl Worth {
                 tau += y * self.center[column];
                 unknown += y.abs() * self.radius[column];
             }
-            let coulomb = self.center[robot.friction_index(j) + COULOMB];
+            let coulomb = robot.uncertainty.breakaway_ratio * self.center[robot.friction_index(j) + COULOMB];
             let (share, by_dq, by_ddq) = self.undecided(state.dq[j], state.ddq[j], dt);
             slopes.push(ErrorSlope {
                 tau: sensors.torque_ratio * tau.signum(),

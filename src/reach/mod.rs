@@ -5,6 +5,7 @@ pub mod block;
 pub mod cell;
 pub mod energy;
 pub mod extent;
+pub mod gravity;
 pub mod law;
 pub mod leaning;
 pub mod links;

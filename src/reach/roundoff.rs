@@ -139,6 +139,7 @@ impl Grain {
         let r: Joints<Roundoff> =
             (0..n).map(|j| Roundoff::float(add_up(cell.r[j].sup_abs(), cell.deviation[j].r))).collect();
         let (center, radius) = (&uncertain.center, &uncertain.radius);
+        let breakaway = robot.uncertainty.breakaway_ratio;
 
         motion.sweep(robot, &q, &dq, &dqa, &ddqa);
         let y = storage.torque(robot, motion);
@@ -146,7 +147,7 @@ impl Grain {
             .map(|j| {
                 let at = robot.friction_index(j);
                 let (mut nominal, mut rho) =
-                    joint_part(&center[at..at + 4], &radius[at..at + 4], dq[j], ddqa[j]);
+                    joint_part(&center[at..at + 4], &radius[at..at + 4], breakaway, dq[j], ddqa[j]);
                 for (p, entry) in y[width * j..width * (j + 1)].iter().enumerate() {
                     nominal = nominal + entry.scale(center[p]);
                     rho = rho + entry.scale(radius[p]);
@@ -160,7 +161,7 @@ impl Grain {
                 let mix = |x: f64| share.scale(x) + share.scale(x);
                 let (most, own) = (leaning.largest(j), [dq[j], ddqa[j], Roundoff::float(1.0)]);
                 let links = most.links.iter().zip(&y[width * j..]).zip(radius);
-                let mut known = mix(most.half) + charge(&center[at..at + 4], &radius[at..at + 4]);
+                let mut known = mix(most.half) + charge(&center[at..at + 4], &radius[at..at + 4], breakaway);
                 for ((d, entry), g) in links {
                     known = known + (*entry - mix(*d)).scale(*g);
                 }
@@ -195,15 +196,15 @@ impl Grain {
 }
 
 /// The friction part of the nominal torque and of rho, larger branch.
-fn joint_part(c: &[f64], g: &[f64], dq: Roundoff, ddqa: Roundoff) -> (Roundoff, Roundoff) {
+fn joint_part(c: &[f64], g: &[f64], breakaway: f64, dq: Roundoff, ddqa: Roundoff) -> (Roundoff, Roundoff) {
     let float = Roundoff::float;
     let nominal = float(c[COULOMB]) + dq.scale(c[VISCOUS]) + ddqa.scale(c[ARMATURE]) + float(c[OFFSET]);
-    (nominal, charge(c, g) + dq.scale(g[VISCOUS]) + ddqa.scale(g[ARMATURE]) + float(g[OFFSET]))
+    (nominal, charge(c, g, breakaway) + dq.scale(g[VISCOUS]) + ddqa.scale(g[ARMATURE]) + float(g[OFFSET]))
 }
 
 /// What Coulomb friction adds to rho, larger branch.
-fn charge(c: &[f64], g: &[f64]) -> Roundoff {
-    Roundoff::float(c[COULOMB]) + Roundoff::float(g[COULOMB])
+fn charge(c: &[f64], g: &[f64], breakaway: f64) -> Roundoff {
+    (Roundoff::float(c[COULOMB]) + Roundoff::float(g[COULOMB])).scale(breakaway)
 }
 
 #[cfg(test)]

@@ -192,7 +192,8 @@ pub fn friction_part<const N: usize, R: Rounding>(
         (Affine::constant(-c[COULOMB]), g[COULOMB])
     } else {
         // Nothing is compensated where the sign is in doubt; elsewhere in the cell it is, and less than this is left.
-        (Affine::zero().widen(c[COULOMB].abs()), add_up(c[COULOMB].abs(), g[COULOMB]))
+        let least = mul_up(robot.uncertainty.breakaway_ratio, add_up(c[COULOMB].abs(), g[COULOMB]));
+        (Affine::zero().widen(c[COULOMB].abs()), least)
     };
     let nominal = coulomb + dq.scale(c[VISCOUS]) + ddqa.scale(c[ARMATURE]) + Affine::constant(c[OFFSET]);
     (nominal, charge, [dq, ddqa, Affine::constant(1.0)])

@@ -41,7 +41,13 @@ pub(crate) fn small_robot() -> Robot {
         ],
         self_pairs: vec![(0, 2), (0, 3)],
         end_effector: 2,
-        uncertainty: Uncertainty { link_ratio: 0.05, friction_ratio: 0.05, armature_ratio: 0.05 },
+        uncertainty: Uncertainty {
+            link_ratio: 0.05,
+            friction_ratio: 0.05,
+            armature_ratio: 0.05,
+            gravity_direction_deg: 0.0,
+            breakaway_ratio: 1.0,
+        },
         sensors: SensorBounds {
             position_rad: 0.0,
             velocity_rad_s: 0.0,

@@ -165,7 +165,13 @@ fn check(tree: &Tree, base: Base, judge: &mut Judge) -> Result<Merged, RobotErro
 }
 
 /// Uncertainty of a robot whose file does not state any.
-const UNCERTAINTY: Uncertainty = Uncertainty { link_ratio: 0.05, friction_ratio: 0.05, armature_ratio: 0.05 };
+const UNCERTAINTY: Uncertainty = Uncertainty {
+    link_ratio: 0.05,
+    friction_ratio: 0.05,
+    armature_ratio: 0.05,
+    gravity_direction_deg: 0.2,
+    breakaway_ratio: 1.2,
+};
 /// The same for sensors.
 const SENSORS: SensorBounds =
     SensorBounds { position_rad: 1e-5, velocity_rad_s: 1e-4, torque_ratio: 0.025, torque_abs_nm: 0.0 };

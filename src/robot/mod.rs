@@ -20,6 +20,7 @@ pub(crate) mod rigid_motion;
 pub mod scene;
 mod settings;
 pub mod shipped;
+mod tilt;
 mod urdf;
 mod validate;
 

@@ -161,6 +161,41 @@ pub struct Uncertainty {
     pub friction_ratio: f64,
     /// On the transmission inertia.
     pub armature_ratio: f64,
+    /// Largest angle between true gravity and the direction that the robot's file states, degrees: the base leans, or is not mounted
+    /// as the file says. 0: the direction is exact.
+    #[serde(default = "Uncertainty::usual_gravity_direction_deg")]
+    pub gravity_direction_deg: f64,
+    /// Static over Coulomb friction, >= 1: below the stiction speed the friction torque is anywhere in this times
+    /// \[-F_c, F_c\]. 1: no joint needs more to break away than to keep moving.
+    #[serde(default = "Uncertainty::usual_breakaway_ratio")]
+    pub breakaway_ratio: f64,
+}
+
+impl Uncertainty {
+    /// What a file that says nothing of the direction of gravity means, degrees: a base set up with a spirit level.
+    pub fn usual_gravity_direction_deg() -> f64 {
+        0.2
+    }
+
+    /// What a file that says nothing of static friction means: a lubricated gear that breaks away a fifth above its Coulomb friction.
+    pub fn usual_breakaway_ratio() -> f64 {
+        1.2
+    }
+
+    /// The first figure that is none, by its name, and why.
+    pub fn fault(&self) -> Option<(&'static str, String)> {
+        let ratio = |x: f64| (0.0..1.0).contains(&x);
+        let (angle, breakaway) = (self.gravity_direction_deg, self.breakaway_ratio);
+        let all = [
+            ("link_ratio", self.link_ratio, ratio(self.link_ratio), "a ratio in [0, 1)"),
+            ("friction_ratio", self.friction_ratio, ratio(self.friction_ratio), "a ratio in [0, 1)"),
+            ("armature_ratio", self.armature_ratio, ratio(self.armature_ratio), "a ratio in [0, 1)"),
+            ("gravity_direction_deg", angle, (0.0..=45.0).contains(&angle), "an angle from 0 to 45 degrees"),
+            ("breakaway_ratio", breakaway, (1.0..=100.0).contains(&breakaway), "a ratio from 1 to 100"),
+        ];
+        let (what, x, _, expected) = all.into_iter().find(|(_, _, good, _)| !good)?;
+        Some((what, format!("{x}, expected {expected}")))
+    }
 }
 
 /// Bounds on what the sensors may get wrong (assumption A2).
@@ -190,7 +225,7 @@ pub struct ControlGains {
     /// Control period, s; the input is held between ticks.
     pub period_s: f64,
     /// Coulomb friction is known to follow F_c sign(dq) only for |dq| above this speed, rad/s; below it the
-    /// friction torque is anywhere in [-F_c, F_c].
+    /// friction torque is anywhere in [-F_c, F_c], times [`Uncertainty::breakaway_ratio`].
     pub stiction_speed_rad_s: f64,
 }
 

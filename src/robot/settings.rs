@@ -230,16 +230,8 @@ fn check_numbers(path: &Path, s: &Settings) -> Result<(), RobotError> {
     let refuse = |field: &str, x: f64, expected: &str| {
         Err(field_error(path, field, format!("{x}, expected {expected}")))
     };
-    if let Some(u) = &s.uncertainty {
-        for (field, x) in [
-            ("uncertainty.link_ratio", u.link_ratio),
-            ("uncertainty.friction_ratio", u.friction_ratio),
-            ("uncertainty.armature_ratio", u.armature_ratio),
-        ] {
-            if !ratio(x) {
-                return refuse(field, x, RATIO);
-            }
-        }
+    if let Some((field, reason)) = s.uncertainty.as_ref().and_then(Uncertainty::fault) {
+        return Err(field_error(path, format!("uncertainty.{field}"), reason));
     }
     if let Some(e) = &s.sensors {
         for (field, x, good, expected) in [

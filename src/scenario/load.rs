@@ -10,7 +10,7 @@ use super::task::{Excite, Held, Identify, Prior, PublicTask, Scenario, Timing};
 use super::world::{self, World};
 use crate::extend::{Disk, Layers};
 use crate::inertia::pseudo::check_physical;
-use crate::robot::{self, Capsule, INERTIAL, Obstruction, Robot, RobotError, Scene, Zonotope3};
+use crate::robot::{self, Capsule, INERTIAL, Obstruction, Robot, RobotError, Scene, Uncertainty, Zonotope3};
 use crate::simulate::HiddenTruth;
 
 mod faults;
@@ -196,17 +196,18 @@ impl Check<'_> {
         if let Some(reason) = robot.arm_fault() {
             return Err(refuse(RobotError::NoArm { path: found, reason }));
         }
-        if let Some(own) = file.uncertainty {
-            let ratios = [
-                ("link", own.link_ratio),
-                ("friction", own.friction_ratio),
-                ("armature", own.armature_ratio),
-            ];
-            if let Some((what, x)) = ratios.into_iter().find(|(_, x)| !(0.0..1.0).contains(x)) {
-                let reason = format!("{x}, expected a ratio in [0, 1)");
-                return Err(self.error(format!("uncertainty.{what}_ratio"), reason));
+        if let Some(own) = &file.uncertainty {
+            let robots = robot.uncertainty;
+            robot.uncertainty = Uncertainty {
+                link_ratio: own.link_ratio,
+                friction_ratio: own.friction_ratio,
+                armature_ratio: own.armature_ratio,
+                gravity_direction_deg: own.gravity_direction_deg.unwrap_or(robots.gravity_direction_deg),
+                breakaway_ratio: own.breakaway_ratio.unwrap_or(robots.breakaway_ratio),
+            };
+            if let Some((what, reason)) = robot.uncertainty.fault() {
+                return Err(self.error(format!("uncertainty.{what}"), reason));
             }
-            robot.uncertainty = own;
         }
         let shape = file.payload.as_ref().map_or(&[][..], |payload| &payload.shape);
         let capsules: Vec<Capsule> =

@@ -12,6 +12,8 @@ pub struct Faults {
     pub torque_gain: Option<TorqueGain>,
     /// True Coulomb and viscous friction of all joints over the nominal, less 1 (A1).
     pub friction_ratio: Option<f64>,
+    /// The base leans by this angle, degrees, in a direction that the seed draws (A1, if it is more than the robot's file allows).
+    pub base_tilt_deg: Option<f64>,
     /// An encoder repeats itself (A2).
     pub frozen_encoder: Option<FrozenEncoder>,
     /// The clock that stamps the measurements jumps (A2).

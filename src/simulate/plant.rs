@@ -1,8 +1,9 @@
 //! The honest plant: a joint-space robot with its own true parameters, integrated between control ticks.
 //!
 //! M(q; theta) ddq + C(q, dq) dq + g(q) + F_c s(dq) + F_v dq + beta = tau, M including the transmission inertia. Coulomb
-//! friction follows s = clamp(dq / stiction speed, -1, 1): exactly +-1 above the stiction speed, anything between below,
-//! as the controller and the identifier assume. The torque is held over a tick; within it the state is integrated by
+//! friction follows s = +-1 above the stiction speed; below it, it rises in proportion to the speed up to the joint's own breakaway
+//! ratio b, reached at 1/b of the stiction speed, and falls to 1 from there ([`friction_share`]): within what the controller and the
+//! identifier assume. The torque is held over a tick; within it the state is integrated by
 //! the classical fourth-order Runge-Kutta rule in [`SUBSTEPS`] steps, and every [`AUDIT_EVERY`]th tick once more with
 //! steps four times finer to measure the integration error.
 
@@ -24,6 +25,8 @@ const AUDIT_EVERY: u64 = 10;
 pub(crate) struct Plant {
     robot: Arc<Robot>,
     theta: Vec<f64>,
+    /// Static over Coulomb friction of each joint.
+    breakaway: Vec<f64>,
     pub(crate) q: Vec<f64>,
     pub(crate) dq: Vec<f64>,
     ticks: u64,
@@ -58,12 +61,24 @@ impl Plant {
             trial: (zero.clone(), zero.clone()),
             zero,
         };
-        Self { q: q.to_vec(), dq: vec![0.0; n], robot, theta, ticks: 0, integration_error: 0.0, scratch }
+        let (q, dq, breakaway) = (q.to_vec(), vec![0.0; n], vec![1.0; n]);
+        Self { q, dq, robot, theta, breakaway, ticks: 0, integration_error: 0.0, scratch }
+    }
+
+    /// The same plant whose joints need so many times their Coulomb friction to break away (>= 1 each).
+    pub(crate) fn with_breakaway(self, breakaway: Vec<f64>) -> Self {
+        Self { breakaway, ..self }
     }
 
     /// The true parameters are others from now on; the state stays.
     pub(super) fn change(&mut self, theta: Vec<f64>) {
         self.theta = theta;
+    }
+
+    /// Its robot, on its base.
+    #[cfg(test)]
+    pub(super) fn robot(&self) -> &Robot {
+        &self.robot
     }
 
     /// The true parameters.
@@ -76,7 +91,7 @@ impl Plant {
         self.integration_error
     }
 
-    /// Torques (N m) that hold the plant where it is, at rest, where static friction carries these shares of F_c, each in \[-1, 1\].
+    /// Torques (N m) that hold the plant where it is, at rest, where static friction carries these shares of F_c.
     pub(super) fn holding(&mut self, stuck: &[f64], tau: &mut [f64]) {
         let Scratch { motion, wrenches, zero, .. } = &mut self.scratch;
         motion.sweep_plain(&self.robot, &self.q, zero, zero);
@@ -140,12 +155,25 @@ impl Plant {
         for j in 0..q.len() {
             let f = &self.theta[robot.friction_index(j)..];
             s.mass[(j, j)] += f[ARMATURE];
-            let sign = (dq[j] / robot.control.stiction_speed_rad_s).clamp(-1.0, 1.0);
+            let sign = friction_share(dq[j] / robot.control.stiction_speed_rad_s, self.breakaway[j]);
             s.bias[j] = tau[j] - s.bias[j] - f[COULOMB] * sign - f[VISCOUS] * dq[j] - f[OFFSET];
         }
         solve_positive_definite(&mut s.mass, &mut s.bias);
         ddq.copy_from_slice(s.bias.as_slice());
     }
+}
+
+/// Share of F_c that acts at `speed`, in units of the stiction speed, on a joint with this breakaway ratio.
+pub(crate) fn friction_share(speed: f64, breakaway: f64) -> f64 {
+    let (size, peak) = (speed.abs(), 1.0 / breakaway);
+    let share = if size >= 1.0 {
+        1.0
+    } else if size <= peak {
+        breakaway * breakaway * size
+    } else {
+        breakaway + (1.0 - breakaway) * (size - peak) / (1.0 - peak)
+    };
+    share * speed.signum()
 }
 
 /// In-place Cholesky solve; the mass matrix of a physically consistent robot is positive definite.
@@ -180,6 +208,20 @@ fn solve_positive_definite(a: &mut DMatrix<f64>, b: &mut DVector<f64>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn friction_breaks_away_within_its_ratio() {
+        for breakaway in [1.0, 1.2, 3.0] {
+            let shares = (-150..=150).map(|k| friction_share(0.01 * f64::from(k), breakaway));
+            let most = shares.clone().fold(0.0, f64::max);
+            assert!(most <= breakaway * (1.0 + 1e-12) && most > 0.97 * breakaway);
+            let steps: Vec<f64> = shares.collect();
+            assert!(steps.windows(2).all(|pair| (pair[1] - pair[0]).abs() < 0.011 * breakaway * breakaway));
+            assert_eq!((steps[0], steps[150], steps[300]), (-1.0, 0.0, 1.0));
+        }
+        // Without any it is the straight line between the signs.
+        assert!((friction_share(-0.25, 1.0) + 0.25).abs() < 1e-15);
+    }
 
     #[test]
     fn solves_a_positive_definite_system() {

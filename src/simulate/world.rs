@@ -5,6 +5,7 @@
 //! [`Reading`]s and measured torques, nothing else; the auditor's counts stay inside. [`World::reveal`] hands the
 //! [`Audit`] over *and consumes the world*, so nothing can be steered by it.
 
+use std::f64::consts::TAU;
 use std::sync::Arc;
 
 use rand::{Rng, SeedableRng};
@@ -23,6 +24,8 @@ use super::truth::HiddenTruth;
 const DRAWS: usize = 10_000;
 /// Ticks between two points of the clearance curve.
 const CLEARANCE_EVERY: u64 = 10;
+/// Share of the angle that the robot's file allows its base which is drawn at most: the rest is for rounding.
+const WITHIN: f64 = 1.0 - 1e-9;
 
 /// What the encoders say at a tick.
 #[derive(Debug, Clone, PartialEq)]
@@ -98,7 +101,7 @@ pub struct World {
     plant: Plant,
     noise: ChaCha8Rng,
     faults: Faults,
-    /// Share of F_c that static friction carries while the arm stands, from -1 to 1.
+    /// Share of F_c that static friction carries while the arm stands, within the breakaway ratio.
     stuck: Vec<f64>,
     /// What a frozen encoder repeats.
     frozen_at: Option<f64>,
@@ -109,7 +112,8 @@ pub struct World {
 
 impl World {
     /// A world of an arm (see [`Robot::arm_fault`]) at rest at `start`. Every parameter of every link and joint is drawn
-    /// from the robot's uncertainty box by `seed`; the last body is `truth` where that holds something.
+    /// from the robot's uncertainty box by `seed`, and so are the lean of its base and its joints' breakaway friction; the last
+    /// body is `truth` where that holds something.
     pub fn new(robot: Arc<Robot>, scene: Scene, start: &[f64], truth: HiddenTruth, seed: u64) -> Self {
         let mut draw = ChaCha8Rng::seed_from_u64(seed);
         draw.set_stream(1);
@@ -125,7 +129,14 @@ impl World {
         noise.set_stream(2);
         let mut rest = ChaCha8Rng::seed_from_u64(seed);
         rest.set_stream(3);
-        let stuck = (0..robot.dof()).map(|_| rest.random_range(-1.0..=1.0)).collect();
+        let most = robot.uncertainty.breakaway_ratio;
+        let stuck = (0..robot.dof()).map(|_| most * rest.random_range(-1.0..=1.0)).collect();
+        let mut mounting = ChaCha8Rng::seed_from_u64(seed);
+        mounting.set_stream(4);
+        let (toward, share) = (mounting.random_range(0.0..TAU), mounting.random::<f64>());
+        let within = WITHIN * share.sqrt() * robot.uncertainty.gravity_direction_deg;
+        let leaning = robot.tilted(truth.faults.base_tilt_deg.unwrap_or(within).to_radians(), toward);
+        let breakaway = (0..robot.dof()).map(|_| mounting.random_range(1.0..=most)).collect();
         let audit = Audit {
             payload: truth.payload,
             counts: Counts::default(),
@@ -138,7 +149,7 @@ impl World {
             integration_error_rad: 0.0,
             q: start.to_vec(),
         };
-        let plant = Plant::at_rest(robot.clone(), theta, start);
+        let plant = Plant::at_rest(Arc::new(leaning), theta, start).with_breakaway(breakaway);
         Self {
             desired: JointState::at_rest(start),
             faults: truth.faults,
@@ -239,7 +250,7 @@ impl World {
         self.plant.change(theta);
     }
 
-    /// Shows the auditor a parameter set; whether the truth lies in it is told at the end.
+    /// Shows the auditor a parameter set; whether the truth lies in it, and within all its strips, is told at the end.
     pub fn witness(&mut self, set: &ParameterSet) {
         self.audit.truth_inside &= set.contains(self.plant.theta());
     }
@@ -316,6 +327,7 @@ fn true_parameters(robot: &Robot, payload: Option<&[f64; INERTIAL]>, draw: &mut 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::inertia::{Strip, TorqueStrips};
     use crate::robot;
 
     const HELD: [f64; INERTIAL] = [1.0, 0.0, 0.0, -0.1, 0.02, 0.0, 0.02, 0.0, 0.0, 0.01];
@@ -377,5 +389,43 @@ mod tests {
         }
         // Friction is not always kind.
         assert!(shares[0] < -0.9 && shares[1] > 0.9, "{shares:?}");
+    }
+
+    #[test]
+    fn bases_lean_within_their_bound_or_as_far_as_a_fault_says() {
+        let robot = Arc::new(robot::load("robots/kinova_gen3_2f85.toml").unwrap());
+        let angle = |faults: Faults, seed: u64| {
+            let truth = HiddenTruth::new(HELD).unwrap().with_faults(faults);
+            let world = World::new(robot.clone(), Scene::default(), &[0.0; 7], truth, seed);
+            let down = world.plant.robot().gravity;
+            down.cross(&robot.gravity).norm().atan2(down.dot(&robot.gravity)).to_degrees()
+        };
+        let bound = robot.uncertainty.gravity_direction_deg;
+        let most = (0..40).map(|seed| angle(Faults::default(), seed)).fold(0.0, f64::max);
+        assert!(most <= bound && most > 0.9 * bound, "{most}");
+        let fault = Faults { base_tilt_deg: Some(2.0), ..Faults::default() };
+        assert!((angle(fault, 1) - 2.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn strips_that_miss_the_truth_are_witnessed() {
+        let robot = Arc::new(robot::load("robots/kinova_gen3_2f85.toml").unwrap());
+        for (off, inside) in [(0.0, true), (0.1, false)] {
+            let truth = HiddenTruth::new(HELD).unwrap();
+            let mut world = World::new(robot.clone(), Scene::default(), &[0.0; 7], truth, 3);
+            let theta = world.plant.theta().to_vec();
+            let along = |d: &[f64]| d.iter().zip(&theta).map(|(d, x)| d * x).sum::<f64>();
+            let strip = |k: usize| {
+                let direction: Vec<f64> = (0..theta.len()).map(|j| ((j + 3 * k) as f64).sin()).collect();
+                // One of them lies beside the truth.
+                let lower = along(&direction) + if k == 4 { off } else { 0.0 };
+                Strip { direction, lower, upper: lower + 1.0 }
+            };
+            let strips = TorqueStrips { times: vec![0.0], strips: (0..7).map(strip).collect() };
+            let (lower, upper) = (theta.iter().map(|x| x - 1.0), theta.iter().map(|x| x + 1.0));
+            let set = ParameterSet::new(lower.collect(), upper.collect());
+            world.witness(&ParameterSet { strips: Some(strips), ..set });
+            assert_eq!(world.reveal().truth_inside, inside);
+        }
     }
 }

@@ -142,7 +142,8 @@ impl Law {
                 let band = case.tube.sign_band(robot, j);
                 let doubtful = read.1[j].abs() <= band;
                 nominal[j] += if doubtful { 0.0 } else { c * read.1[j].signum() };
-                spread[j] + if doubtful { c + g } else { g } + case.tube.drift_nm[j]
+                let sticking = robot.uncertainty.breakaway_ratio * (c + g);
+                spread[j] + if doubtful { sticking } else { g } + case.tube.drift_nm[j]
             })
             .collect();
         Self { nominal, shift, rho, spread, rows }
@@ -311,7 +312,8 @@ impl<'a> Attack<'a> {
                 for j in 0..n {
                     let coulomb = theta[robot.friction_index(j) + COULOMB];
                     let stuck = dq[j].abs() <= robot.control.stiction_speed_rad_s;
-                    let signs = if stuck { [-1.0, 1.0] } else { [dq[j].signum(); 2] };
+                    let most = robot.uncertainty.breakaway_ratio;
+                    let signs = if stuck { [-most, most] } else { [dq[j].signum(); 2] };
                     for sign in signs {
                         let disturbance = before[j] + drift[j] + coulomb * sign - law.nominal[j];
                         ledger.note(Check::Disturbance, disturbance.abs(), law.rho[j]);

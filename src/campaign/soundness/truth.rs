@@ -158,7 +158,7 @@ pub fn energy(robot: &Robot, theta: &[f64], q: &[f64], r: &[f64]) -> f64 {
     0.5 * (r.transpose() * mass(robot, theta, q) * &r)[0]
 }
 
-/// Accelerations under `tau`; below the stiction speed friction does what `pushes` says (in [-1, 1] a joint).
+/// Accelerations under `tau`; below the stiction speed friction does what `pushes` says (in [-1, 1] a joint, of all that it can).
 ///
 /// Infinite where M is not positive definite: outside every claim, so that a floor of M that fails there is reported as such.
 pub fn acceleration(
@@ -173,7 +173,8 @@ pub fn acceleration(
     let bias = needed(robot, theta, [q, dq, dq, &vec![0.0; n]]);
     let right = DVector::from_fn(n, |j, _| {
         let speed = robot.control.stiction_speed_rad_s;
-        let sign = if dq[j].abs() > speed { dq[j].signum() } else { pushes[j] };
+        let sign =
+            if dq[j].abs() > speed { dq[j].signum() } else { robot.uncertainty.breakaway_ratio * pushes[j] };
         tau[j] - bias[j] - theta[robot.friction_index(j) + COULOMB] * sign
     });
     match mass(robot, theta, q).cholesky() {

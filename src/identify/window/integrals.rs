@@ -3,10 +3,13 @@
 use std::ops::Range;
 
 use super::{Clock, Sample, Window};
-use crate::dynamics::{Motion, momentum_rate_regressor, momentum_regressor_row};
+use crate::dynamics::{
+    BodyPlacement, Motion, momentum_rate_regressor, momentum_regressor_row, placements, weight_levers,
+};
 use crate::enclose::{Affine, Interval};
 use crate::identify::certificate::Sum;
 use crate::inertia::ParameterSet;
+use crate::reach::gravity::tilt_bound;
 use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, SensorBounds, VISCOUS};
 use crate::scalar::{Dual, Scalar};
 
@@ -151,9 +154,10 @@ impl<'a> Integrals<'a> {
         (sum, (error / known).upper())
     }
 
-    /// Integral of s, the sign of the velocity of joint i (s).
+    /// Integral of s, the share of F_c that acts on joint i (s).
     pub(super) fn coulomb(&self, i: usize) -> Interval {
         let stiction = self.robot.control.stiction_speed_rad_s;
+        let breakaway = self.robot.uncertainty.breakaway_ratio;
         let mut sum = Interval::zero();
         for k in 0..self.panels() {
             let dq = self.velocity(i, k, k + 1);
@@ -162,7 +166,7 @@ impl<'a> Integrals<'a> {
             } else if dq.upper() < -stiction {
                 Interval::constant(-1.0)
             } else {
-                Interval::new(-1.0, 1.0)
+                Interval::new(-breakaway, breakaway)
             };
             sum = sum + sign * self.step(k);
         }
@@ -360,6 +364,46 @@ impl<'a> Integrals<'a> {
             }
         }
         error
+    }
+
+    /// What [`weight_levers`] makes of every position over each [`BLOCK`] and of the box, joint after joint; nothing if the direction of
+    /// gravity is exact.
+    pub(super) fn fill_levers(&self, evaluator: &mut Evaluator<Interval>, levers: &mut Vec<[Interval; 3]>) {
+        levers.clear();
+        if self.robot.uncertainty.gravity_direction_deg == 0.0 {
+            return;
+        }
+        let set = self.known.set;
+        let theta: Vec<Interval> =
+            set.lower.iter().zip(&set.upper).map(|(l, u)| Interval::new(*l, *u)).collect();
+        let mut placed = vec![BodyPlacement::base(); self.robot.dof()];
+        let (mut found, mut ranges) = (vec![], std::mem::take(&mut evaluator.ranges));
+        self.blocks(BLOCK, &mut ranges, |q, _| {
+            evaluator.motion.place(self.robot, q);
+            placements(self.robot, &evaluator.motion, &mut placed);
+            weight_levers(self.robot, &placed, &theta, &mut found);
+            levers.extend_from_slice(&found);
+        });
+        evaluator.ranges = ranges;
+    }
+
+    /// The integral between two ticks of joint `i`'s lever; `levers` as [`Integrals::fill_levers`] makes them.
+    pub(super) fn lever(&self, span: &Range<usize>, i: usize, levers: &[[Interval; 3]]) -> [Interval; 3] {
+        let mut sum = [Interval::zero(); 3];
+        for (block, levers) in levers.chunks_exact(self.robot.dof()).enumerate() {
+            let (a, b) = (span.start.max(BLOCK * block), span.end.min(BLOCK * (block + 1)));
+            if a < b {
+                let elapsed = self.over(&(a..b)).duration();
+                sum = std::array::from_fn(|k| sum[k] + levers[i][k] * elapsed);
+            }
+        }
+        sum
+    }
+
+    /// What the direction of gravity may change in a row with this lever.
+    pub(super) fn tilt(&self, lever: &[Interval; 3]) -> Interval {
+        let degrees = self.robot.uncertainty.gravity_direction_deg;
+        Interval::constant(tilt_bound(&self.robot.gravity, degrees, lever))
     }
 
     /// Bound on |sum_j y_j z_j| over the box of z.

@@ -18,6 +18,8 @@ pub struct Part {
     rate: Vec<Interval>,
     /// For each row, what the accelerations may change in y z.
     swing: Vec<Interval>,
+    /// For each row, the integral of the lever by which gravity pulls at the joint.
+    lever: Vec<[Interval; 3]>,
     first: Momentum,
     last: Momentum,
 }
@@ -42,6 +44,7 @@ pub struct Enclosures<'a> {
     rates: Vec<Interval>,
     drifts: Vec<f64>,
     swings: Vec<Interval>,
+    levers: Vec<[Interval; 3]>,
     /// Of one row: int Y_f, and Y_m at either end.
     rate: Vec<Interval>,
     ends: [Vec<f64>; 2],
@@ -59,6 +62,7 @@ impl<'a> Enclosures<'a> {
             rates: vec![],
             drifts: vec![],
             swings: vec![],
+            levers: vec![],
             rate: vec![],
             ends: [vec![], vec![]],
         }
@@ -66,7 +70,7 @@ impl<'a> Enclosures<'a> {
 
     /// Encloses what happens in `window`.
     pub fn of<'e>(&'e mut self, window: &'e Window) -> Enclosed<'e, 'a> {
-        let Self { robot, known, intervals, duals, rates, drifts, swings, .. } = self;
+        let Self { robot, known, intervals, duals, rates, drifts, swings, levers, .. } = self;
         let whole = Integrals::new(robot, known, window);
         rates.clear();
         for k in 0..=whole.panels() {
@@ -74,6 +78,7 @@ impl<'a> Enclosures<'a> {
         }
         whole.fill_drifts(duals, drifts);
         whole.fill_swings(duals, swings);
+        whole.fill_levers(intervals, levers);
         Enclosed { enclosures: self, window }
     }
 }
@@ -101,8 +106,9 @@ impl Enclosed<'_, '_> {
 
     /// The parts of the window between the ticks of each of `spans` (first and last tick, at least one panel).
     pub fn parts(&mut self, spans: &[Range<usize>]) -> Vec<Part> {
-        let Enclosures { robot, known, forms, rates, drifts, swings, rate: row, ends: [momentum, _], .. } =
+        let Enclosures { robot, known, forms, rates, drifts, swings, levers, rate: row, ends, .. } =
             &mut *self.enclosures;
+        let [momentum, _] = ends;
         let (n, window) = (robot.dof(), self.window);
         let mut ends: Vec<usize> = spans.iter().flat_map(|span| [span.start, span.end]).collect();
         ends.sort_unstable();
@@ -126,17 +132,19 @@ impl Enclosed<'_, '_> {
                 rate.extend_from_slice(row);
             }
             let swing = (0..n).map(|i| whole.swing(span, i, swings)).collect();
+            let lever = (0..n).map(|i| whole.lever(span, i, levers)).collect();
             let samples = window.samples[span.start..=span.end].to_vec();
             let (acceleration_bound, clock) = (window.acceleration_bound.clone(), window.clock);
             let window = Window { samples, acceleration_bound, clock };
-            Part { window, rate, swing, first: at(span.start), last: at(span.end) }
+            Part { window, rate, swing, lever, first: at(span.start), last: at(span.end) }
         };
         spans.iter().map(part).collect()
     }
 
     /// The rows of single joints over parts of the window; over the full parameter vector.
     pub fn rows(&mut self, picks: impl ExactSizeIterator<Item = (Range<usize>, usize)>) -> Rows {
-        let Enclosures { robot, known, forms, rates, drifts, swings, rate, ends, .. } = &mut *self.enclosures;
+        let Enclosures { robot, known, forms, rates, drifts, swings, levers, rate, ends, .. } =
+            &mut *self.enclosures;
         let whole = Integrals::new(robot, known, self.window);
         let mut rows = Rows::none(robot.parameter_count());
         rows.y = nalgebra::DMatrix::zeros(picks.len(), robot.parameter_count());
@@ -147,7 +155,7 @@ impl Enclosed<'_, '_> {
                 whole.place(forms, k);
                 error = error + Interval::constant(whole.momentum(forms, i, y));
             }
-            error = error + whole.swing(&span, i, swings);
+            error = error + whole.swing(&span, i, swings) + whole.tilt(&whole.lever(&span, i, levers));
             let [first, last] = &*ends;
             let links = first.iter().zip(last).zip(&*rate);
             let links = links.map(|((a, b), rate)| Interval::constant(*b) - Interval::constant(*a) - *rate);
@@ -186,6 +194,10 @@ pub fn rows_over_parts(robot: &Robot, set: &ParameterSet, parts: &[Part]) -> Row
     for i in 0..n {
         let error = Interval::constant(first.error[i]) + Interval::constant(last.error[i]);
         let error = parts.iter().fold(error, |error, part| error + part.swing[i]);
+        let levers = parts.iter().map(|part| &part.lever[i]);
+        let lever =
+            levers.fold([Interval::zero(); 3], |sum, lever| std::array::from_fn(|k| sum[k] + lever[k]));
+        let error = error + integrals.tilt(&lever);
         let row = INERTIAL * n * i..INERTIAL * n * (i + 1);
         let links = row.map(|at| {
             let difference = Interval::constant(last.y[at]) - Interval::constant(first.y[at]);

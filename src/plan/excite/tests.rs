@@ -76,8 +76,12 @@ fn gradients_agree_with_differences() {
         for trial in 0..8 {
             // What is not known of the arm and not shared makes errors whose derivative the gradient does not hold.
             let ratio = if trial < 6 { 0.0 } else { 0.05 };
-            robot.uncertainty =
-                Uncertainty { link_ratio: ratio, friction_ratio: ratio, armature_ratio: ratio };
+            robot.uncertainty = Uncertainty {
+                link_ratio: ratio,
+                friction_ratio: ratio,
+                armature_ratio: ratio,
+                ..robot.uncertainty
+            };
             let start = moving_start(&mut rng, n);
             let mut known = Information::none();
             let plain = Criterion::ConditionNumber { floor: 1e-3 };

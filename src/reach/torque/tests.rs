@@ -3,6 +3,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 use crate::enclose::Counted;
+use crate::reach::Span;
 use crate::reach::cell::{TIME, position_symbol};
 
 type Form = Affine<16, Counted>;
@@ -56,4 +57,28 @@ fn no_state_of_the_tube_has_a_larger_spread() {
         }
     }
     assert!(used > 0.9 && gained < 0.98, "{used} used, {gained} of the sum of all suprema");
+}
+
+/// A cell in which joints may stick charges all that they may need to break away; one in which they move for sure does not.
+#[test]
+fn what_a_joint_needs_to_break_away_is_charged_where_it_may_stick() {
+    use crate::plan::tube_fit;
+    use crate::trajectory::{Bezier, JointState};
+
+    let mut robot = crate::robot::load("kinova_gen3_2f85").unwrap();
+    robot.uncertainty.breakaway_ratio = 1.5;
+    let (n, set, tube) = (robot.dof(), ParameterSet::around_nominal(&robot), tube_fit::initial(&robot));
+    let uncertain = Uncertain::new(&robot, &set);
+    let start = JointState { q: vec![0.0; n], dq: vec![0.5; n], ddq: vec![0.0; n] };
+    let curve = Bezier::to_rest(&start, &vec![0.5; n], 2.0).unwrap();
+    for (span, sticks) in [(Span::Rest, true), (Span::Between(0.0, 0.01), false)] {
+        let cell = Cell::<16, Counted>::new(&robot, &tube, &curve, span);
+        for j in 0..n {
+            let (_, charge, _) = friction_part(&robot, &tube, &uncertain, &cell, j);
+            let at = robot.friction_index(j) + COULOMB;
+            // The most that friction may do, and what it differs by from the centre's.
+            let expected = if sticks { 1.5 * set.upper[at] } else { uncertain.radius[at] };
+            assert!((expected..expected * (1.0 + 1e-9)).contains(&charge), "joint {j}: {charge} {expected}");
+        }
+    }
 }

@@ -18,6 +18,8 @@ pub(super) struct FaultTable {
     torque_gain: Option<Gain>,
     /// True over nominal friction (Coulomb and viscous, all joints), less 1.
     friction_ratio: Option<f64>,
+    /// The base leans by this, whatever the robot's file allows.
+    base_tilt_deg: Option<f64>,
     frozen_encoder: Option<Frozen>,
     clock_jump: Option<Jump>,
     dropped_samples: Option<Dropped>,
@@ -93,6 +95,12 @@ impl Check<'_> {
         if let Some(x) = table.friction_ratio {
             ratio("faults.friction_ratio", x)?;
         }
+        if let Some(tilt) = table.base_tilt_deg
+            && !(0.0..=45.0).contains(&tilt)
+        {
+            let reason = format!("{tilt}, expected an angle from 0 to 45 degrees");
+            return Err(self.error("faults.base_tilt_deg", reason));
+        }
         let frozen_encoder = match table.frozen_encoder {
             None => None,
             Some(frozen) => {
@@ -121,6 +129,7 @@ impl Check<'_> {
             payload_slips,
             torque_gain,
             friction_ratio: table.friction_ratio,
+            base_tilt_deg: table.base_tilt_deg,
             frozen_encoder,
             clock_jump,
             dropped_samples,

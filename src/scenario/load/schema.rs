@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::faults::FaultTable;
-use crate::robot::{JointSettings, Uncertainty};
+use crate::robot::JointSettings;
 use crate::scenario::task::{Carry, Excite, Identify, Prior, Timing};
 
 /// The version of the format that this crate reads.
@@ -29,7 +29,7 @@ pub(super) struct File {
     #[serde(default)]
     pub joints: BTreeMap<String, JointSettings>,
     /// Instead of the robot's own.
-    pub uncertainty: Option<Uncertainty>,
+    pub uncertainty: Option<UncertaintyTable>,
     #[serde(default)]
     pub obstacles: Vec<Obstacle>,
     /// Left out, with `prior` and `excite`, where nothing is held.
@@ -140,4 +140,16 @@ pub(super) struct Shape {
     pub a_m: [f64; 3],
     pub b_m: [f64; 3],
     pub radius_m: f64,
+}
+
+/// `[uncertainty]` in place of the robot's own.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct UncertaintyTable {
+    pub link_ratio: f64,
+    pub friction_ratio: f64,
+    pub armature_ratio: f64,
+    /// The robot's where none is given, and so the next.
+    pub gravity_direction_deg: Option<f64>,
+    pub breakaway_ratio: Option<f64>,
 }

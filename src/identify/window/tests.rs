@@ -1,0 +1,448 @@
+//! Rows under attack by one source of error at a time: every other bound is zero, so that the radius is that source's alone, and
+//! the attack has to come near it. A term that is dropped, or smaller than the share attained, is then seen.
+//! `tests/mutants/identify.toml` keeps the list.
+//!
+//! The truth is not simulated. The motion is chosen, with accelerations that are constant over quarters of a panel, and the torque's
+//! mean over each panel follows by inverse dynamics and Gauss quadrature; what is held between ticks acts by its integral alone.
+//! The parameters are chosen too: a row holds for any of the box, be they those of a body or not.
+
+use std::f64::consts::FRAC_PI_2;
+
+use super::*;
+use crate::dynamics::{Motion, Wrench, rnea};
+use crate::inertia::ParameterSet;
+use crate::robot::fixture::small_robot;
+use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
+
+/// Gauss-Legendre nodes on [0, 1] with their weights.
+const GAUSS: [(f64, f64); 5] = [
+    (0.046910077030668, 0.118463442528094545),
+    (0.230765344947158455, 0.239314335249683234),
+    (0.5, 0.284444444444444444),
+    (0.769234655052841545, 0.239314335249683234),
+    (0.953089922969332, 0.118463442528094545),
+];
+
+/// Columns of the second body.
+const BODY: usize = INERTIAL;
+const FIRST_MOMENT_X: usize = BODY + 1;
+const MOMENT_ZZ: usize = BODY + 9;
+
+/// Accelerations over the quarters of a panel, as shares of the bound: away and back, which carries the joint along, and to both
+/// sides, which does not. Both leave the velocity at the ticks as it is.
+const DIP: [f64; 4] = [-1.0, -1.0, 1.0, 1.0];
+const SWAY: [f64; 4] = [1.0, -1.0, -1.0, 1.0];
+const STEADY: [f64; 4] = [0.0; 4];
+
+/// What is true, what the sensors make of it, and what the rows are told.
+struct Experiment {
+    /// Two turning joints a metre apart and a sliding one, with its sensors.
+    robot: Robot,
+    /// True parameters.
+    theta: Vec<f64>,
+    /// What is known of them.
+    set: ParameterSet,
+    /// State at the first tick.
+    q: Vec<f64>,
+    dq: Vec<f64>,
+    /// For each joint the bound on its acceleration and the pattern that it follows.
+    acceleration: Vec<(f64, [f64; 4])>,
+    /// How the base leans: the angle as a share of the bound, and where to (rad).
+    lean: (f64, f64),
+    /// Share of F_c, with its sign, that acts below the stiction speed.
+    stuck: f64,
+    /// Lengths of the panels of each window, s.
+    steps: Vec<Vec<f64>>,
+    clock: Clock,
+    /// Errors of position, velocity and torque at a tick (whether it is the last, joint) as shares of their bounds.
+    errors: [fn(bool, usize) -> f64; 3],
+}
+
+impl Experiment {
+    /// No errors, at rest, with nothing but these parameters, which are known exactly.
+    fn new(theta: &[(usize, f64)]) -> Self {
+        let mut robot = small_robot();
+        robot.gravity.fill(0.0);
+        let n = robot.dof();
+        let mut all = vec![0.0; robot.parameter_count()];
+        theta.iter().for_each(|(column, value)| all[*column] = *value);
+        Self {
+            set: ParameterSet::new(all.clone(), all.clone()),
+            theta: all,
+            q: vec![0.0; n],
+            dq: vec![0.0; n],
+            acceleration: vec![(0.0, STEADY); n],
+            lean: (0.0, 0.0),
+            stuck: 0.0,
+            steps: vec![vec![robot.control.period_s; 20]],
+            clock: Clock::Control,
+            errors: [|_, _| 0.0; 3],
+            robot,
+        }
+    }
+
+    /// So many panels of this length.
+    fn panels(&mut self, count: usize, period_s: f64) {
+        self.robot.control.period_s = period_s;
+        self.steps = vec![vec![period_s; count]];
+    }
+
+    /// Integral of the torques over one piece of constant acceleration from (q, dq), without Coulomb friction.
+    fn smooth_impulse(&self, q: &[f64], dq: &[f64], ddq: &[f64], length: f64) -> Vec<f64> {
+        let n = q.len();
+        let mut impulse = vec![0.0; n];
+        let angle = self.lean.0 * self.robot.uncertainty.gravity_direction_deg.to_radians();
+        let robot = self.robot.tilted(angle, self.lean.1);
+        let mut motion = Motion::new(&robot);
+        let (mut wrenches, mut tau) = (vec![Wrench::zero(); n], vec![0.0; n]);
+        for (node, weight) in GAUSS {
+            let s = node * length;
+            let at: Vec<f64> = (0..n).map(|j| q[j] + s * dq[j] + 0.5 * s * s * ddq[j]).collect();
+            let rate: Vec<f64> = (0..n).map(|j| dq[j] + s * ddq[j]).collect();
+            motion.sweep_plain(&robot, &at, &rate, ddq);
+            rnea(&robot, &motion, &self.theta, &mut wrenches, &mut tau);
+            for j in 0..n {
+                let own = &self.theta[self.robot.friction_index(j)..];
+                let joint = own[VISCOUS] * rate[j] + own[ARMATURE] * ddq[j] + own[OFFSET];
+                impulse[j] += weight * length * (tau[j] + joint);
+            }
+        }
+        impulse
+    }
+
+    /// Integral of the sign of friction over a piece: the sign of the velocity, and below the stiction speed what the adversary
+    /// likes.
+    fn sign_impulse(&self, dq: f64, ddq: f64, length: f64) -> f64 {
+        let stiction = self.robot.control.stiction_speed_rad_s;
+        let mut cuts = vec![0.0, length];
+        cuts.extend(
+            [-stiction, stiction].map(|v| (v - dq) / ddq).into_iter().filter(|s| (0.0..length).contains(s)),
+        );
+        cuts.sort_by(f64::total_cmp);
+        let sign = |pair: &[f64]| {
+            let v = dq + 0.5 * (pair[0] + pair[1]) * ddq;
+            if v.abs() > stiction { v.signum() } else { self.stuck }
+        };
+        cuts.windows(2).map(|pair| (pair[1] - pair[0]) * sign(pair)).sum()
+    }
+
+    /// What is measured, window by window.
+    fn windows(&self) -> Vec<Window> {
+        let n = self.q.len();
+        let (mut t, mut q, mut dq) = (0.0, self.q.clone(), self.dq.clone());
+        let mut truth = vec![(t, q.clone(), dq.clone())];
+        let mut means = vec![];
+        for &step in self.steps.iter().flatten() {
+            let mut impulse = vec![0.0; n];
+            let length = 0.25 * step;
+            for piece in 0..4 {
+                let ddq: Vec<f64> =
+                    self.acceleration.iter().map(|(bound, share)| bound * share[piece]).collect();
+                let smooth = self.smooth_impulse(&q, &dq, &ddq, length);
+                for j in 0..n {
+                    let coulomb = self.theta[self.robot.friction_index(j) + COULOMB];
+                    impulse[j] += smooth[j] + coulomb * self.sign_impulse(dq[j], ddq[j], length);
+                    q[j] += length * dq[j] + 0.5 * length * length * ddq[j];
+                    dq[j] += length * ddq[j];
+                }
+            }
+            means.push(impulse.iter().map(|x| x / step).collect::<Vec<f64>>());
+            t += step;
+            truth.push((t, q.clone(), dq.clone()));
+        }
+        let torques = self.torques(&means);
+        let last = truth.len() - 1;
+        let samples: Vec<Sample> =
+            truth.iter().enumerate().map(|(k, at)| self.read(k == last, at, &torques[k])).collect();
+        let mut start = 0;
+        let window = |steps: &Vec<f64>| {
+            let end = start + steps.len();
+            let samples = samples[start..=end].to_vec();
+            start = end;
+            let acceleration_bound = self.acceleration.iter().map(|(bound, _)| *bound).collect();
+            Window { samples, acceleration_bound, clock: self.clock }
+        };
+        self.steps.iter().map(window).collect()
+    }
+
+    /// True torques at the ticks whose means over the panels are these: held, or the mean of two neighbours.
+    fn torques(&self, means: &[Vec<f64>]) -> Vec<Vec<f64>> {
+        let mut torques = means.to_vec();
+        if self.clock == Clock::Recorded {
+            for k in 1..means.len() {
+                torques[k] = (0..self.q.len()).map(|j| 2.0 * means[k - 1][j] - torques[k - 1][j]).collect();
+            }
+        }
+        let mut last = torques[means.len() - 1].clone();
+        if self.clock == Clock::Recorded {
+            let mean = &means[means.len() - 1];
+            last.iter_mut().zip(mean).for_each(|(tau, mean)| *tau = 2.0 * mean - *tau);
+        }
+        torques.push(last);
+        torques
+    }
+
+    fn read(&self, last: bool, (t, q, dq): &(f64, Vec<f64>, Vec<f64>), tau: &[f64]) -> Sample {
+        let sensors = &self.robot.sensors;
+        let [position, velocity, torque] = self.errors;
+        let off = |x: &[f64], bound: &dyn Fn(f64) -> f64, share: fn(bool, usize) -> f64| {
+            x.iter().enumerate().map(|(j, x)| x + bound(*x) * share(last, j)).collect()
+        };
+        Sample {
+            t: *t,
+            q: off(q, &|_| sensors.position_rad, position),
+            dq: off(dq, &|_| sensors.velocity_rad_s, velocity),
+            tau: off(tau, &|x| sensors.torque_ratio * x.abs() + sensors.torque_abs_nm, torque),
+        }
+    }
+
+    /// How much of its radius the row of joint `i` over all windows needs, and the radius; it must not need more. Where there is but one
+    /// window, whole and cut in two, and the row made by itself as well: the least of these.
+    fn used(&self, i: usize) -> (f64, f64) {
+        let (robot, set, windows) = (&self.robot, &self.set, self.windows());
+        let panels = windows[0].samples.len() - 1;
+        let mut rows = vec![];
+        for count in [1, 2] {
+            let parts: Vec<Part> =
+                windows.iter().flat_map(|window| parts(robot, set, window, count)).collect();
+            rows.push((rows_over_parts(robot, set, &parts), i));
+        }
+        if windows.len() == 1 {
+            let mut enclosures = Enclosures::new(robot, set);
+            rows.push((enclosures.of(&windows[0]).rows([(0..panels, i)].into_iter()), 0));
+        }
+        let mut least = (f64::INFINITY, f64::INFINITY);
+        for (rows, w) in rows {
+            let value: f64 = rows.y.row(w).iter().zip(&self.theta).map(|(y, z)| y * z).sum();
+            let share = (value - rows.u[w]).abs() / rows.radius[w];
+            assert!(share <= 1.0 + 1e-9, "{share} of the radius {}", rows.radius[w]);
+            least = (least.0.min(share), least.1.min(rows.radius[w]));
+        }
+        least
+    }
+
+    /// The attack on the row of joint `i` needs at least this share of its radius, and the radius is no rounding error.
+    fn reaches(&self, i: usize, share: f64) {
+        let (used, radius) = self.used(i);
+        assert!(radius > 1e-9 && used >= share, "{used} of {radius}, expected {share}");
+    }
+}
+
+/// One way at all ticks but the last, the other there.
+fn at_both_ends(last: bool, _: usize) -> f64 {
+    if last { 1.0 } else { -1.0 }
+}
+
+fn always(_: bool, _: usize) -> f64 {
+    1.0
+}
+
+#[test]
+fn velocity_errors_at_the_ends_move_the_momentum_of_the_links() {
+    let mut it = Experiment::new(&[(FIRST_MOMENT_X, 0.3), (MOMENT_ZZ, 0.2)]);
+    it.panels(1, 1e-3);
+    it.q = vec![0.2, 0.3, 0.0];
+    it.robot.sensors.velocity_rad_s = 1e-3;
+    it.errors[1] = at_both_ends;
+    (0..2).for_each(|i| it.reaches(i, 0.98));
+}
+
+#[test]
+fn velocity_errors_at_the_ends_move_the_momentum_of_the_transmission() {
+    let joint = small_robot().friction_index(1);
+    let mut it = Experiment::new(&[(joint + ARMATURE, 8.0)]);
+    it.robot.sensors.velocity_rad_s = 1e-3;
+    it.errors[1] = at_both_ends;
+    it.reaches(1, 0.98);
+}
+
+#[test]
+fn position_errors_at_the_ends_move_the_momentum_of_the_links() {
+    let mut it = Experiment::new(&[(FIRST_MOMENT_X, 0.3)]);
+    it.panels(1, 1e-6);
+    (it.q, it.dq) = (vec![0.0, 1.2, 0.0], vec![1.0, 0.5, 0.0]);
+    it.robot.sensors.position_rad = 1e-3;
+    it.errors[0] = at_both_ends;
+    (0..2).for_each(|i| it.reaches(i, 0.98));
+}
+
+#[test]
+fn position_errors_at_the_ends_move_what_viscous_friction_took() {
+    let joint = small_robot().friction_index(0);
+    let mut it = Experiment::new(&[(joint + VISCOUS, 8.0)]);
+    it.dq = vec![1.0; 3];
+    it.robot.sensors.position_rad = 1e-3;
+    it.errors[0] = at_both_ends;
+    it.reaches(0, 0.98);
+}
+
+/// The middle of the box says that there is no inertia at all.
+#[test]
+fn errors_at_the_ends_count_for_all_of_the_box() {
+    let mut it = Experiment::new(&[(MOMENT_ZZ, 0.2)]);
+    it.set.lower[MOMENT_ZZ] = -0.2;
+    it.panels(1, 1e-3);
+    it.robot.sensors.velocity_rad_s = 1e-3;
+    it.errors[1] = at_both_ends;
+    it.reaches(1, 0.98);
+}
+
+#[test]
+fn position_errors_move_the_weight_throughout() {
+    for clock in [Clock::Control, Clock::Recorded] {
+        let mut it = Experiment::new(&[(FIRST_MOMENT_X, 0.3)]);
+        it.clock = clock;
+        it.robot.gravity.y = -9.81;
+        it.q = vec![0.4, 0.8, 0.0];
+        it.panels(60, 1e-3);
+        it.robot.sensors.position_rad = 1e-3;
+        it.errors[0] = always;
+        it.reaches(1, 0.98);
+    }
+}
+
+/// With the second joint at a right angle the momentum at the ends does not feel the errors.
+#[test]
+fn velocity_errors_move_the_rate_of_the_momentum_throughout() {
+    let mut it = Experiment::new(&[(FIRST_MOMENT_X, 0.3)]);
+    (it.q, it.dq) = (vec![0.0, FRAC_PI_2, 0.0], vec![1.0, 0.0, 0.0]);
+    it.panels(60, 1e-3);
+    it.robot.sensors.velocity_rad_s = 1e-3;
+    it.errors[1] = always;
+    it.reaches(1, 0.98);
+}
+
+/// The trapezoid is off by what the accelerations do between ticks, in windows of any number.
+#[test]
+fn accelerations_between_ticks_move_the_trapezoid() {
+    for clock in [Clock::Control, Clock::Recorded] {
+        let mut it = Experiment::new(&[(FIRST_MOMENT_X, 0.3)]);
+        it.clock = clock;
+        (it.q, it.dq) = (vec![0.0, FRAC_PI_2, 0.0], vec![1.0, 0.0, 0.0]);
+        it.acceleration = vec![(10.0, DIP), (10.0, DIP), (0.0, STEADY)];
+        it.panels(60, 1e-3);
+        it.reaches(1, 0.98);
+        it.steps = vec![vec![1e-3; 60]; 3];
+        it.reaches(1, 0.98);
+        if clock == Clock::Recorded {
+            it.steps = vec![[0.5e-3, 1.5e-3, 1e-3].repeat(20)];
+            it.reaches(1, 0.97);
+        }
+    }
+}
+
+/// Of the bound on what motion at constant velocity does to the trapezoid no motion uses more than a third; this one, that sways
+/// between ticks, a quarter: f' is at its bound for a moment of each panel only.
+#[test]
+fn sway_between_ticks_moves_the_trapezoid() {
+    for clock in [Clock::Control, Clock::Recorded] {
+        let mut it = Experiment::new(&[(FIRST_MOMENT_X, 0.3)]);
+        it.clock = clock;
+        it.robot.gravity.y = -9.81;
+        it.q = vec![0.0, FRAC_PI_2, 0.0];
+        it.acceleration[1] = (100.0, SWAY);
+        it.panels(60, 1e-2);
+        it.reaches(1, 0.22);
+    }
+}
+
+/// Friction of one joint at `speed`, with the whole of it against the motion where it sticks.
+fn sticking(speed: f64) -> Experiment {
+    let joint = small_robot().friction_index(0);
+    let mut it = Experiment::new(&[(joint + COULOMB, 1.5)]);
+    it.dq[0] = speed;
+    it.stuck = -1.0;
+    it
+}
+
+#[test]
+fn friction_below_the_stiction_speed_has_no_sign() {
+    let stiction = small_robot().control.stiction_speed_rad_s;
+    sticking(0.99 * stiction).reaches(0, 0.98);
+    // Above it the sign is known exactly.
+    let (used, radius) = sticking(1.01 * stiction).used(0);
+    assert!(used <= 1.0 && radius < 1e-12, "{used} of {radius}");
+}
+
+#[test]
+fn a_joint_may_need_more_to_break_away_than_to_keep_moving() {
+    let mut it = sticking(0.0);
+    it.robot.uncertainty.breakaway_ratio = 1.4;
+    it.stuck = 1.4;
+    it.reaches(0, 0.98);
+}
+
+/// The body's lever lies across gravity and across the joint's axis: all of the lean is felt one way, and nothing the other.
+#[test]
+fn a_base_that_leans_moves_the_weight() {
+    for (clock, unknown) in [(Clock::Control, false), (Clock::Control, true), (Clock::Recorded, false)] {
+        let mut it = Experiment::new(&[(FIRST_MOMENT_X, 0.3)]);
+        it.clock = clock;
+        if unknown {
+            it.set.lower[FIRST_MOMENT_X] = -0.3;
+        }
+        it.robot.gravity.y = -9.81;
+        it.robot.uncertainty.gravity_direction_deg = 0.2;
+        it.q = vec![0.3, FRAC_PI_2 - 0.3, 0.0];
+        it.panels(60, 1e-3);
+        for windows in [1, 3] {
+            it.steps = vec![vec![1e-3; 60]; windows];
+            let used = |quarter: u32| {
+                it.lean = (1.0 - 1e-12, f64::from(quarter) * FRAC_PI_2);
+                it.used(1).0
+            };
+            let shares = [0, 1, 2, 3].map(used);
+            assert!(shares.iter().filter(|share| **share > 0.98).count() == 2, "{shares:?}");
+            assert!(shares.iter().filter(|share| **share < 0.01).count() == 2, "{shares:?}");
+        }
+    }
+}
+
+/// Where the lever lies along gravity, what is left is that the pull gets weaker.
+#[test]
+fn a_base_that_leans_weakens_the_pull_along_gravity() {
+    let mut it = Experiment::new(&[(FIRST_MOMENT_X, 0.3)]);
+    it.robot.gravity.y = -9.81;
+    it.robot.uncertainty.gravity_direction_deg = 5.0;
+    let shares = [0, 1, 2, 3].map(|quarter| {
+        it.lean = (1.0 - 1e-12, f64::from(quarter) * FRAC_PI_2);
+        it.used(1).0
+    });
+    assert!(shares.iter().all(|share| *share > 0.98), "{shares:?}");
+}
+
+#[test]
+fn a_reading_above_the_stiction_speed_need_not_be_above_it() {
+    let mut it = sticking(0.0);
+    let (stiction, bound) = (it.robot.control.stiction_speed_rad_s, 1e-3);
+    it.dq[0] = stiction - 0.01 * bound;
+    it.robot.sensors.velocity_rad_s = bound;
+    it.errors[1] = always;
+    it.reaches(0, 0.98);
+}
+
+/// A dip between two ticks that goes below the stiction speed for a hundredth of its depth.
+#[test]
+fn between_ticks_the_velocity_may_fall_below_the_stiction_speed() {
+    let mut it = sticking(0.0);
+    let (bound, period) = (10.0, 1e-3);
+    it.panels(60, period);
+    it.dq[0] = it.robot.control.stiction_speed_rad_s + 0.99 * 0.5 * bound * period;
+    it.acceleration[0] = (bound, DIP);
+    it.reaches(0, 0.95);
+}
+
+#[test]
+fn torque_errors_are_bounded_by_what_is_read() {
+    for (ratio, absolute) in [(0.1, 0.0), (0.0, 0.2), (0.1, 0.2)] {
+        for clock in [Clock::Control, Clock::Recorded] {
+            let joint = small_robot().friction_index(0);
+            let mut it = Experiment::new(&[(joint + OFFSET, 5.0)]);
+            it.clock = clock;
+            (it.robot.sensors.torque_ratio, it.robot.sensors.torque_abs_nm) = (ratio, absolute);
+            // Too little is read: what is read must be taken for less than it may stand for.
+            it.errors[2] = |_, _| -1.0;
+            it.reaches(0, 0.98);
+        }
+    }
+}
