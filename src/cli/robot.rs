@@ -91,6 +91,13 @@ pub fn describe(inspection: &Inspection) -> String {
             figure(100.0 * u.friction_ratio),
             figure(100.0 * u.armature_ratio),
         );
+        let trusted = robot.trusted();
+        if !trusted.is_empty() {
+            let _ = writeln!(text, "\nTaken on trust");
+        }
+        for sentence in trusted {
+            let _ = writeln!(text, "  - {sentence}");
+        }
     }
     problems(inspection, &mut text);
     text

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 
 use nalgebra::Vector3;
 
-use super::apart::never_touch;
 use super::attach;
 use super::cover;
 use super::error::RobotError;
 use super::merge::{Merged, Seat, merge};
 use super::model::{
-    ControlGains, Friction, Joint, JointKind, JointLimits, LinkShape, Robot, SensorBounds, Uncertainty,
+    ControlGains, Friction, HeldShape, IgnoredPair, Joint, JointKind, JointLimits, LinkShape, Robot, SensorBounds,
+    Uncertainty,
 };
-use super::settings::{self, Base, IgnoredPair, JointSettings, Settings};
+use super::settings::{self, Base, IgnoredContact, JointSettings, Settings};
 use super::shipped;
 use super::urdf::{self, Tree, UrdfJoint};
 use super::validate::{self, Judge};
@@ -233,6 +233,7 @@ pub(super) fn assemble(
     let shapes = shapes(path, &settings, merged, &seats)?;
     check_cover(tree, merged, &shapes, judge)?;
     let named_frames = attach::frames(path, &settings.frames, tree, &seats)?;
+    let ignored_pairs = ignored_pairs(path, &shapes, &settings.self_collision.ignore)?;
     let mut robot = Robot {
         joints: joints(&layers, tree, merged, judge)?,
         loops: attach::loops(path, &settings.loops, &named_frames)?,
@@ -241,17 +242,17 @@ pub(super) fn assemble(
         missing: missing(&settings),
         name: settings.name,
         gravity: Vector3::from(settings.gravity_m_s2),
+        parts: merged.parts.clone(),
         shapes,
         self_pairs: Vec::new(),
+        ignored_pairs,
+        held: HeldShape::Nothing,
         end_effector,
         uncertainty: settings.uncertainty.unwrap_or(UNCERTAINTY),
         sensors: settings.sensors.unwrap_or(SENSORS),
         control: settings.control.unwrap_or(CONTROL),
     };
-    // Only arms are kept from colliding with themselves.
-    if robot.arm_fault().is_none() {
-        robot.self_pairs = self_pairs(path, &robot, &settings.self_collision.ignore)?;
-    }
+    robot.derive_pairs();
     Ok(robot)
 }
 
@@ -356,7 +357,7 @@ fn shapes(
             .iter()
             .map(|part| LinkShape {
                 name: format!("{}: {}", part.link, part.collision.name),
-                joint: part.body,
+                joint: part.joint,
                 capsule: cover::enclosing(&part.collision),
             })
             .collect());
@@ -391,7 +392,7 @@ fn check_cover(
     judge: &mut Judge,
 ) -> Result<(), RobotError> {
     for part in &merged.parts {
-        let on_body = || shapes.iter().filter(|s| s.joint == part.body);
+        let on_body = || shapes.iter().filter(|s| s.joint == part.joint);
         if on_body().any(|s| cover::covers(&s.capsule, &part.collision)) {
             continue;
         }
@@ -414,32 +415,24 @@ fn check_cover(
     Ok(())
 }
 
-/// All pairs of capsules on bodies that are neither the same nor neighbours, without the ignored ones and those that
-/// cannot touch (proof: [`super::apart`]).
-fn self_pairs(
+/// The pairs of capsules that the file ignores, by index.
+fn ignored_pairs(
     path: &Path,
-    robot: &Robot,
-    ignored: &[IgnoredPair],
-) -> Result<Vec<(usize, usize)>, RobotError> {
-    let mut dropped = HashSet::new();
-    for pair in ignored {
-        let index = |name: &str| {
-            robot.shapes.iter().position(|s| s.name == name).ok_or_else(|| RobotError::Field {
-                path: path.to_path_buf(),
-                field: "self_collision.ignore".into(),
-                reason: format!("there is no capsule `{name}`"),
-            })
-        };
+    shapes: &[LinkShape],
+    ignored: &[IgnoredContact],
+) -> Result<Vec<IgnoredPair>, RobotError> {
+    let index = |name: &str| {
+        shapes.iter().position(|s| s.name == name).ok_or_else(|| RobotError::Field {
+            path: path.to_path_buf(),
+            field: "self_collision.ignore".into(),
+            reason: format!("there is no capsule `{name}`"),
+        })
+    };
+    let pair = |pair: &IgnoredContact| {
         let (a, b) = (index(&pair.a)?, index(&pair.b)?);
-        dropped.insert((a.min(b), a.max(b)));
-    }
-    let count = robot.shapes.len();
-    Ok((0..count)
-        .flat_map(|i| (i + 1..count).map(move |j| (i, j)))
-        .filter(|&(i, j)| !robot.adjacent(robot.shapes[i].joint, robot.shapes[j].joint))
-        .filter(|pair| !dropped.contains(pair))
-        .filter(|&(i, j)| !never_touch(robot, i, j))
-        .collect())
+        Ok(IgnoredPair { a: a.min(b), b: a.max(b), reason: pair.reason.clone() })
+    };
+    ignored.iter().map(pair).collect()
 }
 
 #[cfg(test)]

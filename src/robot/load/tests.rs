@@ -169,22 +169,6 @@ fn the_shipped_capsules_leave_ordinary_configurations_free() {
     }
 }
 
-#[test]
-fn a_payload_is_kept_apart_from_all_but_the_last_two_bodies() {
-    let robot = gen3();
-    let before = robot.self_pairs.len();
-    let ball = crate::robot::Capsule { a: Vector3::zeros(), b: Vector3::zeros(), radius: 0.1 };
-    let held = robot.clone().with_payload_shape(&[ball]).unwrap();
-    assert_eq!(held.shapes[8].name, "payload");
-    let others: Vec<&str> =
-        held.self_pairs[before..].iter().map(|&(a, _)| held.shapes[a].name.as_str()).collect();
-    assert_eq!(others, ["base", "shoulder", "upper_arm_1", "upper_arm_2", "forearm", "wrist_1"]);
-    for radius in [0.0, -1.0, f64::NAN] {
-        let fault = robot.clone().with_payload_shape(&[ball, crate::robot::Capsule { radius, ..ball }]);
-        assert!(fault.unwrap_err().to_string().contains("payload capsule 1: radius"));
-    }
-}
-
 /// Changes the shipped arm into one on a free-flying base, with two frames.
 fn set_afloat(_: &mut String, toml: &mut String) {
     swap(toml, "end_effector = \"joint_7\"", "base = \"free_flyer\"");
