@@ -226,7 +226,10 @@ fn numbers_that_are_not_finite_never_break_a_file() {
         assert!(bad.is_finite() || (back.wall_s.is_nan() && back.max_torque_ratio.is_none()));
         let page = fs::read_to_string(folder.join("report.html")).unwrap();
         assert!(!page.contains("NaN") && page.len() < 3_000_000);
-        assert!(page.contains("Taken on trust") && page.contains("<li>capsules &#39;a&#39; and &#39;b&#39; &lt;are&gt; ignored</li>"));
+        assert!(
+            page.contains("Taken on trust")
+                && page.contains("<li>capsules &#39;a&#39; and &#39;b&#39; &lt;are&gt; ignored</li>")
+        );
         assert!(table::closing(&back).contains("Payload alone"));
     }
 }

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use nalgebra::Vector3;
 
 use super::attach;
+use super::collision::{CollisionPart, Primitive};
 use super::cover;
 use super::error::RobotError;
 use super::merge::{Merged, Seat, merge};
 use super::model::{
-    ControlGains, Friction, HeldShape, IgnoredPair, Joint, JointKind, JointLimits, LinkShape, Robot, SensorBounds,
-    Uncertainty,
+    ControlGains, Friction, HeldShape, IgnoredPair, Joint, JointKind, JointLimits, LinkShape, Robot,
+    SensorBounds, Uncertainty,
 };
 use super::settings::{self, Base, IgnoredContact, JointSettings, Settings};
 use super::shipped;
@@ -26,7 +27,7 @@ use super::validate::{self, Judge};
 ///
 /// A URDF without a TOML gets a fixed base, Earth gravity with z up, friction from its `<dynamics>` tags, 5 %
 /// uncertainty, the sensor bounds and gains of the shipped robots, its only leaf joint as end effector, and one capsule
-/// around each collision primitive.
+/// around each collision primitive that is not inside another one's.
 ///
 /// A TOML with `base = "free_flyer"` makes the root link a body that moves freely (joint 0). `[[frame]]` names frames on
 /// links, `[[loop]]` holds two of them together. `end_effector`, `[uncertainty]`, `[sensors]` and `[control]` may be
@@ -344,7 +345,7 @@ fn one_joint(
     Ok((kind, limits, friction))
 }
 
-/// The capsules of the TOML in their bodies' frames, or one around each primitive.
+/// The capsules of the TOML in their bodies' frames, or those [`around`] the primitives.
 fn shapes(
     path: &Path,
     settings: &Settings,
@@ -352,15 +353,7 @@ fn shapes(
     seats: &HashMap<&str, Seat>,
 ) -> Result<Vec<LinkShape>, RobotError> {
     if settings.capsules.is_empty() {
-        return Ok(merged
-            .parts
-            .iter()
-            .map(|part| LinkShape {
-                name: format!("{}: {}", part.link, part.collision.name),
-                joint: part.joint,
-                capsule: cover::enclosing(&part.collision),
-            })
-            .collect());
+        return Ok(around(&merged.parts));
     }
     let mut names = HashSet::new();
     let mut shapes = Vec::with_capacity(settings.capsules.len());
@@ -382,6 +375,27 @@ fn shapes(
         shapes.push(LinkShape { name: given.name.clone(), joint: seat.body, capsule });
     }
     Ok(shapes)
+}
+
+/// One capsule around each part that is not inside the capsule of another one (as spheres are that round a cylinder off).
+fn around(parts: &[CollisionPart]) -> Vec<LinkShape> {
+    let mut shapes: Vec<LinkShape> = Vec::new();
+    for round in [false, true] {
+        let is_round =
+            |part: &&CollisionPart| matches!(part.collision.primitive, Primitive::Sphere { .. }) == round;
+        for part in parts.iter().filter(is_round) {
+            let mut on_body = shapes.iter().filter(|shape| shape.joint == part.joint);
+            if !on_body.any(|shape| cover::covers(&shape.capsule, &part.collision)) {
+                let name = format!("{}: {}", part.link, part.collision.name);
+                shapes.push(LinkShape {
+                    name,
+                    joint: part.joint,
+                    capsule: cover::enclosing(&part.collision),
+                });
+            }
+        }
+    }
+    shapes
 }
 
 /// Every collision primitive must be inside one capsule of its body (proof: [`cover`]).

@@ -79,8 +79,9 @@ impl Robot {
             let (a, b) = (name(a), name(b));
             format!("capsules '{a}' and '{b}' overlap at every position of '{joint}' between them and are not kept apart")
         });
-        let undeclared = (self.held == HeldShape::Undeclared)
-            .then(|| "the shape of what is held is not declared: nothing is proven about what it touches".to_owned());
+        let undeclared = (self.held == HeldShape::Undeclared).then(|| {
+            "the shape of what is held is not declared: nothing is proven about what it touches".to_owned()
+        });
         ignored.chain(overlapping).chain(undeclared).collect()
     }
 
@@ -122,7 +123,10 @@ impl Robot {
         }
         self.uncovered().map(|part| {
             let part = &self.parts[part];
-            format!("'{}' of link '{}' is not provably inside one of its capsules", part.collision.name, part.link)
+            format!(
+                "'{}' of link '{}' is not provably inside one of its capsules",
+                part.collision.name, part.link
+            )
         })
     }
 

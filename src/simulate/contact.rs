@@ -15,8 +15,10 @@ use parry3d_f64::math::{Pose, Vector};
 use parry3d_f64::query::details::distance_support_map_support_map;
 use parry3d_f64::shape::SupportMap;
 
-use crate::robot::clearance::between_capsules;
-use crate::robot::{Capsule, CollisionPart, Placement, Primitive, Robot, Scene, Zonotope3, enclosing_capsule};
+use crate::robot::clearance::{at_least, between_capsules};
+use crate::robot::{
+    Capsule, CollisionPart, Placement, Primitive, Robot, Scene, Zonotope3, enclosing_capsule,
+};
 
 /// Positions of the last joint at which its housings are looked at.
 const POSITIONS: usize = 72;
@@ -40,7 +42,10 @@ impl Solid<'_> {
     /// Radius that [`SupportMap`] leaves out.
     fn radius(&self) -> f64 {
         match self {
-            Solid::Part { primitive: Primitive::Capsule { radius, .. } | Primitive::Sphere { radius }, .. } => *radius,
+            Solid::Part {
+                primitive: Primitive::Capsule { radius, .. } | Primitive::Sphere { radius },
+                ..
+            } => *radius,
             _ => 0.0,
         }
     }
@@ -51,7 +56,9 @@ impl SupportMap for Solid<'_> {
         let u = Vector3::new(direction.x, direction.y, direction.z);
         let point = match self {
             Solid::Obstacle { zonotope, from } => zonotope.support(&u) - from,
-            Solid::Part { primitive, rotation, from } => from + rotation * support(primitive, &rotation.tr_mul(&u)),
+            Solid::Part { primitive, rotation, from } => {
+                from + rotation * support(primitive, &rotation.tr_mul(&u))
+            }
         };
         Vector::new(point.x, point.y, point.z)
     }
@@ -74,6 +81,12 @@ fn support(primitive: &Primitive, u: &Vector3<f64>) -> Vector3<f64> {
 /// Distance of two solids that are given about the same point near both, m; not positive where they touch.
 fn distance(a: &Solid<'_>, b: &Solid<'_>) -> f64 {
     distance_support_map_support_map(&Pose::IDENTITY, a, b) - a.radius() - b.radius()
+}
+
+/// Distance of the balls around two capsules, m: at most the capsules' own.
+fn balls_apart(p: &Capsule, q: &Capsule) -> f64 {
+    let reach = |c: &Capsule| 0.5 * (c.b - c.a).norm() + c.radius;
+    (0.5 * (p.a + p.b) - 0.5 * (q.a + q.b)).norm() - reach(p) - reach(q)
 }
 
 impl Contacts {
@@ -103,7 +116,7 @@ impl Contacts {
         (0..=POSITIONS).any(|k| {
             let mut q = vec![0.0; robot.nq()];
             q[robot.q_index(joint)] = lower + (upper - lower) * k as f64 / POSITIONS as f64;
-            self.between(&robot.frames(&q), (a, b), f64::INFINITY).is_some_and(|d| d > 0.0)
+            self.between(&robot.frames(&q), (a, b)) > 0.0
         })
     }
 
@@ -111,32 +124,31 @@ impl Contacts {
     /// nothing to touch. `frames` are [`Robot::frames`].
     pub fn clearance(&self, frames: &[Placement], scene: &Scene) -> f64 {
         let mut least = f64::INFINITY;
-        for (k, part) in self.parts.iter().enumerate() {
-            // Where the base is mounted is not for a motion to change.
-            let Some(joint) = part.joint else { continue };
-            let around = self.around[k].placed(&frames[joint]);
+        let placed: Vec<Capsule> = (0..self.parts.len()).map(|part| self.placed(part, frames)).collect();
+        // Where the base is mounted is not for a motion to change.
+        for part in (0..self.parts.len()).filter(|&part| self.parts[part].joint.is_some()) {
             for obstacle in &scene.obstacles {
-                if crate::robot::clearance::at_least(&around, obstacle) < least {
+                if at_least(&placed[part], obstacle) < least {
                     let from = obstacle.center;
-                    let solid = self.solid(k, frames, &from);
+                    let solid = self.solid(part, frames, &from);
                     least = least.min(distance(&solid, &Solid::Obstacle { zonotope: obstacle, from }));
                 }
             }
         }
-        for &pair in &self.pairs {
-            least = least.min(self.between(frames, pair, least).unwrap_or(f64::INFINITY));
+        for &(a, b) in &self.pairs {
+            let (p, q) = (&placed[a], &placed[b]);
+            if balls_apart(p, q) < least && between_capsules(p, q) < least {
+                least = least.min(self.between(frames, (a, b)));
+            }
         }
         least
     }
 
-    /// Distance of two parts; `None` if it is provably not below `least`.
-    fn between(&self, frames: &[Placement], (a, b): (usize, usize), least: f64) -> Option<f64> {
-        let [p, q] = [a, b].map(|part| self.placed(part, frames));
-        if between_capsules(&p, &q) >= least {
-            return None;
-        }
-        let from = 0.5 * (q.a + q.b);
-        Some(distance(&self.solid(a, frames, &from), &self.solid(b, frames, &from)))
+    /// Distance of two parts, m.
+    fn between(&self, frames: &[Placement], (a, b): (usize, usize)) -> f64 {
+        let around = self.placed(b, frames);
+        let from = 0.5 * (around.a + around.b);
+        distance(&self.solid(a, frames, &from), &self.solid(b, frames, &from))
     }
 
     /// The capsule around a part, in the base frame.

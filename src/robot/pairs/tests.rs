@@ -64,7 +64,10 @@ fn a_file_with_capsules_that_cover_no_longer_is_refused() {
         let radius = robot.shapes[shape].capsule.radius;
         let name = &robot.shapes[shape].name;
         refused(&|file| file["shapes"][shape]["capsule"]["radius"] = 0.0.into(), name);
-        refused(&|file| file["shapes"][shape]["capsule"]["radius"] = (0.8 * radius).into(), "provably inside");
+        refused(
+            &|file| file["shapes"][shape]["capsule"]["radius"] = (0.8 * radius).into(),
+            "provably inside",
+        );
         refused(&|file| file["shapes"][shape]["joint"] = 7.into(), "no such joint");
         refused(
             &|file| {

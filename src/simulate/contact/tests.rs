@@ -47,16 +47,20 @@ fn distances_agree_with_samples_of_the_surfaces() {
             .collect();
         let frames = robot.frames(&q);
         for &(a, b) in contacts.pairs.iter().step_by(7) {
-            let found = contacts.between(&frames, (a, b), f64::INFINITY).unwrap();
+            let found = contacts.between(&frames, (a, b));
             let [p, q] = [a, b].map(|k| surface(&contacts.parts[k], &frames, &mut rng));
             let near = |x: &Vector3<f64>| q.iter().map(|y| (x - y).norm()).fold(f64::INFINITY, f64::min);
             let sampled = p.iter().step_by(9).map(near).fold(f64::INFINITY, f64::min);
             if found > 0.0 {
-                assert!(found <= sampled + 1e-9 && found > sampled - 0.03, "{found} {sampled}");
+                assert!(found <= sampled + 1e-5 && found > sampled - 0.03, "{found} {sampled}");
                 compared += 1;
             }
-            let least = found - 1e-3;
-            assert!(contacts.between(&frames, (a, b), least).is_none_or(|d| d >= least));
+            let [around_a, around_b] = [a, b].map(|part| contacts.placed(part, &frames));
+            let by_capsules = between_capsules(&around_a, &around_b);
+            assert!(
+                balls_apart(&around_a, &around_b) <= by_capsules + 1e-12
+                    && by_capsules <= found.max(0.0) + 1e-6
+            );
         }
     }
     assert!(compared > 20, "{compared}");
@@ -80,18 +84,27 @@ fn a_shape_that_is_missing_from_the_certifiers_list_is_still_seen() {
         assert!(Contacts::new(robot).clearance(&frames, &Scene::default()) > 0.0);
     }
     // The same for the arm against itself.
-    let mut folded = CALM;
-    (folded[3], folded[5]) = (-2.55, 2.0);
-    let frames = whole.frames(&folded);
-    assert!(whole.self_clearance(&frames).unwrap().distance < 0.0 && blind.self_clearance(&frames).is_none());
-    assert!(Contacts::new(&blind).clearance(&frames, &Scene::default()) <= 0.0);
+    let (mut rng, mut folded) = (ChaCha8Rng::seed_from_u64(2), 0);
+    for _ in 0..3000 {
+        let limits = |j: &crate::robot::Joint| j.limits.position.unwrap_or((-3.0, 3.0));
+        let q: Vec<f64> =
+            whole.joints.iter().map(limits).map(|(lower, upper)| rng.random_range(lower..upper)).collect();
+        let frames = whole.frames(&q);
+        if whole.self_clearance(&frames).unwrap().distance < -0.01 {
+            assert!(blind.self_clearance(&frames).is_none());
+            assert!(Contacts::new(&blind).clearance(&frames, &Scene::default()) <= 0.0, "{q:?}");
+            folded += 1;
+        }
+    }
+    assert!(folded > 20, "{folded}");
 }
 
 /// A held object that the last joint turns past the body before it: the two are looked at.
 #[test]
 fn the_body_before_the_hand_is_looked_at() {
     let robot = load("kinova_gen3").unwrap();
-    let stick = |z: f64| Capsule { a: Vector3::new(0.0, 0.06, -0.05), b: Vector3::new(0.0, 0.05, z), radius: 0.01 };
+    let stick =
+        |z: f64| Capsule { a: Vector3::new(0.0, 0.06, -0.05), b: Vector3::new(0.0, 0.05, z), radius: 0.01 };
     let touching = robot.clone().with_payload_shape(&[stick(0.09)], &[]).unwrap();
     let frames = |robot: &Robot, turn: f64| {
         let mut q = CALM;
@@ -108,13 +121,14 @@ fn the_body_before_the_hand_is_looked_at() {
     assert!(touching.self_pairs.iter().any(|&(a, b)| b == payload && touching.shapes[a].joint == before));
 }
 
-/// What the capsules keep apart is apart for the auditor: his distances are never smaller.
+/// What the capsules keep apart is apart for the auditor: no contact that the proof has excluded.
 #[test]
-fn parts_are_no_nearer_than_the_capsules_that_cover_them() {
+fn parts_do_not_touch_where_the_capsules_that_cover_them_are_apart() {
     let mut rng = ChaCha8Rng::seed_from_u64(8);
     for name in ["kinova_gen3_2f85", "z1"] {
         let robot = load(name).unwrap();
         let contacts = Contacts::new(&robot);
+        let mut apart = 0;
         for _ in 0..300 {
             let q: Vec<f64> = robot
                 .joints
@@ -125,12 +139,12 @@ fn parts_are_no_nearer_than_the_capsules_that_cover_them() {
             let frames = robot.frames(&q);
             let scene = block(Vector3::from_fn(|_, _| rng.random_range(-0.7..0.7)), 0.2);
             let by_capsules = robot.obstacle_clearance(&frames, &scene).unwrap().distance;
-            let contacts_of_it = contacts.clearance(&frames, &scene);
             let with_itself = robot.self_clearance(&frames).unwrap().distance;
-            assert!(contacts_of_it >= by_capsules.min(with_itself).min(0.0) - 1e-6, "{name} {q:?}");
-            if by_capsules.min(with_itself) > 0.0 && name != "z1" {
-                assert!(contacts_of_it >= by_capsules.min(with_itself) - 1e-6, "{name} {q:?}");
+            if by_capsules.min(with_itself) > 0.0 {
+                assert!(contacts.clearance(&frames, &scene) > 0.0, "{name} {q:?}");
+                apart += 1;
             }
         }
+        assert!(apart > 50, "{name}: {apart}");
     }
 }

@@ -43,7 +43,8 @@ fn angles(rng: &mut ChaCha8Rng) -> [f64; 3] {
 
 /// The obstacle that a scenario file gets by these lines.
 fn obstacle(lines: &str) -> Zonotope3 {
-    let obstacle: Obstacle = toml::from_str(&format!("name = \"brick\"\ncenter_m = [0.0, 0.0, 0.0]\n{lines}")).unwrap();
+    let obstacle: Obstacle =
+        toml::from_str(&format!("name = \"brick\"\ncenter_m = [0.0, 0.0, 0.0]\n{lines}")).unwrap();
     let scene = Check { path: Path::new("test.toml") }.scene(&[obstacle]).unwrap();
     scene.obstacles.into_iter().next().unwrap()
 }
@@ -67,9 +68,8 @@ fn a_turned_box_contains_the_exact_one() {
         let mut outside = false;
         for k in 0..8 {
             let half = |i: usize| Twofold::from(0.5 * size[i] * if k >> i & 1 == 0 { -1.0 } else { 1.0 });
-            let corner = [0, 1, 2].map(|row| {
-                (0..3).fold(Twofold::from(0.0), |sum, i| sum.add(exact[i][row].mul(half(i))))
-            });
+            let corner = [0, 1, 2]
+                .map(|row| (0..3).fold(Twofold::from(0.0), |sum, i| sum.add(exact[i][row].mul(half(i)))));
             let off = beyond(&ours, corner);
             assert!(off <= 0.0, "{rpy:?} {size:?}: corner {k} is outside by {off:.2e}");
             outside |= beyond(&plain, corner) > 0.0;
@@ -77,7 +77,10 @@ fn a_turned_box_contains_the_exact_one() {
         }
         outside_without += usize::from(outside);
     }
-    assert!(outside_without > 1000, "{outside_without}: rounding to nearest would do, the test attacks nothing");
+    assert!(
+        outside_without > 1000,
+        "{outside_without}: rounding to nearest would do, the test attacks nothing"
+    );
     assert!(room < 1e-12, "boxes grow by {room:.1e} of their size");
 }
 
@@ -96,7 +99,11 @@ fn a_turned_zonotope_contains_the_exact_one() {
         let exact = exact_rotation(rpy);
         let turned: Vec<[Twofold; 3]> = own
             .iter()
-            .map(|g| [0, 1, 2].map(|row| (0..3).fold(Twofold::from(0.0), |s, i| s.add(exact[i][row].mul(Twofold::from(g[i]))))))
+            .map(|g| {
+                [0, 1, 2].map(|row| {
+                    (0..3).fold(Twofold::from(0.0), |s, i| s.add(exact[i][row].mul(Twofold::from(g[i]))))
+                })
+            })
             .collect();
         for axis in 0..3 {
             let truth = turned.iter().fold(Twofold::from(0.0), |sum, g| sum.add(g[axis].abs()));
