@@ -15,7 +15,7 @@ use crate::reach::roundoff::{GRAIN, Grain};
 use crate::reach::torque::{JointTorque, drift, joint_torques};
 use crate::reach::upward::{add_up, div_up, mul_up, sum_up};
 use crate::reach::{Cell, Joints, Span, extent};
-use crate::robot::{ARMATURE, JointLimits};
+use crate::robot::{ARMATURE, JointLimits, LinkShape};
 use crate::storage::Workspace;
 use crate::verdict::growth;
 
@@ -147,26 +147,36 @@ impl CellReport {
                 self.clearances.push(Clearance { shape, other: Body::Obstacle(k), separation });
             }
         }
-        let coarse = self.clearances.len();
         for &(a, b) in &robot.self_pairs {
-            let radii = add_up(shapes[a].capsule.radius, shapes[b].capsule.radius);
-            let separation = clear_of_capsule(&ends[a], &ends[b], radii, weights);
+            let separation = coarsely_clear(&axes[a], pair_radius(shapes, a, b), &axes[b]);
             self.clearances.push(Clearance { shape: a, other: Body::Shape(b), separation });
         }
-        let (coarse, own) = self.clearances.split_at_mut(coarse);
-        let mut least = own.iter().fold(f64::INFINITY, |least, pair| least.min(pair.separation.clearance_m));
+        let mut least = f64::INFINITY;
         // Those within sight, then those that could be the least of all.
         for sight in [Some(DETAIL_M), None] {
-            for Clearance { shape, other, separation } in coarse.iter_mut() {
-                let Body::Obstacle(k) = *other else { continue };
-                if separation.clearance_m <= sight.unwrap_or(least) {
-                    let radius = shapes[*shape].capsule.radius;
-                    *separation = clear_of_obstacle(&ends[*shape], radius, &obstacles[k], weights);
-                    least = least.min(separation.clearance_m);
+            for Clearance { shape, other, separation } in &mut self.clearances {
+                if separation.clearance_m > sight.unwrap_or(least) {
+                    continue;
                 }
+                *separation = match *other {
+                    Body::Obstacle(k) => {
+                        let radius = shapes[*shape].capsule.radius;
+                        clear_of_obstacle(&ends[*shape], radius, &obstacles[k], weights)
+                    }
+                    Body::Shape(b) => {
+                        let radii = pair_radius(shapes, *shape, b);
+                        clear_of_capsule(&ends[*shape], &ends[b], radii, weights)
+                    }
+                };
+                least = least.min(separation.clearance_m);
             }
         }
     }
+}
+
+/// Upper bound of the sum of two capsules' radii, m.
+fn pair_radius(shapes: &[LinkShape], a: usize, b: usize) -> f64 {
+    add_up(shapes[a].capsule.radius, shapes[b].capsule.radius)
 }
 
 /// Upper bound of the command, its own rounding included.

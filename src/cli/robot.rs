@@ -94,6 +94,13 @@ pub fn describe(inspection: &Inspection) -> String {
             figure(u.gravity_direction_deg),
             figure(u.breakaway_ratio),
         );
+        let trusted = robot.trusted();
+        if !trusted.is_empty() {
+            let _ = writeln!(text, "\nTaken on trust");
+        }
+        for sentence in trusted {
+            let _ = writeln!(text, "  - {sentence}");
+        }
     }
     problems(inspection, &mut text);
     text

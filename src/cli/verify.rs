@@ -125,6 +125,7 @@ fn believed(first: &Plan, last: &Plan, expected: &Expected) -> String {
                 .into(),
         );
     }
+    lines.extend(first.robot.trusted());
     if lines.is_empty() {
         return String::new();
     }

@@ -70,9 +70,14 @@ fn brief(value: &Value) -> String {
 /// proven apart.
 pub fn robot_differences(plan: &Robot, own: &Robot) -> Vec<String> {
     let mut bare = plan.clone();
-    if bare.shapes.len() > own.shapes.len() {
-        bare.shapes.truncate(own.shapes.len());
+    let count = own.shapes.len();
+    if bare.shapes.len() > count {
+        bare.shapes.truncate(count);
+        bare.parts.truncate(own.parts.len());
+        // What is held may be said to ignore capsules; that is told, not compared.
+        bare.ignored_pairs.retain(|pair| pair.a < count && pair.b < count);
     }
+    bare.held = own.held;
     differences("robot", &bare, own)
 }
 

@@ -141,26 +141,9 @@ impl Plan {
         }
     }
 
-    /// Indices that a file may get wrong; sizes and numbers are the certifier's to check.
+    /// A robot that is no arm; its indices were checked as it was read, sizes and numbers are the certifier's to check.
     fn fault(&self) -> Option<String> {
-        let robot = &self.robot;
-        if let Some(fault) = robot.arm_fault() {
-            return Some(fault);
-        }
-        let n = robot.dof();
-        for (j, joint) in robot.joints.iter().enumerate() {
-            if joint.parent.is_some_and(|p| p >= j) {
-                return Some(format!("joint '{}': expected its parent before it", joint.name));
-            }
-        }
-        if let Some(shape) = robot.shapes.iter().find(|s| s.joint.is_some_and(|j| j >= n)) {
-            return Some(format!("capsule '{}': no such joint", shape.name));
-        }
-        let shapes = robot.shapes.len();
-        if robot.self_pairs.iter().any(|&(a, b)| a >= shapes || b >= shapes) {
-            return Some("robot.self_pairs: no such capsule".to_owned());
-        }
-        (robot.end_effector >= n).then(|| "robot.end_effector: no such joint".to_owned())
+        self.robot.arm_fault()
     }
 
     /// Repeats the proof in the arithmetic `R`; after `before` as in [`PlanStart::after`].

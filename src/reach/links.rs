@@ -76,7 +76,7 @@ pub fn clear_of_obstacle<const N: usize, R: Rounding>(
 }
 
 /// Coarse lower bound of the distance between two bodies with boxes around them, the first a capsule's axis with this
-/// radius: see [`super::block`].
+/// radius (with both radii where the second is an axis too): see [`super::block`].
 pub fn coarsely_clear(axis: &Block, radius: f64, other: &Block) -> Separation {
     let (gap, gaps) = axis.gap(other);
     let length = if gap > 0.0 { gap } else { 1.0 };

@@ -87,7 +87,7 @@ fn head(summary: &Summary) -> String {
         .reason
         .as_deref()
         .map_or(String::new(), |reason| format!("<p class=\"reason {mood}\">{}</p>", escape(reason)));
-    let reason = reason + &findings(summary);
+    let reason = reason + &findings(summary) + &trusted(summary);
     let certified = summary.plans.iter().filter(|plan| plan.certified).count();
     let mass = summary.payload.as_ref().map(|payload| {
         let interval = format!("{} – {} kg", below(payload.lower[0]), above(payload.upper[0]));
@@ -132,6 +132,12 @@ fn head(summary: &Summary) -> String {
         summary.seed,
         summary.outcome,
     )
+}
+
+/// What no proof of the run speaks about.
+fn trusted(summary: &Summary) -> String {
+    let items: String = summary.trusted.iter().map(|text| format!("<li>{}</li>", escape(text))).collect();
+    if items.is_empty() { items } else { format!("<p class=\"reason\">Taken on trust:</p><ul>{items}</ul>") }
 }
 
 /// Further proofs that an assumption is broken, and times without data.

@@ -63,6 +63,7 @@ pub(crate) fn record() -> RunRecord<serde_json::Value> {
         method: "ours".into(),
         seed: 3,
         robot: "kinova_gen3_2f85".into(),
+        trusted: vec!["capsules 'a' and 'b' <are> ignored".into()],
         outcome: Outcome::Success,
         reason: None,
         broken: vec![],
@@ -225,6 +226,10 @@ fn numbers_that_are_not_finite_never_break_a_file() {
         assert!(bad.is_finite() || (back.wall_s.is_nan() && back.max_torque_ratio.is_none()));
         let page = fs::read_to_string(folder.join("report.html")).unwrap();
         assert!(!page.contains("NaN") && page.len() < 3_000_000);
+        assert!(
+            page.contains("Taken on trust")
+                && page.contains("<li>capsules &#39;a&#39; and &#39;b&#39; &lt;are&gt; ignored</li>")
+        );
         assert!(table::closing(&back).contains("Payload alone"));
     }
 }

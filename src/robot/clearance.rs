@@ -87,7 +87,7 @@ fn to_point(capsule: &Capsule, point: &Vector3<f64>) -> f64 {
 /// The capsule lies in a ball about its middle m. Along a generator g of length l the zonotope reaches no further than
 /// r = sum_i |g_i.g| / l from its centre c, so a point x of it has |(m - c).g| / l - |(m - x).g| / l <= r. Orthogonal
 /// generators bound orthogonal parts of m - x, whose squares add; of others only the largest part counts.
-fn at_least(capsule: &Capsule, zonotope: &Zonotope3) -> f64 {
+pub(crate) fn at_least(capsule: &Capsule, zonotope: &Zonotope3) -> f64 {
     let generators = &zonotope.generators;
     let from = 0.5 * (capsule.a + capsule.b) - zonotope.center;
     let (mut sum, mut most, mut orthogonal) = (0.0, 0.0f64, true);

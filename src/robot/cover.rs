@@ -5,8 +5,8 @@
 //! the Minkowski sum of a segment and a ball, hence convex, so it contains the convex hull of any points that it
 //! contains:
 //! - a box is the hull of its 8 vertices;
-//! - a cylinder lies in the prism over a regular 32-gon circumscribed to its circle (vertices at radius
-//!   r / cos(pi/32)), the hull of 64 vertices;
+//! - a cylinder lies in the prism over a regular 256-gon circumscribed to its circle (vertices at radius
+//!   r / cos(pi/256)), the hull of 512 vertices;
 //! - a sphere of radius s is inside when its centre is within `radius - s` of the segment (triangle inequality),
 //!   and a capsule is the hull of its two end spheres.
 //!
@@ -18,15 +18,17 @@ use std::f64::consts::PI;
 
 use nalgebra::Vector3;
 
+use super::collision::{Collision, Primitive};
 use super::model::{Capsule, Placement};
-use super::urdf::{Collision, Primitive};
 
 /// Required excess of the capsule over the primitive, metres; dwarfs rounding.
 const SLACK: f64 = 1e-9;
+/// What [`enclosing`] adds to a radius that would just do, metres.
+pub(super) const ROOM: f64 = 2.0 * SLACK;
 /// Largest coordinate for which the rounding argument is made, metres.
 const REACH: f64 = 1e3;
 /// Corners of the polygon around a cylinder.
-const CORNERS: usize = 32;
+const CORNERS: usize = 256;
 
 /// Distance from a point to the capsule's segment.
 fn distance_to_segment(capsule: &Capsule, p: &Vector3<f64>) -> f64 {
@@ -84,7 +86,7 @@ pub(super) fn covers(capsule: &Capsule, collision: &Collision) -> bool {
 }
 
 /// A capsule around the primitive: its long axis as segment, the radius that [`covers`] accepts.
-pub(super) fn enclosing(collision: &Collision) -> Capsule {
+pub(crate) fn enclosing(collision: &Collision) -> Capsule {
     let half = match collision.primitive {
         Primitive::Box { size } => Vector3::ith(size.imax(), 0.5 * size.max()),
         Primitive::Cylinder { length, .. } | Primitive::Capsule { length, .. } => {
@@ -95,7 +97,7 @@ pub(super) fn enclosing(collision: &Collision) -> Capsule {
     let Placement { translation, .. } = collision.placement;
     let axis = collision.placement.rotation * half;
     let thin = Capsule { a: translation - axis, b: translation + axis, radius: 0.0 };
-    Capsule { radius: excess(&thin, collision) + 2.0 * SLACK, ..thin }
+    Capsule { radius: excess(&thin, collision) + ROOM, ..thin }
 }
 
 #[cfg(test)]

@@ -81,13 +81,19 @@ pub enum RobotError {
         /// What [`crate::robot::Robot::arm_fault`] says.
         reason: String,
     },
-    /// A held object's capsule that is not a capsule.
+    /// A held object's capsule that is not a capsule, or that cannot be kept apart from the body before the hand.
     #[error("payload capsule {index}: {reason}")]
     Payload {
         /// Position in the list, from 0.
         index: usize,
         /// What is wrong and what was expected.
         reason: String,
+    },
+    /// A held object is said to ignore a capsule that the robot does not have.
+    #[error("payload ignore: the robot has no capsule `{name}`")]
+    PayloadIgnore {
+        /// The capsule's name.
+        name: String,
     },
 }
 

@@ -39,7 +39,10 @@ pub(crate) fn small_robot() -> Robot {
             bar("fore", Some(1), 0.5),
             bar("tip", Some(2), 0.1),
         ],
+        parts: vec![],
         self_pairs: vec![(0, 2), (0, 3)],
+        ignored_pairs: vec![],
+        held: HeldShape::Nothing,
         end_effector: 2,
         uncertainty: Uncertainty {
             link_ratio: 0.05,

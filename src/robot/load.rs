@@ -5,15 +5,16 @@ use std::path::{Path, PathBuf};
 
 use nalgebra::Vector3;
 
-use super::apart::never_touch;
 use super::attach;
+use super::collision::{CollisionPart, Primitive};
 use super::cover;
 use super::error::RobotError;
 use super::merge::{Merged, Seat, merge};
 use super::model::{
-    ControlGains, Friction, Joint, JointKind, JointLimits, LinkShape, Robot, SensorBounds, Uncertainty,
+    ControlGains, Friction, HeldShape, IgnoredPair, Joint, JointKind, JointLimits, LinkShape, Robot,
+    SensorBounds, Uncertainty,
 };
-use super::settings::{self, Base, IgnoredPair, JointSettings, Settings};
+use super::settings::{self, Base, IgnoredContact, JointSettings, Settings};
 use super::shipped;
 use super::urdf::{self, Tree, UrdfJoint};
 use super::validate::{self, Judge};
@@ -26,7 +27,7 @@ use super::validate::{self, Judge};
 ///
 /// A URDF without a TOML gets a fixed base, Earth gravity with z up, friction from its `<dynamics>` tags, 5 %
 /// uncertainty, the sensor bounds and gains of the shipped robots, its only leaf joint as end effector, and one capsule
-/// around each collision primitive.
+/// around each collision primitive that is not inside another one's.
 ///
 /// A TOML with `base = "free_flyer"` makes the root link a body that moves freely (joint 0). `[[frame]]` names frames on
 /// links, `[[loop]]` holds two of them together. `end_effector`, `[uncertainty]`, `[sensors]` and `[control]` may be
@@ -239,6 +240,7 @@ pub(super) fn assemble(
     let shapes = shapes(path, &settings, merged, &seats)?;
     check_cover(tree, merged, &shapes, judge)?;
     let named_frames = attach::frames(path, &settings.frames, tree, &seats)?;
+    let ignored_pairs = ignored_pairs(path, &shapes, &settings.self_collision.ignore)?;
     let mut robot = Robot {
         joints: joints(&layers, tree, merged, judge)?,
         loops: attach::loops(path, &settings.loops, &named_frames)?,
@@ -247,17 +249,17 @@ pub(super) fn assemble(
         missing: missing(&settings),
         name: settings.name,
         gravity: Vector3::from(settings.gravity_m_s2),
+        parts: merged.parts.clone(),
         shapes,
         self_pairs: Vec::new(),
+        ignored_pairs,
+        held: HeldShape::Nothing,
         end_effector,
         uncertainty: settings.uncertainty.unwrap_or(UNCERTAINTY),
         sensors: settings.sensors.unwrap_or(SENSORS),
         control: settings.control.unwrap_or(CONTROL),
     };
-    // Only arms are kept from colliding with themselves.
-    if robot.arm_fault().is_none() {
-        robot.self_pairs = self_pairs(path, &robot, &settings.self_collision.ignore)?;
-    }
+    robot.derive_pairs();
     Ok(robot)
 }
 
@@ -349,7 +351,7 @@ fn one_joint(
     Ok((kind, limits, friction))
 }
 
-/// The capsules of the TOML in their bodies' frames, or one around each primitive.
+/// The capsules of the TOML in their bodies' frames, or those [`around`] the primitives.
 fn shapes(
     path: &Path,
     settings: &Settings,
@@ -357,15 +359,7 @@ fn shapes(
     seats: &HashMap<&str, Seat>,
 ) -> Result<Vec<LinkShape>, RobotError> {
     if settings.capsules.is_empty() {
-        return Ok(merged
-            .parts
-            .iter()
-            .map(|part| LinkShape {
-                name: format!("{}: {}", part.link, part.collision.name),
-                joint: part.body,
-                capsule: cover::enclosing(&part.collision),
-            })
-            .collect());
+        return Ok(around(&merged.parts));
     }
     let mut names = HashSet::new();
     let mut shapes = Vec::with_capacity(settings.capsules.len());
@@ -389,6 +383,27 @@ fn shapes(
     Ok(shapes)
 }
 
+/// One capsule around each part that is not inside the capsule of another one (as spheres are that round a cylinder off).
+fn around(parts: &[CollisionPart]) -> Vec<LinkShape> {
+    let mut shapes: Vec<LinkShape> = Vec::new();
+    for round in [false, true] {
+        let is_round =
+            |part: &&CollisionPart| matches!(part.collision.primitive, Primitive::Sphere { .. }) == round;
+        for part in parts.iter().filter(is_round) {
+            let mut on_body = shapes.iter().filter(|shape| shape.joint == part.joint);
+            if !on_body.any(|shape| cover::covers(&shape.capsule, &part.collision)) {
+                let name = format!("{}: {}", part.link, part.collision.name);
+                shapes.push(LinkShape {
+                    name,
+                    joint: part.joint,
+                    capsule: cover::enclosing(&part.collision),
+                });
+            }
+        }
+    }
+    shapes
+}
+
 /// Every collision primitive must be inside one capsule of its body (proof: [`cover`]).
 fn check_cover(
     tree: &Tree,
@@ -397,7 +412,7 @@ fn check_cover(
     judge: &mut Judge,
 ) -> Result<(), RobotError> {
     for part in &merged.parts {
-        let on_body = || shapes.iter().filter(|s| s.joint == part.body);
+        let on_body = || shapes.iter().filter(|s| s.joint == part.joint);
         if on_body().any(|s| cover::covers(&s.capsule, &part.collision)) {
             continue;
         }
@@ -420,32 +435,24 @@ fn check_cover(
     Ok(())
 }
 
-/// All pairs of capsules on bodies that are neither the same nor neighbours, without the ignored ones and those that
-/// cannot touch (proof: [`super::apart`]).
-fn self_pairs(
+/// The pairs of capsules that the file ignores, by index.
+fn ignored_pairs(
     path: &Path,
-    robot: &Robot,
-    ignored: &[IgnoredPair],
-) -> Result<Vec<(usize, usize)>, RobotError> {
-    let mut dropped = HashSet::new();
-    for pair in ignored {
-        let index = |name: &str| {
-            robot.shapes.iter().position(|s| s.name == name).ok_or_else(|| RobotError::Field {
-                path: path.to_path_buf(),
-                field: "self_collision.ignore".into(),
-                reason: format!("there is no capsule `{name}`"),
-            })
-        };
+    shapes: &[LinkShape],
+    ignored: &[IgnoredContact],
+) -> Result<Vec<IgnoredPair>, RobotError> {
+    let index = |name: &str| {
+        shapes.iter().position(|s| s.name == name).ok_or_else(|| RobotError::Field {
+            path: path.to_path_buf(),
+            field: "self_collision.ignore".into(),
+            reason: format!("there is no capsule `{name}`"),
+        })
+    };
+    let pair = |pair: &IgnoredContact| {
         let (a, b) = (index(&pair.a)?, index(&pair.b)?);
-        dropped.insert((a.min(b), a.max(b)));
-    }
-    let count = robot.shapes.len();
-    Ok((0..count)
-        .flat_map(|i| (i + 1..count).map(move |j| (i, j)))
-        .filter(|&(i, j)| !robot.adjacent(robot.shapes[i].joint, robot.shapes[j].joint))
-        .filter(|pair| !dropped.contains(pair))
-        .filter(|&(i, j)| !never_touch(robot, i, j))
-        .collect())
+        Ok(IgnoredPair { a: a.min(b), b: a.max(b), reason: pair.reason.clone() })
+    };
+    ignored.iter().map(pair).collect()
 }
 
 #[cfg(test)]

@@ -5,10 +5,11 @@
 
 use std::collections::HashMap;
 
-use nalgebra::{Matrix3, Rotation3, Vector3};
+use nalgebra::{Matrix3, Vector3};
 
+use super::collision::{Collision, CollisionPart, turn_z_to};
 use super::model::{INERTIAL, Placement};
-use super::urdf::{Collision, Tree};
+use super::urdf::Tree;
 use crate::inertia::pseudo::from_center_of_mass;
 
 /// A moving joint with its merged body.
@@ -35,17 +36,6 @@ pub(super) struct Seat {
     pub frame: Placement,
 }
 
-/// A collision primitive with the body that carries it, placed in that body's frame.
-#[derive(Debug, Clone)]
-pub(super) struct Part {
-    /// Link that it belongs to, for messages.
-    pub link: String,
-    /// Body that carries it, `None` for the base.
-    pub body: Option<usize>,
-    /// The primitive, placed in the body's frame.
-    pub collision: Collision,
-}
-
 impl Body {
     /// Name of its joint.
     pub fn joint_name<'a>(&self, tree: &'a Tree) -> &'a str {
@@ -67,7 +57,7 @@ pub(super) struct Merged {
     pub bodies: Vec<Body>,
     /// Seat of every link, by index in [`Tree::links`].
     pub seats: Vec<Seat>,
-    pub parts: Vec<Part>,
+    pub parts: Vec<CollisionPart>,
 }
 
 impl Merged {
@@ -111,23 +101,13 @@ impl Merged {
                 }
                 bodies[b].links.push(l);
             }
-            parts.extend(link.collisions.iter().map(|c| Part {
+            parts.extend(link.collisions.iter().map(|c| CollisionPart {
                 link: link.name.clone(),
-                body: seat.body,
+                joint: seat.body,
                 collision: Collision { placement: seat.frame.compose(&c.placement), ..c.clone() },
             }));
         }
     }
-}
-
-/// A rotation that takes +z to the unit vector `axis`.
-fn turn_z_to(axis: &Vector3<f64>) -> Matrix3<f64> {
-    if *axis == Vector3::z() {
-        return Matrix3::identity();
-    }
-    // `None` only for the opposite direction, where any half turn about a horizontal axis will do.
-    Rotation3::rotation_between(&Vector3::z(), axis)
-        .map_or_else(|| Matrix3::from_diagonal(&Vector3::new(1.0, -1.0, -1.0)), Rotation3::into_inner)
 }
 
 /// Inertial parameters about the body origin of a link with frame `frame` in the body.
@@ -217,7 +197,7 @@ mod tests {
         for (got, want) in m.bodies[0].inertia.iter().zip(expected) {
             assert!((got - want).abs() < 1e-12, "{got} {want}");
         }
-        assert_eq!(m.parts[0].body, Some(0));
+        assert_eq!(m.parts[0].joint, Some(0));
         assert!((m.parts[0].collision.placement.translation - Vector3::x()).norm() < 1e-15);
     }
 

@@ -7,6 +7,8 @@
 use nalgebra::{Matrix3, Vector3};
 use serde::{Deserialize, Serialize};
 
+use super::collision::CollisionPart;
+
 /// Number of inertial parameters of one body: m, h_x, h_y, h_z, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz.
 pub const INERTIAL: usize = 10;
 /// Number of joint parameters: Coulomb F_c, viscous F_v, transmission inertia I_a, offset beta.
@@ -151,6 +153,31 @@ pub struct LinkShape {
     pub capsule: Capsule,
 }
 
+/// Two capsules that are not kept apart from each other because somebody said so. Nothing proves it: it is trusted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IgnoredPair {
+    /// Index of one capsule in [`Robot::shapes`].
+    pub a: usize,
+    /// Index of the other.
+    pub b: usize,
+    /// Why they cannot touch, or need not be kept apart, in the words of the file.
+    pub reason: String,
+}
+
+/// What is known of the shape of what the hand holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HeldShape {
+    /// Nothing is held beyond what the URDF describes.
+    #[default]
+    Nothing,
+    /// The held object lies within capsules that are among [`Robot::shapes`].
+    Declared,
+    /// Something is held whose shape nobody states: nothing is proven about what it touches.
+    Undeclared,
+}
+
 /// How far the truth may be from the nominal model, as ratios of the nominal values.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -292,7 +319,11 @@ pub struct Thrust {
 }
 
 /// A robot: a tree of joints with one degree of freedom each, on a fixed base or on a free-flying root body.
+///
+/// In files it keeps what was stated; what follows from that ([`Robot::self_pairs`]) is derived anew when it is read, and what is
+/// claimed of it (capsules that cover the parts) is proven anew: see [`super::pairs`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Robot {
     /// Name of the robot.
     pub name: String,
@@ -314,11 +345,19 @@ pub struct Robot {
     /// were not given: the fields hold defaults that nobody vouches for, and [`Robot::arm_fault`] tells so.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
-    /// Collision capsules; together they cover the link shapes of the URDF (proven at loading).
+    /// The collision primitives of the URDF and the capsules of what is held: what `shapes` must cover.
+    pub parts: Vec<CollisionPart>,
+    /// Collision capsules; together they cover `parts` (proven at loading).
     pub shapes: Vec<LinkShape>,
-    /// Pairs of `shapes` that must stay apart: all on bodies that are neither the same nor neighbours, without those
-    /// that provably cannot touch while all joints are within their limits.
+    /// Pairs of `shapes` that must stay apart, ascending: see [`super::pairs`]. Derived, never read from a file.
+    #[serde(skip)]
     pub self_pairs: Vec<(usize, usize)>,
+    /// Pairs of `shapes` that a file says need not be kept apart.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignored_pairs: Vec<IgnoredPair>,
+    /// What is known of the shape of what the hand holds.
+    #[serde(default)]
+    pub held: HeldShape,
     /// Index of the joint whose body holds the payload.
     pub end_effector: usize,
     /// How far the truth may be from this model.

@@ -2,9 +2,11 @@
 
 use nalgebra::{Matrix3, Quaternion, UnitQuaternion, Vector3};
 
-use super::apart::never_touch;
+use super::apart::always_touch;
+use super::collision::{Collision, CollisionPart};
+use super::cover;
 use super::error::RobotError;
-use super::model::{Capsule, JointKind, LinkShape, Placement, Robot};
+use super::model::{Capsule, HeldShape, IgnoredPair, JointKind, LinkShape, Placement, Robot};
 
 impl Capsule {
     /// Why this is not a capsule: the first number that is not finite, or a radius that is not positive.
@@ -79,28 +81,59 @@ impl Robot {
         a == b || hangs_on(a, b) || hangs_on(b, a)
     }
 
-    /// The robot with a held object: capsules `payload` (or `payload_1`, ...) in the end-effector joint's frame,
-    /// to be kept apart from every capsule that is not on the last two bodies (unless they provably cannot touch
-    /// within the joint limits).
+    /// The robot with a held object: capsules `payload` (or `payload_1`, ...) in the end-effector joint's frame, to be kept apart from
+    /// every capsule that is not on the same body, the body before it included (unless they provably cannot touch within the joint
+    /// limits). `ignored` names capsules of the robot that the object need not be kept apart from, each with the reason: that is
+    /// trusted. No capsules at all: the object's shape is not declared, and [`Robot::trusted`] says so.
     ///
     /// # Errors
-    /// [`RobotError::Payload`] for a capsule that is none (see [`Capsule::fault`]).
-    pub fn with_payload_shape(mut self, capsules: &[Capsule]) -> Result<Robot, RobotError> {
+    /// [`RobotError::Payload`] for a capsule that is none (see [`Capsule::fault`]), or that overlaps one of the body before the
+    /// hand at every position of the joint between them; [`RobotError::PayloadIgnore`] for a capsule that does not exist.
+    pub fn with_payload_shape(
+        mut self,
+        capsules: &[Capsule],
+        ignored: &[(String, String)],
+    ) -> Result<Robot, RobotError> {
         if let Some((index, reason)) =
             capsules.iter().enumerate().find_map(|(i, c)| c.fault().map(|reason| (i, reason)))
         {
             return Err(RobotError::Payload { index, reason });
         }
+        self.held = if capsules.is_empty() { HeldShape::Undeclared } else { HeldShape::Declared };
         let own = self.shapes.len();
         let hand = Some(self.end_effector);
-        let apart: Vec<usize> = (0..own).filter(|&s| !self.adjacent(self.shapes[s].joint, hand)).collect();
-        for (i, &capsule) in capsules.iter().enumerate() {
+        for (i, capsule) in capsules.iter().enumerate() {
             let name = if capsules.len() == 1 { "payload".into() } else { format!("payload_{}", i + 1) };
+            let collision = Collision::of_capsule(name.clone(), capsule);
+            self.parts.push(CollisionPart { link: "payload".into(), joint: hand, collision });
+            let capsule = Capsule { radius: capsule.radius + cover::ROOM, ..*capsule };
             self.shapes.push(LinkShape { name, joint: hand, capsule });
-            let may_touch = apart.iter().filter(|&&s| !never_touch(&self, s, own + i));
-            let pairs: Vec<_> = may_touch.map(|&s| (s, own + i)).collect();
-            self.self_pairs.extend(pairs);
         }
+        for (name, reason) in ignored {
+            let other = self.shapes[..own].iter().position(|shape| shape.name == *name);
+            let Some(a) = other else { return Err(RobotError::PayloadIgnore { name: name.clone() }) };
+            let pairs = (own..self.shapes.len()).map(|b| IgnoredPair { a, b, reason: reason.clone() });
+            self.ignored_pairs.extend(pairs);
+        }
+        for (index, held) in (own..self.shapes.len()).enumerate() {
+            let stuck = (0..own).find(|&s| {
+                let joined = self.shapes[s].joint != hand && self.adjacent(self.shapes[s].joint, hand);
+                joined && !self.ignores(s, held) && always_touch(&self, s, held)
+            });
+            if let Some(s) = stuck {
+                return Err(RobotError::Payload { index, reason: self.stuck(s) });
+            }
+        }
+        self.derive_pairs();
         Ok(self)
+    }
+
+    /// Why what is held cannot be kept apart from capsule `shape`.
+    fn stuck(&self, shape: usize) -> String {
+        let (name, joint) = (&self.shapes[shape].name, &self.joints[self.end_effector].name);
+        format!(
+            "it overlaps `{name}` at every position of `{joint}` between them, so the two cannot be kept apart; expected a closer shape \
+             (several capsules), closer capsules of that link, or `{name}` under `payload.ignore` with the reason why they cannot touch"
+        )
     }
 }

@@ -150,13 +150,13 @@ pub(super) struct CapsuleSettings {
 #[serde(deny_unknown_fields)]
 pub(super) struct SelfCollision {
     #[serde(default)]
-    pub ignore: Vec<IgnoredPair>,
+    pub ignore: Vec<IgnoredContact>,
 }
 
 /// One such pair, with the reason why it can't collide or needn't be checked.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct IgnoredPair {
+pub(super) struct IgnoredContact {
     pub a: String,
     pub b: String,
     pub reason: String,

@@ -7,32 +7,11 @@ use std::path::{Path, PathBuf};
 
 use nalgebra::{Matrix3, Rotation3, Vector3};
 
+use super::collision::{Collision, Primitive};
 use super::error::RobotError;
 use super::model::{JointKind, Placement};
 use super::shipped;
 use super::validate::Judge;
-
-/// A primitive of a link's collision geometry, in its own frame (as URDF defines them: centred, axis z).
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Primitive {
-    /// Full side lengths, metres.
-    Box { size: Vector3<f64> },
-    /// Radius and full length along z, metres.
-    Cylinder { radius: f64, length: f64 },
-    /// Radius, and distance along z between the centres of its two half-spheres, metres.
-    Capsule { radius: f64, length: f64 },
-    /// Radius, metres.
-    Sphere { radius: f64 },
-}
-
-/// A collision primitive placed in its link.
-#[derive(Debug, Clone)]
-pub(super) struct Collision {
-    /// For messages: the URDF name, else `kind number`.
-    pub name: String,
-    pub placement: Placement,
-    pub primitive: Primitive,
-}
 
 /// A link as the URDF states it.
 #[derive(Debug, Clone)]

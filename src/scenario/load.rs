@@ -18,7 +18,7 @@ mod mesh;
 mod obstacles;
 mod schema;
 
-use schema::{File, Payload, Tolerance};
+use schema::{File, Geometry, Payload, Tolerance};
 
 /// No obstacle is farther away or larger, m.
 const FARTHEST: f64 = 1e6;
@@ -209,13 +209,44 @@ impl Check<'_> {
                 return Err(self.error(format!("uncertainty.{what}"), reason));
             }
         }
-        let shape = file.payload.as_ref().map_or(&[][..], |payload| &payload.shape);
-        let capsules: Vec<Capsule> =
-            shape.iter().map(|s| Capsule { a: s.a_m.into(), b: s.b_m.into(), radius: s.radius_m }).collect();
-        if let Some((i, reason)) = capsules.iter().enumerate().find_map(|(i, c)| Some((i, c.fault()?))) {
-            return Err(self.error(format!("payload.shape[{i}]"), reason));
+        match &file.payload {
+            Some(payload) => self.holding(robot, payload),
+            None => Ok(robot),
         }
-        robot.with_payload_shape(&capsules).map_err(refuse)
+    }
+
+    /// The robot with the shape of what it holds.
+    fn holding(&self, robot: Robot, payload: &Payload) -> Result<Robot, ScenarioError> {
+        match (payload.shape.is_empty(), payload.geometry) {
+            (true, None) => {
+                let reason = "missing; expected the capsules that the object lies in, or `geometry = \"none\"`: then nothing is \
+                              proven about what it touches";
+                return Err(self.error("payload.shape", reason));
+            }
+            (false, Some(Geometry::None)) => {
+                let reason = "none, but `payload.shape` declares a shape; expected one of them";
+                return Err(self.error("payload.geometry", reason));
+            }
+            _ => {}
+        }
+        let capsules: Vec<Capsule> = payload
+            .shape
+            .iter()
+            .map(|s| Capsule { a: s.a_m.into(), b: s.b_m.into(), radius: s.radius_m })
+            .collect();
+        if let Some(pair) = payload.ignore.iter().find(|pair| pair.reason.trim().is_empty()) {
+            let reason = format!("`{}` is ignored without a reason", pair.capsule);
+            return Err(self.error("payload.ignore.reason", reason));
+        }
+        let ignored: Vec<_> =
+            payload.ignore.iter().map(|pair| (pair.capsule.clone(), pair.reason.clone())).collect();
+        robot.with_payload_shape(&capsules, &ignored).map_err(|fault| match fault {
+            RobotError::Payload { index, reason } => self.error(format!("payload.shape[{index}]"), reason),
+            RobotError::PayloadIgnore { name } => {
+                self.error("payload.ignore", format!("there is no capsule `{name}`"))
+            }
+            source => ScenarioError::Robot { path: self.path.to_path_buf(), source },
+        })
     }
 
     fn finite(&self, field: &str, values: &[f64]) -> Result<(), ScenarioError> {

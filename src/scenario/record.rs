@@ -77,6 +77,7 @@ impl Story {
             method: options.method.clone(),
             seed: options.seed,
             robot: task.robot.name.clone(),
+            trusted: task.robot.trusted(),
             outcome,
             reason,
             broken,

@@ -2,6 +2,7 @@
 //! and, while a run goes on, the true parameters and the true state ([`World`]). [`record`] makes recordings for the
 //! estimators, with the truth under seal.
 
+mod contact;
 pub mod faults;
 pub(crate) mod plant;
 pub mod posture;

@@ -16,6 +16,7 @@ use crate::inertia::pseudo::check_physical;
 use crate::robot::{COULOMB, INERTIAL, Robot, Scene, VISCOUS};
 use crate::trajectory::{Bezier, JointState};
 
+use super::contact::Contacts;
 use super::faults::{Faults, PayloadSlips, slipped};
 use super::plant::Plant;
 use super::truth::HiddenTruth;
@@ -83,7 +84,8 @@ pub struct Audit {
     pub tube_used: f64,
     /// Largest ratio of a torque to its limit.
     pub torque_ratio: f64,
-    /// Smallest distance to an obstacle or another link, m; infinite if there is nothing to touch.
+    /// Smallest distance of a part of the URDF or of what is held to an obstacle or another body, m; infinite if there is nothing to
+    /// touch.
     pub clearance_m: f64,
     /// Distance over time: (s, m).
     pub clearance: Vec<(f64, f64)>,
@@ -98,6 +100,7 @@ pub struct Audit {
 pub struct World {
     robot: Arc<Robot>,
     scene: Scene,
+    contacts: Contacts,
     plant: Plant,
     noise: ChaCha8Rng,
     faults: Faults,
@@ -155,6 +158,7 @@ impl World {
             faults: truth.faults,
             stuck,
             frozen_at: None,
+            contacts: Contacts::new(&robot),
             robot,
             scene,
             plant,
@@ -193,12 +197,13 @@ impl World {
         self.begin_tick(tau, measured);
         let period = self.robot.control.period_s;
         let (mut t, step) = (reference.t, period / super::plant::SUBSTEPS as f64);
-        let (robot, scene, audit, desired) = (&self.robot, &self.scene, &mut self.audit, &mut self.desired);
+        let (robot, audit, desired) = (&self.robot, &mut self.audit, &mut self.desired);
+        let things = (&self.contacts, &self.scene);
         let mut closest = f64::INFINITY;
         self.plant.advance(tau, period, |q, dq| {
             t += step;
             reference.curve.evaluate(t, desired);
-            closest = closest.min(audit.look(robot, scene, q, dq, desired, &reference));
+            closest = closest.min(audit.look(robot, things, q, dq, desired, &reference));
         });
         if self.ticks.is_multiple_of(CLEARANCE_EVERY) && closest.is_finite() {
             self.audit.clearance.push((self.time(), closest));
@@ -268,7 +273,7 @@ impl Audit {
     fn look(
         &mut self,
         robot: &Robot,
-        scene: &Scene,
+        (contacts, scene): (&Contacts, &Scene),
         q: &[f64],
         dq: &[f64],
         desired: &JointState,
@@ -285,11 +290,7 @@ impl Audit {
             self.tube_used = self.tube_used.max(used);
             self.tracking_error_rad = self.tracking_error_rad.max(e.abs());
         }
-        let frames = robot.frames(q);
-        let closest = [robot.obstacle_clearance(&frames, scene), robot.self_clearance(&frames)]
-            .into_iter()
-            .flatten()
-            .fold(f64::INFINITY, |m, c| m.min(c.distance));
+        let closest = contacts.clearance(&robot.frames(q), scene);
         self.clearance_m = self.clearance_m.min(closest);
         self.counts.position += u64::from(position);
         self.counts.velocity += u64::from(velocity);

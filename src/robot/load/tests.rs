@@ -103,10 +103,13 @@ fn the_shipped_arm_has_the_reference_inertias() {
 #[test]
 fn the_shipped_arm_has_the_published_limits_and_friction() {
     let robot = gen3();
-    assert_eq!((robot.dof(), robot.end_effector, robot.shapes.len()), (7, 6, 8));
-    // Of 21 pairs of bodies that are no neighbours, these remain; the others provably cannot touch.
+    assert_eq!((robot.dof(), robot.end_effector, robot.shapes.len()), (7, 6, 14));
+    // Of 21 pairs of bodies that are no neighbours, these remain, counted from the base; the others provably cannot touch.
+    let body = |shape: usize| robot.shapes[shape].joint.map_or(0, |joint| joint + 1);
+    let bodies: std::collections::BTreeSet<_> =
+        robot.self_pairs.iter().map(|&(a, b)| (body(a), body(b))).collect();
     let pairs = [(0, 4), (0, 5), (0, 6), (0, 7), (1, 5), (1, 6), (1, 7), (2, 6), (2, 7), (3, 7), (4, 7)];
-    assert_eq!(robot.self_pairs, pairs);
+    assert_eq!(bodies.into_iter().collect::<Vec<_>>(), pairs);
     let [shoulder, wrist] = [&robot.joints[1], &robot.joints[6]];
     let (lower, upper) = shoulder.limits.position.unwrap();
     assert!((upper - 128.9_f64.to_radians()).abs() < 1e-12 && lower == -upper);
@@ -166,22 +169,6 @@ fn the_shipped_capsules_leave_ordinary_configurations_free() {
         let mut q = [0.0; 7];
         q[joint] = robot.joints[joint].limits.position.unwrap().1;
         assert_free(&q, -0.01);
-    }
-}
-
-#[test]
-fn a_payload_is_kept_apart_from_all_but_the_last_two_bodies() {
-    let robot = gen3();
-    let before = robot.self_pairs.len();
-    let ball = crate::robot::Capsule { a: Vector3::zeros(), b: Vector3::zeros(), radius: 0.1 };
-    let held = robot.clone().with_payload_shape(&[ball]).unwrap();
-    assert_eq!(held.shapes[8].name, "payload");
-    let others: Vec<&str> =
-        held.self_pairs[before..].iter().map(|&(a, _)| held.shapes[a].name.as_str()).collect();
-    assert_eq!(others, ["base", "shoulder", "upper_arm_1", "upper_arm_2", "forearm", "wrist_1"]);
-    for radius in [0.0, -1.0, f64::NAN] {
-        let fault = robot.clone().with_payload_shape(&[ball, crate::robot::Capsule { radius, ..ball }]);
-        assert!(fault.unwrap_err().to_string().contains("payload capsule 1: radius"));
     }
 }
 
@@ -316,7 +303,10 @@ fn faulty_settings_are_named() {
     );
     assert_refused(|_, t| swap(t, "= \"joint_7\"", "= \"joint_8\""), &["end_effector", "joint_8"]);
     assert_refused(|_, t| swap(t, "= \"joint_7\"", "= \"base_link\""), &["end_effector", "base_link"]);
-    assert_refused(|_, t| swap(t, "radius_m = 0.06", "radius_m = -0.06"), &["capsules.shoulder", "radius"]);
+    assert_refused(
+        |_, t| swap(t, "radius_m = 0.0535", "radius_m = -0.0535"),
+        &["capsules.shoulder", "radius"],
+    );
     assert_refused(|_, t| swap(t, "\"upper_arm_1\"", "\"shoulder\""), &["capsules.shoulder", "two capsules"]);
     assert_refused(|_, t| swap(t, "link = \"forearm_link\"", "link = \"x\""), &["capsules.forearm", "`x`"]);
     let ignore = |pair: &str| format!("\n[[self_collision.ignore]]\n{pair}\n");
@@ -325,11 +315,11 @@ fn faulty_settings_are_named() {
         &["self_collision.ignore", "tail"],
     );
     assert_refused(
-        |_, t| t.push_str(&ignore("a = \"base\"\nb = \"hand\"\nreason = \" \"")),
+        |_, t| t.push_str(&ignore("a = \"base\"\nb = \"barrel\"\nreason = \" \"")),
         &["self_collision.ignore.reason"],
     );
     let fewer =
-        load_edited(|_, t| t.push_str(&ignore("a = \"hand\"\nb = \"base\"\nreason = \"r\""))).unwrap();
+        load_edited(|_, t| t.push_str(&ignore("a = \"barrel\"\nb = \"base\"\nreason = \"r\""))).unwrap();
     assert_eq!(fewer.self_pairs.len() + 1, gen3().self_pairs.len());
 }
 
@@ -379,8 +369,8 @@ fn limits_come_from_the_urdf_unless_the_toml_overrides_them() {
 
 #[test]
 fn a_shape_outside_its_capsule_is_named() {
-    let thin = |_: &mut String, t: &mut String| swap(t, "radius_m = 0.081", "radius_m = 0.07");
-    assert_refused(thin, &["`bracelet_link`", "`ring`", "`hand`", "m out"]);
+    let thin = |_: &mut String, t: &mut String| swap(t, "radius_m = 0.0486", "radius_m = 0.047");
+    assert_refused(thin, &["`bracelet_link`", "`ring`", "`barrel`", "m out"]);
     // The base too, and a capsule on another body does not help.
     assert_refused(
         |_, t| swap(t, "link = \"base_link\"", "link = \"shoulder_link\""),
@@ -391,7 +381,8 @@ fn a_shape_outside_its_capsule_is_named() {
 #[test]
 fn a_urdf_alone_gets_a_capsule_around_each_shape() {
     let robot = load("robots/kinova_gen3_2f85.urdf").unwrap();
-    assert_eq!((robot.dof(), robot.end_effector, robot.shapes.len()), (7, 6, 18));
+    // One around each of 15 long parts; the spheres that round them off are inside.
+    assert_eq!((robot.dof(), robot.end_effector, robot.shapes.len(), robot.parts.len()), (7, 6, 15, 39));
     assert_eq!(robot.joints[0].friction.armature, 0.0);
     let forked = r#"<robot name="fork"><link name="base"/>
             <link name="a"><inertial><mass value="1"/>

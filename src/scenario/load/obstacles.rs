@@ -1,4 +1,9 @@
 //! Obstacles of a scenario: boxes, zonotopes, and boxes around vertices or meshes.
+//!
+//! # Rounding
+//! Numbers of the file are exact; what an obstacle's `rpy_rad` turns is not, and is rounded outward. Entries of the computed rotation
+//! are sums of up to two products of sines and cosines, each off by at most an ulp, so they are off by less than 2^-49; turning a
+//! vector and moving it adds less than 2^-49 of the lengths in play. [`TURNED`] is 32 times as much.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -13,6 +18,24 @@ use crate::scenario::error::ScenarioError;
 
 /// Most generators of a zonotope: distances to it take time that grows with their number.
 const MOST_GENERATORS: usize = 64;
+
+/// Bound on what turning by angles from a file gets wrong in each coordinate, as a share of the lengths in play: see above.
+const TURNED: f64 = 1.0 / (1_u64 << 44) as f64;
+
+/// A box that contains the one with these full side lengths turned by exactly the angles that `rotation` was computed from.
+///
+/// With the computed rotation R' = R + E, a point R x of the exact box is R' y for y = x - R'^-1 E x. As |E| <= 3 * 2^-49 in the
+/// spectral norm and R' is orthogonal but for as much, |y_k - x_k| <= 2^-47 |x| <= 2^-47 sum_i h_i for half side lengths h. The
+/// generators R' diag(h') are themselves rounded by 2^-53 h' in each coordinate: E again. So half sides h' = h + [`TURNED`] sum_i h_i do.
+fn turned_box(name: String, center: Vector3<f64>, size: Vector3<f64>, rotation: &Matrix3<f64>) -> Zonotope3 {
+    let more = 2.0 * TURNED * size.sum();
+    Zonotope3::cuboid(name, center, size.add_scalar(more), rotation)
+}
+
+/// Generators along the axes that make up for `off` in each coordinate, m.
+fn allowance(off: f64) -> impl Iterator<Item = Vector3<f64>> {
+    (0..3).map(move |k| Vector3::ith(k, off))
+}
 
 impl Check<'_> {
     /// The scene of a scenario file.
@@ -38,6 +61,7 @@ impl Check<'_> {
         field: &dyn Fn(&str) -> String,
     ) -> Result<Zonotope3, ScenarioError> {
         let [roll, pitch, yaw] = obstacle.rpy_rad.unwrap_or_default();
+        let turned = obstacle.rpy_rad.is_some_and(|rpy| rpy != [0.0; 3]);
         let rotation = Rotation3::from_euler_angles(roll, pitch, yaw).into_inner();
         let name = obstacle.name.clone();
         let needs_center = || {
@@ -48,7 +72,11 @@ impl Check<'_> {
             (Some(size), None, None, None) => {
                 size.iter().try_for_each(|&x| self.positive(&field("size_m"), x))?;
                 self.places(&field("size_m"), size)?;
-                Ok(Zonotope3::cuboid(name, needs_center()?, (*size).into(), &rotation))
+                let (center, size) = (needs_center()?, (*size).into());
+                if turned {
+                    return Ok(turned_box(name, center, size, &rotation));
+                }
+                Ok(Zonotope3::cuboid(name, center, size, &Matrix3::identity()))
             }
             (None, Some(generators), None, None) => {
                 let count = generators.len();
@@ -59,8 +87,13 @@ impl Check<'_> {
                 for (k, generator) in generators.iter().enumerate() {
                     self.places(&field(&format!("generators_m[{k}]")), generator)?;
                 }
-                let generators = generators.iter().map(|g| rotation * Vector3::from(*g)).collect();
-                Ok(Zonotope3 { name, center: needs_center()?, generators })
+                let mut own: Vec<Vector3<f64>> = generators.iter().map(|g| (*g).into()).collect();
+                if turned {
+                    let reach: f64 = own.iter().map(|g| g.abs().sum()).sum();
+                    own.iter_mut().for_each(|g| *g = rotation * *g);
+                    own.extend(allowance(TURNED * reach));
+                }
+                Ok(Zonotope3 { name, center: needs_center()?, generators: own })
             }
             (None, None, Some(vertices), None) => {
                 for (k, vertex) in vertices.iter().enumerate() {
@@ -100,14 +133,16 @@ impl Check<'_> {
         };
         if obstacle.center_m.is_some() || obstacle.rpy_rad.is_some() || obstacle.mesh_scale.is_some() {
             let center = Vector3::from(obstacle.center_m.unwrap_or_default());
-            // Scaling, turning and moving round: some dozen operations on numbers of this size, each off by 2^-53 of it, and
-            // the rotation's own entries by as much. 2^-44 in each coordinate covers them.
+            // Scaling, turning and moving round numbers of this size.
             let reach = found.generators.iter().fold(found.center.abs(), |sum, g| sum + g.abs());
-            let off = (center.amax() + reach.sum()) * (1.0 / (1_u64 << 44) as f64);
+            let off = (center.amax() + reach.sum()) * TURNED;
             found.center = center + rotation * found.center;
             found.generators.iter_mut().for_each(|g| *g = rotation * *g);
-            found.generators.extend(Matrix3::from_diagonal_element(off).column_iter().map(Vector3::from));
+            found.generators.extend(allowance(off));
         }
         Ok(found)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -116,9 +116,30 @@ pub(super) struct Payload {
     pub first_moment_kg_m: [f64; 3],
     /// About that frame's origin.
     pub inertia_kg_m2: Inertia,
-    /// Capsules in that frame.
+    /// Capsules in that frame; left out only with `geometry = "none"`.
     #[serde(default)]
     pub shape: Vec<Shape>,
+    /// Says that no shape is declared: nothing is proven about what the object touches.
+    pub geometry: Option<Geometry>,
+    /// Capsules of the robot that the object need not be kept apart from. Trusted.
+    #[serde(default)]
+    pub ignore: Vec<Ignored>,
+}
+
+/// What is said of a held object's shape in place of `shape`.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Geometry {
+    /// It is not declared.
+    None,
+}
+
+/// A capsule of the robot, and why what is held cannot touch it or may.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Ignored {
+    pub capsule: String,
+    pub reason: String,
 }
 
 /// An inertia tensor.

@@ -1,0 +1,172 @@
+//! What the true arm touches: distances between the collision primitives of the URDF, the held object's own shape and the obstacles.
+//!
+//! # Why not the capsules
+//! A certificate keeps a list of capsules apart. Were one missing from that list, or a pair of them, an audit of the same list could
+//! not see it. So this list is made from [`Robot::parts`] alone. No pair is taken from [`Robot::self_pairs`] or left out for
+//! [`Robot::ignored_pairs`]: parts of two bodies may not touch unless a joint joins the bodies. Of those the end effector is looked
+//! at too, with what it holds: only parts that touch at every position of its joint, as housings do about it, are left out.
+//!
+//! Distances are plain floating point (GJK): evidence, never part of a proof.
+
+use std::f64::consts::PI;
+
+use nalgebra::{Matrix3, Vector3};
+use parry3d_f64::math::{Pose, Vector};
+use parry3d_f64::query::details::distance_support_map_support_map;
+use parry3d_f64::shape::SupportMap;
+
+use crate::robot::clearance::{at_least, between_capsules};
+use crate::robot::{
+    Capsule, CollisionPart, Placement, Primitive, Robot, Scene, Zonotope3, enclosing_capsule,
+};
+
+/// Positions of the last joint at which its housings are looked at.
+const POSITIONS: usize = 72;
+
+/// The parts of a robot and the pairs of them that must not touch.
+#[derive(Debug, Clone)]
+pub(super) struct Contacts {
+    parts: Vec<CollisionPart>,
+    /// A capsule around each part, in the part's frame: what is far apart by these needs no closer look.
+    around: Vec<Capsule>,
+    pairs: Vec<(usize, usize)>,
+}
+
+/// A part or an obstacle in space: a convex set with a rounding radius.
+enum Solid<'a> {
+    Part { primitive: &'a Primitive, rotation: Matrix3<f64>, from: Vector3<f64> },
+    Obstacle { zonotope: &'a Zonotope3, from: Vector3<f64> },
+}
+
+impl Solid<'_> {
+    /// Radius that [`SupportMap`] leaves out.
+    fn radius(&self) -> f64 {
+        match self {
+            Solid::Part {
+                primitive: Primitive::Capsule { radius, .. } | Primitive::Sphere { radius },
+                ..
+            } => *radius,
+            _ => 0.0,
+        }
+    }
+}
+
+impl SupportMap for Solid<'_> {
+    fn local_support_point(&self, direction: Vector) -> Vector {
+        let u = Vector3::new(direction.x, direction.y, direction.z);
+        let point = match self {
+            Solid::Obstacle { zonotope, from } => zonotope.support(&u) - from,
+            Solid::Part { primitive, rotation, from } => {
+                from + rotation * support(primitive, &rotation.tr_mul(&u))
+            }
+        };
+        Vector::new(point.x, point.y, point.z)
+    }
+}
+
+/// The point of a primitive that is furthest along `u`, in its own frame; of round ones, of the axis or centre.
+fn support(primitive: &Primitive, u: &Vector3<f64>) -> Vector3<f64> {
+    let end = |half: f64, u: f64| if u < 0.0 { -half } else { half };
+    match *primitive {
+        Primitive::Box { size } => Vector3::from_fn(|k, _| end(0.5 * size[k], u[k])),
+        Primitive::Cylinder { radius, length } => {
+            let across = u.xy().try_normalize(1e-12).map_or(u.xy() * 0.0, |d| d * radius);
+            Vector3::new(across.x, across.y, end(0.5 * length, u.z))
+        }
+        Primitive::Capsule { length, .. } => Vector3::new(0.0, 0.0, end(0.5 * length, u.z)),
+        Primitive::Sphere { .. } => Vector3::zeros(),
+    }
+}
+
+/// Distance of two solids that are given about the same point near both, m; not positive where they touch.
+fn distance(a: &Solid<'_>, b: &Solid<'_>) -> f64 {
+    distance_support_map_support_map(&Pose::IDENTITY, a, b) - a.radius() - b.radius()
+}
+
+/// Distance of the balls around two capsules, m: at most the capsules' own.
+fn balls_apart(p: &Capsule, q: &Capsule) -> f64 {
+    let reach = |c: &Capsule| 0.5 * (c.b - c.a).norm() + c.radius;
+    (0.5 * (p.a + p.b) - 0.5 * (q.a + q.b)).norm() - reach(p) - reach(q)
+}
+
+impl Contacts {
+    /// The parts of a robot, with what it holds.
+    pub fn new(robot: &Robot) -> Self {
+        let parts = robot.parts.clone();
+        let around = parts.iter().map(|part| enclosing_capsule(&part.collision)).collect();
+        let mut contacts = Self { parts, around, pairs: Vec::new() };
+        let count = contacts.parts.len();
+        let all = (0..count).flat_map(|a| (a + 1..count).map(move |b| (a, b)));
+        contacts.pairs = all.filter(|&pair| contacts.may_not_touch(robot, pair)).collect();
+        contacts
+    }
+
+    fn may_not_touch(&self, robot: &Robot, (a, b): (usize, usize)) -> bool {
+        let [on_a, on_b] = [a, b].map(|part| self.parts[part].joint);
+        if !robot.adjacent(on_a, on_b) {
+            return true;
+        }
+        let hand = Some(robot.end_effector);
+        if on_a == on_b || (on_a != hand && on_b != hand) {
+            return false;
+        }
+        // The joint between them.
+        let joint = on_a.max(on_b).unwrap_or_default();
+        let (lower, upper) = robot.joints[joint].limits.position.unwrap_or((-PI, PI));
+        (0..=POSITIONS).any(|k| {
+            let mut q = vec![0.0; robot.nq()];
+            q[robot.q_index(joint)] = lower + (upper - lower) * k as f64 / POSITIONS as f64;
+            self.between(&robot.frames(&q), (a, b)) > 0.0
+        })
+    }
+
+    /// Least distance from any moving part to an obstacle or to a part that it may not touch, m; infinite if there is
+    /// nothing to touch. `frames` are [`Robot::frames`].
+    pub fn clearance(&self, frames: &[Placement], scene: &Scene) -> f64 {
+        let mut least = f64::INFINITY;
+        let placed: Vec<Capsule> = (0..self.parts.len()).map(|part| self.placed(part, frames)).collect();
+        // Where the base is mounted is not for a motion to change.
+        for part in (0..self.parts.len()).filter(|&part| self.parts[part].joint.is_some()) {
+            for obstacle in &scene.obstacles {
+                if at_least(&placed[part], obstacle) < least {
+                    let from = obstacle.center;
+                    let solid = self.solid(part, frames, &from);
+                    least = least.min(distance(&solid, &Solid::Obstacle { zonotope: obstacle, from }));
+                }
+            }
+        }
+        for &(a, b) in &self.pairs {
+            let (p, q) = (&placed[a], &placed[b]);
+            if balls_apart(p, q) < least && between_capsules(p, q) < least {
+                least = least.min(self.between(frames, (a, b)));
+            }
+        }
+        least
+    }
+
+    /// Distance of two parts, m.
+    fn between(&self, frames: &[Placement], (a, b): (usize, usize)) -> f64 {
+        let around = self.placed(b, frames);
+        let from = 0.5 * (around.a + around.b);
+        distance(&self.solid(a, frames, &from), &self.solid(b, frames, &from))
+    }
+
+    /// The capsule around a part, in the base frame.
+    fn placed(&self, part: usize, frames: &[Placement]) -> Capsule {
+        self.parts[part].joint.map_or(self.around[part], |joint| self.around[part].placed(&frames[joint]))
+    }
+
+    /// A part about the point `from` of the base frame.
+    fn solid(&self, part: usize, frames: &[Placement], from: &Vector3<f64>) -> Solid<'_> {
+        let CollisionPart { joint, collision, .. } = &self.parts[part];
+        let placed = joint.map_or(collision.placement, |joint| frames[joint].compose(&collision.placement));
+        Solid::Part {
+            primitive: &collision.primitive,
+            rotation: placed.rotation,
+            from: placed.translation - from,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
