@@ -32,7 +32,7 @@ fn broken(name: &str) -> Broken {
 
 /// Joint and factor are told, the latter above one.
 fn told(broken: &Broken) -> (&str, f64) {
-    let by = broken.by.expect("a factor");
+    let by = broken.at_least.expect("a factor");
     assert!(by > 1.0, "{broken:?}");
     (broken.joint.as_deref().expect("a joint"), by)
 }

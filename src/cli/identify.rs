@@ -46,9 +46,14 @@ The folder holds report.html, summary.json, joints.csv, parameters.csv (the set)
 (every method's estimate beside it), base_parameters.csv (what torques tell of the whole arm,
 nothing believed beforehand) and torques.csv. All of it is written, or nothing.
 
-Exit code 4: the stated bounds (robot TOML: [sensors], [uncertainty]; --prior; --torque-abs) are
-proven broken; the smallest additive torque bound that explains the data is reported, and the set
-that it leaves, without a guarantee.";
+A delay that is found is an interval; what is left of it once the torques are moved is charged.
+
+Exit code 4: the stated bounds (robot TOML: [sensors], [uncertainty]; --prior; --torque-abs;
+--position-error; --velocity-error; --acceleration) are proven broken. The kind is named: position
+against velocity, velocity against acceleration, timing, torque; and for each bound a factor that
+it needs at least and one that is enough. Intervals are shown only for wider bounds with room
+(--margin), found on the first two thirds of each log and not contradicted by the rest; they are
+conditional on these bounds, without a guarantee. Otherwise none is shown, with the reason.";
 
 /// Learn friction, payload or everything from recordings, with bounds where the assumptions allow them
 #[derive(Debug, Clone, PartialEq, Args)]
@@ -90,11 +95,18 @@ pub struct IdentifyArgs {
     /// Bound on the mean torque error over a window, N m, on top of the robot's: one for all joints or one each
     #[arg(long, value_name = "TAU,..", value_delimiter = ',')]
     pub torque_abs: Vec<f64>,
-    /// How late the torques are against the motion, s; `fit` finds it by the torque errors, `auto` only if it is worth it
-    #[arg(long, value_name = "S|fit|auto", allow_negative_numbers = true, value_parser = delay, default_value = "auto")]
+    /// Bound on the errors of measured positions, rad, instead of the robot's
+    #[arg(long, value_name = "RAD")]
+    pub position_error: Option<f64>,
+    /// Bound on the errors of measured velocities, rad/s, instead of the robot's
+    #[arg(long, value_name = "RAD_S")]
+    pub velocity_error: Option<f64>,
+    /// How late the torques are against the motion, s, or between which two times; `fit` finds it by the torque errors, `auto` only if it
+    /// is worth it
+    #[arg(long, value_name = "S|S..S|fit|auto", allow_negative_numbers = true, value_parser = delay, default_value = "auto")]
     pub delay: DelayArgument,
-    /// Where the bounds are refuted: the set is for the smallest additive bound times this
-    #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
+    /// Where the bounds are refuted: the set is for bounds this many times what the first two thirds of each log need
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.5)]
     pub margin: f64,
     /// Cut-off of a zero-phase Butterworth filter of fourth order, Hz, instead of a Savitzky-Golay filter
     #[arg(long, value_name = "HZ")]
@@ -104,7 +116,7 @@ pub struct IdentifyArgs {
     pub half: Option<usize>,
 }
 
-/// How late the torques are: a number of seconds, `fit` or `auto`.
+/// How late the torques are: a number of seconds, two of them, `fit` or `auto`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DelayArgument(Delay);
 
@@ -113,7 +125,19 @@ fn delay(text: &str) -> Result<DelayArgument, String> {
         _ if text == "fit" => Ok(DelayArgument(Delay::Fitted)),
         _ if text == "auto" => Ok(DelayArgument(Delay::Automatic)),
         Ok(seconds) if seconds.is_finite() => Ok(DelayArgument(Delay::Seconds(seconds))),
-        _ => Err("expected a number of seconds, `fit` or `auto`".to_owned()),
+        _ if text.contains("..") => between(text),
+        _ => Err("expected a number of seconds, two of them as FROM..TO, `fit` or `auto`".to_owned()),
+    }
+}
+
+/// `0.08..0.1`
+fn between(text: &str) -> Result<DelayArgument, String> {
+    let numbers = text.split_once("..").map(|(low, high)| (low.parse::<f64>(), high.parse::<f64>()));
+    match numbers {
+        Some((Ok(low), Ok(high))) if low <= high && low.is_finite() && high.is_finite() => {
+            Ok(DelayArgument(Delay::Between(low, high)))
+        }
+        _ => Err("expected two numbers of seconds, FROM..TO, the first no larger than the second".to_owned()),
     }
 }
 
@@ -187,7 +211,8 @@ const FEWEST: usize = 2;
 /// Bad input if a file or a setting cannot be used.
 pub fn run(args: &IdentifyArgs) -> Result<u8, Failure> {
     let input = |error: &dyn std::error::Error| Failure::input(error);
-    let robot = robot::load(&args.robot).map_err(|e| input(&e))?;
+    let mut robot = robot::load(&args.robot).map_err(|e| input(&e))?;
+    args.state_encoders(&mut robot)?;
     study::check_destination(&args.out)?;
     let mut options = args.options(&robot)?;
     let mut prior = options.unknown.default_prior(&robot);
@@ -227,6 +252,22 @@ pub fn run(args: &IdentifyArgs) -> Result<u8, Failure> {
 }
 
 impl IdentifyArgs {
+    /// Puts the encoders' error bounds that were given in the place of the robot's.
+    fn state_encoders(&self, robot: &mut Robot) -> Result<(), Failure> {
+        let given = [
+            ("--position-error", self.position_error, &mut robot.sensors.position_rad),
+            ("--velocity-error", self.velocity_error, &mut robot.sensors.velocity_rad_s),
+        ];
+        for (what, value, bound) in given {
+            let Some(value) = value else { continue };
+            if !(value.is_finite() && value >= 0.0) {
+                return Err(Failure::Input(format!("{what}: {value}, expected a finite number >= 0")));
+            }
+            *bound = value;
+        }
+        Ok(())
+    }
+
     /// Checks the numbers.
     fn options(&self, robot: &Robot) -> Result<StudyOptions, Failure> {
         let positive = |what: &str, x: f64| {

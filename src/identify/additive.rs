@@ -28,6 +28,10 @@ use crate::robot::INERTIAL;
 const ROUNDS: usize = 25;
 /// Rows added for each joint and round.
 const FRESH: usize = 12;
+/// Rows added in each round where all of them share one bound.
+const FRESH_TOGETHER: usize = 60;
+/// Rows with a smaller share of the largest multiplier are not carried over.
+const IDLE: f64 = 1e-5;
 /// A proposal counts as physically consistent up to this (kg; lengths in units of 0.2 m).
 const CONSISTENT: f64 = 1e-7;
 /// Rows of violated rows that matter, in units of the largest bound.
@@ -67,8 +71,9 @@ pub fn smallest(
         let own: Vec<usize> = (0..rows.len()).filter(|&w| rows.origin[w].joint == joint).collect();
         let lengths: Vec<f64> = own.iter().map(|&w| duration[w]).collect();
         let part = rows.select(&own);
-        let search = Search { set, rows: &part, duration: &lengths, weight: &vec![1.0; joints] };
-        let (found, used) = search.run(&guess, &mut cuts);
+        let search =
+            Search { set, rows: &part, duration: &lengths, weight: &vec![1.0; joints], fresh: FRESH };
+        let (found, used) = search.run(&guess, &mut cuts, &mut vec![]);
         let polytope = Polytope { set: set.clone(), rows: part, cuts: used, weight: vec![] };
         necessary.push(refute(&polytope, &lengths, &found.multipliers));
         guess = found.z;
@@ -77,12 +82,65 @@ pub fn smallest(
     let smallest = necessary.iter().copied().filter(|b| *b > 0.0).fold(f64::INFINITY, f64::min);
     let unit = if smallest.is_finite() { smallest } else { 1.0 };
     let weight: Vec<f64> = necessary.iter().map(|b| 1.0 / b.max(unit)).collect();
-    let (found, _) = Search { set, rows, duration, weight: &weight }.run(&guess, &mut cuts);
-    let mut witness: Vec<f64> =
-        found.z.iter().enumerate().map(|(j, z)| z.clamp(set.lower[j], set.upper[j])).collect();
-    make_physical(&mut witness[cuts.offset..cuts.offset + INERTIAL], &inside);
+    let search = Search { set, rows, duration, weight: &weight, fresh: FRESH };
+    let (found, _) = search.run(&guess, &mut cuts, &mut vec![]);
+    let witness = admissible(set, &cuts, &found.z, &inside);
     let sufficient = explain(rows, duration, joints, &witness);
     Ok(AdditiveBound { necessary, sufficient, witness })
+}
+
+/// Encloses the smallest t >= 0 with which some z of the box explains every row within 1 + t of its radius: below the first no z
+/// does, with the second the returned one does. `warm` carries the cuts and the rows that mattered from one call to the next, for rows
+/// that differ little. The body of the cuts is physically consistent.
+///
+/// Both are proven as those of [`smallest`] are, with radii in the place of lengths of windows and all rows of one joint.
+///
+/// # Errors
+/// As [`smallest`].
+pub fn radius_excess(
+    set: &ParameterSet,
+    rows: &Rows,
+    warm: &mut Warm,
+) -> Result<(f64, f64, Vec<f64>), IdentifyError> {
+    let (_, inside) = tighten_body(set, warm.cuts.offset / INERTIAL)?;
+    let mut rows = rows.clone();
+    rows.origin.iter_mut().for_each(|origin| origin.joint = 0);
+    let unit = rows.radius.clone();
+    let start = if warm.z.len() == set.len() { warm.z.clone() } else { set.center() };
+    let search = Search { set, rows: &rows, duration: &unit, weight: &[1.0], fresh: FRESH_TOGETHER };
+    let (found, used) = search.run(&start, &mut warm.cuts, &mut warm.chosen);
+    let witness = admissible(set, &warm.cuts, &found.z, &inside);
+    let sufficient = explain(&rows, &unit, 1, &witness)[0];
+    let polytope = Polytope { set: set.clone(), rows, cuts: used, weight: vec![] };
+    let necessary = refute(&polytope, &unit, &found.multipliers);
+    // What holds the answer in place; the rest would only make the next program larger.
+    let heaviest = found.multipliers.rows.iter().fold(0.0_f64, |most, l| most.max(l.abs()));
+    warm.chosen.retain(|&w| found.multipliers.rows[w].abs() > IDLE * heaviest);
+    warm.z = found.z;
+    Ok((necessary, sufficient, witness))
+}
+
+/// What [`radius_excess`] carries over; none of it is trusted.
+#[derive(Debug, Clone)]
+pub struct Warm {
+    cuts: Cuts,
+    chosen: Vec<usize>,
+    z: Vec<f64>,
+}
+
+impl Warm {
+    /// Nothing yet; `body` is the index of the physically consistent body.
+    pub fn new(body: usize) -> Self {
+        Self { cuts: Cuts::axes(INERTIAL * body), chosen: vec![], z: vec![] }
+    }
+}
+
+/// A proposal moved into the box, its body to a physically consistent one.
+fn admissible(set: &ParameterSet, cuts: &Cuts, z: &[f64], inside: &[f64; INERTIAL]) -> Vec<f64> {
+    let mut witness: Vec<f64> =
+        z.iter().enumerate().map(|(j, z)| z.clamp(set.lower[j], set.upper[j])).collect();
+    make_physical(&mut witness[cuts.offset..cuts.offset + INERTIAL], inside);
+    witness
 }
 
 /// Moves a body towards a physically consistent one, no farther than it needs to be consistent itself.
@@ -137,25 +195,27 @@ struct Search<'a> {
     rows: &'a Rows,
     duration: &'a [f64],
     weight: &'a [f64],
+    /// Rows added for each bound and round.
+    fresh: usize,
 }
 
 impl Search<'_> {
     /// Solves with few rows, adds those that the answer violates the most, and cuts, and so on. The answer comes with the
-    /// cuts that its multipliers belong to; more may have been added to `cuts` since.
-    fn run(&self, start: &[f64], cuts: &mut Cuts) -> (Found, Cuts) {
+    /// cuts that its multipliers belong to; more may have been added to `cuts` since. Begins with the rows `chosen` and adds to them.
+    fn run(&self, start: &[f64], cuts: &mut Cuts, chosen: &mut Vec<usize>) -> (Found, Cuts) {
         let nothing =
             Multipliers { rows: vec![0.0; self.rows.len()], cuts: vec![0.0; cuts.coefficients.len()] };
         let mut found = (Found { z: start.to_vec(), multipliers: nothing }, cuts.clone());
         let mut bound = vec![0.0; self.weight.len()];
-        let mut chosen = vec![];
-        for _ in 0..ROUNDS {
-            let fresh = self.violated(&found.0.z, &bound, &chosen);
+        for round in 0..ROUNDS {
+            let fresh = self.violated(&found.0.z, &bound, chosen);
             let cut = cuts.separate(&found.0.z, CONSISTENT);
-            if fresh.is_empty() && cut == 0 {
+            let known = round == 0 && !chosen.is_empty();
+            if fresh.is_empty() && cut == 0 && !known {
                 break;
             }
             chosen.extend(fresh);
-            let Some((next, reached)) = self.solve(&chosen, cuts) else { break };
+            let Some((next, reached)) = self.solve(chosen, cuts) else { break };
             (found, bound) = ((next, cuts.clone()), reached);
         }
         found
@@ -178,7 +238,7 @@ impl Search<'_> {
         excess.retain(|&(_, w)| {
             let taken = &mut count[self.rows.origin[w].joint];
             *taken += 1;
-            *taken <= FRESH
+            *taken <= self.fresh
         });
         excess.into_iter().map(|(_, w)| w).collect()
     }

@@ -9,15 +9,16 @@ pub enum IdentifyError {
     /// assumptions (robot model, payload prior, sensor bounds, nothing else touching the arm) is false.
     #[error(
         "an assumption is broken: the window that ends at t = {t} s, joint {joint}, cannot be explained by any \
-         parameters in the set; every error bound would have to be at least {by:.3} times as large"
+         parameters in the set; the error radii of the rows in use would have to be at least {by:.3} times as large"
     )]
     AssumptionBroken {
         /// End of the window that contradicts the set the most, s.
         t: f64,
         /// Its joint.
         joint: usize,
-        /// Proven lower bound on the factor by which the errors would have to exceed their bounds, > 1
-        /// (infinite if the row was said to have none).
+        /// Proven lower bound on the factor by which the radii of the rows in use would have to be larger, > 1 (infinite if a row was
+        /// said to have none), for parameters of the set that was left before. No factor on the sensors' bounds: a radius grows faster
+        /// than these do, and a set that was found with wider bounds would have been larger ([`super::factor`] asks for that).
         by: f64,
     },
     /// The robot is no arm on a fixed base, or its file leaves out what identification rests on.

@@ -26,6 +26,8 @@ use crate::robot::Robot;
 
 /// Two samples farther apart than this many periods have a gap between them.
 const GAP: f64 = 1.5;
+/// Share of a step up to which a time counts as that of a sample.
+const SAME: f64 = 1e-6;
 /// What an MCAP file begins with.
 const MCAP_MAGIC: [u8; 8] = *b"\x89MCAP0\r\n";
 
@@ -117,6 +119,21 @@ impl MeasurementLog {
         Ok(log)
     }
 
+    /// A log of samples that were read elsewhere, cut at its gaps; angles are continuous, SI units.
+    ///
+    /// # Errors
+    /// [`LogError::TooShort`] for fewer than two samples; [`LogError::Unordered`] where time does not advance.
+    pub fn of_samples(path: PathBuf, samples: Vec<Sample>) -> Result<Self, LogError> {
+        if samples.len() < 2 {
+            return Err(LogError::TooShort { path, found: samples.len(), expected: 2 });
+        }
+        if let Some(pair) = samples.windows(2).find(|pair| !(pair[1].t > pair[0].t)) {
+            return Err(LogError::Unordered { path, t: pair[1].t, previous: pair[0].t });
+        }
+        let (period_s, segments, gaps) = assemble::cut(&samples);
+        Ok(Self { path, samples, segments, period_s, gaps, unwrapped: 0, ignored: vec![], done: vec![] })
+    }
+
     /// What was done to the data, one sentence each.
     pub fn notes(&self) -> Vec<String> {
         let (first, last) = (self.samples[0].t, self.samples[self.samples.len() - 1].t);
@@ -180,6 +197,21 @@ impl MeasurementLog {
         Ok(self)
     }
 
+    /// The first `share` (0 to 1) of the samples, and the others; None where one of the two would have no step.
+    pub fn split(&self, share: f64) -> Option<(Self, Self)> {
+        let at = (share * self.samples.len() as f64).round() as usize;
+        let part = |range: Range<usize>| {
+            let within = |segment: &Range<usize>| {
+                let (start, end) = (segment.start.max(range.start), segment.end.min(range.end));
+                (start < end).then(|| start - range.start..end - range.start)
+            };
+            let segments: Vec<_> = self.segments.iter().filter_map(within).collect();
+            let steps = segments.iter().any(|segment| segment.len() >= 2);
+            steps.then(|| Self { samples: self.samples[range.clone()].to_vec(), segments, ..self.clone() })
+        };
+        Some((part(0..at)?, part(at..self.samples.len())?))
+    }
+
     /// Refuses a log whose longest segment has fewer than `least` samples.
     ///
     /// # Errors
@@ -202,6 +234,12 @@ pub(super) fn torque_at(segment: &[Sample], t: f64) -> Option<Vec<f64>> {
     }
     let a = &segment[after.checked_sub(1)?];
     let share = (t - a.t) / (b.t - a.t);
+    // Whole steps stay whole whatever the stamps' last digits are.
+    if share < SAME {
+        return Some(a.tau.clone());
+    } else if share > 1.0 - SAME {
+        return Some(b.tau.clone());
+    }
     Some(a.tau.iter().zip(&b.tau).map(|(a, b)| a + share * (b - a)).collect())
 }
 

@@ -4,17 +4,34 @@
 //! Time stamps are right; the torque's mean between two samples is that of the two up to the torque's error bound
 //! (or, where the log has the control loop's own rate, the torque was held); accelerations stay below a stated bound.
 //! All of that is what the additive bound of [`super::additive`] has to make up for where it does not hold.
+//!
+//! # Torques that may be early or late
+//! Let the reported torque at time t be the true one at t + e (up to the sensor's error), with an unknown constant |e| <= E. Then
+//!
+//! ```text
+//! int_{t1}^{t2} tau(t) dt - int_{t1}^{t2} tau(t + e) dt = int_0^e [tau(t1 + x) - tau(t2 + x)] dx,
+//! ```
+//!
+//! since the two integrals have all but their ends in common. It is at most E times the largest |tau(t2 + x) - tau(t1 + x)| with |x| <= |e|.
+//! The reported torque shows tau(t + x) at t + x - e; for x between 0 and e that is within E of t. So both true torques lie in the hulls of
+//! what is reported within E of t1 and of t2, up to the sensor's error there, and E times the largest distance between the hulls is
+//! charged to the row's radius. Torque that is held from tick to tick moves by whole ticks: there E is rounded up to whole periods.
+//! Windows that are nearer than E to the end of their segment are left out.
+
+use std::ops::Range;
 
 use rayon::prelude::*;
 
 use super::bounds::{Effort, tighten};
 use super::error::IdentifyError;
-use super::log::MeasurementLog;
+use super::log::{MeasurementLog, torque_at};
 use super::physics::tighten_by_physics;
 use super::polytope::{Polytope, Rows};
-use super::window::{Clock, Window, parts, rows_over_parts};
+use super::window::{Clock, Sample, Window, parts, rows_over_parts};
+use crate::enclose::Interval;
 use crate::inertia::ParameterSet;
-use crate::robot::Robot;
+use crate::robot::{Robot, SensorBounds};
+use crate::scalar::Scalar;
 
 /// A log whose period is the control period up to this share was written by the control loop.
 const SAME_PERIOD: f64 = 1e-3;
@@ -24,8 +41,6 @@ const SAME_PERIOD: f64 = 1e-3;
 const SPEED_SHARE: f64 = 0.9;
 /// Windows that are tightened together.
 const PORTION: usize = 20;
-/// Windows that a contradiction is looked for in once one is proven: together they often prove a larger factor.
-const LARGE_PORTION: usize = 60;
 /// Rows kept from one portion to the next.
 const ROW_BUDGET: usize = 600;
 
@@ -51,21 +66,28 @@ pub fn at_speed_limit(robot: &Robot, dq: &[f64], i: usize) -> bool {
 pub fn clock_of(robot: &Robot, log: &MeasurementLog) -> Clock {
     let period = robot.control.period_s;
     let steps = log.segments.iter().flat_map(|s| log.samples[s.clone()].windows(2));
-    let regular = |pair: &[super::Sample]| ((pair[1].t - pair[0].t) - period).abs() <= SAME_PERIOD * period;
+    let regular = |pair: &[Sample]| ((pair[1].t - pair[0].t) - period).abs() <= SAME_PERIOD * period;
     if steps.into_iter().all(regular) { Clock::Control } else { Clock::Recorded }
 }
 
-/// Momentum rows over windows of about `window_s` (at least two samples); z is taken to lie in `set`.
+/// Momentum rows over windows of about `window_s` (at least two samples); z is taken to lie in `set`, and torques to be early or late by
+/// at most `torque_shift_s`.
 ///
 /// # Errors
-/// [`IdentifyError::WrongLength`] if the set or the acceleration bound (rad/s^2) does not fit the robot.
+/// [`IdentifyError::WrongLength`] if the set or the acceleration bound (rad/s^2) does not fit the robot,
+/// [`IdentifyError::BadValue`] for a shift that is no time.
 pub fn momentum_rows(
     robot: &Robot,
     set: &ParameterSet,
     logs: &[MeasurementLog],
     window_s: f64,
     acceleration_bound: &[f64],
+    torque_shift_s: f64,
 ) -> Result<RecordedRows, IdentifyError> {
+    if !(torque_shift_s >= 0.0 && torque_shift_s.is_finite()) {
+        let what = "shift of the torques".to_owned();
+        return Err(IdentifyError::BadValue { what, value: torque_shift_s, expected: "a time >= 0 in s" });
+    }
     let sizes = [
         ("prior box", set.len(), robot.parameter_count()),
         ("acceleration bound", acceleration_bound.len(), robot.dof()),
@@ -75,27 +97,38 @@ pub fn momentum_rows(
             return Err(IdentifyError::WrongLength { what, found, expected });
         }
     }
-    let (mut windows, mut left_out) = (vec![], 0);
+    let (mut windows, mut charges, mut left_out) = (vec![], vec![], 0);
     for log in logs {
         let clock = clock_of(robot, log);
         let panels = ((window_s / log.period_s).round() as usize).max(1);
         for segment in &log.segments {
             let samples = &log.samples[segment.clone()];
-            let count = (samples.len() - 1) / panels;
+            let shift = Shift::new(robot, clock, torque_shift_s);
+            let usable = shift.usable(samples);
+            let count = (usable.len().max(1) - 1) / panels;
             left_out += samples.len() - count * panels - usize::from(count > 0);
-            windows.extend((0..count).map(|k| Window {
-                samples: samples[k * panels..=(k + 1) * panels].to_vec(),
-                acceleration_bound: acceleration_bound.to_vec(),
-                clock,
-            }));
+            for k in 0..count {
+                let (a, b) = (usable.start + k * panels, usable.start + (k + 1) * panels);
+                windows.push(Window {
+                    samples: samples[a..=b].to_vec(),
+                    acceleration_bound: acceleration_bound.to_vec(),
+                    clock,
+                });
+                charges.push(shift.charges(samples, a, b));
+            }
         }
     }
     let each = |window: &Window| rows_over_parts(robot, set, &parts(robot, set, window, 1));
     let found: Vec<Rows> = windows.par_iter().map(each).collect();
     let mut rows = Rows::none(set.len());
     let (mut duration, mut speed) = (vec![], vec![]);
-    for (part, window) in found.iter().zip(&windows) {
+    for ((part, window), charges) in found.iter().zip(&windows).zip(&charges) {
+        let first = rows.len();
         rows.append(part);
+        for (w, origin) in part.origin.iter().enumerate() {
+            let radius = &mut rows.radius[first + w];
+            *radius = (*radius + charges[origin.joint]).next_up();
+        }
         let samples = &window.samples;
         // Rounded down, so that a bound per second is granted no more than it says.
         let length = (samples[samples.len() - 1].t - samples[0].t).next_down();
@@ -104,6 +137,87 @@ pub fn momentum_rows(
         speed.extend(part.origin.iter().map(|origin| fastest(origin.joint)));
     }
     Ok(RecordedRows { rows, duration, left_out, speed })
+}
+
+/// Torques that are early or late by an unknown time; see the module header.
+struct Shift {
+    sensors: SensorBounds,
+    /// E, s.
+    most: f64,
+    /// E in ticks, where torque is held between them.
+    ticks: Option<usize>,
+}
+
+impl Shift {
+    fn new(robot: &Robot, clock: Clock, most: f64) -> Self {
+        let (sensors, period) = (robot.sensors, robot.control.period_s);
+        match clock {
+            // Stamps of ticks are right up to [`SAME_PERIOD`] of a period, which must not make a tick of nothing.
+            Clock::Control => {
+                let ticks = (most / period - SAME_PERIOD).ceil().max(0.0);
+                Self { sensors, most: ticks * period, ticks: Some(ticks as usize) }
+            }
+            Clock::Recorded => Self { sensors, most, ticks: None },
+        }
+    }
+
+    /// The ticks of a segment that have all of [-E, E] around them.
+    fn usable(&self, samples: &[Sample]) -> Range<usize> {
+        let (Some(first), Some(last)) = (samples.first(), samples.last()) else { return 0..0 };
+        let (start, end) = match self.ticks {
+            Some(ticks) => (ticks, samples.len().saturating_sub(ticks)),
+            None => (
+                samples.partition_point(|s| s.t - self.most < first.t),
+                samples.partition_point(|s| s.t + self.most <= last.t),
+            ),
+        };
+        start..end.max(start)
+    }
+
+    /// What to charge each joint for the window from tick `a` to tick `b` of the segment, N m s.
+    fn charges(&self, samples: &[Sample], a: usize, b: usize) -> Vec<f64> {
+        let n = samples[a].tau.len();
+        if self.most == 0.0 {
+            return vec![0.0; n];
+        }
+        let (at_start, at_end) = (self.hulls(samples, a), self.hulls(samples, b));
+        let most = Interval::constant(self.most);
+        (0..n).map(|j| (most * Interval::constant((at_end[j] - at_start[j]).sup_abs())).upper()).collect()
+    }
+
+    /// What each joint's true torque may be within E of the usable tick k, N m.
+    fn hulls(&self, samples: &[Sample], k: usize) -> Vec<Interval> {
+        let (from, to) = (samples[k].t - self.most, samples[k].t + self.most);
+        let within = match self.ticks {
+            Some(ticks) => k - ticks..k + ticks + 1,
+            None => samples.partition_point(|s| s.t < from)..samples.partition_point(|s| s.t <= to),
+        };
+        // Between samples torque and error are linear: at the two ends of the time they are no larger than those of the samples around.
+        let around = match self.ticks {
+            Some(_) => within.clone(),
+            None => within.start.saturating_sub(1)..(within.end + 1).min(samples.len()),
+        };
+        let edges: Vec<Vec<f64>> = match self.ticks {
+            Some(_) => vec![],
+            None => [from, to].into_iter().filter_map(|t| torque_at(samples, t)).collect(),
+        };
+        let joint = |j: usize| {
+            let inside =
+                samples[within.clone()].iter().map(|s| s.tau[j]).chain(edges.iter().map(|tau| tau[j]));
+            let largest = samples[around.clone()].iter().map(|s| s.tau[j].abs()).fold(0.0, f64::max);
+            let hull = inside.map(Interval::constant).reduce(Interval::hull);
+            hull.unwrap_or(Interval::zero()) + self.error(largest)
+        };
+        (0..samples[k].tau.len()).map(joint).collect()
+    }
+
+    /// The error of a torque sensor that reads at most `largest`, N m.
+    fn error(&self, largest: f64) -> Interval {
+        let SensorBounds { torque_ratio, torque_abs_nm, .. } = self.sensors;
+        let known = Interval::constant(1.0) - Interval::constant(torque_ratio);
+        let error = Interval::constant(torque_ratio).scale(largest) + Interval::constant(torque_abs_nm);
+        Interval::around(0.0, (error / known).upper())
+    }
 }
 
 impl RecordedRows {
@@ -115,6 +229,12 @@ impl RecordedRows {
         self.rows = self.rows.select(&kept);
         self.duration = kept.iter().map(|&w| self.duration[w]).collect();
         self.speed = kept.iter().map(|&w| self.speed[w]).collect();
+    }
+
+    /// How many windows the rows are from.
+    pub fn windows(&self) -> usize {
+        let ends = self.rows.origin.windows(2).filter(|pair| pair[0].t != pair[1].t).count();
+        ends + usize::from(!self.rows.is_empty())
     }
 
     /// The rows with a further mean torque error of `bound[joint]` (N m) granted, rounded upward.
@@ -132,51 +252,37 @@ impl RecordedRows {
 /// some windows at a time: the sets after so many windows each, the first after none, each within the one before.
 ///
 /// # Errors
-/// [`IdentifyError::AssumptionBroken`] proves that no parameters of the box explain the rows, with the larger of the factors that
-/// portions of 20 and of 60 windows prove; [`IdentifyError::PriorExcludesPhysics`] that no physical last body lies in it.
+/// [`IdentifyError::AssumptionBroken`] proves that no parameters of the box explain the rows;
+/// [`IdentifyError::PriorExcludesPhysics`] that no physical last body lies in it.
 pub fn sets_within(
     robot: &Robot,
     set: &ParameterSet,
     rows: &Rows,
     unknown: &[usize],
 ) -> Result<Vec<(usize, ParameterSet)>, IdentifyError> {
-    let first = by_portions(robot, set, rows, unknown, PORTION);
-    let Err(IdentifyError::AssumptionBroken { by, .. }) = first else { return first };
-    match by_portions(robot, set, rows, unknown, LARGE_PORTION) {
-        Err(IdentifyError::AssumptionBroken { t, joint, by: more }) if more > by => {
-            Err(IdentifyError::AssumptionBroken { t, joint, by: more })
-        }
-        _ => first,
-    }
-}
-
-fn by_portions(
-    robot: &Robot,
-    set: &ParameterSet,
-    rows: &Rows,
-    unknown: &[usize],
-    portion: usize,
-) -> Result<Vec<(usize, ParameterSet)>, IdentifyError> {
     let set = tighten_by_physics(set, robot.end_effector)?;
     let mut sets = vec![(0, set.clone())];
     let mut polytope = Polytope::from_box(set, robot.inertial_index(robot.end_effector));
     let effort = Effort { rounds: 3, ..Effort::default() };
     // Rows of one window stand together and end at the same time.
-    let mut windows: Vec<std::ops::Range<usize>> = vec![];
+    let mut windows: Vec<Range<usize>> = vec![];
     for w in 0..rows.len() {
         match windows.last_mut() {
             Some(window) if rows.origin[window.start].t == rows.origin[w].t => window.end = w + 1,
             _ => windows.push(w..w + 1),
         }
     }
-    for part in windows.chunks(portion) {
+    for part in windows.chunks(PORTION) {
         let part: Vec<usize> = part.iter().flat_map(Clone::clone).collect();
         polytope.rows.append(&rows.select(&part));
         let found = tighten(&mut polytope, unknown, effort)?;
         polytope.set = found.set.clone();
-        let so_far = sets.len() * portion;
+        let so_far = sets.len() * PORTION;
         sets.push((so_far.min(windows.len()), found.set.clone()));
         polytope.forget(&found, ROW_BUDGET);
     }
     Ok(sets)
 }
+
+#[cfg(test)]
+mod tests;

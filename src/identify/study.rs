@@ -10,8 +10,8 @@ use super::estimators::{Data, Estimator};
 use super::filter::Smoothing;
 use super::inverse::{Belief, Moving, fit_reweighted, moving, residuals, rms};
 use super::log::{LogError, MeasurementLog};
-use super::recorded::{at_speed_limit, clock_of, momentum_rows, sets_within};
-use super::window::Clock;
+use super::polytope::Rows;
+use super::recorded::{RecordedRows, at_speed_limit, sets_within};
 use crate::inertia::ParameterSet;
 use crate::inertia::pseudo::check_physical;
 use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
@@ -25,17 +25,22 @@ const FRICTION_SHARE: f64 = 0.2;
 /// The transmission inertia of an unknown joint is taken to be so small that its torque limit yields this, rad/s^2.
 const LEAST_ACCELERATION: f64 = 1.0;
 
+mod conditional;
 mod delay;
 mod findings;
 mod methods;
+mod refuted;
 mod regrouped;
+mod statements;
 
 pub use delay::{Delay, DelayFinding};
 pub use findings::{
-    Findings, JointFinding, LogFinding, MethodFinding, Moment, ParameterFinding, Prediction, Verdict,
-    parameter_name,
+    Assumption, BrokenAssumption, ConditionalSet, Findings, JointFinding, LogFinding, MethodFinding, Moment,
+    ParameterFinding, Prediction, Verdict, parameter_name,
 };
 pub use regrouped::{BaseFinding, BaseParameterFinding};
+
+use refuted::Making;
 
 /// Why a study failed.
 #[derive(Debug, Error)]
@@ -46,6 +51,17 @@ pub enum StudyError {
     /// A log cannot be used.
     #[error(transparent)]
     Log(#[from] LogError),
+    /// A delay is no interval.
+    #[error("delay from {low} to {high} s, expected finite numbers, the first no larger than the second")]
+    Delay {
+        /// From here, s,
+        low: f64,
+        /// to here, s.
+        high: f64,
+    },
+    /// The margin is no factor of at least one.
+    #[error("margin {0}, expected a finite number >= 1")]
+    Margin(f64),
     /// The data allow no estimate by the method that was asked for.
     #[error("method `{method}`: {reason}")]
     Method {
@@ -122,7 +138,7 @@ pub struct StudyOptions {
     pub torque_abs_nm: Vec<f64>,
     /// How late the torques are against the motion.
     pub delay: Delay,
-    /// If the stated bounds are refuted, the smallest additive bound times this is granted for the conditional set.
+    /// If the stated bounds are refuted, the set is for this many times what a part of the data needs ([`ConditionalSet`]). At least one.
     pub margin: f64,
 }
 
@@ -156,6 +172,9 @@ impl Study<'_> {
             );
         }
         super::physics::check_box(self.prior, robot.parameter_count())?;
+        if !(options.margin >= 1.0 && options.margin.is_finite()) {
+            return Err(StudyError::Margin(options.margin));
+        }
         let delay = self.delay()?;
         let delay_s = delay.taken_out_s;
         let shift = |log: &MeasurementLog| log.clone().with_torque_delay(delay_s);
@@ -167,7 +186,6 @@ impl Study<'_> {
     /// The study of logs whose torques are in time.
     fn of_shifted(&self, delay: DelayFinding) -> Result<Findings, StudyError> {
         let (robot, options) = (self.robot, self.options);
-        let n = robot.dof();
         let mut samples = vec![];
         for log in self.logs {
             samples.extend(moving(log, options.smoothing)?);
@@ -176,57 +194,75 @@ impl Study<'_> {
             Some(stated) => stated.clone(),
             None => self.largest_acceleration()?,
         };
-        let mut data = momentum_rows(robot, self.prior, self.logs, options.window_s, &acceleration)?;
-        data.forget_speed_limited(robot);
+        let making = Making { acceleration: &acceleration, shift_s: delay.left_s };
+        let data = self.rows(&robot.sensors, self.logs, making)?;
         let unknown = options.unknown.indices(robot);
-        let stated = data.granting(&options.torque_abs_nm);
-        let (verdict, additive, sets, rows) = match sets_within(robot, self.prior, &stated, &unknown) {
-            Ok(sets) => {
-                let none = vec![0.0; n];
-                let witness = self.prior.center();
-                let additive = AdditiveBound { necessary: none.clone(), sufficient: none, witness };
-                (Verdict::Consistent, additive, sets, stated)
-            }
-            Err(IdentifyError::AssumptionBroken { t, joint, by }) => {
-                let additive =
-                    additive::smallest(self.prior, &data.rows, &data.duration, n, robot.end_effector)?;
-                let granted: Vec<f64> = additive.sufficient.iter().map(|b| b * options.margin).collect();
-                let rows = data.granting(&granted);
-                let sets = sets_within(robot, self.prior, &rows, &unknown)?;
-                let joint = robot.joints[joint].name.clone();
-                (Verdict::Refuted { t_s: t, joint, by }, additive, sets, rows)
-            }
-            Err(other) => return Err(other.into()),
-        };
-        let set = sets.last().map_or_else(|| self.prior.clone(), |(_, set)| set.clone());
+        let Learned { verdict, additive, conditional, sets, rows } = self.learn(&data, making, &unknown)?;
+        let set = sets.as_ref().and_then(|sets| sets.last()).map(|(_, set)| set);
         let raw: Vec<_> = self.logs.iter().flat_map(|log| log.samples.iter().cloned()).collect();
+        let near = set.unwrap_or(self.prior);
         let known =
-            Data { robot, rows: &rows, prior: self.prior, set: &set, unknown: &unknown, samples: &raw };
-        let estimates = self.estimates(&known, &samples)?;
+            Data { robot, rows: &rows, prior: self.prior, set: near, unknown: &unknown, samples: &raw };
+        let mut estimates = self.estimates(&known, &samples)?;
+        if verdict != Verdict::Consistent {
+            // Its proof rests on bounds that are refuted.
+            let found = estimates.iter_mut().filter_map(|(_, found)| found.as_mut().ok());
+            found.for_each(|estimate| estimate.interval = None);
+        }
         let estimate = self.chosen(&estimates)?.z.clone();
         let unseen = self.validation.map(|log| moving(log, options.smoothing)).transpose()?;
-        let methods = self.method_findings(&estimates, &set, &unknown, unseen.as_deref().unwrap_or(&samples));
+        let methods = self.method_findings(&estimates, set, &unknown, unseen.as_deref().unwrap_or(&samples));
         let hand = robot.inertial_index(robot.end_effector);
         let body: [f64; INERTIAL] = std::array::from_fn(|k| estimate[hand + k]);
         Ok(Findings {
-            schema: 2,
+            schema: 3,
             robot: robot.name.clone(),
             unknown: options.unknown,
             logs: self.log_findings(),
             delay,
             assumptions: self.assumptions(&acceleration, &delay),
-            guarantee: self.guarantee(&verdict),
+            guarantee: self.guarantee(&verdict, conditional.as_ref()),
+            conditional,
             verdict,
             joints: self.joint_findings(&samples, &estimate, &additive)?,
-            parameters: unknown.iter().map(|&j| self.parameter(j, &estimate, &set)).collect(),
+            parameters: unknown.iter().map(|&j| self.parameter(j, &estimate, set)).collect(),
             estimate_physical: check_physical(&body).is_ok(),
-            history: sets.iter().map(|(windows, set)| self.moment(*windows, set, &unknown)).collect(),
-            windows: sets.last().map_or(0, |(windows, _)| *windows),
+            history: (sets.iter().flatten())
+                .map(|(windows, set)| self.moment(*windows, set, &unknown))
+                .collect(),
+            windows: data.windows(),
             samples_left_out: data.left_out,
             methods,
             base: self.base_finding(&samples)?,
             predictions: self.predictions(&estimate)?,
         })
+    }
+
+    /// What the rows of data and the motion say of the stated bounds and, with these or wider ones, of the parameters.
+    fn learn(&self, data: &RecordedRows, making: Making, unknown: &[usize]) -> Result<Learned, StudyError> {
+        let (robot, options) = (self.robot, self.options);
+        let stated = data.granting(&options.torque_abs_nm);
+        let (sets, torque) = match sets_within(robot, self.prior, &stated, unknown) {
+            Ok(sets) => (Some(sets), None),
+            Err(IdentifyError::AssumptionBroken { t, joint, .. }) => (None, Some((t, joint))),
+            Err(other) => return Err(other.into()),
+        };
+        let verdict = self.verdict(making, torque)?;
+        let none = vec![0.0; robot.dof()];
+        let witness = self.prior.center();
+        let mut additive = AdditiveBound { necessary: none.clone(), sufficient: none, witness };
+        if verdict == Verdict::Consistent {
+            return Ok(Learned { verdict, additive, conditional: None, sets, rows: stated });
+        }
+        let mut rows = stated;
+        if torque.is_some() {
+            let body = robot.end_effector;
+            additive = additive::smallest(self.prior, &data.rows, &data.duration, robot.dof(), body)?;
+            let granted: Vec<f64> = additive.sufficient.iter().map(|b| b * options.margin).collect();
+            rows = data.granting(&granted);
+        }
+        let (conditional, sets) = self.conditional(making)?;
+        Ok(Learned { verdict, additive, conditional: Some(conditional), sets, rows })
     }
 
     /// Least squares over the samples; nothing is believed of what is unknown, links otherwise as the prior has them.
@@ -323,7 +359,7 @@ impl Study<'_> {
         Ok((0..n).map(finding).collect())
     }
 
-    fn parameter(&self, j: usize, estimate: &[f64], set: &ParameterSet) -> ParameterFinding {
+    fn parameter(&self, j: usize, estimate: &[f64], set: Option<&ParameterSet>) -> ParameterFinding {
         let (name, unit) = parameter_name(self.robot, j);
         ParameterFinding {
             name,
@@ -331,7 +367,7 @@ impl Study<'_> {
             model: self.robot.nominal_parameters()[j],
             estimate: estimate[j],
             prior: [self.prior.lower[j], self.prior.upper[j]],
-            set: [set.lower[j], set.upper[j]],
+            set: set.map(|set| [set.lower[j], set.upper[j]]),
         }
     }
 
@@ -343,73 +379,17 @@ impl Study<'_> {
             upper: unknown.iter().map(|&j| set.upper[j]).collect(),
         }
     }
+}
 
-    fn log_findings(&self) -> Vec<LogFinding> {
-        let finding = |log: &MeasurementLog, purpose| {
-            let mut notes = log.notes();
-            notes.push(
-                match clock_of(self.robot, log) {
-                    Clock::Control => {
-                        "has every tick of the control loop: torque taken as held between samples"
-                    }
-                    Clock::Recorded => "time stamps used as they are; torque between samples taken as linear",
-                }
-                .to_owned(),
-            );
-            LogFinding { path: log.path.display().to_string(), purpose, notes }
-        };
-        let fit = self.logs.iter().map(|log| finding(log, "fit"));
-        fit.chain(self.validation.map(|log| finding(log, "validation"))).collect()
-    }
-
-    fn assumptions(&self, acceleration: &[f64], delay: &DelayFinding) -> Vec<String> {
-        let (robot, options) = (self.robot, self.options);
-        let (sensors, u) = (&robot.sensors, &robot.uncertainty);
-        let from = if options.acceleration.is_some() {
-            "as stated".to_owned()
-        } else {
-            format!("{ACCELERATION_MARGIN} times the largest in the smoothed data")
-        };
-        vec![
-            format!(
-                "torque error at most {} % of the torque plus {} N m, and a mean over a window of {} N m more",
-                100.0 * sensors.torque_ratio,
-                sensors.torque_abs_nm,
-                list(&options.torque_abs_nm)
-            ),
-            format!(
-                "encoder errors at most {} rad and {} rad/s",
-                sensors.position_rad, sensors.velocity_rad_s
-            ),
-            format!(
-                "known links within {} % of the model, unknown parameters within the prior",
-                100.0 * u.link_ratio
-            ),
-            format!("accelerations at most {} rad/s^2 ({from})", list(acceleration)),
-            delay.sentence(),
-            format!("windows of {} s; time stamps exact; nothing else touches the arm", options.window_s),
-        ]
-    }
-
-    fn guarantee(&self, verdict: &Verdict) -> String {
-        match verdict {
-            Verdict::Consistent => {
-                "The set holds the true parameters if the stated assumptions are true; the data \
-                                    do not contradict them."
-                    .to_owned()
-            }
-            Verdict::Refuted { .. } => format!(
-                "No guarantee: the stated assumptions cannot all be true, whatever the parameters. The set is what is \
-                 left if the mean torque error of each joint is allowed {} the smallest bound that explains these \
-                 data; nothing proves that this bound holds.",
-                if self.options.margin == 1.0 {
-                    "exactly".to_owned()
-                } else {
-                    format!("{} times", self.options.margin)
-                }
-            ),
-        }
-    }
+/// What [`Study::learn`] finds.
+struct Learned {
+    verdict: Verdict,
+    additive: AdditiveBound,
+    conditional: Option<ConditionalSet>,
+    /// After so many windows each; none where no interval may be shown.
+    sets: Option<Vec<(usize, ParameterSet)>>,
+    /// That estimates are made from.
+    rows: Rows,
 }
 
 /// Torque errors, one entry a joint.
@@ -424,14 +404,6 @@ struct Errors {
 
 fn torque_rms(samples: &[Moving], joints: usize) -> Vec<f64> {
     rms(&samples.iter().map(|s| s.tau.clone()).collect::<Vec<_>>(), joints)
-}
-
-/// `1.23, 4.5`; one number where all are the same.
-fn list(values: &[f64]) -> String {
-    match values.split_first() {
-        Some((first, others)) if others.iter().all(|x| x == first) => format!("{first:.4}"),
-        _ => values.iter().map(|x| format!("{x:.4}")).collect::<Vec<_>>().join(", "),
-    }
 }
 
 #[cfg(test)]

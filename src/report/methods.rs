@@ -19,7 +19,8 @@ pub(super) fn rows(findings: &Findings) -> Vec<Vec<String>> {
     let number = |x: Option<f64>| x.map_or(String::new(), |x| x.to_string());
     for (k, p) in findings.parameters.iter().enumerate() {
         let mut row = vec![p.name.clone(), p.unit.to_owned()];
-        row.extend([p.model, p.set[0], p.set[1]].map(|x| x.to_string()));
+        let side = |k: usize| p.set.map_or(String::new(), |set| set[k].to_string());
+        row.extend([p.model.to_string(), side(0), side(1)]);
         for method in &findings.methods {
             row.push(number(method.values[k]));
             if let Some(intervals) = &method.interval {
@@ -102,8 +103,11 @@ fn value(m: &MethodFinding, k: usize, name: &str) -> String {
     format!("<td{out}>{}</td>", figure(x))
 }
 
-fn interval([low, high]: [f64; 2]) -> String {
-    format!("<td><small>{}<br>{}</small></td>", below(low), above(high))
+/// From and to, where there is an interval.
+fn interval(interval: Option<[f64; 2]>) -> String {
+    let text = interval
+        .map_or("–".to_owned(), |[low, high]| format!("<small>{}<br>{}</small>", below(low), above(high)));
+    format!("<td>{text}</td>")
 }
 
 /// A row a method, a column a parameter; the set and the theorem's intervals as rows of their own.
@@ -121,7 +125,7 @@ fn methods_down(findings: &Findings) -> String {
         let values: String = parameters.iter().enumerate().map(|(k, p)| value(m, k, &p.name)).collect();
         html += &format!("<tr><td>{}</td>{values}</tr>", label(m));
         if let Some(intervals) = &m.interval {
-            let cells = intervals.iter().map(|i| i.map_or("<td>–</td>".to_owned(), interval));
+            let cells = intervals.iter().map(|i| interval(*i));
             html += &format!("<tr><td>{}, from and to</td>{}</tr>", label(m), cells.collect::<String>());
         }
     }
@@ -145,15 +149,15 @@ fn parameters_down(findings: &Findings) -> String {
         for m in &seen {
             cells += &value(m, k, &p.name);
             if let Some(intervals) = &m.interval {
-                cells += &intervals[k].map_or("<td>–</td>".to_owned(), interval);
+                cells += &interval(intervals[k]);
             }
         }
         html += &format!(
             "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td>{cells}</tr>",
             symbol(&p.name),
             unit(p.unit),
-            below(p.set[0]),
-            above(p.set[1])
+            p.set.map_or("–".to_owned(), |set| below(set[0])),
+            p.set.map_or("–".to_owned(), |set| above(set[1]))
         );
     }
     html

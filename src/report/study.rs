@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::ReportError;
 use super::body::{self, Shown};
+use super::evidence::{kind, sentence};
 use super::figure::{above, below, figure};
 use super::html::{CLASSES, document, escape, symbol, unit};
 use super::methods;
@@ -11,7 +12,7 @@ use super::plots::{LINES, Plot, Series, Shape};
 use super::table::align;
 use super::write::{check_files, write_named};
 use crate::identify::study::{
-    Findings, MethodFinding, Moment, ParameterFinding, Prediction, Unknown, Verdict,
+    Assumption, Findings, MethodFinding, Moment, ParameterFinding, Prediction, Unknown, Verdict,
 };
 
 /// The files of the report.
@@ -68,10 +69,11 @@ pub fn closing(findings: &Findings) -> String {
     let by_method = align(&with_heading(heading, methods::summary_rows(findings), str::to_owned));
     let by_method = by_method + &methods::notes(findings);
     format!(
-        "{rule}\n  {} · {} window(s) · {}\n{rule}\n{joints}\n{parameters}\n{by_method}{rule}\n  {}\n  {}\n  {}\n",
+        "{rule}\n  {} · {} window(s) · {}\n{rule}\n{joints}\n{parameters}\n{by_method}{rule}\n{}  {}\n  {}\n  {}\n",
         findings.robot,
         findings.windows,
         verdict(findings),
+        broken(findings).iter().map(|line| format!("  {line}\n")).collect::<String>(),
         findings.delay.sentence(),
         methods::base_sentence(&findings.base),
         findings.guarantee
@@ -82,12 +84,28 @@ pub fn closing(findings: &Findings) -> String {
 fn verdict(findings: &Findings) -> String {
     match &findings.verdict {
         Verdict::Consistent => "the stated assumptions explain the data".to_owned(),
-        Verdict::Refuted { t_s, joint, by } => format!(
-            "an assumption is broken: {joint} at t = {t_s:.3} s; error bounds would have to be at least {} times \
-             as large",
-            below(*by)
-        ),
+        Verdict::Refuted { broken, .. } => {
+            let kinds: Vec<String> =
+                broken.iter().map(|b| format!("{} at {}", kind(b.assumption), b.joint)).collect();
+            format!("an assumption is broken: {}", kinds.join("; "))
+        }
     }
+}
+
+/// What fails, a sentence each.
+fn broken(findings: &Findings) -> Vec<String> {
+    let Verdict::Refuted { broken, time_stamps_s } = &findings.verdict else { return vec![] };
+    let mut sentences: Vec<String> = broken.iter().map(sentence).collect();
+    if broken.iter().any(|b| b.assumption != Assumption::Torque) {
+        sentences.push(match time_stamps_s {
+            Some(s) => format!(
+                "timing: time stamps wrong by at most {} ms would be enough for positions and velocities, all else as stated",
+                above(1e3 * s)
+            ),
+            None => "timing: no errors of the time stamps were found that explain positions and velocities".to_owned(),
+        });
+    }
+    sentences
 }
 
 const JOINT_HEADING: [&str; 10] = [
@@ -143,8 +161,11 @@ fn joint_rows(findings: &Findings) -> Vec<Vec<String>> {
 
 fn parameter_rows(findings: &Findings) -> Vec<Vec<String>> {
     let rows = findings.parameters.iter().map(|p| {
-        let numbers = [p.model, p.estimate, p.prior[0], p.prior[1], p.set[0], p.set[1]];
-        [p.name.clone(), p.unit.to_owned()].into_iter().chain(numbers.map(|x| x.to_string())).collect()
+        let side = |k: usize| p.set.map(|set| set[k]);
+        let numbers =
+            [p.model, p.estimate, p.prior[0], p.prior[1]].map(Some).into_iter().chain([side(0), side(1)]);
+        let numbers = numbers.map(|x| x.map_or(String::new(), |x| x.to_string()));
+        [p.name.clone(), p.unit.to_owned()].into_iter().chain(numbers).collect()
     });
     with_heading(PARAMETER_HEADING, rows.collect(), str::to_owned)
 }
@@ -214,14 +235,16 @@ fn page(findings: &Findings) -> Result<String, ReportError> {
         .iter()
         .map(|log| format!("<h3>{} ({})</h3>{}", escape(&log.path), log.purpose, list(&log.notes)))
         .collect();
+    let fails = broken(findings);
     let late = if findings.delay.taken_out_s == 0.0 { "" } else { " class=\"reason warn\"" };
     let method = findings.method().map_or("", |m| m.method.name()).replace('_', " ");
     let head = format!(
         "<div class=\"head\"><div><div class=\"brand\">surelift identify</div><h1>{}</h1></div>\
-         <div class=\"badge {mood}\">{badge}</div></div><p class=\"reason {mood}\">{}.<br>{}</p><p{late}>{}.</p>",
+         <div class=\"badge {mood}\">{badge}</div></div><p class=\"reason {mood}\">{}.<br>{}</p>{}<p{late}>{}.</p>",
         escape(&findings.robot),
         capital(&escape(&verdict(findings))),
         escape(&findings.guarantee),
+        if fails.is_empty() { String::new() } else { list(&fails) },
         capital(&code(&escape(&findings.delay.sentence()))),
     );
     let body = [
@@ -281,12 +304,16 @@ fn drawing(findings: &Findings) -> String {
     let shown = findings.method().filter(whole).or_else(|| findings.methods.iter().rfind(whole));
     let Some(method) = shown else { return String::new() };
     let estimate: Vec<f64> = method.values[range.clone()].iter().flatten().copied().collect();
-    let side = |k: usize| parts[range.clone()].iter().map(|p| p.set[k]).collect::<Vec<f64>>();
+    // The prior's where nothing else may be shown.
+    let side = |k: usize| -> Vec<f64> {
+        parts[range.clone()].iter().map(|p| p.set.map_or(p.prior[k], |set| set[k])).collect()
+    };
     let name = method.method.name().replace('_', " ");
-    let box_of = if findings.verdict == Verdict::Consistent {
-        "proven box of the centre of mass"
-    } else {
-        "box of the centre of mass, conditional"
+    let shown = parts[range.clone()].iter().any(|p| p.set.is_some());
+    let box_of = match findings.verdict {
+        Verdict::Consistent => "proven box of the centre of mass",
+        Verdict::Refuted { .. } if shown => "box of the centre of mass, conditional",
+        Verdict::Refuted { .. } => "prior box of the centre of mass",
     };
     let (lower, upper) = (side(0), side(1));
     let estimate_by = format!("estimate by {name}");
@@ -389,7 +416,8 @@ fn joints_tables(findings: &Findings) -> String {
             .iter()
             .map(|j| vec![escape(&j.name), below(j.additive_necessary_nm), above(j.additive_sufficient_nm)]),
     );
-    let additive = if findings.verdict == Verdict::Consistent { String::new() } else { additive };
+    let needed = findings.joints.iter().any(|j| j.additive_sufficient_nm > 0.0);
+    let additive = if needed { additive } else { String::new() };
     format!(
         "<h2>Joints</h2><p>Torque errors of the estimate. Samples at a joint's speed limit are not learned from and counted apart: \
          its drive brakes there by itself.</p>{learned}{predicted}{additive}"
@@ -408,8 +436,8 @@ fn parameters_table(parameters: &[ParameterFinding]) -> String {
                 unit(p.unit),
                 figure(p.model),
                 figure(p.estimate),
-                below(p.set[0]),
-                above(p.set[1]),
+                p.set.map_or("–".to_owned(), |set| below(set[0])),
+                p.set.map_or("–".to_owned(), |set| above(set[1])),
                 bar(p),
             ];
             format!("<tr>{}</tr>", cells.map(|c| format!("<td>{c}</td>")).concat())
@@ -422,7 +450,7 @@ fn parameters_table(parameters: &[ParameterFinding]) -> String {
 fn bar(p: &ParameterFinding) -> String {
     let width = p.prior[1] - p.prior[0];
     let place = |x: f64| if width > 0.0 { (100.0 * (x - p.prior[0]) / width).clamp(0.0, 100.0) } else { 0.0 };
-    let (from, to) = (place(p.set[0]), place(p.set[1]));
+    let [from, to] = p.set.map_or([0.0; 2], |set| set.map(place));
     format!(
         "<span class=\"bar\"><i style=\"left:{from:.2}%;width:{:.2}%\"></i><b style=\"left:{:.2}%\"></b></span>",
         to - from,

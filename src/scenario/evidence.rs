@@ -1,5 +1,5 @@
 //! How a broken assumption is put into words and figures: when, which joint, and by how much the sensors would have to
-//! be worse than stated for everything else to be true.
+//! be worse than stated, at least, for everything else to be true.
 
 use crate::control::StartFault;
 use crate::identify::IdentifyError;
@@ -9,7 +9,7 @@ use crate::robot::Robot;
 
 /// What the identifier found, at time `t` at the latest.
 pub(super) fn of_data(robot: &Robot, t: f64, error: &IdentifyError) -> Broken {
-    let (t, joint, by, evidence) = match *error {
+    let (t, joint, at_least, evidence) = match *error {
         IdentifyError::AssumptionBroken { t, joint, by } => (t, Some(joint), Some(by), Evidence::Data),
         IdentifyError::Jump { t, joint, by, .. } => (t, Some(joint), Some(by), Evidence::Motion),
         IdentifyError::BadTime { t, .. } => (t, None, None, Evidence::Clock),
@@ -20,7 +20,7 @@ pub(super) fn of_data(robot: &Robot, t: f64, error: &IdentifyError) -> Broken {
         Some(name) => format!("joint '{name}': {error}"),
         None => error.to_string(),
     };
-    Broken { t, joint, by, evidence, text }
+    Broken { t, joint, at_least, evidence, text }
 }
 
 /// The arm does not stand where its first plan starts.
@@ -45,7 +45,7 @@ pub(super) fn of_energy(robot: &Robot, tube: &Tube, r: &[f64], t: f64, floor: f6
     let energy = |s: f64| (0..r.len()).map(|j| share(s, j)).sum::<f64>();
     let joint = (0..r.len()).max_by(|&a, &b| share(0.0, a).total_cmp(&share(0.0, b)));
     let fastest = r.iter().fold(0.0_f64, |most, r| most.max(r.abs()));
-    let by = (unit > 0.0).then(|| {
+    let at_least = (unit > 0.0).then(|| {
         // energy(low) > V_max >= energy(high).
         let (mut low, mut high) = (0.0, fastest / unit);
         while high - low > 1e-6 * high {
@@ -56,10 +56,10 @@ pub(super) fn of_energy(robot: &Robot, tube: &Tube, r: &[f64], t: f64, floor: f6
     });
     let joint = joint.map(|j| robot.joints[j].name.clone());
     let whose = joint.as_deref().map_or(String::new(), |name| format!("joint '{name}': "));
-    let grown = by.map_or(String::new(), |by| {
+    let grown = at_least.map_or(String::new(), |by| {
         format!("; the encoders' error bounds would have to be at least {by:.1} times as large")
     });
     let text =
         format!("{whose}V >= {floor:.4} J above V_max = {} J at t = {t:.3} s{grown}", tube.gains.v_max);
-    Broken { t, joint, by, evidence: Evidence::Tracking, text }
+    Broken { t, joint, at_least, evidence: Evidence::Tracking, text }
 }

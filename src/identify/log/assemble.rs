@@ -145,7 +145,7 @@ fn unwrap(robot: &Robot, previous: &Sample, sample: &mut Sample, turns: &mut [f6
 }
 
 /// Median period, segments without gaps, gaps.
-fn cut(samples: &[Sample]) -> (f64, Vec<Range<usize>>, Vec<Gap>) {
+pub(super) fn cut(samples: &[Sample]) -> (f64, Vec<Range<usize>>, Vec<Gap>) {
     let steps: Vec<f64> = samples.windows(2).map(|pair| pair[1].t - pair[0].t).collect();
     let mut sorted = steps.clone();
     sorted.sort_by(f64::total_cmp);

@@ -107,6 +107,16 @@ pub enum LogError {
         /// Time of the sample before, s.
         previous: f64,
     },
+    /// Samples that were read elsewhere are not in order of time.
+    #[error("`{}`: sample at {t} s follows the one at {previous} s, expected a later time", path.display())]
+    Unordered {
+        /// What they are called.
+        path: PathBuf,
+        /// Time of the sample, s.
+        t: f64,
+        /// Time of the sample before, s.
+        previous: f64,
+    },
     /// A number is so large that its unit must be wrong.
     #[error(
         "`{}`, {place}: {value}, expected at most {IMPLAUSIBLE} times the joint's limit of \

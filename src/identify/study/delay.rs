@@ -1,11 +1,17 @@
 //! How late the torques of recordings are against their motion.
+//!
+//! A delay that is found from the recordings is an interval: the delays whose torque errors are nearly as small as the smallest
+//! ([`WORTHWHILE`], the share by which a delay has to be better than none to be believed) cannot be told from it. The torques are moved by
+//! its middle; what is left of it is charged to the rows of data ([`crate::identify::recorded`]). That the delay lies in the interval is an
+//! assumption as the others are, and a constant delay another; both are said.
 
 use serde::Serialize;
 
 use super::{Study, StudyError};
 use crate::identify::inverse::{Moving, moving};
 use crate::identify::log::torque_at;
-use crate::identify::window::Sample;
+use crate::identify::recorded::clock_of;
+use crate::identify::window::{Clock, Sample};
 
 /// Delays are looked for within this of zero at first, s, in steps of [`STEP`].
 const REACH: f64 = 0.1;
@@ -28,6 +34,8 @@ pub enum Delay {
     Automatic,
     /// By so much, s; negative: early.
     Seconds(f64),
+    /// By an unknown time between these two, s.
+    Between(f64, f64),
     /// By what gives the smallest torque errors over the logs to learn from: within a tenth of a second, or farther where
     /// the best of these lies at their edge.
     Fitted,
@@ -38,6 +46,10 @@ pub enum Delay {
 pub struct DelayFinding {
     /// What the torques of all logs were moved by, s.
     pub taken_out_s: f64,
+    /// Taken to hold the delay, s: of one point where it is stated, or where torques are taken as in time.
+    pub interval_s: [f64; 2],
+    /// What is left of it either way and charged to the rows of data, s.
+    pub left_s: f64,
     /// What fits the logs to learn from best, s; none if nobody looked.
     pub best_s: Option<f64>,
     /// Torque errors with that, as a share of those without a delay: geometric mean over the joints.
@@ -47,14 +59,20 @@ pub struct DelayFinding {
 impl DelayFinding {
     /// In words.
     pub fn sentence(&self) -> String {
+        let [low, high] = self.interval_s.map(|s| 1e3 * s);
+        let left = format!("what is left of it, {:.1} ms either way, is charged", 1e3 * self.left_s);
         let (Some(best), Some(ratio)) = (self.best_s, self.error_ratio) else {
-            return format!("torques taken as {:.1} ms late, as stated", 1e3 * self.taken_out_s);
+            return if low == high {
+                format!("torques taken as {low:.1} ms late, as stated")
+            } else {
+                format!("torques taken as {low:.1} to {high:.1} ms late, as stated; {left}")
+            };
         };
         let errors = format!("leaves {:.0} % of the torque errors that none leaves", 100.0 * ratio);
         if self.taken_out_s != 0.0 {
             format!(
                 "torques are {:.1} ms late against the motion and were moved: this {errors} (fitted to the logs learned from; \
-                 --delay 0 takes them as they are)",
+                 --delay 0 takes them as they are); delays from {low:.1} to {high:.1} ms fit nearly as well, and {left}",
                 1e3 * best
             )
         } else {
@@ -87,20 +105,73 @@ enum Source {
 
 impl Study<'_> {
     /// The delay that the options ask for.
+    ///
+    /// # Errors
+    /// [`StudyError::Delay`] for one that is no interval of finite numbers.
     pub(super) fn delay(&self) -> Result<DelayFinding, StudyError> {
-        let fitted = match self.options.delay {
-            Delay::Seconds(taken_out_s) => {
-                return Ok(DelayFinding { taken_out_s, best_s: None, error_ratio: None });
-            }
-            Delay::Automatic | Delay::Fitted => self.fitted_delay()?,
+        let stated = match self.options.delay {
+            Delay::Seconds(s) => Some([s, s]),
+            Delay::Between(low, high) => Some([low, high]),
+            Delay::Automatic | Delay::Fitted => None,
         };
-        let (best, ratio) = fitted;
-        let taken = self.options.delay == Delay::Fitted || ratio < WORTHWHILE;
-        Ok(DelayFinding {
-            taken_out_s: if taken { best } else { 0.0 },
-            best_s: Some(best),
-            error_ratio: Some(ratio),
-        })
+        if let Some(interval) = stated {
+            if !(interval[0] <= interval[1] && interval.iter().all(|s| s.is_finite())) {
+                return Err(StudyError::Delay { low: interval[0], high: interval[1] });
+            }
+            return Ok(self.about(interval, None));
+        }
+        let (best, ratio) = self.fitted_delay()?;
+        if self.options.delay == Delay::Automatic && ratio >= WORTHWHILE {
+            return Ok(self.about([0.0; 2], Some((best, ratio))));
+        }
+        Ok(self.about(self.delays_like(best)?, Some((best, ratio))))
+    }
+
+    /// The middle of an interval of delays is taken out: whole periods where the logs are those of a control loop, whose torques are
+    /// held in between.
+    fn about(&self, interval: [f64; 2], fit: Option<(f64, f64)>) -> DelayFinding {
+        let middle = 0.5 * (interval[0] + interval[1]);
+        let period = self.robot.control.period_s;
+        let held = self.logs.iter().any(|log| clock_of(self.robot, log) == Clock::Control);
+        let taken_out_s = if held { (middle / period).round() * period } else { middle };
+        // A stated whole number of periods leaves no rounding behind.
+        let left = (interval[1] - taken_out_s).max(taken_out_s - interval[0]);
+        let left_s = if left <= 1e-9 * taken_out_s.abs() { 0.0 } else { left };
+        DelayFinding {
+            taken_out_s,
+            interval_s: interval,
+            left_s,
+            best_s: fit.map(|f| f.0),
+            error_ratio: fit.map(|f| f.1),
+        }
+    }
+
+    /// The delays around `best` whose torque errors are less than 1 / [`WORTHWHILE`] of its own (geometric mean over the joints), each
+    /// side up to the first that was tried and is worse.
+    fn delays_like(&self, best: f64) -> Result<[f64; 2], StudyError> {
+        let ticks = self.ticks()?;
+        let period = self.logs.iter().map(|log| log.period_s).fold(0.0, f64::max);
+        let fine = period <= FINE * STEP;
+        let (source, resolution) =
+            if fine { (Source::Sample, period) } else { (Source::Interpolated, FINE * STEP) };
+        let allowed = self.delay_score(&ticks, best, source)? - self.robot.dof() as f64 * WORTHWHILE.ln();
+        let end = |sign: f64| -> Result<f64, StudyError> {
+            // The reach `near` is as good, `far` is not.
+            let (mut near, mut far) = (0.0, resolution);
+            while self.delay_score(&ticks, best + sign * far, source)? <= allowed && far < FARTHEST {
+                (near, far) = (far, 2.0 * far);
+            }
+            while far - near > 1.5 * resolution {
+                let middle = 0.5 * (near + far);
+                if self.delay_score(&ticks, best + sign * middle, source)? <= allowed {
+                    near = middle;
+                } else {
+                    far = middle;
+                }
+            }
+            Ok(best + sign * far)
+        };
+        Ok([end(-1.0)?, end(1.0)?])
     }
 
     /// The delay with the smallest product of all joints' torque errors: a coarse search, which goes on past its edge while

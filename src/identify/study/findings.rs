@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::{BaseFinding, DelayFinding, Unknown};
 use crate::identify::estimators::Estimator;
+use crate::identify::motion::Remedy;
 use crate::robot::{ARMATURE, COULOMB, FRICTION, INERTIAL, OFFSET, Robot, VISCOUS};
 
 /// What the data say of the stated bounds.
@@ -12,15 +13,64 @@ use crate::robot::{ARMATURE, COULOMB, FRICTION, INERTIAL, OFFSET, Robot, VISCOUS
 pub enum Verdict {
     /// They explain the data; the set holds the truth if they are true.
     Consistent,
-    /// No parameters of the prior explain the data within them.
+    /// They cannot all be true.
     Refuted {
-        /// End of the window that contradicts the most, s.
-        t_s: f64,
-        /// Its joint.
-        joint: String,
-        /// Every error bound would have to be at least this many times as large.
-        by: f64,
+        /// What fails, one entry a kind.
+        broken: Vec<BrokenAssumption>,
+        /// Errors of the time stamps (s) that would be enough, all other bounds as stated, for the motion of the encoders; none if no
+        /// such bound was found, or none is needed.
+        time_stamps_s: Option<f64>,
     },
+}
+
+/// A kind of assumption that recordings contradict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Assumption {
+    /// Measured positions move otherwise than measured velocities have it.
+    PositionAgainstVelocity,
+    /// Measured velocities change faster than the accelerations allow.
+    VelocityAgainstAcceleration,
+    /// No parameters of the prior explain the torques of the motion.
+    Torque,
+}
+
+/// A proof that the stated bounds are not all true.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BrokenAssumption {
+    /// What fails.
+    pub assumption: Assumption,
+    /// The file, where one alone shows it.
+    pub log: Option<String>,
+    /// The joint where it shows the most.
+    pub joint: String,
+    /// End of the steps or of the window, s.
+    pub t_s: f64,
+    /// How long those take, s.
+    pub over_s: f64,
+    /// Of motion: steps between successive samples that break the bounds, and all steps.
+    pub steps: Option<[usize; 2]>,
+    /// What each bound alone would have to be multiplied by.
+    pub remedies: Vec<Remedy>,
+}
+
+/// Wider bounds under which there is a set, though the stated ones are refuted.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ConditionalSet {
+    /// The bounds are so many times what the part in use needs.
+    pub margin: f64,
+    /// Error of measured positions, rad.
+    pub position_rad: f64,
+    /// Error of measured velocities, rad/s.
+    pub velocity_rad_s: f64,
+    /// Mean torque error of every joint over a window beyond the stated bound, N m.
+    pub torque_nm: f64,
+    /// Windows that the bounds and the set are from.
+    pub windows_used: usize,
+    /// Windows that the bounds were tried on.
+    pub windows_held_out: usize,
+    /// Why no interval is shown, if none is.
+    pub refused: Option<String>,
 }
 
 /// One parameter.
@@ -36,8 +86,8 @@ pub struct ParameterFinding {
     pub estimate: f64,
     /// Prior interval.
     pub prior: [f64; 2],
-    /// What is left of it.
-    pub set: [f64; 2],
+    /// What is left of it; none where no interval is shown ([`ConditionalSet::refused`]).
+    pub set: Option<[f64; 2]>,
 }
 
 /// One joint.
@@ -91,7 +141,7 @@ pub struct MethodFinding {
     pub interval: Option<Vec<Option<[f64; 2]>>>,
     /// Whether its last body can exist; none if it does not say all of it.
     pub physical: Option<bool>,
-    /// Names of the parameters that lie outside the set.
+    /// Names of the parameters that lie outside the set, where one is shown.
     pub outside: Vec<String>,
     /// Root mean square of the torque errors that it leaves, N m, one entry a joint: on the validation log, or on those learned
     /// from where there is none. Empty without an estimate.
@@ -119,6 +169,8 @@ pub struct Findings {
     pub assumptions: Vec<String>,
     /// What the data say of that.
     pub verdict: Verdict,
+    /// Where the stated bounds are refuted: the wider ones that the set is for, or why there is none.
+    pub conditional: Option<ConditionalSet>,
     /// In words, what the set is worth.
     pub guarantee: String,
     /// The joints.

@@ -52,7 +52,7 @@ impl Study<'_> {
     pub(super) fn method_findings(
         &self,
         estimates: &Estimates,
-        set: &ParameterSet,
+        set: Option<&ParameterSet>,
         unknown: &[usize],
         samples: &[Moving],
     ) -> Vec<MethodFinding> {
@@ -78,7 +78,10 @@ impl Study<'_> {
             };
             let says = |j: &usize| estimate.found.contains(j);
             let outside = |j: &&usize| {
-                says(j) && !(set.lower[**j] <= estimate.z[**j] && estimate.z[**j] <= set.upper[**j])
+                let within = |set: &ParameterSet| {
+                    set.lower[**j] <= estimate.z[**j] && estimate.z[**j] <= set.upper[**j]
+                };
+                says(j) && !set.is_none_or(within)
             };
             let body: [f64; INERTIAL] = std::array::from_fn(|k| estimate.z[hand + k]);
             let whole_body = (hand..hand + INERTIAL).all(|j| says(&j));

@@ -1,0 +1,137 @@
+//! Torques that are early or late.
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::*;
+use crate::identify::tests::{Noise, arm, prior, recording, truth};
+
+const RATIO: f64 = 0.1;
+
+/// An arm that stands still and whose encoders do not err: rows hold nothing but the torque.
+fn still() -> Robot {
+    let mut robot = arm();
+    robot.sensors =
+        SensorBounds { position_rad: 0.0, velocity_rad_s: 0.0, torque_ratio: RATIO, torque_abs_nm: 0.0 };
+    robot
+}
+
+fn log_of(torques: &[f64], period: f64) -> MeasurementLog {
+    let sample = |(k, &tau): (usize, &f64)| Sample {
+        t: k as f64 * period,
+        q: vec![0.3; 7],
+        dq: vec![0.0; 7],
+        tau: vec![tau; 7],
+    };
+    MeasurementLog::of_samples("made up".into(), torques.iter().enumerate().map(sample).collect()).unwrap()
+}
+
+/// Integral from a to b of the reported torque: linear between samples, or held.
+fn integral(torques: &[f64], period: f64, held: bool, a: f64, b: f64) -> f64 {
+    let upto = |t: f64| {
+        let at = (t / period).clamp(0.0, (torques.len() - 1) as f64);
+        let whole = at.floor() as usize;
+        let full: f64 =
+            (0..whole).map(|k| if held { torques[k] } else { 0.5 * (torques[k] + torques[k + 1]) }).sum();
+        let share = at - whole as f64;
+        let next = torques[(whole + 1).min(torques.len() - 1)];
+        let last = if held { torques[whole] } else { torques[whole] + 0.5 * share * (next - torques[whole]) };
+        period * (full + share * last)
+    };
+    upto(b) - upto(a)
+}
+
+/// How much of each row's radius is used up at most, if the true torque is the reported one `early` before, and 1/(1 - ratio) of it: as
+/// much beyond as the sensor may be.
+fn used(torques: &[f64], period: f64, window: f64, shift: f64, early: f64) -> f64 {
+    let robot = still();
+    let held = period == robot.control.period_s;
+    let logs = [log_of(torques, period)];
+    let data = momentum_rows(&robot, &prior(&robot), &logs, window, &[0.0; 7], shift).unwrap();
+    assert!(data.rows.len() >= 7 * 3);
+    let mut most = 0.0_f64;
+    for w in 0..data.rows.len() {
+        let (end, length) = (data.rows.origin[w].t, data.duration[w].next_up());
+        let true_integral =
+            integral(torques, period, held, end - length - early, end - early) / (1.0 - RATIO);
+        let share = (true_integral - data.rows.u[w]).abs() / data.rows.radius[w];
+        assert!(share <= 1.0 + 1e-9, "row {w}: {share}");
+        most = most.max(share);
+    }
+    most
+}
+
+/// Whatever the torques and however early or late they are, the truth is within the radius; and where they are level around the windows'
+/// ends it is used up, so that a charge 3 % smaller, one without the sensor's error in it, or none would lose the truth.
+#[test]
+fn late_torques_stay_within_their_charge_and_use_it_up() {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    for (period, window, shift) in [(0.01, 0.1, 0.013), (0.02, 0.1, 0.004), (0.001, 0.02, 0.003)] {
+        for _ in 0..20 {
+            let torques: Vec<f64> = (0..300).map(|_| rng.random_range(-20.0..20.0)).collect();
+            let early = if period == 0.001 {
+                // Held torque moves by whole ticks.
+                period * f64::from(rng.random_range(-3..=3))
+            } else {
+                rng.random_range(-shift..shift)
+            };
+            used(&torques, period, window, shift, early);
+        }
+        // No torque at every other end of a window, 20 N m at the ones between; windows begin where the shift allows it.
+        let panels = (window / period).round() as usize;
+        let first = (shift / period - 1e-9).ceil() as usize;
+        let level = |k: usize| {
+            if ((k + panels - first + panels / 2) / panels).is_multiple_of(2) { 0.0 } else { 20.0 }
+        };
+        let torques: Vec<f64> = (0..300).map(level).collect();
+        let both = [-shift, shift].map(|early| used(&torques, period, window, shift, early));
+        assert!(both[0].max(both[1]) > 0.9999, "{period}: {both:?}");
+        // Without the shift being stated the truth is lost.
+        let robot = still();
+        let logs = [log_of(&torques, period)];
+        let radius = |shift: f64| {
+            let data = momentum_rows(&robot, &prior(&robot), &logs, window, &[0.0; 7], shift).unwrap();
+            data.rows.radius.iter().copied().fold(0.0, f64::max)
+        };
+        let charge = shift * 20.0 / (1.0 - RATIO);
+        assert!(
+            (radius(shift) - radius(0.0) - charge).abs() < 1e-6,
+            "{} {charge}",
+            radius(shift) - radius(0.0)
+        );
+    }
+}
+
+/// Rows of an arm that moves hold the truth though its torques are up to 4 ms early or late.
+#[test]
+fn rows_of_late_torques_contain_the_truth() {
+    let robot = arm();
+    let set = prior(&robot);
+    let mut lost = 0;
+    for seed in 0..4 {
+        let mut rng = ChaCha8Rng::seed_from_u64(40 + seed);
+        let theta = truth(&robot, &set, &mut rng);
+        let (samples, acceleration) = recording(&robot, &theta, 1.0, Noise::Corner, &mut rng);
+        for late in [-4_i64, 4] {
+            let n = samples.len() as i64;
+            let moved: Vec<Sample> = (4..n - 4)
+                .map(|k| Sample {
+                    tau: samples[(k - late) as usize].tau.clone(),
+                    ..samples[k as usize].clone()
+                })
+                .collect();
+            let logs = [MeasurementLog::of_samples("late".into(), moved).unwrap()];
+            for shift in [0.004, 0.0] {
+                let data = momentum_rows(&robot, &set, &logs, 0.02, &acceleration, shift).unwrap();
+                for w in 0..data.rows.len() {
+                    let y: f64 = data.rows.y.row(w).iter().zip(&theta).map(|(y, z)| y * z).sum();
+                    let outside = (y - data.rows.u[w]).abs() > data.rows.radius[w];
+                    assert!(shift == 0.0 || !outside, "seed {seed}, {late} ms, row {w}");
+                    lost += usize::from(outside);
+                }
+            }
+        }
+    }
+    // Taken as in time, such torques lose it.
+    assert!(lost > 0);
+}

@@ -1,0 +1,87 @@
+//! Which of the stated assumptions the recordings contradict, and bound by bound what would be enough.
+
+use super::{Assumption, BrokenAssumption, Study, StudyError, Verdict};
+use crate::identify::error::IdentifyError;
+use crate::identify::factor::{Scaled, smallest_factor};
+use crate::identify::log::MeasurementLog;
+use crate::identify::motion::{Bound, BrokenMotion, Comparison, RecordedMotion, Remedy};
+use crate::identify::recorded::{RecordedRows, momentum_rows};
+use crate::robot::{Robot, SensorBounds};
+
+/// What rows of data are made with, beside the sensor bounds.
+#[derive(Clone, Copy)]
+pub(super) struct Making<'a> {
+    /// Bound on |ddq_j|, rad/s^2.
+    pub acceleration: &'a [f64],
+    /// What is left of the torques' delay, s.
+    pub shift_s: f64,
+}
+
+impl Study<'_> {
+    /// Rows of data with these sensor bounds, those of joints at their speed limit left out.
+    pub(super) fn rows(
+        &self,
+        sensors: &SensorBounds,
+        logs: &[MeasurementLog],
+        making: Making,
+    ) -> Result<RecordedRows, IdentifyError> {
+        let robot = Robot { sensors: *sensors, ..self.robot.clone() };
+        let window_s = self.options.window_s;
+        let mut data =
+            momentum_rows(&robot, self.prior, logs, window_s, making.acceleration, making.shift_s)?;
+        data.forget_speed_limited(&robot);
+        Ok(data)
+    }
+
+    /// The verdict on the motion of all logs and, if the rows of data are refuted (`torque`: end of the window and joint), on these.
+    pub(super) fn verdict(
+        &self,
+        making: Making,
+        torque: Option<(f64, usize)>,
+    ) -> Result<Verdict, StudyError> {
+        let motion = RecordedMotion { robot: self.robot, logs: self.logs, acceleration: making.acceleration };
+        let found = motion.broken();
+        let time_stamps_s = if found.is_empty() { None } else { motion.stamps_enough() };
+        let mut broken: Vec<_> = found.into_iter().map(|found| self.broken_motion(found)).collect();
+        if let Some((t_s, joint)) = torque {
+            broken.push(BrokenAssumption {
+                assumption: Assumption::Torque,
+                log: None,
+                joint: self.robot.joints[joint].name.clone(),
+                t_s,
+                over_s: self.options.window_s,
+                steps: None,
+                remedies: self.torque_remedies(making)?,
+            });
+        }
+        Ok(if broken.is_empty() { Verdict::Consistent } else { Verdict::Refuted { broken, time_stamps_s } })
+    }
+
+    fn broken_motion(&self, found: BrokenMotion) -> BrokenAssumption {
+        BrokenAssumption {
+            assumption: match found.comparison {
+                Comparison::PositionAgainstVelocity => Assumption::PositionAgainstVelocity,
+                Comparison::VelocityAgainstAcceleration => Assumption::VelocityAgainstAcceleration,
+            },
+            log: Some(self.logs[found.log].path.display().to_string()),
+            joint: self.robot.joints[found.joint].name.clone(),
+            t_s: found.t,
+            over_s: found.over_s,
+            steps: Some([found.steps, found.of]),
+            remedies: found.remedies,
+        }
+    }
+
+    /// Factors on the sensor bounds, from the prior and rows made anew with each.
+    fn torque_remedies(&self, making: Making) -> Result<Vec<Remedy>, StudyError> {
+        let one = |(bound, scaled): (Bound, Scaled)| -> Result<Remedy, StudyError> {
+            let (robot, sensors) = (self.robot, &self.robot.sensors);
+            let rows = |sensors: &SensorBounds| {
+                Ok(self.rows(sensors, self.logs, making)?.granting(&self.options.torque_abs_nm))
+            };
+            let found = smallest_factor(self.prior, robot.end_effector, sensors, scaled, rows)?;
+            Ok(Remedy { bound, at_least: Some(found.at_least), enough: found.enough })
+        };
+        [(Bound::Torque, Scaled::Torque), (Bound::Sensors, Scaled::Sensors)].into_iter().map(one).collect()
+    }
+}

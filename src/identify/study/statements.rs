@@ -1,0 +1,95 @@
+//! A study in words: what was done to the data, what was assumed, what the set is worth.
+
+use super::{ACCELERATION_MARGIN, ConditionalSet, DelayFinding, LogFinding, Study, Verdict};
+use crate::identify::log::MeasurementLog;
+use crate::identify::recorded::clock_of;
+use crate::identify::window::Clock;
+
+impl Study<'_> {
+    pub(super) fn log_findings(&self) -> Vec<LogFinding> {
+        let finding = |log: &MeasurementLog, purpose| {
+            let mut notes = log.notes();
+            notes.push(
+                match clock_of(self.robot, log) {
+                    Clock::Control => {
+                        "has every tick of the control loop: torque taken as held between samples"
+                    }
+                    Clock::Recorded => "time stamps used as they are; torque between samples taken as linear",
+                }
+                .to_owned(),
+            );
+            LogFinding { path: log.path.display().to_string(), purpose, notes }
+        };
+        let fit = self.logs.iter().map(|log| finding(log, "fit"));
+        fit.chain(self.validation.map(|log| finding(log, "validation"))).collect()
+    }
+
+    pub(super) fn assumptions(&self, acceleration: &[f64], delay: &DelayFinding) -> Vec<String> {
+        let (robot, options) = (self.robot, self.options);
+        let (sensors, u) = (&robot.sensors, &robot.uncertainty);
+        let from = if options.acceleration.is_some() {
+            "as stated".to_owned()
+        } else {
+            format!("{ACCELERATION_MARGIN} times the largest in the smoothed data")
+        };
+        vec![
+            format!(
+                "torque error at most {} % of the torque plus {} N m, and a mean over a window of {} N m more",
+                100.0 * sensors.torque_ratio,
+                sensors.torque_abs_nm,
+                list(&options.torque_abs_nm)
+            ),
+            format!(
+                "encoder errors at most {} rad and {} rad/s",
+                sensors.position_rad, sensors.velocity_rad_s
+            ),
+            format!(
+                "known links within {} % of the model, unknown parameters within the prior",
+                100.0 * u.link_ratio
+            ),
+            format!("accelerations at most {} rad/s^2 ({from})", list(acceleration)),
+            delay.sentence(),
+            format!("windows of {} s; time stamps exact; nothing else touches the arm", options.window_s),
+        ]
+    }
+
+    pub(super) fn guarantee(&self, verdict: &Verdict, conditional: Option<&ConditionalSet>) -> String {
+        let Verdict::Refuted { .. } = verdict else {
+            return "The set holds the true parameters if the stated assumptions are true; the data do not contradict them."
+                .to_owned();
+        };
+        let refuted = "No guarantee: the stated assumptions cannot all be true, whatever the parameters.";
+        match conditional {
+            Some(found) => format!("{refuted} {}", found.sentence()),
+            None => refuted.to_owned(),
+        }
+    }
+}
+
+impl ConditionalSet {
+    /// In words.
+    pub fn sentence(&self) -> String {
+        if let Some(reason) = &self.refused {
+            return format!("No interval is shown: {reason}.");
+        }
+        format!(
+            "The set is what is left if the encoders err by at most {:.3e} rad and {:.3e} rad/s, and the mean torque of each joint over a \
+             window by {:.4} N m beyond its stated bound: {} times what the first two thirds of the logs need ({} windows, from which the \
+             set is). The rest, {} windows, does not contradict that; nothing proves that these bounds hold.",
+            self.position_rad,
+            self.velocity_rad_s,
+            self.torque_nm,
+            self.margin,
+            self.windows_used,
+            self.windows_held_out
+        )
+    }
+}
+
+/// `1.23, 4.5`; one number where all are the same.
+fn list(values: &[f64]) -> String {
+    match values.split_first() {
+        Some((first, others)) if others.iter().all(|x| x == first) => format!("{first:.4}"),
+        _ => values.iter().map(|x| format!("{x:.4}")).collect::<Vec<_>>().join(", "),
+    }
+}
