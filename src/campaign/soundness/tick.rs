@@ -63,7 +63,8 @@ impl Errors<'_> {
             let rate = at.mass.solve(&DVector::from_fn(n, |j, _| push(j)));
             Some(((0..n).map(|j| r[j] - k * e[j]).collect::<Vec<f64>>(), rate.as_slice().to_vec()))
         };
-        let plus = |x: &[f64], s: f64, y: &[f64]| -> Vec<f64> { x.iter().zip(y).map(|(a, b)| a + s * b).collect() };
+        let plus =
+            |x: &[f64], s: f64, y: &[f64]| -> Vec<f64> { x.iter().zip(y).map(|(a, b)| a + s * b).collect() };
         let (mut e, mut r) = (e.to_vec(), r.to_vec());
         let step = h / STEPS as f64;
         for part in 0..STEPS {
@@ -137,7 +138,8 @@ impl Attack<'_> {
         let [read_dqa, read_ddqa, _] = case.auxiliary(&d.desired, &d.read_q, &d.read_dq);
         let read = torque([&d.read_q, &d.read_dq, &read_dqa, &read_ddqa]);
         let next = case.curve.state(tick.t + h);
-        let moved = |x: &[f64], by: &dyn Fn(usize) -> f64| -> Vec<f64> { (0..n).map(|j| x[j] + by(j)).collect() };
+        let moved =
+            |x: &[f64], by: &dyn Fn(usize) -> f64| -> Vec<f64> { (0..n).map(|j| x[j] + by(j)).collect() };
         let q = moved(&at.q, &|j| h * at.dq[j]);
         let dq = moved(&at.dq, &|j| h * (at.ddqa[j] - held[j]));
         let [dqa, ddqa, _] = case.auxiliary(&next, &q, &dq);

@@ -180,3 +180,17 @@ fn a_hold_power_beyond_all_room_bounds_nothing() {
     let bounds = trial.bounds(&[trial.sigma]);
     assert!(bounds.robust[0] == f64::INFINITY && bounds.gain == f64::INFINITY);
 }
+
+/// Nothing to do but for the rounding of terms that cancel: alpha V_max, next to which the hold power is nothing.
+#[test]
+fn bounds_hold_the_rounding_of_the_law() {
+    let mut trial = Trial::new(1, &mut ChaCha8Rng::seed_from_u64(34));
+    (trial.tube.hold_power_w, trial.tube.energy_slack_j) = (0.0, 0.0);
+    trial.rho[0] = 0.0;
+    let bounds = trial.bounds(&[trial.sigma]);
+    let gains = &trial.tube.gains;
+    let rest = 2f64.powi(-40) * gains.alpha * gains.v_max;
+    let z1 = (2.0 * gains.v_max / trial.sigma).sqrt();
+    let turned = bounds.robust_norm - bounds.rho_norm;
+    assert!(turned >= rest / z1 && turned <= 1.01 * rest / z1, "{turned} for {}", rest / z1);
+}

@@ -11,11 +11,13 @@ mod power;
 mod rates;
 mod rounding;
 mod still;
+mod strips;
 
 use nalgebra::{Matrix3, Vector3};
 
 use super::case::Case;
-use crate::certify::CellReport;
+use crate::certify::{CellReport, Workspaces};
+use crate::enclose::Counted;
 use crate::inertia::ParameterSet;
 use crate::reach::{Span, Tube};
 use crate::robot::fixture::small_robot;
@@ -122,7 +124,7 @@ const START: Span = Span::Between(0.0, 1e-6);
 /// What is claimed of a span.
 fn report(case: &mut Case, span: Span) -> CellReport {
     case.robot.control = case.tube.gains;
-    case.problem().unwrap().report(span)
+    case.problem().unwrap().report(span, &Workspaces::<Counted>::default())
 }
 
 /// Widens one parameter of joint or body `i` by `half`; `p` counts the body's, then the joint's.

@@ -5,6 +5,7 @@ use super::adversary::{coriolis, directions, states};
 use super::*;
 use crate::campaign::soundness::{formulas, truth};
 use crate::control::{Controller, Measured, RobustController};
+use crate::reach::roundoff::GRAIN;
 use std::sync::Arc;
 
 /// What the controller does at most, over states that are read at the edge of the tube and within it.
@@ -28,19 +29,14 @@ fn seen(case: &Case) -> Seen {
     let n = robot.dof();
     let h = tube.gains.period_s;
     let mut controller = RobustController::new(Arc::new(robot.clone()), &case.set, tube);
-    let mut seen = Seen {
-        rho: vec![0.0; n],
-        robust: vec![0.0; n],
-        norm: 0.0,
-        command: vec![0.0; n],
-        mismatch: 0.0,
-    };
+    let mut seen =
+        Seen { rho: vec![0.0; n], robust: vec![0.0; n], norm: 0.0, command: vec![0.0; n], mismatch: 0.0 };
     let weighted = |x: &[f64]| -> f64 { (0..n).map(|j| x[j] * x[j] / tube.inertia_floor[j]).sum() };
     let desired = case.curve.state(0.0);
     let mut tau = vec![0.0; n];
     for toward in directions(n) {
         for back in directions(n) {
-            for below in (1..100).map(|k| 1e-2 * f64::from(k)).chain((2..12).map(|k| 0.1f64.powi(k))) {
+            for below in (1..100).map(|k| 1e-2 * f64::from(k)).chain((2..9).map(|k| 0.1f64.powi(k))) {
                 let e: Vec<f64> = (0..n).map(|j| back[j] * formulas::e_radius(tube, j)).collect();
                 let q: Vec<f64> = (0..n).map(|j| desired.q[j] - e[j]).collect();
                 // The parameters are known: V^ is V and its slack.
@@ -49,7 +45,7 @@ fn seen(case: &Case) -> Seen {
                 let r: Vec<f64> = toward.iter().map(|x| (wanted / energy).sqrt() * x).collect();
                 let dq: Vec<f64> = (0..n).map(|j| desired.dq[j] - r[j] + tube.gains.k_r * e[j]).collect();
                 let said = controller.tick(0.0, Measured { q: &q, dq: &dq }, &desired, &mut tau);
-                assert!(!said.saturated && said.energy_j <= tube.gains.v_max * (1.0 + 1e-12));
+                assert!(!said.saturated && said.energy_j <= tube.gains.v_max);
                 let law = Law::new(case, 0.0, (&q, &dq), &desired);
                 let v: Vec<f64> = (0..n).map(|j| tau[j] - law.nominal[j]).collect();
                 let beyond: Vec<f64> = (0..n).map(|j| (v[j].abs() - law.rho[j]).max(0.0)).collect();
@@ -70,11 +66,11 @@ fn seen(case: &Case) -> Seen {
 fn hold_power(case: &Case, report: &CellReport) -> f64 {
     let (tube, n) = (&case.tube, case.robot.dof());
     let seen = seen(case);
-    let weighted = |x: &[f64]| -> f64 {
-        (0..n).map(|j| x[j] * x[j] / tube.inertia_floor[j]).sum::<f64>().sqrt()
-    };
+    let weighted =
+        |x: &[f64]| -> f64 { (0..n).map(|j| x[j] * x[j] / tube.inertia_floor[j]).sum::<f64>().sqrt() };
     let theta = case.set.center();
-    let turned = states(case, report.span).iter().map(|s| weighted(&coriolis(case, &theta, s))).fold(0.0, f64::max);
+    let turned =
+        states(case, report.span).iter().map(|s| weighted(&coriolis(case, &theta, s))).fold(0.0, f64::max);
     let delta = formulas::r_error(tube, &case.robot);
     let misread: f64 = (0..n).map(|j| delta * (seen.rho[j] + seen.robust[j])).sum();
     let carried = 0.5 * tube.gains.period_s * turned * (weighted(&seen.rho) + seen.norm);
@@ -144,10 +140,16 @@ fn commands_are_nominal_and_robust_torques() {
         case.tube.drift_nm[0] = drift;
         let offset = case.robot.friction_index(0) + crate::robot::OFFSET;
         (case.set.lower[offset], case.set.upper[offset]) = (known, known);
+        case.robot.joints[0].limits.torque = 100.0;
         let report = report(&mut case, START);
-        let claimed = FAR - report.torque_margin[0];
+        let claimed = 100.0 - report.torque_margin[0];
         meets("command", seen(&case).command[0], claimed);
-        meets("robust and nominal", claimed, report.robust[0] + report.torque[0].nominal_sup());
+        // A sum of the two, rounded.
+        let sum = report.robust[0] + report.torque[0].nominal_sup();
+        assert!(
+            claimed >= sum * (1.0 + 0.9 * GRAIN) && claimed <= sum * (1.0 + 2.0 * GRAIN),
+            "{claimed} for {sum}"
+        );
     }
 }
 
@@ -173,7 +175,6 @@ fn slack_by_errors_of_r() {
 #[test]
 fn slack_by_errors_of_position() {
     // An error of x by 1e-3 changes the arm's inertia 1 + 2 x^2; r is read rightly.
-    use crate::enclose::Counted;
     use crate::reach::Cell;
     use crate::reach::energy::energy_slack;
     let mut case = polar(1.0);
@@ -186,7 +187,9 @@ fn slack_by_errors_of_position() {
     let uncertain = crate::reach::torque::Uncertain::new(&case.robot, &case.set);
     let mut space = crate::storage::Workspace::<16, Counted>::new(&case.robot);
     let floor = (&case.tube.inertia_floor[..], 1.0);
-    let claimed = energy_slack(&case.robot, &uncertain, &cell, floor, case.tube.level_j(), &mut space.changes);
-    let energy = |x: f64| truth::energy(&case.robot, &case.set.center(), &[0.0, x], &[(2e-6f64 / 3.0).sqrt(), 0.0]);
+    let claimed =
+        energy_slack(&case.robot, &uncertain, &cell, floor, case.tube.level_j(), &mut space.changes);
+    let energy =
+        |x: f64| truth::energy(&case.robot, &case.set.center(), &[0.0, x], &[(2e-6f64 / 3.0).sqrt(), 0.0]);
     meets("dV/dq delta_q", 0.5 * (energy(1.001) - energy(0.999)), claimed);
 }

@@ -2,7 +2,6 @@
 
 use super::adversary::{acceleration, coriolis, drift, states};
 use super::*;
-use crate::enclose::Counted;
 use crate::reach::Cell;
 use crate::reach::torque::{self, Uncertain};
 use crate::robot::{ARMATURE, VISCOUS};
@@ -94,7 +93,8 @@ fn drift_by_what_becomes_of_position_errors_in_a_tick() {
 
 #[test]
 fn drift_by_the_jerk_of_the_motion() {
-    let case = with(slider(), |c| c.curve = Bezier::to_rest(&JointState::at_rest(&[0.0]), &[1.0], 1.0).unwrap());
+    let case =
+        with(slider(), |c| c.curve = Bezier::to_rest(&JointState::at_rest(&[0.0]), &[1.0], 1.0).unwrap());
     drifts("h M dddq_d", case.clone(), 0);
     meets("by hand", 1e-3 * 3.0 * 60.0, report(&mut case.clone(), START).required.drift_nm[0]);
 }
@@ -165,7 +165,7 @@ fn drift_by_the_disturbance_through_friction() {
 fn drift_by_the_disturbance_through_centrifugal_force() {
     // Only the turning joint is disturbed; the slide, pulled out by it, feels its dr/dt.
     let case = with(polar(0.0), |c| {
-        (c.tube.gains.v_max, c.tube.gains.period_s) = (1e-4, 1e-5);
+        (c.tube.gains.v_max, c.tube.gains.period_s) = (1e-6, 1e-7);
         c.tube.drift_nm[0] = 10.0;
         c.curve = from(&[0.0, 1.0], &[10.0, 0.0], &[0.0; 2]);
     });

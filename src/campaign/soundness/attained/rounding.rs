@@ -10,7 +10,6 @@ use super::*;
 use crate::campaign::soundness::twofold::Twofold;
 use crate::control::{Controller, Measured, RobustController};
 use crate::dynamics::{Motion, momentum_regressor, torque_regressor};
-use crate::enclose::Counted;
 use crate::plan::tube_fit;
 use crate::reach::Cell;
 use crate::reach::energy::{energy_slack, relative_mass};
@@ -109,7 +108,8 @@ fn nominal_torques_are_off_by_no_more_than_is_allowed_for() {
         let cell = Cell::<16, Counted>::new(&case.robot, &tube, &case.curve, Span::Between(0.0, 1.0));
         let uncertain = Uncertain::new(&case.robot, &set);
         let mut space = Workspace::<16, Counted>::new(&case.robot);
-        let grain = Grain::new(&case.robot, &tube, &uncertain, &cell, &mut space.sizes);
+        let place = (&mut space.sizes.motion, &mut space.size_regressor);
+        let grain = Grain::new(&case.robot, &tube, &uncertain, &cell, place);
         let mut controller = RobustController::new(Arc::new(case.robot.clone()), &set, &tube);
         for _ in 0..20 {
             let d = case.curve.state(rng.random_range(0.0..1.0));
@@ -142,7 +142,8 @@ fn the_bound_of_v_is_off_by_no_more_than_is_allowed_for() {
         let cell = Cell::<16, Counted>::new(&robot, &tube, &curve, Span::Rest);
         let uncertain = Uncertain::new(&robot, &set);
         let mut space = Workspace::<16, Counted>::new(&robot);
-        let grain = Grain::new(&robot, &tube, &uncertain, &cell, &mut space.sizes);
+        let place = (&mut space.sizes.motion, &mut space.size_regressor);
+        let grain = Grain::new(&robot, &tube, &uncertain, &cell, place);
         let mut controller = RobustController::new(Arc::new(robot.clone()), &set, &tube);
         for _ in 0..20 {
             let share = 1.0 / (n as f64).sqrt();
@@ -264,9 +265,10 @@ fn slack_holds_the_rounding_of_v() {
     let uncertain = Uncertain::new(&case.robot, &case.set);
     let mut space = Workspace::<16, Counted>::new(&case.robot);
     let cell = Cell::<16, Counted>::new(&case.robot, &case.tube, &case.curve, Span::Rest);
-    let grain = Grain::new(&case.robot, &case.tube, &uncertain, &cell, &mut space.sizes);
+    let place = (&mut space.sizes.motion, &mut space.size_regressor);
+    let grain = Grain::new(&case.robot, &case.tube, &uncertain, &cell, place);
     let floor = &case.tube.inertia_floor[..];
-    let place = (&mut space.ranges, &mut space.composites);
+    let place = (&mut space.ranges, &mut space.mass);
     let (sigma, _) = relative_mass(&case.robot, &uncertain, &cell, floor, place);
     let level = case.tube.level_j();
     let slack = energy_slack(&case.robot, &uncertain, &cell, (floor, sigma), level, &mut space.changes);

@@ -10,7 +10,8 @@ fn sizes(case: &Case, report: &CellReport) -> [f64; 3] {
     let sensors = &case.robot.sensors;
     let k = case.tube.gains.k_r;
     let all = states(case, report.span);
-    let most = |of: &dyn Fn(&super::adversary::State) -> f64| all.iter().map(|s| of(s).abs()).fold(0.0, f64::max);
+    let most =
+        |of: &dyn Fn(&super::adversary::State) -> f64| all.iter().map(|s| of(s).abs()).fold(0.0, f64::max);
     [
         most(&|s| s.q[0]) + sensors.position_rad,
         most(&|s| s.dq[0]) + sensors.velocity_rad_s,
@@ -36,7 +37,9 @@ fn positions() {
     position("e of an earlier plan", &|c| (c.tube.gains.v_max, c.tube.lag_floor[0]) = (1.5, 0.3));
     position("delta_q", &|c| c.robot.sensors.position_rad = 1e-3);
     // A tick that begins at the end of the span ends a millisecond later.
-    position("h dq", &|c| c.curve = from(&[0.0], &[10.0], &[0.0]));
+    for dq in [10.0, -10.0] {
+        position("h dq", &|c| c.curve = from(&[0.0], &[dq], &[0.0]));
+    }
 }
 
 #[test]
@@ -126,6 +129,35 @@ fn the_disturbance_bound_holds_each_parameter() {
     }
 }
 
+/// The slide is pulled out by x dq dq_a, of which dq_a is off by K_r e and by K_r delta_q.
+#[test]
+fn nominal_torques_by_the_velocity_asked_for() {
+    let parts: [(&str, &dyn Fn(&mut Case)); 2] = [
+        ("K_r delta_q", &|c| c.robot.sensors.position_rad = 1e-4),
+        // Large errors of position, not of velocity.
+        ("K_r e", &|c| (c.tube.gains.v_max, c.tube.lag_floor[0]) = (1.5e-10, 1e-6)),
+    ];
+    for (what, part) in parts {
+        let mut case = polar(1.0);
+        case.tube.gains.k_r = 1e3;
+        part(&mut case);
+        case.curve = from(&[0.0, 1.0], &[0.5, 0.0], &[0.0; 2]);
+        let report = report(&mut case, START);
+        let delta = case.robot.sensors.position_rad;
+        let mut most = 0.0f64;
+        for s in states(&case, START) {
+            let read = |j: usize, sign: f64| s.q[j] + sign * delta;
+            let dqa = |sign: f64| s.dqa[0] - sign * 1e3 * delta;
+            for sign in [-1.0, 1.0] {
+                // Inward on the slide, where it counts little; either way on the arm.
+                let pulled = 2.0 * read(1, 1.0) * s.dq[0] * dqa(sign);
+                most = most.max(pulled - 3.0 * s.ddqa[1]);
+            }
+        }
+        meets(what, most, report.torque[1].nominal_sup());
+    }
+}
+
 /// Where the sign of dq is in doubt, all of F_c is charged: just inside the band, whichever of its parts makes it.
 #[test]
 fn coulomb_friction_is_in_doubt_up_to_the_edge_of_the_band() {
@@ -142,11 +174,16 @@ fn coulomb_friction_is_in_doubt_up_to_the_edge_of_the_band() {
                     (c.set.lower[at], c.set.upper[at]) = (5.0, 5.0);
                     part(c);
                     // Read as slow as that, at the least.
-                    let speed = share * formulas::sign_band(&c.tube, &c.robot, 0) + c.robot.sensors.velocity_rad_s;
+                    let speed =
+                        share * formulas::sign_band(&c.tube, &c.robot, 0) + c.robot.sensors.velocity_rad_s;
                     c.curve = from(&[0.0], &[sign * speed], &[0.0]);
                 });
                 let rho = report.torque[0].rho;
-                assert!((rho - charged).abs() < 1e-3, "{what}: {rho} is charged at {share} of {}", case.tube.gains.v_max);
+                assert!(
+                    (rho - charged).abs() < 1e-3,
+                    "{what}: {rho} is charged at {share} of {}",
+                    case.tube.gains.v_max
+                );
             }
         }
     }
