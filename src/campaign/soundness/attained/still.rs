@@ -3,7 +3,8 @@
 use super::adversary::states;
 use super::*;
 use crate::campaign::soundness::formulas;
-use crate::robot::{ARMATURE, COULOMB, OFFSET, VISCOUS};
+use crate::certify::Body;
+use crate::robot::{ARMATURE, COULOMB, Capsule, LinkShape, OFFSET, VISCOUS, Zonotope3};
 
 /// Largest |q|, |dq| and |ddq_a| of the first joint, true or read.
 fn sizes(case: &Case, report: &CellReport) -> [f64; 3] {
@@ -187,4 +188,38 @@ fn coulomb_friction_is_in_doubt_up_to_the_edge_of_the_band() {
             }
         }
     }
+}
+
+/// Two upright capsules on rails beside each other, and a box to each side of the first, near enough to be looked at closely and further away.
+#[test]
+fn distances() {
+    let upright = |joint: usize, radius: f64| LinkShape {
+        name: format!("capsule {joint}"),
+        joint: Some(joint),
+        capsule: Capsule { a: Vector3::zeros(), b: Vector3::new(0.0, 0.0, 1.0), radius },
+    };
+    let rail = |x: f64| {
+        let mut rail = joint(JointKind::Prismatic, None, 1.0, mass(2.0));
+        rail.placement.translation.x = x;
+        rail
+    };
+    let mut case = case(vec![rail(0.0), rail(0.6)], [0.0; 3], &[3.0; 2]);
+    case.robot.shapes = vec![upright(0, 0.2), upright(1, 0.25)];
+    case.robot.self_pairs = vec![(0, 1)];
+    let boxes =
+        [([-0.5, 0.0, 0.5], 0.2), ([0.0, 0.0, 1.5], 0.2), ([0.0, 0.0, -0.5], 0.2), ([0.0, -1.0, 0.5], 0.7)];
+    let cuboid = |(center, _): &([f64; 3], f64)| {
+        Zonotope3::cuboid("box", Vector3::from(*center), Vector3::repeat(0.2), &Matrix3::identity())
+    };
+    case.scene = Scene { obstacles: boxes.iter().map(cuboid).collect() };
+    let report = report(&mut case, Span::Rest);
+    let claimed = |shape: usize, other: Body| {
+        let pair = report.clearances.iter().find(|c| (c.shape, c.other) == (shape, other)).unwrap();
+        pair.separation.clearance_m
+    };
+    // What is claimed is not more than the distance, and hardly less.
+    for (k, (_, distance)) in boxes.iter().enumerate() {
+        meets("a box", claimed(0, Body::Obstacle(k)), *distance);
+    }
+    meets("the other capsule", claimed(0, Body::Shape(1)), 0.6 - 0.2 - 0.25);
 }
