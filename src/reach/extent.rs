@@ -89,6 +89,13 @@ mod tests {
             let r = unit([all[2], all[4], all[6]]);
             let worst = value(e, r) - all[0] * time + all[0].abs() + if sign { 0.0 } else { 2.0 * remainder };
             prop_assert!(upper(&form) <= worst + 1e-12);
+            // And the bound is not below it.
+            let (top, away) = (worst, worst - center);
+            prop_assert!(upper(&form) >= top - 1e-12 && lower(&form) <= center - away + 1e-12);
+            prop_assert!(spread(&form) >= away - 1e-12 && sup_abs(&form) >= away + center.abs() - 1e-12);
+            let point = [form, Affine::constant(0.0), Affine::constant(0.0)];
+            let below = support_below(&[-1.0, 0.0, 0.0], &point);
+            prop_assert!(below <= -top + 1e-12 && below >= -top - 1e-9);
         }
     }
 

@@ -108,20 +108,4 @@ fn least_z(tube: &Tube, grain: &Grain, rest: f64, sigma: f64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn no_place_in_the_layer_needs_more_than_the_factor(c in 1.0..20.0f64, x in 0.0..=1.0f64) {
-            let needed = c * x * (1.0 - x) + 0.5 * (1.0 - x) * (1.0 - x);
-            prop_assert!(needed <= layer_factor(c) * (1.0 + 1e-14));
-            // And the factor is reached.
-            let top = (c - 1.0) / (2.0 * c - 1.0);
-            let reached = c * top * (1.0 - top) + 0.5 * (1.0 - top) * (1.0 - top);
-            prop_assert!(layer_factor(c) <= reached * (1.0 + 1e-12));
-        }
-    }
-}
+mod tests;

@@ -225,4 +225,33 @@ mod tests {
         }
         assert!(bound < 1e-14);
     }
+
+    /// Sums and products whose rounding is as large as it can be, and operands whose errors count in full.
+    #[test]
+    fn each_rounding_and_each_error_is_met() {
+        let near = |found: f64, bound: f64| {
+            assert!(found <= bound && found >= 0.99 * bound, "{found} of {bound}");
+        };
+        let float = Roundoff::float;
+        // 1 + 2^-53 is rounded to 1, and (1 + 2^-26) (1 + 2^-27) to 1 + 2^-26 + 2^-27.
+        near(UNIT, (float(1.0) + float(UNIT)).error);
+        let (x, y) = (1.0 + 2f64.powi(-26), 1.0 + 2f64.powi(-27));
+        assert_eq!(x * y, 1.0 + 2f64.powi(-26) + 2f64.powi(-27));
+        near(UNIT, (float(x) * float(y)).error);
+        // 1 and 2, each computed as a little more.
+        let (d, e) = (1e-3, 2e-3);
+        let (x, y) = (Roundoff { size: 1.0 + d, error: d }, Roundoff { size: 2.0 + e, error: e });
+        near(d + e, (x + y).error);
+        near(d + e, (x - y).error);
+        near((1.0 + d) * (2.0 + e) - 2.0, (x * y).error);
+        let (one, two) = (float(1.0), float(2.0));
+        near(e, (one * y).error);
+        near(2.0 * d, (x * two).error);
+        near(5.0 * d, x.scale(5.0).error);
+        // The sine's slope is one at zero, the cosine's a quarter turn later.
+        let (s, c) = x.sin_cos();
+        near(d, s.error);
+        near(d, c.error);
+        assert!(float(1.0).sin_cos().0.error >= 2f64.powi(-51));
+    }
 }

@@ -126,3 +126,53 @@ impl Tube {
         (known + gained).next_up()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::campaign::soundness::formulas;
+    use crate::campaign::soundness::twofold::Twofold;
+    use crate::plan::tube_fit;
+
+    fn tube() -> (Robot, Tube) {
+        let robot = crate::robot::load("kinova_gen3_2f85").unwrap();
+        let mut tube = tube_fit::initial(&robot);
+        for (j, lag) in tube.lag_floor.iter_mut().enumerate() {
+            *lag *= 1.0 - 0.1 * j as f64;
+        }
+        (robot, tube)
+    }
+
+    /// A x^2 / 2, without a rounding that matters.
+    fn energy(floor: f64, x: f64) -> Twofold {
+        Twofold::from(0.5 * floor).mul(Twofold::product(x, x))
+    }
+
+    #[test]
+    fn radii_reach_the_level_and_hardly_further() {
+        let (robot, tube) = tube();
+        let level = Twofold::from(tube.gains.v_max).mul(Twofold::from(1.0 + 2f64.powi(-20)));
+        for j in 0..robot.dof() {
+            let r = tube.r_radius(j);
+            assert!(energy(tube.inertia_floor[j], r).sub(level).head >= 0.0);
+            assert!(r <= formulas::r_radius(&tube, j) * (1.0 + 1e-6));
+            // K_r e, rounded to twice the precision, is an r of the floor of the lag.
+            let lag = Twofold::product(tube.gains.k_r, tube.e_radius(j));
+            let reached = Twofold::from(0.5 * tube.lag_floor[j]).mul(lag.mul(lag));
+            assert!(reached.sub(level).head >= 0.0);
+            assert!(tube.e_radius(j) <= formulas::e_radius(&tube, j) * (1.0 + 1e-6));
+        }
+        let mut loose = tube.clone();
+        loose.inertia_floor[0] = 0.0;
+        assert_eq!(loose.r_radius(0), f64::INFINITY);
+    }
+
+    #[test]
+    fn the_band_of_doubtful_signs_has_three_parts() {
+        let (robot, tube) = tube();
+        for j in 0..robot.dof() {
+            let (found, right) = (tube.sign_band(&robot, j), formulas::sign_band(&tube, &robot, j));
+            assert!((right..=right * (1.0 + 1e-14)).contains(&found), "{found} for {right}");
+        }
+    }
+}

@@ -6,7 +6,9 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
 use super::case::{Case, Drawn};
+use super::formulas;
 use super::ledger::{Check, Ledger};
+use super::tick::Pushed;
 use super::truth::{self, extreme};
 use crate::certify::{Body, CellReport};
 use crate::control::{Controller, Measured, RobustController};
@@ -139,7 +141,7 @@ impl Law {
             .map(|j| {
                 let at = robot.friction_index(j) + COULOMB;
                 let (c, g) = (center[at], radius[at]);
-                let band = case.tube.sign_band(robot, j);
+                let band = formulas::sign_band(&case.tube, robot, j);
                 let doubtful = read.1[j].abs() <= band;
                 nominal[j] += if doubtful { 0.0 } else { c * read.1[j].signum() };
                 let sticking = robot.uncertainty.breakaway_ratio * (c + g);
@@ -182,7 +184,26 @@ impl<'a> Attack<'a> {
     /// Attacks with one state.
     pub fn with(&mut self, theta: &[f64], t: f64, drawn: &Drawn, rng: &mut ChaCha8Rng, ledger: &mut Ledger) {
         self.still(drawn, ledger);
+        // A tick that begins in the span ends after it.
+        for share in [1.0, rng.random_range(0.0..1.0)] {
+            self.still(&self.later(t + share * self.truth.tube.gains.period_s, drawn), ledger);
+        }
         self.tick(theta, t, drawn, rng, ledger);
+    }
+
+    /// The same errors at a later time.
+    fn later(&self, t: f64, d: &Drawn) -> Drawn {
+        let desired = self.truth.curve.state(t);
+        let moved = |x: &[f64], to: &[f64], from: &[f64]| -> Vec<f64> {
+            (0..x.len()).map(|j| x[j] + (to[j] - from[j])).collect()
+        };
+        Drawn {
+            q: moved(&d.q, &desired.q, &d.desired.q),
+            dq: moved(&d.dq, &desired.dq, &d.desired.dq),
+            read_q: moved(&d.read_q, &desired.q, &d.desired.q),
+            read_dq: moved(&d.read_dq, &desired.dq, &d.desired.dq),
+            desired,
+        }
     }
 
     /// Positions, velocities and distances of one state.
@@ -193,11 +214,11 @@ impl<'a> Attack<'a> {
             for (q, dq) in [(d.q[j], d.dq[j]), (d.read_q[j], d.read_dq[j])] {
                 if let Some((lower, upper)) = joint.limits.position {
                     let left = (q - lower).min(upper - q);
-                    let radius = tube.e_radius(j);
+                    let radius = formulas::e_radius(tube, j);
                     ledger.gap(Check::Position, left - report.position[j], radius);
                 }
                 let left = joint.limits.velocity - dq.abs();
-                let radius = 2.0 * tube.r_radius(j);
+                let radius = 2.0 * formulas::r_radius(tube, j);
                 ledger.gap(Check::Velocity, left - report.velocity[j], radius);
             }
         }
@@ -257,8 +278,13 @@ impl<'a> Attack<'a> {
         ledger.note(Check::Slack, (energy - measured).abs(), report.required.energy_slack_j);
         // V^ must not be below V; it contains the stored slack, which may exceed what is required.
         ledger.note(Check::VBound, energy, said.energy_j);
-        let held = Held { tau, law, energy, gave, allowance: claim.tube.gains.v_max - said.energy_j };
-        self.hold(&held, !said.saturated, theta, t, d, rng, ledger);
+        let robust: Vec<f64> = tau.iter().zip(&law.nominal).map(|(t, nominal)| t - nominal).collect();
+        let allowance = claim.tube.gains.v_max - said.energy_j;
+        let in_force = !said.saturated;
+        let (robust, rho) = (&robust[..], &law.rho[..]);
+        self.pushed(&Pushed { theta, t, drawn: d, robust, rho, energy, gave, allowance, in_force }, ledger);
+        let held = Held { tau, law, energy, gave, allowance };
+        self.hold(&held, in_force, theta, t, d, rng, ledger);
     }
 
     /// The command held for a tick: what the motion asks for meanwhile, and what becomes of V.

@@ -5,6 +5,7 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
 use super::edge;
+use super::formulas;
 use super::truth::{self, extreme};
 use crate::campaign::arm::Arm;
 use crate::certify::{Problem, Refusal};
@@ -135,7 +136,7 @@ impl Case {
     /// them: e is r / K_r through a first-order lag, a mean of values of r / K_r, and r'A r <= 2 V_max for A <= M.
     pub fn position_errors(&self, direction: &[f64]) -> Vec<f64> {
         let length = direction.iter().map(|x| x * x).sum::<f64>().sqrt().max(1.0);
-        let radius = |j: usize| self.tube.e_radius(j);
+        let radius = |j: usize| formulas::e_radius(&self.tube, j);
         direction.iter().enumerate().map(|(j, x)| x / length * radius(j)).collect()
     }
 

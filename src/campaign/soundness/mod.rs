@@ -9,11 +9,15 @@
 
 mod arithmetic;
 pub mod attack;
+#[cfg(test)]
+mod attained;
 pub mod case;
 pub mod edge;
+pub mod formulas;
 pub mod ledger;
 #[cfg(test)]
 mod tests;
+mod tick;
 pub mod truth;
 pub mod twofold;
 mod walk;
