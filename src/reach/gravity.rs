@@ -90,7 +90,11 @@ mod tests {
     fn required(robot: &Robot, set: &ParameterSet, tube: &Tube, curve: &Bezier, span: Span) -> Vec<f64> {
         let scene = Scene::default();
         let problem = Problem::new(robot, set, &scene, tube, curve).unwrap();
-        problem.report(span).required.drift_nm.to_vec()
+        problem
+            .report(span, &crate::certify::Workspaces::<crate::enclose::Counted>::default())
+            .required
+            .drift_nm
+            .to_vec()
     }
 
     /// What the certifier asks for beyond the drift of a base that stands straight is never less than what a lean changes, at any state

@@ -32,7 +32,7 @@ pub(super) fn of_start(robot: &Robot, tube: &Tube, t: f64, fault: StartFault) ->
          it was not released",
         tube.gains.v_max
     );
-    Broken { t, joint: Some(name), by: None, evidence: Evidence::Tracking, text }
+    Broken { t, joint: Some(name), at_least: None, evidence: Evidence::Tracking, text }
 }
 
 /// V has passed what the tube allows. `r` is what the encoders make of r_j = de_j + K_r e_j (rad/s), `floor` the energy that V has at least (J).
