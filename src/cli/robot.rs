@@ -86,13 +86,17 @@ pub fn describe(inspection: &Inspection) -> String {
         let _ = writeln!(
             text,
             "\n{} pair(s) of shapes must stay apart; truth within {} % (links), {} % (friction), {} % (armature), \
-             {} degrees (gravity); breakaway up to {} times Coulomb friction",
+             {} degrees (gravity); breakaway up to {} times Coulomb friction;\n\
+             beside the ratios {} kg m (first moments), {} kg m^2 (inertias), {} N m (torque offsets)",
             robot.self_pairs.len(),
             figure(100.0 * u.link_ratio),
             figure(100.0 * u.friction_ratio),
             figure(100.0 * u.armature_ratio),
             figure(u.gravity_direction_deg),
             figure(u.breakaway_ratio),
+            figure(u.first_moment_kg_m),
+            figure(u.inertia_kg_m2),
+            figure(u.offset_nm),
         );
         let trusted = robot.trusted();
         if !trusted.is_empty() {

@@ -24,7 +24,7 @@ use crate::estimate::{
     Coordinates, Deviations, EstimateError, Formulation, JointParameter, MultibodyProblem, Options,
     ParameterMap, Solver, Status, multibody,
 };
-use crate::robot::{INERTIAL, Robot};
+use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot};
 
 /// Prior deviation of the log-Cholesky coordinates: within it the mass changes by a factor of e^2, the centre of mass by
 /// one metre.
@@ -84,12 +84,12 @@ pub fn estimate(
     }
     theta.extend(map.joints.iter().map(|&(j, which)| {
         let (sensors, unknown) = (robot.sensors, robot.uncertainty);
-        let nominal = map.nominal[which.index(robot, j)].abs();
+        let nominal = map.nominal[which.index(robot, j)];
         uniform(match which {
-            Armature => unknown.armature_ratio * nominal,
             Gain | Skew => sensors.torque_ratio,
-            Offset => sensors.torque_abs_nm + unknown.friction_ratio * nominal,
-            _ => unknown.friction_ratio * nominal,
+            Armature => unknown.of_joint(ARMATURE, nominal),
+            Offset => sensors.torque_abs_nm + unknown.of_joint(OFFSET, nominal),
+            _ => unknown.of_joint(COULOMB, nominal),
         })
         .max(KNOWN)
     }));
@@ -148,7 +148,7 @@ fn coordinate_deviations(
         reason: "a body as flat as that has no coordinates".into(),
     })?;
     let error =
-        SVector::<f64, INERTIAL>::from_fn(|i, _| robot.uncertainty.link_ratio * nominal[i] / 3f64.sqrt());
+        SVector::<f64, INERTIAL>::from_fn(|i, _| robot.uncertainty.of_link(i, nominal[i]) / 3f64.sqrt());
     Ok((0..INERTIAL).map(|c| inverse.row(c).transpose().component_mul(&error).norm().max(KNOWN)).collect())
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::robot::{ARMATURE, FRICTION, INERTIAL, Robot};
+use crate::robot::{FRICTION, INERTIAL, Robot};
 
 /// A box of parameter vectors (layout of [`Robot::nominal_parameters`]), `lower <= theta <= upper`, and what is known of
 /// combinations of them besides.
@@ -112,15 +112,11 @@ impl ParameterSet {
             .iter()
             .enumerate()
             .map(|(j, &x)| {
-                let ratio = if j < inertial {
-                    robot.uncertainty.link_ratio
-                } else if (j - inertial) % FRICTION == ARMATURE {
-                    robot.uncertainty.armature_ratio
+                let half = if j < inertial {
+                    robot.uncertainty.of_link(j % INERTIAL, x)
                 } else {
-                    robot.uncertainty.friction_ratio
+                    robot.uncertainty.of_joint((j - inertial) % FRICTION, x)
                 };
-                // One rounding in the product, one in the sum: two steps outward cover both.
-                let half = (x.abs() * ratio).next_up();
                 ((x - half).next_down(), (x + half).next_up())
             })
             .unzip();
@@ -183,5 +179,35 @@ impl ParameterSet {
         theta.len() == self.len()
             && strips.all(|strip| strip.contains(theta))
             && theta.iter().zip(self.lower.iter().zip(&self.upper)).all(|(x, (l, u))| l <= x && x <= u)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::robot::{COULOMB, INERTIAL, OFFSET, load};
+
+    #[test]
+    fn a_figure_of_zero_is_exact_with_a_ratio_and_not_with_an_absolute_uncertainty() {
+        let mut robot = load("kinova_gen3_2f85").unwrap();
+        let joint = robot.friction_index(2);
+        // Parameters of the third link, and of its joint.
+        let half = |robot: &Robot, p: usize| {
+            let set = ParameterSet::around_nominal(robot);
+            0.5 * (set.upper[p] - set.lower[p])
+        };
+        robot.joints[2].inertia[1] = 0.0;
+        let (moment, product, mass) = (INERTIAL * 2 + 1, INERTIAL * 2 + 5, INERTIAL * 2);
+        let before = [mass, moment, product, joint + OFFSET, joint + COULOMB].map(|p| half(&robot, p));
+        assert!(before[1] < 1e-300 && before[3] < 1e-300, "{before:?}");
+        (robot.uncertainty.first_moment_kg_m, robot.uncertainty.inertia_kg_m2) = (0.004, 0.0003);
+        robot.uncertainty.offset_nm = 0.2;
+        let after = [mass, moment, product, joint + OFFSET, joint + COULOMB].map(|p| half(&robot, p));
+        for (k, more) in [0.0, 0.004, 0.0003, 0.2, 0.0].into_iter().enumerate() {
+            let grown = after[k] - before[k];
+            assert!(grown >= more - 1e-15 && grown <= more + 1e-12, "{k}: {grown} of {more}");
+        }
+        robot.uncertainty.offset_nm = f64::NAN;
+        assert_eq!(robot.uncertainty.fault().map(|(what, _)| what), Some("offset_nm"));
     }
 }

@@ -50,6 +50,9 @@ pub(crate) fn small_robot() -> Robot {
             armature_ratio: 0.05,
             gravity_direction_deg: 0.0,
             breakaway_ratio: 1.0,
+            first_moment_kg_m: 0.0,
+            inertia_kg_m2: 0.0,
+            offset_nm: 0.0,
         },
         sensors: SensorBounds {
             position_rad: 0.0,

@@ -172,6 +172,9 @@ const UNCERTAINTY: Uncertainty = Uncertainty {
     armature_ratio: 0.05,
     gravity_direction_deg: 0.2,
     breakaway_ratio: 1.2,
+    first_moment_kg_m: 0.0,
+    inertia_kg_m2: 0.0,
+    offset_nm: 0.0,
 };
 /// The same for sensors.
 const SENSORS: SensorBounds =

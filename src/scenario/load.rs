@@ -204,6 +204,9 @@ impl Check<'_> {
                 armature_ratio: own.armature_ratio,
                 gravity_direction_deg: own.gravity_direction_deg.unwrap_or(robots.gravity_direction_deg),
                 breakaway_ratio: own.breakaway_ratio.unwrap_or(robots.breakaway_ratio),
+                first_moment_kg_m: own.first_moment_kg_m.unwrap_or(robots.first_moment_kg_m),
+                inertia_kg_m2: own.inertia_kg_m2.unwrap_or(robots.inertia_kg_m2),
+                offset_nm: own.offset_nm.unwrap_or(robots.offset_nm),
             };
             if let Some((what, reason)) = robot.uncertainty.fault() {
                 return Err(self.error(format!("uncertainty.{what}"), reason));

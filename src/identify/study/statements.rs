@@ -44,8 +44,10 @@ impl Study<'_> {
                 sensors.position_rad, sensors.velocity_rad_s
             ),
             format!(
-                "known links within {} % of the model, unknown parameters within the prior",
-                100.0 * u.link_ratio
+                "known links within {} %, {} kg m and {} kg m^2 of the model, unknown parameters within the prior",
+                100.0 * u.link_ratio,
+                u.first_moment_kg_m,
+                u.inertia_kg_m2
             ),
             format!("accelerations at most {} rad/s^2 ({from})", list(acceleration)),
             delay.sentence(),

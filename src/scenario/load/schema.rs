@@ -173,4 +173,7 @@ pub(super) struct UncertaintyTable {
     /// The robot's where none is given, and so the next.
     pub gravity_direction_deg: Option<f64>,
     pub breakaway_ratio: Option<f64>,
+    pub first_moment_kg_m: Option<f64>,
+    pub inertia_kg_m2: Option<f64>,
+    pub offset_nm: Option<f64>,
 }
