@@ -67,12 +67,6 @@ fn wrong_friction_is_noticed() {
 }
 
 #[test]
-fn a_base_that_leans_is_noticed() {
-    let found = broken("base_tilt");
-    told(&found);
-}
-
-#[test]
 fn a_frozen_encoder_is_noticed_at_its_first_tick() {
     let found = broken("frozen_encoder");
     let (joint, by) = told(&found);

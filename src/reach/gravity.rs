@@ -79,7 +79,8 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
 
     use crate::campaign::soundness::truth;
-    use crate::certify::Problem;
+    use crate::certify::{Problem, Workspaces};
+    use crate::enclose::Counted;
     use crate::inertia::ParameterSet;
     use crate::plan::tube_fit;
     use crate::reach::{Span, Tube};
@@ -90,11 +91,7 @@ mod tests {
     fn required(robot: &Robot, set: &ParameterSet, tube: &Tube, curve: &Bezier, span: Span) -> Vec<f64> {
         let scene = Scene::default();
         let problem = Problem::new(robot, set, &scene, tube, curve).unwrap();
-        problem
-            .report(span, &crate::certify::Workspaces::<crate::enclose::Counted>::default())
-            .required
-            .drift_nm
-            .to_vec()
+        problem.report(span, &Workspaces::<Counted>::default()).required.drift_nm.to_vec()
     }
 
     /// What the certifier asks for beyond the drift of a base that stands straight is never less than what a lean changes, at any state

@@ -309,7 +309,8 @@ impl<'a> Attack<'a> {
         let exact = rng.random_bool(EXACT);
         let worst = |up: bool| law.rows.worst(self.truth, joint, up, exact);
         let thetas = [theta.to_vec(), worst(true), worst(false)];
-        let before: Vec<_> = thetas.iter().map(|theta| truth::needed(robot, theta, read)).collect();
+        // By the controller's gravity: what the true one adds is drift.
+        let before: Vec<_> = thetas.iter().map(|theta| truth::needed(&claim.robot, theta, read)).collect();
         let center = truth::needed(&claim.robot, &claim.set.center(), read);
         for before in &before {
             // Without drift and Coulomb friction, the bound is sharp for the worst parameters.

@@ -1,5 +1,7 @@
 //! What a proof quantifies over: an arm, a plan drawn for it, and the states that are possible along the plan.
 
+use std::f64::consts::TAU;
+
 use nalgebra::DVector;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -58,6 +60,12 @@ impl Case {
     /// A case of a set without strips.
     pub fn new(robot: Robot, set: ParameterSet, scene: Scene, tube: Tube, curve: Bezier) -> Self {
         Self { robot, set, scene, tube, curve, inside: None }
+    }
+
+    /// The same case on a base that leans as far as the robot's file allows, some way.
+    pub fn leaning(&self, rng: &mut ChaCha8Rng) -> Case {
+        let angle = (1.0 - 1e-9) * self.robot.uncertainty.gravity_direction_deg.to_radians();
+        Case { robot: self.robot.tilted(angle, rng.random_range(0.0..TAU)), ..self.clone() }
     }
 
     /// A random plan (parameter k) of an arm, with a tube whose constants are proven over all of it, and with strips along its

@@ -147,7 +147,7 @@ impl Attack<'_> {
         let mut command = vec![0.0; n];
         self.controller.tick(t, Measured { q: &d.read_q, dq: &d.read_dq }, &d.desired, &mut command);
         let [read_dqa, read_ddqa, _] = self.claim.auxiliary(&d.desired, &d.read_q, &d.read_dq);
-        let before = truth::needed(robot, theta, [&d.read_q, &d.read_dq, &read_dqa, &read_ddqa]);
+        let before = truth::needed(&self.claim.robot, theta, [&d.read_q, &d.read_dq, &read_dqa, &read_ddqa]);
         let [_, _, r] = self.claim.auxiliary(&d.desired, &d.q, &d.dq);
         let pushes: Vec<f64> = r.iter().map(|r| r.signum()).collect();
         let acceleration = truth::acceleration(robot, theta, &d.q, &d.dq, &command, &pushes);
