@@ -4,7 +4,7 @@
 //! A certificate keeps a list of capsules apart. Were one missing from that list, or a pair of them, an audit of the same list could
 //! not see it. So this list is made from [`Robot::parts`] alone. No pair is taken from [`Robot::self_pairs`] or left out for
 //! [`Robot::ignored_pairs`]: parts of two bodies may not touch unless a joint joins the bodies. Of those the end effector is looked
-//! at too, with what it holds: only parts that touch at every position of its joint, as housings do about it, are left out.
+//! at too, with what it holds: only parts that touch, or all but do, at every position of its joint are left out, as housings about it.
 //!
 //! Distances are plain floating point (GJK): evidence, never part of a proof.
 
@@ -22,6 +22,9 @@ use crate::robot::{
 
 /// Positions of the last joint at which its housings are looked at.
 const POSITIONS: usize = 72;
+
+/// Parts that are never further apart than this, m, face each other across the joint: flush faces have no distance to speak of.
+const FACING_M: f64 = 1e-3;
 
 /// The parts of a robot and the pairs of them that must not touch.
 #[derive(Debug, Clone)]
@@ -116,7 +119,7 @@ impl Contacts {
         (0..=POSITIONS).any(|k| {
             let mut q = vec![0.0; robot.nq()];
             q[robot.q_index(joint)] = lower + (upper - lower) * k as f64 / POSITIONS as f64;
-            self.between(&robot.frames(&q), (a, b)) > 0.0
+            self.between(&robot.frames(&q), (a, b)) > FACING_M
         })
     }
 
