@@ -9,11 +9,12 @@ use crate::robot::COULOMB;
 
 const RATIO: f64 = 0.1;
 
-/// An arm that stands still and whose encoders do not err: rows hold nothing but the torque.
+/// An arm that stands still, upright, and whose encoders do not err: rows hold nothing but the torque.
 fn still() -> Robot {
     let mut robot = arm();
     robot.sensors =
         SensorBounds { position_rad: 0.0, velocity_rad_s: 0.0, torque_ratio: RATIO, torque_abs_nm: 0.0 };
+    robot.uncertainty.gravity_direction_deg = 0.0;
     robot
 }
 

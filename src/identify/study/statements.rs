@@ -47,6 +47,10 @@ impl Study<'_> {
                 "known links within {} % of the model, unknown parameters within the prior",
                 100.0 * u.link_ratio
             ),
+            format!(
+                "gravity within {} degrees of the stated direction, breakaway friction at most {} times Coulomb's",
+                u.gravity_direction_deg, u.breakaway_ratio
+            ),
             format!("accelerations at most {} rad/s^2 ({from})", list(acceleration)),
             delay.sentence(),
             format!("windows of {} s; time stamps exact; nothing else touches the arm", options.window_s),
