@@ -106,7 +106,7 @@ pub struct IdentifyArgs {
     #[arg(long, value_name = "S|S..S|fit|auto", allow_negative_numbers = true, value_parser = delay, default_value = "auto")]
     pub delay: DelayArgument,
     /// Where the bounds are refuted: the set is for bounds this many times what the first two thirds of each log need
-    #[arg(long, value_name = "FACTOR", default_value_t = 1.5)]
+    #[arg(long, value_name = "FACTOR", default_value_t = 2.0)]
     pub margin: f64,
     /// Cut-off of a zero-phase Butterworth filter of fourth order, Hz, instead of a Savitzky-Golay filter
     #[arg(long, value_name = "HZ")]

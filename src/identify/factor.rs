@@ -188,14 +188,15 @@ mod tests {
         }
     }
 
-    /// With 2.5 % no factor above 40 is ever needed, however false the torques are.
+    /// With 2.5 % no factor above 40 is ever needed, however false the torques are. Here they are 300 times too large and of the
+    /// wrong sign: what they were is within s rho/(1 - s rho) of what they read from s = 20 on.
     #[test]
     fn one_over_the_ratio_is_always_enough() {
         let mut problem = Problem::new(3, 1.0);
         problem.measured.iter_mut().for_each(|u| *u = -300.0 * *u);
         let found =
             smallest_factor(&problem.set, 0, &sensors(), Scaled::Torque, |s| Ok(problem.rows(s))).unwrap();
-        assert!(found.at_least > 35.0 && found.enough.unwrap() <= 40.5, "{found:?}");
+        assert!(found.at_least > 19.0 && found.enough.unwrap() < 21.0, "{found:?}");
     }
 
     #[test]

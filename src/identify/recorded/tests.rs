@@ -5,15 +5,27 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 use crate::identify::tests::{Noise, arm, prior, recording, truth};
+use crate::robot::COULOMB;
 
 const RATIO: f64 = 0.1;
 
-/// An arm that stands still and whose encoders do not err: rows hold nothing but the torque.
+/// An arm that stands still, upright, and whose encoders do not err: rows hold nothing but the torque.
 fn still() -> Robot {
     let mut robot = arm();
     robot.sensors =
         SensorBounds { position_rad: 0.0, velocity_rad_s: 0.0, torque_ratio: RATIO, torque_abs_nm: 0.0 };
+    robot.uncertainty.gravity_direction_deg = 0.0;
     robot
+}
+
+/// No friction, of whose sign nothing is known at rest.
+fn believed(robot: &Robot) -> ParameterSet {
+    let mut set = prior(robot);
+    for j in 0..robot.dof() {
+        let at = robot.friction_index(j) + COULOMB;
+        (set.lower[at], set.upper[at]) = (0.0, 0.0);
+    }
+    set
 }
 
 fn log_of(torques: &[f64], period: f64) -> MeasurementLog {
@@ -47,7 +59,7 @@ fn used(torques: &[f64], period: f64, window: f64, shift: f64, early: f64) -> f6
     let robot = still();
     let held = period == robot.control.period_s;
     let logs = [log_of(torques, period)];
-    let data = momentum_rows(&robot, &prior(&robot), &logs, window, &[0.0; 7], shift).unwrap();
+    let data = momentum_rows(&robot, &believed(&robot), &logs, window, &[0.0; 7], shift).unwrap();
     assert!(data.rows.len() >= 7 * 3);
     let mut most = 0.0_f64;
     for w in 0..data.rows.len() {
@@ -90,7 +102,7 @@ fn late_torques_stay_within_their_charge_and_use_it_up() {
         let robot = still();
         let logs = [log_of(&torques, period)];
         let radius = |shift: f64| {
-            let data = momentum_rows(&robot, &prior(&robot), &logs, window, &[0.0; 7], shift).unwrap();
+            let data = momentum_rows(&robot, &believed(&robot), &logs, window, &[0.0; 7], shift).unwrap();
             data.rows.radius.iter().copied().fold(0.0, f64::max)
         };
         let charge = shift * 20.0 / (1.0 - RATIO);

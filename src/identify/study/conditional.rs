@@ -5,9 +5,15 @@
 //! - the bounds are found on the first part of every log alone ([`USED`]), and taken `margin` times;
 //! - every joint is granted what the neediest one needs, since data that contradict one another do not tell which joint's torques are
 //!   false;
+//! - a common gain of all torque sensors, which looks like a heavier or lighter load, is left unknown ([`GAIN`]);
 //! - the last part of every log, which nothing was fitted to, must not contradict them.
 //!
 //! Otherwise no interval is shown, and the reason is. Even so nothing proves the wider bounds; the set is said to be conditional.
+//!
+//! # The gain
+//! With readings g times the true torque but for an error within the sensor's bounds of the reading, a row |y z - u| <= r becomes
+//! |y z - kappa u| <= kappa r, kappa = 1/g. That is a row over (z, kappa) with right-hand side zero, and kappa r is at most
+//! r times the largest kappa (what r holds beside the torque's error is charged too much then).
 
 use super::refuted::Making;
 use super::{ConditionalSet, Study, StudyError};
@@ -22,6 +28,8 @@ use crate::robot::SensorBounds;
 
 /// Share of every log that wider bounds are found on; the rest tries them.
 const USED: f64 = 2.0 / 3.0;
+/// What true torques are taken to be, as a share of the readings: the same for all joints.
+const GAIN: [f64; 2] = [0.8, 1.25];
 
 /// The sets after so many windows each.
 pub(super) type Sets = Vec<(usize, ParameterSet)>;
@@ -85,16 +93,25 @@ impl Study<'_> {
     /// The sets that the rows of the used part leave, if those held out do not contradict them.
     fn tried(&self, used: &Rows, held: &Rows, margin: f64) -> Result<Result<Sets, String>, StudyError> {
         let unknown = self.options.unknown.indices(self.robot);
-        let sets = match sets_within(self.robot, self.prior, used, &unknown) {
+        let mut prior = ParameterSet::new(self.prior.lower.clone(), self.prior.upper.clone());
+        prior.lower.push(GAIN[0]);
+        prior.upper.push(GAIN[1]);
+        let mut sets = match sets_within(self.robot, &prior, used, &unknown) {
             Ok(sets) => sets,
             Err(IdentifyError::AssumptionBroken { .. }) => {
                 return Ok(Err("no parameters explain the first part of the logs".to_owned()));
             }
             Err(error) => return Err(error.into()),
         };
-        let set = sets.last().map_or(self.prior, |(_, set)| set);
+        let set = sets.last().map_or(&prior, |(_, set)| set);
         match sets_within(self.robot, set, held, &unknown) {
-            Ok(_) => Ok(Ok(sets)),
+            Ok(_) => {
+                for (_, set) in &mut sets {
+                    set.lower.pop();
+                    set.upper.pop();
+                }
+                Ok(Ok(sets))
+            }
             Err(IdentifyError::AssumptionBroken { t, joint, .. }) => Ok(Err(format!(
                 "the last part of the logs, held out, contradicts {margin} times what the first part needs ({}, window that ends at \
                  t = {t:.3} s)",
@@ -127,8 +144,16 @@ struct Granted {
 }
 
 impl Granted {
-    /// With so much more mean torque error for every joint, N m.
+    /// With so much more mean torque error for every joint, N m, and the gain as the last parameter.
     fn with(&self, more: f64) -> Rows {
-        self.data.granting(&vec![more; self.joints])
+        let mut rows = self.data.granting(&vec![more; self.joints]);
+        let p = rows.y.ncols();
+        rows.y = rows.y.insert_column(p, 0.0);
+        for (w, u) in rows.u.iter_mut().enumerate() {
+            rows.y[(w, p)] = -*u;
+            *u = 0.0;
+        }
+        rows.radius.iter_mut().for_each(|radius| *radius = (*radius * GAIN[1]).next_up());
+        rows
     }
 }

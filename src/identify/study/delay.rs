@@ -2,7 +2,7 @@
 //!
 //! A delay that is found from the recordings is an interval: the delays whose torque errors are nearly as small as the smallest
 //! ([`WORTHWHILE`], the share by which a delay has to be better than none to be believed) cannot be told from it. The torques are moved by
-//! its middle; what is left of it is charged to the rows of data ([`crate::identify::recorded`]). That the delay lies in the interval is an
+//! its middle, the best one; what is left of it is charged to the rows of data ([`crate::identify::recorded`]). That the delay lies in the interval is an
 //! assumption as the others are, and a constant delay another; both are said.
 
 use serde::Serialize;
@@ -146,32 +146,30 @@ impl Study<'_> {
         }
     }
 
-    /// The delays around `best` whose torque errors are less than 1 / [`WORTHWHILE`] of its own (geometric mean over the joints), each
-    /// side up to the first that was tried and is worse.
+    /// The delays around `best` whose torque errors are less than 1 / [`WORTHWHILE`] of the smallest (geometric mean over the joints), up
+    /// to the first whole period that was tried and is worse, as far to one side as to the other. Never less than a period: delays
+    /// between two samples cannot be compared with those of samples ([`Source`]).
     fn delays_like(&self, best: f64) -> Result<[f64; 2], StudyError> {
         let ticks = self.ticks()?;
         let period = self.logs.iter().map(|log| log.period_s).fold(0.0, f64::max);
-        let fine = period <= FINE * STEP;
-        let (source, resolution) =
-            if fine { (Source::Sample, period) } else { (Source::Interpolated, FINE * STEP) };
-        let allowed = self.delay_score(&ticks, best, source)? - self.robot.dof() as f64 * WORTHWHILE.ln();
+        let score = |periods: f64| self.delay_score(&ticks, periods * period, Source::Sample);
+        let (below, above) = ((best / period).floor(), (best / period).ceil());
+        let middle = if score(below)? <= score(above)? { below } else { above };
+        let allowed = score(middle)? - self.robot.dof() as f64 * WORTHWHILE.ln();
         let end = |sign: f64| -> Result<f64, StudyError> {
-            // The reach `near` is as good, `far` is not.
-            let (mut near, mut far) = (0.0, resolution);
-            while self.delay_score(&ticks, best + sign * far, source)? <= allowed && far < FARTHEST {
+            // So many periods away it is as good, and so many it is not.
+            let (mut near, mut far) = (0.0, 1.0);
+            while score(middle + sign * far)? <= allowed && far * period < FARTHEST {
                 (near, far) = (far, 2.0 * far);
             }
-            while far - near > 1.5 * resolution {
-                let middle = 0.5 * (near + far);
-                if self.delay_score(&ticks, best + sign * middle, source)? <= allowed {
-                    near = middle;
-                } else {
-                    far = middle;
-                }
+            while far - near > 1.0 {
+                let between = (0.5 * (near + far)).floor();
+                if score(middle + sign * between)? <= allowed { near = between } else { far = between }
             }
-            Ok(best + sign * far)
+            Ok((middle + sign * far) * period)
         };
-        Ok([end(-1.0)?, end(1.0)?])
+        let reach = (best - end(-1.0)?).max(end(1.0)? - best);
+        Ok([best - reach, best + reach])
     }
 
     /// The delay with the smallest product of all joints' torque errors: a coarse search, which goes on past its edge while

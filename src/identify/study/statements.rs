@@ -49,6 +49,10 @@ impl Study<'_> {
                 u.first_moment_kg_m,
                 u.inertia_kg_m2
             ),
+            format!(
+                "gravity within {} degrees of the stated direction, breakaway friction at most {} times Coulomb's",
+                u.gravity_direction_deg, u.breakaway_ratio
+            ),
             format!("accelerations at most {} rad/s^2 ({from})", list(acceleration)),
             delay.sentence(),
             format!("windows of {} s; time stamps exact; nothing else touches the arm", options.window_s),
@@ -77,7 +81,8 @@ impl ConditionalSet {
         format!(
             "The set is what is left if the encoders err by at most {:.3e} rad and {:.3e} rad/s, and the mean torque of each joint over a \
              window by {:.4} N m beyond its stated bound: {} times what the first two thirds of the logs need ({} windows, from which the \
-             set is). The rest, {} windows, does not contradict that; nothing proves that these bounds hold.",
+             set is); a common gain of all torque sensors is left open between 0.8 and 1.25. The rest, {} windows, does not contradict that; \
+             nothing proves that these bounds hold.",
             self.position_rad,
             self.velocity_rad_s,
             self.torque_nm,

@@ -22,7 +22,7 @@ fn options(unknown: Unknown, robot: &Robot) -> StudyOptions {
         acceleration: None,
         torque_abs_nm: vec![0.0; robot.dof()],
         delay: Delay::Automatic,
-        margin: 1.5,
+        margin: 2.0,
     }
 }
 
@@ -162,7 +162,7 @@ fn bounds_that_cannot_be_true_are_refuted_and_replaced_without_a_guarantee() {
     assert!(findings.joints[3].additive_necessary_nm > 0.5, "{:?}", findings.joints[3]);
     let conditional = findings.conditional.as_ref().unwrap();
     assert_eq!(conditional.refused, None);
-    assert!(conditional.torque_nm >= 1.5 * 0.5 && conditional.windows_held_out > 5, "{conditional:?}");
+    assert!(conditional.torque_nm >= 2.0 * 0.4 && conditional.windows_held_out > 5, "{conditional:?}");
     for p in &findings.parameters {
         let set = p.set.unwrap();
         assert!(p.prior[0] <= set[0] && set[0] <= set[1] && set[1] <= p.prior[1], "{p:?}");
@@ -192,7 +192,7 @@ fn a_delay_is_found_and_undone() {
     let delay = Study { options: &unasked, ..study }.delay().unwrap();
     assert!(delay.best_s == Some(found) && delay.error_ratio.unwrap() < 0.9, "{delay:?}");
     let [low, high] = delay.interval_s;
-    assert!(low < 0.04 && 0.04 < high && high - low < 0.04, "{delay:?}");
+    assert!(low < 0.04 && 0.04 < high && high - low < 0.06, "{delay:?}");
     assert!((delay.taken_out_s - 0.5 * (low + high)).abs() < 1e-12, "{delay:?}");
     assert!(delay.left_s >= high - delay.taken_out_s && delay.left_s >= delay.taken_out_s - low, "{delay:?}");
     let findings = study.run().unwrap();
@@ -266,8 +266,31 @@ fn encoders_that_contradict_their_bounds_refute_them() {
     );
     assert_eq!(*time_stamps_s, None);
     assert!(findings.guarantee.starts_with("No guarantee"), "{}", findings.guarantee);
+    // Terminal, page and JSON name the kind, the joint and what would be enough.
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("found");
+    crate::report::study::write(&out, &findings).unwrap();
+    let said = crate::report::study::closing(&findings);
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    for text in [&said, &page] {
+        for part in ["position against velocity", &jump.joint, "both encoder bounds x", "timing: no errors"] {
+            assert!(text.contains(part), "`{part}` not in {text}");
+        }
+    }
+    let json: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(out.join("summary.json")).unwrap()).unwrap();
+    let told = &json["verdict"]["broken"][0];
+    assert_eq!(told["assumption"], "position_against_velocity");
+    assert!(told["remedies"][0]["enough"].as_f64().unwrap() > 1.0, "{told}");
+    // What is shown is conditional on wider bounds, or there is nothing.
+    let conditional = findings.conditional.as_ref().unwrap();
+    assert_eq!(conditional.refused.is_some(), findings.parameters.iter().all(|p| p.set.is_none()));
     let position = jump.remedies[0].enough.unwrap();
     assert!((400.0..600.0).contains(&position), "{position}");
+    assert!(
+        conditional.refused.is_some()
+            || conditional.position_rad > 1.9 * position * robot.sensors.position_rad
+    );
     // With the factor that is enough nothing is contradicted; the set still holds the truth, for these errors are true ones.
     let mut wide = robot.clone();
     wide.sensors.position_rad *= position;
