@@ -32,7 +32,7 @@ pub mod prior_file;
 pub mod program;
 pub mod proof;
 pub mod recorded;
-mod separate;
+pub mod separate;
 pub mod study;
 pub mod window;
 
