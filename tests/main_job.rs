@@ -133,7 +133,7 @@ fn the_folder_is_complete() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    assert_eq!(names, ["log.csv", "plans", "report.html", "summary.json"]);
+    assert_eq!(names, ["log.csv", "plans", "report.html", "set_proof.json", "summary.json"]);
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
 
     let summary: serde_json::Value = serde_json::from_str(&read("summary.json")).unwrap();
@@ -205,6 +205,66 @@ fn another_process_proves_the_plans_or_names_what_it_cannot_prove() {
     for word in ["weak.json: NOT PROVEN", "Torque", "joint 'joint_2'", "between"] {
         assert!(said.contains(word), "{said}");
     }
+}
+
+/// The set that the plans rest on is proven again from the log, and a log or a set that was changed is refused with the place.
+#[cfg(feature = "cli")]
+#[test]
+fn another_process_proves_the_identified_set_or_names_what_it_cannot_prove() {
+    let verify = |folder: &Path| {
+        let program = env!("CARGO_BIN_EXE_surelift");
+        let proof = folder.join("set_proof.json");
+        let done = std::process::Command::new(program).arg("verify").arg("--set").arg(proof).output();
+        let done = done.expect("the program starts");
+        (done.status.code(), String::from_utf8(done.stdout).unwrap())
+    };
+    let (code, said) = verify(&JOB.path());
+    println!("{said}");
+    assert_eq!(code, Some(0), "{said}");
+    for word in [": proven", "I_zz", "Believed", "kinova_gen3"] {
+        assert!(said.contains(word), "{said}");
+    }
+    let proof = std::fs::read_to_string(JOB.path().join("set_proof.json")).unwrap();
+    let log = std::fs::read_to_string(JOB.path().join("log.csv")).unwrap();
+    println!("{} bytes of proof, {} of log", proof.len(), log.len());
+    assert!(proof.len() < log.len());
+    let changed = |name: &str, proof: &str, log: &str, plans: &[(&str, String)]| {
+        let folder = JOB.folder.path().join(name);
+        std::fs::create_dir_all(folder.join("plans")).unwrap();
+        std::fs::write(folder.join("set_proof.json"), proof).unwrap();
+        std::fs::write(folder.join("log.csv"), log).unwrap();
+        for (name, plan) in plans {
+            std::fs::write(folder.join("plans").join(name), plan).unwrap();
+        }
+        verify(&folder)
+    };
+    // A torque that is a little larger or smaller for a tenth of a second: no such set follows.
+    let mut lines: Vec<String> = log.lines().map(str::to_owned).collect();
+    for line in &mut lines[500..600] {
+        let mut fields: Vec<String> = line.split(',').map(str::to_owned).collect();
+        fields[16] = (fields[16].parse::<f64>().unwrap() * 1.02).to_string();
+        *line = fields.join(",");
+    }
+    let (code, said) = changed("torques", &proof, &lines.join("\n"), &[]);
+    assert!(
+        code == Some(1) && said.contains("NOT PROVEN: step 2") | said.contains("NOT PROVEN: step 1"),
+        "{said}"
+    );
+    // Another robot's sensors, a narrower set in a plan, and accelerations below what the plan allows.
+    let mut plan = Plan::load(JOB.plans().last().unwrap()).unwrap();
+    let text = |plan: &Plan| serde_json::to_string(plan).unwrap();
+    let expect = |name: &str, plan: &Plan, word: &str| {
+        let (code, said) = changed(name, &proof, &log, &[("plan_000.json", text(plan))]);
+        assert!(code == Some(1) && said.contains(word), "{said}");
+    };
+    plan.robot.sensors.torque_ratio *= 0.5;
+    expect("sensors", &plan, "another robot");
+    let mut plan = Plan::load(JOB.plans().last().unwrap()).unwrap();
+    plan.set.upper[60] -= 0.5 * (plan.set.upper[60] - plan.set.lower[60]);
+    expect("narrower", &plan, "parameter 60");
+    let mut plan = JOB.first_plan();
+    plan.tube.acceleration_bound[2] *= 1.5;
+    expect("accelerations", &plan, "joint 2");
 }
 
 /// The family, and that the message names the place and the time.

@@ -20,9 +20,7 @@ use surelift::estimate::{
     Options, ParameterModel, Point, Problem, Rollout, Solver, StageModel, StageSize, StageValues, Trajectory,
 };
 use surelift::family::Polynomial;
-use surelift::identify::extremes::Search;
-use surelift::identify::window::{Clock, Enclosures, Window};
-use surelift::identify::{Sample, tighten_by_physics};
+use surelift::identify::tighten_by_physics;
 use surelift::inertia::{ParameterSet, Strip, TorqueStrips};
 use surelift::plan::excite::{Criterion, Information};
 use surelift::plan::propose::{Planner, Purpose, Setting};
@@ -469,28 +467,4 @@ fn an_estimate_of_a_robot_does_not_allocate() {
             assert!(many > early + 4, "{name}, {form}, marginal {marginal}: {many}");
         }
     }
-}
-
-#[test]
-fn choosing_rows_does_not_allocate_after_the_first_window() {
-    let robot = arm();
-    let (set, theta) = (ParameterSet::around_nominal(&robot), robot.nominal_parameters());
-    let window = |phase: f64| {
-        let sample = |k: u32| {
-            let t = 1e-3 * f64::from(k);
-            let (q, dq) = ((phase + t).sin(), (phase + t).cos());
-            Sample { t, q: vec![q; 7], dq: vec![dq; 7], tau: vec![(900.0 * t).sin(); 7] }
-        };
-        let samples = (0..=100).map(sample).collect();
-        Window { samples, acceleration_bound: vec![2.0; 7], clock: Clock::Control }
-    };
-    let (first, second) = (window(0.0), window(1.0));
-    let (mut enclosures, mut search) = (Enclosures::new(&robot, &set), Search::new(&robot, &theta));
-    let mut picks = vec![];
-    search.run(&enclosures.of(&first), 2, &mut picks);
-    let asked = allocations(|| {
-        search.run(&enclosures.of(&second), 2, &mut picks);
-    });
-    assert_eq!(asked, 0);
-    assert_eq!(picks.len(), 28);
 }

@@ -11,6 +11,7 @@ pub mod robot;
 pub mod run;
 pub mod tune;
 pub mod verify;
+mod verify_set;
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};

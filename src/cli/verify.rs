@@ -6,7 +6,7 @@ use std::time::Instant;
 use clap::Args;
 use sha2::{Digest, Sha256};
 
-use super::{Failure, say};
+use super::{Failure, say, verify_set};
 use crate::certify::Certificate;
 use crate::enclose::Counted;
 use crate::plan::Plan;
@@ -24,12 +24,13 @@ use crate::scenario::{Scenario, first_set};
 /// there is to believe.
 #[derive(Debug, Clone, PartialEq, Args)]
 #[command(after_help = "Examples:\n  surelift verify runs/dumbbell_c_8lb-ours-0/plans/*.json\n  \
-    surelift verify --scenario scenarios/dumbbell_c_8lb.toml runs/dumbbell_c_8lb-ours-0/plans/*.json\n\n\
+    surelift verify --scenario scenarios/dumbbell_c_8lb.toml runs/dumbbell_c_8lb-ours-0/plans/*.json\n  \
+    surelift verify --set runs/dumbbell_c_8lb-ours-0/set_proof.json\n\n\
     Plans of one folder are one run, in the order of their names.\n\
     Exit codes: 0 all proven, 1 at least one not proven or not as your files say, 2 a file cannot be read.")]
 pub struct VerifyArgs {
     /// Plans as written by `surelift run`
-    #[arg(value_name = "PLAN.json", required = true)]
+    #[arg(value_name = "PLAN.json", required_unless_present = "set")]
     pub plans: Vec<PathBuf>,
     /// Hold every plan's robot against this one: a robot file, or the name of a shipped robot
     #[arg(long, value_name = "ROBOT")]
@@ -37,6 +38,10 @@ pub struct VerifyArgs {
     /// Hold robot, scene, start and first set against this scenario
     #[arg(long, value_name = "SCENARIO.toml")]
     pub scenario: Option<PathBuf>,
+    /// The proof of an identified set, as written by `surelift run`; the log is read from the same folder, and plans there are
+    /// compared with the set
+    #[arg(long, value_name = "set_proof.json")]
+    pub set: Option<PathBuf>,
 }
 
 /// Proves every plan anew, printing a line for each; gives the exit code.
@@ -45,7 +50,7 @@ pub struct VerifyArgs {
 /// Bad input if a file is no plan, robot or scenario.
 pub fn run(args: &VerifyArgs) -> Result<u8, Failure> {
     let expected = expected(args)?;
-    let mut code = 0;
+    let mut code = args.set.as_deref().map_or(Ok(0), verify_set::run)?;
     for run in args.plans.chunk_by(|a, b| a.parent() == b.parent()) {
         let load = |path: &PathBuf| Plan::load(path).map_err(|error| Failure::input(&error));
         let plans = run.iter().map(load).collect::<Result<Vec<_>, _>>()?;

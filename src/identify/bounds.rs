@@ -8,9 +8,10 @@ use rayon::prelude::*;
 
 use super::certificate::{Bound, Multipliers, upper_bound};
 use super::error::IdentifyError;
-use super::polytope::{Origin, Polytope};
+use super::polytope::{Origin, Polytope, Rows, Source};
 use super::program::{Program, State};
 use crate::inertia::{ParameterSet, Strip};
+use crate::robot::INERTIAL;
 
 /// How hard to try; any values are sound.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,11 +23,13 @@ pub struct Effort {
     pub cut_tolerance: f64,
     /// The programs stop at this complementarity, in units of the box's half-width along the direction.
     pub tolerance: f64,
+    /// Further rows are asked for in a direction until a round of them narrows it by less than this share of its width.
+    pub gain: f64,
 }
 
 impl Default for Effort {
     fn default() -> Self {
-        Self { rounds: 12, cut_tolerance: 1e-3, tolerance: 1e-4 }
+        Self { rounds: 12, cut_tolerance: 1e-3, tolerance: 1e-4, gain: 3e-3 }
     }
 }
 
@@ -41,6 +44,38 @@ pub struct Tightened {
     pub row_share: Vec<f64>,
     /// Whether each cut is used by some bound.
     pub cut_used: Vec<bool>,
+    /// The bounds that are better than the old ones, with what proves them.
+    pub proven: Vec<Proven>,
+}
+
+/// A bound with all that proves it, apart from the box: multipliers of rows and cuts that are not zero, in their order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Proven {
+    /// Which unknown's or direction's bound it is.
+    pub index: usize,
+    /// Whether it is an upper bound.
+    pub upper: bool,
+    /// The bound.
+    pub value: f64,
+    /// Each row's source and multiplier; rows without a source leave the bound without a proof.
+    pub rows: Vec<(Option<Source>, f64)>,
+    /// Each cut's coefficients and multiplier.
+    pub cuts: Vec<([f64; INERTIAL], f64)>,
+}
+
+impl Proven {
+    /// `value` is the bound itself, not that of the negative direction.
+    pub(super) fn new(polytope: &Polytope, index: usize, upper: bool, value: f64, by: &Multipliers) -> Self {
+        let rows = by.rows.iter().enumerate().filter(|(_, l)| **l != 0.0);
+        let cuts = by.cuts.iter().zip(&polytope.cuts.coefficients).filter(|(mu, _)| **mu > 0.0);
+        Self {
+            index,
+            upper,
+            value,
+            rows: rows.map(|(w, l)| (polytope.rows.source_of(w), *l)).collect(),
+            cuts: cuts.map(|(mu, c)| (*c, *mu)).collect(),
+        }
+    }
 }
 
 impl Tightened {
@@ -63,12 +98,45 @@ struct Side {
     multipliers: Multipliers,
     vertex: Vec<f64>,
     state: State,
+    /// How far the last round lowered the bound.
+    gained: f64,
     /// Whether the search is over.
     done: bool,
 }
 
-/// Certified bounds on d'z for each of `directions`, two sides each in turn. Adds to `polytope.cuts` on the way.
-fn prove(polytope: &mut Polytope, directions: &[Vec<f64>], effort: Effort) -> Vec<Side> {
+impl Side {
+    /// What proves the bound.
+    fn proven(&self, polytope: &Polytope) -> Proven {
+        let upper = self.sign > 0.0;
+        // An interval bound is exact under negation.
+        let value = if upper { self.bound.value } else { -self.bound.value };
+        Proven::new(polytope, self.index, upper, value, &self.multipliers)
+    }
+}
+
+/// Where rows come from that a program turns out to miss.
+pub(super) trait RowSource {
+    /// Rows that the points (full parameter vectors) violate, and for each point whether some are among them or were given before.
+    fn missing(&mut self, points: &[&[f64]]) -> (Rows, Vec<bool>);
+}
+
+/// No further rows.
+struct NoRows;
+
+impl RowSource for NoRows {
+    fn missing(&mut self, points: &[&[f64]]) -> (Rows, Vec<bool>) {
+        (Rows::none(0), vec![false; points.len()])
+    }
+}
+
+/// Certified bounds on d'z for each of `directions`, two sides each in turn. Adds to `polytope.cuts` on the way, and rows of
+/// `source`.
+fn prove(
+    polytope: &mut Polytope,
+    directions: &[Vec<f64>],
+    effort: Effort,
+    source: &mut dyn RowSource,
+) -> Vec<Side> {
     let both = directions.iter().map(|d| [d.clone(), d.iter().map(|x| -x).collect()]);
     let along: Vec<Vec<f64>> = both.flatten().collect();
     let mut program = Program::new(polytope, effort.tolerance);
@@ -80,29 +148,54 @@ fn prove(polytope: &mut Polytope, directions: &[Vec<f64>], effort: Effort) -> Ve
             multipliers: Multipliers { rows: vec![], cuts: vec![] },
             vertex: vec![],
             state: program.start(d),
+            gained: f64::INFINITY,
             done: false,
         })
         .collect();
-    for _ in 0..effort.rounds {
+    for round in 1..=effort.rounds {
         sides.par_iter_mut().zip(&along).filter(|(side, _)| !side.done).for_each(|(side, d)| {
             program.solve(&mut side.state);
             let proposal = program.proposal(&side.state, d);
             let bound = upper_bound(polytope, d, &proposal.multipliers);
+            side.gained = side.bound.value - bound.value;
             if bound.value <= side.bound.value {
                 side.bound = bound;
                 side.multipliers = proposal.multipliers;
             }
             side.vertex = proposal.z;
         });
-        for side in sides.iter_mut().filter(|side| !side.done) {
-            side.done = polytope.cuts.separate(&side.vertex, effort.cut_tolerance) == 0;
+        let missed = if round < effort.rounds { add_rows(polytope, &sides, effort, source) } else { vec![] };
+        for (k, side) in sides.iter_mut().enumerate().filter(|(_, side)| !side.done) {
+            let cuts = polytope.cuts.separate(&side.vertex, effort.cut_tolerance);
+            side.done = cuts == 0 && !missed.contains(&k);
         }
         if sides.iter().all(|side| side.done) {
             break;
         }
-        program.add_cuts(polytope);
+        program.extend(polytope);
     }
     sides
+}
+
+/// Adds the rows that the vertices of those sides violate that still gain by it; returns which sides those are.
+fn add_rows(
+    polytope: &mut Polytope,
+    sides: &[Side],
+    effort: Effort,
+    source: &mut dyn RowSource,
+) -> Vec<usize> {
+    let width = |pair: &[Side]| pair.iter().map(|side| side.bound.value).sum::<f64>();
+    let gains = |k: &usize| {
+        let least = effort.gain * width(&sides[k - k % 2..k - k % 2 + 2]);
+        !sides[*k].done && sides[*k].gained > least
+    };
+    let asking: Vec<usize> = (0..sides.len()).filter(gains).collect();
+    let points: Vec<&[f64]> = asking.iter().map(|&k| &sides[k].vertex[..]).collect();
+    let (rows, missed) = source.missing(&points);
+    if !rows.is_empty() {
+        polytope.rows.append(&rows);
+    }
+    asking.into_iter().zip(missed).filter(|(_, missed)| *missed).map(|(k, _)| k).collect()
 }
 
 /// Shrinks the intervals of the parameters `unknown` (indices into z) to certified bounds over the polytope.
@@ -118,9 +211,19 @@ pub fn tighten(
     unknown: &[usize],
     effort: Effort,
 ) -> Result<Tightened, IdentifyError> {
+    tighten_with(polytope, unknown, effort, &mut NoRows)
+}
+
+/// [`tighten`] with further rows, where the programs miss them.
+pub(super) fn tighten_with(
+    polytope: &mut Polytope,
+    unknown: &[usize],
+    effort: Effort,
+    source: &mut dyn RowSource,
+) -> Result<Tightened, IdentifyError> {
     check_rows(polytope)?;
     let directions: Vec<_> = unknown.iter().map(|&j| unit(polytope.len(), j)).collect();
-    let sides = prove(polytope, &directions, effort);
+    let sides = prove(polytope, &directions, effort, source);
     collect(polytope, unknown, sides, effort)
 }
 
@@ -130,7 +233,8 @@ fn unit(p: usize, index: usize) -> Vec<f64> {
 
 /// Strips in the given directions (one number a parameter) that contain every z of the polytope that is physically consistent.
 ///
-/// Adds to `polytope.cuts` on the way, and notes which rows were needed.
+/// Adds to `polytope.cuts` on the way, and notes which rows were needed. With the strips come their bounds and what proves them: upper,
+/// then lower, of each in turn.
 ///
 /// # Errors
 /// As [`tighten`], if there is provably no such z.
@@ -138,11 +242,12 @@ pub fn strips(
     polytope: &mut Polytope,
     directions: &[Vec<f64>],
     effort: Effort,
-) -> Result<Vec<Strip>, IdentifyError> {
-    let sides = prove(polytope, directions, effort);
+) -> Result<(Vec<Strip>, Vec<Proven>), IdentifyError> {
+    let sides = prove(polytope, directions, effort, &mut NoRows);
     polytope.weigh(&shares(polytope, &sides));
+    let proven = sides.iter().map(|side| side.proven(polytope)).collect();
     let pairs = sides.chunks_exact(2).zip(directions);
-    pairs
+    let strips: Result<Vec<Strip>, IdentifyError> = pairs
         .map(|(pair, direction)| {
             // An interval bound is exact under negation.
             let (lower, upper) = (-pair[1].bound.value, pair[0].bound.value);
@@ -160,7 +265,8 @@ pub fn strips(
             }
             Ok(Strip { direction: direction.clone(), lower, upper })
         })
-        .collect()
+        .collect();
+    Ok((strips?, proven))
 }
 
 /// Intersects the certified intervals with the box and reports an empty one.
@@ -171,13 +277,14 @@ fn collect(
     effort: Effort,
 ) -> Result<Tightened, IdentifyError> {
     let mut set = polytope.set.clone();
+    let mut proven = vec![];
     for side in &sides {
-        // An interval bound is exact under negation.
-        let j = unknown[side.index];
-        if side.sign > 0.0 {
-            set.upper[j] = set.upper[j].min(side.bound.value);
-        } else {
-            set.lower[j] = set.lower[j].max(-side.bound.value);
+        let found = Proven { index: unknown[side.index], ..side.proven(polytope) };
+        let j = found.index;
+        let better = if found.upper { found.value < set.upper[j] } else { found.value > set.lower[j] };
+        if better {
+            *(if found.upper { &mut set.upper[j] } else { &mut set.lower[j] }) = found.value;
+            proven.push(found);
         }
     }
     let empty = |pair: &&[Side]| set.upper[unknown[pair[0].index]] < set.lower[unknown[pair[0].index]];
@@ -194,7 +301,7 @@ fn collect(
         }
     }
     let vertices = sides.into_iter().map(|s| s.vertex).collect();
-    Ok(Tightened { set, vertices, row_share, cut_used })
+    Ok(Tightened { set, vertices, row_share, cut_used, proven })
 }
 
 /// How much each row of data holds in place: its largest share of the noise in a bound.
@@ -251,7 +358,7 @@ fn contradicts_without(polytope: &Polytope, joint: usize, directions: &[Vec<f64>
     let origin = &polytope.rows.origin;
     let kept: Vec<usize> = (0..origin.len()).filter(|&w| origin[w].joint != joint).collect();
     let mut without = Polytope { rows: polytope.rows.select(&kept), weight: vec![], ..polytope.clone() };
-    let sides = prove(&mut without, directions, effort);
+    let sides = prove(&mut without, directions, effort, &mut NoRows);
     sides.chunks_exact(2).any(|pair| pair[0].bound.value < -pair[1].bound.value)
 }
 

@@ -12,6 +12,12 @@ use crate::enclose::Interval;
 use crate::inertia::{Strip, TorqueStrips};
 use crate::robot::INERTIAL;
 
+/// Right-hand side and radius of the row that a strip is.
+pub(super) fn row_of(strip: &Strip) -> (f64, f64) {
+    let range = Interval::new(strip.lower, strip.upper);
+    (range.midpoint(), range.radius())
+}
+
 type Matrix10 = SMatrix<f64, INERTIAL, INERTIAL>;
 
 impl Identifier {
@@ -35,16 +41,17 @@ impl Identifier {
         }
         directions.iter().try_for_each(|d| check_vector("direction of a strip", d, p))?;
         let effort = Effort { rounds: 1, tolerance: 1e-3, ..self.options.effort };
-        let strips = strips(&mut self.polytope, directions, effort)?;
+        let (strips, proven) = strips(&mut self.polytope, directions, effort)?;
         let t = self.polytope.rows.origin.iter().map(|o| o.t).fold(0.0, f64::max);
         let mut kept = Rows::none(p);
         kept.y = nalgebra::DMatrix::from_fn(strips.len(), p, |k, j| strips[k].direction[j]);
         for (k, strip) in strips.iter().enumerate() {
-            let range = Interval::new(strip.lower, strip.upper);
-            kept.u.push(range.midpoint());
-            kept.radius.push(range.radius());
+            let (u, radius) = row_of(strip);
+            kept.u.push(u);
+            kept.radius.push(radius);
             kept.origin.push(Origin { t, joint: k % n });
         }
+        kept.source = self.record.strips(&strips, &proven);
         self.polytope.rows.append(&kept);
         Ok(TorqueStrips { times, strips })
     }
@@ -83,7 +90,7 @@ impl Identifier {
             direction
         };
         let directions: Vec<Vec<f64>> = order.iter().map(direction).collect();
-        strips(&mut self.polytope, &directions, self.options.effort)
+        Ok(strips(&mut self.polytope, &directions, self.options.effort)?.0)
     }
 }
 

@@ -158,6 +158,7 @@ mod tests {
                 u: self.measured.clone(),
                 radius: self.measured.iter().map(|u| ratio * u.abs() / (1.0 - ratio) + 1e-9).collect(),
                 origin: (0..self.measured.len()).map(|w| Origin { t: w as f64, joint: w % 7 }).collect(),
+                source: vec![],
             }
         }
     }

@@ -1,21 +1,20 @@
 //! The identifier: samples in, parameter sets out.
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::bounds::{Effort, check_rows, tighten};
+use super::bounds::{Effort, Tightened, check_rows, tighten_with};
 use super::error::IdentifyError;
-use super::extremes::Search;
 use super::nominal;
 use super::perturbation;
-use super::physics::{check_box, tighten_body};
+use super::physics::{check_box, prove_body};
 use super::plausible::{check_motion, check_step};
-use super::polytope::{Polytope, Rows};
-use super::window::{Clock, Enclosures, Part, Sample, Window, equal_spans, rows_over_parts};
+use super::polytope::Polytope;
+use super::proof::{Recorder, SetProof};
+use super::separate::{Profile, Separation};
+use super::window::{Clock, History, Past, Pick, RowMaker, Sample, Stretch, Window};
 use crate::inertia::ParameterSet;
 use crate::robot::{INERTIAL, Robot};
 
@@ -39,15 +38,8 @@ pub struct IdentifierOptions {
     pub method: Method,
     /// Length of a window, s; rounded to whole control periods, at least one.
     pub window_s: f64,
-    /// So many parts of a window are also taken alone, and together in every number that divides this one: the errors of the
-    /// torque sensor seldom add up over a short time. One or less: none.
-    pub parts: usize,
-    /// How many consecutive windows are also taken together: their encoder errors matter at the outer ends alone. One
-    /// or less: none.
-    pub joined_windows: usize,
-    /// So many short parts of a window are taken alone for each joint and side, where the torque sensor seems to have erred
-    /// most ([`super::extremes`]).
-    pub extremes: usize,
+    /// So many windows are remembered; rows are made over any span of ticks in them ([`super::separate`]).
+    pub windows: usize,
     /// Rows of data kept from one update to the next; of more, those that hold the bounds stay.
     pub row_budget: usize,
     /// Effort per bound.
@@ -59,9 +51,7 @@ impl Default for IdentifierOptions {
         Self {
             method: Method::default(),
             window_s: 0.1,
-            parts: 2,
-            joined_windows: 3,
-            extremes: 2,
+            windows: 100,
             row_budget: 600,
             effort: Effort::default(),
         }
@@ -92,9 +82,15 @@ pub struct Identifier {
     pub(super) polytope: Polytope,
     nominal: [f64; INERTIAL],
     acceleration_bound: Vec<f64>,
-    /// The window being filled, then the full ones that no update has used yet.
+    /// Samples taken so far.
+    ticks: usize,
+    /// The window being filled, then the full ones that no update has used yet, each with the number of its first tick.
     filling: Option<Window>,
-    waiting: Vec<Window>,
+    waiting: Vec<(usize, Window)>,
+    /// The windows that updates have used, and what their rows are made of.
+    history: History,
+    profiles: Vec<Arc<Profile>>,
+    pub(super) record: Recorder,
 }
 
 impl Identifier {
@@ -121,16 +117,22 @@ impl Identifier {
         }
         check_box(prior, expected)?;
         check_settings(&robot, &options)?;
-        let (set, inside) = tighten_body(prior, robot.end_effector)?;
-        let polytope = Polytope::from_box(set, robot.inertial_index(robot.end_effector));
+        let (set, inside, proven) = prove_body(prior, robot.end_effector)?;
+        let offset = robot.inertial_index(robot.end_effector);
+        let record = Recorder::new(prior, &proven, offset);
+        let polytope = Polytope::from_box(set, offset);
         let mut identifier = Self {
             robot,
             options,
             polytope,
             nominal: inside,
             acceleration_bound: vec![],
+            ticks: 0,
             filling: None,
             waiting: vec![],
+            history: History::default(),
+            profiles: vec![],
+            record,
         };
         identifier.set_acceleration_bound(acceleration_bound)?;
         Ok(identifier)
@@ -139,6 +141,11 @@ impl Identifier {
     /// The present parameter set.
     pub fn set(&self) -> &ParameterSet {
         &self.polytope.set
+    }
+
+    /// What proves the present set, and the strips made so far: everything that another process needs beside the measurements.
+    pub fn proof(&self) -> SetProof {
+        self.record.proof(&self.robot)
     }
 
     /// The present nominal inertial parameters of the unknown body.
@@ -185,15 +192,17 @@ impl Identifier {
         };
         let Some(window) = &mut self.filling else {
             self.filling = Some(start(sample));
+            self.ticks += 1;
             return Ok(());
         };
         if let Some(previous) = window.samples.last() {
             check_step(&self.robot, previous, &sample, &window.acceleration_bound)?;
         }
         window.samples.push(sample.clone());
+        self.ticks += 1;
         if window.samples.len() > panels {
             let full = std::mem::replace(window, start(sample));
-            self.waiting.push(full);
+            self.waiting.push((self.ticks - 1 - panels, full));
         }
         Ok(())
     }
@@ -232,10 +241,7 @@ impl Identifier {
         let start = Instant::now();
         let windows = std::mem::take(&mut self.waiting);
         if !windows.is_empty() {
-            let fresh = self.rows_of(&windows);
-            let mut candidate = self.polytope.clone();
-            candidate.rows.append_all(&fresh);
-            self.tighten(candidate)?;
+            self.learn(&windows).inspect_err(|_| self.forget_windows())?;
         }
         Ok(Update {
             set: self.polytope.set.clone(),
@@ -246,55 +252,54 @@ impl Identifier {
         })
     }
 
-    /// Rows over the windows, over parts of them, and over several together.
-    fn rows_of(&self, windows: &[Window]) -> Vec<Rows> {
-        let (robot, set, options) = (&self.robot, &self.polytope.set, &self.options);
-        // Least squares would only count rows twice.
-        let dual = options.method != Method::Perturbation;
-        let (count, joined, extremes) =
-            if dual { (options.parts, options.joined_windows, options.extremes) } else { (1, 1, 0) };
-        let likely = self.likely();
-        let storage = || (Enclosures::new(robot, set), Search::new(robot, &likely), vec![]);
-        let cut: Vec<(Vec<Part>, Rows)> = windows
-            .par_iter()
-            .map_init(storage, |(enclosures, search, picks), window| {
-                let mut enclosed = enclosures.of(window);
-                search.run(&enclosed, extremes, picks);
-                let parts = enclosed.parts(&equal_spans(window, count));
-                (parts, enclosed.rows(picks.iter().map(|pick| (pick.span.clone(), pick.joint))))
-            })
-            .collect();
-        let spans = spans(windows, &cut.iter().map(|(parts, _)| parts.len()).collect::<Vec<_>>(), joined);
-        let (parts, mut rows): (Vec<_>, Vec<_>) = cut.into_iter().unzip();
-        let parts = parts.concat();
-        rows.par_extend(spans.par_iter().map(|span| rows_over_parts(robot, set, &parts[span.clone()])));
-        rows
-    }
-
-    /// The nominal body, and the middle of what the others may be.
-    fn likely(&self) -> Vec<f64> {
-        let mut theta = self.polytope.set.center();
-        let offset = self.polytope.cuts.offset;
-        theta[offset..offset + INERTIAL].copy_from_slice(&self.nominal);
-        theta
-    }
-
-    fn tighten(&mut self, mut polytope: Polytope) -> Result<(), IdentifyError> {
+    /// Narrows the set by what the windows tell, and the ones before.
+    fn learn(&mut self, windows: &[(usize, Window)]) -> Result<(), IdentifyError> {
+        let robot = self.robot.clone();
+        let set = self.polytope.set.clone();
+        self.history.extend(&robot, &set, windows);
+        let kept = self.profiles.len() + windows.len();
+        self.profiles.drain(..kept.saturating_sub(self.options.windows).min(self.profiles.len()));
+        self.history.forget(self.profiles.len() + windows.len());
+        let mut maker = RowMaker::new(&robot, &set, &self.history, self.record.next_step());
+        let picks = |past: &Past| {
+            let (from, to) = (past.ticks().start, past.ticks().end);
+            (0..robot.dof()).map(move |joint| Pick { from, to, joint })
+        };
+        let all =
+            self.history.stretches().iter().flat_map(|s| s.windows().iter().map(move |past| (s, &**past)));
+        let fresh: Vec<(&Stretch, &Past)> = all.skip(self.profiles.len()).collect();
+        let whole: Vec<Pick> = fresh.iter().flat_map(|(_, past)| picks(past)).collect();
+        let rows = maker.rows(&whole);
+        let mut polytope = self.polytope.clone();
+        polytope.rows.append(&rows);
+        if self.options.method == Method::Perturbation {
+            check_rows(&polytope)?;
+            let found = perturbation::tighten(&polytope)?;
+            self.history = History::default();
+            self.take_over(windows, polytope, &found);
+            return Ok(());
+        }
+        self.profiles.extend(Profile::of_windows(&robot, &set, &fresh, &maker, &rows.radius));
+        let mut source = Separation::new(&self.history, &self.profiles, maker, whole);
         let offset = polytope.cuts.offset;
         let unknown: Vec<usize> = (offset..offset + INERTIAL).collect();
-        let found = match self.options.method {
-            Method::Dual | Method::Map => tighten(&mut polytope, &unknown, self.options.effort)?,
-            Method::Perturbation => {
-                check_rows(&polytope)?;
-                perturbation::tighten(&polytope)?
-            }
-        };
+        let found = tighten_with(&mut polytope, &unknown, self.options.effort, &mut source)?;
+        self.take_over(windows, polytope, &found);
+        Ok(())
+    }
+
+    fn take_over(&mut self, windows: &[(usize, Window)], mut polytope: Polytope, found: &Tightened) {
+        self.record.update(windows, &found.proven);
         let inside = polytope.cuts.body(&found.middle());
         polytope.set = found.set.clone();
         self.nominal = nominal::estimate(&polytope, &inside);
-        polytope.forget(&found, self.options.row_budget);
+        polytope.forget(found, self.options.row_budget);
         self.polytope = polytope;
-        Ok(())
+    }
+
+    fn forget_windows(&mut self) {
+        self.history = History::default();
+        self.profiles.clear();
     }
 
     fn condition_number(&self) -> f64 {
@@ -313,33 +318,7 @@ impl Identifier {
     }
 }
 
-/// Ranges of parts that make a row: every window (of as many parts as `counts` says), in each the parts taken together by
-/// every number that divides theirs, then every `joined` consecutive windows without a gap between them.
-fn spans(windows: &[Window], counts: &[usize], joined: usize) -> Vec<Range<usize>> {
-    let mut start = vec![0];
-    start.extend(counts.iter().scan(0, |sum, count| {
-        *sum += count;
-        Some(*sum)
-    }));
-    let mut spans: Vec<_> = (0..windows.len()).map(|k| start[k]..start[k + 1]).collect();
-    for (&count, &start) in counts.iter().zip(&start) {
-        for length in (1..count).filter(|length| count % length == 0) {
-            spans.extend((0..count).step_by(length).map(|k| start + k..start + k + length));
-        }
-    }
-    let mut first = 0;
-    while joined > 1 && first < windows.len() {
-        let follows = |k: &usize| windows[k - 1].precedes(&windows[*k]);
-        let count = 1 + (first + 1..windows.len()).take(joined - 1).take_while(follows).count();
-        if count > 1 {
-            spans.push(start[first]..start[first + count]);
-        }
-        first += count;
-    }
-    spans
-}
-
-fn check_settings(robot: &Robot, options: &IdentifierOptions) -> Result<(), IdentifyError> {
+pub(super) fn check_settings(robot: &Robot, options: &IdentifierOptions) -> Result<(), IdentifyError> {
     let (sensors, control) = (&robot.sensors, &robot.control);
     let window = options.window_s;
     let checks = [
@@ -380,31 +359,5 @@ pub(super) fn check_vector(what: &'static str, values: &[f64], expected: usize) 
             expected: "a finite number",
         }),
         None => Ok(()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn windows_are_joined_up_to_a_gap() {
-        let sample = |t: f64| Sample { t, q: vec![t], dq: vec![0.0], tau: vec![0.0] };
-        let window = |a: f64| Window {
-            samples: vec![sample(a), sample(a + 1.0)],
-            acceleration_bound: vec![1.0],
-            clock: Clock::Control,
-        };
-        // A gap before the fifth.
-        let windows = [0.0, 1.0, 2.0, 3.0, 9.0, 10.0].map(window);
-        let single = [0..1, 1..2, 2..3, 3..4, 4..5, 5..6];
-        let whole = |joined| spans(&windows, &[1; 6], joined);
-        assert_eq!(whole(1), single);
-        assert_eq!(whole(3), [&single[..], &[0..3, 4..6]].concat());
-        assert_eq!(whole(4), [&single[..], &[0..4, 4..6]].concat());
-        assert!(spans(&[], &[], 3).is_empty());
-        // The second window in four parts: by one, by two, and with its neighbour.
-        let found = spans(&windows[..2], &[1, 4], 3);
-        assert_eq!(found, [0..1, 1..5, 1..2, 2..3, 3..4, 4..5, 1..3, 3..5, 0..5]);
     }
 }

@@ -14,7 +14,6 @@ pub mod consistent;
 mod correlated;
 mod error;
 pub mod estimators;
-pub mod extremes;
 pub mod factor;
 pub mod filter;
 pub mod gravity;
@@ -31,13 +30,16 @@ pub(crate) mod plausible;
 pub mod polytope;
 pub mod prior_file;
 pub mod program;
+pub mod proof;
 pub mod recorded;
+pub mod separate;
 pub mod study;
 pub mod window;
 
 pub use error::IdentifyError;
 pub use identifier::{Identifier, IdentifierOptions, Method, Update};
 pub use physics::tighten_by_physics;
+pub use proof::SetProof;
 pub use window::Sample;
 
 #[cfg(test)]

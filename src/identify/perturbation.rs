@@ -22,7 +22,7 @@
 
 use nalgebra::DMatrix;
 
-use super::bounds::Tightened;
+use super::bounds::{Proven, Tightened};
 use super::certificate::{Multipliers, upper_bound};
 use super::error::IdentifyError;
 use super::physics::tighten_body;
@@ -42,17 +42,27 @@ pub(super) fn tighten(polytope: &Polytope) -> Result<Tightened, IdentifyError> {
     let mut set = polytope.set.clone();
     let mut row_share = vec![0.0_f64; polytope.rows.len()];
     let none = vec![0.0; polytope.cuts.coefficients.len()];
+    let mut proven = vec![];
     for (i, l) in pseudo_inverse(polytope).iter().flat_map(DMatrix::row_iter).enumerate() {
-        let mut sides = [1.0, -1.0].map(|sign| {
+        let multipliers = [1.0, -1.0].map(|sign| {
+            let rows: Vec<f64> = l.iter().map(|l| f64::from((sign * l) as f32)).collect();
+            Multipliers { rows, cuts: none.clone() }
+        });
+        let mut sides = [(1.0, &multipliers[0]), (-1.0, &multipliers[1])].map(|(sign, by)| {
             let mut d = vec![0.0; p];
             d[offset + i] = sign;
-            let rows: Vec<f64> = l.iter().map(|l| sign * l).collect();
-            upper_bound(polytope, &d, &Multipliers { rows, cuts: none.clone() })
+            upper_bound(polytope, &d, by)
         });
         sides.iter_mut().for_each(|side| side.noise = side.noise.max(f64::MIN_POSITIVE));
         let (at, [upper, lower]) = (offset + i, sides);
-        set.upper[at] = set.upper[at].min(upper.value);
-        set.lower[at] = set.lower[at].max(-lower.value);
+        if upper.value < set.upper[at] {
+            set.upper[at] = upper.value;
+            proven.push(Proven::new(polytope, at, true, upper.value, &multipliers[0]));
+        }
+        if -lower.value > set.lower[at] {
+            set.lower[at] = -lower.value;
+            proven.push(Proven::new(polytope, at, false, -lower.value, &multipliers[1]));
+        }
         let weight = |w: usize| l[w].abs() * polytope.rows.radius[w];
         for (w, share) in row_share.iter_mut().enumerate() {
             *share = share.max(weight(w) / upper.noise);
@@ -73,7 +83,7 @@ pub(super) fn tighten(polytope: &Polytope) -> Result<Tightened, IdentifyError> {
         vertex[offset..offset + INERTIAL].copy_from_slice(&inside);
     }
     let cut_used = vec![true; none.len()];
-    Ok(Tightened { set, vertices: vec![vertex], row_share, cut_used })
+    Ok(Tightened { set, vertices: vec![vertex], row_share, cut_used, proven })
 }
 
 /// (Y'Y)^-1 Y' of the unknown body's columns; `None` without full column rank.

@@ -1,6 +1,6 @@
 //! What physical consistency alone says about a box of inertial parameters.
 
-use super::bounds::{Effort, tighten};
+use super::bounds::{Effort, Proven, tighten};
 use super::error::IdentifyError;
 use super::polytope::Polytope;
 use crate::inertia::ParameterSet;
@@ -22,14 +22,19 @@ pub(super) fn tighten_body(
     set: &ParameterSet,
     body: usize,
 ) -> Result<(ParameterSet, [f64; INERTIAL]), IdentifyError> {
+    prove_body(set, body).map(|(set, inside, _)| (set, inside))
+}
+
+/// [`tighten_body`], and what proves the bounds of the body's ten parameters.
+pub(super) fn prove_body(
+    set: &ParameterSet,
+    body: usize,
+) -> Result<(ParameterSet, [f64; INERTIAL], Vec<Proven>), IdentifyError> {
     let offset = body * INERTIAL;
     check_box(set, offset + INERTIAL)?;
-    // Only the body's ten numbers matter: a program of ten unknowns.
-    let range = offset..offset + INERTIAL;
-    let part = ParameterSet::new(set.lower[range.clone()].to_vec(), set.upper[range].to_vec());
-    let mut polytope = Polytope::from_box(part, 0);
+    let mut polytope = alone(set, offset);
     let unknown: Vec<usize> = (0..INERTIAL).collect();
-    let effort = Effort { rounds: 100, cut_tolerance: 1e-6, tolerance: 1e-6 };
+    let effort = Effort { rounds: 100, cut_tolerance: 1e-6, tolerance: 1e-6, ..Effort::default() };
     let found = tighten(&mut polytope, &unknown, effort).map_err(|e| match e {
         IdentifyError::PriorExcludesPhysics { parameter } => {
             IdentifyError::PriorExcludesPhysics { parameter: parameter + offset }
@@ -39,7 +44,13 @@ pub(super) fn tighten_body(
     let mut out = set.clone();
     out.lower[offset..offset + INERTIAL].copy_from_slice(&found.set.lower);
     out.upper[offset..offset + INERTIAL].copy_from_slice(&found.set.upper);
-    Ok((out, polytope.cuts.body(&found.middle())))
+    Ok((out, polytope.cuts.body(&found.middle()), found.proven))
+}
+
+/// The body whose parameters start at `offset`, alone: only its ten numbers matter to what physics says.
+pub(super) fn alone(set: &ParameterSet, offset: usize) -> Polytope {
+    let range = offset..offset + INERTIAL;
+    Polytope::from_box(ParameterSet::new(set.lower[range.clone()].to_vec(), set.upper[range].to_vec()), 0)
 }
 
 /// Checks that a box is finite, ordered, and has at least `least` parameters.

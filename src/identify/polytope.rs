@@ -25,6 +25,19 @@ pub struct Rows {
     pub radius: Vec<f64>,
     /// Where each row comes from, for messages.
     pub origin: Vec<Origin>,
+    /// How each row can be made again; rows beyond its end were made by hand.
+    #[serde(default)]
+    pub source: Vec<Option<Source>>,
+}
+
+/// How a row can be made again, in another process too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Source {
+    /// Joint, first tick, last tick of a span of measurements; and which step of learning made the row.
+    Span([u32; 4]),
+    /// A step that proved strips, and which of its strips the row is.
+    Strip([u32; 2]),
 }
 
 /// The time (s, end of the window) and the joint that a row of data comes from.
@@ -39,7 +52,7 @@ pub struct Origin {
 impl Rows {
     /// No rows, over `parameters` unknowns.
     pub fn none(parameters: usize) -> Self {
-        Self { y: DMatrix::zeros(0, parameters), u: vec![], radius: vec![], origin: vec![] }
+        Self { y: DMatrix::zeros(0, parameters), u: vec![], radius: vec![], origin: vec![], source: vec![] }
     }
 
     /// Number of rows.
@@ -65,6 +78,8 @@ impl Rows {
         self.y = y.resize_vertically(total, 0.0);
         for more in more {
             self.y.rows_mut(at, more.len()).copy_from(&more.y);
+            self.source.resize(at, None);
+            self.source.extend(more.source.iter().take(more.len()));
             at += more.len();
             self.u.extend_from_slice(&more.u);
             self.radius.extend_from_slice(&more.radius);
@@ -79,7 +94,13 @@ impl Rows {
             u: keep.iter().map(|&w| self.u[w]).collect(),
             radius: keep.iter().map(|&w| self.radius[w]).collect(),
             origin: keep.iter().map(|&w| self.origin[w]).collect(),
+            source: keep.iter().map(|&w| self.source_of(w)).collect(),
         }
+    }
+
+    /// How row `w` can be made again, if it is known.
+    pub fn source_of(&self, w: usize) -> Option<Source> {
+        self.source.get(w).copied().flatten()
     }
 }
 

@@ -49,14 +49,31 @@ pub struct Program {
     hi: Vec<f64>,
     /// Norm of each column.
     norm: Vec<f64>,
-    /// Which row (`< rows`) or cut (`- rows`) each line is, and what it was divided by.
-    source: Vec<(usize, f64)>,
-    /// The unknown that each component of a line belongs to.
+    /// Which row or cut each line is, and what it was divided by.
+    source: Vec<(Source, f64)>,
+    /// The unknown that each component of a line belongs to, and the others.
     kept: Vec<usize>,
+    idle: Vec<usize>,
+    /// Rows and cuts of the polytope that have been looked at.
     rows: usize,
     cuts: usize,
     /// No line is violated by more than this (of its norm, in units of the box) in the end.
     tolerance: f64,
+}
+
+/// What a line was made of, by its index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Row(usize),
+    Cut(usize),
+}
+
+/// A scaled row: its index, what it was divided by, and its two sides; -1 and 1 but for the middle of the box.
+struct Scaled {
+    row: usize,
+    scale: f64,
+    lo: f64,
+    hi: f64,
 }
 
 /// What the solver proposes for one direction.
@@ -81,7 +98,7 @@ enum Line {
     Unit(usize),
 }
 
-/// Where a search stands; it may go on with a program that has got further cuts.
+/// Where a search stands; it may go on with a program that has got further rows and cuts.
 #[derive(Debug, Clone)]
 pub struct State {
     /// c, disturbed and as asked for; the largest component is one.
@@ -101,56 +118,75 @@ pub struct State {
 impl Program {
     /// Scales the polytope; rows that no point of the box violates are dropped.
     pub fn new(polytope: &Polytope, tolerance: f64) -> Self {
-        let set = &polytope.set;
-        let (center, half) = (set.center(), set.radius());
-        let p = set.len();
-        let mut lines: Vec<(usize, f64, f64, f64)> = vec![];
-        let rows = &polytope.rows;
-        let (middle, reach) = reaches(polytope, &center, &half);
-        for w in 0..rows.len() {
-            let off = rows.u[w] - middle[w];
-            let radius = rows.radius[w].max(1e-9 * reach[w]);
-            if reach[w] > NEGLIGIBLE && off.abs() + reach[w] > radius {
-                lines.push((w, radius, off / radius - 1.0, off / radius + 1.0));
-            }
-        }
-        let mut scaled = DMatrix::zeros(p, lines.len());
-        for (i, &(source, scale, ..)) in lines.iter().enumerate() {
-            let mut column = scaled.column_mut(i);
-            for j in 0..p {
-                column[j] = rows.y[(source, j)] * half[j] / scale;
-            }
-        }
-        let body = polytope.cuts.offset..polytope.cuts.offset + INERTIAL;
-        let mut largest = vec![0.0_f64; p];
-        for column in scaled.column_iter() {
-            largest.iter_mut().zip(column.iter()).for_each(|(l, x)| *l = l.max(x.abs()));
-        }
-        let (kept, idle): (Vec<usize>, Vec<usize>) =
-            (0..p).partition(|&j| body.contains(&j) || largest[j] > IDLE);
-        // What idle unknowns may do is left to the noise.
-        let slack = |i: usize| idle.iter().map(|&j| scaled[(j, i)].abs()).sum::<f64>();
-        let lo = lines.iter().enumerate().map(|(i, line)| line.2 - slack(i)).collect();
-        let hi = lines.iter().enumerate().map(|(i, line)| line.3 + slack(i)).collect();
+        let (center, half) = (polytope.set.center(), polytope.set.radius());
+        let p = half.len();
         let mut program = Self {
-            lines: scaled.select_rows(&kept),
-            lo,
-            hi,
+            lines: DMatrix::zeros(0, 0),
+            lo: vec![],
+            hi: vec![],
             norm: vec![],
-            source: lines.iter().map(|l| (l.0, l.1)).collect(),
-            kept,
-            rows: rows.len(),
+            source: vec![],
+            kept: vec![],
+            idle: vec![],
+            rows: 0,
             cuts: 0,
             tolerance,
             center,
             half,
         };
-        program.add_cuts(polytope);
+        let body = polytope.cuts.offset..polytope.cuts.offset + INERTIAL;
+        let mut largest = vec![0.0_f64; p];
+        let lines = program.scaled_rows(polytope);
+        for (j, largest) in largest.iter_mut().enumerate() {
+            let column = polytope.rows.y.column(j);
+            let entries = lines.iter().map(|line| (column[line.row] * program.half[j] / line.scale).abs());
+            *largest = entries.fold(0.0, f64::max);
+        }
+        (program.kept, program.idle) = (0..p).partition(|&j| body.contains(&j) || largest[j] > IDLE);
+        program.lines = DMatrix::zeros(program.kept.len(), 0);
+        program.extend(polytope);
         program
     }
 
-    /// Takes over the cuts that `polytope` has got since; those that no point of the box violates are dropped.
-    pub fn add_cuts(&mut self, polytope: &Polytope) {
+    /// Takes over the rows and cuts that `polytope` has got since; those that no point of the box violates are dropped.
+    pub fn extend(&mut self, polytope: &Polytope) {
+        self.add_rows(polytope);
+        self.add_cuts(polytope);
+        let norms = self.lines.columns_range(self.norm.len()..);
+        self.norm.extend(norms.column_iter().map(|column| column.norm().max(NEGLIGIBLE)));
+    }
+
+    fn add_rows(&mut self, polytope: &Polytope) {
+        let fresh = self.scaled_rows(polytope);
+        self.rows = polytope.rows.len();
+        let before = self.grow(fresh.len());
+        for (k, &Scaled { row, scale, lo, hi }) in fresh.iter().enumerate() {
+            let entry = |j: usize| polytope.rows.y[(row, j)] * self.half[j] / scale;
+            let mut column = self.lines.column_mut(before + k);
+            column.iter_mut().zip(&self.kept).for_each(|(x, &j)| *x = entry(j));
+            // What idle unknowns may do is left to the noise.
+            let slack = self.idle.iter().map(|&j| entry(j).abs()).sum::<f64>();
+            self.source.push((Source::Row(row), scale));
+            self.lo.push(lo - slack);
+            self.hi.push(hi + slack);
+        }
+    }
+
+    /// The rows of `polytope` beyond those looked at that some point of the box violates.
+    fn scaled_rows(&self, polytope: &Polytope) -> Vec<Scaled> {
+        let rows = &polytope.rows;
+        let (middle, reach) = reaches(polytope, self.rows, &self.center, &self.half);
+        let scaled = |k: usize| {
+            let row = self.rows + k;
+            let off = rows.u[row] - middle[k];
+            let scale = rows.radius[row].max(1e-9 * reach[k]);
+            let tells = reach[k] > NEGLIGIBLE && off.abs() + reach[k] > scale;
+            tells.then(|| Scaled { row, scale, lo: off / scale - 1.0, hi: off / scale + 1.0 })
+        };
+        (0..reach.len()).filter_map(scaled).collect()
+    }
+
+    fn add_cuts(&mut self, polytope: &Polytope) {
         let offset = polytope.cuts.offset;
         let first = self.kept.iter().position(|&j| j == offset).unwrap_or(0);
         let known = std::mem::replace(&mut self.cuts, polytope.cuts.coefficients.len());
@@ -161,19 +197,23 @@ impl Program {
             let norm = scaled.iter().map(|x| x.abs()).sum::<f64>();
             if norm > NEGLIGIBLE && middle < norm {
                 fresh.push(scaled.map(|x| x / norm));
-                self.source.push((self.rows + k, norm));
+                self.source.push((Source::Cut(k), norm));
                 self.lo.push(-middle / norm);
                 self.hi.push(f64::INFINITY);
             }
         }
-        let before = self.lines.ncols();
-        let lines = std::mem::replace(&mut self.lines, DMatrix::zeros(0, 0));
-        self.lines = lines.resize_horizontally(before + fresh.len(), 0.0);
+        let before = self.grow(fresh.len());
         for (k, cut) in fresh.iter().enumerate() {
             cut.iter().enumerate().for_each(|(j, x)| self.lines[(first + j, before + k)] = *x);
         }
-        let norms = self.lines.columns_range(self.norm.len()..);
-        self.norm.extend(norms.column_iter().map(|column| column.norm().max(NEGLIGIBLE)));
+    }
+
+    /// Makes room for so many more lines and returns the first one's column.
+    fn grow(&mut self, more: usize) -> usize {
+        let before = self.lines.ncols();
+        let lines = std::mem::replace(&mut self.lines, DMatrix::zeros(0, 0));
+        self.lines = lines.resize_horizontally(before + more, 0.0);
+        before
     }
 
     /// Approximately maximises d'z; `d` has length p.
@@ -258,11 +298,11 @@ impl Program {
                 return;
             }
             let (source, scale) = self.source[i];
-            let net = active.sign * y * state.size / scale;
-            if source < self.rows {
-                multipliers.rows[source] += net;
-            } else {
-                multipliers.cuts[source - self.rows] -= net;
+            // Any multiplier will do; of one with few digits a short text can be kept.
+            let net = f64::from((active.sign * y * state.size / scale) as f32);
+            match source {
+                Source::Row(w) => multipliers.rows[w] += net,
+                Source::Cut(k) => multipliers.cuts[k] -= net,
             }
         };
         match state.contradiction {
@@ -407,11 +447,11 @@ impl Program {
     }
 }
 
-/// For each row the value in the middle of the box, and how far the box moves it to either side.
-fn reaches(polytope: &Polytope, center: &[f64], half: &[f64]) -> (Vec<f64>, Vec<f64>) {
-    let rows = &polytope.rows;
-    let (mut middle, mut reach) = (vec![0.0; rows.len()], vec![0.0; rows.len()]);
-    for ((column, c), r) in rows.y.column_iter().zip(center).zip(half) {
+/// For each row from number `first` on the value in the middle of the box, and how far the box moves it to either side.
+fn reaches(polytope: &Polytope, first: usize, center: &[f64], half: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    let rows = polytope.rows.y.rows_range(first.min(polytope.rows.len())..);
+    let (mut middle, mut reach) = (vec![0.0; rows.nrows()], vec![0.0; rows.nrows()]);
+    for ((column, c), r) in rows.column_iter().zip(center).zip(half) {
         for ((y, middle), reach) in column.iter().zip(&mut middle).zip(&mut reach) {
             *middle += y * c;
             *reach += (y * r).abs();

@@ -12,7 +12,7 @@
 //! The balances of consecutive windows add up to the balance of their union ([`rows_over_parts`]). That is a row of its own:
 //! in it the encoder errors at the inner ends cancel, which no combination of the single rows knows. The other way round, the
 //! torque errors of a short window seldom add up, so that some of many short rows are nearly at the end of what their bound
-//! allows ([`parts`]); over a few ticks some are ([`super::extremes`]), though the errors of the ends weigh more there.
+//! allows. So rows may be asked for over any span of ticks ([`History`]), and [`super::separate`] asks for those that matter.
 //!
 //! # Assumed
 //! A2 of the guarantee: at every tick |q^ - q|, |dq^ - dq| and |tau^ - tau| are within [`SensorBounds`](crate::robot::SensorBounds); tau is held from tick to
@@ -46,9 +46,11 @@
 //!
 //! Rounding is outward throughout: all of it is interval arithmetic.
 
+mod history;
 mod integrals;
 mod part;
 
+pub use history::{End, History, Past, Pick, RowMaker, Stretch};
 pub use part::{Enclosed, Enclosures, Part, equal_spans, parts, rows_over_parts};
 
 /// What is measured at one tick.

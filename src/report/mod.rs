@@ -1,4 +1,4 @@
-//! What a run leaves behind: `summary.json`, `log.csv`, `plans/*.json` and `report.html`; and what it says meanwhile.
+//! What a run leaves behind: `summary.json`, `log.csv`, `plans/*.json`, `set_proof.json` and `report.html`; and what it says meanwhile.
 //!
 //! A [`RunRecord`] holds everything; [`write()`] turns it into a folder, all or nothing. [`html::page`] is one file
 //! without a reference to anything outside it. [`overview`] lays many runs side by side. [`event`] is what a running job tells an [`event::Observer`].
@@ -25,6 +25,8 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::identify::SetProof;
+
 pub use event::{Event, Observer};
 pub use evidence::{Broken, Evidence, Gap};
 pub use log::LogRow;
@@ -50,6 +52,8 @@ pub struct RunRecord<P> {
     pub tube: Vec<TubeStep>,
     /// The plans, one file each, in the order in which they were made.
     pub plans: Vec<P>,
+    /// What proves the set of parameters, where something was identified.
+    pub set_proof: Option<SetProof>,
 }
 
 /// The tracking tube in force from a time on.

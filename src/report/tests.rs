@@ -97,6 +97,7 @@ pub(crate) fn record() -> RunRecord<serde_json::Value> {
             .map(|(t, p)| TubeStep { t, position_rad: p, velocity_rad_s: 20.0 * p })
             .to_vec(),
         plans: (0..8).map(|k| serde_json::json!({ "index": k })).collect(),
+        set_proof: None,
     }
 }
 
@@ -330,8 +331,9 @@ impl serde::Serialize for Unwritable {
 fn an_error_leaves_everything_as_it_was() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join("run");
-    let RunRecord { summary, log, clearance, torque_limit, tube, .. } = record();
-    let broken = RunRecord { summary, log, clearance, torque_limit, tube, plans: vec![Unwritable] };
+    let RunRecord { summary, log, clearance, torque_limit, tube, set_proof, .. } = record();
+    let broken =
+        RunRecord { summary, log, clearance, torque_limit, tube, plans: vec![Unwritable], set_proof };
     assert!(matches!(write(&folder, &broken), Err(ReportError::Json { .. })));
     assert_eq!(entries(scratch.path()), [""; 0]);
     write(&folder, &record()).unwrap();

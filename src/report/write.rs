@@ -16,6 +16,7 @@ const SUMMARY: &str = "summary.json";
 const LOG: &str = "log.csv";
 const PAGE: &str = "report.html";
 const PLANS: &str = "plans";
+const SET_PROOF: &str = "set_proof.json";
 
 /// The folder of a run if no other is asked for: `runs/<scenario>-<method>-<seed>`.
 ///
@@ -120,7 +121,7 @@ fn foreign_entry(folder: &Path) -> io::Result<Option<String>> {
         let name = entry.file_name().to_string_lossy().into_owned();
         let kind = entry.file_type()?;
         let ours = match name.as_str() {
-            SUMMARY | LOG | PAGE => kind.is_file(),
+            SUMMARY | LOG | PAGE | SET_PROOF => kind.is_file(),
             PLANS => kind.is_dir(),
             _ => false,
         };
@@ -142,7 +143,8 @@ fn foreign_entry(folder: &Path) -> io::Result<Option<String>> {
     Ok(None)
 }
 
-/// Writes `summary.json`, `log.csv`, `plans/plan_<number>.json` and `report.html` into `folder`.
+/// Writes `summary.json`, `log.csv`, `plans/plan_<number>.json` and `report.html` into `folder`, and `set_proof.json` where something was
+/// identified.
 ///
 /// # Errors
 /// [`ReportError::Destination`] if the folder may not be replaced, [`ReportError::Shape`] if the record contradicts
@@ -159,6 +161,9 @@ pub fn write<P: Serialize>(folder: &Path, record: &RunRecord<P>) -> Result<(), R
     fs::create_dir(inside(PLANS)).map_err(failed("create", &inside(PLANS)))?;
     for (i, plan) in record.plans.iter().enumerate() {
         json(&inside(PLANS).join(format!("plan_{i:03}.json")), plan)?;
+    }
+    if let Some(proof) = &record.set_proof {
+        compact(&inside(SET_PROOF), proof)?;
     }
     fs::write(inside(PAGE), page).map_err(failed("write", &inside(PAGE)))?;
     temporary.become_folder(folder)
@@ -191,9 +196,20 @@ fn create(path: &Path) -> Result<BufWriter<File>, ReportError> {
 }
 
 pub(super) fn json<T: Serialize>(path: &Path, value: &T) -> Result<(), ReportError> {
+    to_file(path, |file| serde_json::to_writer_pretty(file, value))
+}
+
+/// Without a line for every number.
+fn compact<T: Serialize>(path: &Path, value: &T) -> Result<(), ReportError> {
+    to_file(path, |file| serde_json::to_writer(file, value))
+}
+
+fn to_file(
+    path: &Path,
+    put: impl FnOnce(&mut BufWriter<File>) -> serde_json::Result<()>,
+) -> Result<(), ReportError> {
     let mut file = create(path)?;
-    serde_json::to_writer_pretty(&mut file, value)
-        .map_err(|source| ReportError::Json { path: path.to_owned(), source })?;
+    put(&mut file).map_err(|source| ReportError::Json { path: path.to_owned(), source })?;
     file.write_all(b"\n").and_then(|()| file.flush()).map_err(failed("write", path))
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::identify::{Identifier, IdentifierOptions, IdentifyError, Method, Sample, Update, map};
+use crate::identify::{Identifier, IdentifierOptions, IdentifyError, Method, Sample, SetProof, Update, map};
 use crate::inertia::ParameterSet;
 use crate::plan::Plan;
 use crate::plan::excite::{Criterion, Information};
@@ -57,6 +57,11 @@ impl Learner {
     /// What is possible now.
     pub(super) fn set(&self) -> &ParameterSet {
         self.identifier.set()
+    }
+
+    /// What proves it.
+    pub(super) fn proof(&self) -> SetProof {
+        self.identifier.proof()
     }
 
     /// Hands the measurements so far, up to time `t`, to the identifier.

@@ -1,5 +1,6 @@
 //! What a run writes down while it goes on, and how it is closed with the audit.
 
+use crate::identify::SetProof;
 use crate::plan::Plan;
 use crate::report::{
     Broken, Gap, Identification, LogRow, MostProbable, Outcome, Payload, PlanSummary, RunRecord, Summary,
@@ -35,6 +36,7 @@ pub(super) struct End {
     pub(super) duration_s: f64,
     pub(super) wall_s: f64,
     pub(super) most_probable: Option<MostProbable>,
+    pub(super) set_proof: Option<SetProof>,
 }
 
 impl Story {
@@ -64,7 +66,7 @@ impl Story {
 
     /// The record of the run. What the auditor saw outweighs what the runner believed.
     pub(super) fn close(self, task: &PublicTask, options: &RunOptions, end: End) -> RunRecord<Plan> {
-        let End { outcome, reason, broken, audit, goal, duration_s, wall_s, most_probable } = end;
+        let End { outcome, reason, broken, audit, goal, duration_s, wall_s, most_probable, set_proof } = end;
         let away: Vec<f64> = audit.q.iter().zip(&goal).map(|(q, g)| (q - g).abs()).collect();
         let goal_error = away.iter().copied().fold(0.0, f64::max);
         let (outcome, reason) = judged(outcome, reason, &audit, task, &away);
@@ -113,6 +115,7 @@ impl Story {
             torque_limit: self.torque_limit,
             tube: self.tube,
             plans: self.executed,
+            set_proof,
         }
     }
 }

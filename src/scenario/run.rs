@@ -374,6 +374,7 @@ impl Runner<'_> {
     ) -> RunRecord<Plan> {
         let duration_s = self.world.time();
         let most_probable = self.learner.as_ref().and_then(|l| l.most_probable(&self.story.log));
+        let set_proof = self.learner.as_ref().map(Learner::proof);
         let audit = self.world.reveal();
         let goal = self.router.route().and_then(Route::goal).unwrap_or(&self.task.goal).to_vec();
         let record = self.story.close(
@@ -388,6 +389,7 @@ impl Runner<'_> {
                 duration_s,
                 wall_s,
                 most_probable,
+                set_proof,
             },
         );
         let (outcome, reason) = (record.summary.outcome, record.summary.reason.clone());

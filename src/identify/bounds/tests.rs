@@ -168,7 +168,7 @@ fn a_search_goes_on_where_further_cuts_come() {
             let mut state = program.start(&d);
             program.solve(&mut state);
             cuts += polytope.cuts.separate(&program.proposal(&state, &d).z, 1e-6);
-            program.add_cuts(&polytope);
+            program.extend(&polytope);
             program.solve(&mut state);
             let bound = |multipliers: &Multipliers| upper_bound(&polytope, &d, multipliers).value;
             let went_on = bound(&program.proposal(&state, &d).multipliers);

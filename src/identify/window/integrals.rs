@@ -24,6 +24,27 @@ const SYMBOLS: usize = 14;
 
 pub(super) type Form = Affine<SYMBOLS>;
 
+/// What is dear about a window: Y_f at every tick, and enclosures of its derivatives over blocks of panels.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Enclosure {
+    /// Row-major n x 10 n a tick.
+    rates: Vec<Interval>,
+    /// n x 10 n a [`BLOCK`].
+    drifts: Vec<f64>,
+    /// n a [`LONG_BLOCK`].
+    swings: Vec<Interval>,
+    /// n a [`BLOCK`]; none if the direction of gravity is exact.
+    levers: Vec<[Interval; 3]>,
+}
+
+impl Enclosure {
+    /// Y_f at tick `k` for row `i`, of n.
+    pub(super) fn rate(&self, n: usize, k: usize, i: usize) -> &[Interval] {
+        let width = INERTIAL * n;
+        &self.rates[width * (n * k + i)..][..width]
+    }
+}
+
 /// The box of z.
 #[derive(Debug, Clone)]
 pub(super) struct Known<'a> {
@@ -55,8 +76,34 @@ pub(super) struct Integrals<'a> {
 
 impl<'a> Integrals<'a> {
     pub(super) fn new(robot: &'a Robot, known: &'a Known<'a>, window: &'a Window) -> Self {
-        let Window { samples, acceleration_bound, clock } = window;
-        Self { robot, known, samples, acceleration_bound, clock: *clock }
+        Self::of_samples(robot, known, &window.samples, &window.acceleration_bound, window.clock)
+    }
+
+    /// Those over consecutive samples.
+    pub(super) fn of_samples(
+        robot: &'a Robot,
+        known: &'a Known<'a>,
+        samples: &'a [Sample],
+        acceleration_bound: &'a [f64],
+        clock: Clock,
+    ) -> Self {
+        Self { robot, known, samples, acceleration_bound, clock }
+    }
+
+    /// Fills in what is dear.
+    pub(super) fn fill(
+        &self,
+        intervals: &mut Evaluator<Interval>,
+        duals: &mut Evaluator<Dual<Interval, 1>>,
+        enclosure: &mut Enclosure,
+    ) {
+        enclosure.rates.clear();
+        for k in 0..=self.panels() {
+            enclosure.rates.extend_from_slice(self.rate_at(intervals, k));
+        }
+        self.fill_drifts(duals, &mut enclosure.drifts);
+        self.fill_swings(duals, &mut enclosure.swings);
+        self.fill_levers(intervals, &mut enclosure.levers);
     }
 
     /// Those between two ticks.
@@ -193,7 +240,7 @@ impl<'a> Integrals<'a> {
     }
 
     /// Y_f on everything that the state at tick k may be.
-    pub(super) fn rate_at<'e>(&self, evaluator: &'e mut Evaluator<Interval>, k: usize) -> &'e [Interval] {
+    fn rate_at<'e>(&self, evaluator: &'e mut Evaluator<Interval>, k: usize) -> &'e [Interval] {
         let (sample, sensors) = (&self.samples[k], &self.robot.sensors);
         let around = |x: &f64, error: f64| Interval::around(*x, error);
         evaluator.q.clear();
@@ -203,15 +250,10 @@ impl<'a> Integrals<'a> {
         evaluator.rate(self.robot)
     }
 
-    /// int Y_f between two ticks for the row `i`, into `y`: the trapezoids of `rates` (n x 10 n a tick), widened by what the motion at
-    /// constant velocity adds, whose radii are `drifts` (n x 10 n a [`BLOCK`]).
-    pub(super) fn rate(
-        &self,
-        span: &Range<usize>,
-        i: usize,
-        (rates, drifts): (&[Interval], &[f64]),
-        y: &mut Vec<Interval>,
-    ) {
+    /// int Y_f between two ticks for the row `i`, into `y`: the trapezoids of the rates, widened by what the motion at constant
+    /// velocity adds.
+    pub(super) fn rate(&self, span: &Range<usize>, i: usize, enclosure: &Enclosure, y: &mut Vec<Interval>) {
+        let Enclosure { rates, drifts, .. } = enclosure;
         let width = INERTIAL * self.robot.dof();
         let (size, row) = (width * self.robot.dof(), width * i..width * (i + 1));
         y.clear();
@@ -312,7 +354,7 @@ impl<'a> Integrals<'a> {
     }
 
     /// Radii of dY_f/dq dq over each [`BLOCK`]: the trapezoid's error by the motion at constant velocity, over dt^2/4 a panel.
-    pub(super) fn fill_drifts(&self, evaluator: &mut Evaluator<Dual<Interval, 1>>, drifts: &mut Vec<f64>) {
+    fn fill_drifts(&self, evaluator: &mut Evaluator<Dual<Interval, 1>>, drifts: &mut Vec<f64>) {
         drifts.clear();
         let mut ranges = std::mem::take(&mut evaluator.ranges);
         self.blocks(BLOCK, &mut ranges, |q, dq| {
@@ -326,11 +368,7 @@ impl<'a> Integrals<'a> {
     }
 
     /// For each [`LONG_BLOCK`] and row the trapezoid's error by the accelerations, over dt^2/4 a panel.
-    pub(super) fn fill_swings(
-        &self,
-        evaluator: &mut Evaluator<Dual<Interval, 1>>,
-        swings: &mut Vec<Interval>,
-    ) {
+    fn fill_swings(&self, evaluator: &mut Evaluator<Dual<Interval, 1>>, swings: &mut Vec<Interval>) {
         let n = self.robot.dof();
         swings.clear();
         let mut ranges = std::mem::take(&mut evaluator.ranges);
@@ -354,10 +392,10 @@ impl<'a> Integrals<'a> {
         evaluator.ranges = ranges;
     }
 
-    /// The trapezoid's error by the accelerations between two ticks, for row `i`; `swings` as [`Integrals::fill_swings`] makes them.
-    pub(super) fn swing(&self, span: &Range<usize>, i: usize, swings: &[Interval]) -> Interval {
+    /// The trapezoid's error by the accelerations between two ticks, for row `i`.
+    pub(super) fn swing(&self, span: &Range<usize>, i: usize, enclosure: &Enclosure) -> Interval {
         let mut error = Interval::zero();
-        for (block, swings) in swings.chunks_exact(self.robot.dof()).enumerate() {
+        for (block, swings) in enclosure.swings.chunks_exact(self.robot.dof()).enumerate() {
             let (a, b) = (span.start.max(LONG_BLOCK * block), span.end.min(LONG_BLOCK * (block + 1)));
             if a < b {
                 error = error + swings[i] * self.quarters(a, b);
@@ -368,7 +406,7 @@ impl<'a> Integrals<'a> {
 
     /// What [`weight_levers`] makes of every position over each [`BLOCK`] and of the box, joint after joint; nothing if the direction of
     /// gravity is exact.
-    pub(super) fn fill_levers(&self, evaluator: &mut Evaluator<Interval>, levers: &mut Vec<[Interval; 3]>) {
+    fn fill_levers(&self, evaluator: &mut Evaluator<Interval>, levers: &mut Vec<[Interval; 3]>) {
         levers.clear();
         if self.robot.uncertainty.gravity_direction_deg == 0.0 {
             return;
@@ -387,10 +425,10 @@ impl<'a> Integrals<'a> {
         evaluator.ranges = ranges;
     }
 
-    /// The integral between two ticks of joint `i`'s lever; `levers` as [`Integrals::fill_levers`] makes them.
-    pub(super) fn lever(&self, span: &Range<usize>, i: usize, levers: &[[Interval; 3]]) -> [Interval; 3] {
+    /// The integral between two ticks of joint `i`'s lever.
+    pub(super) fn lever(&self, span: &Range<usize>, i: usize, enclosure: &Enclosure) -> [Interval; 3] {
         let mut sum = [Interval::zero(); 3];
-        for (block, levers) in levers.chunks_exact(self.robot.dof()).enumerate() {
+        for (block, levers) in enclosure.levers.chunks_exact(self.robot.dof()).enumerate() {
             let (a, b) = (span.start.max(BLOCK * block), span.end.min(BLOCK * (block + 1)));
             if a < b {
                 let elapsed = self.over(&(a..b)).duration();

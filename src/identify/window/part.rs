@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::Window;
-use super::integrals::{Evaluator, Form, Integrals, Known};
+use super::integrals::{Enclosure, Evaluator, Form, Integrals, Known};
 use crate::enclose::Interval;
 use crate::identify::polytope::{Origin, Rows};
 use crate::inertia::ParameterSet;
@@ -40,14 +40,10 @@ pub struct Enclosures<'a> {
     intervals: Evaluator<Interval>,
     duals: Evaluator<Dual<Interval, 1>>,
     forms: Evaluator<Form>,
-    /// Row-major n x 10 n a tick.
-    rates: Vec<Interval>,
-    drifts: Vec<f64>,
-    swings: Vec<Interval>,
-    levers: Vec<[Interval; 3]>,
-    /// Of one row: int Y_f, and Y_m at either end.
+    enclosure: Enclosure,
+    /// Of one row: int Y_f, and Y_m at a tick.
     rate: Vec<Interval>,
-    ends: [Vec<f64>; 2],
+    momentum: Vec<f64>,
 }
 
 impl<'a> Enclosures<'a> {
@@ -59,26 +55,16 @@ impl<'a> Enclosures<'a> {
             intervals: Evaluator::new(robot),
             duals: Evaluator::new(robot),
             forms: Evaluator::new(robot),
-            rates: vec![],
-            drifts: vec![],
-            swings: vec![],
-            levers: vec![],
+            enclosure: Enclosure::default(),
             rate: vec![],
-            ends: [vec![], vec![]],
+            momentum: vec![],
         }
     }
 
     /// Encloses what happens in `window`.
     pub fn of<'e>(&'e mut self, window: &'e Window) -> Enclosed<'e, 'a> {
-        let Self { robot, known, intervals, duals, rates, drifts, swings, levers, .. } = self;
-        let whole = Integrals::new(robot, known, window);
-        rates.clear();
-        for k in 0..=whole.panels() {
-            rates.extend_from_slice(whole.rate_at(intervals, k));
-        }
-        whole.fill_drifts(duals, drifts);
-        whole.fill_swings(duals, swings);
-        whole.fill_levers(intervals, levers);
+        let Self { robot, known, intervals, duals, enclosure, .. } = self;
+        Integrals::new(robot, known, window).fill(intervals, duals, enclosure);
         Enclosed { enclosures: self, window }
     }
 }
@@ -91,24 +77,9 @@ pub struct Enclosed<'e, 'a> {
 }
 
 impl Enclosed<'_, '_> {
-    /// The window.
-    pub fn window(&self) -> &Window {
-        self.window
-    }
-
-    /// The middle of Y_f theta at tick `k`, for row `i`, N m.
-    pub fn rate_along(&self, k: usize, i: usize, theta: &[f64]) -> f64 {
-        let n = self.enclosures.robot.dof();
-        let width = INERTIAL * n;
-        let row = &self.enclosures.rates[width * (n * k + i)..][..width];
-        row.iter().zip(theta).map(|(y, z)| y.midpoint() * z).sum()
-    }
-
     /// The parts of the window between the ticks of each of `spans` (first and last tick, at least one panel).
     pub fn parts(&mut self, spans: &[Range<usize>]) -> Vec<Part> {
-        let Enclosures { robot, known, forms, rates, drifts, swings, levers, rate: row, ends, .. } =
-            &mut *self.enclosures;
-        let [momentum, _] = ends;
+        let Enclosures { robot, known, forms, enclosure, rate: row, momentum, .. } = &mut *self.enclosures;
         let (n, window) = (robot.dof(), self.window);
         let mut ends: Vec<usize> = spans.iter().flat_map(|span| [span.start, span.end]).collect();
         ends.sort_unstable();
@@ -128,44 +99,17 @@ impl Enclosed<'_, '_> {
         let part = |span: &Range<usize>| {
             let mut rate = Vec::with_capacity(INERTIAL * n * n);
             for i in 0..n {
-                whole.rate(span, i, (rates, drifts), row);
+                whole.rate(span, i, enclosure, row);
                 rate.extend_from_slice(row);
             }
-            let swing = (0..n).map(|i| whole.swing(span, i, swings)).collect();
-            let lever = (0..n).map(|i| whole.lever(span, i, levers)).collect();
+            let swing = (0..n).map(|i| whole.swing(span, i, enclosure)).collect();
+            let lever = (0..n).map(|i| whole.lever(span, i, enclosure)).collect();
             let samples = window.samples[span.start..=span.end].to_vec();
             let (acceleration_bound, clock) = (window.acceleration_bound.clone(), window.clock);
             let window = Window { samples, acceleration_bound, clock };
             Part { window, rate, swing, lever, first: at(span.start), last: at(span.end) }
         };
         spans.iter().map(part).collect()
-    }
-
-    /// The rows of single joints over parts of the window; over the full parameter vector.
-    pub fn rows(&mut self, picks: impl ExactSizeIterator<Item = (Range<usize>, usize)>) -> Rows {
-        let Enclosures { robot, known, forms, rates, drifts, swings, levers, rate, ends, .. } =
-            &mut *self.enclosures;
-        let whole = Integrals::new(robot, known, self.window);
-        let mut rows = Rows::none(robot.parameter_count());
-        rows.y = nalgebra::DMatrix::zeros(picks.len(), robot.parameter_count());
-        for (w, (span, i)) in picks.enumerate() {
-            whole.rate(&span, i, (rates, drifts), rate);
-            let mut error = Interval::zero();
-            for (k, y) in [span.start, span.end].into_iter().zip(&mut *ends) {
-                whole.place(forms, k);
-                error = error + Interval::constant(whole.momentum(forms, i, y));
-            }
-            error = error + whole.swing(&span, i, swings) + whole.tilt(&whole.lever(&span, i, levers));
-            let [first, last] = &*ends;
-            let links = first.iter().zip(last).zip(&*rate);
-            let links = links.map(|((a, b), rate)| Interval::constant(*b) - Interval::constant(*a) - *rate);
-            let own = whole.over(&span);
-            let (u, radius) = own.balance(i, links, error, |column, y| rows.y[(w, column)] = y);
-            rows.u.push(u);
-            rows.radius.push(radius);
-            rows.origin.push(Origin { t: own.end(), joint: i });
-        }
-        rows
     }
 }
 

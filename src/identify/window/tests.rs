@@ -196,21 +196,26 @@ impl Experiment {
         }
     }
 
-    /// How much of its radius the row of joint `i` over all windows needs, and the radius; it must not need more. Where there is but one
-    /// window, whole and cut in two, and the row made by itself as well: the least of these.
+    /// How much of its radius the row of joint `i` over all windows needs, and the radius; it must not need more. Windows whole
+    /// and cut in two, and the row made by itself as an identifier makes it: the least of these.
     fn used(&self, i: usize) -> (f64, f64) {
         let (robot, set, windows) = (&self.robot, &self.set, self.windows());
-        let panels = windows[0].samples.len() - 1;
         let mut rows = vec![];
         for count in [1, 2] {
             let parts: Vec<Part> =
                 windows.iter().flat_map(|window| parts(robot, set, window, count)).collect();
             rows.push((rows_over_parts(robot, set, &parts), i));
         }
-        if windows.len() == 1 {
-            let mut enclosures = Enclosures::new(robot, set);
-            rows.push((enclosures.of(&windows[0]).rows([(0..panels, i)].into_iter()), 0));
+        let (mut history, mut numbered, mut to) = (History::default(), vec![], 0);
+        for window in windows {
+            let panels = window.samples.len() - 1;
+            numbered.push((to, window));
+            to += panels;
         }
+        history.extend(robot, set, &numbered);
+        let made = RowMaker::new(robot, set, &history, 0).rows(&[Pick { from: 0, to, joint: i }]);
+        assert_eq!(made.len(), 1);
+        rows.push((made, 0));
         let mut least = (f64::INFINITY, f64::INFINITY);
         for (rows, w) in rows {
             let value: f64 = rows.y.row(w).iter().zip(&self.theta).map(|(y, z)| y * z).sum();
