@@ -128,9 +128,9 @@ impl Attack<'_> {
             .map(|w| at.mass.solve(&DVector::from_fn(n, |j, _| if j == w { tick.rho[w] } else { 0.0 })))
             .collect();
         let required = &self.report.required;
-        for j in 0..n {
+        for (j, bound) in required.acceleration_bound.iter().enumerate() {
             let most = (at.ddqa[j] - held[j]).abs() + pushed.iter().map(|p| p[j].abs()).sum::<f64>();
-            ledger.note(Check::Acceleration, most, required.acceleration_bound[j]);
+            ledger.note(Check::Acceleration, most, *bound);
         }
         let torque = |state: [&[f64]; 4]| truth::needed(&case.robot, tick.theta, state);
         let now = torque([&at.q, &at.dq, &at.dqa, &at.ddqa]);
@@ -154,10 +154,10 @@ impl Attack<'_> {
                 with.iter().zip(&base).map(|(a, b)| (a - b).abs()).collect()
             })
             .collect();
-        for j in 0..n {
+        for (j, bound) in required.drift_nm.iter().enumerate() {
             let pushes: f64 = columns.iter().map(|c| c[j]).sum();
             let most = (base[j] - read[j]).abs().max((now[j] - read[j]).abs()) + pushes;
-            ledger.note(Check::Drift, most, required.drift_nm[j]);
+            ledger.note(Check::Drift, most, *bound);
         }
     }
 }

@@ -151,8 +151,8 @@ fn bounds_are_those_of_the_header() {
         let near_exactly = |found: f64, right: f64| {
             assert!(found >= right * (1.0 - 1e-13) && found <= right * (1.0 + 1e-4), "{found} for {right}");
         };
-        for j in 0..n {
-            let far = (rest - layer[j]) * (a[j] * alone[j] / sigma).sqrt() / z1;
+        for (j, (layer, alone)) in layer.iter().zip(&alone).enumerate() {
+            let far = (rest - layer) * (a[j] * alone / sigma).sqrt() / z1;
             let near = rest * c * h * rho[j] / (z1 * z1);
             layers += usize::from(near > far);
             near_exactly(bounds.robust[j], rho[j] + far.max(near));

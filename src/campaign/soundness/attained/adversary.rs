@@ -159,8 +159,8 @@ pub fn drift(case: &Case, report: &CellReport) -> Vec<f64> {
                 let found = change(case, &theta, &s, [&q, &dq, &dqa, &ddqa]);
                 misread.iter_mut().zip(found).for_each(|(m, f)| *m = m.max(f.abs()));
             }
-            for j in 0..n {
-                worst[j] = worst[j].max(tick[j] + misread[j]);
+            for (worst, (tick, misread)) in worst.iter_mut().zip(tick.iter().zip(&misread)) {
+                *worst = worst.max(tick + misread);
             }
         }
     }

@@ -60,7 +60,7 @@ fn bites(what: &str, case: Case, partition: Partition, kept: f64) {
     let most = true_floor(&case);
     let refusal = verdict(&case, 1.2 * most, partition).expect_err(what);
     let Refusal::Constraint { family, at, margin, .. } = &refusal else { panic!("{what}: {refusal}") };
-    assert!(*family == Family::Tube && at.contains("floor") && *margin > -0.5, "{what}: {refusal}");
+    assert!(*family == Family::Tube && at.contains("floor") && *margin > -1.0, "{what}: {refusal}");
     if let Err(refusal) = verdict(&case, kept * most, partition) {
         panic!("{what}: {kept} of the floor is refused: {refusal}");
     }
@@ -122,7 +122,8 @@ fn carried_by_products_of_inertia() {
 /// A body on a slide: where its centre is uncertain, so is its inertia about the arm's axis.
 #[test]
 fn carried_by_first_moments() {
-    for (moment, side) in [(3, 1.0), (3, -1.0)] {
+    // Near the axis the moments of inertia are charged most, further out the mass.
+    for (half, side) in [(0.4, 1.0), (0.4, -1.0), (0.6, 0.5)] {
         let mut case = tracked(polar(20.0));
         let at = case.robot.inertial_index(1);
         for p in [4, 6, 9] {
@@ -130,9 +131,9 @@ fn carried_by_first_moments() {
         }
         let own = case.robot.friction_index(0) + ARMATURE;
         (case.set.lower[own], case.set.upper[own]) = (0.0, 0.0);
-        case.tube.inertia_floor = vec![1.0, 1.0];
-        case.tube.lag_floor = vec![1.0, 1.0];
-        widen(&mut case, 1, moment, 0.4);
+        case.tube.inertia_floor = vec![0.5, 1.0];
+        case.tube.lag_floor = vec![0.5, 1.0];
+        widen(&mut case, 1, 3, half);
         case.curve = super::still(&[0.0, side]);
         bites("first moment", case, RESTING, 0.9);
     }

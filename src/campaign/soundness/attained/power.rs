@@ -49,10 +49,10 @@ fn seen(case: &Case) -> Seen {
                 let law = Law::new(case, 0.0, (&q, &dq), &desired);
                 let v: Vec<f64> = (0..n).map(|j| tau[j] - law.nominal[j]).collect();
                 let beyond: Vec<f64> = (0..n).map(|j| (v[j].abs() - law.rho[j]).max(0.0)).collect();
-                for j in 0..n {
-                    seen.rho[j] = seen.rho[j].max(law.rho[j]);
-                    seen.robust[j] = seen.robust[j].max(v[j].abs());
-                    seen.command[j] = seen.command[j].max(tau[j].abs());
+                for (most, x) in
+                    [(&mut seen.rho, &law.rho), (&mut seen.robust, &v), (&mut seen.command, &tau)]
+                {
+                    most.iter_mut().zip(x).for_each(|(most, x)| *most = most.max(x.abs()));
                 }
                 seen.norm = seen.norm.max(weighted(&v).sqrt());
                 seen.mismatch = seen.mismatch.max(0.5 * h * weighted(&beyond));

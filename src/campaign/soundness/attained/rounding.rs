@@ -157,9 +157,9 @@ fn the_bound_of_v_is_off_by_no_more_than_is_allowed_for() {
             motion.sweep(&robot, &exact(&q), &r, &r, &r);
             momentum_regressor(&robot, &motion, 0..n, &mut y);
             let mut twice = Exact::constant(2.0 * tube.energy_slack_j);
-            for p in 0..width {
+            for (p, (center, radius)) in center.iter().zip(&radius).take(width).enumerate() {
                 let along = (0..n).fold(Exact::zero(), |sum, j| sum + r[j] * y[width * j + p]);
-                twice = twice + along.scale(center[p]) + Exact(along.0.abs()).scale(radius[p]);
+                twice = twice + along.scale(*center) + Exact(along.0.abs()).scale(*radius);
             }
             for (j, r) in r.iter().enumerate() {
                 let at = robot.friction_index(j) + ARMATURE;

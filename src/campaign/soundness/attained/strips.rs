@@ -76,17 +76,20 @@ fn no_share_of_time_escapes() {
     case.set.strips = Some(TorqueStrips { times: times.clone(), strips: vec![strip; 4] });
     let (center, radius) = (case.set.center(), case.set.radius());
     let leaning = Leaning::new(&case.robot, &case.set, &center, &radius).unwrap();
-    let mut seen = [0; 6];
+    let mut seen = [0; 5];
     for first in 0..60 {
         for length in [1e-9, 0.01 / 3.0, 0.2, 1.5] {
             let t0 = f64::from(first) / 33.0;
             let t1 = (t0 + length).min(2.0);
             let stretches = leaning.over::<4, Counted>(&case.tube, 2.0, Span::Between(t0, t1));
             for k in 0..=20 {
+                // At the start the symbol is -1 exactly.
+                let rounded = if k == 0 { 0.0 } else { 1e-13 };
                 let share = f64::from(k) / 20.0;
                 let t = (t0 + share * (t1 - t0)).clamp(t0, t1);
-                let second = times.iter().position(|x| t < *x).unwrap_or(times.len());
-                seen[second] += 1;
+                // At the very time of a strip it is the second of one pair and the first of the next, which is the same.
+                let seconds = [times.partition_point(|x| *x <= t), times.partition_point(|x| *x < t)];
+                seen[seconds[0]] += 1;
                 let covers = |pair: (usize, usize), exact: Option<Twofold>| {
                     stretches.iter().any(|s| {
                         let Some(exact) = exact else { return (s.first, s.second) == pair };
@@ -98,10 +101,10 @@ fn no_share_of_time_escapes() {
                             s.share.generators(),
                             &[symbol, 0.0, 0.0, 0.0],
                         );
-                        (s.first, s.second) == pair && off.head <= s.share.remainder() + 1e-13
+                        (s.first, s.second) == pair && off.head <= s.share.remainder() + rounded
                     })
                 };
-                let covered = match second {
+                let covered = |second: usize| match second {
                     0 => covers((0, 0), None),
                     4 => covers((3, 3), None),
                     _ => {
@@ -109,9 +112,9 @@ fn no_share_of_time_escapes() {
                         covers((second - 1, second), Some(Twofold::from(t).sub(a).div(b.sub(a))))
                     }
                 };
-                assert!(covered, "{t} of {t0} to {t1}: {stretches:?}");
+                assert!(seconds.into_iter().any(covered), "{t} of {t0} to {t1}: {stretches:?}");
             }
         }
     }
-    assert!(seen[..5].iter().all(|count| *count > 50), "{seen:?}");
+    assert!(seen.iter().all(|count| *count > 50), "{seen:?}");
 }
