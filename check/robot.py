@@ -275,7 +275,7 @@ def primitive(collision, where):
 def around(shape, dims):
     """Half of the segment and the radius of a capsule around a primitive."""
     if shape == "box":
-        longest = max(range(3), key=lambda k: (float(dims[k]), k))
+        longest = max(range(3), key=lambda k: float(dims[k]))
         half = [x / 2 if k == longest else arb(0) for k, x in enumerate(dims)]
         radius = sum(x * x / 4 for k, x in enumerate(dims) if k != longest).sqrt()
         return half, radius
