@@ -180,7 +180,10 @@ class Plan:
                     raise Refused(f"capsule '{shape['name']}' is neither the robot's nor one that its hand holds")
                 ends = [vector(capsule[k]) for k in "ab"]
                 self.capsules.append(Capsule(shape["name"], self.robot.hand, *ends, number(capsule["radius"])))
-        self.pairs = self.robot.pairs(self.capsules)
+        held = [c for c in self.capsules if c not in self.robot.capsules]
+        # What is held turns against the body before the hand, though a joint joins the two.
+        before = [c for c in self.capsules if held and c.joint is self.robot.hand.parent]
+        self.pairs = self.robot.pairs(self.capsules) + [(a, b) for a in before for b in held]
 
     def cannot_touch(self, a, b):
         """Whether two capsules cannot touch within the position limits; asked only where the plan leaves it open."""
@@ -451,7 +454,9 @@ def trusted(plan):
         yield f"{' and '.join(sorted(pair))} are not kept apart, as {robot.path} says: {reason}"
     held = [c.name for c in plan.capsules if c not in robot.capsules]
     if held:
-        yield f"what the hand holds stays within {', '.join(held)}, and clear of the body before the hand"
+        yield f"what the hand holds stays within {', '.join(held)}"
+    else:
+        yield "the hand holds nothing that reaches out of its own capsules"
     yield f"the set's bounds on the body of '{robot.hand.name}'" + (", and its strips" if plan.strips else "")
 
 

@@ -198,6 +198,11 @@ class Dynamics(unittest.TestCase):
             rate = (energy(step, x, y) - energy(-step, x, y)) / (2 * step)
             both = product(x, posture, y) + product(y, posture, x)
             self.assertAlmostEqual(float(rate.mid()), float(both.mid()), places=9)
+            # Rows of the regressor say the same as the recursion where auxiliary motion is another.
+            motion = posture.sweep(robot.gravity, dq, x, y)
+            for row, torque in zip(posture.regressor(motion), posture.torques(theta, motion)):
+                by_row = sum((y * theta[10 * i + p] for i, part in row.items() for p, y in enumerate(part)), arb(0))
+                self.assertAlmostEqual(float(by_row.mid()), float(arb(torque).mid()), places=9)
 
 
 class State:
@@ -582,6 +587,194 @@ class Terms(unittest.TestCase):
             self.assertEqual(len(needs), 2 + 2 * plan.n)
             for where, need in needs.items():
                 self.assertTrue(least < need < 1.005, (name, where, need))
+
+
+class Parts(unittest.TestCase):
+    """Radii, cells, floors and strips by themselves."""
+
+    def test_radii_and_bands(self):
+        for name in PLANS:
+            plan, gains = load(name), load(name).data["tube"]["gains"]
+            stored, level = plan.data["tube"], gains["v_max"] * (1 + 2.0**-30)
+            for j in range(plan.n):
+                r = math.sqrt(2 * level / stored["inertia_floor"][j])
+                e = math.sqrt(2 * level / stored["lag_floor"][j]) / gains["k_r"]
+                band = gains["stiction_speed_rad_s"] + float(plan.robot.sensors["velocity_rad_s"]) + gains["period_s"] * stored["acceleration_bound"][j]
+                for found, want in ((plan.r_radius[j], r), (plan.e_radius[j], e), (plan.band[j], band)):
+                    self.assertAlmostEqual(float(found) / want, 1, delta=1e-12)
+
+    def test_a_cell_reaches_to_the_end_of_its_last_tick(self):
+        plan = copy(load("tree"))
+        plan.tube = plan.tube | {"h": arb(0.2)}
+        cell = tube.Cell(plan, 1.0, 1.1)
+        for j in range(plan.n):
+            for t in (1.0, 1.2, 1.3):
+                for order, form in enumerate((cell.q[j], cell.dq[j], cell.ddqa[j])):
+                    value = float(plan.curve.at(j, order, arb(t)).mid())
+                    self.assertTrue(float(forms.lower(form)) <= value <= float(forms.upper(form)), (j, t, order))
+        # A tick that overlaps the end finds the jerk of the rest there.
+        last = tube.Cell(plan, 2.9, 3.0)
+        self.assertTrue(all(forms.lower(x) <= 0 <= forms.upper(x) for x in last.jerk))
+        self.assertLessEqual(float(last.end), 3.0)
+
+    def test_lowered_bodies_never_have_more_energy(self):
+        rng, useful = random.Random(12), 0
+
+        def matrix(p):
+            m, hx, hy, hz, xx, xy, yy, xz, yz, zz = p
+            h = np.array([[0, -hz, hy], [hz, 0, -hx], [-hy, hx, 0]])
+            return np.block([[m * np.eye(3), -h], [h, np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])]])
+
+        for name in ("z1", "tree"):
+            plan, f = load(name), lambda x: float(x.mid())
+            for i, joint in enumerate(plan.robot.joints):
+                center = plan.center[10 * i : 10 * i + 10]
+                for wide in (1.0, 4.0):
+                    radius = [x * arb(wide) for x in plan.radius[10 * i : 10 * i + 10]]
+                    lowered = [f(x) for x in check.lowered_body(center, radius, check.chain_length(joint))]
+                    useful += lowered[0] > 0
+                    for _ in range(200):
+                        theta = [f(c) + rng.choice([-1, 1]) * f(g) for c, g in zip(center, radius)]
+                        if lowered[0] > 0:
+                            least = min(np.linalg.eigvalsh(matrix(theta) - matrix(lowered)))
+                            self.assertGreaterEqual(least, -1e-12, (name, joint.name))
+        self.assertGreater(useful, 10)
+
+    def test_products_and_first_moments_are_charged_as_they_must_be(self):
+        """One parameter uncertain at a time: the corner's body less the lowered one has no negative direction, and hardly any room."""
+        center = [arb(x) for x in (2.0, 0.1, -0.2, 0.3, 0.4, 0.01, 0.5, 0.02, -0.03, 0.6)]
+        for p in range(10):
+            radius = [arb(0.05) if k == p else arb(0) for k in range(10)]
+            lowered = check.lowered_body(center, radius, 0.4)
+            moved = sum(float((c - low).mid()) for c, low in zip(center, lowered))
+            self.assertGreater(moved, 0.049, p)
+
+    def test_the_floor_needs_its_proof(self):
+        """Links carry the floor: what is proven holds at samples, and a floor that no sample has is refused."""
+        for name in ("z1", "chain of twelve"):
+            plan = copy(load(name))
+            if name != "z1":
+                plan.floor = [a * arb(1.01 if j == 1 else 0.92) for j, a in enumerate(plan.floor)]
+            self.assertTrue(any(a > plan.below[plan.at(j) + robots.ARMATURE] for j, a in enumerate(plan.floor)))
+            q = [plan.curve.at(j, 0, arb(1.0)) + forms.ball(1e-4) for j in range(plan.n)]
+            margin = float(tube.floor_holds(plan, Posture(plan.robot, q)))
+            self.assertGreaterEqual(margin, 0)
+            s = State(plan, random.Random(3), 1.0)
+            light = np.array([float(x.mid()) for x in plan.below])
+            least = lambda a: min(np.linalg.eigvalsh(s.mass(s.qd, light) - np.diag([float(x.mid()) for x in a])))
+            self.assertGreater(least(plan.floor), 0)
+            high = copy(plan)
+            for factor in np.linspace(1.0, 3.0, 200):
+                high.floor = [a * arb(float(factor)) for a in plan.floor]
+                if least(high.floor) < 0:
+                    break
+            self.assertLess(float(tube.floor_holds(high, Posture(plan.robot, q))), 0, (name, factor))
+            self.assertLess(margin, 1 - 1 / factor + 1e-3)
+
+    def test_strips_hold_for_all_parameters_in_them(self):
+        """The law's own numbers at sampled states, and parameters on the strips' boundary."""
+        plan, rng, f = load("gen3 with strips"), random.Random(13), lambda x: float(arb(x).mid())
+        raw, n, tight = plan.data["set"], plan.n, 0.0
+        low, high = np.array(raw["lower"]), np.array(raw["upper"])
+        center, radius = (low + high) / 2, (high - low) / 2
+        times = raw["strips"]["times"]
+        strips = [(np.array(x["direction"]), x["lower"], x["upper"]) for x in raw["strips"]["strips"]]
+        rows_of_strips, middles = np.array([d for d, _, _ in strips]), np.array([(a + b) / 2 for _, a, b in strips])
+        halves = np.array([(b - a) / 2 for _, a, b in strips])
+        for k in (1, 7, 8, 15):
+            t0, t1 = 3.0 * k / 24, 3.0 * k / 24 + 0.004
+            cell = tube.Cell(plan, t0, t1)
+            grain, _ = tube.rounding(plan, cell)
+            posture = Posture(plan.robot, cell.q)
+            rows = posture.regressor(posture.sweep(plan.robot.gravity, cell.dq, cell.dqa, cell.ddqa))
+            bounds = tube.bound_of_torques(plan, cell, rows, grain)
+            for _ in range(25):
+                t = rng.choice([t0, t1, rng.uniform(t0, t1)])
+                s = State(plan, rng, t)
+                y = s.rows(s.measured()[0])
+                k0 = min(max(sum(x <= t for x in times) - 1, 0), len(times) - 2)
+                share = min(1.0, max(0.0, (t - times[k0]) / (times[k0 + 1] - times[k0])))
+                # A point of the set: from one inside as far as box and strips allow.
+                inside = center + np.linalg.lstsq(rows_of_strips * radius, middles - rows_of_strips @ center, rcond=None)[0] * radius
+                if np.any(np.abs(inside - center) > radius) or np.any(np.abs(rows_of_strips @ inside - middles) > halves):
+                    inside = center
+                if np.any(np.abs(rows_of_strips @ inside - middles) > halves):
+                    self.fail("no point of the set is known")
+                way = radius * np.array([rng.choice([-1, 1]) for _ in radius])
+                room = [(high[p] if w > 0 else low[p]) - inside[p] for p, w in enumerate(way)]
+                far = min(abs(r / w) for r, w in zip(room, way) if w)
+                along = rows_of_strips @ way
+                far = min([far] + [((h if a > 0 else -h) + m - x) / a for a, h, m, x in zip(along, halves, middles, rows_of_strips @ inside) if a])
+                theta = inside + max(0.0, far) * way
+                for j in range(n):
+                    (d0, l0, u0), (d1, l1, u1) = strips[n * k0 + j], strips[n * (k0 + 1) + j]
+                    mix = lambda a, b: (1 - share) * a + share * b
+                    shift = mix((l0 + u0) / 2 - d0 @ center, (l1 + u1) / 2 - d1 @ center)
+                    at = plan.at(j)
+                    row = y[j].copy()
+                    row[at + robots.OFFSET] = 1.0
+                    compared = np.zeros(14 * n, bool)
+                    compared[: 10 * n] = compared[[at + robots.VISCOUS, at + robots.ARMATURE, at + robots.OFFSET]] = True
+                    half = mix(*((u - l) / 2 + np.abs(d[~compared]) @ radius[~compared] for d, l, u in (strips[n * k0 + j], strips[n * (k0 + 1) + j])))
+                    known = half + np.abs(row - mix(d0, d1))[compared] @ radius[compared]
+                    by_box = np.abs(row) @ radius + abs(shift)
+                    off = abs(row @ (theta - center) - shift)
+                    self.assertLessEqual(off, min(known, by_box) + 1e-9)
+                    drift, doubt = f(plan.tube["drift_nm"][j]), abs(s.measured()[0][1][j]) <= f(plan.band[j])
+                    charge = radius[at] + (abs(center[at]) if doubt else 0)
+                    needed = min(known, by_box) + charge + drift
+                    nominal = abs(row @ center + shift + (0 if doubt else math.copysign(center[at], s.measured()[0][1][j])))
+                    self.assertLessEqual(needed, float(bounds[j][1]) + 1e-9)
+                    self.assertLessEqual(nominal, float(bounds[j][0]) + 1e-9)
+                    tight = max(tight, (needed - drift) / (float(bounds[j][1]) - drift))
+        self.assertGreater(tight, 0.96)
+
+    def test_what_the_law_does_at_most(self):
+        """(8.5) to (8.8) against floats, with a rounding that can be seen."""
+        rng, plan, own, seen = random.Random(14), copy(load("tree")), tube.GRAIN, set()
+        for _ in range(300):
+            n, grain = plan.n, 10 ** rng.uniform(-7, -2)
+            h, alpha, v_max, c = 1e-3, rng.uniform(100, 900), 10 ** rng.uniform(-3, -1), rng.uniform(1, 4)
+            nu, beta = v_max * rng.uniform(0, 0.1), v_max * 10 ** rng.uniform(-5, 1)
+            plan.tube = plan.tube | {"h": arb(h), "alpha": arb(alpha), "v_max": arb(v_max), "layer_ticks": arb(c), "hold_power_w": arb(beta), "energy_slack_j": arb(0)}
+            rho, reading = [np.array([10 ** rng.uniform(-2, 0.8) for _ in range(n)]) for _ in range(2)]
+            sigma, a = rng.uniform(1, 3), np.array([float(x) for x in plan.floor])
+            alone = sigma * np.array([rng.uniform(0.2, 1) for _ in range(n)])
+            tube.GRAIN = arb(grain)
+            try:
+                found = tube.law(plan, arb(nu), *([arb(float(x)) for x in v] for v in (rho, reading)), arb(sigma), [arb(float(x)) for x in alone])
+            finally:
+                tube.GRAIN = own
+            terms = 2 * rho @ reading + 2 * h * sum(rho**2 / a) + beta + alpha * v_max
+            # The worst place in the layer, by search.
+            x = np.linspace(0, 1, 4001)
+            layer = max(c * x * (1 - x) + (1 - x) ** 2 / 2) * h * rho**2 / a
+            rest = beta + grain * terms + sum(layer)
+            room = v_max - rest / alpha - nu
+            if room <= 0:
+                self.assertIsNone(found)
+                continue
+            z1 = math.sqrt(2 * room / sigma)
+            far, near = (rest - layer) * np.sqrt(a * alone / sigma) / z1, rest * c * h * rho / z1**2
+            seen |= {bool(p > q) for p, q in zip(far, near)}
+            same = lambda x, y: self.assertAlmostEqual(float(x) / y, 1, delta=1e-5)
+            for j in range(n):
+                same(found["robust"][j], (rho[j] + max(far[j], near[j])) * (1 + 8 * grain))
+            rho_norm = math.sqrt(sum(rho**2 / a))
+            same(found["rho"], rho_norm)
+            same(found["norm"], rho_norm + rest / z1)
+            same(found["mismatch"], h / 2 * (rest / z1) ** 2)
+            same(found["gain"], (1 / c + h * rest / z1**2) * (1 + 8 * grain))
+            same(found["terms"], terms)
+        self.assertEqual(seen, {True, False})
+
+    def test_what_switches_add_is_counted(self):
+        first, second = load("z1"), check.Plan(HERE / "tests/plans/z1_1.json", load("z1").robot)
+        little = check.follows(second, first, arb(0))
+        self.assertTrue(0 < little < arb(2) ** -40)
+        self.assertTrue(check.follows(second, first, little) > little)
+        with self.assertRaisesRegex(check.Refused, "switches"):
+            check.follows(second, first, arb(2) ** -31)
 
 
 class Refusals(unittest.TestCase):
