@@ -452,6 +452,7 @@ def trusted(plan):
     yield from robot.trusted
     for pair, reason in robot.ignored.items():
         yield f"{' and '.join(sorted(pair))} are not kept apart, as {robot.path} says: {reason}"
+    yield f"the scene: {', '.join(name for name, _, _ in plan.obstacles) or 'no obstacle'}"
     held = [c.name for c in plan.capsules if c not in robot.capsules]
     if held:
         yield f"what the hand holds stays within {', '.join(held)}"

@@ -380,14 +380,14 @@ def never_touch(robot, a, b, budget=20000):
         low, high = joint.position or (-arb.pi(), arb.pi())
         boxes.insert(0, (low.lower(), high.upper()))
         levers.insert(0, reach if joint.rotates else arb(1))
-        reach = reach + norm(joint.origin) + (0 if joint.rotates else max(abs(low), abs(high)).upper())
+        reach = reach + norm(joint.origin) + (0 if joint.rotates else abs(low).upper() + abs(high).upper())
     whole = [boxes]
     for _ in range(budget):
         if not whole:
             return True
         box = whole.pop()
         mids = [((low + high) / 2).mid() for low, high in box]
-        moves = [lever * max(high - m, m - low).upper() for lever, m, (low, high) in zip(levers, mids, box)]
+        moves = [lever * ((high - low) / 2 + abs((high + low) / 2 - m)) for lever, m, (low, high) in zip(levers, mids, box)]
         frame = (ONE, [0, 0, 0])
         for joint, q in zip(between, mids):
             s, c = q.sin_cos() if joint.rotates else (0, 1)

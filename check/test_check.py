@@ -55,6 +55,14 @@ def unit(rng, n):
     return x / np.linalg.norm(x) * (1.0 if rng.random() < 0.8 else rng.random())
 
 
+def least(margins):
+    """The least margin of each constraint."""
+    out = {}
+    for family, where, m in margins:
+        out[family, where] = min(float(m), out.get((family, where), math.inf))
+    return out
+
+
 class Numbers(unittest.TestCase):
     """Forms hold what they stand for."""
 
@@ -81,6 +89,14 @@ class Numbers(unittest.TestCase):
                     linear = float(arb(form.c).mid()) + float(arb(form.t)) * t + row(form.e) @ a + row(form.r) @ b
                     spare = 1e-13 + sum(float(v.rad()) for k in (form.e, form.r) if k is not None for v in k.entries())
                     self.assertLessEqual(abs(value - linear), float(arb(form.c).rad()) + float(arb(form.t).rad()) + spare)
+
+    def test_what_is_no_number_bounds_nothing(self):
+        nan = arb("nan")
+        self.assertTrue(tube.largest(arb(1), nan, arb(3)).is_nan())
+        self.assertFalse(arb(1) - tube.largest(nan, arb(0)) >= 0)
+        far = Form(arb(0, math.inf), arb(1)) * Form(arb(0), arb(1))
+        self.assertFalse(arb(1) - size(far) >= 0)
+        self.assertFalse(arb(1) - size(Form(arb(0), arb(math.inf)).sin_cos()[0] * arb(0)) >= 2)
 
     def test_suprema_are_reached(self):
         form = Form(arb(0.5), arb(-2), arb_mat(1, 2, [3, 4]), arb_mat(1, 2, [0, 1]))
@@ -305,7 +321,7 @@ class Soundness(unittest.TestCase):
         stored = plan.data["certificate"]
         for k in cells:
             t0, t1 = end * k / self.CELLS, end * (k + 1) / self.CELLS
-            margins = {(family, where): float(m) for family, where, m in tube.evaluate(plan, t0, t1)}
+            margins = least(tube.evaluate(plan, t0, t1))
             need = lambda what, have: f(have) * (1 - margins["tube", what])
             for _ in range(states):
                 t = rng.uniform(t0, t1)
@@ -390,7 +406,7 @@ class Soundness(unittest.TestCase):
     def test_margins_are_close_to_what_is_found(self):
         """Bounds that prove nothing would be sound too: speed and position within a few per cent of the limit of what samples reach."""
         plan, f = load("tree"), lambda x: float(arb(x).mid())
-        margins = {(a, b): float(m) for a, b, m in tube.evaluate(plan, 1.5, 1.5625)}
+        margins = least(tube.evaluate(plan, 1.5, 1.5625))
         rng = random.Random(9)
         found = {}
         for _ in range(300):
@@ -456,7 +472,7 @@ class Terms(unittest.TestCase):
         plan.band = [arb(1e3 if changes.get("friction", 0) else 1e-3)] * plan.n
         return plan
 
-    def expected(self, plan, t, grain):
+    def expected(self, plan, t, grain, turn):
         """Needs and command at the desired state of time t, in floats."""
         f, n, rng = lambda x: float(arb(x).mid()), plan.n, random.Random(0)
         s = State(plan, rng, t)
@@ -499,7 +515,7 @@ class Terms(unittest.TestCase):
         first = np.array([s.turning(s.qd, unit_[j], s.dqd, center) for j in range(n)]).T + viscous
         second = np.array([s.turning(s.qd, s.dqd, unit_[j], center) for j in range(n)]).T
         G = np.sqrt((first**2 / a) @ np.ones(n))
-        swing = np.sqrt((second**2 / a) @ np.ones(n)) * math.sqrt(2 * u["v_max"])
+        swing = np.sqrt((second**2 / a) @ np.ones(n)) * math.sqrt(2 * u["v_max"]) * turn
         x = norm(rho) + vn + norm(swing)
         step = 1e-6
         moved = lambda d: (s.rows([p + step * q for p, q in zip(state, d)]) - s.rows([p - step * q for p, q in zip(state, d)])) / (2 * step)
@@ -540,6 +556,7 @@ class Terms(unittest.TestCase):
         "errors that outweigh r": {"velocity": 1e-2, "v_max": 1e-8, "k_r": 0.1},
         "turning arms": {"beta": 1e-12, "v_max": 1e-5, "k_r": 1},
         "turning arms, high gain": {"beta": 1e-12, "v_max": 1e-6, "k_r": 300},
+        "arms that turn fast": {"beta": 1e-12, "v_max": 1e-8, "k_r": 20, "turn": 1e7},
         "drift": {"drift": 1.0, "v_max": 1e-4, "h": 1e-6, "k_r": 100},
         "rounding": {"grain": 1e-6, "open": 0.1, "beta": 1e-9, "v_max": 1e-6, "h": 1e-7, "alpha": 1e3},
     }
@@ -547,13 +564,17 @@ class Terms(unittest.TestCase):
     def test_no_term_is_missing(self):
         for name, changes in self.SOURCES.items():
             plan, t, own = self.plan(**changes), 1.1, tube.GRAIN
+            swing, turn = tube.swing, changes.get("turn", 1)
             if "grain" in changes:
                 tube.GRAIN = arb(changes["grain"])
+            if "turn" in changes:
+                # Coriolis forces as if the arm turned much faster.
+                tube.swing = lambda *given: [swing(*given)[0], [x * turn for x in swing(*given)[1]]]
             try:
-                margins = {(a, b): float(m) for a, b, m in tube.evaluate(plan, t, t)}
+                margins = least(tube.evaluate(plan, t, t))
             finally:
-                tube.GRAIN = own
-            want = self.expected(plan, t + float(plan.tube["h"]) / 2, changes.get("grain", 2**-40))
+                tube.GRAIN, tube.swing = own, swing
+            want = self.expected(plan, t + float(plan.tube["h"]) / 2, changes.get("grain", 2**-40), turn)
             relative = lambda have, m: have * (1 - m) if have > 0 else -m
             for key in ("hold_power_w", "energy_slack_j"):
                 self.agree(relative(float(plan.tube[key]), margins["tube", key]), want[key], name, key)

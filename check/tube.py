@@ -21,8 +21,10 @@ def root(x):
 def largest(*numbers):
     """The largest upper bound; not a number if one is none."""
     best = arb(0)
-    for x in numbers:
-        best = best if x <= best else arb(x).upper()
+    for x in map(arb, numbers):
+        if x.is_nan():
+            return x
+        best = best if x <= best else x.upper()
     return best
 
 
@@ -312,7 +314,8 @@ def evaluate(plan, t0, t1):
     command = [((nominal + v) * (1 + GRAIN)).upper() for (nominal, _), v in zip(torques, bounds["robust"])]
     for j, joint in enumerate(robot.joints):
         if joint.position:
-            out.append(("position", joint.name, min(lower(cell.q[j]) - joint.position[0], joint.position[1] - upper(cell.q[j]), key=float)))
+            out.append(("position", joint.name, lower(cell.q[j]) - joint.position[0]))
+            out.append(("position", joint.name, joint.position[1] - upper(cell.q[j])))
         out.append(("velocity", joint.name, joint.velocity - size(cell.dq[j])))
         out.append(("torque", joint.name, joint.torque - command[j]))
     slope, coriolis = swing(plan, posture, cell)
