@@ -7,6 +7,7 @@ import math
 import os
 import sys
 import time
+from fractions import Fraction
 from multiprocessing import Pool
 from pathlib import Path
 
@@ -39,6 +40,7 @@ class Plan:
         try:
             data = json.loads(Path(path).read_text())
             self.data, self.start = data, number(data["t_start_s"])
+            self._assumed(data["robot"]["uncertainty"])
             self._curve(data["curve"])
             self._tube(data["tube"])
             self._set(data["set"])
@@ -48,6 +50,20 @@ class Plan:
             ]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise Unreadable(f"{path}: not a plan: {error.__class__.__name__} {error}") from error
+
+    def _assumed(self, written):
+        """Gravity's direction (degrees) and breakaway friction: the robot's own; where its file is silent what such plans assume."""
+        own, found = self.robot.ratios, {}
+        for key, silent, none, what in (
+            ("gravity_direction_deg", 0.2, 0.0, "the direction of gravity is exact"),
+            ("breakaway_ratio", 1.2, 1.0, "no joint needs more than Coulomb friction to break away"),
+        ):
+            found[key] = own.get(key, arb(silent if key in written else none))
+            if not found[key] > none:
+                self.robot_trusts(what)
+        self.tilt, self.breakaway = found["gravity_direction_deg"], found["breakaway_ratio"]
+        if not (0 <= self.tilt <= 45 and self.breakaway >= 1):
+            raise Refused("gravity_direction_deg or breakaway_ratio: expected 0 to 45 degrees, and at least 1")
 
     def at(self, j):
         """Index of the first of joint j's friction parameters."""
@@ -184,6 +200,16 @@ class Plan:
         # What is held turns against the body before the hand, though a joint joins the two.
         before = [c for c in self.capsules if held and c.joint is self.robot.hand.parent]
         self.pairs = self.robot.pairs(self.capsules) + [(a, b) for a in before for b in held]
+        # Who states the object's shape may state what it need not be kept apart from.
+        names, loose = {c.name for c in held}, {}
+        for pair in data.get("ignored_pairs", []):
+            both = frozenset(data["shapes"][pair[k]]["name"] for k in "ab")
+            if both & names:
+                loose[both] = pair["reason"]
+                self.robot_trusts(f"{' and '.join(sorted(both))} are not kept apart, as the plan says: {pair['reason']}")
+            elif both not in self.robot.ignored:
+                raise Refused(f"the plan ignores {' and '.join(sorted(both))}, {self.robot.path} does not")
+        self.pairs = [(a, b) for a, b in self.pairs if frozenset((a.name, b.name)) not in loose]
 
     def cannot_touch(self, a, b):
         """Whether two capsules cannot touch within the position limits; asked only where the plan leaves it open."""
@@ -232,6 +258,9 @@ def differences(plan):
         for key, x in own.items():
             if not same(x, data[section].get(key, math.inf) if key in data[section] else 1e300):
                 yield f"{section}.{key}"
+    for key, x in (("gravity_direction_deg", plan.tilt), ("breakaway_ratio", plan.breakaway)):
+        if key in data["uncertainty"] and not same(x, data["uncertainty"][key]):
+            yield f"uncertainty.{key}"
     if [j.name for j in robot.joints] != [j["name"] for j in data["joints"]]:
         yield "the joints' names or order"
         return
@@ -285,38 +314,57 @@ def from_rest(plan):
     """Refuses a first plan that does not start at rest."""
     for joint, p in zip(plan.robot.joints, plan.curve.points):
         if not (p[0] == p[1] == p[2]):
-            raise Refused(f"the first plan does not start at rest: joint '{joint.name}'")
+            raise Refused(f"no plan before it is known, and it does not start at rest: joint '{joint.name}'")
+
+
+def crude_mass(plan):
+    """Upper bound of M relative to diag(A): with L the reach of the chain and x = sum |r_j|, a body turns at most at x and moves at
+    most at (1 + L) x; and x^2 <= n sum r_j^2."""
+    reach, total = arb(1), arb(0)
+    for joint in plan.robot.joints:
+        reach += sum((abs(arb(x)) for x in joint.origin), arb(0))
+        reach += arb(0) if joint.rotates else largest(*(abs(x) for x in joint.position))
+    for i in range(plan.n):
+        m, h, inertia = plan.range[10 * i], plan.range[10 * i + 1 : 10 * i + 4], plan.range[10 * i + 4 : 10 * i + 10]
+        total += abs(m) * reach**2 + 2 * sum(map(abs, h), arb(0)) * reach + 2 * sum(map(abs, inertia), arb(0))
+    total = plan.n * total + sum((abs(plan.range[plan.at(j) + ARMATURE]) for j in range(plan.n)), arb(0))
+    return largest(*(total / a for a in plan.floor))
 
 
 def follows(plan, before, excess):
-    """What a switch from one plan to the next adds to V, relative to V_max, on top of `excess`; refuses what does not follow.
+    """How far V may be above V_max, relative to it, after the switch, given the same before it; refuses what does not follow.
 
     Section 11."""
-    old, new, after = before.tube, plan.tube, plan.start - before.start
+    old, new, start = before.tube, plan.tube, plan.data.get("start")
+    if start == "rest":
+        # The arm is released anew: what was before it does not matter.
+        from_rest(plan)
+        return arb(0)
+    after = number(start["after_ticks"]) * old["h"] if start else plan.start - before.start
     ticks = after / new["h"]
-    if not (after > 0 and abs(ticks - arb(round(float(ticks.mid())))) < arb(2) ** -20):
+    if not (after >= 0 and abs(ticks - arb(round(float(ticks.mid())))) < arb(2) ** -20):
         raise Refused(f"it starts {float(after.mid()):.6f} s after the one before, expected a whole number of ticks")
     for key in ("k_r", "h"):
         if not old[key] == new[key]:
             raise Refused(f"{key} is {new[key].str(6, radius=False)}, that of the plan before {old[key].str(6, radius=False)}")
     if not new["v_max"] >= old["v_max"]:
         raise Refused("V_max is below that of the plan before")
-    lag, square, mass = arb(0), arb(0), crude_mass(plan)
+    by_speed, by_position, mass, exact = arb(0), arb(0), crude_mass(plan), lambda x: Fraction(float(x))
     for j, joint in enumerate(plan.robot.joints):
-        if not plan.e_radius[j] >= before.e_radius[j]:
+        if exact(plan.lag[j]) * exact(old["v_max"]) > exact(before.lag[j]) * exact(new["v_max"]):
             raise Refused(f"the bound on position errors of joint '{joint.name}' is below that of the plan before")
         gone = not after < before.curve.duration
         was = [before.curve.points[j][5], arb(0), arb(0)] if gone else [before.curve.at(j, k, after) for k in range(3)]
         jump = [abs(plan.curve.at(j, k, arb(0)) - x).upper() for k, x in enumerate(was)]
         for name, x in zip(("position", "velocity", "acceleration"), jump):
-            if not x <= arb(2) ** -40 * (1 + largest(*plan.curve.coefficients(j))):
+            if not x <= arb(2) ** -30 * (1 + largest(*plan.curve.coefficients(j))):
                 raise Refused(f"{name} of joint '{joint.name}' jumps by {float(x):.3e} at the switch from the plan before")
-        lag += jump[0] / plan.e_radius[j]
-        square += mass * plan.floor[j] * (jump[1] + new["k_r"] * jump[0]) ** 2
-    rise = (root(2 * plan.level) * root(square) + square / 2) / new["v_max"]
-    excess = (excess + largest(rise, 3 * lag)).upper()
-    if not excess <= arb(2) ** -31:
-        raise Refused(f"switches have added {float(excess):.3e} of V_max to V, expected at most 2^-31")
+        by_speed += mass * plan.floor[j] * (jump[1] + new["k_r"] * jump[0]) ** 2 / 2
+        by_position += plan.lag[j] * (new["k_r"] * jump[0]) ** 2 / 2
+    step = root(largest(by_speed, by_position)) / new["v_max"].sqrt()
+    excess = (((1 + excess).sqrt() + step) ** 2 - 1).upper()
+    if not excess <= (LEVEL - 1) / 2:
+        raise Refused(f"switches have let V rise to {float(excess):.3e} of V_max above it, expected at most 2^-21")
     return excess
 
 
@@ -377,20 +425,6 @@ def admit(plan, before=None, excess=arb(0), anywhere=False):
     if not anywhere:
         from_rest(plan)
     return arb(0)
-
-
-def crude_mass(plan):
-    """Upper bound of M relative to diag(A): with L the reach of the chain and x = sum |r_j|, a body turns at most at x and moves at
-    most at (1 + L) x; and x^2 <= n sum r_j^2."""
-    reach, total = arb(1), arb(0)
-    for joint in plan.robot.joints:
-        reach += sum((abs(arb(x)) for x in joint.origin), arb(0))
-        reach += arb(0) if joint.rotates else largest(*(abs(x) for x in joint.position))
-    for i in range(plan.n):
-        m, h, inertia = plan.range[10 * i], plan.range[10 * i + 1 : 10 * i + 4], plan.range[10 * i + 4 : 10 * i + 10]
-        total += abs(m) * reach**2 + 2 * sum(map(abs, h), arb(0)) * reach + 2 * sum(map(abs, inertia), arb(0))
-    total = plan.n * total + sum((abs(plan.range[plan.at(j) + ARMATURE]) for j in range(plan.n)), arb(0))
-    return largest(*(total / a for a in plan.floor))
 
 
 def main(arguments=None):

@@ -50,7 +50,10 @@ MUTANTS = [
     ("no near part of the robust torque", "tube.py", "largest(far, near)", "far"),
     ("gain condition without the rest", "tube.py", "((1 / c + h * rest / z1**2)", "((1 / c)"),
     ("layer without its share", "tube.py", "share = arb(0.5) + (c - 1) ** 2 / (2 * (2 * c - 1))", "share = arb(0.5)"),
-    ("no charge where the sign is in doubt", "tube.py", "ball(abs(c[COULOMB])), abs(c[COULOMB]) + g[COULOMB]", "ball(abs(c[COULOMB])), g[COULOMB]"),
+    ("no charge where the sign is in doubt", "tube.py", "plan.breakaway * (abs(c[COULOMB]) + g[COULOMB])", "g[COULOMB]"),
+    ("no more than Coulomb friction to break away", "tube.py", "plan.breakaway * (abs(c[COULOMB]) + g[COULOMB])", "abs(c[COULOMB]) + g[COULOMB]"),
+    ("gravity exactly as stated", "tube.py", "+ grain[j] + leaning[j]", "+ grain[j]"),
+    ("gravity turned across only", "tube.py", " + size(dot(lever, gravity)) * (1 - angle.cos())", ""),
     ("rho without the drift", "tube.py", "+ charge + plan.tube[\"drift_nm\"][j] + grain[j]", "+ charge + grain[j]"),
     ("the set taken at 97 %", "tube.py", "each += size(y) * plan.radius[p]", "each += size(y) * plan.radius[p] * arb(0.97)"),
     ("the floor by links not proven", "tube.py", "    if not proven(low):\n        return arb(-1)\n", "    if not proven(low):\n        return low\n"),
@@ -62,7 +65,7 @@ MUTANTS = [
     ("strips without what they leave open", "tube.py", "upper(mix(a.half, b.half)) + left_open(plan, off)", "upper(mix(a.half, b.half))"),
     ("dropped columns of strips not charged", "check.py", "        half += sum((abs(x) * g for p, (x, g) in enumerate(zip(d, self.radius)) if p not in compared), arb(0))\n", ""),
     ("a switch may jump in speed", "check.py", "zip((\"position\", \"velocity\", \"acceleration\"), jump)", "zip((\"position\", \"acceleration\"), jump[::2])"),
-    ("switches add nothing to V", "check.py", "excess = (excess + largest(rise, 3 * lag)).upper()", "excess = arb(0)"),
+    ("switches add nothing to V", "check.py", "excess = (((1 + excess).sqrt() + step) ** 2 - 1).upper()", "excess = arb(0)"),
 ]
 
 

@@ -10,7 +10,7 @@ from forms import Dual, Form, Size, add, ball, cross, dot, hull, lower, scaled, 
 from robot import ARMATURE, COULOMB, OFFSET, VISCOUS, apart, ends_of, place
 
 GRAIN = arb(2) ** -40  # what rounding makes of a number of the controller, relative to the sizes of its terms (section 9)
-LEVEL = 1 + arb(2) ** -30  # the tube's level of V, relative to V_max
+LEVEL = 1 + arb(2) ** -20  # the tube's level of V, relative to V_max
 
 
 def root(x):
@@ -109,7 +109,7 @@ def rounding(plan, cell):
     torques = []
     for j in range(plan.n):
         c = both[plan.at(j) : plan.at(j) + 4]
-        total = plan.tube["drift_nm"][j] + c[COULOMB] + c[OFFSET] + size(cell.dq[j]) * c[VISCOUS] + size(cell.ddqa[j]) * c[ARMATURE]
+        total = plan.tube["drift_nm"][j] + plan.breakaway * c[COULOMB] + c[OFFSET] + size(cell.dq[j]) * c[VISCOUS] + size(cell.ddqa[j]) * c[ARMATURE]
         total += sum((bare(y) * both[10 * i + p] for i, row in rows[j].items() for p, y in enumerate(row)), arb(0))
         total += plan.strip_sizes[j]
         torques.append((4 * GRAIN * total).upper())
@@ -166,6 +166,18 @@ def drift(plan, cell, slopes):
     return out, size(energy.s if isinstance(energy, Dual) else 0)
 
 
+def lean(plan, posture):
+    """What each torque changes by where gravity is up to so many degrees off; (7.5)."""
+    gravity, angle = plan.robot.gravity, plan.tilt * arb.pi() / 180
+    if plan.tilt == 0:
+        return [arb(0)] * plan.n
+    still, axes = [0] * plan.n, ([1, 0, 0], [0, 1, 0], [0, 0, 1])
+    # A torque is linear in gravity: lever . gravity.
+    levers = list(zip(*(posture.torques(plan.range, posture.sweep(axis, still, still, still)) for axis in axes)))
+    across = [root(sum((size(x) ** 2 for x in cross(lever, gravity)), arb(0))) for lever in levers]
+    return [x * angle.sin() + size(dot(lever, gravity)) * (1 - angle.cos()) for x, lever in zip(across, levers)]
+
+
 def bound_of_torques(plan, cell, rows, grain):
     """For each joint sup |nominal torque| and rho; section 6."""
     out = []
@@ -175,7 +187,7 @@ def bound_of_torques(plan, cell, rows, grain):
         if lower(dq) > band or upper(dq) < -band:
             coulomb, charge = c[COULOMB] if lower(dq) > band else -c[COULOMB], g[COULOMB]
         else:
-            coulomb, charge = ball(abs(c[COULOMB])), abs(c[COULOMB]) + g[COULOMB]
+            coulomb, charge = ball(abs(c[COULOMB])), plan.breakaway * (abs(c[COULOMB]) + g[COULOMB])
         row = {10 * i + p: value(y) for i, part in rows[j].items() for p, y in enumerate(part)}
         row |= {at + VISCOUS: dq, at + ARMATURE: ddqa, at + OFFSET: arb(1)}
         nominal = sum((y * plan.center[p] for p, y in row.items()), coulomb + ball(grain[j]))
@@ -328,12 +340,12 @@ def evaluate(plan, t0, t1):
     held = bounds["mismatch"] + sum((off["r"] * p for off, p in zip(cell.off, pull)), arb(0))
     held += h / 2 * turned * (bounds["rho"] + bounds["norm"])
     held += GRAIN * (sum((x * y for x, y in zip(cell.reading, command)), arb(0)) + bounds["terms"])
-    drifts, by_position = drift(plan, cell, rows)
+    (drifts, by_position), leaning = drift(plan, cell, rows), lean(plan, posture)
     delta = sigma * sum((a * off["r"] ** 2 for a, off in zip(plan.floor, cell.off)), arb(0))
     slack = by_position + root(delta) * root(2 * (plan.level + by_position)) + delta / 2 + grain_energy
     needed = [("hold_power_w", tube["hold_power_w"], held), ("energy_slack_j", tube["energy_slack_j"], slack), ("gain condition", arb(1), bounds["gain"])]
     for j, joint in enumerate(robot.joints):
-        changed = drifts[j] + h * (tube["k_r"] * (pull[j] + coriolis[j]) + energy_rate * slope[j]) + grain[j]
+        changed = drifts[j] + h * (tube["k_r"] * (pull[j] + coriolis[j]) + energy_rate * slope[j]) + grain[j] + leaning[j]
         speeding = size(cell.ddqa[j]) + energy_rate / plan.floor[j].sqrt()
         needed.append((f"drift_nm of {joint.name}", tube["drift_nm"][j], changed))
         needed.append((f"acceleration_bound of {joint.name}", tube["acceleration_bound"][j], speeding))

@@ -9,9 +9,10 @@
 
 use std::error::Error;
 
-use surelift::certify::{Partition, Problem, certify};
+use surelift::certify::{Partition, Problem, Start, certify};
 use surelift::inertia::ParameterSet;
-use surelift::plan::{Plan, saved, tube_fit};
+use surelift::plan::saved::{PlanStart, SCHEMA};
+use surelift::plan::{Plan, tube_fit};
 use surelift::robot::{self, Scene};
 use surelift::trajectory::{Bezier, JointState};
 
@@ -31,9 +32,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let curve = Bezier::to_rest(&start, &end, seconds.parse()?)?;
     let (set, scene) = (ParameterSet::around_nominal(&robot), Scene::default());
     let tube = tube_fit::fit(&robot, &set, &curve, &tube_fit::initial(&robot), CELLS)?;
-    let certificate = certify(&Problem::new(&robot, &set, &scene, &tube, &curve)?, Partition::default())?;
+    let problem = Problem::new(&robot, &set, &scene, &tube, &curve)?;
+    let certificate = certify(&problem, &Start::Rest, Partition::default())?;
     println!("{certificate:#?}");
-    let plan = Plan { schema: saved::SCHEMA, t_start_s: 0.0, curve, tube, set, scene, robot, certificate };
+    let (schema, t_start_s, start) = (SCHEMA, 0.0, PlanStart::Rest);
+    let plan = Plan { schema, t_start_s, start, curve, tube, set, scene, robot, certificate };
     std::fs::write(out, serde_json::to_string(&plan)? + "\n")?;
     Ok(())
 }
