@@ -235,18 +235,20 @@ class Robot:
             body, frame = self.seats[given["link"]]
             ends = [place(frame, vector(given[k])) for k in ("a_m", "b_m")]
             self.capsules.append(Capsule(given["name"], body, *ends, number(given["radius_m"])))
-        own = not self.capsules
+        stated, parts = bool(self.capsules), []
         for name, (body, frame) in self.seats.items():
             for k, collision in enumerate(self.links[name].findall("collision")):
                 shape, dims = primitive(collision, f"{self.path}: link '{name}'")
                 title = f"{name}: {collision.get('name') or f'{shape} {k}'}"
-                placed = compose(frame, origin_of(collision))
-                if own:
-                    half, radius = around(shape, dims)
-                    ends = [place(placed, scaled(half, sign)) for sign in (-1, 1)]
-                    self.capsules.append(Capsule(title, body, *ends, radius))
-                elif not covered(shape, dims, placed, [c for c in self.capsules if c.joint is body]):
-                    raise Unreadable(f"{self.path}: collision '{title}' is not proven inside the capsules of its body")
+                parts.append((shape, dims, body, compose(frame, origin_of(collision)), title))
+        # Spheres last: where nothing is stated, those that round off another shape are inside its capsule.
+        for shape, dims, body, placed, title in sorted(parts, key=lambda part: part[0] == "sphere"):
+            if covered(shape, dims, placed, [c for c in self.capsules if c.joint is body], 6 if stated else 0):
+                continue
+            if stated:
+                raise Unreadable(f"{self.path}: collision '{title}' is not proven inside the capsules of its body")
+            half, radius = around(shape, dims)
+            self.capsules.append(Capsule(title, body, *(place(placed, scaled(half, sign)) for sign in (-1, 1)), radius))
         names = {c.name for c in self.capsules}
         ignored = self.keys.get("self_collision", {}).get("ignore", [])
         if any(pair[k] not in names for pair in ignored for k in "ab"):
@@ -282,7 +284,7 @@ def around(shape, dims):
     return [arb(0), arb(0), dims[1] / 2 if len(dims) > 1 else arb(0)], dims[0]
 
 
-CORNERS = 48
+CORNERS = 256
 
 
 def points_of(shape, dims):
