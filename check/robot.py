@@ -34,7 +34,7 @@ def vector(text):
     return [number(x) for x in (text.split() if isinstance(text, str) else text)]
 
 
-def tidy(x):
+def exact_int(x):
     """Exact zeros and ones as the `int`s that cost nothing."""
     return int(float(x)) if x.is_exact() and x in (-1, 0, 1) else x
 
@@ -151,42 +151,42 @@ class Robot:
         self.links = {link.get("name"): link for link in root.findall("link")}
         joints = root.findall("joint")
         children = {joint.find("child").get("link") for joint in joints}
-        self.joints, self.seats = [], {name: (None, (ONE, [0, 0, 0])) for name in self.links if name not in children}
-        if len(self.seats) != 1:
-            raise Unreadable(f"{path}: expected one root link, found {sorted(self.seats)}")
+        self.joints, self.carriers = [], {name: (None, (ONE, [0, 0, 0])) for name in self.links if name not in children}
+        if len(self.carriers) != 1:
+            raise Unreadable(f"{path}: expected one root link, found {sorted(self.carriers)}")
         open_joints = list(joints)
         while open_joints:
             # The first in the file whose parent is known: parents come before children.
-            joint = next((j for j in open_joints if j.find("parent").get("link") in self.seats), None)
+            joint = next((j for j in open_joints if j.find("parent").get("link") in self.carriers), None)
             if joint is None:
                 raise Unreadable(f"{path}: joint '{open_joints[0].get('name')}' hangs on nothing")
             open_joints.remove(joint)
             self._hang(path, joint)
-        for name, (body, frame) in self.seats.items():
+        for name, (body, frame) in self.carriers.items():
             if body:
                 body.inertia = [x + y for x, y in zip(body.inertia, inertial_of(self.links[name], frame))]
 
     def _hang(self, path, joint):
         name, kind = joint.get("name"), joint.get("type")
-        body, frame = self.seats[joint.find("parent").get("link")]
+        body, frame = self.carriers[joint.find("parent").get("link")]
         placed, child = compose(frame, origin_of(joint)), joint.find("child").get("link")
         if kind == "fixed":
-            self.seats[child] = (body, placed)
+            self.carriers[child] = (body, placed)
             return
         if kind not in ("revolute", "continuous", "prismatic") or joint.find("mimic") is not None:
             raise Unreadable(f"{path}: joint '{name}' is {kind}, expected revolute, continuous, prismatic or fixed, no mimic")
         axis = vector(joint.find("axis").get("xyz")) if joint.find("axis") is not None else [arb(1), arb(0), arb(0)]
         length = dot(axis, axis).sqrt()
         turn = turn_z_to([x / length if x != 0 else arb(0) for x in axis])
-        whole = [[tidy(arb(x)) for x in row] for row in product(placed[0], turn)]
-        made = Joint(name, kind, body, whole, [tidy(arb(x)) for x in placed[1]])
+        whole = [[exact_int(arb(x)) for x in row] for row in product(placed[0], turn)]
+        made = Joint(name, kind, body, whole, [exact_int(arb(x)) for x in placed[1]])
         limit, dynamics = joint.find("limit"), joint.find("dynamics")
         get = lambda element, key: number(element.get(key, "0") if element is not None else "0")
         made.position = None if kind == "continuous" else (get(limit, "lower"), get(limit, "upper"))
         made.velocity, made.torque = get(limit, "velocity"), get(limit, "effort")
         made.friction = [get(dynamics, "friction"), get(dynamics, "damping"), arb(0), arb(0)]
         self.joints.append(made)
-        self.seats[child] = (made, (list(map(list, zip(*turn))), [0, 0, 0]))
+        self.carriers[child] = (made, (list(map(list, zip(*turn))), [0, 0, 0]))
 
     def _settings(self):
         keys = self.keys
@@ -198,7 +198,7 @@ class Robot:
         self.ratios = {k: number(x) for k, x in keys["uncertainty"].items()}
         named, degree = {j.name: j for j in self.joints}, arb.pi() / 180
         held = keys["end_effector"]
-        self.hand = named[held] if held in named else self.seats[held][0]
+        self.hand = named[held] if held in named else self.carriers[held][0]
         for name, given in keys.get("joints", {}).items():
             joint = named[name]
             for unit, factor in (("deg", degree), ("rad", 1), ("m", 1)):
@@ -222,21 +222,21 @@ class Robot:
             if joint.parent is hand:
                 joint.origin = minus(joint.origin, shift)
         hand.inertia = [arb(0)] * 10
-        for name, (body, frame) in self.seats.items():
+        for name, (body, frame) in self.carriers.items():
             if body is hand:
-                self.seats[name] = (body, (frame[0], minus(frame[1], shift)))
-                hand.inertia = [x + y for x, y in zip(hand.inertia, inertial_of(self.links[name], self.seats[name][1]))]
+                self.carriers[name] = (body, (frame[0], minus(frame[1], shift)))
+                hand.inertia = [x + y for x, y in zip(hand.inertia, inertial_of(self.links[name], self.carriers[name][1]))]
 
     def _shapes(self):
         """Capsules of the TOML, or one around each primitive; every primitive must be inside those of its body."""
         place = lambda frame, p: [arb(x) for x in add(rotate(frame[0], p), frame[1])]
         self.capsules = []
         for given in self.keys.get("capsules", []):
-            body, frame = self.seats[given["link"]]
+            body, frame = self.carriers[given["link"]]
             ends = [place(frame, vector(given[k])) for k in ("a_m", "b_m")]
             self.capsules.append(Capsule(given["name"], body, *ends, number(given["radius_m"])))
         stated, parts = bool(self.capsules), []
-        for name, (body, frame) in self.seats.items():
+        for name, (body, frame) in self.carriers.items():
             for k, collision in enumerate(self.links[name].findall("collision")):
                 shape, dims = primitive(collision, f"{self.path}: link '{name}'")
                 title = f"{name}: {collision.get('name') or f'{shape} {k}'}"

@@ -473,6 +473,7 @@ class Terms(unittest.TestCase):
         if not changes.get("friction", 0):
             plan.center = [arb(0) if p >= 10 * plan.n and (p - 10 * plan.n) % 4 == robots.COULOMB else x for p, x in enumerate(plan.center)]
         plan.range = [arb(c, g) for c, g in zip(plan.center, plan.radius)]
+        plan.lag = [x * arb(changes.get("lag", 1)) for x in plan.lag]
         plan.level = (tube.LEVEL * plan.tube["v_max"]).upper()
         plan.r_radius = [tube.root(2 * plan.level / a) for a in plan.floor]
         plan.e_radius = [(tube.root(2 * plan.level / a) / plan.tube["k_r"]).upper() for a in plan.lag]
@@ -559,6 +560,7 @@ class Terms(unittest.TestCase):
         "stiction": {"friction": 1, "v_max": 1e-4, "h": 1e-7},
         "misread speeds": {"velocity": 1e-6, "v_max": 1e-8, "k_r": 0.1},
         "misread positions": {"position": 1e-6, "v_max": 1e-8, "k_r": 1e-3},
+        "misread positions, wide r": {"position": 1e-6, "v_max": 1e-3, "k_r": 1e-3, "lag": 1e12},
         "misread positions, high gain": {"position": 1e-8, "v_max": 1e-8, "k_r": 1e3},
         "errors that outweigh r": {"velocity": 1e-2, "v_max": 1e-8, "k_r": 0.1},
         "turning arms": {"beta": 1e-12, "v_max": 1e-5, "k_r": 1},
@@ -570,17 +572,17 @@ class Terms(unittest.TestCase):
 
     def test_no_term_is_missing(self):
         for name, changes in self.SOURCES.items():
-            plan, t, own = self.plan(**changes), 1.1, tube.GRAIN
-            swing, turn = tube.swing, changes.get("turn", 1)
+            plan, t, own = self.plan(**changes), 1.1, tube.ROUNDING
+            swing, turn = tube.velocity_slopes, changes.get("turn", 1)
             if "grain" in changes:
-                tube.GRAIN = arb(changes["grain"])
+                tube.ROUNDING = arb(changes["grain"])
             if "turn" in changes:
                 # Coriolis forces as if the arm turned much faster.
-                tube.swing = lambda *given: [swing(*given)[0], [x * turn for x in swing(*given)[1]]]
+                tube.velocity_slopes = lambda *given: [swing(*given)[0], [x * turn for x in swing(*given)[1]]]
             try:
                 margins = least(tube.evaluate(plan, t, t))
             finally:
-                tube.GRAIN, tube.swing = own, swing
+                tube.ROUNDING, tube.velocity_slopes = own, swing
             want = self.expected(plan, t + float(plan.tube["h"]) / 2, changes.get("grain", 2**-40), turn)
             relative = lambda have, m: have * (1 - m) if have > 0 else -m
             for key in ("hold_power_w", "energy_slack_j"):
@@ -759,7 +761,7 @@ class Parts(unittest.TestCase):
 
     def test_what_the_law_does_at_most(self):
         """(8.5) to (8.8) against floats, with a rounding that can be seen."""
-        rng, plan, own, seen = random.Random(14), copy(load("tree")), tube.GRAIN, set()
+        rng, plan, own, seen = random.Random(14), copy(load("tree")), tube.ROUNDING, set()
         for _ in range(300):
             n, grain = plan.n, 10 ** rng.uniform(-7, -2)
             h, alpha, v_max, c = 1e-3, rng.uniform(100, 900), 10 ** rng.uniform(-3, -1), rng.uniform(1, 4)
@@ -768,11 +770,11 @@ class Parts(unittest.TestCase):
             rho, reading = [np.array([10 ** rng.uniform(-2, 0.8) for _ in range(n)]) for _ in range(2)]
             sigma, a = rng.uniform(1, 3), np.array([float(x) for x in plan.floor])
             alone = sigma * np.array([rng.uniform(0.2, 1) for _ in range(n)])
-            tube.GRAIN = arb(grain)
+            tube.ROUNDING = arb(grain)
             try:
                 found = tube.law(plan, arb(nu), *([arb(float(x)) for x in v] for v in (rho, reading)), arb(sigma), [arb(float(x)) for x in alone])
             finally:
-                tube.GRAIN = own
+                tube.ROUNDING = own
             terms = 2 * rho @ reading + 2 * h * sum(rho**2 / a) + beta + alpha * v_max
             # The worst place in the layer, by search.
             x = np.linspace(0, 1, 4001)
@@ -805,7 +807,7 @@ class Parts(unittest.TestCase):
         torques = lambda gravity: np.array([f(x) for x in posture.torques(plan.center, posture.sweep([arb(x) for x in gravity], still, still, still))])
         for degrees in (0.2, 30.0):
             plan.tilt = arb(degrees)
-            charged, most = [f(x) for x in tube.lean(plan, posture)], np.zeros(plan.n)
+            charged, most = [f(x) for x in tube.tilt_torques(plan, posture)], np.zeros(plan.n)
             for k in range(360):
                 a, b = math.radians(degrees), math.radians(k)
                 leaning = [9.81 * math.sin(a) * math.cos(b), 9.81 * math.sin(a) * math.sin(b), -9.81 * math.cos(a)]

@@ -9,7 +9,7 @@ from dynamics import Posture, times
 from forms import Dual, Form, Size, add, ball, cross, dot, hull, lower, scaled, size, spread, upper
 from robot import ARMATURE, COULOMB, OFFSET, VISCOUS, apart, ends_of, place
 
-GRAIN = arb(2) ** -40  # what rounding makes of a number of the controller, relative to the sizes of its terms (section 9)
+ROUNDING = arb(2) ** -40  # what rounding makes of a number of the controller, relative to the sizes of its terms (section 9)
 LEVEL = 1 + arb(2) ** -20  # the tube's level of V, relative to V_max
 
 
@@ -84,7 +84,7 @@ class Cell:
                 desired = [curve.over(j, order, self.start, self.end) for order in range(4)]
                 if past:
                     desired[3] = Form(hull(desired[3]).union(arb(0)))
-            fuzz = lambda *sizes: GRAIN * (1 + sum(sizes, arb(0)))
+            fuzz = lambda *sizes: ROUNDING * (1 + sum(sizes, arb(0)))
             position, velocity, acceleration = curve.coefficients(j)
             off_q = robot.sensors["position_rad"] + fuzz(position)
             off_dq = robot.sensors["velocity_rad_s"] + fuzz(velocity, r_radius)
@@ -110,21 +110,21 @@ def rounding(plan, cell):
     for j in range(plan.n):
         c = both[plan.at(j) : plan.at(j) + 4]
         total = plan.tube["drift_nm"][j] + plan.breakaway * c[COULOMB] + c[OFFSET] + size(cell.dq[j]) * c[VISCOUS] + size(cell.ddqa[j]) * c[ARMATURE]
-        total += sum((bare(y) * both[10 * i + p] for i, row in rows[j].items() for p, y in enumerate(row)), arb(0))
+        total += sum((magnitude(y) * both[10 * i + p] for i, row in rows[j].items() for p, y in enumerate(row)), arb(0))
         total += plan.strip_sizes[j]
-        torques.append((4 * GRAIN * total).upper())
+        torques.append((4 * ROUNDING * total).upper())
     mass = posture.mass([Size(x) for x in both[: 10 * plan.n]])
-    energy = sum((2 * bare(m) * cell.reading[i] * cell.reading[j] for (i, j), m in mass.items()), arb(0))
+    energy = sum((2 * magnitude(m) * cell.reading[i] * cell.reading[j] for (i, j), m in mass.items()), arb(0))
     energy += sum(both[plan.at(j) + ARMATURE] * cell.reading[j] ** 2 for j in range(plan.n))
-    return torques, (GRAIN * (energy + plan.tube["energy_slack_j"])).upper()
+    return torques, (ROUNDING * (energy + plan.tube["energy_slack_j"])).upper()
 
 
-def bare(y):
+def magnitude(y):
     """A size as a number."""
     return y.x if isinstance(y, Size) else abs(arb(y))
 
 
-def swing(plan, posture, cell):
+def velocity_slopes(plan, posture, cell):
     """Upper bounds, for all y with sum A_j y_j^2 <= 1, of |C(q, y) dq_a + F_v y|_i and of |C(q, dq) y|_i; (8.2)."""
     n, squares, weightless = plan.n, [[arb(0)] * plan.n, [arb(0)] * plan.n], [0, 0, 0]
     for j in range(n):
@@ -166,7 +166,7 @@ def drift(plan, cell, slopes):
     return out, size(energy.s if isinstance(energy, Dual) else 0)
 
 
-def lean(plan, posture):
+def tilt_torques(plan, posture):
     """What each torque changes by where gravity is up to so many degrees off; (7.5)."""
     gravity, angle = plan.robot.gravity, plan.tilt * arb.pi() / 180
     if plan.tilt == 0:
@@ -178,7 +178,7 @@ def lean(plan, posture):
     return [x * angle.sin() + size(dot(lever, gravity)) * (1 - angle.cos()) for x, lever in zip(across, levers)]
 
 
-def bound_of_torques(plan, cell, rows, grain):
+def bound_of_torques(plan, cell, rows, error):
     """For each joint sup |nominal torque| and rho; section 6."""
     out = []
     for j in range(plan.n):
@@ -190,8 +190,8 @@ def bound_of_torques(plan, cell, rows, grain):
             coulomb, charge = ball(abs(c[COULOMB])), plan.breakaway * (abs(c[COULOMB]) + g[COULOMB])
         row = {10 * i + p: value(y) for i, part in rows[j].items() for p, y in enumerate(part)}
         row |= {at + VISCOUS: dq, at + ARMATURE: ddqa, at + OFFSET: arb(1)}
-        nominal = sum((y * plan.center[p] for p, y in row.items()), coulomb + ball(grain[j]))
-        by_box = left_open(plan, row)
+        nominal = sum((y * plan.center[p] for p, y in row.items()), coulomb + ball(error[j]))
+        by_box = open_torque(plan, row)
         options = [(size(nominal), by_box)]
         if plan.strips:
             options = []
@@ -200,9 +200,9 @@ def bound_of_torques(plan, cell, rows, grain):
                 mix = lambda x, y: share * (y - x) + x
                 off = {p: row.get(p, 0) - mix(a.direction[p], b.direction[p]) for p in plan.compared(j)}
                 shift = mix(a.shift, b.shift)
-                known = upper(mix(a.half, b.half)) + left_open(plan, off)
+                known = upper(mix(a.half, b.half)) + open_torque(plan, off)
                 options.append((size(nominal + shift), min(known, by_box + size(shift), key=float)))
-        rho = largest(*(x for _, x in options)) + charge + plan.tube["drift_nm"][j] + grain[j]
+        rho = largest(*(x for _, x in options)) + charge + plan.tube["drift_nm"][j] + error[j]
         out.append((largest(*(x for x, _ in options)), rho.upper()))
     return out
 
@@ -212,7 +212,7 @@ def value(y):
     return y.v if isinstance(y, Dual) else y
 
 
-def left_open(plan, row):
+def open_torque(plan, row):
     """Upper bound of sum_p |y_p| g_p: as one form where the sign of y_p is known all over the cell, else one by one."""
     total, each = arb(0), arb(0)
     for p, y in row.items():
@@ -281,16 +281,16 @@ def relative_mass(plan, posture):
     return sigma, alone
 
 
-def law(plan, grain_energy, rho, reading, sigma, alone):
+def law(plan, energy_error, rho, reading, sigma, alone):
     """What the robust law does at most; (8.5) to (8.9)."""
     tube, a, n = plan.tube, plan.floor, plan.n
-    h, c, beta, nu = tube["h"], tube["layer_ticks"], tube["hold_power_w"], tube["energy_slack_j"] + grain_energy
+    h, c, beta, nu = tube["h"], tube["layer_ticks"], tube["hold_power_w"], tube["energy_slack_j"] + energy_error
     squares = [rho[j] ** 2 / a[j] for j in range(n)]
     rho_norm = root(sum(squares, arb(0)))
     terms = 2 * sum((x * y for x, y in zip(rho, reading)), arb(0)) + 2 * h * sum(squares, arb(0)) + beta + tube["alpha"] * tube["v_max"]
     share = arb(0.5) + (c - 1) ** 2 / (2 * (2 * c - 1))
     layer = [share * h * x for x in squares]
-    base = beta + GRAIN * terms
+    base = beta + ROUNDING * terms
     rest = (base + sum(layer, arb(0))).upper()
     room = (tube["v_max"] - rest / tube["alpha"] - nu).lower()
     if not room > 0:
@@ -300,9 +300,9 @@ def law(plan, grain_energy, rho, reading, sigma, alone):
     for j in range(n):
         far = (base + sum((layer[i] for i in range(n) if i != j), arb(0))) * (a[j] * alone[j] / sigma).sqrt() / z1
         near = rest * c * h * rho[j] / z1**2
-        robust.append(((rho[j] + largest(far, near)) * (1 + 8 * GRAIN)).upper())
+        robust.append(((rho[j] + largest(far, near)) * (1 + 8 * ROUNDING)).upper())
     turned = (rest / z1).upper()
-    gain = ((1 / c + h * rest / z1**2) * (1 + 8 * GRAIN)).upper()
+    gain = ((1 / c + h * rest / z1**2) * (1 + 8 * ROUNDING)).upper()
     return {"robust": robust, "rho": rho_norm, "norm": rho_norm + turned, "mismatch": h / 2 * turned**2, "gain": gain, "terms": terms}
 
 
@@ -310,27 +310,27 @@ def evaluate(plan, t0, t1):
     """Margins of all constraints in the ticks from t0 to t1: [(family, where, margin)], margin a lower bound."""
     robot, tube, n, h = plan.robot, plan.tube, plan.n, plan.tube["h"]
     cell = Cell(plan, t0, t1)
-    grain, grain_energy = rounding(plan, cell)
+    error, energy_error = rounding(plan, cell)
     rate = lambda forms, rates: [Dual(x, y * h) for x, y in zip(forms, rates)]
     moving = Posture(robot, rate(cell.q, cell.dq))
     motion = moving.sweep(robot.gravity, rate(cell.dq, cell.ddqa), rate(cell.dqa, cell.ddqa), rate(cell.ddqa, cell.jerk))
     rows = moving.regressor(motion)
     posture = Posture(robot, cell.q)
-    torques = bound_of_torques(plan, cell, rows, grain)
+    torques = bound_of_torques(plan, cell, rows, error)
     rho = [x for _, x in torques]
     sigma, alone = relative_mass(plan, posture)
-    bounds = law(plan, grain_energy, rho, cell.reading, sigma, alone)
+    bounds = law(plan, energy_error, rho, cell.reading, sigma, alone)
     out = []
     if bounds is None:
         return [("tube", "the hold power leaves no room below V_max", arb(-1))]
-    command = [((nominal + v) * (1 + GRAIN)).upper() for (nominal, _), v in zip(torques, bounds["robust"])]
+    command = [((nominal + v) * (1 + ROUNDING)).upper() for (nominal, _), v in zip(torques, bounds["robust"])]
     for j, joint in enumerate(robot.joints):
         if joint.position:
             out.append(("position", joint.name, lower(cell.q[j]) - joint.position[0]))
             out.append(("position", joint.name, joint.position[1] - upper(cell.q[j])))
         out.append(("velocity", joint.name, joint.velocity - size(cell.dq[j])))
         out.append(("torque", joint.name, joint.torque - command[j]))
-    slope, coriolis = swing(plan, posture, cell)
+    slope, coriolis = velocity_slopes(plan, posture, cell)
     # |r| <= sqrt(2 V) in the norm of A.
     radius = root(2 * plan.level)
     coriolis = [x * radius for x in coriolis]
@@ -339,13 +339,13 @@ def evaluate(plan, t0, t1):
     pull = [r + v for r, v in zip(rho, bounds["robust"])]
     held = bounds["mismatch"] + sum((off["r"] * p for off, p in zip(cell.off, pull)), arb(0))
     held += h / 2 * turned * (bounds["rho"] + bounds["norm"])
-    held += GRAIN * (sum((x * y for x, y in zip(cell.reading, command)), arb(0)) + bounds["terms"])
-    (drifts, by_position), leaning = drift(plan, cell, rows), lean(plan, posture)
+    held += ROUNDING * (sum((x * y for x, y in zip(cell.reading, command)), arb(0)) + bounds["terms"])
+    (drifts, by_position), tilted = drift(plan, cell, rows), tilt_torques(plan, posture)
     delta = sigma * sum((a * off["r"] ** 2 for a, off in zip(plan.floor, cell.off)), arb(0))
-    slack = by_position + root(delta) * root(2 * (plan.level + by_position)) + delta / 2 + grain_energy
+    slack = by_position + root(delta) * root(2 * (plan.level + by_position)) + delta / 2 + energy_error
     needed = [("hold_power_w", tube["hold_power_w"], held), ("energy_slack_j", tube["energy_slack_j"], slack), ("gain condition", arb(1), bounds["gain"])]
     for j, joint in enumerate(robot.joints):
-        changed = drifts[j] + h * (tube["k_r"] * (pull[j] + coriolis[j]) + energy_rate * slope[j]) + grain[j] + leaning[j]
+        changed = drifts[j] + h * (tube["k_r"] * (pull[j] + coriolis[j]) + energy_rate * slope[j]) + error[j] + tilted[j]
         speeding = size(cell.ddqa[j]) + energy_rate / plan.floor[j].sqrt()
         needed.append((f"drift_nm of {joint.name}", tube["drift_nm"][j], changed))
         needed.append((f"acceleration_bound of {joint.name}", tube["acceleration_bound"][j], speeding))
