@@ -482,7 +482,7 @@ def main(arguments=None):
 
 def trusted(plan):
     """What was believed and not proven, for people."""
-    robot, joined = plan.robot, []
+    robot = plan.robot
     yield from robot.trusted
     for pair, reason in robot.ignored.items():
         yield f"{' and '.join(sorted(pair))} are not kept apart, as {robot.path} says: {reason}"

@@ -10,7 +10,7 @@ section 4). s, a and b are the same unknowns in all forms of a cell. All coeffic
 independent of the symbols, is in the radius of c.
 """
 
-from flint import arb, arb_mat
+from flint import arb
 
 
 def ball(radius):

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from flint import arb
 
-from forms import add, back, ball, cross, dot, hull, lower, minus, rotate, scaled, upper
+from forms import add, dot, hull, lower, minus, rotate, scaled, upper
 
 ONE = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
 COULOMB, VISCOUS, ARMATURE, OFFSET = range(4)

@@ -6,7 +6,7 @@ import numpy as np
 from flint import arb, arb_mat
 
 from dynamics import Posture, times
-from forms import Dual, Form, Size, add, ball, cross, dot, hull, lower, scaled, size, spread, upper
+from forms import Dual, Form, Size, add, ball, cross, dot, hull, lower, scaled, size, upper
 from robot import ARMATURE, COULOMB, OFFSET, VISCOUS, apart, ends_of, place
 
 ROUNDING = arb(2) ** -40  # what rounding makes of a number of the controller, relative to the sizes of its terms (section 9)
@@ -308,7 +308,7 @@ def law(plan, energy_error, rho, reading, sigma, alone):
 
 def evaluate(plan, t0, t1):
     """Margins of all constraints in the ticks from t0 to t1: [(family, where, margin)], margin a lower bound."""
-    robot, tube, n, h = plan.robot, plan.tube, plan.n, plan.tube["h"]
+    robot, tube, h = plan.robot, plan.tube, plan.tube["h"]
     cell = Cell(plan, t0, t1)
     error, energy_error = rounding(plan, cell)
     rate = lambda forms, rates: [Dual(x, y * h) for x, y in zip(forms, rates)]
