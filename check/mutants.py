@@ -56,6 +56,7 @@ MUTANTS = [
     ("gravity turned across only", "tube.py", " + size(dot(lever, gravity)) * (1 - angle.cos())", ""),
     ("rho without the drift", "tube.py", "+ charge + plan.tube[\"drift_nm\"][j] + error[j]", "+ charge + error[j]"),
     ("the set taken at 97 %", "tube.py", "each += size(y) * plan.radius[p]", "each += size(y) * plan.radius[p] * arb(0.97)"),
+    ("the set taken at 97 % where signs are known", "tube.py", "y * (plan.radius[p] if lower(y) > 0", "y * (plan.radius[p] * arb(0.97) if lower(y) > 0"),
     ("the floor by links not proven", "tube.py", "    if not proven(low):\n        return arb(-1)\n", "    if not proven(low):\n        return low\n"),
     ("products of inertia not charged", "check.py", "turning[a] + radius[p] * weight, turning[b] + radius[p] / weight", "turning[a], turning[b]"),
     ("first moments not charged", "check.py", "moving[v] + off / arms[w], turning[w] + off * arms[w]", "moving[v], turning[w]"),
@@ -63,7 +64,7 @@ MUTANTS = [
     ("obstacles without a generator", "robot.py", "for g in generators), arb(0))\n    return", "for g in generators[1:]), arb(0))\n    return"),
     ("strips without their half-width", "tube.py", "upper(mix(a.half, b.half)) + open_torque", "open_torque"),
     ("strips without what they leave open", "tube.py", "upper(mix(a.half, b.half)) + open_torque(plan, off)", "upper(mix(a.half, b.half))"),
-    ("dropped columns of strips not charged", "check.py", "        half += sum((abs(x) * g for p, (x, g) in enumerate(zip(d, self.radius)) if p not in compared), arb(0))\n", ""),
+    ("dropped columns of strips not charged", "check.py", "            half += sum((abs(x) * g for p, (x, g) in enumerate(zip(d, self.radius)) if p not in compared), arb(0))\n", ""),
     ("a switch may jump in speed", "check.py", "zip((\"position\", \"velocity\", \"acceleration\"), jump)", "zip((\"position\", \"acceleration\"), jump[::2])"),
     ("switches add nothing to V", "check.py", "excess = (((1 + excess).sqrt() + step) ** 2 - 1).upper()", "excess = arb(0)"),
 ]

@@ -321,6 +321,22 @@ class Parts(unittest.TestCase):
                     tight = max(tight, (needed - drift) / (float(bounds[j][1]) - drift))
         self.assertGreater(tight, 0.96)
 
+    def test_what_the_set_leaves_open(self):
+        """sum |y_p| g_p of rows whose signs are known, unknown, and of which one is both: the largest over the symbols, reached."""
+        plan, line = copy(load("tree")), lambda c, t: forms.Form(arb(c), arb(t))
+        plan.radius = [arb(x) for x in (2, 3, 5, 0)] + [arb(1)] * (14 * plan.n - 4)
+        for row, want in (
+            ({0: line(1, 0.5)}, 2 * 1.5),
+            ({0: line(-1, 0.5)}, 2 * 1.5),
+            ({1: line(0.2, 0.5)}, 3 * 0.7),
+            ({1: line(-0.2, -0.5)}, 3 * 0.7),
+            # Known signs cancel as they do at one time; the unknown one does not.
+            ({0: line(1, 0.5), 1: line(1, -0.5)}, 2 + 3 + 0.5),
+            ({0: line(1, 0.5), 2: line(0, 1)}, 2 * 1.5 + 5),
+            ({3: line(9, 1), 4: arb(-7)}, 7),
+        ):
+            self.assertAlmostEqual(float(tube.open_torque(plan, row)), want, places=9)
+
     def test_what_the_law_does_at_most(self):
         """(8.5) to (8.8) against floats, with a rounding that can be seen."""
         rng, plan, own, seen = random.Random(14), copy(load("tree")), tube.ROUNDING, set()
