@@ -3,7 +3,7 @@
 import math
 import random
 import unittest
-from copy import copy
+from copy import copy, deepcopy
 
 import numpy as np
 from flint import arb
@@ -418,6 +418,18 @@ class Parts(unittest.TestCase):
             self.assertEqual(float(plan.tilt if usual < 1 else plan.breakaway), none)
             plan._assumed({key: 7.0})
             self.assertEqual(float(plan.tilt if usual < 1 else plan.breakaway), usual)
+
+    def test_columns_of_strips_that_are_not_compared_are_charged(self):
+        plan = copy(load("gen3 with strips"))
+        data = deepcopy(plan.data["set"]["strips"])
+        before, column = float(plan.strips[0][0].half), plan.at(3) + robots.ARMATURE
+        self.assertEqual(data["strips"][0]["direction"][column], 0)
+        data["strips"][0]["direction"][column] = 2.0
+        # The same strip about the moved middle.
+        for key in ("lower", "upper"):
+            data["strips"][0][key] += 2.0 * float(plan.center[column])
+        plan._strips(data)
+        self.assertAlmostEqual(float(plan.strips[0][0].half), before + 2 * float(plan.radius[column]), places=9)
 
     def test_what_switches_add_is_counted(self):
         first, second = load("z1"), check.Plan(HERE / "tests/plans/z1_1.json", load("z1").robot)
