@@ -14,8 +14,8 @@ from pathlib import Path
 from flint import arb, ctx
 
 from forms import Form
-from robot import ARMATURE, OFFSET, VISCOUS, Capsule, Robot, Unreadable, never_touch, number, vector
-from tube import LEVEL, Curve, evaluate, largest, root
+from robot import ARMATURE, OFFSET, VISCOUS, Capsule, Robot, Unreadable, apart, ends_of, never_touch, number, place, vector
+from tube import LEVEL, Curve, chain_length, evaluate, largest, lowered_body, root
 
 ctx.prec = 64
 FAMILIES = {"position": "rad", "velocity": "rad/s", "torque": "N m", "collision": "m", "tube": "of the stored constant"}
@@ -197,9 +197,13 @@ class Plan:
                 ends = [vector(capsule[k]) for k in "ab"]
                 self.capsules.append(Capsule(shape["name"], self.robot.hand, *ends, number(capsule["radius"])))
         held = [c for c in self.capsules if c not in self.robot.capsules]
-        # What is held turns against the body before the hand, though a joint joins the two.
-        before = [c for c in self.capsules if held and c.joint is self.robot.hand.parent]
-        self.pairs = self.robot.pairs(self.capsules) + [(a, b) for a in before for b in held]
+        # The hand and what it holds turn against the body before it, though a joint joins the two.
+        before = [c for c in self.capsules if c.joint is self.robot.hand.parent]
+        joined = [(a, b) for a in before for b in self.capsules if b.joint is self.robot.hand]
+        housed = [(a, b) for a, b in joined if b not in held and not self._apart_at_first(a, b)]
+        for a, b in housed:
+            self.robot_trusts(f"{a.name} and {b.name} overlap where a plan starts and are not kept apart: joined by '{self.robot.hand.name}'")
+        self.pairs = self.robot.pairs(self.capsules) + [pair for pair in joined if pair not in housed]
         # Who states the object's shape may state what it need not be kept apart from.
         names, loose = {c.name for c in held}, {}
         for pair in data.get("ignored_pairs", []):
@@ -209,7 +213,15 @@ class Plan:
                 self.robot_trusts(f"{' and '.join(sorted(both))} are not kept apart, as the plan says: {pair['reason']}")
             elif both not in self.robot.ignored:
                 raise Refused(f"the plan ignores {' and '.join(sorted(both))}, {self.robot.path} does not")
-        self.pairs = [(a, b) for a, b in self.pairs if frozenset((a.name, b.name)) not in loose]
+        ignored = {**self.robot.ignored, **loose}
+        self.pairs = [(a, b) for a, b in self.pairs if frozenset((a.name, b.name)) not in ignored]
+        self.undeclared = data.get("held") == "undeclared"
+
+    def _apart_at_first(self, a, b):
+        """Whether two capsules are apart at the plan's first point."""
+        q = [p[0] for p in self.curve.points]
+        frames = place(self.robot, [x.sin_cos() if joint.rotates else (0, 1) for x, joint in zip(q, self.robot.joints)], q)
+        return apart(ends_of(a, frames), ends_of(b, frames), a.radius + b.radius) > 0
 
     def cannot_touch(self, a, b):
         """Whether two capsules cannot touch within the position limits; asked only where the plan leaves it open."""
@@ -217,34 +229,6 @@ class Plan:
         if key not in self.touch:
             self.touch[key] = never_touch(self.robot, a, b)
         return self.touch[key]
-
-
-def chain_length(joint):
-    """Length of the chain from the base to a body, m: only a guess of what the weights of section 5 should be."""
-    return sum(math.sqrt(sum(float(arb(x).mid()) ** 2 for x in link.origin)) for link in joint.path)
-
-
-def lowered_body(center, radius, length):
-    """A body that never has more energy than one of the box; zeros if little is left of its mass. Section 5."""
-    mass, moments = float(center[0].mid()), [float(center[p].mid()) for p in (4, 6, 9)]
-    if not (mass > 0 and min(moments) > 0):
-        return [arb(0)] * 10
-    arms = [arb(max(math.sqrt(i / mass), 0.5 * length, 1e-3)) for i in moments]
-    moving, turning = [radius[0]] * 3, [radius[p] for p in (4, 6, 9)]
-    for k in range(3):
-        a, b, off = (k + 1) % 3, (k + 2) % 3, radius[1 + k]
-        for v, w in ((a, b), (b, a)):
-            moving[v], turning[w] = moving[v] + off / arms[w], turning[w] + off * arms[w]
-    for a, b, p in ((0, 1, 5), (0, 2, 7), (1, 2, 8)):
-        weight = arb(min(1e6, max(1e-6, math.sqrt(moments[a] / moments[b]))))
-        turning[a], turning[b] = turning[a] + radius[p] * weight, turning[b] + radius[p] / weight
-    left = (center[0] - largest(*moving)).lower()
-    if not left >= center[0] / 2:
-        return [arb(0)] * 10
-    lowered = [left] + list(center[1:])
-    for p, turn in zip((4, 6, 9), turning):
-        lowered[p] = (center[p] - turn).lower()
-    return lowered
 
 
 def differences(plan):
@@ -491,7 +475,7 @@ def trusted(plan):
     if held:
         yield f"what the hand holds stays within {', '.join(held)}"
     else:
-        yield "the hand holds nothing that reaches out of its own capsules"
+        yield "the shape of what is held is not declared: nothing is proven of it" if plan.undeclared else "the hand is empty"
     yield f"the set's bounds on the body of '{robot.hand.name}'" + (", and its strips" if plan.strips else "")
 
 

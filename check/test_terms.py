@@ -223,7 +223,7 @@ class Parts(unittest.TestCase):
                 center = plan.center[10 * i : 10 * i + 10]
                 for wide in (1.0, 4.0):
                     radius = [x * arb(wide) for x in plan.radius[10 * i : 10 * i + 10]]
-                    lowered = [f(x) for x in check.lowered_body(center, radius, check.chain_length(joint))]
+                    lowered = [f(x) for x in tube.lowered_body(center, radius, tube.chain_length(joint))]
                     useful += lowered[0] > 0
                     for _ in range(200):
                         theta = [f(c) + rng.choice([-1, 1]) * f(g) for c, g in zip(center, radius)]
@@ -237,7 +237,7 @@ class Parts(unittest.TestCase):
         center = [arb(x) for x in (2.0, 0.1, -0.2, 0.3, 0.4, 0.01, 0.5, 0.02, -0.03, 0.6)]
         for p in range(10):
             radius = [arb(0.05) if k == p else arb(0) for k in range(10)]
-            lowered = check.lowered_body(center, radius, 0.4)
+            lowered = tube.lowered_body(center, radius, 0.4)
             moved = sum(float((c - low).mid()) for c, low in zip(center, lowered))
             self.assertGreater(moved, 0.049, p)
 

@@ -1,6 +1,6 @@
 """All conditions of a plan over one cell of time; the numbers of sections and equations are those of docs/proof.md."""
 
-from math import comb
+import math
 
 import numpy as np
 from flint import arb, arb_mat
@@ -37,7 +37,7 @@ class Curve:
     def power(self, j, order):
         """Coefficients of the derivative of this order by time, in powers of s = t / T."""
         b = self.points[j]
-        a = [sum((b[i] * ((-1) ** (k - i) * comb(k, i)) for i in range(k + 1)), arb(0)) * comb(5, k) for k in range(6)]
+        a = [sum((b[i] * ((-1) ** (k - i) * math.comb(k, i)) for i in range(k + 1)), arb(0)) * math.comb(5, k) for k in range(6)]
         for _ in range(order):
             a = [a[k] * k / self.duration for k in range(1, len(a))]
         return a
@@ -49,7 +49,7 @@ class Curve:
     def over(self, j, order, start, end):
         """Enclosure over [start, end] as a form in time: Taylor's coefficients about the middle, those from the square on charged."""
         a, middle, half = self.power(j, order), (start + end) / (2 * self.duration), (end - start) / (2 * self.duration)
-        c = [sum((a[m] * comb(m, k) * middle ** (m - k) for m in range(k, len(a))), arb(0)) * half**k for k in range(len(a))]
+        c = [sum((a[m] * math.comb(m, k) * middle ** (m - k) for m in range(k, len(a))), arb(0)) * half**k for k in range(len(a))]
         rest = sum((abs(x) for x in c[3:]), arb(0)) + abs(c[2]) / 2
         return Form(c[0] + c[2] / 2 + ball(rest), c[1])
 
@@ -223,6 +223,34 @@ def open_torque(plan, row):
         else:
             each += size(y) * plan.radius[p]
     return (upper(total) + each).upper()
+
+
+def chain_length(joint):
+    """Length of the chain from the base to a body, m: only a guess of what the weights of section 5 should be."""
+    return sum(math.sqrt(sum(float(arb(x).mid()) ** 2 for x in link.origin)) for link in joint.path)
+
+
+def lowered_body(center, radius, length):
+    """A body that never has more energy than one of the box; zeros if little is left of its mass. Section 5."""
+    mass, moments = float(center[0].mid()), [float(center[p].mid()) for p in (4, 6, 9)]
+    if not (mass > 0 and min(moments) > 0):
+        return [arb(0)] * 10
+    arms = [arb(max(math.sqrt(i / mass), 0.5 * length, 1e-3)) for i in moments]
+    moving, turning = [radius[0]] * 3, [radius[p] for p in (4, 6, 9)]
+    for k in range(3):
+        a, b, off = (k + 1) % 3, (k + 2) % 3, radius[1 + k]
+        for v, w in ((a, b), (b, a)):
+            moving[v], turning[w] = moving[v] + off / arms[w], turning[w] + off * arms[w]
+    for a, b, p in ((0, 1, 5), (0, 2, 7), (1, 2, 8)):
+        weight = arb(min(1e6, max(1e-6, math.sqrt(moments[a] / moments[b]))))
+        turning[a], turning[b] = turning[a] + radius[p] * weight, turning[b] + radius[p] / weight
+    left = (center[0] - largest(*moving)).lower()
+    if not left >= center[0] / 2:
+        return [arb(0)] * 10
+    lowered = [left] + list(center[1:])
+    for p, turn in zip((4, 6, 9), turning):
+        lowered[p] = (center[p] - turn).lower()
+    return lowered
 
 
 def floor_holds(plan, posture):
