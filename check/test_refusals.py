@@ -1,0 +1,232 @@
+"""Plans that are tampered with, and a false certificate."""
+
+import json
+import random
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from flint import arb
+
+import check
+import robot as robots
+import tube
+from samples import HERE, PLANS, ROBOTS, State, load
+
+
+class Refusals(unittest.TestCase):
+    """Plans that are tampered with are refused, by name."""
+
+    def plan(self, name, change):
+        """The plan with a change of its JSON."""
+        toml, file = PLANS[name]
+        data = json.loads((HERE / "tests/plans" / file).read_text())
+        change(data)
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "plan.json"
+            path.write_text(json.dumps(data))
+            return check.Plan(path, load(name).robot)
+
+    def test_constants_of_the_tube_that_are_too_small_where_they_bind(self):
+        for name in ("gen3", "z1", "tree"):
+            good, k = load(name), 11
+            end, joint = float(good.curve.duration), good.robot.joints[1].name
+            span = (end * k / 32, end * (k + 1) / 32)
+            before = {where: float(m) for family, where, m in tube.evaluate(good, *span) if family == "tube"}
+            for field, where in (
+                ("hold_power_w", "hold_power_w"),
+                ("energy_slack_j", "energy_slack_j"),
+                ("drift_nm", f"drift_nm of {joint}"),
+                ("acceleration_bound", f"acceleration_bound of {joint}"),
+                ("inertia_floor", "inertia_floor"),
+            ):
+                self.assertGreaterEqual(before[where], 0, (name, where))
+
+                def change(data):
+                    stored, factor = data["tube"], (1 - before[where]) / 1.2
+                    if field == "inertia_floor":
+                        # Higher than it is proven: the floor of all joints, as the form is one.
+                        stored[field] = [x / (1 - before[where]) * 1.2 for x in stored[field]]
+                    elif isinstance(stored[field], list):
+                        stored[field][1] *= factor
+                    else:
+                        stored[field] *= factor
+
+                after = {w: m for family, w, m in tube.evaluate(self.plan(name, change), *span) if family == "tube"}
+                self.assertFalse(after[where] >= 0, (name, where))
+
+    def test_what_the_robot_files_say_otherwise(self):
+        def capsule(data):
+            data["robot"]["shapes"][3]["capsule"]["radius"] = 0.001
+
+        def limit(data):
+            data["robot"]["joints"][2]["limits"]["torque"] *= 2
+
+        def sensor(data):
+            data["robot"]["sensors"]["position_rad"] = 0.0
+
+        def link(data):
+            data["robot"]["joints"][1]["placement"]["translation"][2] += 1e-6
+
+        def gravity(data):
+            data["robot"]["gravity"][2] = 0.0
+
+        def parent(data):
+            data["robot"]["joints"][3]["parent"] = 1
+
+        def shape(data):
+            del data["robot"]["shapes"][2]
+
+        def shrunk(data):
+            data["set"]["lower"][11], data["set"]["upper"][11] = [sum(data["set"][k][11] for k in ("lower", "upper")) / 2] * 2
+
+        def friction(data):
+            data["set"]["upper"][-4] *= 0.98
+
+        changes = {
+            capsule: "capsule 'upper_arm_2'", limit: "torque limit of joint 'joint_3'", sensor: "position_rad", link: "placement",
+            gravity: "gravity", parent: "parent", shape: "capsule 'upper_arm_1'", shrunk: "the set knows more", friction: "coulomb",
+        }
+        for change, words in changes.items():
+            with self.assertRaisesRegex(check.Refused, words):
+                check.admit(self.plan("gen3", change))
+        check.admit(load("gen3"))
+
+    def test_curves_and_gains_that_the_proof_does_not_cover(self):
+        def restless(data):
+            data["curve"]["points"][2][4] += 1e-6
+
+        def moving(data):
+            data["curve"]["points"][2][1] += 1e-6
+
+        def period(data):
+            data["tube"]["gains"]["period_s"] = 1e-4
+
+        def stiction(data):
+            data["tube"]["gains"]["stiction_speed_rad_s"] = 1e-4
+
+        def ticks(data):
+            data["tube"]["layer_ticks"] = 0.9
+
+        def lag(data):
+            data["tube"]["lag_floor"][0] *= 1.01
+
+        def held(data):
+            data["robot"]["shapes"][-1]["joint"] = 2
+
+        changes = {
+            restless: "does not come to rest", moving: "does not start at rest", period: "period_s", stiction: "stiction",
+            ticks: "layer_ticks", lag: "lag_floor", held: "neither",
+        }
+        for change, words in changes.items():
+            with self.assertRaisesRegex(check.Refused, words):
+                check.admit(self.plan("gen3", change))
+
+    def test_plans_that_do_not_follow(self):
+        first = load("z1")
+        second = lambda change: check.Plan(self.written(change), first.robot)
+        check.admit(second(lambda data: None), first)
+
+        def away(data):
+            data["curve"]["points"][0] = [x + 0.05 for x in data["curve"]["points"][0]]
+
+        def faster(data):
+            data["curve"]["points"][0][1] += 1e-3
+
+        def accelerating(data):
+            data["curve"]["points"][0][2] += 1e-4
+
+        def late(data):
+            data["t_start_s"] += 0.25
+
+        def between(data):
+            data["t_start_s"] += 0.0003
+
+        def level(data):
+            data["tube"]["gains"]["v_max"] *= 0.99
+
+        def gain(data):
+            data["tube"]["gains"]["k_r"] *= 1.01
+
+        def floor(data):
+            data["tube"]["lag_floor"] = data["tube"]["inertia_floor"] = [1.3 * x for x in data["tube"]["inertia_floor"]]
+
+        # Plans that say at which tick of the one before they start.
+        def ticks(number):
+            return lambda data: data.update(start={"after_ticks": number})
+
+        check.admit(second(ticks(1500)), first)
+        for number in (1499, 0, 3000):
+            with self.assertRaisesRegex(check.Refused, "jumps"):
+                check.admit(second(ticks(number)), first)
+        with self.assertRaisesRegex(check.Refused, "does not start at rest"):
+            check.admit(second(lambda data: data.update(start="rest")), first)
+
+        changes = {
+            away: "position", faster: "velocity", accelerating: "acceleration", late: "jumps", between: "whole number",
+            level: "V_max", gain: "k_r", floor: "position errors",
+        }
+        for change, words in changes.items():
+            with self.assertRaisesRegex(check.Refused, words):
+                check.admit(second(change), first)
+
+    def written(self, change):
+        data = json.loads((HERE / "tests/plans/z1_1.json").read_text())
+        change(data)
+        folder = TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = Path(folder.name) / "plan.json"
+        path.write_text(json.dumps(data))
+        return path
+
+    def test_an_obstacle_in_the_way_and_a_larger_object(self):
+        good = load("gen3")
+        end = float(good.curve.duration)
+        q = [good.curve.at(j, 0, arb(end / 2)) for j in range(good.n)]
+        frames = robots.place(good.robot, [x.sin_cos() for x in q], q)
+        where = [float(arb(x).mid()) for x in robots.ends_of(good.capsules[-1], frames)[0]]
+
+        def block(data):
+            data["scene"]["obstacles"][1]["center"] = where
+
+        def larger(data):
+            data["robot"]["shapes"][-1]["capsule"]["radius"] = 0.5
+
+        for change in (lambda data: None, block, larger):
+            margins = tube.evaluate(self.plan("gen3", change), 0.49 * end, 0.51 * end)
+            least = min(float(m) for family, _, m in margins if family == "collision")
+            self.assertEqual(least < 0, change in (block, larger))
+
+
+class FalseCertificate(unittest.TestCase):
+    """A flap and an arm on one base: `certify` once gave this plan a certificate out of storage that it had used before."""
+
+    def test_the_flap_is_not_held(self):
+        robot = robots.Robot(ROBOTS["flap"])
+        plan = check.Plan(HERE / "tests/plans/flap_and_arm.json", robot)
+        check.admit(plan)
+        self.assertGreater(plan.data["certificate"]["torque"]["value"], 0)
+        torque = {where: float(m) for family, where, m in tube.evaluate(plan, 0.0, 0.05) if family == "torque"}
+        # Gravity alone asks for 39 N m of a motor that has 30.
+        nominal, _, v, _ = State(plan, random.Random(1), 0.01).law()
+        self.assertLess(float(robot.joints[0].torque) - abs(nominal[0]), -5)
+        self.assertLess(torque["hinge"], -5)
+        self.assertGreater(min(m for where, m in torque.items() if where != "hinge"), 0)
+
+    def test_the_command_line_says_so(self):
+        run = lambda *arguments: subprocess.run([sys.executable, HERE / "check.py", *map(str, arguments)], capture_output=True, text=True)
+        told = run("--robot", ROBOTS["flap"], "--depth", 0, HERE / "tests/plans/flap_and_arm.json")
+        self.assertEqual(told.returncode, 1, told.stderr)
+        self.assertRegex(told.stdout, "NOT PROVEN: torque of hinge")
+        told = run("--robot", ROBOTS["gantry"], "--cells", 8, HERE / "tests/plans/gantry.json")
+        self.assertEqual(told.returncode, 0, told.stdout + told.stderr)
+        self.assertRegex(told.stdout, "PROVEN in")
+        self.assertEqual(run("--robot", ROBOTS["gantry"], HERE / "README.md").returncode, 2)
+        self.assertEqual(run("--robot", HERE / "none.toml", HERE / "tests/plans/gantry.json").returncode, 2)
+        self.assertRegex(run("--help").stdout, "docs/proof.md")
+
+
+if __name__ == "__main__":
+    unittest.main()
