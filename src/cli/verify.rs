@@ -50,7 +50,7 @@ pub struct VerifyArgs {
 /// Bad input if a file is no plan, robot or scenario.
 pub fn run(args: &VerifyArgs) -> Result<u8, Failure> {
     let expected = expected(args)?;
-    let mut code = args.set.as_deref().map_or(Ok(0), verify_set::run)?;
+    let mut code = args.set.as_deref().map_or(Ok(0), |path| verify_set::run(path, &expected))?;
     for run in args.plans.chunk_by(|a, b| a.parent() == b.parent()) {
         let load = |path: &PathBuf| Plan::load(path).map_err(|error| Failure::input(&error));
         let plans = run.iter().map(load).collect::<Result<Vec<_>, _>>()?;
@@ -82,7 +82,8 @@ fn expected(args: &VerifyArgs) -> Result<Expected, Failure> {
     let first_set =
         if weighs { None } else { Some(first_set(task).map_err(|error| Failure::input(&error))?) };
     let (own, scene, start) = (task.robot.clone(), task.scene.clone(), task.start.clone());
-    Ok(Expected { robot, task: Some(ExpectedTask { robot: own, scene, start, first_set }) })
+    let prior = task.prior_set();
+    Ok(Expected { robot, task: Some(ExpectedTask { robot: own, scene, start, prior, first_set }) })
 }
 
 /// The proofs in the ordinary arithmetic.

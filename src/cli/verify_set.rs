@@ -7,15 +7,17 @@ use super::{Failure, say};
 use crate::identify::log::{AngleUnit, MeasurementLog};
 use crate::identify::proof::{Checked, SetProof, check};
 use crate::plan::Plan;
+use crate::plan::believed::{differences, narrower, robot_differences};
+use crate::plan::chain::Expected;
 use crate::report::figure::figure;
 use crate::report::summary::PARAMETER_NAMES;
 use crate::robot::INERTIAL;
 
-/// Proves a set anew from the log beside its proof, and compares the run's plans with it; gives the exit code.
+/// Proves a set anew from the log beside its proof, and compares the run's plans and the user's own files with it; gives the exit code.
 ///
 /// # Errors
 /// Bad input if the proof, the log or a plan cannot be read.
-pub fn run(path: &Path) -> Result<u8, Failure> {
+pub fn run(path: &Path, expected: &Expected) -> Result<u8, Failure> {
     let start = Instant::now();
     let proof = SetProof::load(path).map_err(|error| Failure::input(&error))?;
     let folder = path.parent().unwrap_or(Path::new(""));
@@ -23,8 +25,9 @@ pub fn run(path: &Path) -> Result<u8, Failure> {
         .map_err(|error| Failure::input(&error))?;
     let plans = plans_of(folder)?;
     let found = check(&proof, &log.samples).map_err(|error| error.to_string()).and_then(|checked| {
-        let fault = compare(&proof, &checked, &plans);
-        fault.map_or(Ok(checked), Err)
+        let mut faults = held_against(&proof, expected);
+        faults.extend(compare(&proof, &checked, &plans));
+        if faults.is_empty() { Ok(checked) } else { Err(faults.join("; ")) }
     });
     let seconds = start.elapsed().as_secs_f64();
     let verdict = match &found {
@@ -33,6 +36,19 @@ pub fn run(path: &Path) -> Result<u8, Failure> {
     };
     say(&format!("{}: {verdict}\n", path.display()))?;
     Ok(u8::from(found.is_err()))
+}
+
+/// Where the proof's robot and prior are not those of the user's own files.
+fn held_against(proof: &SetProof, expected: &Expected) -> Vec<String> {
+    let mut faults = Vec::new();
+    if let Some(robot) = &expected.robot {
+        faults.extend(robot_differences(&proof.robot, robot));
+    }
+    if let Some(task) = &expected.task {
+        faults.extend(differences("robot", &proof.robot, &task.robot));
+        faults.extend(narrower(&proof.robot, &proof.prior, &task.prior));
+    }
+    faults
 }
 
 /// The plans beside the proof, in order of time.

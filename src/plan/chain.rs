@@ -31,7 +31,9 @@ pub struct ExpectedTask {
     pub scene: Scene,
     /// Where the arm stands at first, rad.
     pub start: Vec<f64>,
-    /// What is possible before the first measurement. The first plan must be proven for all of it.
+    /// What is believed before the first measurement.
+    pub prior: ParameterSet,
+    /// What physics leaves of that, unless what is held is weighed first. The first plan must be proven for all of it.
     pub first_set: Option<ParameterSet>,
 }
 

@@ -19,6 +19,7 @@ fn expected() -> Expected {
             robot: task.robot.clone(),
             scene: task.scene.clone(),
             start: task.start.clone(),
+            prior: task.prior_set(),
             first_set: Some(first_set(task).unwrap()),
         }),
     }
