@@ -1,6 +1,6 @@
 //! The shapes of bodies as the URDF states them: primitives, placed on bodies.
 //!
-//! They are what capsules must cover ([`super::cover`], a proof) and what the simulator's auditor looks at: a list that does not
+//! They are what capsules must cover (`robot::cover`, a proof) and what the simulator's auditor looks at: a list that does not
 //! depend on the capsules that a certificate uses.
 
 use nalgebra::{Matrix3, Rotation3, Vector3};

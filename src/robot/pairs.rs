@@ -3,7 +3,7 @@
 //! # The rule
 //! Two capsules on different bodies must stay apart, unless
 //! - a file says that the pair is to be ignored ([`Robot::ignored_pairs`]: trusted, and listed by [`Robot::trusted`]);
-//! - they provably cannot touch within the joint limits ([`super::apart`]);
+//! - they provably cannot touch within the joint limits (`robot::apart`);
 //! - their bodies are joined by a joint and neither of them is the end effector: such bodies share a housing about the joint;
 //! - one of them is on the end effector, the other on the body before it, and they provably overlap at every position of the joint
 //!   between them. What is *held* must not do so: [`Robot::with_payload_shape`] refuses it.

@@ -25,9 +25,17 @@ fn surface(part: &CollisionPart, frames: &[Placement], rng: &mut ChaCha8Rng) -> 
     };
     let direction = |rng: &mut ChaCha8Rng| Vector3::from_fn(|_, _| rng.random_range(-1.0..1.0f64));
     (0..4000)
-        .map(|_| {
+        .map(|k| {
             let u = direction(rng);
-            placed.point(&(support(primitive, &u) + radius * u.normalize()))
+            // Along sides and across ends, not at edges alone.
+            let mut core = support(primitive, &u);
+            let share = rng.random_range(0.0..1.0f64);
+            match k % 3 {
+                0 => core.z *= 2.0 * share - 1.0,
+                1 => (core.x, core.y) = (core.x * share.sqrt(), core.y * share.sqrt()),
+                _ => (),
+            }
+            placed.point(&(core + radius * u.normalize()))
         })
         .collect()
 }
