@@ -281,14 +281,15 @@ def differences(plan):
 def narrower(plan):
     """Parameters of which the set knows more than the robot's files say; the hand's body is identified, hence left out."""
     robot = plan.robot
+    # Beside the ratios there may be absolute figures.
+    beside = lambda key: robot.ratios.get(key, arb(0))
+    links = [("link_ratio", arb(0) if p == 0 else beside("first_moment_kg_m" if p < 4 else "inertia_kg_m2")) for p in range(10)]
+    joints = [("friction_ratio", arb(0))] * 2 + [("armature_ratio", arb(0)), ("friction_ratio", beside("offset_nm"))]
     for i, joint in enumerate(robot.joints):
-        named = [(10 * i + p, x, "link_ratio", f"inertial parameter {p}") for p, x in enumerate(joint.inertia)]
-        ratios = ("friction_ratio", "friction_ratio", "armature_ratio", "friction_ratio")
-        named = ([] if joint is robot.hand else named) + [
-            (plan.at(i) + k, x, ratios[k], ("coulomb", "viscous", "armature", "offset")[k]) for k, x in enumerate(joint.friction)
-        ]
-        for p, x, ratio, name in named:
-            half = abs(x) * robot.ratios[ratio]
+        own = [] if joint is robot.hand else [(10 * i + p, x, *links[p], f"inertial parameter {p}") for p, x in enumerate(joint.inertia)]
+        own += [(plan.at(i) + k, x, *joints[k], ("coulomb", "viscous", "armature", "offset")[k]) for k, x in enumerate(joint.friction)]
+        for p, x, ratio, more, name in own:
+            half = abs(x) * robot.ratios[ratio] + more
             slack = arb(1e-12) * (abs(x) + arb(1e-3))
             if not (plan.center[p] - plan.radius[p] <= x - half + slack and x + half - slack <= plan.center[p] + plan.radius[p]):
                 yield f"{name} of joint '{joint.name}'"

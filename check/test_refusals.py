@@ -5,6 +5,7 @@ import random
 import subprocess
 import sys
 import unittest
+from copy import copy
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -93,6 +94,23 @@ class Refusals(unittest.TestCase):
             with self.assertRaisesRegex(check.Refused, words):
                 check.admit(self.plan("gen3", change))
         check.admit(load("gen3"))
+
+    def test_absolute_uncertainties_beside_the_ratios(self):
+        """A set that forgets what the robot's file states beside its ratios is refused; one that has it is not."""
+        moments = ({"1", "2", "3"}, {"4", "5", "6", "7", "8", "9"}, {"offset"})
+        for key, words in zip(("first_moment_kg_m", "inertia_kg_m2", "offset_nm"), moments):
+
+            def wider(data):
+                for i in range(14 * 7):
+                    data["set"]["lower"][i] -= 0.011
+                    data["set"]["upper"][i] += 0.011
+
+            for change, good in ((lambda data: None, False), (wider, True)):
+                plan = self.plan("gen3", change)
+                plan.robot = copy(plan.robot)
+                plan.robot.ratios = plan.robot.ratios | {key: arb(0.01)}
+                found = list(check.narrower(plan))
+                self.assertEqual({text.split(" of ")[0].split()[-1] for text in found}, set() if good else words, (key, found))
 
     def test_curves_and_gains_that_the_proof_does_not_cover(self):
         def restless(data):
