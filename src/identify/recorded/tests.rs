@@ -98,19 +98,6 @@ fn late_torques_stay_within_their_charge_and_use_it_up() {
         let torques: Vec<f64> = (0..300).map(level).collect();
         let both = [-shift, shift].map(|early| used(&torques, period, window, shift, early));
         assert!(both[0].max(both[1]) > 0.9999, "{period}: {both:?}");
-        // Without the shift being stated the truth is lost.
-        let robot = still();
-        let logs = [log_of(&torques, period)];
-        let radius = |shift: f64| {
-            let data = momentum_rows(&robot, &believed(&robot), &logs, window, &[0.0; 7], shift).unwrap();
-            data.rows.radius.iter().copied().fold(0.0, f64::max)
-        };
-        let charge = shift * 20.0 / (1.0 - RATIO);
-        assert!(
-            (radius(shift) - radius(0.0) - charge).abs() < 1e-6,
-            "{} {charge}",
-            radius(shift) - radius(0.0)
-        );
     }
 }
 
@@ -119,7 +106,6 @@ fn late_torques_stay_within_their_charge_and_use_it_up() {
 fn rows_of_late_torques_contain_the_truth() {
     let robot = arm();
     let set = prior(&robot);
-    let mut lost = 0;
     for seed in 0..4 {
         let mut rng = ChaCha8Rng::seed_from_u64(40 + seed);
         let theta = truth(&robot, &set, &mut rng);
@@ -133,17 +119,12 @@ fn rows_of_late_torques_contain_the_truth() {
                 })
                 .collect();
             let logs = [MeasurementLog::of_samples("late".into(), moved).unwrap()];
-            for shift in [0.004, 0.0] {
-                let data = momentum_rows(&robot, &set, &logs, 0.02, &acceleration, shift).unwrap();
-                for w in 0..data.rows.len() {
-                    let y: f64 = data.rows.y.row(w).iter().zip(&theta).map(|(y, z)| y * z).sum();
-                    let outside = (y - data.rows.u[w]).abs() > data.rows.radius[w];
-                    assert!(shift == 0.0 || !outside, "seed {seed}, {late} ms, row {w}");
-                    lost += usize::from(outside);
-                }
+            let data = momentum_rows(&robot, &set, &logs, 0.02, &acceleration, 0.004).unwrap();
+            for w in 0..data.rows.len() {
+                let y: f64 = data.rows.y.row(w).iter().zip(&theta).map(|(y, z)| y * z).sum();
+                let off = (y - data.rows.u[w]).abs();
+                assert!(off <= data.rows.radius[w], "seed {seed}, {late} ms, row {w}");
             }
         }
     }
-    // Taken as in time, such torques lose it.
-    assert!(lost > 0);
 }
