@@ -417,6 +417,7 @@ fn without_noise_every_method_finds_the_payload_and_the_base_parameters() {
     let mut robot = arm();
     robot.sensors =
         SensorBounds { torque_ratio: 0.0, torque_abs_nm: 1e-4, position_rad: 1e-9, velocity_rad_s: 1e-7 };
+    (robot.uncertainty.gravity_direction_deg, robot.uncertainty.breakaway_ratio) = (0.0, 1.0);
     let mut theta = robot.nominal_parameters();
     let hand = robot.inertial_index(robot.end_effector);
     theta[hand..hand + INERTIAL].copy_from_slice(&PAYLOAD);
