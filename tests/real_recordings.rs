@@ -45,7 +45,9 @@ fn three_recordings_of_a_real_arm_predict_the_fourth() {
     };
     // The readings of the encoders contradict one another, whatever the torques are.
     let steps = &of("position_against_velocity")["steps"];
-    assert!(steps[0].as_u64().unwrap() > 1000 && steps[1] == 3907, "{steps}");
+    // 3907 steps less those at the ends of segments, for which the delay leaves no torque.
+    let [some, all] = [0, 1].map(|k| steps[k].as_u64().unwrap());
+    assert!(some > 1000 && (3500..=3907).contains(&all), "{steps}");
     let [least, enough] = remedy("torque", "sensors");
     assert!(1.0 < least && least <= enough && enough <= 40.001, "{least} {enough}");
     let encoders = remedy("position_against_velocity", "encoders")[1];
