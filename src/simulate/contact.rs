@@ -4,7 +4,8 @@
 //! A certificate keeps a list of capsules apart. Were one missing from that list, or a pair of them, an audit of the same list could
 //! not see it. So this list is made from [`Robot::parts`] alone. No pair is taken from [`Robot::self_pairs`] or left out for
 //! [`Robot::ignored_pairs`]: parts of two bodies may not touch unless a joint joins the bodies. Of those the end effector is looked
-//! at too, with what it holds: only parts that touch, or all but do, at every position of its joint are left out, as housings about it.
+//! at too, with what it holds. Only parts that face each other across its joint are left out: they touch, or are equally far apart,
+//! at every position.
 //!
 //! Distances are plain floating point (GJK): evidence, never part of a proof.
 
@@ -23,7 +24,7 @@ use crate::robot::{
 /// Positions of the last joint at which its housings are looked at.
 const POSITIONS: usize = 72;
 
-/// Parts that are never further apart than this, m, face each other across the joint: flush faces have no distance to speak of.
+/// Parts whose distance is never more than this, m, or never changes by more, face each other across the joint.
 const FACING_M: f64 = 1e-3;
 
 /// The parts of a robot and the pairs of them that must not touch.
@@ -116,11 +117,15 @@ impl Contacts {
         // The joint between them.
         let joint = on_a.max(on_b).unwrap_or_default();
         let (lower, upper) = robot.joints[joint].limits.position.unwrap_or((-PI, PI));
-        (0..=POSITIONS).any(|k| {
+        let at = |k: usize| {
             let mut q = vec![0.0; robot.nq()];
             q[robot.q_index(joint)] = lower + (upper - lower) * k as f64 / POSITIONS as f64;
-            self.between(&robot.frames(&q), (a, b)) > FACING_M
-        })
+            self.between(&robot.frames(&q), (a, b))
+        };
+        let ends = (f64::INFINITY, f64::NEG_INFINITY);
+        let (least, most) =
+            (0..=POSITIONS).map(at).fold(ends, |(least, most), d| (least.min(d), most.max(d)));
+        most > FACING_M && most - least > FACING_M
     }
 
     /// Least distance from any moving part to an obstacle or to a part that it may not touch, m; infinite if there is
