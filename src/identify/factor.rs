@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn one_over_the_ratio_is_always_enough() {
         let mut problem = Problem::new(3, 1.0);
-        problem.measured.iter_mut().for_each(|u| *u = -300.0 * *u);
+        problem.measured.iter_mut().for_each(|u| *u *= -300.0);
         let found =
             smallest_factor(&problem.set, 0, &sensors(), Scaled::Torque, |s| Ok(problem.rows(s))).unwrap();
         assert!(found.at_least > 19.0 && found.enough.unwrap() < 21.0, "{found:?}");

@@ -118,7 +118,8 @@ fn the_factors_are_those_at_which_it_passes() {
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     let theta = truth(&robot, &prior(&robot), &mut rng);
     let (honest, acceleration) = recording(&robot, &theta, 0.6, Noise::Uniform, &mut rng);
-    let spoil: [&dyn Fn(&mut [Sample]); 3] = [
+    type Spoil<'a> = &'a dyn Fn(&mut [Sample]);
+    let spoil: [Spoil<'_>; 3] = [
         // A jump of the angle by 0.005 rad, in the middle of the log and for good.
         &|samples| samples[200..].iter_mut().for_each(|s| s.q[3] += 0.005),
         // A velocity that reads 0.6 % too much, which no single step shows.

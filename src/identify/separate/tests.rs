@@ -74,7 +74,7 @@ fn rows_over_any_span_contain_the_truth() {
         let inside = Pick { from: 220, to: 263, joint: 3 };
         let own = RowMaker::new(&robot, &set, &history, 0).rows(std::slice::from_ref(&inside));
         let window = &windows(&samples, &bound, 70, 210..280)[0].1;
-        let parts = Enclosures::new(&robot, &set).of(window).parts(&[10..53]);
+        let parts = Enclosures::new(&robot, &set).of(window).parts(std::slice::from_ref(&(10..53)));
         let all = rows_over_parts(&robot, &set, &parts);
         assert_eq!(all.y.row(3), own.y.row(0));
         assert_eq!(all.u[3], own.u[0]);

@@ -6,6 +6,9 @@ use crate::campaign::soundness::formulas;
 use crate::certify::Body;
 use crate::robot::{ARMATURE, COULOMB, Capsule, LinkShape, OFFSET, VISCOUS, Zonotope3};
 
+/// What sets the one source of error that is looked at.
+type Change<'a> = &'a dyn Fn(&mut Case);
+
 /// Largest |q|, |dq| and |ddq_a| of the first joint, true or read.
 fn sizes(case: &Case, report: &CellReport) -> [f64; 3] {
     let sensors = &case.robot.sensors;
@@ -133,7 +136,7 @@ fn the_disturbance_bound_holds_each_parameter() {
 /// The slide is pulled out by x dq dq_a, of which dq_a is off by K_r e and by K_r delta_q.
 #[test]
 fn nominal_torques_by_the_velocity_asked_for() {
-    let parts: [(&str, &dyn Fn(&mut Case)); 2] = [
+    let parts: [(&str, Change<'_>); 2] = [
         ("K_r delta_q", &|c| c.robot.sensors.position_rad = 1e-4),
         // Large errors of position, not of velocity.
         ("K_r e", &|c| (c.tube.gains.v_max, c.tube.lag_floor[0]) = (1.5e-10, 1e-6)),
@@ -162,7 +165,7 @@ fn nominal_torques_by_the_velocity_asked_for() {
 /// Where the sign of dq is in doubt, all of F_c is charged: just inside the band, whichever of its parts makes it.
 #[test]
 fn coulomb_friction_is_in_doubt_up_to_the_edge_of_the_band() {
-    let parts: [(&str, &dyn Fn(&mut Case)); 3] = [
+    let parts: [(&str, Change<'_>); 3] = [
         ("stiction speed", &|c| c.tube.gains.stiction_speed_rad_s = 1e-2),
         ("delta_dq", &|c| c.robot.sensors.velocity_rad_s = 1e-2),
         ("h ddq", &|c| c.tube.acceleration_bound[0] = 10.0),
