@@ -76,8 +76,9 @@ fn rows_over_any_span_contain_the_truth() {
         let window = &windows(&samples, &bound, 70, 210..280)[0].1;
         let parts = Enclosures::new(&robot, &set).of(window).parts(std::slice::from_ref(&(10..53)));
         let all = rows_over_parts(&robot, &set, &parts);
-        assert_eq!(all.y.row(3), own.y.row(0));
-        assert_eq!(all.u[3], own.u[0]);
+        // But for the order of sums; the radii cover it.
+        let apart = (all.y.row(3) - own.y.row(0)).amax();
+        assert!(apart <= 1e-12 && (all.u[3] - own.u[0]).abs() <= 1e-12, "{apart}");
         assert!((all.radius[3] / own.radius[0] - 1.0).abs() < 1e-12);
     }
     assert!(closest < 0.3, "{closest}");
@@ -184,9 +185,9 @@ fn sets_are_nearly_those_of_the_program_with_all_rows() {
             let (more, less) = (widest(set, &all[k]), widest(set, &windows_alone[k]));
             println!("seed {seed}, update {k}: at most {more:.4} of all rows', {less:.3} of whole windows'");
             assert!(more < 1.03, "seed {seed}, update {k}: {more}");
+            // Every one of the ten is tighter once there is a past to find spans in.
+            assert!(k == 0 || less < 0.99, "seed {seed}, update {k}: {less}");
         }
-        let mass = |set: &ParameterSet| set.radius()[6 * INERTIAL];
-        assert!(mass(&found[1]) < 0.95 * mass(&windows_alone[1]));
     }
 }
 
