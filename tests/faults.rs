@@ -66,6 +66,15 @@ fn wrong_friction_is_noticed() {
     assert!(found.evidence == Evidence::Data && found.t < 2.0, "{found:?}");
 }
 
+/// It is not released: nothing has moved.
+#[test]
+fn an_arm_that_stands_elsewhere_is_not_released() {
+    let found = broken("misplaced_start");
+    assert_eq!((found.joint.as_deref(), found.evidence, found.t), (Some("joint_4"), Evidence::Tracking, 0.0));
+    assert!(found.text.contains("not released") && found.text.contains("-0.0"), "{found:?}");
+    assert_eq!(faulty("misplaced_start").duration_s, 0.0);
+}
+
 #[test]
 fn a_frozen_encoder_is_noticed_at_its_first_tick() {
     let found = broken("frozen_encoder");

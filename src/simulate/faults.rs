@@ -14,6 +14,8 @@ pub struct Faults {
     pub friction_ratio: Option<f64>,
     /// The base leans by this angle, degrees, in a direction that the seed draws (A1, if it is more than the robot's file allows).
     pub base_tilt_deg: Option<f64>,
+    /// The arm does not stand where the task says (A4).
+    pub misplaced_start: Option<MisplacedStart>,
     /// An encoder repeats itself (A2).
     pub frozen_encoder: Option<FrozenEncoder>,
     /// The clock that stamps the measurements jumps (A2).
@@ -38,6 +40,15 @@ pub struct TorqueGain {
     pub ratio: f64,
     /// The sensor at fault; all where `None`.
     pub joint: Option<usize>,
+}
+
+/// The arm stands at rest, one joint off.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MisplacedStart {
+    /// The joint.
+    pub joint: usize,
+    /// How far, rad (m).
+    pub by_rad: f64,
 }
 
 /// From `at_s` on, the position is the one read last, the velocity 0.

@@ -152,7 +152,11 @@ impl World {
             integration_error_rad: 0.0,
             q: start.to_vec(),
         };
-        let plant = Plant::at_rest(Arc::new(leaning), theta, start).with_breakaway(breakaway);
+        let mut stands = start.to_vec();
+        if let Some(off) = truth.faults.misplaced_start {
+            stands[off.joint] += off.by_rad;
+        }
+        let plant = Plant::at_rest(Arc::new(leaning), theta, &stands).with_breakaway(breakaway);
         Self {
             desired: JointState::at_rest(start),
             faults: truth.faults,

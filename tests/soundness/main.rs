@@ -151,6 +151,56 @@ fn what_the_proof_does_not_cover_is_refused() {
     }
 }
 
+/// Arms that stand anywhere near the start, with sensors that err by their bounds: one that is released is within its tube, and one that is half as far
+/// outside again is never released.
+#[test]
+fn an_arm_is_released_only_within_its_tube() {
+    let (field, mut rng) = (dumbbell(), ChaCha8Rng::seed_from_u64(8));
+    let case = case(&field, &mut rng);
+    let (robot, n) = (&case.robot, case.robot.dof());
+    let gains = case.tube.gains;
+    let mut controller = RobustController::new(Arc::new(robot.clone()), &case.set, &case.tube);
+    let desired = case.curve.state(0.0);
+    let (mut released, mut refused, mut used) = (0, 0, 0.0f64);
+    for trial in 0..4000 {
+        let theta = truth::consistent(robot, &case.set, &mut rng);
+        let size = rng.random_range(0.0..1.5);
+        let alone = rng.random_range(0..n);
+        let mut error = |radius: f64, j: usize| match trial % 3 {
+            0 if j != alone => 0.0,
+            _ => size * radius * rng.random_range(-1.0..=1.0),
+        };
+        let e: Vec<f64> = (0..n).map(|j| error(case.tube.e_radius(j), j)).collect();
+        let r: Vec<f64> = (0..n).map(|j| error(case.tube.r_radius(j), j)).collect();
+        let q: Vec<f64> = (0..n).map(|j| desired.q[j] - e[j]).collect();
+        let dq: Vec<f64> = (0..n).map(|j| desired.dq[j] - (r[j] - gains.k_r * e[j])).collect();
+        let sign = |rng: &mut ChaCha8Rng| if rng.random() { 1.0 } else { -1.0 };
+        let read_q: Vec<f64> = q.iter().map(|x| x + robot.sensors.position_rad * sign(&mut rng)).collect();
+        let read_dq: Vec<f64> =
+            dq.iter().map(|x| x + robot.sensors.velocity_rad_s * sign(&mut rng)).collect();
+        let fault = controller.start_fault(Measured { q: &read_q, dq: &read_dq }, &desired);
+        let energy = truth::energy(robot, &theta, &q, &r);
+        let lag: f64 =
+            e.iter().zip(&case.tube.lag_floor).map(|(e, l)| 0.5 * l * (gains.k_r * e).powi(2)).sum();
+        let share = energy.max(lag) / gains.v_max;
+        match fault {
+            None => {
+                assert!(share <= 1.0, "released at {share} of V_max");
+                (released, used) = (released + 1, used.max(share));
+            }
+            Some(fault) => {
+                assert!(fault.share > 1.0 || fault.share.is_nan(), "{fault:?}");
+                refused += 1;
+            }
+        }
+        assert!(share <= 1.5 || fault.is_some());
+    }
+    assert!(
+        released > 100 && refused > 100 && used > 0.8,
+        "{released} released, {refused} refused, {used} used"
+    );
+}
+
 /// A plant that does its worst: extreme parameters, V = V_max at the start, friction that pushes outward where it may,
 /// and at every tick the sensor errors that let V rise most.
 #[test]

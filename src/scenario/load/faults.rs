@@ -6,7 +6,9 @@ use super::Check;
 use crate::robot::Robot;
 use crate::scenario::ScenarioError;
 use crate::simulate::Faults;
-use crate::simulate::faults::{ClockJump, DroppedSamples, FrozenEncoder, PayloadSlips, TorqueGain};
+use crate::simulate::faults::{
+    ClockJump, DroppedSamples, FrozenEncoder, MisplacedStart, PayloadSlips, TorqueGain,
+};
 
 /// The table as written; joints by name.
 #[derive(Default, Deserialize)]
@@ -20,6 +22,7 @@ pub(super) struct FaultTable {
     friction_ratio: Option<f64>,
     /// The base leans by this, whatever the robot's file allows.
     base_tilt_deg: Option<f64>,
+    misplaced_start: Option<Misplaced>,
     frozen_encoder: Option<Frozen>,
     clock_jump: Option<Jump>,
     dropped_samples: Option<Dropped>,
@@ -37,6 +40,13 @@ struct Slips {
 struct Gain {
     ratio: f64,
     joint: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Misplaced {
+    joint: String,
+    by_rad: f64,
 }
 
 #[derive(Deserialize)]
@@ -101,6 +111,13 @@ impl Check<'_> {
             let reason = format!("{tilt}, expected an angle from 0 to 45 degrees");
             return Err(self.error("faults.base_tilt_deg", reason));
         }
+        let misplaced_start = match table.misplaced_start {
+            None => None,
+            Some(Misplaced { joint: name, by_rad }) => {
+                self.finite("faults.misplaced_start.by_rad", &[by_rad])?;
+                Some(MisplacedStart { joint: joint("faults.misplaced_start.joint", name)?, by_rad })
+            }
+        };
         let frozen_encoder = match table.frozen_encoder {
             None => None,
             Some(frozen) => {
@@ -130,6 +147,7 @@ impl Check<'_> {
             torque_gain,
             friction_ratio: table.friction_ratio,
             base_tilt_deg: table.base_tilt_deg,
+            misplaced_start,
             frozen_encoder,
             clock_jump,
             dropped_samples,
