@@ -28,7 +28,7 @@
 //! ```
 //!
 //! # Rounding
-//! Upward term by term. The comparison L' V_max <= L V_max' is made in floats: its two products are each off by one part in 2^53, for which [`UNIT`] is charged
+//! Upward term by term. The comparison L' V_max <= L V_max' is made in floats: its two products are each off by one part in 2^53, for which `UNIT` is charged
 //! at every switch.
 
 use thiserror::Error;

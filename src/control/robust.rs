@@ -129,7 +129,7 @@ impl RobustController {
     /// Proof. Let e^, r^ be measured. *Positions*: |e_j| <= |e^_j| + delta_q, so sum L_j (K_r e_j)^2 / 2 is at most what is compared with V_max. *Energy*: move the
     /// state straight from the reading to the truth. All the way the reading is within its errors of the state, so V there is at most V^ as long as the state is in the
     /// tube, for which the slack was proven; it starts at r^'M r^ / 2 <= V^ <= V_max, within the tube, and cannot leave it without passing V^. Rounding of V^ is part of
-    /// the slack; that of the rest, sums of positive terms, is below [`ROUNDED`]'s allowance.
+    /// the slack; that of the rest, sums of positive terms, is below `ROUNDED`'s allowance.
     pub fn start_fault(&mut self, measured: Measured<'_>, desired: &JointState) -> Option<StartFault> {
         let n = self.robot.dof();
         let (k_r, v_max) = (self.tube.gains.k_r, self.tube.gains.v_max);

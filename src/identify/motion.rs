@@ -14,7 +14,7 @@
 //! by 2 delta_q + T delta_dq (the weights of the velocities sum to T), the second by 2 delta_dq. A reading beyond that proves that one of
 //! four statements is false: the bound on positions, on velocities, on accelerations, or the time stamps.
 //!
-//! Steps are also taken together, by powers of two up to [`LONGEST`]: a small constant error of the velocity shows over many
+//! Steps are also taken together, by powers of two up to `LONGEST`: a small constant error of the velocity shows over many
 //! steps alone. No comparison reaches over a gap, as no row of data does.
 //!
 //! Each right-hand side is linear in each bound. So the factor of one bound that is needed while the others stay as stated is a quotient,
