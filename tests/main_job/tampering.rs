@@ -75,7 +75,7 @@ fn what_was_tampered_with_is_named() {
     named(0, &|f| f["curve"]["points"][3][1] = json!(-1.7), "starts in motion");
     named(0, &|f| f["start"] = json!({ "after_ticks": 5 }), "first plan");
     named(0, &|f| f["scene"]["obstacles"] = json!([]), "scene.obstacles");
-    named(1, &|f| f["tube"]["gains"]["v_max"] = json!(1e-4), "v_max");
+    named(1, &|f| f["tube"]["gains"]["v_max"] = json!(0.0011999), "v_max");
     named(1, &|f| f["start"] = json!("rest"), "only the first plan");
     named(1, &|f| f["start"]["after_ticks"] = json!(1499), "t_start_s");
     named(2, &|f| f["certificate"]["torque"]["value"] = json!(99.0), "claims a margin of 99");
