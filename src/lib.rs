@@ -78,8 +78,7 @@
 //! [`scenario`] runs the whole job in simulation and `cli` (a default feature) is the program around it. [`plan`]
 //! proposes trajectories and is not trusted; [`certify`] decides, with [`reach`] (sets over time), [`enclose`]
 //! (arithmetic that is never wrong by a rounding) and [`dynamics`] (written once for any [`scalar`]). [`control`] holds
-//! the law whose tracking tube [`reach::tube`] proves. [`verdict`] puts what was proven into words, [`storage`] keeps the memory that
-//! proofs are made in. [`simulate`] is the plant, which alone knows the truth;
+//! the law whose tracking tube [`reach::tube`] proves. [`simulate`] is the plant, which alone knows the truth;
 //! [`report`] writes down what happened.
 //!
 //! What the guarantee assumes is in the README; each proof stands in the documentation of the module that relies on it.
@@ -103,13 +102,9 @@ pub mod report;
 pub mod robot;
 pub mod scalar;
 pub mod scenario;
-#[cfg(feature = "inari")]
-pub mod second;
 pub mod simulate;
-pub mod storage;
 pub mod trajectory;
 pub mod tune;
-pub mod verdict;
 
 /// The README's example compiles and runs.
 #[cfg(doctest)]

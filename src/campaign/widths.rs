@@ -4,7 +4,7 @@
 //! taken the half-widths of the nominal torque and of the command (nominal and robust torque together), joint by joint,
 //! what of it no controller can avoid (the range of the required torque over the set in the middle of the interval, without
 //! tracking error and Coulomb friction: linear in the parameters, hence exact), and the growth of the link capsules: how far the
-//! ends of a capsule may be from the line that they would follow without tracking errors ([`crate::verdict::growth`]). A plan whose
+//! ends of a capsule may be from the line that they would follow without tracking errors ([`crate::reach::extent::growth`]). A plan whose
 //! tube is not proven counts as such and gives no widths. Means and largest values are over all plans; of the largest
 //! command of each single plan the median is given too.
 //! Nothing is promised here, so nothing can fail: it is a measurement.

@@ -6,6 +6,7 @@
 use crate::enclose::{Affine, Interval, Rounding};
 use crate::reach::block::Block;
 use crate::reach::energy::{energy_slack, relative_mass, velocity_slopes};
+use crate::reach::extent::growth;
 use crate::reach::gravity::tilt_torques;
 use crate::reach::law::LawBounds;
 use crate::reach::leaning::Leaning;
@@ -14,10 +15,8 @@ use crate::reach::mass::floor_factor;
 use crate::reach::roundoff::{GRAIN, Grain};
 use crate::reach::torque::{JointTorque, drift, joint_torques};
 use crate::reach::upward::{add_up, div_up, mul_up, sum_up};
-use crate::reach::{Cell, Joints, Span, extent};
+use crate::reach::{Cell, CellWorkspace, Joints, Span, extent};
 use crate::robot::{ARMATURE, JointLimits, LinkShape};
-use crate::storage::Workspace;
-use crate::verdict::growth;
 
 use super::{Body, Problem};
 
@@ -83,7 +82,7 @@ impl CellReport {
         &mut self,
         problem: &Problem<'_>,
         span: Span,
-        space: &mut Workspace<N, R>,
+        space: &mut CellWorkspace<N, R>,
     ) {
         let (robot, uncertain) = (problem.robot, &problem.uncertain);
         let n = robot.dof();
@@ -128,7 +127,7 @@ impl CellReport {
     fn separate<const N: usize, R: Rounding>(
         &mut self,
         problem: &Problem<'_>,
-        Workspace { ends, blocks, weights, .. }: &mut Workspace<N, R>,
+        CellWorkspace { ends, blocks, weights, .. }: &mut CellWorkspace<N, R>,
     ) {
         let (robot, obstacles) = (problem.robot, &problem.scene.obstacles);
         let shapes = &robot.shapes;
@@ -197,7 +196,7 @@ fn required<const N: usize, R: Rounding>(
     torque: &[JointTorque],
     (floor, sigma): (&[f64], f64),
     law: &LawBounds,
-    space: &mut Workspace<N, R>,
+    space: &mut CellWorkspace<N, R>,
 ) -> Required {
     let (robot, tube) = (problem.robot, problem.tube);
     let n = robot.dof();

@@ -5,9 +5,12 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
+use crate::inertia::ParameterSet;
 use crate::plan::tube_fit;
+use crate::reach::{Span, Tube};
 use crate::robot::fixture::tree;
-use crate::trajectory::JointState;
+use crate::robot::{Robot, Scene};
+use crate::trajectory::{Bezier, JointState};
 
 /// A flap beside an arm of three joints, two arms on one base, and a chain of twelve joints. Their transmissions turn next to nothing, so the links bear the
 /// floor of the mass matrix.

@@ -98,7 +98,7 @@ fn prove(plans: &[Plan], expected: &Expected, tell: &mut dyn FnMut(usize, &Link)
     let mut first = Vec::new();
     chain::verify::<Counted>(plans, expected, |_, link| first.push(link.clone()));
     let mut proven = true;
-    chain::verify::<crate::second::Directed>(plans, expected, |k, link| {
+    chain::verify::<crate::enclose::second::Directed>(plans, expected, |k, link| {
         let worse = if first[k].proof.is_err() { &first[k] } else { link };
         proven &= worse.proof.is_ok();
         tell(k, worse);

@@ -30,6 +30,8 @@ compile_error!("the enclosures need IEEE 754 arithmetic, which x86 without SSE2 
 pub mod affine;
 pub mod interval;
 pub mod rounding;
+#[cfg(feature = "inari")]
+pub mod second;
 pub mod sine;
 
 pub use affine::Affine;

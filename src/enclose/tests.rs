@@ -202,7 +202,7 @@ proptest! {
     fn forms_hold_the_values_of_expressions(f in expression(), e in symbols()) {
         prop_assert!(holds::<Counted>(&f, &e, 1.0));
         #[cfg(feature = "inari")]
-        prop_assert!(holds::<crate::second::Directed>(&f, &e, 1.0));
+        prop_assert!(holds::<crate::enclose::second::Directed>(&f, &e, 1.0));
     }
 
     #[test]
@@ -212,14 +212,14 @@ proptest! {
     ) {
         extremes::<Counted>(&x, &y, &e, at, k)?;
         #[cfg(feature = "inari")]
-        extremes::<crate::second::Directed>(&x, &y, &e, at, k)?;
+        extremes::<crate::enclose::second::Directed>(&x, &y, &e, at, k)?;
     }
 
     #[test]
     fn forms_of_any_bits_are_never_nan(x in prop::array::uniform6(ANY), y in prop::array::uniform6(ANY), k in ANY) {
         any_bits::<Counted>(&x, &y, k)?;
         #[cfg(feature = "inari")]
-        any_bits::<crate::second::Directed>(&x, &y, k)?;
+        any_bits::<crate::enclose::second::Directed>(&x, &y, k)?;
     }
 
     #[test]
@@ -230,7 +230,7 @@ proptest! {
     ) {
         support::<Counted>(&u, &p, &e, &g, &c, &t)?;
         #[cfg(feature = "inari")]
-        support::<crate::second::Directed>(&u, &p, &e, &g, &c, &t)?;
+        support::<crate::enclose::second::Directed>(&u, &p, &e, &g, &c, &t)?;
     }
 }
 

@@ -16,6 +16,7 @@ use super::{Family, swept_capsules};
 use crate::dynamics::vec3::Vec3;
 use crate::dynamics::{BodyPlacement, Motion};
 use crate::enclose::{Affine, Counted, Interval, Rounding};
+use crate::reach::CellWorkspace;
 use crate::reach::cell::through_ticks;
 use crate::reach::energy::relative_mass;
 use crate::reach::law::LawBounds;
@@ -27,7 +28,6 @@ use crate::reach::upward::{add_up, mul_up, sum_up};
 use crate::reach::{Cell, Span, Tube, extent, symbols};
 use crate::robot::{INERTIAL, Robot};
 use crate::scalar::Scalar;
-use crate::storage::Workspace;
 use crate::trajectory::DesiredMotion;
 
 /// Sets over one span of time and all k. `N` symbols hold a robot of up to (N - 1) / 3 joints; of more, the k that do not fit are
@@ -86,7 +86,7 @@ impl<const N: usize, R: Rounding> FamilySets<N, R> {
         let mut motion = Motion::new(robot);
         motion.sweep(robot, &whole.q, &whole.dq, &whole.dqa, &whole.ddqa);
         let ends = swept_capsules(robot, &motion);
-        let mut space = Workspace::<N, R>::new(robot);
+        let mut space = CellWorkspace::<N, R>::new(robot);
         let sizes = (&mut space.sizes.motion, &mut space.size_regressor);
         let grain = Grain::new(robot, tube, uncertain, &cell, sizes);
         let y = space.regressor.torque(robot, &motion);

@@ -19,9 +19,9 @@ use crate::enclose::{Affine, Counted};
 use crate::family::sets::settled;
 use crate::family::{Family, Places};
 use crate::reach::block::Block;
+use crate::reach::direction::nearest_direction;
 use crate::reach::links::{coarsely_clear, zonotope_above};
 use crate::reach::{Tube, extent};
-use crate::robot::direction::nearest_direction;
 use crate::robot::{Robot, Scene, Zonotope3};
 use crate::scalar::Scalar;
 

@@ -11,7 +11,7 @@
 //! norms of its coefficients (Cauchy-Schwarz). What the remainder holds was bounded over the boxes, which contain the ellipsoids.
 
 use super::cell::{TIME, position_symbol};
-use super::upward::{add_up, sum_up};
+use super::upward::{add_up, mul_up, sum_up};
 use crate::dynamics::vec3::Vec3;
 use crate::enclose::{Affine, Rounding};
 use crate::scalar::Scalar;
@@ -50,13 +50,24 @@ pub fn support_below<const N: usize, R: Rounding>(direction: &[f64; 3], point: &
     lower(&(x.scale(u) + y.scale(v) + z.scale(w)))
 }
 
+/// Upper bound of how far `point` is from the line that it would follow without tracking errors, m: the square root of
+/// the sum of squares of what each coordinate owes to all but time.
+pub fn growth<const N: usize, R: Rounding>(point: &Vec3<Affine<N, R>>) -> f64 {
+    let beyond = |x: &Affine<N, R>| {
+        let mut still = *x.generators();
+        still[TIME] = 0.0;
+        spread(&Affine::<N, R>::new(0.0, still, x.remainder()))
+    };
+    let squares = point.iter().map(|x| mul_up(beyond(x), beyond(x)));
+    sum_up(squares).sqrt().next_up()
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
     use crate::enclose::Counted;
-    use crate::verdict::growth;
 
     fn unit(x: [f64; 3]) -> [f64; 3] {
         let length = x.iter().map(|x| x * x).sum::<f64>().sqrt();

@@ -10,11 +10,11 @@
 use crate::dynamics::vec3::{self, Vec3};
 use crate::dynamics::{BodyPlacement, Motion, placements};
 use crate::enclose::{Affine, Interval, Rounding};
-use crate::robot::direction::nearest_direction;
 use crate::robot::{Robot, Zonotope3};
 use crate::scalar::Scalar;
 
 use super::block::Block;
+use super::direction::nearest_direction;
 use super::extent::support_below;
 
 /// Upper bound of `direction . x` over the zonotope `{ center + sum_i generators[i] e_i : e_i in [-1, 1] }`; infinity if

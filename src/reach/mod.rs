@@ -3,6 +3,7 @@
 
 pub mod block;
 pub mod cell;
+pub mod direction;
 pub mod energy;
 pub mod extent;
 pub mod gravity;
@@ -14,6 +15,8 @@ pub mod roundoff;
 pub mod torque;
 pub mod tube;
 pub mod upward;
+mod workspace;
 
 pub use cell::{Cell, Joints, Span, symbols};
 pub use tube::Tube;
+pub use workspace::CellWorkspace;

@@ -8,7 +8,6 @@ pub mod clearance;
 pub mod collision;
 pub mod configuration;
 mod cover;
-pub mod direction;
 pub mod error;
 #[cfg(test)]
 pub(crate) mod fixture;

@@ -37,7 +37,7 @@ fn screening_changes_neither_verdict_nor_least_margin_and_no_bound_is_too_large(
     let robot = load("kinova_gen3_2f85").unwrap();
     let set = ParameterSet::around_nominal(&robot);
     let tube = tube_fit::initial(&robot);
-    let mut space = Workspace::<16, Counted>::new(&robot);
+    let mut space = CellWorkspace::<16, Counted>::new(&robot);
     let mut report = CellReport::default();
     let (mut screened, mut exact, mut reached) = (0, 0, 0.0f64);
     for trial in 0..30 {

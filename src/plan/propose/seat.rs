@@ -378,7 +378,7 @@ impl Candidates<'_> {
         let depth = if nearly { DEPTH } else { 0 };
         let scene = vicinity.scene(&seat.tube, setting.scene);
         let problem = Problem::new(robot, set, scene, &seat.tube, &seat.curve)?;
-        let verdict = problem.weigh(&seat.fine, depth, workspaces);
+        let verdict = problem.prove_survey(&seat.fine, depth, workspaces);
         if let Err(shortfall) = verdict {
             seat.objection = Some(Objection::Short(vicinity.in_the_whole(scene, shortfall)));
         }

@@ -7,9 +7,9 @@ use crate::dynamics::{Motion, torque_regressor};
 use crate::enclose::{Affine, Counted};
 use crate::inertia::ParameterSet;
 use crate::plan::tube_fit;
+use crate::reach::CellWorkspace;
 use crate::reach::{Span, extent};
 use crate::robot::{INERTIAL, load};
-use crate::storage::Workspace;
 use crate::trajectory::{Bezier, JointState};
 
 /// Y theta without gravity and acceleration, and viscous friction, in plain numbers, through the regressor.
@@ -51,7 +51,7 @@ fn attacked(name: &str, within: Within) -> [f64; 2] {
     let n = robot.dof();
     let set = ParameterSet::around_nominal(&robot);
     let uncertain = Uncertain::new(&robot, &set);
-    let mut space = Workspace::<16, Counted>::new(&robot);
+    let mut space = CellWorkspace::<16, Counted>::new(&robot);
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     let mut nearest = [0.0f64; 2];
     for _ in 0..20 {
@@ -166,7 +166,7 @@ fn no_direction_has_more_energy_than_the_relative_mass_allows() {
             let t0 = rng.random_range(0.0..2.9);
             let cell = Cell::<16, Counted>::new(&robot, &tube, &curve, Span::Between(t0, t0 + 0.05));
             let weights: Vec<f64> = random(0.5, &mut rng).iter().map(|w| 1.0 + w).collect();
-            let mut space = Workspace::<16, Counted>::new(&robot);
+            let mut space = CellWorkspace::<16, Counted>::new(&robot);
             let place = (&mut space.ranges, &mut space.mass);
             let (sigma, alone) = relative_mass(&robot, &Uncertain::new(&robot, &set), &cell, &weights, place);
             assert!(alone.iter().all(|s| *s <= sigma));

@@ -10,8 +10,8 @@ use crate::family::spectrum::eigenvalue_bounds;
 use crate::inertia::Core;
 use crate::plan::inertia_floor::FloorFit;
 use crate::plan::tube_fit;
+use crate::reach::CellWorkspace;
 use crate::reach::{Cell, Span, Tube};
-use crate::storage::Workspace;
 use crate::trajectory::{Bezier, JointState};
 
 /// Where plans of an arm start, rad.
@@ -57,7 +57,7 @@ fn attacked((name, start): (&str, &[f64]), with_transmission: bool) -> (f64, f64
         let cell = Cell::<16, Counted>::new(&braced, &tube, &curve, Span::Between(t0, t0 + 0.05));
         let mut floor = vec![0.0; robot.dof()];
         FloorFit::new(&robot).fit(&robot, &set, &curve, &mut floor);
-        let mut space = Workspace::<16, Counted>::new(&robot);
+        let mut space = CellWorkspace::<16, Counted>::new(&robot);
         space.forms.motion.place(&robot, &cell.q);
         let (forms, mass) = (&mut space.forms, &mut space.form_mass);
         let factor = floor_factor(&robot, &between, &floor, (forms, mass));

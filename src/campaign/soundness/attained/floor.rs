@@ -6,10 +6,10 @@ use crate::campaign::soundness::truth;
 use crate::certify::{Family, Partition, Refusal, Start, certify};
 use crate::plan::tube_fit;
 use crate::reach::Cell;
+use crate::reach::CellWorkspace;
 use crate::reach::energy::relative_mass;
 use crate::reach::torque::Uncertain;
 use crate::robot::ARMATURE;
-use crate::storage::Workspace;
 
 /// Cells of a plan that rests, and of one of which a single cell must hold all.
 const CELLS: usize = 2;
@@ -164,7 +164,7 @@ fn the_mass_relative_to_its_floor_is_met() {
     widen(&mut case, 1, 9, 0.1);
     widen(&mut case, 1, INERTIAL + ARMATURE, 0.1);
     let uncertain = Uncertain::new(&case.robot, &case.set);
-    let mut space = Workspace::<16, Counted>::new(&case.robot);
+    let mut space = CellWorkspace::<16, Counted>::new(&case.robot);
     let cell = Cell::<16, Counted>::new(&case.robot, &case.tube, &case.curve, Span::Rest);
     let floor = case.tube.inertia_floor.clone();
     let place = (&mut space.ranges, &mut space.mass);

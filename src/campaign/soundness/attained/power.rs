@@ -185,7 +185,7 @@ fn slack_by_errors_of_position() {
         (off.q, off.r) = (1e-3, 0.0);
     }
     let uncertain = crate::reach::torque::Uncertain::new(&case.robot, &case.set);
-    let mut space = crate::storage::Workspace::<16, Counted>::new(&case.robot);
+    let mut space = crate::reach::CellWorkspace::<16, Counted>::new(&case.robot);
     let floor = (&case.tube.inertia_floor[..], 1.0);
     let claimed =
         energy_slack(&case.robot, &uncertain, &cell, floor, case.tube.level_j(), &mut space.changes);

@@ -12,12 +12,12 @@ use crate::control::{Controller, Measured, RobustController};
 use crate::dynamics::{Motion, momentum_regressor, torque_regressor};
 use crate::plan::tube_fit;
 use crate::reach::Cell;
+use crate::reach::CellWorkspace;
 use crate::reach::energy::{energy_slack, relative_mass};
 use crate::reach::roundoff::{GRAIN, Grain};
 use crate::reach::torque::Uncertain;
 use crate::robot::{ARMATURE, COULOMB, OFFSET, VISCOUS, load};
 use crate::scalar::Scalar;
-use crate::storage::Workspace;
 
 /// As good as exact, for the algorithms that are written over any scalar.
 #[derive(Debug, Clone, Copy)]
@@ -107,7 +107,7 @@ fn nominal_torques_are_off_by_no_more_than_is_allowed_for() {
         let case = Case::new(robot.clone(), set.clone(), Scene::default(), tube.clone(), curve);
         let cell = Cell::<16, Counted>::new(&case.robot, &tube, &case.curve, Span::Between(0.0, 1.0));
         let uncertain = Uncertain::new(&case.robot, &set);
-        let mut space = Workspace::<16, Counted>::new(&case.robot);
+        let mut space = CellWorkspace::<16, Counted>::new(&case.robot);
         let place = (&mut space.sizes.motion, &mut space.size_regressor);
         let grain = Grain::new(&case.robot, &tube, &uncertain, &cell, place);
         let mut controller = RobustController::new(Arc::new(case.robot.clone()), &set, &tube);
@@ -141,7 +141,7 @@ fn the_bound_of_v_is_off_by_no_more_than_is_allowed_for() {
         let curve = still(&q);
         let cell = Cell::<16, Counted>::new(&robot, &tube, &curve, Span::Rest);
         let uncertain = Uncertain::new(&robot, &set);
-        let mut space = Workspace::<16, Counted>::new(&robot);
+        let mut space = CellWorkspace::<16, Counted>::new(&robot);
         let place = (&mut space.sizes.motion, &mut space.size_regressor);
         let grain = Grain::new(&robot, &tube, &uncertain, &cell, place);
         let mut controller = RobustController::new(Arc::new(robot.clone()), &set, &tube);
@@ -263,7 +263,7 @@ fn slack_holds_the_rounding_of_v() {
     case.tube.gains.v_max = 1.0;
     let required = report(&mut case, Span::Rest).required;
     let uncertain = Uncertain::new(&case.robot, &case.set);
-    let mut space = Workspace::<16, Counted>::new(&case.robot);
+    let mut space = CellWorkspace::<16, Counted>::new(&case.robot);
     let cell = Cell::<16, Counted>::new(&case.robot, &case.tube, &case.curve, Span::Rest);
     let place = (&mut space.sizes.motion, &mut space.size_regressor);
     let grain = Grain::new(&case.robot, &case.tube, &uncertain, &cell, place);

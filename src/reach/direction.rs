@@ -1,5 +1,5 @@
 //! A good direction to separate two zonotopes in. Nothing here is trusted: any direction is sound (see
-//! [`crate::reach::links`]); a good one only makes the proven distance large.
+//! [`super::links`]); a good one only makes the proven distance large.
 
 use crate::dynamics::vec3;
 

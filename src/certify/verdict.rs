@@ -4,13 +4,9 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::certify::StartRefusal;
-use crate::dynamics::vec3::Vec3;
-use crate::enclose::{Affine, Rounding};
-use crate::reach::cell::TIME;
-use crate::reach::extent::spread;
-use crate::reach::upward::{mul_up, sum_up};
 use crate::robot::{Robot, Scene};
+
+use super::StartRefusal;
 
 /// The other side of a distance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -187,16 +183,16 @@ impl Tally {
         Self { cells: 1, ..Self::default() }
     }
 
-    pub(crate) fn take(&mut self, family: Family, value: f64, t: f64, place: Place) {
+    pub(crate) fn record(&mut self, family: Family, value: f64, t: f64, place: Place) {
         if value.is_finite() {
             self.lower(family as usize, Least { value, t, place });
         }
     }
 
     fn lower(&mut self, family: usize, other: Least) {
-        let slot = &mut self.least[family];
-        if slot.is_none_or(|least| other.value < least.value) {
-            *slot = Some(other);
+        let smallest = &mut self.least[family];
+        if smallest.is_none_or(|least| other.value < least.value) {
+            *smallest = Some(other);
         }
     }
 
@@ -224,16 +220,4 @@ impl Tally {
             excess,
         }
     }
-}
-
-/// Upper bound of how far `point` is from the line that it would follow without tracking errors, m: the square root of
-/// the sum of squares of what each coordinate owes to all but time.
-pub fn growth<const N: usize, R: Rounding>(point: &Vec3<Affine<N, R>>) -> f64 {
-    let beyond = |x: &Affine<N, R>| {
-        let mut still = *x.generators();
-        still[TIME] = 0.0;
-        spread(&Affine::<N, R>::new(0.0, still, x.remainder()))
-    };
-    let squares = point.iter().map(|x| mul_up(beyond(x), beyond(x)));
-    sum_up(squares).sqrt().next_up()
 }

@@ -1,0 +1,296 @@
+//! What is to be proven, cell by cell, and the conclusion from a survey of all cells.
+
+use rayon::prelude::*;
+
+use crate::enclose::{Counted, Rounding};
+use crate::inertia::ParameterSet;
+use crate::reach::cell::MAX_JOINTS;
+use crate::reach::torque::Uncertain;
+use crate::reach::upward::mul_up;
+use crate::reach::{Span, Tube};
+use crate::robot::{Robot, Scene};
+use crate::trajectory::Bezier;
+
+use super::verdict::Tally;
+use super::workspaces::ThreadWorkspace;
+use super::{
+    CellReport, Certificate, Clearance, Family, Place, Refusal, Shortfall, Start, StartRefusal, Workspaces,
+    switch,
+};
+
+/// How finely time is cut. Coarser or finer, what is proven is as true; it is proven of fewer or more plans.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Partition {
+    /// Cells that every plan starts with.
+    pub cells: usize,
+    /// How often a cell may be halved.
+    pub depth: u32,
+}
+
+impl Default for Partition {
+    fn default() -> Self {
+        Self { cells: 32, depth: 5 }
+    }
+}
+
+/// A trajectory and all that it is to be proven against.
+#[derive(Debug, Clone)]
+pub struct Problem<'a> {
+    pub(crate) robot: &'a Robot,
+    pub(crate) scene: &'a Scene,
+    pub(super) tube: &'a Tube,
+    pub(super) curve: &'a Bezier,
+    pub(super) uncertain: Uncertain,
+}
+
+/// Refuses what the proof does not cover: sizes, sets and curves that are none, constants of the tube.
+fn check(robot: &Robot, set: &ParameterSet, tube: &Tube, curve: &Bezier) -> Result<(), String> {
+    let ensure = |good: bool, fault: &dyn Fn() -> String| if good { Ok(()) } else { Err(fault()) };
+    let (n, gains, own) = (robot.dof(), &tube.gains, &robot.control);
+    robot.arm_fault().map_or(Ok(()), Err)?;
+    let fault = robot.uncertainty.fault();
+    fault.map_or(Ok(()), |(what, reason)| Err(format!("robot '{}': {what}: {reason}", robot.name)))?;
+    ensure(n <= MAX_JOINTS, &|| format!("robot '{}' has {n} joints, above {MAX_JOINTS}", robot.name))?;
+    let (drift, acceleration) = (&tube.drift_nm, &tube.acceleration_bound);
+    let (floor, lag) = (&tube.inertia_floor, &tube.lag_floor);
+    let sizes = [("points", curve.dof()), ("inertia_floor", floor.len()), ("lag_floor", lag.len())];
+    let more = [("drift_nm", drift.len()), ("acceleration_bound", acceleration.len())];
+    for (what, found) in sizes.into_iter().chain(more) {
+        ensure(found == n, &|| format!("{what}: expected {n} values for '{}', found {found}", robot.name))?;
+    }
+    curve.check().map_err(|error| error.to_string())?;
+    let fault = set.fault(n, robot.parameter_count(), curve.duration_s);
+    fault.map_or(Ok(()), |fault| Err(format!("parameter set: {fault}")))?;
+    for (j, joint) in robot.joints.iter().enumerate() {
+        let name = &joint.name;
+        // The law and its proof need a desired motion that is continuous up to its acceleration, past the end too.
+        ensure(curve.rests(j), &|| format!("trajectory: joint '{name}' does not come to rest"))?;
+        let (floor, lag) = (floor[j], lag[j]);
+        ensure(lag > 0.0 && lag <= floor && floor.is_finite(), &|| {
+            format!("tube inertia_floor and lag_floor of joint '{name}': expected 0 < {lag} <= {floor}")
+        })?;
+    }
+    for shape in &robot.shapes {
+        let (name, radius) = (&shape.name, shape.capsule.radius);
+        ensure(radius >= 0.0, &|| format!("capsule '{name}': radius {radius}, expected >= 0"))?;
+    }
+    gains.fault().map_or(Ok(()), |fault| Err(format!("tube {fault}")))?;
+    let own_clock = gains.period_s == own.period_s && gains.stiction_speed_rad_s >= own.stiction_speed_rad_s;
+    ensure(own_clock, &|| format!("tube: {gains:?}, expected period and stiction speed of {own:?}"))?;
+    let ticks = tube.layer_ticks;
+    ensure(ticks >= 1.0 && ticks.is_finite(), &|| format!("tube layer_ticks: expected >= 1, found {ticks}"))?;
+    let decay = mul_up(gains.alpha, gains.period_s);
+    ensure(decay <= 1.0, &|| format!("tube: alpha * period_s is {decay}, above 1"))?;
+    for x in drift.iter().chain(acceleration).chain([&tube.hold_power_w, &tube.energy_slack_j]) {
+        ensure(*x >= 0.0, &|| format!("tube constants: expected numbers not below 0, found {x}"))?;
+    }
+    Ok(())
+}
+
+impl<'a> Problem<'a> {
+    /// Puts a proof obligation together.
+    ///
+    /// # Errors
+    /// [`Refusal::Unsupported`] for what the proof does not cover: it names the field and what was expected.
+    pub fn new(
+        robot: &'a Robot,
+        set: &'a ParameterSet,
+        scene: &'a Scene,
+        tube: &'a Tube,
+        curve: &'a Bezier,
+    ) -> Result<Self, Refusal> {
+        check(robot, set, tube, curve).map_err(Refusal::Unsupported)?;
+        Ok(Self { robot, scene, tube, curve, uncertain: Uncertain::new(robot, set) })
+    }
+
+    /// Cell `k` of a partition into `cells` equal ones; the last one is followed by the rest after the end.
+    pub(super) fn span(&self, k: usize, cells: usize) -> Span {
+        let t = |k: usize| self.curve.duration_s * k as f64 / cells as f64;
+        if k == cells {
+            return Span::Rest;
+        }
+        Span::Between(t(k), if k + 1 == cells { self.curve.duration_s } else { t(k + 1) })
+    }
+
+    /// Smallest margins of one cell, or the first negative one.
+    fn judge(&self, report: &CellReport) -> Result<Tally, Shortfall> {
+        let (t0, t1) = match report.span {
+            Span::Between(t0, t1) => (t0, t1),
+            Span::Rest => (self.curve.duration_s, f64::INFINITY),
+        };
+        let mut tally = Tally::of_a_cell();
+        let mut record = |family: Family, place: Place, margin: f64| {
+            // NaN is no proof either.
+            if !(margin >= 0.0) {
+                return Err(Shortfall { family, place, t0, t1, margin });
+            }
+            tally.record(family, margin, t0, place);
+            Ok(())
+        };
+        for j in 0..self.robot.dof() {
+            record(Family::Position, Place::Joint(j), report.position[j])?;
+            record(Family::Velocity, Place::Joint(j), report.velocity[j])?;
+            record(Family::Torque, Place::Joint(j), report.torque_margin[j])?;
+        }
+        for Clearance { shape, other, separation } in &report.clearances {
+            record(Family::Collision, Place::Pair(*shape, *other), separation.clearance_m)?;
+        }
+        for (place, margin) in self.tube_margins(report) {
+            record(Family::Tube, place, margin)?;
+        }
+        Ok(tally)
+    }
+
+    /// (stored - required) / stored for each constant of the tube.
+    pub(crate) fn tube_margins<'r>(
+        &'r self,
+        report: &'r CellReport,
+    ) -> impl Iterator<Item = (Place, f64)> + 'r {
+        let (tube, needed) = (self.tube, &report.required);
+        let relative = |have: f64, need: f64| if have > 0.0 { (have - need) / have } else { have - need };
+        let whole = [
+            (Place::HoldPower, relative(tube.hold_power_w, needed.hold_power_w)),
+            (Place::EnergySlack, relative(tube.energy_slack_j, needed.energy_slack_j)),
+            (Place::Gain, 1.0 - needed.gain),
+            (Place::Floor, 1.0 - needed.floor_factor),
+        ];
+        let joints = (0..self.robot.dof()).flat_map(move |j| {
+            let acceleration = relative(tube.acceleration_bound[j], needed.acceleration_bound[j]);
+            let drift = relative(tube.drift_nm[j], needed.drift_nm[j]);
+            [(Place::Drift(j), drift), (Place::Acceleration(j), acceleration)]
+        });
+        whole.into_iter().chain(joints)
+    }
+
+    /// Evaluates every cell of a partition in the arithmetic `R`, in parallel. Asks for memory only if the reports and
+    /// workspaces have not been used for such a problem before.
+    pub fn survey_into<R: Rounding>(
+        &self,
+        cells: usize,
+        workspaces: &Workspaces<R>,
+        reports: &mut Vec<CellReport>,
+    ) {
+        let cells = cells.max(1);
+        reports.resize_with(cells + 1, CellReport::default);
+        workspaces.prepare(self.robot, self.scene);
+        reports.par_iter_mut().enumerate().for_each(|(k, report)| {
+            workspaces.with(|place| place.space.evaluate(self, self.span(k, cells), report));
+        });
+    }
+
+    /// The excess with which the plan starts, given a survey of it.
+    pub(crate) fn starts(&self, start: &Start<'_>, survey: &[CellReport]) -> Result<f64, StartRefusal> {
+        // The first cell holds the start; without one nothing is proven anyway.
+        let sigma = survey.first().map_or(f64::INFINITY, |report| report.relative_mass);
+        switch::excess(self.robot, self.tube, self.curve, start, sigma)
+    }
+
+    /// [`Problem::conclude`] without names and start.
+    pub(crate) fn tally<R: Rounding>(
+        &self,
+        survey: &[CellReport],
+        depth: u32,
+        workspaces: &Workspaces<R>,
+    ) -> Result<Tally, Shortfall> {
+        if !self.covered(survey) {
+            let (t0, t1, margin) = (0.0, f64::INFINITY, f64::NEG_INFINITY);
+            return Err(Shortfall { family: Family::Tube, place: Place::Uncovered, t0, t1, margin });
+        }
+        let verdicts = survey.par_iter().map(|report| match self.judge(report) {
+            Err(shortfall) => workspaces.with(|place| self.halve(report.span, shortfall, depth, place)),
+            proven => proven,
+        });
+        verdicts.reduce(|| Ok(Tally::default()), |first, later| Ok(first?.and(later?)))
+    }
+
+    /// Whether the cells follow each other from 0 to the end and past it.
+    fn covered(&self, survey: &[CellReport]) -> bool {
+        let Some((last, cells)) = survey.split_last() else { return false };
+        let end = cells.iter().try_fold(0.0f64, |t, report| match report.span {
+            Span::Between(t0, t1) if t0 <= t => Some(t1),
+            _ => None,
+        });
+        last.span == Span::Rest && end.is_some_and(|t| t >= self.curve.duration_s)
+    }
+
+    /// The verdict on the halves of a cell with this shortfall, halved again where need be.
+    fn halve<R: Rounding>(
+        &self,
+        span: Span,
+        shortfall: Shortfall,
+        depth: u32,
+        place: &mut ThreadWorkspace<R>,
+    ) -> Result<Tally, Shortfall> {
+        let Span::Between(t0, t1) = span else { return Err(shortfall) };
+        let middle = 0.5 * (t0 + t1);
+        if depth == 0 || middle <= t0 || middle >= t1 {
+            return Err(shortfall);
+        }
+        let mut half = |a: f64, b: f64| {
+            let span = Span::Between(a, b);
+            place.space.evaluate(self, span, &mut place.report);
+            self.judge(&place.report).or_else(|shortfall| self.halve(span, shortfall, depth - 1, place))
+        };
+        let first = half(t0, middle)?;
+        Ok(first.and(half(middle, t1)?))
+    }
+}
+
+/// The certifier's steps one by one, for those who prepare plans or look closer at them.
+impl Problem<'_> {
+    /// Evaluates every constraint over one span in the arithmetic `R`, in the storage in which [`crate::certify::certify_in`] does.
+    pub fn report<R: Rounding>(&self, span: Span, workspaces: &Workspaces<R>) -> CellReport {
+        let mut report = CellReport { span, ..CellReport::default() };
+        self.renew(workspaces, &mut report);
+        report
+    }
+
+    /// Evaluates every constraint anew over the span that `report` is of, in workspaces.
+    pub fn renew<R: Rounding>(&self, workspaces: &Workspaces<R>, report: &mut CellReport) {
+        workspaces.with(|place| place.space.evaluate(self, report.span, report));
+    }
+
+    /// Evaluates every cell of a partition in the default arithmetic, in parallel.
+    pub fn survey(&self, cells: usize) -> Vec<CellReport> {
+        let mut reports = Vec::new();
+        self.survey_into(cells, &Workspaces::<Counted>::default(), &mut reports);
+        reports
+    }
+
+    /// Smallest relative margin of the tube's constants over one cell; the tube is proven there if it is not negative.
+    pub fn tube_margin(&self, report: &CellReport) -> f64 {
+        let margins = self.tube_margins(report).map(|(_, margin)| margin);
+        margins.fold(f64::INFINITY, |least, m| if m.is_nan() { f64::NEG_INFINITY } else { least.min(m) })
+    }
+
+    /// Draws the conclusion from a survey of this very problem; cells that are not proven are halved up to `depth` times.
+    /// In the arithmetic `R`, without asking for memory in workspaces that have been used before.
+    ///
+    /// # Errors
+    /// [`Refusal`] names the claim that is not proven, where and by how much.
+    pub fn conclude<R: Rounding>(
+        &self,
+        survey: &[CellReport],
+        start: &Start<'_>,
+        depth: u32,
+        workspaces: &Workspaces<R>,
+    ) -> Result<Certificate, Refusal> {
+        let tally = self.tally(survey, depth, workspaces);
+        let tally = tally.map_err(|shortfall| shortfall.refusal(self.robot, self.scene))?;
+        let excess = self.starts(start, survey)?;
+        Ok(tally.certificate(self.robot, self.scene, excess))
+    }
+
+    /// [`Problem::conclude`] without names and without the plan's start, without asking for memory in workspaces that have been used before.
+    ///
+    /// # Errors
+    /// [`Shortfall`] of the first cell that stays unproven.
+    pub fn prove_survey<R: Rounding>(
+        &self,
+        survey: &[CellReport],
+        depth: u32,
+        workspaces: &Workspaces<R>,
+    ) -> Result<(), Shortfall> {
+        self.tally(survey, depth, workspaces).map(|_| ())
+    }
+}
