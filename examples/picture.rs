@@ -5,8 +5,9 @@ use std::error::Error;
 use std::fmt::Write;
 use std::path::Path;
 
+use surelift::horizon::Phase;
 use surelift::plan::Plan;
-use surelift::report::{Phase, Summary};
+use surelift::report::Summary;
 
 const WIDTH: f64 = 900.0;
 const HEIGHT: f64 = 320.0;
@@ -110,7 +111,7 @@ fn mass(summary: &Summary, truth: f64, carrying: Option<f64>) -> String {
     let ticks: Vec<_> = labels.iter().enumerate().map(|(m, label)| (m as f64, label.as_str())).collect();
     let mut svg = panel.axes("Mass that is still possible, kg", &ticks);
     // An interval holds until the next update.
-    let steps = |bound: fn(&surelift::report::Identification) -> f64| -> Vec<(f64, f64)> {
+    let steps = |bound: fn(&surelift::horizon::Identification) -> f64| -> Vec<(f64, f64)> {
         let ends = updates.iter().skip(1).map(|u| u.t).chain([summary.duration_s]);
         updates.iter().zip(ends).flat_map(|(u, end)| [(u.t, bound(u)), (end, bound(u))]).collect()
     };

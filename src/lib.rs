@@ -75,7 +75,8 @@
 //! ```
 //!
 //! # Rooms
-//! [`scenario`] runs the whole job in simulation and `cli` (a default feature) is the program around it. [`plan`]
+//! [`horizon`] is the receding-horizon loop over an arm ([`horizon::Hardware`]); [`scenario`] runs it in simulation, and `cli`
+//! (a default feature) is the program around it. [`plan`]
 //! proposes trajectories and is not trusted; [`certify`] decides, with [`reach`] (sets over time), [`enclose`]
 //! (arithmetic that is never wrong by a rounding) and [`dynamics`] (written once for any [`scalar`]). [`control`] holds
 //! the law whose tracking tube [`reach::tube`] proves. [`simulate`] is the plant, which alone knows the truth;
@@ -94,6 +95,7 @@ pub mod enclose;
 pub mod estimate;
 mod extend;
 pub mod family;
+pub mod horizon;
 pub mod identify;
 pub mod inertia;
 pub mod plan;

@@ -5,7 +5,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use surelift::report::{Outcome, Summary};
+use surelift::horizon::Outcome;
+use surelift::report::Summary;
 use surelift::robot::Capsule;
 use surelift::scenario::Scenario;
 use tempfile::TempDir;

@@ -1,8 +1,10 @@
 //! The promise: when an assumption is false, a run says so, with the time, the joint and by how much the sensors' bounds
 //! would have to grow, and stops without harm; lost samples are no broken assumption and do no harm either.
 
-use surelift::report::{Broken, Evidence, Outcome, Summary};
-use surelift::scenario::{self, RunOptions, Scenario};
+use surelift::horizon::RunOptions;
+use surelift::horizon::{Broken, Evidence, Outcome};
+use surelift::report::Summary;
+use surelift::scenario::{self, Scenario};
 
 fn run(path: &std::path::Path) -> Summary {
     let options = RunOptions { method: "ours".into(), seed: 0, timed: false };

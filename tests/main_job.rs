@@ -9,11 +9,13 @@ use std::sync::LazyLock;
 
 use surelift::certify::{Family, Partition, Refusal};
 use surelift::enclose::Counted;
+use surelift::horizon::RunOptions;
+use surelift::horizon::{Outcome, Phase};
 use surelift::plan::tube_fit;
 use surelift::plan::{Plan, PlanError};
-use surelift::report::{self, Outcome, Phase, Summary};
+use surelift::report::{self, Summary};
 use surelift::robot::Capsule;
-use surelift::scenario::{self, RunOptions, Scenario};
+use surelift::scenario::{self, Scenario};
 use tempfile::TempDir;
 
 /// Changes a plan after it was proven.

@@ -5,8 +5,10 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use surelift::report::{Outcome, Overview, Summary};
-use surelift::scenario::{self, RunOptions, Scenario};
+use surelift::horizon::Outcome;
+use surelift::horizon::RunOptions;
+use surelift::report::{Overview, Summary};
+use surelift::scenario::{self, Scenario};
 
 const SCENARIO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/armour_world.toml");
 const WORLDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/worlds");

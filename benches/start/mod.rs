@@ -6,18 +6,19 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use surelift::horizon::{Held, Task};
 use surelift::identify::{Identifier, IdentifierOptions};
 use surelift::plan::excite::{Criterion, Information};
 use surelift::plan::propose::{Proposal, Purpose, Setting, propose};
 use surelift::plan::tube_fit;
 use surelift::robot::Robot;
-use surelift::scenario::{Held, PublicTask, Scenario};
+use surelift::scenario::Scenario;
 use surelift::simulate::HiddenTruth;
 use surelift::trajectory::JointState;
 
 /// The scenario, and the set of parameters that is possible before any measurement.
 pub struct Start {
-    pub task: PublicTask,
+    pub task: Task,
     pub held: Held,
     pub robot: Arc<Robot>,
     pub identifier: Identifier,

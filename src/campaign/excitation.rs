@@ -19,14 +19,15 @@ use serde_json::json;
 
 use super::experiment::{self, Noise};
 use super::{Campaign, CampaignError, Findings, Journal, Progress};
+use crate::horizon::{ExciteCriterion, RunOptions};
+use crate::horizon::{LogRow, Phase};
 use crate::identify::balance::{condition_number, window_regressor};
 use crate::identify::{Identifier, IdentifierOptions, Sample, tighten_by_physics};
 use crate::inertia::ParameterSet;
 use crate::plan::excite::open::{self, Family};
 use crate::report::figure::figure;
-use crate::report::{LogRow, Phase};
 use crate::robot::INERTIAL;
-use crate::scenario::{self, ExciteCriterion, RunOptions, Scenario};
+use crate::scenario::{self, Scenario};
 
 mod perfect;
 

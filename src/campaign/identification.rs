@@ -19,11 +19,11 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::identify::{Identifier, IdentifierOptions, IdentifyError, Sample, tighten_by_physics};
+use crate::inertia::PARAMETER_NAMES;
 use crate::inertia::ParameterSet;
 use crate::inertia::log_cholesky;
 use crate::plan::foresee;
 use crate::report::figure::figure;
-use crate::report::summary::PARAMETER_NAMES;
 use crate::robot::{INERTIAL, Joint, Robot};
 use crate::scenario::Scenario;
 use crate::trajectory::{Bezier, Curve, JointState};

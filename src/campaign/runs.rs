@@ -9,8 +9,10 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{Campaign, CampaignError, Findings, Progress};
-use crate::report::{Broken, Outcome, Summary};
-use crate::scenario::{self, RunOptions, Scenario};
+use crate::horizon::RunOptions;
+use crate::horizon::{Broken, Outcome};
+use crate::report::Summary;
+use crate::scenario::{self, Scenario};
 
 /// The file of the campaign.
 #[derive(Debug, Clone, Deserialize)]
@@ -59,8 +61,8 @@ impl Runs {
                 field: format!("runs[{i}].scenario"),
                 source: Box::new(source),
             })?;
-            if !scenario::run::METHODS.contains(&run.method.as_str()) {
-                let reason = format!("is `{}`, expected one of {:?}", run.method, scenario::run::METHODS);
+            if !crate::horizon::METHODS.contains(&run.method.as_str()) {
+                let reason = format!("is `{}`, expected one of {:?}", run.method, crate::horizon::METHODS);
                 return Err(CampaignError::field(path, format!("runs[{i}].method"), reason));
             }
         }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::horizon::{Event, Observer, Outcome};
 use crate::report::figure::{above, below, percent};
-use crate::report::{Event, Observer, Outcome};
 
 /// Shows a run on the standard error.
 pub enum TerminalObserver {
@@ -144,7 +144,7 @@ fn mass_bar(first: (f64, f64), now: (f64, f64), width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::Phase;
+    use crate::horizon::Phase;
 
     #[test]
     fn plain_lines_tell_of_each_execution_once() {

@@ -7,11 +7,11 @@ use serde::Serialize;
 
 use super::progress::TerminalObserver;
 use super::{Failure, say};
+use crate::horizon::RunOptions;
+use crate::horizon::{Observer, Outcome};
 use crate::report::overview::{self, Overview};
-use crate::report::{
-    self, Observer, Outcome, RunRecord, Summary, check_destination, default_destination, table,
-};
-use crate::scenario::{self, RunOptions, Scenario, ScenarioError};
+use crate::report::{self, RunRecord, Summary, check_destination, default_destination, table};
+use crate::scenario::{self, Scenario, ScenarioError};
 
 const EXAMPLES: &str = "\
 Examples:

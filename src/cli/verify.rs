@@ -9,12 +9,13 @@ use sha2::{Digest, Sha256};
 use super::{Failure, say, verify_set};
 use crate::certify::Certificate;
 use crate::enclose::Counted;
+use crate::horizon::Margins;
+use crate::horizon::first_set;
 use crate::plan::Plan;
 use crate::plan::believed::Believed;
 use crate::plan::chain::{self, Expected, ExpectedTask, Link};
-use crate::report::Margins;
 use crate::robot::{self, Robot};
-use crate::scenario::{Scenario, first_set};
+use crate::scenario::Scenario;
 
 /// Repeat the proof of a run's plans, one after the other from rest; names the constraint, time and link that cannot be proven
 ///

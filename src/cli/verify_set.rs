@@ -6,11 +6,11 @@ use std::time::Instant;
 use super::{Failure, say};
 use crate::identify::log::{AngleUnit, MeasurementLog};
 use crate::identify::proof::{Checked, SetProof, check};
+use crate::inertia::PARAMETER_NAMES;
 use crate::plan::Plan;
 use crate::plan::believed::{differences, narrower, robot_differences};
 use crate::plan::chain::Expected;
 use crate::report::figure::figure;
-use crate::report::summary::PARAMETER_NAMES;
 use crate::robot::INERTIAL;
 
 /// Proves a set anew from the log beside its proof, and compares the run's plans and the user's own files with it; gives the exit code.

@@ -12,10 +12,10 @@ use crate::certify::{Problem, Workspaces};
 use crate::control::{Controller, Measured, RobustController};
 use crate::dynamics::{Composites, Motion, Wrench, crba, rnea};
 use crate::enclose::Counted;
+use crate::horizon::TorqueWidths;
 use crate::inertia::ParameterSet;
 use crate::plan::{foresee, tube_fit};
 use crate::reach::Span;
-use crate::report::TorqueWidths;
 use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, Scene, VISCOUS};
 use crate::trajectory::{Bezier, JointState};
 

@@ -13,3 +13,13 @@ pub mod urdf;
 
 pub use layout::Layout;
 pub use set::{Core, ParameterSet, Strip, TorqueStrips};
+
+use crate::robot::INERTIAL;
+
+/// Names of the inertial parameters of a body.
+pub const PARAMETER_NAMES: [&str; INERTIAL] =
+    ["m", "m c_x", "m c_y", "m c_z", "I_xx", "I_xy", "I_yy", "I_xz", "I_yz", "I_zz"];
+
+/// Units of [`PARAMETER_NAMES`].
+pub const PARAMETER_UNITS: [&str; INERTIAL] =
+    ["kg", "kg m", "kg m", "kg m", "kg m^2", "kg m^2", "kg m^2", "kg m^2", "kg m^2", "kg m^2"];

@@ -1,57 +1,9 @@
-//! What the measurements said against the assumptions, and what was missing of them.
-
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
+//! What the measurements said against the assumptions, in words.
 
 use super::figure::{above, below};
-use super::summary::number;
+use crate::horizon::{Broken, Evidence};
 use crate::identify::motion::{Bound, Remedy};
 use crate::identify::study::{Assumption, BrokenAssumption};
-
-/// A proof that the assumptions do not all hold.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Broken {
-    /// When, s: the tick, or the end of the window.
-    #[serde(deserialize_with = "number")]
-    pub t: f64,
-    /// Name of the joint that contradicts the most; `None` where it is no matter of joints.
-    pub joint: Option<String>,
-    /// Factor, > 1, that the bounds which `evidence` names would have to be larger by *at least*; nothing says that it is enough.
-    /// `None` where no error of theirs explains it.
-    #[serde(alias = "by")]
-    pub at_least: Option<f64>,
-    /// Where it shows.
-    pub evidence: Evidence,
-    /// All of it in words.
-    pub text: String,
-}
-
-/// Where a broken assumption shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Evidence {
-    /// The tracking energy V passed what the proof allows; the encoders' bounds would have to grow.
-    Tracking,
-    /// The encoders moved as no arm within the proven accelerations can; the encoders' bounds would have to grow.
-    Motion,
-    /// The time stamps run backwards.
-    Clock,
-    /// No parameters that earlier data left explain the measured motion and torques; the error radii of the rows of data (sensors,
-    /// quadrature, arm) would have to grow. A radius grows faster than the sensors' bounds do.
-    Data,
-}
-
-impl fmt::Display for Evidence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Evidence::Tracking => "tracking",
-            Evidence::Motion => "motion",
-            Evidence::Clock => "clock",
-            Evidence::Data => "data",
-        })
-    }
-}
 
 impl Broken {
     /// `motion, t = 1.001 s, joint_2, encoder bounds x 340 at least`.
@@ -61,15 +13,6 @@ impl Broken {
         let grown = self.at_least.map_or(String::new(), |x| format!(", {what} x {} at least", below(x)));
         format!("{}, t = {:.3} s{joint}{grown}", self.evidence, self.t)
     }
-}
-
-/// A time without measurements; no window of data reaches over it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Gap {
-    /// Last sample before it, s.
-    pub from_s: f64,
-    /// First sample after it, s.
-    pub to_s: f64,
 }
 
 /// What fails, in words.

@@ -3,10 +3,10 @@
 use super::body;
 use super::figure::{above, below, figure, percent, with_unit};
 use super::plots::{LIMIT, LINES, Plot, Series, Shape, TRUTH};
-use super::summary::{
-    Identification, MostProbable, Outcome, PARAMETER_NAMES, PARAMETER_UNITS, Payload, Phase, Summary,
-};
+use super::summary::{Payload, Summary};
 use super::{ReportError, RunRecord};
+use crate::horizon::{Identification, MostProbable, Outcome, Phase};
+use crate::inertia::{PARAMETER_NAMES, PARAMETER_UNITS};
 
 const CSS: &str = include_str!("page.css");
 

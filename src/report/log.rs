@@ -3,39 +3,7 @@
 use std::io::Write;
 
 use super::ReportError;
-
-/// One sample; every vector has one entry a joint.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LogRow {
-    /// Time, s.
-    pub t: f64,
-    /// Positions, rad (m).
-    pub q: Vec<f64>,
-    /// Speeds, rad/s (m/s).
-    pub dq: Vec<f64>,
-    /// Torques, N m (N).
-    pub tau: Vec<f64>,
-    /// Desired positions, rad (m).
-    pub q_des: Vec<f64>,
-    /// Desired speeds, rad/s (m/s).
-    pub dq_des: Vec<f64>,
-    /// Tracking error q_des - q, rad (m).
-    pub error: Vec<f64>,
-}
-
-impl LogRow {
-    /// The vectors in the order of the file, with the names that start their columns' headings.
-    pub(super) fn columns(&self) -> [(&'static str, &[f64]); 6] {
-        [
-            ("q", &self.q),
-            ("dq", &self.dq),
-            ("tau", &self.tau),
-            ("qd", &self.q_des),
-            ("dqd", &self.dq_des),
-            ("e", &self.error),
-        ]
-    }
-}
+use crate::horizon::LogRow;
 
 /// Writes the heading `t,q1..,dq1..,tau1..,qd1..,dqd1..,e1..` and all rows. Numbers are the shortest decimals that
 /// read back to the same double; NaN and infinities stand as `NaN` and `inf`.

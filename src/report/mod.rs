@@ -1,13 +1,13 @@
 //! What a run leaves behind: `summary.json`, `log.csv`, `plans/*.json`, `set_proof.json` and `report.html`; and what it says meanwhile.
 //!
 //! A [`RunRecord`] holds everything; [`write()`] turns it into a folder, all or nothing. [`html::page`] is one file
-//! without a reference to anything outside it. [`overview`] lays many runs side by side. [`event`] is what a running job tells an [`event::Observer`].
+//! without a reference to anything outside it. [`overview`] lays many runs side by side. [`crate::horizon::Event`]s become lines of text.
 //! This room computes nothing about safety: it shows what it is given.
 
 mod body;
 pub mod estimate;
-pub mod event;
-pub mod evidence;
+mod event;
+pub(crate) mod evidence;
 pub mod figure;
 pub mod html;
 pub mod log;
@@ -25,16 +25,11 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::horizon::{LogRow, TubeStep};
 use crate::identify::SetProof;
 
-pub use event::{Event, Observer};
-pub use evidence::{Broken, Evidence, Gap};
-pub use log::LogRow;
 pub use overview::Overview;
-pub use summary::{
-    Identification, Margins, MostProbable, Outcome, Payload, Phase, PlanSummary, Summary, TorqueWidths,
-    Violations,
-};
+pub use summary::{Payload, Summary, Violations};
 pub use write::{check_destination, check_open, default_destination, write};
 
 /// Everything that one run leaves behind. `P` is whatever a plan is saved as.
@@ -54,17 +49,6 @@ pub struct RunRecord<P> {
     pub plans: Vec<P>,
     /// What proves the set of parameters, where something was identified.
     pub set_proof: Option<SetProof>,
-}
-
-/// The tracking tube in force from a time on.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TubeStep {
-    /// Start, s.
-    pub t: f64,
-    /// Bound on each |q_d - q|, rad (m).
-    pub position_rad: f64,
-    /// Bound on each |dq_d - dq|, rad/s (m/s).
-    pub velocity_rad_s: f64,
 }
 
 /// Why a run could not be reported.

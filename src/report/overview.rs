@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::ReportError;
 use super::figure::{figure, percent};
-use super::summary::{Outcome, Summary, Violations};
+use super::summary::{Summary, Violations};
 use super::table::align;
 use super::write::{self, json};
+use crate::horizon::Outcome;
 
 /// Name of the file.
 pub const FILE: &str = "worlds.json";

@@ -10,7 +10,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::ReportError;
-use super::summary::Phase;
+use crate::horizon::Phase;
 
 /// Units of the drawing a CSS pixel.
 const FINE: u32 = 4;

@@ -3,7 +3,9 @@
 use std::fmt::Write;
 
 use super::figure::{above, below, figure, percent, with_unit};
-use super::summary::{MostProbable, PARAMETER_NAMES, Payload, Summary};
+use super::summary::{Payload, Summary};
+use crate::horizon::MostProbable;
+use crate::inertia::PARAMETER_NAMES;
 
 /// Lays out rows of cells in columns: the first column to the left, the others to the right.
 pub fn align(rows: &[Vec<String>]) -> String {

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::ser::Error as _;
 
 use super::*;
+use crate::horizon::{Identification, Margins, Outcome, Phase, PlanSummary, TorqueWidths};
 
 const JOINTS: usize = 7;
 
@@ -272,7 +273,7 @@ fn the_closing_table_is_aligned() {
     let text = table::closing(&record.summary);
     println!("{text}");
     assert!(text.contains("Success: for example") && text.contains("7 of 8"));
-    for name in summary::PARAMETER_NAMES {
+    for name in crate::inertia::PARAMETER_NAMES {
         let rows: Vec<_> = text.lines().filter(|line| line.starts_with(&format!("    {name}  "))).collect();
         assert_eq!(rows.len(), 2, "{name}");
     }

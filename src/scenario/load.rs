@@ -6,9 +6,10 @@ use nalgebra::Matrix3;
 
 use super::error::ScenarioError;
 use super::prior;
-use super::task::{Excite, Held, Identify, Prior, PublicTask, Scenario, Timing};
+use super::task::Scenario;
 use super::world::{self, World};
 use crate::extend::{Disk, Layers};
+use crate::horizon::{Excite, Held, Identify, Prior, Task, Timing};
 use crate::inertia::pseudo::check_physical;
 use crate::robot::{self, Capsule, INERTIAL, Obstruction, Robot, RobotError, Scene, Uncertainty, Zonotope3};
 use crate::simulate::HiddenTruth;
@@ -97,7 +98,7 @@ impl Check<'_> {
             }
         };
         let stem = world.and_then(Path::file_stem).map(|stem| format!("-{}", stem.to_string_lossy()));
-        let task = PublicTask {
+        let task = Task {
             name: file.name + &stem.unwrap_or_default(),
             description: file.description,
             robot,
@@ -359,7 +360,7 @@ impl Check<'_> {
     }
 
     /// Refuses a configuration where the arm touches an obstacle or itself.
-    fn free(&self, moment: &'static str, q: &[f64], task: &PublicTask) -> Result<(), ScenarioError> {
+    fn free(&self, moment: &'static str, q: &[f64], task: &Task) -> Result<(), ScenarioError> {
         let robot = &task.robot;
         let frames = robot.frames(q);
         let nearest = [robot.obstacle_clearance(&frames, &task.scene), robot.self_clearance(&frames)];

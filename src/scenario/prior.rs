@@ -1,6 +1,6 @@
 //! Does a box of inertial parameters contain any rigid body at all?
 
-use super::task::Prior;
+use crate::horizon::Prior;
 use crate::identify::tighten_by_physics;
 use crate::inertia::ParameterSet;
 
@@ -25,8 +25,9 @@ mod tests {
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
-    use super::super::task::{Held, Scenario};
+    use super::super::task::Scenario;
     use super::*;
+    use crate::horizon::Held;
     use crate::inertia::pseudo::check_physical;
     use crate::robot::INERTIAL;
 

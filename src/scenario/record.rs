@@ -1,122 +1,86 @@
-//! What a run writes down while it goes on, and how it is closed with the audit.
+//! A run in simulation, from the scenario to what is reported: what the loop knew, and what the auditor saw.
 
-use crate::identify::SetProof;
+use std::sync::Arc;
+
+use crate::horizon::{self, Event, Identification, Observer, Outcome, Record, RunError, RunOptions, Task};
 use crate::plan::Plan;
-use crate::report::{
-    Broken, Gap, Identification, LogRow, MostProbable, Outcome, Payload, PlanSummary, RunRecord, Summary,
-    TubeStep, Violations, summary,
-};
+use crate::report::{Payload, RunRecord, Summary, Violations, summary};
 use crate::robot::INERTIAL;
-use crate::simulate::Audit;
+use crate::simulate::{Audit, World};
 
-use super::PublicTask;
-use super::run::RunOptions;
+use super::Scenario;
 
-/// Notes of a run.
-#[derive(Debug)]
-pub(super) struct Story {
-    pub(super) identification: Vec<Identification>,
-    pub(super) plans: Vec<PlanSummary>,
-    pub(super) executed: Vec<Plan>,
-    pub(super) log: Vec<LogRow>,
-    pub(super) gaps: Vec<Gap>,
-    pub(super) deadline_misses: u64,
-    pub(super) route_ms: Option<f64>,
-    tube: Vec<TubeStep>,
-    torque_limit: Vec<f64>,
+/// Runs a scenario in simulation, to its end.
+///
+/// # Errors
+/// [`RunError`] for an unknown method or a prior that the identifier refuses. Everything that happens to the arm is an
+/// [`Outcome`] instead.
+pub fn run(
+    scenario: Scenario,
+    options: &RunOptions,
+    observer: &mut dyn Observer,
+) -> Result<RunRecord<Plan>, RunError> {
+    let (task, truth) = scenario.split();
+    let robot = Arc::new(task.robot.clone());
+    let mut world = World::new(robot, task.scene.clone(), &task.start, truth, options.seed);
+    let record = horizon::run(&task, &mut world, options, observer)?;
+    let record = close(record, &task, options, world.reveal());
+    let (outcome, reason) = (record.summary.outcome, record.summary.reason.clone());
+    observer.event(&Event::Stopped { outcome, reason });
+    Ok(record)
 }
 
-/// How a run ended.
-pub(super) struct End {
-    pub(super) outcome: Outcome,
-    pub(super) reason: Option<String>,
-    pub(super) broken: Vec<Broken>,
-    pub(super) audit: Audit,
-    pub(super) goal: Vec<f64>,
-    pub(super) duration_s: f64,
-    pub(super) wall_s: f64,
-    pub(super) most_probable: Option<MostProbable>,
-    pub(super) set_proof: Option<SetProof>,
-}
-
-impl Story {
-    pub(super) fn new(task: &PublicTask) -> Self {
-        Self {
-            identification: vec![],
-            plans: vec![],
-            executed: vec![],
-            log: vec![],
-            gaps: vec![],
-            deadline_misses: 0,
-            route_ms: None,
-            tube: vec![],
-            torque_limit: task.robot.joints.iter().map(|j| j.limits.torque).collect(),
-        }
-    }
-
-    /// A plan with this tube is in force from `t` on. |de_j| = |r_j - K_r e_j| is at most twice the radius of r_j.
-    pub(super) fn switched(&mut self, t: f64, e_radius: &[f64], r_radius: &[f64]) {
-        let largest = |x: &[f64]| x.iter().copied().fold(0.0, f64::max);
-        self.tube.push(TubeStep {
-            t,
-            position_rad: largest(e_radius),
-            velocity_rad_s: 2.0 * largest(r_radius),
-        });
-    }
-
-    /// The record of the run. What the auditor saw outweighs what the runner believed.
-    pub(super) fn close(self, task: &PublicTask, options: &RunOptions, end: End) -> RunRecord<Plan> {
-        let End { outcome, reason, broken, audit, goal, duration_s, wall_s, most_probable, set_proof } = end;
-        let away: Vec<f64> = audit.q.iter().zip(&goal).map(|(q, g)| (q - g).abs()).collect();
-        let goal_error = away.iter().copied().fold(0.0, f64::max);
-        let (outcome, reason) = judged(outcome, reason, &audit, task, &away);
-        let finite = |x: f64| x.is_finite().then_some(x);
-        let (payload, payload_alone) = payloads(task, self.identification.last(), &audit).unzip();
-        let counts = audit.counts;
-        let summary = Summary {
-            schema: summary::SCHEMA,
-            scenario: task.name.clone(),
-            method: options.method.clone(),
-            seed: options.seed,
-            robot: task.robot.name.clone(),
-            trusted: task.robot.trusted(),
-            outcome,
-            reason,
-            broken,
-            gaps: self.gaps,
-            violations: Violations {
-                collision: counts.collision,
-                torque: counts.torque,
-                position: counts.position,
-                velocity: counts.velocity,
-                tube: counts.tube,
-            },
-            truth_inside: audit.truth_inside,
-            payload,
-            payload_alone,
-            most_probable,
-            identification: self.identification,
-            plans: self.plans,
-            max_tracking_error_rad: finite(audit.tracking_error_rad),
-            tube_used_ratio: finite(audit.tube_used),
-            max_torque_ratio: finite(audit.torque_ratio),
-            min_clearance_m: finite(audit.clearance_m),
-            goal_error_rad: finite(goal_error),
-            integration_error_rad: finite(audit.integration_error_rad),
-            route_ms: self.route_ms,
-            deadline_misses: self.deadline_misses,
-            duration_s,
-            wall_s,
-        };
-        RunRecord {
-            summary,
-            log: self.log,
-            clearance: audit.clearance,
-            torque_limit: self.torque_limit,
-            tube: self.tube,
-            plans: self.executed,
-            set_proof,
-        }
+/// The record of the run. What the auditor saw outweighs what the loop believed.
+fn close(record: Record, task: &Task, options: &RunOptions, audit: Audit) -> RunRecord<Plan> {
+    let away: Vec<f64> = audit.q.iter().zip(&record.goal).map(|(q, g)| (q - g).abs()).collect();
+    let goal_error = away.iter().copied().fold(0.0, f64::max);
+    let (outcome, reason) = judged(record.outcome, record.reason, &audit, task, &away);
+    let finite = |x: f64| x.is_finite().then_some(x);
+    let (payload, payload_alone) = payloads(task, record.identification.last(), &audit).unzip();
+    let counts = audit.counts;
+    let summary = Summary {
+        schema: summary::SCHEMA,
+        scenario: task.name.clone(),
+        method: options.method.clone(),
+        seed: options.seed,
+        robot: task.robot.name.clone(),
+        trusted: task.robot.trusted(),
+        outcome,
+        reason,
+        broken: record.broken,
+        gaps: record.gaps,
+        violations: Violations {
+            collision: counts.collision,
+            torque: counts.torque,
+            position: counts.position,
+            velocity: counts.velocity,
+            tube: counts.tube,
+        },
+        truth_inside: audit.truth_inside,
+        payload,
+        payload_alone,
+        most_probable: record.most_probable,
+        identification: record.identification,
+        plans: record.attempts,
+        max_tracking_error_rad: finite(audit.tracking_error_rad),
+        tube_used_ratio: finite(audit.tube_used),
+        max_torque_ratio: finite(audit.torque_ratio),
+        min_clearance_m: finite(audit.clearance_m),
+        goal_error_rad: finite(goal_error),
+        integration_error_rad: finite(audit.integration_error_rad),
+        route_ms: record.route_ms,
+        deadline_misses: record.deadline_misses,
+        duration_s: record.duration_s,
+        wall_s: record.wall_s,
+    };
+    RunRecord {
+        summary,
+        log: record.log,
+        clearance: audit.clearance,
+        torque_limit: task.robot.joints.iter().map(|j| j.limits.torque).collect(),
+        tube: record.tube,
+        plans: record.plans,
+        set_proof: record.set_proof,
     }
 }
 
@@ -125,7 +89,7 @@ fn judged(
     outcome: Outcome,
     reason: Option<String>,
     audit: &Audit,
-    task: &PublicTask,
+    task: &Task,
     away: &[f64],
 ) -> (Outcome, Option<String>) {
     let counts = [
@@ -149,7 +113,7 @@ fn judged(
 
 /// The whole last body, and the payload alone: the nominal gripper link subtracted, its own uncertainty added to the
 /// interval. `None` where nothing is held.
-fn payloads(task: &PublicTask, last: Option<&Identification>, audit: &Audit) -> Option<(Payload, Payload)> {
+fn payloads(task: &Task, last: Option<&Identification>, audit: &Audit) -> Option<(Payload, Payload)> {
     let (truth, prior) = (audit.payload?, &task.held.as_ref()?.prior);
     let (nominal, lower, upper) = match last {
         Some(i) => (i.nominal.clone(), i.lower.clone(), i.upper.clone()),

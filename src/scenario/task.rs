@@ -1,182 +1,17 @@
-//! What a run is given.
+//! A scenario: a task, and the truth beside it.
 
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
-
 use super::error::ScenarioError;
 use super::load;
-use crate::identify::Method;
-use crate::inertia::{Core, ParameterSet};
-use crate::robot::{INERTIAL, Robot, Scene};
+use crate::horizon::Task;
+use crate::robot::INERTIAL;
 use crate::simulate::HiddenTruth;
-
-/// What is believed of the whole last body (link, gripper, payload) before the first measurement; parameters in
-/// the order m, h_x, h_y, h_z, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz about the end-effector joint's frame, SI units.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Prior {
-    /// Lower bounds.
-    pub lower: [f64; INERTIAL],
-    /// Upper bounds.
-    pub upper: [f64; INERTIAL],
-    /// A guess inside the box; need not be physically consistent.
-    pub nominal: [f64; INERTIAL],
-    /// What is surely part of the last body, such as the gripper; the rest is a body that can exist, or nothing. None if nothing
-    /// is sure.
-    #[serde(default)]
-    pub core: Option<[f64; INERTIAL]>,
-}
-
-/// The rhythm of planning.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Timing {
-    /// Duration of a trajectory, s; it ends at rest.
-    pub t_f_s: f64,
-    /// A new plan starts this long after the one before, s; the time to make it.
-    pub t_p_s: f64,
-    /// How many exciting trajectories come first; in a scenario file 4 if left out, 0 where nothing is held.
-    pub exciting_plans: usize,
-    /// Plans after which the run ends as a safe stop.
-    pub max_plans: usize,
-    /// Failures to plan in a row after which the run ends as a safe stop.
-    pub max_failures: usize,
-}
-
-impl Default for Timing {
-    fn default() -> Self {
-        Self { t_f_s: 3.0, t_p_s: 1.5, exciting_plans: 4, max_plans: 60, max_failures: 10 }
-    }
-}
-
-/// What an exciting trajectory minimises.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ExciteCriterion {
-    /// The condition number of the last body's regressor.
-    #[default]
-    ConditionNumber,
-    /// The predicted width of the identified intervals, given the torque sensor's bound.
-    PredictedWidth,
-    /// Nothing: random motions, proven like all others; for comparison.
-    Random,
-}
-
-/// Settings of the exciting trajectories.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Excite {
-    /// What they minimise.
-    #[serde(default)]
-    pub criterion: ExciteCriterion,
-    /// What predicted widths of mass, first moment and inertia count; none below 0, some above.
-    #[serde(default = "equal_weights")]
-    pub weights: [f64; 3],
-    /// Samples at which the regressor's condition number is taken.
-    #[serde(default = "default_samples")]
-    pub samples: usize,
-    /// Whether the whole trajectory counts, not only what is executed before the next one takes over: that one may go on
-    /// along it, and is not led to where nothing is left to learn.
-    #[serde(default)]
-    pub look_ahead: bool,
-    /// How far one trajectory may move each joint, rad (m); length n.
-    pub range_rad: Vec<f64>,
-}
-
-fn equal_weights() -> [f64; 3] {
-    [1.0; 3]
-}
-
-fn default_samples() -> usize {
-    128
-}
-
-/// Settings of the trajectories towards the goal.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Carry {
-    /// How far one trajectory may move each joint, rad (m); length n.
-    pub range_rad: Vec<f64>,
-}
-
-/// Settings of the identifier.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Identify {
-    /// How intervals come of the data.
-    pub method: Method,
-    /// Length of a momentum window, s.
-    pub window_s: f64,
-    /// How long the arm stands before its first plan, held by its own drives, while the torques that hold it are measured, s;
-    /// 0: not at all. The first plan is then proven with what they tell: what is held weighs something, however friction sticks.
-    pub weigh_s: f64,
-}
-
-impl Default for Identify {
-    fn default() -> Self {
-        Self { method: Method::default(), window_s: 0.1, weigh_s: 0.0 }
-    }
-}
-
-/// What the run may know of an object in the hand, and how it is to learn more.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Held {
-    /// Name of what is held.
-    pub payload: String,
-    /// What is believed of the last body.
-    pub prior: Prior,
-    /// Settings of the exciting trajectories.
-    pub excite: Excite,
-    /// Settings of the identifier.
-    pub identify: Identify,
-}
-
-/// Everything that planner, controller, certifier and identifier may know before the first measurement.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PublicTask {
-    /// Name of the scenario.
-    pub name: String,
-    /// One or two sentences for people.
-    pub description: String,
-    /// The robot, with the held object's capsules attached; inertias nominal, without the object.
-    pub robot: Robot,
-    /// What is held; `None` where the hand is empty: then there is nothing to learn, and every parameter is within
-    /// the robot's own uncertainty.
-    pub held: Option<Held>,
-    /// Start configuration, rad (m); length n. The arm starts at rest.
-    pub start: Vec<f64>,
-    /// Goal configuration, rad (m); length n.
-    pub goal: Vec<f64>,
-    /// The goal is reached when every joint is within this of it, rad (m); length n.
-    pub goal_tolerance_rad: Vec<f64>,
-    /// Obstacles.
-    pub scene: Scene,
-    /// The rhythm of planning.
-    pub timing: Timing,
-    /// Settings of the trajectories towards the goal.
-    pub carry: Carry,
-}
-
-impl PublicTask {
-    /// All parameters that are possible before the first measurement: the robot's own box, with the prior in place
-    /// of the last body's nominal interval where something is held.
-    pub fn prior_set(&self) -> ParameterSet {
-        let mut set = ParameterSet::around_nominal(&self.robot);
-        if let Some(Held { prior, .. }) = &self.held {
-            let first = self.robot.inertial_index(self.robot.end_effector);
-            set.lower[first..first + INERTIAL].copy_from_slice(&prior.lower);
-            set.upper[first..first + INERTIAL].copy_from_slice(&prior.upper);
-            set.core = prior.core.map(|part| Core { first, part });
-        }
-        set
-    }
-}
 
 /// A checked scenario: the task, and the truth that the simulated plant needs.
 #[derive(Debug)]
 pub struct Scenario {
-    pub(super) task: PublicTask,
+    pub(super) task: Task,
     pub(super) truth: HiddenTruth,
 }
 
@@ -211,7 +46,7 @@ impl Scenario {
     }
 
     /// The same truth under a task that `change` may alter.
-    pub(crate) fn adjusted(mut self, change: impl FnOnce(&mut PublicTask)) -> Self {
+    pub(crate) fn adjusted(mut self, change: impl FnOnce(&mut Task)) -> Self {
         change(&mut self.task);
         self
     }
@@ -227,12 +62,12 @@ impl Scenario {
     }
 
     /// What the run may know.
-    pub fn task(&self) -> &PublicTask {
+    pub fn task(&self) -> &Task {
         &self.task
     }
 
     /// Separates what the run may know from what the plant alone may know.
-    pub fn split(self) -> (PublicTask, HiddenTruth) {
+    pub fn split(self) -> (Task, HiddenTruth) {
         (self.task, self.truth)
     }
 }

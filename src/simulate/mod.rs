@@ -17,4 +17,4 @@ pub use posture::Posture;
 pub use recording::{Drive, Footing, HiddenParameters, Noise, Plan, Recorded, Recording, Sealed, record};
 pub use sensor::{Quantity, Sensor};
 pub use truth::HiddenTruth;
-pub use world::{Audit, Counts, Reading, Reference, World};
+pub use world::{Audit, Counts, Reference, World};

@@ -4,7 +4,7 @@
 //! The fields of [`HiddenTruth`] are visible inside `simulate` alone. The type is neither `Clone` nor serialisable,
 //! its `Debug` form says nothing, and it is built (crate-internally) by the scenario loader, which keeps no copy:
 //! [`crate::scenario::Scenario::split`] moves it out, next to a
-//! [`PublicTask`](crate::scenario::PublicTask) that has no such numbers. So a planner, controller or identifier
+//! [`Task`](crate::horizon::Task) that has no such numbers. So a planner, controller or identifier
 //! that reads the truth does not compile, wherever it lives:
 //!
 //! ```compile_fail,E0616

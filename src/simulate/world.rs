@@ -11,8 +11,11 @@ use std::sync::Arc;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use crate::horizon::{Hardware, Reading};
 use crate::inertia::ParameterSet;
 use crate::inertia::pseudo::check_physical;
+use crate::plan::Plan;
+use crate::reach::Tube;
 use crate::robot::{COULOMB, INERTIAL, Robot, Scene, VISCOUS};
 use crate::trajectory::{Bezier, JointState};
 
@@ -27,17 +30,6 @@ const DRAWS: usize = 10_000;
 const CLEARANCE_EVERY: u64 = 10;
 /// Share of the angle that the robot's file allows its base which is drawn at most: the rest is for rounding.
 const WITHIN: f64 = 1.0 - 1e-9;
-
-/// What the encoders say at a tick.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Reading {
-    /// Time, s.
-    pub t: f64,
-    /// Joint positions, rad.
-    pub q: Vec<f64>,
-    /// Joint velocities, rad/s.
-    pub dq: Vec<f64>,
-}
 
 /// What the motion is supposed to be during a tick; used by the auditor alone.
 #[derive(Debug, Clone, Copy)]
@@ -111,6 +103,18 @@ pub struct World {
     ticks: u64,
     audit: Audit,
     desired: JointState,
+    following: Option<Following>,
+}
+
+/// The plan that the arm was last told to follow, for the auditor.
+#[derive(Debug)]
+struct Following {
+    curve: Bezier,
+    tube: Tube,
+    e_radius: Vec<f64>,
+    r_radius: Vec<f64>,
+    /// Tick at which it began.
+    begun: u64,
 }
 
 impl World {
@@ -159,6 +163,7 @@ impl World {
         let plant = Plant::at_rest(Arc::new(leaning), theta, &stands).with_breakaway(breakaway);
         Self {
             desired: JointState::at_rest(start),
+            following: None,
             faults: truth.faults,
             stuck,
             frozen_at: None,
@@ -197,17 +202,21 @@ impl World {
 
     /// Applies `tau` (N m) for one control period and writes what the torque sensors say of it to `measured`. Whether
     /// the tick's measurements reach the log; if not, nobody but the controller has seen them.
-    pub fn advance(&mut self, tau: &[f64], reference: Reference<'_>, measured: &mut [f64]) -> bool {
+    pub fn advance(&mut self, tau: &[f64], reference: Option<Reference<'_>>, measured: &mut [f64]) -> bool {
         self.begin_tick(tau, measured);
         let period = self.robot.control.period_s;
-        let (mut t, step) = (reference.t, period / super::plant::SUBSTEPS as f64);
+        let (mut t, step) =
+            (reference.map_or(0.0, |reference| reference.t), period / super::plant::SUBSTEPS as f64);
         let (robot, audit, desired) = (&self.robot, &mut self.audit, &mut self.desired);
         let things = (&self.contacts, &self.scene);
         let mut closest = f64::INFINITY;
         self.plant.advance(tau, period, |q, dq| {
             t += step;
-            reference.curve.evaluate(t, desired);
-            closest = closest.min(audit.look(robot, things, q, dq, desired, &reference));
+            closest = closest.min(audit.look(robot, things, q, dq));
+            if let Some(reference) = &reference {
+                reference.curve.evaluate(t, desired);
+                audit.follow(q, dq, desired, reference);
+            }
         });
         if self.ticks.is_multiple_of(CLEARANCE_EVERY) && closest.is_finite() {
             self.audit.clearance.push((self.time(), closest));
@@ -272,21 +281,69 @@ impl World {
     }
 }
 
+impl Hardware for World {
+    fn time(&self) -> f64 {
+        World::time(self)
+    }
+
+    fn read(&mut self, reading: &mut Reading) {
+        World::read(self, reading);
+    }
+
+    fn command(&mut self, tau: &[f64], measured: &mut [f64]) -> bool {
+        let following = self.following.take();
+        let reference = following.as_ref().map(|plan| Reference {
+            curve: &plan.curve,
+            t: plan.tube.time_of_tick(plan.curve.duration_s, self.ticks - plan.begun),
+            k_r: plan.tube.gains.k_r,
+            e_radius: &plan.e_radius,
+            r_radius: &plan.r_radius,
+        });
+        let kept = self.advance(tau, reference, measured);
+        self.following = following;
+        kept
+    }
+
+    fn hold(&mut self, measured: &mut [f64]) -> bool {
+        self.stand(measured)
+    }
+
+    fn plan_starts(&mut self, plan: &Plan) {
+        let n = self.robot.dof();
+        self.following = Some(Following {
+            curve: plan.curve.clone(),
+            tube: plan.tube.clone(),
+            e_radius: (0..n).map(|j| plan.tube.e_radius(j)).collect(),
+            r_radius: (0..n).map(|j| plan.tube.r_radius(j)).collect(),
+            begun: self.ticks,
+        });
+    }
+
+    fn set_claimed(&mut self, set: &ParameterSet) {
+        self.witness(set);
+    }
+}
+
 impl Audit {
     /// Checks the true state after an integration step; returns the clearance.
-    fn look(
-        &mut self,
-        robot: &Robot,
-        (contacts, scene): (&Contacts, &Scene),
-        q: &[f64],
-        dq: &[f64],
-        desired: &JointState,
-        reference: &Reference<'_>,
-    ) -> f64 {
-        let (mut position, mut velocity, mut tube) = (false, false, false);
+    fn look(&mut self, robot: &Robot, (contacts, scene): (&Contacts, &Scene), q: &[f64], dq: &[f64]) -> f64 {
+        let (mut position, mut velocity) = (false, false);
         for (j, joint) in robot.joints.iter().enumerate() {
             position |= joint.limits.position.is_some_and(|(lower, upper)| q[j] < lower || q[j] > upper);
             velocity |= dq[j].abs() > joint.limits.velocity;
+        }
+        let closest = contacts.clearance(&robot.frames(q), scene);
+        self.clearance_m = self.clearance_m.min(closest);
+        self.counts.position += u64::from(position);
+        self.counts.velocity += u64::from(velocity);
+        self.counts.collision += u64::from(closest <= 0.0);
+        closest
+    }
+
+    /// Checks the true state against the tube around `desired`.
+    fn follow(&mut self, q: &[f64], dq: &[f64], desired: &JointState, reference: &Reference<'_>) {
+        let mut tube = false;
+        for j in 0..q.len() {
             let e = desired.q[j] - q[j];
             let r = desired.dq[j] - dq[j] + reference.k_r * e;
             let used = (e.abs() / reference.e_radius[j]).max(r.abs() / reference.r_radius[j]);
@@ -294,13 +351,7 @@ impl Audit {
             self.tube_used = self.tube_used.max(used);
             self.tracking_error_rad = self.tracking_error_rad.max(e.abs());
         }
-        let closest = contacts.clearance(&robot.frames(q), scene);
-        self.clearance_m = self.clearance_m.min(closest);
-        self.counts.position += u64::from(position);
-        self.counts.velocity += u64::from(velocity);
         self.counts.tube += u64::from(tube);
-        self.counts.collision += u64::from(closest <= 0.0);
-        closest
     }
 }
 

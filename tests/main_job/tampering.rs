@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 use surelift::enclose::Counted;
+use surelift::horizon::first_set;
 use surelift::plan::Plan;
 use surelift::plan::chain::{self, Expected, ExpectedTask};
 use surelift::robot;
-use surelift::scenario::{Scenario, first_set};
+use surelift::scenario::Scenario;
 
 use super::{JOB, SCENARIO};
 

@@ -4,13 +4,14 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
+use crate::horizon::RunOptions;
 use crate::identify::bounds::Effort;
 use crate::identify::tests::{Noise, arm, noise, prior, recording, truth};
 use crate::identify::window::{Clock, Enclosures, Window, rows_over_parts};
 use crate::identify::{Identifier, IdentifierOptions};
 use crate::plan::{Plan, tube_fit};
 use crate::report::RunRecord;
-use crate::scenario::{self, RunOptions, Scenario};
+use crate::scenario::{self, Scenario};
 
 /// Windows of `panels` panels, with the ticks of their first samples.
 fn windows(samples: &[Sample], bound: &[f64], panels: usize, ticks: Range<usize>) -> Vec<(usize, Window)> {

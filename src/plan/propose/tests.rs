@@ -4,16 +4,17 @@ use nalgebra::{Matrix3, Vector3};
 
 use super::*;
 use crate::certify::{Family, Partition, Problem, Start, certify};
+use crate::horizon::Task;
 use crate::robot::Zonotope3;
-use crate::scenario::{PublicTask, Scenario};
+use crate::scenario::Scenario;
 
-fn task() -> PublicTask {
+fn task() -> Task {
     Scenario::load_in_world("scenarios/armour_world.toml", "scenarios/worlds/post.csv").unwrap().split().0
 }
 
 /// The task from `start`, without a running plan and with all the time in the world.
 fn setting<'a>(
-    task: &'a PublicTask,
+    task: &'a Task,
     set: &'a ParameterSet,
     start: &'a JointState,
     reach: &'a [f64],
@@ -33,7 +34,7 @@ fn setting<'a>(
 }
 
 /// Proposes from rest at the task's start.
-fn from_rest(task: &PublicTask, target: &[f64], warm: Option<&[f64]>) -> Result<Proposal, ProposeError> {
+fn from_rest(task: &Task, target: &[f64], warm: Option<&[f64]>) -> Result<Proposal, ProposeError> {
     let (set, start) = (task.prior_set(), JointState::at_rest(&task.start));
     let setting = Setting { warm, ..setting(task, &set, &start, &task.carry.range_rad) };
     let proposal = propose(&setting, Purpose::Approach(target))?;
@@ -43,7 +44,7 @@ fn from_rest(task: &PublicTask, target: &[f64], warm: Option<&[f64]>) -> Result<
     Ok(proposal)
 }
 
-fn beside(task: &PublicTask, step: f64) -> Vec<f64> {
+fn beside(task: &Task, step: f64) -> Vec<f64> {
     task.start.iter().map(|q| q + step).collect()
 }
 

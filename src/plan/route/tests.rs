@@ -3,11 +3,12 @@ use std::time::{Duration, Instant};
 use nalgebra::{Matrix3, Vector3};
 
 use super::*;
+use crate::horizon::Task;
 use crate::robot::Zonotope3;
-use crate::scenario::{PublicTask, Scenario};
+use crate::scenario::Scenario;
 
 /// The world of the post, with a block this far from the hand at the goal.
-fn with_block(gap_m: f64) -> PublicTask {
+fn with_block(gap_m: f64) -> Task {
     let world = "scenarios/worlds/post.csv";
     let mut task = Scenario::load_in_world("scenarios/armour_world.toml", world).unwrap().split().0;
     let hand = task.robot.placed_capsule(task.robot.shapes.len() - 1, &task.robot.frames(&task.goal));
@@ -23,7 +24,7 @@ fn with_block(gap_m: f64) -> PublicTask {
     task
 }
 
-fn find(task: &PublicTask) -> Result<Route, RouteError> {
+fn find(task: &Task) -> Result<Route, RouteError> {
     let set = task.prior_set();
     let terrain = Terrain { robot: &task.robot, set: &set, scene: &task.scene };
     Route::find(terrain, &task.start, &task.goal, 0, Instant::now() + Duration::from_secs(600))

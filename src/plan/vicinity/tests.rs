@@ -7,15 +7,16 @@ use rand_chacha::ChaCha8Rng;
 use super::*;
 use crate::campaign::soundness::truth::extreme;
 use crate::certify::Problem;
+use crate::horizon::Task;
 use crate::inertia::ParameterSet;
 use crate::robot::clearance::to_zonotope;
-use crate::scenario::{PublicTask, Scenario};
+use crate::scenario::Scenario;
 use crate::trajectory::{Bezier, JointState};
 
 /// The largest margin that the solver asks of a clearance, m.
 const ASKED_M: f64 = 0.025;
 
-fn arms() -> [PublicTask; 2] {
+fn arms() -> [Task; 2] {
     let gen3 = Scenario::load_in_world("scenarios/armour_world.toml", "scenarios/worlds/open.csv").unwrap();
     [gen3, Scenario::load("scenarios/z1_post.toml").unwrap()].map(|scenario| scenario.split().0)
 }
@@ -32,7 +33,7 @@ fn crowd(rng: &mut ChaCha8Rng) -> Scene {
 }
 
 fn setting<'a>(
-    task: &'a PublicTask,
+    task: &'a Task,
     (set, scene, start): (&'a ParameterSet, &'a Scene, &'a JointState),
     reach: &'a [f64],
 ) -> Setting<'a> {

@@ -14,14 +14,14 @@ fn shipped() -> Scenario {
 }
 
 /// Least clearance of the arm and its load at `q`, to obstacles and to itself.
-fn clearance(task: &PublicTask, q: &[f64]) -> f64 {
+fn clearance(task: &Task, q: &[f64]) -> f64 {
     let frames = task.robot.frames(q);
     let obstacles = task.robot.obstacle_clearance(&frames, &task.scene).unwrap().distance;
     obstacles.min(task.robot.self_clearance(&frames).unwrap().distance)
 }
 
 /// Least clearance on the straight line between two configurations.
-fn clearance_between(task: &PublicTask, from: &[f64], to: &[f64]) -> f64 {
+fn clearance_between(task: &Task, from: &[f64], to: &[f64]) -> f64 {
     (0..=200)
         .map(|k| f64::from(k) / 200.0)
         .map(|s| from.iter().zip(to).map(|(a, b)| a + s * (b - a)).collect::<Vec<_>>())

@@ -1,11 +1,68 @@
-//! How a broken assumption is put into words and figures: when, which joint, and by how much the sensors would have to
-//! be worse than stated, at least, for everything else to be true.
+//! What the measurements said against the assumptions, and what was missing of them: when, which joint, and by how much the sensors
+//! would have to be worse than stated, at least, for everything else to be true.
 
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::nullable::number;
 use crate::control::StartFault;
 use crate::identify::IdentifyError;
 use crate::reach::Tube;
-use crate::report::{Broken, Evidence};
 use crate::robot::Robot;
+
+/// A proof that the assumptions do not all hold.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Broken {
+    /// When, s: the tick, or the end of the window.
+    #[serde(deserialize_with = "number")]
+    pub t: f64,
+    /// Name of the joint that contradicts the most; `None` where it is no matter of joints.
+    pub joint: Option<String>,
+    /// Factor, > 1, that the bounds which `evidence` names would have to be larger by *at least*; nothing says that it is enough.
+    /// `None` where no error of theirs explains it.
+    #[serde(alias = "by")]
+    pub at_least: Option<f64>,
+    /// Where it shows.
+    pub evidence: Evidence,
+    /// All of it in words.
+    pub text: String,
+}
+
+/// Where a broken assumption shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Evidence {
+    /// The tracking energy V passed what the proof allows; the encoders' bounds would have to grow.
+    Tracking,
+    /// The encoders moved as no arm within the proven accelerations can; the encoders' bounds would have to grow.
+    Motion,
+    /// The time stamps run backwards.
+    Clock,
+    /// No parameters that earlier data left explain the measured motion and torques; the error radii of the rows of data (sensors,
+    /// quadrature, arm) would have to grow. A radius grows faster than the sensors' bounds do.
+    Data,
+}
+
+impl fmt::Display for Evidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Evidence::Tracking => "tracking",
+            Evidence::Motion => "motion",
+            Evidence::Clock => "clock",
+            Evidence::Data => "data",
+        })
+    }
+}
+
+/// A time without measurements; no window of data reaches over it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Gap {
+    /// Last sample before it, s.
+    pub from_s: f64,
+    /// First sample after it, s.
+    pub to_s: f64,
+}
 
 /// What the identifier found, at time `t` at the latest.
 pub(super) fn of_data(robot: &Robot, t: f64, error: &IdentifyError) -> Broken {

@@ -1,15 +1,4 @@
-//! The runner: plan, certify, execute, identify, in receding horizon, until the payload is at its place.
-//!
-//! Time is cut into slots of t_p. At the start of a slot the measurements so far go to the identifier; then the plan
-//! for the *next* slot is proposed and certified, from the desired state that the running plan will have there; then
-//! the running plan is executed for t_p. A plan that is not ready within t_p, or that cannot be certified, is not
-//! executed: the running one goes on into its braking part, and planning continues from where that leads. The last
-//! exciting trajectory is executed to its end, so that all its data are in hand. With an empty hand there is nothing to
-//! learn: no updates, no exciting trajectories, and the set of parameters stays what it was. If the scenario asks for it, what is
-//! held is weighed first: the arm stands, and the first plan is made with what the torques that hold it tell.
-//!
-//! The runner sees the [`PublicTask`], the readings of the [`World`] and nothing else of it; the truth comes with the
-//! audit, when the world is consumed.
+//! The loop itself, see [`super`].
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -24,9 +13,7 @@ use crate::plan::propose::Planner;
 use crate::plan::route::{Route, Router};
 use crate::plan::saved::PlanStart;
 use crate::plan::tube_fit;
-use crate::report::{Broken, Event, Evidence, Identification, Observer, Outcome, Phase, RunRecord};
 use crate::robot::Robot;
-use crate::simulate::World;
 
 mod encoders;
 mod execution;
@@ -34,9 +21,13 @@ mod planning;
 
 use encoders::Encoders;
 
+use super::event::{Event, Observer};
+use super::evidence::{Broken, Evidence};
+use super::hardware::Hardware;
 use super::learn::Learner;
-use super::record;
-use super::{PublicTask, Scenario};
+use super::outcome::{Outcome, Phase};
+use super::record::{Identification, Record};
+use super::task::Task;
 
 /// Failed exciting plans in a row after which the run goes on to the carrying phase with what it knows.
 const EXCITE_TRIES: usize = 3;
@@ -72,21 +63,21 @@ pub enum RunError {
     Identify(#[from] IdentifyError),
 }
 
-/// Runs a scenario to its end.
+/// Does the task with an arm that stands at its start, to the end.
 ///
 /// # Errors
 /// [`RunError`] for an unknown method or a prior that the identifier refuses. Everything that happens to the arm is an
 /// [`Outcome`] instead.
-pub fn run(
-    scenario: Scenario,
+pub fn run<H: Hardware>(
+    task: &Task,
+    hardware: &mut H,
     options: &RunOptions,
     observer: &mut dyn Observer,
-) -> Result<RunRecord<Plan>, RunError> {
+) -> Result<Record, RunError> {
     if !METHODS.contains(&options.method.as_str()) {
         return Err(RunError::Method(options.method.clone()));
     }
     let clock = Instant::now();
-    let (task, truth) = scenario.split();
     let robot = Arc::new(task.robot.clone());
     observer.event(&Event::RunStarted {
         scenario: task.name.clone(),
@@ -104,7 +95,6 @@ pub fn run(
     {
         prior = unused.set().clone();
     }
-    let world = World::new(robot.clone(), task.scene.clone(), &task.start, truth, options.seed);
     let mut runner = Runner {
         controller: RobustController::new(
             robot.clone(),
@@ -115,15 +105,13 @@ pub fn run(
         router: Router::default(),
         active: None,
         excited: 0,
-        attempts: 0,
         failures: 0,
         stalls: 0,
-        broken: vec![],
         encoders: Encoders::new(&robot, &prior),
-        story: record::Story::new(&task),
-        task: &task,
+        record: Record::new(),
+        task,
         robot,
-        world,
+        hardware,
         prior,
         learner,
         observer,
@@ -131,10 +119,10 @@ pub fn run(
         timed: options.timed,
     };
     if runner.learner.is_none() {
-        runner.world.witness(&runner.prior);
+        runner.hardware.set_claimed(&runner.prior);
     }
     let (outcome, reason) = runner.drive();
-    Ok(runner.finish(outcome, reason, options, clock.elapsed().as_secs_f64()))
+    Ok(runner.finish(outcome, reason, clock))
 }
 
 /// A plan under execution.
@@ -144,7 +132,6 @@ struct Active {
     /// Ticks executed so far.
     ticks: u64,
     e_radius: Vec<f64>,
-    r_radius: Vec<f64>,
 }
 
 impl Active {
@@ -159,10 +146,10 @@ impl Active {
     }
 }
 
-struct Runner<'a> {
-    task: &'a PublicTask,
+struct Runner<'a, H> {
+    task: &'a Task,
     robot: Arc<Robot>,
-    world: World,
+    hardware: &'a mut H,
     /// What may be true before the first measurement.
     prior: ParameterSet,
     /// Where something is held.
@@ -174,22 +161,18 @@ struct Runner<'a> {
     active: Option<Active>,
     /// Exciting plans that were certified.
     excited: usize,
-    /// Plans tried.
-    attempts: usize,
     /// Failures in a row.
     failures: usize,
     /// Carrying plans in a row that ended where the one before did.
     stalls: usize,
-    /// Proofs that an assumption is broken.
-    broken: Vec<Broken>,
     encoders: Encoders,
-    story: record::Story,
+    record: Record,
     seed: u64,
     timed: bool,
 }
 
-impl Runner<'_> {
-    /// Slots until the end; returns the outcome as far as the runner can know it.
+impl<H: Hardware> Runner<'_, H> {
+    /// Planning periods until the end; returns the outcome as far as the runner can know it.
     fn drive(&mut self) -> (Outcome, Option<String>) {
         self.weigh();
         if self.purpose() == Some(Phase::Carry)
@@ -198,39 +181,39 @@ impl Runner<'_> {
             return (Outcome::SafeStop, Some(reason));
         }
         loop {
-            let slot = Instant::now();
+            let begun = Instant::now();
             if let Err(broken) = self.learn() {
-                self.broken.push(*broken);
+                self.record.broken.push(*broken);
             }
-            if !self.broken.is_empty() {
+            if !self.record.broken.is_empty() {
                 self.brake();
                 self.examine();
-                return (Outcome::AssumptionBroken, Some(self.broken[0].text.clone()));
+                return (Outcome::AssumptionBroken, Some(self.record.broken[0].text.clone()));
             }
             if self.arrived() {
                 return (Outcome::Success, None);
             }
-            let next = self.purpose().map(|phase| (phase, self.make_plan(phase, slot)));
+            let next = self.purpose().map(|phase| (phase, self.make_plan(phase, begun)));
             if let Some((_, None)) = next {
                 self.failures += 1;
                 if self.failures >= self.task.timing.max_failures {
                     self.brake();
-                    let last = self.story.plans.last().and_then(|plan| plan.reason.as_deref());
+                    let last = self.record.attempts.last().and_then(|plan| plan.reason.as_deref());
                     let last = last.map(|reason| format!("; the last: {reason}")).unwrap_or_default();
                     let reason = format!("{} plans in a row could not be certified{last}", self.failures);
                     return (Outcome::SafeStop, Some(reason));
                 }
             }
-            if self.attempts > self.task.timing.max_plans {
+            if self.record.attempts.len() > self.task.timing.max_plans {
                 self.brake();
                 return (
                     Outcome::SafeStop,
-                    Some(format!("the goal was not reached within {} plans", self.attempts)),
+                    Some(format!("the goal was not reached within {} plans", self.record.attempts.len())),
                 );
             }
-            self.execute(self.slot_ticks());
+            self.execute(self.planning_ticks());
             if let Some((phase, Some(plan))) = next
-                && self.broken.is_empty()
+                && self.record.broken.is_empty()
                 && self.starts_now(&plan)
             {
                 self.failures = 0;
@@ -239,13 +222,13 @@ impl Runner<'_> {
         }
     }
 
-    fn slot_ticks(&self) -> u64 {
+    fn planning_ticks(&self) -> u64 {
         (self.task.timing.t_p_s / self.robot.control.period_s).round() as u64
     }
 
-    /// Ticks of the running plan after which the next one takes over: those of the present slot are executed first.
+    /// Ticks of the running plan after which the next one takes over: those of the present planning period are executed first.
     fn switch_ticks(&self, active: &Active) -> u64 {
-        active.ticks + self.slot_ticks()
+        active.ticks + self.planning_ticks()
     }
 
     /// Ticks until the trajectory has ended: no fewer, lest it be left before it rests.
@@ -265,7 +248,7 @@ impl Runner<'_> {
             // The last exciting trajectory runs to its end; the next plan starts there.
             Some(active)
                 if active.phase == Phase::Excite
-                    && active.ticks + 2 * self.slot_ticks() <= self.plan_ticks() =>
+                    && active.ticks + 2 * self.planning_ticks() <= self.plan_ticks() =>
             {
                 None
             }
@@ -291,32 +274,32 @@ impl Runner<'_> {
 
     /// After the arm has stopped for another reason: whether the data say, too, what is wrong.
     fn examine(&mut self) {
-        let t = self.world.time();
-        let silent = self.broken.iter().all(|broken| broken.evidence != Evidence::Data);
+        let t = self.hardware.time();
+        let silent = self.record.broken.iter().all(|broken| broken.evidence != Evidence::Data);
         if let Some(learner) = self.learner.as_mut().filter(|_| silent)
             && let Err(broken) = learner.update(t)
         {
-            self.broken.push(*broken);
+            self.record.broken.push(*broken);
         }
     }
 
     /// Hands the measurements so far to the identifier. An error is the proof that an assumption is broken.
     fn learn(&mut self) -> Result<(), Box<Broken>> {
         let Some(learner) = &mut self.learner else { return Ok(()) };
-        let update = learner.update(self.world.time())?;
-        self.world.witness(&update.set);
+        let update = learner.update(self.hardware.time())?;
+        self.hardware.set_claimed(&update.set);
         let (nominal, e) = (update.nominal.to_vec(), self.robot.inertial_index(self.robot.end_effector));
         let (lower, upper) = (update.set.lower[e..e + 10].to_vec(), update.set.upper[e..e + 10].to_vec());
         self.observer.event(&Event::Identified {
-            t: self.world.time(),
+            t: self.hardware.time(),
             mass_lower: lower[0],
             mass_upper: upper[0],
             half_widths: lower.iter().zip(&upper).map(|(l, u)| 0.5 * (u - l)).collect(),
             update_ms: update.update_ms,
             condition_number: Some(update.condition_number).filter(|c| c.is_finite()),
         });
-        self.story.identification.push(Identification {
-            t: self.world.time(),
+        self.record.identification.push(Identification {
+            t: self.hardware.time(),
             nominal,
             lower,
             upper,
@@ -346,7 +329,7 @@ impl Runner<'_> {
         if let Some(learner) = &mut self.learner
             && let Err(broken) = learner.plan_starts(&plan, phase, self.task.timing.t_p_s)
         {
-            self.broken.push(*broken);
+            self.record.broken.push(*broken);
         }
         if phase == Phase::Excite {
             self.excited += 1;
@@ -360,43 +343,20 @@ impl Runner<'_> {
             let stalled = moved.is_some_and(|m| m < STALLED_RAD);
             self.stalls = if stalled { self.stalls + 1 } else { 0 };
         }
-        self.story.switched(self.world.time(), &e_radius, &r_radius);
-        self.story.executed.push(plan.clone());
-        self.active = Some(Active { plan, phase, ticks: 0, e_radius, r_radius });
+        self.record.switched(self.hardware.time(), &e_radius, &r_radius);
+        self.hardware.plan_starts(&plan);
+        self.record.plans.push(plan.clone());
+        self.active = Some(Active { plan, phase, ticks: 0, e_radius });
     }
 
-    fn finish(
-        self,
-        outcome: Outcome,
-        reason: Option<String>,
-        options: &RunOptions,
-        wall_s: f64,
-    ) -> RunRecord<Plan> {
-        let duration_s = self.world.time();
-        let most_probable = self.learner.as_ref().and_then(|l| l.most_probable(&self.story.log));
-        let set_proof = self.learner.as_ref().map(Learner::proof);
-        let audit = self.world.reveal();
-        let goal = self.router.route().and_then(Route::goal).unwrap_or(&self.task.goal).to_vec();
-        let record = self.story.close(
-            self.task,
-            options,
-            record::End {
-                outcome,
-                reason,
-                broken: self.broken,
-                audit,
-                goal,
-                duration_s,
-                wall_s,
-                most_probable,
-                set_proof,
-            },
-        );
-        let (outcome, reason) = (record.summary.outcome, record.summary.reason.clone());
-        self.observer.event(&Event::Stopped { outcome, reason });
-        record
+    fn finish(mut self, outcome: Outcome, reason: Option<String>, clock: Instant) -> Record {
+        let record = &mut self.record;
+        record.look_at_torques(&self.robot);
+        record.most_probable = self.learner.as_ref().and_then(|l| l.most_probable(&record.log));
+        record.set_proof = self.learner.as_ref().map(Learner::proof);
+        record.goal = self.router.route().and_then(Route::goal).unwrap_or(&self.task.goal).to_vec();
+        (record.outcome, record.reason) = (outcome, reason);
+        (record.duration_s, record.wall_s) = (self.hardware.time(), clock.elapsed().as_secs_f64());
+        self.record
     }
 }
-
-#[cfg(test)]
-mod tests;

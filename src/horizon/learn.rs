@@ -8,15 +8,16 @@ use crate::plan::Plan;
 use crate::plan::excite::{Criterion, Information};
 use crate::plan::foresee;
 use crate::plan::tube_fit;
-use crate::report::{Broken, Gap, LogRow, MostProbable, Phase};
 use crate::robot::{INERTIAL, Robot};
 use crate::trajectory::Bezier;
 
-use super::evidence;
-use super::task::{ExciteCriterion, Held, Identify, PublicTask};
+use super::evidence::{self, Broken, Gap};
+use super::outcome::Phase;
+use super::record::{LogRow, MostProbable};
+use super::task::{ExciteCriterion, Held, Identify, Task};
 
 /// Everything that has to do with learning; a run with an empty hand has none.
-pub(super) struct Learner {
+pub(crate) struct Learner {
     robot: Arc<Robot>,
     held: Held,
     identifier: Identifier,
@@ -26,13 +27,13 @@ pub(super) struct Learner {
 }
 
 /// An error is the proof that an assumption is broken.
-type Heard<T> = Result<T, Box<Broken>>;
+type Checked<T> = Result<T, Box<Broken>>;
 
 /// What is possible before the first measurement: what physics leaves of the prior where something is held.
 ///
 /// # Errors
 /// [`IdentifyError`] if the identifier refuses the prior.
-pub fn first_set(task: &PublicTask) -> Result<ParameterSet, IdentifyError> {
+pub fn first_set(task: &Task) -> Result<ParameterSet, IdentifyError> {
     let (robot, prior) = (Arc::new(task.robot.clone()), task.prior_set());
     let Some(held) = &task.held else { return Ok(prior) };
     let bound = tube_fit::initial(&robot).acceleration_bound;
@@ -41,7 +42,7 @@ pub fn first_set(task: &PublicTask) -> Result<ParameterSet, IdentifyError> {
 
 impl Learner {
     /// Before the first measurement: `prior` is what may be true, `acceleration_bound` what the first tube promises.
-    pub(super) fn new(
+    pub(crate) fn new(
         robot: Arc<Robot>,
         held: &Held,
         prior: &ParameterSet,
@@ -55,28 +56,28 @@ impl Learner {
     }
 
     /// What is possible now.
-    pub(super) fn set(&self) -> &ParameterSet {
+    pub(crate) fn set(&self) -> &ParameterSet {
         self.identifier.set()
     }
 
     /// What proves it.
-    pub(super) fn proof(&self) -> SetProof {
+    pub(crate) fn proof(&self) -> SetProof {
         self.identifier.proof()
     }
 
     /// Hands the measurements so far, up to time `t`, to the identifier.
-    pub(super) fn update(&mut self, t: f64) -> Heard<Update> {
+    pub(crate) fn update(&mut self, t: f64) -> Checked<Update> {
         self.identifier.update().map_err(|error| self.broken(t, &error))
     }
 
     /// The arm stands still until a plan takes over.
-    pub(super) fn stands(&mut self, t: f64) -> Heard<()> {
+    pub(crate) fn stands(&mut self, t: f64) -> Checked<()> {
         let still = self.identifier.set_acceleration_bound(vec![0.0; self.robot.dof()]);
         still.map_err(|error| self.broken(t, &error))
     }
 
     /// Takes a measurement. Where it comes late, the gap before it is told and the window of data around that left out.
-    pub(super) fn push(&mut self, sample: Sample) -> Heard<Option<Gap>> {
+    pub(crate) fn push(&mut self, sample: Sample) -> Checked<Option<Gap>> {
         let t = sample.t;
         let heard = match self.identifier.push(sample.clone()) {
             Err(IdentifyError::BadTime { previous, .. }) if t > previous => {
@@ -88,14 +89,14 @@ impl Learner {
     }
 
     /// The present set, with what is known besides of the torques along a motion like `curve`, planned at time `t`.
-    pub(super) fn along(&mut self, t: f64, curve: &Bezier) -> Heard<ParameterSet> {
+    pub(crate) fn along(&mut self, t: f64, curve: &Bezier) -> Checked<ParameterSet> {
         let (times, rows) = foresee::torque_rows(&self.robot, curve);
         let strips = self.identifier.torque_strips(times, &rows).map_err(|error| self.broken(t, &error))?;
         Ok(ParameterSet { strips: Some(strips), ..self.identifier.set().clone() })
     }
 
     /// The most probable parameters after a run with this log, if the scenario asks for them.
-    pub(super) fn most_probable(&self, log: &[LogRow]) -> Option<MostProbable> {
+    pub(crate) fn most_probable(&self, log: &[LogRow]) -> Option<MostProbable> {
         if self.held.identify.method != Method::Map {
             return None;
         }
@@ -123,7 +124,7 @@ impl Learner {
     }
 
     /// A plan takes over, of which `executed_s` will be executed at least.
-    pub(super) fn plan_starts(&mut self, plan: &Plan, phase: Phase, executed_s: f64) -> Heard<()> {
+    pub(crate) fn plan_starts(&mut self, plan: &Plan, phase: Phase, executed_s: f64) -> Checked<()> {
         let bound = plan.tube.acceleration_bound.clone();
         let accepted = self.identifier.set_acceleration_bound(bound);
         accepted.map_err(|error| self.broken(plan.t_start_s, &error))?;
@@ -135,12 +136,12 @@ impl Learner {
     }
 
     /// What the executed exciting trajectories have told.
-    pub(super) fn known(&self) -> &Information {
+    pub(crate) fn known(&self) -> &Information {
         &self.known
     }
 
     /// What an exciting trajectory is to minimise, given what is known.
-    pub(super) fn criterion(&self, set: &ParameterSet) -> Criterion {
+    pub(crate) fn criterion(&self, set: &ParameterSet) -> Criterion {
         match self.held.excite.criterion {
             ExciteCriterion::ConditionNumber => Criterion::condition_number(),
             ExciteCriterion::Random => Criterion::Random,

@@ -1,4 +1,4 @@
-//! One slot's planning: the way, the proposal towards the next target on it, and the proof.
+//! The planning of one period: the way, the proposal towards the next target on it, and the proof.
 
 use std::time::{Duration, Instant};
 
@@ -9,9 +9,12 @@ use crate::plan::propose::{Proposal, Purpose, Setting, cells};
 use crate::plan::route::{RouteError, Router, Terrain};
 use crate::plan::saved::PlanStart;
 use crate::reach::Joints;
-use crate::report::{Event, Margins, Phase, PlanSummary, TorqueWidths};
 use crate::trajectory::{Bezier, JointState};
 
+use super::super::event::Event;
+use super::super::hardware::Hardware;
+use super::super::outcome::Phase;
+use super::super::record::{Margins, PlanSummary};
 use super::Runner;
 
 /// Time for a plan when the clock does not count.
@@ -23,11 +26,8 @@ const NEW_ROUTE_AFTER: usize = 4;
 /// After each failed carrying plan the next target is looked for within this share of the reach before.
 const RETRY_SHARE: f64 = 0.6;
 
-/// Times of a plan at which the torques that the parameters leave open are looked at.
-const WIDTHS_AT: usize = 64;
-
-impl Runner<'_> {
-    /// Searches the way while the arm still stands: no plan runs out meanwhile, so it may take as long as all the slots
+impl<H: Hardware> Runner<'_, H> {
+    /// Searches the way while the arm still stands: no plan runs out meanwhile, so it may take as long as all the periods
     /// in which planning may fail. `Err` says that there is none, as far as the search can tell.
     pub(super) fn look_for_a_way(&mut self) -> Result<(), String> {
         let begun = Instant::now();
@@ -39,11 +39,11 @@ impl Runner<'_> {
         let found = router.find(terrain, &self.task.start, &self.task.goal, self.seed, deadline);
         let found = found.map(|_| ()).map_err(|e| no_way(&e));
         self.router = router;
-        self.story.route_ms = Some(1e3 * begun.elapsed().as_secs_f64());
+        self.record.route_ms = Some(1e3 * begun.elapsed().as_secs_f64());
         found
     }
 
-    /// Desired state at the end of the present slot: where the next plan starts.
+    /// Desired state at the end of the present period: where the next plan starts.
     fn next_start(&self) -> JointState {
         match &self.active {
             None => JointState::at_rest(&self.task.start),
@@ -51,15 +51,14 @@ impl Runner<'_> {
         }
     }
 
-    /// Proposes and certifies the plan for the next slot within t_p of `slot`.
-    pub(super) fn make_plan(&mut self, phase: Phase, slot: Instant) -> Option<Plan> {
-        let index = self.attempts;
-        self.attempts += 1;
+    /// Proposes and certifies the plan for the next period within t_p of `period`, the start of this one.
+    pub(super) fn make_plan(&mut self, phase: Phase, period: Instant) -> Option<Plan> {
+        let index = self.record.attempts.len();
         let t_p = if self.timed { Duration::from_secs_f64(self.task.timing.t_p_s) } else { UNTIMED };
         let start = self.next_start();
-        let t = self.world.time() + if self.active.is_some() { self.task.timing.t_p_s } else { 0.0 };
+        let t = self.hardware.time() + if self.active.is_some() { self.task.timing.t_p_s } else { 0.0 };
         let begun = Instant::now();
-        let proposal = self.propose(phase, &start, slot + t_p.mul_f64(PROPOSE_SHARE));
+        let proposal = self.propose(phase, &start, period + t_p.mul_f64(PROPOSE_SHARE));
         let propose_ms = 1e3 * begun.elapsed().as_secs_f64();
         let mut summary = PlanSummary {
             t,
@@ -74,16 +73,16 @@ impl Runner<'_> {
         let certified = proposal.and_then(|(proposal, set)| {
             self.observer.event(&Event::PlanProposed { index, phase, t, propose_ms });
             let begun = Instant::now();
-            let plan = self.certified(proposal, set, t, &mut summary.torque);
+            let plan = self.certified(proposal, set, t);
             summary.certify_ms = 1e3 * begun.elapsed().as_secs_f64();
             plan
         });
         let in_time = certified.and_then(|plan| {
-            if slot.elapsed() <= t_p {
+            if period.elapsed() <= t_p {
                 return Ok(plan);
             }
-            self.story.deadline_misses += 1;
-            Err(format!("certified after {:.2} s, later than t_p", slot.elapsed().as_secs_f64()))
+            self.record.deadline_misses += 1;
+            Err(format!("certified after {:.2} s, later than t_p", period.elapsed().as_secs_f64()))
         });
         match in_time {
             Ok(plan) => {
@@ -97,13 +96,13 @@ impl Runner<'_> {
                     certify_ms: summary.certify_ms,
                     min_margin: summary.min_margin,
                 });
-                self.story.plans.push(summary);
+                self.record.attempts.push(summary);
                 Some(plan)
             }
             Err(reason) => {
                 self.observer.event(&Event::PlanFailed { index, reason: reason.clone() });
                 summary.reason = Some(reason);
-                self.story.plans.push(summary);
+                self.record.attempts.push(summary);
                 None
             }
         }
@@ -131,7 +130,7 @@ impl Runner<'_> {
             reach,
             warm: running.as_deref(),
             held: held_tube.as_ref(),
-            seed: self.seed.wrapping_mul(1000).wrapping_add(self.attempts as u64),
+            seed: self.seed.wrapping_mul(1000).wrapping_add(self.record.attempts.len() as u64 + 1),
             deadline,
         };
         let criterion;
@@ -162,13 +161,13 @@ impl Runner<'_> {
                 let straight =
                     Bezier::to_rest(start, &target, task.timing.t_f_s).map_err(|e| e.to_string())?;
                 let known = match &mut self.learner {
-                    Some(learner) => learner.along(self.world.time(), &straight).map_err(|broken| {
-                        self.broken.push(*broken);
+                    Some(learner) => learner.along(self.hardware.time(), &straight).map_err(|broken| {
+                        self.record.broken.push(*broken);
                         "the measurements contradict an assumption".to_owned()
                     })?,
                     None => set.clone(),
                 };
-                self.world.witness(&known);
+                self.hardware.set_claimed(&known);
                 let setting = Setting { set: &known, ..setting };
                 let found = self.planner.propose(&setting, Purpose::Approach(&target));
                 let found = found.cloned().map_err(|e| e.to_string())?;
@@ -180,13 +179,7 @@ impl Runner<'_> {
     }
 
     /// The proof: nothing is executed without it.
-    fn certified(
-        &self,
-        proposal: Proposal,
-        set: ParameterSet,
-        t: f64,
-        torque: &mut Option<TorqueWidths>,
-    ) -> Result<Plan, String> {
+    fn certified(&self, proposal: Proposal, set: ParameterSet, t: f64) -> Result<Plan, String> {
         let scene = &self.task.scene;
         let problem = Problem::new(&self.robot, &set, scene, &proposal.tube, &proposal.curve)
             .map_err(|e| e.to_string())?;
@@ -197,8 +190,6 @@ impl Runner<'_> {
             .as_ref()
             .map_or(PlanStart::Rest, |active| PlanStart::AfterTicks(self.switch_ticks(active)));
         let certificate = certify(&problem, &start.after(before), partition).map_err(|e| e.to_string())?;
-        let widths = || TorqueWidths::along(&self.robot, &set, &proposal.curve, WIDTHS_AT);
-        *torque = set.strips.is_some().then(widths);
         Ok(Plan {
             schema: crate::plan::saved::SCHEMA,
             t_start_s: t,

@@ -9,8 +9,9 @@ use crate::identify::{IdentifyError, Sample};
 use crate::inertia::ParameterSet;
 use crate::plan::inertia_floor::armature_floor;
 use crate::robot::Robot;
-use crate::simulate::Reading;
 use crate::trajectory::JointState;
+
+use super::super::hardware::Reading;
 
 /// Identical readings in a row after which an encoder is taken to be frozen, given that something is known to be broken.
 const REPEATED: u32 = 5;

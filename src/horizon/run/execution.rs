@@ -2,17 +2,18 @@
 
 use crate::control::{Controller, Measured, broken_above_j};
 use crate::identify::Sample;
-use crate::report::{Broken, Event, Evidence, LogRow};
-use crate::scenario::evidence;
-use crate::simulate::{Reading, Reference};
 use crate::trajectory::JointState;
 
+use super::super::event::Event;
+use super::super::evidence::{self, Broken, Evidence};
+use super::super::hardware::{Hardware, Reading};
+use super::super::record::LogRow;
 use super::{Active, Runner};
 
 /// Ticks between two progress events.
 const EXECUTING_EVERY: u64 = 100;
 
-impl Runner<'_> {
+impl<H: Hardware> Runner<'_, H> {
     /// Measures the torques that hold the arm at its start, for as long as the scenario says. Rows of data over that time know of no
     /// motion, and of friction only that it is at most F_c either way ([`crate::identify::window`]).
     pub(super) fn weigh(&mut self) {
@@ -21,14 +22,14 @@ impl Runner<'_> {
         if ticks == 0 {
             return;
         }
-        self.broken.extend(learner.stands(self.world.time()).err().map(|broken| *broken));
+        self.record.broken.extend(learner.stands(self.hardware.time()).err().map(|broken| *broken));
         let n = self.robot.dof();
         let (desired, mut measured) = (JointState::at_rest(&self.task.start), vec![0.0; n]);
-        let mut reading = Reading { t: 0.0, q: vec![0.0; n], dq: vec![0.0; n] };
+        let mut reading = Reading::new(n);
         for _ in 0..ticks {
-            self.world.read(&mut reading);
+            self.hardware.read(&mut reading);
             self.look_at_encoders(&reading);
-            let logged = self.world.stand(&mut measured);
+            let logged = self.hardware.hold(&mut measured);
             self.note(&reading, &desired, &measured, logged);
         }
     }
@@ -46,13 +47,13 @@ impl Runner<'_> {
         let Some(mut active) = self.active.take() else { return };
         let n = self.robot.dof();
         let mut desired = JointState::at_rest(&vec![0.0; n]);
-        let mut reading = Reading { t: 0.0, q: vec![0.0; n], dq: vec![0.0; n] };
+        let mut reading = Reading::new(n);
         let mut told = reading.clone();
         let (mut tau, mut open, mut measured) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
         for k in 0..ticks {
             let t = active.time_at(active.ticks);
             active.plan.curve.evaluate(t, &mut desired);
-            self.world.read(&mut reading);
+            self.hardware.read(&mut reading);
             self.look_at_encoders(&reading);
             if active.is_at_rest() && self.is_misplaced(&active, &reading, &desired) {
                 break;
@@ -62,17 +63,10 @@ impl Runner<'_> {
             self.controller.tick(t, ahead, &desired, &mut open);
             let tick = self.controller.tick(t, Measured { q: &told.q, dq: &told.dq }, &desired, &mut tau);
             self.encoders.correct(&self.robot, &open, &mut tau);
-            if tick.energy_floor_j > broken_above_j(&active.plan.tube) && self.broken.is_empty() {
-                self.broken.push(self.energy_passed(&active, &desired, &reading, tick.energy_floor_j));
+            if tick.energy_floor_j > broken_above_j(&active.plan.tube) && self.record.broken.is_empty() {
+                self.record.broken.push(self.energy_passed(&active, &desired, &reading, tick.energy_floor_j));
             }
-            let reference = Reference {
-                curve: &active.plan.curve,
-                t,
-                k_r: active.plan.tube.gains.k_r,
-                e_radius: &active.e_radius,
-                r_radius: &active.r_radius,
-            };
-            let logged = self.world.advance(&tau, reference, &mut measured);
+            let logged = self.hardware.command(&tau, &mut measured);
             self.note(&reading, &desired, &measured, logged);
             active.ticks += 1;
             if k.is_multiple_of(EXECUTING_EVERY) {
@@ -87,15 +81,15 @@ impl Runner<'_> {
         let fault = self.controller.start_fault(Measured { q: &reading.q, dq: &reading.dq }, desired);
         let broken = fault.map(|fault| evidence::of_start(&self.robot, &active.plan.tube, reading.t, fault));
         let misplaced = broken.is_some();
-        self.broken.extend(broken);
+        self.record.broken.extend(broken);
         misplaced
     }
 
     /// Whether the encoders can be believed, apart from what the identifier will say.
     fn look_at_encoders(&mut self, reading: &Reading) {
-        let tick = self.story.log.len() as u64;
-        if let Err(error) = self.encoders.look(&self.robot, reading, tick, !self.broken.is_empty()) {
-            self.broken.push(evidence::of_data(&self.robot, reading.t, &error));
+        let tick = self.record.log.len() as u64;
+        if let Err(error) = self.encoders.look(&self.robot, reading, tick, !self.record.broken.is_empty()) {
+            self.record.broken.push(evidence::of_data(&self.robot, reading.t, &error));
         }
     }
 
@@ -115,7 +109,7 @@ impl Runner<'_> {
     /// bound, for [`Runner::examine`], until the identifier itself refuses a sample.
     fn note(&mut self, reading: &Reading, desired: &JointState, tau: &[f64], logged: bool) {
         let error = desired.q.iter().zip(&reading.q).map(|(d, q)| d - q).collect();
-        self.story.log.push(LogRow {
+        self.record.log.push(LogRow {
             t: reading.t,
             q: reading.q.clone(),
             dq: reading.dq.clone(),
@@ -124,16 +118,16 @@ impl Runner<'_> {
             dq_des: desired.dq.clone(),
             error,
         });
-        let listens = logged && self.broken.iter().all(|broken| broken.evidence == Evidence::Tracking);
+        let listens = logged && self.record.broken.iter().all(|broken| broken.evidence == Evidence::Tracking);
         let Some(learner) = self.learner.as_mut().filter(|_| listens) else { return };
         let sample = Sample { t: reading.t, q: reading.q.clone(), dq: reading.dq.clone(), tau: tau.to_vec() };
         match learner.push(sample) {
             Ok(None) => {}
             Ok(Some(gap)) => {
                 self.observer.event(&Event::Gap { from: gap.from_s, to: gap.to_s });
-                self.story.gaps.push(gap);
+                self.record.gaps.push(gap);
             }
-            Err(broken) => self.broken.push(*broken),
+            Err(broken) => self.record.broken.push(*broken),
         }
     }
 

@@ -1,8 +1,10 @@
+use std::sync::Arc;
+
 use super::*;
+use crate::horizon::{Event, Learner, Observer, Reading, RunOptions};
 use crate::identify::Sample;
 use crate::robot::INERTIAL;
-use crate::simulate::HiddenTruth;
-use crate::simulate::Reading;
+use crate::simulate::{HiddenTruth, World};
 
 /// Nobody watches.
 struct Silent;

@@ -1,0 +1,51 @@
+//! What the loop needs of an arm.
+
+use crate::inertia::ParameterSet;
+use crate::plan::Plan;
+
+/// What the encoders say at a tick.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading {
+    /// Time, s.
+    pub t: f64,
+    /// Joint positions, rad (m).
+    pub q: Vec<f64>,
+    /// Joint velocities, rad/s (m/s).
+    pub dq: Vec<f64>,
+}
+
+impl Reading {
+    /// Zeros for so many joints, to be filled by [`Hardware::read`].
+    pub fn new(joints: usize) -> Self {
+        Self { t: 0.0, q: vec![0.0; joints], dq: vec![0.0; joints] }
+    }
+}
+
+/// An arm with its drives and sensors, tick by tick. In each control period (`ControlGains::period_s`) the loop calls
+/// [`Hardware::read`] once and then one of [`Hardware::command`] and [`Hardware::hold`], which end when the next period begins.
+///
+/// The simulator ([`crate::simulate::World`]) is one; a driver of a real arm is written in the same way.
+pub trait Hardware {
+    /// Time since the run began, s: a whole number of periods.
+    fn time(&self) -> f64;
+
+    /// Reads time, positions and velocities into `reading`, which has room for all joints.
+    fn read(&mut self, reading: &mut Reading);
+
+    /// Commands `tau` (N m) for one control period and writes what the torque sensors say of it to `measured`. Whether that
+    /// measurement is of use; `false` if it was lost.
+    fn command(&mut self, tau: &[f64], measured: &mut [f64]) -> bool;
+
+    /// Lets the arm's own drives hold it where it stands, for one control period; otherwise as [`Hardware::command`].
+    fn hold(&mut self, measured: &mut [f64]) -> bool;
+
+    /// A certified plan takes over at this tick. A real arm has nothing to do; a simulator can look how well it is followed.
+    fn plan_starts(&mut self, plan: &Plan) {
+        let _ = plan;
+    }
+
+    /// The true parameters are claimed to lie in `set`. A real arm has nothing to do; a simulator can look whether it is true.
+    fn set_claimed(&mut self, set: &ParameterSet) {
+        let _ = set;
+    }
+}

@@ -1,0 +1,35 @@
+//! The receding-horizon loop: propose, certify, execute, identify, and brake when something fails.
+//!
+//! Time is cut into planning periods of t_p. At the start of a period the measurements so far go to the identifier; then the plan
+//! for the *next* period is proposed and certified, from the desired state that the running plan will have there; then
+//! the running plan is executed for t_p. A plan that is not ready within t_p, or that cannot be certified, is not
+//! executed: the running one goes on into its braking part, and planning continues from where that leads. The last
+//! exciting trajectory is executed to its end, so that all its data are in hand. With an empty hand there is nothing to
+//! learn: no updates, no exciting trajectories, and the set of parameters stays what it was. If the task asks for it, what is
+//! held is weighed first: the arm stands, and the first plan is made with what the torques that hold it tell.
+//!
+//! The loop sees the [`Task`], and of the arm what [`Hardware`] gives out. [`run()`] tells an [`Observer`] what happens
+//! and returns a [`Record`].
+
+mod event;
+mod evidence;
+mod hardware;
+mod learn;
+pub(crate) mod nullable;
+mod outcome;
+mod record;
+mod run;
+mod task;
+
+pub use event::{Event, Observer};
+pub use evidence::{Broken, Evidence, Gap};
+pub use hardware::{Hardware, Reading};
+#[cfg(test)]
+pub(crate) use learn::Learner;
+pub use learn::first_set;
+pub use outcome::{Outcome, Phase};
+pub use record::{
+    Identification, LogRow, Margins, MostProbable, PlanSummary, Record, TorqueWidths, TubeStep,
+};
+pub use run::{METHODS, RunError, RunOptions, run};
+pub use task::{Carry, Excite, ExciteCriterion, Held, Identify, Prior, Task, Timing};
