@@ -7,13 +7,13 @@ use std::hint::black_box;
 use criterion::{Criterion, criterion_group, criterion_main};
 use surelift::dynamics::constraint::{Redundancy, Sensitivities};
 use surelift::dynamics::{ConstrainedDynamics, Constraint, ForwardDerivatives, Workspace};
-use surelift::robot::{self, LoopKind, Placement, Robot, configuration};
+use surelift::robot::{self, LoopKind, Model, Placement, configuration};
 
-fn robot(name: &str) -> Robot {
-    robot::load(name).expect("a robot that ships")
+fn robot(name: &str) -> Model {
+    robot::load_model(name).expect("a robot that ships")
 }
 
-fn feet(robot: &Robot) -> Vec<Constraint> {
+fn feet(robot: &Model) -> Vec<Constraint> {
     let frames = robot.named_frames.iter().enumerate().filter(|(_, f)| f.name.contains("foot"));
     frames.map(|(i, _)| Constraint::contact(robot, i, LoopKind::Point, Placement::identity())).collect()
 }
@@ -21,7 +21,7 @@ fn feet(robot: &Robot) -> Vec<Constraint> {
 fn measure(
     c: &mut Criterion,
     name: &str,
-    robot: &Robot,
+    robot: &Model,
     constraints: Vec<Constraint>,
     redundancy: Redundancy,
 ) {

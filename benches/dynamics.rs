@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use surelift::dynamics::{ForwardDerivatives, InverseDerivatives, Workspace, torque_regressor};
-use surelift::robot::{INERTIAL, Robot, configuration};
+use surelift::robot::{INERTIAL, Model, configuration};
 
 mod by_hand;
 
 /// A state away from anything special.
-fn state(robot: &Robot) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
+fn state(robot: &Model) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
     let wave = |phase: f64| (0..robot.nv()).map(|j| (phase + j as f64).sin()).collect::<Vec<f64>>();
     let mut q = vec![0.0; robot.nq()];
     configuration::integrate(robot, &configuration::neutral(robot), &wave(0.3), &mut q);
@@ -19,12 +19,12 @@ fn state(robot: &Robot) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
 
 fn dynamics(c: &mut Criterion) {
     for name in ["kinova_gen3_2f85", "z1", "go1", "b1_z1"] {
-        let robot = surelift::robot::load(name).expect("the robot ships");
+        let robot = surelift::robot::load_model(name).expect("the robot ships");
         measure(c, name, &robot);
     }
 }
 
-fn measure(c: &mut Criterion, name: &str, robot: &Robot) {
+fn measure(c: &mut Criterion, name: &str, robot: &Model) {
     let (n, bodies) = (robot.nv(), robot.bodies());
     let theta = robot.nominal_parameters();
     let (q, v, a) = state(robot);

@@ -13,6 +13,7 @@ use surelift::horizon::Reading;
 use surelift::identify::balance::window_regressor;
 use surelift::identify::{Identifier, Sample};
 use surelift::plan::foresee;
+use surelift::robot::Gains;
 use surelift::simulate::{Reference, World};
 use surelift::trajectory::{Bezier, JointState};
 
@@ -29,9 +30,9 @@ fn execute(mut take: impl FnMut(Sample), start: &Start, mut world: World) {
     let mut desired = JointState::at_rest(&vec![0.0; n]);
     let mut reading = Reading { t: 0.0, q: vec![0.0; n], dq: vec![0.0; n] };
     let (mut tau, mut measured) = (vec![0.0; n], vec![0.0; n]);
-    let ticks = (start.task.timing.t_p_s / robot.control.period_s).round() as usize;
+    let ticks = (start.task.timing.t_p_s / robot.gains().period_s).round() as usize;
     for k in 0..=ticks {
-        let t = k as f64 * robot.control.period_s;
+        let t = k as f64 * robot.gains().period_s;
         plan.curve.evaluate(t, &mut desired);
         world.read(&mut reading);
         controller.tick(t, Measured { q: &reading.q, dq: &reading.dq }, &desired, &mut tau);
@@ -92,8 +93,8 @@ fn update(c: &mut Criterion) {
 
 fn regressors(c: &mut Criterion) {
     let (start, _) = Start::load();
-    let mut robot = (*start.robot).clone();
-    robot.control.period_s = 2.5e-4;
+    let gains = Gains { period_s: 2.5e-4, ..start.robot.gains() };
+    let robot = start.robot.with_gains(gains).unwrap();
     let n = robot.dof();
     let sample = |k: u32| {
         let t = 2.5e-4 * f64::from(k);

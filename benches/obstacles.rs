@@ -13,7 +13,7 @@ use surelift::certify::{Partition, Problem, Start, certify};
 use surelift::plan::decision::EndPoints;
 use surelift::plan::propose::{Purpose, Setting, propose};
 use surelift::plan::vicinity::Vicinity;
-use surelift::robot::{Robot, Scene, Zonotope3};
+use surelift::robot::{Arm, Scene, Zonotope3};
 use surelift::scenario::Scenario;
 use surelift::trajectory::JointState;
 
@@ -23,7 +23,7 @@ const SPACE_M: f64 = 1.2;
 const KEEP_M: f64 = 0.1;
 
 /// `count` boxes, none nearer than [`KEEP_M`] to the arm on the straight way from `start` to `end`.
-fn scene(robot: &Robot, start: &[f64], end: &[f64], count: usize) -> Scene {
+fn scene(robot: &Arm, start: &[f64], end: &[f64], count: usize) -> Scene {
     let mut draw = ChaCha8Rng::seed_from_u64(count as u64);
     let on_the_way: Vec<_> = (0..=20)
         .map(|i| f64::from(i) / 20.0)

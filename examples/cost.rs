@@ -15,7 +15,7 @@ use surelift::inertia::ParameterSet;
 use surelift::plan::tube_fit;
 use surelift::reach::Tube;
 use surelift::reach::torque::Uncertain;
-use surelift::robot::{self, Robot, Scene, Zonotope3};
+use surelift::robot::{self, Arm, Scene, Zonotope3};
 use surelift::trajectory::{Bezier, JointState};
 
 /// The smallest of this many runs counts.
@@ -27,7 +27,7 @@ const INTERVALS: usize = 64;
 type Curve = (&'static str, Vec<(f64, f64)>);
 
 struct Case {
-    robot: Robot,
+    robot: Arm,
     set: ParameterSet,
     tube: Tube,
     family: Family,
@@ -35,7 +35,7 @@ struct Case {
 }
 
 impl Case {
-    fn new(robot: Robot, start: &[f64]) -> Result<Self, Box<dyn Error>> {
+    fn new(robot: Arm, start: &[f64]) -> Result<Self, Box<dyn Error>> {
         let set = ParameterSet::around_nominal(&robot);
         let end: Vec<f64> = start.iter().map(|q| q + 0.3).collect();
         let curve = Bezier::to_rest(&JointState::at_rest(start), &end, 3.0)?;
@@ -93,7 +93,7 @@ fn fastest(work: impl Fn() -> f64) -> f64 {
 }
 
 /// A serial arm of `n` equal links with alternating axes.
-fn serial(n: usize) -> Result<Robot, Box<dyn Error>> {
+fn serial(n: usize) -> Result<Arm, Box<dyn Error>> {
     let mut urdf = "<robot name='serial'><link name='l0'/>".to_owned();
     let mut toml = format!("name = 'serial'\nurdf = 'serial.urdf'\nend_effector = 'j{n}'\n");
     toml += "[uncertainty]\nlink_ratio = 0.05\nfriction_ratio = 0.05\narmature_ratio = 0.05\n";

@@ -43,7 +43,7 @@ fn deviations(n: usize, parameters: usize) -> Deviations {
 // Whatever else a sample may hold stays empty.
 #[allow(clippy::needless_update)]
 fn problem(name: &str, torque: f64, viscous: f64, count: usize) -> Outcome<MultibodyProblem> {
-    let mut robot = robot::load(name)?;
+    let mut robot = robot::load_model(name)?;
     robot.joints.iter_mut().for_each(|joint| joint.friction.viscous = viscous);
     let robot = Arc::new(robot);
     let n = robot.nv();

@@ -4,7 +4,7 @@
 //! the arm will be, and what it may touch, for *every* theta of a set that measurements make smaller as the arm moves.
 //!
 //! # Five types
-//! - [`robot::Robot`] is the arm: joints, limits, friction, capsules that cover its links, sensor bounds, gains.
+//! - [`robot::Arm`] is the arm: joints, limits, friction, capsules that cover its links, sensor bounds, gains.
 //! - [`inertia::ParameterSet`] is what may be true of it: an interval for each inertial and friction parameter.
 //! - [`trajectory::Bezier`] is a motion; with its tube, set, scene and robot it is a [`plan::Plan`], one JSON file.
 //! - [`certify::Certificate`] is the proof that a motion is safe for the whole set, for all times and tracking errors;

@@ -123,7 +123,7 @@ fn a_prior_that_excludes_physics() {
 fn an_obstacle_that_touches_the_arm_at_the_start() {
     let scenario = Scenario::load(SCENARIO).unwrap();
     let (task, robot) = (scenario.task(), &scenario.task().robot);
-    let hand = robot.shapes.iter().position(|s| s.joint == Some(robot.end_effector)).unwrap();
+    let hand = robot.shapes().iter().position(|s| s.joint == Some(robot.end_effector())).unwrap();
     let Capsule { a, .. } = robot.placed_capsule(hand, &robot.frames(&task.start));
     let block = |t: &mut Table| {
         let mut block = Table::new();
@@ -132,7 +132,7 @@ fn an_obstacle_that_touches_the_arm_at_the_start() {
         block.insert("size_m".into(), vec![0.05; 3].into());
         at(t, "obstacles").as_array_mut().unwrap().push(block.into());
     };
-    let name = &robot.shapes[hand].name;
+    let name = &robot.shapes()[hand].name;
     Case::new(block).refused(&[], &["changed.toml", "start", name, "obstacle `block`"]);
 }
 

@@ -13,7 +13,7 @@ use surelift::dynamics::{
     momentum_rate_regressor, momentum_regressor, placements, potential_energy_regressor, rnea,
     torque_regressor,
 };
-use surelift::robot::{self, Friction, INERTIAL, Placement, Robot};
+use surelift::robot::{self, Friction, INERTIAL, Model, Placement};
 
 /// Required relative accuracy: of each quantity, relative to its largest component (at least 1e-3).
 const ACCURACY: f64 = 1e-11;
@@ -113,7 +113,7 @@ impl Errors {
 
 /// A robot that ships, without friction, beside figures for it.
 struct Case {
-    robot: Robot,
+    robot: Model,
     /// Our joint frames, whose z is the axis, in those of the URDF.
     turns: Vec<Matrix3<f64>>,
     theta: Vec<f64>,
@@ -131,7 +131,7 @@ fn turned(theta: &[f64; INERTIAL], turn: &Matrix3<f64>) -> [f64; INERTIAL] {
 impl Case {
     fn new(text: &str) -> Self {
         let figures: Figures = serde_json::from_str(text).unwrap();
-        let mut robot = robot::load(&figures.robot).unwrap();
+        let mut robot = robot::load_model(&figures.robot).unwrap();
         assert_eq!(robot.bodies(), figures.joints.len());
         let state = &figures.states[0];
         let turns: Vec<_> = robot
@@ -283,7 +283,7 @@ impl Case {
         errors.compare("momentum rate regressor x parameters", &times(&y, theta), &want);
         if let Some(want) = &s.coriolis_transposed_regressor {
             // Without gravity it is the regressor of C'v alone.
-            let weightless = Robot { gravity: Vector3::zeros(), ..robot.clone() };
+            let weightless = Model { gravity: Vector3::zeros(), ..robot.clone() };
             motion.sweep(&weightless, &s.q, &s.dq, &s.dq, &s.ddq);
             y.clone_from(&blank);
             momentum_rate_regressor(&weightless, &motion, 0..bodies, &mut y);

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use nalgebra::Vector3;
-use surelift::robot::{CollisionPart, Primitive, Robot, load};
+use surelift::robot::{Arm, CollisionPart, Primitive, load};
 
 /// What single-precision coordinates of a mesh may be off, m.
 const STORED: f64 = 1e-7;
@@ -33,8 +33,8 @@ struct Round {
 }
 
 /// The parts of a link as such unions; checked that they are.
-fn rounds(robot: &Robot, link: &str) -> Vec<Round> {
-    let own: Vec<&CollisionPart> = robot.parts.iter().filter(|part| part.link == link).collect();
+fn rounds(robot: &Arm, link: &str) -> Vec<Round> {
+    let own: Vec<&CollisionPart> = robot.parts().iter().filter(|part| part.link == link).collect();
     own.chunks(3)
         .map(|chunk| {
             let [cylinder, start, end] = chunk else { panic!("{link}: a cylinder and two spheres") };

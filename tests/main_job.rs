@@ -9,12 +9,12 @@ use std::sync::LazyLock;
 
 use surelift::certify::{Family, Partition, Refusal};
 use surelift::enclose::Counted;
-use surelift::horizon::RunOptions;
-use surelift::horizon::{Outcome, Phase};
+
+use surelift::horizon::{Outcome, Phase, RunOptions};
 use surelift::plan::tube_fit;
 use surelift::plan::{Plan, PlanError};
 use surelift::report::{self, Summary};
-use surelift::robot::Capsule;
+use surelift::robot::{Arm, Capsule, JointLimits};
 use surelift::scenario::{self, Scenario};
 use tempfile::TempDir;
 
@@ -198,7 +198,7 @@ fn another_process_proves_the_plans_or_names_what_it_cannot_prove() {
     assert_eq!(said.lines().filter(|line| line.contains(": proven")).count(), plans.len(), "{said}");
 
     let mut plan = JOB.first_plan();
-    plan.robot.joints[1].limits.torque = 10.0;
+    plan.robot = limited(&plan.robot, |limits| limits.torque = 10.0);
     let path = JOB.folder.path().join("weak.json");
     std::fs::write(&path, serde_json::to_string(&plan).unwrap()).unwrap();
     let weak = verify(&[plans[0].clone(), path]);
@@ -261,7 +261,9 @@ fn another_process_proves_the_identified_set_or_names_what_it_cannot_prove() {
         let (code, said) = changed(name, &proof, &log, &[("plan_000.json", text(plan))]);
         assert!(code == Some(1) && said.contains(word), "{said}");
     };
-    plan.robot.sensors.torque_ratio *= 0.5;
+    let mut sensors = plan.robot.sensors();
+    sensors.torque_ratio *= 0.5;
+    plan.robot = plan.robot.with_sensors(sensors).unwrap();
     expect("sensors", &plan, "another robot");
     let mut plan = Plan::load(JOB.plans().last().unwrap()).unwrap();
     plan.set.upper[60] -= 0.5 * (plan.set.upper[60] - plan.set.lower[60]);
@@ -312,7 +314,7 @@ fn an_end_point_moved_into_the_table_is_refused() {
 fn an_obstacle_moved_onto_the_arm_is_refused() {
     let mut plan = JOB.first_plan();
     let middle = plan.curve.state(0.5 * plan.curve.duration_s).q;
-    let hand = plan.robot.shapes.iter().position(|s| s.joint == Some(plan.robot.end_effector)).unwrap();
+    let hand = plan.robot.shapes().iter().position(|s| s.joint == Some(plan.robot.end_effector())).unwrap();
     let Capsule { a, b, .. } = plan.robot.placed_capsule(hand, &plan.robot.frames(&middle));
     let obstacle = plan.scene.obstacles.last_mut().unwrap();
     obstacle.center = 0.5 * (a + b);
@@ -321,15 +323,20 @@ fn an_obstacle_moved_onto_the_arm_is_refused() {
     expect_constraint(&JOB.refusal("obstacle", &plan), Family::Collision, &name);
 }
 
+/// The arm with other limits of its second joint.
+fn limited(robot: &Arm, change: impl FnOnce(&mut JointLimits)) -> Arm {
+    robot.changed(|arm| change(&mut arm.model.joints[1].limits)).unwrap()
+}
+
 #[test]
 fn lowered_limits_are_refused() {
     let sound = JOB.first_plan();
     let cases: [(Family, Tamper); 3] = [
-        (Family::Torque, |plan| plan.robot.joints[1].limits.torque = 10.0),
-        (Family::Velocity, |plan| plan.robot.joints[1].limits.velocity = 1e-3),
+        (Family::Torque, |plan| plan.robot = limited(&plan.robot, |limits| limits.torque = 10.0)),
+        (Family::Velocity, |plan| plan.robot = limited(&plan.robot, |limits| limits.velocity = 1e-3)),
         (Family::Position, |plan| {
             let q = plan.curve.end()[1];
-            plan.robot.joints[1].limits.position = Some((q + 0.1, q + 0.2));
+            plan.robot = limited(&plan.robot, |limits| limits.position = Some((q + 0.1, q + 0.2)));
         }),
     ];
     for (family, tamper) in cases {
@@ -349,7 +356,7 @@ fn a_larger_set_or_a_smaller_tube_is_refused() {
         ("energy_slack_j", |plan| plan.tube.energy_slack_j = 0.0),
         ("acceleration_bound", |plan| plan.tube.acceleration_bound[3] *= 0.1),
         ("", |plan| {
-            let mass = plan.robot.inertial_index(plan.robot.end_effector);
+            let mass = plan.robot.inertial_index(plan.robot.end_effector());
             plan.set.upper[mass] += 5.0;
         }),
     ];

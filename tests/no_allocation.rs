@@ -97,7 +97,7 @@ fn allocations(work: impl FnOnce()) -> usize {
     ASKED.get() - before
 }
 
-fn arm() -> robot::Robot {
+fn arm() -> robot::Arm {
     robot::load(concat!(env!("CARGO_MANIFEST_DIR"), "/robots/kinova_gen3_2f85.toml")).unwrap()
 }
 
@@ -245,7 +245,7 @@ fn planning_does_not_allocate_after_the_first_proposal() {
     let beside = |step: f64| -> Vec<f64> { task.start.iter().map(|q| q + step).collect() };
     // The first target is blocked, so that the solver works for its whole budget from both starts; the second is free.
     let (blocked, free) = (beside(0.3), beside(0.1));
-    let hand = task.robot.shapes.len() - 1;
+    let hand = task.robot.shapes().len() - 1;
     let inside = task.robot.placed_capsule(hand, &task.robot.frames(&blocked)).b;
     let block = Zonotope3::cuboid("block", inside, Vector3::repeat(0.05), &Matrix3::identity());
     task.scene.obstacles.push(block);
@@ -284,7 +284,7 @@ fn planning_does_not_allocate_after_the_first_proposal() {
 fn exciting_does_not_allocate_after_the_first_proposal() {
     let task = Scenario::load("scenarios/dumbbell_c_8lb.toml").unwrap().split().0;
     let held = task.held.clone().unwrap().excite;
-    let set = tighten_by_physics(&task.prior_set(), task.robot.end_effector).unwrap();
+    let set = tighten_by_physics(&task.prior_set(), task.robot.end_effector()).unwrap();
     let start = JointState::at_rest(&task.start);
     let setting = Setting {
         robot: &task.robot,

@@ -11,7 +11,7 @@ use surelift::dynamics::{Composites, Motion, Wrench, crba, rnea, torque_regresso
 use surelift::inertia::ParameterSet;
 use surelift::plan::tube_fit;
 use surelift::reach::Tube;
-use surelift::robot::{self, INERTIAL, JointKind, Robot, Scene, Zonotope3};
+use surelift::robot::{self, Arm, INERTIAL, JointKind, Scene, Zonotope3};
 use surelift::trajectory::{Bezier, JointState};
 use tempfile::TempDir;
 
@@ -91,7 +91,7 @@ armature = 5.0
 "#;
 
 /// Writes the two files, each changed by replacing a text that must occur, and loads them.
-fn load(urdf: [&str; 2], settings: [&str; 2]) -> (TempDir, Result<Robot, String>) {
+fn load(urdf: [&str; 2], settings: [&str; 2]) -> (TempDir, Result<Arm, String>) {
     let changed = |text: &str, [old, new]: [&str; 2]| {
         assert!(text.contains(old), "nothing to replace: {old}");
         text.replacen(old, new, 1)
@@ -108,7 +108,7 @@ fn load(urdf: [&str; 2], settings: [&str; 2]) -> (TempDir, Result<Robot, String>
     (folder, robot)
 }
 
-fn crane() -> Robot {
+fn crane() -> Arm {
     load(["", ""], ["", ""]).1.unwrap()
 }
 
@@ -121,7 +121,7 @@ fn joints_are_read_and_fixed_ones_merged() {
         [("slew", JointKind::Continuous), ("slide", JointKind::Prismatic), ("twist", JointKind::Revolute)]
     );
     // Wrist and hook are one body, which is the end effector.
-    assert_eq!(robot.end_effector, 2);
+    assert_eq!(robot.end_effector(), 2);
     assert!((robot.joints[2].inertia[0] - 1.0).abs() < 1e-15);
     assert_eq!(robot.joints[1].limits.velocity, 0.5);
     assert_eq!(robot.joints[1].limits.position, Some((-0.2, 0.25)));

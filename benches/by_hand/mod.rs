@@ -1,7 +1,7 @@
 //! Recursive Newton-Euler written for floats alone, to measure what the generic source costs.
 
 use nalgebra::{Matrix3, Vector3};
-use surelift::robot::{ARMATURE, INERTIAL, Robot};
+use surelift::robot::{ARMATURE, INERTIAL, Model};
 
 /// A fixed-base robot's constants and the scratch space.
 pub struct Arm {
@@ -22,7 +22,7 @@ struct Fixed {
 }
 
 impl Arm {
-    pub fn new(robot: &Robot) -> Self {
+    pub fn new(robot: &Model) -> Self {
         let n = robot.dof();
         let joint = |j: &surelift::robot::Joint| Fixed {
             rotation: j.placement.rotation,

@@ -14,15 +14,15 @@ use surelift::estimate::{
     Contacts, Deviations, Formulation, MultibodyProblem, Options, ParameterMap, Phase, Problem, Sample,
     Solver, Trajectory,
 };
-use surelift::robot::{self, Friction, LoopKind, Placement, Robot};
+use surelift::robot::{self, Friction, LoopKind, Model, Placement};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 const STAGES: usize = 100;
 
 /// A robot without friction and transmission inertia, as the other side has it.
-fn plain(name: &str) -> Outcome<Robot> {
-    let mut robot = robot::load(name)?;
+fn plain(name: &str) -> Outcome<Model> {
+    let mut robot = robot::load_model(name)?;
     for joint in &mut robot.joints {
         joint.friction = Friction { coulomb: 0.0, viscous: 0.0, armature: 0.0, offset: 0.0 };
     }
@@ -30,7 +30,7 @@ fn plain(name: &str) -> Outcome<Robot> {
 }
 
 /// The problem of explaining `samples` without parameters.
-fn explaining(robot: Robot, samples: Vec<Sample>) -> Outcome<MultibodyProblem> {
+fn explaining(robot: Model, samples: Vec<Sample>) -> Outcome<MultibodyProblem> {
     let n = robot.nv();
     let deviations = Deviations {
         q: vec![1e-2; n],

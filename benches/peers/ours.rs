@@ -9,7 +9,7 @@ use std::process::exit;
 use std::time::Instant;
 
 use surelift::dynamics::{ForwardDerivatives, InverseDerivatives, Motion, Workspace, torque_regressor};
-use surelift::robot::{Friction, INERTIAL, Robot};
+use surelift::robot::{Friction, INERTIAL, Model};
 
 /// One state of a workload.
 struct State {
@@ -21,7 +21,7 @@ struct State {
 
 /// A shipped robot and the states to work on.
 struct Workload {
-    robot: Robot,
+    robot: Model,
     states: Vec<State>,
 }
 
@@ -37,7 +37,7 @@ fn read(path: &str) -> Workload {
     let text = std::fs::read_to_string(path).unwrap_or_else(|error| fail(&format!("{path}: {error}")));
     let mut words = text.split_whitespace();
     let name = words.nth(1).unwrap_or_else(|| fail(&format!("{path}: no robot")));
-    let mut robot = surelift::robot::load(name).unwrap_or_else(|error| fail(&error.to_string()));
+    let mut robot = surelift::robot::load_model(name).unwrap_or_else(|error| fail(&error.to_string()));
     for joint in &mut robot.joints {
         joint.friction = Friction { coulomb: 0.0, viscous: 0.0, armature: 0.0, offset: 0.0 };
     }

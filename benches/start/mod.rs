@@ -11,7 +11,7 @@ use surelift::identify::{Identifier, IdentifierOptions};
 use surelift::plan::excite::{Criterion, Information};
 use surelift::plan::propose::{Proposal, Purpose, Setting, propose};
 use surelift::plan::tube_fit;
-use surelift::robot::Robot;
+use surelift::robot::Arm;
 use surelift::scenario::Scenario;
 use surelift::simulate::HiddenTruth;
 use surelift::trajectory::JointState;
@@ -20,7 +20,7 @@ use surelift::trajectory::JointState;
 pub struct Start {
     pub task: Task,
     pub held: Held,
-    pub robot: Arc<Robot>,
+    pub robot: Arc<Arm>,
     pub identifier: Identifier,
     pub rest: JointState,
 }

@@ -9,17 +9,17 @@ use serde::Deserialize;
 use super::CampaignError;
 use crate::identify::tighten_by_physics;
 use crate::inertia::ParameterSet;
-use crate::robot::{self, ControlGains, INERTIAL, Robot, Scene};
+use crate::robot::{self, Arm, Gains, INERTIAL, Scene};
 use crate::scenario::Scenario;
 use crate::trajectory::{Bezier, JointState};
 
 /// An arm, what is known of it, and the plans to draw for it.
 #[derive(Debug, Clone)]
-pub struct Arm {
+pub struct Setup {
     /// What tables call it.
     pub label: String,
     /// The robot.
-    pub robot: Robot,
+    pub robot: Arm,
     /// The parameters that are possible.
     pub set: ParameterSet,
     /// The obstacles.
@@ -34,7 +34,7 @@ pub struct Arm {
     pub correlated: bool,
 }
 
-impl Arm {
+impl Setup {
     /// A random motion (parameter k) from the start; half of them begin at a speed, no larger than such motions have on their way.
     pub fn curve(&self, rng: &mut ChaCha8Rng) -> Option<Bezier> {
         let reach = rng.random_range(0.1..1.0);
@@ -54,7 +54,7 @@ impl Arm {
 /// uncertainty.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ArmFile {
+pub(super) struct SetupFile {
     label: Option<String>,
     scenario: Option<PathBuf>,
     robot: Option<PathBuf>,
@@ -65,8 +65,8 @@ pub(super) struct ArmFile {
     /// Whether what no rigid body can have is cut off the set first.
     #[serde(default)]
     physical: bool,
-    /// Gains in place of the robot's.
-    control: Option<Gains>,
+    /// GainSettings in place of the robot's.
+    control: Option<GainSettings>,
     #[serde(default = "default_duration")]
     duration_s: f64,
     #[serde(default)]
@@ -81,10 +81,10 @@ struct Body {
     upper: [f64; INERTIAL],
 }
 
-/// As [`crate::robot::ControlGains`].
+/// As [`crate::robot::Gains`].
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Gains {
+struct GainSettings {
     k_r: f64,
     alpha: f64,
     v_max: f64,
@@ -95,24 +95,24 @@ fn default_duration() -> f64 {
 }
 
 /// A robot, what is known of it, its surroundings, where it starts and how far it moves.
-type Parts = (Robot, ParameterSet, Scene, Vec<f64>, Vec<f64>);
+type Parts = (Arm, ParameterSet, Scene, Vec<f64>, Vec<f64>);
 
-impl ArmFile {
+impl SetupFile {
     /// The arms of the file `path`.
-    pub(super) fn load_all(path: &Path, arms: &[ArmFile]) -> Result<Vec<Arm>, CampaignError> {
+    pub(super) fn load_all(path: &Path, arms: &[SetupFile]) -> Result<Vec<Setup>, CampaignError> {
         if arms.is_empty() {
             return Err(CampaignError::field(path, "arms", "is empty, expected at least one"));
         }
         arms.iter().enumerate().map(|(i, arm)| arm.load(path, &format!("arms[{i}]"))).collect()
     }
 
-    fn load(&self, path: &Path, field: &str) -> Result<Arm, CampaignError> {
+    fn load(&self, path: &Path, field: &str) -> Result<Setup, CampaignError> {
         let wrong = |key: &str, reason: String| CampaignError::field(path, format!("{field}.{key}"), reason);
         if !(self.duration_s > 0.0 && self.duration_s.is_finite()) {
             return Err(wrong("duration_s", format!("is {}, expected a number above 0", self.duration_s)));
         }
         let (mut robot, mut set, scene, start, range) = self.parts(path, field)?;
-        if let Some(Gains { k_r, alpha, v_max }) = self.control {
+        if let Some(GainSettings { k_r, alpha, v_max }) = self.control {
             for (key, x) in [("k_r", k_r), ("alpha", alpha), ("v_max", v_max)] {
                 if !(x > 0.0 && x.is_finite()) {
                     return Err(wrong(
@@ -121,9 +121,10 @@ impl ArmFile {
                     ));
                 }
             }
-            robot.control = ControlGains { k_r, alpha, v_max, ..robot.control };
+            let gains = Gains { k_r, alpha, v_max, ..robot.gains() };
+            robot = robot.with_gains(gains).map_err(|error| wrong("control", error.to_string()))?;
         }
-        let first = robot.inertial_index(robot.end_effector);
+        let first = robot.inertial_index(robot.end_effector());
         if let Some(Body { lower, upper }) = &self.last_body {
             if !lower.iter().zip(upper).all(|(l, u)| l <= u && l.is_finite() && u.is_finite()) {
                 return Err(wrong(
@@ -135,7 +136,7 @@ impl ArmFile {
             set.upper[first..first + INERTIAL].copy_from_slice(upper);
         }
         if self.physical {
-            set = tighten_by_physics(&set, robot.end_effector)
+            set = tighten_by_physics(&set, robot.end_effector())
                 .map_err(|error| wrong("physical", error.to_string()))?;
         }
         let n = robot.dof();
@@ -149,7 +150,7 @@ impl ArmFile {
         let start = vector("start_rad", &self.start_rad, start)?;
         let range = vector("range_rad", &self.range_rad, range)?;
         let label = self.label.clone().unwrap_or_else(|| robot.name.clone());
-        Ok(Arm {
+        Ok(Setup {
             label,
             start,
             range,

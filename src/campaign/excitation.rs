@@ -238,9 +238,9 @@ fn sample(row: &LogRow) -> Sample {
     Sample { t: row.t, q: row.q.clone(), dq: row.dq.clone(), tau: row.tau.clone() }
 }
 
-fn condition(robot: &crate::robot::Robot, samples: &[Sample]) -> f64 {
-    let panels = (WINDOW_S / robot.control.period_s).round() as usize;
-    let hand = robot.end_effector..robot.end_effector + 1;
+fn condition(robot: &crate::robot::Arm, samples: &[Sample]) -> f64 {
+    let panels = (WINDOW_S / robot.gains().period_s).round() as usize;
+    let hand = robot.end_effector()..robot.end_effector() + 1;
     let y: DMatrix<f64> = window_regressor(robot, samples, panels, hand);
     condition_number(&y)
 }
@@ -261,13 +261,13 @@ fn opened(scenario: Scenario, payload: &Payload, family: Family, evaluations: us
     };
     let (curve, _) = open::design(&what, family, evaluations, seed).ok_or("no design keeps the limits")?;
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let at = robot.inertial_index(robot.end_effector);
+    let at = robot.inertial_index(robot.end_effector());
     let theta = truth(&set, at, payload, &mut rng);
     let (samples, bound) = experiment::record(&robot, &theta, curve.as_ref(), Noise::Uniform, &mut rng);
     let mut identifier = Identifier::new(robot.clone(), &set, bound, IdentifierOptions::default())
         .map_err(|error| error.to_string())?;
     // As often as in a run.
-    let slot = (timing.t_p_s / robot.control.period_s).round() as usize;
+    let slot = (timing.t_p_s / robot.gains().period_s).round() as usize;
     for slot in samples.chunks(slot.max(1)) {
         slot.iter().try_for_each(|s| identifier.push(s.clone())).map_err(|error| error.to_string())?;
         identifier.update().map_err(|error| error.to_string())?;
@@ -281,9 +281,9 @@ fn opened(scenario: Scenario, payload: &Payload, family: Family, evaluations: us
 fn perfect(scenario: Scenario, payload: &Payload, seed: u64) -> Outcome {
     let task = scenario.task();
     let (robot, set) = (&task.robot, task.prior_set());
-    let set = tighten_by_physics(&set, robot.end_effector).map_err(|error| error.to_string())?;
+    let set = tighten_by_physics(&set, robot.end_effector()).map_err(|error| error.to_string())?;
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let at = robot.inertial_index(robot.end_effector);
+    let at = robot.inertial_index(robot.end_effector());
     let theta = truth(&set, at, payload, &mut rng);
     let (left, condition) =
         perfect::left(robot, &set, &theta, &mut rng).map_err(|error| error.to_string())?;

@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::dynamics::{Motion, torque_regressor};
 use crate::identify::Sample;
-use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
+use crate::robot::{ARMATURE, Arm, COULOMB, INERTIAL, OFFSET, VISCOUS};
 use crate::simulate::plant::{Plant, SUBSTEPS};
 use crate::trajectory::{Curve, JointState};
 
@@ -35,16 +35,16 @@ pub(super) const NOISES: [Noise; 3] = [Noise::Uniform, Noise::Corners, Noise::Ad
 /// What the sensors say while the arm with the parameters `theta` follows `motion` from rest at its start, and a bound on
 /// the accelerations (rad/s^2), observed. Joints break away at random, within their ratio.
 pub(super) fn record(
-    robot: &Arc<Robot>,
+    robot: &Arc<Arm>,
     theta: &[f64],
     motion: &dyn Curve,
     noise: Noise,
     rng: &mut ChaCha8Rng,
 ) -> (Vec<Sample>, Vec<f64>) {
-    let (n, period) = (robot.dof(), robot.control.period_s);
+    let (n, period) = (robot.dof(), robot.gains().period_s);
     let mut desired = JointState::at_rest(&vec![0.0; n]);
     motion.evaluate(0.0, &mut desired);
-    let breakaway = (0..n).map(|_| rng.random_range(1.0..=robot.uncertainty.breakaway_ratio)).collect();
+    let breakaway = (0..n).map(|_| rng.random_range(1.0..=robot.uncertainty().breakaway_ratio)).collect();
     let mut plant = Plant::at_rest(robot.clone(), theta.to_vec(), &desired.q).with_breakaway(breakaway);
     let mut inverse = Inverse::new(robot);
     let errors = Errors::draw(robot, noise, rng);
@@ -80,7 +80,7 @@ struct Errors {
 }
 
 impl Errors {
-    fn draw(robot: &Robot, noise: Noise, rng: &mut ChaCha8Rng) -> Self {
+    fn draw(robot: &Arm, noise: Noise, rng: &mut ChaCha8Rng) -> Self {
         let mut side = || if rng.random() { FULL } else { -FULL };
         let sides = (0..3 * robot.dof()).map(|_| side()).collect();
         let way = side();
@@ -90,13 +90,13 @@ impl Errors {
     /// The measurements of position, velocity, torque; `column` is what the parameter that is wanted adds to the torques.
     fn sample(
         &self,
-        robot: &Robot,
+        robot: &Arm,
         t: f64,
         [q, dq, tau]: [&[f64]; 3],
         column: &[f64],
         rng: &mut ChaCha8Rng,
     ) -> Sample {
-        let (n, sensors) = (robot.dof(), robot.sensors);
+        let (n, sensors) = (robot.dof(), robot.sensors());
         let mut error = |place: usize, j: usize| match self.noise {
             Noise::Uniform => FULL * rng.random_range(-1.0..=1.0),
             Noise::Adversary if place == 2 && column[j] < 0.0 => -self.way,
@@ -115,13 +115,13 @@ impl Errors {
 
 /// Inverse dynamics with friction.
 struct Inverse<'a> {
-    robot: &'a Robot,
+    robot: &'a Arm,
     motion: Motion<f64>,
     y: Vec<f64>,
 }
 
 impl<'a> Inverse<'a> {
-    fn new(robot: &'a Robot) -> Self {
+    fn new(robot: &'a Arm) -> Self {
         let n = robot.dof();
         Self { robot, motion: Motion::new(robot), y: vec![0.0; INERTIAL * n * n] }
     }
@@ -138,11 +138,11 @@ impl<'a> Inverse<'a> {
         let (robot, n) = (self.robot, self.robot.dof());
         self.motion.sweep(robot, q, dq, dq, ddq);
         torque_regressor(robot, &self.motion, 0..n, &mut self.y);
-        let at = robot.inertial_index(robot.end_effector) + wanted;
+        let at = robot.inertial_index(robot.end_effector()) + wanted;
         let (mut tau, mut column) = (vec![], vec![]);
         for (j, row) in self.y.chunks_exact(INERTIAL * n).enumerate() {
             let f = &theta[robot.friction_index(j)..];
-            let sign = (dq[j] / robot.control.stiction_speed_rad_s).clamp(-1.0, 1.0);
+            let sign = (dq[j] / robot.gains().stiction_speed_rad_s).clamp(-1.0, 1.0);
             let links: f64 = row.iter().zip(theta).map(|(y, z)| y * z).sum();
             tau.push(links + f[COULOMB] * sign + f[VISCOUS] * dq[j] + f[ARMATURE] * ddq[j] + f[OFFSET]);
             column.push(row[at]);

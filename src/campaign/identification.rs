@@ -24,7 +24,7 @@ use crate::inertia::ParameterSet;
 use crate::inertia::log_cholesky;
 use crate::plan::foresee;
 use crate::report::figure::figure;
-use crate::robot::{INERTIAL, Joint, Robot};
+use crate::robot::{Arm, INERTIAL, Joint};
 use crate::scenario::Scenario;
 use crate::trajectory::{Bezier, Curve, JointState};
 
@@ -57,7 +57,7 @@ pub struct Identification {
     trials: u64,
     seconds: f64,
     seed: u64,
-    robot: Arc<Robot>,
+    robot: Arc<Arm>,
     prior: ParameterSet,
     /// The prior of the payload within what physics leaves of it.
     body: [(f64, f64); INERTIAL],
@@ -96,9 +96,9 @@ impl Identification {
         let task = scenario.task();
         let prior = task.prior_set();
         let robot = Arc::new(task.robot.clone());
-        let tight = tighten_by_physics(&prior, robot.end_effector)
+        let tight = tighten_by_physics(&prior, robot.end_effector())
             .map_err(|error| CampaignError::field(path, "scenario", error.to_string()))?;
-        let at = robot.inertial_index(robot.end_effector);
+        let at = robot.inertial_index(robot.end_effector());
         let body = std::array::from_fn(|k| (tight.lower[at + k], tight.upper[at + k]));
         let File { name, trials, seconds, seed, .. } = file;
         Ok(Self { name, trials, seconds, seed, robot, prior, body })
@@ -136,7 +136,7 @@ impl Identification {
         inside &=
             strips.map_err(|error| CampaignError::Trials(format!("strips of trial {number}: {error}")))?;
         let set = identifier.set();
-        let at = self.robot.inertial_index(self.robot.end_effector);
+        let at = self.robot.inertial_index(self.robot.end_effector());
         let gap = |k: usize| {
             let (lower, upper) = (set.lower[at + k], set.upper[at + k]);
             (theta[at + k] - lower).min(upper - theta[at + k]) / (0.5 * (upper - lower))
@@ -149,7 +149,7 @@ impl Identification {
     /// How far the base leans: half of the time as far as it may, rad.
     fn lean(&self, rng: &mut ChaCha8Rng) -> f64 {
         let share = if rng.random() { 1.0 - 1e-9 } else { rng.random::<f64>() };
-        share * self.robot.uncertainty.gravity_direction_deg.to_radians()
+        share * self.robot.uncertainty().gravity_direction_deg.to_radians()
     }
 
     /// What the sensors say of a random motion on a base that leans by `angle` (rad) some way, and a bound on the accelerations.
@@ -194,7 +194,7 @@ impl Identification {
         };
         let pairs = self.prior.lower.iter().zip(&self.prior.upper);
         let mut theta: Vec<f64> = pairs.map(|pair| draw(pair, rng).clamp(*pair.0, *pair.1)).collect();
-        let at = self.robot.inertial_index(self.robot.end_effector);
+        let at = self.robot.inertial_index(self.robot.end_effector());
         theta[at..at + INERTIAL].copy_from_slice(&self.payload(rng)?);
         Ok(theta)
     }
@@ -232,7 +232,7 @@ struct Wave {
 }
 
 impl Wave {
-    fn draw(robot: &Robot, duration_s: f64, rng: &mut ChaCha8Rng) -> Self {
+    fn draw(robot: &Arm, duration_s: f64, rng: &mut ChaCha8Rng) -> Self {
         let draw = |joint: &Joint| {
             let (fast, slow) = (rng.random_range(1.0..3.0), rng.random_range(0.3..1.0));
             // Together below the speed limit.
@@ -357,7 +357,7 @@ mod tests {
         let theta = campaign.truth(&mut rng).unwrap();
         let (samples, acceleration) = campaign.recording(&theta, Noise::Corners, 0.0, &mut rng);
         let mut sure = (*honest).clone();
-        sure.sensors.torque_ratio = 0.0;
+        sure.stated().sensors.torque_ratio = 0.0;
         campaign.robot = Arc::new(sure);
         let options = IdentifierOptions::default();
         let mut identifier =
@@ -400,7 +400,7 @@ mod tests {
         let mut campaign = campaign(1);
         campaign.seconds = 3.0;
         assert_eq!(
-            leaning(&campaign, campaign.robot.uncertainty.gravity_direction_deg * (1.0 - 1e-9), 4),
+            leaning(&campaign, campaign.robot.uncertainty().gravity_direction_deg * (1.0 - 1e-9), 4),
             [4, 0, 0]
         );
         for degrees in [0.5, 1.0, 2.0] {
@@ -414,14 +414,14 @@ mod tests {
     fn what_is_not_known_of_gravity_has_its_price() {
         let mut campaign = campaign(1);
         campaign.seconds = 7.5;
-        let at = campaign.robot.inertial_index(campaign.robot.end_effector);
+        let at = campaign.robot.inertial_index(campaign.robot.end_effector());
         for (seed, noise) in [(0, Noise::Uniform), (1, Noise::Uniform), (2, Noise::Corners)] {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
             let theta = campaign.truth(&mut rng).unwrap();
             let (samples, acceleration) = campaign.recording(&theta, noise, 0.0, &mut rng);
             let widths = |degrees: f64| {
                 let mut robot = (*campaign.robot).clone();
-                robot.uncertainty.gravity_direction_deg = degrees;
+                robot.stated().uncertainty.gravity_direction_deg = degrees;
                 let options = IdentifierOptions::default();
                 let (robot, bound) = (Arc::new(robot), acceleration.clone());
                 let mut identifier = Identifier::new(robot, &campaign.prior, bound, options).unwrap();
@@ -434,7 +434,7 @@ mod tests {
                 let set = identifier.set();
                 (at..at + INERTIAL).map(|k| 0.5 * (set.upper[k] - set.lower[k])).collect::<Vec<f64>>()
             };
-            let (exact, angle) = (widths(0.0), widths(campaign.robot.uncertainty.gravity_direction_deg));
+            let (exact, angle) = (widths(0.0), widths(campaign.robot.uncertainty().gravity_direction_deg));
             let ratio: Vec<f64> = angle.iter().zip(&exact).map(|(a, b)| a / b).collect();
             println!("mass within {:.4} kg, {:.4} kg: {ratio:.3?}", exact[0], angle[0]);
             assert!(ratio.iter().all(|r| (1.0 - 1e-6..5.0).contains(r)) && ratio[0] < 2.0, "{ratio:?}");

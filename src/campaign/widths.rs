@@ -18,7 +18,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::arm::{Arm, ArmFile};
+use super::arm::{Setup, SetupFile};
 use super::soundness::attack::Law;
 use super::soundness::case::Case;
 use super::{Campaign, CampaignError, Findings, Progress};
@@ -26,7 +26,7 @@ use crate::certify::{CellReport, Problem};
 use crate::plan::tube_fit;
 use crate::reach::Tube;
 use crate::report::figure::figure;
-use crate::robot::ControlGains;
+use crate::robot::Gains;
 use crate::trajectory::Bezier;
 
 /// The file of the campaign.
@@ -46,14 +46,14 @@ pub(super) struct File {
     alpha: Vec<f64>,
     #[serde(default)]
     v_max: Vec<f64>,
-    arms: Vec<ArmFile>,
+    arms: Vec<SetupFile>,
 }
 
 /// The campaign, its file read and checked.
 #[derive(Debug, Clone)]
 pub struct Widths {
     file: File,
-    arms: Vec<Arm>,
+    arms: Vec<Setup>,
 }
 
 /// Mean and largest of many values.
@@ -148,31 +148,31 @@ impl Widths {
                 ));
             }
         }
-        let arms = ArmFile::load_all(path, &file.arms)?;
+        let arms = SetupFile::load_all(path, &file.arms)?;
         Ok(Self { file, arms })
     }
 
     /// All combinations of the gains for one arm.
-    fn gains(&self, own: ControlGains) -> Vec<ControlGains> {
+    fn gains(&self, own: Gains) -> Vec<Gains> {
         let or = |list: &[f64], own: f64| if list.is_empty() { vec![own] } else { list.to_vec() };
         let mut all = Vec::new();
         for &k_r in &or(&self.file.k_r, own.k_r) {
             for &alpha in &or(&self.file.alpha, own.alpha) {
                 for &v_max in &or(&self.file.v_max, own.v_max) {
-                    all.push(ControlGains { k_r, alpha, v_max, ..own });
+                    all.push(Gains { k_r, alpha, v_max, ..own });
                 }
             }
         }
         all
     }
 
-    fn measure(&self, arm: &Arm, gains: ControlGains, curve: &Bezier) -> Sizes {
+    fn measure(&self, arm: &Setup, gains: Gains, curve: &Bezier) -> Sizes {
         let mut sizes = Sizes { plans: 1, ..Sizes::default() };
         match self.survey(arm, gains, curve) {
             Some((reports, tube)) => {
                 reports.iter().for_each(|report| sizes.take(report));
                 sizes.peaks.push(sizes.command.max);
-                let Arm { robot, set, scene, .. } = arm.clone();
+                let Setup { robot, set, scene, .. } = arm.clone();
                 let case = Case::new(robot, set, scene, tube, curve.clone());
                 for k in 0..self.file.intervals {
                     let t = curve.duration_s * (k as f64 + 0.5) / self.file.intervals as f64;
@@ -187,7 +187,7 @@ impl Widths {
     }
 
     /// The reports of all intervals and the tube, if it is proven over them.
-    fn survey(&self, arm: &Arm, gains: ControlGains, curve: &Bezier) -> Option<(Vec<CellReport>, Tube)> {
+    fn survey(&self, arm: &Setup, gains: Gains, curve: &Bezier) -> Option<(Vec<CellReport>, Tube)> {
         let (robot, set) = (&arm.robot, &arm.set);
         let mut guess = tube_fit::initial(robot);
         guess.gains = gains;
@@ -210,7 +210,7 @@ impl Campaign for Widths {
             // The same plans for all gains, and for all arms that differ in their set alone.
             let mut rng = ChaCha8Rng::seed_from_u64(self.file.seed);
             let curves: Vec<Bezier> = (0..self.file.plans).filter_map(|_| arm.curve(&mut rng)).collect();
-            for gains in self.gains(arm.robot.control) {
+            for gains in self.gains(arm.robot.gains()) {
                 trials.extend(curves.iter().map(|curve| (i, gains, curve.clone())));
             }
         }
@@ -224,7 +224,7 @@ impl Campaign for Widths {
                 sizes
             })
             .collect();
-        let mut groups: Vec<(usize, ControlGains, Sizes)> = Vec::new();
+        let mut groups: Vec<(usize, Gains, Sizes)> = Vec::new();
         for ((i, gains, _), sizes) in trials.iter().zip(&sizes) {
             match groups.last_mut() {
                 Some((j, same, sum)) if j == i && same == gains => sum.merge(sizes),
@@ -236,7 +236,7 @@ impl Campaign for Widths {
 }
 
 impl Widths {
-    fn findings(&self, groups: &[(usize, ControlGains, Sizes)]) -> Findings {
+    fn findings(&self, groups: &[(usize, Gains, Sizes)]) -> Findings {
         let heading = [
             "arm",
             "k_r",

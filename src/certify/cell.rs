@@ -26,7 +26,7 @@ pub const DETAIL_M: f64 = 0.3;
 /// What must be kept apart, and how far it provably is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Clearance {
-    /// Index of the capsule in [`crate::robot::Robot::shapes`].
+    /// Index of the capsule in [`crate::robot::Arm::shapes`].
     pub shape: usize,
     /// The obstacle or the other capsule.
     pub other: Body,
@@ -130,7 +130,7 @@ impl CellReport {
         CellWorkspace { ends, blocks, weights, .. }: &mut CellWorkspace<N, R>,
     ) {
         let (robot, obstacles) = (problem.robot, &problem.scene.obstacles);
-        let shapes = &robot.shapes;
+        let shapes = robot.shapes();
         blocks.clear();
         blocks.extend(ends.iter().map(Block::around_axis));
         blocks.extend(obstacles.iter().map(Block::around_zonotope));
@@ -146,7 +146,7 @@ impl CellReport {
                 self.clearances.push(Clearance { shape, other: Body::Obstacle(k), separation });
             }
         }
-        for &(a, b) in &robot.self_pairs {
+        for &(a, b) in robot.self_pairs() {
             let separation = coarsely_clear(&axes[a], pair_radius(shapes, a, b), &axes[b]);
             self.clearances.push(Clearance { shape: a, other: Body::Shape(b), separation });
         }

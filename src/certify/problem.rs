@@ -8,7 +8,7 @@ use crate::reach::cell::MAX_JOINTS;
 use crate::reach::torque::Uncertain;
 use crate::reach::upward::mul_up;
 use crate::reach::{Span, Tube};
-use crate::robot::{Robot, Scene};
+use crate::robot::{Arm, Scene};
 use crate::trajectory::Bezier;
 
 use super::verdict::Tally;
@@ -36,7 +36,7 @@ impl Default for Partition {
 /// A trajectory and all that it is to be proven against.
 #[derive(Debug, Clone)]
 pub struct Problem<'a> {
-    pub(crate) robot: &'a Robot,
+    pub(crate) robot: &'a Arm,
     pub(crate) scene: &'a Scene,
     pub(super) tube: &'a Tube,
     pub(super) curve: &'a Bezier,
@@ -44,12 +44,9 @@ pub struct Problem<'a> {
 }
 
 /// Refuses what the proof does not cover: sizes, sets and curves that are none, constants of the tube.
-fn check(robot: &Robot, set: &ParameterSet, tube: &Tube, curve: &Bezier) -> Result<(), String> {
+fn check(robot: &Arm, set: &ParameterSet, tube: &Tube, curve: &Bezier) -> Result<(), String> {
     let ensure = |good: bool, fault: &dyn Fn() -> String| if good { Ok(()) } else { Err(fault()) };
-    let (n, gains, own) = (robot.dof(), &tube.gains, &robot.control);
-    robot.arm_fault().map_or(Ok(()), Err)?;
-    let fault = robot.uncertainty.fault();
-    fault.map_or(Ok(()), |(what, reason)| Err(format!("robot '{}': {what}: {reason}", robot.name)))?;
+    let (n, gains, own) = (robot.dof(), &tube.gains, &robot.gains());
     ensure(n <= MAX_JOINTS, &|| format!("robot '{}' has {n} joints, above {MAX_JOINTS}", robot.name))?;
     let (drift, acceleration) = (&tube.drift_nm, &tube.acceleration_bound);
     let (floor, lag) = (&tube.inertia_floor, &tube.lag_floor);
@@ -70,7 +67,7 @@ fn check(robot: &Robot, set: &ParameterSet, tube: &Tube, curve: &Bezier) -> Resu
             format!("tube inertia_floor and lag_floor of joint '{name}': expected 0 < {lag} <= {floor}")
         })?;
     }
-    for shape in &robot.shapes {
+    for shape in robot.shapes() {
         let (name, radius) = (&shape.name, shape.capsule.radius);
         ensure(radius >= 0.0, &|| format!("capsule '{name}': radius {radius}, expected >= 0"))?;
     }
@@ -93,7 +90,7 @@ impl<'a> Problem<'a> {
     /// # Errors
     /// [`Refusal::Unsupported`] for what the proof does not cover: it names the field and what was expected.
     pub fn new(
-        robot: &'a Robot,
+        robot: &'a Arm,
         set: &'a ParameterSet,
         scene: &'a Scene,
         tube: &'a Tube,

@@ -38,7 +38,7 @@ use crate::reach::Tube;
 use crate::reach::cell::TIME;
 use crate::reach::tube::LEVEL;
 use crate::reach::upward::{add_up, div_up, mul_up, sum_up};
-use crate::robot::Robot;
+use crate::robot::Arm;
 use crate::trajectory::{Bezier, DesiredMotion};
 
 /// Largest excess: half of what the tube's level leaves above V_max.
@@ -141,7 +141,7 @@ impl Predecessor<'_> {
 /// # Errors
 /// [`StartRefusal`] names what does not fit, and the joint.
 pub fn excess(
-    robot: &Robot,
+    robot: &Arm,
     tube: &Tube,
     curve: &Bezier,
     start: &Start<'_>,
@@ -162,7 +162,7 @@ pub fn excess(
     }
 }
 
-fn at_rest(robot: &Robot, curve: &Bezier) -> Result<(), StartRefusal> {
+fn at_rest(robot: &Arm, curve: &Bezier) -> Result<(), StartRefusal> {
     for (joint, p) in robot.joints.iter().zip(&curve.points) {
         let (velocity, acceleration) = (p[1] - p[0], p[2] - p[1]);
         for (what, found) in [("velocity", velocity), ("acceleration", acceleration)] {
@@ -175,7 +175,7 @@ fn at_rest(robot: &Robot, curve: &Bezier) -> Result<(), StartRefusal> {
 }
 
 /// What the next plan's constants must be like.
-fn constants(robot: &Robot, tube: &Tube, before: &Predecessor<'_>) -> Result<(), StartRefusal> {
+fn constants(robot: &Arm, tube: &Tube, before: &Predecessor<'_>) -> Result<(), StartRefusal> {
     let refuse =
         |what: String, found: f64, expected: String| Err(StartRefusal::Constant { what, found, expected });
     let (old, new) = (&before.tube.gains, &tube.gains);
@@ -222,7 +222,7 @@ fn constants(robot: &Robot, tube: &Tube, before: &Predecessor<'_>) -> Result<(),
 }
 
 /// Upper bounds of the jumps of the desired position and velocity of each joint.
-fn jumps(robot: &Robot, curve: &Bezier, before: &Predecessor<'_>) -> Result<Vec<[f64; 2]>, StartRefusal> {
+fn jumps(robot: &Arm, curve: &Bezier, before: &Predecessor<'_>) -> Result<Vec<[f64; 2]>, StartRefusal> {
     let apart = |a: Form, b: Form| (a - b).sup_abs();
     (0..robot.dof())
         .map(|j| {
@@ -259,7 +259,7 @@ fn grown(tube: &Tube, excess: f64, jumps: &[[f64; 2]], sigma: f64) -> f64 {
 }
 
 /// The joint whose jump costs most.
-fn worst(robot: &Robot, tube: &Tube, before: &Predecessor<'_>, jumps: &[[f64; 2]]) -> StartRefusal {
+fn worst(robot: &Arm, tube: &Tube, before: &Predecessor<'_>, jumps: &[[f64; 2]]) -> StartRefusal {
     let cost = |j: usize| tube.inertia_floor[j].sqrt() * (jumps[j][1] + tube.gains.k_r * jumps[j][0]);
     let j = (0..jumps.len()).fold(0, |worst, j| if cost(j) > cost(worst) { j } else { worst });
     let [q, dq] = jumps[j];

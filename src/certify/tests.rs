@@ -9,26 +9,26 @@ use crate::inertia::ParameterSet;
 use crate::plan::tube_fit;
 use crate::reach::{Span, Tube};
 use crate::robot::fixture::tree;
-use crate::robot::{Robot, Scene};
+use crate::robot::{Arm, Scene};
 use crate::trajectory::{Bezier, JointState};
 
 /// A flap beside an arm of three joints, two arms on one base, and a chain of twelve joints. Their transmissions turn next to nothing, so the links bear the
 /// floor of the mass matrix.
-fn robots() -> [Robot; 3] {
+fn robots() -> [Arm; 3] {
     let chain = |first: usize, n: usize| (0..n).map(move |k| k.checked_sub(1).map(|k| k + first));
     let flap: Vec<_> = [None].into_iter().chain(chain(1, 3)).collect();
     let arms: Vec<_> = chain(0, 3).chain(chain(3, 3)).collect();
     [tree("flap_and_arm", &flap), tree("two_arms", &arms), tree("twelve", &chain(0, 12).collect::<Vec<_>>())]
 }
 
-fn motion(robot: &Robot, rng: &mut ChaCha8Rng) -> Bezier {
+fn motion(robot: &Arm, rng: &mut ChaCha8Rng) -> Bezier {
     let q: Vec<f64> = (0..robot.dof()).map(|_| rng.random_range(-1.0..1.0)).collect();
     let end: Vec<f64> = q.iter().map(|q| q + rng.random_range(-0.2..0.2)).collect();
     Bezier::to_rest(&JointState::at_rest(&q), &end, 2.0).unwrap()
 }
 
 /// A tube whose floor the links bear: half of what they have along the curve.
-fn tube(robot: &Robot, set: &ParameterSet, curve: &Bezier) -> Tube {
+fn tube(robot: &Arm, set: &ParameterSet, curve: &Bezier) -> Tube {
     let mut tube = tube_fit::initial(robot);
     tube_fit::ground(
         robot,
@@ -95,7 +95,7 @@ fn a_torque_beyond_the_limit_is_refused_in_used_storage_too() {
     for mut robot in robots() {
         // Known and without friction, so that bounds are finite whatever the constants are.
         robot.joints.iter_mut().for_each(|joint| joint.friction.coulomb = 0.0);
-        (robot.control.alpha, robot.control.v_max) = (300.0, 0.01);
+        (robot.stated().gains.alpha, robot.stated().gains.v_max) = (300.0, 0.01);
         let set = ParameterSet::new(robot.nominal_parameters(), robot.nominal_parameters());
         let curve = motion(&robot, &mut rng);
         let mut tube = tube(&robot, &set, &curve);

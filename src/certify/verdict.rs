@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::robot::{Robot, Scene};
+use crate::robot::{Arm, Scene};
 
 use super::StartRefusal;
 
@@ -115,9 +115,9 @@ pub enum Place {
 }
 
 impl Place {
-    fn name(self, robot: &Robot, scene: &Scene) -> String {
+    fn name(self, robot: &Arm, scene: &Scene) -> String {
         let joint = |j: usize| format!("joint '{}'", robot.joints[j].name);
-        let shape = |s: usize| &robot.shapes[s].name;
+        let shape = |s: usize| &robot.shapes()[s].name;
         match self {
             Place::Joint(j) => joint(j),
             Place::Pair(s, Body::Obstacle(k)) => {
@@ -152,7 +152,7 @@ pub struct Shortfall {
 
 impl Shortfall {
     /// The same with names.
-    pub fn refusal(self, robot: &Robot, scene: &Scene) -> Refusal {
+    pub fn refusal(self, robot: &Arm, scene: &Scene) -> Refusal {
         let Self { family, place, t0, t1, margin } = self;
         if place == Place::Uncovered {
             return Refusal::Unsupported("the surveyed cells do not cover the plan".to_owned());
@@ -205,7 +205,7 @@ impl Tally {
         self
     }
 
-    pub(crate) fn certificate(&self, robot: &Robot, scene: &Scene, excess: f64) -> Certificate {
+    pub(crate) fn certificate(&self, robot: &Arm, scene: &Scene, excess: f64) -> Certificate {
         let margin = |family: Family| match self.least[family as usize] {
             Some(Least { value, t, place }) => Margin { value: Some(value), t, at: place.name(robot, scene) },
             None => Margin { value: None, t: 0.0, at: String::new() },

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::enclose::{Counted, Rounding};
 use crate::reach::{CellWorkspace, Span, symbols};
-use crate::robot::{Robot, Scene};
+use crate::robot::{Arm, Scene};
 
 use super::{CellReport, Problem};
 
@@ -48,9 +48,9 @@ impl<R: Rounding> Default for Workspaces<R> {
 
 impl<R: Rounding> Workspaces<R> {
     /// Sees to it that every place has its storage, whichever threads come to work.
-    pub(crate) fn prepare(&self, robot: &Robot, scene: &Scene) {
-        let bodies = robot.shapes.len() + scene.obstacles.len();
-        let pairs = robot.shapes.len() * scene.obstacles.len() + robot.self_pairs.len();
+    pub(crate) fn prepare(&self, robot: &Arm, scene: &Scene) {
+        let bodies = robot.shapes().len() + scene.obstacles.len();
+        let pairs = robot.shapes().len() * scene.obstacles.len() + robot.self_pairs().len();
         // A place that is in use has it.
         for mut place in self.places.iter().filter_map(|place| place.try_lock().ok()) {
             match place.space.prepare(robot) {
@@ -77,7 +77,7 @@ impl<R: Rounding> SizedWorkspace<R> {
     }
 
     /// The storage for `robot`, there or made.
-    fn prepare(&mut self, robot: &Robot) -> Fitting<'_, R> {
+    fn prepare(&mut self, robot: &Arm) -> Fitting<'_, R> {
         match symbols(robot.dof()) {
             0..=16 => Fitting::Small(self.small.get_or_insert_with(|| CellWorkspace::new(robot)).fit(robot)),
             17..=32 => {

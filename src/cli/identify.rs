@@ -11,7 +11,7 @@ use crate::identify::log::{AngleUnit, MeasurementLog};
 use crate::identify::prior_file;
 use crate::identify::study::{Delay, Study, StudyOptions, Unknown, Verdict};
 use crate::report::study;
-use crate::robot::{self, Robot};
+use crate::robot::{self, Arm};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -212,7 +212,7 @@ const FEWEST: usize = 2;
 pub fn run(args: &IdentifyArgs) -> Result<u8, Failure> {
     let input = |error: &dyn std::error::Error| Failure::input(error);
     let mut robot = robot::load(&args.robot).map_err(|e| input(&e))?;
-    args.state_encoders(&mut robot)?;
+    robot = args.with_encoders(robot)?;
     study::check_destination(&args.out)?;
     let mut options = args.options(&robot)?;
     let mut prior = options.unknown.default_prior(&robot);
@@ -252,11 +252,12 @@ pub fn run(args: &IdentifyArgs) -> Result<u8, Failure> {
 }
 
 impl IdentifyArgs {
-    /// Puts the encoders' error bounds that were given in the place of the robot's.
-    fn state_encoders(&self, robot: &mut Robot) -> Result<(), Failure> {
+    /// The robot, with the encoders' error bounds that were given in the place of its own.
+    fn with_encoders(&self, robot: Arm) -> Result<Arm, Failure> {
+        let mut sensors = robot.sensors();
         let given = [
-            ("--position-error", self.position_error, &mut robot.sensors.position_rad),
-            ("--velocity-error", self.velocity_error, &mut robot.sensors.velocity_rad_s),
+            ("--position-error", self.position_error, &mut sensors.position_rad),
+            ("--velocity-error", self.velocity_error, &mut sensors.velocity_rad_s),
         ];
         for (what, value, bound) in given {
             let Some(value) = value else { continue };
@@ -265,11 +266,11 @@ impl IdentifyArgs {
             }
             *bound = value;
         }
-        Ok(())
+        robot.with_sensors(sensors).map_err(|e| Failure::input(&e))
     }
 
     /// Checks the numbers.
-    fn options(&self, robot: &Robot) -> Result<StudyOptions, Failure> {
+    fn options(&self, robot: &Arm) -> Result<StudyOptions, Failure> {
         let positive = |what: &str, x: f64| {
             let fine = x.is_finite() && x > 0.0;
             if fine {
@@ -315,7 +316,7 @@ impl IdentifyArgs {
 }
 
 /// One finite number >= 0 a joint, from one for all or one each.
-fn each_joint(what: &str, values: &[f64], robot: &Robot) -> Result<Vec<f64>, Failure> {
+fn each_joint(what: &str, values: &[f64], robot: &Arm) -> Result<Vec<f64>, Failure> {
     if let Some(bad) = values.iter().find(|x| !(x.is_finite() && **x >= 0.0)) {
         return Err(Failure::Input(format!("{what}: {bad}, expected finite numbers >= 0")));
     }

@@ -9,7 +9,7 @@ use super::{Failure, say};
 use crate::report::figure::figure;
 use crate::report::table::align;
 use crate::robot::inspect::{Inspection, Severity, inspect};
-use crate::robot::{JointKind, LoopKind, Robot};
+use crate::robot::{JointKind, LinkShape, LoopKind, Model};
 
 /// Look at a robot: its tree, masses, limits, friction, frames, loops and collision shapes, and every problem found
 #[derive(Debug, Clone, PartialEq, Args)]
@@ -63,7 +63,7 @@ pub fn run(args: &RobotArgs) -> Result<u8, Failure> {
 
 /// Everything about the robot that a person checks before trusting a model.
 pub fn describe(inspection: &Inspection) -> String {
-    let robot = &inspection.robot;
+    let robot = &inspection.model;
     let mut text = heading(inspection) + "\n\nTree (kg)\n";
     tree(inspection, 0, "  ", "  ", &mut text);
     if robot.joints.iter().any(|joint| joint.kind != JointKind::FreeFlyer) {
@@ -78,17 +78,18 @@ pub fn describe(inspection: &Inspection) -> String {
     if !robot.thrusts.is_empty() {
         let _ = write!(text, "\nThrusts (along z of the frame)\n{}", align(&thrusts(robot)));
     }
-    if !robot.shapes.is_empty() {
-        let _ = write!(text, "\nCollision shapes (m, in the frame of the joint)\n{}", align(&shapes(robot)));
+    if !inspection.shapes.is_empty() {
+        let shapes = align(&shapes(robot, &inspection.shapes));
+        let _ = write!(text, "\nCollision shapes (m, in the frame of the joint)\n{shapes}");
     }
-    if robot.arm_fault().is_none() {
-        let u = &robot.uncertainty;
+    if let Some(arm) = &inspection.arm {
+        let u = arm.uncertainty();
         let _ = writeln!(
             text,
             "\n{} pair(s) of shapes must stay apart; truth within {} % (links), {} % (friction), {} % (armature), \
              {} degrees (gravity); breakaway up to {} times Coulomb friction;\n\
              beside the ratios {} kg m (first moments), {} kg m^2 (inertias), {} N m (torque offsets)",
-            robot.self_pairs.len(),
+            arm.self_pairs().len(),
             figure(100.0 * u.link_ratio),
             figure(100.0 * u.friction_ratio),
             figure(100.0 * u.armature_ratio),
@@ -98,7 +99,7 @@ pub fn describe(inspection: &Inspection) -> String {
             figure(u.inertia_kg_m2),
             figure(u.offset_nm),
         );
-        let trusted = robot.trusted();
+        let trusted = arm.trusted();
         if !trusted.is_empty() {
             let _ = writeln!(text, "\nTaken on trust");
         }
@@ -112,14 +113,14 @@ pub fn describe(inspection: &Inspection) -> String {
 
 /// Name, joints, masses, and who holds the payload.
 fn heading(inspection: &Inspection) -> String {
-    let robot = &inspection.robot;
+    let robot = &inspection.model;
     let moving: f64 = robot.joints.iter().map(|joint| joint.inertia[0]).sum();
     let actuated = robot.bodies() - robot.first_actuated();
     let base = if robot.has_free_flyer() { "floating base, " } else { "" };
     let (total, moving) = (figure(inspection.total_mass_kg), figure(moving));
     let mut text = format!("{}: {base}{actuated} joints, {total} kg, {moving} kg of it moving", robot.name);
-    if robot.arm_fault().is_none() {
-        let holds = robot.joints.get(robot.end_effector).map_or("–", |joint| joint.link.as_str());
+    if let Some(arm) = &inspection.arm {
+        let holds = &arm.joints[arm.end_effector()].link;
         let _ = write!(text, ", payload held by `{holds}`");
     }
     text
@@ -129,7 +130,7 @@ fn heading(inspection: &Inspection) -> String {
 fn tree(inspection: &Inspection, index: usize, lead: &str, below: &str, text: &mut String) {
     let link = &inspection.links[index];
     let joint = link.joint.as_ref().map_or(String::new(), |name| {
-        let moving = inspection.robot.joints.iter().find(|joint| joint.name == *name);
+        let moving = inspection.model.joints.iter().find(|joint| joint.name == *name);
         let kind = moving.map_or("fixed", |joint| kind_name(joint.kind));
         format!("{name} ({kind}) → ")
     });
@@ -157,7 +158,7 @@ fn kind_name(kind: JointKind) -> &'static str {
     }
 }
 
-fn joints(robot: &Robot) -> Vec<Vec<String>> {
+fn joints(robot: &Model) -> Vec<Vec<String>> {
     let heading = ["joint", "mass, kg", "lower", "upper", "speed", "torque", "F_c", "F_v", "I_a"];
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
     rows.extend(robot.joints.iter().filter(|joint| joint.kind != JointKind::FreeFlyer).map(|joint| {
@@ -179,7 +180,7 @@ fn joints(robot: &Robot) -> Vec<Vec<String>> {
 }
 
 /// Name of the joint that carries something.
-fn carrier(robot: &Robot, joint: Option<usize>) -> String {
+fn carrier(robot: &Model, joint: Option<usize>) -> String {
     joint.map_or("base", |joint| robot.joints[joint].name.as_str()).to_owned()
 }
 
@@ -189,7 +190,7 @@ fn point(p: &nalgebra::Vector3<f64>) -> String {
     format!("({x:.4}, {y:.4}, {z:.4})")
 }
 
-fn frames(robot: &Robot) -> Vec<Vec<String>> {
+fn frames(robot: &Model) -> Vec<Vec<String>> {
     let heading = ["frame", "moves with", "origin"];
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
     rows.extend(robot.named_frames.iter().map(|frame| {
@@ -212,7 +213,7 @@ fn loops(inspection: &Inspection) -> Vec<Vec<String>> {
     rows
 }
 
-fn thrusts(robot: &Robot) -> Vec<Vec<String>> {
+fn thrusts(robot: &Model) -> Vec<Vec<String>> {
     let heading = ["thrust", "frame", "least, N", "most, N", "moment per force, m"];
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
     rows.extend(robot.thrusts.iter().map(|thrust| {
@@ -224,10 +225,10 @@ fn thrusts(robot: &Robot) -> Vec<Vec<String>> {
     rows
 }
 
-fn shapes(robot: &Robot) -> Vec<Vec<String>> {
+fn shapes(robot: &Model, shapes: &[LinkShape]) -> Vec<Vec<String>> {
     let heading = ["shape", "moves with", "from", "to", "radius"];
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
-    rows.extend(robot.shapes.iter().map(|shape| {
+    rows.extend(shapes.iter().map(|shape| {
         let capsule = &shape.capsule;
         let ends = [point(&capsule.a), point(&capsule.b)];
         let [from, to] = ends;
@@ -261,12 +262,12 @@ mod tests {
     fn robots_that_ship_are_described_in_full() {
         for name in crate::robot::shipped::names() {
             let inspection = inspect(name).unwrap();
-            let (text, robot) = (describe(&inspection), &inspection.robot);
+            let (text, robot) = (describe(&inspection), &inspection.model);
             let moving = robot.joints.iter().filter(|joint| joint.kind != JointKind::FreeFlyer);
             let said = moving
                 .map(|joint| &joint.name)
                 .chain(inspection.links.iter().map(|link| &link.name))
-                .chain(robot.shapes.iter().map(|shape| &shape.name))
+                .chain(inspection.shapes.iter().map(|shape| &shape.name))
                 .chain(robot.named_frames.iter().map(|frame| &frame.name))
                 .chain(robot.loops.iter().map(|closure| &closure.name))
                 .chain(robot.thrusts.iter().map(|thrust| &thrust.name))

@@ -70,7 +70,7 @@ pub fn run(args: &TuneArgs) -> Result<u8, Failure> {
         Some(scenario) => Study::of_scenario(scenario).map_err(input)?,
         None => Study::of_robot(&source).map_err(input)?,
     };
-    let named = robot::load(&source).map_err(|e| Failure::input(&e))?.name;
+    let named = robot::load(&source).map_err(|e| Failure::input(&e))?.name.clone();
     if named != study.arm.robot.name {
         let (own, other) = (named, &study.arm.robot.name);
         return Err(Failure::Input(format!("the scenario is about robot '{other}', expected '{own}'")));

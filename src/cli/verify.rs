@@ -14,7 +14,7 @@ use crate::horizon::first_set;
 use crate::plan::Plan;
 use crate::plan::believed::Believed;
 use crate::plan::chain::{self, Expected, ExpectedTask, Link};
-use crate::robot::{self, Robot};
+use crate::robot::{self, Arm};
 use crate::scenario::Scenario;
 
 /// Repeat the proof of a run's plans, one after the other from rest; names the constraint, time and link that cannot be proven
@@ -144,7 +144,7 @@ fn believed(first: &Plan, last: &Plan, expected: &Expected) -> String {
 }
 
 /// The start of a hash of all that the robot is.
-fn fingerprint(robot: &Robot) -> String {
+fn fingerprint(robot: &Arm) -> String {
     let text = serde_json::to_vec(robot).unwrap_or_default();
     let hash = Sha256::digest(&text);
     format!("sha256 {}", hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect::<String>())

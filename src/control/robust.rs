@@ -7,7 +7,7 @@ use crate::inertia::ParameterSet;
 use crate::reach::Tube;
 use crate::reach::leaning::{Between, Leaning, OWN};
 use crate::reach::tube::LEVEL;
-use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
+use crate::robot::{ARMATURE, Arm, COULOMB, INERTIAL, OFFSET, VISCOUS};
 use crate::trajectory::JointState;
 
 use super::{Controller, Measured, Tick};
@@ -25,7 +25,7 @@ pub fn broken_above_j(tube: &Tube) -> f64 {
 /// Robust controller for one robot; the parameter set and the tube change with the plan.
 #[derive(Debug, Clone)]
 pub struct RobustController {
-    robot: Arc<Robot>,
+    robot: Arc<Arm>,
     center: Vec<f64>,
     radius: Vec<f64>,
     leaning: Option<Leaning>,
@@ -40,8 +40,8 @@ pub struct RobustController {
 }
 
 impl RobustController {
-    /// A controller for `robot` (an arm, see [`Robot::arm_fault`]) under the parameter set and tube of a certified plan.
-    pub fn new(robot: Arc<Robot>, set: &ParameterSet, tube: &Tube) -> Self {
+    /// A controller for `robot` under the parameter set and tube of a certified plan.
+    pub fn new(robot: Arc<Arm>, set: &ParameterSet, tube: &Tube) -> Self {
         let n = robot.dof();
         let (center, radius) = (set.center(), set.radius());
         Self {
@@ -76,7 +76,7 @@ impl RobustController {
         let band = self.tube.sign_band(&self.robot, j);
         // Where the sign of the true velocity is in doubt, anything in [-F_c, F_c] may act, and below the stiction speed as much more
         // as a joint needs to break away: to compensate nothing leaves least.
-        let doubtful = || self.robot.uncertainty.breakaway_ratio * (c[COULOMB].abs() + g[COULOMB]);
+        let doubtful = || self.robot.uncertainty().breakaway_ratio * (c[COULOMB].abs() + g[COULOMB]);
         let (sign, charge) = if dq.abs() > band { (dq.signum(), g[COULOMB]) } else { (0.0, doubtful()) };
         let nominal = c[COULOMB] * sign + c[VISCOUS] * dq + c[ARMATURE] * self.ddqa[j] + c[OFFSET];
         let spread = charge + g[VISCOUS] * dq.abs() + g[ARMATURE] * self.ddqa[j].abs() + g[OFFSET];
@@ -133,7 +133,7 @@ impl RobustController {
     pub fn start_fault(&mut self, measured: Measured<'_>, desired: &JointState) -> Option<StartFault> {
         let n = self.robot.dof();
         let (k_r, v_max) = (self.tube.gains.k_r, self.tube.gains.v_max);
-        let off = self.robot.sensors.position_rad;
+        let off = self.robot.sensors().position_rad;
         let error = |j: usize| desired.q[j] - measured.q[j];
         let lagging = |j: usize| {
             let lag = k_r * (error(j).abs() + off);
@@ -215,7 +215,7 @@ fn lean(
 
 /// Half-width of the torque (N m) that the parameters of `set` leave open to each joint of `robot` in the state `at`, `t` seconds after
 /// the start of the motion that the strips are for, Coulomb friction aside: by the box alone, and as the law takes it.
-pub fn open_torque(robot: &Robot, set: &ParameterSet, at: &JointState, t: f64) -> Vec<(f64, f64)> {
+pub fn open_torque(robot: &Arm, set: &ParameterSet, at: &JointState, t: f64) -> Vec<(f64, f64)> {
     let (n, width) = (robot.dof(), INERTIAL * robot.dof());
     let (center, radius) = (set.center(), set.radius());
     let leaning = Leaning::new(robot, set, &center, &radius);
@@ -294,7 +294,7 @@ mod tests {
         let set = ParameterSet::around_nominal(&robot);
         let rho = |breakaway: f64, speed: f64| {
             let mut robot = robot.clone();
-            robot.uncertainty.breakaway_ratio = breakaway;
+            robot.stated().uncertainty.breakaway_ratio = breakaway;
             let mut controller = RobustController::new(Arc::new(robot), &set, &tube);
             let desired = JointState { q: vec![0.3; n], dq: vec![speed; n], ddq: vec![0.0; n] };
             let measured = Measured { q: &desired.q, dq: &desired.dq };

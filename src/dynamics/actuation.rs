@@ -2,7 +2,7 @@
 //! friction of the robot's file, and smooth friction on the motor's side.
 //!
 //! Parameters of a drive follow the robot's own parameter vector: the *extended* vector holds, behind
-//! [`Robot::nominal_parameters`], [`ACTUATION`] numbers for each joint (a free flyer's are never read):
+//! [`Model::nominal_parameters`], [`ACTUATION`] numbers for each joint (a free flyer's are never read):
 //!
 //! ```text
 //! torque on the links = gain * measured + skew * |measured| - F_c s(v) - F_v v - beta - tau_f(v; g0..g5)
@@ -12,18 +12,18 @@
 //! [`SmoothFriction`].
 
 use super::friction::{SMOOTH_FRICTION, SmoothFriction};
-use crate::robot::{COULOMB, OFFSET, Robot, VISCOUS};
+use crate::robot::{COULOMB, Model, OFFSET, VISCOUS};
 
 /// Numbers of a drive: the gain, then (g0, .., g5), then the skew.
 pub const ACTUATION: usize = 2 + SMOOTH_FRICTION;
 
 /// Index of the gain of joint `i` in the extended vector.
-pub fn actuation_index(robot: &Robot, i: usize) -> usize {
+pub fn actuation_index(robot: &Model, i: usize) -> usize {
     robot.parameter_count() + ACTUATION * i
 }
 
 /// The nominal extended vector: gains of one, no smooth friction, no skew.
-pub fn extended_parameters(robot: &Robot) -> Vec<f64> {
+pub fn extended_parameters(robot: &Model) -> Vec<f64> {
     let mut p = robot.nominal_parameters();
     for _ in 0..robot.bodies() {
         p.push(1.0);
@@ -33,14 +33,14 @@ pub fn extended_parameters(robot: &Robot) -> Vec<f64> {
 }
 
 /// Direction of Coulomb friction at speed `v`, and its slope.
-pub fn coulomb_direction(robot: &Robot, v: f64) -> (f64, f64) {
-    let speed = robot.control.stiction_speed_rad_s;
+pub fn coulomb_direction(robot: &Model, v: f64) -> (f64, f64) {
+    let speed = robot.friction_speed_rad_s;
     let ratio = v / speed;
     if ratio.abs() < 1.0 { (ratio, 1.0 / speed) } else { (ratio.signum(), 0.0) }
 }
 
 /// Smooth friction of joint `i` by the extended vector, if it has any.
-pub fn smooth_friction(robot: &Robot, p: &[f64], i: usize) -> Option<SmoothFriction> {
+pub fn smooth_friction(robot: &Model, p: &[f64], i: usize) -> Option<SmoothFriction> {
     let mut gamma = [0.0; SMOOTH_FRICTION];
     gamma.copy_from_slice(&p[actuation_index(robot, i) + 1..][..SMOOTH_FRICTION]);
     gamma.iter().any(|g| *g != 0.0).then_some(SmoothFriction { gamma })
@@ -48,7 +48,7 @@ pub fn smooth_friction(robot: &Robot, p: &[f64], i: usize) -> Option<SmoothFrict
 
 /// Friction torque of actuated joint `i` at speed `v` (it acts against the motion), and its slope by `v`. `p` is the
 /// extended vector.
-pub fn joint_friction(robot: &Robot, p: &[f64], i: usize, v: f64) -> (f64, f64) {
+pub fn joint_friction(robot: &Model, p: &[f64], i: usize, v: f64) -> (f64, f64) {
     let f = &p[robot.friction_index(i)..];
     let (sign, slope) = coulomb_direction(robot, v);
     let (mut torque, mut by_v) =
@@ -61,13 +61,13 @@ pub fn joint_friction(robot: &Robot, p: &[f64], i: usize, v: f64) -> (f64, f64) 
 }
 
 /// Torque of joint `i`'s drive before friction, where its sensor tells `measured`.
-pub fn drive_torque(robot: &Robot, p: &[f64], i: usize, measured: f64) -> f64 {
+pub fn drive_torque(robot: &Model, p: &[f64], i: usize, measured: f64) -> f64 {
     let drive = &p[actuation_index(robot, i)..][..ACTUATION];
     drive[0] * measured + drive[ACTUATION - 1] * measured.abs()
 }
 
 /// Slope of [`drive_torque`] by the measured torque.
-pub fn drive_slope(robot: &Robot, p: &[f64], i: usize, measured: f64) -> f64 {
+pub fn drive_slope(robot: &Model, p: &[f64], i: usize, measured: f64) -> f64 {
     let drive = &p[actuation_index(robot, i)..][..ACTUATION];
     drive[0] + drive[ACTUATION - 1] * measured.signum()
 }
@@ -75,11 +75,11 @@ pub fn drive_slope(robot: &Robot, p: &[f64], i: usize, measured: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::robot::fixture::small_robot;
+    use crate::robot::fixture::small_model;
 
     #[test]
     fn friction_slopes_are_derivatives_and_nominal_drives_are_the_robots() {
-        let robot = small_robot();
+        let robot = small_model();
         let mut p = extended_parameters(&robot);
         assert_eq!(drive_torque(&robot, &p, 0, -3.0), -3.0);
         let f = &robot.joints[0].friction;

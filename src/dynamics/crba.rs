@@ -1,6 +1,6 @@
 //! Composite rigid bodies: the joint-space mass matrix for any scalar and any parameters.
 
-use crate::robot::{INERTIAL, Robot};
+use crate::robot::{INERTIAL, Model};
 use crate::scalar::Scalar;
 
 use super::motion::{Motion, turn_symmetric};
@@ -35,7 +35,7 @@ const NONE: usize = usize::MAX;
 
 impl<T: Scalar> Composites<T> {
     /// Scratch space for `robot`; the only allocation.
-    pub fn new(robot: &Robot) -> Self {
+    pub fn new(robot: &Model) -> Self {
         let first = robot.first_actuated();
         let turned = robot.joints.iter().map(|joint| Turned {
             columns: [vec3::zero(); 3],
@@ -54,7 +54,7 @@ impl<T: Scalar> Composites<T> {
 ///
 /// Needs the transforms of [`Motion::place`] only. `theta` holds at least the 10 inertial parameters of each body.
 pub fn crba<T: Scalar>(
-    robot: &Robot,
+    robot: &Model,
     motion: &Motion<T>,
     theta: &[T],
     composites: &mut Composites<T>,
@@ -78,7 +78,7 @@ pub fn crba<T: Scalar>(
 impl<T: Scalar> Composites<T> {
     /// The mass matrix but for the root's block, each body in its own frame: turning forth and back would widen an
     /// enclosure.
-    fn fill(&mut self, robot: &Robot, motion: &Motion<T>, theta: &[T], mass: &mut [T]) {
+    fn fill(&mut self, robot: &Model, motion: &Motion<T>, theta: &[T], mass: &mut [T]) {
         let (n, first) = (robot.dof(), robot.first_actuated());
         let offset = n - robot.bodies();
         for (subtree, theta) in self.subtree.iter_mut().zip(theta.chunks_exact(INERTIAL)) {
@@ -113,7 +113,7 @@ impl<T: Scalar> Composites<T> {
     /// Turns all bodies to common axes. Everything that is done for each pair of joints is cheaper there: a wrench is
     /// only shifted, not turned, and what must be turned waits for no other body but for the rotation itself.
     #[inline]
-    fn turn(&mut self, robot: &Robot, motion: &Motion<T>, theta: &[T]) {
+    fn turn(&mut self, robot: &Model, motion: &Motion<T>, theta: &[T]) {
         let first = robot.first_actuated();
         if let (1, Some(root)) = (first, self.subtree.first_mut()) {
             root.copy_from_slice(&theta[..INERTIAL]);
@@ -142,7 +142,7 @@ impl<T: Scalar> Composites<T> {
 
     /// The mass matrix but for the root's block, from [`Composites::turn`].
     #[inline]
-    fn fill_turned(&mut self, robot: &Robot, mass: &mut [T]) {
+    fn fill_turned(&mut self, robot: &Model, mass: &mut [T]) {
         let (n, first) = (robot.dof(), robot.first_actuated());
         let offset = n - self.subtree.len();
         let Some(last) = self.subtree.last() else { return };
@@ -223,7 +223,7 @@ fn root_block<T: Scalar>(body: &[T; INERTIAL], n: usize, mass: &mut [T]) {
 }
 
 /// Momentum of a body that moves with unit speed along its joint's axis: z x h and I z, or m z and h x z.
-fn unit_momentum<T: Scalar>(robot: &Robot, i: usize, body: &[T; INERTIAL]) -> Wrench<T> {
+fn unit_momentum<T: Scalar>(robot: &Model, i: usize, body: &[T; INERTIAL]) -> Wrench<T> {
     let h = [body[1], body[2], body[3]];
     if robot.joints[i].kind.is_rotation() {
         Wrench { f: vec3::cross_z(&h).map(|x| -x), n: [body[7], body[8], body[9]] }
@@ -233,7 +233,7 @@ fn unit_momentum<T: Scalar>(robot: &Robot, i: usize, body: &[T; INERTIAL]) -> Wr
 }
 
 /// A subtree's parameters in its parent's frame.
-fn in_parent<T: Scalar>(robot: &Robot, motion: &Motion<T>, i: usize, body: &[T; INERTIAL]) -> [T; INERTIAL] {
+fn in_parent<T: Scalar>(robot: &Model, motion: &Motion<T>, i: usize, body: &[T; INERTIAL]) -> [T; INERTIAL] {
     let (joint, x) = (&robot.joints[i], &motion.transforms[i]);
     let h = x.to_parent(joint, &[body[1], body[2], body[3]]);
     let inertia = x.symmetric_to_parent(joint, &[body[4], body[5], body[6], body[7], body[8], body[9]]);

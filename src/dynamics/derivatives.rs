@@ -17,7 +17,7 @@
 //! matrix, dtau/dq along a rotation e is M times the linear acceleration e x g. For its velocity dS = v_0 x e counts once
 //! instead of twice, because S v_0 does not change v_0 itself.
 
-use crate::robot::{INERTIAL, Robot};
+use crate::robot::{INERTIAL, Model};
 
 use super::factor::Columns;
 use super::regressor::torque_regressor;
@@ -94,7 +94,7 @@ pub struct InverseDerivatives {
 
 impl InverseDerivatives {
     /// Room for the results; the only allocation.
-    pub fn new(robot: &Robot) -> Self {
+    pub fn new(robot: &Model) -> Self {
         let n = robot.nv();
         Self { tau: vec![0.0; n], by_q: vec![0.0; n * n], by_v: vec![0.0; n * n], mass: vec![0.0; n * n] }
     }
@@ -119,7 +119,7 @@ pub struct ForwardDerivatives {
 
 impl ForwardDerivatives {
     /// Room for the results; the only allocation.
-    pub fn new(robot: &Robot) -> Self {
+    pub fn new(robot: &Model) -> Self {
         let inverse = InverseDerivatives::new(robot);
         let blank = inverse.mass.clone();
         Self {
@@ -142,7 +142,7 @@ impl Workspace {
     /// Inverse dynamics with its derivatives with respect to q, v and a (see the header of [`mod@super::derivatives`]).
     pub fn inverse_dynamics_derivatives(
         &mut self,
-        robot: &Robot,
+        robot: &Model,
         q: &[f64],
         v: &[f64],
         a: &[f64],
@@ -164,7 +164,7 @@ impl Workspace {
     /// acceleration, times -M^-1.
     pub fn forward_dynamics_derivatives(
         &mut self,
-        robot: &Robot,
+        robot: &Model,
         q: &[f64],
         v: &[f64],
         tau: &[f64],
@@ -207,7 +207,7 @@ impl Workspace {
     /// [`Workspace::forward_dynamics_derivatives`] with the same `q`, `v` and results.
     pub fn forward_dynamics_by_parameters(
         &mut self,
-        robot: &Robot,
+        robot: &Model,
         q: &[f64],
         v: &[f64],
         results: &ForwardDerivatives,
@@ -221,7 +221,7 @@ impl Workspace {
     }
 
     /// Derivatives at the present motion of the links (gravity included), and tau without transmission inertia.
-    fn inverse_derivatives(&mut self, robot: &Robot, theta: &[f64], out: &mut InverseDerivatives) {
+    fn inverse_derivatives(&mut self, robot: &Model, theta: &[f64], out: &mut InverseDerivatives) {
         self.second_rates(robot, self.upward());
         for (link, swing) in self.links.iter_mut().zip(&mut self.swing) {
             link.momentum = link.inertia.times(&link.v);

@@ -3,7 +3,7 @@
 //! L has an entry (i, j) only where j is an ancestor of i (Featherstone, Rigid Body Dynamics Algorithms, section 6.5), and so
 //! has its inverse. No square roots: an indefinite matrix, of inertias that no body can have, has factors too.
 
-use crate::robot::Robot;
+use crate::robot::Model;
 use crate::scalar::Scalar;
 
 /// Factors of a mass matrix.
@@ -22,7 +22,7 @@ pub struct Factor {
 
 impl Factor {
     /// Room for the factors of `robot`'s mass matrix; the only allocation.
-    pub fn new(robot: &Robot) -> Self {
+    pub fn new(robot: &Model) -> Self {
         let n = robot.nv();
         let (mut ancestors, mut starts) = (Vec::new(), vec![0]);
         for (i, joint) in robot.joints.iter().enumerate() {

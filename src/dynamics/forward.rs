@@ -3,7 +3,7 @@
 //! In the root frame the articulated inertias (Featherstone, Rigid Body Dynamics Algorithms, chapter 7) need no
 //! transformation: a subtree's is added to its parent's as it is, less what its joint gives way to.
 
-use crate::robot::Robot;
+use crate::robot::Model;
 use crate::scalar::Scalar;
 
 use super::spatial::{RigidInertia, Spatial, symmetric_times};
@@ -110,7 +110,7 @@ impl Workspace {
     /// transmission inertia in M. Friction is for the caller to subtract from `tau`.
     pub fn forward_dynamics(
         &mut self,
-        robot: &Robot,
+        robot: &Model,
         q: &[f64],
         v: &[f64],
         tau: &[f64],

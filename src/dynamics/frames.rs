@@ -5,7 +5,7 @@
 //! k turns the frame along with its velocity and acceleration; what is left in the frame's own axes is dS_k and
 //! ddS_k + dS_k x v. Seen in turned axes the turn e of the frame, e x ., is added.
 
-use crate::robot::{NamedFrame, Placement, Robot};
+use crate::robot::{Model, NamedFrame, Placement};
 
 use super::spatial::Spatial;
 use super::vec3::{self, Vec3};
@@ -39,7 +39,7 @@ pub struct FrameDerivatives {
 
 impl FrameDerivatives {
     /// Room for the results; the only allocation.
-    pub fn new(robot: &Robot) -> Self {
+    pub fn new(robot: &Model) -> Self {
         let blank = vec![0.0; 6 * robot.nv()];
         Self {
             jacobian: blank.clone(),
@@ -92,12 +92,12 @@ fn write(matrix: &mut [f64], n: usize, column: usize, x: &Spatial) {
 
 impl Workspace {
     /// Places all bodies at `q`; what the other methods of frames start from.
-    pub fn place(&mut self, robot: &Robot, q: &[f64]) {
+    pub fn place(&mut self, robot: &Model, q: &[f64]) {
         self.place_links(robot, q);
     }
 
     /// Places all bodies and gives them velocities and accelerations (of kinematics: without gravity).
-    pub fn place_moving(&mut self, robot: &Robot, q: &[f64], v: &[f64], a: &[f64]) {
+    pub fn place_moving(&mut self, robot: &Model, q: &[f64], v: &[f64], a: &[f64]) {
         self.place_links(robot, q);
         self.move_links(robot, v);
         self.accelerate_links(robot, v, a, [0.0; 3]);
@@ -139,7 +139,7 @@ impl Workspace {
     /// (axis, rate of the axis) of the root frame.
     fn each_axis(
         &self,
-        robot: &Robot,
+        robot: &Model,
         joint: Option<usize>,
         mut visit: impl FnMut(usize, Spatial, &Link, bool),
     ) {
@@ -179,14 +179,14 @@ impl Workspace {
     }
 
     /// Jacobian J of a frame, row-major 6 x nv, linear rows first; after [`Workspace::place`].
-    pub fn frame_jacobian(&self, robot: &Robot, frame: &NamedFrame, axes: Axes, out: &mut [f64]) {
+    pub fn frame_jacobian(&self, robot: &Model, frame: &NamedFrame, axes: Axes, out: &mut [f64]) {
         let (n, view) = (robot.nv(), self.view(frame, axes));
         out.fill(0.0);
         self.each_axis(robot, frame.joint, |column, axis, _, _| write(out, n, column, &view.see(&axis)));
     }
 
     /// dJ/dt of a frame, row-major 6 x nv; after [`Workspace::place_moving`].
-    pub fn frame_jacobian_rate(&self, robot: &Robot, frame: &NamedFrame, axes: Axes, out: &mut [f64]) {
+    pub fn frame_jacobian_rate(&self, robot: &Model, frame: &NamedFrame, axes: Axes, out: &mut [f64]) {
         let (n, view) = (robot.nv(), self.view(frame, axes));
         out.fill(0.0);
         let Some(i) = frame.joint else { return };
@@ -211,7 +211,7 @@ impl Workspace {
     /// J and the derivatives of J v and dJ v + J a of a frame; after [`Workspace::place_moving`].
     pub fn frame_derivatives(
         &self,
-        robot: &Robot,
+        robot: &Model,
         frame: &NamedFrame,
         axes: Axes,
         out: &mut FrameDerivatives,

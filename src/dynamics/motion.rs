@@ -12,7 +12,7 @@
 
 use nalgebra::Vector3;
 
-use crate::robot::{Joint, Robot};
+use crate::robot::{Joint, Model};
 use crate::scalar::Scalar;
 
 use super::placement::BodyPlacement;
@@ -209,7 +209,7 @@ pub struct Motion<T> {
 
 impl<T: Scalar> Motion<T> {
     /// Scratch space for `robot`; the only allocation.
-    pub fn new(robot: &Robot) -> Self {
+    pub fn new(robot: &Model) -> Self {
         let n = robot.bodies();
         let (mut first_child, mut next_sibling) = (vec![NONE; n], vec![NONE; n]);
         for i in (0..n).rev() {
@@ -240,7 +240,7 @@ impl<T: Scalar> Motion<T> {
     }
 
     /// Fills the joint transforms at `q` (length nq; the quaternion of a free flyer must have length 1).
-    pub fn place(&mut self, robot: &Robot, q: &[T]) {
+    pub fn place(&mut self, robot: &Model, q: &[T]) {
         if !robot.has_free_flyer() {
             T::sin_cos_slice(q, &mut self.turns);
             self.fill_transforms(robot, q);
@@ -254,7 +254,7 @@ impl<T: Scalar> Motion<T> {
     }
 
     /// From `turns`, whose first entry belongs to the first joint with one coordinate, as `q`'s does.
-    fn fill_transforms(&mut self, robot: &Robot, q: &[T]) {
+    fn fill_transforms(&mut self, robot: &Model, q: &[T]) {
         let first = robot.first_actuated();
         let joints = self.transforms[first..].iter_mut().zip(&robot.joints[first..]);
         for ((transform, joint), (q, turn)) in joints.zip(q.iter().zip(&self.turns)) {
@@ -264,26 +264,26 @@ impl<T: Scalar> Motion<T> {
 
     /// Fills transforms and motions for position `q` (length nq), velocity `dq`, auxiliary velocity `dqa` and auxiliary
     /// acceleration `ddqa` (length nv; rad, rad/s, rad/s^2).
-    pub fn sweep(&mut self, robot: &Robot, q: &[T], dq: &[T], dqa: &[T], ddqa: &[T]) {
+    pub fn sweep(&mut self, robot: &Model, q: &[T], dq: &[T], dqa: &[T], ddqa: &[T]) {
         self.place(robot, q);
         self.recur::<true>(robot, &robot.gravity, dq, dqa, ddqa);
     }
 
     /// [`Motion::sweep`] where nothing weighs anything.
-    pub fn sweep_weightless(&mut self, robot: &Robot, q: &[T], dq: &[T], dqa: &[T], ddqa: &[T]) {
+    pub fn sweep_weightless(&mut self, robot: &Model, q: &[T], dq: &[T], dqa: &[T], ddqa: &[T]) {
         self.place(robot, q);
         self.recur::<true>(robot, &Vector3::zeros(), dq, dqa, ddqa);
     }
 
     /// [`Motion::sweep`] with the velocity itself as auxiliary one: plain dynamics, in fewer operations.
-    pub fn sweep_plain(&mut self, robot: &Robot, q: &[T], dq: &[T], ddq: &[T]) {
+    pub fn sweep_plain(&mut self, robot: &Model, q: &[T], dq: &[T], ddq: &[T]) {
         self.place(robot, q);
         self.recur::<false>(robot, &robot.gravity, dq, dq, ddq);
     }
 
     /// Fills transforms, velocities and gravity alone, for fixed bases: what the momentum and its rate need. Auxiliary motions and
     /// accelerations stay as they are.
-    pub fn sweep_velocities(&mut self, robot: &Robot, q: &[T], dq: &[T]) {
+    pub fn sweep_velocities(&mut self, robot: &Model, q: &[T], dq: &[T]) {
         self.place(robot, q);
         let rest = BodyMotion::rest(&robot.gravity);
         for (i, (joint, &dq)) in robot.joints.iter().zip(dq).enumerate() {
@@ -300,7 +300,7 @@ impl<T: Scalar> Motion<T> {
 
     fn recur<const AUXILIARY: bool>(
         &mut self,
-        robot: &Robot,
+        robot: &Model,
         gravity: &Vector3<f64>,
         dq: &[T],
         dqa: &[T],

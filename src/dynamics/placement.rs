@@ -2,7 +2,7 @@
 
 use nalgebra::{Matrix3, Vector3};
 
-use crate::robot::{Joint, Placement, Robot};
+use crate::robot::{Joint, Model, Placement};
 use crate::scalar::Scalar;
 
 use super::motion::{JointTransform, Motion};
@@ -76,7 +76,7 @@ impl BodyPlacement<f64> {
 }
 
 /// Placements of all bodies from the transforms of [`Motion::place`].
-pub fn placements<T: Scalar>(robot: &Robot, motion: &Motion<T>, out: &mut [BodyPlacement<T>]) {
+pub fn placements<T: Scalar>(robot: &Model, motion: &Motion<T>, out: &mut [BodyPlacement<T>]) {
     let first = robot.first_actuated();
     if first == 1 {
         out[0] = motion.root;

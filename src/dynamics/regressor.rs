@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use crate::robot::{INERTIAL, JointKind, Robot};
+use crate::robot::{INERTIAL, JointKind, Model};
 use crate::scalar::Scalar;
 
 use super::motion::{BodyMotion, Motion};
@@ -17,7 +17,7 @@ use super::vec3::{self, Vec3};
 /// Torque regressor: Y theta = M(q) ddq_a + C(q, dq) dq_a + g(q), from a filled [`Motion`].
 ///
 /// `bodies` selects whose columns are filled (all of them, or the end effector's alone); the others are not touched.
-pub fn torque_regressor<T: Scalar>(robot: &Robot, motion: &Motion<T>, bodies: Range<usize>, y: &mut [T]) {
+pub fn torque_regressor<T: Scalar>(robot: &Model, motion: &Motion<T>, bodies: Range<usize>, y: &mut [T]) {
     let first = robot.first_actuated();
     if first == 1 {
         root_rows(robot, motion, 0, &BodyPlacement::base(), &bodies, y);
@@ -27,7 +27,7 @@ pub fn torque_regressor<T: Scalar>(robot: &Robot, motion: &Motion<T>, bodies: Ra
 }
 
 /// Momentum regressor: Y_m theta = M(q) dq (N m s), links only. Uses `w`, `v` of a filled [`Motion`].
-pub fn momentum_regressor<T: Scalar>(robot: &Robot, motion: &Motion<T>, bodies: Range<usize>, y: &mut [T]) {
+pub fn momentum_regressor<T: Scalar>(robot: &Model, motion: &Motion<T>, bodies: Range<usize>, y: &mut [T]) {
     fill(
         robot,
         motion,
@@ -41,7 +41,7 @@ pub fn momentum_regressor<T: Scalar>(robot: &Robot, motion: &Motion<T>, bodies: 
 
 /// The row of [`momentum_regressor`] of joint `j`, which must not be a free flyer, into `row` (10 entries a body; those of bodies that
 /// the joint does not carry are not touched). Needs no more than [`Motion::sweep_velocities`].
-pub fn momentum_regressor_row<T: Scalar>(robot: &Robot, motion: &Motion<T>, j: usize, row: &mut [T]) {
+pub fn momentum_regressor_row<T: Scalar>(robot: &Model, motion: &Motion<T>, j: usize, row: &mut [T]) {
     let axis = if robot.joints[j].kind.is_rotation() { 5 } else { 2 };
     carry_up(robot, motion, j, &[Twist::unit(axis)], &mut |i, [twist]| {
         row[INERTIAL * i..INERTIAL * (i + 1)].copy_from_slice(&momentum_along(&motion.bodies[i], twist));
@@ -54,7 +54,7 @@ pub fn momentum_regressor_row<T: Scalar>(robot: &Robot, motion: &Motion<T>, j: u
 /// dv_i/dq_j = X (v_j x S_j), so dT_i/dq_j is body i's momentum applied to v_j x S_j, carried to frame i.
 /// Needs a swept [`Motion`]; the accelerations are not used ([`Motion::sweep_velocities`] is enough where the base is fixed).
 pub fn momentum_rate_regressor<T: Scalar>(
-    robot: &Robot,
+    robot: &Model,
     motion: &Motion<T>,
     bodies: Range<usize>,
     y: &mut [T],
@@ -79,7 +79,7 @@ pub fn kinetic_energy_regressor<T: Scalar>(motion: &Motion<T>, y: &mut [T]) {
 
 /// Regressor of the potential energy: y . theta = -sum m (gravity . com), J, zero at the base frame's origin. `placed`
 /// comes from [`super::placements()`]; `y` has 10 entries a body, of which only four differ from zero.
-pub fn potential_energy_regressor<T: Scalar>(robot: &Robot, placed: &[BodyPlacement<T>], y: &mut [T]) {
+pub fn potential_energy_regressor<T: Scalar>(robot: &Model, placed: &[BodyPlacement<T>], y: &mut [T]) {
     let up = -robot.gravity;
     let height = |x: &Vec3<T>| x[0].scale(up.x) + x[1].scale(up.y) + x[2].scale(up.z);
     for (frame, y) in placed.iter().zip(y.chunks_exact_mut(INERTIAL)) {
@@ -137,7 +137,7 @@ fn cross_unit<T: Scalar>(a: &Vec3<T>, k: usize) -> Vec3<T> {
 /// twists to carry, `row` of a body
 /// and the twists in its frame the ten entries.
 fn fill<T: Scalar, const K: usize>(
-    robot: &Robot,
+    robot: &Model,
     motion: &Motion<T>,
     bodies: Range<usize>,
     first: usize,
@@ -167,7 +167,7 @@ fn fill<T: Scalar, const K: usize>(
 /// Fills the six rows of a free flyer in the torque regressor, for body `i` and everything that it carries. `frame` is
 /// the body's placement in the root body's frame. Six unit motions of the root would cost more than the ten columns.
 fn root_rows<T: Scalar>(
-    robot: &Robot,
+    robot: &Model,
     motion: &Motion<T>,
     i: usize,
     frame: &BodyPlacement<T>,
@@ -213,7 +213,7 @@ fn root_rows<T: Scalar>(
 
 /// Visits body `i` and everything that it carries with the twists in the body's frame.
 fn carry_up<T: Scalar, const K: usize>(
-    robot: &Robot,
+    robot: &Model,
     motion: &Motion<T>,
     i: usize,
     twists: &[Twist<T>; K],

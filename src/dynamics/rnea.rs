@@ -1,6 +1,6 @@
 //! Recursive Newton-Euler: joint torques from motion, for any scalar and any parameters.
 
-use crate::robot::{INERTIAL, Joint, Robot};
+use crate::robot::{INERTIAL, Joint, Model};
 use crate::scalar::Scalar;
 
 use super::motion::{BodyMotion, JointTransform, Motion};
@@ -25,7 +25,7 @@ pub struct Wrench<T> {
 /// `theta` holds the 10 inertial parameters of each body (longer slices are fine), `tau` receives nv torques (a free
 /// flyer's first: force, then moment, in its frame); `wrenches` has an entry a body.
 pub fn rnea<T: Scalar>(
-    robot: &Robot,
+    robot: &Model,
     motion: &Motion<T>,
     theta: &[T],
     wrenches: &mut [Wrench<T>],

@@ -5,7 +5,7 @@
 //! before it is filled, so that it may go from one robot to another.
 
 use super::{Composites, Motion, Wrench, crba, momentum_regressor, rnea, torque_regressor};
-use crate::robot::{INERTIAL, Robot};
+use crate::robot::{INERTIAL, Model};
 use crate::scalar::Scalar;
 
 /// Storage of a regressor: row-major, nv rows by 10 columns a body.
@@ -21,25 +21,25 @@ impl<T: Scalar> RegressorStorage<T> {
     }
 
     /// Storage with room for a regressor of `robot`.
-    pub fn new(robot: &Robot) -> Self {
+    pub fn new(robot: &Model) -> Self {
         Self { entries: Vec::with_capacity(entries(robot)) }
     }
 
-    fn cleared(&mut self, robot: &Robot) -> &mut [T] {
+    fn cleared(&mut self, robot: &Model) -> &mut [T] {
         self.entries.clear();
         self.entries.resize(entries(robot), T::zero());
         &mut self.entries
     }
 
     /// The torque regressor of a swept motion, see [`torque_regressor`].
-    pub fn torque(&mut self, robot: &Robot, motion: &Motion<T>) -> &[T] {
+    pub fn torque(&mut self, robot: &Model, motion: &Motion<T>) -> &[T] {
         let y = self.cleared(robot);
         torque_regressor(robot, motion, 0..robot.bodies(), y);
         y
     }
 
     /// The momentum regressor of a swept motion, see [`momentum_regressor`].
-    pub fn momentum(&mut self, robot: &Robot, motion: &Motion<T>) -> &[T] {
+    pub fn momentum(&mut self, robot: &Model, motion: &Motion<T>) -> &[T] {
         let y = self.cleared(robot);
         momentum_regressor(robot, motion, 0..robot.bodies(), y);
         y
@@ -47,7 +47,7 @@ impl<T: Scalar> RegressorStorage<T> {
 }
 
 /// Entries of a regressor of `robot`.
-fn entries(robot: &Robot) -> usize {
+fn entries(robot: &Model) -> usize {
     INERTIAL * robot.bodies() * robot.dof()
 }
 
@@ -60,13 +60,13 @@ pub struct MassStorage<T> {
 
 impl<T: Scalar> MassStorage<T> {
     /// Storage for `robot`, or another one with the same tree of joints.
-    pub fn new(robot: &Robot) -> Self {
+    pub fn new(robot: &Model) -> Self {
         Self { entries: Vec::with_capacity(robot.dof() * robot.dof()), composites: Composites::new(robot) }
     }
 
     /// The mass matrix of the links in the positions of a placed motion, see [`crba()`]; `theta` holds at least the 10 inertial
     /// parameters of each body.
-    pub fn links(&mut self, robot: &Robot, motion: &Motion<T>, theta: &[T]) -> &mut [T] {
+    pub fn links(&mut self, robot: &Model, motion: &Motion<T>, theta: &[T]) -> &mut [T] {
         self.entries.clear();
         self.entries.resize(robot.dof() * robot.dof(), T::zero());
         crba(robot, motion, theta, &mut self.composites, &mut self.entries);
@@ -88,7 +88,7 @@ pub struct Space<T> {
 
 impl<T: Scalar> Space<T> {
     /// Storage for `robot`.
-    pub fn new(robot: &Robot) -> Self {
+    pub fn new(robot: &Model) -> Self {
         let n = robot.dof();
         Self {
             motion: Motion::new(robot),
@@ -105,7 +105,7 @@ impl<T: Scalar> Space<T> {
     }
 
     /// Inverse dynamics of the swept motion under the parameters, see [`rnea()`]; leaves the result in [`Space::torque`].
-    pub fn inverse_dynamics(&mut self, robot: &Robot) {
+    pub fn inverse_dynamics(&mut self, robot: &Model) {
         rnea(robot, &self.motion, &self.theta, &mut self.wrenches, &mut self.torque);
     }
 }

@@ -7,8 +7,8 @@ use rand_chacha::ChaCha8Rng;
 use super::*;
 use crate::inertia::pseudo::from_center_of_mass;
 use crate::robot::configuration::{difference, integrate, random};
-use crate::robot::fixture::{floating, small_robot};
-use crate::robot::{INERTIAL, Joint, JointKind, NamedFrame, Placement, Robot};
+use crate::robot::fixture::{floating, small_model};
+use crate::robot::{INERTIAL, Joint, JointKind, Model, NamedFrame, Placement};
 use crate::scalar::{Dual, Scalar};
 
 fn vector(rng: &mut impl Rng, range: f64) -> Vector3<f64> {
@@ -32,8 +32,8 @@ fn inertia(rng: &mut impl Rng) -> [f64; INERTIAL] {
 }
 
 /// A tree of up to 30 joints, each a random kind on a random earlier one; with a free flyer if asked.
-pub(super) fn tree(rng: &mut impl Rng, afloat: bool) -> Robot {
-    let mut robot = small_robot();
+pub(super) fn tree(rng: &mut impl Rng, afloat: bool) -> Model {
+    let mut robot = small_model();
     let count = rng.random_range(1..=29);
     let pattern = robot.joints[0].clone();
     robot.joints = (0..count)
@@ -54,13 +54,11 @@ pub(super) fn tree(rng: &mut impl Rng, afloat: bool) -> Robot {
             joint
         })
         .collect();
-    robot.shapes.clear();
-    robot.end_effector = count - 1;
     if afloat { floating(robot) } else { robot }
 }
 
 /// Runs a property on trees with and without a free flyer, at random states (q, v, a).
-fn for_trees(seed: u64, mut property: impl FnMut(&Robot, &mut ChaCha8Rng, &[f64], &[f64], &[f64])) {
+fn for_trees(seed: u64, mut property: impl FnMut(&Model, &mut ChaCha8Rng, &[f64], &[f64], &[f64])) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     for round in 0..24 {
         let robot = tree(&mut rng, round % 2 == 0);
@@ -84,7 +82,7 @@ pub(super) fn matrix(n: usize, x: &[f64]) -> DMatrix<f64> {
 }
 
 /// q (+) step * v.
-pub(super) fn moved(robot: &Robot, q: &[f64], v: &[f64], step: f64) -> Vec<f64> {
+pub(super) fn moved(robot: &Model, q: &[f64], v: &[f64], step: f64) -> Vec<f64> {
     let mut to = vec![0.0; robot.nq()];
     integrate(robot, q, &v.iter().map(|v| step * v).collect::<Vec<_>>(), &mut to);
     to
@@ -105,13 +103,13 @@ fn slope(f: impl Fn(f64) -> Vec<f64>) -> Vec<f64> {
 }
 
 /// Columns k of the derivative of f(q (+) x e_k).
-fn columns(robot: &Robot, f: impl Fn(&[f64], f64) -> Vec<f64>) -> Vec<f64> {
+fn columns(robot: &Model, f: impl Fn(&[f64], f64) -> Vec<f64>) -> Vec<f64> {
     let n = robot.nv();
     let columns: Vec<_> = (0..n).map(|k| slope(|h| f(&unit(n, k), h))).collect();
     (0..columns[0].len()).flat_map(|r| columns.iter().map(move |c| c[r])).collect()
 }
 
-fn inverse_dynamics(robot: &Robot, q: &[f64], v: &[f64], a: &[f64], theta: &[f64]) -> Vec<f64> {
+fn inverse_dynamics(robot: &Model, q: &[f64], v: &[f64], a: &[f64], theta: &[f64]) -> Vec<f64> {
     let mut tau = vec![0.0; robot.nv()];
     Workspace::new(robot).inverse_dynamics(robot, q, v, a, theta, &mut tau);
     tau
@@ -120,7 +118,7 @@ fn inverse_dynamics(robot: &Robot, q: &[f64], v: &[f64], a: &[f64], theta: &[f64
 type D = Dual<f64, 1>;
 
 /// q (+) epsilon e_k, to first order, with epsilon in the slopes.
-fn varied(robot: &Robot, q: &[f64], k: usize) -> Vec<D> {
+fn varied(robot: &Model, q: &[f64], k: usize) -> Vec<D> {
     let mut q: Vec<D> = q.iter().map(|x| D::constant(*x)).collect();
     if !robot.has_free_flyer() {
         q[k].slope[0] = 1.0;
@@ -367,7 +365,7 @@ fn the_center_of_mass_and_its_momentum_move_as_they_should() {
 }
 
 /// A frame's pose relative to where it is at q, as a tangent vector in the view's axes.
-fn pose_change(robot: &Robot, frame: &NamedFrame, axes: Axes, q: &[f64], to: &[f64]) -> Vec<f64> {
+fn pose_change(robot: &Model, frame: &NamedFrame, axes: Axes, q: &[f64], to: &[f64]) -> Vec<f64> {
     let at = |q: &[f64]| {
         let mut space = Workspace::new(robot);
         space.place(robot, q);

@@ -2,7 +2,7 @@
 
 use super::placement::BodyPlacement;
 use super::vec3::{self, Vec3};
-use crate::robot::{INERTIAL, Robot};
+use crate::robot::{INERTIAL, Model};
 use crate::scalar::Scalar;
 
 /// Into `levers`, for each joint j, the vector L_j with: gravity g (m/s^2, base frame) pulls at joint j with the torque L_j . g
@@ -13,7 +13,7 @@ use crate::scalar::Scalar;
 /// a_j . sum_i (m_i (p_i - p_j) + R_i h_i) x g = (a_j x sum_i (m_i (p_i - p_j) + R_i h_i)) . g. A sliding joint: (sum_i m_i a_j) . g.
 /// Distances between bodies are formed before they meet a mass, so that what positions have in common cancels.
 pub fn weight_levers<T: Scalar>(
-    robot: &Robot,
+    robot: &Model,
     placed: &[BodyPlacement<T>],
     theta: &[T],
     levers: &mut Vec<Vec3<T>>,
@@ -53,12 +53,12 @@ mod tests {
 
     use super::*;
     use crate::dynamics::{Motion, Wrench, placements, rnea};
-    use crate::robot::fixture::small_robot;
+    use crate::robot::fixture::small_model;
 
     #[test]
     fn levers_say_what_inverse_dynamics_says() {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
-        for mut robot in [small_robot(), crate::robot::load("robots/kinova_gen3_2f85.toml").unwrap()] {
+        for mut robot in [small_model(), crate::robot::load_model("robots/kinova_gen3_2f85.toml").unwrap()] {
             let n = robot.dof();
             let (mut motion, mut wrenches) = (Motion::<f64>::new(&robot), vec![Wrench::zero(); n]);
             let (mut placed, mut levers) = (vec![BodyPlacement::base(); n], vec![]);

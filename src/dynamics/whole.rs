@@ -1,6 +1,6 @@
 //! Quantities of the whole robot: Coriolis matrix, gravity torques, energies, centre of mass, centroidal momentum.
 
-use crate::robot::Robot;
+use crate::robot::Model;
 
 use super::spatial::{RigidInertia, Spatial};
 use super::vec3::{self, Vec3};
@@ -39,7 +39,7 @@ pub struct Centroidal {
 
 impl Workspace {
     /// Nonlinear effects C(q, v) v + g(q).
-    pub fn bias(&mut self, robot: &Robot, q: &[f64], v: &[f64], theta: &[f64], out: &mut [f64]) {
+    pub fn bias(&mut self, robot: &Model, q: &[f64], v: &[f64], theta: &[f64], out: &mut [f64]) {
         let mut zeros = std::mem::take(&mut self.vectors[0]);
         zeros.fill(0.0);
         self.inverse_dynamics(robot, q, v, &zeros, theta, out);
@@ -47,7 +47,7 @@ impl Workspace {
     }
 
     /// Gravity torques g(q).
-    pub fn gravity_torques(&mut self, robot: &Robot, q: &[f64], theta: &[f64], out: &mut [f64]) {
+    pub fn gravity_torques(&mut self, robot: &Model, q: &[f64], theta: &[f64], out: &mut [f64]) {
         let mut zeros = std::mem::take(&mut self.vectors[1]);
         zeros.fill(0.0);
         self.bias(robot, q, &zeros, theta, out);
@@ -55,7 +55,7 @@ impl Workspace {
     }
 
     /// Momenta and inertias of links at `q` and `v`, without accelerations.
-    fn momenta(&mut self, robot: &Robot, q: &[f64], v: &[f64], theta: &[f64]) {
+    fn momenta(&mut self, robot: &Model, q: &[f64], v: &[f64], theta: &[f64]) {
         self.place_links(robot, q);
         self.place_inertias(robot, theta);
         self.move_links(robot, v);
@@ -67,7 +67,7 @@ impl Workspace {
     /// The Coriolis matrix C(q, v), row-major nv x nv, with C v the velocity part of inverse dynamics and dM/dt - 2 C skew:
     /// sum J'(I dJ + B J / 2) with B of [`mod@super::derivatives`] (Echeandia and Wensing 2021). On a fixed base it is the
     /// one of the Christoffel symbols. C'v is [`super::momentum_rate_regressor`] without gravity.
-    pub fn coriolis_matrix(&mut self, robot: &Robot, q: &[f64], v: &[f64], theta: &[f64], out: &mut [f64]) {
+    pub fn coriolis_matrix(&mut self, robot: &Model, q: &[f64], v: &[f64], theta: &[f64], out: &mut [f64]) {
         self.momenta(robot, q, v, theta);
         for (link, swing) in self.links.iter_mut().zip(&mut self.swing) {
             link.subtree = link.inertia;
@@ -117,7 +117,7 @@ impl Workspace {
     }
 
     /// Kinetic and potential energy.
-    pub fn energy(&mut self, robot: &Robot, q: &[f64], v: &[f64], theta: &[f64]) -> Energy {
+    pub fn energy(&mut self, robot: &Model, q: &[f64], v: &[f64], theta: &[f64]) -> Energy {
         self.momenta(robot, q, v, theta);
         let mut kinetic: f64 = self.links.iter().map(|l| l.momentum.dot(&l.v)).sum();
         for i in robot.first_actuated()..robot.bodies() {
@@ -139,7 +139,7 @@ impl Workspace {
     }
 
     /// Centre of mass and centroidal momentum (links only: rotors of the transmission are not bodies).
-    pub fn centroidal(&mut self, robot: &Robot, q: &[f64], v: &[f64], theta: &[f64]) -> Centroidal {
+    pub fn centroidal(&mut self, robot: &Model, q: &[f64], v: &[f64], theta: &[f64]) -> Centroidal {
         self.momenta(robot, q, v, theta);
         let (whole, momentum) =
             (self.whole(), self.links.iter().fold(Spatial::ZERO, |sum, link| sum + link.momentum));
@@ -157,7 +157,7 @@ impl Workspace {
 
     /// Centroidal momentum matrix A: (linear, angular momentum) = A v, row-major 6 x nv. Its linear rows over the total
     /// mass are the Jacobian of the centre of mass.
-    pub fn centroidal_matrix(&mut self, robot: &Robot, q: &[f64], theta: &[f64], out: &mut [f64]) {
+    pub fn centroidal_matrix(&mut self, robot: &Model, q: &[f64], theta: &[f64], out: &mut [f64]) {
         self.place_links(robot, q);
         self.place_inertias(robot, theta);
         let whole = self.whole();

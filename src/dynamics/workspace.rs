@@ -5,7 +5,7 @@
 //! unit vectors, relative configurations do not depend on where the robot is, and no accuracy is lost far from the
 //! origin. At each instant the root frame counts as an inertial one in which the root body moves.
 
-use crate::robot::{INERTIAL, Joint, Robot};
+use crate::robot::{INERTIAL, Joint, Model};
 use crate::scalar::Scalar;
 
 use super::crba::{Composites, crba};
@@ -68,7 +68,7 @@ const IDENTITY: [Vec3<f64>; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1
 ///
 /// Arguments common to its methods: `q` has length nq, `v`, `a` and `tau` nv (rad or m, and per s, per s^2; N m or N; a free
 /// flyer's six in its own frame, linear before angular); `theta` is the full parameter vector
-/// ([`Robot::nominal_parameters`]). Matrices are row-major, nv x nv unless said otherwise. Transmission inertia counts as part
+/// ([`Model::nominal_parameters`]). Matrices are row-major, nv x nv unless said otherwise. Transmission inertia counts as part
 /// of the robot; the other joint parameters are friction, which acts like a part of `tau`. Derivatives with respect to q are
 /// those of [`crate::robot::configuration`]. Vectors of the wrong length panic.
 #[derive(Debug, Clone)]
@@ -92,7 +92,7 @@ pub struct Workspace {
 
 impl Workspace {
     /// Scratch space for `robot`; the only allocation.
-    pub fn new(robot: &Robot) -> Self {
+    pub fn new(robot: &Model) -> Self {
         let (bodies, n) = (robot.bodies(), robot.nv());
         Self {
             links: vec![Link::BLANK; bodies],
@@ -113,7 +113,7 @@ impl Workspace {
     /// Inverse dynamics (recursive Newton-Euler): tau = M a + C v + g, with transmission inertia, without friction.
     pub fn inverse_dynamics(
         &mut self,
-        robot: &Robot,
+        robot: &Model,
         q: &[f64],
         v: &[f64],
         a: &[f64],
@@ -129,7 +129,7 @@ impl Workspace {
     }
 
     /// Mass matrix (composite rigid bodies), with transmission inertia.
-    pub fn mass_matrix(&mut self, robot: &Robot, q: &[f64], theta: &[f64], mass: &mut [f64]) {
+    pub fn mass_matrix(&mut self, robot: &Model, q: &[f64], theta: &[f64], mass: &mut [f64]) {
         self.motion.place(robot, q);
         crba(robot, &self.motion, theta, &mut self.composites, mass);
         for i in robot.first_actuated()..robot.bodies() {
@@ -143,7 +143,7 @@ impl Workspace {
     }
 
     /// Places all links in the root frame.
-    pub(super) fn place_links(&mut self, robot: &Robot, q: &[f64]) {
+    pub(super) fn place_links(&mut self, robot: &Model, q: &[f64]) {
         let first = robot.first_actuated();
         let joints = if first == 1 {
             self.root = BodyPlacement::from_quaternion([q[3], q[4], q[5], q[6]], [q[0], q[1], q[2]]);
@@ -177,7 +177,7 @@ impl Workspace {
     }
 
     /// Velocities of all links, after [`Workspace::place_links`].
-    pub(super) fn move_links(&mut self, robot: &Robot, v: &[f64]) {
+    pub(super) fn move_links(&mut self, robot: &Model, v: &[f64]) {
         let first = robot.first_actuated();
         let from = if first == 1 {
             self.links[0].v = Spatial::from_slice(v);
@@ -200,7 +200,7 @@ impl Workspace {
 
     /// Accelerations of all links, after [`Workspace::move_links`]; `a0` (linear) is that of a fixed base, or what a
     /// free flyer's is off by.
-    pub(super) fn accelerate_links(&mut self, robot: &Robot, v: &[f64], a: &[f64], a0: Vec3<f64>) {
+    pub(super) fn accelerate_links(&mut self, robot: &Model, v: &[f64], a: &[f64], a0: Vec3<f64>) {
         let first = robot.first_actuated();
         let base = Spatial { lin: a0, ang: [0.0; 3] };
         let from = if first == 1 {
@@ -217,7 +217,7 @@ impl Workspace {
     }
 
     /// Second derivatives of the axes, after accelerations; `a0` as in [`Workspace::accelerate_links`].
-    pub(super) fn second_rates(&mut self, robot: &Robot, a0: Vec3<f64>) {
+    pub(super) fn second_rates(&mut self, robot: &Model, a0: Vec3<f64>) {
         for i in robot.first_actuated()..self.links.len() {
             let (before, here) = self.links.split_at_mut(i);
             let link = &mut here[0];
@@ -230,7 +230,7 @@ impl Workspace {
     }
 
     /// Inertias of all links about the root frame's origin, after [`Workspace::place_links`].
-    pub(super) fn place_inertias(&mut self, robot: &Robot, theta: &[f64]) {
+    pub(super) fn place_inertias(&mut self, robot: &Model, theta: &[f64]) {
         let first = robot.first_actuated();
         if first == 1 {
             self.links[0].inertia = RigidInertia::from_parameters(theta);
@@ -292,6 +292,6 @@ fn place_joint(
 
 /// Transmission inertia of joint `i`.
 #[inline]
-pub(super) fn armature(robot: &Robot, theta: &[f64], i: usize) -> f64 {
+pub(super) fn armature(robot: &Model, theta: &[f64], i: usize) -> f64 {
     theta[robot.friction_index(i) + crate::robot::ARMATURE]
 }

@@ -5,7 +5,7 @@
 
 use super::parameters::ParameterMap;
 use crate::estimate::ParameterModel;
-use crate::robot::{INERTIAL, Robot};
+use crate::robot::{INERTIAL, Model};
 
 /// A plane through the origin of a link's frame, by the axis that it is normal to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
@@ -72,7 +72,7 @@ impl ParameterEquation {
     /// Writes values and gradients from row `first` on.
     pub(super) fn write(
         &self,
-        robot: &Robot,
+        robot: &Model,
         map: &ParameterMap,
         theta: &[f64],
         first: usize,

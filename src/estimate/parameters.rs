@@ -11,7 +11,7 @@ use super::error::EstimateError;
 use crate::dynamics::actuation::{actuation_index, extended_parameters};
 use crate::inertia::pseudo::InertiaError;
 use crate::inertia::{exponential_eigenvalue, log_cholesky};
-use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
+use crate::robot::{ARMATURE, COULOMB, INERTIAL, Model, OFFSET, VISCOUS};
 
 /// Coordinates of one body's inertial parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
@@ -109,7 +109,7 @@ pub enum JointParameter {
 
 impl JointParameter {
     /// Its index in the extended parameter vector of `robot`, for joint `i`.
-    pub fn index(self, robot: &Robot, i: usize) -> usize {
+    pub fn index(self, robot: &Model, i: usize) -> usize {
         use JointParameter as P;
         let (friction, drive) = (robot.friction_index(i), actuation_index(robot, i));
         match self {
@@ -180,7 +180,7 @@ pub struct ParameterMap {
 
 impl ParameterMap {
     /// Nothing is estimated.
-    pub fn none(robot: &Robot) -> Self {
+    pub fn none(robot: &Model) -> Self {
         Self { bodies: Vec::new(), joints: Vec::new(), nominal: extended_parameters(robot) }
     }
 
@@ -198,7 +198,7 @@ impl ParameterMap {
     ///
     /// # Errors
     /// When a nominal body or drive has no coordinates.
-    pub fn start(&self, robot: &Robot) -> Result<Vec<f64>, EstimateError> {
+    pub fn start(&self, robot: &Model) -> Result<Vec<f64>, EstimateError> {
         let mut theta = Vec::with_capacity(self.len());
         for &(body, coordinates) in &self.bodies {
             let at = robot.inertial_index(body);
@@ -223,7 +223,7 @@ impl ParameterMap {
     }
 
     /// Physical parameters p at `theta`; `p` starts as a copy of the nominal ones.
-    pub fn fill(&self, robot: &Robot, theta: &[f64], p: &mut [f64]) {
+    pub fn fill(&self, robot: &Model, theta: &[f64], p: &mut [f64]) {
         for (b, &(body, coordinates)) in self.bodies.iter().enumerate() {
             let at = robot.inertial_index(body);
             p[at..at + INERTIAL].copy_from_slice(&coordinates.physical(&ten(theta, b)));
@@ -293,7 +293,7 @@ impl ParameterMap {
     }
 
     /// Names of the coordinates, with the link or joint.
-    pub fn names(&self, robot: &Robot) -> Vec<String> {
+    pub fn names(&self, robot: &Model) -> Vec<String> {
         let mut names = Vec::with_capacity(self.len());
         for &(body, coordinates) in &self.bodies {
             let labels = match coordinates {
@@ -321,11 +321,11 @@ fn ten(theta: &[f64], b: usize) -> [f64; INERTIAL] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::robot::load;
+    use crate::robot::load_model;
 
     #[test]
     fn logarithms_and_angles_strain_the_tangent_and_nothing_else_does() {
-        let robot = load("robots/double_pendulum.toml").unwrap();
+        let robot = load_model("robots/double_pendulum.toml").unwrap();
         let mut map = ParameterMap::none(&robot);
         map.bodies = vec![(0, Coordinates::LogCholesky), (1, Coordinates::ExponentialEigenvalue)];
         map.joints = vec![(0, JointParameter::Viscous), (1, JointParameter::SmoothViscous)];
@@ -343,7 +343,7 @@ mod tests {
     /// A body keeps its parameters when its coordinates come near a whole turn and are given up for others.
     #[test]
     fn beyond_half_a_turn_a_body_gets_other_coordinates() {
-        let robot = load("robots/double_pendulum.toml").unwrap();
+        let robot = load_model("robots/double_pendulum.toml").unwrap();
         let mut map = ParameterMap::none(&robot);
         map.bodies = vec![(0, Coordinates::LogCholesky), (1, Coordinates::ExponentialEigenvalue)];
         let start = map.start(&robot).unwrap();

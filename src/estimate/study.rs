@@ -24,7 +24,7 @@ use super::parameters::{PHYSICAL, ParameterMap, UNITS};
 use super::posterior::{Posterior, describe};
 use super::problem::Trajectory;
 use super::solver::{Options, Outcome, Solver, Status};
-use crate::robot::{INERTIAL, Robot};
+use crate::robot::{INERTIAL, Model};
 use crate::simulate::Sealed;
 
 /// Share of the prior's variance that has to be left for a direction to count as unseen by the data.
@@ -41,7 +41,7 @@ pub struct Study {
     /// What it is about.
     pub description: String,
     /// The robot, nominal.
-    pub robot: Arc<Robot>,
+    pub robot: Arc<Model>,
     /// Sampling interval, s.
     pub step_s: f64,
     /// What was measured.
@@ -352,7 +352,7 @@ fn warnings(
 }
 
 /// One name a degree of freedom.
-fn state_names(robot: &Robot, what: &str) -> Vec<String> {
+fn state_names(robot: &Model, what: &str) -> Vec<String> {
     let mut names = Vec::with_capacity(robot.nv());
     for (i, joint) in robot.joints.iter().enumerate() {
         if i < robot.first_actuated() {

@@ -29,7 +29,7 @@ use crate::dynamics::Motion;
 use crate::dynamics::vec3::Vec3;
 use crate::reach::links::sweep_capsules;
 use crate::reach::upward::{add_up, div_up, mul_up};
-use crate::robot::Robot;
+use crate::robot::Arm;
 use crate::scalar::Scalar;
 use crate::trajectory::{Bezier, JointState, TrajectoryError};
 
@@ -129,7 +129,7 @@ impl Family {
 }
 
 /// Ends of every collision capsule over a cell, base frame, m.
-fn swept_capsules<T: Scalar>(robot: &Robot, motion: &Motion<T>) -> Vec<[Vec3<T>; 2]> {
+fn swept_capsules<T: Scalar>(robot: &Arm, motion: &Motion<T>) -> Vec<[Vec3<T>; 2]> {
     let (mut placed, mut ends) = (vec![], vec![]);
     sweep_capsules(robot, motion, &mut placed, &mut ends);
     ends

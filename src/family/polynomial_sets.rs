@@ -17,7 +17,7 @@ use crate::enclose::{Affine, Counted};
 use crate::inertia::ParameterSet;
 use crate::reach::Tube;
 use crate::reach::upward::{add_up, mul_up, sum_up};
-use crate::robot::{ARMATURE, COULOMB, OFFSET, Robot, VISCOUS};
+use crate::robot::{ARMATURE, Arm, COULOMB, OFFSET, VISCOUS};
 use crate::scalar::Scalar;
 use crate::trajectory::DesiredMotion;
 
@@ -63,13 +63,7 @@ pub struct PolynomialSets<const C: usize, const D: u32> {
 
 impl<const C: usize, const D: u32> PolynomialSets<C, D> {
     /// Encloses the interval from `t0` to `t1` (s) of the family under a tube.
-    pub fn new(
-        robot: &Robot,
-        set: &ParameterSet,
-        tube: &Tube,
-        family: &Family,
-        (t0, t1): (f64, f64),
-    ) -> Self {
+    pub fn new(robot: &Arm, set: &ParameterSet, tube: &Tube, family: &Family, (t0, t1): (f64, f64)) -> Self {
         let n = robot.dof();
         let k_r = tube.gains.k_r;
         let (mut q, mut dq, mut dqa, mut ddqa) = (vec![], vec![], vec![], vec![]);
@@ -78,7 +72,7 @@ impl<const C: usize, const D: u32> PolynomialSets<C, D> {
             let (e, r) = (tube.e_radius(j), tube.r_radius(j));
             // de = r - K_r e, so |de| <= r + K_r e.
             let de = add_up(r, mul_up(k_r, e));
-            let (sensor_q, sensor_dq) = (robot.sensors.position_rad, robot.sensors.velocity_rad_s);
+            let (sensor_q, sensor_dq) = (robot.sensors().position_rad, robot.sensors().velocity_rad_s);
             let lag = mul_up(k_r, add_up(e, sensor_q));
             q.push(position.widen(add_up(e, sensor_q)));
             dq.push(velocity.widen(add_up(de, sensor_dq)));
@@ -128,7 +122,7 @@ mod tests {
 
     type Sets = PolynomialSets<48, 2>;
 
-    fn arm() -> (Robot, ParameterSet, Tube, Family) {
+    fn arm() -> (Arm, ParameterSet, Tube, Family) {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/robots/kinova_gen3_2f85.toml");
         let robot = robot::load(path).unwrap();
         let set = ParameterSet::around_nominal(&robot);
@@ -138,7 +132,7 @@ mod tests {
         (robot, set, tube, Family::new(mid, vec![std::f64::consts::PI / 24.0; 7]).unwrap())
     }
 
-    fn exact_torque(robot: &Robot, set: &ParameterSet, state: &JointState) -> Vec<f64> {
+    fn exact_torque(robot: &Arm, set: &ParameterSet, state: &JointState) -> Vec<f64> {
         let (n, theta) = (robot.dof(), set.center());
         let mut motion = Motion::new(robot);
         motion.sweep(robot, &state.q, &state.dq, &state.dq, &state.ddq);

@@ -26,7 +26,7 @@ use crate::reach::roundoff::Grain;
 use crate::reach::torque::{Uncertain, friction_part, lean, spread};
 use crate::reach::upward::{add_up, mul_up, sum_up};
 use crate::reach::{Cell, Span, Tube, extent, symbols};
-use crate::robot::{INERTIAL, Robot};
+use crate::robot::{Arm, INERTIAL};
 use crate::scalar::Scalar;
 use crate::trajectory::DesiredMotion;
 
@@ -74,7 +74,7 @@ pub fn settled<const N: usize, R: Rounding>(
 impl<const N: usize, R: Rounding> FamilySets<N, R> {
     /// Encloses the ticks from `t0` to `t1` (s) of the family under a tube; `uncertain` is the set prepared, once for all spans.
     pub fn new(
-        robot: &Robot,
+        robot: &Arm,
         uncertain: &Uncertain,
         tube: &Tube,
         family: &Family,
@@ -137,15 +137,15 @@ pub struct Places<const N: usize, R: Rounding = Counted> {
 
 impl<const N: usize, R: Rounding> Places<N, R> {
     /// Storage for `robot`.
-    pub fn new(robot: &Robot) -> Self {
-        let (placed, ends) = (Vec::with_capacity(robot.dof()), Vec::with_capacity(robot.shapes.len()));
+    pub fn new(robot: &Arm) -> Self {
+        let (placed, ends) = (Vec::with_capacity(robot.dof()), Vec::with_capacity(robot.shapes().len()));
         Self { motion: Motion::new(robot), placed, ends }
     }
 
     /// Ends of the capsules over the ticks from `t0` to `t1` (s), base frame, m: [`FamilySets::ends`].
     pub fn over(
         &mut self,
-        robot: &Robot,
+        robot: &Arm,
         tube: &Tube,
         family: &Family,
         span: (f64, f64),
@@ -158,7 +158,7 @@ impl<const N: usize, R: Rounding> Places<N, R> {
 
 /// The joint tube for all k.
 fn around<const N: usize, R: Rounding>(
-    robot: &Robot,
+    robot: &Arm,
     tube: &Tube,
     family: &Family,
     (t0, t1): (f64, f64),
@@ -208,7 +208,7 @@ fn over_all<const N: usize, R: Rounding>(cell: &Cell<N, R>, n: usize) -> Cell<N,
 
 /// Nominal torque of joint `j`, and what of rho the parameters make for all k: as [`crate::reach::torque::joint_torques`].
 fn joint<const N: usize, R: Rounding>(
-    robot: &Robot,
+    robot: &Arm,
     (uncertain, tube): (&Uncertain, &Tube),
     cell: &Cell<N, R>,
     j: usize,

@@ -9,11 +9,11 @@ use crate::dynamics::{Composites, Motion, crba};
 use crate::enclose::{Affine, Interval, Rounding};
 use crate::reach::Cell;
 use crate::reach::mass::{Between, Matrix, least_factor, with_transmission};
-use crate::robot::Robot;
+use crate::robot::Arm;
 use crate::scalar::Scalar;
 
 /// Enclosure of M(q; theta), transmission inertia included, over the positions of `cell` for one theta.
-fn enclosed<const N: usize, R: Rounding>(robot: &Robot, theta: &[f64], cell: &Cell<N, R>) -> Matrix {
+fn enclosed<const N: usize, R: Rounding>(robot: &Arm, theta: &[f64], cell: &Cell<N, R>) -> Matrix {
     let mut motion = Motion::new(robot);
     motion.place(robot, &cell.q);
     let constants: Vec<_> = theta.iter().map(|&x| Affine::<N, R>::constant(x)).collect();
@@ -25,7 +25,7 @@ fn enclosed<const N: usize, R: Rounding>(robot: &Robot, theta: &[f64], cell: &Ce
 /// Proven bounds, kg m^2 (kg, kg m), on the smallest and the largest eigenvalue of M(q; theta) over a cell and a set: the
 /// first from below (0 if none is proven), the second from above.
 pub fn eigenvalue_bounds<const N: usize, R: Rounding>(
-    robot: &Robot,
+    robot: &Arm,
     between: &Between,
     cell: &Cell<N, R>,
 ) -> (f64, f64) {

@@ -9,7 +9,7 @@ use super::nullable::number;
 use crate::control::StartFault;
 use crate::identify::IdentifyError;
 use crate::reach::Tube;
-use crate::robot::Robot;
+use crate::robot::Arm;
 
 /// A proof that the assumptions do not all hold.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -65,7 +65,7 @@ pub struct Gap {
 }
 
 /// What the identifier found, at time `t` at the latest.
-pub(super) fn of_data(robot: &Robot, t: f64, error: &IdentifyError) -> Broken {
+pub(super) fn of_data(robot: &Arm, t: f64, error: &IdentifyError) -> Broken {
     let (t, joint, at_least, evidence) = match *error {
         IdentifyError::AssumptionBroken { t, joint, by } => (t, Some(joint), Some(by), Evidence::Data),
         IdentifyError::Jump { t, joint, by, .. } => (t, Some(joint), Some(by), Evidence::Motion),
@@ -81,7 +81,7 @@ pub(super) fn of_data(robot: &Robot, t: f64, error: &IdentifyError) -> Broken {
 }
 
 /// The arm does not stand where its first plan starts.
-pub(super) fn of_start(robot: &Robot, tube: &Tube, t: f64, fault: StartFault) -> Broken {
+pub(super) fn of_start(robot: &Arm, tube: &Tube, t: f64, fault: StartFault) -> Broken {
     let StartFault { joint, error_rad, share } = fault;
     let name = robot.joints[joint].name.clone();
     let text = format!(
@@ -96,8 +96,8 @@ pub(super) fn of_start(robot: &Robot, tube: &Tube, t: f64, fault: StartFault) ->
 ///
 /// With encoder errors of s times their bounds, and with the floor A of the tube, |r_j| >= |r^_j| - s (delta_dq + K_r delta_q) and V >= sum A_j r_j^2 / 2;
 /// the smallest s for which that does not pass V_max is the factor.
-pub(super) fn of_energy(robot: &Robot, tube: &Tube, r: &[f64], t: f64, floor: f64) -> Broken {
-    let unit = robot.sensors.velocity_rad_s + tube.gains.k_r * robot.sensors.position_rad;
+pub(super) fn of_energy(robot: &Arm, tube: &Tube, r: &[f64], t: f64, floor: f64) -> Broken {
+    let unit = robot.sensors().velocity_rad_s + tube.gains.k_r * robot.sensors().position_rad;
     let share = |s: f64, j: usize| 0.5 * tube.inertia_floor[j] * (r[j].abs() - s * unit).max(0.0).powi(2);
     let energy = |s: f64| (0..r.len()).map(|j| share(s, j)).sum::<f64>();
     let joint = (0..r.len()).max_by(|&a, &b| share(0.0, a).total_cmp(&share(0.0, b)));

@@ -21,7 +21,7 @@ impl Reading {
     }
 }
 
-/// An arm with its drives and sensors, tick by tick. In each control period (`ControlGains::period_s`) the loop calls
+/// An arm with its drives and sensors, tick by tick. In each control period (`Gains::period_s`) the loop calls
 /// [`Hardware::read`] once and then one of [`Hardware::command`] and [`Hardware::hold`], which end when the next period begins.
 ///
 /// The simulator ([`crate::simulate::World`]) is one; a driver of a real arm is written in the same way.

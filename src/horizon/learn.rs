@@ -8,7 +8,7 @@ use crate::plan::Plan;
 use crate::plan::excite::{Criterion, Information};
 use crate::plan::foresee;
 use crate::plan::tube_fit;
-use crate::robot::{INERTIAL, Robot};
+use crate::robot::{Arm, INERTIAL};
 use crate::trajectory::Bezier;
 
 use super::evidence::{self, Broken, Gap};
@@ -18,7 +18,7 @@ use super::task::{ExciteCriterion, Held, Identify, Task};
 
 /// Everything that has to do with learning; a run with an empty hand has none.
 pub(crate) struct Learner {
-    robot: Arc<Robot>,
+    robot: Arc<Arm>,
     held: Held,
     identifier: Identifier,
     /// A body that can exist, in the middle of the prior.
@@ -43,7 +43,7 @@ pub fn first_set(task: &Task) -> Result<ParameterSet, IdentifyError> {
 impl Learner {
     /// Before the first measurement: `prior` is what may be true, `acceleration_bound` what the first tube promises.
     pub(crate) fn new(
-        robot: Arc<Robot>,
+        robot: Arc<Arm>,
         held: &Held,
         prior: &ParameterSet,
         acceleration_bound: Vec<f64>,
@@ -106,7 +106,7 @@ impl Learner {
             .collect();
         Some(match map::estimate(&self.robot, &samples, &self.start) {
             Ok(found) => {
-                let at = self.robot.inertial_index(self.robot.end_effector);
+                let at = self.robot.inertial_index(self.robot.end_effector());
                 let set = self.identifier.set();
                 let inside = |i: usize| (set.lower[at + i]..=set.upper[at + i]).contains(&found.inertial[i]);
                 MostProbable {

@@ -10,7 +10,7 @@ use crate::control::robust::open_torque;
 use crate::identify::SetProof;
 use crate::inertia::ParameterSet;
 use crate::plan::Plan;
-use crate::robot::Robot;
+use crate::robot::Arm;
 use crate::trajectory::Bezier;
 
 /// One sample; every vector has one entry a joint.
@@ -107,7 +107,7 @@ pub struct TorqueWidths {
 
 impl TorqueWidths {
     /// The means over a motion under `set`, at the middles of so many equal parts of it.
-    pub fn along(robot: &Robot, set: &ParameterSet, curve: &Bezier, parts: usize) -> Self {
+    pub fn along(robot: &Arm, set: &ParameterSet, curve: &Bezier, parts: usize) -> Self {
         let mut mean = Self { box_nm: vec![0.0; robot.dof()], correlated_nm: vec![0.0; robot.dof()] };
         for k in 0..parts {
             let t = curve.duration_s * (k as f64 + 0.5) / parts as f64;
@@ -269,7 +269,7 @@ impl Record {
     }
 
     /// Adds to the attempts that were executed what their sets say of torques. Left to the end, as no deadline waits then.
-    pub(super) fn look_at_torques(&mut self, robot: &Robot) {
+    pub(super) fn look_at_torques(&mut self, robot: &Arm) {
         for plan in self.plans.iter().filter(|plan| plan.set.strips.is_some()) {
             let attempt = self.attempts.iter_mut().find(|a| a.certified && a.t == plan.t_start_s);
             if let Some(attempt) = attempt {

@@ -13,7 +13,7 @@ use crate::plan::propose::Planner;
 use crate::plan::route::{Route, Router};
 use crate::plan::saved::PlanStart;
 use crate::plan::tube_fit;
-use crate::robot::Robot;
+use crate::robot::Arm;
 
 mod encoders;
 mod execution;
@@ -148,7 +148,7 @@ impl Active {
 
 struct Runner<'a, H> {
     task: &'a Task,
-    robot: Arc<Robot>,
+    robot: Arc<Arm>,
     hardware: &'a mut H,
     /// What may be true before the first measurement.
     prior: ParameterSet,
@@ -223,7 +223,7 @@ impl<H: Hardware> Runner<'_, H> {
     }
 
     fn planning_ticks(&self) -> u64 {
-        (self.task.timing.t_p_s / self.robot.control.period_s).round() as u64
+        (self.task.timing.t_p_s / self.robot.gains().period_s).round() as u64
     }
 
     /// Ticks of the running plan after which the next one takes over: those of the present planning period are executed first.
@@ -233,7 +233,7 @@ impl<H: Hardware> Runner<'_, H> {
 
     /// Ticks until the trajectory has ended: no fewer, lest it be left before it rests.
     fn plan_ticks(&self) -> u64 {
-        (self.task.timing.t_f_s / self.robot.control.period_s).ceil() as u64
+        (self.task.timing.t_f_s / self.robot.gains().period_s).ceil() as u64
     }
 
     /// What the next plan is for; `None` while the running one is to be executed further.
@@ -288,7 +288,7 @@ impl<H: Hardware> Runner<'_, H> {
         let Some(learner) = &mut self.learner else { return Ok(()) };
         let update = learner.update(self.hardware.time())?;
         self.hardware.set_claimed(&update.set);
-        let (nominal, e) = (update.nominal.to_vec(), self.robot.inertial_index(self.robot.end_effector));
+        let (nominal, e) = (update.nominal.to_vec(), self.robot.inertial_index(self.robot.end_effector()));
         let (lower, upper) = (update.set.lower[e..e + 10].to_vec(), update.set.upper[e..e + 10].to_vec());
         self.observer.event(&Event::Identified {
             t: self.hardware.time(),

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::identify::Method;
 use crate::inertia::{Core, ParameterSet};
-use crate::robot::{INERTIAL, Robot, Scene};
+use crate::robot::{Arm, INERTIAL, Scene};
 
 /// What is believed of the whole last body (link, gripper, payload) before the first measurement; parameters in
 /// the order m, h_x, h_y, h_z, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz about the end-effector joint's frame, SI units.
@@ -135,7 +135,7 @@ pub struct Task {
     /// One or two sentences for people.
     pub description: String,
     /// The robot, with the held object's capsules attached; inertias nominal, without the object.
-    pub robot: Robot,
+    pub robot: Arm,
     /// What is held; `None` where the hand is empty: then there is nothing to learn, and every parameter is within
     /// the robot's own uncertainty.
     pub held: Option<Held>,
@@ -159,7 +159,7 @@ impl Task {
     pub fn prior_set(&self) -> ParameterSet {
         let mut set = ParameterSet::around_nominal(&self.robot);
         if let Some(Held { prior, .. }) = &self.held {
-            let first = self.robot.inertial_index(self.robot.end_effector);
+            let first = self.robot.inertial_index(self.robot.end_effector());
             set.lower[first..first + INERTIAL].copy_from_slice(&prior.lower);
             set.upper[first..first + INERTIAL].copy_from_slice(&prior.upper);
             set.core = prior.core.map(|part| Core { first, part });

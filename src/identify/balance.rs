@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::window::Sample;
 use crate::dynamics::{Motion, momentum_rate_regressor, momentum_regressor};
-use crate::robot::{INERTIAL, Robot};
+use crate::robot::{Arm, INERTIAL};
 
 /// Y_m(t2) - Y_m(t1) - int Y_f over consecutive windows of `panels` control periods, the integral by the trapezoidal rule:
 /// the regressor of the bodies `bodies` (0..n: all links) in SI units. One row a window and joint (the joint runs
@@ -16,7 +16,7 @@ use crate::robot::{INERTIAL, Robot};
 ///
 /// `samples` are ticks one control period apart; no windows of no panels are made.
 pub fn window_regressor(
-    robot: &Robot,
+    robot: &Arm,
     samples: &[Sample],
     panels: usize,
     bodies: Range<usize>,
@@ -56,13 +56,13 @@ struct Scratch {
 }
 
 impl Scratch {
-    fn new(robot: &Robot) -> Self {
+    fn new(robot: &Arm) -> Self {
         let n = robot.dof();
         Self { motion: Motion::new(robot), rest: vec![0.0; n], y: vec![0.0; n * INERTIAL * n] }
     }
 
-    fn add(&mut self, robot: &Robot, window: &[Sample], bodies: &Range<usize>, block: &mut [f64]) {
-        let (last, dt) = (window.len() - 1, robot.control.period_s);
+    fn add(&mut self, robot: &Arm, window: &[Sample], bodies: &Range<usize>, block: &mut [f64]) {
+        let (last, dt) = (window.len() - 1, robot.gains().period_s);
         for (k, sample) in window.iter().enumerate() {
             self.motion.sweep(robot, &sample.q, &sample.dq, &self.rest, &self.rest);
             let ends = [(0, -1.0), (last, 1.0)].into_iter().find(|(end, _)| *end == k);
@@ -103,7 +103,7 @@ mod tests {
         let (samples, bound) = recording(&robot, &theta, 0.35, Noise::Uniform, &mut rng);
         let y = window_regressor(&robot, &samples, 100, 0..robot.dof());
         assert_eq!((y.nrows(), y.ncols()), (3 * 7, 70));
-        let hand = robot.end_effector..robot.end_effector + 1;
+        let hand = robot.end_effector()..robot.end_effector() + 1;
         let own = window_regressor(&robot, &samples, 100, hand.clone());
         assert!((y.columns(60, 10) - &own).amax() < 1e-14);
         for w in 0..3 {

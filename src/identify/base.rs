@@ -9,7 +9,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::inverse::Regressor;
-use crate::robot::{INERTIAL, Robot};
+use crate::robot::{Arm, INERTIAL};
 
 /// Columns are scaled to unit length, but those shorter than this share of the longest only as much as it: what is small
 /// in every motion stays small.
@@ -83,18 +83,18 @@ impl BaseParameters {
 
     /// Of a robot's inertial parameters, from random states: what motion at all could tell apart.
     /// The regressor is that of `states` random positions, velocities and accelerations.
-    pub fn of_robot(robot: &Robot, states: usize, seed: u64) -> Self {
+    pub fn of_robot(robot: &Arm, states: usize, seed: u64) -> Self {
         Self::of_columns(robot, INERTIAL * robot.dof(), states, seed)
     }
 
     /// As [`Self::of_robot`] of the full parameter vector, friction and transmission inertias included: an inertia about an axis
     /// that gravity does not turn cannot be told from the transmission's.
-    pub fn of_robot_with_drives(robot: &Robot, states: usize, seed: u64) -> Self {
+    pub fn of_robot_with_drives(robot: &Arm, states: usize, seed: u64) -> Self {
         Self::of_columns(robot, robot.parameter_count(), states, seed)
     }
 
     /// Of the first `columns` parameters.
-    fn of_columns(robot: &Robot, columns: usize, states: usize, seed: u64) -> Self {
+    fn of_columns(robot: &Arm, columns: usize, states: usize, seed: u64) -> Self {
         let (n, p) = (robot.dof(), robot.parameter_count());
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let (mut regressor, mut y) = (Regressor::new(robot), DMatrix::zeros(n, p));
@@ -149,7 +149,7 @@ mod tests {
         // One joint about the vertical: gravity does no work, only I_zz shows. About a tilted axis: h_x, h_y as well.
         let mut robot = small_robot();
         robot.joints.truncate(1);
-        robot.end_effector = 0;
+        robot.stated().end_effector = 0;
         assert_eq!(BaseParameters::of_robot(&robot, 40, 1).rank(), 1);
         robot.gravity = nalgebra::Vector3::new(3.0, 0.0, -9.0);
         let base = BaseParameters::of_robot(&robot, 40, 1);

@@ -23,7 +23,7 @@ pub enum IdentifyError {
     },
     /// The robot is no arm on a fixed base, or its file leaves out what identification rests on.
     #[error("{0}")]
-    NoArm(String),
+    Arm(String),
     /// The box contains no physically consistent body.
     #[error("parameter {parameter}: no physically consistent body lies in the prior box")]
     PriorExcludesPhysics {

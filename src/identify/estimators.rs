@@ -20,7 +20,7 @@ use super::polytope::{Polytope, Rows};
 use super::window::Sample;
 use crate::inertia::ParameterSet;
 use crate::inertia::pseudo::check_physical;
-use crate::robot::{INERTIAL, Robot};
+use crate::robot::{Arm, INERTIAL};
 
 /// A joint that is slower than this, rad/s (m/s), or than its encoder can tell, is at rest.
 const STILL: f64 = 0.01;
@@ -133,7 +133,7 @@ pub struct Estimate {
 /// What the methods of this module work on.
 pub struct Data<'a> {
     /// The robot.
-    pub robot: &'a Robot,
+    pub robot: &'a Arm,
     /// Rows of data, in order of time, over the full parameter vector.
     pub rows: &'a Rows,
     /// What was believed before.
@@ -154,7 +154,7 @@ impl Data<'_> {
     /// needs accelerations, hence [`super::inverse::fit_reweighted`].
     pub fn estimate(&self, method: Estimator) -> Result<Estimate, IdentifyError> {
         let clock = Instant::now();
-        let body = self.robot.inertial_index(self.robot.end_effector);
+        let body = self.robot.inertial_index(self.robot.end_effector());
         if method.needs_body() && !self.unknown.contains(&body) {
             return Err(none("the inertia of the last body counts as known"));
         }
@@ -176,7 +176,7 @@ impl Data<'_> {
                 (bodies, nominal::estimate(&self.polytope(self.set), &self.inside()?).to_vec())
             }
             Estimator::Static => {
-                let still = self.robot.sensors.velocity_rad_s.max(STILL);
+                let still = self.robot.sensors().velocity_rad_s.max(STILL);
                 let found = at_rest(self.robot, &self.robot.nominal_parameters(), self.samples, still)?;
                 let condition = found.condition_number;
                 // `!(<)` also holds for NaN.
@@ -192,7 +192,7 @@ impl Data<'_> {
                 (bodies[..4].to_vec(), values)
             }
             Estimator::Perturbation => {
-                let prior = tighten_by_physics(self.prior, self.robot.end_effector)?;
+                let prior = tighten_by_physics(self.prior, self.robot.end_effector())?;
                 let set = perturbation::tighten(&self.polytope(&prior))?.set;
                 interval = Some(bodies.iter().map(|&j| [set.lower[j], set.upper[j]]).collect());
                 let values = self.linear(Estimator::Ols, &bodies)?;
@@ -264,7 +264,7 @@ impl Data<'_> {
 
     /// The last body by least squares over bodies that can exist.
     fn consistent(&self, coordinates: Coordinates, robust: bool) -> Result<Vec<f64>, IdentifyError> {
-        let body = self.robot.inertial_index(self.robot.end_effector);
+        let body = self.robot.inertial_index(self.robot.end_effector());
         let columns: Vec<usize> = (body..body + INERTIAL).collect();
         let (y, about) = self.about_model(&columns);
         let model = DVector::from_column_slice(&self.robot.nominal_parameters()[body..body + INERTIAL]);
@@ -275,14 +275,14 @@ impl Data<'_> {
 
     /// A body that can exist in the set, or in the prior where the set shows none.
     fn inside(&self) -> Result<[f64; INERTIAL], IdentifyError> {
-        let body = self.robot.end_effector;
+        let body = self.robot.end_effector();
         let found = tighten_body(self.set, body).or_else(|_| tighten_body(self.prior, body))?.1;
         check_physical(&found).map_err(|e| IdentifyError::BadStart(e.to_string()))?;
         Ok(found)
     }
 
     fn polytope(&self, set: &ParameterSet) -> Polytope {
-        let offset = self.robot.inertial_index(self.robot.end_effector);
+        let offset = self.robot.inertial_index(self.robot.end_effector());
         let mut polytope = Polytope::from_box(set.clone(), offset);
         polytope.rows = self.rows.clone();
         polytope

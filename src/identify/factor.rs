@@ -14,7 +14,7 @@ use super::additive::{Warm, radius_excess};
 use super::error::IdentifyError;
 use super::polytope::Rows;
 use crate::inertia::ParameterSet;
-use crate::robot::SensorBounds;
+use crate::robot::Sensors;
 
 /// The two figures are at most so far apart, as a ratio, where the search ends by itself.
 const CLOSE: f64 = 1.01;
@@ -34,7 +34,7 @@ pub enum Scaled {
 
 impl Scaled {
     /// The bounds times `factor`; None where nothing is known of torques then.
-    pub fn times(self, sensors: &SensorBounds, factor: f64) -> Option<SensorBounds> {
+    pub fn times(self, sensors: &Sensors, factor: f64) -> Option<Sensors> {
         let mut scaled = *sensors;
         scaled.torque_ratio *= factor;
         scaled.torque_abs_nm *= factor;
@@ -70,9 +70,9 @@ enum Said {
 pub fn smallest_factor(
     prior: &ParameterSet,
     body: usize,
-    sensors: &SensorBounds,
+    sensors: &Sensors,
     scaled: Scaled,
-    rows: impl Fn(&SensorBounds) -> Result<Rows, IdentifyError>,
+    rows: impl Fn(&Sensors) -> Result<Rows, IdentifyError>,
 ) -> Result<Factor, IdentifyError> {
     let mut warm = Warm::new(body);
     let mut said = |factor: f64| -> Result<Said, IdentifyError> {
@@ -151,7 +151,7 @@ mod tests {
             Self { set, y, measured }
         }
 
-        fn rows(&self, sensors: &SensorBounds) -> Rows {
+        fn rows(&self, sensors: &Sensors) -> Rows {
             let ratio = sensors.torque_ratio;
             Rows {
                 y: self.y.clone(),
@@ -163,8 +163,8 @@ mod tests {
         }
     }
 
-    fn sensors() -> SensorBounds {
-        SensorBounds { torque_ratio: 0.025, torque_abs_nm: 0.0, position_rad: 0.0, velocity_rad_s: 0.0 }
+    fn sensors() -> Sensors {
+        Sensors { torque_ratio: 0.025, torque_abs_nm: 0.0, position_rad: 0.0, velocity_rad_s: 0.0 }
     }
 
     /// The true factor explains the rows, so none above is necessary; and what is said to be enough is: rows with it have a witness.

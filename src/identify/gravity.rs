@@ -6,7 +6,7 @@ use super::error::IdentifyError;
 use super::inverse::Regressor;
 use super::least_squares::ordinary;
 use super::window::Sample;
-use crate::robot::Robot;
+use crate::robot::Arm;
 
 /// Mass and first moment: the parameters that gravity alone shows.
 const STATIC: usize = 4;
@@ -30,7 +30,7 @@ pub struct AtRest {
 /// # Errors
 /// [`IdentifyError::WrongLength`] if fewer than four rows are at rest or `z` does not fit the robot.
 pub fn at_rest(
-    robot: &Robot,
+    robot: &Arm,
     z: &[f64],
     samples: &[Sample],
     still_rad_s: f64,
@@ -45,7 +45,7 @@ pub fn at_rest(
         let found = n * still.len();
         return Err(IdentifyError::WrongLength { what: "rows at rest", found, expected: STATIC });
     }
-    let at = robot.inertial_index(robot.end_effector);
+    let at = robot.inertial_index(robot.end_effector());
     let mut known = DVector::from_column_slice(z);
     known.rows_mut(at, STATIC).fill(0.0);
     let (mut regressor, mut y) = (Regressor::new(robot), DMatrix::zeros(n, p));
@@ -80,7 +80,7 @@ mod tests {
         let robot = crate::robot::load("robots/kinova_gen3_2f85.toml").unwrap();
         let n = robot.dof();
         let mut truth = robot.nominal_parameters();
-        let at = robot.inertial_index(robot.end_effector);
+        let at = robot.inertial_index(robot.end_effector());
         truth[at..at + INERTIAL].copy_from_slice(&[4.9, 0.02, -0.01, -0.77, 0.15, 0.0, 0.14, 0.0, 0.0, 0.02]);
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         let (mut regressor, mut y) = (Regressor::new(&robot), DMatrix::zeros(n, truth.len()));

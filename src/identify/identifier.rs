@@ -16,7 +16,7 @@ use super::proof::{Recorder, SetProof};
 use super::separate::{Profile, Separation};
 use super::window::{Clock, History, Past, Pick, RowMaker, Sample, Stretch, Window};
 use crate::inertia::ParameterSet;
-use crate::robot::{INERTIAL, Robot};
+use crate::robot::{Arm, INERTIAL};
 
 /// How intervals come of data; both are proven.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,7 +77,7 @@ pub struct Update {
 /// true parameters.
 #[derive(Debug, Clone)]
 pub struct Identifier {
-    pub(super) robot: Arc<Robot>,
+    pub(super) robot: Arc<Arm>,
     pub(super) options: IdentifierOptions,
     pub(super) polytope: Polytope,
     nominal: [f64; INERTIAL],
@@ -103,22 +103,19 @@ impl Identifier {
     /// [`IdentifyError`] names what does not fit the robot, the prior's interval or setting that is no number, or the parameter for
     /// which physics leaves nothing of the prior.
     pub fn new(
-        robot: Arc<Robot>,
+        robot: Arc<Arm>,
         prior: &ParameterSet,
         acceleration_bound: Vec<f64>,
         options: IdentifierOptions,
     ) -> Result<Self, IdentifyError> {
-        if let Some(fault) = robot.arm_fault() {
-            return Err(IdentifyError::NoArm(fault));
-        }
         let expected = robot.parameter_count();
         if prior.len() != expected {
             return Err(IdentifyError::WrongLength { what: "prior box", found: prior.len(), expected });
         }
         check_box(prior, expected)?;
         check_settings(&robot, &options)?;
-        let (set, inside, proven) = prove_body(prior, robot.end_effector)?;
-        let offset = robot.inertial_index(robot.end_effector);
+        let (set, inside, proven) = prove_body(prior, robot.end_effector())?;
+        let offset = robot.inertial_index(robot.end_effector());
         let record = Recorder::new(prior, &proven, offset);
         let polytope = Polytope::from_box(set, offset);
         let mut identifier = Self {
@@ -314,12 +311,12 @@ impl Identifier {
 
     /// Panels (control periods) a window.
     fn panels(&self) -> usize {
-        ((self.options.window_s / self.robot.control.period_s).round() as usize).max(1)
+        ((self.options.window_s / self.robot.gains().period_s).round() as usize).max(1)
     }
 }
 
-pub(super) fn check_settings(robot: &Robot, options: &IdentifierOptions) -> Result<(), IdentifyError> {
-    let (sensors, control) = (&robot.sensors, &robot.control);
+pub(super) fn check_settings(robot: &Arm, options: &IdentifierOptions) -> Result<(), IdentifyError> {
+    let (sensors, control) = (&robot.sensors(), &robot.gains());
     let window = options.window_s;
     let checks = [
         ("window length", window, window > 0.0, "a time > 0 in s"),
@@ -340,9 +337,9 @@ pub(super) fn check_settings(robot: &Robot, options: &IdentifierOptions) -> Resu
             return Err(IdentifyError::BadValue { what: what.to_string(), value, expected });
         }
     }
-    if robot.end_effector >= robot.dof() {
+    if robot.end_effector() >= robot.dof() {
         let what = "end effector index".to_string();
-        let value = robot.end_effector as f64;
+        let value = robot.end_effector() as f64;
         return Err(IdentifyError::BadValue { what, value, expected: "a joint of the robot" });
     }
     Ok(())

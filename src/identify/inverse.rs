@@ -1,7 +1,7 @@
 //! Inverse-dynamics regression: one row a sample and joint, tau = Y(q, dq, ddq) z, with accelerations from a filter.
 //!
 //! The textbook way, for estimates: it needs accelerations, which nobody measures, so nothing here is a bound.
-//! z is the full parameter vector ([`Robot::nominal_parameters`]).
+//! z is the full parameter vector ([`crate::robot::Model::nominal_parameters`]).
 
 use nalgebra::{Cholesky, DMatrix, DVector};
 
@@ -11,7 +11,7 @@ use super::least_squares::{huber_weights, non_negative};
 use super::log::MeasurementLog;
 use crate::dynamics::{Motion, torque_regressor};
 use crate::inertia::ParameterSet;
-use crate::robot::{ARMATURE, COULOMB, FRICTION, INERTIAL, OFFSET, Robot, VISCOUS};
+use crate::robot::{ARMATURE, Arm, COULOMB, FRICTION, INERTIAL, OFFSET, VISCOUS};
 
 /// Rounds of reweighting in which an estimate settles to a thousandth.
 pub const REWEIGHTINGS: usize = 8;
@@ -59,14 +59,14 @@ pub fn moving(log: &MeasurementLog, smoothing: Smoothing) -> Result<Vec<Moving>,
 
 /// Writes regressors of single samples; the scratch space is made once.
 pub struct Regressor<'a> {
-    robot: &'a Robot,
+    robot: &'a Arm,
     motion: Motion<f64>,
     links: Vec<f64>,
 }
 
 impl<'a> Regressor<'a> {
     /// Scratch space for `robot`.
-    pub fn new(robot: &'a Robot) -> Self {
+    pub fn new(robot: &'a Arm) -> Self {
         let n = robot.dof();
         Self { robot, motion: Motion::new(robot), links: vec![0.0; INERTIAL * n * n] }
     }
@@ -81,7 +81,7 @@ impl<'a> Regressor<'a> {
         for (i, row) in self.links.chunks_exact(INERTIAL * n).enumerate() {
             row.iter().enumerate().for_each(|(c, v)| y[(i, c)] = *v);
             let at = self.robot.friction_index(i);
-            let stiction = self.robot.control.stiction_speed_rad_s.max(f64::MIN_POSITIVE);
+            let stiction = self.robot.gains().stiction_speed_rad_s.max(f64::MIN_POSITIVE);
             y[(i, at + COULOMB)] = (dq[i] / stiction).clamp(-1.0, 1.0);
             y[(i, at + VISCOUS)] = dq[i];
             y[(i, at + ARMATURE)] = ddq[i];
@@ -91,7 +91,7 @@ impl<'a> Regressor<'a> {
 }
 
 /// Measured minus predicted torque of every sample for parameters `z`, N m: one vector of n a sample.
-pub fn residuals(robot: &Robot, z: &[f64], samples: &[Moving]) -> Vec<Vec<f64>> {
+pub fn residuals(robot: &Arm, z: &[f64], samples: &[Moving]) -> Vec<Vec<f64>> {
     let (n, p) = (robot.dof(), robot.parameter_count());
     let (mut regressor, mut y) = (Regressor::new(robot), DMatrix::zeros(n, p));
     let z = DVector::from_column_slice(z);
@@ -137,7 +137,7 @@ impl Belief {
 /// # Errors
 /// [`IdentifyError::WrongLength`] or [`IdentifyError::BadValue`] for data that do not fit the robot.
 pub fn fit(
-    robot: &Robot,
+    robot: &Arm,
     samples: &[Moving],
     belief: &Belief,
     weight: impl Fn(usize, usize) -> f64,
@@ -201,7 +201,7 @@ pub fn fit(
 }
 
 /// Whether parameter j cannot be negative: friction other than the offset.
-fn signed(robot: &Robot, j: usize) -> bool {
+fn signed(robot: &Arm, j: usize) -> bool {
     j.checked_sub(INERTIAL * robot.dof()).is_some_and(|k| k % FRICTION != OFFSET)
 }
 
@@ -212,7 +212,7 @@ fn signed(robot: &Robot, j: usize) -> bool {
 /// # Errors
 /// Those of [`fit`].
 pub fn fit_reweighted(
-    robot: &Robot,
+    robot: &Arm,
     samples: &[Moving],
     belief: &Belief,
     useful: impl Fn(usize, usize) -> bool,

@@ -22,7 +22,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::window::Sample;
-use crate::robot::Robot;
+use crate::robot::Arm;
 
 /// Two samples farther apart than this many periods have a gap between them.
 const GAP: f64 = 1.5;
@@ -80,7 +80,7 @@ impl MeasurementLog {
     ///
     /// # Errors
     /// [`LogError`] names the file, the line and the column, or topic, message and joint.
-    pub fn read(path: impl AsRef<Path>, robot: &Robot, unit: AngleUnit) -> Result<Self, LogError> {
+    pub fn read(path: impl AsRef<Path>, robot: &Arm, unit: AngleUnit) -> Result<Self, LogError> {
         Self::read_topic(path, robot, unit, None)
     }
 
@@ -94,7 +94,7 @@ impl MeasurementLog {
     /// As [`Self::read`].
     pub fn read_topic(
         path: impl AsRef<Path>,
-        robot: &Robot,
+        robot: &Arm,
         unit: AngleUnit,
         topic: Option<&str>,
     ) -> Result<Self, LogError> {

@@ -24,7 +24,7 @@ use crate::estimate::{
     Coordinates, Deviations, EstimateError, Formulation, JointParameter, MultibodyProblem, Options,
     ParameterMap, Solver, Status, multibody,
 };
-use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot};
+use crate::robot::{ARMATURE, Arm, COULOMB, INERTIAL, OFFSET};
 
 /// Prior deviation of the log-Cholesky coordinates: within it the mass changes by a factor of e^2, the centre of mass by
 /// one metre.
@@ -58,20 +58,20 @@ pub struct MapEstimate {
 // Whatever else a sample may hold stays empty.
 #[allow(clippy::needless_update)]
 pub fn estimate(
-    robot: &Arc<Robot>,
+    robot: &Arc<Arm>,
     samples: &[Sample],
     start: &[f64; INERTIAL],
 ) -> Result<MapEstimate, EstimateError> {
     let clock = Instant::now();
     let n = robot.dof();
     let mut map = ParameterMap::none(robot);
-    let at = robot.inertial_index(robot.end_effector);
+    let at = robot.inertial_index(robot.end_effector());
     map.nominal[at..at + INERTIAL].copy_from_slice(start);
     // The payload comes first; links without mass have no coordinates.
-    let others = (0..robot.bodies()).filter(|&b| b != robot.end_effector);
+    let others = (0..robot.bodies()).filter(|&b| b != robot.end_effector());
     let heavy = others.filter(|&b| map.nominal[robot.inertial_index(b)] > 0.0);
     map.bodies =
-        std::iter::once(robot.end_effector).chain(heavy).map(|b| (b, Coordinates::LogCholesky)).collect();
+        std::iter::once(robot.end_effector()).chain(heavy).map(|b| (b, Coordinates::LogCholesky)).collect();
     use JointParameter::{Armature, Coulomb, Gain, Offset, Skew, Viscous};
     map.joints =
         (0..n).flat_map(|j| [Coulomb, Viscous, Armature, Gain, Skew, Offset].map(|w| (j, w))).collect();
@@ -83,7 +83,7 @@ pub fn estimate(
         theta.extend(coordinate_deviations(robot, &map, &center, b)?);
     }
     theta.extend(map.joints.iter().map(|&(j, which)| {
-        let (sensors, unknown) = (robot.sensors, robot.uncertainty);
+        let (sensors, unknown) = (robot.sensors(), robot.uncertainty());
         let nominal = map.nominal[which.index(robot, j)];
         uniform(match which {
             Gain | Skew => sensors.torque_ratio,
@@ -94,8 +94,8 @@ pub fn estimate(
         .max(KNOWN)
     }));
     let deviations = Deviations {
-        q: vec![uniform(robot.sensors.position_rad); n],
-        dq: vec![uniform(robot.sensors.velocity_rad_s); n],
+        q: vec![uniform(robot.sensors().position_rad); n],
+        dq: vec![uniform(robot.sensors().velocity_rad_s); n],
         tau: torque_deviations(robot, samples)?,
         first_q: vec![f64::INFINITY; n],
         first_dq: vec![f64::INFINITY; n],
@@ -110,9 +110,15 @@ pub fn estimate(
             ..multibody::Sample::default()
         })
         .collect();
-    let problem = MultibodyProblem::new(robot.clone(), map, measured, robot.control.period_s, &deviations)?
-        .formulated(Formulation::Inverse)
-        .with_sensor_noise();
+    let problem = MultibodyProblem::new(
+        Arc::new(robot.model().clone()),
+        map,
+        measured,
+        robot.gains().period_s,
+        &deviations,
+    )?
+    .formulated(Formulation::Inverse)
+    .with_sensor_noise();
     // Far beyond what a deviation of the result can be told to.
     let options = Options { tolerance: 1e-8, feasibility: 1e-9, iterations: 60, ..Options::default() };
     let mut solver = Solver::new(&problem, options)?;
@@ -136,7 +142,7 @@ pub fn estimate(
 /// Prior deviations of the coordinates of body `b` of the map, whose physical parameters err by the robot's ratio each: those of
 /// the linearised coordinates.
 fn coordinate_deviations(
-    robot: &Robot,
+    robot: &Arm,
     map: &ParameterMap,
     center: &[f64],
     b: usize,
@@ -148,13 +154,13 @@ fn coordinate_deviations(
         reason: "a body as flat as that has no coordinates".into(),
     })?;
     let error =
-        SVector::<f64, INERTIAL>::from_fn(|i, _| robot.uncertainty.of_link(i, nominal[i]) / 3f64.sqrt());
+        SVector::<f64, INERTIAL>::from_fn(|i, _| robot.uncertainty().of_link(i, nominal[i]) / 3f64.sqrt());
     Ok((0..INERTIAL).map(|c| inverse.row(c).transpose().component_mul(&error).norm().max(KNOWN)).collect())
 }
 
 /// Deviation of each joint's torque sensor over the log.
-fn torque_deviations(robot: &Robot, samples: &[Sample]) -> Result<Vec<f64>, EstimateError> {
-    let (n, sensors) = (robot.dof(), robot.sensors);
+fn torque_deviations(robot: &Arm, samples: &[Sample]) -> Result<Vec<f64>, EstimateError> {
+    let (n, sensors) = (robot.dof(), robot.sensors());
     if samples.len() < 2 {
         return Err(EstimateError::Size { what: "samples".into(), found: samples.len(), expected: 2 });
     }

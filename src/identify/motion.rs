@@ -25,7 +25,7 @@ use serde::Serialize;
 use super::log::MeasurementLog;
 use super::recorded::clock_of;
 use super::window::{Clock, Sample};
-use crate::robot::{Robot, SensorBounds};
+use crate::robot::{Arm, Sensors};
 
 mod stamps;
 
@@ -100,7 +100,7 @@ pub struct BrokenMotion {
 #[derive(Clone, Copy)]
 pub struct RecordedMotion<'a> {
     /// The arm; its sensor bounds are the stated ones.
-    pub robot: &'a Robot,
+    pub robot: &'a Arm,
     /// The recordings.
     pub logs: &'a [MeasurementLog],
     /// Bound on |ddq_j|, rad/s^2.
@@ -139,8 +139,8 @@ impl Comparison {
 
 impl Reading {
     /// The left-hand side, and what each of positions, velocities and accelerations adds to the right-hand side.
-    fn terms(&self, comparison: Comparison, sensors: &SensorBounds, acceleration: f64) -> (f64, [f64; 3]) {
-        let SensorBounds { position_rad, velocity_rad_s, .. } = *sensors;
+    fn terms(&self, comparison: Comparison, sensors: &Sensors, acceleration: f64) -> (f64, [f64; 3]) {
+        let Sensors { position_rad, velocity_rad_s, .. } = *sensors;
         match comparison {
             Comparison::PositionAgainstVelocity => {
                 let own = [2.0 * position_rad, self.elapsed * velocity_rad_s, acceleration * self.quarters];
@@ -153,7 +153,7 @@ impl Reading {
     }
 
     /// The factor of `bound` from which on `comparison` passes; 1 if it passes as it is, infinite if none helps.
-    fn factor(&self, comparison: Comparison, bound: Bound, sensors: &SensorBounds, acceleration: f64) -> f64 {
+    fn factor(&self, comparison: Comparison, bound: Bound, sensors: &Sensors, acceleration: f64) -> f64 {
         let (left, right) = self.terms(comparison, sensors, acceleration);
         if left <= right.iter().sum() {
             return 1.0;
@@ -179,7 +179,7 @@ impl RecordedMotion<'_> {
     }
 
     fn broken_by(&self, comparison: Comparison) -> Option<BrokenMotion> {
-        let sensors = &self.robot.sensors;
+        let sensors = &self.robot.sensors();
         let bounds = comparison.bounds();
         // A comparison that fails is told by the factor of all that may grow in it.
         let mut worst: Option<(f64, usize, usize, usize, f64)> = None;
@@ -220,9 +220,9 @@ impl RecordedMotion<'_> {
 
     /// The sensor bounds with positions and velocities as large as this motion needs, times `margin` where they have to grow; None if
     /// none are large enough. Velocities answer for the second comparison, positions for what then is left of the first.
-    pub fn sensors_needed(&self, margin: f64) -> Option<SensorBounds> {
-        let mut sensors = self.robot.sensors;
-        let needed = |sensors: &SensorBounds, comparison: Comparison, bound: Bound| {
+    pub fn sensors_needed(&self, margin: f64) -> Option<Sensors> {
+        let mut sensors = self.robot.sensors();
+        let needed = |sensors: &Sensors, comparison: Comparison, bound: Bound| {
             let mut most = 1.0_f64;
             self.visit(&self.times(), |r| {
                 most = most.max(r.factor(comparison, bound, sensors, self.acceleration[r.joint]));
@@ -236,11 +236,11 @@ impl RecordedMotion<'_> {
     }
 
     /// Whether all comparisons pass with these sensor bounds.
-    pub fn holds_with(&self, sensors: &SensorBounds) -> bool {
+    pub fn holds_with(&self, sensors: &Sensors) -> bool {
         self.holds_at(&self.times(), sensors)
     }
 
-    fn holds_at(&self, times: &[Vec<f64>], sensors: &SensorBounds) -> bool {
+    fn holds_at(&self, times: &[Vec<f64>], sensors: &Sensors) -> bool {
         let mut holds = true;
         self.visit(times, |r| {
             for comparison in Comparison::ALL {
@@ -253,7 +253,7 @@ impl RecordedMotion<'_> {
 
     /// The times of each log's ticks as rows of data have them, s: its stamps, or whole control periods where it has every tick.
     fn times(&self) -> Vec<Vec<f64>> {
-        let period = self.robot.control.period_s;
+        let period = self.robot.gains().period_s;
         let of = |log: &MeasurementLog| match clock_of(self.robot, log) {
             Clock::Control => (0..log.samples.len()).map(|k| k as f64 * period).collect(),
             Clock::Recorded => log.samples.iter().map(|s| s.t).collect(),

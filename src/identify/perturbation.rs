@@ -125,7 +125,7 @@ mod tests {
         };
         let (dual, theorem) = (known(Method::Dual), known(Method::Perturbation));
         assert!(theorem.set.contains(&theta) && dual.set.contains(&theta));
-        let at = robot.inertial_index(robot.end_effector);
+        let at = robot.inertial_index(robot.end_effector());
         let half = |set: &crate::inertia::ParameterSet, k: usize| set.radius()[at + k];
         println!("{:.3?} {:.3?}", &dual.set.radius()[at..at + 10], &theorem.set.radius()[at..at + 10]);
         for k in 0..10 {
@@ -142,7 +142,7 @@ mod tests {
         let start = prior(&robot);
         let mut rng = ChaCha8Rng::seed_from_u64(6);
         let mut theta = truth(&robot, &start, &mut rng);
-        let at = robot.inertial_index(robot.end_effector);
+        let at = robot.inertial_index(robot.end_effector());
         (theta[at], theta[at + 3]) = (12.0, -2.4);
         let (samples, bound) = recording(&robot, &theta, 2.0, Noise::Uniform, &mut rng);
         let options = IdentifierOptions { method: Method::Perturbation, ..IdentifierOptions::default() };

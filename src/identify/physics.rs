@@ -8,7 +8,7 @@ use crate::robot::INERTIAL;
 
 /// Shrinks the ten intervals of body `body` to what its pseudo-inertia being positive semi-definite allows.
 ///
-/// `set` is a full parameter vector's box (layout of [`crate::robot::Robot::nominal_parameters`], `body` the
+/// `set` is a full parameter vector's box (layout of [`crate::robot::Model::nominal_parameters`], `body` the
 /// joint index of the body). No data is used; the result contains every physically consistent body of the box.
 ///
 /// # Errors

@@ -3,19 +3,19 @@
 
 use super::error::IdentifyError;
 use super::window::Sample;
-use crate::robot::Robot;
+use crate::robot::Arm;
 
 /// Generous to rounding: these are plausibility checks, not part of the bounds.
 const SLACK: f64 = 1e-9;
 
 /// Time advances by one period, and the motion between the two ticks is one that the bounds allow.
 pub(super) fn check_step(
-    robot: &Robot,
+    robot: &Arm,
     a: &Sample,
     b: &Sample,
     acceleration: &[f64],
 ) -> Result<(), IdentifyError> {
-    let period = robot.control.period_s;
+    let period = robot.gains().period_s;
     if !(((b.t - a.t) - period).abs() <= 1e-3 * period + SLACK * b.t.abs()) {
         return Err(IdentifyError::BadTime { t: b.t, previous: a.t, period });
     }
@@ -27,14 +27,14 @@ pub(super) fn check_step(
 /// With |ddq| <= a and D = t_b - t_a, dq stays within \[min - a D/2, max + a D/2\] of its two ends
 /// ([`super::window`], between ticks), and q_b - q_a is D times something in that interval.
 pub(crate) fn check_motion(
-    robot: &Robot,
+    robot: &Arm,
     a: &Sample,
     b: &Sample,
     acceleration: &[f64],
 ) -> Result<(), IdentifyError> {
-    let (elapsed, sensors) = (b.t - a.t, &robot.sensors);
+    let (elapsed, sensors) = (b.t - a.t, &robot.sensors());
     if !(elapsed > 0.0) {
-        return Err(IdentifyError::BadTime { t: b.t, previous: a.t, period: robot.control.period_s });
+        return Err(IdentifyError::BadTime { t: b.t, previous: a.t, period: robot.gains().period_s });
     }
     for j in 0..robot.dof() {
         let gained = elapsed * acceleration[j];
@@ -105,10 +105,10 @@ mod tests {
         let error = check([0.0, 0.0005], [0.5, 0.5], 0.051).unwrap_err();
         let IdentifyError::Jump { by, .. } = error else { panic!("{error}") };
         let mut robot = super::super::tests::arm();
-        let passes = |factor: f64, robot: &mut Robot| {
-            let own = super::super::tests::arm().sensors;
-            robot.sensors.position_rad = factor * own.position_rad;
-            robot.sensors.velocity_rad_s = factor * own.velocity_rad_s;
+        let passes = |factor: f64, robot: &mut Arm| {
+            let own = super::super::tests::arm().sensors();
+            robot.stated().sensors.position_rad = factor * own.position_rad;
+            robot.stated().sensors.velocity_rad_s = factor * own.velocity_rad_s;
             let sample = |t: f64, q: f64| Sample {
                 t,
                 q: [&[q][..], &[0.0; 6]].concat(),

@@ -19,7 +19,7 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::inertia::ParameterSet;
-use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
+use crate::robot::{ARMATURE, Arm, COULOMB, INERTIAL, OFFSET, VISCOUS};
 
 /// Why a prior cannot be used.
 #[derive(Debug, Error)]
@@ -80,7 +80,7 @@ struct Joint {
 ///
 /// # Errors
 /// [`PriorError`] names the file and the field.
-pub fn apply(path: &Path, robot: &Robot, set: &mut ParameterSet) -> Result<bool, PriorError> {
+pub fn apply(path: &Path, robot: &Arm, set: &mut ParameterSet) -> Result<bool, PriorError> {
     let text =
         std::fs::read_to_string(path).map_err(|source| PriorError::Read { path: path.to_owned(), source })?;
     let file: File = toml::from_str(&text)
@@ -96,7 +96,7 @@ pub fn apply(path: &Path, robot: &Robot, set: &mut ParameterSet) -> Result<bool,
         Ok(())
     };
     if let Some(payload) = &file.payload {
-        let at = robot.inertial_index(robot.end_effector);
+        let at = robot.inertial_index(robot.end_effector());
         for k in 0..INERTIAL {
             let field = format!("payload, entry {k} (of m, m c, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz)");
             put(at + k, field, [payload.lower[k], payload.upper[k]], f64::NEG_INFINITY)?;

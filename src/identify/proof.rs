@@ -22,7 +22,7 @@ use super::polytope::Source;
 use super::window::Window;
 use crate::inertia::pseudo::quadratic_form;
 use crate::inertia::{ParameterSet, Strip};
-use crate::robot::{INERTIAL, Robot};
+use crate::robot::{Arm, INERTIAL};
 
 /// Version of the file.
 pub const SCHEMA: u32 = 1;
@@ -36,7 +36,7 @@ pub struct SetProof {
     /// Version of this format.
     pub schema: u32,
     /// The robot, with the bounds on its sensors.
-    pub robot: Robot,
+    pub robot: Arm,
     /// The box that the true parameters are assumed to lie in.
     pub prior: ParameterSet,
     /// How each row can be made again.
@@ -144,11 +144,11 @@ impl SetProof {
             _ => &[],
         });
         for window in windows {
-            let end = window.t_s + window.panels as f64 * self.robot.control.period_s;
+            let end = window.t_s + window.panels as f64 * self.robot.gains().period_s;
             for (k, (from, bound)) in motions.iter().enumerate() {
                 let until = motions.get(k + 1).map_or(f64::INFINITY, |next| next.0);
                 // A tick that begins or ends another motion's time is none of this one's.
-                let period = 1.5 * self.robot.control.period_s;
+                let period = 1.5 * self.robot.gains().period_s;
                 let inside = from + period < end && window.t_s + period < until;
                 let least = bound.iter().zip(&window.acceleration_bound).position(|(a, b)| a > b);
                 if let Some(joint) = least.filter(|_| inside) {
@@ -226,7 +226,7 @@ impl Recorder {
     }
 
     /// All that is written down so far.
-    pub(super) fn proof(&self, robot: &Robot) -> SetProof {
+    pub(super) fn proof(&self, robot: &Arm) -> SetProof {
         SetProof {
             schema: SCHEMA,
             robot: robot.clone(),

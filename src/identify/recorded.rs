@@ -30,7 +30,7 @@ use super::polytope::{Polytope, Rows};
 use super::window::{Clock, Sample, Window, parts, rows_over_parts};
 use crate::enclose::Interval;
 use crate::inertia::ParameterSet;
-use crate::robot::{Robot, SensorBounds};
+use crate::robot::{Arm, Sensors};
 use crate::scalar::Scalar;
 
 /// A log whose period is the control period up to this share was written by the control loop.
@@ -58,13 +58,13 @@ pub struct RecordedRows {
 }
 
 /// Whether joint i is so near its speed limit that its drive may brake by itself, whatever torque is asked for.
-pub fn at_speed_limit(robot: &Robot, dq: &[f64], i: usize) -> bool {
+pub fn at_speed_limit(robot: &Arm, dq: &[f64], i: usize) -> bool {
     dq[i].abs() > SPEED_SHARE * robot.joints[i].limits.velocity
 }
 
 /// The clock of a log: the control loop's where the log has all its ticks.
-pub fn clock_of(robot: &Robot, log: &MeasurementLog) -> Clock {
-    let period = robot.control.period_s;
+pub fn clock_of(robot: &Arm, log: &MeasurementLog) -> Clock {
+    let period = robot.gains().period_s;
     let steps = log.segments.iter().flat_map(|s| log.samples[s.clone()].windows(2));
     let regular = |pair: &[Sample]| ((pair[1].t - pair[0].t) - period).abs() <= SAME_PERIOD * period;
     if steps.into_iter().all(regular) { Clock::Control } else { Clock::Recorded }
@@ -77,7 +77,7 @@ pub fn clock_of(robot: &Robot, log: &MeasurementLog) -> Clock {
 /// [`IdentifyError::WrongLength`] if the set or the acceleration bound (rad/s^2) does not fit the robot,
 /// [`IdentifyError::BadValue`] for a shift that is no time.
 pub fn momentum_rows(
-    robot: &Robot,
+    robot: &Arm,
     set: &ParameterSet,
     logs: &[MeasurementLog],
     window_s: f64,
@@ -141,7 +141,7 @@ pub fn momentum_rows(
 
 /// Torques that are early or late by an unknown time; see the module header.
 struct Shift {
-    sensors: SensorBounds,
+    sensors: Sensors,
     /// E, s.
     most: f64,
     /// E in ticks, where torque is held between them.
@@ -149,8 +149,8 @@ struct Shift {
 }
 
 impl Shift {
-    fn new(robot: &Robot, clock: Clock, most: f64) -> Self {
-        let (sensors, period) = (robot.sensors, robot.control.period_s);
+    fn new(robot: &Arm, clock: Clock, most: f64) -> Self {
+        let (sensors, period) = (robot.sensors(), robot.gains().period_s);
         match clock {
             // Stamps of ticks are right up to [`SAME_PERIOD`] of a period, which must not make a tick of nothing.
             Clock::Control => {
@@ -213,7 +213,7 @@ impl Shift {
 
     /// The error of a torque sensor that reads at most `largest`, N m.
     fn error(&self, largest: f64) -> Interval {
-        let SensorBounds { torque_ratio, torque_abs_nm, .. } = self.sensors;
+        let Sensors { torque_ratio, torque_abs_nm, .. } = self.sensors;
         let known = Interval::constant(1.0) - Interval::constant(torque_ratio);
         let error = Interval::constant(torque_ratio).scale(largest) + Interval::constant(torque_abs_nm);
         Interval::around(0.0, (error / known).upper())
@@ -222,7 +222,7 @@ impl Shift {
 
 impl RecordedRows {
     /// Drops the rows of joints at their speed limit ([`at_speed_limit`]).
-    pub fn forget_speed_limited(&mut self, robot: &Robot) {
+    pub fn forget_speed_limited(&mut self, robot: &Arm) {
         let limit = |i: usize| SPEED_SHARE * robot.joints[i].limits.velocity;
         let slow = |w: &usize| self.speed[*w] <= limit(self.rows.origin[*w].joint);
         let kept: Vec<usize> = (0..self.rows.len()).filter(slow).collect();
@@ -255,14 +255,14 @@ impl RecordedRows {
 /// [`IdentifyError::AssumptionBroken`] proves that no parameters of the box explain the rows;
 /// [`IdentifyError::PriorExcludesPhysics`] that no physical last body lies in it.
 pub fn sets_within(
-    robot: &Robot,
+    robot: &Arm,
     set: &ParameterSet,
     rows: &Rows,
     unknown: &[usize],
 ) -> Result<Vec<(usize, ParameterSet)>, IdentifyError> {
-    let set = tighten_by_physics(set, robot.end_effector)?;
+    let set = tighten_by_physics(set, robot.end_effector())?;
     let mut sets = vec![(0, set.clone())];
-    let mut polytope = Polytope::from_box(set, robot.inertial_index(robot.end_effector));
+    let mut polytope = Polytope::from_box(set, robot.inertial_index(robot.end_effector()));
     let effort = Effort { rounds: 3, ..Effort::default() };
     // Rows of one window stand together and end at the same time.
     let mut windows: Vec<Range<usize>> = vec![];

@@ -27,7 +27,7 @@ use super::polytope::Rows;
 use super::window::{End, History, Past, Pick, RowMaker, Sample, Stretch};
 use crate::dynamics::{Motion, momentum_regressor};
 use crate::inertia::ParameterSet;
-use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
+use crate::robot::{ARMATURE, Arm, COULOMB, INERTIAL, OFFSET, VISCOUS};
 
 /// Spans that are asked for a vertex, joint and side at most.
 const SPANS: usize = 3;
@@ -78,7 +78,7 @@ impl Profile {
     /// The profiles of `pasts`, whose rows over the whole windows have the given radii (one a joint, window by window) and were made by
     /// `maker`.
     pub fn of_windows(
-        robot: &Robot,
+        robot: &Arm,
         set: &ParameterSet,
         windows: &[(&Stretch, &Past)],
         maker: &RowMaker,
@@ -93,7 +93,7 @@ impl Profile {
     }
 
     fn of_window(
-        robot: &Robot,
+        robot: &Arm,
         set: &ParameterSet,
         (stretch, past): (&Stretch, &Past),
         maker: &RowMaker,
@@ -124,7 +124,7 @@ impl Profile {
 impl JointProfile {
     /// With `columns` holding the links' momenta.
     fn new(
-        robot: &Robot,
+        robot: &Arm,
         set: &ParameterSet,
         (samples, past): (&[Sample], &Past),
         j: usize,
@@ -132,7 +132,7 @@ impl JointProfile {
         radius: f64,
         ends: [f64; 2],
     ) -> Self {
-        let (n, sensors, first) = (robot.dof(), &robot.sensors, INERTIAL * j);
+        let (n, sensors, first) = (robot.dof(), &robot.sensors(), INERTIAL * j);
         let links = columns.ncols() - 4;
         let panels = samples.len() - 1;
         let (mut torque, mut noise) = (vec![0.0], vec![0.0]);
@@ -150,7 +150,7 @@ impl JointProfile {
                 }
                 before = now;
                 let (tau, dq) = (samples[k - 1].tau[j], 0.5 * (samples[k - 1].dq[j] + sample.dq[j]));
-                let still = dq.abs() <= robot.control.stiction_speed_rad_s;
+                let still = dq.abs() <= robot.gains().stiction_speed_rad_s;
                 sign += if still { 0.0 } else { step * dq.signum() };
                 time += step;
                 torque.push(torque[k - 1] + step * tau);
@@ -198,7 +198,7 @@ impl<'a> Separation<'a> {
     }
 
     /// For each point the spans of one joint that it violates most.
-    fn of_joint(&self, robot: &Robot, joint: usize, points: &DMatrix<f64>) -> Vec<Vec<Pick>> {
+    fn of_joint(&self, robot: &Arm, joint: usize, points: &DMatrix<f64>) -> Vec<Vec<Pick>> {
         let friction = robot.friction_index(joint);
         let mut scans: Vec<Scan> = (0..points.ncols()).map(|_| Scan::default()).collect();
         let mut profiles = self.profiles.iter();

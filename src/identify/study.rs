@@ -14,7 +14,7 @@ use super::polytope::Rows;
 use super::recorded::{RecordedRows, at_speed_limit, sets_within};
 use crate::inertia::ParameterSet;
 use crate::inertia::pseudo::check_physical;
-use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
+use crate::robot::{ARMATURE, Arm, COULOMB, INERTIAL, OFFSET, VISCOUS};
 
 /// Without a stated bound, accelerations are taken to stay below this many times the largest that the filter sees.
 const ACCELERATION_MARGIN: f64 = 1.5;
@@ -86,9 +86,9 @@ pub enum Unknown {
 
 impl Unknown {
     /// Indices of the unknown parameters.
-    pub fn indices(self, robot: &Robot) -> Vec<usize> {
+    pub fn indices(self, robot: &Arm) -> Vec<usize> {
         let links = INERTIAL * robot.dof();
-        let hand = robot.inertial_index(robot.end_effector);
+        let hand = robot.inertial_index(robot.end_effector());
         match self {
             Self::Payload => (hand..hand + INERTIAL).collect(),
             Self::Friction => (links..robot.parameter_count()).collect(),
@@ -98,7 +98,7 @@ impl Unknown {
 
     /// What is believed before the first measurement where the user says nothing: the robot's own box, with friction
     /// anywhere between zero and what the joint's limits make plausible where it is unknown.
-    pub fn default_prior(self, robot: &Robot) -> ParameterSet {
+    pub fn default_prior(self, robot: &Arm) -> ParameterSet {
         let mut set = ParameterSet::around_nominal(robot);
         if self == Self::Payload {
             return set;
@@ -145,7 +145,7 @@ pub struct StudyOptions {
 /// What a study needs.
 pub struct Study<'a> {
     /// The robot, with its sensor bounds and uncertainty.
-    pub robot: &'a Robot,
+    pub robot: &'a Arm,
     /// What is believed of all parameters.
     pub prior: &'a ParameterSet,
     /// The recordings to learn from; at least one.
@@ -195,7 +195,7 @@ impl Study<'_> {
             None => self.largest_acceleration()?,
         };
         let making = Making { acceleration: &acceleration, shift_s: delay.left_s };
-        let data = self.rows(&robot.sensors, self.logs, making)?;
+        let data = self.rows(&robot.sensors(), self.logs, making)?;
         let unknown = options.unknown.indices(robot);
         let Learned { verdict, additive, conditional, sets, rows } = self.learn(&data, making, &unknown)?;
         let set = sets.as_ref().and_then(|sets| sets.last()).map(|(_, set)| set);
@@ -212,7 +212,7 @@ impl Study<'_> {
         let estimate = self.chosen(&estimates)?.z.clone();
         let unseen = self.validation.map(|log| moving(log, options.smoothing)).transpose()?;
         let methods = self.method_findings(&estimates, set, &unknown, unseen.as_deref().unwrap_or(&samples));
-        let hand = robot.inertial_index(robot.end_effector);
+        let hand = robot.inertial_index(robot.end_effector());
         let body: [f64; INERTIAL] = std::array::from_fn(|k| estimate[hand + k]);
         Ok(Findings {
             schema: 3,
@@ -256,7 +256,7 @@ impl Study<'_> {
         }
         let mut rows = stated;
         if torque.is_some() {
-            let body = robot.end_effector;
+            let body = robot.end_effector();
             additive = additive::smallest(self.prior, &data.rows, &data.duration, robot.dof(), body)?;
             let granted: Vec<f64> = additive.sufficient.iter().map(|b| b * options.margin).collect();
             rows = data.granting(&granted);

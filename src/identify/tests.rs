@@ -16,10 +16,10 @@ use crate::horizon::TorqueWidths;
 use crate::inertia::ParameterSet;
 use crate::plan::{foresee, tube_fit};
 use crate::reach::Span;
-use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, Scene, VISCOUS};
+use crate::robot::{ARMATURE, Arm, COULOMB, INERTIAL, OFFSET, Scene, VISCOUS};
 use crate::trajectory::{Bezier, JointState};
 
-pub(super) fn arm() -> Robot {
+pub(super) fn arm() -> Arm {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/robots/kinova_gen3_2f85.toml");
     crate::robot::load(path).unwrap()
 }
@@ -28,9 +28,9 @@ pub(super) fn arm() -> Robot {
 pub(super) const PAYLOAD: [f64; INERTIAL] =
     [4.9136, -4e-5, 9e-5, -0.76737, 0.1502, 0.0, 0.1354, 0.0, 0.0, 0.01944];
 
-pub(super) fn prior(robot: &Robot) -> ParameterSet {
+pub(super) fn prior(robot: &Arm) -> ParameterSet {
     let mut set = ParameterSet::around_nominal(robot);
-    let at = robot.inertial_index(robot.end_effector);
+    let at = robot.inertial_index(robot.end_effector());
     set.lower[at..at + 4].copy_from_slice(&[1.2, -0.4, -0.4, -1.0]);
     set.upper[at..at + 4].copy_from_slice(&[5.2, 0.4, 0.4, -0.1]);
     set.lower[at + 4..at + 10].fill(-0.2);
@@ -39,16 +39,16 @@ pub(super) fn prior(robot: &Robot) -> ParameterSet {
 }
 
 /// True parameters: anywhere in the prior, with the payload above.
-pub(super) fn truth(robot: &Robot, set: &ParameterSet, rng: &mut ChaCha8Rng) -> Vec<f64> {
+pub(super) fn truth(robot: &Arm, set: &ParameterSet, rng: &mut ChaCha8Rng) -> Vec<f64> {
     let mut theta: Vec<f64> =
         set.lower.iter().zip(&set.upper).map(|(l, u)| l + (u - l) * rng.random::<f64>()).collect();
-    let at = robot.inertial_index(robot.end_effector);
+    let at = robot.inertial_index(robot.end_effector());
     theta[at..at + INERTIAL].copy_from_slice(&PAYLOAD);
     theta
 }
 
 struct Plant<'a> {
-    robot: &'a Robot,
+    robot: &'a Arm,
     theta: &'a [f64],
     motion: Motion<f64>,
     composites: Composites<f64>,
@@ -56,7 +56,7 @@ struct Plant<'a> {
 }
 
 impl<'a> Plant<'a> {
-    fn new(robot: &'a Robot, theta: &'a [f64]) -> Self {
+    fn new(robot: &'a Arm, theta: &'a [f64]) -> Self {
         let n = robot.dof();
         Self {
             robot,
@@ -69,7 +69,7 @@ impl<'a> Plant<'a> {
 
     fn friction(&self, j: usize, dq: f64) -> f64 {
         let at = self.robot.friction_index(j);
-        let s = (dq / self.robot.control.stiction_speed_rad_s).clamp(-1.0, 1.0);
+        let s = (dq / self.robot.gains().stiction_speed_rad_s).clamp(-1.0, 1.0);
         self.theta[at + COULOMB] * s + self.theta[at + VISCOUS] * dq + self.theta[at + OFFSET]
     }
 
@@ -111,14 +111,14 @@ pub(super) fn noise(seed: u64) -> Noise {
 
 /// Simulates `seconds` of exciting motion; returns measured samples and the largest accelerations.
 pub(super) fn recording(
-    robot: &Robot,
+    robot: &Arm,
     theta: &[f64],
     seconds: f64,
     noise: Noise,
     rng: &mut ChaCha8Rng,
 ) -> (Vec<Sample>, Vec<f64>) {
     let n = robot.dof();
-    let (h, sensors) = (robot.control.period_s, robot.sensors);
+    let (h, sensors) = (robot.gains().period_s, robot.sensors());
     let mut plant = Plant::new(robot, theta);
     let waves: Vec<[f64; 4]> = (0..n)
         .map(|_| {
@@ -205,7 +205,7 @@ fn rows_contain_the_truth() {
                 let off = (y - rows.u[w]).abs();
                 // The plant holds its torque; read as a recording, its mean between ticks is another. That telescopes.
                 let tau = |k: usize| samples[k].tau[w];
-                let held = (tau(100 * span.end) - tau(100 * span.start)).abs() * 0.5 * robot.control.period_s;
+                let held = (tau(100 * span.end) - tau(100 * span.start)).abs() * 0.5 * robot.gains().period_s;
                 let allowed =
                     rows.radius[w] + if clock == Clock::Control { 0.0 } else { held * (1.0 + 1e-9) };
                 assert!(off <= allowed, "seed {seed}, {span:?}, joint {w}: {off} {allowed}");
@@ -261,7 +261,7 @@ fn rows_over_parts_contain_the_truth() {
 #[test]
 fn eight_pounds_are_found_and_the_truth_stays_inside() {
     let robot = Arc::new(arm());
-    let at = robot.inertial_index(robot.end_effector);
+    let at = robot.inertial_index(robot.end_effector());
     for seed in 0..3 {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let start = prior(&robot);
@@ -316,7 +316,7 @@ fn learnt(seed: u64, seconds: f64) -> (Identifier, Vec<f64>, ChaCha8Rng) {
 }
 
 /// A set correlated along a random motion, from `seconds` of data.
-fn correlated(seed: u64, seconds: f64) -> (Arc<Robot>, Vec<f64>, ParameterSet, Bezier) {
+fn correlated(seed: u64, seconds: f64) -> (Arc<Arm>, Vec<f64>, ParameterSet, Bezier) {
     let robot = Arc::new(arm());
     let (mut identifier, theta, mut rng) = learnt(seed, seconds);
     let mut state = |spread: f64| -> Vec<f64> {
@@ -436,7 +436,7 @@ fn a_payload_outside_the_prior_is_proven_to_be() {
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     let start = prior(&robot);
     let mut theta = truth(&robot, &start, &mut rng);
-    let at = robot.inertial_index(robot.end_effector);
+    let at = robot.inertial_index(robot.end_effector());
     // 7 kg at the same place: the prior ends at 5.2 kg.
     theta[at..at + INERTIAL].iter_mut().for_each(|x| *x *= 7.0 / PAYLOAD[0]);
     let (samples, acceleration) = recording(&robot, &theta, 1.5, Noise::Uniform, &mut rng);
@@ -453,7 +453,7 @@ fn bad_samples_and_settings_are_refused() {
     let robot = arm();
     let n = robot.dof();
     let start = prior(&robot);
-    let make = |robot: &Robot, set: &ParameterSet, bound: Vec<f64>| {
+    let make = |robot: &Arm, set: &ParameterSet, bound: Vec<f64>| {
         Identifier::new(Arc::new(robot.clone()), set, bound, IdentifierOptions::default())
     };
     let mut identifier = make(&robot, &start, vec![1.0; n]).unwrap();
@@ -483,13 +483,13 @@ fn bad_samples_and_settings_are_refused() {
     assert!(matches!(make(&robot, &start, vec![1.0; n - 1]), Err(IdentifyError::WrongLength { .. })));
     assert!(matches!(make(&robot, &start, vec![-1.0; n]), Err(IdentifyError::BadValue { .. })));
     let mut noisy = robot.clone();
-    noisy.sensors.torque_ratio = 1.0;
+    noisy.stated().sensors.torque_ratio = 1.0;
     assert!(matches!(make(&noisy, &start, vec![1.0; n]), Err(IdentifyError::BadValue { .. })));
     let mut set = start.clone();
     set.upper[20] = f64::INFINITY;
     assert!(matches!(make(&robot, &set, vec![1.0; n]), Err(IdentifyError::BadPrior { parameter: 20, .. })));
     let mut set = start;
-    let at = robot.inertial_index(robot.end_effector);
+    let at = robot.inertial_index(robot.end_effector());
     (set.lower[at + 4], set.upper[at + 4]) = (-0.2, -0.1);
     assert!(matches!(make(&robot, &set, vec![1.0; n]), Err(IdentifyError::PriorExcludesPhysics { .. })));
 }

@@ -15,7 +15,7 @@
 //! allows. So rows may be asked for over any span of ticks ([`History`]), and [`super::separate`] asks for those that matter.
 //!
 //! # Assumed
-//! A2 of the guarantee: at every tick |q^ - q|, |dq^ - dq| and |tau^ - tau| are within [`SensorBounds`](crate::robot::SensorBounds); tau is held from tick to
+//! A2 of the guarantee: at every tick |q^ - q|, |dq^ - dq| and |tau^ - tau| are within [`Sensors`](crate::robot::Sensors); tau is held from tick to
 //! tick; gravity is within its angle of the stated direction; |ddq_j(t)| <= `acceleration_bound[j]`; ticks are exactly one period apart; q is continuous (not wrapped).
 //!
 //! # What is bounded, and how

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::robot::{FRICTION, INERTIAL, Robot};
+use crate::robot::{Arm, FRICTION, INERTIAL};
 
-/// A box of parameter vectors (layout of [`Robot::nominal_parameters`]), `lower <= theta <= upper`, and what is known of
+/// A box of parameter vectors (layout of [`crate::robot::Model::nominal_parameters`]), `lower <= theta <= upper`, and what is known of
 /// combinations of them besides.
 ///
 /// Units are those of the parameters: kg, kg m, kg m^2, then N m, N m s/rad, kg m^2, N m.
@@ -105,7 +105,7 @@ impl ParameterSet {
     }
 
     /// The box that the robot's own uncertainty ratios allow around its nominal parameters, outward-rounded.
-    pub fn around_nominal(robot: &Robot) -> Self {
+    pub fn around_nominal(robot: &Arm) -> Self {
         let theta = robot.nominal_parameters();
         let inertial = robot.dof() * INERTIAL;
         let (lower, upper) = theta
@@ -113,9 +113,9 @@ impl ParameterSet {
             .enumerate()
             .map(|(j, &x)| {
                 let half = if j < inertial {
-                    robot.uncertainty.of_link(j % INERTIAL, x)
+                    robot.uncertainty().of_link(j % INERTIAL, x)
                 } else {
-                    robot.uncertainty.of_joint((j - inertial) % FRICTION, x)
+                    robot.uncertainty().of_joint((j - inertial) % FRICTION, x)
                 };
                 ((x - half).next_down(), (x + half).next_up())
             })
@@ -192,7 +192,7 @@ mod tests {
         let mut robot = load("kinova_gen3_2f85").unwrap();
         let joint = robot.friction_index(2);
         // Parameters of the third link, and of its joint.
-        let half = |robot: &Robot, p: usize| {
+        let half = |robot: &Arm, p: usize| {
             let set = ParameterSet::around_nominal(robot);
             0.5 * (set.upper[p] - set.lower[p])
         };
@@ -200,14 +200,15 @@ mod tests {
         let (moment, product, mass) = (INERTIAL * 2 + 1, INERTIAL * 2 + 5, INERTIAL * 2);
         let before = [mass, moment, product, joint + OFFSET, joint + COULOMB].map(|p| half(&robot, p));
         assert!(before[1] < 1e-300 && before[3] < 1e-300, "{before:?}");
-        (robot.uncertainty.first_moment_kg_m, robot.uncertainty.inertia_kg_m2) = (0.004, 0.0003);
-        robot.uncertainty.offset_nm = 0.2;
+        (robot.stated().uncertainty.first_moment_kg_m, robot.stated().uncertainty.inertia_kg_m2) =
+            (0.004, 0.0003);
+        robot.stated().uncertainty.offset_nm = 0.2;
         let after = [mass, moment, product, joint + OFFSET, joint + COULOMB].map(|p| half(&robot, p));
         for (k, more) in [0.0, 0.004, 0.0003, 0.2, 0.0].into_iter().enumerate() {
             let grown = after[k] - before[k];
             assert!(grown >= more - 1e-15 && grown <= more + 1e-12, "{k}: {grown} of {more}");
         }
-        robot.uncertainty.offset_nm = f64::NAN;
-        assert_eq!(robot.uncertainty.fault().map(|(what, _)| what), Some("offset_nm"));
+        robot.stated().uncertainty.offset_nm = f64::NAN;
+        assert_eq!(robot.uncertainty().fault().map(|(what, _)| what), Some("offset_nm"));
     }
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::identify::study::parameter_name;
 use crate::inertia::ParameterSet;
-use crate::robot::Robot;
+use crate::robot::Arm;
 
 use super::Plan;
 use super::saved::PlanStart;
@@ -68,8 +68,8 @@ fn brief(value: &Value) -> String {
 
 /// Differences of a plan's robot from one's own robot file. The plan's may carry more capsules, those of what it holds: more has then been
 /// proven apart.
-pub fn robot_differences(plan: &Robot, own: &Robot) -> Vec<String> {
-    let mut bare = plan.clone();
+pub fn robot_differences(plan: &Arm, own: &Arm) -> Vec<String> {
+    let (mut bare, own) = (plan.description().clone(), own.description());
     let count = own.shapes.len();
     if bare.shapes.len() > count {
         bare.shapes.truncate(count);
@@ -82,7 +82,7 @@ pub fn robot_differences(plan: &Robot, own: &Robot) -> Vec<String> {
 }
 
 /// Parameters of `set` that do not reach as far as those of `expected`, as `name: [a, b], expected at least [c, d]`.
-pub fn narrower(robot: &Robot, set: &ParameterSet, expected: &ParameterSet) -> Vec<String> {
+pub fn narrower(robot: &Arm, set: &ParameterSet, expected: &ParameterSet) -> Vec<String> {
     if set.lower.len() != expected.lower.len() {
         return vec![format!("set: {} parameters, expected {}", set.lower.len(), expected.lower.len())];
     }
@@ -124,8 +124,8 @@ pub struct Believed {
 impl Believed {
     /// Of one plan; `alone` if the plan before it is not at hand.
     pub fn of(plan: &Plan, alone: bool) -> Self {
-        let (robot, sensors) = (&plan.robot, &plan.robot.sensors);
-        let mass = robot.inertial_index(robot.end_effector);
+        let (robot, sensors) = (&plan.robot, &plan.robot.sensors());
+        let mass = robot.inertial_index(robot.end_effector());
         Self {
             robot: robot.name.clone(),
             mass_kg: [plan.set.lower[mass], plan.set.upper[mass]],
@@ -151,17 +151,20 @@ mod tests {
     fn every_number_of_a_robot_counts() {
         let own = load("kinova_gen3_2f85").unwrap();
         assert!(robot_differences(&own, &own).is_empty());
-        let differs = |change: &dyn Fn(&mut Robot), path: &str| {
+        let differs = |change: &dyn Fn(&mut Arm), path: &str| {
             let mut other = own.clone();
             change(&mut other);
             let found = robot_differences(&other, &own);
             assert!(found.len() == 1 && found[0].starts_with(path), "{path}: {found:?}");
         };
-        differs(&|r| r.sensors.velocity_rad_s = 0.0, "robot.sensors.velocity_rad_s: 0.0, expected 0.00005");
+        differs(
+            &|r| r.stated().sensors.velocity_rad_s = 0.0,
+            "robot.sensors.velocity_rad_s: 0.0, expected 0.00005",
+        );
         differs(&|r| r.joints[2].limits.torque *= 1.01, "robot.joints['joint_3'].limits.torque: ");
-        differs(&|r| r.shapes[1].capsule.radius = 0.0, "robot.shapes[");
+        differs(&|r| r.stated().shapes[1].capsule.radius = 0.0, "robot.shapes[");
         differs(&|r| r.joints[6].placement.translation.x += 1e-6, "robot.joints['joint_7'].placement");
-        differs(&|r| r.uncertainty.link_ratio = 0.0, "robot.uncertainty.link_ratio");
+        differs(&|r| r.stated().uncertainty.link_ratio = 0.0, "robot.uncertainty.link_ratio");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::certify::{Certificate, Margin, Partition, Refusal};
 use crate::enclose::Rounding;
 use crate::inertia::ParameterSet;
-use crate::robot::{Robot, Scene};
+use crate::robot::{Arm, Scene};
 
 use super::Plan;
 use super::believed::{Believed, differences, narrower, robot_differences};
@@ -17,7 +17,7 @@ const SAME_MARGIN: f64 = 1e-9;
 #[derive(Debug, Clone, Default)]
 pub struct Expected {
     /// The robot as its own file has it.
-    pub robot: Option<Robot>,
+    pub robot: Option<Arm>,
     /// The task as the scenario has it.
     pub task: Option<ExpectedTask>,
 }
@@ -26,7 +26,7 @@ pub struct Expected {
 #[derive(Debug, Clone)]
 pub struct ExpectedTask {
     /// The robot with what it holds.
-    pub robot: Robot,
+    pub robot: Arm,
     /// Obstacles.
     pub scene: Scene,
     /// Where the arm stands at first, rad.

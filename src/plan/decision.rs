@@ -2,7 +2,7 @@
 
 use crate::reach::Joints;
 use crate::reach::cell::MAX_JOINTS;
-use crate::robot::{INERTIAL, Robot};
+use crate::robot::{Arm, INERTIAL};
 use crate::trajectory::JointState;
 use nalgebra::SMatrix;
 use thiserror::Error;
@@ -79,10 +79,7 @@ impl EndPoints {
     ///
     /// # Errors
     /// As [`EndPoints::new`].
-    pub fn within_limits(robot: &Robot, start: &JointState, reach: &[f64]) -> Result<Self, CostError> {
-        if let Some(fault) = robot.arm_fault() {
-            return Err(CostError::NoArm(fault));
-        }
+    pub fn within_limits(robot: &Arm, start: &JointState, reach: &[f64]) -> Result<Self, CostError> {
         check_size("start", robot.dof(), start.q.len())?;
         let whole = Self::new(&start.q, reach)?;
         let joints = robot.joints.iter().zip(whole.centre.iter().zip(&whole.reach));

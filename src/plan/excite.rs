@@ -17,7 +17,7 @@ use crate::reach::Joints;
 use super::decision::{Cost, CostError, EndPoints, check_size};
 use super::worth::{ErrorSlope, Torques, Worth};
 use crate::dynamics::{Motion, torque_regressor};
-use crate::robot::{INERTIAL, Robot};
+use crate::robot::{Arm, INERTIAL};
 use crate::scalar::{Dual, Scalar};
 use crate::trajectory::{Bezier, Curve, JointState, end_point_basis};
 use criterion::Judgement;
@@ -70,7 +70,7 @@ impl Samples {
 
 /// `samples` rows a joint on \[0, `until_s`\] along `curve`.
 fn samples_along(
-    robot: &Robot,
+    robot: &Arm,
     curve: &dyn Curve,
     until_s: f64,
     samples: usize,
@@ -91,21 +91,14 @@ struct Sampling {
 }
 
 impl Sampling {
-    fn new(robot: &Robot) -> Self {
+    fn new(robot: &Arm) -> Self {
         let n = robot.dof();
         let (motion, y) = (Motion::new(robot), vec![0.0; n * INERTIAL * n]);
         Self { samples: Samples::default(), motion, y, state: JointState::at_rest(&vec![0.0; n]) }
     }
 
     /// Takes the samples of [`samples_along`].
-    fn along(
-        &mut self,
-        robot: &Robot,
-        curve: &dyn Curve,
-        until_s: f64,
-        samples: usize,
-        worth: Option<&Worth>,
-    ) {
+    fn along(&mut self, robot: &Arm, curve: &dyn Curve, until_s: f64, samples: usize, worth: Option<&Worth>) {
         let (n, dt) = (robot.dof(), until_s / samples.max(1) as f64);
         let Self { samples: own, motion, y, state } = self;
         let Samples { joints, dt: step, width, entries, errors, error_slopes } = own;
@@ -114,7 +107,7 @@ impl Sampling {
         entries.clear();
         errors.clear();
         error_slopes.clear();
-        let hand = robot.end_effector..robot.end_effector + 1;
+        let hand = robot.end_effector()..robot.end_effector() + 1;
         let bodies = if worth.is_some() { 0..n } else { hand };
         for s in 0..samples {
             curve.evaluate((s as f64 + 0.5) * dt, state);
@@ -140,8 +133,8 @@ impl Sampling {
 }
 
 /// Index of the end effector's column `p` in row `j` of a torque regressor.
-fn column(robot: &Robot, j: usize, p: usize) -> usize {
-    INERTIAL * (robot.dof() * j + robot.end_effector) + p
+fn column(robot: &Arm, j: usize, p: usize) -> usize {
+    INERTIAL * (robot.dof() * j + robot.end_effector()) + p
 }
 
 /// What to minimise, and on which samples.
@@ -173,7 +166,7 @@ pub struct Space {
 
 impl Space {
     /// Storage for `robot`.
-    pub fn new(robot: &Robot) -> Self {
+    pub fn new(robot: &Arm) -> Self {
         Self {
             curve: Bezier { points: Vec::with_capacity(robot.dof()), duration_s: 0.0 },
             sampling: Sampling::new(robot),
@@ -189,7 +182,7 @@ impl Space {
 /// elsewhere.
 #[derive(Debug)]
 pub struct Excitation<'a> {
-    robot: &'a Robot,
+    robot: &'a Arm,
     start: &'a JointState,
     ends: EndPoints,
     duration_s: f64,
@@ -205,7 +198,7 @@ impl<'a> Excitation<'a> {
     /// [`CostError`] for wrong lengths, a non-finite start, a duration or horizon that is not above zero, a horizon
     /// beyond the duration, or no samples.
     pub fn new(
-        robot: &'a Robot,
+        robot: &'a Arm,
         start: &'a JointState,
         ends: EndPoints,
         duration_s: f64,
@@ -221,7 +214,7 @@ impl<'a> Excitation<'a> {
     /// As there; the storage is lost.
     pub fn within(
         mut space: Space,
-        robot: &'a Robot,
+        robot: &'a Arm,
         start: &'a JointState,
         ends: EndPoints,
         duration_s: f64,
@@ -354,7 +347,7 @@ impl<'a> Excitation<'a> {
         }
         sampler.motion.sweep(robot, &sampler.q, &sampler.dq, &sampler.dq, &sampler.ddq);
         let all = o.criterion.worth().is_some();
-        let bodies = if all { 0..n } else { robot.end_effector..robot.end_effector + 1 };
+        let bodies = if all { 0..n } else { robot.end_effector()..robot.end_effector() + 1 };
         torque_regressor(robot, &sampler.motion, bodies, &mut sampler.y);
         if o.criterion.worth().is_some() {
             sampler.torques.fill(robot, &sampler.motion, &sampler.dq, &sampler.ddq);
@@ -375,7 +368,7 @@ struct Sampler {
 }
 
 impl Sampler {
-    fn new(robot: &Robot) -> Self {
+    fn new(robot: &Arm) -> Self {
         let n = robot.dof();
         let zeros = vec![Dual::zero(); n];
         Self {

@@ -1,7 +1,7 @@
 //! In which directions the parameters matter to a coming motion: the rows that its torques depend on them with.
 
 use crate::dynamics::{Motion, torque_regressor};
-use crate::robot::{ARMATURE, INERTIAL, OFFSET, Robot, VISCOUS};
+use crate::robot::{ARMATURE, Arm, INERTIAL, OFFSET, VISCOUS};
 use crate::trajectory::Bezier;
 
 /// Parts of a motion between two strips: a quarter catches both acceleration and braking of a curve to rest, and its ends
@@ -10,7 +10,7 @@ const PARTS: usize = 4;
 
 /// Times along `curve` (s) at which strips pay, and for each in turn and each joint the row of the torque regressor over all
 /// parameters, friction but for its Coulomb part included.
-pub fn torque_rows(robot: &Robot, curve: &Bezier) -> (Vec<f64>, Vec<Vec<f64>>) {
+pub fn torque_rows(robot: &Arm, curve: &Bezier) -> (Vec<f64>, Vec<Vec<f64>>) {
     let (n, width) = (robot.dof(), INERTIAL * robot.dof());
     let (mut motion, mut y) = (Motion::new(robot), vec![0.0; width * n]);
     let times: Vec<f64> = (0..=PARTS).map(|k| curve.duration_s * k as f64 / PARTS as f64).collect();

@@ -7,7 +7,7 @@
 
 use crate::reach::Joints;
 use crate::reach::cell::MAX_JOINTS;
-use crate::robot::{JointKind, Robot};
+use crate::robot::{Arm, JointKind};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::f64::consts::TAU;
@@ -92,13 +92,13 @@ pub enum SearchError {
 }
 
 /// Bounds for a search from `start` (length n): the position limits, and start +- 2 pi where a joint has none.
-pub fn search_bounds(robot: &Robot, start: &[f64]) -> Joints<(f64, f64)> {
+pub fn search_bounds(robot: &Arm, start: &[f64]) -> Joints<(f64, f64)> {
     let joints = robot.joints.iter().zip(start);
     joints.map(|(joint, &q)| joint.limits.position.unwrap_or((q - TAU, q + TAU))).collect()
 }
 
 /// The goal with its continuous joints turned by whole turns to within pi of `start` (both length n, rad).
-pub fn nearest_turn(robot: &Robot, start: &[f64], goal: &[f64]) -> Joints<f64> {
+pub fn nearest_turn(robot: &Arm, start: &[f64], goal: &[f64]) -> Joints<f64> {
     let joints = robot.joints.iter().zip(start).zip(goal);
     joints
         .map(|((joint, &from), &to)| match joint.kind {

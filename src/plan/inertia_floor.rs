@@ -12,7 +12,7 @@ use crate::inertia::ParameterSet;
 use crate::reach::Joints;
 use crate::reach::cell::MAX_JOINTS;
 use crate::reach::mass::Between;
-use crate::robot::{ARMATURE, Robot};
+use crate::robot::{ARMATURE, Arm};
 use crate::trajectory::{Bezier, JointState};
 
 /// Times of the plan that are looked at, its ends included.
@@ -36,7 +36,7 @@ pub struct FloorFit {
 
 impl FloorFit {
     /// Storage for `robot`.
-    pub fn new(robot: &Robot) -> Self {
+    pub fn new(robot: &Arm) -> Self {
         let n = robot.dof();
         Self {
             motion: Motion::new(robot),
@@ -47,7 +47,7 @@ impl FloorFit {
     }
 
     /// Sets `floor` for `curve`, kg m^2 (kg).
-    pub fn fit(&mut self, robot: &Robot, set: &ParameterSet, curve: &Bezier, floor: &mut [f64]) {
+    pub fn fit(&mut self, robot: &Arm, set: &ParameterSet, curve: &Bezier, floor: &mut [f64]) {
         let n = robot.dof();
         let light = Between::new(robot, set).below;
         let bare: Joints<f64> = (0..n).map(|j| light[robot.friction_index(j) + ARMATURE]).collect();
@@ -80,7 +80,7 @@ impl FloorFit {
     }
 
     /// The mass matrix at time `t`.
-    fn weigh(&mut self, robot: &Robot, theta: &[f64], curve: &Bezier, t: f64) {
+    fn weigh(&mut self, robot: &Arm, theta: &[f64], curve: &Bezier, t: f64) {
         let n = robot.dof();
         curve.evaluate(t, &mut self.state);
         self.motion.place(robot, &self.state.q);
@@ -118,6 +118,6 @@ impl FloorFit {
 }
 
 /// Smallest transmission inertia of joint `j` over the set, kg m^2 (kg).
-pub fn armature_floor(robot: &Robot, set: &ParameterSet, j: usize) -> f64 {
+pub fn armature_floor(robot: &Arm, set: &ParameterSet, j: usize) -> f64 {
     set.lower[robot.friction_index(j) + ARMATURE]
 }

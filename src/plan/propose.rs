@@ -10,7 +10,7 @@ use thiserror::Error;
 use crate::certify::{Refusal, Workspaces};
 use crate::inertia::ParameterSet;
 use crate::reach::{Joints, Tube};
-use crate::robot::{Robot, Scene};
+use crate::robot::{Arm, Scene};
 use crate::trajectory::{Bezier, JointState, TrajectoryError};
 
 use super::decision::{CostError, EndPoints};
@@ -51,7 +51,7 @@ const EVALUATIONS: usize = 16;
 #[derive(Debug, Clone, Copy)]
 pub struct Setting<'a> {
     /// The robot, payload shape included.
-    pub robot: &'a Robot,
+    pub robot: &'a Arm,
     /// Parameters that the plan must be safe for.
     pub set: &'a ParameterSet,
     /// Obstacles.
@@ -153,7 +153,7 @@ pub fn propose(setting: &Setting<'_>, purpose: Purpose<'_>) -> Result<Proposal, 
 /// memory (but exciting ones for what was learnt since, and the message of a failure).
 #[derive(Debug, Default)]
 pub struct Planner {
-    robot: Option<Robot>,
+    robot: Option<Arm>,
     workspaces: Workspaces,
     seats: Vec<Seat>,
     vicinity: Option<Vicinity>,

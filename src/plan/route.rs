@@ -13,7 +13,7 @@ use crate::inertia::ParameterSet;
 use crate::reach::Joints;
 use crate::reach::cell::MAX_JOINTS;
 use crate::robot::clearance::Clearance;
-use crate::robot::{INERTIAL, Obstruction, Placement, Robot, Scene};
+use crate::robot::{Arm, INERTIAL, Obstruction, Placement, Scene};
 
 use super::guide::{
     Path, SearchError, SearchOptions, SearchSpace, lookahead, nearest_turn, search_bounds, segment_is_valid,
@@ -85,7 +85,7 @@ impl Keep {
 #[derive(Debug, Clone, Copy)]
 pub struct Terrain<'a> {
     /// The robot, payload shape included.
-    pub robot: &'a Robot,
+    pub robot: &'a Arm,
     /// Parameters for which gravity must leave room in the torque limits.
     pub set: &'a ParameterSet,
     /// Obstacles.
@@ -116,7 +116,7 @@ impl Route {
 /// Finds routes, again and again in the same storage: after the first search, others that need no more of it ask for no memory.
 #[derive(Debug, Default)]
 pub struct Router {
-    robot: Option<Robot>,
+    robot: Option<Arm>,
     seats: Vec<Seat>,
     route: Route,
     found: bool,
@@ -141,7 +141,7 @@ struct Look {
 }
 
 impl Seat {
-    fn new(robot: &Robot) -> Self {
+    fn new(robot: &Arm) -> Self {
         let n = robot.dof();
         let (motion, regressor) = (Motion::new(robot), vec![0.0; INERTIAL * n * n]);
         let look =
@@ -232,7 +232,7 @@ impl Router {
     }
 
     /// Sees to it that the storage is this robot's; a route of another is forgotten.
-    fn fit(&mut self, robot: &Robot) -> Result<(), RouteError> {
+    fn fit(&mut self, robot: &Arm) -> Result<(), RouteError> {
         let (n, expected) = (robot.dof(), MAX_JOINTS);
         if n > expected {
             return Err(SearchError::Size { field: "joints, at most", expected, found: n }.into());
@@ -353,9 +353,9 @@ impl<'a> Ground<'a> {
         if let Some(c) = nearest.into_iter().flatten().find(|c| !(c.distance > 0.0)) {
             let other = match c.to {
                 Obstruction::Obstacle(k) => &scene.obstacles[k].name,
-                Obstruction::Shape(k) => &robot.shapes[k].name,
+                Obstruction::Shape(k) => &robot.shapes()[k].name,
             };
-            let (own, apart) = (&robot.shapes[c.shape].name, 1e3 * c.distance);
+            let (own, apart) = (&robot.shapes()[c.shape].name, 1e3 * c.distance);
             return format!("'{own}' touches '{other}' ({apart:.1} mm apart)");
         }
         let (joint, share) = self.heaviest(q, &mut self.look.borrow_mut());

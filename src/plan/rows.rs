@@ -10,7 +10,7 @@ use crate::certify::{Body, CellReport};
 use crate::dynamics::{BodyPlacement, Motion, Wrench, placements, rnea, vec3};
 use crate::inertia::ParameterSet;
 use crate::reach::Span;
-use crate::robot::{ARMATURE, Robot, VISCOUS};
+use crate::robot::{ARMATURE, Arm, VISCOUS};
 use crate::scalar::{Dual, Scalar};
 use crate::trajectory::{Bezier, JointState, end_point_basis};
 
@@ -39,7 +39,7 @@ pub struct RowBuilder {
 
 impl RowBuilder {
     /// Rows for `robot` whose nominal torques are those of the centre of `set`.
-    pub fn new(robot: &Robot, set: &ParameterSet) -> Self {
+    pub fn new(robot: &Arm, set: &ParameterSet) -> Self {
         let n = robot.dof();
         let mut builder = Self {
             theta: Vec::new(),
@@ -60,7 +60,7 @@ impl RowBuilder {
     }
 
     /// Most rows of a cell with so many pairs.
-    pub fn most(robot: &Robot, pairs: usize) -> usize {
+    pub fn most(robot: &Arm, pairs: usize) -> usize {
         KINDS as usize * robot.dof() + pairs
     }
 
@@ -68,7 +68,7 @@ impl RowBuilder {
     /// [`MAX_DIMENSION`] joints. Pairs further apart than [`DETAIL_M`] have none: they cannot become active within one step.
     pub fn append(
         &mut self,
-        robot: &Robot,
+        robot: &Arm,
         (index, report): (usize, &CellReport),
         curve: &Bezier,
         reach: &[f64],
@@ -100,7 +100,7 @@ impl RowBuilder {
 
     fn joint_rows(
         &mut self,
-        robot: &Robot,
+        robot: &Arm,
         report: &CellReport,
         (q, dq, ddq): (&[Slope], &[Slope], &[Slope]),
         first: u32,
@@ -124,7 +124,7 @@ impl RowBuilder {
         }
     }
 
-    fn clearance_rows(&mut self, robot: &Robot, report: &CellReport, first: u32, rows: &mut Vec<Row>) {
+    fn clearance_rows(&mut self, robot: &Arm, report: &CellReport, first: u32, rows: &mut Vec<Row>) {
         placements(robot, &self.motion, &mut self.placed);
         let base = BodyPlacement::base();
         for (pair, clearance) in report.clearances.iter().enumerate() {
@@ -135,7 +135,7 @@ impl RowBuilder {
             let u = clearance.separation.direction.map(Slope::constant);
             // Support of a capsule along +-u: the lower end's coordinate.
             let lower = |shape: usize, sign: f64| {
-                let link = &robot.shapes[shape];
+                let link = &robot.shapes()[shape];
                 let body = link.joint.map_or(&base, |j| &self.placed[j]);
                 let ends =
                     [link.capsule.a, link.capsule.b].map(|p| vec3::dot(&u, &body.point(&p)).scale(sign));

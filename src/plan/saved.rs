@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::inertia::ParameterSet;
 use crate::reach::Tube;
-use crate::robot::{Robot, Scene};
+use crate::robot::{Arm, Scene};
 use crate::trajectory::Bezier;
 
 use crate::certify::{Certificate, Partition, Predecessor, Problem, Refusal, Start, Workspaces, certify_in};
@@ -59,7 +59,7 @@ pub struct Plan {
     /// Obstacles.
     pub scene: Scene,
     /// The robot, payload shape included.
-    pub robot: Robot,
+    pub robot: Arm,
     /// What was proven when the plan was made.
     pub certificate: Certificate,
 }
@@ -134,16 +134,8 @@ impl Plan {
         if schema != SCHEMA {
             return Err(PlanError::Schema { path, found: schema });
         }
-        let plan: Plan = serde_json::from_str(text).map_err(parse_error)?;
-        match plan.fault() {
-            Some(reason) => Err(PlanError::Content { path, reason }),
-            None => Ok(plan),
-        }
-    }
-
-    /// A robot that is no arm; its indices were checked as it was read, sizes and numbers are the certifier's to check.
-    fn fault(&self) -> Option<String> {
-        self.robot.arm_fault()
+        // Its robot is checked as it is read; sizes and numbers of the rest are the certifier's to check.
+        serde_json::from_str(text).map_err(parse_error)
     }
 
     /// Repeats the proof in the arithmetic `R`; after `before` as in [`PlanStart::after`].

@@ -5,7 +5,7 @@ use crate::certify::{CellReport, Problem, Refusal, Workspaces};
 use crate::inertia::ParameterSet;
 use crate::plan::inertia_floor::armature_floor;
 use crate::reach::Tube;
-use crate::robot::{Robot, Scene};
+use crate::robot::{Arm, Scene};
 use crate::trajectory::Bezier;
 
 use super::inertia_floor::FloorFit;
@@ -27,12 +27,12 @@ const SETTLED: f64 = 1.0 + 0.8 * (RESERVE - 1.0);
 const LAYER_TICKS: f64 = 2.0;
 
 /// A first guess, from the robot's gains alone.
-pub fn initial(robot: &Robot) -> Tube {
+pub fn initial(robot: &Arm) -> Tube {
     let n = robot.dof();
     let set = ParameterSet::around_nominal(robot);
     let bare: Vec<f64> = (0..n).map(|j| armature_floor(robot, &set, j)).collect();
     Tube {
-        gains: robot.control,
+        gains: robot.gains(),
         layer_ticks: LAYER_TICKS,
         inertia_floor: bare.clone(),
         lag_floor: bare,
@@ -48,7 +48,7 @@ pub fn initial(robot: &Robot) -> Tube {
 /// # Errors
 /// [`Refusal`] if no constants are found under which the tube is proven along `curve`.
 pub fn fit(
-    robot: &Robot,
+    robot: &Arm,
     set: &ParameterSet,
     curve: &Bezier,
     guess: &Tube,
@@ -66,7 +66,7 @@ pub fn fit(
 /// # Errors
 /// [`Refusal`] where the problem is not one that the proof covers.
 pub fn refit(
-    robot: &Robot,
+    robot: &Arm,
     set: &ParameterSet,
     curve: &Bezier,
     tube: &mut Tube,
@@ -88,7 +88,7 @@ pub fn refit(
 
 /// Gives the tube the floor that the mass matrix has along `curve`.
 pub fn ground(
-    robot: &Robot,
+    robot: &Arm,
     set: &ParameterSet,
     curve: &Bezier,
     tube: &mut Tube,

@@ -22,7 +22,7 @@ use crate::reach::block::Block;
 use crate::reach::direction::nearest_direction;
 use crate::reach::links::{coarsely_clear, zonotope_above};
 use crate::reach::{Tube, extent};
-use crate::robot::{Robot, Scene, Zonotope3};
+use crate::robot::{Arm, Scene, Zonotope3};
 use crate::scalar::Scalar;
 
 use super::decision::EndPoints;
@@ -61,7 +61,7 @@ pub struct Vicinity {
 
 impl Vicinity {
     /// Storage for `robot`.
-    pub fn new(robot: &Robot) -> Self {
+    pub fn new(robot: &Arm) -> Self {
         Self {
             family: Family::still(robot.dof()),
             places: Places::new(robot),
@@ -136,11 +136,11 @@ impl Vicinity {
     }
 
     /// Takes the obstacles that some capsule can come near in the span.
-    fn take_near(&mut self, robot: &Robot, span: (f64, f64)) {
+    fn take_near(&mut self, robot: &Arm, span: (f64, f64)) {
         let Self { family, places, tube, blocks, weights, home, taken, .. } = self;
         let n = robot.dof();
         let all_ends = places.over(robot, tube, family, span);
-        for (shape, ends) in robot.shapes.iter().zip(all_ends) {
+        for (shape, ends) in robot.shapes().iter().zip(all_ends) {
             // A capsule fixed to the base does not move.
             if shape.joint.is_none() {
                 continue;

@@ -13,7 +13,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::dynamics::{Composites, Motion, Wrench, crba, rnea, torque_regressor};
 use crate::inertia::ParameterSet;
-use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
+use crate::robot::{ARMATURE, Arm, COULOMB, INERTIAL, OFFSET, VISCOUS};
 use crate::scalar::Scalar;
 use crate::trajectory::JointState;
 
@@ -72,14 +72,14 @@ pub struct Shared {
 
 impl Worth {
     /// For the torques of the centre of `set` over windows of `window_s` (s), and what is not known of everything but the end effector.
-    pub fn new(robot: &Robot, set: &ParameterSet, window_s: f64) -> Self {
+    pub fn new(robot: &Arm, set: &ParameterSet, window_s: f64) -> Self {
         Self::sharing(robot, set, window_s, SHARE)
     }
 
     /// The same with all unknowns of the arm shared that make more than `share` of any torque's uncertainty.
-    pub fn sharing(robot: &Robot, set: &ParameterSet, window_s: f64, share: f64) -> Self {
+    pub fn sharing(robot: &Arm, set: &ParameterSet, window_s: f64, share: f64) -> Self {
         let mut radius = set.radius();
-        let at = robot.inertial_index(robot.end_effector);
+        let at = robot.inertial_index(robot.end_effector());
         radius[at..at + INERTIAL].fill(0.0);
         let matters = matters(robot, &radius, share);
         let mut shared = vec![];
@@ -88,9 +88,9 @@ impl Worth {
         }
         let center = set.center();
         let encoders = momentum_errors(robot, &center, window_s);
-        let slow = robot.control.stiction_speed_rad_s
-            + robot.sensors.velocity_rad_s
-            + 0.5 * HIDDEN * robot.control.period_s;
+        let slow = robot.gains().stiction_speed_rad_s
+            + robot.sensors().velocity_rad_s
+            + 0.5 * HIDDEN * robot.gains().period_s;
         Self { center, radius, shared, encoders, slow }
     }
 
@@ -103,7 +103,7 @@ impl Worth {
     /// `y` (row-major n x 10 n), velocity and its sign, and acceleration of this joint; over any scalar.
     pub fn shared_rows<'a, T: Scalar>(
         &'a self,
-        robot: &'a Robot,
+        robot: &'a Arm,
         j: usize,
         y: &'a [T],
         (dq, sign, ddq): (T, T, T),
@@ -129,20 +129,21 @@ impl Worth {
     /// n x 10 n).
     pub fn errors(
         &self,
-        robot: &Robot,
+        robot: &Arm,
         (state, dt): (&JointState, f64),
         y: &[f64],
         (errors, slopes): (&mut Vec<f64>, &mut Vec<ErrorSlope>),
     ) {
         let n = robot.dof();
-        let sensors = &robot.sensors;
+        let sensors = &robot.sensors();
         for j in 0..n {
             let (mut tau, mut unknown) = (0.0, self.encoders[j]);
             for (column, y) in torque_columns(robot, j, y, (&state.dq, &state.ddq)) {
                 tau += y * self.center[column];
                 unknown += y.abs() * self.radius[column];
             }
-            let coulomb = robot.uncertainty.breakaway_ratio * self.center[robot.friction_index(j) + COULOMB];
+            let coulomb =
+                robot.uncertainty().breakaway_ratio * self.center[robot.friction_index(j) + COULOMB];
             let (share, by_dq, by_ddq) = self.undecided(state.dq[j], state.ddq[j], dt);
             slopes.push(ErrorSlope {
                 tau: sensors.torque_ratio * tau.signum(),
@@ -167,7 +168,7 @@ impl Worth {
 
 /// Parameters that the torque of joint `j` depends on, with the factors: of the links from the full regressor `y`, of friction.
 fn torque_columns<'a>(
-    robot: &Robot,
+    robot: &Arm,
     j: usize,
     y: &'a [f64],
     (dq, ddq): (&[f64], &[f64]),
@@ -181,12 +182,12 @@ fn torque_columns<'a>(
 
 /// The largest error that the encoders make of the momenta at the ends of a window, over its length, N m, in the mean over random
 /// postures: 2 delta sum_k |M_jk| / window.
-fn momentum_errors(robot: &Robot, center: &[f64], window_s: f64) -> Vec<f64> {
+fn momentum_errors(robot: &Arm, center: &[f64], window_s: f64) -> Vec<f64> {
     let n = robot.dof();
     let mut rng = ChaCha8Rng::seed_from_u64(STATES.1);
     let (mut motion, mut composites) = (Motion::new(robot), Composites::new(robot));
     let (mut mass, mut errors, still) = (vec![0.0; n * n], vec![0.0; n], vec![0.0; n]);
-    let share = 2.0 * robot.sensors.velocity_rad_s / (window_s * STATES.0 as f64);
+    let share = 2.0 * robot.sensors().velocity_rad_s / (window_s * STATES.0 as f64);
     for _ in 0..STATES.0 {
         let q: Vec<f64> = (0..n).map(|_| std::f64::consts::PI * rng.random_range(-1.0..1.0)).collect();
         motion.sweep(robot, &q, &still, &still, &still);
@@ -200,7 +201,7 @@ fn momentum_errors(robot: &Robot, center: &[f64], window_s: f64) -> Vec<f64> {
 }
 
 /// Which parameters with these half-widths make more than `share` of what all of them change in some torque of random states.
-fn matters(robot: &Robot, radius: &[f64], share: f64) -> Vec<bool> {
+fn matters(robot: &Arm, radius: &[f64], share: f64) -> Vec<bool> {
     let n = robot.dof();
     let mut rng = ChaCha8Rng::seed_from_u64(STATES.1);
     let (mut motion, mut y) = (Motion::new(robot), vec![0.0; n * INERTIAL * n]);
@@ -239,7 +240,7 @@ pub struct Torques<T> {
 
 impl<T: Scalar> Torques<T> {
     /// Storage for `robot`.
-    pub fn new(robot: &Robot) -> Self {
+    pub fn new(robot: &Arm) -> Self {
         let n = robot.dof();
         let theta = Vec::with_capacity(robot.parameter_count());
         Self { theta, wrenches: vec![Wrench::zero(); n], tau: vec![T::zero(); n] }
@@ -252,7 +253,7 @@ impl<T: Scalar> Torques<T> {
     }
 
     /// Fills `tau` for a swept motion with these velocities (rad/s) and accelerations (rad/s^2).
-    pub fn fill(&mut self, robot: &Robot, motion: &Motion<T>, dq: &[T], ddq: &[T]) {
+    pub fn fill(&mut self, robot: &Arm, motion: &Motion<T>, dq: &[T], ddq: &[T]) {
         rnea(robot, motion, &self.theta, &mut self.wrenches, &mut self.tau);
         for (j, tau) in self.tau.iter_mut().enumerate() {
             let f = &self.theta[robot.friction_index(j)..];
@@ -274,7 +275,7 @@ mod tests {
     #[test]
     fn undecided_shares_have_the_slopes_of_differences_and_the_right_sum() {
         let mut robot = robot::load("kinova_gen3_2f85").unwrap();
-        robot.control.stiction_speed_rad_s = 0.02;
+        robot.stated().gains.stiction_speed_rad_s = 0.02;
         let worth = Worth::new(&robot, &ParameterSet::around_nominal(&robot), WINDOW_S);
         let mut rng = ChaCha8Rng::seed_from_u64(3);
         for _ in 0..200 {
@@ -311,7 +312,7 @@ mod tests {
         let worth = Worth::new(&robot, &known, WINDOW_S);
         let mut rng = ChaCha8Rng::seed_from_u64(4);
         let (mut motion, mut y) = (Motion::new(&robot), vec![0.0; INERTIAL * n * n]);
-        let (period, panels) = (robot.control.period_s, (WINDOW_S / robot.control.period_s).round() as usize);
+        let (period, panels) = (robot.gains().period_s, (WINDOW_S / robot.gains().period_s).round() as usize);
         let mut ratios = vec![];
         for _ in 0..20 {
             let mut start = JointState::at_rest(&vec![0.0; n]);

@@ -18,7 +18,7 @@
 use arrayvec::ArrayVec;
 
 use crate::enclose::{Affine, Interval, Rounding};
-use crate::robot::Robot;
+use crate::robot::Arm;
 use crate::scalar::Scalar;
 use crate::trajectory::{Bezier, DesiredMotion};
 
@@ -76,12 +76,12 @@ pub struct Deviation {
 const FUZZ: f64 = 1.0 / (1_u64 << 40) as f64;
 
 impl Deviation {
-    fn new(robot: &Robot, k_r: f64, r_radius: f64, magnitudes: [f64; 3]) -> Self {
+    fn new(robot: &Arm, k_r: f64, r_radius: f64, magnitudes: [f64; 3]) -> Self {
         let fuzz = |of: f64, more: f64| mul_up(FUZZ, sum_up([1.0, of, more]));
         let [position, velocity, acceleration] = magnitudes;
         let off_dq = fuzz(velocity, r_radius);
-        let q = add_up(robot.sensors.position_rad, fuzz(position, 0.0));
-        let dq = add_up(robot.sensors.velocity_rad_s, off_dq);
+        let q = add_up(robot.sensors().position_rad, fuzz(position, 0.0));
+        let dq = add_up(robot.sensors().velocity_rad_s, off_dq);
         let off_ddq = fuzz(acceleration, mul_up(2.0 * k_r, r_radius));
         let lag = mul_up(k_r, q);
         Self { q, dq, dqa: add_up(lag, off_dq), ddqa: add_up(mul_up(k_r, dq), off_ddq), r: add_up(dq, lag) }
@@ -109,7 +109,7 @@ pub struct Cell<const N: usize, R: Rounding> {
 
 impl<const N: usize, R: Rounding> Cell<N, R> {
     /// The tube of `tube` around `curve` over `span`; `robot` has at most [`MAX_JOINTS`] joints.
-    pub fn new(robot: &Robot, tube: &Tube, curve: &Bezier, span: Span) -> Self {
+    pub fn new(robot: &Arm, tube: &Tube, curve: &Bezier, span: Span) -> Self {
         let desired = |j: usize| match span {
             Span::Between(t0, t1) => through_ticks(tube, curve, j, t0, t1),
             Span::Rest => curve.enclose_rest(j),
@@ -120,7 +120,7 @@ impl<const N: usize, R: Rounding> Cell<N, R> {
     /// The tube around a desired motion, given joint by joint with what its position, velocity and acceleration are at
     /// most ([`Bezier::magnitudes`]).
     pub fn around(
-        robot: &Robot,
+        robot: &Arm,
         tube: &Tube,
         motion: impl Fn(usize) -> (DesiredMotion<N, R>, [f64; 3]),
     ) -> Self {

@@ -5,7 +5,7 @@
 
 use crate::dynamics::{MassStorage, Space};
 use crate::enclose::{Interval, Rounding};
-use crate::robot::{ARMATURE, Robot, VISCOUS};
+use crate::robot::{ARMATURE, Arm, VISCOUS};
 use crate::scalar::{Dual, Scalar};
 
 use super::cell::{Cell, Joints};
@@ -23,7 +23,7 @@ use super::upward::{add_up, div_up, mul_up, sum_up};
 /// <= p m + 2 sqrt(p (1 - p)) c + (1 - p) sigma <= p a + (1 - p) b with a = m + t c and b = sigma + c / t, whatever t > 0. Times p that
 /// is a parabola, on [0, 1] at most a if b <= 2 a, else at most b^2 / (4 (b - a)).
 pub fn relative_mass<const N: usize, R: Rounding>(
-    robot: &Robot,
+    robot: &Arm,
     uncertain: &Uncertain,
     cell: &Cell<N, R>,
     weights: &[f64],
@@ -63,7 +63,7 @@ pub fn relative_mass<const N: usize, R: Rounding>(
 /// sqrt(sum_j G_ij^2 / A_j) (Cauchy-Schwarz); column j of G is inverse dynamics with e_j for y, in the first with the joint's own F_v.
 /// All of q, dq, dq_a and theta are enclosed by numbers of one kind, of which `sup_abs` bounds the absolute value.
 pub fn velocity_slopes<T: Scalar>(
-    robot: &Robot,
+    robot: &Arm,
     [q, dq, dqa]: [&[T]; 3],
     theta: impl Iterator<Item = T>,
     (floor, sup_abs): (&[f64], impl Fn(&T) -> f64),
@@ -98,7 +98,7 @@ pub fn velocity_slopes<T: Scalar>(
 /// theorem as the slope of one dual number. And r^'M(q^)r^/2 - r'M(q^)r/2 = delta'M(q^)r + delta'M(q^)delta/2, at most
 /// |delta| |r| + |delta|^2/2 in the norm of M(q^), where |r|^2 <= 2 (level + nu_q) and |delta|^2 <= sigma sum A_j delta_j^2.
 pub fn energy_slack<const N: usize, R: Rounding>(
-    robot: &Robot,
+    robot: &Arm,
     uncertain: &Uncertain,
     cell: &Cell<N, R>,
     (floor, sigma): (&[f64], f64),
@@ -115,7 +115,7 @@ pub fn energy_slack<const N: usize, R: Rounding>(
 
 /// Upper bound of the change of r'M(q)r/2 along the errors of q (J).
 fn position_slack<const N: usize, R: Rounding>(
-    robot: &Robot,
+    robot: &Arm,
     uncertain: &Uncertain,
     cell: &Cell<N, R>,
     space: &mut Space<Dual<Interval, 1>>,

@@ -18,7 +18,7 @@ use nalgebra::Vector3;
 use crate::dynamics::vec3::Vec3;
 use crate::dynamics::{BodyPlacement, weight_levers};
 use crate::enclose::{Affine, Interval, Rounding};
-use crate::robot::Robot;
+use crate::robot::Arm;
 use crate::scalar::Scalar;
 
 use super::cell::Joints;
@@ -52,12 +52,12 @@ pub fn tilt_bound(gravity: &Vector3<f64>, degrees: f64, lever: &[Interval; 3]) -
 /// Upper bounds (N m) of what the unknown direction of gravity changes in each joint's torque, over the cell whose bodies are `placed`
 /// and the set; `storage` is for parameters and levers.
 pub fn tilt_torques<const N: usize, R: Rounding>(
-    robot: &Robot,
+    robot: &Arm,
     uncertain: &Uncertain,
     placed: &[BodyPlacement<Affine<N, R>>],
     (theta, levers): (&mut Vec<Affine<N, R>>, &mut Vec<Vec3<Affine<N, R>>>),
 ) -> Joints<f64> {
-    let degrees = robot.uncertainty.gravity_direction_deg;
+    let degrees = robot.uncertainty().gravity_direction_deg;
     if degrees == 0.0 {
         return (0..robot.dof()).map(|_| 0.0).collect();
     }
@@ -84,11 +84,11 @@ mod tests {
     use crate::inertia::ParameterSet;
     use crate::plan::tube_fit;
     use crate::reach::{Span, Tube};
-    use crate::robot::{Robot, Scene, load};
+    use crate::robot::{Arm, Scene, load};
     use crate::trajectory::{Bezier, JointState};
 
     /// The drift that the certifier requires over `span`, N m.
-    fn required(robot: &Robot, set: &ParameterSet, tube: &Tube, curve: &Bezier, span: Span) -> Vec<f64> {
+    fn required(robot: &Arm, set: &ParameterSet, tube: &Tube, curve: &Bezier, span: Span) -> Vec<f64> {
         let scene = Scene::default();
         let problem = Problem::new(robot, set, &scene, tube, curve).unwrap();
         problem.report(span, &Workspaces::<Counted>::default()).required.drift_nm.to_vec()
@@ -101,11 +101,11 @@ mod tests {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         for link_ratio in [0.0, 0.05] {
             let mut robot = load("kinova_gen3_2f85").unwrap();
-            robot.uncertainty.link_ratio = link_ratio;
+            robot.stated().uncertainty.link_ratio = link_ratio;
             let (n, set) = (robot.dof(), ParameterSet::around_nominal(&robot));
             let straight = {
                 let mut robot = robot.clone();
-                robot.uncertainty.gravity_direction_deg = 0.0;
+                robot.stated().uncertainty.gravity_direction_deg = 0.0;
                 robot
             };
             let tube = tube_fit::initial(&robot);
@@ -128,7 +128,7 @@ mod tests {
                     let q: Vec<f64> =
                         (0..n).map(|j| at.q[j] + 0.3 * tube.e_radius(j) * truth::extreme(&mut rng)).collect();
                     let angle =
-                        robot.uncertainty.gravity_direction_deg.to_radians() * truth::extreme(&mut rng);
+                        robot.uncertainty().gravity_direction_deg.to_radians() * truth::extreme(&mut rng);
                     let leaning = robot.tilted(angle, rng.random_range(0.0..TAU));
                     let state = [&q[..], &at.dq, &at.dq, &at.ddq];
                     let (upright, leant) =

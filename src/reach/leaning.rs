@@ -17,7 +17,7 @@
 
 use crate::enclose::{Affine, Interval, Rounding};
 use crate::inertia::{ParameterSet, TorqueStrips};
-use crate::robot::{ARMATURE, INERTIAL, OFFSET, Robot, VISCOUS};
+use crate::robot::{ARMATURE, Arm, INERTIAL, OFFSET, VISCOUS};
 use crate::scalar::Scalar;
 
 use super::cell::{Span, TIME, end_of_ticks};
@@ -75,7 +75,7 @@ pub struct Between<T> {
 impl Leaning {
     /// Prepares the strips of `set` for `center` +- `radius`, which contains the box; `None` if there are none or if they are not
     /// for this robot.
-    pub fn new(robot: &Robot, set: &ParameterSet, center: &[f64], radius: &[f64]) -> Option<Self> {
+    pub fn new(robot: &Arm, set: &ParameterSet, center: &[f64], radius: &[f64]) -> Option<Self> {
         let TorqueStrips { times, strips } = set.strips.as_ref()?;
         let joints = robot.dof();
         let sized = strips.iter().all(|s| s.direction.len() == set.len());

@@ -10,7 +10,7 @@
 use crate::dynamics::vec3::{self, Vec3};
 use crate::dynamics::{BodyPlacement, Motion, placements};
 use crate::enclose::{Affine, Interval, Rounding};
-use crate::robot::{Robot, Zonotope3};
+use crate::robot::{Arm, Zonotope3};
 use crate::scalar::Scalar;
 
 use super::block::Block;
@@ -35,7 +35,7 @@ pub fn zonotope_above<'a, R: Rounding>(
 
 /// Ends of every collision capsule over a cell, base frame, m, into `ends`; `placed` is storage.
 pub fn sweep_capsules<T: Scalar>(
-    robot: &Robot,
+    robot: &Arm,
     motion: &Motion<T>,
     placed: &mut Vec<BodyPlacement<T>>,
     ends: &mut Vec<[Vec3<T>; 2]>,
@@ -44,7 +44,7 @@ pub fn sweep_capsules<T: Scalar>(
     placed.resize(robot.dof(), base);
     placements(robot, motion, placed);
     ends.clear();
-    ends.extend(robot.shapes.iter().map(|shape| {
+    ends.extend(robot.shapes().iter().map(|shape| {
         let body = shape.joint.map_or(&base, |j| &placed[j]);
         [body.point(&shape.capsule.a), body.point(&shape.capsule.b)]
     }));

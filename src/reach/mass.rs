@@ -22,7 +22,7 @@ use arrayvec::ArrayVec;
 use crate::dynamics::{MassStorage, Space};
 use crate::enclose::{Affine, Interval, Rounding};
 use crate::inertia::ParameterSet;
-use crate::robot::{ARMATURE, INERTIAL, Robot};
+use crate::robot::{ARMATURE, Arm, INERTIAL};
 use crate::scalar::Scalar;
 
 use super::cell::{Joints, MAX_JOINTS};
@@ -50,7 +50,7 @@ pub struct Between {
 
 impl Between {
     /// Lowered and raised bodies of `set`.
-    pub fn new(robot: &Robot, set: &ParameterSet) -> Self {
+    pub fn new(robot: &Arm, set: &ParameterSet) -> Self {
         let mut below: ArrayVec<f64, MAX_PARAMETERS> = set.lower.iter().copied().collect();
         let mut above: ArrayVec<f64, MAX_PARAMETERS> = set.upper.iter().copied().collect();
         for i in 0..robot.bodies() {
@@ -73,7 +73,7 @@ const MOMENT: [usize; 3] = [4, 6, 9];
 const PRODUCT: [(usize, usize, usize); 3] = [(0, 1, 5), (0, 2, 7), (1, 2, 8)];
 
 /// Length of the chain from the base to body `i`, m: what turning the base moves the body at, at most.
-fn reach(robot: &Robot, i: usize) -> f64 {
+fn reach(robot: &Arm, i: usize) -> f64 {
     let own = robot.joints[i].placement.translation.norm();
     own + robot.joints[i].parent.map_or(0.0, |parent| reach(robot, parent))
 }
@@ -120,7 +120,7 @@ pub type Matrix = ArrayVec<Interval, { MAX_JOINTS * MAX_JOINTS }>;
 
 /// Adds the transmission inertias of `theta` to the mass matrix of the links alone.
 pub fn with_transmission<const N: usize, R: Rounding>(
-    robot: &Robot,
+    robot: &Arm,
     theta: &[f64],
     links: &[Affine<N, R>],
 ) -> Matrix {
@@ -135,7 +135,7 @@ pub fn with_transmission<const N: usize, R: Rounding>(
 /// Smallest g known with diag(`floor`) <= g M(q; theta) for the positions that `space` is placed at and the set of `between`:
 /// at most 1 where the floor is one. Where the transmissions alone make it one the links, positive semidefinite, are not looked at.
 pub fn floor_factor<const N: usize, R: Rounding>(
-    robot: &Robot,
+    robot: &Arm,
     between: &Between,
     floor: &[f64],
     (space, mass): (&mut Space<Affine<N, R>>, &mut MassStorage<Affine<N, R>>),

@@ -19,7 +19,7 @@ use std::ops::{Add, Mul, Neg, Sub};
 
 use crate::dynamics::{Motion, RegressorStorage};
 use crate::enclose::Rounding;
-use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
+use crate::robot::{ARMATURE, Arm, COULOMB, INERTIAL, OFFSET, VISCOUS};
 use crate::scalar::Scalar;
 
 use super::cell::{Cell, Joints};
@@ -124,7 +124,7 @@ pub struct Grain {
 impl Grain {
     /// Runs the arithmetic of [`crate::control::RobustController`] on the sizes of `cell`.
     pub fn new<const N: usize, R: Rounding>(
-        robot: &Robot,
+        robot: &Arm,
         tube: &Tube,
         uncertain: &Uncertain,
         cell: &Cell<N, R>,
@@ -139,7 +139,7 @@ impl Grain {
         let r: Joints<Roundoff> =
             (0..n).map(|j| Roundoff::float(add_up(cell.r[j].sup_abs(), cell.deviation[j].r))).collect();
         let (center, radius) = (&uncertain.center, &uncertain.radius);
-        let breakaway = robot.uncertainty.breakaway_ratio;
+        let breakaway = robot.uncertainty().breakaway_ratio;
 
         motion.sweep(robot, &q, &dq, &dqa, &ddqa);
         let y = storage.torque(robot, motion);

@@ -32,7 +32,7 @@ use arrayvec::ArrayVec;
 use crate::dynamics::{Motion, RegressorStorage, Space};
 use crate::enclose::{Affine, Interval, Rounding};
 use crate::inertia::ParameterSet;
-use crate::robot::{ARMATURE, COULOMB, FRICTION, INERTIAL, OFFSET, Robot, VISCOUS};
+use crate::robot::{ARMATURE, Arm, COULOMB, FRICTION, INERTIAL, OFFSET, VISCOUS};
 use crate::scalar::{Dual, Scalar};
 
 use super::cell::{Cell, Joints, MAX_JOINTS};
@@ -81,7 +81,7 @@ pub struct Uncertain {
 
 impl Uncertain {
     /// Prepares `set`, that of `robot`, which has at most [`MAX_JOINTS`] joints.
-    pub fn new(robot: &Robot, set: &ParameterSet) -> Self {
+    pub fn new(robot: &Arm, set: &ParameterSet) -> Self {
         let center: ArrayVec<f64, MAX_PARAMETERS> = set.centers_and_radii().map(|(c, _)| c).collect();
         let radius: ArrayVec<f64, MAX_PARAMETERS> = set.centers_and_radii().map(|(_, g)| g).collect();
         let range = set.centers_and_radii().map(|(c, g)| Interval::around(c, g)).collect();
@@ -93,7 +93,7 @@ impl Uncertain {
 /// Nominal torques and disturbance bounds of all joints over a cell, at the ticks of which the law leans on the strips of
 /// one of `stretches`. Leaves the motion swept over the cell.
 pub fn joint_torques<const N: usize, R: Rounding>(
-    robot: &Robot,
+    robot: &Arm,
     tube: &Tube,
     uncertain: &Uncertain,
     cell: &Cell<N, R>,
@@ -134,7 +134,7 @@ pub fn joint_torques<const N: usize, R: Rounding>(
 /// these the sum is bounded; of the others each.
 pub fn spread<const N: usize, R: Rounding>(
     uncertain: &Uncertain,
-    robot: &Robot,
+    robot: &Arm,
     j: usize,
     row: &[Affine<N, R>],
     own: &[Affine<N, R>; 3],
@@ -154,7 +154,7 @@ pub fn spread<const N: usize, R: Rounding>(
 
 /// What the strips add to the nominal torque of joint `j`, and what they leave of rho; see [`super::leaning`].
 pub fn lean<const N: usize, R: Rounding>(
-    robot: &Robot,
+    robot: &Arm,
     uncertain: &Uncertain,
     (leaning, between): (&Leaning, &Between<Affine<N, R>>),
     j: usize,
@@ -176,7 +176,7 @@ pub fn lean<const N: usize, R: Rounding>(
 /// Friction, armature and offset of joint `j`, mirroring the controller: nominal torque, what Coulomb friction adds to the
 /// disturbance, and the entries of its row in the columns of [`OWN`].
 pub fn friction_part<const N: usize, R: Rounding>(
-    robot: &Robot,
+    robot: &Arm,
     tube: &Tube,
     uncertain: &Uncertain,
     cell: &Cell<N, R>,
@@ -192,7 +192,7 @@ pub fn friction_part<const N: usize, R: Rounding>(
         (Affine::constant(-c[COULOMB]), g[COULOMB])
     } else {
         // Nothing is compensated where the sign is in doubt; elsewhere in the cell it is, and less than this is left.
-        let least = mul_up(robot.uncertainty.breakaway_ratio, add_up(c[COULOMB].abs(), g[COULOMB]));
+        let least = mul_up(robot.uncertainty().breakaway_ratio, add_up(c[COULOMB].abs(), g[COULOMB]));
         (Affine::zero().widen(c[COULOMB].abs()), least)
     };
     let nominal = coulomb + dq.scale(c[VISCOUS]) + ddqa.scale(c[ARMATURE]) + Affine::constant(c[OFFSET]);
@@ -201,7 +201,7 @@ pub fn friction_part<const N: usize, R: Rounding>(
 
 /// Bounds on the drift D_j (N m) over a cell, but for what dr/dt does.
 pub fn drift<const N: usize, R: Rounding>(
-    robot: &Robot,
+    robot: &Arm,
     tube: &Tube,
     uncertain: &Uncertain,
     cell: &Cell<N, R>,

@@ -60,7 +60,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::robot::{ControlGains, Robot};
+use crate::robot::{Arm, Gains};
 
 use super::upward::{div_up, mul_up};
 
@@ -73,7 +73,7 @@ pub(crate) const LEVEL: f64 = 1.0 + 1.0 / (1_u64 << 20) as f64;
 #[serde(deny_unknown_fields)]
 pub struct Tube {
     /// Gains, V_max and the control period.
-    pub gains: ControlGains,
+    pub gains: Gains,
     /// c >= 1: ticks in which the robust torque alone would bring a joint to rest that is within its layer. Fewer save
     /// power, more are gentler.
     pub layer_ticks: f64,
@@ -120,9 +120,9 @@ impl Tube {
 
     /// Speed below which the controller does not trust the sign of the measured dq_j, rad/s: the stiction speed, plus
     /// the encoder's error, plus what the joint can gain within a tick; rounded up.
-    pub fn sign_band(&self, robot: &Robot, j: usize) -> f64 {
+    pub fn sign_band(&self, robot: &Arm, j: usize) -> f64 {
         let gained = (self.gains.period_s * self.acceleration_bound[j]).next_up();
-        let known = (self.gains.stiction_speed_rad_s + robot.sensors.velocity_rad_s).next_up();
+        let known = (self.gains.stiction_speed_rad_s + robot.sensors().velocity_rad_s).next_up();
         (known + gained).next_up()
     }
 }
@@ -134,7 +134,7 @@ mod tests {
     use crate::campaign::soundness::twofold::Twofold;
     use crate::plan::tube_fit;
 
-    fn tube() -> (Robot, Tube) {
+    fn tube() -> (Arm, Tube) {
         let robot = crate::robot::load("kinova_gen3_2f85").unwrap();
         let mut tube = tube_fit::initial(&robot);
         for (j, lag) in tube.lag_floor.iter_mut().enumerate() {

@@ -6,7 +6,7 @@
 use crate::dynamics::vec3::Vec3;
 use crate::dynamics::{BodyPlacement, MassStorage, RegressorStorage, Space};
 use crate::enclose::{Affine, Interval, Rounding};
-use crate::robot::{JointKind, Robot};
+use crate::robot::{Arm, JointKind};
 use crate::scalar::Dual;
 
 use super::block::Block;
@@ -51,7 +51,7 @@ pub struct CellWorkspace<const N: usize, R: Rounding> {
 
 impl<const N: usize, R: Rounding> CellWorkspace<N, R> {
     /// Storage for `robot`.
-    pub fn new(robot: &Robot) -> Self {
+    pub fn new(robot: &Arm) -> Self {
         let n = robot.dof();
         Self {
             tree: tree(robot).collect(),
@@ -64,7 +64,7 @@ impl<const N: usize, R: Rounding> CellWorkspace<N, R> {
             regressor: RegressorStorage::new(robot),
             mass: MassStorage::new(robot),
             form_mass: MassStorage::new(robot),
-            ends: Vec::with_capacity(robot.shapes.len()),
+            ends: Vec::with_capacity(robot.shapes().len()),
             placed: Vec::with_capacity(n),
             levers: Vec::with_capacity(n),
             blocks: Vec::new(),
@@ -73,7 +73,7 @@ impl<const N: usize, R: Rounding> CellWorkspace<N, R> {
     }
 
     /// This storage, made anew if it was for a robot with another tree of joints.
-    pub fn fit(&mut self, robot: &Robot) -> &mut Self {
+    pub fn fit(&mut self, robot: &Arm) -> &mut Self {
         if !self.tree.iter().copied().eq(tree(robot)) {
             *self = Self::new(robot);
         }
@@ -87,6 +87,6 @@ impl<const N: usize, R: Rounding> CellWorkspace<N, R> {
     }
 }
 
-fn tree(robot: &Robot) -> impl Iterator<Item = (Option<usize>, JointKind)> + '_ {
+fn tree(robot: &Arm) -> impl Iterator<Item = (Option<usize>, JointKind)> + '_ {
     robot.joints.iter().map(|joint| (joint.parent, joint.kind))
 }

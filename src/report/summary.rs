@@ -29,7 +29,7 @@ pub struct Summary {
     pub seed: u64,
     /// Name of the robot.
     pub robot: String,
-    /// What every certificate of the run takes on trust about contacts ([`crate::robot::Robot::trusted`]). Left out where there is nothing.
+    /// What every certificate of the run takes on trust about contacts ([`crate::robot::Arm::trusted`]). Left out where there is nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trusted: Vec<String>,
     /// How the run ended.

@@ -24,8 +24,10 @@ use parry3d_f64::math::Pose;
 use parry3d_f64::query::ClosestPoints;
 use parry3d_f64::query::details::closest_points_segment_segment;
 
+use super::arm::ArmDescription;
 use super::clearance::segment;
-use super::model::{Capsule, Robot};
+use super::model::Model;
+use super::shape::Capsule;
 
 /// Required distance, metres; dwarfs rounding.
 const SLACK: f64 = 1e-9;
@@ -66,7 +68,7 @@ fn overlap_bound(a: &Capsule, b: &Capsule) -> f64 {
 
 /// Joints from body `from` (exclusive; `None` is the base) to body `to`, or `None` if they do not lead there or are
 /// more than [`JOINTS`].
-fn chain(robot: &Robot, from: Option<usize>, to: Option<usize>) -> Option<Vec<usize>> {
+fn chain(robot: &Model, from: Option<usize>, to: Option<usize>) -> Option<Vec<usize>> {
     let mut joints = Vec::new();
     let mut at = to;
     while at != from {
@@ -84,23 +86,23 @@ fn chain(robot: &Robot, from: Option<usize>, to: Option<usize>) -> Option<Vec<us
 /// Whether shapes `s` and `t` provably cannot touch within the joint limits. Proof: module header.
 ///
 /// `false` says nothing: they may touch, the bodies may be too many joints apart, or the budget was not enough.
-pub(super) fn never_touch(robot: &Robot, s: usize, t: usize) -> bool {
-    everywhere(robot, s, t, distance_bound)
+pub(super) fn never_touch(arm: &ArmDescription, s: usize, t: usize) -> bool {
+    everywhere(arm, s, t, distance_bound)
 }
 
 /// Whether shapes `s` and `t` provably overlap wherever the joints between them are within their limits. Proof: module header.
 ///
 /// `false` says nothing, as of [`never_touch`].
-pub(super) fn always_touch(robot: &Robot, s: usize, t: usize) -> bool {
-    everywhere(robot, s, t, overlap_bound)
+pub(super) fn always_touch(arm: &ArmDescription, s: usize, t: usize) -> bool {
+    everywhere(arm, s, t, overlap_bound)
 }
 
 /// How far two capsules are from failing a claim about their distance; a lower bound, m.
 type Room = fn(&Capsule, &Capsule) -> f64;
 
 /// Whether a claim about the distance of shapes `s` and `t` is proven for all positions within the joint limits.
-fn everywhere(robot: &Robot, s: usize, t: usize, room: Room) -> bool {
-    let (a, b) = (&robot.shapes[s], &robot.shapes[t]);
+fn everywhere(arm: &ArmDescription, s: usize, t: usize, room: Room) -> bool {
+    let (robot, a, b) = (&arm.model, &arm.shapes[s], &arm.shapes[t]);
     if let Some(joints) = chain(robot, a.joint, b.joint) {
         search(robot, &joints, [&a.capsule, &b.capsule], room)
     } else if let Some(joints) = chain(robot, b.joint, a.joint) {
@@ -111,7 +113,7 @@ fn everywhere(robot: &Robot, s: usize, t: usize, room: Room) -> bool {
 }
 
 /// Bisects the box of limits of `joints`; `fixed` is on the body they start from, `moved` on the last one.
-fn search(robot: &Robot, joints: &[usize], [fixed, moved]: [&Capsule; 2], room: Room) -> bool {
+fn search(robot: &Model, joints: &[usize], [fixed, moved]: [&Capsule; 2], room: Room) -> bool {
     let mut whole = Span { center: [0.0; JOINTS], half: [0.0; JOINTS] };
     let mut lever = [0.0; JOINTS];
     let mut beyond = moved.a.norm().max(moved.b.norm());
@@ -176,13 +178,13 @@ mod tests {
         let shipped = load("kinova_gen3_2f85").unwrap();
         for _ in 0..15 {
             let mut robot = shipped.clone();
-            for shape in &mut robot.shapes {
+            for shape in &mut robot.stated().shapes {
                 shape.capsule.radius *= rng.random_range(0.5..1.3);
                 shape.capsule.a += Vector3::from_fn(|_, _| rng.random_range(-0.03..0.03));
             }
-            let count = robot.shapes.len();
+            let count = robot.shapes().len();
             for (s, t) in (0..count).flat_map(|s| [(s, s + 2), (s, s + 4)]).filter(|p| p.1 < count) {
-                if !never_touch(&robot, s, t) {
+                if !never_touch(robot.description(), s, t) {
                     continue;
                 }
                 proven += 1;
@@ -205,12 +207,12 @@ mod tests {
     #[test]
     fn pairs_that_can_touch_are_not_dropped() {
         let mut robot = load("kinova_gen3_2f85").unwrap();
-        robot.shapes[0].capsule.radius = 0.2;
-        let index = |name: &str| robot.shapes.iter().position(|shape| shape.name == name).unwrap();
-        assert!(!never_touch(&robot, 0, index("upper_arm_1")));
+        robot.stated().shapes[0].capsule.radius = 0.2;
+        let index = |name: &str| robot.shapes().iter().position(|shape| shape.name == name).unwrap();
+        assert!(!never_touch(robot.description(), 0, index("upper_arm_1")));
         // Five joints apart: not tried. Neighbours of neighbours in both orders.
-        assert!(!never_touch(&robot, 0, index("wrist_1")));
+        assert!(!never_touch(robot.description(), 0, index("wrist_1")));
         let (a, b) = (index("shoulder"), index("upper_arm_2"));
-        assert!(never_touch(&robot, a, b) && never_touch(&robot, b, a));
+        assert!(never_touch(robot.description(), a, b) && never_touch(robot.description(), b, a));
     }
 }

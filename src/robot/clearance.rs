@@ -8,8 +8,10 @@ use parry3d_f64::math::{Pose, Vector};
 use parry3d_f64::query::details::{distance_segment_segment, distance_support_map_support_map};
 use parry3d_f64::shape::{Segment, SupportMap};
 
-use super::model::{Capsule, LinkShape, Placement, Robot};
+use super::arm::Arm;
+use super::model::Placement;
 use super::scene::{Scene, Zonotope3};
+use super::shape::{Capsule, LinkShape};
 
 /// What a capsule is closest to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +27,7 @@ pub enum Obstruction {
 pub struct Clearance {
     /// Metres; negative when they overlap.
     pub distance: f64,
-    /// Index of the capsule in [`Robot::shapes`].
+    /// Index of the capsule in [`Arm::shapes`].
     pub shape: usize,
     /// What it is closest to.
     pub to: Obstruction,
@@ -109,8 +111,8 @@ pub(crate) fn at_least(capsule: &Capsule, zonotope: &Zonotope3) -> f64 {
     apart - 0.5 * (capsule.b - capsule.a).norm() - capsule.radius
 }
 
-impl Robot {
-    /// Least distance from a moving capsule to an obstacle, given [`Robot::frames`]; `None` without either.
+impl Arm {
+    /// Least distance from a moving capsule to an obstacle, given [`crate::robot::Model::frames`]; `None` without either.
     ///
     /// Capsules of the fixed base are left out: where the base is mounted is not for a motion to change. The route search
     /// calls this at every point, so GJK looks only at pairs whose balls are nearer than the nearest pair so far.
@@ -118,7 +120,7 @@ impl Robot {
         let mut best: Option<Clearance> = None;
         for (k, obstacle) in scene.obstacles.iter().enumerate() {
             let reach = reach(obstacle);
-            for (shape, LinkShape { joint, capsule, .. }) in self.shapes.iter().enumerate() {
+            for (shape, LinkShape { joint, capsule, .. }) in self.shapes().iter().enumerate() {
                 let Some(joint) = *joint else { continue };
                 let placed = capsule.placed(&frames[joint]);
                 let at_least = to_point(&placed, &obstacle.center) - reach;
@@ -132,9 +134,9 @@ impl Robot {
     }
 
     /// Whether every moving capsule is at least `distance` (m, not negative) from every obstacle, given
-    /// [`Robot::frames`]. [`Robot::obstacle_clearance`] says the same, more slowly.
+    /// [`crate::robot::Model::frames`]. [`Arm::obstacle_clearance`] says the same, more slowly.
     pub fn keeps_from_obstacles(&self, frames: &[Placement], scene: &Scene, distance: f64) -> bool {
-        self.shapes.iter().all(|LinkShape { joint, capsule, .. }| {
+        self.shapes().iter().all(|LinkShape { joint, capsule, .. }| {
             let Some(joint) = *joint else { return true };
             let placed = capsule.placed(&frames[joint]);
             scene.obstacles.iter().all(|obstacle| {
@@ -143,9 +145,9 @@ impl Robot {
         })
     }
 
-    /// Least distance over the pairs that must stay apart, given [`Robot::frames`]; `None` without pairs.
+    /// Least distance over the pairs that must stay apart, given [`crate::robot::Model::frames`]; `None` without pairs.
     pub fn self_clearance(&self, frames: &[Placement]) -> Option<Clearance> {
-        let pairs = self.self_pairs.iter().map(|&(a, b)| Clearance {
+        let pairs = self.self_pairs().iter().map(|&(a, b)| Clearance {
             distance: between_capsules(&self.placed_capsule(a, frames), &self.placed_capsule(b, frames)),
             shape: a,
             to: Obstruction::Shape(b),

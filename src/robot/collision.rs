@@ -6,7 +6,8 @@
 use nalgebra::{Matrix3, Rotation3, Vector3};
 use serde::{Deserialize, Serialize};
 
-use super::model::{Capsule, Placement};
+use super::model::Placement;
+use super::shape::Capsule;
 
 /// A primitive of collision geometry, in its own frame (as URDF defines them: centred, axis z).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! Arithmetic of configurations: they are a manifold as soon as the base floats.
 //!
-//! A configuration has [`Robot::nq`] numbers, a tangent vector (velocity x time) [`Robot::nv`]. For joints with one
+//! A configuration has [`Model::nq`] numbers, a tangent vector (velocity x time) [`Model::nv`]. For joints with one
 //! coordinate both are the same number; for a free flyer see [`JointKind::FreeFlyer`]. Derivatives "with respect to q" are,
 //! here and in [`crate::dynamics`], those with respect to a tangent vector v at v = 0 of q (+) v = [`integrate`].
 
@@ -9,7 +9,7 @@ use std::f64::consts::PI;
 use nalgebra::{Quaternion, Unit, UnitQuaternion, Vector3, Vector6};
 use rand::Rng;
 
-use super::model::{JointKind, Robot};
+use super::model::{JointKind, Model};
 use super::rigid_motion::{adjoint, exp, left_jacobian, left_jacobian_inverse, log};
 
 /// Rotation and position of a free flyer's seven numbers; the quaternion need not be normalised.
@@ -25,12 +25,12 @@ fn between(q0: &[f64], q1: &[f64]) -> Vector6<f64> {
 }
 
 /// Indices (q, v) of the first joint with one coordinate.
-fn first_single(robot: &Robot) -> (usize, usize) {
+fn first_single(robot: &Model) -> (usize, usize) {
     if robot.has_free_flyer() { (7, 6) } else { (0, 0) }
 }
 
 /// The neutral configuration: zeros and the identity rotation.
-pub fn neutral(robot: &Robot) -> Vec<f64> {
+pub fn neutral(robot: &Model) -> Vec<f64> {
     let mut q = vec![0.0; robot.nq()];
     if robot.has_free_flyer() {
         q[6] = 1.0;
@@ -40,7 +40,7 @@ pub fn neutral(robot: &Robot) -> Vec<f64> {
 
 /// A random configuration: each coordinate uniform within its limits (a continuous joint: one turn), a free flyer
 /// uniform in orientation and within 1 m of the origin along each axis.
-pub fn random(robot: &Robot, rng: &mut impl Rng) -> Vec<f64> {
+pub fn random(robot: &Model, rng: &mut impl Rng) -> Vec<f64> {
     let mut q = Vec::with_capacity(robot.nq());
     for joint in &robot.joints {
         if joint.kind == JointKind::FreeFlyer {
@@ -67,7 +67,7 @@ fn random_rotation(rng: &mut impl Rng) -> UnitQuaternion<f64> {
 }
 
 /// Lower and upper limits, each of length nq; infinite where there are none.
-pub fn limits(robot: &Robot) -> (Vec<f64>, Vec<f64>) {
+pub fn limits(robot: &Model) -> (Vec<f64>, Vec<f64>) {
     let numbers = robot.joints.iter().flat_map(|joint| {
         let limits = joint.limits.position.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
         std::iter::repeat_n(limits, joint.kind.nq())
@@ -76,7 +76,7 @@ pub fn limits(robot: &Robot) -> (Vec<f64>, Vec<f64>) {
 }
 
 /// The first joint whose position is beyond its limits (or not a number), if any.
-pub fn beyond_limits(robot: &Robot, q: &[f64]) -> Option<usize> {
+pub fn beyond_limits(robot: &Model, q: &[f64]) -> Option<usize> {
     robot.joints.iter().enumerate().position(|(i, joint)| {
         let at = robot.q_index(i);
         let (lower, upper) = joint.limits.position.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
@@ -86,7 +86,7 @@ pub fn beyond_limits(robot: &Robot, q: &[f64]) -> Option<usize> {
 
 /// q (+) v: the configuration that a constant body velocity v reaches from `q` (length nq) in unit time; `v` has length
 /// nv, `out` nq. The quaternion comes out normalised.
-pub fn integrate(robot: &Robot, q: &[f64], v: &[f64], out: &mut [f64]) {
+pub fn integrate(robot: &Model, q: &[f64], v: &[f64], out: &mut [f64]) {
     let (at_q, at_v) = first_single(robot);
     if at_q > 0 {
         let (r, p) = pose(q);
@@ -101,7 +101,7 @@ pub fn integrate(robot: &Robot, q: &[f64], v: &[f64], out: &mut [f64]) {
 }
 
 /// q1 (-) q0: the tangent vector v (length nv, rotation at most half a turn) with q0 (+) v = q1.
-pub fn difference(robot: &Robot, q0: &[f64], q1: &[f64], out: &mut [f64]) {
+pub fn difference(robot: &Model, q0: &[f64], q1: &[f64], out: &mut [f64]) {
     let (at_q, at_v) = first_single(robot);
     if at_q > 0 {
         out[..6].copy_from_slice(between(q0, q1).as_slice());
@@ -112,7 +112,7 @@ pub fn difference(robot: &Robot, q0: &[f64], q1: &[f64], out: &mut [f64]) {
 }
 
 /// Writes `block` and then `rest` times the identity into a row-major nv x nv matrix.
-fn fill(robot: &Robot, block: impl FnOnce() -> nalgebra::Matrix6<f64>, rest: f64, out: &mut [f64]) {
+fn fill(robot: &Model, block: impl FnOnce() -> nalgebra::Matrix6<f64>, rest: f64, out: &mut [f64]) {
     let n = robot.nv();
     out.fill(0.0);
     if robot.has_free_flyer() {
@@ -130,7 +130,7 @@ fn fill(robot: &Robot, block: impl FnOnce() -> nalgebra::Matrix6<f64>, rest: f64
 
 /// Derivatives of [`integrate`], row-major nv x nv, in tangent spaces: with respect to `q`, Ad of exp(-v); with respect
 /// to `v`, the right Jacobian of exp.
-pub fn integrate_jacobians(robot: &Robot, v: &[f64], by_q: &mut [f64], by_v: &mut [f64]) {
+pub fn integrate_jacobians(robot: &Model, v: &[f64], by_q: &mut [f64], by_v: &mut [f64]) {
     let back = || -Vector6::from_column_slice(&v[..6]);
     let adjoint_back = || {
         let (r, p) = exp(&back());
@@ -141,7 +141,7 @@ pub fn integrate_jacobians(robot: &Robot, v: &[f64], by_q: &mut [f64], by_v: &mu
 }
 
 /// Derivatives of [`difference`], row-major nv x nv, in tangent spaces: with respect to `q0` and to `q1`.
-pub fn difference_jacobians(robot: &Robot, q0: &[f64], q1: &[f64], by_q0: &mut [f64], by_q1: &mut [f64]) {
+pub fn difference_jacobians(robot: &Model, q0: &[f64], q1: &[f64], by_q0: &mut [f64], by_q1: &mut [f64]) {
     fill(robot, || -left_jacobian_inverse(&between(q0, q1)), -1.0, by_q0);
     fill(robot, || left_jacobian_inverse(&-between(q0, q1)), 1.0, by_q1);
 }
@@ -152,7 +152,7 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
 
     use super::*;
-    use crate::robot::fixture::{floating, small_robot};
+    use crate::robot::fixture::{floating, small_model};
 
     fn distance(a: &[f64], b: &[f64]) -> f64 {
         a.iter().zip(b).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max)
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn difference_undoes_integrate() {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
-        for robot in [small_robot(), floating(small_robot())] {
+        for robot in [small_model(), floating(small_model())] {
             let (nq, nv) = (robot.nq(), robot.nv());
             assert_eq!((neutral(&robot).len(), limits(&robot).0.len()), (nq, nq));
             for _ in 0..50 {
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn jacobians_are_the_derivatives() {
         let mut rng = ChaCha8Rng::seed_from_u64(2);
-        let robot = floating(small_robot());
+        let robot = floating(small_model());
         let (nq, nv) = (robot.nq(), robot.nv());
         let apart = |a: &[f64], b: &[f64]| {
             let mut d = vec![0.0; nv];
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn limits_are_seen() {
-        let robot = floating(small_robot());
+        let robot = floating(small_model());
         let mut q = neutral(&robot);
         q[0] = 100.0;
         assert_eq!(beyond_limits(&robot, &q), None);

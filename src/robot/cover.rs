@@ -19,7 +19,8 @@ use std::f64::consts::PI;
 use nalgebra::Vector3;
 
 use super::collision::{Collision, Primitive};
-use super::model::{Capsule, Placement};
+use super::model::Placement;
+use super::shape::Capsule;
 
 /// Required excess of the capsule over the primitive, metres; dwarfs rounding.
 const SLACK: f64 = 1e-9;

@@ -78,7 +78,15 @@ pub enum RobotError {
     NoArm {
         /// The file.
         path: PathBuf,
-        /// What [`crate::robot::Robot::arm_fault`] says.
+        /// That its base floats, or which sections are missing.
+        reason: String,
+    },
+    /// An arm that is none, wherever its description came from.
+    #[error("robot '{name}': {reason}")]
+    Arm {
+        /// Name of the robot.
+        name: String,
+        /// Which joint, capsule, part or field, and what was expected.
         reason: String,
     },
     /// A held object's capsule that is not a capsule, or that cannot be kept apart from the body before the hand.

@@ -2,10 +2,15 @@
 
 use nalgebra::{Matrix3, Vector3};
 
+use super::arm::{Arm, ArmDescription};
+use super::gains::Gains;
 use super::model::*;
+use super::sensors::Sensors;
+use super::shape::{Capsule, HeldShape, LinkShape};
+use super::uncertainty::Uncertainty;
 
 /// Two turning joints a metre apart, then a sliding one; a capsule on each body and a base post.
-pub(crate) fn small_robot() -> Robot {
+pub(crate) fn small_robot() -> Arm {
     let joint = |name: &str, kind, parent, x: f64, position| Joint {
         name: name.into(),
         link: format!("{name}_link"),
@@ -21,7 +26,7 @@ pub(crate) fn small_robot() -> Robot {
         joint,
         capsule: Capsule { a: Vector3::zeros(), b: Vector3::new(length, 0.0, 0.0), radius: 0.05 },
     };
-    Robot {
+    let model = Model {
         name: "planar".into(),
         gravity: Vector3::new(0.0, 0.0, -9.81),
         joints: vec![
@@ -32,7 +37,10 @@ pub(crate) fn small_robot() -> Robot {
         named_frames: vec![],
         loops: vec![],
         thrusts: vec![],
-        missing: vec![],
+        friction_speed_rad_s: 0.01,
+    };
+    let stated = ArmDescription {
+        model,
         shapes: vec![
             bar("post", None, 0.0),
             bar("upper", Some(0), 1.0),
@@ -40,7 +48,6 @@ pub(crate) fn small_robot() -> Robot {
             bar("tip", Some(2), 0.1),
         ],
         parts: vec![],
-        self_pairs: vec![(0, 2), (0, 3)],
         ignored_pairs: vec![],
         held: HeldShape::Nothing,
         end_effector: 2,
@@ -54,29 +61,21 @@ pub(crate) fn small_robot() -> Robot {
             inertia_kg_m2: 0.0,
             offset_nm: 0.0,
         },
-        sensors: SensorBounds {
-            position_rad: 0.0,
-            velocity_rad_s: 0.0,
-            torque_ratio: 0.0,
-            torque_abs_nm: 0.0,
-        },
-        control: ControlGains {
-            k_r: 10.0,
-            alpha: 20.0,
-            v_max: 1e-4,
-            period_s: 1e-3,
-            stiction_speed_rad_s: 0.01,
-        },
-    }
+        sensors: Sensors { position_rad: 0.0, velocity_rad_s: 0.0, torque_ratio: 0.0, torque_abs_nm: 0.0 },
+        gains: Gains { k_r: 10.0, alpha: 20.0, v_max: 1e-4, period_s: 1e-3, stiction_speed_rad_s: 0.01 },
+    };
+    Arm::unchecked(stated, vec![(0, 2), (0, 3)])
+}
+
+/// The tree of [`small_robot`].
+pub(crate) fn small_model() -> Model {
+    small_robot().model().clone()
 }
 
 /// The robot on a free-flying body in place of its base.
-pub(crate) fn floating(mut robot: Robot) -> Robot {
+pub(crate) fn floating(mut robot: Model) -> Model {
     for joint in &mut robot.joints {
         joint.parent = Some(joint.parent.map_or(0, |p| p + 1));
-    }
-    for shape in &mut robot.shapes {
-        shape.joint = Some(shape.joint.map_or(0, |j| j + 1));
     }
     let root = Joint {
         name: "root".into(),
@@ -89,13 +88,12 @@ pub(crate) fn floating(mut robot: Robot) -> Robot {
         inertia: [3.0, 0.2, -0.1, 0.3, 0.4, 0.02, 0.5, 0.0, -0.03, 0.6],
     };
     robot.joints.insert(0, root);
-    robot.end_effector += 1;
     robot
 }
 
 /// Turning joints, each hung on the one that `parents` says; axes and bodies differ from joint to joint, and what the transmissions turn is next to nothing, so that
 /// the links alone bear a floor of the mass matrix.
-pub(crate) fn tree(name: &str, parents: &[Option<usize>]) -> Robot {
+pub(crate) fn tree(name: &str, parents: &[Option<usize>]) -> Arm {
     let joint = |(k, parent): (usize, &Option<usize>)| {
         let x = k as f64;
         let turn = nalgebra::Rotation3::new(Vector3::new(0.9 * (x + 1.0).sin(), 0.7 * (2.0 * x).cos(), 0.3));
@@ -132,8 +130,9 @@ pub(crate) fn tree(name: &str, parents: &[Option<usize>]) -> Robot {
     };
     let joints: Vec<Joint> = parents.iter().enumerate().map(joint).collect();
     let mut robot = small_robot();
-    robot.end_effector = joints.len() - 1;
-    (robot.name, robot.joints, robot.shapes) = (name.to_owned(), joints, vec![]);
-    robot.self_pairs.clear();
+    let stated = robot.stated();
+    (stated.end_effector, stated.shapes) = (joints.len() - 1, vec![]);
+    (stated.model.name, stated.model.joints) = (name.to_owned(), joints);
+    robot.pairs().clear();
     robot
 }

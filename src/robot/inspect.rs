@@ -7,10 +7,12 @@ use std::path::Path;
 use nalgebra::{Matrix3, SymmetricEigen};
 use serde::Serialize;
 
+use super::arm::Arm;
 use super::configuration::neutral;
 use super::error::RobotError;
 use super::load::{assemble, find, read};
-use super::model::{JointKind, LoopKind, Robot};
+use super::model::{JointKind, LoopKind, Model};
+use super::shape::LinkShape;
 use super::urdf::{Link, Tree};
 use super::validate::Judge;
 
@@ -20,8 +22,12 @@ const CLOSED: f64 = 1e-9;
 /// A robot model and what is to be said about it.
 #[derive(Debug, Clone, Serialize)]
 pub struct Inspection {
-    /// The model as [`super::load_lenient`] gives it.
-    pub robot: Robot,
+    /// The tree as [`super::load_lenient`] gives it.
+    pub model: Model,
+    /// Its collision capsules.
+    pub shapes: Vec<LinkShape>,
+    /// The arm that it is; `None` if it is none, or if a fault forbids it.
+    pub arm: Option<Arm>,
     /// Mass of all links, those that do not move included, kg.
     pub total_mass_kg: f64,
     /// The links of the URDF, those on fixed joints included, parents before children; the root comes first.
@@ -101,20 +107,26 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection, (Vec<Problem>, Robo
         Ok(read) => read,
         Err(fatal) => return Err((problems, fatal)),
     };
-    let loops = loops(&robot);
-    let odd = notes(&robot, &tree, &loops, judge.dynamics_only);
+    let no_arm = robot.no_arm();
+    let stated = robot.stated;
+    let loops = loops(&stated.model);
+    let odd = notes(&stated.model, &tree, &loops, judge.dynamics_only);
     problems.extend(odd.into_iter().map(|message| Problem { severity: Severity::Note, message }));
+    let for_dynamics = no_arm.iter().map(|reason| format!("for dynamics alone: {reason}"));
+    problems.extend(for_dynamics.map(|message| Problem { severity: Severity::Note, message }));
     Ok(Inspection {
         total_mass_kg: tree.links.iter().map(|link| link.mass).sum(),
-        links: links(&tree, &robot),
+        links: links(&tree, &stated.model),
         loops,
-        robot,
+        model: stated.model.clone(),
+        shapes: stated.shapes.clone(),
+        arm: if no_arm.is_none() { Arm::new(stated).ok() } else { None },
         problems,
     })
 }
 
 /// The links in the order of the tree.
-fn links(tree: &Tree, robot: &Robot) -> Vec<LinkFigures> {
+fn links(tree: &Tree, robot: &Model) -> Vec<LinkFigures> {
     let figures = |link: &Link, parent, joint, fixed| LinkFigures {
         name: link.name.clone(),
         parent,
@@ -142,7 +154,7 @@ fn principal_moments(inertia: &Matrix3<f64>) -> [f64; 3] {
 }
 
 /// The loops, measured at the neutral configuration.
-fn loops(robot: &Robot) -> Vec<LoopFigures> {
+fn loops(robot: &Model) -> Vec<LoopFigures> {
     let frames = robot.frames(&neutral(robot));
     let origin = |k: usize| {
         let frame = &robot.named_frames[k];
@@ -160,7 +172,7 @@ fn loops(robot: &Robot) -> Vec<LoopFigures> {
 }
 
 /// What is odd, but taken as it is.
-fn notes(robot: &Robot, tree: &Tree, loops: &[LoopFigures], dynamics_only: bool) -> Vec<String> {
+fn notes(robot: &Model, tree: &Tree, loops: &[LoopFigures], dynamics_only: bool) -> Vec<String> {
     let mut notes = Vec::new();
     for link in &tree.links {
         if link.mass > 0.0 && link.inertia == Matrix3::zeros() {
@@ -181,9 +193,6 @@ fn notes(robot: &Robot, tree: &Tree, loops: &[LoopFigures], dynamics_only: bool)
     for closure in loops.iter().filter(|closure| !(closure.open_by_m <= CLOSED)) {
         let (name, gap) = (&closure.name, closure.open_by_m);
         notes.push(format!("loop `{name}`: open by {gap:.2e} m at the neutral configuration"));
-    }
-    if let Some(reason) = robot.arm_fault() {
-        notes.push(format!("for dynamics alone: {reason}"));
     }
     notes
 }

@@ -1,25 +1,27 @@
-//! Reading a robot: URDF + robot TOML -> [`Robot`], or the reason why not.
+//! Reading a robot: URDF + robot TOML -> [`Arm`] or [`Model`], or the reason why not.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use nalgebra::Vector3;
 
+use super::arm::{Arm, ArmDescription};
 use super::attach;
 use super::collision::{CollisionPart, Primitive};
 use super::cover;
 use super::error::RobotError;
+use super::gains::Gains;
 use super::merge::{Merged, Seat, merge};
-use super::model::{
-    ControlGains, Friction, HeldShape, IgnoredPair, Joint, JointKind, JointLimits, LinkShape, Robot,
-    SensorBounds, Uncertainty,
-};
+use super::model::{Friction, Joint, JointKind, JointLimits, Model};
+use super::sensors::Sensors;
 use super::settings::{self, Base, IgnoredContact, JointSettings, Settings};
+use super::shape::{HeldShape, IgnoredPair, LinkShape};
 use super::shipped;
+use super::uncertainty::Uncertainty;
 use super::urdf::{self, Tree, UrdfJoint};
 use super::validate::{self, Judge};
 
-/// Loads a robot from a robot TOML, or from a bare URDF.
+/// Loads an arm from a robot TOML, or from a bare URDF.
 ///
 /// A relative path is taken from the current directory. A bare name (`kinova_gen3_2f85`: no extension, no
 /// separator) is looked up as `robots/<name>.toml`, then `.urdf`, in the current directory and those above it, then
@@ -31,7 +33,7 @@ use super::validate::{self, Judge};
 ///
 /// A TOML with `base = "free_flyer"` makes the root link a body that moves freely (joint 0). `[[frame]]` names frames on
 /// links, `[[loop]]` holds two of them together. `end_effector`, `[uncertainty]`, `[sensors]` and `[control]` may be
-/// left out where only dynamics are wanted; [`Robot::arm_fault`] then tells that this is no arm.
+/// left out where only dynamics are wanted: for [`load_model`].
 ///
 /// `grip_along_axis_m` puts the frame of the end effector so far along its joint's axis, to where the hand holds things: priors,
 /// identified parameters and payloads are about that frame. Capsules and `[[frame]]`s stay in the frames of the URDF's links.
@@ -41,8 +43,18 @@ use super::validate::{self, Judge};
 ///
 /// # Errors
 /// [`RobotError`] names the file and the link, joint or field at fault.
-pub fn load(path: impl AsRef<Path>) -> Result<Robot, RobotError> {
-    load_file(&find(path.as_ref(), Path::new("."))?, None, &mut Judge::strict())
+pub fn load(path: impl AsRef<Path>) -> Result<Arm, RobotError> {
+    let path = find(path.as_ref(), Path::new("."))?;
+    load_file(&path, None, &mut Judge::strict())?.arm(&path)
+}
+
+/// Loads the tree of any robot, arm or not, from the same files: all that dynamics and estimation need.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_model(path: impl AsRef<Path>) -> Result<Model, RobotError> {
+    let path = find(path.as_ref(), Path::new("."))?;
+    Ok(load_file(&path, None, &mut Judge::strict())?.stated.model)
 }
 
 /// What another file, at this path, says of joints instead of the robot's own.
@@ -57,8 +69,8 @@ pub(crate) fn load_adjusted(
     path: &Path,
     by: &Path,
     joints: &BTreeMap<String, JointSettings>,
-) -> Result<Robot, RobotError> {
-    load_file(path, Some((by, joints)), &mut Judge::strict())
+) -> Result<Arm, RobotError> {
+    load_file(path, Some((by, joints)), &mut Judge::strict())?.arm(path)
 }
 
 /// Loads a robot for dynamics alone and survives what [`load`] refuses but rigid-body algorithms can work with, most
@@ -68,10 +80,10 @@ pub(crate) fn load_adjusted(
 ///
 /// # Errors
 /// As [`load`], for what cannot be survived: files, trees, names, numbers that are not finite.
-pub fn load_lenient(path: impl AsRef<Path>) -> Result<(Robot, Vec<RobotError>), RobotError> {
+pub fn load_lenient(path: impl AsRef<Path>) -> Result<(Model, Vec<RobotError>), RobotError> {
     let mut judge = Judge::lenient();
     let robot = load_file(&find(path.as_ref(), Path::new("."))?, None, &mut judge)?;
-    Ok((robot, judge.found))
+    Ok((robot.stated.model, judge.found))
 }
 
 /// The file that `reference` means when it is written in a file of the folder `near` (or given on the command
@@ -113,7 +125,7 @@ pub fn find(reference: &Path, near: &Path) -> Result<PathBuf, RobotError> {
     Err(RobotError::NotFound { name: reference.display().to_string(), tried })
 }
 
-fn load_file(path: &Path, adjustment: Adjustment<'_>, judge: &mut Judge) -> Result<Robot, RobotError> {
+fn load_file(path: &Path, adjustment: Adjustment<'_>, judge: &mut Judge) -> Result<Assembled, RobotError> {
     let parts = read(path, judge)?;
     assemble(path, parts, adjustment, judge)
 }
@@ -177,11 +189,11 @@ const UNCERTAINTY: Uncertainty = Uncertainty {
     offset_nm: 0.0,
 };
 /// The same for sensors.
-const SENSORS: SensorBounds =
-    SensorBounds { position_rad: 1e-5, velocity_rad_s: 1e-4, torque_ratio: 0.025, torque_abs_nm: 0.0 };
+const SENSORS: Sensors =
+    Sensors { position_rad: 1e-5, velocity_rad_s: 1e-4, torque_ratio: 0.025, torque_abs_nm: 0.0 };
 /// The same for gains.
-const CONTROL: ControlGains =
-    ControlGains { k_r: 5.0, alpha: 20.0, v_max: 0.02, period_s: 1e-3, stiction_speed_rad_s: 1e-3 };
+const CONTROL: Gains =
+    Gains { k_r: 5.0, alpha: 20.0, v_max: 0.02, period_s: 1e-3, stiction_speed_rad_s: 1e-3 };
 
 /// What a URDF without a robot TOML is given (see [`load`]).
 fn settings_for_bare(tree: &Tree, merged: &Merged, judge: &mut Judge) -> Result<Settings, RobotError> {
@@ -226,7 +238,7 @@ pub(super) fn assemble(
     parts: Parts,
     adjustment: Adjustment<'_>,
     judge: &mut Judge,
-) -> Result<Robot, RobotError> {
+) -> Result<Assembled, RobotError> {
     let Parts { settings, tree, merged } = parts;
     let (tree, merged) = (&tree, &merged);
     // Later layers have the last word.
@@ -244,26 +256,61 @@ pub(super) fn assemble(
     check_cover(tree, merged, &shapes, judge)?;
     let named_frames = attach::frames(path, &settings.frames, tree, &seats)?;
     let ignored_pairs = ignored_pairs(path, &shapes, &settings.self_collision.ignore)?;
-    let mut robot = Robot {
+    let missing = missing(&settings);
+    let gains = settings.control.unwrap_or(CONTROL);
+    let model = Model {
         joints: joints(&layers, tree, merged, judge)?,
         loops: attach::loops(path, &settings.loops, &named_frames)?,
         thrusts: attach::thrusts(path, &settings.thrusts, &named_frames)?,
         named_frames,
-        missing: missing(&settings),
         name: settings.name,
         gravity: Vector3::from(settings.gravity_m_s2),
+        friction_speed_rad_s: gains.stiction_speed_rad_s,
+    };
+    let stated = ArmDescription {
+        model,
         parts: merged.parts.clone(),
         shapes,
-        self_pairs: Vec::new(),
         ignored_pairs,
         held: HeldShape::Nothing,
         end_effector,
         uncertainty: settings.uncertainty.unwrap_or(UNCERTAINTY),
         sensors: settings.sensors.unwrap_or(SENSORS),
-        control: settings.control.unwrap_or(CONTROL),
+        gains,
     };
-    robot.derive_pairs();
-    Ok(robot)
+    Ok(Assembled { stated, missing })
+}
+
+/// What the files state of a robot, arm or not.
+pub(super) struct Assembled {
+    /// As of an arm; what was not stated has values that nobody vouches for.
+    pub stated: ArmDescription,
+    /// Sections that an arm needs and the file does not have.
+    missing: Vec<String>,
+}
+
+impl Assembled {
+    /// Why this is no arm: its base floats, or the file leaves out what an arm's work rests on.
+    pub fn no_arm(&self) -> Option<String> {
+        let Model { name, joints, .. } = &self.stated.model;
+        if let Some(joint) = joints.iter().find(|j| j.kind == JointKind::FreeFlyer) {
+            let joint = &joint.name;
+            return Some(format!(
+                "robot `{name}` floats on joint `{joint}`, expected an arm on a fixed base"
+            ));
+        }
+        let missing = self.missing.join("`, `");
+        (!self.missing.is_empty())
+            .then(|| format!("the file of robot `{name}` does not say `{missing}`, which an arm needs"))
+    }
+
+    /// The arm that the file at `path` describes.
+    fn arm(self, path: &Path) -> Result<Arm, RobotError> {
+        match self.no_arm() {
+            Some(reason) => Err(RobotError::NoArm { path: path.to_path_buf(), reason }),
+            None => Arm::new(self.stated),
+        }
+    }
 }
 
 /// The body that holds the payload, by its joint or one of its links; the last one where none is named.

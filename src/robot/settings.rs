@@ -8,11 +8,13 @@ use nalgebra::Rotation3;
 use serde::Deserialize;
 
 use super::error::RobotError;
+use super::gains::Gains;
 use super::load::find;
-use super::model::{
-    Capsule, ControlGains, Friction, JointKind, JointLimits, LoopKind, Placement, SensorBounds, Uncertainty,
-};
+use super::model::{Friction, JointKind, JointLimits, LoopKind, Placement};
+use super::sensors::Sensors;
+use super::shape::Capsule;
 use super::shipped;
+use super::uncertainty::Uncertainty;
 use crate::extend::{Layers, Source};
 
 /// The whole file.
@@ -35,8 +37,8 @@ pub(super) struct Settings {
     pub gravity_m_s2: [f64; 3],
     /// Only arms need these three.
     pub uncertainty: Option<Uncertainty>,
-    pub sensors: Option<SensorBounds>,
-    pub control: Option<ControlGains>,
+    pub sensors: Option<Sensors>,
+    pub control: Option<Gains>,
     /// By joint name.
     #[serde(default)]
     pub joints: BTreeMap<String, JointSettings>,

@@ -2,13 +2,12 @@
 
 use nalgebra::Vector3;
 
-use super::model::Robot;
+use super::arm::Arm;
 
-impl Robot {
+impl Arm {
     /// The same robot on a base that leans: gravity, seen from the base, turned by `angle_rad` towards the direction across it that
     /// `toward_rad` names (an angle about gravity, from a direction of this function's choice).
-    pub fn tilted(&self, angle_rad: f64, toward_rad: f64) -> Robot {
-        let mut robot = self.clone();
+    pub fn tilted(&self, angle_rad: f64, toward_rad: f64) -> Arm {
         let length = self.gravity.norm();
         if length > 0.0 {
             let down = self.gravity / length;
@@ -16,9 +15,9 @@ impl Robot {
             let k = down.iamin();
             let first = down.cross(&Vector3::from_fn(|r, _| f64::from(r == k))).normalize();
             let across = first * toward_rad.cos() + down.cross(&first) * toward_rad.sin();
-            robot.gravity = length * (down * angle_rad.cos() + across * angle_rad.sin());
+            return self.under_gravity(length * (down * angle_rad.cos() + across * angle_rad.sin()));
         }
-        robot
+        self.clone()
     }
 }
 

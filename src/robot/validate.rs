@@ -1,4 +1,4 @@
-//! Physics and limits that a model must satisfy before it becomes a `Robot`.
+//! Physics and limits that a model must satisfy before it becomes an arm.
 
 use nalgebra::Matrix3;
 

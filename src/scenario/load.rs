@@ -11,7 +11,7 @@ use super::world::{self, World};
 use crate::extend::{Disk, Layers};
 use crate::horizon::{Excite, Held, Identify, Prior, Task, Timing};
 use crate::inertia::pseudo::check_physical;
-use crate::robot::{self, Capsule, INERTIAL, Obstruction, Robot, RobotError, Scene, Uncertainty, Zonotope3};
+use crate::robot::{self, Arm, Capsule, INERTIAL, Obstruction, RobotError, Scene, Uncertainty, Zonotope3};
 use crate::simulate::HiddenTruth;
 
 mod faults;
@@ -73,7 +73,7 @@ impl Check<'_> {
             (Some(payload), Some(prior), Some(excite)) => {
                 let mut truth = self.truth(&payload)?;
                 if let Some(mass) = heavier {
-                    let empty = &robot.joints[robot.end_effector].inertia;
+                    let empty = &robot.joints[robot.end_effector()].inertia;
                     let scaled = truth.with_object_mass(mass, empty);
                     truth = scaled.map_err(|reason| self.error("faults.payload_mass_kg", reason))?;
                 }
@@ -121,7 +121,7 @@ impl Check<'_> {
         &self,
         field: &str,
         given: Option<Vec<f64>>,
-        robot: &Robot,
+        robot: &Arm,
     ) -> Result<Vec<f64>, ScenarioError> {
         let missing = "missing; give it, or a world file that holds it (`--world FILE.csv`)";
         let q = given.ok_or_else(|| self.error(field, missing))?;
@@ -135,7 +135,7 @@ impl Check<'_> {
         &self,
         path: &Path,
         file: &File,
-        robot: &Robot,
+        robot: &Arm,
         scene: &mut Scene,
     ) -> Result<(Vec<f64>, Vec<f64>), ScenarioError> {
         for (field, given) in [("start_rad", &file.start_rad), ("goal_rad", &file.goal_rad)] {
@@ -189,17 +189,14 @@ impl Check<'_> {
     }
 
     /// The robot with the held object's shape.
-    fn robot(&self, file: &File) -> Result<Robot, ScenarioError> {
+    fn robot(&self, file: &File) -> Result<Arm, ScenarioError> {
         let refuse = |source| ScenarioError::Robot { path: self.path.to_path_buf(), source };
         let folder = self.path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let found = robot::find(Path::new(&file.robot), folder).map_err(refuse)?;
         let mut robot = robot::load_adjusted(&found, self.path, &file.joints).map_err(refuse)?;
-        if let Some(reason) = robot.arm_fault() {
-            return Err(refuse(RobotError::NoArm { path: found, reason }));
-        }
         if let Some(own) = &file.uncertainty {
-            let robots = robot.uncertainty;
-            robot.uncertainty = Uncertainty {
+            let robots = robot.uncertainty();
+            let uncertainty = Uncertainty {
                 link_ratio: own.link_ratio,
                 friction_ratio: own.friction_ratio,
                 armature_ratio: own.armature_ratio,
@@ -209,9 +206,10 @@ impl Check<'_> {
                 inertia_kg_m2: own.inertia_kg_m2.unwrap_or(robots.inertia_kg_m2),
                 offset_nm: own.offset_nm.unwrap_or(robots.offset_nm),
             };
-            if let Some((what, reason)) = robot.uncertainty.fault() {
+            if let Some((what, reason)) = uncertainty.fault() {
                 return Err(self.error(format!("uncertainty.{what}"), reason));
             }
+            robot = robot.with_uncertainty(uncertainty).map_err(refuse)?;
         }
         match &file.payload {
             Some(payload) => self.holding(robot, payload),
@@ -220,7 +218,7 @@ impl Check<'_> {
     }
 
     /// The robot with the shape of what it holds.
-    fn holding(&self, robot: Robot, payload: &Payload) -> Result<Robot, ScenarioError> {
+    fn holding(&self, robot: Arm, payload: &Payload) -> Result<Arm, ScenarioError> {
         match (payload.shape.is_empty(), payload.geometry) {
             (true, None) => {
                 let reason = "missing; expected the capsules that the object lies in, or `geometry = \"none\"`: then nothing is \
@@ -295,7 +293,7 @@ impl Check<'_> {
         self.finite(field, values)
     }
 
-    fn within_limits(&self, field: &str, q: &[f64], robot: &Robot) -> Result<(), ScenarioError> {
+    fn within_limits(&self, field: &str, q: &[f64], robot: &Arm) -> Result<(), ScenarioError> {
         for (joint, &x) in robot.joints.iter().zip(q) {
             if let Some((lower, upper)) = joint.limits.position
                 && !(lower..=upper).contains(&x)
@@ -370,12 +368,12 @@ impl Check<'_> {
             }
             let what = match clearance.to {
                 Obstruction::Obstacle(k) => format!("obstacle `{}`", task.scene.obstacles[k].name),
-                Obstruction::Shape(k) => format!("its own `{}`", robot.shapes[k].name),
+                Obstruction::Shape(k) => format!("its own `{}`", robot.shapes()[k].name),
             };
             return Err(ScenarioError::Touching {
                 path: self.path.to_path_buf(),
                 moment,
-                capsule: robot.shapes[clearance.shape].name.clone(),
+                capsule: robot.shapes()[clearance.shape].name.clone(),
                 what,
                 distance_m: clearance.distance,
             });

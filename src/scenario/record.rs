@@ -119,8 +119,8 @@ fn payloads(task: &Task, last: Option<&Identification>, audit: &Audit) -> Option
         Some(i) => (i.nominal.clone(), i.lower.clone(), i.upper.clone()),
         None => (prior.nominal.to_vec(), prior.lower.to_vec(), prior.upper.to_vec()),
     };
-    let empty = &task.robot.joints[task.robot.end_effector].inertia;
-    let spread = |p: usize| task.robot.uncertainty.of_link(p, empty[p]);
+    let empty = &task.robot.joints[task.robot.end_effector()].inertia;
+    let spread = |p: usize| task.robot.uncertainty().of_link(p, empty[p]);
     let less =
         |x: &[f64], sign: f64| (0..INERTIAL).map(|p| x[p] - empty[p] + sign * spread(p)).collect::<Vec<_>>();
     let alone = Payload::new(less(&truth, 0.0), less(&nominal, 0.0), less(&lower, -1.0), less(&upper, 1.0));

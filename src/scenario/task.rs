@@ -40,7 +40,7 @@ impl Scenario {
     /// [`ScenarioError::PayloadMass`] if `mass` is negative or not finite, or the scenario holds no object.
     pub fn with_payload_mass(self, mass: f64) -> Result<Self, ScenarioError> {
         let robot = &self.task.robot;
-        let empty = robot.joints[robot.end_effector].inertia;
+        let empty = robot.joints[robot.end_effector()].inertia;
         let truth = self.truth.with_object_mass(mass, &empty).map_err(ScenarioError::PayloadMass)?;
         Ok(Self { truth, ..self })
     }

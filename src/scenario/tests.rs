@@ -50,7 +50,7 @@ fn weighing_never_excludes_the_truth() {
     let (task, _) = weighed(0.0).split();
     let robot = Arc::new(task.robot.clone());
     let (held, prior) = (task.held.as_ref().unwrap(), task.prior_set());
-    let at = robot.inertial_index(robot.end_effector);
+    let at = robot.inertial_index(robot.end_effector());
     let (mut narrowest, mut widest) = (f64::INFINITY, 0.0f64);
     for seed in 0..25 {
         let share = seed as f64 / 24.0;

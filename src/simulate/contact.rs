@@ -2,8 +2,8 @@
 //!
 //! # Why not the capsules
 //! A certificate keeps a list of capsules apart. Were one missing from that list, or a pair of them, an audit of the same list could
-//! not see it. So this list is made from [`Robot::parts`] alone. No pair is taken from [`Robot::self_pairs`] or left out for
-//! [`Robot::ignored_pairs`]: parts of two bodies may not touch unless a joint joins the bodies. Of those the end effector is looked
+//! not see it. So this list is made from [`Arm::parts`] alone. No pair is taken from [`Arm::self_pairs`] or left out for
+//! [`Arm::ignored_pairs`]: parts of two bodies may not touch unless a joint joins the bodies. Of those the end effector is looked
 //! at too, with what it holds. Only parts that face each other across its joint are left out: they touch, or are equally far apart,
 //! at every position.
 //!
@@ -17,9 +17,7 @@ use parry3d_f64::query::details::distance_support_map_support_map;
 use parry3d_f64::shape::SupportMap;
 
 use crate::robot::clearance::{at_least, between_capsules};
-use crate::robot::{
-    Capsule, CollisionPart, Placement, Primitive, Robot, Scene, Zonotope3, enclosing_capsule,
-};
+use crate::robot::{Arm, Capsule, CollisionPart, Placement, Primitive, Scene, Zonotope3, enclosing_capsule};
 
 /// Positions of the last joint at which its housings are looked at.
 const POSITIONS: usize = 72;
@@ -95,8 +93,8 @@ fn balls_apart(p: &Capsule, q: &Capsule) -> f64 {
 
 impl Contacts {
     /// The parts of a robot, with what it holds.
-    pub fn new(robot: &Robot) -> Self {
-        let parts = robot.parts.clone();
+    pub fn new(robot: &Arm) -> Self {
+        let parts = robot.parts().to_vec();
         let around = parts.iter().map(|part| enclosing_capsule(&part.collision)).collect();
         let mut contacts = Self { parts, around, pairs: Vec::new() };
         let count = contacts.parts.len();
@@ -105,12 +103,12 @@ impl Contacts {
         contacts
     }
 
-    fn may_not_touch(&self, robot: &Robot, (a, b): (usize, usize)) -> bool {
+    fn may_not_touch(&self, robot: &Arm, (a, b): (usize, usize)) -> bool {
         let [on_a, on_b] = [a, b].map(|part| self.parts[part].joint);
         if !robot.adjacent(on_a, on_b) {
             return true;
         }
-        let hand = Some(robot.end_effector);
+        let hand = Some(robot.end_effector());
         if on_a == on_b || (on_a != hand && on_b != hand) {
             return false;
         }
@@ -129,7 +127,7 @@ impl Contacts {
     }
 
     /// Least distance from any moving part to an obstacle or to a part that it may not touch, m; infinite if there is
-    /// nothing to touch. `frames` are [`Robot::frames`].
+    /// nothing to touch. `frames` are [`crate::robot::Model::frames`].
     pub fn clearance(&self, frames: &[Placement], scene: &Scene) -> f64 {
         let mut least = f64::INFINITY;
         let placed: Vec<Capsule> = (0..self.parts.len()).map(|part| self.placed(part, frames)).collect();

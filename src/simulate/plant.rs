@@ -12,7 +12,7 @@ use std::sync::Arc;
 use nalgebra::{DMatrix, DVector};
 
 use crate::dynamics::{Composites, Motion, Wrench, crba, rnea};
-use crate::robot::{ARMATURE, COULOMB, OFFSET, Robot, VISCOUS};
+use crate::robot::{ARMATURE, Arm, COULOMB, OFFSET, VISCOUS};
 
 /// Integration steps within one control period.
 pub(crate) const SUBSTEPS: usize = 4;
@@ -23,7 +23,7 @@ const AUDIT_EVERY: u64 = 10;
 /// fields.
 #[derive(Debug, Clone)]
 pub(crate) struct Plant {
-    robot: Arc<Robot>,
+    robot: Arc<Arm>,
     theta: Vec<f64>,
     /// Static over Coulomb friction of each joint.
     breakaway: Vec<f64>,
@@ -48,7 +48,7 @@ struct Scratch {
 
 impl Plant {
     /// A plant at rest at `q` with true parameters `theta`.
-    pub(crate) fn at_rest(robot: Arc<Robot>, theta: Vec<f64>, q: &[f64]) -> Self {
+    pub(crate) fn at_rest(robot: Arc<Arm>, theta: Vec<f64>, q: &[f64]) -> Self {
         let n = robot.dof();
         let zero = vec![0.0; n];
         let scratch = Scratch {
@@ -77,7 +77,7 @@ impl Plant {
 
     /// Its robot, on its base.
     #[cfg(test)]
-    pub(super) fn robot(&self) -> &Robot {
+    pub(super) fn robot(&self) -> &Arm {
         &self.robot
     }
 
@@ -155,7 +155,7 @@ impl Plant {
         for j in 0..q.len() {
             let f = &self.theta[robot.friction_index(j)..];
             s.mass[(j, j)] += f[ARMATURE];
-            let sign = friction_share(dq[j] / robot.control.stiction_speed_rad_s, self.breakaway[j]);
+            let sign = friction_share(dq[j] / robot.gains().stiction_speed_rad_s, self.breakaway[j]);
             s.bias[j] = tau[j] - s.bias[j] - f[COULOMB] * sign - f[VISCOUS] * dq[j] - f[OFFSET];
         }
         solve_positive_definite(&mut s.mass, &mut s.bias);

@@ -7,7 +7,7 @@ use nalgebra::{DMatrix, DVector, Rotation3, UnitQuaternion, Vector3};
 
 use crate::dynamics::{Axes, Workspace};
 use crate::robot::configuration::integrate;
-use crate::robot::{LoopKind, Placement, Robot};
+use crate::robot::{LoopKind, Model, Placement};
 
 /// Newton steps of the inverse kinematics, and the error (m, rad) that counts as none.
 const STEPS: usize = 40;
@@ -128,7 +128,7 @@ impl Reference {
     ///
     /// # Errors
     /// In words, the foot that hangs on too few joints to be placed.
-    pub fn new(robot: &Robot, posture: Posture, start: &[f64]) -> Result<Self, String> {
+    pub fn new(robot: &Model, posture: Posture, start: &[f64]) -> Result<Self, String> {
         let mut workspace = Workspace::new(robot);
         workspace.place(robot, start);
         let stands =
@@ -180,7 +180,7 @@ impl Reference {
     ///
     /// # Errors
     /// In words, the foot that its leg does not reach, and when.
-    pub fn at(&mut self, robot: &Robot, t: f64, q: &mut [f64]) -> Result<(), String> {
+    pub fn at(&mut self, robot: &Model, t: f64, q: &mut [f64]) -> Result<(), String> {
         let p = &self.posture;
         let ramp = blend(t / RAMP);
         let gravity = robot.gravity.norm();
@@ -213,7 +213,7 @@ impl Reference {
     }
 
     /// Newton's iteration on the joints of one leg.
-    fn reach(&mut self, robot: &Robot, gravity: f64, f: usize, t: f64, q: &mut [f64]) -> Result<(), String> {
+    fn reach(&mut self, robot: &Model, gravity: f64, f: usize, t: f64, q: &mut [f64]) -> Result<(), String> {
         let goal = self.foot(gravity, f, t);
         let (n, leg) = (robot.nv(), self.legs[f].clone());
         let frame = &robot.named_frames[self.posture.feet[f].frame];

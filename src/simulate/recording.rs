@@ -17,7 +17,7 @@ use crate::dynamics::actuation::{drive_torque, joint_friction};
 use crate::dynamics::constraint::{ConstrainedDynamics, Constraint, Redundancy};
 use crate::inertia::pseudo::check_physical;
 use crate::robot::configuration::{difference, integrate};
-use crate::robot::{INERTIAL, Robot};
+use crate::robot::{INERTIAL, Model};
 
 /// Integration steps within one sampling interval.
 const SUBSTEPS: usize = 4;
@@ -44,7 +44,7 @@ impl std::fmt::Debug for HiddenParameters {
 
 impl HiddenParameters {
     /// Hides the parameters (the extended layout of [`crate::dynamics::actuation`]); `Err` names the link that no rigid body can be.
-    pub(crate) fn new(robot: &Robot, parameters: Vec<f64>) -> Result<Self, String> {
+    pub(crate) fn new(robot: &Model, parameters: Vec<f64>) -> Result<Self, String> {
         for (i, joint) in robot.joints.iter().enumerate() {
             let mut body = [0.0; INERTIAL];
             body.copy_from_slice(&parameters[robot.inertial_index(i)..][..INERTIAL]);
@@ -183,7 +183,7 @@ pub(crate) fn normal(draw: &mut ChaCha8Rng) -> f64 {
 ///
 /// # Errors
 /// In words: what went wrong, and when.
-pub fn record(robot: &Arc<Robot>, truth: HiddenParameters, plan: &Plan) -> Result<Recording, String> {
+pub fn record(robot: &Arc<Model>, truth: HiddenParameters, plan: &Plan) -> Result<Recording, String> {
     let n = robot.nv();
     let mut draw = ChaCha8Rng::seed_from_u64(plan.seed);
     let mut body = Body::at_rest(robot.clone(), truth.parameters, &plan.start, &plan.footing)?;
@@ -250,7 +250,7 @@ pub fn record(robot: &Arc<Robot>, truth: HiddenParameters, plan: &Plan) -> Resul
 /// The true robot: forward dynamics with the friction of the arm's plant, integrated by the classical Runge-Kutta rule
 /// (in tangent space at the beginning of the step where the base floats).
 struct Body {
-    robot: Arc<Robot>,
+    robot: Arc<Model>,
     parameters: Vec<f64>,
     q: Vec<f64>,
     v: Vec<f64>,
@@ -260,7 +260,7 @@ struct Body {
 }
 
 /// Dynamics under the constraints of a recording, if there are any.
-fn constrained(robot: &Robot, footing: &Footing) -> Result<Option<ConstrainedDynamics>, String> {
+fn constrained(robot: &Model, footing: &Footing) -> Result<Option<ConstrainedDynamics>, String> {
     if footing.constraints.is_empty() {
         return Ok(None);
     }
@@ -272,7 +272,7 @@ fn constrained(robot: &Robot, footing: &Footing) -> Result<Option<ConstrainedDyn
 impl Body {
     /// At rest in `q`, or near it where loops have to be closed first.
     fn at_rest(
-        robot: Arc<Robot>,
+        robot: Arc<Model>,
         parameters: Vec<f64>,
         q: &[f64],
         footing: &Footing,
@@ -379,7 +379,7 @@ impl Body {
 
 /// The controller of a recording; knows the nominal model and the sensors.
 struct Law<'a> {
-    robot: Arc<Robot>,
+    robot: Arc<Model>,
     drive: &'a Drive,
     start: &'a [f64],
     phases: Vec<f64>,
@@ -390,7 +390,7 @@ struct Law<'a> {
 
 impl<'a> Law<'a> {
     fn new(
-        robot: Arc<Robot>,
+        robot: Arc<Model>,
         plan: &'a Plan,
         start: &'a [f64],
         draw: &mut ChaCha8Rng,

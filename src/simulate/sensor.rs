@@ -3,7 +3,7 @@
 use nalgebra::{Rotation3, UnitQuaternion, Vector3};
 
 use crate::dynamics::{Axes, Workspace};
-use crate::robot::Robot;
+use crate::robot::Model;
 
 /// What a sensor tells of its frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
@@ -41,7 +41,7 @@ pub struct Sensor {
 impl Sensor {
     /// The reading without noise (a rotation vector's place is taken by the quaternion), after
     /// [`Workspace::place_moving`]; three numbers, or four of a quaternion.
-    pub fn read(&self, robot: &Robot, workspace: &Workspace) -> Vec<f64> {
+    pub fn read(&self, robot: &Model, workspace: &Workspace) -> Vec<f64> {
         let frame = &robot.named_frames[self.frame];
         let place = workspace.frame_placement(frame);
         match self.quantity {

@@ -8,7 +8,7 @@ use nalgebra::{DMatrix, DVector};
 use super::posture::Reference;
 use crate::dynamics::ConstrainedDynamics;
 use crate::dynamics::constraint::Sensitivities;
-use crate::robot::Robot;
+use crate::robot::Model;
 use crate::robot::configuration::difference;
 
 /// Weight of a torque (N m) against an acceleration (rad/s^2).
@@ -18,7 +18,7 @@ const INTERVAL: f64 = 2e-3;
 
 /// The law, with its memory.
 pub(super) struct WholeBody {
-    robot: Arc<Robot>,
+    robot: Arc<Model>,
     reference: Reference,
     nominal: Vec<f64>,
     dynamics: ConstrainedDynamics,
@@ -31,7 +31,7 @@ pub(super) struct WholeBody {
 }
 
 impl WholeBody {
-    pub fn new(robot: Arc<Robot>, reference: Reference, dynamics: ConstrainedDynamics) -> Self {
+    pub fn new(robot: Arc<Model>, reference: Reference, dynamics: ConstrainedDynamics) -> Self {
         let n = robot.nv();
         let base = if robot.has_free_flyer() { 6 } else { 0 };
         let mut joint_of = vec![0; n];

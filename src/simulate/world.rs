@@ -16,7 +16,7 @@ use crate::inertia::ParameterSet;
 use crate::inertia::pseudo::check_physical;
 use crate::plan::Plan;
 use crate::reach::Tube;
-use crate::robot::{COULOMB, INERTIAL, Robot, Scene, VISCOUS};
+use crate::robot::{Arm, COULOMB, INERTIAL, Scene, VISCOUS};
 use crate::trajectory::{Bezier, JointState};
 
 use super::contact::Contacts;
@@ -90,7 +90,7 @@ pub struct Audit {
 /// A simulated robot with its sensors.
 #[derive(Debug)]
 pub struct World {
-    robot: Arc<Robot>,
+    robot: Arc<Arm>,
     scene: Scene,
     contacts: Contacts,
     plant: Plant,
@@ -118,10 +118,10 @@ struct Following {
 }
 
 impl World {
-    /// A world of an arm (see [`Robot::arm_fault`]) at rest at `start`. Every parameter of every link and joint is drawn
+    /// A world of an arm at rest at `start`. Every parameter of every link and joint is drawn
     /// from the robot's uncertainty box by `seed`, and so are the lean of its base and its joints' breakaway friction; the last
     /// body is `truth` where that holds something.
-    pub fn new(robot: Arc<Robot>, scene: Scene, start: &[f64], truth: HiddenTruth, seed: u64) -> Self {
+    pub fn new(robot: Arc<Arm>, scene: Scene, start: &[f64], truth: HiddenTruth, seed: u64) -> Self {
         let mut draw = ChaCha8Rng::seed_from_u64(seed);
         draw.set_stream(1);
         let nominal = robot.nominal_parameters();
@@ -136,12 +136,12 @@ impl World {
         noise.set_stream(2);
         let mut rest = ChaCha8Rng::seed_from_u64(seed);
         rest.set_stream(3);
-        let most = robot.uncertainty.breakaway_ratio;
+        let most = robot.uncertainty().breakaway_ratio;
         let stuck = (0..robot.dof()).map(|_| most * rest.random_range(-1.0..=1.0)).collect();
         let mut mounting = ChaCha8Rng::seed_from_u64(seed);
         mounting.set_stream(4);
         let (toward, share) = (mounting.random_range(0.0..TAU), mounting.random::<f64>());
-        let within = WITHIN * share.sqrt() * robot.uncertainty.gravity_direction_deg;
+        let within = WITHIN * share.sqrt() * robot.uncertainty().gravity_direction_deg;
         let leaning = robot.tilted(truth.faults.base_tilt_deg.unwrap_or(within).to_radians(), toward);
         let breakaway = (0..robot.dof()).map(|_| mounting.random_range(1.0..=most)).collect();
         let audit = Audit {
@@ -179,7 +179,7 @@ impl World {
 
     /// Time, s.
     pub fn time(&self) -> f64 {
-        self.ticks as f64 * self.robot.control.period_s
+        self.ticks as f64 * self.robot.gains().period_s
     }
 
     /// Reads the encoders; errors are uniform within the sensor bounds.
@@ -187,7 +187,7 @@ impl World {
         let now = self.time();
         reading.t =
             now + self.faults.clock_jump.filter(|jump| now >= jump.at_s).map_or(0.0, |jump| jump.by_s);
-        let sensors = self.robot.sensors;
+        let sensors = self.robot.sensors();
         for (x, out) in self.plant.q.iter().zip(&mut reading.q) {
             *out = x + sensors.position_rad * self.noise.random_range(-1.0..=1.0);
         }
@@ -204,7 +204,7 @@ impl World {
     /// the tick's measurements reach the log; if not, nobody but the controller has seen them.
     pub fn advance(&mut self, tau: &[f64], reference: Option<Reference<'_>>, measured: &mut [f64]) -> bool {
         self.begin_tick(tau, measured);
-        let period = self.robot.control.period_s;
+        let period = self.robot.gains().period_s;
         let (mut t, step) =
             (reference.map_or(0.0, |reference| reference.t), period / super::plant::SUBSTEPS as f64);
         let (robot, audit, desired) = (&self.robot, &mut self.audit, &mut self.desired);
@@ -239,7 +239,7 @@ impl World {
         if let Some(slip) = self.faults.payload_slips.take_if(|slip| now >= slip.at_s) {
             self.slip(slip);
         }
-        let sensors = self.robot.sensors;
+        let sensors = self.robot.sensors();
         for (j, (out, &x)) in measured.iter_mut().zip(tau).enumerate() {
             let bound = sensors.torque_ratio * x.abs() + sensors.torque_abs_nm;
             let gain = self.faults.torque_gain.map_or(1.0, |gain| gain.factor(j));
@@ -252,7 +252,7 @@ impl World {
 
     /// The next tick follows. Whether what was measured at this one reaches the log.
     fn end_tick(&mut self) -> bool {
-        let period = self.robot.control.period_s;
+        let period = self.robot.gains().period_s;
         let lost = self.faults.dropped_samples.is_some_and(|drop| drop.loses(self.ticks, period));
         self.ticks += 1;
         !lost
@@ -260,8 +260,8 @@ impl World {
 
     /// The held object is somewhere else in the hand.
     fn slip(&mut self, slip: PayloadSlips) {
-        let at = self.robot.inertial_index(self.robot.end_effector);
-        let empty = &self.robot.joints[self.robot.end_effector].inertia;
+        let at = self.robot.inertial_index(self.robot.end_effector());
+        let empty = &self.robot.joints[self.robot.end_effector()].inertia;
         let mut theta = self.plant.theta().to_vec();
         let body = std::array::from_fn(|k| theta[at + k]);
         theta[at..at + INERTIAL].copy_from_slice(&slipped(&body, empty, slip.by_m));
@@ -326,7 +326,7 @@ impl Hardware for World {
 
 impl Audit {
     /// Checks the true state after an integration step; returns the clearance.
-    fn look(&mut self, robot: &Robot, (contacts, scene): (&Contacts, &Scene), q: &[f64], dq: &[f64]) -> f64 {
+    fn look(&mut self, robot: &Arm, (contacts, scene): (&Contacts, &Scene), q: &[f64], dq: &[f64]) -> f64 {
         let (mut position, mut velocity) = (false, false);
         for (j, joint) in robot.joints.iter().enumerate() {
             position |= joint.limits.position.is_some_and(|(lower, upper)| q[j] < lower || q[j] > upper);
@@ -356,13 +356,13 @@ impl Audit {
 }
 
 /// Draws the true parameters: uniform in the robot's box, each body physically consistent (by rejection).
-fn true_parameters(robot: &Robot, payload: Option<&[f64; INERTIAL]>, draw: &mut ChaCha8Rng) -> Vec<f64> {
+fn true_parameters(robot: &Arm, payload: Option<&[f64; INERTIAL]>, draw: &mut ChaCha8Rng) -> Vec<f64> {
     let set = ParameterSet::around_nominal(robot);
     let mut theta: Vec<f64> =
         set.lower.iter().zip(&set.upper).map(|(&lower, &upper)| draw.random_range(lower..=upper)).collect();
     for i in 0..robot.dof() {
         let at = robot.inertial_index(i);
-        if let Some(payload) = payload.filter(|_| i == robot.end_effector) {
+        if let Some(payload) = payload.filter(|_| i == robot.end_effector()) {
             theta[at..at + INERTIAL].copy_from_slice(payload);
             continue;
         }
@@ -397,18 +397,18 @@ mod tests {
         assert_eq!(theta, drawn(3));
         assert_ne!(theta, drawn(4));
         let hand =
-            robot.inertial_index(robot.end_effector)..robot.inertial_index(robot.end_effector) + INERTIAL;
+            robot.inertial_index(robot.end_effector())..robot.inertial_index(robot.end_effector()) + INERTIAL;
         for (p, x) in theta.iter().enumerate() {
             assert!(hand.contains(&p) || (set.lower[p] <= *x && *x <= set.upper[p]), "parameter {p}");
         }
-        for i in 0..robot.end_effector {
+        for i in 0..robot.end_effector() {
             let body: [f64; INERTIAL] = theta[INERTIAL * i..INERTIAL * (i + 1)].try_into().unwrap();
             assert_eq!(check_physical(&body), Ok(()));
             assert_ne!(body, robot.joints[i].inertia, "body {i} was not drawn");
         }
         // An empty hand is drawn like the rest.
         let empty = true_parameters(&robot, None, &mut ChaCha8Rng::seed_from_u64(3));
-        assert!(set.contains(&empty) && empty[hand.clone()] != robot.joints[robot.end_effector].inertia);
+        assert!(set.contains(&empty) && empty[hand.clone()] != robot.joints[robot.end_effector()].inertia);
     }
 
     #[test]
@@ -426,16 +426,16 @@ mod tests {
                 (Reading { t: 0.0, q: vec![0.0; 7], dq: vec![0.0; 7] }, [0.0; 7]);
             for tick in 0..5 {
                 world.read(&mut reading);
-                assert!((reading.t - f64::from(tick) * robot.control.period_s).abs() < 1e-12);
+                assert!((reading.t - f64::from(tick) * robot.gains().period_s).abs() < 1e-12);
                 assert!(world.stand(&mut measured));
                 for j in 0..7 {
                     let (q, dq) = (reading.q[j] - start[j], reading.dq[j]);
                     assert!(
-                        q.abs() <= robot.sensors.position_rad && dq.abs() <= robot.sensors.velocity_rad_s
+                        q.abs() <= robot.sensors().position_rad && dq.abs() <= robot.sensors().velocity_rad_s
                     );
                     let coulomb = theta[robot.friction_index(j) + COULOMB];
                     let held = gravity[j] + world.stuck[j] * coulomb;
-                    let off = robot.sensors.torque_ratio * held.abs() + robot.sensors.torque_abs_nm;
+                    let off = robot.sensors().torque_ratio * held.abs() + robot.sensors().torque_abs_nm;
                     assert!((measured[j] - held).abs() <= off * (1.0 + 1e-12) + 1e-12);
                     shares = [shares[0].min(world.stuck[j]), shares[1].max(world.stuck[j])];
                 }
@@ -456,7 +456,7 @@ mod tests {
             let down = world.plant.robot().gravity;
             down.cross(&robot.gravity).norm().atan2(down.dot(&robot.gravity)).to_degrees()
         };
-        let bound = robot.uncertainty.gravity_direction_deg;
+        let bound = robot.uncertainty().gravity_direction_deg;
         let most = (0..40).map(|seed| angle(Faults::default(), seed)).fold(0.0, f64::max);
         assert!(most <= bound && most > 0.9 * bound, "{most}");
         let fault = Faults { base_tilt_deg: Some(2.0), ..Faults::default() };

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use std::sync::Arc;
 
-use crate::campaign::arm::Arm;
+use crate::campaign::arm::Setup;
 use crate::campaign::soundness::case::Case;
 use crate::campaign::soundness::truth;
 use crate::certify::{CellReport, Problem};
@@ -15,7 +15,7 @@ use crate::control::{Controller, Measured as Reading, RobustController};
 use crate::plan::inertia_floor::FloorFit;
 use crate::plan::tube_fit;
 use crate::reach::Tube;
-use crate::robot::ControlGains;
+use crate::robot::Gains;
 use crate::trajectory::Bezier;
 
 /// Rounds in which the constants of a tube feed back on each other; each makes what is missing a few times smaller.
@@ -62,7 +62,7 @@ pub struct Simulated {
 ///
 /// # Errors
 /// [`Wanting`] says what is wanting for the first that is not proven.
-pub fn proven(arm: &Arm, gains: ControlGains, curves: &[Bezier], cells: usize) -> Result<Measured, Wanting> {
+pub fn proven(arm: &Setup, gains: Gains, curves: &[Bezier], cells: usize) -> Result<Measured, Wanting> {
     let (mut sum, mut count, mut max, mut growth) = (0.0, 0u64, 0.0f64, 0.0f64);
     let (mut hold, mut within) = (0.0f64, 0);
     for curve in curves {
@@ -89,16 +89,15 @@ pub fn proven(arm: &Arm, gains: ControlGains, curves: &[Bezier], cells: usize) -
 
 /// The tube of one plan, the reports that prove it, and whether the limits hold too.
 fn one(
-    arm: &Arm,
-    gains: ControlGains,
+    arm: &Setup,
+    gains: Gains,
     curve: &Bezier,
     cells: usize,
 ) -> Result<(Tube, Vec<CellReport>, bool), Wanting> {
-    let mut robot = arm.robot.clone();
-    robot.control = gains;
+    let refused = |term: String| Wanting { term, excess: 1e9 };
+    let robot = arm.robot.with_gains(gains).map_err(|error| refused(error.to_string()))?;
     let mut tube = tube_fit::initial(&robot);
     tube_fit::ground(&robot, &arm.set, curve, &mut tube, (None, &mut FloorFit::new(&robot)));
-    let refused = |term: String| Wanting { term, excess: 1e9 };
     let mut first: Option<Wanting> = None;
     for _ in 0..=ROUNDS {
         let problem =
@@ -162,7 +161,7 @@ fn wanting(joints: &[crate::robot::Joint], tube: &Tube, reports: &[CellReport]) 
 
 /// Simulates the plans in closed loop, each with other parameters at the edge of the set, sensors at the edge of their
 /// bounds and friction that pushes outward, and tells how much of the tube is used.
-pub fn simulated(arm: &Arm, gains: ControlGains, curves: &[Bezier], seed: u64) -> Simulated {
+pub fn simulated(arm: &Setup, gains: Gains, curves: &[Bezier], seed: u64) -> Simulated {
     let runs: Vec<(f64, f64)> = curves
         .par_iter()
         .enumerate()
@@ -170,8 +169,7 @@ pub fn simulated(arm: &Arm, gains: ControlGains, curves: &[Bezier], seed: u64) -
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
             rng.set_stream(1 + k as u64);
             let (tube, ..) = one(arm, gains, curve, super::CELLS).ok()?;
-            let mut robot = arm.robot.clone();
-            robot.control = gains;
+            let robot = arm.robot.with_gains(gains).ok()?;
             let (set, scene) = (arm.set.clone(), arm.scene.clone());
             let case = Case::new(robot, set, scene, tube, curve.clone());
             Some(follow(&case, &mut rng))
@@ -194,8 +192,8 @@ fn follow(case: &Case, rng: &mut ChaCha8Rng) -> (f64, f64) {
     for k in 0..(case.curve.duration_s / h).round() as usize {
         case.curve.evaluate(k as f64 * h, &mut desired);
         let off = |bound: f64, rng: &mut ChaCha8Rng| bound * truth::extreme(rng);
-        let read_q: Vec<f64> = q.iter().map(|x| x + off(robot.sensors.position_rad, rng)).collect();
-        let read_dq: Vec<f64> = dq.iter().map(|x| x + off(robot.sensors.velocity_rad_s, rng)).collect();
+        let read_q: Vec<f64> = q.iter().map(|x| x + off(robot.sensors().position_rad, rng)).collect();
+        let read_dq: Vec<f64> = dq.iter().map(|x| x + off(robot.sensors().velocity_rad_s, rng)).collect();
         let [_, _, r] = case.auxiliary(&desired, &q, &dq);
         for j in 0..n {
             let e = (desired.q[j] - q[j]).abs();

@@ -1,7 +1,7 @@
 //! Finds gains for an arm's robust controller: those under which the certifier proves the tube of random plans, with torque sets
 //! as small as can be.
 //!
-//! Candidates of K_r, alpha and V_max ([`crate::robot::ControlGains`]) are tried on the same plans. What counts is decided by
+//! Candidates of K_r, alpha and V_max ([`crate::robot::Gains`]) are tried on the same plans. What counts is decided by
 //! *proof* alone: a candidate is of use if the tube of every plan is proven at the control period and tracking errors carry no link
 //! further than is allowed; of those the one with the smallest half-widths of the commands wins (mean plus largest over joints
 //! and intervals). A *simulation* of the plans with parameters at the edge of the set then tells how much of the tube is used.
@@ -30,10 +30,10 @@ use rayon::prelude::*;
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::campaign::arm::Arm;
+use crate::campaign::arm::Setup;
 use crate::identify::tighten_by_physics;
 use crate::inertia::ParameterSet;
-use crate::robot::{self, ControlGains, INERTIAL, Robot, RobotError, Scene};
+use crate::robot::{self, Arm, Gains, INERTIAL, RobotError, Scene};
 use crate::scenario::{Scenario, ScenarioError};
 use crate::trajectory::Bezier;
 pub use measure::{Measured, Simulated, Wanting};
@@ -62,7 +62,7 @@ pub struct Study {
     /// The robot's file, as given.
     pub path: PathBuf,
     /// The arm, what is known of it, and its plans. The scene plays no part.
-    pub arm: Arm,
+    pub arm: Setup,
     /// Where the set comes from, in words.
     pub about: String,
 }
@@ -127,7 +127,7 @@ pub enum TuneError {
 #[derive(Debug, Clone, Serialize)]
 pub struct Candidate {
     /// The gains.
-    pub gains: ControlGains,
+    pub gains: Gains,
     /// What is proven if all plans are, or else what is wanting.
     #[serde(skip)]
     pub found: Result<Measured, Wanting>,
@@ -198,9 +198,6 @@ impl Study {
     pub fn of_robot(reference: &Path) -> Result<Self, TuneError> {
         let path = robot::find(reference, Path::new("."))?;
         let robot = robot::load(&path)?;
-        if let Some(reason) = robot.arm_fault() {
-            return Err(RobotError::NoArm { path, reason }.into());
-        }
         let middle = |j: usize| robot.joints[j].limits.position.map_or(0.0, |(l, u)| 0.5 * (l + u));
         let start: Vec<f64> = (0..robot.dof()).map(middle).collect();
         let range = vec![RANGE_RAD; robot.dof()];
@@ -212,7 +209,7 @@ impl Study {
     fn new(
         path: PathBuf,
         about: String,
-        robot: Robot,
+        robot: Arm,
         set: ParameterSet,
         start: Vec<f64>,
         range: Vec<f64>,
@@ -222,7 +219,7 @@ impl Study {
         Self {
             path,
             about,
-            arm: Arm {
+            arm: Setup {
                 label,
                 robot,
                 set,
@@ -250,10 +247,10 @@ impl Study {
     }
 
     /// The arm with its last body known to be the middle of its set.
-    fn known(&self) -> Option<Arm> {
+    fn known(&self) -> Option<Setup> {
         let mut arm = self.arm.clone();
         let center = arm.set.center();
-        let at = arm.robot.inertial_index(arm.robot.end_effector);
+        let at = arm.robot.inertial_index(arm.robot.end_effector());
         arm.set.lower[at..at + INERTIAL].copy_from_slice(&center[at..at + INERTIAL]);
         arm.set.upper[at..at + INERTIAL].copy_from_slice(&center[at..at + INERTIAL]);
         physical(&arm.set, &arm.robot).ok().map(|_| arm)
@@ -265,8 +262,8 @@ const ATTEMPTS: usize = 1000;
 /// Plans end this far inside the position limits, rad.
 const MARGIN_RAD: f64 = 0.1;
 
-fn physical(set: &ParameterSet, robot: &Robot) -> Result<ParameterSet, TuneError> {
-    tighten_by_physics(set, robot.end_effector).map_err(|error| TuneError::Set(error.to_string()))
+fn physical(set: &ParameterSet, robot: &Arm) -> Result<ParameterSet, TuneError> {
+    tighten_by_physics(set, robot.end_effector()).map_err(|error| TuneError::Set(error.to_string()))
 }
 
 /// Searches gains. `progress` is told how many candidates are done, and of how many.
@@ -280,7 +277,7 @@ pub fn tune(
 ) -> Result<Report, TuneError> {
     let curves = study.curves(options)?;
     let arm = &study.arm;
-    let own = arm.robot.control;
+    let own = arm.robot.gains();
     let done = AtomicU64::new(0);
     let finer = STEPS.len() * REPEATS * 2 * 3;
     let mut tried: Vec<Candidate> = Vec::new();
@@ -288,12 +285,12 @@ pub fn tune(
     for k_r in K_R {
         for share in ALPHA_SHARE {
             for v_max in V_MAX {
-                grid.push(ControlGains { k_r, alpha: share / own.period_s, v_max, ..own });
+                grid.push(Gains { k_r, alpha: share / own.period_s, v_max, ..own });
             }
         }
     }
     let total = (grid.len() + finer) as u64;
-    let assess = |gains: &ControlGains| {
+    let assess = |gains: &Gains| {
         let found = measure::proven(arm, *gains, &curves, CELLS);
         progress(done.fetch_add(1, Ordering::Relaxed) + 1, total);
         Candidate { gains: *gains, found }
@@ -303,7 +300,7 @@ pub fn tune(
     for factor in STEPS {
         for _ in 0..REPEATS {
             let best = tried[0].gains;
-            let mut near: Vec<ControlGains> = neighbours(best, factor);
+            let mut near: Vec<Gains> = neighbours(best, factor);
             near.retain(|gains| tried.iter().all(|known| known.gains != *gains));
             tried.extend(near.par_iter().map(assess).collect::<Vec<_>>());
             sort(&mut tried, options.growth_m);
@@ -327,13 +324,13 @@ pub fn tune(
 }
 
 /// Candidates a step up and down of each gain.
-fn neighbours(best: ControlGains, factor: f64) -> Vec<ControlGains> {
+fn neighbours(best: Gains, factor: f64) -> Vec<Gains> {
     let most = MOST_ALPHA / best.period_s;
     let mut near = Vec::new();
     for f in [factor, 1.0 / factor] {
-        near.push(ControlGains { k_r: best.k_r * f, ..best });
-        near.push(ControlGains { v_max: best.v_max * f, ..best });
-        near.push(ControlGains { alpha: (best.alpha * f).min(most), ..best });
+        near.push(Gains { k_r: best.k_r * f, ..best });
+        near.push(Gains { v_max: best.v_max * f, ..best });
+        near.push(Gains { alpha: (best.alpha * f).min(most), ..best });
     }
     // Figures that a file can hold without looking odd.
     near.iter_mut().for_each(|g| {
@@ -356,7 +353,7 @@ fn sort(candidates: &mut [Candidate], growth_m: f64) {
     });
 }
 
-fn describe(candidate: &Candidate, arm: &Arm, options: &Options) -> String {
+fn describe(candidate: &Candidate, arm: &Setup, options: &Options) -> String {
     let g = &candidate.gains;
     let gains = format!("k_r {}, alpha {}, v_max {}", g.k_r, g.alpha, g.v_max);
     match &candidate.found {
@@ -366,7 +363,7 @@ fn describe(candidate: &Candidate, arm: &Arm, options: &Options) -> String {
             1e3 * options.growth_m
         ),
         Err(wanting) => {
-            format!("{gains}, forbidden by {} (period {} s)", wanting.term, arm.robot.control.period_s)
+            format!("{gains}, forbidden by {} (period {} s)", wanting.term, arm.robot.gains().period_s)
         }
     }
 }

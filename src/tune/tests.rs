@@ -3,7 +3,7 @@ use super::*;
 /// Two joints and a light slide, known well: quick to search.
 fn study() -> Study {
     let mut robot = crate::robot::fixture::small_robot();
-    robot.uncertainty.link_ratio = 0.01;
+    robot.stated().uncertainty.link_ratio = 0.01;
     for joint in &mut robot.joints {
         joint.friction.armature = 1.0;
         joint.friction.coulomb = 0.05;
@@ -52,7 +52,7 @@ const TOML: &str = "name = \"a\"\n\n# Old words.\n[control] # gains\nk_r = 1.0\n
 
 #[test]
 fn gains_are_replaced_and_every_other_line_stays() {
-    let gains = crate::robot::fixture::small_robot().control;
+    let gains = crate::robot::fixture::small_robot().gains();
     let proof = ["# Found by `surelift robot tune`:".to_owned(), "# new".to_owned()];
     let text = write::edited(TOML, &gains, &proof).unwrap();
     let expected = "name = \"a\"\n\n# Old words.\n[control] # gains\n# Found by `surelift robot tune`:\n# new\nk_r = 10.0\n\
@@ -73,14 +73,14 @@ fn a_file_is_written_whole_or_not_at_all() {
     write::write(&source, &target, &report, "surelift robot tune z1").unwrap();
     let robot = robot::load(&target).unwrap();
     let gains = report.winner().gains;
-    assert_eq!((robot.control.k_r, robot.control.v_max), (gains.k_r, gains.v_max));
+    assert_eq!((robot.gains().k_r, robot.gains().v_max), (gains.k_r, gains.v_max));
     let text = std::fs::read_to_string(&target).unwrap();
     assert!(text.contains("Half-widths of the commands") && text.contains("Hold power"), "{text}");
     // A robot that extends another finds it from where the copy is.
     let other = folder.path().join("other.toml");
     write::write(&source.with_file_name("z1_gripping.toml"), &other, &report, "").unwrap();
     let robot = robot::load(&other).unwrap();
-    assert_eq!((robot.control.k_r, robot.control.period_s), (gains.k_r, 0.0005));
+    assert_eq!((robot.gains().k_r, robot.gains().period_s), (gains.k_r, 0.0005));
     std::fs::remove_file(&other).unwrap();
     // A source that is no robot leaves the target as it was, and nothing beside it.
     let broken = folder.path().join("broken.toml");

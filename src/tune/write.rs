@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Report, TuneError};
 use crate::report::figure::figure;
-use crate::robot::{self, ControlGains};
+use crate::robot::{self, Gains};
 
 /// First and last line of the evidence; what stands between them belongs to this module.
 const BEGIN: &str = "# Found by `surelift robot tune`:";
@@ -57,7 +57,7 @@ pub fn evidence(report: &Report, command: &str) -> Vec<String> {
 ///
 /// # Errors
 /// If there is no `[control]` section, in words.
-pub fn edited(text: &str, gains: &ControlGains, evidence: &[String]) -> Result<String, String> {
+pub fn edited(text: &str, gains: &Gains, evidence: &[String]) -> Result<String, String> {
     let mut lines: Vec<&str> = text.lines().collect();
     let header = |line: &str| line.split('#').next().unwrap_or("").trim() == "[control]";
     if !lines.iter().any(|line| header(line)) && lines.iter().any(|line| value_of(line, "extends").is_some())

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use nalgebra::{Matrix3, Vector3};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use surelift::campaign::arm::Arm;
+use surelift::campaign::arm::Setup;
 use surelift::campaign::soundness::attack::Attack;
 use surelift::campaign::soundness::case::Case;
 use surelift::campaign::soundness::formulas;
@@ -26,10 +26,10 @@ use surelift::reach::{Span, Tube};
 use surelift::robot::{Scene, Zonotope3};
 use surelift::scenario::Scenario;
 
-fn dumbbell() -> Arm {
+fn dumbbell() -> Setup {
     let task = Scenario::load("scenarios/dumbbell_c_8lb.toml").unwrap().split().0;
     let (set, range) = (task.prior_set(), task.held.unwrap().excite.range_rad);
-    Arm {
+    Setup {
         label: task.name,
         robot: task.robot,
         set,
@@ -42,7 +42,7 @@ fn dumbbell() -> Arm {
 }
 
 /// A tree with a rail, a continuous joint and two branches.
-fn gantry() -> Arm {
+fn gantry() -> Setup {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("gantry.urdf"), include_str!("gantry.urdf")).unwrap();
     let path = folder.path().join("gantry.toml");
@@ -52,10 +52,10 @@ fn gantry() -> Arm {
     let (center, size) = (Vector3::new(0.0, 0.9, 0.0), Vector3::new(2.0, 0.1, 1.0));
     let scene = Scene { obstacles: vec![Zonotope3::cuboid("wall", center, size, &Matrix3::identity())] };
     let (start, range) = (vec![0.1, -0.4, 0.3, 0.7, 0.2], vec![0.3, 0.8, 0.8, 0.8, 0.2]);
-    Arm { label: robot.name.clone(), robot, set, scene, start, range, duration_s: 3.0, correlated: false }
+    Setup { label: robot.name.clone(), robot, set, scene, start, range, duration_s: 3.0, correlated: false }
 }
 
-fn case(arm: &Arm, rng: &mut ChaCha8Rng) -> Case {
+fn case(arm: &Setup, rng: &mut ChaCha8Rng) -> Case {
     Case::draw_plan(arm, rng)
         .unwrap_or_else(|| panic!("no tube is proven for {}: nothing to attack", arm.label))
 }
@@ -106,7 +106,7 @@ fn no_state_of_a_tree_with_a_rail_escapes_a_report() {
 /// The same with strips: parameters from what they leave of the box, and the law that leans on them.
 #[test]
 fn no_state_of_a_correlated_set_escapes_a_report() {
-    let (field, mut rng) = (Arm { correlated: true, ..dumbbell() }, ChaCha8Rng::seed_from_u64(6));
+    let (field, mut rng) = (Setup { correlated: true, ..dumbbell() }, ChaCha8Rng::seed_from_u64(6));
     let mut used = Ledger::default();
     for plan in 0..4 {
         let case = case(&field, &mut rng);
@@ -139,7 +139,8 @@ fn what_the_proof_does_not_cover_is_refused() {
         Problem::new(robot, set, scene, tube, curve).unwrap_err().to_string()
     };
     assert!(refusal(&|c| c.curve.points[2][4] += 1e-9).contains("does not come to rest"));
-    assert!(refusal(&|c| c.robot.shapes[1].capsule.radius = f64::NAN).contains("radius"));
+    let unbounded = good.robot.changed(|arm| arm.shapes[1].capsule.radius = f64::NAN);
+    assert!(unbounded.unwrap_err().to_string().contains("radius"));
     assert!(refusal(&|c| c.tube.gains.period_s *= 0.5).contains("period"));
     assert!(refusal(&|c| c.tube.gains.stiction_speed_rad_s *= 0.5).contains("stiction"));
     assert!(refusal(&|c| c.tube.drift_nm[0] = f64::NAN).contains("constants"));
@@ -175,9 +176,9 @@ fn an_arm_is_released_only_within_its_tube() {
         let q: Vec<f64> = (0..n).map(|j| desired.q[j] - e[j]).collect();
         let dq: Vec<f64> = (0..n).map(|j| desired.dq[j] - (r[j] - gains.k_r * e[j])).collect();
         let sign = |rng: &mut ChaCha8Rng| if rng.random() { 1.0 } else { -1.0 };
-        let read_q: Vec<f64> = q.iter().map(|x| x + robot.sensors.position_rad * sign(&mut rng)).collect();
+        let read_q: Vec<f64> = q.iter().map(|x| x + robot.sensors().position_rad * sign(&mut rng)).collect();
         let read_dq: Vec<f64> =
-            dq.iter().map(|x| x + robot.sensors.velocity_rad_s * sign(&mut rng)).collect();
+            dq.iter().map(|x| x + robot.sensors().velocity_rad_s * sign(&mut rng)).collect();
         let fault = controller.start_fault(Measured { q: &read_q, dq: &read_dq }, &desired);
         let energy = truth::energy(robot, &theta, &q, &r);
         let lag: f64 =
@@ -252,8 +253,8 @@ fn closed_loop(case: &Case, theta: &[f64], rng: &mut ChaCha8Rng, used: &mut Ledg
             let read = |x: &[f64], bound: f64, rng: &mut ChaCha8Rng| -> Vec<f64> {
                 (0..n).map(|j| x[j] + bound * side(rng, j)).collect()
             };
-            let read_q = read(&q, robot.sensors.position_rad, rng);
-            let read_dq = read(&dq, robot.sensors.velocity_rad_s, rng);
+            let read_q = read(&q, robot.sensors().position_rad, rng);
+            let read_dq = read(&dq, robot.sensors().velocity_rad_s, rng);
             let mut tau = vec![0.0; n];
             controller.tick(t, Measured { q: &read_q, dq: &read_dq }, &desired, &mut tau);
             for j in 0..n {

@@ -14,7 +14,7 @@ use crate::identify::bounds::{Effort, tighten};
 use crate::identify::inverse::Regressor;
 use crate::identify::polytope::{Origin, Polytope, Rows};
 use crate::inertia::ParameterSet;
-use crate::robot::{INERTIAL, Robot};
+use crate::robot::{Arm, INERTIAL};
 
 /// Random states in which the torques are known: many times as many numbers as there are base parameters.
 const STATES: usize = 60;
@@ -28,12 +28,12 @@ const EFFORT: Effort = Effort { rounds: 12, cut_tolerance: 1e-3, tolerance: 1e-6
 
 /// The set that is left of `set` where `theta` is true, and the condition number of the last body's torque regressor.
 pub(super) fn left(
-    robot: &Robot,
+    robot: &Arm,
     set: &ParameterSet,
     theta: &[f64],
     rng: &mut ChaCha8Rng,
 ) -> Result<(ParameterSet, f64), IdentifyError> {
-    let (n, p, at) = (robot.dof(), set.len(), robot.inertial_index(robot.end_effector));
+    let (n, p, at) = (robot.dof(), set.len(), robot.inertial_index(robot.end_effector()));
     let mut rows = Rows::none(p);
     rows.y = DMatrix::zeros(STATES * n, p);
     let (mut regressor, mut y) = (Regressor::new(robot), DMatrix::zeros(n, p));
@@ -71,7 +71,7 @@ mod tests {
     fn what_is_not_known_of_the_arm_stays_unknown_of_the_mass() {
         let (task, _) = crate::scenario::Scenario::load("scenarios/dumbbell_c_8lb.toml").unwrap().split();
         let (robot, prior) = (task.robot.clone(), task.prior_set());
-        let at = robot.inertial_index(robot.end_effector);
+        let at = robot.inertial_index(robot.end_effector());
         let mut theta = prior.center();
         let body = [4.9136, -4e-5, 9e-5, -0.76737, 0.1502, 0.0, 0.1354, 0.0, 0.0, 0.01944];
         theta[at..at + INERTIAL].copy_from_slice(&body);

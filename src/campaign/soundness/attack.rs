@@ -144,7 +144,7 @@ impl Law {
                 let band = formulas::sign_band(&case.tube, robot, j);
                 let doubtful = read.1[j].abs() <= band;
                 nominal[j] += if doubtful { 0.0 } else { c * read.1[j].signum() };
-                let sticking = robot.uncertainty.breakaway_ratio * (c + g);
+                let sticking = robot.uncertainty().breakaway_ratio * (c + g);
                 spread[j] + if doubtful { sticking } else { g } + case.tube.drift_nm[j]
             })
             .collect();
@@ -338,8 +338,8 @@ impl<'a> Attack<'a> {
             for (theta, before) in thetas.iter().zip(&before) {
                 for j in 0..n {
                     let coulomb = theta[robot.friction_index(j) + COULOMB];
-                    let stuck = dq[j].abs() <= robot.control.stiction_speed_rad_s;
-                    let most = robot.uncertainty.breakaway_ratio;
+                    let stuck = dq[j].abs() <= robot.gains().stiction_speed_rad_s;
+                    let most = robot.uncertainty().breakaway_ratio;
                     let signs = if stuck { [-most, most] } else { [dq[j].signum(); 2] };
                     for sign in signs {
                         let disturbance = before[j] + drift[j] + coulomb * sign - law.nominal[j];

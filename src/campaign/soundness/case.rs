@@ -9,12 +9,12 @@ use rand_chacha::ChaCha8Rng;
 use super::edge;
 use super::formulas;
 use super::truth::{self, extreme};
-use crate::campaign::arm::Arm;
+use crate::campaign::arm::Setup;
 use crate::certify::{Problem, Refusal};
 use crate::inertia::ParameterSet;
 use crate::plan::tube_fit;
 use crate::reach::Tube;
-use crate::robot::{Robot, Scene};
+use crate::robot::{Arm, Scene};
 use crate::trajectory::{Bezier, JointState};
 
 /// Plans drawn before it is said that no tube can be proven for an arm.
@@ -28,7 +28,7 @@ const CELLS: usize = 16;
 #[derive(Debug, Clone)]
 pub struct Case {
     /// The robot.
-    pub robot: Robot,
+    pub robot: Arm,
     /// The parameters that are possible.
     pub set: ParameterSet,
     /// The obstacles.
@@ -58,23 +58,23 @@ pub struct Drawn {
 
 impl Case {
     /// A case of a set without strips.
-    pub fn new(robot: Robot, set: ParameterSet, scene: Scene, tube: Tube, curve: Bezier) -> Self {
+    pub fn new(robot: Arm, set: ParameterSet, scene: Scene, tube: Tube, curve: Bezier) -> Self {
         Self { robot, set, scene, tube, curve, inside: None }
     }
 
     /// The same case on a base that leans as far as the robot's file allows, some way.
     pub fn leaning(&self, rng: &mut ChaCha8Rng) -> Case {
-        let angle = (1.0 - 1e-9) * self.robot.uncertainty.gravity_direction_deg.to_radians();
+        let angle = (1.0 - 1e-9) * self.robot.uncertainty().gravity_direction_deg.to_radians();
         Case { robot: self.robot.tilted(angle, rng.random_range(0.0..TAU)), ..self.clone() }
     }
 
     /// A random plan (parameter k) of an arm, with a tube whose constants are proven over all of it, and with strips along its
     /// motion if the arm is to have some. None if no tube was found for many plans.
-    pub fn draw_plan(arm: &Arm, rng: &mut ChaCha8Rng) -> Option<Case> {
+    pub fn draw_plan(arm: &Setup, rng: &mut ChaCha8Rng) -> Option<Case> {
         let initial = tube_fit::initial(&arm.robot);
         for _ in 0..ATTEMPTS {
             let Some(curve) = arm.curve(rng) else { continue };
-            let Arm { robot, scene, .. } = arm.clone();
+            let Setup { robot, scene, .. } = arm.clone();
             let (set, inside) = match arm.correlated {
                 true => {
                     let (set, inside) = edge::correlated(&robot, &arm.set, &curve, rng);
@@ -166,7 +166,7 @@ impl Case {
         let scale = if energy > 0.0 { (level * self.tube.gains.v_max / energy).sqrt() } else { 0.0 };
         let rate = |j: usize| scale * along[j] - self.tube.gains.k_r * e[j];
         let dq: Vec<f64> = (0..n).map(|j| desired.dq[j] - rate(j)).collect();
-        let sensors = self.robot.sensors;
+        let sensors = self.robot.sensors();
         let read =
             |x: &[f64], bound: f64, off: &[f64]| x.iter().zip(off).map(|(x, s)| x + bound * s).collect();
         Drawn {

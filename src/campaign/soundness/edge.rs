@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use super::truth;
 use crate::inertia::{ParameterSet, Strip, TorqueStrips};
 use crate::plan::foresee;
-use crate::robot::{INERTIAL, Robot};
+use crate::robot::{Arm, INERTIAL};
 use crate::trajectory::Bezier;
 
 /// Consistent points whose mean the strips are drawn around.
@@ -30,7 +30,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 /// `set` with strips along the motion `curve`, such as identification leaves, and a point inside all of them at which every
 /// body is consistent. Some strips are narrow and some wide, and none needs be in the middle of the box.
 pub fn correlated(
-    robot: &Robot,
+    robot: &Arm,
     set: &ParameterSet,
     curve: &Bezier,
     rng: &mut ChaCha8Rng,

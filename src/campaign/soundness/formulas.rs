@@ -2,7 +2,7 @@
 //! that makes them. See the header of [`crate::reach::tube`] for what they mean.
 
 use crate::reach::Tube;
-use crate::robot::Robot;
+use crate::robot::Arm;
 
 /// Largest |r_j| where r'A r <= 2 V_max, rad/s: sqrt(2 V_max / A_j).
 pub fn r_radius(tube: &Tube, j: usize) -> f64 {
@@ -15,13 +15,13 @@ pub fn e_radius(tube: &Tube, j: usize) -> f64 {
 }
 
 /// Speed below which the sign of dq_j is in doubt within the tick, rad/s: what sticks, what the sensor hides, and what the joint gains.
-pub fn sign_band(tube: &Tube, robot: &Robot, j: usize) -> f64 {
+pub fn sign_band(tube: &Tube, robot: &Arm, j: usize) -> f64 {
     tube.gains.stiction_speed_rad_s
-        + robot.sensors.velocity_rad_s
+        + robot.sensors().velocity_rad_s
         + tube.gains.period_s * tube.acceleration_bound[j]
 }
 
 /// Largest error of r as it is measured, rad/s: that of dq, and K_r times that of q.
-pub fn r_error(tube: &Tube, robot: &Robot) -> f64 {
-    robot.sensors.velocity_rad_s + tube.gains.k_r * robot.sensors.position_rad
+pub fn r_error(tube: &Tube, robot: &Arm) -> f64 {
+    robot.sensors().velocity_rad_s + tube.gains.k_r * robot.sensors().position_rad
 }

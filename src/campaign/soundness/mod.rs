@@ -36,7 +36,7 @@ use crate::enclose::{Counted, Rounding};
 use crate::reach::Span;
 use crate::report::figure::figure;
 
-use super::arm::{Arm, ArmFile};
+use super::arm::{Setup, SetupFile};
 use super::{Campaign, CampaignError, Findings, Progress};
 use attack::Attack;
 use case::Case;
@@ -57,7 +57,7 @@ pub(super) struct File {
     /// Walks of the adversary for each span.
     walks: usize,
     seed: u64,
-    arms: Vec<ArmFile>,
+    arms: Vec<SetupFile>,
 }
 
 /// The campaign, its file read and checked.
@@ -67,7 +67,7 @@ pub struct Soundness {
     samples: u64,
     walks: usize,
     seed: u64,
-    arms: Vec<Arm>,
+    arms: Vec<Setup>,
     /// Claims are made where [`crate::certify::certify_in`] makes them: in storage that was used for other cells, plans and arms before.
     workspaces: Workspaces<Counted>,
 }
@@ -77,7 +77,7 @@ impl Soundness {
         if file.samples == 0 {
             return Err(CampaignError::field(path, "samples", "is 0, expected at least 1"));
         }
-        let arms = ArmFile::load_all(path, &file.arms)?;
+        let arms = SetupFile::load_all(path, &file.arms)?;
         let workspaces = Workspaces::default();
         Ok(Self {
             name: file.name,

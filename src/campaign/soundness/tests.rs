@@ -17,7 +17,7 @@ fn campaign(samples: u64) -> Soundness {
 /// What of a wrong claim the campaign finds out, arm by arm.
 fn found_out<R: Rounding>(wrong: impl Fn(&mut Case), seed: u64) -> Vec<Vec<Check>> {
     let campaign = campaign(1);
-    let of = |arm: &Arm| {
+    let of = |arm: &Setup| {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let truth = Case::draw_plan(arm, &mut rng).unwrap();
         let mut claim = truth.clone();
@@ -42,7 +42,7 @@ fn a_right_claim_stands() {
 
 #[test]
 fn thinner_capsules_are_found_out() {
-    let thinner = |c: &mut Case| c.robot.shapes.iter_mut().for_each(|s| s.capsule.radius -= 0.005);
+    let thinner = |c: &mut Case| c.robot.stated().shapes.iter_mut().for_each(|s| s.capsule.radius -= 0.005);
     let found = found_out::<Counted>(thinner, 11);
     assert!(everywhere(&found, Check::Collision), "{found:?}");
 }

@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::dynamics::{Composites, Motion, Wrench, crba, rnea};
 use crate::inertia::ParameterSet;
 use crate::inertia::pseudo::{nearest_physical, pseudo_inertia};
-use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
+use crate::robot::{ARMATURE, Arm, COULOMB, INERTIAL, OFFSET, VISCOUS};
 
 /// Trials at a random body in its box before the nominal one, scaled to the edge, is taken, or one with a known part is [`mended`].
 const TRIALS: usize = 60;
@@ -39,14 +39,14 @@ fn is_body(p: &[f64; INERTIAL]) -> bool {
 }
 
 /// Parameters as extreme as physics allows: every body consistent, also without its known part; everything else at corners.
-pub fn consistent(robot: &Robot, set: &ParameterSet, rng: &mut ChaCha8Rng) -> Vec<f64> {
+pub fn consistent(robot: &Arm, set: &ParameterSet, rng: &mut ChaCha8Rng) -> Vec<f64> {
     let mut theta = corner(set, rng);
     for i in 0..robot.dof() {
         let at = robot.inertial_index(i);
         let part = set.core.as_ref().filter(|core| core.first == at).map(|core| core.part);
         // A whole link scaled to the edge of its box is always consistent.
         let scale = if rng.random() { 0.95 } else { 1.05 };
-        let body = (0..TRIALS).find_map(|_| body(set, at, part.as_ref(), i == robot.end_effector, rng));
+        let body = (0..TRIALS).find_map(|_| body(set, at, part.as_ref(), i == robot.end_effector(), rng));
         let body = body.unwrap_or_else(|| match &part {
             Some(part) => mended(set, at, part, rng).unwrap_or(*part),
             None => robot.joints[i].inertia.map(|x| x * scale),
@@ -125,7 +125,7 @@ pub fn mended(
 }
 
 /// Y(q, dq, dqa, ddqa) theta + I_a ddqa + F_v dq + beta: what the motion needs but for Coulomb friction.
-pub fn needed(robot: &Robot, theta: &[f64], state: [&[f64]; 4]) -> Vec<f64> {
+pub fn needed(robot: &Arm, theta: &[f64], state: [&[f64]; 4]) -> Vec<f64> {
     let n = robot.dof();
     let [q, dq, dqa, ddqa] = state;
     let mut motion = Motion::new(robot);
@@ -140,7 +140,7 @@ pub fn needed(robot: &Robot, theta: &[f64], state: [&[f64]; 4]) -> Vec<f64> {
 }
 
 /// Mass matrix, transmission inertia included.
-pub fn mass(robot: &Robot, theta: &[f64], q: &[f64]) -> DMatrix<f64> {
+pub fn mass(robot: &Arm, theta: &[f64], q: &[f64]) -> DMatrix<f64> {
     let n = robot.dof();
     let mut motion = Motion::new(robot);
     motion.place(robot, q);
@@ -153,7 +153,7 @@ pub fn mass(robot: &Robot, theta: &[f64], q: &[f64]) -> DMatrix<f64> {
 }
 
 /// r'M r / 2.
-pub fn energy(robot: &Robot, theta: &[f64], q: &[f64], r: &[f64]) -> f64 {
+pub fn energy(robot: &Arm, theta: &[f64], q: &[f64], r: &[f64]) -> f64 {
     let r = DVector::from_column_slice(r);
     0.5 * (r.transpose() * mass(robot, theta, q) * &r)[0]
 }
@@ -162,7 +162,7 @@ pub fn energy(robot: &Robot, theta: &[f64], q: &[f64], r: &[f64]) -> f64 {
 ///
 /// Infinite where M is not positive definite: outside every claim, so that a floor of M that fails there is reported as such.
 pub fn acceleration(
-    robot: &Robot,
+    robot: &Arm,
     theta: &[f64],
     q: &[f64],
     dq: &[f64],
@@ -172,9 +172,12 @@ pub fn acceleration(
     let n = robot.dof();
     let bias = needed(robot, theta, [q, dq, dq, &vec![0.0; n]]);
     let right = DVector::from_fn(n, |j, _| {
-        let speed = robot.control.stiction_speed_rad_s;
-        let sign =
-            if dq[j].abs() > speed { dq[j].signum() } else { robot.uncertainty.breakaway_ratio * pushes[j] };
+        let speed = robot.gains().stiction_speed_rad_s;
+        let sign = if dq[j].abs() > speed {
+            dq[j].signum()
+        } else {
+            robot.uncertainty().breakaway_ratio * pushes[j]
+        };
         tau[j] - bias[j] - theta[robot.friction_index(j) + COULOMB] * sign
     });
     match mass(robot, theta, q).cholesky() {
@@ -185,7 +188,7 @@ pub fn acceleration(
 
 /// The state after `h` under a held torque.
 pub fn step(
-    robot: &Robot,
+    robot: &Arm,
     theta: &[f64],
     (q, dq): (&[f64], &[f64]),
     tau: &[f64],

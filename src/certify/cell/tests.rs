@@ -7,7 +7,7 @@ use crate::enclose::Counted;
 use crate::inertia::ParameterSet;
 use crate::plan::tube_fit;
 use crate::robot::clearance::to_zonotope;
-use crate::robot::{Robot, Scene, Zonotope3, load};
+use crate::robot::{Arm, Scene, Zonotope3, load};
 use crate::trajectory::{Bezier, JointState};
 
 const T: f64 = 2.0;
@@ -23,7 +23,7 @@ fn clutter(rng: &mut ChaCha8Rng, count: usize) -> Scene {
     Scene { obstacles: (0..count).map(obstacle).collect() }
 }
 
-fn motion(robot: &Robot, rng: &mut ChaCha8Rng) -> Bezier {
+fn motion(robot: &Arm, rng: &mut ChaCha8Rng) -> Bezier {
     let n = robot.dof();
     let mut random = |size: f64| (0..n).map(|_| rng.random_range(-size..size)).collect::<Vec<f64>>();
     let start = JointState { q: random(2.0), dq: random(0.3), ddq: random(0.3) };
@@ -44,7 +44,7 @@ fn screening_changes_neither_verdict_nor_least_margin_and_no_bound_is_too_large(
         // Some arms without pairs of their own: then obstacles alone decide.
         let mut robot = robot.clone();
         if trial % 2 == 0 {
-            robot.self_pairs.clear();
+            robot.pairs().clear();
         }
         let (scene, curve) = (clutter(&mut rng, [1, 5, 60][trial % 3]), motion(&robot, &mut rng));
         let problem = Problem::new(&robot, &set, &scene, &tube, &curve).unwrap();
@@ -54,7 +54,7 @@ fn screening_changes_neither_verdict_nor_least_margin_and_no_bound_is_too_large(
 
         let whole = |c: &Clearance| match c.other {
             Body::Obstacle(k) => {
-                let radius = robot.shapes[c.shape].capsule.radius;
+                let radius = robot.shapes()[c.shape].capsule.radius;
                 clear_of_obstacle(&space.ends[c.shape], radius, &scene.obstacles[k], &mut vec![])
             }
             Body::Shape(_) => c.separation,

@@ -14,7 +14,7 @@ const REST: [f64; 7] = [0.0, 0.3, 3.1, -1.8, 0.0, 0.5, 1.5];
 
 /// An arm, its set, and a plan of 3 s that was certified from rest.
 struct Setting {
-    robot: Robot,
+    robot: Arm,
     set: ParameterSet,
     curve: Bezier,
     tube: Tube,

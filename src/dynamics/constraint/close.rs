@@ -1,6 +1,6 @@
 //! Configurations that satisfy the constraints.
 
-use crate::robot::Robot;
+use crate::robot::Model;
 use crate::robot::configuration::integrate;
 
 use super::ConstraintError;
@@ -23,7 +23,7 @@ impl ConstrainedDynamics {
     ///
     /// # Errors
     /// As [`ConstrainedDynamics::forward`].
-    pub fn close(&mut self, robot: &Robot, q: &mut [f64], theta: &[f64]) -> Result<f64, ConstraintError> {
+    pub fn close(&mut self, robot: &Model, q: &mut [f64], theta: &[f64]) -> Result<f64, ConstraintError> {
         self.close_by(robot, q, theta, |_| true)
     }
 
@@ -34,7 +34,7 @@ impl ConstrainedDynamics {
     /// As [`ConstrainedDynamics::forward`].
     pub fn close_by(
         &mut self,
-        robot: &Robot,
+        robot: &Model,
         q: &mut [f64],
         theta: &[f64],
         free: impl Fn(usize) -> bool,
@@ -74,7 +74,7 @@ impl ConstrainedDynamics {
     }
 
     /// Norm of the position errors of the active constraints; `condition` receives them, the screws are left at `q`.
-    fn position_error(&mut self, robot: &Robot, q: &[f64]) -> f64 {
+    fn position_error(&mut self, robot: &Model, q: &[f64]) -> f64 {
         self.screws.sweep(robot, q, &self.zero, &self.zero);
         let mut condition = std::mem::take(&mut self.condition);
         condition.fill(0.0);

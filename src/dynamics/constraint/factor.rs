@@ -4,7 +4,7 @@
 //! All matrices are row-major.
 
 use crate::dynamics::factor::Factor;
-use crate::robot::Robot;
+use crate::robot::Model;
 
 /// A row whose squared sine of the angle to the span of the rows kept before it (in the metric M^-1) is below this
 /// is taken for dependent on them.
@@ -32,7 +32,7 @@ pub(super) struct Kkt {
 }
 
 impl Kkt {
-    pub fn new(robot: &Robot, rows: usize) -> Self {
+    pub fn new(robot: &Model, rows: usize) -> Self {
         let n = robot.nv();
         Self {
             n,

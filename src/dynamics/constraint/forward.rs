@@ -2,7 +2,7 @@
 
 use crate::dynamics::regressor::torque_regressor;
 use crate::dynamics::{InverseDerivatives, Workspace};
-use crate::robot::{INERTIAL, Robot};
+use crate::robot::{INERTIAL, Model};
 
 use super::factor::Kkt;
 use super::results::{Residuals, Sensitivities};
@@ -14,7 +14,7 @@ use super::{Constraint, ConstraintError, Redundancy};
 /// is allocated after [`ConstrainedDynamics::new`].
 ///
 /// Arguments common to its methods: `q` has length nq, `v`, `a` and `tau` nv, `theta` is the full parameter vector
-/// ([`Robot::nominal_parameters`]). Forces and rows of all constraints come one constraint after the other, in their
+/// ([`Model::nominal_parameters`]). Forces and rows of all constraints come one constraint after the other, in their
 /// order, whether they are active or not ([`ConstrainedDynamics::first_row`]); those of inactive ones are zero.
 #[derive(Debug, Clone)]
 pub struct ConstrainedDynamics {
@@ -49,7 +49,7 @@ impl ConstrainedDynamics {
     /// A constraint that makes no sense (a joint that does not exist, both ends on one body, gains out of range, numbers
     /// that are not finite), or a compliance that is not positive.
     pub fn new(
-        robot: &Robot,
+        robot: &Model,
         constraints: Vec<Constraint>,
         redundancy: Redundancy,
     ) -> Result<Self, ConstraintError> {
@@ -111,7 +111,7 @@ impl ConstrainedDynamics {
     ///
     /// # Errors
     /// [`ConstraintError::Length`] unless `q` is a configuration.
-    pub fn hold_here(&mut self, robot: &Robot, index: usize, q: &[f64]) -> Result<(), ConstraintError> {
+    pub fn hold_here(&mut self, robot: &Model, index: usize, q: &[f64]) -> Result<(), ConstraintError> {
         self.check(robot, &[("q", q.len(), robot.nq())])?;
         self.screws.sweep(robot, q, &self.zero, &self.zero);
         let constraint = &mut self.constraints[index];
@@ -161,7 +161,7 @@ impl ConstrainedDynamics {
     }
 
     /// Work on the rows of each active constraint at the state of the screws.
-    pub(super) fn each_active(&self, robot: &Robot, mut work: impl FnMut(&Rows<'_>)) {
+    pub(super) fn each_active(&self, robot: &Model, mut work: impl FnMut(&Rows<'_>)) {
         for (index, constraint) in self.constraints.iter().enumerate() {
             if self.active[index] {
                 work(&Rows::new(robot, &self.screws, constraint, self.first_rows[index]));
@@ -175,7 +175,7 @@ impl ConstrainedDynamics {
     /// [`ConstraintError::Length`] names the vector that does not fit.
     pub fn position_errors(
         &mut self,
-        robot: &Robot,
+        robot: &Model,
         q: &[f64],
         out: &mut [f64],
     ) -> Result<(), ConstraintError> {
@@ -198,7 +198,7 @@ impl ConstrainedDynamics {
 
     pub(super) fn check(
         &self,
-        robot: &Robot,
+        robot: &Model,
         lengths: &[(&'static str, usize, usize)],
     ) -> Result<(), ConstraintError> {
         let own = [("the robot's velocity", robot.nv(), self.motion.len())];
@@ -209,7 +209,7 @@ impl ConstrainedDynamics {
     }
 
     /// Fills `jacobian` and factors the KKT matrix at the screws' configuration and the mass matrix in `mass`.
-    pub(super) fn factor(&mut self, robot: &Robot) -> Result<(), ConstraintError> {
+    pub(super) fn factor(&mut self, robot: &Model) -> Result<(), ConstraintError> {
         let mut jacobian = std::mem::take(&mut self.jacobian);
         jacobian.fill(0.0);
         self.each_active(robot, |rows| rows.add_jacobian(&mut jacobian));
@@ -250,7 +250,7 @@ impl ConstrainedDynamics {
     /// definite, [`ConstraintError::Redundant`] the row that depends on others.
     pub fn forward(
         &mut self,
-        robot: &Robot,
+        robot: &Model,
         q: &[f64],
         v: &[f64],
         tau: &[f64],
@@ -277,7 +277,7 @@ impl ConstrainedDynamics {
 
     pub(super) fn check_state(
         &self,
-        robot: &Robot,
+        robot: &Model,
         q: &[f64],
         theta: &[f64],
         more: &[(&'static str, usize, usize)],
@@ -288,7 +288,7 @@ impl ConstrainedDynamics {
     }
 
     /// Condition of the active rows at the screws' accelerations; zero of the others.
-    fn write_condition(&mut self, robot: &Robot) {
+    fn write_condition(&mut self, robot: &Model) {
         let mut condition = std::mem::take(&mut self.condition);
         condition.fill(0.0);
         self.each_active(robot, |rows| rows.write_condition(&mut condition));
@@ -310,7 +310,7 @@ impl ConstrainedDynamics {
     /// As [`ConstrainedDynamics::forward`].
     pub fn forward_derivatives(
         &mut self,
-        robot: &Robot,
+        robot: &Model,
         q: &[f64],
         v: &[f64],
         tau: &[f64],
@@ -348,7 +348,7 @@ impl ConstrainedDynamics {
         }
     }
 
-    pub(super) fn check_room(&self, robot: &Robot, out: &Sensitivities) -> Result<(), ConstraintError> {
+    pub(super) fn check_room(&self, robot: &Model, out: &Sensitivities) -> Result<(), ConstraintError> {
         let (n, rows) = (robot.nv(), self.rows());
         let wide = if out.by_theta.width > 0 { INERTIAL * robot.bodies() } else { 0 };
         self.check(
@@ -364,7 +364,7 @@ impl ConstrainedDynamics {
     /// Fills the derivatives of the residuals at acceleration `motion` and `force`; `dynamics` without J' force and tau.
     fn residual_slopes(
         &mut self,
-        robot: &Robot,
+        robot: &Model,
         (q, v): (&[f64], &[f64]),
         theta: &[f64],
         with_parameters: bool,
@@ -397,7 +397,7 @@ impl ConstrainedDynamics {
     /// [`ConstraintError::Length`] names the vector that does not fit.
     pub fn residual_values(
         &mut self,
-        robot: &Robot,
+        robot: &Model,
         (q, v, a): (&[f64], &[f64], &[f64]),
         force: &[f64],
         tau: &[f64],
@@ -414,7 +414,7 @@ impl ConstrainedDynamics {
     /// Checks the arguments of residuals and takes acceleration and active forces over.
     fn take_motion(
         &mut self,
-        robot: &Robot,
+        robot: &Model,
         (q, v, a): (&[f64], &[f64], &[f64]),
         force: &[f64],
         tau: &[f64],
@@ -438,7 +438,7 @@ impl ConstrainedDynamics {
     }
 
     /// The constraints' part of the residuals, and J; the screws and `out.dynamics` (without forces) are there.
-    fn finish_residuals(&mut self, robot: &Robot, tau: &[f64], out: &mut Residuals) {
+    fn finish_residuals(&mut self, robot: &Model, tau: &[f64], out: &mut Residuals) {
         let n = robot.nv();
         self.write_condition(robot);
         let compliance = self.compliance();
@@ -465,7 +465,7 @@ impl ConstrainedDynamics {
     /// [`ConstraintError::Length`] names the vector that does not fit.
     pub fn residuals(
         &mut self,
-        robot: &Robot,
+        robot: &Model,
         (q, v, a): (&[f64], &[f64], &[f64]),
         force: &[f64],
         tau: &[f64],

@@ -1,7 +1,7 @@
 //! Impacts with restitution, and the dynamically consistent null-space projector, which is the same equation.
 
 use crate::dynamics::regressor::torque_regressor;
-use crate::robot::Robot;
+use crate::robot::Model;
 
 use super::ConstraintError;
 use super::forward::{ConstrainedDynamics, negate};
@@ -30,7 +30,7 @@ impl ConstrainedDynamics {
     /// definite, [`ConstraintError::Redundant`] the row that depends on others.
     pub fn impulse(
         &mut self,
-        robot: &Robot,
+        robot: &Model,
         q: &[f64],
         v: &[f64],
         theta: &[f64],
@@ -45,7 +45,7 @@ impl ConstrainedDynamics {
     /// As [`ConstrainedDynamics::impulse`].
     pub fn project(
         &mut self,
-        robot: &Robot,
+        robot: &Model,
         q: &[f64],
         w: &[f64],
         theta: &[f64],
@@ -59,7 +59,7 @@ impl ConstrainedDynamics {
     /// As [`ConstrainedDynamics::impulse`].
     pub fn projector(
         &mut self,
-        robot: &Robot,
+        robot: &Model,
         q: &[f64],
         theta: &[f64],
         out: &mut [f64],
@@ -82,7 +82,7 @@ impl ConstrainedDynamics {
     /// As [`ConstrainedDynamics::impulse`].
     pub fn impulse_derivatives(
         &mut self,
-        robot: &Robot,
+        robot: &Model,
         q: &[f64],
         v: &[f64],
         theta: &[f64],
@@ -100,7 +100,7 @@ impl ConstrainedDynamics {
     /// As [`ConstrainedDynamics::impulse`].
     pub fn projection_derivatives(
         &mut self,
-        robot: &Robot,
+        robot: &Model,
         q: &[f64],
         w: &[f64],
         theta: &[f64],
@@ -128,7 +128,7 @@ impl ConstrainedDynamics {
     /// [`ConstraintError`] where a slice has another length than stated, or holds a number that is not finite.
     pub fn impulse_bend(
         &mut self,
-        robot: &Robot,
+        robot: &Model,
         q: &[f64],
         theta: &[f64],
         unit: &[f64],
@@ -196,7 +196,7 @@ impl ConstrainedDynamics {
 
     fn reset(
         &mut self,
-        robot: &Robot,
+        robot: &Model,
         q: &[f64],
         v: &[f64],
         theta: &[f64],
@@ -227,7 +227,7 @@ impl ConstrainedDynamics {
     /// d(M x)/dq at fixed x is the derivative of inverse dynamics at rest with acceleration x, less that of gravity.
     fn reset_slopes(
         &mut self,
-        robot: &Robot,
+        robot: &Model,
         q: &[f64],
         v: &[f64],
         theta: &[f64],
@@ -268,7 +268,7 @@ impl ConstrainedDynamics {
     }
 
     /// Adds d(J v+ + restitution J v)/dq to the force's rows and -d(J' Lambda)/dq to the motion's.
-    fn row_slopes(&mut self, robot: &Robot, q: &[f64], v: &[f64], kind: Reset, out: &mut Sensitivities) {
+    fn row_slopes(&mut self, robot: &Model, q: &[f64], v: &[f64], kind: Reset, out: &mut Sensitivities) {
         out.by_q.force.fill(0.0);
         self.screws.sweep(robot, q, v, &self.zero);
         self.each_active(robot, |rows| rows.add_rate_slopes(&mut out.by_q.force));

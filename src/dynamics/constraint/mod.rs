@@ -37,7 +37,7 @@
 //! use surelift::robot::{self, LoopKind, Placement, configuration};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let robot = robot::load("robots/go1.toml")?;
+//! let robot = robot::load_model("robots/go1.toml")?;
 //! let feet = ["FL_foot", "FR_foot", "RL_foot", "RR_foot"].map(|name| {
 //!     let frame = robot.frame_index(name).expect("the file names it");
 //!     Constraint::contact(&robot, frame, LoopKind::Point, Placement::identity()).stabilised(100.0, 20.0)
@@ -65,7 +65,7 @@
 use nalgebra::Vector3;
 use thiserror::Error;
 
-use crate::robot::{LoopKind, Placement, Robot};
+use crate::robot::{LoopKind, Model, Placement};
 
 mod close;
 mod factor;
@@ -92,7 +92,7 @@ pub struct End {
 
 impl End {
     /// The robot's named frame `index`.
-    pub fn named(robot: &Robot, index: usize) -> Self {
+    pub fn named(robot: &Model, index: usize) -> Self {
         let frame = &robot.named_frames[index];
         Self { joint: frame.joint, placement: frame.placement }
     }
@@ -133,7 +133,7 @@ pub struct Constraint {
 impl Constraint {
     /// A contact of the robot's named frame `index` with the world, in axes of the world, with the point (or frame)
     /// `at` in the base frame. `at` matters only with a stiffness, and for the force's moment of a rigid contact.
-    pub fn contact(robot: &Robot, index: usize, kind: LoopKind, at: Placement) -> Self {
+    pub fn contact(robot: &Model, index: usize, kind: LoopKind, at: Placement) -> Self {
         Self {
             name: robot.named_frames[index].name.clone(),
             a: End::named(robot, index),
@@ -148,7 +148,7 @@ impl Constraint {
     }
 
     /// The robot's loop closure `index`, in axes of its frame a.
-    pub fn closure(robot: &Robot, index: usize) -> Self {
+    pub fn closure(robot: &Model, index: usize) -> Self {
         let closure = &robot.loops[index];
         Self {
             name: closure.name.clone(),
@@ -191,7 +191,7 @@ impl Constraint {
         if self.planar { 2 } else { self.rows() }
     }
 
-    fn fault(&self, robot: &Robot) -> Option<String> {
+    fn fault(&self, robot: &Model) -> Option<String> {
         for (end, which) in [(&self.a, "a"), (&self.b, "b")] {
             if let Some(joint) = end.joint.filter(|&j| j >= robot.bodies()) {
                 let count = robot.bodies();

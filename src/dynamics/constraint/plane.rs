@@ -3,7 +3,7 @@
 use nalgebra::{Matrix3, Unit, UnitQuaternion, Vector3};
 
 use super::{Constraint, RowAxes};
-use crate::robot::{JointKind, LoopKind, Robot};
+use crate::robot::{JointKind, LoopKind, Model};
 
 /// Sine of the angle between axes that count as parallel.
 const PARALLEL: f64 = 1e-9;
@@ -17,7 +17,7 @@ impl Constraint {
     /// where the loop is closed. Where it is open by e (every iterate of an estimate is, and every step of a simulation, by
     /// some 1e-6 m), the row has entries of size e for the joints that turn the whole plane: left in, it would force on
     /// these an acceleration of rounding over e.
-    pub fn in_plane(mut self, robot: &Robot) -> Self {
+    pub fn in_plane(mut self, robot: &Model) -> Self {
         let Some(normal) = self.normal(robot) else { return self };
         let onto = UnitQuaternion::rotation_between_axis(&Vector3::z_axis(), &normal)
             // Opposite axes: any half turn across them.
@@ -28,7 +28,7 @@ impl Constraint {
     }
 
     /// The axis about which all joints of the loop turn, in the joint frame of end a; if there is one.
-    fn normal(&self, robot: &Robot) -> Option<Unit<Vector3<f64>>> {
+    fn normal(&self, robot: &Model) -> Option<Unit<Vector3<f64>>> {
         if self.kind != LoopKind::Point {
             return None;
         }
@@ -60,7 +60,7 @@ impl Constraint {
 
 /// The joints from `common` (left out) to `end`: orientations in the frame of `common` at q = 0, and kinds. Where axes are
 /// parallel in one configuration, they are in all.
-fn path(robot: &Robot, end: Option<usize>, common: Option<usize>) -> Vec<(Matrix3<f64>, JointKind)> {
+fn path(robot: &Model, end: Option<usize>, common: Option<usize>) -> Vec<(Matrix3<f64>, JointKind)> {
     let mut joints = Vec::new();
     let mut at = end;
     while let Some(i) = at.filter(|_| at != common) {
@@ -82,10 +82,10 @@ mod tests {
 
     use super::*;
     use crate::dynamics::constraint::{ConstrainedDynamics, Redundancy};
-    use crate::robot::{Placement, load};
+    use crate::robot::{Placement, load_model};
 
-    fn leg() -> Robot {
-        load(concat!(env!("CARGO_MANIFEST_DIR"), "/robots/b1_leg.toml")).unwrap()
+    fn leg() -> Model {
+        load_model(concat!(env!("CARGO_MANIFEST_DIR"), "/robots/b1_leg.toml")).unwrap()
     }
 
     #[test]
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(contact.clone().in_plane(&robot), contact);
         let rigid = Constraint { kind: LoopKind::Rigid, ..Constraint::closure(&robot, 0) };
         assert_eq!(rigid.clone().in_plane(&robot), rigid);
-        let digit = load(concat!(env!("CARGO_MANIFEST_DIR"), "/robots/digit.toml")).unwrap();
+        let digit = load_model(concat!(env!("CARGO_MANIFEST_DIR"), "/robots/digit.toml")).unwrap();
         for i in 0..digit.loops.len() {
             let closure = Constraint::closure(&digit, i);
             assert_eq!(closure.clone().in_plane(&digit), closure, "{}", closure.name);

@@ -1,6 +1,6 @@
 //! What the derivatives of constrained dynamics are written to. All matrices are row-major.
 
-use crate::robot::{INERTIAL, Robot};
+use crate::robot::{INERTIAL, Model};
 
 use super::Constraint;
 
@@ -36,7 +36,7 @@ pub struct Sensitivities {
 
 impl Sensitivities {
     /// Room for the results; `with_parameters` says whether derivatives to inertial parameters are wanted.
-    pub fn new(robot: &Robot, constraints: &[Constraint], with_parameters: bool) -> Self {
+    pub fn new(robot: &Model, constraints: &[Constraint], with_parameters: bool) -> Self {
         let n = robot.nv();
         let rows = constraints.iter().map(Constraint::rows).sum();
         let square = Sensitivity::new(n, rows, n);
@@ -78,7 +78,7 @@ pub struct Residuals {
 
 impl Residuals {
     /// Room for the results; `with_parameters` says whether the regressor is wanted.
-    pub fn new(robot: &Robot, constraints: &[Constraint], with_parameters: bool) -> Self {
+    pub fn new(robot: &Model, constraints: &[Constraint], with_parameters: bool) -> Self {
         let n = robot.nv();
         let rows: usize = constraints.iter().map(Constraint::rows).sum();
         let parameters = if with_parameters { INERTIAL * robot.bodies() } else { 0 };

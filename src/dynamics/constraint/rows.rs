@@ -5,11 +5,11 @@ use nalgebra::{Matrix3, Rotation3, UnitQuaternion, Vector3};
 use super::screw::{Load, Point, Screws};
 use super::{Constraint, RowAxes, into_axes};
 use crate::robot::rigid_motion::left_jacobian3_inverse;
-use crate::robot::{LoopKind, Robot};
+use crate::robot::{LoopKind, Model};
 
 /// A constraint at the state of [`Screws`].
 pub(super) struct Rows<'a> {
-    robot: &'a Robot,
+    robot: &'a Model,
     screws: &'a Screws,
     constraint: &'a Constraint,
     first: usize,
@@ -25,7 +25,7 @@ type Pair = [Vector3<f64>; 2];
 
 impl<'a> Rows<'a> {
     /// `first` is the constraint's first row.
-    pub fn new(robot: &'a Robot, screws: &'a Screws, constraint: &'a Constraint, first: usize) -> Self {
+    pub fn new(robot: &'a Model, screws: &'a Screws, constraint: &'a Constraint, first: usize) -> Self {
         let a = Point::new(screws, constraint.a.joint, &constraint.a.placement);
         let b = Point::new(screws, constraint.b.joint, &constraint.b.placement);
         let turn = match constraint.kind {

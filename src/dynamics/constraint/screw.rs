@@ -20,7 +20,7 @@
 
 use nalgebra::{Matrix3, Vector3};
 
-use crate::robot::{JointKind, Placement, Robot, pose};
+use crate::robot::{JointKind, Model, Placement, pose};
 
 /// A spatial motion vector.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -114,7 +114,7 @@ pub(super) struct Screws {
 }
 
 impl Screws {
-    pub fn new(robot: &Robot) -> Self {
+    pub fn new(robot: &Model) -> Self {
         let n = robot.nv();
         let mut screws = Self {
             unit: vec![Twist::ZERO; n],
@@ -149,7 +149,7 @@ impl Screws {
     }
 
     /// Fills everything for configuration `q` (length nq), velocity and acceleration (length nv).
-    pub fn sweep(&mut self, robot: &Robot, q: &[f64], velocity: &[f64], acceleration: &[f64]) {
+    pub fn sweep(&mut self, robot: &Model, q: &[f64], velocity: &[f64], acceleration: &[f64]) {
         if robot.has_free_flyer() {
             self.base.pose.translation = -Vector3::new(q[0], q[1], q[2]);
         }
@@ -192,7 +192,7 @@ impl Screws {
 
     /// Derivatives of the motion of the body of a joint that `j` carries, to q_j and v_j.
     #[inline]
-    pub fn slopes(&self, robot: &Robot, body: &Body, j: usize) -> Slopes {
+    pub fn slopes(&self, robot: &Model, body: &Body, j: usize) -> Slopes {
         let (s, moved) = (&self.unit[j], self.joint[j]);
         let (before, here) = (self.body(robot.joints[moved].parent), &self.bodies[moved]);
         let relative = body.velocity.minus(&before.velocity);
@@ -253,7 +253,7 @@ impl Point {
 
     /// Derivatives to degree of freedom `j`, which carries the body.
     #[inline]
-    pub fn slopes(&self, robot: &Robot, screws: &Screws, j: usize) -> PointSlopes {
+    pub fn slopes(&self, robot: &Model, screws: &Screws, j: usize) -> PointSlopes {
         let unit = screws.unit[j];
         let by = screws.slopes(robot, &self.body, j);
         let (p, spin) = (&self.at, &self.body.velocity.w);

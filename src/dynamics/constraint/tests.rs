@@ -7,12 +7,12 @@ use rand_chacha::ChaCha8Rng;
 use super::*;
 use crate::dynamics::tests::{assert_close, matrix, moved, placement, plus, tree, unit, vec_of};
 use crate::robot::configuration::random;
-use crate::robot::{INERTIAL, LoopKind, Robot};
+use crate::robot::{INERTIAL, LoopKind, Model};
 
 mod mechanisms;
 
 /// One to three constraints between random bodies (or the base), of all kinds.
-fn constraints(robot: &Robot, rng: &mut impl Rng) -> Vec<Constraint> {
+fn constraints(robot: &Model, rng: &mut impl Rng) -> Vec<Constraint> {
     let count = rng.random_range(1..=3);
     (0..count)
         .map(|i| {
@@ -36,7 +36,7 @@ fn constraints(robot: &Robot, rng: &mut impl Rng) -> Vec<Constraint> {
 
 /// A robot, its constrained dynamics and a state.
 struct Case {
-    robot: Robot,
+    robot: Model,
     dynamics: ConstrainedDynamics,
     q: Vec<f64>,
     v: Vec<f64>,
@@ -54,7 +54,7 @@ fn slope(f: impl Fn(f64) -> Vec<f64>) -> Vec<f64> {
 }
 
 /// Row-major derivative of f to n numbers: column k is that of f(e_k, h) to h.
-fn columns(robot: &Robot, f: impl Fn(&[f64], f64) -> Vec<f64>) -> Vec<f64> {
+fn columns(robot: &Model, f: impl Fn(&[f64], f64) -> Vec<f64>) -> Vec<f64> {
     let n = robot.nv();
     let columns: Vec<_> = (0..n).map(|k| slope(|h| f(&unit(n, k), h))).collect();
     (0..columns[0].len()).flat_map(|r| columns.iter().map(move |c| c[r])).collect()
@@ -213,7 +213,7 @@ fn rows_are_the_second_derivative_of_the_errors() {
     });
 }
 
-fn dynamics_at(robot: &Robot, list: &[Constraint]) -> ConstrainedDynamics {
+fn dynamics_at(robot: &Model, list: &[Constraint]) -> ConstrainedDynamics {
     let list = list.iter().map(|c| c.clone().in_axes(RowAxes::WorldAligned)).collect();
     ConstrainedDynamics::new(robot, list, Redundancy::Yield(1.0)).unwrap()
 }

@@ -2,7 +2,7 @@
 
 use crate::dynamics::constraint::{ConstrainedDynamics, Constraint, Redundancy, RowAxes};
 use crate::estimate::error::EstimateError;
-use crate::robot::{LoopKind, Robot};
+use crate::robot::{LoopKind, Model};
 
 /// Constraints of a log, and the phases in which they are active.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -77,7 +77,7 @@ impl Schedule {
     /// # Errors
     /// When phases are out of order, beyond the log or speak of another number of constraints, or a constraint makes no
     /// sense.
-    pub fn new(robot: &Robot, contacts: Contacts, samples: usize) -> Result<Self, EstimateError> {
+    pub fn new(robot: &Model, contacts: Contacts, samples: usize) -> Result<Self, EstimateError> {
         let wrong = |reason: String| EstimateError::Schedule { reason };
         let count = contacts.constraints.len();
         if contacts.phases.first().is_none_or(|p| p.from != 0) {
@@ -113,7 +113,7 @@ impl Schedule {
 }
 
 /// Constrained dynamics with these contacts.
-pub(super) fn dynamics(robot: &Robot, contacts: &Contacts) -> Result<ConstrainedDynamics, EstimateError> {
+pub(super) fn dynamics(robot: &Model, contacts: &Contacts) -> Result<ConstrainedDynamics, EstimateError> {
     let redundancy =
         if contacts.compliance == 0.0 { Redundancy::Drop } else { Redundancy::Yield(contacts.compliance) };
     ConstrainedDynamics::new(robot, contacts.constraints.clone(), redundancy)

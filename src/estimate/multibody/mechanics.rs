@@ -22,7 +22,7 @@ use crate::estimate::dense::Mat;
 use crate::estimate::gauss::Elimination;
 use crate::estimate::parameters::JointParameter;
 use crate::robot::configuration::{integrate, integrate_jacobians};
-use crate::robot::{INERTIAL, Robot};
+use crate::robot::{INERTIAL, Model};
 
 /// Physical parameters (SI) from here on belong to no robot.
 const LARGEST: f64 = 1e9;
@@ -475,7 +475,7 @@ fn chain(steps: Option<(&[f64], &[f64])>, h: f64, xq: &mut [f64], xv: &mut [f64]
 
 /// d R_d / d p for a parameter of joint `j`, at its speed, acceleration and measured torque.
 fn drive_slope(
-    robot: &Robot,
+    robot: &Model,
     p: &[f64],
     j: usize,
     which: JointParameter,
@@ -500,7 +500,7 @@ fn drive_slope(
 }
 
 /// d^2 R_d / (d v d p) and d^2 R_d / (d a d p) for a parameter of joint `j` at speed `v`.
-pub(super) fn drive_bend(robot: &Robot, p: &[f64], j: usize, which: JointParameter, v: f64) -> [f64; 2] {
+pub(super) fn drive_bend(robot: &Model, p: &[f64], j: usize, which: JointParameter, v: f64) -> [f64; 2] {
     use JointParameter as P;
     let smooth = |k: usize| smooth_friction(robot, p, j).map_or(0.0, |f| f.by_velocity_and_parameters(v)[k]);
     match which {

@@ -38,7 +38,7 @@ use super::parameters::ParameterMap;
 use super::problem::{Given, Point, Problem, StageValues, Trajectory};
 use super::stage::{StageModel, StageSize};
 use crate::robot::configuration::{difference, difference_jacobians, integrate};
-use crate::robot::{INERTIAL, Robot};
+use crate::robot::{INERTIAL, Model};
 use contacts::{Kind, Schedule, Stage};
 use mechanics::{Interval, Mechanics};
 use observations::Observed;
@@ -61,7 +61,7 @@ pub enum Formulation {
 /// A robot's log as an estimation problem.
 #[derive(Debug, Clone)]
 pub struct MultibodyProblem {
-    robot: Arc<Robot>,
+    robot: Arc<Model>,
     map: ParameterMap,
     samples: Vec<Sample>,
     /// Sampling interval, s.
@@ -86,7 +86,7 @@ impl MultibodyProblem {
     /// # Errors
     /// When sizes disagree, a deviation is missing (zero, negative, NaN), or a sample is not finite.
     pub fn new(
-        robot: Arc<Robot>,
+        robot: Arc<Model>,
         map: ParameterMap,
         samples: Vec<Sample>,
         step_s: f64,
@@ -296,7 +296,7 @@ impl MultibodyProblem {
     }
 
     /// The robot.
-    pub fn robot(&self) -> &Robot {
+    pub fn robot(&self) -> &Model {
         &self.robot
     }
 

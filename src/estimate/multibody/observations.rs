@@ -11,7 +11,7 @@ use crate::estimate::dense::{axpy, dot};
 use crate::estimate::error::EstimateError;
 use crate::estimate::problem::Point;
 use crate::estimate::stage::StageModel;
-use crate::robot::Robot;
+use crate::robot::Model;
 use crate::robot::rigid_motion::left_jacobian3_inverse;
 use crate::simulate::{Quantity, Sensor};
 
@@ -42,7 +42,7 @@ impl Observed {
     /// # Errors
     /// When a sensor's deviation, frame or contact makes no sense.
     pub fn all(
-        robot: &Robot,
+        robot: &Model,
         observations: &[Observation],
         constraints: usize,
     ) -> Result<(Vec<Self>, usize), EstimateError> {
@@ -88,7 +88,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub fn new(robot: &Robot) -> Self {
+    pub fn new(robot: &Model) -> Self {
         let n = robot.nv();
         Self {
             workspace: Workspace::new(robot),
@@ -102,7 +102,7 @@ impl Watch {
     }
 
     /// The residuals for the placed motion; with derivatives if `slopes`.
-    fn residual(&mut self, robot: &Robot, o: &Observed, reading: &[f64], slopes: bool) -> Vector3<f64> {
+    fn residual(&mut self, robot: &Model, o: &Observed, reading: &[f64], slopes: bool) -> Vector3<f64> {
         let (frame, n) = (&robot.named_frames[o.sensor.frame], robot.nv());
         let place = self.workspace.frame_placement(frame);
         let axes = match o.sensor.quantity {

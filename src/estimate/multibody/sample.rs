@@ -1,7 +1,7 @@
 //! What was measured, and how far it may be trusted.
 
 use crate::estimate::error::EstimateError;
-use crate::robot::Robot;
+use crate::robot::Model;
 
 /// What was measured at one instant; the torque is that of the interval which begins there.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -18,7 +18,7 @@ pub struct Sample {
 
 impl Sample {
     /// Checks sizes and numbers of sample `k`; `readings` is their expected number.
-    pub(super) fn check(&self, robot: &Robot, k: usize, readings: usize) -> Result<(), EstimateError> {
+    pub(super) fn check(&self, robot: &Model, k: usize, readings: usize) -> Result<(), EstimateError> {
         let n = robot.nv();
         let parts = [
             ("q", &self.q, robot.nq()),

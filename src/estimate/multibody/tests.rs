@@ -3,12 +3,12 @@ use super::super::solver::{Options, Solver, inner};
 use super::*;
 use crate::dynamics::Constraint;
 use crate::robot::configuration::neutral;
-use crate::robot::{LoopKind, Placement, load};
+use crate::robot::{LoopKind, Placement, load_model};
 use crate::simulate::Sensor;
 
 /// A problem with much estimated, at an arbitrary place.
 fn problem(name: &str, coordinates: Coordinates) -> MultibodyProblem {
-    let robot = Arc::new(load(format!("robots/{name}.toml")).unwrap());
+    let robot = Arc::new(load_model(format!("robots/{name}.toml")).unwrap());
     let (n, last) = (robot.nv(), robot.bodies() - 1);
     let mut map = ParameterMap::none(&robot);
     map.bodies = vec![(last, coordinates), (last / 2, coordinates)];

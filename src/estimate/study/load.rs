@@ -14,7 +14,7 @@ use crate::estimate::multibody::{Contacts, Deviations, Observation, Sample};
 use crate::estimate::parameters::ParameterMap;
 use crate::estimate::solver::{Options, Rollout};
 use crate::inertia::pseudo::from_center_of_mass;
-use crate::robot::{self, INERTIAL, Robot};
+use crate::robot::{self, INERTIAL, Model};
 use crate::simulate::{Drive, HiddenParameters, Noise, Plan, Sealed, record};
 
 /// What a quaternion's length may differ from one by.
@@ -26,7 +26,7 @@ pub(super) type Logged = (Vec<Sample>, Vec<f64>);
 /// The file with what its errors need.
 pub(super) struct Reader<'a> {
     path: &'a Path,
-    pub(super) robot: Arc<Robot>,
+    pub(super) robot: Arc<Model>,
 }
 
 impl Study {
@@ -64,13 +64,13 @@ impl Study {
         }
         let folder = path.parent().unwrap_or(Path::new("."));
         let mut robot = robot::find(Path::new(&file.robot), folder)
-            .and_then(robot::load)
+            .and_then(robot::load_model)
             .map_err(|e| problem("robot", e.to_string()))?;
         if let Some(speed) = file.friction_speed_rad_s {
             if !(speed > 0.0 && speed.is_finite()) {
                 return Err(problem("friction_speed_rad_s", format!("{speed}, expected a positive number")));
             }
-            robot.control.stiction_speed_rad_s = speed;
+            robot.friction_speed_rad_s = speed;
         }
         let reader = Reader { path, robot: Arc::new(robot) };
         let (map, prior_deviations) = reader.parameters(&file)?;

@@ -12,7 +12,7 @@ use crate::estimate::error::EstimateError;
 use crate::estimate::multibody::Sample;
 use crate::identify::filter::LocalPolynomial;
 use crate::inertia::exponential_eigenvalue;
-use crate::robot::{INERTIAL, Robot};
+use crate::robot::{INERTIAL, Model};
 
 /// Steps of the search over bodies, and its damping relative to the largest diagonal entry.
 const STEPS: usize = 500;
@@ -160,7 +160,7 @@ impl Study {
 
     /// Friction torques of the nominal robot.
     fn friction(&self, v: &[f64]) -> Vec<f64> {
-        let robot: &Robot = &self.robot;
+        let robot: &Model = &self.robot;
         let mut out = vec![0.0; v.len()];
         for i in robot.first_actuated()..robot.bodies() {
             let at = robot.v_index(i);

@@ -6,7 +6,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::super::*;
-use crate::robot::{Robot, load};
+use crate::robot::{Model, load_model};
 
 const REALISATIONS: usize = 200;
 const SAMPLES: usize = 60;
@@ -23,7 +23,7 @@ fn normal(draw: &mut ChaCha8Rng) -> f64 {
     (0..12).map(|_| draw.random::<f64>()).sum::<f64>() - 6.0
 }
 
-fn problem(robot: &Arc<Robot>, samples: Vec<Sample>, [encoder, speed, torque]: [f64; 3]) -> MultibodyProblem {
+fn problem(robot: &Arc<Model>, samples: Vec<Sample>, [encoder, speed, torque]: [f64; 3]) -> MultibodyProblem {
     let n = robot.nv();
     let mut map = ParameterMap::none(robot);
     map.joints = (0..n)
@@ -46,7 +46,7 @@ fn problem(robot: &Arc<Robot>, samples: Vec<Sample>, [encoder, speed, torque]: [
 // Whatever else a sample may hold stays empty.
 #[allow(clippy::needless_update)]
 fn realise(
-    robot: &Arc<Robot>,
+    robot: &Arc<Model>,
     theta: &[f64],
     noise: [f64; 3],
     draw: &mut ChaCha8Rng,
@@ -79,7 +79,7 @@ fn realise(
 
 #[test]
 fn the_posterior_is_the_spread_of_two_hundred_realisations() {
-    let robot = Arc::new(load("robots/double_pendulum.toml").unwrap());
+    let robot = Arc::new(load_model("robots/double_pendulum.toml").unwrap());
     let theta = [0.8, 0.15, 0.3, 0.5, 0.1, -0.4];
     let mut draw = ChaCha8Rng::seed_from_u64(11);
     // Errors in units of their own posterior deviation: mean and mean square over the realisations.
@@ -132,7 +132,7 @@ fn the_posterior_is_the_spread_of_two_hundred_realisations() {
 #[test]
 fn deviations_are_honest_where_noise_moves_the_robot() {
     const DRAWS: usize = 60;
-    let robot = Arc::new(load("robots/double_pendulum.toml").unwrap());
+    let robot = Arc::new(load_model("robots/double_pendulum.toml").unwrap());
     // Away from the bounds, which are at zero.
     let theta = [1.8, 0.6, 0.3, 1.5, 0.5, -0.4];
     for formulation in [Formulation::Forward, Formulation::Inverse] {

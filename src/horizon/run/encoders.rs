@@ -8,7 +8,7 @@ use crate::identify::plausible::check_motion;
 use crate::identify::{IdentifyError, Sample};
 use crate::inertia::ParameterSet;
 use crate::plan::inertia_floor::armature_floor;
-use crate::robot::Robot;
+use crate::robot::Arm;
 use crate::trajectory::JointState;
 
 use super::super::hardware::Reading;
@@ -31,7 +31,7 @@ pub(super) struct Encoders {
 }
 
 impl Encoders {
-    pub(super) fn new(robot: &Robot, set: &ParameterSet) -> Self {
+    pub(super) fn new(robot: &Arm, set: &ParameterSet) -> Self {
         let n = robot.dof();
         let possible = |j: usize| {
             2.0 * robot.joints[j].limits.torque / armature_floor(robot, set, j).max(f64::MIN_POSITIVE)
@@ -50,13 +50,13 @@ impl Encoders {
     /// digit once something is known to be `broken`.
     pub(super) fn look(
         &mut self,
-        robot: &Robot,
+        robot: &Arm,
         reading: &Reading,
         tick: u64,
         broken: bool,
     ) -> Result<(), IdentifyError> {
         let now = Sample {
-            t: tick as f64 * robot.control.period_s,
+            t: tick as f64 * robot.gains().period_s,
             q: reading.q.clone(),
             dq: reading.dq.clone(),
             tau: vec![],
@@ -80,8 +80,8 @@ impl Encoders {
 
     /// Remembers how far the torques `tau` are from feed-forward, `open` (N m), and adds that where the encoder is not
     /// believed any more.
-    pub(super) fn correct(&mut self, robot: &Robot, open: &[f64], tau: &mut [f64]) {
-        let share = (robot.control.period_s / MEMORY_S).min(1.0);
+    pub(super) fn correct(&mut self, robot: &Arm, open: &[f64], tau: &mut [f64]) {
+        let share = (robot.gains().period_s / MEMORY_S).min(1.0);
         for (j, tau) in tau.iter_mut().enumerate() {
             if self.believed[j] {
                 self.feedback[j] += share * (*tau - open[j] - self.feedback[j]);

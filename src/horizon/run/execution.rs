@@ -18,7 +18,7 @@ impl<H: Hardware> Runner<'_, H> {
     /// motion, and of friction only that it is at most F_c either way ([`crate::identify::window`]).
     pub(super) fn weigh(&mut self) {
         let (Some(held), Some(learner)) = (&self.task.held, &mut self.learner) else { return };
-        let ticks = (held.identify.weigh_s / self.robot.control.period_s).round() as usize;
+        let ticks = (held.identify.weigh_s / self.robot.gains().period_s).round() as usize;
         if ticks == 0 {
             return;
         }

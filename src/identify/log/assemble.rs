@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{AngleUnit, GAP, Gap, LogError, MeasurementLog, Place};
 use crate::identify::window::Sample;
-use crate::robot::{JointKind, Robot};
+use crate::robot::{Arm, JointKind};
 
 /// A speed or torque beyond this many times the joint's limit is taken for a wrong unit.
 pub(super) const IMPLAUSIBLE: f64 = 3.0;
@@ -26,7 +26,7 @@ pub(super) enum Quantity {
 /// Samples on their way from a file to a log.
 pub(super) struct Assembler<'a> {
     path: &'a Path,
-    robot: &'a Robot,
+    robot: &'a Arm,
     unit: AngleUnit,
     samples: Vec<Sample>,
     /// Full turns that are taken off each joint's angle.
@@ -35,7 +35,7 @@ pub(super) struct Assembler<'a> {
 }
 
 impl<'a> Assembler<'a> {
-    pub(super) fn new(path: &'a Path, robot: &'a Robot, unit: AngleUnit) -> Self {
+    pub(super) fn new(path: &'a Path, robot: &'a Arm, unit: AngleUnit) -> Self {
         Self { path, robot, unit, samples: vec![], turns: vec![0.0; robot.dof()], unwrapped: 0 }
     }
 
@@ -129,7 +129,7 @@ impl<'a> Assembler<'a> {
 
 /// Takes `turns` full turns off the angles of continuous joints, after correcting their number by where the
 /// velocities lead from `previous`; returns for how many joints the number has changed.
-fn unwrap(robot: &Robot, previous: &Sample, sample: &mut Sample, turns: &mut [f64]) -> usize {
+fn unwrap(robot: &Arm, previous: &Sample, sample: &mut Sample, turns: &mut [f64]) -> usize {
     let mut changed = 0;
     for (j, joint) in robot.joints.iter().enumerate() {
         if joint.kind != JointKind::Continuous {

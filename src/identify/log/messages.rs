@@ -12,7 +12,7 @@ use super::container::{self, Record};
 use super::joint_state::JointState;
 use super::{AngleUnit, LogError, MeasurementLog, Place};
 use crate::identify::window::Sample;
-use crate::robot::{Joint, Robot};
+use crate::robot::{Arm, Joint};
 
 /// Names of the message type: in ROS 2, in ROS 1, and as middleware spells it.
 const SCHEMAS: [&str; 3] =
@@ -21,7 +21,7 @@ const SCHEMAS: [&str; 3] =
 /// Reads the joint states of `topic`, or of the only topic that has any.
 pub(super) fn read(
     path: &Path,
-    robot: &Robot,
+    robot: &Arm,
     unit: AngleUnit,
     topic: Option<&str>,
 ) -> Result<MeasurementLog, LogError> {
@@ -123,7 +123,7 @@ fn messages(path: &Path, topics: &mut Topics, visit: &mut OnMessage) -> Result<(
 /// The joint states of one topic on their way to a log.
 struct States<'a> {
     path: &'a Path,
-    robot: &'a Robot,
+    robot: &'a Arm,
     topic: String,
     assembler: Assembler<'a>,
     /// Messages of the topic so far.
@@ -141,7 +141,7 @@ struct States<'a> {
 }
 
 impl<'a> States<'a> {
-    fn new(path: &'a Path, robot: &'a Robot, unit: AngleUnit, topic: String) -> Self {
+    fn new(path: &'a Path, robot: &'a Arm, unit: AngleUnit, topic: String) -> Self {
         let assembler = Assembler::new(path, robot, unit);
         let (names, ignored) = (vec![], BTreeSet::new());
         Self {

@@ -5,14 +5,14 @@ use std::path::Path;
 use super::assemble::{Assembler, Quantity};
 use super::{AngleUnit, LogError, MeasurementLog, Place};
 use crate::identify::window::Sample;
-use crate::robot::Robot;
+use crate::robot::Arm;
 
 /// Characters of a heading that messages show.
 const HEADING_SHOWN: usize = 60;
 const QUANTITIES: [&str; 3] = ["q", "dq", "tau"];
 
 /// Reads a CSV file.
-pub(super) fn read(path: &Path, robot: &Robot, unit: AngleUnit) -> Result<MeasurementLog, LogError> {
+pub(super) fn read(path: &Path, robot: &Arm, unit: AngleUnit) -> Result<MeasurementLog, LogError> {
     let mut table = Table::open(path, robot)?;
     let mut assembler = Assembler::new(path, robot, unit);
     let mut record = csv::StringRecord::new();
@@ -36,7 +36,7 @@ struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    fn open(path: &'a Path, robot: &Robot) -> Result<Self, LogError> {
+    fn open(path: &'a Path, robot: &Arm) -> Result<Self, LogError> {
         let read = |e: csv::Error| unreadable(path, &e);
         let mut builder = csv::ReaderBuilder::new();
         let mut file = builder.flexible(true).trim(csv::Trim::All).from_path(path).map_err(read)?;

@@ -13,7 +13,7 @@ use crate::identify::{Identifier, IdentifierOptions};
 fn check_the_most_probable(seed: u64, noise: Noise) {
     let robot = Arc::new(arm());
     let set = prior(&robot);
-    let at = robot.inertial_index(robot.end_effector);
+    let at = robot.inertial_index(robot.end_effector());
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let theta = truth(&robot, &set, &mut rng);
     let (samples, bound) = recording(&robot, &theta, 2.0, noise, &mut rng);

@@ -5,7 +5,7 @@
 //! The answer counts only if the whole comparison passes with the stamps so corrected, so nothing of the search is trusted.
 
 use super::{RecordedMotion, Sums};
-use crate::robot::SensorBounds;
+use crate::robot::Sensors;
 
 /// Steps are not stretched beyond this many times their length.
 const STRETCH: f64 = 4.0;
@@ -24,13 +24,13 @@ impl RecordedMotion<'_> {
     pub fn stamps_enough(&self) -> Option<f64> {
         SHARES.iter().find_map(|&share| {
             let (bound, times) = self.corrected(share)?;
-            self.holds_at(&times, &self.robot.sensors).then_some(bound)
+            self.holds_at(&times, &self.robot.sensors()).then_some(bound)
         })
     }
 
     /// The smallest bound with which every step alone passes with `share` of the positions' bound, and the stamps so corrected.
     fn corrected(&self, share: f64) -> Option<(f64, Vec<Vec<f64>>)> {
-        let mut sensors = self.robot.sensors;
+        let mut sensors = self.robot.sensors();
         sensors.position_rad *= share;
         let mut times = self.times();
         let mut most = 0.0_f64;
@@ -48,7 +48,7 @@ impl RecordedMotion<'_> {
     /// For each step how much longer or shorter it may be for every joint.
     fn shifts(
         &self,
-        sensors: &SensorBounds,
+        sensors: &Sensors,
         log: usize,
         segment: std::ops::Range<usize>,
         times: &[f64],
@@ -76,7 +76,7 @@ impl RecordedMotion<'_> {
 
 /// The lengths of a step for which a joint with mean velocity `mean` cannot have moved by `moved`: those where
 /// A D^2/4 + (delta_dq + mean) D + 2 delta_q - moved < 0.
-fn between_roots(sensors: &SensorBounds, acceleration: f64, mean: f64, moved: f64) -> Option<[f64; 2]> {
+fn between_roots(sensors: &Sensors, acceleration: f64, mean: f64, moved: f64) -> Option<[f64; 2]> {
     let (a, b) = (0.25 * acceleration, sensors.velocity_rad_s + mean);
     let root = (b * b - 4.0 * a * (2.0 * sensors.position_rad - moved)).sqrt();
     // NaN: no roots. In the form that does not cancel.

@@ -23,18 +23,18 @@ fn alike(period: f64, states: impl IntoIterator<Item = (f64, f64)>) -> Measureme
     log(states.into_iter().enumerate().map(sample).collect())
 }
 
-fn robot() -> Robot {
+fn robot() -> Arm {
     let mut robot = arm();
-    robot.sensors =
-        SensorBounds { position_rad: 1e-4, velocity_rad_s: 1e-3, torque_ratio: 0.0, torque_abs_nm: 0.0 };
+    robot.stated().sensors =
+        Sensors { position_rad: 1e-4, velocity_rad_s: 1e-3, torque_ratio: 0.0, torque_abs_nm: 0.0 };
     robot
 }
 
 /// Which comparisons fail with the bounds times these.
-fn failing(robot: &Robot, log: &MeasurementLog, acceleration: f64, scales: [f64; 3]) -> Vec<Comparison> {
+fn failing(robot: &Arm, log: &MeasurementLog, acceleration: f64, scales: [f64; 3]) -> Vec<Comparison> {
     let mut robot = robot.clone();
-    robot.sensors.position_rad *= scales[0];
-    robot.sensors.velocity_rad_s *= scales[1];
+    robot.stated().sensors.position_rad *= scales[0];
+    robot.stated().sensors.velocity_rad_s *= scales[1];
     let acceleration = vec![acceleration * scales[2]; 7];
     let motion =
         RecordedMotion { robot: &robot, logs: std::slice::from_ref(log), acceleration: &acceleration };
@@ -46,7 +46,7 @@ fn failing(robot: &Robot, log: &MeasurementLog, acceleration: f64, scales: [f64;
 #[test]
 fn each_term_is_needed_and_enough() {
     let robot = robot();
-    let SensorBounds { position_rad: dq, velocity_rad_s: dv, .. } = robot.sensors;
+    let Sensors { position_rad: dq, velocity_rad_s: dv, .. } = robot.sensors();
     let (a, h) = (2.0, PERIOD);
     let sign = |k: i32| if k % 2 == 0 { 1.0 } else { -1.0 };
     // Just within the rounding of the decimal figures.
@@ -106,7 +106,7 @@ fn honest_recordings_pass() {
         let logs = [log(samples), log(sparse)];
         let motion = RecordedMotion { robot: &robot, logs: &logs, acceleration: &acceleration };
         assert!(motion.broken().is_empty(), "seed {seed}: {:?}", motion.broken());
-        assert_eq!(motion.sensors_needed(1.5), Some(robot.sensors));
+        assert_eq!(motion.sensors_needed(1.5), Some(robot.sensors()));
         assert_eq!(motion.stamps_enough(), Some(0.0));
     }
 }
@@ -149,8 +149,8 @@ fn the_factors_are_those_at_which_it_passes() {
                         Bound::Encoders => (factor, factor),
                         _ => (1.0, 1.0),
                     };
-                    robot.sensors.position_rad *= position;
-                    robot.sensors.velocity_rad_s *= velocity;
+                    robot.stated().sensors.position_rad *= position;
+                    robot.stated().sensors.velocity_rad_s *= velocity;
                     if remedy.bound == Bound::Acceleration {
                         acceleration.iter_mut().for_each(|a| *a *= factor);
                     }
@@ -161,7 +161,7 @@ fn the_factors_are_those_at_which_it_passes() {
             }
         }
         let needed = motion.sensors_needed(1.0).unwrap();
-        assert!(!motion.holds_with(&robot.sensors) && motion.holds_with(&needed), "{needed:?}");
+        assert!(!motion.holds_with(&robot.sensors()) && motion.holds_with(&needed), "{needed:?}");
     }
     use Comparison::{PositionAgainstVelocity as Position, VelocityAgainstAcceleration as Velocity};
     assert_eq!((seen[0].0, seen[0].1, seen[0].2), (Position, 3, 1));

@@ -15,7 +15,7 @@ use crate::identify::plausible::check_step;
 use crate::identify::polytope::{Cuts, Origin, Polytope, Rows, Source};
 use crate::identify::window::{Clock, History, Pick, RowMaker, Sample, Window};
 use crate::inertia::{ParameterSet, Strip};
-use crate::robot::{INERTIAL, Robot};
+use crate::robot::{Arm, INERTIAL};
 
 /// What a proof has been found to prove.
 #[derive(Debug, Clone, PartialEq)]
@@ -113,7 +113,7 @@ type Row = (Vec<f64>, f64, f64);
 /// The state of a repetition.
 struct Replay<'a> {
     proof: &'a SetProof,
-    robot: &'a Robot,
+    robot: &'a Arm,
     samples: &'a [Sample],
     /// Which sample has a time, by its bits.
     at_time: HashMap<u64, usize>,
@@ -172,9 +172,6 @@ fn check_head(proof: &SetProof) -> Result<(), ProofError> {
     if *schema != SCHEMA {
         return Err(malformed("schema", format!("is {schema}, this program reads {SCHEMA}")));
     }
-    if let Some(fault) = robot.arm_fault() {
-        return Err(malformed("robot", fault));
-    }
     let ordered = |(j, joint): (usize, &crate::robot::Joint)| joint.parent.is_none_or(|p| p < j);
     if !robot.joints.iter().enumerate().all(ordered) {
         return Err(malformed("robot", "expected each joint's parent before it"));
@@ -225,7 +222,7 @@ impl Replay<'_> {
 
     /// Bounds of the last body, alone.
     fn physics(&mut self, number: usize, bounds: &[Bound]) -> Result<(), ProofError> {
-        let offset = self.robot.inertial_index(self.robot.end_effector);
+        let offset = self.robot.inertial_index(self.robot.end_effector());
         let mut next = self.set.clone();
         for bound in bounds {
             let Some(own) = bound.parameter.checked_sub(offset).filter(|k| *k < INERTIAL) else {
@@ -413,7 +410,7 @@ impl Replay<'_> {
             rows.radius.push(*radius);
             rows.origin.push(Origin { t: 0.0, joint: 0 });
         }
-        let offset = self.robot.inertial_index(self.robot.end_effector);
+        let offset = self.robot.inertial_index(self.robot.end_effector());
         let cuts = self.cuts(step, terms, offset)?;
         Ok(Polytope { set: self.set.clone(), rows, cuts, weight: vec![] })
     }

@@ -147,7 +147,7 @@ fn files_that_contradict_themselves_are_refused() {
     refused(&|proof| {
         proof.prior.upper.pop();
     });
-    refused(&|proof| proof.robot.sensors.torque_ratio = 2.0);
+    refused(&|proof| proof.robot.stated().sensors.torque_ratio = 2.0);
     refused(&|proof| proof.cuts[0][1] = 1 << 21);
     refused(&|proof| bounds_of(proof, step)[0].parameter = 98);
     refused(&|proof| bounds_of(proof, step)[0].by.rows[0].0 = u32::MAX);

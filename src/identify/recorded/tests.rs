@@ -10,16 +10,16 @@ use crate::robot::COULOMB;
 const RATIO: f64 = 0.1;
 
 /// An arm that stands still, upright, and whose encoders do not err: rows hold nothing but the torque.
-fn still() -> Robot {
+fn still() -> Arm {
     let mut robot = arm();
-    robot.sensors =
-        SensorBounds { position_rad: 0.0, velocity_rad_s: 0.0, torque_ratio: RATIO, torque_abs_nm: 0.0 };
-    robot.uncertainty.gravity_direction_deg = 0.0;
+    robot.stated().sensors =
+        Sensors { position_rad: 0.0, velocity_rad_s: 0.0, torque_ratio: RATIO, torque_abs_nm: 0.0 };
+    robot.stated().uncertainty.gravity_direction_deg = 0.0;
     robot
 }
 
 /// No friction, of whose sign nothing is known at rest.
-fn believed(robot: &Robot) -> ParameterSet {
+fn believed(robot: &Arm) -> ParameterSet {
     let mut set = prior(robot);
     for j in 0..robot.dof() {
         let at = robot.friction_index(j) + COULOMB;
@@ -57,7 +57,7 @@ fn integral(torques: &[f64], period: f64, held: bool, a: f64, b: f64) -> f64 {
 /// much beyond as the sensor may be.
 fn used(torques: &[f64], period: f64, window: f64, shift: f64, early: f64) -> f64 {
     let robot = still();
-    let held = period == robot.control.period_s;
+    let held = period == robot.gains().period_s;
     let logs = [log_of(torques, period)];
     let data = momentum_rows(&robot, &believed(&robot), &logs, window, &[0.0; 7], shift).unwrap();
     assert!(data.rows.len() >= 7 * 3);

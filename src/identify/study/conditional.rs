@@ -24,7 +24,7 @@ use crate::identify::motion::RecordedMotion;
 use crate::identify::polytope::Rows;
 use crate::identify::recorded::{RecordedRows, sets_within};
 use crate::inertia::ParameterSet;
-use crate::robot::SensorBounds;
+use crate::robot::Sensors;
 
 /// Share of every log that wider bounds are found on; the rest tries them.
 const USED: f64 = 2.0 / 3.0;
@@ -40,8 +40,8 @@ impl Study<'_> {
         let (robot, margin) = (self.robot, self.options.margin);
         let mut found = ConditionalSet {
             margin,
-            position_rad: robot.sensors.position_rad,
-            velocity_rad_s: robot.sensors.velocity_rad_s,
+            position_rad: robot.sensors().position_rad,
+            velocity_rad_s: robot.sensors().velocity_rad_s,
             torque_nm: 0.0,
             windows_used: 0,
             windows_held_out: 0,
@@ -81,7 +81,7 @@ impl Study<'_> {
             &first.data.rows,
             &first.data.duration,
             robot.dof(),
-            robot.end_effector,
+            robot.end_effector(),
         )?;
         found.torque_nm = margin * bound.sufficient.iter().copied().fold(0.0, f64::max);
         if !found.torque_nm.is_finite() {
@@ -127,7 +127,7 @@ impl Study<'_> {
     /// Rows of data with the torque error that was stated.
     fn granted(
         &self,
-        sensors: &SensorBounds,
+        sensors: &Sensors,
         logs: &[MeasurementLog],
         making: Making,
     ) -> Result<Granted, StudyError> {

@@ -131,7 +131,7 @@ impl Study<'_> {
     /// held in between.
     fn about(&self, interval: [f64; 2], fit: Option<(f64, f64)>) -> DelayFinding {
         let middle = 0.5 * (interval[0] + interval[1]);
-        let period = self.robot.control.period_s;
+        let period = self.robot.gains().period_s;
         let held = self.logs.iter().any(|log| clock_of(self.robot, log) == Clock::Control);
         let taken_out_s = if held { (middle / period).round() * period } else { middle };
         // A stated whole number of periods leaves no rounding behind.

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::{BaseFinding, DelayFinding, Unknown};
 use crate::identify::estimators::Estimator;
 use crate::identify::motion::Remedy;
-use crate::robot::{ARMATURE, COULOMB, FRICTION, INERTIAL, OFFSET, Robot, VISCOUS};
+use crate::robot::{ARMATURE, Arm, COULOMB, FRICTION, INERTIAL, OFFSET, VISCOUS};
 
 /// What the data say of the stated bounds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -217,7 +217,7 @@ pub struct LogFinding {
 }
 
 /// Name and unit of a parameter of the full vector.
-pub fn parameter_name(robot: &Robot, j: usize) -> (String, &'static str) {
+pub fn parameter_name(robot: &Arm, j: usize) -> (String, &'static str) {
     let links = INERTIAL * robot.dof();
     if j < links {
         let names = ["m", "m c_x", "m c_y", "m c_z", "I_xx", "I_xy", "I_yy", "I_xz", "I_yz", "I_zz"];

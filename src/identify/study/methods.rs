@@ -26,7 +26,7 @@ impl Study<'_> {
             let found = data.unknown.to_vec();
             Ok((method, Ok(Estimate { method, z, found, interval: None, note: None, seconds })))
         };
-        let body = self.robot.inertial_index(self.robot.end_effector);
+        let body = self.robot.inertial_index(self.robot.end_effector());
         let applies = |method: &Estimator| {
             *method == self.options.method || data.unknown.contains(&body) || !method.needs_body()
         };
@@ -57,7 +57,7 @@ impl Study<'_> {
         samples: &[Moving],
     ) -> Vec<MethodFinding> {
         let robot = self.robot;
-        let hand = robot.inertial_index(robot.end_effector);
+        let hand = robot.inertial_index(robot.end_effector());
         let one = |(method, found): &(Estimator, Result<Estimate, IdentifyError>)| {
             let estimate = match found {
                 Ok(estimate) => estimate,

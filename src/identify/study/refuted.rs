@@ -6,7 +6,7 @@ use crate::identify::factor::{Scaled, smallest_factor};
 use crate::identify::log::MeasurementLog;
 use crate::identify::motion::{Bound, BrokenMotion, Comparison, RecordedMotion, Remedy};
 use crate::identify::recorded::{RecordedRows, momentum_rows};
-use crate::robot::{Robot, SensorBounds};
+use crate::robot::Sensors;
 
 /// What rows of data are made with, beside the sensor bounds.
 #[derive(Clone, Copy)]
@@ -21,11 +21,12 @@ impl Study<'_> {
     /// Rows of data with these sensor bounds, those of joints at their speed limit left out.
     pub(super) fn rows(
         &self,
-        sensors: &SensorBounds,
+        sensors: &Sensors,
         logs: &[MeasurementLog],
         making: Making,
     ) -> Result<RecordedRows, IdentifyError> {
-        let robot = Robot { sensors: *sensors, ..self.robot.clone() };
+        let robot =
+            self.robot.with_sensors(*sensors).map_err(|error| IdentifyError::Arm(error.to_string()))?;
         let window_s = self.options.window_s;
         let mut data =
             momentum_rows(&robot, self.prior, logs, window_s, making.acceleration, making.shift_s)?;
@@ -75,11 +76,11 @@ impl Study<'_> {
     /// Factors on the sensor bounds, from the prior and rows made anew with each.
     fn torque_remedies(&self, making: Making) -> Result<Vec<Remedy>, StudyError> {
         let one = |(bound, scaled): (Bound, Scaled)| -> Result<Remedy, StudyError> {
-            let (robot, sensors) = (self.robot, &self.robot.sensors);
-            let rows = |sensors: &SensorBounds| {
+            let (robot, sensors) = (self.robot, &self.robot.sensors());
+            let rows = |sensors: &Sensors| {
                 Ok(self.rows(sensors, self.logs, making)?.granting(&self.options.torque_abs_nm))
             };
-            let found = smallest_factor(self.prior, robot.end_effector, sensors, scaled, rows)?;
+            let found = smallest_factor(self.prior, robot.end_effector(), sensors, scaled, rows)?;
             Ok(Remedy { bound, at_least: Some(found.at_least), enough: found.enough })
         };
         [(Bound::Torque, Scaled::Torque), (Bound::Sensors, Scaled::Sensors)].into_iter().map(one).collect()

@@ -7,7 +7,7 @@ use super::{Study, StudyError, parameter_name};
 use crate::identify::base::BaseParameters;
 use crate::identify::inverse::{Moving, Regressor};
 use crate::identify::recorded::at_speed_limit;
-use crate::robot::{INERTIAL, Robot};
+use crate::robot::{Arm, INERTIAL};
 
 /// Random states that the regrouping rests on, and the seed that draws them.
 const STATES: usize = 200;
@@ -168,14 +168,14 @@ impl Fit {
 }
 
 /// What base parameter k holds beside the parameter that it is named after.
-fn terms(robot: &Robot, base: &BaseParameters, k: usize) -> Vec<(f64, String)> {
+fn terms(robot: &Arm, base: &BaseParameters, k: usize) -> Vec<(f64, String)> {
     let all = base.dependent.iter().enumerate();
     let factors = all.map(|(l, &j)| (base.regrouping[(k, l)], j)).filter(|(factor, _)| *factor != 0.0);
     factors.map(|(factor, j)| (factor, parameter_name(robot, j).0)).collect()
 }
 
 /// Base parameter k in words.
-fn combination(robot: &Robot, base: &BaseParameters, k: usize) -> String {
+fn combination(robot: &Arm, base: &BaseParameters, k: usize) -> String {
     let mut text = parameter_name(robot, base.independent[k]).0;
     for (factor, name) in terms(robot, base, k) {
         let (sign, size) = (if factor < 0.0 { "-" } else { "+" }, factor.abs());

@@ -26,7 +26,7 @@ impl Study<'_> {
 
     pub(super) fn assumptions(&self, acceleration: &[f64], delay: &DelayFinding) -> Vec<String> {
         let (robot, options) = (self.robot, self.options);
-        let (sensors, u) = (&robot.sensors, &robot.uncertainty);
+        let (sensors, u) = (&robot.sensors(), &robot.uncertainty());
         let from = if options.acceleration.is_some() {
             "as stated".to_owned()
         } else {

@@ -11,9 +11,9 @@ use crate::identify::recorded::clock_of;
 use crate::identify::tests::{Noise, PAYLOAD, arm, prior, recording, truth};
 use crate::identify::window::Clock;
 use crate::identify::{Sample, tighten_by_physics};
-use crate::robot::{FRICTION, SensorBounds};
+use crate::robot::{FRICTION, Sensors};
 
-fn options(unknown: Unknown, robot: &Robot) -> StudyOptions {
+fn options(unknown: Unknown, robot: &Arm) -> StudyOptions {
     StudyOptions {
         unknown,
         method: Estimator::InverseDynamics,
@@ -27,7 +27,7 @@ fn options(unknown: Unknown, robot: &Robot) -> StudyOptions {
 }
 
 /// Writes samples as a CSV file and reads them back.
-fn through_a_file(samples: &[Sample], robot: &Robot) -> MeasurementLog {
+fn through_a_file(samples: &[Sample], robot: &Arm) -> MeasurementLog {
     let n = robot.dof();
     let names = ["q", "dq", "tau"].iter().flat_map(|p| (1..=n).map(move |i| format!("{p}{i}")));
     let mut text = std::iter::once("t".to_owned()).chain(names).collect::<Vec<_>>().join(",");
@@ -41,12 +41,12 @@ fn through_a_file(samples: &[Sample], robot: &Robot) -> MeasurementLog {
 }
 
 /// The arm without anything in its hand, and a recording of it.
-fn empty_handed(seed: u64, seconds: f64) -> (Robot, Vec<f64>, Vec<Sample>) {
+fn empty_handed(seed: u64, seconds: f64) -> (Arm, Vec<f64>, Vec<Sample>) {
     let robot = arm();
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut theta = truth(&robot, &ParameterSet::around_nominal(&robot), &mut rng);
-    let hand = robot.inertial_index(robot.end_effector);
-    theta[hand..hand + INERTIAL].copy_from_slice(&robot.joints[robot.end_effector].inertia);
+    let hand = robot.inertial_index(robot.end_effector());
+    theta[hand..hand + INERTIAL].copy_from_slice(&robot.joints[robot.end_effector()].inertia);
     let (samples, _) = recording(&robot, &theta, seconds, Noise::Uniform, &mut rng);
     (robot, theta, samples)
 }
@@ -101,8 +101,8 @@ fn a_payload_is_found_from_its_recording() {
     let study = Study { robot: &robot, prior: &prior, logs: &[log], validation: None, options: &options };
     let findings = study.run().unwrap();
     assert_eq!(findings.verdict, Verdict::Consistent);
-    let hand = robot.inertial_index(robot.end_effector);
-    let physical = tighten_by_physics(&prior, robot.end_effector).unwrap();
+    let hand = robot.inertial_index(robot.end_effector());
+    let physical = tighten_by_physics(&prior, robot.end_effector()).unwrap();
     for (k, p) in findings.parameters.iter().enumerate() {
         let set = p.set.unwrap();
         assert!(set[0] <= theta[hand + k] && theta[hand + k] <= set[1], "{}", p.name);
@@ -208,7 +208,7 @@ fn a_delay_is_found_and_undone() {
 fn what_is_left_of_a_delay_is_charged() {
     let robot = arm();
     let prior = prior(&robot);
-    let hand = robot.inertial_index(robot.end_effector);
+    let hand = robot.inertial_index(robot.end_effector());
     for (seed, late) in [(20, 7_usize), (21, 13), (22, 25)] {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let theta = truth(&robot, &prior, &mut rng);
@@ -226,7 +226,7 @@ fn what_is_left_of_a_delay_is_charged() {
         };
         let study = Study { robot: &robot, prior: &prior, logs: &logs, validation: None, options: &options };
         let delay = study.delay().unwrap();
-        let truth_s = late as f64 * robot.control.period_s;
+        let truth_s = late as f64 * robot.gains().period_s;
         println!("{delay:?} for {truth_s}");
         assert!(delay.interval_s[0] <= truth_s && truth_s <= delay.interval_s[1], "{delay:?} for {truth_s}");
         assert!(delay.left_s > 0.0 && (delay.taken_out_s - truth_s).abs() <= delay.left_s, "{delay:?}");
@@ -289,14 +289,14 @@ fn encoders_that_contradict_their_bounds_refute_them() {
     assert!((400.0..600.0).contains(&position), "{position}");
     assert!(
         conditional.refused.is_some()
-            || conditional.position_rad > 1.9 * position * robot.sensors.position_rad
+            || conditional.position_rad > 1.9 * position * robot.sensors().position_rad
     );
     // With the factor that is enough nothing is contradicted; the set still holds the truth, for these errors are true ones.
     let mut wide = robot.clone();
-    wide.sensors.position_rad *= position;
+    wide.stated().sensors.position_rad *= position;
     let findings = Study { robot: &wide, ..study }.run().unwrap();
     assert_eq!(findings.verdict, Verdict::Consistent);
-    let hand = robot.inertial_index(robot.end_effector);
+    let hand = robot.inertial_index(robot.end_effector());
     for (k, p) in findings.parameters.iter().enumerate() {
         let set = p.set.unwrap();
         assert!(set[0] <= theta[hand + k] && theta[hand + k] <= set[1], "{}", p.name);
@@ -341,7 +341,7 @@ fn false_torques(seed: u64) -> (bool, bool) {
     };
     let study = Study { robot: &robot, prior: &prior, logs: &logs, validation: None, options: &options };
     let findings = study.run().unwrap();
-    let hand = robot.inertial_index(robot.end_effector);
+    let hand = robot.inertial_index(robot.end_effector());
     let refuted = findings.verdict != Verdict::Consistent;
     let shown = findings.parameters.iter().any(|p| p.set.is_some());
     let inside = |(k, p): (usize, &ParameterFinding)| {
@@ -415,11 +415,12 @@ fn settings_that_do_not_fit_are_refused() {
 #[test]
 fn without_noise_every_method_finds_the_payload_and_the_base_parameters() {
     let mut robot = arm();
-    robot.sensors =
-        SensorBounds { torque_ratio: 0.0, torque_abs_nm: 1e-4, position_rad: 1e-9, velocity_rad_s: 1e-7 };
-    (robot.uncertainty.gravity_direction_deg, robot.uncertainty.breakaway_ratio) = (0.0, 1.0);
+    robot.stated().sensors =
+        Sensors { torque_ratio: 0.0, torque_abs_nm: 1e-4, position_rad: 1e-9, velocity_rad_s: 1e-7 };
+    (robot.stated().uncertainty.gravity_direction_deg, robot.stated().uncertainty.breakaway_ratio) =
+        (0.0, 1.0);
     let mut theta = robot.nominal_parameters();
-    let hand = robot.inertial_index(robot.end_effector);
+    let hand = robot.inertial_index(robot.end_effector());
     theta[hand..hand + INERTIAL].copy_from_slice(&PAYLOAD);
     let mut rng = ChaCha8Rng::seed_from_u64(11);
     let (samples, acceleration) = recording(&robot, &theta, 4.0, Noise::Uniform, &mut rng);
@@ -485,7 +486,7 @@ fn base_parameters_are_those_of_the_truth() {
             workspace.inverse_dynamics(&robot, &q, &dq, &ddq, &theta, &mut tau);
             for j in 0..n {
                 let at = robot.friction_index(j);
-                let sign = (dq[j] / robot.control.stiction_speed_rad_s).clamp(-1.0, 1.0);
+                let sign = (dq[j] / robot.gains().stiction_speed_rad_s).clamp(-1.0, 1.0);
                 tau[j] +=
                     theta[at + COULOMB] * sign + theta[at + VISCOUS] * dq[j] + theta[at + OFFSET] + errors[j];
             }

@@ -15,7 +15,7 @@ use super::{Clock, Sample, Window};
 use crate::enclose::Interval;
 use crate::identify::polytope::{Origin, Rows, Source};
 use crate::inertia::ParameterSet;
-use crate::robot::{INERTIAL, Robot};
+use crate::robot::{Arm, INERTIAL};
 use crate::scalar::{Dual, Scalar};
 
 /// A span of ticks, and the joint whose row over it is worth having.
@@ -66,7 +66,7 @@ pub struct End {
 /// Makes rows over a history, z lying in one set; keeps what it has found at ticks.
 #[derive(Debug)]
 pub struct RowMaker<'a> {
-    robot: &'a Robot,
+    robot: &'a Arm,
     known: Known<'a>,
     history: &'a History,
     /// Noted in the rows: the step of learning that makes them.
@@ -76,7 +76,7 @@ pub struct RowMaker<'a> {
 
 impl History {
     /// Encloses windows, each with the tick of its first sample, in order of time; z is taken to lie in `set`.
-    pub fn extend(&mut self, robot: &Robot, set: &ParameterSet, windows: &[(usize, Window)]) {
+    pub fn extend(&mut self, robot: &Arm, set: &ParameterSet, windows: &[(usize, Window)]) {
         let known = Known::new(set);
         let storage = || (Evaluator::<Interval>::new(robot), Evaluator::<Dual<Interval, 1>>::new(robot));
         let enclose = |(points, duals): &mut (Evaluator<_>, Evaluator<_>),
@@ -179,12 +179,7 @@ impl Past {
     }
 
     /// Its integrals.
-    fn integrals<'a>(
-        &'a self,
-        robot: &'a Robot,
-        known: &'a Known<'a>,
-        stretch: &'a Stretch,
-    ) -> Integrals<'a> {
+    fn integrals<'a>(&'a self, robot: &'a Arm, known: &'a Known<'a>, stretch: &'a Stretch) -> Integrals<'a> {
         let samples = stretch.samples(&self.ticks);
         Integrals::of_samples(robot, known, samples, &self.acceleration_bound, self.clock)
     }
@@ -199,13 +194,13 @@ impl End {
 
 impl<'a> RowMaker<'a> {
     /// For z in `set`, which must lie in those that the windows were enclosed with; the rows are those of the given step of learning.
-    pub fn new(robot: &'a Robot, set: &'a ParameterSet, history: &'a History, step: usize) -> Self {
+    pub fn new(robot: &'a Arm, set: &'a ParameterSet, history: &'a History, step: usize) -> Self {
         let step = u32::try_from(step).unwrap_or(u32::MAX);
         Self { robot, known: Known::new(set), history, step, ends: HashMap::new() }
     }
 
     /// Whose rows they are.
-    pub fn robot(&self) -> &'a Robot {
+    pub fn robot(&self) -> &'a Arm {
         self.robot
     }
 

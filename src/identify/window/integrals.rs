@@ -10,7 +10,7 @@ use crate::enclose::{Affine, Interval};
 use crate::identify::certificate::Sum;
 use crate::inertia::ParameterSet;
 use crate::reach::gravity::tilt_bound;
-use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, SensorBounds, VISCOUS};
+use crate::robot::{ARMATURE, Arm, COULOMB, INERTIAL, OFFSET, Sensors, VISCOUS};
 use crate::scalar::{Dual, Scalar};
 
 /// Panels that share one enclosure of dY_f/dq dq, which must be narrow.
@@ -67,7 +67,7 @@ impl<'a> Known<'a> {
 /// The integrals of one window or a part of it.
 #[derive(Clone, Copy)]
 pub(super) struct Integrals<'a> {
-    pub(super) robot: &'a Robot,
+    pub(super) robot: &'a Arm,
     known: &'a Known<'a>,
     samples: &'a [Sample],
     acceleration_bound: &'a [f64],
@@ -75,13 +75,13 @@ pub(super) struct Integrals<'a> {
 }
 
 impl<'a> Integrals<'a> {
-    pub(super) fn new(robot: &'a Robot, known: &'a Known<'a>, window: &'a Window) -> Self {
+    pub(super) fn new(robot: &'a Arm, known: &'a Known<'a>, window: &'a Window) -> Self {
         Self::of_samples(robot, known, &window.samples, &window.acceleration_bound, window.clock)
     }
 
     /// Those over consecutive samples.
     pub(super) fn of_samples(
-        robot: &'a Robot,
+        robot: &'a Arm,
         known: &'a Known<'a>,
         samples: &'a [Sample],
         acceleration_bound: &'a [f64],
@@ -121,7 +121,7 @@ impl<'a> Integrals<'a> {
         mut enter: impl FnMut(usize, f64),
     ) -> (f64, f64) {
         let (first, last) = (&self.samples[0], &self.samples[self.panels()]);
-        let sensors = &self.robot.sensors;
+        let sensors = &self.robot.sensors();
         let difference = |a: f64, b: f64, error: f64| Interval::around(b, error) - Interval::around(a, error);
         let (torque, noise) = self.torque(i);
         let mut error = Interval::constant(noise) + Interval::constant(torque.radius()) + error;
@@ -148,7 +148,7 @@ impl<'a> Integrals<'a> {
     /// Length of panel k, s.
     fn step(&self, k: usize) -> Interval {
         match self.clock {
-            Clock::Control => Interval::constant(self.robot.control.period_s),
+            Clock::Control => Interval::constant(self.robot.gains().period_s),
             Clock::Recorded => {
                 let stamp = |k: usize| Interval::constant(self.samples[k].t);
                 stamp(k + 1) - stamp(k)
@@ -183,7 +183,7 @@ impl<'a> Integrals<'a> {
 
     /// Integral of the measured torque of joint i (N m s), and the bound on what the sensor adds to it.
     pub(super) fn torque(&self, i: usize) -> (Interval, f64) {
-        let SensorBounds { torque_ratio, torque_abs_nm, .. } = self.robot.sensors;
+        let Sensors { torque_ratio, torque_abs_nm, .. } = self.robot.sensors();
         let (mut sum, mut error) = (Interval::zero(), Interval::zero());
         let mut add = |sample: &Sample, duration: Interval| {
             sum = sum + Interval::constant(sample.tau[i]) * duration;
@@ -203,8 +203,8 @@ impl<'a> Integrals<'a> {
 
     /// Integral of s, the share of F_c that acts on joint i (s).
     pub(super) fn coulomb(&self, i: usize) -> Interval {
-        let stiction = self.robot.control.stiction_speed_rad_s;
-        let breakaway = self.robot.uncertainty.breakaway_ratio;
+        let stiction = self.robot.gains().stiction_speed_rad_s;
+        let breakaway = self.robot.uncertainty().breakaway_ratio;
         let mut sum = Interval::zero();
         for k in 0..self.panels() {
             let dq = self.velocity(i, k, k + 1);
@@ -223,14 +223,14 @@ impl<'a> Integrals<'a> {
     /// Range of dq_i from tick `a` to tick `b`.
     fn velocity(&self, i: usize, a: usize, b: usize) -> Interval {
         let between = self.longest(a, b).scale(0.5 * self.acceleration_bound[i]).upper();
-        let known = self.robot.sensors.velocity_rad_s;
+        let known = self.robot.sensors().velocity_rad_s;
         self.hull(a, b, |s| s.dq[i]) + Interval::new(-known, known) + Interval::new(-between, between)
     }
 
     /// Range of q_i from tick `a` to tick `b`, when its velocity stays in `dq`.
     fn position(&self, i: usize, a: usize, b: usize, dq: Interval) -> Interval {
         let between = self.longest(a, b).scale(0.5 * dq.sup_abs()).upper();
-        let known = self.robot.sensors.position_rad;
+        let known = self.robot.sensors().position_rad;
         self.hull(a, b, |s| s.q[i]) + Interval::new(-known, known) + Interval::new(-between, between)
     }
 
@@ -241,7 +241,7 @@ impl<'a> Integrals<'a> {
 
     /// Y_f on everything that the state at tick k may be.
     fn rate_at<'e>(&self, evaluator: &'e mut Evaluator<Interval>, k: usize) -> &'e [Interval] {
-        let (sample, sensors) = (&self.samples[k], &self.robot.sensors);
+        let (sample, sensors) = (&self.samples[k], &self.robot.sensors());
         let around = |x: &f64, error: f64| Interval::around(*x, error);
         evaluator.q.clear();
         evaluator.q.extend(sample.q.iter().map(|x| around(x, sensors.position_rad)));
@@ -292,7 +292,7 @@ impl<'a> Integrals<'a> {
     /// Fills `evaluator` with the state at tick k and the encoders' errors.
     pub(super) fn place(&self, evaluator: &mut Evaluator<Form>, k: usize) {
         let n = self.robot.dof();
-        let (sample, sensors) = (&self.samples[k], &self.robot.sensors);
+        let (sample, sensors) = (&self.samples[k], &self.robot.sensors());
         let form = |x: f64, symbol: usize, error: f64| Form::constant(x) + Form::symbol(symbol, error);
         evaluator.q.clear();
         evaluator.q.extend((0..n).map(|i| form(sample.q[i], i, sensors.position_rad)));
@@ -408,7 +408,7 @@ impl<'a> Integrals<'a> {
     /// gravity is exact.
     fn fill_levers(&self, evaluator: &mut Evaluator<Interval>, levers: &mut Vec<[Interval; 3]>) {
         levers.clear();
-        if self.robot.uncertainty.gravity_direction_deg == 0.0 {
+        if self.robot.uncertainty().gravity_direction_deg == 0.0 {
             return;
         }
         let set = self.known.set;
@@ -440,7 +440,7 @@ impl<'a> Integrals<'a> {
 
     /// What the direction of gravity may change in a row with this lever.
     pub(super) fn tilt(&self, lever: &[Interval; 3]) -> Interval {
-        let degrees = self.robot.uncertainty.gravity_direction_deg;
+        let degrees = self.robot.uncertainty().gravity_direction_deg;
         Interval::constant(tilt_bound(&self.robot.gravity, degrees, lever))
     }
 
@@ -469,26 +469,26 @@ pub(super) struct Evaluator<T> {
 }
 
 impl<T: Scalar> Evaluator<T> {
-    pub(super) fn new(robot: &Robot) -> Self {
+    pub(super) fn new(robot: &Arm) -> Self {
         let n = robot.dof();
         let y = vec![T::zero(); INERTIAL * n * n];
         let (q, dq, ranges) = (Vec::with_capacity(n), Vec::with_capacity(n), Default::default());
         Self { q, dq, motion: Motion::new(robot), y, ranges }
     }
 
-    fn sweep(&mut self, robot: &Robot) {
+    fn sweep(&mut self, robot: &Arm) {
         self.motion.sweep_velocities(robot, &self.q, &self.dq);
     }
 
     /// Y_f, row-major n x 10 n.
-    fn rate(&mut self, robot: &Robot) -> &[T] {
+    fn rate(&mut self, robot: &Arm) -> &[T] {
         self.sweep(robot);
         momentum_rate_regressor(robot, &self.motion, 0..robot.dof(), &mut self.y);
         &self.y
     }
 
     /// Row `i` of Y_m in the state swept last.
-    fn momentum_row(&mut self, robot: &Robot, i: usize) -> &[T] {
+    fn momentum_row(&mut self, robot: &Arm, i: usize) -> &[T] {
         let row = &mut self.y[..INERTIAL * robot.dof()];
         row.fill(T::zero());
         momentum_regressor_row(robot, &self.motion, i, row);

@@ -7,7 +7,7 @@ use super::integrals::{Enclosure, Evaluator, Form, Integrals, Known};
 use crate::enclose::Interval;
 use crate::identify::polytope::{Origin, Rows};
 use crate::inertia::ParameterSet;
-use crate::robot::{INERTIAL, Robot};
+use crate::robot::{Arm, INERTIAL};
 use crate::scalar::{Dual, Scalar};
 
 /// A part of a window with all that rows over it and its neighbours share.
@@ -35,7 +35,7 @@ struct Momentum {
 /// Storage for what is dear about a window, kept from window to window; see [`Enclosed`].
 #[derive(Debug, Clone)]
 pub struct Enclosures<'a> {
-    robot: &'a Robot,
+    robot: &'a Arm,
     known: Known<'a>,
     intervals: Evaluator<Interval>,
     duals: Evaluator<Dual<Interval, 1>>,
@@ -48,7 +48,7 @@ pub struct Enclosures<'a> {
 
 impl<'a> Enclosures<'a> {
     /// Of no window yet; z is taken to lie in `set`.
-    pub fn new(robot: &'a Robot, set: &'a ParameterSet) -> Self {
+    pub fn new(robot: &'a Arm, set: &'a ParameterSet) -> Self {
         Self {
             robot,
             known: Known::new(set),
@@ -114,7 +114,7 @@ impl Enclosed<'_, '_> {
 }
 
 /// Cuts a window into `count` consecutive parts (at most one a panel) of nearly equal length; z is taken to lie in `set`.
-pub fn parts(robot: &Robot, set: &ParameterSet, window: &Window, count: usize) -> Vec<Part> {
+pub fn parts(robot: &Arm, set: &ParameterSet, window: &Window, count: usize) -> Vec<Part> {
     Enclosures::new(robot, set).of(window).parts(&equal_spans(window, count))
 }
 
@@ -127,7 +127,7 @@ pub fn equal_spans(window: &Window, count: usize) -> Vec<Range<usize>> {
 
 /// The n rows (one a joint) over consecutive parts of one window or of several, each beginning with the tick that ends the one
 /// before, all made with the same `set`; over the full parameter vector.
-pub fn rows_over_parts(robot: &Robot, set: &ParameterSet, parts: &[Part]) -> Rows {
+pub fn rows_over_parts(robot: &Arm, set: &ParameterSet, parts: &[Part]) -> Rows {
     let mut rows = Rows::none(robot.parameter_count());
     let (Some(first), Some(last)) = (parts.first(), parts.last()) else { return rows };
     let Some(window) = Window::joined(parts.iter().map(|part| &part.window)) else { return rows };

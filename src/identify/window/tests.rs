@@ -12,7 +12,7 @@ use super::*;
 use crate::dynamics::{Motion, Wrench, rnea};
 use crate::inertia::ParameterSet;
 use crate::robot::fixture::small_robot;
-use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, VISCOUS};
+use crate::robot::{ARMATURE, Arm, COULOMB, INERTIAL, OFFSET, VISCOUS};
 
 /// Gauss-Legendre nodes on [0, 1] with their weights.
 const GAUSS: [(f64, f64); 5] = [
@@ -37,7 +37,7 @@ const STEADY: [f64; 4] = [0.0; 4];
 /// What is true, what the sensors make of it, and what the rows are told.
 struct Experiment {
     /// Two turning joints a metre apart and a sliding one, with its sensors.
-    robot: Robot,
+    robot: Arm,
     /// True parameters.
     theta: Vec<f64>,
     /// What is known of them.
@@ -74,7 +74,7 @@ impl Experiment {
             acceleration: vec![(0.0, STEADY); n],
             lean: (0.0, 0.0),
             stuck: 0.0,
-            steps: vec![vec![robot.control.period_s; 20]],
+            steps: vec![vec![robot.gains().period_s; 20]],
             clock: Clock::Control,
             errors: [|_, _| 0.0; 3],
             robot,
@@ -83,7 +83,7 @@ impl Experiment {
 
     /// So many panels of this length.
     fn panels(&mut self, count: usize, period_s: f64) {
-        self.robot.control.period_s = period_s;
+        self.robot.stated().gains.period_s = period_s;
         self.steps = vec![vec![period_s; count]];
     }
 
@@ -91,7 +91,7 @@ impl Experiment {
     fn smooth_impulse(&self, q: &[f64], dq: &[f64], ddq: &[f64], length: f64) -> Vec<f64> {
         let n = q.len();
         let mut impulse = vec![0.0; n];
-        let angle = self.lean.0 * self.robot.uncertainty.gravity_direction_deg.to_radians();
+        let angle = self.lean.0 * self.robot.uncertainty().gravity_direction_deg.to_radians();
         let robot = self.robot.tilted(angle, self.lean.1);
         let mut motion = Motion::new(&robot);
         let (mut wrenches, mut tau) = (vec![Wrench::zero(); n], vec![0.0; n]);
@@ -113,7 +113,7 @@ impl Experiment {
     /// Integral of the sign of friction over a piece: the sign of the velocity, and below the stiction speed what the adversary
     /// likes.
     fn sign_impulse(&self, dq: f64, ddq: f64, length: f64) -> f64 {
-        let stiction = self.robot.control.stiction_speed_rad_s;
+        let stiction = self.robot.gains().stiction_speed_rad_s;
         let mut cuts = vec![0.0, length];
         cuts.extend(
             [-stiction, stiction].map(|v| (v - dq) / ddq).into_iter().filter(|s| (0.0..length).contains(s)),
@@ -183,7 +183,7 @@ impl Experiment {
     }
 
     fn read(&self, last: bool, (t, q, dq): &(f64, Vec<f64>, Vec<f64>), tau: &[f64]) -> Sample {
-        let sensors = &self.robot.sensors;
+        let sensors = &self.robot.sensors();
         let [position, velocity, torque] = self.errors;
         let off = |x: &[f64], bound: &dyn Fn(f64) -> f64, share: fn(bool, usize) -> f64| {
             x.iter().enumerate().map(|(j, x)| x + bound(*x) * share(last, j)).collect()
@@ -247,7 +247,7 @@ fn velocity_errors_at_the_ends_move_the_momentum_of_the_links() {
     let mut it = Experiment::new(&[(FIRST_MOMENT_X, 0.3), (MOMENT_ZZ, 0.2)]);
     it.panels(1, 1e-3);
     it.q = vec![0.2, 0.3, 0.0];
-    it.robot.sensors.velocity_rad_s = 1e-3;
+    it.robot.stated().sensors.velocity_rad_s = 1e-3;
     it.errors[1] = at_both_ends;
     (0..2).for_each(|i| it.reaches(i, 0.98));
 }
@@ -256,7 +256,7 @@ fn velocity_errors_at_the_ends_move_the_momentum_of_the_links() {
 fn velocity_errors_at_the_ends_move_the_momentum_of_the_transmission() {
     let joint = small_robot().friction_index(1);
     let mut it = Experiment::new(&[(joint + ARMATURE, 8.0)]);
-    it.robot.sensors.velocity_rad_s = 1e-3;
+    it.robot.stated().sensors.velocity_rad_s = 1e-3;
     it.errors[1] = at_both_ends;
     it.reaches(1, 0.98);
 }
@@ -266,7 +266,7 @@ fn position_errors_at_the_ends_move_the_momentum_of_the_links() {
     let mut it = Experiment::new(&[(FIRST_MOMENT_X, 0.3)]);
     it.panels(1, 1e-6);
     (it.q, it.dq) = (vec![0.0, 1.2, 0.0], vec![1.0, 0.5, 0.0]);
-    it.robot.sensors.position_rad = 1e-3;
+    it.robot.stated().sensors.position_rad = 1e-3;
     it.errors[0] = at_both_ends;
     (0..2).for_each(|i| it.reaches(i, 0.98));
 }
@@ -276,7 +276,7 @@ fn position_errors_at_the_ends_move_what_viscous_friction_took() {
     let joint = small_robot().friction_index(0);
     let mut it = Experiment::new(&[(joint + VISCOUS, 8.0)]);
     it.dq = vec![1.0; 3];
-    it.robot.sensors.position_rad = 1e-3;
+    it.robot.stated().sensors.position_rad = 1e-3;
     it.errors[0] = at_both_ends;
     it.reaches(0, 0.98);
 }
@@ -287,7 +287,7 @@ fn errors_at_the_ends_count_for_all_of_the_box() {
     let mut it = Experiment::new(&[(MOMENT_ZZ, 0.2)]);
     it.set.lower[MOMENT_ZZ] = -0.2;
     it.panels(1, 1e-3);
-    it.robot.sensors.velocity_rad_s = 1e-3;
+    it.robot.stated().sensors.velocity_rad_s = 1e-3;
     it.errors[1] = at_both_ends;
     it.reaches(1, 0.98);
 }
@@ -300,7 +300,7 @@ fn position_errors_move_the_weight_throughout() {
         it.robot.gravity.y = -9.81;
         it.q = vec![0.4, 0.8, 0.0];
         it.panels(60, 1e-3);
-        it.robot.sensors.position_rad = 1e-3;
+        it.robot.stated().sensors.position_rad = 1e-3;
         it.errors[0] = always;
         it.reaches(1, 0.98);
     }
@@ -312,7 +312,7 @@ fn velocity_errors_move_the_rate_of_the_momentum_throughout() {
     let mut it = Experiment::new(&[(FIRST_MOMENT_X, 0.3)]);
     (it.q, it.dq) = (vec![0.0, FRAC_PI_2, 0.0], vec![1.0, 0.0, 0.0]);
     it.panels(60, 1e-3);
-    it.robot.sensors.velocity_rad_s = 1e-3;
+    it.robot.stated().sensors.velocity_rad_s = 1e-3;
     it.errors[1] = always;
     it.reaches(1, 0.98);
 }
@@ -362,7 +362,7 @@ fn sticking(speed: f64) -> Experiment {
 
 #[test]
 fn friction_below_the_stiction_speed_has_no_sign() {
-    let stiction = small_robot().control.stiction_speed_rad_s;
+    let stiction = small_robot().gains().stiction_speed_rad_s;
     sticking(0.99 * stiction).reaches(0, 0.98);
     // Above it the sign is known exactly.
     let (used, radius) = sticking(1.01 * stiction).used(0);
@@ -372,7 +372,7 @@ fn friction_below_the_stiction_speed_has_no_sign() {
 #[test]
 fn a_joint_may_need_more_to_break_away_than_to_keep_moving() {
     let mut it = sticking(0.0);
-    it.robot.uncertainty.breakaway_ratio = 1.4;
+    it.robot.stated().uncertainty.breakaway_ratio = 1.4;
     it.stuck = 1.4;
     it.reaches(0, 0.98);
 }
@@ -387,7 +387,7 @@ fn a_base_that_leans_moves_the_weight() {
             it.set.lower[FIRST_MOMENT_X] = -0.3;
         }
         it.robot.gravity.y = -9.81;
-        it.robot.uncertainty.gravity_direction_deg = 0.2;
+        it.robot.stated().uncertainty.gravity_direction_deg = 0.2;
         it.q = vec![0.3, FRAC_PI_2 - 0.3, 0.0];
         it.panels(60, 1e-3);
         for windows in [1, 3] {
@@ -408,7 +408,7 @@ fn a_base_that_leans_moves_the_weight() {
 fn a_base_that_leans_weakens_the_pull_along_gravity() {
     let mut it = Experiment::new(&[(FIRST_MOMENT_X, 0.3)]);
     it.robot.gravity.y = -9.81;
-    it.robot.uncertainty.gravity_direction_deg = 5.0;
+    it.robot.stated().uncertainty.gravity_direction_deg = 5.0;
     let shares = [0, 1, 2, 3].map(|quarter| {
         it.lean = (1.0 - 1e-12, f64::from(quarter) * FRAC_PI_2);
         it.used(1).0
@@ -419,9 +419,9 @@ fn a_base_that_leans_weakens_the_pull_along_gravity() {
 #[test]
 fn a_reading_above_the_stiction_speed_need_not_be_above_it() {
     let mut it = sticking(0.0);
-    let (stiction, bound) = (it.robot.control.stiction_speed_rad_s, 1e-3);
+    let (stiction, bound) = (it.robot.gains().stiction_speed_rad_s, 1e-3);
     it.dq[0] = stiction - 0.01 * bound;
-    it.robot.sensors.velocity_rad_s = bound;
+    it.robot.stated().sensors.velocity_rad_s = bound;
     it.errors[1] = always;
     it.reaches(0, 0.98);
 }
@@ -432,7 +432,7 @@ fn between_ticks_the_velocity_may_fall_below_the_stiction_speed() {
     let mut it = sticking(0.0);
     let (bound, period) = (10.0, 1e-3);
     it.panels(60, period);
-    it.dq[0] = it.robot.control.stiction_speed_rad_s + 0.99 * 0.5 * bound * period;
+    it.dq[0] = it.robot.gains().stiction_speed_rad_s + 0.99 * 0.5 * bound * period;
     it.acceleration[0] = (bound, DIP);
     it.reaches(0, 0.95);
 }
@@ -444,7 +444,8 @@ fn torque_errors_are_bounded_by_what_is_read() {
             let joint = small_robot().friction_index(0);
             let mut it = Experiment::new(&[(joint + OFFSET, 5.0)]);
             it.clock = clock;
-            (it.robot.sensors.torque_ratio, it.robot.sensors.torque_abs_nm) = (ratio, absolute);
+            (it.robot.stated().sensors.torque_ratio, it.robot.stated().sensors.torque_abs_nm) =
+                (ratio, absolute);
             // Too little is read: what is read must be taken for less than it may stand for.
             it.errors[2] = |_, _| -1.0;
             it.reaches(0, 0.98);

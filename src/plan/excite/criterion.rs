@@ -5,7 +5,7 @@ use super::width::{Rows, Search, half_width};
 use super::{Row, Samples, samples_along};
 use crate::inertia::ParameterSet;
 use crate::plan::worth::{ErrorSlope, Worth};
-use crate::robot::{INERTIAL, Robot};
+use crate::robot::{Arm, INERTIAL};
 use crate::trajectory::Bezier;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -39,14 +39,7 @@ impl Information {
 
     /// Adds what the motion along `curve` until `until_s` (s) tells, at `samples` samples, while `set` is what is known. Of its
     /// windows those are kept that some bound leans on.
-    pub fn absorb(
-        &mut self,
-        robot: &Robot,
-        set: &ParameterSet,
-        curve: &Bezier,
-        until_s: f64,
-        samples: usize,
-    ) {
+    pub fn absorb(&mut self, robot: &Arm, set: &ParameterSet, curve: &Bezier, until_s: f64, samples: usize) {
         let samples = samples_along(robot, curve, until_s, samples, Some(&Worth::new(robot, set, WINDOW_S)));
         self.factor = triangle(self.factor, samples.weighted());
         let mut foreseen = Rows::default();
@@ -71,7 +64,7 @@ impl Information {
 
     /// The half-widths of the ten parameters that the identifier is foreseen to prove with what was absorbed, where `set` was known
     /// before; none where a search fails.
-    pub fn half_widths(&self, robot: &Robot, set: &ParameterSet) -> Option<[f64; INERTIAL]> {
+    pub fn half_widths(&self, robot: &Arm, set: &ParameterSet) -> Option<[f64; INERTIAL]> {
         let (scale, mut rows) = (half_widths(robot, set), Rows::default());
         fill_rows(&scale, [&self.windows], &mut rows);
         let mut found = [0.0; INERTIAL];
@@ -108,8 +101,8 @@ fn triangle(mut factor: Square, rows: impl Iterator<Item = Row>) -> Square {
 }
 
 /// Present half-widths of the end effector's parameters; one that is known exactly still needs a scale.
-fn half_widths(robot: &Robot, set: &ParameterSet) -> Row {
-    let at = robot.inertial_index(robot.end_effector);
+fn half_widths(robot: &Arm, set: &ParameterSet) -> Row {
+    let at = robot.inertial_index(robot.end_effector());
     Row::from_fn(|p, _| (0.5 * (set.upper[at + p] - set.lower[at + p])).max(1e-6))
 }
 
@@ -224,7 +217,7 @@ impl Criterion {
     }
 
     /// The prediction for what is known in `set`.
-    pub fn predicted_width(robot: &Robot, set: &ParameterSet) -> Self {
+    pub fn predicted_width(robot: &Arm, set: &ParameterSet) -> Self {
         let (worth, half_widths) = (Arc::new(Worth::new(robot, set, WINDOW_S)), half_widths(robot, set));
         Criterion::PredictedWidth { worth, half_widths, weights: [1.0 / 3.0; 3], gap: GAP }
     }

@@ -9,7 +9,7 @@ use super::criterion::Judgement;
 use super::{Criterion, Information, samples_along};
 use crate::dynamics::{Motion, torque_regressor};
 use crate::inertia::ParameterSet;
-use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, Robot, Scene, VISCOUS};
+use crate::robot::{ARMATURE, Arm, COULOMB, INERTIAL, OFFSET, Scene, VISCOUS};
 use crate::trajectory::{BSpline, Curve, Fourier, JointState};
 
 /// Random designs from which the search starts with the best.
@@ -33,7 +33,7 @@ pub enum Family {
 #[derive(Debug, Clone, Copy)]
 pub struct Task<'a> {
     /// The robot, payload shape included.
-    pub robot: &'a Robot,
+    pub robot: &'a Arm,
     /// What is known of the parameters.
     pub set: &'a ParameterSet,
     /// Obstacles.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// A chain of `n` turning joints with axes at right angles to each other, 0.2 m apart.
-fn arm(n: usize) -> Robot {
+fn arm(n: usize) -> Arm {
     let mut robot = small_robot();
     let template = robot.joints[0].clone();
     robot.joints = (0..n)
@@ -25,9 +25,9 @@ fn arm(n: usize) -> Robot {
             joint
         })
         .collect();
-    robot.end_effector = n - 1;
-    robot.shapes.clear();
-    robot.self_pairs.clear();
+    robot.stated().end_effector = n - 1;
+    robot.stated().shapes.clear();
+    robot.pairs().clear();
     robot
 }
 
@@ -46,7 +46,7 @@ fn weighted(samples: &Samples) -> DMatrix<f64> {
 }
 
 fn cost<'a>(
-    robot: &'a Robot,
+    robot: &'a Arm,
     start: &'a JointState,
     known: &'a Information,
     options: ExcitationOptions,
@@ -56,9 +56,9 @@ fn cost<'a>(
 }
 
 /// The robot's own box, with room for something in its hand.
-fn wide(robot: &Robot) -> ParameterSet {
+fn wide(robot: &Arm) -> ParameterSet {
     let mut set = ParameterSet::around_nominal(robot);
-    let at = robot.inertial_index(robot.end_effector);
+    let at = robot.inertial_index(robot.end_effector());
     set.upper[at..at + INERTIAL].iter_mut().for_each(|x| *x += 0.5);
     set
 }
@@ -69,18 +69,18 @@ fn gradients_agree_with_differences() {
     // Nine joints need two passes of dual numbers; the small robot has a sliding joint.
     for mut robot in [arm(7), arm(9), small_robot()] {
         let n = robot.dof();
-        (robot.sensors.torque_ratio, robot.sensors.torque_abs_nm) = (0.02, 0.3);
+        (robot.stated().sensors.torque_ratio, robot.stated().sensors.torque_abs_nm) = (0.02, 0.3);
         // So many joints are slow now and then that the derivative of their friction's error counts.
-        (robot.sensors.velocity_rad_s, robot.control.stiction_speed_rad_s) = (1e-4, 0.1);
+        (robot.stated().sensors.velocity_rad_s, robot.stated().gains.stiction_speed_rad_s) = (1e-4, 0.1);
         robot.joints.iter_mut().for_each(|joint| joint.friction.coulomb = 0.4);
         for trial in 0..8 {
             // What is not known of the arm and not shared makes errors whose derivative the gradient does not hold.
             let ratio = if trial < 6 { 0.0 } else { 0.05 };
-            robot.uncertainty = Uncertainty {
+            robot.stated().uncertainty = Uncertainty {
                 link_ratio: ratio,
                 friction_ratio: ratio,
                 armature_ratio: ratio,
-                ..robot.uncertainty
+                ..robot.uncertainty()
             };
             let start = moving_start(&mut rng, n);
             let mut known = Information::none();
@@ -154,7 +154,7 @@ fn what_is_learnt_narrows_what_is_foreseen() {
     let set = wide(&robot);
     let mut known = Information::none();
     let first = known.half_widths(&robot, &set).unwrap();
-    let at = robot.inertial_index(robot.end_effector);
+    let at = robot.inertial_index(robot.end_effector());
     // Without data the present intervals are all there is.
     let present = |p: usize| (0.5 * (set.upper[at + p] - set.lower[at + p])).max(1e-6);
     assert!((0..INERTIAL).all(|p| (first[p] / present(p) - 1.0).abs() < 1e-9), "{first:?}");

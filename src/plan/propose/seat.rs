@@ -9,7 +9,7 @@ use crate::plan::nlp::{self, Evaluation, NlpError, Options, Program};
 use crate::plan::rows::RowBuilder;
 use crate::plan::tube_fit;
 use crate::reach::{Joints, Tube};
-use crate::robot::Robot;
+use crate::robot::Arm;
 use crate::trajectory::Bezier;
 use crate::trajectory::bezier::POINTS;
 
@@ -83,7 +83,7 @@ impl Objection {
 }
 
 impl Seat {
-    pub(super) fn new(robot: &Robot, set: &ParameterSet) -> Self {
+    pub(super) fn new(robot: &Arm, set: &ParameterSet) -> Self {
         let initial = tube_fit::initial(robot);
         let curve = Bezier { duration_s: 0.0, points: vec![[0.0; POINTS]; robot.dof()] };
         let nothing = || Proposal { curve: curve.clone(), tube: initial.clone(), cost: f64::NAN };

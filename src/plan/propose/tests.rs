@@ -60,7 +60,7 @@ fn a_free_target_is_reached() {
 fn a_blocked_target_is_approached_as_far_as_can_be_proven() {
     let mut task = task();
     let target = beside(&task, 0.3);
-    let hand = task.robot.shapes.len() - 1;
+    let hand = task.robot.shapes().len() - 1;
     let inside = task.robot.placed_capsule(hand, &task.robot.frames(&target)).b;
     let side = Vector3::repeat(0.05);
     task.scene.obstacles.push(Zonotope3::cuboid("block", inside, side, &Matrix3::identity()));

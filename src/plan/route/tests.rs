@@ -11,7 +11,7 @@ use crate::scenario::Scenario;
 fn with_block(gap_m: f64) -> Task {
     let world = "scenarios/worlds/post.csv";
     let mut task = Scenario::load_in_world("scenarios/armour_world.toml", world).unwrap().split().0;
-    let hand = task.robot.placed_capsule(task.robot.shapes.len() - 1, &task.robot.frames(&task.goal));
+    let hand = task.robot.placed_capsule(task.robot.shapes().len() - 1, &task.robot.frames(&task.goal));
     let x = hand.a.x.max(hand.b.x) + hand.radius + gap_m + 0.02;
     let middle = 0.5 * (hand.a + hand.b);
     let center = Vector3::new(x, middle.y, middle.z);

@@ -88,7 +88,7 @@ fn what_is_left_out_is_never_near() {
                 let q: Vec<f64> =
                     desired.iter().enumerate().map(|(j, q)| q - e[j] / length * tube.e_radius(j)).collect();
                 let frames = robot.frames(&q);
-                for shape in (0..robot.shapes.len()).filter(|&s| robot.shapes[s].joint.is_some()) {
+                for shape in (0..robot.shapes().len()).filter(|&s| robot.shapes()[s].joint.is_some()) {
                     let capsule = robot.placed_capsule(shape, &frames);
                     let least = far.iter().map(|o| to_zonotope(&capsule, o)).fold(f64::INFINITY, f64::min);
                     assert!(least > KEEP_M, "{shape} comes within {least} m");

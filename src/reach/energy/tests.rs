@@ -13,7 +13,7 @@ use crate::robot::{INERTIAL, load};
 use crate::trajectory::{Bezier, JointState};
 
 /// Y theta without gravity and acceleration, and viscous friction, in plain numbers, through the regressor.
-fn torque(robot: &Robot, theta: &[f64], q: &[f64], dq: &[f64], dqa: &[f64]) -> Vec<f64> {
+fn torque(robot: &Arm, theta: &[f64], q: &[f64], dq: &[f64], dqa: &[f64]) -> Vec<f64> {
     let (n, width) = (robot.dof(), INERTIAL * robot.dof());
     let (mut motion, mut y) = (Motion::new(robot), vec![0.0; width * n]);
     motion.sweep_weightless(robot, q, dq, dqa, &vec![0.0; n]);
@@ -152,7 +152,7 @@ fn no_direction_has_more_energy_than_the_relative_mass_allows() {
     for (name, least) in [("kinova_gen3_2f85", 0.9), ("z1", 0.3)] {
         let robot = crate::robot::load(name).unwrap();
         let (n, mut set) = (robot.dof(), ParameterSet::around_nominal(&robot));
-        let hand = robot.inertial_index(robot.end_effector);
+        let hand = robot.inertial_index(robot.end_effector());
         set.upper[hand] += 3.0;
         let tube = tube_fit::initial(&robot);
         let (mut used, mut gained) = (0.0f64, 1.0f64);

@@ -3,7 +3,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
-use crate::robot::ControlGains;
+use crate::robot::Gains;
 
 proptest! {
     #[test]
@@ -41,7 +41,7 @@ impl Trial {
         // The layers take as much of alpha V_max as the hold power does, or less.
         let rho: Vec<f64> = a.iter().map(|a| (alpha * v_max * a / h * between(-6.0, -1.0)).sqrt()).collect();
         let layer_ticks = 1.0 + between(-2.0, 0.7);
-        let gains = ControlGains { k_r: 10.0, alpha, v_max, period_s: h, stiction_speed_rad_s: 1e-3 };
+        let gains = Gains { k_r: 10.0, alpha, v_max, period_s: h, stiction_speed_rad_s: 1e-3 };
         let zero = vec![0.0; n];
         let tube = Tube {
             gains,

@@ -19,7 +19,7 @@ const Z1: (&str, &[f64]) = ("z1", &[0.0, 1.4, -1.4, 0.0, 0.0, 0.0]);
 const GEN3: (&str, &[f64]) = ("kinova_gen3_2f85", &[0.0, 0.3, 3.1, -1.8, 0.0, 0.5, 1.5]);
 
 /// An arm with or without what its transmissions turn, and its set.
-fn arm(name: &str, with_transmission: bool) -> (Robot, ParameterSet) {
+fn arm(name: &str, with_transmission: bool) -> (Arm, ParameterSet) {
     let mut robot = crate::robot::load(name).unwrap();
     for joint in &mut robot.joints {
         if !with_transmission {
@@ -37,7 +37,7 @@ fn plan(start: &[f64], rng: &mut ChaCha8Rng) -> Bezier {
 }
 
 /// A tube with given radii whatever the transmission: only positions matter here.
-fn tube(robot: &Robot) -> Tube {
+fn tube(robot: &Arm) -> Tube {
     let mut tube = tube_fit::initial(robot);
     tube.gains.v_max = 1e-3;
     tube
@@ -103,7 +103,7 @@ fn eigenvalues_stay_within_their_bounds_without_transmission_inertia() {
 #[test]
 fn a_body_that_is_hardly_known_counts_as_nothing_below() {
     let (robot, mut set) = arm(Z1.0, true);
-    let last = robot.inertial_index(robot.end_effector);
+    let last = robot.inertial_index(robot.end_effector());
     set.upper[last] *= 3.0;
     (set.lower[last + 3], set.upper[last + 3]) = (0.05, 0.55);
     let between = Between::new(&robot, &set);
@@ -115,8 +115,8 @@ fn a_body_that_is_hardly_known_counts_as_nothing_below() {
 #[test]
 fn a_known_part_of_a_body_counts_below() {
     let (robot, mut set) = arm(Z1.0, true);
-    let last = robot.inertial_index(robot.end_effector);
-    let hand = robot.joints[robot.end_effector].inertia;
+    let last = robot.inertial_index(robot.end_effector());
+    let hand = robot.joints[robot.end_effector()].inertia;
     for k in 0..INERTIAL {
         set.lower[last + k] = hand[k] - [0.0, 0.4, 0.2][usize::from(k > 0) + usize::from(k > 3)];
         set.upper[last + k] = hand[k] + [2.0, 0.4, 0.2][usize::from(k > 0) + usize::from(k > 3)];

@@ -66,7 +66,7 @@ fn what_a_joint_needs_to_break_away_is_charged_where_it_may_stick() {
     use crate::trajectory::{Bezier, JointState};
 
     let mut robot = crate::robot::load("kinova_gen3_2f85").unwrap();
-    robot.uncertainty.breakaway_ratio = 1.5;
+    robot.stated().uncertainty.breakaway_ratio = 1.5;
     let (n, set, tube) = (robot.dof(), ParameterSet::around_nominal(&robot), tube_fit::initial(&robot));
     let uncertain = Uncertain::new(&robot, &set);
     let start = JointState { q: vec![0.0; n], dq: vec![0.5; n], ddq: vec![0.0; n] };

@@ -3,6 +3,7 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 
 use super::*;
+use crate::robot::load_model;
 use crate::robot::{load, shipped};
 
 /// A URDF in a folder of its own; the folder lives as long as the value.
@@ -34,10 +35,10 @@ const BALL: [f64; 6] = [0.1, 0.0, 0.0, 0.1, 0.0, 0.1];
 fn robots_that_ship_are_loaded_without_a_fault() {
     let mut arms = Vec::new();
     for name in shipped::names() {
-        let robot = load(name).unwrap_or_else(|fault| panic!("{name}: {fault}"));
+        let robot = load_model(name).unwrap_or_else(|fault| panic!("{name}: {fault}"));
         assert_eq!(robot.name, name);
-        arms.extend(robot.arm_fault().is_none().then_some(name));
         let inspection = inspect(name).unwrap();
+        arms.extend(inspection.arm.is_some().then_some(name));
         let faults: Vec<_> = inspection.problems.iter().filter(|p| p.severity == Severity::Fault).collect();
         assert!(faults.is_empty(), "{name}: {faults:?}");
         let moving: f64 = robot.joints.iter().map(|joint| joint.inertia[0]).sum();
@@ -58,7 +59,7 @@ fn masses_frames_and_loops_of_the_legged_robots_are_there() {
         ("talos_reduced", 33, 90.272_192, vec!["left_sole", "right_sole", "left_hand", "right_hand"]),
     ] {
         let inspection = inspect(name).unwrap();
-        let robot = &inspection.robot;
+        let robot = &inspection.model;
         assert!(robot.has_free_flyer(), "{name}");
         assert_eq!(robot.bodies(), bodies, "{name}");
         assert!(
@@ -70,7 +71,7 @@ fn masses_frames_and_loops_of_the_legged_robots_are_there() {
             assert!(robot.frame_index(foot).is_some(), "{name}: {foot}");
         }
     }
-    let hector = load("hector").unwrap();
+    let hector = load_model("hector").unwrap();
     assert_eq!(
         hector.thrusts.iter().map(|t| t.name.as_str()).collect::<Vec<_>>(),
         ["front", "left", "back", "right"]

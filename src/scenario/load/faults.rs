@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::Check;
-use crate::robot::Robot;
+use crate::robot::Arm;
 use crate::scenario::ScenarioError;
 use crate::simulate::Faults;
 use crate::simulate::faults::{
@@ -73,7 +73,7 @@ struct Dropped {
 
 impl Check<'_> {
     /// The faults, joints by index.
-    pub(super) fn faults(&self, table: FaultTable, robot: &Robot) -> Result<Faults, ScenarioError> {
+    pub(super) fn faults(&self, table: FaultTable, robot: &Arm) -> Result<Faults, ScenarioError> {
         let joint = |field: &str, name: String| {
             let found = robot.joints.iter().position(|joint| joint.name == name);
             found.ok_or_else(|| self.error(field, format!("`{name}` is no joint of the robot")))

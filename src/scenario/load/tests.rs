@@ -33,7 +33,7 @@ fn clearance_between(task: &Task, from: &[f64], to: &[f64]) -> f64 {
 fn the_shipped_start_leaves_room_to_move() {
     let (task, _) = shipped().split();
     let frames = task.robot.frames(&task.start);
-    for (i, shape) in task.robot.shapes.iter().enumerate().filter(|(_, shape)| shape.joint.is_some()) {
+    for (i, shape) in task.robot.shapes().iter().enumerate().filter(|(_, shape)| shape.joint.is_some()) {
         let placed = task.robot.placed_capsule(i, &frames);
         let least = if shape.name == "payload" { 0.25 } else { 0.12 };
         for obstacle in &task.scene.obstacles {
@@ -64,7 +64,7 @@ fn the_shipped_post_forces_a_detour_that_exists() {
 fn the_shipped_task_asks_for_moderate_torques() {
     let (task, _) = shipped().split();
     let mut theta = task.robot.nominal_parameters();
-    let first = task.robot.inertial_index(task.robot.end_effector);
+    let first = task.robot.inertial_index(task.robot.end_effector());
     let prior = &task.held.as_ref().unwrap().prior;
     theta[first] = prior.upper[0];
     theta[first + 3] = prior.lower[3];
@@ -91,7 +91,7 @@ fn the_shipped_truth_lies_in_its_prior_and_is_the_gripper_with_the_dumbbell() {
     assert!((object[0] - 3.62874).abs() < 1e-4);
     // Its centre of mass is the middle of its capsule, its handle along y; inertia about its own centre from CAD.
     let c = object[3] / object[0];
-    let capsule = task.robot.shapes.last().unwrap().capsule;
+    let capsule = task.robot.shapes().last().unwrap().capsule;
     assert!((0.5 * (capsule.a.z + capsule.b.z) - c).abs() < 1e-4);
     for (k, about_com) in [(4, 0.01806569 + object[0] * c * c), (6, 0.00244415 + object[0] * c * c)] {
         assert!((object[k] - about_com).abs() < 2e-4, "{} {about_com}", object[k]);
@@ -265,10 +265,10 @@ fn a_scenario_may_narrow_limits_and_tolerances() {
     let limits = |j: usize| task.robot.joints[j].limits;
     assert_eq!((limits(0).torque, limits(6).torque, limits(6).velocity), (56.7, 29.4, 1.2218));
     assert_eq!(limits(3).position, Some((-2.66, 2.66)));
-    assert_eq!(task.robot.uncertainty.link_ratio, 0.03);
+    assert_eq!(task.robot.uncertainty().link_ratio, 0.03);
     // Wider positions may let more capsules touch, never fewer.
     let own = crate::robot::load("kinova_gen3").unwrap();
-    assert!(own.self_pairs.iter().all(|pair| task.robot.self_pairs.contains(pair)));
+    assert!(own.self_pairs().iter().all(|pair| task.robot.self_pairs().contains(pair)));
 }
 
 /// What is said of the scenario that extends the shipped one by `text`.

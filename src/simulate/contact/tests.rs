@@ -79,11 +79,11 @@ fn distances_agree_with_samples_of_the_surfaces() {
 fn a_shape_that_is_missing_from_the_certifiers_list_is_still_seen() {
     let whole = load("kinova_gen3_2f85").unwrap().with_payload_shape(&[dumbbell()], &[]).unwrap();
     let mut blind = whole.clone();
-    let hand = Some(whole.end_effector);
-    blind.shapes.retain(|shape| shape.joint != hand);
-    blind.self_pairs.clear();
+    let hand = Some(whole.end_effector());
+    blind.stated().shapes.retain(|shape| shape.joint != hand);
+    blind.pairs().clear();
     let frames = whole.frames(&CALM);
-    let held = whole.shapes.last().unwrap().capsule.placed(&frames[whole.end_effector]);
+    let held = whole.shapes().last().unwrap().capsule.placed(&frames[whole.end_effector()]);
     // At the dumbbell's end, and where the wrist is not.
     let scene = block(held.a + 0.02 * (held.a - held.b).normalize(), 0.05);
     assert!(blind.obstacle_clearance(&frames, &scene).unwrap().distance > 0.02);
@@ -114,7 +114,7 @@ fn the_body_before_the_hand_is_looked_at() {
     let stick =
         |z: f64| Capsule { a: Vector3::new(0.0, 0.06, -0.05), b: Vector3::new(0.0, 0.05, z), radius: 0.01 };
     let touching = robot.clone().with_payload_shape(&[stick(0.09)], &[]).unwrap();
-    let frames = |robot: &Robot, turn: f64| {
+    let frames = |robot: &Arm, turn: f64| {
         let mut q = CALM;
         q[6] = turn;
         robot.frames(&q)
@@ -124,9 +124,9 @@ fn the_body_before_the_hand_is_looked_at() {
     let turns: Vec<f64> = (0..24).map(|k| at(f64::from(k) * PI / 12.0)).collect();
     assert!(turns.iter().any(|d| *d <= 0.0) && turns.iter().any(|d| *d > 0.0), "{turns:?}");
     // The certifier's list has that pair too.
-    let payload = touching.shapes.len() - 1;
-    let before = Some(touching.end_effector - 1);
-    assert!(touching.self_pairs.iter().any(|&(a, b)| b == payload && touching.shapes[a].joint == before));
+    let payload = touching.shapes().len() - 1;
+    let before = Some(touching.end_effector() - 1);
+    assert!(touching.self_pairs().iter().any(|&(a, b)| b == payload && touching.shapes()[a].joint == before));
 }
 
 /// What the capsules keep apart is apart for the auditor: no contact that the proof has excluded.

@@ -37,7 +37,7 @@ fn verdict(case: &Case, floor: f64, partition: Partition) -> Result<(), Refusal>
     let mut case = case.clone();
     case.tube.lag_floor[0] = 0.5 * true_floor(&case);
     case.tube.inertia_floor[0] = 0.5 * true_floor(&case);
-    case.robot.control = case.tube.gains;
+    case.robot.stated().gains = case.tube.gains;
     let lag = case.tube.lag_floor.clone();
     for _ in 0..8 {
         let reports = case.problem().unwrap().survey(partition.cells);

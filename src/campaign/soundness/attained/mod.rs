@@ -21,9 +21,7 @@ use crate::enclose::Counted;
 use crate::inertia::ParameterSet;
 use crate::reach::{Span, Tube};
 use crate::robot::fixture::small_robot;
-use crate::robot::{
-    ControlGains, FRICTION, Friction, INERTIAL, Joint, JointKind, JointLimits, Placement, Robot, Scene,
-};
+use crate::robot::{FRICTION, Friction, Gains, INERTIAL, Joint, JointKind, JointLimits, Placement, Scene};
 use crate::trajectory::{Bezier, JointState};
 
 /// Limits that no joint of these robots comes near.
@@ -56,17 +54,12 @@ fn mass(m: f64) -> [f64; INERTIAL] {
 /// A joint with these bodies, known exactly, at rest at zero, with a tube whose constants are still zero.
 fn case(joints: Vec<Joint>, gravity: [f64; 3], floor: &[f64]) -> Case {
     let n = joints.len();
-    let gains =
-        ControlGains { k_r: 10.0, alpha: 100.0, v_max: 1e-12, period_s: 1e-3, stiction_speed_rad_s: 1e-6 };
-    let robot = Robot {
-        joints,
-        gravity: Vector3::from(gravity),
-        shapes: vec![],
-        self_pairs: vec![],
-        end_effector: n - 1,
-        control: gains,
-        ..small_robot()
-    };
+    let gains = Gains { k_r: 10.0, alpha: 100.0, v_max: 1e-12, period_s: 1e-3, stiction_speed_rad_s: 1e-6 };
+    let mut robot = small_robot();
+    let stated = robot.stated();
+    (stated.model.joints, stated.model.gravity) = (joints, Vector3::from(gravity));
+    (stated.shapes, stated.end_effector, stated.gains) = (vec![], n - 1, gains);
+    robot.pairs().clear();
     let theta = robot.nominal_parameters();
     let tube = Tube {
         gains,
@@ -123,7 +116,7 @@ const START: Span = Span::Between(0.0, 1e-6);
 
 /// What is claimed of a span.
 fn report(case: &mut Case, span: Span) -> CellReport {
-    case.robot.control = case.tube.gains;
+    case.robot.stated().gains = case.tube.gains;
     case.problem().unwrap().report(span, &Workspaces::<Counted>::default())
 }
 

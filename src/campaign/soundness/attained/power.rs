@@ -94,14 +94,14 @@ fn disturbed() -> Case {
 #[test]
 fn power_by_an_error_of_velocity() {
     let mut case = disturbed();
-    case.robot.sensors.velocity_rad_s = 1e-4;
+    case.robot.stated().sensors.velocity_rad_s = 1e-4;
     holds("delta_dq (rho + |v|)", case);
 }
 
 #[test]
 fn power_by_an_error_of_position() {
     let mut case = disturbed();
-    case.robot.sensors.position_rad = 1e-5;
+    case.robot.stated().sensors.position_rad = 1e-5;
     case.tube.gains.k_r = 100.0;
     holds("K_r delta_q (rho + |v|)", case);
 }
@@ -166,10 +166,10 @@ fn slack_by_errors_of_r() {
         let (heavy, r) = (3.5, (2.0f64 * 1.5 / 3.5).sqrt());
         meets("M (r + delta/2) delta", heavy * (r + 0.5 * delta) * delta, report.required.energy_slack_j);
     };
-    slack(&|c| c.robot.sensors.velocity_rad_s = 1e-3);
-    slack(&|c| c.robot.sensors.position_rad = 1e-4);
+    slack(&|c| c.robot.stated().sensors.velocity_rad_s = 1e-3);
+    slack(&|c| c.robot.stated().sensors.position_rad = 1e-4);
     // So large that its square counts.
-    slack(&|c| c.robot.sensors.velocity_rad_s = 1e2);
+    slack(&|c| c.robot.stated().sensors.velocity_rad_s = 1e2);
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn slack_by_errors_of_position() {
     use crate::reach::energy::energy_slack;
     let mut case = polar(1.0);
     case.tube.gains.v_max = 1e-6;
-    case.robot.control = case.tube.gains;
+    case.robot.stated().gains = case.tube.gains;
     let mut cell = Cell::<16, Counted>::new(&case.robot, &case.tube, &case.curve, Span::Rest);
     for off in &mut cell.deviation {
         (off.q, off.r) = (1e-3, 0.0);

@@ -35,14 +35,14 @@ fn viscous(case: &mut Case, j: usize, value: f64) {
 
 #[test]
 fn drift_by_an_error_of_velocity_through_the_acceleration_asked_for() {
-    let case = with(slider(), |c| c.robot.sensors.velocity_rad_s = 1e-2);
+    let case = with(slider(), |c| c.robot.stated().sensors.velocity_rad_s = 1e-2);
     drifts("M K_r delta_dq", case, 0);
 }
 
 #[test]
 fn drift_by_an_error_of_velocity_through_friction() {
     let case = with(slider(), |c| {
-        c.robot.sensors.velocity_rad_s = 1e-2;
+        c.robot.stated().sensors.velocity_rad_s = 1e-2;
         c.tube.gains.k_r = 0.1;
         viscous(c, 0, 1e3);
     });
@@ -52,7 +52,7 @@ fn drift_by_an_error_of_velocity_through_friction() {
 #[test]
 fn drift_by_an_error_of_position_through_gravity() {
     let case = with(pendulum(), |c| {
-        c.robot.sensors.position_rad = 1e-4;
+        c.robot.stated().sensors.position_rad = 1e-4;
         c.curve = still(&[std::f64::consts::FRAC_PI_2]);
     });
     drifts("dg/dq delta_q", case.clone(), 0);
@@ -65,7 +65,7 @@ fn drift_by_an_error_of_position_through_gravity() {
 fn drift_by_an_error_of_position_through_the_velocity_asked_for() {
     // dq_a is off by K_r delta_q, and the slide is pulled out by x dq dq_a.
     let case = with(polar(0.0), |c| {
-        c.robot.sensors.position_rad = 1e-4;
+        c.robot.stated().sensors.position_rad = 1e-4;
         c.tube.gains.k_r = 1e3;
         c.curve = from(&[0.0, 1.0], &[10.0, 0.0], &[0.0; 2]);
     });
@@ -75,7 +75,7 @@ fn drift_by_an_error_of_position_through_the_velocity_asked_for() {
 #[test]
 fn drift_by_an_error_of_velocity_through_centrifugal_force() {
     let case = with(polar(0.0), |c| {
-        c.robot.sensors.velocity_rad_s = 1e-3;
+        c.robot.stated().sensors.velocity_rad_s = 1e-3;
         c.tube.gains.k_r = 0.1;
         c.curve = from(&[0.0, 1.0], &[10.0, 0.0], &[0.0; 2]);
     });
@@ -176,7 +176,7 @@ fn drift_by_the_disturbance_through_centrifugal_force() {
 fn drift_is_that_of_the_heaviest_body_of_the_set() {
     let heavy = |p: usize| {
         with(slider(), |c| {
-            c.robot.sensors.velocity_rad_s = 1e-2;
+            c.robot.stated().sensors.velocity_rad_s = 1e-2;
             (c.tube.gains.v_max, c.tube.gains.period_s) = (1e-6, 1e-9);
             widen(c, 0, p, 0.5);
         })

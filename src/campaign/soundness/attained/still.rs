@@ -11,7 +11,7 @@ type Change<'a> = &'a dyn Fn(&mut Case);
 
 /// Largest |q|, |dq| and |ddq_a| of the first joint, true or read.
 fn sizes(case: &Case, report: &CellReport) -> [f64; 3] {
-    let sensors = &case.robot.sensors;
+    let sensors = &case.robot.sensors();
     let k = case.tube.gains.k_r;
     let all = states(case, report.span);
     let most =
@@ -39,7 +39,7 @@ fn positions() {
     position("e", &|c| c.tube.gains.v_max = 1.5);
     // The lag may come from a tube with a lower floor.
     position("e of an earlier plan", &|c| (c.tube.gains.v_max, c.tube.lag_floor[0]) = (1.5, 0.3));
-    position("delta_q", &|c| c.robot.sensors.position_rad = 1e-3);
+    position("delta_q", &|c| c.robot.stated().sensors.position_rad = 1e-3);
     // A tick that begins at the end of the span ends a millisecond later.
     for dq in [10.0, -10.0] {
         position("h dq", &|c| c.curve = from(&[0.0], &[dq], &[0.0]));
@@ -57,7 +57,7 @@ fn velocities() {
     };
     velocity("r and K_r e", &|c| c.tube.gains.v_max = 1.5);
     velocity("K_r e", &|c| (c.tube.gains.v_max, c.tube.lag_floor[0]) = (1.5, 1e-2));
-    velocity("delta_dq", &|c| c.robot.sensors.velocity_rad_s = 1e-3);
+    velocity("delta_dq", &|c| c.robot.stated().sensors.velocity_rad_s = 1e-3);
     velocity("h ddq", &|c| c.curve = from(&[0.0], &[0.0], &[10.0]));
 }
 
@@ -70,7 +70,7 @@ fn nominal_torques() {
     };
     let mass = |[_, _, ddqa]: [f64; 3]| 3.0 * ddqa;
     nominal("M K_r de", &mass, &|c| c.tube.gains.v_max = 1.5);
-    nominal("M K_r delta_dq", &mass, &|c| c.robot.sensors.velocity_rad_s = 1e-3);
+    nominal("M K_r delta_dq", &mass, &|c| c.robot.stated().sensors.velocity_rad_s = 1e-3);
     nominal("M ddq_d", &mass, &|c| c.curve = from(&[0.0], &[0.0], &[10.0]));
     let know = |c: &mut Case, p: usize, value: f64| {
         let at = c.robot.friction_index(0) + p;
@@ -137,7 +137,7 @@ fn the_disturbance_bound_holds_each_parameter() {
 #[test]
 fn nominal_torques_by_the_velocity_asked_for() {
     let parts: [(&str, Change<'_>); 2] = [
-        ("K_r delta_q", &|c| c.robot.sensors.position_rad = 1e-4),
+        ("K_r delta_q", &|c| c.robot.stated().sensors.position_rad = 1e-4),
         // Large errors of position, not of velocity.
         ("K_r e", &|c| (c.tube.gains.v_max, c.tube.lag_floor[0]) = (1.5e-10, 1e-6)),
     ];
@@ -147,7 +147,7 @@ fn nominal_torques_by_the_velocity_asked_for() {
         part(&mut case);
         case.curve = from(&[0.0, 1.0], &[0.5, 0.0], &[0.0; 2]);
         let report = report(&mut case, START);
-        let delta = case.robot.sensors.position_rad;
+        let delta = case.robot.sensors().position_rad;
         let mut most = 0.0f64;
         for s in states(&case, START) {
             let read = |j: usize, sign: f64| s.q[j] + sign * delta;
@@ -167,7 +167,7 @@ fn nominal_torques_by_the_velocity_asked_for() {
 fn coulomb_friction_is_in_doubt_up_to_the_edge_of_the_band() {
     let parts: [(&str, Change<'_>); 3] = [
         ("stiction speed", &|c| c.tube.gains.stiction_speed_rad_s = 1e-2),
-        ("delta_dq", &|c| c.robot.sensors.velocity_rad_s = 1e-2),
+        ("delta_dq", &|c| c.robot.stated().sensors.velocity_rad_s = 1e-2),
         ("h ddq", &|c| c.tube.acceleration_bound[0] = 10.0),
     ];
     for (what, part) in parts {
@@ -179,7 +179,7 @@ fn coulomb_friction_is_in_doubt_up_to_the_edge_of_the_band() {
                     part(c);
                     // Read as slow as that, at the least.
                     let speed =
-                        share * formulas::sign_band(&c.tube, &c.robot, 0) + c.robot.sensors.velocity_rad_s;
+                        share * formulas::sign_band(&c.tube, &c.robot, 0) + c.robot.sensors().velocity_rad_s;
                     c.curve = from(&[0.0], &[sign * speed], &[0.0]);
                 });
                 let rho = report.torque[0].rho;
@@ -207,8 +207,8 @@ fn distances() {
         rail
     };
     let mut case = case(vec![rail(0.0), rail(0.6)], [0.0; 3], &[3.0; 2]);
-    case.robot.shapes = vec![upright(0, 0.2), upright(1, 0.25)];
-    case.robot.self_pairs = vec![(0, 1)];
+    case.robot.stated().shapes = vec![upright(0, 0.2), upright(1, 0.25)];
+    *case.robot.pairs() = vec![(0, 1)];
     let boxes =
         [([-0.5, 0.0, 0.5], 0.2), ([0.0, 0.0, 1.5], 0.2), ([0.0, 0.0, -0.5], 0.2), ([0.0, -1.0, 0.5], 0.7)];
     let cuboid = |(center, _): &([f64; 3], f64)| {

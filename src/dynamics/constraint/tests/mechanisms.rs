@@ -4,8 +4,8 @@ use nalgebra::{Matrix3, Rotation3, Vector3};
 
 use super::*;
 use crate::robot::configuration::neutral;
-use crate::robot::fixture::{floating, small_robot};
-use crate::robot::{JointKind, Placement, load};
+use crate::robot::fixture::{floating, small_model};
+use crate::robot::{JointKind, Placement, load_model};
 
 fn at(x: f64, y: f64, z: f64) -> Placement {
     Placement { rotation: Matrix3::identity(), translation: Vector3::new(x, y, z) }
@@ -13,8 +13,8 @@ fn at(x: f64, y: f64, z: f64) -> Placement {
 
 /// Three bars in a chain from the origin, and the ground between (0, 0) and (1, 0): bars of 0.4, 1 and 0.8 m. Gravity is
 /// along -y, joints turn about z.
-fn four_bar() -> (Robot, Constraint) {
-    let mut robot = small_robot();
+fn four_bar() -> (Model, Constraint) {
+    let mut robot = small_model();
     robot.gravity = Vector3::new(0.0, -9.81, 0.0);
     for (i, x) in [0.0, 0.4, 1.0].into_iter().enumerate() {
         let joint = &mut robot.joints[i];
@@ -37,7 +37,7 @@ fn four_bar() -> (Robot, Constraint) {
     (robot, closure)
 }
 
-fn closed(robot: &Robot, closure: &Constraint) -> Vec<f64> {
+fn closed(robot: &Model, closure: &Constraint) -> Vec<f64> {
     let mut dynamics = ConstrainedDynamics::new(robot, vec![closure.clone()], Redundancy::Drop).unwrap();
     let mut q = vec![1.2, -1.0, -1.5];
     let left = dynamics.close(robot, &mut q, &robot.nominal_parameters()).unwrap();
@@ -81,7 +81,7 @@ fn run(stiffness: f64, damping: f64) -> (f64, f64) {
 /// With joints that turn, the row across a linkage's plane is not zero but rounding; it binds as little.
 #[test]
 fn rows_of_rounding_bind_nothing() {
-    let robot = load("robots/b1_leg.toml").unwrap();
+    let robot = load_model("robots/b1_leg.toml").unwrap();
     let theta = robot.nominal_parameters();
     let closure = Constraint::closure(&robot, 0).in_axes(RowAxes::WorldAligned).stabilised(400.0, 40.0);
     let mut q = vec![0.3, 0.8, -1.5, 0.0, 0.0];
@@ -104,7 +104,7 @@ fn rows_of_rounding_bind_nothing() {
 /// nothing of it must not be the one that is kept. The crank then follows what its motor asks for.
 #[test]
 fn a_linkage_follows_its_crank_whatever_its_plane() {
-    let robot = load("robots/b1_leg.toml").unwrap();
+    let robot = load_model("robots/b1_leg.toml").unwrap();
     let theta = robot.nominal_parameters();
     let closure = Constraint::closure(&robot, 0).in_axes(RowAxes::WorldAligned).stabilised(400.0, 40.0);
     for lean in [0.0, 1e-12, 1e-9, 1e-6, 1e-3, 0.5, 1.57] {
@@ -137,8 +137,8 @@ fn a_four_bar_stays_closed() {
 }
 
 /// A trunk with four legs of three joints (roll, pitch, knee), feet 0.2 m below the knees.
-fn quadruped() -> Robot {
-    let mut robot = small_robot();
+fn quadruped() -> Model {
+    let mut robot = small_model();
     let pattern = robot.joints[0].clone();
     robot.joints.clear();
     let pitch = Rotation3::new(Vector3::new(-std::f64::consts::FRAC_PI_2, 0.0, 0.0)).into_inner();
@@ -161,12 +161,10 @@ fn quadruped() -> Robot {
             robot.joints.push(joint);
         }
     }
-    robot.shapes.clear();
-    robot.end_effector = 0;
     floating(robot)
 }
 
-fn feet(robot: &Robot, kind: LoopKind) -> Vec<Constraint> {
+fn feet(robot: &Model, kind: LoopKind) -> Vec<Constraint> {
     (0..4)
         .map(|leg| Constraint {
             name: format!("foot {leg}"),
@@ -184,7 +182,7 @@ fn feet(robot: &Robot, kind: LoopKind) -> Vec<Constraint> {
 }
 
 /// A crouched stance, at rest.
-fn stance(robot: &Robot) -> Vec<f64> {
+fn stance(robot: &Model) -> Vec<f64> {
     let mut q = vec![0.0; robot.nq()];
     q[6] = 1.0;
     for leg in 0..4 {
@@ -255,7 +253,7 @@ fn redundant_contacts_do_what_they_say() {
 /// Digit's six loops: closed from the neutral configuration, then falling for a tenth of a second.
 #[test]
 fn a_robot_with_closed_legs_falls_with_its_loops_closed() {
-    let robot = load(concat!(env!("CARGO_MANIFEST_DIR"), "/robots/digit.toml")).unwrap();
+    let robot = load_model(concat!(env!("CARGO_MANIFEST_DIR"), "/robots/digit.toml")).unwrap();
     let (n, theta) = (robot.nv(), robot.nominal_parameters());
     let loops: Vec<_> =
         (0..robot.loops.len()).map(|i| Constraint::closure(&robot, i).stabilised(1e4, 200.0)).collect();

@@ -1,0 +1,241 @@
+//! An arm: a model with everything that reachability, certificate, control, identification and planning rest on.
+
+use std::ops::Deref;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::collision::CollisionPart;
+use super::error::RobotError;
+use super::gains::Gains;
+use super::model::{JointKind, Model};
+use super::pairs;
+use super::sensors::Sensors;
+use super::shape::{HeldShape, IgnoredPair, LinkShape};
+use super::uncertainty::Uncertainty;
+
+/// What is stated of an arm, in files and in memory. [`Arm::new`] checks it and derives what follows from it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ArmDescription {
+    /// The tree, on a fixed base.
+    #[serde(flatten)]
+    pub model: Model,
+    /// The collision primitives of the URDF and the capsules of what is held: what `shapes` must cover.
+    pub parts: Vec<CollisionPart>,
+    /// Collision capsules; together they cover `parts` (proven by [`Arm::new`]).
+    pub shapes: Vec<LinkShape>,
+    /// Pairs of `shapes` that a file says need not be kept apart.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignored_pairs: Vec<IgnoredPair>,
+    /// What is known of the shape of what the hand holds.
+    #[serde(default)]
+    pub held: HeldShape,
+    /// Index of the joint whose body holds the payload.
+    pub end_effector: usize,
+    /// How far the truth may be from the model.
+    pub uncertainty: Uncertainty,
+    /// What the sensors may get wrong.
+    pub sensors: Sensors,
+    /// Gains of the robust controller.
+    #[serde(rename = "control")]
+    pub gains: Gains,
+}
+
+/// An arm on a fixed base, checked: its indices point somewhere, its bounds are bounds, its capsules provably cover its parts,
+/// and the pairs of capsules that must stay apart follow from the rest ([`super::pairs`]). It reads as its [`Model`] where
+/// only that is asked for.
+///
+/// In files it is its [`ArmDescription`]; whoever reads one checks and derives anew.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Arm {
+    stated: ArmDescription,
+    self_pairs: Vec<(usize, usize)>,
+}
+
+impl Deref for Arm {
+    type Target = Model;
+
+    fn deref(&self) -> &Model {
+        &self.stated.model
+    }
+}
+
+impl Arm {
+    /// Checks a description and derives the pairs that must stay apart.
+    ///
+    /// # Errors
+    /// [`RobotError::Arm`] names the joint, capsule, part or field at fault.
+    pub fn new(description: ArmDescription) -> Result<Self, RobotError> {
+        if let Some(reason) = description.fault() {
+            return Err(RobotError::Arm { name: description.model.name, reason });
+        }
+        let self_pairs = pairs::derive(&description);
+        Ok(Self { stated: description, self_pairs })
+    }
+
+    /// What was stated of it.
+    pub fn description(&self) -> &ArmDescription {
+        &self.stated
+    }
+
+    /// This arm with a changed description, checked and derived anew.
+    ///
+    /// # Errors
+    /// As [`Arm::new`].
+    pub fn changed(&self, change: impl FnOnce(&mut ArmDescription)) -> Result<Self, RobotError> {
+        let mut description = self.stated.clone();
+        change(&mut description);
+        Self::new(description)
+    }
+
+    /// This arm with other sensors.
+    ///
+    /// # Errors
+    /// [`RobotError::Arm`] for a bound that is none.
+    pub fn with_sensors(&self, sensors: Sensors) -> Result<Self, RobotError> {
+        self.restated(|stated| stated.sensors = sensors)
+    }
+
+    /// This arm with other gains.
+    ///
+    /// # Errors
+    /// [`RobotError::Arm`] for a gain that is none.
+    pub fn with_gains(&self, gains: Gains) -> Result<Self, RobotError> {
+        self.restated(|stated| stated.gains = gains)
+    }
+
+    /// This arm with another uncertainty.
+    ///
+    /// # Errors
+    /// [`RobotError::Arm`] for a figure that is none.
+    pub fn with_uncertainty(&self, uncertainty: Uncertainty) -> Result<Self, RobotError> {
+        self.restated(|stated| stated.uncertainty = uncertainty)
+    }
+
+    /// A change that no pair depends on.
+    fn restated(&self, change: impl FnOnce(&mut ArmDescription)) -> Result<Self, RobotError> {
+        let mut arm = self.clone();
+        change(&mut arm.stated);
+        match arm.stated.bounds_fault() {
+            Some(reason) => Err(RobotError::Arm { name: arm.stated.model.name, reason }),
+            None => Ok(arm),
+        }
+    }
+
+    /// The same arm with another direction of gravity, m/s^2 in the base frame; no pair depends on it.
+    pub(super) fn under_gravity(&self, gravity: nalgebra::Vector3<f64>) -> Self {
+        let mut arm = self.clone();
+        arm.stated.model.gravity = gravity;
+        arm
+    }
+
+    /// The tree alone.
+    pub fn model(&self) -> &Model {
+        &self.stated.model
+    }
+
+    /// The collision primitives of the URDF and the capsules of what is held, all inside the capsules.
+    pub fn parts(&self) -> &[CollisionPart] {
+        &self.stated.parts
+    }
+
+    /// Collision capsules.
+    pub fn shapes(&self) -> &[LinkShape] {
+        &self.stated.shapes
+    }
+
+    /// Pairs of [`Arm::shapes`] that must stay apart, ascending: see [`super::pairs`].
+    pub fn self_pairs(&self) -> &[(usize, usize)] {
+        &self.self_pairs
+    }
+
+    /// Pairs of [`Arm::shapes`] that a file says need not be kept apart.
+    pub fn ignored_pairs(&self) -> &[IgnoredPair] {
+        &self.stated.ignored_pairs
+    }
+
+    /// What is known of the shape of what the hand holds.
+    pub fn held(&self) -> HeldShape {
+        self.stated.held
+    }
+
+    /// Index of the joint whose body holds the payload.
+    pub fn end_effector(&self) -> usize {
+        self.stated.end_effector
+    }
+
+    /// How far the truth may be from the model.
+    pub fn uncertainty(&self) -> Uncertainty {
+        self.stated.uncertainty
+    }
+
+    /// What the sensors may get wrong.
+    pub fn sensors(&self) -> Sensors {
+        self.stated.sensors
+    }
+
+    /// Gains of the robust controller.
+    pub fn gains(&self) -> Gains {
+        self.stated.gains
+    }
+}
+
+impl ArmDescription {
+    /// What is wrong with it: a base that floats, indices that point nowhere, capsules that are none, bounds that are none, or a
+    /// part that sticks out of the capsules.
+    fn fault(&self) -> Option<String> {
+        if let Some(joint) = self.model.joints.iter().find(|j| j.kind == JointKind::FreeFlyer) {
+            return Some(format!("it floats on joint `{}`, expected an arm on a fixed base", joint.name));
+        }
+        self.bounds_fault().or_else(|| pairs::structure_fault(self))
+    }
+
+    fn bounds_fault(&self) -> Option<String> {
+        let named = |(what, reason): (&str, String)| format!("{what}: {reason}");
+        let uncertainty = self.uncertainty.fault().map(named);
+        uncertainty.or_else(|| self.sensors.fault().map(named)).or_else(|| self.gains.fault())
+    }
+}
+
+impl Serialize for Arm {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.stated.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Arm {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let description = ArmDescription::deserialize(deserializer)?;
+        Self::new(description).map_err(serde::de::Error::custom)
+    }
+}
+
+/// Tests make arms that no file describes.
+#[cfg(test)]
+impl Arm {
+    /// An arm as stated, with these pairs, unchecked.
+    pub(crate) fn unchecked(stated: ArmDescription, self_pairs: Vec<(usize, usize)>) -> Self {
+        Self { stated, self_pairs }
+    }
+
+    /// What is stated, to be changed unchecked; pairs stay as they are.
+    pub(crate) fn stated(&mut self) -> &mut ArmDescription {
+        &mut self.stated
+    }
+
+    /// The pairs, to be changed unchecked.
+    pub(crate) fn pairs(&mut self) -> &mut Vec<(usize, usize)> {
+        &mut self.self_pairs
+    }
+
+    /// Derives the pairs anew.
+    pub(crate) fn derive_pairs(&mut self) {
+        self.self_pairs = pairs::derive(&self.stated);
+    }
+}
+
+#[cfg(test)]
+impl std::ops::DerefMut for Arm {
+    fn deref_mut(&mut self) -> &mut Model {
+        &mut self.stated.model
+    }
+}

@@ -1,0 +1,51 @@
+//! Collision capsules, which pairs of them are ignored, and what is held.
+
+use nalgebra::Vector3;
+use serde::{Deserialize, Serialize};
+
+/// The set of points within `radius` of the segment from `a` to `b` (a sphere when they coincide); metres.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Capsule {
+    /// First end of the segment.
+    pub a: Vector3<f64>,
+    /// Second end of the segment.
+    pub b: Vector3<f64>,
+    /// Radius, > 0.
+    pub radius: f64,
+}
+
+/// A collision capsule fixed to a body of the robot.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LinkShape {
+    /// Name for messages, for example `forearm`.
+    pub name: String,
+    /// Joint whose frame carries the capsule; `None` for the fixed base.
+    pub joint: Option<usize>,
+    /// The capsule in that frame.
+    pub capsule: Capsule,
+}
+
+/// Two capsules that are not kept apart from each other because somebody said so. Nothing proves it: it is trusted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IgnoredPair {
+    /// Index of one capsule in [`super::Arm::shapes`].
+    pub a: usize,
+    /// Index of the other.
+    pub b: usize,
+    /// Why they cannot touch, or need not be kept apart, in the words of the file.
+    pub reason: String,
+}
+
+/// What is known of the shape of what the hand holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HeldShape {
+    /// Nothing is held beyond what the URDF describes.
+    #[default]
+    Nothing,
+    /// The held object lies within capsules that are among [`super::Arm::shapes`].
+    Declared,
+    /// Something is held whose shape nobody states: nothing is proven about what it touches.
+    Undeclared,
+}
