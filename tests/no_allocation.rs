@@ -143,7 +143,7 @@ fn the_control_tick_does_not_allocate() {
 #[test]
 fn the_rigid_body_algorithms_do_not_allocate() {
     for name in ["kinova_gen3_2f85", "go1"] {
-        let robot = robot::load(name).unwrap();
+        let robot = robot::load_model(name).unwrap();
         let (n, bodies) = (robot.nv(), robot.bodies());
         let theta = robot.nominal_parameters();
         let wave = |phase: f64| (0..n).map(|j| (phase + j as f64).sin()).collect::<Vec<f64>>();
@@ -199,7 +199,7 @@ fn the_rigid_body_algorithms_do_not_allocate() {
 
 #[test]
 fn constrained_dynamics_do_not_allocate() {
-    let robot = robot::load("go1").unwrap();
+    let robot = robot::load_model("go1").unwrap();
     let n = robot.nv();
     let theta = robot.nominal_parameters();
     let wave = |phase: f64| (0..n).map(|j| (phase + j as f64).sin()).collect::<Vec<f64>>();

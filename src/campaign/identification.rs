@@ -110,7 +110,7 @@ impl Identification {
         rng.set_stream(number);
         let noise = NOISES[(number % NOISES.len() as u64) as usize];
         let theta = self.truth(&mut rng)?;
-        let angle = self.lean(&mut rng);
+        let angle = self.strip_bounds(&mut rng);
         let (samples, acceleration) = self.recording(&theta, noise, angle, &mut rng);
         let fail =
             |error: IdentifyError| CampaignError::Trials(format!("trial {number} ({noise:?}): {error}"));
@@ -147,7 +147,7 @@ impl Identification {
     }
 
     /// How far the base leans: half of the time as far as it may, rad.
-    fn lean(&self, rng: &mut ChaCha8Rng) -> f64 {
+    fn strip_bounds(&self, rng: &mut ChaCha8Rng) -> f64 {
         let share = if rng.random() { 1.0 - 1e-9 } else { rng.random::<f64>() };
         share * self.robot.uncertainty().gravity_direction_deg.to_radians()
     }
@@ -161,8 +161,8 @@ impl Identification {
         rng: &mut ChaCha8Rng,
     ) -> (Vec<Sample>, Vec<f64>) {
         let wave = Wave::draw(&self.robot, self.seconds, rng);
-        let leaning = Arc::new(self.robot.tilted(angle, rng.random_range(0.0..TAU)));
-        experiment::record(&leaning, theta, &wave, noise, rng)
+        let strips = Arc::new(self.robot.tilted(angle, rng.random_range(0.0..TAU)));
+        experiment::record(&strips, theta, &wave, noise, rng)
     }
 
     /// Whether the truth is in the strips along a random motion, as a planner would ask for them.
@@ -369,7 +369,7 @@ mod tests {
     }
 
     /// What becomes of the truth where the base leans by `degrees`, over `count` motions: inside, noticed, outside in silence.
-    fn leaning(campaign: &Identification, degrees: f64, count: u64) -> [usize; 3] {
+    fn strips(campaign: &Identification, degrees: f64, count: u64) -> [usize; 3] {
         let mut counts = [0; 3];
         for number in 0..count {
             let mut rng = ChaCha8Rng::seed_from_u64(number);
@@ -400,11 +400,11 @@ mod tests {
         let mut campaign = campaign(1);
         campaign.seconds = 3.0;
         assert_eq!(
-            leaning(&campaign, campaign.robot.uncertainty().gravity_direction_deg * (1.0 - 1e-9), 4),
+            strips(&campaign, campaign.robot.uncertainty().gravity_direction_deg * (1.0 - 1e-9), 4),
             [4, 0, 0]
         );
         for degrees in [0.5, 1.0, 2.0] {
-            leaning(&campaign, degrees, 4);
+            strips(&campaign, degrees, 4);
         }
     }
 

@@ -9,10 +9,10 @@ use crate::reach::energy::{energy_slack, relative_mass, velocity_slopes};
 use crate::reach::extent::growth;
 use crate::reach::gravity::tilt_torques;
 use crate::reach::law::LawBounds;
-use crate::reach::leaning::Leaning;
 use crate::reach::links::{Separation, clear_of_capsule, clear_of_obstacle, coarsely_clear, sweep_capsules};
 use crate::reach::mass::floor_factor;
-use crate::reach::roundoff::{GRAIN, Grain};
+use crate::reach::roundoff::{LAW_ROUNDOFF, RoundoffBounds};
+use crate::reach::strips::PreparedStrips;
 use crate::reach::torque::{JointTorque, drift, joint_torques};
 use crate::reach::upward::{add_up, div_up, mul_up, sum_up};
 use crate::reach::{Cell, CellWorkspace, Joints, Span, extent};
@@ -88,12 +88,12 @@ impl CellReport {
         let n = robot.dof();
         let cell = Cell::<N, R>::new(robot, problem.tube, problem.curve, span);
         let sizes = (&mut space.sizes.motion, &mut space.size_regressor);
-        let grain = Grain::new(robot, problem.tube, uncertain, &cell, sizes);
-        let over = |leaning: &Leaning| leaning.over(problem.tube, problem.curve.duration_s, span);
-        let stretches = uncertain.leaning.as_ref().map(over).unwrap_or_default();
-        let lean = (&grain, &stretches[..]);
+        let roundoff = RoundoffBounds::new(robot, problem.tube, uncertain, &cell, sizes);
+        let over = |strips: &PreparedStrips| strips.over(problem.tube, problem.curve.duration_s, span);
+        let stretches = uncertain.strips.as_ref().map(over).unwrap_or_default();
+        let strip_bounds = (&roundoff, &stretches[..]);
         let place = (&mut space.forms.motion, &mut space.regressor);
-        let torque = joint_torques(robot, problem.tube, uncertain, &cell, lean, place);
+        let torque = joint_torques(robot, problem.tube, uncertain, &cell, strip_bounds, place);
         sweep_capsules(robot, &space.forms.motion, &mut space.placed, &mut space.ends);
         self.growth_m = space.ends.iter().flatten().map(growth).fold(0.0, f64::max);
         self.separate(problem, space);
@@ -101,9 +101,9 @@ impl CellReport {
         let floor = &problem.tube.inertia_floor[..];
         let mass = relative_mass(robot, uncertain, &cell, floor, (&mut space.ranges, &mut space.mass));
         let readings: Joints<f64> = (0..n).map(|j| reading_sup(&cell, j)).collect();
-        let law = LawBounds::new(problem.tube, &grain, &rho, &readings, floor, (mass.0, &mass.1));
+        let law = LawBounds::new(problem.tube, &roundoff, &rho, &readings, floor, (mass.0, &mass.1));
         self.relative_mass = mass.0;
-        self.required = required(problem, &cell, &grain, &torque, (floor, mass.0), &law, space);
+        self.required = required(problem, &cell, &roundoff, &torque, (floor, mass.0), &law, space);
         let limits = |j: usize| -> &JointLimits { &robot.joints[j].limits };
         let position = (0..n).map(|j| {
             limits(j).position.map_or(f64::INFINITY, |(lower, upper)| {
@@ -180,7 +180,7 @@ fn pair_radius(shapes: &[LinkShape], a: usize, b: usize) -> f64 {
 
 /// Upper bound of the command, its own rounding included.
 fn command_sup(torque: &JointTorque, robust: f64) -> f64 {
-    mul_up(add_up(torque.nominal_sup(), robust), 1.0 + GRAIN)
+    mul_up(add_up(torque.nominal_sup(), robust), 1.0 + LAW_ROUNDOFF)
 }
 
 /// Upper bound of |r^_j|, what the controller takes r_j for.
@@ -192,7 +192,7 @@ fn reading_sup<const N: usize, R: Rounding>(cell: &Cell<N, R>, j: usize) -> f64 
 fn required<const N: usize, R: Rounding>(
     problem: &Problem<'_>,
     cell: &Cell<N, R>,
-    grain: &Grain,
+    roundoff: &RoundoffBounds,
     torque: &[JointTorque],
     (floor, sigma): (&[f64], f64),
     law: &LawBounds,
@@ -235,11 +235,11 @@ fn required<const N: usize, R: Rounding>(
     // What rounding can take from r^'v: GRAIN of every term of the law, and of the commands that v is added to.
     let commands =
         sum_up((0..n).map(|j| mul_up(reading_sup(cell, j), command_sup(&torque[j], law.robust[j]))));
-    let hold_power_w = add_up(held, mul_up(GRAIN, add_up(commands, law.terms_w)));
+    let hold_power_w = add_up(held, mul_up(LAW_ROUNDOFF, add_up(commands, law.terms_w)));
 
     let relative = (floor, sigma);
     let slack = energy_slack(robot, &problem.uncertain, cell, relative, tube.level_j(), &mut space.changes);
-    let energy_slack_j = add_up(slack, grain.energy_j);
+    let energy_slack_j = add_up(slack, roundoff.energy_j);
     let parameters = (&mut space.forms.theta, &mut space.levers);
     let tilt = tilt_torques(robot, &problem.uncertain, &space.placed, parameters);
     let mut drift_nm = drift(robot, tube, &problem.uncertain, cell, &mut space.rates);
@@ -247,7 +247,7 @@ fn required<const N: usize, R: Rounding>(
         // Through ddq_a, |M dr/dt| <= rho + |v| + |C r|; through dq, at |dr/dt| in its norm.
         let through = mul_up(gains.k_r, add_up(pull[j], coriolis[j]));
         let changed = add_up(through, mul_up(energy_rate, slope[j]));
-        *drift = sum_up([*drift, mul_up(gains.period_s, changed), grain.torque_nm[j], tilt[j]]);
+        *drift = sum_up([*drift, mul_up(gains.period_s, changed), roundoff.torque_nm[j], tilt[j]]);
     }
     Required { floor_factor, drift_nm, hold_power_w, energy_slack_j, acceleration_bound, gain: law.gain }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::dynamics::{Motion, momentum_regressor, torque_regressor};
 use crate::inertia::ParameterSet;
 use crate::reach::Tube;
-use crate::reach::leaning::{Between, Leaning, OWN};
+use crate::reach::strips::{Between, OWN, PreparedStrips};
 use crate::reach::tube::LEVEL;
 use crate::robot::{ARMATURE, Arm, COULOMB, INERTIAL, OFFSET, VISCOUS};
 use crate::trajectory::JointState;
@@ -28,7 +28,7 @@ pub struct RobustController {
     robot: Arc<Arm>,
     center: Vec<f64>,
     radius: Vec<f64>,
-    leaning: Option<Leaning>,
+    strips: Option<PreparedStrips>,
     tube: Tube,
     motion: Motion<f64>,
     regressor: Vec<f64>,
@@ -45,7 +45,7 @@ impl RobustController {
         let n = robot.dof();
         let (center, radius) = (set.center(), set.radius());
         Self {
-            leaning: Leaning::new(&robot, set, &center, &radius),
+            strips: PreparedStrips::new(&robot, set, &center, &radius),
             motion: Motion::new(&robot),
             regressor: vec![0.0; INERTIAL * n * n],
             dqa: vec![0.0; n],
@@ -64,7 +64,7 @@ impl RobustController {
     pub fn switch(&mut self, set: &ParameterSet, tube: &Tube) {
         self.center = set.center();
         self.radius = set.radius();
-        self.leaning = Leaning::new(&self.robot, set, &self.center, &self.radius);
+        self.strips = PreparedStrips::new(&self.robot, set, &self.center, &self.radius);
         self.tube = tube.clone();
     }
 
@@ -182,8 +182,8 @@ impl RobustController {
 }
 
 /// What the law takes of the strips at time `t` of the plan, s: hat functions of time.
-fn at_time(leaning: &Leaning, t: f64) -> Between<f64> {
-    let times = &leaning.times;
+fn at_time(strips: &PreparedStrips, t: f64) -> Between<f64> {
+    let times = &strips.times;
     let second = times.partition_point(|x| *x <= t).max(1).min(times.len() - 1);
     let first = second.saturating_sub(1);
     let length = times[second] - times[first];
@@ -193,14 +193,14 @@ fn at_time(leaning: &Leaning, t: f64) -> Between<f64> {
 
 /// What the law adds to the nominal torque of joint `j` (N m), and what the strips leave of rho but for Coulomb friction and drift,
 /// for its torque row: `row` in the links' columns and `own` in those of [`OWN`]; the radii are their g.
-fn lean(
-    leaning: &Leaning,
+fn strip_bounds(
+    strips: &PreparedStrips,
     at: Between<f64>,
     j: usize,
     (row, radius): (&[f64], &[f64]),
     (own, own_radius): ([f64; 3], [f64; 3]),
 ) -> (f64, f64) {
-    let (a, b) = (leaning.strip(at.first, j), leaning.strip(at.second, j));
+    let (a, b) = (strips.strip(at.first, j), strips.strip(at.second, j));
     let rest = 1.0 - at.share;
     let mix = |x: f64, y: f64| rest * x + at.share * y;
     let mut known = mix(a.half, b.half);
@@ -218,7 +218,7 @@ fn lean(
 pub fn open_torque(robot: &Arm, set: &ParameterSet, at: &JointState, t: f64) -> Vec<(f64, f64)> {
     let (n, width) = (robot.dof(), INERTIAL * robot.dof());
     let (center, radius) = (set.center(), set.radius());
-    let leaning = Leaning::new(robot, set, &center, &radius);
+    let strips = PreparedStrips::new(robot, set, &center, &radius);
     let (mut motion, mut y) = (Motion::new(robot), vec![0.0; width * n]);
     motion.sweep(robot, &at.q, &at.dq, &at.dq, &at.ddq);
     torque_regressor(robot, &motion, 0..n, &mut y);
@@ -228,9 +228,9 @@ pub fn open_torque(robot: &Arm, set: &ParameterSet, at: &JointState, t: f64) -> 
         let own_radius = OWN.map(|column| radius[robot.friction_index(j) + column]);
         let sum = |y: &[f64], g: &[f64]| y.iter().zip(g).map(|(y, g)| y.abs() * g).sum::<f64>();
         let by_box = sum(row, &radius) + sum(&own, &own_radius);
-        let Some(leaning) = &leaning else { return (by_box, by_box) };
-        let between = at_time(leaning, t);
-        let (shift, known) = lean(leaning, between, j, (row, &radius), (own, own_radius));
+        let Some(strips) = &strips else { return (by_box, by_box) };
+        let between = at_time(strips, t);
+        let (shift, known) = strip_bounds(strips, between, j, (row, &radius), (own, own_radius));
         (by_box, known.min(by_box + shift.abs()))
     };
     (0..n).map(of).collect()
@@ -249,7 +249,7 @@ impl Controller for RobustController {
         }
         self.motion.sweep(&self.robot, measured.q, measured.dq, &self.dqa, &self.ddqa);
         torque_regressor(&self.robot, &self.motion, 0..n, &mut self.regressor);
-        let leant = self.leaning.as_ref().map(|leaning| (leaning, at_time(leaning, t)));
+        let strips_now = self.strips.as_ref().map(|strips| (strips, at_time(strips, t)));
         for j in 0..n {
             let (mut nominal, mut rho, charge) = self.joint_part(j, measured.dq[j]);
             let row = &self.regressor[width * j..width * (j + 1)];
@@ -257,10 +257,10 @@ impl Controller for RobustController {
                 nominal += y * c;
                 rho += y.abs() * g;
             }
-            if let Some((leaning, at)) = leant {
+            if let Some((strips, at)) = strips_now {
                 let own_radius = OWN.map(|column| self.radius[self.robot.friction_index(j) + column]);
                 let own = ([measured.dq[j], self.ddqa[j], 1.0], own_radius);
-                let (shift, known) = lean(leaning, at, j, (row, &self.radius), own);
+                let (shift, known) = strip_bounds(strips, at, j, (row, &self.radius), own);
                 nominal += shift;
                 rho = (rho + shift.abs()).min(charge + known);
             }

@@ -54,11 +54,11 @@ impl<P: Problem> Solver<'_, P> {
             joint.col_mut(j).copy_from_slice(posterior.arrival.column(j).as_slice());
         }
         let mut chain = Chain::default();
-        for (k, slot) in self.slots.iter_mut().enumerate() {
-            let slot = inner(slot);
+        for (k, record) in self.records.iter_mut().enumerate() {
+            let record = inner(record);
             each(k, &joint);
-            if slot.node.next > 0 {
-                chain.advance(&slot.node, &mut joint);
+            if record.node.next > 0 {
+                chain.advance(&record.node, &mut joint);
             }
         }
         Ok(posterior)

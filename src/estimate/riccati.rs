@@ -30,12 +30,12 @@ use super::stage::{StageModel, StageSize};
 /// The large parts of a stage's model, which are needed only between its linearisation and its step of the recursion: a
 /// few of these serve all stages by turns ([`Node::borrow`]).
 #[derive(Debug, Clone)]
-pub struct Loan {
+pub struct StageBuffers {
     hess: Mat,
     con: Mat,
 }
 
-impl Default for Loan {
+impl Default for StageBuffers {
     fn default() -> Self {
         Self { hess: Mat::zeros(0, 0), con: Mat::zeros(0, 0) }
     }
@@ -96,9 +96,9 @@ impl Node {
     }
 
     /// Takes (or, the second time, gives back) what is on loan.
-    pub fn borrow(&mut self, loan: &mut Loan) {
-        std::mem::swap(&mut self.model.hess, &mut loan.hess);
-        std::mem::swap(&mut self.model.con, &mut loan.con);
+    pub fn borrow(&mut self, buffers: &mut StageBuffers) {
+        std::mem::swap(&mut self.model.hess, &mut buffers.hess);
+        std::mem::swap(&mut self.model.con, &mut buffers.con);
     }
 
     /// A model of zeros to linearise into.

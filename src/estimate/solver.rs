@@ -8,7 +8,7 @@
 mod marginal;
 mod options;
 mod rollout;
-mod slot;
+mod stage_record;
 mod sweep;
 
 use std::sync::Mutex;
@@ -21,10 +21,10 @@ use super::error::EstimateError;
 use super::problem::{Problem, Trajectory};
 use super::riccati::PolicySpace;
 use super::secant::Secant;
-use marginal::{Marginal, Turn};
+use marginal::{Marginal, Update};
 pub use options::{Iteration, Options, Outcome, Rollout, Status};
-pub(super) use slot::Slot;
-use slot::{Lane, linearise_stage};
+pub(super) use stage_record::StageRecord;
+use stage_record::{ThreadStorage, linearise_stage};
 use sweep::Sweep;
 pub(super) use sweep::inner;
 
@@ -54,11 +54,11 @@ const HALVINGS: i32 = 12;
 pub struct Solver<'p, P: Problem> {
     pub(super) problem: &'p P,
     pub(super) options: Options,
-    pub(super) slots: Vec<Mutex<Slot>>,
+    pub(super) records: Vec<Mutex<StageRecord>>,
     sweep: Sweep,
     pub(super) arrival: Arrival,
     pub(super) constraints: ParameterModel,
-    lanes: Vec<Lane<P::Workspace>>,
+    threads: Vec<ThreadStorage<P::Workspace>>,
     /// Blocks of stages that the threads of a trial step have taken.
     claimed: AtomicUsize,
     now: Trajectory,
@@ -73,7 +73,7 @@ pub struct Solver<'p, P: Problem> {
 
 impl<P: Problem> std::fmt::Debug for Solver<'_, P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Solver").field("options", &self.options).field("stages", &self.slots.len()).finish()
+        f.debug_struct("Solver").field("options", &self.options).field("stages", &self.records.len()).finish()
     }
 }
 
@@ -90,7 +90,7 @@ impl<'p, P: Problem> Solver<'p, P> {
         options.check()?;
         let (nt, equalities, inequalities) = problem.parameters();
         let sizes: Vec<_> = (0..count).map(|k| problem.size(k)).collect();
-        let lanes = if options.parallel { rayon::current_num_threads().min(count) } else { 1 };
+        let threads = if options.parallel { rayon::current_num_threads().min(count) } else { 1 };
         let blank = |state: bool| Trajectory {
             xs: sizes.iter().map(|s| vec![0.0; if state { s.state } else { s.tangent }]).collect(),
             us: sizes.iter().map(|s| vec![0.0; s.input]).collect(),
@@ -99,11 +99,11 @@ impl<'p, P: Problem> Solver<'p, P> {
         Ok(Self {
             problem,
             options,
-            slots: (0..count).map(|k| Mutex::new(Slot::new(&sizes, k, nt))).collect(),
-            sweep: Sweep::new(count, lanes),
+            records: (0..count).map(|k| Mutex::new(StageRecord::new(&sizes, k, nt))).collect(),
+            sweep: Sweep::new(count, threads),
             arrival: Arrival::new(sizes[0].tangent, nt, inequalities),
             constraints: ParameterModel::new(nt, equalities, inequalities),
-            lanes: (0..lanes).map(|_| Lane::new(problem.workspace())).collect(),
+            threads: (0..threads).map(|_| ThreadStorage::new(problem.workspace())).collect(),
             marginal: Marginal::new(nt, if options.marginal { problem.natural() } else { 0 }, count),
             secant: Secant::new(sizes[0].tangent + nt),
             claimed: AtomicUsize::new(0),
@@ -151,7 +151,7 @@ impl<'p, P: Problem> Solver<'p, P> {
     ) -> Result<Outcome, EstimateError> {
         self.start(guess)?;
         self.marginal.start(near, part.map(|p| &p.marginal));
-        if self.lanes.len() == 1 {
+        if self.threads.len() == 1 {
             return self.iterate();
         }
         // From inside the pool every parallel loop starts without waking this thread up again.
@@ -183,22 +183,22 @@ impl<'p, P: Problem> Solver<'p, P> {
                 let (cost, violation);
                 (cost, violation, damping) = self.newton_step(damping)?;
                 (outcome.cost, outcome.violation) = (cost, violation);
-                let closed = violation <= self.options.feasibility * self.slots.len() as f64;
+                let closed = violation <= self.options.feasibility * self.records.len() as f64;
                 let little = (self.options.tolerance * (1.0 + cost.abs())).max(self.options.significance);
-                let turn = self.take_turn(cost, little, damping)?;
-                if turn == Turn::Renewed {
+                let update = self.choose_update(cost, little, damping)?;
+                if update == Update::Renewed {
                     // The past merits are those of another cost.
                     first = iteration;
                 }
                 let nothing = self.gain() <= little;
                 self.roll_out_linear();
-                if turn != Turn::Both {
+                if update != Update::Both {
                     mark = None;
                 } else if nothing && self.options.marginal {
                     mark =
                         mark.or(Some((cost + self.marginal.cost(self.problem, &self.now.theta), violation)));
                 }
-                let settled = closed && turn != Turn::Trajectory && (nothing || mark.is_some());
+                let settled = closed && update != Update::Trajectory && (nothing || mark.is_some());
                 let expected = self.arrival.expected;
                 (outcome.deficiency, outcome.contradiction) = (self.arrival.deficiency, self.contradiction());
                 let line = Iteration { cost, violation, expected, step: 0.0, trials, damping };
@@ -210,7 +210,8 @@ impl<'p, P: Problem> Solver<'p, P> {
                 let cost = cost + self.marginal.cost(self.problem, &self.now.theta);
                 past[iteration % memory] = (cost, violation);
                 // Parameters held, Newton's steps grow only where a kink throws them to and fro.
-                let known = if turn == Turn::Trajectory { 1 } else { (iteration - first + 1).min(memory) };
+                let known =
+                    if update == Update::Trajectory { 1 } else { (iteration - first + 1).min(memory) };
                 if iteration == self.options.iterations {
                     return Ok(outcome);
                 }
@@ -238,8 +239,8 @@ impl<'p, P: Problem> Solver<'p, P> {
                 // Steps of scoring have the curvature that they want.
                 let teaches = self.options.secant && !self.options.marginal;
                 let near = self.gain() <= NEAR * (1.0 + cost.abs());
-                let taken = match turn {
-                    Turn::Renewed if self.marginal.trusted => self.take_whole(&mut trials),
+                let taken = match update {
+                    Update::Renewed if self.marginal.trusted => self.take_whole(&mut trials),
                     _ => self.line_search(goal, &mut trials),
                 };
                 if let Some(step) = taken {
@@ -279,29 +280,29 @@ impl<'p, P: Problem> Solver<'p, P> {
         let size = |what: String, found: usize, expected: usize| {
             if found == expected { Ok(()) } else { Err(EstimateError::Size { what, found, expected }) }
         };
-        size("states of the guess".into(), guess.xs.len(), self.slots.len())?;
-        size("inputs of the guess".into(), guess.us.len(), self.slots.len())?;
+        size("states of the guess".into(), guess.xs.len(), self.records.len())?;
+        size("inputs of the guess".into(), guess.us.len(), self.records.len())?;
         size("parameters of the guess".into(), guess.theta.len(), self.now.theta.len())?;
         self.now.theta.copy_from_slice(&guess.theta);
-        self.slots.iter_mut().for_each(|slot| inner(slot).values.memory.clear());
-        for k in 0..self.slots.len() {
+        self.records.iter_mut().for_each(|record| inner(record).values.memory.clear());
+        for k in 0..self.records.len() {
             size(format!("state {k} of the guess"), guess.xs[k].len(), self.now.xs[k].len())?;
             size(format!("input {k} of the guess"), guess.us[k].len(), self.now.us[k].len())?;
             self.now.xs[k].copy_from_slice(&guess.xs[k]);
             self.now.us[k].copy_from_slice(&guess.us[k]);
         }
         if self.options.rollout == Rollout::Single {
-            for k in 0..self.slots.len() {
-                let lane = &mut self.lanes[0].workspace;
-                let slot = inner(&mut self.slots[k]);
+            for k in 0..self.records.len() {
+                let thread = &mut self.threads[0].workspace;
+                let record = inner(&mut self.records[k]);
                 self.problem
-                    .evaluate(k, self.now.at(k), lane, &mut slot.values)
+                    .evaluate(k, self.now.at(k), thread, &mut record.values)
                     .map_err(|reason| EstimateError::Stage { stage: k, reason })?;
-                if slot.values.next.iter().any(|x| !x.is_finite()) {
+                if record.values.next.iter().any(|x| !x.is_finite()) {
                     return Err(EstimateError::Diverged { stage: k });
                 }
                 if let Some(x) = self.now.xs.get_mut(k + 1) {
-                    x.copy_from_slice(&slot.values.next);
+                    x.copy_from_slice(&record.values.next);
                 }
             }
         }
@@ -310,22 +311,22 @@ impl<'p, P: Problem> Solver<'p, P> {
 
     /// Sums what the stages left, or the first failure.
     fn totals(&mut self) -> Result<(f64, f64), EstimateError> {
-        let failures = self.lanes.iter_mut().filter_map(|lane| lane.failure.take());
+        let failures = self.threads.iter_mut().filter_map(|thread| thread.failure.take());
         if let Some((_, failure)) = failures.min_by_key(|(stage, _)| *stage) {
             return Err(failure);
         }
         let (mut cost, mut violation) = (0.0, 0.0);
-        for slot in &mut self.slots {
-            let slot = inner(slot);
-            cost += slot.cost;
-            violation += slot.violation;
+        for record in &mut self.records {
+            let record = inner(record);
+            cost += record.cost;
+            violation += record.violation;
         }
         Ok((cost, violation + self.constraints.violation()))
     }
 
     fn contradiction(&mut self) -> f64 {
         let worst = self.arrival.contradiction;
-        self.slots.iter_mut().fold(worst, |m, slot| m.max(inner(slot).node.lift.contradiction))
+        self.records.iter_mut().fold(worst, |m, record| m.max(inner(record).node.lift.contradiction))
     }
 
     /// Linearises at the present trajectory and computes the arrival node's Newton step, with more damping until all is
@@ -346,7 +347,7 @@ impl<'p, P: Problem> Solver<'p, P> {
     /// The Newton step of the arrival node with this damping; cost and violation before it.
     pub(super) fn damped_step(&mut self, damping: f64) -> Result<(f64, f64), EstimateError> {
         self.problem.constrain_parameters(&self.now.theta, &mut self.constraints);
-        let indefinite = self.sweep.run(self.problem, &self.now, &self.slots, &mut self.lanes, damping);
+        let indefinite = self.sweep.run(self.problem, &self.now, &self.records, &mut self.threads, damping);
         let totals = self.totals()?;
         if let Some(stage) = indefinite {
             return Err(EstimateError::NotConvex { stage });
@@ -369,7 +370,7 @@ impl<'p, P: Problem> Solver<'p, P> {
                 &self.sweep.recursion().value,
                 &self.marginal.tilt,
                 self.secant.learnt(),
-                &inner(&mut self.slots[0]).node.lift.leftover,
+                &inner(&mut self.records[0]).node.lift.leftover,
                 &self.constraints,
                 Held { state: self.options.fixed_arrival, parameters: held },
                 damping,
@@ -384,8 +385,8 @@ impl<'p, P: Problem> Solver<'p, P> {
         self.step.xs[0].copy_from_slice(&self.arrival.y[..nx]);
         self.step.theta.copy_from_slice(&self.arrival.y[nx..]);
         self.slope = dot(&self.marginal.tilt, &self.step.theta);
-        for (k, slot) in self.slots.iter_mut().enumerate() {
-            let node = &inner(slot).node;
+        for (k, record) in self.records.iter_mut().enumerate() {
+            let node = &inner(record).node;
             let (done, ahead) = self.step.xs.split_at_mut(k + 1);
             let (dx, du) = (&done[k], &mut self.step.us[k]);
             node.policy(dx, &self.step.theta, 1.0, &mut self.whole, du);
@@ -420,7 +421,7 @@ impl<'p, P: Problem> Solver<'p, P> {
     /// (Maratos' effect). So where a linear step leaves more of them than there were, the same step is tried with the
     /// dynamics integrated under its feedback, which is its correction of second order, and judged by that.
     fn line_search(&mut self, goal: Goal, trials: &mut usize) -> Option<f64> {
-        let open = self.options.feasibility * self.slots.len() as f64;
+        let open = self.options.feasibility * self.records.len() as f64;
         let bounded = self.options.marginal;
         let strain = if bounded { self.problem.strain(&self.now.theta, &self.step.theta) } else { 0.0 };
         let longest = 1.0 / strain.max(1.0);
@@ -458,7 +459,7 @@ impl<'p, P: Problem> Solver<'p, P> {
         let (cost, violation) = self.try_step(rollout, length)?;
         let merit = cost + self.marginal.cost(self.problem, &self.theta) + goal.penalty * violation;
         let least = ARMIJO * length * goal.promised.min(0.0);
-        let open = self.options.feasibility * self.slots.len() as f64;
+        let open = self.options.feasibility * self.records.len() as f64;
         let good = merit <= goal.reference + least + 1e-13 * goal.reference.abs();
         Some((good && (!goal.closing || violation <= goal.most(length).max(open)), violation))
     }
@@ -479,10 +480,10 @@ impl<'p, P: Problem> Solver<'p, P> {
 
     /// The trial step becomes the present trajectory.
     fn take_trial(&mut self) {
-        for (k, slot) in self.slots.iter_mut().enumerate() {
-            let slot = inner(slot);
-            std::mem::swap(&mut self.now.xs[k], &mut slot.x);
-            std::mem::swap(&mut self.now.us[k], &mut slot.u);
+        for (k, record) in self.records.iter_mut().enumerate() {
+            let record = inner(record);
+            std::mem::swap(&mut self.now.xs[k], &mut record.x);
+            std::mem::swap(&mut self.now.us[k], &mut record.u);
         }
         std::mem::swap(&mut self.now.theta, &mut self.theta);
     }

@@ -121,10 +121,10 @@ impl Family {
     }
 
     /// What position, velocity and acceleration of joint `j` are to be widened by (module header).
-    fn grain(&self, j: usize) -> [f64; 3] {
+    fn roundoff(&self, j: usize) -> [f64; 3] {
         let rate = div_up(5.0, self.mid.duration_s);
-        let grain = mul_up(16.0 * f64::EPSILON, add_up(self.mid.points[j][5].abs(), self.reach[j].abs()));
-        [grain, mul_up(grain, rate), mul_up(grain, mul_up(4.0, mul_up(rate, rate)))]
+        let roundoff = mul_up(16.0 * f64::EPSILON, add_up(self.mid.points[j][5].abs(), self.reach[j].abs()));
+        [roundoff, mul_up(roundoff, rate), mul_up(roundoff, mul_up(4.0, mul_up(rate, rate)))]
     }
 }
 

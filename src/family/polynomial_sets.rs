@@ -37,7 +37,7 @@ fn desired<const C: usize, const D: u32>(
     let unit: DesiredMotion<SYMBOLS, Counted> = family.unit.enclose(0, t0, t1, 0);
     let reach = family.reach[j];
     let k = if j < TIME { Polynomial::factor(j, reach) } else { Polynomial::zero().widen(reach) };
-    let [position, velocity, acceleration] = family.grain(j);
+    let [position, velocity, acceleration] = family.roundoff(j);
     let along = |mid, unit, off| (in_time(mid) + k * in_time(unit)).widen(off);
     [along(mid.q, unit.q, position), along(mid.dq, unit.dq, velocity), along(mid.ddq, unit.ddq, acceleration)]
 }
@@ -99,7 +99,8 @@ impl<const C: usize, const D: u32> PolynomialSets<C, D> {
             let joint = dq[j].scale(f[VISCOUS]) + ddqa[j].scale(f[ARMATURE]) + coulomb;
             // The controller's own arithmetic is off by parts in 10^13 of its terms; 2^-36 of their sum is generous.
             let size = sum_up([torque[j], joint].map(|x| x.interval().sup_abs()));
-            torque[j] = (torque[j] + joint + Polynomial::constant(f[OFFSET])).widen(mul_up(GRAIN, size));
+            torque[j] =
+                (torque[j] + joint + Polynomial::constant(f[OFFSET])).widen(mul_up(LAW_ROUNDOFF, size));
         }
         let ends = swept_capsules(robot, &motion);
         Self { q, dq, torque, ends }
@@ -107,7 +108,7 @@ impl<const C: usize, const D: u32> PolynomialSets<C, D> {
 }
 
 /// 2^-36.
-const GRAIN: f64 = 1.0 / (1_u64 << 36) as f64;
+const LAW_ROUNDOFF: f64 = 1.0 / (1_u64 << 36) as f64;
 
 #[cfg(test)]
 mod tests {

@@ -20,10 +20,10 @@ use crate::reach::CellWorkspace;
 use crate::reach::cell::through_ticks;
 use crate::reach::energy::relative_mass;
 use crate::reach::law::LawBounds;
-use crate::reach::leaning::Between;
 use crate::reach::links::sweep_capsules;
-use crate::reach::roundoff::Grain;
-use crate::reach::torque::{Uncertain, friction_part, lean, spread};
+use crate::reach::roundoff::RoundoffBounds;
+use crate::reach::strips::Between;
+use crate::reach::torque::{Uncertain, friction_part, spread, strip_bounds};
 use crate::reach::upward::{add_up, mul_up, sum_up};
 use crate::reach::{Cell, Span, Tube, extent, symbols};
 use crate::robot::{Arm, INERTIAL};
@@ -88,10 +88,10 @@ impl<const N: usize, R: Rounding> FamilySets<N, R> {
         let ends = swept_capsules(robot, &motion);
         let mut space = CellWorkspace::<N, R>::new(robot);
         let sizes = (&mut space.sizes.motion, &mut space.size_regressor);
-        let grain = Grain::new(robot, tube, uncertain, &cell, sizes);
+        let roundoff = RoundoffBounds::new(robot, tube, uncertain, &cell, sizes);
         let y = space.regressor.torque(robot, &motion);
         let over =
-            uncertain.leaning.as_ref().map(|l| l.over(tube, family.mid.duration_s, Span::Between(t0, t1)));
+            uncertain.strips.as_ref().map(|l| l.over(tube, family.mid.duration_s, Span::Between(t0, t1)));
         let stretches = over.unwrap_or_default();
         let mut sets = Self {
             q: whole.q.to_vec(),
@@ -104,13 +104,14 @@ impl<const N: usize, R: Rounding> FamilySets<N, R> {
         for j in 0..n {
             let row = &y[INERTIAL * n * j..INERTIAL * n * (j + 1)];
             let (torque, by_set) = joint(robot, (uncertain, tube), &whole, j, (row, &stretches));
-            sets.torque.push(torque.widen(grain.torque_nm[j]));
-            sets.rho.push(add_up(add_up(by_set, tube.drift_nm[j]), grain.torque_nm[j]));
+            sets.torque.push(torque.widen(roundoff.torque_nm[j]));
+            sets.rho.push(add_up(add_up(by_set, tube.drift_nm[j]), roundoff.torque_nm[j]));
         }
         let floor = &tube.inertia_floor[..];
         let mass = relative_mass(robot, uncertain, &cell, floor, (&mut space.ranges, &mut space.mass));
         let r: Vec<f64> = (0..n).map(|j| add_up(cell.r[j].sup_abs(), cell.deviation[j].r)).collect();
-        sets.robust = LawBounds::new(tube, &grain, &sets.rho, &r, floor, (mass.0, &mass.1)).robust.to_vec();
+        sets.robust =
+            LawBounds::new(tube, &roundoff, &sets.rho, &r, floor, (mass.0, &mass.1)).robust.to_vec();
         sets
     }
 
@@ -177,7 +178,7 @@ fn steered<const N: usize, R: Rounding>(
 ) -> DesiredMotion<N, R> {
     let mid = through_ticks::<N, R>(tube, &family.mid, j, t0, t1);
     let k = Affine::<N, R>::symbol(symbols(family.mid.dof()) + j, family.reach[j]);
-    let [position, velocity, acceleration] = family.grain(j);
+    let [position, velocity, acceleration] = family.roundoff(j);
     DesiredMotion {
         q: (mid.q + k * unit.q).widen(position),
         dq: (mid.dq + k * unit.dq).widen(velocity),
@@ -222,11 +223,11 @@ fn joint<const N: usize, R: Rounding>(
     let row: Vec<Affine<N, R>> = row.iter().map(|entry| settled(entry, n, None)).collect();
     let own = own.map(|entry| settled(&entry, n, None));
     let by_box = add_up(charge, spread(uncertain, robot, j, &row, &own));
-    let Some(leaning) = &uncertain.leaning else { return (nominal, by_box) };
+    let Some(strips) = &uncertain.strips else { return (nominal, by_box) };
     let mut by_set = 0.0f64;
     let mut shifts = Vec::with_capacity(stretches.len());
     for between in stretches {
-        let (shift, known) = lean(robot, uncertain, (leaning, between), j, &row, &own);
+        let (shift, known) = strip_bounds(robot, uncertain, (strips, between), j, &row, &own);
         by_set = by_set.max(add_up(charge, known).min(add_up(by_box, shift.sup_abs())));
         shifts.push(shift);
     }

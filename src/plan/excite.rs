@@ -15,7 +15,7 @@ pub use criterion::{Criterion, Information};
 use crate::reach::Joints;
 
 use super::decision::{Cost, CostError, EndPoints, check_size};
-use super::worth::{ErrorSlope, Torques, Worth};
+use super::sample_errors::{ErrorSlope, SampleErrors, Torques};
 use crate::dynamics::{Motion, torque_regressor};
 use crate::robot::{Arm, INERTIAL};
 use crate::scalar::{Dual, Scalar};
@@ -39,7 +39,7 @@ struct Samples {
     joints: usize,
     /// Time that a sample stands for, s.
     dt: f64,
-    /// Entries a row: the ten of the end effector, then the shared unknowns of [`Worth`].
+    /// Entries a row: the ten of the end effector, then the shared unknowns of [`SampleErrors`].
     width: usize,
     /// (sample, joint, parameter), row-major, SI units; of shared unknowns over half of their intervals.
     entries: Vec<f64>,
@@ -74,10 +74,10 @@ fn samples_along(
     curve: &dyn Curve,
     until_s: f64,
     samples: usize,
-    worth: Option<&Worth>,
+    sample_errors: Option<&SampleErrors>,
 ) -> Samples {
     let mut space = Sampling::new(robot);
-    space.along(robot, curve, until_s, samples, worth);
+    space.along(robot, curve, until_s, samples, sample_errors);
     space.samples
 }
 
@@ -98,17 +98,24 @@ impl Sampling {
     }
 
     /// Takes the samples of [`samples_along`].
-    fn along(&mut self, robot: &Arm, curve: &dyn Curve, until_s: f64, samples: usize, worth: Option<&Worth>) {
+    fn along(
+        &mut self,
+        robot: &Arm,
+        curve: &dyn Curve,
+        until_s: f64,
+        samples: usize,
+        sample_errors: Option<&SampleErrors>,
+    ) {
         let (n, dt) = (robot.dof(), until_s / samples.max(1) as f64);
         let Self { samples: own, motion, y, state } = self;
         let Samples { joints, dt: step, width, entries, errors, error_slopes } = own;
         (*joints, *step) = (n, dt);
-        *width = INERTIAL + worth.map_or(0, |worth| worth.shared().len());
+        *width = INERTIAL + sample_errors.map_or(0, |sample_errors| sample_errors.shared().len());
         entries.clear();
         errors.clear();
         error_slopes.clear();
         let hand = robot.end_effector()..robot.end_effector() + 1;
-        let bodies = if worth.is_some() { 0..n } else { hand };
+        let bodies = if sample_errors.is_some() { 0..n } else { hand };
         for s in 0..samples {
             curve.evaluate((s as f64 + 0.5) * dt, state);
             motion.sweep(robot, &state.q, &state.dq, &state.dq, &state.ddq);
@@ -116,13 +123,13 @@ impl Sampling {
             for j in 0..n {
                 let at = column(robot, j, 0);
                 entries.extend_from_slice(&y[at..at + INERTIAL]);
-                if let Some(worth) = worth {
+                if let Some(sample_errors) = sample_errors {
                     let motion = (state.dq[j], state.dq[j].signum(), state.ddq[j]);
-                    entries.extend(worth.shared_rows(robot, j, y, motion));
+                    entries.extend(sample_errors.shared_rows(robot, j, y, motion));
                 }
             }
-            match worth {
-                Some(worth) => worth.errors(robot, (state, dt), y, (errors, error_slopes)),
+            match sample_errors {
+                Some(sample_errors) => sample_errors.errors(robot, (state, dt), y, (errors, error_slopes)),
                 None => {
                     errors.extend(std::iter::repeat_n(1.0, n));
                     error_slopes.extend(std::iter::repeat_n(ErrorSlope::default(), n));
@@ -243,8 +250,8 @@ impl<'a> Excitation<'a> {
             return Err(CostError::Value { field: "samples", expected: "at least 1", found: 0.0 });
         }
         space.samplers.resize_with(options.samples.div_ceil(CHUNK), || (Sampler::new(robot), [0.0; LANES]));
-        if let Some(worth) = options.criterion.worth() {
-            space.samplers.iter_mut().for_each(|(sampler, _)| sampler.torques.take(worth));
+        if let Some(sample_errors) = options.criterion.sample_errors() {
+            space.samplers.iter_mut().for_each(|(sampler, _)| sampler.torques.take(sample_errors));
         }
         Ok(Self { robot, start, ends, duration_s, options, known, space: Mutex::new(space) })
     }
@@ -285,7 +292,7 @@ impl<'a> Excitation<'a> {
     fn judge(&self, k: &[f64], space: &mut Space) -> Option<f64> {
         let (o, Space { curve, sampling, judgement, .. }) = (&self.options, space);
         curve.set_to_rest(self.start, &self.ends.at(k), self.duration_s).ok()?;
-        sampling.along(self.robot, curve, o.horizon_s, o.samples, o.criterion.worth());
+        sampling.along(self.robot, curve, o.horizon_s, o.samples, o.criterion.sample_errors());
         o.criterion.judge(self.known, &sampling.samples, judgement)
     }
 
@@ -308,14 +315,14 @@ impl<'a> Excitation<'a> {
                     for (j, by) in entries.chunks(width).enumerate() {
                         let row = &sampler.y[column(robot, j, 0)..];
                         row.iter().zip(&by[..INERTIAL]).for_each(|(y, &by)| add(y, by));
-                        if let Some(worth) = self.options.criterion.worth() {
+                        if let Some(sample_errors) = self.options.criterion.sample_errors() {
                             // The sign of a velocity is constant.
                             let motion = (sampler.dq[j], Dual::zero(), sampler.ddq[j]);
-                            let shared = worth.shared_rows(robot, j, &sampler.y, motion);
+                            let shared = sample_errors.shared_rows(robot, j, &sampler.y, motion);
                             shared.zip(&by[INERTIAL..]).for_each(|(y, &by)| add(&y, by));
                         }
                     }
-                    if self.options.criterion.worth().is_some() {
+                    if self.options.criterion.sample_errors().is_some() {
                         for (j, by) in errors.iter().enumerate() {
                             add(&sampler.torques.tau[j], by.tau);
                             add(&sampler.dq[j], by.dq);
@@ -346,10 +353,10 @@ impl<'a> Excitation<'a> {
             sampler.ddq[j] = along(sampler.state.ddq[j], basis[2]);
         }
         sampler.motion.sweep(robot, &sampler.q, &sampler.dq, &sampler.dq, &sampler.ddq);
-        let all = o.criterion.worth().is_some();
+        let all = o.criterion.sample_errors().is_some();
         let bodies = if all { 0..n } else { robot.end_effector()..robot.end_effector() + 1 };
         torque_regressor(robot, &sampler.motion, bodies, &mut sampler.y);
-        if o.criterion.worth().is_some() {
+        if o.criterion.sample_errors().is_some() {
             sampler.torques.fill(robot, &sampler.motion, &sampler.dq, &sampler.ddq);
         }
     }

@@ -20,9 +20,9 @@ pub mod propose;
 pub mod qp;
 pub mod route;
 pub mod rows;
+pub mod sample_errors;
 pub mod saved;
 pub mod tube_fit;
 pub mod vicinity;
-pub mod worth;
 
 pub use saved::{Plan, PlanError};

@@ -18,10 +18,10 @@ use super::excite::{self, Criterion, Excitation, ExcitationOptions, Information}
 use super::goal::GoalCost;
 use super::nlp::{MAX_DIMENSION, NlpError};
 use super::vicinity::Vicinity;
-use seat::{Candidates, Seat};
+use search::{Candidates, SearchStorage};
 
 mod exciting;
-mod seat;
+mod search;
 
 /// Length of a cell in which constraints are judged, s; the certifier halves where that is too coarse.
 const CELL_S: f64 = 3.0 / 32.0;
@@ -155,7 +155,7 @@ pub fn propose(setting: &Setting<'_>, purpose: Purpose<'_>) -> Result<Proposal, 
 pub struct Planner {
     robot: Option<Arm>,
     workspaces: Workspaces,
-    seats: Vec<Seat>,
+    searches: Vec<SearchStorage>,
     vicinity: Option<Vicinity>,
     excite: Option<excite::Space>,
     most_assessments: Option<usize>,
@@ -213,15 +213,15 @@ impl Planner {
         let task = Task { setting, cells, ends, cost, coast, vicinity, workspaces: &self.workspaces };
         let best = match &task.cost {
             Cost::Excite(cost) => {
-                Candidates { task: &task, seat: &mut self.seats[0] }.excite(cost)?;
+                Candidates { task: &task, search: &mut self.searches[0] }.excite(cost)?;
                 0
             }
-            Cost::Approach(_) => best_towards(&task, &mut self.seats, &starts)?,
+            Cost::Approach(_) => best_towards(&task, &mut self.searches, &starts)?,
         };
         if let Cost::Excite(cost) = task.cost {
             self.excite = Some(cost.into_space());
         }
-        self.seats[best].outcome(setting)
+        self.searches[best].outcome(setting)
     }
 
     /// Storage for this robot, free of what the last task left.
@@ -229,12 +229,12 @@ impl Planner {
         let Setting { robot, set, .. } = *setting;
         if self.robot.as_ref() != Some(robot) {
             self.robot = Some(robot.clone());
-            self.seats = (0..STARTS).map(|_| Seat::new(robot, set)).collect();
+            self.searches = (0..STARTS).map(|_| SearchStorage::new(robot, set)).collect();
             self.vicinity = None;
             self.excite = None;
         }
         let allowed = self.most_assessments.unwrap_or(usize::MAX);
-        self.seats.iter_mut().for_each(|seat| seat.reset(set, allowed));
+        self.searches.iter_mut().for_each(|search| search.reset(set, allowed));
     }
 }
 
@@ -246,24 +246,28 @@ fn coasting_end(setting: &Setting<'_>) -> Joints<f64> {
 
 /// The first start if it can be proven as it stands; else the best that the solver makes of all starts, each on its
 /// own core. Returns the seat that holds it, or the objection to the first start.
-fn best_towards(task: &Task<'_>, seats: &mut [Seat], starts: &[Joints<f64>]) -> Result<usize, ProposeError> {
-    let (first, others) = seats.split_at_mut(1);
-    let mut candidates = Candidates { task, seat: &mut first[0] };
+fn best_towards(
+    task: &Task<'_>,
+    searches: &mut [SearchStorage],
+    starts: &[Joints<f64>],
+) -> Result<usize, ProposeError> {
+    let (first, others) = searches.split_at_mut(1);
+    let mut candidates = Candidates { task, search: &mut first[0] };
     if starts.first().is_some_and(|start| candidates.is_proven(start)) {
         candidates.best_of(&starts[..1])?;
         return Ok(0);
     }
     candidates.fit_coasting()?;
-    others.iter_mut().for_each(|seat| seat.follow(&first[0]));
+    others.iter_mut().for_each(|search| search.follow(&first[0]));
     let objection = first[0].take_objection();
-    seats.par_iter_mut().zip(starts.par_iter()).for_each(|(seat, start)| {
+    searches.par_iter_mut().zip(starts.par_iter()).for_each(|(search, start)| {
         // A start that cannot be solved is one that found nothing.
-        let _ = Candidates { task, seat }.best_of(std::slice::from_ref(start));
+        let _ = Candidates { task, search }.best_of(std::slice::from_ref(start));
     });
-    let costs = seats.iter().enumerate().filter_map(|(i, seat)| Some((i, seat.best()?.cost)));
+    let costs = searches.iter().enumerate().filter_map(|(i, search)| Some((i, search.best()?.cost)));
     let best = costs.reduce(|best, other| if other.1 < best.1 { other } else { best });
-    seats[0].object(objection);
-    Ok(best.map_or(0, |(seat, _)| seat))
+    searches[0].object(objection);
+    Ok(best.map_or(0, |(search, _)| search))
 }
 
 #[cfg(test)]

@@ -117,14 +117,14 @@ impl Route {
 #[derive(Debug, Default)]
 pub struct Router {
     robot: Option<Arm>,
-    seats: Vec<Seat>,
+    searches: Vec<SearchStorage>,
     route: Route,
     found: bool,
 }
 
 /// Storage of one search.
 #[derive(Debug)]
-struct Seat {
+struct SearchStorage {
     look: Look,
     search: SearchSpace,
     outcome: Result<(), RouteError>,
@@ -140,7 +140,7 @@ struct Look {
     frames: Vec<Placement>,
 }
 
-impl Seat {
+impl SearchStorage {
     fn new(robot: &Arm) -> Self {
         let n = robot.dof();
         let (motion, regressor) = (Motion::new(robot), vec![0.0; INERTIAL * n * n]);
@@ -178,8 +178,8 @@ impl Router {
                 deadline: Some(deadline),
                 ..SearchOptions::default()
             };
-            self.seats.par_iter_mut().zip(KEEPS).for_each(|(seat, keep)| {
-                let Seat { look, search, outcome } = seat;
+            self.searches.par_iter_mut().zip(KEEPS).for_each(|(storage, keep)| {
+                let SearchStorage { look, search, outcome } = storage;
                 *outcome = Ground::new(terrain, look).path(
                     start,
                     &goal,
@@ -189,10 +189,10 @@ impl Router {
                     search,
                 );
             });
-            for (seat, keep) in self.seats.iter_mut().zip(KEEPS) {
-                match std::mem::replace(&mut seat.outcome, Ok(())) {
+            for (storage, keep) in self.searches.iter_mut().zip(KEEPS) {
+                match std::mem::replace(&mut storage.outcome, Ok(())) {
                     Ok(()) => {
-                        self.route.path.clone_from(&seat.search.path);
+                        self.route.path.clone_from(&storage.search.path);
                         (self.route.keep, self.found) = (Keep::wide(keep), true);
                         return Ok(&self.route);
                     }
@@ -220,8 +220,8 @@ impl Router {
     /// search again.
     pub fn target(&mut self, terrain: Terrain<'_>, q: &[f64], reach: &[f64]) -> Option<Joints<f64>> {
         self.fit(terrain.robot).ok()?;
-        let (route, seat) = (self.found.then_some(&self.route)?, self.seats.first_mut()?);
-        let ground = Ground::new(terrain, &mut seat.look);
+        let (route, storage) = (self.found.then_some(&self.route)?, self.searches.first_mut()?);
+        let ground = Ground::new(terrain, &mut storage.look);
         let mut keep = route.keep.from(ground.at(q));
         let goal =
             route.goal().filter(|goal| goal.iter().zip(q).zip(reach).all(|((g, q), r)| (g - q).abs() <= *r));
@@ -238,8 +238,8 @@ impl Router {
             return Err(SearchError::Size { field: "joints, at most", expected, found: n }.into());
         }
         if self.robot.as_ref() != Some(robot) {
-            let seats = KEEPS.iter().map(|_| Seat::new(robot)).collect();
-            *self = Self { robot: Some(robot.clone()), seats, ..Self::default() };
+            let searches = KEEPS.iter().map(|_| SearchStorage::new(robot)).collect();
+            *self = Self { robot: Some(robot.clone()), searches, ..Self::default() };
         }
         Ok(())
     }

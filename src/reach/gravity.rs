@@ -129,12 +129,12 @@ mod tests {
                         (0..n).map(|j| at.q[j] + 0.3 * tube.e_radius(j) * truth::extreme(&mut rng)).collect();
                     let angle =
                         robot.uncertainty().gravity_direction_deg.to_radians() * truth::extreme(&mut rng);
-                    let leaning = robot.tilted(angle, rng.random_range(0.0..TAU));
+                    let strips = robot.tilted(angle, rng.random_range(0.0..TAU));
                     let state = [&q[..], &at.dq, &at.dq, &at.ddq];
-                    let (upright, leant) =
-                        (truth::needed(&robot, &theta, state), truth::needed(&leaning, &theta, state));
+                    let (upright, strips_now) =
+                        (truth::needed(&robot, &theta, state), truth::needed(&strips, &theta, state));
                     for j in 0..n {
-                        let change = (leant[j] - upright[j]).abs();
+                        let change = (strips_now[j] - upright[j]).abs();
                         assert!(
                             change <= charged[j] * (1.0 + 1e-9) + 1e-12,
                             "{j}: {change} of {}",

@@ -17,11 +17,11 @@
 //! * *Own mismatch.* (h/2) sum m_j^2 / A_j for the rest's torques m_j is h mu^2 / (2 z^2) <= (h/2) (mu* / z1)^2.
 //!
 //! *Rounding.* Here upward, term by term. The controller's u, grip and demand are sums of products and quotients of
-//! non-negative terms but for one difference (demand - grip), so what it makes of mu is off by at most [`GRAIN`] of the sum
+//! non-negative terms but for one difference (demand - grip), so what it makes of mu is off by at most [`LAW_ROUNDOFF`] of the sum
 //! of all terms, which is added to mu*; v and its factors are off by a few units, which 1 + 8 GRAIN covers.
 
 use super::cell::Joints;
-use super::roundoff::{GRAIN, Grain};
+use super::roundoff::{LAW_ROUNDOFF, RoundoffBounds};
 use super::tube::Tube;
 use super::upward::{add_up, div_up, mul_up, sum_up};
 use crate::enclose::Interval;
@@ -46,7 +46,14 @@ pub struct LawBounds {
 
 impl LawBounds {
     /// Bounds for disturbance bounds `rho` (N m), |r^_j| <= `r` (rad/s), A_j = `a`, and sigma and all s_j.
-    pub fn new(tube: &Tube, grain: &Grain, rho: &[f64], r: &[f64], a: &[f64], mass: (f64, &[f64])) -> Self {
+    pub fn new(
+        tube: &Tube,
+        roundoff: &RoundoffBounds,
+        rho: &[f64],
+        r: &[f64],
+        a: &[f64],
+        mass: (f64, &[f64]),
+    ) -> Self {
         let (sigma, alone) = mass;
         let (gains, c) = (&tube.gains, tube.layer_ticks);
         let h = gains.period_s;
@@ -63,9 +70,9 @@ impl LawBounds {
             mul_up(gains.alpha, gains.v_max),
         ]);
         let layer: Joints<f64> = squares.iter().map(|s| mul_up(mul_up(layer_factor(c), h), *s)).collect();
-        let base = add_up(tube.hold_power_w, mul_up(GRAIN, terms_w));
+        let base = add_up(tube.hold_power_w, mul_up(LAW_ROUNDOFF, terms_w));
         let rest = add_up(base, sum_up(layer.iter().copied()));
-        let z1 = least_z(tube, grain, rest, sigma);
+        let z1 = least_z(tube, roundoff, rest, sigma);
         let z1_squared = (z1 * z1).next_down().max(0.0);
 
         let robust = (0..n)
@@ -74,7 +81,7 @@ impl LawBounds {
                 let along = mul_up(a[j], div_up(alone[j], sigma)).sqrt().next_up();
                 let far = div_up(mul_up(others, along), z1);
                 let near = div_up(mul_up(mul_up(mul_up(rest, c), h), rho[j]), z1_squared);
-                mul_up(add_up(rho[j], far.max(near)), 1.0 + 8.0 * GRAIN)
+                mul_up(add_up(rho[j], far.max(near)), 1.0 + 8.0 * LAW_ROUNDOFF)
             })
             .collect();
         let turned = div_up(rest, z1);
@@ -84,7 +91,7 @@ impl LawBounds {
             rho_norm,
             robust_norm: add_up(rho_norm, turned),
             own_mismatch_w: mul_up(mul_up(0.5, h), mul_up(turned, turned)),
-            gain: mul_up(gain, 1.0 + 8.0 * GRAIN),
+            gain: mul_up(gain, 1.0 + 8.0 * LAW_ROUNDOFF),
             terms_w,
         }
     }
@@ -99,11 +106,11 @@ fn layer_factor(c: f64) -> f64 {
 
 /// Lower bound of z = sqrt(sum A r^2) where V^ > V_max - `rest` / alpha: sigma z^2 / 2 + nu >= V^. Zero if `rest` leaves no
 /// room.
-fn least_z(tube: &Tube, grain: &Grain, rest: f64, sigma: f64) -> f64 {
+fn least_z(tube: &Tube, roundoff: &RoundoffBounds, rest: f64, sigma: f64) -> f64 {
     let gains = &tube.gains;
     let room = Interval::constant(gains.v_max)
         - Interval::constant(rest) / Interval::constant(gains.alpha)
-        - Interval::constant(grain.slack_above(tube));
+        - Interval::constant(roundoff.slack_above(tube));
     (Interval::constant(2.0 * room.lower().max(0.0)) / Interval::constant(sigma)).sqrt().lower().max(0.0)
 }
 

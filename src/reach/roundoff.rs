@@ -12,7 +12,7 @@
 //! sizes of a cell, bound the error of the same algorithms run on any state of the cell, in the same order of operations. (The sizes
 //! ignore all cancellation; that costs a factor of some thousands on errors of 1e-15.)
 //!
-//! What the controller makes of these numbers is bounded by [`GRAIN`]: P, grip, demand and v are sums, products and quotients
+//! What the controller makes of these numbers is bounded by [`LAW_ROUNDOFF`]: P, grip, demand and v are sums, products and quotients
 //! of non-negative terms (and one difference, see [`super::law`]), at most n + 16 operations deep, so each is off by less than 64 u = 2^-47 of the terms' sum.
 
 use std::ops::{Add, Mul, Neg, Sub};
@@ -23,7 +23,7 @@ use crate::robot::{ARMATURE, Arm, COULOMB, INERTIAL, OFFSET, VISCOUS};
 use crate::scalar::Scalar;
 
 use super::cell::{Cell, Joints};
-use super::leaning::OWN;
+use super::strips::OWN;
 use super::torque::Uncertain;
 use super::tube::Tube;
 use super::upward::{add_up, mul_up};
@@ -36,7 +36,7 @@ const LEAST: f64 = f64::from_bits(1);
 const SINE_ERROR: f64 = 2.0 * f64::EPSILON;
 
 /// 2^-40: relative error of what the controller makes of rho, r and V^ (module header), with a hundredfold reserve.
-pub const GRAIN: f64 = 1.0 / (1_u64 << 40) as f64;
+pub const LAW_ROUNDOFF: f64 = 1.0 / (1_u64 << 40) as f64;
 
 /// A computed number and the exact one that it stands for.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -114,14 +114,14 @@ impl Scalar for Roundoff {
 
 /// Bounds on the errors of the controller's arithmetic over a cell.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Grain {
+pub struct RoundoffBounds {
     /// |computed - exact| of the nominal torque plus the same of rho, of each joint, N m.
     pub torque_nm: Joints<f64>,
     /// |computed - exact| of V^, J.
     pub energy_j: f64,
 }
 
-impl Grain {
+impl RoundoffBounds {
     /// Runs the arithmetic of [`crate::control::RobustController`] on the sizes of `cell`.
     pub fn new<const N: usize, R: Rounding>(
         robot: &Arm,
@@ -153,13 +153,13 @@ impl Grain {
                     rho = rho + entry.scale(radius[p]);
                 }
                 let drift = Roundoff::float(tube.drift_nm[j]);
-                let Some(leaning) = &uncertain.leaning else {
+                let Some(strips) = &uncertain.strips else {
                     return add_up(nominal.error, (rho + drift).error);
                 };
                 // Shares of time are quotients of differences of floats: three roundings. Sizes are those of all strips.
                 let share = Roundoff { size: 1.0, error: 8.0 * UNIT };
                 let mix = |x: f64| share.scale(x) + share.scale(x);
-                let (most, own) = (leaning.largest(j), [dq[j], ddqa[j], Roundoff::float(1.0)]);
+                let (most, own) = (strips.largest(j), [dq[j], ddqa[j], Roundoff::float(1.0)]);
                 let links = most.links.iter().zip(&y[width * j..]).zip(radius);
                 let mut known = mix(most.half) + charge(&center[at..at + 4], &radius[at..at + 4], breakaway);
                 for ((d, entry), g) in links {

@@ -7,8 +7,8 @@
 //! * *Nominal torque*: Y theta_0 + friction(theta_0) is affine in the cell's symbols, evaluated at every measured state.
 //! * *Disturbance bound*: rho_j <= sum_p sup|Y_jp| g_p + friction part + D_j, because |Y (theta - theta_0)| is linear in theta and
 //!   theta_0 + g\[-1,1\] contains the set. Suprema are taken over the tube's ellipsoids ([`super::extent`]).
-//! * *Correlations*: what the law makes of strips is bounded in the same way, see [`super::leaning`].
-//! * *Arithmetic*: what the controller computes differs from these by at most [`Grain`], which is added.
+//! * *Correlations*: what the law makes of strips is bounded in the same way, see [`super::strips`].
+//! * *Arithmetic*: what the controller computes differs from these by at most [`RoundoffBounds`], which is added.
 //! * *Drift*: d/dt of Y theta + I_a ddq_a + F_v dq along the motion, for every theta of the set, by dual numbers over affine
 //!   forms with the parameters as forms of their own. Within a tick the state is in the tube, so |change| <= h sup|rate|; the measurement
 //!   error adds sup|gradient . delta| by the mean value theorem. Both are one dual direction: rate and state carry the
@@ -37,9 +37,9 @@ use crate::scalar::{Dual, Scalar};
 
 use super::cell::{Cell, Joints, MAX_JOINTS};
 use super::extent;
-use super::leaning::{Between, Leaning, OWN};
 use super::mass;
-use super::roundoff::Grain;
+use super::roundoff::RoundoffBounds;
+use super::strips::{Between, OWN, PreparedStrips};
 use super::tube::Tube;
 use super::upward::{add_up, mul_up};
 
@@ -74,7 +74,7 @@ pub struct Uncertain {
     /// Holds the set and all that the controller makes of it, centre +- radius.
     pub range: ArrayVec<Interval, MAX_PARAMETERS>,
     /// The strips of a correlated set.
-    pub leaning: Option<Leaning>,
+    pub strips: Option<PreparedStrips>,
     /// Parameters between whose mass matrices those of the set are.
     pub between: mass::Between,
 }
@@ -85,8 +85,8 @@ impl Uncertain {
         let center: ArrayVec<f64, MAX_PARAMETERS> = set.centers_and_radii().map(|(c, _)| c).collect();
         let radius: ArrayVec<f64, MAX_PARAMETERS> = set.centers_and_radii().map(|(_, g)| g).collect();
         let range = set.centers_and_radii().map(|(c, g)| Interval::around(c, g)).collect();
-        let leaning = Leaning::new(robot, set, &center, &radius);
-        Self { center, radius, range, leaning, between: mass::Between::new(robot, set) }
+        let strips = PreparedStrips::new(robot, set, &center, &radius);
+        Self { center, radius, range, strips, between: mass::Between::new(robot, set) }
     }
 }
 
@@ -97,7 +97,7 @@ pub fn joint_torques<const N: usize, R: Rounding>(
     tube: &Tube,
     uncertain: &Uncertain,
     cell: &Cell<N, R>,
-    (grain, stretches): (&Grain, &[Between<Affine<N, R>>]),
+    (roundoff, stretches): (&RoundoffBounds, &[Between<Affine<N, R>>]),
     (motion, y): (&mut Motion<Affine<N, R>>, &mut RegressorStorage<Affine<N, R>>),
 ) -> Joints<JointTorque> {
     let n = robot.dof();
@@ -111,20 +111,20 @@ pub fn joint_torques<const N: usize, R: Rounding>(
             for (entry, &c) in row.iter().zip(&uncertain.center) {
                 nominal = nominal + entry.scale(c);
             }
-            nominal = nominal.widen(grain.torque_nm[j]);
+            nominal = nominal.widen(roundoff.torque_nm[j]);
             let by_box = spread(uncertain, robot, j, row, &own);
             let bounds = |form: &Affine<N, R>| (extent::lower(form), extent::upper(form));
             let (mut range, mut by_set) = (bounds(&nominal), by_box);
-            if let Some(leaning) = &uncertain.leaning {
+            if let Some(strips) = &uncertain.strips {
                 (range, by_set) = ((f64::INFINITY, f64::NEG_INFINITY), 0.0);
                 for between in stretches {
-                    let (shift, known) = lean(robot, uncertain, (leaning, between), j, row, &own);
+                    let (shift, known) = strip_bounds(robot, uncertain, (strips, between), j, row, &own);
                     let (lower, upper) = bounds(&(nominal + shift));
                     range = (range.0.min(lower), range.1.max(upper));
                     by_set = by_set.max(known.min(add_up(by_box, shift.sup_abs())));
                 }
             }
-            let rho = add_up(add_up(add_up(by_set, charge), tube.drift_nm[j]), grain.torque_nm[j]);
+            let rho = add_up(add_up(add_up(by_set, charge), tube.drift_nm[j]), roundoff.torque_nm[j]);
             JointTorque { nominal_lower: range.0, nominal_upper: range.1, rho }
         })
         .collect()
@@ -152,16 +152,16 @@ pub fn spread<const N: usize, R: Rounding>(
     add_up(each, extent::upper(&sum).max(0.0))
 }
 
-/// What the strips add to the nominal torque of joint `j`, and what they leave of rho; see [`super::leaning`].
-pub fn lean<const N: usize, R: Rounding>(
+/// What the strips add to the nominal torque of joint `j`, and what they leave of rho; see [`super::strips`].
+pub fn strip_bounds<const N: usize, R: Rounding>(
     robot: &Arm,
     uncertain: &Uncertain,
-    (leaning, between): (&Leaning, &Between<Affine<N, R>>),
+    (strips, between): (&PreparedStrips, &Between<Affine<N, R>>),
     j: usize,
     row: &[Affine<N, R>],
     own: &[Affine<N, R>; 3],
 ) -> (Affine<N, R>, f64) {
-    let (a, b) = (leaning.strip(between.first, j), leaning.strip(between.second, j));
+    let (a, b) = (strips.strip(between.first, j), strips.strip(between.second, j));
     let rest = Affine::constant(1.0) - between.share;
     let mix =
         |x: f64, y: f64| if x == y { Affine::constant(x) } else { rest.scale(x) + between.share.scale(y) };

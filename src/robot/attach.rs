@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use super::error::RobotError;
-use super::merge::Seat;
+use super::merge::LinkPlacement;
 use super::model::{LoopClosure, NamedFrame, Thrust};
 use super::settings::{FrameSettings, LoopSettings, ThrustSettings};
 use super::urdf::Tree;
@@ -18,7 +18,7 @@ pub(super) fn frames(
     path: &Path,
     given: &[FrameSettings],
     tree: &Tree,
-    seats: &HashMap<&str, Seat>,
+    placements: &HashMap<&str, LinkPlacement>,
 ) -> Result<Vec<NamedFrame>, RobotError> {
     let mut names = HashSet::new();
     let mut frames = Vec::with_capacity(given.len());
@@ -27,11 +27,12 @@ pub(super) fn frames(
         if !names.insert(frame.name.as_str()) {
             return error("the name is used by two frames".into());
         }
-        let Some(seat) = seats.get(frame.link.as_str()) else {
+        let Some(placement) = placements.get(frame.link.as_str()) else {
             return error(format!("`{}` has no link `{}`", tree.path.display(), frame.link));
         };
-        let placement = seat.frame.compose(&frame.placement());
-        frames.push(NamedFrame { name: frame.name.clone(), joint: seat.body, placement });
+        let joint = placement.body;
+        let placement = placement.frame.compose(&frame.placement());
+        frames.push(NamedFrame { name: frame.name.clone(), joint, placement });
     }
     Ok(frames)
 }

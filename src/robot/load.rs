@@ -11,7 +11,7 @@ use super::collision::{CollisionPart, Primitive};
 use super::cover;
 use super::error::RobotError;
 use super::gains::Gains;
-use super::merge::{Merged, Seat, merge};
+use super::merge::{LinkPlacement, Merged, merge};
 use super::model::{Friction, Joint, JointKind, JointLimits, Model};
 use super::sensors::Sensors;
 use super::settings::{self, Base, IgnoredContact, JointSettings, Settings};
@@ -250,11 +250,11 @@ pub(super) fn assemble(
             return Err(RobotError::Field { path, field, reason });
         }
     }
-    let seats = merged.seats_by_name(tree);
+    let placements = merged.placements_by_name(tree);
     let end_effector = end_effector(path, &settings, tree, merged)?;
-    let shapes = shapes(path, &settings, merged, &seats)?;
+    let shapes = shapes(path, &settings, merged, &placements)?;
     check_cover(tree, merged, &shapes, judge)?;
-    let named_frames = attach::frames(path, &settings.frames, tree, &seats)?;
+    let named_frames = attach::frames(path, &settings.frames, tree, &placements)?;
     let ignored_pairs = ignored_pairs(path, &shapes, &settings.self_collision.ignore)?;
     let missing = missing(&settings);
     let gains = settings.control.unwrap_or(CONTROL);
@@ -316,7 +316,7 @@ impl Assembled {
 /// The body that holds the payload, by its joint or one of its links; the last one where none is named.
 fn end_effector(path: &Path, settings: &Settings, tree: &Tree, merged: &Merged) -> Result<usize, RobotError> {
     let Some(name) = &settings.end_effector else { return Ok(merged.bodies.len() - 1) };
-    let by_link = || merged.seats_by_name(tree).get(name.as_str()).and_then(|seat| seat.body);
+    let by_link = || merged.placements_by_name(tree).get(name.as_str()).and_then(|placement| placement.body);
     body_of_joint(tree, merged, name).or_else(by_link).ok_or_else(|| {
         let file = tree.path.display();
         let reason = format!("`{name}` is no moving joint, and no link that moves, of `{file}`");
@@ -406,7 +406,7 @@ fn shapes(
     path: &Path,
     settings: &Settings,
     merged: &Merged,
-    seats: &HashMap<&str, Seat>,
+    placements: &HashMap<&str, LinkPlacement>,
 ) -> Result<Vec<LinkShape>, RobotError> {
     if settings.capsules.is_empty() {
         return Ok(around(&merged.parts));
@@ -422,13 +422,13 @@ fn shapes(
         if !names.insert(given.name.as_str()) {
             return Err(error("the name is used by two capsules".into()));
         }
-        let seat = seats
+        let placement = placements
             .get(given.link.as_str())
             .ok_or_else(|| error(format!("link `{}` does not exist in the URDF", given.link)))?;
         let mut capsule = given.capsule();
-        capsule.a = seat.frame.point(&capsule.a);
-        capsule.b = seat.frame.point(&capsule.b);
-        shapes.push(LinkShape { name: given.name.clone(), joint: seat.body, capsule });
+        capsule.a = placement.frame.point(&capsule.a);
+        capsule.b = placement.frame.point(&capsule.b);
+        shapes.push(LinkShape { name: given.name.clone(), joint: placement.body, capsule });
     }
     Ok(shapes)
 }

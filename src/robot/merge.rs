@@ -29,7 +29,7 @@ pub(super) struct Body {
 
 /// Where a link ended up.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Seat {
+pub(super) struct LinkPlacement {
     /// Body that carries it, `None` for the base.
     pub body: Option<usize>,
     /// The link's URDF frame in that body's frame.
@@ -56,14 +56,14 @@ pub(super) const FREE_FLYER: &str = "free_flyer";
 pub(super) struct Merged {
     pub bodies: Vec<Body>,
     /// Seat of every link, by index in [`Tree::links`].
-    pub seats: Vec<Seat>,
+    pub placements: Vec<LinkPlacement>,
     pub parts: Vec<CollisionPart>,
 }
 
 impl Merged {
     /// Seat of every link, by name.
-    pub fn seats_by_name<'a>(&self, tree: &'a Tree) -> HashMap<&'a str, Seat> {
-        tree.links.iter().map(|l| l.name.as_str()).zip(self.seats.iter().copied()).collect()
+    pub fn placements_by_name<'a>(&self, tree: &'a Tree) -> HashMap<&'a str, LinkPlacement> {
+        tree.links.iter().map(|l| l.name.as_str()).zip(self.placements.iter().copied()).collect()
     }
 
     /// Moves the frame of `body` by `along` metres on its joint's axis, +z. Nothing else moves: the links stay where they are in
@@ -78,24 +78,24 @@ impl Merged {
                 other.placement = shift(-along).compose(&other.placement);
             }
         }
-        for seat in self.seats.iter_mut().filter(|seat| seat.body == Some(body)) {
-            seat.frame = shift(-along).compose(&seat.frame);
+        for placement in self.placements.iter_mut().filter(|placement| placement.body == Some(body)) {
+            placement.frame = shift(-along).compose(&placement.frame);
         }
         self.fill(tree);
     }
 
     /// Puts links and collision primitives onto the bodies, as the seats have them.
     fn fill(&mut self, tree: &Tree) {
-        let Self { bodies, seats, parts } = self;
+        let Self { bodies, placements, parts } = self;
         parts.clear();
         for body in bodies.iter_mut() {
             body.inertia = [0.0; INERTIAL];
             body.links.clear();
         }
         for l in std::iter::once(tree.root).chain(tree.joints.iter().map(|j| j.child)) {
-            let (link, seat) = (&tree.links[l], seats[l]);
-            if let Some(b) = seat.body {
-                let added = inertial_at(&seat.frame, link.mass, &link.com, &link.inertia);
+            let (link, placement) = (&tree.links[l], placements[l]);
+            if let Some(b) = placement.body {
+                let added = inertial_at(&placement.frame, link.mass, &link.com, &link.inertia);
                 for (total, part) in bodies[b].inertia.iter_mut().zip(added) {
                     *total += part;
                 }
@@ -103,8 +103,8 @@ impl Merged {
             }
             parts.extend(link.collisions.iter().map(|c| CollisionPart {
                 link: link.name.clone(),
-                joint: seat.body,
-                collision: Collision { placement: seat.frame.compose(&c.placement), ..c.clone() },
+                joint: placement.body,
+                collision: Collision { placement: placement.frame.compose(&c.placement), ..c.clone() },
             }));
         }
     }
@@ -117,9 +117,9 @@ fn inertial_at(frame: &Placement, mass: f64, com: &Vector3<f64>, inertia: &Matri
 
 /// Merges fixed joints and aligns the axes of the others; with `floating`, the root link is body 0.
 pub(super) fn merge(tree: &Tree, floating: bool) -> Merged {
-    let base = Seat { body: floating.then_some(0), frame: Placement::identity() };
+    let base = LinkPlacement { body: floating.then_some(0), frame: Placement::identity() };
     // Parents come first in `joints`, so a parent's seat is final when its children are met.
-    let mut seats = vec![base; tree.links.len()];
+    let mut placements = vec![base; tree.links.len()];
     let free = Body {
         joint: None,
         parent: None,
@@ -129,10 +129,10 @@ pub(super) fn merge(tree: &Tree, floating: bool) -> Merged {
     };
     let mut bodies: Vec<Body> = if floating { vec![free] } else { Vec::new() };
     for (j, joint) in tree.joints.iter().enumerate() {
-        let parent = seats[joint.parent];
+        let parent = placements[joint.parent];
         let origin = parent.frame.compose(&joint.origin);
-        seats[joint.child] = if joint.kind.is_none() {
-            Seat { body: parent.body, frame: origin }
+        placements[joint.child] = if joint.kind.is_none() {
+            LinkPlacement { body: parent.body, frame: origin }
         } else {
             let turn = turn_z_to(&joint.axis);
             let placement = origin.compose(&Placement { rotation: turn, translation: Vector3::zeros() });
@@ -144,10 +144,10 @@ pub(super) fn merge(tree: &Tree, floating: bool) -> Merged {
                 links: Vec::new(),
             });
             let frame = Placement { rotation: turn.transpose(), translation: Vector3::zeros() };
-            Seat { body: Some(bodies.len() - 1), frame }
+            LinkPlacement { body: Some(bodies.len() - 1), frame }
         };
     }
-    let mut merged = Merged { bodies, seats, parts: Vec::new() };
+    let mut merged = Merged { bodies, placements, parts: Vec::new() };
     merged.fill(tree);
     merged
 }
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(names, [(FREE_FLYER, "base", None), ("j", "leg", Some(0))]);
         assert_eq!(m.bodies[0].inertia[..4], [2.0, 0.2, 0.0, 2.0]);
         assert_eq!(m.bodies[1].placement.translation, Vector3::z());
-        assert_eq!(m.seats[t.root].body, Some(0));
+        assert_eq!(m.placements[t.root].body, Some(0));
     }
 
     #[test]

@@ -259,8 +259,8 @@ fn volume(p: &MultibodyProblem, at: &Trajectory) -> (f64, Vec<f64>) {
     let precision = posterior.arrival.clone().try_inverse().unwrap();
     let nx = posterior.nx;
     let mut v = 0.5 * precision.view((0, 0), (nx, nx)).into_owned().determinant().ln();
-    for slot in &mut solver.slots {
-        let node = &inner(slot).node;
+    for record in &mut solver.records {
+        let node = &inner(record).node;
         v += (0..node.model.nu).map(|j| node.noise_factor()[(j, j)].ln()).sum::<f64>();
     }
     let by_physical = solver.find_volume_slope().unwrap().to_vec();

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use rayon::prelude::*;
 
 use super::sweep::{inner, unlocked};
-use super::{Lane, Solver, failure};
+use super::{Solver, ThreadStorage, failure};
 use crate::estimate::dense::{Mat, add_product, axpy, dot, partial_cholesky, solve_lower};
 use crate::estimate::error::EstimateError;
 use crate::estimate::orthogonal::Orthogonal;
@@ -76,7 +76,7 @@ enum Phase {
 
 /// What moves in an iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum Update {
     /// The trajectory, parameters held.
     Trajectory,
     /// Trajectory and parameters.
@@ -213,9 +213,14 @@ impl<P: Problem> Solver<'_, P> {
     /// its Hessian is not that of the cost, trajectories refitted, nor is the slope, which follows the volume, the
     /// cost's gradient. Where such steps lead astray all the same, both move in every iteration, as far as the line search lets
     /// them, with the slope that is found there.
-    pub(super) fn take_turn(&mut self, cost: f64, little: f64, damping: f64) -> Result<Turn, EstimateError> {
+    pub(super) fn choose_update(
+        &mut self,
+        cost: f64,
+        little: f64,
+        damping: f64,
+    ) -> Result<Update, EstimateError> {
         if !self.marginal.wanted || self.constraints.violation() > self.options.feasibility {
-            return Ok(Turn::Both);
+            return Ok(Update::Both);
         }
         let both = self.gain();
         self.arrive(damping, true)?;
@@ -225,20 +230,20 @@ impl<P: Problem> Solver<'_, P> {
         }
         match self.marginal.phase {
             Phase::Near if self.marginal.trusted && alone > little.max(UNSETTLED * (both - alone)) => {
-                Ok(Turn::Trajectory)
+                Ok(Update::Trajectory)
             }
             Phase::Near => {
                 self.renew(damping)?;
                 if self.gain() <= little.max(ENOUGH) || self.marginal.renewals == RENEWALS {
                     self.marginal.phase = Phase::Settled;
                 }
-                Ok(Turn::Renewed)
+                Ok(Update::Renewed)
             }
             // Where the parameters have nothing to gain any more, the trajectory closes its gaps faster without them.
-            Phase::Settled if both <= little => Ok(Turn::Both),
+            Phase::Settled if both <= little => Ok(Update::Both),
             Phase::Settled | Phase::Far => {
                 self.arrive(damping, false)?;
-                Ok(Turn::Both)
+                Ok(Update::Both)
             }
         }
     }
@@ -294,39 +299,40 @@ impl<P: Problem> Solver<'_, P> {
         m.start_chain(self.arrival.reduced(), nx)?;
         m.slope.fill(0.0);
         let stretch = m.shares.len();
-        for from in (0..self.slots.len()).step_by(stretch) {
-            let count = stretch.min(self.slots.len() - from);
-            for (slot, share) in self.slots[from..from + count].iter_mut().zip(&mut m.shares) {
-                let node = &inner(slot).node;
+        for from in (0..self.records.len()).step_by(stretch) {
+            let count = stretch.min(self.records.len() - from);
+            for (record, share) in self.records[from..from + count].iter_mut().zip(&mut m.shares) {
+                let node = &inner(record).node;
                 m.chain.with_input(node, &m.joint, &mut inner(share).joint);
                 if node.next > 0 {
                     m.chain.advance(node, &mut m.joint);
                 }
             }
-            let (problem, now, slots, lanes) = (self.problem, &self.now, &self.slots, self.lanes.len());
+            let (problem, now, records, threads) =
+                (self.problem, &self.now, &self.records, self.threads.len());
             let shares = &m.shares;
-            let work = |(first, lane): (usize, &mut Lane<P::Workspace>)| {
-                for i in (first..count).step_by(lanes) {
+            let work = |(first, thread): (usize, &mut ThreadStorage<P::Workspace>)| {
+                for i in (first..count).step_by(threads) {
                     let (k, share) = (from + i, &mut *unlocked(&shares[i]));
                     share.slope.fill(0.0);
-                    let slot = unlocked(&slots[k]);
+                    let record = unlocked(&records[k]);
                     // Inputs that equations of later stages bind are no longer in the problem's own coordinates.
-                    if slot.node.lift.active {
+                    if record.node.lift.active {
                         continue;
                     }
                     let given =
-                        Given { next: &slot.values.next, joint: &share.joint, ahead: slot.node.ahead() };
+                        Given { next: &record.values.next, joint: &share.joint, ahead: record.node.ahead() };
                     let told =
-                        problem.volume_slope(k, now.at(k), &mut lane.workspace, given, &mut share.slope);
+                        problem.volume_slope(k, now.at(k), &mut thread.workspace, given, &mut share.slope);
                     if let Err(reason) = told {
-                        lane.fail(k, EstimateError::Stage { stage: k, reason });
+                        thread.fail(k, EstimateError::Stage { stage: k, reason });
                     }
                 }
             };
-            if let [lane] = self.lanes.as_mut_slice() {
-                work((0, lane));
+            if let [thread] = self.threads.as_mut_slice() {
+                work((0, thread));
             } else {
-                self.lanes.par_iter_mut().enumerate().with_max_len(1).for_each(work);
+                self.threads.par_iter_mut().enumerate().with_max_len(1).for_each(work);
             }
             // In the order of the stages, whoever did them.
             m.shares[..count].iter_mut().for_each(|s| axpy(1.0, &inner(s).slope, &mut m.slope));

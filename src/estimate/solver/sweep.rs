@@ -10,9 +10,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use rayon::prelude::*;
 
-use super::{Lane, Slot, linearise_stage};
+use super::{StageRecord, ThreadStorage, linearise_stage};
 use crate::estimate::problem::{Problem, Trajectory};
-use crate::estimate::riccati::{Loan, Recursion};
+use crate::estimate::riccati::{Recursion, StageBuffers};
 
 /// Stages in a block, at most: enough for handing over to cost nothing.
 const BLOCK: usize = 16;
@@ -35,7 +35,7 @@ pub(super) struct Sweep {
     /// A thread has panicked, and nobody should wait for it.
     stopped: AtomicBool,
     front: Mutex<Front>,
-    loans: Vec<Mutex<Loan>>,
+    buffers: Vec<Mutex<StageBuffers>>,
 }
 
 /// The recursion and how far it went.
@@ -56,15 +56,15 @@ pub(in crate::estimate) fn inner<T>(mutex: &mut Mutex<T>) -> &mut T {
     mutex.get_mut().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Stages in a block for `stages` stages and `lanes` threads.
-pub(super) fn block_length(stages: usize, lanes: usize) -> usize {
-    if lanes == 1 { 1 } else { (stages / (SHARE * lanes)).clamp(1, BLOCK) }
+/// Stages in a block for `stages` stages and `threads` threads.
+pub(super) fn block_length(stages: usize, threads: usize) -> usize {
+    if threads == 1 { 1 } else { (stages / (SHARE * threads)).clamp(1, BLOCK) }
 }
 
 impl Sweep {
-    pub(super) fn new(stages: usize, lanes: usize) -> Self {
-        let block = block_length(stages, lanes);
-        let window = if lanes == 1 { 1 } else { WINDOW * lanes };
+    pub(super) fn new(stages: usize, threads: usize) -> Self {
+        let block = block_length(stages, threads);
+        let window = if threads == 1 { 1 } else { WINDOW * threads };
         let blocks = stages.div_ceil(block);
         Self {
             stages,
@@ -75,7 +75,7 @@ impl Sweep {
             done: AtomicUsize::new(0),
             stopped: AtomicBool::new(false),
             front: Mutex::new(Front { recursion: Recursion::default(), damping: 0.0, indefinite: None }),
-            loans: (0..window.min(blocks) * block).map(|_| Mutex::default()).collect(),
+            buffers: (0..window.min(blocks) * block).map(|_| Mutex::default()).collect(),
         }
     }
 
@@ -89,8 +89,8 @@ impl Sweep {
         &mut self,
         problem: &P,
         now: &Trajectory,
-        slots: &[Mutex<Slot>],
-        lanes: &mut [Lane<P::Workspace>],
+        records: &[Mutex<StageRecord>],
+        threads: &mut [ThreadStorage<P::Workspace>],
         damping: f64,
     ) -> Option<usize> {
         self.ready.iter_mut().for_each(|r| *r.get_mut() = false);
@@ -100,10 +100,13 @@ impl Sweep {
         (front.damping, front.indefinite) = (damping, None);
         front.recursion.start();
         let shared = &*self;
-        if let [lane] = lanes {
-            shared.work(problem, now, slots, lane);
+        if let [thread] = threads {
+            shared.work(problem, now, records, thread);
         } else {
-            lanes.par_iter_mut().with_max_len(1).for_each(|lane| shared.work(problem, now, slots, lane));
+            threads
+                .par_iter_mut()
+                .with_max_len(1)
+                .for_each(|thread| shared.work(problem, now, records, thread));
         }
         inner(&mut self.front).indefinite
     }
@@ -114,8 +117,8 @@ impl Sweep {
         end.saturating_sub(self.block)..end
     }
 
-    fn loan(&self, index: usize, offset: usize) -> &Mutex<Loan> {
-        &self.loans[index % self.window * self.block + offset]
+    fn buffers(&self, index: usize, offset: usize) -> &Mutex<StageBuffers> {
+        &self.buffers[index % self.window * self.block + offset]
     }
 
     /// What each thread does.
@@ -123,8 +126,8 @@ impl Sweep {
         &self,
         problem: &P,
         now: &Trajectory,
-        slots: &[Mutex<Slot>],
-        lane: &mut Lane<P::Workspace>,
+        records: &[Mutex<StageRecord>],
+        thread: &mut ThreadStorage<P::Workspace>,
     ) {
         let _guard = StopOnPanic(&self.stopped);
         loop {
@@ -137,25 +140,25 @@ impl Sweep {
                 if self.stopped.load(Ordering::Relaxed) {
                     return;
                 }
-                self.advance(slots);
+                self.advance(records);
                 std::thread::yield_now();
             }
             let range = self.range(index);
             for k in range.clone().rev() {
-                let mut slot = unlocked(&slots[k]);
-                slot.node.borrow(&mut unlocked(self.loan(index, k - range.start)));
-                linearise_stage(problem, now, k, lane, &mut slot);
+                let mut record = unlocked(&records[k]);
+                record.node.borrow(&mut unlocked(self.buffers(index, k - range.start)));
+                linearise_stage(problem, now, k, thread, &mut record);
             }
             self.ready[index].store(true, Ordering::SeqCst);
             // With the fence after unlocking: either this thread finds the recursion free, or who holds it sees the
             // block when looking once more.
             fence(Ordering::SeqCst);
-            self.advance(slots);
+            self.advance(records);
         }
     }
 
     /// Carries the recursion through all blocks that are ready, unless another thread does.
-    fn advance(&self, slots: &[Mutex<Slot>]) {
+    fn advance(&self, records: &[Mutex<StageRecord>]) {
         while self.is_next_ready() {
             let mut front = match self.front.try_lock() {
                 Ok(front) => front,
@@ -165,7 +168,7 @@ impl Sweep {
             while self.is_next_ready() {
                 let index = self.done.load(Ordering::Relaxed);
                 for k in self.range(index).rev() {
-                    self.step(&mut front, slots, index, k);
+                    self.step(&mut front, records, index, k);
                 }
                 self.done.store(index + 1, Ordering::Release);
             }
@@ -178,16 +181,16 @@ impl Sweep {
         self.ready.get(self.done.load(Ordering::Acquire)).is_some_and(|r| r.load(Ordering::SeqCst))
     }
 
-    fn step(&self, front: &mut Front, slots: &[Mutex<Slot>], index: usize, k: usize) {
-        let node = &mut unlocked(&slots[k]).node;
+    fn step(&self, front: &mut Front, records: &[Mutex<StageRecord>], index: usize, k: usize) {
+        let node = &mut unlocked(&records[k]).node;
         if front.indefinite.is_none() {
-            let next = slots.get(k + 1).map(unlocked);
-            let next = next.as_ref().map(|slot| &slot.node.lift);
+            let next = records.get(k + 1).map(unlocked);
+            let next = next.as_ref().map(|record| &record.node.lift);
             if !front.recursion.advance(node, next, front.damping) {
                 front.indefinite = Some(k);
             }
         }
-        node.borrow(&mut unlocked(self.loan(index, k - self.range(index).start)));
+        node.borrow(&mut unlocked(self.buffers(index, k - self.range(index).start)));
     }
 }
 

@@ -4,7 +4,7 @@ use super::super::decision::Square;
 use super::width::{Rows, Search, half_width};
 use super::{Row, Samples, samples_along};
 use crate::inertia::ParameterSet;
-use crate::plan::worth::{ErrorSlope, Worth};
+use crate::plan::sample_errors::{ErrorSlope, SampleErrors};
 use crate::robot::{Arm, INERTIAL};
 use crate::trajectory::Bezier;
 use rayon::prelude::*;
@@ -27,7 +27,7 @@ const GAP: f64 = 0.005;
 pub struct Information {
     /// The triangular factor R of R'R = sum of W'W.
     factor: Square,
-    /// Windows, over their errors: ten columns of the end effector, then those of the shared unknowns of [`Worth`].
+    /// Windows, over their errors: ten columns of the end effector, then those of the shared unknowns of [`SampleErrors`].
     windows: Rows,
 }
 
@@ -40,7 +40,8 @@ impl Information {
     /// Adds what the motion along `curve` until `until_s` (s) tells, at `samples` samples, while `set` is what is known. Of its
     /// windows those are kept that some bound leans on.
     pub fn absorb(&mut self, robot: &Arm, set: &ParameterSet, curve: &Bezier, until_s: f64, samples: usize) {
-        let samples = samples_along(robot, curve, until_s, samples, Some(&Worth::new(robot, set, WINDOW_S)));
+        let samples =
+            samples_along(robot, curve, until_s, samples, Some(&SampleErrors::new(robot, set, WINDOW_S)));
         self.factor = triangle(self.factor, samples.weighted());
         let mut foreseen = Rows::default();
         fill_windows(&samples, &mut Vec::new(), &mut foreseen);
@@ -172,7 +173,7 @@ pub enum Criterion {
     /// two the root of the sum of squares): half-widths that the identifier will prove.
     PredictedWidth {
         /// Errors of the samples.
-        worth: Arc<Worth>,
+        sample_errors: Arc<SampleErrors>,
         /// Present half-widths of the ten parameters, above 0.
         half_widths: Row,
         /// Shares of mass, first moment and inertia in the mean; their sum is one.
@@ -218,8 +219,9 @@ impl Criterion {
 
     /// The prediction for what is known in `set`.
     pub fn predicted_width(robot: &Arm, set: &ParameterSet) -> Self {
-        let (worth, half_widths) = (Arc::new(Worth::new(robot, set, WINDOW_S)), half_widths(robot, set));
-        Criterion::PredictedWidth { worth, half_widths, weights: [1.0 / 3.0; 3], gap: GAP }
+        let (sample_errors, half_widths) =
+            (Arc::new(SampleErrors::new(robot, set, WINDOW_S)), half_widths(robot, set));
+        Criterion::PredictedWidth { sample_errors, half_widths, weights: [1.0 / 3.0; 3], gap: GAP }
     }
 
     /// The same with mass, first moment and inertia weighted like this (none below zero, some above) where they are foreseen.
@@ -232,10 +234,10 @@ impl Criterion {
         self
     }
 
-    pub(super) fn worth(&self) -> Option<&Worth> {
+    pub(super) fn sample_errors(&self) -> Option<&SampleErrors> {
         match self {
             Criterion::ConditionNumber { .. } | Criterion::Random => None,
-            Criterion::PredictedWidth { worth, .. } => Some(worth),
+            Criterion::PredictedWidth { sample_errors, .. } => Some(sample_errors),
         }
     }
 

@@ -87,10 +87,10 @@ fn gradients_agree_with_differences() {
             let plain = Criterion::ConditionNumber { floor: 1e-3 };
             let mut criterion =
                 if trial < 4 { plain } else { Criterion::predicted_width(&robot, &wide(&robot)) };
-            if let Criterion::PredictedWidth { gap, worth, .. } = &mut criterion {
+            if let Criterion::PredictedWidth { gap, sample_errors, .. } = &mut criterion {
                 *gap = 1e-9;
-                *worth = Arc::new(Worth::sharing(&robot, &wide(&robot), 0.1, 0.0));
-                assert_eq!(worth.shared().is_empty(), trial < 6);
+                *sample_errors = Arc::new(SampleErrors::sharing(&robot, &wide(&robot), 0.1, 0.0));
+                assert_eq!(sample_errors.shared().is_empty(), trial < 6);
             }
             if trial % 4 >= 2 {
                 let curve = Bezier::to_rest(&start, &random(&mut rng, n, 1.0), 3.0).unwrap();

@@ -17,7 +17,7 @@ use crate::plan::nlp::{Evaluation, Row};
 use crate::plan::qp::{self, LinearRow, Matrix, QuadraticProgram, Vector};
 use crate::reach::Joints;
 
-use super::seat::{Candidates, least};
+use super::search::{Candidates, least};
 use super::{ProposeError, RETREAT, SPARE, STARTS, Starts};
 
 /// Random end points among which starts are chosen.
@@ -135,12 +135,12 @@ impl Candidates<'_> {
         for (i, start) in starts.iter().enumerate() {
             let end = self.task.setting.deadline;
             let left = end.saturating_duration_since(Instant::now());
-            let worthwhile = left.as_nanos() / (ASSESSMENTS * self.seat.pace).as_nanos().max(1);
+            let worthwhile = left.as_nanos() / (ASSESSMENTS * self.search.pace).as_nanos().max(1);
             let sharing = (worthwhile.min(STARTS as u128) as usize).clamp(1, starts.len() - i);
             let deadline = Instant::now() + left / sharing as u32;
             // Until there is more than the anchor the way may take all the time there is.
             departed |= self.approach(start, if departed { deadline } else { end });
-            if let Some(from) = self.seat.known.clone() {
+            if let Some(from) = self.search.known.clone() {
                 self.improve(&from, deadline)?;
             }
         }
@@ -158,12 +158,12 @@ impl Candidates<'_> {
             }
             let proven = self.is_proven(&k);
             self.keep_known();
-            let (anchor, last) = (&mut self.seat.anchor, &self.seat.last);
+            let (anchor, last) = (&mut self.search.anchor, &self.search.last);
             let better = anchor.rows.is_empty() || least(&last.rows) > least(&anchor.rows);
             if i == 0 || proven || usable(last) && better {
                 anchor.take(&k, last);
             }
-            tracing::debug!(i, proven, worst = least(&self.seat.last.rows), "sheltered");
+            tracing::debug!(i, proven, worst = least(&self.search.last.rows), "sheltered");
             if proven {
                 return true;
             }
@@ -178,11 +178,11 @@ impl Candidates<'_> {
         let deadline = Instant::now() + patience;
         let (mut radius, mut margin) = (REPAIR_RADII.0, SPARE);
         while radius >= REPAIR_RADII.1 && self.affords(1, deadline) {
-            let k = self.seat.anchor.mended(radius, margin);
-            let moved = k.iter().zip(&self.seat.anchor.k).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            let k = self.search.anchor.mended(radius, margin);
+            let moved = k.iter().zip(&self.search.anchor.k).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
             let proven = self.is_proven(&k);
             self.keep_known();
-            let (anchor, last) = (&mut self.seat.anchor, &self.seat.last);
+            let (anchor, last) = (&mut self.search.anchor, &self.search.last);
             tracing::debug!(proven, worst = least(&last.rows), radius, moved, "repaired");
             if proven {
                 anchor.take(&k, last);
@@ -205,7 +205,7 @@ impl Candidates<'_> {
         let mut draw = ChaCha8Rng::seed_from_u64(setting.seed);
         let begun = Instant::now();
         let patience = setting.deadline.saturating_duration_since(begun).mul_f64(CHOOSING_SHARE);
-        let anchor = &self.seat.anchor;
+        let anchor = &self.search.anchor;
         let mut best: ArrayVec<(f64, Joints<f64>), { STARTS + 1 }> = ArrayVec::new();
         for _ in 0..CANDIDATES {
             if best.len() == STARTS && begun.elapsed() > patience {
@@ -226,7 +226,7 @@ impl Candidates<'_> {
     /// Goes to `start`, and from there back towards the anchor until a point is proven; true if one is. The point assessed last is
     /// known afterwards, if there was time for any.
     fn approach(&mut self, start: &[f64], deadline: Instant) -> bool {
-        self.seat.known = None;
+        self.search.known = None;
         let (mut before, mut promised) = (0.0, 1.0f64);
         // At the end of the way is the anchor.
         for (i, pair) in RETREAT.windows(2).enumerate() {
@@ -237,21 +237,21 @@ impl Candidates<'_> {
             let last = i > 0 && !self.affords(2, deadline);
             let most = if last { pair[1].max(LEAST_NEXT * before) } else { pair[0] };
             let share = promised.min(most).max(LEAST_NEXT * before);
-            let anchor = &self.seat.anchor;
+            let anchor = &self.search.anchor;
             let k: Joints<f64> = anchor.k.iter().zip(start).map(|(a, s)| a + share * (s - a)).collect();
             let proven = self.is_proven(&k);
             tracing::debug!(
                 share,
                 proven,
-                worst = least(&self.seat.last.rows),
-                cost = self.seat.last.cost,
+                worst = least(&self.search.last.rows),
+                cost = self.search.last.cost,
                 "on the way"
             );
             if proven {
                 self.keep_known();
                 return true;
             }
-            promised = share * self.seat.anchor.interpolated(&self.seat.last.rows);
+            promised = share * self.search.anchor.interpolated(&self.search.last.rows);
             before = share;
         }
         false

@@ -20,7 +20,7 @@ proptest! {
 /// A law's figures, random over many orders of magnitude, and the mass matrix that it meets.
 struct Trial {
     tube: Tube,
-    grain: Grain,
+    roundoff: RoundoffBounds,
     rho: Vec<f64>,
     a: Vec<f64>,
     /// r'Mr = sum_i (1 + (sigma_i - 1)) A_i r_i^2: a diagonal M above A.
@@ -55,13 +55,13 @@ impl Trial {
         };
         let sigma = relative.iter().copied().fold(0.0, f64::max);
         let mass = relative.iter().zip(&a).map(|(s, a)| s * a).collect();
-        let grain = Grain { torque_nm: (0..n).map(|_| 0.0).collect(), energy_j: 0.0 };
-        Self { tube, grain, rho, a, mass, sigma }
+        let roundoff = RoundoffBounds { torque_nm: (0..n).map(|_| 0.0).collect(), energy_j: 0.0 };
+        Self { tube, roundoff, rho, a, mass, sigma }
     }
 
     fn bounds(&self, alone: &[f64]) -> LawBounds {
         let r: Vec<f64> = self.a.iter().map(|a| (2.0 * self.tube.gains.v_max / a).sqrt()).collect();
-        LawBounds::new(&self.tube, &self.grain, &self.rho, &r, &self.a, (self.sigma, alone))
+        LawBounds::new(&self.tube, &self.roundoff, &self.rho, &r, &self.a, (self.sigma, alone))
     }
 
     /// The law, written out: v, and the rest's torques m.

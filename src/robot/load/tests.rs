@@ -422,7 +422,7 @@ fn faulty_thrusts_are_named() {
     std::fs::write(folder.path().join("hector.urdf"), include_str!("../../../robots/hector.urdf")).unwrap();
     let path = folder.path().join("hector.toml");
     std::fs::write(&path, &toml).unwrap();
-    assert_eq!(load(&path).unwrap().thrusts.len(), 4);
+    assert_eq!(load_model(&path).unwrap().thrusts.len(), 4);
     for (right, wrong, said) in [
         ("frame = \"rotor_front\"", "frame = \"rotor_top\"", "`rotor_top`"),
         ("name = \"left\"", "name = \"front\"", "two thrusts"),

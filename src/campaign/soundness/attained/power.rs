@@ -5,7 +5,7 @@ use super::adversary::{coriolis, directions, states};
 use super::*;
 use crate::campaign::soundness::{formulas, truth};
 use crate::control::{Controller, Measured, RobustController};
-use crate::reach::roundoff::GRAIN;
+use crate::reach::roundoff::LAW_ROUNDOFF;
 use std::sync::Arc;
 
 /// What the controller does at most, over states that are read at the edge of the tube and within it.
@@ -147,7 +147,7 @@ fn commands_are_nominal_and_robust_torques() {
         // A sum of the two, rounded.
         let sum = report.robust[0] + report.torque[0].nominal_sup();
         assert!(
-            claimed >= sum * (1.0 + 0.9 * GRAIN) && claimed <= sum * (1.0 + 2.0 * GRAIN),
+            claimed >= sum * (1.0 + 0.9 * LAW_ROUNDOFF) && claimed <= sum * (1.0 + 2.0 * LAW_ROUNDOFF),
             "{claimed} for {sum}"
         );
     }

@@ -14,7 +14,7 @@ use crate::plan::tube_fit;
 use crate::reach::Cell;
 use crate::reach::CellWorkspace;
 use crate::reach::energy::{energy_slack, relative_mass};
-use crate::reach::roundoff::{GRAIN, Grain};
+use crate::reach::roundoff::{LAW_ROUNDOFF, RoundoffBounds};
 use crate::reach::torque::Uncertain;
 use crate::robot::{ARMATURE, COULOMB, OFFSET, VISCOUS, load};
 use crate::scalar::Scalar;
@@ -109,7 +109,7 @@ fn nominal_torques_are_off_by_no_more_than_is_allowed_for() {
         let uncertain = Uncertain::new(&case.robot, &set);
         let mut space = CellWorkspace::<16, Counted>::new(&case.robot);
         let place = (&mut space.sizes.motion, &mut space.size_regressor);
-        let grain = Grain::new(&case.robot, &tube, &uncertain, &cell, place);
+        let roundoff = RoundoffBounds::new(&case.robot, &tube, &uncertain, &cell, place);
         let mut controller = RobustController::new(Arc::new(case.robot.clone()), &set, &tube);
         for _ in 0..20 {
             let d = case.curve.state(rng.random_range(0.0..1.0));
@@ -118,8 +118,8 @@ fn nominal_torques_are_off_by_no_more_than_is_allowed_for() {
             assert!(!said.saturated);
             for (j, right) in nominal(&case, [&d.q, &d.dq, &d.dq, &d.ddq]).iter().enumerate() {
                 let off = right.0.sub(Twofold::from(tau[j])).abs().head;
-                assert!(off <= grain.torque_nm[j], "{off} of {}", grain.torque_nm[j]);
-                used = used.max(off / grain.torque_nm[j]);
+                assert!(off <= roundoff.torque_nm[j], "{off} of {}", roundoff.torque_nm[j]);
+                used = used.max(off / roundoff.torque_nm[j]);
             }
         }
     }
@@ -143,7 +143,7 @@ fn the_bound_of_v_is_off_by_no_more_than_is_allowed_for() {
         let uncertain = Uncertain::new(&robot, &set);
         let mut space = CellWorkspace::<16, Counted>::new(&robot);
         let place = (&mut space.sizes.motion, &mut space.size_regressor);
-        let grain = Grain::new(&robot, &tube, &uncertain, &cell, place);
+        let roundoff = RoundoffBounds::new(&robot, &tube, &uncertain, &cell, place);
         let mut controller = RobustController::new(Arc::new(robot.clone()), &set, &tube);
         for _ in 0..20 {
             let share = 1.0 / (n as f64).sqrt();
@@ -166,8 +166,8 @@ fn the_bound_of_v_is_off_by_no_more_than_is_allowed_for() {
                 twice = twice + *r * *r * (Exact::constant(center[at]) + Exact::constant(radius[at]));
             }
             let off = twice.scale(0.5).0.sub(Twofold::from(said.energy_j)).abs().head;
-            assert!(off <= grain.energy_j, "{off} of {}", grain.energy_j);
-            used = used.max(off / grain.energy_j);
+            assert!(off <= roundoff.energy_j, "{off} of {}", roundoff.energy_j);
+            used = used.max(off / roundoff.energy_j);
         }
     }
     assert!(used > 5e-5, "{used} of the allowance is used");
@@ -252,7 +252,7 @@ fn hold_power_holds_the_rounding_of_commands() {
     let claimed = report.required.hold_power_w;
     assert!(lost <= claimed, "{lost} of {claimed}");
     // And what the law makes of its own terms, next to which everything else is small.
-    let terms = GRAIN * r * 1e8;
+    let terms = LAW_ROUNDOFF * r * 1e8;
     meets("rounding of commands", terms, claimed);
 }
 
@@ -266,11 +266,11 @@ fn slack_holds_the_rounding_of_v() {
     let mut space = CellWorkspace::<16, Counted>::new(&case.robot);
     let cell = Cell::<16, Counted>::new(&case.robot, &case.tube, &case.curve, Span::Rest);
     let place = (&mut space.sizes.motion, &mut space.size_regressor);
-    let grain = Grain::new(&case.robot, &case.tube, &uncertain, &cell, place);
+    let roundoff = RoundoffBounds::new(&case.robot, &case.tube, &uncertain, &cell, place);
     let floor = &case.tube.inertia_floor[..];
     let place = (&mut space.ranges, &mut space.mass);
     let (sigma, _) = relative_mass(&case.robot, &uncertain, &cell, floor, place);
     let level = case.tube.level_j();
     let slack = energy_slack(&case.robot, &uncertain, &cell, (floor, sigma), level, &mut space.changes);
-    assert!(grain.energy_j > 0.0 && required.energy_slack_j >= slack + grain.energy_j);
+    assert!(roundoff.energy_j > 0.0 && required.energy_slack_j >= slack + roundoff.energy_j);
 }

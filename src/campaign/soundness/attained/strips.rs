@@ -3,15 +3,11 @@
 use super::*;
 use crate::campaign::soundness::twofold::Twofold;
 use crate::inertia::{Strip, TorqueStrips};
-use crate::reach::leaning::Leaning;
+use crate::reach::strips::PreparedStrips;
 use crate::robot::{COULOMB, OFFSET};
 
 /// The slider, speeding up at 10 m/s^2, with strips of one direction: index of a parameter and value; bounds at 0 s and at 2 s.
-fn leaning(
-    direction: &[(usize, f64)],
-    bounds: [(f64, f64); 2],
-    change: impl FnOnce(&mut Case),
-) -> CellReport {
+fn strips(direction: &[(usize, f64)], bounds: [(f64, f64); 2], change: impl FnOnce(&mut Case)) -> CellReport {
     let mut case = slider();
     case.curve = from(&[0.0], &[0.0], &[10.0]);
     change(&mut case);
@@ -31,16 +27,16 @@ fn what_strips_leave_of_rho() {
     let offset = friction(OFFSET);
     // The strip says nothing of the mass: all that the box leaves.
     let narrow = [(-0.1, 0.1); 2];
-    let residual = leaning(&[], [(0.0, 0.0); 2], |c| widen(c, 0, 0, 0.5));
+    let residual = strips(&[], [(0.0, 0.0); 2], |c| widen(c, 0, 0, 0.5));
     meets("residual", 0.5 * 10.0, residual.torque[0].rho);
     // It says half of what the mass does.
-    let half = leaning(&[(0, 5.0)], [(9.0, 11.0); 2], |c| widen(c, 0, 0, 0.5));
+    let half = strips(&[(0, 5.0)], [(9.0, 11.0); 2], |c| widen(c, 0, 0, 0.5));
     meets("half of a residual", 0.5 * 5.0 + 1.0, half.torque[0].rho);
     // A strip across the offset, narrower than the box.
-    let across = leaning(&[(offset, 1.0)], narrow, |c| widen(c, 0, offset, 0.5));
+    let across = strips(&[(offset, 1.0)], narrow, |c| widen(c, 0, offset, 0.5));
     meets("half-width", 0.1, across.torque[0].rho);
     // Coulomb friction is no column of the row: what the strip holds of it may be anything.
-    let other = leaning(&[(offset, 1.0), (friction(COULOMB), 2.0)], narrow, |c| {
+    let other = strips(&[(offset, 1.0), (friction(COULOMB), 2.0)], narrow, |c| {
         widen(c, 0, offset, 1.0);
         widen(c, 0, friction(COULOMB), 0.2);
         c.curve = from(&[0.0], &[1.0], &[0.0]);
@@ -56,14 +52,14 @@ fn what_strips_add_to_the_nominal_torque() {
         c.curve = still(&[0.0]);
     };
     // Not in the middle of the box.
-    let beside = leaning(&[(offset, 1.0)], [(0.6, 0.8); 2], wide);
+    let beside = strips(&[(offset, 1.0)], [(0.6, 0.8); 2], wide);
     meets("shift", 0.7, beside.torque[0].nominal_sup());
     meets("half-width", 0.1, beside.torque[0].rho);
     // A strip that is wider than the box: the box bounds what the shift did not need.
-    let vast = leaning(&[(offset, 1.0)], [(0.7 - 9.0, 0.7 + 9.0); 2], wide);
+    let vast = strips(&[(offset, 1.0)], [(0.7 - 9.0, 0.7 + 9.0); 2], wide);
     meets("box and shift", 1.0 + 0.7, vast.torque[0].rho);
     // Two strips that differ: within a microsecond the first one counts.
-    let two = leaning(&[(offset, 1.0)], [(0.6, 0.8), (-0.8, -0.6)], wide);
+    let two = strips(&[(offset, 1.0)], [(0.6, 0.8), (-0.8, -0.6)], wide);
     meets("the first of two", 0.7, two.torque[0].nominal_sup());
 }
 
@@ -75,13 +71,13 @@ fn no_share_of_time_escapes() {
     let strip = Strip { direction: vec![0.0; case.set.len()], lower: 0.0, upper: 0.0 };
     case.set.strips = Some(TorqueStrips { times: times.clone(), strips: vec![strip; 4] });
     let (center, radius) = (case.set.center(), case.set.radius());
-    let leaning = Leaning::new(&case.robot, &case.set, &center, &radius).unwrap();
+    let strips = PreparedStrips::new(&case.robot, &case.set, &center, &radius).unwrap();
     let mut seen = [0; 5];
     for first in 0..60 {
         for length in [1e-9, 0.01 / 3.0, 0.2, 1.5] {
             let t0 = f64::from(first) / 33.0;
             let t1 = (t0 + length).min(2.0);
-            let stretches = leaning.over::<4, Counted>(&case.tube, 2.0, Span::Between(t0, t1));
+            let stretches = strips.over::<4, Counted>(&case.tube, 2.0, Span::Between(t0, t1));
             for k in 0..=20 {
                 // At the start the symbol is -1 exactly.
                 let rounded = if k == 0 { 0.0 } else { 1e-13 };

@@ -8,7 +8,7 @@ use crate::estimate::riccati::Node;
 use crate::estimate::stage::StageSize;
 
 /// A stage with what is computed for it.
-pub(in crate::estimate) struct Slot {
+pub(in crate::estimate) struct StageRecord {
     pub(in crate::estimate) node: Node,
     pub(super) values: StageValues,
     /// State and input of the trial step.
@@ -19,7 +19,7 @@ pub(in crate::estimate) struct Slot {
 }
 
 /// One thread's scratch space.
-pub(super) struct Lane<W> {
+pub(super) struct ThreadStorage<W> {
     pub(super) workspace: W,
     pub(super) space: EliminationSpace,
     pub(super) transport: Mat,
@@ -31,7 +31,7 @@ pub(super) struct Lane<W> {
     pub(super) failure: Option<(usize, EstimateError)>,
 }
 
-impl<W> Lane<W> {
+impl<W> ThreadStorage<W> {
     /// Keeps a failure if it is that of the earliest stage so far: which thread came first must not matter.
     pub(super) fn fail(&mut self, stage: usize, failure: EstimateError) {
         if self.failure.as_ref().is_none_or(|(earlier, _)| stage < *earlier) {
@@ -40,7 +40,7 @@ impl<W> Lane<W> {
     }
 }
 
-impl Slot {
+impl StageRecord {
     /// Room for stage `k` among stages of `sizes`, with `nt` parameters.
     pub(super) fn new(sizes: &[StageSize], k: usize, nt: usize) -> Self {
         let next = sizes.get(k + 1);
@@ -60,7 +60,7 @@ impl Slot {
     }
 }
 
-impl<W> Lane<W> {
+impl<W> ThreadStorage<W> {
     pub(super) fn new(workspace: W) -> Self {
         Self {
             workspace,
@@ -79,34 +79,35 @@ pub(super) fn linearise_stage<P: Problem>(
     problem: &P,
     now: &Trajectory,
     k: usize,
-    lane: &mut Lane<P::Workspace>,
-    slot: &mut Slot,
+    thread: &mut ThreadStorage<P::Workspace>,
+    record: &mut StageRecord,
 ) {
-    let node = &mut slot.node;
+    let node = &mut record.node;
     node.clear();
     if let Err(reason) =
-        problem.linearise(k, now.at(k), &mut lane.workspace, &mut node.model, &mut slot.values)
+        problem.linearise(k, now.at(k), &mut thread.workspace, &mut node.model, &mut record.values)
     {
-        lane.fail(k, EstimateError::Stage { stage: k, reason });
+        thread.fail(k, EstimateError::Stage { stage: k, reason });
         return;
     }
     if let Some((what, found, expected)) = node.model.misshapen(node.size, node.next) {
-        lane.fail(k, EstimateError::Size { what: format!("{what} of stage {k}"), found, expected });
+        thread.fail(k, EstimateError::Size { what: format!("{what} of stage {k}"), found, expected });
         return;
     }
     if let Some(next) = now.xs.get(k + 1) {
-        problem.difference(k + 1, &slot.values.next, next, &mut node.model.gap);
-        if problem.transport(k + 1, &slot.values.next, next, &mut lane.workspace, &mut lane.transport) {
-            node.model.transport(&lane.transport, &mut lane.jac);
+        problem.difference(k + 1, &record.values.next, next, &mut node.model.gap);
+        if problem.transport(k + 1, &record.values.next, next, &mut thread.workspace, &mut thread.transport) {
+            node.model.transport(&thread.transport, &mut thread.jac);
         }
     }
     if !node.model.is_finite() {
-        lane.fail(k, EstimateError::NotFinite { what: "the linearisation", stage: k });
+        thread.fail(k, EstimateError::NotFinite { what: "the linearisation", stage: k });
         return;
     }
-    slot.cost = node.model.cost;
-    let held = if node.model.substitution.active { &slot.values.constraints } else { &node.model.con_value };
+    record.cost = node.model.cost;
+    let held =
+        if node.model.substitution.active { &record.values.constraints } else { &node.model.con_value };
     let broken = held.iter().chain(&node.model.gap);
-    slot.violation = broken.map(|v| v.abs()).sum();
-    node.condense(&mut lane.space);
+    record.violation = broken.map(|v| v.abs()).sum();
+    node.condense(&mut thread.space);
 }

@@ -2,7 +2,7 @@
 //!
 //! What is not known of the arm is no error that is made anew in every sample: the same parameters are unknown in all of them,
 //! and a motion may tell them from the object in the hand. Those that matter most are therefore unknowns beside the ten
-//! ([`Worth::shared`]); the rest is counted among the errors.
+//! ([`SampleErrors::shared`]); the rest is counted among the errors.
 //!
 //! What a small torque is worth the sensor's ratio does not say: a balance of momentum over a window also errs by what the encoders
 //! get wrong of the momentum at its ends, and while a joint is so slow that it may move either way, by all of its Coulomb friction.
@@ -30,7 +30,7 @@ const HIDDEN: f64 = 10.0;
 
 /// Largest errors of torque samples for one robot and parameter set.
 #[derive(Debug, Clone)]
-pub struct Worth {
+pub struct SampleErrors {
     center: Vec<f64>,
     /// Half-widths of what counts as error.
     radius: Vec<f64>,
@@ -70,7 +70,7 @@ pub struct Shared {
     pub radius: f64,
 }
 
-impl Worth {
+impl SampleErrors {
     /// For the torques of the centre of `set` over windows of `window_s` (s), and what is not known of everything but the end effector.
     pub fn new(robot: &Arm, set: &ParameterSet, window_s: f64) -> Self {
         Self::sharing(robot, set, window_s, SHARE)
@@ -246,10 +246,10 @@ impl<T: Scalar> Torques<T> {
         Self { theta, wrenches: vec![Wrench::zero(); n], tau: vec![T::zero(); n] }
     }
 
-    /// Takes the parameters that `worth` is for.
-    pub fn take(&mut self, worth: &Worth) {
+    /// Takes the parameters that `sample_errors` is for.
+    pub fn take(&mut self, sample_errors: &SampleErrors) {
         self.theta.clear();
-        self.theta.extend(worth.center.iter().map(|&x| T::constant(x)));
+        self.theta.extend(sample_errors.center.iter().map(|&x| T::constant(x)));
     }
 
     /// Fills `tau` for a swept motion with these velocities (rad/s) and accelerations (rad/s^2).
@@ -276,28 +276,30 @@ mod tests {
     fn undecided_shares_have_the_slopes_of_differences_and_the_right_sum() {
         let mut robot = robot::load("kinova_gen3_2f85").unwrap();
         robot.stated().gains.stiction_speed_rad_s = 0.02;
-        let worth = Worth::new(&robot, &ParameterSet::around_nominal(&robot), WINDOW_S);
+        let sample_errors = SampleErrors::new(&robot, &ParameterSet::around_nominal(&robot), WINDOW_S);
         let mut rng = ChaCha8Rng::seed_from_u64(3);
         for _ in 0..200 {
             let (dq, ddq, dt) =
                 (rng.random_range(-0.1..0.1), rng.random_range(-3.0..3.0), rng.random_range(0.01..0.05));
-            let (share, by_dq, by_ddq) = worth.undecided(dq, ddq, dt);
+            let (share, by_dq, by_ddq) = sample_errors.undecided(dq, ddq, dt);
             assert!((0.0..=1.0).contains(&share));
             let h = 1e-6;
             let slope = |from: f64, to: f64| (to - from) / (2.0 * h);
-            let found = slope(worth.undecided(dq - h, ddq, dt).0, worth.undecided(dq + h, ddq, dt).0);
+            let found =
+                slope(sample_errors.undecided(dq - h, ddq, dt).0, sample_errors.undecided(dq + h, ddq, dt).0);
             assert!((found - by_dq).abs() < 1e-4 * (1.0 + by_dq.abs()), "{found} {by_dq}");
-            let found = slope(worth.undecided(dq, ddq - h, dt).0, worth.undecided(dq, ddq + h, dt).0);
+            let found =
+                slope(sample_errors.undecided(dq, ddq - h, dt).0, sample_errors.undecided(dq, ddq + h, dt).0);
             assert!((found - by_ddq).abs() < 1e-4 * (1.0 + by_ddq.abs()), "{found} {by_ddq}");
         }
         // At rest all of the time; passing zero at 2 rad/s^2 for 2 slow / 2 s, wherever the samples lie.
-        assert_eq!(worth.undecided(0.0, 0.0, 0.02).0, 1.0);
+        assert_eq!(sample_errors.undecided(0.0, 0.0, 0.02).0, 1.0);
         for offset in [0.0, 0.3, 0.7] {
             let dt = 0.04;
             let time: f64 = (-100..100)
-                .map(|s| dt * worth.undecided(2.0 * dt * (f64::from(s) + offset), 2.0, dt).0)
+                .map(|s| dt * sample_errors.undecided(2.0 * dt * (f64::from(s) + offset), 2.0, dt).0)
                 .sum();
-            assert!((time / worth.slow - 1.0).abs() < 0.3, "{time} {}", worth.slow);
+            assert!((time / sample_errors.slow - 1.0).abs() < 0.3, "{time} {}", sample_errors.slow);
         }
     }
 
@@ -309,7 +311,7 @@ mod tests {
         let theta = robot.nominal_parameters();
         // What is not known of the arm are unknowns of the identifier's rows.
         let known = ParameterSet::new(theta.clone(), theta.clone());
-        let worth = Worth::new(&robot, &known, WINDOW_S);
+        let sample_errors = SampleErrors::new(&robot, &known, WINDOW_S);
         let mut rng = ChaCha8Rng::seed_from_u64(4);
         let (mut motion, mut y) = (Motion::new(&robot), vec![0.0; INERTIAL * n * n]);
         let (period, panels) = (robot.gains().period_s, (WINDOW_S / robot.gains().period_s).round() as usize);
@@ -330,7 +332,7 @@ mod tests {
                 let state = curve.state(t);
                 motion.sweep(&robot, &state.q, &state.dq, &state.dq, &state.ddq);
                 torque_regressor(&robot, &motion, 0..n, &mut y);
-                worth.errors(&robot, (&state, period), &y, (&mut errors, &mut slopes));
+                sample_errors.errors(&robot, (&state, period), &y, (&mut errors, &mut slopes));
                 let column = |j| torque_columns(&robot, j, &y, (&state.dq, &state.ddq));
                 let tau = (0..n).map(|j| column(j).map(|(column, y)| y * theta[column]).sum()).collect();
                 samples.push(Sample { t, q: state.q.clone(), dq: state.dq.clone(), tau });

@@ -22,7 +22,7 @@ const LATEST: f64 = 0.5;
 
 /// Storage of one search.
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(super) struct SearchStorage {
     rows: RowBuilder,
     /// Cells that the tube is fitted to, and those that the rows come from.
     coarse: Vec<CellReport>,
@@ -82,7 +82,7 @@ impl Objection {
     }
 }
 
-impl Seat {
+impl SearchStorage {
     pub(super) fn new(robot: &Arm, set: &ParameterSet) -> Self {
         let initial = tube_fit::initial(robot);
         let curve = Bezier { duration_s: 0.0, points: vec![[0.0; POINTS]; robot.dof()] };
@@ -167,58 +167,58 @@ impl Seat {
 /// End points as the solver sees them.
 pub(super) struct Candidates<'a> {
     pub(super) task: &'a Task<'a>,
-    pub(super) seat: &'a mut Seat,
+    pub(super) search: &'a mut SearchStorage,
 }
 
 impl Candidates<'_> {
     /// Fits the tube of coasting to rest, which may be assessed with it at once. The seat's curve is then no longer that of the point
     /// known, which must not be a proven one.
     pub(super) fn fit_coasting(&mut self) -> Result<(), ProposeError> {
-        let (Task { setting, ends, coast, workspaces, cells, .. }, seat) = (self.task, &mut *self.seat);
+        let (Task { setting, ends, coast, workspaces, cells, .. }, search) = (self.task, &mut *self.search);
         let Setting { robot, set, start, duration_s, held, .. } = **setting;
-        seat.curve.set_to_rest(start, &ends.at(coast), duration_s)?;
-        tube_fit::assign(&mut seat.base, &seat.initial);
-        let place = (*workspaces, &mut seat.floors, &mut seat.coarse);
-        let fitted = tube_fit::refit(robot, set, &seat.curve, &mut seat.base, (cells / 2, held), place);
+        search.curve.set_to_rest(start, &ends.at(coast), duration_s)?;
+        tube_fit::assign(&mut search.base, &search.initial);
+        let place = (*workspaces, &mut search.floors, &mut search.coarse);
+        let fitted = tube_fit::refit(robot, set, &search.curve, &mut search.base, (cells / 2, held), place);
         fitted.map_err(|refusal| ProposeError::Unproven(Some(refusal)))?;
-        seat.coasts = true;
+        search.coasts = true;
         Ok(())
     }
 
     /// Takes the tube of coasting for a start.
     pub(super) fn take_coasting_tube(&mut self) {
-        let seat = &mut *self.seat;
-        if tube_fit::is_usable(&seat.base) {
-            tube_fit::assign(&mut seat.tube, &seat.base);
-            seat.fitted = Fitted::Here;
+        let search = &mut *self.search;
+        if tube_fit::is_usable(&search.base) {
+            tube_fit::assign(&mut search.tube, &search.base);
+            search.fitted = Fitted::Here;
         }
     }
 
     /// Whether so many more assessments may be begun that are to end before `deadline`.
     pub(super) fn affords(&self, count: u32, deadline: Instant) -> bool {
-        self.seat.allowed >= count as usize && Instant::now() + count * self.seat.pace <= deadline
+        self.search.allowed >= count as usize && Instant::now() + count * self.search.pace <= deadline
     }
 
     /// Keeps the point known if it is proven; true if so.
     pub(super) fn keep_known(&mut self) -> bool {
-        let Evaluation { proven, cost, .. } = self.seat.last;
-        let good = proven && cost.is_finite() && self.seat.known.is_some();
+        let Evaluation { proven, cost, .. } = self.search.last;
+        let good = proven && cost.is_finite() && self.search.known.is_some();
         if good {
             self.keep();
-            self.seat.kept_costs(cost);
+            self.search.kept_costs(cost);
         }
         good
     }
 
     /// Whether the planner can prove `k` as it stands.
     pub(super) fn is_proven(&mut self, k: &[f64]) -> bool {
-        if self.seat.known.as_deref() != Some(k) {
-            let mut last = std::mem::take(&mut self.seat.last);
+        if self.search.known.as_deref() != Some(k) {
+            let mut last = std::mem::take(&mut self.search.last);
             self.assess(k, &mut last);
-            self.seat.last = last;
-            self.seat.known = Some(k.iter().copied().collect());
+            self.search.last = last;
+            self.search.known = Some(k.iter().copied().collect());
         }
-        self.seat.last.proven
+        self.search.last.proven
     }
 
     /// Improves each start in its share of the remaining time, the most promising first, and keeps the cheapest proven point. Until
@@ -231,8 +231,8 @@ impl Candidates<'_> {
                 break;
             }
             let deadline = Instant::now() + left / (starts.len() - i) as u32;
-            let from = self.proven_on_the_way(start, if self.seat.found { deadline } else { end });
-            if self.seat.known.as_deref() == Some(&from[..]) {
+            let from = self.proven_on_the_way(start, if self.search.found { deadline } else { end });
+            if self.search.known.as_deref() == Some(&from[..]) {
                 self.keep_known();
             }
             self.improve(&from, deadline)?;
@@ -242,21 +242,21 @@ impl Candidates<'_> {
 
     /// Improves `from` by the solver and keeps the cheapest proven point.
     pub(super) fn improve(&mut self, from: &[f64], deadline: Instant) -> Result<(), NlpError> {
-        let known = self.seat.known.as_deref() == Some(from);
+        let known = self.search.known.as_deref() == Some(from);
         if !known && !self.affords(1, deadline) {
             return Ok(());
         }
         let options = Options {
             deadline: Some(deadline),
-            pace: self.seat.pace,
+            pace: self.search.pace,
             // What is known is handed out.
-            max_evaluations: EVALUATIONS.min(self.seat.allowed.saturating_add(usize::from(known))),
+            max_evaluations: EVALUATIONS.min(self.search.allowed.saturating_add(usize::from(known))),
             margin: SPARE,
             ..Options::default()
         };
-        let mut solver = std::mem::take(&mut self.seat.solver);
+        let mut solver = std::mem::take(&mut self.search.solver);
         let solution = nlp::solve(self, from, &options, &mut solver);
-        self.seat.solver = solver;
+        self.search.solver = solver;
         let solution = solution?;
         tracing::debug!(
             evaluations = solution.evaluations,
@@ -266,7 +266,7 @@ impl Candidates<'_> {
             "solved"
         );
         if let Some(accepted) = solution.best_accepted {
-            self.seat.kept_costs(accepted.cost);
+            self.search.kept_costs(accepted.cost);
         }
         Ok(())
     }
@@ -292,10 +292,13 @@ impl Candidates<'_> {
     fn assess(&mut self, k: &[f64], out: &mut Evaluation) {
         let begun = Instant::now();
         self.weigh(k, out);
-        let (seat, took) = (&mut *self.seat, begun.elapsed());
-        seat.pace =
-            if seat.pace.is_zero() { took } else { took.mul_f64(LATEST) + seat.pace.mul_f64(1.0 - LATEST) };
-        seat.allowed = seat.allowed.saturating_sub(1);
+        let (search, took) = (&mut *self.search, begun.elapsed());
+        search.pace = if search.pace.is_zero() {
+            took
+        } else {
+            took.mul_f64(LATEST) + search.pace.mul_f64(1.0 - LATEST)
+        };
+        search.allowed = search.allowed.saturating_sub(1);
         tracing::trace!(proven = out.proven, cost = out.cost, worst = least(&out.rows), ?took, "assessed");
     }
 
@@ -311,7 +314,7 @@ impl Candidates<'_> {
         out.cost_hessian = None;
         out.rows.clear();
         out.proven = false;
-        if self.seat.curve.set_to_rest(setting.start, &ends.at(k), setting.duration_s).is_err() {
+        if self.search.curve.set_to_rest(setting.start, &ends.at(k), setting.duration_s).is_err() {
             return;
         }
         match self.constraints(&mut out.rows) {
@@ -320,7 +323,7 @@ impl Candidates<'_> {
                 out.cost_hessian = hessian;
                 out.proven = proven;
             }
-            Err(refusal) => self.seat.objection = Some(Objection::Refused(refusal)),
+            Err(refusal) => self.search.objection = Some(Objection::Refused(refusal)),
         }
     }
 
@@ -328,61 +331,62 @@ impl Candidates<'_> {
     /// anew, from the ones that suit coasting or from none: they feed back on themselves, and those of a wilder trajectory
     /// would never come down again.
     fn constraints(&mut self, rows: &mut Vec<nlp::Row>) -> Result<bool, Refusal> {
-        let (Task { setting, cells, ends, vicinity, workspaces, .. }, seat) = (self.task, &mut *self.seat);
+        let (Task { setting, cells, ends, vicinity, workspaces, .. }, search) =
+            (self.task, &mut *self.search);
         let Setting { robot, set, held, .. } = **setting;
         let survey = |tube: &Tube, curve: &Bezier, reports: &mut Vec<CellReport>| -> Result<(), Refusal> {
             Problem::new(robot, set, vicinity.scene(tube, setting.scene), tube, curve)?
                 .survey_into(*cells, workspaces, reports);
             Ok(())
         };
-        let kept = match std::mem::replace(&mut seat.fitted, Fitted::Nowhere) {
+        let kept = match std::mem::replace(&mut search.fitted, Fitted::Nowhere) {
             Fitted::Nowhere => false,
             Fitted::Here => {
-                survey(&seat.tube, &seat.curve, &mut seat.fine)?;
-                tube_fit::covers(&seat.tube, &seat.fine)
+                survey(&search.tube, &search.curve, &mut search.fine)?;
+                tube_fit::covers(&search.tube, &search.fine)
             }
             Fitted::Elsewhere => {
                 // Mostly they don't suit, and mostly one cell says so.
-                let promising = match seat.fine.get_mut(seat.busiest) {
+                let promising = match search.fine.get_mut(search.busiest) {
                     Some(report) => {
-                        let scene = vicinity.scene(&seat.tube, setting.scene);
-                        let problem = Problem::new(robot, set, scene, &seat.tube, &seat.curve)?;
+                        let scene = vicinity.scene(&search.tube, setting.scene);
+                        let problem = Problem::new(robot, set, scene, &search.tube, &search.curve)?;
                         problem.renew(workspaces, report);
-                        tube_fit::suits(&seat.tube, std::slice::from_ref(report))
+                        tube_fit::suits(&search.tube, std::slice::from_ref(report))
                     }
                     None => true,
                 };
                 promising && {
-                    survey(&seat.tube, &seat.curve, &mut seat.fine)?;
-                    tube_fit::suits(&seat.tube, &seat.fine)
+                    survey(&search.tube, &search.curve, &mut search.fine)?;
+                    tube_fit::suits(&search.tube, &search.fine)
                 }
             }
         };
         if !kept {
-            let calm = if seat.coasts { &seat.base } else { &seat.initial };
-            tube_fit::assign(&mut seat.tube, calm);
-            let place = (*workspaces, &mut seat.floors, &mut seat.coarse);
-            tube_fit::refit(robot, set, &seat.curve, &mut seat.tube, (cells / 2, held), place)?;
-            if !tube_fit::is_usable(&seat.tube) {
-                tube_fit::assign(&mut seat.tube, calm);
+            let calm = if search.coasts { &search.base } else { &search.initial };
+            tube_fit::assign(&mut search.tube, calm);
+            let place = (*workspaces, &mut search.floors, &mut search.coarse);
+            tube_fit::refit(robot, set, &search.curve, &mut search.tube, (cells / 2, held), place)?;
+            if !tube_fit::is_usable(&search.tube) {
+                tube_fit::assign(&mut search.tube, calm);
             }
-            survey(&seat.tube, &seat.curve, &mut seat.fine)?;
+            survey(&search.tube, &search.curve, &mut search.fine)?;
         }
-        seat.busiest = tube_fit::busiest(&seat.fine);
-        let pairs = seat.fine.first().map_or(0, |report| report.clearances.len());
-        rows.reserve(seat.fine.len() * RowBuilder::most(robot, pairs));
-        for cell in seat.fine.iter().enumerate() {
-            seat.rows.append(robot, cell, &seat.curve, ends.reach(), rows);
+        search.busiest = tube_fit::busiest(&search.fine);
+        let pairs = search.fine.first().map_or(0, |report| report.clearances.len());
+        rows.reserve(search.fine.len() * RowBuilder::most(robot, pairs));
+        for cell in search.fine.iter().enumerate() {
+            search.rows.append(robot, cell, &search.curve, ends.reach(), rows);
         }
         let nearly = rows.iter().all(|row| row.value >= NEARLY);
         let depth = if nearly { DEPTH } else { 0 };
-        let scene = vicinity.scene(&seat.tube, setting.scene);
-        let problem = Problem::new(robot, set, scene, &seat.tube, &seat.curve)?;
-        let verdict = problem.prove_survey(&seat.fine, depth, workspaces);
+        let scene = vicinity.scene(&search.tube, setting.scene);
+        let problem = Problem::new(robot, set, scene, &search.tube, &search.curve)?;
+        let verdict = problem.prove_survey(&search.fine, depth, workspaces);
         if let Err(shortfall) = verdict {
-            seat.objection = Some(Objection::Short(vicinity.in_the_whole(scene, shortfall)));
+            search.objection = Some(Objection::Short(vicinity.in_the_whole(scene, shortfall)));
         }
-        seat.fitted = Fitted::Elsewhere;
+        search.fitted = Fitted::Elsewhere;
         Ok(verdict.is_ok())
     }
 }
@@ -398,18 +402,18 @@ impl Program for Candidates<'_> {
     }
 
     fn evaluate(&mut self, k: &[f64], out: &mut Evaluation) {
-        if self.seat.known.take().as_deref() == Some(k) {
-            std::mem::swap(out, &mut self.seat.last);
+        if self.search.known.take().as_deref() == Some(k) {
+            std::mem::swap(out, &mut self.search.last);
             // The storage goes round: it must be large enough wherever it comes to be used.
-            self.seat.last.rows.clear();
-            self.seat.last.rows.reserve(out.rows.capacity());
+            self.search.last.rows.clear();
+            self.search.last.rows.reserve(out.rows.capacity());
         } else {
             self.assess(k, out);
         }
     }
 
     fn keep(&mut self) {
-        let Seat { curve, tube, kept, .. } = &mut *self.seat;
+        let SearchStorage { curve, tube, kept, .. } = &mut *self.search;
         kept.curve.duration_s = curve.duration_s;
         kept.curve.points.clone_from(&curve.points);
         tube_fit::assign(&mut kept.tube, tube);

@@ -29,18 +29,18 @@ pub const OWN: [usize; 3] = [VISCOUS, ARMATURE, OFFSET];
 
 /// The strips of a set, prepared for one robot.
 #[derive(Debug, Clone)]
-pub struct Leaning {
+pub struct PreparedStrips {
     /// Times of the strips, s from the plan's start.
     pub times: Vec<f64>,
     joints: usize,
-    strips: Vec<Prepared>,
+    strips: Vec<PreparedStrip>,
     /// For each joint the largest absolute values of its strips.
-    largest: Vec<Prepared>,
+    largest: Vec<PreparedStrip>,
 }
 
 /// One strip.
 #[derive(Debug, Clone)]
-pub struct Prepared {
+pub struct PreparedStrip {
     /// Columns of the links' parameters.
     pub links: Vec<f64>,
     /// Columns of [`OWN`].
@@ -51,7 +51,7 @@ pub struct Prepared {
     pub half: f64,
 }
 
-impl Prepared {
+impl PreparedStrip {
     /// The larger absolute value of each number.
     fn larger(mut self, other: &Self) -> Self {
         let all = self.links.iter_mut().chain(&mut self.own).chain([&mut self.shift, &mut self.half]);
@@ -72,7 +72,7 @@ pub struct Between<T> {
     pub share: T,
 }
 
-impl Leaning {
+impl PreparedStrips {
     /// Prepares the strips of `set` for `center` +- `radius`, which contains the box; `None` if there are none or if they are not
     /// for this robot.
     pub fn new(robot: &Arm, set: &ParameterSet, center: &[f64], radius: &[f64]) -> Option<Self> {
@@ -97,21 +97,22 @@ impl Leaning {
             let half = others.fold((range - Interval::constant(shift)).sup_abs(), |half, p| {
                 add_up(half, mul_up(d[p].abs(), radius[p]))
             });
-            Prepared { links, own, shift, half }
+            PreparedStrip { links, own, shift, half }
         };
         let strips: Vec<_> = strips.iter().enumerate().map(prepare).collect();
-        let of = |j: usize| strips.iter().skip(j).step_by(joints).fold(strips[j].clone(), Prepared::larger);
+        let of =
+            |j: usize| strips.iter().skip(j).step_by(joints).fold(strips[j].clone(), PreparedStrip::larger);
         let largest = (0..joints).map(of).collect();
         Some(Self { times: times.clone(), joints, strips, largest })
     }
 
     /// The largest absolute values of the strips of joint `j`.
-    pub fn largest(&self, j: usize) -> &Prepared {
+    pub fn largest(&self, j: usize) -> &PreparedStrip {
         &self.largest[j]
     }
 
     /// The strip of joint `j` at time number `k`.
-    pub fn strip(&self, k: usize, j: usize) -> &Prepared {
+    pub fn strip(&self, k: usize, j: usize) -> &PreparedStrip {
         &self.strips[self.joints * k + j]
     }
 
