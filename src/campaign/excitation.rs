@@ -42,17 +42,21 @@ const SAMPLES: usize = 100;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct File {
+    /// Name of the campaign.
     name: String,
     /// Robot, scene and prior; relative to this file.
     scenario: PathBuf,
     /// Every design is made with so many seeds, from `first_seed` (0 if not given) on. Neither is part of a trial's key: more seeds
     /// may be asked for later.
     seeds: u64,
+    /// The first seed.
     #[serde(default)]
     first_seed: u64,
     /// Steps of the search for an open design.
     evaluations: usize,
+    /// The designs that are compared.
     designs: Vec<Design>,
+    /// The true last bodies.
     payloads: Vec<Payload>,
 }
 
@@ -60,12 +64,17 @@ pub(super) struct File {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Design {
+    /// Motions that minimise the predicted width of the intervals.
     PredictedWidth,
     /// That of the mass alone.
     PredictedMass,
+    /// Motions that minimise the condition number of the last body's regressor.
     ConditionNumber,
+    /// Random motions, certified as all others.
     Random,
+    /// Fourier series, checked in samples.
     Fourier,
+    /// B-splines, checked in samples.
     BSpline,
     /// None: what next to perfect sensors would leave, see [`perfect`].
     PerfectSensors,
@@ -83,6 +92,7 @@ enum Way {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Payload {
+    /// Its name in tables.
     name: String,
     /// m, h_x, h_y, h_z, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz about the last joint's frame, SI units.
     body: [f64; INERTIAL],

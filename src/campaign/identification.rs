@@ -40,11 +40,13 @@ const DRAWS: usize = 2_000_000;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct File {
+    /// Name of the campaign.
     name: String,
     /// Trials; the kinds of noise take turns.
     trials: u64,
     /// Length of each motion, s.
     seconds: f64,
+    /// Draws everything.
     seed: u64,
     /// Robot and prior; relative to this file.
     scenario: PathBuf,

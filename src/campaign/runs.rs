@@ -18,9 +18,11 @@ use crate::scenario::{self, Scenario};
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct File {
+    /// Name of the campaign.
     name: String,
     /// Every run is made with the seeds 0..seeds.
     seeds: u64,
+    /// The runs.
     runs: Vec<RunFile>,
 }
 
@@ -30,8 +32,10 @@ pub(super) struct File {
 struct RunFile {
     /// Relative to the campaign file.
     scenario: PathBuf,
+    /// How to plan: `ours` or `conservative`.
     #[serde(default = "ours")]
     method: String,
+    /// The outcome that every seed must have.
     expected: Outcome,
 }
 

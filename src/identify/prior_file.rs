@@ -55,7 +55,9 @@ pub enum PriorError {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
+    /// The last body with what it holds.
     payload: Option<Payload>,
+    /// Friction and transmission inertia, by joint name; what is not named keeps its default.
     #[serde(default)]
     joints: BTreeMap<String, Joint>,
 }
@@ -63,16 +65,22 @@ struct File {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Payload {
+    /// Lower bounds of m, m c, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz about and in its joint's frame, SI units.
     lower: [f64; INERTIAL],
+    /// Upper bounds.
     upper: [f64; INERTIAL],
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Joint {
+    /// Coulomb friction F_c, lower and upper bound, N m.
     coulomb: Option<[f64; 2]>,
+    /// Viscous friction F_v, N m s/rad.
     viscous: Option<[f64; 2]>,
+    /// Transmission inertia I_a, kg m^2.
     armature: Option<[f64; 2]>,
+    /// Torque offset, N m.
     offset: Option<[f64; 2]>,
 }
 

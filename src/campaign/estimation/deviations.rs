@@ -17,6 +17,7 @@ use crate::report::figure::figure;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in super::super) struct File {
+    /// Name of the campaign.
     name: String,
     /// Realisations of the noise: seeds first..first + seeds.
     seeds: u64,

@@ -35,9 +35,11 @@ use crate::robot::INERTIAL;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct File {
+    /// Name of the campaign.
     name: String,
     /// Random starts of each problem in each variant.
     starts: u64,
+    /// Draws the starts.
     #[serde(default)]
     seed: u64,
     /// Largest error of a parameter's start, relative to its nominal value, below 1.
@@ -47,6 +49,7 @@ pub(super) struct File {
     /// Whether the parameters' priors count. Without them the data decide alone.
     #[serde(default = "yes")]
     priors: bool,
+    /// The problems.
     problem: Vec<ProblemFile>,
     /// Ways to state each problem that names none of its own.
     #[serde(default)]

@@ -23,6 +23,7 @@ use crate::robot::INERTIAL;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in super::super) struct File {
+    /// Name of the campaign.
     name: String,
     /// Standard deviations of the noise.
     noise: Vec<f64>,

@@ -16,6 +16,7 @@ pub(super) struct ProblemFile {
     pub label: String,
     /// Relative to the campaign file.
     file: PathBuf,
+    /// What is changed in the problem file, key by key.
     #[serde(default)]
     change: toml::Table,
     /// Ways to state it, where the campaign's own do not suit it.

@@ -15,8 +15,11 @@ pub(super) const SCHEMA: u32 = 1;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Numbers {
+    /// One for all.
     One(f64),
+    /// One each.
     Each(Vec<f64>),
+    /// For a floating base and the joints.
     Floating(Floating),
 }
 
@@ -24,15 +27,20 @@ pub(super) enum Numbers {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Floating {
+    /// Along x, y, z of the base, and about them.
     pub base: [f64; 6],
+    /// Of the joints.
     pub joints: Box<Numbers>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct File {
+    /// Version of this format: 1.
     pub schema: u32,
+    /// Name of the problem.
     pub name: String,
+    /// One or two sentences for people.
     pub description: String,
     /// Robot TOML, URDF or bare name.
     pub robot: String,
@@ -40,6 +48,7 @@ pub(super) struct File {
     pub step_s: f64,
     /// Speed below which Coulomb friction is a straight line; left out: the robot's own.
     pub friction_speed_rad_s: Option<f64>,
+    /// Which unknowns the stages have.
     #[serde(default)]
     pub formulation: Formulation,
     /// Feet (hands) that stand on the ground.
@@ -54,20 +63,27 @@ pub(super) struct File {
     /// Compliance of constraints, for rows that depend on each other.
     #[serde(default)]
     pub compliance: f64,
+    /// Samples from a file; either this or `simulate`.
     pub log: Option<Log>,
+    /// Samples from the simulator.
     pub simulate: Option<Simulate>,
+    /// What is true of the simulated arm; only the simulator reads it.
     #[serde(default)]
     pub truth: Truth,
+    /// Standard deviations that the estimator assumes.
     pub deviations: Deviations,
     /// Work of the drives, observed.
     pub energy: Option<Energy>,
+    /// Bodies whose inertial parameters are estimated.
     #[serde(default)]
     pub body: Vec<Body>,
+    /// Joints whose friction parameters are estimated.
     #[serde(default)]
     pub joint: Vec<Joint>,
     /// What is known of parameters besides their priors.
     #[serde(default)]
     pub equation: Vec<Equation>,
+    /// Settings of the solver.
     #[serde(default)]
     pub solver: Solver,
 }
@@ -87,6 +103,7 @@ pub(super) enum Equation {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Energy {
+    /// Where the work comes from.
     pub source: EnergySource,
     /// Standard deviation of one interval's, J.
     pub deviation_j: f64,
@@ -108,7 +125,9 @@ pub(super) enum EnergySource {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Contact {
+    /// The named frame.
     pub frame: String,
+    /// What of it stands.
     #[serde(default = "point")]
     pub kind: LoopKind,
     /// From when to when it is in the air, s.
@@ -122,7 +141,9 @@ pub(super) struct Contact {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SensorFile {
+    /// The named frame.
     pub frame: String,
+    /// What it measures.
     pub quantity: Quantity,
     /// Standard deviations of its three numbers (an orientation's: rad along the frame's axes).
     pub deviation: Numbers,
@@ -142,6 +163,7 @@ fn point() -> LoopKind {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Log {
+    /// The file, from the folder of the problem.
     pub file: String,
 }
 
@@ -149,11 +171,14 @@ pub(super) struct Log {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Simulate {
+    /// Length of the simulation, s.
     pub duration_s: f64,
+    /// Draws the noise.
     #[serde(default)]
     pub seed: u64,
     /// Configuration (nq numbers).
     pub start_rad: Vec<f64>,
+    /// Standard deviations of the noise.
     pub noise: Noise,
     /// A motion that is followed.
     pub sines: Option<Sines>,
@@ -166,6 +191,7 @@ pub(super) struct Simulate {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PostureFile {
+    /// How fast errors are corrected, rad/s.
     pub bandwidth_rad_s: f64,
     /// Amplitude (m, rad), frequency (Hz) and phase (rad) of the base along x, y, z and about them.
     #[serde(default)]
@@ -173,13 +199,16 @@ pub(super) struct PostureFile {
     /// Speed of the base, and when it moves.
     #[serde(default)]
     pub speed_m_s: [f64; 3],
+    /// From when to when, s.
     #[serde(default)]
     pub moving_s: [f64; 2],
     /// What every step adds to a foot's place, and how high it goes.
     #[serde(default)]
     pub step_m: [f64; 3],
+    /// How high a foot is lifted, m.
     #[serde(default)]
     pub height_m: f64,
+    /// A jump.
     pub jump: Option<JumpFile>,
     /// Joints that are no leg's.
     #[serde(default)]
@@ -189,34 +218,48 @@ pub(super) struct PostureFile {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct JumpFile {
+    /// When it begins, s.
     pub at_s: f64,
+    /// How far the body goes down first, m.
     pub crouch_m: f64,
+    /// From its beginning to taking off, s.
     pub lasts_s: f64,
+    /// Time in the air, s.
     pub flight_s: f64,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Swing {
+    /// The joint.
     pub name: String,
+    /// Amplitude, rad.
     pub amplitude_rad: f64,
+    /// Frequency, Hz.
     pub frequency_hz: f64,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Noise {
+    /// Of positions, rad.
     pub q_rad: f64,
+    /// Of velocities, rad/s.
     pub dq_rad_s: f64,
+    /// Of torques, N m.
     pub tau_nm: f64,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Sines {
+    /// Amplitude of each joint, rad.
     pub amplitude_rad: Vec<f64>,
+    /// Frequency of the first harmonic, Hz.
     pub frequency_hz: f64,
+    /// How many harmonics.
     pub harmonics: usize,
+    /// How fast errors are corrected, rad/s.
     pub bandwidth_rad_s: f64,
 }
 
@@ -226,8 +269,11 @@ pub(super) struct Torques {
     /// Left out: none.
     #[serde(default)]
     pub offset_nm: Vec<f64>,
+    /// Amplitude of each joint, N m.
     pub amplitude_nm: Vec<f64>,
+    /// Frequency of the first harmonic, Hz.
     pub frequency_hz: f64,
+    /// How many harmonics.
     pub harmonics: usize,
 }
 
@@ -296,7 +342,9 @@ pub(super) struct Truth {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Payload {
+    /// Link that it is fixed to.
     pub link: String,
+    /// Mass, kg.
     pub mass_kg: f64,
     /// In the frame of the link's joint, whose z axis is the joint's ([`crate::robot::JointKind`]): the URDF's link frame only
     /// where the URDF's axis is `0 0 1`, or the base floats.
@@ -308,8 +356,11 @@ pub(super) struct Payload {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TrueJoint {
+    /// The joint.
     pub name: String,
+    /// Which parameter.
     pub parameter: JointParameter,
+    /// Its true value.
     pub value: f64,
 }
 
@@ -317,11 +368,15 @@ pub(super) struct TrueJoint {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Deviations {
+    /// Of positions, rad (m).
     pub q_rad: Numbers,
+    /// Of velocities, rad/s (m/s).
     pub dq_rad_s: Numbers,
+    /// Of torques, N m (N).
     pub tau_nm: Numbers,
     /// Left out: nothing is known beyond the sample.
     pub first_q_rad: Option<Numbers>,
+    /// As the one before, of the first velocities, rad/s (m/s).
     pub first_dq_rad_s: Option<Numbers>,
 }
 
@@ -329,7 +384,9 @@ pub(super) struct Deviations {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Body {
+    /// The link.
     pub link: String,
+    /// Coordinates in which the body is estimated.
     #[serde(default = "log_cholesky")]
     pub coordinates: Coordinates,
     /// The estimate starts (and its prior is centred) at the nominal body times this.
@@ -351,21 +408,26 @@ fn one() -> f64 {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Joint {
+    /// The joint.
     pub name: String,
+    /// Which parameters.
     pub parameters: Vec<JointParameter>,
     /// Where the estimate starts, one number a parameter; left out: the robot's own values.
     pub start: Option<Vec<f64>>,
     /// The estimate starts at the nominal value times this.
     #[serde(default = "one")]
     pub start_ratio: f64,
+    /// Prior standard deviations, one number a parameter; left out: no prior.
     pub deviation: Option<Numbers>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Solver {
+    /// How a step is tried: `single`, `feasible` or `multiple`.
     #[serde(default = "multiple")]
     pub rollout: String,
+    /// Largest number of iterations.
     #[serde(default = "iterations")]
     pub iterations: usize,
     /// See [`crate::estimate::Options::secant`].

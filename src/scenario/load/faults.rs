@@ -16,58 +16,77 @@ use crate::simulate::faults::{
 pub(super) struct FaultTable {
     /// The held object weighs this, kg; first moment and inertia scale with it.
     pub payload_mass_kg: Option<f64>,
+    /// The held object moves in the hand.
     payload_slips: Option<Slips>,
+    /// Torque sensors read too much or too little.
     torque_gain: Option<Gain>,
     /// True over nominal friction (Coulomb and viscous, all joints), less 1.
     friction_ratio: Option<f64>,
     /// The base leans by this, whatever the robot's file allows.
     base_tilt_deg: Option<f64>,
+    /// A joint starts elsewhere than the task says.
     misplaced_start: Option<Misplaced>,
+    /// An encoder repeats itself.
     frozen_encoder: Option<Frozen>,
+    /// The time stamps jump.
     clock_jump: Option<Jump>,
+    /// Samples are lost.
     dropped_samples: Option<Dropped>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Slips {
+    /// When, s.
     at_s: f64,
+    /// By how much, in the frame of the last joint, m.
     by_m: [f64; 3],
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Gain {
+    /// Read over true torque, less 1.
     ratio: f64,
+    /// At this joint; left out: at all.
     joint: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Misplaced {
+    /// Which joint.
     joint: String,
+    /// By how much, rad (m).
     by_rad: f64,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Frozen {
+    /// Which joint.
     joint: String,
+    /// From when on, s.
     at_s: f64,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Jump {
+    /// When, s.
     at_s: f64,
+    /// By how much, s; below 0: back.
     by_s: f64,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Dropped {
+    /// When, s.
     at_s: f64,
+    /// How many in a row.
     count: u64,
+    /// And again after so long, s; left out: once.
     every_s: Option<f64>,
 }
 

@@ -15,14 +15,19 @@ pub(super) const SCHEMA: u32 = 1;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct File {
+    /// Version of this format: 1.
     pub schema: u32,
+    /// Name of the scenario; part of the name of the folder of results.
     pub name: String,
+    /// One or two sentences for people.
     pub description: String,
     /// Robot TOML (or URDF, or bare name); relative to this file, to a folder above it, or to the current one.
     pub robot: String,
     /// Left out where a world file gives them.
     pub start_rad: Option<Vec<f64>>,
+    /// Goal configuration, rad (m), one number a joint; left out where a world file gives it.
     pub goal_rad: Option<Vec<f64>>,
+    /// The goal is reached when every joint is within this of it, rad (m).
     #[serde(default)]
     pub goal_tolerance_rad: Tolerance,
     /// Limits and friction instead of the robot's own, by joint name, as in a robot TOML.
@@ -30,15 +35,21 @@ pub(super) struct File {
     pub joints: BTreeMap<String, JointSettings>,
     /// Instead of the robot's own.
     pub uncertainty: Option<UncertaintyTable>,
+    /// What must not be touched, in the robot's base frame.
     #[serde(default)]
     pub obstacles: Vec<Obstacle>,
     /// Left out, with `prior` and `excite`, where nothing is held.
     pub payload: Option<Payload>,
+    /// What is believed of the last body, the held object included, before the first measurement.
     pub prior: Option<Prior>,
+    /// How the arm moves to learn.
     pub excite: Option<Excite>,
+    /// The rhythm of planning.
     #[serde(default)]
     pub timing: TimingTable,
+    /// How the arm moves towards the goal.
     pub carry: Carry,
+    /// How data become intervals.
     #[serde(default)]
     pub identify: Identify,
     /// What is false in the simulated world.
@@ -50,10 +61,15 @@ pub(super) struct File {
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TimingTable {
+    /// Duration of a trajectory, s; it ends at rest. 3 if left out.
     t_f_s: Option<f64>,
+    /// A new plan starts this long after the one before, s; the time to make it. 1.5 if left out.
     t_p_s: Option<f64>,
+    /// How many exciting trajectories come first; 4 if left out, 0 where nothing is held.
     exciting_plans: Option<usize>,
+    /// Plans after which the run ends as a safe stop; 60 if left out.
     max_plans: Option<usize>,
+    /// Failures to plan in a row after which the run ends as a safe stop; 10 if left out.
     max_failures: Option<usize>,
 }
 
@@ -75,7 +91,9 @@ impl TimingTable {
 #[derive(Deserialize)]
 #[serde(untagged)]
 pub(super) enum Tolerance {
+    /// One for all joints.
     All(f64),
+    /// One number a joint.
     Each(Vec<f64>),
 }
 
@@ -89,6 +107,7 @@ impl Default for Tolerance {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Obstacle {
+    /// Its name in messages.
     pub name: String,
     /// Where the shape's origin is; left out, vertices and meshes stay where they are.
     pub center_m: Option<[f64; 3]>,
@@ -110,7 +129,9 @@ pub(super) struct Obstacle {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Payload {
+    /// Its name in reports.
     pub name: String,
+    /// Mass m of the whole last body, kg.
     pub mass_kg: f64,
     /// m c in the end-effector joint's frame.
     pub first_moment_kg_m: [f64; 3],
@@ -138,7 +159,9 @@ pub(super) enum Geometry {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Ignored {
+    /// Name of the capsule.
     pub capsule: String,
+    /// Why; must not be empty.
     pub reason: String,
 }
 
@@ -146,11 +169,17 @@ pub(super) struct Ignored {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Inertia {
+    /// I_xx, kg m^2.
     pub xx: f64,
+    /// I_xy, kg m^2.
     pub xy: f64,
+    /// I_yy, kg m^2.
     pub yy: f64,
+    /// I_xz, kg m^2.
     pub xz: f64,
+    /// I_yz, kg m^2.
     pub yz: f64,
+    /// I_zz, kg m^2.
     pub zz: f64,
 }
 
@@ -158,8 +187,11 @@ pub(super) struct Inertia {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Shape {
+    /// One end of its segment, m.
     pub a_m: [f64; 3],
+    /// The other end, m.
     pub b_m: [f64; 3],
+    /// Radius, m, > 0.
     pub radius_m: f64,
 }
 
@@ -167,13 +199,20 @@ pub(super) struct Shape {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct UncertaintyTable {
+    /// On each inertial parameter of each link (0.05 = 5 %).
     pub link_ratio: f64,
+    /// On Coulomb and viscous friction and offset.
     pub friction_ratio: f64,
+    /// On the transmission inertia.
     pub armature_ratio: f64,
     /// The robot's where none is given, and so the next.
     pub gravity_direction_deg: Option<f64>,
+    /// Static over Coulomb friction, >= 1.
     pub breakaway_ratio: Option<f64>,
+    /// On each component of a link's first moment, beside the ratio, kg m.
     pub first_moment_kg_m: Option<f64>,
+    /// On each moment and product of inertia of a link, beside the ratio, kg m^2.
     pub inertia_kg_m2: Option<f64>,
+    /// On each joint's torque offset, beside the ratio, N m.
     pub offset_nm: Option<f64>,
 }
