@@ -85,7 +85,9 @@ pub struct Findings {
 /// What every campaign file holds; the rest is read by its kind.
 #[derive(Deserialize)]
 struct Header {
+    /// Version of this format: 1.
     schema: u32,
+    /// The promise that is tried.
     kind: String,
 }
 

@@ -1,0 +1,119 @@
+//! The promise: every example of `examples/` does what the documents say of it, and the tutorial's files are those of the
+//! repository.
+
+#[path = "../examples/certify_motion.rs"]
+mod certify_motion;
+#[path = "../examples/control_loop.rs"]
+mod control_loop;
+#[path = "../examples/dynamics.rs"]
+#[allow(clippy::duplicate_mod, reason = "a test is a crate of its own")]
+mod dynamics;
+#[path = "../examples/estimate_parameters.rs"]
+#[allow(dead_code, reason = "the test calls the function below `main`")]
+mod estimate_parameters;
+#[path = "../examples/identify_log.rs"]
+#[allow(dead_code, reason = "as above")]
+mod identify_log;
+#[path = "../examples/load_robot.rs"]
+#[allow(dead_code, reason = "as above")]
+mod load_robot;
+#[path = "../examples/whole_loop.rs"]
+#[allow(dead_code, reason = "as above")]
+mod whole_loop;
+
+use std::fmt::Write;
+
+use surelift::dynamics::Workspace;
+use surelift::identify::prior_file;
+use surelift::identify::study::{Unknown, Verdict};
+use surelift::report::Outcome;
+use surelift::robot::{self, Robot};
+
+#[test]
+fn dynamics_alone() {
+    dynamics::main().unwrap();
+}
+
+#[test]
+fn a_robot_is_loaded() {
+    let robot = load_robot::show("examples/my_arm/my_arm.toml").unwrap();
+    assert_eq!((robot.name.as_str(), robot.dof(), robot.shapes.len()), ("my_arm", 3, 5));
+    assert!(
+        load_robot::show("examples/my_arm/your_arm.toml").unwrap_err().to_string().contains("your_arm.toml")
+    );
+}
+
+#[test]
+fn one_motion_is_certified() {
+    certify_motion::main().unwrap();
+}
+
+#[test]
+fn a_control_loop_stays_within_its_proven_bounds() {
+    control_loop::main().unwrap();
+}
+
+#[test]
+fn most_probable_parameters() {
+    let result = estimate_parameters::estimate("scenarios/estimation/double_pendulum.toml").unwrap();
+    assert_eq!(result.status, "converged");
+    for row in &result.parameters {
+        let Some(truth) = row.truth else { continue };
+        let deviation = row.deviation.expect("the data tell all of it");
+        assert!((row.estimate - truth).abs() < 5.0 * deviation, "{row:?}");
+    }
+}
+
+#[test]
+fn the_whole_loop_through_a_scenario() {
+    let summary = whole_loop::run("examples/my_arm/first_move.toml").unwrap();
+    assert_eq!(summary.outcome, Outcome::Success);
+    assert!(summary.plans.iter().all(|plan| plan.certified) && !summary.plans.is_empty());
+}
+
+/// A swinging arm that holds what `parameters` say, as a CSV file: 200 samples a second.
+fn recording(robot: &Robot, parameters: &[f64], seconds: f64) -> String {
+    let n = robot.dof();
+    let names = ["q", "dq", "tau"].iter().flat_map(|name| (1..=n).map(move |j| format!("{name}{j}")));
+    let mut text = std::iter::once("t".to_owned()).chain(names).collect::<Vec<_>>().join(",");
+    let mut dynamics = Workspace::new(robot);
+    let middle = [0.0, 0.3, 3.1, -1.8, 0.0, 0.5, 1.5];
+    for k in 0..=(200.0 * seconds) as usize {
+        let t = k as f64 / 200.0;
+        let rate = |j: usize| 2.0 + 0.3 * j as f64;
+        let q: Vec<f64> = (0..n).map(|j| middle[j] + 0.3 * (rate(j) * t).sin()).collect();
+        let dq: Vec<f64> = (0..n).map(|j| 0.3 * rate(j) * (rate(j) * t).cos()).collect();
+        let ddq: Vec<f64> = (0..n).map(|j| -0.3 * rate(j).powi(2) * (rate(j) * t).sin()).collect();
+        let mut tau = vec![0.0; n];
+        dynamics.inverse_dynamics(robot, &q, &dq, &ddq, parameters, &mut tau);
+        for (j, tau) in tau.iter_mut().enumerate() {
+            let friction = &robot.joints[j].friction;
+            *tau += friction.coulomb * dq[j].signum() + friction.viscous * dq[j];
+        }
+        let _ = write!(text, "\n{t}");
+        for x in q.iter().chain(&dq).chain(&tau) {
+            let _ = write!(text, ",{x}");
+        }
+    }
+    text
+}
+
+#[test]
+fn a_recording_tells_what_the_hand_holds() {
+    let robot = robot::load("kinova_gen3_2f85").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    // The truth: the middle of a prior that is a single body.
+    let truth = folder.path().join("truth.toml");
+    let body = "[4.9136, -4e-5, 9e-5, -0.76737, 0.1502, 0.0, 0.1354, 0.0, 0.0, 0.01944]";
+    std::fs::write(&truth, format!("[payload]\nlower = {body}\nupper = {body}\n")).unwrap();
+    let mut set = Unknown::Payload.default_prior(&robot);
+    prior_file::apply(&truth, &robot, &mut set).unwrap();
+    let log = folder.path().join("log.csv");
+    std::fs::write(&log, recording(&robot, &set.center(), 4.0)).unwrap();
+    let findings = identify_log::identify(&log).unwrap();
+    assert_eq!(findings.verdict, Verdict::Consistent, "{}", findings.guarantee);
+    let mass = &findings.parameters[0];
+    let [lower, upper] = mass.set.unwrap();
+    assert!(lower <= 4.9136 && 4.9136 <= upper, "{mass:?}");
+    assert!(upper - lower < 0.5 * (mass.prior[1] - mass.prior[0]), "{mass:?}");
+}
