@@ -8,8 +8,8 @@
 //! it rises at rate g1 (stiction) and dies at rate g2 (Stribeck); the second is Coulomb friction of g3, smoothed at
 //! rate g4; the third is viscous. Units: g0, g3 in N m; g1, g2, g4 in s/rad; g5 in N m s/rad (N and m for a slider).
 //!
-//! This is eq. 56 of Martinez, Tonneau and Mastalli, "System Identification under Constraints and Disturbance", with
-//! the sign of the first term turned: they print -g0 (..) and ask for g1 >= g2 in eq. 57, which would make the first
+//! This is [3, eq. 56], with
+//! the sign of the first term turned: they print -g0 (..) and ask for g1 >= g2 in [3, eq. 57], which would make the first
 //! term drive the joint. With the sign here, their conditions do what they are meant for, see
 //! [`SmoothFriction::dissipates`]. (The printed formula is this one with g1 and g2 exchanged.)
 
@@ -33,12 +33,12 @@ impl SmoothFriction {
         Self { gamma: [0.0, rate, rate, friction.coulomb, rate, friction.viscous] }
     }
 
-    /// From free coordinates mu: g_k = e^mu_k, except g2 = mu_2 (eq. 58); then only g1 >= g2 is left to be ensured.
+    /// From free coordinates mu: g_k = e^mu_k, except g2 = mu_2 ([3, eq. 58]); then only g1 >= g2 is left to be ensured.
     pub fn from_free(mu: &[f64; SMOOTH_FRICTION]) -> Self {
         Self { gamma: std::array::from_fn(|k| if k == 2 { mu[2] } else { mu[k].exp() }) }
     }
 
-    /// Whether the parameters satisfy g0, g1, g3, g4, g5 >= 0 and g1 >= g2 (eq. 57); then tau_f(v) v >= 0 for every v:
+    /// Whether the parameters satisfy g0, g1, g3, g4, g5 >= 0 and g1 >= g2 ([3, eq. 57]); then tau_f(v) v >= 0 for every v:
     /// friction never drives. Proof: tanh is odd and does not decrease, so for v > 0 each of the three terms is
     /// non-negative, for v < 0 none is positive.
     pub fn dissipates(&self) -> bool {
@@ -58,7 +58,7 @@ impl SmoothFriction {
         g0 * (g1 * slope(g1 * v) - g2 * slope(g2 * v)) + g3 * g4 * slope(g4 * v) + g5
     }
 
-    /// d tau_f / d g (eq. 59 with the sign of the first term turned).
+    /// d tau_f / d g ([3, eq. 59] with the sign of the first term turned).
     pub fn by_parameters(&self, v: f64) -> [f64; SMOOTH_FRICTION] {
         let [g0, g1, g2, g3, g4, _] = self.gamma;
         [
@@ -86,7 +86,7 @@ impl SmoothFriction {
         ]
     }
 
-    /// d tau_f / d mu for the free coordinates of [`SmoothFriction::from_free`] (eq. 60).
+    /// d tau_f / d mu for the free coordinates of [`SmoothFriction::from_free`] ([3, eq. 60]).
     pub fn by_free(&self, v: f64) -> [f64; SMOOTH_FRICTION] {
         let by = self.by_parameters(v);
         std::array::from_fn(|k| if k == 2 { by[2] } else { by[k] * self.gamma[k] })
@@ -136,7 +136,7 @@ mod tests {
             }
         }
 
-        /// Also for a negative g2, which eq. 57 allows.
+        /// Also for a negative g2, which [3, eq. 57] allows.
         #[test]
         fn what_dissipates_never_drives(mu in prop::array::uniform6(-4.0..4.0f64), v in -100.0..100.0f64) {
             let mut friction = SmoothFriction::from_free(&mu);

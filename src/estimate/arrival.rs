@@ -1,7 +1,7 @@
 //! The arrival node: what the recursion leaves of the problem in the first state and the parameters.
 //!
 //! min v'y + y'V y / 2 over y = (dx_0, dtheta), subject to the equations that the stages left over, h_p + h_p' dtheta = 0
-//! and g_p + g_p' dtheta >= 0 (000 eqs. (81)-(83), solved here as one program instead of one after the other, so that
+//! and g_p + g_p' dtheta >= 0 ([3, eqs. 81 to 83], solved here as one program instead of one after the other, so that
 //! constraints on both are met). Equations are eliminated by an orthogonal basis of their nullspace. Of what remains,
 //! [`ParameterSolve`] says how it is solved; variables are scaled to a unit diagonal first, so that no rank decision
 //! depends on units.
@@ -29,9 +29,9 @@ const HALVINGS: i32 = 3;
 /// How the parameters and the first state are solved for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ParameterSolve {
-    /// Cholesky of the joint Hessian, which is the Schur complement method (003 Sec. V-C1); refuses a deficient one.
+    /// Cholesky of the joint Hessian, which is the Schur complement method ([2, Sec. V-C1]); refuses a deficient one.
     Schur,
-    /// A rank-revealing basis Y of the Hessian's range; the step has no part in its nullspace (003 Sec. V-C2).
+    /// A rank-revealing basis Y of the Hessian's range; the step has no part in its nullspace ([2, Sec. V-C2]).
     #[default]
     Nullspace,
 }

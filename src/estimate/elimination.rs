@@ -57,7 +57,7 @@ impl Default for EliminationSpace {
 }
 
 /// The input in terms of what is left free of it: du = lift (z, dx, dtheta) + shift, with z the coordinates in the
-/// nullspace of h_u (000 eq. (77), du = Y du_y + Z z, where du_y is already expressed by dx and dtheta).
+/// nullspace of h_u ([3, eq. 77], du = Y du_y + Z z, where du_y is already expressed by dx and dtheta).
 #[derive(Debug, Clone)]
 pub struct Lift {
     /// Column i holds the gradient of input i with respect to (z, x, theta); empty while z is u itself.

@@ -1,4 +1,4 @@
-//! What is known of parameters besides their priors: total mass, mirror images, symmetric bodies (000 Sec. VI).
+//! What is known of parameters besides their priors: total mass, mirror images, symmetric bodies ([3, Sec. VI]).
 //!
 //! All are linear in the physical parameters of the estimated bodies; the equations h_p(theta) = 0 of the parameters follow by
 //! the chain rule. They are scaled by the nominal bodies, so that a mass in grammes and one in tonnes weigh alike.

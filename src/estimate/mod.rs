@@ -3,8 +3,7 @@
 //!
 //! The core ([`riccati`], [`stage`], [`arrival`], [`solver`], [`posterior`]) knows stages, not robots; [`problem`] is the
 //! form of a problem. [`multibody`] states one for a log of a robot, with [`parameters`] of bodies and joints. Sources:
-//! S. Martinez, R. Griffin, C. Mastalli, "Multi-contact inertial parameters estimation and localization in legged robots"
-//! (cited as 003) and its successor on constrained system identification (cited as 000).
+//! [2, Sec. V] and its successor [3, Sec. VIII]; numbers in brackets are those of `docs/bibliography.md`.
 
 pub mod active_set;
 pub mod arrival;

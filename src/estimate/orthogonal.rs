@@ -1,7 +1,7 @@
 //! Rank-revealing orthogonal factorisation: Householder QR with column pivoting.
 //!
 //! For those who change how constraints are eliminated. A P = Q R with Q = [Y Z], where Y spans the columns of A and Z
-//! what is orthogonal to all of them. Applied to h_u' it gives the nullspace method of 000 eq. (77).
+//! what is orthogonal to all of them. Applied to h_u' it gives the nullspace method of [3, eq. 77].
 
 use super::dense::{Mat, axpy, dot, norm};
 

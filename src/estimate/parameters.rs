@@ -128,7 +128,7 @@ impl JointParameter {
         }
     }
 
-    /// Whether theta holds its logarithm (000 eq. 58).
+    /// Whether theta holds its logarithm ([3, eq. 58]).
     pub fn is_logarithm(self) -> bool {
         use JointParameter as P;
         matches!(

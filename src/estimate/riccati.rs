@@ -2,7 +2,7 @@
 //!
 //! For those who change the solver; problems are stated in [`super::problem`]. The value function of a stage,
 //! V(dx, dtheta) = constant + v'y + y'V y / 2 with y = (dx, dtheta), is carried from the last stage to the first. With
-//! V' that of the next stage and gap = f (-) x' (003 eqs. (22)-(27), 000 eqs. (74)-(80), re-derived):
+//! V' that of the next stage and gap = f (-) x' ([2, eqs. 22 to 27], [3, eqs. 74 to 80], re-derived):
 //!
 //! ```text
 //! Q = L + F_a' V' F_a,    F_a = [f_u f_x f_t; 0 0 1],    q = l + F_a' (v' + V'_{.x} gap)

@@ -1,4 +1,4 @@
-//! Least squares over physically consistent bodies: the papers' nominal estimate (`002`, eq. 25), plain, weighted, and
+//! Least squares over physically consistent bodies: the nominal estimate of [1, eq. 25], plain, weighted, and
 //! iteratively reweighted.
 //!
 //! The misfit of the momentum balance is a quadratic Q in the ten parameters theta; consistency is had by writing theta =

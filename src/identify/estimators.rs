@@ -59,7 +59,7 @@ pub enum Estimator {
     Nominal,
     /// Mass and first moment from the samples at rest, by gravity alone ([`at_rest`]).
     Static,
-    /// The estimate of the paper's Theorem 13, which is [`Estimator::Ols`], with the theorem's interval around it ([`perturbation`]):
+    /// The estimate of [1, Theorem 13], which is [`Estimator::Ols`], with the theorem's interval around it ([`perturbation`]):
     /// proven as the set is.
     Perturbation,
 }

@@ -25,7 +25,7 @@ pub enum Method {
     /// The best certificate that linear programs find ([`super::bounds`]).
     #[default]
     Dual,
-    /// The paper's sensitivity bound ([`super::perturbation`]).
+    /// The sensitivity bound of [1, Theorem 13] ([`super::perturbation`]).
     Perturbation,
     /// As `Dual`; after a run of a scenario also the most probable parameters ([`super::map`]), which nothing relies on.
     Map,

@@ -1,4 +1,4 @@
-//! `method = "perturbation"`: the bound of Theorem 13 of `002`, for comparison with the paper's figures.
+//! `method = "perturbation"`: the bound of [1, Theorem 13], for comparison with the figures there (`docs/bibliography.md`).
 //!
 //! # The theorem and its interval Jacobian
 //! With eta*(m) a local minimiser of |Y P(eta) - U(m)|, P the log-Cholesky map, theta_e lies in

@@ -43,7 +43,7 @@ pub struct Layout {
 impl Layout {
     /// This crate's own, and Pinocchio's dynamic parameters (`Inertia::toDynamicParameters`).
     pub const OURS: Self = Self { entries: Entries::UpperByColumns, reference: Reference::Origin };
-    /// (m, h, vech(I)) of the estimation papers (eq. 42 of "System Identification under Constraints and Disturbance").
+    /// (m, h, vech(I)) of the estimation papers ([3, eq. 42]).
     pub const VECH: Self = Self { entries: Entries::UpperByRows, reference: Reference::Origin };
     /// Pinocchio's `Inertia` itself: mass, lever and the inertia about the centre of mass, entries as stored.
     pub const PINOCCHIO_INERTIA: Self =

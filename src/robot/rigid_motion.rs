@@ -4,7 +4,7 @@
 //! exp(rho, phi) = (Exp \[phi\], J rho), J = 1 + c2 \[phi\] + c3 \[phi\]^2, where c_k = sum_j (-1)^j theta^(2j) / (2j + k)! and
 //! theta = |phi|; the left Jacobian is [[J, Q], [0, J]] with
 //! Q = \[rho\]/2 + c3 (PR + RP + PRP) + c4 (PPR + RPP - 3 PRP) + (c4 - 3 c5)/2 (PRPP + PPRP), P = \[phi\], R = \[rho\]
-//! (Barfoot, State Estimation for Robotics, eq. 7.86, in these coefficients). The right Jacobian is the left one of the
+//! ([17, eq. 7.86], in these coefficients). The right Jacobian is the left one of the
 //! opposite vector.
 
 use nalgebra::{Matrix3, Matrix6, Quaternion, UnitQuaternion, Vector3, Vector6};

@@ -35,7 +35,7 @@ pub(super) struct Settings {
     pub grip_along_axis_m: f64,
     #[serde(default = "earth")]
     pub gravity_m_s2: [f64; 3],
-    /// Only arms need these three.
+    /// How far the truth may be from this model; only arms need it.
     pub uncertainty: Option<Uncertainty>,
     pub sensors: Option<Sensors>,
     pub control: Option<Gains>,

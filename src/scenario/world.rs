@@ -1,4 +1,4 @@
-//! World files: start, goal and boxes as a table of numbers, the CSV format of ARMOUR's random worlds.
+//! World files: start, goal and boxes as a table of numbers, the CSV format of the random worlds of ARMOUR (`docs/bibliography.md`, number 6).
 //!
 //! | row | content |
 //! |---|---|

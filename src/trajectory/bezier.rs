@@ -61,7 +61,7 @@ pub struct Bezier {
 
 impl Bezier {
     /// The curve that leaves `start` with its velocity and acceleration and comes to rest at `end`:
-    /// b1 = q0 + T dq0/5, b2 = q0 + 2 T dq0/5 + T^2 ddq0/20, b3 = b4 = b5 = end (`002`, eq. 28).
+    /// b1 = q0 + T dq0/5, b2 = q0 + 2 T dq0/5 + T^2 ddq0/20, b3 = b4 = b5 = end ([1, eq. 28]).
     ///
     /// # Errors
     /// [`TrajectoryError::Size`] unless `start` and `end` have n entries each; [`TrajectoryError::Value`] for numbers that are not

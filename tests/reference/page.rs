@@ -199,15 +199,15 @@ impl<'a> Page<'a> {
             .find(name, near)
             .unwrap_or_else(|| panic!("`{name}` in {:?} is unknown", self.library.sources[near].module));
         let told = self.told.iter().find(|(k, n, _)| *k == near && n == name);
-        let heading = match told {
-            Some((.., heading)) => heading.clone(),
+        let (heading, like) = match told {
+            Some((.., heading)) => (heading.clone(), if heading == path { "" } else { "as " }),
             None => {
                 self.told.push((near, name.to_owned(), path.to_owned()));
                 self.waiting.push((near, name.to_owned()));
-                path.to_owned()
+                (path.to_owned(), "")
             }
         };
-        format!("[{heading}](#{})", anchor(&heading))
+        format!("{like}[{heading}](#{})", anchor(&heading))
     }
 
     /// What `Default` gives a type.

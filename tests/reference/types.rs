@@ -81,12 +81,17 @@ impl Library {
         Some(best)
     }
 
-    /// The value of a constant, of whatever module.
-    fn constant(&self, name: &str) -> Option<&Expr> {
-        self.sources.iter().flat_map(|source| &source.items).find_map(|item| match item {
-            Item::Const(x) if x.ident == name => Some(&*x.expr),
-            _ => None,
-        })
+    /// The value of a constant: of source `near`, of the module that it was imported from, or of whatever module.
+    fn constant(&self, name: &str, near: usize) -> Option<&Expr> {
+        let of = |k: usize| {
+            self.sources[k].items.iter().find_map(|item| match item {
+                Item::Const(x) if x.ident == name => Some(&*x.expr),
+                _ => None,
+            })
+        };
+        let imported = self.sources[near].import(name).unwrap_or_default();
+        let shared = |k: &usize| self.sources[*k].module.iter().filter(|part| imported.contains(part)).count();
+        of(near).or_else(|| (0..self.sources.len()).filter(|k| of(*k).is_some()).max_by_key(shared).and_then(of))
     }
 
     /// What a function without arguments returns, if that is a single expression: one of source `near`, or a method of any.
@@ -126,7 +131,7 @@ impl Library {
             Expr::MethodCall(x) => self.value(&x.receiver, near),
             Expr::Path(x) => {
                 let name = x.path.segments.last()?.ident.to_string();
-                match self.constant(&name) {
+                match self.constant(&name, near) {
                     Some(expr) => self.value(expr, near),
                     None => Some(format!("`{}`", snake(&name))),
                 }

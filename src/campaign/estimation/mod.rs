@@ -1,5 +1,5 @@
 //! Estimation problems from many random starts, each stated in several ways: what a rollout, a choice of coordinates, a
-//! formulation, an equation between parameters or an observation does to convergence and errors (003 Table I and Fig. 3, 000
+//! formulation, an equation between parameters or an observation does to convergence and errors ([2, Table I and Fig. 3], [3,
 //! Table I and Figs. 10-11).
 //!
 //! Problems and variants are changes laid over a problem file ([`Study::load_changed`]). A start draws every estimated body

@@ -1,4 +1,4 @@
-//! How far a payload's estimate is off under growing noise, against regressions from the same samples (003 Table II, 000
+//! How far a payload's estimate is off under growing noise, against regressions from the same samples ([2, Table II], [3,
 //! Table II).
 //!
 //! Gaussian noise of one size is added to all measured positions (m, rad), velocities (m/s, rad/s) and torques (N m); the estimator

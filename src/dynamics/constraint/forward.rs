@@ -304,7 +304,7 @@ impl ConstrainedDynamics {
     }
 
     /// [`ConstrainedDynamics::forward`] with the derivatives of accelerations and forces: those of the residuals at the
-    /// solution, times the inverse of the KKT matrix, whose factors are there already (eq. 12).
+    /// solution, times the inverse of the KKT matrix, whose factors are there already ([3, eq. 12]).
     ///
     /// # Errors
     /// As [`ConstrainedDynamics::forward`].

@@ -17,7 +17,7 @@ enum Reset {
 }
 
 impl ConstrainedDynamics {
-    /// Impact (Gauss's principle, the paper's eqs. 7-11): of all velocities that satisfy J v+ = -restitution J v, the one
+    /// Impact (Gauss's principle, [3, eqs. 7 to 11]): of all velocities that satisfy J v+ = -restitution J v, the one
     /// nearest to `v` in the metric M. [`ConstrainedDynamics::motion`] is v+, [`ConstrainedDynamics::force`] the
     /// impulses Lambda, M (v+ - v) = J' Lambda.
     ///
@@ -38,7 +38,7 @@ impl ConstrainedDynamics {
         self.reset(robot, q, v, theta, Reset::Impact)
     }
 
-    /// The dynamically consistent projection of `w` on the null space of J (eqs. 36 and 38):
+    /// The dynamically consistent projection of `w` on the null space of J ([3, eqs. 36 and 38]):
     /// [`ConstrainedDynamics::motion`] is N w, N = 1 - M^-1 J'(J M^-1 J')^-1 J; it is the nearest one to w in the metric M.
     ///
     /// # Errors
@@ -76,7 +76,7 @@ impl ConstrainedDynamics {
         Ok(())
     }
 
-    /// [`ConstrainedDynamics::impulse`] with derivatives of v+ and the impulses to q, v (before) and theta (eq. 14).
+    /// [`ConstrainedDynamics::impulse`] with derivatives of v+ and the impulses to q, v (before) and theta ([3, eq. 14]).
     ///
     /// # Errors
     /// As [`ConstrainedDynamics::impulse`].
@@ -94,7 +94,7 @@ impl ConstrainedDynamics {
         Ok(())
     }
 
-    /// [`ConstrainedDynamics::project`] with derivatives of N w to q, w (which is N) and theta (eq. 41).
+    /// [`ConstrainedDynamics::project`] with derivatives of N w to q, w (which is N) and theta ([3, eq. 41]).
     ///
     /// # Errors
     /// As [`ConstrainedDynamics::impulse`].

@@ -23,9 +23,9 @@
 //! [ J  -c 1 ] [ -lambda ] = [ -gamma  ]
 //! ```
 //!
-//! (eqs. 5 and 8 of Martinez, Tonneau and Mastalli, "System Identification under Constraints and Disturbance"): forward
+//! ([3, eqs. 5 and 8]): forward
 //! dynamics, impacts with restitution, the dynamically consistent null-space projector, and from the same factors
-//! the derivatives of motion and force to configuration, velocity, torque and inertial parameters (eqs. 12-15, 41).
+//! the derivatives of motion and force to configuration, velocity, torque and inertial parameters ([3, eqs. 12 to 15, 41]).
 //! The residuals and their derivatives, which inverse-dynamics formulations need, come on their own as well.
 //!
 //! M is the links' mass matrix plus the transmission inertia of the joints; friction is part of the torque that the

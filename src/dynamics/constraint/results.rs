@@ -51,7 +51,7 @@ impl Sensitivities {
 }
 
 /// The residuals r_d = M a + h - J' lambda - tau (N m) and r_a = J a + gamma + c lambda of the equations of motion, and
-/// their derivatives (the paper's eqs. 6, 13, 27, 28). Rows of inactive constraints are zero.
+/// their derivatives ([3, eqs. 6, 13, 27, 28]). Rows of inactive constraints are zero.
 ///
 /// To tau r_d has the derivative -1, to lambda -J'; r_a has J to a, and the compliance c to lambda.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -10,7 +10,7 @@
 //!
 //! at the interval's middle, with w what the force differs by from the measured one (process noise, with the covariance of
 //! the torque sensor and of what the model leaves out). Noise acts as a force, so what reaches the motion is projected by the
-//! dynamically consistent projector of the active constraints (000 eqs. 36-38). [`Formulation`] says which of the
+//! dynamically consistent projector of the active constraints ([3, eqs. 36 to 38]). [`Formulation`] says which of the
 //! unknowns are inputs; the minimiser is the same. Where a constraint becomes active, a stage without duration lets the
 //! velocity jump (impact). All derivatives are exact.
 

@@ -1,4 +1,4 @@
-//! Energy observations: the work that the drives are told to have done in an interval (000 Sec. VII).
+//! Energy observations: the work that the drives are told to have done in an interval ([3, Sec. VII]).
 //!
 //! Work and the change of mechanical energy plus what friction takes are the same thing; by the equations of motion in
 //! the middle of the interval, with P = R_d + gain tau = M a + bias + friction - J' lambda (`super::mechanics`),

@@ -1,4 +1,4 @@
-//! Regressions of one body's parameters from the same samples: what an estimate is compared with (003 Sec. VI-C2, 000 Sec. IX-E).
+//! Regressions of one body's parameters from the same samples: what an estimate is compared with ([2, Sec. VI-C2], [3, Sec. IX-E]).
 //!
 //! Both know everything but the body: friction, the other links, the schedule of contacts. Both minimise their sum of squares over
 //! bodies that can exist (exponential-eigenvalue coordinates), as the papers' do.
