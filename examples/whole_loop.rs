@@ -4,8 +4,9 @@
 //! cargo run --release --example whole_loop -- scenarios/dumbbell_c_8lb.toml
 //! ```
 
-use surelift::report::{Event, Observer, Summary};
-use surelift::scenario::{self, RunOptions, Scenario};
+use surelift::horizon::{Event, Observer, RunOptions};
+use surelift::report::Summary;
+use surelift::scenario::{self, Scenario};
 
 /// Runs the scenario that the command line names.
 pub fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -6,7 +6,6 @@ mod certify_motion;
 #[path = "../examples/control_loop.rs"]
 mod control_loop;
 #[path = "../examples/dynamics.rs"]
-#[allow(clippy::duplicate_mod, reason = "a test is a crate of its own")]
 mod dynamics;
 #[path = "../examples/estimate_parameters.rs"]
 #[allow(dead_code, reason = "the test calls the function below `main`")]
@@ -17,6 +16,8 @@ mod identify_log;
 #[path = "../examples/load_robot.rs"]
 #[allow(dead_code, reason = "as above")]
 mod load_robot;
+#[path = "../examples/own_hardware.rs"]
+mod own_hardware;
 #[path = "../examples/whole_loop.rs"]
 #[allow(dead_code, reason = "as above")]
 mod whole_loop;
@@ -26,7 +27,7 @@ use std::fmt::Write;
 use surelift::dynamics::Workspace;
 use surelift::identify::prior_file;
 use surelift::identify::study::{Unknown, Verdict};
-use surelift::report::Outcome;
+use surelift::horizon::Outcome;
 use surelift::robot::{self, Robot};
 
 #[test]
@@ -69,6 +70,20 @@ fn the_whole_loop_through_a_scenario() {
     let summary = whole_loop::run("examples/my_arm/first_move.toml").unwrap();
     assert_eq!(summary.outcome, Outcome::Success);
     assert!(summary.plans.iter().all(|plan| plan.certified) && !summary.plans.is_empty());
+}
+
+#[test]
+fn an_unknown_load_is_learnt_by_an_arm_of_ones_own() {
+    let summary = whole_loop::run("examples/my_arm/unknown_load.toml").unwrap();
+    assert_eq!(summary.outcome, Outcome::Success);
+    assert!(summary.truth_inside);
+    let mass = &summary.payload.unwrap().half_width[0];
+    assert!(*mass < 0.1, "{mass}");
+}
+
+#[test]
+fn a_driver_of_ones_own_reaches_the_goal() {
+    own_hardware::main().unwrap();
 }
 
 /// A swinging arm that holds what `parameters` say, as a CSV file: 200 samples a second.
