@@ -77,8 +77,9 @@ fn an_unknown_load_is_learnt_by_an_arm_of_ones_own() {
     let summary = whole_loop::run("examples/my_arm/unknown_load.toml").unwrap();
     assert_eq!(summary.outcome, Outcome::Success);
     assert!(summary.truth_inside);
-    let mass = &summary.payload.unwrap().half_width[0];
-    assert!(*mass < 0.1, "{mass}");
+    let body = summary.payload.unwrap();
+    let half_width = 0.5 * (body.upper[0] - body.lower[0]);
+    assert!(half_width < 0.1, "mass to ±{half_width} kg of ±0.305");
 }
 
 #[test]
