@@ -79,14 +79,7 @@ impl Hardware for Driver<'_> {
     }
 
     fn hold(&mut self, measured: &mut [f64]) -> bool {
-        self.dynamics.inverse_dynamics(
-            self.robot,
-            &self.q,
-            &[0.0; 3],
-            &[0.0; 3],
-            &self.parameters,
-            measured,
-        );
+        self.dynamics.inverse_dynamics(self.robot, &self.q, &[0.0; 3], &[0.0; 3], &self.parameters, measured);
         self.ticks += 1;
         true
     }

@@ -82,7 +82,7 @@
 //! the law whose tracking tube [`reach::tube`] proves. [`simulate`] is the plant, which alone knows the truth;
 //! [`report`] writes down what happened.
 //!
-//! What the guarantee assumes is in the README; each proof stands in the documentation of the module that relies on it.
+//! What the guarantee assumes is in `docs/concepts/guarantee.md`; each proof stands in the documentation of the module that relies on it.
 #![deny(missing_docs)]
 
 pub mod campaign;

@@ -25,9 +25,9 @@ mod whole_loop;
 use std::fmt::Write;
 
 use surelift::dynamics::Workspace;
+use surelift::horizon::Outcome;
 use surelift::identify::prior_file;
 use surelift::identify::study::{Unknown, Verdict};
-use surelift::horizon::Outcome;
 use surelift::robot::{self, Robot};
 
 #[test]

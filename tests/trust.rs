@@ -5,8 +5,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every file in these is either trusted or said not to be.
-const FOLDERS: [&str; 10] =
-    ["certify", "control", "dynamics", "enclose", "identify", "inertia", "reach", "robot", "scalar", "trajectory"];
+const FOLDERS: [&str; 10] = [
+    "certify",
+    "control",
+    "dynamics",
+    "enclose",
+    "identify",
+    "inertia",
+    "reach",
+    "robot",
+    "scalar",
+    "trajectory",
+];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -65,7 +75,8 @@ fn quoted(text: &str) -> impl Iterator<Item = &str> {
 #[test]
 fn every_file_is_on_the_list_and_every_name_exists() {
     let text = fs::read_to_string(root().join("docs/trust.md")).unwrap();
-    let named: Vec<&str> = quoted(&text).filter(|word| word.starts_with("src/") && word.ends_with(".rs")).collect();
+    let named: Vec<&str> =
+        quoted(&text).filter(|word| word.starts_with("src/") && word.ends_with(".rs")).collect();
     let mut once = BTreeSet::new();
     for file in &named {
         assert!(root().join(file).is_file(), "docs/trust.md: there is no {file}");
@@ -98,7 +109,10 @@ fn every_trusted_file_is_attacked() {
         if row.contains("(module list)") {
             let file = quoted(row).next().unwrap();
             let source = fs::read_to_string(root().join(PathBuf::from(file))).unwrap();
-            assert!(!source.lines().any(|line| line.starts_with("pub fn ") || line.starts_with("fn ")), "{file}");
+            assert!(
+                !source.lines().any(|line| line.starts_with("pub fn ") || line.starts_with("fn ")),
+                "{file}"
+            );
         }
     }
 }

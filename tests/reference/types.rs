@@ -90,8 +90,10 @@ impl Library {
             })
         };
         let imported = self.sources[near].import(name).unwrap_or_default();
-        let shared = |k: &usize| self.sources[*k].module.iter().filter(|part| imported.contains(part)).count();
-        of(near).or_else(|| (0..self.sources.len()).filter(|k| of(*k).is_some()).max_by_key(shared).and_then(of))
+        let shared =
+            |k: &usize| self.sources[*k].module.iter().filter(|part| imported.contains(part)).count();
+        of(near)
+            .or_else(|| (0..self.sources.len()).filter(|k| of(*k).is_some()).max_by_key(shared).and_then(of))
     }
 
     /// What a function without arguments returns, if that is a single expression: one of source `near`, or a method of any.
