@@ -83,6 +83,23 @@ fn an_unknown_load_is_learnt_by_an_arm_of_ones_own() {
 }
 
 #[test]
+fn a_tolerance_below_the_tracking_errors_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = folder.path().join("narrow.toml");
+    let first = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/my_arm");
+    let text = format!(
+        "extends = {:?}\nrobot = {:?}\nname = \"narrow\"\ngoal_tolerance_rad = 0.01\n[timing]\nmax_plans = 4\n",
+        first.join("first_move.toml"),
+        first.join("my_arm.toml")
+    );
+    std::fs::write(&scenario, text).unwrap();
+    let summary = whole_loop::run(scenario.to_str().unwrap()).unwrap();
+    assert_eq!(summary.outcome, Outcome::SafeStop);
+    let reason = summary.reason.unwrap();
+    assert!(reason.contains("goal_tolerance_rad") && reason.contains("'waist'"), "{reason}");
+}
+
+#[test]
 fn a_driver_of_ones_own_reaches_the_goal() {
     own_hardware::main().unwrap();
 }

@@ -64,7 +64,8 @@ fn check(robot: &Arm, set: &ParameterSet, tube: &Tube, curve: &Bezier) -> Result
         ensure(curve.rests(j), &|| format!("trajectory: joint '{name}' does not come to rest"))?;
         let (floor, lag) = (floor[j], lag[j]);
         ensure(lag > 0.0 && lag <= floor && floor.is_finite(), &|| {
-            format!("tube inertia_floor and lag_floor of joint '{name}': expected 0 < {lag} <= {floor}")
+            let why = "a lower bound of the mass matrix, of the joint's transmission inertia (`armature`) or of the links alone";
+            format!("tube inertia_floor and lag_floor of joint '{name}': expected 0 < {lag:e} <= {floor:e}, {why}")
         })?;
     }
     for shape in robot.shapes() {

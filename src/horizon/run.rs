@@ -205,11 +205,9 @@ impl<H: Hardware> Runner<'_, H> {
                 }
             }
             if self.record.attempts.len() > self.task.timing.max_plans {
+                let reason = self.unreached();
                 self.brake();
-                return (
-                    Outcome::SafeStop,
-                    Some(format!("the goal was not reached within {} plans", self.record.attempts.len())),
-                );
+                return (Outcome::SafeStop, Some(reason));
             }
             self.execute(self.planning_ticks());
             if let Some((phase, Some(plan))) = next
@@ -270,6 +268,19 @@ impl<H: Hardware> Runner<'_, H> {
         let end = active.plan.curve.end();
         (0..end.len())
             .all(|j| (end[j] - goal[j]).abs() + active.e_radius[j] <= self.task.goal_tolerance_rad[j])
+    }
+
+    /// Why all the plans have not led to the goal. With tracking errors beyond the goal's tolerance none ever does.
+    fn unreached(&self) -> String {
+        let said = format!("the goal was not reached within {} plans", self.record.attempts.len());
+        let tolerance = &self.task.goal_tolerance_rad;
+        let wide = |active: &Active| (0..tolerance.len()).find(|&j| active.e_radius[j] > tolerance[j]);
+        let Some((active, j)) = self.active.as_ref().and_then(|a| Some((a, wide(a)?))) else { return said };
+        format!(
+            "{said}: the tracking error of joint '{}' may be {:.2e} rad, expected at most its goal_tolerance_rad of {:e}; widen that, or \
+             find gains whose tube is smaller (`surelift robot tune` with a smaller --growth-mm)",
+            self.robot.joints[j].name, active.e_radius[j], tolerance[j]
+        )
     }
 
     /// After the arm has stopped for another reason: whether the data say, too, what is wrong.
