@@ -65,7 +65,9 @@ fn check(robot: &Arm, set: &ParameterSet, tube: &Tube, curve: &Bezier) -> Result
         let (floor, lag) = (floor[j], lag[j]);
         ensure(lag > 0.0 && lag <= floor && floor.is_finite(), &|| {
             let why = "a lower bound of the mass matrix, of the joint's transmission inertia (`armature`) or of the links alone";
-            format!("tube inertia_floor and lag_floor of joint '{name}': expected 0 < {lag:e} <= {floor:e}, {why}")
+            format!(
+                "tube inertia_floor and lag_floor of joint '{name}': expected 0 < {lag:e} <= {floor:e}, {why}"
+            )
         })?;
     }
     for shape in robot.shapes() {
