@@ -93,6 +93,10 @@ const PLANS: [Plan; 7] = [
     },
 ];
 
+/// Beneath the introduction of each page with tables.
+const LEGEND: &str = "\
+A dash under *if left out* marks a key that may be missing. Names in the column *value* lead to the table that stands there.\n";
+
 const MADE: &str =
     "<!-- Made from the source code: SURELIFT_WRITE=1 cargo test --release --test reference -->\n";
 
@@ -115,7 +119,7 @@ fn formats() -> (BTreeMap<String, String>, Vec<String>) {
             "robot.md" | "scenario.md" | "campaign.md" => format!("\n{EXTENDS}"),
             _ => String::new(),
         };
-        let text = format!("# {}\n\n{MADE}\n{}\n{extends}{text}", plan.title, plan.before);
+        let text = format!("# {}\n\n{MADE}\n{}\n{extends}\n{LEGEND}{text}", plan.title, plan.before);
         pages.insert(plan.file.to_owned(), text);
     }
     (pages, undocumented)

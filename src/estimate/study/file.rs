@@ -266,7 +266,7 @@ pub(super) struct Sines {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Torques {
-    /// Left out: none.
+    /// Constant part of each joint's torque, N m; none if left out.
     #[serde(default)]
     pub offset_nm: Vec<f64>,
     /// Amplitude of each joint, N m.
@@ -374,7 +374,7 @@ pub(super) struct Deviations {
     pub dq_rad_s: Numbers,
     /// Of torques, N m (N).
     pub tau_nm: Numbers,
-    /// Left out: nothing is known beyond the sample.
+    /// Of the first positions, rad (m); left out: nothing is known beyond the sample.
     pub first_q_rad: Option<Numbers>,
     /// As the one before, of the first velocities, rad/s (m/s).
     pub first_dq_rad_s: Option<Numbers>,

@@ -23,11 +23,11 @@ pub(super) struct File {
     pub description: String,
     /// Robot TOML (or URDF, or bare name); relative to this file, to a folder above it, or to the current one.
     pub robot: String,
-    /// Left out where a world file gives them.
+    /// Start configuration, rad (m), one number a joint; left out where a world file gives it.
     pub start_rad: Option<Vec<f64>>,
     /// Goal configuration, rad (m), one number a joint; left out where a world file gives it.
     pub goal_rad: Option<Vec<f64>>,
-    /// The goal is reached when every joint is within this of it, rad (m).
+    /// The goal is reached when every joint is within this of it, tracking errors included, rad (m); 0.05 if left out.
     #[serde(default)]
     pub goal_tolerance_rad: Tolerance,
     /// Limits and friction instead of the robot's own, by joint name, as in a robot TOML.
@@ -38,7 +38,7 @@ pub(super) struct File {
     /// What must not be touched, in the robot's base frame.
     #[serde(default)]
     pub obstacles: Vec<Obstacle>,
-    /// Left out, with `prior` and `excite`, where nothing is held.
+    /// The truth about what is held, for the simulator alone; left out, with `prior` and `excite`, where nothing is held.
     pub payload: Option<Payload>,
     /// What is believed of the last body, the held object included, before the first measurement.
     pub prior: Option<Prior>,
@@ -205,7 +205,7 @@ pub(super) struct UncertaintyTable {
     pub friction_ratio: f64,
     /// On the transmission inertia.
     pub armature_ratio: f64,
-    /// The robot's where none is given, and so the next.
+    /// Largest angle between true gravity and its stated direction, degrees; the robot's own if left out, as the keys that follow.
     pub gravity_direction_deg: Option<f64>,
     /// Static over Coulomb friction, >= 1.
     pub breakaway_ratio: Option<f64>,
