@@ -7,7 +7,7 @@
 use surelift::certify::{Certificate, Partition, Problem, Start, certify};
 use surelift::inertia::ParameterSet;
 use surelift::plan::tube_fit;
-use surelift::robot::{self, Robot, Scene};
+use surelift::robot::{self, Arm, Scene};
 use surelift::trajectory::{Bezier, JointState};
 
 /// Proves one motion of the tutorial's arm.
@@ -26,7 +26,7 @@ pub fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 /// The proof of a motion from rest to rest in `seconds`, for all parameters within the robot's own uncertainty.
 pub fn prove(
-    robot: &Robot,
+    robot: &Arm,
     start: &[f64],
     end: &[f64],
     seconds: f64,

@@ -11,7 +11,7 @@ use surelift::control::{Controller, Measured, RobustController};
 use surelift::dynamics::Workspace;
 use surelift::inertia::ParameterSet;
 use surelift::plan::tube_fit;
-use surelift::robot::{self, Robot, Scene};
+use surelift::robot::{self, Arm, Scene};
 use surelift::trajectory::{Bezier, JointState};
 
 /// Moves the tutorial's arm, and compares its tracking errors with what was proven.
@@ -24,10 +24,10 @@ pub fn main() -> Result<(), Box<dyn std::error::Error>> {
     certify(&Problem::new(&robot, &set, &scene, &tube, &curve)?, &Start::Rest, Partition::default())?;
 
     let mut controller = RobustController::new(robot.clone(), &set, &tube);
-    let mut arm = Arm::new(&robot, &desired.q);
+    let mut arm = Plant::new(&robot, &desired.q);
     let (mut tau, mut largest) = (vec![0.0; robot.dof()], vec![0.0_f64; robot.dof()]);
     for tick in 0..3000 {
-        let t = f64::from(tick) * robot.control.period_s;
+        let t = f64::from(tick) * robot.gains().period_s;
         curve.evaluate(t, &mut desired);
         controller.tick(t, Measured { q: &arm.q, dq: &arm.dq }, &desired, &mut tau);
         for (j, error) in largest.iter_mut().enumerate() {
@@ -42,7 +42,7 @@ pub fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// A simulated arm, 4 % heavier than the model says; in its place stands yours.
-struct Arm {
+struct Plant {
     q: Vec<f64>,
     dq: Vec<f64>,
     ddq: Vec<f64>,
@@ -50,19 +50,19 @@ struct Arm {
     dynamics: Workspace,
 }
 
-impl Arm {
-    fn new(robot: &Robot, q: &[f64]) -> Self {
+impl Plant {
+    fn new(robot: &Arm, q: &[f64]) -> Self {
         let truth = robot.nominal_parameters().iter().map(|x| 1.04 * x).collect();
         let zeros = vec![0.0; q.len()];
         Self { q: q.to_vec(), dq: zeros.clone(), ddq: zeros, truth, dynamics: Workspace::new(robot) }
     }
 
     /// One tick, in which the torques are held: ten steps of the semi-implicit Euler method.
-    fn advance(&mut self, robot: &Robot, tau: &[f64]) {
-        let step = robot.control.period_s / 10.0;
+    fn advance(&mut self, robot: &Arm, tau: &[f64]) {
+        let step = robot.gains().period_s / 10.0;
         for _ in 0..10 {
             let moved = robot.joints.iter().zip(tau).zip(&self.dq).map(|((joint, tau), dq)| {
-                let sign = (dq / robot.control.stiction_speed_rad_s).clamp(-1.0, 1.0);
+                let sign = (dq / robot.gains().stiction_speed_rad_s).clamp(-1.0, 1.0);
                 tau - joint.friction.coulomb * sign - joint.friction.viscous * dq
             });
             let moved: Vec<f64> = moved.collect();

@@ -9,7 +9,7 @@ use surelift::robot;
 
 /// Prints the torques of a motion.
 pub fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let robot = robot::load("kinova_gen3")?;
+    let robot = robot::load_model("kinova_gen3")?;
     let parameters = robot.nominal_parameters();
     let mut dynamics = Workspace::new(&robot);
 

@@ -4,7 +4,7 @@
 //! cargo run --release --example load_robot -- examples/my_arm/my_arm.toml
 //! ```
 
-use surelift::robot::{self, Robot};
+use surelift::robot::{self, Arm};
 
 /// Loads the robot that the command line names.
 pub fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -14,9 +14,9 @@ pub fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// Prints a robot's joints. The name of a robot that ships will do as well as a path to a TOML or URDF file.
-pub fn show(path: &str) -> Result<Robot, Box<dyn std::error::Error>> {
+pub fn show(path: &str) -> Result<Arm, Box<dyn std::error::Error>> {
     let robot = robot::load(path)?;
-    println!("{}: {} joints, {} capsules", robot.name, robot.dof(), robot.shapes.len());
+    println!("{}: {} joints, {} capsules", robot.name, robot.dof(), robot.shapes().len());
     for joint in &robot.joints {
         let (limits, friction) = (joint.limits, joint.friction);
         println!(

@@ -6,7 +6,7 @@
 
 use surelift::dynamics::Workspace;
 use surelift::horizon::{self, Hardware, Outcome, Reading, RunOptions};
-use surelift::robot::Robot;
+use surelift::robot::Arm;
 use surelift::scenario::Scenario;
 
 /// Runs a task with a driver of one's own; here it drives a simulated arm.
@@ -22,7 +22,7 @@ pub fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 /// What stands between the loop and the arm. In place of the simulation, talk to your drives and sensors.
 struct Driver<'a> {
-    robot: &'a Robot,
+    robot: &'a Arm,
     ticks: u64,
     q: Vec<f64>,
     dq: Vec<f64>,
@@ -32,7 +32,7 @@ struct Driver<'a> {
 }
 
 impl<'a> Driver<'a> {
-    fn new(robot: &'a Robot, start: &[f64]) -> Self {
+    fn new(robot: &'a Arm, start: &[f64]) -> Self {
         let zeros = vec![0.0; start.len()];
         Self {
             robot,
@@ -48,7 +48,7 @@ impl<'a> Driver<'a> {
 
 impl Hardware for Driver<'_> {
     fn time(&self) -> f64 {
-        self.ticks as f64 * self.robot.control.period_s
+        self.ticks as f64 * self.robot.gains().period_s
     }
 
     fn read(&mut self, reading: &mut Reading) {
@@ -58,11 +58,11 @@ impl Hardware for Driver<'_> {
     }
 
     fn command(&mut self, tau: &[f64], measured: &mut [f64]) -> bool {
-        let step = self.robot.control.period_s / 10.0;
+        let step = self.robot.gains().period_s / 10.0;
         for _ in 0..10 {
             let joints = self.robot.joints.iter().zip(tau).zip(&self.dq);
             let moved = joints.map(|((joint, tau), dq)| {
-                let sign = (dq / self.robot.control.stiction_speed_rad_s).clamp(-1.0, 1.0);
+                let sign = (dq / self.robot.gains().stiction_speed_rad_s).clamp(-1.0, 1.0);
                 tau - joint.friction.coulomb * sign - joint.friction.viscous * dq
             });
             let moved: Vec<f64> = moved.collect();

@@ -26,7 +26,7 @@
 //! // The robot, and everything that may be true of it: 5 % on each link, and up to 1.8 kg more in the hand.
 //! let robot = Arc::new(robot::load("kinova_gen3_2f85")?);
 //! let mut possible = ParameterSet::around_nominal(&robot);
-//! let hand = robot.inertial_index(robot.end_effector);
+//! let hand = robot.inertial_index(robot.end_effector());
 //! possible.lower[hand..hand + 4].copy_from_slice(&[1.2, -0.1, -0.1, -0.5]);
 //! possible.upper[hand..hand + 4].copy_from_slice(&[3.0, 0.1, 0.1, -0.1]);
 //! possible.lower[hand + 4..hand + 10].fill(-0.1);
@@ -52,12 +52,12 @@
 //! let (mut dynamics, truth) = (Workspace::new(&robot), robot.nominal_parameters());
 //! let (mut desired, mut tau) = (start, vec![0.0; robot.dof()]);
 //! for tick in 0..1500 {
-//!     let t = tick as f64 * robot.control.period_s;
+//!     let t = tick as f64 * robot.gains().period_s;
 //!     curve.evaluate(t, &mut desired);
 //!     let (q, dq) = (desired.q.clone(), desired.dq.clone());
 //!     controller.tick(t, Measured { q: &q, dq: &dq }, &desired, &mut tau);
 //!     // A real arm moves as `tau` makes it; the sensors of this one read what its motion needs in the middle of the tick.
-//!     curve.evaluate(t + 0.5 * robot.control.period_s, &mut desired);
+//!     curve.evaluate(t + 0.5 * robot.gains().period_s, &mut desired);
 //!     dynamics.inverse_dynamics(&robot, &desired.q, &desired.dq, &desired.ddq, &truth, &mut tau);
 //!     for (j, torque) in tau.iter_mut().enumerate() {
 //!         let friction = &robot.joints[j].friction;

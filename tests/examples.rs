@@ -28,7 +28,7 @@ use surelift::dynamics::Workspace;
 use surelift::horizon::Outcome;
 use surelift::identify::prior_file;
 use surelift::identify::study::{Unknown, Verdict};
-use surelift::robot::{self, Robot};
+use surelift::robot::{self, Model};
 
 #[test]
 fn dynamics_alone() {
@@ -38,7 +38,7 @@ fn dynamics_alone() {
 #[test]
 fn a_robot_is_loaded() {
     let robot = load_robot::show("examples/my_arm/my_arm.toml").unwrap();
-    assert_eq!((robot.name.as_str(), robot.dof(), robot.shapes.len()), ("my_arm", 3, 5));
+    assert_eq!((robot.name.as_str(), robot.dof(), robot.shapes().len()), ("my_arm", 3, 5));
     assert!(
         load_robot::show("examples/my_arm/your_arm.toml").unwrap_err().to_string().contains("your_arm.toml")
     );
@@ -105,7 +105,7 @@ fn a_driver_of_ones_own_reaches_the_goal() {
 }
 
 /// A swinging arm that holds what `parameters` say, as a CSV file: 200 samples a second.
-fn recording(robot: &Robot, parameters: &[f64], seconds: f64) -> String {
+fn recording(robot: &Model, parameters: &[f64], seconds: f64) -> String {
     let n = robot.dof();
     let names = ["q", "dq", "tau"].iter().flat_map(|name| (1..=n).map(move |j| format!("{name}{j}")));
     let mut text = std::iter::once("t".to_owned()).chain(names).collect::<Vec<_>>().join(",");

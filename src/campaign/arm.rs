@@ -55,20 +55,27 @@ impl Setup {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SetupFile {
+    /// Its name in tables; the robot's name if left out.
     label: Option<String>,
+    /// Robot, prior, scene and poses, from the folder of this file; either this or `robot`.
     scenario: Option<PathBuf>,
+    /// Robot TOML, URDF or bare name.
     robot: Option<PathBuf>,
+    /// Where plans start, rad (m), one number a joint, in place of the scenario's start.
     start_rad: Option<Vec<f64>>,
+    /// How far one plan goes, rad (m), one number a joint, in place of the scenario's.
     range_rad: Option<Vec<f64>>,
     /// What is known of the last body with its payload, in place of the scenario's prior or the robot's uncertainty.
     last_body: Option<Body>,
     /// Whether what no rigid body can have is cut off the set first.
     #[serde(default)]
     physical: bool,
-    /// GainSettings in place of the robot's.
+    /// Gains in place of the robot's.
     control: Option<GainSettings>,
+    /// Duration of a plan, s.
     #[serde(default = "default_duration")]
     duration_s: f64,
+    /// Whether the set has strips in the directions of each plan's motion, as identification proves them.
     #[serde(default)]
     pub(super) correlated: bool,
 }
@@ -77,7 +84,9 @@ pub(super) struct SetupFile {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Body {
+    /// Lower bounds.
     lower: [f64; INERTIAL],
+    /// Upper bounds.
     upper: [f64; INERTIAL],
 }
 
@@ -85,8 +94,11 @@ struct Body {
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct GainSettings {
+    /// K_r, 1/s.
     k_r: f64,
+    /// alpha, 1/s.
     alpha: f64,
+    /// V_max, J.
     v_max: f64,
 }
 

@@ -33,19 +33,24 @@ use crate::trajectory::Bezier;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct File {
+    /// Name of the campaign.
     name: String,
     /// Plans for each arm.
     plans: u64,
     /// Intervals for each plan.
     intervals: usize,
+    /// Draws the plans.
     seed: u64,
     /// Gains to try in all combinations; the robot's own where a list is empty.
     #[serde(default)]
     k_r: Vec<f64>,
+    /// As `k_r`.
     #[serde(default)]
     alpha: Vec<f64>,
+    /// As `k_r`.
     #[serde(default)]
     v_max: Vec<f64>,
+    /// The arms that are measured.
     arms: Vec<SetupFile>,
 }
 

@@ -21,6 +21,7 @@ use crate::extend::{Layers, Source};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Settings {
+    /// Name of the robot.
     pub name: String,
     /// The URDF; written relative to the TOML that names it.
     pub urdf: PathBuf,
@@ -33,11 +34,14 @@ pub(super) struct Settings {
     /// known of that body is known about this frame.
     #[serde(default)]
     pub grip_along_axis_m: f64,
+    /// Gravity in the base frame, m/s^2.
     #[serde(default = "earth")]
     pub gravity_m_s2: [f64; 3],
     /// How far the truth may be from this model; only arms need it.
     pub uncertainty: Option<Uncertainty>,
+    /// Bounds on what the sensors get wrong; only arms need them.
     pub sensors: Option<Sensors>,
+    /// Gains of the robust controller; only arms need them.
     pub control: Option<Gains>,
     /// By joint name.
     #[serde(default)]
@@ -45,12 +49,16 @@ pub(super) struct Settings {
     /// Without any, one capsule is laid around each collision primitive of the URDF.
     #[serde(default)]
     pub capsules: Vec<CapsuleSettings>,
+    /// Pairs of capsules that need not be kept apart.
     #[serde(default)]
     pub self_collision: SelfCollision,
+    /// Named frames: feet, hands, sensors.
     #[serde(default, rename = "frame")]
     pub frames: Vec<FrameSettings>,
+    /// Closed chains.
     #[serde(default, rename = "loop")]
     pub loops: Vec<LoopSettings>,
+    /// Rotors.
     #[serde(default, rename = "thrust")]
     pub thrusts: Vec<ThrustSettings>,
 }
@@ -70,8 +78,11 @@ pub(super) enum Base {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FrameSettings {
+    /// Its name.
     pub name: String,
+    /// Link of the URDF that carries it.
     pub link: String,
+    /// Its origin in the link's frame, m.
     #[serde(default)]
     xyz_m: [f64; 3],
     /// As in a URDF: about the link's x, then y, then z axis.
@@ -94,9 +105,13 @@ impl FrameSettings {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LoopSettings {
+    /// Its name.
     pub name: String,
+    /// One named frame.
     pub frame_a: String,
+    /// The other.
     pub frame_b: String,
+    /// What the two frames have in common.
     pub kind: LoopKind,
 }
 
@@ -104,9 +119,13 @@ pub(super) struct LoopSettings {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ThrustSettings {
+    /// Its name.
     pub name: String,
+    /// The named frame; it pushes along z.
     pub frame: String,
+    /// Moment about the frame's z axis per force, N m/N; its sign tells which way the rotor turns.
     pub moment_per_force_m: f64,
+    /// Smallest and largest force, N.
     pub force_n: [f64; 2],
 }
 
@@ -122,17 +141,29 @@ pub(super) fn earth() -> [f64; 3] {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct JointSettings {
+    /// Lower and upper position in place of the URDF's, degrees.
     position_deg: Option<[f64; 2]>,
+    /// The same in rad.
     position_rad: Option<[f64; 2]>,
+    /// The same for a joint that slides, m.
     position_m: Option<[f64; 2]>,
+    /// Largest speed in place of the URDF's, degrees/s.
     velocity_deg_s: Option<f64>,
+    /// The same in rad/s.
     velocity_rad_s: Option<f64>,
+    /// The same for a joint that slides, m/s.
     velocity_m_s: Option<f64>,
+    /// Largest torque of the drive in place of the URDF's, N m.
     torque_nm: Option<f64>,
+    /// The same for a joint that slides, N.
     force_n: Option<f64>,
+    /// Coulomb friction F_c, N m (N), >= 0.
     coulomb: Option<f64>,
+    /// Viscous friction F_v, N m s/rad (N s/m), >= 0.
     viscous: Option<f64>,
+    /// Transmission inertia I_a seen at the joint, kg m^2 (kg), >= 0.
     armature: Option<f64>,
+    /// Constant torque offset, N m (N).
     offset: Option<f64>,
 }
 
@@ -140,10 +171,15 @@ pub(crate) struct JointSettings {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CapsuleSettings {
+    /// Its name in messages.
     pub name: String,
+    /// Link of the URDF that carries it.
     pub link: String,
+    /// One end of its segment in the link's frame, m.
     a_m: [f64; 3],
+    /// The other end, m.
     b_m: [f64; 3],
+    /// Radius, m, > 0.
     radius_m: f64,
 }
 
@@ -151,6 +187,7 @@ pub(super) struct CapsuleSettings {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SelfCollision {
+    /// Such pairs; nobody proves them.
     #[serde(default)]
     pub ignore: Vec<IgnoredContact>,
 }
@@ -159,8 +196,11 @@ pub(super) struct SelfCollision {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct IgnoredContact {
+    /// Name of one capsule.
     pub a: String,
+    /// Name of the other.
     pub b: String,
+    /// Why; must not be empty.
     pub reason: String,
 }
 

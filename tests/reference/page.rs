@@ -72,12 +72,20 @@ impl<'a> Page<'a> {
     /// One row a key.
     fn keys(&mut self, near: usize, of: &str, attrs: &[Attribute], fields: &Fields, path: &str) {
         self.text += "| key | value | if left out | meaning |\n|---|---|---|---|\n";
+        self.rows(near, of, attrs, fields, path);
+    }
+
+    fn rows(&mut self, near: usize, of: &str, attrs: &[Attribute], fields: &Fields, path: &str) {
         let all_have_defaults = serde(attrs, "default").is_some();
         for field in named(fields) {
             if serde(&field.attrs, "skip").is_some() {
                 continue;
             }
             let name = field.ident.as_ref().unwrap().to_string();
+            if serde(&field.attrs, "flatten").is_some() {
+                self.flattened(near, &field.ty, path);
+                continue;
+            }
             let key = serde(&field.attrs, "rename").unwrap_or_else(|| name.clone());
             let below = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
             let optional = argument(&field.ty, "Option");
@@ -100,6 +108,17 @@ impl<'a> Page<'a> {
                     .push(format!("{}, {of}: {key}", self.library.sources[near].module.join("::")));
             }
             self.text += &format!("| `{key}` | {value} | {default} | {meaning} |\n");
+        }
+    }
+
+    /// The keys of a table that stand in the one above it.
+    fn flattened(&mut self, near: usize, ty: &Type, path: &str) {
+        let Type::Path(ty) = ty else { panic!("{path}: what is flattened is no table") };
+        let name = ty.path.segments.last().unwrap().ident.to_string();
+        let library = self.library;
+        match library.find(&name, near) {
+            Some((near, Found::Struct(x))) => self.rows(near, &name, &x.attrs, &x.fields, path),
+            _ => panic!("{path}: `{name}` is no table"),
         }
     }
 

@@ -51,12 +51,15 @@ const DRAWS: usize = 64;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct File {
+    /// Name of the campaign.
     name: String,
     /// Random states over all arms.
     samples: u64,
     /// Walks of the adversary for each span.
     walks: usize,
+    /// Draws everything.
     seed: u64,
+    /// The arms that are attacked.
     arms: Vec<SetupFile>,
 }
 
