@@ -111,6 +111,7 @@ fn exciting_trajectories_narrow_the_payload_down() {
     let limits = [0.30, 0.06, 0.06, 0.06, 0.08, 0.08, 0.08, 0.08, 0.08, 0.08];
     for (p, limit) in limits.into_iter().enumerate() {
         let half_width = 0.5 * (known.upper[p] - known.lower[p]);
+        eprintln!("MEASURE {p} {half_width}");
         assert!(
             half_width <= limit,
             "{}: {half_width} > {limit}",
