@@ -30,11 +30,11 @@ fn found_out<R: Rounding>(wrong: impl Fn(&mut Case), seed: u64) -> Vec<Vec<Check
 /// What the campaign finds out, arm by arm, of claims that allow this share of the angle by which the base leans.
 fn found_of_leaning(share: f64, seed: u64) -> Vec<Ledger> {
     let campaign = campaign(1);
-    let of = |arm: &Arm| {
+    let of = |arm: &Setup| {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut claim = Case::draw_plan(arm, &mut rng).unwrap();
-        let truth = claim.leaning(&mut rng);
-        claim.robot.uncertainty.gravity_direction_deg *= share;
+        let truth = claim.tilted(&mut rng);
+        claim.robot.stated().uncertainty.gravity_direction_deg *= share;
         campaign.attack_plan::<Counted>(&claim, &truth, (&Workspaces::default(), &mut rng)).unwrap().0
     };
     campaign.arms.iter().map(of).collect()

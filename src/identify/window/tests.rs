@@ -377,8 +377,7 @@ fn the_second_derivative_of_the_rates_is_enclosed() {
     let mut rng = ChaCha8Rng::seed_from_u64(5);
     let mut robot = small_robot();
     robot.gravity = nalgebra::Vector3::new(1.0, -9.81, 2.0);
-    robot.sensors = SensorBounds { position_rad: 0.0, velocity_rad_s: 0.0, ..robot.sensors };
-    robot.control.period_s = 1e-9;
+    robot.stated().gains.period_s = 1e-9;
     let (n, set) = (robot.dof(), ParameterSet::around_nominal(&robot));
     let (mut needed, mut allowed) = (0.0, 0.0);
     for _ in 0..20 {
@@ -386,7 +385,7 @@ fn the_second_derivative_of_the_rates_is_enclosed() {
         let (q, dq, bound) = (draw(), draw(), draw().iter().map(|a| 3.0 * a.abs()).collect::<Vec<f64>>());
         let sample = |t: f64| Sample { t, q: q.clone(), dq: dq.clone(), tau: vec![0.0; n] };
         let window = Window {
-            samples: vec![sample(0.0), sample(robot.control.period_s)],
+            samples: vec![sample(0.0), sample(robot.gains().period_s)],
             acceleration_bound: bound.clone(),
             clock: Clock::Control,
         };

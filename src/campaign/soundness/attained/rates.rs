@@ -180,7 +180,7 @@ fn drift_by_the_disturbance_through_centrifugal_force() {
 fn lean_used(q: f64, degrees: f64, share: f64) -> f64 {
     let mut claim = with(pendulum(), |c| {
         c.curve = still(&[q]);
-        c.robot.uncertainty.gravity_direction_deg = share * degrees;
+        c.robot.stated().uncertainty.gravity_direction_deg = share * degrees;
     });
     let report = report(&mut claim, START);
     let angle = (1.0 - 1e-9) * degrees.to_radians();
