@@ -10,8 +10,8 @@
 
 use std::process::Command;
 
-/// What a plain fit reaches on a held-out recording, N m RMS.
-const REACHED: [f64; 7] = [5.0, 1.8, 1.1, 1.7, 3.3, 0.9, 0.8];
+/// Bounds on the error on the fourth recording, N m RMS: a fifth above the 0.60, 1.14, 0.99, 0.82, 0.28, 0.65 and 0.25 that it is.
+const REACHED: [f64; 7] = [0.72, 1.37, 1.19, 0.98, 0.34, 0.78, 0.30];
 
 #[test]
 #[ignore = "needs recordings of a real arm in the folder that SURELIFT_RECORDINGS names"]

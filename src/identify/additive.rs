@@ -359,8 +359,9 @@ mod tests {
                 // The truth needs no more than its own error, so nothing above that can be necessary.
                 assert!(found.necessary[i] <= error[i] * (1.0 + 1e-9), "seed {seed}: {found:?}");
                 assert!(found.sufficient[i] >= found.necessary[i]);
-                assert!(found.sufficient[i] <= 1.3 * error[i], "seed {seed}: {found:?}");
-                assert!(found.necessary[i] > 0.5 * error[i], "seed {seed}: {found:?}");
+                // Of so many rows some use all of their error: 1.000 and 1.000 to three places.
+                assert!(found.sufficient[i] <= 1.001 * error[i], "seed {seed}: {found:?}");
+                assert!(found.necessary[i] > 0.999 * error[i], "seed {seed}: {found:?}");
             }
             assert!(set.contains(&found.witness));
             // The witness explains everything with `sufficient`.

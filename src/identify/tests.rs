@@ -251,11 +251,11 @@ fn rows_over_parts_contain_the_truth() {
         // Blocks of quadrature are cut elsewhere: nearly, not exactly, the same errors.
         assert!((&whole.y - &together.y).amax() < 1e-6);
         for w in 0..whole.len() {
-            assert!((together.radius[w] / whole.radius[w] - 1.0).abs() < 0.05, "{w}");
+            assert!((together.radius[w] / whole.radius[w] - 1.0).abs() < 1e-4, "{w}");
         }
     }
-    // Errors at the ends of their bounds come near: the radius is not idle.
-    assert!(closest < 0.6, "{closest}");
+    // Errors at the ends of their bounds come near: 0.075 of a radius is left.
+    assert!(closest < 0.09, "{closest}");
 }
 
 #[test]
@@ -340,7 +340,8 @@ fn strips_hold_the_truth_and_are_narrower_than_the_box() {
         assert!(set.contains(&theta), "seed {seed}");
         let widths = TorqueWidths::along(&robot, &set, &curve, 64);
         println!("{widths:.2?}: {:.3}", widths.ratio());
-        assert!(widths.ratio() < 0.9, "{widths:?}");
+        // 0.571 and 0.544.
+        assert!(widths.ratio() < 0.66, "{widths:?}");
     }
 }
 
@@ -362,8 +363,8 @@ fn the_parallelotope_of_the_data_holds_the_truth_within_the_box() {
             narrowest = narrowest.min(0.5 * (strip.upper - strip.lower) / of_box);
         }
         println!("seed {seed}: {volume:.2e} of the box, narrowest {narrowest:.2}");
-        // What the data tell best is told far better than the intervals say.
-        assert!(narrowest < 0.5, "seed {seed}: {narrowest}");
+        // What the data tell best is told far better than the intervals say: 0.29 and 0.24 of it.
+        assert!(narrowest < 0.34, "seed {seed}: {narrowest}");
     }
 }
 
@@ -426,8 +427,8 @@ fn no_parameters_of_a_correlated_set_need_more_than_rho() {
             }
         }
     }
-    // The bound is not idle either.
-    assert!(tightest < 0.7, "{tightest}");
+    // The bound is not idle either: 0.345 is left.
+    assert!(tightest < 0.42, "{tightest}");
 }
 
 #[test]

@@ -30,10 +30,12 @@
 //! - *Quadrature*: with m the panel's middle, integration by parts gives
 //!   int f = dt (f0 + f1)/2 - int (t - m) f' dt, and since int (t - m) dt = 0, any constant may be subtracted from f':
 //!   the trapezoid is off by at most dt^2/4 times the *radius* of an interval that contains f' over the panel.
-//!   Applied to Y_f z, f' = (dY_f/dq dq) z + sum_k (dY_f/d(dq_k) z) ddq_k. The first part is enclosed by a dual number over
-//!   intervals on the hull of a block of panels, and charged coefficient by coefficient. Of the second only
-//!   |ddq_k| <= a_k is known, so it is bounded by sum_k a_k sup |dY_f/d(dq_k) z|, with the sum over the parameters
-//!   inside the bars as for the encoders.
+//!   Applied to Y_f z, f' = p z + sum_k (dY_f/d(dq_k) z) ddq_k with p = dY_f/dq dq. Of the second part only |ddq_k| <= a_k is
+//!   known, so this bound is applied with sum_k a_k sup |dY_f/d(dq_k) z|, the sum over the parameters inside the bars as for
+//!   the encoders. The first part has a derivative of its own, since dq has: int (t - m) p dt = -int W p' dt with
+//!   W = ((t - m)^2 - dt^2/4)/2, which is zero at both ends and integrates to -dt^3/12. So it adds at most dt^3/12 sup |p'|, a share of
+//!   dt smaller than the other. p' is linear in ddq; it is enclosed by dual numbers of dual numbers over intervals, once along
+//!   the velocity and then along the motion with |ddq_k| <= a_k, on the hull of a block of panels, and charged coefficient by coefficient.
 //!   Enclosures that hold over a block of panels hold over each part of it: rows over parts of a window share them ([`Enclosed`]).
 //! - *Between ticks*: |ddq| <= a implies dq >= max(dq0 - a s, dq1 - a (dt - s)) >= min(dq0, dq1) - a dt/2, likewise from above, and in
 //!   the same way q stays within dt/2 sup |dq| of the hull of its ends.
@@ -46,6 +48,7 @@
 //!
 //! Rounding is outward throughout: all of it is interval arithmetic.
 
+mod evaluator;
 mod history;
 mod integrals;
 mod part;

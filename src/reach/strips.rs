@@ -139,10 +139,49 @@ impl PreparedStrips {
             let from = Interval::constant(self.times[first]);
             let length = Interval::constant(self.times[first + 1]) - from;
             let [start, end] = [t0, end].map(|t| (Interval::constant(t) - from) / length);
-            let (middle, slope) = ((start + end).scale(0.5), (end - start).scale(0.5));
-            let line = Affine::from_interval(middle) + Affine::symbol(TIME, slope.midpoint());
-            stretches.push(Between { first, second: first + 1, share: line.widen(slope.radius()) });
+            stretches.push(Between { first, second: first + 1, share: line(start, end) });
         }
         stretches
+    }
+}
+
+/// The number that runs evenly from `start` to `end` as the symbol of time runs from -1 to 1.
+///
+/// For s in `start` and e in `end` it is (s + e)/2 + x (e - s)/2 at the symbol's value x; both halves are enclosed, and what is not
+/// known of the second one moves the number by at most its radius, since |x| <= 1.
+fn line<const N: usize, R: Rounding>(start: Interval, end: Interval) -> Affine<N, R> {
+    let (middle, slope) = ((start + end).scale(0.5), (end - start).scale(0.5));
+    let line = Affine::from_interval(middle) + Affine::symbol(TIME, slope.midpoint());
+    line.widen(slope.radius())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::enclose::Counted;
+
+    /// Where one end is known exactly and the other one is not, all that the line allows is needed at the other; with ends as
+    /// intervals of rounding are it would take luck to see that.
+    #[test]
+    fn a_line_holds_every_way_from_end_to_end_and_little_more() {
+        for (start, end) in [
+            (Interval::constant(0.25), Interval::new(0.5, 0.75)),
+            (Interval::new(-3.0, -1.0), Interval::constant(4.0)),
+        ] {
+            let line = line::<4, Counted>(start, end);
+            let mut used = 0.0_f64;
+            for (s, e) in [start.lower(), start.upper()]
+                .into_iter()
+                .flat_map(|s| [end.lower(), end.upper()].map(|e| (s, e)))
+            {
+                for x in [-1.0, -0.5, 0.0, 0.5, 1.0] {
+                    let truth = 0.5 * (s + e) + 0.5 * x * (e - s);
+                    let off = (truth - line.center() - line.generators()[TIME] * x).abs();
+                    assert!(off <= line.remainder(), "{s} to {e} at {x}: {off} of {}", line.remainder());
+                    used = used.max(off / line.remainder());
+                }
+            }
+            assert!(used > 0.999, "{used}");
+        }
     }
 }

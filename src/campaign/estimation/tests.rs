@@ -75,10 +75,12 @@ fn noise_hurts_regressions_more_than_estimates() {
         if of.is_array() { of[0]["mass"].as_f64().unwrap() } else { of["mass"].as_f64().unwrap() }
     };
     assert!(
-        mass(0, "torques") < 1.0 && mass(0, "energies") < 10.0 && mass(0, "estimate") < 0.1,
+        // 0.107, 5e-5 and 0.0038 kg.
+        mass(0, "torques") < 0.13 && mass(0, "energies") < 1e-3 && mass(0, "estimate") < 0.0045,
         "{trials:?}"
     );
-    assert!(mass(1, "estimate") < 0.5 && mass(1, "torques") > 2.0 * mass(1, "estimate"), "{trials:?}");
+    // 0.165 and 6.14 kg.
+    assert!(mass(1, "estimate") < 0.2 && mass(1, "torques") > 30.0 * mass(1, "estimate"), "{trials:?}");
     let bad = text.replace("least = 1e-4", "least = 0.0");
     assert!(noise::UnderNoise::new(Path::new(HERE), read(&bad)).unwrap_err().to_string().contains("`least`"));
     let variants = format!("{text}\n[[problem.variant]]\nlabel = \"a\"");

@@ -63,7 +63,7 @@ impl Case {
     }
 
     /// The same case on a base that leans as far as the robot's file allows, some way.
-    pub fn strips(&self, rng: &mut ChaCha8Rng) -> Case {
+    pub fn tilted(&self, rng: &mut ChaCha8Rng) -> Case {
         let angle = (1.0 - 1e-9) * self.robot.uncertainty().gravity_direction_deg.to_radians();
         Case { robot: self.robot.tilted(angle, rng.random_range(0.0..TAU)), ..self.clone() }
     }

@@ -122,8 +122,8 @@ impl Soundness {
             let name = &arm.label;
             CampaignError::Trials(format!("no tube is proven for any plan of '{name}': nothing to attack"))
         })?;
-        let strips = case.strips(&mut rng);
-        self.attack_plan(&case, &strips, (&self.workspaces, &mut rng))
+        let tilted = case.tilted(&mut rng);
+        self.attack_plan(&case, &tilted, (&self.workspaces, &mut rng))
     }
 }
 

@@ -136,7 +136,9 @@ impl Attack<'_> {
         let now = torque([&at.q, &at.dq, &at.dqa, &at.ddqa]);
         let d = tick.drawn;
         let [read_dqa, read_ddqa, _] = case.auxiliary(&d.desired, &d.read_q, &d.read_dq);
-        let read = torque([&d.read_q, &d.read_dq, &read_dqa, &read_ddqa]);
+        // The controller reckons with its own direction of gravity: what the true one changes is drift.
+        let read =
+            truth::needed(&self.claim.robot, tick.theta, [&d.read_q, &d.read_dq, &read_dqa, &read_ddqa]);
         let next = case.curve.state(tick.t + h);
         let moved =
             |x: &[f64], by: &dyn Fn(usize) -> f64| -> Vec<f64> { (0..n).map(|j| x[j] + by(j)).collect() };

@@ -10,13 +10,14 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::integrals::{Enclosure, Evaluator, Form, Integrals, Known};
+use super::evaluator::{Evaluator, Evaluators, Form};
+use super::integrals::{Enclosure, Integrals, Known};
 use super::{Clock, Sample, Window};
 use crate::enclose::Interval;
 use crate::identify::polytope::{Origin, Rows, Source};
 use crate::inertia::ParameterSet;
 use crate::robot::{Arm, INERTIAL};
-use crate::scalar::{Dual, Scalar};
+use crate::scalar::Scalar;
 
 /// A span of ticks, and the joint whose row over it is worth having.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -78,12 +79,11 @@ impl History {
     /// Encloses windows, each with the tick of its first sample, in order of time; z is taken to lie in `set`.
     pub fn extend(&mut self, robot: &Arm, set: &ParameterSet, windows: &[(usize, Window)]) {
         let known = Known::new(set);
-        let storage = || (Evaluator::<Interval>::new(robot), Evaluator::<Dual<Interval, 1>>::new(robot));
-        let enclose = |(points, duals): &mut (Evaluator<_>, Evaluator<_>),
-                       (first, window): &(usize, Window)| {
+        let storage = || Evaluators::new(robot);
+        let enclose = |storage: &mut Evaluators, (first, window): &(usize, Window)| {
             let integrals = Integrals::new(robot, &known, window);
             let mut enclosure = Enclosure::default();
-            integrals.fill(points, duals, &mut enclosure);
+            integrals.fill(storage, &mut enclosure);
             let (mut whole, mut row) = (vec![], vec![]);
             let span = 0..integrals.panels();
             for i in 0..robot.dof() {

@@ -2,34 +2,27 @@
 
 use std::ops::Range;
 
+use super::evaluator::{Evaluator, Evaluators, Form, SYMBOLS, Twice};
 use super::{Clock, Sample, Window};
-use crate::dynamics::{
-    BodyPlacement, Motion, momentum_rate_regressor, momentum_regressor_row, placements, weight_levers,
-};
-use crate::enclose::{Affine, Interval};
+use crate::dynamics::{BodyPlacement, placements, weight_levers};
+use crate::enclose::Interval;
 use crate::identify::certificate::Sum;
 use crate::inertia::ParameterSet;
 use crate::reach::gravity::tilt_bound;
 use crate::robot::{ARMATURE, Arm, COULOMB, INERTIAL, OFFSET, Sensors, VISCOUS};
 use crate::scalar::{Dual, Scalar};
 
-/// Panels that share one enclosure of dY_f/dq dq, which must be narrow.
+/// Panels that share one enclosure of levers, which are added up with the weight.
 pub(super) const BLOCK: usize = 10;
-/// Panels that share one enclosure of dY_f/ddq, which varies slowly.
+/// Panels that share one enclosure of derivatives of Y_f, whose size alone counts.
 pub(super) const LONG_BLOCK: usize = 50;
-
-/// Encoder errors that are kept apart as symbols: enough for positions and velocities of seven joints. What does not
-/// fit goes to the remainder.
-const SYMBOLS: usize = 14;
-
-pub(super) type Form = Affine<SYMBOLS>;
 
 /// What is dear about a window: Y_f at every tick, and enclosures of its derivatives over blocks of panels.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Enclosure {
     /// Row-major n x 10 n a tick.
     rates: Vec<Interval>,
-    /// n x 10 n a [`BLOCK`].
+    /// n x 10 n a [`LONG_BLOCK`].
     drifts: Vec<f64>,
     /// n a [`LONG_BLOCK`].
     swings: Vec<Interval>,
@@ -93,15 +86,14 @@ impl<'a> Integrals<'a> {
     /// Fills in what is dear.
     pub(super) fn fill(
         &self,
-        intervals: &mut Evaluator<Interval>,
-        duals: &mut Evaluator<Dual<Interval, 1>>,
+        Evaluators { intervals, duals, twice }: &mut Evaluators,
         enclosure: &mut Enclosure,
     ) {
         enclosure.rates.clear();
         for k in 0..=self.panels() {
             enclosure.rates.extend_from_slice(self.rate_at(intervals, k));
         }
-        self.fill_drifts(duals, &mut enclosure.drifts);
+        self.fill_drifts(twice, &mut enclosure.drifts);
         self.fill_swings(duals, &mut enclosure.swings);
         self.fill_levers(intervals, &mut enclosure.levers);
     }
@@ -280,11 +272,11 @@ impl<'a> Integrals<'a> {
             y.iter_mut().for_each(|y| *y = *y * self.step(0));
         }
         for (block, drifts) in drifts.chunks_exact(size).enumerate() {
-            let (a, b) = (span.start.max(BLOCK * block), span.end.min(BLOCK * (block + 1)));
+            let (a, b) = (span.start.max(LONG_BLOCK * block), span.end.min(LONG_BLOCK * (block + 1)));
             if a < b {
-                let quarters = self.quarters(a, b);
+                let twelfths = self.twelfths(a, b);
                 let terms = y.iter_mut().zip(&drifts[row.clone()]);
-                terms.for_each(|(y, &radius)| *y = *y + quarters * Interval::new(-radius, radius));
+                terms.for_each(|(y, &largest)| *y = *y + twelfths * Interval::new(-largest, largest));
             }
         }
     }
@@ -344,25 +336,42 @@ impl<'a> Integrals<'a> {
         }
     }
 
-    /// Sum of dt^2/4 over the panels from tick `a` to tick `b`: the trapezoid's error for a derivative of radius one.
-    pub(super) fn quarters(&self, a: usize, b: usize) -> Interval {
-        let quarter = |k: usize| self.step(k) * self.step(k).scale(0.25);
+    /// Sum of `of` the panels' lengths from tick `a` to tick `b`.
+    fn over_panels(&self, a: usize, b: usize, of: impl Fn(Interval) -> Interval) -> Interval {
         match self.clock {
-            Clock::Control => quarter(a).scale((b - a) as f64),
-            Clock::Recorded => (a..b).fold(Interval::zero(), |sum, k| sum + quarter(k)),
+            Clock::Control => of(self.step(a)).scale((b - a) as f64),
+            Clock::Recorded => (a..b).fold(Interval::zero(), |sum, k| sum + of(self.step(k))),
         }
     }
 
-    /// Radii of dY_f/dq dq over each [`BLOCK`]: the trapezoid's error by the motion at constant velocity, over dt^2/4 a panel.
-    fn fill_drifts(&self, evaluator: &mut Evaluator<Dual<Interval, 1>>, drifts: &mut Vec<f64>) {
+    /// Sum of dt^2/4 over the panels from tick `a` to tick `b`: the trapezoid's error for a derivative of radius one.
+    pub(super) fn quarters(&self, a: usize, b: usize) -> Interval {
+        self.over_panels(a, b, |dt| dt.sqr().scale(0.25))
+    }
+
+    /// Sum of dt^3/12 over the panels from tick `a` to tick `b`: the trapezoid's error for a second derivative of one.
+    pub(super) fn twelfths(&self, a: usize, b: usize) -> Interval {
+        self.over_panels(a, b, |dt| dt.sqr() * dt * (Interval::constant(1.0) / Interval::constant(12.0)))
+    }
+
+    /// Bounds on |d/dt (dY_f/dq dq)| over each [`LONG_BLOCK`]: the trapezoid's error by the motion at constant velocity, over dt^3/12
+    /// a panel.
+    pub(super) fn fill_drifts(&self, evaluator: &mut Evaluator<Twice>, drifts: &mut Vec<f64>) {
         drifts.clear();
         let mut ranges = std::mem::take(&mut evaluator.ranges);
-        self.blocks(BLOCK, &mut ranges, |q, dq| {
+        let still = Interval::zero();
+        let bounds: Vec<Interval> = self.acceleration_bound.iter().map(|&a| Interval::new(-a, a)).collect();
+        self.blocks(LONG_BLOCK, &mut ranges, |q, dq| {
+            let states = || q.iter().zip(dq).zip(&bounds);
             evaluator.q.clear();
-            evaluator.q.extend(q.iter().zip(dq).map(|(&q, &dq)| Dual::new(q, [dq])));
+            evaluator.q.extend(
+                states().map(|((&q, &dq), &ddq)| Dual::new(Dual::new(q, [dq]), [Dual::new(dq, [ddq])])),
+            );
             evaluator.dq.clear();
-            evaluator.dq.extend(dq.iter().map(|&dq| Dual::new(dq, [Interval::zero()])));
-            drifts.extend(evaluator.rate(self.robot).iter().map(|rate| rate.slope[0].radius()));
+            evaluator.dq.extend(
+                states().map(|((_, &dq), &ddq)| Dual::new(Dual::new(dq, [still]), [Dual::new(ddq, [still])])),
+            );
+            drifts.extend(evaluator.rate(self.robot).iter().map(|rate| rate.slope[0].slope[0].sup_abs()));
         });
         evaluator.ranges = ranges;
     }
@@ -454,44 +463,5 @@ impl<'a> Integrals<'a> {
         }
         total.add(middle.upper_abs());
         total.upper()
-    }
-}
-
-/// A state, and storage for regressors in it, over one scalar.
-#[derive(Debug, Clone)]
-pub(super) struct Evaluator<T> {
-    q: Vec<T>,
-    dq: Vec<T>,
-    motion: Motion<T>,
-    y: Vec<T>,
-    /// Of q and dq over a block.
-    ranges: (Vec<Interval>, Vec<Interval>),
-}
-
-impl<T: Scalar> Evaluator<T> {
-    pub(super) fn new(robot: &Arm) -> Self {
-        let n = robot.dof();
-        let y = vec![T::zero(); INERTIAL * n * n];
-        let (q, dq, ranges) = (Vec::with_capacity(n), Vec::with_capacity(n), Default::default());
-        Self { q, dq, motion: Motion::new(robot), y, ranges }
-    }
-
-    fn sweep(&mut self, robot: &Arm) {
-        self.motion.sweep_velocities(robot, &self.q, &self.dq);
-    }
-
-    /// Y_f, row-major n x 10 n.
-    fn rate(&mut self, robot: &Arm) -> &[T] {
-        self.sweep(robot);
-        momentum_rate_regressor(robot, &self.motion, 0..robot.dof(), &mut self.y);
-        &self.y
-    }
-
-    /// Row `i` of Y_m in the state swept last.
-    fn momentum_row(&mut self, robot: &Arm, i: usize) -> &[T] {
-        let row = &mut self.y[..INERTIAL * robot.dof()];
-        row.fill(T::zero());
-        momentum_regressor_row(robot, &self.motion, i, row);
-        row
     }
 }

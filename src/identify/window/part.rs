@@ -3,12 +3,13 @@
 use std::ops::Range;
 
 use super::Window;
-use super::integrals::{Enclosure, Evaluator, Form, Integrals, Known};
+use super::evaluator::{Evaluator, Evaluators, Form};
+use super::integrals::{Enclosure, Integrals, Known};
 use crate::enclose::Interval;
 use crate::identify::polytope::{Origin, Rows};
 use crate::inertia::ParameterSet;
 use crate::robot::{Arm, INERTIAL};
-use crate::scalar::{Dual, Scalar};
+use crate::scalar::Scalar;
 
 /// A part of a window with all that rows over it and its neighbours share.
 #[derive(Debug, Clone)]
@@ -37,8 +38,7 @@ struct Momentum {
 pub struct Enclosures<'a> {
     robot: &'a Arm,
     known: Known<'a>,
-    intervals: Evaluator<Interval>,
-    duals: Evaluator<Dual<Interval, 1>>,
+    evaluators: Evaluators,
     forms: Evaluator<Form>,
     enclosure: Enclosure,
     /// Of one row: int Y_f, and Y_m at a tick.
@@ -52,8 +52,7 @@ impl<'a> Enclosures<'a> {
         Self {
             robot,
             known: Known::new(set),
-            intervals: Evaluator::new(robot),
-            duals: Evaluator::new(robot),
+            evaluators: Evaluators::new(robot),
             forms: Evaluator::new(robot),
             enclosure: Enclosure::default(),
             rate: vec![],
@@ -63,8 +62,8 @@ impl<'a> Enclosures<'a> {
 
     /// Encloses what happens in `window`.
     pub fn of<'e>(&'e mut self, window: &'e Window) -> Enclosed<'e, 'a> {
-        let Self { robot, known, intervals, duals, enclosure, .. } = self;
-        Integrals::new(robot, known, window).fill(intervals, duals, enclosure);
+        let Self { robot, known, evaluators, enclosure, .. } = self;
+        Integrals::new(robot, known, window).fill(evaluators, enclosure);
         Enclosed { enclosures: self, window }
     }
 }

@@ -130,10 +130,11 @@ fn attacked(name: &str, within: Within) -> [f64; 2] {
 #[test]
 fn no_change_of_velocity_does_more_than_its_slope() {
     // How much of |C y| is used depends on the tube, and so on the arm's gains.
-    for (name, turned) in [("z1", 0.5), ("kinova_gen3_2f85", 0.6)] {
+    // (and on what it is taken over): 0.72, 0.54 and 0.90, 0.76; of the others 0.999.
+    for (name, turned) in [("z1", 0.48), ("kinova_gen3_2f85", 0.68)] {
         for within in [Within::Boxes, Within::Ellipsoids] {
             let nearest = attacked(name, within);
-            assert!(nearest[0] > 0.8 && nearest[1] > turned, "{name}: {nearest:?}");
+            assert!(nearest[0] > 0.99 && nearest[1] > turned, "{name}: {nearest:?}");
         }
     }
 }
@@ -149,7 +150,8 @@ fn direction(n: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
 fn no_direction_has_more_energy_than_the_relative_mass_allows() {
     let mut rng = ChaCha8Rng::seed_from_u64(5);
     // Entry by entry says little of the Z1, whose links pull at each other; much of the Gen3, whose transmissions weigh more.
-    for (name, least) in [("kinova_gen3_2f85", 0.9), ("z1", 0.3)] {
+    // 0.999 used and 0.35 of sigma, 0.43 and 0.26.
+    for (name, least, most) in [("kinova_gen3_2f85", 0.99, 0.42), ("z1", 0.38, 0.31)] {
         let robot = crate::robot::load(name).unwrap();
         let (n, mut set) = (robot.dof(), ParameterSet::around_nominal(&robot));
         let hand = robot.inertial_index(robot.end_effector());
@@ -186,6 +188,6 @@ fn no_direction_has_more_energy_than_the_relative_mass_allows() {
                 }
             }
         }
-        assert!(used > least && gained < 0.6, "{name}: {used} used, {gained} of sigma");
+        assert!(used > least && gained < most, "{name}: {used} used, {gained} of sigma");
     }
 }

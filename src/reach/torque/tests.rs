@@ -56,7 +56,8 @@ fn no_state_of_the_tube_has_a_larger_spread() {
             used = used.max(total / bound);
         }
     }
-    assert!(used > 0.9 && gained < 0.98, "{used} used, {gained} of the sum of all suprema");
+    // 0.969 and 0.832.
+    assert!(used > 0.96 && gained < 0.87, "{used} used, {gained} of the sum of all suprema");
 }
 
 /// A cell in which joints may stick charges all that they may need to break away; one in which they move for sure does not.

@@ -2,6 +2,9 @@
 
 use super::adversary::{acceleration, coriolis, drift, states};
 use super::*;
+use crate::campaign::soundness::attack::Attack;
+use crate::campaign::soundness::ledger::{Check, Ledger};
+use crate::campaign::soundness::tick::Pushed;
 use crate::reach::Cell;
 use crate::reach::CellWorkspace;
 use crate::reach::torque::{self, Uncertain};
@@ -170,6 +173,43 @@ fn drift_by_the_disturbance_through_centrifugal_force() {
         c.curve = from(&[0.0, 1.0], &[10.0, 0.0], &[0.0; 2]);
     });
     drifts("h x |dr/dt| dq_a", case, 1);
+}
+
+/// What of the drift claimed the campaign's attack uses where the base of a pendulum at `q`, at rest, leans by `degrees` in its plane
+/// and the claim is made for `share` of that.
+fn lean_used(q: f64, degrees: f64, share: f64) -> f64 {
+    let mut claim = with(pendulum(), |c| {
+        c.curve = still(&[q]);
+        c.robot.stated().uncertainty.gravity_direction_deg = share * degrees;
+    });
+    let report = report(&mut claim, START);
+    let angle = (1.0 - 1e-9) * degrees.to_radians();
+    let used = |quarter: u32| {
+        let mut truth = claim.clone();
+        truth.robot = claim.robot.tilted(angle, f64::from(quarter) * std::f64::consts::FRAC_PI_2);
+        let (theta, zero) = (truth.set.center(), [0.0]);
+        let drawn = truth.state(&theta, 0.0, &zero, &zero, 0.0, [&zero, &zero]);
+        let (mut ledger, attack) = (Ledger::default(), Attack::new(&claim, &truth, &report));
+        let (robust, rho, drawn) = (&zero, &zero, &drawn);
+        let (energy, gave, allowance, in_force) = (0.0, 0.0, 0.0, true);
+        attack.pushed(
+            &Pushed { theta: &theta, t: 0.0, drawn, robust, rho, energy, gave, allowance, in_force },
+            &mut ledger,
+        );
+        let used = ledger.get(Check::Drift).unwrap().used;
+        assert_eq!(used > 1.0, ledger.outside().contains(&Check::Drift), "{used}");
+        used
+    };
+    (0..4).map(used).fold(0.0, f64::max)
+}
+
+/// Upright the weight is turned across its lever, level it pulls less.
+#[test]
+fn the_attack_on_the_drift_is_felt_through_a_base_that_leans() {
+    for (q, degrees) in [(std::f64::consts::FRAC_PI_2, 0.2), (0.0, 5.0)] {
+        let used = [1.0, 0.97, 0.0].map(|share| lean_used(q, degrees, share));
+        assert!((0.99..=1.0).contains(&used[0]) && used[1] > 1.0 && used[2] > 1.0, "{q}: {used:?}");
+    }
 }
 
 #[test]

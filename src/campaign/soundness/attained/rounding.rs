@@ -123,7 +123,8 @@ fn nominal_torques_are_off_by_no_more_than_is_allowed_for() {
             }
         }
     }
-    assert!(used > 5e-5, "{used} of the allowance is used");
+    // 0.018: rounding errors seldom add up.
+    assert!(used > 0.014, "{used} of the allowance is used");
 }
 
 /// V^ by the controller and by its formula.
@@ -170,7 +171,8 @@ fn the_bound_of_v_is_off_by_no_more_than_is_allowed_for() {
             used = used.max(off / roundoff.energy_j);
         }
     }
-    assert!(used > 5e-5, "{used} of the allowance is used");
+    // 1.65e-4.
+    assert!(used > 1.3e-4, "{used} of the allowance is used");
 }
 
 /// r as the controller computes it, from true readings, where all numbers are large.
@@ -239,7 +241,8 @@ fn drift_and_rho_hold_the_rounding_of_torques() {
     // Half a unit in the last place of 1e8.
     assert!(worst > 5e-9, "{worst}");
     let claimed = report.required.drift_nm[0];
-    assert!(worst <= claimed && claimed < 1e3 * worst, "{worst} of {claimed}");
+    // 11 times.
+    assert!(worst <= claimed && claimed < 14.0 * worst, "{worst} of {claimed}");
     assert!(worst <= report.torque[0].rho, "{worst} of {}", report.torque[0].rho);
 }
 
