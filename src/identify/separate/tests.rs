@@ -42,8 +42,8 @@ fn rows_over_any_span_contain_the_truth() {
         let (samples, bound) = recording(&robot, &theta, 0.42, noise(seed), &mut rng);
         // A gap after the second window.
         let mut history = History::default();
-        history.extend(&robot, &set, &windows(&samples, &bound, 70, 0..140));
-        history.extend(&robot, &set, &windows(&samples, &bound, 70, 210..420));
+        history.extend(&robot, &windows(&samples, &bound, 70, 0..140));
+        history.extend(&robot, &windows(&samples, &bound, 70, 210..420));
         let half: Vec<f64> = set.radius().iter().map(|r| 0.4 * r).collect();
         let near = |sign: f64| (0..theta.len()).map(move |j| (j, sign));
         let narrow = ParameterSet::new(
@@ -95,20 +95,14 @@ fn the_most_violated_span_is_found() {
         let theta = truth(&robot, &set, &mut rng);
         let (samples, bound) = recording(&robot, &theta, 0.3, Noise::Uniform, &mut rng);
         let mut history = History::default();
-        history.extend(&robot, &set, &windows(&samples, &bound, 24, 200..272));
+        history.extend(&robot, &windows(&samples, &bound, 24, 200..272));
         let mut maker = RowMaker::new(&robot, &set, &history, 0);
-        let pasts: Vec<(&Stretch, &Past)> = history
-            .stretches()
-            .iter()
-            .flat_map(|s| s.windows().iter().map(move |past| (s, &**past)))
-            .collect();
-        let whole = |past: &Past| {
-            let (from, to) = (past.ticks().start, past.ticks().end);
-            (0..7).map(move |joint| Pick { from, to, joint })
-        };
-        let radii = maker.rows(&pasts.iter().flat_map(|(_, past)| whole(past)).collect::<Vec<_>>()).radius;
-        let profiles = Profile::of_windows(&robot, &set, &pasts, &maker, &radii);
-        let separation = Separation::new(&history, &profiles, maker, []);
+        let placed: Vec<Placed> = history.windows().collect();
+        let whole: Vec<Pick> = placed.iter().flat_map(|window| window.whole(7)).collect();
+        let radii = maker.rows(&whole).radius;
+        let profiles = Profile::of_windows(&robot, &set, &placed, &maker, &radii);
+        let estimates = Profile::estimates(&profiles, &placed, &maker);
+        let separation = Separation::new(&history, &profiles, &estimates, maker, []);
         // Near the truth; far from it the longest spans win at once.
         let off = |rng: &mut ChaCha8Rng| 1.0 + 0.03 * rng.random_range(-1.0..1.0);
         let point: Vec<f64> = theta.iter().map(|x| x * off(&mut rng)).collect();
@@ -156,13 +150,14 @@ fn sets(seed: u64, seconds: f64, options: IdentifierOptions) -> (Vec<f64>, Vec<P
 }
 
 fn rounds(rounds: usize) -> IdentifierOptions {
-    let effort = Effort { rounds, ..Effort::default() };
+    let effort = Effort { rounds, remakes: 0, ..Effort::default() };
     IdentifierOptions { effort, ..IdentifierOptions::default() }
 }
 
 /// All rows that are violated at all, whatever it costs.
 fn exhaustive() -> IdentifierOptions {
-    let effort = Effort { rounds: 200, cut_tolerance: 1e-5, tolerance: 1e-6, gain: 0.0 };
+    let effort =
+        Effort { rounds: 200, cut_tolerance: 1e-5, tolerance: 1e-6, gain: 0.0, remakes: 8, remake: 1e-3 };
     IdentifierOptions { effort, windows: usize::MAX, row_budget: usize::MAX, ..IdentifierOptions::default() }
 }
 

@@ -315,7 +315,9 @@ fn a_jump_is_found_where_the_delay_leaves_no_torque() {
     let late = 40;
     // Ticks 40 to 640, and 800 to 1160.
     let steps = 600 + 360;
-    for (sign, jump) in [(1.0, Some(620)), (1.0, Some(1150)), (-1.0, Some(60)), (-1.0, Some(820)), (1.0, None)] {
+    for (sign, jump) in
+        [(1.0, Some(620)), (1.0, Some(1150)), (-1.0, Some(60)), (-1.0, Some(820)), (1.0, None)]
+    {
         let shifted = |k: usize| Sample {
             tau: samples[if sign > 0.0 { k - late } else { k + late }].tau.clone(),
             ..samples[k].clone()

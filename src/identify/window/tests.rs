@@ -212,7 +212,7 @@ impl Experiment {
             numbered.push((to, window));
             to += panels;
         }
-        history.extend(robot, set, &numbered);
+        history.extend(robot, &numbered);
         let made = RowMaker::new(robot, set, &history, 0).rows(&[Pick { from: 0, to, joint: i }]);
         assert_eq!(made.len(), 1);
         rows.push((made, 0));
