@@ -289,7 +289,7 @@ impl<T: Scalar> Motion<T> {
     }
 
     /// [`Motion::sweep_velocities`] at the position of the last [`Motion::place`].
-    pub fn sweep_velocities_there(&mut self, robot: &Robot, dq: &[T]) {
+    pub fn sweep_velocities_there(&mut self, robot: &Model, dq: &[T]) {
         let rest = BodyMotion::rest(&robot.gravity);
         for (i, (joint, &dq)) in robot.joints.iter().zip(dq).enumerate() {
             let x = &self.transforms[i];

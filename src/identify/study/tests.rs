@@ -324,13 +324,13 @@ fn a_jump_is_found_where_the_delay_leaves_no_torque() {
         };
         let mut recorded: Vec<Sample> = (40..=640).chain(800..=1160).map(shifted).collect();
         if let Some(jump) = jump {
-            let period = robot.control.period_s;
+            let period = robot.gains().period_s;
             let after = recorded.iter_mut().filter(|s| s.t > (jump as f64 - 0.5) * period);
             after.for_each(|s| s.q[3] += 0.005);
         }
         let logs = [through_a_file(&recorded, &robot)];
         assert_eq!(logs[0].segments.len(), 2);
-        let delay = Delay::Seconds(sign * late as f64 * robot.control.period_s);
+        let delay = Delay::Seconds(sign * late as f64 * robot.gains().period_s);
         let options = StudyOptions {
             acceleration: Some(acceleration.clone()),
             delay,
