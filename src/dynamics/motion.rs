@@ -285,6 +285,11 @@ impl<T: Scalar> Motion<T> {
     /// accelerations stay as they are.
     pub fn sweep_velocities(&mut self, robot: &Model, q: &[T], dq: &[T]) {
         self.place(robot, q);
+        self.sweep_velocities_there(robot, dq);
+    }
+
+    /// [`Motion::sweep_velocities`] at the position of the last [`Motion::place`].
+    pub fn sweep_velocities_there(&mut self, robot: &Model, dq: &[T]) {
         let rest = BodyMotion::rest(&robot.gravity);
         for (i, (joint, &dq)) in robot.joints.iter().zip(dq).enumerate() {
             let x = &self.transforms[i];

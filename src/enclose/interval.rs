@@ -88,6 +88,12 @@ impl Interval {
         self.lo.abs().max(self.hi.abs())
     }
 
+    /// Whether it holds zero alone.
+    #[inline]
+    fn is_zero(self) -> bool {
+        self.lo == 0.0 && self.hi == 0.0
+    }
+
     /// The set of `x^2`, never negative: tighter than `x * x`, which doesn't know that both factors are one.
     #[inline]
     pub fn sqr(self) -> Self {
@@ -106,6 +112,37 @@ impl Interval {
         let below = if self.lo <= 0.0 { 0.0 } else { self.lo.sqrt().next_down() };
         Self { lo: below, hi: if self.hi == 0.0 { 0.0 } else { self.hi.sqrt().next_up() } }
     }
+}
+
+/// What to add to the bits of a float that is neither zero nor NaN for the next one above it.
+#[inline]
+fn upward(x: f64) -> u64 {
+    // 1 or -1: floats of one sign are in the order of their bits.
+    ((x.to_bits() as i64 >> 63) | 1) as u64
+}
+
+/// The next float below `x`, which is finite and not zero: as [`f64::next_down`], which asks.
+#[inline]
+fn below(x: f64) -> f64 {
+    f64::from_bits(x.to_bits().wrapping_sub(upward(x)))
+}
+
+/// The next float above `x`, which is finite and not zero.
+#[inline]
+fn above(x: f64) -> f64 {
+    f64::from_bits(x.to_bits().wrapping_add(upward(x)))
+}
+
+/// The smaller of two numbers, `b` if one is NaN.
+#[inline]
+fn smaller(a: f64, b: f64) -> f64 {
+    if a < b { a } else { b }
+}
+
+/// The larger of two numbers, `b` if one is NaN.
+#[inline]
+fn larger(a: f64, b: f64) -> f64 {
+    if a > b { a } else { b }
 }
 
 /// At most the sum `computed` from two floats. A sum in the subnormal range is exact (floats are multiples of the least
@@ -173,7 +210,14 @@ impl Add for Interval {
     type Output = Self;
     #[inline]
     fn add(self, other: Self) -> Self {
-        Self { lo: sum_below(self.lo + other.lo), hi: sum_above(self.hi + other.hi) }
+        let (lo, hi) = (self.lo + other.lo, self.hi + other.hi);
+        // Zeros and subnormal sums are exact, infinite ones bound what they stand for: see `sum_below`.
+        let usual = |x: f64| (f64::MIN_POSITIVE..f64::INFINITY).contains(&x.abs());
+        if usual(lo) && usual(hi) {
+            Self { lo: below(lo), hi: above(hi) }
+        } else {
+            Self { lo: sum_below(lo), hi: sum_above(hi) }
+        }
     }
 }
 
@@ -191,10 +235,15 @@ impl Mul for Interval {
     fn mul(self, other: Self) -> Self {
         let (a, b) = (self.lo * other.lo, self.lo * other.hi);
         let (c, d) = (self.hi * other.lo, self.hi * other.hi);
-        let (least, largest) = (a.min(b).min(c.min(d)), a.max(b).max(c.max(d)));
+        let least = smaller(smaller(a, b), smaller(c, d));
+        let largest = larger(larger(a, b), larger(c, d));
         // Zeros, exact or not, and NaN want a closer look; otherwise the outermost product has the outermost bound.
-        if least != 0.0 && largest != 0.0 && (a + b + c + d).is_finite() {
-            Self { lo: least.next_down(), hi: largest.next_up() }
+        let finite = (a + b + c + d).is_finite();
+        if least != 0.0 && largest != 0.0 && finite {
+            Self { lo: below(least), hi: above(largest) }
+        } else if finite && (self.is_zero() || other.is_zero()) {
+            // Nothing is rounded. Derivatives hold many zeros.
+            Self { lo: 0.0, hi: 0.0 }
         } else {
             corners(self, other, product_below, product_above)
         }
@@ -231,7 +280,12 @@ impl Scalar for Interval {
             return self * Self::WHOLE;
         }
         let (a, b) = if factor < 0.0 { (self.hi, self.lo) } else { (self.lo, self.hi) };
-        Self { lo: product_below(a, factor), hi: product_above(b, factor) }
+        let (lo, hi) = (a * factor, b * factor);
+        if lo != 0.0 && hi != 0.0 && (lo + hi).is_finite() {
+            Self { lo: below(lo), hi: above(hi) }
+        } else {
+            Self { lo: product_below(a, factor), hi: product_above(b, factor) }
+        }
     }
 
     /// See [`sine::over`].

@@ -25,11 +25,15 @@ pub struct Effort {
     pub tolerance: f64,
     /// Further rows are asked for in a direction until a round of them narrows it by less than this share of its width.
     pub gain: f64,
+    /// How often an update may make the rows that hold its bounds anew with the set that they leave: radii shrink with the set.
+    pub remakes: usize,
+    /// It does so once an interval has become narrower by this share since they were made.
+    pub remake: f64,
 }
 
 impl Default for Effort {
     fn default() -> Self {
-        Self { rounds: 12, cut_tolerance: 1e-3, tolerance: 1e-4, gain: 3e-3 }
+        Self { rounds: 12, cut_tolerance: 1e-3, tolerance: 1e-4, gain: 3e-3, remakes: 2, remake: 0.05 }
     }
 }
 
@@ -129,19 +133,23 @@ impl RowSource for NoRows {
     }
 }
 
-/// Certified bounds on d'z for each of `directions`, two sides each in turn. Adds to `polytope.cuts` on the way, and rows of
-/// `source`.
-fn prove(
-    polytope: &mut Polytope,
-    directions: &[Vec<f64>],
+/// Certified bounds on d'z along directions, and where the programs that propose them stand. The search goes on where it ended when
+/// the polytope has got further rows; its box may have become smaller as well, which the certificates use.
+pub(super) struct Search {
+    program: Program,
+    /// Each direction and its opposite.
+    along: Vec<Vec<f64>>,
+    sides: Vec<Side>,
     effort: Effort,
-    source: &mut dyn RowSource,
-) -> Vec<Side> {
-    let both = directions.iter().map(|d| [d.clone(), d.iter().map(|x| -x).collect()]);
-    let along: Vec<Vec<f64>> = both.flatten().collect();
-    let mut program = Program::new(polytope, effort.tolerance);
-    let mut sides: Vec<Side> = (along.iter().enumerate())
-        .map(|(i, d)| Side {
+}
+
+impl Search {
+    /// Along each of `directions`, two sides each in turn, from the box of `polytope` on.
+    pub(super) fn new(polytope: &Polytope, directions: &[Vec<f64>], effort: Effort) -> Self {
+        let both = directions.iter().map(|d| [d.clone(), d.iter().map(|x| -x).collect()]);
+        let along: Vec<Vec<f64>> = both.flatten().collect();
+        let program = Program::new(polytope, effort.tolerance);
+        let side = |(i, d): (usize, &Vec<f64>)| Side {
             index: i / 2,
             sign: if i % 2 == 0 { 1.0 } else { -1.0 },
             bound: Bound { value: f64::INFINITY, noise: 0.0 },
@@ -150,31 +158,55 @@ fn prove(
             state: program.start(d),
             gained: f64::INFINITY,
             done: false,
-        })
-        .collect();
-    for round in 1..=effort.rounds {
-        sides.par_iter_mut().zip(&along).filter(|(side, _)| !side.done).for_each(|(side, d)| {
-            program.solve(&mut side.state);
-            let proposal = program.proposal(&side.state, d);
-            let bound = upper_bound(polytope, d, &proposal.multipliers);
-            side.gained = side.bound.value - bound.value;
-            if bound.value <= side.bound.value {
-                side.bound = bound;
-                side.multipliers = proposal.multipliers;
-            }
-            side.vertex = proposal.z;
-        });
-        let missed = if round < effort.rounds { add_rows(polytope, &sides, effort, source) } else { vec![] };
-        for (k, side) in sides.iter_mut().enumerate().filter(|(_, side)| !side.done) {
-            let cuts = polytope.cuts.separate(&side.vertex, effort.cut_tolerance);
-            side.done = cuts == 0 && !missed.contains(&k);
-        }
-        if sides.iter().all(|side| side.done) {
-            break;
-        }
-        program.extend(polytope);
+        };
+        let sides = along.iter().enumerate().map(side).collect();
+        Self { program, along, sides, effort }
     }
-    sides
+
+    /// Searches on. Adds to `polytope.cuts` on the way, and rows of `source`.
+    pub(super) fn run(&mut self, polytope: &mut Polytope, source: &mut dyn RowSource) {
+        let Self { program, along, sides, effort } = self;
+        program.extend(polytope);
+        sides.iter_mut().for_each(|side| side.done = false);
+        for round in 1..=effort.rounds {
+            sides.par_iter_mut().zip(&*along).filter(|(side, _)| !side.done).for_each(|(side, d)| {
+                program.solve(&mut side.state);
+                let proposal = program.proposal(&side.state, d);
+                let bound = upper_bound(polytope, d, &proposal.multipliers);
+                side.gained = side.bound.value - bound.value;
+                if bound.value <= side.bound.value {
+                    side.bound = bound;
+                    side.multipliers = proposal.multipliers;
+                }
+                side.vertex = proposal.z;
+            });
+            let missed =
+                if round < effort.rounds { add_rows(polytope, sides, *effort, source) } else { vec![] };
+            for (k, side) in sides.iter_mut().enumerate().filter(|(_, side)| !side.done) {
+                let cuts = polytope.cuts.separate(&side.vertex, effort.cut_tolerance);
+                side.done = cuts == 0 && !missed.contains(&k);
+            }
+            if sides.iter().all(|side| side.done) {
+                break;
+            }
+            program.extend(polytope);
+        }
+    }
+
+    /// What the search has found so far of the parameters `unknown`, in whose directions it is.
+    ///
+    /// # Errors
+    /// As [`tighten`].
+    pub(super) fn found(&self, polytope: &Polytope, unknown: &[usize]) -> Result<Tightened, IdentifyError> {
+        collect(polytope, unknown, &self.sides, self.effort)
+    }
+}
+
+/// Certified bounds on d'z for each of `directions`, two sides each in turn. Adds to `polytope.cuts` on the way.
+fn prove(polytope: &mut Polytope, directions: &[Vec<f64>], effort: Effort) -> Vec<Side> {
+    let mut search = Search::new(polytope, directions, effort);
+    search.run(polytope, &mut NoRows);
+    search.sides
 }
 
 /// Adds the rows that the vertices of those sides violate that still gain by it; returns which sides those are.
@@ -211,23 +243,14 @@ pub fn tighten(
     unknown: &[usize],
     effort: Effort,
 ) -> Result<Tightened, IdentifyError> {
-    tighten_with(polytope, unknown, effort, &mut NoRows)
-}
-
-/// [`tighten`] with further rows, where the programs miss them.
-pub(super) fn tighten_with(
-    polytope: &mut Polytope,
-    unknown: &[usize],
-    effort: Effort,
-    source: &mut dyn RowSource,
-) -> Result<Tightened, IdentifyError> {
     check_rows(polytope)?;
     let directions: Vec<_> = unknown.iter().map(|&j| unit(polytope.len(), j)).collect();
-    let sides = prove(polytope, &directions, effort, source);
-    collect(polytope, unknown, sides, effort)
+    let sides = prove(polytope, &directions, effort);
+    collect(polytope, unknown, &sides, effort)
 }
 
-fn unit(p: usize, index: usize) -> Vec<f64> {
+/// The direction of a parameter among p.
+pub(super) fn unit(p: usize, index: usize) -> Vec<f64> {
     (0..p).map(|k| f64::from(k == index)).collect()
 }
 
@@ -243,7 +266,7 @@ pub fn strips(
     directions: &[Vec<f64>],
     effort: Effort,
 ) -> Result<(Vec<Strip>, Vec<Proven>), IdentifyError> {
-    let sides = prove(polytope, directions, effort, &mut NoRows);
+    let sides = prove(polytope, directions, effort);
     polytope.weigh(&shares(polytope, &sides));
     let proven = sides.iter().map(|side| side.proven(polytope)).collect();
     let pairs = sides.chunks_exact(2).zip(directions);
@@ -273,12 +296,12 @@ pub fn strips(
 fn collect(
     polytope: &Polytope,
     unknown: &[usize],
-    sides: Vec<Side>,
+    sides: &[Side],
     effort: Effort,
 ) -> Result<Tightened, IdentifyError> {
     let mut set = polytope.set.clone();
     let mut proven = vec![];
-    for side in &sides {
+    for side in sides {
         let found = Proven { index: unknown[side.index], ..side.proven(polytope) };
         let j = found.index;
         let better = if found.upper { found.value < set.upper[j] } else { found.value > set.lower[j] };
@@ -292,15 +315,15 @@ fn collect(
         let directions: Vec<_> = unknown.iter().map(|&j| unit(polytope.len(), j)).collect();
         return Err(broken(polytope, unknown[pair[0].index], pair, &directions, effort));
     }
-    let row_share = shares(polytope, &sides);
+    let row_share = shares(polytope, sides);
     let mut cut_used = vec![false; polytope.cuts.coefficients.len()];
-    for side in &sides {
+    for side in sides {
         let largest = side.multipliers.cuts.iter().copied().fold(0.0, f64::max);
         for (k, &mu) in side.multipliers.cuts.iter().enumerate() {
             cut_used[k] |= mu > 1e-4 * largest;
         }
     }
-    let vertices = sides.into_iter().map(|s| s.vertex).collect();
+    let vertices = sides.iter().map(|s| s.vertex.clone()).collect();
     Ok(Tightened { set, vertices, row_share, cut_used, proven })
 }
 
@@ -358,7 +381,7 @@ fn contradicts_without(polytope: &Polytope, joint: usize, directions: &[Vec<f64>
     let origin = &polytope.rows.origin;
     let kept: Vec<usize> = (0..origin.len()).filter(|&w| origin[w].joint != joint).collect();
     let mut without = Polytope { rows: polytope.rows.select(&kept), weight: vec![], ..polytope.clone() };
-    let sides = prove(&mut without, directions, effort, &mut NoRows);
+    let sides = prove(&mut without, directions, effort);
     sides.chunks_exact(2).any(|pair| pair[0].bound.value < -pair[1].bound.value)
 }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::bounds::{Effort, Tightened, check_rows, tighten_with};
+use super::bounds::{Effort, Search, Tightened, check_rows, unit};
 use super::error::IdentifyError;
 use super::nominal;
 use super::perturbation;
@@ -13,8 +13,8 @@ use super::physics::{check_box, prove_body};
 use super::plausible::{check_motion, check_step};
 use super::polytope::Polytope;
 use super::proof::{Recorder, SetProof};
-use super::separate::{Profile, Separation};
-use super::window::{Clock, History, Past, Pick, RowMaker, Sample, Stretch, Window};
+use super::separate::{Estimate, Profile, Separation};
+use super::window::{Clock, History, Pick, Placed, RowMaker, Sample, Window};
 use crate::inertia::ParameterSet;
 use crate::robot::{Arm, INERTIAL};
 
@@ -90,6 +90,10 @@ pub struct Identifier {
     /// The windows that updates have used, and what their rows are made of.
     history: History,
     profiles: Vec<Arc<Profile>>,
+    /// What their rows are charged by the present set, one a joint and window.
+    estimates: Vec<Estimate>,
+    /// The set that the rows which hold the bounds were last made with.
+    made_with: ParameterSet,
     pub(super) record: Recorder,
 }
 
@@ -117,6 +121,7 @@ impl Identifier {
         let (set, inside, proven) = prove_body(prior, robot.end_effector())?;
         let offset = robot.inertial_index(robot.end_effector());
         let record = Recorder::new(prior, &proven, offset);
+        let made_with = set.clone();
         let polytope = Polytope::from_box(set, offset);
         let mut identifier = Self {
             robot,
@@ -129,6 +134,8 @@ impl Identifier {
             waiting: vec![],
             history: History::default(),
             profiles: vec![],
+            estimates: vec![],
+            made_with,
             record,
         };
         identifier.set_acceleration_bound(acceleration_bound)?;
@@ -253,40 +260,82 @@ impl Identifier {
     fn learn(&mut self, windows: &[(usize, Window)]) -> Result<(), IdentifyError> {
         let robot = self.robot.clone();
         let set = self.polytope.set.clone();
-        self.history.extend(&robot, &set, windows);
-        let kept = self.profiles.len() + windows.len();
-        self.profiles.drain(..kept.saturating_sub(self.options.windows).min(self.profiles.len()));
-        self.history.forget(self.profiles.len() + windows.len());
+        self.remember(windows);
         let mut maker = RowMaker::new(&robot, &set, &self.history, self.record.next_step());
-        let picks = |past: &Past| {
-            let (from, to) = (past.ticks().start, past.ticks().end);
-            (0..robot.dof()).map(move |joint| Pick { from, to, joint })
-        };
-        let all =
-            self.history.stretches().iter().flat_map(|s| s.windows().iter().map(move |past| (s, &**past)));
-        let fresh: Vec<(&Stretch, &Past)> = all.skip(self.profiles.len()).collect();
-        let whole: Vec<Pick> = fresh.iter().flat_map(|(_, past)| picks(past)).collect();
+        let placed: Vec<Placed> = self.history.windows().collect();
+        let fresh = &placed[self.profiles.len()..];
+        let whole: Vec<Pick> = fresh.iter().flat_map(|w| w.whole(robot.dof())).collect();
         let rows = maker.rows(&whole);
         let mut polytope = self.polytope.clone();
         polytope.rows.append(&rows);
+        check_rows(&polytope)?;
         if self.options.method == Method::Perturbation {
-            check_rows(&polytope)?;
             let found = perturbation::tighten(&polytope)?;
             self.history = History::default();
-            self.take_over(windows, polytope, &found);
+            self.record.update(windows, &found.proven);
+            self.take_over(polytope, &found);
             return Ok(());
         }
-        self.profiles.extend(Profile::of_windows(&robot, &set, &fresh, &maker, &rows.radius));
-        let mut source = Separation::new(&self.history, &self.profiles, maker, whole);
+        let profiles = Profile::of_windows(&robot, &set, fresh, &maker, &rows.radius);
+        self.estimates.extend(Profile::estimates(&profiles, fresh, &maker));
+        self.profiles.extend(profiles);
         let offset = polytope.cuts.offset;
         let unknown: Vec<usize> = (offset..offset + INERTIAL).collect();
-        let found = tighten_with(&mut polytope, &unknown, self.options.effort, &mut source)?;
-        self.take_over(windows, polytope, &found);
+        let directions: Vec<_> = unknown.iter().map(|&j| unit(polytope.len(), j)).collect();
+        let mut search = Search::new(&polytope, &directions, self.options.effort);
+        let mut source = Separation::new(&self.history, &self.profiles, &self.estimates, maker, whole);
+        search.run(&mut polytope, &mut source);
+        let mut steps = vec![search.found(&polytope, &unknown)?];
+        let (mut estimates, mut made_with) = (None, self.made_with.clone());
+        for _ in 0..self.options.effort.remakes {
+            let Some(found) = steps.last().filter(|found| self.pays(&made_with, &found.set)) else { break };
+            made_with = found.set.clone();
+            let held = polytope.holding(&found.row_share);
+            polytope.set = made_with.clone();
+            let step = self.record.next_step() + steps.len();
+            let mut maker = RowMaker::new(&robot, &made_with, &self.history, step);
+            let (held, picks): (Vec<usize>, Vec<Pick>) =
+                held.into_iter().filter(|(_, pick)| self.history.holds(pick)).unzip();
+            polytope.rows.append(&maker.rows(&picks));
+            polytope.supersede(&held);
+            let before = estimates.as_ref().unwrap_or(&self.estimates);
+            let own = Profile::estimates_again(&self.profiles, &placed, before, &mut maker);
+            let own = estimates.insert(own);
+            let mut source = Separation::new(&self.history, &self.profiles, own, maker, picks);
+            search.run(&mut polytope, &mut source);
+            steps.push(search.found(&polytope, &unknown)?);
+        }
+        drop(placed);
+        self.estimates = estimates.unwrap_or(std::mem::take(&mut self.estimates));
+        self.made_with = made_with;
+        for (k, found) in steps.iter().enumerate() {
+            self.record.update(if k == 0 { windows } else { &[] }, &found.proven);
+        }
+        if let Some(found) = steps.pop() {
+            self.take_over(polytope, &found);
+        }
         Ok(())
     }
 
-    fn take_over(&mut self, windows: &[(usize, Window)], mut polytope: Polytope, found: &Tightened) {
-        self.record.update(windows, &found.proven);
+    /// Takes windows into the history, whose oldest ones give way.
+    fn remember(&mut self, windows: &[(usize, Window)]) {
+        self.history.extend(&self.robot, windows);
+        let kept = self.profiles.len() + windows.len();
+        let surplus = kept.saturating_sub(self.options.windows).min(self.profiles.len());
+        self.profiles.drain(..surplus);
+        self.estimates.drain(..surplus * self.robot.dof());
+        self.history.forget(self.profiles.len() + windows.len());
+    }
+
+    /// Whether rows made with `now` would be enough tighter than those made with `then`.
+    fn pays(&self, then: &ParameterSet, now: &ParameterSet) -> bool {
+        let offset = self.polytope.cuts.offset;
+        let width = |set: &ParameterSet, j: usize| set.upper[j] - set.lower[j];
+        let least = 1.0 - self.options.effort.remake;
+        (offset..offset + INERTIAL).any(|j| width(now, j) < least * width(then, j))
+    }
+
+    fn take_over(&mut self, mut polytope: Polytope, found: &Tightened) {
         let inside = polytope.cuts.body(&found.middle());
         polytope.set = found.set.clone();
         self.nominal = nominal::estimate(&polytope, &inside);
@@ -297,6 +346,7 @@ impl Identifier {
     fn forget_windows(&mut self) {
         self.history = History::default();
         self.profiles.clear();
+        self.estimates.clear();
     }
 
     fn condition_number(&self) -> f64 {

@@ -4,6 +4,7 @@ use nalgebra::DMatrix;
 use serde::{Deserialize, Serialize};
 
 use super::bounds::Tightened;
+use super::window::Pick;
 use crate::inertia::ParameterSet;
 use crate::inertia::pseudo::{on_grid, quadratic_form, violated_directions};
 use crate::robot::INERTIAL;
@@ -194,6 +195,26 @@ impl Polytope {
     pub fn weigh(&mut self, share: &[f64]) {
         self.weight.resize(share.len(), 0.0);
         self.weight.iter_mut().zip(share).for_each(|(weight, share)| *weight = weight.max(*share));
+    }
+
+    /// The rows with a share in a bound that spans of measurements can make again, and these spans.
+    pub(super) fn holding(&self, row_share: &[f64]) -> Vec<(usize, Pick)> {
+        let pick = |w: usize| match self.rows.source_of(w) {
+            Some(Source::Span([joint, from, to, _])) if row_share[w] > 0.0 => {
+                Some((w, Pick { from: from as usize, to: to as usize, joint: joint as usize }))
+            }
+            _ => None,
+        };
+        (0..row_share.len()).filter_map(pick).collect()
+    }
+
+    /// Forgets what the rows with these indices held in place: others say the same and more.
+    pub fn supersede(&mut self, rows: &[usize]) {
+        for &w in rows {
+            if let Some(weight) = self.weight.get_mut(w) {
+                *weight = 0.0;
+            }
+        }
     }
 
     /// Drops the cuts that no bound uses, and all but `budget` of the rows: those that hold the bounds stay. Forgetting

@@ -180,11 +180,11 @@ impl Study<'_> {
         let shift = |log: &MeasurementLog| log.clone().with_torque_delay(delay_s);
         let logs = self.logs.iter().map(shift).collect::<Result<Vec<_>, _>>()?;
         let validation = self.validation.map(shift).transpose()?;
-        Study { logs: &logs, validation: validation.as_ref(), ..*self }.of_shifted(delay)
+        Study { logs: &logs, validation: validation.as_ref(), ..*self }.of_shifted(delay, self.logs)
     }
 
-    /// The study of logs whose torques are in time.
-    fn of_shifted(&self, delay: DelayFinding) -> Result<Findings, StudyError> {
+    /// The study of logs whose torques are in time; `recorded` are the logs before the delay was taken out.
+    fn of_shifted(&self, delay: DelayFinding, recorded: &[MeasurementLog]) -> Result<Findings, StudyError> {
         let (robot, options) = (self.robot, self.options);
         let mut samples = vec![];
         for log in self.logs {
@@ -192,9 +192,10 @@ impl Study<'_> {
         }
         let acceleration = match &options.acceleration {
             Some(stated) => stated.clone(),
-            None => self.largest_acceleration()?,
+            None => self.largest_acceleration(recorded)?,
         };
-        let making = Making { acceleration: &acceleration, shift_s: delay.left_s };
+        let (shift_s, delay_s) = (delay.left_s, delay.taken_out_s);
+        let making = Making { acceleration: &acceleration, shift_s, delay_s, recorded };
         let data = self.rows(&robot.sensors(), self.logs, making)?;
         let unknown = options.unknown.indices(robot);
         let Learned { verdict, additive, conditional, sets, rows } = self.learn(&data, making, &unknown)?;
@@ -302,14 +303,14 @@ impl Study<'_> {
 
     /// A bound on the accelerations from the data, rad/s^2. Over few samples, whatever the estimate is smoothed over: a filter must not
     /// hide what it bounds.
-    fn largest_acceleration(&self) -> Result<Vec<f64>, StudyError> {
+    fn largest_acceleration(&self, logs: &[MeasurementLog]) -> Result<Vec<f64>, StudyError> {
         let half = match self.options.smoothing {
             Smoothing::SavitzkyGolay { half, .. } => half.min(ACCELERATION_HALF),
             Smoothing::Butterworth { .. } => ACCELERATION_HALF,
         };
         let smoothing = Smoothing::SavitzkyGolay { half, degree: 2.min(2 * half) };
         let mut largest = vec![0.0_f64; self.robot.dof()];
-        for log in self.logs {
+        for log in logs {
             for sample in moving(log, smoothing)? {
                 largest.iter_mut().zip(&sample.ddq).for_each(|(l, a)| *l = l.max(a.abs()));
             }

@@ -53,7 +53,7 @@ mod history;
 mod integrals;
 mod part;
 
-pub use history::{End, History, Past, Pick, RowMaker, Stretch};
+pub use history::{End, History, Past, Pick, Placed, RowMaker, Stretch};
 pub use part::{Enclosed, Enclosures, Part, equal_spans, parts, rows_over_parts};
 
 /// What is measured at one tick.

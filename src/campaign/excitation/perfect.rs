@@ -24,7 +24,8 @@ const ACCELERATION: f64 = 3.0;
 /// How exactly torques are known, N m. Programs over rows much thinner than this lose their digits (and prove wider bounds than there
 /// are, never narrower ones).
 const EXACT: f64 = 1e-3;
-const EFFORT: Effort = Effort { rounds: 12, cut_tolerance: 1e-3, tolerance: 1e-6, gain: 3e-3 };
+const EFFORT: Effort =
+    Effort { rounds: 12, cut_tolerance: 1e-3, tolerance: 1e-6, gain: 3e-3, remakes: 0, remake: 1.0 };
 
 /// The set that is left of `set` where `theta` is true, and the condition number of the last body's torque regressor.
 pub(super) fn left(

@@ -331,7 +331,7 @@ impl Replay<'_> {
         }
         let later = spans.iter().filter(|span| span[3] as usize >= step).map(|span| span[1] as usize).min();
         self.history.forget_before(later.unwrap_or(usize::MAX));
-        self.history.extend(self.robot, &self.set, &found);
+        self.history.extend(self.robot, &found);
         Ok(())
     }
 

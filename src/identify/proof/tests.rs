@@ -36,9 +36,15 @@ fn learnt(method: Method) -> (SetProof, Vec<Sample>, ParameterSet, Vec<Strip>) {
     (identifier.proof(), samples, identifier.set().clone(), strips)
 }
 
-/// The number of the last update.
+/// The number of the last update that brought measurements; ones that make rows anew may follow.
 fn last_update(proof: &SetProof) -> usize {
-    proof.steps.iter().rposition(|step| matches!(step, Step::Update { .. })).unwrap()
+    let brings = |step: &Step| matches!(step, Step::Update { windows, .. } if !windows.is_empty());
+    proof.steps.iter().rposition(brings).unwrap()
+}
+
+/// Whether a step makes rows anew with the set of the one before, and bounds with them.
+fn makes_anew(step: &Step) -> bool {
+    matches!(step, Step::Update { windows, bounds } if windows.is_empty() && !bounds.is_empty())
 }
 
 fn bounds_of(proof: &mut SetProof, step: usize) -> &mut Vec<Bound> {
@@ -59,6 +65,8 @@ fn what_was_learnt_is_proven_again_from_the_text_of_its_proof() {
         assert_eq!((&found.set, &found.strips), (&set, &strips));
         println!("{method:?}: {} bytes, {} rows, {} bounds", text.len(), found.rows, found.bounds);
         assert!(found.bounds > 10 && found.rows > 20);
+        // Rows that were made with a set that the same update had proven are part of it.
+        assert_eq!(read.steps.iter().any(makes_anew), method == Method::Dual);
         assert_eq!(found.excludes(&set), None);
     }
 }

@@ -56,7 +56,7 @@ impl Study<'_> {
 
     fn wider(&self, making: Making, found: &mut ConditionalSet) -> Result<Result<Sets, String>, StudyError> {
         let (robot, margin) = (self.robot, self.options.margin);
-        let parts: Option<Vec<_>> = self.logs.iter().map(|log| log.split(USED)).collect();
+        let parts: Option<Vec<_>> = making.recorded.iter().map(|log| log.split(USED)).collect();
         let Some((used, held)) = parts.map(|parts| parts.into_iter().unzip::<_, _, Vec<_>, Vec<_>>()) else {
             return Ok(Err("a log is too short to hold a part of it out".to_owned()));
         };
@@ -71,6 +71,13 @@ impl Study<'_> {
                  part needs cannot have it"
             )));
         }
+        // Each part by itself: what the torques of one tell is not known before the other begins.
+        let in_time = |logs: Vec<MeasurementLog>| -> Option<Vec<MeasurementLog>> {
+            logs.into_iter().map(|log| log.with_torque_delay(making.delay_s).ok()).collect()
+        };
+        let (Some(used), Some(held)) = (in_time(used), in_time(held)) else {
+            return Ok(Err("a log is too short for its delay once a part of it is held out".to_owned()));
+        };
         let (first, last) = (self.granted(&sensors, &used, making)?, self.granted(&sensors, &held, making)?);
         (found.windows_used, found.windows_held_out) = (first.data.windows(), last.data.windows());
         if found.windows_used == 0 || found.windows_held_out == 0 {

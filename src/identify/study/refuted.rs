@@ -15,6 +15,11 @@ pub(super) struct Making<'a> {
     pub acceleration: &'a [f64],
     /// What is left of the torques' delay, s.
     pub shift_s: f64,
+    /// What was taken out of it, s.
+    pub delay_s: f64,
+    /// The logs before it was. Encoders against encoders know no delay, so their motion is compared over every step of these; taking a
+    /// delay out leaves no torque for the ends of segments.
+    pub recorded: &'a [MeasurementLog],
 }
 
 impl Study<'_> {
@@ -34,13 +39,14 @@ impl Study<'_> {
         Ok(data)
     }
 
-    /// The verdict on the motion of all logs and, if the rows of data are refuted (`torque`: end of the window and joint), on these.
+    /// The verdict on the motion of all logs as recorded and, if the rows of data are refuted (`torque`: end of the window and joint), on these.
     pub(super) fn verdict(
         &self,
         making: Making,
         torque: Option<(f64, usize)>,
     ) -> Result<Verdict, StudyError> {
-        let motion = RecordedMotion { robot: self.robot, logs: self.logs, acceleration: making.acceleration };
+        let (logs, acceleration) = (making.recorded, making.acceleration);
+        let motion = RecordedMotion { robot: self.robot, logs, acceleration };
         let found = motion.broken();
         let time_stamps_s = if found.is_empty() { None } else { motion.stamps_enough() };
         let mut broken: Vec<_> = found.into_iter().map(|found| self.broken_motion(found)).collect();

@@ -303,6 +303,52 @@ fn encoders_that_contradict_their_bounds_refute_them() {
     }
 }
 
+/// The encoders are compared over every step that was recorded: a jump counts where taking the delay out leaves no torque, before a gap
+/// or after one.
+#[test]
+fn a_jump_is_found_where_the_delay_leaves_no_torque() {
+    let robot = arm();
+    let prior = prior(&robot);
+    let mut rng = ChaCha8Rng::seed_from_u64(31);
+    let theta = truth(&robot, &prior, &mut rng);
+    let (samples, acceleration) = recording(&robot, &theta, 1.2, Noise::Uniform, &mut rng);
+    let late = 40;
+    // Ticks 40 to 640, and 800 to 1160.
+    let steps = 600 + 360;
+    for (sign, jump) in
+        [(1.0, Some(620)), (1.0, Some(1150)), (-1.0, Some(60)), (-1.0, Some(820)), (1.0, None)]
+    {
+        let shifted = |k: usize| Sample {
+            tau: samples[if sign > 0.0 { k - late } else { k + late }].tau.clone(),
+            ..samples[k].clone()
+        };
+        let mut recorded: Vec<Sample> = (40..=640).chain(800..=1160).map(shifted).collect();
+        if let Some(jump) = jump {
+            let period = robot.gains().period_s;
+            let after = recorded.iter_mut().filter(|s| s.t > (jump as f64 - 0.5) * period);
+            after.for_each(|s| s.q[3] += 0.005);
+        }
+        let logs = [through_a_file(&recorded, &robot)];
+        assert_eq!(logs[0].segments.len(), 2);
+        let delay = Delay::Seconds(sign * late as f64 * robot.gains().period_s);
+        let options = StudyOptions {
+            acceleration: Some(acceleration.clone()),
+            delay,
+            ..options(Unknown::Payload, &robot)
+        };
+        let study = Study { robot: &robot, prior: &prior, logs: &logs, validation: None, options: &options };
+        let findings = study.run().unwrap();
+        let Some(jump) = jump else {
+            assert_eq!(findings.verdict, Verdict::Consistent);
+            continue;
+        };
+        let Verdict::Refuted { broken, .. } = &findings.verdict else { panic!("tick {jump}: not found") };
+        let [found] = &broken[..] else { panic!("tick {jump}: {broken:?}") };
+        assert_eq!(found.assumption, Assumption::PositionAgainstVelocity, "tick {jump}");
+        assert_eq!((&found.joint, found.steps), (&robot.joints[3].name, Some([1, steps])), "tick {jump}");
+    }
+}
+
 /// Torques or friction beyond what is stated. Of each seed: whether the bounds were refuted, and whether intervals were shown; if so
 /// they hold the truth.
 fn false_torques(seed: u64) -> (bool, bool) {

@@ -53,7 +53,13 @@ impl<T: Scalar> Evaluator<T> {
 
     /// Y_f, row-major n x 10 n.
     pub(super) fn rate(&mut self, robot: &Arm) -> &[T] {
-        self.sweep(robot);
+        self.motion.place(robot, &self.q);
+        self.rate_there(robot)
+    }
+
+    /// Y_f where the motion has been placed already.
+    pub(super) fn rate_there(&mut self, robot: &Arm) -> &[T] {
+        self.motion.sweep_velocities_there(robot, &self.dq);
         momentum_rate_regressor(robot, &self.motion, 0..robot.dof(), &mut self.y);
         &self.y
     }

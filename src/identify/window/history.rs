@@ -1,8 +1,8 @@
 //! Rows over any span of ticks, also across windows and later: the dear enclosures of past windows are kept.
 //!
 //! A row over a span adds up what its parts in each window tell ([`Integrals`]): each with that window's bound on the
-//! accelerations, and enclosures made with the set that was in force when the window came. Sets only shrink, so what was
-//! made with an older one holds. What depends on the ends, and the charges on coefficients, are made with the present set.
+//! accelerations. The enclosures that are kept do not depend on the set of z; all that does is made anew for each [`RowMaker`], so a row is
+//! as tight as the set at hand allows, however old its measurements are.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::evaluator::{Evaluator, Evaluators, Form};
-use super::integrals::{Enclosure, Integrals, Known};
+use super::integrals::{Charges, Enclosure, Integrals, Known};
 use super::{Clock, Sample, Window};
 use crate::enclose::Interval;
 use crate::identify::polytope::{Origin, Rows, Source};
@@ -57,6 +57,17 @@ pub struct Past {
     whole: Vec<Interval>,
 }
 
+/// A window of a history, and where it is.
+#[derive(Debug, Clone, Copy)]
+pub struct Placed<'a> {
+    /// Number of its stretch.
+    pub stretch: usize,
+    /// Its number within that.
+    pub number: usize,
+    /// The window.
+    pub past: &'a Past,
+}
+
 /// What is at a tick, for one joint: coefficients of its momentum (10 n), and what the encoders may change in y z there.
 #[derive(Debug, Clone)]
 pub struct End {
@@ -70,18 +81,19 @@ pub struct RowMaker<'a> {
     robot: &'a Arm,
     known: Known<'a>,
     history: &'a History,
+    /// Of the windows of each stretch.
+    charges: Vec<Vec<Charges>>,
     /// Noted in the rows: the step of learning that makes them.
     step: u32,
     ends: HashMap<(usize, usize), End>,
 }
 
 impl History {
-    /// Encloses windows, each with the tick of its first sample, in order of time; z is taken to lie in `set`.
-    pub fn extend(&mut self, robot: &Arm, set: &ParameterSet, windows: &[(usize, Window)]) {
-        let known = Known::new(set);
+    /// Encloses windows, each with the tick of its first sample, in order of time.
+    pub fn extend(&mut self, robot: &Arm, windows: &[(usize, Window)]) {
         let storage = || Evaluators::new(robot);
         let enclose = |storage: &mut Evaluators, (first, window): &(usize, Window)| {
-            let integrals = Integrals::new(robot, &known, window);
+            let integrals = Integrals::new(robot, window);
             let mut enclosure = Enclosure::default();
             integrals.fill(storage, &mut enclosure);
             let (mut whole, mut row) = (vec![], vec![]);
@@ -144,9 +156,18 @@ impl History {
         &self.stretches
     }
 
-    /// The stretch in which all of a span lies.
-    fn around(&self, pick: &Pick) -> Option<&Stretch> {
-        self.stretches.iter().find(|s| s.first <= pick.from && pick.from < pick.to && pick.to <= s.last())
+    /// All windows, in order of time.
+    pub fn windows(&self) -> impl Iterator<Item = Placed<'_>> {
+        let each = self.stretches.iter().enumerate();
+        each.flat_map(|(stretch, s)| {
+            let own = s.windows.iter().enumerate();
+            own.map(move |(number, past)| Placed { stretch, number, past })
+        })
+    }
+
+    /// Number of the stretch in which all of a span lies.
+    fn around(&self, pick: &Pick) -> Option<usize> {
+        self.stretches.iter().position(|s| s.first <= pick.from && pick.from < pick.to && pick.to <= s.last())
     }
 }
 
@@ -167,21 +188,28 @@ impl Stretch {
     }
 }
 
+impl Placed<'_> {
+    /// What to pick for the rows over all of it, of so many joints.
+    pub fn whole(&self, joints: usize) -> impl Iterator<Item = Pick> + use<> {
+        let Range { start: from, end: to } = self.past.ticks;
+        (0..joints).map(move |joint| Pick { from, to, joint })
+    }
+}
+
 impl Past {
     /// First tick and last.
     pub fn ticks(&self) -> &Range<usize> {
         &self.ticks
     }
 
-    /// The middles of Y_f at the window's tick number `k` for row `i`: 10 n of them.
+    /// The middles of Y_f at the window's tick number `k` for row `i`, from the columns of body i on.
     pub fn rate(&self, n: usize, k: usize, i: usize) -> impl Iterator<Item = f64> + '_ {
         self.enclosure.rate(n, k, i).iter().map(|y| y.midpoint())
     }
 
     /// Its integrals.
-    fn integrals<'a>(&'a self, robot: &'a Arm, known: &'a Known<'a>, stretch: &'a Stretch) -> Integrals<'a> {
-        let samples = stretch.samples(&self.ticks);
-        Integrals::of_samples(robot, known, samples, &self.acceleration_bound, self.clock)
+    fn integrals<'a>(&'a self, robot: &'a Arm, stretch: &'a Stretch) -> Integrals<'a> {
+        Integrals::of_samples(robot, stretch.samples(&self.ticks), &self.acceleration_bound, self.clock)
     }
 }
 
@@ -193,10 +221,16 @@ impl End {
 }
 
 impl<'a> RowMaker<'a> {
-    /// For z in `set`, which must lie in those that the windows were enclosed with; the rows are those of the given step of learning.
+    /// For z in `set`; the rows are those of the given step of learning.
     pub fn new(robot: &'a Arm, set: &'a ParameterSet, history: &'a History, step: usize) -> Self {
         let step = u32::try_from(step).unwrap_or(u32::MAX);
-        Self { robot, known: Known::new(set), history, step, ends: HashMap::new() }
+        let known = Known::new(set);
+        let of = |stretch: &Stretch| -> Vec<Charges> {
+            let each = |past: &Arc<Past>| past.integrals(robot, stretch).charges(&known, &past.enclosure);
+            stretch.windows.par_iter().map(each).collect()
+        };
+        let charges = history.stretches.iter().map(of).collect();
+        Self { robot, known, history, charges, step, ends: HashMap::new() }
     }
 
     /// Whose rows they are.
@@ -206,11 +240,12 @@ impl<'a> RowMaker<'a> {
 
     /// The rows of `picks`, over the full parameter vector; those whose span is not all in the history are left out.
     pub fn rows(&mut self, picks: &[Pick]) -> Rows {
-        let picks: Vec<(&Pick, &Stretch)> =
+        let picks: Vec<(&Pick, usize)> =
             picks.iter().filter_map(|pick| Some((pick, self.history.around(pick)?))).collect();
-        self.place_ends(&picks);
+        let both = picks.iter().flat_map(|(p, s)| [(p.from, p.joint, *s), (p.to, p.joint, *s)]);
+        self.place_ends(both.collect());
         let this = &*self;
-        let made: Vec<_> = picks.par_iter().map(|(pick, stretch)| this.row(pick, stretch)).collect();
+        let made: Vec<_> = picks.par_iter().map(|(pick, stretch)| this.row(pick, *stretch)).collect();
         let number = |x: usize| u32::try_from(x).ok();
         let source = |pick: &Pick| {
             Some(Source::Span([number(pick.joint)?, number(pick.from)?, number(pick.to)?, self.step]))
@@ -227,28 +262,52 @@ impl<'a> RowMaker<'a> {
         rows
     }
 
+    /// Number `k` of its history's stretches.
+    pub fn stretch(&self, k: usize) -> &'a Stretch {
+        &self.history.stretches[k]
+    }
+
     /// What is at a tick that a row has begun or ended at.
     pub fn end(&self, tick: usize, joint: usize) -> Option<&End> {
         self.ends.get(&(tick, joint))
     }
 
-    /// Momenta at the ends of the picks' spans that are not known yet.
-    fn place_ends(&mut self, picks: &[(&Pick, &'a Stretch)]) {
-        let both = picks.iter().flat_map(|(p, s)| [(p.from, p.joint, *s), (p.to, p.joint, *s)]);
-        let mut wanted: Vec<(usize, usize, &Stretch)> =
-            both.filter(|(tick, joint, _)| !self.ends.contains_key(&(*tick, *joint))).collect();
+    /// What a row over one whole window is charged for the accelerations between its ticks and for the direction of gravity, by stretch,
+    /// number of the window within it, and joint; N m s.
+    pub fn charge(&self, stretch: usize, window: usize, joint: usize) -> f64 {
+        let past = &self.history.stretches[stretch].windows[window];
+        let integrals = past.integrals(self.robot, &self.history.stretches[stretch]);
+        let (span, charges) = (0..past.ticks.len(), &self.charges[stretch][window]);
+        let lever = integrals.lever(&span, joint, charges);
+        (integrals.swing(&span, joint, charges) + integrals.tilt(&lever)).upper()
+    }
+
+    /// Places what is at the first ticks of these windows, for every joint.
+    pub fn place_starts<'w>(&mut self, windows: impl Iterator<Item = Placed<'w>>) {
+        let n = self.robot.dof();
+        let each = |Placed { stretch, past, .. }: Placed<'w>| {
+            let tick = past.ticks.start;
+            (0..n).map(move |joint| (tick, joint, stretch))
+        };
+        self.place_ends(windows.flat_map(each).collect());
+    }
+
+    /// Momenta at these ticks, for a joint each, with the number of their stretch, unless they are known.
+    fn place_ends(&mut self, mut wanted: Vec<(usize, usize, usize)>) {
+        wanted.retain(|(tick, joint, _)| !self.ends.contains_key(&(*tick, *joint)));
         wanted.sort_unstable_by_key(|(tick, joint, _)| (*tick, *joint));
         wanted.dedup_by_key(|(tick, joint, _)| (*tick, *joint));
-        let (robot, known) = (self.robot, &self.known);
-        let at_tick = |forms: &mut Evaluator<Form>, group: &[(usize, usize, &Stretch)]| {
+        let (robot, known, history) = (self.robot, &self.known, self.history);
+        let at_tick = |forms: &mut Evaluator<Form>, group: &[(usize, usize, usize)]| {
             let (tick, _, stretch) = group[0];
+            let stretch = &history.stretches[stretch];
             // The bound on the accelerations is of no account at a tick.
             let sample = std::slice::from_ref(&stretch.samples[tick - stretch.first]);
-            let integrals = Integrals::of_samples(robot, known, sample, &[], Clock::Control);
+            let integrals = Integrals::of_samples(robot, sample, &[], Clock::Control);
             integrals.place(forms, 0);
-            let one = |&(tick, joint, _): &(usize, usize, &Stretch)| {
+            let one = |&(tick, joint, _): &(usize, usize, usize)| {
                 let mut y = vec![];
-                let error = integrals.momentum(forms, joint, &mut y);
+                let error = integrals.momentum(known, forms, joint, &mut y);
                 ((tick, joint), End { y, error })
             };
             group.iter().map(one).collect::<Vec<_>>()
@@ -262,8 +321,9 @@ impl<'a> RowMaker<'a> {
     }
 
     /// Coefficients, u, radius and origin of a row.
-    fn row(&self, pick: &Pick, stretch: &Stretch) -> (Vec<f64>, f64, f64, Origin) {
+    fn row(&self, pick: &Pick, stretch: usize) -> (Vec<f64>, f64, f64, Origin) {
         let Self { robot, known, .. } = self;
+        let (stretch, charges) = (&self.history.stretches[stretch], &self.charges[stretch]);
         let Pick { from, to, joint } = *pick;
         let width = INERTIAL * robot.dof();
         let [first, last] = [from, to].map(|tick| &self.ends[&(tick, joint)]);
@@ -271,12 +331,13 @@ impl<'a> RowMaker<'a> {
         let mut lever = [Interval::zero(); 3];
         let (mut rate, mut part) = (vec![Interval::zero(); width], vec![]);
         let mut bound = vec![0.0_f64; robot.dof()];
-        let touched = stretch.windows.iter().filter(|past| past.ticks.start < to && from < past.ticks.end);
+        let windows = stretch.windows.iter().zip(charges);
+        let touched = windows.filter(|(past, _)| past.ticks.start < to && from < past.ticks.end);
         let mut clock = Clock::Control;
-        for past in touched {
+        for (past, charges) in touched {
             let own = &past.ticks;
             let span = own.start.max(from) - own.start..own.end.min(to) - own.start;
-            let integrals = past.integrals(robot, known, stretch);
+            let integrals = past.integrals(robot, stretch);
             let part = if span.len() == own.len() {
                 &past.whole[width * joint..][..width]
             } else {
@@ -284,8 +345,8 @@ impl<'a> RowMaker<'a> {
                 &part[..]
             };
             rate.iter_mut().zip(part).for_each(|(sum, y)| *sum = *sum + *y);
-            error = error + integrals.swing(&span, joint, &past.enclosure);
-            let more = integrals.lever(&span, joint, &past.enclosure);
+            error = error + integrals.swing(&span, joint, charges);
+            let more = integrals.lever(&span, joint, charges);
             lever = std::array::from_fn(|k| lever[k] + more[k]);
             bound.iter_mut().zip(&past.acceleration_bound).for_each(|(a, b)| *a = a.max(*b));
             clock = past.clock;
@@ -293,10 +354,10 @@ impl<'a> RowMaker<'a> {
         let links = first.y.iter().zip(&last.y).zip(&rate);
         let links = links.map(|((a, b), rate)| Interval::constant(*b) - Interval::constant(*a) - *rate);
         let samples = stretch.samples(&(from..to));
-        let own = Integrals::of_samples(robot, known, samples, &bound, clock);
+        let own = Integrals::of_samples(robot, samples, &bound, clock);
         let error = error + own.tilt(&lever);
         let mut coefficients = vec![0.0; robot.parameter_count()];
-        let (u, radius) = own.balance(joint, links, error, |column, y| coefficients[column] = y);
+        let (u, radius) = own.balance(known, joint, links, error, |column, y| coefficients[column] = y);
         (coefficients, u, radius, Origin { t: own.end(), joint })
     }
 }

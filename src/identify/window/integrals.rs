@@ -20,21 +20,45 @@ pub(super) const LONG_BLOCK: usize = 50;
 /// What is dear about a window: Y_f at every tick, and enclosures of its derivatives over blocks of panels.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Enclosure {
-    /// Row-major n x 10 n a tick.
+    /// The rows of Y_f, from the diagonal on ([`row_within`]), a tick.
     rates: Vec<Interval>,
-    /// n x 10 n a [`LONG_BLOCK`].
+    /// As many a [`LONG_BLOCK`].
     drifts: Vec<f64>,
+    /// Middles and radii of dY_f/d(dq_k), as many for each k in turn, a [`LONG_BLOCK`].
+    slopes: Vec<[f64; 2]>,
+    /// The frames of all bodies a [`BLOCK`]; none if the direction of gravity is exact.
+    placed: Vec<BodyPlacement<Interval>>,
+}
+
+/// What of a window depends on the box of z as well; little work once the [`Enclosure`] is there.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Charges {
     /// n a [`LONG_BLOCK`].
     swings: Vec<Interval>,
     /// n a [`BLOCK`]; none if the direction of gravity is exact.
     levers: Vec<[Interval; 3]>,
 }
 
+/// A joint moves no body before it: row i of Y_f begins with the columns of body i. Where these stand among the rows of one state.
+fn row_within(n: usize, i: usize) -> Range<usize> {
+    let start = |i: usize| INERTIAL * (i * (2 * n + 1 - i) / 2);
+    start(i)..start(i + 1)
+}
+
+/// How many entries all rows have from the diagonal on.
+fn upper_size(n: usize) -> usize {
+    INERTIAL * n * (n + 1) / 2
+}
+
+/// The rows of an n x 10 n matrix (row-major) from the diagonal on, one after the other.
+pub(super) fn upper<T>(n: usize, y: &[T]) -> impl Iterator<Item = &T> {
+    y.chunks_exact(INERTIAL * n).enumerate().flat_map(|(i, row)| &row[INERTIAL * i..])
+}
+
 impl Enclosure {
-    /// Y_f at tick `k` for row `i`, of n.
+    /// Y_f at tick `k` for row `i`, of n, from the columns of body i on.
     pub(super) fn rate(&self, n: usize, k: usize, i: usize) -> &[Interval] {
-        let width = INERTIAL * n;
-        &self.rates[width * (n * k + i)..][..width]
+        &self.rates[upper_size(n) * k..][row_within(n, i)]
     }
 }
 
@@ -44,16 +68,46 @@ pub(super) struct Known<'a> {
     set: &'a ParameterSet,
     center: Vec<f64>,
     half: Vec<f64>,
+    /// The box itself.
+    theta: Vec<Interval>,
 }
 
 impl<'a> Known<'a> {
     pub(super) fn new(set: &'a ParameterSet) -> Self {
-        Self { set, center: set.center(), half: set.radius() }
+        let theta = set.lower.iter().zip(&set.upper).map(|(l, u)| Interval::new(*l, *u)).collect();
+        Self { set, center: set.center(), half: set.radius(), theta }
     }
 
     /// Bound on |z_j|.
     fn largest(&self, column: usize) -> f64 {
         self.set.lower[column].abs().max(self.set.upper[column].abs())
+    }
+
+    /// Bound on |sum_j y_j z_j| over the box for the columns from number `first` on, y_j by middle and radius.
+    fn largest_product(&self, first: usize, y: &[[f64; 2]]) -> f64 {
+        let (mut middle, mut total) = (Sum::default(), Sum::default());
+        for (([y, radius], &center), &half) in y.iter().zip(&self.center[first..]).zip(&self.half[first..]) {
+            middle.add(y * center);
+            total.add(y.abs() * half);
+            total.add(radius * (center.abs() + half).next_up());
+        }
+        total.add(middle.upper_abs());
+        total.upper()
+    }
+
+    /// Bound on |sum_j (Y_j - centre of Y_j) z_j| over the box for the columns from number `first` on; see the module header.
+    fn encoder_error(&self, first: usize, y: &[Form]) -> f64 {
+        let mut total = Sum::default();
+        let mut along = [Sum::default(); SYMBOLS];
+        for ((y, &center), &half) in y.iter().zip(&self.center[first..]).zip(&self.half[first..]) {
+            total.add(y.remainder() * (center.abs() + half).next_up());
+            for (along, g) in along.iter_mut().zip(y.generators()) {
+                along.add(g * center);
+                total.add(g.abs() * half);
+            }
+        }
+        along.iter().for_each(|along| total.add(along.upper_abs()));
+        total.upper()
     }
 }
 
@@ -61,26 +115,24 @@ impl<'a> Known<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct Integrals<'a> {
     pub(super) robot: &'a Arm,
-    known: &'a Known<'a>,
     samples: &'a [Sample],
     acceleration_bound: &'a [f64],
     clock: Clock,
 }
 
 impl<'a> Integrals<'a> {
-    pub(super) fn new(robot: &'a Arm, known: &'a Known<'a>, window: &'a Window) -> Self {
-        Self::of_samples(robot, known, &window.samples, &window.acceleration_bound, window.clock)
+    pub(super) fn new(robot: &'a Arm, window: &'a Window) -> Self {
+        Self::of_samples(robot, &window.samples, &window.acceleration_bound, window.clock)
     }
 
     /// Those over consecutive samples.
     pub(super) fn of_samples(
         robot: &'a Arm,
-        known: &'a Known<'a>,
         samples: &'a [Sample],
         acceleration_bound: &'a [f64],
         clock: Clock,
     ) -> Self {
-        Self { robot, known, samples, acceleration_bound, clock }
+        Self { robot, samples, acceleration_bound, clock }
     }
 
     /// Fills in what is dear.
@@ -90,12 +142,36 @@ impl<'a> Integrals<'a> {
         enclosure: &mut Enclosure,
     ) {
         enclosure.rates.clear();
+        let n = self.robot.dof();
+        enclosure.rates.reserve(upper_size(n) * self.samples.len());
         for k in 0..=self.panels() {
-            enclosure.rates.extend_from_slice(self.rate_at(intervals, k));
+            enclosure.rates.extend(upper(n, self.rate_at(intervals, k)));
         }
         self.fill_drifts(twice, &mut enclosure.drifts);
-        self.fill_swings(duals, &mut enclosure.swings);
-        self.fill_levers(intervals, &mut enclosure.levers);
+        self.fill_slopes(duals, &mut enclosure.slopes);
+        self.fill_placed(intervals, &mut enclosure.placed);
+    }
+
+    /// What follows for z in the box.
+    pub(super) fn charges(&self, known: &Known, enclosure: &Enclosure) -> Charges {
+        let n = self.robot.dof();
+        let mut charges = Charges::default();
+        for slopes in enclosure.slopes.chunks_exact(n * upper_size(n)) {
+            for i in 0..n {
+                let by_joint = slopes.chunks_exact(upper_size(n)).zip(self.acceleration_bound);
+                let terms = by_joint.map(|(slopes, &bound)| {
+                    let slope = known.largest_product(INERTIAL * i, &slopes[row_within(n, i)]);
+                    Interval::constant(bound) * Interval::constant(slope)
+                });
+                charges.swings.push(terms.fold(Interval::zero(), |sum, term| sum + term));
+            }
+        }
+        let mut levers = vec![];
+        for placed in enclosure.placed.chunks_exact(n) {
+            weight_levers(self.robot, placed, &known.theta, &mut levers);
+            charges.levers.extend_from_slice(&levers);
+        }
+        charges
     }
 
     /// Those between two ticks.
@@ -107,6 +183,7 @@ impl<'a> Integrals<'a> {
     /// and coefficients of its row and returns u and the radius.
     pub(super) fn balance(
         &self,
+        known: &Known,
         i: usize,
         links: impl Iterator<Item = Interval>,
         error: Interval,
@@ -119,8 +196,7 @@ impl<'a> Integrals<'a> {
         let mut error = Interval::constant(noise) + Interval::constant(torque.radius()) + error;
         let mut charge = |column: usize, coefficient: Interval| {
             enter(column, coefficient.midpoint());
-            let charge =
-                Interval::constant(coefficient.radius()) * Interval::constant(self.known.largest(column));
+            let charge = Interval::constant(coefficient.radius()) * Interval::constant(known.largest(column));
             error = error + charge;
         };
         links.enumerate().for_each(|(column, y)| charge(column, y));
@@ -246,20 +322,21 @@ impl<'a> Integrals<'a> {
     /// velocity adds.
     pub(super) fn rate(&self, span: &Range<usize>, i: usize, enclosure: &Enclosure, y: &mut Vec<Interval>) {
         let Enclosure { rates, drifts, .. } = enclosure;
-        let width = INERTIAL * self.robot.dof();
-        let (size, row) = (width * self.robot.dof(), width * i..width * (i + 1));
+        let n = self.robot.dof();
+        let (size, row) = (upper_size(n), row_within(n, i));
         y.clear();
-        y.resize(width, Interval::zero());
+        y.resize(INERTIAL * n, Interval::zero());
+        let y = &mut y[INERTIAL * i..];
         let own = self.over(span);
         let last = own.panels();
         for (k, rates) in rates[size * span.start..].chunks_exact(size).take(last + 1).enumerate() {
             let terms = y.iter_mut().zip(&rates[row.clone()]);
             match self.clock {
                 // In units of the period.
-                Clock::Control => {
-                    let weight = if k == 0 || k == last { 0.5 } else { 1.0 };
-                    terms.for_each(|(y, rate)| *y = *y + rate.scale(weight));
+                Clock::Control if k == 0 || k == last => {
+                    terms.for_each(|(y, rate)| *y = *y + rate.scale(0.5));
                 }
+                Clock::Control => terms.for_each(|(y, rate)| *y = *y + *rate),
                 Clock::Recorded => {
                     let before = k.checked_sub(1).map_or(Interval::zero(), |k| own.step(k));
                     let after = if k < last { own.step(k) } else { Interval::zero() };
@@ -294,26 +371,17 @@ impl<'a> Integrals<'a> {
     }
 
     /// Row `i` of Y_m in the state of [`Integrals::place`] (the middles; 10 n coefficients), and what the encoders may change in y z.
-    pub(super) fn momentum(&self, evaluator: &mut Evaluator<Form>, i: usize, y: &mut Vec<f64>) -> f64 {
+    pub(super) fn momentum(
+        &self,
+        known: &Known,
+        evaluator: &mut Evaluator<Form>,
+        i: usize,
+        y: &mut Vec<f64>,
+    ) -> f64 {
         let row = evaluator.momentum_row(self.robot, i);
         y.clear();
         y.extend(row.iter().map(|y| y.center()));
-        self.encoder_error(row)
-    }
-
-    /// Bound on |sum_j (Y_j - centre of Y_j) z_j| over the box of z; see the module header.
-    fn encoder_error(&self, y: &[Form]) -> f64 {
-        let mut total = Sum::default();
-        let mut along = [Sum::default(); SYMBOLS];
-        for ((y, &center), &half) in y.iter().zip(&self.known.center).zip(&self.known.half) {
-            total.add(y.remainder() * (center.abs() + half).next_up());
-            for (along, g) in along.iter_mut().zip(y.generators()) {
-                along.add(g * center);
-                total.add(g.abs() * half);
-            }
-        }
-        along.iter().for_each(|along| total.add(along.upper_abs()));
-        total.upper()
+        known.encoder_error(INERTIAL * i, &row[INERTIAL * i..])
     }
 
     /// Calls `visit` for blocks of at most `length` panels in turn with the ranges of q and dq over the block, in the storage `ranges`.
@@ -371,40 +439,36 @@ impl<'a> Integrals<'a> {
             evaluator.dq.extend(
                 states().map(|((_, &dq), &ddq)| Dual::new(Dual::new(dq, [still]), [Dual::new(ddq, [still])])),
             );
-            drifts.extend(evaluator.rate(self.robot).iter().map(|rate| rate.slope[0].slope[0].sup_abs()));
+            let rates = evaluator.rate(self.robot);
+            drifts.extend(upper(self.robot.dof(), rates).map(|rate| rate.slope[0].slope[0].sup_abs()));
         });
         evaluator.ranges = ranges;
     }
 
-    /// For each [`LONG_BLOCK`] and row the trapezoid's error by the accelerations, over dt^2/4 a panel.
-    fn fill_swings(&self, evaluator: &mut Evaluator<Dual<Interval, 1>>, swings: &mut Vec<Interval>) {
+    /// dY_f/d(dq_k) over each [`LONG_BLOCK`], k by k: what the accelerations change in Y_f.
+    fn fill_slopes(&self, evaluator: &mut Evaluator<Dual<Interval, 1>>, slopes: &mut Vec<[f64; 2]>) {
         let n = self.robot.dof();
-        swings.clear();
+        slopes.clear();
         let mut ranges = std::mem::take(&mut evaluator.ranges);
         self.blocks(LONG_BLOCK, &mut ranges, |q, dq| {
-            let first = swings.len();
-            swings.resize(first + n, Interval::zero());
             evaluator.q.clear();
             evaluator.q.extend(q.iter().map(|&q| Dual::new(q, [Interval::zero()])));
+            evaluator.motion.place(self.robot, &evaluator.q);
             for k in 0..n {
                 let along = |i: usize| Interval::constant(f64::from(i == k));
                 evaluator.dq.clear();
                 evaluator.dq.extend(dq.iter().enumerate().map(|(i, &dq)| Dual::new(dq, [along(i)])));
-                let slopes = evaluator.rate(self.robot);
-                let bound = Interval::constant(self.acceleration_bound[k]);
-                for (sum, row) in swings[first..].iter_mut().zip(slopes.chunks_exact(INERTIAL * n)) {
-                    let slope = self.largest(row.iter().map(|y| y.slope[0]));
-                    *sum = *sum + bound * Interval::constant(slope);
-                }
+                let rates = evaluator.rate_there(self.robot);
+                slopes.extend(upper(n, rates).map(|y| [y.slope[0].midpoint(), y.slope[0].radius()]));
             }
         });
         evaluator.ranges = ranges;
     }
 
     /// The trapezoid's error by the accelerations between two ticks, for row `i`.
-    pub(super) fn swing(&self, span: &Range<usize>, i: usize, enclosure: &Enclosure) -> Interval {
+    pub(super) fn swing(&self, span: &Range<usize>, i: usize, charges: &Charges) -> Interval {
         let mut error = Interval::zero();
-        for (block, swings) in enclosure.swings.chunks_exact(self.robot.dof()).enumerate() {
+        for (block, swings) in charges.swings.chunks_exact(self.robot.dof()).enumerate() {
             let (a, b) = (span.start.max(LONG_BLOCK * block), span.end.min(LONG_BLOCK * (block + 1)));
             if a < b {
                 error = error + swings[i] * self.quarters(a, b);
@@ -413,31 +477,26 @@ impl<'a> Integrals<'a> {
         error
     }
 
-    /// What [`weight_levers`] makes of every position over each [`BLOCK`] and of the box, joint after joint; nothing if the direction of
-    /// gravity is exact.
-    fn fill_levers(&self, evaluator: &mut Evaluator<Interval>, levers: &mut Vec<[Interval; 3]>) {
-        levers.clear();
+    /// The frames of the bodies for every position over each [`BLOCK`], for [`weight_levers`]; nothing if the direction of gravity is exact.
+    fn fill_placed(&self, evaluator: &mut Evaluator<Interval>, placed: &mut Vec<BodyPlacement<Interval>>) {
+        placed.clear();
         if self.robot.uncertainty().gravity_direction_deg == 0.0 {
             return;
         }
-        let set = self.known.set;
-        let theta: Vec<Interval> =
-            set.lower.iter().zip(&set.upper).map(|(l, u)| Interval::new(*l, *u)).collect();
-        let mut placed = vec![BodyPlacement::base(); self.robot.dof()];
-        let (mut found, mut ranges) = (vec![], std::mem::take(&mut evaluator.ranges));
+        let mut frames = vec![BodyPlacement::base(); self.robot.dof()];
+        let mut ranges = std::mem::take(&mut evaluator.ranges);
         self.blocks(BLOCK, &mut ranges, |q, _| {
             evaluator.motion.place(self.robot, q);
-            placements(self.robot, &evaluator.motion, &mut placed);
-            weight_levers(self.robot, &placed, &theta, &mut found);
-            levers.extend_from_slice(&found);
+            placements(self.robot, &evaluator.motion, &mut frames);
+            placed.extend_from_slice(&frames);
         });
         evaluator.ranges = ranges;
     }
 
     /// The integral between two ticks of joint `i`'s lever.
-    pub(super) fn lever(&self, span: &Range<usize>, i: usize, enclosure: &Enclosure) -> [Interval; 3] {
+    pub(super) fn lever(&self, span: &Range<usize>, i: usize, charges: &Charges) -> [Interval; 3] {
         let mut sum = [Interval::zero(); 3];
-        for (block, levers) in enclosure.levers.chunks_exact(self.robot.dof()).enumerate() {
+        for (block, levers) in charges.levers.chunks_exact(self.robot.dof()).enumerate() {
             let (a, b) = (span.start.max(BLOCK * block), span.end.min(BLOCK * (block + 1)));
             if a < b {
                 let elapsed = self.over(&(a..b)).duration();
@@ -451,17 +510,5 @@ impl<'a> Integrals<'a> {
     pub(super) fn tilt(&self, lever: &[Interval; 3]) -> Interval {
         let degrees = self.robot.uncertainty().gravity_direction_deg;
         Interval::constant(tilt_bound(&self.robot.gravity, degrees, lever))
-    }
-
-    /// Bound on |sum_j y_j z_j| over the box of z.
-    fn largest(&self, y: impl Iterator<Item = Interval>) -> f64 {
-        let (mut middle, mut total) = (Sum::default(), Sum::default());
-        for ((y, &center), &half) in y.zip(&self.known.center).zip(&self.known.half) {
-            middle.add(y.midpoint() * center);
-            total.add(y.midpoint().abs() * half);
-            total.add(y.radius() * (center.abs() + half).next_up());
-        }
-        total.add(middle.upper_abs());
-        total.upper()
     }
 }

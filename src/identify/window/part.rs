@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::Window;
 use super::evaluator::{Evaluator, Evaluators, Form};
-use super::integrals::{Enclosure, Integrals, Known};
+use super::integrals::{Charges, Enclosure, Integrals, Known};
 use crate::enclose::Interval;
 use crate::identify::polytope::{Origin, Rows};
 use crate::inertia::ParameterSet;
@@ -41,6 +41,7 @@ pub struct Enclosures<'a> {
     evaluators: Evaluators,
     forms: Evaluator<Form>,
     enclosure: Enclosure,
+    charges: Charges,
     /// Of one row: int Y_f, and Y_m at a tick.
     rate: Vec<Interval>,
     momentum: Vec<f64>,
@@ -55,6 +56,7 @@ impl<'a> Enclosures<'a> {
             evaluators: Evaluators::new(robot),
             forms: Evaluator::new(robot),
             enclosure: Enclosure::default(),
+            charges: Charges::default(),
             rate: vec![],
             momentum: vec![],
         }
@@ -62,8 +64,10 @@ impl<'a> Enclosures<'a> {
 
     /// Encloses what happens in `window`.
     pub fn of<'e>(&'e mut self, window: &'e Window) -> Enclosed<'e, 'a> {
-        let Self { robot, known, evaluators, enclosure, .. } = self;
-        Integrals::new(robot, known, window).fill(evaluators, enclosure);
+        let Self { robot, known, evaluators, enclosure, charges, .. } = self;
+        let integrals = Integrals::new(robot, window);
+        integrals.fill(evaluators, enclosure);
+        *charges = integrals.charges(known, enclosure);
         Enclosed { enclosures: self, window }
     }
 }
@@ -78,17 +82,18 @@ pub struct Enclosed<'e, 'a> {
 impl Enclosed<'_, '_> {
     /// The parts of the window between the ticks of each of `spans` (first and last tick, at least one panel).
     pub fn parts(&mut self, spans: &[Range<usize>]) -> Vec<Part> {
-        let Enclosures { robot, known, forms, enclosure, rate: row, momentum, .. } = &mut *self.enclosures;
+        let Enclosures { robot, known, forms, enclosure, charges, rate: row, momentum, .. } =
+            &mut *self.enclosures;
         let (n, window) = (robot.dof(), self.window);
         let mut ends: Vec<usize> = spans.iter().flat_map(|span| [span.start, span.end]).collect();
         ends.sort_unstable();
         ends.dedup();
-        let whole = Integrals::new(robot, known, window);
+        let whole = Integrals::new(robot, window);
         let at_tick = |&k: &usize| {
             let mut found = Momentum::default();
             whole.place(forms, k);
             for i in 0..n {
-                found.error.push(whole.momentum(forms, i, momentum));
+                found.error.push(whole.momentum(known, forms, i, momentum));
                 found.y.extend_from_slice(momentum);
             }
             found
@@ -101,8 +106,8 @@ impl Enclosed<'_, '_> {
                 whole.rate(span, i, enclosure, row);
                 rate.extend_from_slice(row);
             }
-            let swing = (0..n).map(|i| whole.swing(span, i, enclosure)).collect();
-            let lever = (0..n).map(|i| whole.lever(span, i, enclosure)).collect();
+            let swing = (0..n).map(|i| whole.swing(span, i, charges)).collect();
+            let lever = (0..n).map(|i| whole.lever(span, i, charges)).collect();
             let samples = window.samples[span.start..=span.end].to_vec();
             let (acceleration_bound, clock) = (window.acceleration_bound.clone(), window.clock);
             let window = Window { samples, acceleration_bound, clock };
@@ -131,7 +136,7 @@ pub fn rows_over_parts(robot: &Arm, set: &ParameterSet, parts: &[Part]) -> Rows 
     let (Some(first), Some(last)) = (parts.first(), parts.last()) else { return rows };
     let Some(window) = Window::joined(parts.iter().map(|part| &part.window)) else { return rows };
     let (n, known) = (robot.dof(), Known::new(set));
-    let integrals = Integrals::new(robot, &known, &window);
+    let integrals = Integrals::new(robot, &window);
     rows.y = nalgebra::DMatrix::zeros(n, robot.parameter_count());
     let (first, last) = (&first.first, &last.last);
     for i in 0..n {
@@ -146,7 +151,7 @@ pub fn rows_over_parts(robot: &Arm, set: &ParameterSet, parts: &[Part]) -> Rows 
             let difference = Interval::constant(last.y[at]) - Interval::constant(first.y[at]);
             parts.iter().fold(difference, |difference, part| difference - part.rate[at])
         });
-        let (u, radius) = integrals.balance(i, links, error, |column, y| rows.y[(i, column)] = y);
+        let (u, radius) = integrals.balance(&known, i, links, error, |column, y| rows.y[(i, column)] = y);
         rows.u.push(u);
         rows.radius.push(radius);
         rows.origin.push(Origin { t: integrals.end(), joint: i });
