@@ -187,7 +187,7 @@ fn believed(proof: &SetProof, premises: &Premises, asked: &Asked) -> String {
         lines.push(format!("{} {clock}", file.path.display()));
     }
     if let Some(wider) = &premises.wider {
-        lines.push(format!("wider bounds, as found in the logs: {}", wider.sentence()));
+        lines.push(format!("instead of that: wider bounds, as found in the logs: {}", wider.sentence()));
         lines.push("a common gain of all torque sensors between 0.8 and 1.25; that the last third of the logs does not contradict all this".into());
     }
     let lines: String = lines.iter().map(|line| format!("  - {line}\n")).collect();

@@ -149,7 +149,7 @@ static PAYLOAD_CASE: LazyLock<Case> = LazyLock::new(|| {
     let (robot, mut rng) = (arm(), ChaCha8Rng::seed_from_u64(70));
     let theta = truth(&robot, &prior(&robot), &mut rng);
     let folder = tempfile::tempdir().unwrap();
-    let mut largest = vec![0.0_f64; 7];
+    let mut largest = [0.0_f64; 7];
     for (name, seconds) in [("a.csv", 1.7), ("b.csv", 1.0)] {
         let (mut samples, acceleration) = recording(&robot, &theta, seconds, Noise::Corner, &mut rng);
         largest.iter_mut().zip(acceleration).for_each(|(l, a)| *l = l.max(a));
