@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::verify_set::log_files::describe;
 use super::{Failure, say};
 use crate::identify::estimators::Estimator;
 use crate::identify::filter::Smoothing;
@@ -44,7 +45,9 @@ of the torque errors; what was found is said. --delay 0 takes the torques as the
 
 The folder holds report.html, summary.json, joints.csv, parameters.csv (the set), methods.csv
 (every method's estimate beside it), base_parameters.csv (what torques tell of the whole arm,
-nothing believed beforehand) and torques.csv. All of it is written, or nothing.
+nothing believed beforehand), torques.csv and, where a set is shown, set_proof.json: what the set
+rests on, and what proves it. All of it is written, or nothing. Another process repeats the proof:
+      surelift verify --set found --robot my_arm.toml
 
 A delay that is found is an interval; what is left of it once the torques are moved is charged.
 
@@ -245,7 +248,11 @@ pub fn run(args: &IdentifyArgs) -> Result<u8, Failure> {
         validation: validation.as_ref(),
         options: &options,
     };
-    let findings = study.run().map_err(|e| input(&e))?;
+    let mut findings = study.run().map_err(|e| input(&e))?;
+    if let Some(premises) = findings.proof.as_mut().and_then(|proof| proof.recorded.as_mut()) {
+        let file = |path: &PathBuf| describe(path, args.degrees, args.topic.as_deref());
+        premises.files = args.log.iter().map(file).collect::<Result<_, _>>()?;
+    }
     study::write(&args.out, &findings)?;
     say(&format!("{}  {}\n", study::closing(&findings), args.out.join("report.html").display()))?;
     Ok(if findings.verdict == Verdict::Consistent { 0 } else { 4 })

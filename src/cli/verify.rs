@@ -26,7 +26,8 @@ use crate::scenario::Scenario;
 #[derive(Debug, Clone, PartialEq, Args)]
 #[command(after_help = "Examples:\n  surelift verify runs/dumbbell_c_8lb-ours-0/plans/*.json\n  \
     surelift verify --scenario scenarios/dumbbell_c_8lb.toml runs/dumbbell_c_8lb-ours-0/plans/*.json\n  \
-    surelift verify --set runs/dumbbell_c_8lb-ours-0/set_proof.json\n\n\
+    surelift verify --set runs/dumbbell_c_8lb-ours-0/set_proof.json\n  \
+    surelift verify --set found --log log.csv --robot kinova_gen3_2f85 --prior scenarios/priors/gen3_hand.toml\n\n\
     Plans of one folder are one run, in the order of their names.\n\
     Exit codes: 0 all proven, 1 at least one not proven or not as your files say, 2 a file cannot be read.")]
 pub struct VerifyArgs {
@@ -39,10 +40,16 @@ pub struct VerifyArgs {
     /// Hold robot, scene, start and first set against this scenario
     #[arg(long, value_name = "SCENARIO.toml")]
     pub scenario: Option<PathBuf>,
-    /// The proof of an identified set, as written by `surelift run`; the log is read from the same folder, and plans there are
-    /// compared with the set
+    /// The proof of an identified set, as written by `surelift run` or `surelift identify`, or its folder; logs are read from there or
+    /// from where they were, and plans, summary and table in the folder are compared with the set
     #[arg(long, value_name = "set_proof.json")]
     pub set: Option<PathBuf>,
+    /// A log of that set that is elsewhere now; may be given several times, in any order
+    #[arg(long, value_name = "FILE", requires = "set")]
+    pub log: Vec<PathBuf>,
+    /// Hold the prior of that set against this file, the robot's own box where it says nothing
+    #[arg(long, value_name = "FILE.toml", requires = "set")]
+    pub prior: Option<PathBuf>,
 }
 
 /// Proves every plan anew, printing a line for each; gives the exit code.
@@ -51,7 +58,9 @@ pub struct VerifyArgs {
 /// Bad input if a file is no plan, robot or scenario.
 pub fn run(args: &VerifyArgs) -> Result<u8, Failure> {
     let expected = expected(args)?;
-    let mut code = args.set.as_deref().map_or(Ok(0), |path| verify_set::run(path, &expected))?;
+    let asked =
+        |path| verify_set::Asked { path, logs: &args.log, prior: args.prior.as_deref(), expected: &expected };
+    let mut code = args.set.as_deref().map_or(Ok(0), |path| verify_set::run(&asked(path)))?;
     for run in args.plans.chunk_by(|a, b| a.parent() == b.parent()) {
         let load = |path: &PathBuf| Plan::load(path).map_err(|error| Failure::input(&error));
         let plans = run.iter().map(load).collect::<Result<Vec<_>, _>>()?;
@@ -73,7 +82,7 @@ pub fn run(args: &VerifyArgs) -> Result<u8, Failure> {
 }
 
 /// The user's own files.
-fn expected(args: &VerifyArgs) -> Result<Expected, Failure> {
+pub(super) fn expected(args: &VerifyArgs) -> Result<Expected, Failure> {
     let robot = args.robot.as_ref().map(robot::load).transpose().map_err(|error| Failure::input(&error))?;
     let Some(path) = &args.scenario else { return Ok(Expected { robot, task: None }) };
     let scenario = Scenario::load(path).map_err(|error| Failure::input(&error))?;
@@ -144,7 +153,7 @@ fn believed(first: &Plan, last: &Plan, expected: &Expected) -> String {
 }
 
 /// The start of a hash of all that the robot is.
-fn fingerprint(robot: &Arm) -> String {
+pub(super) fn fingerprint(robot: &Arm) -> String {
     let text = serde_json::to_vec(robot).unwrap_or_default();
     let hash = Sha256::digest(&text);
     format!("sha256 {}", hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect::<String>())

@@ -1,54 +1,131 @@
-//! `surelift verify --set`: repeat the proof of an identified set from the log.
+//! `surelift verify --set`: repeat the proof of an identified set from its logs.
 
-use std::path::Path;
+pub(super) mod log_files;
+mod recordings;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::{Failure, say};
 use crate::identify::log::{AngleUnit, MeasurementLog};
+use crate::identify::prior_file;
 use crate::identify::proof::{Checked, SetProof, check};
+use crate::identify::study::Unknown;
 use crate::inertia::PARAMETER_NAMES;
 use crate::plan::Plan;
 use crate::plan::believed::{differences, narrower, robot_differences};
 use crate::plan::chain::Expected;
 use crate::report::figure::figure;
-use crate::robot::INERTIAL;
+use crate::robot::{Arm, INERTIAL};
 
-/// Proves a set anew from the log beside its proof, and compares the run's plans and the user's own files with it; gives the exit code.
+/// What is to be proven, from what, and what it is held against.
+pub struct Asked<'a> {
+    /// The proof, or its folder.
+    pub path: &'a Path,
+    /// Logs that are not where the proof says.
+    pub logs: &'a [PathBuf],
+    /// The user's own prior.
+    pub prior: Option<&'a Path>,
+    /// The user's other files.
+    pub expected: &'a Expected,
+}
+
+/// Proves a set anew from its logs, and compares the files beside it and the user's own with it; gives the exit code.
 ///
 /// # Errors
-/// Bad input if the proof, the log or a plan cannot be read.
-pub fn run(path: &Path, expected: &Expected) -> Result<u8, Failure> {
+/// Bad input if the proof, a log or a plan cannot be read.
+pub fn run(asked: &Asked) -> Result<u8, Failure> {
+    let (text, code) = answer(asked)?;
+    say(&text)?;
+    Ok(code)
+}
+
+/// What is said, and the exit code.
+fn answer(asked: &Asked) -> Result<(String, u8), Failure> {
     let start = Instant::now();
-    let proof = SetProof::load(path).map_err(|error| Failure::input(&error))?;
+    let path = if asked.path.is_dir() { asked.path.join("set_proof.json") } else { asked.path.to_owned() };
     let folder = path.parent().unwrap_or(Path::new(""));
-    let log = MeasurementLog::read(folder.join("log.csv"), &proof.robot, AngleUnit::Radians)
-        .map_err(|error| Failure::input(&error))?;
-    let plans = plans_of(folder)?;
-    let found = check(&proof, &log.samples).map_err(|error| error.to_string()).and_then(|checked| {
-        let mut faults = held_against(&proof, expected);
-        faults.extend(compare(&proof, &checked, &plans));
-        if faults.is_empty() { Ok(checked) } else { Err(faults.join("; ")) }
-    });
+    if let Some(reason) = recordings::not_shown(folder).filter(|_| !path.exists()) {
+        return Ok((format!("{}: NOT PROVEN: {reason}\n", path.display()), 1));
+    }
+    let proof = SetProof::load(&path).map_err(|error| Failure::input(&error))?;
+    let mut faults = held_against(&proof, asked.expected);
+    if let Some(own) = asked.prior {
+        faults.extend(prior_differences(&proof, own, asked.expected)?);
+    }
+    let found = match &proof.recorded {
+        Some(premises) => recordings::prove(&proof, premises, folder, asked, faults)?,
+        None => prove(&proof, folder, asked.logs, faults)?,
+    };
     let seconds = start.elapsed().as_secs_f64();
     let verdict = match &found {
-        Ok(checked) => proven(&proof, checked, plans.len(), seconds),
+        Ok(proven) => format!("proven in {seconds:.2} s: {proven}"),
         Err(reason) => format!("NOT PROVEN: {reason}"),
     };
-    say(&format!("{}: {verdict}\n", path.display()))?;
-    Ok(u8::from(found.is_err()))
+    Ok((format!("{}: {verdict}\n", path.display()), u8::from(found.is_err())))
+}
+
+/// The set of a run: what is proven in words, or what stands in the way.
+fn prove(
+    proof: &SetProof,
+    folder: &Path,
+    logs: &[PathBuf],
+    mut faults: Vec<String>,
+) -> Result<Result<String, String>, Failure> {
+    let beside = folder.join("log.csv");
+    let path = match logs {
+        [] => &beside,
+        [path] => path,
+        _ => return Err(Failure::Input(format!("--log: {} files, a run has one", logs.len()))),
+    };
+    let log = MeasurementLog::read(path, &proof.robot, AngleUnit::Radians);
+    let log = log.map_err(|error| Failure::input(&error))?;
+    let plans = plans_of(folder)?;
+    Ok(check(proof, &log.samples).map_err(|error| error.to_string()).and_then(|checked| {
+        faults.extend(compare(proof, &checked, &plans));
+        if faults.is_empty() { Ok(proven(proof, &checked, plans.len())) } else { Err(faults.join("; ")) }
+    }))
 }
 
 /// Where the proof's robot and prior are not those of the user's own files.
 fn held_against(proof: &SetProof, expected: &Expected) -> Vec<String> {
     let mut faults = Vec::new();
-    if let Some(robot) = &expected.robot {
-        faults.extend(robot_differences(&proof.robot, robot));
+    if let Some(own) = &expected.robot {
+        faults.extend(robot_differences(&stated_over(proof, own), own));
     }
     if let Some(task) = &expected.task {
-        faults.extend(differences("robot", &proof.robot, &task.robot));
+        faults.extend(differences("robot", &stated_over(proof, &task.robot), &task.robot));
         faults.extend(narrower(&proof.robot, &proof.prior, &task.prior));
     }
     faults
+}
+
+/// The proof's robot; where a study was told of larger errors of the encoders than one's own robot file says, with those of the file. With
+/// larger errors less is claimed.
+fn stated_over(proof: &SetProof, own: &Arm) -> Arm {
+    let (mut sensors, own) = (proof.robot.sensors(), own.sensors());
+    if proof.recorded.is_some() {
+        for (stated, own) in
+            [(&mut sensors.position_rad, own.position_rad), (&mut sensors.velocity_rad_s, own.velocity_rad_s)]
+        {
+            if *stated >= own {
+                *stated = own;
+            }
+        }
+    }
+    // Bounds of two arms that were checked are bounds.
+    proof.robot.with_sensors(sensors).unwrap_or_else(|_| proof.robot.clone())
+}
+
+/// Where the proof's prior is narrower than one's own file has it.
+fn prior_differences(proof: &SetProof, path: &Path, expected: &Expected) -> Result<Vec<String>, Failure> {
+    let robot = expected.robot.as_ref().unwrap_or(&proof.robot);
+    let unknown = proof.recorded.as_ref().map_or(Unknown::Payload, |premises| premises.unknown);
+    let mut own = unknown.default_prior(robot);
+    prior_file::apply(path, robot, &mut own).map_err(|error| Failure::input(&error))?;
+    Ok(narrower(&proof.robot, &proof.prior, &own))
 }
 
 /// The plans beside the proof, in order of time.
@@ -78,7 +155,7 @@ fn compare(proof: &SetProof, checked: &Checked, plans: &[(String, Plan)]) -> Opt
 }
 
 /// What was proven, and what had to be believed for it.
-fn proven(proof: &SetProof, checked: &Checked, plans: usize, seconds: f64) -> String {
+fn proven(proof: &SetProof, checked: &Checked, plans: usize) -> String {
     let at = proof.robot.inertial_index(proof.robot.end_effector());
     let interval = |k: usize| {
         let (lower, upper) = (checked.set.lower[at + k], checked.set.upper[at + k]);
@@ -87,7 +164,7 @@ fn proven(proof: &SetProof, checked: &Checked, plans: usize, seconds: f64) -> St
     let intervals: Vec<String> = (0..INERTIAL).map(interval).collect();
     let accelerations: Vec<String> = checked.acceleration_bound.iter().map(|x| figure(*x)).collect();
     format!(
-        "proven in {seconds:.2} s: {} bounds by {} rows of the log; {}; {plans} plans rest on nothing more.\n  Believed: the \
+        "{} bounds by {} rows of the log; {}; {plans} plans rest on nothing more.\n  Believed: the \
          robot '{}' with the bounds on its sensors, the prior, accelerations of at most {} rad/s^2",
         checked.bounds,
         checked.rows,

@@ -121,9 +121,9 @@ fn dual_bound(polytope: &Polytope, d: &[f64], proposal: &Multipliers) -> Bound {
             g.add(-(proposal.rows[w] * rows.y[(w, j)]));
         }
         if let Some(local) = j.checked_sub(cuts.offset).filter(|&k| k < crate::robot::INERTIAL) {
-            for (mu, c) in proposal.cuts.iter().zip(&cuts.coefficients) {
-                // `max` takes the other operand for NaN.
-                g.add(mu.max(0.0) * c[local]);
+            // An idle cut adds nothing, not even to the rounding; NaN is not above zero.
+            for (mu, c) in proposal.cuts.iter().zip(&cuts.coefficients).filter(|(mu, _)| **mu > 0.0) {
+                g.add(mu * c[local]);
             }
         }
         // g is within `error` of its computed value: sup over both g and z_j.

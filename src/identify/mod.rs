@@ -43,4 +43,4 @@ pub use proof::SetProof;
 pub use window::Sample;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

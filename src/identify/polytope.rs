@@ -39,6 +39,8 @@ pub enum Source {
     Span([u32; 4]),
     /// A step that proved strips, and which of its strips the row is.
     Strip([u32; 2]),
+    /// Number of the row among all those of recordings ([`super::recorded::numbered_rows`]).
+    Recorded([u32; 1]),
 }
 
 /// The time (s, end of the window) and the joint that a row of data comes from.

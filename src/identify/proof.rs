@@ -3,9 +3,11 @@
 //!
 //! With the log and [`SetProof`] another process repeats everything that the set rests on ([`check`]): it makes the rows again
 //! from the measurements, evaluates each bound with the multipliers kept ([`super::certificate`]), and compares. No program is
-//! solved, and nothing that proposed a row or a multiplier is believed.
+//! solved, and nothing that proposed a row or a multiplier is believed. Sets from recordings are proven in the same way ([`check_recorded`]),
+//! under what their file states ([`Premises`]).
 
 mod check;
+mod recorded;
 #[cfg(test)]
 mod tests;
 
@@ -16,9 +18,11 @@ use nalgebra::Vector4;
 use serde::{Deserialize, Serialize};
 
 pub use check::{Checked, ProofError, check};
+pub use recorded::{LogFile, Premises, WiderBounds, check_recorded};
 
 use super::bounds::Proven;
 use super::polytope::Source;
+use super::recorded::Narrowed;
 use super::window::Window;
 use crate::inertia::pseudo::quadratic_form;
 use crate::inertia::{ParameterSet, Strip};
@@ -39,6 +43,9 @@ pub struct SetProof {
     pub robot: Arm,
     /// The box that the true parameters are assumed to lie in.
     pub prior: ParameterSet,
+    /// What else a set from recordings rests on; none for that of a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded: Option<Premises>,
     /// How each row can be made again.
     pub rows: Vec<Source>,
     /// Vectors v of cuts v'J v >= 0 of the last body's pseudo-inertia, in units of 2^-20.
@@ -190,6 +197,14 @@ impl Recorder {
         recorder
     }
 
+    /// Of a set from recordings, whose last body's parameters begin at `offset`.
+    pub(super) fn of_recordings(prior: &ParameterSet, narrowed: &Narrowed, offset: usize) -> Self {
+        let (body, updates) = narrowed.proven.split_first().map_or((&[][..], &[][..]), |(a, b)| (&a[..], b));
+        let mut recorder = Self::new(prior, body, offset);
+        updates.iter().for_each(|proven| recorder.update(&[], proven));
+        recorder
+    }
+
     /// The number of the step that comes next.
     pub(super) fn next_step(&self) -> usize {
         self.steps.len()
@@ -231,6 +246,7 @@ impl Recorder {
             schema: SCHEMA,
             robot: robot.clone(),
             prior: self.prior.clone(),
+            recorded: None,
             rows: self.rows.clone(),
             cuts: self.cuts.clone(),
             steps: self.steps.clone(),

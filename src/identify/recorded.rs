@@ -22,16 +22,18 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::bounds::{Effort, tighten};
+use super::bounds::{Effort, Proven, tighten};
 use super::error::IdentifyError;
 use super::log::{MeasurementLog, torque_at};
-use super::physics::tighten_by_physics;
-use super::polytope::{Polytope, Rows};
+use super::physics::prove_body;
+use super::polytope::{Polytope, Rows, Source};
 use super::window::{Clock, Sample, Window, parts, rows_over_parts};
 use crate::enclose::Interval;
 use crate::inertia::ParameterSet;
 use crate::robot::{Arm, Sensors};
 use crate::scalar::Scalar;
+
+pub(super) mod wider;
 
 /// A log whose period is the control period up to this share was written by the control loop.
 const SAME_PERIOD: f64 = 1e-3;
@@ -68,6 +70,39 @@ pub fn clock_of(robot: &Arm, log: &MeasurementLog) -> Clock {
     let steps = log.segments.iter().flat_map(|s| log.samples[s.clone()].windows(2));
     let regular = |pair: &[Sample]| ((pair[1].t - pair[0].t) - period).abs() <= SAME_PERIOD * period;
     if steps.into_iter().all(regular) { Clock::Control } else { Clock::Recorded }
+}
+
+/// What is taken out of torques that are late by an unknown time within `interval` (s), and what is left of it either way (s, upward). It is
+/// the middle; whole periods where the logs are those of a control loop, whose torques are held in between.
+pub fn delay_taken_out(robot: &Arm, logs: &[MeasurementLog], interval: [f64; 2]) -> (f64, f64) {
+    let [low, high] = interval;
+    let middle = 0.5 * (low + high);
+    let period = robot.gains().period_s;
+    let held = logs.iter().any(|log| clock_of(robot, log) == Clock::Control);
+    let taken = if held { (middle / period).round() * period } else { middle };
+    let left = (high - taken).max(taken - low);
+    // A stated whole number of periods leaves no rounding behind.
+    let exact = left <= 0.0 || low == high && left <= 1e-9 * taken.abs();
+    (taken, if exact { 0.0 } else { left.next_up() })
+}
+
+/// The rows that are learned from: [`momentum_rows`] but for those of joints at their speed limit, each numbered as its source.
+///
+/// # Errors
+/// As [`momentum_rows`].
+pub fn numbered_rows(
+    robot: &Arm,
+    set: &ParameterSet,
+    logs: &[MeasurementLog],
+    window_s: f64,
+    acceleration_bound: &[f64],
+    torque_shift_s: f64,
+) -> Result<RecordedRows, IdentifyError> {
+    let mut data = momentum_rows(robot, set, logs, window_s, acceleration_bound, torque_shift_s)?;
+    data.forget_speed_limited(robot);
+    let number = |w: usize| u32::try_from(w).ok().map(|w| Source::Recorded([w]));
+    data.rows.source = (0..data.rows.len()).map(number).collect();
+    Ok(data)
 }
 
 /// Momentum rows over windows of about `window_s` (at least two samples); z is taken to lie in `set`, and torques to be early or late by
@@ -248,8 +283,17 @@ impl RecordedRows {
     }
 }
 
+/// How a set shrinks as rows come in.
+#[derive(Debug, Clone)]
+pub struct Narrowed {
+    /// The sets after so many windows each: the first after none, each within the one before.
+    pub sets: Vec<(usize, ParameterSet)>,
+    /// What proves each of them over the one before (the first: over the prior); of the last body alone at first.
+    pub proven: Vec<Vec<Proven>>,
+}
+
 /// Shrinks the intervals of the parameters `unknown` to what the rows and physical consistency of the last body leave,
-/// some windows at a time: the sets after so many windows each, the first after none, each within the one before.
+/// some windows at a time.
 ///
 /// # Errors
 /// [`IdentifyError::AssumptionBroken`] proves that no parameters of the box explain the rows;
@@ -259,9 +303,9 @@ pub fn sets_within(
     set: &ParameterSet,
     rows: &Rows,
     unknown: &[usize],
-) -> Result<Vec<(usize, ParameterSet)>, IdentifyError> {
-    let set = tighten_by_physics(set, robot.end_effector())?;
-    let mut sets = vec![(0, set.clone())];
+) -> Result<Narrowed, IdentifyError> {
+    let (set, _, body) = prove_body(set, robot.end_effector())?;
+    let mut narrowed = Narrowed { sets: vec![(0, set.clone())], proven: vec![body] };
     let mut polytope = Polytope::from_box(set, robot.inertial_index(robot.end_effector()));
     let effort = Effort { rounds: 3, ..Effort::default() };
     // Rows of one window stand together and end at the same time.
@@ -275,13 +319,14 @@ pub fn sets_within(
     for part in windows.chunks(PORTION) {
         let part: Vec<usize> = part.iter().flat_map(Clone::clone).collect();
         polytope.rows.append(&rows.select(&part));
-        let found = tighten(&mut polytope, unknown, effort)?;
+        let mut found = tighten(&mut polytope, unknown, effort)?;
         polytope.set = found.set.clone();
-        let so_far = sets.len() * PORTION;
-        sets.push((so_far.min(windows.len()), found.set.clone()));
+        let so_far = narrowed.sets.len() * PORTION;
+        narrowed.sets.push((so_far.min(windows.len()), found.set.clone()));
+        narrowed.proven.push(std::mem::take(&mut found.proven));
         polytope.forget(&found, ROW_BUDGET);
     }
-    Ok(sets)
+    Ok(narrowed)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The study of recordings: an estimate, its errors on data it has not seen, and the set that the stated bounds leave,
 //! or the proof that they cannot be true and what would have to be granted instead.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::additive::{self, AdditiveBound};
@@ -11,7 +11,8 @@ use super::filter::Smoothing;
 use super::inverse::{Belief, Moving, fit_reweighted, moving, residuals, rms};
 use super::log::{LogError, MeasurementLog};
 use super::polytope::Rows;
-use super::recorded::{RecordedRows, at_speed_limit, sets_within};
+use super::proof::{Premises, Recorder, SetProof, WiderBounds};
+use super::recorded::{Narrowed, RecordedRows, at_speed_limit, clock_of, sets_within};
 use crate::inertia::ParameterSet;
 use crate::inertia::pseudo::check_physical;
 use crate::robot::{ARMATURE, Arm, COULOMB, INERTIAL, OFFSET, VISCOUS};
@@ -73,7 +74,7 @@ pub enum StudyError {
 }
 
 /// What is to be found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unknown {
     /// The inertial parameters of the last body.
@@ -198,8 +199,11 @@ impl Study<'_> {
         let making = Making { acceleration: &acceleration, shift_s, delay_s, recorded };
         let data = self.rows(&robot.sensors(), self.logs, making)?;
         let unknown = options.unknown.indices(robot);
-        let Learned { verdict, additive, conditional, sets, rows } = self.learn(&data, making, &unknown)?;
-        let set = sets.as_ref().and_then(|sets| sets.last()).map(|(_, set)| set);
+        let Learned { verdict, additive, conditional, narrowed, rows } =
+            self.learn(&data, making, &unknown)?;
+        let premises = self.premises(&acceleration, &delay, conditional.as_ref());
+        let sets = narrowed.as_ref().map(|narrowed| &narrowed.sets[..]);
+        let set = sets.and_then(|sets| sets.last()).map(|(_, set)| set);
         let raw: Vec<_> = self.logs.iter().flat_map(|log| log.samples.iter().cloned()).collect();
         let near = set.unwrap_or(self.prior);
         let known =
@@ -221,14 +225,14 @@ impl Study<'_> {
             unknown: options.unknown,
             logs: self.log_findings(),
             delay,
-            assumptions: self.assumptions(&acceleration, &delay),
+            assumptions: premises.sentences(robot, delay.sentence()),
             guarantee: self.guarantee(&verdict, conditional.as_ref()),
             conditional,
             verdict,
             joints: self.joint_findings(&samples, &estimate, &additive)?,
             parameters: unknown.iter().map(|&j| self.parameter(j, &estimate, set)).collect(),
             estimate_physical: check_physical(&body).is_ok(),
-            history: (sets.iter().flatten())
+            history: (sets.iter().copied().flatten())
                 .map(|(windows, set)| self.moment(*windows, set, &unknown))
                 .collect(),
             windows: data.windows(),
@@ -236,15 +240,52 @@ impl Study<'_> {
             methods,
             base: self.base_finding(&samples)?,
             predictions: self.predictions(&estimate)?,
+            proof: narrowed.as_ref().map(|narrowed| self.proof(narrowed, premises)),
         })
+    }
+
+    /// What the rows of data rest on; `conditional` where the set does.
+    fn premises(
+        &self,
+        acceleration: &[f64],
+        delay: &DelayFinding,
+        conditional: Option<&ConditionalSet>,
+    ) -> Premises {
+        let options = self.options;
+        let wider = |found: &ConditionalSet| WiderBounds {
+            position_rad: found.position_rad,
+            velocity_rad_s: found.velocity_rad_s,
+            torque_nm: found.torque_nm,
+            margin: found.margin,
+        };
+        Premises {
+            unknown: options.unknown,
+            files: vec![],
+            clocks: self.logs.iter().map(|log| clock_of(self.robot, log)).collect(),
+            window_s: options.window_s,
+            acceleration_bound: acceleration.to_vec(),
+            acceleration_from_logs: options.acceleration.is_none(),
+            torque_abs_nm: options.torque_abs_nm.clone(),
+            delay_s: delay.interval_s,
+            delay_from_logs: delay.best_s.is_some(),
+            wider: conditional.map(wider),
+        }
+    }
+
+    /// What proves the last of the sets.
+    fn proof(&self, narrowed: &Narrowed, premises: Premises) -> SetProof {
+        let robot = self.robot;
+        let recorder =
+            Recorder::of_recordings(self.prior, narrowed, robot.inertial_index(robot.end_effector()));
+        SetProof { recorded: Some(premises), ..recorder.proof(robot) }
     }
 
     /// What the rows of data and the motion say of the stated bounds and, with these or wider ones, of the parameters.
     fn learn(&self, data: &RecordedRows, making: Making, unknown: &[usize]) -> Result<Learned, StudyError> {
         let (robot, options) = (self.robot, self.options);
         let stated = data.granting(&options.torque_abs_nm);
-        let (sets, torque) = match sets_within(robot, self.prior, &stated, unknown) {
-            Ok(sets) => (Some(sets), None),
+        let (narrowed, torque) = match sets_within(robot, self.prior, &stated, unknown) {
+            Ok(narrowed) => (Some(narrowed), None),
             Err(IdentifyError::AssumptionBroken { t, joint, .. }) => (None, Some((t, joint))),
             Err(other) => return Err(other.into()),
         };
@@ -253,7 +294,7 @@ impl Study<'_> {
         let witness = self.prior.center();
         let mut additive = AdditiveBound { necessary: none.clone(), sufficient: none, witness };
         if verdict == Verdict::Consistent {
-            return Ok(Learned { verdict, additive, conditional: None, sets, rows: stated });
+            return Ok(Learned { verdict, additive, conditional: None, narrowed, rows: stated });
         }
         let mut rows = stated;
         if torque.is_some() {
@@ -262,8 +303,8 @@ impl Study<'_> {
             let granted: Vec<f64> = additive.sufficient.iter().map(|b| b * options.margin).collect();
             rows = data.granting(&granted);
         }
-        let (conditional, sets) = self.conditional(making)?;
-        Ok(Learned { verdict, additive, conditional: Some(conditional), sets, rows })
+        let (conditional, narrowed) = self.conditional(making)?;
+        Ok(Learned { verdict, additive, conditional: Some(conditional), narrowed, rows })
     }
 
     /// Least squares over the samples; nothing is believed of what is unknown, links otherwise as the prior has them.
@@ -387,8 +428,8 @@ struct Learned {
     verdict: Verdict,
     additive: AdditiveBound,
     conditional: Option<ConditionalSet>,
-    /// After so many windows each; none where no interval may be shown.
-    sets: Option<Vec<(usize, ParameterSet)>>,
+    /// None where no interval may be shown.
+    narrowed: Option<Narrowed>,
     /// That estimates are made from.
     rows: Rows,
 }

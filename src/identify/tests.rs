@@ -19,16 +19,16 @@ use crate::reach::Span;
 use crate::robot::{ARMATURE, Arm, COULOMB, INERTIAL, OFFSET, Scene, VISCOUS};
 use crate::trajectory::{Bezier, JointState};
 
-pub(super) fn arm() -> Arm {
+pub(crate) fn arm() -> Arm {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/robots/kinova_gen3_2f85.toml");
     crate::robot::load(path).unwrap()
 }
 
 /// The last link with gripper and an 8 lb dumbbell, and Table I around it.
-pub(super) const PAYLOAD: [f64; INERTIAL] =
+pub(crate) const PAYLOAD: [f64; INERTIAL] =
     [4.9136, -4e-5, 9e-5, -0.76737, 0.1502, 0.0, 0.1354, 0.0, 0.0, 0.01944];
 
-pub(super) fn prior(robot: &Arm) -> ParameterSet {
+pub(crate) fn prior(robot: &Arm) -> ParameterSet {
     let mut set = ParameterSet::around_nominal(robot);
     let at = robot.inertial_index(robot.end_effector());
     set.lower[at..at + 4].copy_from_slice(&[1.2, -0.4, -0.4, -1.0]);
@@ -39,7 +39,7 @@ pub(super) fn prior(robot: &Arm) -> ParameterSet {
 }
 
 /// True parameters: anywhere in the prior, with the payload above.
-pub(super) fn truth(robot: &Arm, set: &ParameterSet, rng: &mut ChaCha8Rng) -> Vec<f64> {
+pub(crate) fn truth(robot: &Arm, set: &ParameterSet, rng: &mut ChaCha8Rng) -> Vec<f64> {
     let mut theta: Vec<f64> =
         set.lower.iter().zip(&set.upper).map(|(l, u)| l + (u - l) * rng.random::<f64>()).collect();
     let at = robot.inertial_index(robot.end_effector());
@@ -99,18 +99,18 @@ impl<'a> Plant<'a> {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Noise {
+pub(crate) enum Noise {
     Uniform,
     /// Always at the end of its interval, one sign a joint: nothing averages out.
     Corner,
 }
 
-pub(super) fn noise(seed: u64) -> Noise {
+pub(crate) fn noise(seed: u64) -> Noise {
     if seed.is_multiple_of(2) { Noise::Uniform } else { Noise::Corner }
 }
 
 /// Simulates `seconds` of exciting motion; returns measured samples and the largest accelerations.
-pub(super) fn recording(
+pub(crate) fn recording(
     robot: &Arm,
     theta: &[f64],
     seconds: f64,

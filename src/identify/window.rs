@@ -53,6 +53,8 @@ mod history;
 mod integrals;
 mod part;
 
+use serde::{Deserialize, Serialize};
+
 pub use history::{End, History, Past, Pick, Placed, RowMaker, Stretch};
 pub use part::{Enclosed, Enclosures, Part, equal_spans, parts, rows_over_parts};
 
@@ -70,7 +72,8 @@ pub struct Sample {
 }
 
 /// What is known of the time between two samples.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Clock {
     /// Ticks of the control loop: exactly one control period apart, the torque held in between.
     #[default]

@@ -10,12 +10,12 @@ use super::html::{CLASSES, document, escape, symbol, unit};
 use super::methods;
 use super::plots::{LINES, Plot, Series, Shape};
 use super::table::align;
-use super::write::{check_files, write_named};
+use super::write::{SET_PROOF, check_files, write_named};
 use crate::identify::study::{
     Assumption, Findings, MethodFinding, Moment, ParameterFinding, Prediction, Unknown, Verdict,
 };
 
-/// The files of the report.
+/// The files of the report; beside them is `set_proof.json` where a set is shown.
 pub const FILES: [&str; 7] = [
     "summary.json",
     "joints.csv",
@@ -31,7 +31,12 @@ pub const FILES: [&str; 7] = [
 /// # Errors
 /// [`ReportError::Destination`].
 pub fn check_destination(folder: &Path) -> Result<(), ReportError> {
-    check_files(folder, &FILES)
+    check_files(folder, &known())
+}
+
+/// All files that a report may have.
+fn known() -> Vec<&'static str> {
+    FILES.into_iter().chain([SET_PROOF]).collect()
 }
 
 /// Writes the report, all of it or nothing.
@@ -42,18 +47,21 @@ pub fn write(folder: &Path, findings: &Findings) -> Result<(), ReportError> {
     let json = serde_json::to_string_pretty(findings)
         .map_err(|source| ReportError::Json { path: folder.join(FILES[0]), source })?;
     let (joints, parameters) = (csv(&joint_rows(findings))?, csv(&parameter_rows(findings))?);
-    write_named(
-        folder,
-        &[
-            (FILES[0], json + "\n"),
-            (FILES[1], joints),
-            (FILES[2], parameters),
-            (FILES[3], csv(&methods::rows(findings))?),
-            (FILES[4], csv(&methods::base_rows(&findings.base))?),
-            (FILES[5], csv(&torque_rows(findings))?),
-            (FILES[6], page(findings)?),
-        ],
-    )
+    let mut files = vec![
+        (FILES[0], json + "\n"),
+        (FILES[1], joints),
+        (FILES[2], parameters),
+        (FILES[3], csv(&methods::rows(findings))?),
+        (FILES[4], csv(&methods::base_rows(&findings.base))?),
+        (FILES[5], csv(&torque_rows(findings))?),
+        (FILES[6], page(findings)?),
+    ];
+    if let Some(proof) = &findings.proof {
+        let text = serde_json::to_string(proof)
+            .map_err(|source| ReportError::Json { path: folder.join(SET_PROOF), source })?;
+        files.push((SET_PROOF, text));
+    }
+    write_named(folder, &known(), &files)
 }
 
 /// The closing text on the terminal.

@@ -16,7 +16,7 @@ const SUMMARY: &str = "summary.json";
 const LOG: &str = "log.csv";
 const PAGE: &str = "report.html";
 const PLANS: &str = "plans";
-const SET_PROOF: &str = "set_proof.json";
+pub(super) const SET_PROOF: &str = "set_proof.json";
 
 /// The folder of a run if no other is asked for: `runs/<scenario>-<method>-<seed>`.
 ///
@@ -53,13 +53,12 @@ pub fn check_files(folder: &Path, names: &[&str]) -> Result<(), ReportError> {
     })
 }
 
-/// Writes the named texts as the files of `folder`, all or nothing.
+/// Writes the named texts as the files of `folder`, all or nothing; it may hold files of the names `known`, which go.
 ///
 /// # Errors
 /// Those of [`check_files`], and whatever goes wrong while writing; the folder is then as it was before.
-pub fn write_named(folder: &Path, files: &[(&str, String)]) -> Result<(), ReportError> {
-    let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
-    check_files(folder, &names)?;
+pub fn write_named(folder: &Path, known: &[&str], files: &[(&str, String)]) -> Result<(), ReportError> {
+    check_files(folder, known)?;
     let temporary = Temporary::beside(folder)?;
     for (name, text) in files {
         let path = temporary.path.join(name);

@@ -17,11 +17,16 @@ use crate::identify::window::{Clock, History, Pick, RowMaker, Sample, Window};
 use crate::inertia::{ParameterSet, Strip};
 use crate::robot::{Arm, INERTIAL};
 
+/// A bound is what its multipliers prove up to this share of the prior's width and of its size; on one machine to the last bit.
+const SAME: f64 = 1e-10;
+
 /// What a proof has been found to prove.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checked {
     /// The set that the last step leaves.
     pub set: ParameterSet,
+    /// The set that each step leaves.
+    pub after: Vec<ParameterSet>,
     /// All strips.
     pub strips: Vec<Strip>,
     /// How many bounds were proven anew, those of strips included.
@@ -60,6 +65,24 @@ pub enum ProofError {
         t: f64,
         /// What is wrong.
         reason: String,
+    },
+    /// The readings contradict what the file states.
+    #[error("{0}")]
+    Contradicted(String),
+    /// A bound follows, but so does a tighter one: it was not found under what the file states.
+    #[error(
+        "step {step}, {what}: claimed {claimed}, but by what the file states its multipliers prove {proven}: the set was found under \
+         something else"
+    )]
+    Loose {
+        /// Number of the step.
+        step: usize,
+        /// Whose bound, and which side.
+        what: String,
+        /// The bound as written.
+        claimed: f64,
+        /// What its multipliers prove.
+        proven: f64,
     },
     /// A bound cannot be proven with its multipliers.
     #[error("step {step}, {what}: claimed {claimed}, the measurements prove {proven}")]
@@ -108,10 +131,10 @@ fn bits(direction: &[f64]) -> Vec<u64> {
 }
 
 /// A row made anew: coefficients, right-hand side, radius.
-type Row = (Vec<f64>, f64, f64);
+pub(super) type Row = (Vec<f64>, f64, f64);
 
 /// The state of a repetition.
-struct Replay<'a> {
+pub(super) struct Replay<'a> {
     proof: &'a SetProof,
     robot: &'a Arm,
     samples: &'a [Sample],
@@ -136,38 +159,20 @@ struct Replay<'a> {
 /// proven.
 pub fn check(proof: &SetProof, samples: &[Sample]) -> Result<Checked, ProofError> {
     check_head(proof)?;
-    let mut replay = Replay {
-        proof,
-        robot: &proof.robot,
-        samples,
-        at_time: samples.iter().enumerate().map(|(k, sample)| (sample.t.to_bits(), k)).collect(),
-        set: ParameterSet::new(proof.prior.lower.clone(), proof.prior.upper.clone()),
-        history: History::default(),
-        rows: vec![None; proof.rows.len()],
-        strips: HashMap::new(),
-        bounds: 0,
-        acceleration_bound: vec![0.0; proof.robot.dof()],
-    };
-    for (number, step) in proof.steps.iter().enumerate() {
-        replay.step(number, step)?;
+    if proof.recorded.is_some() {
+        return Err(malformed("recorded", "a set from recordings, expected that of a run"));
     }
-    let mut strips: Vec<(u32, Vec<Strip>)> = replay.strips.into_iter().collect();
-    strips.sort_by_key(|(step, _)| *step);
-    Ok(Checked {
-        set: replay.set,
-        strips: strips.into_iter().flat_map(|(_, strips)| strips).collect(),
-        bounds: replay.bounds,
-        rows: replay.rows.iter().flatten().count(),
-        acceleration_bound: replay.acceleration_bound,
-    })
+    let rows = vec![None; proof.rows.len()];
+    let prior = ParameterSet::new(proof.prior.lower.clone(), proof.prior.upper.clone());
+    Replay::new(proof, prior, samples, rows).run()
 }
 
-fn malformed(place: impl Into<String>, reason: impl Into<String>) -> ProofError {
+pub(super) fn malformed(place: impl Into<String>, reason: impl Into<String>) -> ProofError {
     ProofError::Malformed { place: place.into(), reason: reason.into() }
 }
 
-/// Robot, prior and tables.
-fn check_head(proof: &SetProof) -> Result<(), ProofError> {
+/// Arm, prior and tables.
+pub(super) fn check_head(proof: &SetProof) -> Result<(), ProofError> {
     let SetProof { schema, robot, prior, cuts, .. } = proof;
     if *schema != SCHEMA {
         return Err(malformed("schema", format!("is {schema}, this program reads {SCHEMA}")));
@@ -189,20 +194,60 @@ fn check_head(proof: &SetProof) -> Result<(), ProofError> {
     }
 }
 
-impl Replay<'_> {
+impl<'a> Replay<'a> {
+    /// Nothing is proven yet of `set` but what the prior says, and `rows` are those that are made already.
+    pub(super) fn new(
+        proof: &'a SetProof,
+        set: ParameterSet,
+        samples: &'a [Sample],
+        rows: Vec<Option<Row>>,
+    ) -> Self {
+        Self {
+            proof,
+            robot: &proof.robot,
+            samples,
+            at_time: samples.iter().enumerate().map(|(k, sample)| (sample.t.to_bits(), k)).collect(),
+            set,
+            history: History::default(),
+            rows,
+            strips: HashMap::new(),
+            bounds: 0,
+            acceleration_bound: vec![0.0; proof.robot.dof()],
+        }
+    }
+
+    /// All steps.
+    pub(super) fn run(mut self) -> Result<Checked, ProofError> {
+        let proof = self.proof;
+        let mut after = vec![];
+        for (number, step) in proof.steps.iter().enumerate() {
+            self.step(number, step)?;
+            after.push(self.set.clone());
+        }
+        let mut strips: Vec<(u32, Vec<Strip>)> = self.strips.into_iter().collect();
+        strips.sort_by_key(|(step, _)| *step);
+        Ok(Checked {
+            set: self.set,
+            after,
+            strips: strips.into_iter().flat_map(|(_, strips)| strips).collect(),
+            bounds: self.bounds,
+            rows: self.rows.iter().flatten().count(),
+            acceleration_bound: self.acceleration_bound,
+        })
+    }
+
     fn step(&mut self, number: usize, step: &Step) -> Result<(), ProofError> {
         match step {
             Step::Physics { bounds } => self.physics(number, bounds),
             Step::Update { windows, bounds } => {
                 self.take_windows(number, windows)?;
                 self.make_rows(number)?;
-                let parameters = self.robot.parameter_count();
                 let mut next = self.set.clone();
                 for bound in bounds {
-                    if bound.parameter >= parameters {
+                    if bound.parameter >= self.robot.parameter_count() {
                         return Err(self.no_parameter(number, bound));
                     }
-                    let mut direction = vec![0.0; parameters];
+                    let mut direction = vec![0.0; self.set.len()];
                     direction[bound.parameter] = if bound.upper { 1.0 } else { -1.0 };
                     let polytope = self.polytope(number, &bound.by)?;
                     self.prove(number, &polytope, &direction, bound)?;
@@ -253,12 +298,17 @@ impl Replay<'_> {
         bound: &Bound,
     ) -> Result<(), ProofError> {
         let found = upper_bound(polytope, direction, &multipliers(&bound.by)).value;
-        let (proven, holds) =
+        let (proven, follows) =
             if bound.upper { (found, bound.value >= found) } else { (-found, bound.value <= -found) };
-        if !holds {
-            let side = if bound.upper { "upper" } else { "lower" };
-            let what = format!("{side} bound of parameter {}", bound.parameter);
-            return Err(ProofError::NotProven { step, what, claimed: bound.value, proven });
+        let side = if bound.upper { "upper" } else { "lower" };
+        let (what, claimed) = (format!("{side} bound of parameter {}", bound.parameter), bound.value);
+        if !follows {
+            return Err(ProofError::NotProven { step, what, claimed, proven });
+        }
+        let prior = &self.proof.prior;
+        let width = prior.upper[bound.parameter] - prior.lower[bound.parameter];
+        if (claimed - proven).abs() > SAME * (width + proven.abs()) {
+            return Err(ProofError::Loose { step, what, claimed, proven });
         }
         self.bounds += 1;
         Ok(())
@@ -292,11 +342,11 @@ impl Replay<'_> {
         let lower =
             -upper_bound(&self.polytope(step, &strip.lower_by)?, &opposite, &multipliers(&strip.lower_by))
                 .value;
-        for (side, claimed, proven, holds) in [
+        for (side, claimed, proven, reached) in [
             ("upper", strip.upper, upper, strip.upper >= upper),
             ("lower", strip.lower, lower, strip.lower <= lower),
         ] {
-            if !holds {
+            if !reached {
                 return Err(ProofError::NotProven {
                     step,
                     what: format!("{side} bound of a strip"),
@@ -319,7 +369,7 @@ impl Replay<'_> {
             .iter()
             .filter_map(|row| match row {
                 Source::Span(span) => Some(*span),
-                Source::Strip(_) => None,
+                Source::Strip(_) | Source::Recorded(_) => None,
             })
             .collect();
         let mut found = vec![];
@@ -397,7 +447,7 @@ impl Replay<'_> {
 
     /// Box, rows and cuts that a proof names.
     fn polytope(&self, step: usize, terms: &Terms) -> Result<Polytope, ProofError> {
-        let p = self.robot.parameter_count();
+        let p = self.set.len();
         let mut rows = Rows::none(p);
         rows.y = nalgebra::DMatrix::zeros(terms.rows.len(), p);
         for (w, (index, _)) in terms.rows.iter().enumerate() {

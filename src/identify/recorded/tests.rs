@@ -128,3 +128,56 @@ fn rows_of_late_torques_contain_the_truth() {
         }
     }
 }
+
+/// Readings that are g times the true torque, the sensor's error beside it at its end: with kappa = 1/g the truth is within the radius, and uses
+/// it up where the gain is the smallest.
+#[test]
+fn rows_with_an_open_gain_hold_the_truth_and_are_used_up() {
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let box_of = ParameterSet::new(vec![-1.0; 3], vec![1.0; 3]);
+    let range = wider::with_gain(&box_of);
+    let (least, most) = (range.lower[3], range.upper[3]);
+    assert_eq!((range.len(), least, most), (4, 0.8, 1.25));
+    let mut used = 0.0_f64;
+    for kappa in (0..100).map(|k| least + (most - least) * f64::from(k) / 99.0) {
+        let (z, y): (Vec<f64>, Vec<f64>) =
+            (0..3).map(|_| (rng.random_range(-1.0..1.0), rng.random_range(-3.0..3.0))).unzip();
+        let (radius, more, length) = (rng.random_range(0.1..1.0), rng.random_range(0.0..2.0), 0.1);
+        let truth: f64 = y.iter().zip(&z).map(|(y, z)| y * z).sum();
+        let sign = if rng.random() { 1.0 } else { -1.0 };
+        // y z = kappa (u + error).
+        let u = truth / kappa - sign * 0.999_999 * (radius + more * length);
+        let mut rows = Rows::none(3);
+        rows.y = nalgebra::DMatrix::from_row_slice(1, 3, &y);
+        (rows.u, rows.radius) = (vec![u], vec![radius]);
+        rows.origin = vec![crate::identify::polytope::Origin { t: 1.0, joint: 1 }];
+        let data = RecordedRows { rows, duration: vec![length], left_out: 0, speed: vec![0.0] };
+        let open = wider::gain_left_open(&data, more, 2);
+        assert_eq!((open.y.ncols(), open.u[0]), (4, 0.0));
+        let off = (truth + open.y[(0, 3)] * kappa).abs();
+        assert!(off <= open.radius[0], "{kappa}: {off}, {}", open.radius[0]);
+        used = used.max(off / open.radius[0]);
+    }
+    assert!(used > 0.999, "{used}");
+}
+
+/// What is left of a delay reaches from what is taken out to the interval's ends; of a control loop's log whole periods are taken out.
+#[test]
+fn what_is_left_of_a_delay_reaches_the_ends_of_its_interval() {
+    let robot = still();
+    let logs = |period: f64| [log_of(&[0.0; 20], period)];
+    for (period, interval, expected) in [
+        (0.01, [0.02, 0.05], (0.035, 0.015)),
+        (0.01, [0.037, 0.037], (0.037, 0.0)),
+        (0.001, [0.002, 0.0051], (0.004, 0.002)),
+        (0.001, [0.007, 0.007], (0.007, 0.0)),
+        (0.001, [-0.0034, -0.0034], (-0.003, 0.0004)),
+        (0.01, [0.0, 0.0], (0.0, 0.0)),
+    ] {
+        let (taken, left) = delay_taken_out(&robot, &logs(period), interval);
+        assert!((taken - expected.0).abs() < 1e-12 && (left - expected.1).abs() < 1e-12, "{taken} {left}");
+        let exact = expected.1 == 0.0;
+        assert!(exact == (left == 0.0));
+        assert!(exact || interval[0] >= taken - left && interval[1] <= taken + left);
+    }
+}

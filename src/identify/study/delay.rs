@@ -10,8 +10,8 @@ use serde::Serialize;
 use super::{Study, StudyError};
 use crate::identify::inverse::{Moving, moving};
 use crate::identify::log::torque_at;
-use crate::identify::recorded::clock_of;
-use crate::identify::window::{Clock, Sample};
+use crate::identify::recorded::delay_taken_out;
+use crate::identify::window::Sample;
 
 /// Delays are looked for within this of zero at first, s, in steps of [`STEP`].
 const REACH: f64 = 0.1;
@@ -127,16 +127,9 @@ impl Study<'_> {
         Ok(self.about(self.delays_like(best)?, Some((best, ratio))))
     }
 
-    /// The middle of an interval of delays is taken out: whole periods where the logs are those of a control loop, whose torques are
-    /// held in between.
+    /// What is done about delays of an interval.
     fn about(&self, interval: [f64; 2], fit: Option<(f64, f64)>) -> DelayFinding {
-        let middle = 0.5 * (interval[0] + interval[1]);
-        let period = self.robot.gains().period_s;
-        let held = self.logs.iter().any(|log| clock_of(self.robot, log) == Clock::Control);
-        let taken_out_s = if held { (middle / period).round() * period } else { middle };
-        // A stated whole number of periods leaves no rounding behind.
-        let left = (interval[1] - taken_out_s).max(taken_out_s - interval[0]);
-        let left_s = if left <= 1e-9 * taken_out_s.abs() { 0.0 } else { left };
+        let (taken_out_s, left_s) = delay_taken_out(self.robot, self.logs, interval);
         DelayFinding {
             taken_out_s,
             interval_s: interval,

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::{BaseFinding, DelayFinding, Unknown};
 use crate::identify::estimators::Estimator;
 use crate::identify::motion::Remedy;
+use crate::identify::proof::SetProof;
 use crate::robot::{ARMATURE, Arm, COULOMB, FRICTION, INERTIAL, OFFSET, VISCOUS};
 
 /// What the data say of the stated bounds.
@@ -192,6 +193,9 @@ pub struct Findings {
     /// Measured and predicted torques of the validation log, or of the first log where there is none.
     #[serde(skip)]
     pub predictions: Vec<Prediction>,
+    /// What proves the set apart from the recordings; none where no interval is shown. Its own file.
+    #[serde(skip)]
+    pub proof: Option<SetProof>,
 }
 
 /// Torques of one sample, N m.

@@ -5,7 +5,7 @@ use crate::identify::error::IdentifyError;
 use crate::identify::factor::{Scaled, smallest_factor};
 use crate::identify::log::MeasurementLog;
 use crate::identify::motion::{Bound, BrokenMotion, Comparison, RecordedMotion, Remedy};
-use crate::identify::recorded::{RecordedRows, momentum_rows};
+use crate::identify::recorded::{RecordedRows, numbered_rows};
 use crate::robot::Sensors;
 
 /// What rows of data are made with, beside the sensor bounds.
@@ -33,10 +33,7 @@ impl Study<'_> {
         let robot =
             self.robot.with_sensors(*sensors).map_err(|error| IdentifyError::Arm(error.to_string()))?;
         let window_s = self.options.window_s;
-        let mut data =
-            momentum_rows(&robot, self.prior, logs, window_s, making.acceleration, making.shift_s)?;
-        data.forget_speed_limited(&robot);
-        Ok(data)
+        numbered_rows(&robot, self.prior, logs, window_s, making.acceleration, making.shift_s)
     }
 
     /// The verdict on the motion of all logs as recorded and, if the rows of data are refuted (`torque`: end of the window and joint), on these.

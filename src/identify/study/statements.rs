@@ -1,9 +1,11 @@
 //! A study in words: what was done to the data, what was assumed, what the set is worth.
 
-use super::{ACCELERATION_MARGIN, ConditionalSet, DelayFinding, LogFinding, Study, Verdict};
+use super::{ACCELERATION_MARGIN, ConditionalSet, LogFinding, Study, Verdict};
 use crate::identify::log::MeasurementLog;
+use crate::identify::proof::{Premises, WiderBounds};
 use crate::identify::recorded::clock_of;
 use crate::identify::window::Clock;
+use crate::robot::Arm;
 
 impl Study<'_> {
     pub(super) fn log_findings(&self) -> Vec<LogFinding> {
@@ -24,20 +26,34 @@ impl Study<'_> {
         fit.chain(self.validation.map(|log| finding(log, "validation"))).collect()
     }
 
-    pub(super) fn assumptions(&self, acceleration: &[f64], delay: &DelayFinding) -> Vec<String> {
-        let (robot, options) = (self.robot, self.options);
+    pub(super) fn guarantee(&self, verdict: &Verdict, conditional: Option<&ConditionalSet>) -> String {
+        let Verdict::Refuted { .. } = verdict else {
+            return "The set holds the true parameters if the stated assumptions are true; the data do not contradict them."
+                .to_owned();
+        };
+        let refuted = "No guarantee: the stated assumptions cannot all be true, whatever the parameters.";
+        match conditional {
+            Some(found) => format!("{refuted} {}", found.sentence()),
+            None => refuted.to_owned(),
+        }
+    }
+}
+
+impl Premises {
+    /// In words, one sentence each, the delay as `delay` says; wider bounds are not among them.
+    pub fn sentences(&self, robot: &Arm, delay: String) -> Vec<String> {
         let (sensors, u) = (&robot.sensors(), &robot.uncertainty());
-        let from = if options.acceleration.is_some() {
-            "as stated".to_owned()
-        } else {
+        let from = if self.acceleration_from_logs {
             format!("{ACCELERATION_MARGIN} times the largest in the smoothed data")
+        } else {
+            "as stated".to_owned()
         };
         vec![
             format!(
                 "torque error at most {} % of the torque plus {} N m, and a mean over a window of {} N m more",
                 100.0 * sensors.torque_ratio,
                 sensors.torque_abs_nm,
-                list(&options.torque_abs_nm)
+                list(&self.torque_abs_nm)
             ),
             format!(
                 "encoder errors at most {} rad and {} rad/s",
@@ -53,22 +69,21 @@ impl Study<'_> {
                 "gravity within {} degrees of the stated direction, breakaway friction at most {} times Coulomb's",
                 u.gravity_direction_deg, u.breakaway_ratio
             ),
-            format!("accelerations at most {} rad/s^2 ({from})", list(acceleration)),
-            delay.sentence(),
-            format!("windows of {} s; time stamps exact; nothing else touches the arm", options.window_s),
+            format!("accelerations at most {} rad/s^2 ({from})", list(&self.acceleration_bound)),
+            delay,
+            format!("windows of {} s; time stamps exact; nothing else touches the arm", self.window_s),
         ]
     }
+}
 
-    pub(super) fn guarantee(&self, verdict: &Verdict, conditional: Option<&ConditionalSet>) -> String {
-        let Verdict::Refuted { .. } = verdict else {
-            return "The set holds the true parameters if the stated assumptions are true; the data do not contradict them."
-                .to_owned();
-        };
-        let refuted = "No guarantee: the stated assumptions cannot all be true, whatever the parameters.";
-        match conditional {
-            Some(found) => format!("{refuted} {}", found.sentence()),
-            None => refuted.to_owned(),
-        }
+impl WiderBounds {
+    /// In words.
+    pub fn sentence(&self) -> String {
+        format!(
+            "the encoders err by at most {:.3e} rad and {:.3e} rad/s, and the mean torque of each joint over a window by {:.4} N m beyond \
+             its stated bound: {} times what the first two thirds of the logs need",
+            self.position_rad, self.velocity_rad_s, self.torque_nm, self.margin
+        )
     }
 }
 
@@ -78,15 +93,12 @@ impl ConditionalSet {
         if let Some(reason) = &self.refused {
             return format!("No interval is shown: {reason}.");
         }
+        let Self { margin, position_rad, velocity_rad_s, torque_nm, .. } = *self;
+        let wider = WiderBounds { position_rad, velocity_rad_s, torque_nm, margin };
         format!(
-            "The set is what is left if the encoders err by at most {:.3e} rad and {:.3e} rad/s, and the mean torque of each joint over a \
-             window by {:.4} N m beyond its stated bound: {} times what the first two thirds of the logs need ({} windows, from which the \
-             set is); a common gain of all torque sensors is left open between 0.8 and 1.25. The rest, {} windows, does not contradict that; \
-             nothing proves that these bounds hold.",
-            self.position_rad,
-            self.velocity_rad_s,
-            self.torque_nm,
-            self.margin,
+            "The set is what is left if {} ({} windows, from which the set is); a common gain of all torque sensors is left open between \
+             0.8 and 1.25. The rest, {} windows, does not contradict that; nothing proves that these bounds hold.",
+            wider.sentence(),
             self.windows_used,
             self.windows_held_out
         )

@@ -1,0 +1,86 @@
+//! Where the logs of a set are, and whether they are the ones.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use crate::cli::Failure;
+use crate::identify::log::{AngleUnit, MeasurementLog};
+use crate::identify::proof::{LogFile, Premises};
+use crate::robot::Arm;
+
+/// Bytes that are hashed at a time.
+const PORTION: usize = 1 << 16;
+
+/// What has to be known of a log to read it again and to know it again.
+///
+/// # Errors
+/// Bad input if the file cannot be read.
+pub(in crate::cli) fn describe(path: &Path, degrees: bool, topic: Option<&str>) -> Result<LogFile, Failure> {
+    let sha256 = hash(path)?;
+    Ok(LogFile { path: path.to_owned(), sha256, degrees, topic: topic.map(str::to_owned) })
+}
+
+/// The logs of a proof in `folder`, or why they are not those that it was made from: `given` ones, else those of the same name beside
+/// it, else those that are where they were.
+///
+/// # Errors
+/// Bad input if a log is nowhere, or cannot be read.
+pub(super) fn read(
+    premises: &Premises,
+    robot: &Arm,
+    folder: &Path,
+    given: &[PathBuf],
+) -> Result<Result<Vec<MeasurementLog>, String>, Failure> {
+    let given =
+        given.iter().map(|path| Ok((path.clone(), hash(path)?))).collect::<Result<Vec<_>, Failure>>()?;
+    let mut logs = vec![];
+    for file in &premises.files {
+        let LogFile { path, sha256, degrees, topic } = file;
+        let candidates = if given.is_empty() { at_hand(path, folder)? } else { given.clone() };
+        let Some((found, _)) = candidates.iter().find(|(_, hash)| hash == sha256) else {
+            let tried: Vec<String> =
+                candidates.iter().map(|(path, hash)| format!("{} ({hash})", path.display())).collect();
+            let wanted = path.display();
+            return Ok(Err(format!(
+                "{} is not the log '{wanted}' that the set was found from, whose SHA-256 is {sha256}",
+                tried.join(", ")
+            )));
+        };
+        let unit = if *degrees { AngleUnit::Degrees } else { AngleUnit::Radians };
+        let log = MeasurementLog::read_topic(found, robot, unit, topic.as_deref());
+        logs.push(log.map_err(|error| Failure::input(&error))?);
+    }
+    Ok(Ok(logs))
+}
+
+/// The files that may be the log of this path, with their hashes.
+fn at_hand(path: &Path, folder: &Path) -> Result<Vec<(PathBuf, String)>, Failure> {
+    let beside = path.file_name().map(|name| folder.join(name));
+    let there: Vec<PathBuf> = beside.into_iter().chain([path.to_owned()]).filter(|p| p.is_file()).collect();
+    if there.is_empty() {
+        let path = path.display();
+        return Err(Failure::Input(format!(
+            "{path}: no such log, neither beside the proof nor where it was; give it with --log"
+        )));
+    }
+    there.into_iter().map(|path| hash(&path).map(|hash| (path, hash))).collect()
+}
+
+/// SHA-256 of all bytes, in hexadecimal digits.
+fn hash(path: &Path) -> Result<String, Failure> {
+    let all = || -> io::Result<String> {
+        let mut file = File::open(path)?;
+        let (mut hash, mut portion) = (Sha256::new(), vec![0; PORTION]);
+        loop {
+            match file.read(&mut portion)? {
+                0 => break,
+                count => hash.update(&portion[..count]),
+            }
+        }
+        Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    };
+    all().map_err(|error| Failure::Input(format!("{}: {error}", path.display())))
+}
