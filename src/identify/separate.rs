@@ -163,7 +163,7 @@ impl JointProfile {
             columns[(k, links + OFFSET)] = time;
         }
         let friction = robot.friction_index(j);
-        let largest = |at: usize| set.lower[friction + at].abs().max(set.upper[friction + at].abs());
+        let largest = |at: usize| set.lower()[friction + at].abs().max(set.upper()[friction + at].abs());
         let own = sensors.velocity_rad_s * largest(ARMATURE) + sensors.position_rad * largest(VISCOUS);
         let share = |k: usize| k as f64 / panels.max(1) as f64;
         let end: Vec<f64> = (0..=panels).map(|k| own + ends[0] + share(k) * (ends[1] - ends[0])).collect();

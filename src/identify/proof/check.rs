@@ -82,9 +82,9 @@ impl Checked {
             return Some(format!("{} parameters, expected {}", claimed.len(), self.set.len()));
         }
         for j in 0..self.set.len() {
-            let (lower, upper) = (claimed.lower[j], claimed.upper[j]);
-            if !(lower <= self.set.lower[j] && self.set.upper[j] <= upper) {
-                let (a, b) = (self.set.lower[j], self.set.upper[j]);
+            let (lower, upper) = (claimed.lower()[j], claimed.upper()[j]);
+            if !(lower <= self.set.lower()[j] && self.set.upper()[j] <= upper) {
+                let (a, b) = (self.set.lower()[j], self.set.upper()[j]);
                 return Some(format!("parameter {j} is claimed in [{lower}, {upper}], proven in [{a}, {b}]"));
             }
         }
@@ -97,7 +97,7 @@ impl Checked {
             let own = known.get(&bits(&strip.direction));
             own.is_some_and(|(lower, upper)| strip.lower <= *lower && *upper <= strip.upper)
         };
-        let strips = claimed.strips.iter().flat_map(|s| &s.strips);
+        let strips = claimed.strips().into_iter().flat_map(|s| &s.strips);
         let unknown = strips.enumerate().find(|(_, strip)| !holds(strip));
         unknown.map(|(k, _)| format!("strip {k} is narrower than what is proven, or in another direction"))
     }
@@ -141,7 +141,7 @@ pub fn check(proof: &SetProof, samples: &[Sample]) -> Result<Checked, ProofError
         robot: &proof.robot,
         samples,
         at_time: samples.iter().enumerate().map(|(k, sample)| (sample.t.to_bits(), k)).collect(),
-        set: ParameterSet::new(proof.prior.lower.clone(), proof.prior.upper.clone()),
+        set: proof.prior.clone().with_strips(None),
         history: History::default(),
         rows: vec![None; proof.rows.len()],
         strips: HashMap::new(),
@@ -266,7 +266,7 @@ impl Replay<'_> {
 
     /// The set that a step leaves.
     fn take_over(&mut self, step: usize, next: ParameterSet) -> Result<(), ProofError> {
-        match (0..next.len()).find(|&j| !(next.lower[j] <= next.upper[j])) {
+        match (0..next.len()).find(|&j| !(next.lower()[j] <= next.upper()[j])) {
             Some(j) => {
                 Err(malformed(format!("step {step}"), format!("the interval of parameter {j} is empty")))
             }
@@ -432,10 +432,7 @@ fn multipliers(terms: &Terms) -> Multipliers {
 
 /// Takes a proven bound over.
 fn narrow(set: &mut ParameterSet, bound: &Bound) {
-    let (lower, upper) = (&mut set.lower[bound.parameter], &mut set.upper[bound.parameter]);
-    if bound.upper {
-        *upper = upper.min(bound.value);
-    } else {
-        *lower = lower.max(bound.value);
-    }
+    let (lower, upper) =
+        if bound.upper { (f64::NEG_INFINITY, bound.value) } else { (bound.value, f64::INFINITY) };
+    set.narrow(bound.parameter, lower, upper);
 }

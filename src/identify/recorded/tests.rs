@@ -23,7 +23,7 @@ fn believed(robot: &Arm) -> ParameterSet {
     let mut set = prior(robot);
     for j in 0..robot.dof() {
         let at = robot.friction_index(j) + COULOMB;
-        (set.lower[at], set.upper[at]) = (0.0, 0.0);
+        (set.bounds().0[at], set.bounds().1[at]) = (0.0, 0.0);
     }
     set
 }

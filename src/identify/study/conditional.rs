@@ -93,9 +93,7 @@ impl Study<'_> {
     /// The sets that the rows of the used part leave, if those held out do not contradict them.
     fn tried(&self, used: &Rows, held: &Rows, margin: f64) -> Result<Result<Sets, String>, StudyError> {
         let unknown = self.options.unknown.indices(self.robot);
-        let mut prior = ParameterSet::new(self.prior.lower.clone(), self.prior.upper.clone());
-        prior.lower.push(GAIN[0]);
-        prior.upper.push(GAIN[1]);
+        let prior = self.prior.with_further(GAIN);
         let mut sets = match sets_within(self.robot, &prior, used, &unknown) {
             Ok(sets) => sets,
             Err(IdentifyError::AssumptionBroken { .. }) => {
@@ -107,8 +105,7 @@ impl Study<'_> {
         match sets_within(self.robot, set, held, &unknown) {
             Ok(_) => {
                 for (_, set) in &mut sets {
-                    set.lower.pop();
-                    set.upper.pop();
+                    *set = set.without_last();
                 }
                 Ok(Ok(sets))
             }

@@ -60,7 +60,7 @@ impl<'a> Known<'a> {
 
     /// Bound on |z_j|.
     fn largest(&self, column: usize) -> f64 {
-        self.set.lower[column].abs().max(self.set.upper[column].abs())
+        self.set.lower()[column].abs().max(self.set.upper()[column].abs())
     }
 }
 
@@ -413,7 +413,7 @@ impl<'a> Integrals<'a> {
         }
         let set = self.known.set;
         let theta: Vec<Interval> =
-            set.lower.iter().zip(&set.upper).map(|(l, u)| Interval::new(*l, *u)).collect();
+            set.lower().iter().zip(set.upper()).map(|(l, u)| Interval::new(*l, *u)).collect();
         let mut placed = vec![BodyPlacement::base(); self.robot.dof()];
         let (mut found, mut ranges) = (vec![], std::mem::take(&mut evaluator.ranges));
         self.blocks(BLOCK, &mut ranges, |q, _| {
