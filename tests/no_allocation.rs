@@ -112,7 +112,7 @@ fn the_control_tick_does_not_allocate() {
     let start = JointState::at_rest(&[0.1, 0.4, 3.0, -1.9, 0.2, 0.6, 1.5]);
     let curve = Bezier::to_rest(&start, &[0.5, 0.2, 2.7, -1.7, 0.0, 0.3, 1.2], 3.0).unwrap();
     // With strips around the nominal torques.
-    let mut set = ParameterSet::around_nominal(&robot);
+    let set = ParameterSet::around_nominal(&robot);
     let (times, rows) = foresee::torque_rows(&robot, &curve);
     let theta = robot.nominal_parameters();
     let strip = |direction: Vec<f64>| {
