@@ -48,7 +48,7 @@ fn crowds(c: &mut Criterion) {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios");
     let (file, world) = (format!("{folder}/armour_world.toml"), format!("{folder}/worlds/open.csv"));
     let task = Scenario::load_in_world(file, world).expect("the scenario ships").split().0;
-    let (robot, set, rest) = (&task.robot, task.prior_set(), JointState::at_rest(&task.start));
+    let (robot, set, rest) = (&task.robot, task.prior_set().unwrap(), JointState::at_rest(&task.start));
     let target: Vec<f64> = task.start.iter().map(|q| q + 0.1).collect();
     let mut group = c.benchmark_group("obstacles");
     group.sample_size(10).sampling_mode(SamplingMode::Flat);

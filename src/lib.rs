@@ -25,12 +25,11 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! // The robot, and everything that may be true of it: 5 % on each link, and up to 1.8 kg more in the hand.
 //! let robot = Arc::new(robot::load("kinova_gen3_2f85")?);
-//! let mut possible = ParameterSet::around_nominal(&robot);
-//! let hand = robot.inertial_index(robot.end_effector());
-//! possible.lower[hand..hand + 4].copy_from_slice(&[1.2, -0.1, -0.1, -0.5]);
-//! possible.upper[hand..hand + 4].copy_from_slice(&[3.0, 0.1, 0.1, -0.1]);
-//! possible.lower[hand + 4..hand + 10].fill(-0.1);
-//! possible.upper[hand + 4..hand + 10].fill(0.1);
+//! let (mut lower, mut upper) = ([-0.1; 10], [0.1; 10]);
+//! lower[..4].copy_from_slice(&[1.2, -0.1, -0.1, -0.5]);
+//! upper[..4].copy_from_slice(&[3.0, 0.1, 0.1, -0.1]);
+//! let hand = robot.end_effector();
+//! let possible = ParameterSet::around_nominal(&robot).with_body(hand, &lower, &upper)?;
 //!
 //! // The identifier starts from what physics leaves of that.
 //! let guess = tube_fit::initial(&robot);
@@ -68,8 +67,9 @@
 //!
 //! // What the measurements leave possible, proven; the next plan is made for this smaller set.
 //! let update = identifier.update()?;
-//! println!("between {} and {} kg", update.set.lower[hand], update.set.upper[hand]);
-//! assert!(update.set.upper[hand] - update.set.lower[hand] < 1.0);
+//! let mass = update.set.body(hand).mass();
+//! println!("between {} and {} kg", mass.lower, mass.upper);
+//! assert!(mass.half_width() < 0.5);
 //! # Ok(())
 //! # }
 //! ```

@@ -267,7 +267,8 @@ fn another_process_proves_the_identified_set_or_names_what_it_cannot_prove() {
     plan.robot = plan.robot.with_sensors(sensors).unwrap();
     expect("sensors", &plan, "another robot");
     let mut plan = Plan::load(JOB.plans().last().unwrap()).unwrap();
-    plan.set.upper[60] -= 0.5 * (plan.set.upper[60] - plan.set.lower[60]);
+    let (lower, upper) = (plan.set.lower()[60], plan.set.upper()[60]);
+    plan.set = plan.set.with_intervals(60, &[lower], &[0.5 * (lower + upper)]).unwrap();
     expect("narrower", &plan, "parameter 60");
     let mut plan = JOB.first_plan();
     plan.tube.acceleration_bound[2] *= 1.5;
@@ -358,7 +359,8 @@ fn a_larger_set_or_a_smaller_tube_is_refused() {
         ("acceleration_bound", |plan| plan.tube.acceleration_bound[3] *= 0.1),
         ("", |plan| {
             let mass = plan.robot.inertial_index(plan.robot.end_effector());
-            plan.set.upper[mass] += 5.0;
+            let (lower, upper) = (plan.set.lower()[mass], plan.set.upper()[mass]);
+            plan.set = plan.set.clone().with_intervals(mass, &[lower], &[upper + 5.0]).unwrap();
         }),
     ];
     for (place, tamper) in cases {

@@ -112,14 +112,15 @@ fn the_control_tick_does_not_allocate() {
     let start = JointState::at_rest(&[0.1, 0.4, 3.0, -1.9, 0.2, 0.6, 1.5]);
     let curve = Bezier::to_rest(&start, &[0.5, 0.2, 2.7, -1.7, 0.0, 0.3, 1.2], 3.0).unwrap();
     // With strips around the nominal torques.
-    let mut set = ParameterSet::around_nominal(&robot);
+    let set = ParameterSet::around_nominal(&robot);
     let (times, rows) = foresee::torque_rows(&robot, &curve);
     let theta = robot.nominal_parameters();
     let strip = |direction: Vec<f64>| {
         let torque: f64 = direction.iter().zip(&theta).map(|(d, x)| d * x).sum();
         Strip { direction, lower: torque - 0.1, upper: torque + 0.1 }
     };
-    set.strips = Some(TorqueStrips { times, strips: rows.into_iter().map(strip).collect() });
+    let strips = rows.into_iter().map(strip).collect();
+    let set = set.with_strips(Some(TorqueStrips { times, strips }));
     let mut controller = RobustController::new(robot.clone(), &set, &tube_fit::initial(&robot));
     let mut desired = start.clone();
     let (mut q, mut dq) = (vec![0.0; robot.dof()], vec![0.0; robot.dof()]);
@@ -241,7 +242,7 @@ fn planning_does_not_allocate_after_the_first_proposal() {
         .unwrap()
         .split()
         .0;
-    let (set, start) = (task.prior_set(), JointState::at_rest(&task.start));
+    let (set, start) = (task.prior_set().unwrap(), JointState::at_rest(&task.start));
     let beside = |step: f64| -> Vec<f64> { task.start.iter().map(|q| q + step).collect() };
     // The first target is blocked, so that the solver works for its whole budget from both starts; the second is free.
     let (blocked, free) = (beside(0.3), beside(0.1));
@@ -284,7 +285,7 @@ fn planning_does_not_allocate_after_the_first_proposal() {
 fn exciting_does_not_allocate_after_the_first_proposal() {
     let task = Scenario::load("scenarios/dumbbell_c_8lb.toml").unwrap().split().0;
     let held = task.held.clone().unwrap().excite;
-    let set = tighten_by_physics(&task.prior_set(), task.robot.end_effector()).unwrap();
+    let set = tighten_by_physics(&task.prior_set().unwrap(), task.robot.end_effector()).unwrap();
     let start = JointState::at_rest(&task.start);
     let setting = Setting {
         robot: &task.robot,
@@ -318,7 +319,7 @@ fn exciting_does_not_allocate_after_the_first_proposal() {
 fn searching_the_way_does_not_allocate_after_the_first_time() {
     let world = "scenarios/worlds/post.csv";
     let task = Scenario::load_in_world("scenarios/armour_world.toml", world).unwrap().split().0;
-    let set = task.prior_set();
+    let set = task.prior_set().unwrap();
     let terrain = Terrain { robot: &task.robot, set: &set, scene: &task.scene };
     let deadline = Instant::now() + Duration::from_secs(600);
     in_pool(|| {

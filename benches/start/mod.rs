@@ -34,7 +34,7 @@ impl Start {
         let held = task.held.clone().expect("the scenario holds a payload");
         let bound = tube_fit::initial(&robot).acceleration_bound;
         let options = IdentifierOptions { window_s: held.identify.window_s, ..IdentifierOptions::default() };
-        let identifier = Identifier::new(robot.clone(), &task.prior_set(), bound, options)
+        let identifier = Identifier::new(robot.clone(), &task.prior_set().unwrap(), bound, options)
             .expect("the scenario's prior holds bodies");
         let rest = JointState::at_rest(&task.start);
         (Self { task, held, robot, identifier, rest }, truth)

@@ -136,16 +136,10 @@ impl SetupFile {
             let gains = Gains { k_r, alpha, v_max, ..robot.gains() };
             robot = robot.with_gains(gains).map_err(|error| wrong("control", error.to_string()))?;
         }
-        let first = robot.inertial_index(robot.end_effector());
         if let Some(Body { lower, upper }) = &self.last_body {
-            if !lower.iter().zip(upper).all(|(l, u)| l <= u && l.is_finite() && u.is_finite()) {
-                return Err(wrong(
-                    "last_body",
-                    "expected finite bounds, none below its lower one".to_owned(),
-                ));
-            }
-            set.lower[first..first + INERTIAL].copy_from_slice(lower);
-            set.upper[first..first + INERTIAL].copy_from_slice(upper);
+            set = set
+                .with_body(robot.end_effector(), lower, upper)
+                .map_err(|error| wrong("last_body", error.to_string()))?;
         }
         if self.physical {
             set = tighten_by_physics(&set, robot.end_effector())
@@ -189,7 +183,9 @@ impl SetupFile {
                     source: Box::new(source),
                 })?;
                 let task = scenario.split().0;
-                let set = task.prior_set();
+                let set = task.prior_set().map_err(|error| {
+                    CampaignError::field(path, format!("{field}.scenario"), error.to_string())
+                })?;
                 let range = task.held.map_or(task.carry.range_rad, |held| held.excite.range_rad);
                 Ok((task.robot, set, task.scene, task.start, range))
             }

@@ -260,7 +260,7 @@ fn opened(scenario: Scenario, payload: &Payload, family: Family, evaluations: us
     let task = scenario.task();
     let timing = &task.timing;
     let duration_s = timing.exciting_plans.saturating_sub(1) as f64 * timing.t_p_s + timing.t_f_s;
-    let (robot, set) = (Arc::new(task.robot.clone()), task.prior_set());
+    let (robot, set) = (Arc::new(task.robot.clone()), task.prior_set().map_err(|error| error.to_string())?);
     let what = open::Task {
         robot: &robot,
         set: &set,
@@ -290,7 +290,7 @@ fn opened(scenario: Scenario, payload: &Payload, family: Family, evaluations: us
 /// See [`perfect`].
 fn perfect(scenario: Scenario, payload: &Payload, seed: u64) -> Outcome {
     let task = scenario.task();
-    let (robot, set) = (&task.robot, task.prior_set());
+    let (robot, set) = (&task.robot, task.prior_set().map_err(|error| error.to_string())?);
     let set = tighten_by_physics(&set, robot.end_effector()).map_err(|error| error.to_string())?;
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let at = robot.inertial_index(robot.end_effector());
@@ -303,7 +303,7 @@ fn perfect(scenario: Scenario, payload: &Payload, seed: u64) -> Outcome {
 /// Parameters anywhere in the set, with the payload's at `at`.
 fn truth(set: &ParameterSet, at: usize, payload: &Payload, rng: &mut ChaCha8Rng) -> Vec<f64> {
     let mut theta: Vec<f64> =
-        set.lower.iter().zip(&set.upper).map(|(l, u)| l + rng.random::<f64>() * (u - l)).collect();
+        set.lower().iter().zip(set.upper()).map(|(l, u)| l + rng.random::<f64>() * (u - l)).collect();
     theta[at..at + INERTIAL].copy_from_slice(&payload.body);
     theta
 }

@@ -96,12 +96,13 @@ impl Identification {
             },
         )?;
         let task = scenario.task();
-        let prior = task.prior_set();
+        let prior =
+            task.prior_set().map_err(|error| CampaignError::field(path, "scenario", error.to_string()))?;
         let robot = Arc::new(task.robot.clone());
         let tight = tighten_by_physics(&prior, robot.end_effector())
             .map_err(|error| CampaignError::field(path, "scenario", error.to_string()))?;
         let at = robot.inertial_index(robot.end_effector());
-        let body = std::array::from_fn(|k| (tight.lower[at + k], tight.upper[at + k]));
+        let body = std::array::from_fn(|k| (tight.lower()[at + k], tight.upper()[at + k]));
         let File { name, trials, seconds, seed, .. } = file;
         Ok(Self { name, trials, seconds, seed, robot, prior, body })
     }
@@ -140,11 +141,11 @@ impl Identification {
         let set = identifier.set();
         let at = self.robot.inertial_index(self.robot.end_effector());
         let gap = |k: usize| {
-            let (lower, upper) = (set.lower[at + k], set.upper[at + k]);
+            let (lower, upper) = (set.lower()[at + k], set.upper()[at + k]);
             (theta[at + k] - lower).min(upper - theta[at + k]) / (0.5 * (upper - lower))
         };
         let parameter = (0..INERTIAL).min_by(|&a, &b| gap(a).total_cmp(&gap(b))).unwrap_or(0);
-        let mass_half = 0.5 * (set.upper[at] - set.lower[at]);
+        let mass_half = 0.5 * (set.upper()[at] - set.lower()[at]);
         Ok(Trial { noise, inside, gap: gap(parameter), parameter, mass_half })
     }
 
@@ -194,7 +195,7 @@ impl Identification {
             let share: f64 = rng.random();
             if at_ends { if share < 0.5 { *lower } else { *upper } } else { lower + share * (upper - lower) }
         };
-        let pairs = self.prior.lower.iter().zip(&self.prior.upper);
+        let pairs = self.prior.lower().iter().zip(self.prior.upper());
         let mut theta: Vec<f64> = pairs.map(|pair| draw(pair, rng).clamp(*pair.0, *pair.1)).collect();
         let at = self.robot.inertial_index(self.robot.end_effector());
         theta[at..at + INERTIAL].copy_from_slice(&self.payload(rng)?);
@@ -434,7 +435,7 @@ mod tests {
                     }
                 }
                 let set = identifier.set();
-                (at..at + INERTIAL).map(|k| 0.5 * (set.upper[k] - set.lower[k])).collect::<Vec<f64>>()
+                (at..at + INERTIAL).map(|k| 0.5 * (set.upper()[k] - set.lower()[k])).collect::<Vec<f64>>()
             };
             let (exact, angle) = (widths(0.0), widths(campaign.robot.uncertainty().gravity_direction_deg));
             let ratio: Vec<f64> = angle.iter().zip(&exact).map(|(a, b)| a / b).collect();

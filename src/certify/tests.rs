@@ -64,7 +64,7 @@ fn used_storage_answers_as_new_storage_does() {
         let curve = motion(&robot, &mut rng);
         let tube = tube(&robot, &set, &curve);
         let borne =
-            |j: usize| tube.inertia_floor[j] > set.lower[robot.friction_index(j) + crate::robot::ARMATURE];
+            |j: usize| tube.inertia_floor[j] > set.lower()[robot.friction_index(j) + crate::robot::ARMATURE];
         assert!((0..robot.dof()).any(borne), "the transmissions bear the floor of {}", robot.name);
         let problem = Problem::new(&robot, &set, &scene, &tube, &curve).unwrap();
         let spans: Vec<Span> = (0..9).map(|k| problem.span(k, 8)).collect();
@@ -96,7 +96,7 @@ fn a_torque_beyond_the_limit_is_refused_in_used_storage_too() {
         // Known and without friction, so that bounds are finite whatever the constants are.
         robot.joints.iter_mut().for_each(|joint| joint.friction.coulomb = 0.0);
         (robot.stated().gains.alpha, robot.stated().gains.v_max) = (300.0, 0.01);
-        let set = ParameterSet::new(robot.nominal_parameters(), robot.nominal_parameters());
+        let set = ParameterSet::new(robot.nominal_parameters(), robot.nominal_parameters()).unwrap();
         let curve = motion(&robot, &mut rng);
         let mut tube = tube(&robot, &set, &curve);
         tube.drift_nm.fill(0.01);

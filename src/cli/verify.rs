@@ -92,7 +92,7 @@ pub(super) fn expected(args: &VerifyArgs) -> Result<Expected, Failure> {
     let first_set =
         if weighs { None } else { Some(first_set(task).map_err(|error| Failure::input(&error))?) };
     let (own, scene, start) = (task.robot.clone(), task.scene.clone(), task.start.clone());
-    let prior = task.prior_set();
+    let prior = task.prior_set().map_err(|e| Failure::input(&e))?;
     Ok(Expected { robot, task: Some(ExpectedTask { robot: own, scene, start, prior, first_set }) })
 }
 

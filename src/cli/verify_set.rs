@@ -158,7 +158,7 @@ fn compare(proof: &SetProof, checked: &Checked, plans: &[(String, Plan)]) -> Opt
 fn proven(proof: &SetProof, checked: &Checked, plans: usize) -> String {
     let at = proof.robot.inertial_index(proof.robot.end_effector());
     let interval = |k: usize| {
-        let (lower, upper) = (checked.set.lower[at + k], checked.set.upper[at + k]);
+        let (lower, upper) = (checked.set.lower()[at + k], checked.set.upper()[at + k]);
         format!("{} in [{}, {}]", PARAMETER_NAMES[k], figure(lower), figure(upper))
     };
     let intervals: Vec<String> = (0..INERTIAL).map(interval).collect();

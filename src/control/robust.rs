@@ -304,7 +304,7 @@ mod tests {
         for (speed, sticks) in [(0.0, true), (0.5, false)] {
             let (equal, more) = (rho(1.0, speed), rho(1.5, speed));
             for j in 0..n {
-                let coulomb = set.upper[robot.friction_index(j) + COULOMB];
+                let coulomb = set.upper()[robot.friction_index(j) + COULOMB];
                 let expected = if sticks { 0.5 * coulomb } else { 0.0 };
                 assert!((more[j] - equal[j] - expected).abs() < 1e-9, "joint {j} at {speed} rad/s");
             }

@@ -34,7 +34,7 @@ type Checked<T> = Result<T, Box<Broken>>;
 /// # Errors
 /// [`IdentifyError`] if the identifier refuses the prior.
 pub fn first_set(task: &Task) -> Result<ParameterSet, IdentifyError> {
-    let (robot, prior) = (Arc::new(task.robot.clone()), task.prior_set());
+    let (robot, prior) = (Arc::new(task.robot.clone()), task.prior_set()?);
     let Some(held) = &task.held else { return Ok(prior) };
     let bound = tube_fit::initial(&robot).acceleration_bound;
     Ok(Learner::new(robot, held, &prior, bound)?.set().clone())
@@ -92,7 +92,7 @@ impl Learner {
     pub(crate) fn along(&mut self, t: f64, curve: &Bezier) -> Checked<ParameterSet> {
         let (times, rows) = foresee::torque_rows(&self.robot, curve);
         let strips = self.identifier.torque_strips(times, &rows).map_err(|error| self.broken(t, &error))?;
-        Ok(ParameterSet { strips: Some(strips), ..self.identifier.set().clone() })
+        Ok(self.identifier.set().clone().with_strips(Some(strips)))
     }
 
     /// The most probable parameters after a run with this log, if the scenario asks for them.
@@ -108,7 +108,8 @@ impl Learner {
             Ok(found) => {
                 let at = self.robot.inertial_index(self.robot.end_effector());
                 let set = self.identifier.set();
-                let inside = |i: usize| (set.lower[at + i]..=set.upper[at + i]).contains(&found.inertial[i]);
+                let inside =
+                    |i: usize| (set.lower()[at + i]..=set.upper()[at + i]).contains(&found.inertial[i]);
                 MostProbable {
                     estimate: found.inertial.to_vec(),
                     deviation: found.deviation.to_vec(),

@@ -270,7 +270,7 @@ impl Record {
 
     /// Adds to the attempts that were executed what their sets say of torques. Left to the end, as no deadline waits then.
     pub(super) fn look_at_torques(&mut self, robot: &Arm) {
-        for plan in self.plans.iter().filter(|plan| plan.set.strips.is_some()) {
+        for plan in self.plans.iter().filter(|plan| plan.set.strips().is_some()) {
             let attempt = self.attempts.iter_mut().find(|a| a.certified && a.t == plan.t_start_s);
             if let Some(attempt) = attempt {
                 attempt.torque = Some(TorqueWidths::along(robot, &plan.set, &plan.curve, WIDTHS_AT));

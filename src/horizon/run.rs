@@ -86,7 +86,7 @@ pub fn run<H: Hardware>(
         robot: robot.name.clone(),
     });
     let guess = tube_fit::initial(&robot);
-    let mut prior = task.prior_set();
+    let mut prior = task.prior_set().map_err(IdentifyError::from)?;
     let mut learner = (task.held.as_ref())
         .map(|held| Learner::new(robot.clone(), held, &prior, guess.acceleration_bound.clone()))
         .transpose()?;
@@ -300,7 +300,7 @@ impl<H: Hardware> Runner<'_, H> {
         let update = learner.update(self.hardware.time())?;
         self.hardware.set_claimed(&update.set);
         let (nominal, e) = (update.nominal.to_vec(), self.robot.inertial_index(self.robot.end_effector()));
-        let (lower, upper) = (update.set.lower[e..e + 10].to_vec(), update.set.upper[e..e + 10].to_vec());
+        let (lower, upper) = (update.set.lower()[e..e + 10].to_vec(), update.set.upper()[e..e + 10].to_vec());
         self.observer.event(&Event::Identified {
             t: self.hardware.time(),
             mass_lower: lower[0],

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::identify::Method;
-use crate::inertia::{Core, ParameterSet};
+use crate::inertia::{ParameterSet, SetError};
 use crate::robot::{Arm, INERTIAL, Scene};
 
 /// What is believed of the whole last body (link, gripper, payload) before the first measurement; parameters in
@@ -156,14 +156,17 @@ pub struct Task {
 impl Task {
     /// All parameters that are possible before the first measurement: the robot's own box, with the prior in place
     /// of the last body's nominal interval where something is held.
-    pub fn prior_set(&self) -> ParameterSet {
-        let mut set = ParameterSet::around_nominal(&self.robot);
-        if let Some(Held { prior, .. }) = &self.held {
-            let first = self.robot.inertial_index(self.robot.end_effector());
-            set.lower[first..first + INERTIAL].copy_from_slice(&prior.lower);
-            set.upper[first..first + INERTIAL].copy_from_slice(&prior.upper);
-            set.core = prior.core.map(|part| Core { first, part });
-        }
-        set
+    ///
+    /// # Errors
+    /// [`SetError`] for a prior whose bounds are none.
+    pub fn prior_set(&self) -> Result<ParameterSet, SetError> {
+        let set = ParameterSet::around_nominal(&self.robot);
+        let Some(Held { prior, .. }) = &self.held else { return Ok(set) };
+        let hand = self.robot.end_effector();
+        let set = set.with_body(hand, &prior.lower, &prior.upper)?;
+        Ok(match prior.core {
+            Some(part) => set.with_core(hand, part),
+            None => set,
+        })
     }
 }

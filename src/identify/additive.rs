@@ -138,7 +138,7 @@ impl Warm {
 /// A proposal moved into the box, its body to a physically consistent one.
 fn admissible(set: &ParameterSet, cuts: &Cuts, z: &[f64], inside: &[f64; INERTIAL]) -> Vec<f64> {
     let mut witness: Vec<f64> =
-        z.iter().enumerate().map(|(j, z)| z.clamp(set.lower[j], set.upper[j])).collect();
+        z.iter().enumerate().map(|(j, z)| z.clamp(set.lower()[j], set.upper()[j])).collect();
     make_physical(&mut witness[cuts.offset..cuts.offset + INERTIAL], inside);
     witness
 }
@@ -333,7 +333,8 @@ mod tests {
         let set = ParameterSet::new(
             truth.iter().map(|t| t - rng.random_range(0.1..1.0)).collect(),
             truth.iter().map(|t| t + rng.random_range(0.1..1.0)).collect(),
-        );
+        )
+        .unwrap();
         let mut rows = Rows::none(p);
         rows.y = DMatrix::from_fn(m, p, |_, _| rng.random_range(-1.0..1.0));
         let mut duration = vec![];

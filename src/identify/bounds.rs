@@ -304,13 +304,15 @@ fn collect(
     for side in sides {
         let found = Proven { index: unknown[side.index], ..side.proven(polytope) };
         let j = found.index;
-        let better = if found.upper { found.value < set.upper[j] } else { found.value > set.lower[j] };
+        let better = if found.upper { found.value < set.upper()[j] } else { found.value > set.lower()[j] };
         if better {
-            *(if found.upper { &mut set.upper[j] } else { &mut set.lower[j] }) = found.value;
+            let (lower, upper) =
+                if found.upper { (f64::NEG_INFINITY, found.value) } else { (found.value, f64::INFINITY) };
+            set.narrow(j, lower, upper);
             proven.push(found);
         }
     }
-    let empty = |pair: &&[Side]| set.upper[unknown[pair[0].index]] < set.lower[unknown[pair[0].index]];
+    let empty = |pair: &&[Side]| set.emptied(unknown[pair[0].index]).is_some();
     if let Some(pair) = sides.chunks_exact(2).find(empty) {
         let directions: Vec<_> = unknown.iter().map(|&j| unit(polytope.len(), j)).collect();
         return Err(broken(polytope, unknown[pair[0].index], pair, &directions, effort));
@@ -391,7 +393,7 @@ pub(super) fn check_rows(polytope: &Polytope) -> Result<(), IdentifyError> {
     for w in 0..rows.len() {
         let (mut low, mut high, mut size) = (0.0, 0.0, rows.u[w].abs());
         for (j, y) in rows.y.row(w).iter().enumerate() {
-            let (a, b) = (y * set.lower[j], y * set.upper[j]);
+            let (a, b) = (y * set.lower()[j], y * set.upper()[j]);
             low += a.min(b);
             high += a.max(b);
             size += a.abs().max(b.abs());

@@ -93,7 +93,7 @@ pub fn upper_bound(polytope: &Polytope, d: &[f64], proposal: &Multipliers) -> Bo
 /// counts as zero, and entries beyond the box are ignored.
 pub fn box_bound(polytope: &Polytope, d: &[f64]) -> f64 {
     let mut sum = Sum::default();
-    for (&g, (&lower, &upper)) in d.iter().zip(polytope.set.lower.iter().zip(&polytope.set.upper)) {
+    for (&g, (&lower, &upper)) in d.iter().zip(polytope.set.lower().iter().zip(polytope.set.upper())) {
         if g != 0.0 {
             sum.add(if g > 0.0 { g * upper } else { g * lower });
         }
@@ -127,7 +127,7 @@ fn dual_bound(polytope: &Polytope, d: &[f64], proposal: &Multipliers) -> Bound {
             }
         }
         // g is within `error` of its computed value: sup over both g and z_j.
-        let (lo, hi) = (set.lower[j], set.upper[j]);
+        let (lo, hi) = (set.lower()[j], set.upper()[j]);
         total.add((g.value * lo).max(g.value * hi));
         total.add(g.error() * lo.abs().max(hi.abs()));
         if g.value.is_nan() {

@@ -115,7 +115,7 @@ mod tests {
         let mut identifier =
             Identifier::new(robot.clone(), &start, vec![1.0; n], IdentifierOptions::default()).unwrap();
         let (body, p) = (robot.inertial_index(robot.end_effector()), robot.parameter_count());
-        let (mut lower, mut upper) = (start.lower.clone(), start.upper.clone());
+        let (mut lower, mut upper) = (start.lower().to_vec(), start.upper().to_vec());
         let known = robot.friction_index(1) + VISCOUS;
         let third = (upper[known] - lower[known]) / 3.0;
         (lower[known], upper[known]) = (lower[known] + third, upper[known] - third);

@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use crate::inertia::SetError;
+
 /// Errors of the identifier; times in s, joints and parameters by index.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum IdentifyError {
@@ -96,4 +98,15 @@ pub enum IdentifyError {
         /// Factor, > 1, by which the encoder's error bound would have to be larger at least.
         by: f64,
     },
+}
+
+impl From<SetError> for IdentifyError {
+    fn from(error: SetError) -> Self {
+        match error {
+            SetError::Interval { parameter, lower, upper } => Self::BadPrior { parameter, lower, upper },
+            SetError::Lengths { lower, upper } => {
+                Self::WrongLength { what: "prior", found: upper, expected: lower }
+            }
+        }
+    }
 }

@@ -194,7 +194,7 @@ impl Data<'_> {
             Estimator::Perturbation => {
                 let prior = tighten_by_physics(self.prior, self.robot.end_effector())?;
                 let set = perturbation::tighten(&self.polytope(&prior))?.set;
-                interval = Some(bodies.iter().map(|&j| [set.lower[j], set.upper[j]]).collect());
+                interval = Some(bodies.iter().map(|&j| [set.lower()[j], set.upper()[j]]).collect());
                 let values = self.linear(Estimator::Ols, &bodies)?;
                 (bodies, values)
             }

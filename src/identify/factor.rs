@@ -139,7 +139,8 @@ mod tests {
             let set = ParameterSet::new(
                 BODY.iter().map(|x| x - rng.random_range(0.1..0.4)).collect(),
                 BODY.iter().map(|x| x + rng.random_range(0.1..0.4)).collect(),
-            );
+            )
+            .unwrap();
             let y = DMatrix::from_fn(300, INERTIAL, |_, _| rng.random_range(-1.0..1.0));
             let measured = (0..300)
                 .map(|w| {

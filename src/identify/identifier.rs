@@ -330,7 +330,7 @@ impl Identifier {
     /// Whether rows made with `now` would be enough tighter than those made with `then`.
     fn pays(&self, then: &ParameterSet, now: &ParameterSet) -> bool {
         let offset = self.polytope.cuts.offset;
-        let width = |set: &ParameterSet, j: usize| set.upper[j] - set.lower[j];
+        let width = |set: &ParameterSet, j: usize| set.upper()[j] - set.lower()[j];
         let least = 1.0 - self.options.effort.remake;
         (offset..offset + INERTIAL).any(|j| width(now, j) < least * width(then, j))
     }

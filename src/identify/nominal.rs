@@ -69,7 +69,7 @@ pub(super) fn reduced_quadratic(polytope: &Polytope) -> Option<Quadratic> {
 
 fn pull_inside(polytope: &Polytope, wanted: &[f64; INERTIAL], inside: &[f64; INERTIAL]) -> [f64; INERTIAL] {
     let offset = polytope.cuts.offset;
-    let bounds = |i: usize| (polytope.set.lower[offset + i], polytope.set.upper[offset + i]);
+    let bounds = |i: usize| (polytope.set.lower()[offset + i], polytope.set.upper()[offset + i]);
     let mut share = 1.0_f64;
     for i in 0..INERTIAL {
         let (lower, upper) = bounds(i);

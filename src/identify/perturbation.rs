@@ -55,22 +55,21 @@ pub(super) fn tighten(polytope: &Polytope) -> Result<Tightened, IdentifyError> {
         });
         sides.iter_mut().for_each(|side| side.noise = side.noise.max(f64::MIN_POSITIVE));
         let (at, [upper, lower]) = (offset + i, sides);
-        if upper.value < set.upper[at] {
-            set.upper[at] = upper.value;
+        if upper.value < set.upper()[at] {
+            set.narrow(at, f64::NEG_INFINITY, upper.value);
             proven.push(Proven::new(polytope, at, true, upper.value, &multipliers[0]));
         }
-        if -lower.value > set.lower[at] {
-            set.lower[at] = -lower.value;
+        if -lower.value > set.lower()[at] {
+            set.narrow(at, -lower.value, f64::INFINITY);
             proven.push(Proven::new(polytope, at, false, -lower.value, &multipliers[1]));
         }
         let weight = |w: usize| l[w].abs() * polytope.rows.radius[w];
         for (w, share) in row_share.iter_mut().enumerate() {
             *share = share.max(weight(w) / upper.noise);
         }
-        if set.upper[at] < set.lower[at] {
+        if let Some(excess) = set.emptied(at) {
             let heaviest = (0..polytope.rows.len()).max_by(|&a, &b| weight(a).total_cmp(&weight(b)));
             let origin = heaviest.map(|w| polytope.rows.origin[w]);
-            let excess = set.lower[at] - set.upper[at];
             return Err(origin.map_or(IdentifyError::PriorExcludesPhysics { parameter: at }, |origin| {
                 // Both sides grow by the noise of one for every unit that the bounds grow.
                 let by = 1.0 + excess / (upper.noise + lower.noise);
@@ -133,7 +132,7 @@ mod tests {
         }
         // It says something of its own: the mass is known better than from the prior.
         assert!(half(&theorem.set, 0) < half(&start, 0), "{}", half(&theorem.set, 0));
-        assert!(theorem.set.lower[at..].iter().zip(&theorem.nominal).all(|(l, x)| l <= x));
+        assert!(theorem.set.lower()[at..].iter().zip(&theorem.nominal).all(|(l, x)| l <= x));
     }
 
     #[test]

@@ -42,24 +42,25 @@ pub(super) fn prove_body(
         other => other,
     })?;
     let mut out = set.clone();
-    out.lower[offset..offset + INERTIAL].copy_from_slice(&found.set.lower);
-    out.upper[offset..offset + INERTIAL].copy_from_slice(&found.set.upper);
+    for k in 0..INERTIAL {
+        out.replace(offset + k, [found.set.lower()[k], found.set.upper()[k]]);
+    }
     Ok((out, polytope.cuts.body(&found.middle()), found.proven))
 }
 
 /// The body whose parameters start at `offset`, alone: only its ten numbers matter to what physics says.
 pub(super) fn alone(set: &ParameterSet, offset: usize) -> Polytope {
     let range = offset..offset + INERTIAL;
-    Polytope::from_box(ParameterSet::new(set.lower[range.clone()].to_vec(), set.upper[range].to_vec()), 0)
+    Polytope::from_box(set.part(range), 0)
 }
 
 /// Checks that a box is finite, ordered, and has at least `least` parameters.
 pub(super) fn check_box(set: &ParameterSet, least: usize) -> Result<(), IdentifyError> {
-    let found = set.lower.len().min(set.upper.len());
-    if found < least || set.lower.len() != set.upper.len() {
+    let found = set.lower().len().min(set.upper().len());
+    if found < least || set.lower().len() != set.upper().len() {
         return Err(IdentifyError::WrongLength { what: "prior box", found, expected: least });
     }
-    for (parameter, (&lower, &upper)) in set.lower.iter().zip(&set.upper).enumerate() {
+    for (parameter, (&lower, &upper)) in set.lower().iter().zip(set.upper()).enumerate() {
         if !(lower.is_finite() && upper.is_finite() && lower <= upper) {
             return Err(IdentifyError::BadPrior { parameter, lower, upper });
         }
@@ -80,23 +81,23 @@ mod tests {
         let mut upper = vec![5.2, 0.4, 0.4, -0.1];
         lower.extend([-0.2; 6]);
         upper.extend([0.2; 6]);
-        ParameterSet::new(lower, upper)
+        ParameterSet::new(lower, upper).unwrap()
     }
 
     #[test]
     fn table_one_shrinks_to_what_physics_leaves() {
         let start = std::time::Instant::now();
         let set = tighten_by_physics(&table_one(), 0).unwrap();
-        println!("{:?}\n{:.4?}\n{:.4?}", start.elapsed(), set.lower, set.upper);
+        println!("{:?}\n{:.4?}\n{:.4?}", start.elapsed(), set.lower(), set.upper());
         // By hand: Sigma_zz >= h_z^2/m >= 0.01/5.2, so I_xx, I_yy >= 0.00192; I_zz >= 0;
         // |I_xy| <= sqrt(S_xx S_yy) <= (S_xx + S_yy)/2 = I_zz/2 <= 0.1, likewise the others.
         let floor = 0.01 / 5.2;
         for j in [4, 6] {
-            assert!((set.lower[j] - floor).abs() < 1e-4, "{}", set.lower[j]);
+            assert!((set.lower()[j] - floor).abs() < 1e-4, "{}", set.lower()[j]);
         }
-        assert!(set.lower[9].abs() < 1e-4);
+        assert!(set.lower()[9].abs() < 1e-4);
         for j in [5, 7, 8] {
-            assert!(set.upper[j] < 0.1001 && set.upper[j] > 0.098 && set.lower[j] > -0.1001);
+            assert!(set.upper()[j] < 0.1001 && set.upper()[j] > 0.098 && set.lower()[j] > -0.1001);
         }
     }
 
@@ -123,10 +124,10 @@ mod tests {
     #[test]
     fn refuses_a_prior_without_bodies() {
         let mut set = table_one();
-        (set.lower[4], set.upper[4]) = (-0.2, -0.1);
+        (set.bounds().0[4], set.bounds().1[4]) = (-0.2, -0.1);
         let error = tighten_by_physics(&set, 0).unwrap_err();
         assert!(matches!(error, IdentifyError::PriorExcludesPhysics { .. }), "{error}");
-        set.upper[2] = f64::NAN;
+        set.bounds().1[2] = f64::NAN;
         assert!(matches!(tighten_by_physics(&set, 0), Err(IdentifyError::BadPrior { parameter: 2, .. })));
         assert!(matches!(tighten_by_physics(&set, 1), Err(IdentifyError::WrongLength { .. })));
     }

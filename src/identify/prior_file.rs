@@ -100,7 +100,7 @@ pub fn apply(path: &Path, robot: &Arm, set: &mut ParameterSet) -> Result<bool, P
             let sign = if least == 0.0 { ", lower >= 0" } else { "" };
             return refuse(field, format!("[{lower}, {upper}], expected finite lower <= upper{sign}"));
         }
-        (set.lower[at], set.upper[at]) = (lower, upper);
+        set.replace(at, [lower, upper]);
         Ok(())
     };
     if let Some(payload) = &file.payload {
@@ -154,14 +154,14 @@ mod tests {
         let (payload, set) = applied("[joints.two]\nviscous = [0.1, 3.0]\noffset = [-1.0, 1.0]").unwrap();
         assert!(!payload);
         let at = robot.friction_index(1);
-        assert_eq!((set.lower[at + VISCOUS], set.upper[at + VISCOUS]), (0.1, 3.0));
+        assert_eq!((set.lower()[at + VISCOUS], set.upper()[at + VISCOUS]), (0.1, 3.0));
         let before = ParameterSet::around_nominal(&robot);
-        assert_eq!(set.lower[at + COULOMB], before.lower[at + COULOMB]);
+        assert_eq!(set.lower()[at + COULOMB], before.lower()[at + COULOMB]);
         let ten = |x: f64| format!("{:?}", [x; 10]);
         let (payload, set) =
             applied(&format!("[payload]\nlower = {}\nupper = {}", ten(-1.0), ten(2.0))).unwrap();
         let at = robot.inertial_index(2);
-        assert!(payload && (set.lower[at], set.upper[at + 9]) == (-1.0, 2.0));
+        assert!(payload && (set.lower()[at], set.upper()[at + 9]) == (-1.0, 2.0));
     }
 
     #[test]

@@ -249,7 +249,7 @@ impl JointProfile {
             columns[(k, links + OFFSET)] = time;
         }
         let friction = robot.friction_index(j);
-        let largest = |at: usize| set.lower[friction + at].abs().max(set.upper[friction + at].abs());
+        let largest = |at: usize| set.lower()[friction + at].abs().max(set.upper()[friction + at].abs());
         let own = sensors.velocity_rad_s * largest(ARMATURE) + sensors.position_rad * largest(VISCOUS);
         Self { first: INERTIAL * j, columns, torque, noise, own, rest: 0.0 }
     }

@@ -114,8 +114,7 @@ impl Unknown {
                 (OFFSET, -share, share),
             ];
             for (k, lower, upper) in ranges {
-                set.lower[at + k] = lower;
-                set.upper[at + k] = upper;
+                set.replace(at + k, [lower, upper]);
             }
         }
         set
@@ -408,8 +407,8 @@ impl Study<'_> {
             unit,
             model: self.robot.nominal_parameters()[j],
             estimate: estimate[j],
-            prior: [self.prior.lower[j], self.prior.upper[j]],
-            set: set.map(|set| [set.lower[j], set.upper[j]]),
+            prior: [self.prior.lower()[j], self.prior.upper()[j]],
+            set: set.map(|set| [set.lower()[j], set.upper()[j]]),
         }
     }
 
@@ -417,8 +416,8 @@ impl Study<'_> {
         Moment {
             windows,
             data_s: windows as f64 * self.options.window_s,
-            lower: unknown.iter().map(|&j| set.lower[j]).collect(),
-            upper: unknown.iter().map(|&j| set.upper[j]).collect(),
+            lower: unknown.iter().map(|&j| set.lower()[j]).collect(),
+            upper: unknown.iter().map(|&j| set.upper()[j]).collect(),
         }
     }
 }

@@ -31,17 +31,18 @@ pub(crate) const PAYLOAD: [f64; INERTIAL] =
 pub(crate) fn prior(robot: &Arm) -> ParameterSet {
     let mut set = ParameterSet::around_nominal(robot);
     let at = robot.inertial_index(robot.end_effector());
-    set.lower[at..at + 4].copy_from_slice(&[1.2, -0.4, -0.4, -1.0]);
-    set.upper[at..at + 4].copy_from_slice(&[5.2, 0.4, 0.4, -0.1]);
-    set.lower[at + 4..at + 10].fill(-0.2);
-    set.upper[at + 4..at + 10].fill(0.2);
+    let (lower, upper) = set.bounds();
+    lower[at..at + 4].copy_from_slice(&[1.2, -0.4, -0.4, -1.0]);
+    upper[at..at + 4].copy_from_slice(&[5.2, 0.4, 0.4, -0.1]);
+    lower[at + 4..at + 10].fill(-0.2);
+    upper[at + 4..at + 10].fill(0.2);
     set
 }
 
 /// True parameters: anywhere in the prior, with the payload above.
 pub(crate) fn truth(robot: &Arm, set: &ParameterSet, rng: &mut ChaCha8Rng) -> Vec<f64> {
     let mut theta: Vec<f64> =
-        set.lower.iter().zip(&set.upper).map(|(l, u)| l + (u - l) * rng.random::<f64>()).collect();
+        set.lower().iter().zip(set.upper()).map(|(l, u)| l + (u - l) * rng.random::<f64>()).collect();
     let at = robot.inertial_index(robot.end_effector());
     theta[at..at + INERTIAL].copy_from_slice(&PAYLOAD);
     theta
@@ -277,7 +278,7 @@ fn eight_pounds_are_found_and_the_truth_stays_inside() {
             }
             let update = identifier.update().unwrap();
             let half: Vec<f64> =
-                (at..at + INERTIAL).map(|j| 0.5 * (update.set.upper[j] - update.set.lower[j])).collect();
+                (at..at + INERTIAL).map(|j| 0.5 * (update.set.upper()[j] - update.set.lower()[j])).collect();
             println!(
                 "{:.1} ms, {} rows, cond {:.1}\n  half {half:.3?}\n  nominal {:.3?}",
                 update.update_ms, update.rows, update.condition_number, update.nominal
@@ -285,8 +286,8 @@ fn eight_pounds_are_found_and_the_truth_stays_inside() {
             assert!(update.set.contains(&theta), "seed {seed}, sample {k}");
             assert!(crate::inertia::pseudo::check_physical(&update.nominal).is_ok());
             assert!((0..INERTIAL).all(|i| half[i] <= widths[i]
-                && update.set.lower[at + i] <= update.nominal[i]
-                && update.nominal[i] <= update.set.upper[at + i]));
+                && update.set.lower()[at + i] <= update.nominal[i]
+                && update.nominal[i] <= update.set.upper()[at + i]));
             widths = half;
         }
         assert!(
@@ -329,7 +330,7 @@ fn correlated(seed: u64, seconds: f64) -> (Arc<Arm>, Vec<f64>, ParameterSet, Bez
     let begun = std::time::Instant::now();
     let strips = identifier.torque_strips(times, &rows).unwrap();
     println!("{} strips in {:.1} ms", strips.strips.len(), 1e3 * begun.elapsed().as_secs_f64());
-    let set = ParameterSet { strips: Some(strips), ..identifier.set().clone() };
+    let set = identifier.set().clone().with_strips(Some(strips));
     (robot, theta, set, curve)
 }
 
@@ -402,8 +403,9 @@ fn no_parameters_of_a_correlated_set_need_more_than_rho() {
             let state = curve.state(t);
             let mut tau = vec![0.0; n];
             controller.tick(t, Measured { q: &state.q, dq: &state.dq }, &state, &mut tau);
-            let corner: Vec<f64> =
-                (set.lower.iter().zip(&set.upper)).map(|(l, u)| if rng.random() { *l } else { *u }).collect();
+            let corner: Vec<f64> = (set.lower().iter().zip(set.upper()))
+                .map(|(l, u)| if rng.random() { *l } else { *u })
+                .collect();
             let toward =
                 |s: f64| -> Vec<f64> { theta.iter().zip(&corner).map(|(a, b)| a + s * (b - a)).collect() };
             let (mut inside, mut outside) = (0.0, 1.0);
@@ -487,10 +489,10 @@ fn bad_samples_and_settings_are_refused() {
     noisy.stated().sensors.torque_ratio = 1.0;
     assert!(matches!(make(&noisy, &start, vec![1.0; n]), Err(IdentifyError::BadValue { .. })));
     let mut set = start.clone();
-    set.upper[20] = f64::INFINITY;
+    set.bounds().1[20] = f64::INFINITY;
     assert!(matches!(make(&robot, &set, vec![1.0; n]), Err(IdentifyError::BadPrior { parameter: 20, .. })));
     let mut set = start;
     let at = robot.inertial_index(robot.end_effector());
-    (set.lower[at + 4], set.upper[at + 4]) = (-0.2, -0.1);
+    (set.bounds().0[at + 4], set.bounds().1[at + 4]) = (-0.2, -0.1);
     assert!(matches!(make(&robot, &set, vec![1.0; n]), Err(IdentifyError::PriorExcludesPhysics { .. })));
 }

@@ -12,7 +12,7 @@ pub mod set;
 pub mod urdf;
 
 pub use layout::Layout;
-pub use set::{Core, ParameterSet, Strip, TorqueStrips};
+pub use set::{BodyRanges, Core, JointRanges, ParameterRange, ParameterSet, SetError, Strip, TorqueStrips};
 
 use crate::robot::INERTIAL;
 

@@ -83,23 +83,23 @@ pub fn robot_differences(plan: &Arm, own: &Arm) -> Vec<String> {
 
 /// Parameters of `set` that do not reach as far as those of `expected`, as `name: [a, b], expected at least [c, d]`.
 pub fn narrower(robot: &Arm, set: &ParameterSet, expected: &ParameterSet) -> Vec<String> {
-    if set.lower.len() != expected.lower.len() {
-        return vec![format!("set: {} parameters, expected {}", set.lower.len(), expected.lower.len())];
+    if set.lower().len() != expected.lower().len() {
+        return vec![format!("set: {} parameters, expected {}", set.lower().len(), expected.lower().len())];
     }
-    let mut all: Vec<String> = (0..set.lower.len())
-        .filter(|&p| !(set.lower[p] <= expected.lower[p] && set.upper[p] >= expected.upper[p]))
+    let mut all: Vec<String> = (0..set.lower().len())
+        .filter(|&p| !(set.lower()[p] <= expected.lower()[p] && set.upper()[p] >= expected.upper()[p]))
         .map(|p| {
             let (name, [a, b, c, d]) = (
                 parameter_name(robot, p).0,
-                [set.lower[p], set.upper[p], expected.lower[p], expected.upper[p]],
+                [set.lower()[p], set.upper()[p], expected.lower()[p], expected.upper()[p]],
             );
             format!("set: {name} in [{a}, {b}], expected at least [{c}, {d}]")
         })
         .collect();
-    if set.strips.is_some() && expected.strips.is_none() {
+    if set.strips().is_some() && expected.strips().is_none() {
         all.push("set: bounds on torques that the prior does not have".to_owned());
     }
-    if set.core != expected.core && set.core.is_some() {
+    if set.core() != expected.core() && set.core().is_some() {
         all.push("set: a known part that the prior does not have".to_owned());
     }
     all.truncate(LISTED);
@@ -128,7 +128,7 @@ impl Believed {
         let mass = robot.inertial_index(robot.end_effector());
         Self {
             robot: robot.name.clone(),
-            mass_kg: [plan.set.lower[mass], plan.set.upper[mass]],
+            mass_kg: [plan.set.lower()[mass], plan.set.upper()[mass]],
             obstacles: plan.scene.obstacles.len(),
             sensors: format!(
                 "{:e} rad, {:e} rad/s, torque {} % and {} N m",
@@ -173,7 +173,7 @@ mod tests {
         let own = ParameterSet::around_nominal(&robot);
         let mut set = own.clone();
         assert!(narrower(&robot, &set, &own).is_empty());
-        set.lower[1] += 1e-12;
+        set.bounds().0[1] += 1e-12;
         let found = narrower(&robot, &set, &own);
         assert!(found.len() == 1 && found[0].contains("expected at least"), "{found:?}");
     }

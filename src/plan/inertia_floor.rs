@@ -119,5 +119,5 @@ impl FloorFit {
 
 /// Smallest transmission inertia of joint `j` over the set, kg m^2 (kg).
 pub fn armature_floor(robot: &Arm, set: &ParameterSet, j: usize) -> f64 {
-    set.lower[robot.friction_index(j) + ARMATURE]
+    set.lower()[robot.friction_index(j) + ARMATURE]
 }

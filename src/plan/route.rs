@@ -337,7 +337,7 @@ impl<'a> Ground<'a> {
         let share = |j: usize| {
             let row = &y[INERTIAL * n * j..INERTIAL * n * (j + 1)];
             let worst = |sign: f64| -> f64 {
-                let bounds = set.lower.iter().zip(&set.upper);
+                let bounds = set.lower().iter().zip(set.upper());
                 row.iter().zip(bounds).map(|(y, (l, u))| (sign * y * l).max(sign * y * u)).sum()
             };
             worst(1.0).max(worst(-1.0)) / robot.joints[j].limits.torque

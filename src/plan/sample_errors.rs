@@ -310,7 +310,7 @@ mod tests {
         let n = robot.dof();
         let theta = robot.nominal_parameters();
         // What is not known of the arm are unknowns of the identifier's rows.
-        let known = ParameterSet::new(theta.clone(), theta.clone());
+        let known = ParameterSet::new(theta.clone(), theta.clone()).unwrap();
         let sample_errors = SampleErrors::new(&robot, &known, WINDOW_S);
         let mut rng = ChaCha8Rng::seed_from_u64(4);
         let (mut motion, mut y) = (Motion::new(&robot), vec![0.0; INERTIAL * n * n]);

@@ -51,14 +51,14 @@ pub struct Between {
 impl Between {
     /// Lowered and raised bodies of `set`.
     pub fn new(robot: &Arm, set: &ParameterSet) -> Self {
-        let mut below: ArrayVec<f64, MAX_PARAMETERS> = set.lower.iter().copied().collect();
-        let mut above: ArrayVec<f64, MAX_PARAMETERS> = set.upper.iter().copied().collect();
+        let mut below: ArrayVec<f64, MAX_PARAMETERS> = set.lower().iter().copied().collect();
+        let mut above: ArrayVec<f64, MAX_PARAMETERS> = set.upper().iter().copied().collect();
         for i in 0..robot.bodies() {
             let body = robot.inertial_index(i)..robot.inertial_index(i) + INERTIAL;
-            let range = (&set.lower[body.clone()], &set.upper[body.clone()]);
+            let range = (&set.lower()[body.clone()], &set.upper()[body.clone()]);
             let (lowered, raised) = lowered_and_raised(range.0, range.1, 0.5 * reach(robot, i));
             let more = |part: &[f64]| [0, 4, 6, 9].iter().any(|&p| part[p] > lowered[p]);
-            let core = set.core.as_ref().filter(|core| core.first == body.start && more(&core.part));
+            let core = set.core().filter(|core| core.first == body.start && more(&core.part));
             let lowered = core.map_or(lowered, |core| core.part);
             below[body.clone()].copy_from_slice(&lowered);
             above[body].copy_from_slice(&raised);

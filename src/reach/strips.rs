@@ -76,7 +76,7 @@ impl PreparedStrips {
     /// Prepares the strips of `set` for `center` +- `radius`, which contains the box; `None` if there are none or if they are not
     /// for this robot.
     pub fn new(robot: &Arm, set: &ParameterSet, center: &[f64], radius: &[f64]) -> Option<Self> {
-        let TorqueStrips { times, strips } = set.strips.as_ref()?;
+        let TorqueStrips { times, strips } = set.strips()?;
         let joints = robot.dof();
         let sized = strips.iter().all(|s| s.direction.len() == set.len());
         if !(sized && strips.len() == joints * times.len() && !times.is_empty()) {

@@ -11,7 +11,10 @@ pub(super) fn exclusion(prior: &Prior) -> Option<String> {
     if prior.upper[0] <= 0.0 {
         return Some(format!("the mass is at most {} kg, expected room for a mass > 0", prior.upper[0]));
     }
-    let set = ParameterSet::new(prior.lower.to_vec(), prior.upper.to_vec());
+    let set = match ParameterSet::new(prior.lower.to_vec(), prior.upper.to_vec()) {
+        Ok(set) => set,
+        Err(error) => return Some(error.to_string()),
+    };
     tighten_by_physics(&set, 0).err().map(|e| {
         format!(
             "{e}; a pseudo-inertia >= 0 is needed: for a given mass and first moment the inertia about the joint \

@@ -50,7 +50,7 @@ fn the_first_plan_is_made_with_what_weighing_tells() {
 fn weighing_never_excludes_the_truth() {
     let (task, _) = weighed(0.0).split();
     let robot = Arc::new(task.robot.clone());
-    let (held, prior) = (task.held.as_ref().unwrap(), task.prior_set());
+    let (held, prior) = (task.held.as_ref().unwrap(), task.prior_set().unwrap());
     let at = robot.inertial_index(robot.end_effector());
     let (mut narrowest, mut widest) = (f64::INFINITY, 0.0f64);
     for seed in 0..25 {
@@ -75,7 +75,7 @@ fn weighing_never_excludes_the_truth() {
         let update = learner.update(world.time()).unwrap();
         world.witness(&update.set);
         assert!(world.reveal().truth_inside, "seed {seed}");
-        let width = update.set.upper[at] - update.set.lower[at];
+        let width = update.set.upper()[at] - update.set.lower()[at];
         (narrowest, widest) = (narrowest.min(width), widest.max(width));
     }
     println!("mass known to {narrowest:.3} to {widest:.3} kg");

@@ -358,8 +358,12 @@ impl Audit {
 /// Draws the true parameters: uniform in the robot's box, each body physically consistent (by rejection).
 fn true_parameters(robot: &Arm, payload: Option<&[f64; INERTIAL]>, draw: &mut ChaCha8Rng) -> Vec<f64> {
     let set = ParameterSet::around_nominal(robot);
-    let mut theta: Vec<f64> =
-        set.lower.iter().zip(&set.upper).map(|(&lower, &upper)| draw.random_range(lower..=upper)).collect();
+    let mut theta: Vec<f64> = set
+        .lower()
+        .iter()
+        .zip(set.upper())
+        .map(|(&lower, &upper)| draw.random_range(lower..=upper))
+        .collect();
     for i in 0..robot.dof() {
         let at = robot.inertial_index(i);
         if let Some(payload) = payload.filter(|_| i == robot.end_effector()) {
@@ -369,7 +373,7 @@ fn true_parameters(robot: &Arm, payload: Option<&[f64; INERTIAL]>, draw: &mut Ch
         let mut body = robot.joints[i].inertia;
         for _ in 0..DRAWS {
             let trial: [f64; INERTIAL] =
-                std::array::from_fn(|p| draw.random_range(set.lower[at + p]..=set.upper[at + p]));
+                std::array::from_fn(|p| draw.random_range(set.lower()[at + p]..=set.upper()[at + p]));
             if check_physical(&trial).is_ok() {
                 body = trial;
                 break;
@@ -399,7 +403,7 @@ mod tests {
         let hand =
             robot.inertial_index(robot.end_effector())..robot.inertial_index(robot.end_effector()) + INERTIAL;
         for (p, x) in theta.iter().enumerate() {
-            assert!(hand.contains(&p) || (set.lower[p] <= *x && *x <= set.upper[p]), "parameter {p}");
+            assert!(hand.contains(&p) || (set.lower()[p] <= *x && *x <= set.upper()[p]), "parameter {p}");
         }
         for i in 0..robot.end_effector() {
             let body: [f64; INERTIAL] = theta[INERTIAL * i..INERTIAL * (i + 1)].try_into().unwrap();
@@ -479,8 +483,8 @@ mod tests {
             };
             let strips = TorqueStrips { times: vec![0.0], strips: (0..7).map(strip).collect() };
             let (lower, upper) = (theta.iter().map(|x| x - 1.0), theta.iter().map(|x| x + 1.0));
-            let set = ParameterSet::new(lower.collect(), upper.collect());
-            world.witness(&ParameterSet { strips: Some(strips), ..set });
+            let set = ParameterSet::new(lower.collect(), upper.collect()).unwrap();
+            world.witness(&set.with_strips(Some(strips)));
             assert_eq!(world.reveal().truth_inside, inside);
         }
     }

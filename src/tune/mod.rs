@@ -184,7 +184,8 @@ impl Study {
     /// If the scenario cannot be used.
     pub fn of_scenario(path: &Path) -> Result<Self, TuneError> {
         let task = Scenario::load(path)?.split().0;
-        let set = physical(&task.prior_set(), &task.robot)?;
+        let set =
+            physical(&task.prior_set().map_err(|error| TuneError::Set(error.to_string()))?, &task.robot)?;
         let range = task.held.as_ref().map_or(task.carry.range_rad.clone(), |h| h.excite.range_rad.clone());
         let about = format!("the prior of {}", path.display());
         let file = PathBuf::from(&task.robot.name);
@@ -251,8 +252,8 @@ impl Study {
         let mut arm = self.arm.clone();
         let center = arm.set.center();
         let at = arm.robot.inertial_index(arm.robot.end_effector());
-        arm.set.lower[at..at + INERTIAL].copy_from_slice(&center[at..at + INERTIAL]);
-        arm.set.upper[at..at + INERTIAL].copy_from_slice(&center[at..at + INERTIAL]);
+        let body = &center[at..at + INERTIAL];
+        arm.set = arm.set.with_intervals(at, body, body).ok()?;
         physical(&arm.set, &arm.robot).ok().map(|_| arm)
     }
 }

@@ -20,7 +20,7 @@ fn expected() -> Expected {
             robot: task.robot.clone(),
             scene: task.scene.clone(),
             start: task.start.clone(),
-            prior: task.prior_set(),
+            prior: task.prior_set().unwrap(),
             first_set: Some(first_set(task).unwrap()),
         }),
     }

@@ -28,7 +28,7 @@ use surelift::scenario::Scenario;
 
 fn dumbbell() -> Setup {
     let task = Scenario::load("scenarios/dumbbell_c_8lb.toml").unwrap().split().0;
-    let (set, range) = (task.prior_set(), task.held.unwrap().excite.range_rad);
+    let (set, range) = (task.prior_set().unwrap(), task.held.unwrap().excite.range_rad);
     Setup {
         label: task.name,
         robot: task.robot,
@@ -113,7 +113,7 @@ fn no_state_of_a_correlated_set_escapes_a_report() {
         survey(&case, &mut rng, &mut used);
         if plan == 0 {
             let theta = case.parameters(&mut rng);
-            assert!(case.set.strips.is_some() && case.set.contains(&theta));
+            assert!(case.set.strips().is_some() && case.set.contains(&theta));
             closed_loop(&case, &theta, &mut rng, &mut used);
         }
     }

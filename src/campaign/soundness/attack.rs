@@ -72,7 +72,7 @@ impl Rows {
     /// What the strips of joint `j` add to its nominal torque at time `t` of the plan, and the spread of parameters that they
     /// leave, N m.
     fn strips(&self, case: &Case, j: usize, t: f64) -> Option<(f64, f64)> {
-        let TorqueStrips { times, strips } = case.set.strips.as_ref()?;
+        let TorqueStrips { times, strips } = case.set.strips()?;
         let (center, radius, n) = (case.set.center(), case.set.radius(), case.robot.dof());
         let mut row = vec![None; center.len()];
         self.of(case, j).for_each(|(p, slope)| row[p] = Some(slope));

@@ -20,7 +20,7 @@ const AWRY: f64 = 0.01;
 const KEPT: std::ops::Range<f64> = 0.1..0.9;
 
 fn strips(set: &ParameterSet) -> impl Iterator<Item = &Strip> {
-    set.strips.iter().flat_map(|s| &s.strips)
+    set.strips().into_iter().flat_map(|s| &s.strips)
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
@@ -56,7 +56,7 @@ pub fn correlated(
     };
     let strips = rows.iter().map(strip).collect();
     let strips = Some(TorqueStrips { times, strips });
-    (ParameterSet { strips, ..set.clone() }, inside)
+    (set.clone().with_strips(strips), inside)
 }
 
 /// The point of the segment from `from`, which lies in all strips, to `to` that is furthest from `from` without leaving one.
@@ -77,11 +77,11 @@ pub fn toward(set: &ParameterSet, from: &[f64], to: &[f64]) -> Vec<f64> {
 /// Over a box that is a corner. With strips a linear program finds the point if it is to be `exact` (some milliseconds), but for the
 /// program's tolerance, which is undone on the way from `inside`; else that way leads towards the corner.
 pub fn furthest(set: &ParameterSet, inside: &[f64], slopes: &[(usize, f64)], exact: bool) -> Vec<f64> {
-    let mut corner = set.lower.clone();
+    let mut corner = set.lower().to_vec();
     for &(p, slope) in slopes {
-        corner[p] = if slope >= 0.0 { set.upper[p] } else { set.lower[p] };
+        corner[p] = if slope >= 0.0 { set.upper()[p] } else { set.lower()[p] };
     }
-    if set.strips.is_none() {
+    if set.strips().is_none() {
         return corner;
     }
     let best = if exact { program(set, slopes) } else { None };
@@ -123,7 +123,7 @@ fn program(set: &ParameterSet, slopes: &[(usize, f64)]) -> Option<Vec<f64>> {
         if !x.is_finite() {
             return None;
         }
-        point[p] = (point[p] + x * radius[p]).clamp(set.lower[p], set.upper[p]);
+        point[p] = (point[p] + x * radius[p]).clamp(set.lower()[p], set.upper()[p]);
     }
     Some(point)
 }
@@ -135,7 +135,7 @@ mod tests {
     fn square(strips: &[([f64; 2], f64, f64)]) -> ParameterSet {
         let strip = |s: &([f64; 2], f64, f64)| Strip { direction: s.0.to_vec(), lower: s.1, upper: s.2 };
         let strips = TorqueStrips { times: vec![0.0], strips: strips.iter().map(strip).collect() };
-        ParameterSet { strips: Some(strips), ..ParameterSet::new(vec![-1.0, -1.0], vec![1.0, 3.0]) }
+        ParameterSet::new(vec![-1.0, -1.0], vec![1.0, 3.0]).unwrap().with_strips(Some(strips))
     }
 
     #[test]

@@ -133,7 +133,7 @@ fn span(case: &Case, rng: &mut ChaCha8Rng) -> Span {
     let duration = case.curve.duration_s;
     let width = if rng.random_bool(0.25) { duration / 32.0 } else { 1e-3 };
     let t0 = match rng.random_range(0..12) {
-        3..6 if let Some(strips) = &case.set.strips => {
+        3..6 if let Some(strips) = case.set.strips() => {
             let k = rng.random_range(0..strips.times.len());
             (strips.times[k] - 0.5 * width).clamp(0.0, duration - width)
         }

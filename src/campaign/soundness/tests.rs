@@ -119,8 +119,9 @@ fn a_set_that_is_too_small_is_found_out() {
     let shrink = |c: &mut Case| {
         let (center, radius) = (c.set.center(), c.set.radius());
         for p in 0..center.len() {
-            c.set.lower[p] = center[p] - 0.95 * radius[p];
-            c.set.upper[p] = center[p] + 0.95 * radius[p];
+            let (lower, upper) = c.set.bounds();
+            lower[p] = center[p] - 0.95 * radius[p];
+            upper[p] = center[p] + 0.95 * radius[p];
         }
         narrow_strips(c);
     };
@@ -129,7 +130,7 @@ fn a_set_that_is_too_small_is_found_out() {
 }
 
 fn narrow_strips(c: &mut Case) {
-    for strip in c.set.strips.iter_mut().flat_map(|s| &mut s.strips) {
+    for strip in c.set.known_strips().into_iter().flat_map(|s| &mut s.strips) {
         let (middle, half) = (0.5 * (strip.lower + strip.upper), 0.5 * (strip.upper - strip.lower));
         (strip.lower, strip.upper) = (middle - 0.95 * half, middle + 0.95 * half);
     }
@@ -203,7 +204,7 @@ fn bodies_with_a_known_part_are_mended_into_their_box() {
     for arm in &campaign(1).arms {
         let mut rng = ChaCha8Rng::seed_from_u64(3);
         let case = Case::draw_plan(arm, &mut rng).unwrap();
-        let Some(core) = &case.set.core else { continue };
+        let Some(core) = case.set.core() else { continue };
         for _ in 0..200 {
             let body =
                 truth::mended(&case.set, core.first, &core.part, &mut rng).expect("such a body exists");
@@ -214,7 +215,7 @@ fn bodies_with_a_known_part_are_mended_into_their_box() {
             );
             for (p, x) in body.iter().enumerate() {
                 assert!(
-                    (case.set.lower[core.first + p]..=case.set.upper[core.first + p]).contains(x),
+                    (case.set.lower()[core.first + p]..=case.set.upper()[core.first + p]).contains(x),
                     "{p}: {x}"
                 );
             }

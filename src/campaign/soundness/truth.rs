@@ -27,9 +27,9 @@ pub fn extreme(rng: &mut ChaCha8Rng) -> f64 {
 
 /// A corner of the box, or near it.
 pub fn corner(set: &ParameterSet, rng: &mut ChaCha8Rng) -> Vec<f64> {
-    set.lower
+    set.lower()
         .iter()
-        .zip(&set.upper)
+        .zip(set.upper())
         .map(|(l, u)| (0.5 * (l + u) + 0.5 * (u - l) * extreme(rng)).clamp(*l, *u))
         .collect()
 }
@@ -43,7 +43,7 @@ pub fn consistent(robot: &Arm, set: &ParameterSet, rng: &mut ChaCha8Rng) -> Vec<
     let mut theta = corner(set, rng);
     for i in 0..robot.dof() {
         let at = robot.inertial_index(i);
-        let part = set.core.as_ref().filter(|core| core.first == at).map(|core| core.part);
+        let part = set.core().filter(|core| core.first == at).map(|core| core.part);
         // A whole link scaled to the edge of its box is always consistent.
         let scale = if rng.random() { 0.95 } else { 1.05 };
         let body = (0..TRIALS).find_map(|_| body(set, at, part.as_ref(), i == robot.end_effector(), rng));
@@ -52,7 +52,7 @@ pub fn consistent(robot: &Arm, set: &ParameterSet, rng: &mut ChaCha8Rng) -> Vec<
             None => robot.joints[i].inertia.map(|x| x * scale),
         });
         for p in 0..INERTIAL {
-            theta[at + p] = body[p].clamp(set.lower[at + p], set.upper[at + p]);
+            theta[at + p] = body[p].clamp(set.lower()[at + p], set.upper()[at + p]);
         }
     }
     theta
@@ -67,7 +67,7 @@ fn body(
     held: bool,
     rng: &mut ChaCha8Rng,
 ) -> Option<[f64; INERTIAL]> {
-    let (lower, upper) = (&set.lower[at..at + INERTIAL], &set.upper[at..at + INERTIAL]);
+    let (lower, upper) = (&set.lower()[at..at + INERTIAL], &set.upper()[at..at + INERTIAL]);
     let part = part.unwrap_or(&[0.0; INERTIAL]);
     let mut rest: [f64; INERTIAL] = std::array::from_fn(|p| {
         let half = 0.5 * (upper[p] - lower[p]);
@@ -102,7 +102,7 @@ pub fn mended(
     part: &[f64; INERTIAL],
     rng: &mut ChaCha8Rng,
 ) -> Option<[f64; INERTIAL]> {
-    let (lower, upper) = (&set.lower[at..at + INERTIAL], &set.upper[at..at + INERTIAL]);
+    let (lower, upper) = (&set.lower()[at..at + INERTIAL], &set.upper()[at..at + INERTIAL]);
     let mut whole: [f64; INERTIAL] = std::array::from_fn(|p| {
         let half = 0.5 * (upper[p] - lower[p]);
         lower[p] + half + half * extreme(rng)

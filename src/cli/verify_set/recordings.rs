@@ -100,7 +100,7 @@ fn printed_differences(
     }
     for Printed { file, name, set: [lower, upper], step } in printed {
         let index = names.iter().position(|own| *own == name).map(|k| unknown[k]);
-        let own = index.zip(checked.after.get(step)).map(|(j, set)| [set.lower[j], set.upper[j]]);
+        let own = index.zip(checked.after.get(step)).map(|(j, set)| [set.lower()[j], set.upper()[j]]);
         faults.extend(match own {
             Some([a, b]) if lower <= a && b <= upper => None,
             Some([a, b]) => Some(format!("{file}: {name} in [{lower}, {upper}], proven in [{a}, {b}]")),
@@ -152,7 +152,7 @@ fn table_of(path: &Path) -> Result<Vec<(String, [f64; 2])>, csv::Error> {
 fn words(proof: &SetProof, premises: &Premises, checked: &Checked, logs: usize) -> String {
     let line = |&j: &usize| {
         let (name, unit) = parameter_name(&proof.robot, j);
-        format!("  {name} in [{}, {}] {unit}\n", below(checked.set.lower[j]), above(checked.set.upper[j]))
+        format!("  {name} in [{}, {}] {unit}\n", below(checked.set.lower()[j]), above(checked.set.upper()[j]))
     };
     let intervals: String = premises.unknown.indices(&proof.robot).iter().map(line).collect();
     let under =

@@ -250,10 +250,10 @@ fn another_process_proves_what_identify_prints() {
         let unknown = proof.recorded.as_ref().unwrap().unknown.indices(&proof.robot);
         for &j in &unknown {
             let (x, set) = (case.theta[j], &checked.set);
-            assert!(set.lower[j] <= x && x <= set.upper[j], "parameter {j}");
+            assert!(set.lower()[j] <= x && x <= set.upper()[j], "parameter {j}");
         }
         let narrowed = |&&j: &&usize| {
-            let width = |set: &ParameterSet| set.upper[j] - set.lower[j];
+            let width = |set: &ParameterSet| set.upper()[j] - set.lower()[j];
             width(&checked.set) < 0.9 * width(&proof.prior)
         };
         assert!(unknown.iter().filter(narrowed).count() >= 7);
@@ -264,7 +264,7 @@ fn another_process_proves_what_identify_prints() {
             let set = &summary["parameters"][k]["set"];
             assert_eq!(
                 (set[0].as_f64(), set[1].as_f64()),
-                (Some(checked.set.lower[j]), Some(checked.set.upper[j]))
+                (Some(checked.set.lower()[j]), Some(checked.set.upper()[j]))
             );
         }
     }

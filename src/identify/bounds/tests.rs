@@ -50,7 +50,10 @@ fn random_problem(seed: u64, extra: usize, m: usize) -> (Polytope, Vec<f64>) {
         rows.origin.push(Origin { t: w as f64, joint: 0 });
     }
     rows.y = y;
-    (Polytope { set: ParameterSet::new(lower, upper), rows, cuts: Cuts::axes(0), weight: vec![] }, truth)
+    (
+        Polytope { set: ParameterSet::new(lower, upper).unwrap(), rows, cuts: Cuts::axes(0), weight: vec![] },
+        truth,
+    )
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
@@ -69,9 +72,12 @@ fn truth_is_always_inside_and_widths_never_grow() {
         let found = tighten(&mut polytope, &first_ten(), Effort::default()).unwrap();
         assert!(found.set.contains(&truth), "seed {seed}");
         for j in 0..truth.len() {
-            assert!(found.set.lower[j] >= old.lower[j] && found.set.upper[j] <= old.upper[j]);
+            assert!(found.set.lower()[j] >= old.lower()[j] && found.set.upper()[j] <= old.upper()[j]);
         }
-        assert!(seed < 10 || found.set.upper[0] - found.set.lower[0] < 0.9 * (old.upper[0] - old.lower[0]));
+        assert!(
+            seed < 10
+                || found.set.upper()[0] - found.set.lower()[0] < 0.9 * (old.upper()[0] - old.lower()[0])
+        );
     }
 }
 
@@ -125,8 +131,8 @@ fn clarabel_maximum(polytope: &Polytope, d: &[f64]) -> f64 {
         a[(2 * m + k + j, j)] = 1.0;
         a[(2 * m + k + p + j, j)] = -1.0;
     }
-    b.extend(&polytope.set.upper);
-    b.extend(polytope.set.lower.iter().map(|x| -x));
+    b.extend(polytope.set.upper());
+    b.extend(polytope.set.lower().iter().map(|x| -x));
     let rows: Vec<Vec<f64>> = (0..a.nrows()).map(|i| a.row(i).iter().copied().collect()).collect();
     let cost: Vec<f64> = d.iter().map(|x| -x).collect();
     let settings = DefaultSettings { verbose: false, ..Default::default() };
@@ -149,7 +155,7 @@ fn proposals_reach_the_optimum_of_clarabel() {
                 d[j] = sign;
                 let bound = upper_bound(&polytope, &d, &program.maximise(&d).multipliers).value;
                 let best = clarabel_maximum(&polytope, &d);
-                let width = polytope.set.upper[j] - polytope.set.lower[j];
+                let width = polytope.set.upper()[j] - polytope.set.lower()[j];
                 assert!((bound - best).abs() < 1e-5 * width, "seed {seed}, {sign} e_{j}: {bound} {best}");
             }
         }
@@ -173,7 +179,7 @@ fn a_search_goes_on_where_further_cuts_come() {
             let bound = |multipliers: &Multipliers| upper_bound(&polytope, &d, multipliers).value;
             let went_on = bound(&program.proposal(&state, &d).multipliers);
             let anew = bound(&Program::new(&polytope, 1e-6).maximise(&d).multipliers);
-            let width = polytope.set.upper[j] - polytope.set.lower[j];
+            let width = polytope.set.upper()[j] - polytope.set.lower()[j];
             assert!((went_on - anew).abs() < 1e-5 * width, "seed {seed}, e_{j}: {went_on} {anew}");
         }
     }
@@ -185,15 +191,16 @@ fn tiny_problems_agree_with_vertex_enumeration() {
     // Two free parameters beside a body that is fixed to a point: a polygon, whose corners can be listed.
     for seed in 0..40 {
         let (mut polytope, truth) = random_problem(200 + seed, 2, 6);
-        polytope.set.lower[..INERTIAL].copy_from_slice(&truth[..INERTIAL]);
-        polytope.set.upper[..INERTIAL].copy_from_slice(&truth[..INERTIAL]);
+        let (lower, upper) = polytope.set.bounds();
+        lower[..INERTIAL].copy_from_slice(&truth[..INERTIAL]);
+        upper[..INERTIAL].copy_from_slice(&truth[..INERTIAL]);
         // Half-planes a x + b y <= c.
         let (rows, set) = (&polytope.rows, &polytope.set);
         let mut planes = vec![
-            [1.0, 0.0, set.upper[10]],
-            [-1.0, 0.0, -set.lower[10]],
-            [0.0, 1.0, set.upper[11]],
-            [0.0, -1.0, -set.lower[11]],
+            [1.0, 0.0, set.upper()[10]],
+            [-1.0, 0.0, -set.lower()[10]],
+            [0.0, 1.0, set.upper()[11]],
+            [0.0, -1.0, -set.lower()[11]],
         ];
         for w in 0..rows.len() {
             let y: Vec<f64> = rows.y.row(w).iter().copied().collect();
@@ -215,11 +222,11 @@ fn tiny_problems_agree_with_vertex_enumeration() {
                 }
             }
         }
-        let widths: Vec<f64> = (10..12).map(|j| polytope.set.upper[j] - polytope.set.lower[j]).collect();
+        let widths: Vec<f64> = (10..12).map(|j| polytope.set.upper()[j] - polytope.set.lower()[j]).collect();
         let found =
             tighten(&mut polytope, &[10, 11], Effort { tolerance: 1e-7, ..Effort::default() }).unwrap().set;
         for k in 0..2 {
-            let (below, above) = (low[k] - found.lower[10 + k], found.upper[10 + k] - high[k]);
+            let (below, above) = (low[k] - found.lower()[10 + k], found.upper()[10 + k] - high[k]);
             let tolerance = 1e-5 * widths[k] + 1e-8;
             assert!(below.abs() < tolerance && above.abs() < tolerance, "seed {seed}: {below} {above}");
         }
@@ -261,7 +268,7 @@ fn a_row_that_says_nothing_does_no_harm() {
     let with = tighten(&mut spoiled, &first_ten(), Effort::default()).unwrap().set;
     assert!(with.contains(&truth));
     for j in 0..INERTIAL {
-        assert!((with.upper[j] - without.upper[j]).abs() < 1e-5);
+        assert!((with.upper()[j] - without.upper()[j]).abs() < 1e-5);
     }
 }
 

@@ -24,7 +24,7 @@ fn check_the_most_probable(seed: u64, noise: Noise) {
     let found = estimate(&robot, &samples, &start).unwrap();
     assert!(found.converged, "{found:?}");
     for i in 0..INERTIAL {
-        let (low, high, estimate) = (proven.lower[at + i], proven.upper[at + i], found.inertial[i]);
+        let (low, high, estimate) = (proven.lower()[at + i], proven.upper()[at + i], found.inertial[i]);
         assert!((low..=high).contains(&estimate), "seed {seed}, {i}: {estimate} in [{low}, {high}]");
         // It is an estimate, not the middle of a set.
         let (away, deviation) = ((estimate - PAYLOAD[i]).abs(), found.deviation[i]);

@@ -105,9 +105,9 @@ impl Checked {
             return Some(format!("{} parameters, expected {}", claimed.len(), self.set.len()));
         }
         for j in 0..self.set.len() {
-            let (lower, upper) = (claimed.lower[j], claimed.upper[j]);
-            if !(lower <= self.set.lower[j] && self.set.upper[j] <= upper) {
-                let (a, b) = (self.set.lower[j], self.set.upper[j]);
+            let (lower, upper) = (claimed.lower()[j], claimed.upper()[j]);
+            if !(lower <= self.set.lower()[j] && self.set.upper()[j] <= upper) {
+                let (a, b) = (self.set.lower()[j], self.set.upper()[j]);
                 return Some(format!("parameter {j} is claimed in [{lower}, {upper}], proven in [{a}, {b}]"));
             }
         }
@@ -120,7 +120,7 @@ impl Checked {
             let own = known.get(&bits(&strip.direction));
             own.is_some_and(|(lower, upper)| strip.lower <= *lower && *upper <= strip.upper)
         };
-        let strips = claimed.strips.iter().flat_map(|s| &s.strips);
+        let strips = claimed.strips().into_iter().flat_map(|s| &s.strips);
         let unknown = strips.enumerate().find(|(_, strip)| !holds(strip));
         unknown.map(|(k, _)| format!("strip {k} is narrower than what is proven, or in another direction"))
     }
@@ -163,7 +163,7 @@ pub fn check(proof: &SetProof, samples: &[Sample]) -> Result<Checked, ProofError
         return Err(malformed("recorded", "a set from recordings, expected that of a run"));
     }
     let rows = vec![None; proof.rows.len()];
-    let prior = ParameterSet::new(proof.prior.lower.clone(), proof.prior.upper.clone());
+    let prior = proof.prior.part(0..proof.prior.len());
     Replay::new(proof, prior, samples, rows).run()
 }
 
@@ -306,7 +306,7 @@ impl<'a> Replay<'a> {
             return Err(ProofError::NotProven { step, what, claimed, proven });
         }
         let prior = &self.proof.prior;
-        let width = prior.upper[bound.parameter] - prior.lower[bound.parameter];
+        let width = prior.upper()[bound.parameter] - prior.lower()[bound.parameter];
         if (claimed - proven).abs() > SAME * (width + proven.abs()) {
             return Err(ProofError::Loose { step, what, claimed, proven });
         }
@@ -316,7 +316,7 @@ impl<'a> Replay<'a> {
 
     /// The set that a step leaves.
     fn take_over(&mut self, step: usize, next: ParameterSet) -> Result<(), ProofError> {
-        match (0..next.len()).find(|&j| !(next.lower[j] <= next.upper[j])) {
+        match (0..next.len()).find(|&j| !(next.lower()[j] <= next.upper()[j])) {
             Some(j) => {
                 Err(malformed(format!("step {step}"), format!("the interval of parameter {j} is empty")))
             }
@@ -482,10 +482,7 @@ fn multipliers(terms: &Terms) -> Multipliers {
 
 /// Takes a proven bound over.
 fn narrow(set: &mut ParameterSet, bound: &Bound) {
-    let (lower, upper) = (&mut set.lower[bound.parameter], &mut set.upper[bound.parameter]);
-    if bound.upper {
-        *upper = upper.min(bound.value);
-    } else {
-        *lower = lower.max(bound.value);
-    }
+    let (lower, upper) =
+        if bound.upper { (f64::NEG_INFINITY, bound.value) } else { (bound.value, f64::INFINITY) };
+    set.narrow(bound.parameter, lower, upper);
 }

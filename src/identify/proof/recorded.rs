@@ -118,12 +118,11 @@ pub fn check_recorded(proof: &SetProof, logs: &[MeasurementLog]) -> Result<Check
     }
     let prior = match premises.wider {
         Some(_) => wider::with_gain(&proof.prior),
-        None => ParameterSet::new(proof.prior.lower.clone(), proof.prior.upper.clone()),
+        None => proof.prior.part(0..proof.prior.len()),
     };
     let mut checked = Replay::new(proof, prior, &[], rows).run()?;
     for set in checked.after.iter_mut().chain([&mut checked.set]) {
-        set.lower.truncate(proof.prior.len());
-        set.upper.truncate(proof.prior.len());
+        *set = set.part(0..proof.prior.len());
     }
     Ok(Checked { acceleration_bound: premises.acceleration_bound.clone(), ..checked })
 }

@@ -151,9 +151,9 @@ fn files_that_contradict_themselves_are_refused() {
         println!("{error}");
     };
     refused(&|proof| proof.schema += 1);
-    refused(&|proof| proof.prior.lower[3] = f64::NAN);
+    refused(&|proof| proof.prior.bounds().0[3] = f64::NAN);
     refused(&|proof| {
-        proof.prior.upper.pop();
+        proof.prior.bounds().1.pop();
     });
     refused(&|proof| proof.robot.stated().sensors.torque_ratio = 2.0);
     refused(&|proof| proof.cuts[0][1] = 1 << 21);
@@ -176,17 +176,16 @@ fn files_that_contradict_themselves_are_refused() {
     window(&|window| window.acceleration_bound[2] = -1.0);
     window(&|window| window.acceleration_bound.clear());
     // A prior that is wider is another assumption: what was proven of the narrower one need not hold.
-    refused(&|proof| proof.prior.upper.iter_mut().for_each(|x| *x += 0.1));
+    refused(&|proof| proof.prior.bounds().1.iter_mut().for_each(|x| *x += 0.1));
     // The claim of a plan.
     let checked = check(&proof, &samples).unwrap();
     let mut claimed = set.clone();
-    claimed.upper[60] = claimed.upper[60].next_down();
+    claimed.bounds().1[60] = claimed.upper()[60].next_down();
     assert!(checked.excludes(&claimed).is_some_and(|reason| reason.contains("parameter 60")));
-    assert!(checked.excludes(&ParameterSet::new(vec![], vec![])).is_some());
+    assert!(checked.excludes(&ParameterSet::new(vec![], vec![]).unwrap()).is_some());
     let direction = vec![1.0; set.len()];
     let strips = vec![Strip { direction, lower: -1e9, upper: 1e9 }];
-    let with =
-        ParameterSet { strips: Some(crate::inertia::TorqueStrips { times: vec![0.0], strips }), ..set };
+    let with = set.with_strips(Some(crate::inertia::TorqueStrips { times: vec![0.0], strips }));
     assert!(checked.excludes(&with).is_some_and(|reason| reason.contains("strip 0")));
 }
 

@@ -23,7 +23,7 @@ fn believed(robot: &Arm) -> ParameterSet {
     let mut set = prior(robot);
     for j in 0..robot.dof() {
         let at = robot.friction_index(j) + COULOMB;
-        (set.lower[at], set.upper[at]) = (0.0, 0.0);
+        (set.bounds().0[at], set.bounds().1[at]) = (0.0, 0.0);
     }
     set
 }
@@ -134,9 +134,9 @@ fn rows_of_late_torques_contain_the_truth() {
 #[test]
 fn rows_with_an_open_gain_hold_the_truth_and_are_used_up() {
     let mut rng = ChaCha8Rng::seed_from_u64(5);
-    let box_of = ParameterSet::new(vec![-1.0; 3], vec![1.0; 3]);
+    let box_of = ParameterSet::new(vec![-1.0; 3], vec![1.0; 3]).unwrap();
     let range = wider::with_gain(&box_of);
-    let (least, most) = (range.lower[3], range.upper[3]);
+    let (least, most) = (range.lower()[3], range.upper()[3]);
     assert_eq!((range.len(), least, most), (4, 0.8, 1.25));
     let mut used = 0.0_f64;
     for kappa in (0..100).map(|k| least + (most - least) * f64::from(k) / 99.0) {

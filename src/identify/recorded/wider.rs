@@ -24,10 +24,7 @@ pub fn parted(logs: &[MeasurementLog]) -> Option<(Vec<MeasurementLog>, Vec<Measu
 
 /// The box with the gain as last parameter.
 pub fn with_gain(set: &ParameterSet) -> ParameterSet {
-    let mut set = ParameterSet::new(set.lower.clone(), set.upper.clone());
-    set.lower.push(GAIN[0]);
-    set.upper.push(GAIN[1]);
-    set
+    set.with_further(GAIN)
 }
 
 /// The rows with a mean torque error of `more` (N m) granted to each of `joints` joints, and the gain as last parameter.

@@ -47,9 +47,10 @@ fn rows_over_any_span_contain_the_truth() {
         let half: Vec<f64> = set.radius().iter().map(|r| 0.4 * r).collect();
         let near = |sign: f64| (0..theta.len()).map(move |j| (j, sign));
         let narrow = ParameterSet::new(
-            near(-1.0).map(|(j, s)| (theta[j] + s * half[j]).max(set.lower[j])).collect(),
-            near(1.0).map(|(j, s)| (theta[j] + s * half[j]).min(set.upper[j])).collect(),
-        );
+            near(-1.0).map(|(j, s)| (theta[j] + s * half[j]).max(set.lower()[j])).collect(),
+            near(1.0).map(|(j, s)| (theta[j] + s * half[j]).min(set.upper()[j])).collect(),
+        )
+        .unwrap();
         let pick = |rng: &mut ChaCha8Rng| {
             let (a, b) = if rng.random() { (0, 140) } else { (210, 420) };
             let from = rng.random_range(a..b);
@@ -164,7 +165,7 @@ fn exhaustive() -> IdentifierOptions {
 /// The shares that the widths of the body's parameters have in those of `other`.
 fn shares(set: &ParameterSet, other: &ParameterSet) -> Vec<f64> {
     let at = 6 * INERTIAL;
-    let width = |set: &ParameterSet, j: usize| set.upper[j] - set.lower[j];
+    let width = |set: &ParameterSet, j: usize| set.upper()[j] - set.lower()[j];
     (at..at + INERTIAL).map(|j| width(set, j) / width(other, j)).collect()
 }
 
@@ -237,7 +238,7 @@ fn main_job_sets_are_nearly_those_of_the_program_with_all_rows() {
     for seed in 0..3 {
         let scenario =
             Scenario::load(concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/dumbbell_c_8lb.toml")).unwrap();
-        let prior = scenario.task().prior_set();
+        let prior = scenario.task().prior_set().unwrap();
         let options = RunOptions { method: "ours".into(), seed, timed: false };
         let record = scenario::run(scenario, &options, &mut ()).unwrap();
         let (found, longest) = of_run(&record, &prior, IdentifierOptions::default());

@@ -100,8 +100,7 @@ impl Study<'_> {
         match sets_within(self.robot, set, held, &unknown) {
             Ok(_) => {
                 for (_, set) in &mut narrowed.sets {
-                    set.lower.pop();
-                    set.upper.pop();
+                    *set = set.without_last();
                 }
                 Ok(Ok(narrowed))
             }

@@ -79,7 +79,7 @@ impl Study<'_> {
             let says = |j: &usize| estimate.found.contains(j);
             let outside = |j: &&usize| {
                 let within = |set: &ParameterSet| {
-                    set.lower[**j] <= estimate.z[**j] && estimate.z[**j] <= set.upper[**j]
+                    set.lower()[**j] <= estimate.z[**j] && estimate.z[**j] <= set.upper()[**j]
                 };
                 says(j) && !set.is_none_or(within)
             };

@@ -106,7 +106,7 @@ fn a_payload_is_found_from_its_recording() {
     for (k, p) in findings.parameters.iter().enumerate() {
         let set = p.set.unwrap();
         assert!(set[0] <= theta[hand + k] && theta[hand + k] <= set[1], "{}", p.name);
-        assert!(set[1] - set[0] <= physical.upper[hand + k] - physical.lower[hand + k]);
+        assert!(set[1] - set[0] <= physical.upper()[hand + k] - physical.lower()[hand + k]);
     }
     let mass = findings.parameters[0].set.unwrap();
     assert!(mass[1] - mass[0] < 2.0);
@@ -445,7 +445,7 @@ fn settings_that_do_not_fit_are_refused() {
     let short = StudyOptions { torque_abs_nm: vec![0.0], ..good.clone() };
     assert!(matches!(run(&prior, &short), Err(StudyError::Identify(IdentifyError::WrongLength { .. }))));
     let mut odd = prior.clone();
-    odd.lower[3] = f64::NAN;
+    odd.bounds().0[3] = f64::NAN;
     assert!(matches!(
         run(&odd, &good),
         Err(StudyError::Identify(IdentifyError::BadPrior { parameter: 3, .. }))

@@ -74,13 +74,13 @@ pub(super) struct Known<'a> {
 
 impl<'a> Known<'a> {
     pub(super) fn new(set: &'a ParameterSet) -> Self {
-        let theta = set.lower.iter().zip(&set.upper).map(|(l, u)| Interval::new(*l, *u)).collect();
+        let theta = set.lower().iter().zip(set.upper()).map(|(l, u)| Interval::new(*l, *u)).collect();
         Self { set, center: set.center(), half: set.radius(), theta }
     }
 
     /// Bound on |z_j|.
     fn largest(&self, column: usize) -> f64 {
-        self.set.lower[column].abs().max(self.set.upper[column].abs())
+        self.set.lower()[column].abs().max(self.set.upper()[column].abs())
     }
 
     /// Bound on |sum_j y_j z_j| over the box for the columns from number `first` on, y_j by middle and radius.

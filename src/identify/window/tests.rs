@@ -71,7 +71,7 @@ impl Experiment {
         let mut all = vec![0.0; robot.parameter_count()];
         theta.iter().for_each(|(column, value)| all[*column] = *value);
         Self {
-            set: ParameterSet::new(all.clone(), all.clone()),
+            set: ParameterSet::new(all.clone(), all.clone()).unwrap(),
             theta: all,
             q: vec![0.0; n],
             dq: vec![0.0; n],
@@ -289,7 +289,7 @@ fn position_errors_at_the_ends_move_what_viscous_friction_took() {
 #[test]
 fn errors_at_the_ends_count_for_all_of_the_box() {
     let mut it = Experiment::new(&[(MOMENT_ZZ, 0.2)]);
-    it.set.lower[MOMENT_ZZ] = -0.2;
+    it.set.bounds().0[MOMENT_ZZ] = -0.2;
     it.panels(1, 1e-3);
     it.robot.stated().sensors.velocity_rad_s = 1e-3;
     it.errors[1] = at_both_ends;
@@ -452,7 +452,7 @@ fn a_base_that_leans_moves_the_weight() {
         let mut it = Experiment::new(&[(FIRST_MOMENT_X, 0.3)]);
         it.clock = clock;
         if unknown {
-            it.set.lower[FIRST_MOMENT_X] = -0.3;
+            it.set.bounds().0[FIRST_MOMENT_X] = -0.3;
         }
         it.robot.gravity.y = -9.81;
         it.robot.stated().uncertainty.gravity_direction_deg = 0.2;

@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn designs_keep_the_limits_and_get_better() {
         let (public, _) = Scenario::load("scenarios/dumbbell_c_8lb.toml").unwrap().split();
-        let set = public.prior_set();
+        let set = public.prior_set().unwrap();
         let task = Task {
             robot: &public.robot,
             set: &set,

@@ -59,7 +59,7 @@ fn cost<'a>(
 fn wide(robot: &Arm) -> ParameterSet {
     let mut set = ParameterSet::around_nominal(robot);
     let at = robot.inertial_index(robot.end_effector());
-    set.upper[at..at + INERTIAL].iter_mut().for_each(|x| *x += 0.5);
+    set.bounds().1[at..at + INERTIAL].iter_mut().for_each(|x| *x += 0.5);
     set
 }
 
@@ -156,7 +156,7 @@ fn what_is_learnt_narrows_what_is_foreseen() {
     let first = known.half_widths(&robot, &set).unwrap();
     let at = robot.inertial_index(robot.end_effector());
     // Without data the present intervals are all there is.
-    let present = |p: usize| (0.5 * (set.upper[at + p] - set.lower[at + p])).max(1e-6);
+    let present = |p: usize| (0.5 * (set.upper()[at + p] - set.lower()[at + p])).max(1e-6);
     assert!((0..INERTIAL).all(|p| (first[p] / present(p) - 1.0).abs() < 1e-9), "{first:?}");
     for _ in 0..3 {
         let start = moving_start(&mut rng, 7);

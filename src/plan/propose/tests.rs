@@ -35,7 +35,7 @@ fn setting<'a>(
 
 /// Proposes from rest at the task's start.
 fn from_rest(task: &Task, target: &[f64], warm: Option<&[f64]>) -> Result<Proposal, ProposeError> {
-    let (set, start) = (task.prior_set(), JointState::at_rest(&task.start));
+    let (set, start) = (task.prior_set().unwrap(), JointState::at_rest(&task.start));
     let setting = Setting { warm, ..setting(task, &set, &start, &task.carry.range_rad) };
     let proposal = propose(&setting, Purpose::Approach(target))?;
     let problem = Problem::new(&task.robot, &set, &task.scene, &proposal.tube, &proposal.curve).unwrap();
@@ -90,7 +90,7 @@ fn what_stands_in_the_way_is_named() {
 #[test]
 fn few_assessments_are_enough_for_some_motion() {
     let task = Scenario::load("scenarios/dumbbell_c_8lb_brisk.toml").unwrap().split().0;
-    let (set, timing) = (task.prior_set(), &task.timing);
+    let (set, timing) = (task.prior_set().unwrap(), &task.timing);
     let excite = &task.held.as_ref().unwrap().excite;
     let criterion = Criterion::predicted_width(&task.robot, &set);
     let mut planner = Planner::of_few_assessments(5);
@@ -130,7 +130,7 @@ fn few_assessments_are_enough_for_some_motion() {
 #[test]
 fn a_random_motion_is_one() {
     let task = Scenario::load("scenarios/dumbbell_c_8lb.toml").unwrap().split().0;
-    let (set, known) = (task.prior_set(), Information::none());
+    let (set, known) = (task.prior_set().unwrap(), Information::none());
     let start = JointState::at_rest(&task.start);
     let ends = [1, 2].map(|seed| {
         let reach = &task.held.as_ref().unwrap().excite.range_rad;

@@ -25,7 +25,7 @@ fn with_block(gap_m: f64) -> Task {
 }
 
 fn find(task: &Task) -> Result<Route, RouteError> {
-    let set = task.prior_set();
+    let set = task.prior_set().unwrap();
     let terrain = Terrain { robot: &task.robot, set: &set, scene: &task.scene };
     Route::find(terrain, &task.start, &task.goal, 0, Instant::now() + Duration::from_secs(600))
 }
@@ -44,7 +44,7 @@ fn a_goal_close_to_something_is_reached_without_touching_it() {
         }
     }
     // Near the goal the path's own way is followed to its end, although it is closer than the path keeps elsewhere.
-    let set = task.prior_set();
+    let set = task.prior_set().unwrap();
     let terrain = Terrain { robot: &task.robot, set: &set, scene: &task.scene };
     let before = &route.path[route.path.len() - 2];
     let mut router = Router::default();
@@ -67,8 +67,8 @@ fn a_goal_too_heavy_for_what_may_be_held_is_told_and_a_lighter_hand_finds_a_way(
     task.scene.obstacles.clear();
     let last = INERTIAL * (task.robot.dof() - 1);
     let holding = |kg: u32| {
-        let mut set = task.prior_set();
-        set.upper[last] += f64::from(kg);
+        let mut set = task.prior_set().unwrap();
+        set.bounds().1[last] += f64::from(kg);
         let terrain = Terrain { robot: &task.robot, set: &set, scene: &task.scene };
         Route::find(terrain, &task.start, &task.goal, 0, Instant::now() + Duration::from_secs(600))
     };

@@ -61,7 +61,7 @@ fn away(start: &[f64], rng: &mut ChaCha8Rng) -> JointState {
 fn what_is_left_out_is_never_near() {
     let mut rng = ChaCha8Rng::seed_from_u64(5);
     for task in arms() {
-        let (robot, set) = (&task.robot, task.prior_set());
+        let (robot, set) = (&task.robot, task.prior_set().unwrap());
         let mut vicinity = Vicinity::new(robot);
         let (mut left_out, mut nearest) = (0, f64::INFINITY);
         for round in 0..12 {
@@ -105,7 +105,7 @@ fn what_is_left_out_is_never_near() {
 fn no_row_of_what_is_left_out_is_active() {
     let mut rng = ChaCha8Rng::seed_from_u64(6);
     for task in arms() {
-        let (robot, set) = (&task.robot, task.prior_set());
+        let (robot, set) = (&task.robot, task.prior_set().unwrap());
         let (scene, start) = (crowd(&mut rng), away(&task.start, &mut rng));
         let reach = vec![0.2; robot.dof()];
         let setting = setting(&task, (&set, &scene, &start), &reach);
@@ -134,7 +134,7 @@ fn no_row_of_what_is_left_out_is_active() {
 fn a_wider_tube_sees_all_obstacles_and_names_stay() {
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     let task = &arms()[0];
-    let (robot, set, scene) = (&task.robot, task.prior_set(), crowd(&mut rng));
+    let (robot, set, scene) = (&task.robot, task.prior_set().unwrap(), crowd(&mut rng));
     let start = JointState::at_rest(&task.start);
     let reach = vec![0.1; robot.dof()];
     let ends = EndPoints::within_limits(robot, &start, &reach).unwrap();

@@ -155,7 +155,7 @@ fn no_direction_has_more_energy_than_the_relative_mass_allows() {
         let robot = crate::robot::load(name).unwrap();
         let (n, mut set) = (robot.dof(), ParameterSet::around_nominal(&robot));
         let hand = robot.inertial_index(robot.end_effector());
-        set.upper[hand] += 3.0;
+        set.bounds().1[hand] += 3.0;
         let tube = tube_fit::initial(&robot);
         let (mut used, mut gained) = (0.0f64, 1.0f64);
         for _ in 0..8 {

@@ -7,7 +7,6 @@ use super::*;
 use crate::campaign::soundness::truth;
 use crate::enclose::Counted;
 use crate::family::spectrum::eigenvalue_bounds;
-use crate::inertia::Core;
 use crate::plan::inertia_floor::FloorFit;
 use crate::plan::tube_fit;
 use crate::reach::CellWorkspace;
@@ -106,11 +105,11 @@ fn eigenvalues_stay_within_their_bounds_without_transmission_inertia() {
 fn a_body_that_is_hardly_known_counts_as_nothing_below() {
     let (robot, mut set) = arm(Z1.0, true);
     let last = robot.inertial_index(robot.end_effector());
-    set.upper[last] *= 3.0;
-    (set.lower[last + 3], set.upper[last + 3]) = (0.05, 0.55);
+    set.bounds().1[last] *= 3.0;
+    (set.bounds().0[last + 3], set.bounds().1[last + 3]) = (0.05, 0.55);
     let between = Between::new(&robot, &set);
     assert!(between.below[last..last + INERTIAL].iter().all(|x| *x == 0.0));
-    assert!(between.above[last] >= set.upper[last]);
+    assert!(between.above[last] >= set.upper()[last]);
 }
 
 /// A hand with up to 2 kg somewhere in it: whatever it is, the arm has no less energy than with the hand alone.
@@ -120,12 +119,13 @@ fn a_known_part_of_a_body_counts_below() {
     let last = robot.inertial_index(robot.end_effector());
     let hand = robot.joints[robot.end_effector()].inertia;
     for k in 0..INERTIAL {
-        set.lower[last + k] = hand[k] - [0.0, 0.4, 0.2][usize::from(k > 0) + usize::from(k > 3)];
-        set.upper[last + k] = hand[k] + [2.0, 0.4, 0.2][usize::from(k > 0) + usize::from(k > 3)];
+        let (lower, upper) = set.bounds();
+        lower[last + k] = hand[k] - [0.0, 0.4, 0.2][usize::from(k > 0) + usize::from(k > 3)];
+        upper[last + k] = hand[k] + [2.0, 0.4, 0.2][usize::from(k > 0) + usize::from(k > 3)];
     }
     let without = Between::new(&robot, &set);
     assert!(without.below[last..last + INERTIAL].iter().all(|x| *x == 0.0));
-    set.core = Some(Core { first: last, part: hand });
+    set = set.with_core(last / INERTIAL, hand);
     let below = Between::new(&robot, &set).below;
     assert_eq!(below[last..last + INERTIAL], hand);
     let mut rng = ChaCha8Rng::seed_from_u64(11);

@@ -115,10 +115,10 @@ fn the_held_mass_can_be_replaced() {
 #[test]
 fn the_prior_takes_the_place_of_the_last_body() {
     let (task, _) = shipped().split();
-    let set = task.prior_set();
-    assert_eq!((set.lower[60], set.upper[63]), (1.2, -0.1));
+    let set = task.prior_set().unwrap();
+    assert_eq!((set.lower()[60], set.upper()[63]), (1.2, -0.1));
     assert_eq!(set.len(), task.robot.parameter_count());
-    assert!(set.lower.iter().zip(&set.upper).all(|(l, u)| l <= u));
+    assert!(set.lower().iter().zip(set.upper()).all(|(l, u)| l <= u));
 }
 
 /// Loads the shipped scenario with `from` replaced by `to`, from a folder of its own.
@@ -233,7 +233,7 @@ fn an_empty_hand_needs_no_prior_and_nothing_to_excite() {
     assert!(task.held.is_none() && truth.reveal().is_none());
     assert_eq!(task.name, "armour_world-post");
     assert_eq!(task.scene.obstacles.len(), 3);
-    let set = task.prior_set();
+    let set = task.prior_set().unwrap();
     assert_eq!(set, crate::inertia::ParameterSet::around_nominal(&task.robot));
     assert!(world_edited("", "").unwrap().with_payload_mass(1.0).is_err());
     let refused = |from: &str, to: &str, says: &[&str]| {

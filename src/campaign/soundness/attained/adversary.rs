@@ -35,10 +35,10 @@ pub fn times(case: &Case, span: Span) -> Vec<f64> {
 /// All corners of the parameters that are not known exactly.
 pub fn thetas(case: &Case) -> Vec<Vec<f64>> {
     let set = &case.set;
-    let open: Vec<usize> = (0..set.len()).filter(|&p| set.upper[p] > set.lower[p]).collect();
+    let open: Vec<usize> = (0..set.len()).filter(|&p| set.upper()[p] > set.lower()[p]).collect();
     let at = |signs: Vec<f64>| {
-        let mut theta = set.lower.clone();
-        open.iter().zip(signs).filter(|(_, s)| *s > 0.0).for_each(|(&p, _)| theta[p] = set.upper[p]);
+        let mut theta = set.lower().to_vec();
+        open.iter().zip(signs).filter(|(_, s)| *s > 0.0).for_each(|(&p, _)| theta[p] = set.upper()[p]);
         theta
     };
     corners(open.len()).into_iter().map(at).collect()

@@ -127,10 +127,10 @@ fn carried_by_first_moments() {
         let mut case = tracked(polar(20.0));
         let at = case.robot.inertial_index(1);
         for p in [4, 6, 9] {
-            (case.set.lower[at + p], case.set.upper[at + p]) = (1.0, 1.0);
+            (case.set.bounds().0[at + p], case.set.bounds().1[at + p]) = (1.0, 1.0);
         }
         let own = case.robot.friction_index(0) + ARMATURE;
-        (case.set.lower[own], case.set.upper[own]) = (0.0, 0.0);
+        (case.set.bounds().0[own], case.set.bounds().1[own]) = (0.0, 0.0);
         case.tube.inertia_floor = vec![0.5, 1.0];
         case.tube.lag_floor = vec![0.5, 1.0];
         widen(&mut case, 1, 3, half);
@@ -145,7 +145,7 @@ fn carried_at_every_position_of_a_cell() {
     let mut case = tracked(polar(20.0));
     case.tube.gains.v_max = 1e-6;
     let own = case.robot.friction_index(0) + ARMATURE;
-    (case.set.lower[own], case.set.upper[own]) = (0.0, 0.0);
+    (case.set.bounds().0[own], case.set.bounds().1[own]) = (0.0, 0.0);
     case.tube.inertia_floor = vec![0.5, 1.0];
     case.tube.lag_floor = vec![0.5, 1.0];
     case.curve = Bezier::to_rest(&JointState::at_rest(&[0.0, 0.8]), &[0.0, 1.0], 200.0).unwrap();

@@ -71,7 +71,7 @@ fn case(joints: Vec<Joint>, gravity: [f64; 3], floor: &[f64]) -> Case {
         energy_slack_j: 0.0,
         acceleration_bound: vec![0.0; n],
     };
-    let set = ParameterSet::new(theta.clone(), theta);
+    let set = ParameterSet::new(theta.clone(), theta).unwrap();
     Case::new(robot, set, Scene::default(), tube, still(&vec![0.0; n]))
 }
 
@@ -127,8 +127,9 @@ fn widen(case: &mut Case, i: usize, p: usize, half: f64) {
         _ => case.robot.friction_index(i) + p - INERTIAL,
     };
     assert!(p < INERTIAL + FRICTION);
-    case.set.lower[at] -= half;
-    case.set.upper[at] += half;
+    let (lower, upper) = case.set.bounds();
+    lower[at] -= half;
+    upper[at] += half;
 }
 
 /// `found` does not pass `claimed`, and comes near it.

@@ -40,7 +40,7 @@ fn seen(case: &Case) -> Seen {
                 let e: Vec<f64> = (0..n).map(|j| back[j] * formulas::e_radius(tube, j)).collect();
                 let q: Vec<f64> = (0..n).map(|j| desired.q[j] - e[j]).collect();
                 // The parameters are known: V^ is V and its slack.
-                let energy = truth::energy(robot, &case.set.upper, &q, &toward);
+                let energy = truth::energy(robot, case.set.upper(), &q, &toward);
                 let wanted = (1.0 - below) * (tube.gains.v_max - tube.energy_slack_j);
                 let r: Vec<f64> = toward.iter().map(|x| (wanted / energy).sqrt() * x).collect();
                 let dq: Vec<f64> = (0..n).map(|j| desired.dq[j] - r[j] + tube.gains.k_r * e[j]).collect();
@@ -139,7 +139,7 @@ fn commands_are_nominal_and_robust_torques() {
         let mut case = disturbed();
         case.tube.drift_nm[0] = drift;
         let offset = case.robot.friction_index(0) + crate::robot::OFFSET;
-        (case.set.lower[offset], case.set.upper[offset]) = (known, known);
+        (case.set.bounds().0[offset], case.set.bounds().1[offset]) = (known, known);
         case.robot.joints[0].limits.torque = 100.0;
         let report = report(&mut case, START);
         let claimed = 100.0 - report.torque_margin[0];

@@ -33,7 +33,7 @@ fn with(mut case: Case, change: impl FnOnce(&mut Case)) -> Case {
 /// Viscous friction of joint `j`, known exactly.
 fn viscous(case: &mut Case, j: usize, value: f64) {
     let at = case.robot.friction_index(j) + VISCOUS;
-    (case.set.lower[at], case.set.upper[at]) = (value, value);
+    (case.set.bounds().0[at], case.set.bounds().1[at]) = (value, value);
 }
 
 #[test]

@@ -218,7 +218,7 @@ fn loaded() -> (Case, CellReport) {
     let mut case = slider();
     case.curve = from(&[0.0], &[0.1], &[1.0]);
     let offset = case.robot.friction_index(0) + OFFSET;
-    (case.set.lower[offset], case.set.upper[offset]) = (1e8, 1e8);
+    (case.set.bounds().0[offset], case.set.bounds().1[offset]) = (1e8, 1e8);
     case.tube.gains.period_s = 1e-12;
     case.tube.gains.k_r = 1.0;
     case.robot.joints[0].limits.torque = 1e9;

@@ -74,7 +74,7 @@ fn nominal_torques() {
     nominal("M ddq_d", &mass, &|c| c.curve = from(&[0.0], &[0.0], &[10.0]));
     let know = |c: &mut Case, p: usize, value: f64| {
         let at = c.robot.friction_index(0) + p;
-        (c.set.lower[at], c.set.upper[at]) = (value, value);
+        (c.set.bounds().0[at], c.set.bounds().1[at]) = (value, value);
     };
     nominal("beta", &|_| 7.0, &|c| know(c, OFFSET, 7.0));
     nominal("F_v dq", &|[_, dq, _]| 1e3 * dq, &|c| {
@@ -121,7 +121,7 @@ fn the_disturbance_bound_holds_each_parameter() {
     });
     let known = |c: &mut Case| {
         let at = c.robot.friction_index(0) + COULOMB;
-        (c.set.lower[at], c.set.upper[at]) = (5.0, 5.0);
+        (c.set.bounds().0[at], c.set.bounds().1[at]) = (5.0, 5.0);
         widen(c, 0, INERTIAL + COULOMB, 1.0);
     };
     rho("F_c and its g in doubt", &|_| 6.0, &known);
@@ -175,7 +175,7 @@ fn coulomb_friction_is_in_doubt_up_to_the_edge_of_the_band() {
             for (share, charged) in [(0.99, 5.0), (1.01, 0.0)] {
                 let (case, report) = reported(|c| {
                     let at = c.robot.friction_index(0) + COULOMB;
-                    (c.set.lower[at], c.set.upper[at]) = (5.0, 5.0);
+                    (c.set.bounds().0[at], c.set.bounds().1[at]) = (5.0, 5.0);
                     part(c);
                     // Read as slow as that, at the least.
                     let speed =

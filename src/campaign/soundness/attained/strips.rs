@@ -17,7 +17,8 @@ fn strips(direction: &[(usize, f64)], bounds: [(f64, f64); 2], change: impl FnOn
         Strip { direction: all, lower, upper }
     };
     let strips = bounds.map(strip).to_vec();
-    case.set.strips = Some(TorqueStrips { times: vec![0.0, 2.0], strips });
+    let strips = TorqueStrips { times: vec![0.0, 2.0], strips };
+    case.set = case.set.with_strips(Some(strips));
     report(&mut case, START)
 }
 
@@ -69,7 +70,8 @@ fn no_share_of_time_escapes() {
     let mut case = slider();
     let times = vec![0.1, 0.3, 0.35, 1.2];
     let strip = Strip { direction: vec![0.0; case.set.len()], lower: 0.0, upper: 0.0 };
-    case.set.strips = Some(TorqueStrips { times: times.clone(), strips: vec![strip; 4] });
+    let strips = TorqueStrips { times: times.clone(), strips: vec![strip; 4] };
+    case.set = case.set.with_strips(Some(strips));
     let (center, radius) = (case.set.center(), case.set.radius());
     let strips = PreparedStrips::new(&case.robot, &case.set, &center, &radius).unwrap();
     let mut seen = [0; 5];
