@@ -65,6 +65,11 @@ impl Learner {
         self.identifier.proof()
     }
 
+    /// Work ahead of the next update, while the arm moves.
+    pub(crate) fn prepare(&mut self) {
+        self.identifier.prepare();
+    }
+
     /// Hands the measurements so far, up to time `t`, to the identifier.
     pub(crate) fn update(&mut self, t: f64) -> Checked<Update> {
         self.identifier.update().map_err(|error| self.broken(t, &error))

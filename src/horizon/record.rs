@@ -63,7 +63,8 @@ pub struct Identification {
     pub upper: Vec<f64>,
     /// Condition number of the stacked regressor; `None` before the first data.
     pub condition_number: Option<f64>,
-    /// Time that the update took, ms.
+    /// Time that the update took, ms; windows of data were enclosed before, while the arm moved
+    /// ([`crate::identify::Identifier::prepare`]).
     #[serde(deserialize_with = "number")]
     pub update_ms: f64,
 }

@@ -7,6 +7,7 @@ use crate::trajectory::JointState;
 use super::super::event::Event;
 use super::super::evidence::{self, Broken, Evidence};
 use super::super::hardware::{Hardware, Reading};
+use super::super::learn::Learner;
 use super::super::record::LogRow;
 use super::{Active, Runner};
 
@@ -71,6 +72,7 @@ impl<H: Hardware> Runner<'_, H> {
             active.ticks += 1;
             if k.is_multiple_of(EXECUTING_EVERY) {
                 self.tell(&active, &reading, &desired);
+                self.learner.iter_mut().for_each(Learner::prepare);
             }
         }
         self.active = Some(active);

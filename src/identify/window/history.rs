@@ -46,7 +46,7 @@ pub struct Stretch {
 }
 
 /// A window with what is dear about it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Past {
     /// First tick and last.
     ticks: Range<usize>,
@@ -89,8 +89,8 @@ pub struct RowMaker<'a> {
 }
 
 impl History {
-    /// Encloses windows, each with the tick of its first sample, in order of time.
-    pub fn extend(&mut self, robot: &Arm, windows: &[(usize, Window)]) {
+    /// Encloses windows, each with the tick of its first sample. No set of parameters has a say in that: it may be done at any time.
+    pub fn enclose(robot: &Arm, windows: &[(usize, Window)]) -> Vec<Past> {
         let storage = || Evaluators::new(robot);
         let enclose = |storage: &mut Evaluators, (first, window): &(usize, Window)| {
             let integrals = Integrals::new(robot, window);
@@ -106,7 +106,16 @@ impl History {
             let (acceleration_bound, clock) = (window.acceleration_bound.clone(), window.clock);
             Past { ticks, acceleration_bound, clock, enclosure, whole }
         };
-        let past: Vec<Past> = windows.par_iter().map_init(storage, enclose).collect();
+        windows.par_iter().map_init(storage, enclose).collect()
+    }
+
+    /// Encloses windows and takes them in, in order of time.
+    pub fn extend(&mut self, robot: &Arm, windows: &[(usize, Window)]) {
+        self.extend_enclosed(windows, Self::enclose(robot, windows));
+    }
+
+    /// Takes windows in that have been enclosed, in order of time.
+    pub fn extend_enclosed(&mut self, windows: &[(usize, Window)], past: Vec<Past>) {
         for (past, (first, window)) in past.into_iter().zip(windows) {
             let follows = |stretch: &&mut Stretch| {
                 stretch.last() == *first && stretch.samples.last() == window.samples.first()
