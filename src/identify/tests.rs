@@ -298,6 +298,35 @@ fn eight_pounds_are_found_and_the_truth_stays_inside() {
     }
 }
 
+/// Windows that were enclosed before the update asks for them tell the same, to the last bit, whenever that was.
+#[test]
+fn what_is_prepared_changes_nothing() {
+    let robot = Arc::new(arm());
+    let mut rng = ChaCha8Rng::seed_from_u64(12);
+    let start = prior(&robot);
+    let theta = truth(&robot, &start, &mut rng);
+    let (samples, acceleration) = recording(&robot, &theta, 3.0, noise(12), &mut rng);
+    let learnt = |every: usize| {
+        let options = IdentifierOptions::default();
+        let mut identifier = Identifier::new(robot.clone(), &start, acceleration.clone(), options).unwrap();
+        let mut sets = vec![];
+        for (k, sample) in samples.iter().enumerate() {
+            identifier.push(sample.clone()).unwrap();
+            if k % every == every - 1 {
+                identifier.prepare();
+            }
+            if k % 1000 == 999 {
+                sets.push(identifier.update().unwrap().set);
+            }
+        }
+        (sets, serde_json::to_string(&identifier.proof()).unwrap())
+    };
+    let never = learnt(usize::MAX);
+    for every in [100, 137, 2500] {
+        assert!(learnt(every) == never, "{every}");
+    }
+}
+
 /// What an identifier has learnt from `seconds` of data, the truth, and the source of further random numbers.
 fn learnt(seed: u64, seconds: f64) -> (Identifier, Vec<f64>, ChaCha8Rng) {
     let robot = Arc::new(arm());
