@@ -107,9 +107,9 @@ fn robots_that_ship_are_known_anywhere_by_name() {
     let output = elsewhere(folder.path(), &["robot", "go1", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let go1: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(go1["robot"]["joints"].as_array().unwrap().len(), 13);
+    assert_eq!(go1["model"]["joints"].as_array().unwrap().len(), 13);
     assert!((go1["total_mass_kg"].as_f64().unwrap() - 13.100_529).abs() < 1e-9);
-    assert_eq!(go1["robot"]["named_frames"][0]["name"], "FL_foot");
+    assert_eq!(go1["model"]["named_frames"][0]["name"], "FL_foot");
     let text = String::from_utf8(elsewhere(folder.path(), &["robot", "digit"]).stdout).unwrap();
     assert!(text.contains("Loops") && text.contains("left_heel_spring"), "{text}");
     // A file of the folder comes first.
@@ -155,27 +155,27 @@ fn a_makers_model_with_impossible_inertias_is_shown_with_every_one_of_them() {
 fn recordings_are_read_studied_and_reported() {
     let folder = tempfile::tempdir().unwrap();
     let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    // A pendulum that swings by the book, sampled at 100 Hz; the formula is that of the shipped double pendulum at rest.
-    let mut text = "t,q1,q2,dq1,dq2,tau1,tau2,note".to_owned();
+    // An arm that stands still at zero without torque, sampled at 100 Hz.
+    let columns = ["q", "dq", "tau"].iter().flat_map(|name| (1..=6).map(move |j| format!("{name}{j}")));
+    let mut text = format!("t,{},note", columns.collect::<Vec<_>>().join(","));
     for k in 0..60 {
-        text += &format!("\n{},0,0,0,0,0,0,still", 0.01 * k as f64);
+        text += &format!("\n{},{}still", 0.01 * k as f64, "0,".repeat(18));
     }
     std::fs::write(place("still.csv"), &text).unwrap();
     let arguments = |log: &str, out: &str| {
-        ["identify", "--robot", "double_pendulum", "--log", log, "--unknown", "friction", "--out", out]
-            .map(str::to_owned)
+        ["identify", "--robot", "z1", "--log", log, "--unknown", "friction", "--out", out].map(str::to_owned)
     };
     let run = |arguments: &[String]| surelift(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
     let output = run(&arguments(&place("still.csv"), &place("found")));
     let error = String::from_utf8(output.stderr).unwrap();
-    // Hanging still without torque is what the model says, or a contradiction where it does not hang: never a failure.
+    // Standing still without torque is what the model says, or a contradiction where it would fall: never a failure.
     assert!(matches!(output.status.code(), Some(0 | 4)), "{error}");
     for file in surelift::report::study::FILES {
         assert!(folder.path().join("found").join(file).is_file(), "{file}");
     }
     let summary = std::fs::read_to_string(folder.path().join("found/summary.json")).unwrap();
     let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
-    assert_eq!(summary["parameters"].as_array().unwrap().len(), 8);
+    assert_eq!(summary["parameters"].as_array().unwrap().len(), 24);
     assert!(summary["logs"][0]["notes"].to_string().contains("ignored: note"));
     assert!(summary["methods"].to_string().contains("\"ols\"") && summary["base"]["rank"].is_u64());
     let method =
@@ -183,6 +183,12 @@ fn recordings_are_read_studied_and_reported() {
     let error = String::from_utf8(run(&method.concat()).stderr).unwrap();
     assert!(error.contains("method `static`") && error.contains("last body"), "{error}");
     assert!(!folder.path().join("other").exists(), "a failed study leaves nothing behind");
+
+    // Sets are proven under what the robot's file states; one that states nothing of its sensors is no arm.
+    let mut other = arguments(&place("still.csv"), &place("other")).to_vec();
+    other[2] = "double_pendulum".to_owned();
+    let error = String::from_utf8(run(&other).stderr).unwrap();
+    assert!(error.contains("does not say") && error.contains("sensors"), "{error}");
 
     std::fs::write(place("bad.csv"), text.replace("0.3,0,0,0", "0.3,0,NaN,0")).unwrap();
     let output = run(&arguments(&place("bad.csv"), &place("other")));

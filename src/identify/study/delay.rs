@@ -2,15 +2,18 @@
 //!
 //! A delay that is found from the recordings is an interval: the delays whose torque errors are nearly as small as the smallest
 //! ([`WORTHWHILE`], the share by which a delay has to be better than none to be believed) cannot be told from it. The torques are moved by
-//! its middle, the best one; what is left of it is charged to the rows of data ([`crate::identify::recorded`]). That the delay lies in the interval is an
-//! assumption as the others are, and a constant delay another; both are said.
+//! its middle; what is left of it is charged to the rows of data ([`crate::identify::recorded`]). That the delay lies in the interval is an
+//! assumption as the others are, and a constant delay another; both are said. Where nobody asked for a delay, and torques in time contradict
+//! nothing, the interval reaches to zero: torque errors of one estimate are no proof of a delay.
 
 use serde::Serialize;
 
+use super::refuted::Making;
 use super::{Study, StudyError};
+use crate::identify::error::IdentifyError;
 use crate::identify::inverse::{Moving, moving};
 use crate::identify::log::torque_at;
-use crate::identify::recorded::delay_taken_out;
+use crate::identify::recorded::{delay_taken_out, sets_within};
 use crate::identify::window::Sample;
 
 /// Delays are looked for within this of zero at first, s, in steps of [`STEP`].
@@ -29,7 +32,8 @@ const WORTHWHILE: f64 = 0.95;
 /// How late the torques of a recording are against its positions and velocities.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub enum Delay {
-    /// As [`Self::Fitted`], if that leaves less than 0.95 of the torque errors; else not at all.
+    /// As [`Self::Fitted`], if that leaves less than 0.95 of the torque errors; else not at all. Without a delay that the logs ask for,
+    /// as torques in time contradict nothing, none is allowed for as well.
     #[default]
     Automatic,
     /// By so much, s; negative: early.
@@ -71,9 +75,10 @@ impl DelayFinding {
         let errors = format!("leaves {:.0} % of the torque errors that none leaves", 100.0 * ratio);
         if self.taken_out_s != 0.0 {
             format!(
-                "torques are {:.1} ms late against the motion and were moved: this {errors} (fitted to the logs learned from; \
-                 --delay 0 takes them as they are); delays from {low:.1} to {high:.1} ms fit nearly as well, and {left}",
-                1e3 * best
+                "torques that are {:.1} ms late against the motion fit best: this {errors} (fitted to the logs learned from; --delay 0 takes \
+                 them as they are). Delays from {low:.1} to {high:.1} ms are allowed for: torques were moved by {:.1} ms, and {left}",
+                1e3 * best,
+                1e3 * self.taken_out_s
             )
         } else {
             format!(
@@ -124,7 +129,28 @@ impl Study<'_> {
         if self.options.delay == Delay::Automatic && ratio >= WORTHWHILE {
             return Ok(self.about([0.0; 2], Some((best, ratio))));
         }
-        Ok(self.about(self.delays_like(best)?, Some((best, ratio))))
+        let [low, high] = self.delays_like(best)?;
+        let asked_for = self.options.delay == Delay::Fitted || !self.explained_in_time()?;
+        let interval = if asked_for { [low, high] } else { [low.min(0.0), high.max(0.0)] };
+        Ok(self.about(interval, Some((best, ratio))))
+    }
+
+    /// Whether some parameters explain the logs with torques that are in time. Then nothing says that they are not, however
+    /// much smaller a delay would make the torque errors of one estimate.
+    fn explained_in_time(&self) -> Result<bool, StudyError> {
+        let acceleration = match &self.options.acceleration {
+            Some(stated) => stated.clone(),
+            None => self.largest_acceleration(self.logs)?,
+        };
+        let making = Making { acceleration: &acceleration, shift_s: 0.0, delay_s: 0.0, recorded: self.logs };
+        let data = self.rows(&self.robot.sensors(), self.logs, making)?;
+        let stated = data.granting(&self.options.torque_abs_nm);
+        let unknown = self.options.unknown.indices(self.robot);
+        match sets_within(self.robot, self.prior, &stated, &unknown) {
+            Ok(_) => Ok(true),
+            Err(IdentifyError::AssumptionBroken { .. }) => Ok(false),
+            Err(other) => Err(other.into()),
+        }
     }
 
     /// What is done about delays of an interval.

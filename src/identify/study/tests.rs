@@ -191,6 +191,7 @@ fn a_delay_is_found_and_undone() {
     let unasked = StudyOptions { delay: Delay::Automatic, ..options.clone() };
     let delay = Study { options: &unasked, ..study }.delay().unwrap();
     assert!(delay.best_s == Some(found) && delay.error_ratio.unwrap() < 0.9, "{delay:?}");
+    println!("{delay:?}");
     let [low, high] = delay.interval_s;
     assert!(low < 0.04 && 0.04 < high && high - low < 0.06, "{delay:?}");
     assert!((delay.taken_out_s - 0.5 * (low + high)).abs() < 1e-12, "{delay:?}");
@@ -237,6 +238,41 @@ fn what_is_left_of_a_delay_is_charged() {
             assert!(set[0] <= theta[hand + k] && theta[hand + k] <= set[1], "{late} ms, {}", p.name);
         }
     }
+}
+
+/// Errors at the ends of their bounds can make a delay look good that is none. As long as torques in time contradict nothing the interval
+/// holds zero, and the set the truth.
+#[test]
+fn a_delay_that_nobody_asks_for_leaves_room_for_none() {
+    let robot = arm();
+    let prior = prior(&robot);
+    let hand = robot.inertial_index(robot.end_effector());
+    let mut found = 0;
+    for seed in 40..46 {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let theta = truth(&robot, &prior, &mut rng);
+        let (samples, acceleration) = recording(&robot, &theta, 1.5, Noise::Corner, &mut rng);
+        let logs = [through_a_file(&samples, &robot)];
+        let smoothing = Smoothing::SavitzkyGolay { half: 20, degree: 2 };
+        let options = StudyOptions {
+            acceleration: Some(acceleration),
+            delay: Delay::Automatic,
+            smoothing,
+            ..options(Unknown::Payload, &robot)
+        };
+        let study = Study { robot: &robot, prior: &prior, logs: &logs, validation: None, options: &options };
+        let delay = study.delay().unwrap();
+        found += usize::from(delay.taken_out_s != 0.0);
+        assert!(delay.interval_s[0] <= 0.0 && 0.0 <= delay.interval_s[1], "{delay:?}");
+        let findings = study.run().unwrap();
+        assert_eq!(findings.verdict, Verdict::Consistent, "{seed}");
+        for (k, p) in findings.parameters.iter().enumerate() {
+            let set = p.set.unwrap();
+            assert!(set[0] <= theta[hand + k] && theta[hand + k] <= set[1], "{seed}, {}", p.name);
+        }
+    }
+    println!("{found} of 6 logs look late");
+    assert!(found > 0, "the test shows nothing");
 }
 
 /// What no torque shows: an angle that jumps by 0.005 rad. It is found and named, with factors that are enough, and no interval
