@@ -26,10 +26,14 @@ use crate::robot::{ARMATURE, Arm, COULOMB, FRICTION, INERTIAL, OFFSET, VISCOUS};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Stated")]
 pub struct ParameterSet {
+    /// Lower bounds.
     lower: Vec<f64>,
+    /// Upper bounds, not below `lower`.
     upper: Vec<f64>,
+    /// Bounds on combinations, for one motion; none if the box is all that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     strips: Option<TorqueStrips>,
+    /// A part of one of the bodies; none if nothing of the kind is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     core: Option<Core>,
 }

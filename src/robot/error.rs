@@ -78,7 +78,7 @@ pub enum RobotError {
     NoArm {
         /// The file.
         path: PathBuf,
-        /// That its base floats, or which sections are missing.
+        /// That its base floats, which sections are missing, or which field or part is at fault.
         reason: String,
     },
     /// An arm that is none, wherever its description came from.

@@ -308,7 +308,10 @@ impl Assembled {
     fn arm(self, path: &Path) -> Result<Arm, RobotError> {
         match self.no_arm() {
             Some(reason) => Err(RobotError::NoArm { path: path.to_path_buf(), reason }),
-            None => Arm::new(self.stated),
+            None => Arm::new(self.stated).map_err(|error| match error {
+                RobotError::Arm { reason, .. } => RobotError::NoArm { path: path.to_path_buf(), reason },
+                other => other,
+            }),
         }
     }
 }
