@@ -28,8 +28,10 @@ pub(crate) trait Source {
 }
 
 /// Files on the disk.
+#[cfg(feature = "arm")]
 pub(crate) struct Disk;
 
+#[cfg(feature = "arm")]
 impl Source for Disk {}
 
 /// Why files cannot be read as one.

@@ -82,30 +82,56 @@
 //! the law whose tracking tube [`reach::tube`] proves. [`simulate`] is the plant, which alone knows the truth;
 //! [`report`] writes down what happened.
 //!
+//! # Features
+//! - `arm` (default): all that is about an arm. Without it, [`dynamics`], [`inertia`], [`scalar`], [`enclose`], [`trajectory`] and
+//!   the [`robot::Model`] remain, for dynamics alone; two features add to them:
+//! - `urdf`: models from files ([`robot::load_model`]);
+//! - `rand`: random configurations ([`robot::configuration::random()`]).
+//! - `cli` (default): the program.
+//! - `mcap` (default): recordings in MCAP files.
+//! - `inari`: a second, independently written arithmetic to verify proofs with.
+//!
 //! What the guarantee assumes is in `docs/concepts/guarantee.md`; each proof stands in the documentation of the module that relies on it.
 #![deny(missing_docs)]
 
+#[cfg(all(test, not(feature = "arm")))]
+compile_error!("the tests need the feature `arm`");
+
+#[cfg(feature = "arm")]
 pub mod campaign;
+#[cfg(feature = "arm")]
 pub mod certify;
 #[cfg(feature = "cli")]
 pub mod cli;
+#[cfg(feature = "arm")]
 pub mod control;
 pub mod dynamics;
 pub mod enclose;
+#[cfg(feature = "arm")]
 pub mod estimate;
+#[cfg(feature = "urdf")]
 mod extend;
+#[cfg(feature = "arm")]
 pub mod family;
+#[cfg(feature = "arm")]
 pub mod horizon;
+#[cfg(feature = "arm")]
 pub mod identify;
 pub mod inertia;
+#[cfg(feature = "arm")]
 pub mod plan;
+#[cfg(feature = "arm")]
 pub mod reach;
+#[cfg(feature = "arm")]
 pub mod report;
 pub mod robot;
 pub mod scalar;
+#[cfg(feature = "arm")]
 pub mod scenario;
+#[cfg(feature = "arm")]
 pub mod simulate;
 pub mod trajectory;
+#[cfg(feature = "arm")]
 pub mod tune;
 
 /// The README's example compiles and runs.

@@ -8,10 +8,12 @@ pub mod exponential_eigenvalue;
 pub mod layout;
 pub mod log_cholesky;
 pub mod pseudo;
+#[cfg(feature = "arm")]
 pub mod set;
 pub mod urdf;
 
 pub use layout::Layout;
+#[cfg(feature = "arm")]
 pub use set::{BodyRanges, Core, JointRanges, ParameterRange, ParameterSet, SetError, Strip, TorqueStrips};
 
 use crate::robot::INERTIAL;

@@ -56,6 +56,7 @@ impl UrdfInertial {
     }
 }
 
+#[cfg(feature = "urdf")]
 impl From<&urdf_rs::Inertial> for UrdfInertial {
     fn from(read: &urdf_rs::Inertial) -> Self {
         let i = &read.inertia;

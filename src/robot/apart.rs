@@ -26,7 +26,8 @@ use parry3d_f64::query::details::closest_points_segment_segment;
 
 use super::arm::ArmDescription;
 use super::clearance::segment;
-use super::model::Model;
+use super::model::{Model, Placement};
+use super::pose::motion;
 use super::shape::Capsule;
 
 /// Required distance, metres; dwarfs rounding.
@@ -142,7 +143,7 @@ fn search(robot: &Model, joints: &[usize], [fixed, moved]: [&Capsule; 2], room: 
         for (k, &j) in joints.iter().enumerate() {
             q[j] = span.center[k];
         }
-        let room = room(fixed, &moved.placed(&robot.relative_frame(joints, &q))) - SLACK;
+        let room = room(fixed, &moved.placed(&relative_frame(robot, joints, &q))) - SLACK;
         if !(room > 0.0) {
             return false;
         }
@@ -160,6 +161,15 @@ fn search(robot: &Model, joints: &[usize], [fixed, moved]: [&Capsule; 2], room: 
         }
     }
     false
+}
+
+/// Frame of the last of `chain` (joints, each the parent of the next) in the frame of the first one's parent,
+/// at configuration `q` (length nq; rad or m).
+fn relative_frame(robot: &Model, chain: &[usize], q: &[f64]) -> Placement {
+    chain.iter().fold(Placement::identity(), |frame, &j| {
+        let joint = &robot.joints[j];
+        frame.compose(&joint.placement).compose(&motion(joint.kind, &q[robot.q_index(j)..]))
+    })
 }
 
 #[cfg(test)]

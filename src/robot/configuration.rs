@@ -1,16 +1,18 @@
 //! Arithmetic of configurations: they are a manifold as soon as the base floats.
 //!
 //! A configuration has [`Model::nq`] numbers, a tangent vector (velocity x time) [`Model::nv`]. For joints with one
-//! coordinate both are the same number; for a free flyer see [`JointKind::FreeFlyer`]. Derivatives "with respect to q" are,
+//! coordinate both are the same number; for a free flyer see [`super::JointKind::FreeFlyer`]. Derivatives "with respect to q" are,
 //! here and in [`crate::dynamics`], those with respect to a tangent vector v at v = 0 of q (+) v = [`integrate`].
 
-use std::f64::consts::PI;
+use nalgebra::{Quaternion, UnitQuaternion, Vector3, Vector6};
 
-use nalgebra::{Quaternion, Unit, UnitQuaternion, Vector3, Vector6};
-use rand::Rng;
-
-use super::model::{JointKind, Model};
+use super::model::Model;
 use super::rigid_motion::{adjoint, exp, left_jacobian, left_jacobian_inverse, log};
+
+#[cfg(feature = "rand")]
+mod random;
+#[cfg(feature = "rand")]
+pub use random::random;
 
 /// Rotation and position of a free flyer's seven numbers; the quaternion need not be normalised.
 fn pose(q: &[f64]) -> (UnitQuaternion<f64>, Vector3<f64>) {
@@ -36,34 +38,6 @@ pub fn neutral(robot: &Model) -> Vec<f64> {
         q[6] = 1.0;
     }
     q
-}
-
-/// A random configuration: each coordinate uniform within its limits (a continuous joint: one turn), a free flyer
-/// uniform in orientation and within 1 m of the origin along each axis.
-pub fn random(robot: &Model, rng: &mut impl Rng) -> Vec<f64> {
-    let mut q = Vec::with_capacity(robot.nq());
-    for joint in &robot.joints {
-        if joint.kind == JointKind::FreeFlyer {
-            q.extend((0..3).map(|_| rng.random_range(-1.0..1.0)));
-            let rotation = random_rotation(rng);
-            q.extend([rotation.i, rotation.j, rotation.k, rotation.w]);
-        } else {
-            let (lower, upper) = joint.limits.position.unwrap_or((-PI, PI));
-            q.push(rng.random_range(lower..upper));
-        }
-    }
-    q
-}
-
-/// A point in the unit ball of four dimensions, projected on the sphere.
-fn random_rotation(rng: &mut impl Rng) -> UnitQuaternion<f64> {
-    loop {
-        let x: [f64; 4] = std::array::from_fn(|_| rng.random_range(-1.0..1.0));
-        let point = Quaternion::new(x[0], x[1], x[2], x[3]);
-        if (0.01..1.0).contains(&point.norm_squared()) {
-            return Unit::new_normalize(point);
-        }
-    }
 }
 
 /// Lower and upper limits, each of length nq; infinite where there are none.
@@ -148,7 +122,7 @@ pub fn difference_jacobians(robot: &Model, q0: &[f64], q1: &[f64], by_q0: &mut [
 
 #[cfg(test)]
 mod tests {
-    use rand::SeedableRng;
+    use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
     use super::*;

@@ -1,14 +1,14 @@
-//! Reading a robot: URDF + robot TOML -> [`Arm`] or [`Model`], or the reason why not.
+//! Reading a robot: URDF + robot TOML -> [`Model`] or [`super::Arm`], or the reason why not.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use nalgebra::Vector3;
 
-use super::arm::{Arm, ArmDescription};
 use super::attach;
 use super::collision::{CollisionPart, Primitive};
 use super::cover;
+use super::description::ArmDescription;
 use super::error::RobotError;
 use super::gains::Gains;
 use super::merge::{LinkPlacement, Merged, merge};
@@ -21,32 +21,12 @@ use super::uncertainty::Uncertainty;
 use super::urdf::{self, Tree, UrdfJoint};
 use super::validate::{self, Judge};
 
-/// Loads an arm from a robot TOML, or from a bare URDF.
-///
-/// A relative path is taken from the current directory. A bare name (`kinova_gen3_2f85`: no extension, no
-/// separator) is looked up as `robots/<name>.toml`, then `.urdf`, in the current directory and those above it, then
-/// among the robots that ship ([`shipped`]).
-///
-/// A URDF without a TOML gets a fixed base, Earth gravity with z up, friction from its `<dynamics>` tags, 5 %
-/// uncertainty, the sensor bounds and gains of the shipped robots, its only leaf joint as end effector, and one capsule
-/// around each collision primitive that is not inside another one's.
-///
-/// A TOML with `base = "free_flyer"` makes the root link a body that moves freely (joint 0). `[[frame]]` names frames on
-/// links, `[[loop]]` holds two of them together. `end_effector`, `[uncertainty]`, `[sensors]` and `[control]` may be
-/// left out where only dynamics are wanted: for [`load_model`].
-///
-/// `grip_along_axis_m` puts the frame of the end effector so far along its joint's axis, to where the hand holds things: priors,
-/// identified parameters and payloads are about that frame. Capsules and `[[frame]]`s stay in the frames of the URDF's links.
-///
-/// A TOML with `extends = "FILE"` (or a bare name, as above) takes all keys of that file but those that it gives itself: tables
-/// are merged key by key, lists replaced as a whole. `urdf` is relative to the file that it stands in.
-///
-/// # Errors
-/// [`RobotError`] names the file and the link, joint or field at fault.
-pub fn load(path: impl AsRef<Path>) -> Result<Arm, RobotError> {
-    let path = find(path.as_ref(), Path::new("."))?;
-    load_file(&path, None, &mut Judge::strict())?.arm(&path)
-}
+#[cfg(feature = "arm")]
+mod arm;
+#[cfg(feature = "arm")]
+pub use arm::load;
+#[cfg(feature = "arm")]
+pub(crate) use arm::load_adjusted;
 
 /// Loads the tree of any robot, arm or not, from the same files: all that dynamics and estimation need.
 ///
@@ -59,19 +39,6 @@ pub fn load_model(path: impl AsRef<Path>) -> Result<Model, RobotError> {
 
 /// What another file, at this path, says of joints instead of the robot's own.
 pub(super) type Adjustment<'a> = Option<Layer<'a>>;
-
-/// [`load`] of a file that [`find`] has found, with limits and friction that the file `by` gives for joints, by name.
-/// What follows from limits (which capsules can touch) follows from the adjusted ones.
-///
-/// # Errors
-/// As [`load`]; of the adjustments by the name of `by`.
-pub(crate) fn load_adjusted(
-    path: &Path,
-    by: &Path,
-    joints: &BTreeMap<String, JointSettings>,
-) -> Result<Arm, RobotError> {
-    load_file(path, Some((by, joints)), &mut Judge::strict())?.arm(path)
-}
 
 /// Loads a robot for dynamics alone and survives what [`load`] refuses but rigid-body algorithms can work with, most
 /// notably inertias that no body can have. Gives the faults beside the robot, in the order in which they were found:
@@ -286,34 +253,8 @@ pub(super) struct Assembled {
     /// As of an arm; what was not stated has values that nobody vouches for.
     pub stated: ArmDescription,
     /// Sections that an arm needs and the file does not have.
+    #[cfg_attr(not(feature = "arm"), expect(dead_code, reason = "who asks for a model needs none of them"))]
     missing: Vec<String>,
-}
-
-impl Assembled {
-    /// Why this is no arm: its base floats, or the file leaves out what an arm's work rests on.
-    pub fn no_arm(&self) -> Option<String> {
-        let Model { name, joints, .. } = &self.stated.model;
-        if let Some(joint) = joints.iter().find(|j| j.kind == JointKind::FreeFlyer) {
-            let joint = &joint.name;
-            return Some(format!(
-                "robot `{name}` floats on joint `{joint}`, expected an arm on a fixed base"
-            ));
-        }
-        let missing = self.missing.join("`, `");
-        (!self.missing.is_empty())
-            .then(|| format!("the file of robot `{name}` does not say `{missing}`, which an arm needs"))
-    }
-
-    /// The arm that the file at `path` describes.
-    fn arm(self, path: &Path) -> Result<Arm, RobotError> {
-        match self.no_arm() {
-            Some(reason) => Err(RobotError::NoArm { path: path.to_path_buf(), reason }),
-            None => Arm::new(self.stated).map_err(|error| match error {
-                RobotError::Arm { reason, .. } => RobotError::NoArm { path: path.to_path_buf(), reason },
-                other => other,
-            }),
-        }
-    }
 }
 
 /// The body that holds the payload, by its joint or one of its links; the last one where none is named.

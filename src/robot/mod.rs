@@ -1,47 +1,81 @@
-//! Robots: the tree ([`model`]) and the arm that is made of it ([`arm`]: limits that proofs rest on, shapes, sensors, gains), how they are read and checked ([`mod@load`]; for a person: [`mod@inspect`]), which ones ship
-//! ([`shipped`]), and where their parts are in space ([`pose`], [`clearance`]).
+//! Robots: the tree ([`model`]), its configurations ([`configuration`]) and where its bodies are ([`pose`]).
+//!
+//! With the feature `urdf`: how robots are read and checked ([`mod@load`]), and which ones ship ([`shipped`]). With `arm`: the arm
+//! that is made of a model ([`arm`]: limits that proofs rest on, shapes, sensors, gains), what a person wants to see of it
+//! ([`mod@inspect`]), and where its parts are in space ([`clearance`]).
 
-mod apart;
-pub mod arm;
-mod around;
-mod attach;
-pub mod clearance;
 pub mod collision;
 pub mod configuration;
-mod cover;
-pub mod error;
+mod description;
 #[cfg(test)]
 pub(crate) mod fixture;
 pub mod gains;
-pub mod inspect;
-pub mod load;
-mod merge;
 pub mod model;
-pub mod pairs;
 pub mod pose;
 pub(crate) mod rigid_motion;
-pub mod scene;
 pub mod sensors;
-mod settings;
 pub mod shape;
-pub mod shipped;
-mod tilt;
 pub mod uncertainty;
+
+#[cfg(feature = "urdf")]
+mod attach;
+#[cfg(feature = "urdf")]
+mod cover;
+#[cfg(feature = "urdf")]
+pub mod error;
+#[cfg(feature = "urdf")]
+pub mod load;
+#[cfg(feature = "urdf")]
+mod merge;
+#[cfg(feature = "urdf")]
+mod settings;
+#[cfg(feature = "urdf")]
+pub mod shipped;
+#[cfg(feature = "urdf")]
 mod urdf;
+#[cfg(feature = "urdf")]
 mod validate;
 
-pub use arm::{Arm, ArmDescription};
-pub use clearance::{Clearance, Obstruction};
+#[cfg(feature = "arm")]
+mod apart;
+#[cfg(feature = "arm")]
+pub mod arm;
+#[cfg(feature = "arm")]
+mod around;
+#[cfg(feature = "arm")]
+pub mod clearance;
+#[cfg(feature = "arm")]
+pub mod inspect;
+#[cfg(feature = "arm")]
+pub mod pairs;
+#[cfg(feature = "arm")]
+mod payload;
+#[cfg(feature = "arm")]
+pub mod scene;
+#[cfg(feature = "arm")]
+mod tilt;
+
 pub use collision::{Collision, CollisionPart, Primitive};
-pub(crate) use cover::enclosing as enclosing_capsule;
-pub use error::RobotError;
+pub use description::ArmDescription;
 pub use gains::Gains;
-pub use inspect::{Inspection, inspect};
-pub(crate) use load::load_adjusted;
-pub use load::{find, load, load_lenient, load_model};
 pub use model::*;
-pub use scene::{Scene, Zonotope3};
 pub use sensors::Sensors;
-pub(crate) use settings::JointSettings;
 pub use shape::{Capsule, HeldShape, IgnoredPair, LinkShape};
 pub use uncertainty::Uncertainty;
+
+#[cfg(feature = "urdf")]
+pub use {
+    error::RobotError,
+    load::{find, load_lenient, load_model},
+};
+
+#[cfg(feature = "arm")]
+pub use {
+    arm::Arm,
+    clearance::{Clearance, Obstruction},
+    inspect::{Inspection, inspect},
+    load::load,
+    scene::{Scene, Zonotope3},
+};
+#[cfg(feature = "arm")]
+pub(crate) use {cover::enclosing as enclosing_capsule, load::load_adjusted, settings::JointSettings};

@@ -3,6 +3,8 @@
 use nalgebra::Vector3;
 use serde::{Deserialize, Serialize};
 
+use super::model::Placement;
+
 /// The set of points within `radius` of the segment from `a` to `b` (a sphere when they coincide); metres.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Capsule {
@@ -12,6 +14,22 @@ pub struct Capsule {
     pub b: Vector3<f64>,
     /// Radius, > 0.
     pub radius: f64,
+}
+
+impl Capsule {
+    /// Why this is not a capsule: the first number that is not finite, or a radius that is not positive.
+    pub fn fault(&self) -> Option<String> {
+        if let Some(bad) = self.a.iter().chain(self.b.iter()).find(|x| !x.is_finite()) {
+            return Some(format!("an end contains {bad}, expected finite numbers"));
+        }
+        let fine = self.radius.is_finite() && self.radius > 0.0;
+        (!fine).then(|| format!("radius {}, expected a finite number > 0", self.radius))
+    }
+
+    /// The capsule carried along by a placement of its frame.
+    pub fn placed(&self, frame: &Placement) -> Capsule {
+        Capsule { a: frame.point(&self.a), b: frame.point(&self.b), radius: self.radius }
+    }
 }
 
 /// A collision capsule fixed to a body of the robot.
