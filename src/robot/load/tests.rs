@@ -1,4 +1,5 @@
 use super::*;
+use crate::robot::Arm;
 
 /// Inertial parameters of the merged bodies about the joint frames, computed with an independent library.
 const REFERENCE: [[f64; 10]; 7] = [
