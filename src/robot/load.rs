@@ -1,4 +1,16 @@
 //! Reading a robot: URDF + robot TOML -> [`Model`] or [`super::Arm`], or the reason why not.
+//!
+//! # Files
+//! A relative path is taken from the current directory. A bare name (`kinova_gen3_2f85`: no extension, no
+//! separator) is looked up as `robots/<name>.toml`, then `.urdf`, in the current directory and those above it, then
+//! among the robots that ship ([`shipped`]).
+//!
+//! A TOML with `base = "free_flyer"` makes the root link a body that moves freely (joint 0). `[[frame]]` names frames on
+//! links, `[[loop]]` holds two of them together. `end_effector`, `[uncertainty]`, `[sensors]` and `[control]` may be
+//! left out where only dynamics are wanted: for [`load_model`].
+//!
+//! A TOML with `extends = "FILE"` (or a bare name, as above) takes all keys of that file but those that it gives itself: tables
+//! are merged key by key, lists replaced as a whole. `urdf` is relative to the file that it stands in.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -28,10 +40,10 @@ pub use arm::load;
 #[cfg(feature = "arm")]
 pub(crate) use arm::load_adjusted;
 
-/// Loads the tree of any robot, arm or not, from the same files: all that dynamics and estimation need.
+/// Loads the tree of any robot, arm or not, from a robot TOML or a bare URDF ([files](self)): all that dynamics and estimation need.
 ///
 /// # Errors
-/// As [`load`].
+/// [`RobotError`] names the file and the link, joint or field at fault.
 pub fn load_model(path: impl AsRef<Path>) -> Result<Model, RobotError> {
     let path = find(path.as_ref(), Path::new("."))?;
     Ok(load_file(&path, None, &mut Judge::strict())?.stated.model)
@@ -40,13 +52,13 @@ pub fn load_model(path: impl AsRef<Path>) -> Result<Model, RobotError> {
 /// What another file, at this path, says of joints instead of the robot's own.
 pub(super) type Adjustment<'a> = Option<Layer<'a>>;
 
-/// Loads a robot for dynamics alone and survives what [`load`] refuses but rigid-body algorithms can work with, most
+/// Loads a robot for dynamics alone and survives what [`load_model`] refuses but rigid-body algorithms can work with, most
 /// notably inertias that no body can have. Gives the faults beside the robot, in the order in which they were found:
 /// non-physical links, bodies without mass, unusable limits, collision shapes that were left out or stick out of their
 /// capsules, mimic joints (taken as joints of their own), no telling which leaf is the end effector.
 ///
 /// # Errors
-/// As [`load`], for what cannot be survived: files, trees, names, numbers that are not finite.
+/// As [`load_model`], for what cannot be survived: files, trees, names, numbers that are not finite.
 pub fn load_lenient(path: impl AsRef<Path>) -> Result<(Model, Vec<RobotError>), RobotError> {
     let mut judge = Judge::lenient();
     let robot = load_file(&find(path.as_ref(), Path::new("."))?, None, &mut judge)?;

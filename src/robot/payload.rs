@@ -9,7 +9,7 @@ use super::model::Placement;
 use super::shape::{Capsule, HeldShape, IgnoredPair, LinkShape};
 
 impl Arm {
-    /// Capsule `shape` in the base frame, given [`Model::frames`].
+    /// Capsule `shape` in the base frame, given [`super::Model::frames`].
     pub fn placed_capsule(&self, shape: usize, frames: &[Placement]) -> Capsule {
         let LinkShape { joint, capsule, .. } = &self.shapes()[shape];
         joint.map_or(*capsule, |j| capsule.placed(&frames[j]))

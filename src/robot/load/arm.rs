@@ -11,25 +11,14 @@ use crate::robot::validate::Judge;
 
 use super::{Assembled, find, load_file};
 
-/// Loads an arm from a robot TOML, or from a bare URDF.
-///
-/// A relative path is taken from the current directory. A bare name (`kinova_gen3_2f85`: no extension, no
-/// separator) is looked up as `robots/<name>.toml`, then `.urdf`, in the current directory and those above it, then
-/// among the robots that ship ([`shipped`]).
+/// Loads an arm from a robot TOML, or from a bare URDF ([files](super)).
 ///
 /// A URDF without a TOML gets a fixed base, Earth gravity with z up, friction from its `<dynamics>` tags, 5 %
 /// uncertainty, the sensor bounds and gains of the shipped robots, its only leaf joint as end effector, and one capsule
 /// around each collision primitive that is not inside another one's.
 ///
-/// A TOML with `base = "free_flyer"` makes the root link a body that moves freely (joint 0). `[[frame]]` names frames on
-/// links, `[[loop]]` holds two of them together. `end_effector`, `[uncertainty]`, `[sensors]` and `[control]` may be
-/// left out where only dynamics are wanted: for [`load_model`].
-///
 /// `grip_along_axis_m` puts the frame of the end effector so far along its joint's axis, to where the hand holds things: priors,
 /// identified parameters and payloads are about that frame. Capsules and `[[frame]]`s stay in the frames of the URDF's links.
-///
-/// A TOML with `extends = "FILE"` (or a bare name, as above) takes all keys of that file but those that it gives itself: tables
-/// are merged key by key, lists replaced as a whole. `urdf` is relative to the file that it stands in.
 ///
 /// # Errors
 /// [`RobotError`] names the file and the link, joint or field at fault.
