@@ -174,7 +174,7 @@ const SENSORS: Sensors =
 const CONTROL: Gains =
     Gains { k_r: 5.0, alpha: 20.0, v_max: 0.02, period_s: 1e-3, stiction_speed_rad_s: 1e-3 };
 
-/// What a URDF without a robot TOML is given (see [`load`]).
+/// What a URDF without a robot TOML is given (see [`super::load()`]).
 fn settings_for_bare(tree: &Tree, merged: &Merged, judge: &mut Judge) -> Result<Settings, RobotError> {
     let parents: HashSet<usize> = merged.bodies.iter().filter_map(|b| b.parent).collect();
     let leaves: Vec<&str> = (0..merged.bodies.len())
