@@ -103,8 +103,9 @@ def woven(mutants):
                 raise Failure(f"{spans[start, end][0][1]['name']!r} overlaps another mutant: leave --together away")
             branches = ""
             for index, mutant in spans[start, end]:
-                chosen = f'std::env::var_os("{CHOICE}").is_some_and(|chosen| chosen == "{index}")'
-                branches += f"if {chosen} {{ {mutant['new']} }} else "
+                asked = f'std::env::var_os("{CHOICE}").is_some_and(|chosen| chosen == "{index}")'
+                chosen = f"static CHOSEN: std::sync::LazyLock<bool> = std::sync::LazyLock::new(|| {asked}); *CHOSEN"
+                branches += f"if {{ {chosen} }} {{ {mutant['new']} }} else "
             text, limit = f"{text[:start]}({branches}{{ {text[start:end]} }}){text[end:]}", start
         texts[path] = text
     return texts
