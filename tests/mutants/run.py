@@ -4,7 +4,7 @@ test that must fail, and restores the source.
 
     tests/mutants/run.py                       all lists, all mutants
     tests/mutants/run.py identify reach        these lists: tests/mutants/identify.toml, tests/mutants/reach.toml
-    tests/mutants/run.py --only "quadrature"   those whose name contains this
+    tests/mutants/run.py --only "quadrature"   those whose name contains this; may be given more than once
     tests/mutants/run.py --together            one build for all mutants that are expressions, instead of one for each
     tests/mutants/run.py --check               only that every change still applies; nothing is built
 
@@ -24,7 +24,7 @@ With --together an `expression` becomes `(if <chosen> { new } else { old })`, ch
 not overlap, unless they replace the same text; all others are built one by one as ever.
 
 A mutant that does not build, or whose filter matches no test, is an error, not a success. The tests are run on the
-untouched source first and must pass there. Results go to the table in docs/mutations.md, which keeps what earlier runs
+untouched source first and must pass there; with --together, in the one build with no mutant chosen. Results go to the table in docs/mutations.md, which keeps what earlier runs
 found of mutants that this run leaves out.
 
 The environment may set CARGO (default "cargo"; several words are well) and whatever cargo itself listens to.
@@ -45,8 +45,15 @@ CHOICE = "SURELIFT_MUTANT"
 TABLE = ROOT / "docs" / "mutations.md"
 HEAD = """# Mutations
 
-Each line is a wrong bound that the tests have to notice. `tests/mutants/run.py` applies it, runs the named test, which must
-fail, and restores the source; it also writes this table.
+Each row is a wrong bound that the tests have to notice. `tests/mutants/run.py` applies it, runs the named test, which must
+fail, and restores the source. It also writes this page; a result is that of the row's last run.
+
+- The rows are kept in `tests/mutants/`, one file for each list.
+- With `--together` one build holds all of them, and the environment chooses one when the tests run.
+- The tests must pass with none of them applied.
+- The independent checker has its own list, `check/mutants.py`.
+
+{counts}
 
 | list | mutant | file | test | result |
 |---|---|---|---|---|
@@ -103,8 +110,9 @@ def woven(mutants):
                 raise Failure(f"{spans[start, end][0][1]['name']!r} overlaps another mutant: leave --together away")
             branches = ""
             for index, mutant in spans[start, end]:
-                chosen = f'std::env::var_os("{CHOICE}").is_some_and(|chosen| chosen == "{index}")'
-                branches += f"if {chosen} {{ {mutant['new']} }} else "
+                asked = f'std::env::var_os("{CHOICE}").is_some_and(|chosen| chosen == "{index}")'
+                chosen = f"static CHOSEN: std::sync::LazyLock<bool> = std::sync::LazyLock::new(|| {asked}); *CHOSEN"
+                branches += f"if {{ {chosen} }} {{ {mutant['new']} }} else "
             text, limit = f"{text[:start]}({branches}{{ {text[start:end]} }}){text[end:]}", start
         texts[path] = text
     return texts
@@ -145,6 +153,13 @@ def run(mutant):
     return code == 0
 
 
+def check_untouched(mutants):
+    """The tests of these mutants pass on the source as it is now."""
+    for target, test in {(mutant.get("target", "--lib"), mutant["test"]): None for mutant in mutants}:
+        if not run({"name": "the untouched source", "target": target, "test": test}):
+            raise Failure(f"{test!r} fails on the untouched source")
+
+
 def known_results():
     """Results in the table, by (list, name)."""
     if not TABLE.exists():
@@ -155,23 +170,26 @@ def known_results():
 
 def write_table(results):
     """All mutants of all lists, with what is known of them."""
-    lines = []
+    lines, count = [], {}
     for stem, mutant in lists([]):
         result = results.get((stem, mutant["name"]), "not run yet")
         cells = [stem, mutant["name"], f"`{mutant['file']}`", f"`{mutant['test']}`", result]
         lines.append("| " + " | ".join(cells) + " |\n")
-    TABLE.write_text(HEAD + "".join(lines))
+        count[result] = count.get(result, 0) + 1
+    counts = ", ".join(f"{result}: {count[result]}" for result in sorted(count))
+    TABLE.write_text(HEAD.format(counts=f"Of {len(lines)} rows, {counts}.") + "".join(lines))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("lists", nargs="*", help="names of lists; all where none is given")
-    parser.add_argument("--only", default="", help="part of the name of the mutants to run")
+    parser.add_argument("--only", action="append", help="part of the name of the mutants to run")
     parser.add_argument("--check", action="store_true", help="only check that every change applies")
     parser.add_argument("--together", action="store_true", help="one build for all mutants that are expressions")
     parser.add_argument("--untouched", action="store_false", dest="baseline", help="do not run the tests as they are")
     options = parser.parse_args()
-    chosen = [(stem, mutant) for stem, mutant in lists(options.lists) if options.only in mutant["name"]]
+    parts = options.only or [""]
+    chosen = [pair for pair in lists(options.lists) if any(part in pair[1]["name"] for part in parts)]
     if not chosen:
         raise Failure("no mutant is chosen")
     for _, mutant in chosen:
@@ -179,10 +197,6 @@ def main():
     if options.check:
         print(f"{len(chosen)} mutants apply")
         return 0
-    if options.baseline:
-        for target, test in {(m.get("target", "--lib"), m["test"]): None for _, m in chosen}:
-            if not run({"name": "the untouched source", "target": target, "test": test}):
-                raise Failure(f"{test!r} fails on the untouched source")
     results, survivors = known_results(), 0
 
     def record(stem, mutant, passes):
@@ -193,17 +207,21 @@ def main():
         write_table(results)
 
     together = [pair for pair in chosen if options.together and pair[1].get("expression")]
+    alone = [pair for pair in chosen if pair not in together]
     if together:
         with Changed(woven([mutant for _, mutant in together])):
+            if options.baseline:
+                check_untouched(mutant for _, mutant in together)
             for index, (stem, mutant) in enumerate(together):
                 os.environ[CHOICE] = str(index)
                 record(stem, mutant, run(mutant))
         del os.environ[CHOICE]
-    for stem, mutant in chosen:
-        if (stem, mutant) not in together:
-            with Changed(mutated(mutant)):
-                passes = run(mutant)
-            record(stem, mutant, passes)
+    if alone and options.baseline:
+        check_untouched(mutant for _, mutant in alone)
+    for stem, mutant in alone:
+        with Changed(mutated(mutant)):
+            passes = run(mutant)
+        record(stem, mutant, passes)
     print(f"{len(chosen) - survivors} of {len(chosen)} caught")
     return 1 if survivors else 0
 

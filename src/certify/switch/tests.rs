@@ -108,6 +108,23 @@ fn a_tube_that_does_not_hold_the_errors_of_the_one_before_does_not_follow() {
     refused(&|_| (), &|b| b.excess = MOST_EXCESS, "jumps by");
 }
 
+/// Past its end a plan rests: one that still moves there leads nowhere, at whatever tick of it the next one begins.
+#[test]
+fn nothing_follows_a_plan_that_ends_in_motion() {
+    let s = setting();
+    let mut moving = s.curve.clone();
+    moving.points[4][5] += 0.01;
+    for (curve, follows) in [(&s.curve, true), (&moving, false)] {
+        let before = Predecessor { curve, ..s.before(1500) };
+        let next = Bezier::to_rest(&curve.state(before.time()), &REST, 3.0).unwrap();
+        let found = excess(&s.robot, &s.tube, &next, &Start::After(before), 1.5);
+        match found {
+            Ok(excess) => assert!(follows && excess < 1e-9, "{excess}"),
+            Err(refusal) => assert!(!follows && refusal.to_string().contains("duration_s"), "{refusal}"),
+        }
+    }
+}
+
 /// Many switches, each charged.
 #[test]
 fn the_excess_adds_up_and_lasts_for_a_thousand_switches() {
