@@ -364,7 +364,7 @@ impl<'p, P: Problem> Solver<'p, P> {
 
     /// Solves for the first state and, unless they are `held`, the parameters.
     fn arrive(&mut self, damping: f64, held: bool) -> Result<(), EstimateError> {
-        self.marginal.lean(self.problem, &self.now.theta);
+        self.marginal.update_gradient(self.problem, &self.now.theta);
         self.arrival
             .solve(
                 &self.sweep.recursion().value,

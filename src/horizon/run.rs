@@ -174,7 +174,7 @@ struct Runner<'a, H> {
 impl<H: Hardware> Runner<'_, H> {
     /// Planning periods until the end; returns the outcome as far as the runner can know it.
     fn drive(&mut self) -> (Outcome, Option<String>) {
-        self.weigh();
+        self.weigh_payload();
         if self.purpose() == Some(Phase::Carry)
             && let Err(reason) = self.look_for_a_way()
         {

@@ -267,7 +267,7 @@ pub fn strips(
     effort: Effort,
 ) -> Result<(Vec<Strip>, Vec<Proven>), IdentifyError> {
     let sides = prove(polytope, directions, effort);
-    polytope.weigh(&shares(polytope, &sides));
+    polytope.note_weights(&shares(polytope, &sides));
     let proven = sides.iter().map(|side| side.proven(polytope)).collect();
     let pairs = sides.chunks_exact(2).zip(directions);
     let strips: Result<Vec<Strip>, IdentifyError> = pairs

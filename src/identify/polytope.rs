@@ -194,7 +194,7 @@ impl Polytope {
     }
 
     /// Notes how much each row holds in place now.
-    pub fn weigh(&mut self, share: &[f64]) {
+    pub fn note_weights(&mut self, share: &[f64]) {
         self.weight.resize(share.len(), 0.0);
         self.weight.iter_mut().zip(share).for_each(|(weight, share)| *weight = weight.max(*share));
     }
@@ -229,7 +229,7 @@ impl Polytope {
             index <= basic || found.cut_used[index - 1]
         });
         self.weight.iter_mut().for_each(|weight| *weight *= FADING);
-        self.weigh(&found.row_share);
+        self.note_weights(&found.row_share);
         if self.rows.len() > budget {
             let mut order: Vec<usize> = (0..self.rows.len()).collect();
             order.sort_by(|&a, &b| self.weight[b].total_cmp(&self.weight[a]));

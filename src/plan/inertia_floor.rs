@@ -53,7 +53,7 @@ impl FloorFit {
         let bare: Joints<f64> = (0..n).map(|j| light[robot.friction_index(j) + ARMATURE]).collect();
         let times = (0..TIMES).map(|k| curve.duration_s * k as f64 / (TIMES - 1) as f64);
         let heavy = times.clone().any(|t| {
-            self.weigh(robot, &light, curve, t);
+            self.mass_matrix_at(robot, &light, curve, t);
             (0..n).any(|j| self.mass[n * j + j] >= WORTH * bare[j])
         });
         if !heavy {
@@ -64,7 +64,7 @@ impl FloorFit {
         for _ in 0..ROUNDS {
             let mut room: Joints<f64> = (0..n).map(|_| f64::INFINITY).collect();
             for t in times.clone() {
-                self.weigh(robot, &light, curve, t);
+                self.mass_matrix_at(robot, &light, curve, t);
                 for (j, a) in floor.iter().enumerate() {
                     self.mass[n * j + j] -= a;
                 }
@@ -80,7 +80,7 @@ impl FloorFit {
     }
 
     /// The mass matrix at time `t`.
-    fn weigh(&mut self, robot: &Arm, theta: &[f64], curve: &Bezier, t: f64) {
+    fn mass_matrix_at(&mut self, robot: &Arm, theta: &[f64], curve: &Bezier, t: f64) {
         let n = robot.dof();
         curve.evaluate(t, &mut self.state);
         self.motion.place(robot, &self.state.q);

@@ -192,7 +192,7 @@ impl Marginal {
     }
 
     /// Makes `tilt` the gradient at `theta`.
-    pub(super) fn lean<P: Problem>(&mut self, problem: &P, theta: &[f64]) {
+    pub(super) fn update_gradient<P: Problem>(&mut self, problem: &P, theta: &[f64]) {
         if !self.found {
             return;
         }
@@ -257,7 +257,7 @@ impl<P: Problem> Solver<'_, P> {
         let m = &mut self.marginal;
         m.found = true;
         m.twist.fill(0.0);
-        m.lean(self.problem, &self.now.theta);
+        m.update_gradient(self.problem, &self.now.theta);
         m.anchor.copy_from_slice(&m.phi);
         self.arrive(0.0, true)?;
         let response = &mut self.marginal.response;

@@ -17,7 +17,7 @@ const EXECUTING_EVERY: u64 = 100;
 impl<H: Hardware> Runner<'_, H> {
     /// Measures the torques that hold the arm at its start, for as long as the scenario says. Rows of data over that time know of no
     /// motion, and of friction only that it is at most F_c either way ([`crate::identify::window`]).
-    pub(super) fn weigh(&mut self) {
+    pub(super) fn weigh_payload(&mut self) {
         let (Some(held), Some(learner)) = (&self.task.held, &mut self.learner) else { return };
         let ticks = (held.identify.weigh_s / self.robot.gains().period_s).round() as usize;
         if ticks == 0 {

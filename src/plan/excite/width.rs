@@ -144,7 +144,7 @@ impl Search {
         let least = LEAST * gap;
         let (mut damping, mut before) = (DAMPING, 0.0);
         for _ in 0..ROUNDS {
-            let lower = self.weigh(rows);
+            let lower = self.weigh_rows(rows);
             // The sum shrinks in every round; where it does not, all digits are spent.
             if !(lower.is_finite() && lower > before) {
                 break;
@@ -172,7 +172,7 @@ impl Search {
     }
 
     /// Weighs the rows at theta, which is one in component p; returns the lower bound of the half-width that it gives.
-    fn weigh(&mut self, rows: &Rows) -> f64 {
+    fn weigh_rows(&mut self, rows: &Rows) -> f64 {
         let (mut largest, mut sum) = (0.0f64, 0.0);
         for (row, along) in rows.iter().zip(&mut self.along) {
             *along = dot(row, &self.theta);

@@ -291,7 +291,7 @@ impl Candidates<'_> {
     /// Cost, rows and, where there is one, proof of an end point.
     fn assess(&mut self, k: &[f64], out: &mut Evaluation) {
         let begun = Instant::now();
-        self.weigh(k, out);
+        self.evaluate_point(k, out);
         let (search, took) = (&mut *self.search, begun.elapsed());
         search.pace = if search.pace.is_zero() {
             took
@@ -302,7 +302,7 @@ impl Candidates<'_> {
         tracing::trace!(proven = out.proven, cost = out.cost, worst = least(&out.rows), ?took, "assessed");
     }
 
-    fn weigh(&mut self, k: &[f64], out: &mut Evaluation) {
+    fn evaluate_point(&mut self, k: &[f64], out: &mut Evaluation) {
         let Task { setting, ends, cost, .. } = self.task;
         let (cost, hessian) = match cost {
             Cost::Excite(cost) => (cost.evaluate(k), None),
