@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use surelift::dynamics::{ForwardDerivatives, InverseDerivatives, Workspace, torque_regressor};
-use surelift::robot::{INERTIAL, Model, configuration};
+use surelift::inertia::INERTIAL;
+use surelift::robot::{Model, configuration};
 
 mod by_hand;
 

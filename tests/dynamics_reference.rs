@@ -13,7 +13,9 @@ use surelift::dynamics::{
     momentum_rate_regressor, momentum_regressor, placements, potential_energy_regressor, rnea,
     torque_regressor,
 };
-use surelift::robot::{self, Friction, INERTIAL, Model, Placement};
+use surelift::inertia::INERTIAL;
+use surelift::inertia::JointParameters;
+use surelift::robot::{self, Model, Placement};
 
 /// Required relative accuracy: of each quantity, relative to its largest component (at least 1e-3).
 const ACCURACY: f64 = 1e-11;
@@ -155,7 +157,7 @@ impl Case {
                 assert!(difference <= 1e-6 * (1.0 + 1e-9), "{}: {difference}", joint.name);
             }
             joint.inertia = reference;
-            joint.friction = Friction { coulomb: 0.0, viscous: 0.0, armature: 0.0, offset: 0.0 };
+            joint.friction = JointParameters { coulomb: 0.0, viscous: 0.0, armature: 0.0, offset: 0.0 };
         }
         assert_eq!(robot.gravity, Vector3::from(figures.gravity_m_s2));
         Self { theta: robot.nominal_parameters(), robot, turns, figures }

@@ -21,12 +21,12 @@ use surelift::estimate::{
 };
 use surelift::family::Polynomial;
 use surelift::identify::tighten_by_physics;
-use surelift::inertia::{ParameterSet, Strip, TorqueStrips};
+use surelift::inertia::{INERTIAL, ParameterSet, Strip, TorqueStrips};
 use surelift::plan::excite::{Criterion, Information};
 use surelift::plan::propose::{Planner, Purpose, Setting};
 use surelift::plan::route::{Router, Terrain};
 use surelift::plan::{foresee, tube_fit};
-use surelift::robot::{self, INERTIAL, LoopKind, NamedFrame, Placement, Zonotope3, configuration};
+use surelift::robot::{self, LoopKind, NamedFrame, Placement, Zonotope3, configuration};
 use surelift::scalar::Scalar;
 use surelift::scenario::Scenario;
 use surelift::trajectory::{Bezier, JointState};

@@ -8,10 +8,10 @@ use nalgebra::{DMatrix, SymmetricEigen, Vector3};
 use surelift::certify::{Family, Partition, Problem, Refusal, Start, certify};
 use surelift::control::{Controller, Measured, RobustController};
 use surelift::dynamics::{Composites, Motion, Wrench, crba, rnea, torque_regressor};
-use surelift::inertia::ParameterSet;
+use surelift::inertia::{INERTIAL, ParameterSet};
 use surelift::plan::tube_fit;
 use surelift::reach::Tube;
-use surelift::robot::{self, Arm, INERTIAL, JointKind, Scene, Zonotope3};
+use surelift::robot::{self, Arm, JointKind, Scene, Zonotope3};
 use surelift::trajectory::{Bezier, JointState};
 use tempfile::TempDir;
 

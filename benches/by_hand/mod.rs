@@ -1,7 +1,8 @@
 //! Recursive Newton-Euler written for floats alone, to measure what the generic source costs.
 
 use nalgebra::{Matrix3, Vector3};
-use surelift::robot::{ARMATURE, INERTIAL, Model};
+use surelift::inertia::{ARMATURE, INERTIAL};
+use surelift::robot::Model;
 
 /// A fixed-base robot's constants and the scratch space.
 pub struct Arm {

@@ -14,7 +14,8 @@ use surelift::estimate::{
     Contacts, Deviations, Formulation, MultibodyProblem, Options, ParameterMap, Phase, Problem, Sample,
     Solver, Trajectory,
 };
-use surelift::robot::{self, Friction, LoopKind, Model, Placement};
+use surelift::inertia::JointParameters;
+use surelift::robot::{self, LoopKind, Model, Placement};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -24,7 +25,7 @@ const STAGES: usize = 100;
 fn plain(name: &str) -> Outcome<Model> {
     let mut robot = robot::load_model(name)?;
     for joint in &mut robot.joints {
-        joint.friction = Friction { coulomb: 0.0, viscous: 0.0, armature: 0.0, offset: 0.0 };
+        joint.friction = JointParameters { coulomb: 0.0, viscous: 0.0, armature: 0.0, offset: 0.0 };
     }
     Ok(robot)
 }

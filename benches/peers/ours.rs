@@ -9,7 +9,9 @@ use std::process::exit;
 use std::time::Instant;
 
 use surelift::dynamics::{ForwardDerivatives, InverseDerivatives, Motion, Workspace, torque_regressor};
-use surelift::robot::{Friction, INERTIAL, Model};
+use surelift::inertia::INERTIAL;
+use surelift::inertia::JointParameters;
+use surelift::robot::Model;
 
 /// One state of a workload.
 struct State {
@@ -39,7 +41,7 @@ fn read(path: &str) -> Workload {
     let name = words.nth(1).unwrap_or_else(|| fail(&format!("{path}: no robot")));
     let mut robot = surelift::robot::load_model(name).unwrap_or_else(|error| fail(&error.to_string()));
     for joint in &mut robot.joints {
-        joint.friction = Friction { coulomb: 0.0, viscous: 0.0, armature: 0.0, offset: 0.0 };
+        joint.friction = JointParameters { coulomb: 0.0, viscous: 0.0, armature: 0.0, offset: 0.0 };
     }
     let mut numbers = words.skip_while(|&word| word != "states").skip(1).map(|word| {
         word.parse::<f64>().unwrap_or_else(|_| fail(&format!("{path}: `{word}` is not a number")))

@@ -8,8 +8,8 @@ use serde::Deserialize;
 
 use super::CampaignError;
 use crate::identify::tighten_by_physics;
-use crate::inertia::ParameterSet;
-use crate::robot::{self, Arm, Gains, INERTIAL, Scene};
+use crate::inertia::{INERTIAL, ParameterSet};
+use crate::robot::{self, Arm, Gains, Scene};
 use crate::scenario::Scenario;
 use crate::trajectory::{Bezier, JointState};
 

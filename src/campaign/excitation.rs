@@ -23,10 +23,9 @@ use crate::horizon::{ExciteCriterion, RunOptions};
 use crate::horizon::{LogRow, Phase};
 use crate::identify::balance::{condition_number, window_regressor};
 use crate::identify::{Identifier, IdentifierOptions, Sample, tighten_by_physics};
-use crate::inertia::ParameterSet;
+use crate::inertia::{INERTIAL, ParameterSet};
 use crate::plan::excite::open::{self, Family};
 use crate::report::figure::figure;
-use crate::robot::INERTIAL;
 use crate::scenario::{self, Scenario};
 
 mod perfect;

@@ -8,7 +8,8 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::dynamics::{Motion, torque_regressor};
 use crate::identify::Sample;
-use crate::robot::{ARMATURE, Arm, COULOMB, INERTIAL, OFFSET, VISCOUS};
+use crate::inertia::INERTIAL;
+use crate::robot::Arm;
 use crate::simulate::plant::{Plant, SUBSTEPS};
 use crate::trajectory::{Curve, JointState};
 
@@ -141,10 +142,10 @@ impl<'a> Inverse<'a> {
         let at = robot.inertial_index(robot.end_effector()) + wanted;
         let (mut tau, mut column) = (vec![], vec![]);
         for (j, row) in self.y.chunks_exact(INERTIAL * n).enumerate() {
-            let f = &theta[robot.friction_index(j)..];
+            let f = robot.joint_parameters(&theta, j);
             let sign = (dq[j] / robot.gains().stiction_speed_rad_s).clamp(-1.0, 1.0);
             let links: f64 = row.iter().zip(theta).map(|(y, z)| y * z).sum();
-            tau.push(links + f[COULOMB] * sign + f[VISCOUS] * dq[j] + f[ARMATURE] * ddq[j] + f[OFFSET]);
+            tau.push(links + f.coulomb * sign + f.viscous * dq[j] + f.armature * ddq[j] + f.offset);
             column.push(row[at]);
         }
         (tau, column)

@@ -19,12 +19,12 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::identify::{Identifier, IdentifierOptions, IdentifyError, Sample, tighten_by_physics};
-use crate::inertia::PARAMETER_NAMES;
 use crate::inertia::ParameterSet;
 use crate::inertia::log_cholesky;
+use crate::inertia::{INERTIAL, PARAMETER_NAMES};
 use crate::plan::foresee;
 use crate::report::figure::figure;
-use crate::robot::{Arm, INERTIAL, Joint};
+use crate::robot::{Arm, Joint};
 use crate::scenario::Scenario;
 use crate::trajectory::{Bezier, Curve, JointState};
 

@@ -16,7 +16,7 @@ use crate::reach::strips::PreparedStrips;
 use crate::reach::torque::{JointTorque, drift, joint_torques};
 use crate::reach::upward::{add_up, div_up, mul_up, sum_up};
 use crate::reach::{Cell, CellWorkspace, Joints, Span, extent};
-use crate::robot::{ARMATURE, JointLimits, LinkShape};
+use crate::robot::{JointLimits, LinkShape};
 
 use super::{Body, Problem};
 
@@ -206,7 +206,7 @@ fn required<const N: usize, R: Rounding>(
     let floor_factor = floor_factor(robot, &problem.uncertain.between, floor, place);
     // Over the tube's ellipsoids where links outweigh the transmissions, as only there it is worth the time.
     let range = problem.uncertain.range.iter();
-    let own = |j: usize| problem.uncertain.between.below[robot.friction_index(j) + ARMATURE];
+    let own = |j: usize| problem.uncertain.between.below[robot.joint_index(j).armature];
     let [slope, turning] = if (0..n).any(|j| floor[j] > own(j)) {
         let (at, theta) = ([&cell.q[..], &cell.dq, &cell.dqa], range.map(|x| Affine::from_interval(*x)));
         velocity_slopes(robot, at, theta, (floor, extent::sup_abs), &mut space.forms)

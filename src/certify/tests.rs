@@ -63,8 +63,7 @@ fn used_storage_answers_as_new_storage_does() {
         let set = ParameterSet::around_nominal(&robot);
         let curve = motion(&robot, &mut rng);
         let tube = tube(&robot, &set, &curve);
-        let borne =
-            |j: usize| tube.inertia_floor[j] > set.lower()[robot.friction_index(j) + crate::robot::ARMATURE];
+        let borne = |j: usize| tube.inertia_floor[j] > set.lower()[robot.joint_index(j).armature];
         assert!((0..robot.dof()).any(borne), "the transmissions bear the floor of {}", robot.name);
         let problem = Problem::new(&robot, &set, &scene, &tube, &curve).unwrap();
         let spans: Vec<Span> = (0..9).map(|k| problem.span(k, 8)).collect();

@@ -13,12 +13,12 @@ use crate::identify::log::{AngleUnit, MeasurementLog};
 use crate::identify::prior_file;
 use crate::identify::proof::{Checked, SetProof, check};
 use crate::identify::study::Unknown;
-use crate::inertia::PARAMETER_NAMES;
+use crate::inertia::{INERTIAL, PARAMETER_NAMES};
 use crate::plan::Plan;
 use crate::plan::believed::{differences, narrower, robot_differences};
 use crate::plan::chain::Expected;
 use crate::report::figure::figure;
-use crate::robot::{Arm, INERTIAL};
+use crate::robot::Arm;
 
 /// What is to be proven, from what, and what it is held against.
 pub struct Asked<'a> {

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use crate::dynamics::{Motion, momentum_regressor, torque_regressor};
-use crate::inertia::ParameterSet;
+use crate::inertia::{ARMATURE, COULOMB, INERTIAL, OFFSET, ParameterSet, VISCOUS};
 use crate::reach::Tube;
 use crate::reach::strips::{Between, OWN, PreparedStrips};
 use crate::reach::tube::LEVEL;
-use crate::robot::{ARMATURE, Arm, COULOMB, INERTIAL, OFFSET, VISCOUS};
+use crate::robot::Arm;
 use crate::trajectory::JointState;
 
 use super::{Controller, Measured, Tick};

@@ -12,7 +12,7 @@
 //! [`SmoothFriction`].
 
 use super::friction::{SMOOTH_FRICTION, SmoothFriction};
-use crate::robot::{COULOMB, Model, OFFSET, VISCOUS};
+use crate::robot::Model;
 
 /// Numbers of a drive: the gain, then (g0, .., g5), then the skew.
 pub const ACTUATION: usize = 2 + SMOOTH_FRICTION;
@@ -49,10 +49,9 @@ pub fn smooth_friction(robot: &Model, p: &[f64], i: usize) -> Option<SmoothFrict
 /// Friction torque of actuated joint `i` at speed `v` (it acts against the motion), and its slope by `v`. `p` is the
 /// extended vector.
 pub fn joint_friction(robot: &Model, p: &[f64], i: usize, v: f64) -> (f64, f64) {
-    let f = &p[robot.friction_index(i)..];
+    let f = robot.joint_parameters(&p, i);
     let (sign, slope) = coulomb_direction(robot, v);
-    let (mut torque, mut by_v) =
-        (f[COULOMB] * sign + f[VISCOUS] * v + f[OFFSET], f[COULOMB] * slope + f[VISCOUS]);
+    let (mut torque, mut by_v) = (f.coulomb * sign + f.viscous * v + f.offset, f.coulomb * slope + f.viscous);
     if let Some(smooth) = smooth_friction(robot, p, i) {
         torque += smooth.torque(v);
         by_v += smooth.by_velocity(v);

@@ -1,6 +1,7 @@
 //! Composite rigid bodies: the joint-space mass matrix for any scalar and any parameters.
 
-use crate::robot::{INERTIAL, Model};
+use crate::inertia::INERTIAL;
+use crate::robot::Model;
 use crate::scalar::Scalar;
 
 use super::motion::{Motion, turn_symmetric};

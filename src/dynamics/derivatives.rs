@@ -17,7 +17,8 @@
 //! matrix, dtau/dq along a rotation e is M times the linear acceleration e x g. For its velocity dS = v_0 x e counts once
 //! instead of twice, because S v_0 does not change v_0 itself.
 
-use crate::robot::{INERTIAL, Model};
+use crate::inertia::INERTIAL;
+use crate::robot::Model;
 
 use super::factor::Columns;
 use super::regressor::torque_regressor;

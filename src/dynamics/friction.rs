@@ -13,7 +13,7 @@
 //! term drive the joint. With the sign here, their conditions do what they are meant for, see
 //! [`SmoothFriction::dissipates`]. (The printed formula is this one with g1 and g2 exchanged.)
 
-use crate::robot::Friction;
+use crate::inertia::JointParameters;
 
 /// Number of parameters of a joint's smooth friction.
 pub const SMOOTH_FRICTION: usize = 6;
@@ -28,7 +28,7 @@ pub struct SmoothFriction {
 impl SmoothFriction {
     /// Coulomb and viscous friction of a robot's joint, smoothed so that the Coulomb torque is reached to 76 % (tanh 1)
     /// at `speed` (rad/s or m/s, > 0); no stiction.
-    pub fn smoothed(friction: &Friction, speed: f64) -> Self {
+    pub fn smoothed(friction: &JointParameters, speed: f64) -> Self {
         let rate = 1.0 / speed;
         Self { gamma: [0.0, rate, rate, friction.coulomb, rate, friction.viscous] }
     }
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn it_smooths_the_robots_own_friction_and_survives_any_speed() {
-        let own = Friction { coulomb: 2.0, viscous: 0.3, armature: 0.1, offset: 0.0 };
+        let own = JointParameters { coulomb: 2.0, viscous: 0.3, armature: 0.1, offset: 0.0 };
         let friction = SmoothFriction::smoothed(&own, 1e-3);
         assert!((friction.torque(1.0) - 2.3).abs() < 1e-12 && friction.dissipates());
         for v in [1e6, -1e300] {

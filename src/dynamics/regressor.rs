@@ -7,7 +7,8 @@
 
 use std::ops::Range;
 
-use crate::robot::{INERTIAL, JointKind, Model};
+use crate::inertia::INERTIAL;
+use crate::robot::{JointKind, Model};
 use crate::scalar::Scalar;
 
 use super::motion::{BodyMotion, Motion};

@@ -1,6 +1,7 @@
 //! Recursive Newton-Euler: joint torques from motion, for any scalar and any parameters.
 
-use crate::robot::{INERTIAL, Joint, Model};
+use crate::inertia::INERTIAL;
+use crate::robot::{Joint, Model};
 use crate::scalar::Scalar;
 
 use super::motion::{BodyMotion, JointTransform, Motion};

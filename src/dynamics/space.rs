@@ -5,7 +5,8 @@
 //! before it is filled, so that it may go from one robot to another.
 
 use super::{Composites, Motion, Wrench, crba, momentum_regressor, rnea, torque_regressor};
-use crate::robot::{INERTIAL, Model};
+use crate::inertia::INERTIAL;
+use crate::robot::Model;
 use crate::scalar::Scalar;
 
 /// Storage of a regressor: row-major, nv rows by 10 columns a body.

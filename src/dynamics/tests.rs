@@ -5,10 +5,10 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
-use crate::inertia::pseudo::from_center_of_mass;
+use crate::inertia::{INERTIAL, pseudo::from_center_of_mass};
 use crate::robot::configuration::{difference, integrate, random};
 use crate::robot::fixture::{floating, small_model};
-use crate::robot::{INERTIAL, Joint, JointKind, Model, NamedFrame, Placement};
+use crate::robot::{Joint, JointKind, Model, NamedFrame, Placement};
 use crate::scalar::{Dual, Scalar};
 
 fn vector(rng: &mut impl Rng, range: f64) -> Vector3<f64> {

@@ -2,7 +2,8 @@
 
 use super::placement::BodyPlacement;
 use super::vec3::{self, Vec3};
-use crate::robot::{INERTIAL, Model};
+use crate::inertia::INERTIAL;
+use crate::robot::Model;
 use crate::scalar::Scalar;
 
 /// Into `levers`, for each joint j, the vector L_j with: gravity g (m/s^2, base frame) pulls at joint j with the torque L_j . g

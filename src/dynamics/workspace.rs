@@ -5,7 +5,8 @@
 //! unit vectors, relative configurations do not depend on where the robot is, and no accuracy is lost far from the
 //! origin. At each instant the root frame counts as an inertial one in which the root body moves.
 
-use crate::robot::{INERTIAL, Joint, Model};
+use crate::inertia::INERTIAL;
+use crate::robot::{Joint, Model};
 use crate::scalar::Scalar;
 
 use super::crba::{Composites, crba};
@@ -293,5 +294,5 @@ fn place_joint(
 /// Transmission inertia of joint `i`.
 #[inline]
 pub(super) fn armature(robot: &Model, theta: &[f64], i: usize) -> f64 {
-    theta[robot.friction_index(i) + crate::robot::ARMATURE]
+    theta[robot.joint_index(i).armature]
 }

@@ -5,7 +5,8 @@
 
 use super::parameters::ParameterMap;
 use crate::estimate::ParameterModel;
-use crate::robot::{INERTIAL, Model};
+use crate::inertia::INERTIAL;
+use crate::robot::Model;
 
 /// A plane through the origin of a link's frame, by the axis that it is normal to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]

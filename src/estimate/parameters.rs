@@ -9,9 +9,9 @@ use nalgebra::{SMatrix, Vector3};
 use super::dense::Mat;
 use super::error::EstimateError;
 use crate::dynamics::actuation::{actuation_index, extended_parameters};
-use crate::inertia::pseudo::InertiaError;
+use crate::inertia::{ARMATURE, COULOMB, INERTIAL, OFFSET, VISCOUS, pseudo::InertiaError};
 use crate::inertia::{exponential_eigenvalue, log_cholesky};
-use crate::robot::{ARMATURE, COULOMB, INERTIAL, Model, OFFSET, VISCOUS};
+use crate::robot::Model;
 
 /// Coordinates of one body's inertial parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]

@@ -24,7 +24,8 @@ use super::parameters::{PHYSICAL, ParameterMap, UNITS};
 use super::posterior::{Posterior, describe};
 use super::problem::Trajectory;
 use super::solver::{Options, Outcome, Solver, Status};
-use crate::robot::{INERTIAL, Model};
+use crate::inertia::INERTIAL;
+use crate::robot::Model;
 use crate::simulate::Sealed;
 
 /// Share of the prior's variance that has to be left for a direction to count as unseen by the data.

@@ -17,7 +17,7 @@ use crate::enclose::{Affine, Counted};
 use crate::inertia::ParameterSet;
 use crate::reach::Tube;
 use crate::reach::upward::{add_up, mul_up, sum_up};
-use crate::robot::{ARMATURE, Arm, COULOMB, OFFSET, VISCOUS};
+use crate::robot::Arm;
 use crate::scalar::Scalar;
 use crate::trajectory::DesiredMotion;
 
@@ -86,21 +86,21 @@ impl<const C: usize, const D: u32> PolynomialSets<C, D> {
         let mut torque = vec![Polynomial::zero(); n];
         rnea(robot, &motion, &theta, &mut vec![Wrench::zero(); n], &mut torque);
         for j in 0..n {
-            let f = &center[robot.friction_index(j)..];
+            let f = robot.joint_parameters(&center, j);
             let range = dq[j].interval();
             let band = tube.sign_band(robot, j);
             let coulomb = if range.lower() > band {
-                Polynomial::constant(f[COULOMB])
+                Polynomial::constant(f.coulomb)
             } else if range.upper() < -band {
-                Polynomial::constant(-f[COULOMB])
+                Polynomial::constant(-f.coulomb)
             } else {
-                Polynomial::zero().widen(f[COULOMB].abs())
+                Polynomial::zero().widen(f.coulomb.abs())
             };
-            let joint = dq[j].scale(f[VISCOUS]) + ddqa[j].scale(f[ARMATURE]) + coulomb;
+            let joint = dq[j].scale(f.viscous) + ddqa[j].scale(f.armature) + coulomb;
             // The controller's own arithmetic is off by parts in 10^13 of its terms; 2^-36 of their sum is generous.
             let size = sum_up([torque[j], joint].map(|x| x.interval().sup_abs()));
             torque[j] =
-                (torque[j] + joint + Polynomial::constant(f[OFFSET])).widen(mul_up(LAW_ROUNDOFF, size));
+                (torque[j] + joint + Polynomial::constant(f.offset)).widen(mul_up(LAW_ROUNDOFF, size));
         }
         let ends = swept_capsules(robot, &motion);
         Self { q, dq, torque, ends }
@@ -141,8 +141,8 @@ mod tests {
         inverse_dynamics(robot, &motion, &theta, &mut vec![Wrench::zero(); n], &mut tau);
         (0..n)
             .map(|j| {
-                let f = &theta[robot.friction_index(j)..];
-                tau[j] + f[VISCOUS] * state.dq[j] + f[ARMATURE] * state.ddq[j] + f[OFFSET]
+                let f = robot.joint_parameters(&theta, j);
+                tau[j] + f.viscous * state.dq[j] + f.armature * state.ddq[j] + f.offset
             })
             .collect()
     }
@@ -166,7 +166,7 @@ mod tests {
                 for j in 0..7 {
                     assert!(sets.q[j].slice(&k).contains(state.q[j]));
                     assert!(sets.dq[j].slice(&k).contains(state.dq[j]));
-                    let friction = set.center()[robot.friction_index(j) + COULOMB];
+                    let friction = set.center()[robot.joint_index(j).coulomb];
                     let slice = sets.torque[j].slice(&k);
                     assert!(slice.lower() <= tau[j] + friction && tau[j] - friction <= slice.upper());
                     assert!(sets.torque[j].interval().encloses(slice));

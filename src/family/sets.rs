@@ -16,6 +16,7 @@ use super::{Family, swept_capsules};
 use crate::dynamics::vec3::Vec3;
 use crate::dynamics::{BodyPlacement, Motion};
 use crate::enclose::{Affine, Counted, Interval, Rounding};
+use crate::inertia::INERTIAL;
 use crate::reach::CellWorkspace;
 use crate::reach::cell::through_ticks;
 use crate::reach::energy::relative_mass;
@@ -26,7 +27,7 @@ use crate::reach::strips::Between;
 use crate::reach::torque::{Uncertain, friction_part, spread, strip_bounds};
 use crate::reach::upward::{add_up, mul_up, sum_up};
 use crate::reach::{Cell, Span, Tube, extent, symbols};
-use crate::robot::{Arm, INERTIAL};
+use crate::robot::Arm;
 use crate::scalar::Scalar;
 use crate::trajectory::DesiredMotion;
 
@@ -248,7 +249,7 @@ mod tests {
     use crate::campaign::soundness::truth;
     use crate::certify::Workspaces;
     use crate::plan::tube_fit;
-    use crate::robot::{self, COULOMB, Scene};
+    use crate::robot::{self, Scene};
     use crate::trajectory::{Bezier, JointState};
 
     type Sets = FamilySets<24>;
@@ -292,7 +293,7 @@ mod tests {
                 let nominal = truth::needed(&case.robot, &center, state);
                 let needed = truth::needed(&case.robot, &theta, state);
                 for j in 0..7 {
-                    let charge = center[case.robot.friction_index(j) + COULOMB];
+                    let charge = center[case.robot.joint_index(j).coulomb];
                     assert!(within(&at(&sets.q[j]), drawn.q[j]) && within(&at(&sets.q[j]), drawn.read_q[j]));
                     assert!(
                         within(&at(&sets.dq[j]), drawn.dq[j]) && within(&at(&sets.dq[j]), drawn.read_dq[j])

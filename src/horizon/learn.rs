@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use crate::identify::{Identifier, IdentifierOptions, IdentifyError, Method, Sample, SetProof, Update, map};
-use crate::inertia::ParameterSet;
+use crate::inertia::{INERTIAL, ParameterSet};
 use crate::plan::Plan;
 use crate::plan::excite::{Criterion, Information};
 use crate::plan::foresee;
 use crate::plan::tube_fit;
-use crate::robot::{Arm, INERTIAL};
+use crate::robot::Arm;
 use crate::trajectory::Bezier;
 
 use super::evidence::{self, Broken, Gap};

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::identify::Method;
-use crate::inertia::{ParameterSet, SetError};
-use crate::robot::{Arm, INERTIAL, Scene};
+use crate::inertia::{INERTIAL, ParameterSet, SetError};
+use crate::robot::{Arm, Scene};
 
 /// What is believed of the whole last body (link, gripper, payload) before the first measurement; parameters in
 /// the order m, h_x, h_y, h_z, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz about the end-effector joint's frame, SI units.

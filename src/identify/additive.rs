@@ -20,9 +20,8 @@ use super::certificate::{Multipliers, Sum, upper_bound};
 use super::error::IdentifyError;
 use super::physics::tighten_body;
 use super::polytope::{Cuts, Polytope, Rows};
-use crate::inertia::ParameterSet;
 use crate::inertia::pseudo::check_physical;
-use crate::robot::INERTIAL;
+use crate::inertia::{INERTIAL, ParameterSet};
 
 /// Rounds of adding the rows that the last proposal violates.
 const ROUNDS: usize = 25;

@@ -8,7 +8,8 @@ use rayon::prelude::*;
 
 use super::window::Sample;
 use crate::dynamics::{Motion, momentum_rate_regressor, momentum_regressor};
-use crate::robot::{Arm, INERTIAL};
+use crate::inertia::INERTIAL;
+use crate::robot::Arm;
 
 /// Y_m(t2) - Y_m(t1) - int Y_f over consecutive windows of `panels` control periods, the integral by the trapezoidal rule:
 /// the regressor of the bodies `bodies` (0..n: all links) in SI units. One row a window and joint (the joint runs

@@ -9,7 +9,8 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::inverse::Regressor;
-use crate::robot::{Arm, INERTIAL};
+use crate::inertia::INERTIAL;
+use crate::robot::Arm;
 
 /// Columns are scaled to unit length, but those shorter than this share of the longest only as much as it: what is small
 /// in every motion stays small.

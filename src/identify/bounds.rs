@@ -10,8 +10,7 @@ use super::certificate::{Bound, Multipliers, upper_bound};
 use super::error::IdentifyError;
 use super::polytope::{Origin, Polytope, Rows, Source};
 use super::program::{Program, State};
-use crate::inertia::{ParameterSet, Strip};
-use crate::robot::INERTIAL;
+use crate::inertia::{INERTIAL, ParameterSet, Strip};
 
 /// How hard to try; any values are sound.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -120,7 +120,7 @@ fn dual_bound(polytope: &Polytope, d: &[f64], proposal: &Multipliers) -> Bound {
         for &w in &active {
             g.add(-(proposal.rows[w] * rows.y[(w, j)]));
         }
-        if let Some(local) = j.checked_sub(cuts.offset).filter(|&k| k < crate::robot::INERTIAL) {
+        if let Some(local) = j.checked_sub(cuts.offset).filter(|&k| k < crate::inertia::INERTIAL) {
             // An idle cut adds nothing, not even to the rounding; NaN is not above zero.
             for (mu, c) in proposal.cuts.iter().zip(&cuts.coefficients).filter(|(mu, _)| **mu > 0.0) {
                 g.add(mu * c[local]);

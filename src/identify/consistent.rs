@@ -15,9 +15,8 @@ use nalgebra::{DMatrix, DVector, SMatrix, SVector};
 
 use super::error::IdentifyError;
 use super::least_squares::huber_weights;
-use crate::inertia::pseudo::check_physical;
+use crate::inertia::{INERTIAL, pseudo::check_physical};
 use crate::inertia::{exponential_eigenvalue, log_cholesky};
-use crate::robot::INERTIAL;
 
 type Matrix10 = SMatrix<f64, INERTIAL, INERTIAL>;
 type Vector10 = SVector<f64, INERTIAL>;

@@ -9,8 +9,7 @@ use super::identifier::{Identifier, check_vector};
 use super::nominal::reduced_quadratic;
 use super::polytope::{Origin, Rows};
 use crate::enclose::Interval;
-use crate::inertia::{Strip, TorqueStrips};
-use crate::robot::INERTIAL;
+use crate::inertia::{INERTIAL, Strip, TorqueStrips};
 
 /// Right-hand side and radius of the row that a strip is.
 pub(super) fn row_of(strip: &Strip) -> (f64, f64) {
@@ -104,7 +103,6 @@ mod tests {
     use super::super::tests::{arm, prior};
     use super::*;
     use crate::identify::IdentifierOptions;
-    use crate::robot::VISCOUS;
 
     /// Where no direction meets the unknown body, of which physics knows more than the box, the strips end where corners of the set
     /// do: box, and what a row of data leaves of one parameter.
@@ -116,7 +114,7 @@ mod tests {
             Identifier::new(robot.clone(), &start, vec![1.0; n], IdentifierOptions::default()).unwrap();
         let (body, p) = (robot.inertial_index(robot.end_effector()), robot.parameter_count());
         let (mut lower, mut upper) = (start.lower().to_vec(), start.upper().to_vec());
-        let known = robot.friction_index(1) + VISCOUS;
+        let known = robot.joint_index(1).viscous;
         let third = (upper[known] - lower[known]) / 3.0;
         (lower[known], upper[known]) = (lower[known] + third, upper[known] - third);
         let mut row = Rows::none(p);

@@ -18,9 +18,9 @@ use super::perturbation;
 use super::physics::{tighten_body, tighten_by_physics};
 use super::polytope::{Polytope, Rows};
 use super::window::Sample;
-use crate::inertia::ParameterSet;
 use crate::inertia::pseudo::check_physical;
-use crate::robot::{Arm, INERTIAL};
+use crate::inertia::{INERTIAL, ParameterSet};
+use crate::robot::Arm;
 
 /// A joint that is slower than this, rad/s (m/s), or than its encoder can tell, is at rest.
 const STILL: f64 = 0.01;

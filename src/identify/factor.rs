@@ -122,7 +122,7 @@ mod tests {
 
     use super::super::polytope::Origin;
     use super::*;
-    use crate::robot::INERTIAL;
+    use crate::inertia::INERTIAL;
 
     const BODY: [f64; INERTIAL] = [2.0, 0.1, -0.2, 0.3, 0.2, 0.01, 0.25, 0.0, -0.02, 0.15];
 

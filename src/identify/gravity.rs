@@ -71,7 +71,7 @@ pub fn at_rest(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::robot::{COULOMB, INERTIAL};
+    use crate::inertia::INERTIAL;
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
@@ -90,8 +90,7 @@ mod tests {
             regressor.write(&q, &vec![0.0; n], &vec![0.0; n], &mut y);
             let gravity = &y * DVector::from_column_slice(&truth);
             for side in [-1.0, 1.0] {
-                let tau =
-                    (0..n).map(|j| gravity[j] + side * truth[robot.friction_index(j) + COULOMB]).collect();
+                let tau = (0..n).map(|j| gravity[j] + side * truth[robot.joint_index(j).coulomb]).collect();
                 samples.push(Sample { t: k as f64, q: q.clone(), dq: vec![0.0; n], tau });
             }
             // A moving sample that must be left out.

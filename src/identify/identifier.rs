@@ -15,8 +15,8 @@ use super::polytope::Polytope;
 use super::proof::{Recorder, SetProof};
 use super::separate::{Estimate, Profile, Separation};
 use super::window::{Clock, History, Past, Pick, Placed, RowMaker, Sample, Window};
-use crate::inertia::ParameterSet;
-use crate::robot::{Arm, INERTIAL};
+use crate::inertia::{INERTIAL, ParameterSet};
+use crate::robot::Arm;
 
 /// How intervals come of data; both are proven.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

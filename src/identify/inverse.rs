@@ -10,8 +10,8 @@ use super::filter::Smoothing;
 use super::least_squares::{huber_weights, non_negative};
 use super::log::MeasurementLog;
 use crate::dynamics::{Motion, torque_regressor};
-use crate::inertia::ParameterSet;
-use crate::robot::{ARMATURE, Arm, COULOMB, FRICTION, INERTIAL, OFFSET, VISCOUS};
+use crate::inertia::{FRICTION, INERTIAL, OFFSET, ParameterSet};
+use crate::robot::Arm;
 
 /// Rounds of reweighting in which an estimate settles to a thousandth.
 pub const REWEIGHTINGS: usize = 8;
@@ -80,12 +80,12 @@ impl<'a> Regressor<'a> {
         y.fill(0.0);
         for (i, row) in self.links.chunks_exact(INERTIAL * n).enumerate() {
             row.iter().enumerate().for_each(|(c, v)| y[(i, c)] = *v);
-            let at = self.robot.friction_index(i);
+            let at = self.robot.joint_index(i);
             let stiction = self.robot.gains().stiction_speed_rad_s.max(f64::MIN_POSITIVE);
-            y[(i, at + COULOMB)] = (dq[i] / stiction).clamp(-1.0, 1.0);
-            y[(i, at + VISCOUS)] = dq[i];
-            y[(i, at + ARMATURE)] = ddq[i];
-            y[(i, at + OFFSET)] = 1.0;
+            y[(i, at.coulomb)] = (dq[i] / stiction).clamp(-1.0, 1.0);
+            y[(i, at.viscous)] = dq[i];
+            y[(i, at.armature)] = ddq[i];
+            y[(i, at.offset)] = 1.0;
         }
     }
 }

@@ -24,7 +24,8 @@ use crate::estimate::{
     Coordinates, Deviations, EstimateError, Formulation, JointParameter, MultibodyProblem, Options,
     ParameterMap, Solver, Status, multibody,
 };
-use crate::robot::{ARMATURE, Arm, COULOMB, INERTIAL, OFFSET};
+use crate::inertia::{ARMATURE, COULOMB, INERTIAL, OFFSET};
+use crate::robot::Arm;
 
 /// Prior deviation of the log-Cholesky coordinates: within it the mass changes by a factor of e^2, the centre of mass by
 /// one metre.

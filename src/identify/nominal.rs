@@ -4,8 +4,7 @@ use nalgebra::{Cholesky, DMatrix, DVector, SMatrix, SVector};
 
 use super::consistent::{Coordinates, Quadratic};
 use super::polytope::Polytope;
-use crate::inertia::pseudo::check_physical;
-use crate::robot::INERTIAL;
+use crate::inertia::{INERTIAL, pseudo::check_physical};
 
 type Matrix10 = SMatrix<f64, INERTIAL, INERTIAL>;
 type Vector10 = SVector<f64, INERTIAL>;

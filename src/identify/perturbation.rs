@@ -27,7 +27,7 @@ use super::certificate::{Multipliers, upper_bound};
 use super::error::IdentifyError;
 use super::physics::tighten_body;
 use super::polytope::Polytope;
-use crate::robot::INERTIAL;
+use crate::inertia::INERTIAL;
 
 /// Singular values of Y below this share of the largest count as zero: the data then say nothing.
 const NEGLIGIBLE: f64 = 1e-12;

@@ -3,8 +3,7 @@
 use super::bounds::{Effort, Proven, tighten};
 use super::error::IdentifyError;
 use super::polytope::Polytope;
-use crate::inertia::ParameterSet;
-use crate::robot::INERTIAL;
+use crate::inertia::{INERTIAL, ParameterSet};
 
 /// Shrinks the ten intervals of body `body` to what its pseudo-inertia being positive semi-definite allows.
 ///

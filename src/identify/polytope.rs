@@ -5,9 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::bounds::Tightened;
 use super::window::Pick;
-use crate::inertia::ParameterSet;
 use crate::inertia::pseudo::{on_grid, quadratic_form, violated_directions};
-use crate::robot::INERTIAL;
+use crate::inertia::{INERTIAL, ParameterSet};
 
 /// Length (m) that makes the entries of a pseudo-inertia comparable with one another; a choice of units only.
 const LENGTH: f64 = 0.2;

@@ -18,8 +18,8 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use thiserror::Error;
 
-use crate::inertia::ParameterSet;
-use crate::robot::{ARMATURE, Arm, COULOMB, INERTIAL, OFFSET, VISCOUS};
+use crate::inertia::{ARMATURE, COULOMB, INERTIAL, OFFSET, ParameterSet, VISCOUS};
+use crate::robot::Arm;
 
 /// Why a prior cannot be used.
 #[derive(Debug, Error)]
@@ -153,10 +153,10 @@ mod tests {
         let robot = small_robot();
         let (payload, set) = applied("[joints.two]\nviscous = [0.1, 3.0]\noffset = [-1.0, 1.0]").unwrap();
         assert!(!payload);
-        let at = robot.friction_index(1);
-        assert_eq!((set.lower()[at + VISCOUS], set.upper()[at + VISCOUS]), (0.1, 3.0));
+        let at = robot.joint_index(1);
+        assert_eq!((set.lower()[at.viscous], set.upper()[at.viscous]), (0.1, 3.0));
         let before = ParameterSet::around_nominal(&robot);
-        assert_eq!(set.lower()[at + COULOMB], before.lower()[at + COULOMB]);
+        assert_eq!(set.lower()[at.coulomb], before.lower()[at.coulomb]);
         let ten = |x: f64| format!("{:?}", [x; 10]);
         let (payload, set) =
             applied(&format!("[payload]\nlower = {}\nupper = {}", ten(-1.0), ten(2.0))).unwrap();

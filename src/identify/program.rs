@@ -16,7 +16,7 @@ use nalgebra::{DMatrix, DVector};
 
 use super::certificate::Multipliers;
 use super::polytope::Polytope;
-use crate::robot::INERTIAL;
+use crate::inertia::INERTIAL;
 
 /// Pivots of one search at most.
 const MAX_PIVOTS: usize = 4000;

@@ -24,9 +24,9 @@ use super::bounds::Proven;
 use super::polytope::Source;
 use super::recorded::Narrowed;
 use super::window::Window;
-use crate::inertia::pseudo::quadratic_form;
+use crate::inertia::{INERTIAL, pseudo::quadratic_form};
 use crate::inertia::{ParameterSet, Strip};
-use crate::robot::{Arm, INERTIAL};
+use crate::robot::Arm;
 
 /// Version of the file.
 pub const SCHEMA: u32 = 1;

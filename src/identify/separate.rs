@@ -30,8 +30,8 @@ use super::bounds::RowSource;
 use super::polytope::Rows;
 use super::window::{End, History, Past, Pick, Placed, RowMaker, Sample};
 use crate::dynamics::{Motion, momentum_regressor};
-use crate::inertia::ParameterSet;
-use crate::robot::{ARMATURE, Arm, COULOMB, INERTIAL, OFFSET, VISCOUS};
+use crate::inertia::{ARMATURE, COULOMB, INERTIAL, OFFSET, ParameterSet, VISCOUS};
+use crate::robot::Arm;
 
 /// Spans that are asked for a vertex, joint and side at most.
 const SPANS: usize = 3;

@@ -13,9 +13,9 @@ use super::log::{LogError, MeasurementLog};
 use super::polytope::Rows;
 use super::proof::{Premises, Recorder, SetProof, WiderBounds};
 use super::recorded::{Narrowed, RecordedRows, at_speed_limit, clock_of, sets_within};
-use crate::inertia::ParameterSet;
 use crate::inertia::pseudo::check_physical;
-use crate::robot::{ARMATURE, Arm, COULOMB, INERTIAL, OFFSET, VISCOUS};
+use crate::inertia::{ARMATURE, COULOMB, INERTIAL, OFFSET, ParameterSet, VISCOUS};
+use crate::robot::Arm;
 
 /// Without a stated bound, accelerations are taken to stay below this many times the largest that the filter sees.
 const ACCELERATION_MARGIN: f64 = 1.5;

@@ -13,10 +13,10 @@ use crate::control::{Controller, Measured, RobustController};
 use crate::dynamics::{Composites, Motion, Wrench, crba, rnea};
 use crate::enclose::Counted;
 use crate::horizon::TorqueWidths;
-use crate::inertia::ParameterSet;
+use crate::inertia::{INERTIAL, ParameterSet};
 use crate::plan::{foresee, tube_fit};
 use crate::reach::Span;
-use crate::robot::{ARMATURE, Arm, COULOMB, INERTIAL, OFFSET, Scene, VISCOUS};
+use crate::robot::{Arm, Scene};
 use crate::trajectory::{Bezier, JointState};
 
 pub(crate) fn arm() -> Arm {
@@ -69,9 +69,9 @@ impl<'a> Plant<'a> {
     }
 
     fn friction(&self, j: usize, dq: f64) -> f64 {
-        let at = self.robot.friction_index(j);
+        let at = self.robot.joint_index(j);
         let s = (dq / self.robot.gains().stiction_speed_rad_s).clamp(-1.0, 1.0);
-        self.theta[at + COULOMB] * s + self.theta[at + VISCOUS] * dq + self.theta[at + OFFSET]
+        self.theta[at.coulomb] * s + self.theta[at.viscous] * dq + self.theta[at.offset]
     }
 
     /// Torque for an acceleration.
@@ -81,7 +81,7 @@ impl<'a> Plant<'a> {
         self.motion.sweep(self.robot, q, dq, dq, ddq);
         rnea(self.robot, &self.motion, self.theta, &mut self.wrenches, &mut tau);
         for j in 0..n {
-            tau[j] += self.friction(j, dq[j]) + self.theta[self.robot.friction_index(j) + ARMATURE] * ddq[j];
+            tau[j] += self.friction(j, dq[j]) + self.theta[self.robot.joint_index(j).armature] * ddq[j];
         }
         tau
     }
@@ -93,7 +93,7 @@ impl<'a> Plant<'a> {
         crba(self.robot, &self.motion, self.theta, &mut self.composites, &mut m);
         let mut m = DMatrix::from_row_slice(n, n, &m);
         for j in 0..n {
-            m[(j, j)] += self.theta[self.robot.friction_index(j) + ARMATURE];
+            m[(j, j)] += self.theta[self.robot.joint_index(j).armature];
         }
         m.cholesky().unwrap().solve(&DVector::from_fn(n, |j, _| tau[j] - bias[j]))
     }
@@ -449,9 +449,9 @@ fn no_parameters_of_a_correlated_set_need_more_than_rho() {
             for j in 0..n {
                 let bounds = &report.torque[j];
                 assert!(bounds.nominal_lower <= tau[j] && tau[j] <= bounds.nominal_upper, "{j}: {tau:?}");
-                let f = &possible[robot.friction_index(j)..];
-                needed[j] += f[ARMATURE] * state.ddq[j] + f[VISCOUS] * state.dq[j] + f[OFFSET];
-                needed[j] += f[COULOMB] * state.dq[j].signum();
+                let f = robot.joint_parameters(&possible, j);
+                needed[j] += f.armature * state.ddq[j] + f.viscous * state.dq[j] + f.offset;
+                needed[j] += f.coulomb * state.dq[j].signum();
                 let left = bounds.rho - (needed[j] - tau[j]).abs();
                 assert!(left >= 0.0, "{j} at {t}: {left}");
                 tightest = tightest.min(left / bounds.rho);

@@ -24,8 +24,8 @@
 
 use nalgebra::{Matrix3, Matrix4, Rotation3, SMatrix, SVector, SymmetricEigen, UnitQuaternion, Vector3};
 
+use super::INERTIAL;
 use super::pseudo::{InertiaError, check_physical, inertial_parameters, pseudo_inertia};
-use crate::robot::INERTIAL;
 use crate::robot::rigid_motion::left_jacobian3;
 
 /// Exponential-eigenvalue coordinates (sigma_m, h, omega, sigma_x, sigma_y, sigma_z).

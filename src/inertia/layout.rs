@@ -6,8 +6,8 @@
 
 use nalgebra::{Matrix3, Vector3};
 
+use super::INERTIAL;
 use super::pseudo::{InertiaError, point_inertia};
-use crate::robot::INERTIAL;
 
 /// Order of the six entries of a symmetric 3x3 matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

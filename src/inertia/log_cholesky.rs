@@ -16,8 +16,8 @@
 
 use nalgebra::{Matrix4, SMatrix, SVector, Vector3};
 
+use super::INERTIAL;
 use super::pseudo::{InertiaError, check_physical, inertial_parameters, pseudo_inertia};
-use crate::robot::INERTIAL;
 
 /// Log-Cholesky coordinates (alpha, d1, d2, d3, s12, s23, s13, t1, t2, t3); t in metres, the s in metres.
 pub type Eta = [f64; INERTIAL];

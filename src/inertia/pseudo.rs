@@ -13,7 +13,7 @@
 use nalgebra::{Matrix3, Matrix4, SymmetricEigen, Vector3, Vector4};
 use thiserror::Error;
 
-use crate::robot::INERTIAL;
+use super::INERTIAL;
 
 /// Names of the ten inertial parameters in the order of the parameter vector.
 pub const INERTIAL_NAMES: [&str; INERTIAL] =

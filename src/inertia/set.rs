@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::robot::{ARMATURE, Arm, COULOMB, FRICTION, INERTIAL, OFFSET, VISCOUS};
+use super::{ARMATURE, COULOMB, FRICTION, INERTIAL, OFFSET, VISCOUS};
 
 /// A box of parameter vectors (layout of [`crate::robot::Model::nominal_parameters`]), `lower <= theta <= upper`, and what is known of
 /// combinations of them besides. Bounds are finite and in order, wherever the set came from.
@@ -384,22 +384,9 @@ impl ParameterSet {
         Self { lower, upper, strips: None, core: None }
     }
 
-    /// The box that the robot's own uncertainty ratios allow around its nominal parameters, outward-rounded.
-    pub fn around_nominal(robot: &Arm) -> Self {
-        let theta = robot.nominal_parameters();
-        let inertial = robot.dof() * INERTIAL;
-        let (lower, upper) = theta
-            .iter()
-            .enumerate()
-            .map(|(j, &x)| {
-                let half = if j < inertial {
-                    robot.uncertainty().of_link(j % INERTIAL, x)
-                } else {
-                    robot.uncertainty().of_joint((j - inertial) % FRICTION, x)
-                };
-                ((x - half).next_down(), (x + half).next_up())
-            })
-            .unzip();
+    /// All within the second number of the first one, outward-rounded; both finite.
+    pub(crate) fn around(each: impl Iterator<Item = (f64, f64)>) -> Self {
+        let (lower, upper) = each.map(|(x, half)| ((x - half).next_down(), (x + half).next_up())).unzip();
         Self { lower, upper, strips: None, core: None }
     }
 
@@ -467,36 +454,5 @@ impl ParameterSet {
         theta.len() == self.len()
             && strips.all(|strip| strip.contains(theta))
             && theta.iter().zip(self.lower.iter().zip(&self.upper)).all(|(x, (l, u))| l <= x && x <= u)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::robot::{COULOMB, INERTIAL, OFFSET, load};
-
-    #[test]
-    fn a_figure_of_zero_is_exact_with_a_ratio_and_not_with_an_absolute_uncertainty() {
-        let mut robot = load("kinova_gen3_2f85").unwrap();
-        let joint = robot.friction_index(2);
-        // Parameters of the third link, and of its joint.
-        let half = |robot: &Arm, p: usize| {
-            let set = ParameterSet::around_nominal(robot);
-            0.5 * (set.upper[p] - set.lower[p])
-        };
-        robot.joints[2].inertia[1] = 0.0;
-        let (moment, product, mass) = (INERTIAL * 2 + 1, INERTIAL * 2 + 5, INERTIAL * 2);
-        let before = [mass, moment, product, joint + OFFSET, joint + COULOMB].map(|p| half(&robot, p));
-        assert!(before[1] < 1e-300 && before[3] < 1e-300, "{before:?}");
-        (robot.stated().uncertainty.first_moment_kg_m, robot.stated().uncertainty.inertia_kg_m2) =
-            (0.004, 0.0003);
-        robot.stated().uncertainty.offset_nm = 0.2;
-        let after = [mass, moment, product, joint + OFFSET, joint + COULOMB].map(|p| half(&robot, p));
-        for (k, more) in [0.0, 0.004, 0.0003, 0.2, 0.0].into_iter().enumerate() {
-            let grown = after[k] - before[k];
-            assert!(grown >= more - 1e-15 && grown <= more + 1e-12, "{k}: {grown} of {more}");
-        }
-        robot.stated().uncertainty.offset_nm = f64::NAN;
-        assert_eq!(robot.uncertainty().fault().map(|(what, _)| what), Some("offset_nm"));
     }
 }

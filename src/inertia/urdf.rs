@@ -5,9 +5,9 @@
 
 use nalgebra::{Matrix3, Rotation3, Vector3};
 
+use super::INERTIAL;
 use super::layout::Layout;
 use super::pseudo::{InertiaError, from_center_of_mass};
-use crate::robot::INERTIAL;
 
 /// An `<inertial>` element.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,8 +1,9 @@
 //! What the planner decides: where a trajectory comes to rest.
 
+use crate::inertia::INERTIAL;
 use crate::reach::Joints;
 use crate::reach::cell::MAX_JOINTS;
-use crate::robot::{Arm, INERTIAL};
+use crate::robot::Arm;
 use crate::trajectory::JointState;
 use nalgebra::SMatrix;
 use thiserror::Error;

@@ -1,7 +1,8 @@
 //! In which directions the parameters matter to a coming motion: the rows that its torques depend on them with.
 
 use crate::dynamics::{Motion, torque_regressor};
-use crate::robot::{ARMATURE, Arm, INERTIAL, OFFSET, VISCOUS};
+use crate::inertia::INERTIAL;
+use crate::robot::Arm;
 use crate::trajectory::Bezier;
 
 /// Parts of a motion between two strips: a quarter catches both acceleration and braking of a curve to rest, and its ends
@@ -22,10 +23,10 @@ pub fn torque_rows(robot: &Arm, curve: &Bezier) -> (Vec<f64>, Vec<Vec<f64>>) {
         for j in 0..n {
             let mut row = vec![0.0; robot.parameter_count()];
             row[..width].copy_from_slice(&y[width * j..width * (j + 1)]);
-            let friction = robot.friction_index(j);
-            row[friction + VISCOUS] = state.dq[j];
-            row[friction + ARMATURE] = state.ddq[j];
-            row[friction + OFFSET] = 1.0;
+            let friction = robot.joint_index(j);
+            row[friction.viscous] = state.dq[j];
+            row[friction.armature] = state.ddq[j];
+            row[friction.offset] = 1.0;
             rows.push(row);
         }
     }
@@ -55,8 +56,8 @@ mod tests {
             let mut tau = vec![0.0; n];
             rnea(&robot, &motion, &theta, &mut vec![Wrench::zero(); n], &mut tau);
             for j in 0..n {
-                let f = &theta[robot.friction_index(j)..];
-                let expected = tau[j] + f[VISCOUS] * state.dq[j] + f[ARMATURE] * state.ddq[j] + f[OFFSET];
+                let f = robot.joint_parameters(&theta, j);
+                let expected = tau[j] + f.viscous * state.dq[j] + f.armature * state.ddq[j] + f.offset;
                 let found: f64 = rows[n * k + j].iter().zip(&theta).map(|(y, x)| y * x).sum();
                 assert!((found - expected).abs() < 1e-10 * (1.0 + expected.abs()), "{found} {expected}");
             }

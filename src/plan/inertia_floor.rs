@@ -12,7 +12,7 @@ use crate::inertia::ParameterSet;
 use crate::reach::Joints;
 use crate::reach::cell::MAX_JOINTS;
 use crate::reach::mass::Between;
-use crate::robot::{ARMATURE, Arm};
+use crate::robot::Arm;
 use crate::trajectory::{Bezier, JointState};
 
 /// Times of the plan that are looked at, its ends included.
@@ -50,7 +50,7 @@ impl FloorFit {
     pub fn fit(&mut self, robot: &Arm, set: &ParameterSet, curve: &Bezier, floor: &mut [f64]) {
         let n = robot.dof();
         let light = Between::new(robot, set).below;
-        let bare: Joints<f64> = (0..n).map(|j| light[robot.friction_index(j) + ARMATURE]).collect();
+        let bare: Joints<f64> = (0..n).map(|j| light[robot.joint_index(j).armature]).collect();
         let times = (0..TIMES).map(|k| curve.duration_s * k as f64 / (TIMES - 1) as f64);
         let heavy = times.clone().any(|t| {
             self.mass_matrix_at(robot, &light, curve, t);
@@ -86,7 +86,7 @@ impl FloorFit {
         self.motion.place(robot, &self.state.q);
         crba(robot, &self.motion, theta, &mut self.composites, &mut self.mass);
         for j in 0..n {
-            self.mass[n * j + j] += theta[robot.friction_index(j) + ARMATURE];
+            self.mass[n * j + j] += theta[robot.joint_index(j).armature];
         }
     }
 
@@ -119,5 +119,5 @@ impl FloorFit {
 
 /// Smallest transmission inertia of joint `j` over the set, kg m^2 (kg).
 pub fn armature_floor(robot: &Arm, set: &ParameterSet, j: usize) -> f64 {
-    set.lower()[robot.friction_index(j) + ARMATURE]
+    set.lower()[robot.joint_index(j).armature]
 }

@@ -9,11 +9,11 @@ use rayon::prelude::*;
 use thiserror::Error;
 
 use crate::dynamics::{Motion, torque_regressor};
-use crate::inertia::ParameterSet;
+use crate::inertia::{INERTIAL, ParameterSet};
 use crate::reach::Joints;
 use crate::reach::cell::MAX_JOINTS;
 use crate::robot::clearance::Clearance;
-use crate::robot::{Arm, INERTIAL, Obstruction, Placement, Scene};
+use crate::robot::{Arm, Obstruction, Placement, Scene};
 
 use super::guide::{
     Path, SearchError, SearchOptions, SearchSpace, lookahead, nearest_turn, search_bounds, segment_is_valid,

@@ -10,7 +10,7 @@ use crate::certify::{Body, CellReport};
 use crate::dynamics::{BodyPlacement, Motion, Wrench, placements, rnea, vec3};
 use crate::inertia::ParameterSet;
 use crate::reach::Span;
-use crate::robot::{ARMATURE, Arm, VISCOUS};
+use crate::robot::Arm;
 use crate::scalar::{Dual, Scalar};
 use crate::trajectory::{Bezier, JointState, end_point_basis};
 
@@ -109,8 +109,8 @@ impl RowBuilder {
         rnea(robot, &self.motion, &self.theta, &mut self.wrenches, &mut self.tau);
         let label = |kind: u32, j: usize| first + KINDS * j as u32 + kind;
         for (j, joint) in robot.joints.iter().enumerate() {
-            let f = &self.theta[robot.friction_index(j)..];
-            let tau = self.tau[j] + f[ARMATURE] * ddq[j] + f[VISCOUS] * dq[j];
+            let f = robot.joint_parameters(&self.theta, j);
+            let tau = self.tau[j] + f.armature * ddq[j] + f.viscous * dq[j];
             let torque = &report.torque[j];
             // Only the side that is nearer to the limit.
             let sign = if torque.nominal_upper >= -torque.nominal_lower { 1.0 } else { -1.0 };

@@ -12,8 +12,8 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::dynamics::{Composites, Motion, Wrench, crba, rnea, torque_regressor};
-use crate::inertia::ParameterSet;
-use crate::robot::{ARMATURE, Arm, COULOMB, INERTIAL, OFFSET, VISCOUS};
+use crate::inertia::{INERTIAL, ParameterSet};
+use crate::robot::Arm;
 use crate::scalar::Scalar;
 use crate::trajectory::JointState;
 
@@ -109,14 +109,14 @@ impl SampleErrors {
         (dq, sign, ddq): (T, T, T),
     ) -> impl Iterator<Item = T> + 'a {
         let width = INERTIAL * robot.dof();
-        let friction = robot.friction_index(j);
+        let friction = robot.joint_index(j);
         self.shared.iter().map(move |shared| {
             let entry = match shared.column {
                 column if column < width => y[width * j + column],
-                column if column == friction + COULOMB => sign,
-                column if column == friction + VISCOUS => dq,
-                column if column == friction + ARMATURE => ddq,
-                column if column == friction + OFFSET => T::constant(1.0),
+                column if column == friction.coulomb => sign,
+                column if column == friction.viscous => dq,
+                column if column == friction.armature => ddq,
+                column if column == friction.offset => T::constant(1.0),
                 _ => T::zero(),
             };
             entry.scale(shared.radius)
@@ -142,8 +142,7 @@ impl SampleErrors {
                 tau += y * self.center[column];
                 unknown += y.abs() * self.radius[column];
             }
-            let coulomb =
-                robot.uncertainty().breakaway_ratio * self.center[robot.friction_index(j) + COULOMB];
+            let coulomb = robot.uncertainty().breakaway_ratio * self.center[robot.joint_index(j).coulomb];
             let (share, by_dq, by_ddq) = self.undecided(state.dq[j], state.ddq[j], dt);
             slopes.push(ErrorSlope {
                 tau: sensors.torque_ratio * tau.signum(),
@@ -174,9 +173,9 @@ fn torque_columns<'a>(
     (dq, ddq): (&[f64], &[f64]),
 ) -> impl Iterator<Item = (usize, f64)> + 'a {
     let width = INERTIAL * robot.dof();
-    let at = robot.friction_index(j);
+    let at = robot.joint_index(j);
     let friction =
-        [(at + COULOMB, dq[j].signum()), (at + VISCOUS, dq[j]), (at + ARMATURE, ddq[j]), (at + OFFSET, 1.0)];
+        [(at.coulomb, dq[j].signum()), (at.viscous, dq[j]), (at.armature, ddq[j]), (at.offset, 1.0)];
     y[width * j..width * (j + 1)].iter().copied().enumerate().chain(friction)
 }
 
@@ -194,7 +193,7 @@ fn momentum_errors(robot: &Arm, center: &[f64], window_s: f64) -> Vec<f64> {
         crba(robot, &motion, center, &mut composites, &mut mass);
         for (j, (error, row)) in errors.iter_mut().zip(mass.chunks_exact(n)).enumerate() {
             let links: f64 = row.iter().map(|m| m.abs()).sum();
-            *error += share * (links + center[robot.friction_index(j) + ARMATURE]);
+            *error += share * (links + center[robot.joint_index(j).armature]);
         }
     }
     errors
@@ -256,9 +255,9 @@ impl<T: Scalar> Torques<T> {
     pub fn fill(&mut self, robot: &Arm, motion: &Motion<T>, dq: &[T], ddq: &[T]) {
         rnea(robot, motion, &self.theta, &mut self.wrenches, &mut self.tau);
         for (j, tau) in self.tau.iter_mut().enumerate() {
-            let f = &self.theta[robot.friction_index(j)..];
+            let f = robot.joint_parameters(&self.theta, j);
             // Coulomb's part is constant but where the velocity changes its sign.
-            *tau = *tau + f[VISCOUS] * dq[j] + f[ARMATURE] * ddq[j];
+            *tau = *tau + f.viscous * dq[j] + f.armature * ddq[j];
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::dynamics::{MassStorage, Space};
 use crate::enclose::{Interval, Rounding};
-use crate::robot::{ARMATURE, Arm, VISCOUS};
+use crate::robot::Arm;
 use crate::scalar::{Dual, Scalar};
 
 use super::cell::{Cell, Joints};
@@ -34,7 +34,7 @@ pub fn relative_mass<const N: usize, R: Rounding>(
     space.motion.place(robot, &q);
     let mass = mass.links(robot, &space.motion, &uncertain.range);
     for j in 0..n {
-        mass[n * j + j] = mass[n * j + j] + uncertain.range[robot.friction_index(j) + ARMATURE];
+        mass[n * j + j] = mass[n * j + j] + uncertain.range[robot.joint_index(j).armature];
     }
     let bound = |i: usize, j: usize| mass[n * i + j].sup_abs();
     let row = |y: &[f64], i: usize| div_up(sum_up((0..n).map(|j| mul_up(bound(i, j), y[j]))), weights[i]);
@@ -77,7 +77,7 @@ pub fn velocity_slopes<T: Scalar>(
     for j in 0..n {
         let mut unit = zero.clone();
         unit[j] = T::constant(1.0);
-        let own = [space.theta[robot.friction_index(j) + VISCOUS], T::zero()];
+        let own = [space.theta[robot.joint_index(j).viscous], T::zero()];
         let pairs: [(&[T], &[T]); 2] = [(&unit, dqa), (dq, &unit)];
         for (((turning, carried), own), squares) in pairs.into_iter().zip(own).zip(&mut squares) {
             space.motion.sweep_weightless(robot, q, turning, carried, &zero);

@@ -21,8 +21,8 @@ use arrayvec::ArrayVec;
 
 use crate::dynamics::{MassStorage, Space};
 use crate::enclose::{Affine, Interval, Rounding};
-use crate::inertia::ParameterSet;
-use crate::robot::{ARMATURE, Arm, INERTIAL};
+use crate::inertia::{INERTIAL, ParameterSet};
+use crate::robot::Arm;
 use crate::scalar::Scalar;
 
 use super::cell::{Joints, MAX_JOINTS};
@@ -127,7 +127,7 @@ pub fn with_transmission<const N: usize, R: Rounding>(
     let n = robot.dof();
     let mut out: Matrix = links.iter().map(|m| Interval::new(extent::lower(m), extent::upper(m))).collect();
     for j in 0..n {
-        out[n * j + j] = out[n * j + j] + Interval::constant(theta[robot.friction_index(j) + ARMATURE]);
+        out[n * j + j] = out[n * j + j] + Interval::constant(theta[robot.joint_index(j).armature]);
     }
     out
 }
@@ -141,7 +141,7 @@ pub fn floor_factor<const N: usize, R: Rounding>(
     (space, mass): (&mut Space<Affine<N, R>>, &mut MassStorage<Affine<N, R>>),
 ) -> f64 {
     let n = robot.dof();
-    let own = |j: usize| between.below[robot.friction_index(j) + ARMATURE];
+    let own = |j: usize| between.below[robot.joint_index(j).armature];
     if (0..n).all(|j| floor[j] <= own(j)) {
         return (0..n).map(|j| floor[j] / own(j)).fold(0.0, f64::max).min(1.0);
     }

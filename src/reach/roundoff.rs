@@ -19,7 +19,8 @@ use std::ops::{Add, Mul, Neg, Sub};
 
 use crate::dynamics::{Motion, RegressorStorage};
 use crate::enclose::Rounding;
-use crate::robot::{ARMATURE, Arm, COULOMB, INERTIAL, OFFSET, VISCOUS};
+use crate::inertia::{ARMATURE, COULOMB, INERTIAL, OFFSET, VISCOUS};
+use crate::robot::Arm;
 use crate::scalar::Scalar;
 
 use super::cell::{Cell, Joints};

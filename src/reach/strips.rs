@@ -16,8 +16,8 @@
 //! on each stretch between two strips that a tick of the cell may fall into.
 
 use crate::enclose::{Affine, Interval, Rounding};
-use crate::inertia::{ParameterSet, TorqueStrips};
-use crate::robot::{ARMATURE, Arm, INERTIAL, OFFSET, VISCOUS};
+use crate::inertia::{ARMATURE, INERTIAL, OFFSET, ParameterSet, TorqueStrips, VISCOUS};
+use crate::robot::Arm;
 use crate::scalar::Scalar;
 
 use super::cell::{Span, TIME, end_of_ticks};

@@ -31,8 +31,8 @@ use arrayvec::ArrayVec;
 
 use crate::dynamics::{Motion, RegressorStorage, Space};
 use crate::enclose::{Affine, Interval, Rounding};
-use crate::inertia::ParameterSet;
-use crate::robot::{ARMATURE, Arm, COULOMB, FRICTION, INERTIAL, OFFSET, VISCOUS};
+use crate::inertia::{ARMATURE, COULOMB, FRICTION, INERTIAL, OFFSET, ParameterSet, VISCOUS};
+use crate::robot::Arm;
 use crate::scalar::{Dual, Scalar};
 
 use super::cell::{Cell, Joints, MAX_JOINTS};
@@ -173,7 +173,7 @@ pub fn strip_bounds<const N: usize, R: Rounding>(
     (mix(a.shift, b.shift), add_up(extent::upper(&mix(a.half, b.half)), residual))
 }
 
-/// Friction, armature and offset of joint `j`, mirroring the controller: nominal torque, what Coulomb friction adds to the
+/// JointParameters, armature and offset of joint `j`, mirroring the controller: nominal torque, what Coulomb friction adds to the
 /// disturbance, and the entries of its row in the columns of [`OWN`].
 pub fn friction_part<const N: usize, R: Rounding>(
     robot: &Arm,

@@ -3,8 +3,8 @@
 use nalgebra::{Matrix2, Matrix3, SymmetricEigen, Vector3};
 
 use super::html::escape;
+use crate::inertia::INERTIAL;
 use crate::inertia::pseudo::{check_physical, pseudo_inertia};
-use crate::robot::INERTIAL;
 
 /// Side of the drawing, CSS pixels.
 const SIDE: f64 = 300.0;

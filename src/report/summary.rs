@@ -10,8 +10,7 @@ use super::figure::below;
 use super::{ReportError, expect_length};
 use crate::horizon::nullable::{number, numbers};
 use crate::horizon::{Broken, Gap, Identification, Margins, MostProbable, Outcome, PlanSummary};
-use crate::inertia::{PARAMETER_NAMES, PARAMETER_UNITS};
-use crate::robot::INERTIAL;
+use crate::inertia::{INERTIAL, PARAMETER_NAMES, PARAMETER_UNITS};
 
 /// Version of the layout of `summary.json`; raised when a name changes its meaning.
 pub const SCHEMA: u32 = 1;

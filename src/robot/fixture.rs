@@ -8,6 +8,7 @@ use super::model::*;
 use super::sensors::Sensors;
 use super::shape::{Capsule, HeldShape, LinkShape};
 use super::uncertainty::Uncertainty;
+use crate::inertia::JointParameters;
 
 /// Two turning joints a metre apart, then a sliding one; a capsule on each body and a base post.
 pub(crate) fn small_robot() -> Arm {
@@ -18,7 +19,7 @@ pub(crate) fn small_robot() -> Arm {
         parent,
         placement: Placement { rotation: Matrix3::identity(), translation: Vector3::new(x, 0.0, 0.0) },
         limits: JointLimits { position, velocity: 2.0, torque: 50.0 },
-        friction: Friction { coulomb: 0.5, viscous: 0.5, armature: 0.1, offset: 0.0 },
+        friction: JointParameters { coulomb: 0.5, viscous: 0.5, armature: 0.1, offset: 0.0 },
         inertia: [1.0, 0.3, 0.0, 0.05, 0.05, 0.0, 0.2, 0.0, 0.0, 0.2],
     };
     let bar = |name: &str, joint, length: f64| LinkShape {
@@ -84,7 +85,7 @@ pub(crate) fn floating(mut robot: Model) -> Model {
         parent: None,
         placement: Placement::identity(),
         limits: JointLimits { position: None, velocity: f64::MAX, torque: 0.0 },
-        friction: Friction { coulomb: 0.0, viscous: 0.0, armature: 0.0, offset: 0.0 },
+        friction: JointParameters { coulomb: 0.0, viscous: 0.0, armature: 0.0, offset: 0.0 },
         inertia: [3.0, 0.2, -0.1, 0.3, 0.4, 0.02, 0.5, 0.0, -0.03, 0.6],
     };
     robot.joints.insert(0, root);
@@ -113,7 +114,7 @@ pub(crate) fn tree(name: &str, parents: &[Option<usize>]) -> Arm {
                 },
             },
             limits: JointLimits { position: Some((-3.0, 3.0)), velocity: 2.0, torque: 200.0 },
-            friction: Friction { coulomb: 0.3, viscous: 0.5, armature: 1e-3, offset: 0.0 },
+            friction: JointParameters { coulomb: 0.3, viscous: 0.5, armature: 1e-3, offset: 0.0 },
             inertia: [
                 m,
                 m * c.x,

@@ -24,7 +24,7 @@ use super::description::ArmDescription;
 use super::error::RobotError;
 use super::gains::Gains;
 use super::merge::{LinkPlacement, Merged, merge};
-use super::model::{Friction, Joint, JointKind, JointLimits, Model};
+use super::model::{Joint, JointKind, JointLimits, Model};
 use super::sensors::Sensors;
 use super::settings::{self, Base, IgnoredContact, JointSettings, Settings};
 use super::shape::{HeldShape, IgnoredPair, LinkShape};
@@ -32,6 +32,7 @@ use super::shipped;
 use super::uncertainty::Uncertainty;
 use super::urdf::{self, Tree, UrdfJoint};
 use super::validate::{self, Judge};
+use crate::inertia::JointParameters;
 
 #[cfg(feature = "arm")]
 mod arm;
@@ -313,7 +314,7 @@ fn joints(
             None => (
                 JointKind::FreeFlyer,
                 JointLimits { position: None, velocity: f64::MAX, torque: 0.0 },
-                Friction { coulomb: 0.0, viscous: 0.0, armature: 0.0, offset: 0.0 },
+                JointParameters { coulomb: 0.0, viscous: 0.0, armature: 0.0, offset: 0.0 },
             ),
         };
         joints.push(Joint {
@@ -336,7 +337,7 @@ fn one_joint(
     tree: &Tree,
     source: &UrdfJoint,
     judge: &mut Judge,
-) -> Result<(JointKind, JointLimits, Friction), RobotError> {
+) -> Result<(JointKind, JointLimits, JointParameters), RobotError> {
     let error = |reason| RobotError::Joint { path: tree.path.clone(), joint: source.name.clone(), reason };
     let mut kind = source.kind.ok_or_else(|| error("is fixed, expected one that moves".into()))?;
     let position = (kind != JointKind::Continuous).then_some(source.position);
@@ -345,7 +346,7 @@ fn one_joint(
         judge.hear(error("friction or damping in <dynamics> is negative, expected >= 0".into()))?;
     }
     let mut friction =
-        Friction { coulomb: source.friction, viscous: source.damping, armature: 0.0, offset: 0.0 };
+        JointParameters { coulomb: source.friction, viscous: source.damping, armature: 0.0, offset: 0.0 };
     for (path, layer) in layers {
         if let Some(settings) = layer.get(&source.name) {
             settings.apply(path, &source.name, &mut kind, &mut limits, &mut friction)?;

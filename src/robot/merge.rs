@@ -8,8 +8,9 @@ use std::collections::HashMap;
 use nalgebra::{Matrix3, Vector3};
 
 use super::collision::{Collision, CollisionPart, turn_z_to};
-use super::model::{INERTIAL, Placement};
+use super::model::Placement;
 use super::urdf::Tree;
+use crate::inertia::INERTIAL;
 use crate::inertia::pseudo::from_center_of_mass;
 
 /// A moving joint with its merged body.

@@ -51,6 +51,8 @@ pub mod pairs;
 #[cfg(feature = "arm")]
 mod payload;
 #[cfg(feature = "arm")]
+mod possible;
+#[cfg(feature = "arm")]
 pub mod scene;
 #[cfg(feature = "arm")]
 mod tilt;

@@ -1,20 +1,11 @@
 //! The tree as data: joints in topological order with their limits, friction and bodies.
 
+use std::ops::Range;
+
 use nalgebra::{Matrix3, Vector3};
 use serde::{Deserialize, Serialize};
 
-/// Number of inertial parameters of one body: m, h_x, h_y, h_z, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz.
-pub const INERTIAL: usize = 10;
-/// Number of joint parameters: Coulomb F_c, viscous F_v, transmission inertia I_a, offset beta.
-pub const FRICTION: usize = 4;
-/// Index of the Coulomb coefficient F_c (N m) among the joint parameters.
-pub const COULOMB: usize = 0;
-/// Index of the viscous coefficient F_v (N m s/rad) among the joint parameters.
-pub const VISCOUS: usize = 1;
-/// Index of the transmission inertia I_a (kg m^2) among the joint parameters.
-pub const ARMATURE: usize = 2;
-/// Index of the torque offset beta (N m) among the joint parameters.
-pub const OFFSET: usize = 3;
+use crate::inertia::{FRICTION, INERTIAL, JointParameters};
 
 /// A rigid placement: `p_parent = rotation * p_child + translation` (metres).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -91,19 +82,6 @@ pub struct JointLimits {
     pub torque: f64,
 }
 
-/// Joint friction and transmission: tau_f = F_c sign(dq) + F_v dq + I_a ddq + beta.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Friction {
-    /// Coulomb friction F_c, N m, >= 0.
-    pub coulomb: f64,
-    /// Viscous friction F_v, N m s/rad, >= 0.
-    pub viscous: f64,
-    /// Transmission (rotor) inertia I_a seen at the joint, kg m^2, >= 0.
-    pub armature: f64,
-    /// Constant torque offset beta, N m.
-    pub offset: f64,
-}
-
 /// One joint and the body that it moves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Joint {
@@ -120,7 +98,7 @@ pub struct Joint {
     /// Position, velocity and torque limits.
     pub limits: JointLimits,
     /// Nominal friction and transmission inertia.
-    pub friction: Friction,
+    pub friction: JointParameters,
     /// Nominal inertial parameters of the body (fixed children merged), about and in the joint frame.
     pub inertia: [f64; INERTIAL],
 }
@@ -263,6 +241,23 @@ impl Model {
         INERTIAL * self.bodies() + FRICTION * (i - self.first_actuated())
     }
 
+    /// Where the ten inertial parameters of body `i` stand in a parameter vector.
+    pub fn body_range(&self, i: usize) -> Range<usize> {
+        INERTIAL * i..INERTIAL * (i + 1)
+    }
+
+    /// Where the parameters of joint `i` (no free flyer: it has none) stand in a parameter vector.
+    pub fn joint_index(&self, i: usize) -> JointParameters<usize> {
+        let first = self.friction_index(i);
+        JointParameters::from_array(std::array::from_fn(|k| first + k))
+    }
+
+    /// The parameters of joint `i` (no free flyer) in the parameter vector `theta`, or in one that holds something else for each.
+    pub fn joint_parameters<T: Copy>(&self, theta: &[T], i: usize) -> JointParameters<T> {
+        let own = &theta[self.friction_index(i)..][..FRICTION];
+        JointParameters::from_array([own[0], own[1], own[2], own[3]])
+    }
+
     /// Nominal parameter vector, length [`Model::parameter_count`].
     pub fn nominal_parameters(&self) -> Vec<f64> {
         let mut theta = Vec::with_capacity(self.parameter_count());
@@ -270,8 +265,7 @@ impl Model {
             theta.extend_from_slice(&joint.inertia);
         }
         for joint in &self.joints[self.first_actuated()..] {
-            let f = &joint.friction;
-            theta.extend_from_slice(&[f.coulomb, f.viscous, f.armature, f.offset]);
+            theta.extend_from_slice(&joint.friction.to_array());
         }
         theta
     }

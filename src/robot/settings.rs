@@ -10,12 +10,13 @@ use serde::Deserialize;
 use super::error::RobotError;
 use super::gains::Gains;
 use super::load::find;
-use super::model::{Friction, JointKind, JointLimits, LoopKind, Placement};
+use super::model::{JointKind, JointLimits, LoopKind, Placement};
 use super::sensors::Sensors;
 use super::shape::Capsule;
 use super::shipped;
 use super::uncertainty::Uncertainty;
 use crate::extend::{Layers, Source};
+use crate::inertia::JointParameters;
 
 /// The whole file.
 #[derive(Debug, Deserialize)]
@@ -345,7 +346,7 @@ impl JointSettings {
         name: &str,
         kind: &mut JointKind,
         limits: &mut JointLimits,
-        friction: &mut Friction,
+        friction: &mut JointParameters,
     ) -> Result<(), RobotError> {
         let field = |what: &str| format!("joints.{name}.{what}");
         self.check_units(*kind).map_err(|(what, reason)| field_error(path, field(what), reason))?;

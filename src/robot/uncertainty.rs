@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::model::{ARMATURE, OFFSET};
+use crate::inertia::{ARMATURE, OFFSET};
 
 /// How far the truth may be from the nominal model: ratios of the nominal values, and beside them absolute figures. A nominal value of zero with a ratio
 /// alone is exact.

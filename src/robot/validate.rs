@@ -4,8 +4,9 @@ use nalgebra::Matrix3;
 
 use super::error::RobotError;
 use super::merge::Merged;
-use super::model::{INERTIAL, JointLimits};
+use super::model::JointLimits;
 use super::urdf::{Link, Tree};
+use crate::inertia::INERTIAL;
 use crate::inertia::pseudo::{InertiaError, check_moments};
 
 /// Whether a fault ends the loading, or is written down and lived with.

@@ -10,8 +10,8 @@ use super::task::Scenario;
 use super::world::{self, World};
 use crate::extend::{Disk, Layers};
 use crate::horizon::{Excite, Held, Identify, Prior, Task, Timing};
-use crate::inertia::pseudo::check_physical;
-use crate::robot::{self, Arm, Capsule, INERTIAL, Obstruction, RobotError, Scene, Uncertainty, Zonotope3};
+use crate::inertia::{INERTIAL, pseudo::check_physical};
+use crate::robot::{self, Arm, Capsule, Obstruction, RobotError, Scene, Uncertainty, Zonotope3};
 use crate::simulate::HiddenTruth;
 
 mod faults;

@@ -31,8 +31,7 @@ mod tests {
     use super::super::task::Scenario;
     use super::*;
     use crate::horizon::Held;
-    use crate::inertia::pseudo::check_physical;
-    use crate::robot::INERTIAL;
+    use crate::inertia::{INERTIAL, pseudo::check_physical};
 
     /// What the Z1's scenario claims to be known of its load is so: the box holds it, and what is left of it without the known
     /// part is a body.

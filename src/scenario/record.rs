@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::horizon::{self, Event, Identification, Observer, Outcome, Record, RunError, RunOptions, Task};
+use crate::inertia::INERTIAL;
 use crate::plan::Plan;
 use crate::report::{Payload, RunRecord, Summary, Violations, summary};
-use crate::robot::INERTIAL;
 use crate::simulate::{Audit, World};
 
 use super::Scenario;

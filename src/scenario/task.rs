@@ -5,7 +5,7 @@ use std::path::Path;
 use super::error::ScenarioError;
 use super::load;
 use crate::horizon::Task;
-use crate::robot::INERTIAL;
+use crate::inertia::INERTIAL;
 use crate::simulate::HiddenTruth;
 
 /// A checked scenario: the task, and the truth that the simulated plant needs.

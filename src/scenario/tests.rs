@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::*;
 use crate::horizon::{Event, Learner, Observer, Reading, RunOptions};
 use crate::identify::Sample;
-use crate::robot::INERTIAL;
+use crate::inertia::INERTIAL;
 use crate::simulate::{HiddenTruth, World};
 
 /// Nobody watches.

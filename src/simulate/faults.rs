@@ -1,7 +1,7 @@
 //! What may be false about the world although everybody believes it: one violation at a time of the assumptions on
 //! which the guarantee rests, so that one can see whether it is noticed.
 
-use crate::robot::INERTIAL;
+use crate::inertia::INERTIAL;
 
 /// Violations of the assumptions, all absent by default. Joints by index; times since the start of the run in s.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use nalgebra::{DMatrix, DVector};
 
 use crate::dynamics::{Composites, Motion, Wrench, crba, rnea};
-use crate::robot::{ARMATURE, Arm, COULOMB, OFFSET, VISCOUS};
+use crate::robot::Arm;
 
 /// Integration steps within one control period.
 pub(crate) const SUBSTEPS: usize = 4;
@@ -97,8 +97,8 @@ impl Plant {
         motion.sweep_plain(&self.robot, &self.q, zero, zero);
         rnea(&self.robot, motion, &self.theta, wrenches, tau);
         for (j, (tau, share)) in tau.iter_mut().zip(stuck).enumerate() {
-            let own = &self.theta[self.robot.friction_index(j)..];
-            *tau += own[OFFSET] + share * own[COULOMB];
+            let own = self.robot.joint_parameters(&self.theta, j);
+            *tau += own.offset + share * own.coulomb;
         }
     }
 
@@ -153,10 +153,10 @@ impl Plant {
         rnea(robot, &s.motion, &self.theta, &mut s.wrenches, s.bias.as_mut_slice());
         crba(robot, &s.motion, &self.theta, &mut s.composites, s.mass.as_mut_slice());
         for j in 0..q.len() {
-            let f = &self.theta[robot.friction_index(j)..];
-            s.mass[(j, j)] += f[ARMATURE];
+            let f = robot.joint_parameters(&self.theta, j);
+            s.mass[(j, j)] += f.armature;
             let sign = friction_share(dq[j] / robot.gains().stiction_speed_rad_s, self.breakaway[j]);
-            s.bias[j] = tau[j] - s.bias[j] - f[COULOMB] * sign - f[VISCOUS] * dq[j] - f[OFFSET];
+            s.bias[j] = tau[j] - s.bias[j] - f.coulomb * sign - f.viscous * dq[j] - f.offset;
         }
         solve_positive_definite(&mut s.mass, &mut s.bias);
         ddq.copy_from_slice(s.bias.as_slice());

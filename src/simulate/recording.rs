@@ -15,9 +15,9 @@ use super::whole_body::WholeBody;
 use crate::dynamics::Workspace;
 use crate::dynamics::actuation::{drive_torque, joint_friction};
 use crate::dynamics::constraint::{ConstrainedDynamics, Constraint, Redundancy};
-use crate::inertia::pseudo::check_physical;
+use crate::inertia::{INERTIAL, pseudo::check_physical};
+use crate::robot::Model;
 use crate::robot::configuration::{difference, integrate};
-use crate::robot::{INERTIAL, Model};
 
 /// Integration steps within one sampling interval.
 const SUBSTEPS: usize = 4;

@@ -17,8 +17,7 @@
 //! afterwards, so a run that looks first has nothing left to simulate. (What types cannot stop is code that opens the
 //! scenario file a second time; only [`crate::scenario`] does that, once a run.)
 
-use crate::inertia::pseudo::check_physical;
-use crate::robot::INERTIAL;
+use crate::inertia::{INERTIAL, pseudo::check_physical};
 
 use super::faults::Faults;
 

@@ -12,11 +12,11 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::horizon::{Hardware, Reading};
-use crate::inertia::ParameterSet;
 use crate::inertia::pseudo::check_physical;
+use crate::inertia::{COULOMB, INERTIAL, ParameterSet, VISCOUS};
 use crate::plan::Plan;
 use crate::reach::Tube;
-use crate::robot::{Arm, COULOMB, INERTIAL, Scene, VISCOUS};
+use crate::robot::{Arm, Scene};
 use crate::trajectory::{Bezier, JointState};
 
 use super::contact::Contacts;
@@ -437,7 +437,7 @@ mod tests {
                     assert!(
                         q.abs() <= robot.sensors().position_rad && dq.abs() <= robot.sensors().velocity_rad_s
                     );
-                    let coulomb = theta[robot.friction_index(j) + COULOMB];
+                    let coulomb = theta[robot.joint_index(j).coulomb];
                     let held = gravity[j] + world.stuck[j] * coulomb;
                     let off = robot.sensors().torque_ratio * held.abs() + robot.sensors().torque_abs_nm;
                     assert!((measured[j] - held).abs() <= off * (1.0 + 1e-12) + 1e-12);

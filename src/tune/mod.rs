@@ -32,8 +32,8 @@ use thiserror::Error;
 
 use crate::campaign::arm::Setup;
 use crate::identify::tighten_by_physics;
-use crate::inertia::ParameterSet;
-use crate::robot::{self, Arm, Gains, INERTIAL, RobotError, Scene};
+use crate::inertia::{INERTIAL, ParameterSet};
+use crate::robot::{self, Arm, Gains, RobotError, Scene};
 use crate::scenario::{Scenario, ScenarioError};
 use crate::trajectory::Bezier;
 pub use measure::{Measured, Simulated, Wanting};

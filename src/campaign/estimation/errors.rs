@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::estimate::study::Study;
 use crate::estimate::{MultibodyProblem, Trajectory};
-use crate::robot::INERTIAL;
+use crate::inertia::INERTIAL;
 
 /// Errors of an estimate.
 #[derive(Debug, Clone, Copy, Serialize)]

@@ -28,8 +28,8 @@ use crate::estimate::study::Study;
 use crate::estimate::{
     EstimateError, MultibodyProblem, Options, ParameterMap, Problem, Solver, Status, Trajectory,
 };
+use crate::inertia::INERTIAL;
 use crate::report::figure::figure;
-use crate::robot::INERTIAL;
 
 /// The file of the campaign.
 #[derive(Debug, Clone, Deserialize)]

@@ -16,8 +16,8 @@ use super::problem::{ProblemFile, in_one_way};
 use crate::dynamics::actuation::extended_parameters;
 use crate::estimate::EstimateError;
 use crate::estimate::study::Study;
+use crate::inertia::INERTIAL;
 use crate::report::figure::figure;
-use crate::robot::INERTIAL;
 
 /// The file of the campaign.
 #[derive(Debug, Clone, Deserialize)]

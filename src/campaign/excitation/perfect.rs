@@ -13,8 +13,8 @@ use crate::identify::balance::condition_number;
 use crate::identify::bounds::{Effort, tighten};
 use crate::identify::inverse::Regressor;
 use crate::identify::polytope::{Origin, Polytope, Rows};
-use crate::inertia::ParameterSet;
-use crate::robot::{Arm, INERTIAL};
+use crate::inertia::{INERTIAL, ParameterSet};
+use crate::robot::Arm;
 
 /// Random states in which the torques are known: many times as many numbers as there are base parameters.
 const STATES: usize = 60;

@@ -13,10 +13,9 @@ use super::truth::{self, extreme};
 use crate::certify::{Body, CellReport};
 use crate::control::{Controller, Measured, RobustController};
 use crate::dynamics::{Motion, torque_regressor};
-use crate::inertia::TorqueStrips;
+use crate::inertia::{INERTIAL, TorqueStrips};
 use crate::reach::Span;
 use crate::robot::clearance::{between_capsules, to_zonotope};
-use crate::robot::{ARMATURE, COULOMB, INERTIAL, OFFSET, VISCOUS};
 use crate::trajectory::JointState;
 
 /// Distances are judged against this, m.
@@ -57,8 +56,8 @@ impl Rows {
     /// The derivatives of joint `j`'s torque without Coulomb friction: index of the parameter, value.
     fn of<'a>(&'a self, case: &'a Case, j: usize) -> impl Iterator<Item = (usize, f64)> + 'a {
         let width = INERTIAL * case.robot.dof();
-        let at = case.robot.friction_index(j);
-        let joint = [(at + VISCOUS, self.dq[j]), (at + ARMATURE, self.ddqa[j]), (at + OFFSET, 1.0)];
+        let at = case.robot.joint_index(j);
+        let joint = [(at.viscous, self.dq[j]), (at.armature, self.ddqa[j]), (at.offset, 1.0)];
         self.y[width * j..width * (j + 1)].iter().copied().enumerate().chain(joint)
     }
 
@@ -139,7 +138,7 @@ impl Law {
         }
         let rho = (0..n)
             .map(|j| {
-                let at = robot.friction_index(j) + COULOMB;
+                let at = robot.joint_index(j).coulomb;
                 let (c, g) = (center[at], radius[at]);
                 let band = formulas::sign_band(&case.tube, robot, j);
                 let doubtful = read.1[j].abs() <= band;
@@ -337,7 +336,7 @@ impl<'a> Attack<'a> {
             }
             for (theta, before) in thetas.iter().zip(&before) {
                 for j in 0..n {
-                    let coulomb = theta[robot.friction_index(j) + COULOMB];
+                    let coulomb = theta[robot.joint_index(j).coulomb];
                     let stuck = dq[j].abs() <= robot.gains().stiction_speed_rad_s;
                     let most = robot.uncertainty().breakaway_ratio;
                     let signs = if stuck { [-most, most] } else { [dq[j].signum(); 2] };

@@ -7,9 +7,9 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
 use super::truth;
-use crate::inertia::{ParameterSet, Strip, TorqueStrips};
+use crate::inertia::{INERTIAL, ParameterSet, Strip, TorqueStrips};
 use crate::plan::foresee;
-use crate::robot::{Arm, INERTIAL};
+use crate::robot::Arm;
 use crate::trajectory::Bezier;
 
 /// Consistent points whose mean the strips are drawn around.

@@ -4,7 +4,7 @@
 
 use super::*;
 use crate::enclose::rounding::Tally;
-use crate::robot::INERTIAL;
+use crate::inertia::INERTIAL;
 
 fn campaign(samples: u64) -> Soundness {
     let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/campaigns/soundness.toml"));

@@ -5,9 +5,9 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
 use crate::dynamics::{Composites, Motion, Wrench, crba, rnea};
-use crate::inertia::ParameterSet;
 use crate::inertia::pseudo::{nearest_physical, pseudo_inertia};
-use crate::robot::{ARMATURE, Arm, COULOMB, INERTIAL, OFFSET, VISCOUS};
+use crate::inertia::{INERTIAL, ParameterSet};
+use crate::robot::Arm;
 
 /// Trials at a random body in its box before the nominal one, scaled to the edge, is taken, or one with a known part is [`mended`].
 const TRIALS: usize = 60;
@@ -133,8 +133,8 @@ pub fn needed(robot: &Arm, theta: &[f64], state: [&[f64]; 4]) -> Vec<f64> {
     let mut tau = vec![0.0; n];
     rnea(robot, &motion, theta, &mut vec![Wrench::zero(); n], &mut tau);
     for j in 0..n {
-        let f = &theta[robot.friction_index(j)..];
-        tau[j] += f[ARMATURE] * ddqa[j] + f[VISCOUS] * dq[j] + f[OFFSET];
+        let f = robot.joint_parameters(&theta, j);
+        tau[j] += f.armature * ddqa[j] + f.viscous * dq[j] + f.offset;
     }
     tau
 }
@@ -147,7 +147,7 @@ pub fn mass(robot: &Arm, theta: &[f64], q: &[f64]) -> DMatrix<f64> {
     let mut m = DMatrix::zeros(n, n);
     crba(robot, &motion, theta, &mut Composites::new(robot), m.as_mut_slice());
     for j in 0..n {
-        m[(j, j)] += theta[robot.friction_index(j) + ARMATURE];
+        m[(j, j)] += theta[robot.joint_index(j).armature];
     }
     m
 }
@@ -178,7 +178,7 @@ pub fn acceleration(
         } else {
             robot.uncertainty().breakaway_ratio * pushes[j]
         };
-        tau[j] - bias[j] - theta[robot.friction_index(j) + COULOMB] * sign
+        tau[j] - bias[j] - theta[robot.joint_index(j).coulomb] * sign
     });
     match mass(robot, theta, q).cholesky() {
         Some(mass) => mass.solve(&right).as_slice().to_vec(),

@@ -2,7 +2,8 @@
 
 use crate::dynamics::regressor::torque_regressor;
 use crate::dynamics::{InverseDerivatives, Workspace};
-use crate::robot::{INERTIAL, Model};
+use crate::inertia::INERTIAL;
+use crate::robot::Model;
 
 use super::factor::Kkt;
 use super::results::{Residuals, Sensitivities};

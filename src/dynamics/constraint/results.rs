@@ -1,6 +1,7 @@
 //! What the derivatives of constrained dynamics are written to. All matrices are row-major.
 
-use crate::robot::{INERTIAL, Model};
+use crate::inertia::INERTIAL;
+use crate::robot::Model;
 
 use super::Constraint;
 

@@ -6,8 +6,9 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 use crate::dynamics::tests::{assert_close, matrix, moved, placement, plus, tree, unit, vec_of};
+use crate::inertia::INERTIAL;
 use crate::robot::configuration::random;
-use crate::robot::{INERTIAL, LoopKind, Model};
+use crate::robot::{LoopKind, Model};
 
 mod mechanisms;
 

@@ -21,8 +21,9 @@ use crate::dynamics::{InverseDerivatives, Motion, Workspace, torque_regressor};
 use crate::estimate::dense::Mat;
 use crate::estimate::gauss::Elimination;
 use crate::estimate::parameters::JointParameter;
+use crate::inertia::INERTIAL;
+use crate::robot::Model;
 use crate::robot::configuration::{integrate, integrate_jacobians};
-use crate::robot::{INERTIAL, Model};
 
 /// Physical parameters (SI) from here on belong to no robot.
 const LARGEST: f64 = 1e9;

@@ -9,7 +9,7 @@ use crate::estimate::dense::{Mat, add_product_lower, axpy, dot};
 use crate::estimate::parameters::JointParameter;
 use crate::estimate::problem::Point;
 use crate::estimate::stage::StageModel;
-use crate::robot::INERTIAL;
+use crate::inertia::INERTIAL;
 use crate::robot::configuration::{difference, difference_jacobians, integrate, integrate_jacobians};
 
 impl MultibodyProblem {

@@ -10,7 +10,7 @@ use crate::dynamics::actuation::drive_slope;
 use crate::estimate::dense::axpy;
 use crate::estimate::parameters::JointParameter;
 use crate::estimate::stage::StageModel;
-use crate::robot::INERTIAL;
+use crate::inertia::INERTIAL;
 
 /// A torque sensor: its joint, and where among theta its gain and its skew are, if they are estimated.
 #[derive(Debug, Clone, Copy)]

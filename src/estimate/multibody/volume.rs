@@ -18,7 +18,7 @@ use super::{Formulation, MultibodyProblem};
 use crate::estimate::dense::{axpy, dot};
 use crate::estimate::parameters::JointParameter;
 use crate::estimate::problem::{Given, Point};
-use crate::robot::INERTIAL;
+use crate::inertia::INERTIAL;
 
 /// Scratch space.
 #[derive(Debug, Default)]

@@ -17,7 +17,7 @@ use crate::estimate::dense::{axpy, dot};
 use crate::estimate::parameters::JointParameter;
 use crate::estimate::problem::Point;
 use crate::estimate::stage::StageModel;
-use crate::robot::INERTIAL;
+use crate::inertia::INERTIAL;
 
 /// Observed work of each interval.
 #[derive(Debug, Clone, PartialEq)]

@@ -13,8 +13,8 @@ use crate::estimate::error::EstimateError;
 use crate::estimate::multibody::{Contacts, Deviations, Observation, Sample};
 use crate::estimate::parameters::ParameterMap;
 use crate::estimate::solver::{Options, Rollout};
-use crate::inertia::pseudo::from_center_of_mass;
-use crate::robot::{self, INERTIAL, Model};
+use crate::inertia::{INERTIAL, pseudo::from_center_of_mass};
+use crate::robot::{self, Model};
 use crate::simulate::{Drive, HiddenParameters, Noise, Plan, Sealed, record};
 
 /// What a quaternion's length may differ from one by.

@@ -11,8 +11,8 @@ use crate::dynamics::{Axes, Workspace, torque_regressor};
 use crate::estimate::error::EstimateError;
 use crate::estimate::multibody::Sample;
 use crate::identify::filter::LocalPolynomial;
-use crate::inertia::exponential_eigenvalue;
-use crate::robot::{INERTIAL, Model};
+use crate::inertia::{INERTIAL, exponential_eigenvalue};
+use crate::robot::Model;
 
 /// Steps of the search over bodies, and its damping relative to the largest diagonal entry.
 const STEPS: usize = 500;

@@ -5,8 +5,7 @@ use rand_chacha::ChaCha8Rng;
 use super::*;
 use crate::identify::certificate::{box_bound, upper_bound};
 use crate::identify::polytope::{Cuts, Rows};
-use crate::inertia::log_cholesky;
-use crate::robot::INERTIAL;
+use crate::inertia::{INERTIAL, log_cholesky};
 
 /// A random problem whose truth is known: one physically consistent body and `extra` other parameters, `m` rows
 /// with noise at the corners of its interval or inside it.

@@ -14,8 +14,8 @@ use crate::identify::physics::{alone, check_box};
 use crate::identify::plausible::check_step;
 use crate::identify::polytope::{Cuts, Origin, Polytope, Rows, Source};
 use crate::identify::window::{Clock, History, Pick, RowMaker, Sample, Window};
-use crate::inertia::{ParameterSet, Strip};
-use crate::robot::{Arm, INERTIAL};
+use crate::inertia::{INERTIAL, ParameterSet, Strip};
+use crate::robot::Arm;
 
 /// A bound is what its multipliers prove up to this share of the prior's width and of its size; on one machine to the last bit.
 const SAME: f64 = 1e-10;

@@ -5,7 +5,6 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 use crate::identify::tests::{Noise, arm, prior, recording, truth};
-use crate::robot::COULOMB;
 
 const RATIO: f64 = 0.1;
 
@@ -22,7 +21,7 @@ fn still() -> Arm {
 fn believed(robot: &Arm) -> ParameterSet {
     let mut set = prior(robot);
     for j in 0..robot.dof() {
-        let at = robot.friction_index(j) + COULOMB;
+        let at = robot.joint_index(j).coulomb;
         (set.bounds().0[at], set.bounds().1[at]) = (0.0, 0.0);
     }
     set

@@ -6,7 +6,8 @@ use super::{BaseFinding, DelayFinding, Unknown};
 use crate::identify::estimators::Estimator;
 use crate::identify::motion::Remedy;
 use crate::identify::proof::SetProof;
-use crate::robot::{ARMATURE, Arm, COULOMB, FRICTION, INERTIAL, OFFSET, VISCOUS};
+use crate::inertia::{ARMATURE, COULOMB, FRICTION, INERTIAL, OFFSET, VISCOUS};
+use crate::robot::Arm;
 
 /// What the data say of the stated bounds.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -6,9 +6,8 @@ use super::{Findings, MethodFinding, Study, StudyError, parameter_name};
 use crate::identify::error::IdentifyError;
 use crate::identify::estimators::{Data, Estimate, Estimator};
 use crate::identify::inverse::{Moving, REWEIGHTINGS};
-use crate::inertia::ParameterSet;
 use crate::inertia::pseudo::check_physical;
-use crate::robot::INERTIAL;
+use crate::inertia::{INERTIAL, ParameterSet};
 
 /// An estimate by each method, or why there is none.
 pub(super) type Estimates = Vec<(Estimator, Result<Estimate, IdentifyError>)>;

@@ -7,7 +7,8 @@ use super::{Study, StudyError, parameter_name};
 use crate::identify::base::BaseParameters;
 use crate::identify::inverse::{Moving, Regressor};
 use crate::identify::recorded::at_speed_limit;
-use crate::robot::{Arm, INERTIAL};
+use crate::inertia::INERTIAL;
+use crate::robot::Arm;
 
 /// Random states that the regrouping rests on, and the seed that draws them.
 const STATES: usize = 200;

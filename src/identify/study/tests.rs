@@ -11,7 +11,8 @@ use crate::identify::recorded::clock_of;
 use crate::identify::tests::{Noise, PAYLOAD, arm, prior, recording, truth};
 use crate::identify::window::Clock;
 use crate::identify::{Sample, tighten_by_physics};
-use crate::robot::{FRICTION, Sensors};
+use crate::inertia::FRICTION;
+use crate::robot::Sensors;
 
 fn options(unknown: Unknown, robot: &Arm) -> StudyOptions {
     StudyOptions {
@@ -399,9 +400,9 @@ fn false_torques(seed: u64) -> (bool, bool) {
     if seed % 3 == 1 {
         // Friction half as large again at every joint.
         for j in 0..robot.dof() {
-            let at = robot.friction_index(j);
-            theta[at + COULOMB] *= 1.5;
-            theta[at + VISCOUS] *= 1.5;
+            let at = robot.joint_index(j);
+            theta[at.coulomb] *= 1.5;
+            theta[at.viscous] *= 1.5;
         }
     }
     let (mut samples, acceleration) = recording(&robot, &theta, 3.0, Noise::Uniform, &mut rng);
@@ -569,10 +570,9 @@ fn base_parameters_are_those_of_the_truth() {
             let mut tau = vec![0.0; n];
             workspace.inverse_dynamics(&robot, &q, &dq, &ddq, &theta, &mut tau);
             for j in 0..n {
-                let at = robot.friction_index(j);
+                let at = robot.joint_index(j);
                 let sign = (dq[j] / robot.gains().stiction_speed_rad_s).clamp(-1.0, 1.0);
-                tau[j] +=
-                    theta[at + COULOMB] * sign + theta[at + VISCOUS] * dq[j] + theta[at + OFFSET] + errors[j];
+                tau[j] += theta[at.coulomb] * sign + theta[at.viscous] * dq[j] + theta[at.offset] + errors[j];
             }
             Moving { t: k as f64, q, dq, ddq, tau }
         })

@@ -2,7 +2,8 @@
 
 use crate::dynamics::{Motion, momentum_rate_regressor, momentum_regressor_row};
 use crate::enclose::{Affine, Interval};
-use crate::robot::{Arm, INERTIAL};
+use crate::inertia::INERTIAL;
+use crate::robot::Arm;
 use crate::scalar::{Dual, Scalar};
 
 /// Encoder errors that are kept apart as symbols: enough for positions and velocities of seven joints. What does not

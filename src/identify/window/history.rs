@@ -15,8 +15,8 @@ use super::integrals::{Charges, Enclosure, Integrals, Known};
 use super::{Clock, Sample, Window};
 use crate::enclose::Interval;
 use crate::identify::polytope::{Origin, Rows, Source};
-use crate::inertia::ParameterSet;
-use crate::robot::{Arm, INERTIAL};
+use crate::inertia::{INERTIAL, ParameterSet};
+use crate::robot::Arm;
 use crate::scalar::Scalar;
 
 /// A span of ticks, and the joint whose row over it is worth having.

@@ -7,9 +7,9 @@ use super::{Clock, Sample, Window};
 use crate::dynamics::{BodyPlacement, placements, weight_levers};
 use crate::enclose::Interval;
 use crate::identify::certificate::Sum;
-use crate::inertia::ParameterSet;
+use crate::inertia::{INERTIAL, ParameterSet};
 use crate::reach::gravity::tilt_bound;
-use crate::robot::{ARMATURE, Arm, COULOMB, INERTIAL, OFFSET, Sensors, VISCOUS};
+use crate::robot::{Arm, Sensors};
 use crate::scalar::{Dual, Scalar};
 
 /// Panels that share one enclosure of levers, which are added up with the weight.
@@ -200,11 +200,11 @@ impl<'a> Integrals<'a> {
             error = error + charge;
         };
         links.enumerate().for_each(|(column, y)| charge(column, y));
-        let friction = self.robot.friction_index(i);
-        charge(friction + ARMATURE, difference(first.dq[i], last.dq[i], sensors.velocity_rad_s));
-        charge(friction + VISCOUS, difference(first.q[i], last.q[i], sensors.position_rad));
-        charge(friction + COULOMB, self.coulomb(i));
-        charge(friction + OFFSET, self.duration());
+        let friction = self.robot.joint_index(i);
+        charge(friction.armature, difference(first.dq[i], last.dq[i], sensors.velocity_rad_s));
+        charge(friction.viscous, difference(first.q[i], last.q[i], sensors.position_rad));
+        charge(friction.coulomb, self.coulomb(i));
+        charge(friction.offset, self.duration());
         (torque.midpoint(), error.upper())
     }
 

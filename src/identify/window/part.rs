@@ -7,8 +7,8 @@ use super::evaluator::{Evaluator, Evaluators, Form};
 use super::integrals::{Charges, Enclosure, Integrals, Known};
 use crate::enclose::Interval;
 use crate::identify::polytope::{Origin, Rows};
-use crate::inertia::ParameterSet;
-use crate::robot::{Arm, INERTIAL};
+use crate::inertia::{INERTIAL, ParameterSet};
+use crate::robot::Arm;
 use crate::scalar::Scalar;
 
 /// A part of a window with all that rows over it and its neighbours share.

@@ -15,9 +15,9 @@ use super::evaluator::Evaluator;
 use super::integrals::{Integrals, upper};
 use super::*;
 use crate::dynamics::{Motion, Wrench, rnea};
-use crate::inertia::ParameterSet;
+use crate::inertia::{ARMATURE, COULOMB, INERTIAL, OFFSET, ParameterSet, VISCOUS};
+use crate::robot::Arm;
 use crate::robot::fixture::small_robot;
-use crate::robot::{ARMATURE, Arm, COULOMB, INERTIAL, OFFSET, VISCOUS};
 use crate::scalar::Dual;
 
 /// Gauss-Legendre nodes on [0, 1] with their weights.
@@ -106,8 +106,8 @@ impl Experiment {
             motion.sweep_plain(&robot, &at, &rate, ddq);
             rnea(&robot, &motion, &self.theta, &mut wrenches, &mut tau);
             for j in 0..n {
-                let own = &self.theta[self.robot.friction_index(j)..];
-                let joint = own[VISCOUS] * rate[j] + own[ARMATURE] * ddq[j] + own[OFFSET];
+                let own = self.robot.joint_parameters(&self.theta, j);
+                let joint = own.viscous * rate[j] + own.armature * ddq[j] + own.offset;
                 impulse[j] += weight * length * (tau[j] + joint);
             }
         }
@@ -144,7 +144,7 @@ impl Experiment {
                     self.acceleration.iter().map(|(bound, share)| bound * share[piece]).collect();
                 let smooth = self.smooth_impulse(&q, &dq, &ddq, length);
                 for j in 0..n {
-                    let coulomb = self.theta[self.robot.friction_index(j) + COULOMB];
+                    let coulomb = self.theta[self.robot.joint_index(j).coulomb];
                     impulse[j] += smooth[j] + coulomb * self.sign_impulse(dq[j], ddq[j], length);
                     q[j] += length * dq[j] + 0.5 * length * length * ddq[j];
                     dq[j] += length * ddq[j];

@@ -3,9 +3,9 @@
 use super::super::decision::Square;
 use super::width::{Rows, Search, half_width};
 use super::{Row, Samples, samples_along};
-use crate::inertia::ParameterSet;
+use crate::inertia::{INERTIAL, ParameterSet};
 use crate::plan::sample_errors::{ErrorSlope, SampleErrors};
-use crate::robot::{Arm, INERTIAL};
+use crate::robot::Arm;
 use crate::trajectory::Bezier;
 use rayon::prelude::*;
 use std::ops::Range;

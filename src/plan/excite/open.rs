@@ -8,8 +8,8 @@ use rand_chacha::ChaCha8Rng;
 use super::criterion::Judgement;
 use super::{Criterion, Information, samples_along};
 use crate::dynamics::{Motion, torque_regressor};
-use crate::inertia::ParameterSet;
-use crate::robot::{ARMATURE, Arm, COULOMB, INERTIAL, OFFSET, Scene, VISCOUS};
+use crate::inertia::{INERTIAL, ParameterSet};
+use crate::robot::{Arm, Scene};
 use crate::trajectory::{BSpline, Curve, Fourier, JointState};
 
 /// Random designs from which the search starts with the best.
@@ -136,12 +136,12 @@ impl Task<'_> {
             motion.sweep(robot, &state.q, &state.dq, &state.dq, &state.ddq);
             torque_regressor(robot, &motion, 0..n, &mut y);
             let strong = (0..n).all(|j| {
-                let at = robot.friction_index(j);
+                let at = robot.joint_index(j);
                 let friction = [
-                    (at + COULOMB, state.dq[j].signum()),
-                    (at + VISCOUS, state.dq[j]),
-                    (at + ARMATURE, state.ddq[j]),
-                    (at + OFFSET, 1.0),
+                    (at.coulomb, state.dq[j].signum()),
+                    (at.viscous, state.dq[j]),
+                    (at.armature, state.ddq[j]),
+                    (at.offset, 1.0),
                 ];
                 let links = y[INERTIAL * n * j..INERTIAL * n * (j + 1)].iter().copied().enumerate();
                 let (tau, spread) = links.chain(friction).fold((0.0, 0.0), |(tau, spread), (p, y)| {

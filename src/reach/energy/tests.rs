@@ -5,11 +5,11 @@ use super::*;
 use crate::campaign::soundness::truth;
 use crate::dynamics::{Motion, torque_regressor};
 use crate::enclose::{Affine, Counted};
-use crate::inertia::ParameterSet;
+use crate::inertia::{INERTIAL, ParameterSet};
 use crate::plan::tube_fit;
 use crate::reach::CellWorkspace;
 use crate::reach::{Span, extent};
-use crate::robot::{INERTIAL, load};
+use crate::robot::load;
 use crate::trajectory::{Bezier, JointState};
 
 /// Y theta without gravity and acceleration, and viscous friction, in plain numbers, through the regressor.
@@ -19,7 +19,7 @@ fn torque(robot: &Arm, theta: &[f64], q: &[f64], dq: &[f64], dqa: &[f64]) -> Vec
     motion.sweep_weightless(robot, q, dq, dqa, &vec![0.0; n]);
     torque_regressor(robot, &motion, 0..n, &mut y);
     let links = |j: usize| y[width * j..width * (j + 1)].iter().zip(theta).map(|(y, t)| y * t).sum::<f64>();
-    (0..n).map(|j| links(j) + theta[robot.friction_index(j) + VISCOUS] * dq[j]).collect()
+    (0..n).map(|j| links(j) + theta[robot.joint_index(j).viscous] * dq[j]).collect()
 }
 
 /// States that a cell is attacked at.
@@ -99,7 +99,7 @@ fn attacked(name: &str, within: Within) -> [f64; 2] {
             // C(q, dq) y: what is left of the torques without friction.
             let turn = |y: &[f64]| -> Vec<f64> {
                 let with = torque(&robot, &theta, &q, &dq, y);
-                let friction = |j: usize| theta[robot.friction_index(j) + VISCOUS] * dq[j];
+                let friction = |j: usize| theta[robot.joint_index(j).viscous] * dq[j];
                 with.iter().enumerate().map(|(j, torque)| torque - friction(j)).collect()
             };
             let slopes: Vec<Vec<f64>> = (0..n).map(|j| changed(&unit(j))).collect();

@@ -76,7 +76,7 @@ fn what_a_joint_needs_to_break_away_is_charged_where_it_may_stick() {
         let cell = Cell::<16, Counted>::new(&robot, &tube, &curve, span);
         for j in 0..n {
             let (_, charge, _) = friction_part(&robot, &tube, &uncertain, &cell, j);
-            let at = robot.friction_index(j) + COULOMB;
+            let at = robot.joint_index(j).coulomb;
             // The most that friction may do, and what it differs by from the centre's.
             let expected = if sticks { 1.5 * set.upper()[at] } else { uncertain.radius[at] };
             assert!((expected..expected * (1.0 + 1e-9)).contains(&charge), "joint {j}: {charge} {expected}");

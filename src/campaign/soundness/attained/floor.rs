@@ -4,12 +4,12 @@ use super::adversary::thetas;
 use super::*;
 use crate::campaign::soundness::truth;
 use crate::certify::{Family, Partition, Refusal, Start, certify};
+use crate::inertia::ARMATURE;
 use crate::plan::tube_fit;
 use crate::reach::Cell;
 use crate::reach::CellWorkspace;
 use crate::reach::energy::relative_mass;
 use crate::reach::torque::Uncertain;
-use crate::robot::ARMATURE;
 
 /// Cells of a plan that rests, and of one of which a single cell must hold all.
 const CELLS: usize = 2;
@@ -129,7 +129,7 @@ fn carried_by_first_moments() {
         for p in [4, 6, 9] {
             (case.set.bounds().0[at + p], case.set.bounds().1[at + p]) = (1.0, 1.0);
         }
-        let own = case.robot.friction_index(0) + ARMATURE;
+        let own = case.robot.joint_index(0).armature;
         (case.set.bounds().0[own], case.set.bounds().1[own]) = (0.0, 0.0);
         case.tube.inertia_floor = vec![0.5, 1.0];
         case.tube.lag_floor = vec![0.5, 1.0];
@@ -144,7 +144,7 @@ fn carried_by_first_moments() {
 fn carried_at_every_position_of_a_cell() {
     let mut case = tracked(polar(20.0));
     case.tube.gains.v_max = 1e-6;
-    let own = case.robot.friction_index(0) + ARMATURE;
+    let own = case.robot.joint_index(0).armature;
     (case.set.bounds().0[own], case.set.bounds().1[own]) = (0.0, 0.0);
     case.tube.inertia_floor = vec![0.5, 1.0];
     case.tube.lag_floor = vec![0.5, 1.0];

@@ -18,10 +18,10 @@ use nalgebra::{Matrix3, Vector3};
 use super::case::Case;
 use crate::certify::{CellReport, Workspaces};
 use crate::enclose::Counted;
-use crate::inertia::ParameterSet;
+use crate::inertia::{FRICTION, INERTIAL, JointParameters, ParameterSet};
 use crate::reach::{Span, Tube};
 use crate::robot::fixture::small_robot;
-use crate::robot::{FRICTION, Friction, Gains, INERTIAL, Joint, JointKind, JointLimits, Placement, Scene};
+use crate::robot::{Gains, Joint, JointKind, JointLimits, Placement, Scene};
 use crate::trajectory::{Bezier, JointState};
 
 /// Limits that no joint of these robots comes near.
@@ -41,7 +41,7 @@ fn joint(kind: JointKind, parent: Option<usize>, armature: f64, inertia: [f64; I
         parent,
         placement: Placement::identity(),
         limits: JointLimits { position: Some((-ENDS, ENDS)), velocity: FAR, torque: FAR },
-        friction: Friction { coulomb: 0.0, viscous: 0.0, armature, offset: 0.0 },
+        friction: JointParameters { coulomb: 0.0, viscous: 0.0, armature, offset: 0.0 },
         inertia,
     }
 }

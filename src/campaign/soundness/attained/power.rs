@@ -138,7 +138,7 @@ fn commands_are_nominal_and_robust_torques() {
     for (drift, known) in [(10.0, 0.0), (0.0, 10.0)] {
         let mut case = disturbed();
         case.tube.drift_nm[0] = drift;
-        let offset = case.robot.friction_index(0) + crate::robot::OFFSET;
+        let offset = case.robot.joint_index(0).offset;
         (case.set.bounds().0[offset], case.set.bounds().1[offset]) = (known, known);
         case.robot.joints[0].limits.torque = 100.0;
         let report = report(&mut case, START);

@@ -5,10 +5,10 @@ use super::*;
 use crate::campaign::soundness::attack::Attack;
 use crate::campaign::soundness::ledger::{Check, Ledger};
 use crate::campaign::soundness::tick::Pushed;
+use crate::inertia::ARMATURE;
 use crate::reach::Cell;
 use crate::reach::CellWorkspace;
 use crate::reach::torque::{self, Uncertain};
-use crate::robot::{ARMATURE, VISCOUS};
 
 /// The bound on the drift of joint `j` is met.
 #[track_caller]
@@ -32,7 +32,7 @@ fn with(mut case: Case, change: impl FnOnce(&mut Case)) -> Case {
 
 /// Viscous friction of joint `j`, known exactly.
 fn viscous(case: &mut Case, j: usize, value: f64) {
-    let at = case.robot.friction_index(j) + VISCOUS;
+    let at = case.robot.joint_index(j).viscous;
     (case.set.bounds().0[at], case.set.bounds().1[at]) = (value, value);
 }
 

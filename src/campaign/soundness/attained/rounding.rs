@@ -16,7 +16,7 @@ use crate::reach::CellWorkspace;
 use crate::reach::energy::{energy_slack, relative_mass};
 use crate::reach::roundoff::{LAW_ROUNDOFF, RoundoffBounds};
 use crate::reach::torque::Uncertain;
-use crate::robot::{ARMATURE, COULOMB, OFFSET, VISCOUS, load};
+use crate::robot::load;
 use crate::scalar::Scalar;
 
 /// As good as exact, for the algorithms that are written over any scalar.
@@ -81,9 +81,9 @@ fn nominal(case: &Case, [q, dq, dqa, ddqa]: [&[f64]; 4]) -> Vec<Exact> {
     torque_regressor(robot, &motion, 0..n, &mut y);
     let center = case.set.center();
     let of = |j: usize| {
-        let c = &center[robot.friction_index(j)..];
+        let c = robot.joint_parameters(&center, j);
         let sign = if dq[j].abs() > case.tube.sign_band(robot, j) { dq[j].signum() } else { 0.0 };
-        let own = [(c[COULOMB], sign), (c[VISCOUS], dq[j]), (c[ARMATURE], ddqa[j]), (c[OFFSET], 1.0)];
+        let own = [(c.coulomb, sign), (c.viscous, dq[j]), (c.armature, ddqa[j]), (c.offset, 1.0)];
         let own = own.into_iter().fold(Exact::zero(), |sum, (c, x)| sum + Exact::constant(c).scale(x));
         y[width * j..width * (j + 1)].iter().zip(&center).fold(own, |sum, (y, c)| sum + y.scale(*c))
     };
@@ -163,7 +163,7 @@ fn the_bound_of_v_is_off_by_no_more_than_is_allowed_for() {
                 twice = twice + along.scale(*center) + Exact(along.0.abs()).scale(*radius);
             }
             for (j, r) in r.iter().enumerate() {
-                let at = robot.friction_index(j) + ARMATURE;
+                let at = robot.joint_index(j).armature;
                 twice = twice + *r * *r * (Exact::constant(center[at]) + Exact::constant(radius[at]));
             }
             let off = twice.scale(0.5).0.sub(Twofold::from(said.energy_j)).abs().head;
@@ -217,7 +217,7 @@ fn curve_exactly(curve: &Bezier, t: f64) -> (Twofold, Twofold) {
 fn loaded() -> (Case, CellReport) {
     let mut case = slider();
     case.curve = from(&[0.0], &[0.1], &[1.0]);
-    let offset = case.robot.friction_index(0) + OFFSET;
+    let offset = case.robot.joint_index(0).offset;
     (case.set.bounds().0[offset], case.set.bounds().1[offset]) = (1e8, 1e8);
     case.tube.gains.period_s = 1e-12;
     case.tube.gains.k_r = 1.0;

@@ -4,7 +4,8 @@ use super::adversary::states;
 use super::*;
 use crate::campaign::soundness::formulas;
 use crate::certify::Body;
-use crate::robot::{ARMATURE, COULOMB, Capsule, LinkShape, OFFSET, VISCOUS, Zonotope3};
+use crate::inertia::{ARMATURE, COULOMB, OFFSET, VISCOUS};
+use crate::robot::{Capsule, LinkShape, Zonotope3};
 
 /// What sets the one source of error that is looked at.
 type Change<'a> = &'a dyn Fn(&mut Case);
@@ -120,7 +121,7 @@ fn the_disturbance_bound_holds_each_parameter() {
         widen(c, 0, 1, 0.5);
     });
     let known = |c: &mut Case| {
-        let at = c.robot.friction_index(0) + COULOMB;
+        let at = c.robot.joint_index(0).coulomb;
         (c.set.bounds().0[at], c.set.bounds().1[at]) = (5.0, 5.0);
         widen(c, 0, INERTIAL + COULOMB, 1.0);
     };
@@ -174,7 +175,7 @@ fn coulomb_friction_is_in_doubt_up_to_the_edge_of_the_band() {
         for sign in [-1.0, 1.0] {
             for (share, charged) in [(0.99, 5.0), (1.01, 0.0)] {
                 let (case, report) = reported(|c| {
-                    let at = c.robot.friction_index(0) + COULOMB;
+                    let at = c.robot.joint_index(0).coulomb;
                     (c.set.bounds().0[at], c.set.bounds().1[at]) = (5.0, 5.0);
                     part(c);
                     // Read as slow as that, at the least.
