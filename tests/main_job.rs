@@ -267,9 +267,11 @@ fn another_process_proves_the_identified_set_or_names_what_it_cannot_prove() {
     plan.robot = plan.robot.with_sensors(sensors).unwrap();
     expect("sensors", &plan, "another robot");
     let mut plan = Plan::load(JOB.plans().last().unwrap()).unwrap();
-    let (lower, upper) = (plan.set.lower()[60], plan.set.upper()[60]);
-    plan.set = plan.set.with_intervals(60, &[lower], &[0.5 * (lower + upper)]).unwrap();
-    expect("narrower", &plan, "parameter 60");
+    let mass = plan.set.body(plan.robot.end_effector()).mass();
+    let (at, middle) =
+        (plan.robot.body_range(plan.robot.end_effector()).start, 0.5 * (mass.lower + mass.upper));
+    plan.set = plan.set.with_intervals(at, &[mass.lower], &[middle]).unwrap();
+    expect("narrower", &plan, &format!("parameter {at}"));
     let mut plan = JOB.first_plan();
     plan.tube.acceleration_bound[2] *= 1.5;
     expect("accelerations", &plan, "joint 2");
@@ -358,9 +360,10 @@ fn a_larger_set_or_a_smaller_tube_is_refused() {
         ("energy_slack_j", |plan| plan.tube.energy_slack_j = 0.0),
         ("acceleration_bound", |plan| plan.tube.acceleration_bound[3] *= 0.1),
         ("", |plan| {
-            let mass = plan.robot.inertial_index(plan.robot.end_effector());
-            let (lower, upper) = (plan.set.lower()[mass], plan.set.upper()[mass]);
-            plan.set = plan.set.clone().with_intervals(mass, &[lower], &[upper + 5.0]).unwrap();
+            let hand = plan.robot.end_effector();
+            let (lower, mut upper) = (plan.set.body(hand).lower(), plan.set.body(hand).upper());
+            upper[0] += 5.0;
+            plan.set = plan.set.clone().with_body(hand, &lower, &upper).unwrap();
         }),
     ];
     for (place, tamper) in cases {

@@ -6,6 +6,7 @@
 //! the same identifier with the same sensors. Nothing is promised but that the truth stays inside.
 
 use std::hash::{Hash, Hasher};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -270,8 +271,8 @@ fn opened(scenario: Scenario, payload: &Payload, family: Family, evaluations: us
     };
     let (curve, _) = open::design(&what, family, evaluations, seed).ok_or("no design keeps the limits")?;
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let at = robot.inertial_index(robot.end_effector());
-    let theta = truth(&set, at, payload, &mut rng);
+    let at = robot.body_range(robot.end_effector());
+    let theta = truth(&set, at.clone(), payload, &mut rng);
     let (samples, bound) = experiment::record(&robot, &theta, curve.as_ref(), Noise::Uniform, &mut rng);
     let mut identifier = Identifier::new(robot.clone(), &set, bound, IdentifierOptions::default())
         .map_err(|error| error.to_string())?;
@@ -282,7 +283,7 @@ fn opened(scenario: Scenario, payload: &Payload, family: Family, evaluations: us
         identifier.update().map_err(|error| error.to_string())?;
     }
     let known = identifier.set();
-    let half = known.radius()[at..at + INERTIAL].to_vec();
+    let half = known.radius()[at].to_vec();
     Ok((half, condition(&robot, &samples), known.contains(&theta)))
 }
 
@@ -292,18 +293,18 @@ fn perfect(scenario: Scenario, payload: &Payload, seed: u64) -> Outcome {
     let (robot, set) = (&task.robot, task.prior_set().map_err(|error| error.to_string())?);
     let set = tighten_by_physics(&set, robot.end_effector()).map_err(|error| error.to_string())?;
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let at = robot.inertial_index(robot.end_effector());
-    let theta = truth(&set, at, payload, &mut rng);
+    let at = robot.body_range(robot.end_effector());
+    let theta = truth(&set, at.clone(), payload, &mut rng);
     let (left, condition) =
         perfect::left(robot, &set, &theta, &mut rng).map_err(|error| error.to_string())?;
-    Ok((left.radius()[at..at + INERTIAL].to_vec(), condition, left.contains(&theta)))
+    Ok((left.radius()[at].to_vec(), condition, left.contains(&theta)))
 }
 
 /// Parameters anywhere in the set, with the payload's at `at`.
-fn truth(set: &ParameterSet, at: usize, payload: &Payload, rng: &mut ChaCha8Rng) -> Vec<f64> {
+fn truth(set: &ParameterSet, at: Range<usize>, payload: &Payload, rng: &mut ChaCha8Rng) -> Vec<f64> {
     let mut theta: Vec<f64> =
         set.lower().iter().zip(set.upper()).map(|(l, u)| l + rng.random::<f64>() * (u - l)).collect();
-    theta[at..at + INERTIAL].copy_from_slice(&payload.body);
+    theta[at].copy_from_slice(&payload.body);
     theta
 }
 

@@ -101,8 +101,8 @@ impl Identification {
         let robot = Arc::new(task.robot.clone());
         let tight = tighten_by_physics(&prior, robot.end_effector())
             .map_err(|error| CampaignError::field(path, "scenario", error.to_string()))?;
-        let at = robot.inertial_index(robot.end_effector());
-        let body = std::array::from_fn(|k| (tight.lower()[at + k], tight.upper()[at + k]));
+        let body = tight.body(robot.end_effector());
+        let body = std::array::from_fn(|k| (body.range(k).lower, body.range(k).upper));
         let File { name, trials, seconds, seed, .. } = file;
         Ok(Self { name, trials, seconds, seed, robot, prior, body })
     }
@@ -138,14 +138,14 @@ impl Identification {
         let strips = self.strips_hold(&mut identifier, &theta, &mut rng);
         inside &=
             strips.map_err(|error| CampaignError::Trials(format!("strips of trial {number}: {error}")))?;
-        let set = identifier.set();
-        let at = self.robot.inertial_index(self.robot.end_effector());
+        let hand = self.robot.end_effector();
+        let (body, truth) = (identifier.set().body(hand), &theta[self.robot.body_range(hand)]);
         let gap = |k: usize| {
-            let (lower, upper) = (set.lower()[at + k], set.upper()[at + k]);
-            (theta[at + k] - lower).min(upper - theta[at + k]) / (0.5 * (upper - lower))
+            let range = body.range(k);
+            (truth[k] - range.lower).min(range.upper - truth[k]) / range.half_width()
         };
         let parameter = (0..INERTIAL).min_by(|&a, &b| gap(a).total_cmp(&gap(b))).unwrap_or(0);
-        let mass_half = 0.5 * (set.upper()[at] - set.lower()[at]);
+        let mass_half = body.mass().half_width();
         Ok(Trial { noise, inside, gap: gap(parameter), parameter, mass_half })
     }
 
@@ -197,8 +197,8 @@ impl Identification {
         };
         let pairs = self.prior.lower().iter().zip(self.prior.upper());
         let mut theta: Vec<f64> = pairs.map(|pair| draw(pair, rng).clamp(*pair.0, *pair.1)).collect();
-        let at = self.robot.inertial_index(self.robot.end_effector());
-        theta[at..at + INERTIAL].copy_from_slice(&self.payload(rng)?);
+        let at = self.robot.body_range(self.robot.end_effector());
+        theta[at].copy_from_slice(&self.payload(rng)?);
         Ok(theta)
     }
 
@@ -417,7 +417,6 @@ mod tests {
     fn what_is_not_known_of_gravity_has_its_price() {
         let mut campaign = campaign(1);
         campaign.seconds = 7.5;
-        let at = campaign.robot.inertial_index(campaign.robot.end_effector());
         for (seed, noise) in [(0, Noise::Uniform), (1, Noise::Uniform), (2, Noise::Corners)] {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
             let theta = campaign.truth(&mut rng).unwrap();
@@ -434,8 +433,8 @@ mod tests {
                         identifier.update().unwrap();
                     }
                 }
-                let set = identifier.set();
-                (at..at + INERTIAL).map(|k| 0.5 * (set.upper()[k] - set.lower()[k])).collect::<Vec<f64>>()
+                let body = identifier.set().body(campaign.robot.end_effector());
+                (0..INERTIAL).map(|k| body.range(k).half_width()).collect::<Vec<f64>>()
             };
             let (exact, angle) = (widths(0.0), widths(campaign.robot.uncertainty().gravity_direction_deg));
             let ratio: Vec<f64> = angle.iter().zip(&exact).map(|(a, b)| a / b).collect();

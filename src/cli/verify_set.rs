@@ -156,10 +156,10 @@ fn compare(proof: &SetProof, checked: &Checked, plans: &[(String, Plan)]) -> Opt
 
 /// What was proven, and what had to be believed for it.
 fn proven(proof: &SetProof, checked: &Checked, plans: usize) -> String {
-    let at = proof.robot.inertial_index(proof.robot.end_effector());
+    let body = checked.set.body(proof.robot.end_effector());
     let interval = |k: usize| {
-        let (lower, upper) = (checked.set.lower()[at + k], checked.set.upper()[at + k]);
-        format!("{} in [{}, {}]", PARAMETER_NAMES[k], figure(lower), figure(upper))
+        let range = body.range(k);
+        format!("{} in [{}, {}]", PARAMETER_NAMES[k], figure(range.lower), figure(range.upper))
     };
     let intervals: Vec<String> = (0..INERTIAL).map(interval).collect();
     let accelerations: Vec<String> = checked.acceleration_bound.iter().map(|x| figure(*x)).collect();

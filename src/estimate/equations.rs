@@ -84,8 +84,8 @@ impl ParameterEquation {
             // The size of what is compared.
             let mut scale = constant.abs();
             for &(b, i, _) in terms {
-                let at = robot.inertial_index(map.bodies[b].0);
-                let nominal = &map.nominal[at..at + INERTIAL];
+                let at = robot.body_range(map.bodies[b].0);
+                let nominal = &map.nominal[at];
                 let own = if i == 0 {
                     nominal[0]
                 } else if i < 4 {

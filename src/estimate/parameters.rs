@@ -201,9 +201,9 @@ impl ParameterMap {
     pub fn start(&self, robot: &Model) -> Result<Vec<f64>, EstimateError> {
         let mut theta = Vec::with_capacity(self.len());
         for &(body, coordinates) in &self.bodies {
-            let at = robot.inertial_index(body);
+            let at = robot.body_range(body);
             let mut physical = [0.0; INERTIAL];
-            physical.copy_from_slice(&self.nominal[at..at + INERTIAL]);
+            physical.copy_from_slice(&self.nominal[at]);
             let c = coordinates.of(&physical).map_err(|e| EstimateError::Body {
                 body: robot.joints[body].link.clone(),
                 reason: e.to_string(),
@@ -225,8 +225,8 @@ impl ParameterMap {
     /// Physical parameters p at `theta`; `p` starts as a copy of the nominal ones.
     pub fn fill(&self, robot: &Model, theta: &[f64], p: &mut [f64]) {
         for (b, &(body, coordinates)) in self.bodies.iter().enumerate() {
-            let at = robot.inertial_index(body);
-            p[at..at + INERTIAL].copy_from_slice(&coordinates.physical(&ten(theta, b)));
+            let at = robot.body_range(body);
+            p[at].copy_from_slice(&coordinates.physical(&ten(theta, b)));
         }
         for (i, &(j, which)) in self.joints.iter().enumerate() {
             let x = theta[INERTIAL * self.bodies.len() + i];

@@ -250,8 +250,7 @@ impl Study {
 /// The estimated physical parameters, picked from all of them.
 fn physical(problem: &MultibodyProblem, p: &[f64]) -> Vec<f64> {
     let (robot, map) = (problem.robot(), problem.map());
-    let bodies =
-        map.bodies.iter().flat_map(|&(b, _)| p[robot.inertial_index(b)..][..INERTIAL].iter().copied());
+    let bodies = map.bodies.iter().flat_map(|&(b, _)| p[robot.body_range(b)].iter().copied());
     let joints = map.joints.iter().map(|&(j, which)| p[which.index(robot, j)]);
     bodies.chain(joints).collect()
 }

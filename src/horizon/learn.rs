@@ -111,14 +111,11 @@ impl Learner {
             .collect();
         Some(match map::estimate(&self.robot, &samples, &self.start) {
             Ok(found) => {
-                let at = self.robot.inertial_index(self.robot.end_effector());
-                let set = self.identifier.set();
-                let inside =
-                    |i: usize| (set.lower()[at + i]..=set.upper()[at + i]).contains(&found.inertial[i]);
+                let body = self.identifier.set().body(self.robot.end_effector());
                 MostProbable {
                     estimate: found.inertial.to_vec(),
                     deviation: found.deviation.to_vec(),
-                    inside: (0..INERTIAL).all(inside),
+                    inside: body.contains(&found.inertial),
                     samples: found.samples,
                     iterations: found.iterations,
                     seconds: found.seconds,

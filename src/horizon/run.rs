@@ -299,8 +299,8 @@ impl<H: Hardware> Runner<'_, H> {
         let Some(learner) = &mut self.learner else { return Ok(()) };
         let update = learner.update(self.hardware.time())?;
         self.hardware.set_claimed(&update.set);
-        let (nominal, e) = (update.nominal.to_vec(), self.robot.inertial_index(self.robot.end_effector()));
-        let (lower, upper) = (update.set.lower()[e..e + 10].to_vec(), update.set.upper()[e..e + 10].to_vec());
+        let (nominal, body) = (update.nominal.to_vec(), update.set.body(self.robot.end_effector()));
+        let (lower, upper) = (body.lower().to_vec(), body.upper().to_vec());
         self.observer.event(&Event::Identified {
             t: self.hardware.time(),
             mass_lower: lower[0],

@@ -264,10 +264,10 @@ impl Data<'_> {
 
     /// The last body by least squares over bodies that can exist.
     fn consistent(&self, coordinates: Coordinates, robust: bool) -> Result<Vec<f64>, IdentifyError> {
-        let body = self.robot.inertial_index(self.robot.end_effector());
-        let columns: Vec<usize> = (body..body + INERTIAL).collect();
+        let body = self.robot.body_range(self.robot.end_effector());
+        let columns: Vec<usize> = body.clone().collect();
         let (y, about) = self.about_model(&columns);
-        let model = DVector::from_column_slice(&self.robot.nominal_parameters()[body..body + INERTIAL]);
+        let model = DVector::from_column_slice(&self.robot.nominal_parameters()[body]);
         let u = about + &y * model;
         let fit = if robust { consistent::reweighted } else { consistent::weighted };
         Ok(fit(&y, &u, &self.weights(), coordinates, &self.inside()?)?.theta.to_vec())

@@ -71,7 +71,7 @@ pub fn at_rest(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inertia::INERTIAL;
+
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
@@ -80,8 +80,8 @@ mod tests {
         let robot = crate::robot::load("robots/kinova_gen3_2f85.toml").unwrap();
         let n = robot.dof();
         let mut truth = robot.nominal_parameters();
-        let at = robot.inertial_index(robot.end_effector());
-        truth[at..at + INERTIAL].copy_from_slice(&[4.9, 0.02, -0.01, -0.77, 0.15, 0.0, 0.14, 0.0, 0.0, 0.02]);
+        let at = robot.body_range(robot.end_effector());
+        truth[at].copy_from_slice(&[4.9, 0.02, -0.01, -0.77, 0.15, 0.0, 0.14, 0.0, 0.0, 0.02]);
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         let (mut regressor, mut y) = (Regressor::new(&robot), DMatrix::zeros(n, truth.len()));
         let mut samples = vec![];

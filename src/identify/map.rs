@@ -66,11 +66,10 @@ pub fn estimate(
     let clock = Instant::now();
     let n = robot.dof();
     let mut map = ParameterMap::none(robot);
-    let at = robot.inertial_index(robot.end_effector());
-    map.nominal[at..at + INERTIAL].copy_from_slice(start);
+    map.nominal[robot.body_range(robot.end_effector())].copy_from_slice(start);
     // The payload comes first; links without mass have no coordinates.
     let others = (0..robot.bodies()).filter(|&b| b != robot.end_effector());
-    let heavy = others.filter(|&b| map.nominal[robot.inertial_index(b)] > 0.0);
+    let heavy = others.filter(|&b| map.nominal[robot.body_range(b).start] > 0.0);
     map.bodies =
         std::iter::once(robot.end_effector()).chain(heavy).map(|b| (b, Coordinates::LogCholesky)).collect();
     use JointParameter::{Armature, Coulomb, Gain, Offset, Skew, Viscous};
@@ -130,8 +129,9 @@ pub fn estimate(
     problem.map().fill(robot, &found, &mut physical);
     let slope: DMatrix<f64> = physical_slope(problem.map(), &found);
     let spread = |i: usize| deviation(&slope.row(i).transpose(), &posterior).unwrap_or(f64::INFINITY);
+    let hand = &physical[robot.body_range(robot.end_effector())];
     Ok(MapEstimate {
-        inertial: std::array::from_fn(|i| physical[at + i]),
+        inertial: std::array::from_fn(|i| hand[i]),
         deviation: std::array::from_fn(spread),
         converged: outcome.status == Status::Converged,
         iterations: outcome.record.iter().filter(|i| i.step > 0.0).count(),
@@ -149,7 +149,7 @@ fn coordinate_deviations(
     b: usize,
 ) -> Result<Vec<f64>, EstimateError> {
     let link = map.bodies[b].0;
-    let nominal = &map.nominal[robot.inertial_index(link)..][..INERTIAL];
+    let nominal = &map.nominal[robot.body_range(link)];
     let inverse = map.block(center, b).try_inverse().ok_or_else(|| EstimateError::Body {
         body: robot.joints[link].link.clone(),
         reason: "a body as flat as that has no coordinates".into(),

@@ -89,9 +89,9 @@ impl Unknown {
     /// Indices of the unknown parameters.
     pub fn indices(self, robot: &Arm) -> Vec<usize> {
         let links = INERTIAL * robot.dof();
-        let hand = robot.inertial_index(robot.end_effector());
+        let hand = robot.body_range(robot.end_effector());
         match self {
-            Self::Payload => (hand..hand + INERTIAL).collect(),
+            Self::Payload => hand.collect(),
             Self::Friction => (links..robot.parameter_count()).collect(),
             Self::All => (0..robot.parameter_count()).collect(),
         }
@@ -216,8 +216,8 @@ impl Study<'_> {
         let estimate = self.chosen(&estimates)?.z.clone();
         let unseen = self.validation.map(|log| moving(log, options.smoothing)).transpose()?;
         let methods = self.method_findings(&estimates, set, &unknown, unseen.as_deref().unwrap_or(&samples));
-        let hand = robot.inertial_index(robot.end_effector());
-        let body: [f64; INERTIAL] = std::array::from_fn(|k| estimate[hand + k]);
+        let hand = &estimate[robot.body_range(robot.end_effector())];
+        let body: [f64; INERTIAL] = std::array::from_fn(|k| hand[k]);
         Ok(Findings {
             schema: 3,
             robot: robot.name.clone(),

@@ -43,8 +43,8 @@ pub(crate) fn prior(robot: &Arm) -> ParameterSet {
 pub(crate) fn truth(robot: &Arm, set: &ParameterSet, rng: &mut ChaCha8Rng) -> Vec<f64> {
     let mut theta: Vec<f64> =
         set.lower().iter().zip(set.upper()).map(|(l, u)| l + (u - l) * rng.random::<f64>()).collect();
-    let at = robot.inertial_index(robot.end_effector());
-    theta[at..at + INERTIAL].copy_from_slice(&PAYLOAD);
+    let at = robot.body_range(robot.end_effector());
+    theta[at].copy_from_slice(&PAYLOAD);
     theta
 }
 

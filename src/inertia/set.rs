@@ -110,7 +110,8 @@ pub struct BodyRanges<'a> {
 }
 
 impl BodyRanges<'_> {
-    fn range(&self, p: usize) -> ParameterRange {
+    /// The `p`-th of the ten, in the order of [`super::PARAMETER_NAMES`], in its unit.
+    pub fn range(&self, p: usize) -> ParameterRange {
         ParameterRange { lower: self.lower[p], upper: self.upper[p] }
     }
 

@@ -125,10 +125,10 @@ impl Believed {
     /// Of one plan; `alone` if the plan before it is not at hand.
     pub fn of(plan: &Plan, alone: bool) -> Self {
         let (robot, sensors) = (&plan.robot, &plan.robot.sensors());
-        let mass = robot.inertial_index(robot.end_effector());
+        let mass = plan.set.body(robot.end_effector()).mass();
         Self {
             robot: robot.name.clone(),
-            mass_kg: [plan.set.lower()[mass], plan.set.upper()[mass]],
+            mass_kg: [mass.lower, mass.upper],
             obstacles: plan.scene.obstacles.len(),
             sensors: format!(
                 "{:e} rad, {:e} rad/s, torque {} % and {} N m",

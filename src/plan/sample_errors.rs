@@ -79,8 +79,8 @@ impl SampleErrors {
     /// The same with all unknowns of the arm shared that make more than `share` of any torque's uncertainty.
     pub fn sharing(robot: &Arm, set: &ParameterSet, window_s: f64, share: f64) -> Self {
         let mut radius = set.radius();
-        let at = robot.inertial_index(robot.end_effector());
-        radius[at..at + INERTIAL].fill(0.0);
+        let at = robot.body_range(robot.end_effector());
+        radius[at].fill(0.0);
         let matters = matters(robot, &radius, share);
         let mut shared = vec![];
         for (column, radius) in radius.iter_mut().enumerate().filter(|(column, _)| matters[*column]) {

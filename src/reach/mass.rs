@@ -54,7 +54,7 @@ impl Between {
         let mut below: ArrayVec<f64, MAX_PARAMETERS> = set.lower().iter().copied().collect();
         let mut above: ArrayVec<f64, MAX_PARAMETERS> = set.upper().iter().copied().collect();
         for i in 0..robot.bodies() {
-            let body = robot.inertial_index(i)..robot.inertial_index(i) + INERTIAL;
+            let body = robot.body_range(i);
             let range = (&set.lower()[body.clone()], &set.upper()[body.clone()]);
             let (lowered, raised) = lowered_and_raised(range.0, range.1, 0.5 * reach(robot, i));
             let more = |part: &[f64]| [0, 4, 6, 9].iter().any(|&p| part[p] > lowered[p]);

@@ -47,7 +47,7 @@ impl HiddenParameters {
     pub(crate) fn new(robot: &Model, parameters: Vec<f64>) -> Result<Self, String> {
         for (i, joint) in robot.joints.iter().enumerate() {
             let mut body = [0.0; INERTIAL];
-            body.copy_from_slice(&parameters[robot.inertial_index(i)..][..INERTIAL]);
+            body.copy_from_slice(&parameters[robot.body_range(i)]);
             check_physical(&body).map_err(|e| format!("link `{}`: {e}", joint.link))?;
         }
         Ok(Self { parameters })

@@ -260,11 +260,11 @@ impl World {
 
     /// The held object is somewhere else in the hand.
     fn slip(&mut self, slip: PayloadSlips) {
-        let at = self.robot.inertial_index(self.robot.end_effector());
+        let at = self.robot.body_range(self.robot.end_effector());
         let empty = &self.robot.joints[self.robot.end_effector()].inertia;
         let mut theta = self.plant.theta().to_vec();
-        let body = std::array::from_fn(|k| theta[at + k]);
-        theta[at..at + INERTIAL].copy_from_slice(&slipped(&body, empty, slip.by_m));
+        let body = std::array::from_fn(|k| theta[at.start + k]);
+        theta[at].copy_from_slice(&slipped(&body, empty, slip.by_m));
         self.plant.change(theta);
     }
 
@@ -365,21 +365,21 @@ fn true_parameters(robot: &Arm, payload: Option<&[f64; INERTIAL]>, draw: &mut Ch
         .map(|(&lower, &upper)| draw.random_range(lower..=upper))
         .collect();
     for i in 0..robot.dof() {
-        let at = robot.inertial_index(i);
+        let (own, at) = (set.body(i), robot.body_range(i));
         if let Some(payload) = payload.filter(|_| i == robot.end_effector()) {
-            theta[at..at + INERTIAL].copy_from_slice(payload);
+            theta[at].copy_from_slice(payload);
             continue;
         }
         let mut body = robot.joints[i].inertia;
         for _ in 0..DRAWS {
             let trial: [f64; INERTIAL] =
-                std::array::from_fn(|p| draw.random_range(set.lower()[at + p]..=set.upper()[at + p]));
+                std::array::from_fn(|p| draw.random_range(own.range(p).lower..=own.range(p).upper));
             if check_physical(&trial).is_ok() {
                 body = trial;
                 break;
             }
         }
-        theta[at..at + INERTIAL].copy_from_slice(&body);
+        theta[at].copy_from_slice(&body);
     }
     theta
 }
@@ -400,8 +400,7 @@ mod tests {
         let theta = drawn(3);
         assert_eq!(theta, drawn(3));
         assert_ne!(theta, drawn(4));
-        let hand =
-            robot.inertial_index(robot.end_effector())..robot.inertial_index(robot.end_effector()) + INERTIAL;
+        let hand = robot.body_range(robot.end_effector());
         for (p, x) in theta.iter().enumerate() {
             assert!(hand.contains(&p) || (set.lower()[p] <= *x && *x <= set.upper()[p]), "parameter {p}");
         }

@@ -32,7 +32,7 @@ use thiserror::Error;
 
 use crate::campaign::arm::Setup;
 use crate::identify::tighten_by_physics;
-use crate::inertia::{INERTIAL, ParameterSet};
+use crate::inertia::ParameterSet;
 use crate::robot::{self, Arm, Gains, RobotError, Scene};
 use crate::scenario::{Scenario, ScenarioError};
 use crate::trajectory::Bezier;
@@ -251,9 +251,9 @@ impl Study {
     fn known(&self) -> Option<Setup> {
         let mut arm = self.arm.clone();
         let center = arm.set.center();
-        let at = arm.robot.inertial_index(arm.robot.end_effector());
-        let body = &center[at..at + INERTIAL];
-        arm.set = arm.set.with_intervals(at, body, body).ok()?;
+        let hand = arm.robot.end_effector();
+        let body = std::array::from_fn(|k| center[arm.robot.body_range(hand)][k]);
+        arm.set = arm.set.with_body(hand, &body, &body).ok()?;
         physical(&arm.set, &arm.robot).ok().map(|_| arm)
     }
 }

@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use crate::estimate::study::Study;
 use crate::estimate::{MultibodyProblem, Trajectory};
-use crate::inertia::INERTIAL;
 
 /// Errors of an estimate.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -34,10 +33,7 @@ impl Truth {
         let (robot, map) = (problem.robot(), problem.map());
         let mut p = map.nominal.clone();
         map.fill(robot, &found.theta, &mut p);
-        let bodies = map.bodies.iter().flat_map(|&(body, _)| {
-            let at = robot.inertial_index(body);
-            at..at + INERTIAL
-        });
+        let bodies = map.bodies.iter().flat_map(|&(body, _)| robot.body_range(body));
         let joints = map.joints.iter().map(|&(joint, which)| which.index(robot, joint));
         Errors {
             state: problem.largest_error(found, &self.states),

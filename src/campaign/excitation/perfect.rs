@@ -72,18 +72,18 @@ mod tests {
     fn what_is_not_known_of_the_arm_stays_unknown_of_the_mass() {
         let (task, _) = crate::scenario::Scenario::load("scenarios/dumbbell_c_8lb.toml").unwrap().split();
         let (robot, prior) = (task.robot.clone(), task.prior_set().unwrap());
-        let at = robot.inertial_index(robot.end_effector());
+        let at = robot.body_range(robot.end_effector());
         let mut theta = prior.center();
         let body = [4.9136, -4e-5, 9e-5, -0.76737, 0.1502, 0.0, 0.1354, 0.0, 0.0, 0.01944];
-        theta[at..at + INERTIAL].copy_from_slice(&body);
+        theta[at.clone()].copy_from_slice(&body);
         let mut known = prior.clone();
-        for j in (0..prior.len()).filter(|j| !(at..at + INERTIAL).contains(j)) {
+        for j in (0..prior.len()).filter(|j| !at.contains(j)) {
             (known.bounds().0[j], known.bounds().1[j]) = (theta[j], theta[j]);
         }
         let half = |set: &ParameterSet| {
             let (left, _) = super::left(&robot, set, &theta, &mut ChaCha8Rng::seed_from_u64(1)).unwrap();
             assert!(left.contains(&theta));
-            left.radius()[at..at + INERTIAL].to_vec()
+            left.radius()[at.clone()].to_vec()
         };
         let (open, none) = (half(&prior), half(&known));
         assert!(none.iter().all(|x| *x < 1e-3), "{none:?}");

@@ -185,8 +185,8 @@ static LATE: LazyLock<Case> = LazyLock::new(|| {
 fn sparse(disturbance: f64) -> (Vec<Sample>, Vec<f64>) {
     let (robot, mut rng) = (arm(), ChaCha8Rng::seed_from_u64(2));
     let mut theta = truth(&robot, &ParameterSet::around_nominal(&robot), &mut rng);
-    let hand = robot.inertial_index(robot.end_effector());
-    theta[hand..hand + INERTIAL].copy_from_slice(&robot.joints[robot.end_effector()].inertia);
+    let hand = robot.body_range(robot.end_effector());
+    theta[hand].copy_from_slice(&robot.joints[robot.end_effector()].inertia);
     let (mut samples, _) = recording(&robot, &theta, 4.0, Noise::Uniform, &mut rng);
     samples.iter_mut().for_each(|s| s.tau[3] += disturbance * (40.0 * s.t).sin().signum());
     (samples.into_iter().step_by(10).filter(|s| !(1.0..1.25).contains(&s.t)).collect(), theta)

@@ -262,8 +262,8 @@ impl Reader<'_> {
                 return self.error(&field("link"), format!("`{}` is estimated twice", body.link));
             }
             self.positive(&field("start_ratio"), body.start_ratio)?;
-            let at = robot.inertial_index(i);
-            map.nominal[at..at + INERTIAL].iter_mut().for_each(|x| *x *= body.start_ratio);
+            let at = robot.body_range(i);
+            map.nominal[at].iter_mut().for_each(|x| *x *= body.start_ratio);
             map.bodies.push((i, body.coordinates));
             deviations.extend(self.numbers_or_open(&field("deviation"), &body.deviation, INERTIAL)?);
         }
@@ -387,10 +387,10 @@ impl Reader<'_> {
         let (robot, mut p) = (&self.robot, extended_parameters(&self.robot));
         for (i, payload) in file.truth.payload.iter().enumerate() {
             let field = format!("truth.payload[{i}]");
-            let at = robot.inertial_index(self.link(&field, &payload.link)?);
+            let at = robot.body_range(self.link(&field, &payload.link)?);
             let inertia = Matrix3::from_diagonal(&Vector3::from(payload.inertia_kg_m2));
             let object = from_center_of_mass(payload.mass_kg, &Vector3::from(payload.center_m), &inertia);
-            p[at..at + INERTIAL].iter_mut().zip(object).for_each(|(x, o)| *x += o);
+            p[at].iter_mut().zip(object).for_each(|(x, o)| *x += o);
         }
         for (i, joint) in file.truth.joint.iter().enumerate() {
             self.finite(&format!("truth.joint[{i}].value"), &[joint.value])?;

@@ -112,8 +112,8 @@ impl Study {
 
     /// Where the search for the `b`-th body begins: where the estimate does.
     fn start_of(&self, b: usize) -> [f64; INERTIAL] {
-        let at = self.robot.inertial_index(self.map.bodies[b].0);
-        std::array::from_fn(|i| self.map.nominal[at + i])
+        let nominal = &self.map.nominal[self.robot.body_range(self.map.bodies[b].0)];
+        std::array::from_fn(|i| nominal[i])
     }
 
     fn half_window(&self, window_s: f64) -> usize {
@@ -131,8 +131,8 @@ impl Study {
     /// The nominal robot without body `body`.
     fn without(&self, body: usize) -> Vec<f64> {
         let mut rest = self.map.nominal[..self.robot.parameter_count()].to_vec();
-        let at = self.robot.inertial_index(body);
-        rest[at..at + INERTIAL].fill(0.0);
+        let at = self.robot.body_range(body);
+        rest[at].fill(0.0);
         rest
     }
 

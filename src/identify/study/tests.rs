@@ -46,8 +46,8 @@ fn empty_handed(seed: u64, seconds: f64) -> (Arm, Vec<f64>, Vec<Sample>) {
     let robot = arm();
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut theta = truth(&robot, &ParameterSet::around_nominal(&robot), &mut rng);
-    let hand = robot.inertial_index(robot.end_effector());
-    theta[hand..hand + INERTIAL].copy_from_slice(&robot.joints[robot.end_effector()].inertia);
+    let hand = robot.body_range(robot.end_effector());
+    theta[hand].copy_from_slice(&robot.joints[robot.end_effector()].inertia);
     let (samples, _) = recording(&robot, &theta, seconds, Noise::Uniform, &mut rng);
     (robot, theta, samples)
 }
@@ -505,8 +505,8 @@ fn without_noise_every_method_finds_the_payload_and_the_base_parameters() {
     (robot.stated().uncertainty.gravity_direction_deg, robot.stated().uncertainty.breakaway_ratio) =
         (0.0, 1.0);
     let mut theta = robot.nominal_parameters();
-    let hand = robot.inertial_index(robot.end_effector());
-    theta[hand..hand + INERTIAL].copy_from_slice(&PAYLOAD);
+    let hand = robot.body_range(robot.end_effector());
+    theta[hand].copy_from_slice(&PAYLOAD);
     let mut rng = ChaCha8Rng::seed_from_u64(11);
     let (samples, acceleration) = recording(&robot, &theta, 4.0, Noise::Uniform, &mut rng);
     let logs = [through_a_file(&samples, &robot)];

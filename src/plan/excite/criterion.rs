@@ -103,8 +103,8 @@ fn triangle(mut factor: Square, rows: impl Iterator<Item = Row>) -> Square {
 
 /// Present half-widths of the end effector's parameters; one that is known exactly still needs a scale.
 fn half_widths(robot: &Arm, set: &ParameterSet) -> Row {
-    let at = robot.inertial_index(robot.end_effector());
-    Row::from_fn(|p, _| (0.5 * (set.upper()[at + p] - set.lower()[at + p])).max(1e-6))
+    let body = set.body(robot.end_effector());
+    Row::from_fn(|p, _| body.range(p).half_width().max(1e-6))
 }
 
 /// The present intervals of all unknowns, then the windows of `parts` (of one width), with columns scaled by the half-widths; those

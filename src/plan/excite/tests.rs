@@ -58,8 +58,8 @@ fn cost<'a>(
 /// The robot's own box, with room for something in its hand.
 fn wide(robot: &Arm) -> ParameterSet {
     let mut set = ParameterSet::around_nominal(robot);
-    let at = robot.inertial_index(robot.end_effector());
-    set.bounds().1[at..at + INERTIAL].iter_mut().for_each(|x| *x += 0.5);
+    let at = robot.body_range(robot.end_effector());
+    set.bounds().1[at].iter_mut().for_each(|x| *x += 0.5);
     set
 }
 
