@@ -12,9 +12,8 @@ use std::path::Path;
 use surelift::identify::estimators::Estimator;
 use surelift::identify::filter::Smoothing;
 use surelift::identify::log::{AngleUnit, MeasurementLog};
-use surelift::identify::prior_file;
 use surelift::identify::study::{Delay, Findings, Study, StudyOptions, Unknown};
-use surelift::robot;
+use surelift::robot::{self, Prior};
 
 /// Studies the recording that the command line names.
 pub fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -28,8 +27,8 @@ pub fn identify(log: &Path) -> Result<Findings, Box<dyn std::error::Error>> {
     let robot = robot::load("kinova_gen3_2f85")?;
     let log = MeasurementLog::read(log, &robot, AngleUnit::Radians)?;
     // What is believed before: the robot's own uncertainty, and the payload's intervals from a file.
-    let mut prior = Unknown::Payload.default_prior(&robot);
-    prior_file::apply(Path::new("scenarios/priors/gen3_hand.toml"), &robot, &mut prior)?;
+    let prior = Unknown::Payload.default_prior(&robot);
+    let (_, prior) = Prior::read(Path::new("scenarios/priors/gen3_hand.toml"), prior, &robot)?;
     let options = StudyOptions {
         unknown: Unknown::Payload,
         method: Estimator::Nominal,

@@ -105,7 +105,7 @@ fn phases(panel: &Panel, carrying: Option<f64>) -> String {
 fn mass(summary: &Summary, truth: f64, carrying: Option<f64>) -> String {
     let updates = &summary.identification;
     let first = &updates[0];
-    let span = (first.lower[0].min(0.0), (first.upper[0] + 0.3).ceil());
+    let span = (first.known.lower[0].min(0.0), (first.known.upper[0] + 0.3).ceil());
     let panel = Panel { left: 52.0, right: 420.0, x: (0.0, summary.duration_s), y: span };
     let labels: Vec<String> = (0..=span.1 as usize).map(|m| m.to_string()).collect();
     let ticks: Vec<_> = labels.iter().enumerate().map(|(m, label)| (m as f64, label.as_str())).collect();
@@ -115,7 +115,7 @@ fn mass(summary: &Summary, truth: f64, carrying: Option<f64>) -> String {
         let ends = updates.iter().skip(1).map(|u| u.t).chain([summary.duration_s]);
         updates.iter().zip(ends).flat_map(|(u, end)| [(u.t, bound(u)), (end, bound(u))]).collect()
     };
-    let (upper, mut lower) = (steps(|u| u.upper[0]), steps(|u| u.lower[0]));
+    let (upper, mut lower) = (steps(|u| u.known.upper[0]), steps(|u| u.known.lower[0]));
     lower.reverse();
     let band = panel.path(upper.into_iter().chain(lower));
     let _ = writeln!(svg, "<path d='{band}Z' fill='#0b6e99' fill-opacity='.25' stroke='#0b6e99'/>");

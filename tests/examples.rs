@@ -26,9 +26,8 @@ use std::fmt::Write;
 
 use surelift::dynamics::Workspace;
 use surelift::horizon::Outcome;
-use surelift::identify::prior_file;
 use surelift::identify::study::{Unknown, Verdict};
-use surelift::robot::{self, Model};
+use surelift::robot::{self, Model, Prior};
 
 #[test]
 fn dynamics_alone() {
@@ -78,7 +77,7 @@ fn an_unknown_load_is_learnt_by_an_arm_of_ones_own() {
     assert_eq!(summary.outcome, Outcome::Success);
     assert!(summary.truth_inside);
     let body = summary.payload.unwrap();
-    let half_width = 0.5 * (body.upper[0] - body.lower[0]);
+    let half_width = 0.5 * (body.known.upper[0] - body.known.lower[0]);
     assert!(half_width < 0.1, "mass to ±{half_width} kg of ±0.305");
 }
 
@@ -138,9 +137,8 @@ fn a_recording_tells_what_the_hand_holds() {
     // The truth: the middle of a prior that is a single body.
     let truth = folder.path().join("truth.toml");
     let body = "[4.9136, -4e-5, 9e-5, -0.76737, 0.1502, 0.0, 0.1354, 0.0, 0.0, 0.01944]";
-    std::fs::write(&truth, format!("[payload]\nlower = {body}\nupper = {body}\n")).unwrap();
-    let mut set = Unknown::Payload.default_prior(&robot);
-    prior_file::apply(&truth, &robot, &mut set).unwrap();
+    std::fs::write(&truth, format!("lower = {body}\nupper = {body}\n")).unwrap();
+    let (_, set) = Prior::read(&truth, Unknown::Payload.default_prior(&robot), &robot).unwrap();
     let log = folder.path().join("log.csv");
     std::fs::write(&log, recording(&robot, &set.center(), 4.0)).unwrap();
     let findings = identify_log::identify(&log).unwrap();

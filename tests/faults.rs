@@ -114,5 +114,7 @@ fn lost_samples_are_gaps_and_the_truth_stays_inside() {
     assert!(summary.gaps.len() >= 4 && last.to_s <= summary.duration_s);
     // What is left still says something.
     let (before, after) = (&summary.identification[0], summary.identification.last().unwrap());
-    assert!(after.upper[0] - after.lower[0] < 0.8 * (before.upper[0] - before.lower[0]));
+    assert!(
+        after.known.upper[0] - after.known.lower[0] < 0.8 * (before.known.upper[0] - before.known.lower[0])
+    );
 }

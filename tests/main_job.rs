@@ -91,14 +91,25 @@ fn the_set_holds_the_truth_and_only_ever_shrinks() {
     for update in &summary.identification {
         for p in 0..truth.len() {
             let name = &payload.names[p];
-            assert!(update.lower[p] <= truth[p] && truth[p] <= update.upper[p], "{name} at {} s", update.t);
-            let nominal = update.nominal[p];
-            assert!(update.lower[p] <= nominal && nominal <= update.upper[p], "{name} at {} s", update.t);
+            assert!(
+                update.known.lower[p] <= truth[p] && truth[p] <= update.known.upper[p],
+                "{name} at {} s",
+                update.t
+            );
+            let nominal = update.known.nominal[p];
+            assert!(
+                update.known.lower[p] <= nominal && nominal <= update.known.upper[p],
+                "{name} at {} s",
+                update.t
+            );
         }
     }
     for pair in summary.identification.windows(2) {
         for p in 0..truth.len() {
-            assert!(pair[0].lower[p] <= pair[1].lower[p] && pair[1].upper[p] <= pair[0].upper[p]);
+            assert!(
+                pair[0].known.lower[p] <= pair[1].known.lower[p]
+                    && pair[1].known.upper[p] <= pair[0].known.upper[p]
+            );
         }
     }
 }
@@ -111,7 +122,7 @@ fn exciting_trajectories_narrow_the_payload_down() {
     // A fifth above what it is: 0.197 kg, then 4.6, 4.4 and 36.8 g m, then 38.1, 15.5, 33.6, 15.9, 7.4 and 19.3 g m^2.
     let limits = [0.236, 0.0055, 0.0053, 0.044, 0.0457, 0.0186, 0.0403, 0.019, 0.0088, 0.0232];
     for (p, limit) in limits.into_iter().enumerate() {
-        let half_width = 0.5 * (known.upper[p] - known.lower[p]);
+        let half_width = 0.5 * (known.known.upper[p] - known.known.lower[p]);
         assert!(
             half_width <= limit,
             "{}: {half_width} > {limit}",

@@ -8,7 +8,8 @@ use serde::Deserialize;
 
 use super::CampaignError;
 use crate::identify::tighten_by_physics;
-use crate::inertia::{INERTIAL, ParameterSet};
+use crate::inertia::ParameterSet;
+use crate::robot::Prior;
 use crate::robot::{self, Arm, Gains, Scene};
 use crate::scenario::Scenario;
 use crate::trajectory::{Bezier, JointState};
@@ -65,8 +66,8 @@ pub(super) struct SetupFile {
     start_rad: Option<Vec<f64>>,
     /// How far one plan goes, rad (m), one number a joint, in place of the scenario's.
     range_rad: Option<Vec<f64>>,
-    /// What is known of the last body with its payload, in place of the scenario's prior or the robot's uncertainty.
-    last_body: Option<Body>,
+    /// What is known of the last body with its payload and of the joints, in place of the scenario's prior or the robot's uncertainty.
+    prior: Option<Prior>,
     /// Whether what no rigid body can have is cut off the set first.
     #[serde(default)]
     physical: bool,
@@ -78,16 +79,6 @@ pub(super) struct SetupFile {
     /// Whether the set has strips in the directions of each plan's motion, as identification proves them.
     #[serde(default)]
     pub(super) correlated: bool,
-}
-
-/// Bounds of m, h_x, h_y, h_z, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz, SI units.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Body {
-    /// Lower bounds.
-    lower: [f64; INERTIAL],
-    /// Upper bounds.
-    upper: [f64; INERTIAL],
 }
 
 /// As [`crate::robot::Gains`].
@@ -136,10 +127,10 @@ impl SetupFile {
             let gains = Gains { k_r, alpha, v_max, ..robot.gains() };
             robot = robot.with_gains(gains).map_err(|error| wrong("control", error.to_string()))?;
         }
-        if let Some(Body { lower, upper }) = &self.last_body {
-            set = set
-                .with_body(robot.end_effector(), lower, upper)
-                .map_err(|error| wrong("last_body", error.to_string()))?;
+        if let Some(prior) = &self.prior {
+            set = prior
+                .applied_to(set, &robot)
+                .map_err(|fault| wrong(&format!("prior.{}", fault.field), fault.reason))?;
         }
         if self.physical {
             set = tighten_by_physics(&set, robot.end_effector())

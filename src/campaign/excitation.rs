@@ -236,7 +236,13 @@ fn certified(scenario: Scenario, (criterion, weights): (ExciteCriterion, [f64; 3
     let end = exciting.map(|plan| plan.t).fold(f64::NEG_INFINITY, f64::max) + t_f;
     let known = summary.identification.iter().find(|update| update.t >= end - 1e-9);
     let known = known.or(summary.identification.last()).ok_or("nothing was identified")?;
-    let half = known.lower.iter().zip(&known.upper).map(|(lower, upper)| 0.5 * (upper - lower)).collect();
+    let half = known
+        .known
+        .lower
+        .iter()
+        .zip(&known.known.upper)
+        .map(|(lower, upper)| 0.5 * (upper - lower))
+        .collect();
     let rows = record.log.iter().filter(|row| row.t <= end);
     let samples: Vec<Sample> = rows.map(sample).collect();
     let violated: u64 = summary.violations.counts().iter().map(|(_, count)| count).sum();

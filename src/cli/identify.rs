@@ -9,9 +9,9 @@ use super::{Failure, say};
 use crate::identify::estimators::Estimator;
 use crate::identify::filter::Smoothing;
 use crate::identify::log::{AngleUnit, MeasurementLog};
-use crate::identify::prior_file;
 use crate::identify::study::{Delay, Study, StudyOptions, Unknown, Verdict};
 use crate::report::study;
+use crate::robot::Prior;
 use crate::robot::{self, Arm};
 
 const EXAMPLES: &str = "\
@@ -35,7 +35,7 @@ sensor_msgs/msg/JointState (CDR or JSON): joints by name, time from header.stamp
 With --unknown friction everything else counts as the robot's files say: whatever is in the hand
 has to be in the model, or the data will contradict it.
 
-A prior is a TOML file: [payload] with lower and upper, ten numbers each (m, m c, I_xx, I_xy,
+A prior is a TOML file: lower and upper of the last body, ten numbers each (m, m c, I_xx, I_xy,
 I_yy, I_xz, I_yz, I_zz of the last body about and in its joint's frame), and [joints.NAME] with
 coulomb, viscous, armature, offset = [lower, upper]; what is left out keeps its default.
 
@@ -218,13 +218,13 @@ pub fn run(args: &IdentifyArgs) -> Result<u8, Failure> {
     robot = args.with_encoders(robot)?;
     study::check_destination(&args.out)?;
     let mut options = args.options(&robot)?;
-    let mut prior = options.unknown.default_prior(&robot);
-    let named = match &args.prior {
-        Some(path) => prior_file::apply(path, &robot, &mut prior).map_err(|e| input(&e))?,
-        None => false,
+    let usual = options.unknown.default_prior(&robot);
+    let (stated, prior) = match &args.prior {
+        Some(path) => Prior::read(path, usual, &robot).map_err(|e| input(&e))?,
+        None => (Prior::default(), usual),
     };
-    if !named && options.unknown != Unknown::Friction {
-        let message = "--unknown payload and all need --prior FILE.toml with a [payload] table";
+    if stated.lower.is_none() && options.unknown != Unknown::Friction {
+        let message = "--unknown payload and all need --prior FILE.toml with `lower` and `upper`";
         return Err(Failure::Input(message.to_owned()));
     }
     let unit = if args.degrees { AngleUnit::Degrees } else { AngleUnit::Radians };

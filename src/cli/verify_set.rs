@@ -10,7 +10,6 @@ use std::time::Instant;
 
 use super::{Failure, say};
 use crate::identify::log::{AngleUnit, MeasurementLog};
-use crate::identify::prior_file;
 use crate::identify::proof::{Checked, SetProof, check};
 use crate::identify::study::Unknown;
 use crate::inertia::{INERTIAL, PARAMETER_NAMES};
@@ -19,6 +18,7 @@ use crate::plan::believed::{differences, narrower, robot_differences};
 use crate::plan::chain::Expected;
 use crate::report::figure::figure;
 use crate::robot::Arm;
+use crate::robot::Prior;
 
 /// What is to be proven, from what, and what it is held against.
 pub struct Asked<'a> {
@@ -123,8 +123,8 @@ fn stated_over(proof: &SetProof, own: &Arm) -> Arm {
 fn prior_differences(proof: &SetProof, path: &Path, expected: &Expected) -> Result<Vec<String>, Failure> {
     let robot = expected.robot.as_ref().unwrap_or(&proof.robot);
     let unknown = proof.recorded.as_ref().map_or(Unknown::Payload, |premises| premises.unknown);
-    let mut own = unknown.default_prior(robot);
-    prior_file::apply(path, robot, &mut own).map_err(|error| Failure::input(&error))?;
+    let usual = unknown.default_prior(robot);
+    let (_, own) = Prior::read(path, usual, robot).map_err(|error| Failure::input(&error))?;
     Ok(narrower(&proof.robot, &proof.prior, &own))
 }
 

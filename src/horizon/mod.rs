@@ -29,7 +29,7 @@ pub(crate) use learn::Learner;
 pub use learn::first_set;
 pub use outcome::{Outcome, Phase};
 pub use record::{
-    Identification, LogRow, Margins, MostProbable, PlanSummary, Record, TorqueWidths, TubeStep,
+    BodyEstimate, Identification, LogRow, Margins, MostProbable, PlanSummary, Record, TorqueWidths, TubeStep,
 };
 pub use run::{METHODS, RunError, RunOptions, run};
-pub use task::{Carry, Excite, ExciteCriterion, Held, Identify, Prior, Task, Timing};
+pub use task::{Carry, Excite, ExciteCriterion, Held, Identify, Task, Timing};

@@ -52,6 +52,20 @@ pub struct Identification {
     /// Time, s.
     #[serde(deserialize_with = "number")]
     pub t: f64,
+    /// What was known of the last body.
+    #[serde(flatten)]
+    pub known: BodyEstimate,
+    /// Condition number of the stacked regressor; `None` before the first data.
+    pub condition_number: Option<f64>,
+    /// Time that the update took, ms; windows of data were enclosed before, while the arm moved
+    /// ([`crate::identify::Identifier::prepare`]).
+    #[serde(deserialize_with = "number")]
+    pub update_ms: f64,
+}
+
+/// What is known of the ten inertial parameters of a body, about and in its joint's frame; all of length 10.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BodyEstimate {
     /// Nominal estimate.
     #[serde(deserialize_with = "numbers")]
     pub nominal: Vec<f64>,
@@ -61,12 +75,13 @@ pub struct Identification {
     /// Proven upper bounds.
     #[serde(deserialize_with = "numbers")]
     pub upper: Vec<f64>,
-    /// Condition number of the stacked regressor; `None` before the first data.
-    pub condition_number: Option<f64>,
-    /// Time that the update took, ms; windows of data were enclosed before, while the arm moved
-    /// ([`crate::identify::Identifier::prepare`]).
-    #[serde(deserialize_with = "number")]
-    pub update_ms: f64,
+}
+
+impl BodyEstimate {
+    /// Half the width of the proven interval of parameter `i`.
+    pub fn half_width(&self, i: usize) -> f64 {
+        0.5 * (self.upper[i] - self.lower[i])
+    }
 }
 
 /// One plan in the summary.

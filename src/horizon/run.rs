@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::control::RobustController;
 use crate::identify::IdentifyError;
-use crate::inertia::ParameterSet;
+use crate::inertia::{INERTIAL, ParameterSet};
 use crate::plan::Plan;
 use crate::plan::propose::Planner;
 use crate::plan::route::{Route, Router};
@@ -26,7 +26,7 @@ use super::evidence::{Broken, Evidence};
 use super::hardware::Hardware;
 use super::learn::Learner;
 use super::outcome::{Outcome, Phase};
-use super::record::{Identification, Record};
+use super::record::{BodyEstimate, Identification, Record};
 use super::task::Task;
 
 /// Failed exciting plans in a row after which the run goes on to the carrying phase with what it knows.
@@ -299,21 +299,20 @@ impl<H: Hardware> Runner<'_, H> {
         let Some(learner) = &mut self.learner else { return Ok(()) };
         let update = learner.update(self.hardware.time())?;
         self.hardware.set_claimed(&update.set);
-        let (nominal, body) = (update.nominal.to_vec(), update.set.body(self.robot.end_effector()));
-        let (lower, upper) = (body.lower().to_vec(), body.upper().to_vec());
+        let body = update.set.body(self.robot.end_effector());
+        let (nominal, lower, upper) = (update.nominal.to_vec(), body.lower().to_vec(), body.upper().to_vec());
+        let known = BodyEstimate { nominal, lower, upper };
         self.observer.event(&Event::Identified {
             t: self.hardware.time(),
-            mass_lower: lower[0],
-            mass_upper: upper[0],
-            half_widths: lower.iter().zip(&upper).map(|(l, u)| 0.5 * (u - l)).collect(),
+            mass_lower: known.lower[0],
+            mass_upper: known.upper[0],
+            half_widths: (0..INERTIAL).map(|i| known.half_width(i)).collect(),
             update_ms: update.update_ms,
             condition_number: Some(update.condition_number).filter(|c| c.is_finite()),
         });
         self.record.identification.push(Identification {
             t: self.hardware.time(),
-            nominal,
-            lower,
-            upper,
+            known,
             condition_number: Some(update.condition_number).filter(|c| c.is_finite()),
             update_ms: update.update_ms,
         });

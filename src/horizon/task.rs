@@ -3,25 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::identify::Method;
-use crate::inertia::{INERTIAL, ParameterSet, SetError};
-use crate::robot::{Arm, Scene};
-
-/// What is believed of the whole last body (link, gripper, payload) before the first measurement; parameters in
-/// the order m, h_x, h_y, h_z, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz about the end-effector joint's frame, SI units.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Prior {
-    /// Lower bounds.
-    pub lower: [f64; INERTIAL],
-    /// Upper bounds.
-    pub upper: [f64; INERTIAL],
-    /// A guess inside the box; need not be physically consistent.
-    pub nominal: [f64; INERTIAL],
-    /// What is surely part of the last body, such as the gripper; the rest is a body that can exist, or nothing. None if nothing
-    /// is sure.
-    #[serde(default)]
-    pub core: Option<[f64; INERTIAL]>,
-}
+use crate::inertia::ParameterSet;
+use crate::robot::prior::PriorFault;
+use crate::robot::{Arm, Prior, Scene};
 
 /// The rhythm of planning.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -158,15 +142,12 @@ impl Task {
     /// of the last body's nominal interval where something is held.
     ///
     /// # Errors
-    /// [`SetError`] for a prior whose bounds are none.
-    pub fn prior_set(&self) -> Result<ParameterSet, SetError> {
+    /// [`PriorFault`] for a prior that makes no set.
+    pub fn prior_set(&self) -> Result<ParameterSet, PriorFault> {
         let set = ParameterSet::around_nominal(&self.robot);
-        let Some(Held { prior, .. }) = &self.held else { return Ok(set) };
-        let hand = self.robot.end_effector();
-        let set = set.with_body(hand, &prior.lower, &prior.upper)?;
-        Ok(match prior.core {
-            Some(part) => set.with_core(hand, part),
-            None => set,
-        })
+        match &self.held {
+            Some(held) => held.prior.applied_to(set, &self.robot),
+            None => Ok(set),
+        }
     }
 }

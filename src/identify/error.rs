@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::inertia::SetError;
+use crate::robot::prior::PriorFault;
 
 /// Errors of the identifier; times in s, joints and parameters by index.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -26,6 +27,9 @@ pub enum IdentifyError {
     /// The robot is no arm on a fixed base, or its file leaves out what identification rests on.
     #[error("{0}")]
     Arm(String),
+    /// What a person states as prior makes no set.
+    #[error("prior.{0}")]
+    Prior(#[from] PriorFault),
     /// The box contains no physically consistent body.
     #[error("parameter {parameter}: no physically consistent body lies in the prior box")]
     PriorExcludesPhysics {

@@ -28,7 +28,6 @@ pub mod perturbation;
 pub mod physics;
 pub(crate) mod plausible;
 pub mod polytope;
-pub mod prior_file;
 pub mod program;
 pub mod proof;
 pub mod recorded;

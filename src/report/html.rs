@@ -90,7 +90,7 @@ fn head(summary: &Summary) -> String {
     let reason = reason + &findings(summary) + &trusted(summary);
     let certified = summary.plans.iter().filter(|plan| plan.certified).count();
     let mass = summary.payload.as_ref().map(|payload| {
-        let interval = format!("{} – {} kg", below(payload.lower[0]), above(payload.upper[0]));
+        let interval = format!("{} – {} kg", below(payload.known.lower[0]), above(payload.known.upper[0]));
         ("Mass at the last link", interval)
     });
     let others = [
@@ -182,10 +182,10 @@ fn knowledge(summary: &Summary, charts: &Charts) -> Result<String, ReportError> 
     let interval = vec![
         Series {
             color: LINES[0],
-            shape: Shape::Band(updates.iter().map(|u| u.upper[0]).collect()),
-            points: column(|u| &u.lower),
+            shape: Shape::Band(updates.iter().map(|u| u.known.upper[0]).collect()),
+            points: column(|u| &u.known.lower),
         },
-        Series { color: LINES[0], shape: Shape::Steps, points: column(|u| &u.nominal) },
+        Series { color: LINES[0], shape: Shape::Steps, points: column(|u| &u.known.nominal) },
         Series { color: TRUTH, shape: Shape::Line, points: vec![(0.0, truth), (charts.t_end, truth)] },
     ];
     let key = [("c0", "nominal, in its proven interval"), ("truth", "truth")];
@@ -200,7 +200,7 @@ fn knowledge(summary: &Summary, charts: &Charts) -> Result<String, ReportError> 
         let series = range.map(|i| Series {
             color: LINES[i - first],
             shape: Shape::Steps,
-            points: updates.iter().map(|u| (u.t, 0.5 * (u.upper[i] - u.lower[i]))).collect(),
+            points: updates.iter().map(|u| (u.t, 0.5 * (u.known.upper[i] - u.known.lower[i]))).collect(),
         });
         html += &charts.figure(title, &key, Plot { from_zero: true, ..charts.large(series.collect()) })?;
     }
@@ -214,8 +214,8 @@ fn knowledge(summary: &Summary, charts: &Charts) -> Result<String, ReportError> 
 /// Payload or, where the gripper cannot be told from it, the whole last body, as an ellipsoid.
 fn drawing(summary: &Summary) -> String {
     let drawn = |caption: &str, payload: &Payload| {
-        let (truth, lower, upper) = (Some(&payload.truth[..]), &payload.lower, &payload.upper);
-        let shown = body::Shown { estimate: &payload.nominal, truth, lower, upper };
+        let (truth, lower, upper) = (Some(&payload.truth[..]), &payload.known.lower, &payload.known.upper);
+        let shown = body::Shown { estimate: &payload.known.nominal, truth, lower, upper };
         body::figures(caption, &shown, "estimate", "proven box of the centre of mass")
     };
     let alone = summary.payload_alone.as_ref().map(|alone| drawn("Payload alone", alone));
@@ -230,17 +230,17 @@ fn interval_over_time(
     charts: &Charts,
     i: usize,
 ) -> Result<String, ReportError> {
-    let upper = updates.iter().map(|u| u.upper[i]).collect();
+    let upper = updates.iter().map(|u| u.known.upper[i]).collect();
     let series = vec![
         Series {
             color: LINES[0],
             shape: Shape::Band(upper),
-            points: updates.iter().map(|u| (u.t, u.lower[i])).collect(),
+            points: updates.iter().map(|u| (u.t, u.known.lower[i])).collect(),
         },
         Series {
             color: LINES[0],
             shape: Shape::Steps,
-            points: updates.iter().map(|u| (u.t, u.nominal[i])).collect(),
+            points: updates.iter().map(|u| (u.t, u.known.nominal[i])).collect(),
         },
         Series {
             color: TRUTH,
@@ -260,13 +260,16 @@ pub(super) const CLASSES: [&str; 6] = ["c0", "c1", "c2", "c3", "c4", "c5"];
 fn payload_table(caption: &str, payload: &Payload, first: Option<&Identification>) -> String {
     let rows: String = (0..PARAMETER_NAMES.len())
         .map(|i| {
-            let (low, high) = (payload.lower[i], payload.upper[i]);
-            let known = [figure(payload.truth[i]), figure(payload.nominal[i])];
+            let (low, high) = (payload.known.lower[i], payload.known.upper[i]);
+            let known = [figure(payload.truth[i]), figure(payload.known.nominal[i])];
             let proven = [below(low), above(high), above(payload.half_width(i))];
             let cells: String =
                 known.into_iter().chain(proven).map(|text| format!("<td>{text}</td>")).collect();
             let bar = first.map_or(String::new(), |set| {
-                format!("<td>{}</td>", bar((set.lower[i], set.upper[i]), (low, high), payload.truth[i]))
+                format!(
+                    "<td>{}</td>",
+                    bar((set.known.lower[i], set.known.upper[i]), (low, high), payload.truth[i])
+                )
             });
             format!(
                 "<tr><td>{}</td><td>{}</td>{cells}{bar}</tr>",
@@ -293,8 +296,8 @@ fn most_probable_table(found: &MostProbable, payload: &Payload) -> String {
                 figure(payload.truth[i]),
                 figure(found.estimate[i]),
                 figure(found.deviation[i]),
-                below(payload.lower[i]),
-                above(payload.upper[i]),
+                below(payload.known.lower[i]),
+                above(payload.known.upper[i]),
             ]
             .map(|text| format!("<td>{text}</td>"))
             .concat();
@@ -328,14 +331,17 @@ fn bar(first: (f64, f64), now: (f64, f64), truth: f64) -> String {
 fn update_table(updates: &[Identification]) -> String {
     // A set that is carried over at the same time is no news.
     let news = updates.iter().enumerate().filter(|(k, update)| {
-        updates
-            .get(k + 1)
-            .is_none_or(|next| (next.t, &next.lower, &next.upper) != (update.t, &update.lower, &update.upper))
+        updates.get(k + 1).is_none_or(|next| {
+            (next.t, &next.known.lower, &next.known.upper)
+                != (update.t, &update.known.lower, &update.known.upper)
+        })
     });
     let rows: String = news
         .map(|(_, update)| {
             let widest = |from: usize, to: usize| {
-                (from..to).map(|i| 0.5 * (update.upper[i] - update.lower[i])).fold(f64::NAN, f64::max)
+                (from..to)
+                    .map(|i| 0.5 * (update.known.upper[i] - update.known.lower[i]))
+                    .fold(f64::NAN, f64::max)
             };
             let cells = [
                 update.t,

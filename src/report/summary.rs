@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::figure::below;
 use super::{ReportError, expect_length};
 use crate::horizon::nullable::{number, numbers};
-use crate::horizon::{Broken, Gap, Identification, Margins, MostProbable, Outcome, PlanSummary};
+use crate::horizon::{
+    BodyEstimate, Broken, Gap, Identification, Margins, MostProbable, Outcome, PlanSummary,
+};
 use crate::inertia::{INERTIAL, PARAMETER_NAMES, PARAMETER_UNITS};
 
 /// Version of the layout of `summary.json`; raised when a name changes its meaning.
@@ -131,27 +133,21 @@ pub struct Payload {
     /// The truth, known to the plant alone until the run has ended.
     #[serde(deserialize_with = "numbers")]
     pub truth: Vec<f64>,
-    /// The nominal estimate.
-    #[serde(deserialize_with = "numbers")]
-    pub nominal: Vec<f64>,
-    /// Proven lower bounds.
-    #[serde(deserialize_with = "numbers")]
-    pub lower: Vec<f64>,
-    /// Proven upper bounds.
-    #[serde(deserialize_with = "numbers")]
-    pub upper: Vec<f64>,
+    /// What is known of it.
+    #[serde(flatten)]
+    pub known: BodyEstimate,
 }
 
 impl Payload {
     /// A payload report with the standard names and units.
-    pub fn new(truth: Vec<f64>, nominal: Vec<f64>, lower: Vec<f64>, upper: Vec<f64>) -> Self {
+    pub fn new(truth: Vec<f64>, known: BodyEstimate) -> Self {
         let owned = |words: [&str; INERTIAL]| words.map(str::to_owned).to_vec();
-        Self { names: owned(PARAMETER_NAMES), units: owned(PARAMETER_UNITS), truth, nominal, lower, upper }
+        Self { names: owned(PARAMETER_NAMES), units: owned(PARAMETER_UNITS), truth, known }
     }
 
     /// Half the width of interval `i`, in its unit.
     pub fn half_width(&self, i: usize) -> f64 {
-        0.5 * (self.upper[i] - self.lower[i])
+        self.known.half_width(i)
     }
 
     fn check(&self, field: &str) -> Result<(), ReportError> {
@@ -159,9 +155,9 @@ impl Payload {
             ("names", self.names.len()),
             ("units", self.units.len()),
             ("truth", self.truth.len()),
-            ("nominal", self.nominal.len()),
-            ("lower", self.lower.len()),
-            ("upper", self.upper.len()),
+            ("nominal", self.known.nominal.len()),
+            ("lower", self.known.lower.len()),
+            ("upper", self.known.upper.len()),
         ];
         lengths
             .iter()
@@ -198,9 +194,11 @@ impl Summary {
             }
         }
         for (i, update) in self.identification.iter().enumerate() {
-            for (name, v) in
-                [("nominal", &update.nominal), ("lower", &update.lower), ("upper", &update.upper)]
-            {
+            for (name, v) in [
+                ("nominal", &update.known.nominal),
+                ("lower", &update.known.lower),
+                ("upper", &update.known.upper),
+            ] {
                 expect_length(|| format!("identification[{i}].{name}"), v.len(), INERTIAL)?;
             }
         }

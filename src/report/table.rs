@@ -106,8 +106,9 @@ fn payload(title: &str, payload: &Payload) -> Vec<Vec<String>> {
     let heading = [title, "truth", "nominal", "lower", "upper", "half-width", "unit"];
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
     rows.extend((0..payload.names.len()).map(|i| {
-        let known = [figure(payload.truth[i]), figure(payload.nominal[i])];
-        let proven = [below(payload.lower[i]), above(payload.upper[i]), above(payload.half_width(i))];
+        let known = [figure(payload.truth[i]), figure(payload.known.nominal[i])];
+        let proven =
+            [below(payload.known.lower[i]), above(payload.known.upper[i]), above(payload.half_width(i))];
         let mut row = vec![format!("  {}", payload.names[i])];
         row.extend(known.into_iter().chain(proven));
         row.push(payload.units[i].clone());

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::ser::Error as _;
 
 use super::*;
-use crate::horizon::{Identification, Margins, Outcome, Phase, PlanSummary, TorqueWidths};
+use crate::horizon::{BodyEstimate, Identification, Margins, Outcome, Phase, PlanSummary, TorqueWidths};
 
 const JOINTS: usize = 7;
 
@@ -17,11 +17,14 @@ pub(crate) fn record() -> RunRecord<serde_json::Value> {
     let around = |scale: f64, side: f64| -> Vec<f64> {
         truth.iter().zip(prior).map(|(x, half)| x + side * half * scale - 0.1 * half * scale).collect()
     };
+    let known = |scale: f64| BodyEstimate {
+        nominal: around(scale, 0.05),
+        lower: around(scale, -1.0),
+        upper: around(scale, 1.0),
+    };
     let update = |k: u32| Identification {
         t: 1.5 * f64::from(k),
-        nominal: around(0.5_f64.powi(k as i32), 0.05),
-        lower: around(0.5_f64.powi(k as i32), -1.0),
-        upper: around(0.5_f64.powi(k as i32), 1.0),
+        known: known(0.5_f64.powi(k as i32)),
         condition_number: (k > 0).then(|| 80.0 / f64::from(k)),
         update_ms: 41.3,
     };
@@ -55,9 +58,7 @@ pub(crate) fn record() -> RunRecord<serde_json::Value> {
             error: wave(8e-4 * (1.0 + 0.3 * (90.0 * t).sin()), 2.0),
         }
     };
-    let payload = |scale: f64| {
-        Payload::new(truth.clone(), around(scale, 0.05), around(scale, -1.0), around(scale, 1.0))
-    };
+    let payload = |scale: f64| Payload::new(truth.clone(), known(scale));
     let summary = Summary {
         schema: summary::SCHEMA,
         scenario: "dumbbell_c_8lb".into(),
@@ -207,8 +208,8 @@ fn numbers_that_are_not_finite_never_break_a_file() {
     for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300] {
         let mut record = record();
         let payload = record.summary.payload.as_mut().unwrap();
-        (payload.upper[0], payload.truth[3]) = (bad, bad);
-        record.summary.identification[0].lower[2] = bad;
+        (payload.known.upper[0], payload.truth[3]) = (bad, bad);
+        record.summary.identification[0].known.lower[2] = bad;
         record.summary.identification[1].t = bad;
         record.summary.identification[2].condition_number = Some(bad);
         record.summary.plans[1].min_margin.torque = Some(bad);
@@ -293,9 +294,13 @@ fn contradictions_are_refused_by_name() {
     let text = refusal(|r| r.log[3].tau.truncate(6));
     assert_eq!(text, "run record: log[3].tau has 6 entries, expected 7");
     assert!(
-        refusal(|r| r.summary.payload.as_mut().unwrap().lower.push(0.0)).contains("payload.lower has 11")
+        refusal(|r| r.summary.payload.as_mut().unwrap().known.lower.push(0.0))
+            .contains("payload.lower has 11")
     );
-    assert!(refusal(|r| r.summary.identification[2].upper.clear()).contains("identification[2].upper has 0"));
+    assert!(
+        refusal(|r| r.summary.identification[2].known.upper.clear())
+            .contains("identification[2].upper has 0")
+    );
 }
 
 #[test]

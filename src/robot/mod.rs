@@ -53,6 +53,8 @@ mod payload;
 #[cfg(feature = "arm")]
 mod possible;
 #[cfg(feature = "arm")]
+pub mod prior;
+#[cfg(feature = "arm")]
 pub mod scene;
 #[cfg(feature = "arm")]
 mod tilt;
@@ -77,6 +79,7 @@ pub use {
     clearance::{Clearance, Obstruction},
     inspect::{Inspection, inspect},
     load::load,
+    prior::{JointPrior, Prior},
     scene::{Scene, Zonotope3},
 };
 #[cfg(feature = "arm")]

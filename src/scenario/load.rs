@@ -9,8 +9,10 @@ use super::prior;
 use super::task::Scenario;
 use super::world::{self, World};
 use crate::extend::{Disk, Layers};
-use crate::horizon::{Excite, Held, Identify, Prior, Task, Timing};
-use crate::inertia::{INERTIAL, pseudo::check_physical};
+use crate::horizon::{Excite, Held, Identify, Task, Timing};
+use crate::inertia::INERTIAL;
+use crate::inertia::ParameterSet;
+use crate::robot::prior::{Prior, PriorFault};
 use crate::robot::{self, Arm, Capsule, Obstruction, RobotError, Scene, Uncertainty, Zonotope3};
 use crate::simulate::HiddenTruth;
 
@@ -77,7 +79,7 @@ impl Check<'_> {
                     let scaled = truth.with_object_mass(mass, empty);
                     truth = scaled.map_err(|reason| self.error("faults.payload_mass_kg", reason))?;
                 }
-                (Some(self.held(payload.name, prior, excite, file.identify, &timing, n)?), truth)
+                (Some(self.held(payload.name, prior, excite, file.identify, &timing, &robot)?), truth)
             }
             (None, None, None) => {
                 if timing.exciting_plans > 0 {
@@ -164,9 +166,9 @@ impl Check<'_> {
         excite: Excite,
         identify: Identify,
         timing: &Timing,
-        n: usize,
+        robot: &Arm,
     ) -> Result<Held, ScenarioError> {
-        self.positives("excite.range_rad", &excite.range_rad, n)?;
+        self.positives("excite.range_rad", &excite.range_rad, robot.dof())?;
         self.count("excite.samples", excite.samples, INERTIAL)?;
         let weights = &excite.weights;
         if weights.iter().any(|w| !(w.is_finite() && *w >= 0.0)) || weights.iter().sum::<f64>() <= 0.0 {
@@ -184,7 +186,7 @@ impl Check<'_> {
                 format!("{weigh} s, expected 0 or a time from window_s = {window} s to {LONGEST_S} s");
             return Err(self.error("identify.weigh_s", reason));
         }
-        self.prior(&prior)?;
+        self.prior(&prior, robot)?;
         Ok(Held { payload, prior, excite, identify })
     }
 
@@ -328,26 +330,14 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn prior(&self, prior: &Prior) -> Result<(), ScenarioError> {
-        self.finite("prior.lower", &prior.lower)?;
-        self.finite("prior.upper", &prior.upper)?;
-        self.finite("prior.nominal", &prior.nominal)?;
-        for k in 0..INERTIAL {
-            let (lower, nominal, upper) = (prior.lower[k], prior.nominal[k], prior.upper[k]);
-            if !(lower <= nominal && nominal <= upper) {
-                let reason = format!(
-                    "entry {k} (of m, h_x, h_y, h_z, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz): lower {lower}, nominal \
-                     {nominal}, upper {upper}, expected lower <= nominal <= upper"
-                );
-                return Err(self.error("prior", reason));
-            }
-        }
-        if let Some(core) = &prior.core {
-            self.finite("prior.core", core)?;
-            let exists = check_physical(core);
-            exists.map_err(|e| self.error("prior.core", format!("no rigid body has this inertia: {e}")))?;
-        }
-        prior::exclusion(prior).map_or(Ok(()), |reason| Err(self.error("prior", reason)))
+    /// Whether the prior says what it must of a held body, and whether any body is like that.
+    fn prior(&self, prior: &Prior, robot: &Arm) -> Result<(), ScenarioError> {
+        let refuse = |fault: PriorFault| self.error(&format!("prior.{}", fault.field), fault.reason);
+        let Some([lower, upper]) = prior.body().map_err(refuse)? else {
+            return Err(self.error("prior.lower", "missing, expected ten numbers"));
+        };
+        prior.applied_to(ParameterSet::around_nominal(robot), robot).map_err(refuse)?;
+        prior::exclusion(&lower, &upper).map_or(Ok(()), |reason| Err(self.error("prior", reason)))
     }
 
     fn truth(&self, payload: &Payload) -> Result<HiddenTruth, ScenarioError> {

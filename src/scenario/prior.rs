@@ -1,17 +1,16 @@
 //! Does a box of inertial parameters contain any rigid body at all?
 
-use crate::horizon::Prior;
 use crate::identify::tighten_by_physics;
-use crate::inertia::ParameterSet;
+use crate::inertia::{INERTIAL, ParameterSet};
 
 /// Why the prior's box contains no physically consistent body; `None` if none is excluded.
 ///
 /// The bounds of [`tighten_by_physics`] are certified outwards, so a box that does hold a body is never refused.
-pub(super) fn exclusion(prior: &Prior) -> Option<String> {
-    if prior.upper[0] <= 0.0 {
-        return Some(format!("the mass is at most {} kg, expected room for a mass > 0", prior.upper[0]));
+pub(super) fn exclusion(lower: &[f64; INERTIAL], upper: &[f64; INERTIAL]) -> Option<String> {
+    if upper[0] <= 0.0 {
+        return Some(format!("the mass is at most {} kg, expected room for a mass > 0", upper[0]));
     }
-    let set = match ParameterSet::new(prior.lower.to_vec(), prior.upper.to_vec()) {
+    let set = match ParameterSet::new(lower.to_vec(), upper.to_vec()) {
         Ok(set) => set,
         Err(error) => return Some(error.to_string()),
     };
@@ -41,45 +40,45 @@ mod tests {
         let (task, truth) = Scenario::load(path).unwrap().split();
         let Held { prior, .. } = task.held.unwrap();
         let (body, core) = (truth.reveal().unwrap(), prior.core.unwrap());
-        assert!((0..INERTIAL).all(|k| prior.lower[k] <= body[k] && body[k] <= prior.upper[k]));
+        let [lower, upper] = prior.body().unwrap().unwrap();
+        assert!((0..INERTIAL).all(|k| lower[k] <= body[k] && body[k] <= upper[k]));
         assert!(check_physical(&std::array::from_fn(|k| body[k] - core[k])).is_ok());
     }
 
-    fn table_1() -> Prior {
-        let inertia = |x: f64| [x; 6];
-        let join =
-            |head: [f64; 4], x: f64| std::array::from_fn(|k| if k < 4 { head[k] } else { inertia(x)[k - 4] });
-        Prior {
-            lower: join([1.2, -0.4, -0.4, -1.0], -0.2),
-            upper: join([5.2, 0.4, 0.4, -0.1], 0.2),
-            nominal: join([3.2, 0.0, 0.0, -0.5], 0.0),
-            core: None,
-        }
+    type Bounds = ([f64; INERTIAL], [f64; INERTIAL]);
+
+    fn table_1() -> Bounds {
+        let join = |head: [f64; 4], x: f64| std::array::from_fn(|k| if k < 4 { head[k] } else { x });
+        (join([1.2, -0.4, -0.4, -1.0], -0.2), join([5.2, 0.4, 0.4, -0.1], 0.2))
+    }
+
+    fn excluded((lower, upper): &Bounds) -> Option<String> {
+        exclusion(lower, upper)
     }
 
     #[test]
     fn the_published_prior_holds_bodies() {
-        assert_eq!(exclusion(&table_1()), None);
+        assert_eq!(excluded(&table_1()), None);
     }
 
     #[test]
     fn priors_that_exclude_physics_are_refused() {
         // A centre of mass further out than the inertia allows: I_xx >= h_z^2 / m = 0.9^2 / 2.
         let mut far = table_1();
-        (far.upper[0], far.upper[3]) = (2.0, -0.9);
-        assert!(exclusion(&far).unwrap().contains("no physically consistent body"));
+        (far.1[0], far.1[3]) = (2.0, -0.9);
+        assert!(excluded(&far).unwrap().contains("no physically consistent body"));
         // Products of inertia larger than the moments.
         let mut skew = table_1();
-        skew.lower[5] = 0.19;
-        (skew.upper[4], skew.upper[6], skew.upper[9]) = (0.1, 0.1, 0.1);
-        assert!(exclusion(&skew).unwrap().contains("no physically consistent body"));
+        skew.0[5] = 0.19;
+        (skew.1[4], skew.1[6], skew.1[9]) = (0.1, 0.1, 0.1);
+        assert!(excluded(&skew).unwrap().contains("no physically consistent body"));
         // The triangle inequality.
         let mut sharp = table_1();
-        (sharp.lower[9], sharp.upper[4], sharp.upper[6]) = (0.2, 0.09, 0.09);
-        assert!(exclusion(&sharp).is_some());
+        (sharp.0[9], sharp.1[4], sharp.1[6]) = (0.2, 0.09, 0.09);
+        assert!(excluded(&sharp).is_some());
         let mut weightless = table_1();
-        (weightless.lower[0], weightless.upper[0]) = (-1.0, 0.0);
-        assert!(exclusion(&weightless).unwrap().contains("mass"));
+        (weightless.0[0], weightless.1[0]) = (-1.0, 0.0);
+        assert!(excluded(&weightless).unwrap().contains("mass"));
     }
 
     #[test]
@@ -97,13 +96,11 @@ mod tests {
                 theta.iter_mut().zip(point).for_each(|(t, p)| *t += m * p);
             }
             let width: f64 = rng.random_range(0.0..0.1);
-            let prior = Prior {
-                lower: theta.map(|x| x - width * rng.random_range(0.0..1.0)),
-                upper: theta.map(|x| x + width * rng.random_range(0.0..1.0)),
-                nominal: theta,
-                core: None,
-            };
-            assert_eq!(exclusion(&prior), None);
+            let prior = (
+                theta.map(|x| x - width * rng.random_range(0.0..1.0)),
+                theta.map(|x| x + width * rng.random_range(0.0..1.0)),
+            );
+            assert_eq!(excluded(&prior), None);
         }
     }
 }

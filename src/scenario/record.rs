@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::horizon::{self, Event, Identification, Observer, Outcome, Record, RunError, RunOptions, Task};
+use crate::horizon::{
+    self, BodyEstimate, Event, Identification, Observer, Outcome, Record, RunError, RunOptions, Task,
+};
 use crate::inertia::INERTIAL;
 use crate::plan::Plan;
 use crate::report::{Payload, RunRecord, Summary, Violations, summary};
@@ -115,14 +117,19 @@ fn judged(
 /// interval. `None` where nothing is held.
 fn payloads(task: &Task, last: Option<&Identification>, audit: &Audit) -> Option<(Payload, Payload)> {
     let (truth, prior) = (audit.payload?, &task.held.as_ref()?.prior);
-    let (nominal, lower, upper) = match last {
-        Some(i) => (i.nominal.clone(), i.lower.clone(), i.upper.clone()),
-        None => (prior.nominal.to_vec(), prior.lower.to_vec(), prior.upper.to_vec()),
+    let guess = prior.guess()?;
+    let known = match last {
+        Some(update) => update.known.clone(),
+        None => {
+            let (lower, upper) = (prior.lower?.to_vec(), prior.upper?.to_vec());
+            BodyEstimate { nominal: guess.to_vec(), lower, upper }
+        }
     };
     let empty = &task.robot.joints[task.robot.end_effector()].inertia;
     let spread = |p: usize| task.robot.uncertainty().of_link(p, empty[p]);
     let less =
         |x: &[f64], sign: f64| (0..INERTIAL).map(|p| x[p] - empty[p] + sign * spread(p)).collect::<Vec<_>>();
-    let alone = Payload::new(less(&truth, 0.0), less(&nominal, 0.0), less(&lower, -1.0), less(&upper, 1.0));
-    Some((Payload::new(truth.to_vec(), nominal, lower, upper), alone))
+    let (lower, upper) = (less(&known.lower, -1.0), less(&known.upper, 1.0));
+    let alone = BodyEstimate { nominal: less(&known.nominal, 0.0), lower, upper };
+    Some((Payload::new(truth.to_vec(), known), Payload::new(less(&truth, 0.0), alone)))
 }

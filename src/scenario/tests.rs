@@ -32,7 +32,7 @@ fn the_first_plan_is_made_with_what_weighing_tells() {
     let first = &record.summary.identification[0];
     assert!((first.t - 0.25).abs() < 1e-9, "{}", first.t);
     // 0.87 kg.
-    assert!(first.upper[0] - first.lower[0] < 1.05, "{first:?}");
+    assert!(first.known.upper[0] - first.known.lower[0] < 1.05, "{first:?}");
     assert!(record.summary.truth_inside);
     assert!(record.plans.first().is_some_and(|plan| plan.t_start_s == first.t));
     // The arm stood where it starts.

@@ -47,9 +47,10 @@ const PLANS: [Plan; 7] = [
     Plan {
         file: "prior.md",
         title: "Prior file",
-        before: "A prior says what is believed before the first measurement. `surelift identify --prior FILE` reads it.",
+        before: "A prior says what is believed before the first measurement. `surelift identify --prior FILE` reads it. \
+                 A scenario has the same keys in its table `[prior]`, a campaign in `[arms.prior]`.",
         format: Format::Toml,
-        types: &[("identify::prior_file", "File", "The file")],
+        types: &[("robot::prior", "Prior", "The file")],
     },
     Plan {
         file: "estimation.md",

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::faults::FaultTable;
-use crate::horizon::{Carry, Excite, Identify, Prior, Timing};
-use crate::robot::JointSettings;
+use crate::horizon::{Carry, Excite, Identify, Timing};
+use crate::robot::{JointSettings, Prior};
 
 /// The version of the format that this crate reads.
 pub(super) const SCHEMA: u32 = 1;

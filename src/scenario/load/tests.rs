@@ -64,10 +64,10 @@ fn the_shipped_post_forces_a_detour_that_exists() {
 fn the_shipped_task_asks_for_moderate_torques() {
     let (task, _) = shipped().split();
     let mut theta = task.robot.nominal_parameters();
-    let first = task.robot.inertial_index(task.robot.end_effector());
-    let prior = &task.held.as_ref().unwrap().prior;
-    theta[first] = prior.upper[0];
-    theta[first + 3] = prior.lower[3];
+    let first = task.robot.body_range(task.robot.end_effector()).start;
+    let [lower, upper] = task.held.as_ref().unwrap().prior.body().unwrap().unwrap();
+    theta[first] = upper[0];
+    theta[first + 3] = lower[3];
     for q in [&task.start, &task.goal] {
         let rest = [0.0; 7];
         let mut motion = Motion::new(&task.robot);
@@ -83,9 +83,9 @@ fn the_shipped_truth_lies_in_its_prior_and_is_the_gripper_with_the_dumbbell() {
     let (task, truth) = shipped().split();
     let empty = task.robot.joints[6].inertia;
     let truth = truth.reveal().unwrap();
-    let prior = &task.held.as_ref().unwrap().prior;
+    let [lower, upper] = task.held.as_ref().unwrap().prior.body().unwrap().unwrap();
     for (k, x) in truth.iter().enumerate() {
-        assert!((prior.lower[k]..=prior.upper[k]).contains(x));
+        assert!((lower[k]..=upper[k]).contains(x));
     }
     let object: Vec<f64> = truth.iter().zip(empty).map(|(t, e)| t - e).collect();
     assert!((object[0] - 3.62874).abs() < 1e-4);
@@ -105,7 +105,7 @@ fn the_held_mass_can_be_replaced() {
     let truth = truth.reveal().unwrap();
     let empty = task.robot.joints[6].inertia;
     assert!((truth[0] - empty[0] - 7.0).abs() < 1e-12);
-    assert!(truth[0] > task.held.unwrap().prior.upper[0]);
+    assert!(truth[0] > task.held.unwrap().prior.upper.unwrap()[0]);
     for bad in [-1.0, f64::NAN, f64::INFINITY] {
         let message = shipped().with_payload_mass(bad).unwrap_err().to_string();
         assert!(message.contains("payload mass"), "{message}");
@@ -198,7 +198,11 @@ fn numbers_that_are_not_finite_or_out_of_range_are_named() {
 
 #[test]
 fn priors_without_bodies_are_refused() {
-    assert_refused("lower = [1.2, -0.4", "lower = [9.2, -0.4", &["`prior`", "entry 0", "lower <= nominal"]);
+    assert_refused(
+        "lower = [1.2, -0.4",
+        "lower = [9.2, -0.4",
+        &["prior.lower", "entry 0", "lower <= nominal"],
+    );
     assert_refused("nominal = [3.2", "nominal = [nan", &["prior.nominal", "NaN"]);
     // I_xx and I_yy are at least h_z^2 / m, here 0.16 / 5.2 = 0.03.
     let narrow = |line: &str| line.replace("-0.1, 0.2, 0.2", "-0.4, 0.02, 0.2");
