@@ -170,7 +170,8 @@ impl<'a> Page<'a> {
             Type::Path(x) => {
                 let last = x.path.segments.last().unwrap().ident.to_string();
                 match last.as_str() {
-                    "f64" => "number".to_owned(),
+                    // The one parameter that our types have is `f64` wherever they are written.
+                    "f64" | "T" => "number".to_owned(),
                     "bool" => "`true` or `false`".to_owned(),
                     "usize" | "u64" | "u32" => "whole number".to_owned(),
                     "String" => "text".to_owned(),
