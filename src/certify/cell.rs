@@ -9,7 +9,9 @@ use crate::reach::energy::{energy_slack, relative_mass, velocity_slopes};
 use crate::reach::extent::growth;
 use crate::reach::gravity::tilt_torques;
 use crate::reach::law::LawBounds;
-use crate::reach::links::{Separation, clear_of_capsule, clear_of_obstacle, coarsely_clear, sweep_capsules};
+use crate::reach::links::{
+    ProvenSeparation, clear_of_capsule, clear_of_obstacle, coarsely_clear, sweep_capsules,
+};
 use crate::reach::mass::floor_factor;
 use crate::reach::roundoff::{LAW_ROUNDOFF, RoundoffBounds};
 use crate::reach::strips::PreparedStrips;
@@ -25,13 +27,13 @@ pub const DETAIL_M: f64 = 0.3;
 
 /// What must be kept apart, and how far it provably is.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Clearance {
+pub struct ProvenClearance {
     /// Index of the capsule in [`crate::robot::Arm::shapes`].
     pub shape: usize,
     /// The obstacle or the other capsule.
     pub other: Body,
     /// Proven distance and the direction that proves it.
-    pub separation: Separation,
+    pub separation: ProvenSeparation,
 }
 
 /// Least values that the constants of the tube must have for the proof to hold over a cell.
@@ -67,7 +69,7 @@ pub struct CellReport {
     /// Torque margin of each joint, N m.
     pub torque_margin: Joints<f64>,
     /// Separation of every pair that must stay apart.
-    pub clearances: Vec<Clearance>,
+    pub clearances: Vec<ProvenClearance>,
     /// Upper bound of how far tracking errors carry any capsule's end from the line that it would follow otherwise, m.
     pub growth_m: f64,
     /// Upper bound of r'Mr / sum A_j r_j^2 for all r, A the tube's floor.
@@ -143,17 +145,17 @@ impl CellReport {
             }
             for (k, block) in blocks.iter().enumerate() {
                 let separation = coarsely_clear(&axes[shape], link.capsule.radius, block);
-                self.clearances.push(Clearance { shape, other: Body::Obstacle(k), separation });
+                self.clearances.push(ProvenClearance { shape, other: Body::Obstacle(k), separation });
             }
         }
         for &(a, b) in robot.self_pairs() {
             let separation = coarsely_clear(&axes[a], pair_radius(shapes, a, b), &axes[b]);
-            self.clearances.push(Clearance { shape: a, other: Body::Shape(b), separation });
+            self.clearances.push(ProvenClearance { shape: a, other: Body::Shape(b), separation });
         }
         let mut least = f64::INFINITY;
         // Those within sight, then those that could be the least of all.
         for sight in [Some(DETAIL_M), None] {
-            for Clearance { shape, other, separation } in &mut self.clearances {
+            for ProvenClearance { shape, other, separation } in &mut self.clearances {
                 if separation.clearance_m > sight.unwrap_or(least) {
                     continue;
                 }

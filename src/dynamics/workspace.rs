@@ -10,7 +10,7 @@ use crate::robot::{Joint, Model};
 use crate::scalar::Scalar;
 
 use super::crba::{Composites, crba};
-use super::factor::Factor;
+use super::factor::MassFactor;
 use super::motion::Motion;
 use super::placement::BodyPlacement;
 use super::rnea::{Wrench, rnea};
@@ -81,7 +81,7 @@ pub struct Workspace {
     pub(super) root: BodyPlacement<f64>,
     /// Gravity in the root frame, m/s^2.
     pub(super) gravity: Vec3<f64>,
-    pub(super) factor: Factor,
+    pub(super) factor: MassFactor,
     pub(super) articulated: Vec<super::forward::Articulated>,
     pub(super) swing: Vec<super::derivatives::Swing>,
     pub(super) vectors: [Vec<f64>; 2],
@@ -100,7 +100,7 @@ impl Workspace {
             parents: robot.joints.iter().map(|j| j.parent.unwrap_or(NONE)).collect(),
             root: BodyPlacement::base(),
             gravity: robot.gravity.into(),
-            factor: Factor::new(robot),
+            factor: MassFactor::new(robot),
             articulated: vec![super::forward::Articulated::default(); bodies],
             swing: vec![super::derivatives::Swing::default(); bodies],
             vectors: [vec![0.0; n], vec![0.0; n]],

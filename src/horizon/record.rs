@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::evidence::{Broken, Gap};
+use super::evidence::{Broken, MeasurementGap};
 use super::nullable::{number, numbers};
-use super::outcome::{Outcome, Phase};
+use super::outcome::{Outcome, TaskPhase};
 use crate::certify::Certificate;
 use crate::control::robust::open_torque;
 use crate::identify::SetProof;
@@ -91,7 +91,7 @@ pub struct PlanSummary {
     #[serde(deserialize_with = "number")]
     pub t: f64,
     /// What it is for.
-    pub phase: Phase,
+    pub phase: TaskPhase,
     /// Whether it was proven safe (only then is it executed).
     pub certified: bool,
     /// Time to propose, ms.
@@ -234,7 +234,7 @@ pub struct Record {
     /// Every tick.
     pub log: Vec<LogRow>,
     /// Times without measurements.
-    pub gaps: Vec<Gap>,
+    pub gaps: Vec<MeasurementGap>,
     /// The tube in force, from each time on.
     pub tube: Vec<TubeStep>,
     /// Plans that were not proposed and certified in time.

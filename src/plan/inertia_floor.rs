@@ -11,7 +11,7 @@ use crate::dynamics::{Composites, Motion, crba};
 use crate::inertia::ParameterSet;
 use crate::reach::Joints;
 use crate::reach::cell::MAX_JOINTS;
-use crate::reach::mass::Between;
+use crate::reach::mass::MassBounds;
 use crate::robot::Arm;
 use crate::trajectory::{Bezier, JointState};
 
@@ -49,7 +49,7 @@ impl FloorFit {
     /// Sets `floor` for `curve`, kg m^2 (kg).
     pub fn fit(&mut self, robot: &Arm, set: &ParameterSet, curve: &Bezier, floor: &mut [f64]) {
         let n = robot.dof();
-        let light = Between::new(robot, set).below;
+        let light = MassBounds::new(robot, set).below;
         let bare: Joints<f64> = (0..n).map(|j| light[robot.joint_index(j).armature]).collect();
         let times = (0..TIMES).map(|k| curve.duration_s * k as f64 / (TIMES - 1) as f64);
         let heavy = times.clone().any(|t| {

@@ -157,7 +157,7 @@ pub struct Planner {
     workspaces: Workspaces,
     searches: Vec<SearchStorage>,
     vicinity: Option<Vicinity>,
-    excite: Option<excite::Space>,
+    excite: Option<excite::ExcitationStorage>,
     most_assessments: Option<usize>,
 }
 
@@ -190,7 +190,7 @@ impl Planner {
             Purpose::Excite { known, criterion, samples, horizon_s } => {
                 let options = ExcitationOptions { criterion: criterion.clone(), samples, horizon_s };
                 let (robot, start) = (setting.robot, setting.start);
-                let space = self.excite.take().unwrap_or_else(|| excite::Space::new(robot));
+                let space = self.excite.take().unwrap_or_else(|| excite::ExcitationStorage::new(robot));
                 let cost = Excitation::within(
                     space,
                     robot,

@@ -80,13 +80,13 @@ pub struct QpSolution {
 
 /// Storage of a solution, kept from one program to the next.
 #[derive(Debug, Clone, Default)]
-pub struct Workspace {
+pub struct QpWorkspace {
     rows: Vec<RowState>,
     affine: Vec<RowChange>,
     changes: Vec<RowChange>,
 }
 
-impl Workspace {
+impl QpWorkspace {
     /// Asks for what a program with so many rows needs.
     pub(super) fn reserve(&mut self, rows: usize) {
         self.rows.clear();
@@ -177,13 +177,13 @@ struct State<'a> {
     d: Vector,
     z_lower: Vector,
     z_upper: Vector,
-    space: &'a mut Workspace,
+    space: &'a mut QpWorkspace,
 }
 
 impl<'a> QuadraticProgram<'a> {
     /// Solves the program by Mehrotra's predictor-corrector method. Never fails: the point that it has when it gives
     /// up is inside the box and is returned with `converged: false`.
-    pub fn solve(&self, space: &mut Workspace) -> QpSolution {
+    pub fn solve(&self, space: &mut QpWorkspace) -> QpSolution {
         let mut state = State::new(self, space);
         let mut converged = false;
         let mut iterations = 0;
@@ -208,7 +208,7 @@ impl<'a> QuadraticProgram<'a> {
 }
 
 impl<'a> State<'a> {
-    fn new(problem: &'a QuadraticProgram<'a>, space: &'a mut Workspace) -> Self {
+    fn new(problem: &'a QuadraticProgram<'a>, space: &'a mut QpWorkspace) -> Self {
         let d = (problem.lower + problem.upper) * 0.5;
         let half = (problem.upper - problem.lower) * 0.5;
         let objective =

@@ -10,7 +10,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::ReportError;
-use crate::horizon::Phase;
+use crate::horizon::TaskPhase;
 
 /// Units of the drawing a CSS pixel.
 const FINE: u32 = 4;
@@ -71,7 +71,7 @@ pub struct Plot<'a> {
     /// Whether the range taken from the data reaches to zero.
     pub from_zero: bool,
     /// Starts of plans with their phases; the background of `carry` is tinted.
-    pub phases: &'a [(f64, Phase)],
+    pub phases: &'a [(f64, TaskPhase)],
     pub series: Vec<Series>,
 }
 
@@ -174,9 +174,9 @@ impl Plot<'_> {
 }
 
 /// The spans of time in which the payload is carried.
-fn carry_spans(phases: &[(f64, Phase)], end: f64) -> Vec<(f64, f64)> {
+fn carry_spans(phases: &[(f64, TaskPhase)], end: f64) -> Vec<(f64, f64)> {
     let ends = phases.iter().skip(1).map(|p| p.0).chain([end]);
-    let spans = phases.iter().zip(ends).filter(|((_, phase), _)| *phase == Phase::Carry);
+    let spans = phases.iter().zip(ends).filter(|((_, phase), _)| *phase == TaskPhase::Carry);
     spans.map(|((from, _), to)| (from.clamp(0.0, end), to.clamp(0.0, end))).filter(|(a, b)| a < b).collect()
 }
 

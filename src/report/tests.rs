@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::ser::Error as _;
 
 use super::*;
-use crate::horizon::{BodyEstimate, Identification, Margins, Outcome, Phase, PlanSummary, TorqueWidths};
+use crate::horizon::{BodyEstimate, Identification, Margins, Outcome, TaskPhase, PlanSummary, TorqueWidths};
 
 const JOINTS: usize = 7;
 
@@ -31,7 +31,7 @@ pub(crate) fn record() -> RunRecord<serde_json::Value> {
     let plan = |k: u32| PlanSummary {
         torque: (k > 0).then(|| TorqueWidths { box_nm: vec![2.0; 7], correlated_nm: vec![1.0; 7] }),
         t: 1.5 * f64::from(k),
-        phase: if k < 4 { Phase::Excite } else { Phase::Carry },
+        phase: if k < 4 { TaskPhase::Excite } else { TaskPhase::Carry },
         certified: k != 5,
         propose_ms: 620.0 + 13.0 * f64::from(k),
         certify_ms: 240.0,

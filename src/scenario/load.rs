@@ -7,9 +7,9 @@ use nalgebra::Matrix3;
 use super::error::ScenarioError;
 use super::prior;
 use super::task::Scenario;
-use super::world::{self, World};
+use super::world::{self, WorldFile};
 use crate::extend::{Disk, Layers};
-use crate::horizon::{Excite, Held, Identify, Task, Timing};
+use crate::horizon::{Excite, HeldObject, Identify, Task, Timing};
 use crate::inertia::INERTIAL;
 use crate::inertia::ParameterSet;
 use crate::robot::prior::{Prior, PriorFault};
@@ -21,7 +21,7 @@ mod mesh;
 mod obstacles;
 mod schema;
 
-use schema::{File, Geometry, Payload, Tolerance};
+use schema::{Geometry, Payload, ScenarioFile, Tolerance};
 
 /// No obstacle is farther away or larger, m.
 const FARTHEST: f64 = 1e6;
@@ -46,7 +46,7 @@ impl Check<'_> {
         ScenarioError::Field { path: self.path.to_path_buf(), field: field.into(), reason: reason.into() }
     }
 
-    fn scenario(&self, mut file: File, world: Option<&Path>) -> Result<Scenario, ScenarioError> {
+    fn scenario(&self, mut file: ScenarioFile, world: Option<&Path>) -> Result<Scenario, ScenarioError> {
         if file.schema != schema::SCHEMA {
             let reason = format!("{}, expected {}", file.schema, schema::SCHEMA);
             return Err(self.error("schema", reason));
@@ -136,7 +136,7 @@ impl Check<'_> {
     fn world(
         &self,
         path: &Path,
-        file: &File,
+        file: &ScenarioFile,
         robot: &Arm,
         scene: &mut Scene,
     ) -> Result<(Vec<f64>, Vec<f64>), ScenarioError> {
@@ -146,7 +146,7 @@ impl Check<'_> {
                 return Err(self.error(field, reason));
             }
         }
-        let World { start, goal, boxes } = world::read(path, robot.dof())?;
+        let WorldFile { start, goal, boxes } = world::read(path, robot.dof())?;
         let at_fault = Check { path };
         at_fault.within_limits("line 1 (start)", &start, robot)?;
         at_fault.within_limits("line 2 (goal)", &goal, robot)?;
@@ -167,7 +167,7 @@ impl Check<'_> {
         identify: Identify,
         timing: &Timing,
         robot: &Arm,
-    ) -> Result<Held, ScenarioError> {
+    ) -> Result<HeldObject, ScenarioError> {
         self.positives("excite.range_rad", &excite.range_rad, robot.dof())?;
         self.count("excite.samples", excite.samples, INERTIAL)?;
         let weights = &excite.weights;
@@ -187,11 +187,11 @@ impl Check<'_> {
             return Err(self.error("identify.weigh_s", reason));
         }
         self.prior(&prior, robot)?;
-        Ok(Held { payload, prior, excite, identify })
+        Ok(HeldObject { payload, prior, excite, identify })
     }
 
     /// The robot with the held object's shape.
-    fn robot(&self, file: &File) -> Result<Arm, ScenarioError> {
+    fn robot(&self, file: &ScenarioFile) -> Result<Arm, ScenarioError> {
         let refuse = |source| ScenarioError::Robot { path: self.path.to_path_buf(), source };
         let folder = self.path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let found = robot::find(Path::new(&file.robot), folder).map_err(refuse)?;

@@ -112,7 +112,7 @@ impl Jump {
 
 /// The reference of one robot.
 #[derive(Debug)]
-pub struct Reference {
+pub struct PostureReference {
     posture: Posture,
     start: Vec<f64>,
     /// Where the feet are at the start.
@@ -123,7 +123,7 @@ pub struct Reference {
     jacobian: Vec<f64>,
 }
 
-impl Reference {
+impl PostureReference {
     /// A reference that begins in configuration `start` (length nq).
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::posture::{Posture, Reference};
+use super::posture::{Posture, PostureReference};
 use super::sensor::{Quantity, Sensor};
 use super::whole_body::WholeBody;
 use crate::dynamics::Workspace;
@@ -110,7 +110,7 @@ pub struct Noise {
 
 /// How a recording is made.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
+pub struct RecordingPlan {
     /// Configuration at rest at the beginning, rad.
     pub start: Vec<f64>,
     /// What moves the arm.
@@ -183,7 +183,11 @@ pub(crate) fn normal(draw: &mut ChaCha8Rng) -> f64 {
 ///
 /// # Errors
 /// In words: what went wrong, and when.
-pub fn record(robot: &Arc<Model>, truth: HiddenParameters, plan: &Plan) -> Result<Recording, String> {
+pub fn record(
+    robot: &Arc<Model>,
+    truth: HiddenParameters,
+    plan: &RecordingPlan,
+) -> Result<Recording, String> {
     let n = robot.nv();
     let mut draw = ChaCha8Rng::seed_from_u64(plan.seed);
     let mut body = Body::at_rest(robot.clone(), truth.parameters, &plan.start, &plan.footing)?;
@@ -391,7 +395,7 @@ struct Law<'a> {
 impl<'a> Law<'a> {
     fn new(
         robot: Arc<Model>,
-        plan: &'a Plan,
+        plan: &'a RecordingPlan,
         start: &'a [f64],
         draw: &mut ChaCha8Rng,
     ) -> Result<Self, String> {
@@ -402,7 +406,7 @@ impl<'a> Law<'a> {
         };
         let mut whole = None;
         if let Drive::Posture(posture) = drive {
-            let reference = Reference::new(&robot, Posture::clone(posture), start)?;
+            let reference = PostureReference::new(&robot, Posture::clone(posture), start)?;
             let held = constrained(&robot, &plan.footing)?;
             let held = held.map_or_else(
                 || ConstrainedDynamics::new(&robot, Vec::new(), Redundancy::Drop).map_err(|e| e.to_string()),

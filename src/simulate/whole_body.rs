@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use nalgebra::{DMatrix, DVector};
 
-use super::posture::Reference;
+use super::posture::PostureReference;
 use crate::dynamics::ConstrainedDynamics;
 use crate::dynamics::constraint::Sensitivities;
 use crate::robot::Model;
@@ -19,7 +19,7 @@ const INTERVAL: f64 = 2e-3;
 /// The law, with its memory.
 pub(super) struct WholeBody {
     robot: Arc<Model>,
-    reference: Reference,
+    reference: PostureReference,
     nominal: Vec<f64>,
     dynamics: ConstrainedDynamics,
     slopes: Sensitivities,
@@ -31,7 +31,7 @@ pub(super) struct WholeBody {
 }
 
 impl WholeBody {
-    pub fn new(robot: Arc<Model>, reference: Reference, dynamics: ConstrainedDynamics) -> Self {
+    pub fn new(robot: Arc<Model>, reference: PostureReference, dynamics: ConstrainedDynamics) -> Self {
         let n = robot.nv();
         let base = if robot.has_free_flyer() { 6 } else { 0 };
         let mut joint_of = vec![0; n];
@@ -59,7 +59,7 @@ impl WholeBody {
     /// Torques (N m) at time `t` (s) in state (q, v): zero for the base and passive joints.
     ///
     /// # Errors
-    /// In words, what [`Reference::at`] or the constrained dynamics could not solve.
+    /// In words, what [`PostureReference::at`] or the constrained dynamics could not solve.
     pub fn torque(&mut self, t: f64, q: &[f64], v: &[f64], tau: &mut [f64]) -> Result<(), String> {
         let robot = self.robot.clone();
         let (n, w) = (robot.nv(), self.reference.bandwidth());

@@ -13,7 +13,7 @@ use crate::trajectory::{Bezier, JointState};
 
 use super::super::event::Event;
 use super::super::hardware::Hardware;
-use super::super::outcome::Phase;
+use super::super::outcome::TaskPhase;
 use super::super::record::{Margins, PlanSummary};
 use super::Runner;
 
@@ -52,7 +52,7 @@ impl<H: Hardware> Runner<'_, H> {
     }
 
     /// Proposes and certifies the plan for the next period within t_p of `period`, the start of this one.
-    pub(super) fn make_plan(&mut self, phase: Phase, period: Instant) -> Option<Plan> {
+    pub(super) fn make_plan(&mut self, phase: TaskPhase, period: Instant) -> Option<Plan> {
         let index = self.record.attempts.len();
         let t_p = if self.timed { Duration::from_secs_f64(self.task.timing.t_p_s) } else { UNTIMED };
         let start = self.next_start();
@@ -111,13 +111,13 @@ impl<H: Hardware> Runner<'_, H> {
     /// A proposal, and the set that it was made for.
     fn propose(
         &mut self,
-        phase: Phase,
+        phase: TaskPhase,
         start: &JointState,
         deadline: Instant,
     ) -> Result<(Proposal, ParameterSet), String> {
         let task = self.task;
         let set = self.set().clone();
-        let held = task.held.as_ref().filter(|_| phase == Phase::Excite);
+        let held = task.held.as_ref().filter(|_| phase == TaskPhase::Excite);
         let reach = held.map_or(&task.carry.range_rad, |held| &held.excite.range_rad);
         let running = self.active.as_ref().map(|active| active.plan.curve.end());
         let held_tube = self.active.as_ref().map(|active| active.plan.tube.clone());

@@ -44,7 +44,7 @@ pub(super) struct Anchor {
     rows: Vec<Row>,
     proven: bool,
     linear: Vec<LinearRow>,
-    space: qp::Workspace,
+    space: qp::QpWorkspace,
 }
 
 impl Anchor {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::certify::{CellReport, Problem, Refusal, Shortfall};
 use crate::inertia::ParameterSet;
 use crate::plan::inertia_floor::FloorFit;
-use crate::plan::nlp::{self, Evaluation, NlpError, Options, Program};
+use crate::plan::nlp::{self, Evaluation, NlpError, NlpOptions, NonlinearProgram};
 use crate::plan::rows::RowBuilder;
 use crate::plan::tube_fit;
 use crate::reach::{Joints, Tube};
@@ -28,7 +28,7 @@ pub(super) struct SearchStorage {
     coarse: Vec<CellReport>,
     fine: Vec<CellReport>,
     floors: FloorFit,
-    solver: nlp::Workspace,
+    solver: nlp::NlpWorkspace,
     /// The curve evaluated last, and the constants in use: none before the first evaluation.
     curve: Bezier,
     tube: Tube,
@@ -92,7 +92,7 @@ impl SearchStorage {
             coarse: Vec::new(),
             fine: Vec::new(),
             floors: FloorFit::new(robot),
-            solver: nlp::Workspace::default(),
+            solver: nlp::NlpWorkspace::default(),
             kept: nothing(),
             best: nothing(),
             found: false,
@@ -246,13 +246,13 @@ impl Candidates<'_> {
         if !known && !self.affords(1, deadline) {
             return Ok(());
         }
-        let options = Options {
+        let options = NlpOptions {
             deadline: Some(deadline),
             pace: self.search.pace,
             // What is known is handed out.
             max_evaluations: EVALUATIONS.min(self.search.allowed.saturating_add(usize::from(known))),
             margin: SPARE,
-            ..Options::default()
+            ..NlpOptions::default()
         };
         let mut solver = std::mem::take(&mut self.search.solver);
         let solution = nlp::solve(self, from, &options, &mut solver);
@@ -396,7 +396,7 @@ pub(super) fn least(rows: &[nlp::Row]) -> f64 {
     rows.iter().map(|row| row.value).fold(f64::INFINITY, f64::min)
 }
 
-impl Program for Candidates<'_> {
+impl NonlinearProgram for Candidates<'_> {
     fn dimension(&self) -> usize {
         self.task.ends.dimension()
     }
