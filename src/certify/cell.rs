@@ -190,6 +190,28 @@ fn reading_sup<const N: usize, R: Rounding>(cell: &Cell<N, R>, j: usize) -> f64 
     add_up(cell.r[j].sup_abs(), cell.deviation[j].r)
 }
 
+/// What one unit of r does to the torques and to C r, see [`velocity_slopes`]: over the tube's ellipsoids where links outweigh the
+/// transmissions, as only there it is worth the time, and over the ranges elsewhere.
+fn tube_slopes<const N: usize, R: Rounding>(
+    problem: &Problem<'_>,
+    cell: &Cell<N, R>,
+    floor: &[f64],
+    space: &mut CellWorkspace<N, R>,
+) -> [Joints<f64>; 2] {
+    let robot = problem.robot;
+    let range = problem.uncertain.range.iter();
+    let own = |j: usize| problem.uncertain.between.below[robot.joint_index(j).armature];
+    if (0..robot.dof()).any(|j| floor[j] > own(j)) {
+        let (at, theta) = ([&cell.q[..], &cell.dq, &cell.dqa], range.map(|x| Affine::from_interval(*x)));
+        velocity_slopes(robot, at, theta, (floor, extent::sup_abs), &mut space.forms)
+    } else {
+        let [q, dq, dqa] = [&cell.q, &cell.dq, &cell.dqa]
+            .map(|forms| -> Joints<Interval> { forms.iter().map(|x| x.interval()).collect() });
+        let size = |x: &Interval| x.sup_abs();
+        velocity_slopes(robot, [&q, &dq, &dqa], range.copied(), (floor, size), &mut space.ranges)
+    }
+}
+
 /// The conditions of the tube's proof, see [`crate::reach::tube`].
 fn required<const N: usize, R: Rounding>(
     problem: &Problem<'_>,
@@ -206,18 +228,7 @@ fn required<const N: usize, R: Rounding>(
     // Transforms are still those of the cell's positions.
     let place = (&mut space.forms, &mut space.form_mass);
     let floor_factor = floor_factor(robot, &problem.uncertain.between, floor, place);
-    // Over the tube's ellipsoids where links outweigh the transmissions, as only there it is worth the time.
-    let range = problem.uncertain.range.iter();
-    let own = |j: usize| problem.uncertain.between.below[robot.joint_index(j).armature];
-    let [slope, turning] = if (0..n).any(|j| floor[j] > own(j)) {
-        let (at, theta) = ([&cell.q[..], &cell.dq, &cell.dqa], range.map(|x| Affine::from_interval(*x)));
-        velocity_slopes(robot, at, theta, (floor, extent::sup_abs), &mut space.forms)
-    } else {
-        let [q, dq, dqa] = [&cell.q, &cell.dq, &cell.dqa]
-            .map(|forms| -> Joints<Interval> { forms.iter().map(|x| x.interval()).collect() });
-        let size = |x: &Interval| x.sup_abs();
-        velocity_slopes(robot, [&q, &dq, &dqa], range.copied(), (floor, size), &mut space.ranges)
-    };
+    let [slope, turning] = tube_slopes(problem, cell, floor, space);
 
     // |dr/dt|: with d = w - v, sqrt(dr'M dr) <= |d| + |C r|, norms weighted by 1/A. And sum A_j r_j^2 <= 2 V.
     let radius = mul_up(2.0, tube.level_j()).sqrt().next_up();

@@ -71,34 +71,9 @@ impl Check<'_> {
         self.timing(&timing)?;
         let heavier = file.faults.payload_mass_kg;
         let faults = self.faults(file.faults, &robot)?;
-        let (held, truth) = match (file.payload, file.prior, file.excite) {
-            (Some(payload), Some(prior), Some(excite)) => {
-                let mut truth = self.truth(&payload)?;
-                if let Some(mass) = heavier {
-                    let empty = &robot.joints[robot.end_effector()].inertia;
-                    let scaled = truth.with_object_mass(mass, empty);
-                    truth = scaled.map_err(|reason| self.error("faults.payload_mass_kg", reason))?;
-                }
-                (Some(self.held(payload.name, prior, excite, file.identify, &timing, &robot)?), truth)
-            }
-            (None, None, None) => {
-                if timing.exciting_plans > 0 {
-                    let reason = format!("{}, expected 0 where nothing is held", timing.exciting_plans);
-                    return Err(self.error("timing.exciting_plans", reason));
-                }
-                if heavier.is_some() || faults.payload_slips.is_some() {
-                    return Err(self.error("faults", "a payload is at fault, but nothing is held"));
-                }
-                (None, HiddenTruth::nothing())
-            }
-            (payload, prior, _) => {
-                let parts = [("payload", payload.is_some()), ("prior", prior.is_some())];
-                let field = parts.iter().find(|(_, given)| !given).map_or("excite", |(name, _)| name);
-                return Err(
-                    self.error(field, "missing; expected `payload`, `prior` and `excite`, or none of them")
-                );
-            }
-        };
+        let object = (file.payload, file.prior, file.excite);
+        let at_fault = (heavier, faults.payload_slips.is_some());
+        let (held, truth) = self.held_or_nothing(object, &robot, (&timing, file.identify), at_fault)?;
         let stem = world.and_then(Path::file_stem).map(|stem| format!("-{}", stem.to_string_lossy()));
         let task = Task {
             name: file.name + &stem.unwrap_or_default(),
@@ -116,6 +91,45 @@ impl Check<'_> {
         places.free("start", &task.start, &task)?;
         places.free("goal", &task.goal, &task)?;
         Ok(Scenario { task, truth: truth.with_faults(faults) })
+    }
+
+    /// What is held and its truth, from three tables that are given together or not at all. Of a payload at fault: the mass that
+    /// it has in truth, kg, and whether it slips.
+    fn held_or_nothing(
+        &self,
+        object: (Option<Payload>, Option<Prior>, Option<Excite>),
+        robot: &Arm,
+        (timing, identify): (&Timing, Identify),
+        (heavier, slips): (Option<f64>, bool),
+    ) -> Result<(Option<HeldObject>, HiddenTruth), ScenarioError> {
+        match object {
+            (Some(payload), Some(prior), Some(excite)) => {
+                let mut truth = self.truth(&payload)?;
+                if let Some(mass) = heavier {
+                    let empty = &robot.joints[robot.end_effector()].inertia;
+                    let scaled = truth.with_object_mass(mass, empty);
+                    truth = scaled.map_err(|reason| self.error("faults.payload_mass_kg", reason))?;
+                }
+                let held = self.held(payload.name, prior, excite, identify, timing, robot)?;
+                Ok((Some(held), truth))
+            }
+            (None, None, None) => {
+                if timing.exciting_plans > 0 {
+                    let reason = format!("{}, expected 0 where nothing is held", timing.exciting_plans);
+                    return Err(self.error("timing.exciting_plans", reason));
+                }
+                if heavier.is_some() || slips {
+                    return Err(self.error("faults", "a payload is at fault, but nothing is held"));
+                }
+                Ok((None, HiddenTruth::nothing()))
+            }
+            (payload, prior, _) => {
+                let parts = [("payload", payload.is_some()), ("prior", prior.is_some())];
+                let field = parts.iter().find(|(_, given)| !given).map_or("excite", |(name, _)| name);
+                let reason = "missing; expected `payload`, `prior` and `excite`, or none of them";
+                Err(self.error(field, reason))
+            }
+        }
     }
 
     /// A configuration of the scenario file.

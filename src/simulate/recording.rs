@@ -193,17 +193,8 @@ pub fn record(
     let mut body = Body::at_rest(robot.clone(), truth.parameters, &plan.start, &plan.footing)?;
     let start = body.q.clone();
     let mut law = Law::new(robot.clone(), plan, &start, &mut draw)?;
-    let (rest, mut acceleration) = (vec![0.0; n], vec![0.0; n]);
-    // What has no motor has no torque sensor either.
-    let quiet: Vec<usize> = match &plan.drive {
-        Drive::Posture(_) => {
-            let base = if robot.has_free_flyer() { 6 } else { 0 };
-            let joints = robot.first_actuated()..robot.bodies();
-            let passive = joints.filter(|&i| robot.joints[i].limits.torque == 0.0);
-            (0..base).chain(passive.map(|i| robot.v_index(i))).collect()
-        }
-        _ => Vec::new(),
-    };
+    let rest = vec![0.0; n];
+    let quiet = without_torque_sensor(robot, &plan.drive);
     let (mut samples, mut states) = (Vec::with_capacity(plan.samples), Vec::with_capacity(plan.samples));
     for k in 0..plan.samples {
         let state = [body.q.as_slice(), body.v.as_slice()].concat();
@@ -224,19 +215,7 @@ pub fn record(
         let mut applied: Vec<f64> = tau.iter().map(|x| x + plan.noise.tau * normal(&mut draw)).collect();
         quiet.iter().for_each(|&j| applied[j] = tau[j]);
         let mut told: Vec<Vec<f64>> = plan.sensors.iter().map(|(s, _)| body.tell(s, &rest)).collect();
-        let mut work = 0.0;
-        for part in 0..SUBSTEPS {
-            if part == SUBSTEPS / 2 && !told.is_empty() {
-                let (q, v) = (body.q.clone(), body.v.clone());
-                body.acceleration(&q, &v, &applied, &mut acceleration)?;
-                for (told, (sensor, _)) in told.iter_mut().zip(&plan.sensors) {
-                    if sensor.quantity == Quantity::Acceleration {
-                        *told = body.tell(sensor, &acceleration);
-                    }
-                }
-            }
-            work += body.runge_kutta(&applied, plan.step_s / SUBSTEPS as f64)?;
-        }
+        let mut work = body.move_on(plan, &applied, &mut told)?;
         for (told, (sensor, noise)) in told.iter_mut().zip(&plan.sensors) {
             let by = [(); 3].map(|()| noise * normal(&mut draw));
             sensor.disturb(told, &by);
@@ -249,6 +228,15 @@ pub fn record(
         samples.push(Recorded { q, dq, tau, readings, work });
     }
     Ok(Recording { samples, sealed: Sealed { parameters: body.parameters, states } })
+}
+
+/// Degrees of freedom whose torques nothing measures: what has no motor has no torque sensor either.
+fn without_torque_sensor(robot: &Model, drive: &Drive) -> Vec<usize> {
+    let Drive::Posture(_) = drive else { return Vec::new() };
+    let base = if robot.has_free_flyer() { 6 } else { 0 };
+    let joints = robot.first_actuated()..robot.bodies();
+    let passive = joints.filter(|&i| robot.joints[i].limits.torque == 0.0);
+    (0..base).chain(passive.map(|i| robot.v_index(i))).collect()
 }
 
 /// The true robot: forward dynamics with the friction of the arm's plant, integrated by the classical Runge-Kutta rule
@@ -333,6 +321,30 @@ impl Body {
             self.v.copy_from_slice(held.motion());
         }
         Ok(())
+    }
+
+    /// One sampling interval under held forces; their work, J. What accelerometers tell is that of its middle.
+    fn move_on(
+        &mut self,
+        plan: &RecordingPlan,
+        applied: &[f64],
+        told: &mut [Vec<f64>],
+    ) -> Result<f64, String> {
+        let mut work = 0.0;
+        for part in 0..SUBSTEPS {
+            if part == SUBSTEPS / 2 && !told.is_empty() {
+                let (q, v) = (self.q.clone(), self.v.clone());
+                let mut acceleration = vec![0.0; v.len()];
+                self.acceleration(&q, &v, applied, &mut acceleration)?;
+                for (told, (sensor, _)) in told.iter_mut().zip(&plan.sensors) {
+                    if sensor.quantity == Quantity::Acceleration {
+                        *told = self.tell(sensor, &acceleration);
+                    }
+                }
+            }
+            work += self.runge_kutta(applied, plan.step_s / SUBSTEPS as f64)?;
+        }
+        Ok(work)
     }
 
     /// One step under held forces; their work, J.
