@@ -17,7 +17,8 @@ use super::exciting::Anchor;
 use super::{Cost, Proposal, ProposeError, Setting, Task};
 use super::{DEPTH, EVALUATIONS, NEARLY, RETREAT, SPARE};
 
-/// What the latest assessment counts for in the time that the next is expected to take.
+/// What the latest assessment counts for in the time that the next is expected to take: after three the first counts an
+/// eighth, and one slow assessment does not end the search.
 const LATEST: f64 = 0.5;
 
 /// Storage of one search.
@@ -33,8 +34,8 @@ pub(super) struct SearchStorage {
     curve: Bezier,
     tube: Tube,
     fitted: Fitted,
-    /// Where the hold power was needed most when it was looked at last: an index into `fine`.
-    busiest: usize,
+    /// Where the hold power was needed most when it was looked at last: an index into `fine`; `None` where it was not.
+    busiest: Option<usize>,
     /// A guess from the robot alone, and the constants for coasting to rest, once they are needed.
     initial: Tube,
     base: Tube,
@@ -44,9 +45,9 @@ pub(super) struct SearchStorage {
     pub(super) last: Evaluation,
     pub(super) anchor: Anchor,
     objection: Option<Objection>,
-    /// How long an assessment takes of late, and how many more there may be.
+    /// How long an assessment takes of late, and how many more there may be, if that is bounded.
     pub(super) pace: Duration,
-    pub(super) allowed: usize,
+    pub(super) allowed: Option<usize>,
     /// The cheapest proven point of this start, and of all.
     kept: Proposal,
     best: Proposal,
@@ -99,7 +100,7 @@ impl SearchStorage {
             curve,
             tube: initial.clone(),
             fitted: Fitted::Nowhere,
-            busiest: 0,
+            busiest: None,
             base: initial.clone(),
             initial,
             coasts: false,
@@ -108,12 +109,12 @@ impl SearchStorage {
             anchor: Anchor::default(),
             objection: None,
             pace: Duration::ZERO,
-            allowed: usize::MAX,
+            allowed: None,
         }
     }
 
-    /// Ready for another task of this robot, of so many assessments at most.
-    pub(super) fn reset(&mut self, set: &ParameterSet, allowed: usize) {
+    /// Ready for another task of this robot, of so many assessments at most if that is bounded.
+    pub(super) fn reset(&mut self, set: &ParameterSet, allowed: Option<usize>) {
         self.rows.take(set);
         (self.fitted, self.coasts, self.found) = (Fitted::Nowhere, false, false);
         self.known = None;
@@ -128,7 +129,7 @@ impl SearchStorage {
         let elsewhere = if other.fitted == Fitted::Nowhere { Fitted::Nowhere } else { Fitted::Elsewhere };
         (self.fitted, self.coasts, self.pace) = (elsewhere, other.coasts, other.pace);
         // What it needed where is not known here.
-        self.busiest = usize::MAX;
+        self.busiest = None;
     }
 
     /// What was kept is the best so far, if it costs no more: where all cost the same, a motion that was looked for comes after the
@@ -196,7 +197,8 @@ impl Candidates<'_> {
 
     /// Whether so many more assessments may be begun that are to end before `deadline`.
     pub(super) fn affords(&self, count: u32, deadline: Instant) -> bool {
-        self.search.allowed >= count as usize && Instant::now() + count * self.search.pace <= deadline
+        self.search.allowed.is_none_or(|allowed| allowed >= count as usize)
+            && Instant::now() + count * self.search.pace <= deadline
     }
 
     /// Keeps the point known if it is proven; true if so.
@@ -250,7 +252,10 @@ impl Candidates<'_> {
             deadline: Some(deadline),
             pace: self.search.pace,
             // What is known is handed out.
-            max_evaluations: EVALUATIONS.min(self.search.allowed.saturating_add(usize::from(known))),
+            max_evaluations: self
+                .search
+                .allowed
+                .map_or(EVALUATIONS, |allowed| EVALUATIONS.min(allowed.saturating_add(usize::from(known)))),
             margin: SPARE,
             ..NlpOptions::default()
         };
@@ -298,7 +303,7 @@ impl Candidates<'_> {
         } else {
             took.mul_f64(LATEST) + search.pace.mul_f64(1.0 - LATEST)
         };
-        search.allowed = search.allowed.saturating_sub(1);
+        search.allowed = search.allowed.map(|allowed| allowed.saturating_sub(1));
         tracing::trace!(proven = out.proven, cost = out.cost, worst = least(&out.rows), ?took, "assessed");
     }
 
@@ -347,7 +352,7 @@ impl Candidates<'_> {
             }
             Fitted::Elsewhere => {
                 // Mostly they don't suit, and mostly one cell says so.
-                let promising = match search.fine.get_mut(search.busiest) {
+                let promising = match search.busiest.and_then(|cell| search.fine.get_mut(cell)) {
                     Some(report) => {
                         let scene = vicinity.scene(&search.tube, setting.scene);
                         let problem = Problem::new(robot, set, scene, &search.tube, &search.curve)?;
