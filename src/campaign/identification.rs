@@ -31,9 +31,10 @@ use crate::trajectory::{Bezier, Curve, JointState};
 use super::experiment::{self, NOISES, Noise};
 use super::{Campaign, CampaignError, CampaignFindings, Progress};
 
-/// Length of the motion that strips are asked for, s.
+/// Length of the motion that strips are asked for, s: between the 1.5 s from one plan to the next and the 3 s that a plan
+/// takes unless stated.
 const STRIPS_S: f64 = 2.0;
-/// Draws of a payload before a prior is given up as one that holds no body.
+/// Draws of a payload before a prior is given up as one that holds no body. The number is only there to end.
 const DRAWS: usize = 2_000_000;
 
 /// The file of the campaign.

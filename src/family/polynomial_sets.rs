@@ -23,7 +23,7 @@ use crate::trajectory::DesiredMotion;
 
 /// Factor of normalised time: joints beyond have no factor of their own, and their k goes to the remainders.
 pub const TIME: usize = FACTORS - 1;
-/// Symbols of the enclosures that time is taken from.
+/// Symbols of the enclosures that time is taken from. It needs one.
 const SYMBOLS: usize = 4;
 
 /// Position, velocity and acceleration of joint `j` over an interval of time.

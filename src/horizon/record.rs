@@ -211,7 +211,8 @@ pub struct TubeStep {
     pub velocity_rad_s: f64,
 }
 
-/// Times of a plan at which the torques that the parameters leave open are looked at.
+/// Times of a plan at which the torques that the parameters leave open are looked at, for the report alone: about every 50
+/// ms.
 const WIDTHS_AT: usize = 64;
 
 /// All that the loop knows of a run: what it decided, measured and learnt. It holds nothing of the truth.

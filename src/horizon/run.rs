@@ -29,9 +29,11 @@ use super::outcome::{Outcome, TaskPhase};
 use super::record::{BodyEstimate, Identification, Record};
 use super::task::Task;
 
-/// Failed exciting plans in a row after which the run goes on to the carrying phase with what it knows.
+/// Failed exciting plans in a row after which the run goes on to the carrying phase with what it knows. Each takes a period
+/// while the arm comes to rest; one alone may fail for want of time.
 const EXCITE_TRIES: usize = 3;
-/// A carrying plan that ends within this of the one before has not moved on, rad.
+/// A carrying plan that ends within this of the one before has not moved on, rad. Far below what plans move; a larger one
+/// takes careful plans in tight places for stalled ones.
 const STALLED_RAD: f64 = 0.02;
 
 /// What to run.

@@ -25,9 +25,11 @@ use criterion::Judgement;
 use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
-/// Directions that one pass of dual numbers carries.
+/// Directions that one pass of dual numbers carries: an arm of seven joints takes one pass, and eight numbers fill two
+/// vector registers.
 const LANES: usize = 8;
-/// Samples that one task works on.
+/// Samples that one task works on: 16 tasks for 128 samples, which occupy any number of cores up to that, and each is far
+/// longer than handing it out.
 const CHUNK: usize = 8;
 
 /// One row of the end-effector regressor.

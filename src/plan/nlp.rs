@@ -200,11 +200,12 @@ enum Candidate {
     Second,
 }
 
-/// Penalties beyond this no longer help in double precision.
+/// Penalties beyond this no longer help in double precision: beside them a cost of order one keeps nine digits.
 const LARGEST_PENALTY: f64 = 1e7;
-/// The model must gain this share of the feasibility that a pure feasibility step would gain.
+/// The model must gain this share of the feasibility that a pure feasibility step would gain. Near 1 the penalty rises at
+/// once and the cost no longer counts; near 0 the search stays infeasible for long.
 const STEERING_SHARE: f64 = 0.3;
-/// The largest trust-region radius: the whole box.
+/// The largest trust-region radius: the whole box, whose sides are 2 long.
 const WHOLE_BOX: f64 = 2.0;
 
 impl<'a> Search<'a> {

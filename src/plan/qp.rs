@@ -13,7 +13,8 @@
 
 use nalgebra::{Cholesky, SMatrix, SVector};
 
-/// Largest number of variables.
+/// Largest number of variables: room for arms of seven joints with some to spare. Vectors and matrices have this size
+/// whatever the program's, and products of matrices grow with its third power.
 pub const MAX_DIMENSION: usize = 10;
 
 /// A vector of variables. Entries beyond the dimension of a program are zero: with room for all of them it needs no memory
@@ -22,11 +23,14 @@ pub type Vector = SVector<f64, MAX_DIMENSION>;
 /// A matrix over the variables; zero beyond the dimension of a program.
 pub type Matrix = SMatrix<f64, MAX_DIMENSION, MAX_DIMENSION>;
 
-/// Iterations after which the present point is returned as it is.
+/// Iterations after which the present point is returned as it is. Convergence takes far fewer; the number is only there to
+/// end.
 const MAX_ITERATIONS: usize = 60;
-/// Share of the way to the boundary that a step may go.
+/// Share of the way to the boundary that a step may go. On the boundary itself no further step leads inside; a smaller share
+/// leaves more of the complementarity after each step.
 const TO_BOUNDARY: f64 = 0.995;
-/// Relative tolerance on complementarity and stationarity.
+/// Relative tolerance on complementarity and stationarity: far below the steps of the search that asks, and above what
+/// normal equations leave of double precision.
 const TOLERANCE: f64 = 1e-9;
 
 /// The linearised row `value + gradient'd >= 0`.

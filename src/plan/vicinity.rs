@@ -36,7 +36,8 @@ const KEEP_M: f64 = 0.03;
 const FEW: usize = 64;
 /// Spans of time that are looked at. All of K is in the last one; finer ones cost more than they leave out.
 const SPANS: usize = 4;
-/// The planner may shrink the floors of a tube, and with them widen its errors; so much is allowed for.
+/// The planner may shrink the floors of a tube, and with them widen its errors; so much is allowed for. Tubes beyond it see
+/// the whole scene, which only costs time.
 const ALLOWED: f64 = 1.5;
 /// Symbols of the forms: time, two a joint for the errors, and one a joint for k.
 const SYMBOLS: usize = 24;

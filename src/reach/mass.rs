@@ -30,13 +30,15 @@ use super::extent;
 use super::torque::MAX_PARAMETERS;
 use super::upward::{add_up, div_up, mul_up, sum_up};
 
-/// Ratio of two neighbouring factors that [`least_factor`] tries.
+/// Ratio of two neighbouring factors that [`least_factor`] tries: a factor is at most 2 % larger than need be, and finding
+/// it takes a search by halves over the powers.
 const STEP: f64 = 1.02;
 /// Largest power of [`STEP`] that is tried, up and down: factors from 1e-9 to 1e9.
 const POWERS: i32 = 1047;
-/// Share of its mass that a lowered body must keep to be of use.
+/// Share of its mass that a lowered body must keep to be of use. One that loses more proves little, and its thin rest may
+/// make the bounds of others worse; it is taken for no body, which is always below.
 const KEPT: f64 = 0.5;
-/// Arms at which mixed terms are weighed are at least this long, m.
+/// Arms at which mixed terms are weighed are at least this long, m: any length is sound, and 0 would divide by zero.
 const LEAST_ARM_M: f64 = 1e-3;
 
 /// Parameter vectors, transmission inertias included, whose mass matrices enclose those of a set at every q.

@@ -8,9 +8,9 @@ use crate::inertia::pseudo::{check_physical, pseudo_inertia};
 
 /// Side of the drawing, CSS pixels.
 const SIDE: f64 = 300.0;
-/// Share of the side that the largest body spans.
+/// Share of the side that the largest body spans; the rest is for the marks.
 const FILL: f64 = 0.8;
-/// Points on an outline.
+/// Points on an outline: every 5 degrees, so that its sides are not seen.
 const POINTS: usize = 72;
 
 /// A body as an ellipsoid: { x : (x - center)' shape^-1 (x - center) <= 1 }, m.

@@ -12,11 +12,12 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use super::ReportError;
 use crate::horizon::TaskPhase;
 
-/// Units of the drawing a CSS pixel.
+/// Units of the drawing a CSS pixel: coordinates are whole numbers, and a quarter of a pixel is not seen.
 const FINE: u32 = 4;
 /// Height of the numbers of the time axis and its name, CSS pixels.
 const AXIS: u32 = 38;
-/// Buckets into which a long series is sorted; each keeps its smallest and largest value.
+/// Buckets into which a long series is sorted; each keeps its smallest and largest value. About one a pixel of a plot's
+/// width: more are not seen and make the page larger.
 const BUCKETS: usize = 700;
 
 /// Axis text.

@@ -23,11 +23,12 @@ mod schema;
 
 use schema::{Geometry, Payload, ScenarioFile, Tolerance};
 
-/// No obstacle is farther away or larger, m.
+/// No obstacle is farther away or larger, m: beyond any scene, and far below where squares are no longer numbers.
 const FARTHEST: f64 = 1e6;
-/// No trajectory takes longer, s: storage is asked for by the tick.
+/// No trajectory takes longer, s: storage is asked for by the tick. Ten minutes are far beyond any plan, and their ticks fit
+/// into memory.
 const LONGEST_S: f64 = 600.0;
-/// No count is larger: storage is asked for by the piece.
+/// No count is larger: storage is asked for by the piece. A million is far beyond what is of use, and fits into memory.
 const MOST: usize = 1_000_000;
 
 /// See [`Scenario::load`] and [`Scenario::load_in_world`].

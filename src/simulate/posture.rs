@@ -60,7 +60,7 @@ pub struct Posture {
     pub bandwidth: f64,
 }
 
-/// Time over which sway and swing grow, s.
+/// Time over which sway and swing grow, s: a start at full swing would ask for a jump of the torques.
 const RAMP: f64 = 0.5;
 
 /// 6 x^5 - 15 x^4 + 10 x^3 between 0 and 1.

@@ -19,10 +19,10 @@ use crate::inertia::{INERTIAL, pseudo::check_physical};
 use crate::robot::Model;
 use crate::robot::configuration::{difference, integrate};
 
-/// Integration steps within one sampling interval.
+/// Integration steps within one sampling interval; half as many err sixteen times as much.
 const SUBSTEPS: usize = 4;
 
-/// Seconds over which an excitation grows to its full size.
+/// Seconds over which an excitation grows to its full size: a start at full size would ask for a jump of the torques.
 const RAMP_S: f64 = 1.0;
 
 /// The true parameters of a whole robot, for the plant alone (see [`super::HiddenTruth`] for why).

@@ -24,9 +24,10 @@ use super::faults::{Faults, PayloadSlips, slipped};
 use super::plant::Plant;
 use super::truth::HiddenTruth;
 
-/// Draws of a body's parameters before the search for a physically consistent one is given up.
+/// Draws of a body's parameters before the search for a physically consistent one is given up. The number is only there to
+/// end where hardly any body in the box can exist.
 const DRAWS: usize = 10_000;
-/// Ticks between two points of the clearance curve.
+/// Ticks between two points of the clearance curve: a hundred points a second, more than its plot has pixels.
 const CLEARANCE_EVERY: u64 = 10;
 /// Share of the angle that the robot's file allows its base which is drawn at most: the rest is for rounding.
 const WITHIN: f64 = 1.0 - 1e-9;

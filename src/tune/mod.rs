@@ -38,11 +38,12 @@ use crate::scenario::{Scenario, ScenarioError};
 use crate::trajectory::Bezier;
 pub use measure::{ProvenPerformance, Simulated, Wanting};
 
-/// Duration of the plans of a robot without a scenario, s, and how far they take each joint, rad.
+/// Duration of the plans of a robot without a scenario, s, and how far they take each joint, rad: the duration that plans
+/// have unless stated, at a moderate speed.
 const DURATION_S: f64 = 3.0;
 const RANGE_RAD: f64 = 0.5;
 
-/// K_r, 1/s, of the grid.
+/// K_r, 1/s, of the grid. The search around its best goes on by [`STEPS`], so the grid need not be fine.
 const K_R: [f64; 3] = [5.0, 10.0, 20.0];
 /// alpha as a share of the control rate.
 const ALPHA_SHARE: [f64; 2] = [0.3, 0.9];
@@ -258,9 +259,10 @@ impl TuningProblem {
     }
 }
 
-/// Draws before the plans at hand have to do.
+/// Draws before the plans at hand have to do. Most draws end within the limits; the number is only there to end.
 const ATTEMPTS: usize = 1000;
-/// Plans end this far inside the position limits, rad.
+/// Plans end this far inside the position limits, rad: what tracking errors take of the limits is to be found, not to decide
+/// which plans there are.
 const MARGIN_RAD: f64 = 0.1;
 
 fn physical(set: &ParameterSet, robot: &Arm) -> Result<ParameterSet, TuneError> {

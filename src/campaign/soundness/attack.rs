@@ -18,9 +18,11 @@ use crate::reach::Span;
 use crate::robot::clearance::{between_capsules, to_zonotope};
 use crate::trajectory::JointState;
 
-/// Distances are judged against this, m.
+/// Distances are judged against this, m: what is closest counts in the ledger, and a distance has no natural scale of its
+/// own.
 const CENTIMETRE: f64 = 0.01;
-/// Share of the states for which the worst parameters of a set with strips are computed exactly.
+/// Share of the states for which the worst parameters of a set with strips are computed exactly. That takes a linear
+/// program; the other states are many more in the same time.
 const EXACT: f64 = 1.0 / 16.0;
 
 /// A claim about one span of a plan, under attack by states that are possible according to `truth`. Claim and truth

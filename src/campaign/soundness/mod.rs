@@ -42,9 +42,10 @@ use attack::Attack;
 use case::Case;
 use ledger::{Check, CheckFamily, Closest, Ledger};
 
-/// Spans attacked of each plan.
+/// Spans attacked of each plan. More of them, or more states in each, find more in proportion to time; these share a plan's
+/// preparation among about a thousand states.
 const SPANS: usize = 16;
-/// Random states a span.
+/// Random states a span; see [`SPANS`].
 const DRAWS: usize = 64;
 
 /// The file of the campaign.

@@ -17,13 +17,16 @@ use super::super::outcome::TaskPhase;
 use super::super::record::{Margins, PlanSummary};
 use super::Runner;
 
-/// Time for a plan when the clock does not count.
+/// Time for a plan when the clock does not count: the number of evaluations ends the search long before.
 const UNTIMED: Duration = Duration::from_secs(600);
-/// Share of t_p that a proposal may use; the rest is for the certifier.
+/// Share of t_p that a proposal may use; the rest is for the certifier. A proof that comes late is worth nothing, which
+/// costs more than the last evaluations win.
 const PROPOSE_SHARE: f64 = 0.8;
-/// Failed or stalled carrying plans in a row after which the route is searched anew.
+/// Failed or stalled carrying plans in a row after which the route is searched anew. The next reach would be an eighth of
+/// the first ([`RETRY_SHARE`] to this power); fewer would give up routes that only need a smaller step.
 const NEW_ROUTE_AFTER: usize = 4;
-/// After each failed carrying plan the next target is looked for within this share of the reach before.
+/// After each failed carrying plan the next target is looked for within this share of the reach before. A larger share fails
+/// again for the same reason, a smaller one makes little way.
 const RETRY_SHARE: f64 = 0.6;
 
 impl<H: Hardware> Runner<'_, H> {

@@ -11,15 +11,16 @@ use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Length of a foreseen window, s.
+/// Length of a foreseen window, s: the identifier's own unless stated.
 const WINDOW_S: f64 = 0.1;
-/// Windows that are joined to a longer one, besides counting each for itself.
+/// Windows that are joined to a longer one, besides counting each for itself: the identifier's own longer windows let errors
+/// at their ends weigh less. More of them make more rows, and each row costs time.
 const JOINED: usize = 3;
 /// Errors below this are not told apart, N m s: a perfect sensor must not make the cost infinite.
 const SMALLEST_ERROR: f64 = 1e-6;
 /// Mass, first moment, inertia: what has one unit.
 const KINDS: [Range<usize>; 3] = [0..1, 1..4, 4..10];
-/// How exactly widths are foreseen.
+/// How exactly widths are foreseen, relative. What is foreseen differs from what comes by far more than half a percent.
 const GAP: f64 = 0.005;
 
 /// What has been learnt about the ten parameters.

@@ -12,9 +12,11 @@ use crate::inertia::{INERTIAL, ParameterSet};
 use crate::robot::{Arm, Scene};
 use crate::trajectory::{BSpline, Curve, Fourier, JointState};
 
-/// Random designs from which the search starts with the best.
+/// Random designs from which the search starts with the best. They count beside the evaluations asked for; a search from a
+/// bad start spends more than these on getting away.
 const CANDIDATES: usize = 60;
-/// Shares of a design's amplitude that are tried until it keeps the limits.
+/// Shares of a design's amplitude that are tried until it keeps the limits. Steps of a fifth to a half: finer ones waste
+/// evaluations on designs that are out of the question.
 const SHARES: [f64; 8] = [1.0, 0.8, 0.64, 0.5, 0.38, 0.28, 0.18, 0.1];
 /// First step of the search, as a share of a coefficient's range, and what becomes of it after a success and a failure:
 /// it stays where one step in five is one.

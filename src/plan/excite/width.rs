@@ -47,9 +47,9 @@ impl WidthRows {
 pub const P: f64 = 1.25;
 /// The dual exponent.
 const Q: i32 = 5;
-/// Newton steps at most.
+/// Newton steps at most. The number is only there to end.
 const ROUNDS: usize = 100;
-/// Evaluations along a direction at most.
+/// Evaluations along a direction at most. The search along it is Newton's too, so a few suffice.
 const TRIALS: usize = 12;
 /// Share of A'A, against the largest weight, in Newton's matrix at first; what it grows by after a direction that leads less than
 /// [`SHORT`] of its length and shrinks by after others; and where it ends, as a share of the gap. Rows that weigh less are left

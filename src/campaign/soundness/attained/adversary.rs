@@ -5,7 +5,8 @@ use super::super::{formulas, truth};
 use crate::certify::CellReport;
 use crate::reach::Span;
 
-/// Step of central differences.
+/// Step of central differences: what they leave out and what rounding adds are both far below the hundredth that
+/// [`super::MET`] leaves.
 const STEP: f64 = 1e-3;
 
 /// All vectors of -1 and 1.
