@@ -10,7 +10,7 @@ use super::figure::below;
 use super::{ReportError, expect_length};
 use crate::horizon::nullable::{number, numbers};
 use crate::horizon::{
-    BodyEstimate, Broken, MeasurementGap, Identification, Margins, MostProbable, Outcome, PlanSummary,
+    BodyEstimate, Broken, Identification, Margins, MeasurementGap, MostProbable, Outcome, PlanSummary,
 };
 use crate::inertia::{INERTIAL, PARAMETER_NAMES, PARAMETER_UNITS};
 

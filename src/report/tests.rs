@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::ser::Error as _;
 
 use super::*;
-use crate::horizon::{BodyEstimate, Identification, Margins, Outcome, TaskPhase, PlanSummary, TorqueWidths};
+use crate::horizon::{BodyEstimate, Identification, Margins, Outcome, PlanSummary, TaskPhase, TorqueWidths};
 
 const JOINTS: usize = 7;
 
