@@ -22,6 +22,7 @@ fn dynamics(c: &mut Criterion) {
     for name in ["kinova_gen3_2f85", "z1", "go1", "b1_z1"] {
         let robot = surelift::robot::load_model(name).expect("the robot ships");
         measure(c, name, &robot);
+        measure_derivatives(c, name, &robot);
     }
 }
 
@@ -71,6 +72,14 @@ fn measure(c: &mut Criterion, name: &str, robot: &Model) {
             y[0]
         });
     });
+}
+
+fn measure_derivatives(c: &mut Criterion, name: &str, robot: &Model) {
+    let theta = robot.nominal_parameters();
+    let (q, v, a) = state(robot);
+    let mut space = Workspace::new(robot);
+    let id = |what: &str| format!("{name}/{what}");
+
     let mut inverse = InverseDerivatives::new(robot);
     c.bench_function(&id("rnea_derivatives"), |b| {
         b.iter(|| {

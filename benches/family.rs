@@ -9,7 +9,7 @@ use criterion::{Criterion, SamplingMode, criterion_group, criterion_main};
 use rayon::prelude::*;
 use surelift::certify::Problem;
 use surelift::family::polynomial_sets::PolynomialSets;
-use surelift::family::{Family, FamilySets};
+use surelift::family::{FamilySets, TrajectoryFamily};
 use surelift::inertia::ParameterSet;
 use surelift::plan::rows::RowBuilder;
 use surelift::plan::tube_fit;
@@ -25,7 +25,7 @@ fn sets(c: &mut Criterion) {
     let start = JointState::at_rest(&[0.0, 0.3, 3.1, -1.8, 0.0, 0.5, 1.5]);
     let mid = Bezier::to_rest(&start, &[0.2, 0.4, 3.0, -1.7, 0.1, 0.6, 1.4], 3.0).expect("a curve");
     let tube = tube_fit::fit(&robot, &set, &mid, &tube_fit::initial(&robot), 16).expect("a tube");
-    let family = Family::new(mid.clone(), vec![PI / 24.0; 7]).expect("a reach a joint");
+    let family = TrajectoryFamily::new(mid.clone(), vec![PI / 24.0; 7]).expect("a reach a joint");
     let span = |i: usize| (3.0 * i as f64 / INTERVALS as f64, 3.0 * (i + 1) as f64 / INTERVALS as f64);
 
     let mut group = c.benchmark_group("family");

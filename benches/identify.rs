@@ -14,7 +14,7 @@ use surelift::identify::balance::window_regressor;
 use surelift::identify::{Identifier, Sample};
 use surelift::plan::foresee;
 use surelift::robot::Gains;
-use surelift::simulate::{Reference, World};
+use surelift::simulate::{TrackingReference, World};
 use surelift::trajectory::{Bezier, JointState};
 
 /// Executes the first exciting trajectory for t_p and hands every tick's measurements to `take`.
@@ -37,7 +37,8 @@ fn execute(mut take: impl FnMut(Sample), start: &Start, mut world: World) {
         world.read(&mut reading);
         controller.tick(t, Measured { q: &reading.q, dq: &reading.dq }, &desired, &mut tau);
         let k_r = plan.tube.gains.k_r;
-        let reference = Reference { curve: &plan.curve, t, k_r, e_radius: &e_radius, r_radius: &r_radius };
+        let reference =
+            TrackingReference { curve: &plan.curve, t, k_r, e_radius: &e_radius, r_radius: &r_radius };
         world.advance(&tau, Some(reference), &mut measured);
         take(Sample { t: reading.t, q: reading.q.clone(), dq: reading.dq.clone(), tau: measured.clone() });
     }

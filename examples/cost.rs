@@ -10,7 +10,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use surelift::certify::Problem;
-use surelift::family::{Family, FamilySets};
+use surelift::family::{FamilySets, TrajectoryFamily};
 use surelift::inertia::ParameterSet;
 use surelift::plan::tube_fit;
 use surelift::reach::Tube;
@@ -30,7 +30,7 @@ struct Case {
     robot: Arm,
     set: ParameterSet,
     tube: Tube,
-    family: Family,
+    family: TrajectoryFamily,
     curve: Bezier,
 }
 
@@ -40,7 +40,7 @@ impl Case {
         let end: Vec<f64> = start.iter().map(|q| q + 0.3).collect();
         let curve = Bezier::to_rest(&JointState::at_rest(start), &end, 3.0)?;
         let tube = tube_fit::fit(&robot, &set, &curve, &tube_fit::initial(&robot), 16)?;
-        let family = Family::new(curve.clone(), vec![std::f64::consts::PI / 24.0; start.len()])?;
+        let family = TrajectoryFamily::new(curve.clone(), vec![std::f64::consts::PI / 24.0; start.len()])?;
         Ok(Self { robot, set, tube, family, curve })
     }
 

@@ -5,7 +5,7 @@ use std::error::Error;
 use std::fmt::Write;
 use std::path::Path;
 
-use surelift::horizon::Phase;
+use surelift::horizon::TaskPhase;
 use surelift::plan::Plan;
 use surelift::report::Summary;
 
@@ -72,7 +72,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let summary: Summary = serde_json::from_str(&std::fs::read_to_string(run.join("summary.json"))?)?;
     let plan = Plan::load(run.join("plans/plan_000.json"))?;
     let limits: Vec<f64> = plan.robot.joints.iter().map(|j| j.limits.torque).collect();
-    let carrying = summary.plans.iter().find(|p| p.certified && p.phase == Phase::Carry).map(|p| p.t);
+    let carrying = summary.plans.iter().find(|p| p.certified && p.phase == TaskPhase::Carry).map(|p| p.t);
 
     let mut svg = format!(
         "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDTH} {HEIGHT}' font-family='sans-serif'>\n\

@@ -108,6 +108,7 @@ pub mod control;
 pub mod dynamics;
 pub mod enclose;
 #[cfg(feature = "arm")]
+#[allow(clippy::too_many_lines)]
 pub mod estimate;
 #[cfg(feature = "urdf")]
 mod extend;
@@ -116,6 +117,7 @@ pub mod family;
 #[cfg(feature = "arm")]
 pub mod horizon;
 #[cfg(feature = "arm")]
+#[allow(clippy::too_many_lines)]
 pub mod identify;
 pub mod inertia;
 #[cfg(feature = "arm")]

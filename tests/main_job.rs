@@ -7,10 +7,10 @@ mod tampering;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use surelift::certify::{Family, Partition, Refusal};
+use surelift::certify::{ConstraintFamily, Partition, Refusal};
 use surelift::enclose::Counted;
 
-use surelift::horizon::{Outcome, Phase, RunOptions};
+use surelift::horizon::{Outcome, RunOptions, TaskPhase};
 use surelift::plan::tube_fit;
 use surelift::plan::{Plan, PlanError};
 use surelift::report::{self, Summary};
@@ -116,7 +116,7 @@ fn the_set_holds_the_truth_and_only_ever_shrinks() {
 
 #[test]
 fn exciting_trajectories_narrow_the_payload_down() {
-    let exciting = JOB.summary.plans.iter().filter(|p| p.certified && p.phase == Phase::Excite);
+    let exciting = JOB.summary.plans.iter().filter(|p| p.certified && p.phase == TaskPhase::Excite);
     let end = exciting.map(|p| p.t).fold(f64::NEG_INFINITY, f64::max) + JOB.t_f;
     let known = JOB.summary.identification.iter().find(|i| i.t >= end - 1e-9).unwrap();
     // A fifth above what it is: 0.197 kg, then 4.6, 4.4 and 36.8 g m, then 38.1, 15.5, 33.6, 15.9, 7.4 and 19.3 g m^2.
@@ -133,7 +133,7 @@ fn exciting_trajectories_narrow_the_payload_down() {
 
 #[test]
 fn the_correlated_set_leaves_less_open_than_the_box() {
-    let carried = JOB.summary.plans.iter().filter(|p| p.certified && p.phase == Phase::Carry);
+    let carried = JOB.summary.plans.iter().filter(|p| p.certified && p.phase == TaskPhase::Carry);
     let ratios: Vec<f64> = carried.filter_map(|p| Some(p.torque.as_ref()?.ratio())).collect();
     let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
     assert!(ratios.len() > 2 && mean < 0.9, "{ratios:?}");
@@ -221,6 +221,19 @@ fn another_process_proves_the_plans_or_names_what_it_cannot_prove() {
     }
 }
 
+/// The log with torques that are a little larger until the first update: no such set follows.
+fn with_larger_torques(log: &str) -> String {
+    let mut lines: Vec<String> = log.lines().map(str::to_owned).collect();
+    for line in &mut lines[1..1500] {
+        let mut fields: Vec<String> = line.split(',').map(str::to_owned).collect();
+        for torque in &mut fields[15..22] {
+            *torque = (torque.parse::<f64>().unwrap() * 1.02).to_string();
+        }
+        *line = fields.join(",");
+    }
+    lines.join("\n")
+}
+
 /// The set that the plans rest on is proven again from the log, and a log or a set that was changed is refused with the place.
 #[cfg(feature = "cli")]
 #[test]
@@ -252,16 +265,7 @@ fn another_process_proves_the_identified_set_or_names_what_it_cannot_prove() {
         }
         verify(&folder)
     };
-    // Torques that are a little larger until the first update: no such set follows.
-    let mut lines: Vec<String> = log.lines().map(str::to_owned).collect();
-    for line in &mut lines[1..1500] {
-        let mut fields: Vec<String> = line.split(',').map(str::to_owned).collect();
-        for torque in &mut fields[15..22] {
-            *torque = (torque.parse::<f64>().unwrap() * 1.02).to_string();
-        }
-        *line = fields.join(",");
-    }
-    let (code, said) = changed("torques", &proof, &lines.join("\n"), &[]);
+    let (code, said) = changed("torques", &proof, &with_larger_torques(&log), &[]);
     assert!(
         code == Some(1) && said.contains("NOT PROVEN: step 2") | said.contains("NOT PROVEN: step 1"),
         "{said}"
@@ -289,7 +293,7 @@ fn another_process_proves_the_identified_set_or_names_what_it_cannot_prove() {
 }
 
 /// The family, and that the message names the place and the time.
-fn expect_constraint(refusal: &Refusal, expected: Family, place: &str) {
+fn expect_constraint(refusal: &Refusal, expected: ConstraintFamily, place: &str) {
     let text = refusal.to_string();
     let Refusal::Constraint { family, at, t0, t1, margin } = refusal else { panic!("{text}") };
     assert_eq!(*family, expected, "{text}");
@@ -322,7 +326,7 @@ fn an_end_point_moved_into_the_table_is_refused() {
     // Slowed down and with a tube that fits, the table is all that remains in the way.
     plan.curve.duration_s *= 4.0;
     plan.tube = tube_fit::fit(&plan.robot, &plan.set, &plan.curve, &plan.tube, 32).unwrap();
-    expect_constraint(&JOB.refusal("slow", &plan), Family::Collision, "obstacle 'table'");
+    expect_constraint(&JOB.refusal("slow", &plan), ConstraintFamily::Collision, "obstacle 'table'");
 }
 
 #[test]
@@ -335,7 +339,7 @@ fn an_obstacle_moved_onto_the_arm_is_refused() {
     obstacle.center = 0.5 * (a + b);
     obstacle.generators.iter_mut().for_each(|g| *g = g.normalize() * 0.01);
     let name = format!("obstacle '{}'", obstacle.name);
-    expect_constraint(&JOB.refusal("obstacle", &plan), Family::Collision, &name);
+    expect_constraint(&JOB.refusal("obstacle", &plan), ConstraintFamily::Collision, &name);
 }
 
 /// The arm with other limits of its second joint.
@@ -346,10 +350,12 @@ fn limited(robot: &Arm, change: impl FnOnce(&mut JointLimits)) -> Arm {
 #[test]
 fn lowered_limits_are_refused() {
     let sound = JOB.first_plan();
-    let cases: [(Family, Tamper); 3] = [
-        (Family::Torque, |plan| plan.robot = limited(&plan.robot, |limits| limits.torque = 10.0)),
-        (Family::Velocity, |plan| plan.robot = limited(&plan.robot, |limits| limits.velocity = 1e-3)),
-        (Family::Position, |plan| {
+    let cases: [(ConstraintFamily, Tamper); 3] = [
+        (ConstraintFamily::Torque, |plan| plan.robot = limited(&plan.robot, |limits| limits.torque = 10.0)),
+        (ConstraintFamily::Velocity, |plan| {
+            plan.robot = limited(&plan.robot, |limits| limits.velocity = 1e-3)
+        }),
+        (ConstraintFamily::Position, |plan| {
             let q = plan.curve.end()[1];
             plan.robot = limited(&plan.robot, |limits| limits.position = Some((q + 0.1, q + 0.2)));
         }),
@@ -383,7 +389,7 @@ fn a_larger_set_or_a_smaller_tube_is_refused() {
         let refusal = JOB.refusal("tube", &plan);
         let Refusal::Constraint { family, at, .. } = &refusal else { panic!("{refusal}") };
         assert!(at.contains(place), "{refusal}");
-        assert!(place.is_empty() || *family == Family::Tube, "{refusal}");
+        assert!(place.is_empty() || *family == ConstraintFamily::Tube, "{refusal}");
     }
 }
 

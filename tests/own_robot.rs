@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use nalgebra::{DMatrix, SymmetricEigen, Vector3};
-use surelift::certify::{Family, Partition, Problem, Refusal, Start, certify};
+use surelift::certify::{ConstraintFamily, Partition, Problem, Refusal, Start, certify};
 use surelift::control::{Controller, Measured, RobustController};
 use surelift::dynamics::{Composites, Motion, Wrench, crba, rnea, torque_regressor};
 use surelift::inertia::{INERTIAL, ParameterSet};
@@ -193,7 +193,7 @@ fn a_plan_is_certified_and_a_wall_is_not_passed() {
     // In the way of the hook.
     let middle = robot.frames(&curve.state(1.5).q)[2].point(&Vector3::new(0.0, 0.0, -0.2));
     let refusal = prove(&block(middle)).unwrap_err();
-    assert!(matches!(&refusal, Refusal::Constraint { family: Family::Collision, .. }), "{refusal}");
+    assert!(matches!(&refusal, Refusal::Constraint { family: ConstraintFamily::Collision, .. }), "{refusal}");
     assert!(refusal.to_string().contains("obstacle 'block'"), "{refusal}");
 
     // The controller that goes with the plan runs on three joints too.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use surelift::horizon::{Held, Task};
+use surelift::horizon::{HeldObject, Task};
 use surelift::identify::{Identifier, IdentifierOptions};
 use surelift::plan::excite::{Criterion, Information};
 use surelift::plan::propose::{Proposal, Purpose, Setting, propose};
@@ -19,7 +19,7 @@ use surelift::trajectory::JointState;
 /// The scenario, and the set of parameters that is possible before any measurement.
 pub struct Start {
     pub task: Task,
-    pub held: Held,
+    pub held: HeldObject,
     pub robot: Arc<Arm>,
     pub identifier: Identifier,
     pub rest: JointState,

@@ -19,29 +19,31 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::experiment::{self, Noise};
-use super::{Campaign, CampaignError, Findings, Journal, Progress};
+use super::{Campaign, CampaignError, CampaignFindings, Journal, Progress};
 use crate::horizon::{ExciteCriterion, RunOptions};
-use crate::horizon::{LogRow, Phase};
+use crate::horizon::{LogRow, TaskPhase};
 use crate::identify::balance::{condition_number, window_regressor};
 use crate::identify::{Identifier, IdentifierOptions, Sample, tighten_by_physics};
 use crate::inertia::{INERTIAL, ParameterSet};
-use crate::plan::excite::open::{self, Family};
+use crate::plan::excite::open::{self, CurveBasis};
 use crate::report::figure::figure;
 use crate::scenario::{self, Scenario};
 
 mod perfect;
 
-/// Windows over which the condition number is taken, s.
+/// Windows over which the condition number is taken, s: as long as the identifier's unless stated, so that the figure is
+/// about the rows that it would have.
 const WINDOW_S: f64 = 0.1;
 /// What the table calls all payloads together.
 const ALL: &str = "all";
-/// Samples at which an open design's cost and limits are looked at.
+/// Samples at which an open design's cost and limits are looked at. Each evaluation takes time in proportion; half as many
+/// would miss more of what lies between them.
 const SAMPLES: usize = 100;
 
 /// The file of the campaign.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct File {
+pub(super) struct ExcitationFile {
     /// Name of the campaign.
     name: String,
     /// Robot, scene and prior; relative to this file.
@@ -84,7 +86,7 @@ enum Design {
 enum Way {
     /// Proven motions that minimise this, with these weights.
     Proven(ExciteCriterion, [f64; 3]),
-    Open(Family),
+    Open(CurveBasis),
     Perfect,
 }
 
@@ -118,8 +120,8 @@ impl Design {
             Design::PredictedMass => Way::Proven(ExciteCriterion::PredictedWidth, [1.0, 0.0, 0.0]),
             Design::ConditionNumber => Way::Proven(ExciteCriterion::ConditionNumber, [1.0; 3]),
             Design::Random => Way::Proven(ExciteCriterion::Random, [1.0; 3]),
-            Design::Fourier => Way::Open(Family::Fourier(5)),
-            Design::BSpline => Way::Open(Family::BSpline(8)),
+            Design::Fourier => Way::Open(CurveBasis::Fourier(5)),
+            Design::BSpline => Way::Open(CurveBasis::BSpline(8)),
             Design::PerfectSensors => Way::Perfect,
         }
     }
@@ -127,8 +129,8 @@ impl Design {
 
 /// The campaign, its file read and checked.
 #[derive(Debug, Clone)]
-pub struct Excitation {
-    file: File,
+pub struct ExcitationCampaign {
+    file: ExcitationFile,
     scenario: PathBuf,
     /// Digest of the scenario's task.
     task: u64,
@@ -150,8 +152,8 @@ struct Trial {
     sound: bool,
 }
 
-impl Excitation {
-    pub(super) fn new(path: &Path, file: File) -> Result<Self, CampaignError> {
+impl ExcitationCampaign {
+    pub(super) fn new(path: &Path, file: ExcitationFile) -> Result<Self, CampaignError> {
         let empty = [
             ("seeds", file.seeds == 0),
             ("designs", file.designs.is_empty()),
@@ -232,7 +234,7 @@ fn certified(scenario: Scenario, (criterion, weights): (ExciteCriterion, [f64; 3
     let options = RunOptions { method: "ours".to_owned(), seed, timed: false };
     let record = scenario::run(scenario, &options, &mut ()).map_err(|error| error.to_string())?;
     let summary = &record.summary;
-    let exciting = summary.plans.iter().filter(|plan| plan.certified && plan.phase == Phase::Excite);
+    let exciting = summary.plans.iter().filter(|plan| plan.certified && plan.phase == TaskPhase::Excite);
     let end = exciting.map(|plan| plan.t).fold(f64::NEG_INFINITY, f64::max) + t_f;
     let known = summary.identification.iter().find(|update| update.t >= end - 1e-9);
     let known = known.or(summary.identification.last()).ok_or("nothing was identified")?;
@@ -262,12 +264,18 @@ fn condition(robot: &crate::robot::Arm, samples: &[Sample]) -> f64 {
 }
 
 /// A simulated experiment with an open design of the same length.
-fn opened(scenario: Scenario, payload: &Payload, family: Family, evaluations: usize, seed: u64) -> Outcome {
+fn opened(
+    scenario: Scenario,
+    payload: &Payload,
+    family: CurveBasis,
+    evaluations: usize,
+    seed: u64,
+) -> Outcome {
     let task = scenario.task();
     let timing = &task.timing;
     let duration_s = timing.exciting_plans.saturating_sub(1) as f64 * timing.t_p_s + timing.t_f_s;
     let (robot, set) = (Arc::new(task.robot.clone()), task.prior_set().map_err(|error| error.to_string())?);
-    let what = open::Task {
+    let what = open::DesignTask {
         robot: &robot,
         set: &set,
         scene: &task.scene,
@@ -360,12 +368,12 @@ fn digest(text: &str) -> u64 {
     hasher.finish()
 }
 
-impl Campaign for Excitation {
+impl Campaign for ExcitationCampaign {
     fn name(&self) -> &str {
         &self.file.name
     }
 
-    fn run(&self, progress: &Progress<'_>) -> Result<Findings, CampaignError> {
+    fn run(&self, progress: &Progress<'_>) -> Result<CampaignFindings, CampaignError> {
         self.go_on(&Journal::none(), progress)
     }
 
@@ -373,8 +381,8 @@ impl Campaign for Excitation {
         true
     }
 
-    fn go_on(&self, journal: &Journal, progress: &Progress<'_>) -> Result<Findings, CampaignError> {
-        let File { payloads, designs, seeds, first_seed, .. } = &self.file;
+    fn go_on(&self, journal: &Journal, progress: &Progress<'_>) -> Result<CampaignFindings, CampaignError> {
+        let ExcitationFile { payloads, designs, seeds, first_seed, .. } = &self.file;
         let each = payloads.iter().flat_map(|payload| designs.iter().map(move |&design| (payload, design)));
         let each: Vec<(&Payload, Design)> = each.collect();
         let total = seeds.saturating_mul(each.len() as u64);
@@ -402,7 +410,7 @@ impl Campaign for Excitation {
             table.extend(designs.iter().map(|&design| row(name, design, &of(design), &first)));
         }
         let unsound = trials.iter().filter(|trial| !trial.sound).count();
-        Ok(Findings {
+        Ok(CampaignFindings {
             passed: unsound == 0,
             verdict: format!(
                 "Mean ± deviation, worst; half-widths after the exciting part. In mass the first design is tighter than each \

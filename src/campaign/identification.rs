@@ -29,17 +29,18 @@ use crate::scenario::Scenario;
 use crate::trajectory::{Bezier, Curve, JointState};
 
 use super::experiment::{self, NOISES, Noise};
-use super::{Campaign, CampaignError, Findings, Progress};
+use super::{Campaign, CampaignError, CampaignFindings, Progress};
 
-/// Length of the motion that strips are asked for, s.
+/// Length of the motion that strips are asked for, s: between the 1.5 s from one plan to the next and the 3 s that a plan
+/// takes unless stated.
 const STRIPS_S: f64 = 2.0;
-/// Draws of a payload before a prior is given up as one that holds no body.
+/// Draws of a payload before a prior is given up as one that holds no body. The number is only there to end.
 const DRAWS: usize = 2_000_000;
 
 /// The file of the campaign.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct File {
+pub(super) struct IdentificationFile {
     /// Name of the campaign.
     name: String,
     /// Trials; the kinds of noise take turns.
@@ -54,7 +55,7 @@ pub(super) struct File {
 
 /// The campaign, its file read and checked.
 #[derive(Debug, Clone)]
-pub struct Identification {
+pub struct IdentificationCampaign {
     name: String,
     trials: u64,
     seconds: f64,
@@ -79,8 +80,8 @@ struct Trial {
     mass_half: f64,
 }
 
-impl Identification {
-    pub(super) fn new(path: &Path, file: File) -> Result<Self, CampaignError> {
+impl IdentificationCampaign {
+    pub(super) fn new(path: &Path, file: IdentificationFile) -> Result<Self, CampaignError> {
         if file.trials == 0 {
             return Err(CampaignError::field(path, "trials", "is 0, expected at least 1"));
         }
@@ -103,7 +104,7 @@ impl Identification {
             .map_err(|error| CampaignError::field(path, "scenario", error.to_string()))?;
         let body = tight.body(robot.end_effector());
         let body = std::array::from_fn(|k| (body.range(k).lower, body.range(k).upper));
-        let File { name, trials, seconds, seed, .. } = file;
+        let IdentificationFile { name, trials, seconds, seed, .. } = file;
         Ok(Self { name, trials, seconds, seed, robot, prior, body })
     }
 
@@ -262,12 +263,12 @@ impl Curve for Wave {
     }
 }
 
-impl Campaign for Identification {
+impl Campaign for IdentificationCampaign {
     fn name(&self) -> &str {
         &self.name
     }
 
-    fn run(&self, progress: &Progress<'_>) -> Result<Findings, CampaignError> {
+    fn run(&self, progress: &Progress<'_>) -> Result<CampaignFindings, CampaignError> {
         let done = AtomicU64::new(0);
         let trials = (0..self.trials)
             .into_par_iter()
@@ -314,7 +315,7 @@ impl Campaign for Identification {
         } else {
             format!("THE TRUTH LEFT THE SET in {outside} of {} trials.", trials.len())
         };
-        Ok(Findings {
+        Ok(CampaignFindings {
             passed: outside == 0,
             verdict,
             table,
@@ -331,13 +332,13 @@ impl Campaign for Identification {
 mod tests {
     use super::*;
 
-    fn campaign(trials: u64) -> Identification {
+    fn campaign(trials: u64) -> IdentificationCampaign {
         let text = format!(
             "schema = 1\nname = \"few\"\nkind = \"identification\"\ntrials = {trials}\nseconds = 0.6\nseed = 3\n\
              scenario = \"scenarios/dumbbell_c_8lb.toml\""
         );
         let path = Path::new("./few.toml");
-        Identification::new(path, crate::campaign::parse(path, &text).unwrap()).unwrap()
+        IdentificationCampaign::new(path, crate::campaign::parse(path, &text).unwrap()).unwrap()
     }
 
     #[test]
@@ -372,7 +373,7 @@ mod tests {
     }
 
     /// What becomes of the truth where the base leans by `degrees`, over `count` motions: inside, noticed, outside in silence.
-    fn strips(campaign: &Identification, degrees: f64, count: u64) -> [usize; 3] {
+    fn strips(campaign: &IdentificationCampaign, degrees: f64, count: u64) -> [usize; 3] {
         let mut counts = [0; 3];
         for number in 0..count {
             let mut rng = ChaCha8Rng::seed_from_u64(number);

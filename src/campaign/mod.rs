@@ -48,8 +48,8 @@ pub trait Campaign {
     /// Makes all trials.
     ///
     /// # Errors
-    /// If the trials themselves could not be made. A promise found broken is not an error but [`Findings::passed`].
-    fn run(&self, progress: &Progress<'_>) -> Result<Findings, CampaignError>;
+    /// If the trials themselves could not be made. A promise found broken is not an error but [`CampaignFindings::passed`].
+    fn run(&self, progress: &Progress<'_>) -> Result<CampaignFindings, CampaignError>;
 
     /// Whether finished trials are kept, see [`Campaign::go_on`].
     fn keeps_trials(&self) -> bool {
@@ -61,7 +61,7 @@ pub trait Campaign {
     ///
     /// # Errors
     /// As [`Campaign::run`], or if the journal cannot be written.
-    fn go_on(&self, journal: &Journal, progress: &Progress<'_>) -> Result<Findings, CampaignError> {
+    fn go_on(&self, journal: &Journal, progress: &Progress<'_>) -> Result<CampaignFindings, CampaignError> {
         let _ = journal;
         self.run(progress)
     }
@@ -69,7 +69,7 @@ pub trait Campaign {
 
 /// What came of a campaign.
 #[derive(Debug, Clone)]
-pub struct Findings {
+pub struct CampaignFindings {
     /// Whether the promise held in all trials.
     pub passed: bool,
     /// The outcome in a sentence.
@@ -115,8 +115,10 @@ pub fn load(path: &Path) -> Result<Box<dyn Campaign>, CampaignError> {
         "estimation_deviations" => {
             Ok(Box::new(estimation::deviations::Honesty::new(path, file.parse(&HEADER)?)?))
         }
-        "excitation" => Ok(Box::new(excitation::Excitation::new(path, file.parse(&HEADER)?)?)),
-        "identification" => Ok(Box::new(identification::Identification::new(path, file.parse(&HEADER)?)?)),
+        "excitation" => Ok(Box::new(excitation::ExcitationCampaign::new(path, file.parse(&HEADER)?)?)),
+        "identification" => {
+            Ok(Box::new(identification::IdentificationCampaign::new(path, file.parse(&HEADER)?)?))
+        }
         "runs" => Ok(Box::new(runs::Runs::new(path, file.parse(&HEADER)?)?)),
         "widths" => Ok(Box::new(widths::Widths::new(path, file.parse(&HEADER)?)?)),
         other => {

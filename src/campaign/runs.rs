@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Campaign, CampaignError, Findings, Progress};
+use super::{Campaign, CampaignError, CampaignFindings, Progress};
 use crate::horizon::RunOptions;
 use crate::horizon::{Broken, Outcome};
 use crate::report::Summary;
@@ -17,7 +17,7 @@ use crate::scenario::{self, Scenario};
 /// The file of the campaign.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct File {
+pub(super) struct RunsFile {
     /// Name of the campaign.
     name: String,
     /// Every run is made with the seeds 0..seeds.
@@ -52,8 +52,8 @@ pub struct Runs {
 }
 
 impl Runs {
-    pub(super) fn new(path: &Path, file: File) -> Result<Self, CampaignError> {
-        let File { name, seeds, mut runs, .. } = file;
+    pub(super) fn new(path: &Path, file: RunsFile) -> Result<Self, CampaignError> {
+        let RunsFile { name, seeds, mut runs, .. } = file;
         if seeds == 0 || runs.is_empty() {
             let field = if seeds == 0 { "seeds" } else { "runs" };
             return Err(CampaignError::field(path, field, "is empty, expected at least 1"));
@@ -114,7 +114,7 @@ impl Campaign for Runs {
         &self.name
     }
 
-    fn run(&self, progress: &Progress<'_>) -> Result<Findings, CampaignError> {
+    fn run(&self, progress: &Progress<'_>) -> Result<CampaignFindings, CampaignError> {
         let heading = ["scenario", "seed", "outcome", "expected", "violations", "found"];
         let mut table = vec![heading.map(str::to_owned).to_vec()];
         let (mut entries, mut unexpected, mut done) = (vec![], 0_u64, 0);
@@ -138,7 +138,7 @@ impl Campaign for Runs {
             0 => format!("All {total} runs ended as expected, without a violation."),
             some => format!("{some} of {total} runs did NOT end as expected or violated a limit."),
         };
-        Ok(Findings {
+        Ok(CampaignFindings {
             passed: unexpected == 0,
             verdict,
             table,

@@ -21,7 +21,7 @@ use serde_json::json;
 use super::arm::{Setup, SetupFile};
 use super::soundness::attack::Law;
 use super::soundness::case::Case;
-use super::{Campaign, CampaignError, Findings, Progress};
+use super::{Campaign, CampaignError, CampaignFindings, Progress};
 use crate::certify::{CellReport, Problem};
 use crate::plan::tube_fit;
 use crate::reach::Tube;
@@ -32,7 +32,7 @@ use crate::trajectory::Bezier;
 /// The file of the campaign.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct File {
+pub(super) struct WidthsFile {
     /// Name of the campaign.
     name: String,
     /// Plans for each arm.
@@ -57,7 +57,7 @@ pub(super) struct File {
 /// The campaign, its file read and checked.
 #[derive(Debug, Clone)]
 pub struct Widths {
-    file: File,
+    file: WidthsFile,
     arms: Vec<Setup>,
 }
 
@@ -134,7 +134,7 @@ impl Sizes {
 }
 
 impl Widths {
-    pub(super) fn new(path: &Path, file: File) -> Result<Self, CampaignError> {
+    pub(super) fn new(path: &Path, file: WidthsFile) -> Result<Self, CampaignError> {
         for (field, x) in [("plans", file.plans), ("intervals", file.intervals as u64)] {
             if x == 0 {
                 return Err(CampaignError::field(path, field, "is 0, expected at least 1"));
@@ -209,7 +209,7 @@ impl Campaign for Widths {
         &self.file.name
     }
 
-    fn run(&self, progress: &Progress<'_>) -> Result<Findings, CampaignError> {
+    fn run(&self, progress: &Progress<'_>) -> Result<CampaignFindings, CampaignError> {
         let mut trials = Vec::new();
         for (i, arm) in self.arms.iter().enumerate() {
             // The same plans for all gains, and for all arms that differ in their set alone.
@@ -241,7 +241,7 @@ impl Campaign for Widths {
 }
 
 impl Widths {
-    fn findings(&self, groups: &[(usize, Gains, Sizes)]) -> Findings {
+    fn findings(&self, groups: &[(usize, Gains, Sizes)]) -> CampaignFindings {
         let heading = [
             "arm",
             "k_r",
@@ -278,11 +278,11 @@ impl Widths {
                 "robust_nm": both(&sizes.robust), "asked_nm": both(&sizes.asked), "growth_m": both(&sizes.growth),
                 "largest_command_of_a_plan_median_nm": peak, "plans": sizes.plans, "unproven": sizes.unproven }));
         }
-        let File { name, seed, intervals, .. } = &self.file;
+        let WidthsFile { name, seed, intervals, .. } = &self.file;
         let verdict = format!("Half-widths over all joints and {intervals} intervals of each proven plan.");
         let summary = json!({ "name": name, "kind": "widths", "seed": seed, "intervals": intervals,
             "passed": true, "entries": entries });
-        Findings { passed: true, verdict, table, summary, files: Vec::new() }
+        CampaignFindings { passed: true, verdict, table, summary, files: Vec::new() }
     }
 }
 
@@ -294,7 +294,7 @@ mod tests {
     fn what_is_better_known_has_smaller_sets() {
         let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/campaigns/widths.toml"));
         let text = std::fs::read_to_string(path).unwrap();
-        let mut file: File = crate::campaign::parse(path, &text).unwrap();
+        let mut file: WidthsFile = crate::campaign::parse(path, &text).unwrap();
         (file.plans, file.intervals) = (1, 16);
         let widths = Widths::new(path, file).unwrap();
         let findings = widths.run(&|_, _| ()).unwrap();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{CampaignError, Findings};
+use super::{CampaignError, CampaignFindings};
 use crate::report::table::align;
 
 /// The folder of a campaign if no other is asked for: `runs/campaign-<name>`. Characters that do not belong in a
@@ -18,7 +18,7 @@ pub fn default_destination(name: &str) -> PathBuf {
 ///
 /// # Errors
 /// [`CampaignError::Write`] with the path that cannot be written.
-pub fn write(folder: &Path, findings: &Findings) -> Result<(), CampaignError> {
+pub fn write(folder: &Path, findings: &CampaignFindings) -> Result<(), CampaignError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |source| CampaignError::Write { path, source }

@@ -9,7 +9,9 @@ use crate::reach::energy::{energy_slack, relative_mass, velocity_slopes};
 use crate::reach::extent::growth;
 use crate::reach::gravity::tilt_torques;
 use crate::reach::law::LawBounds;
-use crate::reach::links::{Separation, clear_of_capsule, clear_of_obstacle, coarsely_clear, sweep_capsules};
+use crate::reach::links::{
+    ProvenSeparation, clear_of_capsule, clear_of_obstacle, coarsely_clear, sweep_capsules,
+};
 use crate::reach::mass::floor_factor;
 use crate::reach::roundoff::{LAW_ROUNDOFF, RoundoffBounds};
 use crate::reach::strips::PreparedStrips;
@@ -20,18 +22,19 @@ use crate::robot::{JointLimits, LinkShape};
 
 use super::{Body, Problem};
 
-/// Pairs that are provably further apart than this, m, are not separated exactly if another pair is nearer.
+/// Pairs that are provably further apart than this, m, are not separated exactly if another pair is nearer. What is proven
+/// stays true for any value: a larger one takes more time, a smaller one makes reported clearances of far pairs less sharp.
 pub const DETAIL_M: f64 = 0.3;
 
 /// What must be kept apart, and how far it provably is.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Clearance {
+pub struct ProvenClearance {
     /// Index of the capsule in [`crate::robot::Arm::shapes`].
     pub shape: usize,
     /// The obstacle or the other capsule.
     pub other: Body,
     /// Proven distance and the direction that proves it.
-    pub separation: Separation,
+    pub separation: ProvenSeparation,
 }
 
 /// Least values that the constants of the tube must have for the proof to hold over a cell.
@@ -67,7 +70,7 @@ pub struct CellReport {
     /// Torque margin of each joint, N m.
     pub torque_margin: Joints<f64>,
     /// Separation of every pair that must stay apart.
-    pub clearances: Vec<Clearance>,
+    pub clearances: Vec<ProvenClearance>,
     /// Upper bound of how far tracking errors carry any capsule's end from the line that it would follow otherwise, m.
     pub growth_m: f64,
     /// Upper bound of r'Mr / sum A_j r_j^2 for all r, A the tube's floor.
@@ -143,17 +146,17 @@ impl CellReport {
             }
             for (k, block) in blocks.iter().enumerate() {
                 let separation = coarsely_clear(&axes[shape], link.capsule.radius, block);
-                self.clearances.push(Clearance { shape, other: Body::Obstacle(k), separation });
+                self.clearances.push(ProvenClearance { shape, other: Body::Obstacle(k), separation });
             }
         }
         for &(a, b) in robot.self_pairs() {
             let separation = coarsely_clear(&axes[a], pair_radius(shapes, a, b), &axes[b]);
-            self.clearances.push(Clearance { shape: a, other: Body::Shape(b), separation });
+            self.clearances.push(ProvenClearance { shape: a, other: Body::Shape(b), separation });
         }
         let mut least = f64::INFINITY;
         // Those within sight, then those that could be the least of all.
         for sight in [Some(DETAIL_M), None] {
-            for Clearance { shape, other, separation } in &mut self.clearances {
+            for ProvenClearance { shape, other, separation } in &mut self.clearances {
                 if separation.clearance_m > sight.unwrap_or(least) {
                     continue;
                 }
@@ -188,6 +191,28 @@ fn reading_sup<const N: usize, R: Rounding>(cell: &Cell<N, R>, j: usize) -> f64 
     add_up(cell.r[j].sup_abs(), cell.deviation[j].r)
 }
 
+/// What one unit of r does to the torques and to C r, see [`velocity_slopes`]: over the tube's ellipsoids where links outweigh the
+/// transmissions, as only there it is worth the time, and over the ranges elsewhere.
+fn tube_slopes<const N: usize, R: Rounding>(
+    problem: &Problem<'_>,
+    cell: &Cell<N, R>,
+    floor: &[f64],
+    space: &mut CellWorkspace<N, R>,
+) -> [Joints<f64>; 2] {
+    let robot = problem.robot;
+    let range = problem.uncertain.range.iter();
+    let own = |j: usize| problem.uncertain.between.below[robot.joint_index(j).armature];
+    if (0..robot.dof()).any(|j| floor[j] > own(j)) {
+        let (at, theta) = ([&cell.q[..], &cell.dq, &cell.dqa], range.map(|x| Affine::from_interval(*x)));
+        velocity_slopes(robot, at, theta, (floor, extent::sup_abs), &mut space.forms)
+    } else {
+        let [q, dq, dqa] = [&cell.q, &cell.dq, &cell.dqa]
+            .map(|forms| -> Joints<Interval> { forms.iter().map(|x| x.interval()).collect() });
+        let size = |x: &Interval| x.sup_abs();
+        velocity_slopes(robot, [&q, &dq, &dqa], range.copied(), (floor, size), &mut space.ranges)
+    }
+}
+
 /// The conditions of the tube's proof, see [`crate::reach::tube`].
 fn required<const N: usize, R: Rounding>(
     problem: &Problem<'_>,
@@ -204,18 +229,7 @@ fn required<const N: usize, R: Rounding>(
     // Transforms are still those of the cell's positions.
     let place = (&mut space.forms, &mut space.form_mass);
     let floor_factor = floor_factor(robot, &problem.uncertain.between, floor, place);
-    // Over the tube's ellipsoids where links outweigh the transmissions, as only there it is worth the time.
-    let range = problem.uncertain.range.iter();
-    let own = |j: usize| problem.uncertain.between.below[robot.joint_index(j).armature];
-    let [slope, turning] = if (0..n).any(|j| floor[j] > own(j)) {
-        let (at, theta) = ([&cell.q[..], &cell.dq, &cell.dqa], range.map(|x| Affine::from_interval(*x)));
-        velocity_slopes(robot, at, theta, (floor, extent::sup_abs), &mut space.forms)
-    } else {
-        let [q, dq, dqa] = [&cell.q, &cell.dq, &cell.dqa]
-            .map(|forms| -> Joints<Interval> { forms.iter().map(|x| x.interval()).collect() });
-        let size = |x: &Interval| x.sup_abs();
-        velocity_slopes(robot, [&q, &dq, &dqa], range.copied(), (floor, size), &mut space.ranges)
-    };
+    let [slope, turning] = tube_slopes(problem, cell, floor, space);
 
     // |dr/dt|: with d = w - v, sqrt(dr'M dr) <= |d| + |C r|, norms weighted by 1/A. And sum A_j r_j^2 <= 2 V.
     let radius = mul_up(2.0, tube.level_j()).sqrt().next_up();

@@ -23,10 +23,10 @@ mod workspaces;
 
 use crate::enclose::{Counted, Rounding};
 
-pub use cell::{CellReport, Clearance};
+pub use cell::{CellReport, ProvenClearance};
 pub use problem::{Partition, Problem};
 pub use switch::{Predecessor, Start, StartRefusal};
-pub use verdict::{Body, Certificate, Family, Margin, Place, Refusal, Shortfall};
+pub use verdict::{Body, Certificate, ConstraintFamily, ConstraintIndex, Margin, Refusal, Shortfall};
 pub use workspaces::Workspaces;
 
 /// Proves the problem over its whole time, from its start.

@@ -14,8 +14,8 @@ use crate::trajectory::Bezier;
 use super::verdict::Tally;
 use super::workspaces::ThreadWorkspace;
 use super::{
-    CellReport, Certificate, Clearance, Family, Place, Refusal, Shortfall, Start, StartRefusal, Workspaces,
-    switch,
+    CellReport, Certificate, ConstraintFamily, ConstraintIndex, ProvenClearance, Refusal, Shortfall, Start,
+    StartRefusal, Workspaces, switch,
 };
 
 /// How finely time is cut. Coarser or finer, what is proven is as true; it is proven of fewer or more plans.
@@ -119,7 +119,7 @@ impl<'a> Problem<'a> {
             Span::Rest => (self.curve.duration_s, f64::INFINITY),
         };
         let mut tally = Tally::of_a_cell();
-        let mut record = |family: Family, place: Place, margin: f64| {
+        let mut record = |family: ConstraintFamily, place: ConstraintIndex, margin: f64| {
             // NaN is no proof either.
             if !(margin >= 0.0) {
                 return Err(Shortfall { family, place, t0, t1, margin });
@@ -128,15 +128,19 @@ impl<'a> Problem<'a> {
             Ok(())
         };
         for j in 0..self.robot.dof() {
-            record(Family::Position, Place::Joint(j), report.position[j])?;
-            record(Family::Velocity, Place::Joint(j), report.velocity[j])?;
-            record(Family::Torque, Place::Joint(j), report.torque_margin[j])?;
+            record(ConstraintFamily::Position, ConstraintIndex::Joint(j), report.position[j])?;
+            record(ConstraintFamily::Velocity, ConstraintIndex::Joint(j), report.velocity[j])?;
+            record(ConstraintFamily::Torque, ConstraintIndex::Joint(j), report.torque_margin[j])?;
         }
-        for Clearance { shape, other, separation } in &report.clearances {
-            record(Family::Collision, Place::Pair(*shape, *other), separation.clearance_m)?;
+        for ProvenClearance { shape, other, separation } in &report.clearances {
+            record(
+                ConstraintFamily::Collision,
+                ConstraintIndex::Pair(*shape, *other),
+                separation.clearance_m,
+            )?;
         }
         for (place, margin) in self.tube_margins(report) {
-            record(Family::Tube, place, margin)?;
+            record(ConstraintFamily::Tube, place, margin)?;
         }
         Ok(tally)
     }
@@ -145,19 +149,19 @@ impl<'a> Problem<'a> {
     pub(crate) fn tube_margins<'r>(
         &'r self,
         report: &'r CellReport,
-    ) -> impl Iterator<Item = (Place, f64)> + 'r {
+    ) -> impl Iterator<Item = (ConstraintIndex, f64)> + 'r {
         let (tube, needed) = (self.tube, &report.required);
         let relative = |have: f64, need: f64| if have > 0.0 { (have - need) / have } else { have - need };
         let whole = [
-            (Place::HoldPower, relative(tube.hold_power_w, needed.hold_power_w)),
-            (Place::EnergySlack, relative(tube.energy_slack_j, needed.energy_slack_j)),
-            (Place::Gain, 1.0 - needed.gain),
-            (Place::Floor, 1.0 - needed.floor_factor),
+            (ConstraintIndex::HoldPower, relative(tube.hold_power_w, needed.hold_power_w)),
+            (ConstraintIndex::EnergySlack, relative(tube.energy_slack_j, needed.energy_slack_j)),
+            (ConstraintIndex::Gain, 1.0 - needed.gain),
+            (ConstraintIndex::Floor, 1.0 - needed.floor_factor),
         ];
         let joints = (0..self.robot.dof()).flat_map(move |j| {
             let acceleration = relative(tube.acceleration_bound[j], needed.acceleration_bound[j]);
             let drift = relative(tube.drift_nm[j], needed.drift_nm[j]);
-            [(Place::Drift(j), drift), (Place::Acceleration(j), acceleration)]
+            [(ConstraintIndex::Drift(j), drift), (ConstraintIndex::Acceleration(j), acceleration)]
         });
         whole.into_iter().chain(joints)
     }
@@ -194,7 +198,13 @@ impl<'a> Problem<'a> {
     ) -> Result<Tally, Shortfall> {
         if !self.covered(survey) {
             let (t0, t1, margin) = (0.0, f64::INFINITY, f64::NEG_INFINITY);
-            return Err(Shortfall { family: Family::Tube, place: Place::Uncovered, t0, t1, margin });
+            return Err(Shortfall {
+                family: ConstraintFamily::Tube,
+                place: ConstraintIndex::Uncovered,
+                t0,
+                t1,
+                margin,
+            });
         }
         let verdicts = survey.par_iter().map(|report| match self.judge(report) {
             Err(shortfall) => workspaces.with(|place| self.halve(report.span, shortfall, depth, place)),

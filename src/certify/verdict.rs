@@ -21,7 +21,7 @@ pub enum Body {
 /// Families of constraints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Family {
+pub enum ConstraintFamily {
     /// Joint position limits (rad).
     Position,
     /// Joint velocity limits (rad/s).
@@ -73,7 +73,7 @@ pub enum Refusal {
     )]
     Constraint {
         /// Its family.
-        family: Family,
+        family: ConstraintFamily,
         /// Joint, or capsule and what it comes close to.
         at: String,
         /// Start of the cell, s.
@@ -93,7 +93,7 @@ pub enum Refusal {
 
 /// Which constraint of its family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum ConstraintIndex {
     /// That of a joint.
     Joint(usize),
     /// That of a capsule against another body.
@@ -114,23 +114,23 @@ pub enum Place {
     Uncovered,
 }
 
-impl Place {
+impl ConstraintIndex {
     fn name(self, robot: &Arm, scene: &Scene) -> String {
         let joint = |j: usize| format!("joint '{}'", robot.joints[j].name);
         let shape = |s: usize| &robot.shapes()[s].name;
         match self {
-            Place::Joint(j) => joint(j),
-            Place::Pair(s, Body::Obstacle(k)) => {
+            ConstraintIndex::Joint(j) => joint(j),
+            ConstraintIndex::Pair(s, Body::Obstacle(k)) => {
                 format!("'{}' against obstacle '{}'", shape(s), scene.obstacles[k].name)
             }
-            Place::Pair(s, Body::Shape(k)) => format!("'{}' against '{}'", shape(s), shape(k)),
-            Place::HoldPower => "tube hold_power_w".to_owned(),
-            Place::EnergySlack => "tube energy_slack_j".to_owned(),
-            Place::Gain => "tube gain condition".to_owned(),
-            Place::Floor => "tube inertia_floor against the mass matrix".to_owned(),
-            Place::Drift(j) => format!("tube drift_nm of {}", joint(j)),
-            Place::Acceleration(j) => format!("tube acceleration_bound of {}", joint(j)),
-            Place::Uncovered => "a time that no cell covers".to_owned(),
+            ConstraintIndex::Pair(s, Body::Shape(k)) => format!("'{}' against '{}'", shape(s), shape(k)),
+            ConstraintIndex::HoldPower => "tube hold_power_w".to_owned(),
+            ConstraintIndex::EnergySlack => "tube energy_slack_j".to_owned(),
+            ConstraintIndex::Gain => "tube gain condition".to_owned(),
+            ConstraintIndex::Floor => "tube inertia_floor against the mass matrix".to_owned(),
+            ConstraintIndex::Drift(j) => format!("tube drift_nm of {}", joint(j)),
+            ConstraintIndex::Acceleration(j) => format!("tube acceleration_bound of {}", joint(j)),
+            ConstraintIndex::Uncovered => "a time that no cell covers".to_owned(),
         }
     }
 }
@@ -139,9 +139,9 @@ impl Place {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shortfall {
     /// Its family.
-    pub family: Family,
+    pub family: ConstraintFamily,
     /// Which one.
-    pub place: Place,
+    pub place: ConstraintIndex,
     /// Start of the cell, s.
     pub t0: f64,
     /// End of the cell, s (infinite for the rest after the plan).
@@ -154,7 +154,7 @@ impl Shortfall {
     /// The same with names.
     pub fn refusal(self, robot: &Arm, scene: &Scene) -> Refusal {
         let Self { family, place, t0, t1, margin } = self;
-        if place == Place::Uncovered {
+        if place == ConstraintIndex::Uncovered {
             return Refusal::Unsupported("the surveyed cells do not cover the plan".to_owned());
         }
         Refusal::Constraint { family, at: place.name(robot, scene), t0, t1, margin }
@@ -166,13 +166,13 @@ impl Shortfall {
 struct Least {
     value: f64,
     t: f64,
-    place: Place,
+    place: ConstraintIndex,
 }
 
 /// The least margin of each family over some cells; none is negative.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tally {
-    /// By [`Family`].
+    /// By [`ConstraintFamily`].
     least: [Option<Least>; 5],
     cells: usize,
 }
@@ -183,7 +183,7 @@ impl Tally {
         Self { cells: 1, ..Self::default() }
     }
 
-    pub(crate) fn record(&mut self, family: Family, value: f64, t: f64, place: Place) {
+    pub(crate) fn record(&mut self, family: ConstraintFamily, value: f64, t: f64, place: ConstraintIndex) {
         if value.is_finite() {
             self.lower(family as usize, Least { value, t, place });
         }
@@ -206,16 +206,16 @@ impl Tally {
     }
 
     pub(crate) fn certificate(&self, robot: &Arm, scene: &Scene, excess: f64) -> Certificate {
-        let margin = |family: Family| match self.least[family as usize] {
+        let margin = |family: ConstraintFamily| match self.least[family as usize] {
             Some(Least { value, t, place }) => Margin { value: Some(value), t, at: place.name(robot, scene) },
             None => Margin { value: None, t: 0.0, at: String::new() },
         };
         Certificate {
-            position: margin(Family::Position),
-            velocity: margin(Family::Velocity),
-            torque: margin(Family::Torque),
-            collision: margin(Family::Collision),
-            tube: margin(Family::Tube),
+            position: margin(ConstraintFamily::Position),
+            velocity: margin(ConstraintFamily::Velocity),
+            torque: margin(ConstraintFamily::Torque),
+            collision: margin(ConstraintFamily::Collision),
+            tube: margin(ConstraintFamily::Tube),
             cells: self.cells,
             excess,
         }

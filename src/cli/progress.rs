@@ -144,13 +144,13 @@ fn mass_bar(first: (f64, f64), now: (f64, f64), width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::horizon::Phase;
+    use crate::horizon::TaskPhase;
 
     #[test]
     fn plain_lines_tell_of_each_execution_once() {
         let mut observer = PlainObserver::new(Vec::new());
         for (t, t_end) in [(0.0, 1.5), (0.5, 1.5), (1.5, 3.0)] {
-            observer.event(&Event::Executing { t, t_end, phase: Phase::Excite, tracking_ratio: 0.1 });
+            observer.event(&Event::Executing { t, t_end, phase: TaskPhase::Excite, tracking_ratio: 0.1 });
         }
         observer.event(&Event::Stopped { outcome: Outcome::SafeStop, reason: Some("no plan".into()) });
         let text = String::from_utf8(observer.sink).unwrap();

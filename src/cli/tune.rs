@@ -9,7 +9,7 @@ use super::{Failure, say};
 use crate::report::figure::figure;
 use crate::report::table::align;
 use crate::robot;
-use crate::tune::{Measured, Options, Report, Study, TuneError, tune, write};
+use crate::tune::{ProvenPerformance, Report, TuneError, TuneOptions, TuningProblem, tune, write};
 
 /// Find gains for an arm's controller: proven at its control period, with torque sets as small as can be
 #[derive(Debug, Clone, PartialEq, Args)]
@@ -33,13 +33,13 @@ pub struct TuneArgs {
     #[arg(long, value_name = "FILE.toml")]
     pub scenario: Option<PathBuf>,
     /// Random plans that must all be proven
-    #[arg(long, value_name = "N", default_value_t = Options::default().plans)]
+    #[arg(long, value_name = "N", default_value_t = TuneOptions::default().plans)]
     pub plans: usize,
     /// Seed of plans and simulation
-    #[arg(long, value_name = "N", default_value_t = Options::default().seed)]
+    #[arg(long, value_name = "N", default_value_t = TuneOptions::default().seed)]
     pub seed: u64,
     /// How far tracking errors may carry a link, mm
-    #[arg(long, value_name = "MM", default_value_t = 1e3 * Options::default().growth_m)]
+    #[arg(long, value_name = "MM", default_value_t = 1e3 * TuneOptions::default().growth_m)]
     pub growth_mm: f64,
     /// Write the robot's TOML with the new gains here instead
     #[arg(long, value_name = "FILE.toml")]
@@ -67,8 +67,8 @@ pub fn run(args: &TuneArgs) -> Result<u8, Failure> {
     }
     let source = robot::find(&args.robot, Path::new(".")).map_err(|e| Failure::input(&e))?;
     let study = match &args.scenario {
-        Some(scenario) => Study::of_scenario(scenario).map_err(input)?,
-        None => Study::of_robot(&source).map_err(input)?,
+        Some(scenario) => TuningProblem::of_scenario(scenario).map_err(input)?,
+        None => TuningProblem::of_robot(&source).map_err(input)?,
     };
     let named = robot::load(&source).map_err(|e| Failure::input(&e))?.name.clone();
     if named != study.arm.robot.name {
@@ -83,7 +83,7 @@ pub fn run(args: &TuneArgs) -> Result<u8, Failure> {
         );
         return Err(Failure::Input(text));
     }
-    let options = Options { plans: args.plans, seed: args.seed, growth_m: 1e-3 * args.growth_mm };
+    let options = TuneOptions { plans: args.plans, seed: args.seed, growth_m: 1e-3 * args.growth_mm };
     let bar = if args.quiet { ProgressBar::hidden() } else { bar() };
     let found = tune(&study, &options, &|done, total| {
         bar.set_length(total);
@@ -122,7 +122,7 @@ fn table(report: &Report) -> Vec<Vec<String>> {
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
     rows.extend(report.useful.iter().take(ROWS).filter_map(|candidate| {
         let g = &candidate.gains;
-        let m: &Measured = candidate.found.as_ref().ok()?;
+        let m: &ProvenPerformance = candidate.found.as_ref().ok()?;
         let figures = [g.k_r, g.alpha, g.v_max, m.mean_nm, m.max_nm, 1e3 * m.growth_m, 100.0 * m.hold_share];
         Some(figures.map(figure).into_iter().chain([format!("{} of {}", m.within_limits, m.plans)]).collect())
     }));

@@ -173,7 +173,7 @@ fn verdict(proof: &Result<Certificate, Vec<String>>, seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::certify::{Family, Margin, Refusal};
+    use crate::certify::{ConstraintFamily, Margin, Refusal};
 
     #[test]
     fn a_verdict_names_margins_or_constraint_time_and_place() {
@@ -192,7 +192,7 @@ mod tests {
             text.ends_with("margins: velocity 0.2500 rad/s, torque 3.249 N m, collision 0.01200 m"),
             "{text}"
         );
-        let (family, at) = (Family::Torque, "joint 'a'".to_owned());
+        let (family, at) = (ConstraintFamily::Torque, "joint 'a'".to_owned());
         let refusal = Refusal::Constraint { family, at, t0: 1.25, t1: 1.5, margin: -0.1 };
         let text = verdict(&Err(vec![refusal.to_string()]), 0.5);
         for word in ["NOT PROVEN", "Torque", "joint 'a'", "1.25"] {

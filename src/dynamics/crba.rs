@@ -26,13 +26,10 @@ struct Turned<T> {
     columns: [Vec3<T>; 3],
     /// From the parent's origin to the body's, m.
     arm: Vec3<T>,
-    /// The joint's parent, or [`NONE`] if that does not turn against these axes.
-    parent: usize,
+    /// The joint's parent; `None` if that does not turn against these axes.
+    parent: Option<usize>,
     rotation: bool,
 }
-
-/// No parent.
-const NONE: usize = usize::MAX;
 
 impl<T: Scalar> Composites<T> {
     /// Scratch space for `robot`; the only allocation.
@@ -41,7 +38,7 @@ impl<T: Scalar> Composites<T> {
         let turned = robot.joints.iter().map(|joint| Turned {
             columns: [vec3::zero(); 3],
             arm: vec3::zero(),
-            parent: joint.parent.filter(|&p| p >= first).unwrap_or(NONE),
+            parent: joint.parent.filter(|&p| p >= first),
             rotation: joint.kind.is_rotation(),
         });
         let chain =
@@ -123,13 +120,13 @@ impl<T: Scalar> Composites<T> {
         let mut columns = [vec3::zero(); 3];
         let bodies = self.subtree[first..].iter_mut().zip(theta.as_chunks::<INERTIAL>().0[first..].iter());
         for ((i, x), (body, theta)) in (first..).zip(&motion.transforms[first..]).zip(bodies) {
-            let parent = self.turned[i].parent;
             let arm;
-            (columns, arm) = if parent == NONE {
-                (*x.columns(), *x.origin())
-            } else {
-                let parent = if parent + 1 == i { columns } else { self.turned[parent].columns };
-                (x.columns().map(|c| vec3::combine(&parent, &c)), vec3::combine(&parent, x.origin()))
+            (columns, arm) = match self.turned[i].parent {
+                None => (*x.columns(), *x.origin()),
+                Some(parent) => {
+                    let parent = if parent + 1 == i { columns } else { self.turned[parent].columns };
+                    (x.columns().map(|c| vec3::combine(&parent, &c)), vec3::combine(&parent, x.origin()))
+                }
             };
             let here = &mut self.turned[i];
             here.columns = columns;
@@ -152,8 +149,9 @@ impl<T: Scalar> Composites<T> {
         for i in (first..self.subtree.len()).rev() {
             let body = next;
             let Turned { columns: [_, _, axis], arm, parent, rotation } = self.turned[i];
-            if parent != NONE || first == 1 {
-                let to = if parent == NONE { 0 } else { parent };
+            // Without a parent that turns, a joint hangs on the root body, if that flies, or on nothing that moves.
+            if parent.is_some() || first == 1 {
+                let to = parent.unwrap_or(0);
                 let carried = shifted(&body, &arm);
                 let sum = &mut self.subtree[to];
                 let total = std::array::from_fn(|k| sum[k] + carried[k]);
@@ -175,14 +173,15 @@ impl<T: Scalar> Composites<T> {
                 Wrench { f: vec3::times(&axis, body[0]), n: vec3::cross(&h, &axis) }
             };
             let column = i + offset;
-            let mut j = i;
-            while let Some(joint) = self.turned.get(j) {
+            let mut at = Some(i);
+            while let Some(j) = at {
+                let joint = &self.turned[j];
                 let axis = &joint.columns[2];
                 let along =
                     if joint.rotation { vec3::dot(axis, &momentum.n) } else { vec3::dot(axis, &momentum.f) };
                 set(mass, n, column, j + offset, along);
                 momentum.n = vec3::add(&momentum.n, &vec3::cross(&joint.arm, &momentum.f));
-                j = joint.parent;
+                at = joint.parent;
             }
             if first == 1 {
                 root_column(&momentum, n, column, mass);

@@ -24,7 +24,7 @@ use super::factor::Columns;
 use super::regressor::torque_regressor;
 use super::spatial::{Spatial, symmetric_times};
 use super::vec3::{self, Vec3};
-use super::workspace::{Link, NONE, Workspace, armature};
+use super::workspace::{Link, Workspace, armature};
 
 /// The matrix B of the module header, of a body or a subtree.
 #[derive(Debug, Clone, Copy, Default)]
@@ -250,8 +250,8 @@ impl Workspace {
             out.mass[n * row + row] = s.dot(&u) + armature(robot, theta, i);
             out.by_q[n * row + row] = s.dot(&by_q);
             out.by_v[n * row + row] = s.dot(&by_v);
-            let mut j = self.parents[i];
-            while j != NONE && j >= first {
+            let mut next = self.parents[i];
+            while let Some(j) = next.filter(|&j| j >= first) {
                 let above = &self.links[j];
                 let column = j + offset;
                 let (here, there) = (n * row + column, n * column + row);
@@ -262,13 +262,12 @@ impl Workspace {
                 out.by_v[there] = above.axis.dot(&by_v);
                 out.by_q[here] = above.axis_second.dot(&u) + vec3::dot(&above.axis_rate.ang, &w);
                 out.by_v[here] = 2.0 * above.axis_rate.dot(&u) + vec3::dot(&above.axis.ang, &w);
-                j = self.parents[j];
+                next = self.parents[j];
             }
             if first == 1 {
                 self.root_entries(row, n, &u, &w, [&by_q, &by_v], out);
             }
-            let parent = self.parents[i];
-            if parent != NONE {
+            if let Some(parent) = self.parents[i] {
                 let (before, here) = self.links.split_at_mut(i);
                 before[parent].subtree += here[0].subtree;
                 before[parent].force += here[0].force;

@@ -8,7 +8,7 @@ use crate::scalar::Scalar;
 
 /// Factors of a mass matrix.
 #[derive(Debug, Clone)]
-pub struct Factor {
+pub struct MassFactor {
     n: usize,
     /// Strict ancestors of each degree of freedom, nearest first, one after the other.
     ancestors: Vec<usize>,
@@ -20,7 +20,7 @@ pub struct Factor {
     inverse_diagonal: Vec<f64>,
 }
 
-impl Factor {
+impl MassFactor {
     /// Room for the factors of `robot`'s mass matrix; the only allocation.
     pub fn new(robot: &Model) -> Self {
         let n = robot.nv();

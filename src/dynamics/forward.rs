@@ -133,8 +133,8 @@ impl Workspace {
             own.u = own.times(&link.axis);
             own.inverse = 1.0 / (link.axis.dot(&own.u) + armature(robot, theta, i));
             own.drive = tau[i + offset] - link.axis.dot(&own.bias);
-            if let Some(parent) = before.get_mut(self.parents[i]) {
-                parent.add(own, &link.axis_rate.times(v[i + offset]));
+            if let Some(parent) = self.parents[i] {
+                before[parent].add(own, &link.axis_rate.times(v[i + offset]));
             }
         }
         self.answer(first, offset, v, tau, a);
@@ -152,7 +152,7 @@ impl Workspace {
         for i in first..self.links.len() {
             let (before, here) = self.links.split_at_mut(i);
             let (link, own) = (&mut here[0], &self.articulated[i]);
-            let parent = before.get(self.parents[i]).map_or(up, |p| p.a);
+            let parent = self.parents[i].map_or(up, |p| before[p].a);
             let carried = parent.add_times(&link.axis_rate, v[i + offset]);
             let own = (own.drive - own.u.dot(&carried)) * own.inverse;
             link.a = carried.add_times(&link.axis, own);

@@ -9,7 +9,7 @@ use crate::robot::{Model, NamedFrame, Placement};
 
 use super::spatial::Spatial;
 use super::vec3::{self, Vec3};
-use super::workspace::{Link, NONE, Workspace, turn_back, turn_by};
+use super::workspace::{Link, Workspace, turn_back, turn_by};
 
 /// Where a frame's velocity and acceleration are seen from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,12 +144,13 @@ impl Workspace {
         mut visit: impl FnMut(usize, Spatial, &Link, bool),
     ) {
         let first = robot.first_actuated();
-        let mut j = joint.unwrap_or(NONE);
-        while j != NONE && j >= first {
+        let mut next = joint;
+        while let Some(j) = next.filter(|&j| j >= first) {
             visit(robot.v_index(j), self.links[j].axis, &self.links[j], false);
-            j = self.parents[j];
+            next = self.parents[j];
         }
-        if j == 0 && first == 1 {
+        if next.is_some() {
+            // The way ends at a root body that flies.
             for k in 0..6 {
                 visit(k, Spatial::unit(k), &self.links[0], true);
             }

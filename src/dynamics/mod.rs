@@ -17,8 +17,8 @@ pub mod motion;
 pub mod placement;
 pub mod regressor;
 pub mod rnea;
-pub mod space;
 mod spatial;
+pub mod storage;
 #[cfg(test)]
 mod tests;
 pub mod vec3;
@@ -29,7 +29,7 @@ pub mod workspace;
 pub use constraint::{ConstrainedDynamics, Constraint};
 pub use crba::{Composites, crba};
 pub use derivatives::{ForwardDerivatives, InverseDerivatives};
-pub use factor::Factor;
+pub use factor::MassFactor;
 pub use frames::{Axes, FrameDerivatives};
 pub use friction::SmoothFriction;
 pub use motion::Motion;
@@ -39,7 +39,7 @@ pub use regressor::{
     potential_energy_regressor, torque_regressor,
 };
 pub use rnea::{Wrench, rnea};
-pub use space::{MassStorage, RegressorStorage, Space};
+pub use storage::{MassStorage, RecursionStorage, RegressorStorage};
 pub use weight::weight_levers;
 pub use whole::{Centroidal, Energy};
 pub use workspace::Workspace;

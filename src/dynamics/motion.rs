@@ -191,9 +191,6 @@ impl<T: Scalar> BodyMotion<T> {
     }
 }
 
-/// No such joint.
-const NONE: usize = usize::MAX;
-
 /// Transforms and motions of all bodies; the scratch space of the recursive algorithms.
 #[derive(Debug, Clone)]
 pub struct Motion<T> {
@@ -203,18 +200,18 @@ pub struct Motion<T> {
     /// Placement of a free-flying root body.
     pub(super) root: BodyPlacement<T>,
     turns: Vec<(T, T)>,
-    first_child: Vec<usize>,
-    next_sibling: Vec<usize>,
+    first_child: Vec<Option<usize>>,
+    next_sibling: Vec<Option<usize>>,
 }
 
 impl<T: Scalar> Motion<T> {
     /// Scratch space for `robot`; the only allocation.
     pub fn new(robot: &Model) -> Self {
         let n = robot.bodies();
-        let (mut first_child, mut next_sibling) = (vec![NONE; n], vec![NONE; n]);
+        let (mut first_child, mut next_sibling) = (vec![None; n], vec![None; n]);
         for i in (0..n).rev() {
             if let Some(parent) = robot.joints[i].parent {
-                next_sibling[i] = std::mem::replace(&mut first_child[parent], i);
+                next_sibling[i] = first_child[parent].replace(i);
             }
         }
         let mut motion = Self {
@@ -232,11 +229,7 @@ impl<T: Scalar> Motion<T> {
     /// The joints that hang on joint `i`.
     #[inline]
     pub(super) fn children(&self, i: usize) -> impl Iterator<Item = usize> + '_ {
-        let first = self.first_child[i];
-        std::iter::successors((first != NONE).then_some(first), |&c| {
-            let next = self.next_sibling[c];
-            (next != NONE).then_some(next)
-        })
+        std::iter::successors(self.first_child[i], |&c| self.next_sibling[c])
     }
 
     /// Fills the joint transforms at `q` (length nq; the quaternion of a free flyer must have length 1).

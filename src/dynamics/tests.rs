@@ -184,7 +184,7 @@ fn forward_dynamics_undo_inverse_dynamics() {
         let m = matrix(n, &mass);
         assert_eq!(m, m.transpose());
         assert!(m.clone().cholesky().is_some(), "not positive definite");
-        let mut factor = Factor::new(robot);
+        let mut factor = MassFactor::new(robot);
         factor.factorise(&mass);
         let mut inverse = vec![0.0; n * n];
         factor.inverse(&mut inverse);
@@ -220,7 +220,7 @@ fn derivatives_of_forward_dynamics_are_those_of_differences() {
         assert_close("by v", &out.by_v, &by_v, 1e-6);
         assert_close("by tau", &out.by_tau, &by_tau, 1e-6);
         let mut inverse = vec![0.0; n * n];
-        let mut factor = Factor::new(robot);
+        let mut factor = MassFactor::new(robot);
         factor.factorise(out.mass());
         factor.inverse(&mut inverse);
         assert_close("M^-1", &out.by_tau, &inverse, 1e-11);

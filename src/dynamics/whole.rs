@@ -4,7 +4,7 @@ use crate::robot::Model;
 
 use super::spatial::{RigidInertia, Spatial};
 use super::vec3::{self, Vec3};
-use super::workspace::{NONE, Workspace, armature};
+use super::workspace::{Workspace, armature};
 
 /// Energies of a robot, J.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -83,13 +83,13 @@ impl Workspace {
             let down = link.subtree.times(&link.axis_rate) + swing.times(&link.axis).times(0.5);
             let row = i + offset;
             out[n * row + row] = link.axis.dot(&down);
-            let mut j = self.parents[i];
-            while j != NONE && j >= first {
+            let mut next = self.parents[i];
+            while let Some(j) = next.filter(|&j| j >= first) {
                 let above = &self.links[j];
                 let column = j + offset;
                 out[n * column + row] = above.axis.dot(&down);
                 out[n * row + column] = above.axis_rate.dot(&u) + vec3::dot(&above.axis.ang, &half);
-                j = self.parents[j];
+                next = self.parents[j];
             }
             if first == 1 {
                 let swung = Spatial { lin: [0.0; 3], ang: half } - self.links[0].v.cross_force(&u);
@@ -99,9 +99,9 @@ impl Workspace {
                     out[n * row + k] = swung[k];
                 }
             }
-            if let Some(parent) = self.links.get_mut(self.parents[i]) {
-                parent.subtree += link.subtree;
-                self.swing[self.parents[i]].add(&swing);
+            if let Some(parent) = self.parents[i] {
+                self.links[parent].subtree += link.subtree;
+                self.swing[parent].add(&swing);
             }
         }
         if first == 1 {
@@ -169,8 +169,8 @@ impl Workspace {
         for i in (first..self.links.len()).rev() {
             let link = self.links[i];
             self.centroidal_column(link.subtree.times(&link.axis), &com, n, robot.v_index(i), out);
-            if let Some(parent) = self.links.get_mut(self.parents[i]) {
-                parent.subtree += link.subtree;
+            if let Some(parent) = self.parents[i] {
+                self.links[parent].subtree += link.subtree;
             }
         }
         for k in 0..6 * first {

@@ -10,15 +10,12 @@ use crate::robot::{Joint, Model};
 use crate::scalar::Scalar;
 
 use super::crba::{Composites, crba};
-use super::factor::Factor;
+use super::factor::MassFactor;
 use super::motion::Motion;
 use super::placement::BodyPlacement;
 use super::rnea::{Wrench, rnea};
 use super::spatial::{RigidInertia, Spatial};
 use super::vec3::{self, Vec3};
-
-/// No such joint.
-pub(super) const NONE: usize = usize::MAX;
 
 /// What is known of a body and its joint, in the root frame.
 #[derive(Debug, Clone, Copy)]
@@ -75,13 +72,13 @@ const IDENTITY: [Vec3<f64>; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1
 #[derive(Debug, Clone)]
 pub struct Workspace {
     pub(super) links: Vec<Link>,
-    /// Joint that each joint hangs on.
-    pub(super) parents: Vec<usize>,
+    /// Joint that each joint hangs on; `None` for the base.
+    pub(super) parents: Vec<Option<usize>>,
     /// Placement of the root frame in the base frame.
     pub(super) root: BodyPlacement<f64>,
     /// Gravity in the root frame, m/s^2.
     pub(super) gravity: Vec3<f64>,
-    pub(super) factor: Factor,
+    pub(super) factor: MassFactor,
     pub(super) articulated: Vec<super::forward::Articulated>,
     pub(super) swing: Vec<super::derivatives::Swing>,
     pub(super) vectors: [Vec<f64>; 2],
@@ -97,10 +94,10 @@ impl Workspace {
         let (bodies, n) = (robot.bodies(), robot.nv());
         Self {
             links: vec![Link::BLANK; bodies],
-            parents: robot.joints.iter().map(|j| j.parent.unwrap_or(NONE)).collect(),
+            parents: robot.joints.iter().map(|j| j.parent).collect(),
             root: BodyPlacement::base(),
             gravity: robot.gravity.into(),
-            factor: Factor::new(robot),
+            factor: MassFactor::new(robot),
             articulated: vec![super::forward::Articulated::default(); bodies],
             swing: vec![super::derivatives::Swing::default(); bodies],
             vectors: [vec![0.0; n], vec![0.0; n]],
@@ -162,16 +159,17 @@ impl Workspace {
             let link = &mut here[0];
             let rotation = joint.placement.rotation.data.0;
             let shift: Vec3<f64> = joint.placement.translation.into();
-            let (fixed, origin) = match before.get(self.parents[i]) {
-                // The root body of a floating robot is where the root frame is.
-                Some(parent) if self.parents[i] >= first => {
+            // The root body of a floating robot is where the root frame is.
+            let (fixed, origin) = match self.parents[i].filter(|&parent| parent >= first) {
+                Some(parent) => {
+                    let parent = &before[parent];
                     let turn = |x: &Vec3<f64>| turn_by(&parent.axes, x);
                     (
                         [turn(&rotation[0]), turn(&rotation[1]), turn(&rotation[2])],
                         vec3::add(&parent.origin, &turn(&shift)),
                     )
                 }
-                _ => (rotation, shift),
+                None => (rotation, shift),
             };
             place_joint(link, joint, fixed, origin, q, turn);
         }
@@ -189,7 +187,7 @@ impl Workspace {
         for (i, &v) in (first..).zip(&v[from..]) {
             let (before, here) = self.links.split_at_mut(i);
             let link = &mut here[0];
-            match before.get(self.parents[i]) {
+            match self.parents[i].map(|parent| &before[parent]) {
                 Some(parent) => {
                     link.axis_rate = parent.v.cross(&link.axis);
                     link.v = parent.v.add_times(&link.axis, v);
@@ -212,7 +210,7 @@ impl Workspace {
         };
         for (i, (&v, &a)) in (first..).zip(v[from..].iter().zip(&a[from..])) {
             let (before, here) = self.links.split_at_mut(i);
-            let (link, parent) = (&mut here[0], before.get(self.parents[i]).map_or(base, |p| p.a));
+            let (link, parent) = (&mut here[0], self.parents[i].map_or(base, |p| before[p].a));
             link.a = parent.add_times(&link.axis, a).add_times(&link.axis_rate, v);
         }
     }
@@ -222,7 +220,7 @@ impl Workspace {
         for i in robot.first_actuated()..self.links.len() {
             let (before, here) = self.links.split_at_mut(i);
             let link = &mut here[0];
-            link.axis_second = match before.get(self.parents[i]) {
+            link.axis_second = match self.parents[i].map(|parent| &before[parent]) {
                 Some(parent) => parent.a.cross(&link.axis) + parent.v.cross(&link.axis_rate),
                 // A base that accelerates without turning.
                 None => Spatial { lin: vec3::cross(&a0, &link.axis.ang), ang: [0.0; 3] },

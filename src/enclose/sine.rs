@@ -33,7 +33,8 @@ impl Enclosure for Interval {
     }
 }
 
-/// Angles beyond this (rad) aren't reduced: their sine is somewhere in [-1, 1].
+/// Angles beyond this (rad) aren't reduced: their sine is somewhere in [-1, 1]. That is some 16 000 turns: no joint makes as
+/// many.
 pub const LARGEST_ANGLE: f64 = 1e5;
 
 /// Leading 33 bits of pi / 2 = 0x1.921FB544_42D18469898CC517...

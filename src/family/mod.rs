@@ -35,7 +35,7 @@ use crate::trajectory::{Bezier, JointState, TrajectoryError};
 
 /// The trajectories from one start.
 #[derive(Debug, Clone)]
-pub struct Family {
+pub struct TrajectoryFamily {
     mid: Bezier,
     unit: Bezier,
     reach: Vec<f64>,
@@ -60,7 +60,7 @@ pub enum FamilyError {
     },
 }
 
-impl Family {
+impl TrajectoryFamily {
     /// The trajectories around `mid` (which must come to rest) whose ends are within `reach` (rad, m) of its end.
     ///
     /// # Errors
@@ -143,8 +143,9 @@ mod tests {
     fn what_does_not_fit_is_refused() {
         let start = JointState::at_rest(&[0.0; 3]);
         let mid = Bezier::to_rest(&start, &[0.1, 0.2, 0.3], 2.0).unwrap();
-        let refusal =
-            |mid: &Bezier, reach: Vec<f64>| Family::new(mid.clone(), reach).unwrap_err().to_string();
+        let refusal = |mid: &Bezier, reach: Vec<f64>| {
+            TrajectoryFamily::new(mid.clone(), reach).unwrap_err().to_string()
+        };
         assert!(refusal(&mid, vec![0.1; 2]).contains("3 finite"));
         assert!(refusal(&mid, vec![f64::NAN; 3]).contains("found 0"));
         let mut moving = mid.clone();

@@ -10,7 +10,7 @@
 //! sensor errors are in the remainders, so a slice at k needs no more than the hull over time.
 
 use super::polynomial::{FACTORS, Polynomial};
-use super::{Family, swept_capsules};
+use super::{TrajectoryFamily, swept_capsules};
 use crate::dynamics::vec3::Vec3;
 use crate::dynamics::{Motion, Wrench, rnea};
 use crate::enclose::{Affine, Counted};
@@ -23,12 +23,12 @@ use crate::trajectory::DesiredMotion;
 
 /// Factor of normalised time: joints beyond have no factor of their own, and their k goes to the remainders.
 pub const TIME: usize = FACTORS - 1;
-/// Symbols of the enclosures that time is taken from.
+/// Symbols of the enclosures that time is taken from. It needs one.
 const SYMBOLS: usize = 4;
 
 /// Position, velocity and acceleration of joint `j` over an interval of time.
 fn desired<const C: usize, const D: u32>(
-    family: &Family,
+    family: &TrajectoryFamily,
     j: usize,
     t0: f64,
     t1: f64,
@@ -63,7 +63,13 @@ pub struct PolynomialSets<const C: usize, const D: u32> {
 
 impl<const C: usize, const D: u32> PolynomialSets<C, D> {
     /// Encloses the interval from `t0` to `t1` (s) of the family under a tube.
-    pub fn new(robot: &Arm, set: &ParameterSet, tube: &Tube, family: &Family, (t0, t1): (f64, f64)) -> Self {
+    pub fn new(
+        robot: &Arm,
+        set: &ParameterSet,
+        tube: &Tube,
+        family: &TrajectoryFamily,
+        (t0, t1): (f64, f64),
+    ) -> Self {
         let n = robot.dof();
         let k_r = tube.gains.k_r;
         let (mut q, mut dq, mut dqa, mut ddqa) = (vec![], vec![], vec![], vec![]);
@@ -123,14 +129,14 @@ mod tests {
 
     type Sets = PolynomialSets<48, 2>;
 
-    fn arm() -> (Arm, ParameterSet, Tube, Family) {
+    fn arm() -> (Arm, ParameterSet, Tube, TrajectoryFamily) {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/robots/kinova_gen3_2f85.toml");
         let robot = robot::load(path).unwrap();
         let set = ParameterSet::around_nominal(&robot);
         let tube = tube_fit::initial(&robot);
         let start = JointState::at_rest(&[0.0, 0.3, 3.1, -1.8, 0.0, 0.5, 1.5]);
         let mid = Bezier::to_rest(&start, &[0.2, 0.4, 3.0, -1.7, 0.1, 0.6, 1.4], 3.0).unwrap();
-        (robot, set, tube, Family::new(mid, vec![std::f64::consts::PI / 24.0; 7]).unwrap())
+        (robot, set, tube, TrajectoryFamily::new(mid, vec![std::f64::consts::PI / 24.0; 7]).unwrap())
     }
 
     fn exact_torque(robot: &Arm, set: &ParameterSet, state: &JointState) -> Vec<f64> {

@@ -12,7 +12,7 @@
 //! The bounds of [`crate::reach::extent`] know nothing of k: before they are asked, each form is *settled*, that is the symbols of k
 //! are replaced by numbers, or by a remainder of the sum of their absolute coefficients, which covers all k.
 
-use super::{Family, swept_capsules};
+use super::{TrajectoryFamily, swept_capsules};
 use crate::dynamics::vec3::Vec3;
 use crate::dynamics::{BodyPlacement, Motion};
 use crate::enclose::{Affine, Counted, Interval, Rounding};
@@ -78,7 +78,7 @@ impl<const N: usize, R: Rounding> FamilySets<N, R> {
         robot: &Arm,
         uncertain: &Uncertain,
         tube: &Tube,
-        family: &Family,
+        family: &TrajectoryFamily,
         (t0, t1): (f64, f64),
     ) -> Self {
         let n = robot.dof();
@@ -149,7 +149,7 @@ impl<const N: usize, R: Rounding> Places<N, R> {
         &mut self,
         robot: &Arm,
         tube: &Tube,
-        family: &Family,
+        family: &TrajectoryFamily,
         span: (f64, f64),
     ) -> &[[Vec3<Affine<N, R>>; 2]] {
         self.motion.place(robot, &around(robot, tube, family, span).q);
@@ -162,7 +162,7 @@ impl<const N: usize, R: Rounding> Places<N, R> {
 fn around<const N: usize, R: Rounding>(
     robot: &Arm,
     tube: &Tube,
-    family: &Family,
+    family: &TrajectoryFamily,
     (t0, t1): (f64, f64),
 ) -> Cell<N, R> {
     let unit = through_ticks::<N, R>(tube, &family.unit, 0, t0, t1);
@@ -171,7 +171,7 @@ fn around<const N: usize, R: Rounding>(
 
 /// Desired motion of joint `j` for all k; `unit` is that of w.
 fn steered<const N: usize, R: Rounding>(
-    family: &Family,
+    family: &TrajectoryFamily,
     tube: &Tube,
     j: usize,
     (t0, t1): (f64, f64),
@@ -189,7 +189,7 @@ fn steered<const N: usize, R: Rounding>(
 }
 
 /// [`crate::trajectory::Bezier::magnitudes`] for all k.
-fn magnitudes(family: &Family, j: usize) -> [f64; 3] {
+fn magnitudes(family: &TrajectoryFamily, j: usize) -> [f64; 3] {
     let (mid, unit) = (family.mid.magnitudes(j), family.unit.magnitudes(0));
     std::array::from_fn(|i| add_up(mid[i], mul_up(family.reach[j].abs(), unit[i])))
 }
@@ -254,7 +254,7 @@ mod tests {
 
     type Sets = FamilySets<24>;
 
-    fn case(v_max: Option<f64>) -> (Case, Family) {
+    fn case(v_max: Option<f64>) -> (Case, TrajectoryFamily) {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/robots/kinova_gen3_2f85.toml");
         let robot = robot::load(path).unwrap();
         let set = ParameterSet::around_nominal(&robot);
@@ -263,7 +263,7 @@ mod tests {
         let mut guess = tube_fit::initial(&robot);
         guess.gains.v_max = v_max.unwrap_or(guess.gains.v_max);
         let tube = tube_fit::fit(&robot, &set, &curve, &guess, 16).unwrap();
-        let family = Family::new(curve.clone(), vec![std::f64::consts::PI / 24.0; 7]).unwrap();
+        let family = TrajectoryFamily::new(curve.clone(), vec![std::f64::consts::PI / 24.0; 7]).unwrap();
         (Case::new(robot, set, Scene::default(), tube, curve), family)
     }
 
@@ -320,7 +320,7 @@ mod tests {
     fn at_one_k_the_sets_are_the_certifiers() {
         // A family of one member: nothing but the certifier's own numbers, up to rounding.
         let (case, _) = case(None);
-        let alone = Family::new(case.curve.clone(), vec![0.0; 7]).unwrap();
+        let alone = TrajectoryFamily::new(case.curve.clone(), vec![0.0; 7]).unwrap();
         let uncertain = Uncertain::new(&case.robot, &case.set);
         let span = (0.75, 0.75 + 3.0 / 64.0);
         let sets = Sets::new(&case.robot, &uncertain, &case.tube, &alone, span);
@@ -338,7 +338,7 @@ mod tests {
     #[test]
     fn a_slice_is_smaller_than_the_hull() {
         let (case, _) = case(Some(1e-4));
-        let family = Family::new(case.curve.clone(), vec![std::f64::consts::PI / 96.0; 7]).unwrap();
+        let family = TrajectoryFamily::new(case.curve.clone(), vec![std::f64::consts::PI / 96.0; 7]).unwrap();
         let uncertain = Uncertain::new(&case.robot, &case.set);
         let sets = Sets::new(&case.robot, &uncertain, &case.tube, &family, (1.5, 1.5 + 3.0 / 64.0));
         for j in 1..4 {

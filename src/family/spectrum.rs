@@ -8,12 +8,12 @@
 use crate::dynamics::{Composites, Motion, crba};
 use crate::enclose::{Affine, Interval, Rounding};
 use crate::reach::Cell;
-use crate::reach::mass::{Between, Matrix, least_factor, with_transmission};
+use crate::reach::mass::{IntervalMatrix, MassBounds, least_factor, with_transmission};
 use crate::robot::Arm;
 use crate::scalar::Scalar;
 
 /// Enclosure of M(q; theta), transmission inertia included, over the positions of `cell` for one theta.
-fn enclosed<const N: usize, R: Rounding>(robot: &Arm, theta: &[f64], cell: &Cell<N, R>) -> Matrix {
+fn enclosed<const N: usize, R: Rounding>(robot: &Arm, theta: &[f64], cell: &Cell<N, R>) -> IntervalMatrix {
     let mut motion = Motion::new(robot);
     motion.place(robot, &cell.q);
     let constants: Vec<_> = theta.iter().map(|&x| Affine::<N, R>::constant(x)).collect();
@@ -26,11 +26,11 @@ fn enclosed<const N: usize, R: Rounding>(robot: &Arm, theta: &[f64], cell: &Cell
 /// first from below (0 if none is proven), the second from above.
 pub fn eigenvalue_bounds<const N: usize, R: Rounding>(
     robot: &Arm,
-    between: &Between,
+    between: &MassBounds,
     cell: &Cell<N, R>,
 ) -> (f64, f64) {
     let n = robot.dof();
-    let unit: Matrix =
+    let unit: IntervalMatrix =
         (0..n * n).map(|k| Interval::constant(if k % (n + 1) == 0 { 1.0 } else { 0.0 })).collect();
     let inverse = least_factor(&unit, &enclosed(robot, &between.below, cell), n);
     let above = least_factor(&enclosed(robot, &between.above, cell), &unit, n);

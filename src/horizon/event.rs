@@ -1,6 +1,6 @@
 //! What a running job tells whoever watches it.
 
-use super::outcome::{Outcome, Phase};
+use super::outcome::{Outcome, TaskPhase};
 use super::record::Margins;
 
 /// Somebody who watches a run. It can only look: nothing comes back from it.
@@ -34,7 +34,7 @@ pub enum Event {
         /// Number of the plan, from 0.
         index: usize,
         /// What it is for.
-        phase: Phase,
+        phase: TaskPhase,
         /// When its execution would start, s.
         t: f64,
         /// Time it took to propose, ms.
@@ -45,7 +45,7 @@ pub enum Event {
         /// Number of the plan, from 0.
         index: usize,
         /// What it is for.
-        phase: Phase,
+        phase: TaskPhase,
         /// When its execution starts, s.
         t: f64,
         /// Time it took to propose, ms.
@@ -69,7 +69,7 @@ pub enum Event {
         /// End of what is being executed, s.
         t_end: f64,
         /// What it is for.
-        phase: Phase,
+        phase: TaskPhase,
         /// Largest tracking error over the tube's bound at this time.
         tracking_ratio: f64,
     },

@@ -57,7 +57,7 @@ impl fmt::Display for Evidence {
 
 /// A time without measurements; no window of data reaches over it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Gap {
+pub struct MeasurementGap {
     /// Last sample before it, s.
     pub from_s: f64,
     /// First sample after it, s.

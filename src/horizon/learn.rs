@@ -11,15 +11,15 @@ use crate::plan::tube_fit;
 use crate::robot::Arm;
 use crate::trajectory::Bezier;
 
-use super::evidence::{self, Broken, Gap};
-use super::outcome::Phase;
+use super::evidence::{self, Broken, MeasurementGap};
+use super::outcome::TaskPhase;
 use super::record::{LogRow, MostProbable};
-use super::task::{ExciteCriterion, Held, Identify, Task};
+use super::task::{ExciteCriterion, HeldObject, Identify, Task};
 
 /// Everything that has to do with learning; a run with an empty hand has none.
 pub(crate) struct Learner {
     robot: Arc<Arm>,
-    held: Held,
+    held: HeldObject,
     identifier: Identifier,
     /// A body that can exist, in the middle of the prior.
     start: [f64; INERTIAL],
@@ -44,7 +44,7 @@ impl Learner {
     /// Before the first measurement: `prior` is what may be true, `acceleration_bound` what the first tube promises.
     pub(crate) fn new(
         robot: Arc<Arm>,
-        held: &Held,
+        held: &HeldObject,
         prior: &ParameterSet,
         acceleration_bound: Vec<f64>,
     ) -> Result<Self, IdentifyError> {
@@ -82,11 +82,11 @@ impl Learner {
     }
 
     /// Takes a measurement. Where it comes late, the gap before it is told and the window of data around that left out.
-    pub(crate) fn push(&mut self, sample: Sample) -> Checked<Option<Gap>> {
+    pub(crate) fn push(&mut self, sample: Sample) -> Checked<Option<MeasurementGap>> {
         let t = sample.t;
         let heard = match self.identifier.push(sample.clone()) {
             Err(IdentifyError::BadTime { previous, .. }) if t > previous => {
-                self.identifier.resume(sample).map(|()| Some(Gap { from_s: previous, to_s: t }))
+                self.identifier.resume(sample).map(|()| Some(MeasurementGap { from_s: previous, to_s: t }))
             }
             other => other.map(|()| None),
         };
@@ -127,11 +127,11 @@ impl Learner {
     }
 
     /// A plan takes over, of which `executed_s` will be executed at least.
-    pub(crate) fn plan_starts(&mut self, plan: &Plan, phase: Phase, executed_s: f64) -> Checked<()> {
+    pub(crate) fn plan_starts(&mut self, plan: &Plan, phase: TaskPhase, executed_s: f64) -> Checked<()> {
         let bound = plan.tube.acceleration_bound.clone();
         let accepted = self.identifier.set_acceleration_bound(bound);
         accepted.map_err(|error| self.broken(plan.t_start_s, &error))?;
-        if phase == Phase::Excite {
+        if phase == TaskPhase::Excite {
             let samples = self.held.excite.samples;
             self.known.absorb(&self.robot, &plan.set, &plan.curve, executed_s, samples);
         }

@@ -22,14 +22,14 @@ mod run;
 mod task;
 
 pub use event::{Event, Observer};
-pub use evidence::{Broken, Evidence, Gap};
+pub use evidence::{Broken, Evidence, MeasurementGap};
 pub use hardware::{Hardware, Reading};
 #[cfg(test)]
 pub(crate) use learn::Learner;
 pub use learn::first_set;
-pub use outcome::{Outcome, Phase};
+pub use outcome::{Outcome, TaskPhase};
 pub use record::{
     BodyEstimate, Identification, LogRow, Margins, MostProbable, PlanSummary, Record, TorqueWidths, TubeStep,
 };
 pub use run::{METHODS, RunError, RunOptions, run};
-pub use task::{Carry, Excite, ExciteCriterion, Held, Identify, Task, Timing};
+pub use task::{Carry, Excite, ExciteCriterion, HeldObject, Identify, Task, Timing};

@@ -63,18 +63,18 @@ impl fmt::Display for Outcome {
 /// What a plan is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Phase {
+pub enum TaskPhase {
     /// Moving so as to learn the payload.
     Excite,
     /// Moving the payload to its place.
     Carry,
 }
 
-impl fmt::Display for Phase {
+impl fmt::Display for TaskPhase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Phase::Excite => "excite",
-            Phase::Carry => "carry",
+            TaskPhase::Excite => "excite",
+            TaskPhase::Carry => "carry",
         })
     }
 }

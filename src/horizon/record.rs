@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::evidence::{Broken, Gap};
+use super::evidence::{Broken, MeasurementGap};
 use super::nullable::{number, numbers};
-use super::outcome::{Outcome, Phase};
+use super::outcome::{Outcome, TaskPhase};
 use crate::certify::Certificate;
 use crate::control::robust::open_torque;
 use crate::identify::SetProof;
@@ -91,7 +91,7 @@ pub struct PlanSummary {
     #[serde(deserialize_with = "number")]
     pub t: f64,
     /// What it is for.
-    pub phase: Phase,
+    pub phase: TaskPhase,
     /// Whether it was proven safe (only then is it executed).
     pub certified: bool,
     /// Time to propose, ms.
@@ -211,7 +211,8 @@ pub struct TubeStep {
     pub velocity_rad_s: f64,
 }
 
-/// Times of a plan at which the torques that the parameters leave open are looked at.
+/// Times of a plan at which the torques that the parameters leave open are looked at, for the report alone: about every 50
+/// ms.
 const WIDTHS_AT: usize = 64;
 
 /// All that the loop knows of a run: what it decided, measured and learnt. It holds nothing of the truth.
@@ -234,7 +235,7 @@ pub struct Record {
     /// Every tick.
     pub log: Vec<LogRow>,
     /// Times without measurements.
-    pub gaps: Vec<Gap>,
+    pub gaps: Vec<MeasurementGap>,
     /// The tube in force, from each time on.
     pub tube: Vec<TubeStep>,
     /// Plans that were not proposed and certified in time.

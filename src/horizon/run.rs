@@ -25,13 +25,15 @@ use super::event::{Event, Observer};
 use super::evidence::{Broken, Evidence};
 use super::hardware::Hardware;
 use super::learn::Learner;
-use super::outcome::{Outcome, Phase};
+use super::outcome::{Outcome, TaskPhase};
 use super::record::{BodyEstimate, Identification, Record};
 use super::task::Task;
 
-/// Failed exciting plans in a row after which the run goes on to the carrying phase with what it knows.
+/// Failed exciting plans in a row after which the run goes on to the carrying phase with what it knows. Each takes a period
+/// while the arm comes to rest; one alone may fail for want of time.
 const EXCITE_TRIES: usize = 3;
-/// A carrying plan that ends within this of the one before has not moved on, rad.
+/// A carrying plan that ends within this of the one before has not moved on, rad. Far below what plans move; a larger one
+/// takes careful plans in tight places for stalled ones.
 const STALLED_RAD: f64 = 0.02;
 
 /// What to run.
@@ -128,7 +130,7 @@ pub fn run<H: Hardware>(
 /// A plan under execution.
 struct Active {
     plan: Plan,
-    phase: Phase,
+    phase: TaskPhase,
     /// Ticks executed so far.
     ticks: u64,
     e_radius: Vec<f64>,
@@ -175,7 +177,7 @@ impl<H: Hardware> Runner<'_, H> {
     /// Planning periods until the end; returns the outcome as far as the runner can know it.
     fn drive(&mut self) -> (Outcome, Option<String>) {
         self.weigh_payload();
-        if self.purpose() == Some(Phase::Carry)
+        if self.purpose() == Some(TaskPhase::Carry)
             && let Err(reason) = self.look_for_a_way()
         {
             return (Outcome::SafeStop, Some(reason));
@@ -235,31 +237,31 @@ impl<H: Hardware> Runner<'_, H> {
     }
 
     /// What the next plan is for; `None` while the running one is to be executed further.
-    fn purpose(&self) -> Option<Phase> {
+    fn purpose(&self) -> Option<TaskPhase> {
         let exciting = self.learner.is_some()
             && self.excited < self.task.timing.exciting_plans
             && self.failures < EXCITE_TRIES;
         if exciting {
-            return Some(Phase::Excite);
+            return Some(TaskPhase::Excite);
         }
         match &self.active {
             // The last exciting trajectory runs to its end; the next plan starts there.
             Some(active)
-                if active.phase == Phase::Excite
+                if active.phase == TaskPhase::Excite
                     && active.ticks + 2 * self.planning_ticks() <= self.plan_ticks() =>
             {
                 None
             }
-            Some(active) if active.phase == Phase::Carry && self.ends_at_goal(active) => None,
-            _ => Some(Phase::Carry),
+            Some(active) if active.phase == TaskPhase::Carry && self.ends_at_goal(active) => None,
+            _ => Some(TaskPhase::Carry),
         }
     }
 
     /// Whether the running plan is done and was the last one.
     fn arrived(&self) -> bool {
-        self.active
-            .as_ref()
-            .is_some_and(|a| a.phase == Phase::Carry && self.ends_at_goal(a) && a.ticks >= self.plan_ticks())
+        self.active.as_ref().is_some_and(|a| {
+            a.phase == TaskPhase::Carry && self.ends_at_goal(a) && a.ticks >= self.plan_ticks()
+        })
     }
 
     /// Whether a plan ends within the goal's tolerance, whatever the tracking error.
@@ -331,7 +333,7 @@ impl<H: Hardware> Runner<'_, H> {
     }
 
     /// Switches controller and identifier to a certified plan, which starts now.
-    fn activate(&mut self, plan: Plan, phase: Phase) {
+    fn activate(&mut self, plan: Plan, phase: TaskPhase) {
         let n = self.robot.dof();
         let e_radius: Vec<f64> = (0..n).map(|j| plan.tube.e_radius(j)).collect();
         let r_radius: Vec<f64> = (0..n).map(|j| plan.tube.r_radius(j)).collect();
@@ -341,10 +343,10 @@ impl<H: Hardware> Runner<'_, H> {
         {
             self.record.broken.push(*broken);
         }
-        if phase == Phase::Excite {
+        if phase == TaskPhase::Excite {
             self.excited += 1;
         }
-        if phase == Phase::Carry {
+        if phase == TaskPhase::Carry {
             let end = plan.curve.end();
             let moved = self
                 .active

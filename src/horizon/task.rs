@@ -100,7 +100,7 @@ impl Default for Identify {
 
 /// What the run may know of an object in the hand, and how it is to learn more.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Held {
+pub struct HeldObject {
     /// Name of what is held.
     pub payload: String,
     /// What is believed of the last body.
@@ -122,7 +122,7 @@ pub struct Task {
     pub robot: Arm,
     /// What is held; `None` where the hand is empty: then there is nothing to learn, and every parameter is within
     /// the robot's own uncertainty.
-    pub held: Option<Held>,
+    pub held: Option<HeldObject>,
     /// Start configuration, rad (m); length n. The arm starts at rest.
     pub start: Vec<f64>,
     /// Goal configuration, rad (m); length n.

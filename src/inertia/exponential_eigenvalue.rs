@@ -29,7 +29,7 @@ use super::pseudo::{InertiaError, check_physical, inertial_parameters, pseudo_in
 use crate::robot::rigid_motion::left_jacobian3;
 
 /// Exponential-eigenvalue coordinates (sigma_m, h, omega, sigma_x, sigma_y, sigma_z).
-pub type Coordinates = [f64; INERTIAL];
+pub type EigenvalueCoordinates = [f64; INERTIAL];
 
 /// Second moments that differ by less than this, relative to the largest, are taken for equal: an eigenvalue
 /// decomposition in double precision cannot tell their axes.
@@ -44,7 +44,7 @@ struct Parts {
 }
 
 impl Parts {
-    fn new(c: &Coordinates) -> Self {
+    fn new(c: &EigenvalueCoordinates) -> Self {
         let omega = Vector3::new(c[4], c[5], c[6]);
         Self {
             mass: c[0].exp(),
@@ -71,7 +71,7 @@ fn assemble(m: f64, h: &Vector3<f64>, sigma: &Matrix3<f64>) -> [f64; INERTIAL] {
 }
 
 /// theta(c): inertial parameters about the link-frame origin.
-pub fn theta(c: &Coordinates) -> [f64; INERTIAL] {
+pub fn theta(c: &EigenvalueCoordinates) -> [f64; INERTIAL] {
     let p = Parts::new(c);
     assemble(p.mass, &p.h, &(p.central() + p.h * p.h.transpose() / p.mass))
 }
@@ -80,7 +80,7 @@ pub fn theta(c: &Coordinates) -> [f64; INERTIAL] {
 /// the second moments differ, else less (see the module's documentation).
 ///
 /// With R = Exp(omega), dR / d omega_i = R \[J_r e_i\]x, J_r the right Jacobian of SO(3).
-pub fn jacobian(c: &Coordinates) -> SMatrix<f64, INERTIAL, INERTIAL> {
+pub fn jacobian(c: &EigenvalueCoordinates) -> SMatrix<f64, INERTIAL, INERTIAL> {
     let p = Parts::new(c);
     let mut columns = SMatrix::<f64, INERTIAL, INERTIAL>::zeros();
     let mut set = |j: usize, column: [f64; INERTIAL]| columns.set_column(j, &SVector::from(column));
@@ -105,7 +105,7 @@ pub fn jacobian(c: &Coordinates) -> SMatrix<f64, INERTIAL, INERTIAL> {
 /// In the principal frame a change E = R' dSigma_c R asks for d sigma_i = E_ii / L_i and for the body-fixed rotation
 /// phi with phi_k = E_ij / (L_i - L_j), (i, j, k) cyclic; d omega = J_r^-1 phi. Where L_i = L_j only changes with
 /// E_ij = 0 have a derivative, and they ask for no phi_k. Needs |omega| < 2 pi, where J_r is invertible; `None` there.
-pub fn inverse_jacobian(c: &Coordinates) -> Option<SMatrix<f64, INERTIAL, INERTIAL>> {
+pub fn inverse_jacobian(c: &EigenvalueCoordinates) -> Option<SMatrix<f64, INERTIAL, INERTIAL>> {
     let p = Parts::new(c);
     if p.omega.norm() >= std::f64::consts::TAU {
         return None;
@@ -142,7 +142,7 @@ pub fn inverse_jacobian(c: &Coordinates) -> Option<SMatrix<f64, INERTIAL, INERTI
 ///
 /// # Errors
 /// [`InertiaError`] says which.
-pub fn coordinates(theta: &[f64; INERTIAL]) -> Result<Coordinates, InertiaError> {
+pub fn coordinates(theta: &[f64; INERTIAL]) -> Result<EigenvalueCoordinates, InertiaError> {
     coordinates_near(theta, &Vector3::zeros())
 }
 
@@ -152,7 +152,10 @@ pub fn coordinates(theta: &[f64; INERTIAL]) -> Result<Coordinates, InertiaError>
 ///
 /// # Errors
 /// As [`coordinates`].
-pub fn coordinates_near(theta: &[f64; INERTIAL], omega: &Vector3<f64>) -> Result<Coordinates, InertiaError> {
+pub fn coordinates_near(
+    theta: &[f64; INERTIAL],
+    omega: &Vector3<f64>,
+) -> Result<EigenvalueCoordinates, InertiaError> {
     check_physical(theta)?;
     let j = pseudo_inertia(theta);
     let h: Vector3<f64> = j.fixed_view::<3, 1>(0, 3).into_owned();
@@ -226,7 +229,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn difference(c: &Coordinates, j: usize) -> SVector<f64, INERTIAL> {
+    fn difference(c: &EigenvalueCoordinates, j: usize) -> SVector<f64, INERTIAL> {
         let step = 1e-5;
         let (mut up, mut down) = (*c, *c);
         up[j] += step;
@@ -234,7 +237,7 @@ mod tests {
         (SVector::from(theta(&up)) - SVector::from(theta(&down))) / (2.0 * step)
     }
 
-    fn assert_first_derivative(c: &Coordinates) {
+    fn assert_first_derivative(c: &EigenvalueCoordinates) {
         let analytic = jacobian(c);
         for j in 0..INERTIAL {
             let gap = (difference(c, j) - analytic.column(j)).amax();

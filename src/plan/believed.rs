@@ -14,7 +14,7 @@ use crate::robot::Arm;
 use super::Plan;
 use super::saved::PlanStart;
 
-/// Differences that are listed at most; the rest is counted.
+/// Differences that are listed at most; the rest is counted. A refusal stays on one screen.
 const LISTED: usize = 8;
 
 /// Values that differ between what a plan file holds and one's own, each as `path: found, expected own`.

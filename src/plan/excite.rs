@@ -25,9 +25,11 @@ use criterion::Judgement;
 use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
-/// Directions that one pass of dual numbers carries.
+/// Directions that one pass of dual numbers carries: an arm of seven joints takes one pass, and eight numbers fill two
+/// vector registers.
 const LANES: usize = 8;
-/// Samples that one task works on.
+/// Samples that one task works on: 16 tasks for 128 samples, which occupy any number of cores up to that, and each is far
+/// longer than handing it out.
 const CHUNK: usize = 8;
 
 /// One row of the end-effector regressor.
@@ -165,14 +167,14 @@ impl ExcitationOptions {
 
 /// Storage for the cost of exciting trajectories of one robot, kept from one proposal to the next.
 #[derive(Debug)]
-pub struct Space {
+pub struct ExcitationStorage {
     curve: Bezier,
     sampling: Sampling,
     judgement: Judgement,
     samplers: Vec<(Sampler, [f64; LANES])>,
 }
 
-impl Space {
+impl ExcitationStorage {
     /// Storage for `robot`.
     pub fn new(robot: &Arm) -> Self {
         Self {
@@ -196,7 +198,7 @@ pub struct Excitation<'a> {
     duration_s: f64,
     options: ExcitationOptions,
     known: &'a Information,
-    space: Mutex<Space>,
+    space: Mutex<ExcitationStorage>,
 }
 
 impl<'a> Excitation<'a> {
@@ -213,7 +215,7 @@ impl<'a> Excitation<'a> {
         known: &'a Information,
         options: ExcitationOptions,
     ) -> Result<Self, CostError> {
-        Self::within(Space::new(robot), robot, start, ends, duration_s, known, options)
+        Self::within(ExcitationStorage::new(robot), robot, start, ends, duration_s, known, options)
     }
 
     /// [`Excitation::new`] in storage for this robot.
@@ -221,7 +223,7 @@ impl<'a> Excitation<'a> {
     /// # Errors
     /// As there; the storage is lost.
     pub fn within(
-        mut space: Space,
+        mut space: ExcitationStorage,
         robot: &'a Arm,
         start: &'a JointState,
         ends: EndPoints,
@@ -258,7 +260,7 @@ impl<'a> Excitation<'a> {
     }
 
     /// The storage, for the next cost.
-    pub fn into_space(self) -> Space {
+    pub fn into_space(self) -> ExcitationStorage {
         self.space.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -284,23 +286,23 @@ impl<'a> Excitation<'a> {
         Cost { value, gradient }
     }
 
-    fn borrow(&self) -> std::sync::MutexGuard<'_, Space> {
+    fn borrow(&self) -> std::sync::MutexGuard<'_, ExcitationStorage> {
         // A panic leaves no harm behind: nothing is read before it is written.
         self.space.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The cost at `k`; leaves the curve and the derivatives by the samples in `space`.
-    fn judge(&self, k: &[f64], space: &mut Space) -> Option<f64> {
-        let (o, Space { curve, sampling, judgement, .. }) = (&self.options, space);
+    fn judge(&self, k: &[f64], space: &mut ExcitationStorage) -> Option<f64> {
+        let (o, ExcitationStorage { curve, sampling, judgement, .. }) = (&self.options, space);
         curve.set_to_rest(self.start, &self.ends.at(k), self.duration_s).ok()?;
         sampling.along(self.robot, curve, o.horizon_s, o.samples, o.criterion.sample_errors());
         o.criterion.judge(self.known, &sampling.samples, judgement)
     }
 
     /// Derivatives of the cost in k_first, k_first+1, ...: sum of the judged derivatives times the samples' own.
-    fn contract(&self, first: usize, space: &mut Space) -> [f64; LANES] {
+    fn contract(&self, first: usize, space: &mut ExcitationStorage) -> [f64; LANES] {
         let (robot, n) = (self.robot, self.robot.dof());
-        let Space { curve, sampling, judgement, samplers } = space;
+        let ExcitationStorage { curve, sampling, judgement, samplers } = space;
         let width = sampling.samples.width;
         let entries = judgement.slopes.par_chunks(CHUNK * n * width);
         let errors = judgement.error_slopes.par_chunks(CHUNK * n);

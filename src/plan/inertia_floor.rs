@@ -11,13 +11,15 @@ use crate::dynamics::{Composites, Motion, crba};
 use crate::inertia::ParameterSet;
 use crate::reach::Joints;
 use crate::reach::cell::MAX_JOINTS;
-use crate::reach::mass::Between;
+use crate::reach::mass::MassBounds;
 use crate::robot::Arm;
 use crate::trajectory::{Bezier, JointState};
 
-/// Times of the plan that are looked at, its ends included.
+/// Times of the plan that are looked at, its ends included. The certifier proves the floor for all times; more of them cost
+/// time, and with fewer [`KEPT`] would have to leave more.
 const TIMES: usize = 9;
-/// How often the entries are raised.
+/// How often the entries are raised. A round takes the share [`RAISED`] of the room that is left, so what a further one adds
+/// shrinks.
 const ROUNDS: usize = 12;
 /// Shares of the transmissions and of what the links add that are kept: for the times between, and for tracking errors.
 const KEPT: f64 = 0.98;
@@ -49,7 +51,7 @@ impl FloorFit {
     /// Sets `floor` for `curve`, kg m^2 (kg).
     pub fn fit(&mut self, robot: &Arm, set: &ParameterSet, curve: &Bezier, floor: &mut [f64]) {
         let n = robot.dof();
-        let light = Between::new(robot, set).below;
+        let light = MassBounds::new(robot, set).below;
         let bare: Joints<f64> = (0..n).map(|j| light[robot.joint_index(j).armature]).collect();
         let times = (0..TIMES).map(|k| curve.duration_s * k as f64 / (TIMES - 1) as f64);
         let heavy = times.clone().any(|t| {

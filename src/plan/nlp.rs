@@ -23,11 +23,11 @@ pub use problem::*;
 ///
 /// # Errors
 /// [`NlpError`] when the dimension, the start or the size of an evaluation is wrong; never because of the values.
-pub fn solve<Q: Program>(
+pub fn solve<Q: NonlinearProgram>(
     program: &mut Q,
     start: &[f64],
-    options: &Options,
-    workspace: &mut Workspace,
+    options: &NlpOptions,
+    workspace: &mut NlpWorkspace,
 ) -> Result<Solution, NlpError> {
     let n = program.dimension();
     if n == 0 || n > MAX_DIMENSION {
@@ -54,14 +54,14 @@ pub fn solve<Q: Program>(
 }
 
 /// The first `n` entries.
-fn point(k: &Vector, n: usize) -> Point {
+fn point(k: &Vector, n: usize) -> SearchPoint {
     k.iter().copied().take(n).collect()
 }
 
 /// The program with its accounts: time, count, and the best proven point.
-struct Meter<'a, Q: Program> {
+struct Meter<'a, Q: NonlinearProgram> {
     program: &'a mut Q,
-    options: &'a Options,
+    options: &'a NlpOptions,
     n: usize,
     best: Option<Accepted>,
     evaluations: usize,
@@ -70,7 +70,7 @@ struct Meter<'a, Q: Program> {
 
 /// Storage of a search, kept from one to the next.
 #[derive(Debug, Clone, Default)]
-pub struct Workspace {
+pub struct NlpWorkspace {
     here: Local,
     trial: Local,
     second: Local,
@@ -79,12 +79,12 @@ pub struct Workspace {
     linear: Vec<LinearRow>,
     /// Multipliers of the model's step, by index in the evaluation.
     multipliers: Vec<(usize, f64)>,
-    qp: qp::Workspace,
+    qp: qp::QpWorkspace,
     /// For the least violation: the model's multipliers stay.
-    spare: qp::Workspace,
+    spare: qp::QpWorkspace,
 }
 
-impl Workspace {
+impl NlpWorkspace {
     /// Asks for all that later iterations can need, given the first evaluation.
     fn reserve(&mut self) {
         let Self { here, trial, second, chosen, linear, multipliers, qp, spare } = self;
@@ -113,7 +113,7 @@ struct Local {
     usable: bool,
 }
 
-impl<Q: Program> Meter<'_, Q> {
+impl<Q: NonlinearProgram> Meter<'_, Q> {
     /// Why no further evaluation may be started, if so.
     fn forbidden(&self) -> Option<Stopped> {
         if self.evaluations >= self.options.max_evaluations {
@@ -178,10 +178,10 @@ struct Step {
 
 /// The iterate with its models.
 struct Search<'a> {
-    options: &'a Options,
+    options: &'a NlpOptions,
     n: usize,
     k: Vector,
-    space: &'a mut Workspace,
+    space: &'a mut NlpWorkspace,
     curvature: Matrix,
     scaled: bool,
     penalty: f64,
@@ -200,15 +200,16 @@ enum Candidate {
     Second,
 }
 
-/// Penalties beyond this no longer help in double precision.
+/// Penalties beyond this no longer help in double precision: beside them a cost of order one keeps nine digits.
 const LARGEST_PENALTY: f64 = 1e7;
-/// The model must gain this share of the feasibility that a pure feasibility step would gain.
+/// The model must gain this share of the feasibility that a pure feasibility step would gain. Near 1 the penalty rises at
+/// once and the cost no longer counts; near 0 the search stays infeasible for long.
 const STEERING_SHARE: f64 = 0.3;
-/// The largest trust-region radius: the whole box.
+/// The largest trust-region radius: the whole box, whose sides are 2 long.
 const WHOLE_BOX: f64 = 2.0;
 
 impl<'a> Search<'a> {
-    fn new(n: usize, k: Vector, space: &'a mut Workspace, options: &'a Options) -> Self {
+    fn new(n: usize, k: Vector, space: &'a mut NlpWorkspace, options: &'a NlpOptions) -> Self {
         let slope = space.here.gradient.amax();
         let hessian = &space.here.at.cost_hessian;
         let scaled = hessian.is_some();
@@ -231,7 +232,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn run<Q: Program>(&mut self, meter: &mut Meter<Q>) -> Result<Stopped, NlpError> {
+    fn run<Q: NonlinearProgram>(&mut self, meter: &mut Meter<Q>) -> Result<Stopped, NlpError> {
         loop {
             let step = self.model_step();
             if let Some(stopped) = self.settled(&step) {
@@ -254,7 +255,7 @@ impl<'a> Search<'a> {
     }
 
     /// Tries the step, then, where the rows' curvature spoilt it, its second-order correction.
-    fn try_step<Q: Program>(
+    fn try_step<Q: NonlinearProgram>(
         &mut self,
         meter: &mut Meter<Q>,
         step: &Step,
@@ -300,7 +301,7 @@ impl<'a> Search<'a> {
         }
         if ratio > 0.01 {
             self.k = target;
-            let Workspace { here, trial, second, .. } = self.space;
+            let NlpWorkspace { here, trial, second, .. } = self.space;
             std::mem::swap(here, if matches!(candidate, Candidate::Trial) { trial } else { second });
         }
     }
@@ -322,7 +323,7 @@ impl<'a> Search<'a> {
 
     /// Chooses the rows that can be violated within the trust region, by their linear model.
     fn screen(&mut self, bounds: &(Vector, Vector)) {
-        let Workspace { here, chosen, linear, .. } = &mut *self.space;
+        let NlpWorkspace { here, chosen, linear, .. } = &mut *self.space;
         let near = |r: &Row| {
             let fall = |j: usize| (-r.gradient[j] * bounds.0[j]).max(-r.gradient[j] * bounds.1[j]).max(0.0);
             r.value - self.margin < (0..self.n).map(fall).sum()
@@ -353,14 +354,14 @@ impl<'a> Search<'a> {
         let d = solution.step;
         let model = inner(&self.space.here.gradient, &d) + 0.5 * inner(&d, &(self.curvature * d));
         let predicted = self.penalty * (violated - solution.violation) - model;
-        let Workspace { chosen, multipliers, qp, .. } = &mut *self.space;
+        let NlpWorkspace { chosen, multipliers, qp, .. } = &mut *self.space;
         multipliers.clear();
         multipliers.extend(chosen.iter().copied().zip(qp.multipliers()));
         Step { d, violation: solution.violation, predicted }
     }
 
     fn quadratic(&mut self, bounds: &(Vector, Vector)) -> QpSolution {
-        let Workspace { here, linear, qp, .. } = &mut *self.space;
+        let NlpWorkspace { here, linear, qp, .. } = &mut *self.space;
         QuadraticProgram {
             dimension: self.n,
             hessian: &self.curvature,
@@ -375,7 +376,7 @@ impl<'a> Search<'a> {
 
     /// The least linearised violation in the trust region.
     fn least_violation(&mut self, (lower, upper): &(Vector, Vector)) -> f64 {
-        let Workspace { linear, spare, .. } = &mut *self.space;
+        let NlpWorkspace { linear, spare, .. } = &mut *self.space;
         let (hessian, gradient) = (Matrix::identity() * 1e-6, Vector::zeros());
         let (dimension, rows) = (self.n, &linear[..]);
         QuadraticProgram {
@@ -395,7 +396,7 @@ impl<'a> Search<'a> {
     fn corrected(&mut self, step: &Step) -> Vector {
         let bounds = self.bounds();
         self.screen(&bounds);
-        let Workspace { here, trial, chosen, linear, .. } = &mut *self.space;
+        let NlpWorkspace { here, trial, chosen, linear, .. } = &mut *self.space;
         for (row, &i) in linear.iter_mut().zip(chosen.iter()) {
             if let Some(after) = trial.row(here.at.rows[i].label) {
                 row.value += after.value - self.margin - row.at(&step.d.as_slice()[..self.n]);
@@ -437,7 +438,7 @@ impl<'a> Search<'a> {
 
     /// Damped BFGS update of the Lagrangian's curvature from the trial point at `target`.
     fn learn(&mut self, target: &Vector) {
-        let Workspace { here, trial, multipliers, .. } = &*self.space;
+        let NlpWorkspace { here, trial, multipliers, .. } = &*self.space;
         let s = target - self.k;
         let mut y = trial.gradient - here.gradient;
         for &(i, lambda) in multipliers {

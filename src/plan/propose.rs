@@ -23,9 +23,11 @@ use search::{Candidates, SearchStorage};
 mod exciting;
 mod search;
 
-/// Length of a cell in which constraints are judged, s; the certifier halves where that is too coarse.
+/// Length of a cell in which constraints are judged, s; the certifier halves where that is too coarse. 32 cells for 3 s:
+/// time grows with their number, and longer cells prove less before any is halved.
 const CELL_S: f64 = 3.0 / 32.0;
-/// Fewest cells, however short the trajectory.
+/// Fewest cells, however short the trajectory: a motion to rest has a braking and an accelerating part, and bounds over both
+/// at once say little.
 const LEAST_CELLS: usize = 8;
 
 /// Cells into which the planner cuts a trajectory of this duration (s). The certifier does well to begin with as many: more prove no
@@ -34,17 +36,21 @@ pub fn cells(duration_s: f64) -> usize {
     ((duration_s / CELL_S).round() as usize).max(LEAST_CELLS)
 }
 
-/// How often the planner lets a cell be halved before it calls a point unproven.
+/// How often the planner lets a cell be halved before it calls a point unproven: to an eighth. Each further halving may
+/// double the time of a proof that fails in the end.
 const DEPTH: u32 = 3;
 /// Points are tried for a proof when no row is below this: halving cells gains about as much.
 const NEARLY: f64 = -0.05;
-/// How far the planner goes back from a start that cannot be proven towards coasting to rest.
+/// How far the planner goes back from a start that cannot be proven towards coasting to rest, from all of the way to none.
+/// Each share costs an assessment; coasting itself comes last, as it always brings the arm to rest.
 const RETREAT: [f64; 6] = [1.0, 0.7, 0.45, 0.25, 0.1, 0.0];
-/// Starts that are improved by the solver.
+/// Starts that are improved by the solver, side by side where there are cores. More of them share the same time where cores
+/// are fewer.
 const STARTS: usize = 4;
-/// Share of a limit that the planner leaves: the next plan starts inside this one and must fit as well.
+/// Share of a limit that the planner leaves: the next plan starts inside this one and must fit as well. Half of it leaves
+/// the next plan less room to begin with; twice as much is lost to every motion.
 const SPARE: f64 = 0.02;
-/// Evaluations a start.
+/// Evaluations a start. The deadline may end the search first; this bounds it where the clock does not count.
 const EVALUATIONS: usize = 16;
 
 /// What everybody must know to plan.
@@ -157,7 +163,7 @@ pub struct Planner {
     workspaces: Workspaces,
     searches: Vec<SearchStorage>,
     vicinity: Option<Vicinity>,
-    excite: Option<excite::Space>,
+    excite: Option<excite::ExcitationStorage>,
     most_assessments: Option<usize>,
 }
 
@@ -190,7 +196,7 @@ impl Planner {
             Purpose::Excite { known, criterion, samples, horizon_s } => {
                 let options = ExcitationOptions { criterion: criterion.clone(), samples, horizon_s };
                 let (robot, start) = (setting.robot, setting.start);
-                let space = self.excite.take().unwrap_or_else(|| excite::Space::new(robot));
+                let space = self.excite.take().unwrap_or_else(|| excite::ExcitationStorage::new(robot));
                 let cost = Excitation::within(
                     space,
                     robot,
@@ -233,7 +239,7 @@ impl Planner {
             self.vicinity = None;
             self.excite = None;
         }
-        let allowed = self.most_assessments.unwrap_or(usize::MAX);
+        let allowed = self.most_assessments;
         self.searches.iter_mut().for_each(|search| search.reset(set, allowed));
     }
 }

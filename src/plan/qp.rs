@@ -13,7 +13,8 @@
 
 use nalgebra::{Cholesky, SMatrix, SVector};
 
-/// Largest number of variables.
+/// Largest number of variables: room for arms of seven joints with some to spare. Vectors and matrices have this size
+/// whatever the program's, and products of matrices grow with its third power.
 pub const MAX_DIMENSION: usize = 10;
 
 /// A vector of variables. Entries beyond the dimension of a program are zero: with room for all of them it needs no memory
@@ -22,11 +23,14 @@ pub type Vector = SVector<f64, MAX_DIMENSION>;
 /// A matrix over the variables; zero beyond the dimension of a program.
 pub type Matrix = SMatrix<f64, MAX_DIMENSION, MAX_DIMENSION>;
 
-/// Iterations after which the present point is returned as it is.
+/// Iterations after which the present point is returned as it is. Convergence takes far fewer; the number is only there to
+/// end.
 const MAX_ITERATIONS: usize = 60;
-/// Share of the way to the boundary that a step may go.
+/// Share of the way to the boundary that a step may go. On the boundary itself no further step leads inside; a smaller share
+/// leaves more of the complementarity after each step.
 const TO_BOUNDARY: f64 = 0.995;
-/// Relative tolerance on complementarity and stationarity.
+/// Relative tolerance on complementarity and stationarity: far below the steps of the search that asks, and above what
+/// normal equations leave of double precision.
 const TOLERANCE: f64 = 1e-9;
 
 /// The linearised row `value + gradient'd >= 0`.
@@ -80,13 +84,13 @@ pub struct QpSolution {
 
 /// Storage of a solution, kept from one program to the next.
 #[derive(Debug, Clone, Default)]
-pub struct Workspace {
+pub struct QpWorkspace {
     rows: Vec<RowState>,
     affine: Vec<RowChange>,
     changes: Vec<RowChange>,
 }
 
-impl Workspace {
+impl QpWorkspace {
     /// Asks for what a program with so many rows needs.
     pub(super) fn reserve(&mut self, rows: usize) {
         self.rows.clear();
@@ -177,13 +181,13 @@ struct State<'a> {
     d: Vector,
     z_lower: Vector,
     z_upper: Vector,
-    space: &'a mut Workspace,
+    space: &'a mut QpWorkspace,
 }
 
 impl<'a> QuadraticProgram<'a> {
     /// Solves the program by Mehrotra's predictor-corrector method. Never fails: the point that it has when it gives
     /// up is inside the box and is returned with `converged: false`.
-    pub fn solve(&self, space: &mut Workspace) -> QpSolution {
+    pub fn solve(&self, space: &mut QpWorkspace) -> QpSolution {
         let mut state = State::new(self, space);
         let mut converged = false;
         let mut iterations = 0;
@@ -208,7 +212,7 @@ impl<'a> QuadraticProgram<'a> {
 }
 
 impl<'a> State<'a> {
-    fn new(problem: &'a QuadraticProgram<'a>, space: &'a mut Workspace) -> Self {
+    fn new(problem: &'a QuadraticProgram<'a>, space: &'a mut QpWorkspace) -> Self {
         let d = (problem.lower + problem.upper) * 0.5;
         let half = (problem.upper - problem.lower) * 0.5;
         let objective =

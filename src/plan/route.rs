@@ -20,15 +20,19 @@ use super::guide::{
 };
 
 /// What the path keeps, most first, and the first with which there is a path is taken: distances, m, and the share of every
-/// torque limit that gravity leaves in the worst case, for motion and robustness.
+/// torque limit that gravity leaves in the worst case, for motion and robustness. The first leaves room for fast plans, the
+/// last is for tight places.
 const KEEPS: [(f64, f64); 3] = [(0.08, 0.2), (0.04, 0.1), (0.015, 0.05)];
-/// Largest numbers of nodes of the searches, one round after the other.
+/// Largest numbers of nodes of the searches, one round after the other. Each round has four times as many as the one before,
+/// so that a hard scene costs a third more than a search that knew the number.
 const NODES: [usize; 4] = [500, 2_000, 8_000, 30_000];
-/// Configurations that are tried as a way out of a tight place, up to this far from it (rad).
+/// Configurations that are tried as a way out of a tight place, up to this far from it (rad), near ones first. A try costs
+/// the clearances of one configuration.
 const WAYS_OUT: usize = 400;
 /// See [`WAYS_OUT`].
 const ESCAPE_RAD: f64 = 1.0;
-/// Spacing of the points that are checked along a segment, rad.
+/// Spacing of the points that are checked along a segment, rad. A point 1 m from the joint moves 3 cm in between; it may
+/// pass nearer in between, but every plan is proven for all times.
 const RESOLUTION: f64 = 0.03;
 
 /// A path to the goal and what it keeps.

@@ -17,13 +17,15 @@ use crate::robot::Arm;
 use crate::scalar::Scalar;
 use crate::trajectory::JointState;
 
-/// Random states in which it is seen what matters, and the seed of them.
+/// Random states in which it is seen what matters, and the seed of them: a share is a mean over them, and each costs a
+/// regressor once a plan.
 const STATES: (usize, u64) = (24, 1);
-/// An unknown of the arm matters where it makes more than this share of what all of them may change in a joint's torque.
+/// An unknown of the arm matters where it makes more than this share of what all of them may change in a joint's torque. A
+/// smaller share keeps more unknowns, whose number decides what the cost of a motion takes.
 const SHARE: f64 = 0.06;
-/// What makes less than this in the mean is no unknown, N m.
+/// What makes less than this in the mean is no unknown, N m: no torque sensor shows it.
 const NEGLIGIBLE: f64 = 1e-6;
-/// Accelerations of those states, rad/s^2.
+/// Accelerations of those states, rad/s^2: about what exciting motions reach.
 const ACCELERATION: f64 = 3.0;
 /// Acceleration that may be hidden between two ticks, rad/s^2: about what tubes bound it by.
 const HIDDEN: f64 = 10.0;

@@ -10,11 +10,14 @@ use crate::trajectory::Bezier;
 
 use super::inertia_floor::FloorFit;
 
-/// Stored constants exceed what a coarse evaluation needs by this factor.
+/// Stored constants exceed what a coarse evaluation needs by this factor, so that small moves of the curve keep them. More
+/// widens the disturbance bounds; less has them fitted again more often.
 const RESERVE: f64 = 1.1;
-/// Hold power beyond this multiple of what is needed is worth another fit.
+/// Hold power beyond this multiple of what is needed is worth another fit. A smaller multiple has it fitted more often, a
+/// larger one leaves V_max to it that tracking could use.
 const LAVISH: f64 = 1.6;
-/// Largest useful share of alpha V_max for the hold power.
+/// Largest useful share of alpha V_max for the hold power: the other half is left to the tracking. Near 1, V is only just
+/// kept below V_max whatever the errors are.
 const HOLD_SHARE: f64 = 0.5;
 /// Rounds of the fixed point drift -> rho -> drift, at least and at most. It contracts by about 0.05 a round where transmissions
 /// outweigh the links, by a half or hardly at all where links do.
@@ -137,10 +140,10 @@ pub fn covers(tube: &Tube, reports: &[CellReport]) -> bool {
     })
 }
 
-/// Index of the report that needed most hold power; 0 of none.
-pub fn busiest(reports: &[CellReport]) -> usize {
+/// Index of the report that needed most hold power; `None` of none.
+pub fn busiest(reports: &[CellReport]) -> Option<usize> {
     let powers = reports.iter().map(|report| report.required.hold_power_w).enumerate();
-    powers.reduce(|most, next| if next.1 > most.1 { next } else { most }).map_or(0, |(index, _)| index)
+    powers.reduce(|most, next| if next.1 > most.1 { next } else { most }).map(|(index, _)| index)
 }
 
 /// Whether the hold power leaves enough of V_max to the tracking for the tube to be of use.

@@ -13,11 +13,11 @@
 //!
 //! No certificate rests on this: the proof of a plan looks at all obstacles.
 
-use crate::certify::{Body, Place, Shortfall};
+use crate::certify::{Body, ConstraintIndex, Shortfall};
 use crate::dynamics::vec3::{self, Vec3};
 use crate::enclose::{Affine, Counted};
 use crate::family::sets::settled;
-use crate::family::{Family, Places};
+use crate::family::{Places, TrajectoryFamily};
 use crate::reach::block::Block;
 use crate::reach::direction::nearest_direction;
 use crate::reach::links::{coarsely_clear, zonotope_above};
@@ -36,7 +36,8 @@ const KEEP_M: f64 = 0.03;
 const FEW: usize = 64;
 /// Spans of time that are looked at. All of K is in the last one; finer ones cost more than they leave out.
 const SPANS: usize = 4;
-/// The planner may shrink the floors of a tube, and with them widen its errors; so much is allowed for.
+/// The planner may shrink the floors of a tube, and with them widen its errors; so much is allowed for. Tubes beyond it see
+/// the whole scene, which only costs time.
 const ALLOWED: f64 = 1.5;
 /// Symbols of the forms: time, two a joint for the errors, and one a joint for k.
 const SYMBOLS: usize = 24;
@@ -46,7 +47,7 @@ type Form = Affine<SYMBOLS>;
 /// The obstacles near the trajectories on offer, in storage that is kept from one proposal to the next.
 #[derive(Debug)]
 pub struct Vicinity {
-    family: Family,
+    family: TrajectoryFamily,
     places: Places<SYMBOLS>,
     /// The tube with the errors that the sets hold.
     tube: Tube,
@@ -63,7 +64,7 @@ impl Vicinity {
     /// Storage for `robot`.
     pub fn new(robot: &Arm) -> Self {
         Self {
-            family: Family::still(robot.dof()),
+            family: TrajectoryFamily::still(robot.dof()),
             places: Places::new(robot),
             tube: tube_fit::initial(robot),
             blocks: Vec::new(),
@@ -109,7 +110,7 @@ impl Vicinity {
 
     /// What fell short in `scene`, one of [`Vicinity::scene`], with the obstacle's index in the whole scene.
     pub fn in_the_whole(&self, scene: &Scene, mut shortfall: Shortfall) -> Shortfall {
-        if let Place::Pair(_, Body::Obstacle(k)) = &mut shortfall.place
+        if let ConstraintIndex::Pair(_, Body::Obstacle(k)) = &mut shortfall.place
             && std::ptr::eq(scene, &raw const self.near)
         {
             *k = self.taken[*k];

@@ -3,7 +3,7 @@
 //! Assumed: the states of [`super::cell`], parameters within the set, the floor A of [`super::tube`]. Proven: the bounds that each
 //! function names, for all of these at once. Mass matrix and slack by interval arithmetic: its conservatism is no loss there.
 
-use crate::dynamics::{MassStorage, Space};
+use crate::dynamics::{MassStorage, RecursionStorage};
 use crate::enclose::{Interval, Rounding};
 use crate::robot::Arm;
 use crate::scalar::{Dual, Scalar};
@@ -27,7 +27,7 @@ pub fn relative_mass<const N: usize, R: Rounding>(
     uncertain: &Uncertain,
     cell: &Cell<N, R>,
     weights: &[f64],
-    (space, mass): (&mut Space<Interval>, &mut MassStorage<Interval>),
+    (space, mass): (&mut RecursionStorage<Interval>, &mut MassStorage<Interval>),
 ) -> (f64, Joints<f64>) {
     let n = robot.dof();
     let q: Joints<Interval> = cell.q.iter().map(|x| x.interval()).collect();
@@ -67,7 +67,7 @@ pub fn velocity_slopes<T: Scalar>(
     [q, dq, dqa]: [&[T]; 3],
     theta: impl Iterator<Item = T>,
     (floor, sup_abs): (&[f64], impl Fn(&T) -> f64),
-    space: &mut Space<T>,
+    space: &mut RecursionStorage<T>,
 ) -> [Joints<f64>; 2] {
     let n = robot.dof();
     let zero: Joints<T> = (0..n).map(|_| T::zero()).collect();
@@ -103,7 +103,7 @@ pub fn energy_slack<const N: usize, R: Rounding>(
     cell: &Cell<N, R>,
     (floor, sigma): (&[f64], f64),
     level: f64,
-    space: &mut Space<Dual<Interval, 1>>,
+    space: &mut RecursionStorage<Dual<Interval, 1>>,
 ) -> f64 {
     let by_position = position_slack(robot, uncertain, cell, space);
     let weighted = floor.iter().zip(&cell.deviation).map(|(&a, d)| mul_up(a, mul_up(d.r, d.r)));
@@ -118,7 +118,7 @@ fn position_slack<const N: usize, R: Rounding>(
     robot: &Arm,
     uncertain: &Uncertain,
     cell: &Cell<N, R>,
-    space: &mut Space<Dual<Interval, 1>>,
+    space: &mut RecursionStorage<Dual<Interval, 1>>,
 ) -> f64 {
     type Change = Dual<Interval, 1>;
     let n = robot.dof();

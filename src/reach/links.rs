@@ -52,7 +52,7 @@ pub fn sweep_capsules<T: Scalar>(
 
 /// A proven distance and the direction that proves it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Separation {
+pub struct ProvenSeparation {
     /// Lower bound of the distance between the two surfaces, m; negative if no separation was found.
     pub clearance_m: f64,
     /// Direction from the second set towards the first; unit length up to rounding (zero if none was found).
@@ -65,7 +65,7 @@ pub fn clear_of_obstacle<const N: usize, R: Rounding>(
     radius: f64,
     obstacle: &Zonotope3,
     weights: &mut Vec<f64>,
-) -> Separation {
+) -> ProvenSeparation {
     let center: [f64; 3] = obstacle.center.into();
     let generators = obstacle.generators.iter().map(|g| -> &[f64; 3] { g.as_ref() });
     let (middle, half) = segment(ends);
@@ -77,10 +77,10 @@ pub fn clear_of_obstacle<const N: usize, R: Rounding>(
 
 /// Coarse lower bound of the distance between two bodies with boxes around them, the first a capsule's axis with this
 /// radius (with both radii where the second is an axis too): see [`super::block`].
-pub fn coarsely_clear(axis: &Block, radius: f64, other: &Block) -> Separation {
+pub fn coarsely_clear(axis: &Block, radius: f64, other: &Block) -> ProvenSeparation {
     let (gap, gaps) = axis.gap(other);
     let length = if gap > 0.0 { gap } else { 1.0 };
-    Separation { clearance_m: (gap - radius).next_down(), direction: gaps.map(|g| g / length) }
+    ProvenSeparation { clearance_m: (gap - radius).next_down(), direction: gaps.map(|g| g / length) }
 }
 
 /// Lower bound of the distance between two swept capsules of the robot; `weights` is storage.
@@ -89,7 +89,7 @@ pub fn clear_of_capsule<const N: usize, R: Rounding>(
     second: &[Vec3<Affine<N, R>>; 2],
     radii: f64,
     weights: &mut Vec<f64>,
-) -> Separation {
+) -> ProvenSeparation {
     let ((from, g), (to, h)) = (segment(first), segment(second));
     let u = nearest_direction(vec3::sub(&from, &to), [g, h].iter(), weights);
     let mut below = f64::INFINITY;
@@ -101,12 +101,15 @@ pub fn clear_of_capsule<const N: usize, R: Rounding>(
     separation(below, 0.0, radii, u)
 }
 
-fn separation(below: f64, above: f64, radius: f64, u: [f64; 3]) -> Separation {
+fn separation(below: f64, above: f64, radius: f64, u: [f64; 3]) -> ProvenSeparation {
     let squares = u.map(|x| Interval::constant(x).sqr());
     let length = (squares[0] + squares[1] + squares[2]).sqrt();
     let gap = (Interval::constant(below) - Interval::constant(above)) / length;
     let clearance = (gap - Interval::constant(radius)).lower();
-    Separation { clearance_m: if clearance.is_nan() { f64::NEG_INFINITY } else { clearance }, direction: u }
+    ProvenSeparation {
+        clearance_m: if clearance.is_nan() { f64::NEG_INFINITY } else { clearance },
+        direction: u,
+    }
 }
 
 /// The segment between the centres of two swept ends, as its middle and half its extent: enough to find a direction.

@@ -19,7 +19,7 @@
 
 use arrayvec::ArrayVec;
 
-use crate::dynamics::{MassStorage, Space};
+use crate::dynamics::{MassStorage, RecursionStorage};
 use crate::enclose::{Affine, Interval, Rounding};
 use crate::inertia::{INERTIAL, ParameterSet};
 use crate::robot::Arm;
@@ -30,25 +30,27 @@ use super::extent;
 use super::torque::MAX_PARAMETERS;
 use super::upward::{add_up, div_up, mul_up, sum_up};
 
-/// Ratio of two neighbouring factors that [`least_factor`] tries.
+/// Ratio of two neighbouring factors that [`least_factor`] tries: a factor is at most 2 % larger than need be, and finding
+/// it takes a search by halves over the powers.
 const STEP: f64 = 1.02;
 /// Largest power of [`STEP`] that is tried, up and down: factors from 1e-9 to 1e9.
 const POWERS: i32 = 1047;
-/// Share of its mass that a lowered body must keep to be of use.
+/// Share of its mass that a lowered body must keep to be of use. One that loses more proves little, and its thin rest may
+/// make the bounds of others worse; it is taken for no body, which is always below.
 const KEPT: f64 = 0.5;
-/// Arms at which mixed terms are weighed are at least this long, m.
+/// Arms at which mixed terms are weighed are at least this long, m: any length is sound, and 0 would divide by zero.
 const LEAST_ARM_M: f64 = 1e-3;
 
 /// Parameter vectors, transmission inertias included, whose mass matrices enclose those of a set at every q.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Between {
+pub struct MassBounds {
     /// Its mass matrix is never above any of the set.
     pub below: ArrayVec<f64, MAX_PARAMETERS>,
     /// Its mass matrix is never below any of the set.
     pub above: ArrayVec<f64, MAX_PARAMETERS>,
 }
 
-impl Between {
+impl MassBounds {
     /// Lowered and raised bodies of `set`.
     pub fn new(robot: &Arm, set: &ParameterSet) -> Self {
         let mut below: ArrayVec<f64, MAX_PARAMETERS> = set.lower().iter().copied().collect();
@@ -116,16 +118,17 @@ fn lowered_and_raised(lower: &[f64], upper: &[f64], lever: f64) -> ([f64; INERTI
 }
 
 /// A matrix of intervals, row-major n x n, held in place.
-pub type Matrix = ArrayVec<Interval, { MAX_JOINTS * MAX_JOINTS }>;
+pub type IntervalMatrix = ArrayVec<Interval, { MAX_JOINTS * MAX_JOINTS }>;
 
 /// Adds the transmission inertias of `theta` to the mass matrix of the links alone.
 pub fn with_transmission<const N: usize, R: Rounding>(
     robot: &Arm,
     theta: &[f64],
     links: &[Affine<N, R>],
-) -> Matrix {
+) -> IntervalMatrix {
     let n = robot.dof();
-    let mut out: Matrix = links.iter().map(|m| Interval::new(extent::lower(m), extent::upper(m))).collect();
+    let mut out: IntervalMatrix =
+        links.iter().map(|m| Interval::new(extent::lower(m), extent::upper(m))).collect();
     for j in 0..n {
         out[n * j + j] = out[n * j + j] + Interval::constant(theta[robot.joint_index(j).armature]);
     }
@@ -136,9 +139,9 @@ pub fn with_transmission<const N: usize, R: Rounding>(
 /// at most 1 where the floor is one. Where the transmissions alone make it one the links, positive semidefinite, are not looked at.
 pub fn floor_factor<const N: usize, R: Rounding>(
     robot: &Arm,
-    between: &Between,
+    between: &MassBounds,
     floor: &[f64],
-    (space, mass): (&mut Space<Affine<N, R>>, &mut MassStorage<Affine<N, R>>),
+    (space, mass): (&mut RecursionStorage<Affine<N, R>>, &mut MassStorage<Affine<N, R>>),
 ) -> f64 {
     let n = robot.dof();
     let own = |j: usize| between.below[robot.joint_index(j).armature];
@@ -148,7 +151,7 @@ pub fn floor_factor<const N: usize, R: Rounding>(
     space.fill_theta(between.below.iter().map(|&x| Affine::constant(x)));
     let mass = with_transmission(robot, &between.below, mass.links(robot, &space.motion, &space.theta));
     let entry = |k: usize| if k.is_multiple_of(n + 1) { floor[k / n] } else { 0.0 };
-    let floor: Matrix = (0..n * n).map(|k| Interval::constant(entry(k))).collect();
+    let floor: IntervalMatrix = (0..n * n).map(|k| Interval::constant(entry(k))).collect();
     least_factor(&floor, &mass, n)
 }
 
@@ -159,7 +162,8 @@ pub fn definite(entries: &[Interval], n: usize) -> bool {
     if !size.iter().all(|&s| s > 0.0 && s.is_finite()) {
         return false;
     }
-    let mut left: Matrix = (0..n * n).map(|k| Interval::constant(at(k / n, k % n).midpoint())).collect();
+    let mut left: IntervalMatrix =
+        (0..n * n).map(|k| Interval::constant(at(k / n, k % n).midpoint())).collect();
     for i in 0..n {
         let share = |j: usize| if i == j { 1.0 } else { div_up(size[i].sqrt(), size[j].sqrt()) };
         let taken = sum_up((0..n).map(|j| mul_up(at(i, j).radius(), share(j))));
@@ -185,7 +189,7 @@ pub fn definite(entries: &[Interval], n: usize) -> bool {
 pub fn least_factor(small: &[Interval], large: &[Interval], n: usize) -> f64 {
     let proven = |power: i32| {
         let factor = Interval::constant(STEP.powi(power));
-        let rest: Matrix = small.iter().zip(large).map(|(s, l)| factor * *l - *s).collect();
+        let rest: IntervalMatrix = small.iter().zip(large).map(|(s, l)| factor * *l - *s).collect();
         definite(&rest, n)
     };
     if !proven(POWERS) {

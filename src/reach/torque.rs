@@ -29,7 +29,7 @@
 
 use arrayvec::ArrayVec;
 
-use crate::dynamics::{Motion, RegressorStorage, Space};
+use crate::dynamics::{Motion, RecursionStorage, RegressorStorage};
 use crate::enclose::{Affine, Interval, Rounding};
 use crate::inertia::{ARMATURE, COULOMB, FRICTION, INERTIAL, OFFSET, ParameterSet, VISCOUS};
 use crate::robot::Arm;
@@ -76,7 +76,7 @@ pub struct Uncertain {
     /// The strips of a correlated set.
     pub strips: Option<PreparedStrips>,
     /// Parameters between whose mass matrices those of the set are.
-    pub between: mass::Between,
+    pub between: mass::MassBounds,
 }
 
 impl Uncertain {
@@ -86,7 +86,7 @@ impl Uncertain {
         let radius: ArrayVec<f64, MAX_PARAMETERS> = set.centers_and_radii().map(|(_, g)| g).collect();
         let range = set.centers_and_radii().map(|(c, g)| Interval::around(c, g)).collect();
         let strips = PreparedStrips::new(robot, set, &center, &radius);
-        Self { center, radius, range, strips, between: mass::Between::new(robot, set) }
+        Self { center, radius, range, strips, between: mass::MassBounds::new(robot, set) }
     }
 }
 
@@ -205,7 +205,7 @@ pub fn drift<const N: usize, R: Rounding>(
     tube: &Tube,
     uncertain: &Uncertain,
     cell: &Cell<N, R>,
-    space: &mut Space<Dual<Affine<N, R>, 1>>,
+    space: &mut RecursionStorage<Dual<Affine<N, R>, 1>>,
 ) -> Joints<f64> {
     type Rate<const N: usize, R> = Dual<Affine<N, R>, 1>;
     let n = robot.dof();

@@ -4,7 +4,7 @@
 //! knows of the robot's tree stays, and [`CellWorkspace::fit`] sees to it that it is this robot's. No proof needs it; it saves time.
 
 use crate::dynamics::vec3::Vec3;
-use crate::dynamics::{BodyPlacement, MassStorage, RegressorStorage, Space};
+use crate::dynamics::{BodyPlacement, MassStorage, RecursionStorage, RegressorStorage};
 use crate::enclose::{Affine, Interval, Rounding};
 use crate::robot::{Arm, JointKind};
 use crate::scalar::Dual;
@@ -20,15 +20,15 @@ const GENERATORS: usize = 16;
 pub struct CellWorkspace<const N: usize, R: Rounding> {
     tree: Vec<(Option<usize>, JointKind)>,
     /// Sizes and errors of plain arithmetic.
-    pub sizes: Space<Roundoff>,
+    pub sizes: RecursionStorage<Roundoff>,
     /// Forms of the cell.
-    pub forms: Space<Affine<N, R>>,
+    pub forms: RecursionStorage<Affine<N, R>>,
     /// Ranges of the cell.
-    pub ranges: Space<Interval>,
+    pub ranges: RecursionStorage<Interval>,
     /// Changes along the errors of positions.
-    pub changes: Space<Dual<Interval, 1>>,
+    pub changes: RecursionStorage<Dual<Interval, 1>>,
     /// Changes within a tick.
-    pub rates: Space<Dual<Affine<N, R>, 1>>,
+    pub rates: RecursionStorage<Dual<Affine<N, R>, 1>>,
     /// Regressors of sizes and errors.
     pub size_regressor: RegressorStorage<Roundoff>,
     /// The torque regressor of the cell.
@@ -55,11 +55,11 @@ impl<const N: usize, R: Rounding> CellWorkspace<N, R> {
         let n = robot.dof();
         Self {
             tree: tree(robot).collect(),
-            sizes: Space::new(robot),
-            forms: Space::new(robot),
-            ranges: Space::new(robot),
-            changes: Space::new(robot),
-            rates: Space::new(robot),
+            sizes: RecursionStorage::new(robot),
+            forms: RecursionStorage::new(robot),
+            ranges: RecursionStorage::new(robot),
+            changes: RecursionStorage::new(robot),
+            rates: RecursionStorage::new(robot),
             size_regressor: RegressorStorage::new(robot),
             regressor: RegressorStorage::new(robot),
             mass: MassStorage::new(robot),

@@ -8,9 +8,9 @@ use crate::inertia::pseudo::{check_physical, pseudo_inertia};
 
 /// Side of the drawing, CSS pixels.
 const SIDE: f64 = 300.0;
-/// Share of the side that the largest body spans.
+/// Share of the side that the largest body spans; the rest is for the marks.
 const FILL: f64 = 0.8;
-/// Points on an outline.
+/// Points on an outline: every 5 degrees, so that its sides are not seen.
 const POINTS: usize = 72;
 
 /// A body as an ellipsoid: { x : (x - center)' shape^-1 (x - center) <= 1 }, m.
@@ -90,6 +90,59 @@ pub(super) fn figures(caption: &str, payload: &Shown, estimate_by: &str, box_of:
     format!("<div class=\"grid\">{}</div>", drawn.concat())
 }
 
+/// Where points of a view's plane, m, come to lie in its picture.
+struct Placing {
+    scale: f64,
+    middle: [f64; 2],
+}
+
+impl Placing {
+    /// Such that all points are in the picture; `None` where they take no room or are not finite.
+    fn of(all: impl Iterator<Item = [f64; 2]>) -> Option<Self> {
+        let (mut low, mut high) = ([f64::INFINITY; 2], [f64::NEG_INFINITY; 2]);
+        for point in all {
+            for k in 0..2 {
+                (low[k], high[k]) = (low[k].min(point[k]), high[k].max(point[k]));
+            }
+        }
+        let span = (high[0] - low[0]).max(high[1] - low[1]);
+        let middle = [0, 1].map(|k| 0.5 * (low[k] + high[k]));
+        (span > 0.0 && span.is_finite()).then(|| Self { scale: FILL * SIDE / span, middle })
+    }
+
+    fn place(&self, p: [f64; 2]) -> (f64, f64) {
+        let from = |k: usize| self.scale * (p[k] - self.middle[k]);
+        (0.5 * SIDE + from(0), 0.5 * SIDE - from(1))
+    }
+
+    fn polygon(&self, points: &[[f64; 2]], style: &str) -> String {
+        let places = points.iter().map(|p| self.place(*p));
+        let list: String = places.map(|(x, y)| format!("{x:.1},{y:.1} ")).collect();
+        format!("<polygon points=\"{}\" {style}/>", list.trim_end())
+    }
+
+    /// The joint's origin, and a tenth of a metre with the axes' names.
+    fn marks(&self, name: &str) -> String {
+        let (x, y) = self.place([0.0, 0.0]);
+        let joint = format!(
+            "<path d=\"M{:.1} {y:.1}h10M{x:.1} {:.1}v10\" stroke=\"#5B6472\"/>\
+             <text x=\"{:.1}\" y=\"{:.1}\" fill=\"#5B6472\">joint</text>",
+            x - 5.0,
+            y - 5.0,
+            x + 8.0,
+            y - 6.0
+        );
+        let tenth = 0.1 * self.scale;
+        let ruler = format!(
+            "<path d=\"M10 {0:.1}h{tenth:.1}\" stroke=\"#5B6472\" stroke-width=\"2\"/>\
+             <text x=\"10\" y=\"{1:.1}\" fill=\"#5B6472\">0.1 m; {name} to the right, z up</text>",
+            SIDE - 10.0,
+            SIDE - 16.0
+        );
+        joint + &ruler
+    }
+}
+
 /// One view: axis `a` (called `name`) to the right, z upwards.
 fn view(payload: &Shown, estimate: &Ellipsoid, truth: Option<&Ellipsoid>, a: usize, name: &str) -> String {
     let outlines: Vec<Vec<[f64; 2]>> =
@@ -98,25 +151,7 @@ fn view(payload: &Shown, estimate: &Ellipsoid, truth: Option<&Ellipsoid>, a: usi
     // Everything drawn, and the joint's origin.
     let corners = boxed.map(|(x, z)| [[x.0, z.0], [x.1, z.1]]);
     let all = outlines.iter().flatten().copied().chain(corners.into_iter().flatten()).chain([[0.0, 0.0]]);
-    let (mut low, mut high) = ([f64::INFINITY; 2], [f64::NEG_INFINITY; 2]);
-    for point in all {
-        for k in 0..2 {
-            (low[k], high[k]) = (low[k].min(point[k]), high[k].max(point[k]));
-        }
-    }
-    let span = (high[0] - low[0]).max(high[1] - low[1]);
-    if !(span > 0.0 && span.is_finite()) {
-        return String::new();
-    }
-    let scale = FILL * SIDE / span;
-    let place = |p: [f64; 2]| {
-        let from = |k: usize| scale * (p[k] - 0.5 * (low[k] + high[k]));
-        (0.5 * SIDE + from(0), 0.5 * SIDE - from(1))
-    };
-    let polygon = |points: &[[f64; 2]], style: &str| {
-        let list: String = points.iter().map(|p| place(*p)).map(|(x, y)| format!("{x:.1},{y:.1} ")).collect();
-        format!("<polygon points=\"{}\" {style}/>", list.trim_end())
-    };
+    let Some(placing) = Placing::of(all) else { return String::new() };
     let mut svg = format!(
         "<svg viewBox=\"0 0 {SIDE} {SIDE}\" role=\"img\" class=\"body\" aria-label=\"inertia ellipsoid\" \
          font-size=\"9\">"
@@ -126,36 +161,19 @@ fn view(payload: &Shown, estimate: &Ellipsoid, truth: Option<&Ellipsoid>, a: usi
         "fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.2\" stroke-dasharray=\"5 4\" class=\"truth\"",
     ];
     for (outline, style) in outlines.iter().zip(styles) {
-        svg += &polygon(outline, style);
+        svg += &placing.polygon(outline, style);
     }
     if let Some((x, z)) = boxed {
         let corners = [[x.0, z.0], [x.1, z.0], [x.1, z.1], [x.0, z.1]];
         let style = "fill=\"currentColor\" fill-opacity=\"0.25\" stroke=\"currentColor\" class=\"c1\"";
-        svg += &polygon(&corners, style);
+        svg += &placing.polygon(&corners, style);
     }
     if let Some(truth) = truth {
-        let (x, y) = place([truth.center[a], truth.center[2]]);
+        let (x, y) = placing.place([truth.center[a], truth.center[2]]);
         svg +=
             &format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.5\" fill=\"currentColor\" class=\"truth\"/>");
     }
-    let (x, y) = place([0.0, 0.0]);
-    svg += &format!(
-        "<path d=\"M{:.1} {y:.1}h10M{x:.1} {:.1}v10\" stroke=\"#5B6472\"/>\
-         <text x=\"{:.1}\" y=\"{:.1}\" fill=\"#5B6472\">joint</text>",
-        x - 5.0,
-        y - 5.0,
-        x + 8.0,
-        y - 6.0
-    );
-    // A tenth of a metre, with the axes' names.
-    let tenth = 0.1 * scale;
-    svg += &format!(
-        "<path d=\"M10 {0:.1}h{tenth:.1}\" stroke=\"#5B6472\" stroke-width=\"2\"/>\
-         <text x=\"10\" y=\"{1:.1}\" fill=\"#5B6472\">0.1 m; {name} to the right, z up</text></svg>",
-        SIDE - 10.0,
-        SIDE - 16.0
-    );
-    svg
+    svg + &placing.marks(name) + "</svg>"
 }
 
 #[cfg(test)]

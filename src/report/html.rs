@@ -5,7 +5,7 @@ use super::figure::{above, below, figure, percent, with_unit};
 use super::plots::{LIMIT, LINES, Plot, Series, Shape, TRUTH};
 use super::summary::{Payload, Summary};
 use super::{ReportError, RunRecord};
-use crate::horizon::{Identification, MostProbable, Outcome, Phase};
+use crate::horizon::{Identification, MostProbable, Outcome, TaskPhase};
 use crate::inertia::{PARAMETER_NAMES, PARAMETER_UNITS};
 
 const CSS: &str = include_str!("page.css");
@@ -491,7 +491,7 @@ fn correlated(summary: &Summary) -> String {
 /// What all plots over time share.
 struct Charts {
     t_end: f64,
-    phases: Vec<(f64, Phase)>,
+    phases: Vec<(f64, TaskPhase)>,
 }
 
 impl Charts {

@@ -73,7 +73,7 @@ fn yes(answer: Option<bool>) -> &'static str {
     }
 }
 
-/// More parameters than this stand below one another, the methods side by side.
+/// More parameters than this stand below one another, the methods side by side: a table of ten columns is as wide as a page.
 const ACROSS: usize = 10;
 
 /// The section of the page.

@@ -10,13 +10,14 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::ReportError;
-use crate::horizon::Phase;
+use crate::horizon::TaskPhase;
 
-/// Units of the drawing a CSS pixel.
+/// Units of the drawing a CSS pixel: coordinates are whole numbers, and a quarter of a pixel is not seen.
 const FINE: u32 = 4;
 /// Height of the numbers of the time axis and its name, CSS pixels.
 const AXIS: u32 = 38;
-/// Buckets into which a long series is sorted; each keeps its smallest and largest value.
+/// Buckets into which a long series is sorted; each keeps its smallest and largest value. About one a pixel of a plot's
+/// width: more are not seen and make the page larger.
 const BUCKETS: usize = 700;
 
 /// Axis text.
@@ -71,7 +72,7 @@ pub struct Plot<'a> {
     /// Whether the range taken from the data reaches to zero.
     pub from_zero: bool,
     /// Starts of plans with their phases; the background of `carry` is tinted.
-    pub phases: &'a [(f64, Phase)],
+    pub phases: &'a [(f64, TaskPhase)],
     pub series: Vec<Series>,
 }
 
@@ -174,9 +175,9 @@ impl Plot<'_> {
 }
 
 /// The spans of time in which the payload is carried.
-fn carry_spans(phases: &[(f64, Phase)], end: f64) -> Vec<(f64, f64)> {
+fn carry_spans(phases: &[(f64, TaskPhase)], end: f64) -> Vec<(f64, f64)> {
     let ends = phases.iter().skip(1).map(|p| p.0).chain([end]);
-    let spans = phases.iter().zip(ends).filter(|((_, phase), _)| *phase == Phase::Carry);
+    let spans = phases.iter().zip(ends).filter(|((_, phase), _)| *phase == TaskPhase::Carry);
     spans.map(|((from, _), to)| (from.clamp(0.0, end), to.clamp(0.0, end))).filter(|(a, b)| a < b).collect()
 }
 

@@ -329,7 +329,7 @@ fn drawing(findings: &Findings) -> String {
     body::figures("Last link with what it holds", &body, &estimate_by, box_of)
 }
 
-/// Small plots beyond this many are folded away.
+/// Small plots beyond this many are folded away: an arm's joints and its last body's parameters are in sight.
 const SHOWN: usize = 12;
 
 /// Each parameter's interval against the data that were used.

@@ -10,7 +10,7 @@ use super::figure::below;
 use super::{ReportError, expect_length};
 use crate::horizon::nullable::{number, numbers};
 use crate::horizon::{
-    BodyEstimate, Broken, Gap, Identification, Margins, MostProbable, Outcome, PlanSummary,
+    BodyEstimate, Broken, Identification, Margins, MeasurementGap, MostProbable, Outcome, PlanSummary,
 };
 use crate::inertia::{INERTIAL, PARAMETER_NAMES, PARAMETER_UNITS};
 
@@ -42,7 +42,7 @@ pub struct Summary {
     pub broken: Vec<Broken>,
     /// Times without measurements. Left out where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub gaps: Vec<Gap>,
+    pub gaps: Vec<MeasurementGap>,
     /// Counts over the true state at every integration step.
     pub violations: Violations,
     /// Whether the truth lay in the proven set at every update.

@@ -6,32 +6,44 @@ use std::path::Path;
 use serde::ser::Error as _;
 
 use super::*;
-use crate::horizon::{BodyEstimate, Identification, Margins, Outcome, Phase, PlanSummary, TorqueWidths};
+use crate::horizon::{BodyEstimate, Identification, Margins, Outcome, PlanSummary, TaskPhase, TorqueWidths};
 
 const JOINTS: usize = 7;
 
-/// A run of 12 s that looks like one of the real thing: four exciting plans, four carrying ones.
-pub(crate) fn record() -> RunRecord<serde_json::Value> {
-    let truth = vec![4.55, 0.02, -0.31, -0.52, 0.11, 0.003, 0.09, -0.002, -0.03, 0.05];
-    let prior = [2.0, 0.4, 0.6, 0.9, 0.3, 0.2, 0.3, 0.2, 0.3, 0.3];
-    let around = |scale: f64, side: f64| -> Vec<f64> {
-        truth.iter().zip(prior).map(|(x, half)| x + side * half * scale - 0.1 * half * scale).collect()
-    };
-    let known = |scale: f64| BodyEstimate {
-        nominal: around(scale, 0.05),
-        lower: around(scale, -1.0),
-        upper: around(scale, 1.0),
-    };
-    let update = |k: u32| Identification {
+/// True parameters of the payload.
+const TRUTH: [f64; 10] = [4.55, 0.02, -0.31, -0.52, 0.11, 0.003, 0.09, -0.002, -0.03, 0.05];
+/// Half-widths of what is believed of them at first.
+const PRIOR: [f64; 10] = [2.0, 0.4, 0.6, 0.9, 0.3, 0.2, 0.3, 0.2, 0.3, 0.3];
+
+/// Parameters beside the truth, by shares of the prior.
+fn around(scale: f64, side: f64) -> Vec<f64> {
+    TRUTH.iter().zip(PRIOR).map(|(x, half)| x + side * half * scale - 0.1 * half * scale).collect()
+}
+
+fn known(scale: f64) -> BodyEstimate {
+    BodyEstimate { nominal: around(scale, 0.05), lower: around(scale, -1.0), upper: around(scale, 1.0) }
+}
+
+fn payload(scale: f64) -> Payload {
+    Payload::new(TRUTH.to_vec(), known(scale))
+}
+
+/// The `k`-th update of the set: half as wide as the one before.
+fn update(k: u32) -> Identification {
+    Identification {
         t: 1.5 * f64::from(k),
         known: known(0.5_f64.powi(k as i32)),
         condition_number: (k > 0).then(|| 80.0 / f64::from(k)),
         update_ms: 41.3,
-    };
-    let plan = |k: u32| PlanSummary {
+    }
+}
+
+/// The `k`-th plan: four excite, four carry, and the sixth is refused.
+fn plan(k: u32) -> PlanSummary {
+    PlanSummary {
         torque: (k > 0).then(|| TorqueWidths { box_nm: vec![2.0; 7], correlated_nm: vec![1.0; 7] }),
         t: 1.5 * f64::from(k),
-        phase: if k < 4 { Phase::Excite } else { Phase::Carry },
+        phase: if k < 4 { TaskPhase::Excite } else { TaskPhase::Carry },
         certified: k != 5,
         propose_ms: 620.0 + 13.0 * f64::from(k),
         certify_ms: 240.0,
@@ -42,24 +54,28 @@ pub(crate) fn record() -> RunRecord<serde_json::Value> {
             collision: (k != 5).then_some(0.012),
         },
         reason: (k == 5).then(|| "collision of `forearm` with `shelf` at t = 1.204 s not excluded".into()),
+    }
+}
+
+/// The log's row of the `i`-th millisecond.
+fn row(i: u32) -> LogRow {
+    let t = 1e-3 * f64::from(i);
+    let wave = |gain: f64, speed: f64| -> Vec<f64> {
+        (0..JOINTS).map(|j| gain * (speed * t + j as f64).sin() / (1.0 + j as f64)).collect()
     };
-    let row = |i: u32| {
-        let t = 1e-3 * f64::from(i);
-        let wave = |gain: f64, speed: f64| -> Vec<f64> {
-            (0..JOINTS).map(|j| gain * (speed * t + j as f64).sin() / (1.0 + j as f64)).collect()
-        };
-        LogRow {
-            t,
-            q: wave(1.0, 1.0),
-            dq: wave(1.0, 1.1),
-            tau: wave(62.0, 1.7),
-            q_des: wave(1.0, 1.0),
-            dq_des: wave(1.0, 1.1),
-            error: wave(8e-4 * (1.0 + 0.3 * (90.0 * t).sin()), 2.0),
-        }
-    };
-    let payload = |scale: f64| Payload::new(truth.clone(), known(scale));
-    let summary = Summary {
+    LogRow {
+        t,
+        q: wave(1.0, 1.0),
+        dq: wave(1.0, 1.1),
+        tau: wave(62.0, 1.7),
+        q_des: wave(1.0, 1.0),
+        dq_des: wave(1.0, 1.1),
+        error: wave(8e-4 * (1.0 + 0.3 * (90.0 * t).sin()), 2.0),
+    }
+}
+
+fn summary() -> Summary {
+    Summary {
         schema: summary::SCHEMA,
         scenario: "dumbbell_c_8lb".into(),
         method: "ours".into(),
@@ -87,9 +103,13 @@ pub(crate) fn record() -> RunRecord<serde_json::Value> {
         deadline_misses: 0,
         duration_s: 12.0,
         wall_s: 14.2,
-    };
+    }
+}
+
+/// A run of 12 s that looks like one of the real thing: four exciting plans, four carrying ones.
+pub(crate) fn record() -> RunRecord<serde_json::Value> {
     RunRecord {
-        summary,
+        summary: summary(),
         log: (0..=12_000).map(row).collect(),
         clearance: (0..=12_000)
             .map(|i| (1e-3 * f64::from(i), 0.1 + 0.077 * (1e-3 * f64::from(i)).cos()))

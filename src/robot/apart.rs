@@ -32,11 +32,12 @@ use super::shape::Capsule;
 
 /// Required distance, metres; dwarfs rounding.
 const SLACK: f64 = 1e-9;
-/// Lengths for which the rounding argument is made, metres.
+/// Lengths for which the rounding argument is made, metres: beyond any robot.
 const REACH: f64 = 1e3;
 /// More joints than this between two bodies are not tried: the number of boxes grows with its power.
 const JOINTS: usize = 3;
-/// Boxes looked at before giving up.
+/// Boxes looked at before giving up, which leaves the pair to be checked in every motion. The loading of a robot waits for
+/// it.
 const BUDGET: usize = 100_000;
 
 /// A box of positions of the joints between the two bodies.

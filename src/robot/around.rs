@@ -12,7 +12,8 @@ use super::scene::Zonotope3;
 use crate::enclose::Interval;
 use crate::scalar::Scalar;
 
-/// How often a box is enlarged by a millionth before it is given up.
+/// How often a box is enlarged by a millionth before it is given up. The first margin suffices where vertices are finite;
+/// the number is only there to end.
 const ATTEMPTS: usize = 4;
 
 impl Zonotope3 {

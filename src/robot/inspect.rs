@@ -35,7 +35,7 @@ pub struct Inspection {
     /// The loops of the robot TOML, in its order.
     pub loops: Vec<LoopFigures>,
     /// Everything that is wrong or odd, in the order in which it was found.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<Diagnostic>,
 }
 
 /// A link of the URDF.
@@ -82,7 +82,7 @@ pub enum Severity {
 
 /// Something wrong or odd, with the link, joint, loop or field named.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Problem {
+pub struct Diagnostic {
     /// How bad it is.
     pub severity: Severity,
     /// What it is, in words.
@@ -93,7 +93,7 @@ pub struct Problem {
 ///
 /// # Errors
 /// What [`super::load_lenient`] cannot survive, behind the problems that were found before it.
-pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection, (Vec<Problem>, RobotError)> {
+pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection, (Vec<Diagnostic>, RobotError)> {
     let mut judge = Judge::lenient();
     let result = find(path.as_ref(), Path::new(".")).and_then(|path| {
         let parts = read(&path, &mut judge)?;
@@ -101,8 +101,8 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection, (Vec<Problem>, Robo
         Ok((assemble(&path, parts, None, &mut judge)?, tree))
     });
     let faults = judge.found.iter();
-    let mut problems: Vec<Problem> =
-        faults.map(|fault| Problem { severity: Severity::Fault, message: fault.to_string() }).collect();
+    let mut problems: Vec<Diagnostic> =
+        faults.map(|fault| Diagnostic { severity: Severity::Fault, message: fault.to_string() }).collect();
     let (robot, tree) = match result {
         Ok(read) => read,
         Err(fatal) => return Err((problems, fatal)),
@@ -111,9 +111,9 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection, (Vec<Problem>, Robo
     let stated = robot.stated;
     let loops = loops(&stated.model);
     let odd = notes(&stated.model, &tree, &loops, judge.dynamics_only);
-    problems.extend(odd.into_iter().map(|message| Problem { severity: Severity::Note, message }));
+    problems.extend(odd.into_iter().map(|message| Diagnostic { severity: Severity::Note, message }));
     let for_dynamics = no_arm.iter().map(|reason| format!("for dynamics alone: {reason}"));
-    problems.extend(for_dynamics.map(|message| Problem { severity: Severity::Note, message }));
+    problems.extend(for_dynamics.map(|message| Diagnostic { severity: Severity::Note, message }));
     Ok(Inspection {
         total_mass_kg: tree.links.iter().map(|link| link.mass).sum(),
         links: links(&tree, &stated.model),

@@ -264,52 +264,69 @@ fn check_numbers(path: &Path, s: &Settings) -> Result<(), RobotError> {
             "there is no `end_effector`, expected one".to_owned(),
         ));
     }
-    let ratio = |x: f64| (0.0..1.0).contains(&x);
-    let not_negative = |x: f64| x.is_finite() && x >= 0.0;
-    let positive = |x: f64| x.is_finite() && x > 0.0;
-    const RATIO: &str = "a ratio in [0, 1)";
-    const NOT_NEGATIVE: &str = "a finite number >= 0";
-    const POSITIVE: &str = "a finite number > 0";
-    let refuse = |field: &str, x: f64, expected: &str| {
-        Err(field_error(path, field, format!("{x}, expected {expected}")))
-    };
     if let Some((field, reason)) = s.uncertainty.as_ref().and_then(Uncertainty::fault) {
         return Err(field_error(path, format!("uncertainty.{field}"), reason));
     }
-    if let Some(e) = &s.sensors {
-        for (field, x, good, expected) in [
-            ("sensors.torque_ratio", e.torque_ratio, ratio(e.torque_ratio), RATIO),
-            ("sensors.position_rad", e.position_rad, not_negative(e.position_rad), NOT_NEGATIVE),
-            ("sensors.velocity_rad_s", e.velocity_rad_s, not_negative(e.velocity_rad_s), NOT_NEGATIVE),
-            ("sensors.torque_abs_nm", e.torque_abs_nm, not_negative(e.torque_abs_nm), NOT_NEGATIVE),
-        ] {
-            if !good {
-                return refuse(field, x, expected);
-            }
-        }
-    }
-    if let Some(c) = &s.control {
-        let (stiction, speed) = ("control.stiction_speed_rad_s", c.stiction_speed_rad_s);
-        if !not_negative(speed) {
-            return refuse(stiction, speed, NOT_NEGATIVE);
-        }
-        for (field, x) in [
-            ("control.k_r", c.k_r),
-            ("control.alpha", c.alpha),
-            ("control.v_max", c.v_max),
-            ("control.period_s", c.period_s),
-        ] {
-            if !positive(x) {
-                return refuse(field, x, POSITIVE);
-            }
+    for (field, x, expected) in stated_numbers(s) {
+        if !expected.holds(x) {
+            return Err(field_error(path, field, format!("{x}, expected {}", expected.words())));
         }
     }
     for frame in &s.frames {
         if let Some(x) = frame.xyz_m.iter().chain(&frame.rpy_rad).find(|x| !x.is_finite()) {
-            return refuse(&format!("frame.{}", frame.name), *x, "finite numbers");
+            let field = format!("frame.{}", frame.name);
+            return Err(field_error(path, field, format!("{x}, expected finite numbers")));
         }
     }
     Ok(())
+}
+
+/// What a number has to be.
+#[derive(Clone, Copy)]
+enum Expected {
+    Ratio,
+    NotNegative,
+    Positive,
+}
+
+impl Expected {
+    fn holds(self, x: f64) -> bool {
+        match self {
+            Expected::Ratio => (0.0..1.0).contains(&x),
+            Expected::NotNegative => x.is_finite() && x >= 0.0,
+            Expected::Positive => x.is_finite() && x > 0.0,
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Expected::Ratio => "a ratio in [0, 1)",
+            Expected::NotNegative => "a finite number >= 0",
+            Expected::Positive => "a finite number > 0",
+        }
+    }
+}
+
+/// The numbers of sensors and control that the file states: field, value, and what it has to be.
+fn stated_numbers(s: &Settings) -> impl Iterator<Item = (&'static str, f64, Expected)> {
+    let sensors = s.sensors.as_ref().map(|e| {
+        [
+            ("sensors.torque_ratio", e.torque_ratio, Expected::Ratio),
+            ("sensors.position_rad", e.position_rad, Expected::NotNegative),
+            ("sensors.velocity_rad_s", e.velocity_rad_s, Expected::NotNegative),
+            ("sensors.torque_abs_nm", e.torque_abs_nm, Expected::NotNegative),
+        ]
+    });
+    let control = s.control.as_ref().map(|c| {
+        [
+            ("control.stiction_speed_rad_s", c.stiction_speed_rad_s, Expected::NotNegative),
+            ("control.k_r", c.k_r, Expected::Positive),
+            ("control.alpha", c.alpha, Expected::Positive),
+            ("control.v_max", c.v_max, Expected::Positive),
+            ("control.period_s", c.period_s, Expected::Positive),
+        ]
+    });
+    sensors.into_iter().flatten().chain(control.into_iter().flatten())
 }
 
 impl CapsuleSettings {

@@ -7,9 +7,9 @@ use nalgebra::Matrix3;
 use super::error::ScenarioError;
 use super::prior;
 use super::task::Scenario;
-use super::world::{self, World};
+use super::world::{self, WorldFile};
 use crate::extend::{Disk, Layers};
-use crate::horizon::{Excite, Held, Identify, Task, Timing};
+use crate::horizon::{Excite, HeldObject, Identify, Task, Timing};
 use crate::inertia::INERTIAL;
 use crate::inertia::ParameterSet;
 use crate::robot::prior::{Prior, PriorFault};
@@ -21,13 +21,14 @@ mod mesh;
 mod obstacles;
 mod schema;
 
-use schema::{File, Geometry, Payload, Tolerance};
+use schema::{Geometry, Payload, ScenarioFile, Tolerance};
 
-/// No obstacle is farther away or larger, m.
+/// No obstacle is farther away or larger, m: beyond any scene, and far below where squares are no longer numbers.
 const FARTHEST: f64 = 1e6;
-/// No trajectory takes longer, s: storage is asked for by the tick.
+/// No trajectory takes longer, s: storage is asked for by the tick. Ten minutes are far beyond any plan, and their ticks fit
+/// into memory.
 const LONGEST_S: f64 = 600.0;
-/// No count is larger: storage is asked for by the piece.
+/// No count is larger: storage is asked for by the piece. A million is far beyond what is of use, and fits into memory.
 const MOST: usize = 1_000_000;
 
 /// See [`Scenario::load`] and [`Scenario::load_in_world`].
@@ -46,7 +47,7 @@ impl Check<'_> {
         ScenarioError::Field { path: self.path.to_path_buf(), field: field.into(), reason: reason.into() }
     }
 
-    fn scenario(&self, mut file: File, world: Option<&Path>) -> Result<Scenario, ScenarioError> {
+    fn scenario(&self, mut file: ScenarioFile, world: Option<&Path>) -> Result<Scenario, ScenarioError> {
         if file.schema != schema::SCHEMA {
             let reason = format!("{}, expected {}", file.schema, schema::SCHEMA);
             return Err(self.error("schema", reason));
@@ -71,34 +72,9 @@ impl Check<'_> {
         self.timing(&timing)?;
         let heavier = file.faults.payload_mass_kg;
         let faults = self.faults(file.faults, &robot)?;
-        let (held, truth) = match (file.payload, file.prior, file.excite) {
-            (Some(payload), Some(prior), Some(excite)) => {
-                let mut truth = self.truth(&payload)?;
-                if let Some(mass) = heavier {
-                    let empty = &robot.joints[robot.end_effector()].inertia;
-                    let scaled = truth.with_object_mass(mass, empty);
-                    truth = scaled.map_err(|reason| self.error("faults.payload_mass_kg", reason))?;
-                }
-                (Some(self.held(payload.name, prior, excite, file.identify, &timing, &robot)?), truth)
-            }
-            (None, None, None) => {
-                if timing.exciting_plans > 0 {
-                    let reason = format!("{}, expected 0 where nothing is held", timing.exciting_plans);
-                    return Err(self.error("timing.exciting_plans", reason));
-                }
-                if heavier.is_some() || faults.payload_slips.is_some() {
-                    return Err(self.error("faults", "a payload is at fault, but nothing is held"));
-                }
-                (None, HiddenTruth::nothing())
-            }
-            (payload, prior, _) => {
-                let parts = [("payload", payload.is_some()), ("prior", prior.is_some())];
-                let field = parts.iter().find(|(_, given)| !given).map_or("excite", |(name, _)| name);
-                return Err(
-                    self.error(field, "missing; expected `payload`, `prior` and `excite`, or none of them")
-                );
-            }
-        };
+        let object = (file.payload, file.prior, file.excite);
+        let at_fault = (heavier, faults.payload_slips.is_some());
+        let (held, truth) = self.held_or_nothing(object, &robot, (&timing, file.identify), at_fault)?;
         let stem = world.and_then(Path::file_stem).map(|stem| format!("-{}", stem.to_string_lossy()));
         let task = Task {
             name: file.name + &stem.unwrap_or_default(),
@@ -116,6 +92,45 @@ impl Check<'_> {
         places.free("start", &task.start, &task)?;
         places.free("goal", &task.goal, &task)?;
         Ok(Scenario { task, truth: truth.with_faults(faults) })
+    }
+
+    /// What is held and its truth, from three tables that are given together or not at all. Of a payload at fault: the mass that
+    /// it has in truth, kg, and whether it slips.
+    fn held_or_nothing(
+        &self,
+        object: (Option<Payload>, Option<Prior>, Option<Excite>),
+        robot: &Arm,
+        (timing, identify): (&Timing, Identify),
+        (heavier, slips): (Option<f64>, bool),
+    ) -> Result<(Option<HeldObject>, HiddenTruth), ScenarioError> {
+        match object {
+            (Some(payload), Some(prior), Some(excite)) => {
+                let mut truth = self.truth(&payload)?;
+                if let Some(mass) = heavier {
+                    let empty = &robot.joints[robot.end_effector()].inertia;
+                    let scaled = truth.with_object_mass(mass, empty);
+                    truth = scaled.map_err(|reason| self.error("faults.payload_mass_kg", reason))?;
+                }
+                let held = self.held(payload.name, prior, excite, identify, timing, robot)?;
+                Ok((Some(held), truth))
+            }
+            (None, None, None) => {
+                if timing.exciting_plans > 0 {
+                    let reason = format!("{}, expected 0 where nothing is held", timing.exciting_plans);
+                    return Err(self.error("timing.exciting_plans", reason));
+                }
+                if heavier.is_some() || slips {
+                    return Err(self.error("faults", "a payload is at fault, but nothing is held"));
+                }
+                Ok((None, HiddenTruth::nothing()))
+            }
+            (payload, prior, _) => {
+                let parts = [("payload", payload.is_some()), ("prior", prior.is_some())];
+                let field = parts.iter().find(|(_, given)| !given).map_or("excite", |(name, _)| name);
+                let reason = "missing; expected `payload`, `prior` and `excite`, or none of them";
+                Err(self.error(field, reason))
+            }
+        }
     }
 
     /// A configuration of the scenario file.
@@ -136,7 +151,7 @@ impl Check<'_> {
     fn world(
         &self,
         path: &Path,
-        file: &File,
+        file: &ScenarioFile,
         robot: &Arm,
         scene: &mut Scene,
     ) -> Result<(Vec<f64>, Vec<f64>), ScenarioError> {
@@ -146,7 +161,7 @@ impl Check<'_> {
                 return Err(self.error(field, reason));
             }
         }
-        let World { start, goal, boxes } = world::read(path, robot.dof())?;
+        let WorldFile { start, goal, boxes } = world::read(path, robot.dof())?;
         let at_fault = Check { path };
         at_fault.within_limits("line 1 (start)", &start, robot)?;
         at_fault.within_limits("line 2 (goal)", &goal, robot)?;
@@ -167,7 +182,7 @@ impl Check<'_> {
         identify: Identify,
         timing: &Timing,
         robot: &Arm,
-    ) -> Result<Held, ScenarioError> {
+    ) -> Result<HeldObject, ScenarioError> {
         self.positives("excite.range_rad", &excite.range_rad, robot.dof())?;
         self.count("excite.samples", excite.samples, INERTIAL)?;
         let weights = &excite.weights;
@@ -187,11 +202,11 @@ impl Check<'_> {
             return Err(self.error("identify.weigh_s", reason));
         }
         self.prior(&prior, robot)?;
-        Ok(Held { payload, prior, excite, identify })
+        Ok(HeldObject { payload, prior, excite, identify })
     }
 
     /// The robot with the held object's shape.
-    fn robot(&self, file: &File) -> Result<Arm, ScenarioError> {
+    fn robot(&self, file: &ScenarioFile) -> Result<Arm, ScenarioError> {
         let refuse = |source| ScenarioError::Robot { path: self.path.to_path_buf(), source };
         let folder = self.path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let found = robot::find(Path::new(&file.robot), folder).map_err(refuse)?;

@@ -29,7 +29,7 @@ mod tests {
 
     use super::super::task::Scenario;
     use super::*;
-    use crate::horizon::Held;
+    use crate::horizon::HeldObject;
     use crate::inertia::{INERTIAL, pseudo::check_physical};
 
     /// What the Z1's scenario claims to be known of its load is so: the box holds it, and what is left of it without the known
@@ -38,7 +38,7 @@ mod tests {
     fn the_z1s_load_is_as_its_prior_says() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/z1_unknown_2kg.toml");
         let (task, truth) = Scenario::load(path).unwrap().split();
-        let Held { prior, .. } = task.held.unwrap();
+        let HeldObject { prior, .. } = task.held.unwrap();
         let (body, core) = (truth.reveal().unwrap(), prior.core.unwrap());
         let [lower, upper] = prior.body().unwrap().unwrap();
         assert!((0..INERTIAL).all(|k| lower[k] <= body[k] && body[k] <= upper[k]));

@@ -16,7 +16,7 @@ use super::error::ScenarioError;
 
 /// What a world file says.
 #[derive(Debug, Clone, PartialEq)]
-pub struct World {
+pub struct WorldFile {
     /// Start configuration, rad.
     pub start: Vec<f64>,
     /// Goal configuration, rad.
@@ -44,7 +44,7 @@ type Fault = (usize, Option<usize>, String);
 ///
 /// # Errors
 /// [`ScenarioError::Read`] or [`ScenarioError::World`] with line and column.
-pub fn read(path: &Path, joints: usize) -> Result<World, ScenarioError> {
+pub fn read(path: &Path, joints: usize) -> Result<WorldFile, ScenarioError> {
     let text = std::fs::read_to_string(path)
         .map_err(|source| ScenarioError::Read { path: path.to_path_buf(), source })?;
     parse(&text, joints).map_err(|(line, column, reason)| ScenarioError::World {
@@ -55,7 +55,7 @@ pub fn read(path: &Path, joints: usize) -> Result<World, ScenarioError> {
     })
 }
 
-fn parse(text: &str, joints: usize) -> Result<World, Fault> {
+fn parse(text: &str, joints: usize) -> Result<WorldFile, Fault> {
     let columns = joints.max(BOX);
     let rows: Vec<(usize, &str)> = text.trim_end().lines().enumerate().map(|(i, s)| (i + 1, s)).collect();
     let last = rows.len();
@@ -67,7 +67,7 @@ fn parse(text: &str, joints: usize) -> Result<World, Fault> {
     let goal = numbers(next("the goal configuration")?, columns, joints, "a joint angle in rad")?;
     numbers(next("a line of NaN")?, columns, 0, "")?;
     let boxes = rows.map(|row| cuboid(row, columns)).collect::<Result<_, Fault>>()?;
-    Ok(World { start, goal, boxes })
+    Ok(WorldFile { start, goal, boxes })
 }
 
 /// A row of `columns` values whose first `used` are finite numbers and whose others are none.

@@ -19,10 +19,11 @@ use parry3d_f64::shape::SupportMap;
 use crate::robot::clearance::{at_least, between_capsules};
 use crate::robot::{Arm, Capsule, CollisionPart, Placement, Primitive, Scene, Zonotope3, enclosing_capsule};
 
-/// Positions of the last joint at which its housings are looked at.
+/// Positions of the last joint at which its housings are looked at: every 5 degrees of a turn.
 const POSITIONS: usize = 72;
 
-/// Parts whose distance is never more than this, m, or never changes by more, face each other across the joint.
+/// Parts whose distance is never more than this, m, or never changes by more, face each other across the joint: play between
+/// housings is smaller, and parts that can meet move farther.
 const FACING_M: f64 = 1e-3;
 
 /// The parts of a robot and the pairs of them that must not touch.

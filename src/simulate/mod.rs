@@ -14,7 +14,9 @@ mod world;
 
 pub use faults::Faults;
 pub use posture::Posture;
-pub use recording::{Drive, Footing, HiddenParameters, Noise, Plan, Recorded, Recording, Sealed, record};
+pub use recording::{
+    Drive, Footing, HiddenParameters, Noise, Recorded, Recording, RecordingPlan, Sealed, record,
+};
 pub use sensor::{Quantity, Sensor};
 pub use truth::HiddenTruth;
-pub use world::{Audit, Counts, Reference, World};
+pub use world::{Audit, Counts, TrackingReference, World};

@@ -60,7 +60,7 @@ pub struct Posture {
     pub bandwidth: f64,
 }
 
-/// Time over which sway and swing grow, s.
+/// Time over which sway and swing grow, s: a start at full swing would ask for a jump of the torques.
 const RAMP: f64 = 0.5;
 
 /// 6 x^5 - 15 x^4 + 10 x^3 between 0 and 1.
@@ -112,7 +112,7 @@ impl Jump {
 
 /// The reference of one robot.
 #[derive(Debug)]
-pub struct Reference {
+pub struct PostureReference {
     posture: Posture,
     start: Vec<f64>,
     /// Where the feet are at the start.
@@ -123,7 +123,7 @@ pub struct Reference {
     jacobian: Vec<f64>,
 }
 
-impl Reference {
+impl PostureReference {
     /// A reference that begins in configuration `start` (length nq).
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::posture::{Posture, Reference};
+use super::posture::{Posture, PostureReference};
 use super::sensor::{Quantity, Sensor};
 use super::whole_body::WholeBody;
 use crate::dynamics::Workspace;
@@ -19,10 +19,10 @@ use crate::inertia::{INERTIAL, pseudo::check_physical};
 use crate::robot::Model;
 use crate::robot::configuration::{difference, integrate};
 
-/// Integration steps within one sampling interval.
+/// Integration steps within one sampling interval; half as many err sixteen times as much.
 const SUBSTEPS: usize = 4;
 
-/// Seconds over which an excitation grows to its full size.
+/// Seconds over which an excitation grows to its full size: a start at full size would ask for a jump of the torques.
 const RAMP_S: f64 = 1.0;
 
 /// The true parameters of a whole robot, for the plant alone (see [`super::HiddenTruth`] for why).
@@ -110,7 +110,7 @@ pub struct Noise {
 
 /// How a recording is made.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
+pub struct RecordingPlan {
     /// Configuration at rest at the beginning, rad.
     pub start: Vec<f64>,
     /// What moves the arm.
@@ -183,23 +183,18 @@ pub(crate) fn normal(draw: &mut ChaCha8Rng) -> f64 {
 ///
 /// # Errors
 /// In words: what went wrong, and when.
-pub fn record(robot: &Arc<Model>, truth: HiddenParameters, plan: &Plan) -> Result<Recording, String> {
+pub fn record(
+    robot: &Arc<Model>,
+    truth: HiddenParameters,
+    plan: &RecordingPlan,
+) -> Result<Recording, String> {
     let n = robot.nv();
     let mut draw = ChaCha8Rng::seed_from_u64(plan.seed);
     let mut body = Body::at_rest(robot.clone(), truth.parameters, &plan.start, &plan.footing)?;
     let start = body.q.clone();
     let mut law = Law::new(robot.clone(), plan, &start, &mut draw)?;
-    let (rest, mut acceleration) = (vec![0.0; n], vec![0.0; n]);
-    // What has no motor has no torque sensor either.
-    let quiet: Vec<usize> = match &plan.drive {
-        Drive::Posture(_) => {
-            let base = if robot.has_free_flyer() { 6 } else { 0 };
-            let joints = robot.first_actuated()..robot.bodies();
-            let passive = joints.filter(|&i| robot.joints[i].limits.torque == 0.0);
-            (0..base).chain(passive.map(|i| robot.v_index(i))).collect()
-        }
-        _ => Vec::new(),
-    };
+    let rest = vec![0.0; n];
+    let quiet = without_torque_sensor(robot, &plan.drive);
     let (mut samples, mut states) = (Vec::with_capacity(plan.samples), Vec::with_capacity(plan.samples));
     for k in 0..plan.samples {
         let state = [body.q.as_slice(), body.v.as_slice()].concat();
@@ -220,19 +215,7 @@ pub fn record(robot: &Arc<Model>, truth: HiddenParameters, plan: &Plan) -> Resul
         let mut applied: Vec<f64> = tau.iter().map(|x| x + plan.noise.tau * normal(&mut draw)).collect();
         quiet.iter().for_each(|&j| applied[j] = tau[j]);
         let mut told: Vec<Vec<f64>> = plan.sensors.iter().map(|(s, _)| body.tell(s, &rest)).collect();
-        let mut work = 0.0;
-        for part in 0..SUBSTEPS {
-            if part == SUBSTEPS / 2 && !told.is_empty() {
-                let (q, v) = (body.q.clone(), body.v.clone());
-                body.acceleration(&q, &v, &applied, &mut acceleration)?;
-                for (told, (sensor, _)) in told.iter_mut().zip(&plan.sensors) {
-                    if sensor.quantity == Quantity::Acceleration {
-                        *told = body.tell(sensor, &acceleration);
-                    }
-                }
-            }
-            work += body.runge_kutta(&applied, plan.step_s / SUBSTEPS as f64)?;
-        }
+        let mut work = body.move_on(plan, &applied, &mut told)?;
         for (told, (sensor, noise)) in told.iter_mut().zip(&plan.sensors) {
             let by = [(); 3].map(|()| noise * normal(&mut draw));
             sensor.disturb(told, &by);
@@ -245,6 +228,15 @@ pub fn record(robot: &Arc<Model>, truth: HiddenParameters, plan: &Plan) -> Resul
         samples.push(Recorded { q, dq, tau, readings, work });
     }
     Ok(Recording { samples, sealed: Sealed { parameters: body.parameters, states } })
+}
+
+/// Degrees of freedom whose torques nothing measures: what has no motor has no torque sensor either.
+fn without_torque_sensor(robot: &Model, drive: &Drive) -> Vec<usize> {
+    let Drive::Posture(_) = drive else { return Vec::new() };
+    let base = if robot.has_free_flyer() { 6 } else { 0 };
+    let joints = robot.first_actuated()..robot.bodies();
+    let passive = joints.filter(|&i| robot.joints[i].limits.torque == 0.0);
+    (0..base).chain(passive.map(|i| robot.v_index(i))).collect()
 }
 
 /// The true robot: forward dynamics with the friction of the arm's plant, integrated by the classical Runge-Kutta rule
@@ -331,6 +323,30 @@ impl Body {
         Ok(())
     }
 
+    /// One sampling interval under held forces; their work, J. What accelerometers tell is that of its middle.
+    fn move_on(
+        &mut self,
+        plan: &RecordingPlan,
+        applied: &[f64],
+        told: &mut [Vec<f64>],
+    ) -> Result<f64, String> {
+        let mut work = 0.0;
+        for part in 0..SUBSTEPS {
+            if part == SUBSTEPS / 2 && !told.is_empty() {
+                let (q, v) = (self.q.clone(), self.v.clone());
+                let mut acceleration = vec![0.0; v.len()];
+                self.acceleration(&q, &v, applied, &mut acceleration)?;
+                for (told, (sensor, _)) in told.iter_mut().zip(&plan.sensors) {
+                    if sensor.quantity == Quantity::Acceleration {
+                        *told = self.tell(sensor, &acceleration);
+                    }
+                }
+            }
+            work += self.runge_kutta(applied, plan.step_s / SUBSTEPS as f64)?;
+        }
+        Ok(work)
+    }
+
     /// One step under held forces; their work, J.
     fn runge_kutta(&mut self, tau: &[f64], h: f64) -> Result<f64, String> {
         let n = self.v.len();
@@ -391,7 +407,7 @@ struct Law<'a> {
 impl<'a> Law<'a> {
     fn new(
         robot: Arc<Model>,
-        plan: &'a Plan,
+        plan: &'a RecordingPlan,
         start: &'a [f64],
         draw: &mut ChaCha8Rng,
     ) -> Result<Self, String> {
@@ -402,7 +418,7 @@ impl<'a> Law<'a> {
         };
         let mut whole = None;
         if let Drive::Posture(posture) = drive {
-            let reference = Reference::new(&robot, Posture::clone(posture), start)?;
+            let reference = PostureReference::new(&robot, Posture::clone(posture), start)?;
             let held = constrained(&robot, &plan.footing)?;
             let held = held.map_or_else(
                 || ConstrainedDynamics::new(&robot, Vec::new(), Redundancy::Drop).map_err(|e| e.to_string()),

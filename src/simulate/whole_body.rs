@@ -5,21 +5,23 @@ use std::sync::Arc;
 
 use nalgebra::{DMatrix, DVector};
 
-use super::posture::Reference;
+use super::posture::PostureReference;
 use crate::dynamics::ConstrainedDynamics;
 use crate::dynamics::constraint::Sensitivities;
 use crate::robot::Model;
 use crate::robot::configuration::difference;
 
-/// Weight of a torque (N m) against an acceleration (rad/s^2).
+/// Weight of a torque (N m) against an acceleration (rad/s^2): small enough not to be seen in the motion, and enough to
+/// choose among torques that all hold the same motion.
 const EFFORT: f64 = 1e-3;
-/// Interval of the differences that give speed and acceleration of the reference, s.
+/// Interval of the differences that give speed and acceleration of the reference, s. Shorter ones divide what the inverse
+/// kinematics leave by the square of a smaller number.
 const INTERVAL: f64 = 2e-3;
 
 /// The law, with its memory.
 pub(super) struct WholeBody {
     robot: Arc<Model>,
-    reference: Reference,
+    reference: PostureReference,
     nominal: Vec<f64>,
     dynamics: ConstrainedDynamics,
     slopes: Sensitivities,
@@ -31,7 +33,7 @@ pub(super) struct WholeBody {
 }
 
 impl WholeBody {
-    pub fn new(robot: Arc<Model>, reference: Reference, dynamics: ConstrainedDynamics) -> Self {
+    pub fn new(robot: Arc<Model>, reference: PostureReference, dynamics: ConstrainedDynamics) -> Self {
         let n = robot.nv();
         let base = if robot.has_free_flyer() { 6 } else { 0 };
         let mut joint_of = vec![0; n];
@@ -59,7 +61,7 @@ impl WholeBody {
     /// Torques (N m) at time `t` (s) in state (q, v): zero for the base and passive joints.
     ///
     /// # Errors
-    /// In words, what [`Reference::at`] or the constrained dynamics could not solve.
+    /// In words, what [`PostureReference::at`] or the constrained dynamics could not solve.
     pub fn torque(&mut self, t: f64, q: &[f64], v: &[f64], tau: &mut [f64]) -> Result<(), String> {
         let robot = self.robot.clone();
         let (n, w) = (robot.nv(), self.reference.bandwidth());

@@ -24,16 +24,17 @@ use super::faults::{Faults, PayloadSlips, slipped};
 use super::plant::Plant;
 use super::truth::HiddenTruth;
 
-/// Draws of a body's parameters before the search for a physically consistent one is given up.
+/// Draws of a body's parameters before the search for a physically consistent one is given up. The number is only there to
+/// end where hardly any body in the box can exist.
 const DRAWS: usize = 10_000;
-/// Ticks between two points of the clearance curve.
+/// Ticks between two points of the clearance curve: a hundred points a second, more than its plot has pixels.
 const CLEARANCE_EVERY: u64 = 10;
 /// Share of the angle that the robot's file allows its base which is drawn at most: the rest is for rounding.
 const WITHIN: f64 = 1.0 - 1e-9;
 
 /// What the motion is supposed to be during a tick; used by the auditor alone.
 #[derive(Debug, Clone, Copy)]
-pub struct Reference<'a> {
+pub struct TrackingReference<'a> {
     /// The desired curve.
     pub curve: &'a Bezier,
     /// Time since its start at the tick, s.
@@ -202,7 +203,12 @@ impl World {
 
     /// Applies `tau` (N m) for one control period and writes what the torque sensors say of it to `measured`. Whether
     /// the tick's measurements reach the log; if not, nobody but the controller has seen them.
-    pub fn advance(&mut self, tau: &[f64], reference: Option<Reference<'_>>, measured: &mut [f64]) -> bool {
+    pub fn advance(
+        &mut self,
+        tau: &[f64],
+        reference: Option<TrackingReference<'_>>,
+        measured: &mut [f64],
+    ) -> bool {
         self.begin_tick(tau, measured);
         let period = self.robot.gains().period_s;
         let (mut t, step) =
@@ -292,7 +298,7 @@ impl Hardware for World {
 
     fn command(&mut self, tau: &[f64], measured: &mut [f64]) -> bool {
         let following = self.following.take();
-        let reference = following.as_ref().map(|plan| Reference {
+        let reference = following.as_ref().map(|plan| TrackingReference {
             curve: &plan.curve,
             t: plan.tube.time_of_tick(plan.curve.duration_s, self.ticks - plan.begun),
             k_r: plan.tube.gains.k_r,
@@ -341,7 +347,7 @@ impl Audit {
     }
 
     /// Checks the true state against the tube around `desired`.
-    fn follow(&mut self, q: &[f64], dq: &[f64], desired: &JointState, reference: &Reference<'_>) {
+    fn follow(&mut self, q: &[f64], dq: &[f64], desired: &JointState, reference: &TrackingReference<'_>) {
         let mut tube = false;
         for j in 0..q.len() {
             let e = desired.q[j] - q[j];

@@ -23,7 +23,7 @@ const ROUNDS: usize = 5;
 
 /// What is proven of some gains over some plans.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Measured {
+pub struct ProvenPerformance {
     /// Half-width of the commands, N m: mean over joints, intervals and plans.
     pub mean_nm: f64,
     /// The largest.
@@ -62,7 +62,12 @@ pub struct Simulated {
 ///
 /// # Errors
 /// [`Wanting`] says what is wanting for the first that is not proven.
-pub fn proven(arm: &Setup, gains: Gains, curves: &[Bezier], cells: usize) -> Result<Measured, Wanting> {
+pub fn proven(
+    arm: &Setup,
+    gains: Gains,
+    curves: &[Bezier],
+    cells: usize,
+) -> Result<ProvenPerformance, Wanting> {
     let (mut sum, mut count, mut max, mut growth) = (0.0, 0u64, 0.0f64, 0.0f64);
     let (mut hold, mut within) = (0.0f64, 0);
     for curve in curves {
@@ -77,7 +82,7 @@ pub fn proven(arm: &Setup, gains: Gains, curves: &[Bezier], cells: usize) -> Res
             growth = growth.max(report.growth_m);
         }
     }
-    Ok(Measured {
+    Ok(ProvenPerformance {
         mean_nm: sum / count as f64,
         max_nm: max,
         growth_m: growth,

@@ -36,13 +36,14 @@ use crate::inertia::ParameterSet;
 use crate::robot::{self, Arm, Gains, RobotError, Scene};
 use crate::scenario::{Scenario, ScenarioError};
 use crate::trajectory::Bezier;
-pub use measure::{Measured, Simulated, Wanting};
+pub use measure::{ProvenPerformance, Simulated, Wanting};
 
-/// Duration of the plans of a robot without a scenario, s, and how far they take each joint, rad.
+/// Duration of the plans of a robot without a scenario, s, and how far they take each joint, rad: the duration that plans
+/// have unless stated, at a moderate speed.
 const DURATION_S: f64 = 3.0;
 const RANGE_RAD: f64 = 0.5;
 
-/// K_r, 1/s, of the grid.
+/// K_r, 1/s, of the grid. The search around its best goes on by [`STEPS`], so the grid need not be fine.
 const K_R: [f64; 3] = [5.0, 10.0, 20.0];
 /// alpha as a share of the control rate.
 const ALPHA_SHARE: [f64; 2] = [0.3, 0.9];
@@ -58,7 +59,7 @@ const CELLS: usize = 32;
 
 /// What the gains are to be good for.
 #[derive(Debug, Clone)]
-pub struct Study {
+pub struct TuningProblem {
     /// The robot's file, as given.
     pub path: PathBuf,
     /// The arm, what is known of it, and its plans. The scene plays no part.
@@ -69,7 +70,7 @@ pub struct Study {
 
 /// How hard to look.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Options {
+pub struct TuneOptions {
     /// Random plans that must all be proven.
     pub plans: usize,
     /// Seed of the plans and of the simulation.
@@ -78,7 +79,7 @@ pub struct Options {
     pub growth_m: f64,
 }
 
-impl Default for Options {
+impl Default for TuneOptions {
     fn default() -> Self {
         Self { plans: 6, seed: 1, growth_m: 0.02 }
     }
@@ -130,7 +131,7 @@ pub struct Candidate {
     pub gains: Gains,
     /// What is proven if all plans are, or else what is wanting.
     #[serde(skip)]
-    pub found: Result<Measured, Wanting>,
+    pub found: Result<ProvenPerformance, Wanting>,
 }
 
 impl Candidate {
@@ -163,9 +164,9 @@ pub struct Report {
     /// Number of candidates tried.
     pub tried: usize,
     /// What is proven for the best.
-    pub proven: Measured,
+    pub proven: ProvenPerformance,
     /// The same with the last body known to be the middle of its set.
-    pub proven_known: Option<Measured>,
+    pub proven_known: Option<ProvenPerformance>,
     /// What a simulation of the best used of its tube.
     pub simulated: Simulated,
 }
@@ -177,7 +178,7 @@ impl Report {
     }
 }
 
-impl Study {
+impl TuningProblem {
     /// A scenario's robot, prior, start and range.
     ///
     /// # Errors
@@ -234,7 +235,7 @@ impl Study {
     }
 
     /// Random plans within the position limits, the same for all gains.
-    fn curves(&self, options: &Options) -> Result<Vec<Bezier>, TuneError> {
+    fn curves(&self, options: &TuneOptions) -> Result<Vec<Bezier>, TuneError> {
         let mut rng = ChaCha8Rng::seed_from_u64(options.seed);
         let within = |curve: &Bezier| {
             let joints = self.arm.robot.joints.iter().zip(curve.end());
@@ -258,9 +259,10 @@ impl Study {
     }
 }
 
-/// Draws before the plans at hand have to do.
+/// Draws before the plans at hand have to do. Most draws end within the limits; the number is only there to end.
 const ATTEMPTS: usize = 1000;
-/// Plans end this far inside the position limits, rad.
+/// Plans end this far inside the position limits, rad: what tracking errors take of the limits is to be found, not to decide
+/// which plans there are.
 const MARGIN_RAD: f64 = 0.1;
 
 fn physical(set: &ParameterSet, robot: &Arm) -> Result<ParameterSet, TuneError> {
@@ -272,8 +274,8 @@ fn physical(set: &ParameterSet, robot: &Arm) -> Result<ParameterSet, TuneError> 
 /// # Errors
 /// [`TuneError::Nothing`] with the nearest candidate and the term that forbids it.
 pub fn tune(
-    study: &Study,
-    options: &Options,
+    study: &TuningProblem,
+    options: &TuneOptions,
     progress: &(dyn Fn(u64, u64) + Sync),
 ) -> Result<Report, TuneError> {
     let curves = study.curves(options)?;
@@ -354,7 +356,7 @@ fn sort(candidates: &mut [Candidate], growth_m: f64) {
     });
 }
 
-fn describe(candidate: &Candidate, arm: &Setup, options: &Options) -> String {
+fn describe(candidate: &Candidate, arm: &Setup, options: &TuneOptions) -> String {
     let g = &candidate.gains;
     let gains = format!("k_r {}, alpha {}, v_max {}", g.k_r, g.alpha, g.v_max);
     match &candidate.found {

@@ -1,7 +1,7 @@
 use super::*;
 
 /// Two joints and a light slide, known well: quick to search.
-fn study() -> Study {
+fn study() -> TuningProblem {
     let mut robot = crate::robot::fixture::small_robot();
     robot.stated().uncertainty.link_ratio = 0.01;
     for joint in &mut robot.joints {
@@ -10,11 +10,11 @@ fn study() -> Study {
     }
     let set = ParameterSet::around_nominal(&robot);
     let about = "a test".to_owned();
-    Study::new("planar".into(), about, robot, set, vec![0.1, 0.4, 0.0], vec![0.3, 0.3, 0.1], 3.0)
+    TuningProblem::new("planar".into(), about, robot, set, vec![0.1, 0.4, 0.0], vec![0.3, 0.3, 0.1], 3.0)
 }
 
-fn quick() -> Options {
-    Options { plans: 1, ..Options::default() }
+fn quick() -> TuneOptions {
+    TuneOptions { plans: 1, ..TuneOptions::default() }
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn where_nothing_is_provable_the_term_is_named() {
         assert!(text.contains(word), "{text}");
     }
     // Tubes that are proven, but none narrow enough.
-    let narrow = Options { growth_m: 1e-9, ..quick() };
+    let narrow = TuneOptions { growth_m: 1e-9, ..quick() };
     let text = tune(&self::study(), &narrow, &|_, _| ()).unwrap_err().to_string();
     assert!(text.contains("mm allowed"), "{text}");
 }

@@ -16,7 +16,7 @@ const END: &str = "# (end of what was found)";
 pub fn evidence(report: &Report, command: &str) -> Vec<String> {
     let gains = &report.winner().gains;
     let available = gains.alpha * gains.v_max;
-    let widths = |m: &super::Measured| {
+    let widths = |m: &super::ProvenPerformance| {
         format!(
             "mean {} N m, largest {} N m; links carried by at most {} mm",
             figure(m.mean_nm),

@@ -216,6 +216,19 @@ fn the_worst_plant_stays_in_the_tube() {
     assert_sound(&used);
 }
 
+/// The side, 1 or -1, of joint j's sensor errors at tick k: errors that hide r, that exaggerate it, that alternate from tick to tick
+/// and from joint to joint, or any.
+fn error_side(trial: usize, (k, j): (usize, usize), r: f64, rng: &mut ChaCha8Rng) -> f64 {
+    match trial {
+        0 => r.signum(),
+        1 => -r.signum(),
+        2 if (k + j).is_multiple_of(2) => 1.0,
+        2 => -1.0,
+        _ if rng.random() => 1.0,
+        _ => -1.0,
+    }
+}
+
 fn closed_loop(case: &Case, theta: &[f64], rng: &mut ChaCha8Rng, used: &mut Ledger) {
     let (robot, n) = (&case.robot, case.robot.dof());
     let (tube, problem) = (&case.tube, case.problem().unwrap());
@@ -236,22 +249,8 @@ fn closed_loop(case: &Case, theta: &[f64], rng: &mut ChaCha8Rng, used: &mut Ledg
         let pushes: Vec<f64> = r.iter().map(|r| r.signum()).collect();
         let mut worst: Option<(f64, Vec<f64>, Vec<f64>)> = None;
         for trial in 0..4 {
-            // Errors that hide r, that exaggerate it, that alternate from tick to tick and from joint to joint, or any.
-            let side = |rng: &mut ChaCha8Rng, j: usize| match trial {
-                0 => r[j].signum(),
-                1 => -r[j].signum(),
-                2 if (k + j).is_multiple_of(2) => 1.0,
-                2 => -1.0,
-                _ => {
-                    if rng.random() {
-                        1.0
-                    } else {
-                        -1.0
-                    }
-                }
-            };
             let read = |x: &[f64], bound: f64, rng: &mut ChaCha8Rng| -> Vec<f64> {
-                (0..n).map(|j| x[j] + bound * side(rng, j)).collect()
+                (0..n).map(|j| x[j] + bound * error_side(trial, (k, j), r[j], rng)).collect()
             };
             let read_q = read(&q, robot.sensors().position_rad, rng);
             let read_dq = read(&dq, robot.sensors().velocity_rad_s, rng);

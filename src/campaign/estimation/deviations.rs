@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::super::{Campaign, CampaignError, Findings, Progress};
+use super::super::{Campaign, CampaignError, CampaignFindings, Progress};
 use super::problem::{ProblemFile, in_one_way};
 use crate::estimate::EstimateError;
 use crate::report::figure::figure;
@@ -16,7 +16,7 @@ use crate::report::figure::figure;
 /// The file of the campaign.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in super::super) struct File {
+pub(in super::super) struct DeviationsFile {
     /// Name of the campaign.
     name: String,
     /// Realisations of the noise: seeds first..first + seeds.
@@ -38,7 +38,7 @@ fn one() -> u64 {
 #[derive(Debug, Clone)]
 pub struct Honesty {
     path: PathBuf,
-    file: File,
+    file: DeviationsFile,
 }
 
 /// One realisation.
@@ -71,7 +71,7 @@ struct Spread {
 }
 
 impl Honesty {
-    pub(in super::super) fn new(path: &Path, file: File) -> Result<Self, CampaignError> {
+    pub(in super::super) fn new(path: &Path, file: DeviationsFile) -> Result<Self, CampaignError> {
         let wrong = |field: &str, reason: &str| Err(CampaignError::field(path, field, reason));
         if file.seeds == 0 || file.problem.is_empty() {
             return wrong("seeds / problem", "is empty, expected at least 1");
@@ -163,7 +163,7 @@ impl Campaign for Honesty {
         &self.file.name
     }
 
-    fn run(&self, progress: &Progress<'_>) -> Result<Findings, CampaignError> {
+    fn run(&self, progress: &Progress<'_>) -> Result<CampaignFindings, CampaignError> {
         let file = &self.file;
         let jobs: Vec<_> = file
             .problem
@@ -201,7 +201,7 @@ impl Campaign for Honesty {
         let honest =
             |s: &Spread| s.converged == s.trials && s.overall <= file.largest_mean_square && s.overall > 0.0;
         let dishonest = spreads.iter().filter(|s| !honest(s)).count();
-        Ok(Findings {
+        Ok(CampaignFindings {
             passed: dishonest == 0,
             verdict: format!(
                 "Error over deviation of each physical parameter, smallest to largest over these; {} is the most that its mean \

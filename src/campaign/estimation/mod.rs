@@ -23,7 +23,7 @@ use serde_json::json;
 
 use self::errors::{Errors, Truth};
 use self::problem::{ProblemFile, Variant};
-use super::{Campaign, CampaignError, Findings, Progress};
+use super::{Campaign, CampaignError, CampaignFindings, Progress};
 use crate::estimate::study::Study;
 use crate::estimate::{
     EstimateError, MultibodyProblem, Options, ParameterMap, Problem, Solver, Status, Trajectory,
@@ -34,7 +34,7 @@ use crate::report::figure::figure;
 /// The file of the campaign.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct File {
+pub(super) struct StartsFile {
     /// Name of the campaign.
     name: String,
     /// Random starts of each problem in each variant.
@@ -64,7 +64,7 @@ fn yes() -> bool {
 #[derive(Debug, Clone)]
 pub struct Starts {
     path: PathBuf,
-    file: File,
+    file: StartsFile,
 }
 
 /// What became of one start.
@@ -89,7 +89,7 @@ struct Group {
 }
 
 impl Starts {
-    pub(super) fn new(path: &Path, file: File) -> Result<Self, CampaignError> {
+    pub(super) fn new(path: &Path, file: StartsFile) -> Result<Self, CampaignError> {
         let wrong = |field: &str, reason: &str| Err(CampaignError::field(path, field, reason));
         if file.starts == 0 {
             return wrong("starts", "is 0, expected at least 1");
@@ -254,7 +254,7 @@ impl Campaign for Starts {
         &self.file.name
     }
 
-    fn run(&self, progress: &Progress<'_>) -> Result<Findings, CampaignError> {
+    fn run(&self, progress: &Progress<'_>) -> Result<CampaignFindings, CampaignError> {
         let jobs: Vec<_> =
             self.file.problem.iter().flat_map(|p| self.variants(p).iter().map(move |v| (p, v))).collect();
         let (total, done) = (jobs.len() as u64 * self.file.starts, AtomicU64::new(0));
@@ -278,7 +278,7 @@ impl Campaign for Starts {
             groups.push(group);
         }
         let converged = groups.iter().flat_map(|g| &g.trials).filter(|t| t.converged).count();
-        Ok(Findings {
+        Ok(CampaignFindings {
             passed: true,
             verdict: format!(
                 "Mean ± deviation over the starts that converged, {converged} of {total}; a measurement, nothing is promised."

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::super::{Campaign, CampaignError, Findings, Progress};
+use super::super::{Campaign, CampaignError, CampaignFindings, Progress};
 use super::problem::{ProblemFile, in_one_way};
 use crate::dynamics::actuation::extended_parameters;
 use crate::estimate::EstimateError;
@@ -22,7 +22,7 @@ use crate::report::figure::figure;
 /// The file of the campaign.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in super::super) struct File {
+pub(in super::super) struct NoiseFile {
     /// Name of the campaign.
     name: String,
     /// Standard deviations of the noise.
@@ -45,7 +45,7 @@ pub(in super::super) struct File {
 #[derive(Debug, Clone)]
 pub struct UnderNoise {
     path: PathBuf,
-    file: File,
+    file: NoiseFile,
 }
 
 /// Errors of one method: of the mass, in shares of the payload (of the body where it carries none), and of all ten
@@ -73,7 +73,7 @@ struct Trial {
 }
 
 impl UnderNoise {
-    pub(in super::super) fn new(path: &Path, file: File) -> Result<Self, CampaignError> {
+    pub(in super::super) fn new(path: &Path, file: NoiseFile) -> Result<Self, CampaignError> {
         let wrong = |field: &str, reason: &str| Err(CampaignError::field(path, field, reason));
         if file.noise.is_empty() || file.noise.iter().any(|x| !(*x >= 0.0 && x.is_finite())) {
             return wrong("noise", "expected numbers >= 0");
@@ -173,7 +173,7 @@ impl Campaign for UnderNoise {
         &self.file.name
     }
 
-    fn run(&self, progress: &Progress<'_>) -> Result<Findings, CampaignError> {
+    fn run(&self, progress: &Progress<'_>) -> Result<CampaignFindings, CampaignError> {
         let file = &self.file;
         let levels = || file.problem.iter().flat_map(|p| file.noise.iter().map(move |n| (p, *n)));
         let jobs: Vec<_> = levels().flat_map(|(p, n)| (1..=file.seeds).map(move |s| (p, n, s))).collect();
@@ -202,7 +202,7 @@ impl Campaign for UnderNoise {
             table.push(self.row(&problem.label, noise, &own));
         }
         let stuck = trials.iter().filter(|t| t.status != "converged").count();
-        Ok(Findings {
+        Ok(CampaignFindings {
             passed: stuck == 0,
             verdict: format!(
                 "Mean errors in %: of the mass, relative to the payload / of all ten parameters. {stuck} of {total} estimates \

@@ -16,7 +16,8 @@ use crate::identify::polytope::{Origin, Polytope, Rows};
 use crate::inertia::{INERTIAL, ParameterSet};
 use crate::robot::Arm;
 
-/// Random states in which the torques are known: many times as many numbers as there are base parameters.
+/// Random states in which the torques are known: many times as many numbers as there are base parameters, so that the states
+/// do not decide what is learnt.
 const STATES: usize = 60;
 /// Their positions (where a joint has no limits), rad, and accelerations, rad/s^2.
 const POSITION: f64 = std::f64::consts::PI;

@@ -8,7 +8,7 @@ fn an_open_design_is_followed_and_identified() {
          seeds = 1\nevaluations = 5\ndesigns = [\"fourier\"]\n[[payloads]]\nname = \"4 lb\"\nbody = {body}"
     );
     let path = Path::new("./few.toml");
-    let campaign = Excitation::new(path, crate::campaign::parse(path, &text).unwrap()).unwrap();
+    let campaign = ExcitationCampaign::new(path, crate::campaign::parse(path, &text).unwrap()).unwrap();
     let findings = campaign.run(&|_, _| ()).unwrap();
     assert!(findings.passed, "{:?}", findings.table);
     let trial = &findings.summary["trials"][0];
@@ -30,7 +30,7 @@ fn an_open_design_is_followed_and_identified() {
     let again = campaign.go_on(&Journal::open(folder.path(), true).unwrap(), &|_, _| ()).unwrap();
     assert_eq!(again.summary["trials"][0]["mass_kg"], 0.5 * mass);
     let heavier = Payload { body: payload.body.map(|x| 1.01 * x), ..payload.clone() };
-    let other = Excitation { task: campaign.task + 1, ..campaign.clone() };
+    let other = ExcitationCampaign { task: campaign.task + 1, ..campaign.clone() };
     let keys = [
         campaign.key(&heavier, Design::Fourier, 0),
         campaign.key(payload, Design::BSpline, 0),
@@ -50,7 +50,7 @@ fn an_open_design_is_followed_and_identified() {
 
     let refuse = |from: &str, to: &str| {
         let file = crate::campaign::parse(path, &text.replace(from, to)).unwrap();
-        Excitation::new(path, file).unwrap_err().to_string()
+        ExcitationCampaign::new(path, file).unwrap_err().to_string()
     };
     assert!(refuse("seeds = 1", "seeds = 0").contains("`seeds`"));
     assert!(refuse("3.09923", "-3.0").contains("payloads[0]"));

@@ -9,11 +9,11 @@ use super::twofold::Twofold;
 use crate::enclose::{Affine, Rounding};
 use crate::scalar::Scalar;
 
-/// Symbols of a form.
+/// Symbols of a form: few, so that the forms of one expression share them all and cancel.
 const N: usize = 4;
-/// Forms that an expression starts from.
+/// Forms that an expression starts from: fewer than its operations, so that they meet again and depend on one another.
 const LEAVES: usize = 4;
-/// Operations of an expression.
+/// Operations of an expression. Longer ones reach [`LARGE`] more often; shorter ones combine fewer kinds of operation.
 const OPERATIONS: usize = 10;
 /// Values beyond which an expression ends: the oracle knows them less well.
 const LARGE: f64 = 1e6;

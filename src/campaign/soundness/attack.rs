@@ -18,9 +18,11 @@ use crate::reach::Span;
 use crate::robot::clearance::{between_capsules, to_zonotope};
 use crate::trajectory::JointState;
 
-/// Distances are judged against this, m.
+/// Distances are judged against this, m: what is closest counts in the ledger, and a distance has no natural scale of its
+/// own.
 const CENTIMETRE: f64 = 0.01;
-/// Share of the states for which the worst parameters of a set with strips are computed exactly.
+/// Share of the states for which the worst parameters of a set with strips are computed exactly. That takes a linear
+/// program; the other states are many more in the same time.
 const EXACT: f64 = 1.0 / 16.0;
 
 /// A claim about one span of a plan, under attack by states that are possible according to `truth`. Claim and truth
@@ -299,8 +301,7 @@ impl<'a> Attack<'a> {
     ) {
         let (claim, report, law) = (self.claim, self.report, &held.law);
         let (robot, n) = (&self.truth.robot, self.truth.robot.dof());
-        let (gains, required) = (&claim.tube.gains, &report.required);
-        let h = gains.period_s;
+        let (h, required) = (claim.tube.gains.period_s, &report.required);
         let [dqa, ddqa, _] = claim.auxiliary(&d.desired, &d.read_q, &d.read_dq);
         let read = [&d.read_q[..], &d.read_dq[..], &dqa[..], &ddqa[..]];
         let [_, _, r] = claim.auxiliary(&d.desired, &d.q, &d.dq);
@@ -335,28 +336,42 @@ impl<'a> Attack<'a> {
                 ledger.note(Check::Drift, drift[j].abs(), required.drift_nm[j]);
             }
             for (theta, before) in thetas.iter().zip(&before) {
-                for j in 0..n {
-                    let coulomb = theta[robot.joint_index(j).coulomb];
-                    let stuck = dq[j].abs() <= robot.gains().stiction_speed_rad_s;
-                    let most = robot.uncertainty().breakaway_ratio;
-                    let signs = if stuck { [-most, most] } else { [dq[j].signum(); 2] };
-                    for sign in signs {
-                        let disturbance = before[j] + drift[j] + coulomb * sign - law.nominal[j];
-                        ledger.note(Check::Disturbance, disturbance.abs(), law.rho[j]);
-                    }
-                }
+                let required: Vec<f64> = before.iter().zip(&drift).map(|(b, drift)| b + drift).collect();
+                self.disturbed(law, theta, &dq, &required, ledger);
             }
             let ddq = truth::acceleration(robot, theta, &q, &dq, &held.tau, &pushes);
             for j in 0..n {
                 ledger.note(Check::Acceleration, ddq[j].abs(), required.acceleration_bound[j]);
             }
             if part == 2 && in_force {
-                let after = truth::energy(robot, theta, &q, &r);
-                let power = (after - held.energy) / h - held.gave;
-                ledger.note(Check::HoldPower, power, required.hold_power_w);
-                let allowed = held.energy + h * gains.alpha * held.allowance.max(0.0);
-                ledger.note(Check::RiseOfV, after, allowed);
-                ledger.note(Check::LevelOfV, after, gains.v_max);
+                self.risen(held, truth::energy(robot, theta, &q, &r), ledger);
+            }
+        }
+    }
+
+    /// V after the tick against what it may have become.
+    fn risen(&self, held: &Held, after: f64, ledger: &mut Ledger) {
+        let (gains, required) = (&self.claim.tube.gains, &self.report.required);
+        let h = gains.period_s;
+        let power = (after - held.energy) / h - held.gave;
+        ledger.note(Check::HoldPower, power, required.hold_power_w);
+        let allowed = held.energy + h * gains.alpha * held.allowance.max(0.0);
+        ledger.note(Check::RiseOfV, after, allowed);
+        ledger.note(Check::LevelOfV, after, gains.v_max);
+    }
+
+    /// What the motion asks for without Coulomb friction, against the nominal torques: with friction of either sign where the joint may
+    /// stick.
+    fn disturbed(&self, law: &Law, theta: &[f64], dq: &[f64], required: &[f64], ledger: &mut Ledger) {
+        let robot = &self.truth.robot;
+        for j in 0..robot.dof() {
+            let coulomb = theta[robot.joint_index(j).coulomb];
+            let stuck = dq[j].abs() <= robot.gains().stiction_speed_rad_s;
+            let most = robot.uncertainty().breakaway_ratio;
+            let signs = if stuck { [-most, most] } else { [dq[j].signum(); 2] };
+            for sign in signs {
+                let disturbance = required[j] + coulomb * sign - law.nominal[j];
+                ledger.note(Check::Disturbance, disturbance.abs(), law.rho[j]);
             }
         }
     }

@@ -12,11 +12,13 @@ use crate::plan::foresee;
 use crate::robot::Arm;
 use crate::trajectory::Bezier;
 
-/// Consistent points whose mean the strips are drawn around.
+/// Consistent points whose mean the strips are drawn around: a mean lies inside, so that strips of any width leave
+/// something.
 const AROUND: usize = 8;
-/// Directions of strips differ from the rows of the motion by this share.
+/// Directions of strips differ from the rows of the motion by this share, as those of identified strips do: rows that fit
+/// exactly would hide what the rest of a row costs.
 const AWRY: f64 = 0.01;
-/// Strips keep between these shares of what the box allows.
+/// Strips keep between these shares of what the box allows: narrower ones leave little to attack, wider ones are the box.
 const KEPT: std::ops::Range<f64> = 0.1..0.9;
 
 fn strips(set: &ParameterSet) -> impl Iterator<Item = &Strip> {

@@ -5,7 +5,7 @@ use serde::Serialize;
 /// Constraint families of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Family {
+pub enum CheckFamily {
     /// Joint positions, rad.
     Position,
     /// Joint velocities, rad/s.
@@ -75,29 +75,29 @@ impl Check {
     ];
 
     /// Family, name and unit.
-    pub fn facts(self) -> (Family, &'static str, &'static str) {
+    pub fn facts(self) -> (CheckFamily, &'static str, &'static str) {
         match self {
-            Check::Position => (Family::Position, "position", "rad"),
-            Check::Velocity => (Family::Velocity, "velocity", "rad/s"),
-            Check::Command => (Family::Torque, "command", "N m"),
-            Check::Nominal => (Family::Torque, "nominal torque", "N m"),
-            Check::Robust => (Family::Torque, "robust torque", "N m"),
-            Check::Rho => (Family::Torque, "rho", "N m"),
-            Check::Disturbance => (Family::Torque, "disturbance within a tick", "N m"),
-            Check::Parameters => (Family::Torque, "effect of the parameters", "N m"),
-            Check::Drift => (Family::Torque, "drift", "N m"),
-            Check::Collision => (Family::Collision, "distance", "m"),
-            Check::PositionError => (Family::Tube, "position error", "rad"),
-            Check::R => (Family::Tube, "r", "rad/s"),
-            Check::LevelOfV => (Family::Tube, "level of V", "J"),
-            Check::LevelOfVLater => (Family::Tube, "level of V, later", "J"),
-            Check::RiseOfV => (Family::Tube, "rise of V within a tick", "J"),
-            Check::Slack => (Family::Tube, "V by measurement", "J"),
-            Check::VBound => (Family::Tube, "bound of V", "J"),
-            Check::HoldPower => (Family::Tube, "hold power", "W"),
-            Check::Gain => (Family::Tube, "gain condition", "1"),
-            Check::Acceleration => (Family::Tube, "acceleration", "rad/s^2"),
-            Check::Enclosure => (Family::Arithmetic, "enclosure", "1"),
+            Check::Position => (CheckFamily::Position, "position", "rad"),
+            Check::Velocity => (CheckFamily::Velocity, "velocity", "rad/s"),
+            Check::Command => (CheckFamily::Torque, "command", "N m"),
+            Check::Nominal => (CheckFamily::Torque, "nominal torque", "N m"),
+            Check::Robust => (CheckFamily::Torque, "robust torque", "N m"),
+            Check::Rho => (CheckFamily::Torque, "rho", "N m"),
+            Check::Disturbance => (CheckFamily::Torque, "disturbance within a tick", "N m"),
+            Check::Parameters => (CheckFamily::Torque, "effect of the parameters", "N m"),
+            Check::Drift => (CheckFamily::Torque, "drift", "N m"),
+            Check::Collision => (CheckFamily::Collision, "distance", "m"),
+            Check::PositionError => (CheckFamily::Tube, "position error", "rad"),
+            Check::R => (CheckFamily::Tube, "r", "rad/s"),
+            Check::LevelOfV => (CheckFamily::Tube, "level of V", "J"),
+            Check::LevelOfVLater => (CheckFamily::Tube, "level of V, later", "J"),
+            Check::RiseOfV => (CheckFamily::Tube, "rise of V within a tick", "J"),
+            Check::Slack => (CheckFamily::Tube, "V by measurement", "J"),
+            Check::VBound => (CheckFamily::Tube, "bound of V", "J"),
+            Check::HoldPower => (CheckFamily::Tube, "hold power", "W"),
+            Check::Gain => (CheckFamily::Tube, "gain condition", "1"),
+            Check::Acceleration => (CheckFamily::Tube, "acceleration", "rad/s^2"),
+            Check::Enclosure => (CheckFamily::Arithmetic, "enclosure", "1"),
         }
     }
 }
@@ -161,7 +161,8 @@ impl Ledger {
     }
 }
 
-/// What evaluation in plain floating point may add, relative.
+/// What evaluation in plain floating point may add, relative. Seven powers of ten above one rounding, as sums of some
+/// hundred terms cancel; what a mistake in a bound makes is far above.
 const TOLERANCE: f64 = 1e-9;
 
 #[cfg(test)]

@@ -37,20 +37,21 @@ use crate::reach::Span;
 use crate::report::figure::figure;
 
 use super::arm::{Setup, SetupFile};
-use super::{Campaign, CampaignError, Findings, Progress};
+use super::{Campaign, CampaignError, CampaignFindings, Progress};
 use attack::Attack;
 use case::Case;
-use ledger::{Check, Closest, Family, Ledger};
+use ledger::{Check, CheckFamily, Closest, Ledger};
 
-/// Spans attacked of each plan.
+/// Spans attacked of each plan. More of them, or more states in each, find more in proportion to time; these share a plan's
+/// preparation among about a thousand states.
 const SPANS: usize = 16;
-/// Random states a span.
+/// Random states a span; see [`SPANS`].
 const DRAWS: usize = 64;
 
 /// The file of the campaign.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct File {
+pub(super) struct SoundnessFile {
     /// Name of the campaign.
     name: String,
     /// Random states over all arms.
@@ -76,7 +77,7 @@ pub struct Soundness {
 }
 
 impl Soundness {
-    pub(super) fn new(path: &Path, file: File) -> Result<Self, CampaignError> {
+    pub(super) fn new(path: &Path, file: SoundnessFile) -> Result<Self, CampaignError> {
         if file.samples == 0 {
             return Err(CampaignError::field(path, "samples", "is 0, expected at least 1"));
         }
@@ -150,7 +151,7 @@ impl Campaign for Soundness {
         &self.name
     }
 
-    fn run(&self, progress: &Progress<'_>) -> Result<Findings, CampaignError> {
+    fn run(&self, progress: &Progress<'_>) -> Result<CampaignFindings, CampaignError> {
         let a_plan = (SPANS * DRAWS) as u64;
         let plans = self.samples.div_ceil(a_plan * self.arms.len() as u64);
         let total = plans * self.arms.len() as u64;
@@ -176,7 +177,7 @@ impl Campaign for Soundness {
 }
 
 impl Soundness {
-    fn findings(&self, samples: u64, found: &[(Ledger, u64)]) -> Findings {
+    fn findings(&self, samples: u64, found: &[(Ledger, u64)]) -> CampaignFindings {
         let passed = found.iter().all(|(ledger, _)| ledger.outside().is_empty());
         let walked: u64 = found.iter().map(|(_, walked)| walked).sum();
         let walks = samples / DRAWS as u64 * self.walks as u64;
@@ -203,13 +204,13 @@ impl Soundness {
         };
         let summary = json!({ "name": self.name, "kind": "soundness", "passed": passed, "verdict": verdict,
             "seed": self.seed, "samples": samples, "walks": walks, "walked_states": walked, "arms": arms });
-        Findings { passed, verdict, table, summary, files: Vec::new() }
+        CampaignFindings { passed, verdict, table, summary, files: Vec::new() }
     }
 }
 
 /// The claim of each family whose bound was used most.
 fn families(ledger: &Ledger) -> serde_json::Value {
-    let of = |family: Family| {
+    let of = |family: CheckFamily| {
         let all = Check::ALL.into_iter().filter(|c| c.facts().0 == family);
         let seen = all.filter_map(|check| Some((check, ledger.get(check)?)));
         let closest = seen.max_by(|a, b| a.1.used.total_cmp(&b.1.used));
@@ -219,12 +220,12 @@ fn families(ledger: &Ledger) -> serde_json::Value {
         })
     };
     let all = [
-        Family::Position,
-        Family::Velocity,
-        Family::Torque,
-        Family::Collision,
-        Family::Tube,
-        Family::Arithmetic,
+        CheckFamily::Position,
+        CheckFamily::Velocity,
+        CheckFamily::Torque,
+        CheckFamily::Collision,
+        CheckFamily::Tube,
+        CheckFamily::Arithmetic,
     ];
     all.into_iter().filter_map(of).collect()
 }

@@ -9,11 +9,14 @@ use crate::inertia::pseudo::{nearest_physical, pseudo_inertia};
 use crate::inertia::{INERTIAL, ParameterSet};
 use crate::robot::Arm;
 
-/// Trials at a random body in its box before the nominal one, scaled to the edge, is taken, or one with a known part is [`mended`].
+/// Trials at a random body in its box before the nominal one, scaled to the edge, is taken, or one with a known part is
+/// [`mended`]. More trials only draw more bodies at random where a box holds few that can exist.
 const TRIALS: usize = 60;
-/// Projections of a body onto what can exist, and into its box, in turn.
+/// Projections of a body onto what can exist, and into its box, in turn. They end once both hold; the number is only there
+/// to end where the two hardly meet.
 const PROJECTIONS: usize = 1000;
-/// How thick a mended body is: second moments over the mass, m^2.
+/// How thick a mended body is: second moments over the mass, m^2. A body of 1 mm is thinner than any link, and far from
+/// singular.
 const THICK: f64 = 1e-6;
 
 /// A number in [-1, 1], often an end of it.

@@ -14,9 +14,10 @@ use super::truth::{self, extreme};
 use crate::control::{Controller, Measured};
 use crate::reach::Span;
 
-/// Steps of one walk.
+/// Steps of one walk. Twice as many cost twice the time.
 const STEPS: usize = 24;
-/// Half the distance over which the gradient is taken.
+/// Half the distance over which the gradient is taken, as a share of what a coordinate can reach: differences lose half
+/// their digits to rounding, and what is left is enough to go uphill.
 const REACH: f64 = 1e-4;
 
 /// What a walk tries to exhaust.
@@ -42,7 +43,7 @@ enum Goal {
     Command(usize),
 }
 
-/// Parameters among which a walk that cannot compute the worst ones picks.
+/// Parameters among which a walk that cannot compute the worst ones picks. Each takes a drawn body.
 const THETAS: usize = 6;
 
 impl Attack<'_> {

@@ -52,7 +52,7 @@ fn screening_changes_neither_verdict_nor_least_margin_and_no_bound_is_too_large(
         let t1 = t0 + rng.random_range(0.01..0.1);
         report.fill(&problem, Span::Between(t0, t1), &mut space);
 
-        let whole = |c: &Clearance| match c.other {
+        let whole = |c: &ProvenClearance| match c.other {
             Body::Obstacle(k) => {
                 let radius = robot.shapes()[c.shape].capsule.radius;
                 clear_of_obstacle(&space.ends[c.shape], radius, &scene.obstacles[k], &mut vec![])

@@ -11,7 +11,7 @@ use crate::identify::log::{AngleUnit, MeasurementLog};
 use crate::identify::proof::{LogFile, Premises};
 use crate::robot::Arm;
 
-/// Bytes that are hashed at a time.
+/// Bytes that are hashed at a time: any number does, and a log need not fit into memory.
 const PORTION: usize = 1 << 16;
 
 /// What has to be known of a log to read it again and to know it again.

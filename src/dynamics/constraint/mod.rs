@@ -1,7 +1,7 @@
 //! Contacts, impacts and closed loops: motion under constraints, the forces that hold them, and all derivatives.
 //!
 //! # Constraints
-//! A [`Constraint`] holds a frame a of one body to a frame b of another body or of the world ([`End`]): their origins
+//! A [`Constraint`] holds a frame a of one body to a frame b of another body or of the world ([`ConstraintEnd`]): their origins
 //! ([`LoopKind::Point`], three rows) or all of them ([`LoopKind::Rigid`], six rows, linear before angular). A contact is
 //! a constraint whose frame b is fixed to the base. In axes of the base frame its error, rate and acceleration are
 //!
@@ -83,14 +83,14 @@ pub use results::{Residuals, Sensitivities, Sensitivity};
 
 /// One end of a constraint: a frame fixed to the body that `joint` moves, or to the base.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct End {
+pub struct ConstraintEnd {
     /// The joint; `None` for the base.
     pub joint: Option<usize>,
     /// The frame in that joint's frame (the base frame), m.
     pub placement: Placement,
 }
 
-impl End {
+impl ConstraintEnd {
     /// The robot's named frame `index`.
     pub fn named(robot: &Model, index: usize) -> Self {
         let frame = &robot.named_frames[index];
@@ -113,9 +113,9 @@ pub struct Constraint {
     /// For messages.
     pub name: String,
     /// Frame a: force acts on it.
-    pub a: End,
+    pub a: ConstraintEnd,
     /// Frame b: the opposite force acts on it.
-    pub b: End,
+    pub b: ConstraintEnd,
     /// Origins only, or the whole frames.
     pub kind: LoopKind,
     /// Axes of rows and forces.
@@ -136,8 +136,8 @@ impl Constraint {
     pub fn contact(robot: &Model, index: usize, kind: LoopKind, at: Placement) -> Self {
         Self {
             name: robot.named_frames[index].name.clone(),
-            a: End::named(robot, index),
-            b: End { joint: None, placement: at },
+            a: ConstraintEnd::named(robot, index),
+            b: ConstraintEnd { joint: None, placement: at },
             kind,
             axes: RowAxes::WorldAligned,
             planar: false,
@@ -152,8 +152,8 @@ impl Constraint {
         let closure = &robot.loops[index];
         Self {
             name: closure.name.clone(),
-            a: End::named(robot, closure.frame_a),
-            b: End::named(robot, closure.frame_b),
+            a: ConstraintEnd::named(robot, closure.frame_a),
+            b: ConstraintEnd::named(robot, closure.frame_b),
             kind: closure.kind,
             axes: RowAxes::Local,
             planar: false,

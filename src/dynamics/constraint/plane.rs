@@ -5,7 +5,8 @@ use nalgebra::{Matrix3, Unit, UnitQuaternion, Vector3};
 use super::{Constraint, RowAxes};
 use crate::robot::{JointKind, LoopKind, Model};
 
-/// Sine of the angle between axes that count as parallel.
+/// Sine of the angle between axes that count as parallel: above the rounding of a file's angles in double precision, and far
+/// below any angle that is meant.
 const PARALLEL: f64 = 1e-9;
 
 impl Constraint {

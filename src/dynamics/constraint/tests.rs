@@ -22,8 +22,8 @@ fn constraints(robot: &Model, rng: &mut impl Rng) -> Vec<Constraint> {
             let pick = |rng: &mut dyn rand::RngCore| rng.random_bool(0.5);
             Constraint {
                 name: format!("constraint {i}"),
-                a: End { joint: Some(a), placement: placement(rng) },
-                b: End { joint: b, placement: placement(rng) },
+                a: ConstraintEnd { joint: Some(a), placement: placement(rng) },
+                b: ConstraintEnd { joint: b, placement: placement(rng) },
                 kind: if pick(rng) { LoopKind::Point } else { LoopKind::Rigid },
                 axes: if pick(rng) { RowAxes::Local } else { RowAxes::WorldAligned },
                 planar: false,

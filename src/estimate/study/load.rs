@@ -15,7 +15,7 @@ use crate::estimate::parameters::ParameterMap;
 use crate::estimate::solver::{Options, Rollout};
 use crate::inertia::{INERTIAL, pseudo::from_center_of_mass};
 use crate::robot::{self, Model};
-use crate::simulate::{Drive, HiddenParameters, Noise, Plan, Sealed, record};
+use crate::simulate::{Drive, HiddenParameters, Noise, RecordingPlan, Sealed, record};
 
 /// What a quaternion's length may differ from one by.
 const UNIT: f64 = 1e-3;
@@ -440,7 +440,7 @@ impl Reader<'_> {
             }
             Some(_) => return self.error("simulate.posture", "expected no other drive beside it".into()),
         };
-        let plan = Plan {
+        let plan = RecordingPlan {
             start: s.start_rad.clone(),
             drive,
             step_s: file.step_s,

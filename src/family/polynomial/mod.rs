@@ -19,6 +19,7 @@
 //! Exponents are packed, four bits a factor, of which one guards against overflow: 16 factors of degree 7 at most. A form
 //! has room for `C` monomials of total degree at most `D`, the constant first; nothing is ever allocated.
 
+use std::num::NonZeroU64;
 use std::ops::{Add, Mul, Neg, Sub};
 
 use crate::enclose::interval::Interval;
@@ -36,14 +37,14 @@ const GUARD: u64 = 0x8888_8888_8888_8888;
 const UNIT: f64 = (1.0 + 1.0 / (1_u64 << 20) as f64) / (1_u64 << 53) as f64;
 /// 2^-453: more than any number of underflows loses.
 const UNDERFLOW: f64 = f64::from_bits((1023 - 453) << 52);
-/// Slots of the table in which the monomials of a product meet.
+/// Slots of the table in which the monomials of a product meet: a power of two above the 128 that a form may keep.
 const SLOTS: usize = 256;
-/// Monomials that a table takes before it sends further ones to the remainder.
+/// Monomials that a table takes before it sends further ones to the remainder. Seven eighths: a fuller table is searched for
+/// long, and the proof of termination needs one free slot.
 const FULL: usize = 224;
-/// Monomials below this share of the largest go to the remainder.
+/// Monomials below this share of the largest go to the remainder. A hundred of them widen a form by 2^-19 of its size, and
+/// each costs as much time as a large one.
 const NEGLIGIBLE: f64 = 1.0 / (1_u64 << 26) as f64;
-/// No exponent has all bits set.
-const EMPTY: u64 = u64::MAX;
 
 /// `{ sum_i coefficients[i] k^exponents[i] + remainder e : |e| <= 1 }` for each k in [-1, 1]^16.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -68,6 +69,12 @@ fn is_even(exponent: u64) -> bool {
     exponent & LOW == 0
 }
 
+/// The bits of an exponent; those of no monomial are the constant's.
+#[inline]
+fn packed(exponent: Exponent) -> u64 {
+    exponent.map_or(0, NonZeroU64::get)
+}
+
 #[inline]
 fn add_up(a: f64, b: f64) -> f64 {
     (a + b).next_up()
@@ -78,9 +85,12 @@ fn mul_up(a: f64, b: f64) -> f64 {
     (a * b).next_up()
 }
 
+/// Exponent of a monomial other than the constant; `None` in a slot that holds none.
+type Exponent = Option<NonZeroU64>;
+
 /// Monomials on their way into a form: any number up to [`SLOTS`], and what does not fit.
 struct Collected {
-    terms: [(u64, f64); SLOTS],
+    terms: [(Exponent, f64); SLOTS],
     len: usize,
     constant: f64,
     /// Sum of the terms that were left out, in any order, not yet rounded up.
@@ -89,12 +99,12 @@ struct Collected {
 
 impl Collected {
     fn new() -> Self {
-        Self { terms: [(EMPTY, 0.0); SLOTS], len: 0, constant: 0.0, left_out: 0.0 }
+        Self { terms: [(None, 0.0); SLOTS], len: 0, constant: 0.0, left_out: 0.0 }
     }
 
     #[inline]
-    fn leave_out(&mut self, exponent: u64, coefficient: f64) {
-        if is_even(exponent) {
+    fn leave_out(&mut self, exponent: Exponent, coefficient: f64) {
+        if is_even(packed(exponent)) {
             self.constant += 0.5 * coefficient;
             self.left_out += 0.5 * coefficient.abs();
         } else {
@@ -132,7 +142,7 @@ impl Collected {
             Polynomial { exponents: [0; C], coefficients: [0.0; C], len: kept + 1, remainder: 0.0 };
         form.coefficients[0] = self.constant;
         for (i, &(exponent, coefficient)) in self.terms[..kept].iter().enumerate() {
-            (form.exponents[i + 1], form.coefficients[i + 1]) = (exponent, coefficient);
+            (form.exponents[i + 1], form.coefficients[i + 1]) = (packed(exponent), coefficient);
         }
         let left_out = mul_up(self.left_out, 1.0 + 1.0 / (1_u64 << 36) as f64);
         let constant = mul_up(SLOTS as f64 * UNIT, add_up(self.constant.abs(), left_out));
@@ -308,21 +318,26 @@ impl<const C: usize, const D: u32> Add for Polynomial<C, D> {
         let mut size = all.constant.abs();
         let (mut i, mut j) = (1, 1);
         while i < self.len || j < other.len {
-            let a = if i < self.len { self.exponents[i] } else { EMPTY };
-            let b = if j < other.len { other.exponents[j] } else { EMPTY };
+            let (a, b) = (self.exponents[..self.len].get(i), other.exponents[..other.len].get(j));
+            // The smaller exponent comes first; one that is missing comes last.
+            let (ours, theirs) = match (a, b) {
+                (Some(a), Some(b)) => (a <= b, b <= a),
+                (a, b) => (a.is_some(), b.is_some()),
+            };
+            let exponent = if ours { self.exponents[i] } else { other.exponents[j] };
             let mut c = 0.0;
-            if a <= b {
+            if ours {
                 c = self.coefficients[i];
                 i += 1;
             }
-            if b <= a {
+            if theirs {
                 c += other.coefficients[j];
                 j += 1;
-                if a == b {
+                if ours {
                     size += c.abs();
                 }
             }
-            all.terms[all.len] = (a.min(b), c);
+            all.terms[all.len] = (NonZeroU64::new(exponent), c);
             all.len += 1;
         }
         // Each sum is off by u of itself; their sizes are added up with fewer than 2^8 roundings.
@@ -368,11 +383,12 @@ impl<const C: usize, const D: u32> Mul for Polynomial<C, D> {
                     continue;
                 }
                 if exponent & GUARD != 0 || degree(exponent) > D {
-                    all.leave_out(exponent, product);
+                    all.leave_out(NonZeroU64::new(exponent), product);
                     continue;
                 }
                 let mut slot = (exponent.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize;
-                while all.terms[slot].0 != exponent && all.terms[slot].0 != EMPTY {
+                let exponent = NonZeroU64::new(exponent);
+                while all.terms[slot].0 != exponent && all.terms[slot].0.is_some() {
                     slot = (slot + 1) % SLOTS;
                 }
                 if all.terms[slot].0 == exponent {
@@ -387,7 +403,7 @@ impl<const C: usize, const D: u32> Mul for Polynomial<C, D> {
         }
         // Close the gaps of the table.
         for slot in 0..SLOTS {
-            if all.terms[slot].0 != EMPTY {
+            if all.terms[slot].0.is_some() {
                 all.terms[all.len] = all.terms[slot];
                 all.len += 1;
             }

@@ -14,8 +14,10 @@ use crate::trajectory::JointState;
 use super::super::hardware::Reading;
 
 /// Identical readings in a row after which an encoder is taken to be frozen, given that something is known to be broken.
+/// Fewer may come of a joint that moves less than its encoder resolves; each further one delays the verdict by a tick.
 const REPEATED: u32 = 5;
-/// Time over which the share of feedback in the torques is averaged, s.
+/// Time over which the share of feedback in the torques is averaged, s: a hundred ticks of 1 ms, so that the noise of single
+/// readings does not decide.
 const MEMORY_S: f64 = 0.1;
 
 /// The encoders of a run.

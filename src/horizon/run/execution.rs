@@ -11,7 +11,7 @@ use super::super::learn::Learner;
 use super::super::record::LogRow;
 use super::{Active, Runner};
 
-/// Ticks between two progress events.
+/// Ticks between two progress events: ten a second at 1 kHz, as fast as anybody reads.
 const EXECUTING_EVERY: u64 = 100;
 
 impl<H: Hardware> Runner<'_, H> {

@@ -13,17 +13,20 @@ use crate::trajectory::{Bezier, JointState};
 
 use super::super::event::Event;
 use super::super::hardware::Hardware;
-use super::super::outcome::Phase;
+use super::super::outcome::TaskPhase;
 use super::super::record::{Margins, PlanSummary};
 use super::Runner;
 
-/// Time for a plan when the clock does not count.
+/// Time for a plan when the clock does not count: the number of evaluations ends the search long before.
 const UNTIMED: Duration = Duration::from_secs(600);
-/// Share of t_p that a proposal may use; the rest is for the certifier.
+/// Share of t_p that a proposal may use; the rest is for the certifier. A proof that comes late is worth nothing, which
+/// costs more than the last evaluations win.
 const PROPOSE_SHARE: f64 = 0.8;
-/// Failed or stalled carrying plans in a row after which the route is searched anew.
+/// Failed or stalled carrying plans in a row after which the route is searched anew. The next reach would be an eighth of
+/// the first ([`RETRY_SHARE`] to this power); fewer would give up routes that only need a smaller step.
 const NEW_ROUTE_AFTER: usize = 4;
-/// After each failed carrying plan the next target is looked for within this share of the reach before.
+/// After each failed carrying plan the next target is looked for within this share of the reach before. A larger share fails
+/// again for the same reason, a smaller one makes little way.
 const RETRY_SHARE: f64 = 0.6;
 
 impl<H: Hardware> Runner<'_, H> {
@@ -52,7 +55,7 @@ impl<H: Hardware> Runner<'_, H> {
     }
 
     /// Proposes and certifies the plan for the next period within t_p of `period`, the start of this one.
-    pub(super) fn make_plan(&mut self, phase: Phase, period: Instant) -> Option<Plan> {
+    pub(super) fn make_plan(&mut self, phase: TaskPhase, period: Instant) -> Option<Plan> {
         let index = self.record.attempts.len();
         let t_p = if self.timed { Duration::from_secs_f64(self.task.timing.t_p_s) } else { UNTIMED };
         let start = self.next_start();
@@ -111,18 +114,18 @@ impl<H: Hardware> Runner<'_, H> {
     /// A proposal, and the set that it was made for.
     fn propose(
         &mut self,
-        phase: Phase,
+        phase: TaskPhase,
         start: &JointState,
         deadline: Instant,
     ) -> Result<(Proposal, ParameterSet), String> {
-        let task = self.task;
+        let (task, robot) = (self.task, self.robot.clone());
         let set = self.set().clone();
-        let held = task.held.as_ref().filter(|_| phase == Phase::Excite);
+        let held = task.held.as_ref().filter(|_| phase == TaskPhase::Excite);
         let reach = held.map_or(&task.carry.range_rad, |held| &held.excite.range_rad);
         let running = self.active.as_ref().map(|active| active.plan.curve.end());
         let held_tube = self.active.as_ref().map(|active| active.plan.tube.clone());
         let setting = Setting {
-            robot: &self.robot,
+            robot: &robot,
             set: &set,
             scene: &task.scene,
             start,
@@ -147,35 +150,38 @@ impl<H: Hardware> Runner<'_, H> {
                     horizon_s,
                 }
             }
-            _ => {
-                // After a failure, or a plan that leads nowhere, less is asked for; in the end another way is sought.
-                let stuck = |count: usize| count > 0 && count.is_multiple_of(NEW_ROUTE_AFTER);
-                if stuck(self.failures) || stuck(self.stalls) {
-                    self.router.forget();
-                }
-                // On a new route everything is tried again; what failed in this very state is not.
-                let setbacks = self.failures + self.stalls % NEW_ROUTE_AFTER;
-                let modest: Vec<f64> = reach.iter().map(|r| r * RETRY_SHARE.powi(setbacks as i32)).collect();
-                let target =
-                    next_target(&mut self.router, &Setting { reach: &modest, ..setting }, &task.goal)?;
-                let straight =
-                    Bezier::to_rest(start, &target, task.timing.t_f_s).map_err(|e| e.to_string())?;
-                let known = match &mut self.learner {
-                    Some(learner) => learner.along(self.hardware.time(), &straight).map_err(|broken| {
-                        self.record.broken.push(*broken);
-                        "the measurements contradict an assumption".to_owned()
-                    })?,
-                    None => set.clone(),
-                };
-                self.hardware.set_claimed(&known);
-                let setting = Setting { set: &known, ..setting };
-                let found = self.planner.propose(&setting, Purpose::Approach(&target));
-                let found = found.cloned().map_err(|e| e.to_string())?;
-                return Ok((found, known));
-            }
+            _ => return self.propose_approach(&setting),
         };
         let found = self.planner.propose(&setting, purpose).cloned().map_err(|e| e.to_string())?;
         Ok((found, set))
+    }
+
+    /// A proposal towards the goal, and the set along the way there, which is part of the setting's.
+    fn propose_approach(&mut self, setting: &Setting<'_>) -> Result<(Proposal, ParameterSet), String> {
+        // After a failure, or a plan that leads nowhere, less is asked for; in the end another way is sought.
+        let stuck = |count: usize| count > 0 && count.is_multiple_of(NEW_ROUTE_AFTER);
+        if stuck(self.failures) || stuck(self.stalls) {
+            self.router.forget();
+        }
+        // On a new route everything is tried again; what failed in this very state is not.
+        let setbacks = self.failures + self.stalls % NEW_ROUTE_AFTER;
+        let modest: Vec<f64> = setting.reach.iter().map(|r| r * RETRY_SHARE.powi(setbacks as i32)).collect();
+        let within = Setting { reach: &modest, ..*setting };
+        let target = next_target(&mut self.router, &within, &self.task.goal)?;
+        let straight =
+            Bezier::to_rest(setting.start, &target, setting.duration_s).map_err(|e| e.to_string())?;
+        let known = match &mut self.learner {
+            Some(learner) => learner.along(self.hardware.time(), &straight).map_err(|broken| {
+                self.record.broken.push(*broken);
+                "the measurements contradict an assumption".to_owned()
+            })?,
+            None => setting.set.clone(),
+        };
+        self.hardware.set_claimed(&known);
+        let setting = Setting { set: &known, ..*setting };
+        let found = self.planner.propose(&setting, Purpose::Approach(&target));
+        let found = found.cloned().map_err(|e| e.to_string())?;
+        Ok((found, known))
     }
 
     /// The proof: nothing is executed without it.

@@ -1,7 +1,7 @@
 //! What makes a trajectory exciting, and what earlier ones have told already.
 
 use super::super::decision::Square;
-use super::width::{Rows, Search, half_width};
+use super::width::{Search, WidthRows, half_width};
 use super::{Row, Samples, samples_along};
 use crate::inertia::{INERTIAL, ParameterSet};
 use crate::plan::sample_errors::{ErrorSlope, SampleErrors};
@@ -11,15 +11,16 @@ use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Length of a foreseen window, s.
+/// Length of a foreseen window, s: the identifier's own unless stated.
 const WINDOW_S: f64 = 0.1;
-/// Windows that are joined to a longer one, besides counting each for itself.
+/// Windows that are joined to a longer one, besides counting each for itself: the identifier's own longer windows let errors
+/// at their ends weigh less. More of them make more rows, and each row costs time.
 const JOINED: usize = 3;
 /// Errors below this are not told apart, N m s: a perfect sensor must not make the cost infinite.
 const SMALLEST_ERROR: f64 = 1e-6;
 /// Mass, first moment, inertia: what has one unit.
 const KINDS: [Range<usize>; 3] = [0..1, 1..4, 4..10];
-/// How exactly widths are foreseen.
+/// How exactly widths are foreseen, relative. What is foreseen differs from what comes by far more than half a percent.
 const GAP: f64 = 0.005;
 
 /// What has been learnt about the ten parameters.
@@ -28,13 +29,13 @@ pub struct Information {
     /// The triangular factor R of R'R = sum of W'W.
     factor: Square,
     /// Windows, over their errors: ten columns of the end effector, then those of the shared unknowns of [`SampleErrors`].
-    windows: Rows,
+    windows: WidthRows,
 }
 
 impl Information {
     /// Nothing yet.
     pub fn none() -> Self {
-        Self { factor: Square::zeros(), windows: Rows::default() }
+        Self { factor: Square::zeros(), windows: WidthRows::default() }
     }
 
     /// Adds what the motion along `curve` until `until_s` (s) tells, at `samples` samples, while `set` is what is known. Of its
@@ -43,14 +44,14 @@ impl Information {
         let samples =
             samples_along(robot, curve, until_s, samples, Some(&SampleErrors::new(robot, set, WINDOW_S)));
         self.factor = triangle(self.factor, samples.weighted());
-        let mut foreseen = Rows::default();
+        let mut foreseen = WidthRows::default();
         fill_windows(&samples, &mut Vec::new(), &mut foreseen);
         if self.windows.width != samples.width {
             // Other unknowns: what was learnt before does not fit.
-            self.windows = Rows { width: samples.width, entries: Vec::new() };
+            self.windows = WidthRows { width: samples.width, entries: Vec::new() };
         }
         self.windows.entries.append(&mut foreseen.entries);
-        let mut rows = Rows::default();
+        let mut rows = WidthRows::default();
         fill_rows(&half_widths(robot, set), [&self.windows], &mut rows);
         let (width, count) = (rows.width, self.windows.iter().count());
         let mut used = vec![false; count];
@@ -66,7 +67,7 @@ impl Information {
     /// The half-widths of the ten parameters that the identifier is foreseen to prove with what was absorbed, where `set` was known
     /// before; none where a search fails.
     pub fn half_widths(&self, robot: &Arm, set: &ParameterSet) -> Option<[f64; INERTIAL]> {
-        let (scale, mut rows) = (half_widths(robot, set), Rows::default());
+        let (scale, mut rows) = (half_widths(robot, set), WidthRows::default());
         fill_rows(&scale, [&self.windows], &mut rows);
         let mut found = [0.0; INERTIAL];
         for (p, found) in found.iter_mut().enumerate() {
@@ -109,14 +110,14 @@ fn half_widths(robot: &Arm, set: &ParameterSet) -> Row {
 
 /// The present intervals of all unknowns, then the windows of `parts` (of one width), with columns scaled by the half-widths; those
 /// of shared unknowns are already.
-fn fill_rows<'a>(half_widths: &Row, parts: impl IntoIterator<Item = &'a Rows>, rows: &mut Rows) {
-    let Rows { width, entries } = rows;
+fn fill_rows<'a>(half_widths: &Row, parts: impl IntoIterator<Item = &'a WidthRows>, rows: &mut WidthRows) {
+    let WidthRows { width, entries } = rows;
     entries.clear();
     let mut parts = parts.into_iter().peekable();
     *width = parts.peek().map_or(0, |part| part.width).max(INERTIAL);
     entries.resize(*width * *width, 0.0);
     (0..*width).for_each(|p| entries[*width * p + p] = 1.0);
-    for row in parts.filter(|part| part.width == *width).flat_map(Rows::iter) {
+    for row in parts.filter(|part| part.width == *width).flat_map(WidthRows::iter) {
         let scales = half_widths.iter().copied().chain(std::iter::repeat(1.0));
         entries.extend(row.iter().zip(scales).map(|(x, scale)| x * scale));
     }
@@ -132,7 +133,7 @@ struct Foreseen {
 }
 
 /// The windows of all joints, and the joined ones, with their rows.
-fn fill_windows(samples: &Samples, windows: &mut Vec<Foreseen>, rows: &mut Rows) {
+fn fill_windows(samples: &Samples, windows: &mut Vec<Foreseen>, rows: &mut WidthRows) {
     let count = samples.errors.len() / samples.joints.max(1);
     let each = ((WINDOW_S / samples.dt).round() as usize).max(1);
     windows.clear();
@@ -193,9 +194,9 @@ pub(super) struct Judgement {
     /// By what the errors depend on, (sample, joint).
     pub error_slopes: Vec<ErrorSlope>,
     windows: Vec<Foreseen>,
-    window_rows: Rows,
-    rows: Rows,
-    /// See [`Rows::factor`].
+    window_rows: WidthRows,
+    rows: WidthRows,
+    /// See [`WidthRows::factor`].
     whole: Vec<f64>,
     slope: Vec<f64>,
     searches: [Search; INERTIAL],

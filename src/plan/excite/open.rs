@@ -12,9 +12,11 @@ use crate::inertia::{INERTIAL, ParameterSet};
 use crate::robot::{Arm, Scene};
 use crate::trajectory::{BSpline, Curve, Fourier, JointState};
 
-/// Random designs from which the search starts with the best.
+/// Random designs from which the search starts with the best. They count beside the evaluations asked for; a search from a
+/// bad start spends more than these on getting away.
 const CANDIDATES: usize = 60;
-/// Shares of a design's amplitude that are tried until it keeps the limits.
+/// Shares of a design's amplitude that are tried until it keeps the limits. Steps of a fifth to a half: finer ones waste
+/// evaluations on designs that are out of the question.
 const SHARES: [f64; 8] = [1.0, 0.8, 0.64, 0.5, 0.38, 0.28, 0.18, 0.1];
 /// First step of the search, as a share of a coefficient's range, and what becomes of it after a success and a failure:
 /// it stays where one step in five is one.
@@ -22,7 +24,7 @@ const STEP: (f64, f64, f64) = (0.3, 1.5, 0.903_602);
 
 /// A family of trajectories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Family {
+pub enum CurveBasis {
     /// [`Fourier`] with so many harmonics, at least 2.
     Fourier(usize),
     /// [`BSpline`] with so many free control points, at least 1.
@@ -31,7 +33,7 @@ pub enum Family {
 
 /// What a design has to keep to.
 #[derive(Debug, Clone, Copy)]
-pub struct Task<'a> {
+pub struct DesignTask<'a> {
     /// The robot, payload shape included.
     pub robot: &'a Arm,
     /// What is known of the parameters.
@@ -49,16 +51,16 @@ pub struct Task<'a> {
 /// The best design that a random search of `evaluations` steps found, with the logarithm of its condition number; `None` if no
 /// motion at all keeps the limits.
 pub fn design(
-    task: &Task<'_>,
-    family: Family,
+    task: &DesignTask<'_>,
+    family: CurveBasis,
     evaluations: usize,
     seed: u64,
 ) -> Option<(Box<dyn Curve>, f64)> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let n = task.robot.dof();
     let numbers = n * match family {
-        Family::Fourier(harmonics) => 2 * (harmonics.max(2) - 1),
-        Family::BSpline(points) => points.max(1),
+        CurveBasis::Fourier(harmonics) => 2 * (harmonics.max(2) - 1),
+        CurveBasis::BSpline(points) => points.max(1),
     };
     let mut best: Option<(Vec<f64>, Box<dyn Curve>, f64)> = None;
     let mut step = STEP.0;
@@ -86,20 +88,20 @@ pub fn design(
     best.map(|(_, curve, cost)| (curve, cost))
 }
 
-impl Task<'_> {
+impl DesignTask<'_> {
     /// The trajectory with the coefficients `x` in \[-1, 1\].
-    fn curve(&self, family: Family, x: &[f64]) -> Option<Box<dyn Curve>> {
+    fn curve(&self, family: CurveBasis, x: &[f64]) -> Option<Box<dyn Curve>> {
         let n = self.robot.dof();
         let each = x.len() / n.max(1);
         let speed = |j: usize| self.robot.joints[j].limits.velocity;
         match family {
-            Family::Fourier(_) => {
+            CurveBasis::Fourier(_) => {
                 let pair = |j: usize, c: &[f64]| [c[0] * speed(j), c[1] * speed(j)];
                 let free = |j: usize| x[each * j..each * (j + 1)].chunks(2).map(|c| pair(j, c)).collect();
                 let free: Vec<Vec<[f64; 2]>> = (0..n).map(free).collect();
                 Some(Box::new(Fourier::at_rest(self.start, &free, self.duration_s).ok()?))
             }
-            Family::BSpline(_) => {
+            CurveBasis::BSpline(_) => {
                 // As far as the joint gets from one knot to the next, and half a turn at most.
                 let reach = |j: usize| (speed(j) * self.duration_s).min(std::f64::consts::PI);
                 let free = |j: usize| {
@@ -170,7 +172,7 @@ mod tests {
     fn designs_keep_the_limits_and_get_better() {
         let (public, _) = Scenario::load("scenarios/dumbbell_c_8lb.toml").unwrap().split();
         let set = public.prior_set().unwrap();
-        let task = Task {
+        let task = DesignTask {
             robot: &public.robot,
             set: &set,
             scene: &public.scene,
@@ -178,7 +180,7 @@ mod tests {
             duration_s: 7.5,
             samples: 60,
         };
-        for family in [Family::Fourier(4), Family::BSpline(6)] {
+        for family in [CurveBasis::Fourier(4), CurveBasis::BSpline(6)] {
             let (_, first) = design(&task, family, 0, 1).unwrap();
             let (curve, later) = design(&task, family, 40, 1).unwrap();
             assert!(later < first && later.is_finite(), "{first} {later}");
@@ -190,7 +192,7 @@ mod tests {
             assert!(task.allows(curve.as_ref()));
         }
         // Where the start is not allowed, nothing is.
-        let stuck = Task { start: &[0.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0], ..task };
-        assert!(design(&stuck, Family::Fourier(3), 0, 1).is_none());
+        let stuck = DesignTask { start: &[0.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0], ..task };
+        assert!(design(&stuck, CurveBasis::Fourier(3), 0, 1).is_none());
     }
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::inertia::ParameterSet;
-use crate::plan::nlp::{self, Evaluation, Program};
+use crate::plan::nlp::{self, Evaluation, NonlinearProgram};
 use crate::robot::fixture::small_robot;
 use crate::robot::{JointKind, Placement, Uncertainty};
 use nalgebra::{DMatrix, Rotation3, Vector3};
@@ -171,7 +171,7 @@ fn what_is_learnt_narrows_what_is_foreseen() {
 /// Excitation without constraints but the box.
 struct Free<'a>(Excitation<'a>);
 
-impl Program for Free<'_> {
+impl NonlinearProgram for Free<'_> {
     fn dimension(&self) -> usize {
         self.0.ends.dimension()
     }
@@ -208,8 +208,8 @@ fn the_solver_excites() {
     for _ in 0..40 {
         random_best = random_best.min(cost.value(&random(&mut rng, 7, 1.0)));
     }
-    let options = nlp::Options { max_evaluations: 40, ..nlp::Options::default() };
-    let solution = nlp::solve(&mut Free(cost), &k, &options, &mut nlp::Workspace::default()).unwrap();
+    let options = nlp::NlpOptions { max_evaluations: 40, ..nlp::NlpOptions::default() };
+    let solution = nlp::solve(&mut Free(cost), &k, &options, &mut nlp::NlpWorkspace::default()).unwrap();
     println!(
         "log cond {} after {} evaluations ({:?}); best of 40 random {random_best}",
         solution.cost, solution.evaluations, solution.stopped

@@ -19,14 +19,14 @@
 /// Rows of one width: the present intervals of all unknowns (the unit vectors in turn), then measurements over their largest
 /// errors.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Rows {
+pub struct WidthRows {
     /// Entries a row.
     pub width: usize,
     /// Row-major.
     pub entries: Vec<f64>,
 }
 
-impl Rows {
+impl WidthRows {
     /// The rows in turn.
     pub fn iter(&self) -> impl Iterator<Item = &[f64]> {
         self.entries.chunks_exact(self.width.max(1))
@@ -47,9 +47,9 @@ impl Rows {
 pub const P: f64 = 1.25;
 /// The dual exponent.
 const Q: i32 = 5;
-/// Newton steps at most.
+/// Newton steps at most. The number is only there to end.
 const ROUNDS: usize = 100;
-/// Evaluations along a direction at most.
+/// Evaluations along a direction at most. The search along it is Newton's too, so a few suffice.
 const TRIALS: usize = 12;
 /// Share of A'A, against the largest weight, in Newton's matrix at first; what it grows by after a direction that leads less than
 /// [`SHORT`] of its length and shrinks by after others; and where it ends, as a share of the gap. Rows that weigh less are left
@@ -125,8 +125,8 @@ impl Default for Search {
 
 impl Search {
     /// Half-width of unknown `p`, within the relative `gap` or as near as the digits allow; `whole` is the factor of all rows
-    /// ([`Rows::factor`]). None is found where rows are not finite.
-    pub fn run(&mut self, rows: &Rows, whole: &[f64], p: usize, gap: f64) {
+    /// ([`WidthRows::factor`]). None is found where rows are not finite.
+    pub fn run(&mut self, rows: &WidthRows, whole: &[f64], p: usize, gap: f64) {
         self.found = false;
         self.best.value = f64::INFINITY;
         let width = rows.width;
@@ -172,7 +172,7 @@ impl Search {
     }
 
     /// Weighs the rows at theta, which is one in component p; returns the lower bound of the half-width that it gives.
-    fn weigh_rows(&mut self, rows: &Rows) -> f64 {
+    fn weigh_rows(&mut self, rows: &WidthRows) -> f64 {
         let (mut largest, mut sum) = (0.0f64, 0.0);
         for (row, along) in rows.iter().zip(&mut self.along) {
             *along = dot(row, &self.theta);
@@ -187,7 +187,7 @@ impl Search {
     }
 
     /// Puts A'WA theta into `slopes`.
-    fn take_slopes(&mut self, rows: &Rows) {
+    fn take_slopes(&mut self, rows: &WidthRows) {
         self.slopes.clear();
         self.slopes.resize(rows.width, 0.0);
         for (row, (weight, along)) in rows.iter().zip(self.weights.iter().zip(&self.along)) {
@@ -198,7 +198,7 @@ impl Search {
 
     /// The triangular factor of Newton's matrix; false where that cannot be. It is made of rows, not of their products, of which the
     /// small ones would be lost.
-    fn factorise(&mut self, rows: &Rows, whole: &[f64], damping: f64) -> bool {
+    fn factorise(&mut self, rows: &WidthRows, whole: &[f64], damping: f64) -> bool {
         let root = damping.sqrt();
         self.factor.clear();
         self.factor.extend(whole[..rows.width * rows.width].iter().map(|x| root * x));
@@ -210,7 +210,7 @@ impl Search {
     }
 
     /// Offers the l of Newton's system, and that of theta with what it lacks of A'l = d made up for by the system.
-    fn offers(&mut self, rows: &Rows, p: usize, damping: f64) {
+    fn offers(&mut self, rows: &WidthRows, p: usize, damping: f64) {
         let share = 1.0 / dot(&self.slopes, &self.theta);
         self.direction.clone_from(&self.target);
         self.offer(rows, p, 0.0, damping);
@@ -223,7 +223,7 @@ impl Search {
 
     /// Offers l = `share` W A theta + W' A x, x in `direction` and W' the weights of Newton's matrix. What is still lacking, which is
     /// little, the intervals make up for. The best is kept.
-    fn offer(&mut self, rows: &Rows, p: usize, share: f64, damping: f64) {
+    fn offer(&mut self, rows: &WidthRows, p: usize, share: f64, damping: f64) {
         self.offered.clear();
         self.balance.clear();
         self.balance.resize(rows.width, 0.0);
@@ -243,7 +243,7 @@ impl Search {
     }
 
     /// Moves theta along Newton's direction to where the sum is least; returns how far that was.
-    fn advance(&mut self, rows: &Rows, p: usize) -> f64 {
+    fn advance(&mut self, rows: &WidthRows, p: usize) -> f64 {
         self.direction.clone_from(&self.slopes);
         solve(&self.factor, &mut self.direction);
         let share = self.direction[p] / self.target[p];
@@ -348,7 +348,7 @@ fn solve(factor: &[f64], b: &mut [f64]) {
 }
 
 /// One search, see [`Search::run`].
-pub fn half_width(rows: &Rows, p: usize, gap: f64) -> Option<HalfWidth> {
+pub fn half_width(rows: &WidthRows, p: usize, gap: f64) -> Option<HalfWidth> {
     let (mut search, mut whole) = (Search::default(), Vec::new());
     if rows.factor(&mut whole, &mut Vec::new()) {
         search.run(rows, &whole, p, gap);
@@ -364,11 +364,11 @@ mod tests {
 
     const WIDTH: usize = 13;
 
-    fn random_rows(rng: &mut ChaCha8Rng, count: usize) -> Rows {
+    fn random_rows(rng: &mut ChaCha8Rng, count: usize) -> WidthRows {
         let mut entries = vec![0.0; WIDTH * WIDTH];
         (0..WIDTH).for_each(|p| entries[WIDTH * p + p] = 1.0);
         entries.extend((0..WIDTH * count).map(|_| rng.random_range(-3.0..3.0)));
-        Rows { width: WIDTH, entries }
+        WidthRows { width: WIDTH, entries }
     }
 
     #[test]
@@ -437,7 +437,7 @@ mod tests {
     fn open_directions_and_undefined_rows_have_no_width() {
         let mut entries = vec![0.0; WIDTH];
         entries[0] = 1.0;
-        assert!(half_width(&Rows { width: WIDTH, entries }, 0, 0.01).is_none());
+        assert!(half_width(&WidthRows { width: WIDTH, entries }, 0, 0.01).is_none());
         let mut rows = random_rows(&mut ChaCha8Rng::seed_from_u64(2), 5);
         rows.entries[WIDTH * (WIDTH + 2) + 3] = f64::NAN;
         assert!(half_width(&rows, 0, 0.01).is_none());

@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::plan::qp::{MAX_DIMENSION, Matrix};
 
 /// A point, or a gradient: one number a variable.
-pub type Point = ArrayVec<f64, MAX_DIMENSION>;
+pub type SearchPoint = ArrayVec<f64, MAX_DIMENSION>;
 
 /// One inequality `g(k) >= 0` at an evaluated point. Scale rows to order one (margin over limit): they share a penalty.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,13 +22,13 @@ pub struct Row {
     pub label: u32,
 }
 
-/// What a [`Program`] knows at one k.
+/// What a [`NonlinearProgram`] knows at one k.
 #[derive(Debug, Clone, Default)]
 pub struct Evaluation {
     /// f(k).
     pub cost: f64,
     /// df/dk, length n.
-    pub cost_gradient: Point,
+    pub cost_gradient: SearchPoint,
     /// A model of the cost's Hessian (positive semidefinite), if there is one: it starts the curvature model. Entries beyond
     /// the dimension are zero.
     pub cost_hessian: Option<Matrix>,
@@ -40,7 +40,7 @@ pub struct Evaluation {
 }
 
 /// A problem for [`super::solve`].
-pub trait Program {
+pub trait NonlinearProgram {
     /// Number of variables n, 1 to [`MAX_DIMENSION`].
     fn dimension(&self) -> usize;
 
@@ -54,7 +54,7 @@ pub trait Program {
 
 /// When to stop and how careful to be. The defaults suit rows and costs of order one and 20 to 40 evaluations.
 #[derive(Debug, Clone, Copy)]
-pub struct Options {
+pub struct NlpOptions {
     /// No evaluation is started that would, at the mean duration so far, end after this.
     pub deadline: Option<Instant>,
     /// What an evaluation is known to take at least: the first may be handed out without being made, and then says nothing.
@@ -78,7 +78,7 @@ pub struct Options {
     pub margin_step: f64,
 }
 
-impl Default for Options {
+impl Default for NlpOptions {
     fn default() -> Self {
         Self {
             deadline: None,
@@ -114,7 +114,7 @@ pub enum Stopped {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Accepted {
     /// The point, length n.
-    pub k: Point,
+    pub k: SearchPoint,
     /// Its cost.
     pub cost: f64,
 }
@@ -125,7 +125,7 @@ pub struct Solution {
     /// The cheapest proven point that was met, if any.
     pub best_accepted: Option<Accepted>,
     /// The last iterate, proven or not; a warm start.
-    pub k: Point,
+    pub k: SearchPoint,
     /// Cost at the last iterate.
     pub cost: f64,
     /// Label and value of the smallest row at the last iterate; a non-finite row comes first.

@@ -10,7 +10,7 @@ struct Test {
     function: Function,
 }
 
-impl Program for Test {
+impl NonlinearProgram for Test {
     fn dimension(&self) -> usize {
         self.n
     }
@@ -38,18 +38,18 @@ fn row(label: u32, value: f64, gradient: &[f64]) -> Row {
 }
 
 /// [`super::solve`] in fresh storage.
-fn solve(program: &mut Test, start: &[f64], options: &Options) -> Result<Solution, NlpError> {
-    super::solve(program, start, options, &mut Workspace::default())
+fn solve(program: &mut Test, start: &[f64], options: &NlpOptions) -> Result<Solution, NlpError> {
+    super::solve(program, start, options, &mut NlpWorkspace::default())
 }
 
 fn run(n: usize, function: Function, start: &[f64]) -> Solution {
-    let options = Options {
+    let options = NlpOptions {
         step_tolerance: 1e-7,
         cost_tolerance: 1e-11,
         smallest_radius: 1e-9,
         max_evaluations: 150,
         margin_step: 0.0,
-        ..Options::default()
+        ..NlpOptions::default()
     };
     let solution = solve(&mut Test { n, needed: -1e-6, function }, start, &options).unwrap();
     println!("{:?} after {} evaluations, cost {}", solution.stopped, solution.evaluations, solution.cost);
@@ -183,7 +183,8 @@ fn around_the_ball(k: &[f64]) -> (f64, Vec<f64>, Vec<Row>) {
 fn two_thousand_rows_within_a_planner_s_budget() {
     let mut program = Test { n: 7, needed: 0.0, function: Box::new(around_the_ball) };
     let begin = Instant::now();
-    let solution = solve(&mut program, &[-0.8, 0.0, 0.1, 0.0, 0.0, 0.0, 0.0], &Options::default()).unwrap();
+    let solution =
+        solve(&mut program, &[-0.8, 0.0, 0.1, 0.0, 0.0, 0.0, 0.0], &NlpOptions::default()).unwrap();
     println!("{} evaluations, {:?}, {:?}", solution.evaluations, begin.elapsed(), solution.stopped);
     let best = solution.best_accepted.expect("a proven point");
     assert!(best.cost < 0.05, "{}", best.cost);
@@ -212,7 +213,7 @@ fn a_certifier_stricter_than_the_rows_is_met_by_a_margin() {
     });
     // Only points 0.01 inside are proven, and the start is far outside.
     let mut program = Test { n: 2, needed: 0.01, function };
-    let solution = solve(&mut program, &[-0.9, 0.9], &Options::default()).unwrap();
+    let solution = solve(&mut program, &[-0.9, 0.9], &NlpOptions::default()).unwrap();
     let best = solution.best_accepted.expect("a proven point");
     println!("{} evaluations, cost {}", solution.evaluations, best.cost);
     assert!((best.cost + 2.0 * 0.245f64.sqrt()).abs() < 0.02);
@@ -241,7 +242,7 @@ fn the_deadline_is_kept() {
     });
     let begin = Instant::now();
     let deadline = Some(begin + Duration::from_millis(40));
-    let options = Options { deadline, ..Options::default() };
+    let options = NlpOptions { deadline, ..NlpOptions::default() };
     let mut program = Test { n: 7, needed: 0.0, function };
     let solution = solve(&mut program, &[-0.8; 7], &options).unwrap();
     assert!(matches!(solution.stopped, Stopped::Deadline));
@@ -251,7 +252,7 @@ fn the_deadline_is_kept() {
 #[test]
 fn wrong_sizes_are_refused() {
     let make = |n| Test { n, needed: 0.0, function: Box::new(|_| (0.0, vec![0.0; 2], vec![])) };
-    let o = Options::default();
+    let o = NlpOptions::default();
     assert_eq!(solve(&mut make(0), &[], &o).unwrap_err(), NlpError::Dimension(0));
     assert_eq!(solve(&mut make(11), &[0.0; 11], &o).unwrap_err(), NlpError::Dimension(11));
     assert!(matches!(solve(&mut make(2), &[0.0], &o), Err(NlpError::Start { .. })));
@@ -289,7 +290,7 @@ fn random_wavy_problems_end_proven_within_twenty_evaluations_on_average() {
             (cost, slope, rows.collect())
         };
         let mut program = Test { n: 7, needed: 0.0, function: Box::new(function) };
-        let options = Options { max_evaluations: 40, ..Options::default() };
+        let options = NlpOptions { max_evaluations: 40, ..NlpOptions::default() };
         let solution = solve(&mut program, &start, &options).unwrap();
         evaluations += solution.evaluations;
         found += usize::from(solution.best_accepted.is_some());

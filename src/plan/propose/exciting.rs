@@ -20,21 +20,28 @@ use crate::reach::Joints;
 use super::search::{Candidates, least};
 use super::{ProposeError, RETREAT, SPARE, STARTS, Starts};
 
-/// Random end points among which starts are chosen.
+/// Random end points among which starts are chosen, within [`CHOOSING_SHARE`] of the time. Twice as many take twice the
+/// time, and only the best [`STARTS`] of them are used.
 const CANDIDATES: usize = 64;
-/// Share of the time in which they may be looked at.
+/// Share of the time in which they may be looked at. The rest goes to proofs and to the solver, without which the best start
+/// is worth nothing.
 const CHOOSING_SHARE: f64 = 0.3;
-/// A start is not begun without the time for so many assessments, unless it is the first.
+/// A start is not begun without the time for so many assessments, unless it is the first: one to find it wanting, one to see
+/// what mends it, and one for the proof.
 const ASSESSMENTS: u32 = 3;
-/// Share of the time that may be spent on making an anchor hold, before it is left as it is.
+/// Share of the time that may be spent on making an anchor hold, before it is left as it is. Later there is too little time
+/// to gain from it.
 const REPAIR_SHARE: f64 = 0.6;
-/// First bound of a repairing step in k (max norm), and the smallest that is tried.
+/// First bound of a repairing step in k (max norm), and the smallest that is tried: a quarter of the box, and a hundredth of
+/// it, which hardly moves the arm.
 const REPAIR_RADII: (f64, f64) = (0.5, 0.02);
 /// Price of a violated row against half the square of the step: whatever a step can mend it mends.
 const REPAIR_PENALTY: f64 = 1e3;
-/// The linear models are not believed where they leave less than this of the way.
+/// The linear models are not believed where they leave less than this of the way: rows bend over so long a step, and half of
+/// it is at least a real try.
 const LEAST_OFFERED: f64 = 0.5;
-/// However bad a point on the way is, no less than this share of its distance is gone next.
+/// However bad a point on the way is, no less than this share of its distance is gone next: smaller steps would spend all
+/// assessments before they lead anywhere.
 const LEAST_NEXT: f64 = 0.3;
 
 /// A point from which others are sought, and what was seen there.
@@ -44,7 +51,7 @@ pub(super) struct Anchor {
     rows: Vec<Row>,
     proven: bool,
     linear: Vec<LinearRow>,
-    space: qp::Workspace,
+    space: qp::QpWorkspace,
 }
 
 impl Anchor {

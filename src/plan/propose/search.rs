@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::certify::{CellReport, Problem, Refusal, Shortfall};
 use crate::inertia::ParameterSet;
 use crate::plan::inertia_floor::FloorFit;
-use crate::plan::nlp::{self, Evaluation, NlpError, Options, Program};
+use crate::plan::nlp::{self, Evaluation, NlpError, NlpOptions, NonlinearProgram};
 use crate::plan::rows::RowBuilder;
 use crate::plan::tube_fit;
 use crate::reach::{Joints, Tube};
@@ -17,7 +17,8 @@ use super::exciting::Anchor;
 use super::{Cost, Proposal, ProposeError, Setting, Task};
 use super::{DEPTH, EVALUATIONS, NEARLY, RETREAT, SPARE};
 
-/// What the latest assessment counts for in the time that the next is expected to take.
+/// What the latest assessment counts for in the time that the next is expected to take: after three the first counts an
+/// eighth, and one slow assessment does not end the search.
 const LATEST: f64 = 0.5;
 
 /// Storage of one search.
@@ -28,13 +29,13 @@ pub(super) struct SearchStorage {
     coarse: Vec<CellReport>,
     fine: Vec<CellReport>,
     floors: FloorFit,
-    solver: nlp::Workspace,
+    solver: nlp::NlpWorkspace,
     /// The curve evaluated last, and the constants in use: none before the first evaluation.
     curve: Bezier,
     tube: Tube,
     fitted: Fitted,
-    /// Where the hold power was needed most when it was looked at last: an index into `fine`.
-    busiest: usize,
+    /// Where the hold power was needed most when it was looked at last: an index into `fine`; `None` where it was not.
+    busiest: Option<usize>,
     /// A guess from the robot alone, and the constants for coasting to rest, once they are needed.
     initial: Tube,
     base: Tube,
@@ -44,9 +45,9 @@ pub(super) struct SearchStorage {
     pub(super) last: Evaluation,
     pub(super) anchor: Anchor,
     objection: Option<Objection>,
-    /// How long an assessment takes of late, and how many more there may be.
+    /// How long an assessment takes of late, and how many more there may be, if that is bounded.
     pub(super) pace: Duration,
-    pub(super) allowed: usize,
+    pub(super) allowed: Option<usize>,
     /// The cheapest proven point of this start, and of all.
     kept: Proposal,
     best: Proposal,
@@ -92,14 +93,14 @@ impl SearchStorage {
             coarse: Vec::new(),
             fine: Vec::new(),
             floors: FloorFit::new(robot),
-            solver: nlp::Workspace::default(),
+            solver: nlp::NlpWorkspace::default(),
             kept: nothing(),
             best: nothing(),
             found: false,
             curve,
             tube: initial.clone(),
             fitted: Fitted::Nowhere,
-            busiest: 0,
+            busiest: None,
             base: initial.clone(),
             initial,
             coasts: false,
@@ -108,12 +109,12 @@ impl SearchStorage {
             anchor: Anchor::default(),
             objection: None,
             pace: Duration::ZERO,
-            allowed: usize::MAX,
+            allowed: None,
         }
     }
 
-    /// Ready for another task of this robot, of so many assessments at most.
-    pub(super) fn reset(&mut self, set: &ParameterSet, allowed: usize) {
+    /// Ready for another task of this robot, of so many assessments at most if that is bounded.
+    pub(super) fn reset(&mut self, set: &ParameterSet, allowed: Option<usize>) {
         self.rows.take(set);
         (self.fitted, self.coasts, self.found) = (Fitted::Nowhere, false, false);
         self.known = None;
@@ -128,7 +129,7 @@ impl SearchStorage {
         let elsewhere = if other.fitted == Fitted::Nowhere { Fitted::Nowhere } else { Fitted::Elsewhere };
         (self.fitted, self.coasts, self.pace) = (elsewhere, other.coasts, other.pace);
         // What it needed where is not known here.
-        self.busiest = usize::MAX;
+        self.busiest = None;
     }
 
     /// What was kept is the best so far, if it costs no more: where all cost the same, a motion that was looked for comes after the
@@ -196,7 +197,8 @@ impl Candidates<'_> {
 
     /// Whether so many more assessments may be begun that are to end before `deadline`.
     pub(super) fn affords(&self, count: u32, deadline: Instant) -> bool {
-        self.search.allowed >= count as usize && Instant::now() + count * self.search.pace <= deadline
+        self.search.allowed.is_none_or(|allowed| allowed >= count as usize)
+            && Instant::now() + count * self.search.pace <= deadline
     }
 
     /// Keeps the point known if it is proven; true if so.
@@ -246,13 +248,16 @@ impl Candidates<'_> {
         if !known && !self.affords(1, deadline) {
             return Ok(());
         }
-        let options = Options {
+        let options = NlpOptions {
             deadline: Some(deadline),
             pace: self.search.pace,
             // What is known is handed out.
-            max_evaluations: EVALUATIONS.min(self.search.allowed.saturating_add(usize::from(known))),
+            max_evaluations: self
+                .search
+                .allowed
+                .map_or(EVALUATIONS, |allowed| EVALUATIONS.min(allowed.saturating_add(usize::from(known)))),
             margin: SPARE,
-            ..Options::default()
+            ..NlpOptions::default()
         };
         let mut solver = std::mem::take(&mut self.search.solver);
         let solution = nlp::solve(self, from, &options, &mut solver);
@@ -298,7 +303,7 @@ impl Candidates<'_> {
         } else {
             took.mul_f64(LATEST) + search.pace.mul_f64(1.0 - LATEST)
         };
-        search.allowed = search.allowed.saturating_sub(1);
+        search.allowed = search.allowed.map(|allowed| allowed.saturating_sub(1));
         tracing::trace!(proven = out.proven, cost = out.cost, worst = least(&out.rows), ?took, "assessed");
     }
 
@@ -347,7 +352,7 @@ impl Candidates<'_> {
             }
             Fitted::Elsewhere => {
                 // Mostly they don't suit, and mostly one cell says so.
-                let promising = match search.fine.get_mut(search.busiest) {
+                let promising = match search.busiest.and_then(|cell| search.fine.get_mut(cell)) {
                     Some(report) => {
                         let scene = vicinity.scene(&search.tube, setting.scene);
                         let problem = Problem::new(robot, set, scene, &search.tube, &search.curve)?;
@@ -396,7 +401,7 @@ pub(super) fn least(rows: &[nlp::Row]) -> f64 {
     rows.iter().map(|row| row.value).fold(f64::INFINITY, f64::min)
 }
 
-impl Program for Candidates<'_> {
+impl NonlinearProgram for Candidates<'_> {
     fn dimension(&self) -> usize {
         self.task.ends.dimension()
     }

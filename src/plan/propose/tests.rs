@@ -3,7 +3,7 @@ use std::time::Duration;
 use nalgebra::{Matrix3, Vector3};
 
 use super::*;
-use crate::certify::{Family, Partition, Problem, Start, certify};
+use crate::certify::{ConstraintFamily, Partition, Problem, Start, certify};
 use crate::horizon::Task;
 use crate::robot::Zonotope3;
 use crate::scenario::Scenario;
@@ -81,7 +81,7 @@ fn what_stands_in_the_way_is_named() {
     let Err(ProposeError::Unproven(Some(Refusal::Constraint { family, at, margin, .. }))) = refused else {
         panic!("{refused:?}");
     };
-    assert_eq!(family, Family::Torque);
+    assert_eq!(family, ConstraintFamily::Torque);
     assert!(at.contains("joint_2") && margin < 0.0, "{at} {margin}");
 }
 

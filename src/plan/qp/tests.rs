@@ -101,7 +101,7 @@ fn agrees_with_clarabel_feasible_or_not() {
         let offset = [0.5, 0.0, -0.5][trial % 3];
         let data = random(&mut rng, n, [5, 40][trial % 2], offset);
         let problem = data.program([1.0, 100.0, 1e4][trial / 20]);
-        let ours = problem.solve(&mut Workspace::default());
+        let ours = problem.solve(&mut QpWorkspace::default());
         assert!(ours.converged, "trial {trial}: {} iterations", ours.iterations);
         let mine = objective(&problem, &ours.step.as_slice()[..n]);
         let theirs = objective(&problem, &oracle(&problem));
@@ -119,7 +119,7 @@ fn thousands_of_rows_converge() {
         let data = random(&mut rng, 7, 3000, offset);
         let problem = data.program(50.0);
         let start = std::time::Instant::now();
-        let solution = problem.solve(&mut Workspace::default());
+        let solution = problem.solve(&mut QpWorkspace::default());
         println!("3000 rows: {} iterations, {:?}", solution.iterations, start.elapsed());
         assert!(solution.converged);
     }
@@ -139,7 +139,7 @@ fn a_linear_program_and_no_rows_at_all() {
         upper: &upper,
         penalty: 1.0,
     };
-    let solution = problem.solve(&mut Workspace::default());
+    let solution = problem.solve(&mut QpWorkspace::default());
     assert!(solution.converged);
     assert!((solution.step[0] + 1.0).abs() < 1e-7 && (solution.step[1] - 0.5).abs() < 1e-7);
 }
@@ -151,5 +151,5 @@ fn numbers_that_are_not_finite_do_not_panic() {
     data.rows[2].gradient[1] = f64::NAN;
     data.rows[3].value = f64::INFINITY;
     let problem = data.program(1.0);
-    assert!(!problem.solve(&mut Workspace::default()).converged);
+    assert!(!problem.solve(&mut QpWorkspace::default()).converged);
 }

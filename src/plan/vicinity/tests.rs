@@ -146,13 +146,15 @@ fn a_wider_tube_sees_all_obstacles_and_names_stay() {
     assert!(!near.obstacles.is_empty() && near.obstacles.len() < scene.obstacles.len());
     let last = near.obstacles.len() - 1;
     let short = |k| Shortfall {
-        family: crate::certify::Family::Collision,
-        place: Place::Pair(2, Body::Obstacle(k)),
+        family: crate::certify::ConstraintFamily::Collision,
+        place: ConstraintIndex::Pair(2, Body::Obstacle(k)),
         t0: 0.0,
         t1: 1.0,
         margin: -0.1,
     };
-    let Place::Pair(2, Body::Obstacle(k)) = vicinity.in_the_whole(near, short(last)).place else { panic!() };
+    let ConstraintIndex::Pair(2, Body::Obstacle(k)) = vicinity.in_the_whole(near, short(last)).place else {
+        panic!()
+    };
     assert_eq!(scene.obstacles[k], near.obstacles[last]);
     assert_eq!(vicinity.in_the_whole(&scene, short(last)), short(last));
     // A tube with errors beyond those of the sets.

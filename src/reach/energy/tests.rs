@@ -7,7 +7,7 @@ use crate::dynamics::{Motion, torque_regressor};
 use crate::enclose::{Affine, Counted};
 use crate::inertia::{INERTIAL, ParameterSet};
 use crate::plan::tube_fit;
-use crate::reach::CellWorkspace;
+use crate::reach::{CellWorkspace, Tube};
 use crate::reach::{Span, extent};
 use crate::robot::load;
 use crate::trajectory::{Bezier, JointState};
@@ -44,6 +44,90 @@ fn symbols_within_balls(n: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
     out
 }
 
+/// A random motion of 1.5 s from rest to rest, and the tube around it.
+fn random_motion(robot: &Arm, rng: &mut ChaCha8Rng) -> (Bezier, Tube) {
+    let n = robot.dof();
+    let start: Vec<f64> = (0..n).map(|_| rng.random_range(-1.5..1.5)).collect();
+    let end: Vec<f64> = start.iter().map(|q| q + rng.random_range(-0.5..0.5)).collect();
+    let curve = Bezier::to_rest(&JointState::at_rest(&start), &end, 1.5).unwrap();
+    let mut tube = tube_fit::initial(robot);
+    tube.gains.v_max = 1e-3;
+    (curve, tube)
+}
+
+/// Values that forms take within a cell.
+fn values(forms: &[Affine<16, Counted>], within: Within, symbols: &[f64], rng: &mut ChaCha8Rng) -> Vec<f64> {
+    let place = |x: &Affine<16, Counted>| {
+        let ends = [-1.0, 1.0, rng.random_range(-1.0..1.0)];
+        let share = 0.999 * ends[rng.random_range(0..ends.len())];
+        let along: f64 = x.generators().iter().zip(symbols).map(|(g, s)| g * s).sum();
+        match within {
+            Within::Boxes => x.center() + share * x.radius(),
+            Within::Ellipsoids => x.center() + along + share * x.remainder(),
+        }
+    };
+    forms.iter().map(place).collect()
+}
+
+/// One state of an arm.
+struct State<'a> {
+    robot: &'a Arm,
+    theta: Vec<f64>,
+    q: Vec<f64>,
+    dq: Vec<f64>,
+    dqa: Vec<f64>,
+}
+
+impl State<'_> {
+    /// How the torques change with the velocity.
+    fn changed(&self, by: &[f64]) -> Vec<f64> {
+        let torque = |dq: &[f64]| torque(self.robot, &self.theta, &self.q, dq, &self.dqa);
+        let (before, moved) = (torque(&self.dq), self.dq.iter().zip(by).map(|(dq, y)| dq + y));
+        let after = torque(&moved.collect::<Vec<f64>>());
+        after.iter().zip(&before).map(|(after, before)| after - before).collect()
+    }
+
+    /// C(q, dq) y: what is left of the torques without friction.
+    fn turned(&self, y: &[f64]) -> Vec<f64> {
+        let with = torque(self.robot, &self.theta, &self.q, &self.dq, y);
+        let friction = |j: usize| self.theta[self.robot.joint_index(j).viscous] * self.dq[j];
+        with.iter().enumerate().map(|(j, torque)| torque - friction(j)).collect()
+    }
+
+    /// Asserts that no direction does more than the bounds of a change and of a turn, and raises `nearest` to how near they come.
+    fn attack(
+        &self,
+        [bound, turning]: [&[f64]; 2],
+        floor: &[f64],
+        nearest: &mut [f64; 2],
+        rng: &mut ChaCha8Rng,
+    ) {
+        let n = self.robot.dof();
+        let unit = |j: usize| -> Vec<f64> { (0..n).map(|k| f64::from(u8::from(j == k))).collect() };
+        let slopes: Vec<Vec<f64>> = (0..n).map(|j| self.changed(&unit(j))).collect();
+        let turns: Vec<Vec<f64>> = (0..n).map(|j| self.turned(&unit(j))).collect();
+        for i in 0..n {
+            // The steepest direction for joint i, and one at random.
+            let steepest: Vec<f64> = (0..n).map(|j| slopes[j][i] / floor[j]).collect();
+            let random: Vec<f64> = (0..n).map(|_| rng.random_range(-1.0..1.0)).collect();
+            let turned: Vec<f64> = (0..n).map(|j| turns[j][i] / floor[j]).collect();
+            for direction in [steepest, random, turned] {
+                let norm = direction.iter().zip(floor).map(|(y, a)| a * y * y).sum::<f64>().sqrt();
+                let y: Vec<f64> = direction.iter().map(|y| y / norm).collect();
+                for (found, (bound, nearest)) in [self.changed(&y), self.turned(&y)]
+                    .iter()
+                    .zip([bound, turning].into_iter().zip(&mut *nearest))
+                {
+                    for (found, bound) in found.iter().zip(bound) {
+                        assert!(found.abs() <= bound * (1.0 + 1e-12), "{found} {bound}");
+                        *nearest = nearest.max(found.abs() / bound);
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// Random states of random cells: no change of velocity, the steepest one neither, does more than the slope says, and no r is turned
 /// by more. Returns how near they come.
 fn attacked(name: &str, within: Within) -> [f64; 2] {
@@ -55,11 +139,7 @@ fn attacked(name: &str, within: Within) -> [f64; 2] {
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     let mut nearest = [0.0f64; 2];
     for _ in 0..20 {
-        let start: Vec<f64> = (0..n).map(|_| rng.random_range(-1.5..1.5)).collect();
-        let end: Vec<f64> = start.iter().map(|q| q + rng.random_range(-0.5..0.5)).collect();
-        let curve = Bezier::to_rest(&JointState::at_rest(&start), &end, 1.5).unwrap();
-        let mut tube = tube_fit::initial(&robot);
-        tube.gains.v_max = 1e-3;
+        let (curve, tube) = random_motion(&robot, &mut rng);
         let floor: Vec<f64> = (0..n).map(|_| rng.random_range(0.05..2.0)).collect();
         let t0 = rng.random_range(0.0..1.4);
         let cell = Cell::<16, Counted>::new(&robot, &tube, &curve, Span::Between(t0, t0 + 0.05));
@@ -76,52 +156,10 @@ fn attacked(name: &str, within: Within) -> [f64; 2] {
         for _ in 0..20 {
             let theta = truth::consistent(&robot, &set, &mut rng);
             let symbols = symbols_within_balls(n, &mut rng);
-            let mut at = |forms: &[Affine<16, Counted>]| -> Vec<f64> {
-                let mut place = |x: &Affine<16, Counted>| {
-                    let ends = [-1.0, 1.0, rng.random_range(-1.0..1.0)];
-                    let share = 0.999 * ends[rng.random_range(0..ends.len())];
-                    let along: f64 = x.generators().iter().zip(&symbols).map(|(g, s)| g * s).sum();
-                    match within {
-                        Within::Boxes => x.center() + share * x.radius(),
-                        Within::Ellipsoids => x.center() + along + share * x.remainder(),
-                    }
-                };
-                forms.iter().map(&mut place).collect()
-            };
-            let (q, dq, dqa) = (at(&cell.q), at(&cell.dq), at(&cell.dqa));
-            let before = torque(&robot, &theta, &q, &dq, &dqa);
-            let changed = |by: &[f64]| -> Vec<f64> {
-                let dq: Vec<f64> = dq.iter().zip(by).map(|(dq, y)| dq + y).collect();
-                let after = torque(&robot, &theta, &q, &dq, &dqa);
-                after.iter().zip(&before).map(|(after, before)| after - before).collect()
-            };
-            let unit = |j: usize| -> Vec<f64> { (0..n).map(|k| f64::from(u8::from(j == k))).collect() };
-            // C(q, dq) y: what is left of the torques without friction.
-            let turn = |y: &[f64]| -> Vec<f64> {
-                let with = torque(&robot, &theta, &q, &dq, y);
-                let friction = |j: usize| theta[robot.joint_index(j).viscous] * dq[j];
-                with.iter().enumerate().map(|(j, torque)| torque - friction(j)).collect()
-            };
-            let slopes: Vec<Vec<f64>> = (0..n).map(|j| changed(&unit(j))).collect();
-            let turns: Vec<Vec<f64>> = (0..n).map(|j| turn(&unit(j))).collect();
-            for i in 0..n {
-                // The steepest direction for joint i, and one at random.
-                let steepest: Vec<f64> = (0..n).map(|j| slopes[j][i] / floor[j]).collect();
-                let random: Vec<f64> = (0..n).map(|_| rng.random_range(-1.0..1.0)).collect();
-                let turned: Vec<f64> = (0..n).map(|j| turns[j][i] / floor[j]).collect();
-                for direction in [steepest, random, turned] {
-                    let norm = direction.iter().zip(&floor).map(|(y, a)| a * y * y).sum::<f64>().sqrt();
-                    let y: Vec<f64> = direction.iter().map(|y| y / norm).collect();
-                    for (found, (bound, nearest)) in
-                        [changed(&y), turn(&y)].iter().zip([&bound, &turning].into_iter().zip(&mut nearest))
-                    {
-                        for (found, bound) in found.iter().zip(bound) {
-                            assert!(found.abs() <= bound * (1.0 + 1e-12), "{found} {bound}");
-                            *nearest = nearest.max(found.abs() / bound);
-                        }
-                    }
-                }
-            }
+            let [q, dq, dqa] =
+                [&cell.q, &cell.dq, &cell.dqa].map(|forms| values(forms, within, &symbols, &mut rng));
+            let state = State { robot: &robot, theta, q, dq, dqa };
+            state.attack([&bound, &turning], &floor, &mut nearest, &mut rng);
         }
     }
     nearest

@@ -47,7 +47,7 @@ fn attacked((name, start): (&str, &[f64]), with_transmission: bool) -> (f64, f64
     let (robot, set) = arm(name, with_transmission);
     // Errors as they are with transmission: without, this tube would have none.
     let (braced, _) = arm(name, true);
-    let between = Between::new(&robot, &set);
+    let between = MassBounds::new(&robot, &set);
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     let (mut tightest, mut widest) = (0.0f64, f64::INFINITY);
     for _ in 0..12 {
@@ -107,7 +107,7 @@ fn a_body_that_is_hardly_known_counts_as_nothing_below() {
     let last = robot.inertial_index(robot.end_effector());
     set.bounds().1[last] *= 3.0;
     (set.bounds().0[last + 3], set.bounds().1[last + 3]) = (0.05, 0.55);
-    let between = Between::new(&robot, &set);
+    let between = MassBounds::new(&robot, &set);
     assert!(between.below[last..last + INERTIAL].iter().all(|x| *x == 0.0));
     assert!(between.above[last] >= set.upper()[last]);
 }
@@ -123,10 +123,10 @@ fn a_known_part_of_a_body_counts_below() {
         lower[last + k] = hand[k] - [0.0, 0.4, 0.2][usize::from(k > 0) + usize::from(k > 3)];
         upper[last + k] = hand[k] + [2.0, 0.4, 0.2][usize::from(k > 0) + usize::from(k > 3)];
     }
-    let without = Between::new(&robot, &set);
+    let without = MassBounds::new(&robot, &set);
     assert!(without.below[last..last + INERTIAL].iter().all(|x| *x == 0.0));
     set = set.with_core(last / INERTIAL, hand);
-    let below = Between::new(&robot, &set).below;
+    let below = MassBounds::new(&robot, &set).below;
     assert_eq!(below[last..last + INERTIAL], hand);
     let mut rng = ChaCha8Rng::seed_from_u64(11);
     for _ in 0..200 {

@@ -90,39 +90,21 @@ struct Dropped {
     every_s: Option<f64>,
 }
 
+/// The faults of one table.
+struct FaultCheck<'a> {
+    check: &'a Check<'a>,
+    robot: &'a Arm,
+}
+
 impl Check<'_> {
     /// The faults, joints by index.
     pub(super) fn faults(&self, table: FaultTable, robot: &Arm) -> Result<Faults, ScenarioError> {
-        let joint = |field: &str, name: String| {
-            let found = robot.joints.iter().position(|joint| joint.name == name);
-            found.ok_or_else(|| self.error(field, format!("`{name}` is no joint of the robot")))
-        };
-        let time = |field: &str, at_s: f64| {
-            let fine = at_s.is_finite() && at_s >= 0.0;
-            if fine { Ok(()) } else { Err(self.error(field, format!("{at_s}, expected a time >= 0 in s"))) }
-        };
-        let ratio = |field: &str, x: f64| {
-            let fine = x.is_finite() && x > -1.0;
-            if fine { Ok(()) } else { Err(self.error(field, format!("{x}, expected a finite number > -1"))) }
-        };
-        let payload_slips = match table.payload_slips {
-            None => None,
-            Some(Slips { at_s, by_m }) => {
-                time("faults.payload_slips.at_s", at_s)?;
-                self.finite("faults.payload_slips.by_m", &by_m)?;
-                Some(PayloadSlips { at_s, by_m })
-            }
-        };
-        let torque_gain = match table.torque_gain {
-            None => None,
-            Some(gain) => {
-                ratio("faults.torque_gain.ratio", gain.ratio)?;
-                let only = gain.joint.map(|name| joint("faults.torque_gain.joint", name)).transpose()?;
-                Some(TorqueGain { ratio: gain.ratio, joint: only })
-            }
-        };
+        let check = FaultCheck { check: self, robot };
+        // In the order of the table: the first mistake is the one that is told.
+        let payload_slips = table.payload_slips.map(|slips| check.payload_slips(slips)).transpose()?;
+        let torque_gain = table.torque_gain.map(|gain| check.torque_gain(gain)).transpose()?;
         if let Some(x) = table.friction_ratio {
-            ratio("faults.friction_ratio", x)?;
+            check.ratio("faults.friction_ratio", x)?;
         }
         if let Some(tilt) = table.base_tilt_deg
             && !(0.0..=45.0).contains(&tilt)
@@ -130,46 +112,76 @@ impl Check<'_> {
             let reason = format!("{tilt}, expected an angle from 0 to 45 degrees");
             return Err(self.error("faults.base_tilt_deg", reason));
         }
-        let misplaced_start = match table.misplaced_start {
-            None => None,
-            Some(Misplaced { joint: name, by_rad }) => {
-                self.finite("faults.misplaced_start.by_rad", &[by_rad])?;
-                Some(MisplacedStart { joint: joint("faults.misplaced_start.joint", name)?, by_rad })
-            }
-        };
-        let frozen_encoder = match table.frozen_encoder {
-            None => None,
-            Some(frozen) => {
-                time("faults.frozen_encoder.at_s", frozen.at_s)?;
-                let joint = joint("faults.frozen_encoder.joint", frozen.joint)?;
-                Some(FrozenEncoder { joint, at_s: frozen.at_s })
-            }
-        };
-        let clock_jump = match table.clock_jump {
-            None => None,
-            Some(Jump { at_s, by_s }) => {
-                time("faults.clock_jump.at_s", at_s)?;
-                self.finite("faults.clock_jump.by_s", &[by_s])?;
-                Some(ClockJump { at_s, by_s })
-            }
-        };
-        let dropped_samples = match table.dropped_samples {
-            None => None,
-            Some(Dropped { at_s, count, every_s }) => {
-                time("faults.dropped_samples.at_s", at_s)?;
-                every_s.map_or(Ok(()), |every| self.positive("faults.dropped_samples.every_s", every))?;
-                Some(DroppedSamples { at_s, count, every_s })
-            }
-        };
         Ok(Faults {
             payload_slips,
             torque_gain,
             friction_ratio: table.friction_ratio,
             base_tilt_deg: table.base_tilt_deg,
-            misplaced_start,
-            frozen_encoder,
-            clock_jump,
-            dropped_samples,
+            misplaced_start: table.misplaced_start.map(|start| check.misplaced_start(start)).transpose()?,
+            frozen_encoder: table.frozen_encoder.map(|frozen| check.frozen_encoder(frozen)).transpose()?,
+            clock_jump: table.clock_jump.map(|jump| check.clock_jump(jump)).transpose()?,
+            dropped_samples: table
+                .dropped_samples
+                .map(|dropped| check.dropped_samples(dropped))
+                .transpose()?,
         })
+    }
+}
+
+impl FaultCheck<'_> {
+    fn error(&self, field: &str, reason: String) -> ScenarioError {
+        self.check.error(field, reason)
+    }
+
+    fn joint(&self, field: &str, name: &str) -> Result<usize, ScenarioError> {
+        let found = self.robot.joints.iter().position(|joint| joint.name == name);
+        found.ok_or_else(|| self.error(field, format!("`{name}` is no joint of the robot")))
+    }
+
+    fn time(&self, field: &str, at_s: f64) -> Result<(), ScenarioError> {
+        let fine = at_s.is_finite() && at_s >= 0.0;
+        if fine { Ok(()) } else { Err(self.error(field, format!("{at_s}, expected a time >= 0 in s"))) }
+    }
+
+    fn ratio(&self, field: &str, x: f64) -> Result<(), ScenarioError> {
+        let fine = x.is_finite() && x > -1.0;
+        if fine { Ok(()) } else { Err(self.error(field, format!("{x}, expected a finite number > -1"))) }
+    }
+
+    fn payload_slips(&self, Slips { at_s, by_m }: Slips) -> Result<PayloadSlips, ScenarioError> {
+        self.time("faults.payload_slips.at_s", at_s)?;
+        self.check.finite("faults.payload_slips.by_m", &by_m)?;
+        Ok(PayloadSlips { at_s, by_m })
+    }
+
+    fn torque_gain(&self, gain: Gain) -> Result<TorqueGain, ScenarioError> {
+        self.ratio("faults.torque_gain.ratio", gain.ratio)?;
+        let only = gain.joint.map(|name| self.joint("faults.torque_gain.joint", &name)).transpose()?;
+        Ok(TorqueGain { ratio: gain.ratio, joint: only })
+    }
+
+    fn misplaced_start(&self, start: Misplaced) -> Result<MisplacedStart, ScenarioError> {
+        self.check.finite("faults.misplaced_start.by_rad", &[start.by_rad])?;
+        let joint = self.joint("faults.misplaced_start.joint", &start.joint)?;
+        Ok(MisplacedStart { joint, by_rad: start.by_rad })
+    }
+
+    fn frozen_encoder(&self, frozen: Frozen) -> Result<FrozenEncoder, ScenarioError> {
+        self.time("faults.frozen_encoder.at_s", frozen.at_s)?;
+        let joint = self.joint("faults.frozen_encoder.joint", &frozen.joint)?;
+        Ok(FrozenEncoder { joint, at_s: frozen.at_s })
+    }
+
+    fn clock_jump(&self, Jump { at_s, by_s }: Jump) -> Result<ClockJump, ScenarioError> {
+        self.time("faults.clock_jump.at_s", at_s)?;
+        self.check.finite("faults.clock_jump.by_s", &[by_s])?;
+        Ok(ClockJump { at_s, by_s })
+    }
+
+    fn dropped_samples(&self, dropped: Dropped) -> Result<DroppedSamples, ScenarioError> {
+        let Dropped { at_s, count, every_s } = dropped;
+        self.time("faults.dropped_samples.at_s", at_s)?;
+        every_s.map_or(Ok(()), |every| self.check.positive("faults.dropped_samples.every_s", every))?;
+        Ok(DroppedSamples { at_s, count, every_s })
     }
 }

@@ -73,27 +73,14 @@ impl Check<'_> {
                 size.iter().try_for_each(|&x| self.positive(&field("size_m"), x))?;
                 self.places(&field("size_m"), size)?;
                 let (center, size) = (needs_center()?, (*size).into());
-                if turned {
-                    return Ok(turned_box(name, center, size, &rotation));
-                }
-                Ok(Zonotope3::cuboid(name, center, size, &Matrix3::identity()))
+                Ok(match turned {
+                    true => turned_box(name, center, size, &rotation),
+                    false => Zonotope3::cuboid(name, center, size, &Matrix3::identity()),
+                })
             }
             (None, Some(generators), None, None) => {
-                let count = generators.len();
-                if count == 0 || count > MOST_GENERATORS {
-                    let reason = format!("{count} vectors, expected 1 to {MOST_GENERATORS}");
-                    return Err(self.error(field("generators_m"), reason));
-                }
-                for (k, generator) in generators.iter().enumerate() {
-                    self.places(&field(&format!("generators_m[{k}]")), generator)?;
-                }
-                let mut own: Vec<Vector3<f64>> = generators.iter().map(|g| (*g).into()).collect();
-                if turned {
-                    let reach: f64 = own.iter().map(|g| g.abs().sum()).sum();
-                    own.iter_mut().for_each(|g| *g = rotation * *g);
-                    own.extend(allowance(TURNED * reach));
-                }
-                Ok(Zonotope3 { name, center: needs_center()?, generators: own })
+                let generators = self.generators(generators, turned.then_some(&rotation), field)?;
+                Ok(Zonotope3 { name, center: needs_center()?, generators })
             }
             (None, None, Some(vertices), None) => {
                 for (k, vertex) in vertices.iter().enumerate() {
@@ -116,6 +103,30 @@ impl Check<'_> {
                 Err(self.error(field("shape"), reason))
             }
         }
+    }
+
+    /// Checked generators, turned where the obstacle is, with what that may err by.
+    fn generators(
+        &self,
+        given: &[[f64; 3]],
+        turned: Option<&Matrix3<f64>>,
+        field: &dyn Fn(&str) -> String,
+    ) -> Result<Vec<Vector3<f64>>, ScenarioError> {
+        let count = given.len();
+        if count == 0 || count > MOST_GENERATORS {
+            let reason = format!("{count} vectors, expected 1 to {MOST_GENERATORS}");
+            return Err(self.error(field("generators_m"), reason));
+        }
+        for (k, generator) in given.iter().enumerate() {
+            self.places(&field(&format!("generators_m[{k}]")), generator)?;
+        }
+        let mut own: Vec<Vector3<f64>> = given.iter().map(|g| (*g).into()).collect();
+        if let Some(rotation) = turned {
+            let reach: f64 = own.iter().map(|g| g.abs().sum()).sum();
+            own.iter_mut().for_each(|g| *g = rotation * *g);
+            own.extend(allowance(TURNED * reach));
+        }
+        Ok(own)
     }
 
     /// A box around the hull of `vertices`, turned and moved to where the obstacle is.

@@ -14,7 +14,7 @@ pub(super) const SCHEMA: u32 = 1;
 /// The whole file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct File {
+pub(super) struct ScenarioFile {
     /// Version of this format: 1.
     pub schema: u32,
     /// Name of the scenario; part of the name of the folder of results.

@@ -5,7 +5,8 @@ use super::super::{formulas, truth};
 use crate::certify::CellReport;
 use crate::reach::Span;
 
-/// Step of central differences.
+/// Step of central differences: what they leave out and what rounding adds are both far below the hundredth that
+/// [`super::MET`] leaves.
 const STEP: f64 = 1e-3;
 
 /// All vectors of -1 and 1.
@@ -46,7 +47,7 @@ pub fn thetas(case: &Case) -> Vec<Vec<f64>> {
 
 /// A true state of the tube.
 #[derive(Debug, Clone)]
-pub struct State {
+pub struct AdversaryState {
     /// Position.
     pub q: Vec<f64>,
     /// Velocity.
@@ -62,7 +63,7 @@ pub struct State {
 }
 
 /// The states with e and r at the edge, at the times of a span.
-pub fn states(case: &Case, span: Span) -> Vec<State> {
+pub fn states(case: &Case, span: Span) -> Vec<AdversaryState> {
     let n = case.robot.dof();
     let (k, tube) = (case.tube.gains.k_r, &case.tube);
     let mut all = Vec::new();
@@ -74,7 +75,7 @@ pub fn states(case: &Case, span: Span) -> Vec<State> {
                 let e: Vec<f64> = (0..n).map(|j| x[j] * formulas::e_radius(tube, j)).collect();
                 let r: Vec<f64> = (0..n).map(|j| y[j] * formulas::r_radius(tube, j)).collect();
                 let de: Vec<f64> = (0..n).map(|j| r[j] - k * e[j]).collect();
-                all.push(State {
+                all.push(AdversaryState {
                     q: (0..n).map(|j| d.q[j] - e[j]).collect(),
                     dq: (0..n).map(|j| d.dq[j] - de[j]).collect(),
                     dqa: (0..n).map(|j| d.dq[j] + k * e[j]).collect(),
@@ -107,7 +108,7 @@ fn pulls(report: &CellReport) -> Vec<Vec<f64>> {
 }
 
 /// C(q, dq) r.
-pub fn coriolis(case: &Case, theta: &[f64], s: &State) -> Vec<f64> {
+pub fn coriolis(case: &Case, theta: &[f64], s: &AdversaryState) -> Vec<f64> {
     let zero = vec![0.0; s.q.len()];
     let with = truth::needed(&case.robot, theta, [&s.q, &s.dq, &s.r, &zero]);
     let without = truth::needed(&case.robot, theta, [&s.q, &s.dq, &zero, &zero]);
@@ -115,14 +116,14 @@ pub fn coriolis(case: &Case, theta: &[f64], s: &State) -> Vec<f64> {
 }
 
 /// dr/dt from M dr/dt + C r = w - v.
-fn r_rate(case: &Case, theta: &[f64], s: &State, pull: &[f64]) -> Vec<f64> {
+fn r_rate(case: &Case, theta: &[f64], s: &AdversaryState, pull: &[f64]) -> Vec<f64> {
     let right: Vec<f64> = pull.iter().zip(coriolis(case, theta, s)).map(|(d, c)| d - c).collect();
     let mass = truth::mass(&case.robot, theta, &s.q).cholesky().unwrap();
     mass.solve(&nalgebra::DVector::from_vec(right)).as_slice().to_vec()
 }
 
 /// Change of Y theta + I_a ddq_a + F_v dq by first order, where q, dq, dq_a and ddq_a change by these.
-fn change(case: &Case, theta: &[f64], s: &State, by: [&[f64]; 4]) -> Vec<f64> {
+fn change(case: &Case, theta: &[f64], s: &AdversaryState, by: [&[f64]; 4]) -> Vec<f64> {
     let largest = by.iter().flat_map(|x| x.iter()).fold(f64::MIN_POSITIVE, |m: f64, x| m.max(x.abs()));
     let share = STEP / largest;
     let at = |sign: f64| {

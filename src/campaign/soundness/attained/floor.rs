@@ -3,7 +3,7 @@
 use super::adversary::thetas;
 use super::*;
 use crate::campaign::soundness::truth;
-use crate::certify::{Family, Partition, Refusal, Start, certify};
+use crate::certify::{ConstraintFamily, Partition, Refusal, Start, certify};
 use crate::inertia::ARMATURE;
 use crate::plan::tube_fit;
 use crate::reach::Cell;
@@ -60,7 +60,7 @@ fn bites(what: &str, case: Case, partition: Partition, kept: f64) {
     let most = true_floor(&case);
     let refusal = verdict(&case, 1.2 * most, partition).expect_err(what);
     let Refusal::Constraint { family, at, margin, .. } = &refusal else { panic!("{what}: {refusal}") };
-    assert!(*family == Family::Tube && at.contains("floor") && *margin > -1.0, "{what}: {refusal}");
+    assert!(*family == ConstraintFamily::Tube && at.contains("floor") && *margin > -1.0, "{what}: {refusal}");
     if let Err(refusal) = verdict(&case, kept * most, partition) {
         panic!("{what}: {kept} of the floor is refused: {refusal}");
     }

@@ -28,7 +28,8 @@ use crate::trajectory::{Bezier, JointState};
 const FAR: f64 = 1e6;
 /// Where positions have limits.
 const ENDS: f64 = 100.0;
-/// The least share of a bound that is to be met.
+/// The least share of a bound that is to be met. The hundredth is for what an attack cannot choose, such as the time within
+/// a cell and the corners of a ball.
 const MET: f64 = 0.99;
 
 /// A joint without friction, with a transmission of so much inertia (kg m^2, kg).

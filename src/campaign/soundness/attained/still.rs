@@ -15,8 +15,9 @@ fn sizes(case: &Case, report: &CellReport) -> [f64; 3] {
     let sensors = &case.robot.sensors();
     let k = case.tube.gains.k_r;
     let all = states(case, report.span);
-    let most =
-        |of: &dyn Fn(&super::adversary::State) -> f64| all.iter().map(|s| of(s).abs()).fold(0.0, f64::max);
+    let most = |of: &dyn Fn(&super::adversary::AdversaryState) -> f64| {
+        all.iter().map(|s| of(s).abs()).fold(0.0, f64::max)
+    };
     [
         most(&|s| s.q[0]) + sensors.position_rad,
         most(&|s| s.dq[0]) + sensors.velocity_rad_s,

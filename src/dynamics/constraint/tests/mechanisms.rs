@@ -25,8 +25,8 @@ fn four_bar() -> (Model, Constraint) {
     }
     let closure = Constraint {
         name: "coupler pin".into(),
-        a: End { joint: Some(2), placement: at(0.8, 0.0, 0.0) },
-        b: End { joint: None, placement: at(1.0, 0.0, 0.0) },
+        a: ConstraintEnd { joint: Some(2), placement: at(0.8, 0.0, 0.0) },
+        b: ConstraintEnd { joint: None, placement: at(1.0, 0.0, 0.0) },
         kind: LoopKind::Point,
         axes: RowAxes::Local,
         planar: false,
@@ -168,8 +168,8 @@ fn feet(robot: &Model, kind: LoopKind) -> Vec<Constraint> {
     (0..4)
         .map(|leg| Constraint {
             name: format!("foot {leg}"),
-            a: End { joint: Some(3 * leg + 3), placement: at(0.2, 0.0, 0.0) },
-            b: End { joint: None, placement: at(0.0, 0.0, 0.0) },
+            a: ConstraintEnd { joint: Some(3 * leg + 3), placement: at(0.2, 0.0, 0.0) },
+            b: ConstraintEnd { joint: None, placement: at(0.0, 0.0, 0.0) },
             kind,
             axes: RowAxes::WorldAligned,
             planar: false,

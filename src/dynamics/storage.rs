@@ -77,17 +77,17 @@ impl<T: Scalar> MassStorage<T> {
 
 /// Storage of the recursive algorithms over one scalar.
 #[derive(Debug, Clone)]
-pub struct Space<T> {
+pub struct RecursionStorage<T> {
     /// Transforms and motions of the bodies.
     pub motion: Motion<T>,
     /// For parameters.
     pub theta: Vec<T>,
-    /// What [`Space::inverse_dynamics`] found, N m.
+    /// What [`RecursionStorage::inverse_dynamics`] found, N m.
     pub torque: Vec<T>,
     wrenches: Vec<Wrench<T>>,
 }
 
-impl<T: Scalar> Space<T> {
+impl<T: Scalar> RecursionStorage<T> {
     /// Storage for `robot`.
     pub fn new(robot: &Model) -> Self {
         let n = robot.dof();
@@ -105,7 +105,7 @@ impl<T: Scalar> Space<T> {
         self.theta.extend(theta);
     }
 
-    /// Inverse dynamics of the swept motion under the parameters, see [`rnea()`]; leaves the result in [`Space::torque`].
+    /// Inverse dynamics of the swept motion under the parameters, see [`rnea()`]; leaves the result in [`RecursionStorage::torque`].
     pub fn inverse_dynamics(&mut self, robot: &Model) {
         rnea(robot, &self.motion, &self.theta, &mut self.wrenches, &mut self.torque);
     }
