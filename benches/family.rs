@@ -13,7 +13,7 @@ use surelift::family::{FamilySets, TrajectoryFamily};
 use surelift::inertia::ParameterSet;
 use surelift::plan::rows::RowBuilder;
 use surelift::plan::tube_fit;
-use surelift::reach::torque::Uncertain;
+use surelift::reach::PreparedSet;
 use surelift::robot::{self, Scene};
 use surelift::trajectory::{Bezier, JointState};
 
@@ -33,8 +33,8 @@ fn sets(c: &mut Criterion) {
     group.warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(3));
     group.bench_function("affine_64", |b| {
         b.iter(|| {
-            let uncertain = Uncertain::new(&robot, &set);
-            let one = |i| FamilySets::<24>::new(&robot, &uncertain, &tube, &family, span(i));
+            let prepared = PreparedSet::new(&robot, &set);
+            let one = |i| FamilySets::<24>::new(&robot, &prepared, &tube, &family, span(i));
             black_box((0..INTERVALS).into_par_iter().map(one).collect::<Vec<_>>())
         });
     });
@@ -47,7 +47,8 @@ fn sets(c: &mut Criterion) {
     let scene = Scene::default();
     let problem = Problem::new(&robot, &set, &scene, &tube, &mid).expect("a problem that the proof covers");
     group.bench_function("survey_64", |b| b.iter(|| black_box(problem.survey(INTERVALS))));
-    let (reports, mut builder) = (problem.survey(INTERVALS), RowBuilder::new(&robot, &set));
+    let (reports, mut builder) =
+        (problem.survey(INTERVALS), RowBuilder::new(&robot, &PreparedSet::new(&robot, &set)));
     let mut rows = Vec::new();
     group.bench_function("rows_64", |b| {
         b.iter(|| {

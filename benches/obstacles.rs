@@ -3,6 +3,7 @@
 //! Small boxes are drawn with a fixed seed from all over the arm's reach; those that come close to the motion are drawn
 //! again, so that the motion stays the same and only the work grows.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, SamplingMode, criterion_group, criterion_main};
@@ -13,6 +14,7 @@ use surelift::certify::{Partition, Problem, Start, certify};
 use surelift::plan::decision::EndPoints;
 use surelift::plan::propose::{Purpose, Setting, propose};
 use surelift::plan::vicinity::Vicinity;
+use surelift::reach::PreparedSet;
 use surelift::robot::{Arm, Scene, Zonotope3};
 use surelift::scenario::Scenario;
 use surelift::trajectory::JointState;
@@ -49,6 +51,7 @@ fn crowds(c: &mut Criterion) {
     let (file, world) = (format!("{folder}/armour_world.toml"), format!("{folder}/worlds/open.csv"));
     let task = Scenario::load_in_world(file, world).expect("the scenario ships").split().0;
     let (robot, set, rest) = (&task.robot, task.prior_set().unwrap(), JointState::at_rest(&task.start));
+    let prepared = Arc::new(PreparedSet::new(robot, &set));
     let target: Vec<f64> = task.start.iter().map(|q| q + 0.1).collect();
     let mut group = c.benchmark_group("obstacles");
     group.sample_size(10).sampling_mode(SamplingMode::Flat);
@@ -57,7 +60,7 @@ fn crowds(c: &mut Criterion) {
         let scene = scene(robot, &task.start, &target, count);
         let setting = Setting {
             robot,
-            set: &set,
+            set: &prepared,
             scene: &scene,
             start: &rest,
             duration_s: task.timing.t_f_s,

@@ -13,8 +13,8 @@ use surelift::certify::Problem;
 use surelift::family::{FamilySets, TrajectoryFamily};
 use surelift::inertia::ParameterSet;
 use surelift::plan::tube_fit;
+use surelift::reach::PreparedSet;
 use surelift::reach::Tube;
-use surelift::reach::torque::Uncertain;
 use surelift::robot::{self, Arm, Scene, Zonotope3};
 use surelift::trajectory::{Bezier, JointState};
 
@@ -57,10 +57,10 @@ impl Case {
     fn sets_ms<const N: usize>(&self, intervals: usize) -> f64 {
         let step = self.curve.duration_s / intervals as f64;
         fastest(|| {
-            let uncertain = Uncertain::new(&self.robot, &self.set);
+            let prepared = PreparedSet::new(&self.robot, &self.set);
             let sets = (0..intervals).into_par_iter().map(|i| {
                 let span = (i as f64 * step, ((i + 1) as f64 * step).min(self.curve.duration_s));
-                let sets = FamilySets::<N>::new(&self.robot, &uncertain, &self.tube, &self.family, span);
+                let sets = FamilySets::<N>::new(&self.robot, &prepared, &self.tube, &self.family, span);
                 sets.rho.iter().sum::<f64>()
             });
             sets.sum()

@@ -26,7 +26,8 @@ use surelift::plan::excite::{Criterion, Information};
 use surelift::plan::propose::{Planner, Purpose, Setting};
 use surelift::plan::route::{Router, Terrain};
 use surelift::plan::{foresee, tube_fit};
-use surelift::robot::{self, LoopKind, NamedFrame, Placement, Zonotope3, configuration};
+use surelift::reach::PreparedSet;
+use surelift::robot::{self, INERTIAL, LoopKind, NamedFrame, Placement, Zonotope3, configuration};
 use surelift::scalar::Scalar;
 use surelift::scenario::Scenario;
 use surelift::trajectory::{Bezier, JointState};
@@ -139,6 +140,16 @@ fn the_control_tick_does_not_allocate() {
     });
     assert_eq!(asked, 0);
     assert!(tau.iter().all(|x| x.is_finite()));
+    // Nor does the first tick of the next plan, whose set was prepared with its proof.
+    let next = Arc::new(PreparedSet::new(&robot, &ParameterSet::around_nominal(&robot)));
+    let mut tube = tube_fit::initial(&robot);
+    tube.hold_power_w = 1.0;
+    let asked = allocations(|| {
+        let before = controller.switch(next, &tube);
+        controller.tick(0.0, Measured { q: &q, dq: &dq }, &desired, &mut tau);
+        assert!(before.strips().is_some());
+    });
+    assert_eq!(asked, 0);
 }
 
 #[test]
@@ -255,9 +266,10 @@ fn planning_does_not_allocate_after_the_first_proposal() {
         let far = Vector3::new(-0.6 - 0.02 * f64::from(i), 0.0, 0.1 * f64::from(i % 10));
         Zonotope3::cuboid(format!("box {i}"), far, Vector3::repeat(0.03), &Matrix3::identity())
     }));
+    let prepared = Arc::new(PreparedSet::new(&task.robot, &set));
     let setting = Setting {
         robot: &task.robot,
-        set: &set,
+        set: &prepared,
         scene: &task.scene,
         start: &start,
         duration_s: task.timing.t_f_s,
@@ -287,9 +299,10 @@ fn exciting_does_not_allocate_after_the_first_proposal() {
     let held = task.held.clone().unwrap().excite;
     let set = tighten_by_physics(&task.prior_set().unwrap(), task.robot.end_effector()).unwrap();
     let start = JointState::at_rest(&task.start);
+    let prepared = Arc::new(PreparedSet::new(&task.robot, &set));
     let setting = Setting {
         robot: &task.robot,
-        set: &set,
+        set: &prepared,
         scene: &task.scene,
         start: &start,
         duration_s: task.timing.t_f_s,

@@ -11,6 +11,7 @@ use surelift::identify::{Identifier, IdentifierOptions};
 use surelift::plan::excite::{Criterion, Information};
 use surelift::plan::propose::{Proposal, Purpose, Setting, propose};
 use surelift::plan::tube_fit;
+use surelift::reach::PreparedSet;
 use surelift::robot::Arm;
 use surelift::scenario::Scenario;
 use surelift::simulate::HiddenTruth;
@@ -22,6 +23,7 @@ pub struct Start {
     pub held: HeldObject,
     pub robot: Arc<Arm>,
     pub identifier: Identifier,
+    pub set: Arc<PreparedSet>,
     pub rest: JointState,
 }
 
@@ -37,14 +39,15 @@ impl Start {
         let identifier = Identifier::new(robot.clone(), &task.prior_set().unwrap(), bound, options)
             .expect("the scenario's prior holds bodies");
         let rest = JointState::at_rest(&task.start);
-        (Self { task, held, robot, identifier, rest }, truth)
+        let set = Arc::new(PreparedSet::new(&robot, identifier.set()));
+        (Self { task, held, robot, identifier, set, rest }, truth)
     }
 
     /// The planner's question at the start; the deadline is never reached, so the work is always the same.
     pub fn setting<'a>(&'a self, reach: &'a [f64]) -> Setting<'a> {
         Setting {
             robot: &self.robot,
-            set: self.identifier.set(),
+            set: &self.set,
             scene: &self.task.scene,
             start: &self.rest,
             duration_s: self.task.timing.t_f_s,

@@ -87,22 +87,22 @@ impl CellReport {
         span: Span,
         space: &mut CellWorkspace<N, R>,
     ) {
-        let (robot, uncertain) = (problem.robot, &problem.uncertain);
+        let (robot, prepared) = (problem.robot, &*problem.set);
         let n = robot.dof();
         let cell = Cell::<N, R>::new(robot, problem.tube, problem.curve, span);
         let sizes = (&mut space.sizes.motion, &mut space.size_regressor);
-        let roundoff = RoundoffBounds::new(robot, problem.tube, uncertain, &cell, sizes);
+        let roundoff = RoundoffBounds::new(robot, &problem.law(), &cell, sizes);
         let over = |strips: &PreparedStrips| strips.over(problem.tube, problem.curve.duration_s, span);
-        let stretches = uncertain.strips.as_ref().map(over).unwrap_or_default();
+        let stretches = prepared.strips().map(over).unwrap_or_default();
         let strip_bounds = (&roundoff, &stretches[..]);
         let place = (&mut space.forms.motion, &mut space.regressor);
-        let torque = joint_torques(robot, problem.tube, uncertain, &cell, strip_bounds, place);
+        let torque = joint_torques(robot, &problem.law(), &cell, strip_bounds, place);
         sweep_capsules(robot, &space.forms.motion, &mut space.placed, &mut space.ends);
         self.growth_m = space.ends.iter().flatten().map(growth).fold(0.0, f64::max);
         self.separate(problem, space);
         let rho: Joints<f64> = torque.iter().map(|t| t.rho).collect();
         let floor = &problem.tube.inertia_floor[..];
-        let mass = relative_mass(robot, uncertain, &cell, floor, (&mut space.ranges, &mut space.mass));
+        let mass = relative_mass(robot, prepared, &cell, floor, (&mut space.ranges, &mut space.mass));
         let readings: Joints<f64> = (0..n).map(|j| reading_sup(&cell, j)).collect();
         let law = LawBounds::new(problem.tube, &roundoff, &rho, &readings, floor, (mass.0, &mass.1));
         self.relative_mass = mass.0;
@@ -228,8 +228,19 @@ fn required<const N: usize, R: Rounding>(
     let gains = &tube.gains;
     // Transforms are still those of the cell's positions.
     let place = (&mut space.forms, &mut space.form_mass);
-    let floor_factor = floor_factor(robot, &problem.uncertain.between, floor, place);
-    let [slope, turning] = tube_slopes(problem, cell, floor, space);
+    let floor_factor = floor_factor(robot, problem.set.between(), floor, place);
+    // Over the tube's ellipsoids where links outweigh the transmissions, as only there it is worth the time.
+    let range = problem.set.range().iter();
+    let own = |j: usize| problem.set.between().below[robot.friction_index(j) + ARMATURE];
+    let [slope, turning] = if (0..n).any(|j| floor[j] > own(j)) {
+        let (at, theta) = ([&cell.q[..], &cell.dq, &cell.dqa], range.map(|x| Affine::from_interval(*x)));
+        velocity_slopes(robot, at, theta, (floor, extent::sup_abs), &mut space.forms)
+    } else {
+        let [q, dq, dqa] = [&cell.q, &cell.dq, &cell.dqa]
+            .map(|forms| -> Joints<Interval> { forms.iter().map(|x| x.interval()).collect() });
+        let size = |x: &Interval| x.sup_abs();
+        velocity_slopes(robot, [&q, &dq, &dqa], range.copied(), (floor, size), &mut space.ranges)
+    };
 
     // |dr/dt|: with d = w - v, sqrt(dr'M dr) <= |d| + |C r|, norms weighted by 1/A. And sum A_j r_j^2 <= 2 V.
     let radius = mul_up(2.0, tube.level_j()).sqrt().next_up();
@@ -252,11 +263,11 @@ fn required<const N: usize, R: Rounding>(
     let hold_power_w = add_up(held, mul_up(LAW_ROUNDOFF, add_up(commands, law.terms_w)));
 
     let relative = (floor, sigma);
-    let slack = energy_slack(robot, &problem.uncertain, cell, relative, tube.level_j(), &mut space.changes);
+    let slack = energy_slack(robot, &problem.set, cell, relative, tube.level_j(), &mut space.changes);
     let energy_slack_j = add_up(slack, roundoff.energy_j);
     let parameters = (&mut space.forms.theta, &mut space.levers);
-    let tilt = tilt_torques(robot, &problem.uncertain, &space.placed, parameters);
-    let mut drift_nm = drift(robot, tube, &problem.uncertain, cell, &mut space.rates);
+    let tilt = tilt_torques(robot, &problem.set, &space.placed, parameters);
+    let mut drift_nm = drift(robot, tube, &problem.set, cell, &mut space.rates);
     for (j, drift) in drift_nm.iter_mut().enumerate() {
         // Through ddq_a, |M dr/dt| <= rho + |v| + |C r|; through dq, at |dr/dt| in its norm.
         let through = mul_up(gains.k_r, add_up(pull[j], coriolis[j]));

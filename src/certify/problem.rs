@@ -1,13 +1,15 @@
 //! What is to be proven, cell by cell, and the conclusion from a survey of all cells.
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 
 use crate::enclose::{Counted, Rounding};
 use crate::inertia::ParameterSet;
 use crate::reach::cell::MAX_JOINTS;
-use crate::reach::torque::Uncertain;
+use crate::reach::law::Law;
 use crate::reach::upward::mul_up;
-use crate::reach::{Span, Tube};
+use crate::reach::{PreparedSet, Span, Tube};
 use crate::robot::{Arm, Scene};
 use crate::trajectory::Bezier;
 
@@ -40,7 +42,7 @@ pub struct Problem<'a> {
     pub(crate) scene: &'a Scene,
     pub(super) tube: &'a Tube,
     pub(super) curve: &'a Bezier,
-    pub(super) uncertain: Uncertain,
+    pub(super) set: Arc<PreparedSet>,
 }
 
 /// Refuses what the proof does not cover: sizes, sets and curves that are none, constants of the tube.
@@ -94,13 +96,38 @@ impl<'a> Problem<'a> {
     /// [`Refusal::Unsupported`] for what the proof does not cover: it names the field and what was expected.
     pub fn new(
         robot: &'a Arm,
-        set: &'a ParameterSet,
+        set: &ParameterSet,
         scene: &'a Scene,
         tube: &'a Tube,
         curve: &'a Bezier,
     ) -> Result<Self, Refusal> {
         check(robot, set, tube, curve).map_err(Refusal::Unsupported)?;
-        Ok(Self { robot, scene, tube, curve, uncertain: Uncertain::new(robot, set) })
+        Ok(Self { robot, scene, tube, curve, set: Arc::new(PreparedSet::new(robot, set)) })
+    }
+
+    /// [`Problem::new`] with a set that is prepared already: for one set there may be many problems.
+    ///
+    /// # Errors
+    /// As [`Problem::new`]; and if the set was prepared for another number of joints.
+    pub fn with_prepared(
+        robot: &'a Arm,
+        set: &Arc<PreparedSet>,
+        scene: &'a Scene,
+        tube: &'a Tube,
+        curve: &'a Bezier,
+    ) -> Result<Self, Refusal> {
+        check(robot, set.set(), tube, curve).map_err(Refusal::Unsupported)?;
+        if set.joints() != robot.dof() {
+            let (name, n, found) = (&robot.name, robot.dof(), set.joints());
+            let fault = format!("parameter set: prepared for {found} joints, '{name}' has {n}");
+            return Err(Refusal::Unsupported(fault));
+        }
+        Ok(Self { robot, scene, tube, curve, set: set.clone() })
+    }
+
+    /// The law whose torques are bounded.
+    pub(super) fn law(&self) -> Law<'_> {
+        Law::new(self.robot, &self.set, self.tube)
     }
 
     /// Cell `k` of a partition into `cells` equal ones; the last one is followed by the rest after the end.

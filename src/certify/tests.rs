@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use super::*;
 use crate::inertia::ParameterSet;
 use crate::plan::tube_fit;
-use crate::reach::{Span, Tube};
+use crate::reach::{PreparedSet, Span, Tube};
 use crate::robot::fixture::tree;
 use crate::robot::{Arm, Scene};
 use crate::trajectory::{Bezier, JointState};
@@ -32,7 +32,7 @@ fn tube(robot: &Arm, set: &ParameterSet, curve: &Bezier) -> Tube {
     let mut tube = tube_fit::initial(robot);
     tube_fit::ground(
         robot,
-        set,
+        &PreparedSet::new(robot, set),
         curve,
         &mut tube,
         (None, &mut crate::plan::inertia_floor::FloorFit::new(robot)),

@@ -4,7 +4,8 @@ pub mod robust;
 
 use crate::trajectory::JointState;
 
-pub use robust::{RobustController, StartFault, broken_above_j};
+pub use crate::reach::law::broken_above_j;
+pub use robust::{RobustController, StartFault, open_torque};
 
 /// What the sensors say at a tick.
 #[derive(Debug, Clone, Copy)]

@@ -1,34 +1,21 @@
-//! The robust passivity-based law whose tube is proven in [`crate::reach::tube`].
+//! The robust passivity-based law whose tube is proven in [`crate::reach::tube`]: [`crate::reach::law`], run on plain numbers.
 
 use std::sync::Arc;
 
 use crate::dynamics::{Motion, momentum_regressor, torque_regressor};
-use crate::inertia::{ARMATURE, COULOMB, INERTIAL, OFFSET, ParameterSet, VISCOUS};
-use crate::reach::Tube;
-use crate::reach::strips::{Between, OWN, PreparedStrips};
-use crate::reach::tube::LEVEL;
-use crate::robot::Arm;
+use crate::inertia::ParameterSet;
+use crate::reach::law::{self, Law, Row, energy_floor, robust};
+use crate::reach::{PreparedSet, Tube};
+use crate::robot::{Arm, INERTIAL, Model};
 use crate::trajectory::JointState;
 
 use super::{Controller, Measured, Tick};
-
-/// Above this multiple of V_max a lower bound of V proves that an assumption is broken: farther from the tube's level than the
-/// rounding of that lower bound, a sum of a few dozen terms, can reach.
-const BROKEN: f64 = 1.0 + 1.0 / (1_u64 << 16) as f64;
-const _: () = assert!(BROKEN > LEVEL);
-
-/// Energy, J, that a lower bound of V, computed in `f64`, cannot pass while all assumptions hold.
-pub fn broken_above_j(tube: &Tube) -> f64 {
-    BROKEN * tube.gains.v_max
-}
 
 /// Robust controller for one robot; the parameter set and the tube change with the plan.
 #[derive(Debug, Clone)]
 pub struct RobustController {
     robot: Arc<Arm>,
-    center: Vec<f64>,
-    radius: Vec<f64>,
-    strips: Option<PreparedStrips>,
+    set: Arc<PreparedSet>,
     tube: Tube,
     motion: Motion<f64>,
     regressor: Vec<f64>,
@@ -40,12 +27,16 @@ pub struct RobustController {
 }
 
 impl RobustController {
-    /// A controller for `robot` under the parameter set and tube of a certified plan.
+    /// A controller for `robot` under the parameter set and tube of a certified plan. It prepares the set itself.
     pub fn new(robot: Arc<Arm>, set: &ParameterSet, tube: &Tube) -> Self {
+        let set = Arc::new(PreparedSet::new(&robot, set));
+        Self::with_prepared(robot, set, tube)
+    }
+
+    /// [`RobustController::new`] with the set as the plan's proof had it.
+    pub fn with_prepared(robot: Arc<Arm>, set: Arc<PreparedSet>, tube: &Tube) -> Self {
         let n = robot.dof();
-        let (center, radius) = (set.center(), set.radius());
         Self {
-            strips: PreparedStrips::new(&robot, set, &center, &radius),
             motion: Motion::new(&robot),
             regressor: vec![0.0; INERTIAL * n * n],
             dqa: vec![0.0; n],
@@ -53,58 +44,24 @@ impl RobustController {
             r: vec![0.0; n],
             rho: vec![0.0; n],
             pull: vec![0.0; n],
-            center,
-            radius,
+            set,
             tube: tube.clone(),
             robot,
         }
     }
 
-    /// Switches to the set and tube of the next certified plan.
-    pub fn switch(&mut self, set: &ParameterSet, tube: &Tube) {
-        self.center = set.center();
-        self.radius = set.radius();
-        self.strips = PreparedStrips::new(&self.robot, set, &self.center, &self.radius);
-        self.tube = tube.clone();
+    /// Switches to the set and tube of the next certified plan. It neither prepares nor asks for memory; the set before is handed back, to be
+    /// let go where that costs no tick any time.
+    pub fn switch(&mut self, set: Arc<PreparedSet>, tube: &Tube) -> Arc<PreparedSet> {
+        self.tube.assign(tube);
+        std::mem::replace(&mut self.set, set)
     }
 
-    /// Nominal torque of one joint and what it adds to the disturbance bound, links' part excluded: all of friction, armature and
-    /// offset, and Coulomb friction alone.
-    fn joint_part(&self, j: usize, dq: f64) -> (f64, f64, f64) {
-        let at = self.robot.friction_index(j);
-        let (c, g) = (&self.center[at..at + 4], &self.radius[at..at + 4]);
-        let band = self.tube.sign_band(&self.robot, j);
-        // Where the sign of the true velocity is in doubt, anything in [-F_c, F_c] may act, and below the stiction speed as much more
-        // as a joint needs to break away: to compensate nothing leaves least.
-        let doubtful = || self.robot.uncertainty().breakaway_ratio * (c[COULOMB].abs() + g[COULOMB]);
-        let (sign, charge) = if dq.abs() > band { (dq.signum(), g[COULOMB]) } else { (0.0, doubtful()) };
-        let nominal = c[COULOMB] * sign + c[VISCOUS] * dq + c[ARMATURE] * self.ddqa[j] + c[OFFSET];
-        let spread = charge + g[VISCOUS] * dq.abs() + g[ARMATURE] * self.ddqa[j].abs() + g[OFFSET];
-        (nominal, spread, charge)
-    }
-
-    /// V >= sum A_j r_j^2 / 2 - nu, because M >= diag(A).
-    fn energy_floor(&self) -> f64 {
-        let own = (0..self.robot.dof()).map(|j| 0.5 * self.tube.inertia_floor[j] * self.r[j] * self.r[j]);
-        own.sum::<f64>() - self.tube.energy_slack_j
-    }
-
-    /// V^ = sup over the set of r'M(q)r/2 + nu: linear in the parameters through the momentum regressor at dq := r.
+    /// V^ at the measured positions, for the r of the tick.
     fn energy_bound(&mut self, q: &[f64]) -> f64 {
-        let n = self.robot.dof();
-        let width = INERTIAL * n;
         self.motion.sweep(&self.robot, q, &self.r, &self.r, &self.r);
-        momentum_regressor(&self.robot, &self.motion, 0..n, &mut self.regressor);
-        let mut energy = self.tube.energy_slack_j;
-        for p in 0..width {
-            let y: f64 = (0..n).map(|j| self.r[j] * self.regressor[width * j + p]).sum();
-            energy += 0.5 * (y * self.center[p] + y.abs() * self.radius[p]);
-        }
-        for j in 0..n {
-            let at = self.robot.friction_index(j) + ARMATURE;
-            energy += 0.5 * (self.center[at] + self.radius[at]) * self.r[j] * self.r[j];
-        }
-        energy
+        momentum_regressor(&self.robot, &self.motion, 0..self.robot.dof(), &mut self.regressor);
+        Law::new(&self.robot, &self.set, &self.tube).energy_bound(&self.r, &self.regressor)
     }
 }
 
@@ -151,87 +108,32 @@ impl RobustController {
         (!fine).then(|| StartFault { joint, error_rad: error(joint), share })
     }
 
-    /// Adds the robust torque v ([`crate::reach::tube`], law) for rho and r, given V^ and a lower bound of V.
+    /// Adds the robust torque v for rho and r, given V^ and a lower bound of V.
     fn add_robust(&mut self, energy: f64, energy_floor: f64, tau: &mut [f64]) {
-        let h = self.tube.gains.period_s;
-        let (mut power, mut held, mut grip, mut spread) = (0.0, 0.0, 0.0, 0.0);
-        for j in 0..tau.len() {
-            let (rho, r, floor) = (self.rho[j], self.r[j].abs(), self.tube.inertia_floor[j]);
-            let pull = (floor * r / (self.tube.layer_ticks * h)).min(rho);
-            power += rho * r;
-            held += 0.5 * h * rho * rho / floor;
-            grip += pull * r + 0.5 * h * pull * (rho + (rho - pull)) / floor;
-            spread += floor * r * r;
-            self.pull[j] = pull;
-        }
-        let gains = &self.tube.gains;
-        // Past this an assumption is broken and nothing is promised any more: pull back harder, as the actuators allow.
-        // Within the promise the excess is exactly zero, so the law is the proven one.
-        let excess = (energy_floor - broken_above_j(&self.tube)).max(0.0);
-        let room = (gains.v_max - energy).max(0.0);
-        let demand = power + held + self.tube.hold_power_w - gains.alpha * room + gains.alpha * excess;
-        if !(demand > 0.0 && spread > 0.0) {
-            return;
-        }
-        let kappa = (demand / grip).min(1.0);
-        let rest = (demand - grip).max(0.0) / spread;
+        let (tube, at) = (&self.tube, (&self.rho[..], &self.r[..]));
+        let sums = robust::demand(tube, at, (energy, energy_floor), &mut self.pull);
+        let Some(shares) = robust::shares(&sums) else { return };
         for (j, t) in tau.iter_mut().enumerate() {
-            *t += kappa * self.pull[j] * self.r[j].signum() + rest * self.tube.inertia_floor[j] * self.r[j];
+            *t += robust::torque(&shares, self.pull[j], tube.inertia_floor[j], self.r[j]);
         }
     }
-}
-
-/// What the law takes of the strips at time `t` of the plan, s: hat functions of time.
-fn at_time(strips: &PreparedStrips, t: f64) -> Between<f64> {
-    let times = &strips.times;
-    let second = times.partition_point(|x| *x <= t).max(1).min(times.len() - 1);
-    let first = second.saturating_sub(1);
-    let length = times[second] - times[first];
-    let share = if length > 0.0 { ((t - times[first]) / length).clamp(0.0, 1.0) } else { 1.0 };
-    Between { first, second, share }
-}
-
-/// What the law adds to the nominal torque of joint `j` (N m), and what the strips leave of rho but for Coulomb friction and drift,
-/// for its torque row: `row` in the links' columns and `own` in those of [`OWN`]; the radii are their g.
-fn strip_bounds(
-    strips: &PreparedStrips,
-    at: Between<f64>,
-    j: usize,
-    (row, radius): (&[f64], &[f64]),
-    (own, own_radius): ([f64; 3], [f64; 3]),
-) -> (f64, f64) {
-    let (a, b) = (strips.strip(at.first, j), strips.strip(at.second, j));
-    let rest = 1.0 - at.share;
-    let mix = |x: f64, y: f64| rest * x + at.share * y;
-    let mut known = mix(a.half, b.half);
-    for (((y, g), x), z) in row.iter().zip(radius).zip(&a.links).zip(&b.links) {
-        known += (y - mix(*x, *z)).abs() * g;
-    }
-    for ((y, g), (x, z)) in own.iter().zip(own_radius).zip(a.own.iter().zip(b.own)) {
-        known += (y - mix(*x, z)).abs() * g;
-    }
-    (mix(a.shift, b.shift), known)
 }
 
 /// Half-width of the torque (N m) that the parameters of `set` leave open to each joint of `robot` in the state `at`, `t` seconds after
 /// the start of the motion that the strips are for, Coulomb friction aside: by the box alone, and as the law takes it.
-pub fn open_torque(robot: &Arm, set: &ParameterSet, at: &JointState, t: f64) -> Vec<(f64, f64)> {
-    let (n, width) = (robot.dof(), INERTIAL * robot.dof());
-    let (center, radius) = (set.center(), set.radius());
-    let strips = PreparedStrips::new(robot, set, &center, &radius);
+pub fn open_torque(robot: &Model, set: &PreparedSet, at: &JointState, t: f64) -> Vec<(f64, f64)> {
+    let n = robot.bodies();
+    let width = INERTIAL * n;
     let (mut motion, mut y) = (Motion::new(robot), vec![0.0; width * n]);
     motion.sweep(robot, &at.q, &at.dq, &at.dq, &at.ddq);
     torque_regressor(robot, &motion, 0..n, &mut y);
+    let place = set.strips().map(|strips| (strips, strips.at(t)));
     let of = |j: usize| {
-        let row = &y[width * j..width * (j + 1)];
-        let own = [at.dq[j], at.ddq[j], 1.0];
-        let own_radius = OWN.map(|column| radius[robot.friction_index(j) + column]);
-        let sum = |y: &[f64], g: &[f64]| y.iter().zip(g).map(|(y, g)| y.abs() * g).sum::<f64>();
-        let by_box = sum(row, &radius) + sum(&own, &own_radius);
-        let Some(strips) = &strips else { return (by_box, by_box) };
-        let between = at_time(strips, t);
-        let (shift, known) = strip_bounds(strips, between, j, (row, &radius), (own, own_radius));
-        (by_box, known.min(by_box + shift.abs()))
+        let row = Row::new(&y, (j, width), at.dq[j], at.ddq[j]);
+        let by_box = law::by_box(set, j, 0.0, &row);
+        let Some((strips, place)) = place else { return (by_box, by_box) };
+        let left = law::by_strips(set, j, (&place, strips.pair(&place, j)), &row);
+        (by_box, law::by_either((by_box, 0.0), left))
     };
     (0..n).map(of).collect()
 }
@@ -239,7 +141,6 @@ pub fn open_torque(robot: &Arm, set: &ParameterSet, at: &JointState, t: f64) -> 
 impl Controller for RobustController {
     fn tick(&mut self, t: f64, measured: Measured<'_>, desired: &JointState, tau: &mut [f64]) -> Tick {
         let n = self.robot.dof();
-        let width = INERTIAL * n;
         let k_r = self.tube.gains.k_r;
         for j in 0..n {
             let (e, de) = (desired.q[j] - measured.q[j], desired.dq[j] - measured.dq[j]);
@@ -249,26 +150,22 @@ impl Controller for RobustController {
         }
         self.motion.sweep(&self.robot, measured.q, measured.dq, &self.dqa, &self.ddqa);
         torque_regressor(&self.robot, &self.motion, 0..n, &mut self.regressor);
-        let strips_now = self.strips.as_ref().map(|strips| (strips, at_time(strips, t)));
+        let law = Law::new(&self.robot, &self.set, &self.tube);
+        let place = self.set.strips().map(|strips| (strips, strips.at(t)));
         for j in 0..n {
-            let (mut nominal, mut rho, charge) = self.joint_part(j, measured.dq[j]);
-            let row = &self.regressor[width * j..width * (j + 1)];
-            for (y, (c, g)) in row.iter().zip(self.center.iter().zip(&self.radius)) {
-                nominal += y * c;
-                rho += y.abs() * g;
-            }
-            if let Some((strips, at)) = strips_now {
-                let own_radius = OWN.map(|column| self.radius[self.robot.friction_index(j) + column]);
-                let own = ([measured.dq[j], self.ddqa[j], 1.0], own_radius);
-                let (shift, known) = strip_bounds(strips, at, j, (row, &self.radius), own);
-                nominal += shift;
-                rho = (rho + shift.abs()).min(charge + known);
+            let row = Row::new(&self.regressor, (j, INERTIAL * n), measured.dq[j], self.ddqa[j]);
+            let (mut nominal, charge) = law.nominal(j, &row);
+            let mut by_set = law::by_box(&self.set, j, charge, &row);
+            if let Some((strips, place)) = &place {
+                let left = law::by_strips(&self.set, j, (place, strips.pair(place, j)), &row);
+                nominal += left.0;
+                by_set = law::by_either((by_set, charge), left);
             }
             tau[j] = nominal;
-            self.rho[j] = rho + self.tube.drift_nm[j];
+            self.rho[j] = law.disturbance(j, by_set);
         }
         let energy = self.energy_bound(measured.q);
-        let floor = self.energy_floor();
+        let floor = energy_floor(&self.tube, &self.r);
         self.add_robust(energy, floor, tau);
         let mut saturated = false;
         for (t, joint) in tau.iter_mut().zip(&self.robot.joints) {
@@ -285,6 +182,7 @@ impl Controller for RobustController {
 mod tests {
     use super::*;
     use crate::plan::tube_fit;
+    use crate::robot::COULOMB;
 
     /// Where a joint may stick the law counts with all that it may need to break away, and where its sign is known with none of it.
     #[test]

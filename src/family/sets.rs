@@ -18,13 +18,13 @@ use crate::dynamics::{BodyPlacement, Motion};
 use crate::enclose::{Affine, Counted, Interval, Rounding};
 use crate::inertia::INERTIAL;
 use crate::reach::CellWorkspace;
+use crate::reach::PreparedSet;
 use crate::reach::cell::through_ticks;
 use crate::reach::energy::relative_mass;
-use crate::reach::law::LawBounds;
+use crate::reach::law::{Law, LawBounds, Row, Upward, by_box, by_either, by_strips};
 use crate::reach::links::sweep_capsules;
 use crate::reach::roundoff::RoundoffBounds;
 use crate::reach::strips::Between;
-use crate::reach::torque::{Uncertain, friction_part, spread, strip_bounds};
 use crate::reach::upward::{add_up, mul_up, sum_up};
 use crate::reach::{Cell, Span, Tube, extent, symbols};
 use crate::robot::Arm;
@@ -73,15 +73,16 @@ pub fn settled<const N: usize, R: Rounding>(
 }
 
 impl<const N: usize, R: Rounding> FamilySets<N, R> {
-    /// Encloses the ticks from `t0` to `t1` (s) of the family under a tube; `uncertain` is the set prepared, once for all spans.
+    /// Encloses the ticks from `t0` to `t1` (s) of the family under a tube; `prepared` is the set prepared, once for all spans.
     pub fn new(
         robot: &Arm,
-        uncertain: &Uncertain,
+        prepared: &PreparedSet,
         tube: &Tube,
         family: &TrajectoryFamily,
         (t0, t1): (f64, f64),
     ) -> Self {
         let n = robot.dof();
+        let law = Law::new(robot, prepared, tube);
         let whole = around(robot, tube, family, (t0, t1));
         let cell = over_all(&whole, n);
         let mut motion = Motion::new(robot);
@@ -89,10 +90,9 @@ impl<const N: usize, R: Rounding> FamilySets<N, R> {
         let ends = swept_capsules(robot, &motion);
         let mut space = CellWorkspace::<N, R>::new(robot);
         let sizes = (&mut space.sizes.motion, &mut space.size_regressor);
-        let roundoff = RoundoffBounds::new(robot, tube, uncertain, &cell, sizes);
+        let roundoff = RoundoffBounds::new(robot, &law, &cell, sizes);
         let y = space.regressor.torque(robot, &motion);
-        let over =
-            uncertain.strips.as_ref().map(|l| l.over(tube, family.mid.duration_s, Span::Between(t0, t1)));
+        let over = prepared.strips().map(|l| l.over(tube, family.mid.duration_s, Span::Between(t0, t1)));
         let stretches = over.unwrap_or_default();
         let mut sets = Self {
             q: whole.q.to_vec(),
@@ -103,13 +103,13 @@ impl<const N: usize, R: Rounding> FamilySets<N, R> {
             ends,
         };
         for j in 0..n {
-            let row = &y[INERTIAL * n * j..INERTIAL * n * (j + 1)];
-            let (torque, by_set) = joint(robot, (uncertain, tube), &whole, j, (row, &stretches));
+            let row = Row::new(y, (j, INERTIAL * n), whole.dq[j], whole.ddqa[j]);
+            let (torque, by_set) = joint(&law, n, j, (&row, &stretches));
             sets.torque.push(torque.widen(roundoff.torque_nm[j]));
-            sets.rho.push(add_up(add_up(by_set, tube.drift_nm[j]), roundoff.torque_nm[j]));
+            sets.rho.push((law.disturbance(j, by_set) + Upward(roundoff.torque_nm[j])).0);
         }
         let floor = &tube.inertia_floor[..];
-        let mass = relative_mass(robot, uncertain, &cell, floor, (&mut space.ranges, &mut space.mass));
+        let mass = relative_mass(robot, prepared, &cell, floor, (&mut space.ranges, &mut space.mass));
         let r: Vec<f64> = (0..n).map(|j| add_up(cell.r[j].sup_abs(), cell.deviation[j].r)).collect();
         sets.robust =
             LawBounds::new(tube, &roundoff, &sets.rho, &r, floor, (mass.0, &mass.1)).robust.to_vec();
@@ -210,26 +210,21 @@ fn over_all<const N: usize, R: Rounding>(cell: &Cell<N, R>, n: usize) -> Cell<N,
 
 /// Nominal torque of joint `j`, and what of rho the parameters make for all k: as [`crate::reach::torque::joint_torques`].
 fn joint<const N: usize, R: Rounding>(
-    robot: &Arm,
-    (uncertain, tube): (&Uncertain, &Tube),
-    cell: &Cell<N, R>,
+    law: &Law<'_>,
+    n: usize,
     j: usize,
-    (row, stretches): (&[Affine<N, R>], &[Between<Affine<N, R>>]),
-) -> (Affine<N, R>, f64) {
-    let n = robot.dof();
-    let (mut nominal, charge, own) = friction_part(robot, tube, uncertain, cell, j);
-    for (entry, &c) in row.iter().zip(&uncertain.center) {
-        nominal = nominal + entry.scale(c);
-    }
-    let row: Vec<Affine<N, R>> = row.iter().map(|entry| settled(entry, n, None)).collect();
-    let own = own.map(|entry| settled(&entry, n, None));
-    let by_box = add_up(charge, spread(uncertain, robot, j, &row, &own));
-    let Some(strips) = &uncertain.strips else { return (nominal, by_box) };
-    let mut by_set = 0.0f64;
+    (row, stretches): (&Row<'_, Affine<N, R>>, &[Between<Affine<N, R>>]),
+) -> (Affine<N, R>, Upward) {
+    let (nominal, charge) = law.nominal(j, row);
+    let links: Vec<Affine<N, R>> = row.links.iter().map(|entry| settled(entry, n, None)).collect();
+    let row = Row { links: &links, own: row.own.map(|entry| settled(&entry, n, None)) };
+    let left = by_box(law.set, j, charge, &row);
+    let Some(strips) = law.set.strips() else { return (nominal, left) };
+    let mut by_set = Upward(0.0);
     let mut shifts = Vec::with_capacity(stretches.len());
-    for between in stretches {
-        let (shift, known) = strip_bounds(robot, uncertain, (strips, between), j, &row, &own);
-        by_set = by_set.max(add_up(charge, known).min(add_up(by_box, shift.sup_abs())));
+    for place in stretches {
+        let (shift, known) = by_strips(law.set, j, (place, strips.pair(place, j)), &row);
+        by_set = Upward(by_set.0.max(by_either((left, charge), (shift, known)).0));
         shifts.push(shift);
     }
     // With several stretches the shift is that of any of them: the first one's, give or take the difference.
@@ -274,13 +269,13 @@ mod tests {
     #[test]
     fn no_k_no_parameters_and_no_tracking_error_escape() {
         let (mut case, family) = case(None);
-        let uncertain = Uncertain::new(&case.robot, &case.set);
+        let prepared = PreparedSet::new(&case.robot, &case.set);
         let center = case.set.center();
         let mut rng = ChaCha8Rng::seed_from_u64(3);
         for _ in 0..10 {
             let t0 = rng.random_range(0.0..2.9);
             let t1 = t0 + 3.0 / 64.0;
-            let sets = Sets::new(&case.robot, &uncertain, &case.tube, &family, (t0, t1));
+            let sets = Sets::new(&case.robot, &prepared, &case.tube, &family, (t0, t1));
             for _ in 0..40 {
                 let k: Vec<f64> = (0..7).map(|_| truth::extreme(&mut rng)).collect();
                 case.curve = family.at(&k);
@@ -320,10 +315,10 @@ mod tests {
     fn at_one_k_the_sets_are_the_certifiers() {
         // A family of one member: nothing but the certifier's own numbers, up to rounding.
         let (case, _) = case(None);
-        let alone = TrajectoryFamily::new(case.curve.clone(), vec![0.0; 7]).unwrap();
-        let uncertain = Uncertain::new(&case.robot, &case.set);
+        let alone = Family::new(case.curve.clone(), vec![0.0; 7]).unwrap();
+        let prepared = PreparedSet::new(&case.robot, &case.set);
         let span = (0.75, 0.75 + 3.0 / 64.0);
-        let sets = Sets::new(&case.robot, &uncertain, &case.tube, &alone, span);
+        let sets = Sets::new(&case.robot, &prepared, &case.tube, &alone, span);
         let report =
             case.problem().unwrap().report(Span::Between(span.0, span.1), &Workspaces::<Counted>::default());
         for j in 0..7 {
@@ -338,9 +333,9 @@ mod tests {
     #[test]
     fn a_slice_is_smaller_than_the_hull() {
         let (case, _) = case(Some(1e-4));
-        let family = TrajectoryFamily::new(case.curve.clone(), vec![std::f64::consts::PI / 96.0; 7]).unwrap();
-        let uncertain = Uncertain::new(&case.robot, &case.set);
-        let sets = Sets::new(&case.robot, &uncertain, &case.tube, &family, (1.5, 1.5 + 3.0 / 64.0));
+        let family = Family::new(case.curve.clone(), vec![std::f64::consts::PI / 96.0; 7]).unwrap();
+        let prepared = PreparedSet::new(&case.robot, &case.set);
+        let sets = Sets::new(&case.robot, &prepared, &case.tube, &family, (1.5, 1.5 + 3.0 / 64.0));
         for j in 1..4 {
             let width = |k| {
                 let form = settled(&sets.torque[j], 7, k);

@@ -6,11 +6,11 @@ use super::evidence::{Broken, MeasurementGap};
 use super::nullable::{number, numbers};
 use super::outcome::{Outcome, TaskPhase};
 use crate::certify::Certificate;
-use crate::control::robust::open_torque;
+use crate::control::open_torque;
 use crate::identify::SetProof;
-use crate::inertia::ParameterSet;
 use crate::plan::Plan;
-use crate::robot::Arm;
+use crate::reach::PreparedSet;
+use crate::robot::{Arm, Model};
 use crate::trajectory::Bezier;
 
 /// One sample; every vector has one entry a joint.
@@ -123,7 +123,7 @@ pub struct TorqueWidths {
 
 impl TorqueWidths {
     /// The means over a motion under `set`, at the middles of so many equal parts of it.
-    pub fn along(robot: &Arm, set: &ParameterSet, curve: &Bezier, parts: usize) -> Self {
+    pub fn along(robot: &Model, set: &PreparedSet, curve: &Bezier, parts: usize) -> Self {
         let mut mean = Self { box_nm: vec![0.0; robot.dof()], correlated_nm: vec![0.0; robot.dof()] };
         for k in 0..parts {
             let t = curve.duration_s * (k as f64 + 0.5) / parts as f64;
@@ -290,7 +290,8 @@ impl Record {
         for plan in self.plans.iter().filter(|plan| plan.set.strips().is_some()) {
             let attempt = self.attempts.iter_mut().find(|a| a.certified && a.t == plan.t_start_s);
             if let Some(attempt) = attempt {
-                attempt.torque = Some(TorqueWidths::along(robot, &plan.set, &plan.curve, WIDTHS_AT));
+                let set = PreparedSet::new(robot, &plan.set);
+                attempt.torque = Some(TorqueWidths::along(robot, &set, &plan.curve, WIDTHS_AT));
             }
         }
     }

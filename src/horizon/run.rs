@@ -13,6 +13,7 @@ use crate::plan::propose::Planner;
 use crate::plan::route::{Route, Router};
 use crate::plan::saved::PlanStart;
 use crate::plan::tube_fit;
+use crate::reach::PreparedSet;
 use crate::robot::Arm;
 
 mod encoders;
@@ -214,7 +215,7 @@ impl<H: Hardware> Runner<'_, H> {
             self.execute(self.planning_ticks());
             if let Some((phase, Some(plan))) = next
                 && self.record.broken.is_empty()
-                && self.starts_now(&plan)
+                && self.starts_now(&plan.0)
             {
                 self.failures = 0;
                 self.activate(plan, phase);
@@ -332,12 +333,12 @@ impl<H: Hardware> Runner<'_, H> {
             == self.active.as_ref().map_or(PlanStart::Rest, |active| PlanStart::AfterTicks(active.ticks))
     }
 
-    /// Switches controller and identifier to a certified plan, which starts now.
-    fn activate(&mut self, plan: Plan, phase: TaskPhase) {
+    /// Switches controller and identifier to a certified plan, which starts now, and to its set as the proof had it.
+    fn activate(&mut self, (plan, set): (Plan, Arc<PreparedSet>), phase: Phase) {
         let n = self.robot.dof();
         let e_radius: Vec<f64> = (0..n).map(|j| plan.tube.e_radius(j)).collect();
         let r_radius: Vec<f64> = (0..n).map(|j| plan.tube.r_radius(j)).collect();
-        self.controller.switch(&plan.set, &plan.tube);
+        self.controller.switch(set, &plan.tube);
         if let Some(learner) = &mut self.learner
             && let Err(broken) = learner.plan_starts(&plan, phase, self.task.timing.t_p_s)
         {

@@ -15,8 +15,8 @@ use crate::enclose::Counted;
 use crate::horizon::TorqueWidths;
 use crate::inertia::{INERTIAL, ParameterSet};
 use crate::plan::{foresee, tube_fit};
-use crate::reach::Span;
-use crate::robot::{Arm, Scene};
+use crate::reach::{PreparedSet, Span};
+use crate::robot::{ARMATURE, Arm, COULOMB, INERTIAL, OFFSET, Scene, VISCOUS};
 use crate::trajectory::{Bezier, JointState};
 
 pub(crate) fn arm() -> Arm {
@@ -368,7 +368,7 @@ fn strips_hold_the_truth_and_are_narrower_than_the_box() {
     for seed in 0..2 {
         let (robot, theta, set, curve) = correlated(seed, 4.5);
         assert!(set.contains(&theta), "seed {seed}");
-        let widths = TorqueWidths::along(&robot, &set, &curve, 64);
+        let widths = TorqueWidths::along(&robot, &PreparedSet::new(&robot, &set), &curve, 64);
         println!("{widths:.2?}: {:.3}", widths.ratio());
         // 0.571 and 0.544.
         assert!(widths.ratio() < 0.66, "{widths:?}");

@@ -9,10 +9,9 @@ use arrayvec::ArrayVec;
 
 use crate::dynamics::{Composites, Motion, crba};
 use crate::inertia::ParameterSet;
-use crate::reach::Joints;
 use crate::reach::cell::MAX_JOINTS;
-use crate::reach::mass::MassBounds;
-use crate::robot::Arm;
+use crate::reach::{Joints, PreparedSet};
+use crate::robot::{ARMATURE, Arm};
 use crate::trajectory::{Bezier, JointState};
 
 /// Times of the plan that are looked at, its ends included. The certifier proves the floor for all times; more of them cost
@@ -49,13 +48,13 @@ impl FloorFit {
     }
 
     /// Sets `floor` for `curve`, kg m^2 (kg).
-    pub fn fit(&mut self, robot: &Arm, set: &ParameterSet, curve: &Bezier, floor: &mut [f64]) {
+    pub fn fit(&mut self, robot: &Arm, set: &PreparedSet, curve: &Bezier, floor: &mut [f64]) {
         let n = robot.dof();
-        let light = MassBounds::new(robot, set).below;
-        let bare: Joints<f64> = (0..n).map(|j| light[robot.joint_index(j).armature]).collect();
+        let light = &set.between().below;
+        let bare: Joints<f64> = (0..n).map(|j| light[robot.friction_index(j) + ARMATURE]).collect();
         let times = (0..TIMES).map(|k| curve.duration_s * k as f64 / (TIMES - 1) as f64);
         let heavy = times.clone().any(|t| {
-            self.mass_matrix_at(robot, &light, curve, t);
+            self.mass_matrix_at(robot, light, curve, t);
             (0..n).any(|j| self.mass[n * j + j] >= WORTH * bare[j])
         });
         if !heavy {
@@ -66,7 +65,7 @@ impl FloorFit {
         for _ in 0..ROUNDS {
             let mut room: Joints<f64> = (0..n).map(|_| f64::INFINITY).collect();
             for t in times.clone() {
-                self.mass_matrix_at(robot, &light, curve, t);
+                self.mass_matrix_at(robot, light, curve, t);
                 for (j, a) in floor.iter().enumerate() {
                     self.mass[n * j + j] -= a;
                 }

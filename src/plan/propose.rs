@@ -1,5 +1,6 @@
 //! Proposes trajectories: exciting ones, or towards a way-point.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use arrayvec::ArrayVec;
@@ -8,8 +9,7 @@ use rayon::prelude::*;
 use thiserror::Error;
 
 use crate::certify::{Refusal, Workspaces};
-use crate::inertia::ParameterSet;
-use crate::reach::{Joints, Tube};
+use crate::reach::{Joints, PreparedSet, Tube};
 use crate::robot::{Arm, Scene};
 use crate::trajectory::{Bezier, JointState, TrajectoryError};
 
@@ -59,7 +59,7 @@ pub struct Setting<'a> {
     /// The robot, payload shape included.
     pub robot: &'a Arm,
     /// Parameters that the plan must be safe for.
-    pub set: &'a ParameterSet,
+    pub set: &'a Arc<PreparedSet>,
     /// Obstacles.
     pub scene: &'a Scene,
     /// Desired state in which the plan starts.

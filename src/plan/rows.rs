@@ -8,9 +8,8 @@ use arrayvec::ArrayVec;
 use crate::certify::cell::DETAIL_M;
 use crate::certify::{Body, CellReport};
 use crate::dynamics::{BodyPlacement, Motion, Wrench, placements, rnea, vec3};
-use crate::inertia::ParameterSet;
-use crate::reach::Span;
-use crate::robot::Arm;
+use crate::reach::{PreparedSet, Span};
+use crate::robot::{ARMATURE, Arm, VISCOUS};
 use crate::scalar::{Dual, Scalar};
 use crate::trajectory::{Bezier, JointState, end_point_basis};
 
@@ -40,7 +39,7 @@ pub struct RowBuilder {
 
 impl RowBuilder {
     /// Rows for `robot` whose nominal torques are those of the centre of `set`.
-    pub fn new(robot: &Arm, set: &ParameterSet) -> Self {
+    pub fn new(robot: &Arm, set: &PreparedSet) -> Self {
         let n = robot.dof();
         let mut builder = Self {
             theta: Vec::new(),
@@ -55,9 +54,9 @@ impl RowBuilder {
     }
 
     /// From now on the nominal torques are those of the centre of `set`.
-    pub fn take(&mut self, set: &ParameterSet) {
+    pub fn take(&mut self, set: &PreparedSet) {
         self.theta.clear();
-        self.theta.extend(set.centers_and_radii().map(|(center, _)| Slope::constant(center)));
+        self.theta.extend(set.center().iter().map(|center| Slope::constant(*center)));
     }
 
     /// Most rows of a cell with so many pairs.

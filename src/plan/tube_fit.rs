@@ -1,10 +1,12 @@
 //! Chooses the constants of the tube for a plan. A guess with a margin: the certifier decides whether it holds.
 
+use std::sync::Arc;
+
 use crate::certify::cell::Required;
 use crate::certify::{CellReport, Problem, Refusal, Workspaces};
 use crate::inertia::ParameterSet;
 use crate::plan::inertia_floor::armature_floor;
-use crate::reach::Tube;
+use crate::reach::{PreparedSet, Tube};
 use crate::robot::{Arm, Scene};
 use crate::trajectory::Bezier;
 
@@ -57,6 +59,7 @@ pub fn fit(
     guess: &Tube,
     cells: usize,
 ) -> Result<Tube, Refusal> {
+    let set = &Arc::new(PreparedSet::new(robot, set));
     let mut tube = guess.clone();
     let mut place = (FloorFit::new(robot), Vec::new());
     let (floors, reports) = (&mut place.0, &mut place.1);
@@ -70,7 +73,7 @@ pub fn fit(
 /// [`Refusal`] where the problem is not one that the proof covers.
 pub fn refit(
     robot: &Arm,
-    set: &ParameterSet,
+    set: &Arc<PreparedSet>,
     curve: &Bezier,
     tube: &mut Tube,
     (cells, held): (usize, Option<&Tube>),
@@ -79,7 +82,7 @@ pub fn refit(
     let empty = Scene::default();
     ground(robot, set, curve, tube, (held, floors));
     for round in 1..=MOST_ROUNDS {
-        Problem::new(robot, set, &empty, tube, curve)?.survey_into(cells, workspaces, reports);
+        Problem::with_prepared(robot, set, &empty, tube, curve)?.survey_into(cells, workspaces, reports);
         let growth = growth(tube, reports);
         adapt(tube, reports, held);
         if round >= ROUNDS && growth <= SETTLED || !tube.hold_power_w.is_finite() {
@@ -92,7 +95,7 @@ pub fn refit(
 /// Gives the tube the floor that the mass matrix has along `curve`.
 pub fn ground(
     robot: &Arm,
-    set: &ParameterSet,
+    set: &PreparedSet,
     curve: &Bezier,
     tube: &mut Tube,
     (held, floors): (Option<&Tube>, &mut FloorFit),
@@ -107,18 +110,6 @@ fn hold(tube: &mut Tube, held: Option<&Tube>) {
         let least = held.map_or(f64::INFINITY, |held| held.lag_floor[j]);
         *lag = tube.inertia_floor[j].min(least);
     }
-}
-
-/// Makes `tube` the same as `other`, in the memory that it has.
-pub fn assign(tube: &mut Tube, other: &Tube) {
-    let Tube { inertia_floor, lag_floor, .. } = tube;
-    inertia_floor.clone_from(&other.inertia_floor);
-    lag_floor.clone_from(&other.lag_floor);
-    let Tube { gains, layer_ticks, drift_nm, hold_power_w, energy_slack_j, acceleration_bound, .. } = tube;
-    (*gains, *layer_ticks) = (other.gains, other.layer_ticks);
-    (*hold_power_w, *energy_slack_j) = (other.hold_power_w, other.energy_slack_j);
-    drift_nm.clone_from(&other.drift_nm);
-    acceleration_bound.clone_from(&other.acceleration_bound);
 }
 
 /// Whether the stored constants suit `reports`: they cover what was needed, and the hold power, which costs torque on

@@ -86,7 +86,7 @@ impl Vicinity {
         }
         self.gather(scene);
         for (j, floor) in self.tube.lag_floor.iter_mut().enumerate() {
-            let own = armature_floor(robot, set, j);
+            let own = armature_floor(robot, set.set(), j);
             *floor = held.map_or(own, |held| own.min(held.lag_floor[j])) / ALLOWED;
         }
         let t = |i: usize| duration_s * i as f64 / SPANS as f64;

@@ -9,7 +9,7 @@ use crate::robot::Arm;
 use crate::scalar::{Dual, Scalar};
 
 use super::cell::{Cell, Joints};
-use super::torque::Uncertain;
+use super::prepared_set::PreparedSet;
 use super::upward::{add_up, div_up, mul_up, sum_up};
 
 /// How large M(q; theta) is relative to the weights W, transmission inertia included, over the cell and the set: smallest known sigma
@@ -24,7 +24,7 @@ use super::upward::{add_up, div_up, mul_up, sum_up};
 /// is a parabola, on [0, 1] at most a if b <= 2 a, else at most b^2 / (4 (b - a)).
 pub fn relative_mass<const N: usize, R: Rounding>(
     robot: &Arm,
-    uncertain: &Uncertain,
+    prepared: &PreparedSet,
     cell: &Cell<N, R>,
     weights: &[f64],
     (space, mass): (&mut RecursionStorage<Interval>, &mut MassStorage<Interval>),
@@ -32,9 +32,9 @@ pub fn relative_mass<const N: usize, R: Rounding>(
     let n = robot.dof();
     let q: Joints<Interval> = cell.q.iter().map(|x| x.interval()).collect();
     space.motion.place(robot, &q);
-    let mass = mass.links(robot, &space.motion, &uncertain.range);
+    let mass = mass.links(robot, &space.motion, prepared.range());
     for j in 0..n {
-        mass[n * j + j] = mass[n * j + j] + uncertain.range[robot.joint_index(j).armature];
+        mass[n * j + j] = mass[n * j + j] + prepared.range()[robot.friction_index(j) + ARMATURE];
     }
     let bound = |i: usize, j: usize| mass[n * i + j].sup_abs();
     let row = |y: &[f64], i: usize| div_up(sum_up((0..n).map(|j| mul_up(bound(i, j), y[j]))), weights[i]);
@@ -99,13 +99,13 @@ pub fn velocity_slopes<T: Scalar>(
 /// |delta| |r| + |delta|^2/2 in the norm of M(q^), where |r|^2 <= 2 (level + nu_q) and |delta|^2 <= sigma sum A_j delta_j^2.
 pub fn energy_slack<const N: usize, R: Rounding>(
     robot: &Arm,
-    uncertain: &Uncertain,
+    prepared: &PreparedSet,
     cell: &Cell<N, R>,
     (floor, sigma): (&[f64], f64),
     level: f64,
     space: &mut RecursionStorage<Dual<Interval, 1>>,
 ) -> f64 {
-    let by_position = position_slack(robot, uncertain, cell, space);
+    let by_position = position_slack(robot, prepared, cell, space);
     let weighted = floor.iter().zip(&cell.deviation).map(|(&a, d)| mul_up(a, mul_up(d.r, d.r)));
     let delta_squared = mul_up(sigma, sum_up(weighted));
     let r = mul_up(2.0, sum_up([level, by_position])).sqrt().next_up();
@@ -116,7 +116,7 @@ pub fn energy_slack<const N: usize, R: Rounding>(
 /// Upper bound of the change of r'M(q)r/2 along the errors of q (J).
 fn position_slack<const N: usize, R: Rounding>(
     robot: &Arm,
-    uncertain: &Uncertain,
+    prepared: &PreparedSet,
     cell: &Cell<N, R>,
     space: &mut RecursionStorage<Dual<Interval, 1>>,
 ) -> f64 {
@@ -128,7 +128,7 @@ fn position_slack<const N: usize, R: Rounding>(
     let r: Joints<Change> = cell.r.iter().map(|r| constant(r.interval())).collect();
     let zero: Joints<Change> = (0..n).map(|_| Change::zero()).collect();
     space.motion.sweep_weightless(robot, &q, &zero, &zero, &r);
-    space.fill_theta(uncertain.range.iter().copied().map(constant));
+    space.fill_theta(prepared.range().iter().copied().map(constant));
     space.inverse_dynamics(robot);
     // Transmission inertia does not depend on q.
     let energy = (0..n).fold(Change::zero(), |sum, j| sum + r[j] * space.torque[j]);

@@ -23,7 +23,7 @@ use crate::scalar::Scalar;
 
 use super::cell::Joints;
 use super::extent;
-use super::torque::Uncertain;
+use super::prepared_set::PreparedSet;
 use super::upward::{add_up, mul_up};
 
 /// Upper bounds of sin a and 1 - cos a for a in degrees, at most 90.
@@ -53,7 +53,7 @@ pub fn tilt_bound(gravity: &Vector3<f64>, degrees: f64, lever: &[Interval; 3]) -
 /// and the set; `storage` is for parameters and levers.
 pub fn tilt_torques<const N: usize, R: Rounding>(
     robot: &Arm,
-    uncertain: &Uncertain,
+    prepared: &PreparedSet,
     placed: &[BodyPlacement<Affine<N, R>>],
     (theta, levers): (&mut Vec<Affine<N, R>>, &mut Vec<Vec3<Affine<N, R>>>),
 ) -> Joints<f64> {
@@ -62,7 +62,7 @@ pub fn tilt_torques<const N: usize, R: Rounding>(
         return (0..robot.dof()).map(|_| 0.0).collect();
     }
     theta.clear();
-    theta.extend(uncertain.range.iter().map(|x| Affine::from_interval(*x)));
+    theta.extend(prepared.range().iter().map(|x| Affine::from_interval(*x)));
     weight_levers(robot, placed, theta, levers);
     let range = |form: &Affine<N, R>| Interval::new(extent::lower(form), extent::upper(form));
     levers

@@ -27,7 +27,6 @@ use crate::scalar::Scalar;
 
 use super::cell::{Joints, MAX_JOINTS};
 use super::extent;
-use super::torque::MAX_PARAMETERS;
 use super::upward::{add_up, div_up, mul_up, sum_up};
 
 /// Ratio of two neighbouring factors that [`least_factor`] tries: a factor is at most 2 % larger than need be, and finding
@@ -45,16 +44,16 @@ const LEAST_ARM_M: f64 = 1e-3;
 #[derive(Debug, Clone, PartialEq)]
 pub struct MassBounds {
     /// Its mass matrix is never above any of the set.
-    pub below: ArrayVec<f64, MAX_PARAMETERS>,
+    pub below: Vec<f64>,
     /// Its mass matrix is never below any of the set.
-    pub above: ArrayVec<f64, MAX_PARAMETERS>,
+    pub above: Vec<f64>,
 }
 
 impl MassBounds {
     /// Lowered and raised bodies of `set`.
     pub fn new(robot: &Arm, set: &ParameterSet) -> Self {
-        let mut below: ArrayVec<f64, MAX_PARAMETERS> = set.lower().iter().copied().collect();
-        let mut above: ArrayVec<f64, MAX_PARAMETERS> = set.upper().iter().copied().collect();
+        let mut below = set.lower().to_vec();
+        let mut above = set.upper().to_vec();
         for i in 0..robot.bodies() {
             let body = robot.body_range(i);
             let range = (&set.lower()[body.clone()], &set.upper()[body.clone()]);

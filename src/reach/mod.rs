@@ -10,6 +10,7 @@ pub mod gravity;
 pub mod law;
 pub mod links;
 pub mod mass;
+pub mod prepared_set;
 pub mod roundoff;
 pub mod strips;
 pub mod torque;
@@ -18,5 +19,6 @@ pub mod upward;
 mod workspace;
 
 pub use cell::{Cell, Joints, Span, symbols};
+pub use prepared_set::PreparedSet;
 pub use tube::Tube;
 pub use workspace::CellWorkspace;

@@ -13,21 +13,21 @@
 //! ignore all cancellation; that costs a factor of some thousands on errors of 1e-15.)
 //!
 //! What the controller makes of these numbers is bounded by [`LAW_ROUNDOFF`]: P, grip, demand and v are sums, products and quotients
-//! of non-negative terms (and one difference, see [`super::law`]), at most n + 16 operations deep, so each is off by less than 64 u = 2^-47 of the terms' sum.
+//! of non-negative terms (and one difference, see [`super::law::LawBounds`]), at most n + 16 operations deep, so each is off by less than 64 u = 2^-47 of the
+//! terms' sum. The tests of [`super::law::robust`] run demand and grip on this scalar.
 
 use std::ops::{Add, Mul, Neg, Sub};
 
 use crate::dynamics::{Motion, RegressorStorage};
 use crate::enclose::Rounding;
-use crate::inertia::{ARMATURE, COULOMB, INERTIAL, OFFSET, VISCOUS};
-use crate::robot::Arm;
+use crate::robot::{Arm, INERTIAL};
 use crate::scalar::Scalar;
 
 use super::cell::{Cell, Joints};
-use super::strips::OWN;
-use super::torque::Uncertain;
+use super::law::{Law, Row, by_box, by_either, by_strips};
+use super::strips::Between;
 use super::tube::Tube;
-use super::upward::{add_up, mul_up};
+use super::upward::{add_up, div_up, mul_up};
 
 /// 2^-53.
 const UNIT: f64 = 0.5 * f64::EPSILON;
@@ -38,6 +38,12 @@ const SINE_ERROR: f64 = 2.0 * f64::EPSILON;
 
 /// 2^-40: relative error of what the controller makes of rho, r and V^ (module header), with a hundredfold reserve.
 pub const LAW_ROUNDOFF: f64 = 1.0 / (1_u64 << 40) as f64;
+
+/// Any place among strips: shares of time are quotients of differences of floats, three roundings, and what is left of one a fourth.
+const ANY_PLACE: Between<Roundoff> = {
+    let share = Roundoff { size: 1.0, error: 8.0 * UNIT };
+    Between { first: 0, second: 0, share, rest: share }
+};
 
 /// A computed number and the exact one that it stands for.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -51,6 +57,17 @@ impl Roundoff {
     /// A float of at most this size, itself exact.
     pub fn float(size: f64) -> Self {
         Self { size: size.abs(), error: 0.0 }
+    }
+
+    /// One of two numbers, the smaller or the larger: it moves no further than the one that moves further.
+    pub fn either(self, other: Self) -> Self {
+        Self { size: self.size.max(other.size), error: self.error.max(other.error) }
+    }
+
+    /// The quotient by a positive float, which may stand for a number that was rounded once: 2 u of the quotient for that, u for its own rounding.
+    pub fn quotient(self, divisor: f64) -> Self {
+        let size = mul_up(div_up(self.size, divisor), 1.0 + 4.0 * UNIT);
+        Self::rounded(size, add_up(div_up(self.error, divisor), mul_up(2.0 * UNIT, size)))
     }
 
     fn rounded(size: f64, error: f64) -> Self {
@@ -123,89 +140,46 @@ pub struct RoundoffBounds {
 }
 
 impl RoundoffBounds {
-    /// Runs the arithmetic of [`crate::control::RobustController`] on the sizes of `cell`.
+    /// Runs the law on the sizes of `cell`.
     pub fn new<const N: usize, R: Rounding>(
         robot: &Arm,
-        tube: &Tube,
-        uncertain: &Uncertain,
+        law: &Law<'_>,
         cell: &Cell<N, R>,
         (motion, storage): (&mut Motion<Roundoff>, &mut RegressorStorage<Roundoff>),
     ) -> Self {
         let n = robot.dof();
-        let width = INERTIAL * n;
         let sizes = |forms: &[crate::enclose::Affine<N, R>]| -> Joints<Roundoff> {
             forms.iter().map(|x| Roundoff::float(x.sup_abs())).collect()
         };
         let (q, dq, dqa, ddqa) = (sizes(&cell.q), sizes(&cell.dq), sizes(&cell.dqa), sizes(&cell.ddqa));
         let r: Joints<Roundoff> =
             (0..n).map(|j| Roundoff::float(add_up(cell.r[j].sup_abs(), cell.deviation[j].r))).collect();
-        let (center, radius) = (&uncertain.center, &uncertain.radius);
-        let breakaway = robot.uncertainty().breakaway_ratio;
 
         motion.sweep(robot, &q, &dq, &dqa, &ddqa);
         let y = storage.torque(robot, motion);
-        let torque_nm = (0..n)
-            .map(|j| {
-                let at = robot.friction_index(j);
-                let (mut nominal, mut rho) =
-                    joint_part(&center[at..at + 4], &radius[at..at + 4], breakaway, dq[j], ddqa[j]);
-                for (p, entry) in y[width * j..width * (j + 1)].iter().enumerate() {
-                    nominal = nominal + entry.scale(center[p]);
-                    rho = rho + entry.scale(radius[p]);
-                }
-                let drift = Roundoff::float(tube.drift_nm[j]);
-                let Some(strips) = &uncertain.strips else {
-                    return add_up(nominal.error, (rho + drift).error);
-                };
-                // Shares of time are quotients of differences of floats: three roundings. Sizes are those of all strips.
-                let share = Roundoff { size: 1.0, error: 8.0 * UNIT };
-                let mix = |x: f64| share.scale(x) + share.scale(x);
-                let (most, own) = (strips.largest(j), [dq[j], ddqa[j], Roundoff::float(1.0)]);
-                let links = most.links.iter().zip(&y[width * j..]).zip(radius);
-                let mut known = mix(most.half) + charge(&center[at..at + 4], &radius[at..at + 4], breakaway);
-                for ((d, entry), g) in links {
-                    known = known + (*entry - mix(*d)).scale(*g);
-                }
-                for ((d, entry), column) in most.own.iter().zip(own).zip(OWN) {
-                    known = known + (entry - mix(*d)).scale(radius[at + column]);
-                }
-                let shift = mix(most.shift);
-                let either = add_up((rho + shift + drift).error, (known + drift).error);
-                add_up((nominal + shift).error, either)
-            })
-            .collect();
+        let of = |j: usize| {
+            let row = Row::new(y, (j, INERTIAL * n), dq[j], ddqa[j]);
+            let (mut nominal, charge) = law.nominal(j, &row);
+            let mut by_set = by_box(law.set, j, charge, &row);
+            if let Some(strips) = law.set.strips() {
+                let most = strips.largest(j);
+                let (shift, known) = by_strips(law.set, j, (&ANY_PLACE, [most, most]), &row);
+                nominal = nominal + shift;
+                by_set = by_either((by_set, charge), (shift, known));
+            }
+            add_up(nominal.error, law.disturbance(j, by_set).error)
+        };
+        let torque_nm = (0..n).map(of).collect();
 
         motion.sweep(robot, &q, &r, &r, &r);
-        let y = storage.momentum(robot, motion);
-        let mut energy = Roundoff::float(tube.energy_slack_j);
-        for p in 0..width {
-            let along = (0..n).fold(Roundoff::zero(), |sum, j| sum + r[j] * y[width * j + p]);
-            energy = energy + (along.scale(center[p]) + along.scale(radius[p])).scale(0.5);
-        }
-        for j in 0..n {
-            let at = robot.friction_index(j) + ARMATURE;
-            let inertia = Roundoff::float(center[at]) + Roundoff::float(radius[at]);
-            energy = energy + inertia.scale(0.5) * r[j] * r[j];
-        }
-        Self { torque_nm, energy_j: energy.error }
+        let energy_j = law.energy_bound(&r, storage.momentum(robot, motion)).error;
+        Self { torque_nm, energy_j }
     }
 
     /// Upper bound of what the computed V^ exceeds the exact supremum by.
     pub fn slack_above(&self, tube: &Tube) -> f64 {
         add_up(tube.energy_slack_j, self.energy_j)
     }
-}
-
-/// The friction part of the nominal torque and of rho, larger branch.
-fn joint_part(c: &[f64], g: &[f64], breakaway: f64, dq: Roundoff, ddqa: Roundoff) -> (Roundoff, Roundoff) {
-    let float = Roundoff::float;
-    let nominal = float(c[COULOMB]) + dq.scale(c[VISCOUS]) + ddqa.scale(c[ARMATURE]) + float(c[OFFSET]);
-    (nominal, charge(c, g, breakaway) + dq.scale(g[VISCOUS]) + ddqa.scale(g[ARMATURE]) + float(g[OFFSET]))
-}
-
-/// What Coulomb friction adds to rho, larger branch.
-fn charge(c: &[f64], g: &[f64], breakaway: f64) -> Roundoff {
-    (Roundoff::float(c[COULOMB]) + Roundoff::float(g[COULOMB])).scale(breakaway)
 }
 
 #[cfg(test)]

@@ -70,12 +70,21 @@ pub struct Between<T> {
     pub second: usize,
     /// Share of the second.
     pub share: T,
+    /// Share of the first.
+    pub rest: T,
+}
+
+impl<T: Scalar> Between<T> {
+    /// The strips of these indices, the second one's share, and what is left to the first.
+    pub fn new(first: usize, second: usize, share: T) -> Self {
+        Self { first, second, share, rest: T::constant(1.0) - share }
+    }
 }
 
 impl PreparedStrips {
-    /// Prepares the strips of `set` for `center` +- `radius`, which contains the box; `None` if there are none or if they are not
+    /// For [`super::PreparedSet`]: prepares the strips of `set` for `center` +- `radius`, which contains the box; `None` if there are none or if they are not
     /// for this robot.
-    pub fn new(robot: &Arm, set: &ParameterSet, center: &[f64], radius: &[f64]) -> Option<Self> {
+    pub(super) fn new(robot: &Arm, set: &ParameterSet, center: &[f64], radius: &[f64]) -> Option<Self> {
         let TorqueStrips { times, strips } = set.strips()?;
         let joints = robot.dof();
         let sized = strips.iter().all(|s| s.direction.len() == set.len());
@@ -116,7 +125,22 @@ impl PreparedStrips {
         &self.strips[self.joints * k + j]
     }
 
-    /// What the law ([`crate::control::RobustController`]) may take at the ticks of a cell over `span` (times of the plan, strips
+    /// The two strips of joint `j` that are mixed at this place.
+    pub fn pair<T>(&self, place: &Between<T>, j: usize) -> [&PreparedStrip; 2] {
+        [self.strip(place.first, j), self.strip(place.second, j)]
+    }
+
+    /// What the law takes at time `t` of the plan, s: hat functions of time.
+    pub fn at(&self, t: f64) -> Between<f64> {
+        let times = &self.times;
+        let second = times.partition_point(|x| *x <= t).max(1).min(times.len() - 1);
+        let first = second.saturating_sub(1);
+        let length = times[second] - times[first];
+        let share = if length > 0.0 { ((t - times[first]) / length).clamp(0.0, 1.0) } else { 1.0 };
+        Between::new(first, second, share)
+    }
+
+    /// What [`PreparedStrips::at`] may be at the ticks of a cell over `span` (times of the plan, strips
     /// within it): on one of these stretches, with time as the cell has it.
     pub fn over<const N: usize, R: Rounding>(
         &self,
@@ -125,7 +149,7 @@ impl PreparedStrips {
         span: Span,
     ) -> Vec<Between<Affine<N, R>>> {
         let last = self.times.len() - 1;
-        let alone = |k: usize| Between { first: k, second: k, share: Affine::constant(1.0) };
+        let alone = |k: usize| Between::new(k, k, Affine::constant(1.0));
         let Span::Between(t0, t1) = span else { return vec![alone(last)] };
         let mut stretches = Vec::new();
         if t0 < self.times[0] {
@@ -139,7 +163,7 @@ impl PreparedStrips {
             let from = Interval::constant(self.times[first]);
             let length = Interval::constant(self.times[first + 1]) - from;
             let [start, end] = [t0, end].map(|t| (Interval::constant(t) - from) / length);
-            stretches.push(Between { first, second: first + 1, share: line(start, end) });
+            stretches.push(Between::new(first, first + 1, line(start, end)));
         }
         stretches
     }

@@ -27,21 +27,18 @@
 //!
 //! Sums of bounds are rounded up term by term.
 
-use arrayvec::ArrayVec;
-
-use crate::dynamics::{Motion, RecursionStorage, RegressorStorage};
+use crate::dynamics::{Motion, RegressorStorage, Space};
 use crate::enclose::{Affine, Interval, Rounding};
-use crate::inertia::{ARMATURE, COULOMB, FRICTION, INERTIAL, OFFSET, ParameterSet, VISCOUS};
-use crate::robot::Arm;
+use crate::robot::{ARMATURE, Arm, INERTIAL, VISCOUS};
 use crate::scalar::{Dual, Scalar};
 
-use super::cell::{Cell, Joints, MAX_JOINTS};
+use super::cell::{Cell, Joints};
 use super::extent;
-use super::mass;
+use super::law::{Law, Row, Upward, by_box, by_either, by_strips};
+use super::prepared_set::PreparedSet;
 use super::roundoff::RoundoffBounds;
-use super::strips::{Between, OWN, PreparedStrips};
+use super::strips::Between;
 use super::tube::Tube;
-use super::upward::{add_up, mul_up};
 
 /// Torque sets of one joint over a cell, N m.
 #[derive(Debug, Clone, Copy)]
@@ -61,149 +58,46 @@ impl JointTorque {
     }
 }
 
-/// Most parameters of a robot.
-pub const MAX_PARAMETERS: usize = MAX_JOINTS * (INERTIAL + FRICTION);
-
-/// Parameter set as centre, radius and enclosures, prepared once a plan.
-#[derive(Debug, Clone)]
-pub struct Uncertain {
-    /// Centre theta_0, as the controller has it.
-    pub center: ArrayVec<f64, MAX_PARAMETERS>,
-    /// Radius about the centre, as the controller has it.
-    pub radius: ArrayVec<f64, MAX_PARAMETERS>,
-    /// Holds the set and all that the controller makes of it, centre +- radius.
-    pub range: ArrayVec<Interval, MAX_PARAMETERS>,
-    /// The strips of a correlated set.
-    pub strips: Option<PreparedStrips>,
-    /// Parameters between whose mass matrices those of the set are.
-    pub between: mass::MassBounds,
-}
-
-impl Uncertain {
-    /// Prepares `set`, that of `robot`, which has at most [`MAX_JOINTS`] joints.
-    pub fn new(robot: &Arm, set: &ParameterSet) -> Self {
-        let center: ArrayVec<f64, MAX_PARAMETERS> = set.centers_and_radii().map(|(c, _)| c).collect();
-        let radius: ArrayVec<f64, MAX_PARAMETERS> = set.centers_and_radii().map(|(_, g)| g).collect();
-        let range = set.centers_and_radii().map(|(c, g)| Interval::around(c, g)).collect();
-        let strips = PreparedStrips::new(robot, set, &center, &radius);
-        Self { center, radius, range, strips, between: mass::MassBounds::new(robot, set) }
-    }
-}
-
-/// Nominal torques and disturbance bounds of all joints over a cell, at the ticks of which the law leans on the strips of
+/// Nominal torques and disturbance bounds of all joints over a cell, by [`Law`], at the ticks of which it leans on the strips of
 /// one of `stretches`. Leaves the motion swept over the cell.
 pub fn joint_torques<const N: usize, R: Rounding>(
     robot: &Arm,
-    tube: &Tube,
-    uncertain: &Uncertain,
+    law: &Law<'_>,
     cell: &Cell<N, R>,
     (roundoff, stretches): (&RoundoffBounds, &[Between<Affine<N, R>>]),
     (motion, y): (&mut Motion<Affine<N, R>>, &mut RegressorStorage<Affine<N, R>>),
 ) -> Joints<JointTorque> {
     let n = robot.dof();
-    let width = INERTIAL * n;
     motion.sweep(robot, &cell.q, &cell.dq, &cell.dqa, &cell.ddqa);
     let y = y.torque(robot, motion);
-    (0..n)
-        .map(|j| {
-            let (mut nominal, charge, own) = friction_part(robot, tube, uncertain, cell, j);
-            let row = &y[width * j..width * (j + 1)];
-            for (entry, &c) in row.iter().zip(&uncertain.center) {
-                nominal = nominal + entry.scale(c);
+    let of = |j: usize| {
+        let row = Row::new(y, (j, INERTIAL * n), cell.dq[j], cell.ddqa[j]);
+        let (nominal, charge) = law.nominal(j, &row);
+        let nominal = nominal.widen(roundoff.torque_nm[j]);
+        let left = by_box(law.set, j, charge, &row);
+        let bounds = |form: &Affine<N, R>| (extent::lower(form), extent::upper(form));
+        let (mut range, mut by_set) = (bounds(&nominal), left);
+        if let Some(strips) = law.set.strips() {
+            (range, by_set) = ((f64::INFINITY, f64::NEG_INFINITY), charge);
+            for place in stretches {
+                let (shift, known) = by_strips(law.set, j, (place, strips.pair(place, j)), &row);
+                let (lower, upper) = bounds(&(nominal + shift));
+                range = (range.0.min(lower), range.1.max(upper));
+                let either = by_either((left, charge), (shift, known));
+                by_set = Upward(by_set.0.max(either.0));
             }
-            nominal = nominal.widen(roundoff.torque_nm[j]);
-            let by_box = spread(uncertain, robot, j, row, &own);
-            let bounds = |form: &Affine<N, R>| (extent::lower(form), extent::upper(form));
-            let (mut range, mut by_set) = (bounds(&nominal), by_box);
-            if let Some(strips) = &uncertain.strips {
-                (range, by_set) = ((f64::INFINITY, f64::NEG_INFINITY), 0.0);
-                for between in stretches {
-                    let (shift, known) = strip_bounds(robot, uncertain, (strips, between), j, row, &own);
-                    let (lower, upper) = bounds(&(nominal + shift));
-                    range = (range.0.min(lower), range.1.max(upper));
-                    by_set = by_set.max(known.min(add_up(by_box, shift.sup_abs())));
-                }
-            }
-            let rho = add_up(add_up(add_up(by_set, charge), tube.drift_nm[j]), roundoff.torque_nm[j]);
-            JointTorque { nominal_lower: range.0, nominal_upper: range.1, rho }
-        })
-        .collect()
-}
-
-/// sum_p |y_p| g_p of the links' and the joint's own columns: where the tube leaves the sign of y_p in no doubt |y_p| is a form, and of
-/// these the sum is bounded; of the others each.
-pub fn spread<const N: usize, R: Rounding>(
-    uncertain: &Uncertain,
-    robot: &Arm,
-    j: usize,
-    row: &[Affine<N, R>],
-    own: &[Affine<N, R>; 3],
-) -> f64 {
-    let at = robot.friction_index(j);
-    let own = own.iter().zip(OWN.map(|column| uncertain.radius[at + column]));
-    let (mut sum, mut each) = (Affine::zero(), 0.0);
-    for (y, g) in row.iter().zip(uncertain.radius.iter().copied()).chain(own).filter(|(_, g)| *g > 0.0) {
-        if extent::spread(y) < y.center().abs() {
-            sum = sum + y.scale(g.copysign(y.center()));
-        } else {
-            each = add_up(each, mul_up(extent::sup_abs(y), g));
         }
-    }
-    add_up(each, extent::upper(&sum).max(0.0))
-}
-
-/// What the strips add to the nominal torque of joint `j`, and what they leave of rho; see [`super::strips`].
-pub fn strip_bounds<const N: usize, R: Rounding>(
-    robot: &Arm,
-    uncertain: &Uncertain,
-    (strips, between): (&PreparedStrips, &Between<Affine<N, R>>),
-    j: usize,
-    row: &[Affine<N, R>],
-    own: &[Affine<N, R>; 3],
-) -> (Affine<N, R>, f64) {
-    let (a, b) = (strips.strip(between.first, j), strips.strip(between.second, j));
-    let rest = Affine::constant(1.0) - between.share;
-    let mix =
-        |x: f64, y: f64| if x == y { Affine::constant(x) } else { rest.scale(x) + between.share.scale(y) };
-    let off = |y: &[Affine<N, R>], a: &[f64], b: &[f64]| -> Vec<Affine<N, R>> {
-        y.iter().zip(a.iter().zip(b)).map(|(y, (a, b))| *y - mix(*a, *b)).collect()
+        let rho = law.disturbance(j, by_set) + Upward(roundoff.torque_nm[j]);
+        JointTorque { nominal_lower: range.0, nominal_upper: range.1, rho: rho.0 }
     };
-    let own = off(own, &a.own, &b.own);
-    let residual = spread(uncertain, robot, j, &off(row, &a.links, &b.links), &[own[0], own[1], own[2]]);
-    (mix(a.shift, b.shift), add_up(extent::upper(&mix(a.half, b.half)), residual))
-}
-
-/// JointParameters, armature and offset of joint `j`, mirroring the controller: nominal torque, what Coulomb friction adds to the
-/// disturbance, and the entries of its row in the columns of [`OWN`].
-pub fn friction_part<const N: usize, R: Rounding>(
-    robot: &Arm,
-    tube: &Tube,
-    uncertain: &Uncertain,
-    cell: &Cell<N, R>,
-    j: usize,
-) -> (Affine<N, R>, f64, [Affine<N, R>; 3]) {
-    let at = robot.friction_index(j);
-    let (c, g) = (&uncertain.center[at..at + 4], &uncertain.radius[at..at + 4]);
-    let (dq, ddqa) = (cell.dq[j], cell.ddqa[j]);
-    let band = tube.sign_band(robot, j);
-    let (coulomb, charge) = if dq.lower() > band {
-        (Affine::constant(c[COULOMB]), g[COULOMB])
-    } else if dq.upper() < -band {
-        (Affine::constant(-c[COULOMB]), g[COULOMB])
-    } else {
-        // Nothing is compensated where the sign is in doubt; elsewhere in the cell it is, and less than this is left.
-        let least = mul_up(robot.uncertainty().breakaway_ratio, add_up(c[COULOMB].abs(), g[COULOMB]));
-        (Affine::zero().widen(c[COULOMB].abs()), least)
-    };
-    let nominal = coulomb + dq.scale(c[VISCOUS]) + ddqa.scale(c[ARMATURE]) + Affine::constant(c[OFFSET]);
-    (nominal, charge, [dq, ddqa, Affine::constant(1.0)])
+    (0..n).map(of).collect()
 }
 
 /// Bounds on the drift D_j (N m) over a cell, but for what dr/dt does.
 pub fn drift<const N: usize, R: Rounding>(
     robot: &Arm,
     tube: &Tube,
-    uncertain: &Uncertain,
+    set: &PreparedSet,
     cell: &Cell<N, R>,
     space: &mut RecursionStorage<Dual<Affine<N, R>, 1>>,
 ) -> Joints<f64> {
@@ -222,7 +116,7 @@ pub fn drift<const N: usize, R: Rounding>(
     }
     let constant = |x: &Interval| Rate::new(Affine::from_interval(*x), [Affine::zero()]);
     space.motion.sweep(robot, &q, &dq, &dqa, &ddqa);
-    space.fill_theta(uncertain.range.iter().map(constant));
+    space.fill_theta(set.range().iter().map(constant));
     space.inverse_dynamics(robot);
     (0..n)
         .map(|j| {

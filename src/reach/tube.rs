@@ -60,7 +60,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::robot::{Arm, Gains};
+use crate::robot::{Gains, Sensors};
 
 use super::upward::{div_up, mul_up};
 
@@ -92,6 +92,18 @@ pub struct Tube {
 }
 
 impl Tube {
+    /// Makes the tube the same as `other`, in the memory that it has.
+    pub fn assign(&mut self, other: &Self) {
+        let Self { inertia_floor, lag_floor, drift_nm, acceleration_bound, .. } = self;
+        inertia_floor.clone_from(&other.inertia_floor);
+        lag_floor.clone_from(&other.lag_floor);
+        drift_nm.clone_from(&other.drift_nm);
+        acceleration_bound.clone_from(&other.acceleration_bound);
+        let Self { gains, layer_ticks, hold_power_w, energy_slack_j, .. } = self;
+        (*gains, *layer_ticks) = (other.gains, other.layer_ticks);
+        (*hold_power_w, *energy_slack_j) = (other.hold_power_w, other.energy_slack_j);
+    }
+
     /// The tube's level of V, J: (1 + 2^-20) V_max, rounded up.
     pub fn level_j(&self) -> f64 {
         mul_up(LEVEL, self.gains.v_max)
@@ -120,9 +132,9 @@ impl Tube {
 
     /// Speed below which the controller does not trust the sign of the measured dq_j, rad/s: the stiction speed, plus
     /// the encoder's error, plus what the joint can gain within a tick; rounded up.
-    pub fn sign_band(&self, robot: &Arm, j: usize) -> f64 {
+    pub fn sign_band(&self, sensors: &Sensors, j: usize) -> f64 {
         let gained = (self.gains.period_s * self.acceleration_bound[j]).next_up();
-        let known = (self.gains.stiction_speed_rad_s + robot.sensors().velocity_rad_s).next_up();
+        let known = (self.gains.stiction_speed_rad_s + sensors.velocity_rad_s).next_up();
         (known + gained).next_up()
     }
 }
@@ -133,6 +145,7 @@ mod tests {
     use crate::campaign::soundness::formulas;
     use crate::campaign::soundness::twofold::Twofold;
     use crate::plan::tube_fit;
+    use crate::robot::Arm;
 
     fn tube() -> (Arm, Tube) {
         let robot = crate::robot::load("kinova_gen3_2f85").unwrap();
@@ -171,7 +184,7 @@ mod tests {
     fn the_band_of_doubtful_signs_has_three_parts() {
         let (robot, tube) = tube();
         for j in 0..robot.dof() {
-            let (found, right) = (tube.sign_band(&robot, j), formulas::sign_band(&tube, &robot, j));
+            let (found, right) = (tube.sign_band(&robot.sensors(), j), formulas::sign_band(&tube, &robot, j));
             assert!((right..=right * (1.0 + 1e-14)).contains(&found), "{found} for {right}");
         }
     }

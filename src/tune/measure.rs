@@ -14,7 +14,7 @@ use crate::certify::{CellReport, Problem};
 use crate::control::{Controller, Measured as Reading, RobustController};
 use crate::plan::inertia_floor::FloorFit;
 use crate::plan::tube_fit;
-use crate::reach::Tube;
+use crate::reach::{PreparedSet, Tube};
 use crate::robot::Gains;
 use crate::trajectory::Bezier;
 
@@ -102,11 +102,12 @@ fn one(
     let refused = |term: String| Wanting { term, excess: 1e9 };
     let robot = arm.robot.with_gains(gains).map_err(|error| refused(error.to_string()))?;
     let mut tube = tube_fit::initial(&robot);
-    tube_fit::ground(&robot, &arm.set, curve, &mut tube, (None, &mut FloorFit::new(&robot)));
+    let set = Arc::new(PreparedSet::new(&robot, &arm.set));
+    tube_fit::ground(&robot, &set, curve, &mut tube, (None, &mut FloorFit::new(&robot)));
     let mut first: Option<Wanting> = None;
     for _ in 0..=ROUNDS {
-        let problem =
-            Problem::new(&robot, &arm.set, &arm.scene, &tube, curve).map_err(|r| refused(r.to_string()))?;
+        let problem = Problem::with_prepared(&robot, &set, &arm.scene, &tube, curve)
+            .map_err(|r| refused(r.to_string()))?;
         let reports = problem.survey(cells);
         if reports.iter().all(|report| problem.tube_margin(report) >= 0.0) {
             let fits = reports.iter().all(|r| {

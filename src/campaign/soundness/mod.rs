@@ -13,6 +13,8 @@ pub mod attack;
 mod attained;
 pub mod case;
 pub mod edge;
+#[cfg(test)]
+pub(crate) mod exact;
 pub mod formulas;
 pub mod ledger;
 #[cfg(test)]

@@ -1,14 +1,14 @@
 //! The planning of one period: the way, the proposal towards the next target on it, and the proof.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::certify::{Partition, Problem, certify};
-use crate::inertia::ParameterSet;
 use crate::plan::Plan;
 use crate::plan::propose::{Proposal, Purpose, Setting, cells};
 use crate::plan::route::{RouteError, Router, Terrain};
 use crate::plan::saved::PlanStart;
-use crate::reach::Joints;
+use crate::reach::{Joints, PreparedSet};
 use crate::trajectory::{Bezier, JointState};
 
 use super::super::event::Event;
@@ -54,8 +54,9 @@ impl<H: Hardware> Runner<'_, H> {
         }
     }
 
-    /// Proposes and certifies the plan for the next period within t_p of `period`, the start of this one.
-    pub(super) fn make_plan(&mut self, phase: TaskPhase, period: Instant) -> Option<Plan> {
+    /// Proposes and certifies the plan for the next period within t_p of `period`, the start of this one. The set is prepared for all three: planner,
+    /// certifier and controller.
+    pub(super) fn make_plan(&mut self, phase: Phase, period: Instant) -> Option<(Plan, Arc<PreparedSet>)> {
         let index = self.record.attempts.len();
         let t_p = if self.timed { Duration::from_secs_f64(self.task.timing.t_p_s) } else { UNTIMED };
         let start = self.next_start();
@@ -76,9 +77,9 @@ impl<H: Hardware> Runner<'_, H> {
         let certified = proposal.and_then(|(proposal, set)| {
             self.observer.event(&Event::PlanProposed { index, phase, t, propose_ms });
             let begun = Instant::now();
-            let plan = self.certified(proposal, set, t);
+            let plan = self.certified(proposal, &set, t);
             summary.certify_ms = 1e3 * begun.elapsed().as_secs_f64();
-            plan
+            plan.map(|plan| (plan, set))
         });
         let in_time = certified.and_then(|plan| {
             if period.elapsed() <= t_p {
@@ -90,7 +91,7 @@ impl<H: Hardware> Runner<'_, H> {
         match in_time {
             Ok(plan) => {
                 summary.certified = true;
-                summary.min_margin = Margins::from(&plan.certificate);
+                summary.min_margin = Margins::from(&plan.0.certificate);
                 self.observer.event(&Event::PlanCertified {
                     index,
                     phase,
@@ -117,10 +118,10 @@ impl<H: Hardware> Runner<'_, H> {
         phase: TaskPhase,
         start: &JointState,
         deadline: Instant,
-    ) -> Result<(Proposal, ParameterSet), String> {
-        let (task, robot) = (self.task, self.robot.clone());
-        let set = self.set().clone();
-        let held = task.held.as_ref().filter(|_| phase == TaskPhase::Excite);
+    ) -> Result<(Proposal, Arc<PreparedSet>), String> {
+        let task = self.task;
+        let set = Arc::new(PreparedSet::new(&self.robot, self.set()));
+        let held = task.held.as_ref().filter(|_| phase == Phase::Excite);
         let reach = held.map_or(&task.carry.range_rad, |held| &held.excite.range_rad);
         let running = self.active.as_ref().map(|active| active.plan.curve.end());
         let held_tube = self.active.as_ref().map(|active| active.plan.tube.clone());
@@ -142,7 +143,7 @@ impl<H: Hardware> Runner<'_, H> {
                 let last = self.excited + 1 >= task.timing.exciting_plans;
                 let whole = last || held.excite.look_ahead;
                 let horizon_s = if whole { task.timing.t_f_s } else { task.timing.t_p_s };
-                criterion = learner.criterion(&set);
+                criterion = learner.criterion(set.set());
                 Purpose::Excite {
                     known: learner.known(),
                     criterion: &criterion,
@@ -150,7 +151,35 @@ impl<H: Hardware> Runner<'_, H> {
                     horizon_s,
                 }
             }
-            _ => return self.propose_approach(&setting),
+            _ => {
+                // After a failure, or a plan that leads nowhere, less is asked for; in the end another way is sought.
+                let stuck = |count: usize| count > 0 && count.is_multiple_of(NEW_ROUTE_AFTER);
+                if stuck(self.failures) || stuck(self.stalls) {
+                    self.router.forget();
+                }
+                // On a new route everything is tried again; what failed in this very state is not.
+                let setbacks = self.failures + self.stalls % NEW_ROUTE_AFTER;
+                let modest: Vec<f64> = reach.iter().map(|r| r * RETRY_SHARE.powi(setbacks as i32)).collect();
+                let target =
+                    next_target(&mut self.router, &Setting { reach: &modest, ..setting }, &task.goal)?;
+                let straight =
+                    Bezier::to_rest(start, &target, task.timing.t_f_s).map_err(|e| e.to_string())?;
+                let known = match &mut self.learner {
+                    Some(learner) => {
+                        let known = learner.along(self.hardware.time(), &straight).map_err(|broken| {
+                            self.record.broken.push(*broken);
+                            "the measurements contradict an assumption".to_owned()
+                        })?;
+                        Arc::new(PreparedSet::new(&self.robot, &known))
+                    }
+                    None => set.clone(),
+                };
+                self.hardware.set_claimed(known.set());
+                let setting = Setting { set: &known, ..setting };
+                let found = self.planner.propose(&setting, Purpose::Approach(&target));
+                let found = found.cloned().map_err(|e| e.to_string())?;
+                return Ok((found, known));
+            }
         };
         let found = self.planner.propose(&setting, purpose).cloned().map_err(|e| e.to_string())?;
         Ok((found, set))
@@ -185,9 +214,9 @@ impl<H: Hardware> Runner<'_, H> {
     }
 
     /// The proof: nothing is executed without it.
-    fn certified(&self, proposal: Proposal, set: ParameterSet, t: f64) -> Result<Plan, String> {
+    fn certified(&self, proposal: Proposal, set: &Arc<PreparedSet>, t: f64) -> Result<Plan, String> {
         let scene = &self.task.scene;
-        let problem = Problem::new(&self.robot, &set, scene, &proposal.tube, &proposal.curve)
+        let problem = Problem::with_prepared(&self.robot, set, scene, &proposal.tube, &proposal.curve)
             .map_err(|e| e.to_string())?;
         let partition = Partition { cells: cells(proposal.curve.duration_s), ..Partition::default() };
         let before = self.active.as_ref().map(|active| (&active.plan, active.plan.certificate.excess));
@@ -202,7 +231,7 @@ impl<H: Hardware> Runner<'_, H> {
             start,
             curve: proposal.curve,
             tube: proposal.tube,
-            set,
+            set: set.set().clone(),
             scene: scene.clone(),
             robot: (*self.robot).clone(),
             certificate,
@@ -213,7 +242,7 @@ impl<H: Hardware> Runner<'_, H> {
 /// The next target on the route; the route is searched where there is none yet or it is out of reach.
 fn next_target(router: &mut Router, setting: &Setting<'_>, goal: &[f64]) -> Result<Joints<f64>, String> {
     let Setting { robot, set, scene, start, reach, .. } = *setting;
-    let terrain = Terrain { robot, set, scene };
+    let terrain = Terrain { robot, set: set.set(), scene };
     if let Some(found) = router.target(terrain, &start.q, reach) {
         return Ok(found);
     }

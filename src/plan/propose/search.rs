@@ -3,12 +3,11 @@
 use std::time::{Duration, Instant};
 
 use crate::certify::{CellReport, Problem, Refusal, Shortfall};
-use crate::inertia::ParameterSet;
 use crate::plan::inertia_floor::FloorFit;
 use crate::plan::nlp::{self, Evaluation, NlpError, NlpOptions, NonlinearProgram};
 use crate::plan::rows::RowBuilder;
 use crate::plan::tube_fit;
-use crate::reach::{Joints, Tube};
+use crate::reach::{Joints, PreparedSet, Tube};
 use crate::robot::Arm;
 use crate::trajectory::Bezier;
 use crate::trajectory::bezier::POINTS;
@@ -84,7 +83,7 @@ impl Objection {
 }
 
 impl SearchStorage {
-    pub(super) fn new(robot: &Arm, set: &ParameterSet) -> Self {
+    pub(super) fn new(robot: &Arm, set: &PreparedSet) -> Self {
         let initial = tube_fit::initial(robot);
         let curve = Bezier { duration_s: 0.0, points: vec![[0.0; POINTS]; robot.dof()] };
         let nothing = || Proposal { curve: curve.clone(), tube: initial.clone(), cost: f64::NAN };
@@ -113,8 +112,8 @@ impl SearchStorage {
         }
     }
 
-    /// Ready for another task of this robot, of so many assessments at most if that is bounded.
-    pub(super) fn reset(&mut self, set: &ParameterSet, allowed: Option<usize>) {
+    /// Ready for another task of this robot, of so many assessments at most.
+    pub(super) fn reset(&mut self, set: &PreparedSet, allowed: usize) {
         self.rows.take(set);
         (self.fitted, self.coasts, self.found) = (Fitted::Nowhere, false, false);
         self.known = None;
@@ -124,8 +123,8 @@ impl SearchStorage {
 
     /// Goes on from where `other` is.
     pub(super) fn follow(&mut self, other: &Self) {
-        tube_fit::assign(&mut self.tube, &other.tube);
-        tube_fit::assign(&mut self.base, &other.base);
+        self.tube.assign(&other.tube);
+        self.base.assign(&other.base);
         let elsewhere = if other.fitted == Fitted::Nowhere { Fitted::Nowhere } else { Fitted::Elsewhere };
         (self.fitted, self.coasts, self.pace) = (elsewhere, other.coasts, other.pace);
         // What it needed where is not known here.
@@ -178,7 +177,7 @@ impl Candidates<'_> {
         let (Task { setting, ends, coast, workspaces, cells, .. }, search) = (self.task, &mut *self.search);
         let Setting { robot, set, start, duration_s, held, .. } = **setting;
         search.curve.set_to_rest(start, &ends.at(coast), duration_s)?;
-        tube_fit::assign(&mut search.base, &search.initial);
+        search.base.assign(&search.initial);
         let place = (*workspaces, &mut search.floors, &mut search.coarse);
         let fitted = tube_fit::refit(robot, set, &search.curve, &mut search.base, (cells / 2, held), place);
         fitted.map_err(|refusal| ProposeError::Unproven(Some(refusal)))?;
@@ -190,7 +189,7 @@ impl Candidates<'_> {
     pub(super) fn take_coasting_tube(&mut self) {
         let search = &mut *self.search;
         if tube_fit::is_usable(&search.base) {
-            tube_fit::assign(&mut search.tube, &search.base);
+            search.tube.assign(&search.base);
             search.fitted = Fitted::Here;
         }
     }
@@ -340,7 +339,7 @@ impl Candidates<'_> {
             (self.task, &mut *self.search);
         let Setting { robot, set, held, .. } = **setting;
         let survey = |tube: &Tube, curve: &Bezier, reports: &mut Vec<CellReport>| -> Result<(), Refusal> {
-            Problem::new(robot, set, vicinity.scene(tube, setting.scene), tube, curve)?
+            Problem::with_prepared(robot, set, vicinity.scene(tube, setting.scene), tube, curve)?
                 .survey_into(*cells, workspaces, reports);
             Ok(())
         };
@@ -355,7 +354,7 @@ impl Candidates<'_> {
                 let promising = match search.busiest.and_then(|cell| search.fine.get_mut(cell)) {
                     Some(report) => {
                         let scene = vicinity.scene(&search.tube, setting.scene);
-                        let problem = Problem::new(robot, set, scene, &search.tube, &search.curve)?;
+                        let problem = Problem::with_prepared(robot, set, scene, &search.tube, &search.curve)?;
                         problem.renew(workspaces, report);
                         tube_fit::suits(&search.tube, std::slice::from_ref(report))
                     }
@@ -369,11 +368,11 @@ impl Candidates<'_> {
         };
         if !kept {
             let calm = if search.coasts { &search.base } else { &search.initial };
-            tube_fit::assign(&mut search.tube, calm);
+            search.tube.assign(calm);
             let place = (*workspaces, &mut search.floors, &mut search.coarse);
             tube_fit::refit(robot, set, &search.curve, &mut search.tube, (cells / 2, held), place)?;
             if !tube_fit::is_usable(&search.tube) {
-                tube_fit::assign(&mut search.tube, calm);
+                search.tube.assign(calm);
             }
             survey(&search.tube, &search.curve, &mut search.fine)?;
         }
@@ -386,7 +385,7 @@ impl Candidates<'_> {
         let nearly = rows.iter().all(|row| row.value >= NEARLY);
         let depth = if nearly { DEPTH } else { 0 };
         let scene = vicinity.scene(&search.tube, setting.scene);
-        let problem = Problem::new(robot, set, scene, &search.tube, &search.curve)?;
+        let problem = Problem::with_prepared(robot, set, scene, &search.tube, &search.curve)?;
         let verdict = problem.prove_survey(&search.fine, depth, workspaces);
         if let Err(shortfall) = verdict {
             search.objection = Some(Objection::Short(vicinity.in_the_whole(scene, shortfall)));
@@ -421,6 +420,6 @@ impl NonlinearProgram for Candidates<'_> {
         let SearchStorage { curve, tube, kept, .. } = &mut *self.search;
         kept.curve.duration_s = curve.duration_s;
         kept.curve.points.clone_from(&curve.points);
-        tube_fit::assign(&mut kept.tube, tube);
+        kept.tube.assign(tube);
     }
 }

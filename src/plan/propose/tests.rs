@@ -15,7 +15,7 @@ fn task() -> Task {
 /// The task from `start`, without a running plan and with all the time in the world.
 fn setting<'a>(
     task: &'a Task,
-    set: &'a ParameterSet,
+    set: &'a Arc<PreparedSet>,
     start: &'a JointState,
     reach: &'a [f64],
 ) -> Setting<'a> {
@@ -36,7 +36,8 @@ fn setting<'a>(
 /// Proposes from rest at the task's start.
 fn from_rest(task: &Task, target: &[f64], warm: Option<&[f64]>) -> Result<Proposal, ProposeError> {
     let (set, start) = (task.prior_set().unwrap(), JointState::at_rest(&task.start));
-    let setting = Setting { warm, ..setting(task, &set, &start, &task.carry.range_rad) };
+    let prepared = Arc::new(PreparedSet::new(&task.robot, &set));
+    let setting = Setting { warm, ..setting(task, &prepared, &start, &task.carry.range_rad) };
     let proposal = propose(&setting, Purpose::Approach(target))?;
     let problem = Problem::new(&task.robot, &set, &task.scene, &proposal.tube, &proposal.curve).unwrap();
     certify(&problem, &Start::Believed, Partition::default())
@@ -93,6 +94,7 @@ fn few_assessments_are_enough_for_some_motion() {
     let (set, timing) = (task.prior_set().unwrap(), &task.timing);
     let excite = &task.held.as_ref().unwrap().excite;
     let criterion = Criterion::predicted_width(&task.robot, &set);
+    let prepared = Arc::new(PreparedSet::new(&task.robot, &set));
     let mut planner = Planner::of_few_assessments(5);
     let mut moved = 0;
     for seed in 0..2 {
@@ -105,7 +107,7 @@ fn few_assessments_are_enough_for_some_motion() {
                 warm: end.as_deref(),
                 held: running.as_ref().map(|running| &running.tube),
                 seed: 1000 * seed + plan,
-                ..setting(&task, &set, &start, &excite.range_rad)
+                ..setting(&task, &prepared, &start, &excite.range_rad)
             };
             let samples = excite.samples;
             let purpose =
@@ -131,10 +133,11 @@ fn few_assessments_are_enough_for_some_motion() {
 fn a_random_motion_is_one() {
     let task = Scenario::load("scenarios/dumbbell_c_8lb.toml").unwrap().split().0;
     let (set, known) = (task.prior_set().unwrap(), Information::none());
+    let prepared = Arc::new(PreparedSet::new(&task.robot, &set));
     let start = JointState::at_rest(&task.start);
     let ends = [1, 2].map(|seed| {
         let reach = &task.held.as_ref().unwrap().excite.range_rad;
-        let setting = Setting { seed, ..setting(&task, &set, &start, reach) };
+        let setting = Setting { seed, ..setting(&task, &prepared, &start, reach) };
         let criterion = &Criterion::Random;
         let purpose = Purpose::Excite { known: &known, criterion, samples: 16, horizon_s: 1.5 };
         Planner::of_few_assessments(12).propose(&setting, purpose).unwrap().curve.end()

@@ -1,3 +1,4 @@
+use std::sync::Arc;
 use std::time::Instant;
 
 use nalgebra::{Matrix3, Vector3};
@@ -8,7 +9,7 @@ use super::*;
 use crate::campaign::soundness::truth::extreme;
 use crate::certify::Problem;
 use crate::horizon::Task;
-use crate::inertia::ParameterSet;
+use crate::reach::PreparedSet;
 use crate::robot::clearance::to_zonotope;
 use crate::scenario::Scenario;
 use crate::trajectory::{Bezier, JointState};
@@ -34,7 +35,7 @@ fn crowd(rng: &mut ChaCha8Rng) -> Scene {
 
 fn setting<'a>(
     task: &'a Task,
-    (set, scene, start): (&'a ParameterSet, &'a Scene, &'a JointState),
+    (set, scene, start): (&'a Arc<PreparedSet>, &'a Scene, &'a JointState),
     reach: &'a [f64],
 ) -> Setting<'a> {
     Setting {
@@ -61,7 +62,8 @@ fn away(start: &[f64], rng: &mut ChaCha8Rng) -> JointState {
 fn what_is_left_out_is_never_near() {
     let mut rng = ChaCha8Rng::seed_from_u64(5);
     for task in arms() {
-        let (robot, set) = (&task.robot, task.prior_set().unwrap());
+        let robot = &task.robot;
+        let set = Arc::new(PreparedSet::new(robot, &task.prior_set().unwrap()));
         let mut vicinity = Vicinity::new(robot);
         let (mut left_out, mut nearest) = (0, f64::INFINITY);
         for round in 0..12 {
@@ -105,7 +107,8 @@ fn what_is_left_out_is_never_near() {
 fn no_row_of_what_is_left_out_is_active() {
     let mut rng = ChaCha8Rng::seed_from_u64(6);
     for task in arms() {
-        let (robot, set) = (&task.robot, task.prior_set().unwrap());
+        let robot = &task.robot;
+        let set = Arc::new(PreparedSet::new(robot, &task.prior_set().unwrap()));
         let (scene, start) = (crowd(&mut rng), away(&task.start, &mut rng));
         let reach = vec![0.2; robot.dof()];
         let setting = setting(&task, (&set, &scene, &start), &reach);
@@ -118,7 +121,7 @@ fn no_row_of_what_is_left_out_is_active() {
         for _ in 0..4 {
             let k: Vec<f64> = ends.reach().iter().map(|_| extreme(&mut rng)).collect();
             let curve = Bezier::to_rest(&start, &ends.at(&k), setting.duration_s).unwrap();
-            let problem = Problem::new(robot, &set, &scene, &tube, &curve).unwrap();
+            let problem = Problem::with_prepared(robot, &set, &scene, &tube, &curve).unwrap();
             for report in problem.survey(12) {
                 for clearance in &report.clearances {
                     let Body::Obstacle(k) = clearance.other else { continue };
@@ -134,7 +137,8 @@ fn no_row_of_what_is_left_out_is_active() {
 fn a_wider_tube_sees_all_obstacles_and_names_stay() {
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     let task = &arms()[0];
-    let (robot, set, scene) = (&task.robot, task.prior_set().unwrap(), crowd(&mut rng));
+    let (robot, scene) = (&task.robot, crowd(&mut rng));
+    let set = Arc::new(PreparedSet::new(robot, &task.prior_set().unwrap()));
     let start = JointState::at_rest(&task.start);
     let reach = vec![0.1; robot.dof()];
     let ends = EndPoints::within_limits(robot, &start, &reach).unwrap();

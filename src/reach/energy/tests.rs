@@ -134,7 +134,7 @@ fn attacked(name: &str, within: Within) -> [f64; 2] {
     let robot = load(name).unwrap();
     let n = robot.dof();
     let set = ParameterSet::around_nominal(&robot);
-    let uncertain = Uncertain::new(&robot, &set);
+    let prepared = PreparedSet::new(&robot, &set);
     let mut space = CellWorkspace::<16, Counted>::new(&robot);
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     let mut nearest = [0.0f64; 2];
@@ -143,7 +143,7 @@ fn attacked(name: &str, within: Within) -> [f64; 2] {
         let floor: Vec<f64> = (0..n).map(|_| rng.random_range(0.05..2.0)).collect();
         let t0 = rng.random_range(0.0..1.4);
         let cell = Cell::<16, Counted>::new(&robot, &tube, &curve, Span::Between(t0, t0 + 0.05));
-        let range = uncertain.range.iter();
+        let range = prepared.range().iter();
         let [bound, turning] = if within == Within::Boxes {
             let [q, dq, dqa] = [&cell.q, &cell.dq, &cell.dqa]
                 .map(|forms| forms.iter().map(|x| x.interval()).collect::<Vec<_>>());
@@ -208,7 +208,8 @@ fn no_direction_has_more_energy_than_the_relative_mass_allows() {
             let weights: Vec<f64> = random(0.5, &mut rng).iter().map(|w| 1.0 + w).collect();
             let mut space = CellWorkspace::<16, Counted>::new(&robot);
             let place = (&mut space.ranges, &mut space.mass);
-            let (sigma, alone) = relative_mass(&robot, &Uncertain::new(&robot, &set), &cell, &weights, place);
+            let (sigma, alone) =
+                relative_mass(&robot, &PreparedSet::new(&robot, &set), &cell, &weights, place);
             assert!(alone.iter().all(|s| *s <= sigma));
             gained = alone.iter().fold(gained, |least, s| least.min(s / sigma));
             for _ in 0..200 {

@@ -10,7 +10,7 @@ use crate::family::spectrum::eigenvalue_bounds;
 use crate::plan::inertia_floor::FloorFit;
 use crate::plan::tube_fit;
 use crate::reach::CellWorkspace;
-use crate::reach::{Cell, Span, Tube};
+use crate::reach::{Cell, PreparedSet, Span, Tube};
 use crate::trajectory::{Bezier, JointState};
 
 /// Where plans of an arm start, rad.
@@ -55,7 +55,7 @@ fn attacked((name, start): (&str, &[f64]), with_transmission: bool) -> (f64, f64
         let t0 = rng.random_range(0.0..2.9);
         let cell = Cell::<16, Counted>::new(&braced, &tube, &curve, Span::Between(t0, t0 + 0.05));
         let mut floor = vec![0.0; robot.dof()];
-        FloorFit::new(&robot).fit(&robot, &set, &curve, &mut floor);
+        FloorFit::new(&robot).fit(&robot, &PreparedSet::new(&robot, &set), &curve, &mut floor);
         let mut space = CellWorkspace::<16, Counted>::new(&robot);
         space.forms.motion.place(&robot, &cell.q);
         let (forms, mass) = (&mut space.forms, &mut space.form_mass);

@@ -3,8 +3,11 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 use crate::enclose::Counted;
+use crate::inertia::ParameterSet;
 use crate::reach::Span;
 use crate::reach::cell::{TIME, position_symbol};
+use crate::reach::strips::OWN;
+use crate::robot::COULOMB;
 
 type Form = Affine<16, Counted>;
 
@@ -20,7 +23,7 @@ fn in_ball(n: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
 fn no_state_of_the_tube_has_a_larger_spread() {
     let mut rng = ChaCha8Rng::seed_from_u64(9);
     let robot = crate::robot::load("kinova_gen3_2f85").unwrap();
-    let uncertain = Uncertain::new(&robot, &ParameterSet::around_nominal(&robot));
+    let prepared = PreparedSet::new(&robot, &ParameterSet::around_nominal(&robot));
     let n = robot.dof();
     let (mut used, mut gained) = (0.0f64, 1.0f64);
     for _ in 0..60 {
@@ -34,13 +37,13 @@ fn no_state_of_the_tube_has_a_larger_spread() {
             Form::new(center, generators, rng.random_range(0.0..0.01))
         };
         let row: Vec<Form> = (0..INERTIAL * n).map(&mut form).collect();
-        let own = [0, 1, 2].map(&mut form);
+        let own = [form(0), form(1), Form::constant(1.0)];
         let j = rng.random_range(0..n);
         let at = robot.friction_index(j);
-        let radius = |p: usize| uncertain.radius[p];
+        let radius = |p: usize| prepared.radius()[p];
         let radii: Vec<f64> = (0..row.len()).chain(OWN.map(|column| at + column)).map(radius).collect();
         let all: Vec<Form> = row.iter().chain(&own).copied().collect();
-        let bound = spread(&uncertain, &robot, j, &row, &own);
+        let bound = by_box(&prepared, j, Upward(0.0), &Row { links: &row, own }).0;
         let apart: f64 = all.iter().zip(&radii).map(|(y, g)| extent::sup_abs(y) * g).sum();
         gained = gained.min(bound / apart);
         for _ in 0..200 {
@@ -69,16 +72,18 @@ fn what_a_joint_needs_to_break_away_is_charged_where_it_may_stick() {
     let mut robot = crate::robot::load("kinova_gen3_2f85").unwrap();
     robot.stated().uncertainty.breakaway_ratio = 1.5;
     let (n, set, tube) = (robot.dof(), ParameterSet::around_nominal(&robot), tube_fit::initial(&robot));
-    let uncertain = Uncertain::new(&robot, &set);
+    let prepared = PreparedSet::new(&robot, &set);
     let start = JointState { q: vec![0.0; n], dq: vec![0.5; n], ddq: vec![0.0; n] };
     let curve = Bezier::to_rest(&start, &vec![0.5; n], 2.0).unwrap();
     for (span, sticks) in [(Span::Rest, true), (Span::Between(0.0, 0.01), false)] {
         let cell = Cell::<16, Counted>::new(&robot, &tube, &curve, span);
         for j in 0..n {
-            let (_, charge, _) = friction_part(&robot, &tube, &uncertain, &cell, j);
-            let at = robot.joint_index(j).coulomb;
+            let y = vec![Affine::zero(); INERTIAL * n];
+            let row = Row::new(&y, (0, INERTIAL * n), cell.dq[j], cell.ddqa[j]);
+            let (_, Upward(charge)) = Law::new(&robot, &prepared, &tube).nominal(j, &row);
+            let at = robot.friction_index(j) + COULOMB;
             // The most that friction may do, and what it differs by from the centre's.
-            let expected = if sticks { 1.5 * set.upper()[at] } else { uncertain.radius[at] };
+            let expected = if sticks { 1.5 * set.upper()[at] } else { prepared.radius()[at] };
             assert!((expected..expected * (1.0 + 1e-9)).contains(&charge), "joint {j}: {charge} {expected}");
         }
     }

@@ -8,8 +8,9 @@ use crate::inertia::ARMATURE;
 use crate::plan::tube_fit;
 use crate::reach::Cell;
 use crate::reach::CellWorkspace;
+use crate::reach::PreparedSet;
 use crate::reach::energy::relative_mass;
-use crate::reach::torque::Uncertain;
+use crate::robot::ARMATURE;
 
 /// Cells of a plan that rests, and of one of which a single cell must hold all.
 const CELLS: usize = 2;
@@ -119,7 +120,7 @@ fn carried_by_products_of_inertia() {
     }
 }
 
-/// A body on a slide: where its centre is uncertain, so is its inertia about the arm's axis.
+/// A body on a slide: where its centre is prepared, so is its inertia about the arm's axis.
 #[test]
 fn carried_by_first_moments() {
     // Near the axis the moments of inertia are charged most, further out the mass.
@@ -152,7 +153,7 @@ fn carried_at_every_position_of_a_cell() {
     bites("one cell", case, Partition { cells: 1, depth: 0 }, 0.6);
 }
 
-/// Two joints about one axis, which share most of their inertia: M = [[1.2, 1], [1, 1.2]], and [[1, 0], [0, 1.2]] of it uncertain.
+/// Two joints about one axis, which share most of their inertia: M = [[1.2, 1], [1, 1.2]], and [[1, 0], [0, 1.2]] of it prepared.
 #[test]
 fn the_mass_relative_to_its_floor_is_met() {
     let wheel = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0];
@@ -163,12 +164,12 @@ fn the_mass_relative_to_its_floor_is_met() {
     let mut case = case(joints, [0.0; 3], &[0.1, 0.15]);
     widen(&mut case, 1, 9, 0.1);
     widen(&mut case, 1, INERTIAL + ARMATURE, 0.1);
-    let uncertain = Uncertain::new(&case.robot, &case.set);
+    let prepared = PreparedSet::new(&case.robot, &case.set);
     let mut space = CellWorkspace::<16, Counted>::new(&case.robot);
     let cell = Cell::<16, Counted>::new(&case.robot, &case.tube, &case.curve, Span::Rest);
     let floor = case.tube.inertia_floor.clone();
     let place = (&mut space.ranges, &mut space.mass);
-    let (sigma, alone) = relative_mass(&case.robot, &uncertain, &cell, &floor, place);
+    let (sigma, alone) = relative_mass(&case.robot, &prepared, &cell, &floor, place);
     let (mut most, mut shares) = (0.0f64, [0.0f64; 2]);
     for theta in thetas(&case) {
         for k in 0..1000 {

@@ -184,11 +184,10 @@ fn slack_by_errors_of_position() {
     for off in &mut cell.deviation {
         (off.q, off.r) = (1e-3, 0.0);
     }
-    let uncertain = crate::reach::torque::Uncertain::new(&case.robot, &case.set);
+    let prepared = crate::reach::PreparedSet::new(&case.robot, &case.set);
     let mut space = crate::reach::CellWorkspace::<16, Counted>::new(&case.robot);
     let floor = (&case.tube.inertia_floor[..], 1.0);
-    let claimed =
-        energy_slack(&case.robot, &uncertain, &cell, floor, case.tube.level_j(), &mut space.changes);
+    let claimed = energy_slack(&case.robot, &prepared, &cell, floor, case.tube.level_j(), &mut space.changes);
     let energy =
         |x: f64| truth::energy(&case.robot, &case.set.center(), &[0.0, x], &[(2e-6f64 / 3.0).sqrt(), 0.0]);
     meets("dV/dq delta_q", 0.5 * (energy(1.001) - energy(0.999)), claimed);

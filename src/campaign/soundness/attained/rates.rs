@@ -8,7 +8,8 @@ use crate::campaign::soundness::tick::Pushed;
 use crate::inertia::ARMATURE;
 use crate::reach::Cell;
 use crate::reach::CellWorkspace;
-use crate::reach::torque::{self, Uncertain};
+use crate::reach::{PreparedSet, torque};
+use crate::robot::{ARMATURE, VISCOUS};
 
 /// The bound on the drift of joint `j` is met.
 #[track_caller]
@@ -144,9 +145,9 @@ fn drift_by_coriolis_force_through_the_acceleration_asked_for() {
     });
     let report = report(&mut case, START);
     let cell = Cell::<16, Counted>::new(&case.robot, &case.tube, &case.curve, START);
-    let uncertain = Uncertain::new(&case.robot, &case.set);
+    let prepared = PreparedSet::new(&case.robot, &case.set);
     let mut space = CellWorkspace::<16, Counted>::new(&case.robot);
-    let rest = torque::drift(&case.robot, &case.tube, &uncertain, &cell, &mut space.rates);
+    let rest = torque::drift(&case.robot, &case.tube, &prepared, &cell, &mut space.rates);
     let theta = case.set.center();
     let turned = states(&case, START).iter().map(|s| coriolis(&case, &theta, s)[0].abs()).fold(0.0, f64::max);
     let claimed = report.required.drift_nm[0] - rest[0];

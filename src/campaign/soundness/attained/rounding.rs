@@ -1,72 +1,24 @@
 //! What plain floating point makes of the law, held against numbers of twice the precision.
 
-use std::ops::{Add, Mul, Neg, Sub};
 use std::sync::Arc;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
+use crate::campaign::soundness::exact::Exact;
 use crate::campaign::soundness::twofold::Twofold;
 use crate::control::{Controller, Measured, RobustController};
 use crate::dynamics::{Motion, momentum_regressor, torque_regressor};
 use crate::plan::tube_fit;
 use crate::reach::Cell;
 use crate::reach::CellWorkspace;
+use crate::reach::PreparedSet;
 use crate::reach::energy::{energy_slack, relative_mass};
+use crate::reach::law::Law;
 use crate::reach::roundoff::{LAW_ROUNDOFF, RoundoffBounds};
-use crate::reach::torque::Uncertain;
-use crate::robot::load;
+use crate::robot::{ARMATURE, COULOMB, OFFSET, VISCOUS, load};
 use crate::scalar::Scalar;
-
-/// As good as exact, for the algorithms that are written over any scalar.
-#[derive(Debug, Clone, Copy)]
-struct Exact(Twofold);
-
-impl Add for Exact {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self(self.0.add(other.0))
-    }
-}
-
-impl Sub for Exact {
-    type Output = Self;
-    fn sub(self, other: Self) -> Self {
-        Self(self.0.sub(other.0))
-    }
-}
-
-impl Mul for Exact {
-    type Output = Self;
-    fn mul(self, other: Self) -> Self {
-        Self(self.0.mul(other.0))
-    }
-}
-
-impl Neg for Exact {
-    type Output = Self;
-    fn neg(self) -> Self {
-        Self(self.0.neg())
-    }
-}
-
-impl Scalar for Exact {
-    const PRODUCT: bool = true;
-
-    fn constant(x: f64) -> Self {
-        Self(Twofold::from(x))
-    }
-
-    fn scale(self, factor: f64) -> Self {
-        self * Self::constant(factor)
-    }
-
-    fn sin_cos(self) -> (Self, Self) {
-        let (s, c) = self.0.sin_cos();
-        (Self(s), Self(c))
-    }
-}
 
 fn exact(x: &[f64]) -> Vec<Exact> {
     x.iter().map(|&x| Exact::constant(x)).collect()
@@ -81,9 +33,9 @@ fn nominal(case: &Case, [q, dq, dqa, ddqa]: [&[f64]; 4]) -> Vec<Exact> {
     torque_regressor(robot, &motion, 0..n, &mut y);
     let center = case.set.center();
     let of = |j: usize| {
-        let c = robot.joint_parameters(&center, j);
-        let sign = if dq[j].abs() > case.tube.sign_band(robot, j) { dq[j].signum() } else { 0.0 };
-        let own = [(c.coulomb, sign), (c.viscous, dq[j]), (c.armature, ddqa[j]), (c.offset, 1.0)];
+        let c = &center[robot.friction_index(j)..];
+        let sign = if dq[j].abs() > case.tube.sign_band(&robot.sensors(), j) { dq[j].signum() } else { 0.0 };
+        let own = [(c[COULOMB], sign), (c[VISCOUS], dq[j]), (c[ARMATURE], ddqa[j]), (c[OFFSET], 1.0)];
         let own = own.into_iter().fold(Exact::zero(), |sum, (c, x)| sum + Exact::constant(c).scale(x));
         y[width * j..width * (j + 1)].iter().zip(&center).fold(own, |sum, (y, c)| sum + y.scale(*c))
     };
@@ -106,10 +58,11 @@ fn nominal_torques_are_off_by_no_more_than_is_allowed_for() {
         let curve = Bezier::to_rest(&start, &random(2.0), 2.0).unwrap();
         let case = Case::new(robot.clone(), set.clone(), Scene::default(), tube.clone(), curve);
         let cell = Cell::<16, Counted>::new(&case.robot, &tube, &case.curve, Span::Between(0.0, 1.0));
-        let uncertain = Uncertain::new(&case.robot, &set);
+        let prepared = PreparedSet::new(&case.robot, &set);
         let mut space = CellWorkspace::<16, Counted>::new(&case.robot);
         let place = (&mut space.sizes.motion, &mut space.size_regressor);
-        let roundoff = RoundoffBounds::new(&case.robot, &tube, &uncertain, &cell, place);
+        let roundoff =
+            RoundoffBounds::new(&case.robot, &Law::new(&case.robot, &prepared, &tube), &cell, place);
         let mut controller = RobustController::new(Arc::new(case.robot.clone()), &set, &tube);
         for _ in 0..20 {
             let d = case.curve.state(rng.random_range(0.0..1.0));
@@ -141,10 +94,10 @@ fn the_bound_of_v_is_off_by_no_more_than_is_allowed_for() {
         let q: Vec<f64> = (0..n).map(|_| rng.random_range(-2.0..2.0)).collect();
         let curve = still(&q);
         let cell = Cell::<16, Counted>::new(&robot, &tube, &curve, Span::Rest);
-        let uncertain = Uncertain::new(&robot, &set);
+        let prepared = PreparedSet::new(&robot, &set);
         let mut space = CellWorkspace::<16, Counted>::new(&robot);
         let place = (&mut space.sizes.motion, &mut space.size_regressor);
-        let roundoff = RoundoffBounds::new(&robot, &tube, &uncertain, &cell, place);
+        let roundoff = RoundoffBounds::new(&robot, &Law::new(&robot, &prepared, &tube), &cell, place);
         let mut controller = RobustController::new(Arc::new(robot.clone()), &set, &tube);
         for _ in 0..20 {
             let share = 1.0 / (n as f64).sqrt();
@@ -265,15 +218,16 @@ fn slack_holds_the_rounding_of_v() {
     let mut case = slider();
     case.tube.gains.v_max = 1.0;
     let required = report(&mut case, Span::Rest).required;
-    let uncertain = Uncertain::new(&case.robot, &case.set);
+    let prepared = PreparedSet::new(&case.robot, &case.set);
     let mut space = CellWorkspace::<16, Counted>::new(&case.robot);
     let cell = Cell::<16, Counted>::new(&case.robot, &case.tube, &case.curve, Span::Rest);
     let place = (&mut space.sizes.motion, &mut space.size_regressor);
-    let roundoff = RoundoffBounds::new(&case.robot, &case.tube, &uncertain, &cell, place);
+    let roundoff =
+        RoundoffBounds::new(&case.robot, &Law::new(&case.robot, &prepared, &case.tube), &cell, place);
     let floor = &case.tube.inertia_floor[..];
     let place = (&mut space.ranges, &mut space.mass);
-    let (sigma, _) = relative_mass(&case.robot, &uncertain, &cell, floor, place);
+    let (sigma, _) = relative_mass(&case.robot, &prepared, &cell, floor, place);
     let level = case.tube.level_j();
-    let slack = energy_slack(&case.robot, &uncertain, &cell, (floor, sigma), level, &mut space.changes);
+    let slack = energy_slack(&case.robot, &prepared, &cell, (floor, sigma), level, &mut space.changes);
     assert!(roundoff.energy_j > 0.0 && required.energy_slack_j >= slack + roundoff.energy_j);
 }

@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::campaign::soundness::twofold::Twofold;
-use crate::inertia::{COULOMB, OFFSET, Strip, TorqueStrips};
-use crate::reach::strips::PreparedStrips;
+use crate::inertia::{Strip, TorqueStrips};
+use crate::reach::PreparedSet;
+use crate::robot::{COULOMB, OFFSET};
 
 /// The slider, speeding up at 10 m/s^2, with strips of one direction: index of a parameter and value; bounds at 0 s and at 2 s.
 fn strips(direction: &[(usize, f64)], bounds: [(f64, f64); 2], change: impl FnOnce(&mut Case)) -> CellReport {
@@ -71,8 +72,8 @@ fn no_share_of_time_escapes() {
     let strip = Strip { direction: vec![0.0; case.set.len()], lower: 0.0, upper: 0.0 };
     let strips = TorqueStrips { times: times.clone(), strips: vec![strip; 4] };
     case.set = case.set.with_strips(Some(strips));
-    let (center, radius) = (case.set.center(), case.set.radius());
-    let strips = PreparedStrips::new(&case.robot, &case.set, &center, &radius).unwrap();
+    let prepared = PreparedSet::new(&case.robot, &case.set);
+    let strips = prepared.strips().unwrap();
     let mut seen = [0; 5];
     for first in 0..60 {
         for length in [1e-9, 0.01 / 3.0, 0.2, 1.5] {

@@ -3,6 +3,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
+use crate::reach::law::robust;
 use crate::robot::Gains;
 
 proptest! {
@@ -64,23 +65,15 @@ impl Trial {
         LawBounds::new(&self.tube, &self.roundoff, &self.rho, &r, &self.a, (self.sigma, alone))
     }
 
-    /// The law, written out: v, and the rest's torques m.
+    /// What the law makes of this r: |v|, and the rest's torques m.
     fn law(&self, r: &[f64], energy: f64) -> (Vec<f64>, Vec<f64>) {
-        let (gains, c) = (&self.tube.gains, self.tube.layer_ticks);
-        let h = gains.period_s;
-        let n = r.len();
-        let u: Vec<f64> = (0..n).map(|j| self.rho[j].min(self.a[j] * r[j].abs() / (c * h))).collect();
-        let sum = |f: &dyn Fn(usize) -> f64| (0..n).map(f).sum::<f64>();
-        let power = sum(&|j| self.rho[j] * r[j].abs() + 0.5 * h * self.rho[j].powi(2) / self.a[j]);
-        let demand = power + self.tube.hold_power_w - gains.alpha * (gains.v_max - energy).max(0.0);
-        let grip = sum(&|j| u[j] * r[j].abs() + 0.5 * h * u[j] * (2.0 * self.rho[j] - u[j]) / self.a[j]);
-        if demand <= 0.0 {
-            return (vec![0.0; n], vec![0.0; n]);
-        }
-        let (kappa, mu) = ((demand / grip).min(1.0), (demand - grip).max(0.0));
-        let z2 = sum(&|j| self.a[j] * r[j] * r[j]);
-        let rest: Vec<f64> = (0..n).map(|j| mu * self.a[j] * r[j].abs() / z2).collect();
-        ((0..n).map(|j| kappa * u[j] + rest[j]).collect(), rest)
+        let mut pull = vec![0.0; r.len()];
+        let sums = robust::demand(&self.tube, (&self.rho, r), (energy, 0.0), &mut pull);
+        let Some(shares) = robust::shares(&sums) else { return (vec![0.0; r.len()], vec![0.0; r.len()]) };
+        let of =
+            |j: usize, shares: &robust::Shares<f64>| robust::torque(shares, pull[j], self.a[j], r[j]).abs();
+        let rest = robust::Shares { layer: 0.0, ..shares };
+        (0..r.len()).map(|j| (of(j, &shares), of(j, &rest))).unzip()
     }
 }
 

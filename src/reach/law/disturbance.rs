@@ -1,0 +1,118 @@
+//! Nominal torque and disturbance bound of one joint: what the law takes of a set of parameters, with friction, strips and drift.
+//!
+//! # Assumed
+//! [`super::super::tube`]: the friction law above the stiction speed, theta in the set.
+//!
+//! # Stated
+//! For the measured state of a tick, Y its torque regressor, theta_0 +- g the set's box:
+//!
+//! * nominal torque: Y theta_0 + friction(theta_0), and with strips what they shift it by;
+//! * rho_j: the smaller of what the box leaves, sum |Y_jp| g_p and what the shift takes, and of what the strips leave ([`super::super::strips`]);
+//!   Coulomb friction besides; and the drift D_j.
+//!
+//! *Coulomb friction.* Where the direction is known its centre is compensated and its radius is left. Where it is in doubt anything in
+//! \[-F_c, F_c\] may act, and below the stiction speed as much more as a joint needs to break away: to compensate nothing leaves least.
+//!
+//! The operations follow each other here as the controller rounds them.
+
+use crate::reach::prepared_set::PreparedSet;
+use crate::reach::strips::{Between, OWN, PreparedStrip};
+use crate::reach::tube::Tube;
+use crate::robot::{ARMATURE, Arm, COULOMB, OFFSET, Sensors, VISCOUS};
+
+use super::{Bound, Direction, LawScalar, Spread};
+
+/// The row of one joint's torque as linear function of the parameters.
+#[derive(Debug, Clone, Copy)]
+pub struct Row<'a, T> {
+    /// Entries in the columns of the links.
+    pub links: &'a [T],
+    /// Entries in the joint's own columns [`OWN`]: speed, auxiliary acceleration, 1.
+    pub own: [T; 3],
+}
+
+impl<'a, T: LawScalar> Row<'a, T> {
+    /// Row number `j` of a regressor with these entries of the links, at a measured speed `dq` (rad/s) and `ddqa` (rad/s^2).
+    pub fn new(regressor: &'a [T], (j, width): (usize, usize), dq: T, ddqa: T) -> Self {
+        Self { links: &regressor[width * j..width * (j + 1)], own: [dq, ddqa, T::constant(1.0)] }
+    }
+}
+
+/// The law of one plan, and what of the robot it depends on.
+#[derive(Debug, Clone, Copy)]
+pub struct Law<'a> {
+    /// The parameters.
+    pub set: &'a PreparedSet,
+    /// The constants.
+    pub tube: &'a Tube,
+    sensors: Sensors,
+    breakaway_ratio: f64,
+}
+
+impl<'a> Law<'a> {
+    /// The law for `robot`, which `set` is of.
+    pub fn new(robot: &'a Arm, set: &'a PreparedSet, tube: &'a Tube) -> Self {
+        Self { set, tube, sensors: robot.sensors(), breakaway_ratio: robot.uncertainty().breakaway_ratio }
+    }
+
+    /// Nominal torque of joint `j`, N m, strips aside; and what Coulomb friction adds to rho, N m.
+    pub fn nominal<T: LawScalar>(&self, j: usize, row: &Row<'_, T>) -> (T, T::Bound) {
+        let (c, g) = self.set.joint(j);
+        let [dq, ddqa, _] = row.own;
+        let (coulomb, direction) = dq.coulomb(c[COULOMB], self.tube.sign_band(&self.sensors, j));
+        let charge = match direction {
+            Direction::Known => T::Bound::exactly(g[COULOMB]),
+            Direction::Doubtful => {
+                let most = T::Bound::exactly(c[COULOMB].abs()) + T::Bound::exactly(g[COULOMB]);
+                most.times(self.breakaway_ratio)
+            }
+        };
+        let own = coulomb + dq.scale(c[VISCOUS]) + ddqa.scale(c[ARMATURE]) + T::constant(c[OFFSET]);
+        let links = row.links.iter().zip(self.set.center());
+        (links.fold(own, |sum, (y, c)| sum + y.scale(*c)), charge)
+    }
+
+    /// rho of joint `j`, N m, where the set leaves so much: with all that the reading's age and errors add.
+    pub fn disturbance<B: Bound>(&self, j: usize, by_set: B) -> B {
+        by_set + B::exactly(self.tube.drift_nm[j])
+    }
+}
+
+/// `charge` and all that the box leaves of the torque of joint `j` besides, N m: sum |y_p| g_p.
+pub fn by_box<T: LawScalar>(set: &PreparedSet, j: usize, charge: T::Bound, row: &Row<'_, T>) -> T::Bound {
+    let (_, g) = set.joint(j);
+    let mut sum = T::Spread::starting(charge);
+    sum.own(row.own[0], g[VISCOUS]);
+    sum.own(row.own[1], g[ARMATURE]);
+    sum.one(g[OFFSET]);
+    for (y, g) in row.links.iter().zip(set.radius()) {
+        sum.link(*y, *g);
+    }
+    sum.total()
+}
+
+/// What strips `a` and `b` add to the nominal torque of joint `j`, N m, and what they leave of rho but for Coulomb friction and drift.
+pub fn by_strips<T: LawScalar>(
+    set: &PreparedSet,
+    j: usize,
+    (place, [a, b]): (&Between<T>, [&PreparedStrip; 2]),
+    row: &Row<'_, T>,
+) -> (T, T::Bound) {
+    let (_, own) = set.joint(j);
+    let mut known = T::Spread::starting(T::between(place, a.half, b.half).at_most());
+    for (((y, g), a), b) in row.links.iter().zip(set.radius()).zip(&a.links).zip(&b.links) {
+        known.link(*y - T::between(place, *a, *b), *g);
+    }
+    for (((y, column), a), b) in row.own.iter().zip(OWN).zip(&a.own).zip(&b.own) {
+        known.own(*y - T::between(place, *a, *b), own[column]);
+    }
+    (T::between(place, a.shift, b.shift), known.total())
+}
+
+/// The smaller of what the box leaves when the strips shift the torque, and of what they leave, N m. `by_box` has the charge in it.
+pub fn by_either<T: LawScalar>(
+    (by_box, charge): (T::Bound, T::Bound),
+    (shift, known): (T, T::Bound),
+) -> T::Bound {
+    (by_box + shift.size_at_most()).smaller(charge + known)
+}
