@@ -223,6 +223,11 @@ mod tests {
         near(e, (one * y).error);
         near(2.0 * d, (x * two).error);
         near(5.0 * d, x.scale(5.0).error);
+        // A quotient passes errors on; a third is rounded, and three may be a number that was.
+        near(d / 4.0, x.quotient(4.0).error);
+        let third = one.quotient(3.0).error;
+        assert!((UNIT..4.0 * UNIT / 3.0).contains(&third), "{third}");
+        assert!(x.either(y) == y && y.either(x) == y);
         // The sine's slope is one at zero, the cosine's a quarter turn later.
         let (s, c) = x.sin_cos();
         near(d, s.error);
