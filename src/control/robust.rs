@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::dynamics::{Motion, momentum_regressor, torque_regressor};
 use crate::inertia::ParameterSet;
-use crate::reach::law::{self, Law, Row, energy_floor, robust};
+use crate::reach::law::{self, ByBox, Law, Row, energy_floor, robust};
 use crate::reach::{PreparedSet, Tube};
 use crate::robot::{Arm, INERTIAL, Model};
 use crate::trajectory::JointState;
@@ -130,7 +130,7 @@ pub fn open_torque(robot: &Model, set: &PreparedSet, at: &JointState, t: f64) ->
     let place = set.strips().map(|strips| (strips, strips.at(t)));
     let of = |j: usize| {
         let row = Row::new(&y, (j, width), at.dq[j], at.ddq[j]);
-        let by_box = law::by_box(set, j, 0.0, &row);
+        let (_, by_box) = law::sums(set, j, (0.0, 0.0), (&row, &row));
         let Some((strips, place)) = place else { return (by_box, by_box) };
         let left = law::by_strips(set, j, (&place, strips.pair(&place, j)), &row);
         (by_box, law::by_either((by_box, 0.0), left))
@@ -154,8 +154,7 @@ impl Controller for RobustController {
         let place = self.set.strips().map(|strips| (strips, strips.at(t)));
         for j in 0..n {
             let row = Row::new(&self.regressor, (j, INERTIAL * n), measured.dq[j], self.ddqa[j]);
-            let (mut nominal, charge) = law.nominal(j, &row);
-            let mut by_set = law::by_box(&self.set, j, charge, &row);
+            let ByBox { mut nominal, charge, left: mut by_set } = law.by_box(j, &row, &row);
             if let Some((strips, place)) = &place {
                 let left = law::by_strips(&self.set, j, (place, strips.pair(place, j)), &row);
                 nominal += left.0;

@@ -21,7 +21,7 @@ use crate::reach::CellWorkspace;
 use crate::reach::PreparedSet;
 use crate::reach::cell::through_ticks;
 use crate::reach::energy::relative_mass;
-use crate::reach::law::{Law, LawBounds, Row, Upward, by_box, by_either, by_strips};
+use crate::reach::law::{ByBox, Law, LawBounds, Row, Upward, by_either, by_strips};
 use crate::reach::links::sweep_capsules;
 use crate::reach::roundoff::RoundoffBounds;
 use crate::reach::strips::Between;
@@ -215,15 +215,14 @@ fn joint<const N: usize, R: Rounding>(
     j: usize,
     (row, stretches): (&Row<'_, Affine<N, R>>, &[Between<Affine<N, R>>]),
 ) -> (Affine<N, R>, Upward) {
-    let (nominal, charge) = law.nominal(j, row);
     let links: Vec<Affine<N, R>> = row.links.iter().map(|entry| settled(entry, n, None)).collect();
-    let row = Row { links: &links, own: row.own.map(|entry| settled(&entry, n, None)) };
-    let left = by_box(law.set, j, charge, &row);
+    let still = Row { links: &links, own: row.own.map(|entry| settled(&entry, n, None)) };
+    let ByBox { nominal, charge, left } = law.by_box(j, row, &still);
     let Some(strips) = law.set.strips() else { return (nominal, left) };
     let mut by_set = Upward(0.0);
     let mut shifts = Vec::with_capacity(stretches.len());
     for place in stretches {
-        let (shift, known) = by_strips(law.set, j, (place, strips.pair(place, j)), &row);
+        let (shift, known) = by_strips(law.set, j, (place, strips.pair(place, j)), &still);
         by_set = Upward(by_set.0.max(by_either((left, charge), (shift, known)).0));
         shifts.push(shift);
     }

@@ -26,7 +26,7 @@ use crate::scalar::Scalar;
 use super::strips::Between;
 
 pub use bounds::LawBounds;
-pub use disturbance::{Law, Row, by_box, by_either, by_strips};
+pub use disturbance::{ByBox, Law, Row, by_either, by_strips, sums};
 pub use energy::energy_floor;
 pub use robust::broken_above_j;
 pub use scalars::Upward;

@@ -24,7 +24,7 @@ use crate::robot::{Arm, INERTIAL};
 use crate::scalar::Scalar;
 
 use super::cell::{Cell, Joints};
-use super::law::{Law, Row, by_box, by_either, by_strips};
+use super::law::{ByBox, Law, Row, by_either, by_strips};
 use super::strips::Between;
 use super::tube::Tube;
 use super::upward::{add_up, div_up, mul_up};
@@ -159,8 +159,7 @@ impl RoundoffBounds {
         let y = storage.torque(robot, motion);
         let of = |j: usize| {
             let row = Row::new(y, (j, INERTIAL * n), dq[j], ddqa[j]);
-            let (mut nominal, charge) = law.nominal(j, &row);
-            let mut by_set = by_box(law.set, j, charge, &row);
+            let ByBox { mut nominal, charge, left: mut by_set } = law.by_box(j, &row, &row);
             if let Some(strips) = law.set.strips() {
                 let most = strips.largest(j);
                 let (shift, known) = by_strips(law.set, j, (&ANY_PLACE, [most, most]), &row);

@@ -34,7 +34,7 @@ use crate::scalar::{Dual, Scalar};
 
 use super::cell::{Cell, Joints};
 use super::extent;
-use super::law::{Law, Row, Upward, by_box, by_either, by_strips};
+use super::law::{ByBox, Law, Row, Upward, by_either, by_strips};
 use super::prepared_set::PreparedSet;
 use super::roundoff::RoundoffBounds;
 use super::strips::Between;
@@ -72,9 +72,8 @@ pub fn joint_torques<const N: usize, R: Rounding>(
     let y = y.torque(robot, motion);
     let of = |j: usize| {
         let row = Row::new(y, (j, INERTIAL * n), cell.dq[j], cell.ddqa[j]);
-        let (nominal, charge) = law.nominal(j, &row);
+        let ByBox { nominal, charge, left } = law.by_box(j, &row, &row);
         let nominal = nominal.widen(roundoff.torque_nm[j]);
-        let left = by_box(law.set, j, charge, &row);
         let bounds = |form: &Affine<N, R>| (extent::lower(form), extent::upper(form));
         let (mut range, mut by_set) = (bounds(&nominal), left);
         if let Some(strips) = law.set.strips() {

@@ -38,6 +38,17 @@ impl<'a, T: LawScalar> Row<'a, T> {
     }
 }
 
+/// What the law makes of a joint with the box alone, N m.
+#[derive(Debug, Clone, Copy)]
+pub struct ByBox<T: LawScalar> {
+    /// Nominal torque.
+    pub nominal: T,
+    /// What Coulomb friction adds to rho.
+    pub charge: T::Bound,
+    /// What of rho the box leaves, the charge with it.
+    pub left: T::Bound,
+}
+
 /// The law of one plan, and what of the robot it depends on.
 #[derive(Debug, Clone, Copy)]
 pub struct Law<'a> {
@@ -55,8 +66,8 @@ impl<'a> Law<'a> {
         Self { set, tube, sensors: robot.sensors(), breakaway_ratio: robot.uncertainty().breakaway_ratio }
     }
 
-    /// Nominal torque of joint `j`, N m, strips aside; and what Coulomb friction adds to rho, N m.
-    pub fn nominal<T: LawScalar>(&self, j: usize, row: &Row<'_, T>) -> (T, T::Bound) {
+    /// What the law makes of joint `j` with the box alone. rho is bounded by `bounded`: the row itself, or one that holds it and says less.
+    pub fn by_box<T: LawScalar>(&self, j: usize, row: &Row<'_, T>, bounded: &Row<'_, T>) -> ByBox<T> {
         let (c, g) = self.set.joint(j);
         let [dq, ddqa, _] = row.own;
         let (coulomb, direction) = dq.coulomb(c[COULOMB], self.tube.sign_band(&self.sensors, j));
@@ -68,8 +79,8 @@ impl<'a> Law<'a> {
             }
         };
         let own = coulomb + dq.scale(c[VISCOUS]) + ddqa.scale(c[ARMATURE]) + T::constant(c[OFFSET]);
-        let links = row.links.iter().zip(self.set.center());
-        (links.fold(own, |sum, (y, c)| sum + y.scale(*c)), charge)
+        let (nominal, left) = sums(self.set, j, (own, charge), (row, bounded));
+        ByBox { nominal, charge, left }
     }
 
     /// rho of joint `j`, N m, where the set leaves so much: with all that the reading's age and errors add.
@@ -78,17 +89,25 @@ impl<'a> Law<'a> {
     }
 }
 
-/// `charge` and all that the box leaves of the torque of joint `j` besides, N m: sum |y_p| g_p.
-pub fn by_box<T: LawScalar>(set: &PreparedSet, j: usize, charge: T::Bound, row: &Row<'_, T>) -> T::Bound {
+/// `nominal` with the links' part at the set's centre; and `charge` with all that the box leaves of the torque of joint `j`, sum |y_p| g_p; N m.
+pub fn sums<T: LawScalar>(
+    set: &PreparedSet,
+    j: usize,
+    (mut nominal, charge): (T, T::Bound),
+    (row, bounded): (&Row<'_, T>, &Row<'_, T>),
+) -> (T, T::Bound) {
     let (_, g) = set.joint(j);
-    let mut sum = T::Spread::starting(charge);
-    sum.own(row.own[0], g[VISCOUS]);
-    sum.own(row.own[1], g[ARMATURE]);
-    sum.one(g[OFFSET]);
-    for (y, g) in row.links.iter().zip(set.radius()) {
-        sum.link(*y, *g);
+    let mut left = T::Spread::starting(charge);
+    left.own(bounded.own[0], g[VISCOUS]);
+    left.own(bounded.own[1], g[ARMATURE]);
+    left.one(g[OFFSET]);
+    // In one pass: neither sum waits for the other.
+    let columns = set.center().iter().zip(set.radius());
+    for ((y, bound), (c, g)) in row.links.iter().zip(bounded.links).zip(columns) {
+        nominal = nominal + y.scale(*c);
+        left.link(*bound, *g);
     }
-    sum.total()
+    (nominal, left.total())
 }
 
 /// What strips `a` and `b` add to the nominal torque of joint `j`, N m, and what they leave of rho but for Coulomb friction and drift.
@@ -109,10 +128,10 @@ pub fn by_strips<T: LawScalar>(
     (T::between(place, a.shift, b.shift), known.total())
 }
 
-/// The smaller of what the box leaves when the strips shift the torque, and of what they leave, N m. `by_box` has the charge in it.
+/// The smaller of what the box leaves when the strips shift the torque, and of what they leave with the charge besides, N m.
 pub fn by_either<T: LawScalar>(
-    (by_box, charge): (T::Bound, T::Bound),
+    (left, charge): (T::Bound, T::Bound),
     (shift, known): (T, T::Bound),
 ) -> T::Bound {
-    (by_box + shift.size_at_most()).smaller(charge + known)
+    (left + shift.size_at_most()).smaller(charge + known)
 }

@@ -6,6 +6,7 @@ use crate::enclose::Counted;
 use crate::inertia::ParameterSet;
 use crate::reach::Span;
 use crate::reach::cell::{TIME, position_symbol};
+use crate::reach::law::sums;
 use crate::reach::strips::OWN;
 use crate::robot::COULOMB;
 
@@ -43,7 +44,10 @@ fn no_state_of_the_tube_has_a_larger_spread() {
         let radius = |p: usize| prepared.radius()[p];
         let radii: Vec<f64> = (0..row.len()).chain(OWN.map(|column| at + column)).map(radius).collect();
         let all: Vec<Form> = row.iter().chain(&own).copied().collect();
-        let bound = by_box(&prepared, j, Upward(0.0), &Row { links: &row, own }).0;
+        let bound = {
+            let row = Row { links: &row, own };
+            sums(&prepared, j, (Affine::zero(), Upward(0.0)), (&row, &row)).1.0
+        };
         let apart: f64 = all.iter().zip(&radii).map(|(y, g)| extent::sup_abs(y) * g).sum();
         gained = gained.min(bound / apart);
         for _ in 0..200 {
@@ -80,7 +84,7 @@ fn what_a_joint_needs_to_break_away_is_charged_where_it_may_stick() {
         for j in 0..n {
             let y = vec![Affine::zero(); INERTIAL * n];
             let row = Row::new(&y, (0, INERTIAL * n), cell.dq[j], cell.ddqa[j]);
-            let (_, Upward(charge)) = Law::new(&robot, &prepared, &tube).nominal(j, &row);
+            let Upward(charge) = Law::new(&robot, &prepared, &tube).by_box(j, &row, &row).charge;
             let at = robot.friction_index(j) + COULOMB;
             // The most that friction may do, and what it differs by from the centre's.
             let expected = if sticks { 1.5 * set.upper()[at] } else { prepared.radius()[at] };

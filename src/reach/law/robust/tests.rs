@@ -92,9 +92,9 @@ fn the_allowance_covers_what_demand_and_grip_round() {
             assert!(off(*plain, *exact) <= bound.error);
         }
     }
-    // 2^-47, the figure of the argument, is 1/128 of the allowance.
+    // 0.28: sizes know no sign, and of the smaller of two numbers no more than of the larger one.
     println!("{claimed} of the allowance is claimed, {used} of the claim is used");
-    assert!(claimed > 0.0005 && claimed < 1.0 / 128.0, "{claimed} of the allowance is claimed");
+    assert!(claimed > 0.05 && claimed < 1.0, "{claimed} of the allowance is claimed");
     assert!(used > 0.1, "{used} of the claim is used");
 }
 
