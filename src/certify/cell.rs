@@ -200,8 +200,8 @@ fn tube_slopes<const N: usize, R: Rounding>(
     space: &mut CellWorkspace<N, R>,
 ) -> [Joints<f64>; 2] {
     let robot = problem.robot;
-    let range = problem.uncertain.range.iter();
-    let own = |j: usize| problem.uncertain.between.below[robot.joint_index(j).armature];
+    let range = problem.set.range().iter();
+    let own = |j: usize| problem.set.between().below[robot.joint_index(j).armature];
     if (0..robot.dof()).any(|j| floor[j] > own(j)) {
         let (at, theta) = ([&cell.q[..], &cell.dq, &cell.dqa], range.map(|x| Affine::from_interval(*x)));
         velocity_slopes(robot, at, theta, (floor, extent::sup_abs), &mut space.forms)
@@ -229,18 +229,7 @@ fn required<const N: usize, R: Rounding>(
     // Transforms are still those of the cell's positions.
     let place = (&mut space.forms, &mut space.form_mass);
     let floor_factor = floor_factor(robot, problem.set.between(), floor, place);
-    // Over the tube's ellipsoids where links outweigh the transmissions, as only there it is worth the time.
-    let range = problem.set.range().iter();
-    let own = |j: usize| problem.set.between().below[robot.friction_index(j) + ARMATURE];
-    let [slope, turning] = if (0..n).any(|j| floor[j] > own(j)) {
-        let (at, theta) = ([&cell.q[..], &cell.dq, &cell.dqa], range.map(|x| Affine::from_interval(*x)));
-        velocity_slopes(robot, at, theta, (floor, extent::sup_abs), &mut space.forms)
-    } else {
-        let [q, dq, dqa] = [&cell.q, &cell.dq, &cell.dqa]
-            .map(|forms| -> Joints<Interval> { forms.iter().map(|x| x.interval()).collect() });
-        let size = |x: &Interval| x.sup_abs();
-        velocity_slopes(robot, [&q, &dq, &dqa], range.copied(), (floor, size), &mut space.ranges)
-    };
+    let [slope, turning] = tube_slopes(problem, cell, floor, space);
 
     // |dr/dt|: with d = w - v, sqrt(dr'M dr) <= |d| + |C r|, norms weighted by 1/A. And sum A_j r_j^2 <= 2 V.
     let radius = mul_up(2.0, tube.level_j()).sqrt().next_up();

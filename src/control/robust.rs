@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::dynamics::{Motion, momentum_regressor, torque_regressor};
-use crate::inertia::ParameterSet;
+use crate::inertia::{INERTIAL, ParameterSet};
 use crate::reach::law::{self, ByBox, Law, Row, energy_floor, robust};
 use crate::reach::{PreparedSet, Tube};
-use crate::robot::{Arm, INERTIAL, Model};
+use crate::robot::{Arm, Model};
 use crate::trajectory::JointState;
 
 use super::{Controller, Measured, Tick};

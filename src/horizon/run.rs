@@ -334,7 +334,7 @@ impl<H: Hardware> Runner<'_, H> {
     }
 
     /// Switches controller and identifier to a certified plan, which starts now, and to its set as the proof had it.
-    fn activate(&mut self, (plan, set): (Plan, Arc<PreparedSet>), phase: Phase) {
+    fn activate(&mut self, (plan, set): (Plan, Arc<PreparedSet>), phase: TaskPhase) {
         let n = self.robot.dof();
         let e_radius: Vec<f64> = (0..n).map(|j| plan.tube.e_radius(j)).collect();
         let r_radius: Vec<f64> = (0..n).map(|j| plan.tube.r_radius(j)).collect();

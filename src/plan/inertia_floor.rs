@@ -11,7 +11,7 @@ use crate::dynamics::{Composites, Motion, crba};
 use crate::inertia::ParameterSet;
 use crate::reach::cell::MAX_JOINTS;
 use crate::reach::{Joints, PreparedSet};
-use crate::robot::{ARMATURE, Arm};
+use crate::robot::Arm;
 use crate::trajectory::{Bezier, JointState};
 
 /// Times of the plan that are looked at, its ends included. The certifier proves the floor for all times; more of them cost
@@ -51,7 +51,7 @@ impl FloorFit {
     pub fn fit(&mut self, robot: &Arm, set: &PreparedSet, curve: &Bezier, floor: &mut [f64]) {
         let n = robot.dof();
         let light = &set.between().below;
-        let bare: Joints<f64> = (0..n).map(|j| light[robot.friction_index(j) + ARMATURE]).collect();
+        let bare: Joints<f64> = (0..n).map(|j| light[robot.joint_index(j).armature]).collect();
         let times = (0..TIMES).map(|k| curve.duration_s * k as f64 / (TIMES - 1) as f64);
         let heavy = times.clone().any(|t| {
             self.mass_matrix_at(robot, light, curve, t);

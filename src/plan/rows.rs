@@ -9,7 +9,7 @@ use crate::certify::cell::DETAIL_M;
 use crate::certify::{Body, CellReport};
 use crate::dynamics::{BodyPlacement, Motion, Wrench, placements, rnea, vec3};
 use crate::reach::{PreparedSet, Span};
-use crate::robot::{ARMATURE, Arm, VISCOUS};
+use crate::robot::Arm;
 use crate::scalar::{Dual, Scalar};
 use crate::trajectory::{Bezier, JointState, end_point_basis};
 

@@ -34,7 +34,7 @@ pub fn relative_mass<const N: usize, R: Rounding>(
     space.motion.place(robot, &q);
     let mass = mass.links(robot, &space.motion, prepared.range());
     for j in 0..n {
-        mass[n * j + j] = mass[n * j + j] + prepared.range()[robot.friction_index(j) + ARMATURE];
+        mass[n * j + j] = mass[n * j + j] + prepared.range()[robot.joint_index(j).armature];
     }
     let bound = |i: usize, j: usize| mass[n * i + j].sup_abs();
     let row = |y: &[f64], i: usize| div_up(sum_up((0..n).map(|j| mul_up(bound(i, j), y[j]))), weights[i]);

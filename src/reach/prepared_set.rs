@@ -10,8 +10,8 @@
 //! it comes from.
 
 use crate::enclose::Interval;
-use crate::inertia::ParameterSet;
-use crate::robot::{Arm, FRICTION, INERTIAL};
+use crate::inertia::{FRICTION, INERTIAL, ParameterSet};
+use crate::robot::Arm;
 
 use super::mass;
 use super::strips::PreparedStrips;
@@ -25,7 +25,7 @@ pub struct PreparedSet {
     radius: Vec<f64>,
     range: Vec<Interval>,
     strips: Option<PreparedStrips>,
-    between: mass::Between,
+    between: mass::MassBounds,
 }
 
 impl PreparedSet {
@@ -34,7 +34,7 @@ impl PreparedSet {
         let (center, radius) = (set.center(), set.radius());
         let range = set.centers_and_radii().map(|(c, g)| Interval::around(c, g)).collect();
         let strips = PreparedStrips::new(robot, set, &center, &radius);
-        let between = mass::Between::new(robot, set);
+        let between = mass::MassBounds::new(robot, set);
         Self { set: set.clone(), joints: robot.dof(), center, radius, range, strips, between }
     }
 
@@ -69,7 +69,7 @@ impl PreparedSet {
     }
 
     /// Parameters between whose mass matrices those of the set are.
-    pub fn between(&self) -> &mass::Between {
+    pub fn between(&self) -> &mass::MassBounds {
         &self.between
     }
 

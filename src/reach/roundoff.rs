@@ -20,7 +20,8 @@ use std::ops::{Add, Mul, Neg, Sub};
 
 use crate::dynamics::{Motion, RegressorStorage};
 use crate::enclose::Rounding;
-use crate::robot::{Arm, INERTIAL};
+use crate::inertia::INERTIAL;
+use crate::robot::Arm;
 use crate::scalar::Scalar;
 
 use super::cell::{Cell, Joints};

@@ -27,9 +27,10 @@
 //!
 //! Sums of bounds are rounded up term by term.
 
-use crate::dynamics::{Motion, RegressorStorage, Space};
+use crate::dynamics::{Motion, RecursionStorage, RegressorStorage};
 use crate::enclose::{Affine, Interval, Rounding};
-use crate::robot::{ARMATURE, Arm, INERTIAL, VISCOUS};
+use crate::inertia::{ARMATURE, INERTIAL, VISCOUS};
+use crate::robot::Arm;
 use crate::scalar::{Dual, Scalar};
 
 use super::cell::{Cell, Joints};

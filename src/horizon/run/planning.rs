@@ -56,7 +56,11 @@ impl<H: Hardware> Runner<'_, H> {
 
     /// Proposes and certifies the plan for the next period within t_p of `period`, the start of this one. The set is prepared for all three: planner,
     /// certifier and controller.
-    pub(super) fn make_plan(&mut self, phase: Phase, period: Instant) -> Option<(Plan, Arc<PreparedSet>)> {
+    pub(super) fn make_plan(
+        &mut self,
+        phase: TaskPhase,
+        period: Instant,
+    ) -> Option<(Plan, Arc<PreparedSet>)> {
         let index = self.record.attempts.len();
         let t_p = if self.timed { Duration::from_secs_f64(self.task.timing.t_p_s) } else { UNTIMED };
         let start = self.next_start();
@@ -119,9 +123,9 @@ impl<H: Hardware> Runner<'_, H> {
         start: &JointState,
         deadline: Instant,
     ) -> Result<(Proposal, Arc<PreparedSet>), String> {
-        let task = self.task;
+        let (task, robot) = (self.task, self.robot.clone());
         let set = Arc::new(PreparedSet::new(&self.robot, self.set()));
-        let held = task.held.as_ref().filter(|_| phase == Phase::Excite);
+        let held = task.held.as_ref().filter(|_| phase == TaskPhase::Excite);
         let reach = held.map_or(&task.carry.range_rad, |held| &held.excite.range_rad);
         let running = self.active.as_ref().map(|active| active.plan.curve.end());
         let held_tube = self.active.as_ref().map(|active| active.plan.tube.clone());
@@ -151,42 +155,14 @@ impl<H: Hardware> Runner<'_, H> {
                     horizon_s,
                 }
             }
-            _ => {
-                // After a failure, or a plan that leads nowhere, less is asked for; in the end another way is sought.
-                let stuck = |count: usize| count > 0 && count.is_multiple_of(NEW_ROUTE_AFTER);
-                if stuck(self.failures) || stuck(self.stalls) {
-                    self.router.forget();
-                }
-                // On a new route everything is tried again; what failed in this very state is not.
-                let setbacks = self.failures + self.stalls % NEW_ROUTE_AFTER;
-                let modest: Vec<f64> = reach.iter().map(|r| r * RETRY_SHARE.powi(setbacks as i32)).collect();
-                let target =
-                    next_target(&mut self.router, &Setting { reach: &modest, ..setting }, &task.goal)?;
-                let straight =
-                    Bezier::to_rest(start, &target, task.timing.t_f_s).map_err(|e| e.to_string())?;
-                let known = match &mut self.learner {
-                    Some(learner) => {
-                        let known = learner.along(self.hardware.time(), &straight).map_err(|broken| {
-                            self.record.broken.push(*broken);
-                            "the measurements contradict an assumption".to_owned()
-                        })?;
-                        Arc::new(PreparedSet::new(&self.robot, &known))
-                    }
-                    None => set.clone(),
-                };
-                self.hardware.set_claimed(known.set());
-                let setting = Setting { set: &known, ..setting };
-                let found = self.planner.propose(&setting, Purpose::Approach(&target));
-                let found = found.cloned().map_err(|e| e.to_string())?;
-                return Ok((found, known));
-            }
+            _ => return self.propose_approach(&setting),
         };
         let found = self.planner.propose(&setting, purpose).cloned().map_err(|e| e.to_string())?;
         Ok((found, set))
     }
 
     /// A proposal towards the goal, and the set along the way there, which is part of the setting's.
-    fn propose_approach(&mut self, setting: &Setting<'_>) -> Result<(Proposal, ParameterSet), String> {
+    fn propose_approach(&mut self, setting: &Setting<'_>) -> Result<(Proposal, Arc<PreparedSet>), String> {
         // After a failure, or a plan that leads nowhere, less is asked for; in the end another way is sought.
         let stuck = |count: usize| count > 0 && count.is_multiple_of(NEW_ROUTE_AFTER);
         if stuck(self.failures) || stuck(self.stalls) {
@@ -200,13 +176,16 @@ impl<H: Hardware> Runner<'_, H> {
         let straight =
             Bezier::to_rest(setting.start, &target, setting.duration_s).map_err(|e| e.to_string())?;
         let known = match &mut self.learner {
-            Some(learner) => learner.along(self.hardware.time(), &straight).map_err(|broken| {
-                self.record.broken.push(*broken);
-                "the measurements contradict an assumption".to_owned()
-            })?,
+            Some(learner) => {
+                let known = learner.along(self.hardware.time(), &straight).map_err(|broken| {
+                    self.record.broken.push(*broken);
+                    "the measurements contradict an assumption".to_owned()
+                })?;
+                Arc::new(PreparedSet::new(&self.robot, &known))
+            }
             None => setting.set.clone(),
         };
-        self.hardware.set_claimed(&known);
+        self.hardware.set_claimed(known.set());
         let setting = Setting { set: &known, ..*setting };
         let found = self.planner.propose(&setting, Purpose::Approach(&target));
         let found = found.cloned().map_err(|e| e.to_string())?;

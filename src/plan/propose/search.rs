@@ -113,7 +113,7 @@ impl SearchStorage {
     }
 
     /// Ready for another task of this robot, of so many assessments at most.
-    pub(super) fn reset(&mut self, set: &PreparedSet, allowed: usize) {
+    pub(super) fn reset(&mut self, set: &PreparedSet, allowed: Option<usize>) {
         self.rows.take(set);
         (self.fitted, self.coasts, self.found) = (Fitted::Nowhere, false, false);
         self.known = None;

@@ -15,10 +15,11 @@
 //!
 //! The operations follow each other here as the controller rounds them.
 
+use crate::inertia::{ARMATURE, COULOMB, OFFSET, VISCOUS};
 use crate::reach::prepared_set::PreparedSet;
 use crate::reach::strips::{Between, OWN, PreparedStrip};
 use crate::reach::tube::Tube;
-use crate::robot::{ARMATURE, Arm, COULOMB, OFFSET, Sensors, VISCOUS};
+use crate::robot::{Arm, Sensors};
 
 use super::{Bound, Direction, LawScalar, Spread};
 

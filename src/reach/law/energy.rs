@@ -1,6 +1,6 @@
 //! The bounds of V = r'M(q; theta) r / 2 that the law computes at a tick.
 
-use crate::robot::{ARMATURE, INERTIAL};
+use crate::inertia::{ARMATURE, INERTIAL};
 
 use super::{Law, Magnitude};
 use crate::reach::tube::Tube;
