@@ -27,7 +27,7 @@ use surelift::plan::propose::{Planner, Purpose, Setting};
 use surelift::plan::route::{Router, Terrain};
 use surelift::plan::{foresee, tube_fit};
 use surelift::reach::PreparedSet;
-use surelift::robot::{self, INERTIAL, LoopKind, NamedFrame, Placement, Zonotope3, configuration};
+use surelift::robot::{self, LoopKind, NamedFrame, Placement, Zonotope3, configuration};
 use surelift::scalar::Scalar;
 use surelift::scenario::Scenario;
 use surelift::trajectory::{Bezier, JointState};

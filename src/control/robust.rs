@@ -180,8 +180,8 @@ impl Controller for RobustController {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::inertia::COULOMB;
     use crate::plan::tube_fit;
-    use crate::robot::COULOMB;
 
     /// Where a joint may stick the law counts with all that it may need to break away, and where its sign is known with none of it.
     #[test]

@@ -314,7 +314,7 @@ mod tests {
     fn at_one_k_the_sets_are_the_certifiers() {
         // A family of one member: nothing but the certifier's own numbers, up to rounding.
         let (case, _) = case(None);
-        let alone = Family::new(case.curve.clone(), vec![0.0; 7]).unwrap();
+        let alone = TrajectoryFamily::new(case.curve.clone(), vec![0.0; 7]).unwrap();
         let prepared = PreparedSet::new(&case.robot, &case.set);
         let span = (0.75, 0.75 + 3.0 / 64.0);
         let sets = Sets::new(&case.robot, &prepared, &case.tube, &alone, span);
@@ -332,7 +332,7 @@ mod tests {
     #[test]
     fn a_slice_is_smaller_than_the_hull() {
         let (case, _) = case(Some(1e-4));
-        let family = Family::new(case.curve.clone(), vec![std::f64::consts::PI / 96.0; 7]).unwrap();
+        let family = TrajectoryFamily::new(case.curve.clone(), vec![std::f64::consts::PI / 96.0; 7]).unwrap();
         let prepared = PreparedSet::new(&case.robot, &case.set);
         let sets = Sets::new(&case.robot, &prepared, &case.tube, &family, (1.5, 1.5 + 3.0 / 64.0));
         for j in 1..4 {

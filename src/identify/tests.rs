@@ -16,7 +16,7 @@ use crate::horizon::TorqueWidths;
 use crate::inertia::{INERTIAL, ParameterSet};
 use crate::plan::{foresee, tube_fit};
 use crate::reach::{PreparedSet, Span};
-use crate::robot::{ARMATURE, Arm, COULOMB, INERTIAL, OFFSET, Scene, VISCOUS};
+use crate::robot::{Arm, Scene};
 use crate::trajectory::{Bezier, JointState};
 
 pub(crate) fn arm() -> Arm {

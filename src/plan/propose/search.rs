@@ -112,7 +112,7 @@ impl SearchStorage {
         }
     }
 
-    /// Ready for another task of this robot, of so many assessments at most.
+    /// Ready for another task of this robot, of so many assessments at most if that is bounded.
     pub(super) fn reset(&mut self, set: &PreparedSet, allowed: Option<usize>) {
         self.rows.take(set);
         (self.fitted, self.coasts, self.found) = (Fitted::Nowhere, false, false);

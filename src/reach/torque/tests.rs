@@ -3,12 +3,11 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 use crate::enclose::Counted;
-use crate::inertia::ParameterSet;
+use crate::inertia::{COULOMB, ParameterSet};
 use crate::reach::Span;
 use crate::reach::cell::{TIME, position_symbol};
 use crate::reach::law::sums;
 use crate::reach::strips::OWN;
-use crate::robot::COULOMB;
 
 type Form = Affine<16, Counted>;
 

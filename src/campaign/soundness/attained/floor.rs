@@ -10,7 +10,6 @@ use crate::reach::Cell;
 use crate::reach::CellWorkspace;
 use crate::reach::PreparedSet;
 use crate::reach::energy::relative_mass;
-use crate::robot::ARMATURE;
 
 /// Cells of a plan that rests, and of one of which a single cell must hold all.
 const CELLS: usize = 2;

@@ -9,7 +9,6 @@ use crate::inertia::ARMATURE;
 use crate::reach::Cell;
 use crate::reach::CellWorkspace;
 use crate::reach::{PreparedSet, torque};
-use crate::robot::{ARMATURE, VISCOUS};
 
 /// The bound on the drift of joint `j` is met.
 #[track_caller]

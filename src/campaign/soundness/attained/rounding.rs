@@ -10,6 +10,7 @@ use crate::campaign::soundness::exact::Exact;
 use crate::campaign::soundness::twofold::Twofold;
 use crate::control::{Controller, Measured, RobustController};
 use crate::dynamics::{Motion, momentum_regressor, torque_regressor};
+use crate::inertia::{ARMATURE, COULOMB, OFFSET, VISCOUS};
 use crate::plan::tube_fit;
 use crate::reach::Cell;
 use crate::reach::CellWorkspace;
@@ -17,7 +18,7 @@ use crate::reach::PreparedSet;
 use crate::reach::energy::{energy_slack, relative_mass};
 use crate::reach::law::Law;
 use crate::reach::roundoff::{LAW_ROUNDOFF, RoundoffBounds};
-use crate::robot::{ARMATURE, COULOMB, OFFSET, VISCOUS, load};
+use crate::robot::load;
 use crate::scalar::Scalar;
 
 fn exact(x: &[f64]) -> Vec<Exact> {
@@ -33,9 +34,9 @@ fn nominal(case: &Case, [q, dq, dqa, ddqa]: [&[f64]; 4]) -> Vec<Exact> {
     torque_regressor(robot, &motion, 0..n, &mut y);
     let center = case.set.center();
     let of = |j: usize| {
-        let c = &center[robot.friction_index(j)..];
+        let c = robot.joint_parameters(&center, j);
         let sign = if dq[j].abs() > case.tube.sign_band(&robot.sensors(), j) { dq[j].signum() } else { 0.0 };
-        let own = [(c[COULOMB], sign), (c[VISCOUS], dq[j]), (c[ARMATURE], ddqa[j]), (c[OFFSET], 1.0)];
+        let own = [(c.coulomb, sign), (c.viscous, dq[j]), (c.armature, ddqa[j]), (c.offset, 1.0)];
         let own = own.into_iter().fold(Exact::zero(), |sum, (c, x)| sum + Exact::constant(c).scale(x));
         y[width * j..width * (j + 1)].iter().zip(&center).fold(own, |sum, (y, c)| sum + y.scale(*c))
     };

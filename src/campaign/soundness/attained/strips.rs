@@ -2,9 +2,8 @@
 
 use super::*;
 use crate::campaign::soundness::twofold::Twofold;
-use crate::inertia::{Strip, TorqueStrips};
+use crate::inertia::{COULOMB, OFFSET, Strip, TorqueStrips};
 use crate::reach::PreparedSet;
-use crate::robot::{COULOMB, OFFSET};
 
 /// The slider, speeding up at 10 m/s^2, with strips of one direction: index of a parameter and value; bounds at 0 s and at 2 s.
 fn strips(direction: &[(usize, f64)], bounds: [(f64, f64); 2], change: impl FnOnce(&mut Case)) -> CellReport {
