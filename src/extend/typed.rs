@@ -423,7 +423,6 @@ mod tests {
     }
 
     #[derive(Debug, PartialEq, Deserialize)]
-    #[serde(deny_unknown_fields)]
     struct Inner {
         #[serde(flatten)]
         deep: BTreeMap<String, bool>,

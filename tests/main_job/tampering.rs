@@ -112,8 +112,11 @@ fn moved(file: &Value, path: &str, x: f64) -> Value {
 /// The first of each kind: of those whose pointers differ in places of lists alone.
 fn one_of_each(all: Vec<(String, f64)>) -> Vec<(String, f64)> {
     let mut kinds = BTreeSet::new();
-    let kind = |path: &str| path.split('/').map(|key| key.trim_start_matches(char::is_numeric).to_owned());
-    all.into_iter().filter(|(path, _)| kinds.insert(kind(path).collect::<Vec<_>>())).collect()
+    let kind = |path: &str| {
+        let keys = path.split('/').map(|key| key.trim_start_matches(char::is_numeric));
+        keys.collect::<Vec<_>>().join("/")
+    };
+    all.into_iter().filter(|(path, _)| kinds.insert(kind(path))).collect()
 }
 
 /// All that there are.
