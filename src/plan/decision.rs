@@ -138,7 +138,7 @@ impl EndPoints {
 /// it is not trusted: whatever it says, what is proposed can be proven.
 pub trait EndCost: std::fmt::Debug + Sync {
     /// The cost of ending at `end` (rad or m, one a joint); its slopes, per rad or m, go into `gradient`, one a joint. Costs of order one
-    /// suit the solver. A point where a number is not finite is not entered.
+    /// suit the solver. Where a number is not finite it looks no further.
     fn evaluate(&self, end: &[f64], gradient: &mut [f64]) -> f64;
 }
 
