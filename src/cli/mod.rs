@@ -18,7 +18,8 @@ use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::prelude::*;
 
 use crate::report::ReportError;
 
@@ -136,11 +137,9 @@ pub fn main() -> ExitCode {
             return ExitCode::from(if usage.use_stderr() { 2 } else { 0 });
         }
     };
-    tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::from_default_env())
-        .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal())
-        .init();
+    let lines =
+        tracing_subscriber::fmt::layer().with_writer(io::stderr).with_ansi(io::stderr().is_terminal());
+    tracing_subscriber::registry().with(lines.with_filter(targets())).init();
     // A panic has already told its story on the standard error; it still has to leave with the code of an internal
     // error, not with Rust's own 101.
     let result = std::panic::catch_unwind(|| dispatch(cli))
@@ -149,6 +148,19 @@ pub fn main() -> ExitCode {
         let _ = writeln!(io::stderr(), "{failure}");
         failure.code()
     }))
+}
+
+/// What is told of the inside: errors, and what `RUST_LOG` asks for.
+fn targets() -> Targets {
+    let asked = std::env::var("RUST_LOG").unwrap_or_default();
+    let errors = Targets::new().with_default(LevelFilter::ERROR);
+    if asked.is_empty() {
+        return errors;
+    }
+    asked.parse().unwrap_or_else(|error| {
+        let _ = writeln!(io::stderr(), "RUST_LOG={asked} is passed over: {error}");
+        errors
+    })
 }
 
 /// Does what the subcommand says; gives the exit code.

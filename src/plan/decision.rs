@@ -117,6 +117,14 @@ impl EndPoints {
         k.iter().zip(self.centre.iter().zip(&self.reach)).map(|(k, (c, r))| c + r * k).collect()
     }
 
+    /// What `cost` says of the end point for `k` (length n), with the gradient by k.
+    pub(super) fn cost_at(&self, cost: &dyn EndCost, k: &[f64]) -> Cost {
+        let mut gradient: Joints<f64> = k.iter().map(|_| 0.0).collect();
+        let value = cost.evaluate(&self.at(k), &mut gradient);
+        gradient.iter_mut().zip(&self.reach).for_each(|(slope, reach)| *slope *= reach);
+        Cost { value, gradient }
+    }
+
     /// The k whose end point is nearest to `q` (length n).
     pub fn nearest(&self, q: &[f64]) -> Joints<f64> {
         q.iter()
@@ -124,6 +132,14 @@ impl EndPoints {
             .map(|(q, (c, r))| ((q - c) / r).clamp(-1.0, 1.0))
             .collect()
     }
+}
+
+/// A cost of one's own: what it costs to come to rest at an end point ([`super::propose::Purpose::Least`]). Like all of this folder
+/// it is not trusted: whatever it says, what is proposed can be proven.
+pub trait EndCost: std::fmt::Debug + Sync {
+    /// The cost of ending at `end` (rad or m, one a joint); its slopes, per rad or m, go into `gradient`, one a joint. Costs of order one
+    /// suit the solver. Where a number is not finite it looks no further.
+    fn evaluate(&self, end: &[f64], gradient: &mut [f64]) -> f64;
 }
 
 /// A cost at one k.

@@ -13,7 +13,7 @@ use crate::reach::{Joints, PreparedSet, Tube};
 use crate::robot::{Arm, Scene};
 use crate::trajectory::{Bezier, JointState, TrajectoryError};
 
-use super::decision::{CostError, EndPoints};
+use super::decision::{CostError, EndCost, EndPoints};
 use super::excite::{self, Criterion, Excitation, ExcitationOptions, Information};
 use super::goal::GoalCost;
 use super::nlp::{MAX_DIMENSION, NlpError};
@@ -94,6 +94,8 @@ pub enum Purpose<'a> {
     },
     /// End near this configuration, rad.
     Approach(&'a [f64]),
+    /// End where this cost of your own is least.
+    Least(&'a dyn EndCost),
 }
 
 /// A proposal that the planner itself could prove; the certifier decides.
@@ -129,6 +131,7 @@ pub enum ProposeError {
 enum Cost<'a> {
     Excite(Excitation<'a>),
     Approach(GoalCost),
+    Least(&'a dyn EndCost),
 }
 
 /// Points in k to start from.
@@ -214,6 +217,11 @@ impl Planner {
                     [Some(target), setting.warm].into_iter().flatten().map(|end| ends.nearest(end)).collect();
                 (Cost::Approach(GoalCost::new(ends.clone(), target, &weights)?), starts)
             }
+            Purpose::Least(cost) => {
+                let here: Joints<f64> = (0..n).map(|_| 0.0).collect();
+                let starts = [Some(here), setting.warm.map(|end| ends.nearest(end))];
+                (Cost::Least(cost), starts.into_iter().flatten().collect())
+            }
         };
         let coast = ends.nearest(&coasting_end(setting));
         let task = Task { setting, cells, ends, cost, coast, vicinity, workspaces: &self.workspaces };
@@ -222,7 +230,7 @@ impl Planner {
                 Candidates { task: &task, search: &mut self.searches[0] }.excite(cost)?;
                 0
             }
-            Cost::Approach(_) => best_towards(&task, &mut self.searches, &starts)?,
+            Cost::Approach(_) | Cost::Least(_) => best_towards(&task, &mut self.searches, &starts)?,
         };
         if let Cost::Excite(cost) = task.cost {
             self.excite = Some(cost.into_space());

@@ -32,7 +32,7 @@ mod settings;
 #[cfg(feature = "urdf")]
 pub mod shipped;
 #[cfg(feature = "urdf")]
-mod urdf;
+pub(crate) mod urdf;
 #[cfg(feature = "urdf")]
 mod validate;
 

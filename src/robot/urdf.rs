@@ -12,6 +12,9 @@ use super::error::RobotError;
 use super::model::{JointKind, Placement};
 use super::shipped;
 use super::validate::Judge;
+use crate::inertia::urdf::UrdfInertial;
+
+pub(crate) mod elements;
 
 /// A link as the URDF states it.
 #[derive(Debug, Clone)]
@@ -61,10 +64,10 @@ pub(super) fn read(path: &Path, judge: &mut Judge) -> Result<Tree, RobotError> {
 
 /// Checks URDF text; `path` is for messages.
 pub(super) fn parse(path: &Path, text: &str, judge: &mut Judge) -> Result<Tree, RobotError> {
-    let robot = urdf_rs::read_from_string(text).map_err(|e| RobotError::Parse {
+    let robot = elements::read(text).map_err(|message| RobotError::Parse {
         path: path.to_path_buf(),
         format: "URDF",
-        message: e.to_string(),
+        message,
     })?;
     let links = robot.links.iter().map(|l| read_link(path, l, judge)).collect::<Result<Vec<_>, _>>()?;
     let index = index_by_name(path, &links)?;
@@ -106,35 +109,33 @@ fn not_finite(numbers: &[(&str, &[f64])]) -> Option<String> {
     })
 }
 
-fn placement(pose: &urdf_rs::Pose) -> Placement {
-    let [roll, pitch, yaw] = pose.rpy.0;
+fn placement(xyz: [f64; 3], [roll, pitch, yaw]: [f64; 3]) -> Placement {
     Placement {
         rotation: Rotation3::from_euler_angles(roll, pitch, yaw).into_inner(),
-        translation: Vector3::from(pose.xyz.0),
+        translation: Vector3::from(xyz),
     }
 }
 
-fn read_link(path: &Path, link: &urdf_rs::Link, judge: &mut Judge) -> Result<Link, RobotError> {
-    let inertial = &link.inertial;
-    let i = &inertial.inertia;
-    let tensor = [i.ixx, i.ixy, i.ixz, i.iyy, i.iyz, i.izz];
+fn read_link(path: &Path, link: &elements::Link, judge: &mut Judge) -> Result<Link, RobotError> {
+    let UrdfInertial { mass, xyz, rpy, inertia } = &link.inertial;
     if let Some(reason) = not_finite(&[
-        ("inertial origin xyz", &inertial.origin.xyz.0),
-        ("inertial origin rpy", &inertial.origin.rpy.0),
-        ("mass", &[inertial.mass.value]),
-        ("inertia", &tensor),
+        ("inertial origin xyz", xyz),
+        ("inertial origin rpy", rpy),
+        ("mass", &[*mass]),
+        ("inertia", inertia),
     ]) {
         return Err(link_error(path, &link.name, reason));
     }
-    let frame = placement(&inertial.origin);
+    let frame = placement(*xyz, *rpy);
+    let &[ixx, ixy, ixz, iyy, iyz, izz] = inertia;
     #[rustfmt::skip]
     let at_com = Matrix3::new(
-        i.ixx, i.ixy, i.ixz,
-        i.ixy, i.iyy, i.iyz,
-        i.ixz, i.iyz, i.izz,
+        ixx, ixy, ixz,
+        ixy, iyy, iyz,
+        ixz, iyz, izz,
     );
-    let mut collisions = Vec::with_capacity(link.collision.len());
-    for (k, collision) in link.collision.iter().enumerate() {
+    let mut collisions = Vec::with_capacity(link.collisions.len());
+    for (k, collision) in link.collisions.iter().enumerate() {
         match read_collision(path, &link.name, k, collision) {
             Ok(collision) => collisions.push(collision),
             Err(fault) => judge.hear(fault)?,
@@ -142,7 +143,7 @@ fn read_link(path: &Path, link: &urdf_rs::Link, judge: &mut Judge) -> Result<Lin
     }
     Ok(Link {
         name: link.name.clone(),
-        mass: inertial.mass.value,
+        mass: *mass,
         com: frame.translation,
         inertia: frame.rotation * at_com * frame.rotation.transpose(),
         collisions,
@@ -153,11 +154,11 @@ fn read_collision(
     path: &Path,
     link: &str,
     number: usize,
-    collision: &urdf_rs::Collision,
+    collision: &elements::Collision,
 ) -> Result<Collision, RobotError> {
-    use urdf_rs::Geometry;
+    use elements::Geometry;
     let (kind, primitive, sizes) = match &collision.geometry {
-        Geometry::Box { size } => ("box", Primitive::Box { size: Vector3::from(size.0) }, size.0.to_vec()),
+        &Geometry::Box { size } => ("box", Primitive::Box { size: Vector3::from(size) }, size.to_vec()),
         &Geometry::Cylinder { radius, length } => {
             ("cylinder", Primitive::Cylinder { radius, length }, vec![radius, length])
         }
@@ -165,7 +166,7 @@ fn read_collision(
             ("capsule", Primitive::Capsule { radius, length }, vec![radius, length])
         }
         &Geometry::Sphere { radius } => ("sphere", Primitive::Sphere { radius }, vec![radius]),
-        Geometry::Mesh { filename, .. } => {
+        Geometry::Mesh { filename } => {
             let reason = format!(
                 "collision mesh `{filename}`: meshes are not supported in <collision>; replace it with boxes, \
                  cylinders, capsules or spheres that enclose it (a mesh may stay in <visual>)"
@@ -175,8 +176,8 @@ fn read_collision(
     };
     let name = collision.name.clone().unwrap_or_else(|| format!("{kind} {number}"));
     let bad = not_finite(&[
-        ("origin xyz", &collision.origin.xyz.0),
-        ("origin rpy", &collision.origin.rpy.0),
+        ("origin xyz", &collision.origin.xyz),
+        ("origin rpy", &collision.origin.rpy),
         ("size", &sizes),
     ])
     .or_else(|| {
@@ -186,49 +187,47 @@ fn read_collision(
     if let Some(reason) = bad {
         return Err(link_error(path, link, format!("collision `{name}`: {reason}")));
     }
-    Ok(Collision { name, placement: placement(&collision.origin), primitive })
+    let elements::Pose { xyz, rpy } = collision.origin;
+    Ok(Collision { name, placement: placement(xyz, rpy), primitive })
 }
 
 fn read_joint(
     path: &Path,
-    joint: &urdf_rs::Joint,
+    joint: &elements::Joint,
     index: &HashMap<String, usize>,
     judge: &mut Judge,
 ) -> Result<UrdfJoint, RobotError> {
-    use urdf_rs::JointType;
     let error = |reason: String| joint_error(path, &joint.name, reason);
-    let kind = match &joint.joint_type {
-        JointType::Fixed => None,
-        JointType::Revolute => Some(JointKind::Revolute),
-        JointType::Continuous => Some(JointKind::Continuous),
-        JointType::Prismatic => Some(JointKind::Prismatic),
+    let kind = match &*joint.kind {
+        "fixed" => None,
+        "revolute" => Some(JointKind::Revolute),
+        "continuous" => Some(JointKind::Continuous),
+        "prismatic" => Some(JointKind::Prismatic),
         other => {
-            let other = format!("{other:?}").to_lowercase();
             return Err(error(format!(
                 "type `{other}` is not supported, expected revolute, continuous, prismatic or fixed"
             )));
         }
     };
-    if kind.is_some() && joint.mimic.is_some() {
+    if kind.is_some() && joint.mimics {
         judge.hear(error("mimic joints are not supported; make it fixed, or a joint of its own".into()))?;
     }
     let find = |role: &str, link: &str| {
         index.get(link).copied().ok_or_else(|| error(format!("its {role} link `{link}` does not exist")))
     };
-    let parent = find("parent", &joint.parent.link)?;
-    let child = find("child", &joint.child.link)?;
-    let (damping, friction) = joint.dynamics.as_ref().map_or((0.0, 0.0), |d| (d.damping, d.friction));
+    let parent = find("parent", &joint.parent)?;
+    let child = find("child", &joint.child)?;
     if let Some(reason) = not_finite(&[
-        ("origin xyz", &joint.origin.xyz.0),
-        ("origin rpy", &joint.origin.rpy.0),
-        ("axis", &joint.axis.xyz.0),
-        ("dynamics", &[damping, friction]),
+        ("origin xyz", &joint.origin.xyz),
+        ("origin rpy", &joint.origin.rpy),
+        ("axis", &joint.axis),
+        ("dynamics", &[joint.damping, joint.friction]),
     ]) {
         return Err(error(reason));
     }
     let axis = match kind {
         None => Vector3::z(),
-        Some(_) => Vector3::from(joint.axis.xyz.0)
+        Some(_) => Vector3::from(joint.axis)
             .try_normalize(1e-9)
             .ok_or_else(|| error("its axis is zero, expected a direction".into()))?,
     };
@@ -237,13 +236,13 @@ fn read_joint(
         kind,
         parent,
         child,
-        origin: placement(&joint.origin),
+        origin: placement(joint.origin.xyz, joint.origin.rpy),
         axis,
         position: (joint.limit.lower, joint.limit.upper),
         velocity: joint.limit.velocity,
         effort: joint.limit.effort,
-        damping,
-        friction,
+        damping: joint.damping,
+        friction: joint.friction,
     })
 }
 

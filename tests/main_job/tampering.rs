@@ -1,5 +1,7 @@
 //! Files of a run that were tampered with are refused, or what was changed in them is told.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 use surelift::enclose::Counted;
 use surelift::horizon::first_set;
@@ -107,15 +109,46 @@ fn moved(file: &Value, path: &str, x: f64) -> Value {
     file
 }
 
+/// The first of each kind: of those whose pointers differ in places of lists alone.
+fn one_of_each(all: Vec<(String, f64)>) -> Vec<(String, f64)> {
+    let mut kinds = BTreeSet::new();
+    let kind = |path: &str| {
+        let keys = path.split('/').map(|key| key.trim_start_matches(char::is_numeric));
+        keys.collect::<Vec<_>>().join("/")
+    };
+    all.into_iter().filter(|(path, _)| kinds.insert(kind(path))).collect()
+}
+
+/// All that there are.
+fn every_one(all: Vec<(String, f64)>) -> Vec<(String, f64)> {
+    all
+}
+
+/// Which of all numbers are tried.
+type Choice = fn(Vec<(String, f64)>) -> Vec<(String, f64)>;
+
 /// A plan's robot and scene are the user's own to the last bit: no number of them can be moved.
 #[test]
 fn no_number_of_robot_and_scene_can_be_moved() {
+    robot_and_scene_cannot_be_moved(one_of_each);
+}
+
+#[test]
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn no_number_of_robot_and_scene_can_be_moved_at_length() {
+    robot_and_scene_cannot_be_moved(every_one);
+}
+
+fn robot_and_scene_cannot_be_moved(choose: Choice) {
     let (own, files) = (expected(), files(1));
     for part in ["robot", "scene"] {
         let mut all = Vec::new();
         numbers(&format!("/{part}"), &files[0][part], &mut all);
         assert!(all.len() > 8, "{part}");
-        for (path, x) in all {
+        let tried = choose(all);
+        println!("{part}: {} numbers", tried.len());
+        assert!(tried.len() > 1, "{part}");
+        for (path, x) in tried {
             let up = if x == 0.0 { 1e-6 } else { x * (1.0 + 1e-9) };
             let changed =
                 moved(&files[0], &path, if files[0].pointer(&path).unwrap().is_f64() { up } else { x + 1.0 });
@@ -127,10 +160,21 @@ fn no_number_of_robot_and_scene_can_be_moved() {
 /// No bound of the first set can be moved inward.
 #[test]
 fn the_first_set_cannot_be_narrowed() {
+    first_set_cannot_be_narrowed(9);
+}
+
+#[test]
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn the_first_set_cannot_be_narrowed_at_length() {
+    first_set_cannot_be_narrowed(1);
+}
+
+/// Tries every so-manieth bound.
+fn first_set_cannot_be_narrowed(step: usize) {
     let (own, files) = (expected(), files(1));
     for (side, inward) in [("lower", 1.0), ("upper", -1.0)] {
         let bounds: Vec<f64> = serde_json::from_value(files[0]["set"][side].clone()).unwrap();
-        for (k, x) in bounds.iter().enumerate() {
+        for (k, x) in bounds.iter().enumerate().step_by(step) {
             let changed = moved(&files[0], &format!("/set/{side}/{k}"), x + inward * (1e-9 + 1e-9 * x.abs()));
             assert!(objection(&[changed], 0, &own).is_some(), "{side}[{k}]");
         }
@@ -140,31 +184,41 @@ fn the_first_set_cannot_be_narrowed() {
 /// Constants of the tube and points of the curve, moved one by one: what is still accepted is still proven, and the next plan must still follow.
 #[test]
 fn moved_constants_are_refused_or_proven_anew() {
+    let (refused, kept) = moved_constants(one_of_each, &[2]);
+    assert!(refused > 2 * kept, "{refused} refused, {kept} proven");
+}
+
+#[test]
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn moved_constants_are_refused_or_proven_anew_at_length() {
+    let (refused, kept) = moved_constants(every_one, &[0, 1, 2, 3, 4, 5, 6]);
+    assert!(refused > 20 && refused > 2 * kept, "{refused} refused, {kept} proven");
+}
+
+/// How many of the second plan's constants are refused, and how many proven anew; and the first plan's points, of these joints.
+fn moved_constants(choose: Choice, joints: &[usize]) -> (usize, usize) {
     let (own, files) = (expected(), files(2));
     let mut all = Vec::new();
     numbers("/tube", &files[1]["tube"], &mut all);
     numbers("/curve/duration_s", &files[1]["curve"]["duration_s"], &mut all);
     let (mut refused, mut kept) = (0, 0);
-    for (path, x) in all {
+    for (path, x) in choose(all) {
         // Less of a bound is the dangerous side; more of a floor is.
         let dangerous = if path.contains("floor") { 1.3 * x } else { 0.7 * x };
         let changed = [files[0].clone(), moved(&files[1], &path, dangerous)];
-        match objection(&changed, 1, &own) {
-            Some(_) => refused += 1,
-            // Fewer layer ticks are another law that is as good; a smaller slack may be enough.
-            None => kept += 1,
-        }
+        let is_refused = objection(&changed, 1, &own).is_some();
+        // Fewer layer ticks are another law that is as good; a smaller slack may be enough.
+        *(if is_refused { &mut refused } else { &mut kept }) += 1;
         let kind = |name: &str| path.ends_with(name);
         let must = kind("k_r")
             || kind("v_max")
             || kind("period_s")
             || kind("stiction_speed_rad_s")
             || kind("duration_s");
-        assert!(!must || objection(&changed, 1, &own).is_some(), "{path}");
+        assert!(!must || is_refused, "{path}");
     }
-    assert!(refused > 20 && refused > 2 * kept, "{refused} refused, {kept} proven");
     // The first plan's points: the second no longer follows.
-    for joint in 0..7 {
+    for &joint in joints {
         for k in 3..6 {
             let mut first = files[0].clone();
             for at in k..6 {
@@ -176,4 +230,5 @@ fn moved_constants_are_refused_or_proven_anew() {
             assert!(said.iter().any(Option::is_some), "joint {joint} point {k}");
         }
     }
+    (refused, kept)
 }

@@ -210,10 +210,21 @@ fn a_delay_is_found_and_undone() {
 /// it charged, the truth.
 #[test]
 fn what_is_left_of_a_delay_is_charged() {
+    delays_are_charged(&[(21, 13)]);
+}
+
+#[test]
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn what_is_left_of_a_delay_is_charged_at_length() {
+    delays_are_charged(&[(20, 7), (21, 13), (22, 25)]);
+}
+
+/// For each seed a log so many milliseconds late.
+fn delays_are_charged(cases: &[(u64, usize)]) {
     let robot = arm();
     let prior = prior(&robot);
     let hand = robot.inertial_index(robot.end_effector());
-    for (seed, late) in [(20, 7_usize), (21, 13), (22, 25)] {
+    for &(seed, late) in cases {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let theta = truth(&robot, &prior, &mut rng);
         let (samples, acceleration) = recording(&robot, &theta, 2.5, Noise::Uniform, &mut rng);
@@ -247,11 +258,27 @@ fn what_is_left_of_a_delay_is_charged() {
 /// holds zero, and the set the truth.
 #[test]
 fn a_delay_that_nobody_asks_for_leaves_room_for_none() {
+    assert_eq!(delays_that_nobody_asks_for(LOOKS_LATE..LOOKS_LATE + 1), 1, "the test shows nothing");
+}
+
+#[test]
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn a_delay_that_nobody_asks_for_leaves_room_for_none_at_length() {
+    let found = delays_that_nobody_asks_for(40..46);
+    println!("{found} of 6 logs look late");
+    assert!(found > 0, "the test shows nothing");
+}
+
+/// The seed of a log that looks late and is not.
+const LOOKS_LATE: u64 = 40;
+
+/// How many of the logs of these seeds, all of them in time, look late.
+fn delays_that_nobody_asks_for(seeds: std::ops::Range<u64>) -> usize {
     let robot = arm();
     let prior = prior(&robot);
     let hand = robot.inertial_index(robot.end_effector());
     let mut found = 0;
-    for seed in 40..46 {
+    for seed in seeds {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let theta = truth(&robot, &prior, &mut rng);
         let (samples, acceleration) = recording(&robot, &theta, 1.5, Noise::Corner, &mut rng);
@@ -265,6 +292,7 @@ fn a_delay_that_nobody_asks_for_leaves_room_for_none() {
         };
         let study = Study { robot: &robot, prior: &prior, logs: &logs, validation: None, options: &options };
         let delay = study.delay().unwrap();
+        println!("seed {seed}: {} s", delay.taken_out_s);
         found += usize::from(delay.taken_out_s != 0.0);
         assert!(delay.interval_s[0] <= 0.0 && 0.0 <= delay.interval_s[1], "{delay:?}");
         let findings = study.run().unwrap();
@@ -274,8 +302,7 @@ fn a_delay_that_nobody_asks_for_leaves_room_for_none() {
             assert!(set[0] <= theta[hand + k] && theta[hand + k] <= set[1], "{seed}, {}", p.name);
         }
     }
-    println!("{found} of 6 logs look late");
-    assert!(found > 0, "the test shows nothing");
+    found
 }
 
 /// What no torque shows: an angle that jumps by 0.005 rad. It is found and named, with factors that are enough, and no interval
@@ -454,8 +481,16 @@ fn false_torques(seed: u64) -> (bool, bool) {
     (refuted, shown)
 }
 
+/// One seed of each way to be false.
 #[test]
 fn after_a_refutation_the_truth_is_inside_or_no_interval_is_shown() {
+    let found: Vec<_> = (0..3).map(false_torques).collect();
+    assert!(found.iter().all(|(refuted, _)| *refuted), "{found:?}");
+}
+
+#[test]
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn after_a_refutation_the_truth_is_inside_or_no_interval_is_shown_at_length() {
     let found: Vec<_> = (0..6).map(false_torques).collect();
     assert!(found.iter().filter(|(refuted, _)| *refuted).count() >= 3, "{found:?}");
 }

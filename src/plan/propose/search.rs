@@ -311,6 +311,7 @@ impl Candidates<'_> {
         let (cost, hessian) = match cost {
             Cost::Excite(cost) => (cost.evaluate(k), None),
             Cost::Approach(cost) => (cost.evaluate(k), Some(cost.hessian())),
+            Cost::Least(cost) => (ends.cost_at(*cost, k), None),
         };
         // Unusable, if it stays at that.
         out.cost = f64::NAN;

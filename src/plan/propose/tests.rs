@@ -90,6 +90,20 @@ fn what_stands_in_the_way_is_named() {
 /// for: not one may be without a motion, for the one that runs ends soon.
 #[test]
 fn few_assessments_are_enough_for_some_motion() {
+    // Coasting from one to the next would tell nothing.
+    let moved = motions_of_few_assessments(0..1, 6);
+    assert!(moved >= 4, "{moved} of 6 lead away from where the arm would come to rest anyway");
+}
+
+#[test]
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn few_assessments_are_enough_for_some_motion_at_length() {
+    let moved = motions_of_few_assessments(0..2, 12);
+    assert!(moved >= 18, "{moved} of 24 lead away from where the arm would come to rest anyway");
+}
+
+/// Of so many exciting plans for each of these seeds, how many lead away from where the arm would come to rest anyway.
+fn motions_of_few_assessments(seeds: std::ops::Range<u64>, plans: u64) -> usize {
     let task = Scenario::load("scenarios/dumbbell_c_8lb_brisk.toml").unwrap().split().0;
     let (set, timing) = (task.prior_set().unwrap(), &task.timing);
     let excite = &task.held.as_ref().unwrap().excite;
@@ -97,11 +111,11 @@ fn few_assessments_are_enough_for_some_motion() {
     let prepared = Arc::new(PreparedSet::new(&task.robot, &set));
     let mut planner = Planner::of_few_assessments(5);
     let mut moved = 0;
-    for seed in 0..2 {
+    for seed in seeds {
         let mut start = JointState::at_rest(&task.start);
         let mut running: Option<Proposal> = None;
         let mut known = Information::none();
-        for plan in 0..12 {
+        for plan in 0..plans {
             let end = running.as_ref().map(|running| running.curve.end());
             let setting = Setting {
                 warm: end.as_deref(),
@@ -125,8 +139,7 @@ fn few_assessments_are_enough_for_some_motion() {
             running = Some(found);
         }
     }
-    // Coasting from one to the next would tell nothing.
-    assert!(moved >= 18, "{moved} of 24 lead away from where the arm would come to rest anyway");
+    moved
 }
 
 #[test]
