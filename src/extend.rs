@@ -6,9 +6,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde::de::DeserializeOwned;
-
-pub(crate) mod typed;
+use serde::Deserialize;
+use toml::de::{DeTable, Error};
 
 /// Files that may extend one another in a row.
 const DEPTH: usize = 8;
@@ -69,10 +68,7 @@ impl Layers {
         let mut text = text.map_err(|source| Fault::Read { path: path.to_path_buf(), source })?;
         let (mut path, mut files) = (path.to_path_buf(), vec![]);
         loop {
-            let mut keys: toml::Table = toml::from_str(&text).map_err(|error| {
-                let message = error.to_string().trim_end().to_owned();
-                Fault::Parse { path: path.clone(), message }
-            })?;
+            let mut keys: toml::Table = toml::from_str(&text).map_err(|error| unreadable(&path, &error))?;
             let base = keys.remove(KEY);
             files.push(Layer { path: path.clone(), text, keys });
             let Some(base) = base else { return Ok(Self { files }) };
@@ -102,19 +98,19 @@ impl Layers {
     /// # Errors
     /// [`Fault::Parse`] names the key and the lowest file in which it is at fault: its line where that file extends no other, and
     /// the file asked for where it is another.
-    pub fn parse<T: DeserializeOwned>(&self, without: &[&str]) -> Result<T, Fault> {
+    pub fn parse<T: for<'de> Deserialize<'de>>(&self, without: &[&str]) -> Result<T, Fault> {
         let said = match self.merged::<T>(0, without) {
             Ok(whole) => return Ok(whole),
-            Err(message) => message,
+            Err(error) => error.to_string(),
         };
-        let same = |from: &usize| self.merged::<T>(*from, without).is_err_and(|message| message == said);
+        let same = |from: &usize| self.merged::<T>(*from, without).is_err_and(|e| e.to_string() == said);
         let at = (0..self.files.len()).rev().find(same).unwrap_or(0);
         let Layer { path, text, .. } = &self.files[at];
         let mut message = said;
         if at + 1 == self.files.len()
-            && let Err(with_line) = typed::from_text::<T>(text, without)
+            && let Err(error) = alone::<T>(text, without)
         {
-            message = with_line;
+            message = error.to_string();
         }
         message.truncate(message.trim_end().len());
         if at > 0 {
@@ -130,12 +126,29 @@ impl Layers {
     }
 
     /// The files from number `from` down as a `T`.
-    fn merged<T: DeserializeOwned>(&self, from: usize, without: &[&str]) -> Result<T, String> {
+    fn merged<T: for<'de> Deserialize<'de>>(&self, from: usize, without: &[&str]) -> Result<T, Error> {
         let mut whole = toml::Table::new();
         self.files[from..].iter().rev().for_each(|file| overlay(&mut whole, file.keys.clone()));
         without.iter().for_each(|key| drop(whole.remove(*key)));
-        typed::from_table(whole)
+        whole.try_into()
     }
+}
+
+/// A file that extends no other as a `T`, from its text: errors name the line.
+fn alone<T: for<'de> Deserialize<'de>>(text: &str, without: &[&str]) -> Result<T, Error> {
+    let contents = || {
+        let mut table = DeTable::parse(text)?;
+        without.iter().for_each(|key| drop(table.get_mut().remove(*key)));
+        T::deserialize(toml::Deserializer::from(table))
+    };
+    contents().map_err(|mut error: Error| {
+        error.set_input(Some(text));
+        error
+    })
+}
+
+fn unreadable(path: &Path, error: &Error) -> Fault {
+    Fault::Parse { path: path.to_path_buf(), message: error.to_string().trim_end().to_owned() }
 }
 
 fn article(value: &toml::Value) -> &'static str {
@@ -156,8 +169,6 @@ fn overlay(below: &mut toml::Table, above: toml::Table) {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
-
-    use serde::Deserialize;
 
     use super::*;
 

@@ -13,6 +13,7 @@ use surelift::inertia::ParameterSet;
 use surelift::plan::decision::EndCost;
 use surelift::plan::propose::{Planner, Proposal, Purpose, Setting};
 use surelift::plan::{Plan, tube_fit};
+use surelift::reach::PreparedSet;
 use surelift::robot::{Arm, Scene};
 use surelift::scenario::Scenario;
 use surelift::simulate::{HiddenTruth, World};
@@ -135,7 +136,8 @@ impl EndCost for Nothing {
 fn an_own_cost_decides_what_is_proposed_and_it_can_be_proven() {
     let (task, _) = scenario("first_move");
     let (robot, scene) = (&task.robot, Scene::default());
-    let (set, start) = (ParameterSet::around_nominal(robot), JointState::at_rest(&task.start));
+    let set = Arc::new(PreparedSet::new(robot, &ParameterSet::around_nominal(robot)));
+    let start = JointState::at_rest(&task.start);
     let propose = |cost: &dyn EndCost| -> Option<Proposal> {
         let setting = Setting {
             robot,
@@ -164,12 +166,12 @@ fn an_own_cost_decides_what_is_proposed_and_it_can_be_proven() {
         // What it cost is what the cost says.
         let said = cost.evaluate(&found.curve.end(), &mut [0.0; 3]);
         assert!((said - found.cost).abs() < 1e-9, "{said} {}", found.cost);
-        let problem = Problem::new(robot, &set, &scene, &found.tube, &found.curve).unwrap();
+        let problem = Problem::with_prepared(robot, &set, &scene, &found.tube, &found.curve).unwrap();
         certify(&problem, &Start::Rest, Partition::default()).unwrap();
     }
     // Nonsense may be answered with any motion, but with none that is not proven.
     if let Some(found) = propose(&Nothing) {
-        let problem = Problem::new(robot, &set, &scene, &found.tube, &found.curve).unwrap();
+        let problem = Problem::with_prepared(robot, &set, &scene, &found.tube, &found.curve).unwrap();
         certify(&problem, &Start::Rest, Partition::default()).unwrap();
     }
 }

@@ -56,6 +56,19 @@ impl UrdfInertial {
     }
 }
 
+#[cfg(feature = "urdf")]
+impl From<&urdf_rs::Inertial> for UrdfInertial {
+    fn from(read: &urdf_rs::Inertial) -> Self {
+        let i = &read.inertia;
+        Self {
+            mass: read.mass.value,
+            xyz: read.origin.xyz.0,
+            rpy: read.origin.rpy.0,
+            inertia: [i.ixx, i.ixy, i.ixz, i.iyy, i.iyz, i.izz],
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,7 +77,7 @@ mod tests {
 
     fn through_text(element: &UrdfInertial) -> UrdfInertial {
         let text = format!("<robot name=\"r\"><link name=\"l\">{}</link></robot>", element.to_xml());
-        crate::robot::urdf::elements::read(&text).unwrap().links[0].inertial
+        UrdfInertial::from(&urdf_rs::read_from_string(&text).unwrap().links[0].inertial)
     }
 
     proptest! {

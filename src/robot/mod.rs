@@ -32,7 +32,7 @@ mod settings;
 #[cfg(feature = "urdf")]
 pub mod shipped;
 #[cfg(feature = "urdf")]
-pub(crate) mod urdf;
+mod urdf;
 #[cfg(feature = "urdf")]
 mod validate;
 

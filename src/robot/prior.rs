@@ -21,7 +21,6 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::arm::Arm;
-use crate::extend::typed;
 use crate::inertia::pseudo::check_physical;
 use crate::inertia::{INERTIAL, ParameterSet};
 
@@ -105,7 +104,7 @@ impl Prior {
     pub fn load(path: &Path) -> Result<Self, PriorError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| PriorError::Read { path: path.to_owned(), source })?;
-        typed::from_text(&text, &[]).map_err(|message| PriorError::Parse { path: path.to_owned(), message })
+        toml::from_str(&text).map_err(|e| PriorError::Parse { path: path.to_owned(), message: e.to_string() })
     }
 
     /// Reads a file and applies it: the prior, and `set` with it ([`Prior::applied_to`]).

@@ -12,9 +12,6 @@ use super::error::RobotError;
 use super::model::{JointKind, Placement};
 use super::shipped;
 use super::validate::Judge;
-use crate::inertia::urdf::UrdfInertial;
-
-pub(crate) mod elements;
 
 /// A link as the URDF states it.
 #[derive(Debug, Clone)]
@@ -64,10 +61,10 @@ pub(super) fn read(path: &Path, judge: &mut Judge) -> Result<Tree, RobotError> {
 
 /// Checks URDF text; `path` is for messages.
 pub(super) fn parse(path: &Path, text: &str, judge: &mut Judge) -> Result<Tree, RobotError> {
-    let robot = elements::read(text).map_err(|message| RobotError::Parse {
+    let robot = urdf_rs::read_from_string(text).map_err(|e| RobotError::Parse {
         path: path.to_path_buf(),
         format: "URDF",
-        message,
+        message: e.to_string(),
     })?;
     let links = robot.links.iter().map(|l| read_link(path, l, judge)).collect::<Result<Vec<_>, _>>()?;
     let index = index_by_name(path, &links)?;
@@ -109,33 +106,35 @@ fn not_finite(numbers: &[(&str, &[f64])]) -> Option<String> {
     })
 }
 
-fn placement(xyz: [f64; 3], [roll, pitch, yaw]: [f64; 3]) -> Placement {
+fn placement(pose: &urdf_rs::Pose) -> Placement {
+    let [roll, pitch, yaw] = pose.rpy.0;
     Placement {
         rotation: Rotation3::from_euler_angles(roll, pitch, yaw).into_inner(),
-        translation: Vector3::from(xyz),
+        translation: Vector3::from(pose.xyz.0),
     }
 }
 
-fn read_link(path: &Path, link: &elements::Link, judge: &mut Judge) -> Result<Link, RobotError> {
-    let UrdfInertial { mass, xyz, rpy, inertia } = &link.inertial;
+fn read_link(path: &Path, link: &urdf_rs::Link, judge: &mut Judge) -> Result<Link, RobotError> {
+    let inertial = &link.inertial;
+    let i = &inertial.inertia;
+    let tensor = [i.ixx, i.ixy, i.ixz, i.iyy, i.iyz, i.izz];
     if let Some(reason) = not_finite(&[
-        ("inertial origin xyz", xyz),
-        ("inertial origin rpy", rpy),
-        ("mass", &[*mass]),
-        ("inertia", inertia),
+        ("inertial origin xyz", &inertial.origin.xyz.0),
+        ("inertial origin rpy", &inertial.origin.rpy.0),
+        ("mass", &[inertial.mass.value]),
+        ("inertia", &tensor),
     ]) {
         return Err(link_error(path, &link.name, reason));
     }
-    let frame = placement(*xyz, *rpy);
-    let &[ixx, ixy, ixz, iyy, iyz, izz] = inertia;
+    let frame = placement(&inertial.origin);
     #[rustfmt::skip]
     let at_com = Matrix3::new(
-        ixx, ixy, ixz,
-        ixy, iyy, iyz,
-        ixz, iyz, izz,
+        i.ixx, i.ixy, i.ixz,
+        i.ixy, i.iyy, i.iyz,
+        i.ixz, i.iyz, i.izz,
     );
-    let mut collisions = Vec::with_capacity(link.collisions.len());
-    for (k, collision) in link.collisions.iter().enumerate() {
+    let mut collisions = Vec::with_capacity(link.collision.len());
+    for (k, collision) in link.collision.iter().enumerate() {
         match read_collision(path, &link.name, k, collision) {
             Ok(collision) => collisions.push(collision),
             Err(fault) => judge.hear(fault)?,
@@ -143,7 +142,7 @@ fn read_link(path: &Path, link: &elements::Link, judge: &mut Judge) -> Result<Li
     }
     Ok(Link {
         name: link.name.clone(),
-        mass: *mass,
+        mass: inertial.mass.value,
         com: frame.translation,
         inertia: frame.rotation * at_com * frame.rotation.transpose(),
         collisions,
@@ -154,11 +153,11 @@ fn read_collision(
     path: &Path,
     link: &str,
     number: usize,
-    collision: &elements::Collision,
+    collision: &urdf_rs::Collision,
 ) -> Result<Collision, RobotError> {
-    use elements::Geometry;
+    use urdf_rs::Geometry;
     let (kind, primitive, sizes) = match &collision.geometry {
-        &Geometry::Box { size } => ("box", Primitive::Box { size: Vector3::from(size) }, size.to_vec()),
+        Geometry::Box { size } => ("box", Primitive::Box { size: Vector3::from(size.0) }, size.0.to_vec()),
         &Geometry::Cylinder { radius, length } => {
             ("cylinder", Primitive::Cylinder { radius, length }, vec![radius, length])
         }
@@ -166,7 +165,7 @@ fn read_collision(
             ("capsule", Primitive::Capsule { radius, length }, vec![radius, length])
         }
         &Geometry::Sphere { radius } => ("sphere", Primitive::Sphere { radius }, vec![radius]),
-        Geometry::Mesh { filename } => {
+        Geometry::Mesh { filename, .. } => {
             let reason = format!(
                 "collision mesh `{filename}`: meshes are not supported in <collision>; replace it with boxes, \
                  cylinders, capsules or spheres that enclose it (a mesh may stay in <visual>)"
@@ -176,8 +175,8 @@ fn read_collision(
     };
     let name = collision.name.clone().unwrap_or_else(|| format!("{kind} {number}"));
     let bad = not_finite(&[
-        ("origin xyz", &collision.origin.xyz),
-        ("origin rpy", &collision.origin.rpy),
+        ("origin xyz", &collision.origin.xyz.0),
+        ("origin rpy", &collision.origin.rpy.0),
         ("size", &sizes),
     ])
     .or_else(|| {
@@ -187,47 +186,49 @@ fn read_collision(
     if let Some(reason) = bad {
         return Err(link_error(path, link, format!("collision `{name}`: {reason}")));
     }
-    let elements::Pose { xyz, rpy } = collision.origin;
-    Ok(Collision { name, placement: placement(xyz, rpy), primitive })
+    Ok(Collision { name, placement: placement(&collision.origin), primitive })
 }
 
 fn read_joint(
     path: &Path,
-    joint: &elements::Joint,
+    joint: &urdf_rs::Joint,
     index: &HashMap<String, usize>,
     judge: &mut Judge,
 ) -> Result<UrdfJoint, RobotError> {
+    use urdf_rs::JointType;
     let error = |reason: String| joint_error(path, &joint.name, reason);
-    let kind = match &*joint.kind {
-        "fixed" => None,
-        "revolute" => Some(JointKind::Revolute),
-        "continuous" => Some(JointKind::Continuous),
-        "prismatic" => Some(JointKind::Prismatic),
+    let kind = match &joint.joint_type {
+        JointType::Fixed => None,
+        JointType::Revolute => Some(JointKind::Revolute),
+        JointType::Continuous => Some(JointKind::Continuous),
+        JointType::Prismatic => Some(JointKind::Prismatic),
         other => {
+            let other = format!("{other:?}").to_lowercase();
             return Err(error(format!(
                 "type `{other}` is not supported, expected revolute, continuous, prismatic or fixed"
             )));
         }
     };
-    if kind.is_some() && joint.mimics {
+    if kind.is_some() && joint.mimic.is_some() {
         judge.hear(error("mimic joints are not supported; make it fixed, or a joint of its own".into()))?;
     }
     let find = |role: &str, link: &str| {
         index.get(link).copied().ok_or_else(|| error(format!("its {role} link `{link}` does not exist")))
     };
-    let parent = find("parent", &joint.parent)?;
-    let child = find("child", &joint.child)?;
+    let parent = find("parent", &joint.parent.link)?;
+    let child = find("child", &joint.child.link)?;
+    let (damping, friction) = joint.dynamics.as_ref().map_or((0.0, 0.0), |d| (d.damping, d.friction));
     if let Some(reason) = not_finite(&[
-        ("origin xyz", &joint.origin.xyz),
-        ("origin rpy", &joint.origin.rpy),
-        ("axis", &joint.axis),
-        ("dynamics", &[joint.damping, joint.friction]),
+        ("origin xyz", &joint.origin.xyz.0),
+        ("origin rpy", &joint.origin.rpy.0),
+        ("axis", &joint.axis.xyz.0),
+        ("dynamics", &[damping, friction]),
     ]) {
         return Err(error(reason));
     }
     let axis = match kind {
         None => Vector3::z(),
-        Some(_) => Vector3::from(joint.axis)
+        Some(_) => Vector3::from(joint.axis.xyz.0)
             .try_normalize(1e-9)
             .ok_or_else(|| error("its axis is zero, expected a direction".into()))?,
     };
@@ -236,13 +237,13 @@ fn read_joint(
         kind,
         parent,
         child,
-        origin: placement(joint.origin.xyz, joint.origin.rpy),
+        origin: placement(&joint.origin),
         axis,
         position: (joint.limit.lower, joint.limit.upper),
         velocity: joint.limit.velocity,
         effort: joint.limit.effort,
-        damping: joint.damping,
-        friction: joint.friction,
+        damping,
+        friction,
     })
 }
 

@@ -13,7 +13,6 @@ use crate::estimate::error::EstimateError;
 use crate::estimate::multibody::{Contacts, Deviations, Observation, Sample};
 use crate::estimate::parameters::ParameterMap;
 use crate::estimate::solver::{Options, Rollout};
-use crate::extend::typed;
 use crate::inertia::{INERTIAL, pseudo::from_center_of_mass};
 use crate::robot::{self, Model};
 use crate::simulate::{Drive, HiddenParameters, Noise, RecordingPlan, Sealed, record};
@@ -51,11 +50,11 @@ impl Study {
         let text =
             std::fs::read_to_string(path).map_err(|e| problem("the file", format!("cannot be read: {e}")))?;
         let file: File = if changes.is_empty() {
-            typed::from_text(&text, &[]).map_err(|message| problem("TOML", message))?
+            toml::from_str(&text).map_err(|e| problem("TOML", e.to_string()))?
         } else {
             let mut table: toml::Table = toml::from_str(&text).map_err(|e| problem("TOML", e.to_string()))?;
             changes.iter().for_each(|change| lay_over(&mut table, change));
-            typed::from_table(table).map_err(|message| problem("TOML with its changes", message))?
+            table.try_into().map_err(|e| problem("TOML with its changes", e.to_string()))?
         };
         if file.schema != file::SCHEMA {
             return Err(problem("schema", format!("{}, expected {}", file.schema, file::SCHEMA)));

@@ -10,7 +10,6 @@ use crate::campaign::soundness::exact::Exact;
 use crate::campaign::soundness::twofold::Twofold;
 use crate::control::{Controller, Measured, RobustController};
 use crate::dynamics::{Motion, momentum_regressor, torque_regressor};
-use crate::inertia::{ARMATURE, COULOMB, OFFSET, VISCOUS};
 use crate::plan::tube_fit;
 use crate::reach::Cell;
 use crate::reach::CellWorkspace;
