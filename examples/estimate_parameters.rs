@@ -4,7 +4,7 @@
 //! cargo run --release --example estimate_parameters
 //! ```
 
-use surelift::estimate::study::{Study, StudyResult};
+use surelift::study::estimation::{Study, StudyResult};
 
 /// Estimates the inertias and friction of a double pendulum.
 pub fn main() -> Result<(), Box<dyn std::error::Error>> {

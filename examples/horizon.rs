@@ -15,10 +15,8 @@ use std::time::Instant;
 use plotters::prelude::*;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use surelift::estimate::{
-    Coordinates, Deviations, MultibodyProblem, Options, ParameterMap, Point, Problem, Sample, Solver,
-    StageValues,
-};
+use surelift::estimate::{Options, Point, Problem, Solver, StageValues};
+use surelift::multibody::{Coordinates, Deviations, MultibodyProblem, ParameterMap, Sample};
 use surelift::robot;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;

@@ -9,11 +9,12 @@
 
 use std::path::Path;
 
-use surelift::identify::estimators::Estimator;
-use surelift::identify::filter::Smoothing;
-use surelift::identify::log::{AngleUnit, MeasurementLog};
-use surelift::identify::study::{Delay, Findings, Study, StudyOptions, Unknown};
+use surelift::identify::Unknown;
+use surelift::recording::{AngleUnit, MeasurementLog};
+use surelift::regression::filter::Smoothing;
 use surelift::robot::{self, Prior};
+use surelift::study::identification::{Delay, Findings, Study, StudyOptions};
+use surelift::study::identification::estimators::Estimator;
 
 /// Studies the recording that the command line names.
 pub fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -16,9 +16,10 @@
 //! use surelift::certify::{Partition, Problem, Start, certify};
 //! use surelift::control::{Controller, Measured, RobustController};
 //! use surelift::dynamics::Workspace;
-//! use surelift::identify::{Identifier, IdentifierOptions, Sample};
+//! use surelift::identify::{Identifier, IdentifierOptions};
 //! use surelift::inertia::ParameterSet;
 //! use surelift::plan::tube_fit;
+//! use surelift::recording::Sample;
 //! use surelift::robot::{self, Scene};
 //! use surelift::trajectory::{Bezier, JointState};
 //!
@@ -120,10 +121,17 @@ pub mod horizon;
 #[allow(clippy::too_many_lines)]
 pub mod identify;
 pub mod inertia;
+pub mod linear;
+#[cfg(feature = "arm")]
+pub mod multibody;
 #[cfg(feature = "arm")]
 pub mod plan;
 #[cfg(feature = "arm")]
 pub mod reach;
+#[cfg(feature = "arm")]
+pub mod recording;
+#[cfg(feature = "arm")]
+pub mod regression;
 #[cfg(feature = "arm")]
 pub mod report;
 pub mod robot;
@@ -132,6 +140,8 @@ pub mod scalar;
 pub mod scenario;
 #[cfg(feature = "arm")]
 pub mod simulate;
+#[cfg(feature = "arm")]
+pub mod study;
 pub mod trajectory;
 #[cfg(feature = "arm")]
 pub mod tune;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use surelift::estimate::EstimateError;
-use surelift::estimate::study::Study;
+use surelift::study::estimation::Study;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 

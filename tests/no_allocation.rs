@@ -15,7 +15,6 @@ use surelift::dynamics::{
     InverseDerivatives, Motion, Workspace, Wrench, crba, momentum_rate_regressor, momentum_regressor, rnea,
     torque_regressor,
 };
-use surelift::estimate::study::Study;
 use surelift::estimate::{
     Options, ParameterModel, Point, Problem, Rollout, Solver, StageModel, StageSize, StageValues, Trajectory,
 };
@@ -30,6 +29,7 @@ use surelift::reach::PreparedSet;
 use surelift::robot::{self, LoopKind, NamedFrame, Placement, Zonotope3, configuration};
 use surelift::scalar::Scalar;
 use surelift::scenario::Scenario;
+use surelift::study::estimation::Study;
 use surelift::trajectory::{Bezier, JointState};
 
 /// The system's allocator, counting what each thread asks of it.

@@ -10,11 +10,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use surelift::dynamics::Constraint;
-use surelift::estimate::{
-    Contacts, Deviations, Formulation, MultibodyProblem, Options, ParameterMap, Phase, Problem, Sample,
-    Solver, Trajectory,
-};
+use surelift::estimate::{Options, Problem, Solver, Trajectory};
 use surelift::inertia::JointParameters;
+use surelift::multibody::{Contacts, Deviations, Formulation, MultibodyProblem, ParameterMap, Phase, Sample};
 use surelift::robot::{self, LoopKind, Model, Placement};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{Failure, say};
-use crate::estimate::{EstimateError, study::Study};
+use crate::estimate::EstimateError;
 use crate::report::{self, check_destination, default_destination};
+use crate::study::estimation::Study;
 
 const EXAMPLES: &str = "\
 Examples:

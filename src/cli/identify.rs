@@ -4,15 +4,15 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::verify_set::log_files::describe;
-use super::{Failure, say};
-use crate::identify::estimators::Estimator;
-use crate::identify::filter::Smoothing;
-use crate::identify::log::{AngleUnit, MeasurementLog};
-use crate::identify::study::{Delay, Study, StudyOptions, Unknown, Verdict};
+use crate::identify::Unknown;
+use crate::recording::{AngleUnit, MeasurementLog};
+use crate::regression::filter::Smoothing;
 use crate::report::study;
-use crate::robot::Prior;
-use crate::robot::{self, Arm};
+use crate::robot::{self, Arm, Prior};
+use crate::study::identification::{Delay, Study, StudyOptions, Verdict};
+use crate::study::identification::estimators::Estimator;
+use super::{Failure, say};
+use super::verify_set::log_files::describe;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -7,10 +7,10 @@
 //! depends on units.
 
 use super::active_set::{ActiveSet, ActiveSetFailure};
-use super::dense::{Mat, axpy, dot, norm, partial_cholesky, solve_lower, solve_lower_transposed};
 use super::elimination::Leftover;
-use super::orthogonal::Orthogonal;
 use super::riccati::Value;
+use crate::linear::dense::{Mat, axpy, dot, norm, partial_cholesky, solve_lower, solve_lower_transposed};
+use crate::linear::orthogonal::Orthogonal;
 
 /// What remains of a scaled column below this is rounding: such a direction is unobservable.
 const RANK: f64 = 1e-13;

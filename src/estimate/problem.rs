@@ -11,8 +11,8 @@
 //! any other. The last stage has no dynamics; usually it has no input either.
 
 use super::arrival::ParameterModel;
-use super::dense::Mat;
 use super::stage::{StageModel, StageSize};
+use crate::linear::dense::Mat;
 
 /// Where a stage is evaluated.
 #[derive(Debug, Clone, Copy)]

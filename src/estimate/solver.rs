@@ -16,11 +16,11 @@ use std::sync::atomic::AtomicUsize;
 
 use super::active_set::ActiveSetFailure;
 use super::arrival::{Arrival, ArrivalFailure, Held, ParameterModel};
-use super::dense::dot;
 use super::error::EstimateError;
 use super::problem::{Problem, Trajectory};
 use super::riccati::PolicySpace;
 use super::secant::Secant;
+use crate::linear::dense::dot;
 use marginal::{Marginal, Update};
 pub use options::{Iteration, Options, Outcome, Rollout, Status};
 pub(super) use stage_record::StageRecord;

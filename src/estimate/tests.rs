@@ -6,7 +6,6 @@ mod ball;
 mod dense_kkt;
 mod kink;
 mod random;
-mod spread;
 
 use nalgebra::DVector;
 

@@ -3,13 +3,13 @@
 
 use nalgebra::{SMatrix, SymmetricEigen};
 
+use crate::enclose::Interval;
+use crate::inertia::{INERTIAL, Strip, TorqueStrips};
 use super::bounds::{Effort, strips};
 use super::error::IdentifyError;
 use super::identifier::{Identifier, check_vector};
 use super::nominal::reduced_quadratic;
 use super::polytope::{Origin, Rows};
-use crate::enclose::Interval;
-use crate::inertia::{INERTIAL, Strip, TorqueStrips};
 
 /// Right-hand side and radius of the row that a strip is.
 pub(super) fn row_of(strip: &Strip) -> (f64, f64) {
@@ -100,9 +100,9 @@ mod tests {
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
-    use super::super::tests::{arm, prior};
     use super::*;
     use crate::identify::IdentifierOptions;
+    use crate::identify::tests::{arm, prior};
 
     /// Where no direction meets the unknown body, of which physics knows more than the box, the strips end where corners of the set
     /// do: box, and what a row of data leaves of one parameter.

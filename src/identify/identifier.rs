@@ -5,18 +5,18 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
+use crate::inertia::{INERTIAL, ParameterSet};
+use crate::recording::Sample;
+use crate::robot::Arm;
+use super::{nominal, perturbation};
 use super::bounds::{Effort, Search, Tightened, check_rows, unit};
 use super::error::IdentifyError;
-use super::nominal;
-use super::perturbation;
 use super::physics::{check_box, prove_body};
 use super::plausible::{check_motion, check_step};
 use super::polytope::Polytope;
 use super::proof::{Recorder, SetProof};
 use super::separate::{Estimate, Profile, Separation};
-use super::window::{Clock, History, Past, Pick, Placed, RowMaker, Sample, Window};
-use crate::inertia::{INERTIAL, ParameterSet};
-use crate::robot::Arm;
+use super::window::{Clock, History, Past, Pick, Placed, RowMaker, Window};
 
 /// How intervals come of data; both are proven.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,7 +27,7 @@ pub enum Method {
     Dual,
     /// The sensitivity bound of [1, Theorem 13] ([`super::perturbation`]).
     Perturbation,
-    /// As `Dual`; after a run of a scenario also the most probable parameters ([`super::map`]), which nothing relies on.
+    /// As `Dual`; after a run of a scenario also the most probable parameters ([`crate::multibody::payload`]), which nothing relies on.
     Map,
 }
 

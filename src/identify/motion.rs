@@ -22,9 +22,10 @@
 
 use serde::Serialize;
 
-use super::log::MeasurementLog;
 use super::recorded::clock_of;
-use super::window::{Clock, Sample};
+use super::window::Clock;
+use crate::recording::MeasurementLog;
+use crate::recording::Sample;
 use crate::robot::{Arm, Sensors};
 
 mod stamps;

@@ -172,7 +172,7 @@ impl SetProof {
 
 /// Writes the proof down while the set comes about.
 #[derive(Debug, Clone)]
-pub(super) struct Recorder {
+pub(crate) struct Recorder {
     prior: ParameterSet,
     rows: Vec<Source>,
     row_index: HashMap<Source, u32>,
@@ -198,7 +198,7 @@ impl Recorder {
     }
 
     /// Of a set from recordings, whose last body's parameters begin at `offset`.
-    pub(super) fn of_recordings(prior: &ParameterSet, narrowed: &Narrowed, offset: usize) -> Self {
+    pub(crate) fn of_recordings(prior: &ParameterSet, narrowed: &Narrowed, offset: usize) -> Self {
         let (body, updates) = narrowed.proven.split_first().map_or((&[][..], &[][..]), |(a, b)| (&a[..], b));
         let mut recorder = Self::new(prior, body, offset);
         updates.iter().for_each(|proven| recorder.update(&[], proven));
@@ -241,7 +241,7 @@ impl Recorder {
     }
 
     /// All that is written down so far.
-    pub(super) fn proof(&self, robot: &Arm) -> SetProof {
+    pub(crate) fn proof(&self, robot: &Arm) -> SetProof {
         SetProof {
             schema: SCHEMA,
             robot: robot.clone(),

@@ -1,13 +1,13 @@
 //! Gaussian elimination with row exchanges for small square systems, row-major, many right-hand sides at once.
 
-use crate::estimate::dense::{axpy, dot};
+use crate::linear::dense::{axpy, dot};
 
 /// A pivot below this share of the largest number in its matrix makes the matrix singular.
 const SINGULAR: f64 = 1e-13;
 
 /// P A = L U of a matrix of run-time size, in memory that is reused.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Elimination {
+pub(crate) struct Elimination {
     size: usize,
     /// U and the multipliers of L.
     matrix: Vec<f64>,

@@ -15,8 +15,11 @@
 //! velocity jump (impact). All derivatives are exact.
 
 mod contacts;
+pub mod equations;
 mod mechanics;
 mod observations;
+pub mod parameters;
+pub mod payload;
 mod sample;
 mod solution;
 mod stages;
@@ -26,26 +29,27 @@ mod work;
 
 use std::sync::Arc;
 
-pub use contacts::{Contacts, Phase};
-pub use observations::Observation;
-pub use sample::{Deviations, Sample};
-pub use stages::MultibodySpace;
-
-use super::dense::Mat;
-use super::equations::ParameterEquation;
-use super::error::EstimateError;
-use super::parameters::ParameterMap;
-use super::problem::{Given, Point, Problem, StageValues, Trajectory};
-use super::stage::{StageModel, StageSize};
-use crate::inertia::INERTIAL;
-use crate::robot::Model;
-use crate::robot::configuration::{difference, difference_jacobians, integrate};
 use contacts::{Kind, Schedule, Stage};
 use mechanics::{Interval, Mechanics};
 use observations::Observed;
 use sample::{Weights, weights};
 use torques::TorqueSensor;
 use work::Work;
+
+use crate::estimate::error::EstimateError;
+use crate::estimate::problem::{Given, Point, Problem, StageValues, Trajectory};
+use crate::estimate::stage::{StageModel, StageSize};
+use crate::inertia::INERTIAL;
+use crate::linear::dense::Mat;
+use crate::robot::Model;
+use crate::robot::configuration::{difference, difference_jacobians, integrate};
+
+pub use contacts::{Contacts, Phase};
+pub use equations::{ParameterEquation, Plane};
+pub use observations::Observation;
+pub use parameters::{Coordinates, JointParameter, ParameterMap};
+pub use sample::{Deviations, Sample};
+pub use stages::MultibodySpace;
 
 /// What the inputs of a stage are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
@@ -481,7 +485,7 @@ impl Problem for MultibodyProblem {
         self.add_volume_slope(k, at, s, given, out)
     }
 
-    fn constrain_parameters(&self, theta: &[f64], out: &mut super::ParameterModel) {
+    fn constrain_parameters(&self, theta: &[f64], out: &mut crate::estimate::ParameterModel) {
         for (row, &i) in self.lower.iter().enumerate() {
             out.inequality_values[row] = theta[i];
             out.inequalities[(i, row)] = 1.0;

@@ -4,13 +4,13 @@
 //! parameters, as they are or (those of smooth friction that must stay positive) as logarithms. The dynamics need the physical
 //! parameters p (the extended layout of [`crate::dynamics::actuation`]) and dp/dtheta, which is block-diagonal.
 
-use nalgebra::{SMatrix, Vector3};
+use nalgebra::{DMatrix, SMatrix, Vector3};
 
-use super::dense::Mat;
-use super::error::EstimateError;
 use crate::dynamics::actuation::{actuation_index, extended_parameters};
-use crate::inertia::{ARMATURE, COULOMB, INERTIAL, OFFSET, VISCOUS, pseudo::InertiaError};
-use crate::inertia::{exponential_eigenvalue, log_cholesky};
+use crate::estimate::error::EstimateError;
+use crate::inertia::{ARMATURE, COULOMB, INERTIAL, OFFSET, VISCOUS, exponential_eigenvalue, log_cholesky};
+use crate::inertia::pseudo::InertiaError;
+use crate::linear::dense::Mat;
 use crate::robot::Model;
 
 /// Coordinates of one body's inertial parameters.
@@ -250,6 +250,20 @@ impl ParameterMap {
             physical[at] = if which.is_logarithm() { theta[at].exp() } else { theta[at] };
             slopes[(at, at)] = self.joint_slope(theta, i);
         }
+    }
+
+    /// d physical / d theta: the estimated physical parameters, bodies first, by the coordinates.
+    pub fn slope(&self, theta: &[f64]) -> DMatrix<f64> {
+        let mut slope = DMatrix::identity(self.len(), self.len());
+        for b in 0..self.bodies.len() {
+            let at = INERTIAL * b;
+            slope.view_mut((at, at), (INERTIAL, INERTIAL)).copy_from(&self.block(theta, b));
+        }
+        for i in 0..self.joints.len() {
+            let at = INERTIAL * self.bodies.len() + i;
+            slope[(at, at)] = self.joint_slope(theta, i);
+        }
+        slope
     }
 
     /// d physical / d theta of the `i`-th joint parameter.

@@ -1,6 +1,6 @@
 //! The most probable payload (`method = "map"`): an estimate with standard deviations, without a guarantee.
 //!
-//! The guaranteed set ([`super::identifier`]) says where the parameters must be; nobody needs this estimate for safety.
+//! The guaranteed set ([`crate::identify::identifier`]) says where the parameters must be; nobody needs this estimate for safety.
 //! It comes from the shared estimation core ([`crate::estimate`]): all states of the log, the inertial parameters of all moving
 //! links in log-Cholesky coordinates, friction and transmission inertia of all joints are found at once, by maximum a
 //! posteriori. Without the other links among the unknowns their error would be taken for the payload's.
@@ -16,16 +16,13 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use nalgebra::{DMatrix, SVector};
+use nalgebra::SVector;
 
-use super::window::Sample;
-use crate::estimate::study::{deviation, physical_slope};
-use crate::estimate::{
-    Coordinates, Deviations, EstimateError, Formulation, JointParameter, MultibodyProblem, Options,
-    ParameterMap, Solver, Status, multibody,
-};
+use crate::estimate::{EstimateError, Options, Solver, Status};
 use crate::inertia::{ARMATURE, COULOMB, INERTIAL, OFFSET};
+use crate::recording::Sample;
 use crate::robot::Arm;
+use super::{Coordinates, Deviations, Formulation, JointParameter, MultibodyProblem, ParameterMap};
 
 /// Prior deviation of the log-Cholesky coordinates: within it the mass changes by a factor of e^2, the centre of mass by
 /// one metre.
@@ -103,11 +100,11 @@ pub fn estimate(
     };
     let measured = samples
         .iter()
-        .map(|s| multibody::Sample {
+        .map(|s| super::Sample {
             q: s.q.clone(),
             dq: s.dq.clone(),
             tau: s.tau.clone(),
-            ..multibody::Sample::default()
+            ..super::Sample::default()
         })
         .collect();
     let problem = MultibodyProblem::new(
@@ -127,8 +124,8 @@ pub fn estimate(
     let posterior = solver.posterior(|_, _| {})?;
     let mut physical = problem.map().nominal.clone();
     problem.map().fill(robot, &found, &mut physical);
-    let slope: DMatrix<f64> = physical_slope(problem.map(), &found);
-    let spread = |i: usize| deviation(&slope.row(i).transpose(), &posterior).unwrap_or(f64::INFINITY);
+    let slope = problem.map().slope(&found);
+    let spread = |i: usize| posterior.deviation(&slope.row(i).transpose()).unwrap_or(f64::INFINITY);
     let hand = &physical[robot.body_range(robot.end_effector())];
     Ok(MapEstimate {
         inertial: std::array::from_fn(|i| hand[i]),

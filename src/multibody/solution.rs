@@ -6,8 +6,8 @@
 
 use super::MultibodyProblem;
 use super::mechanics::{Interval, Mechanics};
-use crate::estimate::dense::dot;
 use crate::estimate::problem::Point;
+use crate::linear::dense::dot;
 use crate::robot::configuration::difference;
 
 /// Newton's iteration ends when a step, or what its shrinking leaves of the next, is below this share of 1 + the largest

@@ -1,10 +1,12 @@
-use super::super::parameters::{Coordinates, JointParameter};
-use super::super::solver::{Options, Solver, inner};
+use super::parameters::{Coordinates, JointParameter};
 use super::*;
 use crate::dynamics::Constraint;
+use crate::estimate::{Options, Solver};
 use crate::robot::configuration::neutral;
 use crate::robot::{LoopKind, Placement, load_model};
 use crate::simulate::Sensor;
+
+mod spread;
 
 /// A problem with much estimated, at an arbitrary place.
 fn problem(name: &str, coordinates: Coordinates) -> MultibodyProblem {
@@ -259,11 +261,8 @@ fn volume(p: &MultibodyProblem, at: &Trajectory) -> (f64, Vec<f64>) {
     let precision = posterior.arrival.clone().try_inverse().unwrap();
     let nx = posterior.nx;
     let mut v = 0.5 * precision.view((0, 0), (nx, nx)).into_owned().determinant().ln();
-    for record in &mut solver.records {
-        let node = &inner(record).node;
-        v += (0..node.model.nu).map(|j| node.noise_factor()[(j, j)].ln()).sum::<f64>();
-    }
-    let by_physical = solver.find_volume_slope().unwrap().to_vec();
+    let (inputs, by_physical) = solver.volume_of_inputs().unwrap();
+    v += inputs;
     let (mut physical, mut slopes) = (vec![0.0; by_physical.len()], Mat::zeros(0, 0));
     p.naturalise(&at.theta, &mut physical, &mut slopes);
     let by_theta = |i: usize| (0..physical.len()).map(|c| by_physical[c] * slopes[(i, c)]).sum();

@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::path::Path;
 
+use super::Sample;
 use super::{AngleUnit, GAP, Gap, LogError, MeasurementLog, Place};
-use crate::identify::window::Sample;
 use crate::robot::{Arm, JointKind};
 
 /// A speed or torque beyond this many times the joint's limit is taken for a wrong unit.

@@ -7,11 +7,11 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
+use super::Sample;
 use super::assemble::{Assembler, Quantity};
 use super::container::{self, Record};
 use super::joint_state::JointState;
 use super::{AngleUnit, LogError, MeasurementLog, Place};
-use crate::identify::window::Sample;
 use crate::robot::{Arm, Joint};
 
 /// Names of the message type: in ROS 2, in ROS 1, and as middleware spells it.

@@ -21,7 +21,6 @@ use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::window::Sample;
 use crate::robot::Arm;
 
 /// Two samples farther apart than this many periods have a gap between them.
@@ -30,6 +29,19 @@ const GAP: f64 = 1.5;
 const SAME: f64 = 1e-6;
 /// What an MCAP file begins with.
 const MCAP_MAGIC: [u8; 8] = *b"\x89MCAP0\r\n";
+
+/// What is measured at one tick.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sample {
+    /// Time of the tick, s.
+    pub t: f64,
+    /// Measured joint positions, rad (m for a prismatic joint); continuous, not wrapped.
+    pub q: Vec<f64>,
+    /// Measured joint velocities, rad/s.
+    pub dq: Vec<f64>,
+    /// Measured joint torques, N m, held from this tick to the next.
+    pub tau: Vec<f64>,
+}
 
 /// The unit of angles in a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -226,7 +238,7 @@ impl MeasurementLog {
 }
 
 /// The torques at time t, between the samples of one segment; `None` outside.
-pub(super) fn torque_at(segment: &[Sample], t: f64) -> Option<Vec<f64>> {
+pub(crate) fn torque_at(segment: &[Sample], t: f64) -> Option<Vec<f64>> {
     let after = segment.partition_point(|s| s.t < t);
     let b = segment.get(after)?;
     if b.t == t {

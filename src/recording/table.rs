@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use super::Sample;
 use super::assemble::{Assembler, Quantity};
 use super::{AngleUnit, LogError, MeasurementLog, Place};
-use crate::identify::window::Sample;
 use crate::robot::Arm;
 
 /// Characters of a heading that messages show.

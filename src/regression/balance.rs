@@ -1,14 +1,14 @@
 //! The momentum balance on plain numbers: regressors over windows, without bounds. For condition numbers, nominal fits
-//! and comparisons; what is guaranteed comes from [`super::window`].
+//! and comparisons; what is guaranteed comes from [`crate::identify::window`].
 
 use std::ops::Range;
 
 use nalgebra::DMatrix;
 use rayon::prelude::*;
 
-use super::window::Sample;
 use crate::dynamics::{Motion, momentum_rate_regressor, momentum_regressor};
 use crate::inertia::INERTIAL;
+use crate::recording::Sample;
 use crate::robot::Arm;
 
 /// Y_m(t2) - Y_m(t1) - int Y_f over consecutive windows of `panels` control periods, the integral by the trapezoidal rule:
@@ -91,9 +91,9 @@ mod tests {
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
 
-    use super::super::tests::{Noise, arm, prior, recording, truth};
-    use super::super::window::{Clock, Window, parts, rows_over_parts};
     use super::*;
+    use crate::identify::tests::{Noise, arm, prior, recording, truth};
+    use crate::identify::window::{Clock, Window, parts, rows_over_parts};
 
     #[test]
     fn it_is_the_middle_of_the_guaranteed_rows() {

@@ -13,7 +13,7 @@
 
 use nalgebra::{DMatrix, DVector, SMatrix, SVector};
 
-use super::error::IdentifyError;
+use super::error::RegressionError;
 use super::least_squares::huber_weights;
 use crate::inertia::{INERTIAL, pseudo::check_physical};
 use crate::inertia::{exponential_eigenvalue, log_cholesky};
@@ -65,21 +65,21 @@ impl Quadratic {
     /// Half the sum of weight_w (Y theta - u)_w^2, without its constant.
     ///
     /// # Errors
-    /// [`IdentifyError::WrongLength`] unless Y has ten columns and as many rows as there are `u` and `weights`;
-    /// [`IdentifyError::BadValue`] for numbers that are not finite and negative weights.
-    pub fn of_rows(y: &DMatrix<f64>, u: &DVector<f64>, weights: &[f64]) -> Result<Self, IdentifyError> {
+    /// [`RegressionError::WrongLength`] unless Y has ten columns and as many rows as there are `u` and `weights`;
+    /// [`RegressionError::BadValue`] for numbers that are not finite and negative weights.
+    pub fn of_rows(y: &DMatrix<f64>, u: &DVector<f64>, weights: &[f64]) -> Result<Self, RegressionError> {
         let lengths = [
             ("columns of the regressor", y.ncols(), INERTIAL),
             ("right-hand side", u.len(), y.nrows()),
             ("weights", weights.len(), y.nrows()),
         ];
         if let Some(&(what, found, expected)) = lengths.iter().find(|(_, a, b)| a != b) {
-            return Err(IdentifyError::WrongLength { what, found, expected });
+            return Err(RegressionError::WrongLength { what, found, expected });
         }
         let bad = y.iter().chain(u).chain(weights).find(|x| !x.is_finite());
         if let Some(&value) = bad.or(weights.iter().find(|w| **w < 0.0)) {
             let what = "data of the fit".to_owned();
-            return Err(IdentifyError::BadValue { what, value, expected: "finite numbers, weights >= 0" });
+            return Err(RegressionError::BadValue { what, value, expected: "finite numbers, weights >= 0" });
         }
         let (mut curvature, mut slope) = (Matrix10::zeros(), Vector10::zeros());
         for ((row, &u), &weight) in y.row_iter().zip(u).zip(weights) {
@@ -118,8 +118,12 @@ impl Quadratic {
     /// is flatter than 2 mm, that one.
     ///
     /// # Errors
-    /// [`IdentifyError::BadStart`] if `start` is not physically consistent.
-    pub fn minimise(&self, coordinates: Coordinates, start: &[f64; INERTIAL]) -> Result<Fit, IdentifyError> {
+    /// [`RegressionError::BadStart`] if `start` is not physically consistent.
+    pub fn minimise(
+        &self,
+        coordinates: Coordinates,
+        start: &[f64; INERTIAL],
+    ) -> Result<Fit, RegressionError> {
         let mut x = to_coordinates(coordinates, start)?;
         let (_, mut gradient, mut hessian) = self.expand(coordinates, &x);
         let mut theta = Vector10::from(to_theta(coordinates, &x));
@@ -164,12 +168,12 @@ fn to_theta(coordinates: Coordinates, x: &[f64; INERTIAL]) -> [f64; INERTIAL] {
 fn to_coordinates(
     coordinates: Coordinates,
     theta: &[f64; INERTIAL],
-) -> Result<[f64; INERTIAL], IdentifyError> {
+) -> Result<[f64; INERTIAL], RegressionError> {
     let found = match coordinates {
         Coordinates::LogCholesky => log_cholesky::eta(theta),
         Coordinates::ExponentialEigenvalue => exponential_eigenvalue::coordinates(theta),
     };
-    found.map_err(|error| IdentifyError::BadStart(error.to_string()))
+    found.map_err(|error| RegressionError::BadStart(error.to_string()))
 }
 
 /// Keeps a body from becoming flat, where the coordinates would run off to infinity.
@@ -196,7 +200,7 @@ pub fn weighted(
     weights: &[f64],
     coordinates: Coordinates,
     start: &[f64; INERTIAL],
-) -> Result<Fit, IdentifyError> {
+) -> Result<Fit, RegressionError> {
     Quadratic::of_rows(y, u, weights)?.minimise(coordinates, start)
 }
 
@@ -211,7 +215,7 @@ pub fn reweighted(
     weights: &[f64],
     coordinates: Coordinates,
     start: &[f64; INERTIAL],
-) -> Result<Fit, IdentifyError> {
+) -> Result<Fit, RegressionError> {
     let mut fit = weighted(y, u, weights, coordinates, start)?;
     for _ in 0..MAX_ROUNDS {
         let misfit = y * DVector::from_row_slice(&fit.theta) - u;
@@ -234,8 +238,8 @@ mod tests {
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
-    use super::super::least_squares;
     use super::*;
+    use crate::regression::least_squares;
 
     const TRUTH: [f64; INERTIAL] = [4.9136, -4e-5, 9e-5, -0.76737, 0.1502, 0.0, 0.1354, 0.0, 0.0, 0.01944];
     const GUESS: [f64; INERTIAL] = [3.0, 0.05, -0.05, -0.4, 0.1, 0.0, 0.1, 0.0, 0.0, 0.05];
@@ -310,19 +314,19 @@ mod tests {
             weighted(y, u, w, Coordinates::LogCholesky, start).unwrap_err()
         };
         let ones = vec![1.0; 200];
-        assert!(matches!(fit(&y, &u, &ones[1..], &GUESS), IdentifyError::WrongLength { .. }));
+        assert!(matches!(fit(&y, &u, &ones[1..], &GUESS), RegressionError::WrongLength { .. }));
         assert!(matches!(
             fit(&y.columns(0, 9).into_owned(), &u, &ones, &GUESS),
-            IdentifyError::WrongLength { .. }
+            RegressionError::WrongLength { .. }
         ));
         let mut bad = ones.clone();
         bad[3] = -1.0;
-        assert!(matches!(fit(&y, &u, &bad, &GUESS), IdentifyError::BadValue { .. }));
+        assert!(matches!(fit(&y, &u, &bad, &GUESS), RegressionError::BadValue { .. }));
         bad[3] = f64::NAN;
-        assert!(matches!(fit(&y, &u, &bad, &GUESS), IdentifyError::BadValue { .. }));
+        assert!(matches!(fit(&y, &u, &bad, &GUESS), RegressionError::BadValue { .. }));
         let mut flat = GUESS;
         flat[4] = -0.1;
-        assert!(matches!(fit(&y, &u, &ones, &flat), IdentifyError::BadStart(_)));
+        assert!(matches!(fit(&y, &u, &ones, &flat), RegressionError::BadStart(_)));
     }
 
     proptest! {

@@ -4,7 +4,7 @@
 
 use nalgebra::{DMatrix, DVector};
 
-use super::error::IdentifyError;
+use super::error::RegressionError;
 
 /// How accelerations are found and signals smoothed.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,12 +37,12 @@ impl Smoothing {
     /// Butterworth needs a regular grid: the signal is interpolated linearly to the mean period first and back after.
     ///
     /// # Errors
-    /// [`IdentifyError::BadValue`] for settings that no filter has, [`IdentifyError::WrongLength`] if the signal is
+    /// [`RegressionError::BadValue`] for settings that no filter has, [`RegressionError::WrongLength`] if the signal is
     /// shorter than two samples or does not fit its times.
-    pub fn apply(&self, times: &[f64], signal: &[f64]) -> Result<(Vec<f64>, Vec<f64>), IdentifyError> {
+    pub fn apply(&self, times: &[f64], signal: &[f64]) -> Result<(Vec<f64>, Vec<f64>), RegressionError> {
         if times.len() != signal.len() || times.len() < 2 {
             let expected = times.len().max(2);
-            return Err(IdentifyError::WrongLength { what: "signal", found: signal.len(), expected });
+            return Err(RegressionError::WrongLength { what: "signal", found: signal.len(), expected });
         }
         match *self {
             Self::SavitzkyGolay { half, degree } => {
@@ -77,11 +77,11 @@ impl LocalPolynomial {
     /// has too few samples).
     ///
     /// # Errors
-    /// [`IdentifyError::BadValue`] unless `degree < 2 half + 1`.
-    pub fn new(times: &[f64], half: usize, degree: usize) -> Result<Self, IdentifyError> {
+    /// [`RegressionError::BadValue`] unless `degree < 2 half + 1`.
+    pub fn new(times: &[f64], half: usize, degree: usize) -> Result<Self, RegressionError> {
         if degree > 2 * half {
             let what = "Savitzky-Golay degree".to_owned();
-            return Err(IdentifyError::BadValue {
+            return Err(RegressionError::BadValue {
                 what,
                 value: degree as f64,
                 expected: "less than 2 half + 1",
@@ -97,7 +97,7 @@ impl LocalPolynomial {
             let vandermonde =
                 DMatrix::from_fn(length, degree + 1, |r, c| ((window[r] - times[i]) / unit).powi(c as i32));
             // The rows of the pseudo-inverse are the weights of the polynomial's coefficients at t_i.
-            let inverse = vandermonde.pseudo_inverse(1e-13).map_err(|_| IdentifyError::BadValue {
+            let inverse = vandermonde.pseudo_inverse(1e-13).map_err(|_| RegressionError::BadValue {
                 what: format!("time stamps around t = {} s", times[i]),
                 value: times[i],
                 expected: "distinct times",
@@ -148,10 +148,10 @@ impl Butterworth {
     /// By the bilinear transform with the cut-off frequency kept in place.
     ///
     /// # Errors
-    /// [`IdentifyError::BadValue`] unless `1 <= order <= 12` and `0 < cutoff_hz < rate_hz / 2`.
-    pub fn low_pass(order: usize, cutoff_hz: f64, rate_hz: f64) -> Result<Self, IdentifyError> {
+    /// [`RegressionError::BadValue`] unless `1 <= order <= 12` and `0 < cutoff_hz < rate_hz / 2`.
+    pub fn low_pass(order: usize, cutoff_hz: f64, rate_hz: f64) -> Result<Self, RegressionError> {
         let refuse = |what: &str, value: f64, expected| {
-            Err(IdentifyError::BadValue { what: what.to_owned(), value, expected })
+            Err(RegressionError::BadValue { what: what.to_owned(), value, expected })
         };
         if !(1..=12).contains(&order) {
             return refuse("Butterworth order", order as f64, "1 to 12");
@@ -327,9 +327,9 @@ mod tests {
             Smoothing::Butterworth { order: 4, cutoff_hz: 60.0 },
             Smoothing::Butterworth { order: 4, cutoff_hz: f64::NAN },
         ] {
-            assert!(matches!(smoothing.apply(&times, &times), Err(IdentifyError::BadValue { .. })));
+            assert!(matches!(smoothing.apply(&times, &times), Err(RegressionError::BadValue { .. })));
         }
         let short = Smoothing::default().apply(&times[..1], &times[..1]);
-        assert!(matches!(short, Err(IdentifyError::WrongLength { .. })));
+        assert!(matches!(short, Err(RegressionError::WrongLength { .. })));
     }
 }

@@ -2,10 +2,10 @@
 
 use nalgebra::{DMatrix, DVector};
 
-use super::error::IdentifyError;
+use super::error::RegressionError;
 use super::inverse::Regressor;
 use super::least_squares::ordinary;
-use super::window::Sample;
+use crate::recording::Sample;
 use crate::robot::Arm;
 
 /// Mass and first moment: the parameters that gravity alone shows.
@@ -28,22 +28,22 @@ pub struct AtRest {
 /// at rest is unknown within +-F_c and is left out: approach each pose from both sides, so that it averages out.
 ///
 /// # Errors
-/// [`IdentifyError::WrongLength`] if fewer than four rows are at rest or `z` does not fit the robot.
+/// [`RegressionError::WrongLength`] if fewer than four rows are at rest or `z` does not fit the robot.
 pub fn at_rest(
     robot: &Arm,
     z: &[f64],
     samples: &[Sample],
     still_rad_s: f64,
-) -> Result<AtRest, IdentifyError> {
+) -> Result<AtRest, RegressionError> {
     let (n, p) = (robot.dof(), robot.parameter_count());
     if z.len() != p {
-        return Err(IdentifyError::WrongLength { what: "parameters", found: z.len(), expected: p });
+        return Err(RegressionError::WrongLength { what: "parameters", found: z.len(), expected: p });
     }
     let still: Vec<&Sample> =
         samples.iter().filter(|s| s.dq.iter().all(|v| v.abs() <= still_rad_s)).collect();
     if n * still.len() < STATIC {
         let found = n * still.len();
-        return Err(IdentifyError::WrongLength { what: "rows at rest", found, expected: STATIC });
+        return Err(RegressionError::WrongLength { what: "rows at rest", found, expected: STATIC });
     }
     let at = robot.inertial_index(robot.end_effector());
     let mut known = DVector::from_column_slice(z);
@@ -104,11 +104,11 @@ mod tests {
         assert!(found.condition_number < 50.0 && (0.1..1.0).contains(&found.residual_nm), "{found:?}");
         assert!(matches!(
             at_rest(&robot, &truth, &samples[2..3], 0.01),
-            Err(IdentifyError::WrongLength { .. })
+            Err(RegressionError::WrongLength { .. })
         ));
         assert!(matches!(
             at_rest(&robot, &truth[1..], &samples, 0.01),
-            Err(IdentifyError::WrongLength { .. })
+            Err(RegressionError::WrongLength { .. })
         ));
     }
 }

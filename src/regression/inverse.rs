@@ -5,13 +5,13 @@
 
 use nalgebra::{Cholesky, DMatrix, DVector};
 
-use super::error::IdentifyError;
-use super::filter::Smoothing;
-use super::least_squares::{huber_weights, non_negative};
-use super::log::MeasurementLog;
 use crate::dynamics::{Motion, torque_regressor};
 use crate::inertia::{FRICTION, INERTIAL, OFFSET, ParameterSet};
+use crate::recording::MeasurementLog;
 use crate::robot::Arm;
+use super::error::RegressionError;
+use super::filter::Smoothing;
+use super::least_squares::{huber_weights, non_negative};
 
 /// Rounds of reweighting in which an estimate settles to a thousandth.
 pub const REWEIGHTINGS: usize = 8;
@@ -35,7 +35,7 @@ pub struct Moving {
 ///
 /// # Errors
 /// Those of [`Smoothing::apply`].
-pub fn moving(log: &MeasurementLog, smoothing: Smoothing) -> Result<Vec<Moving>, IdentifyError> {
+pub fn moving(log: &MeasurementLog, smoothing: Smoothing) -> Result<Vec<Moving>, RegressionError> {
     let mut out = vec![];
     for segment in log.segments.iter().filter(|s| s.len() >= 2) {
         let samples = &log.samples[segment.clone()];
@@ -135,17 +135,17 @@ impl Belief {
 /// Directions that neither the data nor the belief determine (infinite deviation, and no excitation) stay at the centre.
 ///
 /// # Errors
-/// [`IdentifyError::WrongLength`] or [`IdentifyError::BadValue`] for data that do not fit the robot.
+/// [`RegressionError::WrongLength`] or [`RegressionError::BadValue`] for data that do not fit the robot.
 pub fn fit(
     robot: &Arm,
     samples: &[Moving],
     belief: &Belief,
     weight: impl Fn(usize, usize) -> f64,
-) -> Result<Vec<f64>, IdentifyError> {
+) -> Result<Vec<f64>, RegressionError> {
     let (n, p) = (robot.dof(), robot.parameter_count());
     for found in [belief.center.len(), belief.deviation.len()] {
         if found != p {
-            return Err(IdentifyError::WrongLength { what: "belief", found, expected: p });
+            return Err(RegressionError::WrongLength { what: "belief", found, expected: p });
         }
     }
     // Normal equations of the free parameters, about the centre, in units of sqrt(diagonal).
@@ -180,7 +180,7 @@ pub fn fit(
     }
     let Some(factor) = Cholesky::new(normal) else {
         let what = "recording".to_owned();
-        return Err(IdentifyError::BadValue { what, value: f64::NAN, expected: "finite numbers" });
+        return Err(RegressionError::BadValue { what, value: f64::NAN, expected: "finite numbers" });
     };
     // |A x - b|^2 with A'A the normal matrix: A = L', b = L^-1 right. In x' = x + shift the signs are x' >= 0.
     let a = factor.l().transpose();
@@ -217,7 +217,7 @@ pub fn fit_reweighted(
     belief: &Belief,
     useful: impl Fn(usize, usize) -> bool,
     rounds: usize,
-) -> Result<Vec<f64>, IdentifyError> {
+) -> Result<Vec<f64>, RegressionError> {
     let n = robot.dof();
     let mut z = fit(robot, samples, belief, |k, i| f64::from(useful(k, i)))?;
     for _ in 0..rounds {

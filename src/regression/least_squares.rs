@@ -4,7 +4,7 @@
 
 use nalgebra::{DMatrix, DVector};
 
-use super::error::IdentifyError;
+use super::error::RegressionError;
 
 /// Singular values below this share of the largest count as zero.
 const NEGLIGIBLE: f64 = 1e-10;
@@ -15,15 +15,15 @@ const HUBER: f64 = 1.345;
 /// Median of |x| for the standard normal distribution.
 const NORMAL_MEDIAN: f64 = 0.6745;
 
-fn check(a: &DMatrix<f64>, b: &DVector<f64>) -> Result<(), IdentifyError> {
+fn check(a: &DMatrix<f64>, b: &DVector<f64>) -> Result<(), RegressionError> {
     if a.nrows() != b.len() {
         let (found, expected) = (b.len(), a.nrows());
-        return Err(IdentifyError::WrongLength { what: "right-hand side", found, expected });
+        return Err(RegressionError::WrongLength { what: "right-hand side", found, expected });
     }
     match a.iter().chain(b.iter()).find(|x| !x.is_finite()) {
         Some(&value) => {
             let what = "least-squares data".to_owned();
-            Err(IdentifyError::BadValue { what, value, expected: "a finite number" })
+            Err(RegressionError::BadValue { what, value, expected: "a finite number" })
         }
         None => Ok(()),
     }
@@ -33,15 +33,15 @@ fn check(a: &DMatrix<f64>, b: &DVector<f64>) -> Result<(), IdentifyError> {
 /// being left out.
 ///
 /// # Errors
-/// [`IdentifyError::WrongLength`] or [`IdentifyError::BadValue`] for data that do not fit or are not finite.
-pub fn ordinary(a: &DMatrix<f64>, b: &DVector<f64>) -> Result<DVector<f64>, IdentifyError> {
+/// [`RegressionError::WrongLength`] or [`RegressionError::BadValue`] for data that do not fit or are not finite.
+pub fn ordinary(a: &DMatrix<f64>, b: &DVector<f64>) -> Result<DVector<f64>, RegressionError> {
     check(a, b)?;
     if a.is_empty() {
         return Ok(DVector::zeros(a.ncols()));
     }
     let svd = a.clone().svd(true, true);
     let tolerance = NEGLIGIBLE * svd.singular_values.max();
-    svd.solve(b, tolerance).map_err(|_| IdentifyError::BadValue {
+    svd.solve(b, tolerance).map_err(|_| RegressionError::BadValue {
         what: "singular value decomposition".to_owned(),
         value: f64::NAN,
         expected: "to converge",
@@ -51,14 +51,22 @@ pub fn ordinary(a: &DMatrix<f64>, b: &DVector<f64>) -> Result<DVector<f64>, Iden
 /// Minimises sum_w weight_w (A x - b)_w^2; weights >= 0.
 ///
 /// # Errors
-/// As [`ordinary`]; a negative or non-finite weight is a [`IdentifyError::BadValue`].
-pub fn weighted(a: &DMatrix<f64>, b: &DVector<f64>, weights: &[f64]) -> Result<DVector<f64>, IdentifyError> {
+/// As [`ordinary`]; a negative or non-finite weight is a [`RegressionError::BadValue`].
+pub fn weighted(
+    a: &DMatrix<f64>,
+    b: &DVector<f64>,
+    weights: &[f64],
+) -> Result<DVector<f64>, RegressionError> {
     if weights.len() != b.len() {
         let (found, expected) = (weights.len(), b.len());
-        return Err(IdentifyError::WrongLength { what: "weights", found, expected });
+        return Err(RegressionError::WrongLength { what: "weights", found, expected });
     }
     if let Some(&value) = weights.iter().find(|w| !(w.is_finite() && **w >= 0.0)) {
-        return Err(IdentifyError::BadValue { what: "weight".to_owned(), value, expected: "a number >= 0" });
+        return Err(RegressionError::BadValue {
+            what: "weight".to_owned(),
+            value,
+            expected: "a number >= 0",
+        });
     }
     check(a, b)?;
     let (mut a, mut b) = (a.clone(), b.clone());
@@ -83,7 +91,7 @@ pub fn huber_weights(residuals: &[f64]) -> Vec<f64> {
 ///
 /// # Errors
 /// As [`ordinary`].
-pub fn reweighted(a: &DMatrix<f64>, b: &DVector<f64>) -> Result<DVector<f64>, IdentifyError> {
+pub fn reweighted(a: &DMatrix<f64>, b: &DVector<f64>) -> Result<DVector<f64>, RegressionError> {
     let mut x = ordinary(a, b)?;
     for _ in 0..MAX_ROUNDS {
         let weights = huber_weights((a * &x - b).as_slice());
@@ -106,11 +114,11 @@ pub fn non_negative(
     a: &DMatrix<f64>,
     b: &DVector<f64>,
     positive: &[bool],
-) -> Result<DVector<f64>, IdentifyError> {
+) -> Result<DVector<f64>, RegressionError> {
     check(a, b)?;
     let p = a.ncols();
     if positive.len() != p {
-        return Err(IdentifyError::WrongLength { what: "signs", found: positive.len(), expected: p });
+        return Err(RegressionError::WrongLength { what: "signs", found: positive.len(), expected: p });
     }
     let mut active: Vec<bool> = positive.iter().map(|p| !p).collect();
     let mut x = restricted(a, b, &active)?;
@@ -145,7 +153,7 @@ pub fn non_negative(
 }
 
 /// [`ordinary`] over the active unknowns; the others are zero.
-fn restricted(a: &DMatrix<f64>, b: &DVector<f64>, active: &[bool]) -> Result<DVector<f64>, IdentifyError> {
+fn restricted(a: &DMatrix<f64>, b: &DVector<f64>, active: &[bool]) -> Result<DVector<f64>, RegressionError> {
     let kept: Vec<usize> = (0..active.len()).filter(|&j| active[j]).collect();
     let part = ordinary(&a.select_columns(&kept), b)?;
     let mut x = DVector::zeros(active.len());
@@ -156,13 +164,13 @@ fn restricted(a: &DMatrix<f64>, b: &DVector<f64>, active: &[bool]) -> Result<DVe
 /// Minimises |(E, e)| subject to (A + E) x = b + e: errors in both sides of the same size.
 ///
 /// # Errors
-/// As [`ordinary`]; [`IdentifyError::BadValue`] if there are fewer rows than unknowns or no solution exists.
-pub fn total(a: &DMatrix<f64>, b: &DVector<f64>) -> Result<DVector<f64>, IdentifyError> {
+/// As [`ordinary`]; [`RegressionError::BadValue`] if there are fewer rows than unknowns or no solution exists.
+pub fn total(a: &DMatrix<f64>, b: &DVector<f64>) -> Result<DVector<f64>, RegressionError> {
     check(a, b)?;
     let p = a.ncols();
     let refuse = |what: &str, value| {
         let what = what.to_owned();
-        Err(IdentifyError::BadValue { what, value, expected: "a well-posed total least-squares problem" })
+        Err(RegressionError::BadValue { what, value, expected: "a well-posed total least-squares problem" })
     };
     if a.nrows() <= p {
         return refuse("number of rows", a.nrows() as f64);
@@ -192,15 +200,15 @@ impl Recursive {
     /// weight of the past after each row; 1 forgets nothing.
     ///
     /// # Errors
-    /// [`IdentifyError::BadValue`] for a forgetting factor outside (0, 1] or a variance that is not positive.
-    pub fn new(estimate: Vec<f64>, variance: f64, forgetting: f64) -> Result<Self, IdentifyError> {
+    /// [`RegressionError::BadValue`] for a forgetting factor outside (0, 1] or a variance that is not positive.
+    pub fn new(estimate: Vec<f64>, variance: f64, forgetting: f64) -> Result<Self, RegressionError> {
         if !(forgetting > 0.0 && forgetting <= 1.0) {
             let what = "forgetting factor".to_owned();
-            return Err(IdentifyError::BadValue { what, value: forgetting, expected: "in (0, 1]" });
+            return Err(RegressionError::BadValue { what, value: forgetting, expected: "in (0, 1]" });
         }
         if !(variance > 0.0 && variance.is_finite()) {
             let what = "initial variance".to_owned();
-            return Err(IdentifyError::BadValue { what, value: variance, expected: "a finite number > 0" });
+            return Err(RegressionError::BadValue { what, value: variance, expected: "a finite number > 0" });
         }
         let p = estimate.len();
         Ok(Self {

@@ -3,7 +3,7 @@
 use super::figure::{above, below};
 use crate::horizon::{Broken, Evidence};
 use crate::identify::motion::{Bound, Remedy};
-use crate::identify::study::{Assumption, BrokenAssumption};
+use crate::study::identification::{Assumption, BrokenAssumption};
 
 impl Broken {
     /// `motion, t = 1.001 s, joint_2, encoder bounds x 340 at least`.

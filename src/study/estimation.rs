@@ -17,14 +17,14 @@ use std::time::Instant;
 use nalgebra::{DMatrix, SymmetricEigen};
 use serde::Serialize;
 
-use super::equations::ParameterEquation;
-use super::error::EstimateError;
-use super::multibody::{Contacts, Deviations, Formulation, MultibodyProblem, Observation, Sample};
-use super::parameters::{PHYSICAL, ParameterMap, UNITS};
-use super::posterior::{Posterior, describe};
-use super::problem::Trajectory;
-use super::solver::{Options, Outcome, Solver, Status};
+use crate::estimate::error::EstimateError;
+use crate::estimate::posterior::{Posterior, describe};
+use crate::estimate::problem::Trajectory;
+use crate::estimate::solver::{Options, Outcome, Solver, Status};
 use crate::inertia::INERTIAL;
+use crate::multibody::{Contacts, Deviations, Formulation, MultibodyProblem, Observation, Sample};
+use crate::multibody::equations::ParameterEquation;
+use crate::multibody::parameters::{PHYSICAL, ParameterMap, UNITS};
 use crate::robot::Model;
 use crate::simulate::Sealed;
 
@@ -268,7 +268,7 @@ fn rows(
         physical(problem, &p)
     };
     let (start, estimate) = (at(start), at(theta));
-    let slope = physical_slope(map, theta);
+    let slope = map.slope(theta);
     let names = map
         .bodies
         .iter()
@@ -282,35 +282,10 @@ fn rows(
             unit: unit.to_owned(),
             start: start[i],
             estimate: estimate[i],
-            deviation: deviation(&slope.row(i).transpose(), posterior),
+            deviation: posterior.deviation(&slope.row(i).transpose()),
             truth: None,
         })
         .collect()
-}
-
-/// d physical / d theta.
-pub(crate) fn physical_slope(map: &ParameterMap, theta: &[f64]) -> DMatrix<f64> {
-    let mut slope = DMatrix::identity(map.len(), map.len());
-    for b in 0..map.bodies.len() {
-        let at = INERTIAL * b;
-        slope.view_mut((at, at), (INERTIAL, INERTIAL)).copy_from(&map.block(theta, b));
-    }
-    for i in 0..map.joints.len() {
-        let at = INERTIAL * map.bodies.len() + i;
-        slope[(at, at)] = map.joint_slope(theta, i);
-    }
-    slope
-}
-
-/// Standard deviation of a function of theta with this gradient; nothing where an unobservable direction moves it.
-pub(crate) fn deviation(gradient: &nalgebra::DVector<f64>, posterior: &Posterior) -> Option<f64> {
-    let (nx, nt) = (posterior.nx, gradient.len());
-    let part = |v: &[f64]| v[nx..].iter().zip(gradient.iter()).map(|(a, b)| a * b).sum::<f64>();
-    if posterior.unobservable.iter().any(|v| part(v).abs() > 1e-6 * gradient.norm()) {
-        return None;
-    }
-    let covariance = posterior.arrival.view((nx, nx), (nt, nt));
-    Some((gradient.transpose() * covariance * gradient)[0].max(0.0).sqrt())
 }
 
 /// What a person should know before trusting the numbers.

@@ -1,33 +1,32 @@
 //! The study of recordings: an estimate, its errors on data it has not seen, and the set that the stated bounds leave,
 //! or the proof that they cannot be true and what would have to be granted instead.
 
-use serde::{Deserialize, Serialize};
+use estimators::{Data, Estimator};
+use refuted::Making;
 use thiserror::Error;
 
-use super::additive::{self, AdditiveBound};
-use super::error::IdentifyError;
-use super::estimators::{Data, Estimator};
-use super::filter::Smoothing;
-use super::inverse::{Belief, Moving, fit_reweighted, moving, residuals, rms};
-use super::log::{LogError, MeasurementLog};
-use super::polytope::Rows;
-use super::proof::{Premises, Recorder, SetProof, WiderBounds};
-use super::recorded::{Narrowed, RecordedRows, at_speed_limit, clock_of, sets_within};
-use crate::inertia::pseudo::check_physical;
+use crate::identify::{IdentifyError, Unknown};
+use crate::identify::additive::{self, AdditiveBound};
+use crate::identify::physics::check_box;
+use crate::identify::polytope::Rows;
+use crate::identify::proof::{Premises, Recorder, SetProof, WiderBounds};
+use crate::identify::recorded::{Narrowed, RecordedRows, at_speed_limit, clock_of, sets_within};
 use crate::inertia::{ARMATURE, COULOMB, INERTIAL, OFFSET, ParameterSet, VISCOUS};
+use crate::inertia::pseudo::check_physical;
+use crate::recording::{LogError, MeasurementLog};
+use crate::regression::RegressionError;
+use crate::regression::filter::Smoothing;
+use crate::regression::inverse::{Belief, Moving, fit_reweighted, moving, residuals, rms};
 use crate::robot::Arm;
 
 /// Without a stated bound, accelerations are taken to stay below this many times the largest that the filter sees.
 const ACCELERATION_MARGIN: f64 = 1.5;
 /// Samples on each side that accelerations are bounded by, at most.
 const ACCELERATION_HALF: usize = 5;
-/// Coulomb friction and offset of an unknown joint are taken to stay below this share of its torque limit.
-const FRICTION_SHARE: f64 = 0.2;
-/// The transmission inertia of an unknown joint is taken to be so small that its torque limit yields this, rad/s^2.
-const LEAST_ACCELERATION: f64 = 1.0;
 
 mod conditional;
 mod delay;
+pub mod estimators;
 mod findings;
 mod methods;
 mod refuted;
@@ -41,14 +40,15 @@ pub use findings::{
 };
 pub use regrouped::{BaseFinding, BaseParameterFinding};
 
-use refuted::Making;
-
 /// Why a study failed.
 #[derive(Debug, Error)]
 pub enum StudyError {
     /// The data or the settings do not fit.
     #[error(transparent)]
     Identify(#[from] IdentifyError),
+    /// The data or the settings do not fit a regression.
+    #[error(transparent)]
+    Regression(#[from] RegressionError),
     /// A log cannot be used.
     #[error(transparent)]
     Log(#[from] LogError),
@@ -71,54 +71,6 @@ pub enum StudyError {
         /// Why.
         reason: String,
     },
-}
-
-/// What is to be found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Unknown {
-    /// The inertial parameters of the last body.
-    Payload,
-    /// Coulomb, viscous friction, transmission inertia and offset of every joint.
-    Friction,
-    /// Both, and the links within the robot's uncertainty.
-    All,
-}
-
-impl Unknown {
-    /// Indices of the unknown parameters.
-    pub fn indices(self, robot: &Arm) -> Vec<usize> {
-        let links = INERTIAL * robot.dof();
-        let hand = robot.body_range(robot.end_effector());
-        match self {
-            Self::Payload => hand.collect(),
-            Self::Friction => (links..robot.parameter_count()).collect(),
-            Self::All => (0..robot.parameter_count()).collect(),
-        }
-    }
-
-    /// What is believed before the first measurement where the user says nothing: the robot's own box, with friction
-    /// anywhere between zero and what the joint's limits make plausible where it is unknown.
-    pub fn default_prior(self, robot: &Arm) -> ParameterSet {
-        let mut set = ParameterSet::around_nominal(robot);
-        if self == Self::Payload {
-            return set;
-        }
-        for (i, joint) in robot.joints.iter().enumerate() {
-            let (at, limits) = (robot.friction_index(i), joint.limits);
-            let share = FRICTION_SHARE * limits.torque;
-            let ranges = [
-                (COULOMB, 0.0, share),
-                (VISCOUS, 0.0, limits.torque / limits.velocity),
-                (ARMATURE, 0.0, limits.torque / LEAST_ACCELERATION),
-                (OFFSET, -share, share),
-            ];
-            for (k, lower, upper) in ranges {
-                set.replace(at + k, [lower, upper]);
-            }
-        }
-        set
-    }
 }
 
 /// How to study.
@@ -171,7 +123,7 @@ impl Study<'_> {
                 IdentifyError::WrongLength { what: "additive torque error", found, expected: n }.into()
             );
         }
-        super::physics::check_box(self.prior, robot.parameter_count())?;
+        check_box(self.prior, robot.parameter_count())?;
         if !(options.margin >= 1.0 && options.margin.is_finite()) {
             return Err(StudyError::Margin(options.margin));
         }

@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
-use crate::estimate::study::Study;
-use crate::estimate::{MultibodyProblem, Trajectory};
+use crate::estimate::Trajectory;
+use crate::multibody::MultibodyProblem;
+use crate::study::estimation::Study;
 
 /// Errors of an estimate.
 #[derive(Debug, Clone, Copy, Serialize)]

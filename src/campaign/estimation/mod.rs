@@ -21,15 +21,14 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::estimate::{EstimateError, Options, Problem, Solver, Status, Trajectory};
+use crate::inertia::INERTIAL;
+use crate::multibody::{MultibodyProblem, ParameterMap};
+use crate::report::figure::figure;
+use crate::study::estimation::Study;
 use self::errors::{Errors, Truth};
 use self::problem::{ProblemFile, Variant};
 use super::{Campaign, CampaignError, CampaignFindings, Progress};
-use crate::estimate::study::Study;
-use crate::estimate::{
-    EstimateError, MultibodyProblem, Options, ParameterMap, Problem, Solver, Status, Trajectory,
-};
-use crate::inertia::INERTIAL;
-use crate::report::figure::figure;
 
 /// The file of the campaign.
 #[derive(Debug, Clone, Deserialize)]

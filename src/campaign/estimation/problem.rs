@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::campaign::CampaignError;
 use crate::estimate::EstimateError;
-use crate::estimate::study::Study;
+use crate::study::estimation::Study;
 
 /// A problem file and what is changed in it.
 #[derive(Debug, Clone, Deserialize)]

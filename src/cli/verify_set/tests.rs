@@ -11,11 +11,11 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::cli::{Cli, Command, identify, verify};
-use crate::identify::Sample;
 use crate::identify::polytope::Source;
 use crate::identify::proof::{Bound, LogFile, ProofError, Step, check_recorded};
 use crate::identify::tests::{Noise, PAYLOAD, arm, prior, recording, truth};
 use crate::inertia::ParameterSet;
+use crate::recording::Sample;
 
 const PRIOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/priors/gen3_hand.toml");
 

@@ -8,9 +8,9 @@ use rayon::prelude::*;
 
 use super::sweep::{block_length, inner, unlocked};
 use super::{Rollout, Solver, StageRecord, ThreadStorage};
-use crate::estimate::dense::axpy;
 use crate::estimate::error::EstimateError;
 use crate::estimate::problem::{Point, Problem, Trajectory};
+use crate::linear::dense::axpy;
 
 impl<P: Problem> Solver<'_, P> {
     /// Rolls out a trial step; its cost and violation, or nothing where the model is not defined.

@@ -3,7 +3,7 @@
 use nalgebra::{Matrix3, Quaternion, UnitQuaternion, Vector3};
 
 use super::super::*;
-use crate::estimate::dense::Mat;
+use crate::linear::dense::Mat;
 
 const STEP: f64 = 0.1;
 

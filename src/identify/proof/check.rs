@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use super::{Bound, GRID, Measured, SCHEMA, SetProof, Step, Terms, cut};
 use crate::identify::certificate::{Multipliers, upper_bound};
 use crate::identify::correlated::row_of;
 use crate::identify::error::IdentifyError;
@@ -13,9 +12,11 @@ use crate::identify::identifier::{IdentifierOptions, check_settings, check_vecto
 use crate::identify::physics::{alone, check_box};
 use crate::identify::plausible::check_step;
 use crate::identify::polytope::{Cuts, Origin, Polytope, Rows, Source};
-use crate::identify::window::{Clock, History, Pick, RowMaker, Sample, Window};
+use crate::identify::window::{Clock, History, Pick, RowMaker, Window};
 use crate::inertia::{INERTIAL, ParameterSet, Strip};
+use crate::recording::Sample;
 use crate::robot::Arm;
+use super::{Bound, GRID, Measured, SCHEMA, SetProof, Step, Terms, cut};
 
 /// A bound is what its multipliers prove up to this share of the prior's width and of its size; on one machine to the last bit.
 const SAME: f64 = 1e-10;

@@ -11,13 +11,13 @@ use serde::{Deserialize, Serialize};
 
 use super::check::{Checked, ProofError, Replay, Row, check_head, malformed};
 use super::{SetProof, Step};
-use crate::identify::log::MeasurementLog;
+use crate::identify::Unknown;
 use crate::identify::motion::RecordedMotion;
 use crate::identify::polytope::{Rows, Source};
 use crate::identify::recorded::{clock_of, delay_taken_out, numbered_rows, wider};
-use crate::identify::study::Unknown;
 use crate::identify::window::Clock;
 use crate::inertia::ParameterSet;
+use crate::recording::MeasurementLog;
 use crate::robot::{Arm, Sensors};
 
 /// What the rows of recordings rest on, beside the robot with the bounds on its sensors and the prior.

@@ -5,7 +5,8 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 use crate::identify::tests::{Noise, arm, prior, recording, truth};
-use crate::identify::{Identifier, IdentifierOptions, Method, Sample};
+use crate::identify::{Identifier, IdentifierOptions, Method};
+use crate::recording::Sample;
 
 /// What an identifier has learnt from measurements, with strips between two updates.
 fn learnt(method: Method) -> (SetProof, Vec<Sample>, ParameterSet, Vec<Strip>) {

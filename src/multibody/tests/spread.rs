@@ -6,6 +6,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::super::*;
+use crate::estimate::{Options, ParameterSolve, Rollout, Solver, Status};
 use crate::robot::{Model, load_model};
 
 const REALISATIONS: usize = 200;

@@ -78,7 +78,7 @@ impl Message {
 /// A file without chunks: channels (schema, topic, encoding), and messages by channel.
 fn file(channels: &[(&str, &str, &str)], messages: &[(u16, Vec<u8>)]) -> Vec<u8> {
     let text = |text: &str| [&(text.len() as u32).to_le_bytes(), text.as_bytes()].concat();
-    let mut bytes = super::super::MCAP_MAGIC.to_vec();
+    let mut bytes = crate::recording::MCAP_MAGIC.to_vec();
     let mut record = |kind: u8, contents: Vec<u8>| {
         bytes.push(kind);
         bytes.extend((contents.len() as u64).to_le_bytes());
@@ -95,7 +95,7 @@ fn file(channels: &[(&str, &str, &str)], messages: &[(u16, Vec<u8>)]) -> Vec<u8>
     }
     record(15, vec![0; 4]);
     record(2, vec![0; 20]);
-    bytes.extend(super::super::MCAP_MAGIC);
+    bytes.extend(crate::recording::MCAP_MAGIC);
     bytes
 }
 

@@ -112,13 +112,13 @@ fn data_that_cannot_be_used_are_refused() {
     let (a, b, _) = problem(5, 10, 3, 0.0);
     let mut bad = b.clone();
     bad[4] = f64::INFINITY;
-    assert!(matches!(ordinary(&a, &bad), Err(IdentifyError::BadValue { .. })));
-    assert!(matches!(ordinary(&a, &b.rows(0, 5).into_owned()), Err(IdentifyError::WrongLength { .. })));
-    assert!(matches!(weighted(&a, &b, &[-1.0; 10]), Err(IdentifyError::BadValue { .. })));
-    assert!(matches!(non_negative(&a, &b, &[true; 2]), Err(IdentifyError::WrongLength { .. })));
+    assert!(matches!(ordinary(&a, &bad), Err(RegressionError::BadValue { .. })));
+    assert!(matches!(ordinary(&a, &b.rows(0, 5).into_owned()), Err(RegressionError::WrongLength { .. })));
+    assert!(matches!(weighted(&a, &b, &[-1.0; 10]), Err(RegressionError::BadValue { .. })));
+    assert!(matches!(non_negative(&a, &b, &[true; 2]), Err(RegressionError::WrongLength { .. })));
     assert!(matches!(
         total(&a.rows(0, 3).into_owned(), &b.rows(0, 3).into_owned()),
-        Err(IdentifyError::BadValue { .. })
+        Err(RegressionError::BadValue { .. })
     ));
     assert!(
         Recursive::new(vec![0.0], 1.0, 0.0).is_err() && Recursive::new(vec![0.0], f64::NAN, 1.0).is_err()

@@ -2,9 +2,9 @@
 
 use serde::Deserialize;
 
-use crate::estimate::equations::Plane;
-use crate::estimate::multibody::Formulation;
-use crate::estimate::parameters::{Coordinates, JointParameter};
+use crate::multibody::Formulation;
+use crate::multibody::equations::Plane;
+use crate::multibody::parameters::{Coordinates, JointParameter};
 use crate::robot::LoopKind;
 use crate::simulate::Quantity;
 

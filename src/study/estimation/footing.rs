@@ -7,7 +7,7 @@ use super::load::Reader;
 use crate::dynamics::constraint::RowAxes;
 use crate::dynamics::{Axes, Constraint, Workspace};
 use crate::estimate::error::EstimateError;
-use crate::estimate::multibody::{Contacts, Deviations, Observation, Phase, Sample};
+use crate::multibody::{Contacts, Deviations, Observation, Phase, Sample};
 use crate::robot::Placement;
 use crate::simulate::posture::{Foot, Jump, Posture};
 use crate::simulate::{Drive, Footing, Sensor};

@@ -5,18 +5,19 @@ use std::sync::Arc;
 
 use nalgebra::{Matrix3, Vector3};
 
-use super::Study;
-use super::file::{self, File, Numbers};
 use crate::dynamics::actuation::extended_parameters;
-use crate::estimate::equations::ParameterEquation;
 use crate::estimate::error::EstimateError;
-use crate::estimate::multibody::{Contacts, Deviations, Observation, Sample};
-use crate::estimate::parameters::ParameterMap;
 use crate::estimate::solver::{Options, Rollout};
 use crate::extend::typed;
-use crate::inertia::{INERTIAL, pseudo::from_center_of_mass};
+use crate::inertia::INERTIAL;
+use crate::inertia::pseudo::from_center_of_mass;
+use crate::multibody::{Contacts, Deviations, Observation, Sample};
+use crate::multibody::equations::ParameterEquation;
+use crate::multibody::parameters::ParameterMap;
 use crate::robot::{self, Model};
 use crate::simulate::{Drive, HiddenParameters, Noise, RecordingPlan, Sealed, record};
+use super::Study;
+use super::file::{self, File, Numbers};
 
 /// What a quaternion's length may differ from one by.
 const UNIT: f64 = 1e-3;

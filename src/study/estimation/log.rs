@@ -5,8 +5,8 @@ use std::path::Path;
 use super::file::{EnergySource, File};
 use super::load::{Logged, Reader, field_error};
 use crate::estimate::error::EstimateError;
-use crate::estimate::multibody::{Deviations, Observation, Sample};
-use crate::estimate::parameters::ParameterMap;
+use crate::multibody::parameters::ParameterMap;
+use crate::multibody::{Deviations, Observation, Sample};
 
 impl Reader<'_> {
     /// Columns t, q1.., dq1.., tau1.., then the sensors' readings and metered work, at the stated interval, without a gap.

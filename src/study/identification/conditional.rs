@@ -12,12 +12,12 @@
 
 use super::refuted::Making;
 use super::{ConditionalSet, Study, StudyError};
+use crate::identify::IdentifyError;
 use crate::identify::additive;
-use crate::identify::error::IdentifyError;
-use crate::identify::log::MeasurementLog;
 use crate::identify::motion::RecordedMotion;
 use crate::identify::polytope::Rows;
 use crate::identify::recorded::{Narrowed, RecordedRows, sets_within, wider};
+use crate::recording::MeasurementLog;
 use crate::robot::Sensors;
 
 impl Study<'_> {

@@ -10,11 +10,11 @@ use serde::Serialize;
 
 use super::refuted::Making;
 use super::{Study, StudyError};
-use crate::identify::error::IdentifyError;
-use crate::identify::inverse::{Moving, moving};
-use crate::identify::log::torque_at;
+use crate::identify::IdentifyError;
 use crate::identify::recorded::{delay_taken_out, sets_within};
-use crate::identify::window::Sample;
+use crate::recording::Sample;
+use crate::recording::torque_at;
+use crate::regression::inverse::{Moving, moving};
 
 /// Delays are looked for within this of zero at first, s, in steps of [`STEP`].
 const REACH: f64 = 0.1;

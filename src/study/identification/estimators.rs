@@ -1,7 +1,7 @@
 //! Estimates of the unknown parameters by every method at once, from one set of data: for comparison with each other and
 //! with the guaranteed set. No guarantee rests on any of them but the interval of [`Estimator::Perturbation`].
 //!
-//! The data are momentum rows y_w z = u_w +- radius_w ([`super::window`]), so that no method needs accelerations. What is not
+//! The data are momentum rows y_w z = u_w +- radius_w ([`crate::identify::window`]), so that no method needs accelerations. What is not
 //! unknown has its value in the robot's model, z = model + x.
 
 use std::time::Instant;
@@ -9,18 +9,18 @@ use std::time::Instant;
 use nalgebra::{DMatrix, DVector};
 use serde::Serialize;
 
-use super::consistent::{self, Coordinates};
-use super::error::IdentifyError;
-use super::gravity::at_rest;
-use super::least_squares::{Recursive, ordinary, reweighted, total, weighted};
-use super::nominal;
-use super::perturbation;
-use super::physics::{tighten_body, tighten_by_physics};
-use super::polytope::{Polytope, Rows};
-use super::window::Sample;
-use crate::inertia::pseudo::check_physical;
+use crate::identify::{nominal, perturbation};
+use crate::identify::physics::{tighten_body, tighten_by_physics};
+use crate::identify::polytope::{Polytope, Rows};
 use crate::inertia::{INERTIAL, ParameterSet};
+use crate::inertia::pseudo::check_physical;
+use crate::recording::Sample;
+use crate::regression::RegressionError;
+use crate::regression::consistent::{self, Coordinates};
+use crate::regression::gravity::at_rest;
+use crate::regression::least_squares::{Recursive, ordinary, reweighted, total, weighted};
 use crate::robot::Arm;
+use super::StudyError;
 
 /// A joint that is slower than this, rad/s (m/s), or than its encoder can tell, is at rest.
 const STILL: f64 = 0.01;
@@ -34,7 +34,7 @@ const LEAST_RADIUS: f64 = 1e-9;
 #[serde(rename_all = "snake_case")]
 pub enum Estimator {
     /// Inverse dynamics: one row a sample and joint with filtered accelerations, iteratively reweighted, friction >= 0
-    /// ([`super::inverse`]).
+    /// ([`crate::regression::inverse`]).
     InverseDynamics,
     /// Ordinary least squares ([`ordinary`]).
     Ols,
@@ -151,8 +151,8 @@ impl Data<'_> {
     ///
     /// # Errors
     /// Why the data allow none: too few or degenerate rows, no samples at rest, no interval left. [`Estimator::InverseDynamics`]
-    /// needs accelerations, hence [`super::inverse::fit_reweighted`].
-    pub fn estimate(&self, method: Estimator) -> Result<Estimate, IdentifyError> {
+    /// needs accelerations, hence [`crate::regression::inverse::fit_reweighted`].
+    pub fn estimate(&self, method: Estimator) -> Result<Estimate, StudyError> {
         let clock = Instant::now();
         let body = self.robot.inertial_index(self.robot.end_effector());
         if method.needs_body() && !self.unknown.contains(&body) {
@@ -218,7 +218,7 @@ impl Data<'_> {
     }
 
     /// The parameters `sought`, all others as in the model, by a method that knows nothing of bodies.
-    fn linear(&self, method: Estimator, sought: &[usize]) -> Result<Vec<f64>, IdentifyError> {
+    fn linear(&self, method: Estimator, sought: &[usize]) -> Result<Vec<f64>, StudyError> {
         let (a, b) = self.about_model(sought);
         let (model, weights) = (self.robot.nominal_parameters(), self.weights());
         let x = match method {
@@ -246,7 +246,7 @@ impl Data<'_> {
         a: &DMatrix<f64>,
         b: &DVector<f64>,
         weights: &[f64],
-    ) -> Result<DVector<f64>, IdentifyError> {
+    ) -> Result<DVector<f64>, StudyError> {
         let (model, center, half) =
             (self.robot.nominal_parameters(), self.prior.center(), self.prior.radius());
         let shift: Vec<f64> = self.unknown.iter().map(|&j| center[j] - model[j]).collect();
@@ -263,7 +263,7 @@ impl Data<'_> {
     }
 
     /// The last body by least squares over bodies that can exist.
-    fn consistent(&self, coordinates: Coordinates, robust: bool) -> Result<Vec<f64>, IdentifyError> {
+    fn consistent(&self, coordinates: Coordinates, robust: bool) -> Result<Vec<f64>, StudyError> {
         let body = self.robot.body_range(self.robot.end_effector());
         let columns: Vec<usize> = body.clone().collect();
         let (y, about) = self.about_model(&columns);
@@ -274,10 +274,10 @@ impl Data<'_> {
     }
 
     /// A body that can exist in the set, or in the prior where the set shows none.
-    fn inside(&self) -> Result<[f64; INERTIAL], IdentifyError> {
+    fn inside(&self) -> Result<[f64; INERTIAL], StudyError> {
         let body = self.robot.end_effector();
         let found = tighten_body(self.set, body).or_else(|_| tighten_body(self.prior, body))?.1;
-        check_physical(&found).map_err(|e| IdentifyError::BadStart(e.to_string()))?;
+        check_physical(&found).map_err(|e| RegressionError::BadStart(e.to_string()))?;
         Ok(found)
     }
 
@@ -289,6 +289,6 @@ impl Data<'_> {
     }
 }
 
-fn none(reason: &str) -> IdentifyError {
-    IdentifyError::NoEstimate(reason.to_owned())
+fn none(reason: &str) -> StudyError {
+    RegressionError::NoEstimate(reason.to_owned()).into()
 }

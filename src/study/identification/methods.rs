@@ -2,15 +2,14 @@
 
 use std::time::Instant;
 
-use super::{Findings, MethodFinding, Study, StudyError, parameter_name};
-use crate::identify::error::IdentifyError;
-use crate::identify::estimators::{Data, Estimate, Estimator};
-use crate::identify::inverse::{Moving, REWEIGHTINGS};
-use crate::inertia::pseudo::check_physical;
 use crate::inertia::{INERTIAL, ParameterSet};
+use crate::inertia::pseudo::check_physical;
+use crate::regression::inverse::{Moving, REWEIGHTINGS};
+use crate::study::identification::estimators::{Data, Estimate, Estimator};
+use super::{Findings, MethodFinding, Study, StudyError, parameter_name};
 
 /// An estimate by each method, or why there is none.
-pub(super) type Estimates = Vec<(Estimator, Result<Estimate, IdentifyError>)>;
+pub(super) type Estimates = Vec<(Estimator, Result<Estimate, StudyError>)>;
 
 impl Study<'_> {
     /// Every method in turn that there is something to estimate for, and the one that is asked for.
@@ -57,7 +56,7 @@ impl Study<'_> {
     ) -> Vec<MethodFinding> {
         let robot = self.robot;
         let hand = robot.inertial_index(robot.end_effector());
-        let one = |(method, found): &(Estimator, Result<Estimate, IdentifyError>)| {
+        let one = |(method, found): &(Estimator, Result<Estimate, StudyError>)| {
             let estimate = match found {
                 Ok(estimate) => estimate,
                 Err(error) => {

@@ -1,11 +1,11 @@
 //! Which of the stated assumptions the recordings contradict, and bound by bound what would be enough.
 
 use super::{Assumption, BrokenAssumption, Study, StudyError, Verdict};
-use crate::identify::error::IdentifyError;
+use crate::identify::IdentifyError;
 use crate::identify::factor::{Scaled, smallest_factor};
-use crate::identify::log::MeasurementLog;
 use crate::identify::motion::{Bound, BrokenMotion, Comparison, RecordedMotion, Remedy};
 use crate::identify::recorded::{RecordedRows, numbered_rows};
+use crate::recording::MeasurementLog;
 use crate::robot::Sensors;
 
 /// What rows of data are made with, beside the sensor bounds.

@@ -1,10 +1,10 @@
 //! A study in words: what was done to the data, what was assumed, what the set is worth.
 
 use super::{ACCELERATION_MARGIN, ConditionalSet, LogFinding, Study, Verdict};
-use crate::identify::log::MeasurementLog;
 use crate::identify::proof::{Premises, WiderBounds};
 use crate::identify::recorded::clock_of;
 use crate::identify::window::Clock;
+use crate::recording::MeasurementLog;
 use crate::robot::Arm;
 
 impl Study<'_> {
