@@ -12,7 +12,8 @@ use std::time::Instant;
 use surelift::dynamics::Constraint;
 use surelift::estimate::{Options, Problem, Solver, Trajectory};
 use surelift::inertia::JointParameters;
-use surelift::multibody::{Contacts, Deviations, Formulation, MultibodyProblem, ParameterMap, Phase, Sample};
+use surelift::multibody::{Contacts, Deviations, Formulation, MultibodyProblem, ParameterMap, Phase};
+use surelift::recording::Sample;
 use surelift::robot::{self, LoopKind, Model, Placement};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -44,23 +45,20 @@ fn explaining(robot: Model, samples: Vec<Sample>) -> Outcome<MultibodyProblem> {
 }
 
 /// Z1 and samples of sines.
-// Whatever else a sample may hold stays empty.
-#[allow(clippy::needless_update)]
 fn arm() -> Outcome<MultibodyProblem> {
     let robot = plain("z1")?;
     let n = robot.nv();
     let phase = |k: usize, j: usize| 0.02 * k as f64 + j as f64;
     let sample = |k| Sample {
+        t: 0.005 * k as f64,
         q: (0..n).map(|j| 0.3 * phase(k, j).sin()).collect(),
         dq: (0..n).map(|j| 1.2 * phase(k, j).cos()).collect(),
         tau: (0..n).map(|j| 0.3 * (phase(k, j) + 2.0).sin()).collect(),
-        ..Sample::default()
     };
     explaining(robot, (0..STAGES).map(sample).collect())
 }
 
 /// Go1 that stands on four point feet, with torques of sines in its legs.
-#[allow(clippy::needless_update)]
 fn quadruped() -> Outcome<MultibodyProblem> {
     let robot = plain("go1")?;
     let n = robot.nv();
@@ -69,10 +67,10 @@ fn quadruped() -> Outcome<MultibodyProblem> {
     let torque =
         |k: usize, j: usize| if j < 6 { 0.0 } else { 0.3 * (0.02 * k as f64 + (j - 6) as f64).sin() };
     let sample = |k| Sample {
+        t: 0.005 * k as f64,
         q: stance.clone(),
         dq: vec![0.0; n],
         tau: (0..n).map(|j| torque(k, j)).collect(),
-        ..Sample::default()
     };
     let foot = |name: &str| -> Outcome<Constraint> {
         let frame = robot.frame_index(name).ok_or("a foot is missing")?;

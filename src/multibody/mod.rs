@@ -15,12 +15,12 @@
 //! velocity jump (impact). All derivatives are exact.
 
 mod contacts;
+mod deviations;
 pub mod equations;
 mod mechanics;
 mod observations;
 pub mod parameters;
 pub mod payload;
-mod sample;
 mod solution;
 mod stages;
 mod torques;
@@ -30,9 +30,9 @@ mod work;
 use std::sync::Arc;
 
 use contacts::{Kind, Schedule, Stage};
+use deviations::{Weights, check_numbers, check_sample, weights};
 use mechanics::{Interval, Mechanics};
 use observations::Observed;
-use sample::{Weights, weights};
 use torques::TorqueSensor;
 use work::Work;
 
@@ -41,14 +41,15 @@ use crate::estimate::problem::{Given, Point, Problem, StageValues, Trajectory};
 use crate::estimate::stage::{StageModel, StageSize};
 use crate::inertia::INERTIAL;
 use crate::linear::dense::Mat;
+use crate::recording::Sample;
 use crate::robot::Model;
 use crate::robot::configuration::{difference, difference_jacobians, integrate};
 
 pub use contacts::{Contacts, Phase};
+pub use deviations::Deviations;
 pub use equations::{ParameterEquation, Plane};
 pub use observations::Observation;
 pub use parameters::{Coordinates, JointParameter, ParameterMap};
-pub use sample::{Deviations, Sample};
 pub use stages::MultibodySpace;
 
 /// What the inputs of a stage are.
@@ -69,6 +70,8 @@ pub struct MultibodyProblem {
     robot: Arc<Model>,
     map: ParameterMap,
     samples: Vec<Sample>,
+    /// Of the observations, for each sample one after the other; empty without any.
+    readings: Vec<Vec<f64>>,
     /// Sampling interval, s.
     step: f64,
     weights: Weights,
@@ -104,7 +107,7 @@ impl MultibodyProblem {
             return Err(EstimateError::Deviation { what: "the sampling interval".into(), value: step_s });
         }
         for (k, sample) in samples.iter().enumerate() {
-            sample.check(&robot, k, sample.readings.len())?;
+            check_sample(&robot, k, sample)?;
         }
         let weights = Weights::new(deviations, robot.nv(), map.len())?;
         let prior = map.start(&robot)?;
@@ -116,6 +119,7 @@ impl MultibodyProblem {
             robot,
             map,
             samples,
+            readings: Vec::new(),
             step: step_s,
             weights,
             prior,
@@ -149,17 +153,26 @@ impl MultibodyProblem {
         Ok(Self { schedule, ..self })
     }
 
-    /// With sensors beside the encoders, whose readings the samples hold; after [`MultibodyProblem::with_contacts`].
+    /// With sensors beside the encoders, and their `readings`, one after the other for each sample; after
+    /// [`MultibodyProblem::with_contacts`].
     ///
     /// # Errors
-    /// When a sample holds another number of readings, or a sensor's deviation, frame or contact makes no sense.
-    pub fn with_observations(self, observations: &[Observation]) -> Result<Self, EstimateError> {
+    /// When a sample has another number of readings, or a sensor's deviation, frame or contact makes no sense.
+    pub fn with_observations(
+        self,
+        observations: &[Observation],
+        readings: Vec<Vec<f64>>,
+    ) -> Result<Self, EstimateError> {
         let constraints = self.schedule.contacts.constraints.len();
-        let (observed, readings) = Observed::all(&self.robot, observations, constraints)?;
-        for (k, sample) in self.samples.iter().enumerate() {
-            sample.check(&self.robot, k, readings)?;
+        let (observed, count) = Observed::all(&self.robot, observations, constraints)?;
+        let (found, expected) = (readings.len(), self.samples.len());
+        if found != expected {
+            return Err(EstimateError::Size { what: "samples with readings".into(), found, expected });
         }
-        Ok(Self { observed, ..self })
+        for (k, readings) in readings.iter().enumerate() {
+            check_numbers("the readings", k, readings, count)?;
+        }
+        Ok(Self { observed, readings, ..self })
     }
 
     /// With the observed work of the applied forces (J, one number a sample: of the interval that begins there), of standard
@@ -251,6 +264,7 @@ impl MultibodyProblem {
         contacts.phases.retain(|p| p.from + 1 < count);
         let mut part = self.clone();
         part.samples.truncate(count);
+        part.readings.truncate(count);
         part.schedule = self.schedule.shortened(contacts, count);
         part
     }

@@ -4,16 +4,16 @@ use nalgebra::{Quaternion, Rotation3, UnitQuaternion, Vector3};
 
 use super::MultibodyProblem;
 use super::contacts::{Kind, Stage};
+use super::deviations::weights;
 use super::mechanics::Mechanics;
-use super::sample::weights;
 use crate::dynamics::{Axes, FrameDerivatives, Workspace};
 use crate::estimate::error::EstimateError;
 use crate::estimate::problem::Point;
 use crate::estimate::stage::StageModel;
 use crate::linear::dense::{axpy, dot};
+use crate::recording::{Quantity, Sensor};
 use crate::robot::Model;
 use crate::robot::rigid_motion::left_jacobian3_inverse;
-use crate::simulate::{Quantity, Sensor};
 
 /// A sensor and how far it may be trusted.
 #[derive(Debug, Clone, PartialEq)]
@@ -184,7 +184,7 @@ impl Watch {
         at: Point<'_>,
         mechanics: &Mechanics,
     ) -> f64 {
-        let readings = &problem.samples[stage.sample].readings;
+        let Some(readings) = problem.readings.get(stage.sample) else { return 0.0 };
         let mut cost = 0.0;
         for o in problem.observed.iter().filter(|o| o.counts(problem, stage)) {
             self.place(problem, o, at, mechanics);
@@ -205,8 +205,8 @@ impl Watch {
         (mechanics, before): (&Mechanics, Option<usize>),
         m: &mut StageModel,
     ) {
-        let n = problem.robot.nv();
-        let (nu, readings) = (m.nu, &problem.samples[stage.sample].readings);
+        let Some(readings) = problem.readings.get(stage.sample) else { return };
+        let (n, nu) = (problem.robot.nv(), m.nu);
         for o in problem.observed.iter().filter(|o| o.counts(problem, stage)) {
             self.place(problem, o, at, mechanics);
             let reading = &readings[o.first..o.first + o.sensor.quantity.count()];

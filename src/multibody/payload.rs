@@ -53,8 +53,6 @@ pub struct MapEstimate {
 ///
 /// # Errors
 /// When `start` is no rigid body, samples have the wrong length or are not finite, or the iteration breaks down.
-// Whatever else a sample may hold stays empty.
-#[allow(clippy::needless_update)]
 pub fn estimate(
     robot: &Arc<Arm>,
     samples: &[Sample],
@@ -98,19 +96,10 @@ pub fn estimate(
         first_dq: vec![f64::INFINITY; n],
         theta,
     };
-    let measured = samples
-        .iter()
-        .map(|s| super::Sample {
-            q: s.q.clone(),
-            dq: s.dq.clone(),
-            tau: s.tau.clone(),
-            ..super::Sample::default()
-        })
-        .collect();
     let problem = MultibodyProblem::new(
         Arc::new(robot.model().clone()),
         map,
-        measured,
+        samples.to_vec(),
         robot.gains().period_s,
         &deviations,
     )?

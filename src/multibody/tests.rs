@@ -2,9 +2,9 @@ use super::parameters::{Coordinates, JointParameter};
 use super::*;
 use crate::dynamics::Constraint;
 use crate::estimate::{Options, Solver};
+use crate::recording::Sensor;
 use crate::robot::configuration::neutral;
 use crate::robot::{LoopKind, Placement, load_model};
-use crate::simulate::Sensor;
 
 mod spread;
 
@@ -23,7 +23,7 @@ fn problem(name: &str, coordinates: Coordinates) -> MultibodyProblem {
     let sample = |k: usize| {
         let mut q = neutral(&robot);
         integrate(&robot, &neutral(&robot), &wave(0.1 * k as f64), &mut q);
-        Sample { q, dq: wave(1.0), tau: wave(2.0), readings: Vec::new() }
+        Sample { t: 0.01 * k as f64, q, dq: wave(1.0), tau: wave(2.0) }
     };
     let deviations = Deviations {
         q: vec![1e-3; n],
@@ -55,7 +55,7 @@ fn standing(name: &str, feet: &[&str], kind: LoopKind) -> MultibodyProblem {
 
 /// The problem with every kind of sensor on its IMU, and one on a foot.
 fn sensing(p: MultibodyProblem, foot: &str) -> MultibodyProblem {
-    use crate::simulate::Quantity::{Acceleration, Orientation, Position, Rate, Velocity};
+    use crate::recording::Quantity::{Acceleration, Orientation, Position, Rate, Velocity};
     let frame = |name: &str| p.robot.frame_index(name).unwrap();
     let sensor = |name: &str, quantity, size: f64| Observation {
         sensor: Sensor { frame: frame(name), quantity },
@@ -69,11 +69,10 @@ fn sensing(p: MultibodyProblem, foot: &str) -> MultibodyProblem {
         Observation { standing: Some(0), ..sensor(foot, Position, 0.2) },
         sensor("imu", Velocity, 0.3),
     ];
-    let mut p = p;
     let readings =
         [0.1, -0.2, 0.3, 0.9f64.sqrt(), 0.4, 0.5, 0.6, 1.0, 2.0, 9.0, 0.3, 0.2, 0.1, 0.4, -0.1, 0.2];
-    p.samples.iter_mut().for_each(|s| s.readings = readings.to_vec());
-    p.with_observations(&observations).unwrap()
+    let readings = vec![readings.to_vec(); p.samples.len()];
+    p.with_observations(&observations, readings).unwrap()
 }
 
 /// The problem with observed work.
@@ -363,9 +362,13 @@ fn schedules_and_sensors_that_make_no_sense_are_told() {
             .contains("phase 1 begins at sample 2, expected one before the last of the log's 3")
     );
     let observation = |frame, deviation, standing| {
-        let sensor = Sensor { frame, quantity: crate::simulate::Quantity::Rate };
+        let sensor = Sensor { frame, quantity: crate::recording::Quantity::Rate };
         let observations = [Observation { sensor, deviation, standing }];
-        p.clone().with_observations(&observations).map(|_| ()).unwrap_err().to_string()
+        p.clone()
+            .with_observations(&observations, vec![vec![]; p.samples.len()])
+            .map(|_| ())
+            .unwrap_err()
+            .to_string()
     };
     assert!(observation(9999, [1.0; 3], None).contains("sensor 0"));
     assert!(observation(frame, [1.0; 3], Some(0)).contains("bound to a contact that does not exist"));

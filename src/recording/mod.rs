@@ -1,21 +1,26 @@
 //! Recordings, read, checked and cut at their gaps: CSV files with the columns `t, q1.., dq1.., tau1..`, and MCAP files
-//! with joint states.
+//! with joint states ([`MeasurementLog`]); and logs at even intervals of robots with further sensors ([`EvenLog`]).
 //!
 //! Nothing is repaired in silence: [`MeasurementLog::notes`] says what was done to the data, and what cannot be
-//! understood is refused with file, line and column, or topic, message and joint. Every format ends in
-//! `assemble`, so that the same checks hold for all.
+//! understood is refused with file, line and column, or topic, message and joint. Every format of a [`MeasurementLog`]
+//! ends in `assemble`, so that the same checks hold for all.
 
 mod assemble;
 #[cfg(feature = "mcap")]
 mod container;
 mod error;
+mod even;
 #[cfg(feature = "mcap")]
 mod joint_state;
 #[cfg(feature = "mcap")]
 mod messages;
+mod sensor;
 mod table;
 
 pub use error::{LogError, Place};
+pub use even::EvenLog;
+pub(crate) use even::{Columns, Fault};
+pub use sensor::{Quantity, Sensor};
 
 use std::io::Read;
 use std::ops::Range;
@@ -30,16 +35,17 @@ const SAME: f64 = 1e-6;
 /// What an MCAP file begins with.
 const MCAP_MAGIC: [u8; 8] = *b"\x89MCAP0\r\n";
 
-/// What is measured at one tick.
+/// What is measured at one tick of a robot's clock.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
     /// Time of the tick, s.
     pub t: f64,
-    /// Measured joint positions, rad (m for a prismatic joint); continuous, not wrapped.
+    /// Measured configuration, nq numbers: joint positions, rad (m for a prismatic joint), continuous, not wrapped; a floating
+    /// base's pose first.
     pub q: Vec<f64>,
-    /// Measured joint velocities, rad/s.
+    /// Measured velocities, nv numbers: of joints, rad/s (m/s); a floating base's twist in its own axes first.
     pub dq: Vec<f64>,
-    /// Measured joint torques, N m, held from this tick to the next.
+    /// Measured joint torques, nv numbers, N m (N), held from this tick to the next.
     pub tau: Vec<f64>,
 }
 

@@ -22,9 +22,10 @@ use crate::estimate::posterior::{Posterior, describe};
 use crate::estimate::problem::Trajectory;
 use crate::estimate::solver::{Options, Outcome, Solver, Status};
 use crate::inertia::INERTIAL;
-use crate::multibody::{Contacts, Deviations, Formulation, MultibodyProblem, Observation, Sample};
+use crate::multibody::{Contacts, Deviations, Formulation, MultibodyProblem, Observation};
 use crate::multibody::equations::ParameterEquation;
 use crate::multibody::parameters::{PHYSICAL, ParameterMap, UNITS};
+use crate::recording::Sample;
 use crate::robot::Model;
 use crate::simulate::Sealed;
 
@@ -47,6 +48,8 @@ pub struct Study {
     pub step_s: f64,
     /// What was measured.
     pub samples: Vec<Sample>,
+    /// Readings of the further sensors, one after the other for each sample.
+    pub readings: Vec<Vec<f64>>,
     /// What is estimated, and from where.
     pub map: ParameterMap,
     /// What is assumed about errors and priors.
@@ -163,7 +166,7 @@ impl Study {
         } else {
             problem.with_contacts(self.contacts.clone())?
         };
-        let problem = problem.with_observations(&self.observations)?;
+        let problem = problem.with_observations(&self.observations, self.readings.clone())?;
         match &self.work {
             None => Ok(problem),
             Some((observed, deviation_j)) => problem.with_work(observed.clone(), *deviation_j),

@@ -6,7 +6,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::super::*;
-use crate::estimate::{Options, ParameterSolve, Rollout, Solver, Status};
+use crate::estimate::{Options, Solver, Status};
 use crate::robot::{Model, load_model};
 
 const REALISATIONS: usize = 200;
@@ -44,8 +44,6 @@ fn problem(robot: &Arc<Model>, samples: Vec<Sample>, [encoder, speed, torque]: [
 }
 
 /// True states, moved by noise beside the measured torques, and what the sensors say of them.
-// Whatever else a sample may hold stays empty.
-#[allow(clippy::needless_update)]
 fn realise(
     robot: &Arc<Model>,
     theta: &[f64],
@@ -54,7 +52,7 @@ fn realise(
 ) -> (Vec<Vec<f64>>, Vec<Sample>) {
     let [encoder, speed, torque] = noise;
     let n = robot.nv();
-    let idle = Sample { q: vec![0.0; n], dq: vec![0.0; n], tau: vec![0.0; n], ..Sample::default() };
+    let idle = Sample { t: 0.0, q: vec![0.0; n], dq: vec![0.0; n], tau: vec![0.0; n] };
     let model = problem(robot, vec![idle; SAMPLES], noise);
     let (mut space, mut x) = (model.workspace(), vec![0.4, -0.3, 0.5, 1.0]);
     let mut values = StageValues { next: vec![0.0; 2 * n], ..StageValues::default() };
@@ -63,10 +61,10 @@ fn realise(
         let t = STEP * k as f64;
         let tau: Vec<f64> = (0..n).map(|j| 6.0 * (9.0 * t + 2.0 * j as f64).sin()).collect();
         samples.push(Sample {
+            t,
             q: x[..n].iter().map(|q| q + encoder * normal(draw)).collect(),
             dq: x[n..].iter().map(|v| v + speed * normal(draw)).collect(),
             tau: tau.clone(),
-            ..Sample::default()
         });
         let tau: Vec<f64> = tau.iter().map(|tau| tau + torque * normal(draw)).collect();
         states.push(x.clone());

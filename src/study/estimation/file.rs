@@ -5,8 +5,8 @@ use serde::Deserialize;
 use crate::multibody::Formulation;
 use crate::multibody::equations::Plane;
 use crate::multibody::parameters::{Coordinates, JointParameter};
+use crate::recording::Quantity;
 use crate::robot::LoopKind;
-use crate::simulate::Quantity;
 
 /// The version of the format that this crate reads.
 pub(super) const SCHEMA: u32 = 1;

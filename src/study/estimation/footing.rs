@@ -7,10 +7,12 @@ use super::load::Reader;
 use crate::dynamics::constraint::RowAxes;
 use crate::dynamics::{Axes, Constraint, Workspace};
 use crate::estimate::error::EstimateError;
-use crate::multibody::{Contacts, Deviations, Observation, Phase, Sample};
+use crate::multibody::{Contacts, Deviations, Observation, Phase};
+use crate::recording::Sample;
+use crate::recording::Sensor;
 use crate::robot::Placement;
 use crate::simulate::posture::{Foot, Jump, Posture};
-use crate::simulate::{Drive, Footing, Sensor};
+use crate::simulate::{Drive, Footing};
 
 /// Baumgarte's damping of contacts, and of loops with stiffness, 1/s and 1/s^2: rates that a sampling interval of a few
 /// milliseconds follows.

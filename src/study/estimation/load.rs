@@ -11,9 +11,10 @@ use crate::estimate::solver::{Options, Rollout};
 use crate::extend::typed;
 use crate::inertia::INERTIAL;
 use crate::inertia::pseudo::from_center_of_mass;
-use crate::multibody::{Contacts, Deviations, Observation, Sample};
+use crate::multibody::{Contacts, Deviations, Observation};
 use crate::multibody::equations::ParameterEquation;
 use crate::multibody::parameters::ParameterMap;
+use crate::recording::{EvenLog, Sample};
 use crate::robot::{self, Model};
 use crate::simulate::{Drive, HiddenParameters, Noise, RecordingPlan, Sealed, record};
 use super::Study;
@@ -21,9 +22,6 @@ use super::file::{self, File, Numbers};
 
 /// What a quaternion's length may differ from one by.
 const UNIT: f64 = 1e-3;
-
-/// Samples, and the work of each interval that was metered (none where there is no meter).
-pub(super) type Logged = (Vec<Sample>, Vec<f64>);
 
 /// The file with what its errors need.
 pub(super) struct Reader<'a> {
@@ -79,20 +77,20 @@ impl Study {
         let equations = reader.equations(&file, &map)?;
         let deviations = reader.deviations(&file, prior_deviations)?;
         let observations = reader.observations(&file)?;
-        let (mut samples, metered, sealed, contacts) = match (&file.log, &file.simulate) {
+        let (log, sealed, contacts) = match (&file.log, &file.simulate) {
             (Some(log), None) => {
-                let (samples, metered) = reader.read_log(&folder.join(&log.file), &file, &observations)?;
-                let contacts = reader.contacts(&file, samples.len().max(1))?;
-                (samples, metered, None, contacts)
+                let log = reader.read_log(&folder.join(&log.file), &file, &observations)?;
+                let contacts = reader.contacts(&file, log.samples.len().max(1))?;
+                (log, None, contacts)
             }
             (None, Some(simulate)) => {
                 let contacts = reader.contacts(&file, reader.count(&file, simulate)?)?;
-                let ((samples, metered), sealed) =
-                    reader.simulate(&file, simulate, &contacts, &observations)?;
-                (samples, metered, Some(sealed), contacts)
+                let (log, sealed) = reader.simulate(&file, simulate, &contacts, &observations)?;
+                (log, Some(sealed), contacts)
             }
             _ => return Err(problem("log / simulate", "expected exactly one of the two".into())),
         };
+        let EvenLog { mut samples, readings, work: metered } = log;
         reader.check_schedule(&contacts, &samples, &deviations, file.step_s)?;
         let work = reader.work(&file, &map, &samples, metered, &deviations)?;
         reader.forget_unmeasured(&mut samples, &deviations);
@@ -104,6 +102,7 @@ impl Study {
             robot: reader.robot,
             step_s: file.step_s,
             samples,
+            readings,
             map,
             deviations,
             contacts,
@@ -419,7 +418,7 @@ impl Reader<'_> {
         s: &file::Simulate,
         contacts: &Contacts,
         observations: &[Observation],
-    ) -> Result<(Logged, Sealed), EstimateError> {
+    ) -> Result<(EvenLog, Sealed), EstimateError> {
         let (n, count) = (self.robot.nq(), self.count(file, s)?);
         if s.start_rad.len() != n {
             return self.error("simulate.start_rad", format!("{} numbers, expected {n}", s.start_rad.len()));
@@ -459,10 +458,7 @@ impl Reader<'_> {
         };
         let recording =
             record(&self.robot, self.truth(file)?, &plan).or_else(|reason| self.error("simulate", reason))?;
-        let sample =
-            |s: crate::simulate::Recorded| Sample { q: s.q, dq: s.dq, tau: s.tau, readings: s.readings };
-        let metered = recording.samples.iter().map(|s| s.work).collect();
-        Ok(((recording.samples.into_iter().map(sample).collect(), metered), recording.sealed))
+        Ok((recording.log, recording.sealed))
     }
 
     fn drive(&self, s: &file::Simulate) -> Result<Drive, EstimateError> {

@@ -3,69 +3,34 @@
 use std::path::Path;
 
 use super::file::{EnergySource, File};
-use super::load::{Logged, Reader, field_error};
+use super::load::{Reader, field_error};
 use crate::estimate::error::EstimateError;
 use crate::multibody::parameters::ParameterMap;
-use crate::multibody::{Deviations, Observation, Sample};
+use crate::multibody::{Deviations, Observation};
+use crate::recording::{Columns, EvenLog, Fault, Sample};
 
 impl Reader<'_> {
-    /// Columns t, q1.., dq1.., tau1.., then the sensors' readings and metered work, at the stated interval, without a gap.
+    /// The log of the problem: columns t, q1.., dq1.., tau1.., then the sensors' readings and metered work.
     pub(super) fn read_log(
         &self,
         path: &Path,
         file: &File,
         observations: &[Observation],
-    ) -> Result<Logged, EstimateError> {
-        let step_s = file.step_s;
-        let meter = usize::from(file.energy.as_ref().is_some_and(|e| e.source == EnergySource::Meter));
-        let readings: usize = observations.iter().map(|o| o.sensor.quantity.count()).sum();
-        let (nq, n) = (self.robot.nq(), self.robot.nv());
-        let error = |field: String, reason: String| field_error(path, &field, reason);
-        let mut reader = csv::Reader::from_path(path).map_err(|e| error("the log".into(), e.to_string()))?;
-        let (mut samples, mut work) = (Vec::new(), Vec::new());
-        let mut before = None;
-        for (row, record) in reader.records().enumerate() {
-            let line = format!("line {}", row + 2);
-            let record = record.map_err(|e| error(line.clone(), e.to_string()))?;
-            if record.len() != 1 + nq + 2 * n + readings + meter {
-                let reason = format!(
-                    "{} columns, expected t, {nq} of q, {n} of dq, {n} of tau, {readings} of sensors, {meter} of work",
-                    record.len()
-                );
-                return Err(error(line, reason));
+    ) -> Result<EvenLog, EstimateError> {
+        let columns = Columns {
+            nq: self.robot.nq(),
+            nv: self.robot.nv(),
+            readings: observations.iter().map(|o| o.sensor.quantity.count()).sum(),
+            work: file.energy.as_ref().is_some_and(|e| e.source == EnergySource::Meter),
+        };
+        let error = |Fault { place, reason }| field_error(path, &place, reason);
+        let log = EvenLog::read(path, columns, file.step_s).map_err(error)?;
+        for (k, sample) in log.samples.iter().enumerate() {
+            if let Some(reason) = self.turned_wrong(&sample.q) {
+                return Err(error(Fault { place: format!("line {}", k + 2), reason }));
             }
-            let mut values = Vec::with_capacity(record.len());
-            for text in &record {
-                match text.trim().parse::<f64>() {
-                    Ok(x) if x.is_finite() => values.push(x),
-                    _ => return Err(error(line, format!("`{text}`, expected a finite number"))),
-                }
-            }
-            if let Some(before) = before {
-                let passed: f64 = values[0] - before;
-                if (passed - step_s).abs() > 0.1 * step_s {
-                    let reason = format!("{passed} s after the sample before, expected {step_s} s");
-                    return Err(error(line, reason));
-                }
-            }
-            before = Some(values[0]);
-            if let Some(reason) = self.turned_wrong(&values[1..=nq]) {
-                return Err(error(line, reason));
-            }
-            let part = |from: usize, count: usize| values[from..from + count].to_vec();
-            work.extend_from_slice(&values[values.len() - meter..]);
-            samples.push(Sample {
-                q: part(1, nq),
-                dq: part(1 + nq, n),
-                tau: part(1 + nq + n, n),
-                readings: part(1 + nq + 2 * n, readings),
-            });
         }
-        if samples.len() < 2 {
-            let reason = format!("{} samples, expected at least two", samples.len());
-            return Err(error("the log".into(), reason));
-        }
-        Ok((samples, work))
+        Ok(log)
     }
 
     /// Observed work of each interval, and its deviation.

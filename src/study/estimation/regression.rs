@@ -9,7 +9,7 @@ use crate::dynamics::{Axes, Workspace, torque_regressor};
 use crate::dynamics::actuation::joint_friction;
 use crate::estimate::error::EstimateError;
 use crate::inertia::{INERTIAL, exponential_eigenvalue};
-use crate::multibody::Sample;
+use crate::recording::Sample;
 use crate::regression::filter::LocalPolynomial;
 use crate::robot::Model;
 use super::Study;

@@ -1,42 +1,35 @@
-//! What was measured, and how far it may be trusted.
+//! How far what was measured may be trusted.
 
 use crate::estimate::error::EstimateError;
+use crate::recording::Sample;
 use crate::robot::Model;
 
-/// What was measured at one instant; the torque is that of the interval which begins there.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Sample {
-    /// Configuration, nq numbers (rad; a floating base's pose first).
-    pub q: Vec<f64>,
-    /// Velocities, nv numbers (rad/s; a floating base's twist in its own axes first).
-    pub dq: Vec<f64>,
-    /// Generalised forces, nv numbers (N m).
-    pub tau: Vec<f64>,
-    /// Readings of the further observations, one after the other; empty where there are none.
-    pub readings: Vec<f64>,
+/// Checks sizes and numbers of sample `k` of `robot`.
+pub(super) fn check_sample(robot: &Model, k: usize, sample: &Sample) -> Result<(), EstimateError> {
+    let n = robot.nv();
+    for (name, values, expected) in
+        [("q", &sample.q, robot.nq()), ("dq", &sample.dq, n), ("tau", &sample.tau, n)]
+    {
+        check_numbers(name, k, values, expected)?;
+    }
+    Ok(())
 }
 
-impl Sample {
-    /// Checks sizes and numbers of sample `k`; `readings` is their expected number.
-    pub(super) fn check(&self, robot: &Model, k: usize, readings: usize) -> Result<(), EstimateError> {
-        let n = robot.nv();
-        let parts = [
-            ("q", &self.q, robot.nq()),
-            ("dq", &self.dq, n),
-            ("tau", &self.tau, n),
-            ("the readings", &self.readings, readings),
-        ];
-        for (name, values, expected) in parts {
-            if values.len() != expected {
-                let what = format!("{name} of sample {k}");
-                return Err(EstimateError::Size { what, found: values.len(), expected });
-            }
-            if values.iter().any(|x| !x.is_finite()) {
-                return Err(EstimateError::NotFinite { what: "a sample", stage: k });
-            }
-        }
-        Ok(())
+/// Checks that `name` of sample `k` are so many finite numbers.
+pub(super) fn check_numbers(
+    name: &str,
+    k: usize,
+    values: &[f64],
+    expected: usize,
+) -> Result<(), EstimateError> {
+    if values.len() != expected {
+        let what = format!("{name} of sample {k}");
+        return Err(EstimateError::Size { what, found: values.len(), expected });
     }
+    if values.iter().any(|x| !x.is_finite()) {
+        return Err(EstimateError::NotFinite { what: "a sample", stage: k });
+    }
+    Ok(())
 }
 
 /// Standard deviations of everything that is uncertain, one number a degree of freedom or a parameter. Positions are
