@@ -3,13 +3,13 @@
 
 use nalgebra::{SMatrix, SymmetricEigen};
 
-use crate::enclose::Interval;
-use crate::inertia::{INERTIAL, Strip, TorqueStrips};
 use super::bounds::{Effort, strips};
 use super::error::IdentifyError;
 use super::identifier::{Identifier, check_vector};
 use super::nominal::reduced_quadratic;
 use super::polytope::{Origin, Rows};
+use crate::enclose::Interval;
+use crate::inertia::{INERTIAL, Strip, TorqueStrips};
 
 /// Right-hand side and radius of the row that a strip is.
 pub(super) fn row_of(strip: &Strip) -> (f64, f64) {

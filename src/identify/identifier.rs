@@ -5,10 +5,6 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use crate::inertia::{INERTIAL, ParameterSet};
-use crate::recording::Sample;
-use crate::robot::Arm;
-use super::{nominal, perturbation};
 use super::bounds::{Effort, Search, Tightened, check_rows, unit};
 use super::error::IdentifyError;
 use super::physics::{check_box, prove_body};
@@ -17,6 +13,10 @@ use super::polytope::Polytope;
 use super::proof::{Recorder, SetProof};
 use super::separate::{Estimate, Profile, Separation};
 use super::window::{Clock, History, Past, Pick, Placed, RowMaker, Window};
+use super::{nominal, perturbation};
+use crate::inertia::{INERTIAL, ParameterSet};
+use crate::recording::Sample;
+use crate::robot::Arm;
 
 /// How intervals come of data; both are proven.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -26,13 +26,13 @@ use std::sync::Arc;
 use nalgebra::DMatrix;
 use rayon::prelude::*;
 
+use super::bounds::RowSource;
+use super::polytope::Rows;
+use super::window::{End, History, Past, Pick, Placed, RowMaker};
 use crate::dynamics::{Motion, momentum_regressor};
 use crate::inertia::{ARMATURE, COULOMB, INERTIAL, OFFSET, ParameterSet, VISCOUS};
 use crate::recording::Sample;
 use crate::robot::Arm;
-use super::bounds::RowSource;
-use super::polytope::Rows;
-use super::window::{End, History, Past, Pick, Placed, RowMaker};
 
 /// Spans that are asked for a vertex, joint and side at most.
 const SPANS: usize = 3;

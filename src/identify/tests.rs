@@ -6,6 +6,8 @@ use nalgebra::{DMatrix, DVector};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::window::{Clock, Window, parts, rows_over_parts};
+use super::*;
 use crate::certify::{Problem, Workspaces};
 use crate::control::{Controller, Measured, RobustController};
 use crate::dynamics::{Composites, Motion, Wrench, crba, rnea};
@@ -17,8 +19,6 @@ use crate::reach::{PreparedSet, Span};
 use crate::recording::Sample;
 use crate::robot::{Arm, Scene};
 use crate::trajectory::{Bezier, JointState};
-use super::*;
-use super::window::{Clock, Window, parts, rows_over_parts};
 
 pub(crate) fn arm() -> Arm {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/robots/kinova_gen3_2f85.toml");

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::inertia::ParameterSet;
-use crate::robot::{ARMATURE, Arm, COULOMB, INERTIAL, OFFSET, VISCOUS};
+use crate::inertia::{ARMATURE, COULOMB, INERTIAL, OFFSET, ParameterSet, VISCOUS};
+use crate::robot::Arm;
 
 /// Coulomb friction and offset of an unknown joint are taken to stay below this share of its torque limit.
 const FRICTION_SHARE: f64 = 0.2;

@@ -13,17 +13,17 @@
 //! as inputs and needs R and its derivatives alone; the forward form solves R_d = w, R_c = 0 for them (Newton), and
 //! differentiates the solution by the implicit function theorem.
 
-use crate::dynamics::{InverseDerivatives, Motion, Workspace, torque_regressor};
+use super::MultibodyProblem;
+use super::contacts::dynamics;
+use super::parameters::JointParameter;
 use crate::dynamics::actuation::{coulomb_direction, drive_torque, joint_friction, smooth_friction};
 use crate::dynamics::constraint::{ConstrainedDynamics, Residuals, Sensitivities};
+use crate::dynamics::{InverseDerivatives, Motion, Workspace, torque_regressor};
 use crate::inertia::INERTIAL;
 use crate::linear::dense::Mat;
 use crate::linear::gauss::Elimination;
 use crate::robot::Model;
 use crate::robot::configuration::{integrate, integrate_jacobians};
-use super::MultibodyProblem;
-use super::contacts::dynamics;
-use super::parameters::JointParameter;
 
 /// Physical parameters (SI) from here on belong to no robot.
 const LARGEST: f64 = 1e9;

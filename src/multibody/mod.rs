@@ -29,13 +29,6 @@ mod work;
 
 use std::sync::Arc;
 
-use contacts::{Kind, Schedule, Stage};
-use deviations::{Weights, check_numbers, check_sample, weights};
-use mechanics::{Interval, Mechanics};
-use observations::Observed;
-use torques::TorqueSensor;
-use work::Work;
-
 use crate::estimate::error::EstimateError;
 use crate::estimate::problem::{Given, Point, Problem, StageValues, Trajectory};
 use crate::estimate::stage::{StageModel, StageSize};
@@ -51,6 +44,13 @@ pub use equations::{ParameterEquation, Plane};
 pub use observations::Observation;
 pub use parameters::{Coordinates, JointParameter, ParameterMap};
 pub use stages::MultibodySpace;
+
+use contacts::{Kind, Schedule, Stage};
+use deviations::{Weights, check_numbers, check_sample, weights};
+use mechanics::{Interval, Mechanics};
+use observations::Observed;
+use torques::TorqueSensor;
+use work::Work;
 
 /// What the inputs of a stage are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]

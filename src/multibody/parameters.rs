@@ -8,8 +8,8 @@ use nalgebra::{DMatrix, SMatrix, Vector3};
 
 use crate::dynamics::actuation::{actuation_index, extended_parameters};
 use crate::estimate::error::EstimateError;
-use crate::inertia::{ARMATURE, COULOMB, INERTIAL, OFFSET, VISCOUS, exponential_eigenvalue, log_cholesky};
 use crate::inertia::pseudo::InertiaError;
+use crate::inertia::{ARMATURE, COULOMB, INERTIAL, OFFSET, VISCOUS, exponential_eigenvalue, log_cholesky};
 use crate::linear::dense::Mat;
 use crate::robot::Model;
 

@@ -18,11 +18,11 @@ use std::time::Instant;
 
 use nalgebra::SVector;
 
+use super::{Coordinates, Deviations, Formulation, JointParameter, MultibodyProblem, ParameterMap};
 use crate::estimate::{EstimateError, Options, Solver, Status};
 use crate::inertia::{ARMATURE, COULOMB, INERTIAL, OFFSET};
 use crate::recording::Sample;
 use crate::robot::Arm;
-use super::{Coordinates, Deviations, Formulation, JointParameter, MultibodyProblem, ParameterMap};
 
 /// Prior deviation of the log-Cholesky coordinates: within it the mass changes by a factor of e^2, the centre of mass by
 /// one metre.

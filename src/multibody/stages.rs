@@ -1,16 +1,16 @@
 //! Costs of a stage, and its linearisation: intervals in both forms, impacts.
 
-use crate::estimate::problem::Point;
-use crate::estimate::stage::StageModel;
-use crate::inertia::INERTIAL;
-use crate::linear::dense::{Mat, add_product_lower, axpy, dot};
-use crate::robot::configuration::{difference, difference_jacobians, integrate, integrate_jacobians};
 use super::MultibodyProblem;
 use super::contacts::Stage;
 use super::mechanics::{Interval, Mechanics};
 use super::observations::Watch;
 use super::parameters::JointParameter;
 use super::volume::VolumeSpace;
+use crate::estimate::problem::Point;
+use crate::estimate::stage::StageModel;
+use crate::inertia::INERTIAL;
+use crate::linear::dense::{Mat, add_product_lower, axpy, dot};
+use crate::robot::configuration::{difference, difference_jacobians, integrate, integrate_jacobians};
 
 impl MultibodyProblem {
     /// Position residual x_q (-) measured, into `out`.

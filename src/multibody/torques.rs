@@ -4,13 +4,13 @@
 //! ([`MultibodyProblem::with_sensor_noise`]), a unit of it is worth the drive's slope s = gain + skew sign(measured), and the
 //! cost is that of w / s: with the cost of w itself, smaller gains of all drives and lighter bodies would always fit better.
 
+use super::MultibodyProblem;
+use super::mechanics::Interval;
+use super::parameters::JointParameter;
 use crate::dynamics::actuation::drive_slope;
 use crate::estimate::stage::StageModel;
 use crate::inertia::INERTIAL;
 use crate::linear::dense::axpy;
-use super::MultibodyProblem;
-use super::mechanics::Interval;
-use super::parameters::JointParameter;
 
 /// A torque sensor: its joint, and where among theta its gain and its skew are, if they are estimated.
 #[derive(Debug, Clone, Copy)]

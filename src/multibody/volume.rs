@@ -11,14 +11,14 @@
 //! J is linear in physical parameters: dJ/dp_i is the Jacobian of inverse dynamics for p = e_i, exactly. Impacts have no
 //! noise; how their Jacobian A bends with p adds tr (dA/dp Cov(q, v) A' P), P the value function's Hessian behind them.
 
-use crate::estimate::problem::{Given, Point};
-use crate::inertia::INERTIAL;
-use crate::linear::dense::{axpy, dot};
-use super::{Formulation, MultibodyProblem};
 use super::contacts::{Kind, Stage};
 use super::mechanics::drive_bend;
 use super::parameters::JointParameter;
 use super::stages::MultibodySpace;
+use super::{Formulation, MultibodyProblem};
+use crate::estimate::problem::{Given, Point};
+use crate::inertia::INERTIAL;
+use crate::linear::dense::{axpy, dot};
 
 /// Scratch space.
 #[derive(Debug, Default)]

@@ -10,14 +10,14 @@
 //! What stands still or is a closed loop, J v_m = 0, does no work. The midpoint rule errs by O(h^3), as the motion's own
 //! integration does.
 
+use super::mechanics::{Interval, Mechanics};
+use super::parameters::JointParameter;
+use super::{Formulation, MultibodyProblem};
 use crate::dynamics::actuation::drive_torque;
 use crate::estimate::problem::Point;
 use crate::estimate::stage::StageModel;
 use crate::inertia::INERTIAL;
 use crate::linear::dense::{axpy, dot};
-use super::{Formulation, MultibodyProblem};
-use super::mechanics::{Interval, Mechanics};
-use super::parameters::JointParameter;
 
 /// Observed work of each interval.
 #[derive(Debug, Clone, PartialEq)]

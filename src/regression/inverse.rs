@@ -5,13 +5,13 @@
 
 use nalgebra::{Cholesky, DMatrix, DVector};
 
+use super::error::RegressionError;
+use super::filter::Smoothing;
+use super::least_squares::{huber_weights, non_negative};
 use crate::dynamics::{Motion, torque_regressor};
 use crate::inertia::{FRICTION, INERTIAL, OFFSET, ParameterSet};
 use crate::recording::MeasurementLog;
 use crate::robot::Arm;
-use super::error::RegressionError;
-use super::filter::Smoothing;
-use super::least_squares::{huber_weights, non_negative};
 
 /// Rounds of reweighting in which an estimate settles to a thousandth.
 pub const REWEIGHTINGS: usize = 8;

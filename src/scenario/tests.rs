@@ -1,10 +1,10 @@
 use std::sync::Arc;
 
+use super::*;
 use crate::horizon::{Event, Learner, Observer, Reading, RunOptions};
 use crate::inertia::INERTIAL;
 use crate::recording::Sample;
 use crate::simulate::{HiddenTruth, World};
-use super::*;
 
 /// Nobody watches.
 struct Silent;

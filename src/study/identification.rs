@@ -1,18 +1,16 @@
 //! The study of recordings: an estimate, its errors on data it has not seen, and the set that the stated bounds leave,
 //! or the proof that they cannot be true and what would have to be granted instead.
 
-use estimators::{Data, Estimator};
-use refuted::Making;
 use thiserror::Error;
 
-use crate::identify::{IdentifyError, Unknown};
 use crate::identify::additive::{self, AdditiveBound};
 use crate::identify::physics::check_box;
 use crate::identify::polytope::Rows;
 use crate::identify::proof::{Premises, Recorder, SetProof, WiderBounds};
 use crate::identify::recorded::{Narrowed, RecordedRows, at_speed_limit, clock_of, sets_within};
-use crate::inertia::{ARMATURE, COULOMB, INERTIAL, OFFSET, ParameterSet, VISCOUS};
+use crate::identify::{IdentifyError, Unknown};
 use crate::inertia::pseudo::check_physical;
+use crate::inertia::{INERTIAL, ParameterSet};
 use crate::recording::{LogError, MeasurementLog};
 use crate::regression::RegressionError;
 use crate::regression::filter::Smoothing;
@@ -39,6 +37,9 @@ pub use findings::{
     ParameterFinding, Prediction, Verdict, parameter_name,
 };
 pub use regrouped::{BaseFinding, BaseParameterFinding};
+
+use estimators::{Data, Estimator};
+use refuted::Making;
 
 /// Why a study failed.
 #[derive(Debug, Error)]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use super::{Bound, GRID, Measured, SCHEMA, SetProof, Step, Terms, cut};
 use crate::identify::certificate::{Multipliers, upper_bound};
 use crate::identify::correlated::row_of;
 use crate::identify::error::IdentifyError;
@@ -16,7 +17,6 @@ use crate::identify::window::{Clock, History, Pick, RowMaker, Window};
 use crate::inertia::{INERTIAL, ParameterSet, Strip};
 use crate::recording::Sample;
 use crate::robot::Arm;
-use super::{Bound, GRID, Measured, SCHEMA, SetProof, Step, Terms, cut};
 
 /// A bound is what its multipliers prove up to this share of the prior's width and of its size; on one machine to the last bit.
 const SAME: f64 = 1e-10;

@@ -10,15 +10,15 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::evaluator::{Evaluator, Evaluators, Form};
+use super::integrals::{Charges, Enclosure, Integrals, Known};
+use super::{Clock, Window};
 use crate::enclose::Interval;
 use crate::identify::polytope::{Origin, Rows, Source};
 use crate::inertia::{INERTIAL, ParameterSet};
 use crate::recording::Sample;
 use crate::robot::Arm;
 use crate::scalar::Scalar;
-use super::{Clock, Window};
-use super::evaluator::{Evaluator, Evaluators, Form};
-use super::integrals::{Charges, Enclosure, Integrals, Known};
 
 /// A span of ticks, and the joint whose row over it is worth having.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

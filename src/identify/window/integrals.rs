@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use super::evaluator::{Evaluator, Evaluators, Form, SYMBOLS, Twice};
+use super::{Clock, Window};
 use crate::dynamics::{BodyPlacement, placements, weight_levers};
 use crate::enclose::Interval;
 use crate::identify::certificate::Sum;
@@ -10,8 +12,6 @@ use crate::reach::gravity::tilt_bound;
 use crate::recording::Sample;
 use crate::robot::{Arm, Sensors};
 use crate::scalar::{Dual, Scalar};
-use super::{Clock, Window};
-use super::evaluator::{Evaluator, Evaluators, Form, SYMBOLS, Twice};
 
 /// Panels that share one enclosure of levers, which are added up with the weight.
 pub(super) const BLOCK: usize = 10;

@@ -5,14 +5,14 @@
 
 use nalgebra::{DMatrix, DVector, SMatrix, SVector};
 
-use crate::dynamics::{Axes, Workspace, torque_regressor};
+use super::Study;
 use crate::dynamics::actuation::joint_friction;
+use crate::dynamics::{Axes, Workspace, torque_regressor};
 use crate::estimate::error::EstimateError;
 use crate::inertia::{INERTIAL, exponential_eigenvalue};
 use crate::recording::Sample;
 use crate::regression::filter::LocalPolynomial;
 use crate::robot::Model;
-use super::Study;
 
 /// Steps of the search over bodies, and its damping relative to the largest diagonal entry.
 const STEPS: usize = 500;

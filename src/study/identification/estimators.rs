@@ -9,18 +9,18 @@ use std::time::Instant;
 use nalgebra::{DMatrix, DVector};
 use serde::Serialize;
 
-use crate::identify::{nominal, perturbation};
+use super::StudyError;
 use crate::identify::physics::{tighten_body, tighten_by_physics};
 use crate::identify::polytope::{Polytope, Rows};
-use crate::inertia::{INERTIAL, ParameterSet};
+use crate::identify::{nominal, perturbation};
 use crate::inertia::pseudo::check_physical;
+use crate::inertia::{INERTIAL, ParameterSet};
 use crate::recording::Sample;
 use crate::regression::RegressionError;
 use crate::regression::consistent::{self, Coordinates};
 use crate::regression::gravity::at_rest;
 use crate::regression::least_squares::{Recursive, ordinary, reweighted, total, weighted};
 use crate::robot::Arm;
-use super::StudyError;
 
 /// A joint that is slower than this, rad/s (m/s), or than its encoder can tell, is at rest.
 const STILL: f64 = 0.01;

@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
+use super::{BaseFinding, DelayFinding};
 use crate::identify::Unknown;
 use crate::identify::motion::Remedy;
 use crate::identify::proof::SetProof;
 use crate::inertia::{ARMATURE, COULOMB, FRICTION, INERTIAL, OFFSET, VISCOUS};
 use crate::robot::Arm;
 use crate::study::identification::estimators::Estimator;
-use super::{BaseFinding, DelayFinding};
 
 /// What the data say of the stated bounds.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -2,11 +2,11 @@
 
 use std::time::Instant;
 
-use crate::inertia::{INERTIAL, ParameterSet};
+use super::{Findings, MethodFinding, Study, StudyError, parameter_name};
 use crate::inertia::pseudo::check_physical;
+use crate::inertia::{INERTIAL, ParameterSet};
 use crate::regression::inverse::{Moving, REWEIGHTINGS};
 use crate::study::identification::estimators::{Data, Estimate, Estimator};
-use super::{Findings, MethodFinding, Study, StudyError, parameter_name};
 
 /// An estimate by each method, or why there is none.
 pub(super) type Estimates = Vec<(Estimator, Result<Estimate, StudyError>)>;

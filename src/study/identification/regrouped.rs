@@ -3,12 +3,12 @@
 use nalgebra::{DMatrix, DVector};
 use serde::Serialize;
 
+use super::{Study, StudyError, parameter_name};
 use crate::identify::recorded::at_speed_limit;
 use crate::inertia::INERTIAL;
 use crate::regression::base::BaseParameters;
 use crate::regression::inverse::{Moving, Regressor};
 use crate::robot::Arm;
-use super::{Study, StudyError, parameter_name};
 
 /// Random states that the regrouping rests on, and the seed that draws them.
 const STATES: usize = 200;

@@ -3,16 +3,16 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::*;
 use crate::dynamics::Workspace;
-use crate::identify::tighten_by_physics;
 use crate::identify::recorded::clock_of;
 use crate::identify::tests::{Noise, PAYLOAD, arm, prior, recording, truth};
+use crate::identify::tighten_by_physics;
 use crate::identify::window::Clock;
-use crate::inertia::FRICTION;
+use crate::inertia::{ARMATURE, COULOMB, FRICTION, OFFSET, VISCOUS};
 use crate::recording::{AngleUnit, Sample};
 use crate::regression::base::BaseParameters;
-use crate::robot::{ARMATURE, COULOMB, OFFSET, Sensors, VISCOUS};
-use super::*;
+use crate::robot::Sensors;
 
 fn options(unknown: Unknown, robot: &Arm) -> StudyOptions {
     StudyOptions {
