@@ -29,7 +29,7 @@ pub use error::IdentifyError;
 pub use identifier::{Identifier, IdentifierOptions, Method, Update};
 pub use physics::tighten_by_physics;
 pub use proof::SetProof;
-pub use unknown::Unknown;
+pub use unknown::{Unknown, parameter_name};
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -1,8 +1,8 @@
-//! Which parameters recordings are to tell of, and what is believed of them where nobody says more.
+//! Which parameters recordings are to tell of, what they are called, and what is believed of them where nobody says more.
 
 use serde::{Deserialize, Serialize};
 
-use crate::inertia::{ARMATURE, COULOMB, INERTIAL, OFFSET, ParameterSet, VISCOUS};
+use crate::inertia::{ARMATURE, COULOMB, FRICTION, INERTIAL, OFFSET, ParameterSet, VISCOUS};
 use crate::robot::Arm;
 
 /// Coulomb friction and offset of an unknown joint are taken to stay below this share of its torque limit.
@@ -56,4 +56,32 @@ impl Unknown {
         }
         set
     }
+}
+
+/// Name and unit of a parameter of the full vector.
+pub fn parameter_name(robot: &Arm, j: usize) -> (String, &'static str) {
+    let links = INERTIAL * robot.dof();
+    if j < links {
+        let names = ["m", "m c_x", "m c_y", "m c_z", "I_xx", "I_xy", "I_yy", "I_xz", "I_yz", "I_zz"];
+        let k = j % INERTIAL;
+        let unit = if k == 0 {
+            "kg"
+        } else if k < 4 {
+            "kg m"
+        } else {
+            "kg m^2"
+        };
+        return (format!("{} {}", robot.joints[j / INERTIAL].link, names[k]), unit);
+    }
+    let (joint, k) = ((j - links) / FRICTION, (j - links) % FRICTION);
+    let (name, unit) = [
+        (COULOMB, ("Coulomb", "N m")),
+        (VISCOUS, ("viscous", "N m s/rad")),
+        (ARMATURE, ("transmission inertia", "kg m^2")),
+        (OFFSET, ("offset", "N m")),
+    ]
+    .into_iter()
+    .find(|(index, _)| *index == k)
+    .map_or(("parameter", ""), |(_, found)| found);
+    (format!("{} {name}", robot.joints[joint].name), unit)
 }

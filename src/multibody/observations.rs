@@ -11,9 +11,9 @@ use crate::estimate::error::EstimateError;
 use crate::estimate::problem::Point;
 use crate::estimate::stage::StageModel;
 use crate::linear::dense::{axpy, dot};
+use crate::linear::rigid_motion::left_jacobian3_inverse;
 use crate::recording::{Quantity, Sensor};
 use crate::robot::Model;
-use crate::robot::rigid_motion::left_jacobian3_inverse;
 
 /// A sensor and how far it may be trusted.
 #[derive(Debug, Clone, PartialEq)]

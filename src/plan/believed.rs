@@ -7,9 +7,9 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::identify::parameter_name;
 use crate::inertia::ParameterSet;
 use crate::robot::Arm;
-use crate::study::identification::parameter_name;
 
 use super::Plan;
 use super::saved::PlanStart;

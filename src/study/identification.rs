@@ -8,7 +8,7 @@ use crate::identify::physics::check_box;
 use crate::identify::polytope::Rows;
 use crate::identify::proof::{Premises, Recorder, SetProof, WiderBounds};
 use crate::identify::recorded::{Narrowed, RecordedRows, at_speed_limit, clock_of, sets_within};
-use crate::identify::{IdentifyError, Unknown};
+use crate::identify::{IdentifyError, Unknown, parameter_name};
 use crate::inertia::pseudo::check_physical;
 use crate::inertia::{INERTIAL, ParameterSet};
 use crate::recording::{LogError, MeasurementLog};
@@ -34,7 +34,7 @@ mod statements;
 pub use delay::{Delay, DelayFinding};
 pub use findings::{
     Assumption, BrokenAssumption, ConditionalSet, Findings, JointFinding, LogFinding, MethodFinding, Moment,
-    ParameterFinding, Prediction, Verdict, parameter_name,
+    ParameterFinding, Prediction, Verdict,
 };
 pub use regrouped::{BaseFinding, BaseParameterFinding};
 

@@ -7,10 +7,10 @@ use serde_json::Value;
 use super::{Asked, log_files};
 use crate::cli::Failure;
 use crate::cli::verify::fingerprint;
+use crate::identify::parameter_name;
 use crate::identify::proof::{Checked, Premises, SetProof, check_recorded};
 use crate::identify::window::Clock;
 use crate::report::figure::{above, below};
-use crate::study::identification::parameter_name;
 
 /// What is proven in words, or what stands in the way; `faults` are known already.
 ///

@@ -6,8 +6,6 @@ use super::{BaseFinding, DelayFinding};
 use crate::identify::Unknown;
 use crate::identify::motion::Remedy;
 use crate::identify::proof::SetProof;
-use crate::inertia::{ARMATURE, COULOMB, FRICTION, INERTIAL, OFFSET, VISCOUS};
-use crate::robot::Arm;
 use crate::study::identification::estimators::Estimator;
 
 /// What the data say of the stated bounds.
@@ -220,32 +218,4 @@ pub struct LogFinding {
     pub purpose: &'static str,
     /// What was done to the data.
     pub notes: Vec<String>,
-}
-
-/// Name and unit of a parameter of the full vector.
-pub fn parameter_name(robot: &Arm, j: usize) -> (String, &'static str) {
-    let links = INERTIAL * robot.dof();
-    if j < links {
-        let names = ["m", "m c_x", "m c_y", "m c_z", "I_xx", "I_xy", "I_yy", "I_xz", "I_yz", "I_zz"];
-        let k = j % INERTIAL;
-        let unit = if k == 0 {
-            "kg"
-        } else if k < 4 {
-            "kg m"
-        } else {
-            "kg m^2"
-        };
-        return (format!("{} {}", robot.joints[j / INERTIAL].link, names[k]), unit);
-    }
-    let (joint, k) = ((j - links) / FRICTION, (j - links) % FRICTION);
-    let (name, unit) = [
-        (COULOMB, ("Coulomb", "N m")),
-        (VISCOUS, ("viscous", "N m s/rad")),
-        (ARMATURE, ("transmission inertia", "kg m^2")),
-        (OFFSET, ("offset", "N m")),
-    ]
-    .into_iter()
-    .find(|(index, _)| *index == k)
-    .map_or(("parameter", ""), |(_, found)| found);
-    (format!("{} {name}", robot.joints[joint].name), unit)
 }

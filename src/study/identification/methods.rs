@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use super::{Findings, MethodFinding, Study, StudyError, parameter_name};
+use super::{Findings, MethodFinding, Study, StudyError};
+use crate::identify::parameter_name;
 use crate::inertia::pseudo::check_physical;
 use crate::inertia::{INERTIAL, ParameterSet};
 use crate::regression::inverse::{Moving, REWEIGHTINGS};

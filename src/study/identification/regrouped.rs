@@ -3,7 +3,8 @@
 use nalgebra::{DMatrix, DVector};
 use serde::Serialize;
 
-use super::{Study, StudyError, parameter_name};
+use super::{Study, StudyError};
+use crate::identify::parameter_name;
 use crate::identify::recorded::at_speed_limit;
 use crate::inertia::INERTIAL;
 use crate::regression::base::BaseParameters;
