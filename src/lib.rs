@@ -81,7 +81,8 @@
 //! proposes trajectories and is not trusted; [`certify`] decides, with [`reach`] (sets over time), [`enclose`]
 //! (arithmetic that is never wrong by a rounding) and [`dynamics`] (written once for any [`scalar`]). [`control`] holds
 //! the law whose tracking tube [`reach::tube`] proves. [`simulate`] is the plant, which alone knows the truth;
-//! [`report`] writes down what happened.
+//! [`report`] writes down what happened. A [`recording`] is what [`identify`], [`regression`] and [`multibody`] (by the solver of
+//! [`estimate`]) learn from; a [`study`] does so with all of them.
 //!
 //! # Features
 //! - `arm` (default): all that is about an arm. Without it, [`dynamics`], [`inertia`], [`scalar`], [`enclose`], [`trajectory`] and
