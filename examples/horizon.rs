@@ -15,7 +15,7 @@ use std::time::Instant;
 use plotters::prelude::*;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use surelift::estimate::{Options, Point, Problem, Solver, StageValues};
+use surelift::estimate::{Point, Problem, Solver, SolverOptions, StageValues};
 use surelift::multibody::{Coordinates, Deviations, MultibodyProblem, ParameterMap};
 use surelift::recording::Sample;
 use surelift::robot;
@@ -72,7 +72,7 @@ fn measure(problem: &MultibodyProblem, repeats: usize) -> Outcome<(f64, usize)> 
     let mut seconds = [f64::INFINITY; 2];
     let mut trials = 0;
     for (best, iterations) in seconds.iter_mut().zip([1, 4]) {
-        let options = Options { iterations, tolerance: -1.0, ..Options::default() };
+        let options = SolverOptions { iterations, tolerance: -1.0, ..SolverOptions::default() };
         let mut solver = Solver::new(problem, options)?;
         let guess = problem.guess();
         for _ in 0..repeats {

@@ -13,7 +13,7 @@ use surelift::identify::Unknown;
 use surelift::recording::{AngleUnit, MeasurementLog};
 use surelift::regression::filter::Smoothing;
 use surelift::robot::{self, Prior};
-use surelift::study::identification::{Delay, Findings, Study, StudyOptions};
+use surelift::study::identification::{Delay, Findings, IdentificationStudy, StudyOptions};
 use surelift::study::identification::estimators::Estimator;
 
 /// Studies the recording that the command line names.
@@ -40,7 +40,13 @@ pub fn identify(log: &Path) -> Result<Findings, Box<dyn std::error::Error>> {
         delay: Delay::Seconds(0.0),
         margin: 2.0,
     };
-    let study = Study { robot: &robot, prior: &prior, logs: &[log], validation: None, options: &options };
+    let study = IdentificationStudy {
+        robot: &robot,
+        prior: &prior,
+        logs: &[log],
+        validation: None,
+        options: &options,
+    };
     let findings = study.run()?;
     println!("{}", findings.guarantee);
     for parameter in &findings.parameters {

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use surelift::dynamics::Constraint;
-use surelift::estimate::{Options, Problem, Solver, Trajectory};
+use surelift::estimate::{Problem, Solver, SolverOptions, Trajectory};
 use surelift::inertia::JointParameters;
-use surelift::multibody::{Contacts, Deviations, Formulation, MultibodyProblem, ParameterMap, Phase};
+use surelift::multibody::{ContactPhase, Contacts, Deviations, Formulation, MultibodyProblem, ParameterMap};
 use surelift::recording::Sample;
 use surelift::robot::{self, LoopKind, Model, Placement};
 
@@ -78,7 +78,7 @@ fn quadruped() -> Outcome<MultibodyProblem> {
     };
     let constraints =
         ["FL_foot", "FR_foot", "RL_foot", "RR_foot"].map(foot).into_iter().collect::<Outcome<Vec<_>>>()?;
-    let phases = vec![Phase { from: 0, active: vec![true; constraints.len()] }];
+    let phases = vec![ContactPhase { from: 0, active: vec![true; constraints.len()] }];
     let problem = explaining(robot, (0..STAGES).map(sample).collect())?;
     let contacts = Contacts { constraints, phases, compliance: 0.0 };
     Ok(problem.formulated(Formulation::Inverse).with_contacts(contacts)?)
@@ -104,8 +104,12 @@ fn time<P: Problem>(
 
 fn report<P: Problem>(name: &str, problem: &P, guess: &Trajectory, repeats: usize) -> Outcome<()> {
     // The first state is known and nothing ends the iteration early, as on the other side.
-    let options =
-        |iterations| Options { iterations, tolerance: -1.0, fixed_arrival: true, ..Options::default() };
+    let options = |iterations| SolverOptions {
+        iterations,
+        tolerance: -1.0,
+        fixed_arrival: true,
+        ..SolverOptions::default()
+    };
     let (one, ..) = time(&mut Solver::new(problem, options(1))?, guess, repeats)?;
     let (four, cost, trials) = time(&mut Solver::new(problem, options(4))?, guess, repeats)?;
     println!("{name} {} {cost} {trials}", 1e3 * (four - one) / 3.0);

@@ -9,7 +9,7 @@ use crate::recording::{AngleUnit, MeasurementLog};
 use crate::regression::filter::Smoothing;
 use crate::report::study;
 use crate::robot::{self, Arm, Prior};
-use crate::study::identification::{Delay, Study, StudyOptions, Verdict};
+use crate::study::identification::{Delay, IdentificationStudy, StudyOptions, Verdict};
 use crate::study::identification::estimators::Estimator;
 use super::{Failure, say};
 use super::verify_set::log_files::describe;
@@ -241,7 +241,7 @@ pub fn run(args: &IdentifyArgs) -> Result<u8, Failure> {
         let half = ((SMOOTHING_S / period).round() as usize).max(FEWEST);
         options.smoothing = Smoothing::SavitzkyGolay { half, degree: 2 };
     }
-    let study = Study {
+    let study = IdentificationStudy {
         robot: &robot,
         prior: &prior,
         logs: &logs,

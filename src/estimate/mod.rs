@@ -21,7 +21,7 @@ pub use arrival::{ParameterModel, ParameterSolve};
 pub use error::EstimateError;
 pub use posterior::Posterior;
 pub use problem::{Point, Problem, StageValues, Trajectory};
-pub use solver::{Iteration, Options, Outcome, Rollout, Solver, Status};
+pub use solver::{Iteration, Rollout, Solver, SolverOptions, SolverOutcome, Status};
 pub use stage::{StageModel, StageSize};
 
 #[cfg(test)]

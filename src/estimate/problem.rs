@@ -132,7 +132,7 @@ pub trait Problem: Sync {
         false
     }
 
-    /// How many times longer the step `dtheta` is than the tangent at `theta` can be trusted along it; with [`Options::marginal`](super::Options::marginal)
+    /// How many times longer the step `dtheta` is than the tangent at `theta` can be trusted along it; with [`SolverOptions::marginal`](super::SolverOptions::marginal)
     /// a step for which this is above 1 is shortened. 0 where the tangent is good everywhere.
     fn strain(&self, theta: &[f64], dtheta: &[f64]) -> f64 {
         let _ = (theta, dtheta);

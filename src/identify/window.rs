@@ -57,7 +57,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::recording::Sample;
 
-pub use history::{End, History, Past, Pick, Placed, RowMaker, Stretch};
+pub use history::{History, Past, Pick, Placed, RowMaker, Stretch, TickEnd};
 pub use part::{Enclosed, Enclosures, Part, equal_spans, parts, rows_over_parts};
 
 /// What is known of the time between two samples.

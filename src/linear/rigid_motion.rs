@@ -89,34 +89,34 @@ fn coupling(rho: &Vector3<f64>, phi: &Vector3<f64>) -> Matrix3<f64> {
 }
 
 /// exp of a tangent vector: rotation and translation.
-pub(super) fn exp(xi: &Vector6<f64>) -> (UnitQuaternion<f64>, Vector3<f64>) {
+pub(crate) fn exp(xi: &Vector6<f64>) -> (UnitQuaternion<f64>, Vector3<f64>) {
     let (rho, phi) = halves(xi);
     (quaternion(&phi), left_jacobian3(&phi) * rho)
 }
 
 /// The tangent vector of a rigid motion, with a rotation of at most pi.
-pub(super) fn log(rotation: &UnitQuaternion<f64>, translation: &Vector3<f64>) -> Vector6<f64> {
+pub(crate) fn log(rotation: &UnitQuaternion<f64>, translation: &Vector3<f64>) -> Vector6<f64> {
     let phi = rotation_vector(rotation);
     let rho = left_jacobian3_inverse(&phi) * translation;
     Vector6::new(rho.x, rho.y, rho.z, phi.x, phi.y, phi.z)
 }
 
 /// Left Jacobian: exp(xi + d) = exp(J d) exp(xi) to first order.
-pub(super) fn left_jacobian(xi: &Vector6<f64>) -> Matrix6<f64> {
+pub(crate) fn left_jacobian(xi: &Vector6<f64>) -> Matrix6<f64> {
     let (rho, phi) = halves(xi);
     let j = left_jacobian3(&phi);
     blocks(&j, &coupling(&rho, &phi))
 }
 
 /// Inverse of [`left_jacobian`], for rotations below 2 pi.
-pub(super) fn left_jacobian_inverse(xi: &Vector6<f64>) -> Matrix6<f64> {
+pub(crate) fn left_jacobian_inverse(xi: &Vector6<f64>) -> Matrix6<f64> {
     let (rho, phi) = halves(xi);
     let j = left_jacobian3_inverse(&phi);
     blocks(&j, &-(j * coupling(&rho, &phi) * j))
 }
 
 /// Ad of a rigid motion: what it makes of a twist, \[\[R, \[p\] R\], \[0, R\]\].
-pub(super) fn adjoint(rotation: &UnitQuaternion<f64>, translation: &Vector3<f64>) -> Matrix6<f64> {
+pub(crate) fn adjoint(rotation: &UnitQuaternion<f64>, translation: &Vector3<f64>) -> Matrix6<f64> {
     let r = rotation.to_rotation_matrix().into_inner();
     blocks(&r, &(translation.cross_matrix() * r))
 }

@@ -10,7 +10,7 @@ pub struct Contacts {
     /// All constraints that occur.
     pub constraints: Vec<Constraint>,
     /// The phases, in order; the first begins with sample 0.
-    pub phases: Vec<Phase>,
+    pub phases: Vec<ContactPhase>,
     /// Compliance of the rows (m/s^2/N, see [`Redundancy::Yield`]), or 0 for rigid ones. Rows that depend on each other
     /// need it in the forward form.
     pub compliance: f64,
@@ -18,7 +18,7 @@ pub struct Contacts {
 
 /// A phase of contact.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Phase {
+pub struct ContactPhase {
     /// Sample at which it begins.
     pub from: usize,
     /// Which constraints are active.
@@ -62,7 +62,7 @@ impl Schedule {
     /// No constraint at any time.
     pub fn free(samples: usize) -> Self {
         let contacts =
-            Contacts { phases: vec![Phase { from: 0, active: Vec::new() }], ..Contacts::default() };
+            Contacts { phases: vec![ContactPhase { from: 0, active: Vec::new() }], ..Contacts::default() };
         Self { stages: stages(&contacts, samples), rows: vec![Vec::new()], closures: Vec::new(), contacts }
     }
 

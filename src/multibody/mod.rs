@@ -38,7 +38,7 @@ use crate::recording::Sample;
 use crate::robot::Model;
 use crate::robot::configuration::{difference, difference_jacobians, integrate};
 
-pub use contacts::{Contacts, Phase};
+pub use contacts::{ContactPhase, Contacts};
 pub use deviations::Deviations;
 pub use equations::{ParameterEquation, Plane};
 pub use observations::Observation;

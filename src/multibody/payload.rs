@@ -11,7 +11,7 @@
 //! size (the same sign whichever way it pulls), an offset. Without these, errors that keep their sign would be taken for
 //! payload, and by small deviations. Encoders err from sample to sample. Sensors are all that errs (the motion is
 //! what the controller makes of it), so the trajectory is found with the parameters rather than integrated out
-//! ([`Options::marginal`]).
+//! ([`SolverOptions::marginal`]).
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,7 +19,7 @@ use std::time::Instant;
 use nalgebra::SVector;
 
 use super::{Coordinates, Deviations, Formulation, JointParameter, MultibodyProblem, ParameterMap};
-use crate::estimate::{EstimateError, Options, Solver, Status};
+use crate::estimate::{EstimateError, Solver, SolverOptions, Status};
 use crate::inertia::{ARMATURE, COULOMB, INERTIAL, OFFSET};
 use crate::recording::Sample;
 use crate::robot::Arm;
@@ -106,7 +106,8 @@ pub fn estimate(
     .formulated(Formulation::Inverse)
     .with_sensor_noise();
     // Far beyond what a deviation of the result can be told to.
-    let options = Options { tolerance: 1e-8, feasibility: 1e-9, iterations: 60, ..Options::default() };
+    let options =
+        SolverOptions { tolerance: 1e-8, feasibility: 1e-9, iterations: 60, ..SolverOptions::default() };
     let mut solver = Solver::new(&problem, options)?;
     let outcome = solver.solve(&problem.guess())?;
     let found = solver.trajectory().theta.clone();

@@ -1,7 +1,7 @@
 use super::parameters::{Coordinates, JointParameter};
 use super::*;
 use crate::dynamics::Constraint;
-use crate::estimate::{Options, Solver};
+use crate::estimate::{Solver, SolverOptions};
 use crate::recording::Sensor;
 use crate::robot::configuration::neutral;
 use crate::robot::{LoopKind, Placement, load_model};
@@ -48,7 +48,8 @@ fn standing(name: &str, feet: &[&str], kind: LoopKind) -> MultibodyProblem {
         })
         .collect();
     let count = constraints.len();
-    let phase = |from, up: &[usize]| Phase { from, active: (0..count).map(|c| !up.contains(&c)).collect() };
+    let phase =
+        |from, up: &[usize]| ContactPhase { from, active: (0..count).map(|c| !up.contains(&c)).collect() };
     let phases = vec![phase(0, &[count - 1]), phase(1, &[])];
     p.with_contacts(Contacts { constraints, phases, compliance: 0.0 }).unwrap()
 }
@@ -253,7 +254,8 @@ fn memory_changes_no_result() {
 /// V at fixed states, accelerations and forces, from the recursion's own factors.
 fn volume(p: &MultibodyProblem, at: &Trajectory) -> (f64, Vec<f64>) {
     // No iteration: the factors at the guess.
-    let options = Options { iterations: 0, marginal: true, parallel: false, ..Options::default() };
+    let options =
+        SolverOptions { iterations: 0, marginal: true, parallel: false, ..SolverOptions::default() };
     let mut solver = Solver::new(p, options).unwrap();
     solver.solve(at).unwrap();
     let posterior = solver.posterior(|_, _| {}).unwrap();
@@ -348,7 +350,7 @@ fn schedules_and_sensors_that_make_no_sense_are_told() {
     let frame = p.robot.frame_index("LF_FOOT").unwrap();
     let held = Constraint::contact(&p.robot, frame, LoopKind::Point, Placement::identity());
     let contacts = |phases: &[(usize, usize)]| {
-        let phase = |&(from, count): &(usize, usize)| Phase { from, active: vec![true; count] };
+        let phase = |&(from, count): &(usize, usize)| ContactPhase { from, active: vec![true; count] };
         let (constraints, phases) = (vec![held.clone()], phases.iter().map(phase).collect());
         let contacts = Contacts { constraints, phases, compliance: 0.0 };
         p.clone().with_contacts(contacts).map(|_| ()).unwrap_err().to_string()

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::Sample;
-use super::{AngleUnit, GAP, Gap, LogError, MeasurementLog, Place};
+use super::{AngleUnit, GAP, LogError, LogGap, LogPlace, MeasurementLog};
 use crate::robot::{Arm, JointKind};
 
 /// A speed or torque beyond this many times the joint's limit is taken for a wrong unit.
@@ -43,7 +43,7 @@ impl<'a> Assembler<'a> {
     pub(super) fn push(
         &mut self,
         mut sample: Sample,
-        place: impl Fn(Quantity) -> Place,
+        place: impl Fn(Quantity) -> LogPlace,
     ) -> Result<(), LogError> {
         self.check_finite(&sample, &place)?;
         for (j, joint) in self.robot.joints.iter().enumerate() {
@@ -73,7 +73,7 @@ impl<'a> Assembler<'a> {
         Ok(())
     }
 
-    fn check_finite(&self, sample: &Sample, place: impl Fn(Quantity) -> Place) -> Result<(), LogError> {
+    fn check_finite(&self, sample: &Sample, place: impl Fn(Quantity) -> LogPlace) -> Result<(), LogError> {
         let time = [(Quantity::Time, sample.t)];
         let positions = sample.q.iter().enumerate().map(|(j, &x)| (Quantity::Position(j), x));
         let velocities = sample.dq.iter().enumerate().map(|(j, &x)| (Quantity::Velocity(j), x));
@@ -145,7 +145,7 @@ fn unwrap(robot: &Arm, previous: &Sample, sample: &mut Sample, turns: &mut [f64]
 }
 
 /// Median period, segments without gaps, gaps.
-pub(super) fn cut(samples: &[Sample]) -> (f64, Vec<Range<usize>>, Vec<Gap>) {
+pub(super) fn cut(samples: &[Sample]) -> (f64, Vec<Range<usize>>, Vec<LogGap>) {
     let steps: Vec<f64> = samples.windows(2).map(|pair| pair[1].t - pair[0].t).collect();
     let mut sorted = steps.clone();
     sorted.sort_by(f64::total_cmp);
@@ -154,7 +154,7 @@ pub(super) fn cut(samples: &[Sample]) -> (f64, Vec<Range<usize>>, Vec<Gap>) {
     for (k, step) in steps.into_iter().enumerate() {
         if step > GAP * period {
             segments.push(first..k + 1);
-            gaps.push(Gap { from_s: samples[k].t, to_s: samples[k + 1].t });
+            gaps.push(LogGap { from_s: samples[k].t, to_s: samples[k + 1].t });
             first = k + 1;
         }
     }

@@ -9,7 +9,7 @@ use super::assemble::IMPLAUSIBLE;
 
 /// Where in a recording something stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum LogPlace {
     /// A field of a CSV file.
     Field {
         /// The line, counted from 1, the heading being the first.
@@ -28,11 +28,13 @@ pub enum Place {
     },
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for LogPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Field { line, column } => write!(f, "line {line}, column `{column}`"),
-            Place::Message { topic, number, what } => write!(f, "topic `{topic}`, message {number}, {what}"),
+            LogPlace::Field { line, column } => write!(f, "line {line}, column `{column}`"),
+            LogPlace::Message { topic, number, what } => {
+                write!(f, "topic `{topic}`, message {number}, {what}")
+            }
         }
     }
 }
@@ -91,7 +93,7 @@ pub enum LogError {
         /// The file.
         path: PathBuf,
         /// Where.
-        place: Place,
+        place: LogPlace,
         /// What stands there.
         text: String,
     },
@@ -101,7 +103,7 @@ pub enum LogError {
         /// The file.
         path: PathBuf,
         /// Where.
-        place: Place,
+        place: LogPlace,
         /// Time there, s.
         t: f64,
         /// Time of the sample before, s.
@@ -126,7 +128,7 @@ pub enum LogError {
         /// The file.
         path: PathBuf,
         /// Where.
-        place: Place,
+        place: LogPlace,
         /// The value in SI units.
         value: f64,
         /// The joint's limit in SI units.

@@ -11,7 +11,7 @@ use super::Sample;
 use super::assemble::{Assembler, Quantity};
 use super::container::{self, Record};
 use super::joint_state::JointState;
-use super::{AngleUnit, LogError, MeasurementLog, Place};
+use super::{AngleUnit, LogError, LogPlace, MeasurementLog};
 use crate::robot::{Arm, Joint};
 
 /// Names of the message type: in ROS 2, in ROS 1, and as middleware spells it.
@@ -209,7 +209,7 @@ impl<'a> States<'a> {
                 Quantity::Velocity(j) => of("velocity", j),
                 Quantity::Torque(j) => of("effort", j),
             };
-            Place::Message { topic: topic.clone(), number, what }
+            LogPlace::Message { topic: topic.clone(), number, what }
         })
     }
 

@@ -17,7 +17,7 @@ mod messages;
 mod sensor;
 mod table;
 
-pub use error::{LogError, Place};
+pub use error::{LogError, LogPlace};
 pub use even::EvenLog;
 pub(crate) use even::{Columns, Fault};
 pub use sensor::{Quantity, Sensor};
@@ -61,7 +61,7 @@ pub enum AngleUnit {
 
 /// A place where samples are missing.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Gap {
+pub struct LogGap {
     /// Last sample before it, s.
     pub from_s: f64,
     /// First sample after it, s.
@@ -80,7 +80,7 @@ pub struct MeasurementLog {
     /// Median distance between samples, s.
     pub period_s: f64,
     /// Where samples are missing.
-    pub gaps: Vec<Gap>,
+    pub gaps: Vec<LogGap>,
     /// Full turns that were undone.
     pub unwrapped: usize,
     /// Columns of a CSV file, or joints of an MCAP file, that were not used.

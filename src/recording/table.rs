@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::Sample;
 use super::assemble::{Assembler, Quantity};
-use super::{AngleUnit, LogError, MeasurementLog, Place};
+use super::{AngleUnit, LogError, LogPlace, MeasurementLog};
 use crate::robot::Arm;
 
 /// Characters of a heading that messages show.
@@ -92,7 +92,7 @@ impl<'a> Table<'a> {
         }
         let number = |column: usize| -> Result<f64, LogError> {
             let text = &record[column];
-            let place = || Place::Field { line, column: self.heading[column].clone() };
+            let place = || LogPlace::Field { line, column: self.heading[column].clone() };
             let bad =
                 |_| LogError::BadNumber { path: self.path.to_owned(), place: place(), text: text.to_owned() };
             text.parse().map_err(bad)
@@ -102,14 +102,14 @@ impl<'a> Table<'a> {
         Ok(Sample { t: number(self.time)?, q: vector(0)?, dq: vector(1)?, tau: vector(2)? })
     }
 
-    fn place(&self, line: u64, quantity: Quantity) -> Place {
+    fn place(&self, line: u64, quantity: Quantity) -> LogPlace {
         let column = match quantity {
             Quantity::Time => self.time,
             Quantity::Position(j) => self.columns[0][j],
             Quantity::Velocity(j) => self.columns[1][j],
             Quantity::Torque(j) => self.columns[2][j],
         };
-        Place::Field { line, column: self.heading[column].clone() }
+        LogPlace::Field { line, column: self.heading[column].clone() }
     }
 
     fn ignored(&self) -> Vec<String> {

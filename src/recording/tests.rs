@@ -77,7 +77,10 @@ fn degrees_are_converted_where_asked() {
     assert!((log.samples[0].dq[1] - 50f64.to_radians()).abs() < 1e-15);
     assert_eq!(log.samples[0].q[2], 0.2, "a sliding joint has no degrees");
     let error = read_text(&text, AngleUnit::Radians).unwrap_err();
-    assert!(matches!(&error, LogError::Implausible { place: Place::Field { line: 2, .. }, .. }), "{error}");
+    assert!(
+        matches!(&error, LogError::Implausible { place: LogPlace::Field { line: 2, .. }, .. }),
+        "{error}"
+    );
     assert!(error.to_string().contains("dq2") && error.to_string().contains("unit"), "{error}");
 }
 
@@ -99,7 +102,7 @@ fn bad_files_are_refused_with_line_and_column() {
     };
     for text in ["NaN", "inf", "-inf", "", "one"] {
         let error = with(4, &format!("0.04,0.1,0.02,0,0,0.5,0,1,{text},3"));
-        let expected = Place::Field { line: 6, column: "tau2".into() };
+        let expected = LogPlace::Field { line: 6, column: "tau2".into() };
         assert!(matches!(&error, LogError::BadNumber { place, .. } if *place == expected), "{error}");
     }
     let error = with(4, "0.04,0.1,0.02,0,0,0.5,0,1,2");
@@ -107,12 +110,12 @@ fn bad_files_are_refused_with_line_and_column() {
     for t in ["0.03", "0.02", "-5"] {
         let error = with(4, &format!("{t},0.1,0.02,0,0,0.5,0,1,2,3"));
         assert!(
-            matches!(error, LogError::TimeBackwards { place: Place::Field { line: 6, .. }, .. }),
+            matches!(error, LogError::TimeBackwards { place: LogPlace::Field { line: 6, .. }, .. }),
             "{error}"
         );
     }
     let error = with(4, "0.04,0.1,0.02,0,0,0.5,0,1,2e6,3");
-    assert!(matches!(error, LogError::Implausible { place: Place::Field { line: 6, .. }, .. }), "{error}");
+    assert!(matches!(error, LogError::Implausible { place: LogPlace::Field { line: 6, .. }, .. }), "{error}");
 
     let missing = read(&HEADING.replace("dq2", "speed"), &rows(5)).unwrap_err();
     assert!(missing.to_string().contains("`dq2`"), "{missing}");

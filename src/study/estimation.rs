@@ -1,7 +1,7 @@
 //! A problem file from reading to result: what is estimated, from which samples, and what came out.
 //!
-//! [`Study::load`] reads `scenarios/estimation/*.toml`; a simulated truth goes into the recording's seal and is opened by
-//! [`Study::run`] only after the estimate stands.
+//! [`EstimationStudy::load`] reads `scenarios/estimation/*.toml`; a simulated truth goes into the recording's seal and is opened by
+//! [`EstimationStudy::run`] only after the estimate stands.
 
 mod file;
 mod footing;
@@ -20,7 +20,7 @@ use serde::Serialize;
 use crate::estimate::error::EstimateError;
 use crate::estimate::posterior::{Posterior, describe};
 use crate::estimate::problem::Trajectory;
-use crate::estimate::solver::{Options, Outcome, Solver, Status};
+use crate::estimate::solver::{Solver, SolverOptions, SolverOutcome, Status};
 use crate::inertia::INERTIAL;
 use crate::multibody::equations::ParameterEquation;
 use crate::multibody::parameters::{PHYSICAL, ParameterMap, UNITS};
@@ -37,7 +37,7 @@ const START: f64 = 0.05;
 
 /// A loaded problem.
 #[derive(Debug)]
-pub struct Study {
+pub struct EstimationStudy {
     /// Name of the problem.
     pub name: String,
     /// What it is about.
@@ -65,7 +65,7 @@ pub struct Study {
     /// What the inputs are.
     pub formulation: Formulation,
     /// Settings of the solver.
-    pub options: Options,
+    pub options: SolverOptions,
     /// Number of samples that are solved first, for the parameters from which the whole log starts.
     pub first_part: Option<usize>,
     /// The truth, if the samples are simulated.
@@ -93,7 +93,7 @@ pub struct ParameterRow {
 
 /// One iteration.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct Step {
+pub struct IterationRow {
     /// Cost before the step.
     pub cost: f64,
     /// Sum of gaps before the step.
@@ -138,7 +138,7 @@ pub struct StudyResult {
     /// Largest difference of estimated and true state, rad and rad/s, where the truth is known.
     pub state_error: Option<f64>,
     /// The convergence record.
-    pub record: Vec<Step>,
+    pub record: Vec<IterationRow>,
     /// Estimated states and torque corrections at the samples.
     #[serde(skip)]
     pub trajectory: Trajectory,
@@ -151,7 +151,7 @@ impl StudyResult {
     }
 }
 
-impl Study {
+impl EstimationStudy {
     /// The problem that the file states.
     ///
     /// # Errors
@@ -191,7 +191,8 @@ impl Study {
         let outcome = if let Some(count) = first_part {
             let part = problem.beginning(count);
             // Only a start is asked for.
-            let options = Options { significance: self.options.significance.max(START), ..self.options };
+            let options =
+                SolverOptions { significance: self.options.significance.max(START), ..self.options };
             let mut first = Solver::new(&part, options)?;
             first.solve(&part.guess())?;
             solver.refine(&problem.guess_at(&first.trajectory().theta), Some(&first))?
@@ -233,7 +234,7 @@ impl Study {
             record: outcome
                 .record
                 .iter()
-                .map(|i| Step {
+                .map(|i| IterationRow {
                     cost: i.cost,
                     violation: i.violation,
                     expected: i.expected,
@@ -294,7 +295,7 @@ fn rows(
 /// What a person should know before trusting the numbers.
 fn warnings(
     problem: &MultibodyProblem,
-    outcome: &Outcome,
+    outcome: &SolverOutcome,
     posterior: &Posterior,
     prior: &[f64],
 ) -> Vec<String> {

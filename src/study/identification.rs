@@ -96,7 +96,7 @@ pub struct StudyOptions {
 }
 
 /// What a study needs.
-pub struct Study<'a> {
+pub struct IdentificationStudy<'a> {
     /// The robot, with its sensor bounds and uncertainty.
     pub robot: &'a Arm,
     /// What is believed of all parameters.
@@ -109,7 +109,7 @@ pub struct Study<'a> {
     pub options: &'a StudyOptions,
 }
 
-impl Study<'_> {
+impl IdentificationStudy<'_> {
     /// Does it.
     ///
     /// # Errors
@@ -133,7 +133,8 @@ impl Study<'_> {
         let shift = |log: &MeasurementLog| log.clone().with_torque_delay(delay_s);
         let logs = self.logs.iter().map(shift).collect::<Result<Vec<_>, _>>()?;
         let validation = self.validation.map(shift).transpose()?;
-        Study { logs: &logs, validation: validation.as_ref(), ..*self }.of_shifted(delay, self.logs)
+        IdentificationStudy { logs: &logs, validation: validation.as_ref(), ..*self }
+            .of_shifted(delay, self.logs)
     }
 
     /// The study of logs whose torques are in time; `recorded` are the logs before the delay was taken out.
@@ -375,7 +376,7 @@ impl Study<'_> {
     }
 }
 
-/// What [`Study::learn`] finds.
+/// What [`IdentificationStudy::learn`] finds.
 struct Learned {
     verdict: Verdict,
     additive: AdditiveBound,

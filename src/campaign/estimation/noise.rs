@@ -15,7 +15,7 @@ use crate::dynamics::actuation::extended_parameters;
 use crate::estimate::EstimateError;
 use crate::inertia::INERTIAL;
 use crate::report::figure::figure;
-use crate::study::estimation::Study;
+use crate::study::estimation::EstimationStudy;
 use super::problem::{ProblemFile, in_one_way};
 use super::super::{Campaign, CampaignError, CampaignFindings, Progress};
 
@@ -93,7 +93,7 @@ impl UnderNoise {
     }
 
     /// The problem with its noise, and an estimator that knows the noise.
-    fn load(&self, problem: &ProblemFile, noise: f64, seed: u64) -> Result<Study, EstimateError> {
+    fn load(&self, problem: &ProblemFile, noise: f64, seed: u64) -> Result<EstimationStudy, EstimateError> {
         let table = |pairs: Vec<(&str, toml::Value)>| -> toml::Table {
             pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
         };

@@ -133,7 +133,8 @@ fn attitudes_and_bias_from_all_rollouts_are_one_minimum() {
     };
     let mut costs = Vec::new();
     for rollout in [Rollout::Single, Rollout::Feasible, Rollout::Multiple] {
-        let mut solver = Solver::new(&problem, Options { rollout, ..Options::default() }).unwrap();
+        let mut solver =
+            Solver::new(&problem, SolverOptions { rollout, ..SolverOptions::default() }).unwrap();
         let outcome = solver.solve(&start).unwrap();
         assert_eq!(outcome.status, Status::Converged, "{rollout:?}: {:?}", outcome.record);
         costs.push(outcome.cost);

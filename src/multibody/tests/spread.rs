@@ -6,7 +6,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::super::*;
-use crate::estimate::{Options, Solver, Status};
+use crate::estimate::{Solver, SolverOptions, Status};
 use crate::robot::{Model, load_model};
 
 const REALISATIONS: usize = 200;
@@ -87,8 +87,11 @@ fn the_posterior_is_the_spread_of_two_hundred_realisations() {
     for _ in 0..REALISATIONS {
         let (states, samples) = realise(&robot, &theta, ORDINARY, &mut draw);
         let problem = problem(&robot, samples, ORDINARY);
-        let mut solver =
-            Solver::new(&problem, Options { parallel: false, marginal: true, ..Options::default() }).unwrap();
+        let mut solver = Solver::new(
+            &problem,
+            SolverOptions { parallel: false, marginal: true, ..SolverOptions::default() },
+        )
+        .unwrap();
         let outcome = solver.solve(&problem.guess()).unwrap();
         assert_eq!(outcome.status, Status::Converged, "{:?}", outcome.record.last());
         let found = solver.trajectory().clone();
@@ -141,7 +144,7 @@ fn deviations_are_honest_where_noise_moves_the_robot() {
             for _ in 0..DRAWS {
                 let (_, samples) = realise(&robot, &theta, SHAKEN, &mut draw);
                 let problem = problem(&robot, samples, SHAKEN).formulated(formulation);
-                let options = Options { parallel: false, marginal, ..Options::default() };
+                let options = SolverOptions { parallel: false, marginal, ..SolverOptions::default() };
                 let mut solver = Solver::new(&problem, options).unwrap();
                 let outcome = solver.solve(&problem.guess()).unwrap();
                 assert_eq!(outcome.status, Status::Converged, "{:?}", outcome.record.last());

@@ -430,14 +430,14 @@ pub(super) struct Solver {
     /// Largest number of iterations.
     #[serde(default = "iterations")]
     pub iterations: usize,
-    /// See [`crate::estimate::Options::secant`].
+    /// See [`crate::estimate::SolverOptions::secant`].
     #[serde(default = "yes")]
     pub secant: bool,
-    /// Whether the trajectory is integrated out ([`crate::estimate::Options::marginal`]): right where noise of the torques
+    /// Whether the trajectory is integrated out ([`crate::estimate::SolverOptions::marginal`]): right where noise of the torques
     /// moves the robot, as in the simulator.
     #[serde(default)]
     pub marginal: bool,
-    /// See [`crate::estimate::Options::significance`].
+    /// See [`crate::estimate::SolverOptions::significance`].
     #[serde(default)]
     pub significance: f64,
     /// Length of a first part of the log that is solved on its own, for the parameters from which the whole one starts, s.

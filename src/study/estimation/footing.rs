@@ -7,7 +7,7 @@ use super::load::Reader;
 use crate::dynamics::constraint::RowAxes;
 use crate::dynamics::{Axes, Constraint, Workspace};
 use crate::estimate::error::EstimateError;
-use crate::multibody::{Contacts, Deviations, Observation, Phase};
+use crate::multibody::{ContactPhase, Contacts, Deviations, Observation};
 use crate::recording::Sample;
 use crate::recording::Sensor;
 use crate::robot::Placement;
@@ -103,7 +103,8 @@ impl Reader<'_> {
         changes.sort_unstable();
         changes.dedup();
         let stands = |l: &Vec<[usize; 2]>, k: usize| !l.iter().any(|[from, to]| (*from..*to).contains(&k));
-        let phase = |from: usize| Phase { from, active: lifted.iter().map(|l| stands(l, from)).collect() };
+        let phase =
+            |from: usize| ContactPhase { from, active: lifted.iter().map(|l| stands(l, from)).collect() };
         let phases = changes.into_iter().map(phase).collect();
         Ok(Contacts { constraints, phases, compliance: file.compliance })
     }

@@ -7,7 +7,7 @@ use nalgebra::{Matrix3, Vector3};
 
 use crate::dynamics::actuation::extended_parameters;
 use crate::estimate::error::EstimateError;
-use crate::estimate::solver::{Options, Rollout};
+use crate::estimate::solver::{Rollout, SolverOptions};
 use crate::extend::typed;
 use crate::inertia::INERTIAL;
 use crate::inertia::pseudo::from_center_of_mass;
@@ -17,7 +17,7 @@ use crate::multibody::parameters::ParameterMap;
 use crate::recording::{EvenLog, Sample};
 use crate::robot::{self, Model};
 use crate::simulate::{Drive, HiddenParameters, Noise, RecordingPlan, Sealed, record};
-use super::Study;
+use super::EstimationStudy;
 use super::file::{self, File, Numbers};
 
 /// What a quaternion's length may differ from one by.
@@ -29,7 +29,7 @@ pub(super) struct Reader<'a> {
     pub(super) robot: Arc<Model>,
 }
 
-impl Study {
+impl EstimationStudy {
     /// Reads a problem file and makes its recording, if it asks for a simulated one; the truth goes under seal.
     ///
     /// # Errors
@@ -38,12 +38,12 @@ impl Study {
         Self::load_changed(path, &[])
     }
 
-    /// [`Study::load`] of the file with changes laid over it, one after the other: a table's keys replace or join those
+    /// [`EstimationStudy::load`] of the file with changes laid over it, one after the other: a table's keys replace or join those
     /// of the file, and so do tables in lists, by their place (`body = [{ coordinates = "log_cholesky" }]` changes the
     /// first body).
     ///
     /// # Errors
-    /// As [`Study::load`].
+    /// As [`EstimationStudy::load`].
     pub fn load_changed(path: impl AsRef<Path>, changes: &[&toml::Table]) -> Result<Self, EstimateError> {
         let path = path.as_ref();
         let problem = |field: &str, reason: String| field_error(path, field, reason);
@@ -351,7 +351,7 @@ impl Reader<'_> {
         })
     }
 
-    fn options(&self, file: &File) -> Result<Options, EstimateError> {
+    fn options(&self, file: &File) -> Result<SolverOptions, EstimateError> {
         let rollout = match file.solver.rollout.as_str() {
             "single" => Rollout::Single,
             "feasible" => Rollout::Feasible,
@@ -364,13 +364,13 @@ impl Reader<'_> {
             }
         };
         let File { solver, .. } = file;
-        Ok(Options {
+        Ok(SolverOptions {
             rollout,
             iterations: solver.iterations,
             secant: solver.secant,
             significance: solver.significance,
             marginal: solver.marginal,
-            ..Options::default()
+            ..SolverOptions::default()
         })
     }
 

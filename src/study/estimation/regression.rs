@@ -5,7 +5,7 @@
 
 use nalgebra::{DMatrix, DVector, SMatrix, SVector};
 
-use super::Study;
+use super::EstimationStudy;
 use crate::dynamics::actuation::joint_friction;
 use crate::dynamics::{Axes, Workspace, torque_regressor};
 use crate::estimate::error::EstimateError;
@@ -25,7 +25,7 @@ type Signals = (Vec<f64>, Vec<f64>, Vec<f64>);
 type Ten = SVector<f64, INERTIAL>;
 type TenByTen = SMatrix<f64, INERTIAL, INERTIAL>;
 
-impl Study {
+impl EstimationStudy {
     /// The `b`-th estimated body by inverse dynamics: positions and velocities smoothed, accelerations differentiated by a
     /// Savitzky-Golay filter of second degree over `window_s`, forces of standing feet projected out.
     ///

@@ -9,7 +9,7 @@ fn shipped(name: &str) -> PathBuf {
 }
 
 /// The shipped problem with text replaced, in a folder of its own; paths stay valid because they are made absolute.
-fn changed(name: &str, changes: &[(&str, &str)]) -> Result<Study, EstimateError> {
+fn changed(name: &str, changes: &[(&str, &str)]) -> Result<EstimationStudy, EstimateError> {
     let mut text = std::fs::read_to_string(shipped(name)).unwrap();
     text = text.replace("robots/", &format!("{ROOT}/robots/"));
     for (from, to) in changes {
@@ -19,12 +19,12 @@ fn changed(name: &str, changes: &[(&str, &str)]) -> Result<Study, EstimateError>
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
     std::fs::write(&path, text).unwrap();
-    Study::load(path)
+    EstimationStudy::load(path)
 }
 
 #[test]
 fn the_arm_finds_its_payload() {
-    let result = Study::load(shipped("gen3_payload.toml")).unwrap().run().unwrap();
+    let result = EstimationStudy::load(shipped("gen3_payload.toml")).unwrap().run().unwrap();
     assert_eq!(result.status, "converged");
     let mass = result.parameter("bracelet_link", "m").unwrap();
     // The start is 1.28 kg, the truth 4.91 kg.
@@ -59,7 +59,7 @@ fn the_arm_finds_its_payload_where_the_first_steps_are_wild() {
 
 #[test]
 fn the_pendulum_finds_what_its_motion_tells() {
-    let result = Study::load(shipped("double_pendulum.toml")).unwrap().run().unwrap();
+    let result = EstimationStudy::load(shipped("double_pendulum.toml")).unwrap().run().unwrap();
     assert_eq!(result.status, "converged");
     // Both links rotate about parallel axes: of twenty inertial parameters these and the friction are seen.
     for (place, name, error) in
@@ -76,7 +76,7 @@ fn the_pendulum_finds_what_its_motion_tells() {
 
 #[test]
 fn the_quadrotor_finds_its_payload() {
-    let result = Study::load(shipped("hector_payload.toml")).unwrap().run().unwrap();
+    let result = EstimationStudy::load(shipped("hector_payload.toml")).unwrap().run().unwrap();
     assert_eq!(result.status, "converged");
     let mass = result.parameter("base_link", "m").unwrap();
     assert!((mass.estimate - mass.truth.unwrap()).abs() < 0.02, "{mass:?}");
@@ -86,7 +86,7 @@ fn the_quadrotor_finds_its_payload() {
 /// Sensors on three motors, the calf driven through its linkage.
 #[test]
 fn the_four_bar_leg_finds_its_tool_and_the_friction_of_its_motor() {
-    let result = Study::load(shipped("b1_leg.toml")).unwrap().run().unwrap();
+    let result = EstimationStudy::load(shipped("b1_leg.toml")).unwrap().run().unwrap();
     assert_eq!(result.status, "converged");
     assert_eq!(result.parameters.len(), 16);
     for row in &result.parameters {
@@ -123,7 +123,7 @@ fn a_log_file_gives_what_the_simulator_gives() {
         let problem = folder.path().join("p.toml");
         let log = log.replace("[simulated_before]", "");
         std::fs::write(&problem, format!("{head}{log}{tail}")).unwrap();
-        Study::load(problem)
+        EstimationStudy::load(problem)
     };
     write(usize::MAX);
     let logged = from_log().unwrap();

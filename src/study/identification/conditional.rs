@@ -11,7 +11,7 @@
 //! Otherwise no interval is shown, and the reason is. Even so nothing proves the wider bounds; the set is said to be conditional.
 
 use super::refuted::Making;
-use super::{ConditionalSet, Study, StudyError};
+use super::{ConditionalSet, IdentificationStudy, StudyError};
 use crate::identify::IdentifyError;
 use crate::identify::additive;
 use crate::identify::motion::RecordedMotion;
@@ -20,7 +20,7 @@ use crate::identify::recorded::{Narrowed, RecordedRows, sets_within, wider};
 use crate::recording::MeasurementLog;
 use crate::robot::Sensors;
 
-impl Study<'_> {
+impl IdentificationStudy<'_> {
     /// The set under wider bounds, and what they are; none with the reason where there is none to be shown.
     pub(super) fn conditional(
         &self,

@@ -9,7 +9,7 @@
 use serde::Serialize;
 
 use super::refuted::Making;
-use super::{Study, StudyError};
+use super::{IdentificationStudy, StudyError};
 use crate::identify::IdentifyError;
 use crate::identify::recorded::{delay_taken_out, sets_within};
 use crate::recording::Sample;
@@ -108,7 +108,7 @@ enum Source {
     Interpolated,
 }
 
-impl Study<'_> {
+impl IdentificationStudy<'_> {
     /// The delay that the options ask for.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{Findings, MethodFinding, Study, StudyError};
+use super::{Findings, IdentificationStudy, MethodFinding, StudyError};
 use crate::identify::parameter_name;
 use crate::inertia::pseudo::check_physical;
 use crate::inertia::{INERTIAL, ParameterSet};
@@ -12,7 +12,7 @@ use crate::study::identification::estimators::{Data, Estimate, Estimator};
 /// An estimate by each method, or why there is none.
 pub(super) type Estimates = Vec<(Estimator, Result<Estimate, StudyError>)>;
 
-impl Study<'_> {
+impl IdentificationStudy<'_> {
     /// Every method in turn that there is something to estimate for, and the one that is asked for.
     pub(super) fn estimates(&self, data: &Data, samples: &[Moving]) -> Result<Estimates, StudyError> {
         let one = |method| {

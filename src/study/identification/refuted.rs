@@ -1,9 +1,9 @@
 //! Which of the stated assumptions the recordings contradict, and bound by bound what would be enough.
 
-use super::{Assumption, BrokenAssumption, Study, StudyError, Verdict};
+use super::{Assumption, BrokenAssumption, IdentificationStudy, StudyError, Verdict};
 use crate::identify::IdentifyError;
 use crate::identify::factor::{Scaled, smallest_factor};
-use crate::identify::motion::{Bound, BrokenMotion, Comparison, RecordedMotion, Remedy};
+use crate::identify::motion::{BrokenMotion, Comparison, MotionBound, RecordedMotion, Remedy};
 use crate::identify::recorded::{RecordedRows, numbered_rows};
 use crate::recording::MeasurementLog;
 use crate::robot::Sensors;
@@ -22,7 +22,7 @@ pub(super) struct Making<'a> {
     pub recorded: &'a [MeasurementLog],
 }
 
-impl Study<'_> {
+impl IdentificationStudy<'_> {
     /// Rows of data with these sensor bounds, those of joints at their speed limit left out.
     pub(super) fn rows(
         &self,
@@ -78,7 +78,7 @@ impl Study<'_> {
 
     /// Factors on the sensor bounds, from the prior and rows made anew with each.
     fn torque_remedies(&self, making: Making) -> Result<Vec<Remedy>, StudyError> {
-        let one = |(bound, scaled): (Bound, Scaled)| -> Result<Remedy, StudyError> {
+        let one = |(bound, scaled): (MotionBound, Scaled)| -> Result<Remedy, StudyError> {
             let (robot, sensors) = (self.robot, &self.robot.sensors());
             let rows = |sensors: &Sensors| {
                 Ok(self.rows(sensors, self.logs, making)?.granting(&self.options.torque_abs_nm))
@@ -86,6 +86,9 @@ impl Study<'_> {
             let found = smallest_factor(self.prior, robot.end_effector(), sensors, scaled, rows)?;
             Ok(Remedy { bound, at_least: Some(found.at_least), enough: found.enough })
         };
-        [(Bound::Torque, Scaled::Torque), (Bound::Sensors, Scaled::Sensors)].into_iter().map(one).collect()
+        [(MotionBound::Torque, Scaled::Torque), (MotionBound::Sensors, Scaled::Sensors)]
+            .into_iter()
+            .map(one)
+            .collect()
     }
 }

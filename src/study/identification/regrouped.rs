@@ -3,7 +3,7 @@
 use nalgebra::{DMatrix, DVector};
 use serde::Serialize;
 
-use super::{Study, StudyError};
+use super::{IdentificationStudy, StudyError};
 use crate::identify::parameter_name;
 use crate::identify::recorded::at_speed_limit;
 use crate::inertia::INERTIAL;
@@ -66,7 +66,7 @@ pub struct BaseParameterFinding {
     pub deviation: Option<f64>,
 }
 
-impl Study<'_> {
+impl IdentificationStudy<'_> {
     /// Weighted least squares over base parameters and friction, each joint by its own torque errors.
     pub(super) fn base_finding(&self, samples: &[Moving]) -> Result<BaseFinding, StudyError> {
         let robot = self.robot;

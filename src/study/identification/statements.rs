@@ -1,13 +1,13 @@
 //! A study in words: what was done to the data, what was assumed, what the set is worth.
 
-use super::{ACCELERATION_MARGIN, ConditionalSet, LogFinding, Study, Verdict};
+use super::{ACCELERATION_MARGIN, ConditionalSet, IdentificationStudy, LogFinding, Verdict};
 use crate::identify::proof::{Premises, WiderBounds};
 use crate::identify::recorded::clock_of;
 use crate::identify::window::Clock;
 use crate::recording::MeasurementLog;
 use crate::robot::Arm;
 
-impl Study<'_> {
+impl IdentificationStudy<'_> {
     pub(super) fn log_findings(&self) -> Vec<LogFinding> {
         let finding = |log: &MeasurementLog, purpose| {
             let mut notes = log.notes();

@@ -9,7 +9,7 @@ use crate::identify::recorded::clock_of;
 use crate::identify::tests::{Noise, PAYLOAD, arm, prior, recording, truth};
 use crate::identify::tighten_by_physics;
 use crate::identify::window::Clock;
-use crate::inertia::{ARMATURE, COULOMB, FRICTION, OFFSET, VISCOUS};
+use crate::inertia::{ARMATURE, FRICTION, VISCOUS};
 use crate::recording::{AngleUnit, Sample};
 use crate::regression::base::BaseParameters;
 use crate::robot::Sensors;
@@ -63,8 +63,13 @@ fn friction_is_found_and_lies_in_the_set() {
         ..options(Unknown::Friction, &robot)
     };
     let prior = Unknown::Friction.default_prior(&robot);
-    let study =
-        Study { robot: &robot, prior: &prior, logs: &[seen], validation: Some(&unseen), options: &options };
+    let study = IdentificationStudy {
+        robot: &robot,
+        prior: &prior,
+        logs: &[seen],
+        validation: Some(&unseen),
+        options: &options,
+    };
     let findings = study.run().unwrap();
     assert_eq!(findings.verdict, Verdict::Consistent);
     assert_eq!(findings.delay.taken_out_s, 0.0, "{:?}", findings.delay);
@@ -99,7 +104,13 @@ fn a_payload_is_found_from_its_recording() {
     let (samples, acceleration) = recording(&robot, &theta, 2.0, Noise::Corner, &mut rng);
     let log = through_a_file(&samples, &robot);
     let options = StudyOptions { acceleration: Some(acceleration), ..options(Unknown::Payload, &robot) };
-    let study = Study { robot: &robot, prior: &prior, logs: &[log], validation: None, options: &options };
+    let study = IdentificationStudy {
+        robot: &robot,
+        prior: &prior,
+        logs: &[log],
+        validation: None,
+        options: &options,
+    };
     let findings = study.run().unwrap();
     assert_eq!(findings.verdict, Verdict::Consistent);
     let hand = robot.inertial_index(robot.end_effector());
@@ -113,7 +124,7 @@ fn a_payload_is_found_from_its_recording() {
     assert!(mass[1] - mass[0] < 2.0);
     // With everything unknown the theorem still speaks of the last body alone, and says the same.
     let everything = StudyOptions { unknown: Unknown::All, ..options.clone() };
-    let all = Study { options: &everything, ..study }.run().unwrap();
+    let all = IdentificationStudy { options: &everything, ..study }.run().unwrap();
     let theorem = |findings: &Findings, at: usize| {
         let method = findings.methods.iter().find(|m| m.method == Estimator::Perturbation).unwrap();
         let intervals = method.interval.as_ref().unwrap();
@@ -144,7 +155,13 @@ fn bounds_that_cannot_be_true_are_refuted_and_replaced_without_a_guarantee() {
     let options = options(Unknown::Friction, &robot);
     let prior = Unknown::Friction.default_prior(&robot);
     let logs = [log];
-    let study = Study { robot: &robot, prior: &prior, logs: &logs, validation: None, options: &options };
+    let study = IdentificationStudy {
+        robot: &robot,
+        prior: &prior,
+        logs: &logs,
+        validation: None,
+        options: &options,
+    };
     let findings = study.run().unwrap();
     let Verdict::Refuted { broken, .. } = &findings.verdict else { panic!("{:?}", findings.verdict) };
     let [broken] = &broken[..] else { panic!("{broken:?}") };
@@ -170,7 +187,7 @@ fn bounds_that_cannot_be_true_are_refuted_and_replaced_without_a_guarantee() {
     }
     // Told of the disturbance, the same data contradict nothing.
     let told = StudyOptions { torque_abs_nm: vec![7.0; robot.dof()], ..options.clone() };
-    let findings = Study { options: &told, ..study }.run().unwrap();
+    let findings = IdentificationStudy { options: &told, ..study }.run().unwrap();
     assert_eq!(findings.verdict, Verdict::Consistent);
 }
 
@@ -185,7 +202,13 @@ fn a_delay_is_found_and_undone() {
     let logs = [through_a_file(&late, &robot)];
     let prior = Unknown::Friction.default_prior(&robot);
     let options = StudyOptions { delay: Delay::Fitted, ..options(Unknown::Friction, &robot) };
-    let study = Study { robot: &robot, prior: &prior, logs: &logs, validation: None, options: &options };
+    let study = IdentificationStudy {
+        robot: &robot,
+        prior: &prior,
+        logs: &logs,
+        validation: None,
+        options: &options,
+    };
     let (found, _) = study.fitted_delay().unwrap();
     assert!((found - 0.04).abs() <= 0.006, "{found}");
     // It is an interval.
@@ -197,7 +220,7 @@ fn a_delay_is_found_and_undone() {
     assert!(delay.left_s >= high - delay.taken_out_s && delay.left_s >= delay.taken_out_s - low, "{delay:?}");
     // Nobody has to ask for it. So little is known of friction here that torques in time contradict nothing, so none is allowed for as well.
     let unasked = StudyOptions { delay: Delay::Automatic, ..options.clone() };
-    let delay = Study { options: &unasked, ..study }.delay().unwrap();
+    let delay = IdentificationStudy { options: &unasked, ..study }.delay().unwrap();
     assert!(delay.best_s == Some(found) && delay.interval_s == [0.0, high], "{delay:?}");
     let findings = study.run().unwrap();
     assert!(findings.logs[0].notes.iter().any(|n| n.contains("s later")), "{:?}", findings.logs[0].notes);
@@ -239,7 +262,13 @@ fn delays_are_charged(cases: &[(u64, usize)]) {
             smoothing,
             ..options(Unknown::Payload, &robot)
         };
-        let study = Study { robot: &robot, prior: &prior, logs: &logs, validation: None, options: &options };
+        let study = IdentificationStudy {
+            robot: &robot,
+            prior: &prior,
+            logs: &logs,
+            validation: None,
+            options: &options,
+        };
         let delay = study.delay().unwrap();
         let truth_s = late as f64 * robot.gains().period_s;
         println!("{delay:?} for {truth_s}");
@@ -290,7 +319,13 @@ fn delays_that_nobody_asks_for(seeds: std::ops::Range<u64>) -> usize {
             smoothing,
             ..options(Unknown::Payload, &robot)
         };
-        let study = Study { robot: &robot, prior: &prior, logs: &logs, validation: None, options: &options };
+        let study = IdentificationStudy {
+            robot: &robot,
+            prior: &prior,
+            logs: &logs,
+            validation: None,
+            options: &options,
+        };
         let delay = study.delay().unwrap();
         println!("seed {seed}: {} s", delay.taken_out_s);
         found += usize::from(delay.taken_out_s != 0.0);
@@ -317,7 +352,13 @@ fn encoders_that_contradict_their_bounds_refute_them() {
     samples[900..].iter_mut().for_each(|s| s.q[3] += 0.005);
     let logs = [through_a_file(&samples[1200..], &robot), through_a_file(&samples, &robot)];
     let options = StudyOptions { acceleration: Some(acceleration), ..options(Unknown::Payload, &robot) };
-    let study = Study { robot: &robot, prior: &prior, logs: &logs, validation: None, options: &options };
+    let study = IdentificationStudy {
+        robot: &robot,
+        prior: &prior,
+        logs: &logs,
+        validation: None,
+        options: &options,
+    };
     let findings = study.run().unwrap();
     let Verdict::Refuted { broken, time_stamps_s } = &findings.verdict else {
         panic!("{:?}", findings.verdict)
@@ -360,7 +401,7 @@ fn encoders_that_contradict_their_bounds_refute_them() {
     // With the factor that is enough nothing is contradicted; the set still holds the truth, for these errors are true ones.
     let mut wide = robot.clone();
     wide.stated().sensors.position_rad *= position;
-    let findings = Study { robot: &wide, ..study }.run().unwrap();
+    let findings = IdentificationStudy { robot: &wide, ..study }.run().unwrap();
     assert_eq!(findings.verdict, Verdict::Consistent);
     let hand = robot.inertial_index(robot.end_effector());
     for (k, p) in findings.parameters.iter().enumerate() {
@@ -402,7 +443,13 @@ fn a_jump_is_found_where_the_delay_leaves_no_torque() {
             delay,
             ..options(Unknown::Payload, &robot)
         };
-        let study = Study { robot: &robot, prior: &prior, logs: &logs, validation: None, options: &options };
+        let study = IdentificationStudy {
+            robot: &robot,
+            prior: &prior,
+            logs: &logs,
+            validation: None,
+            options: &options,
+        };
         let findings = study.run().unwrap();
         let Some(jump) = jump else {
             assert_eq!(findings.verdict, Verdict::Consistent);
@@ -451,7 +498,13 @@ fn false_torques(seed: u64) -> (bool, bool) {
         delay: Delay::Seconds(0.0),
         ..options(Unknown::Payload, &robot)
     };
-    let study = Study { robot: &robot, prior: &prior, logs: &logs, validation: None, options: &options };
+    let study = IdentificationStudy {
+        robot: &robot,
+        prior: &prior,
+        logs: &logs,
+        validation: None,
+        options: &options,
+    };
     let findings = study.run().unwrap();
     let hand = robot.inertial_index(robot.end_effector());
     let refuted = findings.verdict != Verdict::Consistent;
@@ -513,7 +566,7 @@ fn settings_that_do_not_fit_are_refused() {
     let logs = [through_a_file(&samples, &robot)];
     let prior = Unknown::Friction.default_prior(&robot);
     let run = |prior: &ParameterSet, options: &StudyOptions| {
-        Study { robot: &robot, prior, logs: &logs, validation: None, options }.run().map(|_| ())
+        IdentificationStudy { robot: &robot, prior, logs: &logs, validation: None, options }.run().map(|_| ())
     };
     let good = options(Unknown::Friction, &robot);
     let short = StudyOptions { torque_abs_nm: vec![0.0], ..good.clone() };
@@ -547,7 +600,13 @@ fn without_noise_every_method_finds_the_payload_and_the_base_parameters() {
     let logs = [through_a_file(&samples, &robot)];
     let prior = prior(&robot);
     let options = StudyOptions { acceleration: Some(acceleration), ..options(Unknown::Payload, &robot) };
-    let study = Study { robot: &robot, prior: &prior, logs: &logs, validation: None, options: &options };
+    let study = IdentificationStudy {
+        robot: &robot,
+        prior: &prior,
+        logs: &logs,
+        validation: None,
+        options: &options,
+    };
     let findings = study.run().unwrap();
     assert_eq!(findings.methods.len(), Estimator::ALL.len());
     let size = [1.0, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1];
@@ -613,7 +672,8 @@ fn base_parameters_are_those_of_the_truth() {
         })
         .collect();
     let (prior, options) = (prior(&robot), options(Unknown::Friction, &robot));
-    let study = Study { robot: &robot, prior: &prior, logs: &[], validation: None, options: &options };
+    let study =
+        IdentificationStudy { robot: &robot, prior: &prior, logs: &[], validation: None, options: &options };
     let base = study.base_finding(&samples).unwrap();
     // By the rules of Gautier and Khalil: of the first link, whose axis is vertical, one; of each later one, whose axis is not parallel
     // to the one before, seven.
@@ -652,7 +712,8 @@ fn the_method_that_is_asked_for_is_shown_or_the_reason_told() {
     let prior = Unknown::Friction.default_prior(&robot);
     let with = |method: Estimator| {
         let options = StudyOptions { method, ..options(Unknown::Friction, &robot) };
-        Study { robot: &robot, prior: &prior, logs: &logs, validation: None, options: &options }.run()
+        IdentificationStudy { robot: &robot, prior: &prior, logs: &logs, validation: None, options: &options }
+            .run()
     };
     let (plain, weighted) = (with(Estimator::Ols).unwrap(), with(Estimator::Wls).unwrap());
     assert_eq!(plain.parameters[1].estimate, plain.method().unwrap().values[1].unwrap());
