@@ -13,8 +13,8 @@ use surelift::identify::Unknown;
 use surelift::recording::{AngleUnit, MeasurementLog};
 use surelift::regression::filter::Smoothing;
 use surelift::robot::{self, Prior};
-use surelift::study::identification::{Delay, Findings, IdentificationStudy, StudyOptions};
 use surelift::study::identification::estimators::Estimator;
+use surelift::study::identification::{Delay, Findings, IdentificationStudy, StudyOptions};
 
 /// Studies the recording that the command line names.
 pub fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -18,6 +18,8 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::experiment::{self, Noise};
+use super::{Campaign, CampaignError, CampaignFindings, Journal, Progress};
 use crate::horizon::{ExciteCriterion, LogRow, RunOptions, TaskPhase};
 use crate::identify::{Identifier, IdentifierOptions, tighten_by_physics};
 use crate::inertia::{INERTIAL, ParameterSet};
@@ -26,8 +28,6 @@ use crate::recording::Sample;
 use crate::regression::balance::{condition_number, window_regressor};
 use crate::report::figure::figure;
 use crate::scenario::{self, Scenario};
-use super::{Campaign, CampaignError, CampaignFindings, Journal, Progress};
-use super::experiment::{self, Noise};
 
 mod perfect;
 

@@ -18,6 +18,8 @@ use rayon::prelude::*;
 use serde::Deserialize;
 use serde_json::json;
 
+use super::experiment::{self, NOISES, Noise};
+use super::{Campaign, CampaignError, CampaignFindings, Progress};
 use crate::identify::{Identifier, IdentifierOptions, IdentifyError, tighten_by_physics};
 use crate::inertia::{INERTIAL, PARAMETER_NAMES, ParameterSet, log_cholesky};
 use crate::plan::foresee;
@@ -26,8 +28,6 @@ use crate::report::figure::figure;
 use crate::robot::{Arm, Joint};
 use crate::scenario::Scenario;
 use crate::trajectory::{Bezier, Curve, JointState};
-use super::{Campaign, CampaignError, CampaignFindings, Progress};
-use super::experiment::{self, NOISES, Noise};
 
 /// Length of the motion that strips are asked for, s: between the 1.5 s from one plan to the next and the 3 s that a plan
 /// takes unless stated.

@@ -4,15 +4,15 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::verify_set::log_files::describe;
+use super::{Failure, say};
 use crate::identify::Unknown;
 use crate::recording::{AngleUnit, MeasurementLog};
 use crate::regression::filter::Smoothing;
 use crate::report::study;
 use crate::robot::{self, Arm, Prior};
-use crate::study::identification::{Delay, IdentificationStudy, StudyOptions, Verdict};
 use crate::study::identification::estimators::Estimator;
-use super::{Failure, say};
-use super::verify_set::log_files::describe;
+use crate::study::identification::{Delay, IdentificationStudy, StudyOptions, Verdict};
 
 const EXAMPLES: &str = "\
 Examples:

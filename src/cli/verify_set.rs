@@ -8,6 +8,7 @@ mod tests;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use super::{Failure, say};
 use crate::identify::Unknown;
 use crate::identify::proof::{Checked, SetProof, check};
 use crate::inertia::{INERTIAL, PARAMETER_NAMES};
@@ -17,7 +18,6 @@ use crate::plan::chain::Expected;
 use crate::recording::{AngleUnit, MeasurementLog};
 use crate::report::figure::figure;
 use crate::robot::{Arm, Prior};
-use super::{Failure, say};
 
 /// What is to be proven, from what, and what it is held against.
 pub struct Asked<'a> {

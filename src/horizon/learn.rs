@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use crate::identify::{Identifier, IdentifierOptions, IdentifyError, Method, SetProof, Update};
-use crate::inertia::{INERTIAL, ParameterSet};
-use crate::multibody::payload;
-use crate::plan::{Plan, foresee, tube_fit};
-use crate::plan::excite::{Criterion, Information};
-use crate::recording::Sample;
-use crate::robot::Arm;
-use crate::trajectory::Bezier;
 use super::evidence::{self, Broken, MeasurementGap};
 use super::outcome::TaskPhase;
 use super::record::{LogRow, MostProbable};
 use super::task::{ExciteCriterion, HeldObject, Identify, Task};
+use crate::identify::{Identifier, IdentifierOptions, IdentifyError, Method, SetProof, Update};
+use crate::inertia::{INERTIAL, ParameterSet};
+use crate::multibody::payload;
+use crate::plan::excite::{Criterion, Information};
+use crate::plan::{Plan, foresee, tube_fit};
+use crate::recording::Sample;
+use crate::robot::Arm;
+use crate::trajectory::Bezier;
 
 /// Everything that has to do with learning; a run with an empty hand has none.
 pub(crate) struct Learner {

@@ -13,8 +13,6 @@ mod world;
 
 pub use faults::Faults;
 pub use posture::Posture;
-pub use recording::{
-    Drive, Footing, HiddenParameters, Noise, Recording, RecordingPlan, Sealed, record,
-};
+pub use recording::{Drive, Footing, HiddenParameters, Noise, Recording, RecordingPlan, Sealed, record};
 pub use truth::HiddenTruth;
 pub use world::{Audit, Counts, TrackingReference, World};

@@ -9,6 +9,8 @@ use std::sync::Arc;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::posture::{Posture, PostureReference};
+use super::whole_body::WholeBody;
 use crate::dynamics::Workspace;
 use crate::dynamics::actuation::{drive_torque, joint_friction};
 use crate::dynamics::constraint::{ConstrainedDynamics, Constraint, Redundancy};
@@ -17,8 +19,6 @@ use crate::inertia::pseudo::check_physical;
 use crate::recording::{EvenLog, Quantity, Sample, Sensor};
 use crate::robot::Model;
 use crate::robot::configuration::{difference, integrate};
-use super::posture::{Posture, PostureReference};
-use super::whole_body::WholeBody;
 
 /// Integration steps within one sampling interval; half as many err sixteen times as much.
 const SUBSTEPS: usize = 4;

@@ -21,14 +21,14 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use self::errors::{Errors, Truth};
+use self::problem::{ProblemFile, Variant};
+use super::{Campaign, CampaignError, CampaignFindings, Progress};
 use crate::estimate::{EstimateError, Problem, Solver, SolverOptions, Status, Trajectory};
 use crate::inertia::INERTIAL;
 use crate::multibody::{MultibodyProblem, ParameterMap};
 use crate::report::figure::figure;
 use crate::study::estimation::EstimationStudy;
-use self::errors::{Errors, Truth};
-use self::problem::{ProblemFile, Variant};
-use super::{Campaign, CampaignError, CampaignFindings, Progress};
 
 /// The file of the campaign.
 #[derive(Debug, Clone, Deserialize)]

@@ -11,13 +11,13 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::super::{Campaign, CampaignError, CampaignFindings, Progress};
+use super::problem::{ProblemFile, in_one_way};
 use crate::dynamics::actuation::extended_parameters;
 use crate::estimate::EstimateError;
 use crate::inertia::INERTIAL;
 use crate::report::figure::figure;
 use crate::study::estimation::EstimationStudy;
-use super::problem::{ProblemFile, in_one_way};
-use super::super::{Campaign, CampaignError, CampaignFindings, Progress};
 
 /// The file of the campaign.
 #[derive(Debug, Clone, Deserialize)]
