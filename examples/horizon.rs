@@ -15,8 +15,9 @@ use std::time::Instant;
 use plotters::prelude::*;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use surelift::estimate::{Point, Problem, Solver, SolverOptions, StageValues};
-use surelift::multibody::{Coordinates, Deviations, MultibodyProblem, ParameterMap};
+use surelift::estimate::{EstimationProblem, Point, Solver, SolverOptions, StageValues};
+use surelift::inertia::Coordinates;
+use surelift::multibody::{Deviations, MultibodyProblem, ParameterMap};
 use surelift::recording::Sample;
 use surelift::robot;
 

@@ -16,8 +16,8 @@ use surelift::dynamics::{
     torque_regressor,
 };
 use surelift::estimate::{
-    ParameterModel, Point, Problem, Rollout, Solver, SolverOptions, StageModel, StageSize, StageValues,
-    Trajectory,
+    EstimationProblem, ParameterModel, Point, Rollout, Solver, SolverOptions, StageModel, StageSize,
+    StageValues, Trajectory,
 };
 use surelift::family::Polynomial;
 use surelift::identify::tighten_by_physics;
@@ -356,7 +356,7 @@ struct Pendulum;
 const STAGES: usize = 40;
 const STEP: f64 = 0.05;
 
-impl Problem for Pendulum {
+impl EstimationProblem for Pendulum {
     type Workspace = ();
     fn workspace(&self) {}
     fn stages(&self) -> usize {

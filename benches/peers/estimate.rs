@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use surelift::dynamics::Constraint;
-use surelift::estimate::{Problem, Solver, SolverOptions, Trajectory};
+use surelift::estimate::{EstimationProblem, Solver, SolverOptions, Trajectory};
 use surelift::inertia::JointParameters;
 use surelift::multibody::{ContactPhase, Contacts, Deviations, Formulation, MultibodyProblem, ParameterMap};
 use surelift::recording::Sample;
@@ -85,7 +85,7 @@ fn quadruped() -> Outcome<MultibodyProblem> {
 }
 
 /// Seconds for a solution, the cost after it and the number of trial steps behind the first iteration.
-fn time<P: Problem>(
+fn time<P: EstimationProblem>(
     solver: &mut Solver<'_, P>,
     guess: &Trajectory,
     repeats: usize,
@@ -102,7 +102,7 @@ fn time<P: Problem>(
     Ok(best)
 }
 
-fn report<P: Problem>(name: &str, problem: &P, guess: &Trajectory, repeats: usize) -> Outcome<()> {
+fn report<P: EstimationProblem>(name: &str, problem: &P, guess: &Trajectory, repeats: usize) -> Outcome<()> {
     // The first state is known and nothing ends the iteration early, as on the other side.
     let options = |iterations| SolverOptions {
         iterations,

@@ -20,7 +20,7 @@ pub mod stage;
 pub use arrival::{ParameterModel, ParameterSolve};
 pub use error::EstimateError;
 pub use posterior::Posterior;
-pub use problem::{Point, Problem, StageValues, Trajectory};
+pub use problem::{EstimationProblem, Point, StageValues, Trajectory};
 pub use solver::{Iteration, Rollout, Solver, SolverOptions, SolverOutcome, Status};
 pub use stage::{StageModel, StageSize};
 

@@ -8,7 +8,7 @@
 use nalgebra::{DMatrix, DVector, SymmetricEigen};
 
 use super::error::EstimateError;
-use super::problem::Problem;
+use super::problem::EstimationProblem;
 use super::riccati::Node;
 use super::solver::{Solver, inner};
 use crate::linear::dense::{
@@ -51,7 +51,7 @@ impl Posterior {
     }
 }
 
-impl<P: Problem> Solver<'_, P> {
+impl<P: EstimationProblem> Solver<'_, P> {
     /// The posterior around the present trajectory. `each` sees, stage by stage, the joint covariance of
     /// (dx_k, dtheta), of which both triangles are filled.
     ///

@@ -17,7 +17,7 @@ use std::sync::atomic::AtomicUsize;
 use super::active_set::ActiveSetFailure;
 use super::arrival::{Arrival, ArrivalFailure, HeldParts, ParameterModel};
 use super::error::EstimateError;
-use super::problem::{Problem, Trajectory};
+use super::problem::{EstimationProblem, Trajectory};
 use super::riccati::PolicySpace;
 use super::secant::Secant;
 use crate::linear::dense::dot;
@@ -51,7 +51,7 @@ const HALVINGS: i32 = 12;
 /// better, and the more samples there are, the surer it gets of that. [`SolverOptions::marginal`] therefore integrates the trajectory
 /// out, by Laplace's method: half the logarithm of the Hessian's determinant is added to the cost, as a linear function
 /// of the physical parameters that is found anew whenever the trajectory fits the parameters, until these stay.
-pub struct Solver<'p, P: Problem> {
+pub struct Solver<'p, P: EstimationProblem> {
     pub(super) problem: &'p P,
     pub(super) options: SolverOptions,
     pub(super) records: Vec<Mutex<StageRecord>>,
@@ -71,13 +71,13 @@ pub struct Solver<'p, P: Problem> {
     slope: f64,
 }
 
-impl<P: Problem> std::fmt::Debug for Solver<'_, P> {
+impl<P: EstimationProblem> std::fmt::Debug for Solver<'_, P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Solver").field("options", &self.options).field("stages", &self.records.len()).finish()
     }
 }
 
-impl<'p, P: Problem> Solver<'p, P> {
+impl<'p, P: EstimationProblem> Solver<'p, P> {
     /// A solver for `problem`, with memory for everything.
     ///
     /// # Errors

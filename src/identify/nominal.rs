@@ -3,9 +3,10 @@
 use nalgebra::{Cholesky, DMatrix, DVector, SMatrix, SVector};
 
 use super::polytope::Polytope;
+use crate::inertia::Coordinates;
 use crate::inertia::INERTIAL;
 use crate::inertia::pseudo::check_physical;
-use crate::regression::consistent::{Coordinates, Quadratic};
+use crate::regression::consistent::Quadratic;
 
 type Matrix10 = SMatrix<f64, INERTIAL, INERTIAL>;
 type Vector10 = SVector<f64, INERTIAL>;

@@ -30,7 +30,7 @@ mod work;
 use std::sync::Arc;
 
 use crate::estimate::error::EstimateError;
-use crate::estimate::problem::{Given, Point, Problem, StageValues, Trajectory};
+use crate::estimate::problem::{EstimationProblem, Given, Point, StageValues, Trajectory};
 use crate::estimate::stage::{StageModel, StageSize};
 use crate::inertia::INERTIAL;
 use crate::linear::dense::Mat;
@@ -42,7 +42,7 @@ pub use contacts::{ContactPhase, Contacts};
 pub use deviations::Deviations;
 pub use equations::{ParameterEquation, Plane};
 pub use observations::Observation;
-pub use parameters::{Coordinates, JointParameter, ParameterMap};
+pub use parameters::{JointParameter, ParameterMap};
 pub use stages::MultibodySpace;
 
 use contacts::{Kind, Schedule, Stage};
@@ -325,7 +325,7 @@ impl MultibodyProblem {
     }
 }
 
-impl Problem for MultibodyProblem {
+impl EstimationProblem for MultibodyProblem {
     type Workspace = MultibodySpace;
 
     fn workspace(&self) -> MultibodySpace {

@@ -8,20 +8,9 @@ use nalgebra::{DMatrix, SMatrix, Vector3};
 
 use crate::dynamics::actuation::{actuation_index, extended_parameters};
 use crate::estimate::error::EstimateError;
-use crate::inertia::pseudo::InertiaError;
-use crate::inertia::{ARMATURE, COULOMB, INERTIAL, OFFSET, VISCOUS, exponential_eigenvalue, log_cholesky};
+use crate::inertia::{ARMATURE, COULOMB, Coordinates, INERTIAL, OFFSET, VISCOUS, exponential_eigenvalue};
 use crate::linear::dense::Mat;
 use crate::robot::Model;
-
-/// Coordinates of one body's inertial parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Coordinates {
-    /// [`log_cholesky`].
-    LogCholesky,
-    /// [`exponential_eigenvalue`].
-    ExponentialEigenvalue,
-}
 
 /// Names of the coordinates, in their order.
 const LOG_CHOLESKY: [&str; INERTIAL] = ["alpha", "d1", "d2", "d3", "s12", "s23", "s13", "t1", "t2", "t3"];
@@ -33,35 +22,6 @@ pub const PHYSICAL: [&str; INERTIAL] =
 /// Their units.
 pub const UNITS: [&str; INERTIAL] =
     ["kg", "kg m", "kg m", "kg m", "kg m^2", "kg m^2", "kg m^2", "kg m^2", "kg m^2", "kg m^2"];
-
-impl Coordinates {
-    /// Physical parameters at `c`.
-    pub fn physical(self, c: &[f64; INERTIAL]) -> [f64; INERTIAL] {
-        match self {
-            Coordinates::LogCholesky => log_cholesky::theta(c),
-            Coordinates::ExponentialEigenvalue => exponential_eigenvalue::theta(c),
-        }
-    }
-
-    /// d physical / d coordinates at `c`.
-    pub fn jacobian(self, c: &[f64; INERTIAL]) -> SMatrix<f64, INERTIAL, INERTIAL> {
-        match self {
-            Coordinates::LogCholesky => log_cholesky::jacobian(c),
-            Coordinates::ExponentialEigenvalue => exponential_eigenvalue::jacobian(c),
-        }
-    }
-
-    /// Coordinates of a body.
-    ///
-    /// # Errors
-    /// When no rigid body has these parameters, or a flat one.
-    pub fn of(self, physical: &[f64; INERTIAL]) -> Result<[f64; INERTIAL], InertiaError> {
-        match self {
-            Coordinates::LogCholesky => log_cholesky::eta(physical),
-            Coordinates::ExponentialEigenvalue => exponential_eigenvalue::coordinates(physical),
-        }
-    }
-}
 
 impl Coordinates {
     /// Other coordinates of the same body where these are near a place that has more than one name: rotations are kept

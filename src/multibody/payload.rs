@@ -18,8 +18,9 @@ use std::time::Instant;
 
 use nalgebra::SVector;
 
-use super::{Coordinates, Deviations, Formulation, JointParameter, MultibodyProblem, ParameterMap};
+use super::{Deviations, Formulation, JointParameter, MultibodyProblem, ParameterMap};
 use crate::estimate::{EstimateError, Solver, SolverOptions, Status};
+use crate::inertia::Coordinates;
 use crate::inertia::{ARMATURE, COULOMB, INERTIAL, OFFSET};
 use crate::recording::Sample;
 use crate::robot::Arm;
@@ -71,31 +72,7 @@ pub fn estimate(
     map.joints =
         (0..n).flat_map(|j| [Coulomb, Viscous, Armature, Gain, Skew, Offset].map(|w| (j, w))).collect();
 
-    let uniform = |bound: f64| bound.max(1e-12) / 3f64.sqrt();
-    let mut theta = vec![SPREAD; INERTIAL];
-    let center = map.start(robot)?;
-    for b in 1..map.bodies.len() {
-        theta.extend(coordinate_deviations(robot, &map, &center, b)?);
-    }
-    theta.extend(map.joints.iter().map(|&(j, which)| {
-        let (sensors, unknown) = (robot.sensors(), robot.uncertainty());
-        let nominal = map.nominal[which.index(robot, j)];
-        uniform(match which {
-            Gain | Skew => sensors.torque_ratio,
-            Armature => unknown.of_joint(ARMATURE, nominal),
-            Offset => sensors.torque_abs_nm + unknown.of_joint(OFFSET, nominal),
-            _ => unknown.of_joint(COULOMB, nominal),
-        })
-        .max(KNOWN)
-    }));
-    let deviations = Deviations {
-        q: vec![uniform(robot.sensors().position_rad); n],
-        dq: vec![uniform(robot.sensors().velocity_rad_s); n],
-        tau: torque_deviations(robot, samples)?,
-        first_q: vec![f64::INFINITY; n],
-        first_dq: vec![f64::INFINITY; n],
-        theta,
-    };
+    let deviations = deviations(robot, samples, &map)?;
     let problem = MultibodyProblem::new(
         Arc::new(robot.model().clone()),
         map,
@@ -124,6 +101,37 @@ pub fn estimate(
         iterations: outcome.record.iter().filter(|i| i.step > 0.0).count(),
         samples: samples.len(),
         seconds: clock.elapsed().as_secs_f64(),
+    })
+}
+
+/// What the bounds of the robot's file become: deviations of sensors, and of parameters before the first sample.
+fn deviations(robot: &Arm, samples: &[Sample], map: &ParameterMap) -> Result<Deviations, EstimateError> {
+    use JointParameter::{Armature, Gain, Offset, Skew};
+    let n = robot.dof();
+    let uniform = |bound: f64| bound.max(1e-12) / 3f64.sqrt();
+    let mut theta = vec![SPREAD; INERTIAL];
+    let center = map.start(robot)?;
+    for b in 1..map.bodies.len() {
+        theta.extend(coordinate_deviations(robot, map, &center, b)?);
+    }
+    theta.extend(map.joints.iter().map(|&(j, which)| {
+        let (sensors, unknown) = (robot.sensors(), robot.uncertainty());
+        let nominal = map.nominal[which.index(robot, j)];
+        uniform(match which {
+            Gain | Skew => sensors.torque_ratio,
+            Armature => unknown.of_joint(ARMATURE, nominal),
+            Offset => sensors.torque_abs_nm + unknown.of_joint(OFFSET, nominal),
+            _ => unknown.of_joint(COULOMB, nominal),
+        })
+        .max(KNOWN)
+    }));
+    Ok(Deviations {
+        q: vec![uniform(robot.sensors().position_rad); n],
+        dq: vec![uniform(robot.sensors().velocity_rad_s); n],
+        tau: torque_deviations(robot, samples)?,
+        first_q: vec![f64::INFINITY; n],
+        first_dq: vec![f64::INFINITY; n],
+        theta,
     })
 }
 

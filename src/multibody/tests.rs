@@ -1,7 +1,8 @@
-use super::parameters::{Coordinates, JointParameter};
+use super::parameters::JointParameter;
 use super::*;
 use crate::dynamics::Constraint;
 use crate::estimate::{Solver, SolverOptions};
+use crate::inertia::Coordinates;
 use crate::recording::Sensor;
 use crate::robot::configuration::neutral;
 use crate::robot::{LoopKind, Placement, load_model};

@@ -1,4 +1,4 @@
-//! How the volume of the trajectories that fit depends on inertia and friction ([`Problem::volume_slope`]).
+//! How the volume of the trajectories that fit depends on inertia and friction ([`EstimationProblem::volume_slope`]).
 //!
 //! For those who check the formula. In an interval w = R_d(a, lambda, q, v; theta) with R_c = 0. Of dR_d, the part by theta
 //! that fluctuates with the trajectory is (dJ/dtheta) (da, dq, dv), J the Jacobian of R_d by (a, q, v); the forces' part does

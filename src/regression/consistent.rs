@@ -15,8 +15,8 @@ use nalgebra::{DMatrix, DVector, SMatrix, SVector};
 
 use super::error::RegressionError;
 use super::least_squares::huber_weights;
-use crate::inertia::{INERTIAL, pseudo::check_physical};
-use crate::inertia::{exponential_eigenvalue, log_cholesky};
+use crate::inertia::pseudo::check_physical;
+use crate::inertia::{Coordinates, INERTIAL, log_cholesky};
 
 type Matrix10 = SMatrix<f64, INERTIAL, INERTIAL>;
 type Vector10 = SVector<f64, INERTIAL>;
@@ -27,15 +27,6 @@ const MAX_ITERATIONS: usize = 200;
 const MAX_ROUNDS: usize = 50;
 /// Smallest standard deviation of a body's mass about its centre, m; an estimate is not to be thinner.
 const THINNEST: f64 = 2e-3;
-
-/// Free coordinates of the physically consistent bodies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Coordinates {
-    /// [`log_cholesky`].
-    LogCholesky,
-    /// [`exponential_eigenvalue`].
-    ExponentialEigenvalue,
-}
 
 /// Q(theta) = (theta - center)' S (theta - center) / 2 - s' (theta - center), S symmetric and positive semi-definite.
 #[derive(Debug, Clone, PartialEq)]
@@ -99,11 +90,8 @@ impl Quadratic {
     /// Q and its gradient by the coordinates x, with a symmetric matrix that stands for the Hessian: the whole of it, or
     /// its Gauss-Newton part.
     pub fn expand(&self, coordinates: Coordinates, x: &[f64; INERTIAL]) -> (f64, Vector10, Matrix10) {
-        let theta = to_theta(coordinates, x);
-        let jacobian = match coordinates {
-            Coordinates::LogCholesky => log_cholesky::jacobian(x),
-            Coordinates::ExponentialEigenvalue => exponential_eigenvalue::jacobian(x),
-        };
+        let theta = coordinates.physical(x);
+        let jacobian = coordinates.jacobian(x);
         let g = self.curvature * (Vector10::from(theta) - self.center) - self.slope;
         let mut hessian = jacobian.transpose() * self.curvature * jacobian;
         if coordinates == Coordinates::LogCholesky {
@@ -126,7 +114,7 @@ impl Quadratic {
     ) -> Result<Fit, RegressionError> {
         let mut x = to_coordinates(coordinates, start)?;
         let (_, mut gradient, mut hessian) = self.expand(coordinates, &x);
-        let mut theta = Vector10::from(to_theta(coordinates, &x));
+        let mut theta = Vector10::from(coordinates.physical(&x));
         let (mut damping, mut iterations) = (1e-3, 0);
         while iterations < MAX_ITERATIONS && damping < 1e12 {
             iterations += 1;
@@ -138,7 +126,7 @@ impl Quadratic {
             };
             let step = factor.solve(&-gradient);
             let trial = thick(coordinates, std::array::from_fn(|i| x[i] + step[i]));
-            let reached = Vector10::from(to_theta(coordinates, &trial));
+            let reached = Vector10::from(coordinates.physical(&trial));
             // Q there less Q here, from the move itself: the values would cancel.
             let (moved, slope) = (reached - theta, self.curvature * (theta - self.center) - self.slope);
             let change = moved.dot(&(slope + 0.5 * (self.curvature * moved)));
@@ -158,22 +146,11 @@ impl Quadratic {
     }
 }
 
-fn to_theta(coordinates: Coordinates, x: &[f64; INERTIAL]) -> [f64; INERTIAL] {
-    match coordinates {
-        Coordinates::LogCholesky => log_cholesky::theta(x),
-        Coordinates::ExponentialEigenvalue => exponential_eigenvalue::theta(x),
-    }
-}
-
 fn to_coordinates(
     coordinates: Coordinates,
     theta: &[f64; INERTIAL],
 ) -> Result<[f64; INERTIAL], RegressionError> {
-    let found = match coordinates {
-        Coordinates::LogCholesky => log_cholesky::eta(theta),
-        Coordinates::ExponentialEigenvalue => exponential_eigenvalue::coordinates(theta),
-    };
-    found.map_err(|error| RegressionError::BadStart(error.to_string()))
+    coordinates.of(theta).map_err(|error| RegressionError::BadStart(error.to_string()))
 }
 
 /// Keeps a body from becoming flat, where the coordinates would run off to infinity.

@@ -20,7 +20,7 @@ use serde::Serialize;
 use crate::estimate::error::EstimateError;
 use crate::estimate::posterior::{Posterior, describe};
 use crate::estimate::problem::Trajectory;
-use crate::estimate::solver::{Solver, SolverOptions, SolverOutcome, Status};
+use crate::estimate::solver::{Iteration, Solver, SolverOptions, SolverOutcome, Status};
 use crate::inertia::INERTIAL;
 use crate::multibody::equations::ParameterEquation;
 use crate::multibody::parameters::{PHYSICAL, ParameterMap, UNITS};
@@ -104,6 +104,12 @@ pub struct IterationRow {
     pub step: f64,
     /// Damping.
     pub damping: f64,
+}
+
+impl From<&Iteration> for IterationRow {
+    fn from(i: &Iteration) -> Self {
+        Self { cost: i.cost, violation: i.violation, expected: i.expected, step: i.step, damping: i.damping }
+    }
 }
 
 /// What came out.
@@ -231,17 +237,7 @@ impl EstimationStudy {
             warnings: warnings(&problem, &outcome, &posterior, &self.deviations.theta),
             parameters,
             state_error,
-            record: outcome
-                .record
-                .iter()
-                .map(|i| IterationRow {
-                    cost: i.cost,
-                    violation: i.violation,
-                    expected: i.expected,
-                    step: i.step,
-                    damping: i.damping,
-                })
-                .collect(),
+            record: outcome.record.iter().map(IterationRow::from).collect(),
             trajectory: Trajectory {
                 xs: problem.states(&trajectory).cloned().collect(),
                 us: problem.noise(&trajectory)?,

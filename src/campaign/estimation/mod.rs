@@ -24,7 +24,7 @@ use serde_json::json;
 use self::errors::{Errors, Truth};
 use self::problem::{ProblemFile, Variant};
 use super::{Campaign, CampaignError, CampaignFindings, Progress};
-use crate::estimate::{EstimateError, Problem, Solver, SolverOptions, Status, Trajectory};
+use crate::estimate::{EstimateError, EstimationProblem, Solver, SolverOptions, Status, Trajectory};
 use crate::inertia::INERTIAL;
 use crate::multibody::{MultibodyProblem, ParameterMap};
 use crate::report::figure::figure;

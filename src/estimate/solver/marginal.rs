@@ -8,7 +8,7 @@ use super::sweep::{inner, unlocked};
 use super::{Solver, ThreadStorage, failure};
 use crate::estimate::error::EstimateError;
 use crate::estimate::posterior::{Chain, UNOBSERVABLE};
-use crate::estimate::problem::{Given, Problem};
+use crate::estimate::problem::{EstimationProblem, Given};
 use crate::estimate::response::Response;
 use crate::linear::dense::{Mat, add_product, axpy, dot, partial_cholesky, solve_lower};
 use crate::linear::orthogonal::Orthogonal;
@@ -183,7 +183,7 @@ impl Marginal {
     }
 
     /// The term at `theta`.
-    pub(super) fn cost<P: Problem>(&mut self, problem: &P, theta: &[f64]) -> f64 {
+    pub(super) fn cost<P: EstimationProblem>(&mut self, problem: &P, theta: &[f64]) -> f64 {
         if !self.found {
             return 0.0;
         }
@@ -192,7 +192,7 @@ impl Marginal {
     }
 
     /// Makes `tilt` the gradient at `theta`.
-    pub(super) fn update_gradient<P: Problem>(&mut self, problem: &P, theta: &[f64]) {
+    pub(super) fn update_gradient<P: EstimationProblem>(&mut self, problem: &P, theta: &[f64]) {
         if !self.found {
             return;
         }
@@ -204,7 +204,7 @@ impl Marginal {
     }
 }
 
-impl<P: Problem> Solver<'_, P> {
+impl<P: EstimationProblem> Solver<'_, P> {
     /// Decides what moves in this iteration, and solves the arrival node for it.
     ///
     /// Far from the minimum, where a slope says little of the volume, the cost alone shows the way. Near it the trajectory is

@@ -4,7 +4,7 @@ use super::DAMPING_MAX;
 use crate::estimate::arrival::ParameterSolve;
 use crate::estimate::error::EstimateError;
 #[cfg(doc)]
-use crate::estimate::{problem::Problem, solver::Solver};
+use crate::estimate::{problem::EstimationProblem, solver::Solver};
 
 /// How a trial step is rolled out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -44,7 +44,7 @@ pub struct SolverOptions {
     /// [`SolverOptions::marginal`], whose steps are of scoring).
     pub secant: bool,
     /// The parameters are the most probable ones by themselves, whatever the trajectory was, rather than together with
-    /// one trajectory ([`Solver`]); where the problem knows how ([`Problem::natural`]). Right where noise moves the system
+    /// one trajectory ([`Solver`]); where the problem knows how ([`EstimationProblem::natural`]). Right where noise moves the system
     /// (the force is the measured one plus noise); where it is the sensor's alone (the measured force is that which
     /// moves the system plus noise, and the motion is what a controller makes of it, whatever the parameters are),
     /// the other is.

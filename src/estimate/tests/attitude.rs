@@ -40,7 +40,7 @@ impl Attitude {
     }
 }
 
-impl Problem for Attitude {
+impl EstimationProblem for Attitude {
     type Workspace = ();
     fn workspace(&self) {}
     fn stages(&self) -> usize {

@@ -61,7 +61,7 @@ impl Ball {
     }
 }
 
-impl Problem for Ball {
+impl EstimationProblem for Ball {
     type Workspace = ();
     fn workspace(&self) {}
     fn stages(&self) -> usize {

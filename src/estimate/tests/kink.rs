@@ -8,7 +8,7 @@ const HEIGHT: f64 = 1e-2;
 /// min (x - 1)^2 / 2 + u^2 / 2 + HEIGHT |u|, x' = x + u + 5 u^2.
 struct Kinked;
 
-impl Problem for Kinked {
+impl EstimationProblem for Kinked {
     type Workspace = ();
 
     fn workspace(&self) {}

@@ -161,7 +161,7 @@ impl Stage {
     }
 }
 
-impl Problem for RandomProblem {
+impl EstimationProblem for RandomProblem {
     type Workspace = ();
 
     fn workspace(&self) {}

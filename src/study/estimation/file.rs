@@ -2,9 +2,10 @@
 
 use serde::Deserialize;
 
+use crate::inertia::Coordinates;
 use crate::multibody::Formulation;
 use crate::multibody::equations::Plane;
-use crate::multibody::parameters::{Coordinates, JointParameter};
+use crate::multibody::parameters::JointParameter;
 use crate::recording::Quantity;
 use crate::robot::LoopKind;
 

@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use nalgebra::{Matrix3, Vector3};
 
-use super::EstimationStudy;
-use super::file::{self, File, Numbers};
 use crate::dynamics::actuation::extended_parameters;
 use crate::estimate::error::EstimateError;
 use crate::estimate::solver::{Rollout, SolverOptions};
 use crate::extend::typed;
 use crate::inertia::INERTIAL;
 use crate::inertia::pseudo::from_center_of_mass;
+use crate::multibody::{Contacts, Deviations, Observation};
 use crate::multibody::equations::ParameterEquation;
 use crate::multibody::parameters::ParameterMap;
-use crate::multibody::{Contacts, Deviations, Observation};
 use crate::recording::{EvenLog, Sample};
 use crate::robot::{self, Model};
 use crate::simulate::{Drive, HiddenParameters, Noise, RecordingPlan, Sealed, record};
+use super::EstimationStudy;
+use super::file::{self, File, Numbers};
 
 /// What a quaternion's length may differ from one by.
 const UNIT: f64 = 1e-3;
@@ -46,39 +46,15 @@ impl EstimationStudy {
     /// As [`EstimationStudy::load`].
     pub fn load_changed(path: impl AsRef<Path>, changes: &[&toml::Table]) -> Result<Self, EstimateError> {
         let path = path.as_ref();
-        let problem = |field: &str, reason: String| field_error(path, field, reason);
-        let text =
-            std::fs::read_to_string(path).map_err(|e| problem("the file", format!("cannot be read: {e}")))?;
-        let file: File = if changes.is_empty() {
-            typed::from_text(&text, &[]).map_err(|message| problem("TOML", message))?
-        } else {
-            let mut table: toml::Table = toml::from_str(&text).map_err(|e| problem("TOML", e.to_string()))?;
-            changes.iter().for_each(|change| lay_over(&mut table, change));
-            typed::from_table(table).map_err(|message| problem("TOML with its changes", message))?
-        };
-        if file.schema != file::SCHEMA {
-            return Err(problem("schema", format!("{}, expected {}", file.schema, file::SCHEMA)));
-        }
-        if !(file.step_s > 0.0 && file.step_s.is_finite()) {
-            return Err(problem("step_s", format!("{}, expected a positive number of seconds", file.step_s)));
-        }
-        let folder = path.parent().unwrap_or(Path::new("."));
-        let mut robot = robot::find(Path::new(&file.robot), folder)
-            .and_then(robot::load_model)
-            .map_err(|e| problem("robot", e.to_string()))?;
-        if let Some(speed) = file.friction_speed_rad_s {
-            if !(speed > 0.0 && speed.is_finite()) {
-                return Err(problem("friction_speed_rad_s", format!("{speed}, expected a positive number")));
-            }
-            robot.friction_speed_rad_s = speed;
-        }
-        let reader = Reader { path, robot: Arc::new(robot) };
+        let file = File::read(path, changes)?;
+        let reader = Reader { path, robot: Arc::new(file.load_robot(path)?) };
         let (map, prior_deviations) = reader.parameters(&file)?;
         let equations = reader.equations(&file, &map)?;
         let deviations = reader.deviations(&file, prior_deviations)?;
         let observations = reader.observations(&file)?;
         let (log, sealed, contacts) = match (&file.log, &file.simulate) {
             (Some(log), None) => {
+                let folder = path.parent().unwrap_or(Path::new("."));
                 let log = reader.read_log(&folder.join(&log.file), &file, &observations)?;
                 let contacts = reader.contacts(&file, log.samples.len().max(1))?;
                 (log, None, contacts)
@@ -88,7 +64,7 @@ impl EstimationStudy {
                 let (log, sealed) = reader.simulate(&file, simulate, &contacts, &observations)?;
                 (log, Some(sealed), contacts)
             }
-            _ => return Err(problem("log / simulate", "expected exactly one of the two".into())),
+            _ => return reader.error("log / simulate", "expected exactly one of the two".into()),
         };
         let EvenLog { mut samples, readings, work: metered } = log;
         reader.check_schedule(&contacts, &samples, &deviations, file.step_s)?;
@@ -112,6 +88,45 @@ impl EstimationStudy {
             formulation: file.formulation,
             sealed,
         })
+    }
+}
+
+impl File {
+    /// Reads a problem file with changes laid over it.
+    fn read(path: &Path, changes: &[&toml::Table]) -> Result<Self, EstimateError> {
+        let problem = |field: &str, reason: String| field_error(path, field, reason);
+        let text =
+            std::fs::read_to_string(path).map_err(|e| problem("the file", format!("cannot be read: {e}")))?;
+        let file: File = if changes.is_empty() {
+            typed::from_text(&text, &[]).map_err(|message| problem("TOML", message))?
+        } else {
+            let mut table: toml::Table = toml::from_str(&text).map_err(|e| problem("TOML", e.to_string()))?;
+            changes.iter().for_each(|change| lay_over(&mut table, change));
+            typed::from_table(table).map_err(|message| problem("TOML with its changes", message))?
+        };
+        if file.schema != file::SCHEMA {
+            return Err(problem("schema", format!("{}, expected {}", file.schema, file::SCHEMA)));
+        }
+        if !(file.step_s > 0.0 && file.step_s.is_finite()) {
+            return Err(problem("step_s", format!("{}, expected a positive number of seconds", file.step_s)));
+        }
+        Ok(file)
+    }
+
+    /// The robot that the problem file at `path` names.
+    fn load_robot(&self, path: &Path) -> Result<Model, EstimateError> {
+        let problem = |field: &str, reason: String| field_error(path, field, reason);
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let mut robot = robot::find(Path::new(&self.robot), folder)
+            .and_then(robot::load_model)
+            .map_err(|e| problem("robot", e.to_string()))?;
+        if let Some(speed) = self.friction_speed_rad_s {
+            if !(speed > 0.0 && speed.is_finite()) {
+                return Err(problem("friction_speed_rad_s", format!("{speed}, expected a positive number")));
+            }
+            robot.friction_speed_rad_s = speed;
+        }
+        Ok(robot)
     }
 }
 

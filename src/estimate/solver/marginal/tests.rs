@@ -12,7 +12,7 @@ const WEIGHT: f64 = 4.0;
 /// Far more than there is to gain: every place counts as near the minimum.
 const FLOOR: f64 = 1e6;
 
-impl<F: Fn([f64; 2]) -> [f64; 2] + Sync> Problem for Told<F> {
+impl<F: Fn([f64; 2]) -> [f64; 2] + Sync> EstimationProblem for Told<F> {
     type Workspace = ();
 
     fn workspace(&self) {}
