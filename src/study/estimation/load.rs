@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use nalgebra::{Matrix3, Vector3};
 
+use super::EstimationStudy;
+use super::file::{self, File, Numbers};
 use crate::dynamics::actuation::extended_parameters;
 use crate::estimate::error::EstimateError;
 use crate::estimate::solver::{Rollout, SolverOptions};
 use crate::extend::typed;
 use crate::inertia::INERTIAL;
 use crate::inertia::pseudo::from_center_of_mass;
-use crate::multibody::{Contacts, Deviations, Observation};
 use crate::multibody::equations::ParameterEquation;
 use crate::multibody::parameters::ParameterMap;
+use crate::multibody::{Contacts, Deviations, Observation};
 use crate::recording::{EvenLog, Sample};
 use crate::robot::{self, Model};
 use crate::simulate::{Drive, HiddenParameters, Noise, RecordingPlan, Sealed, record};
-use super::EstimationStudy;
-use super::file::{self, File, Numbers};
 
 /// What a quaternion's length may differ from one by.
 const UNIT: f64 = 1e-3;

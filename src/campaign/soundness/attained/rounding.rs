@@ -5,19 +5,19 @@ use std::sync::Arc;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::*;
 use crate::campaign::soundness::exact::Exact;
 use crate::control::{Controller, Measured, RobustController};
 use crate::dynamics::{Motion, momentum_regressor, torque_regressor};
 use crate::enclose::twofold::Twofold;
 use crate::inertia::{ARMATURE, COULOMB, OFFSET, VISCOUS};
 use crate::plan::tube_fit;
-use crate::reach::{Cell, CellWorkspace, PreparedSet};
 use crate::reach::energy::{energy_slack, relative_mass};
 use crate::reach::law::Law;
 use crate::reach::roundoff::{LAW_ROUNDOFF, RoundoffBounds};
+use crate::reach::{Cell, CellWorkspace, PreparedSet};
 use crate::robot::load;
 use crate::scalar::Scalar;
-use super::*;
 
 fn exact(x: &[f64]) -> Vec<Exact> {
     x.iter().map(|&x| Exact::constant(x)).collect()
