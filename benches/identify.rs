@@ -10,9 +10,10 @@ use criterion::{BatchSize, Criterion, SamplingMode, criterion_group, criterion_m
 use start::Start;
 use surelift::control::{Controller, Measured, RobustController};
 use surelift::horizon::Reading;
-use surelift::identify::balance::window_regressor;
-use surelift::identify::{Identifier, Sample};
+use surelift::identify::Identifier;
 use surelift::plan::foresee;
+use surelift::recording::Sample;
+use surelift::regression::balance::window_regressor;
 use surelift::robot::Gains;
 use surelift::simulate::{TrackingReference, World};
 use surelift::trajectory::{Bezier, JointState};

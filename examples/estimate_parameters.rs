@@ -4,7 +4,7 @@
 //! cargo run --release --example estimate_parameters
 //! ```
 
-use surelift::estimate::study::{Study, StudyResult};
+use surelift::study::estimation::{EstimationStudy, StudyResult};
 
 /// Estimates the inertias and friction of a double pendulum.
 pub fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -14,7 +14,7 @@ pub fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 /// Solves the problem of a file and prints its parameters.
 pub fn estimate(problem: &str) -> Result<StudyResult, Box<dyn std::error::Error>> {
-    let result = Study::load(problem)?.run()?;
+    let result = EstimationStudy::load(problem)?.run()?;
     println!("{} after {} iterations", result.status, result.iterations);
     for row in &result.parameters {
         println!(

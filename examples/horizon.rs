@@ -15,10 +15,10 @@ use std::time::Instant;
 use plotters::prelude::*;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use surelift::estimate::{
-    Coordinates, Deviations, MultibodyProblem, Options, ParameterMap, Point, Problem, Sample, Solver,
-    StageValues,
-};
+use surelift::estimate::{EstimationProblem, Point, Solver, SolverOptions, StageValues};
+use surelift::inertia::Coordinates;
+use surelift::multibody::{Deviations, MultibodyProblem, ParameterMap};
+use surelift::recording::Sample;
 use surelift::robot;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -40,14 +40,12 @@ fn deviations(n: usize, parameters: usize) -> Deviations {
 }
 
 /// Samples of a robot that swings in the model's own discrete dynamics, moved by torques that are sines of time.
-// Whatever else a sample may hold stays empty.
-#[allow(clippy::needless_update)]
 fn problem(name: &str, torque: f64, viscous: f64, count: usize) -> Outcome<MultibodyProblem> {
     let mut robot = robot::load_model(name)?;
     robot.joints.iter_mut().for_each(|joint| joint.friction.viscous = viscous);
     let robot = Arc::new(robot);
     let n = robot.nv();
-    let idle = Sample { q: vec![0.0; n], dq: vec![0.0; n], tau: vec![0.0; n], ..Sample::default() };
+    let idle = Sample { t: 0.0, q: vec![0.0; n], dq: vec![0.0; n], tau: vec![0.0; n] };
     let none = ParameterMap::none(&robot);
     let model =
         MultibodyProblem::new(robot.clone(), none, vec![idle; count.max(2)], STEP, &deviations(n, 0))?;
@@ -59,12 +57,7 @@ fn problem(name: &str, torque: f64, viscous: f64, count: usize) -> Outcome<Multi
         let t = STEP * k as f64;
         let tau: Vec<f64> = (0..n).map(|j| torque * ((0.7 + 0.2 * j as f64) * t + j as f64).sin()).collect();
         let mut noisy = |v: &[f64], d: f64| v.iter().map(|v| v + d * draw.random_range(-1.7..1.7)).collect();
-        samples.push(Sample {
-            q: noisy(&x[..n], 1e-3),
-            dq: noisy(&x[n..], 1e-2),
-            tau: noisy(&tau, 0.1),
-            ..Sample::default()
-        });
+        samples.push(Sample { t, q: noisy(&x[..n], 1e-3), dq: noisy(&x[n..], 1e-2), tau: noisy(&tau, 0.1) });
         if k + 1 < count {
             model.evaluate(k, Point { x: &x, u: &tau, theta: &[] }, &mut space, &mut values)?;
             x.copy_from_slice(&values.next);
@@ -80,7 +73,7 @@ fn measure(problem: &MultibodyProblem, repeats: usize) -> Outcome<(f64, usize)> 
     let mut seconds = [f64::INFINITY; 2];
     let mut trials = 0;
     for (best, iterations) in seconds.iter_mut().zip([1, 4]) {
-        let options = Options { iterations, tolerance: -1.0, ..Options::default() };
+        let options = SolverOptions { iterations, tolerance: -1.0, ..SolverOptions::default() };
         let mut solver = Solver::new(problem, options)?;
         let guess = problem.guess();
         for _ in 0..repeats {

@@ -9,11 +9,12 @@
 
 use std::path::Path;
 
-use surelift::identify::estimators::Estimator;
-use surelift::identify::filter::Smoothing;
-use surelift::identify::log::{AngleUnit, MeasurementLog};
-use surelift::identify::study::{Delay, Findings, Study, StudyOptions, Unknown};
+use surelift::identify::Unknown;
+use surelift::recording::{AngleUnit, MeasurementLog};
+use surelift::regression::filter::Smoothing;
 use surelift::robot::{self, Prior};
+use surelift::study::identification::estimators::Estimator;
+use surelift::study::identification::{Delay, Findings, IdentificationStudy, StudyOptions};
 
 /// Studies the recording that the command line names.
 pub fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -39,7 +40,13 @@ pub fn identify(log: &Path) -> Result<Findings, Box<dyn std::error::Error>> {
         delay: Delay::Seconds(0.0),
         margin: 2.0,
     };
-    let study = Study { robot: &robot, prior: &prior, logs: &[log], validation: None, options: &options };
+    let study = IdentificationStudy {
+        robot: &robot,
+        prior: &prior,
+        logs: &[log],
+        validation: None,
+        options: &options,
+    };
     let findings = study.run()?;
     println!("{}", findings.guarantee);
     for parameter in &findings.parameters {

@@ -130,8 +130,15 @@ impl Layers {
         let mut whole = toml::Table::new();
         self.files[from..].iter().rev().for_each(|file| overlay(&mut whole, file.keys.clone()));
         without.iter().for_each(|key| drop(whole.remove(*key)));
-        whole.try_into()
+        from_table(&whole)
     }
+}
+
+/// A table as a `T`: errors name the key. By way of its text, so that each type is compiled for one deserializer and not for two: those of the crate
+/// `toml` are a tenth of this crate's machine code as it is.
+pub(crate) fn from_table<T: for<'de> Deserialize<'de>>(table: &toml::Table) -> Result<T, Error> {
+    let text = toml::to_string(table).map_err(serde::de::Error::custom)?;
+    T::deserialize(toml::Deserializer::from(DeTable::parse(&text)?))
 }
 
 /// A file that extends no other as a `T`, from its text: errors name the line.

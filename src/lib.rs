@@ -16,9 +16,10 @@
 //! use surelift::certify::{Partition, Problem, Start, certify};
 //! use surelift::control::{Controller, Measured, RobustController};
 //! use surelift::dynamics::Workspace;
-//! use surelift::identify::{Identifier, IdentifierOptions, Sample};
+//! use surelift::identify::{Identifier, IdentifierOptions};
 //! use surelift::inertia::ParameterSet;
 //! use surelift::plan::tube_fit;
+//! use surelift::recording::Sample;
 //! use surelift::robot::{self, Scene};
 //! use surelift::trajectory::{Bezier, JointState};
 //!
@@ -80,7 +81,8 @@
 //! proposes trajectories and is not trusted; [`certify`] decides, with [`reach`] (sets over time), [`enclose`]
 //! (arithmetic that is never wrong by a rounding) and [`dynamics`] (written once for any [`scalar`]). [`control`] holds
 //! the law whose tracking tube [`reach::tube`] proves. [`simulate`] is the plant, which alone knows the truth;
-//! [`report`] writes down what happened.
+//! [`report`] writes down what happened. A [`recording`] is what [`identify`], [`regression`] and [`multibody`] (by the solver of
+//! [`estimate`]) learn from; a [`study`] does so with all of them.
 //!
 //! # Features
 //! - `arm` (default): all that is about an arm. Without it, [`dynamics`], [`inertia`], [`scalar`], [`enclose`], [`trajectory`] and
@@ -120,10 +122,17 @@ pub mod horizon;
 #[allow(clippy::too_many_lines)]
 pub mod identify;
 pub mod inertia;
+pub mod linear;
+#[cfg(feature = "arm")]
+pub mod multibody;
 #[cfg(feature = "arm")]
 pub mod plan;
 #[cfg(feature = "arm")]
 pub mod reach;
+#[cfg(feature = "arm")]
+pub mod recording;
+#[cfg(feature = "arm")]
+pub mod regression;
 #[cfg(feature = "arm")]
 pub mod report;
 pub mod robot;
@@ -132,6 +141,8 @@ pub mod scalar;
 pub mod scenario;
 #[cfg(feature = "arm")]
 pub mod simulate;
+#[cfg(feature = "arm")]
+pub mod study;
 pub mod trajectory;
 #[cfg(feature = "arm")]
 pub mod tune;

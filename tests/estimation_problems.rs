@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use surelift::estimate::EstimateError;
-use surelift::estimate::study::Study;
+use surelift::study::estimation::EstimationStudy;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// The shipped problem with text replaced, in a folder of its own; paths stay valid because they are made absolute.
-fn changed(name: &str, changes: &[(&str, &str)]) -> Result<Study, EstimateError> {
+fn changed(name: &str, changes: &[(&str, &str)]) -> Result<EstimationStudy, EstimateError> {
     let shipped = Path::new(ROOT).join("scenarios/estimation").join(format!("{name}.toml"));
     let mut text = std::fs::read_to_string(shipped).unwrap();
     text = text.replace("robots/", &format!("{ROOT}/robots/"));
@@ -19,7 +19,7 @@ fn changed(name: &str, changes: &[(&str, &str)]) -> Result<Study, EstimateError>
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(format!("{name}.toml"));
     std::fs::write(&path, text).unwrap();
-    Study::load(path)
+    EstimationStudy::load(path)
 }
 
 /// One walking cycle with two steps.
@@ -76,7 +76,7 @@ fn schedules_that_contradict_the_log_are_told() {
         let head = head.replace("lifted_s = [[0.5, 0.8]]", lifted);
         let path = folder.path().join("problem.toml");
         std::fs::write(&path, format!("{head}[log]\nfile = \"{}\"\n#{tail}", log.display())).unwrap();
-        Study::load(path)
+        EstimationStudy::load(path)
     };
     assert!(load("lifted_s = [[0.5, 0.8]]").is_ok());
     let error = load("lifted_s = []").unwrap_err().to_string();

@@ -26,8 +26,9 @@ use std::fmt::Write;
 
 use surelift::dynamics::Workspace;
 use surelift::horizon::Outcome;
-use surelift::identify::study::{Unknown, Verdict};
+use surelift::identify::Unknown;
 use surelift::robot::{self, Model, Prior};
+use surelift::study::identification::Verdict;
 
 #[test]
 fn dynamics_alone() {

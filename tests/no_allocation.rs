@@ -15,9 +15,9 @@ use surelift::dynamics::{
     InverseDerivatives, Motion, Workspace, Wrench, crba, momentum_rate_regressor, momentum_regressor, rnea,
     torque_regressor,
 };
-use surelift::estimate::study::Study;
 use surelift::estimate::{
-    Options, ParameterModel, Point, Problem, Rollout, Solver, StageModel, StageSize, StageValues, Trajectory,
+    EstimationProblem, ParameterModel, Point, Rollout, Solver, SolverOptions, StageModel, StageSize,
+    StageValues, Trajectory,
 };
 use surelift::family::Polynomial;
 use surelift::identify::tighten_by_physics;
@@ -30,6 +30,7 @@ use surelift::reach::PreparedSet;
 use surelift::robot::{self, LoopKind, NamedFrame, Placement, Zonotope3, configuration};
 use surelift::scalar::Scalar;
 use surelift::scenario::Scenario;
+use surelift::study::estimation::EstimationStudy;
 use surelift::trajectory::{Bezier, JointState};
 
 /// The system's allocator, counting what each thread asks of it.
@@ -355,7 +356,7 @@ struct Pendulum;
 const STAGES: usize = 40;
 const STEP: f64 = 0.05;
 
-impl Problem for Pendulum {
+impl EstimationProblem for Pendulum {
     type Workspace = ();
     fn workspace(&self) {}
     fn stages(&self) -> usize {
@@ -439,8 +440,13 @@ fn an_estimate_does_not_allocate_after_its_first_iteration() {
     for rollout in [Rollout::Single, Rollout::Feasible, Rollout::Multiple] {
         let asked = |iterations| {
             // A tolerance that nothing meets, so that all iterations are done.
-            let options =
-                Options { iterations, tolerance: -1.0, rollout, parallel: false, ..Options::default() };
+            let options = SolverOptions {
+                iterations,
+                tolerance: -1.0,
+                rollout,
+                parallel: false,
+                ..SolverOptions::default()
+            };
             let mut solver = Solver::new(&Pendulum, options).unwrap();
             let mut steps = 0;
             let asked = allocations(|| steps = solver.solve(&guess).unwrap().record.len());
@@ -465,12 +471,12 @@ fn an_estimate_of_a_robot_does_not_allocate() {
         let change = format!("formulation = \"{form}\"\nsimulate = {{ duration_s = {seconds} }}");
         let change: toml::Table = toml::from_str(&change).unwrap();
         let path = format!("scenarios/estimation/{name}.toml");
-        let study = Study::load_changed(&path, &[&change]).unwrap();
+        let study = EstimationStudy::load_changed(&path, &[&change]).unwrap();
         let problem = study.problem().unwrap();
         for (marginal, early) in [(false, 1), (true, 8)] {
             let asked = |iterations| {
                 let options =
-                    Options { iterations, tolerance: -1.0, marginal, parallel: false, ..study.options };
+                    SolverOptions { iterations, tolerance: -1.0, marginal, parallel: false, ..study.options };
                 let mut solver = Solver::new(&problem, options).unwrap();
                 let mut steps = 0;
                 let solve = || steps = solver.refine(&problem.guess(), None).unwrap().record.len();

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every file in these is either trusted or said not to be.
-const FOLDERS: [&str; 10] = [
+const FOLDERS: [&str; 12] = [
     "certify",
     "control",
     "dynamics",
@@ -13,8 +13,10 @@ const FOLDERS: [&str; 10] = [
     "identify",
     "inertia",
     "reach",
+    "recording",
     "robot",
     "scalar",
+    "study",
     "trajectory",
 ];
 

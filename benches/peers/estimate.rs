@@ -10,11 +10,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use surelift::dynamics::Constraint;
-use surelift::estimate::{
-    Contacts, Deviations, Formulation, MultibodyProblem, Options, ParameterMap, Phase, Problem, Sample,
-    Solver, Trajectory,
-};
+use surelift::estimate::{EstimationProblem, Solver, SolverOptions, Trajectory};
 use surelift::inertia::JointParameters;
+use surelift::multibody::{ContactPhase, Contacts, Deviations, Formulation, MultibodyProblem, ParameterMap};
+use surelift::recording::Sample;
 use surelift::robot::{self, LoopKind, Model, Placement};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -46,23 +45,20 @@ fn explaining(robot: Model, samples: Vec<Sample>) -> Outcome<MultibodyProblem> {
 }
 
 /// Z1 and samples of sines.
-// Whatever else a sample may hold stays empty.
-#[allow(clippy::needless_update)]
 fn arm() -> Outcome<MultibodyProblem> {
     let robot = plain("z1")?;
     let n = robot.nv();
     let phase = |k: usize, j: usize| 0.02 * k as f64 + j as f64;
     let sample = |k| Sample {
+        t: 0.005 * k as f64,
         q: (0..n).map(|j| 0.3 * phase(k, j).sin()).collect(),
         dq: (0..n).map(|j| 1.2 * phase(k, j).cos()).collect(),
         tau: (0..n).map(|j| 0.3 * (phase(k, j) + 2.0).sin()).collect(),
-        ..Sample::default()
     };
     explaining(robot, (0..STAGES).map(sample).collect())
 }
 
 /// Go1 that stands on four point feet, with torques of sines in its legs.
-#[allow(clippy::needless_update)]
 fn quadruped() -> Outcome<MultibodyProblem> {
     let robot = plain("go1")?;
     let n = robot.nv();
@@ -71,10 +67,10 @@ fn quadruped() -> Outcome<MultibodyProblem> {
     let torque =
         |k: usize, j: usize| if j < 6 { 0.0 } else { 0.3 * (0.02 * k as f64 + (j - 6) as f64).sin() };
     let sample = |k| Sample {
+        t: 0.005 * k as f64,
         q: stance.clone(),
         dq: vec![0.0; n],
         tau: (0..n).map(|j| torque(k, j)).collect(),
-        ..Sample::default()
     };
     let foot = |name: &str| -> Outcome<Constraint> {
         let frame = robot.frame_index(name).ok_or("a foot is missing")?;
@@ -82,14 +78,14 @@ fn quadruped() -> Outcome<MultibodyProblem> {
     };
     let constraints =
         ["FL_foot", "FR_foot", "RL_foot", "RR_foot"].map(foot).into_iter().collect::<Outcome<Vec<_>>>()?;
-    let phases = vec![Phase { from: 0, active: vec![true; constraints.len()] }];
+    let phases = vec![ContactPhase { from: 0, active: vec![true; constraints.len()] }];
     let problem = explaining(robot, (0..STAGES).map(sample).collect())?;
     let contacts = Contacts { constraints, phases, compliance: 0.0 };
     Ok(problem.formulated(Formulation::Inverse).with_contacts(contacts)?)
 }
 
 /// Seconds for a solution, the cost after it and the number of trial steps behind the first iteration.
-fn time<P: Problem>(
+fn time<P: EstimationProblem>(
     solver: &mut Solver<'_, P>,
     guess: &Trajectory,
     repeats: usize,
@@ -106,10 +102,14 @@ fn time<P: Problem>(
     Ok(best)
 }
 
-fn report<P: Problem>(name: &str, problem: &P, guess: &Trajectory, repeats: usize) -> Outcome<()> {
+fn report<P: EstimationProblem>(name: &str, problem: &P, guess: &Trajectory, repeats: usize) -> Outcome<()> {
     // The first state is known and nothing ends the iteration early, as on the other side.
-    let options =
-        |iterations| Options { iterations, tolerance: -1.0, fixed_arrival: true, ..Options::default() };
+    let options = |iterations| SolverOptions {
+        iterations,
+        tolerance: -1.0,
+        fixed_arrival: true,
+        ..SolverOptions::default()
+    };
     let (one, ..) = time(&mut Solver::new(problem, options(1))?, guess, repeats)?;
     let (four, cost, trials) = time(&mut Solver::new(problem, options(4))?, guess, repeats)?;
     println!("{name} {} {cost} {trials}", 1e3 * (four - one) / 3.0);

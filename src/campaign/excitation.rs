@@ -20,12 +20,12 @@ use serde_json::json;
 
 use super::experiment::{self, Noise};
 use super::{Campaign, CampaignError, CampaignFindings, Journal, Progress};
-use crate::horizon::{ExciteCriterion, RunOptions};
-use crate::horizon::{LogRow, TaskPhase};
-use crate::identify::balance::{condition_number, window_regressor};
-use crate::identify::{Identifier, IdentifierOptions, Sample, tighten_by_physics};
+use crate::horizon::{ExciteCriterion, LogRow, RunOptions, TaskPhase};
+use crate::identify::{Identifier, IdentifierOptions, tighten_by_physics};
 use crate::inertia::{INERTIAL, ParameterSet};
 use crate::plan::excite::open::{self, CurveBasis};
+use crate::recording::Sample;
+use crate::regression::balance::{condition_number, window_regressor};
 use crate::report::figure::figure;
 use crate::scenario::{self, Scenario};
 

@@ -7,8 +7,8 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
 use crate::dynamics::{Motion, torque_regressor};
-use crate::identify::Sample;
 use crate::inertia::INERTIAL;
+use crate::recording::Sample;
 use crate::robot::Arm;
 use crate::simulate::plant::{Plant, SUBSTEPS};
 use crate::trajectory::{Curve, JointState};

@@ -18,18 +18,16 @@ use rayon::prelude::*;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::identify::{Identifier, IdentifierOptions, IdentifyError, Sample, tighten_by_physics};
-use crate::inertia::ParameterSet;
-use crate::inertia::log_cholesky;
-use crate::inertia::{INERTIAL, PARAMETER_NAMES};
+use super::experiment::{self, NOISES, Noise};
+use super::{Campaign, CampaignError, CampaignFindings, Progress};
+use crate::identify::{Identifier, IdentifierOptions, IdentifyError, tighten_by_physics};
+use crate::inertia::{INERTIAL, PARAMETER_NAMES, ParameterSet, log_cholesky};
 use crate::plan::foresee;
+use crate::recording::Sample;
 use crate::report::figure::figure;
 use crate::robot::{Arm, Joint};
 use crate::scenario::Scenario;
 use crate::trajectory::{Bezier, Curve, JointState};
-
-use super::experiment::{self, NOISES, Noise};
-use super::{Campaign, CampaignError, CampaignFindings, Progress};
 
 /// Length of the motion that strips are asked for, s: between the 1.5 s from one plan to the next and the 3 s that a plan
 /// takes unless stated.

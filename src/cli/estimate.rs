@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{Failure, say};
-use crate::estimate::{EstimateError, study::Study};
+use crate::estimate::EstimateError;
 use crate::report::{self, check_destination, default_destination};
+use crate::study::estimation::EstimationStudy;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,7 +36,7 @@ pub struct EstimateArgs {
 /// # Errors
 /// Bad input if the problem or the destination cannot be used.
 pub fn run(args: &EstimateArgs) -> Result<u8, Failure> {
-    let study = Study::load(&args.problem).map_err(|e| Failure::input(&e))?;
+    let study = EstimationStudy::load(&args.problem).map_err(|e| Failure::input(&e))?;
     let folder = args.out.clone().unwrap_or_else(|| default_destination(&study.name, "estimate", 0));
     check_destination(&folder)?;
     let result = study.run().map_err(|e| match e {

@@ -6,13 +6,13 @@ use clap::{Args, ValueEnum};
 
 use super::verify_set::log_files::describe;
 use super::{Failure, say};
-use crate::identify::estimators::Estimator;
-use crate::identify::filter::Smoothing;
-use crate::identify::log::{AngleUnit, MeasurementLog};
-use crate::identify::study::{Delay, Study, StudyOptions, Unknown, Verdict};
+use crate::identify::Unknown;
+use crate::recording::{AngleUnit, MeasurementLog};
+use crate::regression::filter::Smoothing;
 use crate::report::study;
-use crate::robot::Prior;
-use crate::robot::{self, Arm};
+use crate::robot::{self, Arm, Prior};
+use crate::study::identification::estimators::Estimator;
+use crate::study::identification::{Delay, IdentificationStudy, StudyOptions, Verdict};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -241,7 +241,7 @@ pub fn run(args: &IdentifyArgs) -> Result<u8, Failure> {
         let half = ((SMOOTHING_S / period).round() as usize).max(FEWEST);
         options.smoothing = Smoothing::SavitzkyGolay { half, degree: 2 };
     }
-    let study = Study {
+    let study = IdentificationStudy {
         robot: &robot,
         prior: &prior,
         logs: &logs,

@@ -9,16 +9,15 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::{Failure, say};
-use crate::identify::log::{AngleUnit, MeasurementLog};
+use crate::identify::Unknown;
 use crate::identify::proof::{Checked, SetProof, check};
-use crate::identify::study::Unknown;
 use crate::inertia::{INERTIAL, PARAMETER_NAMES};
 use crate::plan::Plan;
 use crate::plan::believed::{differences, narrower, robot_differences};
 use crate::plan::chain::Expected;
+use crate::recording::{AngleUnit, MeasurementLog};
 use crate::report::figure::figure;
-use crate::robot::Arm;
-use crate::robot::Prior;
+use crate::robot::{Arm, Prior};
 
 /// What is to be proven, from what, and what it is held against.
 pub struct Asked<'a> {

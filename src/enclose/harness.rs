@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::campaign::soundness::twofold::Twofold;
+use crate::enclose::twofold::Twofold;
 use crate::enclose::{Affine, Rounding};
 use crate::scalar::Scalar;
 

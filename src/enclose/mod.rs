@@ -33,6 +33,7 @@ pub mod rounding;
 #[cfg(feature = "inari")]
 pub mod second;
 pub mod sine;
+pub mod twofold;
 
 pub use affine::Affine;
 pub use interval::Interval;

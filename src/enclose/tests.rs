@@ -9,7 +9,7 @@ use proptest::test_runner::TestRunner;
 
 use super::harness::{Expression, N, excess, expression, holds, number, symbols};
 use super::{Affine, Counted, Interval, Rounding, rounding::Tally, sine};
-use crate::campaign::soundness::twofold::Twofold;
+use crate::enclose::twofold::Twofold;
 use crate::scalar::Scalar;
 
 /// `mantissa * 2^exponent`, exactly.

@@ -4,7 +4,7 @@
 //! its Cholesky factor. It needs no feasible start, ends after finitely many steps, and costs little when few
 //! inequalities bind.
 
-use super::dense::{Mat, axpy, dot, norm, partial_cholesky, solve_lower, solve_lower_transposed};
+use crate::linear::dense::{Mat, axpy, dot, norm, partial_cholesky, solve_lower, solve_lower_transposed};
 
 /// Why there is no solution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

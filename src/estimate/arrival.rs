@@ -7,10 +7,10 @@
 //! depends on units.
 
 use super::active_set::{ActiveSet, ActiveSetFailure};
-use super::dense::{Mat, axpy, dot, norm, partial_cholesky, solve_lower, solve_lower_transposed};
 use super::elimination::Leftover;
-use super::orthogonal::Orthogonal;
 use super::riccati::Value;
+use crate::linear::dense::{Mat, axpy, dot, norm, partial_cholesky, solve_lower, solve_lower_transposed};
+use crate::linear::orthogonal::Orthogonal;
 
 /// What remains of a scaled column below this is rounding: such a direction is unobservable.
 const RANK: f64 = 1e-13;
@@ -38,7 +38,7 @@ pub enum ParameterSolve {
 
 /// What of the arrival node stays where it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Held {
+pub struct HeldParts {
     /// The first state.
     pub state: bool,
     /// The parameters.
@@ -166,7 +166,7 @@ impl Arrival {
         learnt: Option<&Mat>,
         leftover: &Leftover,
         parameters: &ParameterModel,
-        held: Held,
+        held: HeldParts,
         damping: f64,
         how: ParameterSolve,
     ) -> Result<(), ArrivalFailure> {
@@ -233,7 +233,7 @@ impl Arrival {
     }
 
     /// Eliminates the equations: y = offset + basis w; `hess` and `grad` are those of w.
-    fn reduce(&mut self, value: &Value, leftover: &Leftover, parameters: &ParameterModel, held: Held) {
+    fn reduce(&mut self, value: &Value, leftover: &Leftover, parameters: &ParameterModel, held: HeldParts) {
         let (n, nt) = (self.slope.len(), parameters.equalities.rows());
         self.full.copy_from(&value.hess);
         self.full.mirror();

@@ -1,9 +1,9 @@
 //! How a stage's constraints are eliminated: the input in terms of what they leave free of it, and equations that bind the
 //! state alone.
 
-use super::dense::{Mat, axpy, dot, norm};
-use super::orthogonal::Orthogonal;
 use super::stage::StageModel;
+use crate::linear::dense::{Mat, axpy, dot, norm};
+use crate::linear::orthogonal::Orthogonal;
 
 /// What remains of a normalised constraint row below this is rounding.
 const RANK: f64 = 1e-10;

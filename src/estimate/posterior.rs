@@ -5,13 +5,15 @@
 //! normal with covariance Q_zz^-1. So the joint covariance of (dx_k, dtheta) follows stage by stage, each a marginal of the
 //! whole posterior. Parameter inequalities are taken as not binding.
 
-use nalgebra::{DMatrix, SymmetricEigen};
+use nalgebra::{DMatrix, DVector, SymmetricEigen};
 
-use super::dense::{Mat, add_product, add_product_lower, axpy, dot, solve_lower, solve_lower_transposed};
 use super::error::EstimateError;
-use super::problem::Problem;
+use super::problem::EstimationProblem;
 use super::riccati::Node;
 use super::solver::{Solver, inner};
+use crate::linear::dense::{
+    Mat, add_product, add_product_lower, axpy, dot, solve_lower, solve_lower_transposed,
+};
 
 /// Eigenvalues of the scaled Hessian below this belong to unobservable directions.
 pub(super) const UNOBSERVABLE: f64 = 1e-12;
@@ -36,9 +38,20 @@ impl Posterior {
         }
         self.arrival[(at, at)].max(0.0).sqrt()
     }
+
+    /// Standard deviation of a function of the parameters with this gradient; nothing where an unobservable direction moves it.
+    pub fn deviation(&self, gradient: &DVector<f64>) -> Option<f64> {
+        let (nx, nt) = (self.nx, gradient.len());
+        let part = |v: &[f64]| v[nx..].iter().zip(gradient.iter()).map(|(a, b)| a * b).sum::<f64>();
+        if self.unobservable.iter().any(|v| part(v).abs() > 1e-6 * gradient.norm()) {
+            return None;
+        }
+        let covariance = self.arrival.view((nx, nx), (nt, nt));
+        Some((gradient.transpose() * covariance * gradient)[0].max(0.0).sqrt())
+    }
 }
 
-impl<P: Problem> Solver<'_, P> {
+impl<P: EstimationProblem> Solver<'_, P> {
     /// The posterior around the present trajectory. `each` sees, stage by stage, the joint covariance of
     /// (dx_k, dtheta), of which both triangles are filled.
     ///

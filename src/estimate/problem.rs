@@ -11,8 +11,8 @@
 //! any other. The last stage has no dynamics; usually it has no input either.
 
 use super::arrival::ParameterModel;
-use super::dense::Mat;
 use super::stage::{StageModel, StageSize};
+use crate::linear::dense::Mat;
 
 /// Where a stage is evaluated.
 #[derive(Debug, Clone, Copy)]
@@ -25,7 +25,7 @@ pub struct Point<'a> {
     pub theta: &'a [f64],
 }
 
-/// What [`Problem::volume_slope`] is told of a stage.
+/// What [`EstimationProblem::volume_slope`] is told of a stage.
 #[derive(Debug, Clone, Copy)]
 pub struct Given<'a> {
     /// f at the point.
@@ -53,7 +53,7 @@ pub struct StageValues {
 /// An estimation problem.
 ///
 /// `Workspace` is scratch space for one thread; nothing else may be written while the stages are evaluated in parallel.
-pub trait Problem: Sync {
+pub trait EstimationProblem: Sync {
     /// Scratch space of one thread.
     type Workspace: Send;
 
@@ -85,7 +85,7 @@ pub trait Problem: Sync {
     /// semidefinite), the Jacobian of the dynamics with respect to the tangent at f, and constraints; `out.next` gets f.
     ///
     /// # Errors
-    /// As [`Problem::evaluate`]; at a point that a step has led to it ends the iteration.
+    /// As [`EstimationProblem::evaluate`]; at a point that a step has led to it ends the iteration.
     fn linearise(
         &self,
         k: usize,
@@ -132,14 +132,14 @@ pub trait Problem: Sync {
         false
     }
 
-    /// How many times longer the step `dtheta` is than the tangent at `theta` can be trusted along it; with [`Options::marginal`](super::Options::marginal)
+    /// How many times longer the step `dtheta` is than the tangent at `theta` can be trusted along it; with [`SolverOptions::marginal`](super::SolverOptions::marginal)
     /// a step for which this is above 1 is shortened. 0 where the tangent is good everywhere.
     fn strain(&self, theta: &[f64], dtheta: &[f64]) -> f64 {
         let _ = (theta, dtheta);
         0.0
     }
 
-    /// Number of quantities phi(theta) of which [`Problem::volume_slope`] tells the slope; 0 where it tells nothing.
+    /// Number of quantities phi(theta) of which [`EstimationProblem::volume_slope`] tells the slope; 0 where it tells nothing.
     /// Best those in which the dynamics are linear, physical parameters: the cost then stays as close to its Gauss-Newton
     /// model as it is without the volume.
     fn natural(&self) -> usize {
@@ -154,7 +154,7 @@ pub trait Problem: Sync {
     /// Adds to `out` what stage `k` contributes to d V / d phi, V = log det H / 2 with H the Hessian of the
     /// cost by all inputs and the first state (Gauss-Newton), the inputs in coordinates in which theta does not change
     /// their volume. `given.next` is f_k at the point, `joint` the covariance of (z, x) when theta is known, both as
-    /// [`Problem::linearise`] has them, `ahead` the Hessian of the next stage's value function by its state where this stage
+    /// [`EstimationProblem::linearise`] has them, `ahead` the Hessian of the next stage's value function by its state where this stage
     /// has no input (otherwise empty). With a noise w that is a function of two successive states,
     ///
     /// ```text
@@ -165,7 +165,7 @@ pub trait Problem: Sync {
     /// of it answers to a change of x' with the slope `ahead` x', whatever came before.
     ///
     /// # Errors
-    /// As [`Problem::evaluate`].
+    /// As [`EstimationProblem::evaluate`].
     fn volume_slope(
         &self,
         k: usize,

@@ -13,9 +13,9 @@
 //! the least change in the metric of F, so that nothing depends on units. S relative to F hardly depends on how long the log is,
 //! so what a part of it has taught serves the whole ([`Relative`]).
 
-use super::dense::{Mat, axpy, dot, partial_cholesky, solve_lower};
-use super::gauss::Elimination;
-use super::orthogonal::Orthogonal;
+use crate::linear::dense::{Mat, axpy, dot, partial_cholesky, solve_lower};
+use crate::linear::gauss::Elimination;
+use crate::linear::orthogonal::Orthogonal;
 
 /// What remains of a binding constraint's gradient below this is rounding.
 const RANK: f64 = 1e-10;

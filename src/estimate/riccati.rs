@@ -21,11 +21,11 @@
 //! Equations that a stage cannot fulfil by its input bind its state (rank-deficient h_u). They are handed to the stage
 //! before, through its dynamics, and so on; what reaches the first stage joins the parameter constraints there.
 
-use super::dense::{
-    Mat, add_product, add_product_lower, axpy, dot, partial_cholesky, solve_lower, solve_lower_transposed,
-};
 use super::elimination::{EliminationSpace, Lift};
 use super::stage::{StageModel, StageSize};
+use crate::linear::dense::{
+    Mat, add_product, add_product_lower, axpy, dot, partial_cholesky, solve_lower, solve_lower_transposed,
+};
 
 /// The large parts of a stage's model, which are needed only between its linearisation and its step of the recursion: a
 /// few of these serve all stages by turns ([`Node::borrow`]).

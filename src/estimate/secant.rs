@@ -14,8 +14,8 @@
 //! the last step has shown (their sizing), so that it fades where residuals do. [`super::arrival`] uses it only as far as the
 //! sum stays positive definite.
 
-use super::dense::{Mat, axpy, dot};
 use super::riccati::Value;
+use crate::linear::dense::{Mat, axpy, dot};
 
 /// Curvature along a step, relative to Gauss and Newton's, below which nothing is learnt from it.
 const FLAT: f64 = 1e-3;

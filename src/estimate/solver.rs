@@ -15,14 +15,14 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
 
 use super::active_set::ActiveSetFailure;
-use super::arrival::{Arrival, ArrivalFailure, Held, ParameterModel};
-use super::dense::dot;
+use super::arrival::{Arrival, ArrivalFailure, HeldParts, ParameterModel};
 use super::error::EstimateError;
-use super::problem::{Problem, Trajectory};
+use super::problem::{EstimationProblem, Trajectory};
 use super::riccati::PolicySpace;
 use super::secant::Secant;
+use crate::linear::dense::dot;
 use marginal::{Marginal, Update};
-pub use options::{Iteration, Options, Outcome, Rollout, Status};
+pub use options::{Iteration, Rollout, SolverOptions, SolverOutcome, Status};
 pub(super) use stage_record::StageRecord;
 use stage_record::{ThreadStorage, linearise_stage};
 use sweep::Sweep;
@@ -48,12 +48,12 @@ const HALVINGS: i32 = 12;
 ///
 /// The most probable trajectory and parameters together are no good estimate of the parameters where noise moves the
 /// trajectory: with it found too, a model that needs less noise for the same motion (lighter bodies, say) always fits
-/// better, and the more samples there are, the surer it gets of that. [`Options::marginal`] therefore integrates the trajectory
+/// better, and the more samples there are, the surer it gets of that. [`SolverOptions::marginal`] therefore integrates the trajectory
 /// out, by Laplace's method: half the logarithm of the Hessian's determinant is added to the cost, as a linear function
 /// of the physical parameters that is found anew whenever the trajectory fits the parameters, until these stay.
-pub struct Solver<'p, P: Problem> {
+pub struct Solver<'p, P: EstimationProblem> {
     pub(super) problem: &'p P,
-    pub(super) options: Options,
+    pub(super) options: SolverOptions,
     pub(super) records: Vec<Mutex<StageRecord>>,
     sweep: Sweep,
     pub(super) arrival: Arrival,
@@ -71,18 +71,18 @@ pub struct Solver<'p, P: Problem> {
     slope: f64,
 }
 
-impl<P: Problem> std::fmt::Debug for Solver<'_, P> {
+impl<P: EstimationProblem> std::fmt::Debug for Solver<'_, P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Solver").field("options", &self.options).field("stages", &self.records.len()).finish()
     }
 }
 
-impl<'p, P: Problem> Solver<'p, P> {
+impl<'p, P: EstimationProblem> Solver<'p, P> {
     /// A solver for `problem`, with memory for everything.
     ///
     /// # Errors
     /// When the problem has no stage, or an option is NaN or negative.
-    pub fn new(problem: &'p P, options: Options) -> Result<Self, EstimateError> {
+    pub fn new(problem: &'p P, options: SolverOptions) -> Result<Self, EstimateError> {
         let count = problem.stages();
         if count == 0 {
             return Err(EstimateError::Size { what: "stages".into(), found: 0, expected: 1 });
@@ -125,7 +125,7 @@ impl<'p, P: Problem> Solver<'p, P> {
     /// # Errors
     /// When the guess has wrong sizes, is not finite or outside the model's domain, when a stage stays indefinite at
     /// every damping, or when the parameter inequalities contradict each other.
-    pub fn solve(&mut self, guess: &Trajectory) -> Result<Outcome, EstimateError> {
+    pub fn solve(&mut self, guess: &Trajectory) -> Result<SolverOutcome, EstimateError> {
         self.minimise(guess, false, None)
     }
 
@@ -139,7 +139,7 @@ impl<'p, P: Problem> Solver<'p, P> {
         &mut self,
         guess: &Trajectory,
         part: Option<&Solver<'_, P>>,
-    ) -> Result<Outcome, EstimateError> {
+    ) -> Result<SolverOutcome, EstimateError> {
         self.minimise(guess, true, part)
     }
 
@@ -148,7 +148,7 @@ impl<'p, P: Problem> Solver<'p, P> {
         guess: &Trajectory,
         near: bool,
         part: Option<&Solver<'_, P>>,
-    ) -> Result<Outcome, EstimateError> {
+    ) -> Result<SolverOutcome, EstimateError> {
         self.start(guess)?;
         self.marginal.start(near, part.map(|p| &p.marginal));
         if self.threads.len() == 1 {
@@ -158,8 +158,8 @@ impl<'p, P: Problem> Solver<'p, P> {
         rayon::scope(|_| self.iterate())
     }
 
-    fn iterate(&mut self) -> Result<Outcome, EstimateError> {
-        let mut outcome = Outcome {
+    fn iterate(&mut self) -> Result<SolverOutcome, EstimateError> {
+        let mut outcome = SolverOutcome {
             status: Status::IterationLimit,
             cost: f64::NAN,
             violation: f64::NAN,
@@ -372,7 +372,7 @@ impl<'p, P: Problem> Solver<'p, P> {
                 self.secant.learnt(),
                 &inner(&mut self.records[0]).node.lift.leftover,
                 &self.constraints,
-                Held { state: self.options.fixed_arrival, parameters: held },
+                HeldParts { state: self.options.fixed_arrival, parameters: held },
                 damping,
                 self.options.parameters,
             )
@@ -413,7 +413,7 @@ impl<'p, P: Problem> Solver<'p, P> {
 
     /// Halves the step until the merit falls enough; takes the step and returns its length. It starts no longer than the
     /// parameters' tangent can be trusted: the whole step, gaps included, since parameters that are held back alone let the
-    /// trajectory close its gaps around them, far from where it belongs. (Only with [`Options::marginal`]: without a prior, a
+    /// trajectory close its gaps around them, far from where it belongs. (Only with [`SolverOptions::marginal`]: without a prior, a
     /// direction that the data do not tell of may ask for any step, and other directions would wait for it.)
     ///
     /// A linear step ([`Rollout::Multiple`]) leaves gaps of second order, and its merit is no judge of them: with little

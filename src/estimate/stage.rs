@@ -4,7 +4,7 @@
 //! tangent of the state; `n` is their number together. Jacobians are stored by rows: "row i" of the dynamics is the
 //! gradient of the i-th component of f (-) x', contiguous, which is how derivatives of dynamics come out anyway.
 
-use super::dense::{Mat, all_finite, axpy, dot};
+use crate::linear::dense::{Mat, all_finite, axpy, dot};
 
 /// Sizes of one stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -224,7 +224,7 @@ pub struct Substitution {
     pub(super) bend: Vec<f64>,
     /// Change of the cost by `shift`, and its part that is linear.
     pub(super) constant: f64,
-    pub(super) slope: f64,
+    pub(crate) slope: f64,
 }
 
 impl Default for Substitution {

@@ -31,8 +31,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::campaign::soundness::twofold::Twofold;
     use crate::enclose::Counted;
+    use crate::enclose::twofold::Twofold;
 
     fn number() -> impl Strategy<Value = f64> {
         let special = [0.0, -0.0, 1e-320, f64::MIN_POSITIVE, 1e-160, 1.0, 1e150, 1.7e308];

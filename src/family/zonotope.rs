@@ -104,8 +104,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::campaign::soundness::twofold::Twofold;
     use crate::enclose::Counted;
+    use crate::enclose::twofold::Twofold;
 
     fn number() -> impl Strategy<Value = f64> {
         prop_oneof![4 => -2.0..2.0f64, 1 => Just(0.0), 1 => Just(-0.0), 1 => Just(1e-200), 1 => Just(1e120), 1 => Just(-1e8)]

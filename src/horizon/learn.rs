@@ -2,19 +2,18 @@
 
 use std::sync::Arc;
 
-use crate::identify::{Identifier, IdentifierOptions, IdentifyError, Method, Sample, SetProof, Update, map};
-use crate::inertia::{INERTIAL, ParameterSet};
-use crate::plan::Plan;
-use crate::plan::excite::{Criterion, Information};
-use crate::plan::foresee;
-use crate::plan::tube_fit;
-use crate::robot::Arm;
-use crate::trajectory::Bezier;
-
 use super::evidence::{self, Broken, MeasurementGap};
 use super::outcome::TaskPhase;
 use super::record::{LogRow, MostProbable};
 use super::task::{ExciteCriterion, HeldObject, Identify, Task};
+use crate::identify::{Identifier, IdentifierOptions, IdentifyError, Method, SetProof, Update};
+use crate::inertia::{INERTIAL, ParameterSet};
+use crate::multibody::payload;
+use crate::plan::excite::{Criterion, Information};
+use crate::plan::{Plan, foresee, tube_fit};
+use crate::recording::Sample;
+use crate::robot::Arm;
+use crate::trajectory::Bezier;
 
 /// Everything that has to do with learning; a run with an empty hand has none.
 pub(crate) struct Learner {
@@ -109,7 +108,7 @@ impl Learner {
             .iter()
             .map(|row| Sample { t: row.t, q: row.q.clone(), dq: row.dq.clone(), tau: row.tau.clone() })
             .collect();
-        Some(match map::estimate(&self.robot, &samples, &self.start) {
+        Some(match payload::estimate(&self.robot, &samples, &self.start) {
             Ok(found) => {
                 let body = self.identifier.set().body(self.robot.end_effector());
                 MostProbable {

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::certificate::{Bound, Multipliers, upper_bound};
 use super::error::IdentifyError;
 use super::polytope::{Origin, Polytope, Rows, Source};
-use super::program::{Program, State};
+use super::program::{LinearProgram, SimplexState};
 use crate::inertia::{INERTIAL, ParameterSet, Strip};
 
 /// How hard to try; any values are sound.
@@ -100,7 +100,7 @@ struct Side {
     bound: Bound,
     multipliers: Multipliers,
     vertex: Vec<f64>,
-    state: State,
+    state: SimplexState,
     /// How far the last round lowered the bound.
     gained: f64,
     /// Whether the search is over.
@@ -135,7 +135,7 @@ impl RowSource for NoRows {
 /// Certified bounds on d'z along directions, and where the programs that propose them stand. The search goes on where it ended when
 /// the polytope has got further rows; its box may have become smaller as well, which the certificates use.
 pub(super) struct Search {
-    program: Program,
+    program: LinearProgram,
     /// Each direction and its opposite.
     along: Vec<Vec<f64>>,
     sides: Vec<Side>,
@@ -147,7 +147,7 @@ impl Search {
     pub(super) fn new(polytope: &Polytope, directions: &[Vec<f64>], effort: Effort) -> Self {
         let both = directions.iter().map(|d| [d.clone(), d.iter().map(|x| -x).collect()]);
         let along: Vec<Vec<f64>> = both.flatten().collect();
-        let program = Program::new(polytope, effort.tolerance);
+        let program = LinearProgram::new(polytope, effort.tolerance);
         let side = |(i, d): (usize, &Vec<f64>)| Side {
             index: i / 2,
             sign: if i % 2 == 0 { 1.0 } else { -1.0 },

@@ -100,9 +100,9 @@ mod tests {
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
-    use super::super::tests::{arm, prior};
     use super::*;
     use crate::identify::IdentifierOptions;
+    use crate::identify::tests::{arm, prior};
 
     /// Where no direction meets the unknown body, of which physics knows more than the box, the strips end where corners of the set
     /// do: box, and what a row of data leaves of one parameter.

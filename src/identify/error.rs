@@ -66,12 +66,6 @@ pub enum IdentifyError {
         /// What it has to be.
         expected: &'static str,
     },
-    /// The fit cannot start where it was told to.
-    #[error("start of the fit: {0}")]
-    BadStart(String),
-    /// The data do not allow an estimate by the method that was asked for.
-    #[error("no estimate: {0}")]
-    NoEstimate(String),
     /// A sample does not follow its predecessor by one period.
     #[error("sample at t = {t} s follows the one at {previous} s, expected {period} s later")]
     BadTime {

@@ -48,7 +48,7 @@ impl Scaled {
 
 /// A smallest factor, enclosed.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Factor {
+pub struct SmallestFactor {
     /// Proven: smaller ones are refuted. At least one.
     pub at_least: f64,
     /// Proven: with this one the rows are explained. None if none was found up to 10^6.
@@ -73,7 +73,7 @@ pub fn smallest_factor(
     sensors: &Sensors,
     scaled: Scaled,
     rows: impl Fn(&Sensors) -> Result<Rows, IdentifyError>,
-) -> Result<Factor, IdentifyError> {
+) -> Result<SmallestFactor, IdentifyError> {
     let mut warm = Warm::new(body);
     let mut said = |factor: f64| -> Result<Said, IdentifyError> {
         let Some(sensors) = scaled.times(sensors, factor) else { return Ok(Said::Explained) };
@@ -89,7 +89,7 @@ pub fn smallest_factor(
     let ratio = sensors.torque_ratio;
     let (mut low, mut high) = (1.0_f64, (ratio > 0.0).then(|| (1.0 / ratio).next_up().next_up()));
     if matches!(said(1.0)?, Said::Explained) {
-        return Ok(Factor { at_least: 1.0, enough: Some(1.0) });
+        return Ok(SmallestFactor { at_least: 1.0, enough: Some(1.0) });
     }
     let mut step = 2.0_f64;
     while high.is_none_or(|high| high > CLOSE * low) && low < FARTHEST {
@@ -111,7 +111,7 @@ pub fn smallest_factor(
             }
         }
     }
-    Ok(Factor { at_least: low, enough: high })
+    Ok(SmallestFactor { at_least: low, enough: high })
 }
 
 #[cfg(test)]
@@ -206,6 +206,6 @@ mod tests {
         let problem = Problem::new(5, 0.9);
         let found =
             smallest_factor(&problem.set, 0, &sensors(), Scaled::Sensors, |s| Ok(problem.rows(s))).unwrap();
-        assert_eq!(found, Factor { at_least: 1.0, enough: Some(1.0) });
+        assert_eq!(found, SmallestFactor { at_least: 1.0, enough: Some(1.0) });
     }
 }

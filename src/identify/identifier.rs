@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use super::bounds::{Effort, Search, Tightened, check_rows, unit};
 use super::error::IdentifyError;
-use super::nominal;
-use super::perturbation;
 use super::physics::{check_box, prove_body};
 use super::plausible::{check_motion, check_step};
 use super::polytope::Polytope;
 use super::proof::{Recorder, SetProof};
-use super::separate::{Estimate, Profile, Separation};
-use super::window::{Clock, History, Past, Pick, Placed, RowMaker, Sample, Window};
+use super::separate::{ChargeEstimate, Profile, RowSeparation};
+use super::window::{Clock, History, Past, Pick, Placed, RowMaker, Window};
+use super::{nominal, perturbation};
 use crate::inertia::{INERTIAL, ParameterSet};
+use crate::recording::Sample;
 use crate::robot::Arm;
 
 /// How intervals come of data; both are proven.
@@ -27,7 +27,7 @@ pub enum Method {
     Dual,
     /// The sensitivity bound of [1, Theorem 13] ([`super::perturbation`]).
     Perturbation,
-    /// As `Dual`; after a run of a scenario also the most probable parameters ([`super::map`]), which nothing relies on.
+    /// As `Dual`; after a run of a scenario also the most probable parameters ([`crate::multibody::payload`]), which nothing relies on.
     Map,
 }
 
@@ -93,7 +93,7 @@ pub struct Identifier {
     history: History,
     profiles: Vec<Arc<Profile>>,
     /// What their rows are charged by the present set, one a joint and window.
-    estimates: Vec<Estimate>,
+    estimates: Vec<ChargeEstimate>,
     /// The set that the rows which hold the bounds were last made with.
     made_with: ParameterSet,
     pub(super) record: Recorder,
@@ -294,7 +294,7 @@ impl Identifier {
         let unknown: Vec<usize> = (offset..offset + INERTIAL).collect();
         let directions: Vec<_> = unknown.iter().map(|&j| unit(polytope.len(), j)).collect();
         let mut search = Search::new(&polytope, &directions, self.options.effort);
-        let mut source = Separation::new(&self.history, &self.profiles, &self.estimates, maker, whole);
+        let mut source = RowSeparation::new(&self.history, &self.profiles, &self.estimates, maker, whole);
         search.run(&mut polytope, &mut source);
         let mut steps = vec![search.found(&polytope, &unknown)?];
         let (mut estimates, mut made_with) = (None, self.made_with.clone());
@@ -312,7 +312,7 @@ impl Identifier {
             let before = estimates.as_ref().unwrap_or(&self.estimates);
             let own = Profile::estimates_again(&self.profiles, &placed, before, &mut maker);
             let own = estimates.insert(own);
-            let mut source = Separation::new(&self.history, &self.profiles, own, maker, picks);
+            let mut source = RowSeparation::new(&self.history, &self.profiles, own, maker, picks);
             search.run(&mut polytope, &mut source);
             steps.push(search.found(&polytope, &unknown)?);
         }

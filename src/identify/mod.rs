@@ -6,22 +6,12 @@
 //! into rows of data and carries the other half of the proof; [`identifier`] keeps the books.
 
 pub mod additive;
-pub mod balance;
-pub mod base;
 pub mod bounds;
 pub mod certificate;
-pub mod consistent;
 mod correlated;
 mod error;
-pub mod estimators;
 pub mod factor;
-pub mod filter;
-pub mod gravity;
 pub mod identifier;
-pub mod inverse;
-pub mod least_squares;
-pub mod log;
-pub mod map;
 pub mod motion;
 pub mod nominal;
 pub mod perturbation;
@@ -32,14 +22,14 @@ pub mod program;
 pub mod proof;
 pub mod recorded;
 pub mod separate;
-pub mod study;
+mod unknown;
 pub mod window;
 
 pub use error::IdentifyError;
 pub use identifier::{Identifier, IdentifierOptions, Method, Update};
 pub use physics::tighten_by_physics;
 pub use proof::SetProof;
-pub use window::Sample;
+pub use unknown::{Unknown, parameter_name};
 
 #[cfg(test)]
 pub(crate) mod tests;

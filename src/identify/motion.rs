@@ -22,9 +22,10 @@
 
 use serde::Serialize;
 
-use super::log::MeasurementLog;
 use super::recorded::clock_of;
-use super::window::{Clock, Sample};
+use super::window::Clock;
+use crate::recording::MeasurementLog;
+use crate::recording::Sample;
 use crate::robot::{Arm, Sensors};
 
 mod stamps;
@@ -49,7 +50,7 @@ pub enum Comparison {
 /// A bound that may be too small.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Bound {
+pub enum MotionBound {
     /// On the error of measured positions.
     Position,
     /// On the error of measured velocities.
@@ -68,7 +69,7 @@ pub enum Bound {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Remedy {
     /// Which.
-    pub bound: Bound,
+    pub bound: MotionBound,
     /// Proven: with a smaller factor the recordings still contradict it. None: with any factor.
     pub at_least: Option<f64>,
     /// Proven: with this factor this comparison passes everywhere. None: no such factor was found.
@@ -127,12 +128,15 @@ impl Comparison {
     pub const ALL: [Self; 2] = [Self::PositionAgainstVelocity, Self::VelocityAgainstAcceleration];
 
     /// The bounds of which some factor may be enough.
-    fn bounds(self) -> &'static [Bound] {
+    fn bounds(self) -> &'static [MotionBound] {
         match self {
-            Self::PositionAgainstVelocity => {
-                &[Bound::Position, Bound::Velocity, Bound::Encoders, Bound::Acceleration]
-            }
-            Self::VelocityAgainstAcceleration => &[Bound::Velocity, Bound::Acceleration],
+            Self::PositionAgainstVelocity => &[
+                MotionBound::Position,
+                MotionBound::Velocity,
+                MotionBound::Encoders,
+                MotionBound::Acceleration,
+            ],
+            Self::VelocityAgainstAcceleration => &[MotionBound::Velocity, MotionBound::Acceleration],
         }
     }
 }
@@ -153,17 +157,23 @@ impl Reading {
     }
 
     /// The factor of `bound` from which on `comparison` passes; 1 if it passes as it is, infinite if none helps.
-    fn factor(&self, comparison: Comparison, bound: Bound, sensors: &Sensors, acceleration: f64) -> f64 {
+    fn factor(
+        &self,
+        comparison: Comparison,
+        bound: MotionBound,
+        sensors: &Sensors,
+        acceleration: f64,
+    ) -> f64 {
         let (left, right) = self.terms(comparison, sensors, acceleration);
         if left <= right.iter().sum() {
             return 1.0;
         }
         let grows = match bound {
-            Bound::Position => [true, false, false],
-            Bound::Velocity => [false, true, false],
-            Bound::Encoders => [true, true, false],
-            Bound::Acceleration => [false, false, true],
-            Bound::Torque | Bound::Sensors => [false; 3],
+            MotionBound::Position => [true, false, false],
+            MotionBound::Velocity => [false, true, false],
+            MotionBound::Encoders => [true, true, false],
+            MotionBound::Acceleration => [false, false, true],
+            MotionBound::Torque | MotionBound::Sensors => [false; 3],
         };
         let part = |which: bool| -> f64 {
             right.iter().zip(grows).filter(|(_, grows)| *grows == which).map(|(x, _)| x).sum()
@@ -208,7 +218,7 @@ impl RecordedMotion<'_> {
             }
         });
         let (_, log, joint, to, over_s) = worst?;
-        let remedy = |(&bound, &factor): (&Bound, &f64)| Remedy {
+        let remedy = |(&bound, &factor): (&MotionBound, &f64)| Remedy {
             bound,
             at_least: factor.is_finite().then_some(factor / UPWARD),
             enough: factor.is_finite().then_some(factor * UPWARD),
@@ -222,7 +232,7 @@ impl RecordedMotion<'_> {
     /// none are large enough. Velocities answer for the second comparison, positions for what then is left of the first.
     pub fn sensors_needed(&self, margin: f64) -> Option<Sensors> {
         let mut sensors = self.robot.sensors();
-        let needed = |sensors: &Sensors, comparison: Comparison, bound: Bound| {
+        let needed = |sensors: &Sensors, comparison: Comparison, bound: MotionBound| {
             let mut most = 1.0_f64;
             self.visit(&self.times(), |r| {
                 most = most.max(r.factor(comparison, bound, sensors, self.acceleration[r.joint]));
@@ -230,8 +240,9 @@ impl RecordedMotion<'_> {
             let grown = if most > 1.0 { margin * most * UPWARD } else { 1.0 };
             grown.is_finite().then_some(grown)
         };
-        sensors.velocity_rad_s *= needed(&sensors, Comparison::VelocityAgainstAcceleration, Bound::Velocity)?;
-        sensors.position_rad *= needed(&sensors, Comparison::PositionAgainstVelocity, Bound::Position)?;
+        sensors.velocity_rad_s *=
+            needed(&sensors, Comparison::VelocityAgainstAcceleration, MotionBound::Velocity)?;
+        sensors.position_rad *= needed(&sensors, Comparison::PositionAgainstVelocity, MotionBound::Position)?;
         Some(sensors)
     }
 

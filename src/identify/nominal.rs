@@ -2,9 +2,11 @@
 
 use nalgebra::{Cholesky, DMatrix, DVector, SMatrix, SVector};
 
-use super::consistent::{Coordinates, Quadratic};
 use super::polytope::Polytope;
-use crate::inertia::{INERTIAL, pseudo::check_physical};
+use crate::inertia::Coordinates;
+use crate::inertia::INERTIAL;
+use crate::inertia::pseudo::check_physical;
+use crate::regression::consistent::Quadratic;
 
 type Matrix10 = SMatrix<f64, INERTIAL, INERTIAL>;
 type Vector10 = SVector<f64, INERTIAL>;

@@ -37,7 +37,7 @@ const NEGLIGIBLE: f64 = 1e-12;
 ///
 /// # Errors
 /// [`IdentifyError::AssumptionBroken`] if an interval comes out empty, with the row that weighs most.
-pub(super) fn tighten(polytope: &Polytope) -> Result<Tightened, IdentifyError> {
+pub(crate) fn tighten(polytope: &Polytope) -> Result<Tightened, IdentifyError> {
     let (offset, p) = (polytope.cuts.offset, polytope.len());
     let mut set = polytope.set.clone();
     let mut row_share = vec![0.0_f64; polytope.rows.len()];
@@ -106,8 +106,8 @@ mod tests {
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
 
-    use super::super::tests::{Noise, arm, prior, recording, truth};
-    use super::super::{Identifier, IdentifierOptions, IdentifyError, Method};
+    use crate::identify::tests::{Noise, arm, prior, recording, truth};
+    use crate::identify::{Identifier, IdentifierOptions, IdentifyError, Method};
 
     #[test]
     fn it_holds_the_truth_and_the_dual_bound_is_tighter() {

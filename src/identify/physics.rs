@@ -17,7 +17,7 @@ pub fn tighten_by_physics(set: &ParameterSet, body: usize) -> Result<ParameterSe
 }
 
 /// [`tighten_by_physics`] and a physically consistent body well inside the result.
-pub(super) fn tighten_body(
+pub(crate) fn tighten_body(
     set: &ParameterSet,
     body: usize,
 ) -> Result<(ParameterSet, [f64; INERTIAL]), IdentifyError> {
@@ -54,7 +54,7 @@ pub(super) fn alone(set: &ParameterSet, offset: usize) -> Polytope {
 }
 
 /// Checks that a box is finite, ordered, and has at least `least` parameters.
-pub(super) fn check_box(set: &ParameterSet, least: usize) -> Result<(), IdentifyError> {
+pub(crate) fn check_box(set: &ParameterSet, least: usize) -> Result<(), IdentifyError> {
     let found = set.lower().len().min(set.upper().len());
     if found < least || set.lower().len() != set.upper().len() {
         return Err(IdentifyError::WrongLength { what: "prior box", found, expected: least });

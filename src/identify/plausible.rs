@@ -2,7 +2,7 @@
 //! a wrong clock would enter the balance as if it were physics.
 
 use super::error::IdentifyError;
-use super::window::Sample;
+use crate::recording::Sample;
 use crate::robot::Arm;
 
 /// Generous to rounding: these are plausibility checks, not part of the bounds.

@@ -3,7 +3,7 @@
 //! Nothing here is trusted: what it returns is checked by [`super::certificate`], and a poor answer costs tightness
 //! only. The method suits how bounds are asked for: a corner of the box is where it may start whatever the rows say, every
 //! basis on the way gives multipliers (a valid bound), cuts and rows that come later cost a few more pivots from where the
-//! search ended ([`State`]), and at most as many rows as there are unknowns get a multiplier.
+//! search ended ([`SimplexState`]), and at most as many rows as there are unknowns get a multiplier.
 //!
 //! In scaled unknowns x in [-1, 1]^p (box to unit cube, rows to unit radius, cuts to unit norm):
 //! maximise c'x subject to lo <= G x <= hi with G the rows, the cuts (hi = inf) and the identity.
@@ -40,7 +40,7 @@ const NOTHING: f64 = 1e-9;
 const NEGLIGIBLE: f64 = 1e-14;
 
 /// The scaled program, shared by all directions.
-pub struct Program {
+pub struct LinearProgram {
     center: Vec<f64>,
     half: Vec<f64>,
     /// One column a line: rows, then cuts; scaled, without the idle unknowns and the identity block.
@@ -77,7 +77,7 @@ struct Scaled {
 }
 
 /// What the solver proposes for one direction.
-pub struct Proposal {
+pub struct MultiplierProposal {
     /// Approximate maximiser, in the unscaled parameters.
     pub z: Vec<f64>,
     /// Multipliers for the certificate.
@@ -100,7 +100,7 @@ enum Line {
 
 /// Where a search stands; it may go on with a program that has got further rows and cuts.
 #[derive(Debug, Clone)]
-pub struct State {
+pub struct SimplexState {
     /// c, disturbed and as asked for; the largest component is one.
     cost: Vec<f64>,
     plain: Vec<f64>,
@@ -115,7 +115,7 @@ pub struct State {
     contradiction: Option<(Active, f64)>,
 }
 
-impl Program {
+impl LinearProgram {
     /// Scales the polytope; rows that no point of the box violates are dropped.
     pub fn new(polytope: &Polytope, tolerance: f64) -> Self {
         let (center, half) = (polytope.set.center(), polytope.set.radius());
@@ -217,14 +217,14 @@ impl Program {
     }
 
     /// Approximately maximises d'z; `d` has length p.
-    pub fn maximise(&self, d: &[f64]) -> Proposal {
+    pub fn maximise(&self, d: &[f64]) -> MultiplierProposal {
         let mut state = self.start(d);
         self.solve(&mut state);
         self.proposal(&state, d)
     }
 
     /// The corner of the box in direction `d` (length p).
-    pub fn start(&self, d: &[f64]) -> State {
+    pub fn start(&self, d: &[f64]) -> SimplexState {
         let p = self.kept.len();
         let cost: Vec<f64> = self.kept.iter().map(|&j| d[j] * self.half[j]).collect();
         let size = cost.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
@@ -237,7 +237,7 @@ impl Program {
             .map(|(j, &x)| x + DISTURBANCE * irregular(j) * towards(x, j))
             .collect();
         let sign = |j: usize| cost[j].signum();
-        State {
+        SimplexState {
             basis: (0..p).map(|j| Active { line: Line::Unit(j), sign: sign(j) }).collect(),
             inverse: DMatrix::from_fn(p, p, |i, j| if i == j { sign(j) } else { 0.0 }),
             x: DVector::from_fn(p, |j, _| sign(j)),
@@ -250,7 +250,7 @@ impl Program {
     }
 
     /// Goes on until no line is violated. A search that began with fewer cuts of the same polytope and box may go on here.
-    pub fn solve(&self, state: &mut State) {
+    pub fn solve(&self, state: &mut SimplexState) {
         if state.size == 0.0 || state.contradiction.is_some() {
             return;
         }
@@ -283,7 +283,7 @@ impl Program {
     }
 
     /// Multipliers and maximiser of a state, for the direction that it was started with.
-    pub fn proposal(&self, state: &State, d: &[f64]) -> Proposal {
+    pub fn proposal(&self, state: &SimplexState, d: &[f64]) -> MultiplierProposal {
         // Idle unknowns go where the direction wants them.
         let mut z: Vec<f64> = (0..d.len())
             .map(|j| self.center[j] + if d[j] == 0.0 { 0.0 } else { self.half[j].copysign(d[j]) })
@@ -317,18 +317,18 @@ impl Program {
                 enter(active, t);
             }
         }
-        Proposal { z, multipliers }
+        MultiplierProposal { z, multipliers }
     }
 
     /// How far the present vertex is beyond line i, in norms of it, and on which side.
-    fn violation(&self, state: &State, i: usize) -> (f64, f64) {
+    fn violation(&self, state: &SimplexState, i: usize) -> (f64, f64) {
         let value = self.lines.column(i).dot(&state.x);
         let (above, below) = (value - self.hi[i], self.lo[i] - value);
         if above > below { (above / self.norm[i], 1.0) } else { (below / self.norm[i], -1.0) }
     }
 
     /// Lines that are violated most.
-    fn violated(&self, state: &State) -> Vec<usize> {
+    fn violated(&self, state: &SimplexState) -> Vec<usize> {
         let all = (0..self.source.len()).map(|i| (self.violation(state, i).0, i));
         let mut found: Vec<(f64, usize)> = all.filter(|(by, _)| *by > self.tolerance).collect();
         found.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
@@ -336,7 +336,7 @@ impl Program {
         found.into_iter().map(|(_, i)| i).collect()
     }
 
-    fn worst(&self, state: &State, among: impl Iterator<Item = usize>) -> Option<(Active, f64)> {
+    fn worst(&self, state: &SimplexState, among: impl Iterator<Item = usize>) -> Option<(Active, f64)> {
         let mut worst = None;
         let mut most = self.tolerance;
         for i in among {
@@ -349,7 +349,7 @@ impl Program {
         worst
     }
 
-    fn worst_unit(&self, state: &State) -> Option<(Active, f64)> {
+    fn worst_unit(&self, state: &SimplexState) -> Option<(Active, f64)> {
         let most = (0..state.x.len()).max_by(|&a, &b| state.x[a].abs().total_cmp(&state.x[b].abs()))?;
         let by = state.x[most].abs() - 1.0;
         let active = Active { line: Line::Unit(most), sign: state.x[most].signum() };
@@ -374,7 +374,7 @@ impl Program {
     }
 
     /// The line enters the basis. False where that cannot go on: the lines contradict one another, or digits are lost.
-    fn pivot(&self, state: &mut State, entering: Active) -> bool {
+    fn pivot(&self, state: &mut SimplexState, entering: Active) -> bool {
         let (mut w, value) = match entering.line {
             Line::Data(i) => {
                 let a = self.lines.column(i);
@@ -426,7 +426,7 @@ impl Program {
     }
 
     /// Inverse, vertex and multipliers anew from the active lines; false where they have become dependent.
-    fn refresh(&self, state: &mut State) -> bool {
+    fn refresh(&self, state: &mut SimplexState) -> bool {
         let p = state.x.len();
         let mut normals = DMatrix::zeros(p, p);
         for (i, active) in state.basis.iter().enumerate() {

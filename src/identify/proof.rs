@@ -51,24 +51,24 @@ pub struct SetProof {
     /// Vectors v of cuts v'J v >= 0 of the last body's pseudo-inertia, in units of 2^-20.
     pub cuts: Vec<[i32; 4]>,
     /// What was proven, one after the other.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ProofStep>,
 }
 
 /// One step of learning. Everything in it is proven over the set that the steps before leave.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Step {
+pub enum ProofStep {
     /// What physical consistency says of the prior.
     Physics {
         /// Bounds of single parameters.
-        bounds: Vec<Bound>,
+        bounds: Vec<ProvenBound>,
     },
     /// What measurements say.
     Update {
         /// Windows that came since the step before.
-        windows: Vec<Measured>,
+        windows: Vec<MeasuredWindow>,
         /// Bounds of single parameters.
-        bounds: Vec<Bound>,
+        bounds: Vec<ProvenBound>,
     },
     /// Bounds of combinations of parameters, which are rows from then on.
     Strips {
@@ -80,7 +80,7 @@ pub enum Step {
 /// A window of measurements.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Measured {
+pub struct MeasuredWindow {
     /// Number of its first tick; windows that share a tick follow one another.
     pub tick: usize,
     /// Time of its first sample, s: that sample of the log and as many after it as there are panels.
@@ -94,7 +94,7 @@ pub struct Measured {
 /// A bound of one parameter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Bound {
+pub struct ProvenBound {
     /// Index in the parameter vector.
     pub parameter: usize,
     /// Whether it is an upper bound.
@@ -147,7 +147,7 @@ impl SetProof {
     /// |ddq_j| was bounded by its numbers (rad/s^2). The motions are in order of time.
     pub fn acceleration_fault(&self, motions: &[(f64, &[f64])]) -> Option<String> {
         let windows = self.steps.iter().flat_map(|step| match step {
-            Step::Update { windows, .. } => &windows[..],
+            ProofStep::Update { windows, .. } => &windows[..],
             _ => &[],
         });
         for window in windows {
@@ -172,13 +172,13 @@ impl SetProof {
 
 /// Writes the proof down while the set comes about.
 #[derive(Debug, Clone)]
-pub(super) struct Recorder {
+pub(crate) struct Recorder {
     prior: ParameterSet,
     rows: Vec<Source>,
     row_index: HashMap<Source, u32>,
     cuts: Vec<[i32; 4]>,
     cut_index: HashMap<[i32; 4], u32>,
-    steps: Vec<Step>,
+    steps: Vec<ProofStep>,
 }
 
 impl Recorder {
@@ -193,12 +193,12 @@ impl Recorder {
             steps: vec![],
         };
         let bounds = recorder.bounds(body, offset);
-        recorder.steps.push(Step::Physics { bounds });
+        recorder.steps.push(ProofStep::Physics { bounds });
         recorder
     }
 
     /// Of a set from recordings, whose last body's parameters begin at `offset`.
-    pub(super) fn of_recordings(prior: &ParameterSet, narrowed: &Narrowed, offset: usize) -> Self {
+    pub(crate) fn of_recordings(prior: &ParameterSet, narrowed: &Narrowed, offset: usize) -> Self {
         let (body, updates) = narrowed.proven.split_first().map_or((&[][..], &[][..]), |(a, b)| (&a[..], b));
         let mut recorder = Self::new(prior, body, offset);
         updates.iter().for_each(|proven| recorder.update(&[], proven));
@@ -213,13 +213,13 @@ impl Recorder {
     /// An update by these windows, each with its first tick.
     pub(super) fn update(&mut self, windows: &[(usize, Window)], proven: &[Proven]) {
         let bounds = self.bounds(proven, 0);
-        let measured = |(tick, window): &(usize, Window)| Measured {
+        let measured = |(tick, window): &(usize, Window)| MeasuredWindow {
             tick: *tick,
             t_s: window.samples.first().map_or(f64::NAN, |sample| sample.t),
             panels: window.samples.len().saturating_sub(1),
             acceleration_bound: window.acceleration_bound.clone(),
         };
-        self.steps.push(Step::Update { windows: windows.iter().map(measured).collect(), bounds });
+        self.steps.push(ProofStep::Update { windows: windows.iter().map(measured).collect(), bounds });
     }
 
     /// Strips, with the proofs of upper and lower bound of each in turn; returns how they are referred to as rows.
@@ -236,12 +236,12 @@ impl Recorder {
                 upper_by: self.terms(&pair[0]),
             });
         }
-        self.steps.push(Step::Strips { strips: kept });
+        self.steps.push(ProofStep::Strips { strips: kept });
         (0u32..).take(strips.len()).map(|k| Some(Source::Strip([step?, k]))).collect()
     }
 
     /// All that is written down so far.
-    pub(super) fn proof(&self, robot: &Arm) -> SetProof {
+    pub(crate) fn proof(&self, robot: &Arm) -> SetProof {
         SetProof {
             schema: SCHEMA,
             robot: robot.clone(),
@@ -253,8 +253,8 @@ impl Recorder {
         }
     }
 
-    fn bounds(&mut self, proven: &[Proven], offset: usize) -> Vec<Bound> {
-        let mut bound = |p: &Proven| Bound {
+    fn bounds(&mut self, proven: &[Proven], offset: usize) -> Vec<ProvenBound> {
+        let mut bound = |p: &Proven| ProvenBound {
             parameter: p.index + offset,
             upper: p.upper,
             value: p.value,

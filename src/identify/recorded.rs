@@ -24,16 +24,17 @@ use rayon::prelude::*;
 
 use super::bounds::{Effort, Proven, tighten};
 use super::error::IdentifyError;
-use super::log::{MeasurementLog, torque_at};
 use super::physics::prove_body;
 use super::polytope::{Polytope, Rows, Source};
-use super::window::{Clock, Sample, Window, parts, rows_over_parts};
+use super::window::{Clock, Window, parts, rows_over_parts};
 use crate::enclose::Interval;
 use crate::inertia::ParameterSet;
+use crate::recording::Sample;
+use crate::recording::{MeasurementLog, torque_at};
 use crate::robot::{Arm, Sensors};
 use crate::scalar::Scalar;
 
-pub(super) mod wider;
+pub(crate) mod wider;
 
 /// A log whose period is the control period up to this share was written by the control loop.
 const SAME_PERIOD: f64 = 1e-3;

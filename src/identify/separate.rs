@@ -13,7 +13,7 @@
 //! no row is missing that matters.
 //!
 //! Nothing here is trusted. F is that of the middles of the coefficients. E is interpolated between the ends of a window, and what
-//! is left of the radius of a window's row is laid on its panels in equal shares ([`Estimate`]). A row is made by [`RowMaker`], and
+//! is left of the radius of a window's row is laid on its panels in equal shares ([`ChargeEstimate`]). A row is made by [`RowMaker`], and
 //! holds whyever it was asked for.
 //!
 //! Every tick may be an end, as errors of the encoders differ from tick to tick and a row is best where they are largest. The pass skips
@@ -28,9 +28,10 @@ use rayon::prelude::*;
 
 use super::bounds::RowSource;
 use super::polytope::Rows;
-use super::window::{End, History, Past, Pick, Placed, RowMaker, Sample};
+use super::window::{History, Past, Pick, Placed, RowMaker, TickEnd};
 use crate::dynamics::{Motion, momentum_regressor};
 use crate::inertia::{ARMATURE, COULOMB, INERTIAL, OFFSET, ParameterSet, VISCOUS};
+use crate::recording::Sample;
 use crate::robot::Arm;
 
 /// Spans that are asked for a vertex, joint and side at most.
@@ -68,7 +69,7 @@ struct JointProfile {
 
 /// What a row of one joint is charged in a window, by one set of parameters.
 #[derive(Debug, Clone, Copy)]
-pub struct Estimate {
+pub struct ChargeEstimate {
     /// E at the window's first tick and at its last.
     ends: [f64; 2],
     /// R over the whole window, but for the torque sensors' part.
@@ -109,12 +110,12 @@ impl Found {
 
 /// Asks for rows of a history.
 #[derive(Debug)]
-pub struct Separation<'a> {
+pub struct RowSeparation<'a> {
     history: &'a History,
     /// In the order of the history's windows.
     profiles: &'a [Arc<Profile>],
     /// One a joint, window by window.
-    estimates: &'a [Estimate],
+    estimates: &'a [ChargeEstimate],
     maker: RowMaker<'a>,
     asked: HashSet<Pick>,
 }
@@ -138,14 +139,14 @@ impl Profile {
     }
 
     /// The estimates for `windows` by the set of `maker`, which knows their ends.
-    pub fn estimates(profiles: &[Arc<Self>], windows: &[Placed], maker: &RowMaker) -> Vec<Estimate> {
+    pub fn estimates(profiles: &[Arc<Self>], windows: &[Placed], maker: &RowMaker) -> Vec<ChargeEstimate> {
         let mut estimates = vec![];
         for (profile, &Placed { stretch, number, past }) in profiles.iter().zip(windows) {
             for (j, joint) in profile.joints.iter().enumerate() {
-                let end = |tick: usize| maker.end(tick, j).map_or(0.0, End::error) + joint.own;
+                let end = |tick: usize| maker.end(tick, j).map_or(0.0, TickEnd::error) + joint.own;
                 let ends = [past.ticks().start, past.ticks().end].map(end);
                 let grown = (joint.rest + maker.charge(stretch, number, j)).max(0.0);
-                estimates.push(Estimate { ends, grown });
+                estimates.push(ChargeEstimate { ends, grown });
             }
         }
         estimates
@@ -155,9 +156,9 @@ impl Profile {
     pub fn estimates_again(
         profiles: &[Arc<Self>],
         windows: &[Placed],
-        before: &[Estimate],
+        before: &[ChargeEstimate],
         maker: &mut RowMaker,
-    ) -> Vec<Estimate> {
+    ) -> Vec<ChargeEstimate> {
         let n = maker.robot().dof();
         let sampled = || (0..windows.len()).step_by(windows.len().div_ceil(SAMPLED).max(1));
         maker.place_starts(sampled().map(|w| windows[w]));
@@ -165,7 +166,7 @@ impl Profile {
         for j in 0..n {
             let now = |w: usize| {
                 let own = profiles[w].joints[j].own;
-                maker.end(windows[w].past.ticks().start, j).map_or(0.0, End::error) + own
+                maker.end(windows[w].past.ticks().start, j).map_or(0.0, TickEnd::error) + own
             };
             let (now, then) =
                 sampled().fold((0.0, 0.0), |(a, b), w| (a + now(w), b + before[n * w + j].ends[0]));
@@ -202,7 +203,7 @@ impl Profile {
         let joint = |(j, momenta): (usize, DMatrix<f64>)| {
             let mut profile = JointProfile::new(robot, set, (samples, past), j, momenta);
             let ends = [past.ticks().start, past.ticks().end];
-            let errors = ends.map(|tick| maker.end(tick, j).map_or(0.0, End::error) + profile.own);
+            let errors = ends.map(|tick| maker.end(tick, j).map_or(0.0, TickEnd::error) + profile.own);
             let known: f64 = errors.iter().chain(profile.noise.last()).sum();
             profile.rest = radii[j] - known - maker.charge(window.stretch, window.number, j);
             profile
@@ -268,12 +269,12 @@ impl JointProfile {
     }
 }
 
-impl<'a> Separation<'a> {
+impl<'a> RowSeparation<'a> {
     /// Over all windows of `history`, whose rows `maker` makes; rows over `known` are there already.
     pub fn new(
         history: &'a History,
         profiles: &'a [Arc<Profile>],
-        estimates: &'a [Estimate],
+        estimates: &'a [ChargeEstimate],
         maker: RowMaker<'a>,
         known: impl IntoIterator<Item = Pick>,
     ) -> Self {
@@ -290,7 +291,7 @@ impl<'a> Separation<'a> {
         for stretch in self.history.stretches() {
             scans.iter_mut().for_each(Scan::interrupt);
             for (past, (profile, estimates)) in stretch.windows().iter().zip(&mut profiles) {
-                let (own, Estimate { ends, grown: rest }) = (&profile.joints[joint], estimates[joint]);
+                let (own, ChargeEstimate { ends, grown: rest }) = (&profile.joints[joint], estimates[joint]);
                 let share = |k: usize| k as f64 / past.ticks().len().max(1) as f64;
                 let at = |(k, noise): (usize, &f64)| {
                     (ends[0] + share(k) * (ends[1] - ends[0]), noise + share(k) * rest)
@@ -308,7 +309,7 @@ impl<'a> Separation<'a> {
     }
 }
 
-impl RowSource for Separation<'_> {
+impl RowSource for RowSeparation<'_> {
     fn missing(&mut self, points: &[&[f64]]) -> (Rows, Vec<bool>) {
         if points.is_empty() {
             return (Rows::none(0), vec![]);

@@ -16,6 +16,7 @@ use crate::horizon::TorqueWidths;
 use crate::inertia::{INERTIAL, ParameterSet};
 use crate::plan::{foresee, tube_fit};
 use crate::reach::{PreparedSet, Span};
+use crate::recording::Sample;
 use crate::robot::{Arm, Scene};
 use crate::trajectory::{Bezier, JointState};
 

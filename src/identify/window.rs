@@ -55,21 +55,10 @@ mod part;
 
 use serde::{Deserialize, Serialize};
 
-pub use history::{End, History, Past, Pick, Placed, RowMaker, Stretch};
-pub use part::{Enclosed, Enclosures, Part, equal_spans, parts, rows_over_parts};
+use crate::recording::Sample;
 
-/// What is measured at one tick.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Sample {
-    /// Time of the tick, s.
-    pub t: f64,
-    /// Measured joint positions, rad (m for a prismatic joint); continuous, not wrapped.
-    pub q: Vec<f64>,
-    /// Measured joint velocities, rad/s.
-    pub dq: Vec<f64>,
-    /// Measured joint torques, N m, held from this tick to the next.
-    pub tau: Vec<f64>,
-}
+pub use history::{History, Past, Pick, Placed, RowMaker, Stretch, TickEnd};
+pub use part::{Enclosed, Enclosures, Part, equal_spans, parts, rows_over_parts};
 
 /// What is known of the time between two samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -26,7 +26,7 @@ use nalgebra::{Matrix3, Matrix4, Rotation3, SMatrix, SVector, SymmetricEigen, Un
 
 use super::INERTIAL;
 use super::pseudo::{InertiaError, check_physical, inertial_parameters, pseudo_inertia};
-use crate::robot::rigid_motion::left_jacobian3;
+use crate::linear::rigid_motion::left_jacobian3;
 
 /// Exponential-eigenvalue coordinates (sigma_m, h, omega, sigma_x, sigma_y, sigma_z).
 pub type EigenvalueCoordinates = [f64; INERTIAL];

@@ -5,6 +5,7 @@
 //! a robot's parameter vector holds;
 //! [`set`] for what planner, controller and certifier quantify over: a box, and bounds on combinations.
 
+mod coordinates;
 pub mod exponential_eigenvalue;
 pub mod layout;
 pub mod log_cholesky;
@@ -14,6 +15,7 @@ pub mod pseudo;
 pub mod set;
 pub mod urdf;
 
+pub use coordinates::Coordinates;
 pub use layout::Layout;
 pub use parameters::{
     ARMATURE, COULOMB, FRICTION, INERTIAL, JointParameters, OFFSET, PARAMETER_NAMES, PARAMETER_UNITS, VISCOUS,

@@ -7,7 +7,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::identify::study::parameter_name;
+use crate::identify::parameter_name;
 use crate::inertia::ParameterSet;
 use crate::robot::Arm;
 

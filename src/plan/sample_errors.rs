@@ -267,7 +267,8 @@ impl<T: Scalar> Torques<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::identify::window::{Clock, Sample, Window, parts, rows_over_parts};
+    use crate::identify::window::{Clock, Window, parts, rows_over_parts};
+    use crate::recording::Sample;
     use crate::robot;
     use crate::trajectory::Bezier;
 

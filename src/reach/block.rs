@@ -68,8 +68,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::campaign::soundness::twofold::Twofold;
     use crate::enclose::Counted;
+    use crate::enclose::twofold::Twofold;
     use crate::scalar::Scalar;
 
     type Form = Affine<4, Counted>;

@@ -143,7 +143,7 @@ impl Tube {
 mod tests {
     use super::*;
     use crate::campaign::soundness::formulas;
-    use crate::campaign::soundness::twofold::Twofold;
+    use crate::enclose::twofold::Twofold;
     use crate::plan::tube_fit;
     use crate::robot::Arm;
 

@@ -9,7 +9,7 @@ use super::html::{document, escape};
 use super::plots::{LINES, Plot, Series, Shape};
 use super::table::align;
 use super::write::write_files;
-use crate::estimate::study::{ParameterRow, StudyResult};
+use crate::study::estimation::{ParameterRow, StudyResult};
 
 /// Writes the folder, all or nothing.
 ///

@@ -2,8 +2,8 @@
 
 use super::figure::{above, below};
 use crate::horizon::{Broken, Evidence};
-use crate::identify::motion::{Bound, Remedy};
-use crate::identify::study::{Assumption, BrokenAssumption};
+use crate::identify::motion::{MotionBound, Remedy};
+use crate::study::identification::{Assumption, BrokenAssumption};
 
 impl Broken {
     /// `motion, t = 1.001 s, joint_2, encoder bounds x 340 at least`.
@@ -44,12 +44,12 @@ pub(super) fn sentence(broken: &BrokenAssumption) -> String {
 /// `torque bounds x 2.91 enough, at least 2.88`.
 fn remedy(remedy: &Remedy) -> String {
     let bound = match remedy.bound {
-        Bound::Position => "position bound",
-        Bound::Velocity => "velocity bound",
-        Bound::Encoders => "both encoder bounds",
-        Bound::Acceleration => "acceleration bound",
-        Bound::Torque => "torque sensor bounds",
-        Bound::Sensors => "all sensor bounds",
+        MotionBound::Position => "position bound",
+        MotionBound::Velocity => "velocity bound",
+        MotionBound::Encoders => "both encoder bounds",
+        MotionBound::Acceleration => "acceleration bound",
+        MotionBound::Torque => "torque sensor bounds",
+        MotionBound::Sensors => "all sensor bounds",
     };
     match (remedy.enough, remedy.at_least) {
         (Some(enough), Some(least)) if enough < 1.0001 * least => {

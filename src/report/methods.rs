@@ -2,7 +2,7 @@
 
 use super::figure::{above, below, figure};
 use super::html::{escape, symbol, unit};
-use crate::identify::study::{BaseFinding, Findings, MethodFinding, ParameterFinding};
+use crate::study::identification::{BaseFinding, Findings, MethodFinding, ParameterFinding};
 
 /// Rows of `methods.csv`: one a parameter, a column a method.
 pub(super) fn rows(findings: &Findings) -> Vec<Vec<String>> {

@@ -11,8 +11,9 @@ use super::methods;
 use super::plots::{LINES, Plot, Series, Shape};
 use super::table::align;
 use super::write::{SET_PROOF, check_files, write_named};
-use crate::identify::study::{
-    Assumption, Findings, MethodFinding, Moment, ParameterFinding, Prediction, Unknown, Verdict,
+use crate::identify::Unknown;
+use crate::study::identification::{
+    Assumption, Findings, MethodFinding, Moment, ParameterFinding, Prediction, Verdict,
 };
 
 /// The files of the report; beside them is `set_proof.json` where a set is shown.

@@ -92,7 +92,7 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
 
     use super::*;
-    use crate::campaign::soundness::twofold::Twofold;
+    use crate::enclose::twofold::Twofold;
 
     #[test]
     fn a_rotated_brick_gets_a_box_of_its_size() {

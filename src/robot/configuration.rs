@@ -7,7 +7,7 @@
 use nalgebra::{Quaternion, UnitQuaternion, Vector3, Vector6};
 
 use super::model::Model;
-use super::rigid_motion::{adjoint, exp, left_jacobian, left_jacobian_inverse, log};
+use crate::linear::rigid_motion::{adjoint, exp, left_jacobian, left_jacobian_inverse, log};
 
 #[cfg(feature = "rand")]
 mod random;

@@ -12,7 +12,6 @@ pub(crate) mod fixture;
 pub mod gains;
 pub mod model;
 pub mod pose;
-pub(crate) mod rigid_motion;
 pub mod sensors;
 pub mod shape;
 pub mod uncertainty;

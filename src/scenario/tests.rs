@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use super::*;
 use crate::horizon::{Event, Learner, Observer, Reading, RunOptions};
-use crate::identify::Sample;
 use crate::inertia::INERTIAL;
+use crate::recording::Sample;
 use crate::simulate::{HiddenTruth, World};
 
 /// Nobody watches.

@@ -7,16 +7,12 @@ pub mod faults;
 pub(crate) mod plant;
 pub mod posture;
 pub(crate) mod recording;
-mod sensor;
 mod truth;
 mod whole_body;
 mod world;
 
 pub use faults::Faults;
 pub use posture::Posture;
-pub use recording::{
-    Drive, Footing, HiddenParameters, Noise, Recorded, Recording, RecordingPlan, Sealed, record,
-};
-pub use sensor::{Quantity, Sensor};
+pub use recording::{Drive, Footing, HiddenParameters, Noise, Recording, RecordingPlan, Sealed, record};
 pub use truth::HiddenTruth;
 pub use world::{Audit, Counts, TrackingReference, World};

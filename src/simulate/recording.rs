@@ -10,12 +10,13 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::posture::{Posture, PostureReference};
-use super::sensor::{Quantity, Sensor};
 use super::whole_body::WholeBody;
 use crate::dynamics::Workspace;
 use crate::dynamics::actuation::{drive_torque, joint_friction};
 use crate::dynamics::constraint::{ConstrainedDynamics, Constraint, Redundancy};
-use crate::inertia::{INERTIAL, pseudo::check_physical};
+use crate::inertia::INERTIAL;
+use crate::inertia::pseudo::check_physical;
+use crate::recording::{EvenLog, Quantity, Sample, Sensor};
 use crate::robot::Model;
 use crate::robot::configuration::{difference, integrate};
 
@@ -129,26 +130,11 @@ pub struct RecordingPlan {
     pub seed: u64,
 }
 
-/// One sample.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Recorded {
-    /// Measured configuration (nq), rad.
-    pub q: Vec<f64>,
-    /// Measured velocities (nv), rad/s.
-    pub dq: Vec<f64>,
-    /// Measured generalised forces (nv), held from this sample to the next, N m.
-    pub tau: Vec<f64>,
-    /// Readings of the sensors, one after the other.
-    pub readings: Vec<f64>,
-    /// Metered work of the applied forces from this sample to the next, J; drives' own losses are not in it.
-    pub work: f64,
-}
-
 /// Samples, and the truth under seal.
 #[derive(Debug)]
 pub struct Recording {
     /// What the sensors said.
-    pub samples: Vec<Recorded>,
+    pub log: EvenLog,
     /// What was true.
     pub sealed: Sealed,
 }
@@ -195,7 +181,7 @@ pub fn record(
     let mut law = Law::new(robot.clone(), plan, &start, &mut draw)?;
     let rest = vec![0.0; n];
     let quiet = without_torque_sensor(robot, &plan.drive);
-    let (mut samples, mut states) = (Vec::with_capacity(plan.samples), Vec::with_capacity(plan.samples));
+    let (mut log, mut states) = (EvenLog::default(), Vec::with_capacity(plan.samples));
     for k in 0..plan.samples {
         let state = [body.q.as_slice(), body.v.as_slice()].concat();
         if state.iter().any(|x| !x.is_finite()) {
@@ -225,9 +211,11 @@ pub fn record(
         if plan.noise.work > 0.0 {
             work += plan.noise.work * normal(&mut draw);
         }
-        samples.push(Recorded { q, dq, tau, readings, work });
+        log.samples.push(Sample { t, q, dq, tau });
+        log.readings.push(readings);
+        log.work.push(work);
     }
-    Ok(Recording { samples, sealed: Sealed { parameters: body.parameters, states } })
+    Ok(Recording { log, sealed: Sealed { parameters: body.parameters, states } })
 }
 
 /// Degrees of freedom whose torques nothing measures: what has no motor has no torque sensor either.

@@ -57,7 +57,7 @@ const PLANS: [Plan; 7] = [
         title: "Estimation problem",
         before: "A problem names a robot, its samples, what is estimated, and what is assumed. `surelift estimate FILE` solves it.",
         format: Format::Toml,
-        types: &[("estimate::study::file", "File", "The file")],
+        types: &[("study::estimation::file", "File", "The file")],
     },
     Plan {
         file: "campaign.md",

@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
-use crate::estimate::study::Study;
-use crate::estimate::{MultibodyProblem, Trajectory};
+use crate::estimate::Trajectory;
+use crate::multibody::MultibodyProblem;
+use crate::study::estimation::EstimationStudy;
 
 /// Errors of an estimate.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -25,7 +26,7 @@ pub(super) struct Truth {
 
 impl Truth {
     /// Ends the study; nothing where its samples were measured.
-    pub fn open(study: Study) -> Option<Self> {
+    pub fn open(study: EstimationStudy) -> Option<Self> {
         study.reveal().map(|(parameters, states)| Self { parameters, states })
     }
 

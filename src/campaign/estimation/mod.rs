@@ -2,7 +2,7 @@
 //! formulation, an equation between parameters or an observation does to convergence and errors ([2, Table I and Fig. 3], [3,
 //! Table I and Figs. 10-11).
 //!
-//! Problems and variants are changes laid over a problem file ([`Study::load_changed`]). A start draws every estimated body
+//! Problems and variants are changes laid over a problem file ([`EstimationStudy::load_changed`]). A start draws every estimated body
 //! and joint parameter between 1 - spread and 1 + spread times its nominal value, and disturbs all states; priors stay where the
 //! file has them. The truth is opened when all starts of a variant have been solved.
 
@@ -24,12 +24,11 @@ use serde_json::json;
 use self::errors::{Errors, Truth};
 use self::problem::{ProblemFile, Variant};
 use super::{Campaign, CampaignError, CampaignFindings, Progress};
-use crate::estimate::study::Study;
-use crate::estimate::{
-    EstimateError, MultibodyProblem, Options, ParameterMap, Problem, Solver, Status, Trajectory,
-};
+use crate::estimate::{EstimateError, EstimationProblem, Solver, SolverOptions, Status, Trajectory};
 use crate::inertia::INERTIAL;
+use crate::multibody::{MultibodyProblem, ParameterMap};
 use crate::report::figure::figure;
+use crate::study::estimation::EstimationStudy;
 
 /// The file of the campaign.
 #[derive(Debug, Clone, Deserialize)]
@@ -118,7 +117,7 @@ impl Starts {
         if problem.variant.is_empty() { &self.file.variant } else { &problem.variant }
     }
 
-    fn load(&self, problem: &ProblemFile, variant: &Variant) -> Result<Study, CampaignError> {
+    fn load(&self, problem: &ProblemFile, variant: &Variant) -> Result<EstimationStudy, CampaignError> {
         let mut study = problem.load(&self.path, &variant.change).map_err(|source| {
             let field = format!("problem `{}`, variant `{}`", problem.label, variant.label);
             CampaignError::field(&self.path, field, source.to_string())
@@ -132,7 +131,7 @@ impl Starts {
     /// A random start.
     fn start(
         &self,
-        study: &Study,
+        study: &EstimationStudy,
         problem: &MultibodyProblem,
         seed: u64,
     ) -> Result<Trajectory, EstimateError> {
@@ -152,12 +151,12 @@ impl Starts {
     /// Solves from one start. A start that cannot be rolled out at all has not converged.
     fn solve(
         &self,
-        study: &Study,
+        study: &EstimationStudy,
         problem: &MultibodyProblem,
         seed: u64,
     ) -> Result<(Trial, Option<Trajectory>), EstimateError> {
         let guess = self.start(study, problem, seed)?;
-        let mut solver = Solver::new(problem, Options { parallel: false, ..study.options })?;
+        let mut solver = Solver::new(problem, SolverOptions { parallel: false, ..study.options })?;
         let clock = Instant::now();
         let outcome = solver.solve(&guess);
         let seconds = clock.elapsed().as_secs_f64();
@@ -206,7 +205,7 @@ impl Starts {
 }
 
 /// The study's map with every estimated body and joint parameter scaled; what starts at zero stays there.
-fn scaled(study: &Study, mut ratio: impl FnMut(usize) -> f64) -> ParameterMap {
+fn scaled(study: &EstimationStudy, mut ratio: impl FnMut(usize) -> f64) -> ParameterMap {
     let mut map = study.map.clone();
     let nominal = crate::dynamics::actuation::extended_parameters(&study.robot);
     for (i, &(body, _)) in study.map.bodies.iter().enumerate() {

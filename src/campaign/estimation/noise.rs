@@ -15,9 +15,9 @@ use super::super::{Campaign, CampaignError, CampaignFindings, Progress};
 use super::problem::{ProblemFile, in_one_way};
 use crate::dynamics::actuation::extended_parameters;
 use crate::estimate::EstimateError;
-use crate::estimate::study::Study;
 use crate::inertia::INERTIAL;
 use crate::report::figure::figure;
+use crate::study::estimation::EstimationStudy;
 
 /// The file of the campaign.
 #[derive(Debug, Clone, Deserialize)]
@@ -93,7 +93,7 @@ impl UnderNoise {
     }
 
     /// The problem with its noise, and an estimator that knows the noise.
-    fn load(&self, problem: &ProblemFile, noise: f64, seed: u64) -> Result<Study, EstimateError> {
+    fn load(&self, problem: &ProblemFile, noise: f64, seed: u64) -> Result<EstimationStudy, EstimateError> {
         let table = |pairs: Vec<(&str, toml::Value)>| -> toml::Table {
             pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
         };

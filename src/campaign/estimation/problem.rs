@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::campaign::CampaignError;
 use crate::estimate::EstimateError;
-use crate::estimate::study::Study;
+use crate::study::estimation::EstimationStudy;
 
 /// A problem file and what is changed in it.
 #[derive(Debug, Clone, Deserialize)]
@@ -40,9 +40,9 @@ impl ProblemFile {
     ///
     /// # Errors
     /// [`EstimateError`] names the problem file and the field, also of a change.
-    pub fn load(&self, campaign: &Path, change: &toml::Table) -> Result<Study, EstimateError> {
+    pub fn load(&self, campaign: &Path, change: &toml::Table) -> Result<EstimationStudy, EstimateError> {
         let path = campaign.parent().unwrap_or(Path::new("")).join(&self.file);
-        Study::load_changed(path, &[&self.change, change])
+        EstimationStudy::load_changed(path, &[&self.change, change])
     }
 }
 

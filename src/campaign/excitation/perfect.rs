@@ -1,6 +1,6 @@
 //! What no motion can tell: the set that next to perfect sensors would leave, in whatever states the arm has been.
 //!
-//! Torques show the base parameters alone (`identify::base`). The mass of the last body is none of them: it counts together with masses
+//! Torques show the base parameters alone (`regression::base`). The mass of the last body is none of them: it counts together with masses
 //! and first moments of the links before it, and what is not known of these is never told from it. So every design of excitation
 //! has this much in common, and only what it leaves beyond can be won.
 
@@ -9,11 +9,11 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
 use crate::identify::IdentifyError;
-use crate::identify::balance::condition_number;
 use crate::identify::bounds::{Effort, tighten};
-use crate::identify::inverse::Regressor;
 use crate::identify::polytope::{Origin, Polytope, Rows};
 use crate::inertia::{INERTIAL, ParameterSet};
+use crate::regression::balance::condition_number;
+use crate::regression::inverse::Regressor;
 use crate::robot::Arm;
 
 /// Random states in which the torques are known: many times as many numbers as there are base parameters, so that the states

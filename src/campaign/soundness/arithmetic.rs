@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::ledger::{Check, Ledger};
 use super::truth::extreme;
-use super::twofold::Twofold;
+use crate::enclose::twofold::Twofold;
 use crate::enclose::{Affine, Rounding};
 use crate::scalar::Scalar;
 

@@ -6,7 +6,7 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 use crate::reach::law::Magnitude;
 use crate::scalar::Scalar;
 
-use super::twofold::Twofold;
+use crate::enclose::twofold::Twofold;
 
 /// As good as exact, for the algorithms that are written over any scalar.
 #[derive(Debug, Clone, Copy)]

@@ -21,7 +21,6 @@ pub mod ledger;
 mod tests;
 mod tick;
 pub mod truth;
-pub mod twofold;
 mod walk;
 
 use std::path::Path;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use crate::cli::Failure;
-use crate::identify::log::{AngleUnit, MeasurementLog};
 use crate::identify::proof::{LogFile, Premises};
+use crate::recording::{AngleUnit, MeasurementLog};
 use crate::robot::Arm;
 
 /// Bytes that are hashed at a time: any number does, and a log need not fit into memory.

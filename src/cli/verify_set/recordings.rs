@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::{Asked, log_files};
 use crate::cli::Failure;
 use crate::cli::verify::fingerprint;
+use crate::identify::parameter_name;
 use crate::identify::proof::{Checked, Premises, SetProof, check_recorded};
-use crate::identify::study::parameter_name;
 use crate::identify::window::Clock;
 use crate::report::figure::{above, below};
 

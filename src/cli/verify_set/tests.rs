@@ -11,11 +11,11 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::cli::{Cli, Command, identify, verify};
-use crate::identify::Sample;
 use crate::identify::polytope::Source;
-use crate::identify::proof::{Bound, LogFile, ProofError, Step, check_recorded};
+use crate::identify::proof::{LogFile, ProofError, ProofStep, ProvenBound, check_recorded};
 use crate::identify::tests::{Noise, PAYLOAD, arm, prior, recording, truth};
 use crate::inertia::ParameterSet;
+use crate::recording::Sample;
 
 const PRIOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/priors/gen3_hand.toml");
 
@@ -344,7 +344,7 @@ fn a_log_that_was_changed_with_its_hash_is_refused() {
     let case = &PAYLOAD_CASE;
     let proof = case.proof();
     let logs = case.logs(&proof);
-    let Some(Step::Update { bounds, .. }) = proof.steps.last() else { panic!() };
+    let Some(ProofStep::Update { bounds, .. }) = proof.steps.last() else { panic!() };
     let mut tried = 0;
     // Of each bound one that its heaviest row rests on.
     for bound in bounds {
@@ -384,21 +384,21 @@ fn bounds_and_multipliers_that_were_changed_are_named() {
     for case in [&PAYLOAD_CASE, &CONDITIONAL] {
         let proof = case.proof();
         let logs = case.logs(&proof);
-        let bounds = |step: &mut Step| match step {
-            Step::Physics { bounds } | Step::Update { bounds, .. } => std::mem::take(bounds),
-            Step::Strips { .. } => panic!("strips"),
+        let bounds = |step: &mut ProofStep| match step {
+            ProofStep::Physics { bounds } | ProofStep::Update { bounds, .. } => std::mem::take(bounds),
+            ProofStep::Strips { .. } => panic!("strips"),
         };
         let (mut tried, mut leaned) = (0, 0);
         for step in 0..proof.steps.len() {
             let own = bounds(&mut proof.steps[step].clone());
             for k in (0..own.len()).step_by(3) {
-                let with = |change: &dyn Fn(&mut Bound)| {
+                let with = |change: &dyn Fn(&mut ProvenBound)| {
                     let mut changed = proof.clone();
                     let mut all = own.clone();
                     change(&mut all[k]);
                     match &mut changed.steps[step] {
-                        Step::Physics { bounds } | Step::Update { bounds, .. } => *bounds = all,
-                        Step::Strips { .. } => unreachable!(),
+                        ProofStep::Physics { bounds } | ProofStep::Update { bounds, .. } => *bounds = all,
+                        ProofStep::Strips { .. } => unreachable!(),
                     }
                     check_recorded(&changed, &logs)
                 };

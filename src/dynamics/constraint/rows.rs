@@ -4,7 +4,7 @@ use nalgebra::{Matrix3, Rotation3, UnitQuaternion, Vector3};
 
 use super::screw::{Load, Point, Screws};
 use super::{Constraint, RowAxes, into_axes};
-use crate::robot::rigid_motion::left_jacobian3_inverse;
+use crate::linear::rigid_motion::left_jacobian3_inverse;
 use crate::robot::{LoopKind, Model};
 
 /// A constraint at the state of [`Screws`].

@@ -6,12 +6,12 @@ use rayon::prelude::*;
 
 use super::sweep::{inner, unlocked};
 use super::{Solver, ThreadStorage, failure};
-use crate::estimate::dense::{Mat, add_product, axpy, dot, partial_cholesky, solve_lower};
 use crate::estimate::error::EstimateError;
-use crate::estimate::orthogonal::Orthogonal;
 use crate::estimate::posterior::{Chain, UNOBSERVABLE};
-use crate::estimate::problem::{Given, Problem};
+use crate::estimate::problem::{EstimationProblem, Given};
 use crate::estimate::response::Response;
+use crate::linear::dense::{Mat, add_product, axpy, dot, partial_cholesky, solve_lower};
+use crate::linear::orthogonal::Orthogonal;
 
 /// Parameters that have less than this share of the cost to gain are near the minimum.
 const NEAR: f64 = 1e-3;
@@ -183,7 +183,7 @@ impl Marginal {
     }
 
     /// The term at `theta`.
-    pub(super) fn cost<P: Problem>(&mut self, problem: &P, theta: &[f64]) -> f64 {
+    pub(super) fn cost<P: EstimationProblem>(&mut self, problem: &P, theta: &[f64]) -> f64 {
         if !self.found {
             return 0.0;
         }
@@ -192,7 +192,7 @@ impl Marginal {
     }
 
     /// Makes `tilt` the gradient at `theta`.
-    pub(super) fn update_gradient<P: Problem>(&mut self, problem: &P, theta: &[f64]) {
+    pub(super) fn update_gradient<P: EstimationProblem>(&mut self, problem: &P, theta: &[f64]) {
         if !self.found {
             return;
         }
@@ -204,7 +204,7 @@ impl Marginal {
     }
 }
 
-impl<P: Problem> Solver<'_, P> {
+impl<P: EstimationProblem> Solver<'_, P> {
     /// Decides what moves in this iteration, and solves the arrival node for it.
     ///
     /// Far from the minimum, where a slope says little of the volume, the cost alone shows the way. Near it the trajectory is
@@ -339,6 +339,18 @@ impl<P: Problem> Solver<'_, P> {
         }
         self.totals()?;
         Ok(&self.marginal.slope)
+    }
+
+    /// Half the logarithm of the determinant of the inputs' precision given the states, and dV / dphi: what the slope of a problem's
+    /// volume is compared with.
+    #[cfg(test)]
+    pub(crate) fn volume_of_inputs(&mut self) -> Result<(f64, Vec<f64>), EstimateError> {
+        let mut inputs = 0.0;
+        for record in &mut self.records {
+            let node = &inner(record).node;
+            inputs += (0..node.model.nu).map(|j| node.noise_factor()[(j, j)].ln()).sum::<f64>();
+        }
+        Ok((inputs, self.find_volume_slope()?.to_vec()))
     }
 }
 

@@ -4,7 +4,7 @@ use super::DAMPING_MAX;
 use crate::estimate::arrival::ParameterSolve;
 use crate::estimate::error::EstimateError;
 #[cfg(doc)]
-use crate::estimate::{problem::Problem, solver::Solver};
+use crate::estimate::{problem::EstimationProblem, solver::Solver};
 
 /// How a trial step is rolled out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -21,7 +21,7 @@ pub enum Rollout {
 
 /// Settings of [`Solver`].
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Options {
+pub struct SolverOptions {
     /// Largest number of iterations.
     pub iterations: usize,
     /// The iteration ends when what is still to be gained of the cost is below this times (1 + cost) ...
@@ -41,10 +41,10 @@ pub struct Options {
     /// First damping.
     pub damping: f64,
     /// What the Gauss-Newton Hessian leaves out for the first state and the parameters is learnt from the steps (not with
-    /// [`Options::marginal`], whose steps are of scoring).
+    /// [`SolverOptions::marginal`], whose steps are of scoring).
     pub secant: bool,
     /// The parameters are the most probable ones by themselves, whatever the trajectory was, rather than together with
-    /// one trajectory ([`Solver`]); where the problem knows how ([`Problem::natural`]). Right where noise moves the system
+    /// one trajectory ([`Solver`]); where the problem knows how ([`EstimationProblem::natural`]). Right where noise moves the system
     /// (the force is the measured one plus noise); where it is the sensor's alone (the measured force is that which
     /// moves the system plus noise, and the motion is what a controller makes of it, whatever the parameters are),
     /// the other is.
@@ -53,7 +53,7 @@ pub struct Options {
     pub parallel: bool,
 }
 
-impl Default for Options {
+impl Default for SolverOptions {
     fn default() -> Self {
         Self {
             iterations: 200,
@@ -72,7 +72,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl SolverOptions {
     /// # Errors
     /// When a number is NaN, or the damping is negative or too large.
     pub(super) fn check(&self) -> Result<(), EstimateError> {
@@ -121,7 +121,7 @@ pub enum Status {
 
 /// What an optimisation did.
 #[derive(Debug, Clone)]
-pub struct Outcome {
+pub struct SolverOutcome {
     /// How it ended.
     pub status: Status,
     /// Cost at the result.

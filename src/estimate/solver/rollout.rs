@@ -8,11 +8,11 @@ use rayon::prelude::*;
 
 use super::sweep::{block_length, inner, unlocked};
 use super::{Rollout, Solver, StageRecord, ThreadStorage};
-use crate::estimate::dense::axpy;
 use crate::estimate::error::EstimateError;
-use crate::estimate::problem::{Point, Problem, Trajectory};
+use crate::estimate::problem::{EstimationProblem, Point, Trajectory};
+use crate::linear::dense::axpy;
 
-impl<P: Problem> Solver<'_, P> {
+impl<P: EstimationProblem> Solver<'_, P> {
     /// Rolls out a trial step; its cost and violation, or nothing where the model is not defined.
     pub(super) fn try_step(&mut self, rollout: Rollout, length: f64) -> Option<(f64, f64)> {
         self.theta.copy_from_slice(&self.now.theta);
@@ -98,7 +98,7 @@ struct Along<'a, P> {
     length: f64,
 }
 
-impl<P: Problem> Along<'_, P> {
+impl<P: EstimationProblem> Along<'_, P> {
     /// Block after block, as long as there are some that nobody has taken.
     fn blocks(&self, thread: &mut ThreadStorage<P::Workspace>, claimed: &AtomicUsize, block: usize) {
         loop {

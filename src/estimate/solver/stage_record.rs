@@ -1,11 +1,11 @@
 //! What the solver keeps of each stage and for each thread, and the linearisation of a stage.
 
-use crate::estimate::dense::Mat;
 use crate::estimate::elimination::EliminationSpace;
 use crate::estimate::error::EstimateError;
-use crate::estimate::problem::{Problem, StageValues, Trajectory};
+use crate::estimate::problem::{EstimationProblem, StageValues, Trajectory};
 use crate::estimate::riccati::Node;
 use crate::estimate::stage::StageSize;
+use crate::linear::dense::Mat;
 
 /// A stage with what is computed for it.
 pub(in crate::estimate) struct StageRecord {
@@ -75,7 +75,7 @@ impl<W> ThreadStorage<W> {
 }
 
 /// Linearises stage `k` and eliminates its constraints.
-pub(super) fn linearise_stage<P: Problem>(
+pub(super) fn linearise_stage<P: EstimationProblem>(
     problem: &P,
     now: &Trajectory,
     k: usize,

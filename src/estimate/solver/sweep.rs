@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use rayon::prelude::*;
 
 use super::{StageRecord, ThreadStorage, linearise_stage};
-use crate::estimate::problem::{Problem, Trajectory};
+use crate::estimate::problem::{EstimationProblem, Trajectory};
 use crate::estimate::riccati::{Recursion, StageBuffers};
 
 /// Stages in a block, at most: enough for handing over to cost nothing.
@@ -85,7 +85,7 @@ impl Sweep {
     }
 
     /// Linearises all stages at `now` and runs the recursion; a stage that is indefinite, if there is one.
-    pub(super) fn run<P: Problem>(
+    pub(super) fn run<P: EstimationProblem>(
         &mut self,
         problem: &P,
         now: &Trajectory,
@@ -122,7 +122,7 @@ impl Sweep {
     }
 
     /// What each thread does.
-    fn work<P: Problem>(
+    fn work<P: EstimationProblem>(
         &self,
         problem: &P,
         now: &Trajectory,

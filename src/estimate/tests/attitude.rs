@@ -3,7 +3,7 @@
 use nalgebra::{Matrix3, Quaternion, UnitQuaternion, Vector3};
 
 use super::super::*;
-use crate::estimate::dense::Mat;
+use crate::linear::dense::Mat;
 
 const STEP: f64 = 0.1;
 
@@ -40,7 +40,7 @@ impl Attitude {
     }
 }
 
-impl Problem for Attitude {
+impl EstimationProblem for Attitude {
     type Workspace = ();
     fn workspace(&self) {}
     fn stages(&self) -> usize {
@@ -133,7 +133,8 @@ fn attitudes_and_bias_from_all_rollouts_are_one_minimum() {
     };
     let mut costs = Vec::new();
     for rollout in [Rollout::Single, Rollout::Feasible, Rollout::Multiple] {
-        let mut solver = Solver::new(&problem, Options { rollout, ..Options::default() }).unwrap();
+        let mut solver =
+            Solver::new(&problem, SolverOptions { rollout, ..SolverOptions::default() }).unwrap();
         let outcome = solver.solve(&start).unwrap();
         assert_eq!(outcome.status, Status::Converged, "{rollout:?}: {:?}", outcome.record);
         costs.push(outcome.cost);

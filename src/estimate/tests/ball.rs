@@ -61,7 +61,7 @@ impl Ball {
     }
 }
 
-impl Problem for Ball {
+impl EstimationProblem for Ball {
     type Workspace = ();
     fn workspace(&self) {}
     fn stages(&self) -> usize {
@@ -121,7 +121,7 @@ impl Problem for Ball {
 fn phases_joined_by_a_reset_are_one_problem() {
     let ball = Ball::simulated(1);
     for rollout in [Rollout::Single, Rollout::Feasible, Rollout::Multiple] {
-        let mut solver = Solver::new(&ball, Options { rollout, ..Options::default() }).unwrap();
+        let mut solver = Solver::new(&ball, SolverOptions { rollout, ..SolverOptions::default() }).unwrap();
         let outcome = solver.solve(&ball.guess()).unwrap();
         assert_eq!(outcome.status, Status::Converged, "{rollout:?} {:?}", outcome.record);
         let t = solver.trajectory();
@@ -136,7 +136,8 @@ fn deviations_are_the_spread_over_noise_realisations() {
     let mut told = [0.0f64; 3];
     for seed in 0..200 {
         let ball = Ball::simulated(1000 + seed);
-        let mut solver = Solver::new(&ball, Options { parallel: false, ..Options::default() }).unwrap();
+        let mut solver =
+            Solver::new(&ball, SolverOptions { parallel: false, ..SolverOptions::default() }).unwrap();
         assert_eq!(solver.solve(&ball.guess()).unwrap().status, Status::Converged);
         let t = solver.trajectory();
         // The true speed after the throw is 2 m/s in every realisation.

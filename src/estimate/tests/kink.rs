@@ -8,7 +8,7 @@ const HEIGHT: f64 = 1e-2;
 /// min (x - 1)^2 / 2 + u^2 / 2 + HEIGHT |u|, x' = x + u + 5 u^2.
 struct Kinked;
 
-impl Problem for Kinked {
+impl EstimationProblem for Kinked {
     type Workspace = ();
 
     fn workspace(&self) {}
@@ -60,7 +60,8 @@ impl Problem for Kinked {
 fn a_kink_at_the_minimum_does_not_keep_gaps_open() {
     for u in [HEIGHT, -HEIGHT, 0.3 * HEIGHT, -1.7 * HEIGHT] {
         let significance = 20.0 * HEIGHT * HEIGHT;
-        let options = Options { marginal: true, significance, iterations: 30, ..Options::default() };
+        let options =
+            SolverOptions { marginal: true, significance, iterations: 30, ..SolverOptions::default() };
         let mut solver = Solver::new(&Kinked, options).unwrap();
         let guess = Trajectory { xs: vec![vec![1.0], vec![1.0]], us: vec![vec![u], vec![]], theta: vec![] };
         let outcome = solver.solve(&guess).unwrap();

@@ -161,7 +161,7 @@ impl Stage {
     }
 }
 
-impl Problem for RandomProblem {
+impl EstimationProblem for RandomProblem {
     type Workspace = ();
 
     fn workspace(&self) {}
@@ -206,7 +206,7 @@ impl Problem for RandomProblem {
         }
         model.con_value.copy_from_slice(&out.constraints);
         if self.wrong_shape == Some(k) {
-            model.jac = crate::estimate::dense::Mat::zeros(model.n() - 1, s.f.nrows());
+            model.jac = crate::linear::dense::Mat::zeros(model.n() - 1, s.f.nrows());
         }
         Ok(())
     }

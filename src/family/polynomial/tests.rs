@@ -4,7 +4,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
-use crate::campaign::soundness::twofold::Twofold;
+use crate::enclose::twofold::Twofold;
 
 type Form = Polynomial<12, 3>;
 

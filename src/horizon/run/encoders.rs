@@ -4,10 +4,11 @@
 //!
 //! This is damage control after an assumption broke: nothing is proven about it.
 
+use crate::identify::IdentifyError;
 use crate::identify::plausible::check_motion;
-use crate::identify::{IdentifyError, Sample};
 use crate::inertia::ParameterSet;
 use crate::plan::inertia_floor::armature_floor;
+use crate::recording::Sample;
 use crate::robot::Arm;
 use crate::trajectory::JointState;
 

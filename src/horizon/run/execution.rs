@@ -1,7 +1,7 @@
 //! What the arm does tick by tick: it stands while it is weighed, or follows the running plan.
 
 use crate::control::{Controller, Measured, broken_above_j};
-use crate::identify::Sample;
+use crate::recording::Sample;
 use crate::trajectory::JointState;
 
 use super::super::event::Event;

@@ -147,7 +147,7 @@ fn clarabel_maximum(polytope: &Polytope, d: &[f64]) -> f64 {
 fn proposals_reach_the_optimum_of_clarabel() {
     for seed in 0..25 {
         let (polytope, _) = random_problem(100 + seed, 10, 30 + seed as usize);
-        let program = Program::new(&polytope, 1e-6);
+        let program = LinearProgram::new(&polytope, 1e-6);
         for j in 0..INERTIAL {
             for sign in [-1.0, 1.0] {
                 let mut d = vec![0.0; polytope.len()];
@@ -166,7 +166,7 @@ fn a_search_goes_on_where_further_cuts_come() {
     let mut cuts = 0;
     for seed in 0..10 {
         let (mut polytope, _) = random_problem(400 + seed, 10, 40);
-        let mut program = Program::new(&polytope, 1e-6);
+        let mut program = LinearProgram::new(&polytope, 1e-6);
         for j in 0..INERTIAL {
             let mut d = vec![0.0; polytope.len()];
             d[j] = 1.0;
@@ -177,7 +177,7 @@ fn a_search_goes_on_where_further_cuts_come() {
             program.solve(&mut state);
             let bound = |multipliers: &Multipliers| upper_bound(&polytope, &d, multipliers).value;
             let went_on = bound(&program.proposal(&state, &d).multipliers);
-            let anew = bound(&Program::new(&polytope, 1e-6).maximise(&d).multipliers);
+            let anew = bound(&LinearProgram::new(&polytope, 1e-6).maximise(&d).multipliers);
             let width = polytope.set.upper()[j] - polytope.set.lower()[j];
             assert!((went_on - anew).abs() < 1e-5 * width, "seed {seed}, e_{j}: {went_on} {anew}");
         }
@@ -276,7 +276,7 @@ fn full_size_update_timing() {
     let (mut polytope, truth) = random_problem(5, 88, 525);
     let start = std::time::Instant::now();
     let d: Vec<f64> = (0..98).map(|j| f64::from(j == 0)).collect();
-    let program = Program::new(&polytope, 1e-6);
+    let program = LinearProgram::new(&polytope, 1e-6);
     let proposal = program.maximise(&d);
     println!("one program {:?}", start.elapsed());
     let start = std::time::Instant::now();

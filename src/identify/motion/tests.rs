@@ -144,14 +144,14 @@ fn the_factors_are_those_at_which_it_passes() {
                     let mut robot = robot.clone();
                     let mut acceleration = acceleration.clone();
                     let (position, velocity) = match remedy.bound {
-                        Bound::Position => (factor, 1.0),
-                        Bound::Velocity => (1.0, factor),
-                        Bound::Encoders => (factor, factor),
+                        MotionBound::Position => (factor, 1.0),
+                        MotionBound::Velocity => (1.0, factor),
+                        MotionBound::Encoders => (factor, factor),
                         _ => (1.0, 1.0),
                     };
                     robot.stated().sensors.position_rad *= position;
                     robot.stated().sensors.velocity_rad_s *= velocity;
-                    if remedy.bound == Bound::Acceleration {
+                    if remedy.bound == MotionBound::Acceleration {
                         acceleration.iter_mut().for_each(|a| *a *= factor);
                     }
                     let motion = RecordedMotion { robot: &robot, logs: &logs, acceleration: &acceleration };

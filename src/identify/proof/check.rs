@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use super::{Bound, GRID, Measured, SCHEMA, SetProof, Step, Terms, cut};
+use super::{GRID, MeasuredWindow, ProofStep, ProvenBound, SCHEMA, SetProof, Terms, cut};
 use crate::identify::certificate::{Multipliers, upper_bound};
 use crate::identify::correlated::row_of;
 use crate::identify::error::IdentifyError;
@@ -13,8 +13,9 @@ use crate::identify::identifier::{IdentifierOptions, check_settings, check_vecto
 use crate::identify::physics::{alone, check_box};
 use crate::identify::plausible::check_step;
 use crate::identify::polytope::{Cuts, Origin, Polytope, Rows, Source};
-use crate::identify::window::{Clock, History, Pick, RowMaker, Sample, Window};
+use crate::identify::window::{Clock, History, Pick, RowMaker, Window};
 use crate::inertia::{INERTIAL, ParameterSet, Strip};
+use crate::recording::Sample;
 use crate::robot::Arm;
 
 /// A bound is what its multipliers prove up to this share of the prior's width and of its size; on one machine to the last bit.
@@ -236,10 +237,10 @@ impl<'a> Replay<'a> {
         })
     }
 
-    fn step(&mut self, number: usize, step: &Step) -> Result<(), ProofError> {
+    fn step(&mut self, number: usize, step: &ProofStep) -> Result<(), ProofError> {
         match step {
-            Step::Physics { bounds } => self.physics(number, bounds),
-            Step::Update { windows, bounds } => {
+            ProofStep::Physics { bounds } => self.physics(number, bounds),
+            ProofStep::Update { windows, bounds } => {
                 self.take_windows(number, windows)?;
                 self.make_rows(number)?;
                 let mut next = self.set.clone();
@@ -255,7 +256,7 @@ impl<'a> Replay<'a> {
                 }
                 self.take_over(number, next)
             }
-            Step::Strips { strips } => {
+            ProofStep::Strips { strips } => {
                 let proven = strips.iter().map(|strip| self.strip(number, strip));
                 let proven = proven.collect::<Result<Vec<_>, _>>()?;
                 self.bounds += 2 * proven.len();
@@ -266,7 +267,7 @@ impl<'a> Replay<'a> {
     }
 
     /// Bounds of the last body, alone.
-    fn physics(&mut self, number: usize, bounds: &[Bound]) -> Result<(), ProofError> {
+    fn physics(&mut self, number: usize, bounds: &[ProvenBound]) -> Result<(), ProofError> {
         let offset = self.robot.inertial_index(self.robot.end_effector());
         let mut next = self.set.clone();
         for bound in bounds {
@@ -285,7 +286,7 @@ impl<'a> Replay<'a> {
         self.take_over(number, next)
     }
 
-    fn no_parameter(&self, number: usize, bound: &Bound) -> ProofError {
+    fn no_parameter(&self, number: usize, bound: &ProvenBound) -> ProofError {
         malformed(format!("step {number}"), format!("parameter {} cannot be bounded there", bound.parameter))
     }
 
@@ -295,7 +296,7 @@ impl<'a> Replay<'a> {
         step: usize,
         polytope: &Polytope,
         direction: &[f64],
-        bound: &Bound,
+        bound: &ProvenBound,
     ) -> Result<(), ProofError> {
         let found = upper_bound(polytope, direction, &multipliers(&bound.by)).value;
         let (proven, follows) =
@@ -362,7 +363,7 @@ impl<'a> Replay<'a> {
     }
 
     /// The windows of an update that some row needs, from the log.
-    fn take_windows(&mut self, step: usize, windows: &[Measured]) -> Result<(), ProofError> {
+    fn take_windows(&mut self, step: usize, windows: &[MeasuredWindow]) -> Result<(), ProofError> {
         let spans: Vec<[u32; 4]> = self
             .proof
             .rows
@@ -386,8 +387,8 @@ impl<'a> Replay<'a> {
     }
 
     /// A window's samples, which must be ones that an identifier would have taken.
-    fn window(&mut self, step: usize, measured: &Measured) -> Result<Window, ProofError> {
-        let Measured { t_s, panels, acceleration_bound: bound, .. } = measured;
+    fn window(&mut self, step: usize, measured: &MeasuredWindow) -> Result<Window, ProofError> {
+        let MeasuredWindow { t_s, panels, acceleration_bound: bound, .. } = measured;
         let fault = |reason: String| ProofError::Measurements { step, t: *t_s, reason };
         let n = self.robot.dof();
         check_vector("acceleration bound", bound, n).map_err(|error| fault(error.to_string()))?;
@@ -481,7 +482,7 @@ fn multipliers(terms: &Terms) -> Multipliers {
 }
 
 /// Takes a proven bound over.
-fn narrow(set: &mut ParameterSet, bound: &Bound) {
+fn narrow(set: &mut ParameterSet, bound: &ProvenBound) {
     let (lower, upper) =
         if bound.upper { (f64::NEG_INFINITY, bound.value) } else { (bound.value, f64::INFINITY) };
     set.narrow(bound.parameter, lower, upper);

@@ -10,14 +10,14 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::check::{Checked, ProofError, Replay, Row, check_head, malformed};
-use super::{SetProof, Step};
-use crate::identify::log::MeasurementLog;
+use super::{ProofStep, SetProof};
+use crate::identify::Unknown;
 use crate::identify::motion::RecordedMotion;
 use crate::identify::polytope::{Rows, Source};
 use crate::identify::recorded::{clock_of, delay_taken_out, numbered_rows, wider};
-use crate::identify::study::Unknown;
 use crate::identify::window::Clock;
 use crate::inertia::ParameterSet;
+use crate::recording::MeasurementLog;
 use crate::robot::{Arm, Sensors};
 
 /// What the rows of recordings rest on, beside the robot with the bounds on its sensors and the prior.
@@ -107,9 +107,9 @@ pub fn check_recorded(proof: &SetProof, logs: &[MeasurementLog]) -> Result<Check
     let rows = proof.rows.iter().map(row).collect::<Result<Vec<_>, _>>()?;
     for (k, step) in proof.steps.iter().enumerate() {
         let known = match step {
-            Step::Physics { .. } => true,
-            Step::Update { windows, .. } => windows.is_empty(),
-            Step::Strips { .. } => false,
+            ProofStep::Physics { .. } => true,
+            ProofStep::Update { windows, .. } => windows.is_empty(),
+            ProofStep::Strips { .. } => false,
         };
         if !known {
             let reason = "expected bounds of single parameters, by rows of the recordings";

@@ -5,7 +5,8 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 use crate::identify::tests::{Noise, arm, prior, recording, truth};
-use crate::identify::{Identifier, IdentifierOptions, Method, Sample};
+use crate::identify::{Identifier, IdentifierOptions, Method};
+use crate::recording::Sample;
 
 /// What an identifier has learnt from measurements, with strips between two updates.
 fn learnt(method: Method) -> (SetProof, Vec<Sample>, ParameterSet, Vec<Strip>) {
@@ -38,19 +39,19 @@ fn learnt(method: Method) -> (SetProof, Vec<Sample>, ParameterSet, Vec<Strip>) {
 
 /// The number of the last update that brought measurements; ones that make rows anew may follow.
 fn last_update(proof: &SetProof) -> usize {
-    let brings = |step: &Step| matches!(step, Step::Update { windows, .. } if !windows.is_empty());
+    let brings = |step: &ProofStep| matches!(step, ProofStep::Update { windows, .. } if !windows.is_empty());
     proof.steps.iter().rposition(brings).unwrap()
 }
 
 /// Whether a step makes rows anew with the set of the one before, and bounds with them.
-fn makes_anew(step: &Step) -> bool {
-    matches!(step, Step::Update { windows, bounds } if windows.is_empty() && !bounds.is_empty())
+fn makes_anew(step: &ProofStep) -> bool {
+    matches!(step, ProofStep::Update { windows, bounds } if windows.is_empty() && !bounds.is_empty())
 }
 
-fn bounds_of(proof: &mut SetProof, step: usize) -> &mut Vec<Bound> {
+fn bounds_of(proof: &mut SetProof, step: usize) -> &mut Vec<ProvenBound> {
     match &mut proof.steps[step] {
-        Step::Physics { bounds } | Step::Update { bounds, .. } => bounds,
-        Step::Strips { .. } => panic!("strips"),
+        ProofStep::Physics { bounds } | ProofStep::Update { bounds, .. } => bounds,
+        ProofStep::Strips { .. } => panic!("strips"),
     }
 }
 
@@ -74,7 +75,7 @@ fn what_was_learnt_is_proven_again_from_the_text_of_its_proof() {
 #[test]
 fn bounds_that_were_moved_are_named() {
     let (proof, samples, ..) = learnt(Method::Dual);
-    let strips = proof.steps.iter().position(|step| matches!(step, Step::Strips { .. })).unwrap();
+    let strips = proof.steps.iter().position(|step| matches!(step, ProofStep::Strips { .. })).unwrap();
     for step in (0..proof.steps.len()).filter(|step| *step != strips) {
         for k in 0..bounds_of(&mut proof.clone(), step).len() {
             let mut moved = proof.clone();
@@ -88,7 +89,7 @@ fn bounds_that_were_moved_are_named() {
         }
     }
     let mut moved = proof.clone();
-    let Step::Strips { strips: own } = &mut moved.steps[strips] else { panic!() };
+    let ProofStep::Strips { strips: own } = &mut moved.steps[strips] else { panic!() };
     own[3].upper -= 1e-6 * (own[3].upper - own[3].lower);
     let error = check(&moved, &samples).unwrap_err();
     assert!(error.to_string().contains("upper bound of a strip"), "{error}");
@@ -163,9 +164,9 @@ fn files_that_contradict_themselves_are_refused() {
     refused(&|proof| bounds_of(proof, step)[0].value = f64::NAN);
     refused(&|proof| bounds_of(proof, 0)[0].parameter = 0);
     refused(&|proof| proof.steps.swap(1, step));
-    let window = |change: &'static dyn Fn(&mut Measured)| {
+    let window = |change: &'static dyn Fn(&mut MeasuredWindow)| {
         refused(&move |proof| {
-            let Step::Update { windows, .. } = &mut proof.steps[step] else { panic!() };
+            let ProofStep::Update { windows, .. } = &mut proof.steps[step] else { panic!() };
             windows.iter_mut().for_each(change);
         });
     };
@@ -192,7 +193,7 @@ fn files_that_contradict_themselves_are_refused() {
 #[test]
 fn accelerations_must_be_what_the_motions_promise() {
     let (proof, ..) = learnt(Method::Dual);
-    let Step::Update { windows, .. } = &proof.steps[1] else { panic!() };
+    let ProofStep::Update { windows, .. } = &proof.steps[1] else { panic!() };
     let bound = windows[0].acceleration_bound.clone();
     let more: Vec<f64> = bound.iter().map(|x| 1.001 * x).collect();
     assert_eq!(proof.acceleration_fault(&[(0.0, &bound)]), None);

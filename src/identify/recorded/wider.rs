@@ -1,4 +1,4 @@
-//! Rows with more errors granted than are stated, for sets that are conditional on them ([`crate::identify::study`]).
+//! Rows with more errors granted than are stated, for sets that are conditional on them ([`crate::study::identification`]).
 //!
 //! # The gain
 //! A common gain of all torque sensors looks like a heavier or lighter load. It is left unknown within [`GAIN`]: with readings g times the
@@ -7,9 +7,9 @@
 //! r times the largest kappa (what r holds beside the torque's error is charged too much then).
 
 use super::RecordedRows;
-use crate::identify::log::MeasurementLog;
 use crate::identify::polytope::Rows;
 use crate::inertia::ParameterSet;
+use crate::recording::MeasurementLog;
 
 /// Share of every log that wider bounds are found on, and the set is from; the rest tries them.
 const USED: f64 = 2.0 / 3.0;

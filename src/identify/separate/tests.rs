@@ -104,7 +104,7 @@ fn the_most_violated_span_is_found() {
         let radii = maker.rows(&whole).radius;
         let profiles = Profile::of_windows(&robot, &set, &placed, &maker, &radii);
         let estimates = Profile::estimates(&profiles, &placed, &maker);
-        let separation = Separation::new(&history, &profiles, &estimates, maker, []);
+        let separation = RowSeparation::new(&history, &profiles, &estimates, maker, []);
         // Near the truth; far from it the longest spans win at once.
         let off = |rng: &mut ChaCha8Rng| 1.0 + 0.03 * rng.random_range(-1.0..1.0);
         let point: Vec<f64> = theta.iter().map(|x| x * off(&mut rng)).collect();

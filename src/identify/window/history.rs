@@ -12,10 +12,11 @@ use rayon::prelude::*;
 
 use super::evaluator::{Evaluator, Evaluators, Form};
 use super::integrals::{Charges, Enclosure, Integrals, Known};
-use super::{Clock, Sample, Window};
+use super::{Clock, Window};
 use crate::enclose::Interval;
 use crate::identify::polytope::{Origin, Rows, Source};
 use crate::inertia::{INERTIAL, ParameterSet};
+use crate::recording::Sample;
 use crate::robot::Arm;
 use crate::scalar::Scalar;
 
@@ -70,7 +71,7 @@ pub struct Placed<'a> {
 
 /// What is at a tick, for one joint: coefficients of its momentum (10 n), and what the encoders may change in y z there.
 #[derive(Debug, Clone)]
-pub struct End {
+pub struct TickEnd {
     y: Vec<f64>,
     error: f64,
 }
@@ -85,7 +86,7 @@ pub struct RowMaker<'a> {
     charges: Vec<Vec<Charges>>,
     /// Noted in the rows: the step of learning that makes them.
     step: u32,
-    ends: HashMap<(usize, usize), End>,
+    ends: HashMap<(usize, usize), TickEnd>,
 }
 
 impl History {
@@ -222,7 +223,7 @@ impl Past {
     }
 }
 
-impl End {
+impl TickEnd {
     /// What the encoders may change in y z, N m s.
     pub fn error(&self) -> f64 {
         self.error
@@ -277,7 +278,7 @@ impl<'a> RowMaker<'a> {
     }
 
     /// What is at a tick that a row has begun or ended at.
-    pub fn end(&self, tick: usize, joint: usize) -> Option<&End> {
+    pub fn end(&self, tick: usize, joint: usize) -> Option<&TickEnd> {
         self.ends.get(&(tick, joint))
     }
 
@@ -317,7 +318,7 @@ impl<'a> RowMaker<'a> {
             let one = |&(tick, joint, _): &(usize, usize, usize)| {
                 let mut y = vec![];
                 let error = integrals.momentum(known, forms, joint, &mut y);
-                ((tick, joint), End { y, error })
+                ((tick, joint), TickEnd { y, error })
             };
             group.iter().map(one).collect::<Vec<_>>()
         };

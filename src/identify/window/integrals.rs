@@ -3,12 +3,13 @@
 use std::ops::Range;
 
 use super::evaluator::{Evaluator, Evaluators, Form, SYMBOLS, Twice};
-use super::{Clock, Sample, Window};
+use super::{Clock, Window};
 use crate::dynamics::{BodyPlacement, placements, weight_levers};
 use crate::enclose::Interval;
 use crate::identify::certificate::Sum;
 use crate::inertia::{INERTIAL, ParameterSet};
 use crate::reach::gravity::tilt_bound;
+use crate::recording::Sample;
 use crate::robot::{Arm, Sensors};
 use crate::scalar::{Dual, Scalar};
 

@@ -7,16 +7,14 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 use crate::campaign::soundness::exact::Exact;
-use crate::campaign::soundness::twofold::Twofold;
 use crate::control::{Controller, Measured, RobustController};
 use crate::dynamics::{Motion, momentum_regressor, torque_regressor};
+use crate::enclose::twofold::Twofold;
 use crate::plan::tube_fit;
-use crate::reach::Cell;
-use crate::reach::CellWorkspace;
-use crate::reach::PreparedSet;
 use crate::reach::energy::{energy_slack, relative_mass};
 use crate::reach::law::Law;
 use crate::reach::roundoff::{LAW_ROUNDOFF, RoundoffBounds};
+use crate::reach::{Cell, CellWorkspace, PreparedSet};
 use crate::robot::load;
 use crate::scalar::Scalar;
 

@@ -1,7 +1,7 @@
 //! Correlated sets: what strips leave of rho and add to the nominal torque, part by part.
 
 use super::*;
-use crate::campaign::soundness::twofold::Twofold;
+use crate::enclose::twofold::Twofold;
 use crate::inertia::{COULOMB, OFFSET, Strip, TorqueStrips};
 use crate::reach::PreparedSet;
 

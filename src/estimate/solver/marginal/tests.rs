@@ -1,7 +1,7 @@
 //! What happens where steps of scoring lead astray.
 
 use super::*;
-use crate::estimate::solver::{Options, Status};
+use crate::estimate::solver::{SolverOptions, Status};
 use crate::estimate::{ParameterModel, Point, StageModel, StageSize, StageValues, Trajectory};
 
 /// Two parameters with the information `WEIGHT` each, and a walk of one step beside them that fits at once; what the
@@ -12,7 +12,7 @@ const WEIGHT: f64 = 4.0;
 /// Far more than there is to gain: every place counts as near the minimum.
 const FLOOR: f64 = 1e6;
 
-impl<F: Fn([f64; 2]) -> [f64; 2] + Sync> Problem for Told<F> {
+impl<F: Fn([f64; 2]) -> [f64; 2] + Sync> EstimationProblem for Told<F> {
     type Workspace = ();
 
     fn workspace(&self) {}
@@ -93,7 +93,7 @@ const WANTED: [f64; 2] = [-WEIGHT * BEST[0], -WEIGHT * BEST[1]];
 /// The parameters found, and whether whole steps were trusted and how often the slope was found since they were not.
 fn found(slope: impl Fn([f64; 2]) -> [f64; 2] + Sync) -> ([f64; 2], bool, usize) {
     let problem = Told(slope);
-    let options = Options { marginal: true, significance: 0.0, ..Options::default() };
+    let options = SolverOptions { marginal: true, significance: 0.0, ..SolverOptions::default() };
     let mut solver = Solver::new(&problem, options).unwrap();
     let guess = Trajectory { xs: vec![vec![0.0]; 2], us: vec![vec![0.0], Vec::new()], theta: vec![0.0; 2] };
     let outcome = solver.solve(&guess).unwrap();

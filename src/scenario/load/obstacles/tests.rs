@@ -2,7 +2,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
-use crate::campaign::soundness::twofold::Twofold;
+use crate::enclose::twofold::Twofold;
 
 type Exact = [[Twofold; 3]; 3];
 

@@ -1,0 +1,149 @@
+//! Gaussian elimination with row exchanges for small square systems, row-major, many right-hand sides at once.
+
+use crate::linear::dense::{axpy, dot};
+
+/// A pivot below this share of the largest number in its matrix makes the matrix singular.
+const SINGULAR: f64 = 1e-13;
+
+/// P A = L U of a matrix of run-time size, in memory that is reused.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Elimination {
+    size: usize,
+    /// U and the multipliers of L.
+    matrix: Vec<f64>,
+    /// Row that was exchanged with row k in step k.
+    exchanged: Vec<usize>,
+}
+
+impl Elimination {
+    /// The matrix to be filled (size x size, row-major), zeroed.
+    pub fn matrix(&mut self, size: usize) -> &mut [f64] {
+        self.size = size;
+        self.matrix.clear();
+        self.matrix.resize(size * size, 0.0);
+        &mut self.matrix
+    }
+
+    /// Factors what is in the matrix; `false` where it is singular.
+    pub fn factor(&mut self) -> bool {
+        let n = self.size;
+        let largest = self.matrix.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+        self.exchanged.clear();
+        for k in 0..n {
+            let at = |i: usize| self.matrix[n * i + k].abs();
+            let pivot = (k..n).fold(k, |best, i| if at(i) > at(best) { i } else { best });
+            if !(at(pivot) > SINGULAR * largest) {
+                return false;
+            }
+            self.exchanged.push(pivot);
+            swap_rows(&mut self.matrix, n, k, pivot);
+            let (done, rest) = self.matrix.split_at_mut(n * (k + 1));
+            let row = &done[n * k..];
+            for other in rest.chunks_exact_mut(n) {
+                let factor = other[k] / row[k];
+                other[k] = factor;
+                if factor != 0.0 {
+                    axpy(-factor, &row[k + 1..], &mut other[k + 1..]);
+                }
+            }
+        }
+        true
+    }
+
+    /// Solves for `width` right-hand sides (size x width, row-major), in place; rows before `from` are left unfinished.
+    pub fn solve(&self, rhs: &mut [f64], width: usize, from: usize) {
+        let n = self.size;
+        for k in 0..n {
+            swap_rows(rhs, width, k, self.exchanged[k]);
+        }
+        for k in 1..n {
+            let (done, rest) = rhs.split_at_mut(width * k);
+            for (i, row) in done.chunks_exact(width).enumerate() {
+                let factor = self.matrix[n * k + i];
+                if factor != 0.0 {
+                    axpy(-factor, row, &mut rest[..width]);
+                }
+            }
+        }
+        for k in (from..n).rev() {
+            let (head, done) = rhs.split_at_mut(width * (k + 1));
+            let out = &mut head[width * k..];
+            for (i, row) in done.chunks_exact(width).enumerate() {
+                let factor = self.matrix[n * k + k + 1 + i];
+                if factor != 0.0 {
+                    axpy(-factor, row, out);
+                }
+            }
+            let inverse = 1.0 / self.matrix[n * k + k];
+            out.iter_mut().for_each(|x| *x *= inverse);
+        }
+    }
+
+    /// Solves for one right-hand side, in place.
+    pub fn solve_one(&self, x: &mut [f64]) {
+        let n = self.size;
+        for k in 0..n {
+            x.swap(k, self.exchanged[k]);
+        }
+        for k in 1..n {
+            x[k] -= dot(&self.matrix[n * k..n * k + k], &x[..k]);
+        }
+        for k in (0..n).rev() {
+            let row = &self.matrix[n * k..n * (k + 1)];
+            x[k] = (x[k] - dot(&row[k + 1..], &x[k + 1..])) / row[k];
+        }
+    }
+}
+
+fn swap_rows(matrix: &mut [f64], width: usize, i: usize, j: usize) {
+    if i != j {
+        let (low, high) = (i.min(j), i.max(j));
+        let (head, tail) = matrix.split_at_mut(width * high);
+        head[width * low..width * (low + 1)].swap_with_slice(&mut tail[..width]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::{Rng, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+
+    #[test]
+    fn solutions_solve() {
+        let mut draw = ChaCha8Rng::seed_from_u64(1);
+        let mut elimination = Elimination::default();
+        for n in 1..12 {
+            let width = 3;
+            let a: Vec<f64> = (0..n * n).map(|_| draw.random_range(-1.0..1.0)).collect();
+            let b: Vec<f64> = (0..n * width).map(|_| draw.random_range(-1.0..1.0)).collect();
+            elimination.matrix(n).copy_from_slice(&a);
+            assert!(elimination.factor());
+            let mut x = b.clone();
+            elimination.solve(&mut x, width, 0);
+            let mut one: Vec<f64> = (0..n).map(|i| b[width * i + 1]).collect();
+            elimination.solve_one(&mut one);
+            for i in 0..n {
+                for c in 0..width {
+                    let sum: f64 = (0..n).map(|k| a[n * i + k] * x[width * k + c]).sum();
+                    assert!((sum - b[width * i + c]).abs() < 1e-9, "{n}");
+                }
+                assert!((one[i] - x[width * i + 1]).abs() < 1e-9);
+            }
+            // The last rows come out right on their own.
+            let mut part = b.clone();
+            elimination.solve(&mut part, width, n - 1);
+            assert_eq!(part[width * (n - 1)..], x[width * (n - 1)..]);
+        }
+    }
+
+    #[test]
+    fn singular_matrices_are_told() {
+        let mut elimination = Elimination::default();
+        elimination.matrix(2).copy_from_slice(&[1.0, 2.0, 2.0, 4.0]);
+        assert!(!elimination.factor());
+        elimination.matrix(1).copy_from_slice(&[f64::NAN]);
+        assert!(!elimination.factor());
+    }
+}

@@ -1,0 +1,516 @@
+//! Robots as trees of rigid bodies, on a fixed base or floating, with contacts and closed loops: encoders, poses,
+//! velocities and torque sensors, inertial, friction and drive parameters.
+//!
+//! For those who estimate from a log. The state is (q, v); a stage lasts one sampling interval h, with the torque held,
+//! by the implicit midpoint rule on the manifold (`mechanics`):
+//!
+//! ```text
+//! q' = q (+) (h v + h^2 a / 2),   v' = v + h a,   M a + bias + friction - J' lambda = gain tau + w,   J a + gamma = 0
+//! ```
+//!
+//! at the interval's middle, with w what the force differs by from the measured one (process noise, with the covariance of
+//! the torque sensor and of what the model leaves out). Noise acts as a force, so what reaches the motion is projected by the
+//! dynamically consistent projector of the active constraints ([3, eqs. 36 to 38]). [`Formulation`] says which of the
+//! unknowns are inputs; the minimiser is the same. Where a constraint becomes active, a stage without duration lets the
+//! velocity jump (impact). All derivatives are exact.
+
+mod contacts;
+mod deviations;
+pub mod equations;
+mod mechanics;
+mod observations;
+pub mod parameters;
+pub mod payload;
+mod solution;
+mod stages;
+mod torques;
+mod volume;
+mod work;
+
+use std::sync::Arc;
+
+use crate::estimate::error::EstimateError;
+use crate::estimate::problem::{EstimationProblem, Given, Point, StageValues, Trajectory};
+use crate::estimate::stage::{StageModel, StageSize};
+use crate::inertia::INERTIAL;
+use crate::linear::dense::Mat;
+use crate::recording::Sample;
+use crate::robot::Model;
+use crate::robot::configuration::{difference, difference_jacobians, integrate};
+
+pub use contacts::{ContactPhase, Contacts};
+pub use deviations::Deviations;
+pub use equations::{ParameterEquation, Plane};
+pub use observations::Observation;
+pub use parameters::{JointParameter, ParameterMap};
+pub use stages::MultibodySpace;
+
+use contacts::{Kind, Schedule, Stage};
+use deviations::{Weights, check_numbers, check_sample, weights};
+use mechanics::{Interval, Mechanics};
+use observations::Observed;
+use torques::TorqueSensor;
+use work::Work;
+
+/// What the inputs of a stage are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Formulation {
+    /// The noise w; accelerations and forces are solved for.
+    #[default]
+    Forward,
+    /// Accelerations and the active constraints' forces; w is what inverse dynamics leaves, and the constraints are equations
+    /// of the stage. It factors nothing, and converges from farther away.
+    Inverse,
+}
+
+/// A robot's log as an estimation problem.
+#[derive(Debug, Clone)]
+pub struct MultibodyProblem {
+    robot: Arc<Model>,
+    map: ParameterMap,
+    samples: Vec<Sample>,
+    /// Of the observations, for each sample one after the other; empty without any.
+    readings: Vec<Vec<f64>>,
+    /// Sampling interval, s.
+    step: f64,
+    weights: Weights,
+    prior: Vec<f64>,
+    /// Parameters that must not become negative.
+    lower: Vec<usize>,
+    formulation: Formulation,
+    schedule: Schedule,
+    equations: Vec<ParameterEquation>,
+    observed: Vec<Observed>,
+    work: Option<Work>,
+    /// By degree of freedom, where noise of the torques is their sensors'; otherwise empty.
+    torque_sensors: Vec<Option<TorqueSensor>>,
+}
+
+impl MultibodyProblem {
+    /// The problem of explaining `samples`, taken every `step_s` seconds, starting from the map's nominal parameters.
+    /// Friction and transmission inertia are kept from becoming negative.
+    ///
+    /// # Errors
+    /// When sizes disagree, a deviation is missing (zero, negative, NaN), or a sample is not finite.
+    pub fn new(
+        robot: Arc<Model>,
+        map: ParameterMap,
+        samples: Vec<Sample>,
+        step_s: f64,
+        deviations: &Deviations,
+    ) -> Result<Self, EstimateError> {
+        if samples.len() < 2 {
+            return Err(EstimateError::Size { what: "samples".into(), found: samples.len(), expected: 2 });
+        }
+        if !(step_s > 0.0 && step_s.is_finite()) {
+            return Err(EstimateError::Deviation { what: "the sampling interval".into(), value: step_s });
+        }
+        for (k, sample) in samples.iter().enumerate() {
+            check_sample(&robot, k, sample)?;
+        }
+        let weights = Weights::new(deviations, robot.nv(), map.len())?;
+        let prior = map.start(&robot)?;
+        let at = INERTIAL * map.bodies.len();
+        let lower = (0..map.joints.len()).filter(|&i| map.joints[i].1.is_bounded()).map(|i| at + i).collect();
+        let schedule = Schedule::free(samples.len());
+        let formulation = Formulation::default();
+        Ok(Self {
+            robot,
+            map,
+            samples,
+            readings: Vec::new(),
+            step: step_s,
+            weights,
+            prior,
+            lower,
+            formulation,
+            schedule,
+            equations: Vec::new(),
+            observed: Vec::new(),
+            work: None,
+            torque_sensors: Vec::new(),
+        })
+    }
+
+    /// With other inputs.
+    pub fn formulated(self, formulation: Formulation) -> Self {
+        Self { formulation, ..self }
+    }
+
+    /// With equations between the parameters.
+    pub fn with_equations(self, equations: Vec<ParameterEquation>) -> Self {
+        Self { equations, ..self }
+    }
+
+    /// With contacts and closed loops. Loops of points are closed exactly at the beginning.
+    ///
+    /// # Errors
+    /// When phases are out of order or beyond the log, speak of another number of constraints, or a constraint
+    /// makes no sense.
+    pub fn with_contacts(self, contacts: Contacts) -> Result<Self, EstimateError> {
+        let schedule = Schedule::new(&self.robot, contacts, self.samples.len())?;
+        Ok(Self { schedule, ..self })
+    }
+
+    /// With sensors beside the encoders, and their `readings`, one after the other for each sample; after
+    /// [`MultibodyProblem::with_contacts`].
+    ///
+    /// # Errors
+    /// When a sample has another number of readings, or a sensor's deviation, frame or contact makes no sense.
+    pub fn with_observations(
+        self,
+        observations: &[Observation],
+        readings: Vec<Vec<f64>>,
+    ) -> Result<Self, EstimateError> {
+        let constraints = self.schedule.contacts.constraints.len();
+        let (observed, count) = Observed::all(&self.robot, observations, constraints)?;
+        let (found, expected) = (readings.len(), self.samples.len());
+        if found != expected {
+            return Err(EstimateError::Size { what: "samples with readings".into(), found, expected });
+        }
+        for (k, readings) in readings.iter().enumerate() {
+            check_numbers("the readings", k, readings, count)?;
+        }
+        Ok(Self { observed, readings, ..self })
+    }
+
+    /// With the observed work of the applied forces (J, one number a sample: of the interval that begins there), of standard
+    /// deviation `deviation_j`.
+    ///
+    /// # Errors
+    /// When there is another number of them than of samples, one is not finite, or the deviation is missing.
+    pub fn with_work(self, observed: Vec<f64>, deviation_j: f64) -> Result<Self, EstimateError> {
+        if observed.len() != self.samples.len() {
+            let (found, expected) = (observed.len(), self.samples.len());
+            return Err(EstimateError::Size { what: "the observed work".into(), found, expected });
+        }
+        if let Some(stage) = observed.iter().position(|x| !x.is_finite()) {
+            return Err(EstimateError::NotFinite { what: "the observed work", stage });
+        }
+        let weight = weights("the observed work", &[deviation_j], 1, false)?[0];
+        Ok(Self { work: Some(Work { observed, weight }), ..self })
+    }
+
+    /// The first guess: the measured states, no noise (in the inverse form: accelerations that lead from one state to the
+    /// next, and no forces), the nominal parameters.
+    pub fn guess(&self) -> Trajectory {
+        self.guess_at(&self.prior)
+    }
+
+    /// Coordinates of the nominal parameters, where the guess starts and the prior is centred.
+    pub fn guess_theta(&self) -> &[f64] {
+        &self.prior
+    }
+
+    /// [`MultibodyProblem::guess`] with other parameters (coordinates).
+    pub fn guess_at(&self, theta: &[f64]) -> Trajectory {
+        let states = self.measured_states();
+        let mut guess = Trajectory {
+            xs: self.schedule.stages.iter().map(|s| states[s.sample].clone()).collect(),
+            us: (0..self.schedule.stages.len()).map(|k| vec![0.0; self.size(k).input]).collect(),
+            theta: theta.to_vec(),
+        };
+        if self.formulation == Formulation::Inverse {
+            let nq = self.robot.nq();
+            for (k, stage) in self.schedule.stages.iter().enumerate() {
+                // Behind an impact the measured velocity is still the one before it.
+                if stage.kind == Kind::Step && stage.observed {
+                    let (now, next) = (&states[stage.sample][nq..], &states[stage.sample + 1][nq..]);
+                    for ((a, now), next) in guess.us[k].iter_mut().zip(now).zip(next) {
+                        *a = (next - now) / self.step;
+                    }
+                }
+            }
+        }
+        guess
+    }
+
+    /// The states as measured; joints without encoders are where the loops put them, and velocities that nothing
+    /// measures are differences of positions.
+    fn measured_states(&self) -> Vec<Vec<f64>> {
+        let (robot, nq, n) = (&*self.robot, self.robot.nq(), self.robot.nv());
+        let mut states: Vec<Vec<f64>> =
+            self.samples.iter().map(|s| [s.q.as_slice(), &s.dq].concat()).collect();
+        let base = if robot.has_free_flyer() { 6 } else { 0 };
+        let unseen: Vec<usize> = (base..n).filter(|&j| self.weights.q[j] == 0.0).collect();
+        if !unseen.is_empty() && !self.schedule.closures.is_empty() {
+            let mut loops = Mechanics::new(self);
+            for k in 0..states.len() {
+                let (done, rest) = states.split_at_mut(k);
+                let state = &mut rest[0];
+                if let Some(before) = done.last() {
+                    // Behind a floating base positions are one ahead of velocities.
+                    unseen.iter().for_each(|&j| state[j + nq - n] = before[j + nq - n]);
+                }
+                loops.close(self, &mut state[..nq], &unseen);
+            }
+        }
+        let mut change = vec![0.0; n];
+        for k in 0..states.len() - 1 {
+            difference(robot, &states[k][..nq], &states[k + 1][..nq], &mut change);
+            for j in (base..n).filter(|&j| self.weights.dq[j] == 0.0) {
+                states[k][nq + j] = change[j] / self.step;
+                states[k + 1][nq + j] = states[k][nq + j];
+            }
+        }
+        states
+    }
+
+    /// The problem of the first `samples` samples (at least two; all of them if there are fewer).
+    pub fn beginning(&self, samples: usize) -> Self {
+        let count = samples.clamp(2, self.samples.len());
+        let mut contacts = self.schedule.contacts.clone();
+        contacts.phases.retain(|p| p.from + 1 < count);
+        let mut part = self.clone();
+        part.samples.truncate(count);
+        part.readings.truncate(count);
+        part.schedule = self.schedule.shortened(contacts, count);
+        part
+    }
+
+    /// The states of the trajectory at the samples (before an impact, where there is one).
+    pub fn states<'a>(&'a self, trajectory: &'a Trajectory) -> impl Iterator<Item = &'a Vec<f64>> {
+        trajectory.xs.iter().zip(&self.schedule.stages).filter(|(_, s)| s.observed).map(|(x, _)| x)
+    }
+
+    /// What the force differs by from the measured one, w, in each interval.
+    ///
+    /// # Errors
+    /// Where the trajectory is outside the model's domain.
+    pub fn noise(&self, trajectory: &Trajectory) -> Result<Vec<Vec<f64>>, EstimateError> {
+        let (mut s, n) = (self.workspace(), self.robot.nv());
+        let mut noise = Vec::with_capacity(self.samples.len());
+        for (k, stage) in self.schedule.stages.iter().enumerate().filter(|(_, s)| s.kind == Kind::Step) {
+            let at = trajectory.at(k);
+            if self.formulation == Formulation::Forward {
+                noise.push(at.u.to_vec());
+                continue;
+            }
+            let wrong = |reason| EstimateError::Stage { stage: k, reason };
+            s.mechanics.parameterise(self, at.theta).map_err(wrong)?;
+            let interval = self.interval(*stage, at.x);
+            s.mechanics.take(self, interval, at.u);
+            s.mechanics.evaluate(self, interval).map_err(wrong)?;
+            noise.push(s.mechanics.value[..n].to_vec());
+        }
+        noise.push(Vec::new());
+        Ok(noise)
+    }
+
+    /// Largest difference of the trajectory's states at the samples and `states` in tangent space, rad and rad/s.
+    pub fn largest_error(&self, trajectory: &Trajectory, states: &[Vec<f64>]) -> f64 {
+        let mut change = vec![0.0; 2 * self.robot.nv()];
+        let mut largest = 0.0f64;
+        for (x, truth) in self.states(trajectory).zip(states) {
+            self.difference(0, x, truth, &mut change);
+            largest = change.iter().fold(largest, |m, c| m.max(c.abs()));
+        }
+        largest
+    }
+
+    /// What theta means.
+    pub fn map(&self) -> &ParameterMap {
+        &self.map
+    }
+
+    /// The robot.
+    pub fn robot(&self) -> &Model {
+        &self.robot
+    }
+
+    fn interval<'a>(&'a self, stage: Stage, x: &'a [f64]) -> Interval<'a> {
+        let (q, v) = x.split_at(self.robot.nq());
+        Interval { q, v, tau: &self.samples[stage.sample].tau, phase: stage.phase }
+    }
+}
+
+impl EstimationProblem for MultibodyProblem {
+    type Workspace = MultibodySpace;
+
+    fn workspace(&self) -> MultibodySpace {
+        MultibodySpace::new(self)
+    }
+
+    fn stages(&self) -> usize {
+        self.schedule.stages.len()
+    }
+
+    fn size(&self, k: usize) -> StageSize {
+        let (n, stage) = (self.robot.nv(), self.schedule.stages[k]);
+        let rows = self.schedule.rows[stage.phase].len();
+        let (input, constraints) = match (stage.kind, self.formulation) {
+            (Kind::Reset, _) if k == 0 => (0, self.schedule.closures.len()),
+            (Kind::Step, Formulation::Forward) => (n, 0),
+            (Kind::Step, Formulation::Inverse) => (n + rows, rows),
+            _ => (0, 0),
+        };
+        StageSize { state: self.robot.nq() + n, tangent: 2 * n, input, constraints }
+    }
+
+    fn parameters(&self) -> (usize, usize, usize) {
+        (self.map.len(), self.equations.iter().map(ParameterEquation::count).sum(), self.lower.len())
+    }
+
+    fn rename(&self, theta: &mut [f64]) -> bool {
+        self.map.rename(theta, &self.prior)
+    }
+
+    fn strain(&self, _: &[f64], dtheta: &[f64]) -> f64 {
+        self.map.strain(dtheta)
+    }
+
+    fn evaluate(
+        &self,
+        k: usize,
+        at: Point<'_>,
+        s: &mut MultibodySpace,
+        out: &mut StageValues,
+    ) -> Result<(), String> {
+        out.cost = self.cost(k, at, &mut s.error);
+        let stage = self.schedule.stages[k];
+        if stage.kind == Kind::Last {
+            out.cost += s.watch.cost(self, stage, at, &s.mechanics);
+            return Ok(());
+        }
+        s.mechanics.parameterise(self, at.theta)?;
+        let interval = self.interval(stage, at.x);
+        let n = self.robot.nv();
+        match (stage.kind, self.formulation) {
+            (Kind::Reset, _) => {
+                let (after, _) = s.mechanics.impact(self, (interval.q, interval.v), stage.phase, false)?;
+                out.next[..self.robot.nq()].copy_from_slice(interval.q);
+                out.next[self.robot.nq()..].copy_from_slice(after);
+                out.cost += s.watch.cost(self, stage, at, &s.mechanics);
+                if k == 0 && !out.constraints.is_empty() {
+                    s.mechanics.closures(self, interval.q, &mut out.constraints)?;
+                }
+                return Ok(());
+            }
+            (_, Formulation::Forward) => {
+                s.mechanics.solve(self, interval, at, &mut out.memory)?;
+                out.cost += self.noise_cost(&s.mechanics.parameters, interval, at.u);
+            }
+            (_, Formulation::Inverse) => {
+                s.mechanics.take(self, interval, at.u);
+                s.mechanics.evaluate(self, interval)?;
+                let (noise, constraints) = s.mechanics.value[..at.u.len()].split_at(n);
+                out.cost += self.noise_cost(&s.mechanics.parameters, interval, noise);
+                out.constraints.copy_from_slice(constraints);
+            }
+        }
+        out.cost += s.watch.cost(self, stage, at, &s.mechanics);
+        out.cost += self.work_cost(stage.sample, interval, at.u, &mut s.mechanics);
+        s.advance(self, interval, &mut out.next);
+        Ok(())
+    }
+
+    fn linearise(
+        &self,
+        k: usize,
+        at: Point<'_>,
+        s: &mut MultibodySpace,
+        m: &mut StageModel,
+        out: &mut StageValues,
+    ) -> Result<(), String> {
+        let (stage, size) = (self.schedule.stages[k], self.size(k));
+        let mut before = None;
+        if stage.kind != Kind::Last {
+            s.mechanics.parameterise(self, at.theta)?;
+            let interval = self.interval(stage, at.x);
+            if stage.kind == Kind::Reset {
+                self.reset(stage, at, s, m, &mut out.next)?;
+                if k == 0 && !m.con_value.is_empty() {
+                    s.mechanics.closures(self, interval.q, &mut m.con_value)?;
+                    let n = self.robot.nv();
+                    for i in 0..m.con_value.len() {
+                        m.con.col_mut(i)[..n].copy_from_slice(s.mechanics.closure_row(i));
+                    }
+                    out.constraints.copy_from_slice(&m.con_value);
+                }
+            } else {
+                match self.formulation {
+                    Formulation::Forward => {
+                        before = Some(self.forward_step(interval, at, &mut out.memory, s, m)?)
+                    }
+                    Formulation::Inverse => before = self.inverse_step(interval, at, s, m)?,
+                }
+                self.add_work(stage.sample, interval, at, (&mut s.mechanics, before), (&mut s.row, m));
+                s.advance(self, interval, &mut out.next);
+                self.finish_step(s, m);
+                let n = self.robot.nv();
+                out.constraints.copy_from_slice(&s.mechanics.value[n..n + size.constraints]);
+            }
+        }
+        self.add_costs(k, at, s, m);
+        s.watch.add(self, stage, at, (&s.mechanics, before), m);
+        out.cost = m.cost;
+        Ok(())
+    }
+
+    fn integrate(&self, _: usize, x: &[f64], dx: &[f64], out: &mut [f64]) {
+        let (nq, n) = (self.robot.nq(), self.robot.nv());
+        let (q, v) = out.split_at_mut(nq);
+        integrate(&self.robot, &x[..nq], &dx[..n], q);
+        for j in 0..n {
+            v[j] = x[nq + j] + dx[n + j];
+        }
+    }
+
+    fn difference(&self, _: usize, a: &[f64], b: &[f64], out: &mut [f64]) {
+        let (nq, n) = (self.robot.nq(), self.robot.nv());
+        let (q, v) = out.split_at_mut(n);
+        difference(&self.robot, &b[..nq], &a[..nq], q);
+        for j in 0..n {
+            v[j] = a[nq + j] - b[nq + j];
+        }
+    }
+
+    fn transport(&self, _: usize, a: &[f64], b: &[f64], s: &mut MultibodySpace, out: &mut Mat) -> bool {
+        if !self.robot.has_free_flyer() {
+            return false;
+        }
+        let (nq, n) = (self.robot.nq(), self.robot.nv());
+        difference_jacobians(&self.robot, &b[..nq], &a[..nq], &mut s.by_other, &mut s.by_q);
+        out.reset(2 * n, 2 * n);
+        for i in 0..n {
+            out.col_mut(i)[..n].copy_from_slice(&s.by_q[n * i..n * (i + 1)]);
+            out[(n + i, n + i)] = 1.0;
+        }
+        true
+    }
+
+    fn natural(&self) -> usize {
+        if self.torque_sensors.is_empty() { self.map.len() } else { 0 }
+    }
+
+    fn naturalise(&self, theta: &[f64], phi: &mut [f64], slopes: &mut Mat) {
+        self.map.physical(theta, phi, slopes);
+    }
+
+    fn volume_slope(
+        &self,
+        k: usize,
+        at: Point<'_>,
+        s: &mut MultibodySpace,
+        given: Given<'_>,
+        out: &mut [f64],
+    ) -> Result<(), String> {
+        self.add_volume_slope(k, at, s, given, out)
+    }
+
+    fn constrain_parameters(&self, theta: &[f64], out: &mut crate::estimate::ParameterModel) {
+        for (row, &i) in self.lower.iter().enumerate() {
+            out.inequality_values[row] = theta[i];
+            out.inequalities[(i, row)] = 1.0;
+        }
+        let mut first = 0;
+        for equation in &self.equations {
+            equation.write(&self.robot, &self.map, theta, first, out);
+            first += equation.count();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,380 @@
+use super::parameters::JointParameter;
+use super::*;
+use crate::dynamics::Constraint;
+use crate::estimate::{Solver, SolverOptions};
+use crate::inertia::Coordinates;
+use crate::recording::Sensor;
+use crate::robot::configuration::neutral;
+use crate::robot::{LoopKind, Placement, load_model};
+
+mod spread;
+
+/// A problem with much estimated, at an arbitrary place.
+fn problem(name: &str, coordinates: Coordinates) -> MultibodyProblem {
+    let robot = Arc::new(load_model(format!("robots/{name}.toml")).unwrap());
+    let (n, last) = (robot.nv(), robot.bodies() - 1);
+    let mut map = ParameterMap::none(&robot);
+    map.bodies = vec![(last, coordinates), (last / 2, coordinates)];
+    map.bodies.dedup();
+    use JointParameter::{Armature, Coulomb, Gain, Offset, Skew, Viscous};
+    if last > 0 {
+        map.joints = vec![(1, Coulomb), (3, Viscous), (5, Armature), (6, Offset), (2, Gain), (4, Skew)];
+    }
+    let wave = |p: f64| (0..n).map(|j| (p + j as f64).sin()).collect::<Vec<_>>();
+    let sample = |k: usize| {
+        let mut q = neutral(&robot);
+        integrate(&robot, &neutral(&robot), &wave(0.1 * k as f64), &mut q);
+        Sample { t: 0.01 * k as f64, q, dq: wave(1.0), tau: wave(2.0) }
+    };
+    let deviations = Deviations {
+        q: vec![1e-3; n],
+        dq: vec![1e-2; n],
+        tau: vec![0.1; n],
+        first_q: vec![1.0; n],
+        first_dq: vec![f64::INFINITY; n],
+        theta: vec![0.5; map.len()],
+    };
+    let samples = (0..3).map(sample).collect();
+    MultibodyProblem::new(robot.clone(), map, samples, 0.01, &deviations).unwrap()
+}
+
+/// The problem with feet on the ground; the third stage begins with an impact of the last foot.
+fn standing(name: &str, feet: &[&str], kind: LoopKind) -> MultibodyProblem {
+    let p = problem(name, Coordinates::LogCholesky);
+    let constraints: Vec<Constraint> = feet
+        .iter()
+        .map(|foot| {
+            let frame = p.robot.frame_index(foot).unwrap();
+            Constraint::contact(&p.robot, frame, kind, Placement::identity()).stabilised(0.0, 20.0)
+        })
+        .collect();
+    let count = constraints.len();
+    let phase =
+        |from, up: &[usize]| ContactPhase { from, active: (0..count).map(|c| !up.contains(&c)).collect() };
+    let phases = vec![phase(0, &[count - 1]), phase(1, &[])];
+    p.with_contacts(Contacts { constraints, phases, compliance: 0.0 }).unwrap()
+}
+
+/// The problem with every kind of sensor on its IMU, and one on a foot.
+fn sensing(p: MultibodyProblem, foot: &str) -> MultibodyProblem {
+    use crate::recording::Quantity::{Acceleration, Orientation, Position, Rate, Velocity};
+    let frame = |name: &str| p.robot.frame_index(name).unwrap();
+    let sensor = |name: &str, quantity, size: f64| Observation {
+        sensor: Sensor { frame: frame(name), quantity },
+        deviation: [size, 2.0 * size, f64::INFINITY],
+        standing: None,
+    };
+    let observations = [
+        sensor("imu", Orientation, 0.1),
+        sensor("imu", Rate, 0.5),
+        sensor("imu", Acceleration, 2.0),
+        Observation { standing: Some(0), ..sensor(foot, Position, 0.2) },
+        sensor("imu", Velocity, 0.3),
+    ];
+    let readings =
+        [0.1, -0.2, 0.3, 0.9f64.sqrt(), 0.4, 0.5, 0.6, 1.0, 2.0, 9.0, 0.3, 0.2, 0.1, 0.4, -0.1, 0.2];
+    let readings = vec![readings.to_vec(); p.samples.len()];
+    p.with_observations(&observations, readings).unwrap()
+}
+
+/// The problem with observed work.
+fn working(p: MultibodyProblem) -> MultibodyProblem {
+    p.with_work(vec![0.3; 3], 0.05).unwrap()
+}
+
+#[test]
+fn derivatives_agree_with_finite_differences() {
+    use Coordinates::{ExponentialEigenvalue, LogCholesky};
+    use Formulation::{Forward, Inverse};
+    let four = ["LF_FOOT", "LH_FOOT", "RF_FOOT", "RH_FOOT"];
+    let two = ["left_sole", "right_sole"];
+    let go1 = ["FL_foot", "FR_foot", "RL_foot", "RR_foot"];
+    let anymal = || standing("anymal_b", &four, LoopKind::Point);
+    let cases = [
+        ("arm", problem("kinova_gen3_2f85", LogCholesky).formulated(Forward), 0),
+        ("arm, inverse", problem("kinova_gen3_2f85", ExponentialEigenvalue).formulated(Inverse), 0),
+        (
+            "sensor's noise",
+            problem("kinova_gen3_2f85", LogCholesky).with_sensor_noise().formulated(Forward),
+            0,
+        ),
+        (
+            "sensor's noise, inverse",
+            problem("kinova_gen3_2f85", LogCholesky).with_sensor_noise().formulated(Inverse),
+            0,
+        ),
+        ("four feet, sensor's noise, inverse", anymal().with_sensor_noise().formulated(Inverse), 3),
+        ("flying", problem("go1", LogCholesky).formulated(Forward), 0),
+        ("rotors", problem("hector", ExponentialEigenvalue).formulated(Forward), 0),
+        ("four feet", anymal().formulated(Forward), 3),
+        ("three feet", anymal().formulated(Forward), 1),
+        ("impact", anymal(), 2),
+        ("first impact", standing("go1", &go1, LoopKind::Point), 0),
+        ("four feet, inverse", anymal().formulated(Inverse), 3),
+        ("sensors", sensing(anymal(), "LF_FOOT").formulated(Forward), 1),
+        ("sensors, inverse", sensing(anymal(), "LF_FOOT").formulated(Inverse), 3),
+        ("work", working(anymal()).formulated(Forward), 1),
+        ("work, inverse", working(anymal()).formulated(Inverse), 3),
+        ("work of an arm", working(problem("kinova_gen3_2f85", LogCholesky)).formulated(Forward), 0),
+        ("work of an arm, inverse", working(problem("kinova_gen3_2f85", LogCholesky)).formulated(Inverse), 0),
+        ("two soles", standing("talos_reduced", &two, LoopKind::Rigid).formulated(Forward), 3),
+        ("two soles, inverse", standing("talos_reduced", &two, LoopKind::Rigid).formulated(Inverse), 3),
+    ];
+    for (name, p, k) in cases {
+        let mut guess = p.guess();
+        guess.theta.iter_mut().enumerate().for_each(|(i, t)| *t += 0.01 * (i as f64).cos());
+        guess.us[k].iter_mut().enumerate().for_each(|(i, u)| *u = (i as f64).sin());
+        let (mut s, size) = (p.workspace(), p.size(k));
+        // Away from the measured place, so that position residuals count.
+        let away: Vec<f64> = (0..size.tangent).map(|i| 0.01 * (3.0 * i as f64).sin()).collect();
+        let measured = guess.xs[k].clone();
+        p.integrate(k, &measured, &away, &mut guess.xs[k]);
+        let mut model = StageModel::new(size, size.tangent, p.map.len());
+        let blank = || StageValues {
+            next: vec![0.0; size.state],
+            constraints: vec![0.0; size.constraints],
+            ..StageValues::default()
+        };
+        let mut out = blank();
+        p.linearise(k, guess.at(k), &mut s, &mut model, &mut out).unwrap();
+        let (nu, nx) = (model.nu, size.tangent);
+        let substitution = model.substitution.clone();
+        assert_eq!(
+            substitution.active,
+            p.formulation == Inverse && k != 2 && !name.contains("impact"),
+            "{name}"
+        );
+        let mut plain = blank();
+        p.evaluate(k, guess.at(k), &mut s, &mut plain).unwrap();
+        let e = (plain.cost - out.cost).abs();
+        assert!(e <= 1e-9 * out.cost, "{name}: {} {}", plain.cost, out.cost);
+        // Along every variable of the model, and along the shift of the input.
+        for i in 0..model.n() + usize::from(substitution.active) {
+            let (step, shifted) = (1e-5, i == model.n());
+            let mut moved = |sign: f64| {
+                let mut g = guess.clone();
+                if shifted {
+                    g.us[k].iter_mut().zip(&substitution.shift).for_each(|(u, d)| *u += sign * step * d);
+                } else if substitution.active {
+                    let rows = &substitution.rows;
+                    g.us[k].iter_mut().enumerate().for_each(|(j, u)| *u += sign * step * rows[(i, j)]);
+                } else if i < nu {
+                    g.us[k][i] += sign * step;
+                }
+                if (nu..nu + nx).contains(&i) {
+                    let mut shift = vec![0.0; nx];
+                    shift[i - nu] = sign * step;
+                    p.integrate(k, &guess.xs[k], &shift, &mut g.xs[k]);
+                } else if i >= nu + nx && !shifted {
+                    g.theta[i - nu - nx] += sign * step;
+                }
+                let mut moved = blank();
+                p.evaluate(k, g.at(k), &mut s, &mut moved).unwrap();
+                let mut change = vec![0.0; nx];
+                p.difference(k + 1, &moved.next, &out.next, &mut change);
+                (moved.cost, change, moved.constraints)
+            };
+            // Differences of fourth order: light links make curved functions of their inertia.
+            let (up, down, far_up, far_down) = (moved(1.0), moved(-1.0), moved(2.0), moved(-2.0));
+            let difference = |u: f64, d: f64, fu: f64, fd: f64| (8.0 * (u - d) - (fu - fd)) / (12.0 * step);
+            let slope = difference(up.0, down.0, far_up.0, far_down.0);
+            let told = if shifted { substitution.slope } else { model.grad[i] };
+            let e = (slope - told).abs();
+            // Rounding of the cost over the step counts too.
+            let allowed = 1e-4 * (1.0 + slope.abs()) + 1e-10 * out.cost;
+            assert!(e < allowed, "{name}: cost by {i}: {slope} {told}");
+            for c in 0..size.constraints {
+                let slope = difference(up.2[c], down.2[c], far_up.2[c], far_down.2[c]);
+                let told = match (substitution.active, shifted) {
+                    (false, _) => model.con[(i, c)],
+                    (true, false) => 0.0,
+                    (true, true) => -out.constraints[c],
+                };
+                let e = (slope - told).abs();
+                assert!(e < 1e-6 * (1.0 + slope.abs().max(told.abs())), "{name}: d h_{c} / d {i}: {e:e}");
+            }
+            for c in 0..nx {
+                let slope = difference(up.1[c], down.1[c], far_up.1[c], far_down.1[c]);
+                let told = if shifted { substitution.drift[c] } else { model.jac[(i, c)] };
+                let e = (slope - told).abs();
+                assert!(e < 1e-6 * (1.0 + slope.abs()), "{name}: d f_{c} / d {i}: {e:e}");
+            }
+        }
+    }
+}
+
+/// What a stage remembers is another way to the same solution, wherever the last one was.
+#[test]
+fn memory_changes_no_result() {
+    let feet = ["LF_FOOT", "LH_FOOT", "RF_FOOT", "RH_FOOT"];
+    let cases = [
+        (problem("kinova_gen3_2f85", Coordinates::LogCholesky), 0),
+        (problem("go1", Coordinates::ExponentialEigenvalue), 0),
+        (standing("anymal_b", &feet, LoopKind::Point), 1),
+    ];
+    for (p, k) in cases {
+        let (size, mut s) = (p.size(k), p.workspace());
+        let blank = || StageValues { next: vec![0.0; size.state], ..StageValues::default() };
+        let mut kept = blank();
+        let mut model = StageModel::new(size, size.tangent, p.map.len());
+        p.linearise(k, p.guess().at(k), &mut s, &mut model, &mut kept).unwrap();
+        for (far, which) in [(1e-6, 0.3), (1e-2, 1.1), (1.0, 2.7)] {
+            let mut moved = p.guess();
+            let away: Vec<f64> = (0..size.tangent).map(|i| 0.3 * far * (which * i as f64).sin()).collect();
+            p.integrate(k, &p.guess().xs[k], &away, &mut moved.xs[k]);
+            moved.us[k].iter_mut().enumerate().for_each(|(i, u)| *u += far * (which * i as f64).cos());
+            moved.theta.iter_mut().enumerate().for_each(|(i, t)| *t += 0.1 * far * (i as f64).cos());
+            let mut told = vec![0.0; size.tangent];
+            // Relative to the velocity behind the interval: light links are fast.
+            let mut apart = |a: &[f64], b: &[f64]| {
+                p.difference(k + 1, a, b, &mut told);
+                let largest = |x: &[f64]| x.iter().fold(0.0f64, |m, d| m.max(d.abs()));
+                largest(&told) / (1.0 + largest(a))
+            };
+            // A trial step, then the linearisation where it led, each from a memory and from none.
+            let mut fresh = blank();
+            p.evaluate(k, moved.at(k), &mut p.workspace(), &mut fresh).unwrap();
+            p.evaluate(k, moved.at(k), &mut s, &mut kept).unwrap();
+            assert!(apart(&fresh.next, &kept.next) < 1e-12, "{far}");
+            let mut anew = StageModel::new(size, size.tangent, p.map.len());
+            p.linearise(k, moved.at(k), &mut p.workspace(), &mut anew, &mut blank()).unwrap();
+            model.clear(size, size.tangent);
+            p.linearise(k, moved.at(k), &mut s, &mut model, &mut kept).unwrap();
+            assert!(apart(&fresh.next, &kept.next) < 1e-12, "{far}");
+            for (a, b) in [(&anew.jac, &model.jac), (&anew.hess, &model.hess)] {
+                for j in 0..a.cols() {
+                    let (a, b) = (a.col(j), b.col(j));
+                    let size = a.iter().fold(1e-3f64, |m, x| m.max(x.abs()));
+                    assert!(a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-9 * size), "{far}, {j}");
+                }
+            }
+        }
+    }
+}
+
+/// V at fixed states, accelerations and forces, from the recursion's own factors.
+fn volume(p: &MultibodyProblem, at: &Trajectory) -> (f64, Vec<f64>) {
+    // No iteration: the factors at the guess.
+    let options =
+        SolverOptions { iterations: 0, marginal: true, parallel: false, ..SolverOptions::default() };
+    let mut solver = Solver::new(p, options).unwrap();
+    solver.solve(at).unwrap();
+    let posterior = solver.posterior(|_, _| {}).unwrap();
+    let precision = posterior.arrival.clone().try_inverse().unwrap();
+    let nx = posterior.nx;
+    let mut v = 0.5 * precision.view((0, 0), (nx, nx)).into_owned().determinant().ln();
+    let (inputs, by_physical) = solver.volume_of_inputs().unwrap();
+    v += inputs;
+    let (mut physical, mut slopes) = (vec![0.0; by_physical.len()], Mat::zeros(0, 0));
+    p.naturalise(&at.theta, &mut physical, &mut slopes);
+    let by_theta = |i: usize| (0..physical.len()).map(|c| by_physical[c] * slopes[(i, c)]).sum();
+    (v, (0..at.theta.len()).map(by_theta).collect())
+}
+
+#[test]
+fn the_volumes_slope_agrees_with_differences() {
+    let cases = [
+        ("arm", problem("kinova_gen3_2f85", Coordinates::ExponentialEigenvalue)),
+        ("flying", problem("go1", Coordinates::LogCholesky)),
+        // With two impacts.
+        ("four feet", standing("anymal_b", &["LF_FOOT", "LH_FOOT", "RF_FOOT", "RH_FOOT"], LoopKind::Point)),
+    ];
+    for (name, p) in cases {
+        let mut p = p.formulated(Formulation::Inverse);
+        // Noise moves it more than sensors err.
+        p.weights.first.fill(1e8);
+        p.weights.tau.fill(1e-4);
+        p.weights.dq.fill(1e4);
+        let mut guess = p.guess();
+        guess.us.iter_mut().flatten().enumerate().for_each(|(i, u)| *u += (i as f64).sin());
+        let (_, slope) = volume(&p, &guess);
+        for i in 0..guess.theta.len() {
+            let step = 1e-4;
+            let moved = |steps: f64| {
+                let mut g = guess.clone();
+                g.theta[i] += steps * step;
+                volume(&p, &g).0
+            };
+            let difference = (8.0 * (moved(1.0) - moved(-1.0)) - (moved(2.0) - moved(-2.0))) / (12.0 * step);
+            let e = (difference - slope[i]).abs();
+            // Rounding of V over the step counts too.
+            let allowed = 1e-4 * (2e-2 + slope[i].abs());
+            assert!(e < allowed, "{name}, {i}: {difference} {}", slope[i]);
+        }
+        assert!(slope.iter().any(|s| s.abs() > 1e-2), "{name}: {slope:?}");
+    }
+}
+
+#[test]
+fn bad_input_is_told() {
+    let p = problem("kinova_gen3_2f85", Coordinates::LogCholesky);
+    let n = p.robot.nv();
+    let good = Deviations {
+        q: vec![1e-3; n],
+        dq: vec![1e-2; n],
+        tau: vec![0.1; n],
+        first_q: vec![1.0; n],
+        first_dq: vec![1.0; n],
+        theta: vec![0.5; p.map.len()],
+    };
+    let build = |d: &Deviations, samples: Vec<Sample>, step| {
+        MultibodyProblem::new(p.robot.clone(), p.map.clone(), samples, step, d)
+            .map(|_| ())
+            .unwrap_err()
+            .to_string()
+    };
+    let missing = Deviations { tau: vec![0.0; n], ..good.clone() };
+    assert!(build(&missing, p.samples.clone(), 0.01).contains("standard deviation of the torques"));
+    let short = Deviations { theta: vec![1.0], ..good.clone() };
+    assert!(build(&short, p.samples.clone(), 0.01).contains("1 numbers, expected 26"));
+    let mut samples = p.samples.clone();
+    samples[1].dq.pop();
+    assert!(build(&good, samples, 0.01).contains("dq of sample 1: 6 numbers, expected 7"));
+    let mut samples = p.samples.clone();
+    samples[2].tau[0] = f64::NAN;
+    assert!(build(&good, samples, 0.01).contains("stage 2"));
+    assert!(build(&good, p.samples.clone(), f64::NAN).contains("sampling interval"));
+    assert!(build(&good, Vec::new(), 0.01).contains("samples: 0"));
+    let work = |observed: Vec<f64>, deviation| {
+        p.clone().with_work(observed, deviation).map(|_| ()).unwrap_err().to_string()
+    };
+    assert!(work(vec![0.0; 2], 1.0).contains("the observed work: 2 numbers, expected 3"));
+    assert!(work(vec![0.0, 0.0, f64::NAN], 1.0).contains("the observed work at stage 2"));
+    for missing in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert!(work(vec![0.0; 3], missing).contains("standard deviation of the observed work"), "{missing}");
+    }
+}
+
+#[test]
+fn schedules_and_sensors_that_make_no_sense_are_told() {
+    let p = problem("anymal_b", Coordinates::LogCholesky);
+    let frame = p.robot.frame_index("LF_FOOT").unwrap();
+    let held = Constraint::contact(&p.robot, frame, LoopKind::Point, Placement::identity());
+    let contacts = |phases: &[(usize, usize)]| {
+        let phase = |&(from, count): &(usize, usize)| ContactPhase { from, active: vec![true; count] };
+        let (constraints, phases) = (vec![held.clone()], phases.iter().map(phase).collect());
+        let contacts = Contacts { constraints, phases, compliance: 0.0 };
+        p.clone().with_contacts(contacts).map(|_| ()).unwrap_err().to_string()
+    };
+    assert!(contacts(&[]).contains("does not begin with sample 0"));
+    assert!(contacts(&[(1, 1)]).contains("does not begin with sample 0"));
+    assert!(contacts(&[(0, 2)]).contains("phase 0 speaks of 2 constraints, expected 1"));
+    assert!(contacts(&[(0, 1), (0, 1)]).contains("phase 1 begins no later than the one before"));
+    assert!(
+        contacts(&[(0, 1), (2, 1)])
+            .contains("phase 1 begins at sample 2, expected one before the last of the log's 3")
+    );
+    let observation = |frame, deviation, standing| {
+        let sensor = Sensor { frame, quantity: crate::recording::Quantity::Rate };
+        let observations = [Observation { sensor, deviation, standing }];
+        p.clone()
+            .with_observations(&observations, vec![vec![]; p.samples.len()])
+            .map(|_| ())
+            .unwrap_err()
+            .to_string()
+    };
+    assert!(observation(9999, [1.0; 3], None).contains("sensor 0"));
+    assert!(observation(frame, [1.0; 3], Some(0)).contains("bound to a contact that does not exist"));
+    assert!(observation(frame, [1.0, 0.0, 1.0], None).contains("standard deviation of sensor 0"));
+    assert!(observation(frame, [1.0; 3], None).contains("the readings of sample 0: 0 numbers, expected 3"));
+}

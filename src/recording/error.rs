@@ -1,0 +1,199 @@
+//! What can be wrong with a recording, and where.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use super::assemble::IMPLAUSIBLE;
+
+/// Where in a recording something stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LogPlace {
+    /// A field of a CSV file.
+    Field {
+        /// The line, counted from 1, the heading being the first.
+        line: u64,
+        /// The column's name.
+        column: String,
+    },
+    /// A number in a joint-state message of an MCAP file.
+    Message {
+        /// The topic.
+        topic: String,
+        /// The message, counted from 1 among those of the topic.
+        number: u64,
+        /// Which of its numbers.
+        what: String,
+    },
+}
+
+impl fmt::Display for LogPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LogPlace::Field { line, column } => write!(f, "line {line}, column `{column}`"),
+            LogPlace::Message { topic, number, what } => {
+                write!(f, "topic `{topic}`, message {number}, {what}")
+            }
+        }
+    }
+}
+
+/// Why a recording cannot be used. Lines count from 1, the heading being the first.
+#[derive(Debug, Error)]
+pub enum LogError {
+    /// The file cannot be read, or is no text.
+    #[error("`{}`: {reason}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system or the CSV reader says.
+        reason: String,
+    },
+    /// A column is missing.
+    #[error(
+        "`{}`, line 1: no column `{column}`; expected `t`, then q1.., dq1.., tau1.. for {joints} joints, separated by \
+         commas; {found}", path.display()
+    )]
+    MissingColumn {
+        /// The file.
+        path: PathBuf,
+        /// Its name.
+        column: String,
+        /// Joints of the robot.
+        joints: usize,
+        /// What there is instead.
+        found: String,
+    },
+    /// A column occurs twice, or belongs to a joint that the robot does not have.
+    #[error("`{}`, line 1: column `{column}` {reason}", path.display())]
+    BadColumn {
+        /// The file.
+        path: PathBuf,
+        /// Its name.
+        column: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A row has too many or too few fields.
+    #[error("`{}`, line {line}: {found} fields, expected {expected} as in the heading", path.display())]
+    WrongCount {
+        /// The file.
+        path: PathBuf,
+        /// The line.
+        line: u64,
+        /// Fields in it.
+        found: usize,
+        /// Fields in the heading.
+        expected: usize,
+    },
+    /// A field is no finite number.
+    #[error("`{}`, {place}: `{text}`, expected a finite number", path.display())]
+    BadNumber {
+        /// The file.
+        path: PathBuf,
+        /// Where.
+        place: LogPlace,
+        /// What stands there.
+        text: String,
+    },
+    /// Time does not advance.
+    #[error("`{}`, {place}: {t} s, expected later than {previous} s, the time before it", path.display())]
+    TimeBackwards {
+        /// The file.
+        path: PathBuf,
+        /// Where.
+        place: LogPlace,
+        /// Time there, s.
+        t: f64,
+        /// Time of the sample before, s.
+        previous: f64,
+    },
+    /// Samples that were read elsewhere are not in order of time.
+    #[error("`{}`: sample at {t} s follows the one at {previous} s, expected a later time", path.display())]
+    Unordered {
+        /// What they are called.
+        path: PathBuf,
+        /// Time of the sample, s.
+        t: f64,
+        /// Time of the sample before, s.
+        previous: f64,
+    },
+    /// A number is so large that its unit must be wrong.
+    #[error(
+        "`{}`, {place}: {value}, expected at most {IMPLAUSIBLE} times the joint's limit of \
+         {limit}; is the unit right (rad, rad/s, N m)?", path.display()
+    )]
+    Implausible {
+        /// The file.
+        path: PathBuf,
+        /// Where.
+        place: LogPlace,
+        /// The value in SI units.
+        value: f64,
+        /// The joint's limit in SI units.
+        limit: f64,
+    },
+    /// Positions and velocities of a joint are not of one motion.
+    #[error(
+        "`{}`, {what}: positions move by {moved:.3} in all, velocities add up to \
+         {speeds:.3}; expected the same unit in both, and time in s", path.display()
+    )]
+    Mismatch {
+        /// The file.
+        path: PathBuf,
+        /// The two columns, or the joint.
+        what: String,
+        /// Sum of |steps of q|.
+        moved: f64,
+        /// Sum of |dq| dt.
+        speeds: f64,
+    },
+    /// There are too few samples.
+    #[error("`{}`: {found} samples, expected at least {expected} without a gap between them", path.display())]
+    TooShort {
+        /// The file.
+        path: PathBuf,
+        /// Samples in the longest stretch.
+        found: usize,
+        /// Samples needed.
+        expected: usize,
+    },
+    /// An MCAP file holds no joint states that could be meant.
+    #[error("`{}`: {reason}", path.display())]
+    NoTopic {
+        /// The file.
+        path: PathBuf,
+        /// What there is instead.
+        reason: String,
+    },
+    /// A message is no joint state with everything that is needed.
+    #[error("`{}`, topic `{topic}`, message {number}: {reason}", path.display())]
+    BadMessage {
+        /// The file.
+        path: PathBuf,
+        /// The topic.
+        topic: String,
+        /// The message, counted from 1.
+        number: u64,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A message names some of the robot's joints but not all.
+    #[error(
+        "`{}`, topic `{topic}`, message {number}: no joint `{joint}`; the robot needs it, the message has {names}",
+        path.display()
+    )]
+    MissingJoint {
+        /// The file.
+        path: PathBuf,
+        /// The topic.
+        topic: String,
+        /// The message, counted from 1.
+        number: u64,
+        /// The robot's joint.
+        joint: String,
+        /// The joints that the message names.
+        names: String,
+    },
+}

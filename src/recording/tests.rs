@@ -1,0 +1,158 @@
+use std::io::Write;
+
+use super::*;
+use crate::robot::fixture::small_robot;
+
+const HEADING: &str = "t,q1,q2,q3,dq1,dq2,dq3,tau1,tau2,tau3";
+
+/// `count` rows of a steady turn of the second joint, 10 ms apart.
+fn rows(count: usize) -> Vec<String> {
+    (0..count)
+        .map(|k| {
+            let t = 0.01 * k as f64;
+            format!("{t},0.1,{},0,0,0.5,0,1,2,3", 0.5 * t)
+        })
+        .collect()
+}
+
+fn read_text(text: &str, unit: AngleUnit) -> Result<MeasurementLog, LogError> {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    MeasurementLog::read(file.path(), &small_robot(), unit)
+}
+
+fn read(heading: &str, rows: &[String]) -> Result<MeasurementLog, LogError> {
+    read_text(&format!("{heading}\n{}\n", rows.join("\n")), AngleUnit::Radians)
+}
+
+#[test]
+fn columns_may_come_in_any_order_and_others_are_listed() {
+    let log = read(
+        "tau3,note,t,q1,q2,q3,dq1,dq2,dq3,tau1,tau2",
+        &["3,hello,0,0.1,0.2,0.3,0,0,0,1,2".into(), "3,again,0.01,0.1,0.2,0.3,0,0,0,1,2".into()],
+    )
+    .unwrap();
+    let expected = Sample { t: 0.0, q: vec![0.1, 0.2, 0.3], dq: vec![0.0; 3], tau: vec![1.0, 2.0, 3.0] };
+    assert_eq!(log.samples[0], expected);
+    assert_eq!(log.ignored, ["note"]);
+    assert!(log.notes().iter().any(|n| n.contains("ignored: note")));
+}
+
+#[test]
+fn gaps_end_segments() {
+    let mut lines = rows(30);
+    lines.drain(10..15);
+    let log = read(HEADING, &lines).unwrap();
+    assert_eq!(log.segments, [0..10, 10..25]);
+    assert!((log.period_s - 0.01).abs() < 1e-12);
+    assert!((log.gaps[0].from_s - 0.09).abs() < 1e-12 && (log.gaps[0].to_s - 0.15).abs() < 1e-12);
+    assert!(log.notes().iter().any(|n| n.contains("1 gap(s)") && n.contains("0.060 s")), "{:?}", log.notes());
+    assert!(log.clone().at_least(15).is_ok());
+    assert!(matches!(log.at_least(16), Err(LogError::TooShort { found: 15, expected: 16, .. })));
+}
+
+#[test]
+fn full_turns_are_undone_once_and_counted() {
+    let wrapped: Vec<String> = (0..400)
+        .map(|k| {
+            let t = 0.01 * k as f64;
+            let angle = (2.0 + 1.5 * t + std::f64::consts::PI).rem_euclid(std::f64::consts::TAU);
+            format!("{t},0.1,{},0,0,1.5,0,1,2,3", angle - std::f64::consts::PI)
+        })
+        .collect();
+    let log = read(HEADING, &wrapped).unwrap();
+    assert_eq!(log.unwrapped, 1);
+    for (k, sample) in log.samples.iter().enumerate() {
+        assert!((sample.q[1] - (2.0 + 0.015 * k as f64)).abs() < 1e-12);
+    }
+}
+
+#[test]
+fn degrees_are_converted_where_asked() {
+    let lines: Vec<String> =
+        (0..20).map(|k| format!("{},90,{},0.2,0,50,0,1,2,3", 0.01 * k as f64, 0.5 * k as f64)).collect();
+    let text = format!("{HEADING}\n{}\n", lines.join("\n"));
+    let log = read_text(&text, AngleUnit::Degrees).unwrap();
+    assert!((log.samples[0].q[0] - std::f64::consts::FRAC_PI_2).abs() < 1e-15);
+    assert!((log.samples[0].dq[1] - 50f64.to_radians()).abs() < 1e-15);
+    assert_eq!(log.samples[0].q[2], 0.2, "a sliding joint has no degrees");
+    let error = read_text(&text, AngleUnit::Radians).unwrap_err();
+    assert!(
+        matches!(&error, LogError::Implausible { place: LogPlace::Field { line: 2, .. }, .. }),
+        "{error}"
+    );
+    assert!(error.to_string().contains("dq2") && error.to_string().contains("unit"), "{error}");
+}
+
+#[test]
+fn mixed_units_are_noticed() {
+    let lines: Vec<String> = (0..100)
+        .map(|k| format!("{},0.1,{},0,0,0.5,0,1,2,3", 0.01 * k as f64, 28.6 * 0.01 * k as f64))
+        .collect();
+    let error = read(HEADING, &lines).unwrap_err();
+    assert!(matches!(error, LogError::Mismatch { .. }) && error.to_string().contains("`dq2`"), "{error}");
+}
+
+#[test]
+fn bad_files_are_refused_with_line_and_column() {
+    let with = |k: usize, line: &str| {
+        let mut lines = rows(10);
+        lines[k] = line.into();
+        read(HEADING, &lines).unwrap_err()
+    };
+    for text in ["NaN", "inf", "-inf", "", "one"] {
+        let error = with(4, &format!("0.04,0.1,0.02,0,0,0.5,0,1,{text},3"));
+        let expected = LogPlace::Field { line: 6, column: "tau2".into() };
+        assert!(matches!(&error, LogError::BadNumber { place, .. } if *place == expected), "{error}");
+    }
+    let error = with(4, "0.04,0.1,0.02,0,0,0.5,0,1,2");
+    assert!(matches!(error, LogError::WrongCount { line: 6, found: 9, expected: 10, .. }), "{error}");
+    for t in ["0.03", "0.02", "-5"] {
+        let error = with(4, &format!("{t},0.1,0.02,0,0,0.5,0,1,2,3"));
+        assert!(
+            matches!(error, LogError::TimeBackwards { place: LogPlace::Field { line: 6, .. }, .. }),
+            "{error}"
+        );
+    }
+    let error = with(4, "0.04,0.1,0.02,0,0,0.5,0,1,2e6,3");
+    assert!(matches!(error, LogError::Implausible { place: LogPlace::Field { line: 6, .. }, .. }), "{error}");
+
+    let missing = read(&HEADING.replace("dq2", "speed"), &rows(5)).unwrap_err();
+    assert!(missing.to_string().contains("`dq2`"), "{missing}");
+    let twice = read(&HEADING.replace("dq2", "dq1"), &rows(5)).unwrap_err();
+    assert!(twice.to_string().contains("twice"), "{twice}");
+    let more = rows(5).iter().map(|r| format!("{r},1")).collect::<Vec<_>>();
+    let error = read(&format!("{HEADING},q4"), &more).unwrap_err();
+    assert!(error.to_string().contains("q4") && error.to_string().contains("3 joints"), "{error}");
+    assert!(matches!(read(HEADING, &rows(1)), Err(LogError::TooShort { .. })));
+    assert!(matches!(read_text("", AngleUnit::Radians), Err(LogError::MissingColumn { .. })));
+    let empty = read_text("", AngleUnit::Radians).unwrap_err().to_string();
+    assert!(empty.contains("the file is empty"), "{empty}");
+    let semicolons = read(&HEADING.replace(',', ";"), &[]).unwrap_err().to_string();
+    assert!(semicolons.contains("separated by commas") && semicolons.contains("t;q1"), "{semicolons}");
+    let mut binary = tempfile::NamedTempFile::new().unwrap();
+    binary.write_all(&[0x80, 0xff, 0x00, 0xfe]).unwrap();
+    let binary =
+        MeasurementLog::read(binary.path(), &small_robot(), AngleUnit::Radians).unwrap_err().to_string();
+    assert!(binary.contains("line 1") && binary.contains("expected a CSV file"), "{binary}");
+    let nowhere = MeasurementLog::read("no/such/log.csv", &small_robot(), AngleUnit::Radians).unwrap_err();
+    assert!(nowhere.to_string().contains("no/such/log.csv"), "{nowhere}");
+}
+
+#[test]
+fn late_torques_are_moved_and_the_ends_dropped() {
+    let mut lines: Vec<String> =
+        (0..20).map(|k| format!("{},0,0,0,0,0,0,{},0,0", 0.01 * k as f64, 3.0 * 0.01 * k as f64)).collect();
+    lines.remove(10);
+    let log = read(HEADING, &lines).unwrap().with_torque_delay(0.025).unwrap();
+    // Segments of ten and nine samples, each without its last three.
+    assert_eq!(log.segments, [0..7, 7..13]);
+    for sample in &log.samples {
+        assert!((sample.tau[0] - 3.0 * (sample.t + 0.025)).abs() < 1e-12);
+    }
+    assert!(log.notes().iter().any(|n| n.contains("0.0250 s later; 6 sample(s)")), "{:?}", log.notes());
+    assert!(matches!(log.clone().with_torque_delay(1.0), Err(LogError::TooShort { .. })));
+    assert_eq!(log.clone().with_torque_delay(0.0).unwrap().samples, log.samples);
+    let early = log.clone().with_torque_delay(-0.01).unwrap();
+    assert_eq!(early.samples[0].t, log.samples[1].t);
+}

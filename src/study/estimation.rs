@@ -1,0 +1,342 @@
+//! A problem file from reading to result: what is estimated, from which samples, and what came out.
+//!
+//! [`EstimationStudy::load`] reads `scenarios/estimation/*.toml`; a simulated truth goes into the recording's seal and is opened by
+//! [`EstimationStudy::run`] only after the estimate stands.
+
+mod file;
+mod footing;
+mod load;
+mod log;
+mod regression;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use nalgebra::{DMatrix, SymmetricEigen};
+use serde::Serialize;
+
+use crate::estimate::error::EstimateError;
+use crate::estimate::posterior::{Posterior, describe};
+use crate::estimate::problem::Trajectory;
+use crate::estimate::solver::{Iteration, Solver, SolverOptions, SolverOutcome, Status};
+use crate::inertia::INERTIAL;
+use crate::multibody::equations::ParameterEquation;
+use crate::multibody::parameters::{PHYSICAL, ParameterMap, UNITS};
+use crate::multibody::{Contacts, Deviations, Formulation, MultibodyProblem, Observation};
+use crate::recording::Sample;
+use crate::robot::Model;
+use crate::simulate::Sealed;
+
+/// Share of the prior's variance that has to be left for a direction to count as unseen by the data.
+const UNSEEN: f64 = 0.98;
+
+/// Significance of what a first part of the log is left at.
+const START: f64 = 0.05;
+
+/// A loaded problem.
+#[derive(Debug)]
+pub struct EstimationStudy {
+    /// Name of the problem.
+    pub name: String,
+    /// What it is about.
+    pub description: String,
+    /// The robot, nominal.
+    pub robot: Arc<Model>,
+    /// Sampling interval, s.
+    pub step_s: f64,
+    /// What was measured.
+    pub samples: Vec<Sample>,
+    /// Readings of the further sensors, one after the other for each sample.
+    pub readings: Vec<Vec<f64>>,
+    /// What is estimated, and from where.
+    pub map: ParameterMap,
+    /// What is assumed about errors and priors.
+    pub deviations: Deviations,
+    /// Contacts and closed loops.
+    pub contacts: Contacts,
+    /// Sensors beside the encoders.
+    pub observations: Vec<Observation>,
+    /// Observed work of each interval, J, and its standard deviation.
+    pub work: Option<(Vec<f64>, f64)>,
+    /// What is known of the parameters besides.
+    pub equations: Vec<ParameterEquation>,
+    /// What the inputs are.
+    pub formulation: Formulation,
+    /// Settings of the solver.
+    pub options: SolverOptions,
+    /// Number of samples that are solved first, for the parameters from which the whole log starts.
+    pub first_part: Option<usize>,
+    /// The truth, if the samples are simulated.
+    sealed: Option<Sealed>,
+}
+
+/// One physical parameter.
+#[derive(Debug, Clone, Serialize)]
+pub struct ParameterRow {
+    /// Link or joint.
+    pub place: String,
+    /// Name.
+    pub name: String,
+    /// Unit.
+    pub unit: String,
+    /// Where the estimate started.
+    pub start: f64,
+    /// The estimate.
+    pub estimate: f64,
+    /// Its posterior standard deviation; nothing if the data and the prior leave it open.
+    pub deviation: Option<f64>,
+    /// The truth, where it is known.
+    pub truth: Option<f64>,
+}
+
+/// One iteration.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct IterationRow {
+    /// Cost before the step.
+    pub cost: f64,
+    /// Sum of gaps before the step.
+    pub violation: f64,
+    /// Change of the cost that the quadratic model promised.
+    pub expected: f64,
+    /// Length of the step.
+    pub step: f64,
+    /// Damping.
+    pub damping: f64,
+}
+
+impl From<&Iteration> for IterationRow {
+    fn from(i: &Iteration) -> Self {
+        Self { cost: i.cost, violation: i.violation, expected: i.expected, step: i.step, damping: i.damping }
+    }
+}
+
+/// What came out.
+#[derive(Debug, Clone, Serialize)]
+pub struct StudyResult {
+    /// Version of this form.
+    pub schema: u32,
+    /// Name of the problem.
+    pub name: String,
+    /// What it is about.
+    pub description: String,
+    /// Name of the robot.
+    pub robot: String,
+    /// Number of samples and the interval between them, s.
+    pub samples: usize,
+    /// Interval, s.
+    pub step_s: f64,
+    /// `converged`, `stalled` or `iteration limit`.
+    pub status: String,
+    /// Iterations with an accepted step.
+    pub iterations: usize,
+    /// Time for them, s.
+    pub seconds: f64,
+    /// Final cost.
+    pub cost: f64,
+    /// Sum of all gaps at the end.
+    pub violation: f64,
+    /// Physical parameters.
+    pub parameters: Vec<ParameterRow>,
+    /// Directions of parameter space that the data say nothing about, in words.
+    pub warnings: Vec<String>,
+    /// Largest difference of estimated and true state, rad and rad/s, where the truth is known.
+    pub state_error: Option<f64>,
+    /// The convergence record.
+    pub record: Vec<IterationRow>,
+    /// Estimated states and torque corrections at the samples.
+    #[serde(skip)]
+    pub trajectory: Trajectory,
+}
+
+impl StudyResult {
+    /// The row of a parameter.
+    pub fn parameter(&self, place: &str, name: &str) -> Option<&ParameterRow> {
+        self.parameters.iter().find(|r| r.place == place && r.name == name)
+    }
+}
+
+impl EstimationStudy {
+    /// The problem that the file states.
+    ///
+    /// # Errors
+    /// What [`MultibodyProblem::new`] refuses.
+    pub fn problem(&self) -> Result<MultibodyProblem, EstimateError> {
+        let (robot, map) = (self.robot.clone(), self.map.clone());
+        let problem = MultibodyProblem::new(robot, map, self.samples.clone(), self.step_s, &self.deviations)?
+            .formulated(self.formulation)
+            .with_equations(self.equations.clone());
+        let problem = if self.contacts.constraints.is_empty() {
+            problem
+        } else {
+            problem.with_contacts(self.contacts.clone())?
+        };
+        let problem = problem.with_observations(&self.observations, self.readings.clone())?;
+        match &self.work {
+            None => Ok(problem),
+            Some((observed, deviation_j)) => problem.with_work(observed.clone(), *deviation_j),
+        }
+    }
+
+    /// Opens the seal and ends the study: true parameters and states (q, dq) of simulated samples.
+    pub fn reveal(self) -> Option<(Vec<f64>, Vec<Vec<f64>>)> {
+        self.sealed.map(Sealed::reveal)
+    }
+
+    /// Solves the problem and opens the seal afterwards.
+    ///
+    /// # Errors
+    /// What [`MultibodyProblem::new`] and [`Solver::solve`] refuse.
+    pub fn run(self) -> Result<StudyResult, EstimateError> {
+        let problem = self.problem()?;
+        let mut solver = Solver::new(&problem, self.options)?;
+        let clock = Instant::now();
+        let start = problem.guess_theta().to_vec();
+        let first_part = self.first_part.filter(|c| *c < self.samples.len());
+        let outcome = if let Some(count) = first_part {
+            let part = problem.beginning(count);
+            // Only a start is asked for.
+            let options =
+                SolverOptions { significance: self.options.significance.max(START), ..self.options };
+            let mut first = Solver::new(&part, options)?;
+            first.solve(&part.guess())?;
+            solver.refine(&problem.guess_at(&first.trajectory().theta), Some(&first))?
+        } else {
+            solver.solve(&problem.guess())?
+        };
+        let seconds = clock.elapsed().as_secs_f64();
+        let trajectory = solver.trajectory().clone();
+        let posterior = solver.posterior(|_, _| {})?;
+        let mut parameters = rows(&problem, &start, &trajectory.theta, &posterior);
+        let mut state_error = None;
+        if let Some(sealed) = self.sealed {
+            let (truth, states) = sealed.reveal();
+            for (row, value) in parameters.iter_mut().zip(physical(&problem, &truth)) {
+                row.truth = Some(value);
+            }
+            state_error = Some(problem.largest_error(&trajectory, &states));
+        }
+        Ok(StudyResult {
+            schema: file::SCHEMA,
+            name: self.name,
+            description: self.description,
+            robot: self.robot.name.clone(),
+            samples: self.samples.len(),
+            step_s: self.step_s,
+            status: match outcome.status {
+                Status::Converged => "converged",
+                Status::Stalled => "stalled",
+                Status::IterationLimit => "iteration limit",
+            }
+            .to_owned(),
+            iterations: outcome.record.iter().filter(|i| i.step > 0.0).count(),
+            seconds,
+            cost: outcome.cost,
+            violation: outcome.violation,
+            warnings: warnings(&problem, &outcome, &posterior, &self.deviations.theta),
+            parameters,
+            state_error,
+            record: outcome.record.iter().map(IterationRow::from).collect(),
+            trajectory: Trajectory {
+                xs: problem.states(&trajectory).cloned().collect(),
+                us: problem.noise(&trajectory)?,
+                theta: trajectory.theta,
+            },
+        })
+    }
+}
+
+/// The estimated physical parameters, picked from all of them.
+fn physical(problem: &MultibodyProblem, p: &[f64]) -> Vec<f64> {
+    let (robot, map) = (problem.robot(), problem.map());
+    let bodies = map.bodies.iter().flat_map(|&(b, _)| p[robot.body_range(b)].iter().copied());
+    let joints = map.joints.iter().map(|&(j, which)| p[which.index(robot, j)]);
+    bodies.chain(joints).collect()
+}
+
+fn rows(
+    problem: &MultibodyProblem,
+    start: &[f64],
+    theta: &[f64],
+    posterior: &Posterior,
+) -> Vec<ParameterRow> {
+    let (robot, map) = (problem.robot(), problem.map());
+    let at = |theta: &[f64]| {
+        let mut p = map.nominal.clone();
+        map.fill(robot, theta, &mut p);
+        physical(problem, &p)
+    };
+    let (start, estimate) = (at(start), at(theta));
+    let slope = map.slope(theta);
+    let names = map
+        .bodies
+        .iter()
+        .flat_map(|&(b, _)| (0..INERTIAL).map(move |i| (robot.joints[b].link.clone(), PHYSICAL[i], UNITS[i])))
+        .chain(map.joints.iter().map(|&(j, w)| (robot.joints[j].name.clone(), w.name().0, w.name().1)));
+    names
+        .enumerate()
+        .map(|(i, (place, name, unit))| ParameterRow {
+            place,
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            start: start[i],
+            estimate: estimate[i],
+            deviation: posterior.deviation(&slope.row(i).transpose()),
+            truth: None,
+        })
+        .collect()
+}
+
+/// What a person should know before trusting the numbers.
+fn warnings(
+    problem: &MultibodyProblem,
+    outcome: &SolverOutcome,
+    posterior: &Posterior,
+    prior: &[f64],
+) -> Vec<String> {
+    let robot = problem.robot();
+    let mut names = state_names(robot, "first q");
+    names.extend(state_names(robot, "first dq"));
+    names.extend(problem.map().names(robot));
+    let mut out = Vec::new();
+    if outcome.status != Status::Converged {
+        out.push(
+            "the iteration did not converge; the deviations below are those of where it ended".to_owned(),
+        );
+    }
+    for v in &posterior.unobservable {
+        out.push(format!("nothing is known along {}", describe(v, &names)));
+    }
+    // With a prior on everything no direction is open, but the data may still say nothing about some: there the
+    // posterior variance is the prior's.
+    let (nx, nt) = (posterior.nx, prior.len());
+    if nt > 0 && prior.iter().all(|d| d.is_finite()) {
+        let ratio =
+            DMatrix::from_fn(nt, nt, |i, j| posterior.arrival[(nx + i, nx + j)] / (prior[i] * prior[j]));
+        let eigen = SymmetricEigen::new(ratio);
+        for (value, vector) in eigen.eigenvalues.iter().zip(eigen.eigenvectors.column_iter()) {
+            if *value > UNSEEN {
+                let direction: Vec<f64> = vector.iter().copied().collect();
+                let words = describe(&direction, &names[nx..]);
+                out.push(format!("the prior alone decides along {words} (in prior deviations)"));
+            }
+        }
+    }
+    out
+}
+
+/// One name a degree of freedom.
+fn state_names(robot: &Model, what: &str) -> Vec<String> {
+    let mut names = Vec::with_capacity(robot.nv());
+    for (i, joint) in robot.joints.iter().enumerate() {
+        if i < robot.first_actuated() {
+            names.extend(
+                ["x", "y", "z", "rx", "ry", "rz"].map(|axis| format!("{what} {axis} of {}", joint.link)),
+            );
+        } else {
+            names.push(format!("{what} of {}", joint.name));
+        }
+    }
+    names
+}

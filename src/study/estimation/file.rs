@@ -1,0 +1,471 @@
+//! The problem file, as written. Visible to the loader alone: it may hold the truth of a simulated arm.
+
+use serde::Deserialize;
+
+use crate::inertia::Coordinates;
+use crate::multibody::Formulation;
+use crate::multibody::equations::Plane;
+use crate::multibody::parameters::JointParameter;
+use crate::recording::Quantity;
+use crate::robot::LoopKind;
+
+/// The version of the format that this crate reads.
+pub(super) const SCHEMA: u32 = 1;
+
+/// One number for all joints (parameters), or one each.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Numbers {
+    /// One for all.
+    One(f64),
+    /// One each.
+    Each(Vec<f64>),
+    /// For a floating base and the joints.
+    Floating(Floating),
+}
+
+/// Six numbers for a floating base (along x, y, z and about them), one for all joints (or one each).
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Floating {
+    /// Along x, y, z of the base, and about them.
+    pub base: [f64; 6],
+    /// Of the joints.
+    pub joints: Box<Numbers>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct File {
+    /// Version of this format: 1.
+    pub schema: u32,
+    /// Name of the problem.
+    pub name: String,
+    /// One or two sentences for people.
+    pub description: String,
+    /// Robot TOML, URDF or bare name.
+    pub robot: String,
+    /// Sampling interval, s.
+    pub step_s: f64,
+    /// Speed below which Coulomb friction is a straight line; left out: the robot's own.
+    pub friction_speed_rad_s: Option<f64>,
+    /// Which unknowns the stages have.
+    #[serde(default)]
+    pub formulation: Formulation,
+    /// Feet (hands) that stand on the ground.
+    #[serde(default)]
+    pub contact: Vec<Contact>,
+    /// Sensors beside the encoders.
+    #[serde(default)]
+    pub sensor: Vec<SensorFile>,
+    /// Whether the robot's loops are closed.
+    #[serde(default)]
+    pub loops: bool,
+    /// Compliance of constraints, for rows that depend on each other.
+    #[serde(default)]
+    pub compliance: f64,
+    /// Samples from a file; either this or `simulate`.
+    pub log: Option<Log>,
+    /// Samples from the simulator.
+    pub simulate: Option<Simulate>,
+    /// What is true of the simulated arm; only the simulator reads it.
+    #[serde(default)]
+    pub truth: Truth,
+    /// Standard deviations that the estimator assumes.
+    pub deviations: Deviations,
+    /// Work of the drives, observed.
+    pub energy: Option<Energy>,
+    /// Bodies whose inertial parameters are estimated.
+    #[serde(default)]
+    pub body: Vec<Body>,
+    /// Joints whose friction parameters are estimated.
+    #[serde(default)]
+    pub joint: Vec<Joint>,
+    /// What is known of parameters besides their priors.
+    #[serde(default)]
+    pub equation: Vec<Equation>,
+    /// Settings of the solver.
+    #[serde(default)]
+    pub solver: Solver,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case", tag = "kind")]
+pub(super) enum Equation {
+    /// The links weigh so much together.
+    TotalMass { links: Vec<String>, mass_kg: f64 },
+    /// The second link is the first one's mirror image, each in its own frame.
+    Mirror { links: [String; 2], plane: Plane },
+    /// The link is its own mirror image.
+    Symmetric { link: String, plane: Plane },
+}
+
+/// The work that the drives do in each interval.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Energy {
+    /// Where the work comes from.
+    pub source: EnergySource,
+    /// Standard deviation of one interval's, J.
+    pub deviation_j: f64,
+    /// Of a simulated meter.
+    #[serde(default)]
+    pub noise_j: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum EnergySource {
+    /// Measured torques times measured velocities.
+    Joints,
+    /// A meter of its own; the last column of a log.
+    Meter,
+}
+
+/// A frame that stands except when it is lifted.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Contact {
+    /// The named frame.
+    pub frame: String,
+    /// What of it stands.
+    #[serde(default = "point")]
+    pub kind: LoopKind,
+    /// From when to when it is in the air, s.
+    #[serde(default)]
+    pub lifted_s: Vec<[f64; 2]>,
+    /// The same again after this time, and so on to the end of the log.
+    pub repeat_s: Option<f64>,
+}
+
+/// A sensor on a frame.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SensorFile {
+    /// The named frame.
+    pub frame: String,
+    /// What it measures.
+    pub quantity: Quantity,
+    /// Standard deviations of its three numbers (an orientation's: rad along the frame's axes).
+    pub deviation: Numbers,
+    /// Of a simulated one.
+    #[serde(default)]
+    pub noise: f64,
+    /// Whether it counts only while its frame stands.
+    #[serde(default)]
+    pub while_standing: bool,
+}
+
+fn point() -> LoopKind {
+    LoopKind::Point
+}
+
+/// Samples from a file: columns t, q1.., dq1.., tau1.. .
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Log {
+    /// The file, from the folder of the problem.
+    pub file: String,
+}
+
+/// Samples from the simulator.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Simulate {
+    /// Length of the simulation, s.
+    pub duration_s: f64,
+    /// Draws the noise.
+    #[serde(default)]
+    pub seed: u64,
+    /// Configuration (nq numbers).
+    pub start_rad: Vec<f64>,
+    /// Standard deviations of the noise.
+    pub noise: Noise,
+    /// A motion that is followed.
+    pub sines: Option<Sines>,
+    /// Torques that are applied. Without either nothing drives the arm.
+    pub torques: Option<Torques>,
+    /// A posture that a law for the whole body follows.
+    pub posture: Option<PostureFile>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PostureFile {
+    /// How fast errors are corrected, rad/s.
+    pub bandwidth_rad_s: f64,
+    /// Amplitude (m, rad), frequency (Hz) and phase (rad) of the base along x, y, z and about them.
+    #[serde(default)]
+    pub sway: [[f64; 3]; 6],
+    /// Speed of the base, and when it moves.
+    #[serde(default)]
+    pub speed_m_s: [f64; 3],
+    /// From when to when, s.
+    #[serde(default)]
+    pub moving_s: [f64; 2],
+    /// What every step adds to a foot's place, and how high it goes.
+    #[serde(default)]
+    pub step_m: [f64; 3],
+    /// How high a foot is lifted, m.
+    #[serde(default)]
+    pub height_m: f64,
+    /// A jump.
+    pub jump: Option<JumpFile>,
+    /// Joints that are no leg's.
+    #[serde(default)]
+    pub joint: Vec<Swing>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct JumpFile {
+    /// When it begins, s.
+    pub at_s: f64,
+    /// How far the body goes down first, m.
+    pub crouch_m: f64,
+    /// From its beginning to taking off, s.
+    pub lasts_s: f64,
+    /// Time in the air, s.
+    pub flight_s: f64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Swing {
+    /// The joint.
+    pub name: String,
+    /// Amplitude, rad.
+    pub amplitude_rad: f64,
+    /// Frequency, Hz.
+    pub frequency_hz: f64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Noise {
+    /// Of positions, rad.
+    pub q_rad: f64,
+    /// Of velocities, rad/s.
+    pub dq_rad_s: f64,
+    /// Of torques, N m.
+    pub tau_nm: f64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Sines {
+    /// Amplitude of each joint, rad.
+    pub amplitude_rad: Vec<f64>,
+    /// Frequency of the first harmonic, Hz.
+    pub frequency_hz: f64,
+    /// How many harmonics.
+    pub harmonics: usize,
+    /// How fast errors are corrected, rad/s.
+    pub bandwidth_rad_s: f64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Torques {
+    /// Constant part of each joint's torque, N m; none if left out.
+    #[serde(default)]
+    pub offset_nm: Vec<f64>,
+    /// Amplitude of each joint, N m.
+    pub amplitude_nm: Vec<f64>,
+    /// Frequency of the first harmonic, Hz.
+    pub frequency_hz: f64,
+    /// How many harmonics.
+    pub harmonics: usize,
+}
+
+/// Harmonics of a drive; each costs a phase a joint.
+const MOST_HARMONICS: usize = 1000;
+
+/// What sines and torques have in common: names and numbers.
+struct Waves<'a> {
+    table: &'static str,
+    lists: Vec<(&'static str, &'a [f64])>,
+    rates: Vec<(&'static str, f64)>,
+    harmonics: usize,
+}
+
+impl Waves<'_> {
+    /// What is wrong with them: field and reason.
+    fn fault(&self) -> Option<(String, String)> {
+        let field = |name: &str| format!("simulate.{}.{name}", self.table);
+        for (name, list) in &self.lists {
+            if let Some(bad) = list.iter().find(|x| !x.is_finite()) {
+                return Some((field(name), format!("contains {bad}, expected finite numbers")));
+            }
+        }
+        for (name, rate) in &self.rates {
+            if !(rate.is_finite() && *rate > 0.0) {
+                return Some((field(name), format!("{rate}, expected a finite number > 0")));
+            }
+        }
+        let fine = (1..=MOST_HARMONICS).contains(&self.harmonics);
+        let reason = || format!("{}, expected 1 to {MOST_HARMONICS}", self.harmonics);
+        (!fine).then(|| (field("harmonics"), reason()))
+    }
+}
+
+impl Simulate {
+    /// What is wrong with the waves that drive the robot: field and reason.
+    pub fn drive_fault(&self) -> Option<(String, String)> {
+        let sines = self.sines.as_ref().map(|x| Waves {
+            table: "sines",
+            lists: vec![("amplitude_rad", &x.amplitude_rad)],
+            rates: vec![("frequency_hz", x.frequency_hz), ("bandwidth_rad_s", x.bandwidth_rad_s)],
+            harmonics: x.harmonics,
+        });
+        let torques = self.torques.as_ref().map(|x| Waves {
+            table: "torques",
+            lists: vec![("amplitude_nm", &x.amplitude_nm), ("offset_nm", &x.offset_nm)],
+            rates: vec![("frequency_hz", x.frequency_hz)],
+            harmonics: x.harmonics,
+        });
+        [sines, torques].into_iter().flatten().find_map(|waves| waves.fault())
+    }
+}
+
+/// What is true of the simulated arm beyond its nominal model.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Truth {
+    /// Rigid objects fixed to links.
+    #[serde(default)]
+    pub payload: Vec<Payload>,
+    /// Friction that differs from the nominal one.
+    #[serde(default)]
+    pub joint: Vec<TrueJoint>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Payload {
+    /// Link that it is fixed to.
+    pub link: String,
+    /// Mass, kg.
+    pub mass_kg: f64,
+    /// In the frame of the link's joint, whose z axis is the joint's ([`crate::robot::JointKind`]): the URDF's link frame only
+    /// where the URDF's axis is `0 0 1`, or the base floats.
+    pub center_m: [f64; 3],
+    /// Principal moments about the centre of mass, axes of the joint frame.
+    pub inertia_kg_m2: [f64; 3],
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TrueJoint {
+    /// The joint.
+    pub name: String,
+    /// Which parameter.
+    pub parameter: JointParameter,
+    /// Its true value.
+    pub value: f64,
+}
+
+/// Standard deviations that the estimator assumes.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Deviations {
+    /// Of positions, rad (m).
+    pub q_rad: Numbers,
+    /// Of velocities, rad/s (m/s).
+    pub dq_rad_s: Numbers,
+    /// Of torques, N m (N).
+    pub tau_nm: Numbers,
+    /// Of the first positions, rad (m); left out: nothing is known beyond the sample.
+    pub first_q_rad: Option<Numbers>,
+    /// As the one before, of the first velocities, rad/s (m/s).
+    pub first_dq_rad_s: Option<Numbers>,
+}
+
+/// A body whose ten inertial parameters are estimated.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Body {
+    /// The link.
+    pub link: String,
+    /// Coordinates in which the body is estimated.
+    #[serde(default = "log_cholesky")]
+    pub coordinates: Coordinates,
+    /// The estimate starts (and its prior is centred) at the nominal body times this.
+    #[serde(default = "one")]
+    pub start_ratio: f64,
+    /// Prior standard deviation in coordinates; left out: no prior.
+    pub deviation: Option<Numbers>,
+}
+
+fn log_cholesky() -> Coordinates {
+    Coordinates::LogCholesky
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// A joint whose friction parameters are estimated.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Joint {
+    /// The joint.
+    pub name: String,
+    /// Which parameters.
+    pub parameters: Vec<JointParameter>,
+    /// Where the estimate starts, one number a parameter; left out: the robot's own values.
+    pub start: Option<Vec<f64>>,
+    /// The estimate starts at the nominal value times this.
+    #[serde(default = "one")]
+    pub start_ratio: f64,
+    /// Prior standard deviations, one number a parameter; left out: no prior.
+    pub deviation: Option<Numbers>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Solver {
+    /// How a step is tried: `single`, `feasible` or `multiple`.
+    #[serde(default = "multiple")]
+    pub rollout: String,
+    /// Largest number of iterations.
+    #[serde(default = "iterations")]
+    pub iterations: usize,
+    /// See [`crate::estimate::SolverOptions::secant`].
+    #[serde(default = "yes")]
+    pub secant: bool,
+    /// Whether the trajectory is integrated out ([`crate::estimate::SolverOptions::marginal`]): right where noise of the torques
+    /// moves the robot, as in the simulator.
+    #[serde(default)]
+    pub marginal: bool,
+    /// See [`crate::estimate::SolverOptions::significance`].
+    #[serde(default)]
+    pub significance: f64,
+    /// Length of a first part of the log that is solved on its own, for the parameters from which the whole one starts, s.
+    pub first_part_s: Option<f64>,
+}
+
+impl Default for Solver {
+    fn default() -> Self {
+        Self {
+            rollout: multiple(),
+            iterations: iterations(),
+            secant: true,
+            marginal: false,
+            significance: 0.0,
+            first_part_s: None,
+        }
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn multiple() -> String {
+    "multiple".to_owned()
+}
+
+fn iterations() -> usize {
+    200
+}

@@ -1,0 +1,513 @@
+//! Reading a problem file: the public problem, and the truth on its way to the simulator.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use nalgebra::{Matrix3, Vector3};
+
+use super::EstimationStudy;
+use super::file::{self, File, Numbers};
+use crate::dynamics::actuation::extended_parameters;
+use crate::estimate::error::EstimateError;
+use crate::estimate::solver::{Rollout, SolverOptions};
+use crate::extend::from_table;
+use crate::inertia::INERTIAL;
+use crate::inertia::pseudo::from_center_of_mass;
+use crate::multibody::equations::ParameterEquation;
+use crate::multibody::parameters::ParameterMap;
+use crate::multibody::{Contacts, Deviations, Observation};
+use crate::recording::{EvenLog, Sample};
+use crate::robot::{self, Model};
+use crate::simulate::{Drive, HiddenParameters, Noise, RecordingPlan, Sealed, record};
+
+/// What a quaternion's length may differ from one by.
+const UNIT: f64 = 1e-3;
+
+/// The file with what its errors need.
+pub(super) struct Reader<'a> {
+    path: &'a Path,
+    pub(super) robot: Arc<Model>,
+}
+
+impl EstimationStudy {
+    /// Reads a problem file and makes its recording, if it asks for a simulated one; the truth goes under seal.
+    ///
+    /// # Errors
+    /// [`EstimateError::Field`] names the file, the field and what was expected.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, EstimateError> {
+        Self::load_changed(path, &[])
+    }
+
+    /// [`EstimationStudy::load`] of the file with changes laid over it, one after the other: a table's keys replace or join those
+    /// of the file, and so do tables in lists, by their place (`body = [{ coordinates = "log_cholesky" }]` changes the
+    /// first body).
+    ///
+    /// # Errors
+    /// As [`EstimationStudy::load`].
+    pub fn load_changed(path: impl AsRef<Path>, changes: &[&toml::Table]) -> Result<Self, EstimateError> {
+        let path = path.as_ref();
+        let file = File::read(path, changes)?;
+        let reader = Reader { path, robot: Arc::new(file.load_robot(path)?) };
+        let (map, prior_deviations) = reader.parameters(&file)?;
+        let equations = reader.equations(&file, &map)?;
+        let deviations = reader.deviations(&file, prior_deviations)?;
+        let observations = reader.observations(&file)?;
+        let (log, sealed, contacts) = match (&file.log, &file.simulate) {
+            (Some(log), None) => {
+                let folder = path.parent().unwrap_or(Path::new("."));
+                let log = reader.read_log(&folder.join(&log.file), &file, &observations)?;
+                let contacts = reader.contacts(&file, log.samples.len().max(1))?;
+                (log, None, contacts)
+            }
+            (None, Some(simulate)) => {
+                let contacts = reader.contacts(&file, reader.count(&file, simulate)?)?;
+                let (log, sealed) = reader.simulate(&file, simulate, &contacts, &observations)?;
+                (log, Some(sealed), contacts)
+            }
+            _ => return reader.error("log / simulate", "expected exactly one of the two".into()),
+        };
+        let EvenLog { mut samples, readings, work: metered } = log;
+        reader.check_schedule(&contacts, &samples, &deviations, file.step_s)?;
+        let work = reader.work(&file, &map, &samples, metered, &deviations)?;
+        reader.forget_unmeasured(&mut samples, &deviations);
+        Ok(Self {
+            name: file.name.clone(),
+            description: file.description.clone(),
+            options: reader.options(&file)?,
+            first_part: reader.first_part(&file)?,
+            robot: reader.robot,
+            step_s: file.step_s,
+            samples,
+            readings,
+            map,
+            deviations,
+            contacts,
+            work,
+            equations,
+            observations,
+            formulation: file.formulation,
+            sealed,
+        })
+    }
+}
+
+impl File {
+    /// Reads a problem file with changes laid over it.
+    fn read(path: &Path, changes: &[&toml::Table]) -> Result<Self, EstimateError> {
+        let problem = |field: &str, reason: String| field_error(path, field, reason);
+        let text =
+            std::fs::read_to_string(path).map_err(|e| problem("the file", format!("cannot be read: {e}")))?;
+        let file: File = if changes.is_empty() {
+            toml::from_str(&text).map_err(|e| problem("TOML", e.to_string()))?
+        } else {
+            let mut table: toml::Table = toml::from_str(&text).map_err(|e| problem("TOML", e.to_string()))?;
+            changes.iter().for_each(|change| lay_over(&mut table, change));
+            from_table(&table).map_err(|e| problem("TOML with its changes", e.to_string()))?
+        };
+        if file.schema != file::SCHEMA {
+            return Err(problem("schema", format!("{}, expected {}", file.schema, file::SCHEMA)));
+        }
+        if !(file.step_s > 0.0 && file.step_s.is_finite()) {
+            return Err(problem("step_s", format!("{}, expected a positive number of seconds", file.step_s)));
+        }
+        Ok(file)
+    }
+
+    /// The robot that the problem file at `path` names.
+    fn load_robot(&self, path: &Path) -> Result<Model, EstimateError> {
+        let problem = |field: &str, reason: String| field_error(path, field, reason);
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let mut robot = robot::find(Path::new(&self.robot), folder)
+            .and_then(robot::load_model)
+            .map_err(|e| problem("robot", e.to_string()))?;
+        if let Some(speed) = self.friction_speed_rad_s {
+            if !(speed > 0.0 && speed.is_finite()) {
+                return Err(problem("friction_speed_rad_s", format!("{speed}, expected a positive number")));
+            }
+            robot.friction_speed_rad_s = speed;
+        }
+        Ok(robot)
+    }
+}
+
+/// Lays `change` over `table`.
+fn lay_over(table: &mut toml::Table, change: &toml::Table) {
+    for (key, new) in change {
+        match table.get_mut(key) {
+            Some(old) => replace(old, new),
+            None => {
+                table.insert(key.clone(), new.clone());
+            }
+        }
+    }
+}
+
+fn replace(old: &mut toml::Value, new: &toml::Value) {
+    use toml::Value::{Array, Table};
+    match (&mut *old, new) {
+        (Table(old), Table(new)) => lay_over(old, new),
+        (Array(list), Array(changes))
+            if [&*list, changes].iter().all(|l| l.iter().all(toml::Value::is_table)) =>
+        {
+            for (i, change) in changes.iter().enumerate() {
+                match list.get_mut(i) {
+                    Some(old) => replace(old, change),
+                    None => list.push(change.clone()),
+                }
+            }
+        }
+        _ => old.clone_from(new),
+    }
+}
+
+pub(super) fn field_error(path: &Path, field: &str, reason: String) -> EstimateError {
+    EstimateError::Field { file: PathBuf::from(path), field: field.to_owned(), reason }
+}
+
+impl Reader<'_> {
+    pub(super) fn error<T>(&self, field: &str, reason: String) -> Result<T, EstimateError> {
+        Err(field_error(self.path, field, reason))
+    }
+
+    fn link(&self, field: &str, name: &str) -> Result<usize, EstimateError> {
+        match self.robot.joints.iter().position(|j| j.link == name) {
+            Some(i) => Ok(i),
+            None => {
+                let known: Vec<_> = self.robot.joints.iter().map(|j| j.link.as_str()).collect();
+                self.error(field, format!("no moving link `{name}`, expected one of {}", known.join(", ")))
+            }
+        }
+    }
+
+    pub(super) fn joint(&self, field: &str, name: &str) -> Result<usize, EstimateError> {
+        match self.robot.joints.iter().position(|j| j.name == name) {
+            Some(i) => Ok(i),
+            None => {
+                let known: Vec<_> = self.robot.joints.iter().map(|j| j.name.as_str()).collect();
+                self.error(field, format!("no joint `{name}`, expected one of {}", known.join(", ")))
+            }
+        }
+    }
+
+    /// `count` numbers, each positive and finite.
+    fn numbers(&self, field: &str, numbers: &Numbers, count: usize) -> Result<Vec<f64>, EstimateError> {
+        let values = self.measured(field, numbers, count)?;
+        match values.iter().find(|x| x.is_infinite()) {
+            Some(bad) => self.error(field, format!("{bad}, expected a finite standard deviation")),
+            None => Ok(values),
+        }
+    }
+
+    /// `count` numbers, each positive; `inf` says that there is no such sensor.
+    pub(super) fn measured(
+        &self,
+        field: &str,
+        numbers: &Numbers,
+        count: usize,
+    ) -> Result<Vec<f64>, EstimateError> {
+        let values = self.spread(field, numbers, count)?;
+        if values.len() != count {
+            return self.error(field, format!("{} numbers, expected one or {count}", values.len()));
+        }
+        if let Some(bad) = values.iter().find(|&&x| !(x > 0.0)) {
+            return self.error(field, format!("{bad}, expected a positive standard deviation"));
+        }
+        Ok(values)
+    }
+
+    /// One number for all, one each, or six for a floating base and the others.
+    fn spread(&self, field: &str, numbers: &Numbers, count: usize) -> Result<Vec<f64>, EstimateError> {
+        match numbers {
+            Numbers::One(x) => Ok(vec![*x; count]),
+            Numbers::Each(list) => Ok(list.clone()),
+            Numbers::Floating(parts) if self.robot.has_free_flyer() && count == self.robot.nv() => {
+                let mut values = parts.base.to_vec();
+                values.extend(self.spread(&format!("{field}.joints"), &parts.joints, count - 6)?);
+                Ok(values)
+            }
+            Numbers::Floating(_) => {
+                self.error(field, "has a part for a floating base, expected numbers alone".into())
+            }
+        }
+    }
+
+    /// What is wrong with the orientation of a floating base in `q`, if anything.
+    pub(super) fn turned_wrong(&self, q: &[f64]) -> Option<String> {
+        let quaternion = q.get(3..7).filter(|_| self.robot.has_free_flyer())?;
+        let norm = quaternion.iter().map(|x| x * x).sum::<f64>().sqrt();
+        ((norm - 1.0).abs() > UNIT)
+            .then(|| format!("the base's quaternion (x, y, z, w) has length {norm}, expected 1"))
+    }
+
+    /// Positions that are not measured stay at the first sample's, velocities at zero: nothing looks at them but the first
+    /// guess, which must not know them.
+    fn forget_unmeasured(&self, samples: &mut [Sample], d: &Deviations) {
+        let Some((first, others)) = samples.split_first_mut() else { return };
+        let base = if self.robot.has_free_flyer() { 6 } else { 0 };
+        let places = (0..base / 2).chain(base..d.q.len());
+        for k in places.filter(|&k| d.q[k].is_infinite()) {
+            // Behind a floating base positions are one ahead of velocities.
+            let at = if k < base { k } else { k + self.robot.nq() - self.robot.nv() };
+            others.iter_mut().for_each(|s| s.q[at] = first.q[at]);
+        }
+        for (k, deviation) in d.dq.iter().enumerate() {
+            if deviation.is_infinite() {
+                first.dq[k] = 0.0;
+                others.iter_mut().for_each(|s| s.dq[k] = 0.0);
+            }
+        }
+    }
+
+    fn numbers_or_open(
+        &self,
+        field: &str,
+        numbers: &Option<Numbers>,
+        count: usize,
+    ) -> Result<Vec<f64>, EstimateError> {
+        numbers.as_ref().map_or(Ok(vec![f64::INFINITY; count]), |x| self.numbers(field, x, count))
+    }
+
+    /// What is estimated, where it starts, and the prior's deviations.
+    fn parameters(&self, file: &File) -> Result<(ParameterMap, Vec<f64>), EstimateError> {
+        let (robot, mut map) = (&self.robot, ParameterMap::none(&self.robot));
+        let mut deviations = Vec::new();
+        for (b, body) in file.body.iter().enumerate() {
+            let field = |name: &str| format!("body[{b}].{name}");
+            let i = self.link(&field("link"), &body.link)?;
+            if map.bodies.iter().any(|(other, _)| *other == i) {
+                return self.error(&field("link"), format!("`{}` is estimated twice", body.link));
+            }
+            self.positive(&field("start_ratio"), body.start_ratio)?;
+            let at = robot.body_range(i);
+            map.nominal[at].iter_mut().for_each(|x| *x *= body.start_ratio);
+            map.bodies.push((i, body.coordinates));
+            deviations.extend(self.numbers_or_open(&field("deviation"), &body.deviation, INERTIAL)?);
+        }
+        for (b, joint) in file.joint.iter().enumerate() {
+            let field = |name: &str| format!("joint[{b}].{name}");
+            let i = self.joint(&field("name"), &joint.name)?;
+            self.positive(&field("start_ratio"), joint.start_ratio)?;
+            for &which in &joint.parameters {
+                if map.joints.contains(&(i, which)) {
+                    return self
+                        .error(&field("parameters"), format!("`{}` is estimated twice", which.name().0));
+                }
+                map.nominal[which.index(robot, i)] *= joint.start_ratio;
+                map.joints.push((i, which));
+            }
+            if let Some(start) = &joint.start {
+                if start.len() != joint.parameters.len() || start.iter().any(|x| !x.is_finite()) {
+                    let expected = joint.parameters.len();
+                    return self.error(&field("start"), format!("expected {expected} finite numbers"));
+                }
+                for (which, x) in joint.parameters.iter().zip(start) {
+                    map.nominal[which.index(robot, i)] = *x;
+                }
+            }
+            let count = joint.parameters.len();
+            deviations.extend(self.numbers_or_open(&field("deviation"), &joint.deviation, count)?);
+        }
+        Ok((map, deviations))
+    }
+
+    fn equations(&self, file: &File, map: &ParameterMap) -> Result<Vec<ParameterEquation>, EstimateError> {
+        let mut equations = Vec::new();
+        for (e, equation) in file.equation.iter().enumerate() {
+            let field = format!("equation[{e}]");
+            let body = |name: &String| {
+                let link = self.link(&field, name)?;
+                match map.bodies.iter().position(|(b, _)| *b == link) {
+                    Some(b) => Ok(b),
+                    None => self.error(&field, format!("`{name}` is not estimated")),
+                }
+            };
+            equations.push(match equation {
+                file::Equation::TotalMass { links, mass_kg } => {
+                    self.positive(&format!("{field}.mass_kg"), *mass_kg)?;
+                    ParameterEquation::TotalMass(links.iter().map(body).collect::<Result<_, _>>()?, *mass_kg)
+                }
+                file::Equation::Mirror { links: [a, b], plane } => {
+                    if a == b {
+                        return self.error(&field, "expected two links; a link's own is `symmetric`".into());
+                    }
+                    ParameterEquation::Mirror(body(a)?, body(b)?, *plane)
+                }
+                file::Equation::Symmetric { link, plane } => {
+                    ParameterEquation::Symmetric(body(link)?, *plane)
+                }
+            });
+        }
+        Ok(equations)
+    }
+
+    pub(super) fn positive(&self, field: &str, x: f64) -> Result<f64, EstimateError> {
+        if x > 0.0 && x.is_finite() {
+            return Ok(x);
+        }
+        self.error(field, format!("{x}, expected a positive number"))
+    }
+
+    pub(super) fn finite(&self, field: &str, list: &[f64]) -> Result<(), EstimateError> {
+        match list.iter().find(|x| !x.is_finite()) {
+            Some(bad) => self.error(field, format!("{bad}, expected finite numbers")),
+            None => Ok(()),
+        }
+    }
+
+    fn deviations(&self, file: &File, theta: Vec<f64>) -> Result<Deviations, EstimateError> {
+        let (n, d) = (self.robot.nv(), &file.deviations);
+        Ok(Deviations {
+            q: self.measured("deviations.q_rad", &d.q_rad, n)?,
+            dq: self.measured("deviations.dq_rad_s", &d.dq_rad_s, n)?,
+            tau: self.numbers("deviations.tau_nm", &d.tau_nm, n)?,
+            first_q: self.numbers_or_open("deviations.first_q_rad", &d.first_q_rad, n)?,
+            first_dq: self.numbers_or_open("deviations.first_dq_rad_s", &d.first_dq_rad_s, n)?,
+            theta,
+        })
+    }
+
+    fn options(&self, file: &File) -> Result<SolverOptions, EstimateError> {
+        let rollout = match file.solver.rollout.as_str() {
+            "single" => Rollout::Single,
+            "feasible" => Rollout::Feasible,
+            "multiple" => Rollout::Multiple,
+            other => {
+                return self.error(
+                    "solver.rollout",
+                    format!("`{other}`, expected `single`, `feasible` or `multiple`"),
+                );
+            }
+        };
+        let File { solver, .. } = file;
+        Ok(SolverOptions {
+            rollout,
+            iterations: solver.iterations,
+            secant: solver.secant,
+            significance: solver.significance,
+            marginal: solver.marginal,
+            ..SolverOptions::default()
+        })
+    }
+
+    /// Samples of the part that is solved first.
+    fn first_part(&self, file: &File) -> Result<Option<usize>, EstimateError> {
+        match file.solver.first_part_s {
+            None => Ok(None),
+            Some(t) if t > file.step_s && t.is_finite() => Ok(Some((t / file.step_s).round() as usize)),
+            Some(t) => self.error("solver.first_part_s", format!("{t} s, expected more than one interval")),
+        }
+    }
+
+    /// Nominal parameters with the file's truth in them.
+    fn truth(&self, file: &File) -> Result<HiddenParameters, EstimateError> {
+        let (robot, mut p) = (&self.robot, extended_parameters(&self.robot));
+        for (i, payload) in file.truth.payload.iter().enumerate() {
+            let field = format!("truth.payload[{i}]");
+            let at = robot.body_range(self.link(&field, &payload.link)?);
+            let inertia = Matrix3::from_diagonal(&Vector3::from(payload.inertia_kg_m2));
+            let object = from_center_of_mass(payload.mass_kg, &Vector3::from(payload.center_m), &inertia);
+            p[at].iter_mut().zip(object).for_each(|(x, o)| *x += o);
+        }
+        for (i, joint) in file.truth.joint.iter().enumerate() {
+            self.finite(&format!("truth.joint[{i}].value"), &[joint.value])?;
+            let j = self.joint(&format!("truth.joint[{i}]"), &joint.name)?;
+            p[joint.parameter.index(robot, j)] = joint.value;
+        }
+        HiddenParameters::new(robot, p).or_else(|reason| self.error("truth", reason))
+    }
+
+    /// Number of samples of a simulated log.
+    fn count(&self, file: &File, s: &file::Simulate) -> Result<usize, EstimateError> {
+        let count = (s.duration_s / file.step_s).round();
+        if (2.0..=1e7).contains(&count) {
+            return Ok(count as usize);
+        }
+        let (duration, step) = (s.duration_s, file.step_s);
+        let reason = format!("{duration} s at step_s = {step} s, expected two to ten million samples");
+        self.error("simulate.duration_s", reason)
+    }
+
+    fn simulate(
+        &self,
+        file: &File,
+        s: &file::Simulate,
+        contacts: &Contacts,
+        observations: &[Observation],
+    ) -> Result<(EvenLog, Sealed), EstimateError> {
+        let (n, count) = (self.robot.nq(), self.count(file, s)?);
+        if s.start_rad.len() != n {
+            return self.error("simulate.start_rad", format!("{} numbers, expected {n}", s.start_rad.len()));
+        }
+        self.finite("simulate.start_rad", &s.start_rad)?;
+        if let Some(reason) = self.turned_wrong(&s.start_rad) {
+            return self.error("simulate.start_rad", reason);
+        }
+        for (name, x) in
+            [("q_rad", s.noise.q_rad), ("dq_rad_s", s.noise.dq_rad_s), ("tau_nm", s.noise.tau_nm)]
+        {
+            if !(x >= 0.0 && x.is_finite()) {
+                return self.error(&format!("simulate.noise.{name}"), format!("{x}, expected a number >= 0"));
+            }
+        }
+        let drive = match &s.posture {
+            None => self.drive(s)?,
+            Some(posture) if s.sines.is_none() && s.torques.is_none() => {
+                self.posture(file, posture, count)?
+            }
+            Some(_) => return self.error("simulate.posture", "expected no other drive beside it".into()),
+        };
+        let plan = RecordingPlan {
+            start: s.start_rad.clone(),
+            drive,
+            step_s: file.step_s,
+            footing: Self::footing(contacts),
+            samples: count,
+            sensors: observations.iter().zip(&file.sensor).map(|(o, f)| (o.sensor, f.noise)).collect(),
+            noise: Noise {
+                q: s.noise.q_rad,
+                dq: s.noise.dq_rad_s,
+                tau: s.noise.tau_nm,
+                work: file.energy.as_ref().map_or(0.0, |e| e.noise_j),
+            },
+            seed: s.seed,
+        };
+        let recording =
+            record(&self.robot, self.truth(file)?, &plan).or_else(|reason| self.error("simulate", reason))?;
+        Ok((recording.log, recording.sealed))
+    }
+
+    fn drive(&self, s: &file::Simulate) -> Result<Drive, EstimateError> {
+        let n = self.robot.nv();
+        let joints = |field: &str, list: &[f64]| {
+            if list.len() != n {
+                return self.error(field, format!("{} numbers, expected {n}", list.len()));
+            }
+            self.finite(field, list).map(|()| list.to_vec())
+        };
+        if let Some((field, reason)) = s.drive_fault() {
+            return self.error(&field, reason);
+        }
+        match (&s.sines, &s.torques) {
+            (None, None) => Ok(Drive::Free),
+            (Some(sines), None) => Ok(Drive::Sines {
+                amplitude: joints("simulate.sines.amplitude_rad", &sines.amplitude_rad)?,
+                frequency_hz: self.positive("simulate.sines.frequency_hz", sines.frequency_hz)?,
+                harmonics: sines.harmonics,
+                bandwidth_rad_s: self.positive("simulate.sines.bandwidth_rad_s", sines.bandwidth_rad_s)?,
+            }),
+            (None, Some(torques)) => Ok(Drive::Torques {
+                offset: if torques.offset_nm.is_empty() {
+                    vec![0.0; n]
+                } else {
+                    joints("simulate.torques.offset_nm", &torques.offset_nm)?
+                },
+                amplitude: joints("simulate.torques.amplitude_nm", &torques.amplitude_nm)?,
+                frequency_hz: self.positive("simulate.torques.frequency_hz", torques.frequency_hz)?,
+                harmonics: torques.harmonics,
+            }),
+            (Some(_), Some(_)) => {
+                self.error("simulate.torques", "given beside `sines`, expected one of them".into())
+            }
+        }
+    }
+}

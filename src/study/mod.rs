@@ -1,0 +1,7 @@
+//! Studies: what recordings or a problem file tell, by all that the library has, as one result to print.
+//!
+//! [`identification`] is about an arm's recordings: an estimate by several methods, its errors on unseen data, and the proven set.
+//! [`estimation`] is about a problem file of [`crate::multibody`]: reading, simulating, solving, and comparison with the truth.
+
+pub mod estimation;
+pub mod identification;
