@@ -110,7 +110,6 @@ pub mod control;
 pub mod dynamics;
 pub mod enclose;
 #[cfg(feature = "arm")]
-#[allow(clippy::too_many_lines)]
 pub mod estimate;
 #[cfg(feature = "urdf")]
 mod extend;
@@ -119,7 +118,6 @@ pub mod family;
 #[cfg(feature = "arm")]
 pub mod horizon;
 #[cfg(feature = "arm")]
-#[allow(clippy::too_many_lines)]
 pub mod identify;
 pub mod inertia;
 pub mod linear;

@@ -144,7 +144,7 @@ impl<'a> Inverse<'a> {
         let at = robot.inertial_index(robot.end_effector()) + wanted;
         let (mut tau, mut column) = (vec![], vec![]);
         for (j, row) in self.y.chunks_exact(INERTIAL * n).enumerate() {
-            let f = robot.joint_parameters(&theta, j);
+            let f = robot.joint_parameters(theta, j);
             let sign = (dq[j] / robot.gains().stiction_speed_rad_s).clamp(-1.0, 1.0);
             let links: f64 = row.iter().zip(theta).map(|(y, z)| y * z).sum();
             tau.push(links + f.coulomb * sign + f.viscous * dq[j] + f.armature * ddq[j] + f.offset);

@@ -49,7 +49,7 @@ pub fn smooth_friction(robot: &Model, p: &[f64], i: usize) -> Option<SmoothFrict
 /// Friction torque of actuated joint `i` at speed `v` (it acts against the motion), and its slope by `v`. `p` is the
 /// extended vector.
 pub fn joint_friction(robot: &Model, p: &[f64], i: usize, v: f64) -> (f64, f64) {
-    let f = robot.joint_parameters(&p, i);
+    let f = robot.joint_parameters(p, i);
     let (sign, slope) = coulomb_direction(robot, v);
     let (mut torque, mut by_v) = (f.coulomb * sign + f.viscous * v + f.offset, f.coulomb * slope + f.viscous);
     if let Some(smooth) = smooth_friction(robot, p, i) {

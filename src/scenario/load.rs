@@ -347,7 +347,7 @@ impl Check<'_> {
 
     /// Whether the prior says what it must of a held body, and whether any body is like that.
     fn prior(&self, prior: &Prior, robot: &Arm) -> Result<(), ScenarioError> {
-        let refuse = |fault: PriorFault| self.error(&format!("prior.{}", fault.field), fault.reason);
+        let refuse = |fault: PriorFault| self.error(format!("prior.{}", fault.field), fault.reason);
         let Some([lower, upper]) = prior.body().map_err(refuse)? else {
             return Err(self.error("prior.lower", "missing, expected ten numbers"));
         };

@@ -136,7 +136,7 @@ pub fn needed(robot: &Arm, theta: &[f64], state: [&[f64]; 4]) -> Vec<f64> {
     let mut tau = vec![0.0; n];
     rnea(robot, &motion, theta, &mut vec![Wrench::zero(); n], &mut tau);
     for j in 0..n {
-        let f = robot.joint_parameters(&theta, j);
+        let f = robot.joint_parameters(theta, j);
         tau[j] += f.armature * ddqa[j] + f.viscous * dq[j] + f.offset;
     }
     tau
