@@ -5,6 +5,8 @@
 //! knows). A step is taken when phi falls below a mean of the last few merits by a part of what was promised
 //! (non-monotone Armijo rule). Nothing allocates after the first iteration.
 
+mod iteration;
+mod line_search;
 mod marginal;
 mod options;
 mod rollout;
@@ -21,7 +23,7 @@ use super::problem::{EstimationProblem, Trajectory};
 use super::riccati::PolicySpace;
 use super::secant::Secant;
 use crate::linear::dense::dot;
-use marginal::{Marginal, Update};
+use marginal::Marginal;
 pub use options::{Iteration, Rollout, SolverOptions, SolverOutcome, Status};
 pub(super) use stage_record::StageRecord;
 use stage_record::{ThreadStorage, linearise_stage};
@@ -32,17 +34,6 @@ pub(super) use sweep::inner;
 const DAMPING_MIN: f64 = 1e-9;
 /// Damping at which the iteration gives up.
 const DAMPING_MAX: f64 = 1e8;
-/// Part of the promised decrease that a step has to keep.
-const ARMIJO: f64 = 0.1;
-/// Weight of a merit in the mean of the past ones, relative to that of the next.
-const FADE: f64 = 0.5;
-/// Part of nu times the violation by which the merit's slope must be negative.
-const SHARE: f64 = 0.3;
-/// Part of 1 + cost that may be left to be gained where steps begin to teach curvature: farther away they say more of the way
-/// than of the minimum.
-const NEAR: f64 = 1e-3;
-/// Halvings of the step length.
-const HALVINGS: i32 = 12;
 
 /// The solver with all its memory.
 ///
@@ -156,123 +147,6 @@ impl<'p, P: EstimationProblem> Solver<'p, P> {
         }
         // From inside the pool every parallel loop starts without waking this thread up again.
         rayon::scope(|_| self.iterate())
-    }
-
-    fn iterate(&mut self) -> Result<SolverOutcome, EstimateError> {
-        let mut outcome = SolverOutcome {
-            status: Status::IterationLimit,
-            cost: f64::NAN,
-            violation: f64::NAN,
-            record: Vec::with_capacity(self.options.iterations + 1),
-            deficiency: 0,
-            contradiction: 0.0,
-        };
-        let mut damping = self.options.damping;
-        let mut penalty = 0.0f64;
-        let mut past = [(0.0, 0.0); 16];
-        let memory = self.options.memory.clamp(1, past.len());
-        self.secant.forget();
-        let mut first = 0;
-        // Cost and violation where nothing was left to be gained. From there on gaps are closed, and no more than `little` may be lost
-        // by that; what a step promises counts no longer. At a kink of the cost it promises the more, the other side of it, and
-        // behind it as much again: whole steps would go to and fro across it and open the gaps anew.
-        let mut mark = None;
-        for iteration in 0..=self.options.iterations {
-            let mut trials = 0;
-            loop {
-                let (cost, violation);
-                (cost, violation, damping) = self.newton_step(damping)?;
-                (outcome.cost, outcome.violation) = (cost, violation);
-                let closed = violation <= self.options.feasibility * self.records.len() as f64;
-                let little = (self.options.tolerance * (1.0 + cost.abs())).max(self.options.significance);
-                let update = self.choose_update(cost, little, damping)?;
-                if update == Update::Renewed {
-                    // The past merits are those of another cost.
-                    first = iteration;
-                }
-                let nothing = self.gain() <= little;
-                self.roll_out_linear();
-                if update != Update::Both {
-                    mark = None;
-                } else if nothing && self.options.marginal {
-                    mark =
-                        mark.or(Some((cost + self.marginal.cost(self.problem, &self.now.theta), violation)));
-                }
-                let settled = closed && update != Update::Trajectory && (nothing || mark.is_some());
-                let expected = self.arrival.expected;
-                (outcome.deficiency, outcome.contradiction) = (self.arrival.deficiency, self.contradiction());
-                let line = Iteration { cost, violation, expected, step: 0.0, trials, damping };
-                if settled {
-                    outcome.status = Status::Converged;
-                    outcome.record.push(line);
-                    return Ok(outcome);
-                }
-                let cost = cost + self.marginal.cost(self.problem, &self.now.theta);
-                past[iteration % memory] = (cost, violation);
-                // Parameters held, Newton's steps grow only where a kink throws them to and fro.
-                let known =
-                    if update == Update::Trajectory { 1 } else { (iteration - first + 1).min(memory) };
-                if iteration == self.options.iterations {
-                    return Ok(outcome);
-                }
-                // Old needs fade, so that one bad step does not bend all later ones towards feasibility.
-                penalty *= 0.5;
-                if violation > 0.0 {
-                    penalty = penalty
-                        .max(expected / ((1.0 - SHARE) * violation))
-                        .max(self.slope / ((1.0 - SHARE) * violation));
-                }
-                let promised = self.slope - penalty * violation;
-                let reference = self.reference(&past[..memory], iteration % memory, known, penalty);
-                // Where scoring has nothing to gain any more, gaps remain to be closed: as little may be lost by that.
-                let slack = if nothing && self.options.marginal { little } else { 0.0 };
-                let reference = mark.map_or(reference, |(cost, violation)| cost + penalty * violation);
-                let slack = if mark.is_some() { little } else { slack };
-                let promised = if mark.is_some() { 0.0 } else { promised };
-                let goal = Goal {
-                    reference: reference + slack,
-                    promised,
-                    penalty,
-                    violation,
-                    closing: mark.is_some(),
-                };
-                // Steps of scoring have the curvature that they want.
-                let teaches = self.options.secant && !self.options.marginal;
-                let near = self.gain() <= NEAR * (1.0 + cost.abs());
-                let taken = match update {
-                    Update::Renewed if self.marginal.trusted => self.take_whole(&mut trials),
-                    _ => self.line_search(goal, &mut trials),
-                };
-                if let Some(step) = taken {
-                    if teaches && near {
-                        let before = &self.sweep.recursion().value.grad;
-                        self.secant.took(before, &self.arrival.y, step);
-                    } else {
-                        self.secant.forget();
-                    }
-                    outcome.record.push(Iteration { step, trials, ..line });
-                    damping = if step >= 0.5 { relax(damping) } else { damping };
-                    if self.problem.rename(&mut self.now.theta) {
-                        self.secant.forget();
-                        self.marginal.forget();
-                        (first, mark) = (iteration + 1, None);
-                    }
-                    break;
-                }
-                if self.secant.active {
-                    // First without what was learnt.
-                    self.secant.forget();
-                    continue;
-                }
-                damping = tighten(damping);
-                if damping > DAMPING_MAX {
-                    outcome.status = Status::Stalled;
-                    outcome.record.push(Iteration { trials, ..line });
-                    return Ok(outcome);
-                }
-            }
-        }
-        Ok(outcome)
     }
 
     /// Takes over the guess; single shooting starts from its rollout.
@@ -396,119 +270,6 @@ impl<'p, P: EstimationProblem> Solver<'p, P> {
             }
         }
     }
-
-    /// What a step's merit is compared with: the present merit, or the mean of the last ones, the older the less they count,
-    /// if that is larger. (The largest of the last ones, as is usual, would let a step undo all that has been gained
-    /// since the guess, whose gaps are the largest of all.)
-    fn reference(&self, past: &[(f64, f64)], now: usize, known: usize, penalty: f64) -> f64 {
-        let merit = |i: usize| past[i].0 + penalty * past[i].1;
-        let (mut sum, mut weights, mut weight) = (0.0, 0.0, 1.0);
-        for age in 0..known {
-            sum += weight * merit((now + past.len() - age) % past.len());
-            weights += weight;
-            weight *= FADE;
-        }
-        (sum / weights).max(merit(now))
-    }
-
-    /// Halves the step until the merit falls enough; takes the step and returns its length. It starts no longer than the
-    /// parameters' tangent can be trusted: the whole step, gaps included, since parameters that are held back alone let the
-    /// trajectory close its gaps around them, far from where it belongs. (Only with [`SolverOptions::marginal`]: without a prior, a
-    /// direction that the data do not tell of may ask for any step, and other directions would wait for it.)
-    ///
-    /// A linear step ([`Rollout::Multiple`]) leaves gaps of second order, and its merit is no judge of them: with little
-    /// weight on gaps they grow from one step to the next while the cost falls, with much of it good steps are turned down
-    /// (Maratos' effect). So where a linear step leaves more of them than there were, the same step is tried with the
-    /// dynamics integrated under its feedback, which is its correction of second order, and judged by that.
-    fn line_search(&mut self, goal: Goal, trials: &mut usize) -> Option<f64> {
-        let open = self.options.feasibility * self.records.len() as f64;
-        let bounded = self.options.marginal;
-        let strain = if bounded { self.problem.strain(&self.now.theta, &self.step.theta) } else { 0.0 };
-        let longest = 1.0 / strain.max(1.0);
-        for halving in 0..HALVINGS {
-            let length = longest * 0.5f64.powi(halving);
-            let linear = self.trial(self.options.rollout, length, goal, trials);
-            let grown = linear.is_none_or(|(_, violation)| violation > goal.most(length).max(open));
-            let good = |trial: Option<(bool, f64)>| trial.is_some_and(|(good, _)| good);
-            let take = if self.options.rollout == Rollout::Multiple && grown {
-                match self.trial(Rollout::Feasible, length, goal, trials) {
-                    // Where it cannot be integrated at all, the linear step is all there is.
-                    None => good(linear) && good(self.trial(Rollout::Multiple, length, goal, trials)),
-                    corrected => good(corrected),
-                }
-            } else {
-                good(linear)
-            };
-            if take {
-                self.take_trial();
-                return Some(length);
-            }
-        }
-        None
-    }
-
-    /// Whether a step of this length is good enough, and its violation; nothing where the model is not defined.
-    fn trial(
-        &mut self,
-        rollout: Rollout,
-        length: f64,
-        goal: Goal,
-        trials: &mut usize,
-    ) -> Option<(bool, f64)> {
-        *trials += 1;
-        let (cost, violation) = self.try_step(rollout, length)?;
-        let merit = cost + self.marginal.cost(self.problem, &self.theta) + goal.penalty * violation;
-        let least = ARMIJO * length * goal.promised.min(0.0);
-        let open = self.options.feasibility * self.records.len() as f64;
-        let good = merit <= goal.reference + least + 1e-13 * goal.reference.abs();
-        Some((good && (!goal.closing || violation <= goal.most(length).max(open)), violation))
-    }
-
-    /// Takes the whole step of scoring, or as much of it as the model's domain allows. (What it opens of gaps, the
-    /// trajectory's own steps close, and whether it was good only the slope behind it tells.)
-    fn take_whole(&mut self, trials: &mut usize) -> Option<f64> {
-        for halving in 0..HALVINGS {
-            *trials += 1;
-            let length = 0.5f64.powi(halving);
-            if self.try_step(self.options.rollout, length).is_some() {
-                self.take_trial();
-                return Some(length);
-            }
-        }
-        None
-    }
-
-    /// The trial step becomes the present trajectory.
-    fn take_trial(&mut self) {
-        for (k, record) in self.records.iter_mut().enumerate() {
-            let record = inner(record);
-            std::mem::swap(&mut self.now.xs[k], &mut record.x);
-            std::mem::swap(&mut self.now.us[k], &mut record.u);
-        }
-        std::mem::swap(&mut self.now.theta, &mut self.theta);
-    }
-}
-
-/// What a step is measured by.
-#[derive(Debug, Clone, Copy)]
-struct Goal {
-    /// What its merit is compared with.
-    reference: f64,
-    /// Slope of the merit along it.
-    promised: f64,
-    /// nu.
-    penalty: f64,
-    /// Violation before it.
-    violation: f64,
-    /// Nothing but the violation is left to be reduced: a step that does not is none.
-    closing: bool,
-}
-
-impl Goal {
-    /// Largest violation behind a step of this length with which gaps count as not having grown.
-    fn most(&self, length: f64) -> f64 {
-        self.violation * if self.closing { 1.0 - ARMIJO * length } else { 1.0 }
-    }
 }
 
 fn failure(of: ArrivalFailure) -> EstimateError {
@@ -518,10 +279,6 @@ fn failure(of: ArrivalFailure) -> EstimateError {
         }
         ArrivalFailure::Inequalities(_) | ArrivalFailure::NotConvex => EstimateError::NotConvex { stage: 0 },
     }
-}
-
-fn relax(damping: f64) -> f64 {
-    if damping <= DAMPING_MIN { 0.0 } else { damping / 10.0 }
 }
 
 fn tighten(damping: f64) -> f64 {
