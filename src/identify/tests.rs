@@ -20,6 +20,11 @@ use crate::recording::Sample;
 use crate::robot::{Arm, Scene};
 use crate::trajectory::{Bezier, JointState};
 
+mod plant;
+
+use plant::Plant;
+pub(crate) use plant::{Noise, noise, recording};
+
 pub(crate) fn arm() -> Arm {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/robots/kinova_gen3_2f85.toml");
     crate::robot::load(path).unwrap()
@@ -47,139 +52,6 @@ pub(crate) fn truth(robot: &Arm, set: &ParameterSet, rng: &mut ChaCha8Rng) -> Ve
     let at = robot.body_range(robot.end_effector());
     theta[at].copy_from_slice(&PAYLOAD);
     theta
-}
-
-struct Plant<'a> {
-    robot: &'a Arm,
-    theta: &'a [f64],
-    motion: Motion<f64>,
-    composites: Composites<f64>,
-    wrenches: Vec<Wrench<f64>>,
-}
-
-impl<'a> Plant<'a> {
-    fn new(robot: &'a Arm, theta: &'a [f64]) -> Self {
-        let n = robot.dof();
-        Self {
-            robot,
-            theta,
-            motion: Motion::new(robot),
-            composites: Composites::new(robot),
-            wrenches: vec![Wrench::zero(); n],
-        }
-    }
-
-    fn friction(&self, j: usize, dq: f64) -> f64 {
-        let at = self.robot.joint_index(j);
-        let s = (dq / self.robot.gains().stiction_speed_rad_s).clamp(-1.0, 1.0);
-        self.theta[at.coulomb] * s + self.theta[at.viscous] * dq + self.theta[at.offset]
-    }
-
-    /// Torque for an acceleration.
-    fn inverse(&mut self, q: &[f64], dq: &[f64], ddq: &[f64]) -> Vec<f64> {
-        let n = self.robot.dof();
-        let mut tau = vec![0.0; n];
-        self.motion.sweep(self.robot, q, dq, dq, ddq);
-        rnea(self.robot, &self.motion, self.theta, &mut self.wrenches, &mut tau);
-        for j in 0..n {
-            tau[j] += self.friction(j, dq[j]) + self.theta[self.robot.joint_index(j).armature] * ddq[j];
-        }
-        tau
-    }
-
-    fn forward(&mut self, q: &[f64], dq: &[f64], tau: &[f64]) -> DVector<f64> {
-        let n = self.robot.dof();
-        let bias = self.inverse(q, dq, &vec![0.0; n]);
-        let mut m = vec![0.0; n * n];
-        crba(self.robot, &self.motion, self.theta, &mut self.composites, &mut m);
-        let mut m = DMatrix::from_row_slice(n, n, &m);
-        for j in 0..n {
-            m[(j, j)] += self.theta[self.robot.joint_index(j).armature];
-        }
-        m.cholesky().unwrap().solve(&DVector::from_fn(n, |j, _| tau[j] - bias[j]))
-    }
-}
-
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Noise {
-    Uniform,
-    /// Always at the end of its interval, one sign a joint: nothing averages out.
-    Corner,
-}
-
-pub(crate) fn noise(seed: u64) -> Noise {
-    if seed.is_multiple_of(2) { Noise::Uniform } else { Noise::Corner }
-}
-
-/// Simulates `seconds` of exciting motion; returns measured samples and the largest accelerations.
-pub(crate) fn recording(
-    robot: &Arm,
-    theta: &[f64],
-    seconds: f64,
-    noise: Noise,
-    rng: &mut ChaCha8Rng,
-) -> (Vec<Sample>, Vec<f64>) {
-    let n = robot.dof();
-    let (h, sensors) = (robot.gains().period_s, robot.sensors());
-    let mut plant = Plant::new(robot, theta);
-    let waves: Vec<[f64; 4]> = (0..n)
-        .map(|_| {
-            let frequency = rng.random_range(0.6..1.6);
-            let slower = rng.random_range(0.3..0.9);
-            [rng.random_range(0.2..0.5) / frequency, frequency, rng.random_range(0.2..0.5) / slower, slower]
-        })
-        .collect();
-    let start: Vec<f64> = (0..n).map(|_| rng.random_range(-1.0..1.0)).collect();
-    let signs: Vec<f64> = (0..n).map(|_| if rng.random() { 1.0 } else { -1.0 }).collect();
-    let desired = |j: usize, t: f64| {
-        let [a, w, b, v] = waves[j];
-        (
-            start[j] + a * (1.0 - (w * t).cos()) + b * (1.0 - (v * t).cos()),
-            a * w * (w * t).sin() + b * v * (v * t).sin(),
-            a * w * w * (w * t).cos() + b * v * v * (v * t).cos(),
-        )
-    };
-    let mut x = DVector::from_fn(2 * n, |i, _| if i < n { start[i] } else { 0.0 });
-    let (mut samples, mut acceleration) = (vec![], vec![0.0_f64; n]);
-    for k in 0..=(seconds / h).round() as usize {
-        let t = k as f64 * h;
-        let (q, dq) = (x.as_slice()[..n].to_vec(), x.as_slice()[n..].to_vec());
-        let wanted: Vec<f64> = (0..n)
-            .map(|j| {
-                let (p, v, a) = desired(j, t);
-                a + 20.0 * (v - dq[j]) + 100.0 * (p - q[j])
-            })
-            .collect();
-        let tau = plant.inverse(&q, &dq, &wanted);
-        let mut read = |values: &[f64], bound: &dyn Fn(f64) -> f64| -> Vec<f64> {
-            let share = |j: usize, rng: &mut ChaCha8Rng| match noise {
-                Noise::Uniform => rng.random_range(-0.9999..0.9999),
-                Noise::Corner => 0.9999 * signs[j],
-            };
-            values.iter().enumerate().map(|(j, &x)| x + bound(x) * share(j, rng)).collect()
-        };
-        samples.push(Sample {
-            t,
-            q: read(&q, &|_| sensors.position_rad),
-            dq: read(&dq, &|_| sensors.velocity_rad_s),
-            tau: read(&tau, &|x| sensors.torque_ratio * x.abs() + sensors.torque_abs_nm),
-        });
-        let steps = 4;
-        let mut rate = |x: &DVector<f64>| {
-            let a = plant.forward(&x.as_slice()[..n], &x.as_slice()[n..], &tau);
-            (0..n).for_each(|j| acceleration[j] = acceleration[j].max(1.05 * a[j].abs()));
-            DVector::from_fn(2 * n, |i, _| if i < n { x[n + i] } else { a[i - n] })
-        };
-        for _ in 0..steps {
-            let s = h / steps as f64;
-            let k1 = rate(&x);
-            let k2 = rate(&(&x + 0.5 * s * &k1));
-            let k3 = rate(&(&x + 0.5 * s * &k2));
-            let k4 = rate(&(&x + s * &k3));
-            x += s / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4);
-        }
-    }
-    (samples, acceleration)
 }
 
 #[test]

@@ -7,6 +7,7 @@ use crate::recording::Sensor;
 use crate::robot::configuration::neutral;
 use crate::robot::{LoopKind, Placement, load_model};
 
+mod derivatives;
 mod spread;
 
 /// A problem with much estimated, at an arbitrary place.
@@ -80,127 +81,6 @@ fn sensing(p: MultibodyProblem, foot: &str) -> MultibodyProblem {
 /// The problem with observed work.
 fn working(p: MultibodyProblem) -> MultibodyProblem {
     p.with_work(vec![0.3; 3], 0.05).unwrap()
-}
-
-#[test]
-fn derivatives_agree_with_finite_differences() {
-    use Coordinates::{ExponentialEigenvalue, LogCholesky};
-    use Formulation::{Forward, Inverse};
-    let four = ["LF_FOOT", "LH_FOOT", "RF_FOOT", "RH_FOOT"];
-    let two = ["left_sole", "right_sole"];
-    let go1 = ["FL_foot", "FR_foot", "RL_foot", "RR_foot"];
-    let anymal = || standing("anymal_b", &four, LoopKind::Point);
-    let cases = [
-        ("arm", problem("kinova_gen3_2f85", LogCholesky).formulated(Forward), 0),
-        ("arm, inverse", problem("kinova_gen3_2f85", ExponentialEigenvalue).formulated(Inverse), 0),
-        (
-            "sensor's noise",
-            problem("kinova_gen3_2f85", LogCholesky).with_sensor_noise().formulated(Forward),
-            0,
-        ),
-        (
-            "sensor's noise, inverse",
-            problem("kinova_gen3_2f85", LogCholesky).with_sensor_noise().formulated(Inverse),
-            0,
-        ),
-        ("four feet, sensor's noise, inverse", anymal().with_sensor_noise().formulated(Inverse), 3),
-        ("flying", problem("go1", LogCholesky).formulated(Forward), 0),
-        ("rotors", problem("hector", ExponentialEigenvalue).formulated(Forward), 0),
-        ("four feet", anymal().formulated(Forward), 3),
-        ("three feet", anymal().formulated(Forward), 1),
-        ("impact", anymal(), 2),
-        ("first impact", standing("go1", &go1, LoopKind::Point), 0),
-        ("four feet, inverse", anymal().formulated(Inverse), 3),
-        ("sensors", sensing(anymal(), "LF_FOOT").formulated(Forward), 1),
-        ("sensors, inverse", sensing(anymal(), "LF_FOOT").formulated(Inverse), 3),
-        ("work", working(anymal()).formulated(Forward), 1),
-        ("work, inverse", working(anymal()).formulated(Inverse), 3),
-        ("work of an arm", working(problem("kinova_gen3_2f85", LogCholesky)).formulated(Forward), 0),
-        ("work of an arm, inverse", working(problem("kinova_gen3_2f85", LogCholesky)).formulated(Inverse), 0),
-        ("two soles", standing("talos_reduced", &two, LoopKind::Rigid).formulated(Forward), 3),
-        ("two soles, inverse", standing("talos_reduced", &two, LoopKind::Rigid).formulated(Inverse), 3),
-    ];
-    for (name, p, k) in cases {
-        let mut guess = p.guess();
-        guess.theta.iter_mut().enumerate().for_each(|(i, t)| *t += 0.01 * (i as f64).cos());
-        guess.us[k].iter_mut().enumerate().for_each(|(i, u)| *u = (i as f64).sin());
-        let (mut s, size) = (p.workspace(), p.size(k));
-        // Away from the measured place, so that position residuals count.
-        let away: Vec<f64> = (0..size.tangent).map(|i| 0.01 * (3.0 * i as f64).sin()).collect();
-        let measured = guess.xs[k].clone();
-        p.integrate(k, &measured, &away, &mut guess.xs[k]);
-        let mut model = StageModel::new(size, size.tangent, p.map.len());
-        let blank = || StageValues {
-            next: vec![0.0; size.state],
-            constraints: vec![0.0; size.constraints],
-            ..StageValues::default()
-        };
-        let mut out = blank();
-        p.linearise(k, guess.at(k), &mut s, &mut model, &mut out).unwrap();
-        let (nu, nx) = (model.nu, size.tangent);
-        let substitution = model.substitution.clone();
-        assert_eq!(
-            substitution.active,
-            p.formulation == Inverse && k != 2 && !name.contains("impact"),
-            "{name}"
-        );
-        let mut plain = blank();
-        p.evaluate(k, guess.at(k), &mut s, &mut plain).unwrap();
-        let e = (plain.cost - out.cost).abs();
-        assert!(e <= 1e-9 * out.cost, "{name}: {} {}", plain.cost, out.cost);
-        // Along every variable of the model, and along the shift of the input.
-        for i in 0..model.n() + usize::from(substitution.active) {
-            let (step, shifted) = (1e-5, i == model.n());
-            let mut moved = |sign: f64| {
-                let mut g = guess.clone();
-                if shifted {
-                    g.us[k].iter_mut().zip(&substitution.shift).for_each(|(u, d)| *u += sign * step * d);
-                } else if substitution.active {
-                    let rows = &substitution.rows;
-                    g.us[k].iter_mut().enumerate().for_each(|(j, u)| *u += sign * step * rows[(i, j)]);
-                } else if i < nu {
-                    g.us[k][i] += sign * step;
-                }
-                if (nu..nu + nx).contains(&i) {
-                    let mut shift = vec![0.0; nx];
-                    shift[i - nu] = sign * step;
-                    p.integrate(k, &guess.xs[k], &shift, &mut g.xs[k]);
-                } else if i >= nu + nx && !shifted {
-                    g.theta[i - nu - nx] += sign * step;
-                }
-                let mut moved = blank();
-                p.evaluate(k, g.at(k), &mut s, &mut moved).unwrap();
-                let mut change = vec![0.0; nx];
-                p.difference(k + 1, &moved.next, &out.next, &mut change);
-                (moved.cost, change, moved.constraints)
-            };
-            // Differences of fourth order: light links make curved functions of their inertia.
-            let (up, down, far_up, far_down) = (moved(1.0), moved(-1.0), moved(2.0), moved(-2.0));
-            let difference = |u: f64, d: f64, fu: f64, fd: f64| (8.0 * (u - d) - (fu - fd)) / (12.0 * step);
-            let slope = difference(up.0, down.0, far_up.0, far_down.0);
-            let told = if shifted { substitution.slope } else { model.grad[i] };
-            let e = (slope - told).abs();
-            // Rounding of the cost over the step counts too.
-            let allowed = 1e-4 * (1.0 + slope.abs()) + 1e-10 * out.cost;
-            assert!(e < allowed, "{name}: cost by {i}: {slope} {told}");
-            for c in 0..size.constraints {
-                let slope = difference(up.2[c], down.2[c], far_up.2[c], far_down.2[c]);
-                let told = match (substitution.active, shifted) {
-                    (false, _) => model.con[(i, c)],
-                    (true, false) => 0.0,
-                    (true, true) => -out.constraints[c],
-                };
-                let e = (slope - told).abs();
-                assert!(e < 1e-6 * (1.0 + slope.abs().max(told.abs())), "{name}: d h_{c} / d {i}: {e:e}");
-            }
-            for c in 0..nx {
-                let slope = difference(up.1[c], down.1[c], far_up.1[c], far_down.1[c]);
-                let told = if shifted { substitution.drift[c] } else { model.jac[(i, c)] };
-                let e = (slope - told).abs();
-                assert!(e < 1e-6 * (1.0 + slope.abs()), "{name}: d f_{c} / d {i}: {e:e}");
-            }
-        }
-    }
 }
 
 /// What a stage remembers is another way to the same solution, wherever the last one was.
