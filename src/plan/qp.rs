@@ -13,6 +13,8 @@
 
 use nalgebra::{Cholesky, SMatrix, SVector};
 
+use crate::linear::triangular::{ordered_dot, solve_factored};
+
 /// Largest number of variables: room for arms of seven joints with some to spare. Vectors and matrices have this size
 /// whatever the program's, and products of matrices grow with its third power.
 pub const MAX_DIMENSION: usize = 10;
@@ -46,7 +48,7 @@ impl LinearRow {
     /// The row's value at `d`.
     #[inline]
     pub fn at(&self, d: &[f64]) -> f64 {
-        self.value + dot(&self.gradient, d)
+        self.value + ordered_dot(&self.gradient, d)
     }
 }
 
@@ -107,15 +109,10 @@ impl QpWorkspace {
     }
 }
 
-#[inline]
-fn dot(a: &[f64; MAX_DIMENSION], d: &[f64]) -> f64 {
-    a.iter().zip(d).map(|(a, d)| a * d).sum()
-}
-
 /// Inner product of two vectors of variables, summed in their order.
 #[inline]
 pub(super) fn inner(a: &Vector, b: &Vector) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
+    ordered_dot(a.as_slice(), b.as_slice())
 }
 
 /// Changes of s, t and lambda.
@@ -371,11 +368,13 @@ impl<'a> State<'a> {
             let (below, above) = box_target(j);
             right[j] += below / (self.d[j] - p.lower[j]) - above / (p.upper[j] - self.d[j]);
         }
-        let d = solve_factored(factor, right, n);
+        let mut d = right;
+        solve_factored(factor.as_slice(), MAX_DIMENSION, &mut d.as_mut_slice()[..n]);
         let rows = p.rows.iter().zip(&self.space.rows).enumerate();
         changes.clear();
-        changes
-            .extend(rows.map(|(i, (a, r))| r.direction(target(i, r), dot(&a.gradient, &d.as_slice()[..n]))));
+        changes.extend(
+            rows.map(|(i, (a, r))| r.direction(target(i, r), ordered_dot(&a.gradient, &d.as_slice()[..n]))),
+        );
         let lower = p.each(|j| (box_target(j).0 - self.z_lower[j] * d[j]) / (self.d[j] - p.lower[j]));
         let upper = p.each(|j| (box_target(j).1 + self.z_upper[j] * d[j]) / (p.upper[j] - self.d[j]));
         Direction { d, lower, upper }
@@ -418,22 +417,6 @@ impl<'a> State<'a> {
         }
         gap / (2 * self.pairs()) as f64
     }
-}
-
-/// x with L L' x = `b` in the first n entries, for the lower triangle L of `factor`.
-fn solve_factored(factor: &Matrix, b: Vector, n: usize) -> Vector {
-    let mut x = b;
-    for i in 0..n {
-        x[i] /= factor[(i, i)];
-        for k in i + 1..n {
-            x[k] -= x[i] * factor[(k, i)];
-        }
-    }
-    for i in (0..n).rev() {
-        let known: f64 = (i + 1..n).map(|k| factor[(k, i)] * x[k]).sum();
-        x[i] = (x[i] - known) / factor[(i, i)];
-    }
-    x
 }
 
 #[cfg(test)]

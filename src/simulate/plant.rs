@@ -12,6 +12,7 @@ use std::sync::Arc;
 use nalgebra::{DMatrix, DVector};
 
 use crate::dynamics::{Composites, Motion, Wrench, crba, rnea};
+use crate::linear::triangular::solve_positive_definite;
 use crate::robot::Arm;
 
 /// Integration steps within one control period. Half as many err sixteen times as much; every [`AUDIT_EVERY`]th tick is
@@ -160,7 +161,7 @@ impl Plant {
             let sign = friction_share(dq[j] / robot.gains().stiction_speed_rad_s, self.breakaway[j]);
             s.bias[j] = tau[j] - s.bias[j] - f.coulomb * sign - f.viscous * dq[j] - f.offset;
         }
-        solve_positive_definite(&mut s.mass, &mut s.bias);
+        solve_positive_definite(s.mass.as_mut_slice(), s.bias.as_mut_slice());
         ddq.copy_from_slice(s.bias.as_slice());
     }
 }
@@ -176,35 +177,6 @@ pub(crate) fn friction_share(speed: f64, breakaway: f64) -> f64 {
         breakaway + (1.0 - breakaway) * (size - peak) / (1.0 - peak)
     };
     share * speed.signum()
-}
-
-/// In-place Cholesky solve; the mass matrix of a physically consistent robot is positive definite.
-fn solve_positive_definite(a: &mut DMatrix<f64>, b: &mut DVector<f64>) {
-    let n = b.len();
-    for j in 0..n {
-        for k in 0..j {
-            let factor = a[(j, k)];
-            for i in j..n {
-                a[(i, j)] -= a[(i, k)] * factor;
-            }
-        }
-        let pivot = a[(j, j)].sqrt();
-        for i in j..n {
-            a[(i, j)] /= pivot;
-        }
-    }
-    for i in 0..n {
-        for k in 0..i {
-            b[i] -= a[(i, k)] * b[k];
-        }
-        b[i] /= a[(i, i)];
-    }
-    for i in (0..n).rev() {
-        for k in i + 1..n {
-            b[i] -= a[(k, i)] * b[k];
-        }
-        b[i] /= a[(i, i)];
-    }
 }
 
 #[cfg(test)]
@@ -223,14 +195,5 @@ mod tests {
         }
         // Without any it is the straight line between the signs.
         assert!((friction_share(-0.25, 1.0) + 0.25).abs() < 1e-15);
-    }
-
-    #[test]
-    fn solves_a_positive_definite_system() {
-        let mut a = DMatrix::from_row_slice(3, 3, &[4.0, 1.0, 0.5, 1.0, 3.0, -0.2, 0.5, -0.2, 2.0]);
-        let x = DVector::from_vec(vec![1.0, -2.0, 0.5]);
-        let mut b = &a * &x;
-        solve_positive_definite(&mut a, &mut b);
-        assert!((b - x).norm() < 1e-14);
     }
 }

@@ -8,6 +8,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::truth;
 use crate::inertia::{INERTIAL, ParameterSet, Strip, TorqueStrips};
+use crate::linear::triangular::ordered_dot;
 use crate::plan::foresee;
 use crate::robot::Arm;
 use crate::trajectory::Bezier;
@@ -23,10 +24,6 @@ const KEPT: std::ops::Range<f64> = 0.1..0.9;
 
 fn strips(set: &ParameterSet) -> impl Iterator<Item = &Strip> {
     set.strips().into_iter().flat_map(|s| &s.strips)
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 /// `set` with strips along the motion `curve`, such as identification leaves, and a point inside all of them at which every
@@ -53,7 +50,7 @@ pub fn correlated(
         }
         let spread: f64 = direction.iter().zip(&radius).map(|(d, g)| (d * g).abs()).sum();
         let half = spread * rng.random_range(KEPT);
-        let middle = dot(&direction, &inside) + half * rng.random_range(-0.8..0.8);
+        let middle = ordered_dot(&direction, &inside) + half * rng.random_range(-0.8..0.8);
         Strip { direction, lower: middle - half, upper: middle + half }
     };
     let strips = rows.iter().map(strip).collect();
@@ -65,7 +62,7 @@ pub fn correlated(
 pub fn toward(set: &ParameterSet, from: &[f64], to: &[f64]) -> Vec<f64> {
     let mut share = 1.0f64;
     for strip in strips(set) {
-        let (a, b) = (dot(&strip.direction, from), dot(&strip.direction, to));
+        let (a, b) = (ordered_dot(&strip.direction, from), ordered_dot(&strip.direction, to));
         let room = if b > a { strip.upper - a } else { a - strip.lower };
         if (b - a).abs() * share > room {
             share = (room / (b - a).abs()).max(0.0);
@@ -111,7 +108,7 @@ fn program(set: &ParameterSet, slopes: &[(usize, f64)]) -> Option<Vec<f64>> {
         for (i, x) in row.iter().enumerate() {
             (a[(2 * (n + k), i)], a[(2 * (n + k) + 1, i)]) = (x / scale, -x / scale);
         }
-        let middle = dot(&strip.direction, &center);
+        let middle = ordered_dot(&strip.direction, &center);
         b.extend([(strip.upper - middle) / scale, (middle - strip.lower) / scale]);
     }
     let rows: Vec<Vec<f64>> = a.row_iter().map(|row| row.iter().copied().collect()).collect();

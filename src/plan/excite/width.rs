@@ -16,6 +16,8 @@
 //! matrix alone would go, the more so where some rows are larger than others by powers of ten. How much is added follows from
 //! how far the last direction could be followed.
 
+use crate::linear::triangular::{ordered_dot, solve_factored, triangularise};
+
 /// Rows of one width: the present intervals of all unknowns (the unit vectors in turn), then measurements over their largest
 /// errors.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -175,7 +177,7 @@ impl Search {
     fn weigh_rows(&mut self, rows: &WidthRows) -> f64 {
         let (mut largest, mut sum) = (0.0f64, 0.0);
         for (row, along) in rows.iter().zip(&mut self.along) {
-            *along = dot(row, &self.theta);
+            *along = ordered_dot(row, &self.theta);
             largest = largest.max(along.abs());
         }
         for (along, weight) in self.along.iter().zip(&mut self.weights) {
@@ -211,13 +213,13 @@ impl Search {
 
     /// Offers the l of Newton's system, and that of theta with what it lacks of A'l = d made up for by the system.
     fn offers(&mut self, rows: &WidthRows, p: usize, damping: f64) {
-        let share = 1.0 / dot(&self.slopes, &self.theta);
+        let share = 1.0 / ordered_dot(&self.slopes, &self.theta);
         self.direction.clone_from(&self.target);
         self.offer(rows, p, 0.0, damping);
         self.direction.clear();
         self.direction.extend(self.slopes.iter().map(|slope| -share * slope));
         self.direction[p] += 1.0;
-        solve(&self.factor, &mut self.direction);
+        solve_factored(&self.factor, rows.width, &mut self.direction);
         self.offer(rows, p, share, damping);
     }
 
@@ -230,7 +232,7 @@ impl Search {
         self.balance[p] = 1.0;
         for (row, (&weight, along)) in rows.iter().zip(self.weights.iter().zip(&self.along)) {
             let system = damping + if weight > damping { weight } else { 0.0 };
-            let l = share * weight * along + system * dot(row, &self.direction);
+            let l = share * weight * along + system * ordered_dot(row, &self.direction);
             self.balance.iter_mut().zip(row).for_each(|(sum, x)| *sum -= l * x);
             self.offered.push(l);
         }
@@ -245,13 +247,15 @@ impl Search {
     /// Moves theta along Newton's direction to where the sum is least; returns how far that was.
     fn advance(&mut self, rows: &WidthRows, p: usize) -> f64 {
         self.direction.clone_from(&self.slopes);
-        solve(&self.factor, &mut self.direction);
+        solve_factored(&self.factor, rows.width, &mut self.direction);
         let share = self.direction[p] / self.target[p];
         for (direction, target) in self.direction.iter_mut().zip(&self.target) {
             *direction = share * target - *direction;
         }
         self.direction[p] = 0.0;
-        rows.iter().zip(&mut self.change).for_each(|(row, change)| *change = dot(row, &self.direction));
+        rows.iter()
+            .zip(&mut self.change)
+            .for_each(|(row, change)| *change = ordered_dot(row, &self.direction));
         let step = self.least_along();
         self.theta.iter_mut().zip(&self.direction).for_each(|(theta, by)| *theta += step * by);
         step
@@ -295,56 +299,12 @@ impl Search {
     }
 }
 
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
 /// U'U x = the unit vector p, into `x`.
 fn aim(factor: &[f64], p: usize, width: usize, x: &mut Vec<f64>) {
     x.clear();
     x.resize(width, 0.0);
     x[p] = 1.0;
-    solve(factor, x);
-}
-
-/// Makes the matrix upper triangular by reflections that keep the products of its columns; false if these do not determine every
-/// direction. `sums` is storage.
-fn triangularise(matrix: &mut [f64], width: usize, sums: &mut Vec<f64>) -> bool {
-    for k in 0..width {
-        let below = &mut matrix[width * k..];
-        let square: f64 = below.iter().skip(k).step_by(width).map(|x| x * x).sum();
-        if !(square.is_finite() && square > 0.0) {
-            return false;
-        }
-        let length = -square.sqrt().copysign(below[k]);
-        // The reflection is along v = the column less (length, 0, ..).
-        below[k] -= length;
-        sums.clear();
-        sums.resize(width - k - 1, 0.0);
-        for row in below.chunks_exact(width).filter(|row| row[k] != 0.0) {
-            sums.iter_mut().zip(&row[k + 1..]).for_each(|(sum, x)| *sum += row[k] * x);
-        }
-        let share = -1.0 / (length * below[k]);
-        for row in below.chunks_exact_mut(width).filter(|row| row[k] != 0.0) {
-            let by = share * row[k];
-            row[k + 1..].iter_mut().zip(&*sums).for_each(|(x, sum)| *x -= by * sum);
-        }
-        below[k] = length;
-    }
-    true
-}
-
-/// U'U x = b, in place of b.
-fn solve(factor: &[f64], b: &mut [f64]) {
-    let width = b.len();
-    for (k, line) in factor.chunks_exact(width).take(width).enumerate() {
-        b[k] /= line[k];
-        let by = b[k];
-        b[k + 1..].iter_mut().zip(&line[k + 1..]).for_each(|(x, y)| *x -= by * y);
-    }
-    for (k, line) in factor[..width * width].chunks_exact(width).enumerate().rev() {
-        b[k] = (b[k] - dot(&line[k + 1..], &b[k + 1..])) / line[k];
-    }
+    solve_factored(factor, width, x);
 }
 
 /// One search, see [`Search::run`].
@@ -389,7 +349,8 @@ mod tests {
                 let sum: f64 = found.multipliers.iter().map(|l| l.abs().powf(P)).sum();
                 assert!((sum.powf(1.0 / P) / found.value - 1.0).abs() < 1e-12);
                 let dual = P / (P - 1.0);
-                let reached: f64 = rows.iter().map(|row| dot(row, &found.theta).abs().powf(dual)).sum();
+                let reached: f64 =
+                    rows.iter().map(|row| ordered_dot(row, &found.theta).abs().powf(dual)).sum();
                 let reached = found.theta[p] / reached.powf(1.0 / dual);
                 assert!(
                     reached <= found.value * (1.0 + 1e-9) && found.value <= reached * 1.03,
@@ -422,7 +383,8 @@ mod tests {
                 }
                 for p in 0..WIDTH {
                     let found = half_width(&rows, p, gap).unwrap();
-                    let reached: f64 = rows.iter().map(|row| dot(row, &found.theta).abs().powi(Q)).sum();
+                    let reached: f64 =
+                        rows.iter().map(|row| ordered_dot(row, &found.theta).abs().powi(Q)).sum();
                     let reached = found.theta[p] / reached.powf(0.2);
                     assert!(
                         found.value <= reached * (1.0 + gap) && found.value <= 1.0 + gap,
