@@ -13,17 +13,19 @@
 //! as inputs and needs R and its derivatives alone; the forward form solves R_d = w, R_c = 0 for them (Newton), and
 //! differentiates the solution by the implicit function theorem.
 
+mod drives;
+
 use super::MultibodyProblem;
 use super::contacts::dynamics;
-use super::parameters::JointParameter;
-use crate::dynamics::actuation::{coulomb_direction, drive_torque, joint_friction, smooth_friction};
+use crate::dynamics::actuation::{drive_torque, joint_friction};
 use crate::dynamics::constraint::{ConstrainedDynamics, Residuals, Sensitivities};
 use crate::dynamics::{InverseDerivatives, Motion, Workspace, torque_regressor};
 use crate::inertia::INERTIAL;
 use crate::linear::dense::Mat;
 use crate::linear::gauss::Elimination;
-use crate::robot::Model;
 use crate::robot::configuration::{integrate, integrate_jacobians};
+pub(super) use drives::drive_bend;
+use drives::drive_slope;
 
 /// Physical parameters (SI) from here on belong to no robot.
 const LARGEST: f64 = 1e9;
@@ -471,49 +473,5 @@ fn chain(steps: Option<(&[f64], &[f64])>, h: f64, xq: &mut [f64], xv: &mut [f64]
     }
     if steps.is_some() {
         xq[..6].copy_from_slice(&moved);
-    }
-}
-
-/// d R_d / d p for a parameter of joint `j`, at its speed, acceleration and measured torque.
-fn drive_slope(
-    robot: &Model,
-    p: &[f64],
-    j: usize,
-    which: JointParameter,
-    (v, a, tau): (f64, f64, f64),
-) -> f64 {
-    use JointParameter as P;
-    let smooth = |k: usize| smooth_friction(robot, p, j).map_or(0.0, |f| f.by_parameters(v)[k]);
-    match which {
-        P::Coulomb => coulomb_direction(robot, v).0,
-        P::Viscous => v,
-        P::Armature => a,
-        P::Offset => 1.0,
-        P::Gain => -tau,
-        P::Skew => -tau.abs(),
-        P::StribeckHeight => smooth(0),
-        P::StictionRate => smooth(1),
-        P::StribeckRate => smooth(2),
-        P::SmoothCoulomb => smooth(3),
-        P::SmoothRate => smooth(4),
-        P::SmoothViscous => smooth(5),
-    }
-}
-
-/// d^2 R_d / (d v d p) and d^2 R_d / (d a d p) for a parameter of joint `j` at speed `v`.
-pub(super) fn drive_bend(robot: &Model, p: &[f64], j: usize, which: JointParameter, v: f64) -> [f64; 2] {
-    use JointParameter as P;
-    let smooth = |k: usize| smooth_friction(robot, p, j).map_or(0.0, |f| f.by_velocity_and_parameters(v)[k]);
-    match which {
-        P::Coulomb => [coulomb_direction(robot, v).1, 0.0],
-        P::Viscous => [1.0, 0.0],
-        P::Armature => [0.0, 1.0],
-        P::Offset | P::Gain | P::Skew => [0.0; 2],
-        P::StribeckHeight => [smooth(0), 0.0],
-        P::StictionRate => [smooth(1), 0.0],
-        P::StribeckRate => [smooth(2), 0.0],
-        P::SmoothCoulomb => [smooth(3), 0.0],
-        P::SmoothRate => [smooth(4), 0.0],
-        P::SmoothViscous => [smooth(5), 0.0],
     }
 }

@@ -1,0 +1,127 @@
+//! What a problem file asks to be simulated: the truth, how the robot is driven, and what its sensors make of it.
+
+use nalgebra::{Matrix3, Vector3};
+
+use super::super::file::{self, File};
+use super::Reader;
+use crate::dynamics::actuation::extended_parameters;
+use crate::estimate::error::EstimateError;
+use crate::inertia::pseudo::from_center_of_mass;
+use crate::multibody::{Contacts, Observation};
+use crate::recording::EvenLog;
+use crate::simulate::{Drive, HiddenParameters, Noise, RecordingPlan, Sealed, record};
+
+impl Reader<'_> {
+    /// Nominal parameters with the file's truth in them.
+    fn truth(&self, file: &File) -> Result<HiddenParameters, EstimateError> {
+        let (robot, mut p) = (&self.robot, extended_parameters(&self.robot));
+        for (i, payload) in file.truth.payload.iter().enumerate() {
+            let field = format!("truth.payload[{i}]");
+            let at = robot.body_range(self.link(&field, &payload.link)?);
+            let inertia = Matrix3::from_diagonal(&Vector3::from(payload.inertia_kg_m2));
+            let object = from_center_of_mass(payload.mass_kg, &Vector3::from(payload.center_m), &inertia);
+            p[at].iter_mut().zip(object).for_each(|(x, o)| *x += o);
+        }
+        for (i, joint) in file.truth.joint.iter().enumerate() {
+            self.finite(&format!("truth.joint[{i}].value"), &[joint.value])?;
+            let j = self.joint(&format!("truth.joint[{i}]"), &joint.name)?;
+            p[joint.parameter.index(robot, j)] = joint.value;
+        }
+        HiddenParameters::new(robot, p).or_else(|reason| self.error("truth", reason))
+    }
+
+    /// Number of samples of a simulated log.
+    pub(super) fn count(&self, file: &File, s: &file::Simulate) -> Result<usize, EstimateError> {
+        let count = (s.duration_s / file.step_s).round();
+        if (2.0..=1e7).contains(&count) {
+            return Ok(count as usize);
+        }
+        let (duration, step) = (s.duration_s, file.step_s);
+        let reason = format!("{duration} s at step_s = {step} s, expected two to ten million samples");
+        self.error("simulate.duration_s", reason)
+    }
+
+    pub(super) fn simulate(
+        &self,
+        file: &File,
+        s: &file::Simulate,
+        contacts: &Contacts,
+        observations: &[Observation],
+    ) -> Result<(EvenLog, Sealed), EstimateError> {
+        let (n, count) = (self.robot.nq(), self.count(file, s)?);
+        if s.start_rad.len() != n {
+            return self.error("simulate.start_rad", format!("{} numbers, expected {n}", s.start_rad.len()));
+        }
+        self.finite("simulate.start_rad", &s.start_rad)?;
+        if let Some(reason) = self.turned_wrong(&s.start_rad) {
+            return self.error("simulate.start_rad", reason);
+        }
+        for (name, x) in
+            [("q_rad", s.noise.q_rad), ("dq_rad_s", s.noise.dq_rad_s), ("tau_nm", s.noise.tau_nm)]
+        {
+            if !(x >= 0.0 && x.is_finite()) {
+                return self.error(&format!("simulate.noise.{name}"), format!("{x}, expected a number >= 0"));
+            }
+        }
+        let drive = match &s.posture {
+            None => self.drive(s)?,
+            Some(posture) if s.sines.is_none() && s.torques.is_none() => {
+                self.posture(file, posture, count)?
+            }
+            Some(_) => return self.error("simulate.posture", "expected no other drive beside it".into()),
+        };
+        let plan = RecordingPlan {
+            start: s.start_rad.clone(),
+            drive,
+            step_s: file.step_s,
+            footing: Self::footing(contacts),
+            samples: count,
+            sensors: observations.iter().zip(&file.sensor).map(|(o, f)| (o.sensor, f.noise)).collect(),
+            noise: Noise {
+                q: s.noise.q_rad,
+                dq: s.noise.dq_rad_s,
+                tau: s.noise.tau_nm,
+                work: file.energy.as_ref().map_or(0.0, |e| e.noise_j),
+            },
+            seed: s.seed,
+        };
+        let recording =
+            record(&self.robot, self.truth(file)?, &plan).or_else(|reason| self.error("simulate", reason))?;
+        Ok((recording.log, recording.sealed))
+    }
+
+    fn drive(&self, s: &file::Simulate) -> Result<Drive, EstimateError> {
+        let n = self.robot.nv();
+        let joints = |field: &str, list: &[f64]| {
+            if list.len() != n {
+                return self.error(field, format!("{} numbers, expected {n}", list.len()));
+            }
+            self.finite(field, list).map(|()| list.to_vec())
+        };
+        if let Some((field, reason)) = s.drive_fault() {
+            return self.error(&field, reason);
+        }
+        match (&s.sines, &s.torques) {
+            (None, None) => Ok(Drive::Free),
+            (Some(sines), None) => Ok(Drive::Sines {
+                amplitude: joints("simulate.sines.amplitude_rad", &sines.amplitude_rad)?,
+                frequency_hz: self.positive("simulate.sines.frequency_hz", sines.frequency_hz)?,
+                harmonics: sines.harmonics,
+                bandwidth_rad_s: self.positive("simulate.sines.bandwidth_rad_s", sines.bandwidth_rad_s)?,
+            }),
+            (None, Some(torques)) => Ok(Drive::Torques {
+                offset: if torques.offset_nm.is_empty() {
+                    vec![0.0; n]
+                } else {
+                    joints("simulate.torques.offset_nm", &torques.offset_nm)?
+                },
+                amplitude: joints("simulate.torques.amplitude_nm", &torques.amplitude_nm)?,
+                frequency_hz: self.positive("simulate.torques.frequency_hz", torques.frequency_hz)?,
+                harmonics: torques.harmonics,
+            }),
+            (Some(_), Some(_)) => {
+                self.error("simulate.torques", "given beside `sines`, expected one of them".into())
+            }
+        }
+    }
+}
