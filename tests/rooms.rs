@@ -1,6 +1,6 @@
-//! The promise: a room of the library uses rooms below it alone, so that each can be read, tested and trusted without those above.
+//! The promise: a room of the library, its tests included, uses rooms below it alone, so that each can be read, tested and trusted without those above.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -34,32 +34,6 @@ const ROOMS: [&str; 26] = [
     "cli",
 ];
 
-/// Tests that look at a room above their own: (room, room above). Nothing is to be added.
-const TESTS: [(&str, &str); 22] = [
-    ("certify", "campaign"),
-    ("certify", "plan"),
-    ("control", "plan"),
-    ("enclose", "family"),
-    ("enclose", "reach"),
-    ("family", "campaign"),
-    ("family", "plan"),
-    ("identify", "horizon"),
-    ("identify", "plan"),
-    ("identify", "report"),
-    ("identify", "scenario"),
-    ("inertia", "robot"),
-    ("plan", "campaign"),
-    ("plan", "horizon"),
-    ("plan", "scenario"),
-    ("reach", "campaign"),
-    ("reach", "certify"),
-    ("reach", "family"),
-    ("reach", "plan"),
-    ("regression", "identify"),
-    ("robot", "dynamics"),
-    ("study", "report"),
-];
-
 fn sources() -> Vec<PathBuf> {
     let (mut found, mut waiting) = (vec![], vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")]);
     while let Some(path) = waiting.pop() {
@@ -81,17 +55,9 @@ fn place(path: &Path) -> (String, String) {
     (below, room)
 }
 
-/// What the library and what its tests say, without comments.
-fn split(file: &str, text: &str) -> (String, String) {
-    let without: String =
-        text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
-    if file.ends_with("/tests.rs") || file.contains("/tests/") || file == "enclose/harness.rs" {
-        return (String::new(), without);
-    }
-    match without.find("#[cfg(test)]\nmod tests {") {
-        Some(at) => (without[..at].to_owned(), without[at..].to_owned()),
-        None => (without, String::new()),
-    }
+/// What a file says, its tests included, without comments.
+fn code(text: &str) -> String {
+    text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
 }
 
 /// The rooms that `text` names behind `crate::`.
@@ -130,7 +96,7 @@ fn level(room: &str) -> Option<usize> {
 
 #[test]
 fn every_room_uses_rooms_below_it_alone() {
-    let (mut upward, mut tests_upward) = (vec![], BTreeMap::<(String, String), BTreeSet<String>>::new());
+    let mut upward = vec![];
     for path in sources() {
         let (file, room) = place(&path);
         if file == "lib.rs" || file == "main.rs" {
@@ -139,21 +105,11 @@ fn every_room_uses_rooms_below_it_alone() {
         let own =
             level(&room).unwrap_or_else(|| panic!("{file}: the room `{room}` is missing from the order"));
         let text = fs::read_to_string(&path).unwrap();
-        let (library, tests) = split(&file, &text);
-        let above = |text: &str| -> Vec<String> {
-            used(text).into_iter().filter(|other| level(other).is_some_and(|other| other > own)).collect()
-        };
-        upward.extend(above(&library).into_iter().map(|other| format!("{file} uses `{other}`")));
-        for other in above(&tests) {
-            tests_upward.entry((room.clone(), other)).or_default().insert(file.clone());
-        }
+        let above =
+            used(&code(&text)).into_iter().filter(|other| level(other).is_some_and(|other| other > own));
+        upward.extend(above.map(|other| format!("{file} uses `{other}`")));
     }
     assert!(upward.is_empty(), "rooms above are used: {upward:#?}");
-    let known: BTreeSet<_> = TESTS.iter().map(|&(a, b)| (a.to_owned(), b.to_owned())).collect();
-    let unknown: Vec<_> = tests_upward.iter().filter(|(pair, _)| !known.contains(*pair)).collect();
-    assert!(unknown.is_empty(), "tests use rooms above their own: {unknown:#?}");
-    let gone: Vec<_> = known.iter().filter(|pair| !tests_upward.contains_key(*pair)).collect();
-    assert!(gone.is_empty(), "no longer needed: {gone:#?}");
 }
 
 #[test]

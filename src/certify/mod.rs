@@ -16,6 +16,8 @@
 //! hold for all its times, so non-negative margins everywhere prove the plan, in whatever order. Nothing of `plan` is used.
 
 pub mod cell;
+#[cfg(test)]
+pub(crate) mod fixture;
 mod problem;
 pub mod switch;
 mod verdict;

@@ -1,16 +1,18 @@
 //! Storage that was used for anything before gives the same answers as new storage, to the last bit, on any number of threads.
 
-use nalgebra::Vector3;
+use nalgebra::{DMatrix, DVector, Vector3};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
+use crate::dynamics::truth;
 use crate::inertia::ParameterSet;
-use crate::plan::tube_fit;
-use crate::reach::{PreparedSet, Span, Tube};
+use crate::reach::{PreparedSet, Span, Tube, fixture};
 use crate::robot::fixture::tree;
 use crate::robot::{Arm, Scene};
 use crate::trajectory::{Bezier, JointState};
+
+mod lean;
 
 /// A flap beside an arm of three joints, two arms on one base, and a chain of twelve joints. Their transmissions turn next to nothing, so the links bear the
 /// floor of the mass matrix.
@@ -27,16 +29,20 @@ fn motion(robot: &Arm, rng: &mut ChaCha8Rng) -> Bezier {
     Bezier::to_rest(&JointState::at_rest(&q), &end, 2.0).unwrap()
 }
 
-/// A tube whose floor the links bear: half of what they have along the curve.
+/// A tube whose floor the links bear: half of what the lightest ones have in the middle of the curve.
 fn tube(robot: &Arm, set: &ParameterSet, curve: &Bezier) -> Tube {
-    let mut tube = tube_fit::initial(robot);
-    tube_fit::ground(
-        robot,
-        &PreparedSet::new(robot, set),
-        curve,
-        &mut tube,
-        (None, &mut crate::plan::inertia_floor::FloorFit::new(robot)),
-    );
+    let mut tube = fixture::tube(robot);
+    let mass = truth::mass(robot, &PreparedSet::new(robot, set).between().below, &curve.state(1.0).q);
+    let raised = |floor: &[f64]| -> Vec<f64> {
+        let left = &mass - DMatrix::from_diagonal(&DVector::from_column_slice(floor));
+        // As much as any one entry may be raised by if no other is: the mean of these leaves the matrix positive definite.
+        let left = left.cholesky().unwrap().inverse();
+        floor.iter().enumerate().map(|(j, a)| a + 1.0 / (floor.len() as f64 * left[(j, j)])).collect()
+    };
+    let bare: Vec<f64> = tube.inertia_floor.iter().map(|a| 0.98 * a).collect();
+    let most = (0..8).fold(bare.clone(), |floor, _| raised(&floor));
+    tube.inertia_floor = bare.iter().zip(&most).map(|(bare, most)| 0.5 * (bare + most)).collect();
+    tube.lag_floor.clone_from(&tube.inertia_floor);
     tube.drift_nm.fill(1.0);
     tube.hold_power_w = 0.01;
     tube.energy_slack_j = 1e-5;

@@ -181,13 +181,13 @@ impl Controller for RobustController {
 mod tests {
     use super::*;
     use crate::inertia::COULOMB;
-    use crate::plan::tube_fit;
+    use crate::reach::fixture;
 
     /// Where a joint may stick the law counts with all that it may need to break away, and where its sign is known with none of it.
     #[test]
     fn what_a_joint_needs_to_break_away_is_in_rho_where_it_may_stick() {
         let robot = crate::robot::load("kinova_gen3_2f85").unwrap();
-        let (n, tube) = (robot.dof(), tube_fit::initial(&robot));
+        let (n, tube) = (robot.dof(), fixture::tube(&robot));
         let set = ParameterSet::around_nominal(&robot);
         let rho = |breakaway: f64, speed: f64| {
             let mut robot = robot.clone();

@@ -21,6 +21,8 @@ mod spatial;
 pub mod storage;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "arm")]
+pub mod truth;
 pub mod vec3;
 pub mod weight;
 pub mod whole;

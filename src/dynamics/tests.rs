@@ -8,7 +8,8 @@ use super::*;
 use crate::inertia::{INERTIAL, pseudo::from_center_of_mass};
 use crate::robot::configuration::{difference, integrate, random};
 use crate::robot::fixture::{floating, small_model};
-use crate::robot::{Joint, JointKind, Model, NamedFrame, Placement};
+use crate::robot::load::tests::with_grip;
+use crate::robot::{Arm, Joint, JointKind, Model, NamedFrame, Placement};
 use crate::scalar::{Dual, Scalar};
 
 fn vector(rng: &mut impl Rng, range: f64) -> Vector3<f64> {
@@ -476,4 +477,23 @@ fn it_does_not_matter_where_a_floating_robot_is() {
     let mut apart = vec![0.0; n];
     difference(&robot, &q, &far, &mut apart);
     assert!(apart[..3].iter().any(|x| x.abs() > 1e5));
+}
+
+/// Where the hand is held is of no account to the torques: the bodies have not moved.
+#[test]
+fn the_grip_changes_no_torque() {
+    let near = crate::robot::load("kinova_gen3_2f85").unwrap();
+    let q = [0.3, -0.7, 1.1, -1.4, 0.2, 0.9, -0.5];
+    let (dq, ddq) = ([0.4, -0.2, 0.7, 0.1, -0.9, 0.3, 0.5], [1.0, 2.0, -1.0, 0.5, 0.3, -2.0, 1.5]);
+    let torques = |robot: &Arm| {
+        let mut tau = vec![0.0; 7];
+        let theta = robot.nominal_parameters();
+        Workspace::new(robot).inverse_dynamics(robot, &q, &dq, &ddq, &theta, &mut tau);
+        tau
+    };
+    for end_effector in ["joint_7", "joint_4"] {
+        for (a, b) in torques(&near).iter().zip(torques(&with_grip(end_effector))) {
+            assert!((a - b).abs() < 1e-12, "{a} {b}");
+        }
+    }
 }

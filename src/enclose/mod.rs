@@ -40,6 +40,6 @@ pub use interval::Interval;
 pub use rounding::{Counted, Rounding};
 
 #[cfg(test)]
-mod harness;
+pub(crate) mod harness;
 #[cfg(test)]
 mod tests;

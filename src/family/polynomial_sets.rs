@@ -123,7 +123,7 @@ mod tests {
 
     use super::*;
     use crate::dynamics::rnea as inverse_dynamics;
-    use crate::plan::tube_fit;
+    use crate::reach::fixture;
     use crate::robot;
     use crate::trajectory::{Bezier, JointState};
 
@@ -133,7 +133,7 @@ mod tests {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/robots/kinova_gen3_2f85.toml");
         let robot = robot::load(path).unwrap();
         let set = ParameterSet::around_nominal(&robot);
-        let tube = tube_fit::initial(&robot);
+        let tube = fixture::tube(&robot);
         let start = JointState::at_rest(&[0.0, 0.3, 3.1, -1.8, 0.0, 0.5, 1.5]);
         let mid = Bezier::to_rest(&start, &[0.2, 0.4, 3.0, -1.7, 0.1, 0.6, 1.4], 3.0).unwrap();
         (robot, set, tube, TrajectoryFamily::new(mid, vec![std::f64::consts::PI / 24.0; 7]).unwrap())

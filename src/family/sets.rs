@@ -234,92 +234,47 @@ fn joint<const N: usize, R: Rounding>(
 
 #[cfg(test)]
 mod tests {
-    use crate::inertia::ParameterSet;
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
-
     use super::*;
-    use crate::campaign::soundness::case::Case;
-    use crate::campaign::soundness::truth;
-    use crate::certify::Workspaces;
-    use crate::plan::tube_fit;
+    use crate::certify::fixture::fitted;
+    use crate::certify::{Problem, Workspaces};
+    use crate::inertia::ParameterSet;
+    use crate::reach::fixture;
     use crate::robot::{self, Scene};
     use crate::trajectory::{Bezier, JointState};
 
     type Sets = FamilySets<24>;
 
-    fn case(v_max: Option<f64>) -> (Case, TrajectoryFamily) {
+    /// An arm, what is known of it, and a motion with its tube.
+    struct Case {
+        robot: Arm,
+        set: ParameterSet,
+        tube: Tube,
+        curve: Bezier,
+    }
+
+    fn case(v_max: Option<f64>) -> Case {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/robots/kinova_gen3_2f85.toml");
         let robot = robot::load(path).unwrap();
         let set = ParameterSet::around_nominal(&robot);
         let start = JointState::at_rest(&[0.0, 0.3, 3.1, -1.8, 0.0, 0.5, 1.5]);
         let curve = Bezier::to_rest(&start, &[0.2, 0.4, 3.0, -1.7, 0.1, 0.6, 1.4], 3.0).unwrap();
-        let mut guess = tube_fit::initial(&robot);
+        let mut guess = fixture::tube(&robot);
         guess.gains.v_max = v_max.unwrap_or(guess.gains.v_max);
-        let tube = tube_fit::fit(&robot, &set, &curve, &guess, 16).unwrap();
-        let family = TrajectoryFamily::new(curve.clone(), vec![std::f64::consts::PI / 24.0; 7]).unwrap();
-        (Case::new(robot, set, Scene::default(), tube, curve), family)
-    }
-
-    fn within(form: &Affine<24>, x: f64) -> bool {
-        extent::lower(form) <= x && x <= extent::upper(form)
-    }
-
-    #[test]
-    fn no_k_no_parameters_and_no_tracking_error_escape() {
-        let (mut case, family) = case(None);
-        let prepared = PreparedSet::new(&case.robot, &case.set);
-        let center = case.set.center();
-        let mut rng = ChaCha8Rng::seed_from_u64(3);
-        for _ in 0..10 {
-            let t0 = rng.random_range(0.0..2.9);
-            let t1 = t0 + 3.0 / 64.0;
-            let sets = Sets::new(&case.robot, &prepared, &case.tube, &family, (t0, t1));
-            for _ in 0..40 {
-                let k: Vec<f64> = (0..7).map(|_| truth::extreme(&mut rng)).collect();
-                case.curve = family.at(&k);
-                let theta = truth::consistent(&case.robot, &case.set, &mut rng);
-                let t = rng.random_range(t0..=t1).min(3.0);
-                let drawn = case.draw(&theta, t, &mut rng);
-                let at = |form: &Affine<24>| settled(form, 7, Some(&k));
-                let [dqa, ddqa, _] = case.auxiliary(&drawn.desired, &drawn.read_q, &drawn.read_dq);
-                let state = [&drawn.read_q[..], &drawn.read_dq, &dqa, &ddqa];
-                let nominal = truth::needed(&case.robot, &center, state);
-                let needed = truth::needed(&case.robot, &theta, state);
-                for j in 0..7 {
-                    let charge = center[case.robot.joint_index(j).coulomb];
-                    assert!(within(&at(&sets.q[j]), drawn.q[j]) && within(&at(&sets.q[j]), drawn.read_q[j]));
-                    assert!(
-                        within(&at(&sets.dq[j]), drawn.dq[j]) && within(&at(&sets.dq[j]), drawn.read_dq[j])
-                    );
-                    let slice = at(&sets.torque[j]);
-                    assert!(extent::lower(&slice) <= nominal[j] + charge, "joint {j}");
-                    assert!(nominal[j] - charge <= extent::upper(&slice), "joint {j}");
-                    assert!((needed[j] - nominal[j]).abs() <= sets.rho[j], "joint {j}");
-                    let (all, one) = (sets.command(j, None), sets.command(j, Some(&k)));
-                    assert!(all.0 <= one.0 + 1e-9 && one.1 <= all.1 + 1e-9);
-                }
-                let frames = case.robot.frames(&drawn.q);
-                for (shape, ends) in sets.ends.iter().enumerate() {
-                    let capsule = case.robot.placed_capsule(shape, &frames);
-                    for (end, point) in ends.iter().zip([capsule.a, capsule.b]) {
-                        assert!((0..3).all(|r| within(&at(&end[r]), point[r])), "{shape} at {t}");
-                    }
-                }
-            }
-        }
+        let tube = fitted(&robot, &set, &curve, guess);
+        Case { robot, set, tube, curve }
     }
 
     #[test]
     fn at_one_k_the_sets_are_the_certifiers() {
         // A family of one member: nothing but the certifier's own numbers, up to rounding.
-        let (case, _) = case(None);
+        let case = case(None);
         let alone = TrajectoryFamily::new(case.curve.clone(), vec![0.0; 7]).unwrap();
         let prepared = PreparedSet::new(&case.robot, &case.set);
         let span = (0.75, 0.75 + 3.0 / 64.0);
         let sets = Sets::new(&case.robot, &prepared, &case.tube, &alone, span);
-        let report =
-            case.problem().unwrap().report(Span::Between(span.0, span.1), &Workspaces::<Counted>::default());
+        let scene = Scene::default();
+        let problem = Problem::new(&case.robot, &case.set, &scene, &case.tube, &case.curve).unwrap();
+        let report = problem.report(Span::Between(span.0, span.1), &Workspaces::<Counted>::default());
         for j in 0..7 {
             let torque = &report.torque[j];
             assert!((sets.rho[j] - torque.rho).abs() < 1e-6 * torque.rho);
@@ -331,7 +286,7 @@ mod tests {
 
     #[test]
     fn a_slice_is_smaller_than_the_hull() {
-        let (case, _) = case(Some(1e-4));
+        let case = case(Some(1e-4));
         let family = TrajectoryFamily::new(case.curve.clone(), vec![std::f64::consts::PI / 96.0; 7]).unwrap();
         let prepared = PreparedSet::new(&case.robot, &case.set);
         let sets = Sets::new(&case.robot, &prepared, &case.tube, &family, (1.5, 1.5 + 3.0 / 64.0));

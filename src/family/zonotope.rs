@@ -105,6 +105,7 @@ mod tests {
 
     use super::*;
     use crate::enclose::Counted;
+    use crate::enclose::harness::{self, Expression, N, expression, symbols};
     use crate::enclose::twofold::Twofold;
 
     fn number() -> impl Strategy<Value = f64> {
@@ -237,5 +238,50 @@ mod tests {
         }
         let whole = half_spaces::<Counted>(&[0.0; 3], &[[f64::NAN, 0.0, 0.0]]);
         assert!(whole.iter().all(|s| s.offset == f64::INFINITY || s.normal[0] == 0.0 || s.offset.is_nan()));
+    }
+
+    proptest! {
+    #[test]
+    fn support_covers_all_points(
+        u in prop::array::uniform3(harness::number()), p in prop::array::uniform3(expression()), e in symbols(),
+        g in prop::collection::vec(prop::array::uniform3(harness::number()), 0..6), c in prop::array::uniform3(harness::number()),
+        t in prop::collection::vec(-1.0..=1.0_f64, 6),
+    ) {
+        support::<Counted>(&u, &p, &e, &g, &c, &t)?;
+        #[cfg(feature = "inari")]
+        support::<crate::enclose::second::Directed>(&u, &p, &e, &g, &c, &t)?;
+    }
+    }
+
+    /// Supports of a point made of forms and of a zonotope, against members of both.
+    fn support<R: Rounding>(
+        u: &[f64; 3],
+        p: &[Expression; 3],
+        e: &[f64; N],
+        g: &[[f64; 3]],
+        c: &[f64; 3],
+        t: &[f64],
+    ) -> Result<(), TestCaseError> {
+        let (mut value, mut mass) = (Twofold::from(0.0), 0.0);
+        for (u, p) in u.iter().zip(p) {
+            let (x, m) = p.value(e);
+            value = value.add(x.mul(Twofold::from(*u)));
+            mass += u.abs() * m;
+        }
+        let point = [0, 1, 2].map(|i| p[i].enclose::<R>());
+        let slack = 1e-28 * mass;
+        prop_assert!(support_below(u, &point) <= value.head + slack);
+        prop_assert!(support_above(u, &point) >= value.head - slack);
+
+        let dot = |x: &[f64; 3]| {
+            let part = |i: usize| Twofold::from(u[i]).mul(Twofold::from(x[i]));
+            part(0).add(part(1)).add(part(2))
+        };
+        let corner = g.iter().fold(dot(c), |sum, g| sum.add(dot(g).abs()));
+        let member = g.iter().zip(t).fold(dot(c), |sum, (g, t)| sum.add(dot(g).mul(Twofold::from(*t))));
+        let above = Twofold::from(zonotope_above::<R>(u, c, g));
+        prop_assert!(above.sub(corner).head >= 0.0 && above.sub(member).head >= -1e-20);
+        prop_assert!(above.sub(corner).head <= 1e-13 * corner.head.abs() + 1e-9);
+        Ok(())
     }
 }

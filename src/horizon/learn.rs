@@ -10,8 +10,9 @@ use crate::identify::{Identifier, IdentifierOptions, IdentifyError, Method, SetP
 use crate::inertia::{INERTIAL, ParameterSet};
 use crate::multibody::payload;
 use crate::plan::excite::{Criterion, Information};
-use crate::plan::{Plan, foresee, tube_fit};
+use crate::plan::{Plan, tube_fit};
 use crate::recording::Sample;
+use crate::regression::foresee;
 use crate::robot::Arm;
 use crate::trajectory::Bezier;
 

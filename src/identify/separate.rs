@@ -465,4 +465,4 @@ impl Scan {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

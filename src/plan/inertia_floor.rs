@@ -122,3 +122,6 @@ impl FloorFit {
 pub fn armature_floor(robot: &Arm, set: &ParameterSet, j: usize) -> f64 {
     set.lower()[robot.joint_index(j).armature]
 }
+
+#[cfg(test)]
+mod tests;

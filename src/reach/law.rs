@@ -16,6 +16,8 @@
 mod bounds;
 mod disturbance;
 mod energy;
+#[cfg(test)]
+pub(crate) mod exact;
 pub mod robust;
 mod scalars;
 

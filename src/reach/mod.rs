@@ -6,6 +6,9 @@ pub mod cell;
 pub mod direction;
 pub mod energy;
 pub mod extent;
+#[cfg(test)]
+pub(crate) mod fixture;
+pub mod formulas;
 pub mod gravity;
 pub mod law;
 pub mod links;

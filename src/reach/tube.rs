@@ -142,14 +142,14 @@ impl Tube {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::campaign::soundness::formulas;
     use crate::enclose::twofold::Twofold;
-    use crate::plan::tube_fit;
+    use crate::reach::fixture;
+    use crate::reach::formulas;
     use crate::robot::Arm;
 
     fn tube() -> (Arm, Tube) {
         let robot = crate::robot::load("kinova_gen3_2f85").unwrap();
-        let mut tube = tube_fit::initial(&robot);
+        let mut tube = fixture::tube(&robot);
         for (j, lag) in tube.lag_floor.iter_mut().enumerate() {
             *lag *= 1.0 - 0.1 * j as f64;
         }

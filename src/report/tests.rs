@@ -8,6 +8,8 @@ use serde::ser::Error as _;
 use super::*;
 use crate::horizon::{BodyEstimate, Identification, Margins, Outcome, PlanSummary, TaskPhase, TorqueWidths};
 
+mod study;
+
 const JOINTS: usize = 7;
 
 /// True parameters of the payload.

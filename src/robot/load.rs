@@ -463,4 +463,4 @@ fn ignored_pairs(
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -6,6 +6,8 @@ use crate::inertia::INERTIAL;
 use crate::recording::Sample;
 use crate::simulate::{HiddenTruth, World};
 
+mod learning;
+
 /// Nobody watches.
 struct Silent;
 

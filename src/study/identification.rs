@@ -402,4 +402,4 @@ fn torque_rms(samples: &[Moving], joints: usize) -> Vec<f64> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use crate::campaign::arm::Setup;
 use crate::campaign::soundness::case::Case;
-use crate::campaign::soundness::truth;
 use crate::certify::{CellReport, Problem};
 use crate::control::{Controller, Measured as Reading, RobustController};
+use crate::dynamics::truth;
 use crate::plan::inertia_floor::FloorFit;
 use crate::plan::tube_fit;
 use crate::reach::{PreparedSet, Tube};

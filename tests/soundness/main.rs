@@ -15,14 +15,13 @@ use rand_chacha::ChaCha8Rng;
 use surelift::campaign::arm::Setup;
 use surelift::campaign::soundness::attack::Attack;
 use surelift::campaign::soundness::case::Case;
-use surelift::campaign::soundness::formulas;
 use surelift::campaign::soundness::ledger::{Check, Ledger};
-use surelift::campaign::soundness::truth;
 use surelift::certify::{Problem, Start, Workspaces};
 use surelift::control::{Controller, Measured, RobustController};
+use surelift::dynamics::truth;
 use surelift::enclose::Counted;
 use surelift::inertia::ParameterSet;
-use surelift::reach::{Span, Tube};
+use surelift::reach::{Span, Tube, formulas};
 use surelift::robot::{Scene, Zonotope3};
 use surelift::scenario::Scenario;
 

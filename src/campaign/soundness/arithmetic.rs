@@ -4,7 +4,7 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
 use super::ledger::{Check, Ledger};
-use super::truth::extreme;
+use crate::dynamics::truth::extreme;
 use crate::enclose::twofold::Twofold;
 use crate::enclose::{Affine, Rounding};
 use crate::scalar::Scalar;

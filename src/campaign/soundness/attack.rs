@@ -6,15 +6,15 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
 use super::case::{Case, Drawn};
-use super::formulas;
 use super::ledger::{Check, Ledger};
 use super::tick::Pushed;
-use super::truth::{self, extreme};
 use crate::certify::{Body, CellReport};
 use crate::control::{Controller, Measured, RobustController};
+use crate::dynamics::truth::{self, extreme};
 use crate::dynamics::{Motion, torque_regressor};
 use crate::inertia::{INERTIAL, TorqueStrips};
 use crate::reach::Span;
+use crate::reach::formulas;
 use crate::robot::clearance::{between_capsules, to_zonotope};
 use crate::trajectory::JointState;
 

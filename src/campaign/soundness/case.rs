@@ -7,13 +7,12 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
 use super::edge;
-use super::formulas;
-use super::truth::{self, extreme};
 use crate::campaign::arm::Setup;
 use crate::certify::{Problem, Refusal};
+use crate::dynamics::truth::{self, extreme};
 use crate::inertia::ParameterSet;
 use crate::plan::tube_fit;
-use crate::reach::Tube;
+use crate::reach::{Tube, formulas};
 use crate::robot::{Arm, Scene};
 use crate::trajectory::{Bezier, JointState};
 

@@ -6,10 +6,10 @@ use nalgebra::DMatrix;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use super::truth;
+use crate::dynamics::truth;
 use crate::inertia::{INERTIAL, ParameterSet, Strip, TorqueStrips};
 use crate::linear::triangular::ordered_dot;
-use crate::plan::foresee;
+use crate::regression::foresee;
 use crate::robot::Arm;
 use crate::trajectory::Bezier;
 

@@ -3,8 +3,11 @@
 //! too narrow. Each on every arm of the shipped campaign.
 
 use super::*;
+use crate::dynamics::truth;
 use crate::enclose::rounding::Tally;
 use crate::inertia::INERTIAL;
+
+mod families;
 
 fn campaign(samples: u64) -> Soundness {
     let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/campaigns/soundness.toml"));

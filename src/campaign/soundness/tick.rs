@@ -6,7 +6,7 @@ use nalgebra::{Cholesky, DVector, Dyn};
 use super::attack::Attack;
 use super::case::{Case, Drawn};
 use super::ledger::{Check, Ledger};
-use super::truth;
+use crate::dynamics::truth;
 
 /// Steps in which a tick is integrated. The midpoint rule is of second order: half as many err four times as much.
 const STEPS: usize = 8;

@@ -10,8 +10,8 @@ use rand_chacha::ChaCha8Rng;
 use super::attack::{Attack, Law};
 use super::case::Drawn;
 use super::ledger::Ledger;
-use super::truth::{self, extreme};
 use crate::control::{Controller, Measured};
+use crate::dynamics::truth::{self, extreme};
 use crate::reach::Span;
 
 /// Steps of one walk. Twice as many cost twice the time.

@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 use super::*;
 use crate::enclose::Counted;
 use crate::inertia::ParameterSet;
-use crate::plan::tube_fit;
+use crate::reach::fixture;
 use crate::robot::clearance::to_zonotope;
 use crate::robot::{Arm, Scene, Zonotope3, load};
 use crate::trajectory::{Bezier, JointState};
@@ -36,7 +36,7 @@ fn screening_changes_neither_verdict_nor_least_margin_and_no_bound_is_too_large(
     let mut rng = ChaCha8Rng::seed_from_u64(11);
     let robot = load("kinova_gen3_2f85").unwrap();
     let set = ParameterSet::around_nominal(&robot);
-    let tube = tube_fit::initial(&robot);
+    let tube = fixture::tube(&robot);
     let mut space = CellWorkspace::<16, Counted>::new(&robot);
     let mut report = CellReport::default();
     let (mut screened, mut exact, mut reached) = (0, 0, 0.0f64);

@@ -3,10 +3,11 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
-use crate::campaign::soundness::truth;
+use crate::certify::fixture::fitted;
 use crate::certify::{Partition, Problem, Refusal, certify};
+use crate::dynamics::truth;
 use crate::inertia::ParameterSet;
-use crate::plan::tube_fit;
+use crate::reach::fixture;
 use crate::robot::{Scene, load};
 use crate::trajectory::JointState;
 
@@ -25,7 +26,7 @@ fn setting() -> Setting {
     let set = ParameterSet::around_nominal(&robot);
     let end: Vec<f64> = REST.iter().map(|q| q + 0.3).collect();
     let curve = Bezier::to_rest(&JointState::at_rest(&REST), &end, 3.0).unwrap();
-    let tube = tube_fit::fit(&robot, &set, &curve, &tube_fit::initial(&robot), 16).unwrap();
+    let tube = fitted(&robot, &set, &curve, fixture::tube(&robot));
     Setting { robot, set, curve, tube }
 }
 
@@ -150,7 +151,7 @@ proptest! {
     fn no_jump_costs_more_than_is_charged(seed in 0u64..1 << 40, size in 1e-9..1e-3f64, aligned in prop::bool::ANY) {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let robot = load("kinova_gen3").unwrap();
-        let tube = tube_fit::initial(&robot);
+        let tube = fixture::tube(&robot);
         let theta = robot.nominal_parameters();
         let n = robot.dof();
         let (k_r, v_max) = (tube.gains.k_r, tube.gains.v_max);

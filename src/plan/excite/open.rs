@@ -166,15 +166,14 @@ impl DesignTask<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::Scenario;
+    use crate::plan::fixture::dumbbell;
 
     #[test]
     fn designs_keep_the_limits_and_get_better() {
-        let (public, _) = Scenario::load("scenarios/dumbbell_c_8lb.toml").unwrap().split();
-        let set = public.prior_set().unwrap();
+        let public = dumbbell(3.0);
         let task = DesignTask {
             robot: &public.robot,
-            set: &set,
+            set: &public.set,
             scene: &public.scene,
             start: &public.start,
             duration_s: 7.5,

@@ -4,13 +4,8 @@ use nalgebra::{Matrix3, Vector3};
 
 use super::*;
 use crate::certify::{ConstraintFamily, Partition, Problem, Start, certify};
-use crate::horizon::Task;
+use crate::plan::fixture::{Task, dumbbell, gen3_past_a_post};
 use crate::robot::Zonotope3;
-use crate::scenario::Scenario;
-
-fn task() -> Task {
-    Scenario::load_in_world("scenarios/armour_world.toml", "scenarios/worlds/post.csv").unwrap().split().0
-}
 
 /// The task from `start`, without a running plan and with all the time in the world.
 fn setting<'a>(
@@ -24,7 +19,7 @@ fn setting<'a>(
         set,
         scene: &task.scene,
         start,
-        duration_s: task.timing.t_f_s,
+        duration_s: task.duration_s,
         reach,
         warm: None,
         held: None,
@@ -35,11 +30,11 @@ fn setting<'a>(
 
 /// Proposes from rest at the task's start.
 fn from_rest(task: &Task, target: &[f64], warm: Option<&[f64]>) -> Result<Proposal, ProposeError> {
-    let (set, start) = (task.prior_set().unwrap(), JointState::at_rest(&task.start));
-    let prepared = Arc::new(PreparedSet::new(&task.robot, &set));
-    let setting = Setting { warm, ..setting(task, &prepared, &start, &task.carry.range_rad) };
+    let start = JointState::at_rest(&task.start);
+    let prepared = Arc::new(PreparedSet::new(&task.robot, &task.set));
+    let setting = Setting { warm, ..setting(task, &prepared, &start, &task.range_rad) };
     let proposal = propose(&setting, Purpose::Approach(target))?;
-    let problem = Problem::new(&task.robot, &set, &task.scene, &proposal.tube, &proposal.curve).unwrap();
+    let problem = Problem::new(&task.robot, &task.set, &task.scene, &proposal.tube, &proposal.curve).unwrap();
     certify(&problem, &Start::Believed, Partition::default())
         .expect("the planner proved it with fewer cells");
     Ok(proposal)
@@ -51,7 +46,7 @@ fn beside(task: &Task, step: f64) -> Vec<f64> {
 
 #[test]
 fn a_free_target_is_reached() {
-    let task = task();
+    let task = gen3_past_a_post();
     let target = beside(&task, 0.1);
     let end = from_rest(&task, &target, None).unwrap().curve.end();
     assert!(end.iter().zip(&target).all(|(e, t)| (e - t).abs() < 1e-9), "{end:?}");
@@ -59,7 +54,7 @@ fn a_free_target_is_reached() {
 
 #[test]
 fn a_blocked_target_is_approached_as_far_as_can_be_proven() {
-    let mut task = task();
+    let mut task = gen3_past_a_post();
     let target = beside(&task, 0.3);
     let hand = task.robot.shapes().len() - 1;
     let inside = task.robot.placed_capsule(hand, &task.robot.frames(&target)).b;
@@ -76,7 +71,7 @@ fn a_blocked_target_is_approached_as_far_as_can_be_proven() {
 
 #[test]
 fn what_stands_in_the_way_is_named() {
-    let mut task = task();
+    let mut task = gen3_past_a_post();
     task.robot.joints[1].limits.torque = 1.0;
     let refused = from_rest(&task, &beside(&task, 0.1), None);
     let Err(ProposeError::Unproven(Some(Refusal::Constraint { family, at, margin, .. }))) = refused else {
@@ -104,11 +99,10 @@ fn few_assessments_are_enough_for_some_motion_at_length() {
 
 /// Of so many exciting plans for each of these seeds, how many lead away from where the arm would come to rest anyway.
 fn motions_of_few_assessments(seeds: std::ops::Range<u64>, plans: u64) -> usize {
-    let task = Scenario::load("scenarios/dumbbell_c_8lb_brisk.toml").unwrap().split().0;
-    let (set, timing) = (task.prior_set().unwrap(), &task.timing);
-    let excite = &task.held.as_ref().unwrap().excite;
-    let criterion = Criterion::predicted_width(&task.robot, &set);
-    let prepared = Arc::new(PreparedSet::new(&task.robot, &set));
+    let (task, samples) = (dumbbell(1.5), 64);
+    let until_next_s = 0.5 * task.duration_s;
+    let criterion = Criterion::predicted_width(&task.robot, &task.set);
+    let prepared = Arc::new(PreparedSet::new(&task.robot, &task.set));
     let mut planner = Planner::of_few_assessments(5);
     let mut moved = 0;
     for seed in seeds {
@@ -121,21 +115,21 @@ fn motions_of_few_assessments(seeds: std::ops::Range<u64>, plans: u64) -> usize 
                 warm: end.as_deref(),
                 held: running.as_ref().map(|running| &running.tube),
                 seed: 1000 * seed + plan,
-                ..setting(&task, &prepared, &start, &excite.range_rad)
+                ..setting(&task, &prepared, &start, &task.range_rad)
             };
-            let samples = excite.samples;
             let purpose =
-                Purpose::Excite { known: &known, criterion: &criterion, samples, horizon_s: timing.t_f_s };
+                Purpose::Excite { known: &known, criterion: &criterion, samples, horizon_s: task.duration_s };
             let found = planner.propose(&setting, purpose).cloned();
             let found = found.unwrap_or_else(|e| panic!("seed {seed}, plan {plan}: {e}"));
-            let problem = Problem::new(&task.robot, &set, &task.scene, &found.tube, &found.curve).unwrap();
+            let problem =
+                Problem::new(&task.robot, &task.set, &task.scene, &found.tube, &found.curve).unwrap();
             certify(&problem, &Start::Believed, Partition::default())
                 .expect("the planner proved it with fewer cells");
             let rest = coasting_end(&setting);
             let far = found.curve.end().iter().zip(&rest).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
             moved += usize::from(far > 0.1);
-            known.absorb(&task.robot, &set, &found.curve, timing.t_p_s, samples);
-            start = found.curve.state(timing.t_p_s);
+            known.absorb(&task.robot, &task.set, &found.curve, until_next_s, samples);
+            start = found.curve.state(until_next_s);
             running = Some(found);
         }
     }
@@ -144,13 +138,11 @@ fn motions_of_few_assessments(seeds: std::ops::Range<u64>, plans: u64) -> usize 
 
 #[test]
 fn a_random_motion_is_one() {
-    let task = Scenario::load("scenarios/dumbbell_c_8lb.toml").unwrap().split().0;
-    let (set, known) = (task.prior_set().unwrap(), Information::none());
-    let prepared = Arc::new(PreparedSet::new(&task.robot, &set));
+    let (task, known) = (dumbbell(3.0), Information::none());
+    let prepared = Arc::new(PreparedSet::new(&task.robot, &task.set));
     let start = JointState::at_rest(&task.start);
     let ends = [1, 2].map(|seed| {
-        let reach = &task.held.as_ref().unwrap().excite.range_rad;
-        let setting = Setting { seed, ..setting(&task, &prepared, &start, reach) };
+        let setting = Setting { seed, ..setting(&task, &prepared, &start, &task.range_rad) };
         let criterion = &Criterion::Random;
         let purpose = Purpose::Excite { known: &known, criterion, samples: 16, horizon_s: 1.5 };
         Planner::of_few_assessments(12).propose(&setting, purpose).unwrap().curve.end()

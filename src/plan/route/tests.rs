@@ -3,14 +3,12 @@ use std::time::{Duration, Instant};
 use nalgebra::{Matrix3, Vector3};
 
 use super::*;
-use crate::horizon::Task;
+use crate::plan::fixture::{Task, gen3_past_a_post};
 use crate::robot::Zonotope3;
-use crate::scenario::Scenario;
 
 /// The world of the post, with a block this far from the hand at the goal.
 fn with_block(gap_m: f64) -> Task {
-    let world = "scenarios/worlds/post.csv";
-    let mut task = Scenario::load_in_world("scenarios/armour_world.toml", world).unwrap().split().0;
+    let mut task = gen3_past_a_post();
     let hand = task.robot.placed_capsule(task.robot.shapes().len() - 1, &task.robot.frames(&task.goal));
     let x = hand.a.x.max(hand.b.x) + hand.radius + gap_m + 0.02;
     let middle = 0.5 * (hand.a + hand.b);
@@ -25,8 +23,7 @@ fn with_block(gap_m: f64) -> Task {
 }
 
 fn find(task: &Task) -> Result<Route, RouteError> {
-    let set = task.prior_set().unwrap();
-    let terrain = Terrain { robot: &task.robot, set: &set, scene: &task.scene };
+    let terrain = Terrain { robot: &task.robot, set: &task.set, scene: &task.scene };
     Route::find(terrain, &task.start, &task.goal, 0, Instant::now() + Duration::from_secs(600))
 }
 
@@ -44,8 +41,7 @@ fn a_goal_close_to_something_is_reached_without_touching_it() {
         }
     }
     // Near the goal the path's own way is followed to its end, although it is closer than the path keeps elsewhere.
-    let set = task.prior_set().unwrap();
-    let terrain = Terrain { robot: &task.robot, set: &set, scene: &task.scene };
+    let terrain = Terrain { robot: &task.robot, set: &task.set, scene: &task.scene };
     let before = &route.path[route.path.len() - 2];
     let mut router = Router::default();
     let deadline = Instant::now() + Duration::from_secs(600);
@@ -67,7 +63,7 @@ fn a_goal_too_heavy_for_what_may_be_held_is_told_and_a_lighter_hand_finds_a_way(
     task.scene.obstacles.clear();
     let last = INERTIAL * (task.robot.dof() - 1);
     let holding = |kg: u32| {
-        let mut set = task.prior_set().unwrap();
+        let mut set = task.set.clone();
         set.bounds().1[last] += f64::from(kg);
         let terrain = Terrain { robot: &task.robot, set: &set, scene: &task.scene };
         Route::find(terrain, &task.start, &task.goal, 0, Instant::now() + Duration::from_secs(600))

@@ -6,20 +6,18 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
-use crate::campaign::soundness::truth::extreme;
 use crate::certify::Problem;
-use crate::horizon::Task;
+use crate::dynamics::truth::extreme;
+use crate::plan::fixture::{Task, gen3_in_the_open, z1_past_a_post};
 use crate::reach::PreparedSet;
 use crate::robot::clearance::to_zonotope;
-use crate::scenario::Scenario;
 use crate::trajectory::{Bezier, JointState};
 
 /// The largest margin that the solver asks of a clearance, m.
 const ASKED_M: f64 = 0.025;
 
 fn arms() -> [Task; 2] {
-    let gen3 = Scenario::load_in_world("scenarios/armour_world.toml", "scenarios/worlds/open.csv").unwrap();
-    [gen3, Scenario::load("scenarios/z1_post.toml").unwrap()].map(|scenario| scenario.split().0)
+    [gen3_in_the_open(), z1_past_a_post()]
 }
 
 /// Boxes, rotated ones, plates, rods and points from all over the arm's reach.
@@ -43,7 +41,7 @@ fn setting<'a>(
         set,
         scene,
         start,
-        duration_s: task.timing.t_f_s,
+        duration_s: task.duration_s,
         reach,
         warm: None,
         held: None,
@@ -63,7 +61,7 @@ fn what_is_left_out_is_never_near() {
     let mut rng = ChaCha8Rng::seed_from_u64(5);
     for task in arms() {
         let robot = &task.robot;
-        let set = Arc::new(PreparedSet::new(robot, &task.prior_set().unwrap()));
+        let set = Arc::new(PreparedSet::new(robot, &task.set));
         let mut vicinity = Vicinity::new(robot);
         let (mut left_out, mut nearest) = (0, f64::INFINITY);
         for round in 0..12 {
@@ -108,7 +106,7 @@ fn no_row_of_what_is_left_out_is_active() {
     let mut rng = ChaCha8Rng::seed_from_u64(6);
     for task in arms() {
         let robot = &task.robot;
-        let set = Arc::new(PreparedSet::new(robot, &task.prior_set().unwrap()));
+        let set = Arc::new(PreparedSet::new(robot, &task.set));
         let (scene, start) = (crowd(&mut rng), away(&task.start, &mut rng));
         let reach = vec![0.2; robot.dof()];
         let setting = setting(&task, (&set, &scene, &start), &reach);
@@ -138,7 +136,7 @@ fn a_wider_tube_sees_all_obstacles_and_names_stay() {
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     let task = &arms()[0];
     let (robot, scene) = (&task.robot, crowd(&mut rng));
-    let set = Arc::new(PreparedSet::new(robot, &task.prior_set().unwrap()));
+    let set = Arc::new(PreparedSet::new(robot, &task.set));
     let start = JointState::at_rest(&task.start);
     let reach = vec![0.1; robot.dof()];
     let ends = EndPoints::within_limits(robot, &start, &reach).unwrap();

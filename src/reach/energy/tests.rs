@@ -2,13 +2,11 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
-use crate::campaign::soundness::truth;
+use crate::dynamics::truth;
 use crate::dynamics::{Motion, torque_regressor};
 use crate::enclose::{Affine, Counted};
 use crate::inertia::{INERTIAL, ParameterSet};
-use crate::plan::tube_fit;
-use crate::reach::{CellWorkspace, Tube};
-use crate::reach::{Span, extent};
+use crate::reach::{CellWorkspace, Span, Tube, extent, fixture};
 use crate::robot::load;
 use crate::trajectory::{Bezier, JointState};
 
@@ -50,7 +48,7 @@ fn random_motion(robot: &Arm, rng: &mut ChaCha8Rng) -> (Bezier, Tube) {
     let start: Vec<f64> = (0..n).map(|_| rng.random_range(-1.5..1.5)).collect();
     let end: Vec<f64> = start.iter().map(|q| q + rng.random_range(-0.5..0.5)).collect();
     let curve = Bezier::to_rest(&JointState::at_rest(&start), &end, 1.5).unwrap();
-    let mut tube = tube_fit::initial(robot);
+    let mut tube = fixture::tube(robot);
     tube.gains.v_max = 1e-3;
     (curve, tube)
 }
@@ -194,7 +192,7 @@ fn no_direction_has_more_energy_than_the_relative_mass_allows() {
         let (n, mut set) = (robot.dof(), ParameterSet::around_nominal(&robot));
         let hand = robot.inertial_index(robot.end_effector());
         set.bounds().1[hand] += 3.0;
-        let tube = tube_fit::initial(&robot);
+        let tube = fixture::tube(&robot);
         let (mut used, mut gained) = (0.0f64, 1.0f64);
         for _ in 0..8 {
             let random = |size: f64, rng: &mut ChaCha8Rng| -> Vec<f64> {

@@ -69,12 +69,12 @@ fn no_state_of_the_tube_has_a_larger_spread() {
 /// A cell in which joints may stick charges all that they may need to break away; one in which they move for sure does not.
 #[test]
 fn what_a_joint_needs_to_break_away_is_charged_where_it_may_stick() {
-    use crate::plan::tube_fit;
+    use crate::reach::fixture;
     use crate::trajectory::{Bezier, JointState};
 
     let mut robot = crate::robot::load("kinova_gen3_2f85").unwrap();
     robot.stated().uncertainty.breakaway_ratio = 1.5;
-    let (n, set, tube) = (robot.dof(), ParameterSet::around_nominal(&robot), tube_fit::initial(&robot));
+    let (n, set, tube) = (robot.dof(), ParameterSet::around_nominal(&robot), fixture::tube(&robot));
     let prepared = PreparedSet::new(&robot, &set);
     let start = JointState { q: vec![0.0; n], dq: vec![0.5; n], ddq: vec![0.0; n] };
     let curve = Bezier::to_rest(&start, &vec![0.5; n], 2.0).unwrap();

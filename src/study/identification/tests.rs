@@ -16,7 +16,7 @@ use crate::robot::Sensors;
 
 mod delays;
 mod methods;
-mod refutations;
+pub(crate) mod refutations;
 
 fn options(unknown: Unknown, robot: &Arm) -> StudyOptions {
     StudyOptions {

@@ -1,9 +1,10 @@
 //! The states, rates and torques that the theorem allows, at their extremes.
 
 use super::super::case::Case;
-use super::super::{formulas, truth};
 use crate::certify::CellReport;
+use crate::dynamics::truth;
 use crate::reach::Span;
+use crate::reach::formulas;
 
 /// Step of central differences: what they leave out and what rounding adds are both far below the hundredth that
 /// [`super::MET`] leaves.

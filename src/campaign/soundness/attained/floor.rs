@@ -2,8 +2,8 @@
 
 use super::adversary::thetas;
 use super::*;
-use crate::campaign::soundness::truth;
 use crate::certify::{ConstraintFamily, Partition, Refusal, Start, certify};
+use crate::dynamics::truth;
 use crate::inertia::ARMATURE;
 use crate::plan::tube_fit;
 use crate::reach::Cell;

@@ -3,7 +3,7 @@
 //!
 //! What attacks is the theorem of [`crate::reach::tube`], not a plant: the tube's states, sensor errors and parameters at their
 //! corners, a disturbance w that takes *any* value with |w_j| <= rho_j, and a robust torque of any sign. Rates come from
-//! M dr/dt + C r = w - v, radii and margins from [`super::formulas`].
+//! M dr/dt + C r = w - v, radii and margins from [`crate::reach::formulas`].
 
 mod adversary;
 mod floor;

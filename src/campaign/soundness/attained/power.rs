@@ -3,8 +3,9 @@
 use super::super::attack::Law;
 use super::adversary::{coriolis, directions, states};
 use super::*;
-use crate::campaign::soundness::{formulas, truth};
 use crate::control::{Controller, Measured, RobustController};
+use crate::dynamics::truth;
+use crate::reach::formulas;
 use crate::reach::roundoff::LAW_ROUNDOFF;
 use std::sync::Arc;
 

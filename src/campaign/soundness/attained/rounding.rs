@@ -6,13 +6,13 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
-use crate::campaign::soundness::exact::Exact;
 use crate::control::{Controller, Measured, RobustController};
 use crate::dynamics::{Motion, momentum_regressor, torque_regressor};
 use crate::enclose::twofold::Twofold;
 use crate::plan::tube_fit;
 use crate::reach::energy::{energy_slack, relative_mass};
 use crate::reach::law::Law;
+use crate::reach::law::exact::Exact;
 use crate::reach::roundoff::{LAW_ROUNDOFF, RoundoffBounds};
 use crate::reach::{Cell, CellWorkspace, PreparedSet};
 use crate::robot::load;

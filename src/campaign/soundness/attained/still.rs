@@ -2,9 +2,9 @@
 
 use super::adversary::states;
 use super::*;
-use crate::campaign::soundness::formulas;
 use crate::certify::Body;
 use crate::inertia::{ARMATURE, COULOMB, OFFSET, VISCOUS};
+use crate::reach::formulas;
 use crate::robot::{Capsule, LinkShape, Zonotope3};
 
 /// What sets the one source of error that is looked at.

@@ -4,9 +4,9 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
-use crate::campaign::soundness::exact::Exact;
 use crate::reach::cell::MAX_JOINTS;
 use crate::reach::law::energy_floor;
+use crate::reach::law::exact::Exact;
 use crate::reach::roundoff::{LAW_ROUNDOFF, Roundoff};
 use crate::robot::Gains;
 use crate::scalar::Scalar;

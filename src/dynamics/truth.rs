@@ -4,7 +4,7 @@ use nalgebra::{DMatrix, DVector};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::dynamics::{Composites, Motion, Wrench, crba, rnea};
+use super::{Composites, Motion, Wrench, crba, rnea};
 use crate::inertia::pseudo::{nearest_physical, pseudo_inertia};
 use crate::inertia::{INERTIAL, ParameterSet};
 use crate::robot::Arm;

@@ -1,7 +1,7 @@
 //! The formulas of the tube in plain numbers, written out once more: what the claims are attacked with must not come from the code
-//! that makes them. See the header of [`crate::reach::tube`] for what they mean.
+//! that makes them. See the header of [`super::tube`] for what they mean.
 
-use crate::reach::Tube;
+use super::Tube;
 use crate::robot::Arm;
 
 /// Largest |r_j| where r'A r <= 2 V_max, rad/s: sqrt(2 V_max / A_j).

@@ -3,10 +3,9 @@
 use std::cmp::Ordering;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-use crate::reach::law::Magnitude;
-use crate::scalar::Scalar;
-
+use super::Magnitude;
 use crate::enclose::twofold::Twofold;
+use crate::scalar::Scalar;
 
 /// As good as exact, for the algorithms that are written over any scalar.
 #[derive(Debug, Clone, Copy)]
