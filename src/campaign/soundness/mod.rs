@@ -2,7 +2,7 @@
 //!
 //! Plans (parameter k) are drawn for each arm, and spans of them; the certifier reports on each span; then states are drawn
 //! — time, parameters theta, tracking error, sensor errors, mostly at the edge of what is possible — and an adversary
-//! walks uphill from further ones (`walk`). Each is held against every claim ([`attack`]) with a plant of the
+//! walks uphill from further ones (`walk`). Each is held against every claim ([`attack`]) with a plant of its
 //! own ([`crate::dynamics::truth`]), and the arithmetic that the claims are made of against numbers of twice the precision. The same seed makes the same trials, on any number of threads.
 //!
 //! What it is blind to is told by the shares of the bounds that were used: an error smaller than what is left does not show.
