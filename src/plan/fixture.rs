@@ -1,5 +1,6 @@
 //! Motions to plan, for tests: an arm, what is known of it, where it stands and where it is to go.
 
+use std::f64::consts::{FRAC_PI_2, PI};
 use std::path::Path;
 
 use nalgebra::{Rotation3, Vector3};
@@ -65,7 +66,7 @@ pub(crate) fn gen3_past_a_post() -> Task {
         ([0.3, 0.7, 0.05], [0.3, 0.3, 0.1]),
         ([0.3, -0.7, 0.05], [0.3, 0.3, 0.1]),
     ];
-    let hand = |first: f64| [first, 0.6, 3.1416, -1.5, 0.0, -0.5, 1.57];
+    let hand = |first: f64| [first, 0.6, PI, -1.5, 0.0, -0.5, 1.57];
     gen3(&boxes, hand(-0.8), hand(0.8))
 }
 
@@ -117,8 +118,8 @@ pub(crate) fn dumbbell(duration_s: f64) -> Task {
         set: prior.applied_to(ParameterSet::around_nominal(&robot), &robot).unwrap(),
         robot,
         scene: Scene { obstacles: boxes.map(cuboid).to_vec() },
-        start: vec![-1.5, -0.4, std::f64::consts::PI, -1.8, 0.0, 0.1, std::f64::consts::FRAC_PI_2],
-        goal: vec![0.95, 0.35, std::f64::consts::PI, -2.0, 0.0, -0.3, std::f64::consts::FRAC_PI_2],
+        start: vec![-1.5, -0.4, PI, -1.8, 0.0, 0.1, FRAC_PI_2],
+        goal: vec![0.95, 0.35, PI, -2.0, 0.0, -0.3, FRAC_PI_2],
         duration_s,
         range_rad: vec![1.3; 7],
     }
