@@ -7,7 +7,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use toml::de::{DeTable, Error};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, Error};
 
 /// Files that may extend one another in a row.
 const DEPTH: usize = 8;
@@ -127,18 +128,17 @@ impl Layers {
 
     /// The files from number `from` down as a `T`.
     fn merged<T: for<'de> Deserialize<'de>>(&self, from: usize, without: &[&str]) -> Result<T, Error> {
-        let mut whole = toml::Table::new();
-        self.files[from..].iter().rev().for_each(|file| overlay(&mut whole, file.keys.clone()));
-        without.iter().for_each(|key| drop(whole.remove(*key)));
-        from_table(&whole)
+        let mut whole = DeTable::parse("")?;
+        for file in self.files[from..].iter().rev() {
+            let mut above = DeTable::parse(&file.text)?.into_inner();
+            above.remove(KEY);
+            overlay(whole.get_mut(), above);
+        }
+        without.iter().for_each(|key| drop(whole.get_mut().remove(*key)));
+        // As from a text and not from a `toml::Table`: each type is compiled for one deserializer and not for two, of which this crate's machine code would
+        // have a tenth more.
+        T::deserialize(toml::Deserializer::from(whole))
     }
-}
-
-/// A table as a `T`: errors name the key. By way of its text, so that each type is compiled for one deserializer and not for two: those of the crate
-/// `toml` are a tenth of this crate's machine code as it is.
-pub(crate) fn from_table<T: for<'de> Deserialize<'de>>(table: &toml::Table) -> Result<T, Error> {
-    let text = toml::to_string(table).map_err(serde::de::Error::custom)?;
-    T::deserialize(toml::Deserializer::from(DeTable::parse(&text)?))
 }
 
 /// A file that extends no other as a `T`, from its text: errors name the line.
@@ -162,12 +162,15 @@ fn article(value: &toml::Value) -> &'static str {
     if matches!(value, toml::Value::Integer(_) | toml::Value::Array(_)) { "an" } else { "a" }
 }
 
-fn overlay(below: &mut toml::Table, above: toml::Table) {
+/// Puts what stands in `above` over what stands in `below`, table by table.
+fn overlay<'a>(below: &mut DeTable<'a>, above: DeTable<'a>) {
     for (key, value) in above {
-        match (below.get_mut(&key), value) {
-            (Some(toml::Value::Table(old)), toml::Value::Table(new)) => overlay(old, new),
+        let old = below.get_mut(&key).map(Spanned::get_mut);
+        let place = value.span();
+        match (old, value.into_inner()) {
+            (Some(DeValue::Table(old)), DeValue::Table(new)) => overlay(old, new),
             (_, value) => {
-                below.insert(key, value);
+                below.insert(key, Spanned::new(place, value));
             }
         }
     }

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use super::EstimationStudy;
 use super::file::{self, File, Numbers};
+use serde::Deserialize;
+
 use crate::estimate::error::EstimateError;
 use crate::estimate::solver::{Rollout, SolverOptions};
-use crate::extend::from_table;
 use crate::inertia::INERTIAL;
 use crate::multibody::Deviations;
 use crate::multibody::equations::ParameterEquation;
@@ -99,7 +100,10 @@ impl File {
         } else {
             let mut table: toml::Table = toml::from_str(&text).map_err(|e| problem("TOML", e.to_string()))?;
             changes.iter().for_each(|change| lay_over(&mut table, change));
-            from_table(&table).map_err(|e| problem("TOML with its changes", e.to_string()))?
+            let refuse = |reason: String| problem("TOML with its changes", reason);
+            let text = toml::to_string(&table).map_err(|e| refuse(e.to_string()))?;
+            let whole = toml::de::DeTable::parse(&text).map_err(|e| refuse(e.to_string()))?;
+            File::deserialize(toml::Deserializer::from(whole)).map_err(|e| refuse(e.to_string()))?
         };
         if file.schema != file::SCHEMA {
             return Err(problem("schema", format!("{}, expected {}", file.schema, file::SCHEMA)));
