@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::arm::{Setup, SetupFile};
-use super::soundness::attack::Law;
+use super::soundness::attack::AttackedLaw;
 use super::soundness::case::Case;
 use super::{Campaign, CampaignError, CampaignFindings, Progress};
 use crate::certify::{CellReport, Problem};
@@ -182,7 +182,7 @@ impl Widths {
                 for k in 0..self.file.intervals {
                     let t = curve.duration_s * (k as f64 + 0.5) / self.file.intervals as f64;
                     let desired = curve.state(t);
-                    let law = Law::new(&case, t, (&desired.q, &desired.dq), &desired);
+                    let law = AttackedLaw::new(&case, t, (&desired.q, &desired.dq), &desired);
                     law.spread.iter().for_each(|&half| sizes.asked.take(half));
                 }
             }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::dynamics::{Motion, momentum_regressor, torque_regressor};
 use crate::inertia::{INERTIAL, ParameterSet};
-use crate::reach::law::{self, ByBox, Law, Row, energy_floor, robust};
+use crate::reach::law::{self, ByBox, Law, TorqueRow, energy_floor, robust};
 use crate::reach::{PreparedSet, Tube};
 use crate::robot::{Arm, Model};
 use crate::trajectory::JointState;
@@ -129,7 +129,7 @@ pub fn open_torque(robot: &Model, set: &PreparedSet, at: &JointState, t: f64) ->
     torque_regressor(robot, &motion, 0..n, &mut y);
     let place = set.strips().map(|strips| (strips, strips.at(t)));
     let of = |j: usize| {
-        let row = Row::new(&y, (j, width), at.dq[j], at.ddq[j]);
+        let row = TorqueRow::new(&y, (j, width), at.dq[j], at.ddq[j]);
         let (_, by_box) = law::sums(set, j, (0.0, 0.0), (&row, &row));
         let Some((strips, place)) = place else { return (by_box, by_box) };
         let left = law::by_strips(set, j, (&place, strips.pair(&place, j)), &row);
@@ -153,7 +153,7 @@ impl Controller for RobustController {
         let law = Law::new(&self.robot, &self.set, &self.tube);
         let place = self.set.strips().map(|strips| (strips, strips.at(t)));
         for j in 0..n {
-            let row = Row::new(&self.regressor, (j, INERTIAL * n), measured.dq[j], self.ddqa[j]);
+            let row = TorqueRow::new(&self.regressor, (j, INERTIAL * n), measured.dq[j], self.ddqa[j]);
             let ByBox { mut nominal, charge, left: mut by_set } = law.by_box(j, &row, &row);
             if let Some((strips, place)) = &place {
                 let left = law::by_strips(&self.set, j, (place, strips.pair(place, j)), &row);

@@ -21,7 +21,7 @@ use crate::reach::CellWorkspace;
 use crate::reach::PreparedSet;
 use crate::reach::cell::through_ticks;
 use crate::reach::energy::relative_mass;
-use crate::reach::law::{ByBox, Law, LawBounds, Row, Upward, by_either, by_strips};
+use crate::reach::law::{ByBox, Law, LawBounds, TorqueRow, Upward, by_either, by_strips};
 use crate::reach::links::sweep_capsules;
 use crate::reach::roundoff::RoundoffBounds;
 use crate::reach::strips::Between;
@@ -103,7 +103,7 @@ impl<const N: usize, R: Rounding> FamilySets<N, R> {
             ends,
         };
         for j in 0..n {
-            let row = Row::new(y, (j, INERTIAL * n), whole.dq[j], whole.ddqa[j]);
+            let row = TorqueRow::new(y, (j, INERTIAL * n), whole.dq[j], whole.ddqa[j]);
             let (torque, by_set) = joint(&law, n, j, (&row, &stretches));
             sets.torque.push(torque.widen(roundoff.torque_nm[j]));
             sets.rho.push((law.disturbance(j, by_set) + Upward(roundoff.torque_nm[j])).0);
@@ -213,10 +213,10 @@ fn joint<const N: usize, R: Rounding>(
     law: &Law<'_>,
     n: usize,
     j: usize,
-    (row, stretches): (&Row<'_, Affine<N, R>>, &[Between<Affine<N, R>>]),
+    (row, stretches): (&TorqueRow<'_, Affine<N, R>>, &[Between<Affine<N, R>>]),
 ) -> (Affine<N, R>, Upward) {
     let links: Vec<Affine<N, R>> = row.links.iter().map(|entry| settled(entry, n, None)).collect();
-    let still = Row { links: &links, own: row.own.map(|entry| settled(&entry, n, None)) };
+    let still = TorqueRow { links: &links, own: row.own.map(|entry| settled(&entry, n, None)) };
     let ByBox { nominal, charge, left } = law.by_box(j, row, &still);
     let Some(strips) = law.set.strips() else { return (nominal, left) };
     let mut by_set = Upward(0.0);

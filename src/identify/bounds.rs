@@ -6,7 +6,7 @@
 
 use rayon::prelude::*;
 
-use super::certificate::{Bound, Multipliers, upper_bound};
+use super::certificate::{CertifiedBound, Multipliers, upper_bound};
 use super::error::IdentifyError;
 use super::polytope::{Origin, Polytope, Rows, Source};
 use super::program::{LinearProgram, SimplexState};
@@ -97,7 +97,7 @@ struct Side {
     /// Which direction.
     index: usize,
     sign: f64,
-    bound: Bound,
+    bound: CertifiedBound,
     multipliers: Multipliers,
     vertex: Vec<f64>,
     state: SimplexState,
@@ -151,7 +151,7 @@ impl Search {
         let side = |(i, d): (usize, &Vec<f64>)| Side {
             index: i / 2,
             sign: if i % 2 == 0 { 1.0 } else { -1.0 },
-            bound: Bound { value: f64::INFINITY, noise: 0.0 },
+            bound: CertifiedBound { value: f64::INFINITY, noise: 0.0 },
             multipliers: Multipliers { rows: vec![], cuts: vec![] },
             vertex: vec![],
             state: program.start(d),

@@ -31,7 +31,7 @@ pub struct Multipliers {
 
 /// A proven upper bound on a linear functional.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Bound {
+pub struct CertifiedBound {
     /// d'z <= value for every z of the polytope. -inf never, +inf if the box is unbounded in direction d.
     pub value: f64,
     /// An upper bound on |l| radius, the part of `value` that the noise accounts for (0 if the box alone gave it).
@@ -75,8 +75,8 @@ impl Sum {
 }
 
 /// The certified bound for direction `d` (length p) with the proposed multipliers, never above the box's own.
-pub fn upper_bound(polytope: &Polytope, d: &[f64], proposal: &Multipliers) -> Bound {
-    let from_box = Bound { value: box_bound(polytope, d), noise: 0.0 };
+pub fn upper_bound(polytope: &Polytope, d: &[f64], proposal: &Multipliers) -> CertifiedBound {
+    let from_box = CertifiedBound { value: box_bound(polytope, d), noise: 0.0 };
     let lengths_fit = d.len() == polytope.len()
         && proposal.rows.len() == polytope.rows.len()
         && proposal.cuts.len() == polytope.cuts.coefficients.len();
@@ -102,7 +102,7 @@ pub fn box_bound(polytope: &Polytope, d: &[f64]) -> f64 {
     if value.is_nan() { f64::INFINITY } else { value }
 }
 
-fn dual_bound(polytope: &Polytope, d: &[f64], proposal: &Multipliers) -> Bound {
+fn dual_bound(polytope: &Polytope, d: &[f64], proposal: &Multipliers) -> CertifiedBound {
     let Polytope { set, rows, cuts, .. } = polytope;
     let mut total = Sum::default();
     let mut noise = Sum::default();
@@ -132,8 +132,8 @@ fn dual_bound(polytope: &Polytope, d: &[f64], proposal: &Multipliers) -> Bound {
         total.add(g.error() * lo.abs().max(hi.abs()));
         if g.value.is_nan() {
             // `max` would drop it.
-            return Bound { value: f64::NAN, noise };
+            return CertifiedBound { value: f64::NAN, noise };
         }
     }
-    Bound { value: total.upper(), noise }
+    CertifiedBound { value: total.upper(), noise }
 }

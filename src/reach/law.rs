@@ -28,7 +28,7 @@ use crate::scalar::Scalar;
 use super::strips::Between;
 
 pub use bounds::LawBounds;
-pub use disturbance::{ByBox, Law, Row, by_either, by_strips, sums};
+pub use disturbance::{ByBox, Law, TorqueRow, by_either, by_strips, sums};
 pub use energy::energy_floor;
 pub use robust::broken_above_j;
 pub use scalars::Upward;
@@ -62,7 +62,7 @@ pub trait LawScalar: Scalar {
     /// Bounds on such numbers.
     type Bound: Bound;
     /// A sum of absolute values.
-    type Spread: Spread<Self>;
+    type AbsoluteSum: AbsoluteSum<Self>;
 
     /// Coulomb friction of strength `coulomb` (N m) as the law compensates it at this measured speed: with its sign beyond `band` (rad/s), not at all
     /// within.
@@ -79,7 +79,7 @@ pub trait LawScalar: Scalar {
 }
 
 /// What it starts with, and a sum of |y_p| g_p over entries of a torque row.
-pub trait Spread<T: LawScalar> {
+pub trait AbsoluteSum<T: LawScalar> {
     /// Nothing but `bound`.
     fn starting(bound: T::Bound) -> Self;
 

@@ -25,7 +25,7 @@ use crate::robot::Arm;
 use crate::scalar::Scalar;
 
 use super::cell::{Cell, Joints};
-use super::law::{ByBox, Law, Row, by_either, by_strips};
+use super::law::{ByBox, Law, TorqueRow, by_either, by_strips};
 use super::strips::Between;
 use super::tube::Tube;
 use super::upward::{add_up, div_up, mul_up};
@@ -159,7 +159,7 @@ impl RoundoffBounds {
         motion.sweep(robot, &q, &dq, &dqa, &ddqa);
         let y = storage.torque(robot, motion);
         let of = |j: usize| {
-            let row = Row::new(y, (j, INERTIAL * n), dq[j], ddqa[j]);
+            let row = TorqueRow::new(y, (j, INERTIAL * n), dq[j], ddqa[j]);
             let ByBox { mut nominal, charge, left: mut by_set } = law.by_box(j, &row, &row);
             if let Some(strips) = law.set.strips() {
                 let most = strips.largest(j);

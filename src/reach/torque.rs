@@ -35,7 +35,7 @@ use crate::scalar::{Dual, Scalar};
 
 use super::cell::{Cell, Joints};
 use super::extent;
-use super::law::{ByBox, Law, Row, Upward, by_either, by_strips};
+use super::law::{ByBox, Law, TorqueRow, Upward, by_either, by_strips};
 use super::prepared_set::PreparedSet;
 use super::roundoff::RoundoffBounds;
 use super::strips::Between;
@@ -72,7 +72,7 @@ pub fn joint_torques<const N: usize, R: Rounding>(
     motion.sweep(robot, &cell.q, &cell.dq, &cell.dqa, &cell.ddqa);
     let y = y.torque(robot, motion);
     let of = |j: usize| {
-        let row = Row::new(y, (j, INERTIAL * n), cell.dq[j], cell.ddqa[j]);
+        let row = TorqueRow::new(y, (j, INERTIAL * n), cell.dq[j], cell.ddqa[j]);
         let ByBox { nominal, charge, left } = law.by_box(j, &row, &row);
         let nominal = nominal.widen(roundoff.torque_nm[j]);
         let bounds = |form: &Affine<N, R>| (extent::lower(form), extent::upper(form));

@@ -109,7 +109,7 @@ fn hats(times: &[f64], t: f64) -> Vec<f64> {
 }
 
 /// The controller's nominal torque and rho at a measured state, written out independently of it.
-pub struct Law {
+pub struct AttackedLaw {
     /// Nominal torque, N m; what strips add to it included.
     pub nominal: Vec<f64>,
     /// What strips add, N m.
@@ -121,7 +121,7 @@ pub struct Law {
     rows: Rows,
 }
 
-impl Law {
+impl AttackedLaw {
     /// The law of `case` at time `t` of the plan and the measured state `read`.
     pub fn new(case: &Case, t: f64, read: (&[f64], &[f64]), desired: &JointState) -> Self {
         let (robot, n) = (&case.robot, case.robot.dof());
@@ -248,7 +248,7 @@ impl<'a> Attack<'a> {
         let n = claim.robot.dof();
         let mut tau = vec![0.0; n];
         let said = self.controller.tick(t, Measured { q: &d.read_q, dq: &d.read_dq }, &d.desired, &mut tau);
-        let law = Law::new(claim, t, (&d.read_q, &d.read_dq), &d.desired);
+        let law = AttackedLaw::new(claim, t, (&d.read_q, &d.read_dq), &d.desired);
         let [_, _, read_r] = claim.auxiliary(&d.desired, &d.read_q, &d.read_dq);
         let [_, _, r] = claim.auxiliary(&d.desired, &d.q, &d.dq);
         let mut gave = 0.0;
@@ -362,7 +362,7 @@ impl<'a> Attack<'a> {
 
     /// What the motion asks for without Coulomb friction, against the nominal torques: with friction of either sign where the joint may
     /// stick.
-    fn disturbed(&self, law: &Law, theta: &[f64], dq: &[f64], required: &[f64], ledger: &mut Ledger) {
+    fn disturbed(&self, law: &AttackedLaw, theta: &[f64], dq: &[f64], required: &[f64], ledger: &mut Ledger) {
         let robot = &self.truth.robot;
         for j in 0..robot.dof() {
             let coulomb = theta[robot.joint_index(j).coulomb];
@@ -380,7 +380,7 @@ impl<'a> Attack<'a> {
 /// A command and what goes with it.
 struct Held {
     tau: Vec<f64>,
-    law: Law,
+    law: AttackedLaw,
     /// V before, J.
     energy: f64,
     /// P - r'v, and (h/2) d'A^-1 d for what v leaves of rho, W.

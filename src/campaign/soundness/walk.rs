@@ -7,7 +7,7 @@
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use super::attack::{Attack, Law};
+use super::attack::{Attack, AttackedLaw};
 use super::case::Drawn;
 use super::ledger::Ledger;
 use crate::control::{Controller, Measured};
@@ -116,7 +116,7 @@ impl Attack<'_> {
             };
         }
         let (robot, report) = (&self.truth.robot, self.report);
-        let law = || Law::new(self.claim, t, (&d.read_q, &d.read_dq), &d.desired);
+        let law = || AttackedLaw::new(self.claim, t, (&d.read_q, &d.read_dq), &d.desired);
         match goal {
             Goal::Nominal(j, sign) => {
                 let bounds = &report.torque[j];

@@ -21,18 +21,18 @@ use crate::reach::strips::{Between, OWN, PreparedStrip};
 use crate::reach::tube::Tube;
 use crate::robot::{Arm, Sensors};
 
-use super::{Bound, Direction, LawScalar, Spread};
+use super::{AbsoluteSum, Bound, Direction, LawScalar};
 
 /// The row of one joint's torque as linear function of the parameters.
 #[derive(Debug, Clone, Copy)]
-pub struct Row<'a, T> {
+pub struct TorqueRow<'a, T> {
     /// Entries in the columns of the links.
     pub links: &'a [T],
     /// Entries in the joint's own columns [`OWN`]: speed, auxiliary acceleration, 1.
     pub own: [T; 3],
 }
 
-impl<'a, T: LawScalar> Row<'a, T> {
+impl<'a, T: LawScalar> TorqueRow<'a, T> {
     /// Row number `j` of a regressor with these entries of the links, at a measured speed `dq` (rad/s) and `ddqa` (rad/s^2).
     pub fn new(regressor: &'a [T], (j, width): (usize, usize), dq: T, ddqa: T) -> Self {
         Self { links: &regressor[width * j..width * (j + 1)], own: [dq, ddqa, T::constant(1.0)] }
@@ -68,7 +68,12 @@ impl<'a> Law<'a> {
     }
 
     /// What the law makes of joint `j` with the box alone. rho is bounded by `bounded`: the row itself, or one that holds it and says less.
-    pub fn by_box<T: LawScalar>(&self, j: usize, row: &Row<'_, T>, bounded: &Row<'_, T>) -> ByBox<T> {
+    pub fn by_box<T: LawScalar>(
+        &self,
+        j: usize,
+        row: &TorqueRow<'_, T>,
+        bounded: &TorqueRow<'_, T>,
+    ) -> ByBox<T> {
         let (c, g) = self.set.joint(j);
         let [dq, ddqa, _] = row.own;
         let (coulomb, direction) = dq.coulomb(c[COULOMB], self.tube.sign_band(&self.sensors, j));
@@ -95,10 +100,10 @@ pub fn sums<T: LawScalar>(
     set: &PreparedSet,
     j: usize,
     (mut nominal, charge): (T, T::Bound),
-    (row, bounded): (&Row<'_, T>, &Row<'_, T>),
+    (row, bounded): (&TorqueRow<'_, T>, &TorqueRow<'_, T>),
 ) -> (T, T::Bound) {
     let (_, g) = set.joint(j);
-    let mut left = T::Spread::starting(charge);
+    let mut left = T::AbsoluteSum::starting(charge);
     left.own(bounded.own[0], g[VISCOUS]);
     left.own(bounded.own[1], g[ARMATURE]);
     left.one(g[OFFSET]);
@@ -116,10 +121,10 @@ pub fn by_strips<T: LawScalar>(
     set: &PreparedSet,
     j: usize,
     (place, [a, b]): (&Between<T>, [&PreparedStrip; 2]),
-    row: &Row<'_, T>,
+    row: &TorqueRow<'_, T>,
 ) -> (T, T::Bound) {
     let (_, own) = set.joint(j);
-    let mut known = T::Spread::starting(T::between(place, a.half, b.half).at_most());
+    let mut known = T::AbsoluteSum::starting(T::between(place, a.half, b.half).at_most());
     for (((y, g), a), b) in row.links.iter().zip(set.radius()).zip(&a.links).zip(&b.links) {
         known.link(*y - T::between(place, *a, *b), *g);
     }

@@ -21,7 +21,7 @@ use crate::reach::strips::{Between, OWN};
 use crate::reach::upward::{add_up, mul_up};
 use crate::scalar::Scalar;
 
-use super::{Bound, Direction, LawScalar, Magnitude, Spread};
+use super::{AbsoluteSum, Bound, Direction, LawScalar, Magnitude};
 
 impl Bound for f64 {
     #[inline]
@@ -44,7 +44,7 @@ impl Bound for f64 {
 #[derive(Debug, Clone, Copy)]
 pub struct Running<B>(B);
 
-impl Spread<f64> for Running<f64> {
+impl AbsoluteSum<f64> for Running<f64> {
     fn starting(bound: f64) -> Self {
         Self(bound)
     }
@@ -71,7 +71,7 @@ impl Spread<f64> for Running<f64> {
 
 impl LawScalar for f64 {
     type Bound = f64;
-    type Spread = Running<f64>;
+    type AbsoluteSum = Running<f64>;
 
     #[inline]
     fn coulomb(self, coulomb: f64, band: f64) -> (Self, Direction) {
@@ -157,7 +157,7 @@ pub struct FormSpread<const N: usize, R: Rounding> {
     own: ArrayVec<(Affine<N, R>, f64), { OWN.len() }>,
 }
 
-impl<const N: usize, R: Rounding> Spread<Affine<N, R>> for FormSpread<N, R> {
+impl<const N: usize, R: Rounding> AbsoluteSum<Affine<N, R>> for FormSpread<N, R> {
     fn starting(bound: Upward) -> Self {
         Self { start: bound.0, sum: Affine::zero(), each: 0.0, own: ArrayVec::new() }
     }
@@ -192,7 +192,7 @@ impl<const N: usize, R: Rounding> Spread<Affine<N, R>> for FormSpread<N, R> {
 
 impl<const N: usize, R: Rounding> LawScalar for Affine<N, R> {
     type Bound = Upward;
-    type Spread = FormSpread<N, R>;
+    type AbsoluteSum = FormSpread<N, R>;
 
     fn coulomb(self, coulomb: f64, band: f64) -> (Self, Direction) {
         let range = self.interval();
@@ -234,7 +234,7 @@ impl Bound for Roundoff {
     }
 }
 
-impl Spread<Roundoff> for Running<Roundoff> {
+impl AbsoluteSum<Roundoff> for Running<Roundoff> {
     fn starting(bound: Roundoff) -> Self {
         Self(bound)
     }
@@ -259,7 +259,7 @@ impl Spread<Roundoff> for Running<Roundoff> {
 
 impl LawScalar for Roundoff {
     type Bound = Self;
-    type Spread = Running<Self>;
+    type AbsoluteSum = Running<Self>;
 
     fn coulomb(self, coulomb: f64, _band: f64) -> (Self, Direction) {
         (Self::float(coulomb), Direction::Doubtful)

@@ -44,7 +44,7 @@ fn no_state_of_the_tube_has_a_larger_spread() {
         let radii: Vec<f64> = (0..row.len()).chain(OWN.map(|column| at + column)).map(radius).collect();
         let all: Vec<Form> = row.iter().chain(&own).copied().collect();
         let bound = {
-            let row = Row { links: &row, own };
+            let row = TorqueRow { links: &row, own };
             sums(&prepared, j, (Affine::zero(), Upward(0.0)), (&row, &row)).1.0
         };
         let apart: f64 = all.iter().zip(&radii).map(|(y, g)| extent::sup_abs(y) * g).sum();
@@ -82,7 +82,7 @@ fn what_a_joint_needs_to_break_away_is_charged_where_it_may_stick() {
         let cell = Cell::<16, Counted>::new(&robot, &tube, &curve, span);
         for j in 0..n {
             let y = vec![Affine::zero(); INERTIAL * n];
-            let row = Row::new(&y, (0, INERTIAL * n), cell.dq[j], cell.ddqa[j]);
+            let row = TorqueRow::new(&y, (0, INERTIAL * n), cell.dq[j], cell.ddqa[j]);
             let Upward(charge) = Law::new(&robot, &prepared, &tube).by_box(j, &row, &row).charge;
             let at = robot.friction_index(j) + COULOMB;
             // The most that friction may do, and what it differs by from the centre's.

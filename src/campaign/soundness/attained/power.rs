@@ -1,6 +1,6 @@
 //! Hold power, the robust law and the slack of V.
 
-use super::super::attack::Law;
+use super::super::attack::AttackedLaw;
 use super::adversary::{coriolis, directions, states};
 use super::*;
 use crate::control::{Controller, Measured, RobustController};
@@ -47,7 +47,7 @@ fn seen(case: &Case) -> Seen {
                 let dq: Vec<f64> = (0..n).map(|j| desired.dq[j] - r[j] + tube.gains.k_r * e[j]).collect();
                 let said = controller.tick(0.0, Measured { q: &q, dq: &dq }, &desired, &mut tau);
                 assert!(!said.saturated && said.energy_j <= tube.gains.v_max);
-                let law = Law::new(case, 0.0, (&q, &dq), &desired);
+                let law = AttackedLaw::new(case, 0.0, (&q, &dq), &desired);
                 let v: Vec<f64> = (0..n).map(|j| tau[j] - law.nominal[j]).collect();
                 let beyond: Vec<f64> = (0..n).map(|j| (v[j].abs() - law.rho[j]).max(0.0)).collect();
                 for (most, x) in
