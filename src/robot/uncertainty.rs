@@ -55,7 +55,7 @@ impl Uncertainty {
         beside((nominal.abs() * self.link_ratio).next_up(), absolute)
     }
 
-    /// How far a joint's parameter ([`super::COULOMB`] to [`OFFSET`]) may be from its nominal value, in its unit; rounded up.
+    /// How far a joint's parameter ([`crate::inertia::COULOMB`] to [`OFFSET`]) may be from its nominal value, in its unit; rounded up.
     pub fn of_joint(&self, part: usize, nominal: f64) -> f64 {
         let (ratio, absolute) = match part {
             ARMATURE => (self.armature_ratio, 0.0),
