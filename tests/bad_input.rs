@@ -113,7 +113,7 @@ fn a_prior_that_excludes_physics() {
     };
     Case::new(small).refused(&[], &["changed.toml", "`prior`", "pseudo-inertia"]);
     let crossed = |t: &mut Table| at(t, "prior.lower").as_array_mut().unwrap()[0] = 9.0.into();
-    Case::new(crossed).refused(&[], &["changed.toml", "`prior`", "lower <= nominal <= upper"]);
+    Case::new(crossed).refused(&[], &["changed.toml", "prior.lower", "lower <= nominal <= upper"]);
     let core = |mass: f64| move |t: &mut Table| *at(t, "prior.core") = vec![mass; 10].into();
     Case::new(core(f64::NAN)).refused(&[], &["changed.toml", "prior.core", "finite"]);
     Case::new(core(-1.0)).refused(&[], &["changed.toml", "prior.core", "no rigid body"]);

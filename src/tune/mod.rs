@@ -11,8 +11,8 @@
 //! ```no_run
 //! use surelift::tune::{Options, Study, tune};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let study = Study::of_scenario("scenarios/dumbbell_c_8lb.toml".as_ref())?;
-//! let report = tune(&study, &Options::default(), &|_, _| ())?;
+//! let problem = TuningProblem::of_scenario("scenarios/dumbbell_c_8lb.toml".as_ref())?;
+//! let report = tune(&problem, &TuneOptions::default(), &|_, _| ())?;
 //! println!("{:?}", report.winner().gains);
 //! # Ok(())
 //! # }
