@@ -9,7 +9,7 @@
 //! The search is a coarse grid, then steps that become finer around the best; the same input gives the same gains.
 //!
 //! ```no_run
-//! use surelift::tune::{Options, Study, tune};
+//! use surelift::tune::{TuneOptions, TuningProblem, tune};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let problem = TuningProblem::of_scenario("scenarios/dumbbell_c_8lb.toml".as_ref())?;
 //! let report = tune(&problem, &TuneOptions::default(), &|_, _| ())?;
