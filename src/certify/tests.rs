@@ -12,7 +12,7 @@ use crate::robot::fixture::tree;
 use crate::robot::{Arm, Scene};
 use crate::trajectory::{Bezier, JointState};
 
-mod lean;
+mod tilt;
 
 /// A flap beside an arm of three joints, two arms on one base, and a chain of twelve joints. Their transmissions turn next to nothing, so the links bear the
 /// floor of the mass matrix.
