@@ -14,7 +14,7 @@ from pathlib import Path
 from flint import arb, ctx
 
 from forms import Form
-from robot import ARMATURE, OFFSET, VISCOUS, Capsule, Robot, Unreadable, apart, ends_of, never_touch, number, place, vector
+from robot import ARMATURE, DRIVE, OFFSET, VISCOUS, Capsule, Robot, Unreadable, apart, ends_of, never_touch, number, place, vector
 from tube import LEVEL, Curve, chain_length, evaluate, largest, lowered_body, root
 
 ctx.prec = 64
@@ -245,6 +245,9 @@ def differences(plan):
     for key, x in (("gravity_direction_deg", plan.tilt), ("breakaway_ratio", plan.breakaway)):
         if key in data["uncertainty"] and not same(x, data["uncertainty"][key]):
             yield f"uncertainty.{key}"
+    drives = data.get("drives") or [dict.fromkeys(DRIVE, 0.0)] * len(robot.joints)
+    if len(drives) != len(robot.drives) or not all(same(a[k], b[k]) for a, b in zip(robot.drives, drives) for k in DRIVE):
+        yield "drives"
     if [j.name for j in robot.joints] != [j["name"] for j in data["joints"]]:
         yield "the joints' names or order"
         return

@@ -110,6 +110,10 @@ class Capsule:
         self.name, self.joint, self.ends, self.radius = name, joint, (a, b), radius
 
 
+# Bounds of what a drive does beside its command.
+DRIVE = ("error_nm", "error_ratio", "unmodelled_nm")
+
+
 def merged_toml(path, depth=8):
     """The keys of a robot TOML and of those that it extends; and the folder of the file that names the URDF."""
     try:
@@ -197,6 +201,9 @@ class Robot:
         self.control = {k: number(x) for k, x in keys["control"].items()}
         self.ratios = {k: number(x) for k, x in keys["uncertainty"].items()}
         named, degree = {j.name: j for j in self.joints}, arb.pi() / 180
+        # What a drive does beside its command: what is said of all, then of its joint.
+        beside = lambda joint: keys.get("drives", {}) | keys.get("joints", {}).get(joint.name, {}).get("drive", {})
+        self.drives = [{k: number(beside(j).get(k, 0.0)) for k in DRIVE} for j in self.joints]
         held = keys["end_effector"]
         self.hand = named[held] if held in named else self.carriers[held][0]
         for name, given in keys.get("joints", {}).items():

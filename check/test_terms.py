@@ -398,6 +398,18 @@ class Parts(unittest.TestCase):
         before, after = (least(tube.evaluate(p, 1.0, 1.05))[shoulder] for p in (load("gen3"), leaning))
         self.assertGreater((before - after) * f(leaning.tube["drift_nm"][1]), 0.05)
 
+    def test_drives_that_err(self):
+        """What acts beside the command is charged to the drift, what the drive applies to the torque that the joint bears."""
+        ideal, real, f = load("gen3"), copy(load("gen3")), lambda x: float(arb(x).mid())
+        real.robot = copy(real.robot)
+        real.robot.drives = [{"error_nm": arb(0.3), "error_ratio": arb(0.02), "unmodelled_nm": arb(0.7)}] * real.n
+        before, after = (least(tube.evaluate(p, 1.0, 1.05)) for p in (ideal, real))
+        for j, joint in enumerate(real.robot.joints):
+            torque, drift = ("torque", joint.name), ("tube", f"drift_nm of {joint.name}")
+            error = 0.3 + 0.02 * (f(joint.torque) - f(before[torque]))
+            self.assertAlmostEqual(f(before[torque]) - f(after[torque]), error, places=9)
+            self.assertAlmostEqual((f(before[drift]) - f(after[drift])) * f(real.tube["drift_nm"][j]), error + 0.7, places=6)
+
     def test_breakaway_friction(self):
         plan = copy(load("gen3"))
         plan.breakaway = arb(1.5)

@@ -352,12 +352,14 @@ def evaluate(plan, t0, t1):
     if bounds is None:
         return [("tube", "the hold power leaves no room below V_max", arb(-1))]
     command = [((nominal + v) * (1 + ROUNDING)).upper() for (nominal, _), v in zip(torques, bounds["robust"])]
+    # How far what the drives apply may be from that; (7.6).
+    misled = [(d["error_nm"] + d["error_ratio"] * c).upper() for d, c in zip(robot.drives, command)]
     for j, joint in enumerate(robot.joints):
         if joint.position:
             out.append(("position", joint.name, lower(cell.q[j]) - joint.position[0]))
             out.append(("position", joint.name, joint.position[1] - upper(cell.q[j])))
         out.append(("velocity", joint.name, joint.velocity - size(cell.dq[j])))
-        out.append(("torque", joint.name, joint.torque - command[j]))
+        out.append(("torque", joint.name, joint.torque - command[j] - misled[j]))
     slope, coriolis = velocity_slopes(plan, posture, cell)
     # |r| <= sqrt(2 V) in the norm of A.
     radius = root(2 * plan.level)
@@ -374,6 +376,7 @@ def evaluate(plan, t0, t1):
     needed = [("hold_power_w", tube["hold_power_w"], held), ("energy_slack_j", tube["energy_slack_j"], slack), ("gain condition", arb(1), bounds["gain"])]
     for j, joint in enumerate(robot.joints):
         changed = drifts[j] + h * (tube["k_r"] * (pull[j] + coriolis[j]) + energy_rate * slope[j]) + error[j] + tilted[j]
+        changed += misled[j] + robot.drives[j]["unmodelled_nm"]
         speeding = size(cell.ddqa[j]) + energy_rate / plan.floor[j].sqrt()
         needed.append((f"drift_nm of {joint.name}", tube["drift_nm"][j], changed))
         needed.append((f"acceleration_bound of {joint.name}", tube["acceleration_bound"][j], speeding))

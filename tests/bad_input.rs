@@ -103,6 +103,26 @@ fn numbers_that_are_none_or_out_of_range() {
 }
 
 #[test]
+fn drives_that_cannot_be() {
+    for (key, bad) in
+        [("error_nm", -0.1), ("error_ratio", 1.0), ("unmodelled_nm", f64::NAN), ("error_nm", f64::INFINITY)]
+    {
+        for (head, field) in [("[drives]", "drives"), ("[joints.joint_2.drive]", "joints.joint_2.drive")] {
+            let folder = tempfile::tempdir().unwrap();
+            let robot = folder.path().join("arm.toml");
+            std::fs::write(
+                &robot,
+                format!("extends = {ROBOT:?}\n{head}\n{key} = {}\n", bad.to_string().to_lowercase()),
+            )
+            .unwrap();
+            let robot = robot.to_str().unwrap();
+            let words = ["arm.toml", &format!("{field}.{key}"), "expected"];
+            Case::new(|t| *at(t, "robot") = robot.into()).refused(&[], &words);
+        }
+    }
+}
+
+#[test]
 fn a_prior_that_excludes_physics() {
     // No body of this mass and first moment has so little inertia about the joint.
     let small = |t: &mut Table| {

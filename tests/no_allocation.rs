@@ -34,6 +34,9 @@ use surelift::scenario::Scenario;
 use surelift::study::estimation::EstimationStudy;
 use surelift::trajectory::{Bezier, JointState};
 
+#[path = "no_allocation/stopping.rs"]
+mod stopping;
+
 /// The system's allocator, counting what each thread asks of it.
 struct Counting;
 

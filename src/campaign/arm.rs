@@ -10,7 +10,7 @@ use super::CampaignError;
 use crate::identify::tighten_by_physics;
 use crate::inertia::ParameterSet;
 use crate::robot::Prior;
-use crate::robot::{self, Arm, Gains, Scene};
+use crate::robot::{self, Arm, DriveBounds, Gains, Scene};
 use crate::scenario::Scenario;
 use crate::trajectory::{Bezier, JointState};
 
@@ -73,6 +73,8 @@ pub(super) struct SetupFile {
     physical: bool,
     /// Gains in place of the robot's.
     control: Option<GainSettings>,
+    /// What every drive does beside what it is asked for, in place of the robot's.
+    drives: Option<DriveBounds>,
     /// Duration of a plan, s.
     #[serde(default = "default_duration")]
     duration_s: f64,
@@ -126,6 +128,10 @@ impl SetupFile {
             }
             let gains = Gains { k_r, alpha, v_max, ..robot.gains() };
             robot = robot.with_gains(gains).map_err(|error| wrong("control", error.to_string()))?;
+        }
+        if let Some(drive) = self.drives {
+            let all = vec![drive; robot.dof()];
+            robot = robot.with_drives(all).map_err(|error| wrong("drives", error.to_string()))?;
         }
         if let Some(prior) = &self.prior {
             set = prior

@@ -18,7 +18,7 @@ use crate::reach::strips::PreparedStrips;
 use crate::reach::torque::{JointTorque, drift, joint_torques};
 use crate::reach::upward::{add_up, div_up, mul_up, sum_up};
 use crate::reach::{Cell, CellWorkspace, Joints, Span, extent};
-use crate::robot::{JointLimits, LinkShape};
+use crate::robot::{DriveBounds, JointLimits, LinkShape};
 
 use super::{Body, Problem};
 
@@ -115,7 +115,11 @@ impl CellReport {
         });
         self.position = position.collect();
         self.velocity = (0..n).map(|j| (limits(j).velocity - cell.dq[j].sup_abs()).next_down()).collect();
-        let left = |j: usize| (limits(j).torque - command_sup(&torque[j], law.robust[j])).next_down();
+        let applied = |j: usize| {
+            let error = drive_error(robot.drive(j), &torque[j], law.robust[j]);
+            add_up(command_sup(&torque[j], law.robust[j]), error)
+        };
+        let left = |j: usize| (limits(j).torque - applied(j)).next_down();
         self.torque_margin = (0..n).map(left).collect();
         self.robust = law.robust;
         self.torque = torque;
@@ -184,6 +188,11 @@ fn pair_radius(shapes: &[LinkShape], a: usize, b: usize) -> f64 {
 /// Upper bound of the command, its own rounding included.
 fn command_sup(torque: &JointTorque, robust: f64) -> f64 {
     mul_up(add_up(torque.nominal_sup(), robust), 1.0 + LAW_ROUNDOFF)
+}
+
+/// Upper bound of what the drive's torque may differ by from the command, N m.
+fn drive_error(drive: DriveBounds, torque: &JointTorque, robust: f64) -> f64 {
+    add_up(drive.error_nm, mul_up(drive.error_ratio, command_sup(torque, robust)))
 }
 
 /// Upper bound of |r^_j|, what the controller takes r_j for.
@@ -261,7 +270,9 @@ fn required<const N: usize, R: Rounding>(
         // Through ddq_a, |M dr/dt| <= rho + |v| + |C r|; through dq, at |dr/dt| in its norm.
         let through = mul_up(gains.k_r, add_up(pull[j], coriolis[j]));
         let changed = add_up(through, mul_up(energy_rate, slope[j]));
-        *drift = sum_up([*drift, mul_up(gains.period_s, changed), roundoff.torque_nm[j], tilt[j]]);
+        let beside =
+            sum_up([drive_error(robot.drive(j), &torque[j], law.robust[j]), robot.drive(j).unmodelled_nm]);
+        *drift = sum_up([*drift, mul_up(gains.period_s, changed), roundoff.torque_nm[j], tilt[j], beside]);
     }
     Required { floor_factor, drift_nm, hold_power_w, energy_slack_j, acceleration_bound, gain: law.gain }
 }

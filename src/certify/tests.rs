@@ -12,6 +12,7 @@ use crate::robot::fixture::tree;
 use crate::robot::{Arm, Scene};
 use crate::trajectory::{Bezier, JointState};
 
+mod drives;
 mod tilt;
 
 /// A flap beside an arm of three joints, two arms on one base, and a chain of twelve joints. Their transmissions turn next to nothing, so the links bear the

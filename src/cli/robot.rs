@@ -9,7 +9,7 @@ use super::{Failure, say};
 use crate::report::figure::figure;
 use crate::report::table::align;
 use crate::robot::inspect::{Inspection, Severity, inspect};
-use crate::robot::{JointKind, LinkShape, LoopKind, Model};
+use crate::robot::{Arm, DriveBounds, JointKind, LinkShape, LoopKind, Model};
 
 /// Look at a robot: its tree, masses, limits, friction, frames, loops and collision shapes, and every problem found
 #[derive(Debug, Clone, PartialEq, Args)]
@@ -99,6 +99,7 @@ pub fn describe(inspection: &Inspection) -> String {
             figure(u.inertia_kg_m2),
             figure(u.offset_nm),
         );
+        drives(arm, &mut text);
         let trusted = arm.trusted();
         if !trusted.is_empty() {
             let _ = writeln!(text, "\nTaken on trust");
@@ -109,6 +110,21 @@ pub fn describe(inspection: &Inspection) -> String {
     }
     problems(inspection, &mut text);
     text
+}
+
+/// What the drives may do beside what they are asked for, if anything.
+fn drives(arm: &Arm, text: &mut String) {
+    for (j, joint) in arm.joints.iter().enumerate().filter(|(j, _)| arm.drive(*j) != DriveBounds::IDEAL) {
+        let drive = arm.drive(j);
+        let _ = writeln!(
+            text,
+            "drive of `{}` within {} N m and {} % of its command; besides at most {} N m that no model has",
+            joint.name,
+            figure(drive.error_nm),
+            figure(100.0 * drive.error_ratio),
+            figure(drive.unmodelled_nm),
+        );
+    }
 }
 
 /// Name, joints, masses, and who holds the payload.

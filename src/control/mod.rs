@@ -1,11 +1,19 @@
 //! Controllers: one trait, no allocation and no panic in the control tick.
+//!
+//! [`RobustController`] is the proven law. [`SupervisedController`] runs it as long as its tube can be believed, and a [`GentleStop`] from then on.
 
+pub mod chatter;
 pub mod robust;
+pub mod stop;
+pub mod supervised;
 
 use crate::trajectory::JointState;
 
 pub use crate::reach::law::broken_above_j;
+pub use chatter::ChatterWatch;
 pub use robust::{RobustController, StartFault, open_torque};
+pub use stop::GentleStop;
+pub use supervised::{StopReason, SupervisedController};
 
 /// What the sensors say at a tick.
 #[derive(Debug, Clone, Copy)]

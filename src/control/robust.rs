@@ -24,6 +24,7 @@ pub struct RobustController {
     r: Vec<f64>,
     rho: Vec<f64>,
     pull: Vec<f64>,
+    v: Vec<f64>,
 }
 
 impl RobustController {
@@ -34,8 +35,12 @@ impl RobustController {
     }
 
     /// [`RobustController::new`] with the set as the plan's proof had it.
+    ///
+    /// # Panics
+    /// If set or tube are of an arm with another number of joints: here, where they are handed over, and not in a tick.
     pub fn with_prepared(robot: Arc<Arm>, set: Arc<PreparedSet>, tube: &Tube) -> Self {
         let n = robot.dof();
+        assert_fits(n, &set, tube);
         Self {
             motion: Motion::new(&robot),
             regressor: vec![0.0; INERTIAL * n * n],
@@ -44,6 +49,7 @@ impl RobustController {
             r: vec![0.0; n],
             rho: vec![0.0; n],
             pull: vec![0.0; n],
+            v: vec![0.0; n],
             set,
             tube: tube.clone(),
             robot,
@@ -52,7 +58,11 @@ impl RobustController {
 
     /// Switches to the set and tube of the next certified plan. It neither prepares nor asks for memory; the set before is handed back, to be
     /// let go where that costs no tick any time.
+    ///
+    /// # Panics
+    /// As [`RobustController::with_prepared`].
     pub fn switch(&mut self, set: Arc<PreparedSet>, tube: &Tube) -> Arc<PreparedSet> {
+        assert_fits(self.r.len(), &set, tube);
         self.tube.assign(tube);
         std::mem::replace(&mut self.set, set)
     }
@@ -63,6 +73,12 @@ impl RobustController {
         momentum_regressor(&self.robot, &self.motion, 0..self.robot.dof(), &mut self.regressor);
         Law::new(&self.robot, &self.set, &self.tube).energy_bound(&self.r, &self.regressor)
     }
+}
+
+/// Whether set and tube are of an arm with `n` joints.
+fn assert_fits(n: usize, set: &PreparedSet, tube: &Tube) {
+    let floors = (tube.inertia_floor.len(), tube.lag_floor.len(), tube.drift_nm.len());
+    assert!(set.joints() == n && floors == (n, n, n), "set or tube of another arm, expected {n} joints");
 }
 
 /// Room for the roundings of a few dozen operations.
@@ -108,14 +124,22 @@ impl RobustController {
         (!fine).then(|| StartFault { joint, error_rad: error(joint), share })
     }
 
-    /// Adds the robust torque v for rho and r, given V^ and a lower bound of V.
-    fn add_robust(&mut self, energy: f64, energy_floor: f64, tau: &mut [f64]) {
+    /// Adds the robust torque v for rho and r, given V^.
+    fn add_robust(&mut self, energy: f64, tau: &mut [f64]) {
         let (tube, at) = (&self.tube, (&self.rho[..], &self.r[..]));
-        let sums = robust::demand(tube, at, (energy, energy_floor), &mut self.pull);
+        let sums = robust::demand(tube, at, energy, &mut self.pull);
+        self.v.fill(0.0);
         let Some(shares) = robust::shares(&sums) else { return };
         for (j, t) in tau.iter_mut().enumerate() {
-            *t += robust::torque(&shares, self.pull[j], tube.inertia_floor[j], self.r[j]);
+            self.v[j] = robust::torque(&shares, self.pull[j], tube.inertia_floor[j], self.r[j]);
+            *t += self.v[j];
         }
+    }
+
+    /// v_j of the last tick, N m, no farther from zero than rho_j: what the arm needed beyond the nominal torques, as far as the set allows it.
+    pub fn needed_beyond_nominal(&self, joint: usize) -> f64 {
+        let (v, rho) = (self.v[joint], self.rho[joint]);
+        if v.is_finite() && rho >= 0.0 { v.clamp(-rho, rho) } else { 0.0 }
     }
 }
 
@@ -164,8 +188,7 @@ impl Controller for RobustController {
             self.rho[j] = law.disturbance(j, by_set);
         }
         let energy = self.energy_bound(measured.q);
-        let floor = energy_floor(&self.tube, &self.r);
-        self.add_robust(energy, floor, tau);
+        self.add_robust(energy, tau);
         let mut saturated = false;
         for (t, joint) in tau.iter_mut().zip(&self.robot.joints) {
             let limit = joint.limits.torque;
@@ -173,7 +196,7 @@ impl Controller for RobustController {
             // A torque that is not a number becomes none at all.
             *t = if t.is_nan() { 0.0 } else { t.clamp(-limit, limit) };
         }
-        Tick { energy_j: energy, energy_floor_j: floor, saturated }
+        Tick { energy_j: energy, energy_floor_j: energy_floor(&self.tube, &self.r), saturated }
     }
 }
 
@@ -182,6 +205,23 @@ mod tests {
     use super::*;
     use crate::inertia::COULOMB;
     use crate::reach::fixture;
+
+    #[test]
+    fn what_is_of_another_arm_is_refused_before_any_tick() {
+        let arm = |name: &str| Arc::new(crate::robot::load(name).unwrap());
+        let (gen3, z1) = (arm("kinova_gen3_2f85"), arm("z1"));
+        let set = |robot: &Arm| Arc::new(PreparedSet::new(robot, &ParameterSet::around_nominal(robot)));
+        let with = |set: &Arc<PreparedSet>, tube: &Tube| {
+            let (robot, set) = (gen3.clone(), set.clone());
+            std::panic::catch_unwind(move || RobustController::with_prepared(robot, set, tube)).is_ok()
+        };
+        let (own, other) = (fixture::tube(&gen3), fixture::tube(&z1));
+        assert!(with(&set(&gen3), &own));
+        assert!(!with(&set(&z1), &own) && !with(&set(&gen3), &other));
+        let mut controller = RobustController::with_prepared(gen3.clone(), set(&gen3), &own);
+        let refused = std::panic::AssertUnwindSafe(|| drop(controller.switch(set(&z1), &own)));
+        assert!(std::panic::catch_unwind(refused).is_err());
+    }
 
     /// Where a joint may stick the law counts with all that it may need to break away, and where its sign is known with none of it.
     #[test]

@@ -35,13 +35,17 @@ pub struct Broken {
 pub enum Evidence {
     /// The tracking energy V passed what the proof allows; the encoders' bounds would have to grow.
     Tracking,
-    /// The encoders moved as no arm within the proven accelerations can; the encoders' bounds would have to grow.
+    /// The encoders moved as no arm within the proven accelerations can, or say nothing; the encoders' bounds would have to grow.
     Motion,
     /// The time stamps run backwards.
     Clock,
     /// No parameters that earlier data left explain the measured motion and torques; the error radii of the rows of data (sensors,
     /// quadrature, arm) would have to grow. A radius grows faster than the sensors' bounds do.
     Data,
+    /// The law asked for more torque than the limit, which is proven never to happen.
+    Torque,
+    /// Torques or speeds swung to and fro, as no proven motion does.
+    Chatter,
 }
 
 impl fmt::Display for Evidence {
@@ -51,8 +55,20 @@ impl fmt::Display for Evidence {
             Evidence::Motion => "motion",
             Evidence::Clock => "clock",
             Evidence::Data => "data",
+            Evidence::Torque => "torque",
+            Evidence::Chatter => "chatter",
         })
     }
+}
+
+/// The gentle stop of a run: what it was that the tube was given up for, and when.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StopRecord {
+    /// The first tick whose torques were the stop's, s.
+    #[serde(deserialize_with = "number")]
+    pub t: f64,
+    /// Why, in words.
+    pub reason: String,
 }
 
 /// A time without measurements; no window of data reaches over it.
@@ -90,6 +106,24 @@ pub(super) fn of_start(robot: &Arm, tube: &Tube, t: f64, fault: StartFault) -> B
         tube.gains.v_max
     );
     Broken { t, joint: Some(name), at_least: None, evidence: Evidence::Tracking, text }
+}
+
+/// An encoder says nothing.
+pub(super) fn of_silence(robot: &Arm, t: f64, joint: usize) -> Broken {
+    let name = robot.joints[joint].name.clone();
+    let text = format!("joint '{name}': the encoder's reading is no number at t = {t:.3} s");
+    Broken { t, joint: Some(name), at_least: None, evidence: Evidence::Motion, text }
+}
+
+/// The controller stopped for another reason than V and the encoders.
+pub(super) fn of_stop(robot: &Arm, t: f64, (joint, chatters): (usize, bool)) -> Broken {
+    let name = robot.joints[joint].name.clone();
+    let (evidence, what) = match chatters {
+        true => (Evidence::Chatter, "torque or speed swings to and fro"),
+        false => (Evidence::Torque, "the law asks for more than the torque limit"),
+    };
+    let text = format!("joint '{name}': {what} at t = {t:.3} s, which is proven not to happen");
+    Broken { t, joint: Some(name), at_least: None, evidence, text }
 }
 
 /// V has passed what the tube allows. `r` is what the encoders make of r_j = de_j + K_r e_j (rad/s), `floor` the energy that V has at least (J).

@@ -44,6 +44,10 @@ pub trait Hardware {
         let _ = plan;
     }
 
+    /// From this tick's command on the arm is stopped gently ([`crate::control::stop`]): no plan is followed any more. When it stands, or after
+    /// a time, commands end, and the arm's own drives have to hold it. A driver may put its brakes on here; a simulator can look how the arm stops.
+    fn stop_begins(&mut self) {}
+
     /// The true parameters are claimed to lie in `set`. A real arm has nothing to do; a simulator can look whether it is true.
     fn set_claimed(&mut self, set: &ParameterSet) {
         let _ = set;

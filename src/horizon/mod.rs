@@ -22,7 +22,7 @@ mod run;
 mod task;
 
 pub use event::{Event, Observer};
-pub use evidence::{Broken, Evidence, MeasurementGap};
+pub use evidence::{Broken, Evidence, MeasurementGap, StopRecord};
 pub use hardware::{Hardware, Reading};
 #[cfg(test)]
 pub(crate) use learn::Learner;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::evidence::{Broken, MeasurementGap};
+use super::evidence::{Broken, MeasurementGap, StopRecord};
 use super::nullable::{number, numbers};
 use super::outcome::{Outcome, TaskPhase};
 use crate::certify::Certificate;
@@ -224,6 +224,8 @@ pub struct Record {
     pub reason: Option<String>,
     /// Proofs that an assumption is broken, the one that ended the run first.
     pub broken: Vec<Broken>,
+    /// The gentle stop, if there was one.
+    pub stopped: Option<StopRecord>,
     /// Where the last plans were to lead: the goal, or the turn of it that the way leads to, rad (m).
     pub goal: Vec<f64>,
     /// Every update; the first entry, at the start, is the set before the first plan.
@@ -259,6 +261,7 @@ impl Record {
             outcome: Outcome::SafeStop,
             reason: None,
             broken: vec![],
+            stopped: None,
             goal: vec![],
             identification: vec![],
             attempts: vec![],

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use thiserror::Error;
 
-use crate::control::RobustController;
+use crate::control::SupervisedController;
 use crate::identify::IdentifyError;
 use crate::inertia::{INERTIAL, ParameterSet};
 use crate::plan::Plan;
@@ -19,6 +19,7 @@ use crate::robot::Arm;
 mod encoders;
 mod execution;
 mod planning;
+mod stopping;
 
 use encoders::Encoders;
 
@@ -99,7 +100,7 @@ pub fn run<H: Hardware>(
         prior = unused.set().clone();
     }
     let mut runner = Runner {
-        controller: RobustController::new(
+        controller: SupervisedController::new(
             robot.clone(),
             learner.as_ref().map_or(&prior, Learner::set),
             &guess,
@@ -157,7 +158,7 @@ struct Runner<'a, H> {
     prior: ParameterSet,
     /// Where something is held.
     learner: Option<Learner>,
-    controller: RobustController,
+    controller: SupervisedController,
     observer: &'a mut dyn Observer,
     planner: Planner,
     router: Router,

@@ -242,7 +242,8 @@ impl JointProfile {
                 time += step;
                 torque.push(torque[k - 1] + step * tau);
                 let known = sensors.torque_ratio * tau.abs() + sensors.torque_abs_nm;
-                noise.push(noise[k - 1] + step * known / (1.0 - sensors.torque_ratio));
+                let read = known / (1.0 - sensors.torque_ratio);
+                noise.push(noise[k - 1] + step * (read + robot.drive(j).unmodelled_nm));
             }
             columns[(k, links + ARMATURE)] = sample.dq[j];
             columns[(k, links + VISCOUS)] = sample.q[j];

@@ -166,9 +166,10 @@ fn torque_deviations(robot: &Arm, samples: &[Sample]) -> Result<Vec<f64>, Estima
             let what = format!("joints of sample {k}");
             return Err(EstimateError::Size { what, found: bad.len(), expected: n });
         }
-        for (v, tau) in variance.iter_mut().zip(&s.tau) {
-            let bound =
+        for (j, (v, tau)) in variance.iter_mut().zip(&s.tau).enumerate() {
+            let read =
                 (sensors.torque_ratio * tau.abs() + sensors.torque_abs_nm) / (1.0 - sensors.torque_ratio);
+            let bound = read + robot.drive(j).unmodelled_nm;
             *v += bound * bound / (3.0 * samples.len() as f64);
         }
     }

@@ -145,7 +145,7 @@ impl Believed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::robot::load;
+    use crate::robot::{DriveBounds, load};
 
     #[test]
     fn every_number_of_a_robot_counts() {
@@ -161,6 +161,7 @@ mod tests {
             &|r| r.stated().sensors.velocity_rad_s = 0.0,
             "robot.sensors.velocity_rad_s: 0.0, expected 0.00005",
         );
+        differs(&|r| r.stated().drives = vec![DriveBounds::IDEAL; 7], "robot.drives");
         differs(&|r| r.joints[2].limits.torque *= 1.01, "robot.joints['joint_3'].limits.torque: ");
         differs(&|r| r.stated().shapes[1].capsule.radius = 0.0, "robot.shapes[");
         differs(&|r| r.joints[6].placement.translation.x += 1e-6, "robot.joints['joint_7'].placement");

@@ -151,7 +151,9 @@ impl SampleErrors {
                 dq: coulomb * by_dq,
                 ddq: coulomb * by_ddq,
             });
-            errors.push(sensors.torque_ratio * tau.abs() + sensors.torque_abs_nm + unknown + coulomb * share);
+            let known =
+                sensors.torque_ratio * tau.abs() + sensors.torque_abs_nm + robot.drive(j).unmodelled_nm;
+            errors.push(known + unknown + coulomb * share);
         }
     }
 

@@ -1,18 +1,20 @@
 //! The tracking tube: what the controller promises, and the numbers that the promise rests on.
 //!
 //! # What is proven
-//! Assumed: A1 to A4 (see [`crate::certify`]); a command acts at the tick of its reading; the friction law holds above the
+//! Assumed: A1 to A4 (see [`crate::certify`]); a command acts at the tick of its reading; the torque that acts is the command but for what the
+//! drives do beside it, [`crate::robot::DriveBounds`]; the friction law holds above the
 //! stiction speed, and below it |friction - F_v dq - beta - I_a ddq| is at most F_c times the robot's `breakaway_ratio`; gravity is
 //! within the robot's `gravity_direction_deg` of where its file says ([`super::gravity`]).
 //!
 //! Notation: e = q_d - q, r = de + K_r e, dq_a = dq_d + K_r e, ddq_a = ddq_d + K_r de; M includes the transmission
 //! inertia, V = r'M(q; theta) r / 2. At each tick k (period h) the controller measures q^, dq^, forms
 //! tau_k = \[Y theta_0 + friction(theta_0)\] + v_k at the measured state and holds it. Then, for t in the tick,
-//! M dr/dt + C r = w(t) - v_k with w(t) = (what the motion needs at t under the true theta) - (nominal part of tau_k).
+//! M dr/dt + C r = w(t) - v_k with w(t) = (what the motion needs at t under the true theta) - (nominal part of tau_k) - x(t), where x
+//! is what acts beside the command: |x_j| <= b_j + k_j |tau_k,j| + u_j for the drive's error b_j, k_j and the unmodelled torque u_j.
 //!
 //! * **Disturbance.** |w_j| <= rho_j = sup over the set of |Y_k (theta - theta_0)|_j + Coulomb charge + D_j, where the
 //!   *drift* D_j bounds, for the theta that the arm moves with, whichever of the set it is, the change of Y theta between the
-//!   measured state at the tick and the true state anywhere in the tick, and what the direction of gravity may change. The first part is linear in theta, hence exact over a box.
+//!   measured state at the tick and the true state anywhere in the tick, what the direction of gravity may change, and x_j under the largest command. The first part is linear in theta, hence exact over a box.
 //! * **Law.** With P = sum rho_j |r^_j|, V^ = sup over the set of r^'M(q^)r^/2 + nu, the *floor* A with M >= diag(A) on the tube,
 //!   u_j = min(rho_j, A_j |r^_j| / (c h)) for a number c >= 1 of *layer ticks*, and
 //!   demand = P + (h/2) sum rho_j^2 / A_j + beta - alpha max(0, V_max - V^), grip = sum u_j |r^_j| + (h/2) sum u_j (2 rho_j - u_j) / A_j:

@@ -146,16 +146,17 @@ fn trusted(summary: &Summary) -> String {
     if items.is_empty() { items } else { format!("<p class=\"reason\">Taken on trust:</p><ul>{items}</ul>") }
 }
 
-/// Further proofs that an assumption is broken, and times without data.
+/// Further proofs that an assumption is broken, the gentle stop, and times without data.
 fn findings(summary: &Summary) -> String {
     let further = summary.broken.iter().skip(1).map(|broken| escape(&broken.text));
+    let stopped = summary.stopped.iter().map(|stopped| format!("Stopped gently from {:.3} s on.", stopped.t));
     let gaps = summary.gaps.iter().map(|gap| {
         format!(
             "No measurements from {:.3} s to {:.3} s; their window of data is left out.",
             gap.from_s, gap.to_s
         )
     });
-    further.chain(gaps).map(|text| format!("<p class=\"reason warn\">{text}</p>")).collect()
+    further.chain(stopped).chain(gaps).map(|text| format!("<p class=\"reason warn\">{text}</p>")).collect()
 }
 
 fn verdict(good: bool) -> &'static str {

@@ -11,6 +11,7 @@ use super::{ReportError, expect_length};
 use crate::horizon::nullable::{number, numbers};
 use crate::horizon::{
     BodyEstimate, Broken, Identification, Margins, MeasurementGap, MostProbable, Outcome, PlanSummary,
+    StopRecord,
 };
 use crate::inertia::{INERTIAL, PARAMETER_NAMES, PARAMETER_UNITS};
 
@@ -40,6 +41,9 @@ pub struct Summary {
     /// Proofs that an assumption is broken, the one that ended the run first. Left out where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub broken: Vec<Broken>,
+    /// The gentle stop, where the tube was given up. Left out where it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<StopRecord>,
     /// Times without measurements. Left out where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gaps: Vec<MeasurementGap>,

@@ -41,6 +41,9 @@ pub fn closing(summary: &Summary) -> String {
     for further in summary.broken.iter().skip(1) {
         let _ = write!(text, "\n  also: {}", further.text);
     }
+    if let Some(stopped) = &summary.stopped {
+        let _ = write!(text, "\n  stopped gently from t = {:.3} s on", stopped.t);
+    }
     if !summary.gaps.is_empty() {
         let _ =
             write!(text, "\n  {} gaps in the measurements; their windows are left out", summary.gaps.len());

@@ -87,6 +87,7 @@ fn summary() -> Summary {
         outcome: Outcome::Success,
         reason: None,
         broken: vec![],
+        stopped: None,
         gaps: vec![],
         violations: Violations::default(),
         truth_inside: true,

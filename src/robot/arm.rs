@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::collision::CollisionPart;
 pub use super::description::ArmDescription;
+use super::drive::DriveBounds;
 use super::error::RobotError;
 use super::gains::Gains;
 use super::model::{JointKind, Model};
@@ -75,6 +76,14 @@ impl Arm {
     /// [`RobotError::Arm`] for a gain that is none.
     pub fn with_gains(&self, gains: Gains) -> Result<Self, RobotError> {
         self.restated(|stated| stated.gains = gains)
+    }
+
+    /// This arm with other drives, one a joint; an empty list stands for ideal ones.
+    ///
+    /// # Errors
+    /// [`RobotError::Arm`] for a bound that is none, or a list of another length.
+    pub fn with_drives(&self, drives: Vec<DriveBounds>) -> Result<Self, RobotError> {
+        self.restated(|stated| stated.drives = drives)
     }
 
     /// This arm with another uncertainty.
@@ -147,6 +156,11 @@ impl Arm {
         self.stated.sensors
     }
 
+    /// What the drive of joint `j` does beside what it is asked for.
+    pub fn drive(&self, j: usize) -> DriveBounds {
+        self.stated.drives.get(j).copied().unwrap_or(DriveBounds::IDEAL)
+    }
+
     /// Gains of the robust controller.
     pub fn gains(&self) -> Gains {
         self.stated.gains
@@ -166,7 +180,19 @@ impl ArmDescription {
     fn bounds_fault(&self) -> Option<String> {
         let named = |(what, reason): (&str, String)| format!("{what}: {reason}");
         let uncertainty = self.uncertainty.fault().map(named);
-        uncertainty.or_else(|| self.sensors.fault().map(named)).or_else(|| self.gains.fault())
+        let sensors = || self.sensors.fault().map(named);
+        uncertainty.or_else(sensors).or_else(|| self.drives_fault()).or_else(|| self.gains.fault())
+    }
+
+    fn drives_fault(&self) -> Option<String> {
+        let (found, n) = (self.drives.len(), self.model.joints.len());
+        if found != 0 && found != n {
+            return Some(format!("drives: {found}, expected one for each of the {n} joints, or none"));
+        }
+        self.model.joints.iter().zip(&self.drives).find_map(|(joint, drive)| {
+            let (what, reason) = drive.fault()?;
+            Some(format!("drive of joint `{}`, {what}: {reason}", joint.name))
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::collision::CollisionPart;
+use super::drive::DriveBounds;
 use super::gains::Gains;
 use super::model::Model;
 use super::sensors::Sensors;
@@ -31,6 +32,9 @@ pub struct ArmDescription {
     pub uncertainty: Uncertainty,
     /// What the sensors may get wrong.
     pub sensors: Sensors,
+    /// What the drives do beside what they are asked for, one a joint; none at all where every drive is ideal.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drives: Vec<DriveBounds>,
     /// Gains of the robust controller.
     #[serde(rename = "control")]
     pub gains: Gains,

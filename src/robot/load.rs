@@ -21,6 +21,7 @@ use super::attach;
 use super::collision::{CollisionPart, Primitive};
 use super::cover;
 use super::description::ArmDescription;
+use super::drive::DriveBounds;
 use super::error::RobotError;
 use super::gains::Gains;
 use super::merge::{LinkPlacement, Merged, merge};
@@ -202,6 +203,7 @@ fn settings_for_bare(tree: &Tree, merged: &Merged, judge: &mut Judge) -> Result<
         gravity_m_s2: settings::earth(),
         uncertainty: Some(UNCERTAINTY),
         sensors: Some(SENSORS),
+        drives: DriveBounds::IDEAL,
         control: Some(CONTROL),
         joints: BTreeMap::new(),
         capsules: Vec::new(),
@@ -247,8 +249,10 @@ pub(super) fn assemble(
         gravity: Vector3::from(settings.gravity_m_s2),
         friction_speed_rad_s: gains.stiction_speed_rad_s,
     };
+    let drives = drives(&layers, settings.drives, &model)?;
     let stated = ArmDescription {
         model,
+        drives,
         parts: merged.parts.clone(),
         shapes,
         ignored_pairs,
@@ -329,6 +333,22 @@ fn joints(
         });
     }
     Ok(joints)
+}
+
+/// What the drive of each joint does beside what it is asked for: what the file says of all, overridden by each layer; none where all are ideal.
+fn drives(layers: &[Layer<'_>], of_all: DriveBounds, model: &Model) -> Result<Vec<DriveBounds>, RobotError> {
+    let mut drives = vec![of_all; model.joints.len()];
+    for (joint, drive) in model.joints.iter().zip(&mut drives) {
+        for (path, layer) in layers {
+            if let Some(settings) = layer.get(&joint.name) {
+                settings.apply_drive(path, &joint.name, drive)?;
+            }
+        }
+    }
+    if drives.iter().all(|drive| *drive == DriveBounds::IDEAL) {
+        drives.clear();
+    }
+    Ok(drives)
 }
 
 /// Kind, limits and friction of a moving joint of the URDF, with the overrides of each layer.

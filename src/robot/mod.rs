@@ -7,6 +7,7 @@
 pub mod collision;
 pub mod configuration;
 mod description;
+pub mod drive;
 #[cfg(test)]
 pub(crate) mod fixture;
 pub mod gains;
@@ -60,6 +61,7 @@ mod tilt;
 
 pub use collision::{Collision, CollisionPart, Primitive};
 pub use description::ArmDescription;
+pub use drive::DriveBounds;
 pub use gains::Gains;
 pub use model::*;
 pub use sensors::Sensors;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use nalgebra::Rotation3;
 use serde::Deserialize;
 
+use super::drive::{DriveBounds, DriveSettings};
 use super::error::RobotError;
 use super::gains::Gains;
 use super::load::find;
@@ -42,6 +43,9 @@ pub(super) struct Settings {
     pub uncertainty: Option<Uncertainty>,
     /// Bounds on what the sensors get wrong; only arms need them.
     pub sensors: Option<Sensors>,
+    /// What each drive does beside what it is asked for; ideal where nothing is said.
+    #[serde(default)]
+    pub drives: DriveBounds,
     /// Gains of the robust controller; only arms need them.
     pub control: Option<Gains>,
     /// By joint name.
@@ -166,6 +170,8 @@ pub(crate) struct JointSettings {
     armature: Option<f64>,
     /// Constant torque offset, N m (N).
     offset: Option<f64>,
+    /// What this joint's drive does that others do not.
+    drive: Option<DriveSettings>,
 }
 
 /// A capsule in the frame of a link of the URDF.
@@ -266,6 +272,9 @@ fn check_numbers(path: &Path, s: &Settings) -> Result<(), RobotError> {
     }
     if let Some((field, reason)) = s.uncertainty.as_ref().and_then(Uncertainty::fault) {
         return Err(field_error(path, format!("uncertainty.{field}"), reason));
+    }
+    if let Some((field, reason)) = s.drives.fault() {
+        return Err(field_error(path, format!("drives.{field}"), reason));
     }
     for (field, x, expected) in stated_numbers(s) {
         if !expected.holds(x) {
@@ -395,6 +404,19 @@ impl JointSettings {
             friction.offset = x;
         }
         Ok(())
+    }
+
+    /// Applies what is said of the drive of joint `name`.
+    ///
+    /// # Errors
+    /// [`RobotError`] that names the field in `path`: a bound that is none.
+    pub fn apply_drive(&self, path: &Path, name: &str, drive: &mut DriveBounds) -> Result<(), RobotError> {
+        let Some(own) = &self.drive else { return Ok(()) };
+        own.apply(drive);
+        match drive.fault() {
+            Some((what, reason)) => Err(field_error(path, format!("joints.{name}.drive.{what}"), reason)),
+            None => Ok(()),
+        }
     }
 
     /// At most one unit for each limit, and one that suits the joint.

@@ -50,6 +50,7 @@ fn close(record: Record, task: &Task, options: &RunOptions, audit: Audit) -> Run
         outcome,
         reason,
         broken: record.broken,
+        stopped: record.stopped,
         gaps: record.gaps,
         violations: Violations {
             collision: counts.collision,

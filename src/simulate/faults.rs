@@ -22,6 +22,12 @@ pub struct Faults {
     pub clock_jump: Option<ClockJump>,
     /// Measurements are lost on their way to the identifier; no assumption, but a thing that happens.
     pub dropped_samples: Option<DroppedSamples>,
+    /// An encoder says nothing any more (A2).
+    pub lost_encoder: Option<LostEncoder>,
+    /// A drive gives less than it is asked for, and does not tell (A1).
+    pub clamped_drive: Option<ClampedDrive>,
+    /// The joints are elastic (A1).
+    pub elastic_joints: Option<ElasticJoints>,
 }
 
 /// The held object is at once at another place in the hand; the joints' velocities stay.
@@ -60,6 +66,44 @@ pub struct FrozenEncoder {
     pub at_s: f64,
 }
 
+/// From `at_s` on, position and velocity are no numbers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LostEncoder {
+    /// The joint.
+    pub joint: usize,
+    /// When.
+    pub at_s: f64,
+}
+
+/// From `at_s` on, the torque that acts is cut at a share of the joint's limit. The torque sensor measures what acts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ClampedDrive {
+    /// The joint; all where `None`.
+    pub joint: Option<usize>,
+    /// When.
+    pub at_s: f64,
+    /// Largest torque over the limit.
+    pub share: f64,
+}
+
+/// Springs between the transmissions and the links. Transmission inertia and friction are before them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ElasticJoints {
+    /// Stiffness of each joint, N m/rad (N/m); length n.
+    pub stiffness_nm_rad: Vec<f64>,
+    /// Where the encoders are.
+    pub encoders: EncoderSide,
+}
+
+/// Where the encoder of an elastic joint is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EncoderSide {
+    /// Behind the spring.
+    Link,
+    /// Before the spring.
+    Motor,
+}
+
 /// From `at_s` on, all time stamps are off by `by_s`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClockJump {
@@ -84,6 +128,15 @@ impl TorqueGain {
     /// The factor for joint j.
     pub(super) fn factor(&self, j: usize) -> f64 {
         if self.joint.is_none_or(|only| only == j) { 1.0 + self.ratio } else { 1.0 }
+    }
+}
+
+impl ClampedDrive {
+    /// What acts of the torque `tau` (N m) on joint j with this limit, N m, at time `now` (s).
+    pub(super) fn acts(&self, j: usize, tau: f64, limit: f64, now: f64) -> f64 {
+        let most = self.share * limit;
+        let weak = now >= self.at_s && self.joint.is_none_or(|only| only == j);
+        if weak { tau.clamp(-most, most) } else { tau }
     }
 }
 
@@ -150,6 +203,15 @@ mod tests {
         let once = DroppedSamples { at_s: 0.3, count: 2, every_s: None };
         assert_eq!(lost(once), [3, 4]);
         assert_eq!(lost(DroppedSamples { every_s: Some(0.4), ..once }), [3, 4, 7, 8]);
+    }
+
+    #[test]
+    fn a_clamped_drive_gives_no_more_than_its_share() {
+        let weak = ClampedDrive { joint: Some(1), at_s: 2.0, share: 0.25 };
+        let acts = |j: usize, tau: f64, now: f64| weak.acts(j, tau, 40.0, now);
+        assert_eq!([acts(1, -30.0, 2.0), acts(1, 9.0, 2.0), acts(1, 30.0, 1.9)], [-10.0, 9.0, 30.0]);
+        assert_eq!(acts(0, 30.0, 3.0), 30.0);
+        assert_eq!(ClampedDrive { joint: None, ..weak }.acts(0, 30.0, 40.0, 3.0), 10.0);
     }
 
     #[test]

@@ -2,17 +2,23 @@
 //! and, while a run goes on, the true parameters and the true state ([`World`]). [`record`] makes recordings for the
 //! estimators, with the truth under seal.
 
+mod audit;
 mod contact;
+mod drives;
+mod elastic;
 pub mod faults;
 pub(crate) mod plant;
 pub mod posture;
 pub(crate) mod recording;
+mod stopping;
 mod truth;
 mod whole_body;
 mod world;
 
+pub use audit::{Audit, Counts, TrackingReference};
 pub use faults::Faults;
 pub use posture::Posture;
 pub use recording::{Drive, Footing, HiddenParameters, Noise, Recording, RecordingPlan, Sealed, record};
+pub use stopping::StopAudit;
 pub use truth::HiddenTruth;
-pub use world::{Audit, Counts, TrackingReference, World};
+pub use world::World;

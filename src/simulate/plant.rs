@@ -15,6 +15,8 @@ use crate::dynamics::{Composites, Motion, Wrench, crba, rnea};
 use crate::linear::triangular::solve_positive_definite;
 use crate::robot::Arm;
 
+use super::faults::ElasticJoints;
+
 /// Integration steps within one control period. Half as many err sixteen times as much; every [`AUDIT_EVERY`]th tick is
 /// checked against finer steps, and the summary says by how much they differ.
 pub(crate) const SUBSTEPS: usize = 4;
@@ -26,25 +28,27 @@ const AUDIT_EVERY: u64 = 10;
 /// fields.
 #[derive(Debug, Clone)]
 pub(crate) struct Plant {
-    robot: Arc<Arm>,
-    theta: Vec<f64>,
+    pub(super) robot: Arc<Arm>,
+    pub(super) theta: Vec<f64>,
     /// Static over Coulomb friction of each joint.
-    breakaway: Vec<f64>,
+    pub(super) breakaway: Vec<f64>,
+    /// Springs between transmissions and links; positions and velocities of the transmissions then follow those of the links.
+    pub(super) elastic: Option<ElasticJoints>,
     pub(crate) q: Vec<f64>,
     pub(crate) dq: Vec<f64>,
     ticks: u64,
     integration_error: f64,
-    scratch: Scratch,
+    pub(super) scratch: Scratch,
 }
 
 #[derive(Debug, Clone)]
-struct Scratch {
-    motion: Motion<f64>,
-    composites: Composites<f64>,
-    wrenches: Vec<Wrench<f64>>,
-    mass: DMatrix<f64>,
-    bias: DVector<f64>,
-    zero: Vec<f64>,
+pub(super) struct Scratch {
+    pub(super) motion: Motion<f64>,
+    pub(super) composites: Composites<f64>,
+    pub(super) wrenches: Vec<Wrench<f64>>,
+    pub(super) mass: DMatrix<f64>,
+    pub(super) bias: DVector<f64>,
+    pub(super) zero: Vec<f64>,
     slopes: [(Vec<f64>, Vec<f64>); 4],
     trial: (Vec<f64>, Vec<f64>),
 }
@@ -65,7 +69,19 @@ impl Plant {
             zero,
         };
         let (q, dq, breakaway) = (q.to_vec(), vec![0.0; n], vec![1.0; n]);
-        Self { q, dq, robot, theta, breakaway, ticks: 0, integration_error: 0.0, scratch }
+        Self { q, dq, robot, theta, breakaway, elastic: None, ticks: 0, integration_error: 0.0, scratch }
+    }
+
+    /// Joints of the arm.
+    pub(super) fn joints(&self) -> usize {
+        self.robot.dof()
+    }
+
+    /// Makes the integrator's storage as long as the state.
+    pub(super) fn resize_scratch(&mut self) {
+        let zeros = vec![0.0; self.q.len()];
+        self.scratch.slopes = std::array::from_fn(|_| (zeros.clone(), zeros.clone()));
+        self.scratch.trial = (zeros.clone(), zeros);
     }
 
     /// The same plant whose joints need so many times their Coulomb friction to break away (>= 1 each).
@@ -97,7 +113,7 @@ impl Plant {
     /// Torques (N m) that hold the plant where it is, at rest, where static friction carries these shares of F_c.
     pub(super) fn holding(&mut self, stuck: &[f64], tau: &mut [f64]) {
         let Scratch { motion, wrenches, zero, .. } = &mut self.scratch;
-        motion.sweep_plain(&self.robot, &self.q, zero, zero);
+        motion.sweep_plain(&self.robot, &self.q[..self.robot.dof()], zero, zero);
         rnea(&self.robot, motion, &self.theta, wrenches, tau);
         for (j, (tau, share)) in tau.iter_mut().zip(stuck).enumerate() {
             let own = self.robot.joint_parameters(&self.theta, j);
@@ -105,17 +121,20 @@ impl Plant {
         }
     }
 
-    /// Advances by one control period with `tau` held, calling `each` after every integration step.
+    /// Advances by one control period with `tau` held, calling `each` with the links' state after every [`SUBSTEPS`]th part of it.
     pub(crate) fn advance(&mut self, tau: &[f64], period_s: f64, mut each: impl FnMut(&[f64], &[f64])) {
         let audit = self.ticks.is_multiple_of(AUDIT_EVERY).then(|| (self.q.clone(), self.dq.clone()));
         let (mut q, mut dq) = (std::mem::take(&mut self.q), std::mem::take(&mut self.dq));
+        let (n, finer) = (self.joints(), if self.elastic.is_some() { super::elastic::FINER } else { 1 });
         for _ in 0..SUBSTEPS {
-            self.runge_kutta(&mut q, &mut dq, tau, period_s / SUBSTEPS as f64);
-            each(&q, &dq);
+            (0..finer).for_each(|_| {
+                self.runge_kutta(&mut q, &mut dq, tau, period_s / (finer * SUBSTEPS) as f64);
+            });
+            each(&q[..n], &dq[..n]);
         }
         if let Some((mut fine_q, mut fine_dq)) = audit {
-            for _ in 0..4 * SUBSTEPS {
-                self.runge_kutta(&mut fine_q, &mut fine_dq, tau, period_s / (4 * SUBSTEPS) as f64);
+            for _ in 0..4 * finer * SUBSTEPS {
+                self.runge_kutta(&mut fine_q, &mut fine_dq, tau, period_s / (4 * finer * SUBSTEPS) as f64);
             }
             let worst = q.iter().zip(&fine_q).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
             self.integration_error = self.integration_error.max(worst);
@@ -137,7 +156,10 @@ impl Plant {
                 trial.1[j] = dq[j] + step * vdq;
             }
             slopes[stage].0.copy_from_slice(&trial.1);
-            self.acceleration(&trial.0, &trial.1, tau, &mut slopes[stage].1);
+            match self.elastic {
+                None => self.acceleration(&trial.0, &trial.1, tau, &mut slopes[stage].1),
+                Some(_) => self.elastic_acceleration(&trial.0, &trial.1, tau, &mut slopes[stage].1),
+            }
         }
         for j in 0..n {
             for (slope, weight) in slopes.iter().zip([1.0, 2.0, 2.0, 1.0]) {

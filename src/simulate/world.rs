@@ -19,9 +19,12 @@ use crate::reach::Tube;
 use crate::robot::{Arm, Scene};
 use crate::trajectory::{Bezier, JointState};
 
+use super::audit::{Audit, TrackingReference};
 use super::contact::Contacts;
+use super::drives::{Drives, WITHIN};
 use super::faults::{Faults, PayloadSlips, slipped};
 use super::plant::Plant;
+use super::stopping::StopAudit;
 use super::truth::HiddenTruth;
 
 /// Draws of a body's parameters before the search for a physically consistent one is given up. The number is only there to
@@ -29,64 +32,6 @@ use super::truth::HiddenTruth;
 const DRAWS: usize = 10_000;
 /// Ticks between two points of the clearance curve: a hundred points a second, more than its plot has pixels.
 const CLEARANCE_EVERY: u64 = 10;
-/// Share of the angle that the robot's file allows its base which is drawn at most: the rest is for rounding.
-const WITHIN: f64 = 1.0 - 1e-9;
-
-/// What the motion is supposed to be during a tick; used by the auditor alone.
-#[derive(Debug, Clone, Copy)]
-pub struct TrackingReference<'a> {
-    /// The desired curve.
-    pub curve: &'a Bezier,
-    /// Time since its start at the tick, s.
-    pub t: f64,
-    /// K_r, 1/s.
-    pub k_r: f64,
-    /// Proven bound on |e_j|, rad.
-    pub e_radius: &'a [f64],
-    /// Proven bound on |r_j|, rad/s.
-    pub r_radius: &'a [f64],
-}
-
-/// Steps at which something happened that must not happen, counted on the true state.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Steps with a contact.
-    pub collision: u64,
-    /// Steps beyond a torque limit.
-    pub torque: u64,
-    /// Steps beyond a position limit.
-    pub position: u64,
-    /// Steps beyond a velocity limit.
-    pub velocity: u64,
-    /// Steps outside the tracking tube.
-    pub tube: u64,
-}
-
-/// What the auditor saw.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Audit {
-    /// True inertial parameters of the last body at the start, where something is held.
-    pub payload: Option<[f64; INERTIAL]>,
-    /// Violations.
-    pub counts: Counts,
-    /// Whether the truth lay in every set that was witnessed.
-    pub truth_inside: bool,
-    /// Largest |e_j|, rad.
-    pub tracking_error_rad: f64,
-    /// Largest ratio of |e_j| or |r_j| to its bound.
-    pub tube_used: f64,
-    /// Largest ratio of a torque to its limit.
-    pub torque_ratio: f64,
-    /// Smallest distance of a part of the URDF or of what is held to an obstacle or another body, m; infinite if there is nothing to
-    /// touch.
-    pub clearance_m: f64,
-    /// Distance over time: (s, m).
-    pub clearance: Vec<(f64, f64)>,
-    /// Largest difference to an integration with steps four times finer, rad a tick.
-    pub integration_error_rad: f64,
-    /// True configuration at the end, rad.
-    pub q: Vec<f64>,
-}
 
 /// A simulated robot with its sensors.
 #[derive(Debug)]
@@ -95,6 +40,10 @@ pub struct World {
     scene: Scene,
     contacts: Contacts,
     plant: Plant,
+    drives: Drives,
+    /// What the drives apply during a tick, and with it what acts besides, N m.
+    applied: Vec<f64>,
+    acting: Vec<f64>,
     noise: ChaCha8Rng,
     faults: Faults,
     /// Share of F_c that static friction carries while the arm stands, within the breakaway ratio.
@@ -145,23 +94,16 @@ impl World {
         let within = WITHIN * share.sqrt() * robot.uncertainty().gravity_direction_deg;
         let leaning = robot.tilted(truth.faults.base_tilt_deg.unwrap_or(within).to_radians(), toward);
         let breakaway = (0..robot.dof()).map(|_| mounting.random_range(1.0..=most)).collect();
-        let audit = Audit {
-            payload: truth.payload,
-            counts: Counts::default(),
-            truth_inside: true,
-            tracking_error_rad: 0.0,
-            tube_used: 0.0,
-            torque_ratio: 0.0,
-            clearance_m: f64::INFINITY,
-            clearance: Vec::new(),
-            integration_error_rad: 0.0,
-            q: start.to_vec(),
-        };
+        let audit = Audit::new(truth.payload, start);
         let mut stands = start.to_vec();
         if let Some(off) = truth.faults.misplaced_start {
             stands[off.joint] += off.by_rad;
         }
         let plant = Plant::at_rest(Arc::new(leaning), theta, &stands).with_breakaway(breakaway);
+        let plant = match &truth.faults.elastic_joints {
+            Some(elastic) => plant.with_elastic_joints(elastic),
+            None => plant,
+        };
         Self {
             desired: JointState::at_rest(start),
             following: None,
@@ -169,6 +111,9 @@ impl World {
             stuck,
             frozen_at: None,
             contacts: Contacts::new(&robot),
+            drives: Drives::new(&robot, seed),
+            applied: vec![0.0; start.len()],
+            acting: vec![0.0; start.len()],
             robot,
             scene,
             plant,
@@ -189,19 +134,23 @@ impl World {
         reading.t =
             now + self.faults.clock_jump.filter(|jump| now >= jump.at_s).map_or(0.0, |jump| jump.by_s);
         let sensors = self.robot.sensors();
-        for (x, out) in self.plant.q.iter().zip(&mut reading.q) {
+        let (q, dq) = self.plant.at_encoders();
+        for (x, out) in q.iter().zip(&mut reading.q) {
             *out = x + sensors.position_rad * self.noise.random_range(-1.0..=1.0);
         }
-        for (x, out) in self.plant.dq.iter().zip(&mut reading.dq) {
+        for (x, out) in dq.iter().zip(&mut reading.dq) {
             *out = x + sensors.velocity_rad_s * self.noise.random_range(-1.0..=1.0);
         }
         if let Some(frozen) = self.faults.frozen_encoder.filter(|frozen| now >= frozen.at_s) {
             let j = frozen.joint;
             (reading.q[j], reading.dq[j]) = (*self.frozen_at.get_or_insert(reading.q[j]), 0.0);
         }
+        if let Some(lost) = self.faults.lost_encoder.filter(|lost| now >= lost.at_s) {
+            (reading.q[lost.joint], reading.dq[lost.joint]) = (f64::NAN, f64::NAN);
+        }
     }
 
-    /// Applies `tau` (N m) for one control period and writes what the torque sensors say of it to `measured`. Whether
+    /// Asks the drives for `tau` (N m) for one control period and writes what the torque sensors say of what they apply to `measured`. Whether
     /// the tick's measurements reach the log; if not, nobody but the controller has seen them.
     pub fn advance(
         &mut self,
@@ -209,21 +158,29 @@ impl World {
         reference: Option<TrackingReference<'_>>,
         measured: &mut [f64],
     ) -> bool {
-        self.begin_tick(tau, measured);
+        let (mut applied, mut acting) = (std::mem::take(&mut self.applied), std::mem::take(&mut self.acting));
+        for (j, &command) in tau.iter().enumerate() {
+            let delivered = self.delivered(j, command);
+            applied[j] = self.drives.applied(j, self.plant.q[j], delivered);
+            acting[j] = applied[j] + self.drives.unmodelled(j, self.plant.q[j]);
+        }
+        self.begin_tick(&applied, measured);
         let period = self.robot.gains().period_s;
         let (mut t, step) =
             (reference.map_or(0.0, |reference| reference.t), period / super::plant::SUBSTEPS as f64);
         let (robot, audit, desired) = (&self.robot, &mut self.audit, &mut self.desired);
         let things = (&self.contacts, &self.scene);
         let mut closest = f64::INFINITY;
-        self.plant.advance(tau, period, |q, dq| {
+        self.plant.advance(&acting, period, |q, dq| {
             t += step;
             closest = closest.min(audit.look(robot, things, q, dq));
             if let Some(reference) = &reference {
                 reference.curve.evaluate(t, desired);
                 audit.follow(q, dq, desired, reference);
             }
+            audit.stop.iter_mut().for_each(|stop| stop.look(dq));
         });
+        (self.applied, self.acting) = (applied, acting);
         if self.ticks.is_multiple_of(CLEARANCE_EVERY) && closest.is_finite() {
             self.audit.clearance.push((self.time(), closest));
         }
@@ -235,11 +192,20 @@ impl World {
     pub fn stand(&mut self, measured: &mut [f64]) -> bool {
         let mut tau = vec![0.0; measured.len()];
         self.plant.holding(&self.stuck, &mut tau);
+        for (j, tau) in tau.iter_mut().enumerate() {
+            *tau -= self.drives.unmodelled(j, self.plant.q[j]);
+        }
         self.begin_tick(&tau, measured);
         self.end_tick()
     }
 
-    /// What happens to the hand at this tick, and what the torque sensors say of `tau`.
+    /// What a drive with a fault makes of `command`, N m, for joint `j`.
+    fn delivered(&self, j: usize, command: f64) -> f64 {
+        let limit = self.robot.joints[j].limits.torque;
+        self.faults.clamped_drive.as_ref().map_or(command, |weak| weak.acts(j, command, limit, self.time()))
+    }
+
+    /// What happens to the hand at this tick, and what the torque sensors say of the applied torques `tau`, N m.
     fn begin_tick(&mut self, tau: &[f64], measured: &mut [f64]) {
         let now = self.time();
         if let Some(slip) = self.faults.payload_slips.take_if(|slip| now >= slip.at_s) {
@@ -282,7 +248,7 @@ impl World {
     /// Ends the world and tells what the auditor saw.
     pub fn reveal(mut self) -> Audit {
         self.audit.integration_error_rad = self.plant.integration_error();
-        self.audit.q = self.plant.q;
+        self.audit.q = self.plant.link_positions().to_vec();
         self.audit
     }
 }
@@ -325,39 +291,13 @@ impl Hardware for World {
         });
     }
 
+    fn stop_begins(&mut self) {
+        self.following = None;
+        self.audit.stop = Some(StopAudit::new(self.time(), self.plant.link_velocities()));
+    }
+
     fn set_claimed(&mut self, set: &ParameterSet) {
         self.witness(set);
-    }
-}
-
-impl Audit {
-    /// Checks the true state after an integration step; returns the clearance.
-    fn look(&mut self, robot: &Arm, (contacts, scene): (&Contacts, &Scene), q: &[f64], dq: &[f64]) -> f64 {
-        let (mut position, mut velocity) = (false, false);
-        for (j, joint) in robot.joints.iter().enumerate() {
-            position |= joint.limits.position.is_some_and(|(lower, upper)| q[j] < lower || q[j] > upper);
-            velocity |= dq[j].abs() > joint.limits.velocity;
-        }
-        let closest = contacts.clearance(&robot.frames(q), scene);
-        self.clearance_m = self.clearance_m.min(closest);
-        self.counts.position += u64::from(position);
-        self.counts.velocity += u64::from(velocity);
-        self.counts.collision += u64::from(closest <= 0.0);
-        closest
-    }
-
-    /// Checks the true state against the tube around `desired`.
-    fn follow(&mut self, q: &[f64], dq: &[f64], desired: &JointState, reference: &TrackingReference<'_>) {
-        let mut tube = false;
-        for j in 0..q.len() {
-            let e = desired.q[j] - q[j];
-            let r = desired.dq[j] - dq[j] + reference.k_r * e;
-            let used = (e.abs() / reference.e_radius[j]).max(r.abs() / reference.r_radius[j]);
-            tube |= used > 1.0;
-            self.tube_used = self.tube_used.max(used);
-            self.tracking_error_rad = self.tracking_error_rad.max(e.abs());
-        }
-        self.counts.tube += u64::from(tube);
     }
 }
 

@@ -15,6 +15,7 @@ use crate::dynamics::{Motion, torque_regressor};
 use crate::inertia::{INERTIAL, TorqueStrips};
 use crate::reach::Span;
 use crate::reach::formulas;
+use crate::robot::Arm;
 use crate::robot::clearance::{between_capsules, to_zonotope};
 use crate::trajectory::JointState;
 
@@ -264,6 +265,9 @@ impl<'a> Attack<'a> {
             let v = tau[j] - law.nominal[j];
             ledger.note(Check::Robust, v.abs(), report.robust[j]);
             ledger.note(Check::Command, tau[j].abs(), bounds.nominal_sup() + report.robust[j]);
+            let (limit, most) =
+                (claim.robot.joints[j].limits.torque, drive_error(&self.truth.robot, j, tau[j]));
+            ledger.note(Check::Applied, tau[j].abs() + most, limit - report.torque_margin[j]);
             if v.abs() > 1e-9 {
                 let inertia = claim.tube.inertia_floor[j];
                 let gain = claim.tube.gains.period_s * v / (inertia * read_r[j]);
@@ -283,7 +287,10 @@ impl<'a> Attack<'a> {
         let allowance = claim.tube.gains.v_max - said.energy_j;
         let in_force = !said.saturated;
         let (robust, rho) = (&robust[..], &law.rho[..]);
-        self.pushed(&Pushed { theta, t, drawn: d, robust, rho, energy, gave, allowance, in_force }, ledger);
+        let beside: Vec<f64> = (0..n).map(|j| beside_command(&self.truth.robot, j, tau[j])).collect();
+        let pushed =
+            Pushed { theta, t, drawn: d, robust, rho, beside: &beside, energy, gave, allowance, in_force };
+        self.pushed(&pushed, ledger);
         let held = Held { tau, law, energy, gave, allowance };
         self.hold(&held, in_force, theta, t, d, rng, ledger);
     }
@@ -321,17 +328,27 @@ impl<'a> Attack<'a> {
         }
         let pushes: Vec<f64> =
             (0..n).map(|j| if rng.random() { extreme(rng) } else { r[j].signum() }).collect();
+        // What the drives do beside, mostly as much as they may, along r or anyhow.
+        let mut beside = vec![0.0; n];
+        for (j, beside) in beside.iter_mut().enumerate() {
+            let most = beside_command(robot, j, held.tau[j]);
+            if most > 0.0 {
+                let share = if rng.random() { extreme(rng) } else { -r[j].signum() };
+                *beside = share * most;
+            }
+        }
+        let acting: Vec<f64> = held.tau.iter().zip(&beside).map(|(tau, beside)| tau + beside).collect();
         let (mut q, mut dq) = (d.q.clone(), d.dq.clone());
         for part in 0..=2 {
             if part > 0 {
-                (q, dq) = truth::step(robot, theta, (&q, &dq), &held.tau, &pushes, 0.5 * h);
+                (q, dq) = truth::step(robot, theta, (&q, &dq), &acting, &pushes, 0.5 * h);
             }
             let desired = self.truth.curve.state(t + 0.5 * h * f64::from(part));
             let [dqa, ddqa, r] = claim.auxiliary(&desired, &q, &dq);
             // The drift is bounded for the parameters that the arm moves with; those that are worst for one joint need not be a
             // body's, so no arm moves with them. Their effect at the tick and the drift of the true ones may come together.
             let now = truth::needed(robot, theta, [&q, &dq, &dqa, &ddqa]);
-            let drift: Vec<f64> = now.iter().zip(&before[0]).map(|(now, before)| now - before).collect();
+            let drift: Vec<f64> = (0..n).map(|j| now[j] - before[0][j] - beside[j]).collect();
             for j in 0..n {
                 ledger.note(Check::Drift, drift[j].abs(), required.drift_nm[j]);
             }
@@ -339,7 +356,7 @@ impl<'a> Attack<'a> {
                 let required: Vec<f64> = before.iter().zip(&drift).map(|(b, drift)| b + drift).collect();
                 self.disturbed(law, theta, &dq, &required, ledger);
             }
-            let ddq = truth::acceleration(robot, theta, &q, &dq, &held.tau, &pushes);
+            let ddq = truth::acceleration(robot, theta, &q, &dq, &acting, &pushes);
             for j in 0..n {
                 ledger.note(Check::Acceleration, ddq[j].abs(), required.acceleration_bound[j]);
             }
@@ -375,6 +392,16 @@ impl<'a> Attack<'a> {
             }
         }
     }
+}
+
+/// How far the torque that drive `j` applies may be from its command, N m.
+fn drive_error(robot: &Arm, j: usize, command: f64) -> f64 {
+    robot.drive(j).error_nm + robot.drive(j).error_ratio * command.abs()
+}
+
+/// How far the torque that acts on joint `j` may be from its command, N m.
+fn beside_command(robot: &Arm, j: usize, command: f64) -> f64 {
+    drive_error(robot, j, command) + robot.drive(j).unmodelled_nm
 }
 
 /// A command and what goes with it.

@@ -28,6 +28,7 @@ pub enum Check {
     Position,
     Velocity,
     Command,
+    Applied,
     Nominal,
     Robust,
     Rho,
@@ -50,10 +51,11 @@ pub enum Check {
 
 impl Check {
     /// All of them, in the order of the ledger.
-    pub const ALL: [Check; 21] = [
+    pub const ALL: [Check; 22] = [
         Check::Position,
         Check::Velocity,
         Check::Command,
+        Check::Applied,
         Check::Nominal,
         Check::Robust,
         Check::Rho,
@@ -80,6 +82,7 @@ impl Check {
             Check::Position => (CheckFamily::Position, "position", "rad"),
             Check::Velocity => (CheckFamily::Velocity, "velocity", "rad/s"),
             Check::Command => (CheckFamily::Torque, "command", "N m"),
+            Check::Applied => (CheckFamily::Torque, "applied torque", "N m"),
             Check::Nominal => (CheckFamily::Torque, "nominal torque", "N m"),
             Check::Robust => (CheckFamily::Torque, "robust torque", "N m"),
             Check::Rho => (CheckFamily::Torque, "rho", "N m"),

@@ -6,6 +6,7 @@ use super::*;
 use crate::dynamics::truth;
 use crate::enclose::rounding::Tally;
 use crate::inertia::INERTIAL;
+use crate::robot::DriveBounds;
 
 mod families;
 
@@ -41,6 +42,38 @@ fn found_of_leaning(share: f64, seed: u64) -> Vec<Ledger> {
         campaign.attack_plan::<Counted>(&claim, &truth, (&Workspaces::default(), &mut rng)).unwrap().0
     };
     campaign.arms.iter().map(of).collect()
+}
+
+/// What the campaign finds out, arm by arm, of claims that allow this share of what the drives do beside their commands.
+fn found_of_drives(share: f64, seed: u64) -> Vec<Option<Ledger>> {
+    let campaign = campaign(1);
+    let drive = |share: f64| DriveBounds {
+        error_nm: 0.2 * share,
+        error_ratio: 0.01 * share,
+        unmodelled_nm: 0.5 * share,
+    };
+    let of = |arm: &Setup| {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut arm = arm.clone();
+        arm.robot.stated().drives = vec![drive(1.0); arm.robot.dof()];
+        let truth = Case::draw_plan(&arm, &mut rng)?;
+        let mut claim = truth.clone();
+        claim.robot.stated().drives = vec![drive(share); arm.robot.dof()];
+        Some(campaign.attack_plan::<Counted>(&claim, &truth, (&Workspaces::default(), &mut rng)).unwrap().0)
+    };
+    campaign.arms.iter().map(of).collect()
+}
+
+/// Some arms have no provable tube under such drives; the two Gen3 have.
+#[test]
+fn drives_that_do_more_than_is_claimed_are_found_out() {
+    let right: Vec<_> = found_of_drives(1.0, 21).into_iter().flatten().collect();
+    assert!(right.len() >= 2 && right.iter().all(|found| found.outside().is_empty()), "{right:?}");
+    let used = right.iter().map(|found| found.get(Check::Drift).unwrap().used).fold(0.0, f64::max);
+    assert!(used > 0.9, "only {used} of the drift is used: the test attacks nothing");
+    for wrong in found_of_drives(0.5, 21).iter().flatten() {
+        assert!(wrong.outside().contains(&Check::Drift), "{:?}", wrong.get(Check::Drift));
+    }
 }
 
 /// Whether every arm shows the mistake.

@@ -87,6 +87,8 @@ pub(super) struct Pushed<'a> {
     /// Robust torque and rho, N m.
     pub robust: &'a [f64],
     pub rho: &'a [f64],
+    /// How far the torques that act may be from the commands, N m.
+    pub beside: &'a [f64],
     /// V at the tick, J.
     pub energy: f64,
     /// Power that the law leaves to V, W, and V_max - V^, J.
@@ -158,7 +160,7 @@ impl Attack<'_> {
             .collect();
         for (j, bound) in required.drift_nm.iter().enumerate() {
             let pushes: f64 = columns.iter().map(|c| c[j]).sum();
-            let most = (base[j] - read[j]).abs().max((now[j] - read[j]).abs()) + pushes;
+            let most = (base[j] - read[j]).abs().max((now[j] - read[j]).abs()) + pushes + tick.beside[j];
             ledger.note(Check::Drift, most, *bound);
         }
     }

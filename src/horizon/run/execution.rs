@@ -1,14 +1,15 @@
 //! What the arm does tick by tick: it stands while it is weighed, or follows the running plan.
 
-use crate::control::{Controller, Measured, broken_above_j};
+use crate::control::{Controller, Measured};
 use crate::recording::Sample;
 use crate::trajectory::JointState;
 
 use super::super::event::Event;
-use super::super::evidence::{self, Broken, Evidence};
+use super::super::evidence::{self, Evidence};
 use super::super::hardware::{Hardware, Reading};
 use super::super::learn::Learner;
 use super::super::record::LogRow;
+use super::encoders::EncoderFault;
 use super::{Active, Runner};
 
 /// Ticks between two progress events: ten a second at 1 kHz, as fast as anybody reads.
@@ -35,22 +36,23 @@ impl<H: Hardware> Runner<'_, H> {
         }
     }
 
-    /// Executes the running plan to its end, without planning.
+    /// Executes the running plan to its end, without planning; after a gentle stop nothing.
     pub(super) fn brake(&mut self) {
-        if let Some(active) = &self.active {
+        if let Some(active) = self.active.as_ref().filter(|_| self.record.stopped.is_none()) {
             let left = self.plan_ticks().saturating_sub(active.ticks);
             self.execute(left);
         }
     }
 
-    /// Runs the control loop for so many ticks. Before the first plan the arm has not been released yet: nothing moves.
+    /// Runs the control loop for so many ticks. Before the first plan the arm has not been released yet: nothing moves. Where the controller
+    /// gives the tube up, the plan ends there, and the arm is stopped gently.
     pub(super) fn execute(&mut self, ticks: u64) {
         let Some(mut active) = self.active.take() else { return };
         let n = self.robot.dof();
         let mut desired = JointState::at_rest(&vec![0.0; n]);
         let mut reading = Reading::new(n);
         let mut told = reading.clone();
-        let (mut tau, mut open, mut measured) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
+        let (mut tau, mut measured) = (vec![0.0; n], vec![0.0; n]);
         for k in 0..ticks {
             let t = active.time_at(active.ticks);
             active.plan.curve.evaluate(t, &mut desired);
@@ -59,17 +61,18 @@ impl<H: Hardware> Runner<'_, H> {
             if active.is_at_rest() && self.is_misplaced(&active, &reading, &desired) {
                 break;
             }
-            self.encoders.told(&reading, &desired, &mut told);
-            let ahead = Measured { q: &desired.q, dq: &desired.dq };
-            self.controller.tick(t, ahead, &desired, &mut open);
-            let tick = self.controller.tick(t, Measured { q: &told.q, dq: &told.dq }, &desired, &mut tau);
-            self.encoders.correct(&self.robot, &open, &mut tau);
-            if tick.energy_floor_j > broken_above_j(&active.plan.tube) && self.record.broken.is_empty() {
-                self.record.broken.push(self.energy_passed(&active, &desired, &reading, tick.energy_floor_j));
+            self.encoders.told(&reading, &mut told);
+            self.controller.tick(t, Measured { q: &told.q, dq: &told.dq }, &desired, &mut tau);
+            if let Some(reason) = self.controller.stopped() {
+                self.give_up(reason, &active, &desired, &reading);
             }
             let logged = self.hardware.command(&tau, &mut measured);
             self.note(&reading, &desired, &measured, logged);
             active.ticks += 1;
+            if self.record.stopped.is_some() {
+                self.stop_gently(&desired);
+                break;
+            }
             if k.is_multiple_of(EXECUTING_EVERY) {
                 self.tell(&active, &reading, &desired);
                 self.learner.iter_mut().for_each(Learner::prepare);
@@ -88,28 +91,19 @@ impl<H: Hardware> Runner<'_, H> {
     }
 
     /// Whether the encoders can be believed, apart from what the identifier will say.
-    fn look_at_encoders(&mut self, reading: &Reading) {
+    pub(super) fn look_at_encoders(&mut self, reading: &Reading) {
         let tick = self.record.log.len() as u64;
-        if let Err(error) = self.encoders.look(&self.robot, reading, tick, !self.record.broken.is_empty()) {
-            self.record.broken.push(evidence::of_data(&self.robot, reading.t, &error));
+        if let Err(fault) = self.encoders.look(&self.robot, reading, tick, !self.record.broken.is_empty()) {
+            self.record.broken.push(match fault {
+                EncoderFault::Silent(joint) => evidence::of_silence(&self.robot, reading.t, joint),
+                EncoderFault::Moved(error) => evidence::of_data(&self.robot, reading.t, &error),
+            });
         }
-    }
-
-    /// The proof that V has passed what the running plan's tube allows.
-    fn energy_passed(&self, active: &Active, desired: &JointState, reading: &Reading, floor: f64) -> Broken {
-        let tube = &active.plan.tube;
-        let r: Vec<f64> = (0..self.robot.dof())
-            .map(|j| {
-                let (e, de) = (desired.q[j] - reading.q[j], desired.dq[j] - reading.dq[j]);
-                de + tube.gains.k_r * e
-            })
-            .collect();
-        evidence::of_energy(&self.robot, tube, &r, reading.t, floor)
     }
 
     /// Writes down a tick; if it reaches the `log`, hands it to the identifier. That goes on after V has passed its
     /// bound, for [`Runner::examine`], until the identifier itself refuses a sample.
-    fn note(&mut self, reading: &Reading, desired: &JointState, tau: &[f64], logged: bool) {
+    pub(super) fn note(&mut self, reading: &Reading, desired: &JointState, tau: &[f64], logged: bool) {
         let error = desired.q.iter().zip(&reading.q).map(|(d, q)| d - q).collect();
         self.record.log.push(LogRow {
             t: reading.t,

@@ -250,7 +250,7 @@ impl<'a> Integrals<'a> {
         }
     }
 
-    /// Integral of the measured torque of joint i (N m s), and the bound on what the sensor adds to it.
+    /// Integral of the measured torque of joint i (N m s), and the bound on what its sensor, and torques that no model accounts for, add to it.
     pub(super) fn torque(&self, i: usize) -> (Interval, f64) {
         let Sensors { torque_ratio, torque_abs_nm, .. } = self.robot.sensors();
         let (mut sum, mut error) = (Interval::zero(), Interval::zero());
@@ -267,7 +267,9 @@ impl<'a> Integrals<'a> {
             }
         }
         let known = Interval::constant(1.0) - Interval::constant(torque_ratio);
-        (sum, (error / known).upper())
+        // What no sensor sees acts all the time.
+        let unseen = Interval::constant(self.robot.drive(i).unmodelled_nm) * self.duration();
+        (sum, (error / known + unseen).upper())
     }
 
     /// Integral of s, the share of F_c that acts on joint i (s).

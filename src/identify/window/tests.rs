@@ -16,8 +16,8 @@ use super::integrals::{Integrals, upper};
 use super::*;
 use crate::dynamics::{Motion, Wrench, rnea};
 use crate::inertia::{ARMATURE, COULOMB, INERTIAL, OFFSET, ParameterSet, VISCOUS};
-use crate::robot::Arm;
 use crate::robot::fixture::small_robot;
+use crate::robot::{Arm, DriveBounds};
 use crate::scalar::Dual;
 
 /// Gauss-Legendre nodes on [0, 1] with their weights.
@@ -55,6 +55,8 @@ struct Experiment {
     lean: (f64, f64),
     /// Share of F_c, with its sign, that acts below the stiction speed.
     stuck: f64,
+    /// Share of its bound that a torque which nobody accounts for has on a joint, all the time.
+    unmodelled: fn(usize) -> f64,
     /// Lengths of the panels of each window, s.
     steps: Vec<Vec<f64>>,
     clock: Clock,
@@ -78,6 +80,7 @@ impl Experiment {
             acceleration: vec![(0.0, STEADY); n],
             lean: (0.0, 0.0),
             stuck: 0.0,
+            unmodelled: |_| 0.0,
             steps: vec![vec![robot.gains().period_s; 20]],
             clock: Clock::Control,
             errors: [|_, _| 0.0; 3],
@@ -150,7 +153,9 @@ impl Experiment {
                     dq[j] += length * ddq[j];
                 }
             }
-            means.push(impulse.iter().map(|x| x / step).collect::<Vec<f64>>());
+            // The drive need not apply what acts beside it.
+            let beside = |j: usize| (self.unmodelled)(j) * self.robot.drive(j).unmodelled_nm;
+            means.push(impulse.iter().enumerate().map(|(j, x)| x / step - beside(j)).collect::<Vec<f64>>());
             t += step;
             truth.push((t, q.clone(), dq.clone()));
         }
@@ -443,6 +448,25 @@ fn a_joint_may_need_more_to_break_away_than_to_keep_moving() {
     it.robot.stated().uncertainty.breakaway_ratio = 1.4;
     it.stuck = 1.4;
     it.reaches(0, 0.98);
+}
+
+#[test]
+fn torques_that_nobody_accounts_for_are_charged_as_long_as_they_act() {
+    let drive = |unmodelled_nm| DriveBounds { unmodelled_nm, ..DriveBounds::IDEAL };
+    for clock in [Clock::Control, Clock::Recorded] {
+        let mut it = Experiment::new(&[(0, 1.0)]);
+        it.clock = clock;
+        it.robot.stated().drives = [0.3, 0.05, 0.7].map(drive).to_vec();
+        for sign in [|_: usize| 1.0 - 1e-12, |_: usize| -1.0 + 1e-12] {
+            it.unmodelled = sign;
+            (0..3).for_each(|j| it.reaches(j, 0.98));
+        }
+        // What a sensor errs by comes on top: neither stands for the other.
+        it.robot.stated().sensors.torque_abs_nm = 0.1;
+        it.errors[2] = |_, _| 1.0 - 1e-12;
+        it.unmodelled = |_| -1.0 + 1e-12;
+        (0..3).for_each(|j| it.reaches(j, 0.98));
+    }
 }
 
 /// The body's lever lies across gravity and across the joint's axis: all of the lean is felt one way, and nothing the other.

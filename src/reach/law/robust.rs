@@ -11,7 +11,8 @@ use crate::reach::tube::{LEVEL, Tube};
 use super::Magnitude;
 
 /// Above this multiple of V_max a lower bound of V proves that an assumption is broken: farther from the tube's level than the
-/// rounding of that lower bound, a sum of a few dozen terms, can reach.
+/// rounding of that lower bound, a sum of a few dozen terms, can reach. The law itself takes no notice: beyond its promise it asks for
+/// no more than within. What happens then is the matter of whoever runs it ([`crate::control::SupervisedController`]).
 const BROKEN: f64 = 1.0 + 1.0 / (1_u64 << 16) as f64;
 const _: () = assert!(BROKEN > LEVEL);
 
@@ -31,13 +32,8 @@ pub struct Demand<T> {
     pub spread: T,
 }
 
-/// Sums up the demand for rho (N m) and r (rad/s), given V^ and a lower bound of V (J). The layers' torques u_j go to `pull`, N m.
-pub fn demand<T: Magnitude>(
-    tube: &Tube,
-    (rho, r): (&[T], &[T]),
-    (energy, energy_floor): (T, T),
-    pull: &mut [T],
-) -> Demand<T> {
+/// Sums up the demand for rho (N m) and r (rad/s), given V^ (J). The layers' torques u_j go to `pull`, N m.
+pub fn demand<T: Magnitude>(tube: &Tube, (rho, r): (&[T], &[T]), energy: T, pull: &mut [T]) -> Demand<T> {
     let gains = &tube.gains;
     let h = gains.period_s;
     let [mut power, mut held, mut grip, mut spread] = [T::zero(); 4];
@@ -49,12 +45,9 @@ pub fn demand<T: Magnitude>(
         grip = grip + (*pull * r + (pull.scale(0.5 * h) * (rho + (rho - *pull))).over(floor));
         spread = spread + r.scale(floor) * r;
     }
-    // Past this an assumption is broken and nothing is promised any more: pull back harder, as the actuators allow.
-    // Within the promise the excess is exactly zero, so the law is the proven one.
-    let excess = (energy_floor - T::constant(broken_above_j(tube))).positive_part();
     let room = (T::constant(gains.v_max) - energy).positive_part();
     let asked = power + held + T::constant(tube.hold_power_w);
-    Demand { demand: asked - room.scale(gains.alpha) + excess.scale(gains.alpha), grip, spread }
+    Demand { demand: asked - room.scale(gains.alpha), grip, spread }
 }
 
 /// What each joint's layer and the rest are multiplied with.

@@ -7,7 +7,8 @@ use crate::robot::Arm;
 use crate::scenario::ScenarioError;
 use crate::simulate::Faults;
 use crate::simulate::faults::{
-    ClockJump, DroppedSamples, FrozenEncoder, MisplacedStart, PayloadSlips, TorqueGain,
+    ClampedDrive, ClockJump, DroppedSamples, ElasticJoints, EncoderSide, FrozenEncoder, LostEncoder,
+    MisplacedStart, PayloadSlips, TorqueGain,
 };
 
 /// The table as written; joints by name.
@@ -32,6 +33,12 @@ pub(super) struct FaultTable {
     clock_jump: Option<Jump>,
     /// Samples are lost.
     dropped_samples: Option<Dropped>,
+    /// An encoder says nothing any more.
+    lost_encoder: Option<Lost>,
+    /// A drive gives less than it is asked for, and does not tell.
+    clamped_drive: Option<Clamped>,
+    /// Springs between the transmissions and the links.
+    elastic_joints: Option<Elastic>,
 }
 
 #[derive(Deserialize)]
@@ -90,6 +97,45 @@ struct Dropped {
     every_s: Option<f64>,
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Lost {
+    /// Which joint.
+    joint: String,
+    /// From when on, s.
+    at_s: f64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Clamped {
+    /// At this joint; left out: at all.
+    joint: Option<String>,
+    /// From when on, s.
+    at_s: f64,
+    /// Largest torque over the limit, > 0.
+    share: f64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Elastic {
+    /// Stiffness of each joint, N m/rad (N/m), > 0.
+    stiffness_nm_rad: Vec<f64>,
+    /// Where the encoders are.
+    encoders: Side,
+}
+
+/// Where the encoders of elastic joints are.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Side {
+    /// Behind the springs: they read the links.
+    Link,
+    /// Before the springs: they read the transmissions.
+    Motor,
+}
+
 /// The faults of one table.
 struct FaultCheck<'a> {
     check: &'a Check<'a>,
@@ -124,6 +170,9 @@ impl Check<'_> {
                 .dropped_samples
                 .map(|dropped| check.dropped_samples(dropped))
                 .transpose()?,
+            lost_encoder: table.lost_encoder.map(|lost| check.lost_encoder(lost)).transpose()?,
+            clamped_drive: table.clamped_drive.map(|clamped| check.clamped_drive(clamped)).transpose()?,
+            elastic_joints: table.elastic_joints.map(|elastic| check.elastic_joints(elastic)).transpose()?,
         })
     }
 }
@@ -170,6 +219,37 @@ impl FaultCheck<'_> {
         self.time("faults.frozen_encoder.at_s", frozen.at_s)?;
         let joint = self.joint("faults.frozen_encoder.joint", &frozen.joint)?;
         Ok(FrozenEncoder { joint, at_s: frozen.at_s })
+    }
+
+    fn lost_encoder(&self, lost: Lost) -> Result<LostEncoder, ScenarioError> {
+        self.time("faults.lost_encoder.at_s", lost.at_s)?;
+        let joint = self.joint("faults.lost_encoder.joint", &lost.joint)?;
+        Ok(LostEncoder { joint, at_s: lost.at_s })
+    }
+
+    fn clamped_drive(&self, clamped: Clamped) -> Result<ClampedDrive, ScenarioError> {
+        self.time("faults.clamped_drive.at_s", clamped.at_s)?;
+        self.check.positive("faults.clamped_drive.share", clamped.share)?;
+        let only = clamped.joint.map(|name| self.joint("faults.clamped_drive.joint", &name)).transpose()?;
+        Ok(ClampedDrive { joint: only, at_s: clamped.at_s, share: clamped.share })
+    }
+
+    fn elastic_joints(&self, elastic: Elastic) -> Result<ElasticJoints, ScenarioError> {
+        let field = "faults.elastic_joints.stiffness_nm_rad";
+        let (found, expected) = (elastic.stiffness_nm_rad.len(), self.robot.dof());
+        if found != expected {
+            return Err(self.error(field, format!("{found} numbers, expected {expected}, one a joint")));
+        }
+        elastic.stiffness_nm_rad.iter().try_for_each(|&k| self.check.positive(field, k))?;
+        if let Some(joint) = self.robot.joints.iter().find(|joint| joint.friction.armature <= 0.0) {
+            let reason = format!("joint '{}' has no transmission inertia before its spring", joint.name);
+            return Err(self.error("faults.elastic_joints", reason));
+        }
+        let encoders = match elastic.encoders {
+            Side::Link => EncoderSide::Link,
+            Side::Motor => EncoderSide::Motor,
+        };
+        Ok(ElasticJoints { stiffness_nm_rad: elastic.stiffness_nm_rad, encoders })
     }
 
     fn clock_jump(&self, Jump { at_s, by_s }: Jump) -> Result<ClockJump, ScenarioError> {

@@ -345,6 +345,12 @@ fn faults_reach_the_world_alone_and_bad_ones_are_refused_by_field() {
         ("torque_gain = { ratio = -1.5 }", "`faults.torque_gain.ratio`"),
         ("friction_ratio = inf", "`faults.friction_ratio`"),
         ("clock_jump = { at_s = inf, by_s = 0.1 }", "`faults.clock_jump.at_s`"),
+        ("lost_encoder = { joint = \"elbow\", at_s = 1.0 }", "`faults.lost_encoder.joint`"),
+        ("clamped_drive = { at_s = 0.0, share = 0.0 }", "`faults.clamped_drive.share`"),
+        (
+            "elastic_joints = { stiffness_nm_rad = [1e4], encoders = \"link\" }",
+            "`faults.elastic_joints.stiffness_nm_rad`",
+        ),
         ("dropped_samples = { at_s = 0.0, count = 3, every_s = 0.0 }", "`faults.dropped_samples.every_s`"),
         ("earthquake = true", "earthquake"),
     ] {

@@ -9,6 +9,9 @@ use crate::inertia::ARMATURE;
 use crate::reach::Cell;
 use crate::reach::CellWorkspace;
 use crate::reach::{PreparedSet, torque};
+use crate::robot::DriveBounds;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
 
 /// The bound on the drift of joint `j` is met.
 #[track_caller]
@@ -177,6 +180,28 @@ fn drift_by_the_disturbance_through_centrifugal_force() {
 
 /// What of the drift claimed the campaign's attack uses where the base of a pendulum at `q`, at rest, leans by `degrees` in its plane
 /// and the claim is made for `share` of that.
+/// Drives at the end of what they may do and the largest torque that nobody accounts for, through the controller's own command.
+#[test]
+fn drives_that_err_use_up_what_is_charged_for_them() {
+    let drive = DriveBounds { error_nm: 3.0, error_ratio: 0.02, unmodelled_nm: 9.0 };
+    let mut claim = with(pendulum(), |c| {
+        c.curve = still(&[0.0]);
+        c.robot.stated().drives = vec![drive];
+        (c.tube.gains.k_r, c.tube.gains.v_max) = (0.1, 1.0);
+    });
+    // A tube that holds: what acts beside the command moves the joint, too.
+    for _ in 0..20 {
+        claim.tube.drift_nm = report(&mut claim, START).required.drift_nm.to_vec();
+    }
+    let report = report(&mut claim, START);
+    let (theta, zero, mut rng) = (claim.set.center(), [0.0], ChaCha8Rng::seed_from_u64(1));
+    let drawn = claim.state(&theta, 0.0, &zero, &zero, 0.0, [&zero, &zero]);
+    let mut ledger = Ledger::default();
+    Attack::new(&claim, &claim, &report).with(&theta, 0.0, &drawn, &mut rng, &mut ledger);
+    let used = ledger.get(Check::Drift).unwrap().used;
+    assert!((0.97..=1.0).contains(&used), "{used}");
+}
+
 fn lean_used(q: f64, degrees: f64, share: f64) -> f64 {
     let mut claim = with(pendulum(), |c| {
         c.curve = still(&[q]);
@@ -190,10 +215,10 @@ fn lean_used(q: f64, degrees: f64, share: f64) -> f64 {
         let (theta, zero) = (truth.set.center(), [0.0]);
         let drawn = truth.state(&theta, 0.0, &zero, &zero, 0.0, [&zero, &zero]);
         let (mut ledger, attack) = (Ledger::default(), Attack::new(&claim, &truth, &report));
-        let (robust, rho, drawn) = (&zero, &zero, &drawn);
+        let (robust, rho, beside, drawn) = (&zero, &zero, &zero, &drawn);
         let (energy, gave, allowance, in_force) = (0.0, 0.0, 0.0, true);
         attack.pushed(
-            &Pushed { theta: &theta, t: 0.0, drawn, robust, rho, energy, gave, allowance, in_force },
+            &Pushed { theta: &theta, t: 0.0, drawn, robust, rho, beside, energy, gave, allowance, in_force },
             &mut ledger,
         );
         let used = ledger.get(Check::Drift).unwrap().used;

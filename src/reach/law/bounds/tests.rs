@@ -68,7 +68,7 @@ impl Trial {
     /// What the law makes of this r: |v|, and the rest's torques m.
     fn law(&self, r: &[f64], energy: f64) -> (Vec<f64>, Vec<f64>) {
         let mut pull = vec![0.0; r.len()];
-        let sums = robust::demand(&self.tube, (&self.rho, r), (energy, 0.0), &mut pull);
+        let sums = robust::demand(&self.tube, (&self.rho, r), energy, &mut pull);
         let Some(shares) = robust::shares(&sums) else { return (vec![0.0; r.len()], vec![0.0; r.len()]) };
         let of =
             |j: usize, shares: &robust::Shares<f64>| robust::torque(shares, pull[j], self.a[j], r[j]).abs();

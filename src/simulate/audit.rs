@@ -1,0 +1,126 @@
+//! The auditor of a simulated run: what is counted and measured on the true state.
+
+use crate::inertia::INERTIAL;
+use crate::robot::{Arm, Scene};
+use crate::trajectory::{Bezier, JointState};
+
+use super::contact::Contacts;
+use super::stopping::StopAudit;
+
+/// What the motion is supposed to be during a tick; used by the auditor alone.
+#[derive(Debug, Clone, Copy)]
+pub struct TrackingReference<'a> {
+    /// The desired curve.
+    pub curve: &'a Bezier,
+    /// Time since its start at the tick, s.
+    pub t: f64,
+    /// K_r, 1/s.
+    pub k_r: f64,
+    /// Proven bound on |e_j|, rad.
+    pub e_radius: &'a [f64],
+    /// Proven bound on |r_j|, rad/s.
+    pub r_radius: &'a [f64],
+}
+
+/// Steps at which something happened that must not happen, counted on the true state.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Steps with a contact.
+    pub collision: u64,
+    /// Steps beyond a torque limit.
+    pub torque: u64,
+    /// Steps beyond a position limit.
+    pub position: u64,
+    /// Steps beyond a velocity limit.
+    pub velocity: u64,
+    /// Steps outside the tracking tube.
+    pub tube: u64,
+}
+
+/// What the auditor saw.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Audit {
+    /// True inertial parameters of the last body at the start, where something is held.
+    pub payload: Option<[f64; INERTIAL]>,
+    /// Violations.
+    pub counts: Counts,
+    /// Whether the truth lay in every set that was witnessed.
+    pub truth_inside: bool,
+    /// Largest |e_j|, rad.
+    pub tracking_error_rad: f64,
+    /// Largest ratio of |e_j| or |r_j| to its bound.
+    pub tube_used: f64,
+    /// Largest ratio of a torque to its limit.
+    pub torque_ratio: f64,
+    /// Smallest distance of a part of the URDF or of what is held to an obstacle or another body, m; infinite if there is nothing to
+    /// touch.
+    pub clearance_m: f64,
+    /// Distance over time: (s, m).
+    pub clearance: Vec<(f64, f64)>,
+    /// Largest difference to an integration with steps four times finer, rad a tick.
+    pub integration_error_rad: f64,
+    /// True configuration at the end, rad.
+    pub q: Vec<f64>,
+    /// How the arm came to rest, where it was stopped gently.
+    pub stop: Option<StopAudit>,
+}
+
+impl Audit {
+    /// Of a run that begins at `start`.
+    pub(super) fn new(payload: Option<[f64; INERTIAL]>, start: &[f64]) -> Self {
+        Self {
+            payload,
+            counts: Counts::default(),
+            truth_inside: true,
+            tracking_error_rad: 0.0,
+            tube_used: 0.0,
+            torque_ratio: 0.0,
+            clearance_m: f64::INFINITY,
+            clearance: Vec::new(),
+            integration_error_rad: 0.0,
+            q: start.to_vec(),
+            stop: None,
+        }
+    }
+
+    /// Checks the true state after an integration step; returns the clearance.
+    pub(super) fn look(
+        &mut self,
+        robot: &Arm,
+        (contacts, scene): (&Contacts, &Scene),
+        q: &[f64],
+        dq: &[f64],
+    ) -> f64 {
+        let (mut position, mut velocity) = (false, false);
+        for (j, joint) in robot.joints.iter().enumerate() {
+            position |= joint.limits.position.is_some_and(|(lower, upper)| q[j] < lower || q[j] > upper);
+            velocity |= dq[j].abs() > joint.limits.velocity;
+        }
+        let closest = contacts.clearance(&robot.frames(q), scene);
+        self.clearance_m = self.clearance_m.min(closest);
+        self.counts.position += u64::from(position);
+        self.counts.velocity += u64::from(velocity);
+        self.counts.collision += u64::from(closest <= 0.0);
+        closest
+    }
+
+    /// Checks the true state against the tube around `desired`.
+    pub(super) fn follow(
+        &mut self,
+        q: &[f64],
+        dq: &[f64],
+        desired: &JointState,
+        reference: &TrackingReference<'_>,
+    ) {
+        let mut tube = false;
+        for j in 0..q.len() {
+            let e = desired.q[j] - q[j];
+            let r = desired.dq[j] - dq[j] + reference.k_r * e;
+            let used = (e.abs() / reference.e_radius[j]).max(r.abs() / reference.r_radius[j]);
+            tube |= used > 1.0;
+            self.tube_used = self.tube_used.max(used);
+            self.tracking_error_rad = self.tracking_error_rad.max(e.abs());
+        }
+        self.counts.tube += u64::from(tube);
+    }
+}

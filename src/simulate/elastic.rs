@@ -1,0 +1,109 @@
+//! A plant whose joints are elastic: the transmission's inertia and friction before a spring, the link behind it.
+//!
+//! I_a ddtheta + F_c s(dtheta) + F_v dtheta + beta = tau - k (theta - q) for each joint's motor side, theta and tau in the link's measure, and
+//! M(q) ddq + C(q, dq) dq + g(q) = k (theta - q) for the links, M without the transmission inertia. This is the model of Spong (1987): the rotors' motion
+//! is coupled to the links by the springs alone. Nothing damps the springs.
+
+use nalgebra::{DMatrix, DVector};
+
+use crate::dynamics::{crba, rnea};
+use crate::linear::triangular::solve_positive_definite;
+
+use super::faults::{ElasticJoints, EncoderSide};
+use super::plant::{Plant, friction_share};
+
+/// Steps of an elastic plant for one of a rigid one: the springs of light links are fast.
+pub(super) const FINER: usize = 4;
+
+impl Plant {
+    /// The same plant with elastic joints: the links stand where they did, and the springs carry them.
+    pub(super) fn with_elastic_joints(mut self, elastic: &ElasticJoints) -> Self {
+        let n = self.q.len();
+        let mut carried = vec![0.0; n];
+        self.holding(&vec![0.0; n], &mut carried);
+        for (j, &stiffness) in elastic.stiffness_nm_rad.iter().enumerate() {
+            let offset = self.robot.joint_parameters(&self.theta, j).offset;
+            self.q.push(self.q[j] + (carried[j] - offset) / stiffness);
+        }
+        self.dq.resize(2 * n, 0.0);
+        self.resize_scratch();
+        self.elastic = Some(elastic.clone());
+        self
+    }
+
+    /// Positions and velocities at the encoders.
+    pub(super) fn at_encoders(&self) -> (&[f64], &[f64]) {
+        let n = self.joints();
+        let from = match &self.elastic {
+            Some(elastic) if elastic.encoders == EncoderSide::Motor => n,
+            _ => 0,
+        };
+        (&self.q[from..from + n], &self.dq[from..from + n])
+    }
+
+    /// Positions of the links.
+    pub(super) fn link_positions(&self) -> &[f64] {
+        &self.q[..self.joints()]
+    }
+
+    /// Velocities of the links.
+    pub(super) fn link_velocities(&self) -> &[f64] {
+        &self.dq[..self.joints()]
+    }
+
+    /// Accelerations of links and transmissions.
+    pub(super) fn elastic_acceleration(&mut self, q: &[f64], dq: &[f64], tau: &[f64], ddq: &mut [f64]) {
+        let n = self.joints();
+        let Some(elastic) = &self.elastic else { return };
+        let (robot, s) = (&self.robot, &mut self.scratch);
+        let (mass, bias): (&mut DMatrix<f64>, &mut DVector<f64>) = (&mut s.mass, &mut s.bias);
+        s.motion.sweep(robot, &q[..n], &dq[..n], &dq[..n], &s.zero);
+        rnea(robot, &s.motion, &self.theta, &mut s.wrenches, bias.as_mut_slice());
+        crba(robot, &s.motion, &self.theta, &mut s.composites, mass.as_mut_slice());
+        for j in 0..n {
+            let spring = elastic.stiffness_nm_rad[j] * (q[n + j] - q[j]);
+            let f = robot.joint_parameters(&self.theta, j);
+            let sign = friction_share(dq[n + j] / robot.gains().stiction_speed_rad_s, self.breakaway[j]);
+            bias[j] = spring - bias[j];
+            ddq[n + j] = (tau[j] - spring - f.coulomb * sign - f.viscous * dq[n + j] - f.offset) / f.armature;
+        }
+        solve_positive_definite(mass.as_mut_slice(), bias.as_mut_slice());
+        ddq[..n].copy_from_slice(bias.as_slice());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn plant(elastic: Option<f64>) -> Plant {
+        let robot = Arc::new(crate::robot::load("kinova_gen3_2f85").unwrap());
+        let theta = robot.nominal_parameters();
+        let n = robot.dof();
+        let plant = Plant::at_rest(robot, theta, &[0.3, 0.5, 3.0, -1.6, 0.2, 0.4, 1.5]);
+        let with = |k: f64| ElasticJoints { stiffness_nm_rad: vec![k; n], encoders: EncoderSide::Link };
+        elastic.map_or(plant.clone(), |k| plant.with_elastic_joints(&with(k)))
+    }
+
+    /// It stands where it stood, and stiff springs make it the rigid plant.
+    #[test]
+    fn stiff_joints_move_as_rigid_ones() {
+        let mut holding = [0.0; 7];
+        plant(None).holding(&[0.0; 7], &mut holding);
+        let mut soft = plant(Some(1e4));
+        let start = soft.q.clone();
+        (0..200).for_each(|_| soft.advance(&holding, 1e-3, |_, _| ()));
+        assert!(soft.q.iter().zip(&start).all(|(a, b)| (a - b).abs() < 1e-9), "{:?} {start:?}", soft.q);
+        let pushed: Vec<f64> = holding.iter().map(|x| x + 8.0).collect();
+        let moved = |mut plant: Plant| {
+            (0..300).for_each(|_| plant.advance(&pushed, 1e-3, |q, _| assert_eq!(q.len(), 7)));
+            plant.link_positions().to_vec()
+        };
+        let (rigid, stiff, soft) = (moved(plant(None)), moved(plant(Some(1e5))), moved(plant(Some(3e3))));
+        let apart = |a: &[f64], b: &[f64]| a.iter().zip(b).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
+        assert!(apart(&rigid, &stiff) < 1e-3 && apart(&rigid, &start[..7]) > 1e-2);
+        assert!(apart(&rigid, &soft) > 2.0 * apart(&rigid, &stiff));
+    }
+}
