@@ -63,6 +63,8 @@ pub trait Hardware {
     /// Where the obstacle with this index in the task's scene is, one that may move: written to `seen`, which holds where it was seen last. `false` if
     /// nothing new is known: what it may have moved by since then goes on growing. Asked once before each plan.
     ///
+    /// [`Hardware::time`] has to go on while a plan is made: a plan that comes to its start later than its sightings were charged for is not executed.
+    ///
     /// What is written down must move as the obstacle does: no point of the zonotope faster than the obstacle's stated speed. Errors of measurement make the
     /// zonotope larger; where they make it jump, the stated speed has to cover that. A jump beyond it is taken for a broken assumption.
     fn observe(&mut self, obstacle: usize, seen: &mut Sighting) -> bool {

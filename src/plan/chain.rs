@@ -172,11 +172,22 @@ fn overstated(claimed: &Certificate, proven: &Certificate) -> Vec<String> {
         (claimed, proven) => claimed.is_some() != proven.is_some(),
     };
     let wrong = pairs.into_iter().filter(|(_, claimed, proven)| more(claimed, proven));
+    // Nothing is said of a time where distances hold for ever.
+    let until = |certificate: &Certificate| certificate.clear_until_s.unwrap_or(f64::INFINITY);
+    let longer = !(until(claimed) <= until(proven) + SAME_MOMENT);
+    let longer = longer.then(|| {
+        format!(
+            "certificate.clear_until_s: the file claims {} s, proven are {} s",
+            until(claimed),
+            until(proven)
+        )
+    });
     wrong
         .map(|(name, claimed, proven)| {
             let [claimed, proven] =
                 [claimed, proven].map(|m| m.value.map_or("none".to_owned(), |x| x.to_string()));
             format!("certificate.{name}: the file claims a margin of {claimed}, proven is {proven}")
         })
+        .chain(longer)
         .collect()
 }

@@ -142,7 +142,12 @@ impl Plan {
             return Err(PlanError::Schema { path, found: schema });
         }
         // Its robot is checked as it is read; sizes and numbers of the rest are the certifier's to check.
-        serde_json::from_str(text).map_err(parse_error)
+        let plan: Self = serde_json::from_str(text).map_err(parse_error)?;
+        if plan.schema < self::schema(&plan.scene) {
+            let reason = format!("schema {schema}, but an obstacle moves: expected {SCHEMA_MOVING}");
+            return Err(PlanError::Content { path, reason });
+        }
+        Ok(plan)
     }
 
     /// Repeats the proof in the arithmetic `R`; after `before` as in [`PlanStart::after`].
