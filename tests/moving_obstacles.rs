@@ -211,3 +211,15 @@ fn without_a_tracker_the_arm_soon_stands() {
     let ages: Vec<f64> = record.plans.iter().map(|plan| plan.scene.obstacles[0].age_s).collect();
     assert!(ages.windows(2).all(|pair| pair[1] > pair[0] + 0.4), "{ages:?}");
 }
+
+#[test]
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn a_load_is_learnt_while_somebody_walks_past_at_length() {
+    let (record, audit) = run(&shipped("dumbbell_c_8lb_person.toml"), 0);
+    assert_eq!(record.outcome, Outcome::Success, "{:?}", record.reason);
+    unharmed("with a load", &audit);
+    assert!(audit.truth_inside && record.gaps.is_empty());
+    assert!(record.waits.iter().any(|wait| wait.obstacle == "person"), "{:?}", record.waits);
+    let (before, after) = (&record.identification[0], record.identification.last().unwrap());
+    assert!(after.known.half_width(0) < 0.2 * before.known.half_width(0));
+}
