@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from fractions import Fraction
+from itertools import zip_longest
 from multiprocessing import Pool
 from pathlib import Path
 
@@ -32,6 +33,28 @@ class Strip:
         self.direction, self.shift, self.half = direction, shift, half
 
 
+class Obstacle:
+    """A zonotope that held an obstacle `age` (s) before the plan starts, and a bound on the speed of its points (m/s); section 10."""
+
+    def __init__(self, data):
+        unknown = set(data) - {"name", "center", "generators", "speed_m_s", "age_s"}
+        if unknown:
+            raise Unreadable(f"obstacle '{data.get('name')}': unknown keys {sorted(unknown)}")
+        self.name, self.center, self.generators = data["name"], vector(data["center"]), [vector(g) for g in data["generators"]]
+        self.speed, self.age = number(data.get("speed_m_s", 0.0)), number(data.get("age_s", 0.0))
+        for key, x in (("speed_m_s", self.speed), ("age_s", self.age)):
+            if not x >= 0:
+                raise Refused(f"obstacle '{self.name}': {key} is below 0")
+
+    @property
+    def moves(self):
+        return self.speed != 0
+
+    def moved(self, until):
+        """How far it may be from its zonotope at any time of the plan until then, m."""
+        return (self.speed * (self.age + until)).upper()
+
+
 class Plan:
     """A plan file: the curve, the tube's constants, the set, the scene, the payload's shape. The rest is the robot's."""
 
@@ -45,9 +68,7 @@ class Plan:
             self._tube(data["tube"])
             self._set(data["set"])
             self._bodies(data["robot"])
-            self.obstacles = [
-                (o["name"], vector(o["center"]), [vector(g) for g in o["generators"]]) for o in data["scene"]["obstacles"]
-            ]
+            self.obstacles = [Obstacle(given) for given in data["scene"]["obstacles"]]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise Unreadable(f"{path}: not a plan: {error.__class__.__name__} {error}") from error
 
@@ -319,6 +340,22 @@ def crude_mass(plan):
     return largest(*(total / a for a in plan.floor))
 
 
+def too_fast(plan, before):
+    """Obstacles that have moved from plan to plan, in one run's time, by more than their speeds allow, or that have become others."""
+    names = [[(o.name, o.speed) for o in p.obstacles] for p in (plan, before)]
+    if names[0] != names[1]:
+        yield "the scene's obstacles are not those of the plan before"
+        return
+    for now, then in zip(plan.obstacles, before.obstacles):
+        elapsed = (plan.start - now.age) - (before.start - then.age)
+        norm = lambda x: sum((v * v for v in x), arb(0)).sqrt()
+        apart = lambda a, b: norm([x - y for x, y in zip(a, b)])
+        both = zip_longest(now.generators, then.generators, fillvalue=vector("0 0 0"))
+        moved = apart(now.center, then.center) + sum((apart(a, b) for a, b in both), arb(0))
+        if not moved <= now.speed * largest(elapsed) + arb(1e-6):
+            yield f"obstacle '{now.name}' moved by {float(moved.mid()):.6f} m in {float(elapsed.mid()):.6f} s"
+
+
 def follows(plan, before, excess):
     """How far V may be above V_max, relative to it, after the switch, given the same before it; refuses what does not follow.
 
@@ -409,6 +446,8 @@ def admit(plan, before=None, excess=arb(0), anywhere=False):
     for what in narrower(plan):
         raise Refused(f"the set knows more than {plan.robot.path} says: {what}")
     if before is not None:
+        for what in too_fast(plan, before):
+            raise Refused(what)
         return follows(plan, before, excess)
     if not anywhere:
         from_rest(plan)
@@ -474,7 +513,11 @@ def trusted(plan):
     yield from robot.trusted
     for pair, reason in robot.ignored.items():
         yield f"{' and '.join(sorted(pair))} are not kept apart, as {robot.path} says: {reason}"
-    yield f"the scene: {', '.join(name for name, _, _ in plan.obstacles) or 'no obstacle'}"
+    yield f"the scene: {', '.join(o.name for o in plan.obstacles) or 'no obstacle'}"
+    for o in plan.obstacles:
+        if o.moves:
+            where = f"where each plan says when it was seen, and moves at most {float(o.speed)} m/s"
+            yield f"'{o.name}' was {where}; it is kept clear of until a plan has ended, not while the arm rests"
     held = [c.name for c in plan.capsules if c not in robot.capsules]
     if held:
         yield f"what the hand holds stays within {', '.join(held)}"

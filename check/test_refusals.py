@@ -199,6 +199,63 @@ class Refusals(unittest.TestCase):
         path.write_text(json.dumps(data))
         return path
 
+    def test_obstacles_that_move(self):
+        """Kept clear of wherever they may be by the end of a cell: the distance is less by the speed times all time since the sighting."""
+        good = load("gen3")
+        end, h = float(good.curve.duration), good.tube["h"]
+        name = good.obstacles[1].name
+
+        def moving(speed, age):
+            def change(data):
+                data["scene"]["obstacles"][1] |= {"speed_m_s": speed, "age_s": age}
+
+            return self.plan("gen3", change)
+
+        def distances(plan, t0, t1):
+            margins = tube.evaluate(plan, t0, t1)
+            return {where: m for family, where, m in margins if family == "collision" and where.endswith(f"'{name}'")}
+
+        for t0, t1 in ((0.0, 0.1), (0.5, 0.6)):
+            still = distances(good, t0, t1)
+            for speed, age in ((0.3, 0.0), (0.3, 1.5), (1.6, 0.5)):
+                come = arb(speed) * (arb(age) + arb(t1) + h)
+                for where, gap in distances(moving(speed, age), t0, t1).items():
+                    left = still[where] - come
+                    self.assertLess(abs(float((gap - left).mid())), 1e-9 * (1 + float(come.mid())), where)
+                    self.assertLessEqual(float(gap), float(left.upper()))
+        # At rest nothing is claimed of one that moves, and all of one that does not.
+        self.assertTrue(distances(good, None, None))
+        self.assertFalse(distances(moving(0.3, 0.5), None, None))
+        for speed, age, words in ((-1.0, 0.0, "speed_m_s"), (1.0, -0.5, "age_s")):
+            with self.assertRaisesRegex(check.Refused, words):
+                moving(speed, age)
+        for change in (lambda o: o.update(speed_m_s=float("inf")), lambda o: o.update(speed_m=1.0)):
+            with self.assertRaises(robots.Unreadable):
+                self.plan("gen3", lambda data: change(data["scene"]["obstacles"][1]))
+
+    def test_obstacles_that_jump_from_plan_to_plan(self):
+        first, second = load("z1"), json.loads((HERE / "tests/plans/z1_1.json").read_text())
+        elapsed = second["t_start_s"] - float(first.start)
+
+        def moved(by, age=0.5, speed=1.0):
+            def change(data):
+                obstacle = data["scene"]["obstacles"][1]
+                obstacle["center"][1] += by
+                obstacle |= {"speed_m_s": speed, "age_s": age}
+
+            return change
+
+        before = copy(first)
+        before.obstacles = [copy(o) for o in first.obstacles]
+        before.obstacles[1].speed, before.obstacles[1].age = arb(1.0), arb(0.5)
+        found = lambda change: list(check.too_fast(check.Plan(self.written(change), first.robot), before))
+        self.assertFalse(found(moved(0.0)) or found(moved(elapsed)) or found(moved(elapsed - 0.2, age=0.7)))
+        self.assertRegex(found(moved(elapsed + 1e-3))[0], "moved by")
+        self.assertRegex(found(moved(elapsed - 0.1, age=0.7))[0], "moved by")
+        self.assertRegex(found(moved(0.0, speed=2.0))[0], "not those of the plan before")
+        with self.assertRaisesRegex(check.Refused, "moved by"):
+            check.admit(check.Plan(self.written(moved(9.0)), first.robot), before)
+
     def test_an_obstacle_in_the_way_and_a_larger_object(self):
         good = load("gen3")
         end = float(good.curve.duration)

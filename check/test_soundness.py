@@ -148,9 +148,9 @@ class Soundness(unittest.TestCase):
                         self.assertLessEqual(margins[where], nearest + 1e-9, where)
                     if frozenset((a.name, b.name)) in kept:
                         self.assertLessEqual(stored, nearest + 1e-9, where)
-                for title, middle, generators in plan.obstacles:
-                    corner = np.array([[float(x) for x in g] for g in generators])
-                    inside = [np.array([float(x) for x in middle]) + np.array([rng.uniform(-1, 1) for _ in corner]) @ corner for _ in range(20)]
+                for obstacle in plan.obstacles:
+                    title, corner = obstacle.name, np.array([[float(x) for x in g] for g in obstacle.generators])
+                    inside = [np.array([float(x) for x in obstacle.center]) + np.array([rng.uniform(-1, 1) for _ in corner]) @ corner for _ in range(20)]
                     for c in (c for c in plan.capsules if c.joint):
                         nearest = apart(axes[c], np.array(inside)) - float(c.radius)
                         self.assertLessEqual(max(stored, margins[f"'{c.name}' against '{title}'"]), nearest + 1e-9)

@@ -391,11 +391,15 @@ def collisions(plan, posture, cell):
     frames, out = place(plan.robot, posture.turns, cell.q), []
     ends = {capsule: ends_of(capsule, frames) for capsule in plan.capsules}
     for capsule in plan.capsules:
-        for name, middle, generators in plan.obstacles:
+        for obstacle in plan.obstacles:
+            # At rest nothing is claimed of what moves.
+            resting = cell.span[0] is None and obstacle.moves
             # What is fixed to the base does not move; where the base is mounted is not for a plan to change.
-            if capsule.joint is not None:
-                gap = apart(ends[capsule], [middle], capsule.radius, generators)
-                out.append(("collision", f"'{capsule.name}' against '{name}'", gap))
+            if capsule.joint is not None and not resting:
+                # The cell holds all ticks that begin in its span, to their ends.
+                come = obstacle.moved(arb(cell.span[1]) + plan.tube["h"]) if obstacle.moves else arb(0)
+                gap = apart(ends[capsule], [obstacle.center], capsule.radius + come, obstacle.generators)
+                out.append(("collision", f"'{capsule.name}' against '{obstacle.name}'", gap))
     for a, b in plan.pairs:
         gap = apart(ends[a], ends[b], a.radius + b.radius)
         if not gap >= 0 and plan.cannot_touch(a, b):

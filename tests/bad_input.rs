@@ -200,3 +200,48 @@ fn a_payload_outside_its_prior_ends_safely() {
 fn read(path: &Path) -> Summary {
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
+
+#[test]
+fn obstacles_that_move_as_nothing_can() {
+    let first = |t: &mut Table, key: &str, value: Value| {
+        let obstacles = at(t, "obstacles").as_array_mut().unwrap();
+        obstacles[0].as_table_mut().unwrap().insert(key.into(), value);
+    };
+    let path = |points: &str| -> Value {
+        let table: Table = format!("path = {points}").parse().unwrap();
+        table["path"].clone()
+    };
+    for bad in [-1.0, f64::NAN, f64::INFINITY, 1e300] {
+        Case::new(|t| first(t, "speed_m_s", bad.into()))
+            .refused(&[], &["changed.toml", "obstacles.table.speed_m_s", "expected"]);
+    }
+    for (points, words) in [
+        // 2 m in 1 s.
+        ("[{ at_s = 1.0, offset_m = [0.0, 0.0, -2.0] }]", ["path[0].offset_m", "2.0000 m/s"]),
+        (
+            "[{ at_s = 9.0, offset_m = [0.0, 0.0, 0.0] }, { at_s = 9.5, offset_m = [1.0, 0.0, 0.0] }]",
+            ["path[1].offset_m", "speed_m_s"],
+        ),
+        ("[{ at_s = 0.0, offset_m = [0.0, 0.0, 0.0] }]", ["path[0].at_s", "after 0"]),
+        ("[{ at_s = nan, offset_m = [0.0, 0.0, 0.0] }]", ["path[0].at_s", "NaN"]),
+        ("[{ at_s = 1.0, offset_m = [inf, 0.0, 0.0] }]", ["path[0].offset_m", "inf"]),
+    ] {
+        let case = Case::new(|t| {
+            first(t, "speed_m_s", 1.5.into());
+            first(t, "path", path(points));
+        });
+        case.refused(&[], &["changed.toml", "obstacles.table", words[0], words[1]]);
+    }
+    // Without a speed it goes nowhere.
+    Case::new(|t| first(t, "path", path("[{ at_s = 9.0, offset_m = [0.1, 0.0, 0.0] }]")))
+        .refused(&[], &["changed.toml", "obstacles.table.path[0].offset_m", "speed_m_s of 0"]);
+    for bad in [-1.0, f64::NAN, 0.0] {
+        Case::new(|t| *at(t, "timing.patience_s") = bad.into()).refused(&[], &["timing.patience_s"]);
+    }
+    let fast = |name: &str| format!("fast_obstacle = {{ obstacle = \"{name}\", at_s = 1.0, factor = 2.0 }}");
+    for name in ["table", "nobody"] {
+        let table: Table = fast(name).parse().unwrap();
+        Case::new(|t| drop(t.insert("faults".into(), Value::Table(table))))
+            .refused(&[], &["faults.fast_obstacle.obstacle", name]);
+    }
+}

@@ -204,6 +204,13 @@ fn faults() {
 }
 
 #[test]
+fn obstacles_that_move() {
+    for name in ["person_crosses", "faults/person_runs"] {
+        try_all(&shipped(&format!("scenarios/{name}.toml")), &[], scenario);
+    }
+}
+
+#[test]
 fn robots() {
     let arm = |path: &Path| robot::load(path).map(drop).map_err(|e| chain(&e));
     let tree = |path: &Path| robot::load_model(path).map(drop).map_err(|e| chain(&e));

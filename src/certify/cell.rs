@@ -13,6 +13,7 @@ use crate::reach::links::{
     ProvenSeparation, clear_of_capsule, clear_of_obstacle, coarsely_clear, sweep_capsules,
 };
 use crate::reach::mass::floor_factor;
+use crate::reach::moving::{grown, moved_by};
 use crate::reach::roundoff::{LAW_ROUNDOFF, RoundoffBounds};
 use crate::reach::strips::PreparedStrips;
 use crate::reach::torque::{JointTorque, drift, joint_torques};
@@ -26,6 +27,9 @@ use super::{Body, Problem};
 /// stays true for any value: a larger one takes more time, a smaller one makes reported clearances of far pairs less sharp.
 pub const DETAIL_M: f64 = 0.3;
 
+/// At rest nothing is asked of an obstacle that moves ([`crate::reach::moving`]).
+const NOT_ASKED: ProvenSeparation = ProvenSeparation { clearance_m: f64::INFINITY, direction: [0.0; 3] };
+
 /// What must be kept apart, and how far it provably is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ProvenClearance {
@@ -33,7 +37,8 @@ pub struct ProvenClearance {
     pub shape: usize,
     /// The obstacle or the other capsule.
     pub other: Body,
-    /// Proven distance and the direction that proves it.
+    /// Proven distance and the direction that proves it. From an obstacle that moves: wherever it may be by then; infinite at rest,
+    /// where nothing is asked.
     pub separation: ProvenSeparation,
 }
 
@@ -99,7 +104,7 @@ impl CellReport {
         let torque = joint_torques(robot, &problem.law(), &cell, strip_bounds, place);
         sweep_capsules(robot, &space.forms.motion, &mut space.placed, &mut space.ends);
         self.growth_m = space.ends.iter().flatten().map(growth).fold(0.0, f64::max);
-        self.separate(problem, space);
+        self.separate(problem, span, space);
         let rho: Joints<f64> = torque.iter().map(|t| t.rho).collect();
         let floor = &problem.tube.inertia_floor[..];
         let mass = relative_mass(robot, prepared, &cell, floor, (&mut space.ranges, &mut space.mass));
@@ -134,10 +139,16 @@ impl CellReport {
     fn separate<const N: usize, R: Rounding>(
         &mut self,
         problem: &Problem<'_>,
+        span: Span,
         CellWorkspace { ends, blocks, weights, .. }: &mut CellWorkspace<N, R>,
     ) {
         let (robot, obstacles) = (problem.robot, &problem.scene.obstacles);
-        let shapes = robot.shapes();
+        let (shapes, period_s) = (robot.shapes(), problem.tube.gains.period_s);
+        // Of a capsule, and of the ball by which an obstacle that moves has grown.
+        let radius = |shape: usize, k: usize| {
+            let moved = moved_by(&obstacles[k], period_s, span)?;
+            Some(grown(shapes[shape].capsule.radius, moved))
+        };
         blocks.clear();
         blocks.extend(ends.iter().map(Block::around_axis));
         blocks.extend(obstacles.iter().map(Block::around_zonotope));
@@ -149,7 +160,8 @@ impl CellReport {
                 continue;
             }
             for (k, block) in blocks.iter().enumerate() {
-                let separation = coarsely_clear(&axes[shape], link.capsule.radius, block);
+                let coarse = |radius| coarsely_clear(&axes[shape], radius, block);
+                let separation = radius(shape, k).map_or(NOT_ASKED, coarse);
                 self.clearances.push(ProvenClearance { shape, other: Body::Obstacle(k), separation });
             }
         }
@@ -166,7 +178,7 @@ impl CellReport {
                 }
                 *separation = match *other {
                     Body::Obstacle(k) => {
-                        let radius = shapes[*shape].capsule.radius;
+                        let Some(radius) = radius(*shape, k) else { continue };
                         clear_of_obstacle(&ends[*shape], radius, &obstacles[k], weights)
                     }
                     Body::Shape(b) => {

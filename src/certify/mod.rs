@@ -2,13 +2,15 @@
 //!
 //! # Assumed (A1 to A4 of the README)
 //! The true parameters lie in the set and every body is physically consistent; the sensors keep their bounds;
-//! obstacles lie inside their zonotopes and do not move; the plan starts as its [`Start`] says ([`switch`]); and the controller of
+//! obstacles lie inside their zonotopes and do not move, or were in them at a known time and no point of them has moved faster since than
+//! their speed ([`crate::reach::moving`]); the plan starts as its [`Start`] says ([`switch`]); and the controller of
 //! [`crate::reach::tube`] runs at its period, without delay between reading and command, with the constants stored in the plan.
 //!
 //! # Proven by [`certify`]
 //! For every time of the plan and after it, every theta in the set, and every tracking error of the tube: joint positions and
 //! velocities within limits, |torque command| within limits, every link capsule apart from every obstacle and from every
-//! link it is paired with; the conditions under which the tube is invariant; and that the plan follows the one before it.
+//! link it is paired with; the conditions under which the tube is invariant; and that the plan follows the one before it. From an
+//! obstacle that moves every capsule stays apart until the plan has ended; at rest the arm does not keep away from it.
 //!
 //! # How
 //! Time is cut into cells; [`cell::CellReport`] bounds every constraint over one cell with outward rounding (`reach`).

@@ -10,7 +10,7 @@ use crate::reach::cell::MAX_JOINTS;
 use crate::reach::law::Law;
 use crate::reach::upward::mul_up;
 use crate::reach::{PreparedSet, Span, Tube};
-use crate::robot::{Arm, Scene};
+use crate::robot::{Arm, Scene, Zonotope3};
 use crate::trajectory::Bezier;
 
 use super::verdict::Tally;
@@ -46,7 +46,8 @@ pub struct Problem<'a> {
 }
 
 /// Refuses what the proof does not cover: sizes, sets and curves that are none, constants of the tube.
-fn check(robot: &Arm, set: &ParameterSet, tube: &Tube, curve: &Bezier) -> Result<(), String> {
+fn check(robot: &Arm, scene: &Scene, set: &ParameterSet, tube: &Tube, curve: &Bezier) -> Result<(), String> {
+    scene.obstacles.iter().find_map(Zonotope3::fault).map_or(Ok(()), Err)?;
     let ensure = |good: bool, fault: &dyn Fn() -> String| if good { Ok(()) } else { Err(fault()) };
     let (n, gains, own) = (robot.dof(), &tube.gains, &robot.gains());
     ensure(n <= MAX_JOINTS, &|| format!("robot '{}' has {n} joints, above {MAX_JOINTS}", robot.name))?;
@@ -101,7 +102,7 @@ impl<'a> Problem<'a> {
         tube: &'a Tube,
         curve: &'a Bezier,
     ) -> Result<Self, Refusal> {
-        check(robot, set, tube, curve).map_err(Refusal::Unsupported)?;
+        check(robot, scene, set, tube, curve).map_err(Refusal::Unsupported)?;
         Ok(Self { robot, scene, tube, curve, set: Arc::new(PreparedSet::new(robot, set)) })
     }
 
@@ -116,7 +117,7 @@ impl<'a> Problem<'a> {
         tube: &'a Tube,
         curve: &'a Bezier,
     ) -> Result<Self, Refusal> {
-        check(robot, set.set(), tube, curve).map_err(Refusal::Unsupported)?;
+        check(robot, scene, set.set(), tube, curve).map_err(Refusal::Unsupported)?;
         if set.joints() != robot.dof() {
             let (name, n, found) = (&robot.name, robot.dof(), set.joints());
             let fault = format!("parameter set: prepared for {found} joints, '{name}' has {n}");
@@ -315,7 +316,8 @@ impl Problem<'_> {
         let tally = self.tally(survey, depth, workspaces);
         let tally = tally.map_err(|shortfall| shortfall.refusal(self.robot, self.scene))?;
         let excess = self.starts(start, survey)?;
-        Ok(tally.certificate(self.robot, self.scene, excess))
+        let clear_until_s = self.scene.moves().then_some(self.curve.duration_s);
+        Ok(tally.certificate(self.robot, self.scene, excess, clear_until_s))
     }
 
     /// [`Problem::conclude`] without names and without the plan's start, without asking for memory in workspaces that have been used before.

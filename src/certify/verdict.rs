@@ -62,6 +62,10 @@ pub struct Certificate {
     pub cells: usize,
     /// x with V <= (1 + x) V_max all along the plan: 0 from rest, and what the switches before it have cost ([`crate::certify::switch`]).
     pub excess: f64,
+    /// Where an obstacle may move: the time of the plan, s, from the start to which the distance to it is proven. It is the plan's end, where the
+    /// arm has come to rest; what comes to the arm later is not kept away from. Left out where none moves: all distances then hold for ever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clear_until_s: Option<f64>,
 }
 
 /// Why a plan could not be proven.
@@ -205,7 +209,13 @@ impl Tally {
         self
     }
 
-    pub(crate) fn certificate(&self, robot: &Arm, scene: &Scene, excess: f64) -> Certificate {
+    pub(crate) fn certificate(
+        &self,
+        robot: &Arm,
+        scene: &Scene,
+        excess: f64,
+        clear_until_s: Option<f64>,
+    ) -> Certificate {
         let margin = |family: ConstraintFamily| match self.least[family as usize] {
             Some(Least { value, t, place }) => Margin { value: Some(value), t, at: place.name(robot, scene) },
             None => Margin { value: None, t: 0.0, at: String::new() },
@@ -218,6 +228,7 @@ impl Tally {
             tube: margin(ConstraintFamily::Tube),
             cells: self.cells,
             excess,
+            clear_until_s,
         }
     }
 }

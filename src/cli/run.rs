@@ -176,6 +176,13 @@ fn advice(summary: &Summary) -> Option<String> {
             "{late} plans were not ready in time: the machine is slow or busy. --untimed plans without deadlines."
         ));
     }
+    if !summary.waits.is_empty() {
+        return Some(
+            "Something that moves was too near for too long. Shorter plans (timing.t_f_s, t_p_s) need less room; timing.patience_s is how \
+             long the arm waits."
+                .to_owned(),
+        );
+    }
     let none = summary.plans.iter().all(|plan| !plan.certified);
     none.then(|| {
         "No plan could be proven at all: `surelift robot tune ROBOT --scenario SCENARIO --dry-run` finds gains for this \

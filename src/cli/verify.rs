@@ -118,7 +118,8 @@ fn prove(plans: &[Plan], expected: &Expected, tell: &mut dyn FnMut(usize, &Link)
 
 /// What the proofs of one run rest on and nobody has compared, in lines.
 fn believed(first: &Plan, last: &Plan, expected: &Expected) -> String {
-    let Believed { robot, mass_kg: [lower, upper], obstacles, sensors, start } = Believed::of(first, true);
+    let Believed { robot, mass_kg: [lower, upper], obstacles, moving, sensors, start } =
+        Believed::of(first, true);
     let [.., narrow] = [Believed::of(last, true)];
     let mut lines = Vec::new();
     if expected.task.is_none() {
@@ -131,6 +132,7 @@ fn believed(first: &Plan, last: &Plan, expected: &Expected) -> String {
         lines.push(format!("the scene: {obstacles} obstacle(s)"));
         lines.push(format!("the first plan's set: the last body weighs {lower:.4} to {upper:.4} kg"));
     }
+    lines.extend(moving);
     if [lower, upper] != narrow.mass_kg {
         let [lower, upper] = narrow.mass_kg;
         lines.push(format!("that measurements have left the last body {lower:.4} to {upper:.4} kg"));
@@ -186,6 +188,7 @@ mod tests {
             tube: margin(Some(0.5)),
             cells: 33,
             excess: 0.0,
+            clear_until_s: None,
         };
         let text = verdict(&Ok(certificate), 0.5);
         assert!(

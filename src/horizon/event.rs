@@ -95,6 +95,13 @@ pub enum Event {
         /// The first sample after, s.
         to: f64,
     },
+    /// An obstacle that moves is too near for any proof: the arm comes to rest, or goes on standing.
+    Waiting {
+        /// Time, s.
+        t: f64,
+        /// Name of the obstacle.
+        obstacle: String,
+    },
     /// The run is over.
     Stopped {
         /// How it ended.

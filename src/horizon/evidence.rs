@@ -9,7 +9,7 @@ use super::nullable::number;
 use crate::control::StartFault;
 use crate::identify::IdentifyError;
 use crate::reach::Tube;
-use crate::robot::Arm;
+use crate::robot::{Arm, Zonotope3};
 
 /// A proof that the assumptions do not all hold.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -46,6 +46,8 @@ pub enum Evidence {
     Torque,
     /// Torques or speeds swung to and fro, as no proven motion does.
     Chatter,
+    /// An obstacle was seen farther away from where it was than its speed allows; that speed would have to grow.
+    Obstacle,
 }
 
 impl fmt::Display for Evidence {
@@ -57,6 +59,7 @@ impl fmt::Display for Evidence {
             Evidence::Data => "data",
             Evidence::Torque => "torque",
             Evidence::Chatter => "chatter",
+            Evidence::Obstacle => "obstacle",
         })
     }
 }
@@ -124,6 +127,22 @@ pub(super) fn of_stop(robot: &Arm, t: f64, (joint, chatters): (usize, bool)) -> 
     };
     let text = format!("joint '{name}': {what} at t = {t:.3} s, which is proven not to happen");
     Broken { t, joint: Some(name), at_least: None, evidence, text }
+}
+
+/// An obstacle has moved so far (m) in so long (s), more than its speed allows.
+pub(super) fn of_obstacle(obstacle: &Zonotope3, (moved, elapsed): (f64, f64), t: f64) -> Broken {
+    let (name, speed) = (&obstacle.name, obstacle.speed_m_s);
+    let at_least = Some(moved / (speed * elapsed)).filter(|by| by.is_finite());
+    let text = format!(
+        "obstacle '{name}': it moved by {moved:.3} m within {elapsed:.3} s until t = {t:.3} s, faster than its speed_m_s of {speed}"
+    );
+    Broken { t, joint: None, at_least, evidence: Evidence::Obstacle, text }
+}
+
+/// An obstacle is said to have been seen after now.
+pub(super) fn of_future(obstacle: &str, t: f64, now: f64) -> Broken {
+    let text = format!("obstacle '{obstacle}': seen at {t} s, which is after now, {now} s");
+    Broken { t: now, joint: None, at_least: None, evidence: Evidence::Clock, text }
 }
 
 /// V has passed what the tube allows. `r` is what the encoders make of r_j = de_j + K_r e_j (rad/s), `floor` the energy that V has at least (J).

@@ -1,4 +1,6 @@
-//! What the loop needs of an arm.
+//! What the loop needs of an arm, and of whoever watches the obstacles that move.
+
+use nalgebra::Vector3;
 
 use crate::inertia::ParameterSet;
 use crate::plan::Plan;
@@ -21,6 +23,25 @@ impl Reading {
     }
 }
 
+/// Where an obstacle that moves was seen.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Sighting {
+    /// When it was there, s on the clock of [`Hardware::time`]: not when that became known.
+    pub t: f64,
+    /// Centre of a zonotope that held all of the obstacle at that time, m, base frame.
+    pub center: Vector3<f64>,
+    /// Generators of that zonotope, m.
+    pub generators: Vec<Vector3<f64>>,
+}
+
+impl Sighting {
+    /// Whether all of it are numbers.
+    pub(super) fn is_finite(&self) -> bool {
+        let mut all = self.center.iter().chain(self.generators.iter().flatten());
+        self.t.is_finite() && all.all(|x| x.is_finite())
+    }
+}
+
 /// An arm with its drives and sensors, tick by tick. In each control period (`Gains::period_s`) the loop calls
 /// [`Hardware::read`] once and then one of [`Hardware::command`] and [`Hardware::hold`], which end when the next period begins.
 ///
@@ -38,6 +59,18 @@ pub trait Hardware {
 
     /// Lets the arm's own drives hold it where it stands, for one control period; otherwise as [`Hardware::command`].
     fn hold(&mut self, measured: &mut [f64]) -> bool;
+
+    /// Where the obstacle with this index in the task's scene is, one that may move: written to `seen`, which holds where it was seen last. `false` if
+    /// nothing new is known: what it may have moved by since then goes on growing. Asked once before each plan.
+    ///
+    /// [`Hardware::time`] has to go on while a plan is made: a plan that comes to its start later than its sightings were charged for is not executed.
+    ///
+    /// What is written down must move as the obstacle does: no point of the zonotope faster than the obstacle's stated speed. Errors of measurement make the
+    /// zonotope larger; where they make it jump, the stated speed has to cover that. A jump beyond it is taken for a broken assumption.
+    fn observe(&mut self, obstacle: usize, seen: &mut Sighting) -> bool {
+        let _ = (obstacle, seen);
+        false
+    }
 
     /// A certified plan takes over at this tick. A real arm has nothing to do; a simulator can look how well it is followed.
     fn plan_starts(&mut self, plan: &Plan) {

@@ -8,6 +8,9 @@
 //! learn: no updates, no exciting trajectories, and the set of parameters stays what it was. If the task asks for it, what is
 //! held is weighed first: the arm stands, and the first plan is made with what the torques that hold it tell.
 //!
+//! Where obstacles move, each plan is made with where they are seen at the start of its planning period, and proven for wherever they may be while it is
+//! executed. Where one is too near for any proof the arm comes to rest and waits, as long as the task's patience lasts.
+//!
 //! The loop sees the [`Task`], and of the arm what [`Hardware`] gives out. [`run()`] tells an [`Observer`] what happens
 //! and returns a [`Record`].
 
@@ -19,17 +22,19 @@ pub(crate) mod nullable;
 mod outcome;
 mod record;
 mod run;
+mod surroundings;
 mod task;
 
 pub use event::{Event, Observer};
 pub use evidence::{Broken, Evidence, MeasurementGap, StopRecord};
-pub use hardware::{Hardware, Reading};
+pub use hardware::{Hardware, Reading, Sighting};
 #[cfg(test)]
 pub(crate) use learn::Learner;
 pub use learn::first_set;
 pub use outcome::{Outcome, TaskPhase};
 pub use record::{
     BodyEstimate, Identification, LogRow, Margins, MostProbable, PlanSummary, Record, TorqueWidths, TubeStep,
+    WaitRecord,
 };
 pub use run::{METHODS, RunError, RunOptions, run};
 pub use task::{Carry, Excite, ExciteCriterion, HeldObject, Identify, Task, Timing};

@@ -215,6 +215,19 @@ pub struct TubeStep {
 /// ms.
 const WIDTHS_AT: usize = 64;
 
+/// A time during which nothing could be proven because of an obstacle that moves: the arm came to rest, or stood.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WaitRecord {
+    /// When planning failed for the first time, s.
+    #[serde(deserialize_with = "number")]
+    pub from_s: f64,
+    /// When a plan took over again, or the run ended, s.
+    #[serde(deserialize_with = "number")]
+    pub to_s: f64,
+    /// The obstacle that was too near at first.
+    pub obstacle: String,
+}
+
 /// All that the loop knows of a run: what it decided, measured and learnt. It holds nothing of the truth.
 #[derive(Debug)]
 pub struct Record {
@@ -238,6 +251,8 @@ pub struct Record {
     pub log: Vec<LogRow>,
     /// Times without measurements.
     pub gaps: Vec<MeasurementGap>,
+    /// Times of waiting for obstacles that move.
+    pub waits: Vec<WaitRecord>,
     /// The tube in force, from each time on.
     pub tube: Vec<TubeStep>,
     /// Plans that were not proposed and certified in time.
@@ -268,6 +283,7 @@ impl Record {
             plans: vec![],
             log: vec![],
             gaps: vec![],
+            waits: vec![],
             tube: vec![],
             deadline_misses: 0,
             route_ms: None,

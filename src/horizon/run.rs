@@ -20,8 +20,10 @@ mod encoders;
 mod execution;
 mod planning;
 mod stopping;
+mod waiting;
 
 use encoders::Encoders;
+use waiting::Waiting;
 
 use super::event::{Event, Observer};
 use super::evidence::{Broken, Evidence};
@@ -29,6 +31,7 @@ use super::hardware::Hardware;
 use super::learn::Learner;
 use super::outcome::{Outcome, TaskPhase};
 use super::record::{BodyEstimate, Identification, Record};
+use super::surroundings::Surroundings;
 use super::task::Task;
 
 /// Failed exciting plans in a row after which the run goes on to the carrying phase with what it knows. Each takes a period
@@ -111,6 +114,9 @@ pub fn run<H: Hardware>(
         excited: 0,
         failures: 0,
         stalls: 0,
+        waited: 0,
+        waiting: None,
+        surroundings: Surroundings::new(&task.scene, hardware.time()),
         encoders: Encoders::new(&robot, &prior),
         record: Record::new(),
         task,
@@ -169,6 +175,10 @@ struct Runner<'a, H> {
     failures: usize,
     /// Carrying plans in a row that ended where the one before did.
     stalls: usize,
+    /// Plans that failed because of obstacles that move, and those of them in a row.
+    waited: usize,
+    waiting: Option<Waiting>,
+    surroundings: Surroundings,
     encoders: Encoders,
     record: Record,
     seed: u64,
@@ -189,6 +199,7 @@ impl<H: Hardware> Runner<'_, H> {
             if let Err(broken) = self.learn() {
                 self.record.broken.push(*broken);
             }
+            self.look_around();
             if !self.record.broken.is_empty() {
                 self.brake();
                 self.examine();
@@ -198,17 +209,13 @@ impl<H: Hardware> Runner<'_, H> {
                 return (Outcome::Success, None);
             }
             let next = self.purpose().map(|phase| (phase, self.make_plan(phase, begun)));
-            if let Some((_, None)) = next {
-                self.failures += 1;
-                if self.failures >= self.task.timing.max_failures {
-                    self.brake();
-                    let last = self.record.attempts.last().and_then(|plan| plan.reason.as_deref());
-                    let last = last.map(|reason| format!("; the last: {reason}")).unwrap_or_default();
-                    let reason = format!("{} plans in a row could not be certified{last}", self.failures);
-                    return (Outcome::SafeStop, Some(reason));
-                }
+            if let Some((_, None)) = next
+                && let Some(reason) = self.count_failure()
+            {
+                self.brake();
+                return (Outcome::SafeStop, Some(reason));
             }
-            if self.record.attempts.len() > self.task.timing.max_plans {
+            if self.record.attempts.len() - self.waited > self.task.timing.max_plans {
                 let reason = self.unreached();
                 self.brake();
                 return (Outcome::SafeStop, Some(reason));
@@ -219,6 +226,7 @@ impl<H: Hardware> Runner<'_, H> {
                 && self.starts_now(&plan.0)
             {
                 self.failures = 0;
+                self.end_wait();
                 self.activate(plan, phase);
             }
         }
@@ -328,10 +336,13 @@ impl<H: Hardware> Runner<'_, H> {
         self.learner.as_ref().map_or(&self.prior, Learner::set)
     }
 
-    /// Whether the arm is where a certified plan was proven to start: at rest, or at that tick of the running one.
+    /// Whether the arm is where a certified plan was proven to start: at rest, or at that tick of the running one; and no later than
+    /// obstacles that move allow.
     fn starts_now(&self, plan: &Plan) -> bool {
-        plan.start
-            == self.active.as_ref().map_or(PlanStart::Rest, |active| PlanStart::AfterTicks(active.ticks))
+        let in_time = self.surroundings.still_known_at(self.hardware.time());
+        let start =
+            self.active.as_ref().map_or(PlanStart::Rest, |active| PlanStart::AfterTicks(active.ticks));
+        in_time && plan.start == start
     }
 
     /// Switches controller and identifier to a certified plan, which starts now, and to its set as the proof had it.
@@ -364,6 +375,7 @@ impl<H: Hardware> Runner<'_, H> {
     }
 
     fn finish(mut self, outcome: Outcome, reason: Option<String>, clock: Instant) -> Record {
+        self.end_wait();
         let record = &mut self.record;
         record.look_at_torques(&self.robot);
         record.most_probable = self.learner.as_ref().and_then(|l| l.most_probable(&record.log));

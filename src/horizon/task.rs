@@ -21,11 +21,13 @@ pub struct Timing {
     pub max_plans: usize,
     /// Failures to plan in a row after which the run ends as a safe stop.
     pub max_failures: usize,
+    /// How long the arm waits in a row for obstacles that move, s, until the run ends as a safe stop.
+    pub patience_s: f64,
 }
 
 impl Default for Timing {
     fn default() -> Self {
-        Self { t_f_s: 3.0, t_p_s: 1.5, exciting_plans: 4, max_plans: 60, max_failures: 10 }
+        Self { t_f_s: 3.0, t_p_s: 1.5, exciting_plans: 4, max_plans: 60, max_failures: 10, patience_s: 60.0 }
     }
 }
 

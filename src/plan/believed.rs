@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::identify::parameter_name;
 use crate::inertia::ParameterSet;
-use crate::robot::Arm;
+use crate::robot::{Arm, Zonotope3};
 
 use super::Plan;
 use super::saved::PlanStart;
@@ -115,6 +115,8 @@ pub struct Believed {
     pub mass_kg: [f64; 2],
     /// Number of obstacles.
     pub obstacles: usize,
+    /// What is said of each obstacle that moves, in words.
+    pub moving: Vec<String>,
     /// Encoder and torque sensor bounds, in words.
     pub sensors: String,
     /// Whether the plan starts in motion, and the plan before it was not given.
@@ -130,6 +132,7 @@ impl Believed {
             robot: robot.name.clone(),
             mass_kg: [mass.lower, mass.upper],
             obstacles: plan.scene.obstacles.len(),
+            moving: plan.scene.obstacles.iter().filter(|obstacle| obstacle.moves()).map(moving).collect(),
             sensors: format!(
                 "{:e} rad, {:e} rad/s, torque {} % and {} N m",
                 sensors.position_rad,
@@ -140,6 +143,12 @@ impl Believed {
             start: alone && plan.start != PlanStart::Rest,
         }
     }
+}
+
+fn moving(Zonotope3 { name, speed_m_s, .. }: &Zonotope3) -> String {
+    format!(
+        "obstacle '{name}' was where each plan says when it was seen, and moves at most {speed_m_s} m/s; once the arm rests it may come to it"
+    )
 }
 
 #[cfg(test)]

@@ -12,6 +12,10 @@ use super::saved::PlanStart;
 
 /// A repeated proof finds the stored margins again, to this at least: the proof's arithmetic is the same on all machines.
 const SAME_MARGIN: f64 = 1e-9;
+/// What rounding makes of times (s) and places (m) at which an obstacle was seen.
+const SAME_MOMENT: f64 = 1e-9;
+/// See [`SAME_MOMENT`].
+const SAME_PLACE: f64 = 1e-6;
 
 /// One's own files, where one has them.
 #[derive(Debug, Clone, Default)]
@@ -79,12 +83,13 @@ fn link<R: Rounding>(
     }
     if let Some(first) = first.filter(|_| k > 0) {
         faults.extend(differences("robot", &plan.robot, &first.robot));
-        faults.extend(differences("scene", &plan.scene, &first.scene));
+        faults.extend(scene_differences(&plan.scene, &first.scene));
         if plan.start == PlanStart::Rest {
             faults.push("start: at rest, but only the first plan of a run may be".to_owned());
         }
     }
     faults.extend(before.and_then(|(before, _)| out_of_time(plan, before)));
+    faults.extend(before.and_then(|(before, _)| too_fast(plan, before)));
     if !faults.is_empty() {
         return Err(faults);
     }
@@ -103,7 +108,7 @@ fn held_against(plan: &Plan, k: usize, expected: &Expected) -> Vec<String> {
     }
     let Some(task) = &expected.task else { return faults };
     faults.extend(differences("robot", &plan.robot, &task.robot));
-    faults.extend(differences("scene", &plan.scene, &task.scene));
+    faults.extend(scene_differences(&plan.scene, &task.scene));
     if k == 0 {
         let start: Vec<f64> = plan.curve.points.iter().map(|points| points[0]).collect();
         faults.extend(differences("start", &start, &task.start));
@@ -111,6 +116,33 @@ fn held_against(plan: &Plan, k: usize, expected: &Expected) -> Vec<String> {
         faults.extend(first.map(|set| narrower(&plan.robot, &plan.set, set)).unwrap_or_default());
     }
     faults
+}
+
+/// Differences of two scenes. Where an obstacle that moves was seen, and how long ago, each plan says for itself.
+fn scene_differences(found: &Scene, own: &Scene) -> Vec<String> {
+    let mut alike = found.clone();
+    for (obstacle, own) in alike.obstacles.iter_mut().zip(&own.obstacles).filter(|(_, own)| own.moves()) {
+        (obstacle.center, obstacle.age_s) = (own.center, own.age_s);
+        obstacle.generators.clone_from(&own.generators);
+    }
+    differences("scene", &alike, own)
+}
+
+/// Where an obstacle has moved faster from one plan to the next than both say it can.
+fn too_fast(plan: &Plan, before: &Plan) -> Option<String> {
+    let pairs = plan.scene.obstacles.iter().zip(&before.scene.obstacles);
+    pairs.filter(|(now, _)| now.moves()).find_map(|(now, then)| {
+        let elapsed = (plan.t_start_s - now.age_s) - (before.t_start_s - then.age_s);
+        let (moved, allowed) = (now.moved_from(then), now.speed_m_s * elapsed);
+        // Also false where something is no number.
+        let within = elapsed >= -SAME_MOMENT && moved <= allowed.max(0.0) + SAME_PLACE;
+        (!within).then(|| {
+            format!(
+                "scene.obstacles['{}']: it moved by {moved} m in {elapsed} s since it was seen for the plan before, expected at most {allowed} m",
+                now.name
+            )
+        })
+    })
 }
 
 /// Where the plan's time of start is not that of its tick.
@@ -140,11 +172,22 @@ fn overstated(claimed: &Certificate, proven: &Certificate) -> Vec<String> {
         (claimed, proven) => claimed.is_some() != proven.is_some(),
     };
     let wrong = pairs.into_iter().filter(|(_, claimed, proven)| more(claimed, proven));
+    // Nothing is said of a time where distances hold for ever.
+    let until = |certificate: &Certificate| certificate.clear_until_s.unwrap_or(f64::INFINITY);
+    let longer = !(until(claimed) <= until(proven) + SAME_MOMENT);
+    let longer = longer.then(|| {
+        format!(
+            "certificate.clear_until_s: the file claims {} s, proven are {} s",
+            until(claimed),
+            until(proven)
+        )
+    });
     wrong
         .map(|(name, claimed, proven)| {
             let [claimed, proven] =
                 [claimed, proven].map(|m| m.value.map_or("none".to_owned(), |x| x.to_string()));
             format!("certificate.{name}: the file claims a margin of {claimed}, proven is {proven}")
         })
+        .chain(longer)
         .collect()
 }

@@ -26,6 +26,8 @@ const KEEPS: [(f64, f64); 3] = [(0.08, 0.2), (0.04, 0.1), (0.015, 0.05)];
 /// Largest numbers of nodes of the searches, one round after the other. Each round has four times as many as the one before,
 /// so that a hard scene costs a third more than a search that knew the number.
 const NODES: [usize; 4] = [500, 2_000, 8_000, 30_000];
+/// Rounds of a brief search: some tenths of a second where there is no way.
+const BRIEF: usize = 2;
 /// Configurations that are tried as a way out of a tight place, up to this far from it (rad), near ones first. A try costs
 /// the clearances of one configuration.
 const WAYS_OUT: usize = 400;
@@ -169,11 +171,37 @@ impl Router {
         seed: u64,
         deadline: Instant,
     ) -> Result<&Route, RouteError> {
+        self.search(terrain, (start, goal), seed, deadline, &NODES)
+    }
+
+    /// [`Router::find`] with no more than the first rounds: for a way that may well not be there, while time is short.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn find_briefly(
+        &mut self,
+        terrain: Terrain<'_>,
+        start: &[f64],
+        goal: &[f64],
+        seed: u64,
+        deadline: Instant,
+    ) -> Result<&Route, RouteError> {
+        self.search(terrain, (start, goal), seed, deadline, &NODES[..BRIEF])
+    }
+
+    fn search(
+        &mut self,
+        terrain: Terrain<'_>,
+        (start, goal): (&[f64], &[f64]),
+        seed: u64,
+        deadline: Instant,
+        nodes: &[usize],
+    ) -> Result<&Route, RouteError> {
         self.fit(terrain.robot)?;
         let goal = nearest_turn(terrain.robot, start, goal);
         let bounds = search_bounds(terrain.robot, start);
         let mut last = RouteError::Search(SearchError::Invalid("start"));
-        for (round, max_nodes) in NODES.into_iter().enumerate() {
+        for (round, &max_nodes) in nodes.iter().enumerate() {
             let seed = seed.wrapping_mul(NODES.len() as u64).wrapping_add(round as u64);
             let options = SearchOptions {
                 seed,

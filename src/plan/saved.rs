@@ -15,6 +15,13 @@ use crate::enclose::Rounding;
 
 /// Version of the plan file.
 pub const SCHEMA: u32 = 4;
+/// Version of one in which an obstacle moves: a program that knows no such obstacles must not take them for others.
+const SCHEMA_MOVING: u32 = 5;
+
+/// Version of a plan file with this scene.
+pub fn schema(scene: &Scene) -> u32 {
+    if scene.moves() { SCHEMA_MOVING } else { SCHEMA }
+}
 
 /// Where a plan starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,7 +51,7 @@ impl PlanStart {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// Version of this format.
+    /// Version of this format: 4, or 5 where an obstacle moves.
     pub schema: u32,
     /// When the plan starts, s since the start of the run.
     pub t_start_s: f64,
@@ -84,7 +91,7 @@ pub enum PlanError {
         source: serde_json::Error,
     },
     /// The file has another version.
-    #[error("{}: plan schema {found}, this program reads {SCHEMA}", path.display())]
+    #[error("{}: plan schema {found}, this program reads {SCHEMA} and {SCHEMA_MOVING}", path.display())]
     Schema {
         /// The file.
         path: PathBuf,
@@ -131,11 +138,16 @@ impl Plan {
         }
         let parse_error = |source| PlanError::Parse { path: path.clone(), source };
         let Version { schema } = serde_json::from_str(text).map_err(parse_error)?;
-        if schema != SCHEMA {
+        if ![SCHEMA, SCHEMA_MOVING].contains(&schema) {
             return Err(PlanError::Schema { path, found: schema });
         }
         // Its robot is checked as it is read; sizes and numbers of the rest are the certifier's to check.
-        serde_json::from_str(text).map_err(parse_error)
+        let plan: Self = serde_json::from_str(text).map_err(parse_error)?;
+        if plan.schema < self::schema(&plan.scene) {
+            let reason = format!("schema {schema}, but an obstacle moves: expected {SCHEMA_MOVING}");
+            return Err(PlanError::Content { path, reason });
+        }
+        Ok(plan)
     }
 
     /// Repeats the proof in the arithmetic `R`; after `before` as in [`PlanStart::after`].

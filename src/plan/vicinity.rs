@@ -7,7 +7,7 @@
 //! # Proven
 //! The sets over all of K ([`Places`]) hold the ends of every capsule for every end point on offer, every time and every
 //! tracking error, and a capsule's axis is the convex hull of its ends. An obstacle is left out if over every span of time each moving
-//! axis is further from it than the capsule's radius and `KEEP_M`: by boxes around both (`reach::block`), or along a direction u in which the
+//! axis is further from it than the capsule's radius, what the obstacle may have moved by ([`crate::reach::moving`]) and `KEEP_M`: by boxes around both (`reach::block`), or along a direction u in which the
 //! forms of both ends stay above the obstacle's support. All bounds are rounded outward; |u| is one up to 2^-50, which
 //! takes less from a distance than the millimetres that `KEEP_M` holds beyond the solver's largest margin. So no row of it is active at any k.
 //!
@@ -21,7 +21,8 @@ use crate::family::{Places, TrajectoryFamily};
 use crate::reach::block::Block;
 use crate::reach::direction::nearest_direction;
 use crate::reach::links::{coarsely_clear, zonotope_above};
-use crate::reach::{Tube, extent};
+use crate::reach::moving::{grown, moved_by};
+use crate::reach::{Span, Tube, extent};
 use crate::robot::{Arm, Scene, Zonotope3};
 use crate::scalar::Scalar;
 
@@ -96,7 +97,7 @@ impl Vicinity {
         }
         self.taken.sort_unstable();
         for &k in &self.taken {
-            let hollow = Zonotope3 { name: String::new(), center: self.home[k].center, generators: vec![] };
+            let hollow = Zonotope3::still(String::new(), self.home[k].center, vec![]);
             self.near.obstacles.push(std::mem::replace(&mut self.home[k], hollow));
         }
         self.narrowed = true;
@@ -149,6 +150,9 @@ impl Vicinity {
             let radius = shape.capsule.radius;
             let axis = Block::around_axis(&ends.map(|end| end.map(|x| settled(&x, n, None))));
             for (k, obstacle) in home.iter().enumerate() {
+                // An obstacle that moves is not kept clear of at rest, but until then.
+                let moved = moved_by(obstacle, tube.gains.period_s, Span::Between(span.0, span.1));
+                let radius = grown(radius, moved.unwrap_or_default());
                 let clear = coarsely_clear(&axis, radius, &blocks[k]).clearance_m > KEEP_M;
                 if !clear && !taken.contains(&k) && !stays_beyond(ends, radius + KEEP_M, obstacle, n, weights)
                 {

@@ -102,11 +102,8 @@ mod tests {
             let ends = [centers.0, centers.1].map(|c| -> [Form; 3] {
                 std::array::from_fn(|i| form(c[i], spread[i], spread[3 + i]))
             });
-            let zonotope = Zonotope3 {
-                name: String::new(),
-                center: center.into(),
-                generators: generators.iter().map(|g| (*g).into()).collect(),
-            };
+            let zonotope =
+                Zonotope3::still("", center.into(), generators.iter().map(|g| (*g).into()).collect());
             let (gap, gaps) = Block::around_axis(&ends).gap(&Block::around_zonotope(&zonotope));
             prop_assert!(gap >= 0.0 && gaps.iter().all(|g| g.abs() <= gap * (1.0 + 1e-15)));
             // The distance of a point of each, in twice the precision.
@@ -135,11 +132,8 @@ mod tests {
     fn boxes_apart_along_all_axes_are_as_far_apart_as_their_corners() {
         let point = |x: f64| Form::constant(x);
         let ends = [[point(0.0), point(1.0), point(2.0)], [point(0.5), point(1.0), point(2.0)]];
-        let cube = Zonotope3 {
-            name: String::new(),
-            center: [4.5, -2.5, 2.5].into(),
-            generators: vec![[1.0, 0.0, 0.0].into(), [0.0, 0.5, 0.0].into(), [0.0, 0.0, 0.5].into()],
-        };
+        let generators = vec![[1.0, 0.0, 0.0].into(), [0.0, 0.5, 0.0].into(), [0.0, 0.0, 0.5].into()];
+        let cube = Zonotope3::still("", [4.5, -2.5, 2.5].into(), generators);
         let (gap, gaps) = Block::around_axis(&ends).gap(&Block::around_zonotope(&cube));
         assert!((gap - 18f64.sqrt()).abs() < 1e-12 && gap <= 18f64.sqrt(), "{gap}");
         assert!(gaps[0] < 0.0 && gaps[1] > 0.0 && gaps[2] == 0.0, "{gaps:?}");
@@ -148,11 +142,8 @@ mod tests {
     #[test]
     fn what_is_not_finite_is_nowhere_apart() {
         let whole = [[Form::whole(); 3]; 2];
-        let cube = Zonotope3 {
-            name: String::new(),
-            center: [9.0, f64::NAN, f64::INFINITY].into(),
-            generators: vec![[f64::NAN, 0.0, 0.0].into()],
-        };
+        let center = [9.0, f64::NAN, f64::INFINITY].into();
+        let cube = Zonotope3::still("", center, vec![[f64::NAN, 0.0, 0.0].into()]);
         assert_eq!(Block::around_axis(&whole).gap(&Block::around_zonotope(&cube)).0, 0.0);
         let origin = [[Form::constant(0.0); 3]; 2];
         assert_eq!(Block::around_axis(&origin).gap(&Block::around_zonotope(&cube)).0, 0.0);

@@ -37,6 +37,7 @@ impl fmt::Display for Event {
             Event::Gap { from, to } => {
                 write!(f, "no measurements from {from:.3} s to {to:.3} s; their window of data is left out")
             }
+            Event::Waiting { t, obstacle } => write!(f, "t = {t:.2} s, waiting for '{obstacle}'"),
             Event::Stopped { outcome, reason } => {
                 write!(f, "{outcome}")?;
                 reason.iter().try_for_each(|why| write!(f, ": {why}"))

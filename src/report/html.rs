@@ -156,7 +156,16 @@ fn findings(summary: &Summary) -> String {
             gap.from_s, gap.to_s
         )
     });
-    further.chain(stopped).chain(gaps).map(|text| format!("<p class=\"reason warn\">{text}</p>")).collect()
+    let waits = summary.waits.iter().map(|wait| {
+        let (from, to, obstacle) = (wait.from_s, wait.to_s, escape(&wait.obstacle));
+        format!("From {from:.1} s to {to:.1} s '{obstacle}' left no room for a proof: the arm came to rest and waited.")
+    });
+    let touched = (summary.touched_at_rest > 0).then(|| {
+        let steps = summary.touched_at_rest;
+        format!("What moves touched the resting arm, in {steps} integration steps; no plan promises that it does not.")
+    });
+    let all = further.chain(stopped).chain(gaps).chain(waits).chain(touched);
+    all.map(|text| format!("<p class=\"reason warn\">{text}</p>")).collect()
 }
 
 fn verdict(good: bool) -> &'static str {
@@ -194,13 +203,29 @@ fn safety<P>(record: &RunRecord<P>, charts: &Charts) -> Result<String, ReportErr
         let clearance = vec![Series { color: LINES[2], shape: Shape::Area, points }];
         let key = [("c2", "distance to the nearest obstacle or other link")];
         let plot = Plot { from_zero: true, ..charts.large(clearance) };
-        html += &(charts.figure("Clearance, mm", &key, plot)? + "</div>");
+        html += &(charts.figure("Clearance, mm", &key, plot)? + &approaches(record, charts)? + "</div>");
     }
     html += "<h2>Torques</h2><p>As logged, in per cent of each joint's limit.</p><div class=\"grid small\">";
     for (joint, limit) in record.torque_limit.iter().enumerate() {
         html += &torque(record, charts, joint, *limit)?;
     }
     Ok(html + "</div>")
+}
+
+/// How near came what moves, while the arm moved and while it rested; empty where nothing may move.
+fn approaches<P>(record: &RunRecord<P>, charts: &Charts) -> Result<String, ReportError> {
+    if record.approaches.is_empty() {
+        return Ok(String::new());
+    }
+    let stretches = record.approaches.chunk_by(|a, b| a.2 == b.2);
+    let line = |stretch: &[(f64, f64, bool)]| Series {
+        color: LINES[usize::from(!stretch[0].2)],
+        shape: Shape::Line,
+        points: stretch.iter().map(|(t, d, _)| (*t, *d)).collect(),
+    };
+    let key = [("c1", "while the arm moves"), ("c0", "while it rests")];
+    let plot = Plot { from_zero: true, ..charts.large(stretches.map(line).collect()) };
+    charts.figure("Distance to what moves, m", &key, plot)
 }
 
 /// The torque of one joint in per cent of its limit.

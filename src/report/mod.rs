@@ -41,6 +41,8 @@ pub struct RunRecord<P> {
     pub log: Vec<LogRow>,
     /// Distance to the nearest obstacle or other link over time: (s, m).
     pub clearance: Vec<(f64, f64)>,
+    /// Distance to the nearest obstacle that may move over time: (s, m, whether the arm rested); empty where none may.
+    pub approaches: Vec<(f64, f64, bool)>,
     /// Torque limit of each joint, N m (N).
     pub torque_limit: Vec<f64>,
     /// Proven bound of the tracking error, from each time on; one entry if it never changed.

@@ -11,7 +11,7 @@ use super::{ReportError, expect_length};
 use crate::horizon::nullable::{number, numbers};
 use crate::horizon::{
     BodyEstimate, Broken, Identification, Margins, MeasurementGap, MostProbable, Outcome, PlanSummary,
-    StopRecord,
+    StopRecord, WaitRecord,
 };
 use crate::inertia::{INERTIAL, PARAMETER_NAMES, PARAMETER_UNITS};
 
@@ -47,8 +47,14 @@ pub struct Summary {
     /// Times without measurements. Left out where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gaps: Vec<MeasurementGap>,
+    /// Times of waiting for obstacles that move. Left out where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits: Vec<WaitRecord>,
     /// Counts over the true state at every integration step.
     pub violations: Violations,
+    /// Steps in which an obstacle that moves touched the arm while that rested; no plan promises that it does not. Left out if it is 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub touched_at_rest: u64,
     /// Whether the truth lay in the proven set at every update.
     pub truth_inside: bool,
     /// The last link with gripper and payload: the ten unknowns. Left out where nothing is held.
@@ -71,7 +77,8 @@ pub struct Summary {
     pub tube_used_ratio: Option<f64>,
     /// Largest ratio of a true torque to its limit.
     pub max_torque_ratio: Option<f64>,
-    /// Smallest true distance to an obstacle or another link, m; `None` if there is nothing to touch.
+    /// Smallest true distance to an obstacle or another link, m; `None` if there is nothing to touch. That to an obstacle that moves counts
+    /// while the arm moves.
     pub min_clearance_m: Option<f64>,
     /// Largest joint distance to the goal at the end, rad; `None` if there is no goal.
     pub goal_error_rad: Option<f64>,
@@ -88,6 +95,11 @@ pub struct Summary {
     /// Time on the clock, s.
     #[serde(deserialize_with = "number")]
     pub wall_s: f64,
+}
+
+/// What is left out of files.
+fn is_zero(x: &u64) -> bool {
+    *x == 0
 }
 
 /// How often something that must not happen happened.

@@ -48,6 +48,13 @@ pub fn closing(summary: &Summary) -> String {
         let _ =
             write!(text, "\n  {} gaps in the measurements; their windows are left out", summary.gaps.len());
     }
+    for wait in &summary.waits {
+        let (from, to) = (wait.from_s, wait.to_s);
+        let _ = write!(text, "\n  waited for '{}' from {from:.1} s to {to:.1} s", wait.obstacle);
+    }
+    if summary.touched_at_rest > 0 {
+        text += "\n  what moves touched the resting arm";
+    }
     let _ = write!(text, "\n{rule}\n{}\n", figures(summary));
     let mut rows = Vec::new();
     if let Some(whole) = &summary.payload {

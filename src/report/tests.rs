@@ -89,7 +89,9 @@ fn summary() -> Summary {
         broken: vec![],
         stopped: None,
         gaps: vec![],
+        waits: vec![],
         violations: Violations::default(),
+        touched_at_rest: 0,
         truth_inside: true,
         payload: Some(payload(0.0625)),
         payload_alone: Some(payload(0.07)),
@@ -117,6 +119,7 @@ pub(crate) fn record() -> RunRecord<serde_json::Value> {
         clearance: (0..=12_000)
             .map(|i| (1e-3 * f64::from(i), 0.1 + 0.077 * (1e-3 * f64::from(i)).cos()))
             .collect(),
+        approaches: vec![],
         torque_limit: vec![90.0, 90.0, 90.0, 90.0, 45.0, 45.0, 45.0],
         tube: [(0.0, 2.5e-3), (3.0, 1.6e-3)]
             .map(|(t, p)| TubeStep { t, position_rad: p, velocity_rad_s: 20.0 * p })
@@ -360,9 +363,17 @@ impl serde::Serialize for Unwritable {
 fn an_error_leaves_everything_as_it_was() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join("run");
-    let RunRecord { summary, log, clearance, torque_limit, tube, set_proof, .. } = record();
-    let broken =
-        RunRecord { summary, log, clearance, torque_limit, tube, plans: vec![Unwritable], set_proof };
+    let RunRecord { summary, log, clearance, approaches, torque_limit, tube, set_proof, .. } = record();
+    let broken = RunRecord {
+        summary,
+        log,
+        clearance,
+        approaches,
+        torque_limit,
+        tube,
+        plans: vec![Unwritable],
+        set_proof,
+    };
     assert!(matches!(write(&folder, &broken), Err(ReportError::Json { .. })));
     assert_eq!(entries(scratch.path()), [""; 0]);
     write(&folder, &record()).unwrap();

@@ -31,7 +31,7 @@ impl Zonotope3 {
         let boxes = boxes.filter_map(|axes| along(axes, points));
         let smallest = boxes.min_by(|a, b| volume(a).total_cmp(&volume(b)))?;
         let (center, sides) = smallest;
-        Some(Self { name: name.into(), center, generators: (0..3).map(|k| sides.column(k).into()).collect() })
+        Some(Self::still(name, center, (0..3).map(|k| sides.column(k).into()).collect()))
     }
 }
 

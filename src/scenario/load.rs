@@ -54,7 +54,7 @@ impl Check<'_> {
         }
         let robot = self.robot(&file)?;
         let n = robot.dof();
-        let mut scene = self.scene(&file.obstacles)?;
+        let (mut scene, paths) = (self.scene(&file.obstacles)?, self.paths(&file.obstacles)?);
         let (start, goal) = match world {
             None => (
                 self.configuration("start_rad", file.start_rad.take(), &robot)?,
@@ -71,7 +71,7 @@ impl Check<'_> {
         let timing = file.timing.timing(file.payload.is_some());
         self.timing(&timing)?;
         let heavier = file.faults.payload_mass_kg;
-        let faults = self.faults(file.faults, &robot)?;
+        let faults = self.faults(file.faults, &robot, &scene)?;
         let object = (file.payload, file.prior, file.excite);
         let at_fault = (heavier, faults.payload_slips.is_some());
         let (held, truth) = self.held_or_nothing(object, &robot, (&timing, file.identify), at_fault)?;
@@ -90,8 +90,10 @@ impl Check<'_> {
         };
         let places = Check { path: world.unwrap_or(self.path) };
         places.free("start", &task.start, &task)?;
-        places.free("goal", &task.goal, &task)?;
-        Ok(Scenario { task, truth: truth.with_faults(faults) })
+        // What moves may be gone by then.
+        let later = Task { scene: task.scene.still_part(), ..task.clone() };
+        places.free("goal", &task.goal, &later)?;
+        Ok(Scenario { task, truth: truth.with_faults(faults).with_paths(paths) })
     }
 
     /// What is held and its truth, from three tables that are given together or not at all. Of a payload at fault: the mass that
@@ -339,6 +341,7 @@ impl Check<'_> {
         {
             self.count(field, count, 1)?;
         }
+        self.positive("timing.patience_s", timing.patience_s)?;
         if timing.exciting_plans > timing.max_plans {
             return Err(self.error("timing.exciting_plans", "more than timing.max_plans"));
         }

@@ -52,6 +52,7 @@ fn close(record: Record, task: &Task, options: &RunOptions, audit: Audit) -> Run
         broken: record.broken,
         stopped: record.stopped,
         gaps: record.gaps,
+        waits: record.waits,
         violations: Violations {
             collision: counts.collision,
             torque: counts.torque,
@@ -59,6 +60,7 @@ fn close(record: Record, task: &Task, options: &RunOptions, audit: Audit) -> Run
             velocity: counts.velocity,
             tube: counts.tube,
         },
+        touched_at_rest: audit.touched_at_rest,
         truth_inside: audit.truth_inside,
         payload,
         payload_alone,
@@ -80,6 +82,7 @@ fn close(record: Record, task: &Task, options: &RunOptions, audit: Audit) -> Run
         summary,
         log: record.log,
         clearance: audit.clearance,
+        approaches: audit.approaches.iter().map(|near| (near.t, near.distance_m, near.at_rest)).collect(),
         torque_limit: task.robot.joints.iter().map(|j| j.limits.torque).collect(),
         tube: record.tube,
         plans: record.plans,

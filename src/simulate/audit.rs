@@ -37,6 +37,17 @@ pub struct Counts {
     pub tube: u64,
 }
 
+/// How near an obstacle that may move was.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Approach {
+    /// When, s.
+    pub t: f64,
+    /// Distance, m; not positive where it touches.
+    pub distance_m: f64,
+    /// Whether the arm rested: before its first plan, or after the end of the last one.
+    pub at_rest: bool,
+}
+
 /// What the auditor saw.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Audit {
@@ -57,6 +68,10 @@ pub struct Audit {
     pub clearance_m: f64,
     /// Distance over time: (s, m).
     pub clearance: Vec<(f64, f64)>,
+    /// Distance to the nearest obstacle that may move, at any time, of an arm that moves or rests.
+    pub approaches: Vec<Approach>,
+    /// Steps in which an obstacle that moves touched the arm while that rested. No plan promises that it does not.
+    pub touched_at_rest: u64,
     /// Largest difference to an integration with steps four times finer, rad a tick.
     pub integration_error_rad: f64,
     /// True configuration at the end, rad.
@@ -77,31 +92,37 @@ impl Audit {
             torque_ratio: 0.0,
             clearance_m: f64::INFINITY,
             clearance: Vec::new(),
+            approaches: Vec::new(),
+            touched_at_rest: 0,
             integration_error_rad: 0.0,
             q: start.to_vec(),
             stop: None,
         }
     }
 
-    /// Checks the true state after an integration step; returns the clearance.
+    /// Checks the true state after an integration step, of an arm that moves or rests; returns the clearance, and that to what may move.
+    /// What moves may touch an arm that rests, and does no harm in that; whatever else touches is a collision.
     pub(super) fn look(
         &mut self,
         robot: &Arm,
         (contacts, scene): (&Contacts, &Scene),
-        q: &[f64],
-        dq: &[f64],
-    ) -> f64 {
+        (q, dq): (&[f64], &[f64]),
+        at_rest: bool,
+    ) -> (f64, f64) {
         let (mut position, mut velocity) = (false, false);
         for (j, joint) in robot.joints.iter().enumerate() {
             position |= joint.limits.position.is_some_and(|(lower, upper)| q[j] < lower || q[j] > upper);
             velocity |= dq[j].abs() > joint.limits.velocity;
         }
-        let closest = contacts.clearance(&robot.frames(q), scene);
+        let frames = robot.frames(q);
+        let closest = contacts.clearance(&frames, scene, !at_rest);
+        let nearest_moving = contacts.to_moving(&frames, scene);
+        self.touched_at_rest += u64::from(at_rest && nearest_moving <= 0.0);
         self.clearance_m = self.clearance_m.min(closest);
         self.counts.position += u64::from(position);
         self.counts.velocity += u64::from(velocity);
         self.counts.collision += u64::from(closest <= 0.0);
-        closest
+        (closest, nearest_moving)
     }
 
     /// Checks the true state against the tube around `desired`.

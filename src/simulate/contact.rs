@@ -128,24 +128,46 @@ impl Contacts {
     }
 
     /// Least distance from any moving part to an obstacle or to a part that it may not touch, m; infinite if there is
-    /// nothing to touch. `frames` are [`crate::robot::Model::frames`].
-    pub fn clearance(&self, frames: &[Placement], scene: &Scene) -> f64 {
-        let mut least = f64::INFINITY;
+    /// nothing to touch. `frames` are [`crate::robot::Model::frames`]. Obstacles that may move count only if `moving` says so.
+    pub fn clearance(&self, frames: &[Placement], scene: &Scene, moving: bool) -> f64 {
         let placed: Vec<Capsule> = (0..self.parts.len()).map(|part| self.placed(part, frames)).collect();
+        let counts = |obstacle: &Zonotope3| moving || !obstacle.moves();
+        let mut least = self.to_obstacles(frames, &placed, scene, counts);
+        for &(a, b) in &self.pairs {
+            let (p, q) = (&placed[a], &placed[b]);
+            if balls_apart(p, q) < least && between_capsules(p, q) < least {
+                least = least.min(self.between(frames, (a, b)));
+            }
+        }
+        least
+    }
+
+    /// Least distance from any moving part to an obstacle that may move, m; infinite where none may.
+    pub fn to_moving(&self, frames: &[Placement], scene: &Scene) -> f64 {
+        if !scene.moves() {
+            return f64::INFINITY;
+        }
+        let placed: Vec<Capsule> = (0..self.parts.len()).map(|part| self.placed(part, frames)).collect();
+        self.to_obstacles(frames, &placed, scene, Zonotope3::moves)
+    }
+
+    /// Least distance from any moving part to an obstacle that counts, m.
+    fn to_obstacles(
+        &self,
+        frames: &[Placement],
+        placed: &[Capsule],
+        scene: &Scene,
+        counts: impl Fn(&Zonotope3) -> bool,
+    ) -> f64 {
+        let mut least = f64::INFINITY;
         // Where the base is mounted is not for a motion to change.
         for part in (0..self.parts.len()).filter(|&part| self.parts[part].joint.is_some()) {
-            for obstacle in &scene.obstacles {
+            for obstacle in scene.obstacles.iter().filter(|obstacle| counts(obstacle)) {
                 if at_least(&placed[part], obstacle) < least {
                     let from = obstacle.center;
                     let solid = self.solid(part, frames, &from);
                     least = least.min(distance(&solid, &Solid::Obstacle { zonotope: obstacle, from }));
                 }
-            }
-        }
-        for &(a, b) in &self.pairs {
-            let (p, q) = (&placed[a], &placed[b]);
-            if balls_apart(p, q) < least && between_capsules(p, q) < least {
-                least = least.min(self.between(frames, (a, b)));
             }
         }
         least

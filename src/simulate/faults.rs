@@ -28,6 +28,8 @@ pub struct Faults {
     pub clamped_drive: Option<ClampedDrive>,
     /// The joints are elastic (A1).
     pub elastic_joints: Option<ElasticJoints>,
+    /// An obstacle is faster than it is said to be (A3).
+    pub fast_obstacle: Option<FastObstacle>,
 }
 
 /// The held object is at once at another place in the hand; the joints' velocities stay.
@@ -102,6 +104,24 @@ pub enum EncoderSide {
     Link,
     /// Before the spring.
     Motor,
+}
+
+/// From `at_s` on, an obstacle goes along its path `factor` times as fast as the path says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FastObstacle {
+    /// Index of the obstacle in the scene.
+    pub obstacle: usize,
+    /// When.
+    pub at_s: f64,
+    /// How many times as fast.
+    pub factor: f64,
+}
+
+impl FastObstacle {
+    /// The time at which the path says what is true at time `t`, s.
+    pub(super) fn hurried(&self, t: f64) -> f64 {
+        if t > self.at_s { self.at_s + self.factor * (t - self.at_s) } else { t }
+    }
 }
 
 /// From `at_s` on, all time stamps are off by `by_s`.

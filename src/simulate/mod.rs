@@ -7,6 +7,7 @@ mod contact;
 mod drives;
 mod elastic;
 pub mod faults;
+mod passage;
 pub(crate) mod plant;
 pub mod posture;
 pub(crate) mod recording;
@@ -15,8 +16,9 @@ mod truth;
 mod whole_body;
 mod world;
 
-pub use audit::{Audit, Counts, TrackingReference};
+pub use audit::{Approach, Audit, Counts, TrackingReference};
 pub use faults::Faults;
+pub use passage::ObstaclePath;
 pub use posture::Posture;
 pub use recording::{Drive, Footing, HiddenParameters, Noise, Recording, RecordingPlan, Sealed, record};
 pub use stopping::StopAudit;

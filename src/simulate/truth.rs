@@ -20,6 +20,7 @@
 use crate::inertia::{INERTIAL, pseudo::check_physical};
 
 use super::faults::Faults;
+use super::passage::ObstaclePath;
 
 /// The true inertial parameters of the last body with gripper and payload, for the plant alone (module header).
 pub struct HiddenTruth {
@@ -28,6 +29,8 @@ pub struct HiddenTruth {
     pub(super) payload: Option<[f64; INERTIAL]>,
     /// What else is not as everybody believes.
     pub(super) faults: Faults,
+    /// Where obstacles go.
+    pub(super) paths: Vec<ObstaclePath>,
 }
 
 impl std::fmt::Debug for HiddenTruth {
@@ -40,13 +43,13 @@ impl HiddenTruth {
     /// Hides the parameters of the whole last body; `Err` says why no rigid body has them.
     pub(crate) fn new(payload: [f64; INERTIAL]) -> Result<Self, String> {
         check_physical(&payload)
-            .map(|()| Self { payload: Some(payload), faults: Faults::default() })
+            .map(|()| Self { payload: Some(payload), ..Self::nothing() })
             .map_err(|e| e.to_string())
     }
 
     /// An empty hand.
     pub(crate) fn nothing() -> Self {
-        Self { payload: None, faults: Faults::default() }
+        Self { payload: None, faults: Faults::default(), paths: Vec::new() }
     }
 
     /// The same truth in a world with these faults.
@@ -54,9 +57,14 @@ impl HiddenTruth {
         Self { faults, ..self }
     }
 
+    /// The same truth in a world whose obstacles go these ways.
+    pub(crate) fn with_paths(self, paths: Vec<ObstaclePath>) -> Self {
+        Self { paths, ..self }
+    }
+
     /// The same faults with another last body; `Err` says why no rigid body has these parameters.
     pub(crate) fn with_last_body(self, body: [f64; INERTIAL]) -> Result<Self, String> {
-        Ok(Self::new(body)?.with_faults(self.faults))
+        Ok(Self { payload: Self::new(body)?.payload, ..self })
     }
 
     /// The same truth with a held object of `mass` kg: the object is what exceeds `empty` (the last body with its
@@ -72,7 +80,7 @@ impl HiddenTruth {
         }
         let ratio = mass / object;
         let heavier = Self::new(std::array::from_fn(|k| empty[k] + ratio * (payload[k] - empty[k])))?;
-        Ok(heavier.with_faults(self.faults))
+        Ok(heavier.with_faults(self.faults).with_paths(self.paths))
     }
 
     /// The numbers, for the report of a finished run: m (kg), h (kg m), I (kg m^2) about the joint frame's origin;

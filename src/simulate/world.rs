@@ -8,10 +8,11 @@
 use std::f64::consts::TAU;
 use std::sync::Arc;
 
+use nalgebra::Vector3;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::horizon::{Hardware, Reading};
+use crate::horizon::{Hardware, Reading, Sighting};
 use crate::inertia::pseudo::check_physical;
 use crate::inertia::{COULOMB, INERTIAL, ParameterSet, VISCOUS};
 use crate::plan::Plan;
@@ -19,10 +20,11 @@ use crate::reach::Tube;
 use crate::robot::{Arm, Scene};
 use crate::trajectory::{Bezier, JointState};
 
-use super::audit::{Audit, TrackingReference};
+use super::audit::{Approach, Audit, TrackingReference};
 use super::contact::Contacts;
 use super::drives::{Drives, WITHIN};
-use super::faults::{Faults, PayloadSlips, slipped};
+use super::faults::{FastObstacle, Faults, PayloadSlips, slipped};
+use super::passage::ObstaclePath;
 use super::plant::Plant;
 use super::stopping::StopAudit;
 use super::truth::HiddenTruth;
@@ -37,7 +39,10 @@ const CLEARANCE_EVERY: u64 = 10;
 #[derive(Debug)]
 pub struct World {
     robot: Arc<Arm>,
+    /// What must not be touched, where it truly is now; and where that is at time 0.
     scene: Scene,
+    at_first: Vec<Vector3<f64>>,
+    paths: Vec<ObstaclePath>,
     contacts: Contacts,
     plant: Plant,
     drives: Drives,
@@ -110,6 +115,8 @@ impl World {
             faults: truth.faults,
             stuck,
             frozen_at: None,
+            at_first: scene.obstacles.iter().map(|obstacle| obstacle.center).collect(),
+            paths: truth.paths,
             contacts: Contacts::new(&robot),
             drives: Drives::new(&robot, seed),
             applied: vec![0.0; start.len()],
@@ -168,12 +175,18 @@ impl World {
         let period = self.robot.gains().period_s;
         let (mut t, step) =
             (reference.map_or(0.0, |reference| reference.t), period / super::plant::SUBSTEPS as f64);
+        let now = self.time();
         let (robot, audit, desired) = (&self.robot, &mut self.audit, &mut self.desired);
-        let things = (&self.contacts, &self.scene);
-        let mut closest = f64::INFINITY;
+        let at_rest = reference.is_some_and(|plan| plan.t >= plan.curve.duration_s);
+        let (scene, at_first) = (&mut self.scene, &self.at_first);
+        let (paths, fault) = (&self.paths, self.faults.fast_obstacle.as_ref());
+        let (mut closest, mut approach, mut passed) = (f64::INFINITY, f64::INFINITY, 0.0);
         self.plant.advance(&acting, period, |q, dq| {
             t += step;
-            closest = closest.min(audit.look(robot, things, q, dq));
+            passed += step;
+            place(scene, at_first, paths, (now + passed, fault));
+            let (near, coming) = audit.look(robot, (&self.contacts, &*scene), (q, dq), at_rest);
+            (closest, approach) = (closest.min(near), approach.min(coming));
             if let Some(reference) = &reference {
                 reference.curve.evaluate(t, desired);
                 audit.follow(q, dq, desired, reference);
@@ -184,7 +197,14 @@ impl World {
         if self.ticks.is_multiple_of(CLEARANCE_EVERY) && closest.is_finite() {
             self.audit.clearance.push((self.time(), closest));
         }
+        self.note_approach(approach, at_rest);
         self.end_tick()
+    }
+
+    fn note_approach(&mut self, distance_m: f64, at_rest: bool) {
+        if self.ticks.is_multiple_of(CLEARANCE_EVERY) && distance_m.is_finite() {
+            self.audit.approaches.push(Approach { t: self.time(), distance_m, at_rest });
+        }
     }
 
     /// The arm stands still for one control period, held by its own drives: writes what the torque sensors say of that to `measured`.
@@ -196,6 +216,15 @@ impl World {
             *tau -= self.drives.unmodelled(j, self.plant.q[j]);
         }
         self.begin_tick(&tau, measured);
+        if self.scene.moves() {
+            let fault = self.faults.fast_obstacle.as_ref();
+            let now = self.ticks as f64 * self.robot.gains().period_s;
+            place(&mut self.scene, &self.at_first, &self.paths, (now, fault));
+            let nearest =
+                self.contacts.to_moving(&self.robot.frames(self.plant.link_positions()), &self.scene);
+            self.audit.touched_at_rest += u64::from(nearest <= 0.0);
+            self.note_approach(nearest, true);
+        }
         self.end_tick()
     }
 
@@ -280,6 +309,17 @@ impl Hardware for World {
         self.stand(measured)
     }
 
+    /// The tracker of this world errs in nothing.
+    fn observe(&mut self, obstacle: usize, seen: &mut Sighting) -> bool {
+        let now = self.time();
+        place(&mut self.scene, &self.at_first, &self.paths, (now, self.faults.fast_obstacle.as_ref()));
+        let Some(there) = self.scene.obstacles.get(obstacle) else { return false };
+        seen.t = now;
+        seen.center = there.center;
+        seen.generators.clone_from(&there.generators);
+        true
+    }
+
     fn plan_starts(&mut self, plan: &Plan) {
         let n = self.robot.dof();
         self.following = Some(Following {
@@ -298,6 +338,19 @@ impl Hardware for World {
 
     fn set_claimed(&mut self, set: &ParameterSet) {
         self.witness(set);
+    }
+}
+
+/// Puts the obstacles of a scene where they are at a time, s, given where they are at first.
+fn place(
+    scene: &mut Scene,
+    at_first: &[Vector3<f64>],
+    paths: &[ObstaclePath],
+    (t, fault): (f64, Option<&FastObstacle>),
+) {
+    for path in paths {
+        let k = path.obstacle();
+        scene.obstacles[k].center = at_first[k] + path.offset(t, fault);
     }
 }
 

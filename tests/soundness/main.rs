@@ -25,6 +25,8 @@ use surelift::reach::{Span, Tube, formulas};
 use surelift::robot::{Scene, Zonotope3};
 use surelift::scenario::Scenario;
 
+mod moving;
+
 fn dumbbell() -> Setup {
     let task = Scenario::load("scenarios/dumbbell_c_8lb.toml").unwrap().split().0;
     let (set, range) = (task.prior_set().unwrap(), task.held.unwrap().excite.range_rad);

@@ -226,14 +226,15 @@ impl<'a> Attack<'a> {
         }
         let frames = robot.frames(&d.q);
         for (k, c) in report.clearances.iter().enumerate() {
-            if c.separation.clearance_m > 0.0 {
+            // Of an obstacle that moves nothing is claimed at rest.
+            if c.separation.clearance_m > 0.0 && c.separation.clearance_m.is_finite() {
                 let gap = self.distance(k, &frames) - c.separation.clearance_m;
                 ledger.gap(Check::Collision, gap, CENTIMETRE);
             }
         }
     }
 
-    /// Distance of the `k`-th pair of the report with the robot's frames as given.
+    /// Distance of the `k`-th pair of the report with the robot's frames as given, an obstacle where it was seen.
     pub fn distance(&self, k: usize, frames: &[crate::robot::Placement]) -> f64 {
         let (robot, pair) = (&self.truth.robot, &self.report.clearances[k]);
         let capsule = robot.placed_capsule(pair.shape, frames);

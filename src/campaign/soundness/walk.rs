@@ -73,7 +73,10 @@ impl Attack<'_> {
     fn goal(&self, n: usize, rng: &mut ChaCha8Rng) -> Goal {
         let j = rng.random_range(0..n);
         let near: Vec<usize> = (0..self.report.clearances.len())
-            .filter(|&k| self.report.clearances[k].separation.clearance_m > 0.0)
+            .filter(|&k| {
+                let claimed = self.report.clearances[k].separation.clearance_m;
+                claimed > 0.0 && claimed.is_finite()
+            })
             .collect();
         match rng.random_range(0..11) {
             0 | 1 => Goal::Nominal(j, if rng.random() { 1.0 } else { -1.0 }),

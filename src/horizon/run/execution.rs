@@ -19,12 +19,15 @@ impl<H: Hardware> Runner<'_, H> {
     /// Measures the torques that hold the arm at its start, for as long as the scenario says. Rows of data over that time know of no
     /// motion, and of friction only that it is at most F_c either way ([`crate::identify::window`]).
     pub(super) fn weigh_payload(&mut self) {
-        let (Some(held), Some(learner)) = (&self.task.held, &mut self.learner) else { return };
-        let ticks = (held.identify.weigh_s / self.robot.gains().period_s).round() as usize;
-        if ticks == 0 {
-            return;
-        }
+        let ticks = self.weighing_ticks();
+        let Some(learner) = self.learner.as_mut().filter(|_| ticks > 0) else { return };
         self.record.broken.extend(learner.stands(self.hardware.time()).err().map(|broken| *broken));
+        self.stand(ticks, true);
+    }
+
+    /// The arm stands at its start for so many ticks, held by its own drives. What the sensors say then is heard by the identifier only if that knows
+    /// that nothing moves.
+    fn stand(&mut self, ticks: u64, heard: bool) {
         let n = self.robot.dof();
         let (desired, mut measured) = (JointState::at_rest(&self.task.start), vec![0.0; n]);
         let mut reading = Reading::new(n);
@@ -32,8 +35,14 @@ impl<H: Hardware> Runner<'_, H> {
             self.hardware.read(&mut reading);
             self.look_at_encoders(&reading);
             let logged = self.hardware.hold(&mut measured);
-            self.note(&reading, &desired, &measured, logged);
+            self.note(&reading, &desired, &measured, logged && heard);
         }
+    }
+
+    /// How long the arm is to stand while it is weighed, in ticks.
+    fn weighing_ticks(&self) -> u64 {
+        let weigh_s = self.task.held.as_ref().map_or(0.0, |held| held.identify.weigh_s);
+        (weigh_s / self.robot.gains().period_s).round() as u64
     }
 
     /// Executes the running plan to its end, without planning; after a gentle stop nothing.
@@ -44,10 +53,15 @@ impl<H: Hardware> Runner<'_, H> {
         }
     }
 
-    /// Runs the control loop for so many ticks. Before the first plan the arm has not been released yet: nothing moves. Where the controller
-    /// gives the tube up, the plan ends there, and the arm is stopped gently.
+    /// Runs the control loop for so many ticks. Before the first plan the arm has not been released yet: nothing moves, but the obstacles that can.
+    /// Where the controller gives the tube up, the plan ends there, and the arm is stopped gently.
     pub(super) fn execute(&mut self, ticks: u64) {
-        let Some(mut active) = self.active.take() else { return };
+        let Some(mut active) = self.active.take() else {
+            if self.surroundings.moves() {
+                self.stand(ticks, self.weighing_ticks() > 0);
+            }
+            return;
+        };
         let n = self.robot.dof();
         let mut desired = JointState::at_rest(&vec![0.0; n]);
         let mut reading = Reading::new(n);

@@ -9,6 +9,7 @@ use crate::plan::propose::{Proposal, Purpose, Setting, cells};
 use crate::plan::route::{RouteError, Router, Terrain};
 use crate::plan::saved::PlanStart;
 use crate::reach::{Joints, PreparedSet};
+use crate::robot::Scene;
 use crate::trajectory::{Bezier, JointState};
 
 use super::super::event::Event;
@@ -38,7 +39,8 @@ impl<H: Hardware> Runner<'_, H> {
         let patience = Duration::from_secs_f64(timing.t_p_s) * timing.max_failures as u32;
         let deadline = begun + if self.timed { patience } else { UNTIMED };
         let mut router = std::mem::take(&mut self.router);
-        let terrain = Terrain { robot: &self.robot, set: self.set(), scene: &self.task.scene };
+        let still = self.surroundings.still().clone();
+        let terrain = Terrain { robot: &self.robot, set: self.set(), scene: &still };
         let found = router.find(terrain, &self.task.start, &self.task.goal, self.seed, deadline);
         let found = found.map(|_| ()).map_err(|e| no_way(&e));
         self.router = router;
@@ -46,8 +48,21 @@ impl<H: Hardware> Runner<'_, H> {
         found
     }
 
+    /// Searches, briefly, a way round all that obstacles that move may reach within a plan. Where there is none, the way that there was stays.
+    fn look_for_a_way_round(&mut self, setting: &Setting<'_>) {
+        if !self.surroundings.moves() {
+            return;
+        }
+        let around = self.surroundings.enlarged(setting.duration_s);
+        let terrain = Terrain { robot: setting.robot, set: setting.set.set(), scene: &around };
+        let (now, start) = (Instant::now(), &setting.start.q);
+        let deadline = now + setting.deadline.saturating_duration_since(now) / 2;
+        let found = self.router.find_briefly(terrain, start, &self.task.goal, setting.seed, deadline);
+        tracing::debug!(found = found.is_ok(), "looked for a way round");
+    }
+
     /// Desired state at the end of the present period: where the next plan starts.
-    fn next_start(&self) -> JointState {
+    pub(super) fn next_start(&self) -> JointState {
         match &self.active {
             None => JointState::at_rest(&self.task.start),
             Some(active) => active.plan.curve.state(active.time_at(self.switch_ticks(active))),
@@ -64,9 +79,16 @@ impl<H: Hardware> Runner<'_, H> {
         let index = self.record.attempts.len();
         let t_p = if self.timed { Duration::from_secs_f64(self.task.timing.t_p_s) } else { UNTIMED };
         let start = self.next_start();
-        let t = self.hardware.time() + if self.active.is_some() { self.task.timing.t_p_s } else { 0.0 };
+        // While obstacles move, the first plan takes its time as others do: the arm stands meanwhile.
+        let later = self.active.is_some() || self.surroundings.moves();
+        let t = self.hardware.time() + if later { self.task.timing.t_p_s } else { 0.0 };
+        let ticks = (self.planning_ticks(), self.robot.gains().period_s);
+        self.surroundings.plan_starts_at(self.hardware.time(), ticks);
         let begun = Instant::now();
-        let proposal = self.propose(phase, &start, period + t_p.mul_f64(PROPOSE_SHARE));
+        let proposal = match self.no_room_at(&start) {
+            Some(reason) => Err(reason),
+            None => self.propose(phase, &start, period + t_p.mul_f64(PROPOSE_SHARE)),
+        };
         let propose_ms = 1e3 * begun.elapsed().as_secs_f64();
         let mut summary = PlanSummary {
             t,
@@ -123,7 +145,7 @@ impl<H: Hardware> Runner<'_, H> {
         start: &JointState,
         deadline: Instant,
     ) -> Result<(Proposal, Arc<PreparedSet>), String> {
-        let (task, robot) = (self.task, self.robot.clone());
+        let (task, robot, scene) = (self.task, self.robot.clone(), self.surroundings.scene().clone());
         let set = Arc::new(PreparedSet::new(&self.robot, self.set()));
         let held = task.held.as_ref().filter(|_| phase == TaskPhase::Excite);
         let reach = held.map_or(&task.carry.range_rad, |held| &held.excite.range_rad);
@@ -132,7 +154,7 @@ impl<H: Hardware> Runner<'_, H> {
         let setting = Setting {
             robot: &robot,
             set: &set,
-            scene: &task.scene,
+            scene: &scene,
             start,
             duration_s: task.timing.t_f_s,
             reach,
@@ -165,14 +187,18 @@ impl<H: Hardware> Runner<'_, H> {
     fn propose_approach(&mut self, setting: &Setting<'_>) -> Result<(Proposal, Arc<PreparedSet>), String> {
         // After a failure, or a plan that leads nowhere, less is asked for; in the end another way is sought.
         let stuck = |count: usize| count > 0 && count.is_multiple_of(NEW_ROUTE_AFTER);
-        if stuck(self.failures) || stuck(self.stalls) {
+        let leads_nowhere = stuck(self.failures) || stuck(self.stalls);
+        if leads_nowhere {
             self.router.forget();
+        }
+        if leads_nowhere || self.waiting.as_ref().is_some_and(|waiting| stuck(waiting.plans)) {
+            self.look_for_a_way_round(setting);
         }
         // On a new route everything is tried again; what failed in this very state is not.
         let setbacks = self.failures + self.stalls % NEW_ROUTE_AFTER;
         let modest: Vec<f64> = setting.reach.iter().map(|r| r * RETRY_SHARE.powi(setbacks as i32)).collect();
         let within = Setting { reach: &modest, ..*setting };
-        let target = next_target(&mut self.router, &within, &self.task.goal)?;
+        let target = next_target(&mut self.router, &within, self.surroundings.still(), &self.task.goal)?;
         let straight =
             Bezier::to_rest(setting.start, &target, setting.duration_s).map_err(|e| e.to_string())?;
         let known = match &mut self.learner {
@@ -194,7 +220,7 @@ impl<H: Hardware> Runner<'_, H> {
 
     /// The proof: nothing is executed without it.
     fn certified(&self, proposal: Proposal, set: &Arc<PreparedSet>, t: f64) -> Result<Plan, String> {
-        let scene = &self.task.scene;
+        let scene = &**self.surroundings.scene();
         let problem = Problem::with_prepared(&self.robot, set, scene, &proposal.tube, &proposal.curve)
             .map_err(|e| e.to_string())?;
         let partition = Partition { cells: cells(proposal.curve.duration_s), ..Partition::default() };
@@ -205,7 +231,7 @@ impl<H: Hardware> Runner<'_, H> {
             .map_or(PlanStart::Rest, |active| PlanStart::AfterTicks(self.switch_ticks(active)));
         let certificate = certify(&problem, &start.after(before), partition).map_err(|e| e.to_string())?;
         Ok(Plan {
-            schema: crate::plan::saved::SCHEMA,
+            schema: crate::plan::saved::schema(scene),
             t_start_s: t,
             start,
             curve: proposal.curve,
@@ -218,9 +244,14 @@ impl<H: Hardware> Runner<'_, H> {
     }
 }
 
-/// The next target on the route; the route is searched where there is none yet or it is out of reach.
-fn next_target(router: &mut Router, setting: &Setting<'_>, goal: &[f64]) -> Result<Joints<f64>, String> {
-    let Setting { robot, set, scene, start, reach, .. } = *setting;
+/// The next target on the route among what does not move; the route is searched where there is none yet or it is out of reach.
+fn next_target(
+    router: &mut Router,
+    setting: &Setting<'_>,
+    scene: &Scene,
+    goal: &[f64],
+) -> Result<Joints<f64>, String> {
+    let Setting { robot, set, start, reach, .. } = *setting;
     let terrain = Terrain { robot, set: set.set(), scene };
     if let Some(found) = router.target(terrain, &start.q, reach) {
         return Ok(found);

@@ -26,7 +26,7 @@ fn crowd(rng: &mut ChaCha8Rng) -> Scene {
         let mut vector = |size: f64| Vector3::from_fn(|_, _| rng.random_range(-size..=size));
         let center = vector(1.3);
         let generators = (0..k % 5).map(|_| vector(0.12)).collect();
-        Zonotope3 { name: format!("{k}"), center, generators }
+        Zonotope3::still(format!("{k}"), center, generators)
     };
     Scene { obstacles: (0..FEW + 20).map(|k| one(k, rng)).collect() }
 }

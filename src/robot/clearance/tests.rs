@@ -14,7 +14,7 @@ fn capsule(rng: &mut ChaCha8Rng) -> Capsule {
 }
 
 fn zonotope(center: Vector3<f64>, generators: Vec<Vector3<f64>>) -> Zonotope3 {
-    Zonotope3 { name: "obstacle".into(), center, generators }
+    Zonotope3::still("obstacle", center, generators)
 }
 
 fn on(c: &Capsule, share: f64) -> Vector3<f64> {

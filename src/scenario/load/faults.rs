@@ -3,12 +3,12 @@
 use serde::Deserialize;
 
 use super::Check;
-use crate::robot::Arm;
+use crate::robot::{Arm, Scene, Zonotope3};
 use crate::scenario::ScenarioError;
 use crate::simulate::Faults;
 use crate::simulate::faults::{
-    ClampedDrive, ClockJump, DroppedSamples, ElasticJoints, EncoderSide, FrozenEncoder, LostEncoder,
-    MisplacedStart, PayloadSlips, TorqueGain,
+    ClampedDrive, ClockJump, DroppedSamples, ElasticJoints, EncoderSide, FastObstacle, FrozenEncoder,
+    LostEncoder, MisplacedStart, PayloadSlips, TorqueGain,
 };
 
 /// The table as written; joints by name.
@@ -39,6 +39,8 @@ pub(super) struct FaultTable {
     clamped_drive: Option<Clamped>,
     /// Springs between the transmissions and the links.
     elastic_joints: Option<Elastic>,
+    /// An obstacle is faster than it is said to be.
+    fast_obstacle: Option<Fast>,
 }
 
 #[derive(Deserialize)]
@@ -119,6 +121,17 @@ struct Clamped {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+struct Fast {
+    /// Which obstacle; it must have a speed.
+    obstacle: String,
+    /// From when on, s.
+    at_s: f64,
+    /// How many times as fast as its path says, > 0.
+    factor: f64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Elastic {
     /// Stiffness of each joint, N m/rad (N/m), > 0.
     stiffness_nm_rad: Vec<f64>,
@@ -140,12 +153,18 @@ enum Side {
 struct FaultCheck<'a> {
     check: &'a Check<'a>,
     robot: &'a Arm,
+    scene: &'a Scene,
 }
 
 impl Check<'_> {
     /// The faults, joints by index.
-    pub(super) fn faults(&self, table: FaultTable, robot: &Arm) -> Result<Faults, ScenarioError> {
-        let check = FaultCheck { check: self, robot };
+    pub(super) fn faults(
+        &self,
+        table: FaultTable,
+        robot: &Arm,
+        scene: &Scene,
+    ) -> Result<Faults, ScenarioError> {
+        let check = FaultCheck { check: self, robot, scene };
         // In the order of the table: the first mistake is the one that is told.
         let payload_slips = table.payload_slips.map(|slips| check.payload_slips(slips)).transpose()?;
         let torque_gain = table.torque_gain.map(|gain| check.torque_gain(gain)).transpose()?;
@@ -173,6 +192,7 @@ impl Check<'_> {
             lost_encoder: table.lost_encoder.map(|lost| check.lost_encoder(lost)).transpose()?,
             clamped_drive: table.clamped_drive.map(|clamped| check.clamped_drive(clamped)).transpose()?,
             elastic_joints: table.elastic_joints.map(|elastic| check.elastic_joints(elastic)).transpose()?,
+            fast_obstacle: table.fast_obstacle.map(|fast| check.fast_obstacle(fast)).transpose()?,
         })
     }
 }
@@ -250,6 +270,16 @@ impl FaultCheck<'_> {
             Side::Motor => EncoderSide::Motor,
         };
         Ok(ElasticJoints { stiffness_nm_rad: elastic.stiffness_nm_rad, encoders })
+    }
+
+    fn fast_obstacle(&self, fast: Fast) -> Result<FastObstacle, ScenarioError> {
+        self.time("faults.fast_obstacle.at_s", fast.at_s)?;
+        self.check.positive("faults.fast_obstacle.factor", fast.factor)?;
+        let moving = |obstacle: &Zonotope3| obstacle.moves() && obstacle.name == fast.obstacle;
+        let found = self.scene.obstacles.iter().position(moving);
+        let unknown = || format!("`{}` is no obstacle with a `speed_m_s`", fast.obstacle);
+        let obstacle = found.ok_or_else(|| self.error("faults.fast_obstacle.obstacle", unknown()))?;
+        Ok(FastObstacle { obstacle, at_s: fast.at_s, factor: fast.factor })
     }
 
     fn clock_jump(&self, Jump { at_s, by_s }: Jump) -> Result<ClockJump, ScenarioError> {

@@ -15,7 +15,12 @@ use super::mesh;
 use super::schema::Obstacle;
 use crate::robot::{Scene, Zonotope3};
 use crate::scenario::error::ScenarioError;
+use crate::simulate::ObstaclePath;
 
+/// No obstacle is faster, m/s: a hundred times as fast as anybody runs.
+const FASTEST_M_S: f64 = 1e3;
+/// What rounding makes of a path's speed, relatively.
+const ROUNDED: f64 = 1e-9;
 /// Most generators of a zonotope: distances to it take time that grows with their number.
 const MOST_GENERATORS: usize = 64;
 
@@ -50,9 +55,38 @@ impl Check<'_> {
             for (key, values) in [("center_m", &obstacle.center_m), ("rpy_rad", &obstacle.rpy_rad)] {
                 self.places(&field(key), values.as_ref().map_or(&[][..], |x| &x[..]))?;
             }
-            scene.obstacles.push(self.obstacle(obstacle, &field)?);
+            let speed_m_s = obstacle.speed_m_s.unwrap_or_default();
+            if !(0.0..=FASTEST_M_S).contains(&speed_m_s) {
+                let reason = format!("{speed_m_s} m/s, expected a number from 0 to {FASTEST_M_S}");
+                return Err(self.error(field("speed_m_s"), reason));
+            }
+            scene.obstacles.push(Zonotope3 { speed_m_s, ..self.obstacle(obstacle, &field)? });
         }
         Ok(scene)
+    }
+
+    /// Where the obstacles go, none faster than it is said to.
+    pub(super) fn paths(&self, obstacles: &[Obstacle]) -> Result<Vec<ObstaclePath>, ScenarioError> {
+        let given = obstacles.iter().enumerate().filter(|(_, obstacle)| !obstacle.path.is_empty());
+        given.map(|(k, obstacle)| self.path(k, obstacle)).collect()
+    }
+
+    fn path(&self, k: usize, obstacle: &Obstacle) -> Result<ObstaclePath, ScenarioError> {
+        let field = |point: usize, what: &str| format!("obstacles.{}.path[{point}].{what}", obstacle.name);
+        for (i, point) in obstacle.path.iter().enumerate() {
+            self.places(&field(i, "offset_m"), &point.offset_m)?;
+        }
+        let points = obstacle.path.iter().map(|point| (point.at_s, Vector3::from(point.offset_m))).collect();
+        let path = ObstaclePath::new(k, points).map_err(|late| {
+            let at = obstacle.path[late].at_s;
+            self.error(field(late, "at_s"), format!("{at} s, expected a time after 0 and the point before"))
+        })?;
+        let ((speed, point), most) = (path.fastest(), obstacle.speed_m_s.unwrap_or_default());
+        if !(speed <= most * (1.0 + ROUNDED)) {
+            let reason = format!("reached at {speed:.4} m/s, expected at most its speed_m_s of {most} m/s");
+            return Err(self.error(field(point, "offset_m"), reason));
+        }
+        Ok(path)
     }
 
     fn obstacle(
@@ -80,7 +114,7 @@ impl Check<'_> {
             }
             (None, Some(generators), None, None) => {
                 let generators = self.generators(generators, turned.then_some(&rotation), field)?;
-                Ok(Zonotope3 { name, center: needs_center()?, generators })
+                Ok(Zonotope3::still(name, needs_center()?, generators))
             }
             (None, None, Some(vertices), None) => {
                 for (k, vertex) in vertices.iter().enumerate() {

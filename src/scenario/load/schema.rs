@@ -71,6 +71,8 @@ pub(super) struct TimingTable {
     max_plans: Option<usize>,
     /// Failures to plan in a row after which the run ends as a safe stop; 10 if left out.
     max_failures: Option<usize>,
+    /// How long the arm waits in a row for obstacles that move, s, until the run ends as a safe stop; 60 if left out.
+    patience_s: Option<f64>,
 }
 
 impl TimingTable {
@@ -83,6 +85,7 @@ impl TimingTable {
             exciting_plans: self.exciting_plans.unwrap_or(if held { default.exciting_plans } else { 0 }),
             max_plans: self.max_plans.unwrap_or(default.max_plans),
             max_failures: self.max_failures.unwrap_or(default.max_failures),
+            patience_s: self.patience_s.unwrap_or(default.patience_s),
         }
     }
 }
@@ -123,6 +126,21 @@ pub(super) struct Obstacle {
     pub mesh: Option<std::path::PathBuf>,
     /// Metres to one unit of the mesh; 1 if left out.
     pub mesh_scale: Option<f64>,
+    /// No point of it moves faster, m/s; it stays where it is if left out. Where it is when the run begins is what the other keys say.
+    pub speed_m_s: Option<f64>,
+    /// Where it goes, for the simulator alone; it stays where it is if left out.
+    #[serde(default)]
+    pub path: Vec<PathPoint>,
+}
+
+/// Where a moving obstacle is at a time. From one such point to the next it moves evenly; after the last it stays.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PathPoint {
+    /// When, s since the run began, > 0; each after the one before.
+    pub at_s: f64,
+    /// How far it is then from where it was at first, m, base frame.
+    pub offset_m: [f64; 3],
 }
 
 /// The truth about the whole last body (link, gripper, object), and the shape of what is held.

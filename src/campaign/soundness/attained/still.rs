@@ -228,3 +228,27 @@ fn distances() {
     }
     meets("the other capsule", claimed(0, Body::Shape(1)), 0.6 - 0.2 - 0.25);
 }
+
+/// The same box, where it was seen: it has come nearer by its speed times all the time since then, to the end of the last tick that begins in the span.
+#[test]
+fn distances_to_obstacles_that_move() {
+    let upright = Capsule { a: Vector3::zeros(), b: Vector3::new(0.0, 0.0, 1.0), radius: 0.2 };
+    let mut case = slider();
+    case.robot.stated().shapes = vec![LinkShape { name: "post".into(), joint: Some(0), capsule: upright }];
+    let cuboid =
+        Zonotope3::cuboid("box", Vector3::new(-9.3, 0.0, 0.5), Vector3::repeat(0.2), &Matrix3::identity());
+    for (what, speed_m_s, age_s, (t0, t1)) in [
+        ("age", 1.0, 5.0, (0.0, 1e-6)),
+        ("time of the plan", 5.0, 0.0, (0.5, 1.5)),
+        ("both", 2.0, 1.0, (1.0, 1.25)),
+        ("the last tick", 5000.0, 0.0, (0.0, 1e-6)),
+    ] {
+        case.scene = Scene { obstacles: vec![Zonotope3 { speed_m_s, age_s, ..cuboid.clone() }] };
+        let claimed = report(&mut case, Span::Between(t0, t1)).clearances[0].separation.clearance_m;
+        let come = speed_m_s * (age_s + t1 + case.tube.gains.period_s);
+        // What is taken off the distance of 9 m is all that it may come, and hardly more.
+        meets(what, come, 9.0 - claimed);
+    }
+    let at_rest = report(&mut case, Span::Rest).clearances[0].separation.clearance_m;
+    assert_eq!(at_rest, f64::INFINITY);
+}
