@@ -3,12 +3,15 @@
 mod start;
 
 use std::hint::black_box;
+use std::sync::Arc;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use start::Start;
-use surelift::control::{Controller, Measured, RobustController};
+use surelift::control::{Controller, Measured, MomentumController, RobustController};
 use surelift::plan::tube_fit;
-use surelift::trajectory::JointState;
+use surelift::reach::PreparedSet;
+use surelift::reach::momentum::{CycleTiming, MomentumGains, MomentumProblem, MomentumTube};
+use surelift::trajectory::{Bezier, JointState};
 
 fn tick(c: &mut Criterion) {
     let (start, _) = Start::load();
@@ -27,5 +30,34 @@ fn tick(c: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, tick);
+/// The second law: its tick, and the proof of one motion of 3 s in 24 spans.
+fn momentum(c: &mut Criterion) {
+    let (start, _) = Start::load();
+    let robot = &start.robot;
+    let n = robot.dof();
+    let set = Arc::new(PreparedSet::new(robot, start.identifier.set()));
+    let end: Vec<f64> = start.rest.q.iter().map(|q| q + 0.3).collect();
+    let curve = Bezier::to_rest(&JointState::at_rest(&start.rest.q), &end, 3.0).unwrap();
+    let tube = MomentumTube {
+        gains: MomentumGains { k_r: 6.0, kappa: 60.0 },
+        timing: CycleTiming { period_s: 1e-3, latency_s: 5e-4, delay_s: 5e-4, jitter_s: 1e-4 },
+        robust_nm: vec![10.0; n],
+        noise_nms: vec![0.05; n],
+        lag_nms2: vec![0.05; n],
+        sign_band_rad_s: vec![0.05; n],
+    };
+    let problem = MomentumProblem::new(robot, &set, &curve).unwrap();
+    c.bench_function("control/momentum_survey", |b| {
+        b.iter(|| problem.survey(black_box(&tube), 24).unwrap().is_some());
+    });
+    let mut controller = MomentumController::new(robot.clone(), set.clone(), tube, curve.clone());
+    let (dq, mut tau) = (vec![1e-3; n], vec![0.0; n]);
+    c.bench_function("control/momentum_tick", |b| {
+        b.iter(|| {
+            controller.tick(black_box(0.0), black_box(Measured { q: &start.rest.q, dq: &dq }), &mut tau)
+        });
+    });
+}
+
+criterion_group!(benches, tick, momentum);
 criterion_main!(benches);

@@ -13,6 +13,9 @@ mod estimate_parameters;
 #[path = "../examples/identify_log.rs"]
 #[allow(dead_code, reason = "as above")]
 mod identify_log;
+#[path = "../examples/late_readings.rs"]
+#[allow(dead_code, reason = "as above")]
+mod late_readings;
 #[path = "../examples/load_robot.rs"]
 #[allow(dead_code, reason = "as above")]
 mod load_robot;
@@ -52,6 +55,15 @@ fn one_motion_is_certified() {
 #[test]
 fn a_control_loop_stays_within_its_proven_bounds() {
     control_loop::main().unwrap();
+}
+
+#[test]
+fn later_readings_are_proven_until_they_are_too_late() {
+    let proven = |other_s: f64| late_readings::with_latency_and_delay(other_s).unwrap();
+    let ((soon, _), (late, _)) = (proven(5e-4).unwrap(), proven(2e-3).unwrap());
+    assert!(0.0 < soon && soon < late && late < 25.0, "{soon} mm and {late} mm");
+    let refusal = proven(8e-3).unwrap_err().to_string();
+    assert!(refusal.contains("kappa = 60.0 1/s is too high") && refusal.contains("9.10 ms"), "{refusal}");
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! Controllers: one trait, no allocation and no panic in the control tick.
 //!
 //! [`RobustController`] is the proven law. [`SupervisedController`] runs it as long as its tube can be believed, and a [`GentleStop`] from then on.
+//! [`MomentumController`] is the law for drives and sensors with delays and noise.
 
 pub mod chatter;
+pub mod momentum;
 pub mod robust;
 pub mod stop;
 pub mod supervised;
@@ -11,6 +13,7 @@ use crate::trajectory::JointState;
 
 pub use crate::reach::law::broken_above_j;
 pub use chatter::ChatterWatch;
+pub use momentum::{MomentumController, MomentumTick};
 pub use robust::{RobustController, StartFault, open_torque};
 pub use stop::GentleStop;
 pub use supervised::{StopReason, SupervisedController};

@@ -16,6 +16,7 @@ pub(crate) mod fixture;
 pub mod goal;
 pub mod guide;
 pub mod inertia_floor;
+pub mod momentum_fit;
 pub mod nlp;
 pub mod propose;
 pub mod qp;

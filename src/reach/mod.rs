@@ -13,6 +13,7 @@ pub mod gravity;
 pub mod law;
 pub mod links;
 pub mod mass;
+pub mod momentum;
 pub mod moving;
 pub mod prepared_set;
 pub mod roundoff;

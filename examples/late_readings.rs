@@ -1,0 +1,63 @@
+//! How old may readings be, and how noisy velocities? What the momentum law can be proven to do for a payload that is known to a tenth.
+//!
+//! ```text
+//! cargo run --release --example late_readings
+//! ```
+
+use surelift::inertia::ParameterSet;
+use surelift::plan::momentum_fit::{MomentumRefusal, fit};
+use surelift::reach::PreparedSet;
+use surelift::reach::momentum::{CycleTiming, MomentumGains, MomentumProblem};
+use surelift::robot::{Arm, Sensors};
+use surelift::scenario::Scenario;
+use surelift::trajectory::{Bezier, JointState};
+
+/// What errors carry any point of the arm by at most, mm, and the largest robust torque, N m.
+pub type Proven = Result<(f64, f64), MomentumRefusal>;
+
+/// Shows what is proven as latency and delay grow.
+pub fn main() -> Result<(), Box<dyn std::error::Error>> {
+    for other_ms in [0.5, 1.0, 2.0, 8.0] {
+        match with_latency_and_delay(other_ms * 1e-3)? {
+            Ok((growth_mm, robust_nm)) => {
+                println!(
+                    "{other_ms} ms besides the period: links carried by {growth_mm:.1} mm, {robust_nm:.1} N m"
+                )
+            }
+            Err(refusal) => println!("{other_ms} ms besides the period: {refusal}"),
+        }
+    }
+    Ok(())
+}
+
+/// Proves one motion of the Gen3 for readings that are up to `other_s` older than a period of 1 ms when the arm feels their command.
+pub fn with_latency_and_delay(other_s: f64) -> Result<Proven, Box<dyn std::error::Error>> {
+    let task = Scenario::load("scenarios/dumbbell_c_8lb.toml")?.split().0;
+    // Velocities as torque-controlled arms have them: a hundred times worse than the scenario's.
+    let sensors = Sensors { velocity_rad_s: 5e-3, position_rad: 2e-5, ..task.robot.sensors() };
+    let robot = task.robot.with_sensors(sensors)?;
+    let set = PreparedSet::new(&robot, &narrowed(&task.prior_set()?, 0.1)?);
+    let curve = motion(&robot, &task.start)?;
+    let problem = MomentumProblem::new(&robot, &set, &curve)?;
+    let timing =
+        CycleTiming { period_s: 1e-3, latency_s: 0.5 * other_s, delay_s: 0.5 * other_s, jitter_s: 1e-4 };
+    let gains = MomentumGains { k_r: 6.0, kappa: 60.0 };
+    Ok(fit(&problem, gains, timing, 16).map(|(tube, reports)| {
+        let growth_m = reports.iter().map(|report| report.growth_m).fold(0.0, f64::max);
+        (1e3 * growth_m, tube.robust_nm.iter().copied().fold(0.0, f64::max))
+    }))
+}
+
+/// The part of a set about its middle, each interval so much narrower.
+fn narrowed(set: &ParameterSet, share: f64) -> Result<ParameterSet, Box<dyn std::error::Error>> {
+    let end = |sign: f64| -> Vec<f64> {
+        set.center().iter().zip(set.radius()).map(|(c, g)| c + sign * share * g).collect()
+    };
+    Ok(ParameterSet::new(end(-1.0), end(1.0))?)
+}
+
+/// Half a radian in every joint, in three seconds.
+fn motion(robot: &Arm, start: &[f64]) -> Result<Bezier, Box<dyn std::error::Error>> {
+    let end: Vec<f64> = (0..robot.dof()).map(|j| start[j] + if j % 2 == 0 { 0.5 } else { -0.5 }).collect();
+    Ok(Bezier::to_rest(&JointState::at_rest(start), &end, 3.0)?)
+}

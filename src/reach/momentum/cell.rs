@@ -1,0 +1,205 @@
+//! The states of the tube over one span of time, as affine forms, and M_0 with its inverse along the desired motion.
+//!
+//! # Assumed
+//! |p_j| <= P_j and |M_0 e|_j <= E_j, with M_0 at the desired position.
+//!
+//! # Proven
+//! *Times.* The forms hold at all times that are at most twice the age before the span or after it. So everything that one moment depends on (the
+//! reading and the tick of the command in effect, and the time that it is meant for) is in the moment's own cell. Before its start and
+//! after its end the desired motion rests where it starts and ends, with the velocity and acceleration that it has there, none; the jerk is none
+//! there either, which is added.
+//!
+//! *Inverse.* X is any matrix of floats. With M_0 X = 1 + H, |H| <= H^ over the cell and S >= 1 + H^ + H^2 + ..., M_0^-1 = X (1 + H)^-1, so that
+//! r = M_0^-1 p is X p~ for some |p~| <= S P, and e is X e~ for some |e~| <= S E. The entries of p~ and e~ are the symbols.
+//!
+//! *M_0 X* is enclosed column by column: the momentum regressor at dq = X_k times theta_0, and the transmissions' part. Its rate is the
+//! slope of weightless inverse dynamics at accelerations X_k, which is M_0 X_k, along the desired velocity.
+
+use crate::dynamics::{Motion, RegressorStorage};
+use crate::enclose::{Affine, Interval, Rounding};
+use crate::inertia::{ARMATURE, INERTIAL};
+use crate::reach::cell::{Joints, Span, TIME, position_symbol};
+use crate::reach::prepared_set::PreparedSet;
+use crate::robot::Arm;
+use crate::scalar::{Dual, Scalar};
+use crate::trajectory::{Bezier, DesiredMotion};
+
+use super::constants::MomentumTube;
+use super::matrix::BoundMatrix;
+use super::workspace::MomentumWorkspace;
+
+/// States over a span, and M_0 along it.
+pub(super) struct MomentumCell<const N: usize, R: Rounding> {
+    /// The desired motion: symbol of time alone.
+    pub desired: Joints<DesiredMotion<N, R>>,
+    /// Positions and velocities of the tube.
+    pub q: Joints<Affine<N, R>>,
+    pub dq: Joints<Affine<N, R>>,
+    /// Radii of e and r (rad, rad/s).
+    pub e: Joints<f64>,
+    pub r: Joints<f64>,
+    /// X, row-major, and its columns as forms.
+    pub inverse: Vec<f64>,
+    /// S P and S E.
+    pub p: Vec<f64>,
+    pub lag: Vec<f64>,
+    /// Bounds of (1 + H)^-1.
+    pub near: BoundMatrix,
+    /// Bounds of M_0.
+    pub mass: BoundMatrix,
+    /// Bounds of dM_0/dt X.
+    pub turning: BoundMatrix,
+}
+
+impl<const N: usize, R: Rounding> MomentumCell<N, R> {
+    /// The cell over `span`; `None` where no inverse of M_0 is found.
+    pub fn new(
+        robot: &Arm,
+        set: &PreparedSet,
+        tube: &MomentumTube,
+        (curve, span): (&Bezier, Span),
+        space: &mut MomentumWorkspace<N, R>,
+    ) -> Option<Self> {
+        let n = robot.dof();
+        let desired: Joints<_> = (0..n).map(|j| along(curve, tube, j, span)).collect();
+        let middle: Joints<f64> = desired.iter().map(|d| d.q.center()).collect();
+        let inverse = space.inverse(robot, set, &middle);
+        if inverse.iter().any(|x| !x.is_finite()) {
+            return None;
+        }
+        let near = off_identity(robot, set, &desired, &inverse, space).neumann()?;
+        let mass = mass_bounds(robot, set, space);
+        let turning = mass_rate(robot, set, &desired, &inverse, space);
+        let radius: Vec<f64> = (0..n).map(|j| tube.radius(j)).collect();
+        let (p, lag) = (near.times_vector(&radius), near.times_vector(&tube.lag_nms2));
+        let combined = |radii: &[f64], i: usize, first: usize| -> Affine<N, R> {
+            (0..n).fold(Affine::zero(), |sum, k| {
+                sum + Affine::symbol(first + 2 * k, radii[k]).scale(inverse[n * i + k])
+            })
+        };
+        let first = position_symbol(0);
+        let e: Joints<Affine<N, R>> = (0..n).map(|i| combined(&lag, i, first)).collect();
+        let r: Joints<Affine<N, R>> = (0..n).map(|i| combined(&p, i, first + 1)).collect();
+        let k_r = tube.gains.k_r;
+        Some(Self {
+            q: (0..n).map(|j| desired[j].q - e[j]).collect(),
+            dq: (0..n).map(|j| desired[j].dq - r[j] + e[j].scale(k_r)).collect(),
+            e: e.iter().map(Affine::sup_abs).collect(),
+            r: r.iter().map(Affine::sup_abs).collect(),
+            desired,
+            inverse,
+            p,
+            lag,
+            near,
+            mass,
+            turning,
+        })
+    }
+
+    /// Positions of the tube without its symbols: each joint's by itself.
+    pub fn wide_positions(&self) -> Joints<Affine<N, R>> {
+        self.desired.iter().zip(&self.e).map(|(desired, e)| desired.q.widen(*e)).collect()
+    }
+}
+
+/// The desired motion of joint `j` at all times that matter over `span`.
+fn along<const N: usize, R: Rounding>(
+    curve: &Bezier,
+    tube: &MomentumTube,
+    j: usize,
+    span: Span,
+) -> DesiredMotion<N, R> {
+    let Span::Between(t0, t1) = span else { return curve.enclose_rest(j) };
+    let around = 2.0 * tube.timing.age_s();
+    let (from, to) = ((t0 - around).next_down(), (t1 + around).next_up());
+    let mut desired = curve.enclose::<N, R>(j, from.max(0.0), to.min(curve.duration_s), TIME);
+    if from <= 0.0 || to >= curve.duration_s {
+        let jerk = desired.dddq.interval();
+        desired.dddq = Affine::from_interval(jerk.hull(Interval::constant(0.0)));
+    }
+    desired
+}
+
+/// The momentum regressor at the placed positions of `motion` for velocities `column` of the inverse.
+pub(super) fn momentum_of_column<'a, const N: usize, R: Rounding>(
+    robot: &Arm,
+    inverse: &[f64],
+    k: usize,
+    (motion, storage): (&mut Motion<Affine<N, R>>, &'a mut RegressorStorage<Affine<N, R>>),
+) -> &'a [Affine<N, R>] {
+    let n = robot.dof();
+    let column: Joints<Affine<N, R>> = (0..n).map(|i| Affine::constant(inverse[n * i + k])).collect();
+    motion.sweep_velocities_there(robot, &column);
+    storage.momentum(robot, motion)
+}
+
+/// Bounds of M_0 X - 1. Leaves `desired` of the workspace placed at the desired positions.
+fn off_identity<const N: usize, R: Rounding>(
+    robot: &Arm,
+    set: &PreparedSet,
+    desired: &[DesiredMotion<N, R>],
+    inverse: &[f64],
+    space: &mut MomentumWorkspace<N, R>,
+) -> BoundMatrix {
+    let n = robot.dof();
+    let width = INERTIAL * n;
+    let q: Joints<Affine<N, R>> = desired.iter().map(|d| d.q).collect();
+    space.desired.place(robot, &q);
+    let mut off = BoundMatrix::zero(n);
+    for k in 0..n {
+        let place = (&mut space.desired, &mut space.desired_regressor);
+        let y = momentum_of_column(robot, inverse, k, place);
+        for j in 0..n {
+            let own = Affine::constant(set.joint(j).0[ARMATURE]).scale(inverse[n * j + k]);
+            let unit = Affine::constant(if j == k { -1.0 } else { 0.0 });
+            let row = y[width * j..width * (j + 1)].iter().zip(set.center());
+            let sum = row.fold(own + unit, |sum, (y, theta)| sum + y.scale(*theta));
+            off.set(j, k, sum.sup_abs());
+        }
+    }
+    off
+}
+
+/// Bounds of M_0. Expects `desired` of the workspace placed at the desired positions.
+fn mass_bounds<const N: usize, R: Rounding>(
+    robot: &Arm,
+    set: &PreparedSet,
+    space: &mut MomentumWorkspace<N, R>,
+) -> BoundMatrix {
+    let n = robot.dof();
+    space.theta.clear();
+    space.theta.extend(set.center().iter().map(|x| Affine::constant(*x)));
+    let links = space.mass.links(robot, &space.desired, &space.theta);
+    let mut mass = BoundMatrix::zero(n);
+    for j in 0..n {
+        for i in 0..n {
+            let own = if i == j { set.joint(j).0[ARMATURE] } else { 0.0 };
+            mass.set(j, i, (links[n * j + i] + Affine::constant(own)).sup_abs());
+        }
+    }
+    mass
+}
+
+/// Bounds of dM_0/dt X along the desired motion.
+fn mass_rate<const N: usize, R: Rounding>(
+    robot: &Arm,
+    set: &PreparedSet,
+    desired: &[DesiredMotion<N, R>],
+    inverse: &[f64],
+    space: &mut MomentumWorkspace<N, R>,
+) -> BoundMatrix {
+    type Rate<const N: usize, R> = Dual<Affine<N, R>, 1>;
+    let n = robot.dof();
+    let rates = &mut space.rates;
+    let q: Joints<Rate<N, R>> = desired.iter().map(|d| Dual::new(d.q, [d.dq])).collect();
+    let zero: Joints<Rate<N, R>> = (0..n).map(|_| Rate::zero()).collect();
+    rates.fill_theta(set.center().iter().map(|x| Rate::constant(*x)));
+    let mut turning = BoundMatrix::zero(n);
+    for k in 0..n {
+        let column: Joints<Rate<N, R>> = (0..n).map(|i| Rate::constant(inverse[n * i + k])).collect();
+        rates.motion.sweep_weightless(robot, &q, &zero, &zero, &column);
+        rates.inverse_dynamics(robot);
+        (0..n).for_each(|j| turning.set(j, k, rates.torque[j].slope[0].sup_abs()));
+    }
+    turning
+}

@@ -1,0 +1,262 @@
+//! The mismatch w of what is fed forward, the largest nominal torque, and what momentum errors may be misread by.
+//!
+//! # Assumed
+//! The states of the cell, parameters in the set, drives' bounds, gravity's direction.
+//!
+//! # Proven
+//! With T the torque that a motion needs under the true parameters and ddq_d for its acceleration, w(t) is the sum of
+//! * T at the tube's state less T at the desired one, at t: regressors' difference times theta_0, and |difference| g besides; viscous friction
+//!   of the error's speed.
+//! * T of the desired motion at t less T at the time t_f that the command was meant for: no more than the largest rate over the cell times
+//!   [`super::CycleTiming::command_shift_s`].
+//! * T of the desired motion at t_f less the nominal torque: what the set's box leaves ([`crate::reach::law::sums`]), and Coulomb friction. Where the desired
+//!   speed is beyond the sign band, the true one has its sign and is beyond the stiction speed at all times at which the command may act.
+//! * The drive's error and unmodelled torque, gravity's direction, and the rounding of the nominal torque.
+//!
+//! *Readings.* r^ is off by delta_dq + K_r delta_q, and by the change of the desired motion between the reading's time and the one it is taken for.
+//! M_0 is that of the tick, up to s_max later than the reading: (dM_0/dt r) s_max besides.
+
+use crate::dynamics::placements;
+use crate::enclose::{Affine, Rounding};
+use crate::inertia::{ARMATURE, COULOMB, INERTIAL, OFFSET, VISCOUS};
+use crate::reach::cell::Joints;
+use crate::reach::gravity::tilt_torques;
+use crate::reach::law::{Direction, LawScalar, TorqueRow, Upward, sums};
+use crate::reach::prepared_set::PreparedSet;
+use crate::reach::roundoff::{LAW_ROUNDOFF, Roundoff};
+use crate::reach::upward::{add_up, mul_up, sum_up};
+use crate::robot::Arm;
+use crate::scalar::{Dual, Scalar};
+
+use super::cell::MomentumCell;
+use super::constants::MomentumTube;
+use super::workspace::MomentumWorkspace;
+
+/// What is bounded of one joint.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Mismatch {
+    /// |nominal torque|, N m.
+    pub nominal_nm: f64,
+    /// rho, N m.
+    pub rho_nm: f64,
+    /// What the momentum error is misread by, N m s.
+    pub noise_nms: f64,
+    /// Sign band that is needed, rad/s.
+    pub sign_band_rad_s: f64,
+}
+
+/// Bounds for all joints. Expects `moved` of the workspace placed at the positions of the tube.
+pub(super) fn mismatch<const N: usize, R: Rounding>(
+    robot: &Arm,
+    set: &PreparedSet,
+    tube: &MomentumTube,
+    cell: &MomentumCell<N, R>,
+    space: &mut MomentumWorkspace<N, R>,
+) -> Joints<Mismatch> {
+    let rounding = plain_arithmetic(robot, set, cell, space);
+    let rate = needed_rate(robot, set, cell, space);
+    let tilt = tilt(robot, set, cell, space);
+    let followed = followed(robot, set, cell, space);
+    let left = left_by_set(robot, set, tube, cell, space);
+    let shift = tube.timing.command_shift_s();
+    let noise = misreading(robot, tube, cell, &rounding.mass_error);
+    let of = |j: usize| {
+        let (nominal_nm, by_set) = left[j];
+        let drive = robot.drive(j);
+        let command = mul_up(add_up(nominal_nm, tube.robust_nm[j]), 1.0 + LAW_ROUNDOFF);
+        let rho_nm = sum_up([
+            by_set,
+            followed[j],
+            mul_up(rate[j], shift),
+            tilt[j],
+            drive.error_nm,
+            mul_up(drive.error_ratio, command),
+            drive.unmodelled_nm,
+            rounding.torque[j],
+        ]);
+        let desired = &cell.desired[j];
+        let error = (cell.dq[j] - desired.dq).sup_abs();
+        let sign_band_rad_s =
+            sum_up([robot.gains().stiction_speed_rad_s, error, mul_up(shift, desired.ddq.sup_abs())]);
+        Mismatch { nominal_nm, rho_nm, noise_nms: noise[j], sign_band_rad_s }
+    };
+    (0..robot.dof()).map(of).collect()
+}
+
+/// |nominal torque| and what the box leaves of it, along the desired motion.
+fn left_by_set<const N: usize, R: Rounding>(
+    robot: &Arm,
+    set: &PreparedSet,
+    tube: &MomentumTube,
+    cell: &MomentumCell<N, R>,
+    space: &mut MomentumWorkspace<N, R>,
+) -> Joints<(f64, f64)> {
+    let n = robot.dof();
+    // Swept by `followed`.
+    let y = space.desired_regressor.torque(robot, &space.desired);
+    let of = |j: usize| {
+        let (c, g) = set.joint(j);
+        let (dq, ddq) = (cell.desired[j].dq, cell.desired[j].ddq);
+        let row = TorqueRow::new(y, (j, INERTIAL * n), dq, ddq);
+        let (coulomb, direction) = dq.coulomb(c[COULOMB], tube.sign_band_rad_s[j]);
+        let charge = match direction {
+            Direction::Known => g[COULOMB],
+            Direction::Doubtful => {
+                mul_up(add_up(c[COULOMB].abs(), g[COULOMB]), robot.uncertainty().breakaway_ratio)
+            }
+        };
+        let own = coulomb + dq.scale(c[VISCOUS]) + ddq.scale(c[ARMATURE]) + Affine::constant(c[OFFSET]);
+        let (nominal, left) = sums(set, j, (own, Upward(charge)), (&row, &row));
+        (nominal.sup_abs(), left.0)
+    };
+    (0..n).map(of).collect()
+}
+
+/// What the torque changes by from the desired state to the tube's. Leaves `desired` of the workspace swept.
+fn followed<const N: usize, R: Rounding>(
+    robot: &Arm,
+    set: &PreparedSet,
+    cell: &MomentumCell<N, R>,
+    space: &mut MomentumWorkspace<N, R>,
+) -> Joints<f64> {
+    let n = robot.dof();
+    let of = |f: &dyn Fn(usize) -> Affine<N, R>| -> Joints<Affine<N, R>> { (0..n).map(f).collect() };
+    let (q, dq) = (of(&|j| cell.desired[j].q), of(&|j| cell.desired[j].dq));
+    let ddq = of(&|j| cell.desired[j].ddq);
+    space.moved.sweep(robot, &cell.q, &cell.dq, &cell.dq, &ddq);
+    space.desired.sweep(robot, &q, &dq, &dq, &ddq);
+    let y = space.moved_regressor.torque(robot, &space.moved);
+    let y0 = space.desired_regressor.torque(robot, &space.desired);
+    let row = |j: usize| INERTIAL * n * j..INERTIAL * n * (j + 1);
+    let change = |j: usize| {
+        let columns = set.center().iter().zip(set.radius());
+        let start = (Affine::zero(), 0.0);
+        let (moved, spread) = y[row(j)].iter().zip(&y0[row(j)]).zip(columns).fold(
+            start,
+            |(moved, spread), ((y, y0), (c, g))| {
+                let change = *y - *y0;
+                let left = if *g > 0.0 { mul_up(change.sup_abs(), *g) } else { 0.0 };
+                (moved + change.scale(*c), add_up(spread, left))
+            },
+        );
+        let (c, g) = set.joint(j);
+        let error = (cell.dq[j] - cell.desired[j].dq).sup_abs();
+        let viscous = mul_up(add_up(c[VISCOUS].abs(), g[VISCOUS]), error);
+        sum_up([moved.sup_abs(), spread, viscous])
+    };
+    (0..n).map(change).collect()
+}
+
+/// Bounds of the rate at which the needed torque changes along the desired motion, N m / s, but for Coulomb friction.
+fn needed_rate<const N: usize, R: Rounding>(
+    robot: &Arm,
+    set: &PreparedSet,
+    cell: &MomentumCell<N, R>,
+    space: &mut MomentumWorkspace<N, R>,
+) -> Joints<f64> {
+    type Rate<const N: usize, R> = Dual<Affine<N, R>, 1>;
+    let n = robot.dof();
+    let rates = &mut space.rates;
+    let of = |f: &dyn Fn(usize) -> (Affine<N, R>, Affine<N, R>)| -> Joints<Rate<N, R>> {
+        (0..n).map(f).map(|(value, slope)| Dual::new(value, [slope])).collect()
+    };
+    let q = of(&|j| (cell.desired[j].q, cell.desired[j].dq));
+    let dq = of(&|j| (cell.desired[j].dq, cell.desired[j].ddq));
+    let ddq = of(&|j| (cell.desired[j].ddq, cell.desired[j].dddq));
+    rates.fill_theta(set.range().iter().map(|x| Dual::new(Affine::from_interval(*x), [Affine::zero()])));
+    rates.motion.sweep(robot, &q, &dq, &dq, &ddq);
+    rates.inverse_dynamics(robot);
+    let rate = |j: usize| {
+        let f = &rates.theta[robot.friction_index(j)..];
+        let total = rates.torque[j] + f[ARMATURE] * ddq[j] + f[VISCOUS] * dq[j];
+        total.slope[0].sup_abs()
+    };
+    (0..n).map(rate).collect()
+}
+
+/// What the unknown direction of gravity changes, N m.
+fn tilt<const N: usize, R: Rounding>(
+    robot: &Arm,
+    set: &PreparedSet,
+    cell: &MomentumCell<N, R>,
+    space: &mut MomentumWorkspace<N, R>,
+) -> Joints<f64> {
+    let MomentumWorkspace { desired, placed, theta, levers, .. } = space;
+    desired.place(robot, &cell.wide_positions());
+    placed.resize(robot.dof(), crate::dynamics::BodyPlacement::base());
+    placements(robot, desired, placed);
+    tilt_torques(robot, set, placed, (theta, levers))
+}
+
+/// What r^ may be off by, joint by joint, carried into momentum by M_0; and what M_0 changes by between reading and tick.
+fn misreading<const N: usize, R: Rounding>(
+    robot: &Arm,
+    tube: &MomentumTube,
+    cell: &MomentumCell<N, R>,
+    mass_error: &[f64],
+) -> Joints<f64> {
+    let n = robot.dof();
+    let (k_r, sensors) = (tube.gains.k_r, robot.sensors());
+    let read = |i: usize| {
+        let desired = &cell.desired[i];
+        let slope = add_up(desired.ddq.sup_abs(), mul_up(k_r, desired.dq.sup_abs()));
+        let sensed = add_up(sensors.velocity_rad_s, mul_up(k_r, sensors.position_rad));
+        let off = add_up(sensed, mul_up(slope, tube.timing.reading_shift_s()));
+        // A dozen operations on numbers of these sizes make r^ of a reading.
+        let sizes = sum_up([1.0, desired.q.sup_abs(), desired.dq.sup_abs(), cell.r[i], cell.e[i]]);
+        add_up(off, mul_up(mul_up(LAW_ROUNDOFF, add_up(1.0, k_r)), sizes))
+    };
+    let off: Joints<f64> = (0..n).map(read).collect();
+    let of = |j: usize| {
+        let misread = cell.mass.row_times(j, &off);
+        let rounded = (0..n).map(|i| {
+            let factor = add_up(mass_error[n * j + i], mul_up(LAW_ROUNDOFF, cell.mass.at(j, i)));
+            mul_up(factor, add_up(cell.r[i], off[i]))
+        });
+        let turned = mul_up(tube.timing.latency_s, cell.turning.row_times(j, &cell.p));
+        sum_up(rounded.chain([misread, turned]))
+    };
+    (0..n).map(of).collect()
+}
+
+/// What plain arithmetic is off by: nominal torques (N m), and entries of M_0.
+struct PlainArithmetic {
+    torque: Joints<f64>,
+    mass_error: Vec<f64>,
+}
+
+fn plain_arithmetic<const N: usize, R: Rounding>(
+    robot: &Arm,
+    set: &PreparedSet,
+    cell: &MomentumCell<N, R>,
+    space: &mut MomentumWorkspace<N, R>,
+) -> PlainArithmetic {
+    let n = robot.dof();
+    let of = |f: &dyn Fn(usize) -> Affine<N, R>| -> Joints<Roundoff> {
+        (0..n).map(|j| Roundoff::float(f(j).sup_abs())).collect()
+    };
+    let (q, dq) = (of(&|j| cell.desired[j].q), of(&|j| cell.desired[j].dq));
+    let ddq = of(&|j| cell.desired[j].ddq);
+    space.sizes.sweep(robot, &q, &dq, &dq, &ddq);
+    let y = space.size_regressor.torque(robot, &space.sizes);
+    let torque = (0..n).map(|j| {
+        let row = TorqueRow::new(y, (j, INERTIAL * n), dq[j], ddq[j]);
+        let c = set.joint(j).0;
+        let (coulomb, _) = dq[j].coulomb(c[COULOMB], 0.0);
+        let own =
+            coulomb + dq[j].scale(c[VISCOUS]) + ddq[j].scale(c[ARMATURE]) + Roundoff::constant(c[OFFSET]);
+        let charge = Roundoff::float(0.0);
+        sums(set, j, (own, charge), (&row, &row)).0.error
+    });
+    let torque = torque.collect();
+    let theta: Vec<Roundoff> = set.center().iter().map(|x| Roundoff::float(*x)).collect();
+    let mass = space.size_mass.links(robot, &space.sizes, &theta);
+    let with_transmission = |(k, m): (usize, &Roundoff)| {
+        if k.is_multiple_of(n + 1) {
+            (*m + Roundoff::float(set.joint(k / n).0[ARMATURE])).error
+        } else {
+            m.error
+        }
+    };
+    PlainArithmetic { torque, mass_error: mass.iter().enumerate().map(with_transmission).collect() }
+}

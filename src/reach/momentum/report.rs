@@ -1,0 +1,151 @@
+//! What the theorem needs over one span of time, and what the plan asks of the arm there.
+
+use crate::enclose::{Affine, Rounding};
+use crate::reach::cell::{Joints, Span, TIME};
+use crate::reach::links::sweep_capsules;
+use crate::reach::prepared_set::PreparedSet;
+use crate::reach::roundoff::LAW_ROUNDOFF;
+use crate::reach::upward::{add_up, div_up, mul_up, sum_up};
+use crate::robot::Arm;
+use crate::trajectory::Bezier;
+
+use super::cell::MomentumCell;
+use super::constants::MomentumTube;
+use super::coupling::{Coupling, coupling};
+use super::disturbance::{Mismatch, mismatch};
+use super::workspace::MomentumWorkspace;
+
+/// Bounds over one span. The constants of a [`MomentumTube`] must be at least what is *needed* here.
+#[derive(Debug, Clone)]
+pub struct MomentumReport {
+    /// The times.
+    pub span: Span,
+    /// u_j that is needed, N m.
+    pub needed_robust_nm: Joints<f64>,
+    /// N_j that is needed, N m s.
+    pub needed_noise_nms: Joints<f64>,
+    /// E_j that is needed, N m s^2.
+    pub needed_lag_nms2: Joints<f64>,
+    /// Sign band that is needed, rad/s.
+    pub needed_sign_band_rad_s: Joints<f64>,
+    /// kappa a (1 - F_jj) e, the largest; at most 1 is allowed.
+    pub gain: f64,
+    /// rho_j, N m.
+    pub rho_nm: Joints<f64>,
+    /// Least and largest 1 - F_jj.
+    pub reaction: Joints<(f64, f64)>,
+    /// Radius of e_j, rad.
+    pub position_error_rad: Joints<f64>,
+    /// Radius of r_j, rad/s.
+    pub r_rad_s: Joints<f64>,
+    /// Position margin, rad; infinite for continuous joints.
+    pub position_margin: Joints<f64>,
+    /// Velocity margin, rad/s.
+    pub velocity_margin: Joints<f64>,
+    /// Torque margin, N m: of what the drive applies at most, its error with it.
+    pub torque_margin: Joints<f64>,
+    /// Upper bound of how far errors carry any capsule's end, m.
+    pub growth_m: f64,
+}
+
+impl MomentumReport {
+    /// Evaluates all of it over `span` of `curve`; `None` where M may be too far from M_0 for any bound.
+    pub fn new<const N: usize, R: Rounding>(
+        robot: &Arm,
+        set: &PreparedSet,
+        tube: &MomentumTube,
+        (curve, span): (&Bezier, Span),
+        space: &mut MomentumWorkspace<N, R>,
+    ) -> Option<Self> {
+        let n = robot.dof();
+        let cell = MomentumCell::new(robot, set, tube, (curve, span), space)?;
+        let Coupling { across, reaction } = coupling(robot, set, &cell, space)?;
+        sweep_capsules(robot, &space.moved, &mut space.placed, &mut space.ends);
+        let growth_m = space.ends.iter().flatten().map(growth).fold(0.0, f64::max);
+        let mismatch = mismatch(robot, set, tube, &cell, space);
+        let needed = Needed { tube, cell: &cell, across: &across, reaction: &reaction, mismatch: &mismatch };
+        let limits = |j: usize| &robot.joints[j].limits;
+        let position = |j: usize| {
+            limits(j).position.map_or(f64::INFINITY, |(lower, upper)| {
+                (cell.q[j].lower() - lower).min(upper - cell.q[j].upper()).next_down()
+            })
+        };
+        let torque = |j: usize| {
+            let command = add_up(mismatch[j].nominal_nm, tube.robust_nm[j]);
+            let drive = robot.drive(j);
+            let applied = add_up(mul_up(command, 1.0 + drive.error_ratio.next_up()), drive.error_nm);
+            (limits(j).torque - mul_up(applied, 1.0 + LAW_ROUNDOFF)).next_down()
+        };
+        let largest = reaction.iter().map(|(_, most)| *most).fold(0.0, f64::max);
+        Some(Self {
+            span,
+            needed_robust_nm: (0..n).map(|j| needed.robust(j)).collect(),
+            needed_noise_nms: mismatch.iter().map(|m| m.noise_nms).collect(),
+            needed_lag_nms2: (0..n).map(|j| needed.lag(j)).collect(),
+            needed_sign_band_rad_s: mismatch.iter().map(|m| m.sign_band_rad_s).collect(),
+            gain: tube.gain(largest),
+            rho_nm: mismatch.iter().map(|m| m.rho_nm).collect(),
+            position_margin: (0..n).map(position).collect(),
+            velocity_margin: (0..n)
+                .map(|j| (limits(j).velocity - cell.dq[j].sup_abs()).next_down())
+                .collect(),
+            torque_margin: (0..n).map(torque).collect(),
+            position_error_rad: cell.e,
+            r_rad_s: cell.r,
+            reaction,
+            growth_m,
+        })
+    }
+
+    /// Whether the constants of `tube` are as large as this span needs them; then the theorem holds over it.
+    pub fn covered_by(&self, tube: &MomentumTube) -> bool {
+        let all = |have: &[f64], need: &[f64]| have.iter().zip(need).all(|(have, need)| have >= need);
+        self.gain <= 1.0
+            && all(&tube.robust_nm, &self.needed_robust_nm)
+            && all(&tube.noise_nms, &self.needed_noise_nms)
+            && all(&tube.lag_nms2, &self.needed_lag_nms2)
+            && all(&tube.sign_band_rad_s, &self.needed_sign_band_rad_s)
+    }
+}
+
+/// The conditions of the theorem, see [`super`].
+struct Needed<'a, const N: usize, R: Rounding> {
+    tube: &'a MomentumTube,
+    cell: &'a MomentumCell<N, R>,
+    across: &'a super::matrix::BoundMatrix,
+    reaction: &'a [(f64, f64)],
+    mismatch: &'a [Mismatch],
+}
+
+impl<const N: usize, R: Rounding> Needed<'_, N, R> {
+    /// u_j >= rho_j + (sum |F_ji| (rho_i + u_i) + K_r P_j + K_r^2 E_j + c_j) / (1 - F_jj).
+    fn robust(&self, j: usize) -> f64 {
+        let Self { tube, cell, across, mismatch, .. } = self;
+        let k_r = tube.gains.k_r;
+        let others = (0..mismatch.len()).filter(|&i| i != j);
+        let others = others.map(|i| mul_up(across.at(j, i), add_up(mismatch[i].rho_nm, tube.robust_nm[i])));
+        let own = [
+            mul_up(k_r, tube.radius(j)),
+            mul_up(mul_up(k_r, k_r), tube.lag_nms2[j]),
+            cell.turning.row_times(j, &cell.p),
+        ];
+        let besides = sum_up(others.chain(own));
+        add_up(mismatch[j].rho_nm, div_up(besides, self.reaction[j].0))
+    }
+
+    /// K_r E_j >= P_j + |dM_0/dt e|_j.
+    fn lag(&self, j: usize) -> f64 {
+        let turned = self.cell.turning.row_times(j, &self.cell.lag);
+        div_up(add_up(self.tube.radius(j), turned), self.tube.gains.k_r)
+    }
+}
+
+/// Upper bound of how far `point` is from the line that it would follow without errors, m.
+fn growth<const N: usize, R: Rounding>(point: &[Affine<N, R>; 3]) -> f64 {
+    let beyond = |x: &Affine<N, R>| {
+        let mut still = *x.generators();
+        still[TIME] = 0.0;
+        Affine::<N, R>::new(0.0, still, x.remainder()).radius()
+    };
+    sum_up(point.iter().map(|x| mul_up(beyond(x), beyond(x)))).sqrt().next_up()
+}

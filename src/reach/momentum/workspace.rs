@@ -1,0 +1,92 @@
+//! Storage of one cell, kept from cell to cell. It carries nothing from one to the next: every number is written before it is read.
+
+use crate::dynamics::vec3::Vec3;
+use crate::dynamics::{
+    BodyPlacement, Composites, MassStorage, Motion, RecursionStorage, RegressorStorage, crba,
+};
+use crate::enclose::{Affine, Rounding};
+use crate::inertia::ARMATURE;
+use crate::linear::triangular::solve_positive_definite;
+use crate::reach::prepared_set::PreparedSet;
+use crate::reach::roundoff::Roundoff;
+use crate::robot::Arm;
+use crate::scalar::Dual;
+
+/// All the storage of one cell.
+#[derive(Debug, Clone)]
+pub struct MomentumWorkspace<const N: usize, R: Rounding> {
+    /// Motions along the tube, and along the desired motion.
+    pub(super) moved: Motion<Affine<N, R>>,
+    pub(super) desired: Motion<Affine<N, R>>,
+    /// Their regressors.
+    pub(super) moved_regressor: RegressorStorage<Affine<N, R>>,
+    pub(super) desired_regressor: RegressorStorage<Affine<N, R>>,
+    /// M_0 along the desired motion.
+    pub(super) mass: MassStorage<Affine<N, R>>,
+    /// Rates along the desired motion.
+    pub(super) rates: RecursionStorage<Dual<Affine<N, R>, 1>>,
+    /// Sizes and errors of plain arithmetic.
+    pub(super) sizes: Motion<Roundoff>,
+    pub(super) size_regressor: RegressorStorage<Roundoff>,
+    pub(super) size_mass: MassStorage<Roundoff>,
+    /// For the ends of the capsules, and gravity's levers.
+    pub(super) ends: Vec<[Vec3<Affine<N, R>>; 2]>,
+    pub(super) placed: Vec<BodyPlacement<Affine<N, R>>>,
+    pub(super) theta: Vec<Affine<N, R>>,
+    pub(super) levers: Vec<Vec3<Affine<N, R>>>,
+    /// For the inverse of M_0 in the middle of the cell.
+    plain: (Motion<f64>, Composites<f64>),
+}
+
+impl<const N: usize, R: Rounding> MomentumWorkspace<N, R> {
+    /// Storage for `robot`.
+    pub fn new(robot: &Arm) -> Self {
+        Self {
+            moved: Motion::new(robot),
+            desired: Motion::new(robot),
+            moved_regressor: RegressorStorage::new(robot),
+            desired_regressor: RegressorStorage::new(robot),
+            mass: MassStorage::new(robot),
+            rates: RecursionStorage::new(robot),
+            sizes: Motion::new(robot),
+            size_regressor: RegressorStorage::new(robot),
+            size_mass: MassStorage::new(robot),
+            ends: Vec::with_capacity(robot.shapes().len()),
+            placed: Vec::with_capacity(robot.dof()),
+            theta: Vec::with_capacity(robot.parameter_count()),
+            levers: Vec::with_capacity(robot.dof()),
+            plain: (Motion::new(robot), Composites::new(robot)),
+        }
+    }
+
+    /// About the inverse of M_0 at `q`, row-major: any matrix is as true, and only one that is near is of use.
+    pub(super) fn inverse(&mut self, robot: &Arm, set: &PreparedSet, q: &[f64]) -> Vec<f64> {
+        let (motion, composites) = &mut self.plain;
+        let mass = nominal_mass(robot, set, q, motion, composites);
+        let n = robot.dof();
+        let mut inverse = vec![0.0; n * n];
+        for k in 0..n {
+            let (mut factor, mut column) = (mass.clone(), vec![0.0; n]);
+            column[k] = 1.0;
+            solve_positive_definite(&mut factor, &mut column);
+            (0..n).for_each(|i| inverse[n * i + k] = column[i]);
+        }
+        inverse
+    }
+}
+
+/// M_0 at `q` in plain numbers, row-major: links and transmissions of the set's centre.
+fn nominal_mass(
+    robot: &Arm,
+    set: &PreparedSet,
+    q: &[f64],
+    motion: &mut Motion<f64>,
+    composites: &mut Composites<f64>,
+) -> Vec<f64> {
+    let n = robot.dof();
+    let mut mass = vec![0.0; n * n];
+    motion.place(robot, q);
+    crba(robot, motion, set.center(), composites, &mut mass);
+    (0..n).for_each(|j| mass[n * j + j] += set.joint(j).0[ARMATURE]);
+    mass
+}

@@ -1,0 +1,279 @@
+//! The promise: under the momentum law no arm within its bounds leaves the tube, whatever its readings' age, its drives' errors and its payload are
+//! within what is assumed. Written on the public API, with dynamics that the proof does not use (articulated bodies instead of regressors).
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use surelift::control::{Measured, MomentumController};
+use surelift::dynamics::{Composites, Motion, Workspace, crba};
+use surelift::identify::tighten_by_physics;
+use surelift::inertia::{INERTIAL, ParameterSet, pseudo::check_physical};
+use surelift::plan::momentum_fit::{MomentumRefusal, fit};
+use surelift::reach::PreparedSet;
+use surelift::reach::momentum::{CycleTiming, MomentumGains, MomentumProblem, MomentumTube};
+use surelift::robot::{Arm, DriveBounds, Sensors};
+use surelift::scenario::Scenario;
+use surelift::trajectory::{Bezier, JointState};
+
+/// Integration step, s: a twentieth of the shortest age.
+const STEP_S: f64 = 1e-4;
+const DURATION_S: f64 = 1.0;
+const CELLS: usize = 24;
+
+/// An arm with the errors of a real one, what is known of it, and a motion.
+struct Bench {
+    robot: Arc<Arm>,
+    set: Arc<PreparedSet>,
+    curve: Bezier,
+    tube: MomentumTube,
+}
+
+const TIMING: CycleTiming = CycleTiming { period_s: 1e-3, latency_s: 5e-4, delay_s: 5e-4, jitter_s: 1e-4 };
+const GAINS: MomentumGains = MomentumGains { k_r: 6.0, kappa: 100.0 };
+
+/// The Gen3 of a scenario with velocities as bad as those of real arms, and a payload of which a share of the prior is left open.
+fn bench(open: f64, reach: f64) -> Bench {
+    let task = Scenario::load("scenarios/dumbbell_c_8lb.toml").unwrap().split().0;
+    let robot = &task.robot;
+    let set = tighten_by_physics(&task.prior_set().unwrap(), robot.end_effector()).unwrap();
+    let ends = |sign: f64| -> Vec<f64> {
+        set.center().iter().zip(set.radius()).map(|(c, g)| c + sign * open * g).collect()
+    };
+    let set = ParameterSet::new(ends(-1.0), ends(1.0)).unwrap();
+    let sensors = Sensors { velocity_rad_s: 5e-3, position_rad: 2e-5, ..robot.sensors() };
+    let drive = DriveBounds { error_nm: 0.1, error_ratio: 0.005, unmodelled_nm: 0.5 };
+    let robot = robot.with_sensors(sensors).unwrap().with_drives(vec![drive; robot.dof()]).unwrap();
+    let range = task.held.unwrap().excite.range_rad;
+    let end = task.start.iter().zip(&range).enumerate();
+    let end: Vec<f64> = end.map(|(j, (q, r))| q + reach * r * if j % 2 == 0 { 1.0 } else { -1.0 }).collect();
+    let curve = Bezier::to_rest(&JointState::at_rest(&task.start), &end, DURATION_S).unwrap();
+    let set = PreparedSet::new(&robot, &set);
+    let problem = MomentumProblem::new(&robot, &set, &curve).unwrap();
+    let (tube, _) = fit(&problem, GAINS, TIMING, CELLS).unwrap();
+    assert!(problem.proven(&tube, CELLS).unwrap());
+    Bench { robot: Arc::new(robot), set: Arc::new(set), curve, tube }
+}
+
+/// How bad luck is distributed: which joint is pushed out, and how many times the assumed bounds are used.
+#[derive(Clone, Copy)]
+struct Luck {
+    joint: usize,
+    unmodelled: f64,
+    ends: bool,
+}
+
+/// Parameters of the set whose every body can be one: most at corners where `ends`.
+fn truth(set: &ParameterSet, ends: bool, rng: &mut ChaCha8Rng) -> Vec<f64> {
+    let (c, g) = (set.center(), set.radius());
+    let draw = |p: usize, rng: &mut ChaCha8Rng| {
+        let x: f64 = rng.random_range(-1.0..=1.0);
+        c[p] + g[p] * if ends { x.signum() } else { x }
+    };
+    let mut theta: Vec<f64> = (0..c.len()).map(|p| draw(p, rng)).collect();
+    let bodies = c.len() / (INERTIAL + 4);
+    for body in 0..bodies {
+        let at = INERTIAL * body..INERTIAL * (body + 1);
+        let physical = |theta: &[f64]| check_physical(theta[at.clone()].try_into().unwrap()).is_ok();
+        for k in 0..2000 {
+            if physical(&theta) {
+                break;
+            }
+            // Towards the middle, little by little.
+            let share = 1.0 - f64::from(k) / 2000.0;
+            at.clone().for_each(|p| theta[p] = c[p] + share * (draw(p, rng) - c[p]));
+        }
+        if !physical(&theta) {
+            at.for_each(|p| theta[p] = c[p]);
+        }
+    }
+    theta
+}
+
+/// The world: states of the past, for readings that are late, and commands that are on their way.
+struct Adversary<'a> {
+    bench: &'a Bench,
+    luck: Luck,
+    theta: Vec<f64>,
+    work: Workspace,
+    q: Vec<f64>,
+    dq: Vec<f64>,
+    past: VecDeque<(Vec<f64>, Vec<f64>)>,
+    coming: VecDeque<(usize, Vec<f64>)>,
+    applied: Vec<f64>,
+    motion: Motion<f64>,
+    composites: Composites<f64>,
+}
+
+impl Adversary<'_> {
+    /// p and M_0 e at time `t`.
+    fn errors(&mut self, t: f64) -> (Vec<f64>, Vec<f64>) {
+        let Bench { robot, set, curve, tube } = self.bench;
+        let n = robot.dof();
+        let desired = curve.state(t);
+        let mut mass = vec![0.0; n * n];
+        self.motion.place(robot, &desired.q);
+        crba(robot, &self.motion, set.center(), &mut self.composites, &mut mass);
+        (0..n).for_each(|j| mass[n * j + j] += set.center()[robot.joint_index(j).armature]);
+        let e: Vec<f64> = (0..n).map(|j| desired.q[j] - self.q[j]).collect();
+        let r: Vec<f64> = (0..n).map(|j| desired.dq[j] - self.dq[j] + tube.gains.k_r * e[j]).collect();
+        let times = |x: &[f64]| -> Vec<f64> {
+            (0..n).map(|j| (0..n).map(|i| mass[n * j + i] * x[i]).sum()).collect()
+        };
+        (times(&r), times(&e))
+    }
+
+    /// Accelerations under the applied torque, pushed by unmodelled ones along `push`.
+    fn acceleration(&mut self, q: &[f64], dq: &[f64], push: &[f64], ddq: &mut [f64]) {
+        let robot = &self.bench.robot;
+        let tau: Vec<f64> = (0..q.len())
+            .map(|j| {
+                let (own, drive) = (robot.joint_parameters(&self.theta, j), robot.drive(j));
+                let sign = (dq[j] / robot.gains().stiction_speed_rad_s).clamp(-1.0, 1.0);
+                let friction = own.coulomb * sign + own.viscous * dq[j] + own.offset;
+                let error = drive.error_nm + drive.error_ratio * self.applied[j].abs();
+                self.applied[j] + push[j] * (error + self.luck.unmodelled * drive.unmodelled_nm) - friction
+            })
+            .collect();
+        self.work.forward_dynamics(robot, q, dq, &tau, &self.theta, ddq);
+    }
+
+    fn step(&mut self, push: &[f64]) {
+        let n = self.q.len();
+        let (q, dq) = (self.q.clone(), self.dq.clone());
+        let mut slopes: Vec<(Vec<f64>, Vec<f64>)> = Vec::new();
+        for share in [0.0, 0.5, 0.5, 1.0] {
+            let h = share * STEP_S;
+            let at = |x: &[f64], slope: Option<&Vec<f64>>| -> Vec<f64> {
+                (0..n).map(|j| x[j] + slope.map_or(0.0, |s| h * s[j])).collect()
+            };
+            let (qa, dqa) = (at(&q, slopes.last().map(|s| &s.0)), at(&dq, slopes.last().map(|s| &s.1)));
+            let mut ddq = vec![0.0; n];
+            self.acceleration(&qa, &dqa, push, &mut ddq);
+            slopes.push((dqa, ddq));
+        }
+        for j in 0..n {
+            for (slope, weight) in slopes.iter().zip([1.0, 2.0, 2.0, 1.0]) {
+                self.q[j] += STEP_S / 6.0 * weight * slope.0[j];
+                self.dq[j] += STEP_S / 6.0 * weight * slope.1[j];
+            }
+        }
+    }
+}
+
+/// Largest |p_j| / P_j, |M_0 e|_j / E_j, and the law's own largest share.
+fn play(bench: &Bench, luck: Luck, rng: &mut ChaCha8Rng) -> (f64, f64, f64) {
+    let (robot, tube) = (&bench.robot, &bench.tube);
+    let n = robot.dof();
+    let (sensors, timing) = (robot.sensors(), tube.timing);
+    let mut controller =
+        MomentumController::new(robot.clone(), bench.set.clone(), tube.clone(), bench.curve.clone());
+    let start = bench.curve.state(0.0);
+    let mut world = Adversary {
+        bench,
+        luck,
+        theta: truth(bench.set.set(), luck.ends, rng),
+        work: Workspace::new(robot),
+        q: start.q.clone(),
+        dq: vec![0.0; n],
+        past: VecDeque::from(vec![(start.q.clone(), vec![0.0; n]); 64]),
+        coming: VecDeque::new(),
+        applied: vec![0.0; n],
+        motion: Motion::new(robot),
+        composites: Composites::new(robot),
+    };
+    let steps_of = |s: f64| (s / STEP_S).round() as usize;
+    let (mut worst, mut next_tick, mut tau) = ((0.0f64, 0.0f64, 0.0f64), 0, vec![0.0; n]);
+    for k in 0..steps_of(DURATION_S + 0.3) {
+        let t = k as f64 * STEP_S;
+        let (p, lag) = world.errors(t);
+        for j in 0..n {
+            worst.0 = worst.0.max(p[j].abs() / tube.radius(j));
+            worst.1 = worst.1.max(lag[j].abs() / tube.lag_nms2[j]);
+        }
+        let pushed: Vec<f64> = (0..n)
+            .map(|i| if i == luck.joint { -p[i].signum() } else { rng.random_range(-1.0..=1.0f64).signum() })
+            .collect();
+        if k == next_tick {
+            let late = steps_of(timing.latency_s);
+            let late = if luck.ends { late } else { rng.random_range(0..=late) };
+            let (q, dq) = world.past[world.past.len() - 1 - late].clone();
+            // Noise that makes the pushed joint's momentum error look smaller.
+            let noise = |i: usize, j: usize| p[j].signum() * if i == j { 1.0 } else { 0.5 };
+            let read = |x: &[f64], off: f64| -> Vec<f64> {
+                (0..n).map(|i| x[i] + off * noise(i, luck.joint).clamp(-1.0, 1.0)).collect()
+            };
+            let (q, dq) = (read(&q, sensors.position_rad), read(&dq, sensors.velocity_rad_s));
+            let tick = controller.tick(t, Measured { q: &q, dq: &dq }, &mut tau);
+            assert!(!tick.saturated);
+            worst.2 = worst.2.max(tick.share);
+            let delay = steps_of(timing.delay_s);
+            let delay = if luck.ends { delay } else { rng.random_range(0..=delay) };
+            world.coming.push_back((k + delay, tau.clone()));
+            next_tick += steps_of(timing.period_s + if luck.ends { timing.jitter_s } else { 0.0 });
+            if k == 0 {
+                // The brakes hold until the first command acts.
+                world.applied.copy_from_slice(&tau);
+            }
+        }
+        while world.coming.front().is_some_and(|(at, _)| *at <= k) {
+            let (_, command) = world.coming.pop_front().unwrap();
+            world.applied.copy_from_slice(&command);
+        }
+        world.step(&pushed);
+        let state = (world.q.clone(), world.dq.clone());
+        world.past.push_back(state);
+        world.past.pop_front();
+    }
+    worst
+}
+
+#[test]
+fn no_arm_within_its_bounds_leaves_the_tube() {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mut worst = (0.0f64, 0.0f64, 0.0f64);
+    for open in [0.15, 0.4] {
+        let bench = bench(open, 0.3);
+        for k in 0..10 {
+            let luck = Luck { joint: k % bench.robot.dof(), unmodelled: 1.0, ends: k % 3 != 0 };
+            let found = play(&bench, luck, &mut rng);
+            println!("open {open}, run {k}: {found:?}");
+            assert!(found.0 <= 1.0 && found.1 <= 1.0 && found.2 <= 1.0, "open {open}, run {k}: {found:?}");
+            worst = (worst.0.max(found.0), worst.1.max(found.1), worst.2.max(found.2));
+        }
+    }
+    // The attack is not idle: a fifth of the tube is used.
+    assert!(worst.0 > 0.2, "{worst:?}");
+}
+
+/// Where an assumption is broken the law notices it by its own readings.
+#[test]
+fn what_is_pushed_beyond_its_bounds_is_noticed() {
+    let bench = bench(0.15, 0.3);
+    let mut rng = ChaCha8Rng::seed_from_u64(2);
+    let found = play(&bench, Luck { joint: 1, unmodelled: 100.0, ends: true }, &mut rng);
+    assert!(found.0 > 1.0 && found.2 > 1.0, "{found:?}");
+}
+
+#[test]
+fn what_the_theorem_does_not_cover_is_refused_by_name() {
+    let bench = bench(0.15, 0.3);
+    let problem = MomentumProblem::new(&bench.robot, &bench.set, &bench.curve).unwrap();
+    let refused =
+        |gains: MomentumGains, timing: CycleTiming| fit(&problem, gains, timing, CELLS).unwrap_err();
+    let late = refused(GAINS, CycleTiming { delay_s: 3e-3, ..TIMING });
+    assert!(matches!(late, MomentumRefusal::Gain { most, .. } if most < GAINS.kappa), "{late}");
+    let weak = refused(MomentumGains { kappa: 14.0, k_r: 6.0 }, TIMING);
+    assert!(matches!(weak, MomentumRefusal::Diverges { .. }), "{weak}");
+    let none = refused(GAINS, CycleTiming { jitter_s: f64::NAN, ..TIMING });
+    assert!(none.to_string().contains("jitter_s"), "{none}");
+    // Motions that do not start at rest, and sets of other arms.
+    let mut moving = bench.curve.clone();
+    moving.points[2][1] += 0.01;
+    let said = MomentumProblem::new(&bench.robot, &bench.set, &moving).unwrap_err();
+    assert!(said.contains("joint_3") && said.contains("rest"), "{said}");
+    let z1 = surelift::robot::load("z1").unwrap();
+    let said = MomentumProblem::new(&z1, &bench.set, &bench.curve).unwrap_err();
+    assert!(said.contains("6 joints") && said.contains("expected 6"), "{said}");
+}

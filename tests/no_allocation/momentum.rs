@@ -1,0 +1,47 @@
+//! The tick of the momentum law.
+
+use std::sync::Arc;
+
+use surelift::control::{Measured, MomentumController};
+use surelift::inertia::ParameterSet;
+use surelift::reach::PreparedSet;
+use surelift::reach::momentum::{CycleTiming, MomentumGains, MomentumTube};
+use surelift::trajectory::{Bezier, JointState};
+
+use super::{allocations, arm};
+
+#[test]
+fn the_momentum_law_does_not_allocate_and_gives_numbers() {
+    let robot = Arc::new(arm());
+    let n = robot.dof();
+    let start = JointState::at_rest(&[0.1, 0.4, 3.0, -1.9, 0.2, 0.6, 1.5]);
+    let curve = Bezier::to_rest(&start, &[0.5, 0.2, 2.7, -1.7, 0.0, 0.3, 1.2], 1.0).unwrap();
+    let tube = MomentumTube {
+        gains: MomentumGains { k_r: 6.0, kappa: 60.0 },
+        timing: CycleTiming { period_s: 1e-3, latency_s: 5e-4, delay_s: 5e-4, jitter_s: 0.0 },
+        robust_nm: vec![10.0; n],
+        noise_nms: vec![0.05; n],
+        lag_nms2: vec![0.05; n],
+        sign_band_rad_s: vec![0.05; n],
+    };
+    let set = Arc::new(PreparedSet::new(&robot, &ParameterSet::around_nominal(&robot)));
+    let mut controller = MomentumController::new(robot, set, tube, curve);
+    let (mut q, mut dq, mut tau) = (start.q.clone(), vec![0.0; n], vec![0.0; n]);
+    let asked = allocations(|| {
+        for k in 0..1500 {
+            // Where it should be at the start, then too far, then no readings at all.
+            q[2] = if k < 10 { start.q[2] } else { 2.0 };
+            if k >= 1000 {
+                (q[3], dq[3]) = (f64::NAN, f64::INFINITY);
+            }
+            let tick = controller.tick(1e-3 * f64::from(k), Measured { q: &q, dq: &dq }, &mut tau);
+            assert!(tau.iter().all(|x| x.is_finite()));
+            match k {
+                0..10 => assert!(tick.share < 1.0, "{tick:?}"),
+                10..1000 => assert!(tick.share > 1.0, "{tick:?}"),
+                _ => assert!(tick.share.is_nan() && tick.saturated, "{tick:?}"),
+            }
+        }
+    });
+    assert_eq!(asked, 0);
+}
