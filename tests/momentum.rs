@@ -162,6 +162,14 @@ impl Adversary<'_> {
     }
 }
 
+/// Readings with noise that makes the pushed joint's momentum error look smaller.
+fn misread(sensors: &Sensors, (q, dq): (&[f64], &[f64]), p: &[f64], pushed: usize) -> (Vec<f64>, Vec<f64>) {
+    let share = |i: usize| p[pushed].signum() * if i == pushed { 1.0 } else { 0.5 };
+    let read =
+        |x: &[f64], off: f64| -> Vec<f64> { x.iter().enumerate().map(|(i, x)| x + off * share(i)).collect() };
+    (read(q, sensors.position_rad), read(dq, sensors.velocity_rad_s))
+}
+
 /// Largest |p_j| / P_j, |M_0 e|_j / E_j, and the law's own largest share.
 fn play(bench: &Bench, luck: Luck, rng: &mut ChaCha8Rng) -> (f64, f64, f64) {
     let (robot, tube) = (&bench.robot, &bench.tube);
@@ -199,12 +207,7 @@ fn play(bench: &Bench, luck: Luck, rng: &mut ChaCha8Rng) -> (f64, f64, f64) {
             let late = steps_of(timing.latency_s);
             let late = if luck.ends { late } else { rng.random_range(0..=late) };
             let (q, dq) = world.past[world.past.len() - 1 - late].clone();
-            // Noise that makes the pushed joint's momentum error look smaller.
-            let noise = |i: usize, j: usize| p[j].signum() * if i == j { 1.0 } else { 0.5 };
-            let read = |x: &[f64], off: f64| -> Vec<f64> {
-                (0..n).map(|i| x[i] + off * noise(i, luck.joint).clamp(-1.0, 1.0)).collect()
-            };
-            let (q, dq) = (read(&q, sensors.position_rad), read(&dq, sensors.velocity_rad_s));
+            let (q, dq) = misread(&sensors, (&q, &dq), &p, luck.joint);
             let tick = controller.tick(t, Measured { q: &q, dq: &dq }, &mut tau);
             assert!(!tick.saturated);
             worst.2 = worst.2.max(tick.share);
