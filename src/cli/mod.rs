@@ -6,6 +6,7 @@
 pub mod campaign;
 pub mod estimate;
 pub mod identify;
+mod interrupt;
 pub mod progress;
 pub mod robot;
 pub mod run;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 
+use super::interrupt::interruptible;
 use super::progress::TerminalObserver;
 use super::{Failure, say};
 use crate::horizon::RunOptions;
@@ -22,7 +23,8 @@ Examples:
   surelift run scenarios/armour_world.toml --world scenarios/worlds    # every world, and a table
 
 The folder holds summary.json, log.csv, plans/*.json and report.html (opens in any browser,
-offline). With a folder of worlds it holds one such folder a world, and worlds.json.";
+offline). With a folder of worlds it holds one such folder a world, and worlds.json.
+Ctrl-C ends a run with the arm at rest and the folder written; a second one ends it at once.";
 
 /// Run a scenario: move safely, learn the payload if there is one, carry it to its place, and write a report
 #[derive(Debug, Clone, PartialEq, Args)]
@@ -146,9 +148,9 @@ impl RunArgs {
         Ok(folder)
     }
 
-    /// Whoever watches the run.
+    /// Whoever watches the run: the terminal unless nothing is to be shown, and Ctrl-C.
     pub fn observer(&self) -> Box<dyn Observer> {
-        if self.quiet { Box::new(()) } else { Box::new(TerminalObserver::new()) }
+        interruptible(if self.quiet { Box::new(()) } else { Box::new(TerminalObserver::new()) })
     }
 
     /// Writes the folder, prints the closing table, gives the exit code of the outcome.

@@ -3,10 +3,16 @@
 use super::outcome::{Outcome, TaskPhase};
 use super::record::Margins;
 
-/// Somebody who watches a run. It can only look: nothing comes back from it.
+/// Somebody who watches a run. All that comes back is the wish that it end.
 pub trait Observer {
     /// Called on the run's own thread in the order in which things happen; must return quickly.
     fn event(&mut self, event: &Event);
+
+    /// Whether the run is to end: asked before each plan. The running plan is then followed to its end, where the arm rests, and the run ends as a
+    /// safe stop with all that it has recorded.
+    fn asks_to_stop(&mut self) -> bool {
+        false
+    }
 }
 
 /// Nobody watches.

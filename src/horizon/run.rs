@@ -41,6 +41,9 @@ const EXCITE_TRIES: usize = 3;
 /// takes careful plans in tight places for stalled ones.
 const STALLED_RAD: f64 = 0.02;
 
+/// Why a run ended that was asked to.
+const ASKED: &str = "asked to stop: the arm came to rest along its plan";
+
 /// What to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunOptions {
@@ -207,6 +210,10 @@ impl<H: Hardware> Runner<'_, H> {
             }
             if self.arrived() {
                 return (Outcome::Success, None);
+            }
+            if self.observer.asks_to_stop() {
+                self.brake();
+                return (Outcome::SafeStop, Some(ASKED.to_owned()));
             }
             let next = self.purpose().map(|phase| (phase, self.make_plan(phase, begun)));
             if let Some((_, None)) = next

@@ -1,7 +1,7 @@
 //! Each term of the bounds against the same term in plain numbers, from other algorithms (recursive inverse dynamics, differences, a dense inverse): none
 //! may be missing, and none 2 % too small. Spans of no length, so that little but the term itself is in a bound.
 
-use nalgebra::{DMatrix, DVector};
+use nalgebra::{DMatrix, DVector, Vector3};
 
 use super::cell::MomentumCell;
 use super::coupling::coupling;
@@ -359,4 +359,103 @@ fn the_robust_torque_outweighs_coupling_error_and_turning() {
     let gain = 100.0 * 1e-4 * most * std::f64::consts::E;
     assert!(report.gain >= gain * (1.0 - 1e-12) && report.gain <= gain * (1.0 + 1e-9));
     assert!(case.set.joint(0).0[ARMATURE] > 0.0);
+}
+
+#[test]
+fn a_base_that_leans_is_charged_with_what_it_changes() {
+    let lean = |robot: &Arm, degrees: f64| {
+        robot.with_uncertainty(Uncertainty { gravity_direction_deg: degrees, ..robot.uncertainty() }).unwrap()
+    };
+    let charged = case(1e-6, |_| {}).charged(|case| case.robot = lean(&case.robot, 1.0));
+    let case = case(1e-6, |_| {});
+    let theta = case.set.center();
+    let upright = case.desired_torque(theta, T);
+    let mut most = DVector::<f64>::zeros(7);
+    for k in 0..360 {
+        let (sin, cos) = f64::from(k).to_radians().sin_cos();
+        let tilt = nalgebra::Rotation3::from_scaled_axis(Vector3::new(cos, sin, 0.0) * 1f64.to_radians());
+        let robot = case.robot.changed(|stated| stated.model.gravity = tilt * stated.model.gravity).unwrap();
+        let leaning =
+            Case { robot, set: case.set.clone(), curve: case.curve.clone(), tube: case.tube.clone() };
+        let change = (leaning.desired_torque(theta, T) - &upright).abs();
+        most = most.zip_map(&change, f64::max);
+    }
+    near(&charged, |j| most[j], 2e-3);
+}
+
+/// Where the desired speed is beyond the band, the true one has its sign.
+#[test]
+fn the_sign_band_has_stiction_the_errors_speed_and_what_time_changes() {
+    let case = case(1e-6, |case| {
+        case.tube.noise_nms = vec![0.02; 7];
+        case.tube.lag_nms2 = vec![0.004; 7];
+        case.tube.timing.jitter_s = 1e-3;
+    });
+    let (inverse, state) = (case.mass(T).try_inverse().unwrap(), case.curve.state(T));
+    let report = case.report();
+    for (j, found) in report.needed_sign_band_rad_s.iter().enumerate() {
+        let error = row(&inverse, j, |k| case.tube.radius(k) + GAINS.k_r * case.tube.lag_nms2[k]);
+        let exact = case.robot.gains().stiction_speed_rad_s + error + 1.05e-3 * state.ddq[j].abs();
+        assert!(
+            *found >= exact * (1.0 - 1e-3) && *found <= 1.03 * exact + 1e-4,
+            "joint {j}: {found} for {exact}"
+        );
+    }
+}
+
+#[test]
+fn margins_are_limits_less_all_that_may_come() {
+    let drive = DriveBounds { error_nm: 0.2, error_ratio: 0.03, unmodelled_nm: 0.0 };
+    let case = case(1e-6, |case| {
+        case.tube.robust_nm = vec![4.0; 7];
+        case.tube.lag_nms2 = vec![0.004; 7];
+        case.robot = case.robot.with_drives(vec![drive; 7]).unwrap();
+    });
+    let (report, state) = (case.report(), case.curve.state(T));
+    let inverse = case.mass(T).try_inverse().unwrap();
+    let torque = case.desired_torque(case.set.center(), T);
+    for j in 0..7 {
+        let limits = &case.robot.joints[j].limits;
+        let e = row(&inverse, j, |k| case.tube.lag_nms2[k]);
+        let error = row(&inverse, j, |k| case.tube.radius(k) + GAINS.k_r * case.tube.lag_nms2[k]);
+        let r = row(&inverse, j, |k| case.tube.radius(k));
+        assert!(report.position_error_rad[j] >= e && report.position_error_rad[j] <= 1.02 * e);
+        assert!(report.r_rad_s[j] >= r && report.r_rad_s[j] <= 1.02 * r);
+        let velocity = limits.velocity - state.dq[j].abs() - error;
+        assert!(
+            report.velocity_margin[j] <= velocity + 1e-9 && report.velocity_margin[j] >= velocity - 0.005
+        );
+        if let Some((lower, upper)) = limits.position {
+            let position = (state.q[j] - lower).min(upper - state.q[j]) - e;
+            assert!(
+                report.position_margin[j] <= position + 1e-9 && report.position_margin[j] >= position - 1e-3
+            );
+        }
+        let coulomb = case.set.center()[case.robot.joint_index(j).coulomb] * state.dq[j].signum();
+        let applied = 1.03 * ((torque[j] + coulomb).abs() + 4.0) + 0.2;
+        let left = limits.torque - applied;
+        assert!(report.torque_margin[j] <= left + 1e-9 && report.torque_margin[j] >= left - 0.05);
+    }
+}
+
+#[test]
+fn links_are_carried_by_what_errors_of_position_make() {
+    let case = case(1e-6, |case| case.tube.lag_nms2 = vec![0.01; 7]);
+    let (inverse, q) = (case.mass(T).try_inverse().unwrap(), case.curve.state(T).q);
+    let ends = |q: &[f64]| -> Vec<Vector3<f64>> {
+        let frames = case.robot.frames(q);
+        let placed = (0..case.robot.shapes().len()).map(|k| case.robot.placed_capsule(k, &frames));
+        placed.flat_map(|capsule| [capsule.a, capsule.b]).collect()
+    };
+    let mut carried = vec![Vector3::<f64>::zeros(); ends(&q).len()];
+    for k in 0..7 {
+        let moved =
+            |sign: f64| ends(&(0..7).map(|j| q[j] + sign * 1e-5 * inverse[(j, k)]).collect::<Vec<f64>>());
+        for ((sum, a), b) in carried.iter_mut().zip(moved(1.0)).zip(moved(-1.0)) {
+            *sum += (a - b).abs() * (0.01 / 2e-5);
+        }
+    }
+    let most = carried.iter().map(|x| x.norm()).fold(0.0, f64::max);
+    let found = case.report().growth_m;
+    assert!(found >= 0.999 * most && found <= 1.05 * most, "{found} for {most}");
 }

@@ -1,0 +1,138 @@
+//! The promise: whatever ends the program, a folder of results is there in full or not at all. Ctrl-C ends a run with the arm at rest and everything
+//! written; a disk that is full is an error that names the file.
+#![cfg(all(unix, feature = "cli"))]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde_json::Value;
+
+/// The program on its way, with what it says kept for later.
+fn begin(scenario: &str, folder: &Path) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_surelift"))
+        .args(["run", scenario, "--untimed", "--out", folder.to_str().unwrap()])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts")
+}
+
+fn tell(child: &Child, signal: &str) {
+    let told = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+    assert!(told.success());
+}
+
+/// Whether a run's folder is there; if so, all of it has to be.
+fn complete(folder: &Path) -> bool {
+    if !folder.exists() {
+        return false;
+    }
+    let text = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let summary: Value = serde_json::from_str(&text("summary.json")).unwrap();
+    let plans = summary["plans"].as_array().unwrap().iter().filter(|plan| plan["certified"] == true).count();
+    assert_eq!(fs::read_dir(folder.join("plans")).unwrap().count(), plans);
+    let log = text("log.csv");
+    let columns = |line: &str| line.split(',').count();
+    assert!(log.ends_with('\n') && log.lines().all(|line| columns(line) == columns(log.lines().next().unwrap())));
+    assert!(text("report.html").trim_end().ends_with("</html>"));
+    true
+}
+
+#[test]
+fn ctrl_c_ends_a_run_with_the_arm_at_rest_and_everything_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("run");
+    let child = begin("scenarios/dumbbell_c_8lb.toml", &out);
+    sleep(Duration::from_millis(700));
+    tell(&child, "-INT");
+    let ended = child.wait_with_output().unwrap();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(3), "{said}");
+    assert!(said.contains("asked to stop") && complete(&out), "{said}");
+    let summary: Value = serde_json::from_str(&fs::read_to_string(out.join("summary.json")).unwrap()).unwrap();
+    assert!(summary["reason"].as_str().unwrap().contains("asked to stop"), "{summary}");
+    // At the end the arm hardly moves: by no more than tracking errors do.
+    let log = fs::read_to_string(out.join("log.csv")).unwrap();
+    let heading: Vec<&str> = log.lines().next().unwrap().split(',').collect();
+    if let Some(last) = log.lines().skip(1).last() {
+        let last: Vec<&str> = last.split(',').collect();
+        let speed = |name: &str| name.strip_prefix("dq").is_some_and(|joint| joint.parse::<u32>().is_ok());
+        let speeds: Vec<_> = heading.iter().zip(last).filter(|(name, _)| speed(name)).collect();
+        assert_eq!(speeds.len(), 7);
+        for (name, value) in speeds {
+            assert!(value.parse::<f64>().unwrap().abs() < 0.05, "{name} is {value} at the end");
+        }
+    }
+}
+
+#[test]
+fn a_second_signal_ends_the_program_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("run");
+    let mut child = begin("scenarios/dumbbell_c_8lb.toml", &out);
+    sleep(Duration::from_millis(500));
+    tell(&child, "-TERM");
+    sleep(Duration::from_millis(50));
+    tell(&child, "-TERM");
+    let code = child.wait().unwrap().code();
+    // A run that had ended meanwhile is whole.
+    assert!(code == Some(130) || code == Some(3) && complete(&out), "{code:?}");
+}
+
+/// Kills the program at random moments, so many times; gives how many of the folders were there.
+fn killed(times: usize, seed: u64) -> usize {
+    let folder = tempfile::tempdir().unwrap();
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let begun = Instant::now();
+    assert!(begin("examples/my_arm/first_move.toml", &folder.path().join("whole")).wait().unwrap().success());
+    let whole = begun.elapsed();
+    assert!(complete(&folder.path().join("whole")));
+    // Over and over in one place, so that it is also replaced.
+    let out = folder.path().join("run");
+    let mut there = 0;
+    for _ in 0..times {
+        let mut child = begin("examples/my_arm/first_move.toml", &out);
+        sleep(whole.mul_f64(rng.random_range(0.0..1.1)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        there += usize::from(complete(&out));
+    }
+    there
+}
+
+#[test]
+fn a_killed_program_leaves_a_whole_folder_or_none() {
+    killed(8, 1);
+}
+
+#[test]
+#[ignore = "fifty runs that are killed: `cargo test --release --test interrupted -- --ignored`"]
+fn a_killed_program_leaves_a_whole_folder_or_none_at_length() {
+    let there = killed(50, 2);
+    println!("a folder was there after {there} of 50 kills");
+    assert!(there > 0);
+}
+
+#[test]
+fn a_full_disk_is_an_error_that_names_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("run");
+    // Files of more than 8 kB cannot be written: to the program that is what a full disk is.
+    let line = "trap '' XFSZ; ulimit -f 8; exec \"$0\" run examples/my_arm/first_move.toml --untimed --quiet --out \"$1\"";
+    let ended = Command::new("bash")
+        .args(["-c", line, env!("CARGO_BIN_EXE_surelift"), out.to_str().unwrap()])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert!(matches!(ended.status.code(), Some(1 | 2)), "{:?}: {said}", ended.status);
+    let named = ["summary.json", "log.csv"].iter().any(|file| said.contains(file));
+    assert!(named && !said.contains("panicked"), "{said}");
+    assert!(!out.exists() && fs::read_dir(folder.path()).unwrap().next().is_none(), "something is left behind");
+}
