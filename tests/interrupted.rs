@@ -39,7 +39,9 @@ fn complete(folder: &Path) -> bool {
     assert_eq!(fs::read_dir(folder.join("plans")).unwrap().count(), plans);
     let log = text("log.csv");
     let columns = |line: &str| line.split(',').count();
-    assert!(log.ends_with('\n') && log.lines().all(|line| columns(line) == columns(log.lines().next().unwrap())));
+    assert!(
+        log.ends_with('\n') && log.lines().all(|line| columns(line) == columns(log.lines().next().unwrap()))
+    );
     assert!(text("report.html").trim_end().ends_with("</html>"));
     true
 }
@@ -55,7 +57,8 @@ fn ctrl_c_ends_a_run_with_the_arm_at_rest_and_everything_written() {
     let said = String::from_utf8(ended.stderr).unwrap();
     assert_eq!(ended.status.code(), Some(3), "{said}");
     assert!(said.contains("asked to stop") && complete(&out), "{said}");
-    let summary: Value = serde_json::from_str(&fs::read_to_string(out.join("summary.json")).unwrap()).unwrap();
+    let summary: Value =
+        serde_json::from_str(&fs::read_to_string(out.join("summary.json")).unwrap()).unwrap();
     assert!(summary["reason"].as_str().unwrap().contains("asked to stop"), "{summary}");
     // At the end the arm hardly moves: by no more than tracking errors do.
     let log = fs::read_to_string(out.join("log.csv")).unwrap();
@@ -134,5 +137,8 @@ fn a_full_disk_is_an_error_that_names_the_file() {
     assert!(matches!(ended.status.code(), Some(1 | 2)), "{:?}: {said}", ended.status);
     let named = ["summary.json", "log.csv"].iter().any(|file| said.contains(file));
     assert!(named && !said.contains("panicked"), "{said}");
-    assert!(!out.exists() && fs::read_dir(folder.path()).unwrap().next().is_none(), "something is left behind");
+    assert!(
+        !out.exists() && fs::read_dir(folder.path()).unwrap().next().is_none(),
+        "something is left behind"
+    );
 }

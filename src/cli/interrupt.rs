@@ -27,7 +27,9 @@ impl Observer for Interruptible {
         let asked = self.asked.load(Ordering::Relaxed);
         if asked && !self.said {
             self.said = true;
-            eprintln!("asked to stop: the arm comes to rest along its plan, then all is written; Ctrl-C again ends at once");
+            eprintln!(
+                "asked to stop: the arm comes to rest along its plan, then all is written; Ctrl-C again ends at once"
+            );
         }
         asked || self.watching.asks_to_stop()
     }
