@@ -3,8 +3,9 @@
 #![cfg(all(unix, feature = "cli"))]
 
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -21,6 +22,15 @@ fn begin(scenario: &str, folder: &Path) -> Child {
         .stderr(Stdio::piped())
         .spawn()
         .expect("the program starts")
+}
+
+/// Waits until the program says that the run has begun; gives what it says from then on.
+fn begun(child: &mut Child) -> BufReader<ChildStderr> {
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut first = String::new();
+    said.read_line(&mut first).unwrap();
+    assert!(!first.is_empty(), "the run never began");
+    said
 }
 
 fn tell(child: &Child, signal: &str) {
@@ -50,12 +60,13 @@ fn complete(folder: &Path) -> bool {
 fn ctrl_c_ends_a_run_with_the_arm_at_rest_and_everything_written() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("run");
-    let child = begin("scenarios/dumbbell_c_8lb.toml", &out);
-    sleep(Duration::from_millis(700));
+    let mut child = begin("scenarios/dumbbell_c_8lb.toml", &out);
+    let mut rest = begun(&mut child);
+    sleep(Duration::from_millis(300));
     tell(&child, "-INT");
-    let ended = child.wait_with_output().unwrap();
-    let said = String::from_utf8(ended.stderr).unwrap();
-    assert_eq!(ended.status.code(), Some(3), "{said}");
+    let mut said = String::new();
+    rest.read_to_string(&mut said).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(3), "{said}");
     assert!(said.contains("asked to stop") && complete(&out), "{said}");
     let summary: Value =
         serde_json::from_str(&fs::read_to_string(out.join("summary.json")).unwrap()).unwrap();
@@ -79,7 +90,7 @@ fn a_second_signal_ends_the_program_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("run");
     let mut child = begin("scenarios/dumbbell_c_8lb.toml", &out);
-    sleep(Duration::from_millis(500));
+    let _rest = begun(&mut child);
     tell(&child, "-TERM");
     sleep(Duration::from_millis(50));
     tell(&child, "-TERM");
