@@ -3,9 +3,10 @@
 use thiserror::Error;
 
 use crate::reach::momentum::{CycleTiming, MomentumGains, MomentumProblem, MomentumReport, MomentumTube};
+use crate::robot::Joint;
 
-/// What is stored exceeds what a round needs by this factor. The fixed point u -> w -> u contracts by a third or less a round where a plan is worth
-/// proving; more widens the torque, less takes more rounds.
+/// What is stored exceeds what a round needs by this factor, so that the fixed point u -> w -> u is passed and not only approached. More widens the
+/// torque, less takes more rounds.
 const RESERVE: f64 = 1.02;
 /// Rounds at most. One that has not settled by then grows too slowly to be told from one that never will.
 const MOST_ROUNDS: usize = 40;
@@ -88,8 +89,12 @@ pub fn fit(
             }
         }
     }
-    let (joint, robust_nm) = (problem.robot.joints[0].name.clone(), tube.robust_nm[0]);
-    Err(MomentumRefusal::Diverges { joint, robust_nm })
+    let joints = problem.robot.joints.iter().zip(&tube.robust_nm);
+    let share = |(joint, robust_nm): (&Joint, &f64)| robust_nm / joint.limits.torque;
+    let (joint, &robust_nm) = joints
+        .max_by(|a, b| share(*a).total_cmp(&share(*b)))
+        .ok_or_else(|| MomentumRefusal::Unsupported("the robot has no joints".to_owned()))?;
+    Err(MomentumRefusal::Diverges { joint: joint.name.clone(), robust_nm })
 }
 
 /// Gives the tube what the reports need, with the reserve.
