@@ -51,6 +51,9 @@ pub struct RunArgs {
     /// Let the planner finish however long it takes: the same run on every machine
     #[arg(long)]
     pub untimed: bool,
+    /// Keep time with the wall clock: control ticks in a thread of their own, planning and identification beside them
+    #[arg(long, conflicts_with = "untimed")]
+    pub realtime: bool,
     /// No progress; the closing table still comes
     #[arg(long, short)]
     pub quiet: bool,
@@ -75,8 +78,8 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     let scenario = args.scenario(args.world.as_deref()).map_err(|e| Failure::input(&e))?;
     let folder = args.destination(&scenario.task().name)?;
     let options = args.options();
-    let record =
-        scenario::run(scenario, &options, args.observer().as_mut()).map_err(|e| Failure::input(&e))?;
+    let run = if args.realtime { scenario::run_realtime } else { scenario::run };
+    let record = run(scenario, &options, args.observer().as_mut()).map_err(|e| Failure::input(&e))?;
     RunArgs::finish(&folder, &record)
 }
 
@@ -106,7 +109,8 @@ fn run_worlds(args: &RunArgs, worlds: &Path) -> Result<u8, Failure> {
     for (file, scenario) in files.iter().zip(scenarios) {
         let world = name(file);
         let run = scenario.map(|scenario| {
-            let record = scenario::run(scenario, &args.options(), args.observer().as_mut())
+            let run = if args.realtime { scenario::run_realtime } else { scenario::run };
+            let record = run(scenario, &args.options(), args.observer().as_mut())
                 .map_err(|e| Failure::input(&e))?;
             report::write(&folder.join(&world), &record)?;
             Ok::<_, Failure>(record.summary)

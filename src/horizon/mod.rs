@@ -14,16 +14,19 @@
 //! The loop sees the [`Task`], and of the arm what [`Hardware`] gives out. [`run()`] tells an [`Observer`] what happens
 //! and returns a [`Record`].
 
+mod cycle;
 mod event;
 mod evidence;
 mod hardware;
 mod learn;
 pub(crate) mod nullable;
 mod outcome;
+mod realtime;
 mod record;
 mod run;
 mod surroundings;
 mod task;
+mod tick_times;
 
 pub use event::{Event, Observer};
 pub use evidence::{Broken, Evidence, MeasurementGap, StopRecord};
@@ -32,9 +35,11 @@ pub use hardware::{Hardware, Reading, Sighting};
 pub(crate) use learn::Learner;
 pub use learn::first_set;
 pub use outcome::{Outcome, TaskPhase};
+pub use realtime::run_realtime;
 pub use record::{
     BodyEstimate, Identification, LogRow, Margins, MostProbable, PlanSummary, Record, TorqueWidths, TubeStep,
     WaitRecord,
 };
 pub use run::{METHODS, RunError, RunOptions, run};
 pub use task::{Carry, Excite, ExciteCriterion, HeldObject, Identify, Task, Timing};
+pub use tick_times::{TickSummary, TickTimes};

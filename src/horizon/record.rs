@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::evidence::{Broken, MeasurementGap, StopRecord};
 use super::nullable::{number, numbers};
 use super::outcome::{Outcome, TaskPhase};
+use super::tick_times::TickTimes;
 use crate::certify::Certificate;
 use crate::control::open_torque;
 use crate::identify::SetProof;
@@ -263,6 +264,8 @@ pub struct Record {
     pub most_probable: Option<MostProbable>,
     /// What proves the set of parameters, where something was identified.
     pub set_proof: Option<SetProof>,
+    /// How well the ticks kept time, where time does not wait.
+    pub ticks: Option<TickTimes>,
     /// Time on the hardware's clock, s.
     pub duration_s: f64,
     /// Time on this computer's clock, s.
@@ -289,6 +292,7 @@ impl Record {
             route_ms: None,
             most_probable: None,
             set_proof: None,
+            ticks: None,
             duration_s: 0.0,
             wall_s: 0.0,
         }

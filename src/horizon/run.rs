@@ -11,20 +11,19 @@ use crate::inertia::{INERTIAL, ParameterSet};
 use crate::plan::Plan;
 use crate::plan::propose::Planner;
 use crate::plan::route::{Route, Router};
-use crate::plan::saved::PlanStart;
 use crate::plan::tube_fit;
-use crate::reach::PreparedSet;
 use crate::robot::Arm;
 
-mod encoders;
 mod execution;
+mod handover;
 mod planning;
 mod stopping;
 mod waiting;
 
-use encoders::Encoders;
 use waiting::Waiting;
 
+use super::cycle::inline::Inline;
+use super::cycle::{Cycle, Cycles};
 use super::event::{Event, Observer};
 use super::evidence::{Broken, Evidence};
 use super::hardware::Hardware;
@@ -43,6 +42,8 @@ const STALLED_RAD: f64 = 0.02;
 
 /// Why a run ended that was asked to.
 const ASKED: &str = "asked to stop: the arm came to rest along its plan";
+/// The same, where nobody asked.
+const ENDED: &str = "the control thread has ended";
 
 /// What to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,7 +74,8 @@ pub enum RunError {
     Identify(#[from] IdentifyError),
 }
 
-/// Does the task with an arm that stands at its start, to the end.
+/// Does the task with an arm that stands at its start, to the end. All of it happens in this thread: while a plan is made, the arm waits for its next
+/// tick. That is for simulators; an arm that time does not wait for is run by [`run_realtime`](super::run_realtime).
 ///
 /// # Errors
 /// [`RunError`] for an unknown method or a prior that the identifier refuses. Everything that happens to the arm is an
@@ -84,63 +86,99 @@ pub fn run<H: Hardware>(
     options: &RunOptions,
     observer: &mut dyn Observer,
 ) -> Result<Record, RunError> {
-    if !METHODS.contains(&options.method.as_str()) {
-        return Err(RunError::Method(options.method.clone()));
+    let beginning = Beginning::new(task, options, observer)?;
+    let mut cycles = Inline::new(beginning.cycle(hardware));
+    Ok(beginning.run(&mut cycles, options, observer))
+}
+
+/// All that a run needs before its first tick.
+pub(super) struct Beginning<'a> {
+    task: &'a Task,
+    pub(super) robot: Arc<Arm>,
+    /// What may be true before the first measurement.
+    prior: ParameterSet,
+    learner: Option<Learner>,
+    clock: Instant,
+}
+
+impl<'a> Beginning<'a> {
+    pub(super) fn new(
+        task: &'a Task,
+        options: &RunOptions,
+        observer: &mut dyn Observer,
+    ) -> Result<Self, RunError> {
+        if !METHODS.contains(&options.method.as_str()) {
+            return Err(RunError::Method(options.method.clone()));
+        }
+        let clock = Instant::now();
+        let robot = Arc::new(task.robot.clone());
+        observer.event(&Event::RunStarted {
+            scenario: task.name.clone(),
+            method: options.method.clone(),
+            seed: options.seed,
+            robot: robot.name.clone(),
+        });
+        let bound = tube_fit::initial(&robot).acceleration_bound;
+        let mut prior = task.prior_set().map_err(IdentifyError::from)?;
+        let mut learner = (task.held.as_ref())
+            .map(|held| Learner::new(robot.clone(), held, &prior, bound))
+            .transpose()?;
+        if options.method == CONSERVATIVE
+            && let Some(unused) = learner.take()
+        {
+            prior = unused.set().clone();
+        }
+        Ok(Self { task, robot, prior, learner, clock })
     }
-    let clock = Instant::now();
-    let robot = Arc::new(task.robot.clone());
-    observer.event(&Event::RunStarted {
-        scenario: task.name.clone(),
-        method: options.method.clone(),
-        seed: options.seed,
-        robot: robot.name.clone(),
-    });
-    let guess = tube_fit::initial(&robot);
-    let mut prior = task.prior_set().map_err(IdentifyError::from)?;
-    let mut learner = (task.held.as_ref())
-        .map(|held| Learner::new(robot.clone(), held, &prior, guess.acceleration_bound.clone()))
-        .transpose()?;
-    if options.method == CONSERVATIVE
-        && let Some(unused) = learner.take()
-    {
-        prior = unused.set().clone();
+
+    /// The control cycle of this run.
+    pub(super) fn cycle<'h, H: Hardware>(&self, hardware: &'h mut H) -> Cycle<'h, H> {
+        let set = self.learner.as_ref().map_or(&self.prior, Learner::set);
+        let controller =
+            SupervisedController::new(self.robot.clone(), set, &tube_fit::initial(&self.robot));
+        Cycle::new(hardware, controller, (self.robot.clone(), &self.prior), &self.task.start)
     }
-    let mut runner = Runner {
-        controller: SupervisedController::new(
-            robot.clone(),
-            learner.as_ref().map_or(&prior, Learner::set),
-            &guess,
-        ),
-        planner: Planner::default(),
-        router: Router::default(),
-        active: None,
-        excited: 0,
-        failures: 0,
-        stalls: 0,
-        waited: 0,
-        waiting: None,
-        surroundings: Surroundings::new(&task.scene, hardware.time()),
-        encoders: Encoders::new(&robot, &prior),
-        record: Record::new(),
-        task,
-        robot,
-        hardware,
-        prior,
-        learner,
-        observer,
-        seed: options.seed,
-        timed: options.timed,
-    };
-    if runner.learner.is_none() {
-        runner.hardware.set_claimed(&runner.prior);
+
+    /// The run itself.
+    pub(super) fn run<C: Cycles>(
+        self,
+        cycles: &mut C,
+        options: &RunOptions,
+        observer: &mut dyn Observer,
+    ) -> Record {
+        let mut runner = Runner {
+            planner: Planner::default(),
+            router: Router::default(),
+            active: None,
+            pending: None,
+            handovers: 0,
+            excited: 0,
+            failures: 0,
+            stalls: 0,
+            waited: 0,
+            waiting: None,
+            surroundings: Surroundings::new(&self.task.scene, cycles.time()),
+            record: Record::new(),
+            task: self.task,
+            robot: self.robot,
+            cycles,
+            prior: self.prior,
+            learner: self.learner,
+            observer,
+            seed: options.seed,
+            timed: options.timed,
+        };
+        if runner.learner.is_none() {
+            runner.cycles.claim(&runner.prior);
+        }
+        let (outcome, reason) = runner.drive();
+        runner.finish(outcome, reason, self.clock)
     }
-    let (outcome, reason) = runner.drive();
-    Ok(runner.finish(outcome, reason, clock))
 }
 
 /// A plan under execution.
 struct Active {
-    plan: Plan,
+    plan: Arc<Plan>,
     phase: TaskPhase,
     /// Ticks executed so far.
     ticks: u64,
@@ -152,26 +190,30 @@ impl Active {
     fn time_at(&self, ticks: u64) -> f64 {
         self.plan.tube.time_of_tick(self.plan.curve.duration_s, ticks)
     }
-
-    /// Whether no plan was before it, and none of its ticks has been executed.
-    fn is_at_rest(&self) -> bool {
-        self.ticks == 0 && self.plan.start == PlanStart::Rest
-    }
 }
 
-struct Runner<'a, H> {
+/// A plan that has been handed over and has not taken over yet.
+struct Pending {
+    serial: u64,
+    plan: Arc<Plan>,
+    phase: TaskPhase,
+}
+
+struct Runner<'a, C> {
     task: &'a Task,
     robot: Arc<Arm>,
-    hardware: &'a mut H,
+    cycles: &'a mut C,
     /// What may be true before the first measurement.
     prior: ParameterSet,
     /// Where something is held.
     learner: Option<Learner>,
-    controller: SupervisedController,
     observer: &'a mut dyn Observer,
     planner: Planner,
     router: Router,
     active: Option<Active>,
+    pending: Option<Pending>,
+    /// Plans that were handed over.
+    handovers: u64,
     /// Exciting plans that were certified.
     excited: usize,
     /// Failures in a row.
@@ -182,13 +224,12 @@ struct Runner<'a, H> {
     waited: usize,
     waiting: Option<Waiting>,
     surroundings: Surroundings,
-    encoders: Encoders,
     record: Record,
     seed: u64,
     timed: bool,
 }
 
-impl<H: Hardware> Runner<'_, H> {
+impl<C: Cycles> Runner<'_, C> {
     /// Planning periods until the end; returns the outcome as far as the runner can know it.
     fn drive(&mut self) -> (Outcome, Option<String>) {
         self.weigh_payload();
@@ -198,7 +239,8 @@ impl<H: Hardware> Runner<'_, H> {
             return (Outcome::SafeStop, Some(reason));
         }
         loop {
-            let begun = Instant::now();
+            self.catch_up();
+            let begun = self.cycles.begins();
             if let Err(broken) = self.learn() {
                 self.record.broken.push(*broken);
             }
@@ -227,14 +269,13 @@ impl<H: Hardware> Runner<'_, H> {
                 self.brake();
                 return (Outcome::SafeStop, Some(reason));
             }
+            if let Some((phase, Some(plan))) = next {
+                self.hand_over(plan, phase);
+            }
             self.execute(self.planning_ticks());
-            if let Some((phase, Some(plan))) = next
-                && self.record.broken.is_empty()
-                && self.starts_now(&plan.0)
-            {
-                self.failures = 0;
-                self.end_wait();
-                self.activate(plan, phase);
+            self.take_over();
+            if self.cycles.has_ended() {
+                return (Outcome::SafeStop, Some(ENDED.to_owned()));
             }
         }
     }
@@ -304,7 +345,7 @@ impl<H: Hardware> Runner<'_, H> {
 
     /// After the arm has stopped for another reason: whether the data say, too, what is wrong.
     fn examine(&mut self) {
-        let t = self.hardware.time();
+        let t = self.cycles.time();
         let silent = self.record.broken.iter().all(|broken| broken.evidence != Evidence::Data);
         if let Some(learner) = self.learner.as_mut().filter(|_| silent)
             && let Err(broken) = learner.update(t)
@@ -316,13 +357,13 @@ impl<H: Hardware> Runner<'_, H> {
     /// Hands the measurements so far to the identifier. An error is the proof that an assumption is broken.
     fn learn(&mut self) -> Result<(), Box<Broken>> {
         let Some(learner) = &mut self.learner else { return Ok(()) };
-        let update = learner.update(self.hardware.time())?;
-        self.hardware.set_claimed(&update.set);
+        let update = learner.update(self.cycles.time())?;
+        self.cycles.claim(&update.set);
         let body = update.set.body(self.robot.end_effector());
         let (nominal, lower, upper) = (update.nominal.to_vec(), body.lower().to_vec(), body.upper().to_vec());
         let known = BodyEstimate { nominal, lower, upper };
         self.observer.event(&Event::Identified {
-            t: self.hardware.time(),
+            t: self.cycles.time(),
             mass_lower: known.lower[0],
             mass_upper: known.upper[0],
             half_widths: (0..INERTIAL).map(|i| known.half_width(i)).collect(),
@@ -330,55 +371,12 @@ impl<H: Hardware> Runner<'_, H> {
             condition_number: Some(update.condition_number).filter(|c| c.is_finite()),
         });
         self.record.identification.push(Identification {
-            t: self.hardware.time(),
+            t: self.cycles.time(),
             known,
             condition_number: Some(update.condition_number).filter(|c| c.is_finite()),
             update_ms: update.update_ms,
         });
         Ok(())
-    }
-
-    /// The parameters that are possible now.
-    fn set(&self) -> &ParameterSet {
-        self.learner.as_ref().map_or(&self.prior, Learner::set)
-    }
-
-    /// Whether the arm is where a certified plan was proven to start: at rest, or at that tick of the running one; and no later than
-    /// obstacles that move allow.
-    fn starts_now(&self, plan: &Plan) -> bool {
-        let in_time = self.surroundings.still_known_at(self.hardware.time());
-        let start =
-            self.active.as_ref().map_or(PlanStart::Rest, |active| PlanStart::AfterTicks(active.ticks));
-        in_time && plan.start == start
-    }
-
-    /// Switches controller and identifier to a certified plan, which starts now, and to its set as the proof had it.
-    fn activate(&mut self, (plan, set): (Plan, Arc<PreparedSet>), phase: TaskPhase) {
-        let n = self.robot.dof();
-        let e_radius: Vec<f64> = (0..n).map(|j| plan.tube.e_radius(j)).collect();
-        let r_radius: Vec<f64> = (0..n).map(|j| plan.tube.r_radius(j)).collect();
-        self.controller.switch(set, &plan.tube);
-        if let Some(learner) = &mut self.learner
-            && let Err(broken) = learner.plan_starts(&plan, phase, self.task.timing.t_p_s)
-        {
-            self.record.broken.push(*broken);
-        }
-        if phase == TaskPhase::Excite {
-            self.excited += 1;
-        }
-        if phase == TaskPhase::Carry {
-            let end = plan.curve.end();
-            let moved = self
-                .active
-                .as_ref()
-                .map(|a| a.plan.curve.end().iter().zip(&end).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max));
-            let stalled = moved.is_some_and(|m| m < STALLED_RAD);
-            self.stalls = if stalled { self.stalls + 1 } else { 0 };
-        }
-        self.record.switched(self.hardware.time(), &e_radius, &r_radius);
-        self.hardware.plan_starts(&plan);
-        self.record.plans.push(plan.clone());
-        self.active = Some(Active { plan, phase, ticks: 0, e_radius });
     }
 
     fn finish(mut self, outcome: Outcome, reason: Option<String>, clock: Instant) -> Record {
@@ -389,7 +387,7 @@ impl<H: Hardware> Runner<'_, H> {
         record.set_proof = self.learner.as_ref().map(Learner::proof);
         record.goal = self.router.route().and_then(Route::goal).unwrap_or(&self.task.goal).to_vec();
         (record.outcome, record.reason) = (outcome, reason);
-        (record.duration_s, record.wall_s) = (self.hardware.time(), clock.elapsed().as_secs_f64());
+        (record.duration_s, record.wall_s) = (self.cycles.time(), clock.elapsed().as_secs_f64());
         self.record
     }
 }

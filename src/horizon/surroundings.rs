@@ -7,7 +7,8 @@
 use std::sync::Arc;
 
 use super::evidence::{self, Broken};
-use super::hardware::{Hardware, Sighting};
+use super::cycle::Watch;
+use super::hardware::Sighting;
 use crate::reach::upward::{add_up, mul_up, sum_up};
 use crate::robot::clearance::to_zonotope;
 use crate::robot::{Arm, Scene, Zonotope3};
@@ -61,11 +62,10 @@ impl Surroundings {
     }
 
     /// Asks where the obstacles are that may move. An error says that one was faster than it can be, or was seen in the future.
-    pub(super) fn refresh(&mut self, hardware: &mut impl Hardware) -> Result<(), Box<Broken>> {
+    pub(super) fn refresh(&mut self, watch: &mut impl Watch) -> Result<(), Box<Broken>> {
         if !self.moves {
             return Ok(());
         }
-        let now = hardware.time();
         let scene = Arc::make_mut(&mut self.scene);
         for (k, obstacle) in scene.obstacles.iter_mut().enumerate().filter(|(_, obstacle)| obstacle.moves()) {
             let seen = &mut self.seen;
@@ -73,9 +73,10 @@ impl Surroundings {
             seen.center = obstacle.center;
             seen.generators.clone_from(&obstacle.generators);
             // What is no number, or nothing new, says nothing.
-            if !hardware.observe(k, seen) || !seen.is_finite() || seen.t <= self.seen_s[k] {
+            if !watch.observe(k, seen) || !seen.is_finite() || seen.t <= self.seen_s[k] {
                 continue;
             }
+            let now = watch.latest_s();
             if seen.t > now {
                 return Err(Box::new(evidence::of_future(&obstacle.name, seen.t, now)));
             }
@@ -107,9 +108,9 @@ impl Surroundings {
         }
     }
 
-    /// Whether a plan that was made for the start said last may start at the time `now`, s.
-    pub(super) fn still_known_at(&self, now: f64) -> bool {
-        !self.moves || now <= self.start_s
+    /// A plan that was made for the start said last may start at this time, s, and no later.
+    pub(super) fn known_until(&self) -> f64 {
+        if self.moves { self.start_s } else { f64::INFINITY }
     }
 
     /// The moving obstacle that may come nearest to the arm at `q` within `ahead_s` of the next plan's start, and the distance that it leaves, m. In plain

@@ -115,7 +115,9 @@ fn head(summary: &Summary) -> String {
             ),
         ),
     ];
-    let cards: String = (mass.into_iter().chain(others))
+    let ticks = (summary.ticks.as_ref())
+        .map(|ticks| ("Reading to torque, 99.9 %", format!("{:.0} us", ticks.most_us)));
+    let cards: String = (mass.into_iter().chain(others).chain(ticks))
         .map(|(label, value)| format!("<div class=\"card\"><span>{label}</span><b>{value}</b></div>"))
         .collect();
     let chip = |good: bool, text: String| format!("<span class=\"{}\">{text}</span>", verdict(good));

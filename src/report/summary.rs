@@ -11,7 +11,7 @@ use super::{ReportError, expect_length};
 use crate::horizon::nullable::{number, numbers};
 use crate::horizon::{
     BodyEstimate, Broken, Identification, Margins, MeasurementGap, MostProbable, Outcome, PlanSummary,
-    StopRecord, WaitRecord,
+    StopRecord, TickSummary, WaitRecord,
 };
 use crate::inertia::{INERTIAL, PARAMETER_NAMES, PARAMETER_UNITS};
 
@@ -89,6 +89,9 @@ pub struct Summary {
     pub route_ms: Option<f64>,
     /// Plans that were not proposed and certified in time.
     pub deadline_misses: u64,
+    /// How well the control ticks kept time; left out where time waited for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ticks: Option<TickSummary>,
     /// Simulated time, s.
     #[serde(deserialize_with = "number")]
     pub duration_s: f64,

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::figure::{above, below, figure, percent, with_unit};
 use super::summary::{Payload, Summary};
-use crate::horizon::MostProbable;
+use crate::horizon::{MostProbable, TickSummary};
 use crate::inertia::PARAMETER_NAMES;
 
 /// Lays out rows of cells in columns: the first column to the left, the others to the right.
@@ -93,8 +93,24 @@ fn figures(summary: &Summary) -> String {
         ("integration error", with_unit(summary.integration_error_rad, "rad")),
         ("simulated / on the clock", format!("{:.1} s / {:.1} s", summary.duration_s, summary.wall_s)),
     ]
+    .into_iter()
+    .chain(summary.ticks.as_ref().map(ticks).into_iter().flatten())
     .map(|(label, value)| format!("  {label:<33}{value}\n"))
-    .concat()
+    .collect()
+}
+
+/// Label and value of how well the ticks kept time.
+fn ticks(ticks: &TickSummary) -> [(&'static str, String); 3] {
+    let TickSummary { median_us, most_us, longest_us, late_most_us, latest_us, .. } = ticks;
+    let TickSummary { ticks, overruns, rows_lost, .. } = ticks;
+    [
+        (
+            "reading to torque",
+            format!("{median_us:.1} us median, {most_us:.1} us in 99.9 %, {longest_us:.0} us at most"),
+        ),
+        ("ticks late by", format!("{late_most_us:.0} us in 99.9 %, {latest_us:.0} us at most")),
+        ("ticks overrun, rows lost", format!("{overruns}, {rows_lost} of {ticks}")),
+    ]
 }
 
 /// Most probable parameters with their deviations.

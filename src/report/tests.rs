@@ -106,6 +106,7 @@ fn summary() -> Summary {
         integration_error_rad: Some(3.1e-10),
         route_ms: None,
         deadline_misses: 0,
+        ticks: None,
         duration_s: 12.0,
         wall_s: 14.2,
     }

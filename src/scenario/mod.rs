@@ -16,5 +16,5 @@ mod tests;
 pub mod world;
 
 pub use error::ScenarioError;
-pub use record::run;
+pub use record::{run, run_realtime};
 pub use task::Scenario;

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use crate::horizon::{
     self, BodyEstimate, Event, Identification, Observer, Outcome, Record, RunError, RunOptions, Task,
+    TickTimes,
 };
 use crate::inertia::INERTIAL;
 use crate::plan::Plan;
 use crate::report::{Payload, RunRecord, Summary, Violations, summary};
-use crate::simulate::{Audit, World};
+use crate::simulate::{Audit, Paced, World};
 
 use super::Scenario;
 
@@ -22,10 +23,35 @@ pub fn run(
     options: &RunOptions,
     observer: &mut dyn Observer,
 ) -> Result<RunRecord<Plan>, RunError> {
+    simulate(scenario, options, observer, |task, world, observer| horizon::run(task, world, options, observer))
+}
+
+/// Runs a scenario in simulation against the wall clock: the world takes as long as it lasts, its control cycle has a thread of its own, and plans have to be ready in time
+/// ([`horizon::run_realtime`]).
+///
+/// # Errors
+/// As [`run`].
+pub fn run_realtime(
+    scenario: Scenario,
+    options: &RunOptions,
+    observer: &mut dyn Observer,
+) -> Result<RunRecord<Plan>, RunError> {
+    simulate(scenario, options, observer, |task, world, observer| {
+        let period_s = task.robot.gains().period_s;
+        horizon::run_realtime(task, &mut Paced::new(world, period_s), options, observer)
+    })
+}
+
+fn simulate(
+    scenario: Scenario,
+    options: &RunOptions,
+    observer: &mut dyn Observer,
+    run: impl FnOnce(&Task, &mut World, &mut dyn Observer) -> Result<Record, RunError>,
+) -> Result<RunRecord<Plan>, RunError> {
     let (task, truth) = scenario.split();
     let robot = Arc::new(task.robot.clone());
     let mut world = World::new(robot, task.scene.clone(), &task.start, truth, options.seed);
-    let record = horizon::run(&task, &mut world, options, observer)?;
+    let record = run(&task, &mut world, observer)?;
     let record = close(record, &task, options, world.reveal());
     let (outcome, reason) = (record.summary.outcome, record.summary.reason.clone());
     observer.event(&Event::Stopped { outcome, reason });
@@ -75,6 +101,7 @@ fn close(record: Record, task: &Task, options: &RunOptions, audit: Audit) -> Run
         integration_error_rad: finite(audit.integration_error_rad),
         route_ms: record.route_ms,
         deadline_misses: record.deadline_misses,
+        ticks: record.ticks.as_ref().map(TickTimes::summary),
         duration_s: record.duration_s,
         wall_s: record.wall_s,
     };

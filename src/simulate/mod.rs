@@ -7,6 +7,7 @@ mod contact;
 mod drives;
 mod elastic;
 pub mod faults;
+mod paced;
 mod passage;
 pub(crate) mod plant;
 pub mod posture;
@@ -18,6 +19,7 @@ mod world;
 
 pub use audit::{Approach, Audit, Counts, TrackingReference};
 pub use faults::Faults;
+pub use paced::Paced;
 pub use passage::ObstaclePath;
 pub use posture::Posture;
 pub use recording::{Drive, Footing, HiddenParameters, Noise, Recording, RecordingPlan, Sealed, record};

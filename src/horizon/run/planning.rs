@@ -12,8 +12,8 @@ use crate::reach::{Joints, PreparedSet};
 use crate::robot::Scene;
 use crate::trajectory::{Bezier, JointState};
 
+use super::super::cycle::Cycles;
 use super::super::event::Event;
-use super::super::hardware::Hardware;
 use super::super::outcome::TaskPhase;
 use super::super::record::{Margins, PlanSummary};
 use super::Runner;
@@ -30,7 +30,7 @@ const NEW_ROUTE_AFTER: usize = 4;
 /// again for the same reason, a smaller one makes little way.
 const RETRY_SHARE: f64 = 0.6;
 
-impl<H: Hardware> Runner<'_, H> {
+impl<C: Cycles> Runner<'_, C> {
     /// Searches the way while the arm still stands: no plan runs out meanwhile, so it may take as long as all the periods
     /// in which planning may fail. `Err` says that there is none, as far as the search can tell.
     pub(super) fn look_for_a_way(&mut self) -> Result<(), String> {
@@ -81,9 +81,9 @@ impl<H: Hardware> Runner<'_, H> {
         let start = self.next_start();
         // While obstacles move, the first plan takes its time as others do: the arm stands meanwhile.
         let later = self.active.is_some() || self.surroundings.moves();
-        let t = self.hardware.time() + if later { self.task.timing.t_p_s } else { 0.0 };
+        let t = self.cycles.time() + if later { self.task.timing.t_p_s } else { 0.0 };
         let ticks = (self.planning_ticks(), self.robot.gains().period_s);
-        self.surroundings.plan_starts_at(self.hardware.time(), ticks);
+        self.surroundings.plan_starts_at(self.cycles.time(), ticks);
         let begun = Instant::now();
         let proposal = match self.no_room_at(&start) {
             Some(reason) => Err(reason),
@@ -203,7 +203,7 @@ impl<H: Hardware> Runner<'_, H> {
             Bezier::to_rest(setting.start, &target, setting.duration_s).map_err(|e| e.to_string())?;
         let known = match &mut self.learner {
             Some(learner) => {
-                let known = learner.along(self.hardware.time(), &straight).map_err(|broken| {
+                let known = learner.along(self.cycles.time(), &straight).map_err(|broken| {
                     self.record.broken.push(*broken);
                     "the measurements contradict an assumption".to_owned()
                 })?;
@@ -211,7 +211,7 @@ impl<H: Hardware> Runner<'_, H> {
             }
             None => setting.set.clone(),
         };
-        self.hardware.set_claimed(known.set());
+        self.cycles.claim(known.set());
         let setting = Setting { set: &known, ..*setting };
         let found = self.planner.propose(&setting, Purpose::Approach(&target));
         let found = found.cloned().map_err(|e| e.to_string())?;
@@ -224,7 +224,7 @@ impl<H: Hardware> Runner<'_, H> {
         let problem = Problem::with_prepared(&self.robot, set, scene, &proposal.tube, &proposal.curve)
             .map_err(|e| e.to_string())?;
         let partition = Partition { cells: cells(proposal.curve.duration_s), ..Partition::default() };
-        let before = self.active.as_ref().map(|active| (&active.plan, active.plan.certificate.excess));
+        let before = self.active.as_ref().map(|active| (&*active.plan, active.plan.certificate.excess));
         let start = self
             .active
             .as_ref()

@@ -5,8 +5,8 @@
 
 use crate::trajectory::JointState;
 
+use super::super::cycle::Cycles;
 use super::super::event::Event;
-use super::super::hardware::Hardware;
 use super::super::record::WaitRecord;
 use super::Runner;
 
@@ -23,10 +23,10 @@ pub(super) struct Waiting {
     pub(super) plans: usize,
 }
 
-impl<H: Hardware> Runner<'_, H> {
+impl<C: Cycles> Runner<'_, C> {
     /// Looks where the obstacles are. One that is farther away from where it was than its speed allows is a broken assumption.
     pub(super) fn look_around(&mut self) {
-        let broken = self.surroundings.refresh(self.hardware).err();
+        let broken = self.surroundings.refresh(self.cycles).err();
         self.record.broken.extend(broken.map(|broken| *broken));
     }
 
@@ -48,7 +48,7 @@ impl<H: Hardware> Runner<'_, H> {
             return end.then(|| format!("{} plans in a row could not be certified{last}", self.failures));
         };
         self.waited += 1;
-        let t = self.hardware.time();
+        let t = self.cycles.time();
         let name = &self.surroundings.scene().obstacles[obstacle].name;
         if self.waiting.is_none() {
             self.observer.event(&Event::Waiting { t, obstacle: name.clone() });
@@ -76,7 +76,7 @@ impl<H: Hardware> Runner<'_, H> {
     pub(super) fn end_wait(&mut self) {
         if let Some(Waiting { since_s, obstacle, .. }) = self.waiting.take() {
             let obstacle = self.surroundings.scene().obstacles[obstacle].name.clone();
-            self.record.waits.push(WaitRecord { from_s: since_s, to_s: self.hardware.time(), obstacle });
+            self.record.waits.push(WaitRecord { from_s: since_s, to_s: self.cycles.time(), obstacle });
         }
     }
 }

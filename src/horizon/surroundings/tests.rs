@@ -1,7 +1,7 @@
 use nalgebra::Vector3;
 
 use super::*;
-use crate::horizon::{Evidence, Reading};
+use crate::horizon::Evidence;
 use crate::robot::load;
 
 /// Nothing but a clock and a tracker.
@@ -12,19 +12,9 @@ struct Watcher {
     turned: Option<Vec<Vector3<f64>>>,
 }
 
-impl Hardware for Watcher {
-    fn time(&self) -> f64 {
+impl Watch for Watcher {
+    fn latest_s(&self) -> f64 {
         self.now
-    }
-
-    fn read(&mut self, _: &mut Reading) {}
-
-    fn command(&mut self, _: &[f64], _: &mut [f64]) -> bool {
-        true
-    }
-
-    fn hold(&mut self, _: &mut [f64]) -> bool {
-        true
     }
 
     fn observe(&mut self, obstacle: usize, seen: &mut Sighting) -> bool {
@@ -64,7 +54,7 @@ fn the_age_is_that_of_the_sighting_at_the_plans_start() {
     assert_eq!(person.center.x, 2.6);
     assert!(person.age_s >= 0.75 && person.age_s < 0.75 + 1e-8, "{}", person.age_s);
     assert_eq!(around.scene().obstacles[0].age_s, 0.0);
-    assert!(around.still_known_at(1.25) && !around.still_known_at(1.2500001));
+    assert!((1.25..1.2500001).contains(&around.known_until()));
 
     // One that is not seen any more stays there, and is ever older.
     watcher.said = None;

@@ -9,25 +9,34 @@ use crate::plan::inertia_floor::armature_floor;
 use crate::recording::Sample;
 use crate::robot::Arm;
 
-use super::super::hardware::Reading;
+use super::Reading;
 
 /// Identical readings in a row after which an encoder is taken to be frozen, given that something is known to be broken.
 /// Fewer may come of a joint that moves less than its encoder resolves; each further one delays the verdict by a tick.
 const REPEATED: u32 = 5;
 
-/// The encoders of a run.
+/// The encoders of a run. Looking neither allocates nor panics.
+#[derive(Debug)]
 pub(super) struct Encoders {
     /// Accelerations (rad/s^2) beyond what the actuators have, twice over: their whole torque and as much again from
     /// the load, on the joint's own transmission inertia.
     possible: Vec<f64>,
-    previous: Option<Sample>,
+    /// The last reading and the present one, at the loop's own time; torques are not looked at.
+    previous: Sample,
+    present: Sample,
+    begun: bool,
     repeated: Vec<u32>,
     believed: Vec<bool>,
 }
 
+/// Of so many joints at rest.
+fn still(joints: usize) -> Sample {
+    Sample { t: 0.0, q: vec![0.0; joints], dq: vec![0.0; joints], tau: vec![] }
+}
+
 /// What is wrong with an encoder.
 #[derive(Debug)]
-pub(super) enum EncoderFault {
+pub(in super::super) enum EncoderFault {
     /// Its reading is no number. Of which joint.
     Silent(usize),
     /// Its motion is none that an actuator can bring about.
@@ -42,7 +51,9 @@ impl Encoders {
         };
         Self {
             possible: (0..n).map(possible).collect(),
-            previous: None,
+            previous: still(n),
+            present: still(n),
+            begun: false,
             repeated: vec![0; n],
             believed: vec![true; n],
         }
@@ -64,18 +75,19 @@ impl Encoders {
         if let Some(joint) = silent {
             return Err(EncoderFault::Silent(joint));
         }
-        let now = Sample {
-            t: tick as f64 * robot.gains().period_s,
-            q: reading.q.clone(),
-            dq: reading.dq.clone(),
-            tau: vec![],
-        };
-        let Some(before) = self.previous.replace(now.clone()) else { return Ok(()) };
+        std::mem::swap(&mut self.previous, &mut self.present);
+        let (before, now) = (&self.previous, &mut self.present);
+        now.t = tick as f64 * robot.gains().period_s;
+        now.q.copy_from_slice(&reading.q);
+        now.dq.copy_from_slice(&reading.dq);
+        if !std::mem::replace(&mut self.begun, true) {
+            return Ok(());
+        }
         for (j, count) in self.repeated.iter_mut().enumerate() {
             *count = if before.q[j] == now.q[j] { *count + 1 } else { 0 };
             self.believed[j] &= !(broken && *count >= REPEATED);
         }
-        match check_motion(robot, &before, &now, &self.possible) {
+        match check_motion(robot, before, now, &self.possible) {
             Err(IdentifyError::Jump { joint, .. }) if !self.believed[joint] => Ok(()),
             Err(error) => {
                 if let IdentifyError::Jump { joint, .. } = error {

@@ -1,0 +1,366 @@
+//! The control cycle: what happens in one control period, and what is told of it.
+//!
+//! A [`Cycle`] stands until a plan is handed over, then follows it, and the next one from the very tick that this was proven for. Past a plan's end it
+//! goes on holding the arm there. Where the controller gives the tube up, it stops the arm gently. It needs nobody for that: whoever plans may be busy
+//! or late. [`inline`] runs it in the thread that plans, [`crate::horizon::run_realtime`] in one of its own.
+//!
+//! [`Cycle::tick`] neither allocates nor frees memory: a plan that is no longer followed is handed back ([`Retired`]).
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::control::{Controller, Measured, StartFault, StopReason, SupervisedController};
+use crate::inertia::ParameterSet;
+use crate::plan::Plan;
+use crate::reach::{Joints, PreparedSet};
+use crate::robot::Arm;
+use crate::trajectory::JointState;
+
+use super::hardware::{Hardware, Reading, Sighting};
+
+mod encoders;
+pub(super) mod inline;
+
+pub(super) use encoders::EncoderFault;
+use encoders::Encoders;
+
+/// A certified plan on its way to the cycle, with the set as its proof had it.
+#[derive(Debug)]
+pub(super) struct Handover {
+    /// Its number, from 1 on.
+    pub(super) serial: u64,
+    pub(super) plan: Arc<Plan>,
+    pub(super) set: Arc<PreparedSet>,
+    pub(super) starts: Starts,
+    /// What is known of obstacles is good until then, s on the hardware's clock.
+    pub(super) not_after_s: f64,
+}
+
+/// When a plan takes over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Starts {
+    /// The arm stands: as soon as can be.
+    AtOnce,
+    /// At the tick with this number.
+    At(u64),
+}
+
+/// What is followed no more, to be let go where that costs no tick any time.
+#[derive(Debug)]
+pub(super) struct Retired {
+    /// The plan before, or one that came too late.
+    _plan: Option<Arc<Plan>>,
+    _set: Option<Arc<PreparedSet>>,
+}
+
+/// What the cycle was doing in a tick.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Doing {
+    /// The arm's own drives hold it.
+    Standing,
+    /// The plan is followed; so many of its ticks were done before.
+    Following(u64),
+    /// The gentle stop; so many ticks in a row all joints have been slow.
+    Stopping(u64),
+}
+
+/// All that there is to tell of a tick.
+#[derive(Debug)]
+pub(super) struct Row {
+    /// Its number.
+    pub(super) tick: u64,
+    /// When its reading was there, on this computer's clock, and how long it took from there to the torques.
+    pub(super) begun: Instant,
+    pub(super) took: Duration,
+    /// The hardware's time at its end, s.
+    pub(super) end_s: f64,
+    pub(super) doing: Doing,
+    /// The plan that is followed, or was before the stop; 0 before the first.
+    pub(super) plan: u64,
+    /// The plan that is followed or will be, as far as is settled.
+    pub(super) settled: u64,
+    /// Time stamp of the reading, s.
+    pub(super) t: f64,
+    pub(super) q: Joints<f64>,
+    pub(super) dq: Joints<f64>,
+    /// What the torque sensors say, N m, and whether that is of use.
+    pub(super) tau: Joints<f64>,
+    pub(super) logged: bool,
+    pub(super) q_des: Joints<f64>,
+    pub(super) dq_des: Joints<f64>,
+    /// What is wrong with an encoder; told once.
+    pub(super) fault: Option<EncoderFault>,
+    /// The arm does not stand where its first plan starts: it is not followed.
+    pub(super) misplaced: Option<StartFault>,
+    /// Why the gentle stop begins at this tick.
+    pub(super) stop: Option<StopReason>,
+}
+
+/// Where obstacles are seen.
+pub(super) trait Watch {
+    /// The latest that is known of the hardware's time, s.
+    fn latest_s(&self) -> f64;
+
+    /// [`Hardware::observe`].
+    fn observe(&mut self, obstacle: usize, seen: &mut Sighting) -> bool;
+}
+
+/// Ticks as whoever plans sees them.
+pub(super) trait Cycles: Watch {
+    /// The next tick, in order, once it has been; `None` if there will be none any more.
+    fn next(&mut self) -> Option<Row>;
+
+    /// Whether there will be no more ticks.
+    fn has_ended(&self) -> bool;
+
+    /// The next tick if it has been already while somebody was busy.
+    fn next_waiting(&mut self) -> Option<Row>;
+
+    /// Hands over a plan. [`Row::settled`] tells whether it will be followed.
+    fn offer(&mut self, handover: Handover);
+
+    /// The plan that was offered last is not to take over, if it has not yet.
+    fn withdraw(&mut self);
+
+    /// The plan that is followed or will be, at the last tick that was looked at.
+    fn settled(&self) -> u64;
+
+    /// The number of the tick that [`Cycles::next`] will tell of.
+    fn tick(&self) -> u64;
+
+    /// Time of that tick, s.
+    fn time(&self) -> f64;
+
+    /// When it began, on this computer's clock.
+    fn begins(&self) -> Instant;
+
+    /// An assumption is known to be broken.
+    fn suspect(&mut self);
+
+    /// [`Hardware::set_claimed`].
+    fn claim(&mut self, set: &ParameterSet);
+}
+
+/// The cycle itself.
+#[derive(Debug)]
+pub(super) struct Cycle<'a, H> {
+    robot: Arc<Arm>,
+    hardware: &'a mut H,
+    controller: SupervisedController,
+    encoders: Encoders,
+    /// Something is known to be broken.
+    suspicious: bool,
+    doing: Doing,
+    /// Number of the plan that is followed, and the plan.
+    serial: u64,
+    plan: Option<Arc<Plan>>,
+    next: Option<Handover>,
+    ticks: u64,
+    desired: JointState,
+    reading: Reading,
+    told: Reading,
+    tau: Vec<f64>,
+    measured: Vec<f64>,
+    /// Speeds below which a joint is slow, rad/s (m/s).
+    slow: f64,
+}
+
+/// Multiples of the stiction speed and the encoders' error below which a joint is slow.
+const SLOW: f64 = 4.0;
+
+impl<'a, H: Hardware> Cycle<'a, H> {
+    /// The arm stands at `start`. `set` is what may be true at first.
+    pub(super) fn new(
+        hardware: &'a mut H,
+        controller: SupervisedController,
+        (robot, set): (Arc<Arm>, &ParameterSet),
+        start: &[f64],
+    ) -> Self {
+        let n = robot.dof();
+        Self {
+            encoders: Encoders::new(&robot, set),
+            slow: SLOW * (robot.gains().stiction_speed_rad_s + robot.sensors().velocity_rad_s),
+            hardware,
+            controller,
+            suspicious: false,
+            doing: Doing::Standing,
+            serial: 0,
+            plan: None,
+            next: None,
+            ticks: 0,
+            desired: JointState::at_rest(start),
+            reading: Reading::new(n),
+            told: Reading::new(n),
+            tau: vec![0.0; n],
+            measured: vec![0.0; n],
+            robot,
+        }
+    }
+
+    /// The hardware's time, s.
+    pub(super) fn time(&self) -> f64 {
+        self.hardware.time()
+    }
+
+    /// An assumption is known to be broken.
+    pub(super) fn suspect(&mut self) {
+        self.suspicious = true;
+    }
+
+    /// [`Hardware::observe`].
+    pub(super) fn observe(&mut self, obstacle: usize, seen: &mut Sighting) -> bool {
+        self.hardware.observe(obstacle, seen)
+    }
+
+    /// [`Hardware::set_claimed`].
+    pub(super) fn claim(&mut self, set: &ParameterSet) {
+        self.hardware.set_claimed(set);
+    }
+
+    /// Takes a plan that is to be followed once `ahead` more ticks have been, or later; one that comes too late is handed back at once, as is the one that it takes
+    /// the place of.
+    pub(super) fn offer(&mut self, mut handover: Handover, ahead: u64) -> Option<Retired> {
+        let earliest = self.ticks + ahead;
+        let (tick, fits) = match handover.starts {
+            Starts::AtOnce => (earliest, self.plan.is_none()),
+            Starts::At(tick) => (tick, tick >= earliest),
+        };
+        if matches!(self.doing, Doing::Stopping(_)) || !fits {
+            return Some(Retired::from(handover));
+        }
+        handover.starts = Starts::At(tick);
+        self.next.replace(handover).map(Retired::from)
+    }
+
+    /// The plan with this number is not to take over, if it has not yet.
+    pub(super) fn withdraw(&mut self, serial: u64) -> Option<Retired> {
+        self.next.take_if(|next| next.serial == serial).map(Retired::from)
+    }
+
+    /// The plan that is followed or will be: one that is due is not if it is too late for what is known of obstacles.
+    fn settled(&self) -> u64 {
+        let due = |next: &Handover| next.starts == Starts::At(self.ticks);
+        let fits = |next: &&Handover| !due(next) || self.hardware.time() <= next.not_after_s;
+        self.next.as_ref().filter(fits).map_or(self.serial, |next| next.serial)
+    }
+
+    /// One control period: the reading, the torques, and what the sensors say of them. It ends when the next period begins.
+    pub(super) fn tick(&mut self) -> (Row, Option<Retired>) {
+        let followed = self.settled();
+        let due = self.next.take_if(|next| next.starts == Starts::At(self.ticks));
+        let first = self.plan.is_none();
+        let retired = due.map(|due| match due.serial == followed {
+            true => self.take_over(due),
+            false => Retired::from(due),
+        });
+        self.hardware.read(&mut self.reading);
+        let begun = Instant::now();
+        let fault = self.encoders.look(&self.robot, &self.reading, self.ticks, self.suspicious).err();
+        let misplaced = first.then(|| self.misplaced()).flatten();
+        if misplaced.is_some() {
+            (self.doing, self.suspicious) = (Doing::Standing, true);
+        }
+        let stop = self.control();
+        let took = begun.elapsed();
+        let logged = match self.doing {
+            Doing::Standing => self.hardware.hold(&mut self.measured),
+            _ => self.hardware.command(&self.tau, &mut self.measured),
+        };
+        // What is told at this tick counts from the next one on.
+        self.suspicious |= fault.is_some() || stop.is_some();
+        self.ticks += 1;
+        let row = self.row((begun, took), logged, (fault, misplaced, stop));
+        match &mut self.doing {
+            Doing::Following(_) if stop.is_some() => self.begin_stop(),
+            Doing::Following(ticks) => *ticks += 1,
+            Doing::Standing | Doing::Stopping(_) => {}
+        }
+        (row, retired)
+    }
+
+    /// A plan takes over at this tick.
+    fn take_over(&mut self, Handover { serial, plan, set, .. }: Handover) -> Retired {
+        self.hardware.plan_starts(&plan);
+        let before = self.controller.switch(set, &plan.tube);
+        self.serial = serial;
+        self.doing = Doing::Following(0);
+        Retired { _plan: self.plan.replace(plan), _set: Some(before) }
+    }
+
+    /// Whether the arm does not stand where its first plan starts, at the first tick of that.
+    fn misplaced(&mut self) -> Option<StartFault> {
+        let plan = self.plan.as_ref()?;
+        plan.curve.evaluate(0.0, &mut self.desired);
+        let at = Measured { q: &self.reading.q, dq: &self.reading.dq };
+        self.controller.start_fault(at, &self.desired)
+    }
+
+    /// The law's torques, or the gentle stop's; why that begins at this tick, if it does.
+    fn control(&mut self) -> Option<StopReason> {
+        let t = match (self.doing, &self.plan) {
+            (Doing::Standing, _) => return None,
+            (Doing::Following(ticks), Some(plan)) => {
+                let t = plan.tube.time_of_tick(plan.curve.duration_s, ticks);
+                plan.curve.evaluate(t, &mut self.desired);
+                t
+            }
+            _ => 0.0,
+        };
+        self.encoders.told(&self.reading, &mut self.told);
+        let before = self.controller.stopped();
+        let measured = Measured { q: &self.told.q, dq: &self.told.dq };
+        self.controller.tick(t, measured, &self.desired, &mut self.tau);
+        if let Doing::Stopping(calm) = &mut self.doing {
+            // Of a lost joint nothing is known.
+            let slow = self.told.dq.iter().all(|dq| dq.abs() <= self.slow);
+            *calm = if slow { *calm + 1 } else { 0 };
+        }
+        let stop = self.controller.stopped().filter(|_| before.is_none());
+        if stop.is_some() {
+            self.hardware.stop_begins();
+        }
+        stop
+    }
+
+    /// From the next tick on the arm is to stand where it was to be at this one.
+    fn begin_stop(&mut self) {
+        self.doing = Doing::Stopping(0);
+        self.desired.dq.fill(0.0);
+        self.desired.ddq.fill(0.0);
+    }
+
+    /// What is told of the tick that has just ended.
+    fn row(
+        &self,
+        (begun, took): (Instant, Duration),
+        logged: bool,
+        (fault, misplaced, stop): (Option<EncoderFault>, Option<StartFault>, Option<StopReason>),
+    ) -> Row {
+        let copied = |x: &[f64]| x.iter().copied().collect();
+        Row {
+            tick: self.ticks - 1,
+            begun,
+            took,
+            end_s: self.hardware.time(),
+            doing: self.doing,
+            plan: self.serial,
+            settled: self.settled(),
+            t: self.reading.t,
+            q: copied(&self.reading.q),
+            dq: copied(&self.reading.dq),
+            tau: copied(&self.measured),
+            logged,
+            q_des: copied(&self.desired.q),
+            dq_des: copied(&self.desired.dq),
+            fault,
+            misplaced,
+            stop,
+        }
+    }
+}
+
+impl From<Handover> for Retired {
+    fn from(handover: Handover) -> Self {
+        Self { _plan: Some(handover.plan), _set: Some(handover.set) }
+    }
+}

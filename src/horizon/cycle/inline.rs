@@ -1,0 +1,78 @@
+//! Cycles in the thread that plans: a tick happens when it is asked for, and time stands still meanwhile. A simulator can be run so.
+
+use std::time::Instant;
+
+use crate::inertia::ParameterSet;
+
+use super::super::hardware::{Hardware, Sighting};
+use super::{Cycle, Cycles, Handover, Row, Watch};
+
+/// See the module.
+#[derive(Debug)]
+pub(in super::super) struct Inline<'a, H> {
+    cycle: Cycle<'a, H>,
+    offered: u64,
+}
+
+impl<'a, H: Hardware> Inline<'a, H> {
+    pub(in super::super) fn new(cycle: Cycle<'a, H>) -> Self {
+        Self { cycle, offered: 0 }
+    }
+}
+
+impl<H: Hardware> Watch for Inline<'_, H> {
+    fn latest_s(&self) -> f64 {
+        self.cycle.time()
+    }
+
+    fn observe(&mut self, obstacle: usize, seen: &mut Sighting) -> bool {
+        self.cycle.observe(obstacle, seen)
+    }
+}
+
+impl<H: Hardware> Cycles for Inline<'_, H> {
+    fn next(&mut self) -> Option<Row> {
+        Some(self.cycle.tick().0)
+    }
+
+    fn has_ended(&self) -> bool {
+        false
+    }
+
+    fn next_waiting(&mut self) -> Option<Row> {
+        None
+    }
+
+    fn offer(&mut self, handover: Handover) {
+        self.offered = handover.serial;
+        drop(self.cycle.offer(handover, 0));
+    }
+
+    fn withdraw(&mut self) {
+        drop(self.cycle.withdraw(self.offered));
+    }
+
+    fn settled(&self) -> u64 {
+        self.cycle.settled()
+    }
+
+    fn tick(&self) -> u64 {
+        self.cycle.ticks
+    }
+
+    fn time(&self) -> f64 {
+        self.cycle.time()
+    }
+
+    fn begins(&self) -> Instant {
+        Instant::now()
+    }
+
+    fn suspect(&mut self) {
+        self.cycle.suspect();
+    }
+
+    fn claim(&mut self, set: &ParameterSet) {
+        self.cycle.claim(set);
+    }
+}

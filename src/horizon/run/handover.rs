@@ -1,0 +1,100 @@
+//! How plans come to the control cycle: handed over before their first tick, and followed from that very one on or not at all.
+
+use std::sync::Arc;
+
+use crate::plan::Plan;
+use crate::plan::saved::PlanStart;
+use crate::reach::PreparedSet;
+
+use super::super::cycle::{Cycles, Handover, Starts};
+use super::super::outcome::TaskPhase;
+use super::{Active, Pending, Runner, STALLED_RAD};
+
+impl<C: Cycles> Runner<'_, C> {
+    /// Looks at ticks that have been while nobody followed a plan: the arm stood, and somebody was busy.
+    pub(super) fn catch_up(&mut self) {
+        let heard = self.weighing_ticks() > 0;
+        while self.active.is_none()
+            && let Some(row) = self.cycles.next_waiting()
+        {
+            self.hear(row, heard);
+        }
+    }
+
+    /// Hands over a certified plan and its set as the proof had it. The cycle follows it from the tick on that it was proven for.
+    pub(super) fn hand_over(&mut self, (plan, set): (Plan, Arc<PreparedSet>), phase: TaskPhase) {
+        self.handovers += 1;
+        let (serial, plan) = (self.handovers, Arc::new(plan));
+        // While obstacles move, the first plan starts at its time, too.
+        let at_once = self.active.is_none() && !self.surroundings.moves();
+        let starts = match at_once {
+            true => Starts::AtOnce,
+            false => Starts::At(self.cycles.tick() + self.planning_ticks()),
+        };
+        let not_after_s = self.surroundings.known_until();
+        self.cycles.offer(Handover { serial, plan: plan.clone(), set, starts, not_after_s });
+        self.pending = Some(Pending { serial, plan, phase });
+        if at_once {
+            self.wait_until_settled(serial);
+        }
+    }
+
+    /// A few ticks may go by until the cycle has seen a plan.
+    fn wait_until_settled(&mut self, serial: u64) {
+        let heard = self.weighing_ticks() > 0;
+        for _ in 0..self.planning_ticks() {
+            if self.cycles.settled() == serial {
+                return;
+            }
+            let Some(row) = self.cycles.next() else { return };
+            self.hear(row, heard);
+        }
+    }
+
+    /// The planning period is over: the plan that was handed over takes over now, if it has come in time and nothing was found to be wrong since.
+    pub(super) fn take_over(&mut self) {
+        let Some(pending) = self.pending.take() else { return };
+        let start = self.active.as_ref().map_or(PlanStart::Rest, |active| PlanStart::AfterTicks(active.ticks));
+        let settled = self.cycles.settled() == pending.serial && pending.plan.start == start;
+        if settled && self.record.broken.is_empty() {
+            self.failures = 0;
+            self.end_wait();
+            self.activate(pending);
+            return;
+        }
+        self.cycles.withdraw();
+        if !settled {
+            self.record.deadline_misses += 1;
+        } else {
+            // It may be too late for that. Then this is the plan that is followed to its end.
+            self.pending = Some(pending);
+        }
+    }
+
+    /// The controller follows a plan from the next tick on; so do identifier and record.
+    pub(super) fn activate(&mut self, Pending { plan, phase, .. }: Pending) {
+        let n = self.robot.dof();
+        let e_radius: Vec<f64> = (0..n).map(|j| plan.tube.e_radius(j)).collect();
+        let r_radius: Vec<f64> = (0..n).map(|j| plan.tube.r_radius(j)).collect();
+        if let Some(learner) = &mut self.learner
+            && let Err(broken) = learner.plan_starts(&plan, phase, self.task.timing.t_p_s)
+        {
+            self.record.broken.push(*broken);
+        }
+        if phase == TaskPhase::Excite {
+            self.excited += 1;
+        }
+        if phase == TaskPhase::Carry {
+            let end = plan.curve.end();
+            let moved = self
+                .active
+                .as_ref()
+                .map(|a| a.plan.curve.end().iter().zip(&end).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max));
+            let stalled = moved.is_some_and(|m| m < STALLED_RAD);
+            self.stalls = if stalled { self.stalls + 1 } else { 0 };
+        }
+        self.record.switched(self.cycles.time(), &e_radius, &r_radius);
+        self.record.plans.push(Plan::clone(&plan));
+        self.active = Some(Active { plan, phase, ticks: 0, e_radius });
+    }
+}
