@@ -9,6 +9,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use arrayvec::ArrayVec;
+
 use crate::control::{Controller, Measured, StartFault, StopReason, SupervisedController};
 use crate::inertia::ParameterSet;
 use crate::plan::Plan;
@@ -154,7 +156,8 @@ pub(super) struct Cycle<'a, H> {
     /// Number of the plan that is followed, and the plan.
     serial: u64,
     plan: Option<Arc<Plan>>,
-    next: Option<Handover>,
+    /// Plans that are to take over, in order: one that is due at the coming tick, and the one after that.
+    next: ArrayVec<Handover, 2>,
     ticks: u64,
     desired: JointState,
     reading: Reading,
@@ -186,7 +189,7 @@ impl<'a, H: Hardware> Cycle<'a, H> {
             doing: Doing::Standing,
             serial: 0,
             plan: None,
-            next: None,
+            next: ArrayVec::new(),
             ticks: 0,
             desired: JointState::at_rest(start),
             reading: Reading::new(n),
@@ -217,39 +220,40 @@ impl<'a, H: Hardware> Cycle<'a, H> {
         self.hardware.set_claimed(set);
     }
 
-    /// Takes a plan that is to be followed once `ahead` more ticks have been, or later; one that comes too late is handed back at once, as is the one that it takes
-    /// the place of.
+    /// Takes a plan that is to be followed once `ahead` more ticks have been, or later; one that comes too late is handed back at once.
     pub(super) fn offer(&mut self, mut handover: Handover, ahead: u64) -> Option<Retired> {
         let earliest = self.ticks + ahead;
         let (tick, fits) = match handover.starts {
             Starts::AtOnce => (earliest, self.plan.is_none()),
             Starts::At(tick) => (tick, tick >= earliest),
         };
-        if matches!(self.doing, Doing::Stopping(_)) || !fits {
+        if matches!(self.doing, Doing::Stopping(_)) || !fits || self.next.is_full() {
             return Some(Retired::from(handover));
         }
         handover.starts = Starts::At(tick);
-        self.next.replace(handover).map(Retired::from)
+        self.next.push(handover);
+        None
     }
 
     /// The plan with this number is not to take over, if it has not yet.
     pub(super) fn withdraw(&mut self, serial: u64) -> Option<Retired> {
-        self.next.take_if(|next| next.serial == serial).map(Retired::from)
+        let at = self.next.iter().position(|next| next.serial == serial)?;
+        Some(Retired::from(self.next.remove(at)))
     }
 
     /// The plan that is followed or will be: one that is due is not if it is too late for what is known of obstacles.
     fn settled(&self) -> u64 {
         let due = |next: &Handover| next.starts == Starts::At(self.ticks);
         let fits = |next: &&Handover| !due(next) || self.hardware.time() <= next.not_after_s;
-        self.next.as_ref().filter(fits).map_or(self.serial, |next| next.serial)
+        self.next.iter().rev().find(fits).map_or(self.serial, |next| next.serial)
     }
 
     /// One control period: the reading, the torques, and what the sensors say of them. It ends when the next period begins.
     pub(super) fn tick(&mut self) -> (Row, Option<Retired>) {
-        let followed = self.settled();
-        let due = self.next.take_if(|next| next.starts == Starts::At(self.ticks));
         let first = self.plan.is_none();
-        let retired = due.map(|due| match due.serial == followed {
+        let due = self.next.iter().position(|next| next.starts == Starts::At(self.ticks));
+        let due = due.map(|at| self.next.remove(at));
+        let retired = due.map(|due| match self.hardware.time() <= due.not_after_s {
             true => self.take_over(due),
             false => Retired::from(due),
         });
