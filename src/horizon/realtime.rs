@@ -143,9 +143,28 @@ fn connect<H: Hardware>(cycle: Cycle<'_, H>, period_s: f64, begun_s: f64) -> (Re
     (remote, Control { cycle, rows, messages, answers, flags, times })
 }
 
+/// Asks the system to let this thread run whenever it can. Whether that is granted.
+#[cfg(unix)]
+fn come_first() -> bool {
+    use thread_priority::{
+        RealtimeThreadSchedulePolicy, ThreadPriority, ThreadPriorityValue, ThreadSchedulePolicy,
+        set_thread_priority_and_policy, thread_native_id,
+    };
+    let Ok(middle) = ThreadPriorityValue::try_from(50_u8) else { return false };
+    let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
+    set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Crossplatform(middle), policy).is_ok()
+}
+
+/// Asks the system to let this thread run whenever it can. Whether that is granted.
+#[cfg(not(unix))]
+fn come_first() -> bool {
+    thread_priority::set_current_thread_priority(thread_priority::ThreadPriority::Max).is_ok()
+}
+
 impl<H: Hardware> Control<'_, H> {
     /// Ticks until the other end is let go.
     fn run(mut self) -> TickTimes {
+        self.times.prioritised = come_first();
         while !self.rows.is_abandoned() {
             self.hear();
             let (row, retired) = self.cycle.tick();

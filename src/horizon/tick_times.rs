@@ -21,6 +21,8 @@ pub struct TickTimes {
     overruns: u64,
     /// Ticks that the planning thread was never told of, as it was busy for too long.
     pub rows_lost: u64,
+    /// Whether the system lets the control thread run whenever it can.
+    pub prioritised: bool,
 }
 
 /// Durations in bins, and the longest.
@@ -76,6 +78,8 @@ pub struct TickSummary {
     pub overruns: u64,
     /// Ticks that the planning thread was never told of.
     pub rows_lost: u64,
+    /// Whether the system let the control thread run whenever it could.
+    pub prioritised: bool,
 }
 
 impl TickTimes {
@@ -88,6 +92,7 @@ impl TickTimes {
             before: None,
             overruns: 0,
             rows_lost: 0,
+            prioritised: false,
         }
     }
 
@@ -112,6 +117,7 @@ impl TickTimes {
             latest_us: self.late.longest_us,
             overruns: self.overruns,
             rows_lost: self.rows_lost,
+            prioritised: self.prioritised,
         }
     }
 }

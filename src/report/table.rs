@@ -100,9 +100,9 @@ fn figures(summary: &Summary) -> String {
 }
 
 /// Label and value of how well the ticks kept time.
-fn ticks(ticks: &TickSummary) -> [(&'static str, String); 3] {
+fn ticks(ticks: &TickSummary) -> [(&'static str, String); 4] {
     let TickSummary { median_us, most_us, longest_us, late_most_us, latest_us, .. } = ticks;
-    let TickSummary { ticks, overruns, rows_lost, .. } = ticks;
+    let TickSummary { ticks, overruns, rows_lost, prioritised, .. } = ticks;
     [
         (
             "reading to torque",
@@ -110,6 +110,7 @@ fn ticks(ticks: &TickSummary) -> [(&'static str, String); 3] {
         ),
         ("ticks late by", format!("{late_most_us:.0} us in 99.9 %, {latest_us:.0} us at most")),
         ("ticks overrun, rows lost", format!("{overruns}, {rows_lost} of {ticks}")),
+        ("real-time priority", if *prioritised { "granted" } else { "refused" }.to_owned()),
     ]
 }
 
