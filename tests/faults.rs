@@ -59,6 +59,25 @@ fn a_payload_that_slips_is_noticed_after_it_has() {
 }
 
 #[test]
+fn a_payload_that_is_dropped_is_noticed_as_it_falls() {
+    let (record, audit) = run_of("payload_dropped", 0);
+    let counts = audit.counts;
+    assert_eq!([counts.collision, counts.torque, counts.position, counts.velocity], [0; 4]);
+    assert_eq!(record.outcome, Outcome::AssumptionBroken, "{:?}", record.reason);
+    assert!((3.0..3.1).contains(&record.broken[0].t), "{:?}", record.broken[0]);
+}
+
+/// Within today's proof readings are of the tick that they are used in.
+#[test]
+fn readings_that_are_late_are_noticed_and_no_limit_is_passed() {
+    let (record, audit) = run_of("late_readings", 0);
+    let counts = audit.counts;
+    assert_eq!([counts.collision, counts.torque, counts.position, counts.velocity], [0; 4]);
+    assert_eq!(record.outcome, Outcome::AssumptionBroken, "{:?}", record.reason);
+    assert!((2.0..3.6).contains(&record.broken[0].t), "{:?}", record.broken[0]);
+}
+
+#[test]
 fn a_torque_sensor_with_a_wrong_gain_is_noticed() {
     let one = broken("torque_gain_one_joint");
     assert_eq!((told(&one).0, one.evidence), ("joint_4", Evidence::Data));

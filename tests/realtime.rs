@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-use surelift::horizon::{self, Event, Evidence, Hardware, Observer, Outcome, Reading, Record, RunOptions, Task};
+use surelift::horizon::{
+    self, Event, Evidence, Hardware, Observer, Outcome, Reading, Record, RunOptions, Task,
+};
 use surelift::inertia::ParameterSet;
 use surelift::plan::Plan;
 use surelift::scenario::Scenario;

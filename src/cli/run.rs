@@ -110,8 +110,8 @@ fn run_worlds(args: &RunArgs, worlds: &Path) -> Result<u8, Failure> {
         let world = name(file);
         let run = scenario.map(|scenario| {
             let run = if args.realtime { scenario::run_realtime } else { scenario::run };
-            let record = run(scenario, &args.options(), args.observer().as_mut())
-                .map_err(|e| Failure::input(&e))?;
+            let record =
+                run(scenario, &args.options(), args.observer().as_mut()).map_err(|e| Failure::input(&e))?;
             report::write(&folder.join(&world), &record)?;
             Ok::<_, Failure>(record.summary)
         });

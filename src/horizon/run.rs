@@ -120,9 +120,8 @@ impl<'a> Beginning<'a> {
         });
         let bound = tube_fit::initial(&robot).acceleration_bound;
         let mut prior = task.prior_set().map_err(IdentifyError::from)?;
-        let mut learner = (task.held.as_ref())
-            .map(|held| Learner::new(robot.clone(), held, &prior, bound))
-            .transpose()?;
+        let mut learner =
+            (task.held.as_ref()).map(|held| Learner::new(robot.clone(), held, &prior, bound)).transpose()?;
         if options.method == CONSERVATIVE
             && let Some(unused) = learner.take()
         {
@@ -134,8 +133,7 @@ impl<'a> Beginning<'a> {
     /// The control cycle of this run.
     pub(super) fn cycle<'h, H: Hardware>(&self, hardware: &'h mut H) -> Cycle<'h, H> {
         let set = self.learner.as_ref().map_or(&self.prior, Learner::set);
-        let controller =
-            SupervisedController::new(self.robot.clone(), set, &tube_fit::initial(&self.robot));
+        let controller = SupervisedController::new(self.robot.clone(), set, &tube_fit::initial(&self.robot));
         Cycle::new(hardware, controller, (self.robot.clone(), &self.prior), &self.task.start)
     }
 

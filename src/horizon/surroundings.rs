@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use super::evidence::{self, Broken};
 use super::cycle::Watch;
+use super::evidence::{self, Broken};
 use super::hardware::Sighting;
 use crate::reach::upward::{add_up, mul_up, sum_up};
 use crate::robot::clearance::to_zonotope;

@@ -140,7 +140,10 @@ mod tests {
         assert_eq!((told.ticks, told.overruns, told.rows_lost), (1000, 1, 0));
         assert!((told.median_us - 500.0).abs() <= 1.0, "{told:?}");
         assert!((told.most_us - 999.0).abs() <= 1.0 && (told.longest_us - 1000.0).abs() < 1e-6, "{told:?}");
-        assert!((told.latest_us - 2000.0).abs() < 1e-6 && (told.late_most_us - 10.5).abs() <= 0.5, "{told:?}");
+        assert!(
+            (told.latest_us - 2000.0).abs() < 1e-6 && (told.late_most_us - 10.5).abs() <= 0.5,
+            "{told:?}"
+        );
         // What lasts longer than all bins is not lost.
         times.note(at, Duration::from_secs(3));
         assert!((times.summary().longest_us - 3e6).abs() < 1e-3);

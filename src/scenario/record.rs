@@ -1,6 +1,8 @@
 //! A run in simulation, from the scenario to what is reported: what the loop knew, and what the auditor saw.
 
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use crate::horizon::{
     self, BodyEstimate, Event, Identification, Observer, Outcome, Record, RunError, RunOptions, Task,
@@ -9,6 +11,7 @@ use crate::horizon::{
 use crate::inertia::INERTIAL;
 use crate::plan::Plan;
 use crate::report::{Payload, RunRecord, Summary, Violations, summary};
+use crate::simulate::faults::PlannerStalls;
 use crate::simulate::{Audit, Paced, World};
 
 use super::Scenario;
@@ -23,7 +26,9 @@ pub fn run(
     options: &RunOptions,
     observer: &mut dyn Observer,
 ) -> Result<RunRecord<Plan>, RunError> {
-    simulate(scenario, options, observer, |task, world, observer| horizon::run(task, world, options, observer))
+    simulate(scenario, options, observer, |task, world, observer| {
+        horizon::run(task, world, options, observer)
+    })
 }
 
 /// Runs a scenario in simulation against the wall clock: the world takes as long as it lasts, its control cycle has a thread of its own, and plans have to be ready in time
@@ -50,12 +55,34 @@ fn simulate(
 ) -> Result<RunRecord<Plan>, RunError> {
     let (task, truth) = scenario.split();
     let robot = Arc::new(task.robot.clone());
+    let mut stalling = Stalling { inside: observer, stalls: truth.faults().planner_stalls };
     let mut world = World::new(robot, task.scene.clone(), &task.start, truth, options.seed);
-    let record = run(&task, &mut world, observer)?;
+    let record = run(&task, &mut world, &mut stalling)?;
     let record = close(record, &task, options, world.reveal());
     let (outcome, reason) = (record.summary.outcome, record.summary.reason.clone());
     observer.event(&Event::Stopped { outcome, reason });
     Ok(record)
+}
+
+/// Holds up the planner once, which tells of each plan that it has proposed before it goes to be certified.
+struct Stalling<'a> {
+    inside: &'a mut dyn Observer,
+    stalls: Option<PlannerStalls>,
+}
+
+impl Observer for Stalling<'_> {
+    fn event(&mut self, event: &Event) {
+        self.inside.event(event);
+        if let Event::PlanProposed { t, .. } = event
+            && let Some(stall) = self.stalls.take_if(|stall| *t >= stall.at_s)
+        {
+            thread::sleep(Duration::from_secs_f64(stall.for_s));
+        }
+    }
+
+    fn asks_to_stop(&mut self) -> bool {
+        self.inside.asks_to_stop()
+    }
 }
 
 /// The record of the run. What the auditor saw outweighs what the loop believed.

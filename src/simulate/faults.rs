@@ -30,6 +30,12 @@ pub struct Faults {
     pub elastic_joints: Option<ElasticJoints>,
     /// An obstacle is faster than it is said to be (A3).
     pub fast_obstacle: Option<FastObstacle>,
+    /// The held object is let go (A1).
+    pub payload_dropped: Option<PayloadDropped>,
+    /// Encoders are read late (A2).
+    pub late_readings: Option<LateReadings>,
+    /// The planner is busy with something else; no assumption, but a thing that happens.
+    pub planner_stalls: Option<PlannerStalls>,
 }
 
 /// The held object is at once at another place in the hand; the joints' velocities stay.
@@ -39,6 +45,31 @@ pub struct PayloadSlips {
     pub at_s: f64,
     /// Whereto from where it was, in the end-effector joint's frame, m.
     pub by_m: [f64; 3],
+}
+
+/// The hand is empty from then on; the joints' velocities stay.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PayloadDropped {
+    /// When.
+    pub at_s: f64,
+}
+
+/// From `at_s` on, what the encoders say is what was so many control periods ago. The torque sensors are in time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LateReadings {
+    /// When.
+    pub at_s: f64,
+    /// How many periods.
+    pub periods: usize,
+}
+
+/// The first plan that would be proven for a start at `at_s` or later is held up by `for_s` on this computer's clock.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PlannerStalls {
+    /// When.
+    pub at_s: f64,
+    /// For how long.
+    pub for_s: f64,
 }
 
 /// The reading is (1 + ratio) times the torque, then the sensor's ordinary error is added.

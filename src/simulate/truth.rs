@@ -52,6 +52,11 @@ impl HiddenTruth {
         Self { payload: None, faults: Faults::default(), paths: Vec::new() }
     }
 
+    /// What is false about the world.
+    pub(crate) fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
     /// The same truth in a world with these faults.
     pub(crate) fn with_faults(self, faults: Faults) -> Self {
         Self { faults, ..self }

@@ -5,6 +5,7 @@
 //! [`Reading`]s and measured torques, nothing else; the auditor's counts stay inside. [`World::reveal`] hands the
 //! [`Audit`] over *and consumes the world*, so nothing can be steered by it.
 
+use std::collections::VecDeque;
 use std::f64::consts::TAU;
 use std::sync::Arc;
 
@@ -55,6 +56,8 @@ pub struct World {
     stuck: Vec<f64>,
     /// What a frozen encoder repeats.
     frozen_at: Option<f64>,
+    /// Readings that are still on their way, oldest first.
+    late: VecDeque<(Vec<f64>, Vec<f64>)>,
     ticks: u64,
     audit: Audit,
     desired: JointState,
@@ -115,6 +118,7 @@ impl World {
             faults: truth.faults,
             stuck,
             frozen_at: None,
+            late: VecDeque::new(),
             at_first: scene.obstacles.iter().map(|obstacle| obstacle.center).collect(),
             paths: truth.paths,
             contacts: Contacts::new(&robot),
@@ -147,6 +151,15 @@ impl World {
         }
         for (x, out) in dq.iter().zip(&mut reading.dq) {
             *out = x + sensors.velocity_rad_s * self.noise.random_range(-1.0..=1.0);
+        }
+        if let Some(late) = self.faults.late_readings {
+            self.late.push_back((reading.q.clone(), reading.dq.clone()));
+            let oldest = if now >= late.at_s { self.late.front() } else { None };
+            if let Some((q, dq)) = oldest {
+                reading.q.copy_from_slice(q);
+                reading.dq.copy_from_slice(dq);
+            }
+            self.late.drain(..self.late.len().saturating_sub(late.periods));
         }
         if let Some(frozen) = self.faults.frozen_encoder.filter(|frozen| now >= frozen.at_s) {
             let j = frozen.joint;
@@ -240,6 +253,9 @@ impl World {
         if let Some(slip) = self.faults.payload_slips.take_if(|slip| now >= slip.at_s) {
             self.slip(slip);
         }
+        if self.faults.payload_dropped.take_if(|drop| now >= drop.at_s).is_some() {
+            self.drop_payload();
+        }
         let sensors = self.robot.sensors();
         for (j, (out, &x)) in measured.iter_mut().zip(tau).enumerate() {
             let bound = sensors.torque_ratio * x.abs() + sensors.torque_abs_nm;
@@ -257,6 +273,14 @@ impl World {
         let lost = self.faults.dropped_samples.is_some_and(|drop| drop.loses(self.ticks, period));
         self.ticks += 1;
         !lost
+    }
+
+    /// The hand is empty.
+    fn drop_payload(&mut self) {
+        let at = self.robot.body_range(self.robot.end_effector());
+        let mut theta = self.plant.theta().to_vec();
+        theta[at].copy_from_slice(&self.robot.joints[self.robot.end_effector()].inertia);
+        self.plant.change(theta);
     }
 
     /// The held object is somewhere else in the hand.

@@ -54,7 +54,8 @@ impl<C: Cycles> Runner<'_, C> {
     /// The planning period is over: the plan that was handed over takes over now, if it has come in time and nothing was found to be wrong since.
     pub(super) fn take_over(&mut self) {
         let Some(pending) = self.pending.take() else { return };
-        let start = self.active.as_ref().map_or(PlanStart::Rest, |active| PlanStart::AfterTicks(active.ticks));
+        let start =
+            self.active.as_ref().map_or(PlanStart::Rest, |active| PlanStart::AfterTicks(active.ticks));
         let settled = self.cycles.settled() == pending.serial && pending.plan.start == start;
         if settled && self.record.broken.is_empty() {
             self.failures = 0;

@@ -8,7 +8,7 @@ use crate::scenario::ScenarioError;
 use crate::simulate::Faults;
 use crate::simulate::faults::{
     ClampedDrive, ClockJump, DroppedSamples, ElasticJoints, EncoderSide, FastObstacle, FrozenEncoder,
-    LostEncoder, MisplacedStart, PayloadSlips, TorqueGain,
+    LateReadings, LostEncoder, MisplacedStart, PayloadDropped, PayloadSlips, PlannerStalls, TorqueGain,
 };
 
 /// The table as written; joints by name.
@@ -41,6 +41,12 @@ pub(super) struct FaultTable {
     elastic_joints: Option<Elastic>,
     /// An obstacle is faster than it is said to be.
     fast_obstacle: Option<Fast>,
+    /// The held object is let go.
+    payload_dropped: Option<Drop>,
+    /// Encoders are read late.
+    late_readings: Option<Late>,
+    /// The planner is busy with something else; shows where plans have to be ready in time.
+    planner_stalls: Option<Stalls>,
 }
 
 #[derive(Deserialize)]
@@ -132,6 +138,31 @@ struct Fast {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+struct Drop {
+    /// When, s.
+    at_s: f64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Late {
+    /// From when on, s.
+    at_s: f64,
+    /// By how many control periods, 1 to 1000.
+    periods: usize,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stalls {
+    /// Hits the first plan that would start then or later, s.
+    at_s: f64,
+    /// For how long, s on the clock; at most 60.
+    for_s: f64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Elastic {
     /// Stiffness of each joint, N m/rad (N/m), > 0.
     stiffness_nm_rad: Vec<f64>,
@@ -193,6 +224,9 @@ impl Check<'_> {
             clamped_drive: table.clamped_drive.map(|clamped| check.clamped_drive(clamped)).transpose()?,
             elastic_joints: table.elastic_joints.map(|elastic| check.elastic_joints(elastic)).transpose()?,
             fast_obstacle: table.fast_obstacle.map(|fast| check.fast_obstacle(fast)).transpose()?,
+            payload_dropped: table.payload_dropped.map(|drop| check.payload_dropped(drop)).transpose()?,
+            late_readings: table.late_readings.map(|late| check.late_readings(late)).transpose()?,
+            planner_stalls: table.planner_stalls.map(|stalls| check.planner_stalls(stalls)).transpose()?,
         })
     }
 }
@@ -280,6 +314,29 @@ impl FaultCheck<'_> {
         let unknown = || format!("`{}` is no obstacle with a `speed_m_s`", fast.obstacle);
         let obstacle = found.ok_or_else(|| self.error("faults.fast_obstacle.obstacle", unknown()))?;
         Ok(FastObstacle { obstacle, at_s: fast.at_s, factor: fast.factor })
+    }
+
+    fn payload_dropped(&self, Drop { at_s }: Drop) -> Result<PayloadDropped, ScenarioError> {
+        self.time("faults.payload_dropped.at_s", at_s)?;
+        Ok(PayloadDropped { at_s })
+    }
+
+    fn late_readings(&self, Late { at_s, periods }: Late) -> Result<LateReadings, ScenarioError> {
+        self.time("faults.late_readings.at_s", at_s)?;
+        if !(1..=1000).contains(&periods) {
+            let reason = format!("{periods}, expected 1 to 1000 control periods");
+            return Err(self.error("faults.late_readings.periods", reason));
+        }
+        Ok(LateReadings { at_s, periods })
+    }
+
+    fn planner_stalls(&self, Stalls { at_s, for_s }: Stalls) -> Result<PlannerStalls, ScenarioError> {
+        self.time("faults.planner_stalls.at_s", at_s)?;
+        if !(for_s > 0.0 && for_s <= 60.0) {
+            let reason = format!("{for_s}, expected more than 0 and at most 60 s");
+            return Err(self.error("faults.planner_stalls.for_s", reason));
+        }
+        Ok(PlannerStalls { at_s, for_s })
     }
 
     fn clock_jump(&self, Jump { at_s, by_s }: Jump) -> Result<ClockJump, ScenarioError> {

@@ -352,6 +352,9 @@ fn faults_reach_the_world_alone_and_bad_ones_are_refused_by_field() {
             "`faults.elastic_joints.stiffness_nm_rad`",
         ),
         ("dropped_samples = { at_s = 0.0, count = 3, every_s = 0.0 }", "`faults.dropped_samples.every_s`"),
+        ("payload_dropped = { at_s = -1.0 }", "`faults.payload_dropped.at_s`"),
+        ("late_readings = { at_s = 1.0, periods = 0 }", "`faults.late_readings.periods`"),
+        ("planner_stalls = { at_s = 1.0, for_s = nan }", "`faults.planner_stalls.for_s`"),
         ("earthquake = true", "earthquake"),
     ] {
         let error = extended(&format!("[faults]\n{faults}")).unwrap_err().to_string();
