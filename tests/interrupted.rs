@@ -1,5 +1,5 @@
 //! The promise: whatever ends the program, a folder of results is there in full or not at all. Ctrl-C ends a run with the arm at rest and everything
-//! written; a disk that is full is an error that names the file.
+//! written; a disk that is full is an error that names the file. A log that is cut off is read up to the cut, and that is said.
 #![cfg(all(unix, feature = "cli"))]
 
 use std::fs;
@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
+use surelift::recording::{AngleUnit, MeasurementLog};
 
 /// The program on its way, with what it says kept for later.
 fn begin(scenario: &str, folder: &Path) -> Child {
@@ -152,4 +153,76 @@ fn a_full_disk_is_an_error_that_names_the_file() {
         !out.exists() && fs::read_dir(folder.path()).unwrap().next().is_none(),
         "something is left behind"
     );
+}
+
+/// The program's answer to some arguments: exit code and what it says on the standard error.
+fn answer(arguments: &[&str]) -> (Option<i32>, String) {
+    let ended = Command::new(env!("CARGO_BIN_EXE_surelift"))
+        .args(arguments)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("the program starts");
+    (ended.status.code(), String::from_utf8(ended.stderr).unwrap())
+}
+
+#[test]
+fn the_log_of_a_run_that_is_cut_anywhere_is_read_up_to_the_cut() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("run");
+    assert!(begin("examples/my_arm/first_move.toml", &out).wait().unwrap().success());
+    let text = fs::read_to_string(out.join("log.csv")).unwrap();
+    let robot = surelift::robot::load("examples/my_arm/my_arm.toml").unwrap();
+    let cut = folder.path().join("cut.csv");
+    let read = |text: &str| {
+        fs::write(&cut, text).unwrap();
+        MeasurementLog::read(&cut, &robot, AngleUnit::Radians)
+    };
+    let whole = read(&text).unwrap();
+    assert!(whole.cut_off.is_none() && whole.samples.len() + 1 == text.lines().count());
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    let heading = text.find('\n').unwrap();
+    // Within the first rows everywhere, then at random.
+    let early = 0..heading + 600;
+    for length in early.chain((0..100).map(|_| rng.random_range(heading..text.len()))) {
+        let rows = text[..length].matches('\n').count().saturating_sub(1);
+        match read(&text[..length]) {
+            Ok(log) => {
+                assert_eq!(log.samples, whole.samples[..rows]);
+                let said = log.cut_off.is_some_and(|what| what.starts_with(&format!("line {} ", rows + 2)));
+                assert!(said || text[..length].ends_with('\n'));
+            }
+            Err(error) => assert!(rows < 2 && error.to_string().contains("cut.csv"), "{error}"),
+        }
+    }
+    // `identify` says it, on the terminal and in what it writes.
+    let length = text.len() / 2;
+    let line = format!("line {} ", text[..length].lines().count());
+    fs::write(&cut, &text[..length]).unwrap();
+    let (log, found) = (cut.to_str().unwrap(), folder.path().join("found"));
+    let arguments = ["identify", "--robot", "examples/my_arm/my_arm.toml", "--log", log, "--out"];
+    let (code, said) = answer(&[&arguments[..], &[found.to_str().unwrap()]].concat());
+    assert!(matches!(code, Some(0 | 4)), "{said}");
+    assert!(said.contains("warning") && said.contains("cut.csv") && said.contains(&line), "{said}");
+    assert!(fs::read_to_string(found.join("summary.json")).unwrap().contains(&line));
+}
+
+#[test]
+fn an_estimation_from_a_log_that_is_cut_off_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = env!("CARGO_MANIFEST_DIR");
+    let problem = format!(
+        "schema = 1\nname = \"cut\"\ndescription = \"A log that is cut off.\"\nrobot = \"{root}/robots/double_pendulum.toml\"\n\
+         step_s = 0.01\nlog = {{ file = \"cut.csv\" }}\ndeviations = {{ q_rad = 1e-3, dq_rad_s = 1e-2, tau_nm = 1e-3 }}\n\
+         body = [{{ link = \"link1\", deviation = 1.0 }}]\n"
+    );
+    fs::write(folder.path().join("problem.toml"), problem).unwrap();
+    let rows: String = (0..30).map(|k| format!("{},0,0,0,0,0,0\n", 0.01 * f64::from(k))).collect();
+    let cut = format!("t,q1,q2,dq1,dq2,tau1,tau2\n{rows}0.3,0,0,0,0,0,0");
+    fs::write(folder.path().join("cut.csv"), cut).unwrap();
+    let (problem, out) = (folder.path().join("problem.toml"), folder.path().join("out"));
+    let (code, said) =
+        answer(&["estimate", problem.to_str().unwrap(), "--quiet", "--out", out.to_str().unwrap()]);
+    assert!(matches!(code, Some(0 | 3)), "{said}");
+    assert!(said.contains("cut.csv`: line 32 ") && said.contains("30 samples"), "{said}");
+    assert!(fs::read_to_string(out.join("summary.json")).unwrap().contains("line 32 "));
 }

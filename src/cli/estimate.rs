@@ -1,5 +1,6 @@
 //! `surelift estimate`: states and parameters of a robot from a log, with standard deviations.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -39,11 +40,15 @@ pub fn run(args: &EstimateArgs) -> Result<u8, Failure> {
     let study = EstimationStudy::load(&args.problem).map_err(|e| Failure::input(&e))?;
     let folder = args.out.clone().unwrap_or_else(|| default_destination(&study.name, "estimate", 0));
     check_destination(&folder)?;
+    let cut_off = study.cut_off.clone();
     let result = study.run().map_err(|e| match e {
         EstimateError::NotConvex { .. } | EstimateError::Stage { .. } => Failure::Internal(e.to_string()),
         _ => Failure::input(&e),
     })?;
     report::estimate::write(&folder, &result)?;
+    if let Some(what) = cut_off.filter(|_| args.quiet) {
+        let _ = writeln!(std::io::stderr(), "warning: {what}");
+    }
     if !args.quiet {
         say(&format!("{}  {}\n", report::estimate::table(&result), folder.join("report.html").display()))?;
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::verify_set::log_files::describe;
-use super::{Failure, say};
+use super::{Failure, say, warn_of_cut};
 use crate::identify::Unknown;
 use crate::recording::{AngleUnit, MeasurementLog};
 use crate::regression::filter::Smoothing;
@@ -31,6 +31,7 @@ Examples:
 A log is a CSV file with the columns t (s), q1.. (rad), dq1.. (rad/s), tau1.. (N m), in any
 order, joints numbered as `surelift robot` lists them; or an MCAP file with messages of the type
 sensor_msgs/msg/JointState (CDR or JSON): joints by name, time from header.stamp, effort in N m.
+A log that is cut off is read up to the cut, with a warning.
 
 With --unknown friction everything else counts as the robot's files say: whatever is in the hand
 has to be in the model, or the data will contradict it.
@@ -231,6 +232,7 @@ pub fn run(args: &IdentifyArgs) -> Result<u8, Failure> {
     let read = |path: &PathBuf| {
         let topic = args.topic.as_deref();
         let log = MeasurementLog::read_topic(path, &robot, unit, topic).map_err(|e| input(&e))?;
+        warn_of_cut(&log);
         let panels = (args.window / log.period_s).round().max(1.0) as usize;
         log.at_least(panels + 1).map_err(|e| input(&e))
     };

@@ -22,6 +22,7 @@ use clap::{Parser, Subcommand};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::prelude::*;
 
+use crate::recording::MeasurementLog;
 use crate::report::ReportError;
 
 const EXAMPLES: &str = "\
@@ -173,6 +174,13 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Campaign(args) => campaign::run(&args),
         Command::Estimate(args) => estimate::run(&args),
         Command::Identify(args) => identify::run(&args),
+    }
+}
+
+/// Warns on the standard error where a recording was read up to a cut.
+pub(crate) fn warn_of_cut(log: &MeasurementLog) {
+    if let Some(what) = &log.cut_off {
+        let _ = writeln!(io::stderr(), "warning: `{}`: {what}", log.path.display());
     }
 }
 

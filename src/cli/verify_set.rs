@@ -8,7 +8,7 @@ mod tests;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::{Failure, say};
+use super::{Failure, say, warn_of_cut};
 use crate::identify::Unknown;
 use crate::identify::proof::{Checked, SetProof, check};
 use crate::inertia::{INERTIAL, PARAMETER_NAMES};
@@ -81,6 +81,7 @@ fn prove(
     };
     let log = MeasurementLog::read(path, &proof.robot, AngleUnit::Radians);
     let log = log.map_err(|error| Failure::input(&error))?;
+    warn_of_cut(&log);
     let plans = plans_of(folder)?;
     Ok(check(proof, &log.samples).map_err(|error| error.to_string()).and_then(|checked| {
         faults.extend(compare(proof, &checked, &plans));

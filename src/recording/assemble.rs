@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::Sample;
+use super::ending::with_extent;
 use super::{AngleUnit, GAP, LogError, LogGap, LogPlace, MeasurementLog};
 use crate::robot::{Arm, JointKind};
 
@@ -88,25 +89,31 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    /// The log; `ignored` are columns or joints that were not used, `done` is what the format did, in words, and `both`
-    /// names positions and velocities of a joint.
+    /// The log; `ignored` are columns or joints that were not used, `done` is what the format did, in words, `cut_off` is where the file breaks
+    /// off, and `both` names positions and velocities of a joint.
     pub(super) fn finish(
         self,
         ignored: Vec<String>,
         mut done: Vec<String>,
+        cut_off: Option<String>,
         both: impl Fn(usize) -> String,
     ) -> Result<MeasurementLog, LogError> {
         let path = self.path.to_owned();
-        if self.samples.len() < 2 {
-            return Err(LogError::TooShort { path, found: self.samples.len(), expected: 2 });
+        let (found, expected) = (self.samples.len(), 2);
+        if found < expected {
+            return Err(match cut_off {
+                None => LogError::TooShort { path, found, expected },
+                Some(cut_off) => LogError::CutTooShort { path, found, expected, cut_off },
+            });
         }
+        let cut_off = cut_off.map(|what| with_extent(&what, &self.samples));
         let (period_s, segments, gaps) = cut(&self.samples);
         self.check_units(&segments, both)?;
         if self.unit == AngleUnit::Degrees {
             done.push("angles converted from degrees".to_owned());
         }
         let Self { samples, unwrapped, .. } = self;
-        Ok(MeasurementLog { path, samples, segments, period_s, gaps, unwrapped, ignored, done })
+        Ok(MeasurementLog { path, samples, segments, period_s, gaps, unwrapped, ignored, done, cut_off })
     }
 
     fn check_units(&self, segments: &[Range<usize>], both: impl Fn(usize) -> String) -> Result<(), LogError> {

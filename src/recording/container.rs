@@ -4,7 +4,8 @@
 //! contents in 64 bits, and the contents; numbers are little-endian. A chunk holds further records, mostly compressed.
 
 use std::borrow::Cow;
-use std::io::Read;
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 
 use super::{LogError, MCAP_MAGIC};
 
@@ -16,9 +17,9 @@ const CHUNK: u8 = 0x06;
 const DATA_END: u8 = 0x0f;
 /// Bytes before a record's contents.
 const HEAD: usize = 9;
-
-const CUT_OFF: &str =
-    "the file is cut off, it does not end as an MCAP file does; `mcap recover` saves what is whole";
+/// No chunk is larger once it is decompressed: writers end a chunk after some 1 to 8 MB, and a few bytes could promise to become more than
+/// there is memory.
+const LARGEST_CHUNK: u64 = 1 << 28;
 
 /// A record that says something about messages.
 pub(super) enum Record<'a> {
@@ -36,31 +37,95 @@ type Visit<'a> = dyn FnMut(Record<'_>) -> Result<(), LogError> + 'a;
 type Damaged<'a> = dyn Fn(String) -> LogError + 'a;
 
 /// Calls `visit` for every schema, channel and message of a file, those in chunks included, and checks the sums that the
-/// file has over its data.
-pub(super) fn walk(source: &mut dyn Read, damaged: &Damaged, visit: &mut Visit) -> Result<(), LogError> {
+/// file has over its data. Of a file that is cut off the whole records are visited; the answer is where it breaks off, in words.
+pub(super) fn walk(file: File, damaged: &Damaged, visit: &mut Visit) -> Result<Option<String>, LogError> {
+    let mut source = Source::new(file).map_err(|e| damaged(e.to_string()))?;
     let mut sum = crc32fast::Hasher::new();
     let mut contents = vec![];
-    fill(source, MCAP_MAGIC.len() as u64, &mut contents).map_err(damaged)?;
+    let mut data_ended = false;
+    source.fill(MCAP_MAGIC.len() as u64, &mut contents).map_err(damaged)?;
     sum.update(&contents);
     loop {
-        fill(source, HEAD as u64, &mut contents).map_err(damaged)?;
+        let whole = source.at;
+        if !source.fill(HEAD as u64, &mut contents).map_err(damaged)? {
+            return Ok(Some(source.breaks_off(whole, data_ended)));
+        }
         let head = contents.clone();
         let (kind, length) = Fields(&head).head().map_err(damaged)?;
-        fill(source, length, &mut contents).map_err(damaged)?;
+        if !source.fill(length, &mut contents).map_err(damaged)? {
+            return Ok(Some(source.breaks_off(whole, data_ended)));
+        }
         match kind {
             CHUNK => {
                 let records = chunk(&contents).map_err(damaged)?;
                 walk_chunk(&records, damaged, visit)?;
             }
-            DATA_END => check_sum(Fields(&contents).u32().map_err(damaged)?, sum.clone()).map_err(damaged)?,
+            DATA_END => {
+                check_sum(Fields(&contents).u32().map_err(damaged)?, sum.clone()).map_err(damaged)?;
+                data_ended = true;
+            }
             FOOTER => break,
             _ => visit_record(kind, &contents, damaged, visit)?,
         }
         sum.update(&head);
         sum.update(&contents);
     }
-    fill(source, MCAP_MAGIC.len() as u64, &mut contents).map_err(damaged)?;
-    if contents == MCAP_MAGIC { Ok(()) } else { Err(damaged(CUT_OFF.to_owned())) }
+    let whole = source.at;
+    if !source.fill(MCAP_MAGIC.len() as u64, &mut contents).map_err(damaged)? {
+        return Ok(Some(source.breaks_off(whole, true)));
+    }
+    if contents == MCAP_MAGIC {
+        Ok(None)
+    } else {
+        Err(damaged("it does not end as an MCAP file does".to_owned()))
+    }
+}
+
+/// A file on its way.
+struct Source {
+    file: BufReader<File>,
+    /// Bytes that were read.
+    at: u64,
+    /// Whether the file ends as it should. One that does is not cut off: what leads beyond its end is damage.
+    complete: bool,
+}
+
+impl Source {
+    fn new(mut file: File) -> io::Result<Self> {
+        let mut end = vec![];
+        let length = file.seek(SeekFrom::End(0))?;
+        file.seek(SeekFrom::Start(length.saturating_sub(MCAP_MAGIC.len() as u64)))?;
+        file.read_to_end(&mut end)?;
+        file.rewind()?;
+        let complete = length >= 2 * MCAP_MAGIC.len() as u64 && end == MCAP_MAGIC;
+        Ok(Self { file: BufReader::new(file), at: 0, complete })
+    }
+
+    /// Reads exactly `count` bytes into `contents`, or answers that the file is cut off before; storage grows with what is there, not with
+    /// what is promised.
+    fn fill(&mut self, count: u64, contents: &mut Vec<u8>) -> Result<bool, String> {
+        contents.clear();
+        (&mut self.file).take(count).read_to_end(contents).map_err(|e| e.to_string())?;
+        self.at += contents.len() as u64;
+        match contents.len() as u64 == count {
+            false if self.complete => {
+                Err("a record leads beyond the end of the file: the file is damaged".to_owned())
+            }
+            filled => Ok(filled),
+        }
+    }
+
+    /// Where the file breaks off; what ends at byte `whole` was read.
+    fn breaks_off(&self, whole: u64, data_ended: bool) -> String {
+        let left_out = self.at - whole;
+        match data_ended {
+            true => format!("the file is cut off at byte {}, behind its messages: none is missing", self.at),
+            false => format!(
+                "the file is cut off at byte {}: the last {left_out} bytes are no whole record and are left out",
+                self.at
+            ),
+        }
+    }
 }
 
 fn walk_chunk(records: &[u8], damaged: &Damaged, visit: &mut Visit) -> Result<(), LogError> {
@@ -99,13 +164,6 @@ fn visit_record(kind: u8, contents: &[u8], damaged: &Damaged, visit: &mut Visit)
     record().map_err(damaged)?.map_or(Ok(()), visit)
 }
 
-/// Reads exactly `count` bytes into `contents`; storage grows with what is there, not with what is promised.
-fn fill(source: &mut dyn Read, count: u64, contents: &mut Vec<u8>) -> Result<(), String> {
-    contents.clear();
-    source.take(count).read_to_end(contents).map_err(|e| e.to_string())?;
-    if (contents.len() as u64) < count { Err(CUT_OFF.to_owned()) } else { Ok(()) }
-}
-
 /// The records in a chunk.
 fn chunk(contents: &[u8]) -> Result<Cow<'_, [u8]>, String> {
     let mut fields = Fields(contents);
@@ -117,6 +175,9 @@ fn chunk(contents: &[u8]) -> Result<Cow<'_, [u8]>, String> {
     let data = fields.take(length)?;
     let records = match compression.as_str() {
         "" => Cow::Borrowed(data),
+        _ if size > LARGEST_CHUNK => {
+            return Err(format!("a chunk of {size} bytes, expected at most {LARGEST_CHUNK}"));
+        }
         "lz4" => Cow::Owned(decompressed(lz4_flex::frame::FrameDecoder::new(data), size)?),
         "zstd" => {
             let decoder =

@@ -159,6 +159,18 @@ pub enum LogError {
         /// Samples needed.
         expected: usize,
     },
+    /// What is whole of a file that breaks off has too few samples.
+    #[error("`{}`: {found} samples, expected at least {expected}; {cut_off}", path.display())]
+    CutTooShort {
+        /// The file.
+        path: PathBuf,
+        /// Samples before it breaks off.
+        found: usize,
+        /// Samples needed.
+        expected: usize,
+        /// Where it breaks off, in words.
+        cut_off: String,
+    },
     /// An MCAP file holds no joint states that could be meant.
     #[error("`{}`: {reason}", path.display())]
     NoTopic {

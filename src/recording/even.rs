@@ -1,8 +1,10 @@
 //! Logs of robots with any joints and sensors, at even intervals: CSV files whose columns stand in a fixed order.
 
+use std::fs::File;
 use std::path::Path;
 
 use super::Sample;
+use super::ending::{WholeLines, with_extent};
 
 /// Two samples may be off the stated interval by this share of it.
 const UNEVEN: f64 = 0.1;
@@ -16,6 +18,8 @@ pub struct EvenLog {
     pub readings: Vec<Vec<f64>>,
     /// Metered work of the applied forces, J, from each sample to the next; empty where there is no meter.
     pub work: Vec<f64>,
+    /// Where the file breaks off and how much of it was read, in words, if its last line has no line break: that line is left out.
+    pub cut_off: Option<String>,
 }
 
 /// How many columns a file has beside the time.
@@ -43,17 +47,21 @@ impl EvenLog {
     /// Reads columns t, q1.., dq1.., tau1.., then the sensors' readings and metered work, every `step_s` seconds, without a gap.
     pub(crate) fn read(path: &Path, columns: Columns, step_s: f64) -> Result<Self, Fault> {
         let fault = |place: String, reason: String| Fault { place, reason };
-        let mut reader = csv::Reader::from_path(path).map_err(|e| fault("the log".into(), e.to_string()))?;
+        let file = File::open(path).map_err(|e| fault("the log".into(), e.to_string()))?;
+        let mut reader = csv::Reader::from_reader(WholeLines::new(file));
         let mut log = Self::default();
         for (row, record) in reader.records().enumerate() {
             let line = format!("line {}", row + 2);
             let record = record.map_err(|e| fault(line.clone(), e.to_string()))?;
             log.push(&record, columns, step_s).map_err(|reason| fault(line, reason))?;
         }
+        let cut_off = reader.get_ref().left_out();
         if log.samples.len() < 2 {
-            let reason = format!("{} samples, expected at least two", log.samples.len());
+            let cut_off = cut_off.map(|what| format!("; {what}")).unwrap_or_default();
+            let reason = format!("{} samples, expected at least two{cut_off}", log.samples.len());
             return Err(fault("the log".into(), reason));
         }
+        log.cut_off = cut_off.map(|what| with_extent(&what, &log.samples));
         Ok(log)
     }
 

@@ -4,7 +4,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
-use std::io::BufReader;
 use std::path::Path;
 
 use super::Sample;
@@ -26,11 +25,14 @@ pub(super) fn read(
     topic: Option<&str>,
 ) -> Result<MeasurementLog, LogError> {
     let mut topics = Topics::default();
-    messages(path, &mut topics, &mut |_, _| Ok(()))?;
-    let topic = topics.choose(topic).map_err(|reason| LogError::NoTopic { path: path.to_owned(), reason })?;
+    let cut_off = messages(path, &mut topics, &mut |_, _| Ok(()))?;
+    let topic = topics.choose(topic).map_err(|reason| {
+        let cut_off = cut_off.map(|what| format!("; {what}")).unwrap_or_default();
+        LogError::NoTopic { path: path.to_owned(), reason: reason + &cut_off }
+    })?;
     let mut states = States::new(path, robot, unit, topic);
-    messages(path, &mut Topics::default(), &mut |channel, data| states.take(channel, data))?;
-    states.finish()
+    let cut_off = messages(path, &mut Topics::default(), &mut |channel, data| states.take(channel, data))?;
+    states.finish(cut_off)
 }
 
 /// A channel of the file.
@@ -94,12 +96,13 @@ impl Topics {
 
 type OnMessage<'a> = dyn FnMut(&Channel, &[u8]) -> Result<(), LogError> + 'a;
 
-/// Calls `visit` for every message of a file, and keeps in `topics` what channels and messages there are.
-fn messages(path: &Path, topics: &mut Topics, visit: &mut OnMessage) -> Result<(), LogError> {
+/// Calls `visit` for every message of a file, and keeps in `topics` what channels and messages there are. Says where the file breaks off, if
+/// it does.
+fn messages(path: &Path, topics: &mut Topics, visit: &mut OnMessage) -> Result<Option<String>, LogError> {
     let file =
         File::open(path).map_err(|e| LogError::Read { path: path.to_owned(), reason: e.to_string() })?;
     let damaged = |reason: String| LogError::Read { path: path.to_owned(), reason };
-    container::walk(&mut BufReader::new(file), &damaged, &mut |record| match record {
+    container::walk(file, &damaged, &mut |record| match record {
         Record::Schema { id, name } => {
             topics.schemas.insert(id, name);
             Ok(())
@@ -238,7 +241,7 @@ impl<'a> States<'a> {
         joints.iter().map(find).collect::<Result<_, _>>().map(Some)
     }
 
-    fn finish(self) -> Result<MeasurementLog, LogError> {
+    fn finish(self, cut_off: Option<String>) -> Result<MeasurementLog, LogError> {
         let Some(first) = self.first else {
             let joints: Vec<String> = self.robot.joints.iter().map(|j| j.name.clone()).collect();
             let others: Vec<String> = self.ignored.into_iter().collect();
@@ -248,7 +251,7 @@ impl<'a> States<'a> {
                 self.topic,
                 quoted(&joints),
                 quoted(&others)
-            );
+            ) + &cut_off.map(|what| format!("; {what}")).unwrap_or_default();
             return Err(LogError::NoTopic { path: self.path.to_owned(), reason });
         };
         let (seconds, rest) = (first.div_euclid(1_000_000_000), first.rem_euclid(1_000_000_000));
@@ -259,7 +262,7 @@ impl<'a> States<'a> {
         }
         let robot = self.robot;
         let both = |j: usize| format!("`position` and `velocity` of joint `{}`", robot.joints[j].name);
-        self.assembler.finish(self.ignored.into_iter().collect(), done, both)
+        self.assembler.finish(self.ignored.into_iter().collect(), done, cut_off, both)
     }
 }
 

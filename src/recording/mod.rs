@@ -8,6 +8,7 @@
 mod assemble;
 #[cfg(feature = "mcap")]
 mod container;
+mod ending;
 mod error;
 mod even;
 #[cfg(feature = "mcap")]
@@ -85,6 +86,8 @@ pub struct MeasurementLog {
     pub unwrapped: usize,
     /// Columns of a CSV file, or joints of an MCAP file, that were not used.
     pub ignored: Vec<String>,
+    /// Where the file breaks off and how much of it was read, in words, if it does not end as it should ([`Self::read`]).
+    pub cut_off: Option<String>,
     /// What else was done, in words.
     done: Vec<String>,
 }
@@ -95,6 +98,13 @@ impl MeasurementLog {
     /// Extra columns or joints are ignored (and listed), steps of a turning joint by about a full turn are undone, and
     /// samples more than 1.5 median periods apart are taken to have a gap between them. Of an MCAP file the only topic with
     /// joint states is read ([`Self::read_topic`]).
+    ///
+    /// A recorder that is killed, or a full disk, leaves a file that is cut off. What is whole is read, and [`Self::cut_off`] says so:
+    /// - of a CSV file all lines that end with a line break. A last line without one is left out even if it has all its numbers, since the
+    ///   last of them may lack digits. Who writes a file by hand ends its last line too, or loses it.
+    /// - of an MCAP file all whole chunks, and all whole records outside of chunks.
+    ///
+    /// A fault before the cut is refused as in any other file.
     ///
     /// # Errors
     /// [`LogError`] names the file, the line and the column, or topic, message and joint.
@@ -149,7 +159,17 @@ impl MeasurementLog {
             return Err(LogError::Unordered { path, t: pair[1].t, previous: pair[0].t });
         }
         let (period_s, segments, gaps) = assemble::cut(&samples);
-        Ok(Self { path, samples, segments, period_s, gaps, unwrapped: 0, ignored: vec![], done: vec![] })
+        Ok(Self {
+            path,
+            samples,
+            segments,
+            period_s,
+            gaps,
+            unwrapped: 0,
+            ignored: vec![],
+            cut_off: None,
+            done: vec![],
+        })
     }
 
     /// What was done to the data, one sentence each.
@@ -178,7 +198,7 @@ impl MeasurementLog {
                 self.ignored.join(", ")
             ));
         }
-        notes.extend(self.done.iter().cloned());
+        notes.extend(self.cut_off.iter().chain(&self.done).cloned());
         notes
     }
 

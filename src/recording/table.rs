@@ -1,9 +1,11 @@
 //! Recordings in CSV files: `t, q1.., dq1.., tau1..` in any order.
 
+use std::fs::File;
 use std::path::Path;
 
 use super::Sample;
 use super::assemble::{Assembler, Quantity};
+use super::ending::WholeLines;
 use super::{AngleUnit, LogError, LogPlace, MeasurementLog};
 use crate::robot::Arm;
 
@@ -22,13 +24,13 @@ pub(super) fn read(path: &Path, robot: &Arm, unit: AngleUnit) -> Result<Measurem
         assembler.push(sample, |quantity| table.place(line, quantity))?;
     }
     let both = |j: usize| format!("columns `q{0}` and `dq{0}`", j + 1);
-    assembler.finish(table.ignored(), vec![], both)
+    assembler.finish(table.ignored(), vec![], table.file.get_ref().left_out(), both)
 }
 
 /// A CSV file whose heading has been understood.
 struct Table<'a> {
     path: &'a Path,
-    file: csv::Reader<std::fs::File>,
+    file: csv::Reader<WholeLines<File>>,
     heading: Vec<String>,
     /// Columns of t, then of q, dq, tau joint by joint.
     time: usize,
@@ -38,8 +40,8 @@ struct Table<'a> {
 impl<'a> Table<'a> {
     fn open(path: &'a Path, robot: &Arm) -> Result<Self, LogError> {
         let read = |e: csv::Error| unreadable(path, &e);
-        let mut builder = csv::ReaderBuilder::new();
-        let mut file = builder.flexible(true).trim(csv::Trim::All).from_path(path).map_err(read)?;
+        let lines = WholeLines::new(File::open(path).map_err(|e| read(e.into()))?);
+        let mut file = csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(lines);
         let heading: Vec<String> = file.headers().map_err(read)?.iter().map(str::to_owned).collect();
         let joints = robot.dof();
         let mut table = Self { path, file, heading, time: 0, columns: [const { Vec::new() }; 3] };

@@ -156,3 +156,77 @@ fn late_torques_are_moved_and_the_ends_dropped() {
     let early = log.clone().with_torque_delay(-0.01).unwrap();
     assert_eq!(early.samples[0].t, log.samples[1].t);
 }
+
+#[test]
+fn a_log_that_is_cut_anywhere_is_read_up_to_the_cut() {
+    // A line break within quotes is none that ends a row.
+    let text = format!("{HEADING},note\n{}\n", rows(7).join(",ok\n") + ",\"said \"\"so\"\"\"");
+    let whole = read_text(&text, AngleUnit::Radians).unwrap();
+    assert_eq!((whole.samples.len(), &whole.cut_off), (7, &None));
+    for (text, ends) in [(text.clone(), "\n"), (text.replace('\n', "\r\n"), "\r\n")] {
+        for length in 0..text.len() {
+            let cut = &text[..length];
+            let rows = cut.matches(&ends[..1]).count().saturating_sub(1);
+            let ended = cut.ends_with(['\r', '\n']);
+            match read_text(cut, AngleUnit::Radians) {
+                Ok(log) => {
+                    assert_eq!(log.samples, whole.samples[..rows], "cut at {length}");
+                    assert_eq!(log.cut_off.is_none(), ended, "cut at {length}: {:?}", log.cut_off);
+                    let line = format!("line {} ", rows + 2);
+                    let said = format!("{rows} samples up to t = {:.3} s", log.samples[rows - 1].t);
+                    if let Some(what) = &log.cut_off {
+                        assert!(what.starts_with(&line) && what.contains(&said), "{what}");
+                        assert!(log.notes().contains(what));
+                    }
+                }
+                Err(error) => {
+                    assert!(rows < 2, "cut at {length}: {error}");
+                    let named =
+                        rows == 0 || ended || error.to_string().contains(&format!("line {} ", rows + 2));
+                    assert!(named, "cut at {length}: {error}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_fault_before_the_cut_stays_a_fault() {
+    let mut lines = rows(10);
+    lines[4] = "0.04,0.1,0.02,0,0,0.5,0,1,2".into();
+    let text = format!("{HEADING}\n{}", lines.join("\n"));
+    let error = read_text(&text, AngleUnit::Radians).unwrap_err();
+    assert!(matches!(error, LogError::WrongCount { line: 6, found: 9, expected: 10, .. }), "{error}");
+    // What is left out is not looked at.
+    lines[4] = rows(10).remove(4);
+    lines[9] = "0.03,no number".into();
+    let log = read_text(&format!("{HEADING}\n{}", lines.join("\n")), AngleUnit::Radians).unwrap();
+    assert!(log.samples.len() == 9 && log.cut_off.is_some_and(|what| what.starts_with("line 11 ")));
+}
+
+#[test]
+fn a_log_at_even_intervals_that_is_cut_anywhere_is_read_up_to_the_cut() {
+    let columns = || Columns { nq: 3, nv: 3, readings: 0, work: true };
+    let rows: Vec<String> = rows(7).into_iter().map(|row| row + ",12.5").collect();
+    let text = format!("{HEADING},work\n{}\n", rows.join("\n"));
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let read = |text: &str| {
+        std::fs::write(file.path(), text).unwrap();
+        EvenLog::read(file.path(), columns(), 0.01)
+    };
+    let whole = read(&text).ok().unwrap();
+    assert_eq!((whole.samples.len(), &whole.cut_off), (7, &None));
+    for length in 0..text.len() {
+        let cut = &text[..length];
+        let rows = cut.matches('\n').count().saturating_sub(1);
+        match read(cut) {
+            Ok(log) => {
+                assert_eq!((&log.samples[..], &log.work[..]), (&whole.samples[..rows], &whole.work[..rows]));
+                assert_eq!(log.cut_off.is_none(), cut.ends_with('\n'));
+            }
+            Err(fault) => {
+                assert!(rows < 2 && fault.reason.contains("samples"), "{length}: {}", fault.reason);
+            }
+        }
+    }
+}

@@ -68,6 +68,8 @@ pub struct EstimationStudy {
     pub options: SolverOptions,
     /// Number of samples that are solved first, for the parameters from which the whole log starts.
     pub first_part: Option<usize>,
+    /// Where the log breaks off, in words that name it, if it does; what is whole of it is used.
+    pub cut_off: Option<String>,
     /// The truth, if the samples are simulated.
     sealed: Option<Sealed>,
 }
@@ -139,7 +141,7 @@ pub struct StudyResult {
     pub violation: f64,
     /// Physical parameters.
     pub parameters: Vec<ParameterRow>,
-    /// Directions of parameter space that the data say nothing about, in words.
+    /// In words: where the log breaks off, and directions of parameter space that the data say nothing about.
     pub warnings: Vec<String>,
     /// Largest difference of estimated and true state, rad and rad/s, where the truth is known.
     pub state_error: Option<f64>,
@@ -234,7 +236,9 @@ impl EstimationStudy {
             seconds,
             cost: outcome.cost,
             violation: outcome.violation,
-            warnings: warnings(&problem, &outcome, &posterior, &self.deviations.theta),
+            warnings: (self.cut_off.into_iter())
+                .chain(warnings(&problem, &outcome, &posterior, &self.deviations.theta))
+                .collect(),
             parameters,
             state_error,
             record: outcome.record.iter().map(IterationRow::from).collect(),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use crate::cli::Failure;
+use crate::cli::{Failure, warn_of_cut};
 use crate::identify::proof::{LogFile, Premises};
 use crate::recording::{AngleUnit, MeasurementLog};
 use crate::robot::Arm;
@@ -51,7 +51,9 @@ pub(super) fn read(
         };
         let unit = if *degrees { AngleUnit::Degrees } else { AngleUnit::Radians };
         let log = MeasurementLog::read_topic(found, robot, unit, topic.as_deref());
-        logs.push(log.map_err(|error| Failure::input(&error))?);
+        let log = log.map_err(|error| Failure::input(&error))?;
+        warn_of_cut(&log);
+        logs.push(log);
     }
     Ok(Ok(logs))
 }

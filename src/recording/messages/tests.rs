@@ -215,17 +215,66 @@ fn bad_messages_are_refused_with_topic_message_and_joint() {
 }
 
 #[test]
-fn files_that_are_cut_off_are_refused_wherever_the_cut_is() {
-    for name in FOREIGN {
-        let bytes = foreign(name);
-        for length in (0..bytes.len()).step_by(97).chain([bytes.len() - 1, bytes.len() - 9]) {
-            let error = read_bytes(&bytes[..length], None).unwrap_err();
-            let expected = if length < 8 { "no MCAP file" } else { "cut off" };
-            assert_says(&error.to_string(), &[expected, ".mcap"]);
+fn files_that_are_cut_off_are_read_up_to_the_cut_wherever_it_is() {
+    // A small file at every byte, larger ones near their ends and at many places between.
+    let small = [("by hand", of_states(&ten()[..4]))];
+    for (name, bytes) in FOREIGN.map(|name| (name, foreign(name))).into_iter().chain(small) {
+        let whole = read_bytes(&bytes, None).unwrap();
+        let mut longest = 0;
+        let count = bytes.len();
+        let dense = |length: &usize| count < 2000 || *length < 99 || *length + 99 > count || length % 23 == 0;
+        for length in (0..count).filter(dense) {
+            match read_bytes(&bytes[..length], None) {
+                Ok(log) => {
+                    let count = log.samples.len();
+                    assert_eq!(log.samples, whole.samples[..count], "{name}, cut at {length}");
+                    // A later cut leaves no less.
+                    assert!(count >= longest, "{name}, cut at {length}");
+                    longest = count;
+                    let what = log.cut_off.as_ref().unwrap();
+                    assert_says(what, &[&format!("cut off at byte {length}"), &format!("{count} samples")]);
+                    assert!(log.notes().contains(what));
+                }
+                Err(error) => {
+                    assert!(longest == 0, "{name}, cut at {length}: {error}");
+                    let expected = if length < 8 { "no MCAP file" } else { "cut off at byte" };
+                    assert_says(&error.to_string(), &[expected, ".mcap"]);
+                }
+            }
         }
+        assert_eq!(longest, whole.samples.len(), "{name}");
+        let log = read_bytes(&bytes[..bytes.len() - 1], None).unwrap();
+        assert_says(&log.cut_off.unwrap(), &["none is missing"]);
     }
     let error = read_bytes(b"t,q1,q2\n0,1,2\n", None).unwrap_err();
     assert_says(&error.to_string(), &["no MCAP file"]);
+}
+
+#[test]
+fn records_that_lead_beyond_the_end_of_a_complete_file_are_damage() {
+    let bytes = of_states(&ten());
+    // The length of the first record.
+    let mut longer = bytes.clone();
+    longer[8 + 1 + 4] = 1;
+    assert_says(&read_bytes(&longer, None).unwrap_err().to_string(), &["beyond the end", "damaged"]);
+    // Other bytes where the closing ones should be are no cut.
+    let mut other = bytes.clone();
+    *other.last_mut().unwrap() = 0;
+    assert_says(&read_bytes(&other, None).unwrap_err().to_string(), &["does not end as an MCAP file"]);
+}
+
+#[test]
+fn a_chunk_that_promises_more_than_any_writer_makes_is_refused() {
+    let mut bytes = crate::recording::MCAP_MAGIC.to_vec();
+    let chunk =
+        [&[0; 16][..], &u64::MAX.to_le_bytes(), &[0; 4], &4u32.to_le_bytes(), b"zstd", &[0; 8]].concat();
+    bytes.push(6);
+    bytes.extend((chunk.len() as u64).to_le_bytes());
+    bytes.extend(chunk);
+    assert_says(
+        &read_bytes(&bytes, None).unwrap_err().to_string(),
+        &["a chunk of 18446744073709551615 bytes", "at most"],
+    );
 }
 
 #[test]

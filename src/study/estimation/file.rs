@@ -160,7 +160,7 @@ fn point() -> LoopKind {
     LoopKind::Point
 }
 
-/// Samples from a file: columns t, q1.., dq1.., tau1.. .
+/// Samples from a file: columns t, q1.., dq1.., tau1.. . A last line without a line break may be cut off: it is left out, with a warning.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Log {

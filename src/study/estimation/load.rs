@@ -64,7 +64,7 @@ impl EstimationStudy {
             }
             _ => return reader.error("log / simulate", "expected exactly one of the two".into()),
         };
-        let EvenLog { mut samples, readings, work: metered } = log;
+        let EvenLog { mut samples, readings, work: metered, cut_off } = log;
         reader.check_schedule(&contacts, &samples, &deviations, file.step_s)?;
         let work = reader.work(&file, &map, &samples, metered, &deviations)?;
         reader.forget_unmeasured(&mut samples, &deviations);
@@ -84,6 +84,7 @@ impl EstimationStudy {
             equations,
             observations,
             formulation: file.formulation,
+            cut_off,
             sealed,
         })
     }

@@ -24,7 +24,8 @@ impl Reader<'_> {
             work: file.energy.as_ref().is_some_and(|e| e.source == EnergySource::Meter),
         };
         let error = |Fault { place, reason }| field_error(path, &place, reason);
-        let log = EvenLog::read(path, columns, file.step_s).map_err(error)?;
+        let mut log = EvenLog::read(path, columns, file.step_s).map_err(error)?;
+        log.cut_off = log.cut_off.map(|what| format!("`{}`: {what}", path.display()));
         for (k, sample) in log.samples.iter().enumerate() {
             if let Some(reason) = self.turned_wrong(&sample.q) {
                 return Err(error(Fault { place: format!("line {}", k + 2), reason }));
