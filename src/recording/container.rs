@@ -19,7 +19,7 @@ const DATA_END: u8 = 0x0f;
 const HEAD: usize = 9;
 /// No chunk is larger once it is decompressed: writers end a chunk after some 1 to 8 MB, and a few bytes could promise to become more than
 /// there is memory.
-const LARGEST_CHUNK: u64 = 1 << 28;
+const LARGEST_CHUNK: u64 = 1 << 27;
 
 /// A record that says something about messages.
 pub(super) enum Record<'a> {

@@ -28,6 +28,8 @@ pub mod load;
 #[cfg(feature = "urdf")]
 mod merge;
 #[cfg(feature = "urdf")]
+mod nesting;
+#[cfg(feature = "urdf")]
 mod settings;
 #[cfg(feature = "urdf")]
 pub mod shipped;

@@ -10,6 +10,7 @@ use nalgebra::{Matrix3, Rotation3, Vector3};
 use super::collision::{Collision, Primitive};
 use super::error::RobotError;
 use super::model::{JointKind, Placement};
+use super::nesting::{DEEPEST, too_deep};
 use super::shipped;
 use super::validate::Judge;
 
@@ -61,11 +62,14 @@ pub(super) fn read(path: &Path, judge: &mut Judge) -> Result<Tree, RobotError> {
 
 /// Checks URDF text; `path` is for messages.
 pub(super) fn parse(path: &Path, text: &str, judge: &mut Judge) -> Result<Tree, RobotError> {
-    let robot = urdf_rs::read_from_string(text).map_err(|e| RobotError::Parse {
-        path: path.to_path_buf(),
-        format: "URDF",
-        message: e.to_string(),
-    })?;
+    let parse_error =
+        |message: String| RobotError::Parse { path: path.to_path_buf(), format: "URDF", message };
+    if let Some(line) = too_deep(text) {
+        return Err(parse_error(format!(
+            "line {line}: elements stand more than {DEEPEST} deep in each other"
+        )));
+    }
+    let robot = urdf_rs::read_from_string(text).map_err(|e| parse_error(e.to_string()))?;
     let links = robot.links.iter().map(|l| read_link(path, l, judge)).collect::<Result<Vec<_>, _>>()?;
     let index = index_by_name(path, &links)?;
     let mut seen = HashSet::new();
@@ -407,6 +411,20 @@ mod tests {
             let axis = joint("j", "revolute", "a", "b").replace("0 0 1", &format!("0 {bad} 1"));
             assert_names(&refusal(&[link("a"), link("b"), axis].concat()), &["joint `j`", "axis"]);
         }
+    }
+
+    #[test]
+    fn elements_in_each_other_without_end_are_refused() {
+        // Without the check these end the process: no stack is left.
+        for count in [1000, 100_000] {
+            let deep = format!("{}{}", "<a>".repeat(count), "</a>".repeat(count));
+            assert_names(&refusal(&[link("a"), deep].concat()), &["arm.urdf", "line 2", "100 deep"]);
+        }
+        let flat = [link("a"), "<a><b/></a>".repeat(1000)].concat();
+        assert!(
+            parse(Path::new("arm.urdf"), &format!(r#"<robot name="r">{flat}</robot>"#), &mut Judge::strict())
+                .is_ok()
+        );
     }
 
     #[test]
