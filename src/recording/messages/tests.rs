@@ -222,7 +222,9 @@ fn files_that_are_cut_off_are_read_up_to_the_cut_wherever_it_is() {
         let whole = read_bytes(&bytes, None).unwrap();
         let mut longest = 0;
         let count = bytes.len();
-        let dense = |length: &usize| count < 2000 || *length < 99 || *length + 99 > count || length.is_multiple_of(23);
+        let dense = |length: &usize| {
+            count < 2000 || *length < 99 || *length + 99 > count || length.is_multiple_of(23)
+        };
         for length in (0..count).filter(dense) {
             match read_bytes(&bytes[..length], None) {
                 Ok(log) => {
