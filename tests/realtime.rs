@@ -12,9 +12,11 @@ use surelift::horizon::{
     self, Event, Evidence, Hardware, Observer, Outcome, Reading, Record, RunOptions, Task,
 };
 use surelift::inertia::ParameterSet;
-use surelift::plan::Plan;
+use surelift::plan::{Plan, tube_fit};
+use surelift::reach::PreparedSet;
 use surelift::scenario::Scenario;
 use surelift::simulate::{HiddenTruth, World};
+use surelift::trajectory::JointState;
 
 /// The system's allocator, counting what each thread asks of it and lets go.
 struct Counting;
@@ -241,4 +243,29 @@ fn a_driver_that_panics_is_not_waited_for() {
     let mut driver = Driver::new(&task, truth);
     driver.panics_at_s = 0.5;
     run(&mut driver, &task, &mut ());
+}
+
+#[test]
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn ten_million_ticks_ask_for_no_memory_at_length() {
+    let robot = Arc::new(surelift::robot::load("kinova_gen3_2f85").unwrap());
+    let start = JointState::at_rest(&[0.1, 0.4, 3.0, -1.9, 0.2, 0.6, 1.5]);
+    let (set, tube) = (ParameterSet::around_nominal(&robot), tube_fit::initial(&robot));
+    let mut controller = SupervisedController::new(robot.clone(), &set, &tube);
+    let sets = [(); 2].map(|()| Arc::new(PreparedSet::new(&robot, &set)));
+    let (mut kept, mut tau) = (sets.to_vec(), vec![0.0; robot.dof()]);
+    let mut dq = vec![0.0; robot.dof()];
+    let before = CALLS.get();
+    for tick in 0..10_000_000_u32 {
+        // Not always the same, and a new plan every second.
+        dq[tick as usize % 7] = 1e-4 * f64::from(tick % 11);
+        controller.tick(0.0, Measured { q: &start.q, dq: &dq }, &start, &mut tau);
+        if tick.is_multiple_of(1000)
+            && let Some(next) = kept.pop()
+        {
+            kept.push(controller.switch(next, &tube));
+        }
+    }
+    assert_eq!(CALLS.get() - before, 0);
+    assert!(controller.stopped().is_none());
 }
