@@ -105,7 +105,9 @@ fn an_arm_that_stands_elsewhere_is_not_released() {
     let found = evidence("misplaced_start", &summary);
     assert_eq!((found.joint.as_deref(), found.evidence, found.t), (Some("joint_4"), Evidence::Tracking, 0.0));
     assert!(found.text.contains("not released") && found.text.contains("-0.0"), "{found:?}");
-    assert_eq!(summary.duration_s, 0.0);
+    assert_eq!(summary.broken.len(), 1, "{:?}", summary.broken);
+    // The reading of one tick, through which the drives hold it.
+    assert!(summary.duration_s <= 1e-3, "{}", summary.duration_s);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
+use surelift::control::{Controller, Measured, SupervisedController};
 use surelift::horizon::{
     self, Event, Evidence, Hardware, Observer, Outcome, Reading, Record, RunOptions, Task,
 };

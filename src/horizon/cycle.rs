@@ -152,6 +152,8 @@ pub(super) struct Cycle<'a, H> {
     encoders: Encoders,
     /// Something is known to be broken.
     suspicious: bool,
+    /// The arm does not stand where its first plan starts: it is never released.
+    refused: bool,
     doing: Doing,
     /// Number of the plan that is followed, and the plan.
     serial: u64,
@@ -186,6 +188,7 @@ impl<'a, H: Hardware> Cycle<'a, H> {
             hardware,
             controller,
             suspicious: false,
+            refused: false,
             doing: Doing::Standing,
             serial: 0,
             plan: None,
@@ -227,7 +230,7 @@ impl<'a, H: Hardware> Cycle<'a, H> {
             Starts::AtOnce => (earliest, self.plan.is_none()),
             Starts::At(tick) => (tick, tick >= earliest),
         };
-        if matches!(self.doing, Doing::Stopping(_)) || !fits || self.next.is_full() {
+        if self.is_over() || !fits || self.next.is_full() {
             return Some(Retired::from(handover));
         }
         handover.starts = Starts::At(tick);
@@ -241,11 +244,21 @@ impl<'a, H: Hardware> Cycle<'a, H> {
         Some(Retired::from(self.next.remove(at)))
     }
 
-    /// The plan that is followed or will be: one that is due is not if it is too late for what is known of obstacles.
+    /// Whether a plan that is due takes over: not if it is too late for what is known of obstacles.
+    fn may_take_over(&self, due: &Handover) -> bool {
+        !self.is_over() && self.hardware.time() <= due.not_after_s
+    }
+
+    /// Whether no plan is followed any more.
+    fn is_over(&self) -> bool {
+        self.refused || matches!(self.doing, Doing::Stopping(_))
+    }
+
+    /// The plan that is followed or will be.
     fn settled(&self) -> u64 {
         let due = |next: &Handover| next.starts == Starts::At(self.ticks);
-        let fits = |next: &&Handover| !due(next) || self.hardware.time() <= next.not_after_s;
-        self.next.iter().rev().find(fits).map_or(self.serial, |next| next.serial)
+        let fits = |next: &&Handover| !due(next) || self.may_take_over(next);
+        self.next.iter().rev().filter(|_| !self.is_over()).find(fits).map_or(self.serial, |next| next.serial)
     }
 
     /// One control period: the reading, the torques, and what the sensors say of them. It ends when the next period begins.
@@ -253,7 +266,7 @@ impl<'a, H: Hardware> Cycle<'a, H> {
         let first = self.plan.is_none();
         let due = self.next.iter().position(|next| next.starts == Starts::At(self.ticks));
         let due = due.map(|at| self.next.remove(at));
-        let retired = due.map(|due| match self.hardware.time() <= due.not_after_s {
+        let retired = due.map(|due| match self.may_take_over(&due) {
             true => self.take_over(due),
             false => Retired::from(due),
         });
@@ -262,7 +275,7 @@ impl<'a, H: Hardware> Cycle<'a, H> {
         let fault = self.encoders.look(&self.robot, &self.reading, self.ticks, self.suspicious).err();
         let misplaced = first.then(|| self.misplaced()).flatten();
         if misplaced.is_some() {
-            (self.doing, self.suspicious) = (Doing::Standing, true);
+            (self.doing, self.refused, self.suspicious) = (Doing::Standing, true, true);
         }
         let stop = self.control();
         let took = begun.elapsed();

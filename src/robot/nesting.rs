@@ -3,8 +3,10 @@
 /// No element of a URDF stands deeper. Its own stand five deep, what simulators add some ten.
 pub(super) const DEEPEST: usize = 100;
 
-/// The line, counted from 1, of the first element that stands deeper than [`DEEPEST`].
-pub(super) fn too_deep(text: &str) -> Option<usize> {
+/// The line, counted from 1, where readers of XML would be led too far, and why: elements that stand deeper than [`DEEPEST`], or markup without an end, which
+/// one reader passes over and another takes for elements.
+pub(super) fn fault(text: &str) -> Option<(usize, String)> {
+    let line = |at: usize| 1 + text[..at].matches('\n').count();
     let (mut depth, mut at) = (0_usize, 0);
     while let Some(start) = text[at..].find('<').map(|k| at + k) {
         let rest = &text[start..];
@@ -12,17 +14,22 @@ pub(super) fn too_deep(text: &str) -> Option<usize> {
         let length = match passed.iter().find(|(opening, _)| rest.starts_with(opening)) {
             Some((opening, closing)) => {
                 depth = depth.saturating_sub(usize::from(*opening == "</"));
-                opening.len() + rest[opening.len()..].find(closing)? + closing.len()
+                let Some(inside) = rest[opening.len()..].find(closing) else {
+                    return Some((line(start), format!("`{opening}` has no `{closing}`")));
+                };
+                opening.len() + inside + closing.len()
             }
             None => {
-                let length = tag(rest)?;
+                let Some(length) = tag(rest) else {
+                    return Some((line(start), "a tag begins that has no end".to_owned()));
+                };
                 depth += usize::from(!rest[..length].ends_with("/>"));
                 length
             }
         };
         at = start + length;
         if depth > DEEPEST {
-            return Some(1 + text[..at].matches('\n').count());
+            return Some((line(at), format!("elements stand more than {DEEPEST} deep in each other")));
         }
     }
     None
@@ -46,13 +53,17 @@ fn tag(text: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
+    fn line_of(text: &str) -> Option<usize> {
+        fault(text).map(|(line, _)| line)
+    }
+
     #[test]
     fn only_elements_within_each_other_count() {
         let nested = |count: usize| format!("{}{}", "<a b='>'>\n".repeat(count), "</a>".repeat(count));
-        assert_eq!(too_deep(&nested(DEEPEST)), None);
-        assert_eq!(too_deep(&nested(DEEPEST + 1)), Some(DEEPEST + 1));
+        assert_eq!(line_of(&nested(DEEPEST)), None);
+        assert_eq!(line_of(&nested(DEEPEST + 1)), Some(DEEPEST + 1));
         // What is never closed is as deep.
-        assert_eq!(too_deep(&"<a>".repeat(DEEPEST + 1)), Some(1));
+        assert_eq!(line_of(&"<a>".repeat(DEEPEST + 1)), Some(1));
         for flat in [
             "<a/>",
             "<a></a>",
@@ -62,13 +73,17 @@ mod tests {
             "<a b=\"/>\" c='>'/>",
             "<a b=\">\"></a>",
         ] {
-            assert_eq!(too_deep(&flat.repeat(3 * DEEPEST)), None, "{flat}");
+            assert_eq!(line_of(&flat.repeat(3 * DEEPEST)), None, "{flat}");
         }
         for hidden in ["<a b=\"/>\">", "<a><!-- </a> -->", "<a><![CDATA[</a>]]>", "<a b='</a>'>"] {
-            assert_eq!(too_deep(&hidden.repeat(3 * DEEPEST)), Some(1), "{hidden}");
+            assert_eq!(line_of(&hidden.repeat(3 * DEEPEST)), Some(1), "{hidden}");
         }
-        for broken in ["<", "<a", "<!--", "<![CDATA[", "</", "<a b=\"", ">", ""] {
-            assert_eq!(too_deep(broken), None, "{broken}");
+        for broken in ["<", "<a", "<!--", "<![CDATA[", "</", "<a b=\"", "<?xml ver=\"<a><a>", "<!DOCTYPE"] {
+            let (line, reason) = fault(&format!("<a>\n{broken}\n")).expect(broken);
+            assert!(line == 2 && (reason.contains("no end") || reason.contains("has no `")), "{reason}");
+        }
+        for nothing in [">", ""] {
+            assert_eq!(fault(nothing), None);
         }
     }
 }

@@ -10,7 +10,7 @@ use nalgebra::{Matrix3, Rotation3, Vector3};
 use super::collision::{Collision, Primitive};
 use super::error::RobotError;
 use super::model::{JointKind, Placement};
-use super::nesting::{DEEPEST, too_deep};
+use super::nesting;
 use super::shipped;
 use super::validate::Judge;
 
@@ -64,10 +64,8 @@ pub(super) fn read(path: &Path, judge: &mut Judge) -> Result<Tree, RobotError> {
 pub(super) fn parse(path: &Path, text: &str, judge: &mut Judge) -> Result<Tree, RobotError> {
     let parse_error =
         |message: String| RobotError::Parse { path: path.to_path_buf(), format: "URDF", message };
-    if let Some(line) = too_deep(text) {
-        return Err(parse_error(format!(
-            "line {line}: elements stand more than {DEEPEST} deep in each other"
-        )));
+    if let Some((line, reason)) = nesting::fault(text) {
+        return Err(parse_error(format!("line {line}: {reason}")));
     }
     let robot = urdf_rs::read_from_string(text).map_err(|e| parse_error(e.to_string()))?;
     let links = robot.links.iter().map(|l| read_link(path, l, judge)).collect::<Result<Vec<_>, _>>()?;

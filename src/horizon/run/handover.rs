@@ -64,11 +64,11 @@ impl<C: Cycles> Runner<'_, C> {
             return;
         }
         self.cycles.withdraw();
-        if !settled {
-            self.record.deadline_misses += 1;
-        } else {
+        if settled {
             // It may be too late for that. Then this is the plan that is followed to its end.
             self.pending = Some(pending);
+        } else if self.record.broken.is_empty() {
+            self.record.deadline_misses += 1;
         }
     }
 
