@@ -3,6 +3,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, ThreadId};
@@ -235,6 +236,32 @@ fn the_stop_does_not_wait_for_the_planner() {
     assert_eq!(driver.calls, 0);
     let counts = driver.inside.reveal().counts;
     assert_eq!((counts.collision, counts.torque, counts.position, counts.velocity), (0, 0, 0, 0));
+}
+
+/// Panics when the second plan has just been certified.
+struct Panics;
+
+impl Observer for Panics {
+    fn event(&mut self, event: &Event) {
+        assert!(!matches!(event, Event::PlanCertified { index: 1, .. }), "the planner breaks");
+    }
+}
+
+#[test]
+fn a_planner_that_panics_leaves_the_arm_at_rest() {
+    let (task, truth) = task();
+    let mut driver = Driver::new(&task, truth);
+    let broken = std::panic::catch_unwind(AssertUnwindSafe(|| run(&mut driver, &task, &mut Panics)));
+    assert!(broken.is_err());
+    // The first plan was followed to its end.
+    let ticks = task.timing.t_f_s / task.robot.gains().period_s;
+    assert!(driver.ticks as f64 >= ticks, "{} of {ticks} ticks", driver.ticks);
+    let mut reading = Reading::new(task.robot.dof());
+    Hardware::read(&mut driver.inside, &mut reading);
+    let slow = 4.0 * (task.robot.gains().stiction_speed_rad_s + task.robot.sensors().velocity_rad_s);
+    assert!(reading.dq.iter().all(|dq| dq.abs() <= slow), "{:?}", reading.dq);
+    let audit = driver.inside.reveal();
+    assert_eq!((audit.counts.collision, audit.counts.tube), (0, 0));
 }
 
 #[test]

@@ -66,6 +66,12 @@ pub(super) enum Doing {
     Stopping(u64),
 }
 
+/// Longest time for which the arm is stopped gently, s: some twenty reaction times of the stop ([`crate::control::stop::REACTION_S`]). Whatever still moves
+/// then is driven by what gravity is missed by, and would never come to rest.
+pub(super) const LONGEST_STOP_S: f64 = 1.5;
+/// Time for which all joints must be slow until the arm is taken to stand, s: longer than a turn of its way would take.
+pub(super) const STANDS_S: f64 = 0.1;
+
 /// All that there is to tell of a tick.
 #[derive(Debug)]
 pub(super) struct Row {
@@ -155,6 +161,8 @@ pub(super) struct Cycle<'a, H> {
     /// The arm does not stand where its first plan starts: it is never released.
     refused: bool,
     doing: Doing,
+    /// Ticks of the gentle stop.
+    stop_ticks: u64,
     /// Number of the plan that is followed, and the plan.
     serial: u64,
     plan: Option<Arc<Plan>>,
@@ -190,6 +198,7 @@ impl<'a, H: Hardware> Cycle<'a, H> {
             suspicious: false,
             refused: false,
             doing: Doing::Standing,
+            stop_ticks: 0,
             serial: 0,
             plan: None,
             next: ArrayVec::new(),
@@ -221,6 +230,20 @@ impl<'a, H: Hardware> Cycle<'a, H> {
     /// [`Hardware::set_claimed`].
     pub(super) fn claim(&mut self, set: &ParameterSet) {
         self.hardware.set_claimed(set);
+    }
+
+    /// Whether the arm may be left to its own drives: it stands, or has had all the time to come to a stop.
+    pub(super) fn rests(&self) -> bool {
+        let period = self.robot.gains().period_s;
+        match (self.doing, &self.plan) {
+            (Doing::Following(ticks), Some(plan)) => {
+                plan.tube.time_of_tick(plan.curve.duration_s, ticks) >= plan.curve.duration_s
+            }
+            (Doing::Stopping(calm), _) => {
+                calm as f64 * period >= STANDS_S || self.stop_ticks as f64 * period >= LONGEST_STOP_S
+            }
+            _ => true,
+        }
     }
 
     /// Takes a plan that is to be followed once `ahead` more ticks have been, or later; one that comes too late is handed back at once.
@@ -290,7 +313,8 @@ impl<'a, H: Hardware> Cycle<'a, H> {
         match &mut self.doing {
             Doing::Following(_) if stop.is_some() => self.begin_stop(),
             Doing::Following(ticks) => *ticks += 1,
-            Doing::Standing | Doing::Stopping(_) => {}
+            Doing::Stopping(_) => self.stop_ticks += 1,
+            Doing::Standing => {}
         }
         (row, retired)
     }

@@ -29,13 +29,13 @@ const MESSAGES: usize = 16;
 /// As [`run`](super::run()), with the control cycle in a thread of its own: for an arm that time does not wait for. `hardware` is used by that thread alone. Plans have to be
 /// ready within t_p, whatever the options say. [`Record::ticks`] tells how well the ticks kept time.
 ///
-/// When the run ends the cycle ends: the arm stands, and its own drives have to hold it.
+/// When the run ends the cycle ends once the arm stands; its own drives have to hold it then. So it does if planning panics.
 ///
 /// # Errors
 /// As [`run`](super::run()).
 ///
 /// # Panics
-/// If the hardware panics.
+/// If the hardware panics, or whatever plans and identifies.
 pub fn run_realtime<H: Hardware + Send>(
     task: &Task,
     hardware: &mut H,
@@ -162,16 +162,17 @@ fn come_first() -> bool {
 }
 
 impl<H: Hardware> Control<'_, H> {
-    /// Ticks until the other end is let go.
+    /// Ticks until the other end is let go and the arm stands. Who plans may have panicked: the running plan still ends at rest, if it is followed to its end.
     fn run(mut self) -> TickTimes {
         self.times.prioritised = come_first();
-        while !self.rows.is_abandoned() {
+        while !(self.rows.is_abandoned() && self.cycle.rests()) {
             self.hear();
             let (row, retired) = self.cycle.tick();
             self.times.note(row.begun, row.took);
             self.hand_back(retired.map(Answer::Plan));
-            // Who plans has been busy for too long: the row is lost, as its number tells.
-            self.times.rows_lost += u64::from(self.rows.push(row).is_err());
+            // Who plans has been busy for too long, or is gone: the row is lost, as its number tells.
+            let lost = self.rows.push(row).is_err();
+            self.times.rows_lost += u64::from(lost);
         }
         self.times
     }

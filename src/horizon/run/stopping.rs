@@ -2,15 +2,9 @@
 
 use crate::control::StopReason;
 
-use super::super::cycle::{Cycles, Doing, Row};
+use super::super::cycle::{Cycles, Doing, LONGEST_STOP_S, Row, STANDS_S};
 use super::super::evidence::{self, Broken, StopRecord};
 use super::Runner;
-
-/// Longest time for which the arm is stopped, s: some twenty reaction times of the stop ([`crate::control::stop::REACTION_S`]). Whatever still moves
-/// then is driven by what gravity is missed by, and would never come to rest.
-const LONGEST_S: f64 = 1.5;
-/// Time for which all joints must be slow until the arm is taken to stand, s: longer than a turn of its way would take.
-const STANDS_S: f64 = 0.1;
 
 impl<C: Cycles> Runner<'_, C> {
     /// Writes down why the tube is given up at this tick.
@@ -44,7 +38,7 @@ impl<C: Cycles> Runner<'_, C> {
     pub(super) fn stop_gently(&mut self) {
         let period = self.robot.gains().period_s;
         let (mut calm, mut ticks) = (0, 0.0);
-        while ticks * period < LONGEST_S && calm as f64 * period < STANDS_S {
+        while ticks * period < LONGEST_STOP_S && calm as f64 * period < STANDS_S {
             let Some(row) = self.cycles.next() else { return };
             if let Doing::Stopping(slow) = row.doing {
                 calm = slow;
