@@ -14,6 +14,7 @@ use arrayvec::ArrayVec;
 use crate::control::{Controller, Measured, StartFault, StopReason, SupervisedController};
 use crate::inertia::ParameterSet;
 use crate::plan::Plan;
+use crate::plan::saved::PlanStart;
 use crate::reach::{Joints, PreparedSet};
 use crate::robot::Arm;
 use crate::trajectory::JointState;
@@ -29,8 +30,9 @@ use encoders::Encoders;
 /// A certified plan on its way to the cycle, with the set as its proof had it.
 #[derive(Debug)]
 pub(super) struct Handover {
-    /// Its number, from 1 on.
+    /// Its number, from 1 on, and that of the plan that it was proven to follow; 0 if none.
     pub(super) serial: u64,
+    pub(super) after: u64,
     pub(super) plan: Arc<Plan>,
     pub(super) set: Arc<PreparedSet>,
     pub(super) starts: Starts,
@@ -267,9 +269,14 @@ impl<'a, H: Hardware> Cycle<'a, H> {
         Some(Retired::from(self.next.remove(at)))
     }
 
-    /// Whether a plan that is due takes over: not if it is too late for what is known of obstacles.
+    /// Whether a plan that is due takes over: only where it was proven to start, and in time for what is known of obstacles.
     fn may_take_over(&self, due: &Handover) -> bool {
-        !self.is_over() && self.hardware.time() <= due.not_after_s
+        let starts_here = match (due.plan.start, self.doing) {
+            (PlanStart::Rest, Doing::Standing) => self.plan.is_none(),
+            (PlanStart::AfterTicks(ticks), Doing::Following(done)) => ticks == done,
+            _ => false,
+        };
+        starts_here && due.after == self.serial && !self.is_over() && self.hardware.time() <= due.not_after_s
     }
 
     /// Whether no plan is followed any more.
@@ -309,13 +316,14 @@ impl<'a, H: Hardware> Cycle<'a, H> {
         // What is told at this tick counts from the next one on.
         self.suspicious |= fault.is_some() || stop.is_some();
         self.ticks += 1;
-        let row = self.row((begun, took), logged, (fault, misplaced, stop));
+        let mut row = self.row((begun, took), logged, (fault, misplaced, stop));
         match &mut self.doing {
             Doing::Following(_) if stop.is_some() => self.begin_stop(),
             Doing::Following(ticks) => *ticks += 1,
             Doing::Stopping(_) => self.stop_ticks += 1,
             Doing::Standing => {}
         }
+        row.settled = self.settled();
         (row, retired)
     }
 
@@ -370,7 +378,7 @@ impl<'a, H: Hardware> Cycle<'a, H> {
         self.desired.ddq.fill(0.0);
     }
 
-    /// What is told of the tick that has just ended.
+    /// What is told of the tick that has just ended, but for what the next one will be.
     fn row(
         &self,
         (begun, took): (Instant, Duration),
@@ -385,7 +393,7 @@ impl<'a, H: Hardware> Cycle<'a, H> {
             end_s: self.hardware.time(),
             doing: self.doing,
             plan: self.serial,
-            settled: self.settled(),
+            settled: self.serial,
             t: self.reading.t,
             q: copied(&self.reading.q),
             dq: copied(&self.reading.dq),
@@ -405,3 +413,6 @@ impl From<Handover> for Retired {
         Self { _plan: Some(handover.plan), _set: Some(handover.set) }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -176,6 +176,8 @@ impl<'a> Beginning<'a> {
 
 /// A plan under execution.
 struct Active {
+    /// Its number.
+    serial: u64,
     plan: Arc<Plan>,
     phase: TaskPhase,
     /// Ticks executed so far.

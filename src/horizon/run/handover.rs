@@ -32,7 +32,8 @@ impl<C: Cycles> Runner<'_, C> {
             false => Starts::At(self.cycles.tick() + self.planning_ticks()),
         };
         let not_after_s = self.surroundings.known_until();
-        self.cycles.offer(Handover { serial, plan: plan.clone(), set, starts, not_after_s });
+        let after = self.active.as_ref().map_or(0, |active| active.serial);
+        self.cycles.offer(Handover { serial, after, plan: plan.clone(), set, starts, not_after_s });
         self.pending = Some(Pending { serial, plan, phase });
         if at_once {
             self.wait_until_settled(serial);
@@ -73,7 +74,7 @@ impl<C: Cycles> Runner<'_, C> {
     }
 
     /// The controller follows a plan from the next tick on; so do identifier and record.
-    pub(super) fn activate(&mut self, Pending { plan, phase, .. }: Pending) {
+    pub(super) fn activate(&mut self, Pending { serial, plan, phase }: Pending) {
         let n = self.robot.dof();
         let e_radius: Vec<f64> = (0..n).map(|j| plan.tube.e_radius(j)).collect();
         let r_radius: Vec<f64> = (0..n).map(|j| plan.tube.r_radius(j)).collect();
@@ -96,6 +97,6 @@ impl<C: Cycles> Runner<'_, C> {
         }
         self.record.switched(self.cycles.time(), &e_radius, &r_radius);
         self.record.plans.push(Plan::clone(&plan));
-        self.active = Some(Active { plan, phase, ticks: 0, e_radius });
+        self.active = Some(Active { serial, plan, phase, ticks: 0, e_radius });
     }
 }
