@@ -160,8 +160,6 @@ pub(super) struct Cycle<'a, H> {
     encoders: Encoders,
     /// Something is known to be broken.
     suspicious: bool,
-    /// The arm does not stand where its first plan starts: it is never released.
-    refused: bool,
     doing: Doing,
     /// Ticks of the gentle stop.
     stop_ticks: u64,
@@ -198,7 +196,6 @@ impl<'a, H: Hardware> Cycle<'a, H> {
             hardware,
             controller,
             suspicious: false,
-            refused: false,
             doing: Doing::Standing,
             stop_ticks: 0,
             serial: 0,
@@ -276,12 +273,16 @@ impl<'a, H: Hardware> Cycle<'a, H> {
             (PlanStart::AfterTicks(ticks), Doing::Following(done)) => ticks == done,
             _ => false,
         };
-        starts_here && due.after == self.serial && !self.is_over() && self.hardware.time() <= due.not_after_s
+        starts_here && due.after == self.serial && self.hardware.time() <= due.not_after_s
     }
 
-    /// Whether no plan is followed any more.
+    /// Whether no plan is followed any more: after a stop, and where the arm was not released.
     fn is_over(&self) -> bool {
-        self.refused || matches!(self.doing, Doing::Stopping(_))
+        match self.doing {
+            Doing::Stopping(_) => true,
+            Doing::Standing => self.plan.is_some(),
+            Doing::Following(_) => false,
+        }
     }
 
     /// The plan that is followed or will be.
@@ -305,7 +306,8 @@ impl<'a, H: Hardware> Cycle<'a, H> {
         let fault = self.encoders.look(&self.robot, &self.reading, self.ticks, self.suspicious).err();
         let misplaced = first.then(|| self.misplaced()).flatten();
         if misplaced.is_some() {
-            (self.doing, self.refused, self.suspicious) = (Doing::Standing, true, true);
+            // It is never released.
+            (self.doing, self.suspicious) = (Doing::Standing, true);
         }
         let stop = self.control();
         let took = begun.elapsed();
