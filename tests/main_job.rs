@@ -231,7 +231,7 @@ fn with_larger_torques(log: &str) -> String {
         }
         *line = fields.join(",");
     }
-    lines.join("\n")
+    lines.join("\n") + "\n"
 }
 
 /// The set that the plans rest on is proven again from the log, and a log or a set that was changed is refused with the place.

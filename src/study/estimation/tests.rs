@@ -112,7 +112,7 @@ fn a_log_file_gives_what_the_simulator_gives() {
             text += &format!("\n{}", 0.002 * k as f64);
             s.q.iter().chain(&s.dq).chain(&s.tau).for_each(|x| text += &format!(",{x}"));
         }
-        std::fs::write(&path, text).unwrap();
+        std::fs::write(&path, text + "\n").unwrap();
     };
     let from_log = || {
         let log = format!("[log]\nfile = \"{}\"\n[simulated_before]", path.display());
@@ -142,7 +142,7 @@ fn a_log_file_gives_what_the_simulator_gives() {
         assert!(told.contains(line) && told.contains(expected), "{told}");
     }
     let head = good.lines().take(2).collect::<Vec<_>>().join("\n");
-    std::fs::write(&path, head).unwrap();
+    std::fs::write(&path, head + "\n").unwrap();
     let short = from_log().unwrap_err().to_string();
     assert!(short.contains("log.csv") && short.contains("1 samples, expected at least two"), "{short}");
     write(57);

@@ -40,6 +40,7 @@ fn through_a_file(samples: &[Sample], robot: &Arm) -> MeasurementLog {
         let values = std::iter::once(&s.t).chain(&s.q).chain(&s.dq).chain(&s.tau);
         text += &format!("\n{}", values.map(f64::to_string).collect::<Vec<_>>().join(","));
     }
+    text.push('\n');
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), text).unwrap();
     MeasurementLog::read(file.path(), robot, AngleUnit::Radians).unwrap()
