@@ -161,6 +161,7 @@ fn recordings_are_read_studied_and_reported() {
     for k in 0..60 {
         text += &format!("\n{},{}still", 0.01 * k as f64, "0,".repeat(18));
     }
+    text.push('\n');
     std::fs::write(place("still.csv"), &text).unwrap();
     let arguments = |log: &str, out: &str| {
         ["identify", "--robot", "z1", "--log", log, "--unknown", "friction", "--out", out].map(str::to_owned)

@@ -63,7 +63,7 @@ fn schedules_that_contradict_the_log_are_told() {
         s.q.iter().chain(&s.dq).chain(&s.tau).for_each(|x| text += &format!(",{x}"));
     }
     let log = folder.path().join("log.csv");
-    std::fs::write(&log, text).unwrap();
+    std::fs::write(&log, text + "\n").unwrap();
     let shipped =
         std::fs::read_to_string(Path::new(ROOT).join("scenarios/estimation/go1_walk.toml")).unwrap();
     let mut shipped = shipped.replace("robots/", &format!("{ROOT}/robots/"));

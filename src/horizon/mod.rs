@@ -11,6 +11,9 @@
 //! Where obstacles move, each plan is made with where they are seen at the start of its planning period, and proven for wherever they may be while it is
 //! executed. Where one is too near for any proof the arm comes to rest and waits, as long as the task's patience lasts.
 //!
+//! What happens in one control period is a thing of its own, which follows the running plan whether or not anybody plans. [`run_realtime`] gives it a thread, for an
+//! arm that time does not wait for; with [`run()`] it waits for its turn.
+//!
 //! The loop sees the [`Task`], and of the arm what [`Hardware`] gives out. [`run()`] tells an [`Observer`] what happens
 //! and returns a [`Record`].
 

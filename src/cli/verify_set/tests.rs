@@ -113,7 +113,7 @@ fn table(samples: &[Sample]) -> String {
         let values = std::iter::once(&s.t).chain(&s.q).chain(&s.dq).chain(&s.tau);
         text += &format!("\n{}", values.map(f64::to_string).collect::<Vec<_>>().join(","));
     }
-    text
+    text + "\n"
 }
 
 /// A log as an MCAP file: joint states in JSON under the topic `/arm`.
