@@ -38,8 +38,13 @@ fn execute(mut take: impl FnMut(Sample), start: &Start, mut world: World) {
         world.read(&mut reading);
         controller.tick(t, Measured { q: &reading.q, dq: &reading.dq }, &desired, &mut tau);
         let k_r = plan.tube.gains.k_r;
-        let reference =
-            TrackingReference { curve: &plan.curve, t, k_r, e_radius: &e_radius, r_radius: &r_radius };
+        let reference = TrackingReference {
+            curve: (&plan.curve).into(),
+            t,
+            k_r,
+            e_radius: &e_radius,
+            r_radius: &r_radius,
+        };
         world.advance(&tau, Some(reference), &mut measured);
         take(Sample { t: reading.t, q: reading.q.clone(), dq: reading.dq.clone(), tau: measured.clone() });
     }

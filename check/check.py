@@ -96,13 +96,18 @@ class Plan:
         return vector(values)
 
     def _curve(self, data):
-        points = self._sized_rows(data["points"])
-        self.curve = Curve(number(data["duration_s"]), points)
-        if not self.curve.duration > 0:
+        pieces = [(number(piece["duration_s"]), self._sized_rows(piece["points"])) for piece in [data, *data.get("then", [])]]
+        if not all(duration > 0 for duration, _ in pieces):
             raise Refused("curve: duration_s is not above 0")
-        for joint, p in zip(self.robot.joints, points):
+        self.curve = Curve(*pieces[0], pieces[1:])
+        if not all(piece.end > piece.start for piece in self.curve.pieces):
+            raise Refused("curve: duration_s of a piece adds nothing to those before")
+        for j, joint in enumerate(self.robot.joints):
+            p, jump = self.curve.last[j], self.curve.jump(j)
             if not (p[3] == p[4] == p[5]):
                 raise Refused(f"curve: joint '{joint.name}' does not come to rest")
+            if jump:
+                raise Refused(f"curve: {jump} of joint '{joint.name}' jumps where two pieces join")
 
     def _sized_rows(self, rows):
         if len(rows) != self.n or any(len(row) != 6 for row in rows):
@@ -379,7 +384,7 @@ def follows(plan, before, excess):
         if exact(plan.lag[j]) * exact(old["v_max"]) > exact(before.lag[j]) * exact(new["v_max"]):
             raise Refused(f"the bound on position errors of joint '{joint.name}' is below that of the plan before")
         gone = not after < before.curve.duration
-        was = [before.curve.points[j][5], arb(0), arb(0)] if gone else [before.curve.at(j, k, after) for k in range(3)]
+        was = [before.curve.last[j][5], arb(0), arb(0)] if gone else [before.curve.at(j, k, after) for k in range(3)]
         jump = [abs(plan.curve.at(j, k, arb(0)) - x).upper() for k, x in enumerate(was)]
         for name, x in zip(("position", "velocity", "acceleration"), jump):
             if not x <= arb(2) ** -30 * (1 + largest(*plan.curve.coefficients(j))):

@@ -76,6 +76,38 @@ class Numbers(unittest.TestCase):
                     line = form.c + form.t * (2 * t - 1)
                     self.assertTrue(abs(line.mid() - value) <= line.rad() + 1e-10, (line, value))
 
+    def test_pieces_never_leave_their_enclosure(self):
+        """Two pieces through a junction that moves, over intervals on either side of it and across it."""
+        rng = random.Random(4)
+        for _ in range(30):
+            lengths, states = [rng.uniform(0.5, 1.5) for _ in range(2)], [[0.3, 0, 0], [rng.uniform(-2, 2) for _ in range(3)], [-0.8, 0, 0]]
+            rows = [self.between(*states[k : k + 2], lengths[k]) for k in range(2)]
+            curve = tube.Curve(arb(lengths[0]), [list(map(arb, rows[0]))], [(arb(lengths[1]), [list(map(arb, rows[1]))])])
+            self.assertIsNone(curve.jump(0))
+            a, width = rng.uniform(0, sum(lengths) - 0.6), rng.uniform(0.001, 0.6)
+            for order in range(4):
+                form = curve.over(0, order, arb(a), arb(a + width))
+                self.assertLess(float(form.c.rad()), (1, 20, 300, 3000)[order])
+                for _ in range(20):
+                    t = rng.uniform(0, 1)
+                    now = a + t * width
+                    k = int(now >= lengths[0])
+                    value = self.derivative(rows[k], order, (now - k * lengths[0]) / lengths[k], lengths[k])
+                    line = form.c + form.t * (2 * t - 1)
+                    self.assertTrue(abs(line.mid() - value) <= line.rad() + 1e-9, (order, line, value))
+            for k, by in ((0, 1e-10), (1, 1e-10), (2, 1e-8)):
+                moved = [row + by * (i == k) for i, row in enumerate(rows[1])]
+                curve = tube.Curve(arb(lengths[0]), [list(map(arb, rows[0]))], [(arb(lengths[1]), [list(map(arb, moved))])])
+                self.assertIsNotNone(curve.jump(0))
+
+    def between(self, a, b, t):
+        """Control points of the quintic from one state (position, velocity, acceleration) to another in t."""
+        s, c = t / 5, t * t / 20
+        return [
+            a[0], a[0] + s * a[1], a[0] + 2 * s * a[1] + c * a[2],
+            b[0] - 2 * s * b[1] + c * b[2], b[0] - s * b[1], b[0],
+        ]
+
     def derivative(self, b, order, s, duration):
         """De Casteljau's."""
         for k in range(order):

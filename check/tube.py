@@ -28,11 +28,11 @@ def largest(*numbers):
     return best
 
 
-class Curve:
-    """A Bezier curve of degree 5 a joint; section 2."""
+class Piece:
+    """A Bezier curve of degree 5 a joint from one time to another; section 2."""
 
-    def __init__(self, duration, points):
-        self.duration, self.points = duration, points
+    def __init__(self, start, end, points):
+        self.start, self.end, self.duration, self.points = start, end, end - start, points
 
     def power(self, j, order):
         """Coefficients of the derivative of this order by time, in powers of s = t / T."""
@@ -44,11 +44,12 @@ class Curve:
 
     def at(self, j, order, t):
         """Value at time t."""
-        return sum((c * (t / self.duration) ** k for k, c in enumerate(self.power(j, order))), arb(0))
+        return sum((c * ((t - self.start) / self.duration) ** k for k, c in enumerate(self.power(j, order))), arb(0))
 
     def over(self, j, order, start, end):
         """Enclosure over [start, end] as a form in time: Taylor's coefficients about the middle, those from the square on charged."""
-        a, middle, half = self.power(j, order), (start + end) / (2 * self.duration), (end - start) / (2 * self.duration)
+        a, length = self.power(j, order), self.duration
+        middle, half = ((start - self.start) + (end - self.start)) / (2 * length), (end - start) / (2 * length)
         c = [sum((a[m] * math.comb(m, k) * middle ** (m - k) for m in range(k, len(a))), arb(0)) * half**k for k in range(len(a))]
         rest = sum((abs(x) for x in c[3:]), arb(0)) + abs(c[2]) / 2
         return Form(c[0] + c[2] / 2 + ball(rest), c[1])
@@ -60,6 +61,79 @@ class Curve:
             out.append(largest(*(abs(x) for x in b)))
             b = [(y - x) * degree / self.duration for x, y in zip(b, b[1:])]
         return out
+
+
+class Curve:
+    """Pieces, one after another, and corrections that take up what roundings leave open where they join; section 2."""
+
+    def __init__(self, duration, points, then=()):
+        self.pieces, end = [], 0.0
+        for length, rows in [(duration, points), *then]:
+            start, end = end, end + float(length)
+            self.pieces.append(Piece(arb(start), arb(end), rows))
+        self.duration, self.points, self.last = self.pieces[-1].end, points, self.pieces[-1].points
+        self.corrections = [[[arb(0)] * 4 for _ in points]]
+        for before, piece in zip(self.pieces, self.pieces[1:]):
+            self.corrections.append([self.correction(j, before, piece) for j in range(len(points))])
+
+    @staticmethod
+    def correction(j, before, piece):
+        """Bounds of the quintic that takes up the jump from one piece to the next, and of its derivatives."""
+        a, b, c = (abs(before.at(j, k, before.end) - piece.at(j, k, piece.start)).upper() for k in range(3))
+        t = piece.duration
+        m = a + 2 * t * b / 5 + t * t * c / 20
+        return [x.upper() for x in (m, 5 * m / t, 60 * m / t**2, 420 * m / t**3)]
+
+    def within(self, start, end):
+        """Numbers of the pieces that may hold some of the times from start to end."""
+        found = [k for k, p in enumerate(self.pieces) if not p.end <= start and not p.start >= end]
+        return found or [k for k, p in enumerate(self.pieces) if not p.end < start and not p.start > end] or [len(self.pieces) - 1]
+
+    def at(self, j, order, t):
+        """Value at time t."""
+        values = [self.pieces[k].at(j, order, t) + ball(self.corrections[k][j][order]) for k in self.within(t, t)]
+        value = values[0]
+        for other in values[1:]:
+            value = value.union(other)
+        return value
+
+    def over(self, j, order, start, end):
+        """Enclosure over [start, end] as a form in time."""
+        parts = []
+        for k in self.within(start, end):
+            piece = self.pieces[k]
+            a, b = (piece.start if piece.start > start else start), (piece.end if piece.end < end else end)
+            parts.append((a, b, piece.over(j, order, a, b) + ball(self.corrections[k][j][order])))
+        if len(parts) == 1:
+            return parts[0][2]
+        first, last = parts[0][2], parts[-1][2]
+        low, high = (first.c - first.t).mid(), (last.c + last.t).mid()
+        level, slope, off = (low + high) / 2, (high - low) / 2, arb(0)
+        for a, b, form in parts:
+            # The line, from -1 to 1 over the whole interval, in the part's own time.
+            u, v = ((2 * x - start - end) / (end - start) for x in (a, b))
+            apart = form.c - level - slope * (u + v) / 2
+            off = off.union(apart + ball(abs(form.t - slope * (v - u) / 2)))
+        return Form(level + off, slope)
+
+    def coefficients(self, j):
+        """Largest control points of position, velocity and acceleration; of several pieces also what differences round by."""
+        if len(self.pieces) == 1:
+            return self.pieces[0].coefficients(j)
+        sizes = []
+        for piece in self.pieces:
+            position, velocity, acceleration = piece.coefficients(j)
+            sizes.append([position, velocity, acceleration + 4 * velocity / piece.duration])
+        return [largest(*column) for column in zip(*sizes)]
+
+    def jump(self, j):
+        """The first derivative that jumps by more than roundings where two pieces of joint j join, or None."""
+        sizes = self.coefficients(j)
+        for corrections in self.corrections:
+            for name, x, size_of in zip(("position", "velocity", "acceleration"), corrections[j], sizes):
+                if not x <= arb(2) ** -41 * (1 + size_of):
+                    return name
+        return None
 
 
 class Cell:
@@ -79,7 +153,7 @@ class Cell:
             e, r = Form(arb(0), 0, row(plan.e_radius[j])), Form(arb(0), 0, None, row(r_radius))
             de = r - e * k_r
             if t0 is None:
-                desired = [Form(curve.points[j][5])] + [Form(arb(0))] * 3
+                desired = [Form(curve.last[j][5])] + [Form(arb(0))] * 3
             else:
                 desired = [curve.over(j, order, self.start, self.end) for order in range(4)]
                 if past:

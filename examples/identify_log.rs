@@ -38,6 +38,7 @@ pub fn identify(log: &Path) -> Result<Findings, Box<dyn std::error::Error>> {
         acceleration: None,
         torque_abs_nm: vec![0.0; robot.dof()],
         delay: Delay::Seconds(0.0),
+        frame: None,
         margin: 2.0,
     };
     let study = IdentificationStudy {

@@ -76,7 +76,7 @@
 //! ```
 //!
 //! # Rooms
-//! [`horizon`] is the receding-horizon loop over an arm ([`horizon::Hardware`]); [`scenario`] runs it in simulation, and `cli`
+//! [`horizon`] is the receding-horizon loop over an arm ([`horizon::Hardware`]); a [`job`] is several such tasks in a row, called from a program; [`scenario`] runs it in simulation, and `cli`
 //! (a default feature) is the program around it. [`plan`]
 //! proposes trajectories and is not trusted; [`certify`] decides, with [`reach`] (sets over time), [`enclose`]
 //! (arithmetic that is never wrong by a rounding) and [`dynamics`] (written once for any [`scalar`]). [`control`] holds
@@ -100,6 +100,8 @@
 compile_error!("the tests need the feature `arm`");
 
 #[cfg(feature = "arm")]
+pub mod calibrate;
+#[cfg(feature = "arm")]
 pub mod campaign;
 #[cfg(feature = "arm")]
 pub mod certify;
@@ -120,11 +122,15 @@ pub mod horizon;
 #[cfg(feature = "arm")]
 pub mod identify;
 pub mod inertia;
+#[cfg(feature = "arm")]
+pub mod job;
 pub mod linear;
 #[cfg(feature = "arm")]
 pub mod multibody;
 #[cfg(feature = "arm")]
 pub mod plan;
+#[cfg(feature = "arm")]
+pub mod prelude;
 #[cfg(feature = "arm")]
 pub mod reach;
 #[cfg(feature = "arm")]

@@ -37,6 +37,9 @@ fn bad_input_is_exit_code_2_with_the_culprit_named() {
         (vec!["robot", "no_such_arm"], "no_such_arm"),
         (vec!["robot", "tune", "no_such_arm"], "no_such_arm"),
         (vec!["robot", "tune", "z1", "--growth-mm", "0"], "growth-mm"),
+        (vec!["robot", "calibrate", "--robot", "no_such_arm", "--log", "a.csv"], "no_such_arm"),
+        (vec!["payload", "no/such/folder", "--as", "urdf"], "no/such/folder"),
+        (vec!["payload", "no/such/folder", "--as", "dxf"], "dxf"),
         (vec!["verify", "no/such/plan.json"], "no/such/plan.json"),
         (vec!["verify", plan], plan),
     ] {

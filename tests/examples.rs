@@ -21,6 +21,9 @@ mod late_readings;
 mod load_robot;
 #[path = "../examples/own_hardware.rs"]
 mod own_hardware;
+#[path = "../examples/pick_and_place.rs"]
+#[allow(dead_code, reason = "as above")]
+mod pick_and_place;
 #[path = "../examples/whole_loop.rs"]
 #[allow(dead_code, reason = "as above")]
 mod whole_loop;
@@ -109,6 +112,14 @@ fn a_tolerance_below_the_tracking_errors_is_told() {
     assert_eq!(summary.outcome, Outcome::SafeStop);
     let reason = summary.reason.unwrap();
     assert!(reason.contains("goal_tolerance_rad") && reason.contains("'waist'"), "{reason}");
+}
+
+#[test]
+#[ignore = "minutes: five times some ten plans of an arm of seven joints"]
+fn at_length_five_unknown_dumbbells_are_stacked() {
+    let report = pick_and_place::stack(5).unwrap();
+    assert_eq!(report.payloads.len(), 5);
+    assert!(report.steps.iter().all(|step| step.error.is_none()), "{report}");
 }
 
 #[test]

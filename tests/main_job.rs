@@ -318,13 +318,13 @@ fn an_end_point_moved_into_the_table_is_refused() {
         .flat_map(|x| [bent(1, x), bent(1, -x), bent(3, x), bent(3, -x)])
         .find(|q| plan.robot.obstacle_clearance(&plan.robot.frames(q), &plan.scene).unwrap().distance < -0.01)
         .expect("the arm reaches the table");
-    for (points, end) in plan.curve.points.iter_mut().zip(&end) {
+    for (points, end) in plan.curve.first.points.iter_mut().zip(&end) {
         points[3..].fill(*end);
     }
     let text = JOB.refusal("table", &plan).to_string();
     assert!(text.contains("cannot prove"), "{text}");
     // Slowed down and with a tube that fits, the table is all that remains in the way.
-    plan.curve.duration_s *= 4.0;
+    plan.curve.first.duration_s *= 4.0;
     plan.tube = tube_fit::fit(&plan.robot, &plan.set, &plan.curve, &plan.tube, 32).unwrap();
     expect_constraint(&JOB.refusal("slow", &plan), ConstraintFamily::Collision, "obstacle 'table'");
 }
@@ -332,7 +332,7 @@ fn an_end_point_moved_into_the_table_is_refused() {
 #[test]
 fn an_obstacle_moved_onto_the_arm_is_refused() {
     let mut plan = JOB.first_plan();
-    let middle = plan.curve.state(0.5 * plan.curve.duration_s).q;
+    let middle = plan.curve.state(0.5 * plan.curve.duration_s()).q;
     let hand = plan.robot.shapes().iter().position(|s| s.joint == Some(plan.robot.end_effector())).unwrap();
     let Capsule { a, b, .. } = plan.robot.placed_capsule(hand, &plan.robot.frames(&middle));
     let obstacle = plan.scene.obstacles.last_mut().unwrap();

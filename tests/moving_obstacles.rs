@@ -84,7 +84,7 @@ fn proven_again(name: &str, plans: &[Plan]) {
         let person = plan.scene.obstacles.iter().find(|obstacle| obstacle.moves()).unwrap();
         // Seen at the start of its planning period.
         assert!(plan.schema == 5 && person.age_s >= 0.5 && person.age_s < 0.51, "{name}: {}", person.age_s);
-        assert_eq!(plan.certificate.clear_until_s, Some(plan.curve.duration_s));
+        assert_eq!(plan.certificate.clear_until_s, Some(plan.curve.duration_s()));
     }
     assert!(chain::verify::<Counted>(&plans, &Expected::default(), |_, link| {
         assert!(link.proof.is_ok(), "{name}: {:?}", link.proof);

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rooms from the ground up: each may use those before it.
-const ROOMS: [&str; 26] = [
+const ROOMS: [&str; 29] = [
     "scalar",
     "extend",
     "linear",
@@ -25,12 +25,15 @@ const ROOMS: [&str; 26] = [
     "multibody",
     "plan",
     "horizon",
+    "job",
+    "prelude",
     "simulate",
     "study",
     "report",
     "scenario",
     "campaign",
     "tune",
+    "calibrate",
     "cli",
 ];
 

@@ -136,12 +136,12 @@ fn plans(folder: &Path) -> Vec<Vec<u8>> {
         let problem = Problem::new(&robot, &set, &scene, &tube, &curve).expect("a problem");
         let certificate = certify(&problem, &Start::Rest, Partition::default()).expect("there is room");
         let (schema, robot, set, tube, curve) =
-            (saved::schema(&scene), robot.clone(), set.clone(), tube.clone(), curve.clone());
+            (saved::schema(&scene, (&curve).into()), robot.clone(), set.clone(), tube.clone(), curve.clone());
         Plan {
             schema,
             t_start_s: 0.0,
             start: saved::PlanStart::Rest,
-            curve,
+            curve: curve.into(),
             tube,
             set,
             scene,

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::CampaignError;
 use crate::identify::tighten_by_physics;
 use crate::inertia::ParameterSet;
-use crate::robot::Prior;
+use crate::robot::prior::{Prior, PriorFault};
 use crate::robot::{self, Arm, DriveBounds, Gains, Scene};
 use crate::scenario::Scenario;
 use crate::trajectory::{Bezier, JointState};
@@ -134,9 +134,16 @@ impl SetupFile {
             robot = robot.with_drives(all).map_err(|error| wrong("drives", error.to_string()))?;
         }
         if let Some(prior) = &self.prior {
-            set = prior
-                .applied_to(set, &robot)
-                .map_err(|fault| wrong(&format!("prior.{}", fault.field), fault.reason))?;
+            let at_fault = |fault: PriorFault| wrong(&format!("prior.{}", fault.field), fault.reason);
+            let folder = path.parent().unwrap_or(Path::new(""));
+            let prior = prior.clone().in_folder(folder).in_numbers(&robot).map_err(at_fault)?;
+            if prior.nominal.is_some() {
+                return Err(wrong(
+                    "prior.nominal",
+                    "given, expected bounds alone: nothing here is made of a guess".to_owned(),
+                ));
+            }
+            set = prior.applied_to(set, &robot).map_err(at_fault)?;
         }
         if self.physical {
             set = tighten_by_physics(&set, robot.end_effector())

@@ -97,7 +97,7 @@ impl CellReport {
         let cell = Cell::<N, R>::new(robot, problem.tube, problem.curve, span);
         let sizes = (&mut space.sizes.motion, &mut space.size_regressor);
         let roundoff = RoundoffBounds::new(robot, &problem.law(), &cell, sizes);
-        let over = |strips: &PreparedStrips| strips.over(problem.tube, problem.curve.duration_s, span);
+        let over = |strips: &PreparedStrips| strips.over(problem.tube, problem.curve.duration_s(), span);
         let stretches = prepared.strips().map(over).unwrap_or_default();
         let strip_bounds = (&roundoff, &stretches[..]);
         let place = (&mut space.forms.motion, &mut space.regressor);

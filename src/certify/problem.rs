@@ -11,7 +11,7 @@ use crate::reach::law::Law;
 use crate::reach::upward::mul_up;
 use crate::reach::{PreparedSet, Span, Tube};
 use crate::robot::{Arm, Scene, Zonotope3};
-use crate::trajectory::Bezier;
+use crate::trajectory::Pieces;
 
 use super::verdict::Tally;
 use super::workspaces::ThreadWorkspace;
@@ -41,12 +41,18 @@ pub struct Problem<'a> {
     pub(crate) robot: &'a Arm,
     pub(crate) scene: &'a Scene,
     pub(super) tube: &'a Tube,
-    pub(super) curve: &'a Bezier,
+    pub(super) curve: Pieces<'a>,
     pub(super) set: Arc<PreparedSet>,
 }
 
 /// Refuses what the proof does not cover: sizes, sets and curves that are none, constants of the tube.
-fn check(robot: &Arm, scene: &Scene, set: &ParameterSet, tube: &Tube, curve: &Bezier) -> Result<(), String> {
+fn check(
+    robot: &Arm,
+    scene: &Scene,
+    set: &ParameterSet,
+    tube: &Tube,
+    curve: Pieces<'_>,
+) -> Result<(), String> {
     scene.obstacles.iter().find_map(Zonotope3::fault).map_or(Ok(()), Err)?;
     let ensure = |good: bool, fault: &dyn Fn() -> String| if good { Ok(()) } else { Err(fault()) };
     let (n, gains, own) = (robot.dof(), &tube.gains, &robot.gains());
@@ -59,7 +65,7 @@ fn check(robot: &Arm, scene: &Scene, set: &ParameterSet, tube: &Tube, curve: &Be
         ensure(found == n, &|| format!("{what}: expected {n} values for '{}', found {found}", robot.name))?;
     }
     curve.check().map_err(|error| error.to_string())?;
-    let fault = set.fault(n, robot.parameter_count(), curve.duration_s);
+    let fault = set.fault(n, robot.parameter_count(), curve.duration_s());
     fault.map_or(Ok(()), |fault| Err(format!("parameter set: {fault}")))?;
     for (j, joint) in robot.joints.iter().enumerate() {
         let name = &joint.name;
@@ -100,8 +106,9 @@ impl<'a> Problem<'a> {
         set: &ParameterSet,
         scene: &'a Scene,
         tube: &'a Tube,
-        curve: &'a Bezier,
+        curve: impl Into<Pieces<'a>>,
     ) -> Result<Self, Refusal> {
+        let curve = curve.into();
         check(robot, scene, set, tube, curve).map_err(Refusal::Unsupported)?;
         Ok(Self { robot, scene, tube, curve, set: Arc::new(PreparedSet::new(robot, set)) })
     }
@@ -115,8 +122,9 @@ impl<'a> Problem<'a> {
         set: &Arc<PreparedSet>,
         scene: &'a Scene,
         tube: &'a Tube,
-        curve: &'a Bezier,
+        curve: impl Into<Pieces<'a>>,
     ) -> Result<Self, Refusal> {
+        let curve = curve.into();
         check(robot, scene, set.set(), tube, curve).map_err(Refusal::Unsupported)?;
         if set.joints() != robot.dof() {
             let (name, n, found) = (&robot.name, robot.dof(), set.joints());
@@ -133,18 +141,18 @@ impl<'a> Problem<'a> {
 
     /// Cell `k` of a partition into `cells` equal ones; the last one is followed by the rest after the end.
     pub(super) fn span(&self, k: usize, cells: usize) -> Span {
-        let t = |k: usize| self.curve.duration_s * k as f64 / cells as f64;
+        let t = |k: usize| self.curve.duration_s() * k as f64 / cells as f64;
         if k == cells {
             return Span::Rest;
         }
-        Span::Between(t(k), if k + 1 == cells { self.curve.duration_s } else { t(k + 1) })
+        Span::Between(t(k), if k + 1 == cells { self.curve.duration_s() } else { t(k + 1) })
     }
 
     /// Smallest margins of one cell, or the first negative one.
     fn judge(&self, report: &CellReport) -> Result<Tally, Shortfall> {
         let (t0, t1) = match report.span {
             Span::Between(t0, t1) => (t0, t1),
-            Span::Rest => (self.curve.duration_s, f64::INFINITY),
+            Span::Rest => (self.curve.duration_s(), f64::INFINITY),
         };
         let mut tally = Tally::of_a_cell();
         let mut record = |family: ConstraintFamily, place: ConstraintIndex, margin: f64| {
@@ -248,7 +256,7 @@ impl<'a> Problem<'a> {
             Span::Between(t0, t1) if t0 <= t => Some(t1),
             _ => None,
         });
-        last.span == Span::Rest && end.is_some_and(|t| t >= self.curve.duration_s)
+        last.span == Span::Rest && end.is_some_and(|t| t >= self.curve.duration_s())
     }
 
     /// The verdict on the halves of a cell with this shortfall, halved again where need be.
@@ -316,7 +324,7 @@ impl Problem<'_> {
         let tally = self.tally(survey, depth, workspaces);
         let tally = tally.map_err(|shortfall| shortfall.refusal(self.robot, self.scene))?;
         let excess = self.starts(start, survey)?;
-        let clear_until_s = self.scene.moves().then_some(self.curve.duration_s);
+        let clear_until_s = self.scene.moves().then_some(self.curve.duration_s());
         Ok(tally.certificate(self.robot, self.scene, excess, clear_until_s))
     }
 

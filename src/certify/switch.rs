@@ -39,7 +39,7 @@ use crate::reach::cell::TIME;
 use crate::reach::tube::LEVEL;
 use crate::reach::upward::{add_up, div_up, mul_up, sum_up};
 use crate::robot::Arm;
-use crate::trajectory::{Bezier, DesiredMotion};
+use crate::trajectory::{DesiredMotion, Pieces};
 
 /// Largest excess: half of what the tube's level leaves above V_max.
 pub const MOST_EXCESS: f64 = 0.5 * (LEVEL - 1.0);
@@ -68,7 +68,7 @@ pub enum Start<'a> {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Predecessor<'a> {
     /// Its desired motion.
-    pub curve: &'a Bezier,
+    pub curve: Pieces<'a>,
     /// Its constants.
     pub tube: &'a Tube,
     /// Its certificate's excess.
@@ -121,13 +121,13 @@ pub enum StartRefusal {
 impl Predecessor<'_> {
     /// Time on its curve, s: the one that the loop evaluates it at ([`Tube::time_of_tick`]).
     fn time(&self) -> f64 {
-        self.tube.time_of_tick(self.curve.duration_s, self.ticks)
+        self.tube.time_of_tick(self.curve.duration_s(), self.ticks)
     }
 
     /// Desired motion of joint `j` at the switch.
     fn desired(&self, j: usize) -> Motion {
         let t = self.time();
-        if t >= self.curve.duration_s {
+        if t >= self.curve.duration_s() {
             self.curve.enclose_rest(j)
         } else {
             self.curve.enclose(j, t, t, TIME)
@@ -143,7 +143,7 @@ impl Predecessor<'_> {
 pub fn excess(
     robot: &Arm,
     tube: &Tube,
-    curve: &Bezier,
+    curve: Pieces<'_>,
     start: &Start<'_>,
     sigma: f64,
 ) -> Result<f64, StartRefusal> {
@@ -162,8 +162,9 @@ pub fn excess(
     }
 }
 
-fn at_rest(robot: &Arm, curve: &Bezier) -> Result<(), StartRefusal> {
-    for (joint, p) in robot.joints.iter().zip(&curve.points) {
+fn at_rest(robot: &Arm, curve: Pieces<'_>) -> Result<(), StartRefusal> {
+    for (j, joint) in robot.joints.iter().enumerate() {
+        let p = curve.first_points(j);
         let (velocity, acceleration) = (p[1] - p[0], p[2] - p[1]);
         for (what, found) in [("velocity", velocity), ("acceleration", acceleration)] {
             if found != 0.0 {
@@ -198,11 +199,11 @@ fn constants(robot: &Arm, tube: &Tube, before: &Predecessor<'_>) -> Result<(), S
     if !sized {
         return refuse("number of joints".to_owned(), before.curve.dof() as f64, robot.dof().to_string());
     }
-    let rests = (0..robot.dof()).all(|j| before.curve.rests(j)) && before.curve.check().is_ok();
+    let rests = before.curve.check().is_ok() && (0..robot.dof()).all(|j| before.curve.rests(j));
     if !rests {
         return refuse(
             "duration_s".to_owned(),
-            before.curve.duration_s,
+            before.curve.duration_s(),
             "a curve that comes to rest before".to_owned(),
         );
     }
@@ -222,7 +223,7 @@ fn constants(robot: &Arm, tube: &Tube, before: &Predecessor<'_>) -> Result<(), S
 }
 
 /// Upper bounds of the jumps of the desired position and velocity of each joint.
-fn jumps(robot: &Arm, curve: &Bezier, before: &Predecessor<'_>) -> Result<Vec<[f64; 2]>, StartRefusal> {
+fn jumps(robot: &Arm, curve: Pieces<'_>, before: &Predecessor<'_>) -> Result<Vec<[f64; 2]>, StartRefusal> {
     let apart = |a: Form, b: Form| (a - b).sup_abs();
     (0..robot.dof())
         .map(|j| {

@@ -14,6 +14,7 @@ const EXAMPLES: &str = "\
 Examples:
   surelift estimate scenarios/estimation/gen3_payload.toml
   surelift estimate scenarios/estimation/double_pendulum.toml --out runs/pendulum
+  surelift estimate my_arm.toml --validate another.csv
 
 The folder holds summary.json, log.csv (the estimated states) and report.html.";
 
@@ -24,6 +25,9 @@ pub struct EstimateArgs {
     /// The problem: robot, samples, what is estimated, what is assumed
     #[arg(value_name = "PROBLEM.toml")]
     pub problem: PathBuf,
+    /// A recording to predict, not learned from: torques, and simulations under the measured torques
+    #[arg(long, value_name = "FILE")]
+    pub validate: Option<PathBuf>,
     /// Where to write the results [default: runs/PROBLEM-estimate-0]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -37,7 +41,10 @@ pub struct EstimateArgs {
 /// # Errors
 /// Bad input if the problem or the destination cannot be used.
 pub fn run(args: &EstimateArgs) -> Result<u8, Failure> {
-    let study = EstimationStudy::load(&args.problem).map_err(|e| Failure::input(&e))?;
+    let mut study = EstimationStudy::load(&args.problem).map_err(|e| Failure::input(&e))?;
+    if let Some(path) = &args.validate {
+        study = study.validated_on(path).map_err(|e| Failure::input(&e))?;
+    }
     let folder = args.out.clone().unwrap_or_else(|| default_destination(&study.name, "estimate", 0));
     check_destination(&folder)?;
     let cut_off = study.cut_off.clone();

@@ -124,7 +124,14 @@ pub struct IdentifyArgs {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DelayArgument(Delay);
 
-fn delay(text: &str) -> Result<DelayArgument, String> {
+impl DelayArgument {
+    /// What the study takes.
+    pub(super) fn delay(self) -> Delay {
+        self.0
+    }
+}
+
+pub(super) fn delay(text: &str) -> Result<DelayArgument, String> {
     match text.parse::<f64>() {
         _ if text == "fit" => Ok(DelayArgument(Delay::Fitted)),
         _ if text == "auto" => Ok(DelayArgument(Delay::Automatic)),
@@ -224,8 +231,14 @@ pub fn run(args: &IdentifyArgs) -> Result<u8, Failure> {
         Some(path) => Prior::read(path, usual, &robot).map_err(|e| input(&e))?,
         None => (Prior::default(), usual),
     };
+    options.frame = stated.frame.clone();
+    if stated.nominal.is_some() {
+        let reason = "nominal: a study of recordings makes nothing of a guess; expected bounds alone, without `nominal`, `nominal_mass_kg` and `nominal_com_m`";
+        return Err(Failure::Input(format!("--prior: {reason}")));
+    }
     if stated.lower.is_none() && options.unknown != Unknown::Friction {
-        let message = "--unknown payload and all need --prior FILE.toml with `lower` and `upper`";
+        let message =
+            "--unknown payload and all need --prior FILE.toml with `lower` and `upper`, or `[payload]`";
         return Err(Failure::Input(message.to_owned()));
     }
     let unit = if args.degrees { AngleUnit::Degrees } else { AngleUnit::Radians };
@@ -319,6 +332,7 @@ impl IdentifyArgs {
             acceleration,
             torque_abs_nm,
             delay: self.delay.0,
+            frame: None,
             margin: self.margin,
         })
     }

@@ -3,10 +3,13 @@
 //! Exit codes: 0 done, 1 internal error (also a violation that the proof excludes), 2 bad input, 3 safe stop,
 //! 4 an assumption was proven broken.
 
+pub mod calibrate;
 pub mod campaign;
 pub mod estimate;
 pub mod identify;
+pub mod init;
 mod interrupt;
+pub mod payload;
 pub mod progress;
 pub mod robot;
 pub mod run;
@@ -70,6 +73,8 @@ pub enum Command {
     Estimate(estimate::EstimateArgs),
     #[allow(missing_docs, reason = "as above")]
     Identify(identify::IdentifyArgs),
+    #[allow(missing_docs, reason = "as above")]
+    Payload(payload::PayloadArgs),
 }
 
 /// Why the program ends without having done what it was asked.
@@ -174,6 +179,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Campaign(args) => campaign::run(&args),
         Command::Estimate(args) => estimate::run(&args),
         Command::Identify(args) => identify::run(&args),
+        Command::Payload(args) => payload::run(&args),
     }
 }
 

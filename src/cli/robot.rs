@@ -1,20 +1,24 @@
 //! `surelift robot`: what is known of a robot, and what is wrong with its model.
 
 use std::fmt::Write;
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::calibrate::{self, CalibrateArgs};
+use super::init::{self, InitArgs};
 use super::tune::{self, TuneArgs};
 use super::{Failure, say};
 use crate::report::figure::figure;
 use crate::report::table::align;
-use crate::robot::inspect::{Inspection, Severity, inspect};
+use crate::robot::inspect::{Inspection, Severity, inspect_with};
 use crate::robot::{Arm, DriveBounds, JointKind, LinkShape, LoopKind, Model};
 
 /// Look at a robot: its tree, masses, limits, friction, frames, loops and collision shapes, and every problem found
 #[derive(Debug, Clone, PartialEq, Args)]
 #[command(after_help = "Examples:\n  surelift robot kinova_gen3_2f85\n  surelift robot go1 --json\n  \
-                        surelift robot my_arm/my_arm.toml\n  surelift robot tune z1 --dry-run\n\n\
+                        surelift robot my_arm/my_arm.toml\n  surelift robot tune z1 --dry-run\n  surelift robot init maker.urdf --out my_arm\n  \
+                        surelift robot calibrate --robot my_arm.toml --log a.csv --log b.csv --validate c.csv\n\n\
                         A robot TOML names its URDF, or another robot that it differs from in a few keys: extends = \"z1\"")]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct RobotArgs {
@@ -24,6 +28,9 @@ pub struct RobotArgs {
     /// Print everything as JSON
     #[arg(long)]
     pub json: bool,
+    /// A folder that holds the packages of meshes (package://NAME/...), or is one; may be given several times
+    #[arg(long, value_name = "DIR")]
+    pub package_path: Vec<PathBuf>,
     /// What to do in place of looking.
     #[command(subcommand)]
     pub action: Option<RobotAction>,
@@ -34,6 +41,10 @@ pub struct RobotArgs {
 pub enum RobotAction {
     #[allow(missing_docs, reason = "clap would show it in place of the arguments' own documentation")]
     Tune(TuneArgs),
+    #[allow(missing_docs, reason = "clap would show it in place of the arguments' own documentation")]
+    Init(InitArgs),
+    #[allow(missing_docs, reason = "clap would show it in place of the arguments' own documentation")]
+    Calibrate(CalibrateArgs),
 }
 
 /// Inspects and prints a robot; gives the exit code. Problems that dynamics survive are printed and are no failure.
@@ -41,11 +52,14 @@ pub enum RobotAction {
 /// # Errors
 /// Bad input if there is no such robot, or its files are no model at all.
 pub fn run(args: &RobotArgs) -> Result<u8, Failure> {
-    if let Some(RobotAction::Tune(args)) = &args.action {
-        return tune::run(args);
+    match &args.action {
+        Some(RobotAction::Tune(args)) => return tune::run(args),
+        Some(RobotAction::Init(args)) => return init::run(args),
+        Some(RobotAction::Calibrate(args)) => return calibrate::run(args),
+        None => {}
     }
     let name = args.robot.as_deref().unwrap_or_default();
-    let inspection = inspect(name).map_err(|(found, fatal)| {
+    let inspection = inspect_with(name, &args.package_path).map_err(|(found, fatal)| {
         let before = found.iter().map(|problem| format!("\n  and before it: {}", problem.message));
         match Failure::input(&fatal) {
             Failure::Input(message) => Failure::Input(message + &before.collect::<String>()),
@@ -273,6 +287,7 @@ fn problems(inspection: &Inspection, text: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::robot::inspect::inspect;
 
     #[test]
     fn robots_that_ship_are_described_in_full() {
@@ -298,8 +313,13 @@ mod tests {
 
     #[test]
     fn an_unknown_robot_is_bad_input() {
-        let failure =
-            run(&RobotArgs { robot: Some("no_such_arm".into()), json: false, action: None }).unwrap_err();
+        let failure = run(&RobotArgs {
+            robot: Some("no_such_arm".into()),
+            json: false,
+            package_path: vec![],
+            action: None,
+        })
+        .unwrap_err();
         assert_eq!(failure.code(), 2);
         assert!(failure.to_string().contains("no_such_arm"), "{failure}");
     }

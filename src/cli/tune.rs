@@ -16,14 +16,17 @@ use crate::tune::{ProvenPerformance, Report, TuneError, TuneOptions, TuningProbl
 #[command(
     after_help = "Examples:\n  surelift robot tune kinova_gen3_2f85 --scenario scenarios/dumbbell_c_8lb.toml --dry-run\n  \
     surelift robot tune robots/kinova_gen3_2f85.toml --scenario scenarios/dumbbell_c_8lb.toml\n  \
-    surelift robot tune kinova_gen3_2f85 --out my_gen3.toml\n\n\
+    surelift robot tune kinova_gen3_2f85 --out my_gen3.toml\n  \
+    surelift robot tune kinova_gen3_2f85 --scenario scenarios/dumbbell_c_8lb.toml --own\n\n\
     Candidates of k_r, alpha and v_max are tried on random plans. A candidate is of use if the certifier proves the\n\
     tracking tube of every plan, sampling included, and tracking errors carry no link further than --growth-mm. Of those\n\
-    the one with the smallest command half-widths (mean plus largest) wins. It is simulated with extreme parameters, sensors\n\
-    and friction, and written into the [control] section of the robot's TOML with the evidence above it.\n\n\
+    the one with the smallest command half-widths (mean plus largest) wins, if it does not ring: it is simulated with extreme\n\
+    parameters, sensors, drives, friction and timing. It is written into the [control] section of the robot's TOML with the\n\
+    evidence above it: proof, simulation, velocity gain, crossover, phase margin and torque noise.\n\n\
     Without --scenario the set is the uncertainty that the robot's file states, and plans start in the middle of the\n\
     joints' ranges; with one they are its prior, start and range.\n\n\
-    Exit codes: 0 written (or shown), 2 a file cannot be used, 3 nothing is provable: the term that forbids it is named."
+    Exit codes: 0 written (or shown), 2 a file cannot be used, 3 nothing is provable, or what is\n\
+    rings: the term that forbids it, or the joint, is named."
 )]
 pub struct TuneArgs {
     /// A robot that ships with surelift, or the path of a robot TOML
@@ -47,6 +50,9 @@ pub struct TuneArgs {
     /// Write nothing
     #[arg(long, conflicts_with = "out")]
     pub dry_run: bool,
+    /// No search: tell what is proven of the gains that the robot's file has, and how they are followed. Writes nothing
+    #[arg(long, conflicts_with = "out")]
+    pub own: bool,
     /// No progress; the table still comes
     #[arg(long, short)]
     pub quiet: bool,
@@ -68,22 +74,28 @@ pub fn run(args: &TuneArgs) -> Result<u8, Failure> {
     let source = robot::find(&args.robot, Path::new(".")).map_err(|e| Failure::input(&e))?;
     let study = match &args.scenario {
         Some(scenario) => TuningProblem::of_scenario(scenario).map_err(input)?,
-        None => TuningProblem::of_robot(&source).map_err(input)?,
+        None => TuningProblem::of_robot(&args.robot).map_err(input)?,
     };
-    let named = robot::load(&source).map_err(|e| Failure::input(&e))?.name.clone();
+    let named = robot::load(&args.robot).map_err(|e| Failure::input(&e))?.name.clone();
     if named != study.arm.robot.name {
         let (own, other) = (named, &study.arm.robot.name);
         return Err(Failure::Input(format!("the scenario is about robot '{other}', expected '{own}'")));
     }
     let target = args.out.clone().unwrap_or_else(|| source.clone());
-    if !args.dry_run && !source.is_file() {
+    let dry_run = args.dry_run || args.own;
+    if !dry_run && !source.is_file() {
         let name = args.robot.display();
         let text = format!(
             "'{name}' has no file on this disk to write into: give the path of a robot TOML, or --dry-run"
         );
         return Err(Failure::Input(text));
     }
-    let options = TuneOptions { plans: args.plans, seed: args.seed, growth_m: 1e-3 * args.growth_mm };
+    let options = TuneOptions {
+        plans: args.plans,
+        seed: args.seed,
+        growth_m: 1e-3 * args.growth_mm,
+        own_alone: args.own,
+    };
     let bar = if args.quiet { ProgressBar::hidden() } else { bar() };
     let found = tune(&study, &options, &|done, total| {
         bar.set_length(total);
@@ -92,6 +104,10 @@ pub fn run(args: &TuneArgs) -> Result<u8, Failure> {
     bar.finish_and_clear();
     let report = match found {
         Ok(report) => report,
+        Err(rings @ TuneError::Rings { .. }) => {
+            say(&format!("Nothing can be followed: {rings}\n"))?;
+            return Ok(3);
+        }
         Err(nothing @ TuneError::Nothing { .. }) => {
             say(&format!("Nothing provable: {nothing}\n"))?;
             return Ok(3);
@@ -100,7 +116,7 @@ pub fn run(args: &TuneArgs) -> Result<u8, Failure> {
     };
     let command = command(args);
     say(&format!("{}\n{}\n", align(&table(&report)), write::evidence(&report, &command).join("\n")))?;
-    if !args.dry_run {
+    if !dry_run {
         write::write(&source, &target, &report, &command).map_err(input)?;
         say(&format!("{}\n", target.display()))?;
     }
@@ -112,6 +128,9 @@ fn command(args: &TuneArgs) -> String {
     let mut text = format!("surelift robot tune {}", args.robot.display());
     if let Some(scenario) = &args.scenario {
         text += &format!(" --scenario {}", scenario.display());
+    }
+    if args.own {
+        text += " --own";
     }
     text + &format!(" --plans {} --seed {} --growth-mm {}", args.plans, args.seed, args.growth_mm)
 }
@@ -149,6 +168,7 @@ mod tests {
             growth_mm: 20.0,
             out: None,
             dry_run: true,
+            own: false,
             quiet: true,
         };
         let refusal = |args: &TuneArgs| {

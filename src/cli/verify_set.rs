@@ -52,7 +52,7 @@ fn answer(asked: &Asked) -> Result<(String, u8), Failure> {
     let proof = SetProof::load(&path).map_err(|error| Failure::input(&error))?;
     let mut faults = held_against(&proof, asked.expected);
     if let Some(own) = asked.prior {
-        faults.extend(prior_differences(&proof, own, asked.expected)?);
+        faults.extend(prior_differences(&proof, own, asked)?);
     }
     let found = match &proof.recorded {
         Some(premises) => recordings::prove(&proof, premises, folder, asked, faults)?,
@@ -120,8 +120,8 @@ fn stated_over(proof: &SetProof, own: &Arm) -> Arm {
 }
 
 /// Where the proof's prior is narrower than one's own file has it.
-fn prior_differences(proof: &SetProof, path: &Path, expected: &Expected) -> Result<Vec<String>, Failure> {
-    let robot = expected.robot.as_ref().unwrap_or(&proof.robot);
+fn prior_differences(proof: &SetProof, path: &Path, asked: &Asked) -> Result<Vec<String>, Failure> {
+    let robot = asked.expected.robot.as_ref().unwrap_or(&proof.robot);
     let unknown = proof.recorded.as_ref().map_or(Unknown::Payload, |premises| premises.unknown);
     let usual = unknown.default_prior(robot);
     let (_, own) = Prior::read(path, usual, robot).map_err(|error| Failure::input(&error))?;

@@ -87,12 +87,17 @@ pub struct ChatterWatch {
 impl ChatterWatch {
     /// A watchdog that has seen nothing yet.
     pub fn new(robot: &Arm) -> Self {
-        let turns = |joint: &crate::robot::Joint| {
-            let limits = &joint.limits;
-            [Turns::new(TORQUE_SHARE * limits.torque), Turns::new(SPEED_SHARE * limits.velocity)]
-        };
-        let window = (WINDOW_S / robot.gains().period_s).round() as u64;
-        Self { joints: robot.joints.iter().map(turns).collect(), ticks: 0, window }
+        let limits = || robot.joints.iter().map(|joint| &joint.limits);
+        let torque: Vec<f64> = limits().map(|limits| TORQUE_SHARE * limits.torque).collect();
+        let speed: Vec<f64> = limits().map(|limits| SPEED_SHARE * limits.velocity).collect();
+        Self::of_swings(&torque, &speed, robot.gains().period_s)
+    }
+
+    /// One for which other swings count: one of the first and one of the second signal a joint, in their units; infinite ones never do.
+    pub fn of_swings(torque: &[f64], speed: &[f64], period_s: f64) -> Self {
+        let turns = |(torque, speed): (&f64, &f64)| [Turns::new(*torque), Turns::new(*speed)];
+        let window = (WINDOW_S / period_s).round() as u64;
+        Self { joints: torque.iter().zip(speed).map(turns).collect(), ticks: 0, window }
     }
 
     /// Looks at the command `tau` (N m) and the measured velocities `dq` (rad/s) of a tick. The first joint that chatters, if one does; what is no
@@ -143,6 +148,15 @@ mod tests {
         // Noise below the swing, however fast, and a motion that goes on and on.
         assert_eq!(caught(|t| 0.12 * sign(t)), None);
         assert_eq!(caught(|t| 0.5 * t + 0.1 * sign(t)), None);
+    }
+
+    #[test]
+    fn other_swings_count_where_they_are_asked_for() {
+        let reversals = |swing: f64| {
+            let mut watch = ChatterWatch::of_swings(&[swing, 1.0], &[f64::INFINITY; 2], 1e-3);
+            (0..100).find_map(|k| watch.tick(&[if k % 2 == 0 { 0.3 } else { -0.2 }, 0.0], &[1e3, -1e3]))
+        };
+        assert_eq!((reversals(0.5), reversals(0.51), reversals(f64::INFINITY)), (Some(0), None, None));
     }
 
     #[test]

@@ -83,6 +83,12 @@ pub enum EstimateError {
         /// Its value.
         value: f64,
     },
+    /// A recording that cannot be used.
+    #[error("{reason}")]
+    Recording {
+        /// Which file, what is wrong with it, and what was expected.
+        reason: String,
+    },
     /// A field of a problem's description.
     #[error("{file}: {field}: {reason}")]
     Field {

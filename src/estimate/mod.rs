@@ -7,6 +7,7 @@
 
 pub mod active_set;
 pub mod arrival;
+pub mod coloured;
 pub mod elimination;
 pub mod error;
 pub mod posterior;
@@ -18,6 +19,7 @@ pub mod solver;
 pub mod stage;
 
 pub use arrival::{ParameterModel, ParameterSolve};
+pub use coloured::ColouredCovariance;
 pub use error::EstimateError;
 pub use posterior::Posterior;
 pub use problem::{EstimationProblem, Point, StageValues, Trajectory};

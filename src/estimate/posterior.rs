@@ -58,6 +58,17 @@ impl<P: EstimationProblem> Solver<'_, P> {
     /// # Errors
     /// As [`Solver::solve`], for one undamped step at the present trajectory.
     pub fn posterior(&mut self, mut each: impl FnMut(usize, &Mat)) -> Result<Posterior, EstimateError> {
+        self.posterior_with_inputs(|k, joint, _| each(k, joint))
+    }
+
+    /// [`Solver::posterior`], where `each` sees the variances of the stage's free inputs as well (of the model's input where equations bind it).
+    ///
+    /// # Errors
+    /// As [`Solver::posterior`].
+    pub fn posterior_with_inputs(
+        &mut self,
+        mut each: impl FnMut(usize, &Mat, &[f64]),
+    ) -> Result<Posterior, EstimateError> {
         self.damped_step(0.0)?;
         let (basis, hess, scale) = self.arrival.reduced();
         let posterior = invert(basis, hess, scale, self.problem.size(0).tangent);
@@ -66,15 +77,35 @@ impl<P: EstimationProblem> Solver<'_, P> {
         for j in 0..n {
             joint.col_mut(j).copy_from_slice(posterior.arrival.column(j).as_slice());
         }
-        let mut chain = Chain::default();
+        let (mut chain, mut spread, mut row) = (Chain::default(), Vec::new(), Vec::new());
         for (k, record) in self.records.iter_mut().enumerate() {
             let record = inner(record);
-            each(k, &joint);
+            input_variances(&record.node, &joint, &mut row, &mut spread);
+            each(k, &joint, &spread);
             if record.node.next > 0 {
                 chain.advance(&record.node, &mut joint);
             }
         }
         Ok(posterior)
+    }
+}
+
+/// Variances of z = -L^-T (S'y + e), with y = (dx, dtheta) of covariance `joint` and e standard normal. Row k of L^-T by the
+/// unit vector: g = L^-1 e_k has the noise's part, and -S g that of y.
+fn input_variances(node: &Node, joint: &Mat, row: &mut Vec<f64>, out: &mut Vec<f64>) {
+    let (factor, nz) = (node.noise_factor(), node.model.nu);
+    out.clear();
+    let mut gain = vec![0.0; joint.rows()];
+    for k in 0..nz {
+        row.clear();
+        row.resize(nz, 0.0);
+        row[k] = 1.0;
+        solve_lower(factor, row);
+        gain.fill(0.0);
+        for (c, g) in row.iter().enumerate() {
+            axpy(*g, &factor.col(c)[nz..], &mut gain);
+        }
+        out.push(dot(row, row) + variance(joint, &gain));
     }
 }
 

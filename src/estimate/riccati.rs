@@ -193,6 +193,31 @@ impl Node {
         }
     }
 
+    /// How the stage answers to a change of its state and the parameters alone, all later inputs at their best: the change of the next state,
+    /// and the slope of this stage's cost along it.
+    pub fn respond(&self, dx: &[f64], dtheta: &[f64], space: &mut PolicySpace, next: &mut [f64]) -> f64 {
+        let (nz, whole) = (self.model.nu, &mut space.whole);
+        whole.clear();
+        whole.resize(nz, 0.0);
+        whole.extend(dx.iter().chain(dtheta));
+        let (z, tail) = whole.split_at_mut(nz);
+        for (k, z) in z.iter_mut().enumerate() {
+            *z = -dot(&self.factor.col(k)[nz..], tail);
+        }
+        solve_lower_transposed(&self.factor, z);
+        for (i, out) in next.iter_mut().enumerate() {
+            *out = dot(self.model.jac.col(i), whole);
+        }
+        space.input.clear();
+        if self.lift.active {
+            space.input.extend((0..self.lift.shift.len()).map(|i| dot(self.lift.rows.col(i), whole)));
+        } else {
+            space.input.extend_from_slice(&whole[..nz]);
+        }
+        let (u, rest) = self.gradient.split_at(space.input.len());
+        dot(u, &space.input) + dot(rest, &whole[nz..])
+    }
+
     /// Slope of the cost along the step that [`Node::policy`] left in `space`, taken with scale one.
     pub fn slope(&self, space: &PolicySpace) -> f64 {
         let (u, rest) = self.gradient.split_at(space.input.len());

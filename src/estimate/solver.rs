@@ -22,8 +22,8 @@ use super::error::EstimateError;
 use super::problem::{EstimationProblem, Trajectory};
 use super::riccati::PolicySpace;
 use super::secant::Secant;
-use crate::linear::dense::dot;
-use marginal::Marginal;
+use crate::linear::dense::{Mat, dot};
+use marginal::{FIRST_FITS, Marginal};
 pub use options::{Iteration, Rollout, SolverOptions, SolverOutcome, Status};
 pub(super) use stage_record::StageRecord;
 use stage_record::{ThreadStorage, linearise_stage};
@@ -55,6 +55,8 @@ pub struct Solver<'p, P: EstimationProblem> {
     now: Trajectory,
     marginal: Marginal,
     secant: Secant,
+    /// Iterations in which the trajectory may still move alone before the parameters do.
+    first_fits: usize,
     /// Parameters of the trial step.
     theta: Vec<f64>,
     step: Trajectory,
@@ -99,6 +101,7 @@ impl<'p, P: EstimationProblem> Solver<'p, P> {
             secant: Secant::new(sizes[0].tangent + nt),
             claimed: AtomicUsize::new(0),
             now: blank(true),
+            first_fits: 0,
             theta: vec![0.0; nt],
             step: blank(false),
             whole: PolicySpace::default(),
@@ -142,6 +145,7 @@ impl<'p, P: EstimationProblem> Solver<'p, P> {
     ) -> Result<SolverOutcome, EstimateError> {
         self.start(guess)?;
         self.marginal.start(near, part.map(|p| &p.marginal));
+        self.first_fits = if self.options.cautious { FIRST_FITS } else { 0 };
         if self.threads.len() == 1 {
             return self.iterate();
         }
@@ -196,6 +200,11 @@ impl<'p, P: EstimationProblem> Solver<'p, P> {
             violation += record.violation;
         }
         Ok((cost, violation + self.constraints.violation()))
+    }
+
+    /// Hessian of the first stage's value function by (dx, dtheta), lower triangle; after a step.
+    pub(super) fn first_value(&mut self) -> &Mat {
+        &self.sweep.recursion().value.hess
     }
 
     fn contradiction(&mut self) -> f64 {

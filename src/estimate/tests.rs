@@ -5,7 +5,7 @@ mod attitude;
 mod ball;
 mod dense_kkt;
 mod kink;
-mod random;
+pub(super) mod random;
 
 use nalgebra::DVector;
 

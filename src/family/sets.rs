@@ -165,7 +165,7 @@ fn around<const N: usize, R: Rounding>(
     family: &TrajectoryFamily,
     (t0, t1): (f64, f64),
 ) -> Cell<N, R> {
-    let unit = through_ticks::<N, R>(tube, &family.unit, 0, t0, t1);
+    let unit = through_ticks::<N, R>(tube, (&family.unit).into(), 0, t0, t1);
     Cell::around(robot, tube, |j| (steered(family, tube, j, (t0, t1), &unit), magnitudes(family, j)))
 }
 
@@ -177,7 +177,7 @@ fn steered<const N: usize, R: Rounding>(
     (t0, t1): (f64, f64),
     unit: &DesiredMotion<N, R>,
 ) -> DesiredMotion<N, R> {
-    let mid = through_ticks::<N, R>(tube, &family.mid, j, t0, t1);
+    let mid = through_ticks::<N, R>(tube, (&family.mid).into(), j, t0, t1);
     let k = Affine::<N, R>::symbol(symbols(family.mid.dof()) + j, family.reach[j]);
     let [position, velocity, acceleration] = family.roundoff(j);
     DesiredMotion {

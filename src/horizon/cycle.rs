@@ -21,6 +21,7 @@ use crate::trajectory::JointState;
 
 use super::hardware::{Hardware, Reading, Sighting};
 
+mod boxed;
 mod encoders;
 pub(super) mod inline;
 
@@ -115,6 +116,13 @@ pub(super) trait Watch {
     fn observe(&mut self, obstacle: usize, seen: &mut Sighting) -> bool;
 }
 
+/// An arm whose hand holds something else than before, and the controller for it.
+#[derive(Debug)]
+pub(super) struct Anew {
+    pub(super) robot: Arc<Arm>,
+    pub(super) controller: SupervisedController,
+}
+
 /// Ticks as whoever plans sees them.
 pub(super) trait Cycles: Watch {
     /// The next tick, in order, once it has been; `None` if there will be none any more.
@@ -149,13 +157,19 @@ pub(super) trait Cycles: Watch {
 
     /// [`Hardware::set_claimed`].
     fn claim(&mut self, set: &ParameterSet);
+
+    /// The arm rests, and is left to its own drives from the next tick on, until a plan from rest takes over. That one is for `anew`.
+    fn stand(&mut self, anew: Anew);
+
+    /// [`Hardware::gripper`].
+    fn gripper(&mut self, closes: bool);
 }
 
 /// The cycle itself.
 #[derive(Debug)]
-pub(super) struct Cycle<'a, H> {
+pub(super) struct Cycle<H> {
     robot: Arc<Arm>,
-    hardware: &'a mut H,
+    hardware: H,
     controller: SupervisedController,
     encoders: Encoders,
     /// Something is known to be broken.
@@ -181,10 +195,10 @@ pub(super) struct Cycle<'a, H> {
 /// Multiples of the stiction speed and the encoders' error below which a joint is slow.
 const SLOW: f64 = 4.0;
 
-impl<'a, H: Hardware> Cycle<'a, H> {
+impl<H: Hardware> Cycle<H> {
     /// The arm stands at `start`. `set` is what may be true at first.
     pub(super) fn new(
-        hardware: &'a mut H,
+        hardware: H,
         controller: SupervisedController,
         (robot, set): (Arc<Arm>, &ParameterSet),
         start: &[f64],
@@ -231,12 +245,32 @@ impl<'a, H: Hardware> Cycle<'a, H> {
         self.hardware.set_claimed(set);
     }
 
+    /// [`Hardware::gripper`].
+    pub(super) fn gripper(&mut self, closes: bool) {
+        self.hardware.gripper(closes);
+    }
+
+    /// An arm that rests, and was not stopped, is held by its own drives from the next tick on. What was followed is let go; the next plan starts from
+    /// rest. The caller gets back what is used no more, or `anew` where the arm does not rest.
+    pub(super) fn stand(&mut self, anew: &mut Anew) -> ArrayVec<Retired, 3> {
+        let mut retired = ArrayVec::new();
+        if !self.rests() || self.is_over() {
+            return retired;
+        }
+        std::mem::swap(&mut self.robot, &mut anew.robot);
+        std::mem::swap(&mut self.controller, &mut anew.controller);
+        retired.extend(self.next.drain(..).map(Retired::from));
+        retired.push(Retired { _plan: self.plan.take(), _set: None });
+        (self.doing, self.serial) = (Doing::Standing, 0);
+        retired
+    }
+
     /// Whether the arm may be left to its own drives: it stands, or has had all the time to come to a stop.
     pub(super) fn rests(&self) -> bool {
         let period = self.robot.gains().period_s;
         match (self.doing, &self.plan) {
             (Doing::Following(ticks), Some(plan)) => {
-                plan.tube.time_of_tick(plan.curve.duration_s, ticks) >= plan.curve.duration_s
+                plan.tube.time_of_tick(plan.curve.duration_s(), ticks) >= plan.curve.duration_s()
             }
             (Doing::Stopping(calm), _) => {
                 calm as f64 * period >= STANDS_S || self.stop_ticks as f64 * period >= LONGEST_STOP_S
@@ -351,7 +385,7 @@ impl<'a, H: Hardware> Cycle<'a, H> {
         let t = match (self.doing, &self.plan) {
             (Doing::Standing, _) => return None,
             (Doing::Following(ticks), Some(plan)) => {
-                let t = plan.tube.time_of_tick(plan.curve.duration_s, ticks);
+                let t = plan.tube.time_of_tick(plan.curve.duration_s(), ticks);
                 plan.curve.evaluate(t, &mut self.desired);
                 t
             }

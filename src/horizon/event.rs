@@ -15,6 +15,17 @@ pub trait Observer {
     }
 }
 
+/// A borrowed observer is one.
+impl<O: Observer + ?Sized> Observer for &mut O {
+    fn event(&mut self, event: &Event) {
+        (**self).event(event);
+    }
+
+    fn asks_to_stop(&mut self) -> bool {
+        (**self).asks_to_stop()
+    }
+}
+
 /// Nobody watches.
 impl Observer for () {
     fn event(&mut self, _: &Event) {}

@@ -81,8 +81,53 @@ pub trait Hardware {
     /// a time, commands end, and the arm's own drives have to hold it. A driver may put its brakes on here; a simulator can look how the arm stops.
     fn stop_begins(&mut self) {}
 
+    /// The hand is to close, or to open. The arm stands meanwhile, held by its own drives. Called at a tick by a job of the room `job` alone; returns at once. A stack
+    /// that moves its gripper in another way has nothing to do.
+    fn gripper(&mut self, closes: bool) {
+        let _ = closes;
+    }
+
     /// The true parameters are claimed to lie in `set`. A real arm has nothing to do; a simulator can look whether it is true.
     fn set_claimed(&mut self, set: &ParameterSet) {
         let _ = set;
+    }
+}
+
+/// A borrowed arm is an arm.
+impl<H: Hardware + ?Sized> Hardware for &mut H {
+    fn time(&self) -> f64 {
+        (**self).time()
+    }
+
+    fn read(&mut self, reading: &mut Reading) {
+        (**self).read(reading);
+    }
+
+    fn command(&mut self, tau: &[f64], measured: &mut [f64]) -> bool {
+        (**self).command(tau, measured)
+    }
+
+    fn hold(&mut self, measured: &mut [f64]) -> bool {
+        (**self).hold(measured)
+    }
+
+    fn observe(&mut self, obstacle: usize, seen: &mut Sighting) -> bool {
+        (**self).observe(obstacle, seen)
+    }
+
+    fn plan_starts(&mut self, plan: &Plan) {
+        (**self).plan_starts(plan);
+    }
+
+    fn stop_begins(&mut self) {
+        (**self).stop_begins();
+    }
+
+    fn gripper(&mut self, closes: bool) {
+        (**self).gripper(closes);
+    }
+
+    fn set_claimed(&mut self, set: &ParameterSet) {
+        (**self).set_claimed(set);
     }
 }

@@ -7,6 +7,7 @@ use super::outcome::TaskPhase;
 use super::record::{LogRow, MostProbable};
 use super::task::{ExciteCriterion, HeldObject, Identify, Task};
 use crate::identify::{Identifier, IdentifierOptions, IdentifyError, Method, SetProof, Update};
+use crate::inertia::pseudo::check_physical;
 use crate::inertia::{INERTIAL, ParameterSet};
 use crate::multibody::payload;
 use crate::plan::excite::{Criterion, Information};
@@ -14,7 +15,7 @@ use crate::plan::{Plan, tube_fit};
 use crate::recording::Sample;
 use crate::regression::foresee;
 use crate::robot::Arm;
-use crate::trajectory::Bezier;
+use crate::trajectory::Pieces;
 
 /// Everything that has to do with learning; a run with an empty hand has none.
 pub(crate) struct Learner {
@@ -51,7 +52,11 @@ impl Learner {
         let Identify { method, window_s, .. } = held.identify;
         let options = IdentifierOptions { method, window_s, ..IdentifierOptions::default() };
         let identifier = Identifier::new(robot.clone(), prior, acceleration_bound, options)?;
-        let start = *identifier.nominal();
+        // What a person guesses is the estimate until something is learnt; a search for the most probable body begins at one that can exist.
+        let inside = *identifier.nominal();
+        let guess = held.prior.nominal;
+        let start = guess.filter(|guess| check_physical(guess).is_ok()).unwrap_or(inside);
+        let identifier = identifier.with_guess(guess.unwrap_or(inside));
         Ok(Self { robot, held: held.clone(), identifier, start, known: Information::none() })
     }
 
@@ -81,6 +86,11 @@ impl Learner {
         still.map_err(|error| self.broken(t, &error))
     }
 
+    /// What follows is not heard for a while: no window of data reaches over that.
+    pub(crate) fn pause(&mut self) {
+        self.identifier.interrupt();
+    }
+
     /// Takes a measurement. Where it comes late, the gap before it is told and the window of data around that left out.
     pub(crate) fn push(&mut self, sample: Sample) -> Checked<Option<MeasurementGap>> {
         let t = sample.t;
@@ -94,7 +104,7 @@ impl Learner {
     }
 
     /// The present set, with what is known besides of the torques along a motion like `curve`, planned at time `t`.
-    pub(crate) fn along(&mut self, t: f64, curve: &Bezier) -> Checked<ParameterSet> {
+    pub(crate) fn along(&mut self, t: f64, curve: Pieces<'_>) -> Checked<ParameterSet> {
         let (times, rows) = foresee::torque_rows(&self.robot, curve);
         let strips = self.identifier.torque_strips(times, &rows).map_err(|error| self.broken(t, &error))?;
         Ok(self.identifier.set().clone().with_strips(Some(strips)))

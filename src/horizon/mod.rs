@@ -43,6 +43,7 @@ pub use record::{
     BodyEstimate, Identification, LogRow, Margins, MostProbable, PlanSummary, Record, TorqueWidths, TubeStep,
     WaitRecord,
 };
+pub(crate) use run::session::{Ending, Session};
 pub use run::{METHODS, RunError, RunOptions, run};
 pub use task::{Carry, Excite, ExciteCriterion, HeldObject, Identify, Task, Timing};
 pub use tick_times::{TickSummary, TickTimes};

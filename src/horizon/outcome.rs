@@ -66,8 +66,10 @@ impl fmt::Display for Outcome {
 pub enum TaskPhase {
     /// Moving so as to learn the payload.
     Excite,
-    /// Moving the payload to its place.
+    /// Moving the payload to its place, or to the start of the path that the task gives.
     Carry,
+    /// Moving the payload along the path that the task gives.
+    Path,
 }
 
 impl fmt::Display for TaskPhase {
@@ -75,6 +77,7 @@ impl fmt::Display for TaskPhase {
         f.pad(match self {
             TaskPhase::Excite => "excite",
             TaskPhase::Carry => "carry",
+            TaskPhase::Path => "path",
         })
     }
 }

@@ -9,17 +9,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use arrayvec::ArrayVec;
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use crate::inertia::ParameterSet;
 
-use super::cycle::{Cycle, Cycles, Handover, Retired, Row, Watch};
+use super::cycle::{Anew, Cycle, Cycles, Handover, Retired, Row, Watch};
 use super::event::Observer;
 use super::hardware::{Hardware, Sighting};
 use super::record::Record;
 use super::run::{Beginning, RunError, RunOptions};
 use super::task::Task;
 use super::tick_times::TickTimes;
+use crate::robot::Arm;
 
 /// Rows that may wait to be looked at, s of ticks: as long as plans may take, and more. Rows beyond are lost.
 const ROWS_S: f64 = 8.0;
@@ -46,12 +48,11 @@ pub fn run_realtime<H: Hardware + Send>(
     let beginning = Beginning::new(task, &options, observer)?;
     let period_s = beginning.robot.gains().period_s;
     let begun_s = hardware.time();
-    let (mut remote, control) = connect(beginning.cycle(hardware), period_s, begun_s);
+    let (remote, control) = connect(beginning.cycle(hardware), period_s, begun_s);
     Ok(thread::scope(|scope| {
         let thread = scope.spawn(move || control.run());
-        let mut record = beginning.run(&mut remote, &options, observer);
-        // Letting go of the rings ends the other thread.
-        drop(remote);
+        // At its end the run lets go of the rings, which ends the other thread.
+        let mut record = beginning.run(remote, &options, observer);
         match thread.join() {
             Ok(times) => record.ticks = Some(times),
             Err(panic) => std::panic::resume_unwind(panic),
@@ -75,6 +76,8 @@ enum Message {
     Plan(Handover),
     Claim(Arc<ParameterSet>),
     Ask(Question),
+    Stand(Box<Anew>),
+    Gripper(bool),
 }
 
 /// What comes back from it, beside rows.
@@ -84,6 +87,7 @@ enum Answer {
     /// To be let go.
     Plan(Retired),
     Claim(Arc<ParameterSet>),
+    Stood(Box<Anew>, ArrayVec<Retired, 3>),
 }
 
 /// Flags that hold from the tick on that sees them.
@@ -96,8 +100,8 @@ struct Flags {
 
 /// The control thread's end.
 #[derive(Debug)]
-struct Control<'a, H> {
-    cycle: Cycle<'a, H>,
+struct Control<H> {
+    cycle: Cycle<H>,
     rows: Producer<Row>,
     messages: Consumer<Message>,
     answers: Producer<Answer>,
@@ -121,7 +125,7 @@ struct Remote {
     period: Duration,
 }
 
-fn connect<H: Hardware>(cycle: Cycle<'_, H>, period_s: f64, begun_s: f64) -> (Remote, Control<'_, H>) {
+fn connect<H: Hardware>(cycle: Cycle<H>, period_s: f64, begun_s: f64) -> (Remote, Control<H>) {
     let (rows, rows_here) = RingBuffer::new((ROWS_S / period_s).ceil() as usize);
     let (messages_here, messages) = RingBuffer::new(MESSAGES);
     let (answers, answers_here) = RingBuffer::new(2 * MESSAGES);
@@ -143,6 +147,16 @@ fn connect<H: Hardware>(cycle: Cycle<'_, H>, period_s: f64, begun_s: f64) -> (Re
     (remote, Control { cycle, rows, messages, answers, flags, times })
 }
 
+/// A cycle in a thread of its own, which ends when the other end is let go and the arm rests.
+pub(super) fn spawn<H: Hardware + Send + 'static>(
+    cycle: Cycle<H>,
+    robot: &Arm,
+) -> (Box<dyn Cycles>, thread::JoinHandle<TickTimes>) {
+    let begun_s = cycle.time();
+    let (remote, control) = connect(cycle, robot.gains().period_s, begun_s);
+    (Box::new(remote), thread::spawn(move || control.run()))
+}
+
 /// Asks the system to let this thread run whenever it can. Whether that is granted.
 #[cfg(unix)]
 fn come_first() -> bool {
@@ -161,7 +175,7 @@ fn come_first() -> bool {
     thread_priority::set_current_thread_priority(thread_priority::ThreadPriority::Max).is_ok()
 }
 
-impl<H: Hardware> Control<'_, H> {
+impl<H: Hardware> Control<H> {
     /// Ticks until the other end is let go and the arm stands. Who plans may have panicked: the running plan still ends at rest, if it is followed to its end.
     fn run(mut self) -> TickTimes {
         self.times.prioritised = come_first();
@@ -193,6 +207,14 @@ impl<H: Hardware> Control<'_, H> {
                     let new = self.cycle.observe(question.obstacle, &mut question.seen);
                     question.answer = Some((new, self.cycle.time()));
                     Some(Answer::Seen(question))
+                }
+                Message::Stand(mut anew) => {
+                    let retired = self.cycle.stand(&mut anew);
+                    Some(Answer::Stood(anew, retired))
+                }
+                Message::Gripper(closes) => {
+                    self.cycle.gripper(closes);
+                    None
                 }
             };
             self.hand_back(answer);
@@ -242,6 +264,7 @@ impl Remote {
                 Answer::Seen(question) => return Some(question),
                 Answer::Plan(retired) => drop(retired),
                 Answer::Claim(set) => drop(set),
+                Answer::Stood(anew, retired) => drop((anew, retired)),
             }
         }
         None
@@ -324,5 +347,14 @@ impl Cycles for Remote {
     fn claim(&mut self, set: &ParameterSet) {
         self.clear();
         self.send(Message::Claim(Arc::new(set.clone())));
+    }
+
+    fn stand(&mut self, anew: Anew) {
+        self.clear();
+        self.send(Message::Stand(Box::new(anew)));
+    }
+
+    fn gripper(&mut self, closes: bool) {
+        self.send(Message::Gripper(closes));
     }
 }

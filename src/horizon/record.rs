@@ -12,7 +12,7 @@ use crate::identify::SetProof;
 use crate::plan::Plan;
 use crate::reach::PreparedSet;
 use crate::robot::{Arm, Model};
-use crate::trajectory::Bezier;
+use crate::trajectory::Pieces;
 
 /// One sample; every vector has one entry a joint.
 #[derive(Debug, Clone, PartialEq)]
@@ -124,10 +124,10 @@ pub struct TorqueWidths {
 
 impl TorqueWidths {
     /// The means over a motion under `set`, at the middles of so many equal parts of it.
-    pub fn along(robot: &Model, set: &PreparedSet, curve: &Bezier, parts: usize) -> Self {
+    pub fn along(robot: &Model, set: &PreparedSet, curve: Pieces<'_>, parts: usize) -> Self {
         let mut mean = Self { box_nm: vec![0.0; robot.dof()], correlated_nm: vec![0.0; robot.dof()] };
         for k in 0..parts {
-            let t = curve.duration_s * (k as f64 + 0.5) / parts as f64;
+            let t = curve.duration_s() * (k as f64 + 0.5) / parts as f64;
             for (j, (all, some)) in open_torque(robot, set, &curve.state(t), t).into_iter().enumerate() {
                 mean.box_nm[j] += all / parts as f64;
                 mean.correlated_nm[j] += some / parts as f64;
@@ -314,7 +314,7 @@ impl Record {
             let attempt = self.attempts.iter_mut().find(|a| a.certified && a.t == plan.t_start_s);
             if let Some(attempt) = attempt {
                 let set = PreparedSet::new(robot, &plan.set);
-                attempt.torque = Some(TorqueWidths::along(robot, &set, &plan.curve, WIDTHS_AT));
+                attempt.torque = Some(TorqueWidths::along(robot, &set, plan.curve.view(), WIDTHS_AT));
             }
         }
     }

@@ -13,17 +13,20 @@ use crate::plan::propose::Planner;
 use crate::plan::route::{Route, Router};
 use crate::plan::tube_fit;
 use crate::robot::Arm;
+use crate::trajectory::PiecewiseBezier;
 
 mod execution;
+mod given;
 mod handover;
 mod planning;
+pub(crate) mod session;
 mod stopping;
 mod waiting;
 
 use waiting::Waiting;
 
 use super::cycle::inline::Inline;
-use super::cycle::{Cycle, Cycles};
+use super::cycle::{Cycle, Cycles, Doing, Row};
 use super::event::{Event, Observer};
 use super::evidence::{Broken, Evidence};
 use super::hardware::Hardware;
@@ -87,13 +90,13 @@ pub fn run<H: Hardware>(
     observer: &mut dyn Observer,
 ) -> Result<Record, RunError> {
     let beginning = Beginning::new(task, options, observer)?;
-    let mut cycles = Inline::new(beginning.cycle(hardware));
-    Ok(beginning.run(&mut cycles, options, observer))
+    let cycles = Inline::new(beginning.cycle(hardware));
+    Ok(beginning.run(cycles, options, observer))
 }
 
 /// All that a run needs before its first tick.
-pub(super) struct Beginning<'a> {
-    task: &'a Task,
+pub(super) struct Beginning {
+    task: Arc<Task>,
     pub(super) robot: Arc<Arm>,
     /// What may be true before the first measurement.
     prior: ParameterSet,
@@ -101,9 +104,9 @@ pub(super) struct Beginning<'a> {
     clock: Instant,
 }
 
-impl<'a> Beginning<'a> {
+impl Beginning {
     pub(super) fn new(
-        task: &'a Task,
+        task: &Task,
         options: &RunOptions,
         observer: &mut dyn Observer,
     ) -> Result<Self, RunError> {
@@ -127,11 +130,11 @@ impl<'a> Beginning<'a> {
         {
             prior = unused.set().clone();
         }
-        Ok(Self { task, robot, prior, learner, clock })
+        Ok(Self { task: Arc::new(task.clone()), robot, prior, learner, clock })
     }
 
     /// The control cycle of this run.
-    pub(super) fn cycle<'h, H: Hardware>(&self, hardware: &'h mut H) -> Cycle<'h, H> {
+    pub(super) fn cycle<H: Hardware>(&self, hardware: H) -> Cycle<H> {
         let set = self.learner.as_ref().map_or(&self.prior, Learner::set);
         let controller = SupervisedController::new(self.robot.clone(), set, &tube_fit::initial(&self.robot));
         Cycle::new(hardware, controller, (self.robot.clone(), &self.prior), &self.task.start)
@@ -140,24 +143,44 @@ impl<'a> Beginning<'a> {
     /// The run itself.
     pub(super) fn run<C: Cycles>(
         self,
-        cycles: &mut C,
+        cycles: C,
         options: &RunOptions,
         observer: &mut dyn Observer,
     ) -> Record {
+        let clock = self.clock;
+        let mut runner = self.runner(cycles, options, Box::new(observer));
+        let (outcome, reason) = runner.drive();
+        runner.finish(outcome, reason, clock)
+    }
+
+    fn runner<'a, C: Cycles>(
+        self,
+        cycles: C,
+        options: &RunOptions,
+        observer: Box<dyn Observer + 'a>,
+    ) -> Runner<'a, C> {
+        let mut task = self.task;
+        let path = task.path.clone();
+        if let Some(path) = &path {
+            // The planner leads to where the path starts.
+            Arc::make_mut(&mut task).goal = path.start();
+        }
         let mut runner = Runner {
+            path,
             planner: Planner::default(),
             router: Router::default(),
             active: None,
             pending: None,
             handovers: 0,
             excited: 0,
+            earlier: 0,
             failures: 0,
             stalls: 0,
             waited: 0,
             waiting: None,
-            surroundings: Surroundings::new(&self.task.scene, cycles.time()),
+            surroundings: Surroundings::new(&task.scene, cycles.time()),
             record: Record::new(),
-            task: self.task,
+            task,
             robot: self.robot,
             cycles,
             prior: self.prior,
@@ -169,8 +192,7 @@ impl<'a> Beginning<'a> {
         if runner.learner.is_none() {
             runner.cycles.claim(&runner.prior);
         }
-        let (outcome, reason) = runner.drive();
-        runner.finish(outcome, reason, self.clock)
+        runner
     }
 }
 
@@ -188,7 +210,7 @@ struct Active {
 impl Active {
     /// Time on the plan's curve after so many ticks, s; exactly the duration from its end on.
     fn time_at(&self, ticks: u64) -> f64 {
-        self.plan.tube.time_of_tick(self.plan.curve.duration_s, ticks)
+        self.plan.tube.time_of_tick(self.plan.curve.duration_s(), ticks)
     }
 }
 
@@ -200,14 +222,16 @@ struct Pending {
 }
 
 struct Runner<'a, C> {
-    task: &'a Task,
+    task: Arc<Task>,
     robot: Arc<Arm>,
-    cycles: &'a mut C,
+    cycles: C,
     /// What may be true before the first measurement.
     prior: ParameterSet,
     /// Where something is held.
     learner: Option<Learner>,
-    observer: &'a mut dyn Observer,
+    observer: Box<dyn Observer + 'a>,
+    /// The path that the task gives, in the turns of the joints in which the arm is.
+    path: Option<PiecewiseBezier>,
     planner: Planner,
     router: Router,
     active: Option<Active>,
@@ -216,6 +240,8 @@ struct Runner<'a, C> {
     handovers: u64,
     /// Exciting plans that were certified.
     excited: usize,
+    /// Plans that were tried before the present errand.
+    earlier: usize,
     /// Failures in a row.
     failures: usize,
     /// Carrying plans in a row that ended where the one before did.
@@ -238,6 +264,11 @@ impl<C: Cycles> Runner<'_, C> {
         {
             return (Outcome::SafeStop, Some(reason));
         }
+        self.plan_until(&Self::arrived)
+    }
+
+    /// Planning periods until something is done, at the latest when a plan or an assumption fails.
+    fn plan_until(&mut self, done: &dyn Fn(&Self) -> bool) -> (Outcome, Option<String>) {
         loop {
             self.catch_up();
             let begun = self.cycles.begins();
@@ -250,7 +281,7 @@ impl<C: Cycles> Runner<'_, C> {
                 self.examine();
                 return (Outcome::AssumptionBroken, Some(self.record.broken[0].text.clone()));
             }
-            if self.arrived() {
+            if done(self) {
                 return (Outcome::Success, None);
             }
             if self.observer.asks_to_stop() {
@@ -258,13 +289,13 @@ impl<C: Cycles> Runner<'_, C> {
                 return (Outcome::SafeStop, Some(ASKED.to_owned()));
             }
             let next = self.purpose().map(|phase| (phase, self.make_plan(phase, begun)));
-            if let Some((_, None)) = next
-                && let Some(reason) = self.count_failure()
+            if let Some((phase, None)) = next
+                && let Some(reason) = self.count_failure(phase)
             {
                 self.brake();
                 return (Outcome::SafeStop, Some(reason));
             }
-            if self.record.attempts.len() - self.waited > self.task.timing.max_plans {
+            if self.tried() - self.waited > self.task.timing.max_plans {
                 let reason = self.unreached();
                 self.brake();
                 return (Outcome::SafeStop, Some(reason));
@@ -280,6 +311,11 @@ impl<C: Cycles> Runner<'_, C> {
         }
     }
 
+    /// Plans that were tried.
+    fn tried(&self) -> usize {
+        self.record.attempts.len() - self.earlier
+    }
+
     fn planning_ticks(&self) -> u64 {
         (self.task.timing.t_p_s / self.robot.gains().period_s).round() as u64
     }
@@ -290,8 +326,8 @@ impl<C: Cycles> Runner<'_, C> {
     }
 
     /// Ticks until the trajectory has ended: no fewer, lest it be left before it rests.
-    fn plan_ticks(&self) -> u64 {
-        (self.task.timing.t_f_s / self.robot.gains().period_s).ceil() as u64
+    fn plan_ticks(&self, active: &Active) -> u64 {
+        (active.plan.curve.duration_s() / self.robot.gains().period_s).ceil() as u64
     }
 
     /// What the next plan is for; `None` while the running one is to be executed further.
@@ -306,10 +342,11 @@ impl<C: Cycles> Runner<'_, C> {
             // The last exciting trajectory runs to its end; the next plan starts there.
             Some(active)
                 if active.phase == TaskPhase::Excite
-                    && active.ticks + 2 * self.planning_ticks() <= self.plan_ticks() =>
+                    && active.ticks + 2 * self.planning_ticks() <= self.plan_ticks(active) =>
             {
                 None
             }
+            active if self.path.is_some() => self.purpose_with_path(active.as_ref()),
             Some(active) if active.phase == TaskPhase::Carry && self.ends_at_goal(active) => None,
             _ => Some(TaskPhase::Carry),
         }
@@ -318,7 +355,12 @@ impl<C: Cycles> Runner<'_, C> {
     /// Whether the running plan is done and was the last one.
     fn arrived(&self) -> bool {
         self.active.as_ref().is_some_and(|a| {
-            a.phase == TaskPhase::Carry && self.ends_at_goal(a) && a.ticks >= self.plan_ticks()
+            let last = match a.phase {
+                TaskPhase::Excite => false,
+                TaskPhase::Carry => self.path.is_none() && self.ends_at_goal(a),
+                TaskPhase::Path => true,
+            };
+            last && a.ticks >= self.plan_ticks(a)
         })
     }
 
@@ -332,7 +374,7 @@ impl<C: Cycles> Runner<'_, C> {
 
     /// Why all the plans have not led to the goal. With tracking errors beyond the goal's tolerance none ever does.
     fn unreached(&self) -> String {
-        let said = format!("the goal was not reached within {} plans", self.record.attempts.len());
+        let said = format!("the goal was not reached within {} plans", self.tried());
         let tolerance = &self.task.goal_tolerance_rad;
         let wide = |active: &Active| (0..tolerance.len()).find(|&j| active.e_radius[j] > tolerance[j]);
         let Some((active, j)) = self.active.as_ref().and_then(|a| Some((a, wide(a)?))) else { return said };
@@ -379,15 +421,16 @@ impl<C: Cycles> Runner<'_, C> {
         Ok(())
     }
 
-    fn finish(mut self, outcome: Outcome, reason: Option<String>, clock: Instant) -> Record {
+    fn finish(&mut self, outcome: Outcome, reason: Option<String>, clock: Instant) -> Record {
         self.end_wait();
         let record = &mut self.record;
         record.look_at_torques(&self.robot);
         record.most_probable = self.learner.as_ref().and_then(|l| l.most_probable(&record.log));
         record.set_proof = self.learner.as_ref().map(Learner::proof);
-        record.goal = self.router.route().and_then(Route::goal).unwrap_or(&self.task.goal).to_vec();
+        let goal = || self.router.route().and_then(Route::goal).unwrap_or(&self.task.goal).to_vec();
+        record.goal = self.path.as_ref().map_or_else(goal, PiecewiseBezier::end);
         (record.outcome, record.reason) = (outcome, reason);
         (record.duration_s, record.wall_s) = (self.cycles.time(), clock.elapsed().as_secs_f64());
-        self.record
+        std::mem::replace(record, Record::new())
     }
 }

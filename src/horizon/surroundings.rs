@@ -62,7 +62,7 @@ impl Surroundings {
     }
 
     /// Asks where the obstacles are that may move. An error says that one was faster than it can be, or was seen in the future.
-    pub(super) fn refresh(&mut self, watch: &mut impl Watch) -> Result<(), Box<Broken>> {
+    pub(super) fn refresh(&mut self, watch: &mut (impl Watch + ?Sized)) -> Result<(), Box<Broken>> {
         if !self.moves {
             return Ok(());
         }

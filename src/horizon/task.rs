@@ -6,6 +6,7 @@ use crate::identify::Method;
 use crate::inertia::ParameterSet;
 use crate::robot::prior::PriorFault;
 use crate::robot::{Arm, Prior, Scene};
+use crate::trajectory::PiecewiseBezier;
 
 /// The rhythm of planning.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -127,7 +128,7 @@ pub struct Task {
     pub held: Option<HeldObject>,
     /// Start configuration, rad (m); length n. The arm starts at rest.
     pub start: Vec<f64>,
-    /// Goal configuration, rad (m); length n.
+    /// Goal configuration, rad (m); length n. Where there is a path, its end.
     pub goal: Vec<f64>,
     /// The goal is reached when every joint is within this of it, rad (m); length n.
     pub goal_tolerance_rad: Vec<f64>,
@@ -135,8 +136,12 @@ pub struct Task {
     pub scene: Scene,
     /// The rhythm of planning.
     pub timing: Timing,
-    /// Settings of the trajectories towards the goal.
+    /// Settings of the trajectories towards the goal, or towards the start of the path.
     pub carry: Carry,
+    /// The motion that carries what is held to the goal, made in advance: from rest to rest, in pieces that join. Left out where the planner
+    /// finds the way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PiecewiseBezier>,
 }
 
 impl Task {

@@ -76,6 +76,16 @@ pub enum IdentifyError {
         /// The period, s.
         period: f64,
     },
+    /// A window of data does not follow the ones before it.
+    #[error(
+        "window of data begins with tick {first}, expected tick {expected} or a later one: windows are taken in order, each once"
+    )]
+    WindowOrder {
+        /// Number of its first tick.
+        first: usize,
+        /// Number of the tick with which it may begin.
+        expected: usize,
+    },
     /// Two successive samples are farther apart than the bounds on the motion allow.
     #[error(
         "joint {joint}: measured {what} changes by {step} up to t = {t} s, expected at most {largest} in \

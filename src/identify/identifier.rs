@@ -6,13 +6,13 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::bounds::{Effort, Search, Tightened, check_rows, unit};
+use super::collector::{CollectedWindow, WindowCollector};
 use super::error::IdentifyError;
 use super::physics::{check_box, prove_body};
-use super::plausible::{check_motion, check_step};
 use super::polytope::Polytope;
 use super::proof::{Recorder, SetProof};
 use super::separate::{ChargeEstimate, Profile, RowSeparation};
-use super::window::{Clock, History, Past, Pick, Placed, RowMaker, Window};
+use super::window::{History, Past, Pick, Placed, RowMaker, Window};
 use super::{nominal, perturbation};
 use crate::inertia::{INERTIAL, ParameterSet};
 use crate::recording::Sample;
@@ -81,11 +81,10 @@ pub struct Identifier {
     pub(super) options: IdentifierOptions,
     pub(super) polytope: Polytope,
     nominal: [f64; INERTIAL],
-    acceleration_bound: Vec<f64>,
-    /// Samples taken so far.
-    ticks: usize,
-    /// The window being filled, then the full ones that no update has used yet, each with the number of its first tick.
-    filling: Option<Window>,
+    collector: WindowCollector,
+    /// Number of the tick with which the next window may begin.
+    next_tick: usize,
+    /// Full windows that no update has used yet, each with the number of its first tick.
     waiting: Vec<(usize, Window)>,
     /// Enclosures of the first of them.
     enclosed: Vec<Past>,
@@ -119,20 +118,19 @@ impl Identifier {
             return Err(IdentifyError::WrongLength { what: "prior box", found: prior.len(), expected });
         }
         check_box(prior, expected)?;
-        check_settings(&robot, &options)?;
+        let collector = WindowCollector::new(robot.clone(), acceleration_bound, &options)?;
         let (set, inside, proven) = prove_body(prior, robot.end_effector())?;
         let offset = robot.inertial_index(robot.end_effector());
         let record = Recorder::new(prior, &proven, offset);
         let made_with = set.clone();
         let polytope = Polytope::from_box(set, offset);
-        let mut identifier = Self {
+        Ok(Self {
             robot,
             options,
             polytope,
             nominal: inside,
-            acceleration_bound: vec![],
-            ticks: 0,
-            filling: None,
+            collector,
+            next_tick: 0,
             waiting: vec![],
             enclosed: vec![],
             history: History::default(),
@@ -140,9 +138,13 @@ impl Identifier {
             estimates: vec![],
             made_with,
             record,
-        };
-        identifier.set_acceleration_bound(acceleration_bound)?;
-        Ok(identifier)
+        })
+    }
+
+    /// The same with a guess of the unknown body, which is the nominal estimate until something is learnt. No bound rests on it.
+    pub fn with_guess(mut self, guess: [f64; INERTIAL]) -> Self {
+        self.nominal = guess;
+        self
     }
 
     /// The present parameter set.
@@ -163,80 +165,53 @@ impl Identifier {
     /// Replaces the bound on |ddq_j| (rad/s^2) for the samples from now on; call it when the plan changes.
     ///
     /// # Errors
-    /// [`IdentifyError::WrongLength`] unless there is one a joint; [`IdentifyError::BadValue`] for one that is negative or not finite.
+    /// As [`WindowCollector::set_acceleration_bound`].
     pub fn set_acceleration_bound(&mut self, bound: Vec<f64>) -> Result<(), IdentifyError> {
-        check_vector("acceleration bound", &bound, self.robot.dof())?;
-        if let Some(&value) = bound.iter().find(|&&x| x < 0.0) {
-            let what = "acceleration bound".to_string();
-            return Err(IdentifyError::BadValue { what, value, expected: "a number >= 0" });
-        }
-        if let Some(window) = &mut self.filling {
-            // The window in progress sees both.
-            window.acceleration_bound.iter_mut().zip(&bound).for_each(|(a, b)| *a = a.max(*b));
-        }
-        self.acceleration_bound = bound;
-        Ok(())
+        self.collector.set_acceleration_bound(bound)
     }
 
     /// Takes the measurements of one tick. Ticks follow one another by the control period; after a gap call
-    /// [`Identifier::interrupt`] first. A sample that is refused leaves the identifier as it was.
+    /// [`Identifier::resume`]. A sample that is refused leaves the identifier as it was.
     ///
     /// # Errors
-    /// [`IdentifyError::WrongLength`] and [`IdentifyError::BadValue`] name the vector, [`IdentifyError::BadTime`] the time that is not
-    /// one period later, [`IdentifyError::Jump`] the joint that moved farther than the bounds allow.
+    /// As [`WindowCollector::push`].
     pub fn push(&mut self, sample: Sample) -> Result<(), IdentifyError> {
-        let n = self.robot.dof();
-        check_vector("sample time", &[sample.t], 1)?;
-        check_vector("sample q", &sample.q, n)?;
-        check_vector("sample dq", &sample.dq, n)?;
-        check_vector("sample tau", &sample.tau, n)?;
-        let panels = self.panels();
-        let bound = &self.acceleration_bound;
-        let start = |sample| Window {
-            samples: vec![sample],
-            acceleration_bound: bound.clone(),
-            clock: Clock::Control,
-        };
-        let Some(window) = &mut self.filling else {
-            self.filling = Some(start(sample));
-            self.ticks += 1;
-            return Ok(());
-        };
-        if let Some(previous) = window.samples.last() {
-            check_step(&self.robot, previous, &sample, &window.acceleration_bound)?;
-        }
-        window.samples.push(sample.clone());
-        self.ticks += 1;
-        if window.samples.len() > panels {
-            let full = std::mem::replace(window, start(sample));
-            self.waiting.push((self.ticks - 1 - panels, full));
-        }
-        Ok(())
+        let completed = self.collector.push(sample)?;
+        completed.map_or(Ok(()), |window| self.take(window))
     }
 
-    /// Takes the first measurements after a gap: the window in progress is left out and a new one begins, so that no
-    /// data reach over the gap; the motion over it must still be one that the bounds allow. A sample that is refused
-    /// leaves the identifier as it was.
+    /// Takes the first measurements after a gap.
     ///
     /// # Errors
-    /// As [`Identifier::push`], but for the time.
+    /// As [`WindowCollector::resume`].
     pub fn resume(&mut self, sample: Sample) -> Result<(), IdentifyError> {
-        let n = self.robot.dof();
-        check_vector("sample time", &[sample.t], 1)?;
-        check_vector("sample q", &sample.q, n)?;
-        check_vector("sample dq", &sample.dq, n)?;
-        if let Some(window) = &self.filling
-            && let Some(previous) = window.samples.last()
-        {
-            check_motion(&self.robot, previous, &sample, &window.acceleration_bound)?;
-        }
-        let interrupted = self.filling.take();
-        self.push(sample).inspect_err(|_| self.filling = interrupted)
+        let completed = self.collector.resume(sample)?;
+        completed.map_or(Ok(()), |window| self.take(window))
     }
 
     /// Forgets the window in progress: the next sample may come at any time.
     pub fn interrupt(&mut self) {
-        self.filling = None;
+        self.collector.interrupt();
+    }
+
+    /// Takes a window that a [`WindowCollector`] of the same arm has collected, in another thread maybe. Whoever takes windows from one collector pushes
+    /// no ticks besides.
+    ///
+    /// # Errors
+    /// [`IdentifyError::WindowOrder`] for one that begins before the last one taken ends, [`IdentifyError::WrongLength`] for one of another
+    /// arm; the identifier is then as it was.
+    pub fn take(&mut self, window: CollectedWindow) -> Result<(), IdentifyError> {
+        let n = self.robot.dof();
+        for sample in &window.window.samples {
+            check_vector("sample q", &sample.q, n)?;
+        }
+        let (first, expected) = (window.first_tick, self.next_tick);
+        if first < expected {
+            return Err(IdentifyError::WindowOrder { first, expected });
+        }
+        self.next_tick = window.end();
+        self.waiting.push((first, window.window));
+        Ok(())
     }
 
     /// Encloses the windows that have been completed: work that [`Identifier::update`] has not got to do then. It takes some 4 ms for a window
@@ -370,11 +345,6 @@ impl Identifier {
         let body = rows.y.columns(self.polytope.cuts.offset, INERTIAL).into_owned();
         let values = body.singular_values();
         if values.min() > 0.0 { values.max() / values.min() } else { f64::INFINITY }
-    }
-
-    /// Panels (control periods) a window.
-    fn panels(&self) -> usize {
-        ((self.options.window_s / self.robot.gains().period_s).round() as usize).max(1)
     }
 }
 

@@ -8,6 +8,7 @@
 pub mod additive;
 pub mod bounds;
 pub mod certificate;
+mod collector;
 mod correlated;
 mod error;
 pub mod factor;
@@ -25,6 +26,7 @@ pub mod separate;
 mod unknown;
 pub mod window;
 
+pub use collector::{CollectedWindow, WindowCollector};
 pub use error::IdentifyError;
 pub use identifier::{Identifier, IdentifierOptions, Method, Update};
 pub use physics::tighten_by_physics;

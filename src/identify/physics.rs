@@ -3,7 +3,7 @@
 use super::bounds::{Effort, Proven, tighten};
 use super::error::IdentifyError;
 use super::polytope::Polytope;
-use crate::inertia::{INERTIAL, ParameterSet};
+use crate::inertia::{INERTIAL, ParameterSet, pseudo::check_physical};
 
 /// Shrinks the ten intervals of body `body` to what its pseudo-inertia being positive semi-definite allows.
 ///
@@ -31,6 +31,7 @@ pub(super) fn prove_body(
 ) -> Result<(ParameterSet, [f64; INERTIAL], Vec<Proven>), IdentifyError> {
     let offset = body * INERTIAL;
     check_box(set, offset + INERTIAL)?;
+    exists_if_single(set, body)?;
     let mut polytope = alone(set, offset);
     let unknown: Vec<usize> = (0..INERTIAL).collect();
     let effort = Effort { rounds: 100, cut_tolerance: 1e-6, tolerance: 1e-6, ..Effort::default() };
@@ -45,6 +46,13 @@ pub(super) fn prove_body(
         out.replace(offset + k, [found.set.lower()[k], found.set.upper()[k]]);
     }
     Ok((out, polytope.cuts.body(&found.middle()), found.proven))
+}
+
+/// A box that is one body leaves nothing to tighten, so that no interval of it would come out empty: it is asked directly.
+fn exists_if_single(set: &ParameterSet, body: usize) -> Result<(), IdentifyError> {
+    let own = set.body(body);
+    let refused = own.lower() == own.upper() && check_physical(&own.lower()).is_err();
+    if refused { Err(IdentifyError::PriorExcludesPhysics { parameter: INERTIAL * body }) } else { Ok(()) }
 }
 
 /// The body whose parameters start at `offset`, alone: only its ten numbers matter to what physics says.
@@ -126,6 +134,11 @@ mod tests {
         (set.bounds().0[4], set.bounds().1[4]) = (-0.2, -0.1);
         let error = tighten_by_physics(&set, 0).unwrap_err();
         assert!(matches!(error, IdentifyError::PriorExcludesPhysics { .. }), "{error}");
+        let single = |body: &[f64; INERTIAL]| ParameterSet::new(body.to_vec(), body.to_vec()).unwrap();
+        let error = tighten_by_physics(&single(&[2.0; INERTIAL]), 0).unwrap_err();
+        assert!(matches!(error, IdentifyError::PriorExcludesPhysics { parameter: 0 }), "{error}");
+        let ball = [2.0, 0.0, 0.0, 0.0, 0.1, 0.0, 0.1, 0.0, 0.0, 0.1];
+        tighten_by_physics(&single(&ball), 0).unwrap();
         set.bounds().1[2] = f64::NAN;
         assert!(matches!(tighten_by_physics(&set, 0), Err(IdentifyError::BadPrior { parameter: 2, .. })));
         assert!(matches!(tighten_by_physics(&set, 1), Err(IdentifyError::WrongLength { .. })));

@@ -32,6 +32,8 @@ pub(super) enum Kind {
     Reset,
     /// One sampling interval.
     Step,
+    /// A gap of the log: what follows begins anywhere, x' = measured (+) u, with u free.
+    Gap,
     /// The end.
     Last,
 }
@@ -59,17 +61,24 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    /// No constraint at any time.
-    pub fn free(samples: usize) -> Self {
+    /// No constraint at any time; a gap behind each sample where `gap` says so.
+    pub fn free(samples: usize, gap: impl Fn(usize) -> bool) -> Self {
         let contacts =
             Contacts { phases: vec![ContactPhase { from: 0, active: Vec::new() }], ..Contacts::default() };
-        Self { stages: stages(&contacts, samples), rows: vec![Vec::new()], closures: Vec::new(), contacts }
+        let mut stages = stages(&contacts, samples);
+        stages.iter_mut().filter(|s| s.kind == Kind::Step && gap(s.sample)).for_each(|s| s.kind = Kind::Gap);
+        Self { stages, rows: vec![Vec::new()], closures: Vec::new(), contacts }
     }
 
     /// The same constraints over fewer samples; `contacts` are those of this schedule with later phases left out.
     pub fn shortened(&self, contacts: Contacts, samples: usize) -> Self {
         let rows = self.rows[..contacts.phases.len()].to_vec();
-        Self { stages: stages(&contacts, samples), rows, closures: self.closures.clone(), contacts }
+        let gaps: Vec<usize> = self.stages.iter().filter(|s| s.kind == Kind::Gap).map(|s| s.sample).collect();
+        let mut stages = stages(&contacts, samples);
+        for stage in stages.iter_mut().filter(|s| s.kind == Kind::Step && gaps.contains(&s.sample)) {
+            stage.kind = Kind::Gap;
+        }
+        Self { stages, rows, closures: self.closures.clone(), contacts }
     }
 
     /// The schedule over a log of `samples`.

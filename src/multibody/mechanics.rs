@@ -41,6 +41,8 @@ pub(super) struct Interval<'a> {
     pub tau: &'a [f64],
     /// Phase of contact.
     pub phase: usize,
+    /// h, s.
+    pub step: f64,
 }
 
 /// One thread's mechanics.
@@ -59,6 +61,8 @@ pub(super) struct Mechanics {
     theta: Vec<f64>,
     pub middle: Vec<f64>,
     pub speed: Vec<f64>,
+    /// h of the interval that was last looked at, s.
+    step: f64,
     /// s / 2.
     half: Vec<f64>,
     by_step_q: Vec<f64>,
@@ -109,6 +113,7 @@ impl Mechanics {
             theta: vec![f64::NAN; nt],
             middle: vec![0.0; robot.nq()],
             speed: vec![0.0; n],
+            step: 0.0,
             half: vec![0.0; n],
             by_step_q: vec![0.0; n * n],
             by_step_v: vec![0.0; n * n],
@@ -170,7 +175,8 @@ impl Mechanics {
 
     /// The middle of the interval for the acceleration in `self`, and the forces of all rows.
     fn go_to_middle(&mut self, problem: &MultibodyProblem, at: Interval<'_>) {
-        let h = problem.step;
+        let h = at.step;
+        self.step = h;
         for (j, a) in self.acceleration.iter().enumerate() {
             self.half[j] = 0.5 * h * at.v[j] + 0.25 * h * h * a;
             self.speed[j] = at.v[j] + 0.5 * h * a;
@@ -286,7 +292,7 @@ impl Mechanics {
 
     /// Derivatives at the middle become derivatives to the interval's beginning and a.
     fn refer_to_start(&mut self, problem: &MultibodyProblem, rows: usize) {
-        let (robot, h, n) = (&*problem.robot, problem.step, self.speed.len());
+        let (robot, h, n) = (&*problem.robot, self.step, self.speed.len());
         let floating = robot.has_free_flyer();
         if floating {
             integrate_jacobians(robot, &self.half, &mut self.by_step_q, &mut self.by_step_v);
@@ -304,7 +310,7 @@ impl Mechanics {
     pub fn chain(&self, problem: &MultibodyProblem, by_q: &mut [f64], by_v: &mut [f64], by_a: &mut [f64]) {
         let floating = problem.robot.has_free_flyer();
         let steps = floating.then_some((&self.by_step_q[..], &self.by_step_v[..]));
-        chain(steps, problem.step, by_q, by_v, by_a);
+        chain(steps, self.step, by_q, by_v, by_a);
     }
 
     /// Derivatives of the middle of the base's step to where it begins and to its tangent, row-major nv x nv.

@@ -17,6 +17,8 @@
 mod contacts;
 mod deviations;
 pub mod equations;
+mod guess;
+mod intervals;
 mod mechanics;
 mod observations;
 pub mod parameters;
@@ -34,7 +36,7 @@ use crate::estimate::problem::{EstimationProblem, Given, Point, StageValues, Tra
 use crate::estimate::stage::{StageModel, StageSize};
 use crate::inertia::INERTIAL;
 use crate::linear::dense::Mat;
-use crate::recording::Sample;
+use crate::recording::{MissingReadings, Sample};
 use crate::robot::Model;
 use crate::robot::configuration::{difference, difference_jacobians, integrate};
 
@@ -72,8 +74,10 @@ pub struct MultibodyProblem {
     samples: Vec<Sample>,
     /// Of the observations, for each sample one after the other; empty without any.
     readings: Vec<Vec<f64>>,
-    /// Sampling interval, s.
-    step: f64,
+    /// From each sample to the next, s; infinite where the log has a gap.
+    steps: Vec<f64>,
+    /// Numbers of samples that are no readings, by sample; empty where all are readings.
+    missing: Vec<MissingReadings>,
     weights: Weights,
     prior: Vec<f64>,
     /// Parameters that must not become negative.
@@ -113,14 +117,15 @@ impl MultibodyProblem {
         let prior = map.start(&robot)?;
         let at = INERTIAL * map.bodies.len();
         let lower = (0..map.joints.len()).filter(|&i| map.joints[i].1.is_bounded()).map(|i| at + i).collect();
-        let schedule = Schedule::free(samples.len());
+        let schedule = Schedule::free(samples.len(), |_| false);
         let formulation = Formulation::default();
         Ok(Self {
             robot,
             map,
+            steps: vec![step_s; samples.len()],
+            missing: Vec::new(),
             samples,
             readings: Vec::new(),
-            step: step_s,
             weights,
             prior,
             lower,
@@ -149,11 +154,16 @@ impl MultibodyProblem {
     /// When phases are out of order or beyond the log, speak of another number of constraints, or a constraint
     /// makes no sense.
     pub fn with_contacts(self, contacts: Contacts) -> Result<Self, EstimateError> {
+        if let Some(k) = self.steps[..self.samples.len() - 1].iter().position(|h| h.is_infinite()) {
+            let reason =
+                format!("contacts and loops need a log without gaps, but there is one behind sample {k}");
+            return Err(EstimateError::Schedule { reason });
+        }
         let schedule = Schedule::new(&self.robot, contacts, self.samples.len())?;
         Ok(Self { schedule, ..self })
     }
 
-    /// With sensors beside the encoders, and their `readings`, one after the other for each sample; after
+    /// With sensors beside the encoders, and their `readings`, one after the other for each sample, NaN where there is none; after
     /// [`MultibodyProblem::with_contacts`].
     ///
     /// # Errors
@@ -170,7 +180,8 @@ impl MultibodyProblem {
             return Err(EstimateError::Size { what: "samples with readings".into(), found, expected });
         }
         for (k, readings) in readings.iter().enumerate() {
-            check_numbers("the readings", k, readings, count)?;
+            let read: Vec<f64> = readings.iter().map(|x| if x.is_nan() { 0.0 } else { *x }).collect();
+            check_numbers("the readings", k, &read, count)?;
         }
         Ok(Self { observed, readings, ..self })
     }
@@ -192,71 +203,6 @@ impl MultibodyProblem {
         Ok(Self { work: Some(Work { observed, weight }), ..self })
     }
 
-    /// The first guess: the measured states, no noise (in the inverse form: accelerations that lead from one state to the
-    /// next, and no forces), the nominal parameters.
-    pub fn guess(&self) -> Trajectory {
-        self.guess_at(&self.prior)
-    }
-
-    /// Coordinates of the nominal parameters, where the guess starts and the prior is centred.
-    pub fn guess_theta(&self) -> &[f64] {
-        &self.prior
-    }
-
-    /// [`MultibodyProblem::guess`] with other parameters (coordinates).
-    pub fn guess_at(&self, theta: &[f64]) -> Trajectory {
-        let states = self.measured_states();
-        let mut guess = Trajectory {
-            xs: self.schedule.stages.iter().map(|s| states[s.sample].clone()).collect(),
-            us: (0..self.schedule.stages.len()).map(|k| vec![0.0; self.size(k).input]).collect(),
-            theta: theta.to_vec(),
-        };
-        if self.formulation == Formulation::Inverse {
-            let nq = self.robot.nq();
-            for (k, stage) in self.schedule.stages.iter().enumerate() {
-                // Behind an impact the measured velocity is still the one before it.
-                if stage.kind == Kind::Step && stage.observed {
-                    let (now, next) = (&states[stage.sample][nq..], &states[stage.sample + 1][nq..]);
-                    for ((a, now), next) in guess.us[k].iter_mut().zip(now).zip(next) {
-                        *a = (next - now) / self.step;
-                    }
-                }
-            }
-        }
-        guess
-    }
-
-    /// The states as measured; joints without encoders are where the loops put them, and velocities that nothing
-    /// measures are differences of positions.
-    fn measured_states(&self) -> Vec<Vec<f64>> {
-        let (robot, nq, n) = (&*self.robot, self.robot.nq(), self.robot.nv());
-        let mut states: Vec<Vec<f64>> =
-            self.samples.iter().map(|s| [s.q.as_slice(), &s.dq].concat()).collect();
-        let base = if robot.has_free_flyer() { 6 } else { 0 };
-        let unseen: Vec<usize> = (base..n).filter(|&j| self.weights.q[j] == 0.0).collect();
-        if !unseen.is_empty() && !self.schedule.closures.is_empty() {
-            let mut loops = Mechanics::new(self);
-            for k in 0..states.len() {
-                let (done, rest) = states.split_at_mut(k);
-                let state = &mut rest[0];
-                if let Some(before) = done.last() {
-                    // Behind a floating base positions are one ahead of velocities.
-                    unseen.iter().for_each(|&j| state[j + nq - n] = before[j + nq - n]);
-                }
-                loops.close(self, &mut state[..nq], &unseen);
-            }
-        }
-        let mut change = vec![0.0; n];
-        for k in 0..states.len() - 1 {
-            difference(robot, &states[k][..nq], &states[k + 1][..nq], &mut change);
-            for j in (base..n).filter(|&j| self.weights.dq[j] == 0.0) {
-                states[k][nq + j] = change[j] / self.step;
-                states[k + 1][nq + j] = states[k][nq + j];
-            }
-        }
-        states
-    }
-
     /// The problem of the first `samples` samples (at least two; all of them if there are fewer).
     pub fn beginning(&self, samples: usize) -> Self {
         let count = samples.clamp(2, self.samples.len());
@@ -264,6 +210,8 @@ impl MultibodyProblem {
         contacts.phases.retain(|p| p.from + 1 < count);
         let mut part = self.clone();
         part.samples.truncate(count);
+        part.steps.truncate(count);
+        part.missing.truncate(count);
         part.readings.truncate(count);
         part.schedule = self.schedule.shortened(contacts, count);
         part
@@ -274,15 +222,26 @@ impl MultibodyProblem {
         trajectory.xs.iter().zip(&self.schedule.stages).filter(|(_, s)| s.observed).map(|(x, _)| x)
     }
 
-    /// What the force differs by from the measured one, w, in each interval.
+    /// The sample whose readings stage `k` carries, and whether the stage has noise of torques; nothing where it carries none.
+    pub fn sample_of(&self, k: usize) -> Option<(usize, bool)> {
+        let stage = self.schedule.stages[k];
+        stage.observed.then_some((stage.sample, stage.kind == Kind::Step))
+    }
+
+    /// What the force differs by from the measured one, w, in each interval; nothing in a gap.
     ///
     /// # Errors
     /// Where the trajectory is outside the model's domain.
     pub fn noise(&self, trajectory: &Trajectory) -> Result<Vec<Vec<f64>>, EstimateError> {
         let (mut s, n) = (self.workspace(), self.robot.nv());
         let mut noise = Vec::with_capacity(self.samples.len());
-        for (k, stage) in self.schedule.stages.iter().enumerate().filter(|(_, s)| s.kind == Kind::Step) {
+        let passing = |s: &Stage| matches!(s.kind, Kind::Step | Kind::Gap);
+        for (k, stage) in self.schedule.stages.iter().enumerate().filter(|(_, s)| passing(s)) {
             let at = trajectory.at(k);
+            if stage.kind == Kind::Gap {
+                noise.push(Vec::new());
+                continue;
+            }
             if self.formulation == Formulation::Forward {
                 noise.push(at.u.to_vec());
                 continue;
@@ -321,7 +280,8 @@ impl MultibodyProblem {
 
     fn interval<'a>(&'a self, stage: Stage, x: &'a [f64]) -> Interval<'a> {
         let (q, v) = x.split_at(self.robot.nq());
-        Interval { q, v, tau: &self.samples[stage.sample].tau, phase: stage.phase }
+        let step = self.steps[stage.sample];
+        Interval { q, v, tau: &self.samples[stage.sample].tau, phase: stage.phase, step }
     }
 }
 
@@ -341,6 +301,7 @@ impl EstimationProblem for MultibodyProblem {
         let rows = self.schedule.rows[stage.phase].len();
         let (input, constraints) = match (stage.kind, self.formulation) {
             (Kind::Reset, _) if k == 0 => (0, self.schedule.closures.len()),
+            (Kind::Gap, _) => (2 * n, 0),
             (Kind::Step, Formulation::Forward) => (n, 0),
             (Kind::Step, Formulation::Inverse) => (n + rows, rows),
             _ => (0, 0),
@@ -371,6 +332,11 @@ impl EstimationProblem for MultibodyProblem {
         let stage = self.schedule.stages[k];
         if stage.kind == Kind::Last {
             out.cost += s.watch.cost(self, stage, at, &s.mechanics);
+            return Ok(());
+        }
+        if stage.kind == Kind::Gap {
+            out.cost += s.watch.cost(self, stage, at, &s.mechanics);
+            self.leap(stage, at.u, s, &mut out.next);
             return Ok(());
         }
         s.mechanics.parameterise(self, at.theta)?;
@@ -415,7 +381,10 @@ impl EstimationProblem for MultibodyProblem {
     ) -> Result<(), String> {
         let (stage, size) = (self.schedule.stages[k], self.size(k));
         let mut before = None;
-        if stage.kind != Kind::Last {
+        if stage.kind == Kind::Gap {
+            self.leap(stage, at.u, s, &mut out.next);
+            self.leap_slopes(at.u, s, m);
+        } else if stage.kind != Kind::Last {
             s.mechanics.parameterise(self, at.theta)?;
             let interval = self.interval(stage, at.x);
             if stage.kind == Kind::Reset {
@@ -437,7 +406,7 @@ impl EstimationProblem for MultibodyProblem {
                 }
                 self.add_work(stage.sample, interval, at, (&mut s.mechanics, before), (&mut s.row, m));
                 s.advance(self, interval, &mut out.next);
-                self.finish_step(s, m);
+                self.finish_step(interval.step, s, m);
                 let n = self.robot.nv();
                 out.constraints.copy_from_slice(&s.mechanics.value[n..n + size.constraints]);
             }

@@ -189,6 +189,9 @@ impl Watch {
         for o in problem.observed.iter().filter(|o| o.counts(problem, stage)) {
             self.place(problem, o, at, mechanics);
             let reading = &readings[o.first..o.first + o.sensor.quantity.count()];
+            if reading.iter().any(|x| x.is_nan()) {
+                continue;
+            }
             let r = self.residual(&problem.robot, o, reading, false);
             cost += 0.5 * (0..3).map(|i| o.weights[i] * r[i] * r[i]).sum::<f64>();
         }
@@ -210,6 +213,9 @@ impl Watch {
         for o in problem.observed.iter().filter(|o| o.counts(problem, stage)) {
             self.place(problem, o, at, mechanics);
             let reading = &readings[o.first..o.first + o.sensor.quantity.count()];
+            if reading.iter().any(|x| x.is_nan()) {
+                continue;
+            }
             let r = self.residual(&problem.robot, o, reading, true);
             for i in (0..3).filter(|&i| o.weights[i] > 0.0) {
                 let part = n * i..n * (i + 1);

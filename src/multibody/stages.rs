@@ -29,8 +29,9 @@ impl MultibodyProblem {
             let v = &at.x[self.robot.nq()..];
             let first = |j: usize| if k == 0 { w.first[j] } else { 0.0 };
             for j in 0..n {
-                cost += (w.q[j] + first(j)) * error[j].powi(2);
-                cost += (w.dq[j] + first(n + j)) * (v[j] - s.dq[j]).powi(2);
+                let [seen_q, seen_dq] = self.seen(stage.sample, j);
+                cost += (seen_q * w.q[j] + first(j)) * error[j].powi(2);
+                cost += (seen_dq * w.dq[j] + first(n + j)) * (v[j] - s.dq[j]).powi(2);
             }
         }
         if k == 0 {
@@ -51,7 +52,8 @@ impl MultibodyProblem {
                 difference_jacobians(&self.robot, &sample.q, q, &mut s.by_other, &mut s.by_q);
             }
             for j in 0..n {
-                let weight = w.q[j] + first(j);
+                let [seen_q, seen_dq] = self.seen(stage.sample, j);
+                let weight = seen_q * w.q[j] + first(j);
                 if self.robot.has_free_flyer() && j < 6 && weight > 0.0 {
                     s.row.clear();
                     s.row.resize(m.n(), 0.0);
@@ -60,7 +62,7 @@ impl MultibodyProblem {
                 } else {
                     m.add_direct(s.error[j], nu + j, weight);
                 }
-                m.add_direct(v[j] - sample.dq[j], nu + n + j, w.dq[j] + first(n + j));
+                m.add_direct(v[j] - sample.dq[j], nu + n + j, seen_dq * w.dq[j] + first(n + j));
             }
         }
         if k == 0 {
@@ -177,8 +179,8 @@ impl MultibodyProblem {
     }
 
     /// Turns rows of da in the velocity's part of the Jacobian into dv' = dv + h da and dq'.
-    pub(super) fn finish_step(&self, s: &mut MultibodySpace, m: &mut StageModel) {
-        let (robot, n, h, nu) = (&*self.robot, self.robot.nv(), self.step, m.nu);
+    pub(super) fn finish_step(&self, h: f64, s: &mut MultibodySpace, m: &mut StageModel) {
+        let (robot, n, nu) = (&*self.robot, self.robot.nv(), m.nu);
         let floating = robot.has_free_flyer();
         if floating {
             integrate_jacobians(robot, &s.shift, &mut s.by_q, &mut s.by_v);
@@ -216,6 +218,30 @@ impl MultibodyProblem {
                 by_q[i] = 0.5 * h * h * along;
             }
             by_v.iter_mut().for_each(|x| *x *= h);
+        }
+    }
+
+    /// Where the log goes on behind a gap: the measured state there (+) u. It has nothing to do with the state before.
+    pub(super) fn leap(&self, stage: Stage, u: &[f64], s: &mut MultibodySpace, next: &mut [f64]) {
+        let after = &self.samples[stage.sample + 1];
+        s.landing.clear();
+        s.landing.extend(after.q.iter().chain(&after.dq));
+        let (nq, n) = (self.robot.nq(), self.robot.nv());
+        integrate(&self.robot, &s.landing[..nq], &u[..n], &mut next[..nq]);
+        for j in 0..n {
+            next[nq + j] = s.landing[nq + j] + u[n + j];
+        }
+    }
+
+    /// The derivative of that by u.
+    pub(super) fn leap_slopes(&self, u: &[f64], s: &mut MultibodySpace, m: &mut StageModel) {
+        let n = self.robot.nv();
+        (0..2 * n).for_each(|i| m.jac[(i, i)] = 1.0);
+        if self.robot.has_free_flyer() {
+            integrate_jacobians(&self.robot, &u[..n], &mut s.by_q, &mut s.by_v);
+            for i in 0..6 {
+                m.jac.col_mut(i)[..6].copy_from_slice(&s.by_v[n * i..n * i + 6]);
+            }
         }
     }
 
@@ -275,6 +301,8 @@ pub struct MultibodySpace {
     pub(super) by_q: Vec<f64>,
     by_v: Vec<f64>,
     pub(super) by_other: Vec<f64>,
+    /// The measured state behind a gap.
+    landing: Vec<f64>,
 }
 
 impl MultibodySpace {
@@ -293,12 +321,13 @@ impl MultibodySpace {
             by_q: vec![0.0; n * n],
             by_v: vec![0.0; n * n],
             by_other: vec![0.0; n * n],
+            landing: Vec::new(),
         }
     }
 
     /// The next state from the acceleration.
     pub(super) fn advance(&mut self, problem: &MultibodyProblem, at: Interval<'_>, next: &mut [f64]) {
-        let (robot, h) = (&*problem.robot, problem.step);
+        let (robot, h) = (&*problem.robot, at.step);
         let (next_q, next_v) = next.split_at_mut(robot.nq());
         for (j, a) in self.mechanics.acceleration.iter().enumerate() {
             self.shift[j] = h * at.v[j] + 0.5 * h * h * a;

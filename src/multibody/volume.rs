@@ -40,7 +40,7 @@ impl MultibodyProblem {
     ) -> Result<(), String> {
         let (stage, n) = (self.schedule.stages[k], self.robot.nv());
         match stage.kind {
-            Kind::Last => return Ok(()),
+            Kind::Last | Kind::Gap => return Ok(()),
             Kind::Reset => return self.add_impact_slope(stage, at, s, given, out),
             Kind::Step => {}
         }
@@ -54,14 +54,14 @@ impl MultibodyProblem {
             s.mechanics.enter(self, interval.phase);
             let next_v = &next[self.robot.nq()..];
             for ((a, now), next) in s.mechanics.acceleration.iter_mut().zip(interval.v).zip(next_v) {
-                *a = (next - now) / self.step;
+                *a = (next - now) / interval.step;
             }
             s.mechanics.lambda.fill(0.0);
             s.mechanics.find(self, interval, at.u, None)?;
         }
         s.mechanics.differentiate(self, interval)?;
         let Some(before) = s.mechanics.invert_plain(self) else { return Ok(()) };
-        let (h, width, space) = (self.step, 3 * n, &mut s.volume);
+        let (h, width, space) = (interval.step, 3 * n, &mut s.volume);
         space.rows.clear();
         space.rows.resize(n * width, 0.0);
         space.along.clear();

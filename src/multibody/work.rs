@@ -52,7 +52,7 @@ impl Mechanics {
     ) -> f64 {
         self.effort(problem, at, w);
         let power: f64 = self.speed.iter().zip(&self.newton).map(|(v, p)| v * p).sum();
-        problem.step * power - observed
+        at.step * power - observed
     }
 }
 
@@ -87,7 +87,7 @@ impl MultibodyProblem {
     ) {
         let Some(work) = &self.work else { return };
         let r = mechanics.work_residual(self, interval, self.noise_of(at.u), work.observed[sample]);
-        let (n, nu, h) = (mechanics.speed.len(), m.nu, self.step);
+        let (n, nu, h) = (mechanics.speed.len(), m.nu, interval.step);
         row.clear();
         row.resize(m.n(), 0.0);
         // v_m = v + h a / 2.

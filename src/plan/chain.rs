@@ -93,7 +93,7 @@ fn link<R: Rounding>(
     if !faults.is_empty() {
         return Err(faults);
     }
-    let partition = Partition { cells: cells(plan.curve.duration_s), ..Partition::default() };
+    let partition = Partition { cells: cells(plan.curve.duration_s()), ..Partition::default() };
     let refused = |refusal: Refusal| vec![refusal.to_string()];
     let certificate = plan.verify::<R>(before, partition).map_err(refused)?;
     let claims = overstated(&plan.certificate, &certificate);
@@ -110,7 +110,7 @@ fn held_against(plan: &Plan, k: usize, expected: &Expected) -> Vec<String> {
     faults.extend(differences("robot", &plan.robot, &task.robot));
     faults.extend(scene_differences(&plan.scene, &task.scene));
     if k == 0 {
-        let start: Vec<f64> = plan.curve.points.iter().map(|points| points[0]).collect();
+        let start = plan.curve.start();
         faults.extend(differences("start", &start, &task.start));
         let first = task.first_set.as_ref();
         faults.extend(first.map(|set| narrower(&plan.robot, &plan.set, set)).unwrap_or_default());

@@ -12,7 +12,7 @@ use crate::inertia::ParameterSet;
 use crate::reach::cell::MAX_JOINTS;
 use crate::reach::{Joints, PreparedSet};
 use crate::robot::Arm;
-use crate::trajectory::{Bezier, JointState};
+use crate::trajectory::{JointState, Pieces};
 
 /// Times of the plan that are looked at, its ends included. The certifier proves the floor for all times; more of them cost
 /// time, and with fewer [`KEPT`] would have to leave more.
@@ -48,11 +48,11 @@ impl FloorFit {
     }
 
     /// Sets `floor` for `curve`, kg m^2 (kg).
-    pub fn fit(&mut self, robot: &Arm, set: &PreparedSet, curve: &Bezier, floor: &mut [f64]) {
+    pub fn fit(&mut self, robot: &Arm, set: &PreparedSet, curve: Pieces<'_>, floor: &mut [f64]) {
         let n = robot.dof();
         let light = &set.between().below;
         let bare: Joints<f64> = (0..n).map(|j| light[robot.joint_index(j).armature]).collect();
-        let times = (0..TIMES).map(|k| curve.duration_s * k as f64 / (TIMES - 1) as f64);
+        let times = (0..TIMES).map(|k| curve.duration_s() * k as f64 / (TIMES - 1) as f64);
         let heavy = times.clone().any(|t| {
             self.mass_matrix_at(robot, light, curve, t);
             (0..n).any(|j| self.mass[n * j + j] >= WORTH * bare[j])
@@ -81,7 +81,7 @@ impl FloorFit {
     }
 
     /// The mass matrix at time `t`.
-    fn mass_matrix_at(&mut self, robot: &Arm, theta: &[f64], curve: &Bezier, t: f64) {
+    fn mass_matrix_at(&mut self, robot: &Arm, theta: &[f64], curve: Pieces<'_>, t: f64) {
         let n = robot.dof();
         curve.evaluate(t, &mut self.state);
         self.motion.place(robot, &self.state.q);

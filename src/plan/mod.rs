@@ -11,6 +11,7 @@ pub mod believed;
 pub mod chain;
 pub mod decision;
 pub mod excite;
+pub mod fast_path;
 #[cfg(test)]
 pub(crate) mod fixture;
 pub mod goal;

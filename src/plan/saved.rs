@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::inertia::ParameterSet;
 use crate::reach::Tube;
 use crate::robot::{Arm, Scene};
-use crate::trajectory::Bezier;
+use crate::trajectory::{Pieces, PiecewiseBezier};
 
 use crate::certify::{Certificate, Partition, Predecessor, Problem, Refusal, Start, Workspaces, certify_in};
 use crate::enclose::Rounding;
@@ -17,10 +17,18 @@ use crate::enclose::Rounding;
 pub const SCHEMA: u32 = 4;
 /// Version of one in which an obstacle moves: a program that knows no such obstacles must not take them for others.
 const SCHEMA_MOVING: u32 = 5;
+/// Version of one whose curve has several pieces.
+const SCHEMA_PIECES: u32 = 6;
 
-/// Version of a plan file with this scene.
-pub fn schema(scene: &Scene) -> u32 {
-    if scene.moves() { SCHEMA_MOVING } else { SCHEMA }
+/// Version of a plan file with this scene and this curve.
+pub fn schema(scene: &Scene, curve: Pieces<'_>) -> u32 {
+    if curve.single().is_none() {
+        SCHEMA_PIECES
+    } else if scene.moves() {
+        SCHEMA_MOVING
+    } else {
+        SCHEMA
+    }
 }
 
 /// Where a plan starts.
@@ -41,7 +49,7 @@ impl PlanStart {
             (PlanStart::Rest, _) => Start::Rest,
             (PlanStart::AfterTicks(_), None) => Start::Believed,
             (PlanStart::AfterTicks(ticks), Some((plan, excess))) => {
-                Start::After(Predecessor { curve: &plan.curve, tube: &plan.tube, excess, ticks })
+                Start::After(Predecessor { curve: plan.curve.view(), tube: &plan.tube, excess, ticks })
             }
         }
     }
@@ -51,14 +59,14 @@ impl PlanStart {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// Version of this format: 4, or 5 where an obstacle moves.
+    /// Version of this format: 4, at least 5 where an obstacle moves, 6 where the curve has several pieces.
     pub schema: u32,
     /// When the plan starts, s since the start of the run.
     pub t_start_s: f64,
     /// From where.
     pub start: PlanStart,
     /// The desired motion.
-    pub curve: Bezier,
+    pub curve: PiecewiseBezier,
     /// Constants of the controller and its proof.
     pub tube: Tube,
     /// Parameters that the proof quantifies over.
@@ -91,7 +99,7 @@ pub enum PlanError {
         source: serde_json::Error,
     },
     /// The file has another version.
-    #[error("{}: plan schema {found}, this program reads {SCHEMA} and {SCHEMA_MOVING}", path.display())]
+    #[error("{}: plan schema {found}, this program reads {SCHEMA} to {SCHEMA_PIECES}", path.display())]
     Schema {
         /// The file.
         path: PathBuf,
@@ -138,13 +146,16 @@ impl Plan {
         }
         let parse_error = |source| PlanError::Parse { path: path.clone(), source };
         let Version { schema } = serde_json::from_str(text).map_err(parse_error)?;
-        if ![SCHEMA, SCHEMA_MOVING].contains(&schema) {
+        if !(SCHEMA..=SCHEMA_PIECES).contains(&schema) {
             return Err(PlanError::Schema { path, found: schema });
         }
         // Its robot is checked as it is read; sizes and numbers of the rest are the certifier's to check.
         let plan: Self = serde_json::from_str(text).map_err(parse_error)?;
-        if plan.schema < self::schema(&plan.scene) {
-            let reason = format!("schema {schema}, but an obstacle moves: expected {SCHEMA_MOVING}");
+        let expected = self::schema(&plan.scene, plan.curve.view());
+        if plan.schema < expected {
+            let several = "its curve has several pieces";
+            let why = if expected == SCHEMA_PIECES { several } else { "an obstacle moves" };
+            let reason = format!("schema {schema}, but {why}: expected {expected}");
             return Err(PlanError::Content { path, reason });
         }
         Ok(plan)

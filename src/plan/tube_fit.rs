@@ -8,7 +8,7 @@ use crate::inertia::ParameterSet;
 use crate::plan::inertia_floor::armature_floor;
 use crate::reach::{PreparedSet, Tube};
 use crate::robot::{Arm, Scene};
-use crate::trajectory::Bezier;
+use crate::trajectory::Pieces;
 
 use super::inertia_floor::FloorFit;
 
@@ -52,10 +52,10 @@ pub fn initial(robot: &Arm) -> Tube {
 ///
 /// # Errors
 /// [`Refusal`] if no constants are found under which the tube is proven along `curve`.
-pub fn fit(
+pub fn fit<'a>(
     robot: &Arm,
     set: &ParameterSet,
-    curve: &Bezier,
+    curve: impl Into<Pieces<'a>>,
     guess: &Tube,
     cells: usize,
 ) -> Result<Tube, Refusal> {
@@ -63,7 +63,25 @@ pub fn fit(
     let mut tube = guess.clone();
     let mut place = (FloorFit::new(robot), Vec::new());
     let (floors, reports) = (&mut place.0, &mut place.1);
-    refit(robot, set, curve, &mut tube, (cells, None), (&Workspaces::default(), floors, reports))?;
+    refit(robot, set, curve.into(), &mut tube, (cells, None), (&Workspaces::default(), floors, reports))?;
+    Ok(tube)
+}
+
+/// [`fit`] for a set that is prepared, after a plan with the tube `held`.
+///
+/// # Errors
+/// As [`fit`].
+pub fn fit_after<'a>(
+    robot: &Arm,
+    set: &Arc<PreparedSet>,
+    curve: impl Into<Pieces<'a>>,
+    held: Option<&Tube>,
+    cells: usize,
+) -> Result<Tube, Refusal> {
+    let mut tube = held.cloned().unwrap_or_else(|| initial(robot));
+    let mut place = (FloorFit::new(robot), Vec::new());
+    let (floors, reports) = (&mut place.0, &mut place.1);
+    refit(robot, set, curve.into(), &mut tube, (cells, held), (&Workspaces::default(), floors, reports))?;
     Ok(tube)
 }
 
@@ -74,7 +92,7 @@ pub fn fit(
 pub fn refit(
     robot: &Arm,
     set: &Arc<PreparedSet>,
-    curve: &Bezier,
+    curve: Pieces<'_>,
     tube: &mut Tube,
     (cells, held): (usize, Option<&Tube>),
     (workspaces, floors, reports): (&Workspaces, &mut FloorFit, &mut Vec<CellReport>),
@@ -96,7 +114,7 @@ pub fn refit(
 pub fn ground(
     robot: &Arm,
     set: &PreparedSet,
-    curve: &Bezier,
+    curve: Pieces<'_>,
     tube: &mut Tube,
     (held, floors): (Option<&Tube>, &mut FloorFit),
 ) {

@@ -20,7 +20,7 @@ use arrayvec::ArrayVec;
 use crate::enclose::{Affine, Interval, Rounding};
 use crate::robot::Arm;
 use crate::scalar::Scalar;
-use crate::trajectory::{Bezier, DesiredMotion};
+use crate::trajectory::{DesiredMotion, Pieces};
 
 use super::tube::Tube;
 use super::upward::{add_up, mul_up, sum_up};
@@ -109,7 +109,8 @@ pub struct Cell<const N: usize, R: Rounding> {
 
 impl<const N: usize, R: Rounding> Cell<N, R> {
     /// The tube of `tube` around `curve` over `span`; `robot` has at most [`MAX_JOINTS`] joints.
-    pub fn new(robot: &Arm, tube: &Tube, curve: &Bezier, span: Span) -> Self {
+    pub fn new<'a>(robot: &Arm, tube: &Tube, curve: impl Into<Pieces<'a>>, span: Span) -> Self {
+        let curve = curve.into();
         let desired = |j: usize| match span {
             Span::Between(t0, t1) => through_ticks(tube, curve, j, t0, t1),
             Span::Rest => curve.enclose_rest(j),
@@ -118,7 +119,7 @@ impl<const N: usize, R: Rounding> Cell<N, R> {
     }
 
     /// The tube around a desired motion, given joint by joint with what its position, velocity and acceleration are at
-    /// most ([`Bezier::magnitudes`]).
+    /// most ([`Pieces::magnitudes`]).
     pub fn around(
         robot: &Arm,
         tube: &Tube,
@@ -163,13 +164,13 @@ pub fn end_of_ticks(tube: &Tube, duration_s: f64, t1: f64) -> f64 {
 /// Desired motion during all ticks that begin between `t0` and `t1`.
 pub fn through_ticks<const N: usize, R: Rounding>(
     tube: &Tube,
-    curve: &Bezier,
+    curve: Pieces<'_>,
     joint: usize,
     t0: f64,
     t1: f64,
 ) -> DesiredMotion<N, R> {
-    let mut desired = curve.enclose::<N, R>(joint, t0, end_of_ticks(tube, curve.duration_s, t1), TIME);
-    if add_up(t1, tube.gains.period_s) >= curve.duration_s {
+    let mut desired = curve.enclose::<N, R>(joint, t0, end_of_ticks(tube, curve.duration_s(), t1), TIME);
+    if add_up(t1, tube.gains.period_s) >= curve.duration_s() {
         let jerk = desired.dddq.interval();
         desired.dddq = Affine::from_interval(jerk.hull(Interval::constant(0.0)));
     }

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use super::Sample;
 use super::ending::with_extent;
-use super::{AngleUnit, GAP, LogError, LogGap, LogPlace, MeasurementLog};
-use crate::robot::{Arm, JointKind};
+use super::{AngleUnit, LogError, LogGap, LogPlace, LogRequest, MeasurementLog, MissingReadings, keep};
+use crate::robot::{JointKind, Model};
 
 /// A speed or torque beyond this many times the joint's limit is taken for a wrong unit.
 pub(super) const IMPLAUSIBLE: f64 = 3.0;
@@ -24,32 +24,50 @@ pub(super) enum Quantity {
     Torque(usize),
 }
 
-/// Samples on their way from a file to a log.
+/// Samples on their way from a file to a log. A number that is no reading is NaN on the way.
 pub(super) struct Assembler<'a> {
     path: &'a Path,
-    robot: &'a Arm,
-    unit: AngleUnit,
+    robot: &'a Model,
+    request: &'a LogRequest,
     samples: Vec<Sample>,
+    further: Vec<Vec<f64>>,
+    /// Time of the last sample, wanted or not.
+    last: Option<f64>,
+    /// By joint, its last reading of the position: time, position, velocity.
+    known: Vec<Option<[f64; 3]>>,
     /// Full turns that are taken off each joint's angle.
     turns: Vec<f64>,
     unwrapped: usize,
 }
 
 impl<'a> Assembler<'a> {
-    pub(super) fn new(path: &'a Path, robot: &'a Arm, unit: AngleUnit) -> Self {
-        Self { path, robot, unit, samples: vec![], turns: vec![0.0; robot.dof()], unwrapped: 0 }
+    pub(super) fn new(path: &'a Path, robot: &'a Model, request: &'a LogRequest) -> Self {
+        let joints = robot.bodies();
+        Self {
+            path,
+            robot,
+            request,
+            samples: vec![],
+            further: vec![],
+            last: None,
+            known: vec![None; joints],
+            turns: vec![0.0; joints],
+            unwrapped: 0,
+        }
     }
 
-    /// Takes the next sample, in the file's units; `place` says where each of its numbers stands.
+    /// Takes the next sample, in the file's units, with the further readings; `place` says where each of its numbers stands.
     pub(super) fn push(
         &mut self,
         mut sample: Sample,
+        further: Vec<f64>,
         place: impl Fn(Quantity) -> LogPlace,
     ) -> Result<(), LogError> {
         self.check_finite(&sample, &place)?;
-        for (j, joint) in self.robot.joints.iter().enumerate() {
-            if self.unit == AngleUnit::Degrees && joint.kind.is_rotation() {
-                sample.q[j] = sample.q[j].to_radians();
+        for (i, joint) in self.robot.joints.iter().enumerate().skip(self.robot.first_actuated()) {
+            let (at, j) = (self.robot.q_index(i), self.robot.v_index(i));
+            if self.request.unit == AngleUnit::Degrees && joint.kind.is_rotation() {
+                sample.q[at] = sample.q[at].to_radians();
                 sample.dq[j] = sample.dq[j].to_radians();
             }
             let limits = [
@@ -57,71 +75,155 @@ impl<'a> Assembler<'a> {
                 (Quantity::Torque(j), sample.tau[j], joint.limits.torque),
             ];
             for (quantity, value, limit) in limits {
-                if value.abs() > IMPLAUSIBLE * limit {
+                // A limit of zero is none: the joint has no motor that the robot's file knows of.
+                if limit > 0.0 && value.abs() > IMPLAUSIBLE * limit {
                     let (path, place) = (self.path.to_owned(), place(quantity));
                     return Err(LogError::Implausible { path, place, value, limit });
                 }
             }
         }
-        if let Some(previous) = self.samples.last() {
-            if sample.t <= previous.t {
-                let (path, place) = (self.path.to_owned(), place(Quantity::Time));
-                return Err(LogError::TimeBackwards { path, place, t: sample.t, previous: previous.t });
-            }
-            self.unwrapped += unwrap(self.robot, previous, &mut sample, &mut self.turns);
+        if let Some(previous) = self.last
+            && sample.t <= previous
+        {
+            let (path, place) = (self.path.to_owned(), place(Quantity::Time));
+            return Err(LogError::TimeBackwards { path, place, t: sample.t, previous });
         }
-        self.samples.push(sample);
+        self.last = Some(sample.t);
+        self.unwrap(&mut sample);
+        if self.request.wants(sample.t) {
+            self.samples.push(sample);
+            self.further.push(further);
+        }
         Ok(())
     }
 
     fn check_finite(&self, sample: &Sample, place: impl Fn(Quantity) -> LogPlace) -> Result<(), LogError> {
-        let time = [(Quantity::Time, sample.t)];
-        let positions = sample.q.iter().enumerate().map(|(j, &x)| (Quantity::Position(j), x));
-        let velocities = sample.dq.iter().enumerate().map(|(j, &x)| (Quantity::Velocity(j), x));
-        let torques = sample.tau.iter().enumerate().map(|(j, &x)| (Quantity::Torque(j), x));
-        let mut all = time.into_iter().chain(positions).chain(velocities).chain(torques);
+        let mut all = numbers(sample).filter(|(_, x)| !x.is_nan());
         match all.find(|(_, x)| !x.is_finite()) {
             None => Ok(()),
-            Some((quantity, x)) => {
-                let (path, place) = (self.path.to_owned(), place(quantity));
-                Err(LogError::BadNumber { path, place, text: x.to_string() })
-            }
+            Some((quantity, x)) => Err(self.bad_number(place(quantity), x)),
         }
+    }
+
+    /// Refuses a number that is none. Formats call this before they put NaN where there is no reading.
+    #[cfg(feature = "mcap")]
+    pub(super) fn check_numbers(
+        &self,
+        sample: &Sample,
+        place: impl Fn(Quantity) -> LogPlace,
+    ) -> Result<(), LogError> {
+        match numbers(sample).find(|(_, x)| !x.is_finite()) {
+            None => Ok(()),
+            Some((quantity, x)) => Err(self.bad_number(place(quantity), x)),
+        }
+    }
+
+    fn bad_number(&self, place: LogPlace, x: f64) -> LogError {
+        LogError::BadNumber { path: self.path.to_owned(), place, text: x.to_string() }
+    }
+
+    /// Takes full turns off the angles of continuous joints, after correcting their number by where the velocities lead from the last
+    /// reading.
+    fn unwrap(&mut self, sample: &mut Sample) {
+        for (i, joint) in self.robot.joints.iter().enumerate() {
+            if joint.kind != JointKind::Continuous {
+                continue;
+            }
+            let (at, j) = (self.robot.q_index(i), self.robot.v_index(i));
+            if sample.q[at].is_nan() {
+                continue;
+            }
+            let speed =
+                if sample.dq[j].is_nan() { self.known[i].map_or(0.0, |k| k[2]) } else { sample.dq[j] };
+            if let Some([t, q, dq]) = self.known[i] {
+                let expected = q + 0.5 * (sample.t - t) * (dq + speed);
+                let found = ((sample.q[at] - expected) / std::f64::consts::TAU).round();
+                self.unwrapped += usize::from(found != self.turns[i]);
+                self.turns[i] = found;
+                sample.q[at] -= found * std::f64::consts::TAU;
+            }
+            self.known[i] = Some([sample.t, sample.q[at], speed]);
+        }
+    }
+
+    /// Leaves out samples without all readings, unless they are wanted; says so.
+    fn leave_out(&mut self) -> Option<String> {
+        if self.request.partial {
+            return None;
+        }
+        let whole = |k: &usize| numbers(&self.samples[*k]).all(|(_, x)| !x.is_nan());
+        let kept: Vec<usize> = (0..self.samples.len()).filter(whole).collect();
+        let dropped = self.samples.len() - kept.len();
+        keep(&mut self.samples, &kept);
+        keep(&mut self.further, &kept);
+        (dropped > 0).then(|| format!("{dropped} sample(s) without all readings left out"))
     }
 
     /// The log; `ignored` are columns or joints that were not used, `done` is what the format did, in words, `cut_off` is where the file breaks
     /// off, and `both` names positions and velocities of a joint.
     pub(super) fn finish(
-        self,
+        mut self,
         ignored: Vec<String>,
         mut done: Vec<String>,
         cut_off: Option<String>,
         both: impl Fn(usize) -> String,
     ) -> Result<MeasurementLog, LogError> {
         let path = self.path.to_owned();
-        let (found, expected) = (self.samples.len(), 2);
-        if found < expected {
-            return Err(match cut_off {
-                None => LogError::TooShort { path, found, expected },
-                Some(cut_off) => LogError::CutTooShort { path, found, expected, cut_off },
-            });
+        let too_few = |found: usize| {
+            let expected = 2;
+            match &cut_off {
+                None => LogError::TooShort { path: path.clone(), found, expected },
+                Some(cut_off) => {
+                    LogError::CutTooShort { path: path.clone(), found, expected, cut_off: cut_off.clone() }
+                }
+            }
+        };
+        done.extend(self.leave_out());
+        if self.samples.len() < 2 {
+            return Err(too_few(self.samples.len()));
+        }
+        let missing = fill(&mut self.samples).map_err(|what| LogError::NoReading {
+            path: path.clone(),
+            what,
+            samples: self.samples.len(),
+        })?;
+        if let Some([from, to]) = self.request.range_s {
+            done.push(format!("only samples from {from} s to {to} s are used"));
+        }
+        let some = missing.iter().filter(|m| !m.is_empty()).count();
+        if some > 0 {
+            done.push(format!("{some} sample(s) lack readings"));
         }
         let cut_off = cut_off.map(|what| with_extent(&what, &self.samples));
-        let (period_s, segments, gaps) = cut(&self.samples);
+        let (period_s, segments, gaps) = cut(&self.samples, self.request.gap_periods);
         self.check_units(&segments, both)?;
-        if self.unit == AngleUnit::Degrees {
+        if self.request.unit == AngleUnit::Degrees {
             done.push("angles converted from degrees".to_owned());
         }
-        let Self { samples, unwrapped, .. } = self;
-        Ok(MeasurementLog { path, samples, segments, period_s, gaps, unwrapped, ignored, done, cut_off })
+        let Self { samples, unwrapped, further, .. } = self;
+        let further = if self.request.further.is_empty() { vec![] } else { further };
+        Ok(MeasurementLog {
+            path,
+            samples,
+            missing,
+            further,
+            segments,
+            period_s,
+            gaps,
+            unwrapped,
+            ignored,
+            done,
+            cut_off,
+        })
     }
 
     fn check_units(&self, segments: &[Range<usize>], both: impl Fn(usize) -> String) -> Result<(), LogError> {
-        for j in 0..self.robot.dof() {
+        for i in self.robot.first_actuated()..self.robot.bodies() {
+            let (at, j) = (self.robot.q_index(i), self.robot.v_index(i));
             let (mut moved, mut speeds) = (0.0, 0.0);
             for segment in segments {
                 for pair in self.samples[segment.clone()].windows(2) {
-                    moved += (pair[1].q[j] - pair[0].q[j]).abs();
+                    moved += (pair[1].q[at] - pair[0].q[at]).abs();
                     speeds += 0.5 * (pair[1].t - pair[0].t) * (pair[0].dq[j].abs() + pair[1].dq[j].abs());
                 }
             }
@@ -134,32 +236,77 @@ impl<'a> Assembler<'a> {
     }
 }
 
-/// Takes `turns` full turns off the angles of continuous joints, after correcting their number by where the
-/// velocities lead from `previous`; returns for how many joints the number has changed.
-fn unwrap(robot: &Arm, previous: &Sample, sample: &mut Sample, turns: &mut [f64]) -> usize {
-    let mut changed = 0;
-    for (j, joint) in robot.joints.iter().enumerate() {
-        if joint.kind != JointKind::Continuous {
-            continue;
-        }
-        let expected = previous.q[j] + 0.5 * (sample.t - previous.t) * (previous.dq[j] + sample.dq[j]);
-        let found = ((sample.q[j] - expected) / std::f64::consts::TAU).round();
-        changed += usize::from(found != turns[j]);
-        turns[j] = found;
-        sample.q[j] -= found * std::f64::consts::TAU;
+/// All numbers of a sample.
+fn numbers(sample: &Sample) -> impl Iterator<Item = (Quantity, f64)> + '_ {
+    let time = [(Quantity::Time, sample.t)];
+    let positions = sample.q.iter().enumerate().map(|(j, &x)| (Quantity::Position(j), x));
+    let velocities = sample.dq.iter().enumerate().map(|(j, &x)| (Quantity::Velocity(j), x));
+    let torques = sample.tau.iter().enumerate().map(|(j, &x)| (Quantity::Torque(j), x));
+    time.into_iter().chain(positions).chain(velocities).chain(torques)
+}
+
+/// Puts numbers on the line between readings where there are none (beyond the first and last reading: theirs), and says where; the name of a
+/// column without a reading if there is one.
+fn fill(samples: &mut [Sample]) -> Result<Vec<MissingReadings>, String> {
+    let all = numbers(&samples[0]).map(|(quantity, _)| quantity);
+    let columns: Vec<Quantity> = all.filter(|q| *q != Quantity::Time).collect();
+    if samples.iter().all(|s| numbers(s).all(|(_, x)| !x.is_nan())) {
+        return Ok(vec![]);
     }
-    changed
+    let mut missing = vec![MissingReadings::default(); samples.len()];
+    for column in columns {
+        let known: Vec<usize> =
+            (0..samples.len()).filter(|&k| !value(&mut samples[k], column).is_nan()).collect();
+        let (Some(&first), Some(&last)) = (known.first(), known.last()) else {
+            return Err(match column {
+                Quantity::Position(j) => format!("q{}", j + 1),
+                Quantity::Velocity(j) => format!("dq{}", j + 1),
+                Quantity::Torque(j) => format!("tau{}", j + 1),
+                Quantity::Time => "t".to_owned(),
+            });
+        };
+        let mut next = 0;
+        for k in 0..samples.len() {
+            if known.get(next) == Some(&k) {
+                next += 1;
+                continue;
+            }
+            let (a, b) =
+                (next.checked_sub(1).map_or(first, |i| known[i]), known.get(next).copied().unwrap_or(last));
+            let (from, to) = (*value(&mut samples[a], column), *value(&mut samples[b], column));
+            let share =
+                if a == b { 0.0 } else { (samples[k].t - samples[a].t) / (samples[b].t - samples[a].t) };
+            *value(&mut samples[k], column) = from + share * (to - from);
+            let of = &mut missing[k];
+            match column {
+                Quantity::Position(j) => of.q.push(j),
+                Quantity::Velocity(j) => of.dq.push(j),
+                Quantity::Torque(j) => of.tau.push(j),
+                Quantity::Time => {}
+            }
+        }
+    }
+    Ok(missing)
+}
+
+fn value(sample: &mut Sample, column: Quantity) -> &mut f64 {
+    match column {
+        Quantity::Time => &mut sample.t,
+        Quantity::Position(j) => &mut sample.q[j],
+        Quantity::Velocity(j) => &mut sample.dq[j],
+        Quantity::Torque(j) => &mut sample.tau[j],
+    }
 }
 
 /// Median period, segments without gaps, gaps.
-pub(super) fn cut(samples: &[Sample]) -> (f64, Vec<Range<usize>>, Vec<LogGap>) {
+pub(super) fn cut(samples: &[Sample], gap_periods: f64) -> (f64, Vec<Range<usize>>, Vec<LogGap>) {
     let steps: Vec<f64> = samples.windows(2).map(|pair| pair[1].t - pair[0].t).collect();
     let mut sorted = steps.clone();
     sorted.sort_by(f64::total_cmp);
     let period = sorted[sorted.len() / 2];
     let (mut segments, mut gaps, mut first) = (vec![], vec![], 0);
     for (k, step) in steps.into_iter().enumerate() {
-        if step > GAP * period {
+        if step > gap_periods * period {
             segments.push(first..k + 1);
             gaps.push(LogGap { from_s: samples[k].t, to_s: samples[k + 1].t });
             first = k + 1;

@@ -50,6 +50,24 @@ pub enum LogError {
         /// What the operating system or the CSV reader says.
         reason: String,
     },
+    /// What was asked for makes no sense.
+    #[error("`{}`: {reason}", path.display())]
+    Request {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A column has no reading at all.
+    #[error("`{}`: {what} has no reading in any of {samples} samples, expected some", path.display())]
+    NoReading {
+        /// The file.
+        path: PathBuf,
+        /// The column, or the joint.
+        what: String,
+        /// Number of samples.
+        samples: usize,
+    },
     /// A column is missing.
     #[error(
         "`{}`, line 1: no column `{column}`; expected `t`, then q1.., dq1.., tau1.. for {joints} joints, separated by \

@@ -10,27 +10,29 @@ use super::Sample;
 use super::assemble::{Assembler, Quantity};
 use super::container::{self, Record};
 use super::joint_state::JointState;
-use super::{AngleUnit, LogError, LogPlace, MeasurementLog};
-use crate::robot::{Arm, Joint};
+use super::{LogError, LogPlace, LogRequest, MeasurementLog};
+use crate::robot::{Joint, Model};
 
 /// Names of the message type: in ROS 2, in ROS 1, and as middleware spells it.
 const SCHEMAS: [&str; 3] =
     ["sensor_msgs/msg/JointState", "sensor_msgs/JointState", "sensor_msgs::msg::dds_::JointState_"];
 
-/// Reads the joint states of `topic`, or of the only topic that has any.
-pub(super) fn read(
-    path: &Path,
-    robot: &Arm,
-    unit: AngleUnit,
-    topic: Option<&str>,
-) -> Result<MeasurementLog, LogError> {
+/// Reads the joint states of the topic that is asked for, or of the only one that has any.
+pub(super) fn read(path: &Path, robot: &Model, request: &LogRequest) -> Result<MeasurementLog, LogError> {
+    let wrong = |reason: &str| LogError::Request { path: path.to_owned(), reason: reason.to_owned() };
+    if robot.has_free_flyer() {
+        return Err(wrong("joint states say nothing of a floating base, expected a CSV file"));
+    }
+    if let Some(column) = request.further.first() {
+        return Err(wrong(&format!("joint states have no column `{column}`, expected a CSV file")));
+    }
     let mut topics = Topics::default();
     let cut_off = messages(path, &mut topics, &mut |_, _| Ok(()))?;
-    let topic = topics.choose(topic).map_err(|reason| {
+    let topic = topics.choose(request.topic.as_deref()).map_err(|reason| {
         let cut_off = cut_off.map(|what| format!("; {what}")).unwrap_or_default();
         LogError::NoTopic { path: path.to_owned(), reason: reason + &cut_off }
     })?;
-    let mut states = States::new(path, robot, unit, topic);
+    let mut states = States::new(path, robot, request, topic);
     let cut_off = messages(path, &mut Topics::default(), &mut |channel, data| states.take(channel, data))?;
     states.finish(cut_off)
 }
@@ -126,7 +128,7 @@ fn messages(path: &Path, topics: &mut Topics, visit: &mut OnMessage) -> Result<O
 /// The joint states of one topic on their way to a log.
 struct States<'a> {
     path: &'a Path,
-    robot: &'a Arm,
+    robot: &'a Model,
     topic: String,
     assembler: Assembler<'a>,
     /// Messages of the topic so far.
@@ -144,8 +146,8 @@ struct States<'a> {
 }
 
 impl<'a> States<'a> {
-    fn new(path: &'a Path, robot: &'a Arm, unit: AngleUnit, topic: String) -> Self {
-        let assembler = Assembler::new(path, robot, unit);
+    fn new(path: &'a Path, robot: &'a Model, request: &'a LogRequest, topic: String) -> Self {
+        let assembler = Assembler::new(path, robot, request);
         let (names, ignored) = (vec![], BTreeSet::new());
         Self {
             path,
@@ -192,19 +194,28 @@ impl<'a> States<'a> {
         let vectors =
             [("position", &state.position), ("velocity", &state.velocity), ("effort", &state.effort)];
         for (what, vector) in vectors {
-            if vector.len() != state.name.len() {
+            // The message's own way to say that there is no reading.
+            let none = vector.is_empty() && what != "position";
+            if vector.len() != state.name.len() && !none {
                 let (found, names) = (vector.len(), state.name.len());
                 return Err(self.bad(format!(
                     "`{what}` has {found} numbers, expected one for each of its {names} joints"
                 )));
             }
         }
-        let of = |vector: &[f64]| places.iter().map(|&k| vector[k]).collect::<Vec<f64>>();
+        let of = |vector: &[f64], none: f64| -> Vec<f64> {
+            places.iter().map(|&k| vector.get(k).copied().unwrap_or(none)).collect()
+        };
         let first = *self.first.get_or_insert(state.nanoseconds());
         let t = (state.nanoseconds() - first) as f64 / 1e9;
-        let sample = Sample { t, q: of(&state.position), dq: of(&state.velocity), tau: of(&state.effort) };
+        let sample = |none: f64| Sample {
+            t,
+            q: of(&state.position, none),
+            dq: of(&state.velocity, none),
+            tau: of(&state.effort, none),
+        };
         let (topic, number, robot) = (&self.topic, self.number, self.robot);
-        self.assembler.push(sample, |quantity| {
+        let place = |quantity| {
             let of = |what: &str, j: usize| format!("`{what}` of joint `{}`", robot.joints[j].name);
             let what = match quantity {
                 Quantity::Time => "`header.stamp`, counted from the first".to_owned(),
@@ -213,7 +224,9 @@ impl<'a> States<'a> {
                 Quantity::Torque(j) => of("effort", j),
             };
             LogPlace::Message { topic: topic.clone(), number, what }
-        })
+        };
+        self.assembler.check_numbers(&sample(0.0), place)?;
+        self.assembler.push(sample(f64::NAN), vec![], place)
     }
 
     /// Where the robot's joints stand among `names`; `None` if none of them does.

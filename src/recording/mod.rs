@@ -1,5 +1,5 @@
 //! Recordings, read, checked and cut at their gaps: CSV files with the columns `t, q1.., dq1.., tau1..`, and MCAP files
-//! with joint states ([`MeasurementLog`]); and logs at even intervals of robots with further sensors ([`EvenLog`]).
+//! with joint states ([`MeasurementLog`]); and what simulated robots record at even intervals ([`EvenLog`]).
 //!
 //! Nothing is repaired in silence: [`MeasurementLog::notes`] says what was done to the data, and what cannot be
 //! understood is refused with file, line and column, or topic, message and joint. Every format of a [`MeasurementLog`]
@@ -15,19 +15,20 @@ mod even;
 mod joint_state;
 #[cfg(feature = "mcap")]
 mod messages;
+mod request;
 mod sensor;
 mod table;
 
 pub use error::{LogError, LogPlace};
 pub use even::EvenLog;
-pub(crate) use even::{Columns, Fault};
+pub use request::{LogRequest, MissingReadings};
 pub use sensor::{Quantity, Sensor};
 
 use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use crate::robot::Arm;
+use crate::robot::Model;
 
 /// Two samples farther apart than this many periods have a gap between them.
 const GAP: f64 = 1.5;
@@ -76,6 +77,10 @@ pub struct MeasurementLog {
     pub path: PathBuf,
     /// All samples; positions are continuous (not wrapped), SI units.
     pub samples: Vec<Sample>,
+    /// Which numbers of each sample are no readings; empty where all are ([`LogRequest::partial`]).
+    pub missing: Vec<MissingReadings>,
+    /// The further columns that were asked for, in that order, for each sample; NaN where there is no reading. Empty where none were.
+    pub further: Vec<Vec<f64>>,
     /// Index ranges of `samples` without a gap inside; they cover all samples.
     pub segments: Vec<Range<usize>>,
     /// Median distance between samples, s.
@@ -108,7 +113,7 @@ impl MeasurementLog {
     ///
     /// # Errors
     /// [`LogError`] names the file, the line and the column, or topic, message and joint.
-    pub fn read(path: impl AsRef<Path>, robot: &Arm, unit: AngleUnit) -> Result<Self, LogError> {
+    pub fn read(path: impl AsRef<Path>, robot: &Model, unit: AngleUnit) -> Result<Self, LogError> {
         Self::read_topic(path, robot, unit, None)
     }
 
@@ -122,26 +127,44 @@ impl MeasurementLog {
     /// As [`Self::read`].
     pub fn read_topic(
         path: impl AsRef<Path>,
-        robot: &Arm,
+        robot: &Model,
         unit: AngleUnit,
         topic: Option<&str>,
     ) -> Result<Self, LogError> {
+        let request = LogRequest { unit, topic: topic.map(str::to_owned), ..LogRequest::default() };
+        Self::read_request(path, robot, &request)
+    }
+
+    /// As [`Self::read`], of any robot: one with a floating base has its pose first among q1.. (place, then a quaternion x, y, z, w), and its
+    /// twist first among dq1.. and tau1.. .
+    ///
+    /// A field of a CSV file that is empty, and an MCAP message without `velocity` or `effort`, is no reading: so sensors at several rates
+    /// stand in one file, each with its own stamps. Such samples are left out, or kept ([`LogRequest::partial`]).
+    ///
+    /// # Errors
+    /// As [`Self::read`]; [`LogError::Request`] for a range or a length of gaps that makes no sense.
+    pub fn read_request(
+        path: impl AsRef<Path>,
+        robot: &Model,
+        request: &LogRequest,
+    ) -> Result<Self, LogError> {
         let path = path.as_ref();
+        request.check(path)?;
         let read = |reason: String| LogError::Read { path: path.to_owned(), reason };
         let mut start = vec![];
         let file = std::fs::File::open(path).map_err(|e| read(e.to_string()))?;
         file.take(MCAP_MAGIC.len() as u64).read_to_end(&mut start).map_err(|e| read(e.to_string()))?;
         if start == MCAP_MAGIC {
             #[cfg(feature = "mcap")]
-            return messages::read(path, robot, unit, topic);
+            return messages::read(path, robot, request);
             #[cfg(not(feature = "mcap"))]
             return Err(read("an MCAP file, but surelift was built without its feature `mcap`".to_owned()));
         }
         if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("mcap")) {
             return Err(read("no MCAP file: it does not begin as one".to_owned()));
         }
-        let mut log = table::read(path, robot, unit)?;
-        if let Some(topic) = topic {
+        let mut log = table::read(path, robot, request)?;
+        if let Some(topic) = &request.topic {
             log.done.push(format!("a CSV file has no topics: `{topic}` not looked for"));
         }
         Ok(log)
@@ -158,10 +181,12 @@ impl MeasurementLog {
         if let Some(pair) = samples.windows(2).find(|pair| !(pair[1].t > pair[0].t)) {
             return Err(LogError::Unordered { path, t: pair[1].t, previous: pair[0].t });
         }
-        let (period_s, segments, gaps) = assemble::cut(&samples);
+        let (period_s, segments, gaps) = assemble::cut(&samples, GAP);
         Ok(Self {
             path,
             samples,
+            missing: vec![],
+            further: vec![],
             segments,
             period_s,
             gaps,
@@ -211,13 +236,14 @@ impl MeasurementLog {
         if delay_s == 0.0 {
             return Ok(self);
         }
-        let (mut samples, mut segments) = (vec![], vec![]);
+        let (mut samples, mut kept, mut segments) = (vec![], vec![], vec![]);
         for segment in &self.segments {
             let first = samples.len();
             let old = &self.samples[segment.clone()];
-            for sample in old {
+            for (k, sample) in segment.clone().zip(old) {
                 if let Some(tau) = torque_at(old, sample.t + delay_s) {
                     samples.push(Sample { tau, ..sample.clone() });
+                    kept.push(k);
                 }
             }
             if samples.len() > first {
@@ -232,6 +258,8 @@ impl MeasurementLog {
             "torques taken from {delay_s:.4} s later; {dropped} sample(s) at the ends of segments dropped"
         ));
         (self.samples, self.segments) = (samples, segments);
+        keep(&mut self.missing, &kept);
+        keep(&mut self.further, &kept);
         Ok(self)
     }
 
@@ -245,7 +273,13 @@ impl MeasurementLog {
             };
             let segments: Vec<_> = self.segments.iter().filter_map(within).collect();
             let steps = segments.iter().any(|segment| segment.len() >= 2);
-            steps.then(|| Self { samples: self.samples[range.clone()].to_vec(), segments, ..self.clone() })
+            steps.then(|| Self {
+                samples: self.samples[range.clone()].to_vec(),
+                missing: self.missing.get(range.clone()).unwrap_or(&[]).to_vec(),
+                further: self.further.get(range.clone()).unwrap_or(&[]).to_vec(),
+                segments,
+                ..self.clone()
+            })
         };
         Some((part(0..at)?, part(at..self.samples.len())?))
     }
@@ -260,6 +294,13 @@ impl MeasurementLog {
             return Err(LogError::TooShort { path: self.path, found: longest, expected: least });
         }
         Ok(self)
+    }
+}
+
+/// Keeps the entries at `places`, where there are any.
+fn keep<T: Clone>(list: &mut Vec<T>, places: &[usize]) {
+    if !list.is_empty() {
+        *list = places.iter().map(|&k| list[k].clone()).collect();
     }
 }
 

@@ -100,7 +100,7 @@ fn bad_files_are_refused_with_line_and_column() {
         lines[k] = line.into();
         read(HEADING, &lines).unwrap_err()
     };
-    for text in ["NaN", "inf", "-inf", "", "one"] {
+    for text in ["NaN", "inf", "-inf", "one"] {
         let error = with(4, &format!("0.04,0.1,0.02,0,0,0.5,0,1,{text},3"));
         let expected = LogPlace::Field { line: 6, column: "tau2".into() };
         assert!(matches!(&error, LogError::BadNumber { place, .. } if *place == expected), "{error}");
@@ -204,29 +204,65 @@ fn a_fault_before_the_cut_stays_a_fault() {
     assert!(log.samples.len() == 9 && log.cut_off.is_some_and(|what| what.starts_with("line 11 ")));
 }
 
+fn read_request(text: &str, request: &LogRequest) -> Result<MeasurementLog, LogError> {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    MeasurementLog::read_request(file.path(), &small_robot(), request)
+}
+
+/// Sensors at several rates: torques at every other stamp, velocities between them.
 #[test]
-fn a_log_at_even_intervals_that_is_cut_anywhere_is_read_up_to_the_cut() {
-    let columns = || Columns { nq: 3, nv: 3, readings: 0, work: true };
-    let rows: Vec<String> = rows(7).into_iter().map(|row| row + ",12.5").collect();
-    let text = format!("{HEADING},work\n{}\n", rows.join("\n"));
-    let file = tempfile::NamedTempFile::new().unwrap();
-    let read = |text: &str| {
-        std::fs::write(file.path(), text).unwrap();
-        EvenLog::read(file.path(), columns(), 0.01)
+fn empty_fields_are_no_readings() {
+    let line = |k: usize| {
+        let t = 0.01 * k as f64;
+        let (dq, tau) =
+            if k.is_multiple_of(2) { (",,", format!("1,{},3", 2.0 + t)) } else { ("0,0.5,0", ",,".into()) };
+        format!("{t},0.1,{},0,{dq},{tau}", 0.5 * t)
     };
-    let whole = read(&text).ok().unwrap();
-    assert_eq!((whole.samples.len(), &whole.cut_off), (7, &None));
-    for length in 0..text.len() {
-        let cut = &text[..length];
-        let rows = cut.matches('\n').count().saturating_sub(1);
-        match read(cut) {
-            Ok(log) => {
-                assert_eq!((&log.samples[..], &log.work[..]), (&whole.samples[..rows], &whole.work[..rows]));
-                assert_eq!(log.cut_off.is_none(), cut.ends_with('\n'));
-            }
-            Err(fault) => {
-                assert!(rows < 2 && fault.reason.contains("samples"), "{length}: {}", fault.reason);
-            }
-        }
+    let text = format!("{HEADING}\n{}\n", (0..9).map(line).collect::<Vec<_>>().join("\n"));
+    let partial = LogRequest { partial: true, ..LogRequest::default() };
+    let log = read_request(&text, &partial).unwrap();
+    assert_eq!((log.samples.len(), log.missing.len()), (9, 9));
+    assert_eq!((&log.missing[0].dq[..], &log.missing[0].tau[..]), (&[0, 1, 2][..], &[][..]));
+    assert_eq!((&log.missing[3].dq[..], &log.missing[3].tau[..]), (&[][..], &[0, 1, 2][..]));
+    // On the line between its neighbours.
+    assert!((log.samples[3].tau[1] - 2.03).abs() < 1e-12 && log.samples[0].dq[1] == 0.5);
+    assert!(log.notes().iter().any(|n| n.contains("9 sample(s) lack readings")), "{:?}", log.notes());
+    // Who needs whole samples gets none here, and is told.
+    let error = read_request(&text, &LogRequest::default()).unwrap_err();
+    assert!(matches!(error, LogError::TooShort { found: 0, .. }), "{error}");
+    let mut lines = rows(9);
+    lines[4] = "0.04,0.1,0.02,0,,0.5,0,1,2,3".into();
+    let log = read(HEADING, &lines).unwrap();
+    assert_eq!((log.samples.len(), log.segments.len(), log.missing.len()), (8, 2, 0));
+    assert!(log.notes().iter().any(|n| n.contains("1 sample(s) without all readings left out")));
+    let none: Vec<String> = rows(9).iter().map(|row| row.replace(",2,3", ",,3")).collect();
+    let error = read_request(&format!("{HEADING}\n{}\n", none.join("\n")), &partial).unwrap_err().to_string();
+    assert!(error.contains("tau2 has no reading in any of 9 samples"), "{error}");
+}
+
+#[test]
+fn a_part_of_a_log_and_further_columns_can_be_asked_for() {
+    let with_meter: Vec<String> = rows(20).iter().enumerate().map(|(k, row)| format!("{row},{k}")).collect();
+    let text = format!("{HEADING},work\n{}\n", with_meter.join("\n"));
+    let mut request =
+        LogRequest { range_s: Some([0.045, 0.12]), further: vec!["work".into()], ..LogRequest::default() };
+    let log = read_request(&text, &request).unwrap();
+    assert_eq!((log.samples[0].t, log.samples.len()), (0.05, 8));
+    assert_eq!(log.further, (5..13).map(|k| vec![f64::from(k)]).collect::<Vec<_>>());
+    assert!(log.ignored.is_empty());
+    let (first, second) = log.split(0.5).unwrap();
+    assert_eq!((first.further.len(), second.further[0][0]), (4, 9.0));
+    assert_eq!(log.with_torque_delay(0.015).unwrap().further.len(), 6);
+    request.further.push("imu.rate1".into());
+    assert!(read_request(&text, &request).unwrap_err().to_string().contains("`imu.rate1`"));
+    for range_s in [[1.0, 0.5], [f64::NAN, 1.0], [0.0, f64::NAN]] {
+        let request = LogRequest { range_s: Some(range_s), ..LogRequest::default() };
+        let error = read_request(&text, &request).unwrap_err().to_string();
+        assert!(error.contains("expected the first time before the second"), "{error}");
+    }
+    for gap_periods in [f64::NAN, 1.0, -3.0] {
+        let request = LogRequest { gap_periods, ..LogRequest::default() };
+        assert!(read_request(&text, &request).unwrap_err().to_string().contains("expected more than 1"));
     }
 }

@@ -3,7 +3,7 @@
 use crate::dynamics::{Motion, torque_regressor};
 use crate::inertia::INERTIAL;
 use crate::robot::Arm;
-use crate::trajectory::Bezier;
+use crate::trajectory::Pieces;
 
 /// Parts of a motion between two strips: a quarter catches both acceleration and braking of a curve to rest, and its ends
 /// are ends of the certifier's cells.
@@ -11,10 +11,12 @@ const PARTS: usize = 4;
 
 /// Times along `curve` (s) at which strips pay, and for each in turn and each joint the row of the torque regressor over all
 /// parameters, friction but for its Coulomb part included.
-pub fn torque_rows(robot: &Arm, curve: &Bezier) -> (Vec<f64>, Vec<Vec<f64>>) {
+pub fn torque_rows<'a>(robot: &Arm, curve: impl Into<Pieces<'a>>) -> (Vec<f64>, Vec<Vec<f64>>) {
+    let curve = curve.into();
+    let parts = PARTS * curve.count();
     let (n, width) = (robot.dof(), INERTIAL * robot.dof());
     let (mut motion, mut y) = (Motion::new(robot), vec![0.0; width * n]);
-    let times: Vec<f64> = (0..=PARTS).map(|k| curve.duration_s * k as f64 / PARTS as f64).collect();
+    let times: Vec<f64> = (0..=parts).map(|k| curve.duration_s() * k as f64 / parts as f64).collect();
     let mut rows = Vec::with_capacity(n * times.len());
     for &t in &times {
         let state = curve.state(t);
@@ -38,6 +40,7 @@ mod tests {
     use super::*;
     use crate::dynamics::{Wrench, rnea};
     use crate::robot::fixture::small_robot;
+    use crate::trajectory::Bezier;
     use crate::trajectory::JointState;
 
     #[test]

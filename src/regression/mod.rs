@@ -3,9 +3,11 @@
 //! Textbook methods that the guaranteed set of [`crate::identify`] is compared with, and the fit over bodies that can exist which gives
 //! the controller its nominal body. [`least_squares`] and [`consistent`] take rows of any kind; [`inverse`] makes rows with
 //! filtered accelerations ([`filter`]), [`balance`] without any, [`gravity`] at rest; [`base`] says what rows can tell apart,
-//! [`foresee`] which ones a coming motion will depend on.
+//! [`foresee`] which ones a coming motion will depend on. [`barrier`] fits many bodies at once, with a duality gap; [`robust`] weighs samples
+//! of several joints.
 
 pub mod balance;
+pub mod barrier;
 pub mod base;
 pub mod consistent;
 mod error;
@@ -14,5 +16,6 @@ pub mod foresee;
 pub mod gravity;
 pub mod inverse;
 pub mod least_squares;
+pub mod robust;
 
 pub use error::RegressionError;

@@ -54,16 +54,22 @@ pub(super) struct Shown<'a> {
     pub estimate: &'a [f64],
     /// The truth, where it is known.
     pub truth: Option<&'a [f64]>,
-    /// Lower bounds of the set.
-    pub lower: &'a [f64],
-    /// Upper bounds.
-    pub upper: &'a [f64],
+    /// A box that holds the centre of mass, m, where there is one.
+    pub center: Option<[[f64; 2]; 3]>,
+    /// What the frame's origin is called.
+    pub origin: &'a str,
+}
+
+/// The box that ten lower and upper bounds leave the centre of mass, where the mass is above 0.
+pub(super) fn center_box(lower: &[f64], upper: &[f64]) -> Option<[[f64; 2]; 3]> {
+    let range = |k: usize| center_range(lower, upper, k).map(|(low, high)| [low, high]);
+    Some([range(0)?, range(1)?, range(2)?])
 }
 
 /// Range of the centre of mass along axis `k`, h_k / m, over the intervals of both, m > 0.
-fn center_range(payload: &Shown, k: usize) -> Option<(f64, f64)> {
-    let (light, heavy) = (payload.lower[0], payload.upper[0]);
-    let (low, high) = (payload.lower[1 + k], payload.upper[1 + k]);
+fn center_range(lower: &[f64], upper: &[f64], k: usize) -> Option<(f64, f64)> {
+    let (light, heavy) = (lower[0], upper[0]);
+    let (low, high) = (lower[1 + k], upper[1 + k]);
     let ends = [low / light, low / heavy, high / light, high / heavy];
     (light > 0.0 && ends.iter().all(|x| x.is_finite())).then(|| {
         let fold = |of: fn(f64, f64) -> f64| ends.iter().copied().reduce(of).unwrap_or(f64::NAN);
@@ -71,7 +77,7 @@ fn center_range(payload: &Shown, k: usize) -> Option<(f64, f64)> {
     })
 }
 
-/// Two figures, seen along y and along x of the last joint's frame: the estimate, the truth if it is known, and the box that holds
+/// Two figures, seen along y and along x of its frame: the estimate, the truth if it is known, and the box that holds
 /// the centre of mass, with what to call the first and the last. Empty where the estimate is no body.
 pub(super) fn figures(caption: &str, payload: &Shown, estimate_by: &str, box_of: &str) -> String {
     let Some(estimate) = Ellipsoid::of(payload.estimate) else { return String::new() };
@@ -121,16 +127,17 @@ impl Placing {
         format!("<polygon points=\"{}\" {style}/>", list.trim_end())
     }
 
-    /// The joint's origin, and a tenth of a metre with the axes' names.
-    fn marks(&self, name: &str) -> String {
+    /// The frame's origin, and a tenth of a metre with the axes' names.
+    fn marks(&self, name: &str, origin: &str) -> String {
         let (x, y) = self.place([0.0, 0.0]);
         let joint = format!(
             "<path d=\"M{:.1} {y:.1}h10M{x:.1} {:.1}v10\" stroke=\"#5B6472\"/>\
-             <text x=\"{:.1}\" y=\"{:.1}\" fill=\"#5B6472\">joint</text>",
+             <text x=\"{:.1}\" y=\"{:.1}\" fill=\"#5B6472\">{}</text>",
             x - 5.0,
             y - 5.0,
             x + 8.0,
-            y - 6.0
+            y - 6.0,
+            escape(origin)
         );
         let tenth = 0.1 * self.scale;
         let ruler = format!(
@@ -147,8 +154,9 @@ impl Placing {
 fn view(payload: &Shown, estimate: &Ellipsoid, truth: Option<&Ellipsoid>, a: usize, name: &str) -> String {
     let outlines: Vec<Vec<[f64; 2]>> =
         [Some(estimate), truth].into_iter().flatten().map(|e| e.outline(a, 2)).collect();
-    let boxed = center_range(payload, a).zip(center_range(payload, 2));
-    // Everything drawn, and the joint's origin.
+    let boxed = payload.center.map(|center| [a, 2].map(|k| (center[k][0], center[k][1])));
+    let boxed = boxed.map(|[x, z]| (x, z));
+    // Everything drawn, and the frame's origin.
     let corners = boxed.map(|(x, z)| [[x.0, z.0], [x.1, z.1]]);
     let all = outlines.iter().flatten().copied().chain(corners.into_iter().flatten()).chain([[0.0, 0.0]]);
     let Some(placing) = Placing::of(all) else { return String::new() };
@@ -173,7 +181,7 @@ fn view(payload: &Shown, estimate: &Ellipsoid, truth: Option<&Ellipsoid>, a: usi
         svg +=
             &format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.5\" fill=\"currentColor\" class=\"truth\"/>");
     }
-    svg + &placing.marks(name) + "</svg>"
+    svg + &placing.marks(name, payload.origin) + "</svg>"
 }
 
 #[cfg(test)]
@@ -198,10 +206,11 @@ mod tests {
     #[test]
     fn the_box_holds_every_center_and_the_figure_has_its_parts() {
         let (lower, upper) = (TRUTH.map(|x| x - 0.01), TRUTH.map(|x| x + 0.02));
-        let payload = Shown { estimate: &TRUTH, truth: Some(&TRUTH), lower: &lower, upper: &upper };
-        let (low, high) = center_range(&payload, 2).unwrap();
+        let center = center_box(&lower, &upper);
+        let payload = Shown { estimate: &TRUTH, truth: Some(&TRUTH), center, origin: "tool<0>" };
+        let [low, high] = center.unwrap()[2];
         for (m, h) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
-            let pick = |k: usize, side: usize| [payload.lower[k], payload.upper[k]][side];
+            let pick = |k: usize, side: usize| [lower[k], upper[k]][side];
             let c = pick(3, h) / pick(0, m);
             assert!(low <= c && c <= high);
         }
@@ -209,7 +218,7 @@ mod tests {
         assert_eq!(html.matches("<svg").count(), 2);
         // Estimate, truth and box in each.
         assert_eq!((html.matches("<polygon").count(), html.matches(">truth<").count()), (6, 2));
-        assert!(!html.contains("NaN"));
+        assert!(!html.contains("NaN") && html.contains(">tool&lt;0&gt;</text>"));
         let unknown = figures("Payload", &Shown { truth: None, ..payload }, "estimate", "box");
         assert_eq!((unknown.matches("<polygon").count(), unknown.matches(">truth<").count()), (4, 0));
         let mut none = TRUTH;
@@ -217,6 +226,6 @@ mod tests {
         assert_eq!(figures("Payload", &Shown { estimate: &none, ..payload }, "estimate", "box"), "");
         let mut massless = lower;
         massless[0] = 0.0;
-        assert!(center_range(&Shown { lower: &massless, ..payload }, 0).is_none());
+        assert!(center_box(&massless, &upper).is_none());
     }
 }

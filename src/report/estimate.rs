@@ -8,6 +8,7 @@ use super::figure::{figure, percent};
 use super::html::{document, escape};
 use super::plots::{LINES, Plot, Series, Shape};
 use super::table::align;
+use super::validation;
 use super::write::write_files;
 use crate::study::estimation::{ParameterRow, StudyResult};
 
@@ -26,7 +27,7 @@ pub fn table(result: &StudyResult) -> String {
         "{rule}\n  {} · {} · {} after {} iterations, {:.2} s\n{rule}\n",
         result.name, result.robot, result.status, result.iterations, result.seconds
     );
-    let heading = ["parameter", "start", "estimate", "deviation", "truth", "error", "unit"];
+    let heading = ["parameter", "start", "estimate", "deviation", "coloured", "truth", "error", "unit"];
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
     for row in &result.parameters {
         let mut cells = vec![format!("{} {}", row.place, row.name)];
@@ -35,6 +36,8 @@ pub fn table(result: &StudyResult) -> String {
         rows.push(cells);
     }
     text += &align(&rows);
+    text += &align(&residuals(result));
+    text += &result.validation.as_ref().map(validation::text).unwrap_or_default();
     if let Some(error) = result.state_error {
         let _ = writeln!(text, "  largest error of a state: {} (rad, rad/s)", figure(error));
     }
@@ -44,13 +47,32 @@ pub fn table(result: &StudyResult) -> String {
     text + &rule + "\n"
 }
 
-/// Start, estimate, deviation, truth, relative error.
-fn numbers(row: &ParameterRow) -> [String; 5] {
+/// The table of what is left of the readings, heading first.
+fn residuals(result: &StudyResult) -> Vec<Vec<String>> {
+    let heading = ["channel", "stated", "estimated", "left (rms)", "chi squared", "correlation", "unit"];
+    let mut rows = vec![heading.map(str::to_owned).to_vec()];
+    rows.extend(result.residuals.iter().map(|row| {
+        vec![
+            row.channel.clone(),
+            figure(row.stated),
+            row.estimated.map_or("-".to_owned(), figure),
+            figure(row.rms),
+            row.chi_squared.map_or("-".to_owned(), |c| format!("{c:.2}")),
+            format!("{:.2}", row.correlation),
+            row.unit.clone(),
+        ]
+    }));
+    rows
+}
+
+/// Start, estimate, both deviations, truth, relative error.
+fn numbers(row: &ParameterRow) -> [String; 6] {
     let error = row.truth.filter(|t| *t != 0.0).map(|t| ((row.estimate - t) / t).abs());
     [
         figure(row.start),
         figure(row.estimate),
         row.deviation.map_or("∞".to_owned(), figure),
+        row.coloured_deviation.map_or("∞".to_owned(), figure),
         figure(row.truth.unwrap_or(f64::NAN)),
         percent(error),
     ]
@@ -63,7 +85,7 @@ fn states(result: &StudyResult) -> String {
     let columns = |name: &str, count: usize| (1..=count).map(|j| format!(",{name}{j}")).collect::<String>();
     let mut text = format!("t{}{}{}\n", columns("q", state - n), columns("dq", n), columns("w", n));
     for (k, (x, u)) in result.trajectory.xs.iter().zip(&result.trajectory.us).enumerate() {
-        let _ = write!(text, "{}", k as f64 * result.step_s);
+        let _ = write!(text, "{}", result.times_s.get(k).copied().unwrap_or(f64::NAN));
         for value in x.iter().chain(u) {
             let _ = write!(text, ",{value}");
         }
@@ -94,13 +116,21 @@ fn page(result: &StudyResult) -> Result<String, ReportError> {
              the iterations.</p>";
     body += &convergence(result)?;
     body += "</section><section><h2>Parameters</h2><table><tr><th>parameter</th><th>start</th><th>estimate</th>\
-             <th>deviation</th><th>truth</th><th>error</th><th>unit</th></tr>";
+             <th>deviation</th><th>coloured</th><th>truth</th><th>error</th><th>unit</th></tr>";
     for row in &result.parameters {
         let cells: String = numbers(row).iter().map(|c| format!("<td>{}</td>", escape(c))).collect();
         let (place, name, unit) = (escape(&row.place), escape(&row.name), escape(&row.unit));
         let _ = write!(body, "<tr><td>{place} {name}</td>{cells}<td>{unit}</td></tr>");
     }
+    body += "</table></section><section><h2>What is left of the readings</h2><p>Chi squared is per degree of freedom: 1 where the stated \
+             deviation holds. Coloured deviations of parameters count on neither that nor on independent errors.</p><table>";
+    for (k, row) in residuals(result).iter().enumerate() {
+        let tag = if k == 0 { "th" } else { "td" };
+        let cells: String = row.iter().map(|c| format!("<{tag}>{}</{tag}>", escape(c))).collect();
+        let _ = write!(body, "<tr>{cells}</tr>");
+    }
     body += "</table></section>";
+    body += &result.validation.as_ref().map(validation::section).unwrap_or_default();
     let footer = format!("surelift {} · estimated states in log.csv", env!("CARGO_PKG_VERSION"));
     Ok(document(&escape(&result.name), &body, &footer))
 }

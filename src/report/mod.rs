@@ -8,17 +8,20 @@ mod body;
 pub mod estimate;
 mod event;
 pub(crate) mod evidence;
+pub mod export;
 pub mod figure;
 pub mod html;
 pub mod log;
 mod methods;
 pub mod overview;
+mod payload;
 mod plots;
 pub mod study;
 pub mod summary;
 pub mod table;
 #[cfg(test)]
 pub(crate) mod tests;
+mod validation;
 pub mod write;
 
 use std::path::PathBuf;

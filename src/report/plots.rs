@@ -177,7 +177,7 @@ impl Plot<'_> {
 /// The spans of time in which the payload is carried.
 fn carry_spans(phases: &[(f64, TaskPhase)], end: f64) -> Vec<(f64, f64)> {
     let ends = phases.iter().skip(1).map(|p| p.0).chain([end]);
-    let spans = phases.iter().zip(ends).filter(|((_, phase), _)| *phase == TaskPhase::Carry);
+    let spans = phases.iter().zip(ends).filter(|((_, phase), _)| *phase != TaskPhase::Excite);
     spans.map(|((from, _), to)| (from.clamp(0.0, end), to.clamp(0.0, end))).filter(|(a, b)| a < b).collect()
 }
 

@@ -8,8 +8,10 @@ use super::evidence::{kind, sentence};
 use super::figure::{above, below, figure};
 use super::html::{CLASSES, document, escape, symbol, unit};
 use super::methods;
+use super::payload;
 use super::plots::{LINES, Plot, Series, Shape};
 use super::table::align;
+use super::validation;
 use super::write::{SET_PROOF, check_files, write_named};
 use crate::identify::Unknown;
 use crate::study::identification::{
@@ -73,12 +75,17 @@ pub fn closing(findings: &Findings) -> String {
         joints.iter_mut().for_each(|row| drop(row.drain(VALIDATION)));
     }
     let joints = align(&joints);
+    let predicted = findings.validation.as_ref().map(|v| validation::text(v) + "\n").unwrap_or_default();
     let parameters = align(&with_heading(PARAMETER_HEADING, parameter_rows(findings).split_off(1), shorten));
+    let held = findings.payload_alone.as_ref().map_or(String::new(), |alone| {
+        let notes: String = payload::notes(alone).iter().map(|note| format!("  {note}\n")).collect();
+        align(&payload::rows(alone)) + &notes + "\n"
+    });
     let heading = methods::HEADING;
     let by_method = align(&with_heading(heading, methods::summary_rows(findings), str::to_owned));
     let by_method = by_method + &methods::notes(findings);
     format!(
-        "{rule}\n  {} · {} window(s) · {}\n{rule}\n{joints}\n{parameters}\n{by_method}{rule}\n{}  {}\n  {}\n  {}\n",
+        "{rule}\n  {} · {} window(s) · {}\n{rule}\n{joints}\n{predicted}{parameters}\n{held}{by_method}{rule}\n{}  {}\n  {}\n  {}\n",
         findings.robot,
         findings.windows,
         verdict(findings),
@@ -265,6 +272,7 @@ fn page(findings: &Findings) -> Result<String, ReportError> {
             escape(&method),
             parameters_table(&findings.parameters)
         ),
+        findings.payload_alone.as_ref().map(payload::table).unwrap_or_default(),
         drawing(findings),
         history(findings)?,
         methods::section(findings),
@@ -326,7 +334,8 @@ fn drawing(findings: &Findings) -> String {
     };
     let (lower, upper) = (side(0), side(1));
     let estimate_by = format!("estimate by {name}");
-    let body = Shown { estimate: &estimate, truth: None, lower: &lower, upper: &upper };
+    let center = body::center_box(&lower, &upper);
+    let body = Shown { estimate: &estimate, truth: None, center, origin: "joint" };
     body::figures("Last link with what it holds", &body, &estimate_by, box_of)
 }
 
@@ -417,6 +426,7 @@ fn joints_tables(findings: &Findings) -> String {
     );
     let predicted =
         if findings.joints.iter().any(|j| j.validation_rms_nm.is_some()) { predicted } else { String::new() };
+    let predicted = predicted + &findings.validation.as_ref().map(validation::section).unwrap_or_default();
     let additive = table(
         "Smallest additive bound on a window's mean torque error that explains the data, N m",
         &["joint", "necessary for it alone", "enough for all together"],

@@ -14,6 +14,7 @@ use crate::horizon::{
     StopRecord, TickSummary, WaitRecord,
 };
 use crate::inertia::{INERTIAL, PARAMETER_NAMES, PARAMETER_UNITS};
+use crate::robot::FramedPayload;
 
 /// Version of the layout of `summary.json`; raised when a name changes its meaning.
 pub const SCHEMA: u32 = 1;
@@ -60,9 +61,9 @@ pub struct Summary {
     /// The last link with gripper and payload: the ten unknowns. Left out where nothing is held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<Payload>,
-    /// The payload alone, gripper subtracted, in the same frame; left out where nothing is held or the gripper is not known.
+    /// The payload alone, what holds it subtracted, in the frame of a link; left out where nothing is held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub payload_alone: Option<Payload>,
+    pub payload_alone: Option<FramedPayload>,
     /// The most probable parameters of the same body, where the scenario asks for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_probable: Option<MostProbable>,
@@ -203,9 +204,6 @@ impl Summary {
     pub fn check(&self) -> Result<(), ReportError> {
         if let Some(payload) = &self.payload {
             payload.check("payload")?;
-        }
-        if let Some(alone) = &self.payload_alone {
-            alone.check("payload_alone")?;
         }
         if let Some(found) = self.most_probable.as_ref().filter(|found| found.failure.is_none()) {
             for (name, vector) in [("estimate", &found.estimate), ("deviation", &found.deviation)] {

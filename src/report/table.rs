@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::figure::{above, below, figure, percent, with_unit};
+use super::payload;
 use super::summary::{Payload, Summary};
 use crate::horizon::{MostProbable, TickSummary};
 use crate::inertia::PARAMETER_NAMES;
@@ -57,19 +58,19 @@ pub fn closing(summary: &Summary) -> String {
     }
     let _ = write!(text, "\n{rule}\n{}\n", figures(summary));
     let mut rows = Vec::new();
-    if let Some(whole) = &summary.payload {
-        rows.extend(payload("Link + gripper + payload", whole));
+    match (&summary.payload_alone, &summary.payload) {
+        (Some(alone), _) => rows.extend(payload::rows(alone)),
+        (None, Some(whole)) => rows.extend(whole_body(whole)),
+        (None, None) => {}
     }
     if let Some(found) = &summary.most_probable {
         rows.push(Vec::new());
         rows.extend(most_probable(found));
     }
-    if let Some(alone) = &summary.payload_alone {
-        rows.push(Vec::new());
-        rows.extend(payload("Payload alone", alone));
-    }
     if !rows.is_empty() {
-        text += &(align(&rows) + &rule + "\n");
+        let notes = summary.payload_alone.iter().flat_map(payload::notes);
+        let notes: String = notes.map(|note| format!("  {note}\n")).collect();
+        text += &(align(&rows) + &notes + &rule + "\n");
     }
     text
 }
@@ -128,9 +129,9 @@ fn most_probable(found: &MostProbable) -> Vec<Vec<String>> {
     rows
 }
 
-/// One payload: truth, estimate and proven interval of each parameter.
-fn payload(title: &str, payload: &Payload) -> Vec<Vec<String>> {
-    let heading = [title, "truth", "nominal", "lower", "upper", "half-width", "unit"];
+/// The whole last body: truth, estimate and proven interval of each parameter.
+fn whole_body(payload: &Payload) -> Vec<Vec<String>> {
+    let heading = ["Link + gripper + payload", "truth", "nominal", "lower", "upper", "half-width", "unit"];
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
     rows.extend((0..payload.names.len()).map(|i| {
         let known = [figure(payload.truth[i]), figure(payload.known.nominal[i])];

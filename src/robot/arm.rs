@@ -9,11 +9,12 @@ pub use super::description::ArmDescription;
 use super::drive::DriveBounds;
 use super::error::RobotError;
 use super::gains::Gains;
-use super::model::{JointKind, Model};
+use super::model::{JointKind, Model, NamedFrame, Placement};
 use super::pairs;
 use super::sensors::Sensors;
 use super::shape::{HeldShape, IgnoredPair, LinkShape};
 use super::uncertainty::Uncertainty;
+use super::words::ToolFrames;
 
 /// An arm on a fixed base, checked: its indices point somewhere, its bounds are bounds, its capsules provably cover its parts,
 /// and the pairs of capsules that must stay apart follow from the rest ([`super::pairs`]). It reads as its [`Model`] where
@@ -146,6 +147,11 @@ impl Arm {
         self.stated.end_effector
     }
 
+    /// The links that move with the hand, and their frames in that of its joint: what payloads are stated in.
+    pub fn tool_frames(&self) -> ToolFrames {
+        ToolFrames::of(self)
+    }
+
     /// How far the truth may be from the model.
     pub fn uncertainty(&self) -> Uncertainty {
         self.stated.uncertainty
@@ -174,7 +180,17 @@ impl ArmDescription {
         if let Some(joint) = self.model.joints.iter().find(|j| j.kind == JointKind::FreeFlyer) {
             return Some(format!("it floats on joint `{}`, expected an arm on a fixed base", joint.name));
         }
-        self.bounds_fault().or_else(|| pairs::structure_fault(self))
+        self.bounds_fault().or_else(|| pairs::structure_fault(self)).or_else(|| self.frames_fault())
+    }
+
+    fn frames_fault(&self) -> Option<String> {
+        let sound = |frame: &&NamedFrame| {
+            let Placement { rotation, translation } = &frame.placement;
+            frame.joint == Some(self.end_effector)
+                && rotation.iter().chain(translation).all(|x| x.is_finite())
+        };
+        let bad = self.tool_frames.iter().find(|frame| !sound(frame))?;
+        Some(format!("tool frame `{}`: expected finite numbers, on the end effector's joint", bad.name))
     }
 
     fn bounds_fault(&self) -> Option<String> {

@@ -33,7 +33,7 @@ const REACH: f64 = 1e3;
 const CORNERS: usize = 256;
 
 /// Distance from a point to the capsule's segment.
-fn distance_to_segment(capsule: &Capsule, p: &Vector3<f64>) -> f64 {
+pub(super) fn distance_to_segment(capsule: &Capsule, p: &Vector3<f64>) -> f64 {
     let along = capsule.b - capsule.a;
     let length2 = along.norm_squared();
     let t = if length2 > 0.0 { ((p - capsule.a).dot(&along) / length2).clamp(0.0, 1.0) } else { 0.0 };

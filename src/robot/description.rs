@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::collision::CollisionPart;
 use super::drive::DriveBounds;
 use super::gains::Gains;
-use super::model::Model;
+use super::model::{Model, NamedFrame};
 use super::sensors::Sensors;
 use super::shape::{HeldShape, IgnoredPair, LinkShape};
 use super::uncertainty::Uncertainty;
@@ -28,6 +28,9 @@ pub struct ArmDescription {
     pub held: HeldShape,
     /// Index of the joint whose body holds the payload.
     pub end_effector: usize,
+    /// The links that move with the hand, the tool frame first: what payloads are stated in. Placements are in the frame of the end effector's joint.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_frames: Vec<NamedFrame>,
     /// How far the truth may be from the model.
     pub uncertainty: Uncertainty,
     /// What the sensors may get wrong.

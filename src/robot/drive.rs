@@ -44,7 +44,7 @@ impl DriveBounds {
 
 /// What a file states of one joint's drive; what it leaves out is that of all drives.
 #[cfg(feature = "urdf")]
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DriveSettings {
     /// Absolute part of the error of the applied torque, N m (N).

@@ -52,6 +52,7 @@ pub(crate) fn small_robot() -> Arm {
         ignored_pairs: vec![],
         held: HeldShape::Nothing,
         end_effector: 2,
+        tool_frames: vec![],
         uncertainty: Uncertainty {
             link_ratio: 0.05,
             friction_ratio: 0.05,

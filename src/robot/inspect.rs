@@ -2,7 +2,7 @@
 //!
 //! [`inspect`] goes on where [`super::load()`] stops at the first fault, so makers' models can be looked at as they are.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nalgebra::{Matrix3, SymmetricEigen};
 use serde::Serialize;
@@ -94,7 +94,18 @@ pub struct Diagnostic {
 /// # Errors
 /// What [`super::load_lenient`] cannot survive, behind the problems that were found before it.
 pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection, (Vec<Diagnostic>, RobotError)> {
-    let mut judge = Judge::lenient();
+    inspect_with(path, &[])
+}
+
+/// [`inspect`], with folders in which packages of meshes are (`package://NAME/...`), to be looked in first.
+///
+/// # Errors
+/// As [`inspect`].
+pub fn inspect_with(
+    path: impl AsRef<Path>,
+    package_path: &[PathBuf],
+) -> Result<Inspection, (Vec<Diagnostic>, RobotError)> {
+    let mut judge = Judge::lenient().of_shapes_in(package_path);
     let result = find(path.as_ref(), Path::new(".")).and_then(|path| {
         let parts = read(&path, &mut judge)?;
         let tree = parts.tree.clone();
@@ -112,6 +123,8 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection, (Vec<Diagnostic>, R
     let loops = loops(&stated.model);
     let odd = notes(&stated.model, &tree, &loops, judge.dynamics_only);
     problems.extend(odd.into_iter().map(|message| Diagnostic { severity: Severity::Note, message }));
+    let guesses = judge.guesses.into_iter().map(|guess| format!("guess: {guess}"));
+    problems.extend(guesses.map(|message| Diagnostic { severity: Severity::Note, message }));
     let for_dynamics = no_arm.iter().map(|reason| format!("for dynamics alone: {reason}"));
     problems.extend(for_dynamics.map(|message| Diagnostic { severity: Severity::Note, message }));
     Ok(Inspection {

@@ -12,20 +12,18 @@
 //! A TOML with `extends = "FILE"` (or a bare name, as above) takes all keys of that file but those that it gives itself: tables
 //! are merged key by key, lists replaced as a whole. `urdf` is relative to the file that it stands in.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use nalgebra::Vector3;
 
 use super::attach;
-use super::collision::{CollisionPart, Primitive};
-use super::cover;
 use super::description::ArmDescription;
 use super::drive::DriveBounds;
 use super::error::RobotError;
 use super::gains::Gains;
-use super::merge::{LinkPlacement, Merged, merge};
-use super::model::{Joint, JointKind, JointLimits, Model};
+use super::merge::{Merged, merge};
+use super::model::{Joint, JointKind, JointLimits, Model, NamedFrame};
 use super::sensors::Sensors;
 use super::settings::{self, Base, IgnoredContact, JointSettings, Settings};
 use super::shape::{HeldShape, IgnoredPair, LinkShape};
@@ -34,9 +32,12 @@ use super::uncertainty::Uncertainty;
 use super::urdf::{self, Tree, UrdfJoint};
 use super::validate::{self, Judge};
 use crate::inertia::JointParameters;
+use shapes::shapes;
 
 #[cfg(feature = "arm")]
 mod arm;
+mod fixed;
+mod shapes;
 #[cfg(feature = "arm")]
 pub use arm::load;
 #[cfg(feature = "arm")]
@@ -56,8 +57,8 @@ pub(super) type Adjustment<'a> = Option<Layer<'a>>;
 
 /// Loads a robot for dynamics alone and survives what [`load_model`] refuses but rigid-body algorithms can work with, most
 /// notably inertias that no body can have. Gives the faults beside the robot, in the order in which they were found:
-/// non-physical links, bodies without mass, unusable limits, collision shapes that were left out or stick out of their
-/// capsules, mimic joints (taken as joints of their own), no telling which leaf is the end effector.
+/// non-physical links, bodies without mass, unusable limits, collision primitives that were left out or stick out of their
+/// capsules (meshes are not looked at), no telling which leaf is the end effector.
 ///
 /// # Errors
 /// As [`load_model`], for what cannot be survived: files, trees, names, numbers that are not finite.
@@ -116,20 +117,25 @@ pub(super) struct Parts {
     settings: Settings,
     /// The URDF, with its fixed joints.
     pub tree: Tree,
-    merged: Merged,
+    /// Its links on bodies.
+    pub merged: Merged,
 }
 
 /// Reads a robot TOML with its URDF, or a bare URDF.
 pub(super) fn read(path: &Path, judge: &mut Judge) -> Result<Parts, RobotError> {
     if path.extension().is_some_and(|e| e == "urdf") {
-        let tree = urdf::read(path, judge)?;
+        let mut tree = urdf::read(path, judge)?;
+        if judge.shapes {
+            fixed::hold_grippers(&mut tree, judge);
+        }
+        fixed::refuse_mimics(&tree, judge)?;
         let merged = check(&tree, Base::Fixed, judge)?;
         let settings = settings_for_bare(&tree, &merged, judge)?;
         return Ok(Parts { settings, tree, merged });
     }
-    let settings = settings::read(path)?;
+    let mut settings = settings::read(path)?;
     judge.dynamics_only = settings.base == Base::FreeFlyer || !missing(&settings).is_empty();
-    let tree = urdf::read(&settings.urdf, judge).map_err(|error| match error {
+    let mut tree = urdf::read(&settings.urdf, judge).map_err(|error| match error {
         RobotError::Read { path: urdf, source } => RobotError::Field {
             path: path.to_path_buf(),
             field: "urdf".to_owned(),
@@ -137,6 +143,7 @@ pub(super) fn read(path: &Path, judge: &mut Judge) -> Result<Parts, RobotError> 
         },
         other => other,
     })?;
+    fixed::hold(path, &mut tree, &mut settings.joints, judge)?;
     let mut merged = check(&tree, settings.base, judge)?;
     if settings.grip_along_axis_m != 0.0 {
         let body = end_effector(path, &settings, &tree, &merged)?;
@@ -191,12 +198,13 @@ fn settings_for_bare(tree: &Tree, merged: &Merged, judge: &mut Judge) -> Result<
             leaves.len(),
             leaves.join(", ")
         );
-        judge.hear(RobotError::Tree { path: tree.path.clone(), reason })?;
+        judge.hear_of_arm(RobotError::Tree { path: tree.path.clone(), reason })?;
         None
     };
     Ok(Settings {
         name: tree.name.clone(),
         urdf: tree.path.clone(),
+        package_path: Vec::new(),
         base: Base::Fixed,
         end_effector,
         grip_along_axis_m: 0.0,
@@ -234,11 +242,11 @@ pub(super) fn assemble(
     }
     let placements = merged.placements_by_name(tree);
     let end_effector = end_effector(path, &settings, tree, merged)?;
-    let shapes = shapes(path, &settings, merged, &placements)?;
-    check_cover(tree, merged, &shapes, judge)?;
+    let (shapes, parts) = shapes(path, &settings, tree, merged, judge)?;
     let named_frames = attach::frames(path, &settings.frames, tree, &placements)?;
     let ignored_pairs = ignored_pairs(path, &shapes, &settings.self_collision.ignore)?;
     let missing = missing(&settings);
+    let tool_frames = tool_frames(&settings, tree, merged, end_effector);
     let gains = settings.control.unwrap_or(CONTROL);
     let model = Model {
         joints: joints(&layers, tree, merged, judge)?,
@@ -253,11 +261,12 @@ pub(super) fn assemble(
     let stated = ArmDescription {
         model,
         drives,
-        parts: merged.parts.clone(),
+        parts,
         shapes,
         ignored_pairs,
         held: HeldShape::Nothing,
         end_effector,
+        tool_frames,
         uncertainty: settings.uncertainty.unwrap_or(UNCERTAINTY),
         sensors: settings.sensors.unwrap_or(SENSORS),
         gains,
@@ -283,6 +292,23 @@ fn end_effector(path: &Path, settings: &Settings, tree: &Tree, merged: &Merged) 
         let reason = format!("`{name}` is no moving joint, and no link that moves, of `{file}`");
         RobotError::Field { path: path.to_path_buf(), field: "end_effector".to_owned(), reason }
     })
+}
+
+/// The links that move with the hand, and their frames in that of its joint. The tool frame comes first: the link that the file names as
+/// `end_effector`; if it names a joint, or there is no such file, the last link that is fixed to the one which the joint moves.
+fn tool_frames(settings: &Settings, tree: &Tree, merged: &Merged, hand: usize) -> Vec<NamedFrame> {
+    let frame = |l: usize| NamedFrame {
+        name: tree.links[l].name.clone(),
+        joint: Some(hand),
+        placement: merged.placements[l].frame,
+    };
+    let mut frames: Vec<NamedFrame> = merged.bodies[hand].links.iter().map(|&l| frame(l)).collect();
+    let named = frames.iter().position(|frame| settings.end_effector.as_ref() == Some(&frame.name));
+    let tool = named.unwrap_or(frames.len().saturating_sub(1));
+    if !frames.is_empty() {
+        frames[..=tool].rotate_right(1);
+    }
+    frames
 }
 
 /// Sections that an arm needs and the file does not have.
@@ -376,90 +402,6 @@ fn one_joint(
         judge.hear(error(reason))?;
     }
     Ok((kind, limits, friction))
-}
-
-/// The capsules of the TOML in their bodies' frames, or those [`around`] the primitives.
-fn shapes(
-    path: &Path,
-    settings: &Settings,
-    merged: &Merged,
-    placements: &HashMap<&str, LinkPlacement>,
-) -> Result<Vec<LinkShape>, RobotError> {
-    if settings.capsules.is_empty() {
-        return Ok(around(&merged.parts));
-    }
-    let mut names = HashSet::new();
-    let mut shapes = Vec::with_capacity(settings.capsules.len());
-    for given in &settings.capsules {
-        let error = |reason: String| RobotError::Field {
-            path: path.to_path_buf(),
-            field: format!("capsules.{}", given.name),
-            reason,
-        };
-        if !names.insert(given.name.as_str()) {
-            return Err(error("the name is used by two capsules".into()));
-        }
-        let placement = placements
-            .get(given.link.as_str())
-            .ok_or_else(|| error(format!("link `{}` does not exist in the URDF", given.link)))?;
-        let mut capsule = given.capsule();
-        capsule.a = placement.frame.point(&capsule.a);
-        capsule.b = placement.frame.point(&capsule.b);
-        shapes.push(LinkShape { name: given.name.clone(), joint: placement.body, capsule });
-    }
-    Ok(shapes)
-}
-
-/// One capsule around each part that is not inside the capsule of another one (as spheres are that round a cylinder off).
-fn around(parts: &[CollisionPart]) -> Vec<LinkShape> {
-    let mut shapes: Vec<LinkShape> = Vec::new();
-    for round in [false, true] {
-        let is_round =
-            |part: &&CollisionPart| matches!(part.collision.primitive, Primitive::Sphere { .. }) == round;
-        for part in parts.iter().filter(is_round) {
-            let mut on_body = shapes.iter().filter(|shape| shape.joint == part.joint);
-            if !on_body.any(|shape| cover::covers(&shape.capsule, &part.collision)) {
-                let name = format!("{}: {}", part.link, part.collision.name);
-                shapes.push(LinkShape {
-                    name,
-                    joint: part.joint,
-                    capsule: cover::enclosing(&part.collision),
-                });
-            }
-        }
-    }
-    shapes
-}
-
-/// Every collision primitive must be inside one capsule of its body (proof: [`cover`]).
-fn check_cover(
-    tree: &Tree,
-    merged: &Merged,
-    shapes: &[LinkShape],
-    judge: &mut Judge,
-) -> Result<(), RobotError> {
-    for part in &merged.parts {
-        let on_body = || shapes.iter().filter(|s| s.joint == part.joint);
-        if on_body().any(|s| cover::covers(&s.capsule, &part.collision)) {
-            continue;
-        }
-        let nearest = on_body()
-            .map(|s| (cover::excess(&s.capsule, &part.collision), s))
-            .min_by(|x, y| x.0.total_cmp(&y.0));
-        let detail = match nearest {
-            Some((gap, shape)) => format!("it sticks {gap:.2e} m out of the nearest, `{}`", shape.name),
-            None => "there is none on that body".into(),
-        };
-        judge.hear(RobotError::Link {
-            path: tree.path.clone(),
-            link: part.link.clone(),
-            reason: format!(
-                "collision `{}` is not provably inside one capsule of the robot TOML; {detail}",
-                part.collision.name
-            ),
-        })?;
-    }
-    Ok(())
 }
 
 /// The pairs of capsules that the file ignores, by index.

@@ -11,6 +11,7 @@ pub mod drive;
 #[cfg(test)]
 pub(crate) mod fixture;
 pub mod gains;
+mod limbs;
 pub mod model;
 pub mod pose;
 pub mod sensors;
@@ -27,6 +28,8 @@ pub mod error;
 pub mod load;
 #[cfg(feature = "urdf")]
 mod merge;
+#[cfg(feature = "urdf")]
+pub(crate) mod mesh;
 #[cfg(feature = "urdf")]
 mod nesting;
 #[cfg(feature = "urdf")]
@@ -47,6 +50,8 @@ mod around;
 #[cfg(feature = "arm")]
 pub mod clearance;
 #[cfg(feature = "arm")]
+pub mod framed;
+#[cfg(feature = "arm")]
 pub mod inspect;
 #[cfg(feature = "arm")]
 pub mod pairs;
@@ -57,14 +62,19 @@ mod possible;
 #[cfg(feature = "arm")]
 pub mod prior;
 #[cfg(feature = "arm")]
+pub mod propose;
+#[cfg(feature = "arm")]
 pub mod scene;
 #[cfg(feature = "arm")]
 mod tilt;
+#[cfg(feature = "arm")]
+pub mod words;
 
 pub use collision::{Collision, CollisionPart, Primitive};
 pub use description::ArmDescription;
 pub use drive::DriveBounds;
 pub use gains::Gains;
+pub use limbs::Limb;
 pub use model::*;
 pub use sensors::Sensors;
 pub use shape::{Capsule, HeldShape, IgnoredPair, LinkShape};
@@ -80,10 +90,12 @@ pub use {
 pub use {
     arm::Arm,
     clearance::{Clearance, Obstruction},
+    framed::{FramedBody, FramedBounds, FramedPayload},
     inspect::{Inspection, inspect},
     load::load,
     prior::{JointPrior, Prior},
     scene::{Scene, Zonotope3},
+    words::{DescribedPayload, PayloadWords, ToolFrames},
 };
 #[cfg(feature = "arm")]
 pub(crate) use {cover::enclosing as enclosing_capsule, load::load_adjusted, settings::JointSettings};

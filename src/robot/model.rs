@@ -30,6 +30,12 @@ impl Placement {
         }
     }
 
+    /// The other way round: maps parent coordinates to child coordinates.
+    pub fn inverse(&self) -> Placement {
+        let rotation = self.rotation.transpose();
+        Placement { rotation, translation: -(rotation * self.translation) }
+    }
+
     /// Maps a point from child to parent coordinates (metres).
     pub fn point(&self, p: &Vector3<f64>) -> Vector3<f64> {
         self.rotation * p + self.translation
@@ -219,6 +225,20 @@ impl Model {
     /// Index of the first joint with an actuator: 1 behind a free flyer, otherwise 0; all later ones have one too.
     pub fn first_actuated(&self) -> usize {
         usize::from(self.has_free_flyer())
+    }
+
+    /// The same robot with its floating base held, with the base frame where the root body's frame is: the free flyer is no joint any
+    /// more, and the root body's parameters are gone. A robot on a fixed base stays as it is.
+    pub fn with_base_held(&self) -> Model {
+        let mut held = self.clone();
+        if !self.has_free_flyer() {
+            return held;
+        }
+        held.joints.remove(0);
+        let behind = |carrier: &mut Option<usize>| *carrier = carrier.and_then(|joint| joint.checked_sub(1));
+        held.joints.iter_mut().for_each(|joint| behind(&mut joint.parent));
+        held.named_frames.iter_mut().for_each(|frame| behind(&mut frame.joint));
+        held
     }
 
     /// Index of the frame of that name in [`Model::named_frames`].

@@ -12,6 +12,15 @@
 //! offset = [-0.5, 0.5]            # N m
 //! ```
 //!
+//! In place of `lower` and `upper`, the payload alone in words, in the frame of a link ([`super::words`]):
+//!
+//! ```toml
+//! [payload]
+//! max_mass_kg = 3.0
+//! center_m = [0.0, 0.0, 0.1]      # of a box that holds all of it, in the tool frame
+//! size_m = [0.1, 0.1, 0.2]
+//! ```
+//!
 //! This is a file for `surelift identify --prior`; in a scenario it is the table `[prior]`, in a campaign `[arms.prior]`.
 
 use std::collections::BTreeMap;
@@ -21,6 +30,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::arm::Arm;
+use super::words::{PayloadWords, ToolFrames};
 use crate::inertia::pseudo::check_physical;
 use crate::inertia::{INERTIAL, ParameterSet};
 
@@ -33,11 +43,18 @@ pub struct Prior {
     pub lower: Option<[f64; INERTIAL]>,
     /// Upper bounds.
     pub upper: Option<[f64; INERTIAL]>,
-    /// A guess inside the box, shown until something is learnt; need not be a body that can exist. The middle of the box if left out.
+    /// A guess inside the box: the estimate until something is learnt, and where a search for the most probable body begins if it is one that can
+    /// exist. `surelift identify` and campaigns refuse it.
     pub nominal: Option<[f64; INERTIAL]>,
     /// What is surely part of the last body, such as the gripper; the rest is a body that can exist, or nothing. Certified motions rest
     /// on it; `surelift identify` makes nothing of it.
     pub core: Option<[f64; INERTIAL]>,
+    /// The payload in words, in place of `lower` and `upper`: the set that follows holds every body that fits the words, and the link that holds it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload: Option<PayloadWords>,
+    /// Link of the URDF that moves with the hand, in whose frame results tell of the payload; that of `[payload]` if left out, or the tool frame.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frame: Option<String>,
     /// Friction and transmission, by joint name; what is not named keeps what the robot's file says.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub joints: BTreeMap<String, JointPrior>,
@@ -104,7 +121,15 @@ impl Prior {
     pub fn load(path: &Path) -> Result<Self, PriorError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| PriorError::Read { path: path.to_owned(), source })?;
-        toml::from_str(&text).map_err(|e| PriorError::Parse { path: path.to_owned(), message: e.to_string() })
+        let prior: Self = toml::from_str(&text)
+            .map_err(|e| PriorError::Parse { path: path.to_owned(), message: e.to_string() })?;
+        Ok(prior.in_folder(path.parent().unwrap_or(Path::new(""))))
+    }
+
+    /// The same prior, where files that its words name are relative to `folder`.
+    pub fn in_folder(mut self, folder: &Path) -> Self {
+        self.payload = self.payload.map(|words| words.in_folder(folder));
+        self
     }
 
     /// Reads a file and applies it: the prior, and `set` with it ([`Prior::applied_to`]).
@@ -112,9 +137,32 @@ impl Prior {
     /// # Errors
     /// [`PriorError`] names the file and the field.
     pub fn read(path: &Path, set: ParameterSet, robot: &Arm) -> Result<(Self, ParameterSet), PriorError> {
-        let prior = Self::load(path)?;
-        let set = prior.applied_to(set, robot);
-        Ok((prior, set.map_err(|fault| PriorError::Field { path: path.to_owned(), fault })?))
+        let at = |fault| PriorError::Field { path: path.to_owned(), fault };
+        let prior = Self::load(path)?.in_numbers(robot).map_err(at)?;
+        let set = prior.applied_to(set, robot).map_err(at)?;
+        Ok((prior, set))
+    }
+
+    /// The same prior with ten numbers in place of words, those of the whole last body: what the words leave possible, and the link that
+    /// holds the payload as uncertain as its file says.
+    ///
+    /// # Errors
+    /// [`PriorFault`] for words that no body fits, and for numbers beside the words.
+    pub fn in_numbers(self, robot: &Arm) -> Result<Self, PriorFault> {
+        let frame = self.frame.as_deref().or_else(|| self.payload.as_ref()?.frame.as_deref());
+        let frame = frame.map(str::to_owned);
+        ToolFrames::of(robot).get(frame.as_deref()).map_err(|fault| PriorFault {
+            field: if self.frame.is_some() { "frame".to_owned() } else { fault.field },
+            reason: fault.reason,
+        })?;
+        let Some(words) = &self.payload else { return Ok(self) };
+        if [self.lower, self.upper, self.nominal].iter().any(Option::is_some) {
+            let reason = "given beside `lower`, `upper` or `nominal`, expected words or numbers";
+            return Err(PriorFault { field: "payload".to_owned(), reason: reason.to_owned() });
+        }
+        let found = words.whole_body(robot)?;
+        let (lower, upper) = (Some(found.lower), Some(found.upper));
+        Ok(Self { lower, upper, nominal: found.nominal, payload: None, frame, ..self })
     }
 
     /// Bounds of the last body, if the prior says something of it.
@@ -124,6 +172,9 @@ impl Prior {
     /// finite or not in order.
     pub fn body(&self) -> Result<Option<[[f64; INERTIAL]; 2]>, PriorFault> {
         let fault = |field: &str, reason: String| PriorFault { field: field.to_owned(), reason };
+        if self.payload.is_some() {
+            return Err(fault("payload", "stated in words, expected numbers (Prior::in_numbers)".into()));
+        }
         let (lower, upper) = match (self.lower, self.upper) {
             (Some(lower), Some(upper)) => (lower, upper),
             (None, None) if self.nominal.is_none() && self.core.is_none() => return Ok(None),

@@ -1,7 +1,13 @@
 //! The world around the robot.
 
-use nalgebra::{Matrix3, Vector3};
+use nalgebra::{Matrix3, Rotation3, Vector3};
 use serde::{Deserialize, Serialize};
+
+/// Bound on what turning a shape by three angles gets wrong in each coordinate, as a share of the lengths in play.
+///
+/// Entries of a rotation computed from roll, pitch and yaw are sums of up to two products of sines and cosines, each off by at most an ulp, so they are off by
+/// less than 2^-49; turning a vector and moving it adds less than 2^-49 of the lengths in play. This is 32 times as much.
+pub(crate) const TURNED: f64 = 1.0 / (1_u64 << 44) as f64;
 
 /// A zonotope: { center + sum_k x_k generators_k, |x_k| <= 1 }, metres, base frame. It holds an obstacle, which stays there or moves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -57,6 +63,21 @@ impl Zonotope3 {
         Self::still(name, center, generators)
     }
 
+    /// A box that contains the one with these full side lengths turned by exactly the angles that `rotation` was computed from.
+    ///
+    /// With the computed rotation R' = R + E, a point R x of the exact box is R' y for y = x - R'^-1 E x. As |E| <= 3 * 2^-49 in the
+    /// spectral norm and R' is orthogonal but for as much, |y_k - x_k| <= 2^-47 |x| <= 2^-47 sum_i h_i for half side lengths h. The
+    /// generators R' diag(h') are themselves rounded by 2^-53 h' in each coordinate: E again. So half sides h' = h + `TURNED` sum_i h_i do.
+    pub(crate) fn turned_box(
+        name: impl Into<String>,
+        center: Vector3<f64>,
+        size: Vector3<f64>,
+        rotation: &Matrix3<f64>,
+    ) -> Self {
+        let more = 2.0 * TURNED * size.sum();
+        Self::cuboid(name, center, size.add_scalar(more), rotation)
+    }
+
     /// Upper estimate, m, of how far a point of this zonotope can be from the one before: every point centre + sum x_k generators_k has moved by
     /// no more than the centre and the generators have together. Plain floating point, for evidence.
     pub fn moved_from(&self, before: &Self) -> f64 {
@@ -80,6 +101,42 @@ pub struct Scene {
 }
 
 impl Scene {
+    /// The same with a box that stays where it is: its centre and full side lengths along the base frame's axes, m.
+    pub fn with_box(self, name: impl Into<String>, center_m: [f64; 3], size_m: [f64; 3]) -> Self {
+        self.with(Zonotope3::cuboid(name, center_m.into(), Vector3::from(size_m).abs(), &Matrix3::identity()))
+    }
+
+    /// The same with a box that is turned by roll, pitch and yaw about the fixed axes x, y, z; what these are rounded by makes the box larger.
+    pub fn with_turned_box(
+        self,
+        name: impl Into<String>,
+        center_m: [f64; 3],
+        size_m: [f64; 3],
+        [roll, pitch, yaw]: [f64; 3],
+    ) -> Self {
+        let rotation = Rotation3::from_euler_angles(roll, pitch, yaw).into_inner();
+        self.with(Zonotope3::turned_box(name, center_m.into(), Vector3::from(size_m).abs(), &rotation))
+    }
+
+    /// The same with a box that is there now and of which no point moves faster than `speed_m_s`.
+    pub fn with_moving_box(
+        self,
+        name: impl Into<String>,
+        center_m: [f64; 3],
+        size_m: [f64; 3],
+        speed_m_s: f64,
+    ) -> Self {
+        let there =
+            Zonotope3::cuboid(name, center_m.into(), Vector3::from(size_m).abs(), &Matrix3::identity());
+        self.with(Zonotope3 { speed_m_s, ..there })
+    }
+
+    /// The same with another obstacle.
+    pub fn with(mut self, obstacle: Zonotope3) -> Self {
+        self.obstacles.push(obstacle);
+        self
+    }
+
     /// Whether any obstacle may move.
     pub fn moves(&self) -> bool {
         self.obstacles.iter().any(Zonotope3::moves)

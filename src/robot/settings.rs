@@ -27,6 +27,10 @@ pub(super) struct Settings {
     pub name: String,
     /// The URDF; written relative to the TOML that names it.
     pub urdf: PathBuf,
+    /// Folders that hold the packages which the URDF's meshes are in (`package://NAME/...`), or are such a package; relative to the TOML that
+    /// names them. Looked in before ROS_PACKAGE_PATH, AMENT_PREFIX_PATH and the folders above the URDF.
+    #[serde(default)]
+    pub package_path: Vec<PathBuf>,
     /// How the root link is held.
     #[serde(default)]
     pub base: Base,
@@ -51,7 +55,7 @@ pub(super) struct Settings {
     /// By joint name.
     #[serde(default)]
     pub joints: BTreeMap<String, JointSettings>,
-    /// Without any, one capsule is laid around each collision primitive of the URDF.
+    /// Without any, one capsule is laid around each collision primitive of the URDF, and up to four around each collision mesh.
     #[serde(default)]
     pub capsules: Vec<CapsuleSettings>,
     /// Pairs of capsules that need not be kept apart.
@@ -143,7 +147,7 @@ pub(super) fn earth() -> [f64; 3] {
 }
 
 /// Overrides of one joint: limits of the URDF, and friction.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct JointSettings {
     /// Lower and upper position in place of the URDF's, degrees.
@@ -172,6 +176,16 @@ pub(crate) struct JointSettings {
     offset: Option<f64>,
     /// What this joint's drive does that others do not.
     drive: Option<DriveSettings>,
+    /// Holds the joint still at this position, as if the URDF said `fixed`, rad; joints that mimic it are held with it. Nothing else can be said of
+    /// such a joint.
+    fixed_at_rad: Option<f64>,
+    /// The same in degrees.
+    fixed_at_deg: Option<f64>,
+    /// The same for a joint that slides, m.
+    fixed_at_m: Option<f64>,
+    /// The joint has a drive of its own, though the URDF says that it mimics another.
+    #[serde(default)]
+    independent: bool,
 }
 
 /// A capsule in the frame of a link of the URDF.
@@ -237,7 +251,11 @@ impl Source for Files {
 pub(super) fn read(path: &Path) -> Result<Settings, RobotError> {
     let layers = Layers::read(path, &Files)?;
     let mut settings: Settings = layers.parse(&[])?;
-    settings.urdf = layers.stated_in("urdf").parent().unwrap_or(Path::new(".")).join(&settings.urdf);
+    let folder = |key: &str| layers.stated_in(key).parent().unwrap_or(Path::new("."));
+    settings.urdf = folder("urdf").join(&settings.urdf);
+    for place in &mut settings.package_path {
+        *place = folder("package_path").join(&place);
+    }
     check_numbers(path, &settings)?;
     for capsule in &settings.capsules {
         capsule.check(path)?;
@@ -404,6 +422,41 @@ impl JointSettings {
             friction.offset = x;
         }
         Ok(())
+    }
+
+    /// Where a joint of this kind is held still, rad or m.
+    ///
+    /// # Errors
+    /// The key at fault: a unit that does not fit, a number that is none, or another key beside it.
+    pub fn held_at(&self, kind: JointKind) -> Result<Option<f64>, (&'static str, String)> {
+        let degrees = self.fixed_at_deg.map(f64::to_radians);
+        let stated =
+            [("fixed_at_rad", self.fixed_at_rad), ("fixed_at_deg", degrees), ("fixed_at_m", self.fixed_at_m)];
+        let mut stated = stated.into_iter().filter_map(|(key, value)| Some((key, value?)));
+        let Some((key, at)) = stated.next() else { return Ok(None) };
+        let alone = Self {
+            fixed_at_rad: self.fixed_at_rad,
+            fixed_at_deg: self.fixed_at_deg,
+            fixed_at_m: self.fixed_at_m,
+            ..Self::default()
+        };
+        if !at.is_finite() {
+            return Err((key, format!("{at}, expected a finite number")));
+        }
+        if stated.next().is_some() || *self != alone {
+            return Err((key, "the joint is held still, expected no other key beside it".to_owned()));
+        }
+        if (key == "fixed_at_m") == kind.is_rotation() {
+            let (moves, unit) =
+                if kind.is_rotation() { ("turns", "fixed_at_rad") } else { ("slides", "fixed_at_m") };
+            return Err((key, format!("the joint {moves}, expected `{unit}`")));
+        }
+        Ok(Some(at))
+    }
+
+    /// Whether a joint that mimics another has a drive of its own.
+    pub fn independent(&self) -> bool {
+        self.independent
     }
 
     /// Applies what is said of the drive of joint `name`.

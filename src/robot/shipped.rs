@@ -41,7 +41,9 @@ const ROBOTS: &[Shipped] = shipped![
     "hector",
     "kinova_gen3",
     "kinova_gen3_2f85",
+    "panda",
     "talos_reduced",
+    "ur5e",
     "z1";
     extending: "z1_gripping"
 ];

@@ -24,6 +24,21 @@ pub(super) struct Link {
     /// Inertia about the centre of mass, axes of the link frame.
     pub inertia: Matrix3<f64>,
     pub collisions: Vec<Collision>,
+    /// Collision meshes, whose files are read only where shapes matter.
+    pub meshes: Vec<CollisionMesh>,
+}
+
+/// A collision mesh as the URDF names it.
+#[derive(Debug, Clone)]
+pub(super) struct CollisionMesh {
+    /// For messages: the URDF name, else `mesh number`.
+    pub name: String,
+    /// The path as it is written.
+    pub file: String,
+    /// Metres to one unit of the file, along its axes.
+    pub scale: Vector3<f64>,
+    /// The file's frame in the link's.
+    pub placement: Placement,
 }
 
 /// A joint as the URDF states it; `kind` is `None` for a fixed joint.
@@ -41,6 +56,18 @@ pub(super) struct UrdfJoint {
     pub effort: f64,
     pub damping: f64,
     pub friction: f64,
+    /// The joint that it follows.
+    pub mimic: Option<Mimic>,
+    /// What it was, and where it is held (rad or m), of a joint that moves in the URDF and is made a fixed one.
+    pub held_at: Option<(JointKind, f64)>,
+}
+
+/// That a joint follows another one: its position is `multiplier` times the other's, plus `offset` (rad or m).
+#[derive(Debug, Clone)]
+pub(super) struct Mimic {
+    pub joint: String,
+    pub multiplier: f64,
+    pub offset: f64,
 }
 
 /// A checked kinematic tree.
@@ -76,7 +103,7 @@ pub(super) fn parse(path: &Path, text: &str, judge: &mut Judge) -> Result<Tree, 
         if !seen.insert(joint.name.as_str()) {
             return Err(joint_error(path, &joint.name, "the name is used by two joints"));
         }
-        joints.push(read_joint(path, joint, &index, judge)?);
+        joints.push(read_joint(path, joint, &index)?);
     }
     let (root, joints) = order(path, &links, joints)?;
     Ok(Tree { path: path.to_path_buf(), name: robot.name, links, joints, root })
@@ -135,12 +162,15 @@ fn read_link(path: &Path, link: &urdf_rs::Link, judge: &mut Judge) -> Result<Lin
         i.ixy, i.iyy, i.iyz,
         i.ixz, i.iyz, i.izz,
     );
-    let mut collisions = Vec::with_capacity(link.collision.len());
+    let (mut collisions, mut meshes) = (Vec::new(), Vec::new());
     for (k, collision) in link.collision.iter().enumerate() {
-        match read_collision(path, &link.name, k, collision) {
-            Ok(collision) => collisions.push(collision),
-            Err(fault) => judge.hear(fault)?,
-        }
+        let read = if let urdf_rs::Geometry::Mesh { filename, scale } = &collision.geometry {
+            let scale = scale.map_or([1.0; 3], |scale| scale.0);
+            read_mesh(path, &link.name, k, collision, filename, scale).map(|mesh| meshes.push(mesh))
+        } else {
+            read_collision(path, &link.name, k, collision).map(|collision| collisions.push(collision))
+        };
+        read.or_else(|fault| judge.hear(fault))?;
     }
     Ok(Link {
         name: link.name.clone(),
@@ -148,7 +178,28 @@ fn read_link(path: &Path, link: &urdf_rs::Link, judge: &mut Judge) -> Result<Lin
         com: frame.translation,
         inertia: frame.rotation * at_com * frame.rotation.transpose(),
         collisions,
+        meshes,
     })
+}
+
+fn read_mesh(
+    path: &Path,
+    link: &str,
+    number: usize,
+    collision: &urdf_rs::Collision,
+    file: &str,
+    scale: [f64; 3],
+) -> Result<CollisionMesh, RobotError> {
+    let name = collision.name.clone().unwrap_or_else(|| format!("mesh {number}"));
+    let origin = &collision.origin;
+    let numbers: [(&str, &[f64]); 3] =
+        [("origin xyz", &origin.xyz.0), ("origin rpy", &origin.rpy.0), ("scale", &scale)];
+    let bad = not_finite(&numbers)
+        .or_else(|| scale.contains(&0.0).then(|| "scale 0, expected a factor that is not 0".to_owned()));
+    if let Some(reason) = bad {
+        return Err(link_error(path, link, format!("collision `{name}`: {reason}")));
+    }
+    Ok(CollisionMesh { name, file: file.to_owned(), scale: scale.into(), placement: placement(origin) })
 }
 
 fn read_collision(
@@ -168,11 +219,7 @@ fn read_collision(
         }
         &Geometry::Sphere { radius } => ("sphere", Primitive::Sphere { radius }, vec![radius]),
         Geometry::Mesh { filename, .. } => {
-            let reason = format!(
-                "collision mesh `{filename}`: meshes are not supported in <collision>; replace it with boxes, \
-                 cylinders, capsules or spheres that enclose it (a mesh may stay in <visual>)"
-            );
-            return Err(link_error(path, link, reason));
+            return Err(link_error(path, link, format!("collision mesh `{filename}`, expected a primitive")));
         }
     };
     let name = collision.name.clone().unwrap_or_else(|| format!("{kind} {number}"));
@@ -195,7 +242,6 @@ fn read_joint(
     path: &Path,
     joint: &urdf_rs::Joint,
     index: &HashMap<String, usize>,
-    judge: &mut Judge,
 ) -> Result<UrdfJoint, RobotError> {
     use urdf_rs::JointType;
     let error = |reason: String| joint_error(path, &joint.name, reason);
@@ -211,9 +257,11 @@ fn read_joint(
             )));
         }
     };
-    if kind.is_some() && joint.mimic.is_some() {
-        judge.hear(error("mimic joints are not supported; make it fixed, or a joint of its own".into()))?;
-    }
+    let mimic = joint.mimic.as_ref().filter(|_| kind.is_some()).map(|mimic| Mimic {
+        joint: mimic.joint.clone(),
+        multiplier: mimic.multiplier.unwrap_or(1.0),
+        offset: mimic.offset.unwrap_or(0.0),
+    });
     let find = |role: &str, link: &str| {
         index.get(link).copied().ok_or_else(|| error(format!("its {role} link `{link}` does not exist")))
     };
@@ -225,6 +273,7 @@ fn read_joint(
         ("origin rpy", &joint.origin.rpy.0),
         ("axis", &joint.axis.xyz.0),
         ("dynamics", &[damping, friction]),
+        ("mimic", &mimic.as_ref().map_or([0.0; 2], |mimic| [mimic.multiplier, mimic.offset])),
     ]) {
         return Err(error(reason));
     }
@@ -246,6 +295,8 @@ fn read_joint(
         effort: joint.limit.effort,
         damping,
         friction,
+        mimic,
+        held_at: None,
     })
 }
 
@@ -393,7 +444,8 @@ mod tests {
             let message = refusal(&[link("a"), link("b"), joint("j", kind, "a", "b")].concat());
             assert_names(&message, &["joint `j`", kind]);
         }
-        let mimic = joint("j", "revolute", "a", "b").replace("<axis", r#"<mimic joint="k"/><axis"#);
+        let mimic = joint("j", "revolute", "a", "b")
+            .replace("<axis", r#"<mimic joint="k" multiplier="inf" offset="0"/><axis"#);
         assert_names(&refusal(&[link("a"), link("b"), mimic].concat()), &["joint `j`", "mimic"]);
         let zero = joint("j", "revolute", "a", "b").replace("0 0 1", "0 0 0");
         assert_names(&refusal(&[link("a"), link("b"), zero].concat()), &["joint `j`", "axis is zero"]);
@@ -432,8 +484,10 @@ mod tests {
                 r#"<link name="a"><collision name="hull"><geometry>{geometry}</geometry></collision></link>"#
             )
         };
-        let mesh = refusal(&with(r#"<mesh filename="a.stl"/>"#));
-        assert_names(&mesh, &["link `a`", "a.stl", "replace it with boxes"]);
+        for scale in ["0 1 1", "1 nan 1"] {
+            let mesh = refusal(&with(&format!(r#"<mesh filename="a.stl" scale="{scale}"/>"#)));
+            assert_names(&mesh, &["link `a`", "`hull`", "scale"]);
+        }
         let flat = refusal(&with(r#"<box size="1 0 1"/>"#));
         assert_names(&flat, &["link `a`", "`hull`", "> 0"]);
         let nan = refusal(&with(r#"<sphere radius="nan"/>"#));

@@ -1,5 +1,7 @@
 //! Physics and limits that a model must satisfy before it becomes an arm.
 
+use std::path::PathBuf;
+
 use nalgebra::Matrix3;
 
 use super::error::RobotError;
@@ -16,6 +18,12 @@ pub(super) struct Judge {
     /// Whether the robot is to be used for dynamics alone; it may then have joints without a motor, and links without
     /// mass between the axes of one joint.
     pub dynamics_only: bool,
+    /// Whether shapes matter: collision meshes are then read, and missed where they are not.
+    pub shapes: bool,
+    /// Folders in which a person says that packages are.
+    pub package_path: Vec<PathBuf>,
+    /// What was guessed of a URDF without a robot TOML.
+    pub guesses: Vec<String>,
     /// What a lenient judge was told.
     pub found: Vec<RobotError>,
 }
@@ -29,6 +37,26 @@ impl Judge {
     /// One who writes faults down.
     pub fn lenient() -> Self {
         Self { lenient: true, ..Self::default() }
+    }
+
+    /// This one, asked for an arm, whose shapes matter.
+    #[cfg(feature = "arm")]
+    pub fn of_shapes(self) -> Self {
+        Self { shapes: true, ..self }
+    }
+
+    /// The same, with folders in which packages of meshes are.
+    #[cfg(feature = "arm")]
+    pub fn of_shapes_in(self, package_path: &[PathBuf]) -> Self {
+        Self { package_path: package_path.to_vec(), ..self.of_shapes() }
+    }
+
+    /// Passes sentence on a fault of an arm, which is none where dynamics alone are asked for.
+    ///
+    /// # Errors
+    /// As [`Judge::hear`].
+    pub fn hear_of_arm(&mut self, fault: RobotError) -> Result<(), RobotError> {
+        if self.shapes || self.lenient { self.hear(fault) } else { Ok(()) }
     }
 
     /// Passes sentence on a fault that a model for dynamics alone survives.
@@ -128,6 +156,7 @@ mod tests {
             com: nalgebra::Vector3::zeros(),
             inertia: Matrix3::from_diagonal(&moments.into()),
             collisions: Vec::new(),
+            meshes: Vec::new(),
         }
     }
 

@@ -10,18 +10,20 @@ use super::task::Scenario;
 use super::world::{self, WorldFile};
 use crate::extend::{Disk, Layers};
 use crate::horizon::{Excite, HeldObject, Identify, Task, Timing};
-use crate::inertia::INERTIAL;
-use crate::inertia::ParameterSet;
+use crate::inertia::pseudo::{check_physical, from_center_of_mass};
+use crate::inertia::{INERTIAL, ParameterSet};
 use crate::robot::prior::{Prior, PriorFault};
-use crate::robot::{self, Arm, Capsule, Obstruction, RobotError, Scene, Uncertainty, Zonotope3};
+use crate::robot::{
+    self, Arm, Capsule, NamedFrame, Obstruction, Placement, RobotError, Scene, Uncertainty, Zonotope3,
+};
 use crate::simulate::HiddenTruth;
 
 mod faults;
-mod mesh;
 mod obstacles;
+mod path;
 mod schema;
 
-use schema::{Geometry, Payload, ScenarioFile, Tolerance};
+use schema::{Geometry, Object, Payload, ScenarioFile, Tolerance};
 
 /// No obstacle is farther away or larger, m: beyond any scene, and far below where squares are no longer numbers.
 const FARTHEST: f64 = 1e6;
@@ -55,6 +57,7 @@ impl Check<'_> {
         let robot = self.robot(&file)?;
         let n = robot.dof();
         let (mut scene, paths) = (self.scene(&file.obstacles)?, self.paths(&file.obstacles)?);
+        let pieces = self.pieces_of_file(&mut file)?;
         let (start, goal) = match world {
             None => (
                 self.configuration("start_rad", file.start_rad.take(), &robot)?,
@@ -72,9 +75,12 @@ impl Check<'_> {
         self.timing(&timing)?;
         let heavier = file.faults.payload_mass_kg;
         let faults = self.faults(file.faults, &robot, &scene)?;
-        let object = (file.payload, file.prior, file.excite);
+        let prior = file.prior.map(|prior| self.in_numbers(prior, &robot)).transpose()?;
+        let truth = file.payload.as_ref().map(|payload| self.truth(payload, &robot)).transpose()?;
+        let object = (file.payload.zip(truth), prior, file.excite);
         let at_fault = (heavier, faults.payload_slips.is_some());
         let (held, truth) = self.held_or_nothing(object, &robot, (&timing, file.identify), at_fault)?;
+        let path = self.path_to_goal(pieces, file.path, (&start, &goal), &robot)?;
         let stem = world.and_then(Path::file_stem).map(|stem| format!("-{}", stem.to_string_lossy()));
         let task = Task {
             name: file.name + &stem.unwrap_or_default(),
@@ -87,12 +93,16 @@ impl Check<'_> {
             scene,
             timing,
             carry: file.carry,
+            path,
         };
         let places = Check { path: world.unwrap_or(self.path) };
         places.free("start", &task.start, &task)?;
         // What moves may be gone by then.
         let later = Task { scene: task.scene.still_part(), ..task.clone() };
         places.free("goal", &task.goal, &later)?;
+        if let Some(path) = &task.path {
+            self.free("start of the path", &path.start(), &later)?;
+        }
         Ok(Scenario { task, truth: truth.with_faults(faults).with_paths(paths) })
     }
 
@@ -100,14 +110,13 @@ impl Check<'_> {
     /// it has in truth, kg, and whether it slips.
     fn held_or_nothing(
         &self,
-        object: (Option<Payload>, Option<Prior>, Option<Excite>),
+        object: (Option<(Payload, HiddenTruth)>, Option<Prior>, Option<Excite>),
         robot: &Arm,
         (timing, identify): (&Timing, Identify),
         (heavier, slips): (Option<f64>, bool),
     ) -> Result<(Option<HeldObject>, HiddenTruth), ScenarioError> {
         match object {
-            (Some(payload), Some(prior), Some(excite)) => {
-                let mut truth = self.truth(&payload)?;
+            (Some((payload, mut truth)), Some(prior), Some(excite)) => {
                 if let Some(mass) = heavier {
                     let empty = &robot.joints[robot.end_effector()].inertia;
                     let scaled = truth.with_object_mass(mass, empty);
@@ -207,11 +216,28 @@ impl Check<'_> {
         Ok(HeldObject { payload, prior, excite, identify })
     }
 
+    /// A prior in words as one in numbers.
+    fn in_numbers(&self, prior: Prior, robot: &Arm) -> Result<Prior, ScenarioError> {
+        let numbers = prior.in_folder(self.folder()).in_numbers(robot);
+        numbers.map_err(|fault| self.error(format!("prior.{}", fault.field), fault.reason))
+    }
+
+    /// The frame that an object is stated in.
+    fn frame_of(&self, robot: &Arm, object: &Object) -> Result<NamedFrame, ScenarioError> {
+        let frames = robot.tool_frames();
+        let found = frames.get(object.frame.as_deref()).cloned();
+        found.map_err(|fault| self.error("payload.object.frame", fault.reason))
+    }
+
+    /// Folder of the file.
+    fn folder(&self) -> &Path {
+        self.path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    }
+
     /// The robot with the held object's shape.
     fn robot(&self, file: &ScenarioFile) -> Result<Arm, ScenarioError> {
         let refuse = |source| ScenarioError::Robot { path: self.path.to_path_buf(), source };
-        let folder = self.path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let found = robot::find(Path::new(&file.robot), folder).map_err(refuse)?;
+        let found = robot::find(Path::new(&file.robot), self.folder()).map_err(refuse)?;
         let mut robot = robot::load_adjusted(&found, self.path, &file.joints).map_err(refuse)?;
         if let Some(own) = &file.uncertainty {
             let robots = robot.uncertainty();
@@ -250,10 +276,14 @@ impl Check<'_> {
             }
             _ => {}
         }
+        let frame = match &payload.object {
+            Some(object) => self.frame_of(&robot, object)?.placement,
+            None => Placement::identity(),
+        };
         let capsules: Vec<Capsule> = payload
             .shape
             .iter()
-            .map(|s| Capsule { a: s.a_m.into(), b: s.b_m.into(), radius: s.radius_m })
+            .map(|s| Capsule { a: s.a_m.into(), b: s.b_m.into(), radius: s.radius_m }.placed(&frame))
             .collect();
         if let Some(pair) = payload.ignore.iter().find(|pair| pair.reason.trim().is_empty()) {
             let reason = format!("`{}` is ignored without a reason", pair.capsule);
@@ -358,11 +388,33 @@ impl Check<'_> {
         prior::exclusion(&lower, &upper).map_or(Ok(()), |reason| Err(self.error("prior", reason)))
     }
 
-    fn truth(&self, payload: &Payload) -> Result<HiddenTruth, ScenarioError> {
-        let [hx, hy, hz] = payload.first_moment_kg_m;
-        let i = &payload.inertia_kg_m2;
-        HiddenTruth::new([payload.mass_kg, hx, hy, hz, i.xx, i.xy, i.yy, i.xz, i.yz, i.zz])
-            .map_err(|reason| self.error("payload", format!("no rigid body has this inertia: {reason}")))
+    /// The true whole last body.
+    fn truth(&self, payload: &Payload, robot: &Arm) -> Result<HiddenTruth, ScenarioError> {
+        let impossible = |field: &str, reason: String| {
+            self.error(field, format!("no rigid body has this inertia: {reason}"))
+        };
+        match (payload.mass_kg, payload.first_moment_kg_m, &payload.inertia_kg_m2, &payload.object) {
+            (Some(mass), Some([hx, hy, hz]), Some(i), None) => {
+                HiddenTruth::new([mass, hx, hy, hz, i.xx, i.xy, i.yy, i.xz, i.yz, i.zz])
+                    .map_err(|reason| impossible("payload", reason))
+            }
+            (None, None, None, Some(object)) => {
+                let frame = self.frame_of(robot, object)?;
+                let i = &object.inertia_kg_m2;
+                let about = Matrix3::new(i.xx, i.xy, i.xz, i.xy, i.yy, i.yz, i.xz, i.yz, i.zz);
+                let com = frame.placement.point(&object.com_m.into());
+                let turn = frame.placement.rotation;
+                let own = from_center_of_mass(object.mass_kg, &com, &(turn * about * turn.transpose()));
+                check_physical(&own).map_err(|reason| impossible("payload.object", reason.to_string()))?;
+                let empty = &robot.joints[robot.end_effector()].inertia;
+                HiddenTruth::new(std::array::from_fn(|k| own[k] + empty[k]))
+                    .map_err(|reason| impossible("payload.object", reason))
+            }
+            _ => {
+                let reason = "expected `mass_kg`, `first_moment_kg_m` and `inertia_kg_m2` of the whole last body, or `object`";
+                Err(self.error("payload", reason))
+            }
+        }
     }
 
     /// Refuses a configuration where the arm touches an obstacle or itself.

@@ -11,6 +11,7 @@ use crate::horizon::{
 use crate::inertia::INERTIAL;
 use crate::plan::Plan;
 use crate::report::{Payload, RunRecord, Summary, Violations, summary};
+use crate::robot::FramedPayload;
 use crate::simulate::faults::PlannerStalls;
 use crate::simulate::{Audit, Paced, World};
 
@@ -92,6 +93,7 @@ fn close(record: Record, task: &Task, options: &RunOptions, audit: Audit) -> Run
     let (outcome, reason) = judged(record.outcome, record.reason, &audit, task, &away);
     let finite = |x: f64| x.is_finite().then_some(x);
     let (payload, payload_alone) = payloads(task, record.identification.last(), &audit).unzip();
+    let payload_alone = payload_alone.flatten();
     let counts = audit.counts;
     let summary = Summary {
         schema: summary::SCHEMA,
@@ -171,9 +173,12 @@ fn judged(
     (outcome, reason)
 }
 
-/// The whole last body, and the payload alone: the nominal gripper link subtracted, its own uncertainty added to the
-/// interval. `None` where nothing is held.
-fn payloads(task: &Task, last: Option<&Identification>, audit: &Audit) -> Option<(Payload, Payload)> {
+/// The whole last body, and the payload alone in the frame that the prior names. `None` where nothing is held.
+fn payloads(
+    task: &Task,
+    last: Option<&Identification>,
+    audit: &Audit,
+) -> Option<(Payload, Option<FramedPayload>)> {
     let (truth, prior) = (audit.payload?, &task.held.as_ref()?.prior);
     let guess = prior.guess()?;
     let known = match last {
@@ -183,11 +188,10 @@ fn payloads(task: &Task, last: Option<&Identification>, audit: &Audit) -> Option
             BodyEstimate { nominal: guess.to_vec(), lower, upper }
         }
     };
-    let empty = &task.robot.joints[task.robot.end_effector()].inertia;
-    let spread = |p: usize| task.robot.uncertainty().of_link(p, empty[p]);
-    let less =
-        |x: &[f64], sign: f64| (0..INERTIAL).map(|p| x[p] - empty[p] + sign * spread(p)).collect::<Vec<_>>();
-    let (lower, upper) = (less(&known.lower, -1.0), less(&known.upper, 1.0));
-    let alone = BodyEstimate { nominal: less(&known.nominal, 0.0), lower, upper };
-    Some((Payload::new(truth.to_vec(), known), Payload::new(less(&truth, 0.0), alone)))
+    let ten = |x: &[f64]| -> Option<[f64; INERTIAL]> { x.try_into().ok() };
+    let bounds = ten(&known.lower).zip(ten(&known.upper)).map(|(lower, upper)| [lower, upper]);
+    let robot = &task.robot;
+    let alone = FramedPayload::of_last_body(robot, prior.frame.as_deref(), &ten(&known.nominal)?, bounds);
+    let alone = alone.ok().map(|alone| alone.with_truth(robot, &truth));
+    Some((Payload::new(truth.to_vec(), known), alone))
 }

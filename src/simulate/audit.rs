@@ -2,7 +2,7 @@
 
 use crate::inertia::INERTIAL;
 use crate::robot::{Arm, Scene};
-use crate::trajectory::{Bezier, JointState};
+use crate::trajectory::{JointState, Pieces};
 
 use super::contact::Contacts;
 use super::stopping::StopAudit;
@@ -11,7 +11,7 @@ use super::stopping::StopAudit;
 #[derive(Debug, Clone, Copy)]
 pub struct TrackingReference<'a> {
     /// The desired curve.
-    pub curve: &'a Bezier,
+    pub curve: Pieces<'a>,
     /// Time since its start at the tick, s.
     pub t: f64,
     /// K_r, 1/s.

@@ -7,6 +7,7 @@ mod contact;
 mod drives;
 mod elastic;
 pub mod faults;
+mod object;
 mod paced;
 mod passage;
 pub(crate) mod plant;
@@ -19,6 +20,7 @@ mod world;
 
 pub use audit::{Approach, Audit, Counts, TrackingReference};
 pub use faults::Faults;
+pub use object::SimulatedObject;
 pub use paced::Paced;
 pub use passage::ObstaclePath;
 pub use posture::Posture;

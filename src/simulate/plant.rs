@@ -94,6 +94,11 @@ impl Plant {
         self.theta = theta;
     }
 
+    /// It moves no more.
+    pub(super) fn halt(&mut self) {
+        self.dq.fill(0.0);
+    }
+
     /// Its robot, on its base.
     #[cfg(test)]
     pub(super) fn robot(&self) -> &Arm {

@@ -19,16 +19,19 @@ use crate::inertia::{COULOMB, INERTIAL, ParameterSet, VISCOUS};
 use crate::plan::Plan;
 use crate::reach::Tube;
 use crate::robot::{Arm, Scene};
-use crate::trajectory::{Bezier, JointState};
+use crate::trajectory::{JointState, PiecewiseBezier};
 
 use super::audit::{Approach, Audit, TrackingReference};
 use super::contact::Contacts;
 use super::drives::{Drives, WITHIN};
 use super::faults::{FastObstacle, Faults, PayloadSlips, slipped};
+use super::object::Objects;
 use super::passage::ObstaclePath;
 use super::plant::Plant;
 use super::stopping::StopAudit;
 use super::truth::HiddenTruth;
+
+mod grip;
 
 /// Draws of a body's parameters before the search for a physically consistent one is given up. The number is only there to
 /// end where hardly any body in the box can exist.
@@ -45,6 +48,7 @@ pub struct World {
     at_first: Vec<Vector3<f64>>,
     paths: Vec<ObstaclePath>,
     contacts: Contacts,
+    objects: Objects,
     plant: Plant,
     drives: Drives,
     /// What the drives apply during a tick, and with it what acts besides, N m.
@@ -67,7 +71,7 @@ pub struct World {
 /// The plan that the arm was last told to follow, for the auditor.
 #[derive(Debug)]
 struct Following {
-    curve: Bezier,
+    curve: PiecewiseBezier,
     tube: Tube,
     e_radius: Vec<f64>,
     r_radius: Vec<f64>,
@@ -122,6 +126,7 @@ impl World {
             at_first: scene.obstacles.iter().map(|obstacle| obstacle.center).collect(),
             paths: truth.paths,
             contacts: Contacts::new(&robot),
+            objects: Objects::default(),
             drives: Drives::new(&robot, seed),
             applied: vec![0.0; start.len()],
             acting: vec![0.0; start.len()],
@@ -190,7 +195,7 @@ impl World {
             (reference.map_or(0.0, |reference| reference.t), period / super::plant::SUBSTEPS as f64);
         let now = self.time();
         let (robot, audit, desired) = (&self.robot, &mut self.audit, &mut self.desired);
-        let at_rest = reference.is_some_and(|plan| plan.t >= plan.curve.duration_s);
+        let at_rest = reference.is_some_and(|plan| plan.t >= plan.curve.duration_s());
         let (scene, at_first) = (&mut self.scene, &self.at_first);
         let (paths, fault) = (&self.paths, self.faults.fast_obstacle.as_ref());
         let (mut closest, mut approach, mut passed) = (f64::INFINITY, f64::INFINITY, 0.0);
@@ -224,6 +229,9 @@ impl World {
     /// How much of the load static friction carries is drawn by the seed. Whether the measurements reach the log, as in [`World::advance`].
     pub fn stand(&mut self, measured: &mut [f64]) -> bool {
         let mut tau = vec![0.0; measured.len()];
+        // Whatever was left of motion when the drives took over, they take out.
+        self.plant.halt();
+        self.following = None;
         self.plant.holding(&self.stuck, &mut tau);
         for (j, tau) in tau.iter_mut().enumerate() {
             *tau -= self.drives.unmodelled(j, self.plant.q[j]);
@@ -318,8 +326,8 @@ impl Hardware for World {
     fn command(&mut self, tau: &[f64], measured: &mut [f64]) -> bool {
         let following = self.following.take();
         let reference = following.as_ref().map(|plan| TrackingReference {
-            curve: &plan.curve,
-            t: plan.tube.time_of_tick(plan.curve.duration_s, self.ticks - plan.begun),
+            curve: plan.curve.view(),
+            t: plan.tube.time_of_tick(plan.curve.duration_s(), self.ticks - plan.begun),
             k_r: plan.tube.gains.k_r,
             e_radius: &plan.e_radius,
             r_radius: &plan.r_radius,
@@ -358,6 +366,10 @@ impl Hardware for World {
     fn stop_begins(&mut self) {
         self.following = None;
         self.audit.stop = Some(StopAudit::new(self.time(), self.plant.link_velocities()));
+    }
+
+    fn gripper(&mut self, closes: bool) {
+        self.grip(closes);
     }
 
     fn set_claimed(&mut self, set: &ParameterSet) {

@@ -8,15 +8,18 @@ mod footing;
 mod load;
 mod log;
 mod regression;
+mod residuals;
 #[cfg(test)]
 mod tests;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 use nalgebra::{DMatrix, SymmetricEigen};
 use serde::Serialize;
 
+use crate::estimate::ColouredCovariance;
 use crate::estimate::error::EstimateError;
 use crate::estimate::posterior::{Posterior, describe};
 use crate::estimate::problem::Trajectory;
@@ -25,15 +28,25 @@ use crate::inertia::INERTIAL;
 use crate::multibody::equations::ParameterEquation;
 use crate::multibody::parameters::{PHYSICAL, ParameterMap, UNITS};
 use crate::multibody::{Contacts, Deviations, Formulation, MultibodyProblem, Observation};
-use crate::recording::Sample;
+use crate::recording::{LogRequest, MeasurementLog, MissingReadings, Sample};
+use crate::regression::filter::Smoothing;
 use crate::robot::Model;
 use crate::simulate::Sealed;
+use crate::study::validation::ValidationFinding;
+use residuals::Leftover;
+pub use residuals::ResidualRow;
 
 /// Share of the prior's variance that has to be left for a direction to count as unseen by the data.
 const UNSEEN: f64 = 0.98;
 
 /// Significance of what a first part of the log is left at.
 const START: f64 = 0.05;
+
+/// Time on each side of the filter of a recording that is predicted, s.
+const SMOOTHING_S: f64 = 0.05;
+
+/// A body that ends so many times lighter than it began has collapsed.
+const LIGHTER: f64 = 30.0;
 
 /// A loaded problem.
 #[derive(Debug)]
@@ -44,8 +57,14 @@ pub struct EstimationStudy {
     pub description: String,
     /// The robot, nominal.
     pub robot: Arc<Model>,
-    /// Sampling interval, s.
+    /// Sampling interval, s; of a log the median.
     pub step_s: f64,
+    /// From each sample to the next, s; infinite where a log has a gap, or another begins. The last means nothing.
+    pub intervals_s: Vec<f64>,
+    /// Numbers of each sample that are no readings; empty where all are.
+    pub missing: Vec<MissingReadings>,
+    /// What was done to the logs, in words that name them.
+    pub notes: Vec<String>,
     /// What was measured.
     pub samples: Vec<Sample>,
     /// Readings of the further sensors, one after the other for each sample.
@@ -68,6 +87,10 @@ pub struct EstimationStudy {
     pub options: SolverOptions,
     /// Number of samples that are solved first, for the parameters from which the whole log starts.
     pub first_part: Option<usize>,
+    /// A recording that the estimate is to predict, besides.
+    pub validation: Option<MeasurementLog>,
+    /// How the problem's first log is read, and a recording to predict with it.
+    pub request: LogRequest,
     /// Where the log breaks off, in words that name it, if it does; what is whole of it is used.
     pub cut_off: Option<String>,
     /// The truth, if the samples are simulated.
@@ -89,6 +112,8 @@ pub struct ParameterRow {
     pub estimate: f64,
     /// Its posterior standard deviation; nothing if the data and the prior leave it open.
     pub deviation: Option<f64>,
+    /// The same without the belief that errors are as large as stated and independent ([`ColouredCovariance`]).
+    pub coloured_deviation: Option<f64>,
     /// The truth, where it is known.
     pub truth: Option<f64>,
 }
@@ -129,7 +154,7 @@ pub struct StudyResult {
     pub samples: usize,
     /// Interval, s.
     pub step_s: f64,
-    /// `converged`, `stalled` or `iteration limit`.
+    /// `converged`, `stalled`, `iteration limit`, or `collapsed`: a body is left almost without mass.
     pub status: String,
     /// Iterations with an accepted step.
     pub iterations: usize,
@@ -141,12 +166,23 @@ pub struct StudyResult {
     pub violation: f64,
     /// Physical parameters.
     pub parameters: Vec<ParameterRow>,
+    /// What is left of the readings, by channel.
+    pub residuals: Vec<ResidualRow>,
+    /// Over how long errors were found to last, s ([`ColouredCovariance`]).
+    pub coloured_length_s: f64,
+    /// How well a recording is predicted that the estimate has not seen, if one was named.
+    pub validation: Option<ValidationFinding>,
     /// In words: where the log breaks off, and directions of parameter space that the data say nothing about.
     pub warnings: Vec<String>,
     /// Largest difference of estimated and true state, rad and rad/s, where the truth is known.
     pub state_error: Option<f64>,
     /// The convergence record.
     pub record: Vec<IterationRow>,
+    /// What was done to the logs, in words that name them.
+    pub notes: Vec<String>,
+    /// Times of the samples, s.
+    #[serde(skip)]
+    pub times_s: Vec<f64>,
     /// Estimated states and torque corrections at the samples.
     #[serde(skip)]
     pub trajectory: Trajectory,
@@ -167,6 +203,8 @@ impl EstimationStudy {
     pub fn problem(&self) -> Result<MultibodyProblem, EstimateError> {
         let (robot, map) = (self.robot.clone(), self.map.clone());
         let problem = MultibodyProblem::new(robot, map, self.samples.clone(), self.step_s, &self.deviations)?
+            .with_intervals(&self.intervals_s)?
+            .with_missing(self.missing.clone())?
             .formulated(self.formulation)
             .with_equations(self.equations.clone());
         let problem = if self.contacts.constraints.is_empty() {
@@ -179,6 +217,66 @@ impl EstimationStudy {
             None => Ok(problem),
             Some((observed, deviation_j)) => problem.with_work(observed.clone(), *deviation_j),
         }
+    }
+
+    /// Names a recording that the estimate is to predict; it is read as the problem's first log is, all of it.
+    ///
+    /// # Errors
+    /// [`EstimateError::Recording`] names the file and what is wrong with it.
+    pub fn validated_on(mut self, path: &Path) -> Result<Self, EstimateError> {
+        let request = LogRequest { range_s: None, further: vec![], partial: false, ..self.request.clone() };
+        let log = MeasurementLog::read_request(path, &self.robot, &request)
+            .map_err(|e| EstimateError::Recording { reason: e.to_string() })?;
+        self.validation = Some(log);
+        Ok(self)
+    }
+
+    /// How well the recording that was named is predicted with the parameters `theta`.
+    fn validate(&self, theta: &[f64]) -> Result<Option<ValidationFinding>, EstimateError> {
+        let Some(log) = &self.validation else { return Ok(None) };
+        let mut p = self.map.nominal.clone();
+        self.map.fill(&self.robot, theta, &mut p);
+        let half = ((SMOOTHING_S / log.period_s).round() as usize).max(2);
+        ValidationFinding::new(&self.robot, &p, log, Smoothing::SavitzkyGolay { half, degree: 2 })
+            .map(Some)
+            .map_err(|e| EstimateError::Recording { reason: format!("`{}`: {e}", log.path.display()) })
+    }
+
+    /// Minimises, from the parameters of a first part of the log if that is asked for.
+    fn solve(
+        &self,
+        problem: &MultibodyProblem,
+        solver: &mut Solver<'_, MultibodyProblem>,
+    ) -> Result<SolverOutcome, EstimateError> {
+        let first_part = self.first_part.filter(|c| *c < self.samples.len());
+        if let Some(count) = first_part {
+            let part = problem.beginning(count);
+            // Only a start is asked for.
+            let options =
+                SolverOptions { significance: self.options.significance.max(START), ..self.options };
+            let mut first = Solver::new(&part, options)?;
+            first.solve(&part.guess())?;
+            solver.refine(&problem.guess_at(&first.trajectory().theta), Some(&first))
+        } else {
+            solver.solve(&problem.guess())
+        }
+    }
+
+    /// The parameters' covariance by how the stages pull at them.
+    fn coloured(
+        &self,
+        problem: &MultibodyProblem,
+        solver: &mut Solver<'_, MultibodyProblem>,
+        posterior: &Posterior,
+    ) -> Result<ColouredCovariance, EstimateError> {
+        let mut scores = solver.scores()?;
+        let information: Vec<f64> = self.deviations.theta.iter().map(|d| 1.0 / (d * d)).collect();
+        let apart = solver.trajectory().theta.iter().zip(problem.guess_theta());
+        // The prior's own pull is known by its covariance.
+        for (i, ((theta, prior), weight)) in apart.zip(&information).enumerate() {
+            scores[(0, i)] -= weight * (theta - prior);
+        }
+        Ok(ColouredCovariance::of_scores(&scores, posterior, &information))
     }
 
     /// Opens the seal and ends the study: true parameters and states (q, dq) of simulated samples.
@@ -195,22 +293,17 @@ impl EstimationStudy {
         let mut solver = Solver::new(&problem, self.options)?;
         let clock = Instant::now();
         let start = problem.guess_theta().to_vec();
-        let first_part = self.first_part.filter(|c| *c < self.samples.len());
-        let outcome = if let Some(count) = first_part {
-            let part = problem.beginning(count);
-            // Only a start is asked for.
-            let options =
-                SolverOptions { significance: self.options.significance.max(START), ..self.options };
-            let mut first = Solver::new(&part, options)?;
-            first.solve(&part.guess())?;
-            solver.refine(&problem.guess_at(&first.trajectory().theta), Some(&first))?
-        } else {
-            solver.solve(&problem.guess())?
-        };
+        let outcome = self.solve(&problem, &mut solver)?;
         let seconds = clock.elapsed().as_secs_f64();
         let trajectory = solver.trajectory().clone();
-        let posterior = solver.posterior(|_, _| {})?;
-        let mut parameters = rows(&problem, &start, &trajectory.theta, &posterior);
+        let mut leftover =
+            Leftover::new(&problem, (&self.samples, &self.missing), &self.deviations, &trajectory)?;
+        let posterior = solver.posterior_with_inputs(|k, joint, noise| leftover.add(k, joint, noise))?;
+        let residuals = leftover.rows();
+        let coloured = self.coloured(&problem, &mut solver, &posterior)?;
+        let mut parameters = rows(&problem, &start, &trajectory.theta, &posterior, &coloured);
+        let collapsed = collapses(&problem, &start, &trajectory.theta);
+        let validation = self.validate(&trajectory.theta)?;
         let mut state_error = None;
         if let Some(sealed) = self.sealed {
             let (truth, states) = sealed.reveal();
@@ -226,21 +319,23 @@ impl EstimationStudy {
             robot: self.robot.name.clone(),
             samples: self.samples.len(),
             step_s: self.step_s,
-            status: match outcome.status {
-                Status::Converged => "converged",
-                Status::Stalled => "stalled",
-                Status::IterationLimit => "iteration limit",
-            }
-            .to_owned(),
+            status: if collapsed.is_empty() { words(outcome.status) } else { "collapsed" }.to_owned(),
             iterations: outcome.record.iter().filter(|i| i.step > 0.0).count(),
             seconds,
             cost: outcome.cost,
             violation: outcome.violation,
             warnings: (self.cut_off.into_iter())
+                .chain(collapsed)
+                .chain(residuals.iter().filter_map(ResidualRow::warning))
                 .chain(warnings(&problem, &outcome, &posterior, &self.deviations.theta))
                 .collect(),
             parameters,
+            coloured_length_s: coloured.length * self.step_s,
+            residuals,
+            validation,
             state_error,
+            notes: self.notes,
+            times_s: self.samples.iter().map(|s| s.t).collect(),
             record: outcome.record.iter().map(IterationRow::from).collect(),
             trajectory: Trajectory {
                 xs: problem.states(&trajectory).cloned().collect(),
@@ -248,6 +343,14 @@ impl EstimationStudy {
                 theta: trajectory.theta,
             },
         })
+    }
+}
+
+fn words(status: Status) -> &'static str {
+    match status {
+        Status::Converged => "converged",
+        Status::Stalled => "stalled",
+        Status::IterationLimit => "iteration limit",
     }
 }
 
@@ -264,6 +367,7 @@ fn rows(
     start: &[f64],
     theta: &[f64],
     posterior: &Posterior,
+    coloured: &ColouredCovariance,
 ) -> Vec<ParameterRow> {
     let (robot, map) = (problem.robot(), problem.map());
     let at = |theta: &[f64]| {
@@ -287,9 +391,36 @@ fn rows(
             start: start[i],
             estimate: estimate[i],
             deviation: posterior.deviation(&slope.row(i).transpose()),
+            coloured_deviation: (posterior.deviation(&slope.row(i).transpose()))
+                .map(|_| coloured.deviation(&slope.row(i).transpose())),
             truth: None,
         })
         .collect()
+}
+
+/// Bodies that end with a mass, or moments of inertia in sum, [`LIGHTER`] times below those that they began with: no body of that robot, but a
+/// place where the data are explained without it.
+fn collapses(problem: &MultibodyProblem, start: &[f64], theta: &[f64]) -> Vec<String> {
+    let (robot, map) = (problem.robot(), problem.map());
+    let sizes = |theta: &[f64], b: usize| {
+        let mut p = map.nominal.clone();
+        map.fill(robot, theta, &mut p);
+        let body = &p[robot.body_range(map.bodies[b].0)];
+        [body[0], body[4] + body[6] + body[9]]
+    };
+    let mut lost = vec![];
+    for (b, (body, _)) in map.bodies.iter().enumerate() {
+        let (before, after) = (sizes(start, b), sizes(theta, b));
+        for (k, what) in ["kg", "kg m^2 of inertia in sum"].into_iter().enumerate() {
+            if !(after[k] * LIGHTER > before[k]) {
+                let (link, before, after) = (&robot.joints[*body].link, before[k], after[k]);
+                lost.push(format!(
+                    "link `{link}` ends with {after:.3e} {what}, where it began with {before:.3e}: this is no estimate"
+                ));
+            }
+        }
+    }
+    lost
 }
 
 /// What a person should know before trusting the numbers.

@@ -1,8 +1,12 @@
 //! The study of recordings: an estimate, its errors on data it has not seen, and the set that the stated bounds leave,
 //! or the proof that they cannot be true and what would have to be granted instead.
 
+use std::sync::Arc;
+
 use thiserror::Error;
 
+use super::validation::{ValidationError, ValidationFinding};
+use crate::dynamics::actuation::extended_parameters;
 use crate::identify::additive::{self, AdditiveBound};
 use crate::identify::physics::check_box;
 use crate::identify::polytope::Rows;
@@ -15,7 +19,8 @@ use crate::recording::{LogError, MeasurementLog};
 use crate::regression::RegressionError;
 use crate::regression::filter::Smoothing;
 use crate::regression::inverse::{Belief, Moving, fit_reweighted, moving, residuals, rms};
-use crate::robot::Arm;
+use crate::robot::prior::PriorFault;
+use crate::robot::{Arm, FramedPayload};
 
 /// Without a stated bound, accelerations are taken to stay below this many times the largest that the filter sees.
 const ACCELERATION_MARGIN: f64 = 1.5;
@@ -53,6 +58,9 @@ pub enum StudyError {
     /// A log cannot be used.
     #[error(transparent)]
     Log(#[from] LogError),
+    /// The recording that is predicted cannot be.
+    #[error(transparent)]
+    Validation(#[from] ValidationError),
     /// A delay is no interval.
     #[error("delay from {low} to {high} s, expected finite numbers, the first no larger than the second")]
     Delay {
@@ -61,6 +69,9 @@ pub enum StudyError {
         /// to here, s.
         high: f64,
     },
+    /// No such link moves with the hand.
+    #[error(transparent)]
+    Frame(#[from] PriorFault),
     /// The margin is no factor of at least one.
     #[error("margin {0}, expected a finite number >= 1")]
     Margin(f64),
@@ -91,6 +102,8 @@ pub struct StudyOptions {
     pub torque_abs_nm: Vec<f64>,
     /// How late the torques are against the motion.
     pub delay: Delay,
+    /// Link of the URDF in whose frame the payload is told; the tool frame if none.
+    pub frame: Option<String>,
     /// If the stated bounds are refuted, the set is for this many times what a part of the data needs ([`ConditionalSet`]). At least one.
     pub margin: f64,
 }
@@ -128,6 +141,7 @@ impl IdentificationStudy<'_> {
         if !(options.margin >= 1.0 && options.margin.is_finite()) {
             return Err(StudyError::Margin(options.margin));
         }
+        self.robot.tool_frames().get(options.frame.as_deref())?;
         let delay = self.delay()?;
         let delay_s = delay.taken_out_s;
         let shift = |log: &MeasurementLog| log.clone().with_torque_delay(delay_s);
@@ -181,9 +195,9 @@ impl IdentificationStudy<'_> {
             assumptions: premises.sentences(robot, delay.sentence()),
             guarantee: self.guarantee(&verdict, conditional.as_ref()),
             conditional,
-            verdict,
             joints: self.joint_findings(&samples, &estimate, &additive)?,
             parameters: unknown.iter().map(|&j| self.parameter(j, &estimate, set)).collect(),
+            payload_alone: self.payload_alone(&body, set, &verdict)?,
             estimate_physical: check_physical(&body).is_ok(),
             history: (sets.iter().copied().flatten())
                 .map(|(windows, set)| self.moment(*windows, set, &unknown))
@@ -193,6 +207,8 @@ impl IdentificationStudy<'_> {
             methods,
             base: self.base_finding(&samples)?,
             predictions: self.predictions(&estimate)?,
+            validation: self.validated(&estimate)?,
+            verdict,
             proof: narrowed.as_ref().map(|narrowed| self.proof(narrowed, premises)),
         })
     }
@@ -312,6 +328,15 @@ impl IdentificationStudy<'_> {
         Ok(largest.iter().map(|l| ACCELERATION_MARGIN * l).collect())
     }
 
+    /// How well the recording that is not learned from is predicted: its torques, and the motion that they make.
+    fn validated(&self, estimate: &[f64]) -> Result<Option<ValidationFinding>, StudyError> {
+        let Some(log) = self.validation else { return Ok(None) };
+        let robot = Arc::new(self.robot.model().clone());
+        let mut p = extended_parameters(&robot);
+        p[..estimate.len()].copy_from_slice(estimate);
+        Ok(Some(ValidationFinding::new(&robot, &p, log, self.options.smoothing)?))
+    }
+
     fn predictions(&self, estimate: &[f64]) -> Result<Vec<Prediction>, StudyError> {
         let Some(log) = self.validation.or(self.logs.first()) else { return Ok(vec![]) };
         let samples = moving(log, self.options.smoothing)?;
@@ -352,6 +377,22 @@ impl IdentificationStudy<'_> {
             additive_sufficient_nm: additive.sufficient[i],
         };
         Ok((0..n).map(finding).collect())
+    }
+
+    /// The payload alone, in the frame that was asked for; with its bounds where the data do not refute what was stated.
+    fn payload_alone(
+        &self,
+        body: &[f64; INERTIAL],
+        set: Option<&ParameterSet>,
+        verdict: &Verdict,
+    ) -> Result<Option<FramedPayload>, PriorFault> {
+        if self.options.unknown == Unknown::Friction {
+            return Ok(None);
+        }
+        let set = set.filter(|_| *verdict == Verdict::Consistent);
+        let ranges = set.map(|set| set.body(self.robot.end_effector()));
+        let bounds = ranges.map(|ranges| [ranges.lower(), ranges.upper()]);
+        FramedPayload::of_last_body(self.robot, self.options.frame.as_deref(), body, bounds).map(Some)
     }
 
     fn parameter(&self, j: usize, estimate: &[f64], set: Option<&ParameterSet>) -> ParameterFinding {

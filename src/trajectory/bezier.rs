@@ -29,6 +29,28 @@ pub enum TrajectoryError {
         /// What it is.
         found: f64,
     },
+    /// More pieces than a motion may have.
+    #[error("trajectory: {found} pieces, expected at most {}", super::pieces::MAX_PIECES)]
+    Pieces {
+        /// How many there are.
+        found: usize,
+    },
+    /// A piece that does not start where the one before it ends.
+    #[error(
+        "trajectory: the {what} of joint {} does not go on from piece {} to piece {piece}: position, velocity and acceleration jump by \
+         {:e} rad, {:e} rad/s and {:e} rad/s^2, expected no more than rounding",
+        joint + 1, piece - 1, jump[0], jump[1], jump[2]
+    )]
+    Junction {
+        /// Index of the joint, from 0.
+        joint: usize,
+        /// Number of the later piece, from 1.
+        piece: usize,
+        /// Position, velocity or acceleration.
+        what: &'static str,
+        /// Upper bounds of the jumps of all three, rad, rad/s, rad/s^2.
+        jump: [f64; 3],
+    },
 }
 
 /// Desired position, velocity and acceleration of all joints at one time (rad, rad/s, rad/s^2; m for prismatic).
@@ -132,9 +154,17 @@ impl Bezier {
     /// Desired state at time `t` (s) into `out`; before 0 and after the end it is clamped to the curve's ends, at
     /// rest after the end.
     pub fn evaluate(&self, t: f64, out: &mut JointState) {
-        let s = (t / self.duration_s).clamp(0.0, 1.0);
-        let rest = t >= self.duration_s;
-        let (a, b) = (5.0 / self.duration_s, 20.0 / (self.duration_s * self.duration_s));
+        self.evaluate_until(t, self.duration_s, t >= self.duration_s, out);
+    }
+
+    /// As [`Bezier::evaluate`] on a curve of `duration_s` that goes on at its end.
+    pub(super) fn evaluate_on(&self, t: f64, duration_s: f64, out: &mut JointState) {
+        self.evaluate_until(t, duration_s, false, out);
+    }
+
+    fn evaluate_until(&self, t: f64, duration_s: f64, rest: bool, out: &mut JointState) {
+        let s = (t / duration_s).clamp(0.0, 1.0);
+        let (a, b) = (5.0 / duration_s, 20.0 / (duration_s * duration_s));
         for (j, p) in self.points.iter().enumerate() {
             out.q[j] = casteljau(*p, s);
             let first: [f64; 5] = std::array::from_fn(|i| p[i + 1] - p[i]);

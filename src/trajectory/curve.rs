@@ -6,6 +6,7 @@
 use std::f64::consts::TAU;
 
 use super::bezier::{Bezier, JointState, TrajectoryError};
+use super::pieces::PiecewiseBezier;
 
 /// A desired trajectory on \[0, duration\].
 pub trait Curve: Sync {
@@ -23,6 +24,16 @@ impl Curve for Bezier {
 
     fn evaluate(&self, t: f64, out: &mut JointState) {
         Bezier::evaluate(self, t, out);
+    }
+}
+
+impl Curve for PiecewiseBezier {
+    fn duration_s(&self) -> f64 {
+        self.view().duration_s()
+    }
+
+    fn evaluate(&self, t: f64, out: &mut JointState) {
+        self.view().evaluate(t, out);
     }
 }
 

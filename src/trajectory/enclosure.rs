@@ -74,13 +74,16 @@ impl Bezier {
 }
 
 /// Coefficients of the time derivative: degree / T times the differences.
-fn derivative<const C: usize, const D: usize>(c: &[Interval; C], duration: Interval) -> [Interval; D] {
+pub(super) fn derivative<const C: usize, const D: usize>(
+    c: &[Interval; C],
+    duration: Interval,
+) -> [Interval; D] {
     let rate = Interval::constant(D as f64) / duration;
     std::array::from_fn(|i| (c[i + 1] - c[i]) * rate)
 }
 
 /// Bernstein coefficients over [s0, s1]: the j-th is the blossom at s1 (j times) and s0 (the others).
-fn restricted<const C: usize>(c: &[Interval; C], s0: Interval, s1: Interval) -> [Interval; C] {
+pub(super) fn restricted<const C: usize>(c: &[Interval; C], s0: Interval, s1: Interval) -> [Interval; C] {
     let one = Interval::constant(1.0);
     std::array::from_fn(|j| {
         let mut b = *c;
@@ -94,7 +97,7 @@ fn restricted<const C: usize>(c: &[Interval; C], s0: Interval, s1: Interval) -> 
     })
 }
 
-fn largest(c: &[Interval]) -> f64 {
+pub(super) fn largest(c: &[Interval]) -> f64 {
     c.iter().fold(0.0, |m, x| m.max(x.sup_abs()))
 }
 

@@ -1,17 +1,11 @@
-//! What is proven of a choice of gains, and what a simulation uses of it.
-
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
-use serde::Serialize;
+//! What is proven of a choice of gains.
 
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use crate::campaign::arm::Setup;
-use crate::campaign::soundness::case::Case;
 use crate::certify::{CellReport, Problem};
-use crate::control::{Controller, Measured as Reading, RobustController};
-use crate::dynamics::truth;
 use crate::plan::inertia_floor::FloorFit;
 use crate::plan::tube_fit;
 use crate::reach::{PreparedSet, Tube};
@@ -45,17 +39,6 @@ pub struct Wanting {
     pub term: String,
     /// How much more than is there it would need, relative.
     pub excess: f64,
-}
-
-/// What simulated plans used of their tubes.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Simulated {
-    /// Largest share of a joint's bound on r or e.
-    pub tube_used: f64,
-    /// Largest V / V_max.
-    pub energy_used: f64,
-    /// Plans simulated.
-    pub plans: usize,
 }
 
 /// Proves the tubes of all plans.
@@ -93,7 +76,7 @@ pub fn proven(
 }
 
 /// The tube of one plan, the reports that prove it, and whether the limits hold too.
-fn one(
+pub(super) fn one(
     arm: &Setup,
     gains: Gains,
     curve: &Bezier,
@@ -103,7 +86,7 @@ fn one(
     let robot = arm.robot.with_gains(gains).map_err(|error| refused(error.to_string()))?;
     let mut tube = tube_fit::initial(&robot);
     let set = Arc::new(PreparedSet::new(&robot, &arm.set));
-    tube_fit::ground(&robot, &set, curve, &mut tube, (None, &mut FloorFit::new(&robot)));
+    tube_fit::ground(&robot, &set, curve.into(), &mut tube, (None, &mut FloorFit::new(&robot)));
     let mut first: Option<Wanting> = None;
     for _ in 0..=ROUNDS {
         let problem = Problem::with_prepared(&robot, &set, &arm.scene, &tube, curve)
@@ -163,52 +146,4 @@ fn wanting(joints: &[crate::robot::Joint], tube: &Tube, reports: &[CellReport]) 
         term,
         excess: if excess.is_nan() { f64::INFINITY } else { excess.max(0.0) },
     })
-}
-
-/// Simulates the plans in closed loop, each with other parameters at the edge of the set, sensors at the edge of their
-/// bounds and friction that pushes outward, and tells how much of the tube is used.
-pub fn simulated(arm: &Setup, gains: Gains, curves: &[Bezier], seed: u64) -> Simulated {
-    let runs: Vec<(f64, f64)> = curves
-        .par_iter()
-        .enumerate()
-        .filter_map(|(k, curve)| {
-            let mut rng = ChaCha8Rng::seed_from_u64(seed);
-            rng.set_stream(1 + k as u64);
-            let (tube, ..) = one(arm, gains, curve, super::CELLS).ok()?;
-            let robot = arm.robot.with_gains(gains).ok()?;
-            let (set, scene) = (arm.set.clone(), arm.scene.clone());
-            let case = Case::new(robot, set, scene, tube, curve.clone());
-            Some(follow(&case, &mut rng))
-        })
-        .collect();
-    let largest = |f: &dyn Fn(&(f64, f64)) -> f64| runs.iter().map(f).fold(0.0f64, f64::max);
-    Simulated { tube_used: largest(&|r| r.0), energy_used: largest(&|r| r.1), plans: runs.len() }
-}
-
-/// Follows one plan from rest; the largest share of the tube and of V_max.
-fn follow(case: &Case, rng: &mut ChaCha8Rng) -> (f64, f64) {
-    let (robot, tube, n) = (&case.robot, &case.tube, case.robot.dof());
-    let theta = truth::consistent(robot, &case.set, rng);
-    let mut controller = RobustController::new(Arc::new(robot.clone()), &case.set, tube);
-    let h = tube.gains.period_s;
-    let mut desired = case.curve.state(0.0);
-    let (mut q, mut dq, mut tau) = (desired.q.clone(), desired.dq.clone(), vec![0.0; n]);
-    let (mut used, mut energy) = (0.0f64, 0.0f64);
-    let radius: Vec<[f64; 2]> = (0..n).map(|j| [tube.e_radius(j), tube.r_radius(j)]).collect();
-    for k in 0..(case.curve.duration_s / h).round() as usize {
-        case.curve.evaluate(k as f64 * h, &mut desired);
-        let off = |bound: f64, rng: &mut ChaCha8Rng| bound * truth::extreme(rng);
-        let read_q: Vec<f64> = q.iter().map(|x| x + off(robot.sensors().position_rad, rng)).collect();
-        let read_dq: Vec<f64> = dq.iter().map(|x| x + off(robot.sensors().velocity_rad_s, rng)).collect();
-        let [_, _, r] = case.auxiliary(&desired, &q, &dq);
-        for j in 0..n {
-            let e = (desired.q[j] - q[j]).abs();
-            used = used.max(e / radius[j][0]).max(r[j].abs() / radius[j][1]);
-        }
-        energy = energy.max(truth::energy(robot, &theta, &q, &r) / tube.gains.v_max);
-        controller.tick(k as f64 * h, Reading { q: &read_q, dq: &read_dq }, &desired, &mut tau);
-        let pushes: Vec<f64> = r.iter().map(|r| r.signum()).collect();
-        (q, dq) = truth::step(robot, &theta, (&q, &dq), &tau, &pushes, h);
-    }
-    (used, energy)
 }

@@ -4,7 +4,9 @@
 //! Candidates of K_r, alpha and V_max ([`crate::robot::Gains`]) are tried on the same plans. What counts is decided by
 //! *proof* alone: a candidate is of use if the tube of every plan is proven at the control period and tracking errors carry no link
 //! further than is allowed; of those the one with the smallest half-widths of the commands wins (mean plus largest over joints
-//! and intervals). A *simulation* of the plans with parameters at the edge of the set then tells how much of the tube is used.
+//! and intervals). A *simulation* of the plans with parameters at the edge of the set, and with all that the robot's file says of drives, sensors and
+//! timing, then tells how much of the tube is used; gains under which it rings or leaves the tube are refused ([`follow`]). What the
+//! law's feedback amounts to is reported ([`feedback`]).
 //!
 //! The search is a coarse grid, then steps that become finer around the best; the same input gives the same gains.
 //!
@@ -18,6 +20,9 @@
 //! # }
 //! ```
 
+pub mod feedback;
+pub mod follow;
+pub mod margins;
 pub mod measure;
 pub mod write;
 
@@ -33,10 +38,14 @@ use thiserror::Error;
 use crate::campaign::arm::Setup;
 use crate::identify::tighten_by_physics;
 use crate::inertia::ParameterSet;
+use crate::reach::momentum::CycleTiming;
 use crate::robot::{self, Arm, Gains, RobotError, Scene};
 use crate::scenario::{Scenario, ScenarioError};
 use crate::trajectory::Bezier;
-pub use measure::{ProvenPerformance, Simulated, Wanting};
+pub use feedback::FeedbackFigures;
+pub use follow::{Ringing, Simulated};
+pub use margins::LoopMargin;
+pub use measure::{ProvenPerformance, Wanting};
 
 /// Duration of the plans of a robot without a scenario, s, and how far they take each joint, rad: the duration that plans
 /// have unless stated, at a moderate speed.
@@ -66,6 +75,8 @@ pub struct TuningProblem {
     pub arm: Setup,
     /// Where the set comes from, in words.
     pub about: String,
+    /// When readings are taken and commands act.
+    pub timing: CycleTiming,
 }
 
 /// How hard to look.
@@ -77,11 +88,13 @@ pub struct TuneOptions {
     pub seed: u64,
     /// How far tracking errors may carry the end of a capsule, m.
     pub growth_m: f64,
+    /// No search: the robot's own gains are the only candidate.
+    pub own_alone: bool,
 }
 
 impl Default for TuneOptions {
     fn default() -> Self {
-        Self { plans: 6, seed: 1, growth_m: 0.02 }
+        Self { plans: 6, seed: 1, growth_m: 0.02, own_alone: false }
     }
 }
 
@@ -113,6 +126,28 @@ pub enum TuneError {
         tried: usize,
         /// Gains, and the term that forbids them.
         nearest: String,
+    },
+    /// All that is provable rings, or leaves its tube in simulation.
+    #[error(
+        "no gains for '{robot}' with {about} can be followed: {refused} are proven, and all refused in simulation; of the narrowest, {first}"
+    )]
+    Rings {
+        /// The robot.
+        robot: String,
+        /// Where the set comes from.
+        about: String,
+        /// Number of proven candidates.
+        refused: usize,
+        /// Gains that are proven with the narrowest torques, and why they are refused.
+        first: String,
+    },
+    /// The law's feedback cannot be told.
+    #[error("the feedback of gains k_r {}, alpha {}, v_max {} cannot be told: {reason}", gains.k_r, gains.alpha, gains.v_max)]
+    Feedback {
+        /// The gains.
+        gains: Gains,
+        /// What is wrong.
+        reason: String,
     },
     /// A robot TOML cannot be read or written.
     #[error("{}: {reason}", path.display())]
@@ -169,6 +204,10 @@ pub struct Report {
     pub proven_known: Option<ProvenPerformance>,
     /// What a simulation of the best used of its tube.
     pub simulated: Simulated,
+    /// What the feedback of the best amounts to.
+    pub feedback: FeedbackFigures,
+    /// Gains that are proven with narrower torques, and why a simulation refuses them.
+    pub refused: Vec<(Gains, String)>,
 }
 
 impl Report {
@@ -198,8 +237,7 @@ impl TuningProblem {
     /// # Errors
     /// If there is no such robot, or it is no arm.
     pub fn of_robot(reference: &Path) -> Result<Self, TuneError> {
-        let path = robot::find(reference, Path::new("."))?;
-        let robot = robot::load(&path)?;
+        let robot = robot::load(reference)?;
         let middle = |j: usize| robot.joints[j].limits.position.map_or(0.0, |(l, u)| 0.5 * (l + u));
         let start: Vec<f64> = (0..robot.dof()).map(middle).collect();
         let range = vec![RANGE_RAD; robot.dof()];
@@ -218,9 +256,12 @@ impl TuningProblem {
         duration_s: f64,
     ) -> Self {
         let label = robot.name.clone();
+        let period_s = robot.gains().period_s;
+        let timing = CycleTiming { period_s, latency_s: 0.0, delay_s: 0.0, jitter_s: 0.0 };
         Self {
             path,
             about,
+            timing,
             arm: Setup {
                 label,
                 robot,
@@ -269,23 +310,18 @@ fn physical(set: &ParameterSet, robot: &Arm) -> Result<ParameterSet, TuneError> 
     tighten_by_physics(set, robot.end_effector()).map_err(|error| TuneError::Set(error.to_string()))
 }
 
-/// Searches gains. `progress` is told how many candidates are done, and of how many.
-///
-/// # Errors
-/// [`TuneError::Nothing`] with the nearest candidate and the term that forbids it.
-pub fn tune(
-    study: &TuningProblem,
+/// Candidates and what is proven of each, the best first.
+fn search(
+    arm: &Setup,
+    curves: &[Bezier],
     options: &TuneOptions,
     progress: &(dyn Fn(u64, u64) + Sync),
-) -> Result<Report, TuneError> {
-    let curves = study.curves(options)?;
-    let arm = &study.arm;
+) -> Vec<Candidate> {
     let own = arm.robot.gains();
     let done = AtomicU64::new(0);
-    let finer = STEPS.len() * REPEATS * 2 * 3;
-    let mut tried: Vec<Candidate> = Vec::new();
+    let finer = if options.own_alone { 0 } else { STEPS.len() * REPEATS * 2 * 3 };
     let mut grid = vec![own];
-    for k_r in K_R {
+    for k_r in K_R.into_iter().filter(|_| !options.own_alone) {
         for share in ALPHA_SHARE {
             for v_max in V_MAX {
                 grid.push(Gains { k_r, alpha: share / own.period_s, v_max, ..own });
@@ -294,13 +330,13 @@ pub fn tune(
     }
     let total = (grid.len() + finer) as u64;
     let assess = |gains: &Gains| {
-        let found = measure::proven(arm, *gains, &curves, CELLS);
+        let found = measure::proven(arm, *gains, curves, CELLS);
         progress(done.fetch_add(1, Ordering::Relaxed) + 1, total);
         Candidate { gains: *gains, found }
     };
-    tried.extend(grid.par_iter().map(assess).collect::<Vec<_>>());
+    let mut tried: Vec<Candidate> = grid.par_iter().map(assess).collect();
     sort(&mut tried, options.growth_m);
-    for factor in STEPS {
+    for factor in STEPS.into_iter().filter(|_| !options.own_alone) {
         for _ in 0..REPEATS {
             let best = tried[0].gains;
             let mut near: Vec<Gains> = neighbours(best, factor);
@@ -312,18 +348,78 @@ pub fn tune(
             }
         }
     }
+    tried
+}
+
+/// Searches gains. `progress` is told how many candidates are done, and of how many.
+///
+/// # Errors
+/// [`TuneError::Nothing`] with the nearest candidate and the term that forbids it.
+pub fn tune(
+    study: &TuningProblem,
+    options: &TuneOptions,
+    progress: &(dyn Fn(u64, u64) + Sync),
+) -> Result<Report, TuneError> {
+    let curves = study.curves(options)?;
+    let arm = &study.arm;
+    let tried = search(arm, &curves, options, progress);
     let count = tried.len();
     let nearest = describe(&tried[0], arm, options);
     let useful: Vec<Candidate> =
         tried.into_iter().filter(|c| c.score(options.growth_m).is_finite()).collect();
-    let Some((gains, Ok(proven))) = useful.first().map(|c| (c.gains, c.found.clone())) else {
+    if useful.is_empty() {
         let (robot, about) = (arm.robot.name.clone(), study.about.clone());
         return Err(TuneError::Nothing { robot, about, tried: count, nearest });
-    };
-    let proven_known = study.known().and_then(|arm| measure::proven(&arm, gains, &curves, CELLS).ok());
-    let simulated = measure::simulated(arm, gains, &curves, options.seed);
+    }
+    let followed = follow_best(study, useful, &curves, options.seed)?;
+    report(study, followed, (count, &curves, options.seed))
+}
+
+/// Candidates that are of use, those left out that a simulation refused, and what it says of the best of them.
+struct Followed {
+    useful: Vec<Candidate>,
+    simulated: Simulated,
+    refused: Vec<(Gains, String)>,
+}
+
+/// Simulates candidates, the best first, until one neither rings nor leaves its tube.
+fn follow_best(
+    study: &TuningProblem,
+    mut useful: Vec<Candidate>,
+    curves: &[Bezier],
+    seed: u64,
+) -> Result<Followed, TuneError> {
+    let arm = &study.arm;
+    let mut refused = Vec::new();
+    for best in 0..useful.len() {
+        let gains = useful[best].gains;
+        let simulated = follow::simulated(arm, gains, curves, (&study.timing, seed));
+        match simulated.refusal(&arm.robot.joints) {
+            None => return Ok(Followed { useful: useful.split_off(best), simulated, refused }),
+            Some(reason) => refused.push((gains, reason)),
+        }
+    }
+    let first = refused.first().map_or(String::new(), |(g, reason)| {
+        format!("k_r {}, alpha {}, v_max {}: {reason}", g.k_r, g.alpha, g.v_max)
+    });
     let (robot, about) = (arm.robot.name.clone(), study.about.clone());
-    Ok(Report { robot, about, useful, tried: count, proven, proven_known, simulated })
+    Err(TuneError::Rings { robot, about, refused: refused.len(), first })
+}
+
+/// What is told of the best.
+fn report(
+    study: &TuningProblem,
+    followed: Followed,
+    (tried, curves, seed): (usize, &[Bezier], u64),
+) -> Result<Report, TuneError> {
+    let Followed { useful, simulated, refused } = followed;
+    let (arm, gains) = (&study.arm, useful[0].gains);
+    let wrong = |reason: String| TuneError::Feedback { gains, reason };
+    let proven = useful[0].found.clone().map_err(|wanting| wrong(wanting.term))?;
+    let proven_known = study.known().and_then(|arm| measure::proven(&arm, gains, curves, CELLS).ok());
+    let feedback = feedback::feedback(arm, gains, curves, (&study.timing, seed)).map_err(wrong)?;
+    let (robot, about) = (arm.robot.name.clone(), study.about.clone());
+    Ok(Report { robot, about, useful, tried, proven, proven_known, simulated, feedback, refused })
 }
 
 /// Candidates a step up and down of each gain.

@@ -26,8 +26,78 @@ fn the_winner_is_proven_the_narrowest_and_holds_in_simulation() {
     assert!(report.proven.hold_share < 1.0 && report.proven.growth_m <= options.growth_m);
     assert!(report.simulated.plans == 1 && report.simulated.tube_used < 1.0, "{:?}", report.simulated);
     assert!(report.simulated.energy_used < 1.0);
-    // The same input, the same gains.
-    assert_eq!(tune(&study, &options, &|_, _| ()).unwrap().winner().gains, report.winner().gains);
+    told_of_the_feedback(&study, &report, &options);
+    // The same input, the same figures; and those of the gains alone.
+    let mut own = study.clone();
+    own.arm.robot = own.arm.robot.with_gains(report.winner().gains).unwrap();
+    let alone = tune(&own, &TuneOptions { own_alone: true, ..options }, &|_, _| ()).unwrap();
+    assert_eq!((alone.tried, &alone.simulated, &alone.feedback), (1, &report.simulated, &report.feedback));
+    assert_eq!(alone.winner().gains, report.winner().gains);
+}
+
+/// What the report says of the feedback, and of what it says for other ages and sensors.
+fn told_of_the_feedback(study: &TuningProblem, report: &Report, options: &TuneOptions) {
+    let (gains, curves) = (report.winner().gains, study.curves(options).unwrap());
+    let told =
+        |study: &TuningProblem| feedback::feedback(&study.arm, gains, &curves, (&study.timing, options.seed));
+    let found = &report.feedback;
+    assert_eq!(*found, told(study).unwrap());
+    let own = CycleTiming { period_s: 1e-3, latency_s: 0.0, delay_s: 0.0, jitter_s: 0.0 };
+    assert_eq!((study.timing, found.age_s), (own, own.age_s()));
+    // The law acts within a few ticks: its gain is at least a part of what a tick may do to the transmission alone.
+    assert!(found.velocity_gain.iter().all(|d| *d > 10.0 && *d < 1e5), "{found:?}");
+    let margin = found.margin.unwrap();
+    assert!(margin.crossover_hz > 5.0 && margin.crossover_hz < 1000.0, "{margin:?}");
+    // Later readings leave less, and the same crossover.
+    let late = TuningProblem { timing: CycleTiming { latency_s: 3e-3, ..own }, ..study.clone() };
+    let later = told(&late).unwrap().margin.unwrap();
+    assert_eq!(later.crossover_hz, margin.crossover_hz);
+    assert!(later.phase_deg < margin.phase_deg - 360.0 * 3e-3, "{later:?} after {margin:?}");
+    // Clean velocities make no noise; errors far below the tube make what the gains say.
+    let noise = |velocity_rad_s: f64| {
+        let mut study = study.clone();
+        study.arm.robot.stated().sensors.velocity_rad_s = velocity_rad_s;
+        let told = told(&study).unwrap();
+        (told.torque_noise_nm, told.velocity_gain)
+    };
+    assert!(noise(0.0).0.iter().all(|noise| *noise == 0.0));
+    let (heard, gain) = noise(1e-6);
+    assert!(heard.iter().zip(&gain).all(|(heard, gain)| *heard > 0.1e-6 * gain), "{heard:?}, {gain:?}");
+    for (bad, name) in [(f64::NAN, "latency_s"), (f64::INFINITY, "latency_s"), (-1e-3, "latency_s")] {
+        let broken = TuningProblem { timing: CycleTiming { latency_s: bad, ..own }, ..study.clone() };
+        assert!(told(&broken).unwrap_err().contains(name));
+    }
+    refused_where_readings_are_late(study, report, &curves);
+}
+
+/// Gains that are followed on time ring or leave their tube when readings and commands are 40 ms late each; then the search says so and names a joint or the tube.
+fn refused_where_readings_are_late(study: &TuningProblem, report: &Report, curves: &[Bezier]) {
+    let late = CycleTiming { latency_s: 0.04, delay_s: 0.04, jitter_s: 1e-4, ..study.timing };
+    let best = report.winner();
+    let seen = follow::simulated(&study.arm, best.gains, curves, (&late, 1));
+    let reason = seen.refusal(&study.arm.robot.joints).expect("refused");
+    assert!(reason.contains("rings") || reason.contains("leaves its tube"), "{reason}");
+    let late = TuningProblem { timing: late, ..study.clone() };
+    let Err(error) = follow_best(&late, vec![best.clone()], curves, 1) else { panic!("followed") };
+    let text = error.to_string();
+    assert!(text.contains("planar") && text.contains(&reason), "{text}");
+}
+
+#[test]
+fn swings_through_the_tube_are_told_from_what_stays_within() {
+    let joints = &study().arm.robot.joints;
+    let calm = Simulated { tube_used: 0.9, energy_used: 0.8, plans: 1, rings: None };
+    assert_eq!(calm.refusal(joints), None);
+    for broken in
+        [Simulated { tube_used: 1.2, ..calm.clone() }, Simulated { energy_used: f64::NAN, ..calm.clone() }]
+    {
+        assert!(broken.refusal(joints).unwrap().contains("leaves its tube"));
+    }
+    for coarse in [true, false] {
+        let rings = Some(Ringing { joint: 1, plan: 2, at_s: 0.25, coarse });
+        let text = Simulated { rings, ..calm.clone() }.refusal(joints).unwrap();
+        assert!(text.contains("'two' rings") && text.contains("0.250 s into plan 3"), "{text}");
+    }
 }
 
 #[test]

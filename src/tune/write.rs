@@ -43,12 +43,40 @@ pub fn evidence(report: &Report, command: &str) -> Vec<String> {
     ));
     let simulated = &report.simulated;
     lines.push(format!(
-        "# Simulated ({} plans, extreme parameters, sensors and friction): {} % of the tube used, {} % of v_max.",
+        "# Simulated ({} plans; extreme parameters, sensors, drives, friction, timing): {} % of the tube used, {} % of v_max.",
         simulated.plans,
         figure(100.0 * simulated.tube_used),
         figure(100.0 * simulated.energy_used)
     ));
+    lines.extend(feedback(report));
     lines.push(END.to_owned());
+    lines
+}
+
+/// What the law's feedback asks of drives and sensors, as comment lines.
+fn feedback(report: &Report) -> Vec<String> {
+    let each = |values: &[f64]| values.iter().map(|x| figure(*x)).collect::<Vec<_>>().join(", ");
+    let found = &report.feedback;
+    let crossover = match found.margin {
+        Some(margin) => format!(
+            "crossover {} Hz, phase margin {} degrees",
+            figure(margin.crossover_hz),
+            figure(margin.phase_deg)
+        ),
+        None => "no crossover".to_owned(),
+    };
+    let mut lines = vec![
+        "# Feedback at the worst states found, linearised (a design report, no proof):".to_owned(),
+        format!("#   velocity gain {} N m s/rad;", each(&found.velocity_gain)),
+        format!("#   {crossover} for readings {} ms old;", figure(1e3 * found.age_s)),
+        format!("#   torque noise by the velocities' errors {} N m.", each(&found.torque_noise_nm)),
+    ];
+    if let Some((_, first)) = report.refused.first() {
+        let count = report.refused.len();
+        lines.push(format!(
+            "# Refused with narrower torques: {count} candidate(s); of the narrowest, {first}."
+        ));
+    }
     lines
 }
 
@@ -87,8 +115,7 @@ pub fn edited(text: &str, gains: &Gains, evidence: &[String]) -> Result<String, 
     Ok(out.join("\n") + "\n")
 }
 
-/// Writes the winner's gains into a copy of the robot TOML `source` at `target` (which may be the same file). The copy is
-/// written beside the target, loaded as a check, and put in its place in one step: there is never half a file. In another folder
+/// Writes the winner's gains into a copy of the robot TOML `source` at `target` (which may be the same file), whole or not at all. In another folder
 /// than the source's the copy names the URDF by its full path.
 ///
 /// # Errors
@@ -105,15 +132,22 @@ pub fn write(source: &Path, target: &Path, report: &Report, command: &str) -> Re
     if fs::canonicalize(&from).ok() != fs::canonicalize(&to).ok() {
         text = with_files_of(&text, &from).map_err(|reason| fault(source, reason))?;
     }
+    put_whole(target, &text)
+}
+
+/// Writes the robot TOML `text` to `target`: beside it first, loaded as a check, and put in its place in one step, so that there is never half a file.
+///
+/// # Errors
+/// [`TuneError::File`] if it cannot be written, [`TuneError::Robot`] if it is no robot.
+pub fn put_whole(target: &Path, text: &str) -> Result<(), TuneError> {
+    let fault = |path: &Path, reason: String| TuneError::File { path: path.to_owned(), reason };
     let mut name = target.file_name().ok_or_else(|| fault(target, "is no file name".to_owned()))?.to_owned();
     name.push(format!(".{}.new.toml", std::process::id()));
-    let beside: PathBuf = to.join(name);
+    let beside: PathBuf = target.with_file_name(name);
     let put = || -> Result<(), TuneError> {
-        let mut file =
-            fs::File::create(&beside).map_err(|e| fault(&beside, format!("cannot be written: {e}")))?;
-        file.write_all(text.as_bytes())
-            .and_then(|()| file.sync_all())
-            .map_err(|e| fault(&beside, format!("cannot be written: {e}")))?;
+        let unwritten = |e: std::io::Error| fault(&beside, format!("cannot be written: {e}"));
+        let mut file = fs::File::create(&beside).map_err(unwritten)?;
+        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(unwritten)?;
         robot::load(&beside)?;
         fs::rename(&beside, target).map_err(|e| fault(target, format!("cannot be written: {e}")))
     };

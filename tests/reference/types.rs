@@ -62,7 +62,11 @@ impl Library {
     /// The type of this name that is meant in source number `near`.
     pub fn find(&self, name: &str, near: usize) -> Option<(usize, Found<'_>)> {
         // Types that serialise by hand, as another.
-        let name = if name == "Arm" { "ArmDescription" } else { name };
+        let name = match name {
+            "Arm" => "ArmDescription",
+            "PiecewiseBezier" => "StatedPieces",
+            other => other,
+        };
         let mut candidates: Vec<_> = (0..self.sources.len())
             .flat_map(|k| self.sources[k].items.iter().map(move |item| (k, item)))
             .filter_map(|(k, item)| match item {

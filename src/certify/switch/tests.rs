@@ -9,7 +9,7 @@ use crate::dynamics::truth;
 use crate::inertia::ParameterSet;
 use crate::reach::fixture;
 use crate::robot::{Scene, load};
-use crate::trajectory::JointState;
+use crate::trajectory::{Bezier, JointState};
 
 const REST: [f64; 7] = [0.0, 0.3, 3.1, -1.8, 0.0, 0.5, 1.5];
 
@@ -40,7 +40,7 @@ impl Setting {
     }
 
     fn before(&self, ticks: u64) -> Predecessor<'_> {
-        Predecessor { curve: &self.curve, tube: &self.tube, excess: 0.0, ticks }
+        Predecessor { curve: (&self.curve).into(), tube: &self.tube, excess: 0.0, ticks }
     }
 
     fn certified(&self, curve: &Bezier, tube: &Tube, start: &Start<'_>) -> Result<f64, Refusal> {
@@ -88,7 +88,8 @@ fn a_tube_that_does_not_hold_the_errors_of_the_one_before_does_not_follow() {
         let (mut tube, mut before) = (s.tube.clone(), s.before(1500));
         change(&mut tube);
         was(&mut before);
-        excess(&s.robot, &tube, &curve, &Start::After(before), 1.5).map_err(|refusal| refusal.to_string())
+        excess(&s.robot, &tube, (&curve).into(), &Start::After(before), 1.5)
+            .map_err(|refusal| refusal.to_string())
     };
     let same = |_: &mut Predecessor<'_>| ();
     assert!(text(&|_| (), &same).is_ok());
@@ -116,9 +117,9 @@ fn nothing_follows_a_plan_that_ends_in_motion() {
     let mut moving = s.curve.clone();
     moving.points[4][5] += 0.01;
     for (curve, follows) in [(&s.curve, true), (&moving, false)] {
-        let before = Predecessor { curve, ..s.before(1500) };
+        let before = Predecessor { curve: curve.into(), ..s.before(1500) };
         let next = Bezier::to_rest(&curve.state(before.time()), &REST, 3.0).unwrap();
-        let found = excess(&s.robot, &s.tube, &next, &Start::After(before), 1.5);
+        let found = excess(&s.robot, &s.tube, (&next).into(), &Start::After(before), 1.5);
         match found {
             Ok(excess) => assert!(follows && excess < 1e-9, "{excess}"),
             Err(refusal) => assert!(!follows && refusal.to_string().contains("duration_s"), "{refusal}"),
@@ -132,9 +133,13 @@ fn the_excess_adds_up_and_lasts_for_a_thousand_switches() {
     let s = setting();
     let curve = s.next(1500, |_| ());
     let (mut excess, mut switches) = (0.0, 0);
-    while let Ok(more) =
-        super::excess(&s.robot, &s.tube, &curve, &Start::After(Predecessor { excess, ..s.before(1500) }), 1.5)
-    {
+    while let Ok(more) = super::excess(
+        &s.robot,
+        &s.tube,
+        (&curve).into(),
+        &Start::After(Predecessor { excess, ..s.before(1500) }),
+        1.5,
+    ) {
         assert!(more > excess);
         (excess, switches) = (more, switches + 1);
         if switches == 1000 {

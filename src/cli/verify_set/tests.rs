@@ -93,7 +93,8 @@ fn said(path: &Path, more: &[&str]) -> (u8, String) {
     let all = ["surelift", "verify", "--set", path.to_str().unwrap()].into_iter().chain(more.iter().copied());
     let Command::Verify(args) = Cli::try_parse_from(all).unwrap().command else { panic!() };
     let expected = verify::expected(&args).unwrap();
-    let asked = Asked { path, logs: &args.log, prior: args.prior.as_deref(), expected: &expected };
+    let prior = args.prior.as_deref();
+    let asked = Asked { path, logs: &args.log, prior, expected: &expected };
     let (text, code) = answer(&asked).unwrap();
     (code, text)
 }
@@ -521,7 +522,8 @@ fn without_a_set_there_is_nothing_to_prove() {
     let (code, said) = said(copy.path(), &[]);
     assert!(code == 1 && said.contains("the file that proves it is missing"), "{said}");
     let empty = tempfile::tempdir().unwrap();
-    let asked = Asked { path: empty.path(), logs: &[], prior: None, expected: &Expected::default() };
+    let expected = Expected::default();
+    let asked = Asked { path: empty.path(), logs: &[], prior: None, expected: &expected };
     assert_eq!(answer(&asked).unwrap_err().code(), 2);
     // A log that is nowhere is named.
     std::fs::copy(BAG.found().join("set_proof.json"), empty.path().join("set_proof.json")).unwrap();

@@ -72,6 +72,9 @@ mod factor;
 mod forward;
 mod impulse;
 mod plane;
+// Matrices of any size: nalgebra has them with the standard library alone, which the feature `arm` brings.
+#[cfg(feature = "arm")]
+pub mod reduced;
 mod results;
 mod rows;
 mod screw;

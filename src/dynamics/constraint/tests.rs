@@ -10,7 +10,7 @@ use crate::inertia::INERTIAL;
 use crate::robot::configuration::random;
 use crate::robot::{LoopKind, Model};
 
-mod mechanisms;
+pub(super) mod mechanisms;
 
 /// One to three constraints between random bodies (or the base), of all kinds.
 fn constraints(robot: &Model, rng: &mut impl Rng) -> Vec<Constraint> {

@@ -12,6 +12,11 @@ const SHARE: f64 = 0.3;
 /// Part of 1 + cost that may be left to be gained where steps begin to teach curvature: farther away they say more of the way
 /// than of the minimum.
 const NEAR: f64 = 1e-3;
+/// Where so many iterations have gained less than this of the cost, nothing is left to be gained, whatever a step promises: at a kink of the
+/// cost (Coulomb friction) it promises the other side for ever. The cost is half a chi square, so what is left is some hundredth of a
+/// deviation.
+const WAITING: f64 = 1e-4;
+const PATIENCE: usize = 12;
 
 /// What the iteration remembers from one step to the next.
 struct Progress {
@@ -27,13 +32,15 @@ struct Progress {
     /// by that; what a step promises counts no longer. At a kink of the cost it promises the more, the other side of it, and
     /// behind it as much again: whole steps would go to and fro across it and open the gaps anew.
     mark: Option<(f64, f64)>,
+    /// Least cost of a closed trajectory so far, and in which iteration it stood by more than [`WAITING`] above the present one.
+    waiting: Option<(f64, usize)>,
 }
 
 impl Progress {
     fn new(options: &SolverOptions) -> Self {
         let past = [(0.0, 0.0); 16];
         let memory = options.memory.clamp(1, past.len());
-        Self { damping: options.damping, penalty: 0.0, past, memory, first: 0, mark: None }
+        Self { damping: options.damping, penalty: 0.0, past, memory, first: 0, mark: None, waiting: None }
     }
 
     /// How many of the past merits a step of this iteration is compared with.
@@ -93,7 +100,7 @@ impl<P: EstimationProblem> Solver<'_, P> {
             (outcome.deficiency, outcome.contradiction) = (self.arrival.deficiency, self.contradiction());
             let expected = self.arrival.expected;
             let line = Iteration { cost, violation, expected, step: 0.0, trials, damping: progress.damping };
-            if self.settled(stand, progress) {
+            if self.settled(stand, progress) || self.stands_still(iteration, stand, progress) {
                 outcome.record.push(line);
                 return Ok(Some(Status::Converged));
             }
@@ -137,6 +144,9 @@ impl<P: EstimationProblem> Solver<'_, P> {
             progress.first = iteration;
         }
         let nothing = self.gain() <= little;
+        if update == Update::Both && self.options.cautious && !self.options.marginal {
+            self.bound_strain(progress.damping)?;
+        }
         self.roll_out_linear();
         if update != Update::Both {
             progress.mark = None;
@@ -151,6 +161,23 @@ impl<P: EstimationProblem> Solver<'_, P> {
     fn settled(&self, stand: Stand, progress: &Progress) -> bool {
         let closed = stand.violation <= self.options.feasibility * self.records.len() as f64;
         closed && stand.update != Update::Trajectory && (stand.nothing || progress.mark.is_some())
+    }
+
+    /// Whether the last iterations have gained as good as nothing, all gaps closed.
+    fn stands_still(&self, iteration: usize, stand: Stand, progress: &mut Progress) -> bool {
+        let closed = stand.violation <= self.options.feasibility * self.records.len() as f64;
+        let wanted = self.options.cautious && !self.options.marginal && self.options.tolerance >= 0.0;
+        if !wanted || !closed || stand.update != Update::Both {
+            progress.waiting = None;
+            return false;
+        }
+        match progress.waiting {
+            Some((least, since)) if stand.cost > least - WAITING => iteration - since >= PATIENCE,
+            _ => {
+                progress.waiting = Some((stand.cost, iteration));
+                false
+            }
+        }
     }
 
     /// What the step is to be measured by, under a penalty for which it is a direction of descent.

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use rayon::prelude::*;
 
 use super::sweep::{inner, unlocked};
-use super::{Solver, ThreadStorage, failure};
+use super::{DAMPING_MIN, Solver, ThreadStorage, failure};
 use crate::estimate::error::EstimateError;
 use crate::estimate::posterior::{Chain, UNOBSERVABLE};
 use crate::estimate::problem::{EstimationProblem, Given};
@@ -23,6 +23,10 @@ const UNSETTLED: f64 = 0.1;
 const ASTRAY: f64 = 10.0;
 /// Most times that the slope is found once they are not.
 const RENEWALS: usize = 30;
+/// Share of the cost that the trajectory may have to gain by itself when the parameters begin to move, and for how many iterations it moves
+/// alone at most.
+const ROUGH: f64 = 0.05;
+pub(super) const FIRST_FITS: usize = 15;
 /// Stages whose covariances are held at once.
 const STRETCH: usize = 256;
 
@@ -219,8 +223,11 @@ impl<P: EstimationProblem> Solver<'_, P> {
         little: f64,
         damping: f64,
     ) -> Result<Update, EstimateError> {
-        if !self.marginal.wanted || self.constraints.violation() > self.options.feasibility {
+        if self.constraints.violation() > self.options.feasibility {
             return Ok(Update::Both);
+        }
+        if !self.marginal.wanted {
+            return self.fit_trajectory_first(cost, damping);
         }
         let both = self.gain();
         self.arrive(damping, true)?;
@@ -246,6 +253,36 @@ impl<P: EstimationProblem> Solver<'_, P> {
                 Ok(Update::Both)
             }
         }
+    }
+
+    /// The first guess is what sensors told, with accelerations between noisy velocities: parameters that are fitted to it run away, to bodies
+    /// without mass for instance, from where no way leads back. So the trajectory moves alone until it has no more than [`ROUGH`] of the
+    /// cost to gain by itself, or for [`FIRST_FITS`] iterations.
+    fn fit_trajectory_first(&mut self, cost: f64, damping: f64) -> Result<Update, EstimateError> {
+        if self.now.theta.is_empty() || self.first_fits == 0 {
+            return Ok(Update::Both);
+        }
+        self.arrive(damping, true)?;
+        let alone = self.arrival.expected.abs().max(self.gain());
+        if alone <= ROUGH * (1.0 + cost.abs()) {
+            self.first_fits = 0;
+            self.arrive(damping, false)?;
+            return Ok(Update::Both);
+        }
+        self.first_fits -= 1;
+        Ok(Update::Trajectory)
+    }
+
+    /// Holds a step of the parameters to where their tangent can be trusted ([`EstimationProblem::strain`]): the arrival node is damped until
+    /// it does. That shortens the step in directions that the data tell little of, and hardly in others.
+    pub(super) fn bound_strain(&mut self, damping: f64) -> Result<(), EstimateError> {
+        let nx = self.step.xs[0].len();
+        let mut more = DAMPING_MIN;
+        while self.problem.strain(&self.now.theta, &self.arrival.y[nx..]) > 1.0 && more < 1.0 {
+            more *= 10.0;
+            self.arrive(damping + more, false)?;
+        }
+        Ok(())
     }
 
     /// Finds the volume's slope at the present trajectory, and the step with it.

@@ -49,6 +49,10 @@ pub struct SolverOptions {
     /// moves the system plus noise, and the motion is what a controller makes of it, whatever the parameters are),
     /// the other is.
     pub marginal: bool,
+    /// For raw recordings, whose first guess is as noisy as their sensors: the trajectory is fitted to the first parameters before these move,
+    /// these take no step farther than their tangent can be trusted, and the iteration ends where a kink of the cost (Coulomb friction) promises
+    /// gains for ever. (Not with [`SolverOptions::marginal`], which has rules of its own.)
+    pub cautious: bool,
     /// Stages are evaluated by all of rayon's threads.
     pub parallel: bool,
 }
@@ -67,6 +71,7 @@ impl Default for SolverOptions {
             damping: 0.0,
             secant: true,
             marginal: false,
+            cautious: false,
             parallel: true,
         }
     }

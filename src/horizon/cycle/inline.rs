@@ -5,22 +5,22 @@ use std::time::Instant;
 use crate::inertia::ParameterSet;
 
 use super::super::hardware::{Hardware, Sighting};
-use super::{Cycle, Cycles, Handover, Row, Watch};
+use super::{Anew, Cycle, Cycles, Handover, Row, Watch};
 
 /// See the module.
 #[derive(Debug)]
-pub(in super::super) struct Inline<'a, H> {
-    cycle: Cycle<'a, H>,
+pub(in super::super) struct Inline<H> {
+    cycle: Cycle<H>,
     offered: u64,
 }
 
-impl<'a, H: Hardware> Inline<'a, H> {
-    pub(in super::super) fn new(cycle: Cycle<'a, H>) -> Self {
+impl<H: Hardware> Inline<H> {
+    pub(in super::super) fn new(cycle: Cycle<H>) -> Self {
         Self { cycle, offered: 0 }
     }
 }
 
-impl<H: Hardware> Watch for Inline<'_, H> {
+impl<H: Hardware> Watch for Inline<H> {
     fn latest_s(&self) -> f64 {
         self.cycle.time()
     }
@@ -30,7 +30,7 @@ impl<H: Hardware> Watch for Inline<'_, H> {
     }
 }
 
-impl<H: Hardware> Cycles for Inline<'_, H> {
+impl<H: Hardware> Cycles for Inline<H> {
     fn next(&mut self) -> Option<Row> {
         Some(self.cycle.tick().0)
     }
@@ -74,5 +74,13 @@ impl<H: Hardware> Cycles for Inline<'_, H> {
 
     fn claim(&mut self, set: &ParameterSet) {
         self.cycle.claim(set);
+    }
+
+    fn stand(&mut self, mut anew: Anew) {
+        drop(self.cycle.stand(&mut anew));
+    }
+
+    fn gripper(&mut self, closes: bool) {
+        self.cycle.gripper(closes);
     }
 }

@@ -56,7 +56,7 @@ impl Fixture {
             schema: crate::plan::saved::SCHEMA,
             t_start_s: 0.0,
             start: PlanStart::Rest,
-            curve,
+            curve: curve.into(),
             tube,
             set: set.clone(),
             scene,
@@ -67,7 +67,7 @@ impl Fixture {
         Self { robot: Arc::new(robot), set, plan }
     }
 
-    fn cycle<'a>(&self, arm: &'a mut Stands) -> Cycle<'a, Stands> {
+    fn cycle<'a>(&self, arm: &'a mut Stands) -> Cycle<&'a mut Stands> {
         let controller = SupervisedController::new(self.robot.clone(), self.set.set(), &self.plan.tube);
         Cycle::new(arm, controller, (self.robot.clone(), self.set.set()), &START)
     }
@@ -79,7 +79,7 @@ impl Fixture {
 }
 
 /// The numbers of the plans that are followed in the next ticks, and those that are settled after them.
-fn ticks(cycle: &mut Cycle<'_, Stands>, count: usize) -> Vec<(u64, u64)> {
+fn ticks(cycle: &mut Cycle<&mut Stands>, count: usize) -> Vec<(u64, u64)> {
     let told = |_| {
         let row = cycle.tick().0;
         (row.plan, row.settled)

@@ -25,7 +25,7 @@ impl<C: Cycles> Runner<'_, C> {
 
     /// The arm stands at its start for so many ticks, held by its own drives. What the sensors say then is `heard` by the identifier only if that knows
     /// that nothing moves.
-    fn stand(&mut self, ticks: u64, heard: bool) {
+    pub(super) fn stand(&mut self, ticks: u64, heard: bool) {
         for _ in 0..ticks {
             let Some(row) = self.cycles.next() else { return };
             self.hear(row, heard);
@@ -41,7 +41,7 @@ impl<C: Cycles> Runner<'_, C> {
     /// Executes the running plan to its end, without planning; after a gentle stop nothing.
     pub(super) fn brake(&mut self) {
         while let Some(active) = self.active.as_ref().filter(|_| self.record.stopped.is_none()) {
-            let left = self.plan_ticks().saturating_sub(active.ticks);
+            let left = self.plan_ticks(active).saturating_sub(active.ticks);
             if left == 0 || self.cycles.has_ended() {
                 return;
             }
@@ -133,7 +133,7 @@ impl<C: Cycles> Runner<'_, C> {
         let Some(Active { plan, phase, e_radius, .. }) = &self.active else { return };
         let errors = row.q_des.iter().zip(&row.q).zip(e_radius);
         let tracking_ratio = errors.map(|((d, q), e)| (d - q).abs() / e).fold(0.0, f64::max);
-        let t_end = plan.t_start_s + self.task.timing.t_f_s;
+        let t_end = plan.t_start_s + plan.curve.duration_s();
         self.observer.event(&Event::Executing { t: row.t, t_end, phase: *phase, tracking_ratio });
     }
 

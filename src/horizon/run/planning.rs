@@ -8,9 +8,9 @@ use crate::plan::Plan;
 use crate::plan::propose::{Proposal, Purpose, Setting, cells};
 use crate::plan::route::{RouteError, Router, Terrain};
 use crate::plan::saved::PlanStart;
-use crate::reach::{Joints, PreparedSet};
+use crate::reach::{Joints, PreparedSet, Tube};
 use crate::robot::Scene;
-use crate::trajectory::{Bezier, JointState};
+use crate::trajectory::{Bezier, JointState, Pieces, PiecewiseBezier};
 
 use super::super::cycle::Cycles;
 use super::super::event::Event;
@@ -30,6 +30,18 @@ const NEW_ROUTE_AFTER: usize = 4;
 /// again for the same reason, a smaller one makes little way.
 const RETRY_SHARE: f64 = 0.6;
 
+/// A motion with the constants of its tube, for the certifier.
+pub(super) struct Candidate {
+    pub(super) curve: PiecewiseBezier,
+    pub(super) tube: Tube,
+}
+
+impl From<&Proposal> for Candidate {
+    fn from(proposal: &Proposal) -> Self {
+        Self { curve: proposal.curve.clone().into(), tube: proposal.tube.clone() }
+    }
+}
+
 impl<C: Cycles> Runner<'_, C> {
     /// Searches the way while the arm still stands: no plan runs out meanwhile, so it may take as long as all the periods
     /// in which planning may fail. `Err` says that there is none, as far as the search can tell.
@@ -41,7 +53,8 @@ impl<C: Cycles> Runner<'_, C> {
         let mut router = std::mem::take(&mut self.router);
         let still = self.surroundings.still().clone();
         let terrain = Terrain { robot: &self.robot, set: self.set(), scene: &still };
-        let found = router.find(terrain, &self.task.start, &self.task.goal, self.seed, deadline);
+        let from = self.next_start().q;
+        let found = router.find(terrain, &from, &self.task.goal, self.seed, deadline);
         let found = found.map(|_| ()).map_err(|e| no_way(&e));
         self.router = router;
         self.record.route_ms = Some(1e3 * begun.elapsed().as_secs_f64());
@@ -144,8 +157,11 @@ impl<C: Cycles> Runner<'_, C> {
         phase: TaskPhase,
         start: &JointState,
         deadline: Instant,
-    ) -> Result<(Proposal, Arc<PreparedSet>), String> {
-        let (task, robot, scene) = (self.task, self.robot.clone(), self.surroundings.scene().clone());
+    ) -> Result<(Candidate, Arc<PreparedSet>), String> {
+        if let Some(curve) = self.given(phase, start)? {
+            return self.propose_given(curve);
+        }
+        let (task, robot, scene) = (self.task.clone(), self.robot.clone(), self.surroundings.scene().clone());
         let set = Arc::new(PreparedSet::new(&self.robot, self.set()));
         let held = task.held.as_ref().filter(|_| phase == TaskPhase::Excite);
         let reach = held.map_or(&task.carry.range_rad, |held| &held.excite.range_rad);
@@ -179,12 +195,12 @@ impl<C: Cycles> Runner<'_, C> {
             }
             _ => return self.propose_approach(&setting),
         };
-        let found = self.planner.propose(&setting, purpose).cloned().map_err(|e| e.to_string())?;
-        Ok((found, set))
+        let found = self.planner.propose(&setting, purpose).map_err(|e| e.to_string())?;
+        Ok((Candidate::from(found), set))
     }
 
     /// A proposal towards the goal, and the set along the way there, which is part of the setting's.
-    fn propose_approach(&mut self, setting: &Setting<'_>) -> Result<(Proposal, Arc<PreparedSet>), String> {
+    fn propose_approach(&mut self, setting: &Setting<'_>) -> Result<(Candidate, Arc<PreparedSet>), String> {
         // After a failure, or a plan that leads nowhere, less is asked for; in the end another way is sought.
         let stuck = |count: usize| count > 0 && count.is_multiple_of(NEW_ROUTE_AFTER);
         let leads_nowhere = stuck(self.failures) || stuck(self.stalls);
@@ -201,29 +217,39 @@ impl<C: Cycles> Runner<'_, C> {
         let target = next_target(&mut self.router, &within, self.surroundings.still(), &self.task.goal)?;
         let straight =
             Bezier::to_rest(setting.start, &target, setting.duration_s).map_err(|e| e.to_string())?;
+        let known = self.known_along((&straight).into(), setting.set)?;
+        let setting = Setting { set: &known, ..*setting };
+        let found = self.planner.propose(&setting, Purpose::Approach(&target));
+        let found = found.map(Candidate::from).map_err(|e| e.to_string())?;
+        Ok((found, known))
+    }
+
+    /// What is known for a motion like `curve`: part of `set`, the present one.
+    pub(super) fn known_along(
+        &mut self,
+        curve: Pieces<'_>,
+        set: &Arc<PreparedSet>,
+    ) -> Result<Arc<PreparedSet>, String> {
         let known = match &mut self.learner {
             Some(learner) => {
-                let known = learner.along(self.cycles.time(), &straight).map_err(|broken| {
+                let known = learner.along(self.cycles.time(), curve).map_err(|broken| {
                     self.record.broken.push(*broken);
                     "the measurements contradict an assumption".to_owned()
                 })?;
                 Arc::new(PreparedSet::new(&self.robot, &known))
             }
-            None => setting.set.clone(),
+            None => set.clone(),
         };
         self.cycles.claim(known.set());
-        let setting = Setting { set: &known, ..*setting };
-        let found = self.planner.propose(&setting, Purpose::Approach(&target));
-        let found = found.cloned().map_err(|e| e.to_string())?;
-        Ok((found, known))
+        Ok(known)
     }
 
     /// The proof: nothing is executed without it.
-    fn certified(&self, proposal: Proposal, set: &Arc<PreparedSet>, t: f64) -> Result<Plan, String> {
+    fn certified(&self, proposal: Candidate, set: &Arc<PreparedSet>, t: f64) -> Result<Plan, String> {
         let scene = &**self.surroundings.scene();
         let problem = Problem::with_prepared(&self.robot, set, scene, &proposal.tube, &proposal.curve)
             .map_err(|e| e.to_string())?;
-        let partition = Partition { cells: cells(proposal.curve.duration_s), ..Partition::default() };
+        let partition = Partition { cells: cells(proposal.curve.duration_s()), ..Partition::default() };
         let before = self.active.as_ref().map(|active| (&*active.plan, active.plan.certificate.excess));
         let start = self
             .active
@@ -231,7 +257,7 @@ impl<C: Cycles> Runner<'_, C> {
             .map_or(PlanStart::Rest, |active| PlanStart::AfterTicks(self.switch_ticks(active)));
         let certificate = certify(&problem, &start.after(before), partition).map_err(|e| e.to_string())?;
         Ok(Plan {
-            schema: crate::plan::saved::schema(scene),
+            schema: crate::plan::saved::schema(scene, proposal.curve.view()),
             t_start_s: t,
             start,
             curve: proposal.curve,

@@ -7,6 +7,7 @@ use crate::trajectory::JointState;
 
 use super::super::cycle::Cycles;
 use super::super::event::Event;
+use super::super::outcome::TaskPhase;
 use super::super::record::WaitRecord;
 use super::Runner;
 
@@ -26,7 +27,7 @@ pub(super) struct Waiting {
 impl<C: Cycles> Runner<'_, C> {
     /// Looks where the obstacles are. One that is farther away from where it was than its speed allows is a broken assumption.
     pub(super) fn look_around(&mut self) {
-        let broken = self.surroundings.refresh(self.cycles).err();
+        let broken = self.surroundings.refresh(&mut self.cycles).err();
         self.record.broken.extend(broken.map(|broken| *broken));
     }
 
@@ -39,11 +40,14 @@ impl<C: Cycles> Runner<'_, C> {
     }
 
     /// A plan has failed. Why the run ends now, if it does.
-    pub(super) fn count_failure(&mut self) -> Option<String> {
+    pub(super) fn count_failure(&mut self, phase: TaskPhase) -> Option<String> {
         let last = self.record.attempts.last().and_then(|plan| plan.reason.as_deref());
         let last = last.map(|reason| format!("; the last: {reason}")).unwrap_or_default();
         let Some(obstacle) = self.in_the_way() else {
             self.failures += 1;
+            if phase == TaskPhase::Path {
+                return self.path_is_refused();
+            }
             let end = self.failures >= self.task.timing.max_failures;
             return end.then(|| format!("{} plans in a row could not be certified{last}", self.failures));
         };

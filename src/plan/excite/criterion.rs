@@ -6,7 +6,7 @@ use super::{Row, Samples, samples_along};
 use crate::inertia::{INERTIAL, ParameterSet};
 use crate::plan::sample_errors::{ErrorSlope, SampleErrors};
 use crate::robot::Arm;
-use crate::trajectory::Bezier;
+use crate::trajectory::Curve;
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Arc;
@@ -40,7 +40,14 @@ impl Information {
 
     /// Adds what the motion along `curve` until `until_s` (s) tells, at `samples` samples, while `set` is what is known. Of its
     /// windows those are kept that some bound leans on.
-    pub fn absorb(&mut self, robot: &Arm, set: &ParameterSet, curve: &Bezier, until_s: f64, samples: usize) {
+    pub fn absorb(
+        &mut self,
+        robot: &Arm,
+        set: &ParameterSet,
+        curve: &dyn Curve,
+        until_s: f64,
+        samples: usize,
+    ) {
         let samples =
             samples_along(robot, curve, until_s, samples, Some(&SampleErrors::new(robot, set, WINDOW_S)));
         self.factor = triangle(self.factor, samples.weighted());

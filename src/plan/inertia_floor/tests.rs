@@ -9,6 +9,7 @@ use crate::family::spectrum::eigenvalue_bounds;
 use crate::plan::tube_fit;
 use crate::reach::mass::{MassBounds, floor_factor};
 use crate::reach::{Cell, CellWorkspace, Span, Tube};
+use crate::trajectory::Bezier;
 
 /// Where plans of an arm start, rad.
 const Z1: (&str, &[f64]) = ("z1", &[0.0, 1.4, -1.4, 0.0, 0.0, 0.0]);
@@ -52,7 +53,7 @@ fn attacked((name, start): (&str, &[f64]), with_transmission: bool) -> (f64, f64
         let t0 = rng.random_range(0.0..2.9);
         let cell = Cell::<16, Counted>::new(&braced, &tube, &curve, Span::Between(t0, t0 + 0.05));
         let mut floor = vec![0.0; robot.dof()];
-        FloorFit::new(&robot).fit(&robot, &PreparedSet::new(&robot, &set), &curve, &mut floor);
+        FloorFit::new(&robot).fit(&robot, &PreparedSet::new(&robot, &set), (&curve).into(), &mut floor);
         let mut space = CellWorkspace::<16, Counted>::new(&robot);
         space.forms.motion.place(&robot, &cell.q);
         let (forms, mass) = (&mut space.forms, &mut space.form_mass);

@@ -179,7 +179,8 @@ impl Candidates<'_> {
         search.curve.set_to_rest(start, &ends.at(coast), duration_s)?;
         search.base.assign(&search.initial);
         let place = (*workspaces, &mut search.floors, &mut search.coarse);
-        let fitted = tube_fit::refit(robot, set, &search.curve, &mut search.base, (cells / 2, held), place);
+        let fitted =
+            tube_fit::refit(robot, set, (&search.curve).into(), &mut search.base, (cells / 2, held), place);
         fitted.map_err(|refusal| ProposeError::Unproven(Some(refusal)))?;
         search.coasts = true;
         Ok(())
@@ -371,7 +372,7 @@ impl Candidates<'_> {
             let calm = if search.coasts { &search.base } else { &search.initial };
             search.tube.assign(calm);
             let place = (*workspaces, &mut search.floors, &mut search.coarse);
-            tube_fit::refit(robot, set, &search.curve, &mut search.tube, (cells / 2, held), place)?;
+            tube_fit::refit(robot, set, (&search.curve).into(), &mut search.tube, (cells / 2, held), place)?;
             if !tube_fit::is_usable(&search.tube) {
                 search.tube.assign(calm);
             }

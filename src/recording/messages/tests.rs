@@ -1,4 +1,5 @@
 use super::*;
+use crate::recording::AngleUnit;
 use crate::robot::fixture::small_robot;
 
 /// Files that another program has written; see tests/recordings/README.md.
@@ -174,13 +175,36 @@ fn one_of_several_topics_has_to_be_chosen() {
     assert_says(&read_bytes(&file(&[], &[]), None).unwrap_err().to_string(), &["topics: none"]);
 }
 
+/// Messages without velocity or effort, as the type allows them: a sensor that is read less often.
+#[test]
+fn messages_may_lack_velocity_or_effort() {
+    let lacking = |(k, m): (usize, Message)| match k % 3 {
+        1 => Message { effort: vec![], ..m },
+        2 => Message { velocity: vec![], ..m },
+        _ => m,
+    };
+    let bytes = of_states(&ten().into_iter().enumerate().map(lacking).collect::<Vec<_>>());
+    assert_eq!(read_bytes(&bytes, None).unwrap().samples.len(), 4);
+    let file = tempfile::NamedTempFile::with_suffix(".mcap").unwrap();
+    std::fs::write(file.path(), &bytes).unwrap();
+    let request = LogRequest { partial: true, ..LogRequest::default() };
+    let log = MeasurementLog::read_request(file.path(), &small_robot(), &request).unwrap();
+    assert_eq!(log.samples.len(), 10);
+    assert_eq!(log.missing[1].tau, [0, 1, 2]);
+    assert_eq!((log.missing[2].dq.len(), log.samples[2].dq[1]), (3, 0.5));
+    let request = LogRequest { further: vec!["work".into()], ..request };
+    let error = MeasurementLog::read_request(file.path(), &small_robot(), &request).unwrap_err().to_string();
+    assert_says(&error, &["no column `work`", "CSV"]);
+}
+
 #[test]
 fn bad_messages_are_refused_with_topic_message_and_joint() {
     let place = "topic `/joint_states`, message 5";
     assert_says(&refused(|m| m.effort[1] = f64::NAN), &[place, "`effort` of joint `one`", "NaN", "finite"]);
     assert_says(&refused(|m| m.position[0] = f64::INFINITY), &[place, "`position` of joint `two`", "inf"]);
     assert_says(&refused(|m| m.velocity[2] = 1e3), &[place, "`velocity` of joint `three`", "unit"]);
-    assert_says(&refused(|m| m.effort.clear()), &[place, "`effort` has 0 numbers", "3 joints"]);
+    assert_says(&refused(|m| m.effort.truncate(1)), &[place, "`effort` has 1 numbers", "3 joints"]);
+    assert_says(&refused(|m| m.position.clear()), &[place, "`position` has 0 numbers", "3 joints"]);
     assert_says(&refused(|m| m.velocity.push(0.0)), &[place, "`velocity` has 4 numbers"]);
     assert_says(&refused(|m| m.name[1] = "elbow"), &[place, "no joint `one`", "`elbow`"]);
     assert_says(&refused(|m| m.name[1] = "two"), &[place, "joint `two` twice"]);

@@ -1,23 +1,24 @@
 //! What was learned of the payload, in tables and plots.
 
 use super::*;
+use crate::report::payload;
+use crate::robot::FramedBody;
 
 /// What was learned of the payload: table and plots; nothing where nothing is held.
 pub(super) fn knowledge(summary: &Summary, charts: &Charts) -> Result<String, ReportError> {
     let Some(payload) = &summary.payload else { return Ok(String::new()) };
     let updates = &summary.identification;
     let mut html = format!(
-        "<h2>What the robot knows</h2><p>Every interval is proven to hold the truth, as long as the assumptions \
-         hold. Bars: the final interval within the first one; the mark is the truth.</p>{}",
-        payload_table("Last link with gripper and payload", payload, updates.first())
+        "<h2>What the robot knows</h2><p>Every interval is proven to hold the truth, as long as the assumptions hold.</p>{}{}\
+         <p>The loop itself learns the last link with all that it holds, about and in the frame of its joint. Bars: the final interval \
+         within the first one; the mark is the truth.</p>{}",
+        summary.payload_alone.as_ref().map(payload::table).unwrap_or_default(),
+        drawing(summary),
+        payload_table("Last link with gripper and payload, in its joint's frame", payload, updates.first())
     );
     if let Some(found) = &summary.most_probable {
         html += &most_probable_table(found, payload);
     }
-    if let Some(alone) = &summary.payload_alone {
-        html += &payload_table("Payload alone (gripper subtracted)", alone, None);
-    }
-    html += &drawing(summary);
     if updates.is_empty() {
         return Ok(html + "<p>The set was never updated.</p>");
     }
@@ -57,15 +58,23 @@ pub(super) fn knowledge(summary: &Summary, charts: &Charts) -> Result<String, Re
     Ok(html + "</div>" + &update_table(updates))
 }
 
-/// Payload or, where the gripper cannot be told from it, the whole last body, as an ellipsoid.
+/// The payload as an ellipsoid, or the last body where no payload can be told from it.
 fn drawing(summary: &Summary) -> String {
-    let drawn = |caption: &str, payload: &Payload| {
-        let (truth, lower, upper) = (Some(&payload.truth[..]), &payload.known.lower, &payload.known.upper);
-        let shown = body::Shown { estimate: &payload.known.nominal, truth, lower, upper };
-        body::figures(caption, &shown, "estimate", "proven box of the centre of mass")
+    let by = ("estimate", "proven box of the centre of mass");
+    let alone = summary.payload_alone.as_ref().and_then(|alone| {
+        let estimate = alone.estimate.as_ref()?.parameters();
+        let truth = alone.truth.as_ref().map(FramedBody::parameters);
+        let center = alone.bounds.as_ref().and_then(|bounds| bounds.com_m);
+        let truth = truth.as_ref().map(|truth| &truth[..]);
+        let shown = body::Shown { estimate: &estimate, truth, center, origin: &alone.frame };
+        Some(body::figures("Payload", &shown, by.0, by.1))
+    });
+    let whole = || {
+        let Payload { truth, known, .. } = summary.payload.as_ref()?;
+        let (truth, center) = (Some(&truth[..]), body::center_box(&known.lower, &known.upper));
+        let shown = body::Shown { estimate: &known.nominal, truth, center, origin: "joint" };
+        Some(body::figures("Last link and payload", &shown, by.0, by.1))
     };
-    let alone = summary.payload_alone.as_ref().map(|alone| drawn("Payload alone", alone));
-    let whole = || summary.payload.as_ref().map(|whole| drawn("Last link and payload", whole));
     alone.filter(|drawn| !drawn.is_empty()).or_else(whole).unwrap_or_default()
 }
 

@@ -44,7 +44,7 @@ fn robots_that_ship_are_loaded_without_a_fault() {
         let moving: f64 = robot.joints.iter().map(|joint| joint.inertia[0]).sum();
         assert!(moving <= inspection.total_mass_kg * (1.0 + 1e-12), "{name}");
     }
-    assert_eq!(arms, ["kinova_gen3", "kinova_gen3_2f85", "z1", "z1_gripping"]);
+    assert_eq!(arms, ["kinova_gen3", "kinova_gen3_2f85", "panda", "ur5e", "z1", "z1_gripping"]);
 }
 
 #[test]
@@ -83,9 +83,42 @@ fn masses_frames_and_loops_of_the_legged_robots_are_there() {
     let digit = inspect("digit").unwrap();
     assert_eq!(digit.loops.len(), 6);
     for closure in &digit.loops {
-        // The published angles are rounded; the mechanism closes within a few hundredths of a radian.
-        assert!(closure.open_by_m < 1.3e-3, "{closure:?}");
+        // The rods' ends are where the maker's model puts them: on their partners, at zero.
+        assert!(closure.open_by_m < 1e-12, "{closure:?}");
     }
+}
+
+/// Motor side limit, gear, rotor's inertia seen at the joint, Coulomb and viscous friction: the maker's figures.
+#[test]
+fn digits_drives_are_the_makers() {
+    let digit = load_model("digit").unwrap();
+    let drives = [
+        ("hip_roll", 1.4125, 80.0, 0.173823936, 1.0, 1.0),
+        ("hip_yaw", 1.58353, 50.0, 0.067899975, 1.0, 1.0),
+        ("hip_pitch", 13.55799, 16.0, 0.1204731904, 0.5, 1.0),
+        ("knee", 14.45731, 16.0, 0.1204731904, 0.5, 1.0),
+        ("toe_A", 0.83952, 50.0, 0.036089475, 1.0, 1.0),
+        ("toe_B", 0.83952, 50.0, 0.036089475, 1.0, 1.0),
+        ("shoulder_roll", 1.4125, 80.0, 0.173823936, 2.0, 2.0),
+        ("shoulder_pitch", 1.4125, 80.0, 0.173823936, 2.0, 2.0),
+        ("shoulder_yaw", 1.58353, 50.0, 0.067899975, 2.0, 2.0),
+        ("elbow", 1.4125, 80.0, 0.173823936, 2.0, 2.0),
+    ];
+    for joint in &digit.joints[1..] {
+        let name = joint.name.split_once('_').unwrap().1;
+        let own = &joint.friction;
+        let Some(drive) = drives.iter().find(|drive| drive.0 == name) else {
+            // Passive: the rods' balls rub a little, the other hinges not at all.
+            let rod = name.ends_with("rod") || ["ach2", "A2", "B2"].contains(&name);
+            let viscous = if rod { 0.01 } else { 0.0 };
+            assert_eq!((joint.limits.torque, own.to_array()), (0.0, [0.0, viscous, 0.0, 0.0]), "{name}");
+            continue;
+        };
+        let &(_, motor, gear, armature, coulomb, viscous) = drive;
+        assert!((joint.limits.torque - motor * gear).abs() < 1e-9, "{name}: {}", joint.limits.torque);
+        assert_eq!(own.to_array(), [coulomb, viscous, armature, 0.0], "{name}");
+    }
+    assert_eq!(digit.joints.iter().filter(|joint| joint.limits.torque > 0.0).count(), 20);
 }
 
 #[test]

@@ -15,7 +15,8 @@ use super::{Assembled, find, load_file};
 ///
 /// A URDF without a TOML gets a fixed base, Earth gravity with z up, friction from its `<dynamics>` tags, 5 %
 /// uncertainty, the sensor bounds and gains of the shipped robots, its only leaf joint as end effector, and one capsule
-/// around each collision primitive that is not inside another one's.
+/// around each collision primitive that is not inside another one's, and up to four around each collision mesh (STL or OBJ), which
+/// provably hold it (`robot::mesh`).
 ///
 /// `grip_along_axis_m` puts the frame of the end effector so far along its joint's axis, to where the hand holds things: priors,
 /// identified parameters and payloads are about that frame. Capsules and `[[frame]]`s stay in the frames of the URDF's links.
@@ -24,7 +25,7 @@ use super::{Assembled, find, load_file};
 /// [`RobotError`] names the file and the link, joint or field at fault.
 pub fn load(path: impl AsRef<Path>) -> Result<Arm, RobotError> {
     let path = find(path.as_ref(), Path::new("."))?;
-    load_file(&path, None, &mut Judge::strict())?.arm(&path)
+    load_file(&path, None, &mut Judge::strict().of_shapes())?.arm(&path)
 }
 
 /// [`load`] of a file that [`find`] has found, with limits and friction that the file `by` gives for joints, by name.
@@ -37,7 +38,7 @@ pub(crate) fn load_adjusted(
     by: &Path,
     joints: &BTreeMap<String, JointSettings>,
 ) -> Result<Arm, RobotError> {
-    load_file(path, Some((by, joints)), &mut Judge::strict())?.arm(path)
+    load_file(path, Some((by, joints)), &mut Judge::strict().of_shapes())?.arm(path)
 }
 
 impl Assembled {
@@ -56,7 +57,7 @@ impl Assembled {
     }
 
     /// The arm that the file at `path` describes.
-    fn arm(self, path: &Path) -> Result<Arm, RobotError> {
+    pub fn arm(self, path: &Path) -> Result<Arm, RobotError> {
         match self.no_arm() {
             Some(reason) => Err(RobotError::NoArm { path: path.to_path_buf(), reason }),
             None => Arm::new(self.stated).map_err(|error| match error {

@@ -1,9 +1,7 @@
 //! Obstacles of a scenario: boxes, zonotopes, and boxes around vertices or meshes.
 //!
 //! # Rounding
-//! Numbers of the file are exact; what an obstacle's `rpy_rad` turns is not, and is rounded outward. Entries of the computed rotation
-//! are sums of up to two products of sines and cosines, each off by at most an ulp, so they are off by less than 2^-49; turning a
-//! vector and moving it adds less than 2^-49 of the lengths in play. [`TURNED`] is 32 times as much.
+//! Numbers of the file are exact; what an obstacle's `rpy_rad` turns is not, and is rounded outward by [`TURNED`].
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -11,8 +9,9 @@ use std::path::Path;
 use nalgebra::{Matrix3, Rotation3, Vector3};
 
 use super::Check;
-use super::mesh;
 use super::schema::Obstacle;
+use crate::robot::mesh;
+use crate::robot::scene::TURNED;
 use crate::robot::{Scene, Zonotope3};
 use crate::scenario::error::ScenarioError;
 use crate::simulate::ObstaclePath;
@@ -23,19 +22,6 @@ const FASTEST_M_S: f64 = 1e3;
 const ROUNDED: f64 = 1e-9;
 /// Most generators of a zonotope: distances to it take time that grows with their number.
 const MOST_GENERATORS: usize = 64;
-
-/// Bound on what turning by angles from a file gets wrong in each coordinate, as a share of the lengths in play: see above.
-const TURNED: f64 = 1.0 / (1_u64 << 44) as f64;
-
-/// A box that contains the one with these full side lengths turned by exactly the angles that `rotation` was computed from.
-///
-/// With the computed rotation R' = R + E, a point R x of the exact box is R' y for y = x - R'^-1 E x. As |E| <= 3 * 2^-49 in the
-/// spectral norm and R' is orthogonal but for as much, |y_k - x_k| <= 2^-47 |x| <= 2^-47 sum_i h_i for half side lengths h. The
-/// generators R' diag(h') are themselves rounded by 2^-53 h' in each coordinate: E again. So half sides h' = h + [`TURNED`] sum_i h_i do.
-fn turned_box(name: String, center: Vector3<f64>, size: Vector3<f64>, rotation: &Matrix3<f64>) -> Zonotope3 {
-    let more = 2.0 * TURNED * size.sum();
-    Zonotope3::cuboid(name, center, size.add_scalar(more), rotation)
-}
 
 /// Generators along the axes that make up for `off` in each coordinate, m.
 fn allowance(off: f64) -> impl Iterator<Item = Vector3<f64>> {
@@ -108,7 +94,7 @@ impl Check<'_> {
                 self.places(&field("size_m"), size)?;
                 let (center, size) = (needs_center()?, (*size).into());
                 Ok(match turned {
-                    true => turned_box(name, center, size, &rotation),
+                    true => Zonotope3::turned_box(name, center, size, &rotation),
                     false => Zonotope3::cuboid(name, center, size, &Matrix3::identity()),
                 })
             }

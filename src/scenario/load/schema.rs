@@ -25,7 +25,7 @@ pub(super) struct ScenarioFile {
     pub robot: String,
     /// Start configuration, rad (m), one number a joint; left out where a world file gives it.
     pub start_rad: Option<Vec<f64>>,
-    /// Goal configuration, rad (m), one number a joint; left out where a world file gives it.
+    /// Goal configuration, rad (m), one number a joint; left out where a world file gives it, or `path.file`.
     pub goal_rad: Option<Vec<f64>>,
     /// The goal is reached when every joint is within this of it, tracking errors included, rad (m); 0.05 if left out.
     #[serde(default)]
@@ -47,8 +47,10 @@ pub(super) struct ScenarioFile {
     /// The rhythm of planning.
     #[serde(default)]
     pub timing: TimingTable,
-    /// How the arm moves towards the goal.
+    /// How the arm moves towards the goal, or towards the start of the path.
     pub carry: Carry,
+    /// The motion to the goal, made in advance; left out where the planner finds the way.
+    pub path: Option<PathTable>,
     /// How data become intervals.
     #[serde(default)]
     pub identify: Identify,
@@ -88,6 +90,20 @@ impl TimingTable {
             patience_s: self.patience_s.unwrap_or(default.patience_s),
         }
     }
+}
+
+/// A motion that was made in advance. It is carried out as it stands, or not at all: either a point that it passes, or a file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PathTable {
+    /// Where it starts, rad (m), one number a joint; at `start_rad` if left out. The planner leads there from where learning ends.
+    pub start_rad: Option<Vec<f64>>,
+    /// A configuration that it passes without stopping, rad (m), one number a joint. Two quintic pieces of least jerk lead through it to `goal_rad`.
+    pub via_rad: Option<Vec<f64>>,
+    /// Durations of the pieces before and after `via_rad`, s; 1 each if left out.
+    pub durations_s: Option<[f64; 2]>,
+    /// A JSON file with quintic pieces, relative to this file, in place of the other keys: what a plan file has under `curve`.
+    pub file: Option<std::path::PathBuf>,
 }
 
 /// One tolerance for all joints, or one a joint.
@@ -143,19 +159,21 @@ pub(super) struct PathPoint {
     pub offset_m: [f64; 3],
 }
 
-/// The truth about the whole last body (link, gripper, object), and the shape of what is held.
+/// The truth about the whole last body (link, gripper, object), or about the object alone, and the shape of what is held.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Payload {
     /// Its name in reports.
     pub name: String,
-    /// Mass m of the whole last body, kg.
-    pub mass_kg: f64,
+    /// Mass m of the whole last body, kg; with the two keys that follow, or `object` in place of the three.
+    pub mass_kg: Option<f64>,
     /// m c in the end-effector joint's frame.
-    pub first_moment_kg_m: [f64; 3],
+    pub first_moment_kg_m: Option<[f64; 3]>,
     /// About that frame's origin.
-    pub inertia_kg_m2: Inertia,
-    /// Capsules in that frame; left out only with `geometry = "none"`.
+    pub inertia_kg_m2: Option<Inertia>,
+    /// The object alone, in the frame of a link; the link that holds it is as the robot's file says.
+    pub object: Option<Object>,
+    /// Capsules in the frame of `object`, or in that of the end-effector's joint where there is no such key; left out only with `geometry = "none"`.
     #[serde(default)]
     pub shape: Vec<Shape>,
     /// Says that no shape is declared: nothing is proven about what the object touches.
@@ -163,6 +181,20 @@ pub(super) struct Payload {
     /// Capsules of the robot that the object need not be kept apart from. Trusted.
     #[serde(default)]
     pub ignore: Vec<Ignored>,
+}
+
+/// A held object alone.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Object {
+    /// Link of the URDF that moves with the hand; the tool frame if left out, which is the last link that is fixed to the hand.
+    pub frame: Option<String>,
+    /// Mass, kg.
+    pub mass_kg: f64,
+    /// Centre of mass in that link's frame, m.
+    pub com_m: [f64; 3],
+    /// About the centre of mass, along the axes of that link's frame.
+    pub inertia_kg_m2: Inertia,
 }
 
 /// What is said of a held object's shape in place of `shape`.

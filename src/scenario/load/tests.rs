@@ -404,3 +404,52 @@ fn one_crate_written_in_four_ways_is_one_crate() {
         }
     }
 }
+
+/// The shipped scenario, with the object alone in the frame of a link, and the prior in words, in place of ten numbers each.
+#[test]
+fn a_payload_may_be_stated_in_the_frame_of_a_link() {
+    let words = "name = \"words\"\nschema = 1\ndescription = \"A box at the flange.\"\nrobot = \"ur5e\"\nstart_rad = [0.0, -1.0, 1.0, 0.0, 0.0, 0.0]\n\
+        goal_rad = [0.5, -1.0, 1.0, 0.0, 0.0, 0.0]\n[carry]\nrange_rad = [0.5, 0.5, 0.5, 0.5, 0.5, 0.5]\n\
+        [excite]\nrange_rad = [0.5, 0.5, 0.5, 0.5, 0.5, 0.5]\n\
+        [payload]\nname = \"box\"\ngeometry = \"none\"\n[payload.object]\nmass_kg = 2.0\ncom_m = [0.0, 0.1, 0.0]\n\
+        inertia_kg_m2 = { xx = 0.002, xy = 0.0, yy = 0.001, xz = 0.0, yz = 0.0, zz = 0.002 }\n\
+        [prior.payload]\nmax_mass_kg = 3.0\ncenter_m = [0.0, 0.1, 0.0]\nsize_m = [0.1, 0.1, 0.1]\nnominal_mass_kg = 2.5\n";
+    let written = |text: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("words.toml");
+        std::fs::write(&path, text).unwrap();
+        Scenario::load(&path).map_err(|error| error.to_string())
+    };
+    let (task, truth) = written(words).unwrap().split();
+    let body = truth.reveal().unwrap();
+    let prior = task.held.unwrap().prior;
+    let [lower, upper] = prior.body().unwrap().unwrap();
+    assert!(
+        (0..INERTIAL).all(|k| lower[k] <= body[k] && body[k] <= upper[k]),
+        "{lower:?} {body:?} {upper:?}"
+    );
+    let empty = task.robot.joints[5].inertia;
+    assert!(
+        (prior.guess().unwrap()[0] - empty[0] - 2.5).abs() < 1e-12
+            && (body[0] - empty[0] - 2.0).abs() < 1e-12
+    );
+    for (from, to, parts) in [
+        (
+            "[payload.object]\n",
+            "[payload.object]\nframe = \"base_link\"\n",
+            ["payload.object.frame", "tool0"],
+        ),
+        ("xx = 0.002", "xx = 0.2", ["payload.object", "no rigid body"]),
+        ("mass_kg = 2.0", "mass_kg = nan", ["payload.object", "no rigid body"]),
+        ("geometry = \"none\"", "geometry = \"none\"\nmass_kg = 2.0", ["`payload`", "or `object`"]),
+        ("nominal_mass_kg = 2.5", "nominal_mass_kg = 3.5", ["prior.payload.nominal_mass_kg", "3.5"]),
+        ("size_m = [0.1,", "size_m = [-0.1,", ["prior.payload.size_m", "-0.1"]),
+        ("[prior.payload]\n", "[prior.payload]\nframe = \"claw\"\n", ["prior.payload.frame", "tool0"]),
+    ] {
+        assert!(words.contains(from), "{from}");
+        let Err(message) = written(&words.replace(from, to)) else { panic!("{to}") };
+        for part in parts {
+            assert!(message.contains(part), "{part} in {message}");
+        }
+    }
+}

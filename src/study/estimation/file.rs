@@ -1,6 +1,8 @@
 //! The problem file, as written. Visible to the loader alone: it may hold the truth of a simulated arm.
 
-use serde::Deserialize;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use crate::inertia::Coordinates;
 use crate::multibody::Formulation;
@@ -45,8 +47,8 @@ pub(super) struct File {
     pub description: String,
     /// Robot TOML, URDF or bare name.
     pub robot: String,
-    /// Sampling interval, s.
-    pub step_s: f64,
+    /// Sampling interval, s. Left out, that of a log is told by its stamps; where it is stated, the log's median interval must agree.
+    pub step_s: Option<f64>,
     /// Speed below which Coulomb friction is a straight line; left out: the robot's own.
     pub friction_speed_rad_s: Option<f64>,
     /// Which unknowns the stages have.
@@ -64,8 +66,9 @@ pub(super) struct File {
     /// Compliance of constraints, for rows that depend on each other.
     #[serde(default)]
     pub compliance: f64,
-    /// Samples from a file; either this or `simulate`.
-    pub log: Option<Log>,
+    /// Samples from files, one log or several; either this or `simulate`.
+    #[serde(default, deserialize_with = "one_or_several")]
+    pub log: Vec<Log>,
     /// Samples from the simulator.
     pub simulate: Option<Simulate>,
     /// What is true of the simulated arm; only the simulator reads it.
@@ -160,12 +163,49 @@ fn point() -> LoopKind {
     LoopKind::Point
 }
 
-/// Samples from a file: columns t, q1.., dq1.., tau1.. . A last line without a line break may be cut off: it is left out, with a warning.
+/// Samples from a file. A CSV file has the columns t, q1.., dq1.., tau1.. in any order, and `FRAME.QUANTITY1..` of each sensor, `work` of a
+/// meter; an empty field is no reading. An MCAP file has joint states. A last line without a line break may be cut off: it is left out, with a
+/// warning.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Log {
     /// The file, from the folder of the problem.
     pub file: String,
+    /// Only samples from the first of these times to the second, s; left out: all.
+    pub range_s: Option<[f64; 2]>,
+    /// Whether angles are in degrees.
+    #[serde(default)]
+    pub degrees: bool,
+    /// Topic of an MCAP file's joint states, where several have any.
+    pub topic: Option<String>,
+    /// Samples farther apart than this many median intervals have a gap between them.
+    #[serde(default = "gap_periods")]
+    pub gap_periods: f64,
+}
+
+fn gap_periods() -> f64 {
+    5.0
+}
+
+/// One table, or a list of tables.
+fn one_or_several<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Log>, D::Error> {
+    struct Logs;
+    impl<'de> Visitor<'de> for Logs {
+        type Value = Vec<Log>;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a table `log`, or a list of them")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Vec<Log>, A::Error> {
+            Ok(vec![Log::deserialize(MapAccessDeserializer::new(map))?])
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Vec<Log>, A::Error> {
+            Vec::deserialize(SeqAccessDeserializer::new(list))
+        }
+    }
+    from.deserialize_any(Logs)
 }
 
 /// Samples from the simulator.
@@ -441,6 +481,9 @@ pub(super) struct Solver {
     /// See [`crate::estimate::SolverOptions::significance`].
     #[serde(default)]
     pub significance: f64,
+    /// Whether steps are careful, as raw recordings need it ([`crate::estimate::SolverOptions::cautious`]). Left out: for samples from files yes, for
+    /// simulated ones no.
+    pub cautious: Option<bool>,
     /// Length of a first part of the log that is solved on its own, for the parameters from which the whole one starts, s.
     pub first_part_s: Option<f64>,
 }
@@ -453,6 +496,7 @@ impl Default for Solver {
             secant: true,
             marginal: false,
             significance: 0.0,
+            cautious: None,
             first_part_s: None,
         }
     }

@@ -25,19 +25,25 @@ const NOISE: f64 = 6.0;
 
 impl Reader<'_> {
     /// The samples between which contact `c` is in the air, in order, within a log of `count` samples.
-    fn lifted(&self, file: &File, c: usize, count: usize) -> Result<Vec<[usize; 2]>, EstimateError> {
+    fn lifted(
+        &self,
+        file: &File,
+        step_s: f64,
+        c: usize,
+        count: usize,
+    ) -> Result<Vec<[usize; 2]>, EstimateError> {
         let contact = &file.contact[c];
         let field = format!("contact[{c}].lifted_s");
         let last = count - 1;
-        let end = last as f64 * file.step_s;
+        let end = last as f64 * step_s;
         let sample = |t: f64| {
-            let k = (t / file.step_s).round();
-            if t >= 0.0 && t.is_finite() && (t / file.step_s - k).abs() < 1e-6 * k.max(1.0) {
+            let k = (t / step_s).round();
+            if t >= 0.0 && t.is_finite() && (t / step_s - k).abs() < 1e-6 * k.max(1.0) {
                 return Ok(k as usize);
             }
             self.error(
                 &field,
-                format!("{t} s, expected a multiple >= 0 of the sampling interval {} s", file.step_s),
+                format!("{t} s, expected a multiple >= 0 of the sampling interval {} s", step_s),
             )
         };
         let every = match contact.repeat_s {
@@ -63,7 +69,7 @@ impl Reader<'_> {
                     if round > 0 {
                         continue;
                     }
-                    let t = to as f64 * file.step_s;
+                    let t = to as f64 * step_s;
                     return self.error(&field, format!("until {t} s, but the log ends at {end} s"));
                 }
                 lifted.push([from, to]);
@@ -76,7 +82,7 @@ impl Reader<'_> {
     }
 
     /// Contacts and loops over a log of `count` samples.
-    pub(super) fn contacts(&self, file: &File, count: usize) -> Result<Contacts, EstimateError> {
+    pub(super) fn contacts(&self, file: &File, step_s: f64, count: usize) -> Result<Contacts, EstimateError> {
         if !(file.compliance >= 0.0 && file.compliance.is_finite()) {
             return self.error("compliance", format!("{}, expected a number >= 0", file.compliance));
         }
@@ -85,7 +91,7 @@ impl Reader<'_> {
             let frame = self.frame(&format!("contact[{c}].frame"), &contact.frame)?;
             let held = Constraint::contact(robot, frame, contact.kind, Placement::identity());
             constraints.push(held.stabilised(0.0, DAMPING));
-            lifted.push(self.lifted(file, c, count)?);
+            lifted.push(self.lifted(file, step_s, c, count)?);
         }
         if file.loops {
             if robot.loops.is_empty() {
@@ -209,7 +215,7 @@ impl Reader<'_> {
     pub(super) fn posture(
         &self,
         file: &File,
-        p: &file::PostureFile,
+        (p, step_s): (&file::PostureFile, f64),
         count: usize,
     ) -> Result<Drive, EstimateError> {
         self.positive("simulate.posture.bandwidth_rad_s", p.bandwidth_rad_s)?;
@@ -220,11 +226,11 @@ impl Reader<'_> {
         self.finite("simulate.posture.height_m", &[p.height_m])?;
         let mut feet = Vec::new();
         for (c, contact) in file.contact.iter().enumerate() {
-            let times = |[a, b]: [usize; 2]| [a as f64 * file.step_s, b as f64 * file.step_s];
+            let times = |[a, b]: [usize; 2]| [a as f64 * step_s, b as f64 * step_s];
             feet.push(Foot {
                 frame: self.frame(&format!("contact[{c}].frame"), &contact.frame)?,
                 kind: contact.kind,
-                lifted: self.lifted(file, c, count)?.into_iter().map(times).collect(),
+                lifted: self.lifted(file, step_s, c, count)?.into_iter().map(times).collect(),
                 step: Vector3::from(p.step_m),
                 height: p.height_m,
             });

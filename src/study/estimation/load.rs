@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::EstimationStudy;
 use super::file::{self, File, Numbers};
+use super::log::Samples;
 use serde::Deserialize;
 
 use crate::estimate::error::EstimateError;
@@ -50,33 +51,42 @@ impl EstimationStudy {
         let equations = reader.equations(&file, &map)?;
         let deviations = reader.deviations(&file, prior_deviations)?;
         let observations = reader.observations(&file)?;
-        let (log, sealed, contacts) = match (&file.log, &file.simulate) {
-            (Some(log), None) => {
+        let (mut log, sealed, contacts) = match (file.log.is_empty(), &file.simulate) {
+            (false, None) => {
                 let folder = path.parent().unwrap_or(Path::new("."));
-                let log = reader.read_log(&folder.join(&log.file), &file, &observations)?;
-                let contacts = reader.contacts(&file, log.samples.len().max(1))?;
+                let log = reader.read_logs(folder, &file, &observations)?;
+                let contacts = reader.contacts(&file, log.step_s, log.samples.len())?;
                 (log, None, contacts)
             }
-            (None, Some(simulate)) => {
-                let contacts = reader.contacts(&file, reader.count(&file, simulate)?)?;
-                let (log, sealed) = reader.simulate(&file, simulate, &contacts, &observations)?;
-                (log, Some(sealed), contacts)
+            (true, Some(simulate)) => {
+                let Some(step_s) = file.step_s else {
+                    return reader.error("step_s", "missing, expected the simulator's interval".into());
+                };
+                let contacts = reader.contacts(&file, step_s, reader.count(step_s, simulate)?)?;
+                let (log, sealed) = reader.simulate(&file, (simulate, step_s), &contacts, &observations)?;
+                let EvenLog { samples, readings, work } = log;
+                (Samples::even(samples, readings, work, step_s), Some(sealed), contacts)
             }
             _ => return reader.error("log / simulate", "expected exactly one of the two".into()),
         };
-        let EvenLog { mut samples, readings, work: metered, cut_off } = log;
-        reader.check_schedule(&contacts, &samples, &deviations, file.step_s)?;
-        let work = reader.work(&file, &map, &samples, metered, &deviations)?;
-        reader.forget_unmeasured(&mut samples, &deviations);
+        reader.check_schedule(&contacts, &log.samples, &deviations, log.step_s)?;
+        let work = reader.work(&file, &map, &log, &deviations)?;
+        reader.forget_unmeasured(&mut log.samples, &deviations);
+        let request = file.log.first().map_or_else(Default::default, |log| reader.request(log, vec![]));
         Ok(Self {
             name: file.name.clone(),
             description: file.description.clone(),
             options: reader.options(&file)?,
-            first_part: reader.first_part(&file)?,
+            first_part: reader.first_part(&file, log.step_s)?,
             robot: reader.robot,
-            step_s: file.step_s,
-            samples,
-            readings,
+            step_s: log.step_s,
+            samples: log.samples,
+            readings: log.readings,
+            intervals_s: log.intervals_s,
+            missing: log.missing,
+            notes: log.notes,
+            validation: None,
+            request,
             map,
             deviations,
             contacts,
@@ -84,7 +94,7 @@ impl EstimationStudy {
             equations,
             observations,
             formulation: file.formulation,
-            cut_off,
+            cut_off: (!log.cut_off.is_empty()).then(|| log.cut_off.join("; ")),
             sealed,
         })
     }
@@ -109,8 +119,8 @@ impl File {
         if file.schema != file::SCHEMA {
             return Err(problem("schema", format!("{}, expected {}", file.schema, file::SCHEMA)));
         }
-        if !(file.step_s > 0.0 && file.step_s.is_finite()) {
-            return Err(problem("step_s", format!("{}, expected a positive number of seconds", file.step_s)));
+        if let Some(step) = file.step_s.filter(|h| !(*h > 0.0 && h.is_finite())) {
+            return Err(problem("step_s", format!("{step}, expected a positive number of seconds")));
         }
         Ok(file)
     }
@@ -387,15 +397,16 @@ impl Reader<'_> {
             secant: solver.secant,
             significance: solver.significance,
             marginal: solver.marginal,
+            cautious: solver.cautious.unwrap_or(file.simulate.is_none()),
             ..SolverOptions::default()
         })
     }
 
     /// Samples of the part that is solved first.
-    fn first_part(&self, file: &File) -> Result<Option<usize>, EstimateError> {
+    fn first_part(&self, file: &File, step_s: f64) -> Result<Option<usize>, EstimateError> {
         match file.solver.first_part_s {
             None => Ok(None),
-            Some(t) if t > file.step_s && t.is_finite() => Ok(Some((t / file.step_s).round() as usize)),
+            Some(t) if t > step_s && t.is_finite() => Ok(Some((t / step_s).round() as usize)),
             Some(t) => self.error("solver.first_part_s", format!("{t} s, expected more than one interval")),
         }
     }

@@ -144,10 +144,72 @@ fn a_log_file_gives_what_the_simulator_gives() {
     let head = good.lines().take(2).collect::<Vec<_>>().join("\n");
     std::fs::write(&path, head + "\n").unwrap();
     let short = from_log().unwrap_err().to_string();
-    assert!(short.contains("log.csv") && short.contains("1 samples, expected at least two"), "{short}");
+    assert!(short.contains("log.csv") && short.contains("1 samples, expected at least 2"), "{short}");
     write(57);
-    let gap = from_log().unwrap_err().to_string();
-    assert!(gap.contains("log.csv") && gap.contains("line 59") && gap.contains("0.002 s"), "{gap}");
+    // A sample that is missing makes a longer interval.
+    let study = from_log().unwrap();
+    assert_eq!((study.samples.len(), study.step_s), (199, 0.002));
+    assert!((study.intervals_s[56] - 0.004).abs() < 1e-12 && (study.intervals_s[57] - 0.002).abs() < 1e-12);
+    write(usize::MAX);
+    std::fs::write(&path, std::fs::read_to_string(&path).unwrap().replace("\n0.05,", "\n0.0495,")).unwrap();
+    assert!((from_log().unwrap().intervals_s[24] - 0.0015).abs() < 1e-12);
+}
+
+/// The same recording in one file and in two, by columns in another order, in degrees, and with the stamps as they are.
+#[test]
+fn logs_go_in_as_they_are() {
+    let study = changed("double_pendulum.toml", &[("duration_s = 3.0", "duration_s = 0.4")]).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    // Torque before speed: by their places they would be taken for each other.
+    let write = |name: &str, from: usize, to: usize| {
+        let mut text = String::from("t,q1,q2,tau1,tau2,dq1,dq2,note");
+        for s in &study.samples[from..to] {
+            text += &format!("\n{},{},{}", s.t, s.q[0].to_degrees(), s.q[1].to_degrees());
+            text +=
+                &format!(",{},{},{},{},x", s.tau[0], s.tau[1], s.dq[0].to_degrees(), s.dq[1].to_degrees());
+        }
+        std::fs::write(folder.path().join(name), text + "\n").unwrap();
+    };
+    write("whole.csv", 0, 200);
+    write("first.csv", 0, 120);
+    write("second.csv", 120, 200);
+    let load = |logs: &str| {
+        let text = std::fs::read_to_string(shipped("double_pendulum.toml")).unwrap();
+        let text = text.replace("robots/", &format!("{ROOT}/robots/")).replace("step_s = 0.002\n", "");
+        let (head, rest) = text.split_once("[simulate]").unwrap();
+        let (_, tail) = rest.split_once("# What the estimator assumes.").unwrap();
+        let path = folder.path().join("p.toml");
+        std::fs::write(&path, format!("{head}{logs}{tail}")).unwrap();
+        EstimationStudy::load(path)
+    };
+    let whole = load("[log]\nfile = \"whole.csv\"\ndegrees = true\n").unwrap();
+    let pairs = || whole.samples.iter().zip(&study.samples);
+    let same = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-12);
+    assert!(pairs().all(|(a, b)| same(&a.q, &b.q) && same(&a.dq, &b.dq) && same(&a.tau, &b.tau)));
+    assert!((whole.step_s - 0.002).abs() < 1e-12 && whole.notes.iter().any(|n| n.contains("ignored: note")));
+    let log = |name: &str, more: &str| format!("[[log]]\nfile = \"{name}\"\ndegrees = true\n{more}");
+    let two = load(&(log("first.csv", "") + &log("second.csv", "range_s = [0.3, 1.0]\n"))).unwrap();
+    assert_eq!((two.samples.len(), two.samples[120].t), (170, 0.3));
+    assert!(two.intervals_s[119].is_infinite() && two.intervals_s[118].is_finite());
+    // A gap costs three readings' worth of what it hides, no more: both tell the same.
+    let (one, other) = (whole.run().unwrap(), two.run().unwrap());
+    assert_eq!((&one.status[..], &other.status[..]), ("converged", "converged"));
+    let row = |r: &StudyResult| r.parameter("link2", "h_x").unwrap().clone();
+    let (a, b) = (row(&one), row(&other));
+    assert!((a.estimate - b.estimate).abs() < 3.0 * b.deviation.unwrap(), "{a:?} {b:?}");
+    for (logs, expected) in [
+        ("[log]\nfile = \"none.csv\"\n".to_owned(), "none.csv"),
+        ("[log]\nfile = \"whole.csv\"\nunit = \"deg\"\n".to_owned(), "unknown field `unit`"),
+        (log("whole.csv", "range_s = [5.0, 6.0]\n"), "0 samples"),
+        (log("whole.csv", "range_s = [0.3, 0.1]\n"), "expected the first time before the second"),
+        (log("whole.csv", "gap_periods = nan\n"), "expected more than 1"),
+        ("log = 3\n".to_owned(), "a table `log`"),
+        ("step_s = 0.004\n".to_owned() + &log("whole.csv", ""), "expected 0.004 s as `step_s` says"),
+        (String::new(), "log / simulate"),
+    ] {
+        let error = load(&logs).unwrap_err().to_string();
+        assert!(error.contains(expected), "{expected}: {error}");
+    }
 }
 
 #[test]

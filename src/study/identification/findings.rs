@@ -1,11 +1,13 @@
 //! What a study finds, as it is written to files and shown.
 
+use crate::study::validation::ValidationFinding;
 use serde::Serialize;
 
 use super::{BaseFinding, DelayFinding};
 use crate::identify::Unknown;
 use crate::identify::motion::Remedy;
 use crate::identify::proof::SetProof;
+use crate::robot::FramedPayload;
 use crate::study::identification::estimators::Estimator;
 
 /// What the data say of the stated bounds.
@@ -178,6 +180,9 @@ pub struct Findings {
     pub joints: Vec<JointFinding>,
     /// The unknown parameters.
     pub parameters: Vec<ParameterFinding>,
+    /// What is held, without the hand, in the frame of a link; its bounds where the stated assumptions explain the data. Left out where no payload was looked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payload_alone: Option<FramedPayload>,
     /// Whether the estimate of the last body is physically consistent.
     pub estimate_physical: bool,
     /// How the set shrank, from the prior on.
@@ -190,6 +195,8 @@ pub struct Findings {
     pub windows: usize,
     /// Samples that no window holds.
     pub samples_left_out: usize,
+    /// How well the validation log is predicted: torques, and simulations over time.
+    pub validation: Option<ValidationFinding>,
     /// Measured and predicted torques of the validation log, or of the first log where there is none.
     #[serde(skip)]
     pub predictions: Vec<Prediction>,

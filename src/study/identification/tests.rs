@@ -27,6 +27,7 @@ fn options(unknown: Unknown, robot: &Arm) -> StudyOptions {
         acceleration: None,
         torque_abs_nm: vec![0.0; robot.dof()],
         delay: Delay::Automatic,
+        frame: None,
         margin: 2.0,
     }
 }

@@ -13,7 +13,7 @@ fn at(x: f64, y: f64, z: f64) -> Placement {
 
 /// Three bars in a chain from the origin, and the ground between (0, 0) and (1, 0): bars of 0.4, 1 and 0.8 m. Gravity is
 /// along -y, joints turn about z.
-fn four_bar() -> (Model, Constraint) {
+pub(in crate::dynamics::constraint) fn four_bar() -> (Model, Constraint) {
     let mut robot = small_model();
     robot.gravity = Vector3::new(0.0, -9.81, 0.0);
     for (i, x) in [0.0, 0.4, 1.0].into_iter().enumerate() {

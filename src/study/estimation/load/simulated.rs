@@ -31,12 +31,12 @@ impl Reader<'_> {
     }
 
     /// Number of samples of a simulated log.
-    pub(super) fn count(&self, file: &File, s: &file::Simulate) -> Result<usize, EstimateError> {
-        let count = (s.duration_s / file.step_s).round();
+    pub(super) fn count(&self, step: f64, s: &file::Simulate) -> Result<usize, EstimateError> {
+        let count = (s.duration_s / step).round();
         if (2.0..=1e7).contains(&count) {
             return Ok(count as usize);
         }
-        let (duration, step) = (s.duration_s, file.step_s);
+        let duration = s.duration_s;
         let reason = format!("{duration} s at step_s = {step} s, expected two to ten million samples");
         self.error("simulate.duration_s", reason)
     }
@@ -44,11 +44,11 @@ impl Reader<'_> {
     pub(super) fn simulate(
         &self,
         file: &File,
-        s: &file::Simulate,
+        (s, step_s): (&file::Simulate, f64),
         contacts: &Contacts,
         observations: &[Observation],
     ) -> Result<(EvenLog, Sealed), EstimateError> {
-        let (n, count) = (self.robot.nq(), self.count(file, s)?);
+        let (n, count) = (self.robot.nq(), self.count(step_s, s)?);
         if s.start_rad.len() != n {
             return self.error("simulate.start_rad", format!("{} numbers, expected {n}", s.start_rad.len()));
         }
@@ -66,14 +66,14 @@ impl Reader<'_> {
         let drive = match &s.posture {
             None => self.drive(s)?,
             Some(posture) if s.sines.is_none() && s.torques.is_none() => {
-                self.posture(file, posture, count)?
+                self.posture(file, (posture, step_s), count)?
             }
             Some(_) => return self.error("simulate.posture", "expected no other drive beside it".into()),
         };
         let plan = RecordingPlan {
             start: s.start_rad.clone(),
             drive,
-            step_s: file.step_s,
+            step_s,
             footing: Self::footing(contacts),
             samples: count,
             sensors: observations.iter().zip(&file.sensor).map(|(o, f)| (o.sensor, f.noise)).collect(),

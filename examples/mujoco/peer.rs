@@ -1,0 +1,467 @@
+//! The process at the other end of two pipes: what is said to it, what it answers, and what is wrong with an answer.
+//!
+//! One line of JSON ([`Setup`]) goes out, one JSON answer comes back; then one request and one answer for each control period. The layout is
+//! described in `plant.py`. Nothing here waits for ever, and nothing that is no number gets past.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use surelift::robot::Placement;
+use thiserror::Error;
+
+/// Version of the protocol; both sides must have the same.
+pub const PROTOCOL: u32 = 1;
+/// An answer that is longer, bytes, is none.
+const LONGEST: u32 = 1 << 24;
+/// Lines of the peer's last words that are kept.
+const LAST_WORDS: usize = 20;
+
+/// Kind and content; or a length that none has.
+type Frame = Result<(u8, Vec<u8>), u32>;
+
+/// Why a peer cannot be used any more.
+#[derive(Debug, Error)]
+pub enum PeerError {
+    /// It cannot be started.
+    #[error("cannot start `{program}`: {source}")]
+    Start {
+        /// What was to be started.
+        program: String,
+        /// The operating system's word.
+        source: std::io::Error,
+    },
+    /// It has ended, or closed its pipe, in the middle of the talk.
+    #[error("the peer ended before it answered {request}{status}{words}")]
+    Ended {
+        /// What it was asked.
+        request: &'static str,
+        /// How it ended, if that is known.
+        status: String,
+        /// What it said last.
+        words: String,
+    },
+    /// It takes too long.
+    #[error("the peer did not answer {request} within {seconds} s")]
+    Late {
+        /// What it was asked.
+        request: &'static str,
+        /// How long was waited, s.
+        seconds: f64,
+    },
+    /// It says why it does not do what it is asked.
+    #[error("the peer refuses {request}: {reason}")]
+    Refused {
+        /// What it was asked.
+        request: &'static str,
+        /// What it says.
+        reason: String,
+    },
+    /// An answer that is none.
+    #[error("the peer's answer to {request}: {reason}")]
+    Answer {
+        /// What it was asked.
+        request: &'static str,
+        /// What is wrong, and what was expected.
+        reason: String,
+    },
+}
+
+/// One joint, as the peer is to make it. Parameters are about and in the library's frame, which is stated at q = 0 in the base frame.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JointSetup {
+    /// Name in the URDF.
+    pub name: String,
+    /// The library's frame.
+    pub frame: FrameSetup,
+    /// What the library reads of the body in the URDF, for comparison.
+    pub nominal: Vec<f64>,
+    /// The true ten parameters of the body.
+    pub body: Vec<f64>,
+    /// True Coulomb friction, N m.
+    pub coulomb: f64,
+    /// True viscous friction, N m s/rad.
+    pub viscous: f64,
+    /// True transmission inertia, kg m^2.
+    pub armature: f64,
+    /// True torque offset, N m.
+    pub offset: f64,
+    /// Static over Coulomb friction.
+    pub breakaway: f64,
+    /// Share of F_c that static friction carries while the arm is held.
+    pub stuck: f64,
+    /// Bound on the drive's absolute error, N m.
+    pub drive_error_nm: f64,
+    /// Bound on the drive's error in proportion to the command.
+    pub drive_error_ratio: f64,
+    /// Bound on what nobody accounts for, N m.
+    pub unmodelled_nm: f64,
+}
+
+/// A placement, row by row.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FrameSetup {
+    /// Rotation matrix by rows.
+    pub rotation: Vec<f64>,
+    /// Translation, m.
+    pub translation: Vec<f64>,
+}
+
+impl From<&Placement> for FrameSetup {
+    fn from(placement: &Placement) -> Self {
+        let rotation = placement.rotation.transpose().iter().copied().collect();
+        Self { rotation, translation: placement.translation.iter().copied().collect() }
+    }
+}
+
+/// A box that must not be touched.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ObstacleSetup {
+    /// Its name.
+    pub name: String,
+    /// Centre, m, base frame.
+    pub center: [f64; 3],
+    /// Half-axes, m.
+    pub generators: Vec<[f64; 3]>,
+}
+
+/// A capsule of what is held, in the library's frame of its joint, m.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HeldSetup {
+    /// Index of the joint.
+    pub joint: usize,
+    /// One end of its axis.
+    pub a: [f64; 3],
+    /// The other.
+    pub b: [f64; 3],
+    /// Its radius.
+    pub radius: f64,
+}
+
+/// All that the peer needs to make its arm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Setup {
+    /// [`PROTOCOL`].
+    pub protocol: u32,
+    /// The robot's URDF.
+    pub urdf: String,
+    /// Control period, s.
+    pub period_s: f64,
+    /// Integration steps in a control period.
+    pub steps: usize,
+    /// Gravity as it truly is, m/s^2, base frame.
+    pub gravity: [f64; 3],
+    /// Where the arm stands, rad.
+    pub start: Vec<f64>,
+    /// Its joints.
+    pub joints: Vec<JointSetup>,
+    /// Obstacles.
+    pub obstacles: Vec<ObstacleSetup>,
+    /// What is held.
+    pub held: Vec<HeldSetup>,
+    /// Coulomb friction follows the sign of the speed above this, rad/s.
+    pub stiction_speed_rad_s: f64,
+    /// Bounds on the sensors' errors.
+    pub position_rad: f64,
+    /// See there.
+    pub velocity_rad_s: f64,
+    /// See there.
+    pub torque_ratio: f64,
+    /// See there.
+    pub torque_abs_nm: f64,
+    /// Whether errors are at the ends of their bounds.
+    pub at_ends: bool,
+    /// Seed of the errors.
+    pub seed: u64,
+}
+
+/// What the peer says of one control period.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// Encoders at the next tick: positions, rad, and speeds, rad/s.
+    pub reading: (Vec<f64>, Vec<f64>),
+    /// What the torque sensors say of this period, N m.
+    pub measured: Vec<f64>,
+    /// What the drives applied, N m.
+    pub applied: Vec<f64>,
+    /// True positions and speeds after each step.
+    pub path: Vec<(Vec<f64>, Vec<f64>)>,
+    /// True mass matrix at the end, transmissions included, row by row.
+    pub mass: Vec<f64>,
+    /// Least distance between what must not touch, m; infinite where none is near.
+    pub least_m: f64,
+    /// Contacts.
+    pub contacts: f64,
+}
+
+/// What the peer says at the end.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+pub struct Farewell {
+    /// Pairs that touched.
+    pub touched: Vec<Touch>,
+    /// Least distance, m, if any was near.
+    pub least_m: Option<f64>,
+}
+
+/// A contact that must not be.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Touch {
+    /// What touched what.
+    pub pair: String,
+    /// When first, s.
+    pub t: f64,
+}
+
+#[derive(Deserialize)]
+struct Greeting {
+    joints: usize,
+}
+
+/// The peer.
+pub struct Peer {
+    requests: Box<dyn Write + Send>,
+    answers: Receiver<Frame>,
+    child: Option<Child>,
+    words: Arc<Mutex<Vec<String>>>,
+    patience: Duration,
+    joints: usize,
+    steps: usize,
+}
+
+impl Peer {
+    /// Starts a process and makes its arm. It is given up after `patience` without an answer.
+    ///
+    /// # Errors
+    /// [`PeerError`] says what cannot be started, or what the process says.
+    pub fn start(command: &mut Command, setup: &Setup, patience: Duration) -> Result<Self, PeerError> {
+        let program = command.get_program().to_string_lossy().into_owned();
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|source| PeerError::Start { program, source })?;
+        let words = Arc::new(Mutex::new(Vec::new()));
+        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(stdin), Some(stdout), Some(stderr)) = (stdin, stdout, stderr) else {
+            return Err(PeerError::Answer {
+                request: "its setup",
+                reason: "its pipes are missing".to_owned(),
+            });
+        };
+        listen(stderr, words.clone());
+        let mut peer = Self::over(stdout, stdin, setup, patience);
+        (peer.child, peer.words) = (Some(child), words);
+        peer.greet(setup)?;
+        Ok(peer)
+    }
+
+    /// A peer that is reached by any two streams.
+    ///
+    /// # Errors
+    /// As [`Peer::start`].
+    #[allow(dead_code, reason = "the tests talk to a peer of their own")]
+    pub fn connect(
+        answers: impl Read + Send + 'static,
+        requests: impl Write + Send + 'static,
+        setup: &Setup,
+        patience: Duration,
+    ) -> Result<Self, PeerError> {
+        let mut peer = Self::over(answers, requests, setup, patience);
+        peer.greet(setup)?;
+        Ok(peer)
+    }
+
+    fn over(
+        answers: impl Read + Send + 'static,
+        requests: impl Write + Send + 'static,
+        setup: &Setup,
+        patience: Duration,
+    ) -> Self {
+        let (send, receive) = sync_channel(4);
+        std::thread::spawn(move || {
+            let mut from = BufReader::new(answers);
+            while let Some(frame) = frame(&mut from) {
+                let last = frame.is_err();
+                if send.send(frame).is_err() || last {
+                    return;
+                }
+            }
+        });
+        Self {
+            requests: Box::new(requests),
+            answers: receive,
+            child: None,
+            words: Arc::default(),
+            patience,
+            joints: setup.joints.len(),
+            steps: setup.steps,
+        }
+    }
+
+    fn greet(&mut self, setup: &Setup) -> Result<(), PeerError> {
+        let request = "its setup";
+        let wrong = |reason: String| PeerError::Answer { request, reason };
+        let mut line = serde_json::to_vec(setup).map_err(|e| wrong(e.to_string()))?;
+        line.push(b'\n');
+        let greeting: Greeting = self.json(request, &line)?;
+        if greeting.joints != self.joints {
+            return Err(wrong(format!("{} joints, expected {}", greeting.joints, self.joints)));
+        }
+        Ok(())
+    }
+
+    /// What the encoders say before the first tick: positions and speeds.
+    ///
+    /// # Errors
+    /// [`PeerError`].
+    pub fn first_reading(&mut self) -> Result<(Vec<f64>, Vec<f64>), PeerError> {
+        let mut all = self.numbers("the first reading", b"q", 2 * self.joints)?;
+        let dq = all.split_off(self.joints);
+        Ok((all, dq))
+    }
+
+    /// Commands torques, N m, for one period.
+    ///
+    /// # Errors
+    /// [`PeerError`].
+    pub fn command(&mut self, tau: &[f64]) -> Result<Answer, PeerError> {
+        let mut request = vec![b'c'];
+        request.extend(tau.iter().flat_map(|x| x.to_le_bytes()));
+        self.period("a command", &request)
+    }
+
+    /// Lets the arm stand for one period.
+    ///
+    /// # Errors
+    /// [`PeerError`].
+    pub fn hold(&mut self) -> Result<Answer, PeerError> {
+        self.period("to hold", b"h")
+    }
+
+    /// Ends the talk.
+    ///
+    /// # Errors
+    /// [`PeerError`].
+    pub fn end(&mut self) -> Result<Farewell, PeerError> {
+        self.json("its farewell", b"x")
+    }
+
+    fn period(&mut self, what: &'static str, request: &[u8]) -> Result<Answer, PeerError> {
+        let (n, steps) = (self.joints, self.steps);
+        let all = self.numbers(what, request, 4 * n + 2 * n * steps + n * n + 2)?;
+        let mut rest = all.as_slice();
+        let mut take = |count: usize| {
+            let (taken, left) = rest.split_at(count);
+            rest = left;
+            taken.to_vec()
+        };
+        Ok(Answer {
+            reading: (take(n), take(n)),
+            measured: take(n),
+            applied: take(n),
+            path: (0..steps).map(|_| (take(n), take(n))).collect(),
+            mass: take(n * n),
+            least_m: take(1)[0],
+            contacts: take(1)[0],
+        })
+    }
+
+    /// An answer of so many numbers. One alone need not be finite: the last but one of a period, a distance.
+    fn numbers(&mut self, what: &'static str, request: &[u8], count: usize) -> Result<Vec<f64>, PeerError> {
+        let wrong = |reason: String| PeerError::Answer { request: what, reason };
+        let bytes = self.ask(what, request, b's')?;
+        if bytes.len() != 8 * count {
+            return Err(wrong(format!("{} bytes, expected {count} numbers of 8", bytes.len())));
+        }
+        let eight = |chunk: &[u8]| chunk.try_into().map(f64::from_le_bytes).unwrap_or(f64::NAN);
+        let all: Vec<f64> = bytes.chunks_exact(8).map(eight).collect();
+        let far = |k: usize, x: f64| count > 2 * self.joints && k + 2 == count && x == f64::INFINITY;
+        match all.iter().enumerate().find(|&(k, &x)| !x.is_finite() && !far(k, x)) {
+            Some((k, x)) => Err(wrong(format!("{x} as number {} of {count}, expected a finite one", k + 1))),
+            None => Ok(all),
+        }
+    }
+
+    fn json<T: for<'a> Deserialize<'a>>(
+        &mut self,
+        what: &'static str,
+        request: &[u8],
+    ) -> Result<T, PeerError> {
+        let bytes = self.ask(what, request, b'j')?;
+        serde_json::from_slice(&bytes)
+            .map_err(|e| PeerError::Answer { request: what, reason: format!("{e}, expected JSON") })
+    }
+
+    fn ask(&mut self, what: &'static str, request: &[u8], expected: u8) -> Result<Vec<u8>, PeerError> {
+        // A pipe that is closed shows in the answer, with the peer's reason if it gave one.
+        let _ = self.requests.write_all(request).and_then(|()| self.requests.flush());
+        let wrong = |reason: String| PeerError::Answer { request: what, reason };
+        let (kind, bytes) = match self.answers.recv_timeout(self.patience) {
+            Ok(Ok(frame)) => frame,
+            Ok(Err(length)) => return Err(wrong(format!("{length} bytes, expected at most {LONGEST}"))),
+            Err(RecvTimeoutError::Timeout) => {
+                return Err(PeerError::Late { request: what, seconds: self.patience.as_secs_f64() });
+            }
+            Err(RecvTimeoutError::Disconnected) => return Err(self.ended(what)),
+        };
+        match kind {
+            b'e' => {
+                let reason = String::from_utf8_lossy(&bytes).into_owned();
+                Err(PeerError::Refused { request: what, reason })
+            }
+            kind if kind == expected => Ok(bytes),
+            kind => {
+                let (kind, expected) = (char::from(kind), char::from(expected));
+                Err(wrong(format!("kind {kind:?}, expected {expected:?}")))
+            }
+        }
+    }
+
+    fn ended(&mut self, request: &'static str) -> PeerError {
+        let until = Instant::now() + Duration::from_secs(2);
+        let mut status = None;
+        while let Some(child) = self.child.as_mut().filter(|_| status.is_none() && Instant::now() < until) {
+            status = child.try_wait().ok().flatten();
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let status = status.map_or(String::new(), |status| format!(" ({status})"));
+        let words = self.words.lock().map(|words| words.join("\n")).unwrap_or_default();
+        let words = if words.is_empty() { words } else { format!("; its last words:\n{words}") };
+        PeerError::Ended { request, status, words }
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// The next frame, if there is a whole one; only its length if that cannot be.
+fn frame(from: &mut impl Read) -> Option<Frame> {
+    let mut head = [0; 5];
+    from.read_exact(&mut head).ok()?;
+    let length = u32::from_le_bytes([head[1], head[2], head[3], head[4]]);
+    if length > LONGEST {
+        return Some(Err(length));
+    }
+    let mut bytes = vec![0; length as usize];
+    from.read_exact(&mut bytes).ok()?;
+    Some(Ok((head[0], bytes)))
+}
+
+/// Keeps the last lines of a stream.
+fn listen(from: impl Read + Send + 'static, words: Arc<Mutex<Vec<String>>>) {
+    std::thread::spawn(move || {
+        for line in BufReader::new(from).lines().map_while(Result::ok) {
+            let Ok(mut words) = words.lock() else { return };
+            if words.len() == LAST_WORDS {
+                words.remove(0);
+            }
+            words.push(line);
+        }
+    });
+}

@@ -1,0 +1,133 @@
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::estimate::{EstimationProblem, Solver, SolverOptions, SolverOutcome, Status, Trajectory};
+use crate::inertia::Coordinates;
+use crate::multibody::{Deviations, Formulation, JointParameter, ParameterMap};
+use crate::recording::Sample;
+use crate::robot::load_model;
+
+/// A double pendulum's samples at these times, made up: no motion of any robot.
+fn samples(times: &[f64]) -> Vec<Sample> {
+    let at = |&t: &f64| {
+        let wave = |a: f64, b: f64| vec![a * (3.0 * t + b).sin(), a * (2.0 * t + 2.0 * b).cos()];
+        Sample { t, q: wave(0.5, 0.1), dq: wave(1.2, 1.0), tau: wave(0.2, 2.0) }
+    };
+    times.iter().map(at).collect()
+}
+
+fn problem(samples: Vec<Sample>, estimated: bool) -> MultibodyProblem {
+    let robot = Arc::new(load_model("robots/double_pendulum.toml").unwrap());
+    let mut map = ParameterMap::none(&robot);
+    if estimated {
+        map.bodies = vec![(1, Coordinates::LogCholesky)];
+        map.joints = vec![(0, JointParameter::Viscous)];
+    }
+    let deviations = Deviations {
+        q: vec![1e-2; 2],
+        dq: vec![1e-1; 2],
+        tau: vec![0.05; 2],
+        first_q: vec![f64::INFINITY; 2],
+        first_dq: vec![f64::INFINITY; 2],
+        theta: vec![0.3; map.len()],
+    };
+    MultibodyProblem::new(robot, map, samples, 0.01, &deviations).unwrap()
+}
+
+fn solve(p: &MultibodyProblem) -> (SolverOutcome, Trajectory) {
+    let options = SolverOptions { tolerance: 1e-10, ..SolverOptions::default() };
+    let mut solver = Solver::new(p, options).unwrap();
+    let outcome = solver.solve(&p.guess()).unwrap();
+    assert_eq!(outcome.status, Status::Converged);
+    (outcome, solver.trajectory().clone())
+}
+
+/// Stamps with steps of 1 to 30 ms.
+fn stamps(steps_ms: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    let steps: Vec<f64> = steps_ms.iter().map(|ms| 1e-3 * ms).collect();
+    let mut times = vec![0.0];
+    steps.iter().for_each(|h| times.push(times[times.len() - 1] + h));
+    (times, steps)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+    /// What stands behind a gap has nothing to do with what stands before it, if the parameters are known: both are solved as if alone.
+    #[test]
+    fn a_gap_makes_two_problems_of_one(
+        first in prop::collection::vec(1.0..30.0f64, 2..12),
+        second in prop::collection::vec(1.0..30.0f64, 2..12),
+        inverse: bool,
+    ) {
+        let form = if inverse { Formulation::Inverse } else { Formulation::Forward };
+        let part = |steps_ms: &[f64], late: f64| {
+            let (mut times, mut steps) = stamps(steps_ms);
+            times.iter_mut().for_each(|t| *t += late);
+            steps.push(1.0);
+            let of = samples(&times);
+            let problem = problem(of.clone(), false).with_intervals(&steps).unwrap().formulated(form);
+            (of, steps, solve(&problem))
+        };
+        let (mut all, mut steps, (a, before)) = part(&first, 0.0);
+        let (more, last, (b, after)) = part(&second, 3.0);
+        *steps.last_mut().unwrap() = f64::INFINITY;
+        all.extend(more);
+        steps.extend(last);
+        let joined = problem(all, false).with_intervals(&steps).unwrap().formulated(form);
+        let (both, together) = solve(&joined);
+        prop_assert!((both.cost - a.cost - b.cost).abs() < 1e-8 * (1.0 + both.cost));
+        let apart = before.xs.iter().chain(&after.xs);
+        for (x, y) in together.xs.iter().zip(apart).flat_map(|(x, y)| x.iter().zip(y)) {
+            prop_assert!((x - y).abs() < 1e-5, "{x} {y}");
+        }
+        // The trajectory may start anywhere at a gap: in a rollout too.
+        prop_assert_eq!(joined.size(first.len()).input, 4);
+    }
+
+    /// A reading that is missing may be any number: positions and velocities there change nothing.
+    #[test]
+    fn missing_readings_do_not_count(
+        steps_ms in prop::collection::vec(1.0..30.0f64, 4..12),
+        which in 1usize..4,
+        wrong in -0.2..0.2f64,
+    ) {
+        let (times, mut steps) = stamps(&steps_ms);
+        steps.push(1.0);
+        let run = |off: f64| {
+            let mut samples = samples(&times);
+            samples[which].q[1] += off;
+            samples[which].dq[0] -= off;
+            let mut missing = vec![MissingReadings::default(); samples.len()];
+            missing[which] = MissingReadings { q: vec![1], dq: vec![0], tau: vec![] };
+            let p = problem(samples, true).with_intervals(&steps).unwrap().with_missing(missing).unwrap();
+            solve(&p)
+        };
+        let ((a, x), (b, y)) = (run(0.0), run(wrong));
+        prop_assert!((a.cost - b.cost).abs() < 1e-6 * (1.0 + a.cost), "{} {}", a.cost, b.cost);
+        for (x, y) in x.theta.iter().zip(&y.theta) {
+            prop_assert!((x - y).abs() < 0.03, "{x} {y}");
+        }
+    }
+}
+
+#[test]
+fn bad_intervals_and_places_are_refused() {
+    let p = || problem(samples(&[0.0, 0.01, 0.02]), true);
+    for bad in [f64::NAN, 0.0, -0.1] {
+        let error = p().with_intervals(&[0.01, bad, 0.01]).unwrap_err().to_string();
+        assert!(error.contains("the interval behind sample 1"), "{error}");
+    }
+    let error = p().with_intervals(&[0.01]).unwrap_err().to_string();
+    assert!(error.contains("intervals: 1 numbers, expected 3"), "{error}");
+    let error = p().with_missing(vec![MissingReadings::default()]).unwrap_err().to_string();
+    assert!(error.contains("missing readings: 1 numbers, expected 3"), "{error}");
+    for bad in [
+        MissingReadings { q: vec![2], ..Default::default() },
+        MissingReadings { dq: vec![9], ..Default::default() },
+    ] {
+        let all = vec![bad, MissingReadings::default(), MissingReadings::default()];
+        assert!(p().with_missing(all).unwrap_err().to_string().contains("missing reading's place"));
+    }
+}

@@ -1,0 +1,253 @@
+//! Reweighted least squares for samples of several joints at once: outliers of a whole sample lose their pull, and joints count by
+//! the covariance of their errors.
+//!
+//! With residuals e_s = Y_s z - u_s of sample s and their covariance Omega, the distance d_s = |Omega^(-1/2) e_s| of a
+//! normal error with m joints has d^2 chi-square with m degrees of freedom. Rounds repeat: weights from d, covariance from the
+//! weighted residuals, Omega = sum w e e' / sum w, scaled so that the median of d^2 is that of chi-square; then the weighted fit. First
+//! come Huber's weights min(1, c / d), which have one minimum, then Tukey's (1 - (d / c)^2)^2, which ignore what is far off.
+//! A weight is computed anew in every round, so a sample that was rejected may come back.
+
+use nalgebra::{Cholesky, DMatrix, DVector};
+
+use super::error::RegressionError;
+
+/// Probabilities that a normal sample keeps its full weight by Huber, and any weight by Tukey.
+const HUBER: f64 = 0.9;
+const TUKEY: f64 = 0.9999;
+/// Rounds of each kind at most, and the share of its length by which an estimate still moves when they end.
+const ROUNDS: usize = 20;
+const SETTLED: f64 = 1e-5;
+/// Errors of joints smaller than this share of the largest are rounding: they do not count as exact.
+const LEAST: f64 = 1e-9;
+
+/// Samples of `joints` rows each.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SampleRows {
+    /// SampleRows of one sample after the other, (joints times samples) x unknowns.
+    pub y: DMatrix<f64>,
+    /// Right-hand side.
+    pub u: DVector<f64>,
+    /// SampleRows of a sample.
+    pub joints: usize,
+}
+
+/// The end of the rounds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reweighted {
+    /// The estimate.
+    pub z: DVector<f64>,
+    /// Weight of each sample, 0 to 1.
+    pub weights: Vec<f64>,
+    /// Covariance of the joints' errors.
+    pub covariance: DMatrix<f64>,
+    /// Rounds in all.
+    pub rounds: usize,
+}
+
+impl SampleRows {
+    /// Number of samples.
+    pub fn samples(&self) -> usize {
+        self.u.len() / self.joints.max(1)
+    }
+
+    /// Y z - u with one column a sample.
+    pub fn residuals(&self, z: &DVector<f64>) -> DMatrix<f64> {
+        let flat = &self.y * z - &self.u;
+        DMatrix::from_column_slice(self.joints, self.samples(), flat.as_slice())
+    }
+
+    /// SampleRows times Omega^(-1/2) and the root of their sample's weight.
+    fn whitened(
+        &self,
+        covariance: &DMatrix<f64>,
+        weights: &[f64],
+    ) -> Result<(DMatrix<f64>, DVector<f64>), RegressionError> {
+        let lower = root(covariance)?;
+        let (mut y, mut u) = (self.y.clone(), self.u.clone());
+        for (s, w) in weights.iter().enumerate() {
+            let mut own = y.rows_mut(self.joints * s, self.joints);
+            lower.solve_lower_triangular_mut(&mut own);
+            own *= w.sqrt();
+            let mut own = u.rows_mut(self.joints * s, self.joints);
+            lower.solve_lower_triangular_mut(&mut own);
+            own *= w.sqrt();
+        }
+        Ok((y, u))
+    }
+
+    fn check(&self) -> Result<(), RegressionError> {
+        let (found, expected) = (self.y.nrows(), self.u.len());
+        if found != expected || self.joints == 0 || !expected.is_multiple_of(self.joints) || expected == 0 {
+            return Err(RegressionError::WrongLength { what: "rows of the regressor", found, expected });
+        }
+        match self.y.iter().chain(&self.u).find(|x| !x.is_finite()) {
+            Some(&value) => {
+                let what = "data of the fit".to_owned();
+                Err(RegressionError::BadValue { what, value, expected: "finite numbers" })
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// Lower Cholesky factor of a covariance, with a floor of rounding.
+fn root(covariance: &DMatrix<f64>) -> Result<DMatrix<f64>, RegressionError> {
+    let m = covariance.nrows();
+    let floor = LEAST * LEAST * covariance.diagonal().max() + f64::MIN_POSITIVE;
+    let raised = covariance + DMatrix::identity(m, m) * floor;
+    let factor = Cholesky::new(raised);
+    Ok(factor
+        .ok_or_else(|| RegressionError::NoEstimate("the errors' covariance is singular".to_owned()))?
+        .l())
+}
+
+/// The rounds; `solve` fits weighted rows (y, u) from the estimate before, e.g. [`super::barrier::ConvexFit`].
+///
+/// # Errors
+/// Sizes that do not fit, numbers that are not finite, and those of `solve`.
+pub fn reweight(
+    rows: &SampleRows,
+    start: &DVector<f64>,
+    mut solve: impl FnMut(&DMatrix<f64>, &DVector<f64>, &DVector<f64>) -> Result<DVector<f64>, RegressionError>,
+) -> Result<Reweighted, RegressionError> {
+    rows.check()?;
+    let (m, count) = (rows.joints, rows.samples());
+    let mut weights = vec![1.0; count];
+    let mut z = start.clone();
+    let mut covariance = DMatrix::identity(m, m);
+    let mut rounds = 0;
+    let median = chi_square(m, 0.5);
+    for huber in [true, false] {
+        let limit = chi_square(m, if huber { HUBER } else { TUKEY }).sqrt();
+        for _ in 0..ROUNDS {
+            rounds += 1;
+            if rounds > 1 {
+                let e = rows.residuals(&z);
+                covariance = spread(&e, &weights);
+                let mut distances = distances(&e, &covariance)?;
+                let mut sorted = distances.clone();
+                sorted.sort_by(f64::total_cmp);
+                let scale = (sorted[count / 2].powi(2) / median).max(LEAST * LEAST);
+                covariance *= scale;
+                distances.iter_mut().for_each(|d| *d /= scale.sqrt());
+                let weight = |d: f64| match huber {
+                    true => (limit / d).min(1.0),
+                    false => (1.0 - (d / limit).powi(2)).max(0.0).powi(2),
+                };
+                weights = distances.iter().map(|d| weight(*d)).collect();
+            } else {
+                // Each joint by its own size, until there are residuals.
+                let own = rows.residuals(&DVector::zeros(z.len()));
+                covariance = DMatrix::from_diagonal(&spread(&own, &weights).diagonal());
+            }
+            let (y, u) = rows.whitened(&covariance, &weights)?;
+            let next = solve(&y, &u, &z)?;
+            let moved = (&rows.y * (&next - &z)).norm();
+            z = next;
+            if rounds > 1 && moved <= SETTLED * rows.u.norm() {
+                break;
+            }
+        }
+    }
+    Ok(Reweighted { z, weights, covariance, rounds })
+}
+
+/// sum w e e' / sum w.
+fn spread(e: &DMatrix<f64>, weights: &[f64]) -> DMatrix<f64> {
+    let m = e.nrows();
+    let mut sum = DMatrix::zeros(m, m);
+    for (own, w) in e.column_iter().zip(weights) {
+        sum += own * own.transpose() * *w;
+    }
+    sum / weights.iter().sum::<f64>().max(f64::MIN_POSITIVE)
+}
+
+fn distances(e: &DMatrix<f64>, covariance: &DMatrix<f64>) -> Result<Vec<f64>, RegressionError> {
+    let mut own = e.clone();
+    root(covariance)?.solve_lower_triangular_mut(&mut own);
+    Ok(own.column_iter().map(|c| c.norm()).collect())
+}
+
+/// Quantile of chi-square with `m` degrees of freedom (Wilson and Hilferty 1931; within some percent of it).
+fn chi_square(m: usize, probability: f64) -> f64 {
+    let m = m as f64;
+    let spread = 2.0 / (9.0 * m);
+    m * (1.0 - spread + normal_quantile(probability) * spread.sqrt()).powi(3)
+}
+
+/// Quantile of the standard normal for a probability of at least a half (Abramowitz and Stegun, 26.2.23; within 5e-4).
+fn normal_quantile(probability: f64) -> f64 {
+    let t = (-2.0 * (1.0 - probability).ln()).sqrt();
+    let top = 2.515517 + t * (0.802853 + t * 0.010328);
+    t - top / (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308)))
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::{Rng, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+
+    fn plain(y: &DMatrix<f64>, u: &DVector<f64>, _: &DVector<f64>) -> Result<DVector<f64>, RegressionError> {
+        crate::regression::least_squares::ordinary(y, u)
+    }
+
+    fn normal(rng: &mut impl Rng) -> f64 {
+        (0..12).map(|_| rng.random_range(0.0..1.0)).sum::<f64>() - 6.0
+    }
+
+    /// Two joints with correlated errors of different size, a tenth of the samples far off.
+    fn rows(seed: u64, outliers: bool) -> (SampleRows, DVector<f64>) {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let (count, p) = (400, 5);
+        let truth = DVector::from_fn(p, |_, _| rng.random_range(-1.0..1.0));
+        let y = DMatrix::from_fn(2 * count, p, |_, _| rng.random_range(-1.0..1.0));
+        let mut u = &y * &truth;
+        for s in 0..count {
+            let (a, b) = (normal(&mut rng), normal(&mut rng));
+            u[2 * s] += 0.01 * a;
+            u[2 * s + 1] += 0.2 * (0.8 * a + 0.6 * b);
+            if outliers && s % 10 == 0 {
+                u[2 * s] += 3.0;
+            }
+        }
+        (SampleRows { y, u, joints: 2 }, truth)
+    }
+
+    #[test]
+    fn quantiles_are_those_of_tables() {
+        for (m, p, known) in
+            [(1, 0.9, 2.706), (2, 0.5, 1.386), (6, 0.9, 10.645), (6, 0.9999, 27.856), (4, 0.99, 13.277)]
+        {
+            assert!((chi_square(m, p) / known - 1.0).abs() < 0.03, "{m} {p}: {}", chi_square(m, p));
+        }
+    }
+
+    #[test]
+    fn outliers_are_ignored_and_joints_weighed() {
+        for seed in 0..5 {
+            let (rows, truth) = rows(seed, true);
+            let found = reweight(&rows, &DVector::zeros(5), plain).unwrap();
+            let simple = crate::regression::least_squares::ordinary(&rows.y, &rows.u).unwrap();
+            let (near, far) = ((&found.z - &truth).amax(), (simple - &truth).amax());
+            assert!(near < 0.005 && near < 0.1 * far, "{near} {far}");
+            assert!((0..400).step_by(10).all(|s| found.weights[s] == 0.0));
+            let kept = (0..400).filter(|s| s % 10 != 0 && found.weights[*s] > 0.2).count();
+            assert!(kept > 340, "{kept}");
+            assert!((found.covariance[(0, 0)].sqrt() - 0.01).abs() < 0.002, "{}", found.covariance);
+            let c = &found.covariance;
+            assert!((c[(0, 1)] / (c[(0, 0)] * c[(1, 1)]).sqrt() - 0.8).abs() < 0.1, "{c}");
+        }
+    }
+
+    #[test]
+    fn data_that_do_not_fit_are_refused() {
+        let (mut rows, truth) = rows(1, false);
+        let count = rows.u.len();
+        rows.u = rows.u.rows(0, count - 1).into_owned();
+        assert!(matches!(reweight(&rows, &truth, plain), Err(RegressionError::WrongLength { .. })));
+        rows.u = DVector::from_element(count, f64::NAN);
+        assert!(matches!(reweight(&rows, &truth, plain), Err(RegressionError::BadValue { .. })));
+    }
+}

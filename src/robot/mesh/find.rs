@@ -1,0 +1,95 @@
+//! Where the mesh files of a URDF are: paths as ROS writes them.
+
+use std::path::{Path, PathBuf};
+
+/// What names a package in a path.
+const PACKAGE: [&str; 2] = ["package://", "model://"];
+
+/// Where to look for the packages of a URDF.
+#[derive(Debug, Clone, Default)]
+pub(in crate::robot) struct Places {
+    /// Folder of the URDF.
+    pub near: PathBuf,
+    /// Folders that hold packages, or are one: what a person names, in that order.
+    pub named: Vec<PathBuf>,
+}
+
+impl Places {
+    /// The file that `reference` means in the URDF.
+    ///
+    /// `package://NAME/REST` is looked for in every folder of [`Places::folders`], as `NAME/REST`, as `share/NAME/REST`, and as `REST` where the
+    /// folder itself is called NAME. Any other path is relative to the URDF.
+    ///
+    /// # Errors
+    /// Where it was looked for, and how to name the right folder.
+    pub fn find(&self, reference: &str) -> Result<PathBuf, String> {
+        let Some(rest) = PACKAGE.iter().find_map(|scheme| reference.strip_prefix(scheme)) else {
+            let path = self.near.join(reference.strip_prefix("file://").unwrap_or(reference));
+            let missing = || format!("`{}` does not exist", path.display());
+            return if path.is_file() { Ok(path) } else { Err(missing()) };
+        };
+        let (package, inside) = rest.split_once('/').unwrap_or((rest, ""));
+        let folders = self.folders();
+        for folder in &folders {
+            let itself = folder.file_name().is_some_and(|name| name == package).then(|| folder.join(inside));
+            let within = [folder.join(rest), folder.join("share").join(rest)];
+            if let Some(found) = itself.into_iter().chain(within).find(|path| path.is_file()) {
+                return Ok(found);
+            }
+        }
+        let tried: Vec<String> = folders.iter().map(|folder| format!("`{}`", folder.display())).collect();
+        let tried = tried.join(", ");
+        Err(format!(
+            "no such file in the package `{package}`; looked in {tried}; name the folder that holds the package: --package-path, `package_path` in \
+             the robot TOML, or the environment's ROS_PACKAGE_PATH"
+        ))
+    }
+
+    /// Folders named by a person, then those of ROS_PACKAGE_PATH and AMENT_PREFIX_PATH, then that of the URDF and all above it.
+    fn folders(&self) -> Vec<PathBuf> {
+        let of = |variable: &str| std::env::var_os(variable).unwrap_or_default();
+        let environment: Vec<PathBuf> = ["ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH"]
+            .iter()
+            .flat_map(|variable| std::env::split_paths(&of(variable)).collect::<Vec<_>>())
+            .filter(|folder| !folder.as_os_str().is_empty())
+            .collect();
+        let near = std::path::absolute(&self.near).unwrap_or_else(|_| self.near.clone());
+        let above = near.ancestors().map(Path::to_path_buf);
+        self.named.iter().cloned().chain(environment).chain(above).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_are_found_above_beside_and_where_a_person_says() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |path: &str| {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, "mesh").unwrap();
+            path
+        };
+        let (above, installed, own) = (
+            at("arm_description/meshes/a.stl"),
+            at("install/share/hand/b.stl"),
+            at("arm_description/urdf/c.stl"),
+        );
+        let near = root.path().join("arm_description/urdf");
+        let plain = Places { near: near.clone(), named: vec![] };
+        // The folder above is the package; so is one beside it.
+        assert_eq!(plain.find("package://arm_description/meshes/a.stl").unwrap(), above);
+        assert_eq!(plain.find("c.stl").unwrap(), own);
+        assert_eq!(plain.find(&format!("file://{}", own.display())).unwrap(), own);
+        let missing = plain.find("package://hand/b.stl").unwrap_err();
+        for word in ["`hand`", "--package-path", "ROS_PACKAGE_PATH", "urdf`"] {
+            assert!(missing.contains(word), "{missing}");
+        }
+        let told = Places { near, named: vec![root.path().join("install")] };
+        assert_eq!(told.find("package://hand/b.stl").unwrap(), installed);
+        assert!(told.find("d.stl").unwrap_err().contains("d.stl` does not exist"));
+        assert!(told.find("package://").is_err());
+    }
+}

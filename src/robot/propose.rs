@@ -1,0 +1,263 @@
+//! A robot TOML for a URDF: what the URDF says, and guesses, each marked as one, for what it does not say.
+
+use std::collections::BTreeMap;
+use std::f64::consts::PI;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use nalgebra::Vector3;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::arm::Arm;
+use super::clearance;
+use super::configuration::limits;
+use super::error::RobotError;
+use super::load::{self, Parts};
+use super::model::{JointKind, Placement};
+use super::validate::Judge;
+
+/// Guess of a transmission inertia: this many kg m^2 for each N m of the joint's torque limit. Arms whose figures are public have 0.003 (Z1) to 0.05
+/// (Gen3).
+const ARMATURE: f64 = 0.01;
+/// Guess of Coulomb friction, as a share of the torque limit.
+const COULOMB: f64 = 0.01;
+/// Guess of viscous friction at the joint's speed limit, as a share of the torque limit.
+const VISCOUS: f64 = 0.03;
+/// Random configurations in which capsules are looked at.
+const SAMPLES: usize = 500;
+/// Pairs that overlap in as large a share of them are proposed to be ignored even if they do not overlap at rest.
+const MOSTLY: f64 = 0.9;
+/// What the ends of a capsule are rounded to when they are written, m; its radius grows by as much.
+const ROUNDED: f64 = 1e-4;
+
+/// What would be written for a URDF.
+#[derive(Debug, Clone)]
+pub struct ProposedFile {
+    /// The robot TOML.
+    pub text: String,
+    /// The arm as the URDF alone makes it.
+    pub arm: Arm,
+    /// Pairs of capsules that it proposes to ignore.
+    pub ignored: usize,
+    /// Joints of grippers that it proposes to hold still.
+    pub held: Vec<String>,
+}
+
+/// Proposes a robot TOML for the URDF at `path`, to stand in the folder `home`; `package_path` are folders in which its packages are.
+///
+/// # Errors
+/// As [`super::load()`] of the URDF.
+pub fn propose(path: &Path, home: &Path, package_path: &[PathBuf]) -> Result<ProposedFile, RobotError> {
+    let path = load::find(path, Path::new("."))?;
+    let mut judge = Judge::strict().of_shapes_in(package_path);
+    let parts = load::read(&path, &mut judge)?;
+    let held = held(&parts);
+    let frames = link_frames(&parts);
+    let arm = load::assemble(&path, parts, None, &mut judge)?.arm(&path)?;
+    let ignored = overlapping(&arm);
+    let mut text = heading(&arm, &path, home, package_path);
+    text += &defaults(&arm);
+    text += &joints(&arm, &held);
+    text += &pairs(&arm, &ignored);
+    text += &capsules(&arm, &frames);
+    let held = held.into_iter().map(|(name, ..)| name).collect();
+    Ok(ProposedFile { text, arm, ignored: ignored.len(), held })
+}
+
+/// Joints that were held, those that follow one of them left out: name, kind and position.
+fn held(parts: &Parts) -> Vec<(String, JointKind, f64)> {
+    let joints = parts.tree.joints.iter().filter(|joint| joint.mimic.is_none());
+    joints.filter_map(|joint| joint.held_at.map(|(kind, at)| (joint.name.clone(), kind, at))).collect()
+}
+
+/// The frame of each link in that of its body.
+fn link_frames(parts: &Parts) -> BTreeMap<String, Placement> {
+    let names = parts.tree.links.iter().map(|link| link.name.clone());
+    names.zip(parts.merged.placements.iter().map(|placement| placement.frame)).collect()
+}
+
+/// A text as TOML writes it.
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
+
+/// A path as seen from the folder `home`, or as it is where the two have nothing in common.
+fn seen_from(home: &Path, path: &Path) -> PathBuf {
+    let whole = |path: &Path| std::fs::canonicalize(path).ok();
+    let (Some(home), Some(path)) = (whole(home), whole(path)) else { return path.to_path_buf() };
+    let common = home.components().zip(path.components()).take_while(|(a, b)| a == b).count();
+    if common < 2 {
+        return path;
+    }
+    let up = home.components().skip(common).map(|_| PathBuf::from(".."));
+    up.chain([path.components().skip(common).collect::<PathBuf>()]).collect()
+}
+
+fn heading(arm: &Arm, path: &Path, home: &Path, package_path: &[PathBuf]) -> String {
+    let shown = |path: &Path| quoted(&seen_from(home, path).display().to_string());
+    let mut text = format!(
+        "# {}: what its URDF does not say. Made by `surelift robot init`.\n\
+         # Every figure behind the word \"guess\" is one. Nothing that is proven with it holds for your arm until you have replaced it:\n\
+         # data sheets give limits and sensors, recordings give friction and transmission inertia (surelift identify).\n\
+         name = {}\nurdf = {}\n",
+        arm.name,
+        quoted(&arm.name),
+        shown(path),
+    );
+    if !package_path.is_empty() {
+        let folders: Vec<String> = package_path.iter().map(|folder| shown(folder)).collect();
+        let _ = writeln!(text, "package_path = [{}]", folders.join(", "));
+    }
+    let hand = &arm.joints[arm.end_effector()];
+    let _ = writeln!(
+        text,
+        "# Guess: the last link that moves, `{}`, holds the payload.\nend_effector = {}",
+        hand.link,
+        quoted(&hand.name)
+    );
+    text
+}
+
+/// The sections that an arm needs and a URDF does not have.
+fn defaults(arm: &Arm) -> String {
+    let (uncertainty, sensors, gains) = (arm.uncertainty(), arm.sensors(), arm.gains());
+    format!(
+        "\n# Guess: how far the truth may be from the model, as shares of its figures.\n[uncertainty]\nlink_ratio = {:?}\nfriction_ratio = {:?}\n\
+         armature_ratio = {:?}\n\n# Guess: the most that sensors get wrong.\n[sensors]\nposition_rad = {:?}\nvelocity_rad_s = {:?}\n\
+         torque_ratio = {:?}\ntorque_abs_nm = {:?}\n\n# Guess: gains; `surelift robot tune` finds better ones.\n[control]\nk_r = {:?}\nalpha = {:?}\n\
+         v_max = {:?}\nperiod_s = {:?}\nstiction_speed_rad_s = {:?}\n",
+        uncertainty.link_ratio,
+        uncertainty.friction_ratio,
+        uncertainty.armature_ratio,
+        sensors.position_rad,
+        sensors.velocity_rad_s,
+        sensors.torque_ratio,
+        sensors.torque_abs_nm,
+        gains.k_r,
+        gains.alpha,
+        gains.v_max,
+        gains.period_s,
+        gains.stiction_speed_rad_s,
+    )
+}
+
+/// Friction and transmission inertia of each joint, and the joints that are held.
+fn joints(arm: &Arm, held: &[(String, JointKind, f64)]) -> String {
+    let mut text = String::from(
+        "\n# Guess of what nobody states: friction from the torque limits, transmission inertia (rotor inertia times the square of the reduction) 0.01 kg m^2\n\
+         # for each N m of the torque limit. Position, speed and torque limits are the URDF's; `position_rad`, `velocity_rad_s` and `torque_nm` here\n\
+         # override them (`position_m`, `velocity_m_s`, `force_n` of a joint that slides).\n",
+    );
+    for joint in &arm.joints {
+        let (torque, speed, stated) = (joint.limits.torque, joint.limits.velocity, &joint.friction);
+        let _ = write!(text, "\n[joints.{}]\n", quoted(&joint.name));
+        let rows = [
+            ("coulomb", stated.coulomb, COULOMB * torque),
+            ("viscous", stated.viscous, VISCOUS * torque / speed),
+            ("armature", 0.0, ARMATURE * torque),
+        ];
+        for (key, stated, guess) in rows {
+            let _ = if stated > 0.0 {
+                writeln!(text, "{key} = {stated:?}  # as in the URDF")
+            } else {
+                writeln!(text, "{key} = {:?}  # guess", two_digits(guess))
+            };
+        }
+    }
+    for (name, kind, at) in held {
+        let key = if kind.is_rotation() { "fixed_at_rad" } else { "fixed_at_m" };
+        let name = quoted(name);
+        let _ = write!(text, "\n# Guess: a gripper's joint, held still.\n[joints.{name}]\n{key} = {at:?}\n");
+    }
+    text
+}
+
+/// A number rounded to two digits.
+fn two_digits(x: f64) -> f64 {
+    format!("{x:.1e}").parse().unwrap_or(x)
+}
+
+/// Two capsules that overlap where they need not, and why they should be ignored.
+struct Overlap {
+    pair: (usize, usize),
+    reason: String,
+}
+
+/// The pairs to be kept apart that overlap at rest, or nearly always.
+fn overlapping(arm: &Arm) -> Vec<Overlap> {
+    let (lower, upper) = limits(arm);
+    let range = |j: usize| {
+        if lower[j].is_finite() && upper[j].is_finite() { (lower[j], upper[j]) } else { (-PI, PI) }
+    };
+    let rest: Vec<f64> = (0..arm.dof()).map(|j| 0f64.clamp(range(j).0, range(j).1)).collect();
+    let mut rng = ChaCha8Rng::seed_from_u64(0);
+    let mut random =
+        || (0..arm.dof()).map(|j| rng.random_range(range(j).0..=range(j).1)).collect::<Vec<f64>>();
+    let at_rest = arm.frames(&rest);
+    let elsewhere: Vec<_> = (0..SAMPLES).map(|_| arm.frames(&random())).collect();
+    let overlaps = |&(a, b): &(usize, usize)| {
+        let distance = |frames: &[Placement]| {
+            clearance::between_capsules(&arm.placed_capsule(a, frames), &arm.placed_capsule(b, frames))
+        };
+        let now = distance(&at_rest);
+        let count = elsewhere.iter().filter(|frames| distance(frames) <= 0.0).count();
+        let share = 100 * count / SAMPLES;
+        let mostly = count as f64 >= MOSTLY * SAMPLES as f64;
+        let reason = if now <= 0.0 {
+            format!(
+                "guess: they overlap by {:.1} mm at rest (all joints at zero, or as near as they get) and in {share} % of random positions",
+                -1e3 * now
+            )
+        } else {
+            format!("guess: they overlap in {share} % of random positions")
+        };
+        (now <= 0.0 || mostly).then_some(Overlap { pair: (a, b), reason })
+    };
+    arm.self_pairs().iter().filter_map(overlaps).collect()
+}
+
+fn pairs(arm: &Arm, ignored: &[Overlap]) -> String {
+    if ignored.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from(
+        "\n# Guess: capsules of neighbours that overlap where the links do not. Nobody proves these pairs: look at each, and shorten capsules\n\
+         # where you can.\n[self_collision]\nignore = [\n",
+    );
+    for Overlap { pair, reason } in ignored {
+        let [a, b] = [pair.0, pair.1].map(|k| quoted(&arm.shapes()[k].name));
+        let _ = writeln!(text, "    {{ a = {a}, b = {b}, reason = {} }},", quoted(reason));
+    }
+    text + "]\n"
+}
+
+/// The capsules, in the frames of their links.
+fn capsules(arm: &Arm, frames: &BTreeMap<String, Placement>) -> String {
+    let mut text = String::from(
+        "\n# Laid around the URDF's collision shapes. Loading proves that they cover them, whatever you change.\n",
+    );
+    for shape in arm.shapes() {
+        let part =
+            arm.parts().iter().find(|part| format!("{}: {}", part.link, part.collision.name) == shape.name);
+        let Some((link, frame)) = part.and_then(|part| frames.get_key_value(&part.link)) else { continue };
+        let capsule = shape.capsule.placed(&frame.inverse());
+        let point = |p: &Vector3<f64>| {
+            let [x, y, z] = [p.x, p.y, p.z].map(|x| (x / ROUNDED).round() * ROUNDED + 0.0);
+            format!("[{x:.4}, {y:.4}, {z:.4}]")
+        };
+        let _ = write!(
+            text,
+            "\n[[capsules]]\nname = {}\nlink = {}\na_m = {}\nb_m = {}\nradius_m = {:.4}\n",
+            quoted(&shape.name),
+            quoted(link),
+            point(&capsule.a),
+            point(&capsule.b),
+            ((capsule.radius + ROUNDED) / ROUNDED).ceil() * ROUNDED,
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,340 @@
+//! The promise: an arm that another program simulates runs the whole loop over two pipes (`examples/mujoco/`), and whatever that program does wrong is told
+//! in words. No Python here: the other end is a thread that speaks the protocol and knows the arm's dynamics.
+
+#[path = "../examples/mujoco/arm.rs"]
+mod arm;
+#[path = "../examples/mujoco/peer.rs"]
+mod peer;
+#[path = "../examples/mujoco/truth.rs"]
+mod truth;
+
+use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read, Write, pipe};
+use std::path::Path;
+use std::process::Command;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use surelift::dynamics::Workspace;
+use surelift::horizon::{self, Hardware, Outcome, Reading, RunOptions, Task};
+use surelift::inertia::ParameterSet;
+use surelift::robot::Arm;
+use surelift::scenario::Scenario;
+
+use arm::PeerArm;
+use peer::{Peer, PeerError, Setup};
+use truth::{Draw, Effect, Truth};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const STEPS: usize = 4;
+
+fn task(name: &str) -> Task {
+    Scenario::load(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap().split().0
+}
+
+fn drawn(task: &Task, seed: u64) -> Truth {
+    let draw = Draw { seed, beyond: None, off_axis_m: None };
+    truth::draw(task, "my_arm.urdf", STEPS, &draw).unwrap()
+}
+
+/// What the other end does at its `at`-th request of torques.
+#[derive(Clone, Copy, PartialEq)]
+enum Whim {
+    None,
+    Ends,
+    Nan,
+    Short,
+    Refuses,
+    Sleeps,
+    Text,
+    Huge,
+}
+
+/// The other end: an arm without friction below the stiction speed's ends, and the protocol.
+struct FakePeer {
+    robot: Arm,
+    theta: Vec<f64>,
+    dynamics: Workspace,
+    setup: Setup,
+    q: Vec<f64>,
+    dq: Vec<f64>,
+    whim: (Whim, u64),
+}
+
+impl FakePeer {
+    /// Serves until it is told to end, or does as its whim is.
+    fn serve(mut self, requests: PipeReader, mut answers: PipeWriter) -> std::io::Result<()> {
+        let mut from = BufReader::new(requests);
+        let mut line = String::new();
+        from.read_line(&mut line)?;
+        assert_eq!(serde_json::from_str::<Setup>(&line).unwrap(), self.setup);
+        let n = self.q.len();
+        say(&mut answers, b'j', format!("{{\"joints\": {n}}}").as_bytes())?;
+        let mut asked = 0;
+        loop {
+            let mut kind = [0];
+            from.read_exact(&mut kind)?;
+            match kind[0] {
+                b'c' => {
+                    let mut bytes = vec![0; 8 * n];
+                    from.read_exact(&mut bytes)?;
+                    let tau: Vec<f64> =
+                        bytes.chunks_exact(8).map(|x| f64::from_le_bytes(x.try_into().unwrap())).collect();
+                    assert!(tau.iter().all(|x| x.is_finite()), "a command of {tau:?}");
+                    let answer = self.command(&tau);
+                    if self.whim.0 != Whim::None && asked == self.whim.1 {
+                        return self.misbehave(answer, &mut answers);
+                    }
+                    asked += 1;
+                    numbers(&mut answers, &answer)?;
+                }
+                b'h' => {
+                    let answer = self.hold();
+                    numbers(&mut answers, &answer)?;
+                }
+                b'q' => numbers(&mut answers, &[self.q.clone(), self.dq.clone()].concat())?,
+                b'x' => return say(&mut answers, b'j', br#"{"touched": [], "least_m": null}"#),
+                other => panic!("request {other}"),
+            }
+        }
+    }
+
+    fn misbehave(&self, mut answer: Vec<f64>, answers: &mut PipeWriter) -> std::io::Result<()> {
+        match self.whim.0 {
+            Whim::None | Whim::Ends => Ok(()),
+            Whim::Nan => {
+                answer[2] = f64::NAN;
+                numbers(answers, &answer)
+            }
+            Whim::Short => numbers(answers, &answer[1..]),
+            Whim::Refuses => say(answers, b'e', b"the sky is falling"),
+            Whim::Text => say(answers, b'j', b"{}"),
+            Whim::Huge => answers.write_all(&[b's', 255, 255, 255, 255]),
+            Whim::Sleeps => {
+                thread::sleep(Duration::from_millis(600));
+                Ok(())
+            }
+        }
+    }
+
+    fn command(&mut self, tau: &[f64]) -> Vec<f64> {
+        let (n, fine) = (self.q.len(), 5);
+        let step = self.setup.period_s / (STEPS * fine) as f64;
+        let (mut path, mut ddq) = (vec![], vec![0.0; n]);
+        for k in 0..STEPS * fine {
+            let mut moved = tau.to_vec();
+            for (j, moved) in moved.iter_mut().enumerate() {
+                let own = self.robot.joint_parameters(&self.theta, j);
+                let sign = (self.dq[j] / self.setup.stiction_speed_rad_s).clamp(-1.0, 1.0);
+                *moved -= own.coulomb * sign + own.viscous * self.dq[j] + own.offset;
+            }
+            let Self { robot, theta, dynamics, q, dq, .. } = self;
+            dynamics.forward_dynamics(robot, q, dq, &moved, theta, &mut ddq);
+            for j in 0..n {
+                dq[j] += step * ddq[j];
+                q[j] += step * dq[j];
+            }
+            if (k + 1) % fine == 0 {
+                path.extend(q.iter().chain(dq.iter()).copied());
+            }
+        }
+        self.answer(tau, path)
+    }
+
+    fn hold(&mut self) -> Vec<f64> {
+        let n = self.q.len();
+        self.dq.fill(0.0);
+        let (zeros, mut tau) = (vec![0.0; n], vec![0.0; n]);
+        self.dynamics.inverse_dynamics(&self.robot, &self.q, &zeros, &zeros, &self.theta, &mut tau);
+        let still = [self.q.clone(), zeros].concat();
+        self.answer(&tau, still.repeat(STEPS))
+    }
+
+    /// The mass matrix column by column: what unit accelerations ask for, without gravity and speed.
+    fn answer(&mut self, tau: &[f64], path: Vec<f64>) -> Vec<f64> {
+        let n = self.q.len();
+        let (zeros, mut rest, mut mass) = (vec![0.0; n], vec![0.0; n], vec![0.0; n * n]);
+        self.dynamics.inverse_dynamics(&self.robot, &self.q, &zeros, &zeros, &self.theta, &mut rest);
+        for j in 0..n {
+            let (mut unit, mut column) = (zeros.clone(), zeros.clone());
+            unit[j] = 1.0;
+            self.dynamics.inverse_dynamics(&self.robot, &self.q, &zeros, &unit, &self.theta, &mut column);
+            for i in 0..n {
+                mass[n * i + j] = column[i] - rest[i];
+            }
+        }
+        [self.q.clone(), self.dq.clone(), tau.to_vec(), tau.to_vec(), path, mass, vec![f64::INFINITY, 0.0]]
+            .concat()
+    }
+}
+
+fn say(answers: &mut PipeWriter, kind: u8, bytes: &[u8]) -> std::io::Result<()> {
+    answers.write_all(&[&[kind], (bytes.len() as u32).to_le_bytes().as_slice(), bytes].concat())
+}
+
+fn numbers(answers: &mut PipeWriter, all: &[f64]) -> std::io::Result<()> {
+    say(answers, b's', &all.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())
+}
+
+/// An arm of this task whose other end has a whim.
+fn connected<'a>(
+    task: &'a Task,
+    truth: &Truth,
+    whim: (Whim, u64),
+) -> (PeerArm<'a>, JoinHandle<std::io::Result<()>>) {
+    let ((reads_requests, requests), (answers, writes_answers)) = (pipe().unwrap(), pipe().unwrap());
+    let fake = FakePeer {
+        robot: task.robot.clone(),
+        theta: truth.theta.clone(),
+        dynamics: Workspace::new(&task.robot),
+        setup: truth.setup.clone(),
+        q: task.start.clone(),
+        dq: vec![0.0; task.robot.dof()],
+        whim,
+    };
+    let served = thread::spawn(move || fake.serve(reads_requests, writes_answers));
+    let patience = if whim.0 == Whim::Sleeps { Duration::from_millis(200) } else { PATIENCE };
+    let peer = Peer::connect(answers, requests, &truth.setup, patience).unwrap();
+    (PeerArm::new(&task.robot, truth.theta.clone(), peer).unwrap(), served)
+}
+
+fn options() -> RunOptions {
+    RunOptions { method: "ours".to_owned(), seed: 0, timed: false }
+}
+
+#[test]
+fn an_arm_behind_two_pipes_runs_the_whole_loop() {
+    let task = task("examples/my_arm/first_move.toml");
+    let truth = drawn(&task, 2);
+    assert_ne!(truth.theta, task.robot.nominal_parameters());
+    let (mut arm, served) = connected(&task, &truth, (Whim::None, 0));
+    let record = horizon::run(&task, &mut arm, &options(), &mut ()).unwrap();
+    assert_eq!(record.outcome, Outcome::Success, "{:?}", record.reason);
+    let (seen, farewell) = arm.end().unwrap();
+    served.join().unwrap().unwrap();
+    assert!(seen.violations().is_empty() && seen.violated_s.is_none(), "{seen:?}");
+    // It was looked at, and there was something to see.
+    assert!(0.0 < seen.energy && seen.energy < 1.0 && 0.0 < seen.tube && seen.tube < 1.0, "{seen:?}");
+    assert!(seen.speed > 0.01 && seen.torque > 0.01 && seen.position_rad.is_finite(), "{seen:?}");
+    assert_eq!(farewell.touched, []);
+}
+
+#[test]
+fn what_leaves_its_bounds_is_seen() {
+    let task = task("examples/my_arm/first_move.toml");
+    let truth = drawn(&task, 2);
+    let (mut arm, served) = connected(&task, &truth, (Whim::None, 0));
+    let n = task.robot.dof();
+    // Nobody follows anything: the arm is thrown at full torque until a limit is passed.
+    let (mut reading, mut measured) = (Reading::new(n), vec![0.0; n]);
+    let most: Vec<f64> = task.robot.joints.iter().map(|joint| 1.01 * joint.limits.torque).collect();
+    for _ in 0..3000 {
+        arm.read(&mut reading);
+        assert!(arm.command(&most, &mut measured));
+    }
+    let outside = ParameterSet::around_nominal(&task.robot);
+    let (lower, upper) = (outside.lower().iter().map(|x| x + 10.0), outside.upper().iter().map(|x| x + 10.0));
+    arm.set_claimed(&ParameterSet::new(lower.collect(), upper.collect()).unwrap());
+    arm.set_claimed(&outside);
+    let (seen, _) = arm.end().unwrap();
+    served.join().unwrap().unwrap();
+    assert_eq!(seen.sets, (2, 1));
+    let violations = seen.violations();
+    for what in ["torque limit", "speed limit"] {
+        assert!(violations.contains(&what), "{what}: {seen:?}");
+    }
+    assert_eq!(seen.violated_s, Some(task.robot.gains().period_s));
+}
+
+/// The error of a run whose other end misbehaves at its 300th command.
+fn failure(whim: Whim) -> PeerError {
+    let task = task("examples/my_arm/first_move.toml");
+    let truth = drawn(&task, 2);
+    let (mut arm, served) = connected(&task, &truth, (whim, 300));
+    let record = horizon::run(&task, &mut arm, &options(), &mut ()).unwrap();
+    assert_eq!(record.outcome, Outcome::AssumptionBroken, "{:?}", record.reason);
+    let failure = arm.end().unwrap_err();
+    served.join().unwrap().unwrap();
+    failure
+}
+
+#[test]
+fn an_end_that_dies_or_answers_nonsense_ends_the_run_and_is_named() {
+    for (whim, expected) in [
+        (Whim::Ends, "ended before it answered a command"),
+        (Whim::Nan, "NaN as number 3 of 47, expected a finite one"),
+        (Whim::Short, "368 bytes, expected 47 numbers of 8"),
+        (Whim::Refuses, "refuses a command: the sky is falling"),
+        (Whim::Text, "kind 'j', expected 's'"),
+        (Whim::Huge, "4294967295 bytes, expected at most"),
+        (Whim::Sleeps, "did not answer a command within 0.2 s"),
+    ] {
+        let text = failure(whim).to_string();
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+#[test]
+fn a_process_that_does_not_play_along_is_named() {
+    let task = task("examples/my_arm/first_move.toml");
+    let truth = drawn(&task, 2);
+    let start = |command: &mut Command| match Peer::start(command, &truth.setup, PATIENCE) {
+        Ok(_) => panic!("{command:?} made an arm"),
+        Err(error) => error.to_string(),
+    };
+    let text = start(&mut Command::new("surelift-has-no-such-program"));
+    assert!(text.contains("cannot start `surelift-has-no-such-program`"), "{text}");
+    let text = start(Command::new("sh").args(["-c", "echo no module named mujoco >&2; exit 3"]));
+    assert!(text.contains("its setup") && text.contains("exit status: 3"), "{text}");
+    assert!(text.contains("no module named mujoco"), "{text}");
+    let text = start(Command::new("sh").args(["-c", r#"printf 'j\020\000\000\000{"joints": 1234}'; cat"#]));
+    assert!(text.contains("1234 joints, expected 3"), "{text}");
+    let text = start(Command::new("sh").args(["-c", r"printf 'e\002\000\000\000no'; cat"]));
+    assert!(text.contains("the peer refuses its setup: no"), "{text}");
+}
+
+#[test]
+fn draws_are_within_their_bounds_reach_them_and_pass_them_where_asked() {
+    let task = task("scenarios/dumbbell_c_8lb.toml");
+    let (robot, prior) = (&task.robot, task.prior_set().unwrap());
+    let own = ParameterSet::around_nominal(robot);
+    let (mut masses, mut at_an_end) = (vec![], 0);
+    for seed in 0..20 {
+        for off_axis_m in [None, Some([0.04, 0.12])] {
+            let draw = Draw { seed, beyond: None, off_axis_m };
+            let truth = truth::draw(&task, "gen3.urdf", STEPS, &draw).unwrap();
+            assert!(prior.contains(&truth.theta), "seed {seed}");
+            let body = &truth.theta[robot.body_range(robot.end_effector())];
+            let aside = (body[1].powi(2) + body[2].powi(2)).sqrt();
+            assert!(off_axis_m.is_none() || aside > 1e-3, "seed {seed}: {aside} kg m");
+            masses.push(body[0]);
+            let share = |k: usize| (truth.theta[k] - own.lower()[k]) / (own.upper()[k] - own.lower()[k]);
+            let first = share(robot.friction_index(0));
+            at_an_end += usize::from(!(1e-6..1.0 - 1e-6).contains(&first));
+            let angle = angle_deg(&truth.setup.gravity, &robot.gravity.into());
+            assert!(angle <= robot.uncertainty().gravity_direction_deg, "{angle} degrees");
+        }
+    }
+    assert_eq!(at_an_end, 20, "every other seed");
+    let spread = masses.iter().fold((f64::MAX, 0.0_f64), |(l, u), &m| (l.min(m), u.max(m)));
+    assert!(spread.0 < 2.0 && spread.1 > 4.5, "{spread:?}");
+    let beyond = |effect, times| {
+        let draw = Draw { seed: 0, beyond: Some((effect, times)), off_axis_m: None };
+        truth::draw(&task, "gen3.urdf", STEPS, &draw).unwrap()
+    };
+    let heavy = beyond(Effect::Payload, 2.0).theta[robot.body_range(robot.end_effector()).start];
+    assert!(heavy > prior.body(robot.end_effector()).mass().upper + 3.0, "{heavy} kg");
+    let (nominal, at) = (robot.nominal_parameters(), robot.friction_index(2));
+    let rubs = beyond(Effect::Friction, 5.0).theta[at] / nominal[at];
+    assert!(((rubs - 1.0).abs() - 0.25).abs() < 1e-6, "{rubs}");
+    let lean = angle_deg(&beyond(Effect::Tilt, 2.0).setup.gravity, &robot.gravity.into());
+    assert!((lean - 0.4).abs() < 1e-6, "{lean} degrees");
+    let sticks = &beyond(Effect::Breakaway, 5.0).setup.joints[0];
+    assert!((sticks.breakaway - 2.0).abs() < 1e-6, "{}", sticks.breakaway);
+    assert!((beyond(Effect::Velocity, 2.0).setup.velocity_rad_s - 1e-4).abs() < 1e-9);
+}
+
+/// Angle between two vectors, degrees.
+fn angle_deg(a: &[f64; 3], b: &[f64; 3]) -> f64 {
+    let (a, b) = (nalgebra::Vector3::from(*a), nalgebra::Vector3::from(*b));
+    a.angle(&b).to_degrees()
+}
