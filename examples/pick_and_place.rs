@@ -20,6 +20,8 @@ const MASSES: [f64; 5] = [3.6, 1.1, 2.7, 0.9, 2.2];
 const TABLE_TOP_M: f64 = -0.15;
 /// Dumbbells are let go of this far above their place, m: a motion into contact is never proven.
 const DROP_M: f64 = 0.05;
+/// The empty hand then rises this far, m: the fifth place is near the end of the arm's reach.
+const RISE_M: f64 = 0.1;
 /// Where they are fetched, and where the stack stands, m.
 const RACK: [f64; 2] = [0.1, -0.5];
 const STACK: [f64; 2] = [0.3, 0.45];
@@ -50,7 +52,7 @@ pub fn stack(count: usize) -> Result<JobReport, Box<dyn Error>> {
         println!("{}", held.learn(Until::Motions(2))?);
         held.carry_to(&above(DROP_M)?)?;
         held.release()?;
-        job.move_to(&above(DROP_M + 0.2)?)?;
+        job.move_to(&above(DROP_M + RISE_M)?)?;
         scene = scene.with_box(format!("dumbbell {}", level + 1), place, [0.1, 0.2, SIZE[2]]);
         job.set_scene(scene.clone())?;
     }

@@ -128,8 +128,8 @@ fn a_prior_that_excludes_physics() {
     let small = |t: &mut Table| {
         for k in [4, 6, 9] {
             at(t, "prior.upper").as_array_mut().unwrap()[k] = 1e-4.into();
-            at(t, "prior.nominal").as_array_mut().unwrap()[k] = 0.0.into();
         }
+        at(t, "prior").as_table_mut().unwrap().remove("nominal");
     };
     Case::new(small).refused(&[], &["changed.toml", "`prior`", "pseudo-inertia"]);
     let crossed = |t: &mut Table| at(t, "prior.lower").as_array_mut().unwrap()[0] = 9.0.into();

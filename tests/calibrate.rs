@@ -122,7 +122,7 @@ const WITHIN: f64 = 0.95;
 
 #[test]
 #[ignore = "needs recordings of a real arm in the folder that SURELIFT_RECORDINGS names"]
-fn at_length_three_recordings_of_a_real_arm_predict_the_fourth() {
+fn three_recordings_of_a_real_arm_calibrate_for_the_fourth() {
     let folder = std::env::var_os("SURELIFT_RECORDINGS").expect("SURELIFT_RECORDINGS names the folder");
     let robot = surelift::robot::load("kinova_gen3").unwrap();
     let read = |k: usize| {

@@ -7,7 +7,6 @@ use super::outcome::TaskPhase;
 use super::record::{LogRow, MostProbable};
 use super::task::{ExciteCriterion, HeldObject, Identify, Task};
 use crate::identify::{Identifier, IdentifierOptions, IdentifyError, Method, SetProof, Update};
-use crate::inertia::pseudo::check_physical;
 use crate::inertia::{INERTIAL, ParameterSet};
 use crate::multibody::payload;
 use crate::plan::excite::{Criterion, Information};
@@ -52,11 +51,9 @@ impl Learner {
         let Identify { method, window_s, .. } = held.identify;
         let options = IdentifierOptions { method, window_s, ..IdentifierOptions::default() };
         let identifier = Identifier::new(robot.clone(), prior, acceleration_bound, options)?;
-        // What a person guesses is the estimate until something is learnt; a search for the most probable body begins at one that can exist.
-        let inside = *identifier.nominal();
-        let guess = held.prior.nominal;
-        let start = guess.filter(|guess| check_physical(guess).is_ok()).unwrap_or(inside);
-        let identifier = identifier.with_guess(guess.unwrap_or(inside));
+        // What a person guesses is the estimate until something is learnt, and where the search for the most probable body begins.
+        let start = held.prior.nominal.unwrap_or(*identifier.nominal());
+        let identifier = identifier.with_guess(start);
         Ok(Self { robot, held: held.clone(), identifier, start, known: Information::none() })
     }
 

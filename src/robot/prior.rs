@@ -43,8 +43,8 @@ pub struct Prior {
     pub lower: Option<[f64; INERTIAL]>,
     /// Upper bounds.
     pub upper: Option<[f64; INERTIAL]>,
-    /// A guess inside the box: the estimate until something is learnt, and where a search for the most probable body begins if it is one that can
-    /// exist. `surelift identify` and campaigns refuse it.
+    /// A guess inside the box, of a body that can exist: the estimate until something is learnt, and where a search for the most probable body
+    /// begins. `surelift identify` and campaigns refuse it.
     pub nominal: Option<[f64; INERTIAL]>,
     /// What is surely part of the last body, such as the gripper; the rest is a body that can exist, or nothing. Certified motions rest
     /// on it; `surelift identify` makes nothing of it.
@@ -199,8 +199,10 @@ impl Prior {
                 return Err(fault("lower", reason));
             }
         }
-        if let Some(Err(error)) = self.core.as_ref().map(check_physical) {
-            return Err(fault("core", format!("no rigid body has this inertia: {error}")));
+        for (field, ten) in [("nominal", self.nominal), ("core", self.core)] {
+            if let Some(Err(error)) = ten.as_ref().map(check_physical) {
+                return Err(fault(field, format!("no rigid body has this inertia: {error}")));
+            }
         }
         Ok(Some([lower, upper]))
     }
@@ -297,6 +299,7 @@ mod tests {
             (format!("lower = {one}\nupper = {zero}"), "lower <= nominal <= upper"),
             (format!("lower = {zero}\nupper = {zero}\nnominal = {one}"), "lower <= nominal <= upper"),
             (format!("lower = {zero}\nupper = {one}\ncore = {one}"), "core: no rigid body"),
+            (format!("lower = {zero}\nupper = {one}\nnominal = {one}"), "nominal: no rigid body"),
             (format!("lower = {zero}\nupper = [0, 0, 0, 0, 0, 0, 0, 0, inf, 0]"), "entry 8"),
         ] {
             let error = applied(&text).unwrap_err().to_string();

@@ -163,7 +163,8 @@ impl<P: EstimationProblem> Solver<'_, P> {
         closed && stand.update != Update::Trajectory && (stand.nothing || progress.mark.is_some())
     }
 
-    /// Whether the last iterations have gained as good as nothing, all gaps closed.
+    /// Whether the last iterations have gained as good as nothing, all gaps closed, and this one is as good as the best of them: a step that the
+    /// nonmonotone rule has let climb is still on its way down.
     fn stands_still(&self, iteration: usize, stand: Stand, progress: &mut Progress) -> bool {
         let closed = stand.violation <= self.options.feasibility * self.records.len() as f64;
         let wanted = self.options.cautious && !self.options.marginal && self.options.tolerance >= 0.0;
@@ -172,7 +173,9 @@ impl<P: EstimationProblem> Solver<'_, P> {
             return false;
         }
         match progress.waiting {
-            Some((least, since)) if stand.cost > least - WAITING => iteration - since >= PATIENCE,
+            Some((least, since)) if stand.cost > least - WAITING => {
+                iteration - since >= PATIENCE && stand.cost <= least + WAITING
+            }
             _ => {
                 progress.waiting = Some((stand.cost, iteration));
                 false

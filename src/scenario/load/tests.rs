@@ -204,10 +204,12 @@ fn priors_without_bodies_are_refused() {
         &["prior.lower", "entry 0", "lower <= nominal"],
     );
     assert_refused("nominal = [3.2", "nominal = [nan", &["prior.nominal", "NaN"]);
+    assert_refused("-0.5, 0.1, 0.0, 0.1", "-0.5, 0.0, 0.0, 0.0", &["prior.nominal", "no rigid body"]);
     // I_xx and I_yy are at least h_z^2 / m, here 0.16 / 5.2 = 0.03.
-    let narrow = |line: &str| line.replace("-0.1, 0.2, 0.2", "-0.4, 0.02, 0.2");
-    let upper = "upper = [5.2, 0.4, 0.4, -0.1, 0.2, 0.2";
-    assert_refused(upper, &narrow(upper), &["`prior`", "no physically consistent body"]);
+    let upper = "upper = [5.2, 0.4, 0.4, -0.1, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2]
+nominal = [3.2, 0.0, 0.0, -0.5, 0.1, 0.0, 0.1, 0.0, 0.0, 0.01]";
+    let narrow = "upper = [5.2, 0.4, 0.4, -0.4, 0.02, 0.2, 0.2, 0.2, 0.2, 0.2]";
+    assert_refused(upper, narrow, &["`prior`", "no physically consistent body"]);
 }
 
 #[test]
