@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::verify_set::log_files::describe;
-use super::{Failure, say, warn_of_cut};
+use super::{Failure, limbs, say, warn_of_cut};
 use crate::identify::Unknown;
 use crate::recording::{AngleUnit, MeasurementLog};
 use crate::regression::filter::Smoothing;
@@ -25,6 +25,10 @@ Examples:
           --method log_cholesky --out found
   Friction from two recordings with an empty hand; a third is predicted:
       surelift identify --robot my_arm.toml --log a.csv --log b.csv --validate c.csv --out found
+  Friction of a robot with closed chains and its torso held, from the motors alone:
+      surelift identify --robot digit --log a.csv --log b.csv --validate c.csv --out found
+  All links and joints of it, or of an arm, without a prior and without a set:
+      surelift identify --robot digit --log a.csv --unknown everything --out found
   From a ROS 2 bag:
       surelift identify --robot my_arm.toml --log bag.mcap --topic /joint_states --out found
 
@@ -32,6 +36,10 @@ A log is a CSV file with the columns t (s), q1.. (rad), dq1.. (rad/s), tau1.. (N
 order, joints numbered as `surelift robot` lists them; or an MCAP file with messages of the type
 sensor_msgs/msg/JointState (CDR or JSON): joints by name, time from header.stamp, effort in N m.
 A log that is cut off is read up to the cut, with a warning.
+
+A robot with closed chains or a floating base (which is held) is learnt limb by limb, by a convex
+fit; so is any robot with --unknown links or everything. Its log has all joints as `surelift robot`
+lists them (no base), or those with a motor alone.
 
 With --unknown friction everything else counts as the robot's files say: whatever is in the hand
 has to be in the model, or the data will contradict it.
@@ -115,6 +123,9 @@ pub struct IdentifyArgs {
     /// Cut-off of a zero-phase Butterworth filter of fourth order, Hz, instead of a Savitzky-Golay filter
     #[arg(long, value_name = "HZ")]
     pub butterworth: Option<f64>,
+    /// With closed chains: how far measured passive joints may be from where the loops put them, rad (m)
+    #[arg(long, value_name = "RAD", default_value_t = 0.02)]
+    pub passive_error: f64,
     /// Samples on each side of the Savitzky-Golay filter [default: 50 ms of them]
     #[arg(long, value_name = "N")]
     pub half: Option<usize>,
@@ -122,7 +133,7 @@ pub struct IdentifyArgs {
 
 /// How late the torques are: a number of seconds, two of them, `fit` or `auto`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct DelayArgument(Delay);
+pub struct DelayArgument(pub(super) Delay);
 
 impl DelayArgument {
     /// What the study takes.
@@ -161,6 +172,10 @@ pub enum What {
     Friction,
     /// Both, and the links within their uncertainty; needs --prior
     All,
+    /// Inertia of all links, without a prior and without a set
+    Links,
+    /// Links and friction, without a prior and without a set
+    Everything,
 }
 
 /// How the estimate is made. The set does not depend on it.
@@ -213,7 +228,7 @@ impl From<How> for Estimator {
 }
 
 /// Time on each side of the Savitzky-Golay filter unless stated, s, and the fewest samples that make one.
-const SMOOTHING_S: f64 = 0.05;
+pub(super) const SMOOTHING_S: f64 = 0.05;
 const FEWEST: usize = 2;
 
 /// Reads, studies, writes; exit code 4 if an assumption is proven broken.
@@ -221,6 +236,9 @@ const FEWEST: usize = 2;
 /// # Errors
 /// Bad input if a file or a setting cannot be used.
 pub fn run(args: &IdentifyArgs) -> Result<u8, Failure> {
+    if let Some(robot) = limbs::robot(args)? {
+        return limbs::run(args, &robot);
+    }
     let input = |error: &dyn std::error::Error| Failure::input(error);
     let mut robot = robot::load(&args.robot).map_err(|e| input(&e))?;
     robot = args.with_encoders(robot)?;
@@ -251,11 +269,8 @@ pub fn run(args: &IdentifyArgs) -> Result<u8, Failure> {
     };
     let logs = args.log.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     let validation = args.validate.as_ref().map(read).transpose()?;
-    if let (None, None) = (args.butterworth, args.half) {
-        let period = logs.iter().map(|log| log.period_s).fold(f64::INFINITY, f64::min);
-        let half = ((SMOOTHING_S / period).round() as usize).max(FEWEST);
-        options.smoothing = Smoothing::SavitzkyGolay { half, degree: 2 };
-    }
+    let period = logs.iter().map(|log| log.period_s).fold(f64::INFINITY, f64::min);
+    options.smoothing = smoothing(args, SMOOTHING_S / period)?;
     let study = IdentificationStudy {
         robot: &robot,
         prior: &prior,
@@ -293,14 +308,6 @@ impl IdentifyArgs {
 
     /// Checks the numbers.
     fn options(&self, robot: &Arm) -> Result<StudyOptions, Failure> {
-        let positive = |what: &str, x: f64| {
-            let fine = x.is_finite() && x > 0.0;
-            if fine {
-                Ok(x)
-            } else {
-                Err(Failure::Input(format!("{what}: {x}, expected a finite number > 0")))
-            }
-        };
         if !(self.margin.is_finite() && self.margin >= 1.0) {
             return Err(Failure::Input(format!("--margin: {}, expected a finite number >= 1", self.margin)));
         }
@@ -317,17 +324,11 @@ impl IdentifyArgs {
                 What::Payload => Unknown::Payload,
                 What::Friction => Unknown::Friction,
                 What::All => Unknown::All,
+                // For limbs, which have a study of their own.
+                What::Links | What::Everything => Unknown::All,
             },
             method: self.method.into(),
-            smoothing: match self.butterworth {
-                Some(cutoff) => {
-                    Smoothing::Butterworth { order: 4, cutoff_hz: positive("--butterworth", cutoff)? }
-                }
-                None => {
-                    let half = self.half.unwrap_or(FEWEST);
-                    Smoothing::SavitzkyGolay { half, degree: 2.min(2 * half) }
-                }
-            },
+            smoothing: Smoothing::default(),
             window_s: positive("--window", self.window)?,
             acceleration,
             torque_abs_nm,
@@ -336,6 +337,20 @@ impl IdentifyArgs {
             margin: self.margin,
         })
     }
+}
+
+fn positive(what: &str, x: f64) -> Result<f64, Failure> {
+    let fine = x.is_finite() && x > 0.0;
+    if fine { Ok(x) } else { Err(Failure::Input(format!("{what}: {x}, expected a finite number > 0"))) }
+}
+
+/// The filter that was asked for, or one of `usual` samples on each side.
+pub(super) fn smoothing(args: &IdentifyArgs, usual: f64) -> Result<Smoothing, Failure> {
+    if let Some(cutoff) = args.butterworth {
+        return Ok(Smoothing::Butterworth { order: 4, cutoff_hz: positive("--butterworth", cutoff)? });
+    }
+    let half = args.half.unwrap_or((usual.round() as usize).max(FEWEST));
+    Ok(Smoothing::SavitzkyGolay { half, degree: 2.min(2 * half) })
 }
 
 /// One finite number >= 0 a joint, from one for all or one each.

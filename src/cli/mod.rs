@@ -5,10 +5,12 @@
 
 pub mod calibrate;
 pub mod campaign;
+pub mod closures;
 pub mod estimate;
 pub mod identify;
 pub mod init;
 mod interrupt;
+mod limbs;
 pub mod payload;
 pub mod progress;
 pub mod robot;

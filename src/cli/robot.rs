@@ -4,8 +4,10 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use serde::Serialize;
 
 use super::calibrate::{self, CalibrateArgs};
+use super::closures::Closures;
 use super::init::{self, InitArgs};
 use super::tune::{self, TuneArgs};
 use super::{Failure, say};
@@ -66,17 +68,30 @@ pub fn run(args: &RobotArgs) -> Result<u8, Failure> {
             internal => internal,
         }
     })?;
+    let shown = Shown { closures: Closures::of(&inspection.model), inspection };
     if args.json {
-        let text = serde_json::to_string_pretty(&inspection).map_err(|e| Failure::Internal(e.to_string()))?;
+        let text = serde_json::to_string_pretty(&shown).map_err(|e| Failure::Internal(e.to_string()))?;
         say(&(text + "\n"))?;
     } else {
-        say(&describe(&inspection))?;
+        say(&describe(&shown))?;
     }
     Ok(0)
 }
 
+/// A robot, with what is proven of its loops.
+#[derive(Debug, Clone, Serialize)]
+pub struct Shown {
+    /// What is known of it.
+    #[serde(flatten)]
+    pub inspection: Inspection,
+    /// Where its loops close in one way only.
+    #[serde(flatten)]
+    pub closures: Closures,
+}
+
 /// Everything about the robot that a person checks before trusting a model.
-pub fn describe(inspection: &Inspection) -> String {
+pub fn describe(shown: &Shown) -> String {
+    let Shown { inspection, closures } = shown;
     let robot = &inspection.model;
     let mut text = heading(inspection) + "\n\nTree (kg)\n";
     tree(inspection, 0, "  ", "  ", &mut text);
@@ -88,6 +103,7 @@ pub fn describe(inspection: &Inspection) -> String {
     }
     if !inspection.loops.is_empty() {
         let _ = write!(text, "\nLoops\n{}", align(&loops(inspection)));
+        proven_closures(closures, &mut text);
     }
     if !robot.thrusts.is_empty() {
         let _ = write!(text, "\nThrusts (along z of the frame)\n{}", align(&thrusts(robot)));
@@ -124,6 +140,20 @@ pub fn describe(inspection: &Inspection) -> String {
     }
     problems(inspection, &mut text);
     text
+}
+
+/// Where the loops are proven to close in one way only, or why nowhere.
+fn proven_closures(closures: &Closures, text: &mut String) {
+    match &closures.closures_fault {
+        None => {
+            let heading =
+                "Where the loops close in one way only, proven (rad, m; all motors anywhere in these ranges)";
+            let _ = write!(text, "\n{heading}\n{}", align(&closures.table()));
+        }
+        Some(fault) => {
+            let _ = writeln!(text, "\nNothing is proven of where the loops close: {fault}");
+        }
+    }
 }
 
 /// What the drives may do beside what they are asked for, if anything.
@@ -289,11 +319,17 @@ mod tests {
     use super::*;
     use crate::robot::inspect::inspect;
 
+    fn shown(name: &str) -> Shown {
+        let inspection = inspect(name).unwrap();
+        Shown { closures: Closures::of(&inspection.model), inspection }
+    }
+
     #[test]
     fn robots_that_ship_are_described_in_full() {
         for name in crate::robot::shipped::names() {
-            let inspection = inspect(name).unwrap();
-            let (text, robot) = (describe(&inspection), &inspection.model);
+            let shown = shown(name);
+            let (text, inspection) = (describe(&shown), &shown.inspection);
+            let robot = &inspection.model;
             let moving = robot.joints.iter().filter(|joint| joint.kind != JointKind::FreeFlyer);
             let said = moving
                 .map(|joint| &joint.name)
@@ -307,7 +343,7 @@ mod tests {
                 assert!(text.contains(name.as_str()), "{name} in\n{text}");
             }
         }
-        let text = describe(&inspect("b1_z1").unwrap());
+        let text = describe(&shown("b1_z1"));
         assert!(text.contains("├─ ") && text.contains("floating base, 19 joints, 60.91 kg"), "{text}");
     }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::inertia::{ARMATURE, COULOMB, FRICTION, INERTIAL, OFFSET, ParameterSet, VISCOUS};
-use crate::robot::Arm;
+use crate::robot::{Arm, Model};
 
 /// Coulomb friction and offset of an unknown joint are taken to stay below this share of its torque limit.
 const FRICTION_SHARE: f64 = 0.2;
@@ -59,8 +59,8 @@ impl Unknown {
 }
 
 /// Name and unit of a parameter of the full vector.
-pub fn parameter_name(robot: &Arm, j: usize) -> (String, &'static str) {
-    let links = INERTIAL * robot.dof();
+pub fn parameter_name(robot: &Model, j: usize) -> (String, &'static str) {
+    let links = INERTIAL * robot.bodies();
     if j < links {
         let names = ["m", "m c_x", "m c_y", "m c_z", "I_xx", "I_xy", "I_yy", "I_xz", "I_yz", "I_zz"];
         let k = j % INERTIAL;
@@ -83,5 +83,5 @@ pub fn parameter_name(robot: &Arm, j: usize) -> (String, &'static str) {
     .into_iter()
     .find(|(index, _)| *index == k)
     .map_or(("parameter", ""), |(_, found)| found);
-    (format!("{} {name}", robot.joints[joint].name), unit)
+    (format!("{} {name}", robot.joints[robot.first_actuated() + joint].name), unit)
 }

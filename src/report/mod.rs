@@ -11,6 +11,7 @@ pub(crate) mod evidence;
 pub mod export;
 pub mod figure;
 pub mod html;
+pub mod limbs;
 pub mod log;
 mod methods;
 pub mod overview;

@@ -230,7 +230,8 @@ fn torque_plots(findings: &Findings) -> Result<String, ReportError> {
     Ok(format!("<h2>Torques</h2><div class=\"grid\">{figures}</div>"))
 }
 
-fn csv(rows: &[Vec<String>]) -> Result<String, ReportError> {
+/// Rows as a CSV file.
+pub(super) fn csv(rows: &[Vec<String>]) -> Result<String, ReportError> {
     let mut file = csv::Writer::from_writer(vec![]);
     for row in rows {
         file.write_record(row)?;
@@ -388,7 +389,8 @@ fn history(findings: &Findings) -> Result<String, ReportError> {
     ))
 }
 
-fn table(caption: &str, head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+/// A table of HTML cells.
+pub(super) fn table(caption: &str, head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     let head: String = head.iter().map(|h| format!("<th>{h}</th>")).collect();
     let cells = |row: Vec<String>| row.iter().map(|c| format!("<td>{c}</td>")).collect::<String>();
     let rows: String = rows.map(|row| format!("<tr>{}</tr>", cells(row))).collect();

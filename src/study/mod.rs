@@ -6,4 +6,5 @@
 
 pub mod estimation;
 pub mod identification;
+pub mod limbs;
 pub mod validation;

@@ -27,9 +27,11 @@ use crate::dynamics::Motion;
 use crate::robot::configuration::integrate;
 use crate::robot::{JointKind, Model};
 
+mod domain;
 mod projector;
 mod torques;
 
+pub use domain::{BlockDomain, ClosureBlock, ClosureDomain, DomainError, ProvenCell};
 pub use projector::ForceProjector;
 pub use torques::{ReducedDerivatives, RegressorDerivatives};
 

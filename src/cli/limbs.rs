@@ -1,0 +1,90 @@
+//! `surelift identify` for closed chains and whole limbs: from the motors' side, without a set.
+
+use super::identify::{DelayArgument, IdentifyArgs, SMOOTHING_S, What, smoothing};
+use super::{Failure, say, warn_of_cut};
+use crate::recording::{AngleUnit, LogRequest};
+use crate::report::limbs as report;
+use crate::robot::{self, Model};
+use crate::study::identification::Delay;
+use crate::study::limbs::{LimbStudy, LimbUnknown, MotorLog};
+
+/// The robot, if what is asked of it is for this study: links or everything, or a robot that is no single open arm.
+///
+/// # Errors
+/// Bad input if there is no such robot.
+pub(super) fn robot(args: &IdentifyArgs) -> Result<Option<Model>, Failure> {
+    let whole = matches!(args.unknown, What::Links | What::Everything);
+    match robot::load_model(&args.robot) {
+        Ok(model) if whole || !model.loops.is_empty() || model.has_free_flyer() => Ok(Some(model)),
+        Err(error) if whole => Err(Failure::input(&error)),
+        _ => Ok(None),
+    }
+}
+
+/// Reads, learns, writes.
+///
+/// # Errors
+/// Bad input if a file or a setting cannot be used.
+pub(super) fn run(args: &IdentifyArgs, robot: &Model) -> Result<u8, Failure> {
+    let unknown = match args.unknown {
+        What::Friction => LimbUnknown::Friction,
+        What::Links => LimbUnknown::Links,
+        What::Everything => LimbUnknown::Everything,
+        What::Payload | What::All => {
+            let message = format!(
+                "--unknown: `{}` is no single open arm, whose last body could hold something; expected friction, links or everything",
+                robot.name
+            );
+            return Err(Failure::Input(message));
+        }
+    };
+    refuse_bounds(args)?;
+    if !(args.passive_error.is_finite() && args.passive_error >= 0.0) {
+        let message = format!("--passive-error: {}, expected a finite number >= 0", args.passive_error);
+        return Err(Failure::Input(message));
+    }
+    report::check_destination(&args.out).map_err(|e| Failure::input(&e))?;
+    let request = LogRequest {
+        unit: if args.degrees { AngleUnit::Degrees } else { AngleUnit::Radians },
+        topic: args.topic.clone(),
+        ..LogRequest::default()
+    };
+    let read = |path: &std::path::PathBuf| {
+        let read = MotorLog::read(path, robot, &request).map_err(|e| Failure::input(&e))?;
+        warn_of_cut(&read.log);
+        Ok(read)
+    };
+    let logs = args.log.iter().map(read).collect::<Result<Vec<_>, Failure>>()?;
+    let validation = args.validate.as_ref().map(read).transpose()?;
+    let period = logs.iter().map(|log| log.log.period_s).fold(f64::INFINITY, f64::min);
+    let study = LimbStudy {
+        robot,
+        logs: &logs,
+        validation: validation.as_ref(),
+        unknown,
+        smoothing: smoothing(args, SMOOTHING_S / period)?,
+        passive_tolerance: args.passive_error,
+    };
+    let findings = study.run().map_err(|e| Failure::input(&e))?;
+    report::write(&args.out, &findings).map_err(|e| Failure::input(&e))?;
+    say(&format!("{}  {}\n", report::closing(&findings), args.out.join("report.html").display()))?;
+    Ok(0)
+}
+
+/// What is about the proven set of an arm has no place here.
+fn refuse_bounds(args: &IdentifyArgs) -> Result<(), Failure> {
+    let given = [
+        ("--prior", args.prior.is_some()),
+        ("--acceleration", !args.acceleration.is_empty()),
+        ("--torque-abs", !args.torque_abs.is_empty()),
+        ("--position-error", args.position_error.is_some()),
+        ("--velocity-error", args.velocity_error.is_some()),
+        ("--delay", !matches!(args.delay, DelayArgument(Delay::Automatic))),
+    ];
+    match given.iter().find(|(_, given)| *given) {
+        Some((what, _)) => Err(Failure::Input(format!(
+            "{what}: only for the proven set of a single open arm (--unknown payload, friction or all); leave it out here"
+        ))),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,176 @@
+//! The report on limbs that were learnt from the motors' side: `summary.json`, `report.html`, and tables as CSV files.
+
+use std::path::Path;
+
+use super::ReportError;
+use super::figure::figure;
+use super::html::{document, escape};
+use super::study::{csv, table};
+use super::table::align;
+use super::write::{check_files, write_named};
+use crate::study::limbs::{LimbFinding, LimbFindings, LimbUnknown};
+
+/// The files of the report.
+pub const FILES: [&str; 5] =
+    ["summary.json", "motors.csv", "parameters.csv", "base_parameters.csv", "report.html"];
+
+const MOTORS: [&str; 6] =
+    ["limb", "motor", "error_nm", "error_of_model_nm", "predicted_error_nm", "predicted_error_of_model_nm"];
+
+/// Checks that `folder` can take the report: it is new, empty, or holds an earlier one and nothing else.
+///
+/// # Errors
+/// [`ReportError::Destination`].
+pub fn check_destination(folder: &Path) -> Result<(), ReportError> {
+    check_files(folder, &FILES)
+}
+
+/// Writes the report, all of it or nothing.
+///
+/// # Errors
+/// [`ReportError`] for a folder that is in use, or whatever goes wrong while writing.
+pub fn write(folder: &Path, findings: &LimbFindings) -> Result<(), ReportError> {
+    let json = serde_json::to_string_pretty(findings)
+        .map_err(|source| ReportError::Json { path: folder.join(FILES[0]), source })?;
+    let files = [
+        (FILES[0], json + "\n"),
+        (FILES[1], csv(&motor_rows(findings, |x| x.to_string()))?),
+        (FILES[2], csv(&parameter_rows(findings))?),
+        (FILES[3], csv(&base_rows(findings))?),
+        (FILES[4], page(findings)),
+    ];
+    write_named(folder, &FILES, &files)
+}
+
+fn motor_rows(findings: &LimbFindings, number: impl Fn(f64) -> String) -> Vec<Vec<String>> {
+    let mut rows = vec![MOTORS.map(str::to_owned).to_vec()];
+    for limb in &findings.limbs {
+        rows.extend(limb.motors.iter().map(|motor| {
+            let optional = |x: Option<f64>| x.map_or(String::new(), &number);
+            vec![
+                limb.name.clone(),
+                motor.joint.clone(),
+                number(motor.fit_rms_nm),
+                number(motor.model_rms_nm),
+                optional(motor.validation_rms_nm),
+                optional(motor.validation_model_rms_nm),
+            ]
+        }));
+    }
+    rows
+}
+
+fn parameter_rows(findings: &LimbFindings) -> Vec<Vec<String>> {
+    let heading = ["limb", "parameter", "unit", "model", "estimate", "deviation"];
+    let mut rows = vec![heading.map(str::to_owned).to_vec()];
+    for limb in &findings.limbs {
+        rows.extend(limb.parameters.iter().map(|p| {
+            let numbers = [p.model, p.estimate, p.deviation].map(|x| x.to_string());
+            [vec![limb.name.clone(), p.name.clone(), p.unit.to_owned()], numbers.to_vec()].concat()
+        }));
+    }
+    rows
+}
+
+fn base_rows(findings: &LimbFindings) -> Vec<Vec<String>> {
+    let mut rows = vec![["limb", "base_parameter"].map(str::to_owned).to_vec()];
+    for limb in &findings.limbs {
+        rows.extend(limb.base.combinations.iter().map(|text| vec![limb.name.clone(), text.clone()]));
+    }
+    rows
+}
+
+/// A limb in one sentence.
+fn sentence(limb: &LimbFinding) -> String {
+    let gap = limb.base.gap.map_or("full rank".to_owned(), |gap| format!("gap {}", figure(gap)));
+    format!(
+        "{}: {} of {} parameters can be told apart ({gap}, condition number {}); optimum to within {} (duality gap, in half squared \
+         deviations); {} samples, {} % of them outliers",
+        limb.name,
+        limb.base.rank,
+        limb.parameters.len(),
+        figure(limb.base.condition_number),
+        figure(limb.duality_gap),
+        limb.samples,
+        figure(100.0 * limb.outliers),
+    )
+}
+
+fn unknown(findings: &LimbFindings) -> &'static str {
+    match findings.unknown {
+        LimbUnknown::Friction => "friction",
+        LimbUnknown::Links => "links",
+        LimbUnknown::Everything => "everything",
+    }
+}
+
+fn passive(findings: &LimbFindings) -> &'static str {
+    match findings.passive_measured {
+        true => "passive joints measured, and on the proven branch in every sample",
+        false => "passive joints not measured in every log: their positions follow from the motors'",
+    }
+}
+
+/// The closing text on the terminal.
+pub fn closing(findings: &LimbFindings) -> String {
+    let rule = "─".repeat(72);
+    let mut rows = motor_rows(findings, figure);
+    rows[0] = ["limb", "motor", "error, N m RMS", "of the model", "predicted", "by the model"]
+        .map(str::to_owned)
+        .to_vec();
+    let limbs: String = findings.limbs.iter().map(|limb| format!("  {}\n", sentence(limb))).collect();
+    format!(
+        "{rule}\n  {} · {} · {}\n{rule}\n{}{rule}\n{limbs}  Estimates carry no guarantee.\n",
+        findings.robot,
+        unknown(findings),
+        passive(findings),
+        align(&rows)
+    )
+}
+
+fn page(findings: &LimbFindings) -> String {
+    let numbers = |x: Option<f64>| x.map_or("–".to_owned(), figure);
+    let motors = findings.limbs.iter().flat_map(|limb| {
+        limb.motors.iter().map(|motor| {
+            vec![
+                escape(&limb.name),
+                escape(&motor.joint),
+                figure(motor.fit_rms_nm),
+                figure(motor.model_rms_nm),
+                numbers(motor.validation_rms_nm),
+                numbers(motor.validation_model_rms_nm),
+            ]
+        })
+    });
+    let head = ["limb", "motor", "error", "of the model", "predicted", "by the model"];
+    let motors = table("Torque errors, N m RMS", &head, motors);
+    let limbs: String = findings.limbs.iter().map(limb_section).collect();
+    let body = format!(
+        "<div class=\"head\"><div><div class=\"brand\">surelift identify</div><h1>{}</h1></div></div>\
+         <p>Learnt: {}; {}. Estimates carry no guarantee.</p>{motors}{limbs}",
+        escape(&findings.robot),
+        unknown(findings),
+        passive(findings)
+    );
+    let footer = format!(
+        "surelift {} · figures in summary.json and the CSV files beside it",
+        env!("CARGO_PKG_VERSION")
+    );
+    document(&format!("{} · limbs identified", escape(&findings.robot)), &body, &footer)
+}
+
+fn limb_section(limb: &LimbFinding) -> String {
+    let rows = limb.parameters.iter().map(|p| {
+        let numbers = [p.model, p.estimate, p.deviation].map(figure);
+        [vec![escape(&p.name), p.unit.to_owned()], numbers.to_vec()].concat()
+    });
+    let parameters =
+        table("Parameters", &["parameter", "unit", "model", "estimate", "standard deviation"], rows);
+    let base: String =
+        limb.base.combinations.iter().map(|text| format!("<li>{}</li>", escape(text))).collect();
+    format!(
+        "<h2>{}</h2><p>{}.</p>{parameters}<h3>Base parameters</h3><ul>{base}</ul>",
+        escape(&limb.name),
+        escape(&sentence(limb))
+    )
+}

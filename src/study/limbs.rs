@@ -1,0 +1,268 @@
+//! Learning limbs with closed chains from the motors' side (paper 4): a robot with its base held, each limb by itself.
+//!
+//! Samples become rows u = Y_c theta of the projected regressor ([`crate::dynamics::constraint::reduced`]), passive joints placed by the
+//! loops. The fit is convex: bodies that can exist, friction and armatures that are not negative. Its optimum is global, and comes with a duality gap
+//! ([`crate::regression::barrier`]). Samples that do not fit lose their pull, and motors count by the covariance of their errors
+//! ([`crate::regression::robust`]). Nothing here is a bound.
+
+use std::path::Path;
+
+use rayon::prelude::*;
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::dynamics::constraint::ConstraintError;
+use crate::dynamics::constraint::reduced::{DomainError, ReducedError, motors_and_base};
+use crate::recording::{LogError, LogRequest, MeasurementLog};
+use crate::regression::RegressionError;
+use crate::regression::filter::Smoothing;
+use crate::robot::Limb;
+use crate::robot::Model;
+
+mod fit;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+/// Why limbs cannot be learnt.
+#[derive(Debug, Error)]
+pub enum LimbError {
+    /// A log cannot be used.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The data or the settings do not fit a regression.
+    #[error("limb `{limb}`: {source}")]
+    Regression {
+        /// The limb.
+        limb: String,
+        /// Why.
+        source: RegressionError,
+    },
+    /// The robot has no reduced coordinates.
+    #[error("limb `{limb}`: {source}")]
+    Reduced {
+        /// The limb.
+        limb: String,
+        /// Why.
+        source: ReducedError,
+    },
+    /// Sizes that do not fit.
+    #[error(transparent)]
+    Constraint(#[from] ConstraintError),
+    /// The loops cannot be proven to close in one way.
+    #[error("limb `{limb}`: {source}")]
+    Domain {
+        /// The limb.
+        limb: String,
+        /// Why.
+        source: DomainError,
+    },
+    /// A sample where the passive joints are not known from the motors, or contradict them.
+    #[error("{path}: sample {sample} at t = {t:.4} s: {source}")]
+    Sample {
+        /// The log.
+        path: String,
+        /// Number of the sample, from 1.
+        sample: usize,
+        /// Its time, s.
+        t: f64,
+        /// What is wrong.
+        source: DomainError,
+    },
+    /// A sample where the loops do not close.
+    #[error("{path}: sample {sample} at t = {t:.4} s: {source}")]
+    Closure {
+        /// The log.
+        path: String,
+        /// Number of the sample, from 1.
+        sample: usize,
+        /// Its time, s.
+        t: f64,
+        /// What is wrong.
+        source: ReducedError,
+    },
+    /// A robot without motors.
+    #[error("robot `{robot}` has no motors: nothing is measured")]
+    NoMotors {
+        /// Its name.
+        robot: String,
+    },
+}
+
+/// What is to be found of a limb.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimbUnknown {
+    /// Coulomb and viscous friction, armature and offset of all joints, passive ones too; links as the robot's files say.
+    Friction,
+    /// Inertial parameters of all links; friction as the files say.
+    Links,
+    /// Both.
+    Everything,
+}
+
+/// A recording of a robot with its base held.
+#[derive(Debug, Clone)]
+pub struct MotorLog {
+    /// The samples: of all joints, or of the motors alone.
+    pub log: MeasurementLog,
+    /// Whether passive joints were measured, so that the samples are of all joints. They are compared with the loops' closure.
+    pub passive: bool,
+}
+
+impl MotorLog {
+    /// Reads a recording: of all joints as `surelift robot` lists them (without a floating base), or of those with a motor.
+    ///
+    /// # Errors
+    /// As [`MeasurementLog::read_request`]; of two errors that of reading the motors alone, unless there is a column too many for that.
+    pub fn read(path: impl AsRef<Path>, robot: &Model, request: &LogRequest) -> Result<Self, LogError> {
+        let held = robot.with_base_held();
+        let all = match MeasurementLog::read_request(&path, &held, request) {
+            Ok(log) => return Ok(Self { log, passive: true }),
+            Err(error) => error,
+        };
+        let mut motors = held.clone();
+        let driven = motors_and_base(&held);
+        motors.joints = driven.iter().map(|&k| held.joints[k].clone()).collect();
+        motors.joints.iter_mut().for_each(|joint| joint.parent = None);
+        match MeasurementLog::read_request(&path, &motors, request) {
+            Ok(log) => Ok(Self { log, passive: false }),
+            Err(LogError::BadColumn { .. }) => Err(all),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// What a study of limbs needs.
+#[derive(Debug, Clone, Copy)]
+pub struct LimbStudy<'a> {
+    /// The robot; a floating base is held.
+    pub robot: &'a Model,
+    /// Recordings to learn from.
+    pub logs: &'a [MotorLog],
+    /// A recording to predict.
+    pub validation: Option<&'a MotorLog>,
+    /// What is to be found.
+    pub unknown: LimbUnknown,
+    /// How accelerations are found.
+    pub smoothing: Smoothing,
+    /// How far measured passive joints may be from where the loops put them, rad or m.
+    pub passive_tolerance: f64,
+}
+
+/// What was learnt of all limbs.
+#[derive(Debug, Clone, Serialize)]
+pub struct LimbFindings {
+    /// The robot's name.
+    pub robot: String,
+    /// What was to be found.
+    pub unknown: LimbUnknown,
+    /// Files that were learnt from.
+    pub logs: Vec<String>,
+    /// The file that was predicted.
+    pub validation: Option<String>,
+    /// Whether passive joints were measured in all logs.
+    pub passive_measured: bool,
+    /// One entry a limb with motors.
+    pub limbs: Vec<LimbFinding>,
+}
+
+/// What was learnt of a limb.
+#[derive(Debug, Clone, Serialize)]
+pub struct LimbFinding {
+    /// Its name: that of its first joint.
+    pub name: String,
+    /// Samples that were learnt from: at most so many, evenly chosen.
+    pub samples: usize,
+    /// Share of them that keep less than half of their weight.
+    pub outliers: f64,
+    /// Its motors.
+    pub motors: Vec<MotorFinding>,
+    /// The unknown parameters.
+    pub parameters: Vec<LimbParameter>,
+    /// What motion tells apart.
+    pub base: LimbBase,
+    /// f at the optimum: half the sum of squares, in deviations.
+    pub value: f64,
+    /// No parameters that can exist are better by more than this.
+    pub duality_gap: f64,
+    /// Rounds of reweighting.
+    pub rounds: usize,
+}
+
+/// Torque errors of a motor.
+#[derive(Debug, Clone, Serialize)]
+pub struct MotorFinding {
+    /// Its joint.
+    pub joint: String,
+    /// Error on what was learnt from, N m RMS.
+    pub fit_rms_nm: f64,
+    /// Error of the robot's files there, N m RMS.
+    pub model_rms_nm: f64,
+    /// Error on the recording that was predicted, N m RMS.
+    pub validation_rms_nm: Option<f64>,
+    /// Error of the robot's files there, N m RMS.
+    pub validation_model_rms_nm: Option<f64>,
+}
+
+/// An unknown parameter.
+#[derive(Debug, Clone, Serialize)]
+pub struct LimbParameter {
+    /// Its name, with the link's or joint's.
+    pub name: String,
+    /// Its unit.
+    pub unit: &'static str,
+    /// What the robot's files say.
+    pub model: f64,
+    /// The estimate.
+    pub estimate: f64,
+    /// Its standard deviation, if errors are as the fit found them; limits of what can exist are not counted.
+    pub deviation: f64,
+}
+
+/// Base parameters of a limb's unknown parameters.
+#[derive(Debug, Clone, Serialize)]
+pub struct LimbBase {
+    /// How many there are.
+    pub rank: usize,
+    /// Ratio of the last singular value that counts to the first that does not; `None` at full rank.
+    pub gap: Option<f64>,
+    /// Ratio of the largest singular value to the last that counts.
+    pub condition_number: f64,
+    /// Each as a sum of parameters; terms below a thousandth are left out.
+    pub combinations: Vec<String>,
+}
+
+impl LimbStudy<'_> {
+    /// Learns all limbs that have motors.
+    ///
+    /// # Errors
+    /// [`LimbError`] names the limb, or the log and its sample.
+    pub fn run(&self) -> Result<LimbFindings, LimbError> {
+        let held = self.robot.with_base_held();
+        let driven = |limb: &Limb| !motors_and_base(&limb.model).is_empty();
+        let limbs: Vec<Limb> = held.limbs().into_iter().filter(driven).collect();
+        if limbs.is_empty() {
+            return Err(LimbError::NoMotors { robot: held.name.clone() });
+        }
+        let learnt: Result<Vec<_>, _> = limbs.par_iter().map(|limb| self.learn(&held, limb)).collect();
+        let path = |log: &MotorLog| log.log.path.display().to_string();
+        Ok(LimbFindings {
+            robot: self.robot.name.clone(),
+            unknown: self.unknown,
+            logs: self.logs.iter().map(path).collect(),
+            validation: self.validation.map(path),
+            passive_measured: self.logs.iter().all(|log| log.passive),
+            limbs: learnt?,
+        })
+    }
+
+    fn learn(&self, held: &Model, limb: &Limb) -> Result<LimbFinding, LimbError> {
+        let mut maker = rows::RowMaker::new(self, held, limb)?;
+        let learnt = maker.rows(self.logs)?;
+        let predicted = self.validation.map(|log| maker.rows(std::slice::from_ref(log))).transpose()?;
+        let name = limb.joints.first().map_or("", |&j| held.joints[j].name.as_str()).to_owned();
+        let failed = |source| LimbError::Regression { limb: name.clone(), source };
+        fit::learn(&limb.model, self.unknown, &learnt, predicted.as_ref(), name.clone()).map_err(failed)
+    }
+}

@@ -1,0 +1,95 @@
+//! Samples of a limb as rows of the projected regressor.
+
+use nalgebra::{DMatrix, DVector};
+
+use super::{LimbError, LimbStudy, MotorLog};
+use crate::dynamics::constraint::reduced::{ClosureDomain, ReducedDynamics, motors_and_base};
+use crate::regression::inverse::{Moving, moving};
+use crate::regression::robust::SampleRows;
+use crate::robot::Limb;
+use crate::robot::{Model, configuration};
+
+/// Samples of a limb at most: neighbours of a smoothed signal tell the same.
+const SAMPLES: usize = 3000;
+
+/// Turns samples into rows.
+pub(super) struct RowMaker<'a> {
+    study: &'a LimbStudy<'a>,
+    limb: &'a Limb,
+    reduced: ReducedDynamics,
+    domain: ClosureDomain,
+    /// Joints of the held robot that the motors' part of a sample is about, in its order.
+    motors: Vec<usize>,
+}
+
+impl<'a> RowMaker<'a> {
+    /// # Errors
+    /// A limb without reduced coordinates, or whose loops cannot be proven to close in one way.
+    pub(super) fn new(study: &'a LimbStudy<'a>, held: &Model, limb: &'a Limb) -> Result<Self, LimbError> {
+        let name = || limb.joints.first().map_or("", |&j| held.joints[j].name.as_str()).to_owned();
+        let reduced = ReducedDynamics::of_loops(&limb.model)
+            .map_err(|source| LimbError::Reduced { limb: name(), source })?;
+        let domain = ClosureDomain::around_neutral(&limb.model)
+            .map_err(|source| LimbError::Domain { limb: name(), source })?;
+        Ok(Self { study, limb, reduced, domain, motors: motors_and_base(held) })
+    }
+
+    /// Rows of all logs, thinned evenly.
+    ///
+    /// # Errors
+    /// A filter without sense; a sample outside the proven domain, or with passive joints on another branch.
+    pub(super) fn rows(&mut self, logs: &[MotorLog]) -> Result<SampleRows, LimbError> {
+        let name = self.limb.model.name.clone();
+        let smooth = |log: &MotorLog| {
+            moving(&log.log, self.study.smoothing)
+                .map_err(|source| LimbError::Regression { limb: name.clone(), source })
+        };
+        let all: Vec<(&MotorLog, Vec<Moving>)> =
+            logs.iter().map(|log| Ok((log, smooth(log)?))).collect::<Result<_, LimbError>>()?;
+        let count: usize = all.iter().map(|(_, samples)| samples.len()).sum();
+        let every = count.div_ceil(SAMPLES).max(1);
+        let (m, width) = (self.reduced.independent().len(), self.limb.model.parameter_count());
+        let kept: usize = all.iter().map(|(_, samples)| samples.len().div_ceil(every)).sum();
+        let (mut y, mut u) = (DMatrix::zeros(m * kept, width), DVector::zeros(m * kept));
+        let mut row = 0;
+        for (log, samples) in &all {
+            for (k, sample) in samples.iter().enumerate().step_by(every) {
+                let torques = self.place(log, k, sample)?;
+                y.rows_mut(row, m).copy_from(&self.reduced.regressor(&self.limb.model));
+                u.rows_mut(row, m).copy_from_slice(&torques);
+                row += m;
+            }
+        }
+        Ok(SampleRows { y, u, joints: m })
+    }
+
+    /// Takes the limb to a sample; gives its motors' torques.
+    fn place(&mut self, log: &MotorLog, k: usize, sample: &Moving) -> Result<Vec<f64>, LimbError> {
+        let limb = &self.limb.model;
+        let at = |place: &usize| {
+            let joint = self.limb.joints[*place];
+            if log.passive { Some(joint) } else { self.motors.iter().position(|&motor| motor == joint) }
+        };
+        let (path, number, t) = (log.log.path.display().to_string(), k + 1, sample.t);
+        let mut q = configuration::neutral(limb);
+        let all: Vec<usize> = (0..limb.joints.len()).collect();
+        all.iter().for_each(|place| {
+            if let Some(from) = at(place) {
+                q[*place] = sample.q[from];
+            }
+        });
+        let outside = |source| LimbError::Sample { path: path.clone(), sample: number, t, source };
+        if log.passive {
+            self.domain.check(limb, &q, self.study.passive_tolerance).map_err(outside)?;
+        }
+        self.domain.place(limb, &mut q).map_err(outside)?;
+        let wrong = |source| LimbError::Closure { path: path.clone(), sample: number, t, source };
+        self.reduced.close(limb, &mut q).map_err(wrong)?;
+        let own = |of: &[f64]| -> Vec<f64> {
+            self.reduced.independent().iter().filter_map(|place| Some(of[at(place)?])).collect()
+        };
+        let (v, a, tau) = (own(&sample.dq), own(&sample.ddq), own(&sample.tau));
+        self.reduced.place(limb, &q, &v, &a).map_err(wrong)?;
+        Ok(tau)
+    }
+}
