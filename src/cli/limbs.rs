@@ -43,7 +43,7 @@ pub(super) fn run(args: &IdentifyArgs, robot: &Model) -> Result<u8, Failure> {
         let message = format!("--passive-error: {}, expected a finite number >= 0", args.passive_error);
         return Err(Failure::Input(message));
     }
-    report::check_destination(&args.out).map_err(|e| Failure::input(&e))?;
+    report::check_destination(&args.out)?;
     let request = LogRequest {
         unit: if args.degrees { AngleUnit::Degrees } else { AngleUnit::Radians },
         topic: args.topic.clone(),
@@ -66,7 +66,7 @@ pub(super) fn run(args: &IdentifyArgs, robot: &Model) -> Result<u8, Failure> {
         passive_tolerance: args.passive_error,
     };
     let findings = study.run().map_err(|e| Failure::input(&e))?;
-    report::write(&args.out, &findings).map_err(|e| Failure::input(&e))?;
+    report::write(&args.out, &findings)?;
     say(&format!("{}  {}\n", report::closing(&findings), args.out.join("report.html").display()))?;
     Ok(0)
 }

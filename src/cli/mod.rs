@@ -7,6 +7,7 @@ pub mod calibrate;
 pub mod campaign;
 pub mod closures;
 pub mod estimate;
+pub mod excite;
 pub mod identify;
 pub mod init;
 mod interrupt;
@@ -47,6 +48,8 @@ Examples:
   What recordings say of a robot, and whether they can be believed:
       surelift identify --robot kinova_gen3_2f85 --log runs/seven/log.csv --unknown payload \\
           --prior scenarios/priors/gen3_hand.toml --out found
+  Motions from which a robot's parameters are learnt best:
+      surelift excite digit --out motions
 
 Exit codes: 0 done, 1 internal error, 2 bad input, 3 safe stop, 4 an assumption was proven broken.
 RUST_LOG=surelift=debug shows what goes on inside.";
@@ -75,6 +78,8 @@ pub enum Command {
     Estimate(estimate::EstimateArgs),
     #[allow(missing_docs, reason = "as above")]
     Identify(identify::IdentifyArgs),
+    #[allow(missing_docs, reason = "as above")]
+    Excite(excite::ExciteArgs),
     #[allow(missing_docs, reason = "as above")]
     Payload(payload::PayloadArgs),
 }
@@ -181,6 +186,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Campaign(args) => campaign::run(&args),
         Command::Estimate(args) => estimate::run(&args),
         Command::Identify(args) => identify::run(&args),
+        Command::Excite(args) => excite::run(&args),
         Command::Payload(args) => payload::run(&args),
     }
 }

@@ -8,6 +8,7 @@ mod body;
 pub mod estimate;
 mod event;
 pub(crate) mod evidence;
+pub mod excitation;
 pub mod export;
 pub mod figure;
 pub mod html;

@@ -19,6 +19,7 @@ use crate::regression::filter::Smoothing;
 use crate::robot::Limb;
 use crate::robot::Model;
 
+pub mod excite;
 mod fit;
 mod rows;
 #[cfg(test)]

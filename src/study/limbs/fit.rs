@@ -29,8 +29,8 @@ const GAP: f64 = 1e-4;
 const TOLD: f64 = 1e-3;
 
 /// Which parameters are free, and where the search starts.
-struct Free {
-    indices: Vec<usize>,
+pub(super) struct Free {
+    pub(super) indices: Vec<usize>,
     /// Place among `indices` of each free body's first parameter.
     bodies: Vec<usize>,
     nonnegative: Vec<usize>,
@@ -40,7 +40,7 @@ struct Free {
 }
 
 impl Free {
-    fn of(limb: &Model, unknown: LimbUnknown) -> Self {
+    pub(super) fn of(limb: &Model, unknown: LimbUnknown) -> Self {
         let (theta, links) = (limb.nominal_parameters(), INERTIAL * limb.bodies());
         let mut free = Self {
             indices: vec![],

@@ -264,6 +264,21 @@ impl ClosureDomain {
         })
     }
 
+    /// Proven lower bound of the smallest singular value of J_u where the motors of `q` are, m/rad where all passive joints turn; infinite
+    /// without loops.
+    ///
+    /// # Errors
+    /// As [`ClosureDomain::check_motors`].
+    pub fn smallest_singular_value_at(&self, robot: &Model, q: &[f64]) -> Result<f64, DomainError> {
+        let mut least = f64::INFINITY;
+        for domain in &self.blocks {
+            let motors = positions(robot, q, &domain.block.motors);
+            let cell = domain.cell_at(&motors).ok_or_else(|| domain.outside(robot, &motors))?;
+            least = least.min(cell.smallest_singular_value);
+        }
+        Ok(least)
+    }
+
     /// Calls `then` with where the passive joints of each block are predicted, and how far they may be off.
     fn each(
         &self,

@@ -45,7 +45,7 @@ fn digits_legs_have_a_domain() {
         assert_eq!((block.block.motors.len(), block.block.passive.len()), if knee { (1, 3) } else { (2, 6) });
         assert!(block.share() > if knee { 0.8 } else { 0.25 });
         assert!(block.smallest_singular_value(&block.ranges) > 0.005);
-        assert!(block.smallest_singular_value(&block.rectangle) > 0.004);
+        assert!(block.smallest_singular_value(&block.rectangle) > 0.018);
     }
 }
 

@@ -1,0 +1,110 @@
+//! The promise: `surelift excite` finds motions for a robot with closed chains; recordings of them go into `surelift identify`, which predicts torques
+//! that it has not seen. Bad input is exit code 2 with the culprit named, and nothing is written.
+#![cfg(feature = "cli")]
+
+use std::fmt::Write;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde_json::Value;
+use surelift::dynamics::constraint::reduced::{ClosureDomain, ReducedDynamics};
+use surelift::robot::{configuration, load_model};
+
+const NOISE_NM: f64 = 0.1;
+
+fn surelift(folder: &Path, arguments: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_surelift"))
+        .args(arguments.split_whitespace())
+        .current_dir(folder)
+        .output()
+        .unwrap()
+}
+
+/// What a robot with twice the friction and links a tenth heavier would need for a motion, with noise: a recording of its motors.
+fn record(motion: &Path, to: &Path, seed: u64) {
+    let robot = load_model("digit").unwrap().with_base_held();
+    let domain = ClosureDomain::around_neutral(&robot).unwrap();
+    let mut reduced = ReducedDynamics::of_loops(&robot).unwrap();
+    let mut theta = robot.nominal_parameters();
+    theta[..10 * robot.bodies()].iter_mut().for_each(|x| *x *= 1.1);
+    theta[10 * robot.bodies()..].iter_mut().for_each(|x| *x *= 2.0);
+    let motors = reduced.independent().to_vec();
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let names = |name: &'static str| (1..=motors.len()).map(move |j| format!("{name}{j}"));
+    let heading: Vec<String> = names("q").chain(names("dq")).chain(names("tau")).collect();
+    let mut text = format!("t,{}\n", heading.join(","));
+    for line in std::fs::read_to_string(motion).unwrap().lines().skip(1) {
+        let numbers: Vec<f64> = line.split(',').map(|x| x.parse().unwrap()).collect();
+        let part = |k: usize| &numbers[1 + k * motors.len()..1 + (k + 1) * motors.len()];
+        let mut q = configuration::neutral(&robot);
+        motors.iter().zip(part(0)).for_each(|(&k, x)| q[k] = *x);
+        domain.place(&robot, &mut q).unwrap();
+        reduced.close(&robot, &mut q).unwrap();
+        reduced.place(&robot, &q, part(1), part(2)).unwrap();
+        let torque = reduced.torque(&robot, &theta).unwrap();
+        write!(text, "{}", numbers[0]).unwrap();
+        part(0).iter().chain(part(1)).for_each(|x| write!(text, ",{x}").unwrap());
+        torque.iter().for_each(|u| {
+            let noise = 3f64.sqrt() * NOISE_NM * rng.random_range(-1.0..1.0);
+            write!(text, ",{}", u + noise).unwrap();
+        });
+        text.push('\n');
+    }
+    std::fs::write(to, text).unwrap();
+}
+
+#[test]
+fn motions_are_found_recorded_and_learnt_from() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let found = surelift(folder, "excite digit --motions 3 --evaluations 20 --out motions");
+    assert_eq!(found.status.code(), Some(0), "{}", String::from_utf8_lossy(&found.stderr));
+    assert!(std::fs::read_to_string(folder.join("motions/report.html")).unwrap().contains("<svg"));
+    for (k, name) in ["a.csv", "b.csv", "c.csv"].iter().enumerate() {
+        record(&folder.join(format!("motions/motion_{}.csv", k + 1)), &folder.join(name), k as u64);
+    }
+    let learn =
+        "identify --robot digit --log a.csv --log b.csv --validate c.csv --unknown everything --out found";
+    let learnt = surelift(folder, learn);
+    let said = String::from_utf8_lossy(&learnt.stdout).into_owned();
+    assert_eq!(learnt.status.code(), Some(0), "{}", String::from_utf8_lossy(&learnt.stderr));
+    assert!(said.contains("base") || said.contains("told apart"), "{said}");
+    let summary: Value =
+        serde_json::from_str(&std::fs::read_to_string(folder.join("found/summary.json")).unwrap()).unwrap();
+    for motor in
+        summary["limbs"].as_array().unwrap().iter().flat_map(|limb| limb["motors"].as_array().unwrap())
+    {
+        let number = |key: &str| motor[key].as_f64().unwrap();
+        assert!(number("validation_rms_nm") < 1.5 * NOISE_NM, "{motor}");
+        assert!(number("validation_rms_nm") < 0.5 * number("validation_model_rms_nm"), "{motor}");
+    }
+    for file in ["motors.csv", "parameters.csv", "base_parameters.csv", "report.html"] {
+        assert!(folder.join("found").join(file).is_file(), "{file}");
+    }
+}
+
+#[test]
+fn bad_input_is_named_and_nothing_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("few.csv"), "t,q1,dq1,tau1\n0,0,0,0\n0.1,0,0,0\n").unwrap();
+    for (arguments, culprit) in [
+        ("excite no_such_robot --out out", "no_such_robot"),
+        ("excite digit --duration 0 --out out", "duration"),
+        ("excite digit --motions 0 --out out", "--motions"),
+        ("excite digit --least-singular-value 1 --out out", "keep the limits"),
+        ("identify --robot digit --log few.csv --out out", "few.csv"),
+        ("identify --robot digit --log few.csv --unknown payload --out out", "--unknown"),
+        ("identify --robot digit --log few.csv --torque-abs 1 --out out", "--torque-abs"),
+        ("identify --robot digit --log few.csv --passive-error=-1 --out out", "--passive-error"),
+        ("identify --robot digit --log none.csv --unknown links --out out", "none.csv"),
+    ] {
+        let output = surelift(folder, arguments);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{arguments}: {text}");
+        assert!(text.contains(culprit) && !text.contains("panicked"), "{arguments}: {text}");
+        assert!(!folder.join("out").exists(), "{arguments}");
+    }
+}
