@@ -12,6 +12,7 @@ pub mod identify;
 pub mod init;
 mod interrupt;
 mod limbs;
+pub mod limits;
 pub mod payload;
 pub mod progress;
 pub mod robot;

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::calibrate::{self, CalibrateArgs};
 use super::closures::Closures;
 use super::init::{self, InitArgs};
+use super::limits::{self, LimitsArgs};
 use super::tune::{self, TuneArgs};
 use super::{Failure, say};
 use crate::report::figure::figure;
@@ -20,7 +21,7 @@ use crate::robot::{Arm, DriveBounds, JointKind, LinkShape, LoopKind, Model};
 #[derive(Debug, Clone, PartialEq, Args)]
 #[command(after_help = "Examples:\n  surelift robot kinova_gen3_2f85\n  surelift robot go1 --json\n  \
                         surelift robot my_arm/my_arm.toml\n  surelift robot tune z1 --dry-run\n  surelift robot init maker.urdf --out my_arm\n  \
-                        surelift robot calibrate --robot my_arm.toml --log a.csv --log b.csv --validate c.csv\n\n\
+                        surelift robot calibrate --robot my_arm.toml --log a.csv --log b.csv --validate c.csv\n  surelift robot limits my_arm.toml --payload-kg 5\n\n\
                         A robot TOML names its URDF, or another robot that it differs from in a few keys: extends = \"z1\"")]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct RobotArgs {
@@ -47,6 +48,8 @@ pub enum RobotAction {
     Init(InitArgs),
     #[allow(missing_docs, reason = "clap would show it in place of the arguments' own documentation")]
     Calibrate(CalibrateArgs),
+    #[allow(missing_docs, reason = "clap would show it in place of the arguments' own documentation")]
+    Limits(LimitsArgs),
 }
 
 /// Inspects and prints a robot; gives the exit code. Problems that dynamics survive are printed and are no failure.
@@ -58,6 +61,7 @@ pub fn run(args: &RobotArgs) -> Result<u8, Failure> {
         Some(RobotAction::Tune(args)) => return tune::run(args),
         Some(RobotAction::Init(args)) => return init::run(args),
         Some(RobotAction::Calibrate(args)) => return calibrate::run(args),
+        Some(RobotAction::Limits(args)) => return limits::run(args),
         None => {}
     }
     let name = args.robot.as_deref().unwrap_or_default();

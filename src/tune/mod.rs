@@ -22,6 +22,7 @@
 
 pub mod feedback;
 pub mod follow;
+pub mod limits;
 pub mod margins;
 pub mod measure;
 pub mod write;
@@ -115,7 +116,8 @@ pub enum TuneError {
     Plans(String),
     /// Nothing is provable.
     #[error(
-        "no gains are provable for '{robot}' with {about}: of {tried} candidates the one that comes nearest is {nearest}"
+        "no gains are provable for '{robot}' with {about}: of {tried} candidates the one that comes nearest is {nearest}; \
+         `surelift robot limits` tells the heaviest payload that is provable, and what a heavier one needs"
     )]
     Nothing {
         /// The robot.
