@@ -80,7 +80,7 @@ fn reaching(robot: &Arm, [x, y, z]: [f64; 3]) -> Result<Vec<f64>, String> {
     for _ in 0..100 {
         let here = miss(bend);
         if here.iter().all(|miss| miss.abs() < 1e-9) {
-            return Ok(vec![y.atan2(x), bend[0], PI, bend[1], 0.0, bend[2], FRAC_PI_2]);
+            return Ok(vec![-y.atan2(x), bend[0], PI, bend[1], 0.0, bend[2], FRAC_PI_2]);
         }
         let slope = |k: usize| {
             let mut off = bend;

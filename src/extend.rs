@@ -2,6 +2,9 @@
 //!
 //! Tables are merged key by key, everything else (lists too) is replaced as a whole. The file extended may extend another; its
 //! path is relative to the file that names it. Robots, scenarios and campaigns are read this way.
+//!
+//! A scenario may come in several variants: each table `[items.NAME]` holds what one of them puts over the rest of the file, and `item = "NAME"` says
+//! which is meant where nobody chooses.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,6 +17,12 @@ use toml::de::{DeTable, DeValue, Error};
 const DEPTH: usize = 8;
 /// The key that names the file extended.
 pub(crate) const KEY: &str = "extends";
+/// The table of variants, and the key that names the one that is meant where nobody chooses.
+#[cfg(feature = "arm")]
+pub(crate) const ITEMS: &str = "items";
+/// See [`ITEMS`].
+#[cfg(feature = "arm")]
+pub(crate) const ITEM: &str = "item";
 
 /// Where files come from.
 pub(crate) trait Source {
@@ -57,6 +66,8 @@ struct Layer {
 pub(crate) struct Layers {
     /// Each extends the next.
     files: Vec<Layer>,
+    /// The variant that was chosen.
+    item: Option<String>,
 }
 
 impl Layers {
@@ -72,7 +83,7 @@ impl Layers {
             let mut keys: toml::Table = toml::from_str(&text).map_err(|error| unreadable(&path, &error))?;
             let base = keys.remove(KEY);
             files.push(Layer { path: path.clone(), text, keys });
-            let Some(base) = base else { return Ok(Self { files }) };
+            let Some(base) = base else { return Ok(Self { files, item: None }) };
             let refuse = |reason: String| Fault::Extends { path: path.clone(), reason };
             let Some(base) = base.as_str() else {
                 return Err(refuse(format!(
@@ -94,6 +105,35 @@ impl Layers {
         }
     }
 
+    /// The names of all variants, in alphabetical order.
+    #[cfg(feature = "arm")]
+    pub fn items(&self) -> Vec<String> {
+        let tables = self.files.iter().filter_map(|file| file.keys.get(ITEMS)?.as_table());
+        let names: std::collections::BTreeSet<String> = tables.flat_map(|t| t.keys().cloned()).collect();
+        names.into_iter().collect()
+    }
+
+    /// Chooses a variant: `name`, or the one that the files mean where it is `None`. Files without variants have none to choose. Gives its name.
+    ///
+    /// # Errors
+    /// Says what there is to choose from.
+    #[cfg(feature = "arm")]
+    pub fn choose(&mut self, name: Option<&str>) -> Result<Option<&str>, String> {
+        let items = self.items();
+        let meant = self.files.iter().find_map(|file| file.keys.get(ITEM)).and_then(toml::Value::as_str);
+        let chosen = name.or(meant).map(str::to_owned);
+        self.item = match chosen {
+            None if items.is_empty() => return Ok(None),
+            None => return Err(format!("nothing is chosen, expected one of {items:?}")),
+            Some(name) if items.contains(&name) => Some(name),
+            Some(name) if items.is_empty() => {
+                return Err(format!("`{name}` is chosen, but the file has no table `{ITEMS}`"));
+            }
+            Some(name) => return Err(format!("`{name}`, expected one of {items:?}")),
+        };
+        Ok(self.item.as_deref())
+    }
+
     /// What the files hold together but for the keys `without`, as a `T`.
     ///
     /// # Errors
@@ -108,7 +148,9 @@ impl Layers {
         let at = (0..self.files.len()).rev().find(same).unwrap_or(0);
         let Layer { path, text, .. } = &self.files[at];
         let mut message = said;
+        // Alone, a file without its variant may lack what that states.
         if at + 1 == self.files.len()
+            && self.item.is_none()
             && let Err(error) = alone::<T>(text, without)
         {
             message = error.to_string();
@@ -133,6 +175,15 @@ impl Layers {
             let mut above = DeTable::parse(&file.text)?.into_inner();
             above.remove(KEY);
             overlay(whole.get_mut(), above);
+        }
+        #[cfg(feature = "arm")]
+        if let Some(item) = &self.item {
+            whole.get_mut().remove(ITEM);
+            if let Some(DeValue::Table(mut items)) = whole.get_mut().remove(ITEMS).map(Spanned::into_inner)
+                && let Some(DeValue::Table(chosen)) = items.remove(item.as_str()).map(Spanned::into_inner)
+            {
+                overlay(whole.get_mut(), chosen);
+            }
         }
         without.iter().for_each(|key| drop(whole.get_mut().remove(*key)));
         // As from a text and not from a `toml::Table`: each type is compiled for one deserializer and not for two, of which this crate's machine code would
@@ -205,6 +256,33 @@ mod tests {
     struct Part {
         a: f64,
         b: f64,
+    }
+
+    #[test]
+    fn a_variant_is_put_over_the_rest() {
+        let (top, low) = (
+            "extends = \"low\"\n[items.x.part]\nb = 7.0\n",
+            "item = \"y\"\nname = \"one\"\nlist = [1, 2]\n[part]\na = 1.0\n\
+             [items.x]\nlist = [3]\n[items.x.part]\nb = 5.0\n[items.y.part]\nb = 6.0\n",
+        );
+        let source = Files([("top", top), ("low", low), ("none", WHOLE)].into_iter().collect());
+        let read = |file: &str| Layers::read(Path::new(file), &source).unwrap();
+        let chosen = |file: &str, item: Option<&str>| {
+            let mut layers = read(file);
+            layers.choose(item)?;
+            layers.parse::<Thing>(&[]).map_err(|fault| format!("{fault:?}"))
+        };
+        let part =
+            |list: &[i64], b| Thing { name: "one".into(), list: list.into(), part: Part { a: 1.0, b } };
+        assert_eq!(chosen("top", Some("x")).unwrap(), part(&[3], 7.0));
+        assert_eq!(chosen("low", Some("x")).unwrap(), part(&[3], 5.0));
+        assert_eq!(chosen("low", None).unwrap(), part(&[1, 2], 6.0));
+        assert_eq!(chosen("none", None).unwrap().part.b, 2.0);
+        assert_eq!(read("top").items(), ["x", "y"]);
+        assert!(chosen("top", Some("z")).unwrap_err().contains("[\"x\", \"y\"]"));
+        assert!(chosen("none", Some("z")).unwrap_err().contains("no table `items`"));
+        // Where nobody chooses, variants are keys like others: unknown ones.
+        assert!(format!("{:?}", read("low").parse::<Thing>(&[]).unwrap_err()).contains("item"));
     }
 
     fn read(files: &[(&'static str, &'static str)]) -> Result<Thing, Fault> {

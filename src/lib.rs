@@ -100,6 +100,8 @@
 compile_error!("the tests need the feature `arm`");
 
 #[cfg(feature = "arm")]
+pub mod benchmark;
+#[cfg(feature = "arm")]
 pub mod calibrate;
 #[cfg(feature = "arm")]
 pub mod campaign;

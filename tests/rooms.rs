@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rooms from the ground up: each may use those before it.
-const ROOMS: [&str; 29] = [
+const ROOMS: [&str; 30] = [
     "scalar",
     "extend",
     "linear",
@@ -31,6 +31,7 @@ const ROOMS: [&str; 29] = [
     "study",
     "report",
     "scenario",
+    "benchmark",
     "campaign",
     "tune",
     "calibrate",

@@ -282,6 +282,7 @@ fn opened(
         start: &task.start,
         duration_s,
         samples: SAMPLES,
+        limits: open::DesignLimits::All,
     };
     let (curve, _) = open::design(&what, family, evaluations, seed).ok_or("no design keeps the limits")?;
     let mut rng = ChaCha8Rng::seed_from_u64(seed);

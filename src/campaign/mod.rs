@@ -8,6 +8,7 @@
 //! - `estimation_deviations` ([`estimation::deviations`]): errors of estimates are as large as their deviations say.
 //! - `excitation` ([`excitation`]): what the designs of exciting motion give; a measurement.
 //! - `runs` ([`runs`]): whole runs of scenarios, each with the outcome that is expected of it.
+//! - `methods` ([`methods`]): methods x scenarios x what is held x seeds, side by side; a measurement.
 //! - `widths` ([`widths`]): how large the certifier's sets are; a measurement, no promise.
 //!
 //! A file may differ from another in a few keys: `extends = "FILE"`, as in scenarios. All paths are taken from the file that is
@@ -22,6 +23,7 @@ pub mod excitation;
 mod experiment;
 pub mod identification;
 pub mod journal;
+pub mod methods;
 pub mod runs;
 pub mod soundness;
 pub mod widths;
@@ -120,11 +122,12 @@ pub fn load(path: &Path) -> Result<Box<dyn Campaign>, CampaignError> {
             Ok(Box::new(identification::IdentificationCampaign::new(path, file.parse(&HEADER)?)?))
         }
         "runs" => Ok(Box::new(runs::Runs::new(path, file.parse(&HEADER)?)?)),
+        "methods" => Ok(Box::new(methods::Methods::new(path, file.parse(&HEADER)?)?)),
         "widths" => Ok(Box::new(widths::Widths::new(path, file.parse(&HEADER)?)?)),
         other => {
             let reason = format!(
                 "is `{other}`, expected `soundness`, `identification`, `estimation`, `estimation_noise`, `estimation_deviations`, \
-                 `excitation`, `runs` or `widths`"
+                 `excitation`, `runs`, `methods` or `widths`"
             );
             Err(CampaignError::field(path, "kind", reason))
         }

@@ -9,10 +9,10 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{Campaign, CampaignError, CampaignFindings, Progress};
-use crate::horizon::RunOptions;
+use crate::benchmark::{self, MethodPreset};
 use crate::horizon::{Broken, Outcome};
 use crate::report::Summary;
-use crate::scenario::{self, Scenario};
+use crate::scenario::Scenario;
 
 /// The file of the campaign.
 #[derive(Debug, Clone, Deserialize)]
@@ -32,7 +32,7 @@ pub(super) struct RunsFile {
 struct RunFile {
     /// Relative to the campaign file.
     scenario: PathBuf,
-    /// How to plan: `ours` or `conservative`.
+    /// A method that ships, or the path of a method's file relative to the current folder.
     #[serde(default = "ours")]
     method: String,
     /// The outcome that every seed must have.
@@ -65,23 +65,26 @@ impl Runs {
                 field: format!("runs[{i}].scenario"),
                 source: Box::new(source),
             })?;
-            if !crate::horizon::METHODS.contains(&run.method.as_str()) {
-                let reason = format!("is `{}`, expected one of {:?}", run.method, crate::horizon::METHODS);
-                return Err(CampaignError::field(path, format!("runs[{i}].method"), reason));
-            }
+            MethodPreset::find(&run.method).map_err(|error| {
+                CampaignError::field(path, format!("runs[{i}].method"), error.to_string())
+            })?;
         }
         Ok(Self { name, seeds, runs })
     }
 }
 
 /// Runs a scenario without deadlines.
-pub(super) fn summary_of(path: &Path, method: &str, seed: u64) -> Result<Summary, CampaignError> {
+pub(super) fn summary_of(
+    (path, item): (&Path, Option<&str>),
+    method: &str,
+    seed: u64,
+) -> Result<Summary, CampaignError> {
     let fail = |error: &dyn std::fmt::Display| {
         CampaignError::Trials(format!("{}, seed {seed}: {error}", path.display()))
     };
-    let scenario = Scenario::load(path).map_err(|error| fail(&error))?;
-    let options = RunOptions { method: method.to_owned(), seed, timed: false };
-    let record = scenario::run(scenario, &options, &mut ()).map_err(|error| fail(&error))?;
+    let preset = MethodPreset::find(method).map_err(|error| fail(&error))?;
+    let load = |other: Option<&str>| Scenario::load_item(path, other.or(item));
+    let record = benchmark::run(&load, &preset, (seed, false), &mut ()).map_err(|error| fail(&error))?;
     Ok(record.summary)
 }
 
@@ -121,7 +124,7 @@ impl Campaign for Runs {
         let total = self.seeds * self.runs.len() as u64;
         for run in &self.runs {
             for seed in 0..self.seeds {
-                let summary = summary_of(&run.scenario, &run.method, seed)?;
+                let summary = summary_of((&run.scenario, None), &run.method, seed)?;
                 unexpected += u64::from(!(harm(&summary) == 0 && summary.outcome == run.expected));
                 table.push(row(&summary, run.expected));
                 entries.push(json!({

@@ -8,8 +8,9 @@ use serde::Serialize;
 use super::interrupt::interruptible;
 use super::progress::TerminalObserver;
 use super::{Failure, say};
-use crate::horizon::RunOptions;
-use crate::horizon::{Observer, Outcome};
+use crate::benchmark::{self, MethodPreset};
+use crate::horizon::{METHODS, Observer, Outcome, RunOptions};
+use crate::plan::Plan;
 use crate::report::overview::{self, Overview};
 use crate::report::{self, RunRecord, Summary, check_destination, default_destination, table};
 use crate::scenario::{self, Scenario, ScenarioError};
@@ -19,6 +20,7 @@ Examples:
   surelift run scenarios/dumbbell_c_8lb.toml
   surelift run scenarios/dumbbell_c_8lb.toml --seed 7 --out runs/seven
   surelift run scenarios/dumbbell_c_8lb.toml --payload-mass 7    # outside the prior: ends safely
+  surelift run scenarios/dumbbell_a.toml --item 6lb --method grav-pid    # a baseline, without proofs
   surelift run scenarios/armour_world.toml --world scenarios/worlds/post.csv
   surelift run scenarios/armour_world.toml --world scenarios/worlds    # every world, and a table
 
@@ -33,9 +35,12 @@ pub struct RunArgs {
     /// The scenario: robot, world, payload and task
     #[arg(value_name = "SCENARIO.toml")]
     pub scenario: PathBuf,
-    /// How to plan: `ours`, or `conservative` (learn nothing of what is held)
-    #[arg(long, default_value = "ours")]
+    /// How to learn, control and prove: a method that ships (see planners/), or a file like those
+    #[arg(long, value_name = "NAME or FILE.toml", default_value = "ours")]
     pub method: String,
+    /// Which of the scenario's variants, for example which dumbbell [default: the one that the scenario means]
+    #[arg(long, value_name = "NAME", conflicts_with = "world")]
+    pub item: Option<String>,
     /// Start, goal and boxes from this CSV file, or one run for each file of this folder
     #[arg(long, value_name = "FILE.csv or DIR")]
     pub world: Option<PathBuf>,
@@ -76,10 +81,9 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
         return run_worlds(args, folder);
     }
     let scenario = args.scenario(args.world.as_deref()).map_err(|e| Failure::input(&e))?;
-    let folder = args.destination(&scenario.task().name)?;
-    let options = args.options();
-    let run = if args.realtime { scenario::run_realtime } else { scenario::run };
-    let record = run(scenario, &options, args.observer().as_mut()).map_err(|e| Failure::input(&e))?;
+    let preset = args.preset()?;
+    let folder = args.destination(&scenario.task().name, &preset)?;
+    let record = args.record(args.world.as_deref(), &preset)?;
     RunArgs::finish(&folder, &record)
 }
 
@@ -103,21 +107,20 @@ fn run_worlds(args: &RunArgs, worlds: &Path) -> Result<u8, Failure> {
     let scenarios = scenarios.collect::<Result<Vec<_>, Failure>>()?;
     let name = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let whole = format!("{}-{}", name(&args.scenario), name(worlds));
-    let folder = args.out.clone().unwrap_or_else(|| default_destination(&whole, &args.method, args.seed));
+    let preset = args.preset()?;
+    let folder = args.out.clone().unwrap_or_else(|| default_destination(&whole, &preset.name, args.seed));
     overview::check_destination(&folder, &files)?;
     let mut runs = Vec::new();
     for (file, scenario) in files.iter().zip(scenarios) {
         let world = name(file);
-        let run = scenario.map(|scenario| {
-            let run = if args.realtime { scenario::run_realtime } else { scenario::run };
-            let record =
-                run(scenario, &args.options(), args.observer().as_mut()).map_err(|e| Failure::input(&e))?;
+        let run = scenario.map(|_| {
+            let record = args.record(Some(file), &preset)?;
             report::write(&folder.join(&world), &record)?;
             Ok::<_, Failure>(record.summary)
         });
         runs.push((world, run.map_or_else(|refused| Ok(Err(refused)), |run| run.map(Ok))?));
     }
-    let mut overview = Overview::new(args.scenario.display().to_string(), args.method.clone(), args.seed);
+    let mut overview = Overview::new(args.scenario.display().to_string(), preset.name, args.seed);
     overview.extend(runs);
     overview.write(&folder)?;
     say(&format!("{}\n  {}\n", overview.table(), folder.join(overview::FILE).display()))?;
@@ -127,9 +130,14 @@ fn run_worlds(args: &RunArgs, worlds: &Path) -> Result<u8, Failure> {
 impl RunArgs {
     /// The scenario, in a world if there is one, with the mass asked for.
     fn scenario(&self, world: Option<&Path>) -> Result<Scenario, ScenarioError> {
+        self.variant(world, self.item.as_deref())
+    }
+
+    /// The same with another variant.
+    fn variant(&self, world: Option<&Path>, item: Option<&str>) -> Result<Scenario, ScenarioError> {
         let scenario = match world {
             Some(world) => Scenario::load_in_world(&self.scenario, world)?,
-            None => Scenario::load(&self.scenario)?,
+            None => Scenario::load_item(&self.scenario, item)?,
         };
         match self.payload_mass {
             Some(mass) => scenario.with_payload_mass(mass),
@@ -137,16 +145,36 @@ impl RunArgs {
         }
     }
 
-    fn options(&self) -> RunOptions {
-        RunOptions { method: self.method.clone(), seed: self.seed, timed: !self.untimed }
+    fn preset(&self) -> Result<MethodPreset, Failure> {
+        MethodPreset::find(&self.method).map_err(|e| Failure::input(&e))
+    }
+
+    /// The run itself.
+    fn record(&self, world: Option<&Path>, preset: &MethodPreset) -> Result<RunRecord<Plan>, Failure> {
+        let mut observer = self.observer();
+        if !self.realtime {
+            let load = |other: Option<&str>| match other {
+                Some(item) => Scenario::load_item(&self.scenario, Some(item)),
+                None => self.scenario(world),
+            };
+            let draw = (self.seed, !self.untimed);
+            return benchmark::run(&load, preset, draw, observer.as_mut()).map_err(|e| Failure::input(&e));
+        }
+        if !METHODS.contains(&preset.name.as_str()) {
+            let text = format!("--realtime: method `{}`, expected one of {METHODS:?}", preset.name);
+            return Err(Failure::Input(text));
+        }
+        let scenario = self.scenario(world).map_err(|e| Failure::input(&e))?;
+        let options = RunOptions { method: preset.name.clone(), seed: self.seed, timed: true };
+        scenario::run_realtime(scenario, &options, observer.as_mut()).map_err(|e| Failure::input(&e))
     }
 
     /// The folder to write to, checked to be free or an earlier run's. Call before the run starts.
     ///
     /// # Errors
     /// Bad input if something else is in the way.
-    pub fn destination(&self, scenario_name: &str) -> Result<PathBuf, Failure> {
-        let default = || default_destination(scenario_name, &self.method, self.seed);
+    pub fn destination(&self, scenario_name: &str, preset: &MethodPreset) -> Result<PathBuf, Failure> {
+        let default = || default_destination(scenario_name, &preset.name, self.seed);
         let folder = self.out.clone().unwrap_or_else(default);
         check_destination(&folder)?;
         Ok(folder)
@@ -216,7 +244,8 @@ mod tests {
         assert_eq!((run.method.as_str(), run.seed, run.payload_mass, run.quiet), ("ours", 0, None, false));
         let folder = tempfile::tempdir().unwrap();
         let with_out = RunArgs { out: Some(folder.path().join("x")), ..run };
-        assert_eq!(with_out.destination("a").unwrap(), folder.path().join("x"));
+        let preset = with_out.preset().unwrap();
+        assert_eq!(with_out.destination("a", &preset).unwrap(), folder.path().join("x"));
     }
 
     #[test]
@@ -248,7 +277,7 @@ mod tests {
         std::fs::write(folder.path().join("thesis.tex"), "precious").unwrap();
         let out = folder.path().to_str().unwrap();
         let run = Probe::try_parse_from(["run", "a.toml", "--out", out]).unwrap().run;
-        let failure = run.destination("a").unwrap_err();
+        let failure = run.destination("a", &run.preset().unwrap()).unwrap_err();
         assert_eq!(failure.code(), 2);
         assert!(failure.to_string().contains("thesis.tex"), "{failure}");
     }

@@ -102,6 +102,9 @@ impl Learner {
 
     /// The present set, with what is known besides of the torques along a motion like `curve`, planned at time `t`.
     pub(crate) fn along(&mut self, t: f64, curve: Pieces<'_>) -> Checked<ParameterSet> {
+        if !self.held.identify.correlated {
+            return Ok(self.identifier.set().clone());
+        }
         let (times, rows) = foresee::torque_rows(&self.robot, curve);
         let strips = self.identifier.torque_strips(times, &rows).map_err(|error| self.broken(t, &error))?;
         Ok(self.identifier.set().clone().with_strips(Some(strips)))

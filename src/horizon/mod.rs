@@ -34,16 +34,15 @@ mod tick_times;
 pub use event::{Event, Observer};
 pub use evidence::{Broken, Evidence, MeasurementGap, StopRecord};
 pub use hardware::{Hardware, Reading, Sighting};
-#[cfg(test)]
 pub(crate) use learn::Learner;
 pub use learn::first_set;
 pub use outcome::{Outcome, TaskPhase};
 pub use realtime::run_realtime;
 pub use record::{
-    BodyEstimate, Identification, LogRow, Margins, MostProbable, PlanSummary, Record, TorqueWidths, TubeStep,
-    WaitRecord,
+    AdaptedBody, BodyEstimate, Identification, LogRow, Margins, MostProbable, PlanSummary, Record,
+    TorqueWidths, TubeStep, WaitRecord,
 };
 pub(crate) use run::session::{Ending, Session};
 pub use run::{METHODS, RunError, RunOptions, run};
-pub use task::{Carry, Excite, ExciteCriterion, HeldObject, Identify, Task, Timing};
+pub use task::{Carry, Excite, ExciteCriterion, HeldObject, Identify, Placing, PlacingError, Task, Timing};
 pub use tick_times::{TickSummary, TickTimes};

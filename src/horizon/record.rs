@@ -201,6 +201,16 @@ pub struct MostProbable {
     pub failure: Option<String>,
 }
 
+/// What a controller that adapts takes for the last body at a time; it carries no guarantee.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AdaptedBody {
+    /// Time, s.
+    pub t: f64,
+    /// Its ten parameters, in the order of [`crate::inertia::PARAMETER_NAMES`].
+    #[serde(deserialize_with = "numbers")]
+    pub body: Vec<f64>,
+}
+
 /// The tracking tube in force from a time on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TubeStep {
@@ -262,6 +272,8 @@ pub struct Record {
     pub route_ms: Option<f64>,
     /// The most probable parameters, where the task asks for them.
     pub most_probable: Option<MostProbable>,
+    /// What a controller that adapts took for the last body, over time; empty where none does.
+    pub adapted: Vec<AdaptedBody>,
     /// What proves the set of parameters, where something was identified.
     pub set_proof: Option<SetProof>,
     /// How well the ticks kept time, where time does not wait.
@@ -274,7 +286,7 @@ pub struct Record {
 
 impl Record {
     /// Of a run that has not begun.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             outcome: Outcome::SafeStop,
             reason: None,
@@ -291,6 +303,7 @@ impl Record {
             deadline_misses: 0,
             route_ms: None,
             most_probable: None,
+            adapted: vec![],
             set_proof: None,
             ticks: None,
             duration_s: 0.0,

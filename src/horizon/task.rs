@@ -82,6 +82,59 @@ pub struct Carry {
     pub range_rad: Vec<f64>,
 }
 
+/// How near to its place a held object must be in the end, so that it stays there when it is let go. Its place is where the goal has it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Placing {
+    /// The point of the object that counts, in the frame of the end effector's joint, m.
+    pub point_m: [f64; 3],
+    /// Largest distance of that point from its place across the vertical, m.
+    pub horizontal_m: f64,
+    /// Largest distance along the vertical, m.
+    pub vertical_m: f64,
+    /// Largest angle by which the object leans more than it should, degrees.
+    pub tilt_deg: f64,
+}
+
+/// How far a held object is from its place.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct PlacingError {
+    /// Across the vertical, m.
+    pub horizontal_m: f64,
+    /// Along the vertical, m; upward is positive.
+    pub vertical_m: f64,
+    /// How far it leans, degrees.
+    pub tilt_deg: f64,
+}
+
+impl Placing {
+    /// How far the object of an arm at `q` is from where it is at `goal` (both rad or m, one a joint).
+    pub fn error(&self, robot: &Arm, q: &[f64], goal: &[f64]) -> PlacingError {
+        let hand = robot.end_effector();
+        let (is, should) = (robot.frames(q)[hand], robot.frames(goal)[hand]);
+        let up = -robot.gravity.normalize();
+        let off = is.point(&self.point_m.into()) - should.point(&self.point_m.into());
+        let leans = is.rotation * (should.rotation.transpose() * up);
+        PlacingError {
+            horizontal_m: (off - up * off.dot(&up)).norm(),
+            vertical_m: off.dot(&up),
+            // Of small angles the sine loses nothing.
+            tilt_deg: leans.cross(&up).norm().atan2(leans.dot(&up)).to_degrees(),
+        }
+    }
+
+    /// What is beyond its tolerance, in words.
+    pub fn fault(&self, error: &PlacingError) -> Option<String> {
+        let entries = [
+            ("beside its place", 1e3 * error.horizontal_m, 1e3 * self.horizontal_m, "mm"),
+            ("above or below its place", 1e3 * error.vertical_m.abs(), 1e3 * self.vertical_m, "mm"),
+            ("out of the upright", error.tilt_deg, self.tilt_deg, "degrees"),
+        ];
+        let (what, is, may, unit) = entries.into_iter().find(|(_, is, may, _)| !(is <= may))?;
+        Some(format!("the object is {is:.1} {unit} {what}, tolerance {may:.1} {unit}"))
+    }
+}
+
 /// Settings of the identifier.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -93,11 +146,13 @@ pub struct Identify {
     /// How long the arm stands before its first plan, held by its own drives, while the torques that hold it are measured, s;
     /// 0: not at all. The first plan is then proven with what they tell: what is held weighs something, however friction sticks.
     pub weigh_s: f64,
+    /// Whether plans count on what is known of combinations of parameters, beside the ten intervals.
+    pub correlated: bool,
 }
 
 impl Default for Identify {
     fn default() -> Self {
-        Self { method: Method::default(), window_s: 0.1, weigh_s: 0.0 }
+        Self { method: Method::default(), window_s: 0.1, weigh_s: 0.0, correlated: true }
     }
 }
 
@@ -142,6 +197,9 @@ pub struct Task {
     /// finds the way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PiecewiseBezier>,
+    /// How near to its place what is held must be in the end; left out where only the joints' distance to the goal counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placing: Option<Placing>,
 }
 
 impl Task {

@@ -261,6 +261,7 @@ fn first_task(robot: &Arm, scene: Scene, options: &JobOptions) -> Result<(Task, 
         timing: crate::horizon::Timing { exciting_plans: 0, ..options.timing },
         carry: crate::horizon::Carry { range_rad: options.carry_range_rad.clone() },
         path: None,
+        placing: None,
     };
     Ok((task, RunOptions { method: METHOD.to_owned(), seed: options.seed, timed: options.timed }))
 }

@@ -10,8 +10,8 @@ use super::figure::below;
 use super::{ReportError, expect_length};
 use crate::horizon::nullable::{number, numbers};
 use crate::horizon::{
-    BodyEstimate, Broken, Identification, Margins, MeasurementGap, MostProbable, Outcome, PlanSummary,
-    StopRecord, TickSummary, WaitRecord,
+    AdaptedBody, BodyEstimate, Broken, Identification, Margins, MeasurementGap, MostProbable, Outcome,
+    PlacingError, PlanSummary, StopRecord, TickSummary, WaitRecord,
 };
 use crate::inertia::{INERTIAL, PARAMETER_NAMES, PARAMETER_UNITS};
 use crate::robot::FramedPayload;
@@ -70,6 +70,15 @@ pub struct Summary {
     /// Every update; the first entry, at the start, is the set before the first plan. Left out where there was none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub identification: Vec<Identification>,
+    /// What a controller that adapts took for the last body, over time. Left out where none does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub adapted: Vec<AdaptedBody>,
+    /// Whether the payload was carried along the path without a proof, as baselines do.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unproven: bool,
+    /// How far what was held is from its place in the end; left out where the scenario states no tolerance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placing: Option<PlacingError>,
     /// Every plan that was tried.
     pub plans: Vec<PlanSummary>,
     /// Largest |q_d - q| of the true state over joints and time, rad.

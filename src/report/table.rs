@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::figure::{above, below, figure, percent, with_unit};
 use super::payload;
 use super::summary::{Payload, Summary};
-use crate::horizon::{MostProbable, TickSummary};
+use crate::horizon::{MostProbable, PlacingError, TickSummary};
 use crate::inertia::PARAMETER_NAMES;
 
 /// Lays out rows of cells in columns: the first column to the left, the others to the right.
@@ -84,7 +84,7 @@ fn figures(summary: &Summary) -> String {
     [
         ("violations", violations),
         ("truth inside at every update", if summary.truth_inside { "yes" } else { "NO" }.to_owned()),
-        ("plans certified", format!("{certified} of {}", summary.plans.len())),
+        ("plans certified", certified_plans(summary, certified)),
         ("deadlines missed", summary.deadline_misses.to_string()),
         ("largest torque / limit", percent(summary.max_torque_ratio)),
         ("largest tracking error", with_unit(summary.max_tracking_error_rad, "rad")),
@@ -95,9 +95,23 @@ fn figures(summary: &Summary) -> String {
         ("simulated / on the clock", format!("{:.1} s / {:.1} s", summary.duration_s, summary.wall_s)),
     ]
     .into_iter()
+    .chain(summary.placing.iter().map(|error| ("payload placed", placed(error))))
     .chain(summary.ticks.as_ref().map(ticks).into_iter().flatten())
     .map(|(label, value)| format!("  {label:<33}{value}\n"))
     .collect()
+}
+
+/// How many plans were certified, and whether the path was carried out without a proof.
+fn certified_plans(summary: &Summary, certified: usize) -> String {
+    let all = format!("{certified} of {}", summary.plans.len());
+    if summary.unproven { all + "; the path NOT certified" } else { all }
+}
+
+/// How far what is held is from its place.
+fn placed(error: &PlacingError) -> String {
+    let PlacingError { horizontal_m, vertical_m, tilt_deg } = error;
+    let mm = |x: &f64| 1e3 * x;
+    format!("{:.1} mm beside, {:+.1} mm above, {tilt_deg:.2} degrees", mm(horizontal_m), mm(vertical_m))
 }
 
 /// Label and value of how well the ticks kept time.

@@ -8,8 +8,8 @@ use super::error::ScenarioError;
 use super::prior;
 use super::task::Scenario;
 use super::world::{self, WorldFile};
-use crate::extend::{Disk, Layers};
-use crate::horizon::{Excite, HeldObject, Identify, Task, Timing};
+use crate::extend::{Disk, ITEM, Layers};
+use crate::horizon::{Excite, HeldObject, Identify, Placing, Task, Timing};
 use crate::inertia::pseudo::{check_physical, from_center_of_mass};
 use crate::inertia::{INERTIAL, ParameterSet};
 use crate::robot::prior::{Prior, PriorFault};
@@ -34,9 +34,20 @@ const LONGEST_S: f64 = 600.0;
 const MOST: usize = 1_000_000;
 
 /// See [`Scenario::load`] and [`Scenario::load_in_world`].
-pub(super) fn load(path: &Path, world: Option<&Path>) -> Result<Scenario, ScenarioError> {
-    let file = Layers::read(path, &Disk)?.parse(&[])?;
-    Check { path }.scenario(file, world)
+pub(super) fn load(path: &Path, item: Option<&str>, world: Option<&Path>) -> Result<Scenario, ScenarioError> {
+    let mut layers = Layers::read(path, &Disk)?;
+    let check = Check { path };
+    let item = layers.choose(item).map_err(|reason| check.error(ITEM, reason))?.map(str::to_owned);
+    let mut scenario = check.scenario(layers.parse(&[])?, world)?;
+    if let Some(item) = item {
+        scenario.task.name += &format!("-{item}");
+    }
+    Ok(scenario)
+}
+
+/// See [`Scenario::items`].
+pub(super) fn items(path: &Path) -> Result<Vec<String>, ScenarioError> {
+    Ok(Layers::read(path, &Disk)?.items())
 }
 
 /// Checks the parts of one file.
@@ -56,6 +67,7 @@ impl Check<'_> {
         }
         let robot = self.robot(&file)?;
         let n = robot.dof();
+        file.obstacles.append(&mut file.further_obstacles);
         let (mut scene, paths) = (self.scene(&file.obstacles)?, self.paths(&file.obstacles)?);
         let pieces = self.pieces_of_file(&mut file)?;
         let (start, goal) = match world {
@@ -81,6 +93,7 @@ impl Check<'_> {
         let at_fault = (heavier, faults.payload_slips.is_some());
         let (held, truth) = self.held_or_nothing(object, &robot, (&timing, file.identify), at_fault)?;
         let path = self.path_to_goal(pieces, file.path, (&start, &goal), &robot)?;
+        file.placing.iter().try_for_each(|placing| self.placing(placing))?;
         let stem = world.and_then(Path::file_stem).map(|stem| format!("-{}", stem.to_string_lossy()));
         let task = Task {
             name: file.name + &stem.unwrap_or_default(),
@@ -94,6 +107,7 @@ impl Check<'_> {
             timing,
             carry: file.carry,
             path,
+            placing: file.placing,
         };
         let places = Check { path: world.unwrap_or(self.path) };
         places.free("start", &task.start, &task)?;
@@ -305,6 +319,13 @@ impl Check<'_> {
             Some(bad) => Err(self.error(field, format!("contains {bad}, expected finite numbers"))),
             None => Ok(()),
         }
+    }
+
+    fn placing(&self, placing: &Placing) -> Result<(), ScenarioError> {
+        self.places("placing.point_m", &placing.point_m)?;
+        self.positive("placing.horizontal_m", placing.horizontal_m)?;
+        self.positive("placing.vertical_m", placing.vertical_m)?;
+        self.positive("placing.tilt_deg", placing.tilt_deg)
     }
 
     /// Finite, and no farther than any robot reaches: distances to what is 1e300 m away are no longer numbers.

@@ -16,5 +16,6 @@ mod tests;
 pub mod world;
 
 pub use error::ScenarioError;
+pub(crate) use record::simulate;
 pub use record::{run, run_realtime};
 pub use task::Scenario;

@@ -48,7 +48,8 @@ pub fn run_realtime(
     })
 }
 
-fn simulate(
+/// The same with whatever `run` makes of the arm in place of the loop.
+pub(crate) fn simulate(
     scenario: Scenario,
     options: &RunOptions,
     observer: &mut dyn Observer,
@@ -90,7 +91,8 @@ impl Observer for Stalling<'_> {
 fn close(record: Record, task: &Task, options: &RunOptions, audit: Audit) -> RunRecord<Plan> {
     let away: Vec<f64> = audit.q.iter().zip(&record.goal).map(|(q, g)| (q - g).abs()).collect();
     let goal_error = away.iter().copied().fold(0.0, f64::max);
-    let (outcome, reason) = judged(record.outcome, record.reason, &audit, task, &away);
+    let misplaced = misplaced(task, &audit, (&away, &record.goal));
+    let (outcome, reason) = judged(record.outcome, record.reason, &audit, misplaced);
     let finite = |x: f64| x.is_finite().then_some(x);
     let (payload, payload_alone) = payloads(task, record.identification.last(), &audit).unzip();
     let payload_alone = payload_alone.flatten();
@@ -121,6 +123,9 @@ fn close(record: Record, task: &Task, options: &RunOptions, audit: Audit) -> Run
         payload_alone,
         most_probable: record.most_probable,
         identification: record.identification,
+        adapted: record.adapted,
+        unproven: false,
+        placing: task.placing.map(|placing| placing.error(&task.robot, &audit.q, &record.goal)),
         plans: record.attempts,
         max_tracking_error_rad: finite(audit.tracking_error_rad),
         tube_used_ratio: finite(audit.tube_used),
@@ -151,8 +156,7 @@ fn judged(
     outcome: Outcome,
     reason: Option<String>,
     audit: &Audit,
-    task: &Task,
-    away: &[f64],
+    misplaced: Option<String>,
 ) -> (Outcome, Option<String>) {
     let counts = [
         (audit.counts.collision, Outcome::Collision, "contact"),
@@ -164,13 +168,20 @@ fn judged(
         let before = reason.map(|r| format!("; {r}")).unwrap_or_default();
         return (violated, Some(format!("{what} in {steps} integration steps{before}")));
     }
-    let far = (0..away.len()).find(|&j| away[j] > task.goal_tolerance_rad[j]);
-    if let Some(j) = far.filter(|_| outcome == Outcome::Success) {
-        let (name, tolerance) = (&task.robot.joints[j].name, task.goal_tolerance_rad[j]);
-        let reason = format!("joint '{name}' is {:.4} rad from the goal, tolerance {tolerance} rad", away[j]);
-        return (Outcome::Misplaced, Some(reason));
+    match misplaced {
+        Some(reason) if outcome == Outcome::Success => (Outcome::Misplaced, Some(reason)),
+        _ => (outcome, reason),
     }
-    (outcome, reason)
+}
+
+/// Why what is held is not where it belongs: by the tolerance of its place where there is one, else by that of the joints.
+fn misplaced(task: &Task, audit: &Audit, (away, goal): (&[f64], &[f64])) -> Option<String> {
+    if let Some(placing) = &task.placing {
+        return placing.fault(&placing.error(&task.robot, &audit.q, goal));
+    }
+    let j = (0..away.len()).find(|&j| away[j] > task.goal_tolerance_rad[j])?;
+    let (name, tolerance) = (&task.robot.joints[j].name, task.goal_tolerance_rad[j]);
+    Some(format!("joint '{name}' is {:.4} rad from the goal, tolerance {tolerance} rad", away[j]))
 }
 
 /// The whole last body, and the payload alone in the frame that the prior names. `None` where nothing is held.

@@ -21,7 +21,23 @@ impl Scenario {
     /// # Errors
     /// [`ScenarioError`] names the file and the field, or the capsule and the obstacle that touch.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ScenarioError> {
-        load::load(path.as_ref(), None)
+        load::load(path.as_ref(), None, None)
+    }
+
+    /// Loads one variant of a scenario that comes in several, by its name in the table `items`; `None` takes the one that the file means.
+    ///
+    /// # Errors
+    /// As [`Scenario::load`]; an unknown name is told with those that there are.
+    pub fn load_item(path: impl AsRef<Path>, item: Option<&str>) -> Result<Self, ScenarioError> {
+        load::load(path.as_ref(), item, None)
+    }
+
+    /// The names of the variants that a scenario file holds, in alphabetical order; none for a file without any.
+    ///
+    /// # Errors
+    /// [`ScenarioError`] names a file that cannot be read.
+    pub fn items(path: impl AsRef<Path>) -> Result<Vec<String>, ScenarioError> {
+        load::items(path.as_ref())
     }
 
     /// Loads a scenario without start, goal and (but for what is common to all its worlds) obstacles, and takes these from
@@ -30,7 +46,7 @@ impl Scenario {
     /// # Errors
     /// As [`Scenario::load`]; for the world file with line and column.
     pub fn load_in_world(path: impl AsRef<Path>, world: impl AsRef<Path>) -> Result<Self, ScenarioError> {
-        load::load(path.as_ref(), Some(world.as_ref()))
+        load::load(path.as_ref(), None, Some(world.as_ref()))
     }
 
     /// The same task with a held object of `mass` kg, whatever the file and the prior say: the object's first

@@ -46,6 +46,17 @@ pub struct DesignTask<'a> {
     pub duration_s: f64,
     /// Samples at which cost and limits are looked at.
     pub samples: usize,
+    /// Which limits it keeps to.
+    pub limits: DesignLimits,
+}
+
+/// Limits of a design.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum DesignLimits {
+    /// Position, speed, torque for every parameter of the set, and distance.
+    All,
+    /// Position, speed and this acceleration, rad/s^2 (m/s^2), alone, as in the baseline `grav-pid-excit` of [1].
+    Kinematic(f64),
 }
 
 /// The best design that a random search of `evaluations` steps found, with the logarithm of its condition number; `None` if no
@@ -135,6 +146,9 @@ impl DesignTask<'_> {
             if !within {
                 return false;
             }
+            if let DesignLimits::Kinematic(acceleration) = self.limits {
+                return state.ddq.iter().all(|ddq| ddq.abs() <= acceleration);
+            }
             motion.sweep(robot, &state.q, &state.dq, &state.dq, &state.ddq);
             torque_regressor(robot, &motion, 0..n, &mut y);
             let strong = (0..n).all(|j| {
@@ -178,6 +192,7 @@ mod tests {
             start: &public.start,
             duration_s: 7.5,
             samples: 60,
+            limits: DesignLimits::All,
         };
         for family in [CurveBasis::Fourier(4), CurveBasis::BSpline(6)] {
             let (_, first) = design(&task, family, 0, 1).unwrap();
@@ -189,6 +204,14 @@ mod tests {
                 assert_eq!(state.dq.iter().all(|x| x.abs() < 1e-9), still, "{state:?}");
             }
             assert!(task.allows(curve.as_ref()));
+        }
+        // A slow joint is all that counts.
+        let slow = DesignTask { limits: DesignLimits::Kinematic(0.4), ..task };
+        let (curve, _) = design(&slow, CurveBasis::Fourier(4), 0, 1).unwrap();
+        let mut state = JointState::at_rest(&[0.0; 7]);
+        for k in 0..=60 {
+            curve.evaluate(7.5 * f64::from(k) / 60.0, &mut state);
+            assert!(state.ddq.iter().all(|ddq| ddq.abs() <= 0.4));
         }
         // Where the start is not allowed, nothing is.
         let stuck = DesignTask { start: &[0.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0], ..task };

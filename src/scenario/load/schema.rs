@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::faults::FaultTable;
-use crate::horizon::{Carry, Excite, Identify, Timing};
+use crate::horizon::{Carry, Excite, Identify, Placing, Timing};
 use crate::robot::{JointSettings, Prior};
 
 /// The version of the format that this crate reads.
@@ -38,6 +38,9 @@ pub(super) struct ScenarioFile {
     /// What must not be touched, in the robot's base frame.
     #[serde(default)]
     pub obstacles: Vec<Obstacle>,
+    /// More of them, beside those that a variant leaves as they are.
+    #[serde(default)]
+    pub further_obstacles: Vec<Obstacle>,
     /// The truth about what is held, for the simulator alone; left out, with `prior` and `excite`, where nothing is held.
     pub payload: Option<Payload>,
     /// What is believed of the last body, the held object included, before the first measurement.
@@ -51,6 +54,8 @@ pub(super) struct ScenarioFile {
     pub carry: Carry,
     /// The motion to the goal, made in advance; left out where the planner finds the way.
     pub path: Option<PathTable>,
+    /// How near to its place what is held must be in the end, in truth; left out where only the joints' distance to the goal counts.
+    pub placing: Option<Placing>,
     /// How data become intervals.
     #[serde(default)]
     pub identify: Identify,

@@ -1,0 +1,245 @@
+//! Methods side by side: each carries out each scenario with each of its variants, for each seed.
+//!
+//! Runs are made without deadlines, several at a time, each the same on every machine whatever the others do. Each is written down as soon as it is made.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::runs::summary_of;
+use super::{Campaign, CampaignError, CampaignFindings, Journal, Progress};
+use crate::benchmark::MethodPreset;
+use crate::horizon::{Outcome, PlacingError};
+use crate::inertia::{INERTIAL, PARAMETER_NAMES};
+use crate::report::{Summary, Violations};
+use crate::scenario::Scenario;
+
+mod tables;
+
+/// The file of the campaign.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MethodsFile {
+    /// Name of the campaign.
+    name: String,
+    /// Every run is made with the seeds 0..seeds.
+    seeds: u64,
+    /// Methods that ship, or paths of methods' files relative to the current folder.
+    methods: Vec<String>,
+    /// The scenarios.
+    experiments: Vec<ExperimentFile>,
+    /// Methods that have to succeed in every run; the others are measured.
+    #[serde(default)]
+    must_succeed: Vec<String>,
+}
+
+/// One scenario as written.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ExperimentFile {
+    /// Relative to the campaign file.
+    scenario: PathBuf,
+    /// Its short name in tables.
+    label: String,
+    /// Variants of the scenario; all of them if left out.
+    #[serde(default)]
+    items: Vec<String>,
+}
+
+/// What came of one run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct MethodTrial {
+    method: String,
+    experiment: String,
+    item: String,
+    seed: u64,
+    outcome: Outcome,
+    reason: Option<String>,
+    /// Whether the path was proven.
+    certified: bool,
+    violations: Violations,
+    placing: Option<PlacingError>,
+    max_tracking_error_rad: Option<f64>,
+    max_torque_ratio: Option<f64>,
+    min_clearance_m: Option<f64>,
+    truth_inside: bool,
+    /// When the last set was identified, s; `None` where nothing was.
+    identified_s: Option<f64>,
+    condition_number: Option<f64>,
+    /// Half-widths of the ten intervals of the last body.
+    half_widths: Vec<f64>,
+    /// Time and mass of the last body as it is taken to be, s and kg, and its true mass.
+    masses: Vec<(f64, f64)>,
+    true_mass_kg: Option<f64>,
+    duration_s: f64,
+    wall_s: f64,
+}
+
+impl MethodTrial {
+    fn of(run: &Run<'_>, summary: &Summary) -> Self {
+        let last = summary.identification.last();
+        let identified = summary.identification.iter().map(|u| (u.t, u.known.nominal[0]));
+        let adapted = summary.adapted.iter().map(|a| (a.t, a.body[0]));
+        Self {
+            method: run.method.to_owned(),
+            experiment: run.experiment.label.clone(),
+            item: run.item.to_owned(),
+            seed: run.seed,
+            outcome: summary.outcome,
+            reason: summary.reason.clone(),
+            certified: !summary.unproven && summary.outcome == Outcome::Success,
+            violations: summary.violations,
+            placing: summary.placing,
+            max_tracking_error_rad: summary.max_tracking_error_rad,
+            max_torque_ratio: summary.max_torque_ratio,
+            min_clearance_m: summary.min_clearance_m,
+            truth_inside: summary.truth_inside,
+            identified_s: last.map(|u| u.t),
+            condition_number: last.and_then(|u| u.condition_number),
+            half_widths: last.map_or(vec![], |u| (0..INERTIAL).map(|i| u.known.half_width(i)).collect()),
+            masses: identified.chain(adapted).collect(),
+            true_mass_kg: summary.payload.as_ref().map(|payload| payload.truth[0]),
+            duration_s: summary.duration_s,
+            wall_s: summary.wall_s,
+        }
+    }
+}
+
+/// One run of the campaign.
+struct Run<'a> {
+    method: &'a str,
+    experiment: &'a Experiment,
+    item: &'a str,
+    seed: u64,
+}
+
+/// A scenario with its variants.
+#[derive(Debug, Clone)]
+struct Experiment {
+    scenario: PathBuf,
+    label: String,
+    /// An empty name where the scenario has none.
+    items: Vec<String>,
+}
+
+/// The campaign, its file read and its scenarios and methods checked.
+#[derive(Debug, Clone)]
+pub struct Methods {
+    name: String,
+    seeds: u64,
+    methods: Vec<String>,
+    must_succeed: Vec<String>,
+    experiments: Vec<Experiment>,
+}
+
+impl Methods {
+    pub(super) fn new(path: &Path, file: MethodsFile) -> Result<Self, CampaignError> {
+        let MethodsFile { name, seeds, methods, experiments, must_succeed } = file;
+        let empty =
+            [("seeds", seeds == 0), ("methods", methods.is_empty()), ("experiments", experiments.is_empty())];
+        if let Some((field, _)) = empty.into_iter().find(|(_, empty)| *empty) {
+            return Err(CampaignError::field(path, field, "is empty, expected at least 1"));
+        }
+        for (i, method) in methods.iter().enumerate() {
+            MethodPreset::find(method)
+                .map_err(|error| CampaignError::field(path, format!("methods[{i}]"), error.to_string()))?;
+        }
+        if let Some(other) = must_succeed.iter().find(|name| !methods.contains(name)) {
+            let reason = format!("`{other}` is none of `methods`");
+            return Err(CampaignError::field(path, "must_succeed", reason));
+        }
+        let experiments = experiments.into_iter().enumerate().map(|(i, file)| experiment(path, i, file));
+        Ok(Self { name, seeds, methods, must_succeed, experiments: experiments.collect::<Result<_, _>>()? })
+    }
+
+    fn all(&self) -> Vec<Run<'_>> {
+        let mut runs = vec![];
+        for method in &self.methods {
+            for experiment in &self.experiments {
+                for item in &experiment.items {
+                    runs.extend((0..self.seeds).map(|seed| Run { method, experiment, item, seed }));
+                }
+            }
+        }
+        runs
+    }
+}
+
+/// Checks a scenario with all the variants asked for.
+fn experiment(path: &Path, i: usize, file: ExperimentFile) -> Result<Experiment, CampaignError> {
+    let ExperimentFile { scenario, label, mut items } = file;
+    let scenario = path.parent().unwrap_or(Path::new("")).join(scenario);
+    let refuse = |source| CampaignError::Scenario {
+        path: path.to_owned(),
+        field: format!("experiments[{i}].scenario"),
+        source: Box::new(source),
+    };
+    if items.is_empty() {
+        items = Scenario::items(&scenario).map_err(refuse)?;
+    }
+    if items.is_empty() {
+        items.push(String::new());
+    }
+    for item in &items {
+        Scenario::load_item(&scenario, Some(item.as_str()).filter(|item| !item.is_empty()))
+            .map_err(refuse)?;
+    }
+    Ok(Experiment { scenario, label, items })
+}
+
+impl Campaign for Methods {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn run(&self, progress: &Progress<'_>) -> Result<CampaignFindings, CampaignError> {
+        self.go_on(&Journal::none(), progress)
+    }
+
+    fn keeps_trials(&self) -> bool {
+        true
+    }
+
+    fn go_on(&self, journal: &Journal, progress: &Progress<'_>) -> Result<CampaignFindings, CampaignError> {
+        let runs = self.all();
+        let (done, total) = (AtomicU64::new(0), runs.len() as u64);
+        let trials = runs.par_iter().map(|run| {
+            let key = format!("{}/{}/{}/{}", run.method, run.experiment.label, run.item, run.seed);
+            let trial = journal.trial(&key, || {
+                let item = Some(run.item).filter(|item| !item.is_empty());
+                let summary = summary_of((&run.experiment.scenario, item), run.method, run.seed)?;
+                Ok(MethodTrial::of(run, &summary))
+            });
+            progress(done.fetch_add(1, Ordering::Relaxed) + 1, total);
+            trial
+        });
+        let trials: Vec<MethodTrial> = trials.collect::<Result<_, _>>()?;
+        let failed = |t: &&MethodTrial| {
+            self.must_succeed.contains(&t.method) && (t.outcome != Outcome::Success || !t.truth_inside)
+        };
+        let failures = trials.iter().filter(failed).count();
+        let verdict = match failures {
+            0 => format!("{total} runs; every run of {:?} succeeded.", self.must_succeed),
+            some => format!("{some} runs of {:?} did NOT succeed.", self.must_succeed),
+        };
+        let labels: Vec<&str> = self.experiments.iter().map(|e| e.label.as_str()).collect();
+        let tables = tables::Tables { methods: &self.methods, experiments: &labels, trials: &trials };
+        let parameters = PARAMETER_NAMES;
+        Ok(CampaignFindings {
+            passed: failures == 0,
+            verdict,
+            table: tables.outcomes(),
+            summary: json!({ "schema": 1, "name": self.name, "parameters": parameters, "runs": trials }),
+            files: vec![
+                ("results.csv".to_owned(), tables.csv()),
+                ("tables.md".to_owned(), tables.markdown()),
+            ],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;
