@@ -2,8 +2,14 @@
 //!
 //! [`RobustController`] is the proven law. [`SupervisedController`] runs it as long as its tube can be believed, and a [`GentleStop`] from then on.
 //! [`MomentumController`] is the law for drives and sensors with delays and noise.
+//!
+//! [`GravityPid`], [`AdaptiveController`] and [`AdaptiveRobustController`] are the laws that [1, Table II] compares with; nothing is proven of them.
 
+pub mod adaptive;
+pub mod adaptive_robust;
+mod baseline;
 pub mod chatter;
+pub mod gravity_pid;
 pub mod momentum;
 pub mod robust;
 pub mod stop;
@@ -12,7 +18,11 @@ pub mod supervised;
 use crate::trajectory::JointState;
 
 pub use crate::reach::law::broken_above_j;
+pub use adaptive::{AdaptiveController, AdaptiveGains};
+pub use adaptive_robust::{AdaptiveRobustController, AdaptiveRobustGains};
+pub use baseline::JointGain;
 pub use chatter::ChatterWatch;
+pub use gravity_pid::{GravityPid, PidGains};
 pub use momentum::{MomentumController, MomentumTick};
 pub use robust::{RobustController, StartFault, open_torque};
 pub use stop::GentleStop;
