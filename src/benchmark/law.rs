@@ -26,14 +26,14 @@ pub(super) enum Law {
 
 impl Law {
     /// For an arm with these parameters, and these in the middle. The robust law's constants are fitted to the path; where nothing can be proven of that they
-    /// are those that any fit begins with.
+    /// are those that any fit begins with. An error names a gain that cannot be.
     pub(super) fn new(
         what: &ControlLaw,
         robot: Arc<Arm>,
         (set, theta): (&ParameterSet, &[f64]),
         path: &PiecewiseBezier,
-    ) -> Self {
-        match what {
+    ) -> Result<Self, String> {
+        Ok(match what {
             ControlLaw::Robust => {
                 let initial = tube_fit::initial(&robot);
                 let fitted = tube_fit::fit(&robot, set, path, &initial, cells(path.duration_s()));
@@ -41,15 +41,15 @@ impl Law {
                 Self::Robust(Box::new(RobustController::new(robot, set, &tube)))
             }
             ControlLaw::GravityPid(gains) => {
-                Self::GravityPid(Box::new(GravityPid::new(robot, theta, *gains)))
+                Self::GravityPid(Box::new(GravityPid::new(robot, theta, gains.clone())?))
             }
             ControlLaw::Adaptive(gains) => {
-                Self::Adaptive(Box::new(AdaptiveController::new(robot, theta, *gains)))
+                Self::Adaptive(Box::new(AdaptiveController::new(robot, theta, gains.clone())?))
             }
             ControlLaw::AdaptiveRobust(gains) => {
-                Self::AdaptiveRobust(Box::new(AdaptiveRobustController::new(robot, theta, *gains)))
+                Self::AdaptiveRobust(Box::new(AdaptiveRobustController::new(robot, theta, gains.clone())?))
             }
-        }
+        })
     }
 
     /// The last body as it takes it to be, where it adapts that.

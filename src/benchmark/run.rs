@@ -57,6 +57,8 @@ pub fn run(
 ) -> Result<RunRecord<Plan>, MethodError> {
     let scenario = load(None)?;
     let unfit = |reason: &str| MethodError::Unfit { method: preset.name.clone(), reason: reason.to_owned() };
+    let joints = scenario.task().robot.dof();
+    preset.controller.check(joints).map_err(|reason| unfit(&format!("controller: {reason}")))?;
     let proven = preset.proof == Proof::Required;
     if !proven && scenario.task().path.is_none() {
         // Of the methods without a proof, that with the prior alone has a planner that finds its way.
@@ -238,7 +240,7 @@ impl Baseline<'_> {
             }
         };
         let set = set.map_err(|fault| fault.to_string())?;
-        Ok(Law::new(&self.preset.controller, robot, (&set, &theta), path))
+        Law::new(&self.preset.controller, robot, (&set, &theta), path)
     }
 
     /// The path among the plans that were tried.
