@@ -34,6 +34,8 @@ use surelift::scenario::Scenario;
 use surelift::study::estimation::EstimationStudy;
 use surelift::trajectory::{Bezier, JointState};
 
+#[path = "no_allocation/baselines.rs"]
+mod baselines;
 #[path = "no_allocation/momentum.rs"]
 mod momentum;
 #[path = "no_allocation/stopping.rs"]

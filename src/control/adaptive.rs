@@ -7,7 +7,8 @@
 //! ```
 //!
 //! *Source*: [7]. With V = (s'M s + theta~' Gamma^-1 theta~) / 2 it has dV/dt = -s'K_D s, whatever the body is. It keeps the estimate in no set, so the estimate
-//! may be no body that can exist; nor has it a dead zone. Both are left as they are.
+//! may be no body that can exist; nor has it a dead zone. Both are left as they are. [24] adds a switching torque for errors of the other links and divides Gamma by
+//! 1 + |s|^2; neither is in [7], and neither is here.
 //!
 //! *Ours*: only the ten inertial parameters of the end effector's body are adapted (Y_e are its columns of Y), as [24] does; the other bodies are those of
 //! the model that is given. Friction and transmission f are fed forward by the model as in the proven law. Gamma = gamma diag(w^2) with w as large as the
@@ -15,7 +16,8 @@
 //! The estimate is integrated by Euler's rule, once a tick, and stands still while a torque is cut at its limit.
 //!
 //! *Gains*: K_D Lambda and K_D + M Lambda are about the stiffness and the damping of [`super::PidGains::default`]; w is the prior of the shipped dumbbell of
-//! 8 lb. With them the empty arm follows half a radian in 3 s in all joints to less than 2 mrad.
+//! 8 lb. With them the empty arm follows half a radian in 3 s in all joints to 0.03 mrad, to 0.24 mrad where links and friction are 5 % more than modelled, and
+//! to 4.9 mrad with 8 lb in its hand that the first estimate lacks (readings with the sensors' errors, friction with breakaway).
 
 use std::sync::Arc;
 
@@ -204,23 +206,26 @@ mod tests {
         }
         let body = bench.robot.body_range(bench.robot.end_effector());
         let truth = &bench.theta[body];
-        println!("V from {first} to {before} J, largest rise {rise}; error {worst} rad");
-        println!("estimate {:?}\ntruth {truth:?}", law.estimate());
         assert!(rise < 1e-4 * first, "V rises by {rise} of {first} J");
         assert!(worst < 2e-4, "{worst} rad");
         assert!((law.estimate()[0] - truth[0]).abs() < 0.1 * HELD_KG, "{} kg", law.estimate()[0]);
     }
 
+    /// Empty as the model says, empty and as much heavier than it as the robot file allows, and loaded.
     #[test]
     fn it_follows_a_slow_motion_empty_and_loaded() {
         let nominal = Bench::empty(&STRETCHED).robot.nominal_parameters();
-        for (held_kg, bar) in [(0.0, 2e-3), (HELD_KG, 2e-2)] {
-            let mut bench = Bench::holding(&STRETCHED, held_kg);
+        for (held_kg, heavier, bar) in [(0.0, 0.0, 1e-4), (0.0, 0.05, 4e-4), (HELD_KG, 0.0, 7e-3)] {
+            let mut bench = Bench::holding(&STRETCHED, held_kg).heavier(heavier);
             let mut law =
                 AdaptiveController::new(bench.robot.clone(), &nominal, AdaptiveGains::default()).unwrap();
             let followed = bench.run(&mut law, 3.0, half_radian(&STRETCHED));
-            println!("AdaptiveController follows with {held_kg} kg to {followed:?}, {:?}", law.estimate());
             assert!(followed.most() < bar && followed.saturated == 0, "{held_kg} kg: {followed:?}");
+            // Nothing excites it at rest: the estimate may be wrong, the arm stands.
+            let end = half_radian(&STRETCHED)(3.0);
+            bench.run(&mut law, 2.0, |_| end.clone());
+            let rest = bench.run(&mut law, 15.0, |_| end.clone());
+            assert!(rest.most() < 1e-3, "{held_kg} kg: {rest:?}");
         }
     }
 

@@ -18,7 +18,8 @@
 //! [24], the library of the authors of [1], names its second adaptive controller after another work and keeps its switching gain constant: not this law.
 //!
 //! *Gains*: K_P and K_D are those of [`super::PidGains::default`] for 10 kg m^2. With the default gains the empty arm follows half a radian in 3 s in all joints to
-//! less than 2 mrad.
+//! 0.03 mrad, to 0.3 mrad where links and friction are 5 % more than modelled, and to 4.5 mrad with 8 lb in its hand that the model lacks (readings with the
+//! sensors' errors, friction with breakaway); rho^ is then 1.6 rad/s^2. Each rad/s^2 of it adds 1/epsilon = 50 rad/s to the crossover within the layer.
 
 use std::sync::Arc;
 
@@ -178,16 +179,13 @@ mod tests {
         AdaptiveRobustController::new(bench.robot.clone(), &nominal, AdaptiveRobustGains::default()).unwrap()
     }
 
+    /// Empty as the model says, empty and as much heavier than it as the robot file allows, and loaded.
     #[test]
     fn it_follows_a_slow_motion_empty_and_loaded() {
-        for (held_kg, bar) in [(0.0, 2e-3), (HELD_KG, 1.5e-2)] {
-            let mut bench = Bench::holding(&STRETCHED, held_kg);
+        for (held_kg, heavier, bar) in [(0.0, 0.0, 1e-4), (0.0, 0.05, 5e-4), (HELD_KG, 0.0, 7e-3)] {
+            let mut bench = Bench::holding(&STRETCHED, held_kg).heavier(heavier);
             let mut law = law(&bench);
             let followed = bench.run(&mut law, 3.0, half_radian(&STRETCHED));
-            println!(
-                "AdaptiveRobustController follows with {held_kg} kg to {followed:?}, bound {}",
-                law.bound()
-            );
             assert!(followed.most() < bar && followed.saturated == 0, "{held_kg} kg: {followed:?}");
         }
     }
@@ -212,7 +210,6 @@ mod tests {
                 late = late.max(rest.most());
                 bounds.push(law.bound());
             }
-            println!("{push_nm} N m: {pushed:?}, then {late} rad, bounds {bounds:?}");
             assert!(
                 pushed.most() < 2e-3 * push_nm.max(5.0) && late < 4e-3,
                 "{push_nm} N m: {pushed:?}, {late}"

@@ -2,7 +2,8 @@
 //!
 //! They are [`super::GravityPid`], [`super::AdaptiveController`] and [`super::AdaptiveRobustController`], the baselines of [1, Table II]. No claim rests on
 //! them. Their default gains give each the same stiffness and damping, so that a comparison is of laws and not of gains: for the joints of a Kinova Gen3
-//! (8 to 15 kg m^2 with their transmissions) about two poles at 20 1/s, a crossover near 40 rad/s (6 Hz) at 1000 ticks a second.
+//! (8 to 15 kg m^2 with their transmissions) about two poles at 20 1/s, a crossover near 40 rad/s (6 Hz) at 1000 ticks a second. Ticks five times as long change
+//! the errors of none by a tenth.
 
 use std::sync::Arc;
 
@@ -126,9 +127,9 @@ impl Output {
         Self { last: vec![0.0; limits.len()], limits }
     }
 
-    /// Whether the unlimited torque of `joint` is beyond its limit on the side of `push`: more of it would be of no use.
+    /// Whether the unlimited torque of `joint` is beyond its limit on the side of `push`: more of it would be of no use. So would what is no number.
     pub fn beyond(&self, joint: usize, tau: f64, push: f64) -> bool {
-        tau.abs() > self.limits[joint] && tau * push > 0.0
+        tau.is_nan() || (tau.abs() > self.limits[joint] && tau * push > 0.0)
     }
 
     /// The torques of the tick before.

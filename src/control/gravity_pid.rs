@@ -4,13 +4,14 @@
 //! tau = g(q) + K_p e + K_i int e dt + K_d de,   e = q_d - q
 //! ```
 //!
-//! *Source*: [1] names [23, eq. 6.19]. That book's chapter on motion control has this law for regulation with -K_d dq; along a motion it is used, here as in
-//! [24], with the desired velocity in K_d de. Neither friction nor accelerations are fed forward: the source has none.
+//! *Source*: [1] names [23, eq. 6.19]. The book was not at hand; its chapter on motion control has PID control with gravity compensation for regulation,
+//! with -K_d dq. Along a motion it is used, here as in [24], with K_d de. Neither friction nor accelerations are fed forward: it has no such terms.
 //!
 //! *Ours*: the integral of a joint stands still while its torque is beyond the limit on the side that the error pushes to (conditional integration), against windup.
 //!
 //! *Gains*: [24] has K_p = 1000 and K_d = 100 for the first four joints, 400 and 40 for the others, and no integral. Those of [`PidGains::default`] are stiffer
-//! and remove what gravity leaves. With them the empty arm follows half a radian in 3 s in all joints to less than 3 mrad.
+//! and remove what gravity leaves. With them the empty arm follows half a radian in 3 s in all joints to 0.8 mrad, to 1.0 mrad where links and friction are
+//! 5 % more than modelled, and to 7.3 mrad with 8 lb in its hand that the model lacks (readings with the sensors' errors, friction with breakaway).
 
 use std::sync::Arc;
 
@@ -123,10 +124,12 @@ mod tests {
         let held = bench.run(&mut law, 1.0, |_| JointState::at_rest(&STRETCHED));
         assert!(held.most() < 2e-4, "holds to {held:?}");
 
-        let mut bench = Bench::empty(&STRETCHED);
-        let followed = bench.run(&mut pid(&bench, PidGains::default()), 3.0, half_radian(&STRETCHED));
-        println!("GravityPid follows to {followed:?}");
-        assert!(followed.most() < 3e-3 && followed.saturated == 0, "follows to {followed:?}");
+        for (held_kg, heavier, bar) in [(0.0, 0.0, 1.2e-3), (0.0, 0.05, 1.5e-3), (HELD_KG, 0.0, 1e-2)] {
+            let mut bench = Bench::holding(&STRETCHED, held_kg).heavier(heavier);
+            let mut law = pid(&bench, PidGains::default());
+            let followed = bench.run(&mut law, 3.0, half_radian(&STRETCHED));
+            assert!(followed.most() < bar && followed.saturated == 0, "follows to {followed:?}");
+        }
     }
 
     /// K_p e = g - g of the model, but for friction, without the integral; with it, nothing is left.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::control::{Controller, Measured};
+use crate::control::{AdaptiveController, AdaptiveRobustController, Controller, GravityPid, Measured};
 use crate::dynamics::Workspace;
 use crate::inertia::{COULOMB, INERTIAL, pseudo};
 use crate::robot::Arm;
@@ -66,6 +66,12 @@ impl Bench {
         bench
     }
 
+    /// The same arm with links and friction heavier than its model by this ratio; the robot file allows 0.05.
+    pub fn heavier(mut self, ratio: f64) -> Self {
+        self.theta.iter_mut().for_each(|x| *x *= 1.0 + ratio);
+        self
+    }
+
     /// `theta` without Coulomb friction.
     pub fn without_coulomb(&self, theta: &[f64]) -> Vec<f64> {
         let mut theta = theta.to_vec();
@@ -103,7 +109,7 @@ impl Bench {
     /// Follows `desired`, a function of the time from here, for `duration_s`.
     pub fn run(
         &mut self,
-        law: &mut impl Controller,
+        law: &mut (impl Controller + ?Sized),
         duration_s: f64,
         desired: impl FnMut(f64) -> JointState,
     ) -> Followed {
@@ -113,7 +119,7 @@ impl Bench {
     /// [`Bench::run`] from a time on, for a duration, while the second joint is pushed by so many N m.
     pub fn run_pushed(
         &mut self,
-        law: &mut impl Controller,
+        law: &mut (impl Controller + ?Sized),
         (start_s, duration_s): (f64, f64),
         mut desired: impl FnMut(f64) -> JointState,
         push: impl Fn(f64) -> f64,
@@ -207,4 +213,33 @@ fn what_is_held_is_added_to_the_hand() {
     let at = empty.robot.body_range(empty.robot.end_effector());
     assert_eq!(at.len(), INERTIAL);
     assert!((holding.theta[at.start] - empty.theta[at.start] - HELD_KG).abs() < 1e-12);
+}
+
+/// Sampling is no limit to the gains: with ticks five times as long the loaded arm is still followed and held.
+#[test]
+fn ticks_that_are_five_times_as_long_do_no_harm() {
+    fn most(law: impl Fn(&Bench, &[f64]) -> Box<dyn Controller>) -> [f64; 2] {
+        [1e-3, 5e-3].map(|period_s| {
+            let mut bench = Bench::holding(&STRETCHED, HELD_KG).ideal(period_s);
+            let mut law = law(&bench, &bench.robot.nominal_parameters());
+            let followed = bench.run(law.as_mut(), 3.0, half_radian(&STRETCHED));
+            let end = half_radian(&STRETCHED)(3.0);
+            bench.run(law.as_mut(), 2.0, |_| end.clone());
+            let held = bench.run(law.as_mut(), 1.0, |_| end.clone());
+            assert!(held.most() < 2e-3, "{period_s} s: {held:?}");
+            followed.most()
+        })
+    }
+    let all = [
+        most(|b, model| Box::new(GravityPid::new(b.robot.clone(), model, Default::default()).unwrap())),
+        most(|b, model| {
+            Box::new(AdaptiveController::new(b.robot.clone(), model, Default::default()).unwrap())
+        }),
+        most(|b, model| {
+            Box::new(AdaptiveRobustController::new(b.robot.clone(), model, Default::default()).unwrap())
+        }),
+    ];
+    for [fast, slow] in all {
+        assert!(slow < 1.2 * fast, "{all:?}");
+    }
 }
