@@ -271,11 +271,12 @@ fn works(found: &Value) {
     assert_eq!(found["faults"], serde_json::json!([]));
     let number = |name: &str| found[name].as_f64().unwrap_or_else(|| panic!("{name} is missing"));
     assert!(number("colours") > 50.0, "the picture is blank");
-    for change in ["moved", "swept", "turned", "closer", "path"] {
+    for change in ["moved", "swept", "turned", "closer", "path", "pinched", "wheeled"] {
         assert!(number(change) > 0.0005, "{change}: the picture does not change");
     }
     // What is drawn depends on nothing but what is shown.
-    assert!(number("back") < 0.001, "the way back leads elsewhere");
+    assert!(number("back") < 0.001 && number("reset") < 0.001, "the way back leads elsewhere");
+    assert!(found["scrolls"] == true && found["zooms"] == true, "the wheel");
     assert!(number("cursors") >= 9.0 && number("cursor_after") > number("cursor_before") + 100.0);
     assert!((number("clicked") - number("clicked_at")).abs() < 0.05, "a click in a plot");
     assert!((number("stepped") - 0.1).abs() < 1e-3, "an arrow key");

@@ -64,6 +64,18 @@
     find("[data-zoom]").click();
     found.closer = differs(turned, await picture());
     find("[data-reset]").click();
+    found.reset = differs(first, await picture());
+    /* Two fingers go apart; then the wheel, which is the page's until the stage has been clicked. */
+    const touch = (id, type, x) => send(canvas(), new PointerEvent(type, { pointerId: id, pointerType: "touch", clientX: x, clientY: 200, buttons: 1, bubbles: true }));
+    [[1, "pointerdown", 180], [2, "pointerdown", 220], [1, "pointermove", 150], [2, "pointermove", 250], [1, "pointerup", 150], [2, "pointerup", 250]].forEach((e) => touch(...e));
+    found.pinched = differs(first, await picture());
+    find("[data-reset]").click();
+    const wheel = () => send(canvas(), new WheelEvent("wheel", { deltaY: -300, bubbles: true, cancelable: true }));
+    found.scrolls = wheel();
+    canvas().focus({ preventScroll: true });
+    found.zooms = !wheel();
+    found.wheeled = differs(first, await picture());
+    find("[data-reset]").click();
     /* In the middle of a plot's time. */
     const plot = document.querySelector("svg[data-axes]"), box = plot.getBoundingClientRect();
     const axes = plot.getAttribute("data-axes").split(" ").map(Number);

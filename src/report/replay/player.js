@@ -270,6 +270,7 @@ root.addEventListener("keydown", function (event) {
 canvas.addEventListener("webglcontextlost", function (event) { event.preventDefault(); });
 canvas.addEventListener("webglcontextrestored", function () { stage = webglStage(canvas) || stage; ask(); });
 window.addEventListener("resize", ask);
+window.addEventListener("beforeprint", draw);
 if (window.matchMedia) {
   var theme = window.matchMedia("(prefers-color-scheme: dark)");
   if (theme.addEventListener) theme.addEventListener("change", function () { colors = null; ask(); });
