@@ -18,6 +18,7 @@ pub mod moving;
 pub mod prepared_set;
 pub mod roundoff;
 pub mod strips;
+pub mod swept;
 pub mod torque;
 pub mod tube;
 pub mod upward;

@@ -25,8 +25,16 @@ pub fn page<P>(record: &RunRecord<P>) -> Result<String, ReportError> {
     let summary = &record.summary;
     let title = escape(&summary.scenario);
     let charts = Charts::new(record);
-    let body =
-        [head(summary), knowledge(summary, &charts)?, safety(record, &charts)?, plans(summary)].concat();
+    let [replay, script] = record.replay.as_ref().map(|replay| replay.parts(summary)).unwrap_or_default();
+    let body = [
+        head(summary),
+        replay,
+        knowledge(summary, &charts)?,
+        safety(record, &charts)?,
+        plans(summary),
+        script,
+    ]
+    .concat();
     let footer = format!(
         "surelift {} · summary.json schema {} · samples in log.csv, every plan in plans/",
         env!("CARGO_PKG_VERSION"),
@@ -179,8 +187,9 @@ fn safety<P>(record: &RunRecord<P>, charts: &Charts) -> Result<String, ReportErr
     let speed = record.tube.iter().map(|step| step.velocity_rad_s).fold(f64::NAN, f64::max);
     let mut html = format!(
         "<h2>How close it came</h2><p>What really happened against what was proven beforehand. The tube also bounds \
-         the error in speed, by {}. Tinted: carrying.</p><div class=\"grid\">",
-        with_unit(Some(speed), "rad/s")
+         the error in speed, by {}. Tinted: carrying.</p>{}<div class=\"grid\">",
+        with_unit(Some(speed), "rad/s"),
+        closest(&record.summary)
     );
     let worst = |row: &[f64]| row.iter().fold(0.0_f64, |most, e| most.max(e.abs()));
     let tracking = vec![
@@ -207,11 +216,29 @@ fn safety<P>(record: &RunRecord<P>, charts: &Charts) -> Result<String, ReportErr
         let plot = Plot { from_zero: true, ..charts.large(clearance) };
         html += &(charts.figure("Clearance, mm", &key, plot)? + &approaches(record, charts)? + "</div>");
     }
-    html += "<h2>Torques</h2><p>As logged, in per cent of each joint's limit.</p><div class=\"grid small\">";
+    let names: Vec<String> = record.joints.iter().map(|name| escape(name)).collect();
+    html += &format!(
+        "<h2>Torques</h2><p>As logged, in per cent of each joint's limit. Joints, in the order of every table and file: {}.</p>\
+         <div class=\"grid small\">",
+        names.join(", ")
+    );
     for (joint, limit) in record.torque_limit.iter().enumerate() {
         html += &torque(record, charts, joint, *limit)?;
     }
     Ok(html + "</div>")
+}
+
+/// Which two came closest, and when.
+fn closest(summary: &Summary) -> String {
+    summary.closest.as_ref().map_or(String::new(), |pair| {
+        format!(
+            "<p class=\"closest\">Closest were <b>{}</b> and <b>{}</b>: {} at {:.3} s.</p>",
+            escape(&pair.link),
+            escape(&pair.other),
+            with_unit(Some(pair.distance_m), "m"),
+            pair.t
+        )
+    })
 }
 
 /// How near came what moves, while the arm moved and while it rested; empty where nothing may move.
@@ -250,7 +277,7 @@ fn torque<P>(
     };
     let key = [("c0", format!("at most {largest:.0} %")), ("limit", format!("± {} N m", figure(limit)))];
     let key: Vec<_> = key.iter().map(|(class, text)| (*class, text.as_str())).collect();
-    charts.figure(&format!("Joint {}", joint + 1), &key, plot)
+    charts.figure(&format!("Joint {}: {}", joint + 1, record.joints[joint]), &key, plot)
 }
 
 /// Every plan with its times and margins.
@@ -277,12 +304,37 @@ fn plans(summary: &Summary) -> String {
             )
         })
         .collect();
+    let refused = refused(summary);
     format!(
-        "<h2>Plans</h2><p>Only a certified plan is executed. The margins are proven lower bounds over all times, \
+        "<h2>Plans</h2>{refused}<p>Only a certified plan is executed. The margins are proven lower bounds over all times, \
          all parameters in the set and all tracking errors.</p><div class=\"wide\"><table><tr><th>plan</th><th>t, s</th>\
          <th>phase</th><th>certified</th><th>propose, ms</th><th>certify, ms</th><th>position, rad</th>\
          <th>velocity, rad/s</th><th>torque, N m</th><th>collision, m</th></tr>{rows}</table></div>{}",
         correlated(summary)
+    )
+}
+
+/// Which plans were refused, and why; empty where none was.
+fn refused(summary: &Summary) -> String {
+    let refused = summary.plans.iter().enumerate().filter(|(_, plan)| !plan.certified);
+    let items: String = refused
+        .map(|(i, plan)| {
+            let reason = plan.reason.as_deref().unwrap_or("no reason was given");
+            format!(
+                "<li>Plan {i} ({}), to start at {} s: {}</li>",
+                plan.phase,
+                figure(plan.t),
+                escape(reason)
+            )
+        })
+        .collect();
+    if items.is_empty() {
+        return items;
+    }
+    let count = summary.plans.iter().filter(|plan| !plan.certified).count();
+    let open = if count > 4 { "" } else { " open" };
+    format!(
+        "<details{open}><summary>Refused, and never begun: {count}</summary><ul class=\"refused\">{items}</ul></details>"
     )
 }
 

@@ -18,6 +18,7 @@ mod methods;
 pub mod overview;
 mod payload;
 mod plots;
+pub mod replay;
 pub mod study;
 pub mod summary;
 pub mod table;
@@ -34,6 +35,7 @@ use crate::horizon::{LogRow, TubeStep};
 use crate::identify::SetProof;
 
 pub use overview::Overview;
+pub use replay::Replay;
 pub use summary::{Payload, Summary, Violations};
 pub use write::{check_destination, check_open, default_destination, write};
 
@@ -48,6 +50,8 @@ pub struct RunRecord<P> {
     pub clearance: Vec<(f64, f64)>,
     /// Distance to the nearest obstacle that may move over time: (s, m, whether the arm rested); empty where none may.
     pub approaches: Vec<(f64, f64, bool)>,
+    /// Name of each joint, in the order of all vectors.
+    pub joints: Vec<String>,
     /// Torque limit of each joint, N m (N).
     pub torque_limit: Vec<f64>,
     /// Proven bound of the tracking error, from each time on; one entry if it never changed.
@@ -56,6 +60,8 @@ pub struct RunRecord<P> {
     pub plans: Vec<P>,
     /// What proves the set of parameters, where something was identified.
     pub set_proof: Option<SetProof>,
+    /// Where everything was over time; left out where nobody knows.
+    pub replay: Option<Replay>,
 }
 
 /// Why a run could not be reported.
@@ -117,6 +123,7 @@ impl<P> RunRecord<P> {
     /// [`ReportError::Shape`] names the first field that is too long or too short.
     pub fn check(&self) -> Result<(), ReportError> {
         let n = self.torque_limit.len();
+        expect_length(|| "joints".to_owned(), self.joints.len(), n)?;
         for (i, row) in self.log.iter().enumerate() {
             for (name, column) in row.columns() {
                 expect_length(|| format!("log[{i}].{name}"), column.len(), n)?;

@@ -4,6 +4,8 @@
 //! dashes for free. Everything is drawn on a grid four times finer than it is shown, because the SVG back end
 //! rounds to whole units.
 
+use std::ops::Range;
+
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{KeyPointHint, Ranged, ValueFormatter};
 use plotters::prelude::*;
@@ -11,6 +13,9 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::ReportError;
 use crate::horizon::TaskPhase;
+
+/// Ranges of pixels, to the right and down.
+type Pixels = (Range<i32>, Range<i32>);
 
 /// Units of the drawing a CSS pixel: coordinates are whole numbers, and a quarter of a pixel is not seen.
 const FINE: u32 = 4;
@@ -83,21 +88,31 @@ impl Plot<'_> {
     /// [`ReportError::Plot`] if drawing fails.
     pub fn svg(&self) -> Result<String, ReportError> {
         let mut svg = String::new();
-        {
+        let (across, down) = {
             let area = SVGBackend::with_string(&mut svg, (self.size.0 * FINE, self.size.1 * FINE));
             self.draw(area.into_drawing_area())
-                .map_err(|error| ReportError::Plot { plot: self.title.clone(), reason: error.to_string() })?;
-        }
+                .map_err(|error| ReportError::Plot { plot: self.title.clone(), reason: error.to_string() })?
+        };
         // Inside HTML the name space is implied, and the size follows the page.
         let body = svg.split_once('>').map_or("", |(_, rest)| rest);
         let (width, height) = (self.size.0 * FINE, self.size.1 * FINE);
         let label = super::html::escape(&self.title);
-        Ok(format!(r#"<svg viewBox="0 0 {width} {height}" role="img" aria-label="{label}">{body}"#))
+        // Where time 0 and its end are drawn, and the plot's upper and lower edge: for a line that follows a replay.
+        let axes = format!("{} {} {} {} {}", across.start, across.end, down.start, down.end, self.end());
+        Ok(format!(
+            r#"<svg viewBox="0 0 {width} {height}" role="img" aria-label="{label}" data-axes="{axes}">{body}"#
+        ))
     }
 
-    fn draw(&self, area: DrawingArea<SVGBackend<'_>, Shift>) -> Result<(), Box<dyn std::error::Error>> {
+    /// End of the time axis, s.
+    fn end(&self) -> f64 {
+        if self.t_end.is_finite() && self.t_end > 0.0 { self.t_end } else { 1.0 }
+    }
+
+    /// Draws; gives the ranges of pixels between the axes, to the right and down.
+    fn draw(&self, area: DrawingArea<SVGBackend<'_>, Shift>) -> Result<Pixels, Box<dyn std::error::Error>> {
         let (low, high) = self.vertical_range();
-        let end = if self.t_end.is_finite() && self.t_end > 0.0 { self.t_end } else { 1.0 };
+        let end = self.end();
         let text = ("sans-serif", 14 * FINE).into_font().color(&INK);
         let mut chart = ChartBuilder::on(&area)
             .margin_top(8 * FINE)
@@ -148,8 +163,9 @@ impl Plot<'_> {
                 }
             }
         }
+        let pixels = chart.plotting_area().get_pixel_range();
         area.present()?;
-        Ok(())
+        Ok(pixels)
     }
 
     /// The range asked for, or one that holds all finite data with a little air.

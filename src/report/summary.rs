@@ -15,6 +15,7 @@ use crate::horizon::{
 };
 use crate::inertia::{INERTIAL, PARAMETER_NAMES, PARAMETER_UNITS};
 use crate::robot::FramedPayload;
+use crate::simulate::ClosestPair;
 
 /// Version of the layout of `summary.json`; raised when a name changes its meaning.
 pub const SCHEMA: u32 = 1;
@@ -90,6 +91,9 @@ pub struct Summary {
     /// Smallest true distance to an obstacle or another link, m; `None` if there is nothing to touch. That to an obstacle that moves counts
     /// while the arm moves.
     pub min_clearance_m: Option<f64>,
+    /// The two that came that close, and when; left out if there is nothing to touch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closest: Option<ClosestPair>,
     /// Largest joint distance to the goal at the end, rad; `None` if there is no goal.
     pub goal_error_rad: Option<f64>,
     /// Difference to an integration with a step four times finer, rad.

@@ -115,6 +115,12 @@ fn summary() -> Summary {
         tube_used_ratio: Some(0.41),
         max_torque_ratio: Some(0.69),
         min_clearance_m: Some(0.023),
+        closest: Some(crate::simulate::ClosestPair {
+            t: 5.31,
+            distance_m: 0.023,
+            link: "<fore>".into(),
+            other: "post".into(),
+        }),
         goal_error_rad: Some(0.0021),
         integration_error_rad: Some(3.1e-10),
         route_ms: None,
@@ -134,12 +140,14 @@ pub(crate) fn record() -> RunRecord<serde_json::Value> {
             .map(|i| (1e-3 * f64::from(i), 0.1 + 0.077 * (1e-3 * f64::from(i)).cos()))
             .collect(),
         approaches: vec![],
+        joints: (1..=JOINTS).map(|j| format!("joint_{j}")).collect(),
         torque_limit: vec![90.0, 90.0, 90.0, 90.0, 45.0, 45.0, 45.0],
         tube: [(0.0, 2.5e-3), (3.0, 1.6e-3)]
             .map(|(t, p)| TubeStep { t, position_rad: p, velocity_rad_s: 20.0 * p })
             .to_vec(),
         plans: (0..8).map(|k| serde_json::json!({ "index": k })).collect(),
         set_proof: None,
+        replay: None,
     }
 }
 
@@ -377,16 +385,19 @@ impl serde::Serialize for Unwritable {
 fn an_error_leaves_everything_as_it_was() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join("run");
-    let RunRecord { summary, log, clearance, approaches, torque_limit, tube, set_proof, .. } = record();
+    let RunRecord { summary, log, clearance, approaches, joints, torque_limit, tube, set_proof, .. } =
+        record();
     let broken = RunRecord {
         summary,
         log,
         clearance,
         approaches,
+        joints,
         torque_limit,
         tube,
         plans: vec![Unwritable],
         set_proof,
+        replay: None,
     };
     assert!(matches!(write(&folder, &broken), Err(ReportError::Json { .. })));
     assert_eq!(entries(scratch.path()), [""; 0]);

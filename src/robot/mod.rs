@@ -50,6 +50,8 @@ mod around;
 #[cfg(feature = "arm")]
 pub mod clearance;
 #[cfg(feature = "arm")]
+mod faces;
+#[cfg(feature = "arm")]
 pub mod framed;
 #[cfg(feature = "arm")]
 pub mod inspect;

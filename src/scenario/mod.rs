@@ -10,6 +10,7 @@ pub mod error;
 pub mod load;
 mod prior;
 mod record;
+mod replay;
 pub mod task;
 #[cfg(test)]
 mod tests;

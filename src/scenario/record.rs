@@ -15,7 +15,7 @@ use crate::robot::FramedPayload;
 use crate::simulate::faults::PlannerStalls;
 use crate::simulate::{Audit, Paced, World};
 
-use super::Scenario;
+use super::{Scenario, replay};
 
 /// Runs a scenario in simulation, to its end.
 ///
@@ -97,6 +97,7 @@ fn close(record: Record, task: &Task, options: &RunOptions, audit: Audit) -> Run
     let (payload, payload_alone) = payloads(task, record.identification.last(), &audit).unzip();
     let payload_alone = payload_alone.flatten();
     let counts = audit.counts;
+    let replay = replay::of(task, &audit.states, &record.plans);
     let summary = Summary {
         schema: summary::SCHEMA,
         scenario: task.name.clone(),
@@ -131,6 +132,7 @@ fn close(record: Record, task: &Task, options: &RunOptions, audit: Audit) -> Run
         tube_used_ratio: finite(audit.tube_used),
         max_torque_ratio: finite(audit.torque_ratio),
         min_clearance_m: finite(audit.clearance_m),
+        closest: audit.closest,
         goal_error_rad: finite(goal_error),
         integration_error_rad: finite(audit.integration_error_rad),
         route_ms: record.route_ms,
@@ -144,10 +146,12 @@ fn close(record: Record, task: &Task, options: &RunOptions, audit: Audit) -> Run
         log: record.log,
         clearance: audit.clearance,
         approaches: audit.approaches.iter().map(|near| (near.t, near.distance_m, near.at_rest)).collect(),
+        joints: task.robot.joints.iter().map(|j| j.name.clone()).collect(),
         torque_limit: task.robot.joints.iter().map(|j| j.limits.torque).collect(),
         tube: record.tube,
         plans: record.plans,
         set_proof: record.set_proof,
+        replay: Some(replay),
     }
 }
 

@@ -1,5 +1,8 @@
 //! The auditor of a simulated run: what is counted and measured on the true state.
 
+use nalgebra::Vector3;
+use serde::{Deserialize, Serialize};
+
 use crate::inertia::INERTIAL;
 use crate::robot::{Arm, Scene};
 use crate::trajectory::{JointState, Pieces};
@@ -48,6 +51,30 @@ pub struct Approach {
     pub at_rest: bool,
 }
 
+/// The two bodies that came closest to each other in a run, and when.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClosestPair {
+    /// When, s.
+    pub t: f64,
+    /// Distance, m; not positive where they touched.
+    pub distance_m: f64,
+    /// The link, or `payload`.
+    pub link: String,
+    /// The obstacle or the other link.
+    pub other: String,
+}
+
+/// Where everything truly was at one time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrueState {
+    /// When, s.
+    pub t: f64,
+    /// Positions of the links, rad (m).
+    pub q: Vec<f64>,
+    /// Centre of each obstacle that moves, m, by its index in the scene.
+    pub obstacles: Vec<(usize, Vector3<f64>)>,
+}
+
 /// What the auditor saw.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Audit {
@@ -66,6 +93,10 @@ pub struct Audit {
     /// Smallest distance of a part of the URDF or of what is held to an obstacle or another body, m; infinite if there is nothing to
     /// touch.
     pub clearance_m: f64,
+    /// Where that was; `None` if there is nothing to touch.
+    pub closest: Option<ClosestPair>,
+    /// The true state over time.
+    pub states: Vec<TrueState>,
     /// Distance over time: (s, m).
     pub clearance: Vec<(f64, f64)>,
     /// Distance to the nearest obstacle that may move, at any time, of an arm that moves or rests.
@@ -91,6 +122,8 @@ impl Audit {
             tube_used: 0.0,
             torque_ratio: 0.0,
             clearance_m: f64::INFINITY,
+            closest: None,
+            states: Vec::new(),
             clearance: Vec::new(),
             approaches: Vec::new(),
             touched_at_rest: 0,
@@ -100,13 +133,13 @@ impl Audit {
         }
     }
 
-    /// Checks the true state after an integration step, of an arm that moves or rests; returns the clearance, and that to what may move.
+    /// Checks the true state after an integration step at time `t` (s), of an arm that moves or rests; returns the clearance, and that to what may move.
     /// What moves may touch an arm that rests, and does no harm in that; whatever else touches is a collision.
     pub(super) fn look(
         &mut self,
         robot: &Arm,
         (contacts, scene): (&Contacts, &Scene),
-        (q, dq): (&[f64], &[f64]),
+        (t, q, dq): (f64, &[f64], &[f64]),
         at_rest: bool,
     ) -> (f64, f64) {
         let (mut position, mut velocity) = (false, false);
@@ -115,9 +148,14 @@ impl Audit {
             velocity |= dq[j].abs() > joint.limits.velocity;
         }
         let frames = robot.frames(q);
-        let closest = contacts.clearance(&frames, scene, !at_rest);
+        let nearest = contacts.clearance(&frames, scene, !at_rest);
+        let closest = nearest.distance_m;
         let nearest_moving = contacts.to_moving(&frames, scene);
         self.touched_at_rest += u64::from(at_rest && nearest_moving <= 0.0);
+        if let Some(between) = nearest.between.filter(|_| closest < self.clearance_m) {
+            let [link, other] = contacts.names(between, scene);
+            self.closest = Some(ClosestPair { t, distance_m: closest, link, other });
+        }
         self.clearance_m = self.clearance_m.min(closest);
         self.counts.position += u64::from(position);
         self.counts.velocity += u64::from(velocity);

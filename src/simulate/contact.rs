@@ -35,6 +35,33 @@ pub(super) struct Contacts {
     pairs: Vec<(usize, usize)>,
 }
 
+/// What a part is closest to, by its index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Other {
+    /// An obstacle of the scene.
+    Obstacle(usize),
+    /// Another part.
+    Part(usize),
+}
+
+/// The least distance, m, and the part and what it is closest to; infinite where there is nothing to touch.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Nearest {
+    pub distance_m: f64,
+    pub between: Option<(usize, Other)>,
+}
+
+impl Nearest {
+    const NOTHING: Self = Self { distance_m: f64::INFINITY, between: None };
+
+    /// Takes over a pair that is closer.
+    fn or(&mut self, distance_m: f64, between: (usize, Other)) {
+        if distance_m < self.distance_m {
+            *self = Self { distance_m, between: Some(between) };
+        }
+    }
+}
+
 /// A part or an obstacle in space: a convex set with a rounding radius.
 enum Solid<'a> {
     Part { primitive: &'a Primitive, rotation: Matrix3<f64>, from: Vector3<f64> },
@@ -129,14 +156,15 @@ impl Contacts {
 
     /// Least distance from any moving part to an obstacle or to a part that it may not touch, m; infinite if there is
     /// nothing to touch. `frames` are [`crate::robot::Model::frames`]. Obstacles that may move count only if `moving` says so.
-    pub fn clearance(&self, frames: &[Placement], scene: &Scene, moving: bool) -> f64 {
+    pub fn clearance(&self, frames: &[Placement], scene: &Scene, moving: bool) -> Nearest {
         let placed: Vec<Capsule> = (0..self.parts.len()).map(|part| self.placed(part, frames)).collect();
         let counts = |obstacle: &Zonotope3| moving || !obstacle.moves();
         let mut least = self.to_obstacles(frames, &placed, scene, counts);
         for &(a, b) in &self.pairs {
             let (p, q) = (&placed[a], &placed[b]);
-            if balls_apart(p, q) < least && between_capsules(p, q) < least {
-                least = least.min(self.between(frames, (a, b)));
+            let near = least.distance_m;
+            if balls_apart(p, q) < near && between_capsules(p, q) < near {
+                least.or(self.between(frames, (a, b)), (a, Other::Part(b)));
             }
         }
         least
@@ -148,7 +176,7 @@ impl Contacts {
             return f64::INFINITY;
         }
         let placed: Vec<Capsule> = (0..self.parts.len()).map(|part| self.placed(part, frames)).collect();
-        self.to_obstacles(frames, &placed, scene, Zonotope3::moves)
+        self.to_obstacles(frames, &placed, scene, Zonotope3::moves).distance_m
     }
 
     /// Least distance from any moving part to an obstacle that counts, m.
@@ -158,19 +186,30 @@ impl Contacts {
         placed: &[Capsule],
         scene: &Scene,
         counts: impl Fn(&Zonotope3) -> bool,
-    ) -> f64 {
-        let mut least = f64::INFINITY;
+    ) -> Nearest {
+        let mut least = Nearest::NOTHING;
         // Where the base is mounted is not for a motion to change.
         for part in (0..self.parts.len()).filter(|&part| self.parts[part].joint.is_some()) {
-            for obstacle in scene.obstacles.iter().filter(|obstacle| counts(obstacle)) {
-                if at_least(&placed[part], obstacle) < least {
+            for (k, obstacle) in scene.obstacles.iter().enumerate().filter(|(_, obstacle)| counts(obstacle)) {
+                if at_least(&placed[part], obstacle) < least.distance_m {
                     let from = obstacle.center;
                     let solid = self.solid(part, frames, &from);
-                    least = least.min(distance(&solid, &Solid::Obstacle { zonotope: obstacle, from }));
+                    let away = distance(&solid, &Solid::Obstacle { zonotope: obstacle, from });
+                    least.or(away, (part, Other::Obstacle(k)));
                 }
             }
         }
         least
+    }
+
+    /// Names for people of a part and what it is closest to.
+    pub fn names(&self, (part, other): (usize, Other), scene: &Scene) -> [String; 2] {
+        let name = |part: usize| self.parts[part].link.clone();
+        let other = match other {
+            Other::Obstacle(k) => scene.obstacles[k].name.clone(),
+            Other::Part(k) => name(k),
+        };
+        [name(part), other]
     }
 
     /// Distance of two parts, m.

@@ -18,7 +18,7 @@ mod truth;
 mod whole_body;
 mod world;
 
-pub use audit::{Approach, Audit, Counts, TrackingReference};
+pub use audit::{Approach, Audit, ClosestPair, Counts, TrackingReference, TrueState};
 pub use faults::Faults;
 pub use object::SimulatedObject;
 pub use paced::Paced;

@@ -21,7 +21,7 @@ use crate::reach::Tube;
 use crate::robot::{Arm, Scene};
 use crate::trajectory::{JointState, PiecewiseBezier};
 
-use super::audit::{Approach, Audit, TrackingReference};
+use super::audit::{Approach, Audit, TrackingReference, TrueState};
 use super::contact::Contacts;
 use super::drives::{Drives, WITHIN};
 use super::faults::{FastObstacle, Faults, PayloadSlips, slipped};
@@ -36,7 +36,7 @@ mod grip;
 /// Draws of a body's parameters before the search for a physically consistent one is given up. The number is only there to
 /// end where hardly any body in the box can exist.
 const DRAWS: usize = 10_000;
-/// Ticks between two points of the clearance curve: a hundred points a second, more than its plot has pixels.
+/// Ticks between two points of the clearance curve, and between two states for a replay: a hundred a second, more than a plot has pixels.
 const CLEARANCE_EVERY: u64 = 10;
 
 /// A simulated robot with its sensors.
@@ -203,7 +203,7 @@ impl World {
             t += step;
             passed += step;
             place(scene, at_first, paths, (now + passed, fault));
-            let (near, coming) = audit.look(robot, (&self.contacts, &*scene), (q, dq), at_rest);
+            let (near, coming) = audit.look(robot, (&self.contacts, &*scene), (now + passed, q, dq), at_rest);
             (closest, approach) = (closest.min(near), approach.min(coming));
             if let Some(reference) = &reference {
                 reference.curve.evaluate(t, desired);
@@ -258,6 +258,7 @@ impl World {
     /// What happens to the hand at this tick, and what the torque sensors say of the applied torques `tau`, N m.
     fn begin_tick(&mut self, tau: &[f64], measured: &mut [f64]) {
         let now = self.time();
+        self.note_state();
         if let Some(slip) = self.faults.payload_slips.take_if(|slip| now >= slip.at_s) {
             self.slip(slip);
         }
@@ -273,6 +274,17 @@ impl World {
             self.audit.torque_ratio = self.audit.torque_ratio.max(ratio);
             self.audit.counts.torque += u64::from(ratio > 1.0);
         }
+    }
+
+    /// Notes where everything truly is as this tick begins.
+    fn note_state(&mut self) {
+        if !self.ticks.is_multiple_of(CLEARANCE_EVERY) {
+            return;
+        }
+        let center = |path: &ObstaclePath| (path.obstacle(), self.scene.obstacles[path.obstacle()].center);
+        let obstacles = self.paths.iter().map(center).collect();
+        let (t, q) = (self.time(), self.plant.link_positions().to_vec());
+        self.audit.states.push(TrueState { t, q, obstacles });
     }
 
     /// The next tick follows. Whether what was measured at this one reaches the log.

@@ -88,8 +88,8 @@ fn a_shape_that_is_missing_from_the_certifiers_list_is_still_seen() {
     let scene = block(held.a + 0.02 * (held.a - held.b).normalize(), 0.05);
     assert!(blind.obstacle_clearance(&frames, &scene).unwrap().distance > 0.02);
     for robot in [&whole, &blind] {
-        assert!(Contacts::new(robot).clearance(&frames, &scene, true) <= 0.0);
-        assert!(Contacts::new(robot).clearance(&frames, &Scene::default(), true) > 0.0);
+        assert!(Contacts::new(robot).clearance(&frames, &scene, true).distance_m <= 0.0);
+        assert!(Contacts::new(robot).clearance(&frames, &Scene::default(), true).distance_m > 0.0);
     }
     // The same for the arm against itself.
     let (mut rng, mut folded) = (ChaCha8Rng::seed_from_u64(2), 0);
@@ -100,7 +100,10 @@ fn a_shape_that_is_missing_from_the_certifiers_list_is_still_seen() {
         let frames = whole.frames(&q);
         if whole.self_clearance(&frames).unwrap().distance < -0.05 {
             assert!(blind.self_clearance(&frames).is_none());
-            assert!(Contacts::new(&blind).clearance(&frames, &Scene::default(), true) <= 0.0, "{q:?}");
+            assert!(
+                Contacts::new(&blind).clearance(&frames, &Scene::default(), true).distance_m <= 0.0,
+                "{q:?}"
+            );
             folded += 1;
         }
     }
@@ -120,7 +123,7 @@ fn the_body_before_the_hand_is_looked_at() {
         robot.frames(&q)
     };
     let contacts = Contacts::new(&touching);
-    let at = |turn: f64| contacts.clearance(&frames(&touching, turn), &Scene::default(), true);
+    let at = |turn: f64| contacts.clearance(&frames(&touching, turn), &Scene::default(), true).distance_m;
     let turns: Vec<f64> = (0..24).map(|k| at(f64::from(k) * PI / 12.0)).collect();
     assert!(turns.iter().any(|d| *d <= 0.0) && turns.iter().any(|d| *d > 0.0), "{turns:?}");
     // The certifier's list has that pair too.
@@ -149,7 +152,7 @@ fn parts_do_not_touch_where_the_capsules_that_cover_them_are_apart() {
             let by_capsules = robot.obstacle_clearance(&frames, &scene).unwrap().distance;
             let with_itself = robot.self_clearance(&frames).unwrap().distance;
             if by_capsules.min(with_itself) > 0.0 {
-                assert!(contacts.clearance(&frames, &scene, true) > 0.0, "{name} {q:?}");
+                assert!(contacts.clearance(&frames, &scene, true).distance_m > 0.0, "{name} {q:?}");
                 apart += 1;
             }
         }
