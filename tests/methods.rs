@@ -71,7 +71,7 @@ fn methods_without_proofs_say_so() {
 #[test]
 fn what_a_controller_believes_counts() {
     let told = MethodPreset {
-        believes: surelift::benchmark::Belief::Item("8lb".into()),
+        believes: surelift::benchmark::AssumedBody::Item("8lb".into()),
         ..MethodPreset::find("grav-pid").unwrap()
     };
     let error =

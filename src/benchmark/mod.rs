@@ -11,6 +11,6 @@ mod preset;
 mod run;
 
 pub use preset::{
-    Belief, ControlLaw, FourierLearning, Learning, MethodPreset, PlannedLearning, PresetError, Proof,
+    AssumedBody, ControlLaw, FourierLearning, Learning, MethodPreset, PlannedLearning, PresetError, Proof,
 };
 pub use run::{MethodError, run};

@@ -25,7 +25,7 @@ pub struct MethodPreset {
     /// How it moves to learn what is held, before it carries that.
     pub learns: Learning,
     /// What its controller takes for true when it carries what is held.
-    pub believes: Belief,
+    pub believes: AssumedBody,
     /// What follows the path.
     pub controller: ControlLaw,
     /// What has to be proven.
@@ -89,7 +89,7 @@ impl Default for FourierLearning {
 /// What a controller takes for true.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Belief {
+pub enum AssumedBody {
     /// What was identified.
     Identified,
     /// The scenario's prior.
@@ -239,14 +239,14 @@ impl MethodPreset {
         let identifies = matches!(self.learns, Learning::Planned(_) | Learning::Fourier(_));
         let robust = self.controller == ControlLaw::Robust;
         match (&self.believes, &self.learns) {
-            (Belief::Identified, _) if !identifies => {
+            (AssumedBody::Identified, _) if !identifies => {
                 return Err((
                     "believes",
                     "`identified`, but nothing is; expected `learns` by `planned` or `fourier` motions"
                         .to_owned(),
                 ));
             }
-            (Belief::Identified, _) => {}
+            (AssumedBody::Identified, _) => {}
             (_, _) if identifies => {
                 return Err((
                     "believes",
@@ -258,7 +258,7 @@ impl MethodPreset {
         if self.learns == Learning::Adapting && !self.controller.adapts() {
             return Err(("learns", "`adapting`, expected a controller that adapts".to_owned()));
         }
-        let provable = robust && matches!(self.believes, Belief::Identified | Belief::Prior);
+        let provable = robust && matches!(self.believes, AssumedBody::Identified | AssumedBody::Prior);
         if self.proof == Proof::Required && (!provable || matches!(self.learns, Learning::Fourier(_))) {
             let reason = "`required`, expected the `robust` controller with the `identified` set or the `prior`, and no Fourier series";
             return Err(("proof", reason.to_owned()));

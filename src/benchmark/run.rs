@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::follow::Follower;
 use super::law::Law;
 use super::learning::{self, Lesson, Stretch};
-use super::preset::{Belief, ControlLaw, Learning, MethodPreset, PlannedLearning, Proof};
+use super::preset::{AssumedBody, ControlLaw, Learning, MethodPreset, PlannedLearning, Proof};
 use crate::horizon::{
     Hardware, Margins, Observer, Outcome, PlanSummary, Record, RunError, RunOptions, Task, TaskPhase,
 };
@@ -62,7 +62,7 @@ pub fn run(
     let proven = preset.proof == Proof::Required;
     if !proven && scenario.task().path.is_none() {
         // Of the methods without a proof, that with the prior alone has a planner that finds its way.
-        if preset.believes != Belief::Prior || preset.controller != ControlLaw::Robust {
+        if preset.believes != AssumedBody::Prior || preset.controller != ControlLaw::Robust {
             return Err(unfit(
                 "the scenario gives no path; expected a table `path`, as this method plans none",
             ));
@@ -73,7 +73,7 @@ pub fn run(
         return in_loop(scenario, preset, (seed, timed), observer);
     }
     let stated = match &preset.believes {
-        Belief::Item(item) => {
+        AssumedBody::Item(item) => {
             let (_, truth) = load(Some(item))?.split();
             Some(truth.reveal().ok_or_else(|| unfit("nothing is held in the variant that it believes in"))?)
         }
@@ -195,7 +195,7 @@ impl Baseline<'_> {
         path: &PiecewiseBezier,
     ) -> Result<(), String> {
         if let Learning::Fourier(series) = &self.preset.learns {
-            let mut before = self.law(&Belief::EmptyHand, lesson, path)?;
+            let mut before = self.law(&AssumedBody::EmptyHand, lesson, path)?;
             let seed = self.options.seed;
             let (found, set) = learning::fourier(self.task, follower, &mut before, (series, seed))?;
             let body = found.known.nominal.clone().try_into().map_err(|_| "ten parameters")?;
@@ -213,7 +213,7 @@ impl Baseline<'_> {
     }
 
     /// The controller, with what it believes.
-    fn law(&self, believes: &Belief, lesson: &Lesson, path: &PiecewiseBezier) -> Result<Law, String> {
+    fn law(&self, believes: &AssumedBody, lesson: &Lesson, path: &PiecewiseBezier) -> Result<Law, String> {
         let robot = Arc::new(self.task.robot.clone());
         let hand = |body: &[f64; INERTIAL]| {
             let mut theta = robot.nominal_parameters();
@@ -223,18 +223,18 @@ impl Baseline<'_> {
         let exactly = |theta: &[f64]| ParameterSet::new(theta.to_vec(), theta.to_vec());
         let unknown = "nothing was identified";
         let (set, theta) = match believes {
-            Belief::Identified => {
+            AssumedBody::Identified => {
                 let (set, body) = lesson.known.as_ref().ok_or(unknown)?;
                 (Ok(set.clone()), hand(body))
             }
-            Belief::Prior => {
+            AssumedBody::Prior => {
                 let prior = self.task.prior_set().map_err(|fault| fault.to_string())?;
                 let guess = self.task.held.as_ref().and_then(|held| held.prior.guess());
                 let theta = guess.map_or_else(|| prior.center(), |guess| hand(&guess));
                 (Ok(prior), theta)
             }
-            Belief::EmptyHand => (exactly(&robot.nominal_parameters()), robot.nominal_parameters()),
-            Belief::Item(_) => {
+            AssumedBody::EmptyHand => (exactly(&robot.nominal_parameters()), robot.nominal_parameters()),
+            AssumedBody::Item(_) => {
                 let theta = hand(&self.stated.ok_or(unknown)?);
                 (exactly(&theta), theta)
             }

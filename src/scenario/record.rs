@@ -13,7 +13,7 @@ use crate::plan::Plan;
 use crate::report::{Payload, RunRecord, Summary, Violations, summary};
 use crate::robot::FramedPayload;
 use crate::simulate::faults::PlannerStalls;
-use crate::simulate::{Audit, Paced, World};
+use crate::simulate::{Audit, Counts, Paced, World};
 
 use super::{Scenario, replay};
 
@@ -96,7 +96,6 @@ fn close(record: Record, task: &Task, options: &RunOptions, audit: Audit) -> Run
     let finite = |x: f64| x.is_finite().then_some(x);
     let (payload, payload_alone) = payloads(task, record.identification.last(), &audit).unzip();
     let payload_alone = payload_alone.flatten();
-    let counts = audit.counts;
     let replay = replay::of(task, &audit.states, &record.plans);
     let summary = Summary {
         schema: summary::SCHEMA,
@@ -111,13 +110,7 @@ fn close(record: Record, task: &Task, options: &RunOptions, audit: Audit) -> Run
         stopped: record.stopped,
         gaps: record.gaps,
         waits: record.waits,
-        violations: Violations {
-            collision: counts.collision,
-            torque: counts.torque,
-            position: counts.position,
-            velocity: counts.velocity,
-            tube: counts.tube,
-        },
+        violations: violations(&audit),
         touched_at_rest: audit.touched_at_rest,
         truth_inside: audit.truth_inside,
         payload,
@@ -153,6 +146,11 @@ fn close(record: Record, task: &Task, options: &RunOptions, audit: Audit) -> Run
         set_proof: record.set_proof,
         replay: Some(replay),
     }
+}
+
+fn violations(audit: &Audit) -> Violations {
+    let Counts { collision, torque, position, velocity, tube } = audit.counts;
+    Violations { collision, torque, position, velocity, tube }
 }
 
 /// A violation of the true state decides the outcome, whatever the runner believed.
