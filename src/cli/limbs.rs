@@ -1,8 +1,8 @@
 //! `surelift identify` for closed chains and whole limbs: from the motors' side, without a set.
 
 use super::identify::{DelayArgument, IdentifyArgs, SMOOTHING_S, What, smoothing};
-use super::{Failure, say, warn_of_cut};
-use crate::recording::{AngleUnit, LogRequest};
+use super::logs::{refused, tell, tell_hints_of, warn_of_the_same};
+use super::{Failure, robot_lines, say};
 use crate::report::limbs as report;
 use crate::robot::{self, Model};
 use crate::study::identification::Delay;
@@ -28,6 +28,8 @@ pub(super) fn robot(args: &IdentifyArgs) -> Result<Option<Model>, Failure> {
 pub(super) fn run(args: &IdentifyArgs, robot: &Model) -> Result<u8, Failure> {
     let unknown = match args.unknown {
         What::Friction => LimbUnknown::Friction,
+        // Without loops nothing but friction stands in the way of the links: both are learnt.
+        What::Links if robot.loops.is_empty() => LimbUnknown::Everything,
         What::Links => LimbUnknown::Links,
         What::Everything => LimbUnknown::Everything,
         What::Payload | What::All => {
@@ -44,29 +46,29 @@ pub(super) fn run(args: &IdentifyArgs, robot: &Model) -> Result<u8, Failure> {
         return Err(Failure::Input(message));
     }
     report::check_destination(&args.out)?;
-    let request = LogRequest {
-        unit: if args.degrees { AngleUnit::Degrees } else { AngleUnit::Radians },
-        topic: args.topic.clone(),
-        ..LogRequest::default()
-    };
+    warn_of_the_same(&args.log, args.validate.as_ref())?;
+    let request = args.reading.request(1);
     let read = |path: &std::path::PathBuf| {
-        let read = MotorLog::read(path, robot, &request).map_err(|e| Failure::input(&e))?;
-        warn_of_cut(&read.log);
+        let read = MotorLog::read(path, robot, &request).map_err(|e| refused(&e))?;
+        tell(&read.log);
         Ok(read)
     };
     let logs = args.log.iter().map(read).collect::<Result<Vec<_>, Failure>>()?;
     let validation = args.validate.as_ref().map(read).transpose()?;
     let period = logs.iter().map(|log| log.log.period_s).fold(f64::INFINITY, f64::min);
+    let smoothing = smoothing(args, SMOOTHING_S / period)?;
+    let whole: Vec<_> = logs.iter().filter(|log| log.passive).map(|log| log.log.clone()).collect();
+    tell_hints_of(robot, &whole, smoothing);
     let study = LimbStudy {
         robot,
         logs: &logs,
         validation: validation.as_ref(),
         unknown,
-        smoothing: smoothing(args, SMOOTHING_S / period)?,
+        smoothing,
         passive_tolerance: args.passive_error,
     };
     let findings = study.run().map_err(|e| Failure::input(&e))?;
-    report::write(&args.out, &findings)?;
+    report::write(&args.out, &findings, robot_lines::of_robot(args, &findings, robot))?;
     say(&format!("{}  {}\n", report::closing(&findings), args.out.join("report.html").display()))?;
     Ok(0)
 }
