@@ -172,6 +172,7 @@ pub fn of_limbs(findings: &LimbFindings, robot: &Model, about: &LinesAbout<'_>) 
 pub(super) fn learnt_from(findings: &LimbFindings) -> Vec<String> {
     let mut logs = vec![format!("Learnt from {}; estimates, no bounds.", findings.logs.join(", "))];
     logs.extend(findings.validation.iter().map(|path| format!("Checked on {path}.")));
+    logs.extend(findings.delay.clone());
     logs
 }
 

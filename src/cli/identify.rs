@@ -286,7 +286,7 @@ pub fn run(args: &IdentifyArgs) -> Result<u8, Failure> {
     let ReadLogs { logs, validation, request, robot } = to_read.read(robot)?;
     let period = logs.iter().map(|log| log.period_s).fold(f64::INFINITY, f64::min);
     options.smoothing = smoothing(args, SMOOTHING_S / period)?;
-    tell_hints(&robot, &logs, options.smoothing);
+    tell_hints(&robot, &logs, options.smoothing, options.unknown != Unknown::Friction);
     let study = |options: &StudyOptions| {
         let validation = validation.as_ref();
         IdentificationStudy { robot: &robot, prior: &prior, logs: &logs, validation, options }.run()
@@ -333,7 +333,10 @@ impl IdentifyArgs {
     }
 
     /// Checks the numbers.
-    fn options(&self, robot: &Arm) -> Result<StudyOptions, Failure> {
+    ///
+    /// # Errors
+    /// Bad input for one that is none, or a list of another length than the robot's.
+    pub(super) fn options(&self, robot: &Arm) -> Result<StudyOptions, Failure> {
         if !(self.margin.is_finite() && self.margin >= 1.0) {
             return Err(Failure::Input(format!("--margin: {}, expected a finite number >= 1", self.margin)));
         }

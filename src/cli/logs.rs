@@ -169,15 +169,22 @@ pub(super) fn warn_of_the_same(logs: &[PathBuf], validate: Option<&PathBuf>) -> 
 }
 
 /// Warns of joints whose torques fit with another sign, unit or gear.
-pub(super) fn tell_hints(robot: &Arm, logs: &[MeasurementLog], smoothing: Smoothing) {
-    tell_hints_of(robot.model(), logs, smoothing);
+///
+/// Where a payload is unknown, those that a payload explains are left out.
+pub(super) fn tell_hints(robot: &Arm, logs: &[MeasurementLog], smoothing: Smoothing, payload: bool) {
+    hint(robot.model(), logs, smoothing, payload);
 }
 
 /// As [`tell_hints`], of any robot.
 pub(super) fn tell_hints_of(robot: &Model, logs: &[MeasurementLog], smoothing: Smoothing) {
+    hint(robot, logs, smoothing, false);
+}
+
+fn hint(robot: &Model, logs: &[MeasurementLog], smoothing: Smoothing, payload: bool) {
     // A filter that does not fit is for the study to refuse.
     let samples: Vec<_> = logs.iter().filter_map(|log| moving(log, smoothing).ok()).flatten().collect();
-    torque_hints(robot, &samples).iter().for_each(|hint| warn(&hint.sentence()));
+    let hints = torque_hints(robot, &samples);
+    hints.iter().filter(|hint| !payload || hint.is_no_payload()).for_each(|hint| warn(&hint.sentence()));
 }
 
 /// A warning on the standard error.

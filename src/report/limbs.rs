@@ -132,8 +132,9 @@ pub fn closing(findings: &LimbFindings) -> String {
         .map(str::to_owned)
         .to_vec();
     let limbs: String = findings.limbs.iter().map(|limb| format!("  {}\n", sentence(limb))).collect();
+    let delay = findings.delay.as_ref().map_or(String::new(), |words| format!("  {words}\n"));
     format!(
-        "{rule}\n  {} · {} · {}\n{rule}\n{}{rule}\n{limbs}  Estimates carry no guarantee.\n",
+        "{rule}\n  {} · {} · {}\n{rule}\n{}{rule}\n{limbs}{delay}  Estimates carry no guarantee.\n",
         findings.robot,
         unknown(findings),
         passive(findings),

@@ -13,6 +13,8 @@ use crate::robot::Model;
 
 /// A factor between this and its inverse may be the payload's or the files' fault.
 const FAR: f64 = 4.0;
+/// What is in the hand multiplies the torques of the last joints by less than this.
+const BEYOND_PAYLOADS: f64 = 25.0;
 /// A hint leaves at most this share of the error that there is without it ...
 const EXPLAINS: f64 = 0.35;
 /// ... and of the torque itself.
@@ -38,6 +40,12 @@ pub struct TorqueHint {
 }
 
 impl TorqueHint {
+    /// Whether no payload that the robot's files do not know of explains it as well: another sign, or a factor that is farther from 1 than a
+    /// hand full makes it.
+    pub fn is_no_payload(&self) -> bool {
+        self.factor < 0.0 || !(1.0 / BEYOND_PAYLOADS..=BEYOND_PAYLOADS).contains(&self.factor)
+    }
+
     /// In words, with what the factor may mean.
     pub fn sentence(&self) -> String {
         let Self { joint, number, factor, error_before, error_after } = self;
@@ -161,6 +169,8 @@ mod tests {
     fn a_sign_a_unit_and_a_gear_are_found_at_their_joint_alone() {
         let robot = load_model("kinova_gen3").unwrap();
         assert_eq!(torque_hints(&robot, &samples(&robot, 1, 1.0)), vec![]);
+        let said = |factor: f64| torque_hints(&robot, &samples(&robot, 3, factor))[0].is_no_payload();
+        assert!(said(-1.0) && said(0.01) && said(1000.0) && !said(5.0));
         for (factor, words) in [
             (-1.0, "the other sign"),
             (1000.0, "N mm"),

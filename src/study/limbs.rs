@@ -165,6 +165,9 @@ pub struct LimbFindings {
     pub validation: Option<String>,
     /// Whether passive joints were measured in all logs.
     pub passive_measured: bool,
+    /// What was done about torques that are late, in words, if anything was; whoever shifts the logs says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay: Option<String>,
     /// One entry a limb with motors.
     pub limbs: Vec<LimbFinding>,
 }
@@ -278,6 +281,7 @@ impl LimbStudy<'_> {
             unknown: self.unknown,
             logs: self.logs.iter().map(path).collect(),
             validation: self.validation.map(path),
+            delay: None,
             passive_measured: self.logs.iter().all(|log| log.passive),
             limbs: learnt?,
         })
