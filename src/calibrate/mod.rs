@@ -43,6 +43,8 @@ use crate::study::identification::{
 };
 
 pub mod check;
+pub mod learnt;
+pub mod lines;
 pub mod noise;
 pub mod profile;
 

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use super::check::ProfileCheck;
+use super::lines::{self, leaves, line, quoted};
 use super::noise::WhiteNoise;
 use super::{Calibration, CalibrationError, JointCalibration};
 use crate::report::figure::figure;
@@ -44,22 +45,12 @@ pub fn write(target: &Path, text: &str) -> Result<(), CalibrationError> {
     })
 }
 
-/// One line, whatever is in it.
-fn line(text: &str) -> String {
-    text.replace(['\n', '\r'], " ")
-}
-
 fn head(calibration: &Calibration, about: &ProfileText<'_>) -> String {
     let mut text = format!("# Made by `{}`.\n", line(about.command));
     for (path, notes) in &calibration.logs {
         let _ = writeln!(text, "# Learnt from {}: {}.", line(path), line(&notes.join("; ")));
     }
-    let [low, high] = calibration.delay.interval_s.map(|s| figure(1e3 * s));
-    let _ = writeln!(
-        text,
-        "# Torques are {low} to {high} ms late against the motion: {}.\n# That is a delay of the recordings; the loop's own latencies may be others.",
-        line(&calibration.delay.sentence())
-    );
+    text += &lines::delayed(calibration.delay.interval_s, &calibration.delay.sentence());
     let _ = writeln!(
         text,
         "# Bounds are {} times what {} windows of {} s need. Recordings bound nothing that they do not show.",
@@ -73,11 +64,6 @@ fn head(calibration: &Calibration, about: &ProfileText<'_>) -> String {
     }
     let _ = writeln!(text, "extends = {}\nname = {}\n", quoted(about.extends), quoted(about.name));
     text
-}
-
-/// A TOML string.
-fn quoted(text: &str) -> String {
-    toml::Value::String(text.to_owned()).to_string()
 }
 
 /// How the check went, as comment lines.
@@ -153,30 +139,13 @@ fn sensors(calibration: &Calibration, text: &mut String) {
 }
 
 fn one(calibration: &Calibration, joint: &JointCalibration, text: &mut String) {
-    let (found, before) = (joint.friction, joint.before);
-    let key = quoted(&joint.name);
-    let _ = writeln!(
-        text,
-        "[joints.{key}]\n# Leaves {} N m RMS of a torque of {} N m RMS. Was {}, {}, {}, {}.\n\
-         coulomb = {:?}\nviscous = {:?}\narmature = {:?}\noffset = {:?}",
-        figure(joint.error_rms_nm),
-        figure(joint.torque_rms_nm),
-        before.coulomb,
-        before.viscous,
-        before.armature,
-        before.offset,
-        found.coulomb,
-        found.viscous,
-        found.armature,
-        found.offset
-    );
-    let _ = writeln!(
-        text,
-        "[joints.{key}.drive]\n# Proven of these recordings: less than {} N m explains them for no parameters of this profile, {} N m do for some.\n\
-         # Times {}.\nunmodelled_nm = {:?}\n",
+    let evidence = [leaves(joint.error_rms_nm, Some(joint.torque_rms_nm), &joint.before)];
+    *text += &lines::friction(&joint.name, &evidence, &joint.friction);
+    let proven = format!(
+        "Proven of these recordings: less than {} N m explains them for no parameters of this profile, {} N m do for some.",
         figure(joint.additive_necessary_nm),
-        figure(joint.additive_sufficient_nm),
-        figure(calibration.options.room),
-        joint.additive_nm
+        figure(joint.additive_sufficient_nm)
     );
+    let room = format!("Times {}.", figure(calibration.options.room));
+    *text += &lines::drive(&joint.name, &[proven, room], joint.additive_nm);
 }

@@ -96,7 +96,10 @@ pub fn run(args: &CalibrateArgs) -> Result<u8, Failure> {
 }
 
 /// What the profile is to extend: the name of a robot that ships, or the full path of a robot TOML.
-fn extended(named: &Path, source: &Path) -> Result<String, Failure> {
+///
+/// # Errors
+/// Bad input if the robot has no TOML.
+pub(super) fn extended(named: &Path, source: &Path) -> Result<String, Failure> {
     if source.extension().is_none_or(|extension| extension != "toml") {
         let text = format!("{}: expected a robot TOML, which a profile can extend", named.display());
         return Err(Failure::Input(text));

@@ -4,15 +4,16 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::logs::{LogArgs, ReadLogs, ToRead, tell_hints, warn};
 use super::verify_set::log_files::describe;
-use super::{Failure, limbs, say, warn_of_cut};
+use super::{Failure, limbs, robot_lines, say};
 use crate::identify::Unknown;
-use crate::recording::{AngleUnit, MeasurementLog};
+use crate::recording::MeasurementLog;
 use crate::regression::filter::Smoothing;
 use crate::report::study;
 use crate::robot::{self, Arm, Prior};
 use crate::study::identification::estimators::Estimator;
-use crate::study::identification::{Delay, IdentificationStudy, StudyOptions, Verdict};
+use crate::study::identification::{Delay, IdentificationStudy, StudyError, StudyOptions, Verdict};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -22,12 +23,14 @@ Examples:
   The same, shown as another method has it; the report compares all of them with the set:
       surelift identify --robot kinova_gen3_2f85 --log runs/dumbbell_c_8lb-ours-0/log.csv \\
           --unknown payload --prior scenarios/priors/gen3_hand.toml \\
-          --method log_cholesky --out found
+          --method inverse_dynamics --out found
   Friction from two recordings with an empty hand; a third is predicted:
       surelift identify --robot my_arm.toml --log a.csv --log b.csv --validate c.csv --out found
   Friction of a robot with closed chains and its torso held, from the motors alone:
       surelift identify --robot digit --log a.csv --log b.csv --validate c.csv --out found
-  All links and joints of it, or of an arm, without a prior and without a set:
+  A whole arm, links and joints, without a prior and without a set; found/learnt.toml is that arm:
+      surelift identify --robot my_arm.toml --log a.csv --validate c.csv --unknown links --out found
+  The same of closed chains:
       surelift identify --robot digit --log a.csv --unknown everything --out found
   From a ROS 2 bag:
       surelift identify --robot my_arm.toml --log bag.mcap --topic /joint_states --out found
@@ -35,7 +38,11 @@ Examples:
 A log is a CSV file with the columns t (s), q1.. (rad), dq1.. (rad/s), tau1.. (N m), in any
 order, joints numbered as `surelift robot` lists them; or an MCAP file with messages of the type
 sensor_msgs/msg/JointState (CDR or JSON): joints by name, time from header.stamp, effort in N m.
-A log that is cut off is read up to the cut, with a warning.
+A log that is cut off is read up to the cut, with a warning. Logs with other names, units and signs:
+      surelift identify --robot my_arm.toml --log a.csv --out found --torque-scale 1,1,-1,1,1,1 \\
+          --columns t=__time,q=/joint_states/{name}/position,dq=/joint_states/{name}/velocity:deg
+Without velocities those of the positions are taken, and the bound on their errors follows from
+those on positions and on --acceleration, which has to be stated.
 
 A robot with closed chains or a floating base (which is held) is learnt limb by limb, by a convex
 fit; so is any robot with --unknown links or everything. Its log has all joints as `surelift robot`
@@ -54,8 +61,10 @@ of the torque errors; what was found is said. --delay 0 takes the torques as the
 
 The folder holds report.html, summary.json, joints.csv, parameters.csv (the set), methods.csv
 (every method's estimate beside it), base_parameters.csv (what torques tell of the whole arm,
-nothing believed beforehand), torques.csv and, where a set is shown, set_proof.json: what the set
-rests on, and what proves it. All of it is written, or nothing. Another process repeats the proof:
+nothing believed beforehand), torques.csv, robot_lines.toml (friction and drives as a robot TOML that
+extends yours, each figure with its evidence) and, where a set is shown, set_proof.json: what the set
+rests on, and what proves it. With --unknown links or everything an open chain is written whole:
+learnt.toml with learnt.urdf. All of it is written, or nothing. Another process repeats the proof:
       surelift verify --set found --robot my_arm.toml
 
 A delay that is found is an interval; what is left of it once the torques are moved is charged.
@@ -80,24 +89,19 @@ pub struct IdentifyArgs {
     /// A recording to predict, not learned from
     #[arg(long, value_name = "FILE")]
     pub validate: Option<PathBuf>,
-    /// Topic of the joint states in MCAP files; needed where several topics have any
-    #[arg(long, value_name = "TOPIC")]
-    pub topic: Option<String>,
     /// What is believed before: intervals of payload and friction
     #[arg(long, value_name = "FILE.toml")]
     pub prior: Option<PathBuf>,
     /// What is to be found
     #[arg(long, value_enum, default_value = "friction")]
     pub unknown: What,
-    /// Whose estimate is shown and predicts; all of them are computed, and none touches the set
-    #[arg(long, value_enum, default_value = "inverse_dynamics")]
-    pub method: How,
+    /// Whose estimate is shown and predicts; all of them are computed, and none touches the set [default: log_cholesky, a body that can
+    /// exist, for a payload; else inverse_dynamics]
+    #[arg(long, value_enum)]
+    pub method: Option<How>,
     /// Where to write the results
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Angles in the logs are in degrees
-    #[arg(long)]
-    pub degrees: bool,
     /// Length of a momentum window, s
     #[arg(long, value_name = "S", default_value_t = 0.1)]
     pub window: f64,
@@ -129,6 +133,9 @@ pub struct IdentifyArgs {
     /// Samples on each side of the Savitzky-Golay filter [default: 50 ms of them]
     #[arg(long, value_name = "N")]
     pub half: Option<usize>,
+    #[allow(missing_docs, reason = "clap would show it in place of the arguments' own documentation")]
+    #[command(flatten)]
+    pub reading: LogArgs,
 }
 
 /// How late the torques are: a number of seconds, two of them, `fit` or `auto`.
@@ -172,10 +179,20 @@ pub enum What {
     Friction,
     /// Both, and the links within their uncertainty; needs --prior
     All,
-    /// Inertia of all links, without a prior and without a set
+    /// Inertia of all links, of an open chain with friction and transmission inertia; without a prior and without a set
     Links,
     /// Links and friction, without a prior and without a set
     Everything,
+}
+
+impl What {
+    /// Whose estimate is shown unless told otherwise: for a payload a body that can exist.
+    fn usual_method(self) -> Estimator {
+        match self {
+            Self::Payload => Estimator::LogCholesky,
+            _ => Estimator::InverseDynamics,
+        }
+    }
 }
 
 /// How the estimate is made. The set does not depend on it.
@@ -259,31 +276,40 @@ pub fn run(args: &IdentifyArgs) -> Result<u8, Failure> {
             "--unknown payload and all need --prior FILE.toml with `lower` and `upper`, or `[payload]`";
         return Err(Failure::Input(message.to_owned()));
     }
-    let unit = if args.degrees { AngleUnit::Degrees } else { AngleUnit::Radians };
-    let read = |path: &PathBuf| {
-        let topic = args.topic.as_deref();
-        let log = MeasurementLog::read_topic(path, &robot, unit, topic).map_err(|e| input(&e))?;
-        warn_of_cut(&log);
-        let panels = (args.window / log.period_s).round().max(1.0) as usize;
-        log.at_least(panels + 1).map_err(|e| input(&e))
+    let to_read = ToRead {
+        args: &args.reading,
+        logs: &args.log,
+        validate: args.validate.as_ref(),
+        acceleration: options.acceleration.as_deref(),
+        window_s: args.window,
     };
-    let logs = args.log.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-    let validation = args.validate.as_ref().map(read).transpose()?;
+    let ReadLogs { logs, validation, request, robot } = to_read.read(robot)?;
     let period = logs.iter().map(|log| log.period_s).fold(f64::INFINITY, f64::min);
     options.smoothing = smoothing(args, SMOOTHING_S / period)?;
-    let study = IdentificationStudy {
-        robot: &robot,
-        prior: &prior,
-        logs: &logs,
-        validation: validation.as_ref(),
-        options: &options,
+    tell_hints(&robot, &logs, options.smoothing, options.unknown != Unknown::Friction);
+    let study = |options: &StudyOptions| {
+        let validation = validation.as_ref();
+        IdentificationStudy { robot: &robot, prior: &prior, logs: &logs, validation, options }.run()
     };
-    let mut findings = study.run().map_err(|e| input(&e))?;
-    if let Some(premises) = findings.proof.as_mut().and_then(|proof| proof.recorded.as_mut()) {
-        let file = |path: &PathBuf| describe(path, args.degrees, args.topic.as_deref());
-        premises.files = args.log.iter().map(file).collect::<Result<_, _>>()?;
+    let mut found = study(&options);
+    if let Err(StudyError::Method { method, reason }) = &found
+        && args.method.is_none()
+    {
+        warn(&format!("{method}: {reason}; inverse_dynamics is shown instead"));
+        options.method = Estimator::InverseDynamics;
+        found = study(&options);
     }
-    study::write(&args.out, &findings)?;
+    let mut findings = found.map_err(|e| input(&e))?;
+    if let Some(premises) = findings.proof.as_mut().and_then(|proof| proof.recorded.as_mut()) {
+        let file = |(path, log): (&PathBuf, &MeasurementLog)| {
+            let mut request = request.clone();
+            request.format.velocity_half = log.derived.map(|derived| derived.half);
+            describe(path, &request)
+        };
+        premises.files = args.log.iter().zip(&logs).map(file).collect::<Result<_, _>>()?;
+    }
+    let lines = robot_lines::of_arm(args, &findings, &robot, &options);
+    study::write(&args.out, &findings, Some(lines))?;
     say(&format!("{}  {}\n", study::closing(&findings), args.out.join("report.html").display()))?;
     Ok(if findings.verdict == Verdict::Consistent { 0 } else { 4 })
 }
@@ -307,7 +333,10 @@ impl IdentifyArgs {
     }
 
     /// Checks the numbers.
-    fn options(&self, robot: &Arm) -> Result<StudyOptions, Failure> {
+    ///
+    /// # Errors
+    /// Bad input for one that is none, or a list of another length than the robot's.
+    pub(super) fn options(&self, robot: &Arm) -> Result<StudyOptions, Failure> {
         if !(self.margin.is_finite() && self.margin >= 1.0) {
             return Err(Failure::Input(format!("--margin: {}, expected a finite number >= 1", self.margin)));
         }
@@ -327,7 +356,7 @@ impl IdentifyArgs {
                 // For limbs, which have a study of their own.
                 What::Links | What::Everything => Unknown::All,
             },
-            method: self.method.into(),
+            method: self.method.map_or(self.unknown.usual_method(), Estimator::from),
             smoothing: Smoothing::default(),
             window_s: positive("--window", self.window)?,
             acceleration,

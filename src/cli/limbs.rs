@@ -1,11 +1,14 @@
 //! `surelift identify` for closed chains and whole limbs: from the motors' side, without a set.
 
-use super::identify::{DelayArgument, IdentifyArgs, SMOOTHING_S, What, smoothing};
-use super::{Failure, say, warn_of_cut};
-use crate::recording::{AngleUnit, LogRequest};
+use super::identify::{IdentifyArgs, SMOOTHING_S, What, smoothing};
+use super::logs::{refused, tell, tell_hints_of, warn_of_the_same};
+use super::{Failure, robot_lines, say};
+use crate::identify::Unknown;
+use crate::recording::MeasurementLog;
+use crate::regression::filter::Smoothing;
 use crate::report::limbs as report;
 use crate::robot::{self, Model};
-use crate::study::identification::Delay;
+use crate::study::identification::{Delay, IdentificationStudy, StudyOptions};
 use crate::study::limbs::{LimbStudy, LimbUnknown, MotorLog};
 
 /// The robot, if what is asked of it is for this study: links or everything, or a robot that is no single open arm.
@@ -28,6 +31,8 @@ pub(super) fn robot(args: &IdentifyArgs) -> Result<Option<Model>, Failure> {
 pub(super) fn run(args: &IdentifyArgs, robot: &Model) -> Result<u8, Failure> {
     let unknown = match args.unknown {
         What::Friction => LimbUnknown::Friction,
+        // Without loops nothing but friction stands in the way of the links: both are learnt.
+        What::Links if robot.loops.is_empty() => LimbUnknown::Everything,
         What::Links => LimbUnknown::Links,
         What::Everything => LimbUnknown::Everything,
         What::Payload | What::All => {
@@ -44,31 +49,88 @@ pub(super) fn run(args: &IdentifyArgs, robot: &Model) -> Result<u8, Failure> {
         return Err(Failure::Input(message));
     }
     report::check_destination(&args.out)?;
-    let request = LogRequest {
-        unit: if args.degrees { AngleUnit::Degrees } else { AngleUnit::Radians },
-        topic: args.topic.clone(),
-        ..LogRequest::default()
-    };
+    warn_of_the_same(&args.log, args.validate.as_ref())?;
+    let request = args.reading.request(1);
     let read = |path: &std::path::PathBuf| {
-        let read = MotorLog::read(path, robot, &request).map_err(|e| Failure::input(&e))?;
-        warn_of_cut(&read.log);
+        let read = MotorLog::read(path, robot, &request).map_err(|e| refused(&e))?;
+        tell(&read.log);
         Ok(read)
     };
-    let logs = args.log.iter().map(read).collect::<Result<Vec<_>, Failure>>()?;
-    let validation = args.validate.as_ref().map(read).transpose()?;
+    let mut logs = args.log.iter().map(read).collect::<Result<Vec<_>, Failure>>()?;
+    let mut validation = args.validate.as_ref().map(read).transpose()?;
     let period = logs.iter().map(|log| log.log.period_s).fold(f64::INFINITY, f64::min);
+    let smoothing = smoothing(args, SMOOTHING_S / period)?;
+    let whole: Vec<_> = logs.iter().filter(|log| log.passive).map(|log| log.log.clone()).collect();
+    tell_hints_of(robot, &whole, smoothing);
+    let delay = in_time(args, smoothing, &whole, logs.iter_mut().chain(&mut validation))?;
     let study = LimbStudy {
         robot,
         logs: &logs,
         validation: validation.as_ref(),
         unknown,
-        smoothing: smoothing(args, SMOOTHING_S / period)?,
+        smoothing,
         passive_tolerance: args.passive_error,
     };
-    let findings = study.run().map_err(|e| Failure::input(&e))?;
-    report::write(&args.out, &findings)?;
+    let mut findings = study.run().map_err(|e| Failure::input(&e))?;
+    findings.delay = delay;
+    report::write(&args.out, &findings, robot_lines::of_robot(args, &findings, robot))?;
     say(&format!("{}  {}\n", report::closing(&findings), args.out.join("report.html").display()))?;
     Ok(0)
+}
+
+/// Takes the delay of an arm's torques out of all recordings, by how friction explains them with the links of its files; says what was done. Of
+/// robots that are no open arm, and of recordings of motors alone, only a delay that is stated in seconds is taken out.
+fn in_time<'a>(
+    args: &IdentifyArgs,
+    smoothing: Smoothing,
+    whole: &[MeasurementLog],
+    logs: impl Iterator<Item = &'a mut MotorLog>,
+) -> Result<Option<String>, Failure> {
+    let stated = match args.delay.delay() {
+        Delay::Seconds(seconds) => Some(seconds),
+        _ => None,
+    };
+    let arm = robot::load(&args.robot).ok().filter(|_| !whole.is_empty());
+    let (seconds, sentence) = match (stated, arm) {
+        (Some(seconds), _) => (seconds, format!("torques taken as {:.1} ms late, as stated", 1e3 * seconds)),
+        (None, Some(arm)) => {
+            let mut options = StudyOptions { smoothing, unknown: Unknown::Friction, ..args.options(&arm)? };
+            let asked = options.delay != Delay::Automatic;
+            if !asked {
+                options.delay = Delay::Fitted;
+            }
+            let prior = Unknown::Friction.default_prior(&arm);
+            let study = IdentificationStudy {
+                robot: &arm,
+                prior: &prior,
+                logs: whole,
+                validation: None,
+                options: &options,
+            };
+            let found = study.delay().map_err(|e| Failure::input(&e))?;
+            let seconds = if asked || found.is_worthwhile() { found.taken_out_s } else { 0.0 };
+            let words = match found.error_ratio {
+                _ if seconds == 0.0 => "torques taken as in time".to_owned(),
+                Some(ratio) => format!(
+                    "torques that are {:.1} ms late fit best and were moved by that: friction then leaves {:.0} % of the torque errors",
+                    1e3 * seconds,
+                    100.0 * ratio
+                ),
+                None => format!("torques moved by {:.1} ms, as stated", 1e3 * seconds),
+            };
+            (seconds, words)
+        }
+        (None, None) if matches!(args.delay.delay(), Delay::Automatic) => return Ok(None),
+        (None, None) => {
+            let message =
+                "--delay: only a number of seconds, where the robot is no open arm with all joints measured";
+            return Err(Failure::Input(message.to_owned()));
+        }
+    };
+    for log in logs {
+        log.log = log.log.clone().with_torque_delay(seconds).map_err(|e| refused(&e))?;
+    }
+    Ok(Some(sentence))
 }
 
 /// What is about the proven set of an arm has no place here.
@@ -79,7 +141,6 @@ fn refuse_bounds(args: &IdentifyArgs) -> Result<(), Failure> {
         ("--torque-abs", !args.torque_abs.is_empty()),
         ("--position-error", args.position_error.is_some()),
         ("--velocity-error", args.velocity_error.is_some()),
-        ("--delay", !matches!(args.delay, DelayArgument(Delay::Automatic))),
     ];
     match given.iter().find(|(_, given)| *given) {
         Some((what, _)) => Err(Failure::Input(format!(

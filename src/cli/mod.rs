@@ -13,9 +13,11 @@ pub mod init;
 mod interrupt;
 mod limbs;
 pub mod limits;
+mod logs;
 pub mod payload;
 pub mod progress;
 pub mod robot;
+mod robot_lines;
 pub mod run;
 pub mod tune;
 pub mod verify;
@@ -78,7 +80,7 @@ pub enum Command {
     #[allow(missing_docs, reason = "as above")]
     Estimate(estimate::EstimateArgs),
     #[allow(missing_docs, reason = "as above")]
-    Identify(identify::IdentifyArgs),
+    Identify(Box<identify::IdentifyArgs>),
     #[allow(missing_docs, reason = "as above")]
     Excite(excite::ExciteArgs),
     #[allow(missing_docs, reason = "as above")]

@@ -73,6 +73,31 @@ pub fn clock_of(robot: &Arm, log: &MeasurementLog) -> Clock {
     if steps.into_iter().all(regular) { Clock::Control } else { Clock::Recorded }
 }
 
+/// Bound on the errors of a log's velocities if they are those of its positions, rad/s (m/s), by the robot's bound on positions and a bound on
+/// |ddq_j| ([`crate::recording::DerivedVelocities`]); zero where they were read.
+pub fn derived_velocity_error(robot: &Arm, log: &MeasurementLog, acceleration_bound: &[f64]) -> f64 {
+    let Some(derived) = &log.derived else { return 0.0 };
+    let most = acceleration_bound.iter().copied().fold(0.0, f64::max);
+    // Rows count ticks of the control loop as one period each, whatever share of it their stamps are off.
+    let stamps = match clock_of(robot, log) {
+        Clock::Control => 2.0 * SAME_PERIOD,
+        Clock::Recorded => 0.0,
+    };
+    derived.error(robot.sensors().position_rad, most, stamps)
+}
+
+/// The first log whose velocities are those of its positions and may be off by more than the robot's bound on velocities, with what they may
+/// be off by, rad/s.
+pub fn derived_beyond<'a>(
+    robot: &Arm,
+    logs: &'a [MeasurementLog],
+    acceleration_bound: &[f64],
+) -> Option<(&'a MeasurementLog, f64)> {
+    let error = |log: &'a MeasurementLog| (log, derived_velocity_error(robot, log, acceleration_bound));
+    // `!(<=)` also holds for NaN.
+    logs.iter().map(error).find(|(_, error)| !(*error <= robot.sensors().velocity_rad_s))
+}
+
 /// What is taken out of torques that are late by an unknown time within `interval` (s), and what is left of it either way (s, upward). It is
 /// the middle; whole periods where the logs are those of a control loop, whose torques are held in between.
 pub fn delay_taken_out(robot: &Arm, logs: &[MeasurementLog], interval: [f64; 2]) -> (f64, f64) {

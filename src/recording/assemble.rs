@@ -12,6 +12,8 @@ use crate::robot::{JointKind, Model};
 pub(super) const IMPLAUSIBLE: f64 = 3.0;
 /// The sum of |q steps| and that of |dq| dt may differ by this factor; degrees against radians differ by 57.
 const MISMATCH: f64 = 8.0;
+/// No position of a joint with limits is farther from zero than this, however it is wrapped, rad.
+const FAR_RAD: f64 = 2.5 * std::f64::consts::PI;
 /// Motion (rad or m, summed over a joint's samples) below which that comparison says nothing.
 const ENOUGH_MOTION: f64 = 0.2;
 
@@ -38,6 +40,10 @@ pub(super) struct Assembler<'a> {
     /// Full turns that are taken off each joint's angle.
     turns: Vec<f64>,
     unwrapped: usize,
+    /// Rows so far, how many of them were left out, and what is wrong with the first of those.
+    rows: usize,
+    skipped: usize,
+    first_skipped: Option<LogError>,
 }
 
 impl<'a> Assembler<'a> {
@@ -53,6 +59,22 @@ impl<'a> Assembler<'a> {
             known: vec![None; joints],
             turns: vec![0.0; joints],
             unwrapped: 0,
+            rows: 0,
+            skipped: 0,
+            first_skipped: None,
+        }
+    }
+
+    /// Passes on what a row gave; a bad row is counted and left out where that is asked for.
+    pub(super) fn or_skip(&mut self, row: Result<(), LogError>) -> Result<(), LogError> {
+        self.rows += 1;
+        match row {
+            Err(error) if self.request.format.skip_bad && error.is_of_a_row() => {
+                self.skipped += 1;
+                self.first_skipped.get_or_insert(error);
+                Ok(())
+            }
+            other => other,
         }
     }
 
@@ -64,12 +86,20 @@ impl<'a> Assembler<'a> {
         place: impl Fn(Quantity) -> LogPlace,
     ) -> Result<(), LogError> {
         self.check_finite(&sample, &place)?;
+        self.check_radians(&sample, &place)?;
         for (i, joint) in self.robot.joints.iter().enumerate().skip(self.robot.first_actuated()) {
             let (at, j) = (self.robot.q_index(i), self.robot.v_index(i));
-            if self.request.unit == AngleUnit::Degrees && joint.kind.is_rotation() {
-                sample.q[at] = sample.q[at].to_radians();
-                sample.dq[j] = sample.dq[j].to_radians();
+            let LogRequest { unit, format, .. } = self.request;
+            if joint.kind.is_rotation() {
+                let degrees = |k: usize| *unit == AngleUnit::Degrees || format.columns.in_degrees(k);
+                if degrees(1) {
+                    sample.q[at] = sample.q[at].to_radians();
+                }
+                if degrees(2) {
+                    sample.dq[j] = sample.dq[j].to_radians();
+                }
             }
+            sample.tau[j] *= format.torque_scale(j);
             let limits = [
                 (Quantity::Velocity(j), sample.dq[j], joint.limits.velocity),
                 (Quantity::Torque(j), sample.tau[j], joint.limits.torque),
@@ -93,6 +123,27 @@ impl<'a> Assembler<'a> {
         if self.request.wants(sample.t) {
             self.samples.push(sample);
             self.further.push(further);
+        }
+        Ok(())
+    }
+
+    /// Refuses a position that no joint with these limits has, wrapped or not, and that must be in degrees.
+    fn check_radians(&self, sample: &Sample, place: impl Fn(Quantity) -> LogPlace) -> Result<(), LogError> {
+        let LogRequest { unit, format, .. } = self.request;
+        if *unit == AngleUnit::Degrees || format.columns.in_degrees(1) {
+            return Ok(());
+        }
+        for (i, joint) in self.robot.joints.iter().enumerate() {
+            let (JointKind::Revolute, Some((lower, upper))) = (joint.kind, joint.limits.position) else {
+                continue;
+            };
+            let at = self.robot.q_index(i);
+            let (value, most) = (sample.q[at], (IMPLAUSIBLE * lower.abs().max(upper.abs())).max(FAR_RAD));
+            if value.abs() > most {
+                let joint = format!("and joint `{}` between {lower:.3} and {upper:.3}", joint.name);
+                let (path, place) = (self.path.to_owned(), place(Quantity::Position(at)));
+                return Err(LogError::Degrees { path, place, value, joint });
+            }
         }
         Ok(())
     }
@@ -178,6 +229,12 @@ impl<'a> Assembler<'a> {
                 }
             }
         };
+        done.extend(self.told_skipped()?);
+        let half = self.request.format.velocity_half.filter(|_| !self.request.partial && self.is_still());
+        if half.is_some() {
+            // Until they are found.
+            self.samples.iter_mut().for_each(|sample| sample.dq.fill(0.0));
+        }
         done.extend(self.leave_out());
         if self.samples.len() < 2 {
             return Err(too_few(self.samples.len()));
@@ -196,13 +253,13 @@ impl<'a> Assembler<'a> {
         }
         let cut_off = cut_off.map(|what| with_extent(&what, &self.samples));
         let (period_s, segments, gaps) = cut(&self.samples, self.request.gap_periods);
-        self.check_units(&segments, both)?;
-        if self.request.unit == AngleUnit::Degrees {
-            done.push("angles converted from degrees".to_owned());
+        if half.is_none() {
+            self.check_units(&segments, both)?;
         }
+        done.extend(self.converted());
         let Self { samples, unwrapped, further, .. } = self;
         let further = if self.request.further.is_empty() { vec![] } else { further };
-        Ok(MeasurementLog {
+        let log = MeasurementLog {
             path,
             samples,
             missing,
@@ -213,8 +270,45 @@ impl<'a> Assembler<'a> {
             unwrapped,
             ignored,
             done,
+            derived: None,
             cut_off,
-        })
+        };
+        match half {
+            None => Ok(log),
+            Some(half) => log.with_derived_velocities(half),
+        }
+    }
+
+    /// Whether there is no reading of any velocity.
+    fn is_still(&self) -> bool {
+        self.samples.iter().all(|sample| sample.dq.iter().all(|x| x.is_nan()))
+    }
+
+    /// What was left out of bad rows, in words.
+    fn told_skipped(&mut self) -> Result<Option<String>, LogError> {
+        let (skipped, rows, path) = (self.skipped, self.rows, self.path.to_owned());
+        let Some(first) = self.first_skipped.take().map(|error| error.to_string()) else { return Ok(None) };
+        if 2 * skipped > rows {
+            return Err(LogError::Skipped { path, skipped, rows, first });
+        }
+        Ok(Some(format!("{skipped} of {rows} row(s) skipped, the first: {first}")))
+    }
+
+    /// What was converted, in words.
+    fn converted(&self) -> Vec<String> {
+        let LogRequest { unit, format, .. } = self.request;
+        let mut words = vec![];
+        if *unit == AngleUnit::Degrees {
+            words.push("angles converted from degrees".to_owned());
+        }
+        if !format.columns.is_default() {
+            words.push(format!("columns read as {}", format.columns));
+        }
+        if !format.torque_scale.is_empty() {
+            let factors: Vec<String> = format.torque_scale.iter().map(f64::to_string).collect();
+            words.push(format!("torques multiplied by {}", factors.join(", ")));
+        }
+        words
     }
 
     fn check_units(&self, segments: &[Range<usize>], both: impl Fn(usize) -> String) -> Result<(), LogError> {

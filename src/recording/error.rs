@@ -152,10 +152,39 @@ pub enum LogError {
         /// The joint's limit in SI units.
         limit: f64,
     },
+    /// A position is so far beyond its joint's limits that it must be in degrees.
+    #[error(
+        "`{}`, {place}: {value}, expected rad, {joint}; this looks like \
+         degrees (--degrees)", path.display()
+    )]
+    Degrees {
+        /// The file.
+        path: PathBuf,
+        /// Where.
+        place: LogPlace,
+        /// The value in the file.
+        value: f64,
+        /// The joint and its limits, in words.
+        joint: String,
+    },
+    /// Most rows of a file are bad, though bad rows may be left out.
+    #[error(
+        "`{}`: {skipped} of {rows} rows cannot be used, expected at most half of them; the first: {first}", path.display()
+    )]
+    Skipped {
+        /// The file.
+        path: PathBuf,
+        /// How many were left out.
+        skipped: usize,
+        /// Of so many.
+        rows: usize,
+        /// What is wrong with the first of them.
+        first: String,
+    },
     /// Positions and velocities of a joint are not of one motion.
     #[error(
         "`{}`, {what}: positions move by {moved:.3} in all, velocities add up to \
-         {speeds:.3}; expected the same unit in both, and time in s", path.display()
+         {speeds:.3}; expected the same unit in both, and time in s{}", path.display(), degrees_of_one(*moved, *speeds)
     )]
     Mismatch {
         /// The file.
@@ -226,4 +255,23 @@ pub enum LogError {
         /// The joints that the message names.
         names: String,
     },
+}
+
+/// What a factor of about 57.3 between positions and velocities says.
+fn degrees_of_one(moved: f64, speeds: f64) -> &'static str {
+    let near = |ratio: f64| (0.8..1.25).contains(&ratio.to_radians());
+    if near(moved / speeds) {
+        "; the positions look like degrees (--columns q=NAME:deg)"
+    } else if near(speeds / moved) {
+        "; the velocities look like degrees/s (--columns dq=NAME:deg)"
+    } else {
+        ""
+    }
+}
+
+impl LogError {
+    /// Whether this is about one row alone, which can be left out ([`super::LogFormat::skip_bad`]).
+    pub fn is_of_a_row(&self) -> bool {
+        matches!(self, Self::WrongCount { .. } | Self::BadNumber { .. } | Self::TimeBackwards { .. })
+    }
 }

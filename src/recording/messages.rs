@@ -33,7 +33,13 @@ pub(super) fn read(path: &Path, robot: &Model, request: &LogRequest) -> Result<M
         LogError::NoTopic { path: path.to_owned(), reason: reason + &cut_off }
     })?;
     let mut states = States::new(path, robot, request, topic);
-    let cut_off = messages(path, &mut Topics::default(), &mut |channel, data| states.take(channel, data))?;
+    let cut_off = messages(path, &mut Topics::default(), &mut |channel, data| {
+        if channel.topic != states.topic {
+            return Ok(());
+        }
+        let row = states.take(channel, data);
+        states.assembler.or_skip(row)
+    })?;
     states.finish(cut_off)
 }
 
@@ -173,9 +179,6 @@ impl<'a> States<'a> {
     }
 
     fn take(&mut self, channel: &Channel, data: &[u8]) -> Result<(), LogError> {
-        if channel.topic != self.topic {
-            return Ok(());
-        }
         self.number += 1;
         let state = match channel.encoding.as_str() {
             "cdr" => JointState::from_cdr(data),

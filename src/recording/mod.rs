@@ -8,9 +8,11 @@
 mod assemble;
 #[cfg(feature = "mcap")]
 mod container;
+mod derived;
 mod ending;
 mod error;
 mod even;
+mod format;
 #[cfg(feature = "mcap")]
 mod joint_state;
 #[cfg(feature = "mcap")]
@@ -19,8 +21,10 @@ mod request;
 mod sensor;
 mod table;
 
+pub use derived::{DerivedVelocities, best_half};
 pub use error::{LogError, LogPlace};
 pub use even::EvenLog;
+pub use format::{ColumnNames, LogFormat};
 pub use request::{LogRequest, MissingReadings};
 pub use sensor::{Quantity, Sensor};
 
@@ -36,6 +40,8 @@ const GAP: f64 = 1.5;
 const SAME: f64 = 1e-6;
 /// What an MCAP file begins with.
 const MCAP_MAGIC: [u8; 8] = *b"\x89MCAP0\r\n";
+/// What a database of SQLite begins with, in which ROS 2 kept bags before MCAP.
+const SQLITE_MAGIC: [u8; 8] = *b"SQLite f";
 
 /// What is measured at one tick of a robot's clock.
 #[derive(Debug, Clone, PartialEq)]
@@ -93,6 +99,8 @@ pub struct MeasurementLog {
     pub ignored: Vec<String>,
     /// Where the file breaks off and how much of it was read, in words, if it does not end as it should ([`Self::read`]).
     pub cut_off: Option<String>,
+    /// How velocities were found, if the file has none ([`LogFormat::velocity_half`]).
+    pub derived: Option<DerivedVelocities>,
     /// What else was done, in words.
     done: Vec<String>,
 }
@@ -149,8 +157,11 @@ impl MeasurementLog {
         request: &LogRequest,
     ) -> Result<Self, LogError> {
         let path = path.as_ref();
-        request.check(path)?;
+        request.check(path, robot)?;
         let read = |reason: String| LogError::Read { path: path.to_owned(), reason };
+        if path.is_dir() {
+            return Err(read("a folder, expected a file: of a ROS 2 bag the .mcap in it".to_owned()));
+        }
         let mut start = vec![];
         let file = std::fs::File::open(path).map_err(|e| read(e.to_string()))?;
         file.take(MCAP_MAGIC.len() as u64).read_to_end(&mut start).map_err(|e| read(e.to_string()))?;
@@ -160,7 +171,15 @@ impl MeasurementLog {
             #[cfg(not(feature = "mcap"))]
             return Err(read("an MCAP file, but surelift was built without its feature `mcap`".to_owned()));
         }
-        if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("mcap")) {
+        let ends_in = |end: &str| path.extension().is_some_and(|e| e.eq_ignore_ascii_case(end));
+        if start == SQLITE_MAGIC || ends_in("db3") {
+            return Err(read(
+                "a ROS 2 bag in SQLite, which surelift does not read; convert its folder to MCAP: write `output_bags: \
+                 [{uri: converted, storage_id: mcap, all_topics: true}]` into out.yaml, then `ros2 bag convert -i FOLDER -o out.yaml`"
+                    .to_owned(),
+            ));
+        }
+        if ends_in("mcap") {
             return Err(read("no MCAP file: it does not begin as one".to_owned()));
         }
         let mut log = table::read(path, robot, request)?;
@@ -193,6 +212,7 @@ impl MeasurementLog {
             unwrapped: 0,
             ignored: vec![],
             cut_off: None,
+            derived: None,
             done: vec![],
         })
     }

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::{AngleUnit, GAP, LogError};
+use super::{AngleUnit, GAP, LogError, LogFormat};
+use crate::robot::Model;
 
 /// What is wanted of a file, and how it is to be understood ([`super::MeasurementLog::read_request`]).
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +20,8 @@ pub struct LogRequest {
     pub gap_periods: f64,
     /// Whether samples that lack readings stay in the log, with [`super::MeasurementLog::missing`] beside them. Otherwise they are left out.
     pub partial: bool,
+    /// What its columns are called, the scale of its torques, and what becomes of bad rows and absent velocities.
+    pub format: LogFormat,
 }
 
 impl Default for LogRequest {
@@ -30,19 +33,23 @@ impl Default for LogRequest {
             range_s: None,
             gap_periods: GAP,
             partial: false,
+            format: LogFormat::default(),
         }
     }
 }
 
 impl LogRequest {
     /// Refuses what makes no sense.
-    pub(super) fn check(&self, path: &Path) -> Result<(), LogError> {
+    pub(super) fn check(&self, path: &Path, robot: &Model) -> Result<(), LogError> {
         let wrong = |reason: String| Err(LogError::Request { path: path.to_owned(), reason });
         if let Some([from, to]) = self.range_s.filter(|[from, to]| !(from < to)) {
             return wrong(format!("from {from} s to {to} s, expected the first time before the second"));
         }
         if !(self.gap_periods > 1.0) {
             return wrong(format!("gaps of {} periods, expected more than 1", self.gap_periods));
+        }
+        if let Some(reason) = self.format.fault(robot.nv()) {
+            return wrong(reason);
         }
         Ok(())
     }

@@ -11,22 +11,24 @@ use crate::robot::Model;
 
 /// Characters of a heading that messages show.
 const HEADING_SHOWN: usize = 60;
-const QUANTITIES: [&str; 3] = ["q", "dq", "tau"];
 /// What the numbers of each quantity are counted in.
 const UNITS: [&str; 3] =
     ["joints or numbers of a configuration", "joints or degrees of freedom", "joints or degrees of freedom"];
 
 /// Reads a CSV file.
 pub(super) fn read(path: &Path, robot: &Model, request: &LogRequest) -> Result<MeasurementLog, LogError> {
-    let mut table = Table::open(path, robot, &request.further)?;
+    let mut table = Table::open(path, robot, request)?;
     let mut assembler = Assembler::new(path, robot, request);
     let mut record = csv::StringRecord::new();
     while table.next(&mut record)? {
         let line = record.position().map_or(0, csv::Position::line);
-        let (sample, further) = table.sample(&record, line)?;
-        assembler.push(sample, further, |quantity| table.place(line, quantity))?;
+        let row = table.sample(&record, line).and_then(|(sample, further)| {
+            assembler.push(sample, further, |quantity| table.place(line, quantity))
+        });
+        assembler.or_skip(row)?;
     }
-    let both = |j: usize| format!("columns `q{0}` and `dq{0}`", j + 1);
+    let names = &request.format.columns;
+    let both = |j: usize| format!("columns `{}` and `{}`", names.name(1, j, robot), names.name(2, j, robot));
     assembler.finish(table.ignored(), vec![], table.file.get_ref().left_out(), both)
 }
 
@@ -39,26 +41,38 @@ struct Table<'a> {
     time: usize,
     columns: [Vec<usize>; 3],
     further: Vec<usize>,
+    /// Units of time in a second, where the unit is no second, and the first time, from which such times are counted.
+    per_second: Option<f64>,
+    first: Option<i128>,
 }
 
 impl<'a> Table<'a> {
-    fn open(path: &'a Path, robot: &Model, further: &[String]) -> Result<Self, LogError> {
+    fn open(path: &'a Path, robot: &Model, request: &LogRequest) -> Result<Self, LogError> {
         let read = |e: csv::Error| unreadable(path, &e);
         let lines = WholeLines::new(File::open(path).map_err(|e| read(e.into()))?);
         let mut file = csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(lines);
         let heading: Vec<String> = file.headers().map_err(read)?.iter().map(str::to_owned).collect();
         let columns = [const { Vec::new() }; 3];
-        let mut table = Self { path, file, heading, time: 0, columns, further: vec![] };
-        table.time = table.column("t", robot.bodies())?;
-        let further: Result<_, _> = further.iter().map(|name| table.column(name, robot.bodies())).collect();
+        let names = &request.format.columns;
+        let per_second = names.per_second();
+        let further = vec![];
+        let mut table = Self { path, file, heading, time: 0, columns, further, per_second, first: None };
+        table.time = table.column(&names.name(0, 0, robot), robot.bodies())?;
+        let further: Result<_, _> =
+            request.further.iter().map(|name| table.column(name, robot.bodies())).collect();
         table.further = further?;
-        for (k, quantity) in QUANTITIES.iter().enumerate() {
-            let joints = if k == 0 { robot.nq() } else { robot.nv() };
-            let found: Result<_, _> =
-                (1..=joints).map(|j| table.column(&format!("{quantity}{j}"), joints)).collect();
+        for k in 0..table.columns.len() {
+            let (joints, quantity) = (if k == 0 { robot.nq() } else { robot.nv() }, k + 1);
+            let own: Vec<String> = (0..joints).map(|j| names.name(quantity, j, robot)).collect();
+            let absent =
+                k == 1 && !names.names(quantity) && own.iter().all(|own| !table.heading.contains(own));
+            if absent && request.format.velocity_half.is_some() && !robot.has_free_flyer() {
+                continue;
+            }
+            let found: Result<_, _> = own.iter().map(|own| table.column(own, joints)).collect();
             table.columns[k] = found?;
-            let beyond = format!("{quantity}{}", joints + 1);
-            if table.heading.contains(&beyond) {
+            let beyond = names.name(quantity, joints, robot);
+            if !names.names(quantity) && table.heading.contains(&beyond) {
                 let reason = format!("is one too many: the robot has {joints} {}", UNITS[k]);
                 return Err(LogError::BadColumn { path: path.to_owned(), column: beyond, reason });
             }
@@ -94,32 +108,50 @@ impl<'a> Table<'a> {
         self.file.read_record(record).map_err(|e| unreadable(self.path, &e))
     }
 
-    fn sample(&self, record: &csv::StringRecord, line: u64) -> Result<(Sample, Vec<f64>), LogError> {
+    fn sample(&mut self, record: &csv::StringRecord, line: u64) -> Result<(Sample, Vec<f64>), LogError> {
         if record.len() != self.heading.len() {
             let (found, expected) = (record.len(), self.heading.len());
             return Err(LogError::WrongCount { path: self.path.to_owned(), line, found, expected });
         }
-        let number = |column: usize| -> Result<f64, LogError> {
-            let text = &record[column];
-            match text.parse() {
-                Ok(x) if f64::is_finite(x) => Ok(x),
-                _ => {
-                    let place = LogPlace::Field { line, column: self.heading[column].clone() };
-                    Err(LogError::BadNumber { path: self.path.to_owned(), place, text: text.to_owned() })
-                }
-            }
+        let t = self.number(record, line, self.time)?;
+        let t = self.seconds(&record[self.time], t);
+        let reading = |&column: &usize| {
+            if record[column].is_empty() { Ok(f64::NAN) } else { self.number(record, line, column) }
         };
-        let reading = |&column: &usize| if record[column].is_empty() { Ok(f64::NAN) } else { number(column) };
         let vector = |k: usize| self.columns[k].iter().map(reading).collect::<Result<Vec<f64>, LogError>>();
-        let sample = Sample { t: number(self.time)?, q: vector(0)?, dq: vector(1)?, tau: vector(2)? };
+        let mut sample = Sample { t, q: vector(0)?, dq: vector(1)?, tau: vector(2)? };
+        // Velocities that no column has are no readings.
+        sample.dq.resize(sample.tau.len(), f64::NAN);
         Ok((sample, self.further.iter().map(reading).collect::<Result<_, _>>()?))
+    }
+
+    fn number(&self, record: &csv::StringRecord, line: u64, column: usize) -> Result<f64, LogError> {
+        let text = &record[column];
+        match text.parse() {
+            Ok(x) if f64::is_finite(x) => Ok(x),
+            _ => {
+                let place = LogPlace::Field { line, column: self.heading[column].clone() };
+                Err(LogError::BadNumber { path: self.path.to_owned(), place, text: text.to_owned() })
+            }
+        }
+    }
+
+    /// A time in s. In other units it is counted from the first: whole numbers exactly, whatever their size, where a 64-bit float of
+    /// nanoseconds since 1970 would be good to 256 of them.
+    fn seconds(&mut self, text: &str, t: f64) -> f64 {
+        let Some(per_second) = self.per_second else { return t };
+        let whole = text.parse::<i128>();
+        let first = *self.first.get_or_insert_with(|| whole.clone().unwrap_or(t.floor() as i128));
+        whole.ok().and_then(|whole| whole.checked_sub(first)).map_or(t - first as f64, |apart| apart as f64)
+            / per_second
     }
 
     fn place(&self, line: u64, quantity: Quantity) -> LogPlace {
         let column = match quantity {
             Quantity::Time => self.time,
             Quantity::Position(j) => self.columns[0][j],
-            Quantity::Velocity(j) => self.columns[1][j],
+            // Of none there is nothing to be refused.
+            Quantity::Velocity(j) => self.columns[1].get(j).copied().unwrap_or(self.time),
             Quantity::Torque(j) => self.columns[2][j],
         };
         LogPlace::Field { line, column: self.heading[column].clone() }

@@ -77,6 +77,9 @@ fn degrees_are_converted_where_asked() {
     assert!((log.samples[0].dq[1] - 50f64.to_radians()).abs() < 1e-15);
     assert_eq!(log.samples[0].q[2], 0.2, "a sliding joint has no degrees");
     let error = read_text(&text, AngleUnit::Radians).unwrap_err();
+    assert!(matches!(&error, LogError::Degrees { place: LogPlace::Field { line: 2, .. }, .. }), "{error}");
+    assert!(error.to_string().contains("q1") && error.to_string().contains("--degrees"), "{error}");
+    let error = read_text(&text.replace(",90,", ",0.9,"), AngleUnit::Radians).unwrap_err();
     assert!(
         matches!(&error, LogError::Implausible { place: LogPlace::Field { line: 2, .. }, .. }),
         "{error}"
@@ -266,3 +269,5 @@ fn a_part_of_a_log_and_further_columns_can_be_asked_for() {
         assert!(read_request(&text, &request).unwrap_err().to_string().contains("expected more than 1"));
     }
 }
+
+mod foreign;

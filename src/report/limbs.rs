@@ -17,29 +17,42 @@ pub const FILES: [&str; 5] =
 const MOTORS: [&str; 6] =
     ["limb", "motor", "error_nm", "error_of_model_nm", "predicted_error_nm", "predicted_error_of_model_nm"];
 
+/// What a study may leave beside its report: lines of a robot TOML, and the whole robot as it was learnt.
+pub const FURTHER: [&str; 3] = ["robot_lines.toml", "learnt.toml", "learnt.urdf"];
+
 /// Checks that `folder` can take the report: it is new, empty, or holds an earlier one and nothing else.
 ///
 /// # Errors
 /// [`ReportError::Destination`].
 pub fn check_destination(folder: &Path) -> Result<(), ReportError> {
-    check_files(folder, &FILES)
+    check_files(folder, &known())
 }
 
-/// Writes the report, all of it or nothing.
+/// All files that a report may have.
+fn known() -> Vec<&'static str> {
+    FILES.into_iter().chain(FURTHER).collect()
+}
+
+/// Writes the report, all of it or nothing; beside it the texts that `further` has for [`FURTHER`].
 ///
 /// # Errors
 /// [`ReportError`] for a folder that is in use, or whatever goes wrong while writing.
-pub fn write(folder: &Path, findings: &LimbFindings) -> Result<(), ReportError> {
+pub fn write(
+    folder: &Path,
+    findings: &LimbFindings,
+    further: [Option<String>; FURTHER.len()],
+) -> Result<(), ReportError> {
     let json = serde_json::to_string_pretty(findings)
         .map_err(|source| ReportError::Json { path: folder.join(FILES[0]), source })?;
-    let files = [
+    let mut files = vec![
         (FILES[0], json + "\n"),
         (FILES[1], csv(&motor_rows(findings, |x| x.to_string()))?),
         (FILES[2], csv(&parameter_rows(findings))?),
         (FILES[3], csv(&base_rows(findings))?),
         (FILES[4], page(findings)),
     ];
-    write_named(folder, &FILES, &files)
+    files.extend(FURTHER.into_iter().zip(further).filter_map(|(name, text)| Some((name, text?))));
+    write_named(folder, &known(), &files)
 }
 
 fn motor_rows(findings: &LimbFindings, number: impl Fn(f64) -> String) -> Vec<Vec<String>> {
@@ -119,8 +132,9 @@ pub fn closing(findings: &LimbFindings) -> String {
         .map(str::to_owned)
         .to_vec();
     let limbs: String = findings.limbs.iter().map(|limb| format!("  {}\n", sentence(limb))).collect();
+    let delay = findings.delay.as_ref().map_or(String::new(), |words| format!("  {words}\n"));
     format!(
-        "{rule}\n  {} · {} · {}\n{rule}\n{}{rule}\n{limbs}  Estimates carry no guarantee.\n",
+        "{rule}\n  {} · {} · {}\n{rule}\n{}{rule}\n{limbs}{delay}  Estimates carry no guarantee.\n",
         findings.robot,
         unknown(findings),
         passive(findings),

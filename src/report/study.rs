@@ -37,16 +37,19 @@ pub fn check_destination(folder: &Path) -> Result<(), ReportError> {
     check_files(folder, &known())
 }
 
+/// What a study says as lines of a robot TOML; whoever has the robot's files makes its text.
+pub const ROBOT_LINES: &str = "robot_lines.toml";
+
 /// All files that a report may have.
 fn known() -> Vec<&'static str> {
-    FILES.into_iter().chain([SET_PROOF]).collect()
+    FILES.into_iter().chain([SET_PROOF, ROBOT_LINES]).collect()
 }
 
-/// Writes the report, all of it or nothing.
+/// Writes the report, all of it or nothing; with the text of [`ROBOT_LINES`] where there is one.
 ///
 /// # Errors
 /// [`ReportError`] for a folder that is in use, or whatever goes wrong while writing.
-pub fn write(folder: &Path, findings: &Findings) -> Result<(), ReportError> {
+pub fn write(folder: &Path, findings: &Findings, robot_lines: Option<String>) -> Result<(), ReportError> {
     let json = serde_json::to_string_pretty(findings)
         .map_err(|source| ReportError::Json { path: folder.join(FILES[0]), source })?;
     let (joints, parameters) = (csv(&joint_rows(findings))?, csv(&parameter_rows(findings))?);
@@ -64,6 +67,7 @@ pub fn write(folder: &Path, findings: &Findings) -> Result<(), ReportError> {
             .map_err(|source| ReportError::Json { path: folder.join(SET_PROOF), source })?;
         files.push((SET_PROOF, text));
     }
+    files.extend(robot_lines.map(|text| (ROBOT_LINES, text)));
     write_named(folder, &known(), &files)
 }
 

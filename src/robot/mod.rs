@@ -17,6 +17,7 @@ pub mod pose;
 pub mod sensors;
 pub mod shape;
 pub mod uncertainty;
+pub mod written;
 
 #[cfg(feature = "urdf")]
 mod attach;

@@ -11,7 +11,9 @@ use crate::identify::additive::{self, AdditiveBound};
 use crate::identify::physics::check_box;
 use crate::identify::polytope::Rows;
 use crate::identify::proof::{Premises, Recorder, SetProof, WiderBounds};
-use crate::identify::recorded::{Narrowed, RecordedRows, at_speed_limit, clock_of, sets_within};
+use crate::identify::recorded::{
+    Narrowed, RecordedRows, at_speed_limit, clock_of, derived_beyond, sets_within,
+};
 use crate::identify::{IdentifyError, Unknown, parameter_name};
 use crate::inertia::pseudo::check_physical;
 use crate::inertia::{INERTIAL, ParameterSet};
@@ -61,6 +63,17 @@ pub enum StudyError {
     /// The recording that is predicted cannot be.
     #[error(transparent)]
     Validation(#[from] ValidationError),
+    /// Velocities are those of the positions, and the robot's bound on them does not cover their errors.
+    #[error(
+        "`{}`: no velocities; those of its positions may be off by {needed} rad/s with the accelerations stated, expected a bound on \
+         velocities of at least that, and stated accelerations", path.display()
+    )]
+    Derived {
+        /// The log.
+        path: std::path::PathBuf,
+        /// Bound on their errors, rad/s; infinite where no accelerations are stated.
+        needed: f64,
+    },
     /// A delay is no interval.
     #[error("delay from {low} to {high} s, expected finite numbers, the first no larger than the second")]
     Delay {
@@ -142,6 +155,7 @@ impl IdentificationStudy<'_> {
             return Err(StudyError::Margin(options.margin));
         }
         self.robot.tool_frames().get(options.frame.as_deref())?;
+        self.check_derived()?;
         let delay = self.delay()?;
         let delay_s = delay.taken_out_s;
         let shift = |log: &MeasurementLog| log.clone().with_torque_delay(delay_s);
@@ -149,6 +163,16 @@ impl IdentificationStudy<'_> {
         let validation = self.validation.map(shift).transpose()?;
         IdentificationStudy { logs: &logs, validation: validation.as_ref(), ..*self }
             .of_shifted(delay, self.logs)
+    }
+
+    /// Refuses velocities from positions that the robot's bound on velocities does not cover.
+    fn check_derived(&self) -> Result<(), StudyError> {
+        let open = vec![f64::INFINITY; self.robot.dof()];
+        let acceleration = self.options.acceleration.as_ref().unwrap_or(&open);
+        match derived_beyond(self.robot, self.logs, acceleration) {
+            None => Ok(()),
+            Some((log, needed)) => Err(StudyError::Derived { path: log.path.clone(), needed }),
+        }
     }
 
     /// The study of logs whose torques are in time; `recorded` are the logs before the delay was taken out.

@@ -13,6 +13,7 @@ use thiserror::Error;
 
 use crate::dynamics::constraint::ConstraintError;
 use crate::dynamics::constraint::reduced::{DomainError, ReducedError, motors_and_base};
+use crate::inertia::{FRICTION, INERTIAL, JointParameters};
 use crate::recording::{LogError, LogRequest, MeasurementLog};
 use crate::regression::RegressionError;
 use crate::regression::filter::Smoothing;
@@ -164,6 +165,9 @@ pub struct LimbFindings {
     pub validation: Option<String>,
     /// Whether passive joints were measured in all logs.
     pub passive_measured: bool,
+    /// What was done about torques that are late, in words, if anything was; whoever shifts the logs says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay: Option<String>,
     /// One entry a limb with motors.
     pub limbs: Vec<LimbFinding>,
 }
@@ -189,6 +193,30 @@ pub struct LimbFinding {
     pub duality_gap: f64,
     /// Rounds of reweighting.
     pub rounds: usize,
+    /// Index in the robot with its base held of each of its joints.
+    #[serde(skip)]
+    pub joints: Vec<usize>,
+    /// All parameters of the limb, those that were known too.
+    #[serde(skip)]
+    pub theta: Vec<f64>,
+}
+
+impl LimbFindings {
+    /// The robot with its base held, and what was learnt in the place of what its files say.
+    pub fn learnt(&self, robot: &Model) -> Model {
+        let mut learnt = robot.with_base_held();
+        for limb in &self.limbs {
+            let count = limb.joints.len();
+            for (k, &joint) in limb.joints.iter().enumerate() {
+                let own = &mut learnt.joints[joint];
+                own.inertia.copy_from_slice(&limb.theta[INERTIAL * k..INERTIAL * (k + 1)]);
+                let friction: [f64; FRICTION] =
+                    std::array::from_fn(|i| limb.theta[INERTIAL * count + FRICTION * k + i]);
+                own.friction = JointParameters::from_array(friction);
+            }
+        }
+        learnt
+    }
 }
 
 /// Torque errors of a motor.
@@ -253,6 +281,7 @@ impl LimbStudy<'_> {
             unknown: self.unknown,
             logs: self.logs.iter().map(path).collect(),
             validation: self.validation.map(path),
+            delay: None,
             passive_measured: self.logs.iter().all(|log| log.passive),
             limbs: learnt?,
         })
@@ -264,6 +293,6 @@ impl LimbStudy<'_> {
         let predicted = self.validation.map(|log| maker.rows(std::slice::from_ref(log))).transpose()?;
         let name = limb.joints.first().map_or("", |&j| held.joints[j].name.as_str()).to_owned();
         let failed = |source| LimbError::Regression { limb: name.clone(), source };
-        fit::learn(&limb.model, self.unknown, &learnt, predicted.as_ref(), name.clone()).map_err(failed)
+        fit::learn(limb, self.unknown, &learnt, predicted.as_ref(), name.clone()).map_err(failed)
     }
 }

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::cli::{Failure, warn_of_cut};
 use crate::identify::proof::{LogFile, Premises};
-use crate::recording::{AngleUnit, MeasurementLog};
+use crate::recording::{AngleUnit, LogRequest, MeasurementLog};
 use crate::robot::Arm;
 
 /// Bytes that are hashed at a time: any number does, and a log need not fit into memory.
@@ -18,9 +18,11 @@ const PORTION: usize = 1 << 16;
 ///
 /// # Errors
 /// Bad input if the file cannot be read.
-pub(in crate::cli) fn describe(path: &Path, degrees: bool, topic: Option<&str>) -> Result<LogFile, Failure> {
+pub(in crate::cli) fn describe(path: &Path, request: &LogRequest) -> Result<LogFile, Failure> {
     let sha256 = hash(path)?;
-    Ok(LogFile { path: path.to_owned(), sha256, degrees, topic: topic.map(str::to_owned) })
+    let degrees = request.unit == AngleUnit::Degrees;
+    let (topic, format) = (request.topic.clone(), request.format.clone());
+    Ok(LogFile { path: path.to_owned(), sha256, degrees, topic, format })
 }
 
 /// The logs of a proof in `folder`, or why they are not those that it was made from: `given` ones, else those of the same name beside
@@ -38,7 +40,7 @@ pub(super) fn read(
         given.iter().map(|path| Ok((path.clone(), hash(path)?))).collect::<Result<Vec<_>, Failure>>()?;
     let mut logs = vec![];
     for file in &premises.files {
-        let LogFile { path, sha256, degrees, topic } = file;
+        let LogFile { path, sha256, degrees, topic, format } = file;
         let candidates = if given.is_empty() { at_hand(path, folder)? } else { given.clone() };
         let Some((found, _)) = candidates.iter().find(|(_, hash)| hash == sha256) else {
             let tried: Vec<String> =
@@ -50,7 +52,9 @@ pub(super) fn read(
             )));
         };
         let unit = if *degrees { AngleUnit::Degrees } else { AngleUnit::Radians };
-        let log = MeasurementLog::read_topic(found, robot, unit, topic.as_deref());
+        let (topic, format) = (topic.clone(), format.clone());
+        let request = LogRequest { unit, topic, format, ..LogRequest::default() };
+        let log = MeasurementLog::read_request(found, robot, &request);
         let log = log.map_err(|error| Failure::input(&error))?;
         warn_of_cut(&log);
         logs.push(log);
@@ -72,7 +76,10 @@ fn at_hand(path: &Path, folder: &Path) -> Result<Vec<(PathBuf, String)>, Failure
 }
 
 /// SHA-256 of all bytes, in hexadecimal digits.
-fn hash(path: &Path) -> Result<String, Failure> {
+///
+/// # Errors
+/// Bad input if the file cannot be read.
+pub(in crate::cli) fn hash(path: &Path) -> Result<String, Failure> {
     let all = || -> io::Result<String> {
         let mut file = File::open(path)?;
         let (mut hash, mut portion) = (Sha256::new(), vec![0; PORTION]);

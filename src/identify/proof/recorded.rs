@@ -14,10 +14,10 @@ use super::{ProofStep, SetProof};
 use crate::identify::Unknown;
 use crate::identify::motion::RecordedMotion;
 use crate::identify::polytope::{Rows, Source};
-use crate::identify::recorded::{clock_of, delay_taken_out, numbered_rows, wider};
+use crate::identify::recorded::{clock_of, delay_taken_out, derived_beyond, numbered_rows, wider};
 use crate::identify::window::Clock;
 use crate::inertia::ParameterSet;
-use crate::recording::MeasurementLog;
+use crate::recording::{LogFormat, MeasurementLog};
 use crate::robot::{Arm, Sensors};
 
 /// What the rows of recordings rest on, beside the robot with the bounds on its sensors and the prior.
@@ -58,6 +58,9 @@ pub struct LogFile {
     pub degrees: bool,
     /// Topic that was asked for.
     pub topic: Option<String>,
+    /// What its columns are called, and what else was done on reading it.
+    #[serde(default)]
+    pub format: LogFormat,
 }
 
 /// Bounds wider than the stated ones, found on the first part of each recording.
@@ -165,6 +168,12 @@ impl Premises {
         if logs.len() != self.clocks.len() || logs.is_empty() {
             let reason = format!("{} recordings, expected {}", logs.len(), self.clocks.len().max(1));
             return Err(malformed("recorded", reason));
+        }
+        if let Some((log, needed)) = derived_beyond(robot, logs, &self.acceleration_bound) {
+            let path = log.path.display();
+            return Err(ProofError::Contradicted(format!(
+                "{path}: velocities from its positions may be off by {needed} rad/s, more than the stated bound"
+            )));
         }
         let (taken_s, left_s) = delay_taken_out(robot, logs, self.delay_s);
         let in_time = |logs: &[MeasurementLog]| -> Result<Vec<MeasurementLog>, ProofError> {

@@ -11,7 +11,7 @@ fn a_jump_is_told_with_its_joint_and_what_would_be_enough() {
     let (findings, joint) = found_of_a_jump();
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("found");
-    write(&out, &findings).unwrap();
+    write(&out, &findings, None).unwrap();
     let said = closing(&findings);
     let page = fs::read_to_string(out.join("report.html")).unwrap();
     for text in [&said, &page] {

@@ -66,6 +66,7 @@ impl Reader<'_> {
             range_s: log.range_s,
             gap_periods: log.gap_periods,
             partial: true,
+            ..LogRequest::default()
         }
     }
 

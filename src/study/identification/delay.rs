@@ -61,6 +61,11 @@ pub struct DelayFinding {
 }
 
 impl DelayFinding {
+    /// Whether it leaves so much less of the torque errors than none does that it is worth taking out unasked, or is stated.
+    pub fn is_worthwhile(&self) -> bool {
+        self.error_ratio.is_none_or(|ratio| ratio < WORTHWHILE)
+    }
+
     /// In words.
     pub fn sentence(&self) -> String {
         let [low, high] = self.interval_s.map(|s| 1e3 * s);
@@ -113,7 +118,7 @@ impl IdentificationStudy<'_> {
     ///
     /// # Errors
     /// [`StudyError::Delay`] for one that is no interval of finite numbers.
-    pub(super) fn delay(&self) -> Result<DelayFinding, StudyError> {
+    pub fn delay(&self) -> Result<DelayFinding, StudyError> {
         let stated = match self.options.delay {
             Delay::Seconds(s) => Some([s, s]),
             Delay::Between(low, high) => Some([low, high]),

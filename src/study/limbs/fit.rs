@@ -11,7 +11,7 @@ use crate::regression::RegressionError;
 use crate::regression::barrier::{ConvexFit, Optimum};
 use crate::regression::base::BaseParameters;
 use crate::regression::robust::{SampleRows, reweight};
-use crate::robot::Model;
+use crate::robot::{Limb, Model};
 
 /// What is believed beforehand, so that each parameter has an estimate: a link within this share of what the files say, its mass spread over at
 /// least so many metres ...
@@ -106,12 +106,13 @@ impl Free {
 
 /// Learns a limb from rows of all its parameters.
 pub(super) fn learn(
-    limb: &Model,
+    of: &Limb,
     unknown: LimbUnknown,
     rows: &SampleRows,
     predicted: Option<&SampleRows>,
     name: String,
 ) -> Result<LimbFinding, RegressionError> {
+    let limb = &of.model;
     let (free, nominal) = (Free::of(limb, unknown), limb.nominal_parameters());
     let own = free.rows(limb, rows);
     let mut last: Option<(Optimum, ConvexFit)> = None;
@@ -144,6 +145,8 @@ pub(super) fn learn(
         value: optimum.value,
         duality_gap: optimum.gap,
         rounds: rounds.rounds,
+        joints: of.joints.clone(),
+        theta,
     })
 }
 
