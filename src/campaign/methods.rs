@@ -222,6 +222,7 @@ impl Campaign for Methods {
         };
         let failures = trials.iter().filter(failed).count();
         let verdict = match failures {
+            0 if self.must_succeed.is_empty() => format!("{total} runs."),
             0 => format!("{total} runs; every run of {:?} succeeded.", self.must_succeed),
             some => format!("{some} runs of {:?} did NOT succeed.", self.must_succeed),
         };
