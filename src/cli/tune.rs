@@ -14,15 +14,15 @@ use crate::tune::{ProvenPerformance, Report, TuneError, TuneOptions, TuningProbl
 /// Find gains for an arm's controller: proven at its control period, with torque sets as small as can be
 #[derive(Debug, Clone, PartialEq, Args)]
 #[command(
-    after_help = "Examples:\n  surelift robot tune kinova_gen3_2f85 --scenario scenarios/dumbbell_c_8lb.toml --dry-run\n  \
-    surelift robot tune robots/kinova_gen3_2f85.toml --scenario scenarios/dumbbell_c_8lb.toml\n  \
+    after_help = "Examples:\n  surelift robot tune kinova_gen3_2f85 --scenario scenarios/dumbbell_c_8lb.toml\n  \
+    surelift robot tune robots/kinova_gen3_2f85.toml --scenario scenarios/dumbbell_c_8lb.toml --write\n  \
     surelift robot tune kinova_gen3_2f85 --out my_gen3.toml\n  \
     surelift robot tune kinova_gen3_2f85 --scenario scenarios/dumbbell_c_8lb.toml --own\n\n\
     Candidates of k_r, alpha and v_max are tried on random plans. A candidate is of use if the certifier proves the\n\
     tracking tube of every plan, sampling included, and tracking errors carry no link further than --growth-mm. Of those\n\
     the one with the smallest command half-widths (mean plus largest) wins, if it does not ring: it is simulated with extreme\n\
-    parameters, sensors, drives, friction and timing. It is written into the [control] section of the robot's TOML with the\n\
-    evidence above it: proof, simulation, velocity gain, crossover, phase margin and torque noise.\n\n\
+    parameters, sensors, drives, friction and timing. It is shown. --write puts it into the [control] section of the robot's\n\
+    TOML, --out into that of a copy; no file is overwritten without --write. The evidence stands above it: proof, simulation, velocity gain, crossover, phase margin and torque noise.\n\n\
     Without --scenario the set is the uncertainty that the robot's file states, and plans start in the middle of the\n\
     joints' ranges; with one they are its prior, start and range.\n\n\
     Exit codes: 0 written (or shown), 2 a file cannot be used, 3 nothing is provable, or what is\n\
@@ -44,14 +44,17 @@ pub struct TuneArgs {
     /// How far tracking errors may carry a link, mm
     #[arg(long, value_name = "MM", default_value_t = 1e3 * TuneOptions::default().growth_m)]
     pub growth_mm: f64,
-    /// Write the robot's TOML with the new gains here instead
+    /// Write the robot's TOML with the new gains here; a file that is there already only with --write
     #[arg(long, value_name = "FILE.toml")]
     pub out: Option<PathBuf>,
-    /// Write nothing
-    #[arg(long, conflicts_with = "out")]
+    /// Put the new gains into the robot's own TOML, or over the file of --out
+    #[arg(long)]
+    pub write: bool,
+    /// Write nothing, as without --write and --out
+    #[arg(long, conflicts_with_all = ["out", "write"])]
     pub dry_run: bool,
     /// No search: tell what is proven of the gains that the robot's file has, and how they are followed. Writes nothing
-    #[arg(long, conflicts_with = "out")]
+    #[arg(long, conflicts_with_all = ["out", "write"])]
     pub own: bool,
     /// No progress; the table still comes
     #[arg(long, short)]
@@ -82,13 +85,9 @@ pub fn run(args: &TuneArgs) -> Result<u8, Failure> {
         return Err(Failure::Input(format!("the scenario is about robot '{other}', expected '{own}'")));
     }
     let target = args.out.clone().unwrap_or_else(|| source.clone());
-    let dry_run = args.dry_run || args.own;
-    if !dry_run && !source.is_file() {
-        let name = args.robot.display();
-        let text = format!(
-            "'{name}' has no file on this disk to write into: give the path of a robot TOML, or --dry-run"
-        );
-        return Err(Failure::Input(text));
+    let dry_run = args.dry_run || args.own || !(args.write || args.out.is_some());
+    if !dry_run {
+        check_files(args, &source, &target)?;
     }
     let options = TuneOptions {
         plans: args.plans,
@@ -119,8 +118,26 @@ pub fn run(args: &TuneArgs) -> Result<u8, Failure> {
     if !dry_run {
         write::write(&source, &target, &report, &command).map_err(input)?;
         say(&format!("{}\n", target.display()))?;
+    } else if !args.own {
+        say("Nothing written: --write puts it into the robot's TOML, --out FILE.toml into a copy.\n")?;
     }
     Ok(0)
+}
+
+/// Refuses to overwrite a file unasked, and a robot without a file.
+fn check_files(args: &TuneArgs, source: &Path, target: &Path) -> Result<(), Failure> {
+    if !args.write && target.exists() {
+        let text = format!("--out: `{}` is there already, expected a new file, or --write", target.display());
+        return Err(Failure::Input(text));
+    }
+    if !source.is_file() {
+        let name = args.robot.display();
+        let text = format!(
+            "'{name}' has no file on this disk to write into: give the path of a robot TOML, or --dry-run"
+        );
+        return Err(Failure::Input(text));
+    }
+    Ok(())
 }
 
 /// The command that makes the same search again.
@@ -167,7 +184,8 @@ mod tests {
             seed: 1,
             growth_mm: 20.0,
             out: None,
-            dry_run: true,
+            write: false,
+            dry_run: false,
             own: false,
             quiet: true,
         };
@@ -177,6 +195,12 @@ mod tests {
             failure.to_string()
         };
         assert!(refusal(&args).contains("no_such_arm"));
+        let taken = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(taken.path(), "mine").unwrap();
+        let out = Some(taken.path().to_owned());
+        let text = refusal(&TuneArgs { robot: "kinova_gen3_2f85".into(), out, ..args.clone() });
+        assert!(text.contains("there already") && text.contains("--write"), "{text}");
+        assert_eq!(std::fs::read_to_string(taken.path()).unwrap(), "mine");
         assert!(refusal(&TuneArgs { growth_mm: f64::NAN, ..args.clone() }).contains("growth-mm"));
         assert!(refusal(&TuneArgs { robot: "go1".into(), ..args.clone() }).contains("go1"));
         let other = Some(concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/dumbbell_c_8lb.toml").into());

@@ -67,9 +67,9 @@ fn feedback(report: &Report) -> Vec<String> {
     };
     let mut lines = vec![
         "# Feedback at the worst states found, linearised (a design report, no proof):".to_owned(),
-        format!("#   velocity gain {} N m s/rad;", each(&found.velocity_gain)),
+        format!("#   velocity gain {} N m s/rad (N s/m where a joint slides);", each(&found.velocity_gain)),
         format!("#   {crossover} for readings {} ms old;", figure(1e3 * found.age_s)),
-        format!("#   torque noise by the velocities' errors {} N m.", each(&found.torque_noise_nm)),
+        format!("#   torque noise by the velocities' errors {} N m (N).", each(&found.torque_noise_nm)),
     ];
     if let Some((_, first)) = report.refused.first() {
         let count = report.refused.len();
