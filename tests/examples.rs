@@ -3,6 +3,8 @@
 
 #[path = "../examples/certify_motion.rs"]
 mod certify_motion;
+#[path = "../examples/compare_methods.rs"]
+mod compare_methods;
 #[path = "../examples/control_loop.rs"]
 mod control_loop;
 #[path = "../examples/dynamics.rs"]
@@ -39,6 +41,16 @@ use surelift::study::identification::Verdict;
 #[test]
 fn dynamics_alone() {
     dynamics::main().unwrap();
+}
+
+#[test]
+fn methods_are_compared_and_what_they_are_told_counts() {
+    compare_methods::main().unwrap();
+    let [wrong, pid, told] = &compare_methods::compare().unwrap()[..] else { panic!("three methods") };
+    assert!(wrong.unproven && pid.unproven && told.method == "told");
+    // Which dumbbell it is decides where it ends.
+    assert_eq!((wrong.outcome, told.outcome), (Outcome::Misplaced, Outcome::Success));
+    assert!(told.max_tracking_error_rad < pid.max_tracking_error_rad);
 }
 
 #[test]
