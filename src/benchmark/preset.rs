@@ -66,7 +66,7 @@ impl Default for PlannedLearning {
     }
 }
 
-/// A Fourier series that excites, [26], with the limits that the baseline of [1] keeps.
+/// A Fourier series that excites, \[26\], with the limits that the baseline of \[1\] keeps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FourierLearning {

@@ -1,4 +1,4 @@
-//! The adaptive controller of Slotine and Li [7], the baseline `adap-1` of [1, Table II].
+//! The adaptive controller of Slotine and Li \[7\], the baseline `adap-1` of [1, Table II].
 //!
 //! ```text
 //! tau = Y(q, dq, dq_r, ddq_r) theta^ + f(dq, ddq_r) + K_D s
@@ -6,11 +6,11 @@
 //! s = de + Lambda e,   dq_r = dq_d + Lambda e,   e = q_d - q
 //! ```
 //!
-//! *Source*: [7]. With V = (s'M s + theta~' Gamma^-1 theta~) / 2 it has dV/dt = -s'K_D s, whatever the body is. It keeps the estimate in no set, so the estimate
-//! may be no body that can exist; nor has it a dead zone. Both are left as they are. [24] adds a switching torque for errors of the other links and divides Gamma by
-//! 1 + |s|^2; neither is in [7], and neither is here.
+//! *Source*: \[7\]. With V = (s'M s + theta~' Gamma^-1 theta~) / 2 it has dV/dt = -s'K_D s, whatever the body is. It keeps the estimate in no set, so the estimate
+//! may be no body that can exist; nor has it a dead zone. Both are left as they are. \[24\] adds a switching torque for errors of the other links and divides Gamma by
+//! 1 + |s|^2; neither is in \[7\], and neither is here.
 //!
-//! *Ours*: only the ten inertial parameters of the end effector's body are adapted (Y_e are its columns of Y), as [24] does; the other bodies are those of
+//! *Ours*: only the ten inertial parameters of the end effector's body are adapted (Y_e are its columns of Y), as \[24\] does; the other bodies are those of
 //! the model that is given. Friction and transmission f are fed forward by the model as in the proven law. Gamma = gamma diag(w^2) with w as large as the
 //! parameters may be off, half the widths of a prior, so that gamma (1/J) says how fast: a body that is wrong by w in one parameter counts 1 / (2 gamma) in V.
 //! The estimate is integrated by Euler's rule, once a tick, and stands still while a torque is cut at its limit.

@@ -6,16 +6,16 @@
 //! d rho^/dt = gamma |s| where |s| > epsilon, and -sigma rho^ within the layer
 //! ```
 //!
-//! *Source*: [1] names [25], by its title an adaptive robust controller for unknown uncertainty. Its text was not at hand, so this is a reconstruction of
+//! *Source*: \[1\] names \[25\], by its title an adaptive robust controller for unknown uncertainty. Its text was not at hand, so this is a reconstruction of
 //! that family and may differ from it in form and in gains. The frame is the textbook's robust feedback linearisation, with a unit vector scaled by a bound rho of the
-//! uncertainty. What [25] adds is that no bound is known in advance: here rho^ starts from nothing and is adapted.
+//! uncertainty. What \[25\] adds is that no bound is known in advance: here rho^ starts from nothing and is adapted.
 //!
 //! *Ours*: the boundary layer epsilon and the leakage sigma, which the adaptation needs to end where there is noise; that rho^ stands still while a torque is
 //! cut at its limit; Lambda as the direction of the Lyapunov function: with K_D > Lambda, P = \[\[K_D Lambda + K_P, Lambda\], \[Lambda, 1\]\] is positive
 //! definite and its Q is diagonal and positive, so s is B'P of the textbook. Friction and transmission f are fed forward by the model as in the proven law. No inertial parameters
 //! are adapted: [1, Table II] says "identified by adaptive controller", which a bound of the uncertainty cannot give.
 //!
-//! [24], the library of the authors of [1], names its second adaptive controller after another work and keeps its switching gain constant: not this law.
+//! \[24\], the library of the authors of \[1\], names its second adaptive controller after another work and keeps its switching gain constant: not this law.
 //!
 //! *Gains*: K_P and K_D are those of [`super::PidGains::default`] for 10 kg m^2. With the default gains the empty arm follows half a radian in 3 s in all joints to
 //! 0.03 mrad, to 0.3 mrad where links and friction are 5 % more than modelled, and to 4.5 mrad with 8 lb in its hand that the model lacks (readings with the

@@ -4,12 +4,12 @@
 //! tau = g(q) + K_p e + K_i int e dt + K_d de,   e = q_d - q
 //! ```
 //!
-//! *Source*: [1] names [23, eq. 6.19]. The book was not at hand; its chapter on motion control has PID control with gravity compensation for regulation,
-//! with -K_d dq. Along a motion it is used, here as in [24], with K_d de. Neither friction nor accelerations are fed forward: it has no such terms.
+//! *Source*: \[1\] names [23, eq. 6.19]. The book was not at hand; its chapter on motion control has PID control with gravity compensation for regulation,
+//! with -K_d dq. Along a motion it is used, here as in \[24\], with K_d de. Neither friction nor accelerations are fed forward: it has no such terms.
 //!
 //! *Ours*: the integral of a joint stands still while its torque is beyond the limit on the side that the error pushes to (conditional integration), against windup.
 //!
-//! *Gains*: [24] has K_p = 1000 and K_d = 100 for the first four joints, 400 and 40 for the others, and no integral. Those of [`PidGains::default`] are stiffer
+//! *Gains*: \[24\] has K_p = 1000 and K_d = 100 for the first four joints, 400 and 40 for the others, and no integral. Those of [`PidGains::default`] are stiffer
 //! and remove what gravity leaves. With them the empty arm follows half a radian in 3 s in all joints to 0.8 mrad, to 1.0 mrad where links and friction are
 //! 5 % more than modelled, and to 7.3 mrad with 8 lb in its hand that the model lacks (readings with the sensors' errors, friction with breakaway).
 

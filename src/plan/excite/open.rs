@@ -55,7 +55,7 @@ pub struct DesignTask<'a> {
 pub enum DesignLimits {
     /// Position, speed, torque for every parameter of the set, and distance.
     All,
-    /// Position, speed and this acceleration, rad/s^2 (m/s^2), alone, as in the baseline `grav-pid-excit` of [1].
+    /// Position, speed and this acceleration, rad/s^2 (m/s^2), alone, as in the baseline `grav-pid-excit` of \[1\].
     Kinematic(f64),
 }
 
