@@ -48,9 +48,10 @@ fn methods_are_compared_and_what_they_are_told_counts() {
     compare_methods::main().unwrap();
     let [wrong, pid, told] = &compare_methods::compare().unwrap()[..] else { panic!("three methods") };
     assert!(wrong.unproven && pid.unproven && told.method == "told");
-    // Which dumbbell it is decides where it ends.
-    assert_eq!((wrong.outcome, told.outcome), (Outcome::Misplaced, Outcome::Success));
+    // Who is told which dumbbell it is errs less than who takes it for none, or for another.
+    assert_eq!(told.outcome, Outcome::Success);
     assert!(told.max_tracking_error_rad < pid.max_tracking_error_rad);
+    assert!(told.max_tracking_error_rad < wrong.max_tracking_error_rad);
 }
 
 #[test]
@@ -124,6 +125,8 @@ fn a_tolerance_below_the_tracking_errors_is_told() {
     assert_eq!(summary.outcome, Outcome::SafeStop);
     let reason = summary.reason.unwrap();
     assert!(reason.contains("goal_tolerance_rad") && reason.contains("'waist'"), "{reason}");
+    // It is told before anything moves, and not after all the plans.
+    assert_eq!((summary.plans.len(), summary.duration_s), (1, 0.0));
 }
 
 #[test]

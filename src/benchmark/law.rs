@@ -9,13 +9,14 @@ use crate::control::{
 use crate::inertia::{INERTIAL, ParameterSet};
 use crate::plan::propose::cells;
 use crate::plan::tube_fit;
+use crate::reach::Tube;
 use crate::robot::Arm;
 use crate::trajectory::{JointState, PiecewiseBezier};
 
 /// A controller with what it believes.
 pub(super) enum Law {
     /// See [`ControlLaw::Robust`].
-    Robust(Box<RobustController>),
+    Robust(Box<Unsupervised>),
     /// See [`ControlLaw::GravityPid`].
     GravityPid(Box<GravityPid>),
     /// See [`ControlLaw::Adaptive`].
@@ -38,7 +39,8 @@ impl Law {
                 let initial = tube_fit::initial(&robot);
                 let fitted = tube_fit::fit(&robot, set, path, &initial, cells(path.duration_s()));
                 let tube = fitted.unwrap_or(initial);
-                Self::Robust(Box::new(RobustController::new(robot, set, &tube)))
+                let law = RobustController::new(robot.clone(), set, &tube);
+                Self::Robust(Box::new(Unsupervised { law, robot, tube }))
             }
             ControlLaw::GravityPid(gains) => {
                 Self::GravityPid(Box::new(GravityPid::new(robot, theta, gains.clone())?))
@@ -58,6 +60,33 @@ impl Law {
             Self::Adaptive(law) => Some(law.estimate()),
             _ => None,
         }
+    }
+}
+
+/// The robust law without its supervisor, which would stop an arm that leaves its tube. Out there it pulls back as the law of \[6\] does: with the power
+/// alpha (V - V_max) along the errors, weighted by inertia. Within the tube that is 0, and the law is the proven one.
+pub(super) struct Unsupervised {
+    law: RobustController,
+    robot: Arc<Arm>,
+    tube: Tube,
+}
+
+impl Controller for Unsupervised {
+    fn tick(&mut self, t: f64, measured: Measured<'_>, desired: &JointState, tau: &mut [f64]) -> Tick {
+        let mut told = self.law.tick(t, measured, desired, tau);
+        let (gains, floor) = (&self.tube.gains, &self.tube.inertia_floor);
+        let error = |j: usize| desired.dq[j] - measured.dq[j] + gains.k_r * (desired.q[j] - measured.q[j]);
+        let sum: f64 = floor.iter().enumerate().map(|(j, a)| a * error(j).powi(2)).sum();
+        let power = gains.alpha * (told.energy_j - gains.v_max);
+        if power > 0.0 && sum > 0.0 {
+            for (j, tau) in tau.iter_mut().enumerate() {
+                let (pulled, limit) =
+                    (*tau + power * floor[j] * error(j) / sum, self.robot.joints[j].limits.torque);
+                told.saturated |= pulled.abs() > limit;
+                *tau = pulled.clamp(-limit, limit);
+            }
+        }
+        told
     }
 }
 

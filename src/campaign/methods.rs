@@ -12,8 +12,9 @@ use serde_json::json;
 use super::runs::summary_of;
 use super::{Campaign, CampaignError, CampaignFindings, Journal, Progress};
 use crate::benchmark::MethodPreset;
-use crate::horizon::{Outcome, PlacingError};
-use crate::inertia::{INERTIAL, PARAMETER_NAMES};
+use crate::horizon::{BodyEstimate, Outcome, PlacingError};
+use crate::inertia::PARAMETER_NAMES;
+use crate::report::comparison::{ComparedBody, MethodComparison, MethodCurve};
 use crate::report::{Summary, Violations};
 use crate::scenario::Scenario;
 
@@ -69,11 +70,12 @@ struct MethodTrial {
     /// When the last set was identified, s; `None` where nothing was.
     identified_s: Option<f64>,
     condition_number: Option<f64>,
-    /// Half-widths of the ten intervals of the last body.
-    half_widths: Vec<f64>,
-    /// Time and mass of the last body as it is taken to be, s and kg, and its true mass.
+    /// What was identified of the last body in the end, where anything was.
+    known: Option<BodyEstimate>,
+    /// Time (s) and mass of the last body as it is taken to be (kg).
     masses: Vec<(f64, f64)>,
-    true_mass_kg: Option<f64>,
+    /// The ten true parameters of that body.
+    truth: Vec<f64>,
     duration_s: f64,
     wall_s: f64,
 }
@@ -99,9 +101,9 @@ impl MethodTrial {
             truth_inside: summary.truth_inside,
             identified_s: last.map(|u| u.t),
             condition_number: last.and_then(|u| u.condition_number),
-            half_widths: last.map_or(vec![], |u| (0..INERTIAL).map(|i| u.known.half_width(i)).collect()),
+            known: last.map(|u| u.known.clone()),
             masses: identified.chain(adapted).collect(),
-            true_mass_kg: summary.payload.as_ref().map(|payload| payload.truth[0]),
+            truth: summary.payload.as_ref().map_or(vec![], |payload| payload.truth.clone()),
             duration_s: summary.duration_s,
             wall_s: summary.wall_s,
         }
@@ -153,6 +155,32 @@ impl Methods {
         }
         let experiments = experiments.into_iter().enumerate().map(|(i, file)| experiment(path, i, file));
         Ok(Self { name, seeds, methods, must_succeed, experiments: experiments.collect::<Result<_, _>>()? })
+    }
+
+    /// What each method took the body for, for each experiment and variant, with the first seed.
+    fn bodies(&self, trials: &[MethodTrial]) -> Vec<ComparedBody> {
+        let runs = self.experiments.iter().flat_map(|e| e.items.iter().map(move |item| (&e.label, item)));
+        let compared = runs.filter_map(|(label, item)| {
+            let same = |t: &&MethodTrial| t.experiment == *label && t.item == *item && t.seed == 0;
+            let of: Vec<&MethodTrial> = trials.iter().filter(same).collect();
+            let curve = |t: &&&MethodTrial| !t.masses.is_empty();
+            let curves: Vec<MethodCurve> = of
+                .iter()
+                .filter(curve)
+                .map(|t| MethodCurve {
+                    method: t.method.clone(),
+                    masses: t.masses.clone(),
+                    known: t.known.clone(),
+                })
+                .collect();
+            let truth = of.first().map(|t| t.truth.clone())?;
+            (!curves.is_empty()).then(|| ComparedBody {
+                title: format!("{label}, {item}, seed 0"),
+                truth,
+                curves,
+            })
+        });
+        compared.collect()
     }
 
     fn all(&self) -> Vec<Run<'_>> {
@@ -229,6 +257,13 @@ impl Campaign for Methods {
         let labels: Vec<&str> = self.experiments.iter().map(|e| e.label.as_str()).collect();
         let tables = tables::Tables { methods: &self.methods, experiments: &labels, trials: &trials };
         let parameters = PARAMETER_NAMES;
+        let page = MethodComparison {
+            title: self.name.clone(),
+            verdict: verdict.clone(),
+            tables: tables.all(),
+            bodies: self.bodies(&trials),
+        };
+        let page = page.page().map_err(|error| CampaignError::Trials(error.to_string()))?;
         Ok(CampaignFindings {
             passed: failures == 0,
             verdict,
@@ -237,6 +272,7 @@ impl Campaign for Methods {
             files: vec![
                 ("results.csv".to_owned(), tables.csv()),
                 ("tables.md".to_owned(), tables.markdown()),
+                ("report.html".to_owned(), page),
             ],
         })
     }

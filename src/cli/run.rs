@@ -218,11 +218,28 @@ fn advice(summary: &Summary) -> Option<String> {
         );
     }
     let none = summary.plans.iter().all(|plan| !plan.certified);
+    let reason = summary.plans.iter().rev().find_map(|plan| plan.reason.as_deref()).unwrap_or_default();
     none.then(|| {
-        "No plan could be proven at all: `surelift robot tune ROBOT --scenario SCENARIO --dry-run` finds gains for this \
-         robot and payload, or names the term that forbids them."
-            .to_owned()
+        format!(
+            "No plan could be proven at all{}. `surelift robot limits ROBOT` tells the heaviest unknown payload that is provable, and what a \
+             heavier one needs; `surelift robot tune ROBOT --scenario SCENARIO` looks for gains.",
+            meaning(reason).map(|meaning| format!(": {meaning}")).unwrap_or_default()
+        )
     })
+}
+
+/// What a refusal means, in plain words, where it is one about what is unknown and not about a place.
+fn meaning(reason: &str) -> Option<&'static str> {
+    let says = |words: &str| reason.contains(words);
+    if ["gain condition", "hold_power_w", "drift_nm"].into_iter().any(says) {
+        return Some(
+            "for this control period too little is known of what is held, or the joints have too little inertia",
+        );
+    }
+    if says("energy_slack_j") {
+        return Some("velocities are measured too coarsely for these gains");
+    }
+    says("Torque constraint").then_some("the torque limits leave no room for all that may be held")
 }
 
 #[cfg(test)]
@@ -266,7 +283,29 @@ mod tests {
         summary.plans.iter_mut().for_each(|plan| {
             (plan.certified, plan.reason) = (false, Some("no trajectory could be proven: torque".to_owned()));
         });
-        assert!(advice(&summary).unwrap().contains("robot tune"));
+        let said = advice(&summary).unwrap();
+        assert!(said.contains("robot tune") && said.contains("robot limits"), "{said}");
+        for (reason, meaning) in [
+            (
+                "cannot prove the Tube constraint of tube gain condition between 0 s and 0.1 s: margin -0.2",
+                "control period",
+            ),
+            (
+                "cannot prove the Tube constraint of tube energy_slack_j between 0 s and 0.1 s: margin -0.2",
+                "velocities",
+            ),
+            (
+                "cannot prove the Torque constraint of joint 'a' between 0 s and 0.1 s: margin -0.2",
+                "torque limits",
+            ),
+        ] {
+            summary.plans.iter_mut().for_each(|plan| plan.reason = Some(reason.to_owned()));
+            assert!(advice(&summary).unwrap().contains(meaning), "{reason}");
+        }
+        summary
+            .plans
+            .iter_mut()
+            .for_each(|plan| plan.reason = Some("no trajectory could be proven: torque".to_owned()));
         summary.plans[0].reason = Some("no trajectory could be proven in time".to_owned());
         assert!(advice(&summary).unwrap().contains("--untimed"));
     }

@@ -296,11 +296,15 @@ impl<C: Cycles> Runner<'_, C> {
                 return (Outcome::SafeStop, Some(reason));
             }
             if self.tried() - self.waited > self.task.timing.max_plans {
-                let reason = self.unreached();
+                let reason = format!("the goal was not reached within {} plans", self.tried());
                 self.brake();
                 return (Outcome::SafeStop, Some(reason));
             }
             if let Some((phase, Some(plan))) = next {
+                if let Some(reason) = self.too_wide(&plan.0) {
+                    self.brake();
+                    return (Outcome::SafeStop, Some(reason));
+                }
                 self.hand_over(plan, phase);
             }
             self.execute(self.planning_ticks());
@@ -372,17 +376,19 @@ impl<C: Cycles> Runner<'_, C> {
             .all(|j| (end[j] - goal[j]).abs() + active.e_radius[j] <= self.task.goal_tolerance_rad[j])
     }
 
-    /// Why all the plans have not led to the goal. With tracking errors beyond the goal's tolerance none ever does.
-    fn unreached(&self) -> String {
-        let said = format!("the goal was not reached within {} plans", self.tried());
+    /// Why a plan is not begun though it is proven: tracking errors beyond the goal's tolerance. Along a chain of plans their bounds never get smaller, as each
+    /// plan's has to hold what the one before leaves it ([`crate::certify::switch`]), so no later plan would reach the goal either.
+    fn too_wide(&self, plan: &Plan) -> Option<String> {
         let tolerance = &self.task.goal_tolerance_rad;
-        let wide = |active: &Active| (0..tolerance.len()).find(|&j| active.e_radius[j] > tolerance[j]);
-        let Some((active, j)) = self.active.as_ref().and_then(|a| Some((a, wide(a)?))) else { return said };
-        format!(
-            "{said}: the tracking error of joint '{}' may be {:.2e} rad, expected at most its goal_tolerance_rad of {:e}; widen that, or \
-             find gains whose tube is smaller (`surelift robot tune` with a smaller --growth-mm)",
-            self.robot.joints[j].name, active.e_radius[j], tolerance[j]
-        )
+        let wide = |j: &usize| plan.tube.e_radius(*j) > tolerance[*j];
+        let j = (0..tolerance.len()).find(wide).filter(|_| self.path.is_none())?;
+        Some(format!(
+            "the tracking error of joint '{}' may be {:.2e} rad, expected at most its goal_tolerance_rad of {:e}: no plan would reach the goal, so \
+             none is begun; widen that, or find gains whose tube is smaller (`surelift robot tune` with a smaller --growth-mm)",
+            self.robot.joints[j].name,
+            plan.tube.e_radius(j),
+            tolerance[j]
+        ))
     }
 
     /// After the arm has stopped for another reason: whether the data say, too, what is wrong.

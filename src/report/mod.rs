@@ -5,6 +5,7 @@
 //! This room computes nothing about safety: it shows what it is given.
 
 mod body;
+pub mod comparison;
 pub mod estimate;
 mod event;
 pub(crate) mod evidence;

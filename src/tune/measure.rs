@@ -124,20 +124,31 @@ fn wanting(joints: &[crate::robot::Joint], tube: &Tube, reports: &[CellReport]) 
         })
         .max_by(|a, b| a.1.total_cmp(&b.1));
     let mut all = vec![
-        (gain - 1.0, format!("the gain condition: {gain:.3}, at most 1 is allowed")),
+        (
+            gain - 1.0,
+            format!(
+                "the gain condition: {gain:.3}, at most 1 is allowed; the control period is too long for so large torques on so little inertia"
+            ),
+        ),
         (
             hold / available - 1.0,
-            format!("the hold power: {hold:.3} W needed, alpha v_max is {available:.3} W"),
+            format!(
+                "the hold power: {hold:.3} W needed, alpha v_max is {available:.3} W; what held torques may do between two ticks is too much, \
+                 so the control period is too long or too little is known of the payload"
+            ),
         ),
         (
             slack / gains.v_max - 1.0,
-            format!("the energy slack of the sensors: {slack:.2e} J needed, v_max is {} J", gains.v_max),
+            format!(
+                "the energy slack of the sensors: {slack:.2e} J needed, v_max is {} J; the errors of measured velocities are too large",
+                gains.v_max
+            ),
         ),
     ];
     if let Some((j, share)) = rate {
         let name = &joints[j].name;
         let text = format!(
-            "the drift of '{name}' within a tick: it grows to {share:.2} of the disturbance that causes it"
+            "the drift of '{name}' within a tick: it grows to {share:.2} of the disturbance that causes it; the control period is too long"
         );
         all.push((share - 1.0, text));
     }

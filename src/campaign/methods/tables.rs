@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::MethodTrial;
 use crate::horizon::Outcome;
 use crate::inertia::PARAMETER_NAMES;
+use crate::report::comparison::CaptionedTable;
 
 /// What the tables are made of: methods and experiments in the order of rows and columns.
 pub(super) struct Tables<'a> {
@@ -72,8 +73,7 @@ impl Tables<'_> {
         items.dedup();
         for method in self.methods {
             for item in &items {
-                let found =
-                    |t: &&MethodTrial| t.method == *method && t.item == *item && !t.half_widths.is_empty();
+                let found = |t: &&MethodTrial| t.method == *method && t.item == *item && t.known.is_some();
                 let trials: Vec<&MethodTrial> = self.trials.iter().filter(found).collect();
                 if trials.is_empty() {
                     continue;
@@ -87,7 +87,7 @@ impl Tables<'_> {
                     vec![method.clone(), (*item).to_owned(), format!("{time:.1}"), format!("{condition:.1}")];
                 row.extend(
                     (0..PARAMETER_NAMES.len())
-                        .map(|k| format!("{:.4}", mean(&|t| t.half_widths.get(k).copied()))),
+                        .map(|k| format!("{:.4}", mean(&|t| Some(t.known.as_ref()?.half_width(k))))),
                 );
                 rows.push(row);
             }
@@ -95,27 +95,40 @@ impl Tables<'_> {
         rows
     }
 
-    /// All tables, in Markdown.
-    pub(super) fn markdown(&self) -> String {
-        let mut text = String::new();
-        for (title, rows) in [
-            ("How the runs ended", self.outcomes()),
-            (
+    /// All tables, the outcomes first.
+    pub(super) fn all(&self) -> Vec<CaptionedTable> {
+        let captioned = |caption: &str, rows: Rows| CaptionedTable { caption: caption.to_owned(), rows };
+        vec![
+            captioned("How the runs ended", self.outcomes()),
+            captioned(
                 "Largest tracking error, rad",
                 self.largest("tracking error, rad", 4, &|t| t.max_tracking_error_rad),
             ),
-            ("Largest torque by its limit", self.largest("torque / limit", 3, &|t| t.max_torque_ratio)),
-            (
-                "Smallest clearance, mm",
-                self.largest("minus clearance, mm", 1, &|t| t.min_clearance_m.map(|m| -1e3 * m)),
+            captioned(
+                "Largest torque by its limit",
+                self.largest("torque / limit", 3, &|t| t.max_torque_ratio),
             ),
-            (
+            captioned("Smallest clearance, mm", self.smallest_clearance()),
+            captioned(
                 "Largest distance from the place, mm",
                 self.largest("beside the place, mm", 1, &|t| t.placing.map(|p| 1e3 * p.horizontal_m)),
             ),
-            ("Mean half-widths of the identified intervals, and condition numbers", self.widths()),
-        ] {
-            let _ = write!(text, "## {title}\n\n{}\n", table(&rows));
+            captioned("Mean half-widths of the identified intervals, and condition numbers", self.widths()),
+        ]
+    }
+
+    fn smallest_clearance(&self) -> Rows {
+        self.matrix("clearance, mm", &|trials| {
+            let least = trials.iter().filter_map(|t| t.min_clearance_m).reduce(f64::min);
+            least.map_or("–".to_owned(), |m| format!("{:.1}", 1e3 * m))
+        })
+    }
+
+    /// The same in Markdown.
+    pub(super) fn markdown(&self) -> String {
+        let mut text = String::new();
+        for CaptionedTable { caption, rows } in self.all() {
+            let _ = write!(text, "## {caption}\n\n{}\n", table(&rows));
         }
         text
     }
@@ -151,7 +164,7 @@ impl Tables<'_> {
                 t.truth_inside.to_string(),
                 number(t.identified_s),
                 number(t.condition_number),
-                number(t.half_widths.first().copied()),
+                number(t.known.as_ref().map(|known| known.half_width(0))),
                 t.duration_s.to_string(),
                 t.wall_s.to_string(),
             ];
