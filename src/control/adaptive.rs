@@ -47,12 +47,11 @@ pub struct AdaptiveGains {
 
 impl Default for AdaptiveGains {
     fn default() -> Self {
-        let parameter_scale = [2.0, 0.4, 0.4, 0.45, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2];
         Self {
             lambda: JointGain::All(20.0),
             damping: JointGain::All(200.0),
             adaptation: 4.0,
-            parameter_scale,
+            parameter_scale: [2.0, 0.4, 0.4, 0.45, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2],
         }
     }
 }

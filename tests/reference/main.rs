@@ -28,7 +28,7 @@ const EXTENDS: &str = "\
 The key `extends = \"FILE\"` takes over all keys of another file but those given here. Tables are merged key by key; lists are replaced \
 as a whole.\n";
 
-const PLANS: [Plan; 7] = [
+const PLANS: [Plan; 8] = [
     Plan {
         file: "robot.md",
         title: "Robot file",
@@ -40,9 +40,19 @@ const PLANS: [Plan; 7] = [
     Plan {
         file: "scenario.md",
         title: "Scenario file",
-        before: "A scenario says what is to be done, and what is true in the simulated world. `surelift run FILE` runs it.",
+        before: "A scenario says what is to be done, and what is true in the simulated world. `surelift run FILE` runs it. \
+                 It may come in variants: each table `[items.NAME]` holds what one of them puts over the rest of the file. \
+                 `item = \"NAME\"` says which is meant, and `--item NAME` chooses another.",
         format: Format::Toml,
         types: &[("scenario::load::schema", "ScenarioFile", "The file")],
+    },
+    Plan {
+        file: "method.md",
+        title: "Method file",
+        before: "A method says how an arm learns, what it believes then, how it controls, and what has to be proven. \
+                 `surelift run SCENARIO --method FILE` runs it; those that ship are in `planners/`.",
+        format: Format::Toml,
+        types: &[("benchmark::preset", "MethodPreset", "The file")],
     },
     Plan {
         file: "prior.md",
@@ -70,6 +80,7 @@ const PLANS: [Plan; 7] = [
             ("campaign::soundness", "SoundnessFile", "kind = soundness"),
             ("campaign::identification", "IdentificationFile", "kind = identification"),
             ("campaign::runs", "RunsFile", "kind = runs"),
+            ("campaign::methods", "MethodsFile", "kind = methods"),
             ("campaign::widths", "WidthsFile", "kind = widths"),
             ("campaign::excitation", "ExcitationFile", "kind = excitation"),
             ("campaign::estimation", "StartsFile", "kind = estimation"),
