@@ -59,19 +59,18 @@ pub fn run(
     let unfit = |reason: &str| MethodError::Unfit { method: preset.name.clone(), reason: reason.to_owned() };
     let joints = scenario.task().robot.dof();
     preset.controller.check(joints).map_err(|reason| unfit(&format!("controller: {reason}")))?;
-    let proven = preset.proof == Proof::Required;
-    if !proven && scenario.task().path.is_none() {
+    let path = match (preset.proof, scenario.task().path.clone()) {
+        (Proof::None, Some(path)) => path,
         // Of the methods without a proof, that with the prior alone has a planner that finds its way.
-        if preset.believes != AssumedBody::Prior || preset.controller != ControlLaw::Robust {
+        (Proof::None, None)
+            if preset.believes != AssumedBody::Prior || preset.controller != ControlLaw::Robust =>
+        {
             return Err(unfit(
                 "the scenario gives no path; expected a table `path`, as this method plans none",
             ));
         }
-        return in_loop(scenario, preset, (seed, timed), observer);
-    }
-    if proven {
-        return in_loop(scenario, preset, (seed, timed), observer);
-    }
+        _ => return in_loop(scenario, preset, (seed, timed), observer),
+    };
     let stated = match &preset.believes {
         AssumedBody::Item(item) => {
             let (_, truth) = load(Some(item))?.split();
@@ -85,7 +84,7 @@ pub fn run(
     };
     let options = options_of("ours", (seed, timed));
     let mut record = scenario::simulate(scenario, &options, observer, |task, world, observer| {
-        let mut baseline = Baseline { preset, task, stated, motions, options: &options };
+        let mut baseline = Baseline { preset, task, path: &path, stated, motions, options: &options };
         baseline.carry_out(world, observer)
     })?;
     let log = &record.log;
@@ -137,6 +136,7 @@ fn motions_of_ours(
 struct Baseline<'a> {
     preset: &'a MethodPreset,
     task: &'a Task,
+    path: &'a PiecewiseBezier,
     /// The body that it is told is held.
     stated: Option<[f64; INERTIAL]>,
     /// The motions that it adapts on.
@@ -156,11 +156,10 @@ impl Baseline<'_> {
                 let task = learning::without_path(self.task, how);
                 learning::planned(&task, hardware, self.options, observer)?
             }
-            _ => Lesson { record: Record::new(), known: None },
+            _ => Lesson { record: Record { outcome: Outcome::Success, ..Record::new() }, known: None },
         };
-        let path = self.task.path.clone().expect("looked at before");
-        let proceeds = lesson.record.plans.is_empty() || lesson.record.outcome == Outcome::Success;
-        if proceeds {
+        // Whoever did not come to the start of the path does not begin it.
+        if lesson.record.outcome == Outcome::Success {
             let mut follower = Follower {
                 hardware,
                 robot: Arc::new(self.task.robot.clone()),
@@ -168,7 +167,7 @@ impl Baseline<'_> {
                 saturated: (0, None),
                 adapted: vec![],
             };
-            let ended = self.follow_path(&mut follower, &mut lesson, &path);
+            let ended = self.follow_path(&mut follower, &mut lesson);
             let Follower { log, saturated, adapted, .. } = follower;
             let asked = saturated.1.map(|j| {
                 let (ticks, name) = (saturated.0, &self.task.robot.joints[j].name);
@@ -176,13 +175,14 @@ impl Baseline<'_> {
             });
             (lesson.record.log, lesson.record.adapted) = (log, adapted);
             (lesson.record.outcome, lesson.record.reason) = match (ended, asked) {
-                (Err(reason), _) => (Outcome::SafeStop, Some(reason)),
+                (Err(reason), None) => (Outcome::SafeStop, Some(reason)),
+                (Err(reason), Some(asked)) => (Outcome::TorqueLimit, Some(format!("{asked}; {reason}"))),
                 (Ok(()), Some(asked)) => (Outcome::TorqueLimit, Some(asked)),
                 (Ok(()), None) => (Outcome::Success, None),
             };
         }
         let mut record = lesson.record;
-        record.goal = path.end();
+        record.goal = self.path.end();
         (record.duration_s, record.wall_s) = (hardware.time(), clock.elapsed().as_secs_f64());
         Ok(record)
     }
@@ -192,17 +192,17 @@ impl Baseline<'_> {
         &mut self,
         follower: &mut Follower<'_, H>,
         lesson: &mut Lesson,
-        path: &PiecewiseBezier,
     ) -> Result<(), String> {
+        let path = self.path;
         if let Learning::Fourier(series) = &self.preset.learns {
-            let mut before = self.law(&AssumedBody::EmptyHand, lesson, path)?;
+            let mut before = self.law(&AssumedBody::EmptyHand, lesson)?;
             let seed = self.options.seed;
             let (found, set) = learning::fourier(self.task, follower, &mut before, (series, seed))?;
             let body = found.known.nominal.clone().try_into().map_err(|_| "ten parameters")?;
             lesson.record.identification.push(found);
             lesson.known = Some((set, body));
         }
-        let mut law = self.law(&self.preset.believes, lesson, path)?;
+        let mut law = self.law(&self.preset.believes, lesson)?;
         learning::follow_motions(follower, &mut law, &self.motions)?;
         lead_in(follower, &mut law, path)?;
         lesson.record.attempts.push(self.unproven(follower.hardware.time()));
@@ -213,7 +213,7 @@ impl Baseline<'_> {
     }
 
     /// The controller, with what it believes.
-    fn law(&self, believes: &AssumedBody, lesson: &Lesson, path: &PiecewiseBezier) -> Result<Law, String> {
+    fn law(&self, believes: &AssumedBody, lesson: &Lesson) -> Result<Law, String> {
         let robot = Arc::new(self.task.robot.clone());
         let hand = |body: &[f64; INERTIAL]| {
             let mut theta = robot.nominal_parameters();
@@ -240,7 +240,7 @@ impl Baseline<'_> {
             }
         };
         let set = set.map_err(|fault| fault.to_string())?;
-        Law::new(&self.preset.controller, robot, (&set, &theta), path)
+        Law::new(&self.preset.controller, robot, (&set, &theta), self.path)
     }
 
     /// The path among the plans that were tried.
