@@ -24,7 +24,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::dynamics::torque_regressor;
-use crate::inertia::{BodyRanges, INERTIAL, PARAMETER_NAMES};
+use crate::inertia::{INERTIAL, PARAMETER_NAMES};
 use crate::robot::Arm;
 use crate::trajectory::JointState;
 
@@ -57,13 +57,6 @@ impl Default for AdaptiveGains {
 }
 
 impl AdaptiveGains {
-    /// The same gains with w half the widths of a prior for the body.
-    #[must_use]
-    pub fn scaled_by(self, prior: &BodyRanges<'_>) -> Self {
-        let parameter_scale = std::array::from_fn(|p| prior.range(p).half_width());
-        Self { parameter_scale, ..self }
-    }
-
     /// Whether they are gains for an arm with so many joints.
     ///
     /// # Errors
@@ -241,9 +234,6 @@ mod tests {
             assert!(found.starts_with(name), "{text}: {found}");
         }
         assert!(toml::from_str::<AdaptiveGains>("gamma = 1.0").is_err());
-        let set = crate::inertia::ParameterSet::around_nominal(&Bench::empty(&STRETCHED).robot);
-        let scaled = AdaptiveGains::default().scaled_by(&set.body(6));
-        assert!(scaled.check(7).is_ok() && scaled.parameter_scale[0] < 0.2);
     }
 
     #[test]

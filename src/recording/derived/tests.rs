@@ -83,6 +83,24 @@ fn errors_stay_within_the_bound_and_nearly_reach_it() {
     assert!(most_used > 0.8, "{most_used}");
 }
 
+/// The worst case of each term: an acceleration that turns round at the sample, and readings off by whole bounds on either side. The bound is met to a
+/// thousandth, so that none of its terms could be 3 % smaller.
+#[test]
+fn the_worst_case_meets_the_bound() {
+    for (limit, error) in [(2.0, 0.0), (1e-9, 1e-4), (2.0, 1e-4)] {
+        let at = |k: i32| {
+            let s = 0.01 * f64::from(k);
+            let read = 0.5 * limit * s * s.abs() + error * f64::from(k.signum());
+            (1.0 + s, [read; 3])
+        };
+        let log = read(&[at(-1), at(0), at(1), at(2)], 1).unwrap();
+        let bound = log.derived.unwrap().error(error, limit, 0.0);
+        let sample = log.samples.iter().find(|sample| sample.t == 1.0).unwrap();
+        let off = sample.dq[0].abs();
+        assert!((0.999 * bound..=bound * (1.0 + 1e-9)).contains(&off), "{limit} {error}: {off} {bound}");
+    }
+}
+
 /// Wrong stamps within the stated share change velocities by less than what the bound grows.
 #[test]
 fn stamps_that_are_off_are_paid_for() {
