@@ -1,0 +1,57 @@
+"""surelift: robot arms that pick up unknown things, with a proof that nothing is overloaded or hit.
+
+Arrays are numpy arrays of floats; lists will do, too. Units are SI: rad (m for joints that slide), s, N m (N), kg.
+Everything that the library says no to is a `SureliftError`; its kinds are `InputError`, `NotProvenError`,
+`BrokenError` and `StoppedError`.
+
+>>> import surelift
+>>> arm = surelift.load("kinova_gen3_2f85")
+>>> arm.model.rnea([0.0] * 7, [0.0] * 7, [0.0] * 7).shape
+(7,)
+"""
+
+from ._native import (
+    Arm,
+    BrokenError,
+    Controller,
+    Identifier,
+    InputError,
+    Job,
+    Model,
+    NotProvenError,
+    ParameterSet,
+    Plan,
+    Scene,
+    StoppedError,
+    SureliftError,
+    __version__,
+    certify,
+    estimate,
+    load,
+    load_model,
+    propose,
+    run,
+)
+
+__all__ = [
+    "Arm",
+    "BrokenError",
+    "Controller",
+    "Identifier",
+    "InputError",
+    "Job",
+    "Model",
+    "NotProvenError",
+    "ParameterSet",
+    "Plan",
+    "Scene",
+    "StoppedError",
+    "SureliftError",
+    "__version__",
+    "certify",
+    "estimate",
+    "load",
+    "load_model",
+    "propose",
+    "run",
+]

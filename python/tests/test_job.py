@@ -1,0 +1,58 @@
+"""The promise: an arm that Python drives picks up something unknown; what goes wrong in the driver is raised."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import surelift
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
+
+import certify_motion  # noqa: E402
+import pick  # noqa: E402
+
+START = [0.0, 0.3, 3.1, -1.8, 0.0, 0.5, 1.5]
+
+
+def test_an_unknown_block_is_picked_up() -> None:
+    payload = pick.pick(0.9)
+    low, high = payload["mass_kg"]
+    assert low <= 0.9 <= high and high - low < 0.6
+    for (low, high), truth in zip(payload["center_m"], [0.0, 0.0, 0.12]):
+        assert low <= truth <= high
+
+
+def test_a_motion_of_ones_own_is_certified() -> None:
+    certify_motion.main()
+
+
+class Failing(pick.SimulatedArm):
+    def command(self, tau: np.ndarray) -> np.ndarray:
+        raise RuntimeError("the bus is gone")
+
+
+class Short(pick.SimulatedArm):
+    def read(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.q[:3], self.dq
+
+
+def test_exceptions_of_the_driver_are_raised() -> None:
+    arm = surelift.load("kinova_gen3_2f85")
+    job = surelift.Job(arm, Failing(arm, START, np.zeros(10)))
+    with pytest.raises(RuntimeError, match="the bus is gone"):
+        job.move_to(np.array(START) + 0.2)
+    with pytest.raises(surelift.InputError, match=r"read: array of shape \[3\]"):
+        surelift.Job(arm, Short(arm, START, np.zeros(10)))
+
+
+def test_calls_out_of_order_are_refused() -> None:
+    arm = surelift.load("kinova_gen3_2f85")
+    job = surelift.Job(arm, pick.SimulatedArm(arm, START, np.zeros(10)))
+    with pytest.raises(surelift.InputError, match="nothing is held"):
+        job.carry_to(START)
+    with pytest.raises(surelift.InputError, match="either `motions`"):
+        job.learn()
+    with pytest.raises(surelift.InputError, match="goal"):
+        job.move_to([0.0])
