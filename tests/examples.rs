@@ -21,8 +21,14 @@ mod late_readings;
 #[path = "../examples/load_robot.rs"]
 #[allow(dead_code, reason = "as above")]
 mod load_robot;
+#[path = "../examples/own_controller.rs"]
+mod own_controller;
+#[path = "../examples/own_cost.rs"]
+mod own_cost;
 #[path = "../examples/own_hardware.rs"]
 mod own_hardware;
+#[path = "../examples/own_sensor.rs"]
+mod own_sensor;
 #[path = "../examples/pick_and_place.rs"]
 #[allow(dead_code, reason = "as above")]
 mod pick_and_place;
@@ -135,6 +141,53 @@ fn at_length_five_unknown_dumbbells_are_stacked() {
     let report = pick_and_place::stack(5).unwrap();
     assert_eq!(report.payloads.len(), 5);
     assert!(report.steps.iter().all(|step| step.error.is_none()), "{report}");
+}
+
+/// Each part of one's own takes less than 60 lines: a method, a controller, a cost, a sensor, a scenario.
+#[test]
+fn a_part_of_ones_own_is_short() {
+    let files = [
+        "compare_methods.rs",
+        "own_controller.rs",
+        "own_cost.rs",
+        "own_sensor.rs",
+        "whole_loop.rs",
+        "my_arm/unknown_load.toml",
+    ];
+    for file in files {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(file);
+        let lines = std::fs::read_to_string(path).unwrap().lines().count();
+        assert!(lines < 60, "{file}: {lines} lines");
+    }
+}
+
+#[test]
+fn a_controller_of_ones_own_follows_a_motion() {
+    own_controller::main().unwrap();
+    let error = |spring, damper| own_controller::largest_error_rad(spring, damper).unwrap();
+    let (stiff, soft) = (error(400.0, 40.0), error(4.0, 0.4));
+    assert!(stiff < 0.02 && soft > 2.0 * stiff, "{stiff} {soft}");
+}
+
+#[test]
+fn a_cost_of_ones_own_decides_where_a_motion_ends() {
+    own_cost::main().unwrap();
+    let turned = own_cost::turned().unwrap();
+    assert!(turned[0] > 0.2 && turned[1..].iter().all(|x| x.abs() < 0.1), "{turned:?}");
+}
+
+/// What is learnt from a sensor of one's own holds the truth if the sensor keeps what is stated of it, and a sensor that does not is found out.
+#[test]
+fn a_sensor_of_ones_own_is_learnt_from_within_its_bounds() {
+    own_sensor::main().unwrap();
+    let honest = own_sensor::learn(0.995 * 4.0).unwrap();
+    assert_eq!(honest.outcome, Outcome::Success, "{:?}", honest.reason);
+    let known = &honest.identification.last().unwrap().known;
+    let truth = [1.5, 0.0, -0.309, 0.002, 0.0797, 0.0, 0.0009, 0.0, 0.0006, 0.0798];
+    let inside = |i: usize| known.lower[i] <= truth[i] && truth[i] <= known.upper[i];
+    assert!((0..10).all(inside) && known.half_width(0) < 0.1, "{known:?}");
+    let false_one = own_sensor::learn(0.6 * 4.0).unwrap();
+    assert_eq!(false_one.outcome, Outcome::AssumptionBroken, "{:?}", false_one.reason);
 }
 
 #[test]

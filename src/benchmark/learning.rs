@@ -11,6 +11,7 @@ use crate::horizon::{
 };
 use crate::inertia::{INERTIAL, ParameterSet};
 use crate::plan::excite::open::{CurveBasis, DesignLimits, DesignTask, design};
+use crate::plan::propose::ConstraintModel;
 use crate::plan::tube_fit;
 use crate::recording::Sample;
 use crate::trajectory::{JointState, PiecewiseBezier};
@@ -33,17 +34,17 @@ pub(super) struct Stretch {
 }
 
 /// The task of which `ours` is to do all but the path.
-pub(super) fn without_path(task: &Task, how: &PlannedLearning) -> Task {
-    let mut task = adjusted(task, how);
+pub(super) fn without_path(task: &Task, how: &PlannedLearning, planner: ConstraintModel) -> Task {
+    let mut task = adjusted(task, how, planner);
     if let Some(path) = task.path.take() {
         task.goal = path.start();
     }
     task
 }
 
-/// The task as a method's way to learn has it.
-pub(super) fn adjusted(task: &Task, how: &PlannedLearning) -> Task {
-    let mut task = task.clone();
+/// The task as a method's way to learn and its planner have it.
+pub(super) fn adjusted(task: &Task, how: &PlannedLearning, planner: ConstraintModel) -> Task {
+    let mut task = Task { planner, ..task.clone() };
     if let Some(held) = &mut task.held {
         held.excite.criterion = how.criterion.unwrap_or(held.excite.criterion);
         held.identify.method = how.intervals.unwrap_or(held.identify.method);

@@ -8,6 +8,7 @@ use thiserror::Error;
 use crate::control::{AdaptiveGains, AdaptiveRobustGains, PidGains};
 use crate::horizon::ExciteCriterion;
 use crate::identify::Method;
+use crate::plan::propose::ConstraintModel;
 
 /// A method: how it moves to learn, what it believes then, how it controls, and what it asks to be proven.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,6 +23,9 @@ pub struct MethodPreset {
     /// Where it is from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// Where the planner of its motions takes its constraints from.
+    #[serde(default)]
+    pub planner: ConstraintModel,
     /// How it moves to learn what is held, before it carries that.
     pub learns: Learning,
     /// What its controller takes for true when it carries what is held.
@@ -167,7 +171,7 @@ macro_rules! shipped {
     };
 }
 
-/// Name and text of the methods that ship, those of the paper in its order, then variants of `ours`.
+/// Name and text of the methods that ship, those of the paper in its order, then variants of `ours` and the planner of the papers.
 const SHIPPED: &[(&str, &str)] = shipped![
     "ours",
     "wrong",
@@ -181,7 +185,8 @@ const SHIPPED: &[(&str, &str)] = shipped![
     "grav-pid-ours",
     "grav-pid-excit",
     "ours-box",
-    "ours-perturbation"
+    "ours-perturbation",
+    "armour"
 ];
 
 fn shipped_names() -> String {
@@ -236,6 +241,13 @@ impl MethodPreset {
             return Err(("name", format!("`{}`, expected letters, digits, `-` and `_`", self.name)));
         }
         self.learning()?;
+        self.planner.check().map_err(|reason| ("planner.polynomial_zonotopes", reason))?;
+        let plans = matches!(self.learns, Learning::Planned(_)) || self.proof == Proof::Required;
+        if self.planner != ConstraintModel::default() && !plans {
+            let reason =
+                "nothing is planned; expected `learns` by `planned` motions, or a `proof` that is `required`";
+            return Err(("planner", reason.to_owned()));
+        }
         let identifies = matches!(self.learns, Learning::Planned(_) | Learning::Fourier(_));
         let robust = self.controller == ControlLaw::Robust;
         match (&self.believes, &self.learns) {
@@ -336,6 +348,14 @@ mod tests {
             ("learns = \"nothing\"", "learns = { planned = {} }", "`believes`"),
             ("learns = \"nothing\"", "learns = \"adapting\"", "`learns`"),
             ("learns = \"nothing\"", "learns = { fourier = { harmonics = 1 } }", "harmonics"),
+            ("learns", "planner = { polynomial_zonotopes = { range_rad = 0.1 } }\nlearns", "`planner`"),
+            (
+                "learns",
+                "planner = { polynomial_zonotopes = { range_rad = nan } }\nlearns",
+                "range_rad is NaN",
+            ),
+            ("learns", "planner = { polynomial_zonotopes = { range_rad = 4 } }\nlearns", "range_rad is 4"),
+            ("learns", "planner = { polynomial_zonotopes = {} }\nlearns", "range_rad"),
             ("learns = \"nothing\"", "learns = { fourier = { duration_s = nan } }", "duration_s"),
             ("\"robust\"", "\"hope\"", "hope"),
             ("proof = \"none\"", "proof = \"none\"\ncolour = 3", "colour"),

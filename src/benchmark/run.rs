@@ -14,6 +14,7 @@ use crate::horizon::{
 };
 use crate::inertia::{INERTIAL, ParameterSet};
 use crate::plan::Plan;
+use crate::plan::propose::ConstraintModel;
 use crate::report::RunRecord;
 use crate::scenario::{self, Scenario, ScenarioError};
 use crate::trajectory::{Bezier, JointState, PiecewiseBezier};
@@ -107,8 +108,10 @@ fn in_loop(
     observer: &mut dyn Observer,
 ) -> Result<RunRecord<Plan>, MethodError> {
     let (scenario, loops) = match &preset.learns {
-        Learning::Planned(how) => (scenario.adjusted(|task| *task = learning::adjusted(task, how)), "ours"),
-        _ => (scenario, "conservative"),
+        Learning::Planned(how) => {
+            (scenario.adjusted(|task| *task = learning::adjusted(task, how, preset.planner)), "ours")
+        }
+        _ => (scenario.adjusted(|task| task.planner = preset.planner), "conservative"),
     };
     let mut record = scenario::run(scenario, &options_of(loops, draw), observer)?;
     record.summary.method.clone_from(&preset.name);
@@ -124,7 +127,7 @@ fn motions_of_ours(
     let mut motions = vec![];
     let options = options_of("ours", draw);
     scenario::simulate(scenario, &options, observer, |task, world, observer| {
-        let task = learning::without_path(task, &PlannedLearning::default());
+        let task = learning::without_path(task, &PlannedLearning::default(), ConstraintModel::default());
         let lesson = learning::planned(&task, world, &options, observer)?;
         motions = learning::motions(&lesson.record);
         Ok(lesson.record)
@@ -153,7 +156,7 @@ impl Baseline<'_> {
         let clock = Instant::now();
         let mut lesson = match &self.preset.learns {
             Learning::Planned(how) => {
-                let task = learning::without_path(self.task, how);
+                let task = learning::without_path(self.task, how, self.preset.planner);
                 learning::planned(&task, hardware, self.options, observer)?
             }
             _ => Lesson { record: Record { outcome: Outcome::Success, ..Record::new() }, known: None },

@@ -9,6 +9,7 @@
 //! - `excitation` ([`excitation`]): what the designs of exciting motion give; a measurement.
 //! - `runs` ([`runs`]): whole runs of scenarios, each with the outcome that is expected of it.
 //! - `methods` ([`methods`]): methods x scenarios x what is held x seeds, side by side; a measurement.
+//! - `regressors` ([`regressors`]): standard and momentum regressors are conditioned alike, and why less so over long horizons.
 //! - `widths` ([`widths`]): how large the certifier's sets are; a measurement, no promise.
 //!
 //! A file may differ from another in a few keys: `extends = "FILE"`, as in scenarios. All paths are taken from the file that is
@@ -24,6 +25,7 @@ mod experiment;
 pub mod identification;
 pub mod journal;
 pub mod methods;
+pub mod regressors;
 pub mod runs;
 pub mod soundness;
 pub mod widths;
@@ -123,11 +125,12 @@ pub fn load(path: &Path) -> Result<Box<dyn Campaign>, CampaignError> {
         }
         "runs" => Ok(Box::new(runs::Runs::new(path, file.parse(&HEADER)?)?)),
         "methods" => Ok(Box::new(methods::Methods::new(path, file.parse(&HEADER)?)?)),
+        "regressors" => Ok(Box::new(regressors::Regressors::new(path, file.parse(&HEADER)?)?)),
         "widths" => Ok(Box::new(widths::Widths::new(path, file.parse(&HEADER)?)?)),
         other => {
             let reason = format!(
                 "is `{other}`, expected `soundness`, `identification`, `estimation`, `estimation_noise`, `estimation_deviations`, \
-                 `excitation`, `runs`, `methods` or `widths`"
+                 `excitation`, `regressors`, `runs`, `methods` or `widths`"
             );
             Err(CampaignError::field(path, "kind", reason))
         }

@@ -41,6 +41,8 @@ pub struct FamilySets<const N: usize, R: Rounding = Counted> {
     pub dq: Vec<Affine<N, R>>,
     /// Nominal torque with what the law leans on, N m (N).
     pub torque: Vec<Affine<N, R>>,
+    /// The part of it that the law leans on beside the centre of the set, N m (N).
+    pub lean: Vec<Affine<N, R>>,
     /// Bound on the disturbance, drift included, N m (N).
     pub rho: Vec<f64>,
     /// Bound on the robust torque, N m (N); infinite where the tube leaves no room.
@@ -98,14 +100,16 @@ impl<const N: usize, R: Rounding> FamilySets<N, R> {
             q: whole.q.to_vec(),
             dq: whole.dq.to_vec(),
             torque: vec![],
+            lean: vec![],
             rho: vec![],
             robust: vec![],
             ends,
         };
         for j in 0..n {
             let row = TorqueRow::new(y, (j, INERTIAL * n), whole.dq[j], whole.ddqa[j]);
-            let (torque, by_set) = joint(&law, n, j, (&row, &stretches));
-            sets.torque.push(torque.widen(roundoff.torque_nm[j]));
+            let (nominal, lean, by_set) = joint(&law, n, j, (&row, &stretches));
+            sets.torque.push((nominal + lean).widen(roundoff.torque_nm[j]));
+            sets.lean.push(lean);
             sets.rho.push((law.disturbance(j, by_set) + Upward(roundoff.torque_nm[j])).0);
         }
         let floor = &tube.inertia_floor[..];
@@ -208,17 +212,18 @@ fn over_all<const N: usize, R: Rounding>(cell: &Cell<N, R>, n: usize) -> Cell<N,
     }
 }
 
-/// Nominal torque of joint `j`, and what of rho the parameters make for all k: as [`crate::reach::torque::joint_torques`].
+/// Nominal torque of joint `j` at the centre of the set, what the law leans on beside it, and what of rho the parameters make for all k: as
+/// [`crate::reach::torque::joint_torques`].
 fn joint<const N: usize, R: Rounding>(
     law: &Law<'_>,
     n: usize,
     j: usize,
     (row, stretches): (&TorqueRow<'_, Affine<N, R>>, &[Between<Affine<N, R>>]),
-) -> (Affine<N, R>, Upward) {
+) -> (Affine<N, R>, Affine<N, R>, Upward) {
     let links: Vec<Affine<N, R>> = row.links.iter().map(|entry| settled(entry, n, None)).collect();
     let still = TorqueRow { links: &links, own: row.own.map(|entry| settled(&entry, n, None)) };
     let ByBox { nominal, charge, left } = law.by_box(j, row, &still);
-    let Some(strips) = law.set.strips() else { return (nominal, left) };
+    let Some(strips) = law.set.strips() else { return (nominal, Affine::zero(), left) };
     let mut by_set = Upward(0.0);
     let mut shifts = Vec::with_capacity(stretches.len());
     for place in stretches {
@@ -229,7 +234,7 @@ fn joint<const N: usize, R: Rounding>(
     // With several stretches the shift is that of any of them: the first one's, give or take the difference.
     let first = shifts.first().copied().unwrap_or_else(Affine::zero);
     let apart = shifts.iter().map(|shift| (*shift - first).sup_abs()).fold(0.0, f64::max);
-    (nominal + first.widen(apart), by_set)
+    (nominal, first.widen(apart), by_set)
 }
 
 #[cfg(test)]

@@ -167,7 +167,7 @@ impl Beginning {
         }
         let mut runner = Runner {
             path,
-            planner: Planner::default(),
+            planner: Planner::with_constraints(task.planner),
             router: Router::default(),
             active: None,
             pending: None,

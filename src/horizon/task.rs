@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::identify::Method;
 use crate::inertia::ParameterSet;
+use crate::plan::propose::ConstraintModel;
 use crate::robot::prior::PriorFault;
 use crate::robot::{Arm, Prior, Scene};
 use crate::trajectory::PiecewiseBezier;
@@ -200,6 +201,13 @@ pub struct Task {
     /// How near to its place what is held must be in the end; left out where only the joints' distance to the goal counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placing: Option<Placing>,
+    /// Where the planner takes its constraints from.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub planner: ConstraintModel,
+}
+
+fn is_default(planner: &ConstraintModel) -> bool {
+    *planner == ConstraintModel::default()
 }
 
 impl Task {

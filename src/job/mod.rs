@@ -55,6 +55,7 @@ mod payload;
 mod report;
 
 use crate::horizon::{Hardware, Observer, Record, RunOptions, Session, Task};
+use crate::plan::propose::ConstraintModel;
 use crate::robot::{Arm, Scene};
 
 pub use error::JobError;
@@ -262,6 +263,7 @@ fn first_task(robot: &Arm, scene: Scene, options: &JobOptions) -> Result<(Task, 
         carry: crate::horizon::Carry { range_rad: options.carry_range_rad.clone() },
         path: None,
         placing: None,
+        planner: ConstraintModel::default(),
     };
     Ok((task, RunOptions { method: METHOD.to_owned(), seed: options.seed, timed: options.timed }))
 }

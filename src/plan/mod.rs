@@ -3,7 +3,7 @@
 //! Nothing in this folder is trusted. A proposal becomes a plan only after [`crate::certify`] has proven it, so the
 //! code here may use any heuristic and plain floating point. Who should read what: [`propose`] for how a trajectory
 //! comes together (in storage that a [`propose::Planner`] keeps), [`excite`] and [`goal`] for its costs, [`rows`] for its
-//! constraints, [`vicinity`] for the obstacles that matter, [`tube_fit`] for its tube,
+//! constraints (`family_rows` for those of ARMOUR), [`vicinity`] for the obstacles that matter, [`tube_fit`] for its tube,
 //! [`decision`] for the variables and [`nlp`] for the solver (with [`qp`] below it); [`route`] for the way to the
 //! goal and [`guide`] for the search behind it. What was proven is kept as a [`Plan`].
 
@@ -11,6 +11,7 @@ pub mod believed;
 pub mod chain;
 pub mod decision;
 pub mod excite;
+mod family_rows;
 pub mod fast_path;
 #[cfg(test)]
 pub(crate) mod fixture;
@@ -25,6 +26,7 @@ pub mod route;
 pub mod rows;
 pub mod sample_errors;
 pub mod saved;
+mod sliced;
 pub mod tube_fit;
 pub mod vicinity;
 

@@ -6,6 +6,7 @@ use std::time::Instant;
 use arrayvec::ArrayVec;
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::certify::{Refusal, Workspaces};
@@ -15,6 +16,7 @@ use crate::trajectory::{Bezier, JointState, TrajectoryError};
 
 use super::decision::{CostError, EndCost, EndPoints};
 use super::excite::{self, Criterion, Excitation, ExcitationOptions, Information};
+use super::family_rows::FamilyRows;
 use super::goal::GoalCost;
 use super::nlp::{MAX_DIMENSION, NlpError};
 use super::vicinity::Vicinity;
@@ -52,6 +54,55 @@ const STARTS: usize = 4;
 const SPARE: f64 = 0.02;
 /// Evaluations a start. The deadline may end the search first; this bounds it where the clock does not count.
 const EVALUATIONS: usize = 16;
+
+/// Where the constraints of the planner's nonlinear program come from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConstraintModel {
+    /// From the certifier itself, at one end point after the other.
+    #[default]
+    Certifier,
+    /// From polynomial zonotopes over all end points on offer, as the planner of \[1\] and \[6\] has them.
+    PolynomialZonotopes(OverAll),
+}
+
+/// Constraints over all end points at once.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OverAll {
+    /// How far an end point may be from where the motion starts, rad (m), of any joint; less where the task allows less. Sets over more end points
+    /// are wider.
+    pub range_rad: f64,
+}
+
+impl ConstraintModel {
+    /// Whether it can be planned with.
+    ///
+    /// # Errors
+    /// What is wrong and what was expected.
+    pub fn check(&self) -> Result<(), String> {
+        match self {
+            Self::PolynomialZonotopes(OverAll { range_rad: x })
+                if !(*x > 0.0 && *x <= std::f64::consts::PI) =>
+            {
+                Err(format!("range_rad is {x}, expected a number above 0, at most pi"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The end points on offer.
+    fn ends(&self, setting: &Setting<'_>) -> Result<EndPoints, CostError> {
+        let Setting { robot, start, reach, .. } = *setting;
+        match self {
+            Self::Certifier => EndPoints::within_limits(robot, start, reach),
+            Self::PolynomialZonotopes(all) => {
+                let less: Vec<f64> = reach.iter().map(|reach| reach.min(all.range_rad)).collect();
+                EndPoints::within_limits(robot, start, &less)
+            }
+        }
+    }
+}
 
 /// What everybody must know to plan.
 #[derive(Debug, Clone, Copy)]
@@ -148,6 +199,8 @@ struct Task<'a> {
     /// Obstacles that an end point may lead to.
     vicinity: &'a Vicinity,
     workspaces: &'a Workspaces,
+    /// The program over all of K, where constraints come from there.
+    family: Option<&'a FamilyRows<'a>>,
 }
 
 /// Proposes a trajectory, see [`Planner::propose`].
@@ -168,9 +221,15 @@ pub struct Planner {
     vicinity: Option<Vicinity>,
     excite: Option<excite::ExcitationStorage>,
     most_assessments: Option<usize>,
+    constraints: ConstraintModel,
 }
 
 impl Planner {
+    /// A planner whose constraints come from there.
+    pub fn with_constraints(constraints: ConstraintModel) -> Self {
+        Self { constraints, ..Self::default() }
+    }
+
     /// A planner that assesses no more than so many end points a search, however much time there is: what it finds can be repeated.
     /// (An exciting proposal is one search; towards a target there are up to four.)
     pub fn of_few_assessments(most: usize) -> Self {
@@ -186,7 +245,7 @@ impl Planner {
         setting: &Setting<'_>,
         purpose: Purpose<'_>,
     ) -> Result<&Proposal, ProposeError> {
-        let ends = EndPoints::within_limits(setting.robot, setting.start, setting.reach)?;
+        let ends = self.constraints.ends(setting)?;
         let n = ends.dimension();
         if n == 0 || n > MAX_DIMENSION {
             return Err(NlpError::Dimension(n).into());
@@ -224,7 +283,16 @@ impl Planner {
             }
         };
         let coast = ends.nearest(&coasting_end(setting));
-        let task = Task { setting, cells, ends, cost, coast, vicinity, workspaces: &self.workspaces };
+        let workspaces = &self.workspaces;
+        let family = match self.constraints {
+            ConstraintModel::Certifier => None,
+            ConstraintModel::PolynomialZonotopes(_) => {
+                let posed = FamilyRows::new(setting, &ends, &coast, (cells, workspaces));
+                Some(posed.map_err(|refusal| ProposeError::Unproven(Some(refusal)))?)
+            }
+        };
+        let family = family.as_ref();
+        let task = Task { setting, cells, ends, cost, coast, vicinity, workspaces, family };
         let best = match &task.cost {
             Cost::Excite(cost) => {
                 Candidates { task: &task, search: &mut self.searches[0] }.excite(cost)?;
@@ -232,6 +300,9 @@ impl Planner {
             }
             Cost::Approach(_) | Cost::Least(_) => best_towards(&task, &mut self.searches, &starts)?,
         };
+        if family.is_some() {
+            self.searches[best].fit_best(&task).map_err(|refusal| ProposeError::Unproven(Some(refusal)))?;
+        }
         if let Cost::Excite(cost) = task.cost {
             self.excite = Some(cost.into_space());
         }

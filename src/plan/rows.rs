@@ -19,12 +19,12 @@ type Slope = Dual<f64, MAX_DIMENSION>;
 type Slopes = ArrayVec<Slope, MAX_DIMENSION>;
 
 /// Kinds of rows of a joint: torque, velocity, position.
-const KINDS: u32 = 3;
+pub(super) const KINDS: u32 = 3;
 /// Scale of clearance rows, m: a margin of this size counts like a whole torque limit. Rows share one penalty, so their
 /// scales say what is traded for what.
-const CLEARANCE_SCALE_M: f64 = 0.1;
+pub(super) const CLEARANCE_SCALE_M: f64 = 0.1;
 /// Scale of position rows, rad, as [`CLEARANCE_SCALE_M`]: about what a plan moves a joint by.
-const POSITION_SCALE_RAD: f64 = 0.5;
+pub(super) const POSITION_SCALE_RAD: f64 = 0.5;
 
 /// Builds rows for one robot; scratch space is kept between evaluations.
 #[derive(Debug, Clone)]

@@ -12,6 +12,7 @@ use crate::extend::{Disk, ITEM, Layers};
 use crate::horizon::{Excite, HeldObject, Identify, Placing, Task, Timing};
 use crate::inertia::pseudo::{check_physical, from_center_of_mass};
 use crate::inertia::{INERTIAL, ParameterSet};
+use crate::plan::propose::ConstraintModel;
 use crate::robot::prior::{Prior, PriorFault};
 use crate::robot::{
     self, Arm, Capsule, NamedFrame, Obstruction, Placement, RobotError, Scene, Uncertainty, Zonotope3,
@@ -108,6 +109,7 @@ impl Check<'_> {
             carry: file.carry,
             path,
             placing: file.placing,
+            planner: ConstraintModel::default(),
         };
         let places = Check { path: world.unwrap_or(self.path) };
         places.free("start", &task.start, &task)?;

@@ -81,6 +81,7 @@ const PLANS: [Plan; 8] = [
             ("campaign::identification", "IdentificationFile", "kind = identification"),
             ("campaign::runs", "RunsFile", "kind = runs"),
             ("campaign::methods", "MethodsFile", "kind = methods"),
+            ("campaign::regressors", "RegressorsFile", "kind = regressors"),
             ("campaign::widths", "WidthsFile", "kind = widths"),
             ("campaign::excitation", "ExcitationFile", "kind = excitation"),
             ("campaign::estimation", "StartsFile", "kind = estimation"),

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::certify::{CellReport, Problem, Refusal, Shortfall};
+use crate::plan::family_rows::FamilyRows;
 use crate::plan::inertia_floor::FloorFit;
 use crate::plan::nlp::{self, Evaluation, NlpError, NlpOptions, NonlinearProgram};
 use crate::plan::rows::RowBuilder;
@@ -150,6 +151,17 @@ impl SearchStorage {
         self.objection = objection;
     }
 
+    /// Gives the best proposal, if there is one, the constants that its own curve needs: it was sought with those of all that were on offer.
+    pub(super) fn fit_best(&mut self, task: &Task<'_>) -> Result<(), Refusal> {
+        let Setting { robot, set, held, .. } = *task.setting;
+        if !self.found {
+            return Ok(());
+        }
+        let Proposal { curve, tube, .. } = &mut self.best;
+        let place = (task.workspaces, &mut self.floors, &mut self.coarse);
+        tube_fit::refit(robot, set, (&*curve).into(), tube, (task.cells, held), place)
+    }
+
     /// The best proposal found.
     pub(super) fn best(&self) -> Option<&Proposal> {
         self.found.then_some(&self.best)
@@ -174,6 +186,10 @@ impl Candidates<'_> {
     /// Fits the tube of coasting to rest, which may be assessed with it at once. The seat's curve is then no longer that of the point
     /// known, which must not be a proven one.
     pub(super) fn fit_coasting(&mut self) -> Result<(), ProposeError> {
+        if self.task.family.is_some() {
+            // One tube was found for all.
+            return Ok(());
+        }
         let (Task { setting, ends, coast, workspaces, cells, .. }, search) = (self.task, &mut *self.search);
         let Setting { robot, set, start, duration_s, held, .. } = **setting;
         search.curve.set_to_rest(start, &ends.at(coast), duration_s)?;
@@ -323,7 +339,11 @@ impl Candidates<'_> {
         if self.search.curve.set_to_rest(setting.start, &ends.at(k), setting.duration_s).is_err() {
             return;
         }
-        match self.constraints(&mut out.rows) {
+        let judged = match self.task.family {
+            Some(family) => Ok(self.constraints_over_all(family, k, &mut out.rows)),
+            None => self.constraints(&mut out.rows),
+        };
+        match judged {
             Ok(proven) => {
                 out.cost = cost.value;
                 out.cost_hessian = hessian;
@@ -331,6 +351,16 @@ impl Candidates<'_> {
             }
             Err(refusal) => self.search.objection = Some(Objection::Refused(refusal)),
         }
+    }
+
+    /// Rows at `k` of the program over all of K, and whether they hold.
+    fn constraints_over_all(&mut self, family: &FamilyRows<'_>, k: &[f64], rows: &mut Vec<nlp::Row>) -> bool {
+        family.append(k, rows);
+        self.search.tube.assign(&family.tube);
+        let worst = rows.iter().min_by(|a, b| a.value.total_cmp(&b.value));
+        let short = worst.filter(|row| !(row.value >= 0.0)).map(|row| family.shortfall(row));
+        self.search.objection = short.map(Objection::Short);
+        short.is_none()
     }
 
     /// Rows at the seat's curve, and whether it is proven. Where the tube's constants are too small for it they are fitted
