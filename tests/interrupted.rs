@@ -1,5 +1,5 @@
 //! The promise: whatever ends the program, a folder of results is there in full or not at all. Ctrl-C ends a run with the arm at rest and everything
-//! written; a disk that is full is an error that names the file. A log that is cut off is read up to the cut, and that is said.
+//! written; a disk that is full is an error that names the file. A campaign that is killed goes on, and ends with the same tables. A log that is cut off is read up to the cut, and that is said.
 #![cfg(all(unix, feature = "cli"))]
 
 use std::fs;
@@ -132,6 +132,94 @@ fn a_killed_program_leaves_a_whole_folder_or_none_at_length() {
     let there = killed(50, 2);
     println!("a folder was there after {there} of 50 kills");
     assert!(there > 0);
+}
+
+/// A campaign on its way, which goes on with what is in the folder.
+fn campaign(file: &Path, out: &Path) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_surelift"))
+        .args(["campaign", file.to_str().unwrap(), "--resume", "--quiet", "--out", out.to_str().unwrap()])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program starts")
+}
+
+/// All that a campaign writes is whole or not there; how many trials are written down.
+fn whole_or_absent(out: &Path) -> usize {
+    let text = |name: &str| fs::read_to_string(out.join(name)).ok();
+    if let Some(summary) = text("summary.json") {
+        serde_json::from_str::<Value>(&summary).unwrap();
+    }
+    if let Some(page) = text("report.html") {
+        assert!(page.trim_end().ends_with("</html>"));
+    }
+    for name in ["tables.md", "results.csv", "table.txt"] {
+        assert!(text(name).is_none_or(|text| text.ends_with('\n') && !text.trim().is_empty()), "{name}");
+    }
+    let trials = text("trials.jsonl").unwrap_or_default();
+    // Only what was being written may be cut off; the next run puts it behind it.
+    let lines: Vec<&str> = trials.split_inclusive('\n').filter(|line| line.ends_with('\n')).collect();
+    lines.iter().filter(|line| serde_json::from_str::<Value>(line).is_ok()).count()
+}
+
+/// The figures of a finished campaign, but for how long the computer took: tables, rows and page.
+fn figures(out: &Path) -> [String; 3] {
+    let text = |name: &str| fs::read_to_string(out.join(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let csv = text("results.csv");
+    let untimed: Vec<&str> = csv.lines().map(|line| line.rsplit_once(',').unwrap().0).collect();
+    assert!(csv.starts_with("method,") && csv.lines().next().unwrap().ends_with(",wall_s"));
+    [text("tables.md"), untimed.join("\n"), text("report.html")]
+}
+
+/// Kills a campaign of these methods at so many random moments and lets it go on each time; gives how many trials each kill found written down.
+fn killed_campaign(methods: &str, times: usize, seed: u64) -> Vec<usize> {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = format!("{}/scenarios/dumbbell_c.toml", env!("CARGO_MANIFEST_DIR"));
+    let file = folder.path().join("campaign.toml");
+    let text = format!(
+        "schema = 1\nname = \"killed\"\nkind = \"methods\"\nseeds = 3\nmethods = [{methods}]\n[[experiments]]\nlabel = \"c\"\nscenario = {scenario:?}\n"
+    );
+    fs::write(&file, text).unwrap();
+    let (whole, out) = (folder.path().join("whole"), folder.path().join("out"));
+    let begun = Instant::now();
+    assert!(campaign(&file, &whole).wait().unwrap().success());
+    // So that the last kills find nearly all of it.
+    let each = begun.elapsed().mul_f64(1.6 / times as f64);
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut found = vec![];
+    for _ in 0..times {
+        let mut child = campaign(&file, &out);
+        sleep(each.mul_f64(rng.random_range(0.3..1.7)));
+        // It may have come to its end.
+        let _ = child.kill();
+        child.wait().unwrap();
+        found.push(whole_or_absent(&out));
+    }
+    assert!(found.windows(2).all(|pair| pair[0] <= pair[1]), "what was written down is lost: {found:?}");
+    assert!(campaign(&file, &out).wait().unwrap().success());
+    assert_eq!(
+        whole_or_absent(&out),
+        fs::read_to_string(whole.join("trials.jsonl")).unwrap().lines().count()
+    );
+    assert_eq!(figures(&out), figures(&whole), "{found:?}");
+    found
+}
+
+#[test]
+fn a_campaign_killed_ten_times_ends_with_the_same_tables() {
+    let found = killed_campaign("\"wrong\", \"grav-pid\", \"adap-1\"", 10, 4);
+    println!("{found:?} of 9 trials were written down");
+    assert!(found.last() > Some(&0), "no kill came after the first trial: {found:?}");
+}
+
+/// With methods that learn, whose runs take as long as ten others.
+#[test]
+#[ignore = "minutes: cargo test --release --tests -- --ignored at_length"]
+fn a_campaign_killed_ten_times_ends_with_the_same_tables_at_length() {
+    let found = killed_campaign("\"random\", \"grav-pid-excit\", \"grav-pid\"", 10, 5);
+    println!("{found:?} of 9 trials were written down");
+    assert!(found.last() > Some(&0), "no kill came after the first trial: {found:?}");
 }
 
 #[test]

@@ -9,16 +9,20 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::runs::summary_of;
+use super::runs::record_of;
 use super::{Campaign, CampaignError, CampaignFindings, Journal, Progress};
 use crate::benchmark::MethodPreset;
 use crate::horizon::{BodyEstimate, Outcome, PlacingError};
 use crate::inertia::PARAMETER_NAMES;
-use crate::report::comparison::{ComparedBody, MethodComparison, MethodCurve};
-use crate::report::{Summary, Violations};
+use crate::plan::Plan;
+use crate::report::comparison::{ComparedBody, FollowedPath, MethodComparison, MethodCurve};
+use crate::report::{RunRecord, Violations};
 use crate::scenario::Scenario;
 
 mod tables;
+
+/// The seed whose runs the page shows in curves.
+const SHOWN_SEED: u64 = 0;
 
 /// The file of the campaign.
 #[derive(Debug, Clone, Deserialize)]
@@ -76,12 +80,16 @@ struct MethodTrial {
     masses: Vec<(f64, f64)>,
     /// The ten true parameters of that body.
     truth: Vec<f64>,
+    /// How it followed its path; of the first seed alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    followed: Option<FollowedPath>,
     duration_s: f64,
     wall_s: f64,
 }
 
 impl MethodTrial {
-    fn of(run: &Run<'_>, summary: &Summary) -> Self {
+    fn of(run: &Run<'_>, record: &RunRecord<Plan>) -> Self {
+        let summary = &record.summary;
         let last = summary.identification.last();
         let identified = summary.identification.iter().map(|u| (u.t, u.known.nominal[0]));
         let adapted = summary.adapted.iter().map(|a| (a.t, a.body[0]));
@@ -104,6 +112,7 @@ impl MethodTrial {
             known: last.map(|u| u.known.clone()),
             masses: identified.chain(adapted).collect(),
             truth: summary.payload.as_ref().map_or(vec![], |payload| payload.truth.clone()),
+            followed: FollowedPath::of(record).filter(|_| run.seed == SHOWN_SEED),
             duration_s: summary.duration_s,
             wall_s: summary.wall_s,
         }
@@ -161,9 +170,9 @@ impl Methods {
     fn bodies(&self, trials: &[MethodTrial]) -> Vec<ComparedBody> {
         let runs = self.experiments.iter().flat_map(|e| e.items.iter().map(move |item| (&e.label, item)));
         let compared = runs.filter_map(|(label, item)| {
-            let same = |t: &&MethodTrial| t.experiment == *label && t.item == *item && t.seed == 0;
+            let same = |t: &&MethodTrial| t.experiment == *label && t.item == *item && t.seed == SHOWN_SEED;
             let of: Vec<&MethodTrial> = trials.iter().filter(same).collect();
-            let curve = |t: &&&MethodTrial| !t.masses.is_empty();
+            let curve = |t: &&&MethodTrial| !t.masses.is_empty() || t.followed.is_some();
             let curves: Vec<MethodCurve> = of
                 .iter()
                 .filter(curve)
@@ -171,11 +180,12 @@ impl Methods {
                     method: t.method.clone(),
                     masses: t.masses.clone(),
                     known: t.known.clone(),
+                    followed: t.followed.clone(),
                 })
                 .collect();
             let truth = of.first().map(|t| t.truth.clone())?;
             (!curves.is_empty()).then(|| ComparedBody {
-                title: format!("{label}, {item}, seed 0"),
+                title: format!("{label}, {item}, seed {SHOWN_SEED}"),
                 truth,
                 curves,
             })
@@ -238,8 +248,8 @@ impl Campaign for Methods {
             let key = format!("{}/{}/{}/{}", run.method, run.experiment.label, run.item, run.seed);
             let trial = journal.trial(&key, || {
                 let item = Some(run.item).filter(|item| !item.is_empty());
-                let summary = summary_of((&run.experiment.scenario, item), run.method, run.seed)?;
-                Ok(MethodTrial::of(run, &summary))
+                let record = record_of((&run.experiment.scenario, item), run.method, run.seed)?;
+                Ok(MethodTrial::of(run, &record))
             });
             progress(done.fetch_add(1, Ordering::Relaxed) + 1, total);
             trial

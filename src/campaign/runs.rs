@@ -11,7 +11,8 @@ use serde_json::json;
 use super::{Campaign, CampaignError, CampaignFindings, Progress};
 use crate::benchmark::{self, MethodPreset};
 use crate::horizon::{Broken, Outcome};
-use crate::report::Summary;
+use crate::plan::Plan;
+use crate::report::{RunRecord, Summary};
 use crate::scenario::Scenario;
 
 /// The file of the campaign.
@@ -74,18 +75,17 @@ impl Runs {
 }
 
 /// Runs a scenario without deadlines.
-pub(super) fn summary_of(
+pub(super) fn record_of(
     (path, item): (&Path, Option<&str>),
     method: &str,
     seed: u64,
-) -> Result<Summary, CampaignError> {
+) -> Result<RunRecord<Plan>, CampaignError> {
     let fail = |error: &dyn std::fmt::Display| {
         CampaignError::Trials(format!("{}, seed {seed}: {error}", path.display()))
     };
     let preset = MethodPreset::find(method).map_err(|error| fail(&error))?;
     let load = |other: Option<&str>| Scenario::load_item(path, other.or(item));
-    let record = benchmark::run(&load, &preset, (seed, false), &mut ()).map_err(|error| fail(&error))?;
-    Ok(record.summary)
+    benchmark::run(&load, &preset, (seed, false), &mut ()).map_err(|error| fail(&error))
 }
 
 /// Steps with a contact or beyond a limit. Leaving the tube is what a broken assumption looks like, and no harm by itself.
@@ -124,7 +124,7 @@ impl Campaign for Runs {
         let total = self.seeds * self.runs.len() as u64;
         for run in &self.runs {
             for seed in 0..self.seeds {
-                let summary = summary_of((&run.scenario, None), &run.method, seed)?;
+                let summary = record_of((&run.scenario, None), &run.method, seed)?.summary;
                 unexpected += u64::from(!(harm(&summary) == 0 && summary.outcome == run.expected));
                 table.push(row(&summary, run.expected));
                 entries.push(json!({

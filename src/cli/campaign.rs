@@ -12,7 +12,7 @@ use crate::report::{self, table::align};
 /// Make many trials of one promise, as a campaign file describes them; print a table and write all figures
 #[derive(Debug, Clone, PartialEq, Args)]
 #[command(after_help = "Example:\n  surelift campaign scenarios/campaigns/soundness.toml\n\n\
-    The folder holds summary.json and table.txt; while a campaign of kind excitation runs, also each finished trial.\n\
+    The folder holds summary.json and table.txt; while a campaign of kind methods or excitation runs, also each finished trial.\n\
     Exit codes: 0 the promise held in all trials, 1 it did not, 2 a file cannot be used.")]
 pub struct CampaignArgs {
     /// The campaign: what is tried, how often, on which robots
@@ -21,7 +21,7 @@ pub struct CampaignArgs {
     /// Where to write the results [default: runs/campaign-NAME]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Take over the trials that an interrupted run (or one with fewer seeds) left in the folder; excitation only
+    /// Take over the trials that an interrupted run (or one with fewer seeds) left in the folder; methods and excitation only
     #[arg(long)]
     pub resume: bool,
     /// No progress; the closing table still comes

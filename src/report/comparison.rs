@@ -1,7 +1,8 @@
-//! The page of a comparison of methods: how the runs ended, what was learnt, and what each took the mass for.
+//! The page of a comparison of methods: how the runs ended, what was learnt, what each took the mass for, and how each followed its path.
 
 use super::ReportError;
 use super::figure::figure;
+pub use super::followed::FollowedPath;
 use super::html::{CLASSES, document, escape, symbol, unit};
 use super::plots::{LINES, Plot, Series, Shape, TRUTH};
 use super::study::table;
@@ -24,6 +25,8 @@ pub struct MethodCurve {
     pub masses: Vec<(f64, f64)>,
     /// What was identified in the end, where anything was.
     pub known: Option<BodyEstimate>,
+    /// How it followed the path, where it came to it.
+    pub followed: Option<FollowedPath>,
 }
 
 /// What several methods took the same body for.
@@ -83,11 +86,25 @@ impl ComparedBody {
         if !identified.is_empty() {
             html += &self.intervals(&identified);
         }
+        html += &self.followed()?;
         Ok(html + "</section>")
+    }
+
+    /// Tracking errors and torques, two plots a method (\[1, Figs. 11 and 12\]).
+    fn followed(&self) -> Result<String, ReportError> {
+        let all: Vec<(&str, &FollowedPath)> =
+            self.curves.iter().filter_map(|curve| Some((&*curve.method, curve.followed.as_ref()?))).collect();
+        let Some((_, first)) = all.first() else { return Ok(String::new()) };
+        let plots = all.iter().map(|(method, path)| path.section(method)).collect::<Result<String, _>>()?;
+        let key = first.key();
+        Ok(format!(
+            "<details><summary>tracking error and torque of each joint along the path</summary>{key}{plots}</details>"
+        ))
     }
 
     /// Mass over time, a line a method (\[1, Fig. 5\]).
     fn masses(&self) -> Result<String, ReportError> {
+        // Whoever learns nothing has no line.
         let shown: Vec<&MethodCurve> = self.curves.iter().filter(|curve| !curve.masses.is_empty()).collect();
         let ends = shown.iter().filter_map(|curve| curve.masses.last()).map(|(t, _)| *t);
         let t_end = 1.05 * ends.fold(1.0, f64::max);
@@ -149,10 +166,17 @@ mod tests {
     #[test]
     fn the_page_stands_alone_and_hides_no_text() {
         let known = BodyEstimate { nominal: vec![3.0; 10], lower: vec![2.5; 10], upper: vec![3.5; 10] };
+        let path = FollowedPath {
+            joints: (0..7).map(|j| format!("j<{j}>")).collect(),
+            t_s: vec![0.0, 1.0, 2.0],
+            error_mrad: vec![vec![0.0, 1.0, f64::NAN]; 7],
+            torque_ratio: vec![vec![0.3, -0.9, 0.1]; 7],
+        };
         let curve = |k: usize| MethodCurve {
             method: format!("m<{k}>"),
             masses: vec![(0.0, 1.0), (2.0, f64::NAN), (3.0, 3.0)],
             known: (k == 0).then(|| known.clone()),
+            followed: (k == 1).then(|| path.clone()),
         };
         let comparison = MethodComparison {
             title: "a & b".to_owned(),
@@ -168,11 +192,21 @@ mod tests {
             }],
         };
         let page = comparison.page().unwrap();
-        for words in ["a &amp; b", "&lt;y&gt;", "2 &lt; 3", "m&lt;7&gt;", "3.1", "±"] {
+        for words in [
+            "a &amp; b",
+            "&lt;y&gt;",
+            "2 &lt; 3",
+            "m&lt;7&gt;",
+            "3.1",
+            "±",
+            "j&lt;6&gt;",
+            "class=\"c6\"",
+            "#C2410C",
+        ] {
             assert!(page.contains(words), "{words}");
         }
-        // Eight methods take two plots.
-        assert_eq!(page.matches("<svg").count(), 2);
+        // Eight methods take two plots of masses; one followed a path.
+        assert_eq!(page.matches("<svg").count(), 4);
         assert!(
             !page.contains("http://")
                 || page.matches("http://").count() == page.matches("http://www.w3.org").count()

@@ -14,7 +14,7 @@ use knowledge::knowledge;
 const CSS: &str = include_str!("page.css");
 
 /// Names of the CSS classes of [`LINES`].
-pub(super) const CLASSES: [&str; 6] = ["c0", "c1", "c2", "c3", "c4", "c5"];
+pub(super) const CLASSES: [&str; LINES.len()] = ["c0", "c1", "c2", "c3", "c4", "c5", "c6"];
 
 /// The page.
 ///

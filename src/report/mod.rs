@@ -12,6 +12,7 @@ pub(crate) mod evidence;
 pub mod excitation;
 pub mod export;
 pub mod figure;
+mod followed;
 pub mod html;
 pub mod limbs;
 pub mod log;

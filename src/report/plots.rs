@@ -36,13 +36,14 @@ pub const TRUTH: RGBColor = RGBColor(0x11, 0x18, 0x27);
 /// Background of the phase in which the payload is carried.
 pub const CARRY: RGBColor = RGBColor(0x0f, 0x9d, 0x58);
 /// Lines of data, told apart by colour.
-pub const LINES: [RGBColor; 6] = [
+pub const LINES: [RGBColor; 7] = [
     RGBColor(0x25, 0x63, 0xeb),
     RGBColor(0xd9, 0x77, 0x06),
     RGBColor(0x0d, 0x94, 0x88),
     RGBColor(0x7c, 0x3a, 0xed),
     RGBColor(0xdb, 0x27, 0x77),
     RGBColor(0x65, 0x75, 0x8b),
+    RGBColor(0x4d, 0x7c, 0x0f),
 ];
 
 /// How a series is drawn.
