@@ -186,6 +186,7 @@ const SHIPPED: &[(&str, &str)] = shipped![
     "grav-pid-excit",
     "ours-box",
     "ours-perturbation",
+    "ours-condition",
     "armour"
 ];
 
