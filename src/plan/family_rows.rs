@@ -216,8 +216,8 @@ impl SpanRows {
         for pair in &self.near {
             let (shape, other) = of.pairs[pair.index];
             let (least, gradient) = match other {
-                Body::Obstacle(o) => self.from_obstacle(shape, &of.scene.obstacles[o], k, &mut weights),
-                Body::Shape(b) => self.from_shape((shape, b), pair, k, &mut weights),
+                Body::Obstacle(o) => self.to_obstacle(shape, &of.scene.obstacles[o], k, &mut weights),
+                Body::Shape(b) => self.to_shape((shape, b), pair, k, &mut weights),
             };
             let value = least - pair.radius;
             if value <= DETAIL_M {
@@ -228,7 +228,7 @@ impl SpanRows {
     }
 
     /// Distance of an axis from an obstacle along the best direction at `k`, and its gradient.
-    fn from_obstacle(
+    fn to_obstacle(
         &self,
         shape: usize,
         obstacle: &Zonotope3,
@@ -246,7 +246,7 @@ impl SpanRows {
     }
 
     /// Distance between two axes along the best direction at `k`, and its gradient.
-    fn from_shape(
+    fn to_shape(
         &self,
         (a, b): (usize, usize),
         pair: &NearPair,

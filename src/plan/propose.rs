@@ -91,6 +91,19 @@ impl ConstraintModel {
         }
     }
 
+    /// The program over all end points, where constraints come from there.
+    fn posed<'a>(
+        &self,
+        setting: &Setting<'a>,
+        ends: &EndPoints,
+        coast: &[f64],
+        how: (usize, &Workspaces),
+    ) -> Result<Option<FamilyRows<'a>>, ProposeError> {
+        let Self::PolynomialZonotopes(_) = self else { return Ok(None) };
+        let posed = FamilyRows::new(setting, ends, coast, how);
+        posed.map(Some).map_err(|refusal| ProposeError::Unproven(Some(refusal)))
+    }
+
     /// The end points on offer.
     fn ends(&self, setting: &Setting<'_>) -> Result<EndPoints, CostError> {
         let Setting { robot, start, reach, .. } = *setting;
@@ -284,13 +297,7 @@ impl Planner {
         };
         let coast = ends.nearest(&coasting_end(setting));
         let workspaces = &self.workspaces;
-        let family = match self.constraints {
-            ConstraintModel::Certifier => None,
-            ConstraintModel::PolynomialZonotopes(_) => {
-                let posed = FamilyRows::new(setting, &ends, &coast, (cells, workspaces));
-                Some(posed.map_err(|refusal| ProposeError::Unproven(Some(refusal)))?)
-            }
-        };
+        let family = self.constraints.posed(setting, &ends, &coast, (cells, workspaces))?;
         let family = family.as_ref();
         let task = Task { setting, cells, ends, cost, coast, vicinity, workspaces, family };
         let best = match &task.cost {

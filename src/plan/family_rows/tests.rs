@@ -51,6 +51,15 @@ fn posed<'a>(setting: &Setting<'a>, range: f64) -> (EndPoints, FamilyRows<'a>) {
     (ends, rows)
 }
 
+/// The index of a pair.
+fn pair_of(family: &FamilyRows<'_>, shape: usize, to: Obstruction) -> usize {
+    let other = match to {
+        Obstruction::Obstacle(o) => Body::Obstacle(o),
+        Obstruction::Shape(b) => Body::Shape(b),
+    };
+    family.pairs.iter().position(|pair| *pair == (shape, other)).unwrap()
+}
+
 /// At random k and times what is true leaves at least what the rows say is left: torque of the middle of the set and its robust part, speed,
 /// position, and distances of the axes where the arm is to be. And the rows are no empty claim: most leave much.
 #[test]
@@ -101,17 +110,13 @@ fn rows_bound_what_is_true_at_each_k() {
             let frames = robot.frames(&state.q);
             let all = [robot.obstacle_clearance(&frames, &task.scene), robot.self_clearance(&frames)];
             for Clearance { distance, shape, to } in all.into_iter().flatten() {
-                let other = match to {
-                    Obstruction::Obstacle(o) => Body::Obstacle(o),
-                    Obstruction::Shape(b) => Body::Shape(b),
-                };
-                let index = family.pairs.iter().position(|pair| *pair == (shape, other)).unwrap();
+                let index = pair_of(&family, shape, to);
                 let label = (i * family.most() + 3 * 7 + index) as u32;
                 let at_least = rows
                     .iter()
                     .find(|row| row.label == label)
                     .map_or(KEEP_M, |row| row.value * CLEARANCE_SCALE_M);
-                assert!(distance >= at_least - 1e-6, "{shape} {other:?}: {distance} of {at_least}");
+                assert!(distance >= at_least - 1e-6, "{shape} {to:?}: {distance} of {at_least}");
                 apart = apart.min(distance - at_least);
             }
         }
