@@ -20,6 +20,7 @@ use crate::regression::filter::Smoothing;
 use crate::robot::Limb;
 use crate::robot::Model;
 
+mod belief;
 pub mod excite;
 mod fit;
 mod rows;
