@@ -2,7 +2,7 @@
 
 use nalgebra::{Cholesky, DMatrix, DVector};
 
-use super::belief;
+use super::belief::{self, Outliers};
 use super::rows::LimbRows;
 use super::{LimbBase, LimbFinding, LimbParameter, LimbUnknown, MotorFinding};
 use crate::dynamics::constraint::reduced::motors_and_base;
@@ -12,7 +12,7 @@ use crate::inertia::{ARMATURE, COULOMB, FRICTION, INERTIAL, VISCOUS};
 use crate::regression::RegressionError;
 use crate::regression::barrier::{ConvexFit, Optimum};
 use crate::regression::base::BaseParameters;
-use crate::regression::robust::{Reweighted, SampleRows, reweight};
+use crate::regression::robust::{Reweighted, SampleRows, reweight, reweight_each};
 use crate::robot::{Limb, Model};
 
 /// What is believed beforehand, so that each parameter has an estimate: a link within this share of what the files say, its mass spread over at
@@ -125,17 +125,26 @@ pub(super) struct Fitted {
 }
 
 /// Fits the free parameters to rows of all of them.
-pub(super) fn fit(limb: &Model, free: &Free, rows: &SampleRows) -> Result<Fitted, RegressionError> {
+pub(super) fn fit(
+    limb: &Model,
+    free: &Free,
+    rows: &SampleRows,
+    outliers: Outliers,
+) -> Result<Fitted, RegressionError> {
     let nominal = limb.nominal_parameters();
     let own = free.rows(limb, rows);
     let mut last: Option<(Optimum, ConvexFit)> = None;
-    let rounds = reweight(&own, &free.start, |y, u, _| {
+    let solve = |y: &DMatrix<f64>, u: &DVector<f64>, _: &DVector<f64>| {
         let problem = free.problem(&nominal, y, u);
         let found = problem.minimise(&free.start, GAP)?;
         let z = found.z.clone();
         last = Some((found, problem));
         Ok(z)
-    })?;
+    };
+    let rounds = match outliers {
+        Outliers::Samples => reweight(&own, &free.start, solve),
+        Outliers::Motors => reweight_each(&own, &free.start, solve),
+    }?;
     let Some((optimum, problem)) = last else {
         return Err(RegressionError::NoEstimate("no samples".to_owned()));
     };
@@ -158,14 +167,14 @@ pub(super) fn learn(
     let free_running = rows.select(|s| !rows.limited(s));
     let learnt = if free_running.rows.samples() == 0 { rows } else { &free_running };
     let mut free = Free::of(limb, unknown);
+    let mut belief = None;
+    let mut outliers = Outliers::Samples;
     if unknown != LimbUnknown::Friction {
-        let (tried, best) = belief::choose(limb, &free, learnt)?;
-        for t in &tried { println!("share {} score {:.4} {:.3?}", t.share, t.rms_nm.iter().map(|r| r.ln()).sum::<f64>(), t.rms_nm);
-            let f = fit(limb, &free.within(t.share), &learnt.rows)?;
-            println!("     unseen {:.4?} outl {}", motors(limb, rows, predicted, &f.theta).iter().map(|m| m.validation_rms_nm.unwrap_or(0.)).collect::<Vec<_>>(), f.rounds.weights.iter().filter(|w| **w<0.5).count()); }
-        free = free.within(tried[best].share);
+        let chosen = belief::choose(limb, &free, learnt)?;
+        (free, outliers) = (free.within(chosen.link_share), chosen.outliers);
+        belief = Some(chosen);
     }
-    let Fitted { theta, optimum, problem, rounds } = fit(limb, &free, &learnt.rows)?;
+    let Fitted { theta, optimum, problem, rounds } = fit(limb, &free, &learnt.rows, outliers)?;
     let covariance = Cholesky::new(problem.hessian).map(|factor| factor.inverse());
     let parameter = |(place, &k): (usize, &usize)| {
         let (name, unit) = parameter_name(limb, k);
@@ -183,12 +192,13 @@ pub(super) fn learn(
         value: optimum.value,
         duality_gap: optimum.gap,
         rounds: rounds.rounds,
+        belief,
         joints: of.joints.clone(),
         theta,
     })
 }
 
-/// Errors of each motor, N m RMS, and how many samples at its speed limit they leave out.
+/// Errors of each motor, N m RMS; samples at its speed limit are left out.
 fn rms(rows: &LimbRows, theta: &[f64]) -> Vec<f64> {
     rows.errors(theta).into_iter().map(|(sum, count)| (sum / count as f64).sqrt()).collect()
 }
