@@ -10,7 +10,13 @@ const ASK: &str = "`surelift robot limits ROBOT` tells the heaviest unknown payl
 /// What refusals say, the first that fits, and what that means. `{room}` is what is wanting, in the constraint's unit.
 const MEANINGS: [(&[&str], &str); 11] = [
     (
-        &["tube gain condition", "tube hold_power_w", "tube drift_nm", "needs a robust torque", "is too high for readings"],
+        &[
+            "tube gain condition",
+            "tube hold_power_w",
+            "tube drift_nm",
+            "needs a robust torque",
+            "is too high for readings",
+        ],
         "For this control period too little is known of what is held, or the joints have too little inertia. {ask}.",
     ),
     (&["tube energy_slack_j"], "Velocities are measured too coarsely for these gains. {ask}."),
@@ -83,17 +89,24 @@ pub(super) fn advice(summary: &Summary) -> Option<String> {
     let last = summary.plans.iter().rev().find_map(|plan| plan.reason.as_deref()).unwrap_or_default();
     let none = summary.plans.iter().all(|plan| !plan.certified);
     let beginning = if none { "No plan could be proven at all. " } else { "" };
-    Some(format!("{beginning}{}", meaning(reason).or_else(|| meaning(last)).unwrap_or_else(|| format!("{ASK}."))))
+    Some(format!(
+        "{beginning}{}",
+        meaning(reason).or_else(|| meaning(last)).unwrap_or_else(|| format!("{ASK}."))
+    ))
 }
 
 /// What a refusal means, in plain words, with what is wanting where it says so.
 fn meaning(reason: &str) -> Option<String> {
-    let (_, sentence) = MEANINGS.iter().find(|(words, _)| words.iter().any(|words| reason.contains(words)))?;
+    let (_, sentence) =
+        MEANINGS.iter().find(|(words, _)| words.iter().any(|words| reason.contains(words)))?;
     let wanting = reason.rsplit_once("margin -").map(|(_, figure)| figure.trim());
     let sentence = match wanting.filter(|figure| figure.parse::<f64>().is_ok()) {
         Some(figure) => sentence.replace("{room}", figure),
-        None => sentence.replace("; {room} N m (N) more would do", "").replace("; {room} m more room would do", "")
-            .replace("; {room} rad/s (m/s) more would do", "").replace("; {room} rad (m) more would do", ""),
+        None => sentence
+            .replace("; {room} N m (N) more would do", "")
+            .replace("; {room} m more room would do", "")
+            .replace("; {room} rad/s (m/s) more would do", "")
+            .replace("; {room} rad (m) more would do", ""),
     };
     Some(sentence.replace("{ask}", ASK))
 }
@@ -112,8 +125,12 @@ mod tests {
         match place {
             ConstraintIndex::Joint(0) => (ConstraintFamily::Position, &["position limits", "0.2500 rad"]),
             ConstraintIndex::Joint(1) => (ConstraintFamily::Velocity, &["speed limits", "0.2500 rad/s"]),
-            ConstraintIndex::Joint(_) => (ConstraintFamily::Torque, &["torque limits", "0.2500 N m", "robot limits"]),
-            ConstraintIndex::Pair(..) => (ConstraintFamily::Collision, &["too near", "0.2500 m", "robot tune"]),
+            ConstraintIndex::Joint(_) => {
+                (ConstraintFamily::Torque, &["torque limits", "0.2500 N m", "robot limits"])
+            }
+            ConstraintIndex::Pair(..) => {
+                (ConstraintFamily::Collision, &["too near", "0.2500 m", "robot tune"])
+            }
             ConstraintIndex::HoldPower
             | ConstraintIndex::EnergySlack
             | ConstraintIndex::Gain
@@ -128,16 +145,24 @@ mod tests {
         let mut summary = crate::report::tests::record().summary;
         (summary.outcome, summary.reason) = (Outcome::SafeStop, Some(reason.to_owned()));
         (summary.waits, summary.broken) = (vec![], vec![]);
-        summary.plans.iter_mut().for_each(|plan| (plan.certified, plan.reason) = (false, Some(reason.to_owned())));
+        summary
+            .plans
+            .iter_mut()
+            .for_each(|plan| (plan.certified, plan.reason) = (false, Some(reason.to_owned())));
         summary
     }
 
     fn told(reason: &str, words: &[&str]) {
         // As the end of a run has it, and as the last of several refusals.
-        for reason in [reason.to_owned(), format!("3 plans in a row could not be certified; the last: {reason}")] {
+        for reason in
+            [reason.to_owned(), format!("3 plans in a row could not be certified; the last: {reason}")]
+        {
             let said = advice(&stopped(&reason)).expect(&reason);
             assert!(words.iter().all(|word| said.contains(word)), "{reason}: {said}");
-            assert!(said.ends_with('.') && !said.contains('{') && !said.contains("margin"), "{reason}: {said}");
+            assert!(
+                said.ends_with('.') && !said.contains('{') && !said.contains("margin"),
+                "{reason}: {said}"
+            );
         }
     }
 
@@ -161,7 +186,8 @@ mod tests {
         ];
         for place in places {
             let (family, words) = family(place);
-            let refusal = Shortfall { family, place, t0: 0.0, t1: 0.1, margin: -0.25 }.refusal(&robot, &scene);
+            let refusal =
+                Shortfall { family, place, t0: 0.0, t1: 0.1, margin: -0.25 }.refusal(&robot, &scene);
             told(&ProposeError::Unproven(Some(refusal)).to_string(), words);
         }
         let starts = [
@@ -172,7 +198,10 @@ mod tests {
         for start in starts {
             told(&Refusal::Start(start).to_string(), &["begin where the arm is"]);
         }
-        told(&Refusal::Unsupported("inertia_floor of joint 'a': expected 0 < 0".into()).to_string(), &["armature"]);
+        told(
+            &Refusal::Unsupported("inertia_floor of joint 'a': expected 0 < 0".into()).to_string(),
+            &["armature"],
+        );
     }
 
     #[test]
@@ -187,7 +216,10 @@ mod tests {
             told(&refusal.to_string(), &["robot limits", "robot tune"]);
         }
         told("no way to the goal: at the goal 'hand' touches obstacle 'post'", &["move the goal"]);
-        told("the given path cannot be proven, and was not begun; the arm rests at its start: x", &["the path"]);
+        told(
+            "the given path cannot be proven, and was not begun; the arm rests at its start: x",
+            &["the path"],
+        );
         told("the goal was not reached within 60 plans", &["timing.max_plans", "goal_tolerance_rad"]);
         told("something that nobody foresaw", &["robot limits", "robot tune"]);
         // A run that could be planned and was not is told of too.

@@ -301,7 +301,8 @@ mod tests {
         let (clean, _) = rows(3, false);
         // Each joint has unknowns of its own.
         let count = clean.samples();
-        let y = DMatrix::from_fn(2 * count, 4, |row, c| if c / 2 == row % 2 { clean.y[(row, c)] } else { 0.0 });
+        let y =
+            DMatrix::from_fn(2 * count, 4, |row, c| if c / 2 == row % 2 { clean.y[(row, c)] } else { 0.0 });
         let truth = DVector::from_vec(vec![0.5, -1.0, 2.0, 0.3]);
         let mut rng = ChaCha8Rng::seed_from_u64(5);
         let mut u = &y * &truth;

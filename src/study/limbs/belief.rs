@@ -51,9 +51,8 @@ impl LinkBelief {
 pub(super) fn choose(limb: &Model, free: &Free, rows: &LimbRows) -> Result<LinkBelief, RegressionError> {
     let parts = parts(rows);
     let count = parts.iter().max().map_or(0, |last| last + 1);
-    let split = |left_out: usize| {
-        (rows.select(|s| parts[s] != left_out).rows, rows.select(|s| parts[s] == left_out))
-    };
+    let split =
+        |left_out: usize| (rows.select(|s| parts[s] != left_out).rows, rows.select(|s| parts[s] == left_out));
     let splits: Vec<_> = (0..count).map(split).collect();
     let tried = |(share, outliers): (f64, Outliers)| -> Result<LinkBelief, RegressionError> {
         let (mut squares, mut samples) = (vec![0.0; rows.rows.joints], vec![0usize; rows.rows.joints]);
@@ -68,8 +67,10 @@ pub(super) fn choose(limb: &Model, free: &Free, rows: &LimbRows) -> Result<LinkB
         let rms = squares.iter().zip(&samples).map(|(sum, of)| (sum / (*of).max(1) as f64).sqrt());
         Ok(LinkBelief { link_share: share, outliers, left_out_rms_nm: rms.collect() })
     };
-    let all: Vec<(f64, Outliers)> =
-        [Outliers::Samples, Outliers::Motors].into_iter().flat_map(|o| SHARES.map(|share| (share, o))).collect();
+    let all: Vec<(f64, Outliers)> = [Outliers::Samples, Outliers::Motors]
+        .into_iter()
+        .flat_map(|o| SHARES.map(|share| (share, o)))
+        .collect();
     let all: Vec<LinkBelief> = all.into_par_iter().map(tried).collect::<Result<_, _>>()?;
     all.iter().for_each(|x| tracing::debug!(?x, score = x.score(), "left out"));
     let best = all.into_iter().min_by(|a, b| a.score().total_cmp(&b.score()));

@@ -203,12 +203,7 @@ fn rms(rows: &LimbRows, theta: &[f64]) -> Vec<f64> {
     rows.errors(theta).into_iter().map(|(sum, count)| (sum / count as f64).sqrt()).collect()
 }
 
-fn motors(
-    limb: &Model,
-    rows: &LimbRows,
-    predicted: Option<&LimbRows>,
-    theta: &[f64],
-) -> Vec<MotorFinding> {
+fn motors(limb: &Model, rows: &LimbRows, predicted: Option<&LimbRows>, theta: &[f64]) -> Vec<MotorFinding> {
     let nominal = limb.nominal_parameters();
     let (fit, model) = (rms(rows, theta), rms(rows, &nominal));
     let (there, model_there) = (predicted.map(|p| rms(p, theta)), predicted.map(|p| rms(p, &nominal)));
