@@ -3,6 +3,7 @@
 //! Exit codes: 0 done, 1 internal error (also a violation that the proof excludes), 2 bad input, 3 safe stop,
 //! 4 an assumption was proven broken.
 
+mod advice;
 pub mod calibrate;
 pub mod campaign;
 pub mod closures;

@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 
+use super::advice::advice;
 use super::interrupt::interruptible;
 use super::progress::TerminalObserver;
 use super::{Failure, say};
 use crate::benchmark::{self, MethodPreset};
-use crate::horizon::{METHODS, Observer, Outcome, RunOptions};
+use crate::horizon::{METHODS, Observer, RunOptions};
 use crate::plan::Plan;
 use crate::report::overview::{self, Overview};
-use crate::report::{self, RunRecord, Summary, check_destination, default_destination, table};
+use crate::report::{self, RunRecord, check_destination, default_destination, table};
 use crate::scenario::{self, Scenario, ScenarioError};
 
 const EXAMPLES: &str = "\
@@ -198,50 +199,6 @@ impl RunArgs {
     }
 }
 
-/// What to do about a run that came to a safe stop, where that can be told from outside.
-fn advice(summary: &Summary) -> Option<String> {
-    if summary.outcome != Outcome::SafeStop {
-        return None;
-    }
-    let out_of_time = |reason: &String| reason.ends_with("in time") || reason.contains("later than t_p");
-    let late = summary.plans.iter().filter(|plan| plan.reason.as_ref().is_some_and(out_of_time)).count();
-    if late > 0 {
-        return Some(format!(
-            "{late} plans were not ready in time: the machine is slow or busy. --untimed plans without deadlines."
-        ));
-    }
-    if !summary.waits.is_empty() {
-        return Some(
-            "Something that moves was too near for too long. Shorter plans (timing.t_f_s, t_p_s) need less room; timing.patience_s is how \
-             long the arm waits."
-                .to_owned(),
-        );
-    }
-    let none = summary.plans.iter().all(|plan| !plan.certified);
-    let reason = summary.plans.iter().rev().find_map(|plan| plan.reason.as_deref()).unwrap_or_default();
-    none.then(|| {
-        format!(
-            "No plan could be proven at all{}. `surelift robot limits ROBOT` tells the heaviest unknown payload that is provable, and what a \
-             heavier one needs; `surelift robot tune ROBOT --scenario SCENARIO` looks for gains.",
-            meaning(reason).map(|meaning| format!(": {meaning}")).unwrap_or_default()
-        )
-    })
-}
-
-/// What a refusal means, in plain words, where it is one about what is unknown and not about a place.
-fn meaning(reason: &str) -> Option<&'static str> {
-    let says = |words: &str| reason.contains(words);
-    if ["gain condition", "hold_power_w", "drift_nm"].into_iter().any(says) {
-        return Some(
-            "for this control period too little is known of what is held, or the joints have too little inertia",
-        );
-    }
-    if says("energy_slack_j") {
-        return Some("velocities are measured too coarsely for these gains");
-    }
-    says("Torque constraint").then_some("the torque limits leave no room for all that may be held")
-}
-
 #[cfg(test)]
 mod tests {
     use clap::{CommandFactory, Parser};
@@ -272,42 +229,6 @@ mod tests {
             assert_eq!(error.exit_code(), 2);
             assert!(error.to_string().contains("finite mass in kg"), "{error}");
         }
-    }
-
-    #[test]
-    fn a_safe_stop_says_what_to_do() {
-        let mut summary = crate::report::tests::record().summary;
-        summary.outcome = Outcome::Success;
-        assert_eq!(advice(&summary), None);
-        summary.outcome = Outcome::SafeStop;
-        summary.plans.iter_mut().for_each(|plan| {
-            (plan.certified, plan.reason) = (false, Some("no trajectory could be proven: torque".to_owned()));
-        });
-        let said = advice(&summary).unwrap();
-        assert!(said.contains("robot tune") && said.contains("robot limits"), "{said}");
-        for (reason, meaning) in [
-            (
-                "cannot prove the Tube constraint of tube gain condition between 0 s and 0.1 s: margin -0.2",
-                "control period",
-            ),
-            (
-                "cannot prove the Tube constraint of tube energy_slack_j between 0 s and 0.1 s: margin -0.2",
-                "velocities",
-            ),
-            (
-                "cannot prove the Torque constraint of joint 'a' between 0 s and 0.1 s: margin -0.2",
-                "torque limits",
-            ),
-        ] {
-            summary.plans.iter_mut().for_each(|plan| plan.reason = Some(reason.to_owned()));
-            assert!(advice(&summary).unwrap().contains(meaning), "{reason}");
-        }
-        summary
-            .plans
-            .iter_mut()
-            .for_each(|plan| plan.reason = Some("no trajectory could be proven: torque".to_owned()));
-        summary.plans[0].reason = Some("no trajectory could be proven in time".to_owned());
-        assert!(advice(&summary).unwrap().contains("--untimed"));
     }
 
     #[test]

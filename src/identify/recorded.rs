@@ -31,7 +31,7 @@ use crate::enclose::Interval;
 use crate::inertia::ParameterSet;
 use crate::recording::Sample;
 use crate::recording::{MeasurementLog, torque_at};
-use crate::robot::{Arm, Sensors};
+use crate::robot::{Arm, Model, Sensors};
 use crate::scalar::Scalar;
 
 pub(crate) mod wider;
@@ -61,7 +61,7 @@ pub struct RecordedRows {
 }
 
 /// Whether joint i is so near its speed limit that its drive may brake by itself, whatever torque is asked for.
-pub fn at_speed_limit(robot: &Arm, dq: &[f64], i: usize) -> bool {
+pub fn at_speed_limit(robot: &Model, dq: &[f64], i: usize) -> bool {
     dq[i].abs() > SPEED_SHARE * robot.joints[i].limits.velocity
 }
 

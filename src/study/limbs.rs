@@ -20,11 +20,14 @@ use crate::regression::filter::Smoothing;
 use crate::robot::Limb;
 use crate::robot::Model;
 
+mod belief;
 pub mod excite;
 mod fit;
 mod rows;
 #[cfg(test)]
 mod tests;
+
+pub use belief::{LinkBelief, Outliers};
 
 /// Why limbs cannot be learnt.
 #[derive(Debug, Error)]
@@ -193,6 +196,9 @@ pub struct LimbFinding {
     pub duality_gap: f64,
     /// Rounds of reweighting.
     pub rounds: usize,
+    /// How far links were believed to be from the files, where they were learnt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub belief: Option<LinkBelief>,
     /// Index in the robot with its base held of each of its joints.
     #[serde(skip)]
     pub joints: Vec<usize>,

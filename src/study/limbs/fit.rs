@@ -2,6 +2,8 @@
 
 use nalgebra::{Cholesky, DMatrix, DVector};
 
+use super::belief::{self, Outliers};
+use super::rows::LimbRows;
 use super::{LimbBase, LimbFinding, LimbParameter, LimbUnknown, MotorFinding};
 use crate::dynamics::constraint::reduced::motors_and_base;
 use crate::identify::parameter_name;
@@ -10,7 +12,7 @@ use crate::inertia::{ARMATURE, COULOMB, FRICTION, INERTIAL, VISCOUS};
 use crate::regression::RegressionError;
 use crate::regression::barrier::{ConvexFit, Optimum};
 use crate::regression::base::BaseParameters;
-use crate::regression::robust::{SampleRows, reweight};
+use crate::regression::robust::{Reweighted, SampleRows, reweight, reweight_each};
 use crate::robot::{Limb, Model};
 
 /// What is believed beforehand, so that each parameter has an estimate: a link within this share of what the files say, its mass spread over at
@@ -29,6 +31,7 @@ const GAP: f64 = 1e-4;
 const TOLD: f64 = 1e-3;
 
 /// Which parameters are free, and where the search starts.
+#[derive(Clone)]
 pub(super) struct Free {
     pub(super) indices: Vec<usize>,
     /// Place among `indices` of each free body's first parameter.
@@ -84,6 +87,13 @@ impl Free {
         free
     }
 
+    /// The same with links believed to be within a share of the deviations that they have here.
+    pub(super) fn within(&self, share: f64) -> Self {
+        let mut narrower = self.clone();
+        narrower.deviations[..INERTIAL * self.bodies.len()].iter_mut().for_each(|x| *x *= share);
+        narrower
+    }
+
     /// The columns of the free parameters, and what they have to explain.
     fn rows(&self, limb: &Model, rows: &SampleRows) -> SampleRows {
         let mut fixed = limb.nominal_parameters();
@@ -104,64 +114,96 @@ impl Free {
     }
 }
 
+/// The end of a fit.
+pub(super) struct Fitted {
+    /// All parameters of the limb.
+    pub theta: Vec<f64>,
+    /// Of the free ones, from the last round.
+    optimum: Optimum,
+    problem: ConvexFit,
+    rounds: Reweighted,
+}
+
+/// Fits the free parameters to rows of all of them.
+pub(super) fn fit(
+    limb: &Model,
+    free: &Free,
+    rows: &SampleRows,
+    outliers: Outliers,
+) -> Result<Fitted, RegressionError> {
+    let nominal = limb.nominal_parameters();
+    let own = free.rows(limb, rows);
+    let mut last: Option<(Optimum, ConvexFit)> = None;
+    let solve = |y: &DMatrix<f64>, u: &DVector<f64>, _: &DVector<f64>| {
+        let problem = free.problem(&nominal, y, u);
+        let found = problem.minimise(&free.start, GAP)?;
+        let z = found.z.clone();
+        last = Some((found, problem));
+        Ok(z)
+    };
+    let rounds = match outliers {
+        Outliers::Samples => reweight(&own, &free.start, solve),
+        Outliers::Motors => reweight_each(&own, &free.start, solve),
+    }?;
+    let Some((optimum, problem)) = last else {
+        return Err(RegressionError::NoEstimate("no samples".to_owned()));
+    };
+    let mut theta = nominal;
+    free.indices.iter().zip(&optimum.z).for_each(|(&k, x)| theta[k] = *x);
+    Ok(Fitted { theta, optimum, problem, rounds })
+}
+
 /// Learns a limb from rows of all its parameters.
 pub(super) fn learn(
     of: &Limb,
     unknown: LimbUnknown,
-    rows: &SampleRows,
-    predicted: Option<&SampleRows>,
+    rows: &LimbRows,
+    predicted: Option<&LimbRows>,
     name: String,
 ) -> Result<LimbFinding, RegressionError> {
     let limb = &of.model;
-    let (free, nominal) = (Free::of(limb, unknown), limb.nominal_parameters());
-    let own = free.rows(limb, rows);
-    let mut last: Option<(Optimum, ConvexFit)> = None;
-    let rounds = reweight(&own, &free.start, |y, u, _| {
-        let fit = free.problem(&nominal, y, u);
-        let found = fit.minimise(&free.start, GAP)?;
-        let z = found.z.clone();
-        last = Some((found, fit));
-        Ok(z)
-    })?;
-    let Some((optimum, fit)) = last else {
-        return Err(RegressionError::NoEstimate("no samples".to_owned()));
-    };
-    let mut theta = nominal.clone();
-    free.indices.iter().zip(&optimum.z).for_each(|(&k, x)| theta[k] = *x);
-    let covariance = Cholesky::new(fit.hessian).map(|factor| factor.inverse());
+    let nominal = limb.nominal_parameters();
+    // What a drive does at its speed limit tells nothing of links and friction.
+    let free_running = rows.select(|s| !rows.limited(s));
+    let learnt = if free_running.rows.samples() == 0 { rows } else { &free_running };
+    let mut free = Free::of(limb, unknown);
+    let mut belief = None;
+    let mut outliers = Outliers::Samples;
+    if unknown != LimbUnknown::Friction {
+        let chosen = belief::choose(limb, &free, learnt)?;
+        (free, outliers) = (free.within(chosen.link_share), chosen.outliers);
+        belief = Some(chosen);
+    }
+    let Fitted { theta, optimum, problem, rounds } = fit(limb, &free, &learnt.rows, outliers)?;
+    let covariance = Cholesky::new(problem.hessian).map(|factor| factor.inverse());
     let parameter = |(place, &k): (usize, &usize)| {
         let (name, unit) = parameter_name(limb, k);
         let deviation = covariance.as_ref().map_or(f64::NAN, |c| c[(place, place)].sqrt());
         LimbParameter { name, unit, model: nominal[k], estimate: theta[k], deviation }
     };
-    let outliers = rounds.weights.iter().filter(|w| **w < 0.5).count() as f64 / own.samples() as f64;
+    let outliers = rounds.weights.iter().filter(|w| **w < 0.5).count() as f64 / rounds.weights.len() as f64;
     Ok(LimbFinding {
         name,
-        samples: own.samples(),
+        samples: rounds.weights.len(),
         outliers,
         motors: motors(limb, rows, predicted, &theta),
         parameters: free.indices.iter().enumerate().map(parameter).collect(),
-        base: base(limb, &free, &own.y),
+        base: base(limb, &free, &free.rows(limb, &learnt.rows).y),
         value: optimum.value,
         duality_gap: optimum.gap,
         rounds: rounds.rounds,
+        belief,
         joints: of.joints.clone(),
         theta,
     })
 }
 
-/// Errors of each motor, N m RMS.
-fn rms(rows: &SampleRows, theta: &[f64]) -> Vec<f64> {
-    let errors = rows.residuals(&DVector::from_column_slice(theta));
-    errors.row_iter().map(|row| row.norm() / (row.len() as f64).sqrt()).collect()
+/// Errors of each motor, N m RMS; samples at its speed limit are left out.
+fn rms(rows: &LimbRows, theta: &[f64]) -> Vec<f64> {
+    rows.errors(theta).into_iter().map(|(sum, count)| (sum / count as f64).sqrt()).collect()
 }
 
-fn motors(
-    limb: &Model,
-    rows: &SampleRows,
-    predicted: Option<&SampleRows>,
-    theta: &[f64],
-) -> Vec<MotorFinding> {
+fn motors(limb: &Model, rows: &LimbRows, predicted: Option<&LimbRows>, theta: &[f64]) -> Vec<MotorFinding> {
     let nominal = limb.nominal_parameters();
     let (fit, model) = (rms(rows, theta), rms(rows, &nominal));
     let (there, model_there) = (predicted.map(|p| rms(p, theta)), predicted.map(|p| rms(p, &nominal)));

@@ -4,6 +4,7 @@ use nalgebra::{DMatrix, DVector};
 
 use super::{LimbError, LimbStudy, MotorLog};
 use crate::dynamics::constraint::reduced::{ClosureDomain, ReducedDynamics, motors_and_base};
+use crate::identify::recorded::at_speed_limit;
 use crate::regression::inverse::{Moving, moving};
 use crate::regression::robust::SampleRows;
 use crate::robot::Limb;
@@ -11,6 +12,47 @@ use crate::robot::{Model, configuration};
 
 /// Samples of a limb at most: neighbours of a smoothed signal tell the same.
 const SAMPLES: usize = 3000;
+
+/// Rows of a limb's samples, and what a study has to know of each.
+pub(super) struct LimbRows {
+    /// Rows of all parameters, as many a sample as there are motors.
+    pub rows: SampleRows,
+    /// For each sample its log, by its place among those that were given.
+    pub log: Vec<usize>,
+    /// For each row whether its motor is so near its speed limit that its drive may brake by itself, whatever torque is asked for.
+    pub at_limit: Vec<bool>,
+}
+
+impl LimbRows {
+    /// The samples for which `wanted` holds.
+    pub fn select(&self, wanted: impl Fn(usize) -> bool) -> Self {
+        let m = self.rows.joints;
+        let kept: Vec<usize> = (0..self.rows.samples()).filter(|s| wanted(*s)).collect();
+        let rows: Vec<usize> = kept.iter().flat_map(|s| m * s..m * (s + 1)).collect();
+        let own = &self.rows;
+        Self {
+            rows: SampleRows { y: own.y.select_rows(&rows), u: own.u.select_rows(&rows), joints: m },
+            log: kept.iter().map(|&s| self.log[s]).collect(),
+            at_limit: rows.iter().map(|&row| self.at_limit[row]).collect(),
+        }
+    }
+
+    /// For each motor the sum of its squared errors with all parameters `theta` and the number of samples, those at its speed limit left out.
+    pub fn errors(&self, theta: &[f64]) -> Vec<(f64, usize)> {
+        let errors = self.rows.residuals(&DVector::from_column_slice(theta));
+        let own = |j: usize| {
+            let free = (0..self.rows.samples()).filter(|s| !self.at_limit[self.rows.joints * s + j]);
+            free.fold((0.0, 0), |(sum, count), s| (sum + errors[(j, s)].powi(2), count + 1))
+        };
+        (0..self.rows.joints).map(own).collect()
+    }
+
+    /// Whether any motor is at its speed limit in sample `s`.
+    pub fn limited(&self, s: usize) -> bool {
+        let m = self.rows.joints;
+        self.at_limit[m * s..m * (s + 1)].iter().any(|limited| *limited)
+    }
+}
 
 /// Turns samples into rows.
 pub(super) struct RowMaker<'a> {
@@ -38,7 +80,7 @@ impl<'a> RowMaker<'a> {
     ///
     /// # Errors
     /// A filter without sense; a sample outside the proven domain, or with passive joints on another branch.
-    pub(super) fn rows(&mut self, logs: &[MotorLog]) -> Result<SampleRows, LimbError> {
+    pub(super) fn rows(&mut self, logs: &[MotorLog]) -> Result<LimbRows, LimbError> {
         let name = self.limb.model.name.clone();
         let smooth = |log: &MotorLog| {
             moving(&log.log, self.study.smoothing)
@@ -51,16 +93,19 @@ impl<'a> RowMaker<'a> {
         let (m, width) = (self.reduced.independent().len(), self.limb.model.parameter_count());
         let kept: usize = all.iter().map(|(_, samples)| samples.len().div_ceil(every)).sum();
         let (mut y, mut u) = (DMatrix::zeros(m * kept, width), DVector::zeros(m * kept));
-        let mut row = 0;
-        for (log, samples) in &all {
+        let (mut row, mut log_of, mut at_limit) = (0, vec![], vec![]);
+        for (of, (log, samples)) in all.iter().enumerate() {
             for (k, sample) in samples.iter().enumerate().step_by(every) {
                 let torques = self.place(log, k, sample)?;
+                log_of.push(of);
+                let (limb, v) = (&self.limb.model, self.reduced.v());
+                at_limit.extend(self.reduced.independent().iter().map(|&j| at_speed_limit(limb, v, j)));
                 y.rows_mut(row, m).copy_from(&self.reduced.regressor(&self.limb.model));
                 u.rows_mut(row, m).copy_from_slice(&torques);
                 row += m;
             }
         }
-        Ok(SampleRows { y, u, joints: m })
+        Ok(LimbRows { rows: SampleRows { y, u, joints: m }, log: log_of, at_limit })
     }
 
     /// Takes the limb to a sample; gives its motors' torques.
