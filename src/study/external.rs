@@ -317,8 +317,7 @@ fn marks(left: &[Vec<f64>], period: f64) -> Vec<Marks> {
         };
         let means: Vec<Vec<f64>> = left.iter().map(mean).collect();
         let everywhere = usual(means.iter().flatten().copied());
-        let (around, apart) =
-            (count_of(AROUND_S, period), count_of(0.5 * seconds + APART_S, period));
+        let (around, apart) = (count_of(AROUND_S, period), count_of(0.5 * seconds + APART_S, period));
         for (means, marks) in means.iter().zip(&mut marks) {
             for (k, mean) in means.iter().enumerate() {
                 let before = k.saturating_sub(around)..k.saturating_sub(apart);

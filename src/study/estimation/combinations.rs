@@ -99,7 +99,10 @@ impl BaseRows {
         let open: Vec<_> =
             self.parameters.iter().filter(|p| p.deviation.is_none()).map(|p| p.name.clone()).collect();
         if !open.is_empty() && self.scale_unknown.is_empty() {
-            out.push(format!("nothing is known of {}: this motion does not show it, and no prior is stated", quoted(&open)));
+            out.push(format!(
+                "nothing is known of {}: this motion does not show it, and no prior is stated",
+                quoted(&open)
+            ));
         }
         out.extend(self.inseparable.iter().map(|group| self.sentence(group)));
         if self.of > self.parameters.len() {
@@ -155,7 +158,12 @@ impl<'a> Columns<'a> {
     }
 
     /// At a motion, into `n` rows of `out` from `first` on; without a measured torque as if it was what the motion needs.
-    fn write(&mut self, (q, v, a): (&[f64], &[f64], &[f64]), tau: Option<&[f64]>, (out, first): (&mut DMatrix<f64>, usize)) {
+    fn write(
+        &mut self,
+        (q, v, a): (&[f64], &[f64], &[f64]),
+        tau: Option<&[f64]>,
+        (out, first): (&mut DMatrix<f64>, usize),
+    ) {
         let (robot, p) = (self.robot, self.p);
         let (n, links) = (robot.nv(), INERTIAL * robot.bodies());
         self.motion.sweep_plain(robot, q, v, a);
@@ -176,7 +184,8 @@ impl<'a> Columns<'a> {
             let measured = tau.map_or_else(|| needed(j), |tau| tau[j]);
             for (i, &(joint, which)) in self.map.joints.iter().enumerate() {
                 let at = INERTIAL * self.map.bodies.len() + i;
-                let slope = if joint == j { drive_slope(robot, p, j, which, (v[j], a[j], measured)) } else { 0.0 };
+                let slope =
+                    if joint == j { drive_slope(robot, p, j, which, (v[j], a[j], measured)) } else { 0.0 };
                 out[(first + j, at)] = slope;
             }
         }
@@ -206,7 +215,8 @@ impl EstimationStudy {
         coloured: &ColouredCovariance,
     ) -> Option<BaseRows> {
         let (robot, map) = (problem.robot(), problem.map());
-        let known = robot.has_free_flyer() || !self.contacts.constraints.is_empty() || robot.nv() != robot.bodies();
+        let known =
+            robot.has_free_flyer() || !self.contacts.constraints.is_empty() || robot.nv() != robot.bodies();
         if known || map.is_empty() {
             return None;
         }
@@ -328,8 +338,10 @@ fn inseparable(
             break;
         }
         let direction = eigen.eigenvectors.column(at);
-        let members: Vec<usize> =
-            (0..told.len()).filter(|&k| direction[k].abs() > MEMBER * direction.amax()).map(|k| told[k]).collect();
+        let members: Vec<usize> = (0..told.len())
+            .filter(|&k| direction[k].abs() > MEMBER * direction.amax())
+            .map(|k| told[k])
+            .collect();
         if members.iter().any(|k| taken.contains(k)) {
             continue;
         }
@@ -362,7 +374,10 @@ fn inseparable(
 fn names(robot: &Model, map: &ParameterMap) -> (Vec<String>, Vec<&'static str>) {
     let bodies = map.bodies.iter().flat_map(|&(b, _)| (0..INERTIAL).map(move |i| (b, i)));
     let of_bodies = bodies.map(|(b, i)| (format!("{} {}", robot.joints[b].link, PHYSICAL[i]), UNITS[i]));
-    let joints = map.joints.iter().map(|&(j, which)| (format!("{} {}", robot.joints[j].name, which.name().0), which.name().1));
+    let joints = map
+        .joints
+        .iter()
+        .map(|&(j, which)| (format!("{} {}", robot.joints[j].name, which.name().0), which.name().1));
     of_bodies.chain(joints).unzip()
 }
 

@@ -28,7 +28,9 @@ impl EstimationStudy {
     pub(super) fn notice_outside(&mut self) -> Vec<ExternalTorque> {
         let measured = |deviations: &[f64]| deviations.iter().all(|d| d.is_finite());
         let asked = self.outside != OutsideTorques::Ignore && self.sealed.is_none();
-        let fit = self.contacts.constraints.is_empty() && measured(&self.deviations.q) && measured(&self.deviations.dq);
+        let fit = self.contacts.constraints.is_empty()
+            && measured(&self.deviations.q)
+            && measured(&self.deviations.dq);
         if !asked || !fit {
             return vec![];
         }

@@ -16,7 +16,9 @@ fn recording(outside: impl Fn(f64) -> [f64; 2]) -> (Model, Vec<Sample>) {
     };
     let sample = |k: usize| {
         let t = STEP * k as f64;
-        let wave = |a: f64, w: f64, c: f64| [a * (w * t + c).sin(), a * w * (w * t + c).cos(), -a * w * w * (w * t + c).sin()];
+        let wave = |a: f64, w: f64, c: f64| {
+            [a * (w * t + c).sin(), a * w * (w * t + c).cos(), -a * w * w * (w * t + c).sin()]
+        };
         let sum = |x: [f64; 3], y: [f64; 3]| [x[0] + y[0], x[1] + y[1], x[2] + y[2]];
         let one = sum(wave(0.8, 2.3, 0.2), wave(0.3, 5.9, 1.0));
         let two = sum(wave(0.9, 3.1, 0.7), wave(0.2, 8.3, 0.1));
