@@ -16,6 +16,9 @@ use crate::robot::Arm;
 /// Rounds of reweighting in which an estimate settles to a thousandth.
 pub const REWEIGHTINGS: usize = 8;
 
+/// A deviation below this is none: products of inertia of zero have the width of one rounding, whose weight is no number.
+const EXACT: f64 = 1e-100;
+
 /// A sample with its acceleration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Moving {
@@ -149,7 +152,7 @@ pub fn fit(
         }
     }
     // Normal equations of the free parameters, about the centre, in units of sqrt(diagonal).
-    let free: Vec<usize> = (0..p).filter(|&j| belief.deviation[j] > 0.0).collect();
+    let free: Vec<usize> = (0..p).filter(|&j| belief.deviation[j] > EXACT).collect();
     let center = DVector::from_column_slice(&belief.center);
     let (mut regressor, mut y) = (Regressor::new(robot), DMatrix::zeros(n, p));
     let mut normal = DMatrix::zeros(free.len(), free.len());

@@ -78,6 +78,7 @@ impl EstimationStudy {
             description: file.description.clone(),
             options: reader.options(&file)?,
             first_part: reader.first_part(&file, log.step_s)?,
+            outside: file.solver.outside_torques,
             robot: reader.robot,
             step_s: log.step_s,
             samples: log.samples,
