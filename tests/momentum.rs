@@ -263,7 +263,10 @@ fn play(bench: &Bench, luck: Luck, truth: Vec<f64>, rng: &mut ChaCha8Rng) -> (f6
             .collect();
         if k == next_tick {
             if leg > followed {
-                controller.switch(bench.legs[leg].from_s - bench.legs[followed].from_s, bench.legs[leg].plan.clone());
+                controller.switch(
+                    bench.legs[leg].from_s - bench.legs[followed].from_s,
+                    bench.legs[leg].plan.clone(),
+                );
                 followed = leg;
             }
             let late = steps_of(timing.latency_s);
@@ -330,7 +333,7 @@ fn what_is_pushed_beyond_its_bounds_is_noticed() {
 /// Three plans, each begun while the arm moves, with sets that shrink about a truth that is not in their middle.
 fn chain(rng: &mut ChaCha8Rng) -> (Bench, Vec<f64>) {
     let (mut bench, prior, start) = arm(0.3);
-    let set = about(&prior, &prior.center(), 0.4);
+    let set = about(&prior, &prior.center(), 0.25);
     let theta = truth(&set, true, rng);
     bench.follow(&set, &start, 0.0);
     let mut known = set;

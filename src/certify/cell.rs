@@ -83,7 +83,8 @@ impl CellReport {
         sweep_capsules(robot, &space.forms.motion, &mut space.placed, &mut space.ends);
         self.growth_m = space.ends.iter().flatten().map(growth).fold(0.0, f64::max);
         let CellWorkspace { ends, blocks, weights, .. } = space;
-        let near = Surroundings { robot, obstacles: &problem.scene.obstacles, after_s: problem.tube.gains.period_s };
+        let near =
+            Surroundings { robot, obstacles: &problem.scene.obstacles, after_s: problem.tube.gains.period_s };
         near.separate(span, (ends, blocks, weights), &mut self.clearances);
         let rho: Joints<f64> = torque.iter().map(|t| t.rho).collect();
         let floor = &problem.tube.inertia_floor[..];

@@ -15,6 +15,8 @@
 //! *Obstacles that move* go on until the age after each span: longer than a tick.
 
 mod start;
+#[cfg(test)]
+mod tests;
 
 use rayon::prelude::*;
 
@@ -30,9 +32,7 @@ use crate::trajectory::Pieces;
 
 use super::separate::Surroundings;
 use super::verdict::Tally;
-use super::{
-    Certificate, ConstraintFamily, ConstraintIndex, Partition, ProvenClearance, Refusal, Shortfall,
-};
+use super::{Certificate, ConstraintFamily, ConstraintIndex, Partition, ProvenClearance, Refusal, Shortfall};
 
 /// What is known of the state in which a plan of the second law starts.
 #[derive(Debug, Clone, Copy)]

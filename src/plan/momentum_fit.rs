@@ -109,7 +109,12 @@ pub fn fit(
 }
 
 /// A tube of no width, but for what a plan that follows another must have at its start.
-fn none(problem: &MomentumProblem<'_>, gains: MomentumGains, timing: CycleTiming, cells: usize) -> MomentumTube {
+fn none(
+    problem: &MomentumProblem<'_>,
+    gains: MomentumGains,
+    timing: CycleTiming,
+    cells: usize,
+) -> MomentumTube {
     let none = vec![0.0; problem.robot().dof()];
     let most = FALL_IN_A_CELL * cells.max(1) as f64 / problem.duration_s();
     let momentum_fall = Fall { hold_s: timing.window_s(), rate_1_s: (MOMENTUM_RATE * gains.k_r).min(most) };

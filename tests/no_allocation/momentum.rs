@@ -63,7 +63,8 @@ fn the_momentum_law_does_not_allocate_and_gives_numbers() {
         for plan in next.drain(..) {
             handed_back.extend(controller.switch(0.3, plan));
             for k in 0..3 {
-                let tick = controller.tick(1e-4 * f64::from(k), Measured { q: &start_q, dq: &none }, &mut tau);
+                let tick =
+                    controller.tick(1e-4 * f64::from(k), Measured { q: &start_q, dq: &none }, &mut tau);
                 assert!(tick.share < 1.0, "{tick:?}");
             }
             assert!(controller.start_fault(Measured { q: &start_q, dq: &none }).is_none());

@@ -115,7 +115,8 @@ impl<'a, const N: usize> Switch<'a, N> {
     ) -> Self {
         let w = before.tube.timing.window_s();
         let (from, to) = ((before.at_s - w).next_down(), add_up(before.at_s, w));
-        let hull = |a: Affine<N, Counted>, b: Affine<N, Counted>| -> Interval { a.interval().hull(b.interval()) };
+        let hull =
+            |a: Affine<N, Counted>, b: Affine<N, Counted>| -> Interval { a.interval().hull(b.interval()) };
         let jumps = jumps(before, curve);
         let (mut desired, mut sizes) = (Joints::new(), Joints::new());
         let (mut e, mut r) = (Joints::new(), Joints::new());
@@ -127,7 +128,8 @@ impl<'a, const N: usize> Switch<'a, N> {
             // Jumps of q, dq and ddq.
             let [dq, ddq, dddq] = jumps[j];
             let half = 0.5 * mul_up(w, w);
-            let position = [dq, mul_up(w, ddq), mul_up(half, dddq), mul_up(mul_up(half, w) / 3.0, turn).next_up()];
+            let position =
+                [dq, mul_up(w, ddq), mul_up(half, dddq), mul_up(mul_up(half, w) / 3.0, turn).next_up()];
             let velocity = [ddq, mul_up(w, dddq), mul_up(half, turn)];
             let lag = sum_up(position);
             e.push(lag);

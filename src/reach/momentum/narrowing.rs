@@ -152,9 +152,7 @@ impl MomentumTube {
         };
         Narrowing {
             radius_nm: (0..n).map(radius).collect(),
-            lag_nms: (0..n)
-                .map(|j| mul_up(gap(start.lag_nms2[j], self.lag_nms2[j]), lag_rate))
-                .collect(),
+            lag_nms: (0..n).map(|j| mul_up(gap(start.lag_nms2[j], self.lag_nms2[j]), lag_rate)).collect(),
         }
     }
 

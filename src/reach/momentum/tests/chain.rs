@@ -43,9 +43,8 @@ fn a_tube_that_narrows_pays_for_its_fall() {
     };
     let differ = |a: &[f64], b: &[f64]| -> Vec<f64> { a.iter().zip(b).map(|(a, b)| a - b).collect() };
     let paid = differ(&falling.needed_robust_nm, &still.needed_robust_nm);
-    let exact = |j: usize| {
-        rate(&|t| tube.robust_at(j, t) / GAINS.kappa + tube.noise_at(j, t)) / still.reaction[j].0
-    };
+    let exact =
+        |j: usize| rate(&|t| tube.robust_at(j, t) / GAINS.kappa + tube.noise_at(j, t)) / still.reaction[j].0;
     near(&paid, exact, 1e-8);
     let paid = differ(&falling.needed_lag_nms2, &still.needed_lag_nms2);
     near(&paid, |j| rate(&|t| tube.lag_at(j, t)) / GAINS.k_r, 1e-9);
@@ -107,7 +106,9 @@ fn the_tube_falls_as_it_is_said_to() {
             close(tube.lag_at(j, t), 0.003 * (1 + j) as f64 * (1.0 + lag));
             close(tube.sign_band_at(j, t), 0.05 * (1.0 + lag));
             let (widest, narrowest) = (tube.widest_from(t), tube.narrowest_until(t));
-            assert!(widest.robust_nm[j] > tube.robust_at(j, t) && narrowest.robust_nm[j] < tube.robust_at(j, t));
+            assert!(
+                widest.robust_nm[j] > tube.robust_at(j, t) && narrowest.robust_nm[j] < tube.robust_at(j, t)
+            );
             assert!(widest.lag_nms2[j] > tube.lag_at(j, t) && narrowest.lag_nms2[j] < tube.lag_at(j, t));
         }
     }
@@ -235,9 +236,7 @@ fn an_age_adds_what_motions_and_mass_matrices_change() {
     let rate = (chained.mass(1e-5) - chained.mass(-1e-5)) / 2e-5;
     let (next, old) = (rate * &inverse, chained.before.mass_rate(T) * &inverse);
     let radius = |k: usize| chained.before.tube.radius(k);
-    let turned = |j: usize| {
-        row(&next, j, radius) + row(&across, j, |k| row(&old, k, radius))
-    };
+    let turned = |j: usize| row(&next, j, radius) + row(&across, j, |k| row(&old, k, radius));
     about(&needed.noise_nms, |j| 2.0 * (AGE_S * turned(j) + apart[j]), 0.05);
 }
 
