@@ -7,10 +7,12 @@ use std::sync::Arc;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use start::Start;
-use surelift::control::{Controller, Measured, MomentumController, RobustController};
+use surelift::certify::{MomentumProblem, MomentumStart};
+use surelift::control::{Controller, Measured, MomentumController, MomentumPlan, RobustController};
 use surelift::plan::tube_fit;
 use surelift::reach::PreparedSet;
-use surelift::reach::momentum::{CycleTiming, MomentumGains, MomentumProblem, MomentumTube};
+use surelift::reach::momentum::{CycleTiming, MomentumGains, MomentumTube};
+use surelift::robot::Scene;
 use surelift::trajectory::{Bezier, JointState};
 
 fn tick(c: &mut Criterion) {
@@ -45,12 +47,17 @@ fn momentum(c: &mut Criterion) {
         noise_nms: vec![0.05; n],
         lag_nms2: vec![0.05; n],
         sign_band_rad_s: vec![0.05; n],
+        start: None,
     };
-    let problem = MomentumProblem::new(robot, &set, &curve).unwrap();
+    let scene = Scene::default();
+    let problem = MomentumProblem::new(robot, &set, &scene, &curve, MomentumStart::Rest).unwrap();
     c.bench_function("control/momentum_survey", |b| {
         b.iter(|| problem.survey(black_box(&tube), 24).unwrap().is_some());
     });
-    let mut controller = MomentumController::new(robot.clone(), set.clone(), tube, curve.clone());
+    let mut controller = MomentumController::new(
+        robot.clone(),
+        Arc::new(MomentumPlan { set: set.clone(), tube, curve: curve.clone().into() }),
+    );
     let (dq, mut tau) = (vec![1e-3; n], vec![0.0; n]);
     c.bench_function("control/momentum_tick", |b| {
         b.iter(|| {

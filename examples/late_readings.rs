@@ -4,11 +4,12 @@
 //! cargo run --release --example late_readings
 //! ```
 
+use surelift::certify::{MomentumProblem, MomentumStart};
 use surelift::inertia::ParameterSet;
 use surelift::plan::momentum_fit::{MomentumRefusal, fit};
 use surelift::reach::PreparedSet;
-use surelift::reach::momentum::{CycleTiming, MomentumGains, MomentumProblem};
-use surelift::robot::{Arm, Sensors};
+use surelift::reach::momentum::{CycleTiming, MomentumGains};
+use surelift::robot::{Arm, Scene, Sensors};
 use surelift::scenario::Scenario;
 use surelift::trajectory::{Bezier, JointState};
 
@@ -38,7 +39,8 @@ pub fn with_latency_and_delay(other_s: f64) -> Result<Proven, Box<dyn std::error
     let robot = task.robot.with_sensors(sensors)?;
     let set = PreparedSet::new(&robot, &narrowed(&task.prior_set()?, 0.1)?);
     let curve = motion(&robot, &task.start)?;
-    let problem = MomentumProblem::new(&robot, &set, &curve)?;
+    let scene = Scene::default();
+    let problem = MomentumProblem::new(&robot, &set, &scene, &curve, MomentumStart::Rest)?;
     let timing =
         CycleTiming { period_s: 1e-3, latency_s: 0.5 * other_s, delay_s: 0.5 * other_s, jitter_s: 1e-4 };
     let gains = MomentumGains { k_r: 6.0, kappa: 60.0 };

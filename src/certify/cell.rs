@@ -4,43 +4,21 @@
 //! constants of the tube that are at least [`Required`] meet the conditions of [`crate::reach::tube`].
 
 use crate::enclose::{Affine, Interval, Rounding};
-use crate::reach::block::Block;
 use crate::reach::energy::{energy_slack, relative_mass, velocity_slopes};
 use crate::reach::extent::growth;
 use crate::reach::gravity::tilt_torques;
 use crate::reach::law::LawBounds;
-use crate::reach::links::{
-    ProvenSeparation, clear_of_capsule, clear_of_obstacle, coarsely_clear, sweep_capsules,
-};
+use crate::reach::links::sweep_capsules;
 use crate::reach::mass::floor_factor;
-use crate::reach::moving::{grown, moved_by};
 use crate::reach::roundoff::{LAW_ROUNDOFF, RoundoffBounds};
 use crate::reach::strips::PreparedStrips;
 use crate::reach::torque::{JointTorque, drift, joint_torques};
 use crate::reach::upward::{add_up, div_up, mul_up, sum_up};
 use crate::reach::{Cell, CellWorkspace, Joints, Span, extent};
-use crate::robot::{DriveBounds, JointLimits, LinkShape};
+use crate::robot::{DriveBounds, JointLimits};
 
-use super::{Body, Problem};
-
-/// Pairs that are provably further apart than this, m, are not separated exactly if another pair is nearer. What is proven
-/// stays true for any value: a larger one takes more time, a smaller one makes reported clearances of far pairs less sharp.
-pub const DETAIL_M: f64 = 0.3;
-
-/// At rest nothing is asked of an obstacle that moves ([`crate::reach::moving`]).
-const NOT_ASKED: ProvenSeparation = ProvenSeparation { clearance_m: f64::INFINITY, direction: [0.0; 3] };
-
-/// What must be kept apart, and how far it provably is.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ProvenClearance {
-    /// Index of the capsule in [`crate::robot::Arm::shapes`].
-    pub shape: usize,
-    /// The obstacle or the other capsule.
-    pub other: Body,
-    /// Proven distance and the direction that proves it. From an obstacle that moves: wherever it may be by then; infinite at rest,
-    /// where nothing is asked.
-    pub separation: ProvenSeparation,
-}
+use super::Problem;
+use super::separate::{ProvenClearance, Surroundings};
 
 /// Least values that the constants of the tube must have for the proof to hold over a cell.
 #[derive(Debug, Clone, Default)]
@@ -104,7 +82,10 @@ impl CellReport {
         let torque = joint_torques(robot, &problem.law(), &cell, strip_bounds, place);
         sweep_capsules(robot, &space.forms.motion, &mut space.placed, &mut space.ends);
         self.growth_m = space.ends.iter().flatten().map(growth).fold(0.0, f64::max);
-        self.separate(problem, span, space);
+        let CellWorkspace { ends, blocks, weights, .. } = space;
+        let near =
+            Surroundings { robot, obstacles: &problem.scene.obstacles, after_s: problem.tube.gains.period_s };
+        near.separate(span, (ends, blocks, weights), &mut self.clearances);
         let rho: Joints<f64> = torque.iter().map(|t| t.rho).collect();
         let floor = &problem.tube.inertia_floor[..];
         let mass = relative_mass(robot, prepared, &cell, floor, (&mut space.ranges, &mut space.mass));
@@ -130,71 +111,6 @@ impl CellReport {
         self.torque = torque;
         self.span = span;
     }
-
-    /// Separates all pairs that must stay apart, with the ends of the capsules as they are in `space`.
-    ///
-    /// Boxes come first ([`crate::reach::block`]). Where they prove more than [`DETAIL_M`], and more than is proven of another pair
-    /// of this cell, that is the pair's bound. It is a proven one too, positive, and not the least: neither the verdict on the cell
-    /// nor its least margin would be another if all pairs were separated exactly.
-    fn separate<const N: usize, R: Rounding>(
-        &mut self,
-        problem: &Problem<'_>,
-        span: Span,
-        CellWorkspace { ends, blocks, weights, .. }: &mut CellWorkspace<N, R>,
-    ) {
-        let (robot, obstacles) = (problem.robot, &problem.scene.obstacles);
-        let (shapes, period_s) = (robot.shapes(), problem.tube.gains.period_s);
-        // Of a capsule, and of the ball by which an obstacle that moves has grown.
-        let radius = |shape: usize, k: usize| {
-            let moved = moved_by(&obstacles[k], period_s, span)?;
-            Some(grown(shapes[shape].capsule.radius, moved))
-        };
-        blocks.clear();
-        blocks.extend(ends.iter().map(Block::around_axis));
-        blocks.extend(obstacles.iter().map(Block::around_zonotope));
-        let (axes, blocks) = blocks.split_at(ends.len());
-        self.clearances.clear();
-        for (shape, link) in shapes.iter().enumerate() {
-            // A capsule fixed to the base does not move; where it is mounted is not for a plan to change.
-            if link.joint.is_none() {
-                continue;
-            }
-            for (k, block) in blocks.iter().enumerate() {
-                let coarse = |radius| coarsely_clear(&axes[shape], radius, block);
-                let separation = radius(shape, k).map_or(NOT_ASKED, coarse);
-                self.clearances.push(ProvenClearance { shape, other: Body::Obstacle(k), separation });
-            }
-        }
-        for &(a, b) in robot.self_pairs() {
-            let separation = coarsely_clear(&axes[a], pair_radius(shapes, a, b), &axes[b]);
-            self.clearances.push(ProvenClearance { shape: a, other: Body::Shape(b), separation });
-        }
-        let mut least = f64::INFINITY;
-        // Those within sight, then those that could be the least of all.
-        for sight in [Some(DETAIL_M), None] {
-            for ProvenClearance { shape, other, separation } in &mut self.clearances {
-                if separation.clearance_m > sight.unwrap_or(least) {
-                    continue;
-                }
-                *separation = match *other {
-                    Body::Obstacle(k) => {
-                        let Some(radius) = radius(*shape, k) else { continue };
-                        clear_of_obstacle(&ends[*shape], radius, &obstacles[k], weights)
-                    }
-                    Body::Shape(b) => {
-                        let radii = pair_radius(shapes, *shape, b);
-                        clear_of_capsule(&ends[*shape], &ends[b], radii, weights)
-                    }
-                };
-                least = least.min(separation.clearance_m);
-            }
-        }
-    }
-}
-
-/// Upper bound of the sum of two capsules' radii, m.
-fn pair_radius(shapes: &[LinkShape], a: usize, b: usize) -> f64 {
-    add_up(shapes[a].capsule.radius, shapes[b].capsule.radius)
 }
 
 /// Upper bound of the command, its own rounding included.

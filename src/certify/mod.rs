@@ -20,15 +20,19 @@
 pub mod cell;
 #[cfg(test)]
 pub(crate) mod fixture;
+pub mod momentum;
 mod problem;
+mod separate;
 pub mod switch;
 mod verdict;
 mod workspaces;
 
 use crate::enclose::{Counted, Rounding};
 
-pub use cell::{CellReport, ProvenClearance};
+pub use cell::CellReport;
+pub use momentum::{MomentumProblem, MomentumStart};
 pub use problem::{Partition, Problem};
+pub use separate::{DETAIL_M, ProvenClearance};
 pub use switch::{Predecessor, Start, StartRefusal};
 pub use verdict::{Body, Certificate, ConstraintFamily, ConstraintIndex, Margin, Refusal, Shortfall};
 pub use workspaces::Workspaces;

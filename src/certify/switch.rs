@@ -47,7 +47,7 @@ pub const MOST_EXCESS: f64 = 0.5 * (LEVEL - 1.0);
 const UNIT: f64 = 4.0 * f64::EPSILON;
 /// A jump of the desired acceleration (rad/s^2, and relative to its size) above this is none of rounding. No bound rests on it: every tick belongs to one
 /// plan. It tells a plan that was made for another start.
-const SAME_ACCELERATION: f64 = 1e-9;
+pub(super) const SAME_ACCELERATION: f64 = 1e-9;
 
 /// One moment of a desired motion: no symbol but that of time, which does not pass.
 type Form = Affine<1, Counted>;
@@ -162,7 +162,7 @@ pub fn excess(
     }
 }
 
-fn at_rest(robot: &Arm, curve: Pieces<'_>) -> Result<(), StartRefusal> {
+pub(super) fn at_rest(robot: &Arm, curve: Pieces<'_>) -> Result<(), StartRefusal> {
     for (j, joint) in robot.joints.iter().enumerate() {
         let p = curve.first_points(j);
         let (velocity, acceleration) = (p[1] - p[0], p[2] - p[1]);

@@ -114,6 +114,16 @@ pub enum ConstraintIndex {
     Drift(usize),
     /// The tube's bound on a joint's acceleration.
     Acceleration(usize),
+    /// The momentum law's nominal mass matrix, or how far the true one may be from it.
+    MassMatrix,
+    /// The momentum law's robust torque of a joint.
+    Robust(usize),
+    /// What the momentum error of a joint may be misread by.
+    Noise(usize),
+    /// The momentum law's bound of a joint's position errors.
+    Lag(usize),
+    /// The momentum law's sign band of a joint.
+    SignBand(usize),
     /// A time that no cell covers.
     Uncovered,
 }
@@ -134,6 +144,11 @@ impl ConstraintIndex {
             ConstraintIndex::Floor => "tube inertia_floor against the mass matrix".to_owned(),
             ConstraintIndex::Drift(j) => format!("tube drift_nm of {}", joint(j)),
             ConstraintIndex::Acceleration(j) => format!("tube acceleration_bound of {}", joint(j)),
+            ConstraintIndex::MassMatrix => "how far the mass matrix may be from the nominal one".to_owned(),
+            ConstraintIndex::Robust(j) => format!("tube robust_nm of {}", joint(j)),
+            ConstraintIndex::Noise(j) => format!("tube noise_nms of {}", joint(j)),
+            ConstraintIndex::Lag(j) => format!("tube lag_nms2 of {}", joint(j)),
+            ConstraintIndex::SignBand(j) => format!("tube sign_band_rad_s of {}", joint(j)),
             ConstraintIndex::Uncovered => "a time that no cell covers".to_owned(),
         }
     }

@@ -23,7 +23,7 @@ pub use adaptive_robust::{AdaptiveRobustController, AdaptiveRobustGains};
 pub use baseline::JointGain;
 pub use chatter::ChatterWatch;
 pub use gravity_pid::{GravityPid, PidGains};
-pub use momentum::{MomentumController, MomentumTick};
+pub use momentum::{MomentumController, MomentumPlan, MomentumTick};
 pub use robust::{RobustController, StartFault, open_torque};
 pub use stop::GentleStop;
 pub use supervised::{StopReason, SupervisedController};

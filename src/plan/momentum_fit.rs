@@ -1,8 +1,15 @@
-//! Chooses the constants of the momentum law for a plan. A guess with a margin: [`MomentumProblem::proven`] decides whether it holds.
+//! Chooses the constants of the momentum law for a plan. A guess with a margin: [`MomentumProblem::certify`] decides whether it holds.
+//!
+//! A plan that follows another starts as wide as it must ([`MomentumProblem::needed_at_start`]) and falls from there to what its own motion needs. Momenta fall
+//! at twice K_r, which costs little of kappa; position errors can only follow momenta, at K_r, so they wait until those have
+//! fallen and then fall slower.
 
 use thiserror::Error;
 
-use crate::reach::momentum::{CycleTiming, MomentumGains, MomentumProblem, MomentumReport, MomentumTube};
+use crate::certify::MomentumProblem;
+use crate::reach::momentum::{
+    CycleTiming, Fall, MomentumGains, MomentumReport, MomentumTube, NeededAtStart, WideStart,
+};
 use crate::robot::Joint;
 
 /// What is stored exceeds what a round needs by this factor, so that the fixed point u -> w -> u is passed and not only approached. More widens the
@@ -15,6 +22,17 @@ const MOST_ROUNDS: usize = 40;
 const NOISE_SHARE: f64 = 0.5;
 /// A robust torque above this multiple of what the joint can do is none that settles at a value of use.
 const HOPELESS: f64 = 3.0;
+/// What is needed at the start is known and does not grow from round to round: this is for rounding.
+const START_RESERVE: f64 = 1.0 + 1e-9;
+/// Rates at which the tube falls, over K_r.
+const MOMENTUM_RATE: f64 = 2.0;
+const LAG_RATE: f64 = 0.4;
+/// Position errors begin to fall when momenta have come down to this share of what they fall by.
+const LAG_SHARE: f64 = 0.4;
+/// What falls may fall by at most so much over one cell, as a cell must bear its widest tube with its narrowest constants.
+const FALL_IN_A_CELL: f64 = 0.3;
+/// Cells in which more than this share of the start is left raise what they lack at the start, others later.
+const AT_START: f64 = 0.5;
 
 /// Why no constants were found.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -61,16 +79,8 @@ pub fn fit(
     timing: CycleTiming,
     cells: usize,
 ) -> Result<(MomentumTube, Vec<MomentumReport>), MomentumRefusal> {
-    let n = problem.robot.dof();
-    let none = vec![0.0; n];
-    let mut tube = MomentumTube {
-        gains,
-        timing,
-        robust_nm: none.clone(),
-        noise_nms: none.clone(),
-        lag_nms2: none.clone(),
-        sign_band_rad_s: none,
-    };
+    let robot = problem.robot();
+    let mut tube = none(problem, gains, timing, cells);
     for _ in 0..MOST_ROUNDS {
         let reports = problem.survey(&tube, cells).map_err(MomentumRefusal::Unsupported)?;
         let reports = reports.ok_or(MomentumRefusal::MassMatrix)?;
@@ -82,14 +92,15 @@ pub fn fit(
         if reports.iter().all(|report| report.covered_by(&tube)) {
             return Ok((tube, reports));
         }
-        raise(&mut tube, &reports);
-        for (joint, &robust_nm) in problem.robot.joints.iter().zip(&tube.robust_nm) {
+        raise(&mut tube, problem.needed_at_start(), &reports);
+        for (j, joint) in robot.joints.iter().enumerate() {
+            let robust_nm = tube.robust_at(j, 0.0);
             if !(robust_nm <= HOPELESS * joint.limits.torque) {
                 return Err(MomentumRefusal::Diverges { joint: joint.name.clone(), robust_nm });
             }
         }
     }
-    let joints = problem.robot.joints.iter().zip(&tube.robust_nm);
+    let joints = robot.joints.iter().zip(&tube.robust_nm);
     let share = |(joint, robust_nm): (&Joint, &f64)| robust_nm / joint.limits.torque;
     let (joint, &robust_nm) = joints
         .max_by(|a, b| share(*a).total_cmp(&share(*b)))
@@ -97,14 +108,94 @@ pub fn fit(
     Err(MomentumRefusal::Diverges { joint: joint.name.clone(), robust_nm })
 }
 
-/// Gives the tube what the reports need, with the reserve.
-fn raise(tube: &mut MomentumTube, reports: &[MomentumReport]) {
-    let most = |of: &dyn Fn(&MomentumReport) -> f64| RESERVE * reports.iter().map(of).fold(0.0, f64::max);
-    for j in 0..tube.robust_nm.len() {
-        tube.noise_nms[j] = most(&|report| report.needed_noise_nms[j]);
-        let quiet = tube.gains.kappa * tube.noise_nms[j] / NOISE_SHARE;
-        tube.robust_nm[j] = most(&|report| report.needed_robust_nm[j]).max(quiet);
-        tube.lag_nms2[j] = most(&|report| report.needed_lag_nms2[j]);
-        tube.sign_band_rad_s[j] = most(&|report| report.needed_sign_band_rad_s[j]);
+/// A tube of no width, but for what a plan that follows another must have at its start.
+fn none(
+    problem: &MomentumProblem<'_>,
+    gains: MomentumGains,
+    timing: CycleTiming,
+    cells: usize,
+) -> MomentumTube {
+    let none = vec![0.0; problem.robot().dof()];
+    let most = FALL_IN_A_CELL * cells.max(1) as f64 / problem.duration_s();
+    let momentum_fall = Fall { hold_s: timing.window_s(), rate_1_s: (MOMENTUM_RATE * gains.k_r).min(most) };
+    let wait_s = momentum_fall.time_to(LAG_SHARE);
+    let lag_fall = Fall { hold_s: wait_s, rate_1_s: (LAG_RATE * gains.k_r).min(most) };
+    let start = problem.needed_at_start().map(|_| WideStart {
+        robust_nm: none.clone(),
+        noise_nms: none.clone(),
+        lag_nms2: none.clone(),
+        sign_band_rad_s: none.clone(),
+        momentum_fall,
+        lag_fall,
+    });
+    let mut tube = MomentumTube {
+        gains,
+        timing,
+        robust_nm: none.clone(),
+        noise_nms: none.clone(),
+        lag_nms2: none.clone(),
+        sign_band_rad_s: none,
+        start,
+    };
+    raise(&mut tube, problem.needed_at_start(), &[]);
+    tube
+}
+
+/// What the cells need of one constant, with the share of its start that each has left.
+struct Demand<'a> {
+    cells: Vec<(f64, f64)>,
+    constant: (&'a mut f64, Option<&'a mut f64>),
+}
+
+impl Demand<'_> {
+    /// Gives the constant what the cells need, with the reserve: `least` at its later value, `at_start` at its start.
+    fn meet(self, least: f64, at_start: f64) {
+        let (later, start) = self.constant;
+        let most = |cells: &mut dyn Iterator<Item = f64>| cells.fold(0.0, f64::max);
+        let needs = || self.cells.iter().map(|(need, share)| (RESERVE * need, *share));
+        let Some(start) = start else {
+            *later = most(&mut needs().map(|(need, _)| need)).max(least);
+            return;
+        };
+        let early = most(&mut needs().filter(|(_, share)| *share > AT_START).map(|(need, _)| need));
+        let wide = early.max(at_start);
+        // later (1 - share) + wide share is to be enough.
+        let left = |(need, share): (f64, f64)| {
+            if need >= wide { need } else { ((need - wide * share) / (1.0 - share)).max(0.0) }
+        };
+        *later = most(&mut needs().map(left)).max(least);
+        *start = wide.max(*later);
+    }
+}
+
+/// Gives the tube what the reports and the start need, with the reserve.
+fn raise(tube: &mut MomentumTube, needed: Option<&NeededAtStart>, reports: &[MomentumReport]) {
+    let shares: Vec<(f64, f64)> = reports.iter().map(|report| report.shares_of(tube)).collect();
+    let kappa = tube.gains.kappa;
+    let at_start = |list: fn(&NeededAtStart) -> &[f64], j: usize| -> f64 {
+        needed.map_or(0.0, |needed| START_RESERVE * list(needed)[j])
+    };
+    let MomentumTube { robust_nm, noise_nms, lag_nms2, sign_band_rad_s, start, .. } = tube;
+    let mut start = start.as_mut();
+    let cells = |of: &dyn Fn(&MomentumReport) -> f64, momentum: bool| -> Vec<(f64, f64)> {
+        let share = |(p, lag): &(f64, f64)| if momentum { *p } else { *lag };
+        reports.iter().zip(&shares).map(|(report, shares)| (of(report), share(shares))).collect()
+    };
+    for j in 0..robust_nm.len() {
+        let constant = (&mut noise_nms[j], start.as_mut().map(|start| &mut start.noise_nms[j]));
+        let demand = Demand { cells: cells(&|report| report.needed_noise_nms[j], true), constant };
+        demand.meet(0.0, at_start(|needed| &needed.noise_nms, j));
+        let quiet = |noise: f64| kappa * noise / NOISE_SHARE;
+        let wide_noise = start.as_ref().map_or(0.0, |start| start.noise_nms[j]);
+        let inherited = kappa * (at_start(|needed| &needed.radius_nms, j) - wide_noise);
+        let constant = (&mut robust_nm[j], start.as_mut().map(|start| &mut start.robust_nm[j]));
+        let demand = Demand { cells: cells(&|report| report.needed_robust_nm[j], true), constant };
+        demand.meet(quiet(noise_nms[j]), inherited.max(quiet(wide_noise)));
+        let constant = (&mut lag_nms2[j], start.as_mut().map(|start| &mut start.lag_nms2[j]));
+        let demand = Demand { cells: cells(&|report| report.needed_lag_nms2[j], false), constant };
+        demand.meet(0.0, at_start(|needed| &needed.lag_nms2, j));
+        let constant = (&mut sign_band_rad_s[j], start.as_mut().map(|start| &mut start.sign_band_rad_s[j]));
+        let demand = Demand { cells: cells(&|report| report.needed_sign_band_rad_s[j], false), constant };
+        demand.meet(0.0, 0.0);
     }
 }

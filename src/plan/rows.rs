@@ -5,7 +5,7 @@
 
 use arrayvec::ArrayVec;
 
-use crate::certify::cell::DETAIL_M;
+use crate::certify::DETAIL_M;
 use crate::certify::{Body, CellReport};
 use crate::dynamics::{BodyPlacement, Motion, Wrench, placements, rnea, vec3};
 use crate::reach::{PreparedSet, Span};

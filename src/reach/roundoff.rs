@@ -60,6 +60,11 @@ impl Roundoff {
         Self { size: size.abs(), error: 0.0 }
     }
 
+    /// A float of at most this size that stands for a number that it is off by `error` from.
+    pub fn inexact(size: f64, error: f64) -> Self {
+        Self { size: size.abs(), error }
+    }
+
     /// One of two numbers, the smaller or the larger: it moves no further than the one that moves further.
     pub fn either(self, other: Self) -> Self {
         Self { size: self.size.max(other.size), error: self.error.max(other.error) }

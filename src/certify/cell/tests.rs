@@ -3,9 +3,11 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
+use crate::certify::{Body, DETAIL_M};
 use crate::enclose::Counted;
 use crate::inertia::ParameterSet;
 use crate::reach::fixture;
+use crate::reach::links::clear_of_obstacle;
 use crate::robot::clearance::to_zonotope;
 use crate::robot::{Arm, Scene, Zonotope3, load};
 use crate::trajectory::{Bezier, JointState};

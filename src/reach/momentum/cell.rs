@@ -7,7 +7,7 @@
 //! *Times.* The forms hold at all times that are at most twice the age before the span or after it. So everything that one moment depends on (the
 //! reading and the tick of the command in effect, and the time that it is meant for) is in the moment's own cell. Before its start and
 //! after its end the desired motion rests where it starts and ends, with the velocity and acceleration that it has there, none; the jerk is none
-//! there either, which is added.
+//! there either, which is added. A plan that starts in motion needs nothing before its start here: [`super::needed_at_start`] sees to that.
 //!
 //! *Inverse.* X is any matrix of floats. With M_0 X = 1 + H, |H| <= H^ over the cell and S >= 1 + H^ + H^2 + ..., M_0^-1 = X (1 + H)^-1, so that
 //! r = M_0^-1 p is X p~ for some |p~| <= S P, and e is X e~ for some |e~| <= S E. The entries of p~ and e~ are the symbols.
@@ -22,7 +22,7 @@ use crate::reach::cell::{Joints, Span, TIME, position_symbol};
 use crate::reach::prepared_set::PreparedSet;
 use crate::robot::Arm;
 use crate::scalar::{Dual, Scalar};
-use crate::trajectory::{Bezier, DesiredMotion};
+use crate::trajectory::{DesiredMotion, Pieces};
 
 use super::constants::MomentumTube;
 use super::matrix::BoundMatrix;
@@ -49,25 +49,39 @@ pub(super) struct MomentumCell<const N: usize, R: Rounding> {
     pub mass: BoundMatrix,
     /// Bounds of dM_0/dt X.
     pub turning: BoundMatrix,
+    /// Largest coefficients of the desired position, velocity and acceleration: what their roundings are relative to.
+    pub sizes: Joints<[f64; 3]>,
 }
 
 impl<const N: usize, R: Rounding> MomentumCell<N, R> {
-    /// The cell over `span`; `None` where no inverse of M_0 is found.
+    /// The cell over `span`; `None` where no inverse of M_0 is found. The tube does not narrow.
     pub fn new(
         robot: &Arm,
         set: &PreparedSet,
         tube: &MomentumTube,
-        (curve, span): (&Bezier, Span),
+        (curve, span): (Pieces<'_>, Span),
+        space: &mut MomentumWorkspace<N, R>,
+    ) -> Option<Self> {
+        let desired = (0..robot.dof()).map(|j| along(curve, tube, j, span)).collect();
+        let sizes = (0..robot.dof()).map(|j| curve.magnitudes(j)).collect();
+        Self::around(robot, set, tube, (desired, sizes), space)
+    }
+
+    /// The cell around a desired motion, given with its sizes.
+    pub fn around(
+        robot: &Arm,
+        set: &PreparedSet,
+        tube: &MomentumTube,
+        (desired, sizes): (Joints<DesiredMotion<N, R>>, Joints<[f64; 3]>),
         space: &mut MomentumWorkspace<N, R>,
     ) -> Option<Self> {
         let n = robot.dof();
-        let desired: Joints<_> = (0..n).map(|j| along(curve, tube, j, span)).collect();
         let middle: Joints<f64> = desired.iter().map(|d| d.q.center()).collect();
         let inverse = space.inverse(robot, set, &middle);
         if inverse.iter().any(|x| !x.is_finite()) {
             return None;
         }
-        let near = off_identity(robot, set, &desired, &inverse, space).neumann()?;
+        let near = times_inverse(robot, set, (&desired, &inverse), 1.0, space).neumann()?;
         let mass = mass_bounds(robot, set, space);
         let turning = mass_rate(robot, set, &desired, &inverse, space);
         let radius: Vec<f64> = (0..n).map(|j| tube.radius(j)).collect();
@@ -93,6 +107,7 @@ impl<const N: usize, R: Rounding> MomentumCell<N, R> {
             near,
             mass,
             turning,
+            sizes,
         })
     }
 
@@ -104,7 +119,7 @@ impl<const N: usize, R: Rounding> MomentumCell<N, R> {
 
 /// The desired motion of joint `j` at all times that matter over `span`.
 fn along<const N: usize, R: Rounding>(
-    curve: &Bezier,
+    curve: Pieces<'_>,
     tube: &MomentumTube,
     j: usize,
     span: Span,
@@ -112,8 +127,18 @@ fn along<const N: usize, R: Rounding>(
     let Span::Between(t0, t1) = span else { return curve.enclose_rest(j) };
     let around = 2.0 * tube.timing.age_s();
     let (from, to) = ((t0 - around).next_down(), (t1 + around).next_up());
-    let mut desired = curve.enclose::<N, R>(j, from.max(0.0), to.min(curve.duration_s), TIME);
-    if from <= 0.0 || to >= curve.duration_s {
+    within(curve, j, (from, to))
+}
+
+/// The desired motion of joint `j` at all times from the first to the second; before the start and past the end it rests.
+pub(super) fn within<const N: usize, R: Rounding>(
+    curve: Pieces<'_>,
+    j: usize,
+    (from, to): (f64, f64),
+) -> DesiredMotion<N, R> {
+    let end = curve.duration_s();
+    let mut desired = curve.enclose::<N, R>(j, from.clamp(0.0, end), to.clamp(0.0, end), TIME);
+    if from <= 0.0 || to >= end {
         let jerk = desired.dddq.interval();
         desired.dddq = Affine::from_interval(jerk.hull(Interval::constant(0.0)));
     }
@@ -133,12 +158,12 @@ pub(super) fn momentum_of_column<'a, const N: usize, R: Rounding>(
     storage.momentum(robot, motion)
 }
 
-/// Bounds of M_0 X - 1. Leaves `desired` of the workspace placed at the desired positions.
-fn off_identity<const N: usize, R: Rounding>(
+/// Bounds of M_0 X less `unit` on its diagonal. Leaves `desired` of the workspace placed at the desired positions.
+pub(super) fn times_inverse<const N: usize, R: Rounding>(
     robot: &Arm,
     set: &PreparedSet,
-    desired: &[DesiredMotion<N, R>],
-    inverse: &[f64],
+    (desired, inverse): (&[DesiredMotion<N, R>], &[f64]),
+    unit: f64,
     space: &mut MomentumWorkspace<N, R>,
 ) -> BoundMatrix {
     let n = robot.dof();
@@ -151,7 +176,7 @@ fn off_identity<const N: usize, R: Rounding>(
         let y = momentum_of_column(robot, inverse, k, place);
         for j in 0..n {
             let own = Affine::constant(set.joint(j).0[ARMATURE]).scale(inverse[n * j + k]);
-            let unit = Affine::constant(if j == k { -1.0 } else { 0.0 });
+            let unit = Affine::constant(if j == k { -unit } else { 0.0 });
             let row = y[width * j..width * (j + 1)].iter().zip(set.center());
             let sum = row.fold(own + unit, |sum, (y, theta)| sum + y.scale(*theta));
             off.set(j, k, sum.sup_abs());
@@ -161,7 +186,7 @@ fn off_identity<const N: usize, R: Rounding>(
 }
 
 /// Bounds of M_0. Expects `desired` of the workspace placed at the desired positions.
-fn mass_bounds<const N: usize, R: Rounding>(
+pub(super) fn mass_bounds<const N: usize, R: Rounding>(
     robot: &Arm,
     set: &PreparedSet,
     space: &mut MomentumWorkspace<N, R>,
@@ -181,7 +206,7 @@ fn mass_bounds<const N: usize, R: Rounding>(
 }
 
 /// Bounds of dM_0/dt X along the desired motion.
-fn mass_rate<const N: usize, R: Rounding>(
+pub(super) fn mass_rate<const N: usize, R: Rounding>(
     robot: &Arm,
     set: &PreparedSet,
     desired: &[DesiredMotion<N, R>],

@@ -2,6 +2,8 @@
 
 use crate::reach::upward::{add_up, div_up, mul_up, sum_up};
 
+use super::narrowing::WideStart;
+
 /// What a time on a plan's clock may be rounded by, s: a few units in the last place of an hour.
 const CLOCK_ROUNDING_S: f64 = 1e-11;
 
@@ -47,6 +49,13 @@ impl CycleTiming {
         add_up(self.lag_s(), CLOCK_ROUNDING_S)
     }
 
+    /// How long before and after a switch of plans the law before and its readings may still matter, s; rounded up.
+    ///
+    /// Proof: the next law's first readings are at most s_max old, and its first command acts within d_max + h + j of the switch.
+    pub fn window_s(&self) -> f64 {
+        add_up(self.age_s(), CLOCK_ROUNDING_S)
+    }
+
     /// The first number that is none: period above zero, the others not below.
     pub fn fault(&self) -> Option<String> {
         let wrong =
@@ -84,10 +93,12 @@ pub struct MomentumTube {
     pub lag_nms2: Vec<f64>,
     /// Desired speed, rad/s, below which the sign of Coulomb friction is not relied on.
     pub sign_band_rad_s: Vec<f64>,
+    /// Where a plan follows another: what these constants are at its start, from where they fall to the above. None from rest.
+    pub start: Option<WideStart>,
 }
 
 impl MomentumTube {
-    /// P_j = u_j / kappa + N_j, N m s: radius of the momentum error; rounded up.
+    /// P_j = u_j / kappa + N_j, N m s: radius of the momentum error; rounded up. Of a tube that narrows, its later one.
     pub fn radius(&self, j: usize) -> f64 {
         add_up(div_up(self.robust_nm[j], self.gains.kappa), self.noise_nms[j])
     }
@@ -123,7 +134,7 @@ impl MomentumTube {
                 return Some(format!("{what}: expected finite numbers not below 0, found {x}"));
             }
         }
-        None
+        self.start_fault()
     }
 }
 
@@ -153,6 +164,7 @@ mod tests {
             noise_nms: vec![0.1; 2],
             lag_nms2: vec![0.1; 2],
             sign_band_rad_s: vec![0.1; 2],
+            start: None,
         };
         assert_eq!(good.fault(2), None);
         assert!((good.radius(1) - 0.2).abs() < 1e-15 && good.radius(1) >= 0.2);

@@ -11,7 +11,8 @@
 //!   [`super::CycleTiming::command_shift_s`].
 //! * T of the desired motion at t_f less the nominal torque: what the set's box leaves ([`crate::reach::law::sums`]), and Coulomb friction. Where the desired
 //!   speed is beyond the sign band, the true one has its sign and is beyond the stiction speed at all times at which the command may act.
-//! * The drive's error and unmodelled torque, gravity's direction, and the rounding of the nominal torque.
+//! * The drive's error and unmodelled torque, gravity's direction, and the rounding of the nominal torque, of v and of their sum. What the evaluation of the
+//!   desired motion is off by goes through the nominal torque's own arithmetic, for all parameters of the set.
 //!
 //! *Readings.* r^ is off by delta_dq + K_r delta_q, and by the change of the desired motion between the reading's time and the one it is taken for.
 //! M_0 is that of the tick, up to s_max later than the reading: (dM_0/dt r) s_max besides.
@@ -73,11 +74,13 @@ pub(super) fn mismatch<const N: usize, R: Rounding>(
             mul_up(drive.error_ratio, command),
             drive.unmodelled_nm,
             rounding.torque[j],
+            mul_up(LAW_ROUNDOFF, command),
         ]);
         let desired = &cell.desired[j];
         let error = (cell.dq[j] - desired.dq).sup_abs();
+        let passing = mul_up(shift, desired.ddq.sup_abs());
         let sign_band_rad_s =
-            sum_up([robot.gains().stiction_speed_rad_s, error, mul_up(shift, desired.ddq.sup_abs())]);
+            sum_up([robot.gains().stiction_speed_rad_s, error, passing, evaluation(cell, j, 1)]);
         Mismatch { nominal_nm, rho_nm, noise_nms: noise[j], sign_band_rad_s }
     };
     (0..robot.dof()).map(of).collect()
@@ -189,7 +192,7 @@ fn tilt<const N: usize, R: Rounding>(
 }
 
 /// What r^ may be off by, joint by joint, carried into momentum by M_0; and what M_0 changes by between reading and tick.
-fn misreading<const N: usize, R: Rounding>(
+pub(super) fn misreading<const N: usize, R: Rounding>(
     robot: &Arm,
     tube: &MomentumTube,
     cell: &MomentumCell<N, R>,
@@ -203,8 +206,9 @@ fn misreading<const N: usize, R: Rounding>(
         let sensed = add_up(sensors.velocity_rad_s, mul_up(k_r, sensors.position_rad));
         let off = add_up(sensed, mul_up(slope, tube.timing.reading_shift_s()));
         // A dozen operations on numbers of these sizes make r^ of a reading.
-        let sizes = sum_up([1.0, desired.q.sup_abs(), desired.dq.sup_abs(), cell.r[i], cell.e[i]]);
-        add_up(off, mul_up(mul_up(LAW_ROUNDOFF, add_up(1.0, k_r)), sizes))
+        let [q, dq, _] = cell.sizes[i];
+        let sizes = sum_up([2.0, q, dq, cell.r[i], cell.e[i]]);
+        add_up(off, mul_up(mul_up(2.0 * LAW_ROUNDOFF, add_up(1.0, k_r)), sizes))
     };
     let off: Joints<f64> = (0..n).map(read).collect();
     let of = |j: usize| {
@@ -220,33 +224,41 @@ fn misreading<const N: usize, R: Rounding>(
 }
 
 /// What plain arithmetic is off by: nominal torques (N m), and entries of M_0.
-struct PlainArithmetic {
+pub(super) struct PlainArithmetic {
     torque: Joints<f64>,
-    mass_error: Vec<f64>,
+    pub mass_error: Vec<f64>,
 }
 
-fn plain_arithmetic<const N: usize, R: Rounding>(
+/// What the controller's desired position (0), velocity (1) or acceleration (2) may be off by: the rounding of its evaluation, and corrections at
+/// junctions ([`crate::trajectory::junction`]); each is at most half of this.
+fn evaluation<const N: usize, R: Rounding>(cell: &MomentumCell<N, R>, j: usize, order: usize) -> f64 {
+    mul_up(LAW_ROUNDOFF, add_up(1.0, cell.sizes[j][order]))
+}
+
+pub(super) fn plain_arithmetic<const N: usize, R: Rounding>(
     robot: &Arm,
     set: &PreparedSet,
     cell: &MomentumCell<N, R>,
     space: &mut MomentumWorkspace<N, R>,
 ) -> PlainArithmetic {
     let n = robot.dof();
-    let of = |f: &dyn Fn(usize) -> Affine<N, R>| -> Joints<Roundoff> {
-        (0..n).map(|j| Roundoff::float(f(j).sup_abs())).collect()
+    let of = |order: usize, f: &dyn Fn(usize) -> Affine<N, R>| -> Joints<Roundoff> {
+        (0..n).map(|j| Roundoff::inexact(f(j).sup_abs(), evaluation(cell, j, order))).collect()
     };
-    let (q, dq) = (of(&|j| cell.desired[j].q), of(&|j| cell.desired[j].dq));
-    let ddq = of(&|j| cell.desired[j].ddq);
+    let (q, dq) = (of(0, &|j| cell.desired[j].q), of(1, &|j| cell.desired[j].dq));
+    let ddq = of(2, &|j| cell.desired[j].ddq);
     space.sizes.sweep(robot, &q, &dq, &dq, &ddq);
     let y = space.size_regressor.torque(robot, &space.sizes);
     let torque = (0..n).map(|j| {
         let row = TorqueRow::new(y, (j, INERTIAL * n), dq[j], ddq[j]);
-        let c = set.joint(j).0;
+        let (c, g) = set.joint(j);
         let (coulomb, _) = dq[j].coulomb(c[COULOMB], 0.0);
         let own =
             coulomb + dq[j].scale(c[VISCOUS]) + ddq[j].scale(c[ARMATURE]) + Roundoff::constant(c[OFFSET]);
-        let charge = Roundoff::float(0.0);
-        sums(set, j, (own, charge), (&row, &row)).0.error
+        // Where the motion is off the true parameters' torque is too, not only the nominal one's.
+        let open = dq[j].scale(g[VISCOUS]) + ddq[j].scale(g[ARMATURE]);
+        let (nominal, left) = sums(set, j, (own, open), (&row, &row));
+        add_up(nominal.error, left.error)
     });
     let torque = torque.collect();
     let theta: Vec<Roundoff> = set.center().iter().map(|x| Roundoff::float(*x)).collect();

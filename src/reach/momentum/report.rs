@@ -7,12 +7,13 @@ use crate::reach::prepared_set::PreparedSet;
 use crate::reach::roundoff::LAW_ROUNDOFF;
 use crate::reach::upward::{add_up, div_up, mul_up, sum_up};
 use crate::robot::Arm;
-use crate::trajectory::Bezier;
+use crate::trajectory::Pieces;
 
 use super::cell::MomentumCell;
 use super::constants::MomentumTube;
 use super::coupling::{Coupling, coupling};
 use super::disturbance::{Mismatch, mismatch};
+use super::narrowing::{Narrowing, WideStart};
 use super::workspace::MomentumWorkspace;
 
 /// Bounds over one span. The constants of a [`MomentumTube`] must be at least what is *needed* here.
@@ -49,21 +50,31 @@ pub struct MomentumReport {
 }
 
 impl MomentumReport {
-    /// Evaluates all of it over `span` of `curve`; `None` where M may be too far from M_0 for any bound.
+    /// Evaluates all of it over `span` of `curve`; `None` where M may be too far from M_0 for any bound. Leaves the ends of the capsules in the workspace.
     pub fn new<const N: usize, R: Rounding>(
         robot: &Arm,
         set: &PreparedSet,
         tube: &MomentumTube,
-        (curve, span): (&Bezier, Span),
+        (curve, span): (Pieces<'_>, Span),
         space: &mut MomentumWorkspace<N, R>,
     ) -> Option<Self> {
         let n = robot.dof();
+        let (from_s, _) = tube.reach_of(span, curve.duration_s());
+        let narrowing = tube.narrowing_from(from_s);
+        let tube = &tube.widest_from(from_s);
         let cell = MomentumCell::new(robot, set, tube, (curve, span), space)?;
         let Coupling { across, reaction } = coupling(robot, set, &cell, space)?;
         sweep_capsules(robot, &space.moved, &mut space.placed, &mut space.ends);
         let growth_m = space.ends.iter().flatten().map(growth).fold(0.0, f64::max);
         let mismatch = mismatch(robot, set, tube, &cell, space);
-        let needed = Needed { tube, cell: &cell, across: &across, reaction: &reaction, mismatch: &mismatch };
+        let needed = Needed {
+            tube,
+            cell: &cell,
+            across: &across,
+            reaction: &reaction,
+            mismatch: &mismatch,
+            narrowing: &narrowing,
+        };
         let limits = |j: usize| &robot.joints[j].limits;
         let position = |j: usize| {
             limits(j).position.map_or(f64::INFINITY, |(lower, upper)| {
@@ -97,8 +108,22 @@ impl MomentumReport {
         })
     }
 
+    /// What the constants of `tube` are at least where this span needs them.
+    pub fn least_of(&self, tube: &MomentumTube) -> MomentumTube {
+        // The end of the plan matters to where a reach begins, not to where it ends.
+        tube.narrowest_until(tube.reach_of(self.span, 0.0).1)
+    }
+
+    /// Shares of what the tube falls by that are left where this span has its least constants: of u and N, and of E and the sign band. None where it does not fall.
+    pub fn shares_of(&self, tube: &MomentumTube) -> (f64, f64) {
+        let until_s = tube.reach_of(self.span, 0.0).1;
+        let left = |start: &WideStart| (start.momentum_fall.share(until_s), start.lag_fall.share(until_s));
+        tube.start.as_ref().map_or((0.0, 0.0), left)
+    }
+
     /// Whether the constants of `tube` are as large as this span needs them; then the theorem holds over it.
     pub fn covered_by(&self, tube: &MomentumTube) -> bool {
+        let tube = self.least_of(tube);
         let all = |have: &[f64], need: &[f64]| have.iter().zip(need).all(|(have, need)| have >= need);
         self.gain <= 1.0
             && all(&tube.robust_nm, &self.needed_robust_nm)
@@ -115,10 +140,11 @@ struct Needed<'a, const N: usize, R: Rounding> {
     across: &'a super::matrix::BoundMatrix,
     reaction: &'a [(f64, f64)],
     mismatch: &'a [Mismatch],
+    narrowing: &'a Narrowing,
 }
 
 impl<const N: usize, R: Rounding> Needed<'_, N, R> {
-    /// u_j >= rho_j + (sum |F_ji| (rho_i + u_i) + K_r P_j + K_r^2 E_j + c_j) / (1 - F_jj).
+    /// u_j >= rho_j + (sum |F_ji| (rho_i + u_i) + K_r P_j + K_r^2 E_j + c_j + |dP_j/dt|) / (1 - F_jj).
     fn robust(&self, j: usize) -> f64 {
         let Self { tube, cell, across, mismatch, .. } = self;
         let k_r = tube.gains.k_r;
@@ -128,15 +154,17 @@ impl<const N: usize, R: Rounding> Needed<'_, N, R> {
             mul_up(k_r, tube.radius(j)),
             mul_up(mul_up(k_r, k_r), tube.lag_nms2[j]),
             cell.turning.row_times(j, &cell.p),
+            self.narrowing.radius_nm[j],
         ];
         let besides = sum_up(others.chain(own));
         add_up(mismatch[j].rho_nm, div_up(besides, self.reaction[j].0))
     }
 
-    /// K_r E_j >= P_j + |dM_0/dt e|_j.
+    /// K_r E_j >= P_j + |dM_0/dt e|_j + |dE_j/dt|.
     fn lag(&self, j: usize) -> f64 {
         let turned = self.cell.turning.row_times(j, &self.cell.lag);
-        div_up(add_up(self.tube.radius(j), turned), self.tube.gains.k_r)
+        let inward = sum_up([self.tube.radius(j), turned, self.narrowing.lag_nms[j]]);
+        div_up(inward, self.tube.gains.k_r)
     }
 }
 

@@ -12,7 +12,9 @@ use crate::enclose::Counted;
 use crate::inertia::{ARMATURE, INERTIAL, ParameterSet, VISCOUS};
 use crate::reach::{PreparedSet, Span};
 use crate::robot::{Arm, DriveBounds, Sensors, Uncertainty};
-use crate::trajectory::{Bezier, JointState};
+use crate::trajectory::{Bezier, JointState, Pieces};
+
+mod chain;
 
 /// The moment that is looked at, s.
 const T: f64 = 0.37;
@@ -49,6 +51,7 @@ fn case(radius: f64, change: impl FnOnce(&mut Case)) -> Case {
         noise_nms: vec![0.0; n],
         lag_nms2: vec![1e-7; n],
         sign_band_rad_s: vec![0.05; n],
+        start: None,
     };
     let mut case = Case { robot, set, curve, tube };
     change(&mut case);
@@ -102,12 +105,12 @@ impl Case {
     }
 
     fn report(&self) -> MomentumReport {
-        let at = (&self.curve, Span::Between(T, T));
+        let at = (Pieces::from(&self.curve), Span::Between(T, T));
         MomentumReport::new(&self.robot, &self.set, &self.tube, at, &mut self.space()).unwrap()
     }
 
     fn cell(&self, space: &mut MomentumWorkspace<16, Counted>) -> MomentumCell<16, Counted> {
-        let at = (&self.curve, Span::Between(T, T));
+        let at = (Pieces::from(&self.curve), Span::Between(T, T));
         MomentumCell::new(&self.robot, &self.set, &self.tube, at, space).unwrap()
     }
 

@@ -59,6 +59,11 @@ impl<const N: usize, R: Rounding> MomentumWorkspace<N, R> {
         }
     }
 
+    /// The ends of the capsules over the cell of the last report.
+    pub fn ends(&self) -> &[[Vec3<Affine<N, R>>; 2]] {
+        &self.ends
+    }
+
     /// About the inverse of M_0 at `q`, row-major: any matrix is as true, and only one that is near is of use.
     pub(super) fn inverse(&mut self, robot: &Arm, set: &PreparedSet, q: &[f64]) -> Vec<f64> {
         let (motion, composites) = &mut self.plain;

@@ -1,0 +1,293 @@
+//! The decision on a plan of the second law ([`crate::reach::momentum`]): for drives and sensors with delays and noise.
+//!
+//! # Assumed
+//! What that theorem does, on readings, commands and drives; that every body is one, and obstacles as [`super`] has them. From rest, that
+//! [`crate::control::MomentumController::start_fault`] finds nothing before the first tick. After another plan, that it was proven, with its own predecessor,
+//! and that its controller takes over at the first tick that is not before the time of the switch.
+//!
+//! # Proven by [`MomentumProblem::certify`]
+//! For every time of the plan and after it, every theta in the set, and every state of the tube: what [`super`] lists. Time is cut into cells, and a cell with a
+//! margin below zero is halved, as there; storage is new for each proof.
+//!
+//! *Until the first command acts* the commands of the plan before are in effect, and its own proof bounds their torques. The state is in both
+//! tubes then ([`crate::reach::momentum::NeededAtStart`]), so limits and distances are kept by this plan's cells as well.
+//!
+//! *Obstacles that move* go on until the age after each span: longer than a tick.
+
+mod start;
+#[cfg(test)]
+mod tests;
+
+use rayon::prelude::*;
+
+use crate::enclose::{Counted, Rounding};
+use crate::reach::block::Block;
+use crate::reach::cell::MAX_JOINTS;
+use crate::reach::momentum::{
+    MomentumPredecessor, MomentumReport, MomentumTube, MomentumWorkspace, NeededAtStart,
+};
+use crate::reach::{PreparedSet, Span, symbols};
+use crate::robot::{Arm, Scene, Zonotope3};
+use crate::trajectory::Pieces;
+
+use super::separate::Surroundings;
+use super::verdict::Tally;
+use super::{Certificate, ConstraintFamily, ConstraintIndex, Partition, ProvenClearance, Refusal, Shortfall};
+
+/// What is known of the state in which a plan of the second law starts.
+#[derive(Debug, Clone, Copy)]
+pub enum MomentumStart<'a> {
+    /// The arm stands at the plan's first point, as the controller finds before its first tick.
+    Rest,
+    /// A proven plan runs until then.
+    After(MomentumPredecessor<'a>),
+}
+
+/// A motion that the second law is to follow, and all that it is to be proven against but the tube.
+#[derive(Debug, Clone)]
+pub struct MomentumProblem<'a> {
+    robot: &'a Arm,
+    set: &'a PreparedSet,
+    scene: &'a Scene,
+    curve: Pieces<'a>,
+    start: MomentumStart<'a>,
+    needed_at_start: Option<NeededAtStart>,
+}
+
+/// Storage for cells.
+struct Place<const N: usize, R: Rounding> {
+    space: MomentumWorkspace<N, R>,
+    blocks: Vec<Block>,
+    weights: Vec<f64>,
+    clearances: Vec<ProvenClearance>,
+}
+
+impl<const N: usize, R: Rounding> Place<N, R> {
+    fn new(robot: &Arm) -> Self {
+        let space = MomentumWorkspace::new(robot);
+        Self { space, blocks: vec![], weights: vec![], clearances: vec![] }
+    }
+}
+
+impl<'a> MomentumProblem<'a> {
+    /// Puts a problem together. Of a set with strips the box alone is used.
+    ///
+    /// # Errors
+    /// [`Refusal`] names what the theorem does not cover: another number of joints, a set or a motion that is none, pieces that do not join, a motion
+    /// that does not end at rest, or does not start as it should.
+    pub fn new(
+        robot: &'a Arm,
+        set: &'a PreparedSet,
+        scene: &'a Scene,
+        curve: impl Into<Pieces<'a>>,
+        start: MomentumStart<'a>,
+    ) -> Result<Self, Refusal> {
+        let curve = curve.into();
+        check(robot, set, scene, curve).map_err(Refusal::Unsupported)?;
+        let needed_at_start = start::needed(robot, set, curve, &start)?;
+        Ok(Self { robot, set, scene, curve, start, needed_at_start })
+    }
+
+    /// The arm.
+    pub fn robot(&self) -> &'a Arm {
+        self.robot
+    }
+
+    /// Duration of the motion, s.
+    pub fn duration_s(&self) -> f64 {
+        self.curve.duration_s()
+    }
+
+    /// What the tube must be at its start at least: of a plan that follows another.
+    pub fn needed_at_start(&self) -> Option<&NeededAtStart> {
+        self.needed_at_start.as_ref()
+    }
+
+    /// Reports on `cells` equal spans of the plan and on the rest after it; `None` where the mass matrix is too uncertain for any bound.
+    ///
+    /// # Errors
+    /// Constants that are none, by name.
+    pub fn survey(&self, tube: &MomentumTube, cells: usize) -> Result<Option<Vec<MomentumReport>>, String> {
+        self.ensure(tube)?;
+        Ok(match symbols(self.robot.dof()) {
+            0..=16 => self.reports::<16, Counted>(tube, cells.max(1)),
+            17..=32 => self.reports::<32, Counted>(tube, cells.max(1)),
+            _ => self.reports::<64, Counted>(tube, cells.max(1)),
+        })
+    }
+
+    /// Proves the problem over its whole time, from its start, under `tube`.
+    ///
+    /// # Errors
+    /// [`Refusal`] names the first constraint (in time) that it cannot prove, and its margin.
+    pub fn certify(&self, tube: &MomentumTube, partition: Partition) -> Result<Certificate, Refusal> {
+        self.ensure(tube).map_err(Refusal::Unsupported)?;
+        start::covered(self.robot, tube, &self.start, self.needed_at_start.as_ref())?;
+        let tally = match symbols(self.robot.dof()) {
+            0..=16 => self.tally::<16, Counted>(tube, partition),
+            17..=32 => self.tally::<32, Counted>(tube, partition),
+            _ => self.tally::<64, Counted>(tube, partition),
+        };
+        let tally = tally.map_err(|shortfall| shortfall.refusal(self.robot, self.scene))?;
+        let clear_until_s = self.scene.moves().then_some(self.curve.duration_s());
+        Ok(tally.certificate(self.robot, self.scene, 0.0, clear_until_s))
+    }
+
+    fn ensure(&self, tube: &MomentumTube) -> Result<(), String> {
+        tube.fault(self.robot.dof()).map_or(Ok(()), |fault| Err(format!("tube {fault}")))
+    }
+
+    fn report<const N: usize, R: Rounding>(
+        &self,
+        tube: &MomentumTube,
+        span: Span,
+        space: &mut MomentumWorkspace<N, R>,
+    ) -> Option<MomentumReport> {
+        MomentumReport::new(self.robot, self.set, tube, (self.curve, span), space)
+    }
+
+    fn reports<const N: usize, R: Rounding>(
+        &self,
+        tube: &MomentumTube,
+        cells: usize,
+    ) -> Option<Vec<MomentumReport>> {
+        let space = || MomentumWorkspace::<N, R>::new(self.robot);
+        let report = |space: &mut MomentumWorkspace<N, R>, k| self.report(tube, self.span(k, cells), space);
+        (0..=cells).into_par_iter().map_init(space, report).collect()
+    }
+
+    /// Span `k` of `cells`, which follow each other without a gap; the last one is the rest.
+    fn span(&self, k: usize, cells: usize) -> Span {
+        let end = self.curve.duration_s();
+        let t = |k: usize| end * k as f64 / cells as f64;
+        if k == cells {
+            return Span::Rest;
+        }
+        Span::Between(t(k), if k + 1 == cells { end } else { t(k + 1) })
+    }
+
+    fn tally<const N: usize, R: Rounding>(
+        &self,
+        tube: &MomentumTube,
+        Partition { cells, depth }: Partition,
+    ) -> Result<Tally, Shortfall> {
+        let cells = cells.max(1);
+        let verdict =
+            |place: &mut Place<N, R>, k| self.judge_or_halve(tube, (self.span(k, cells), depth), place);
+        let verdicts = (0..=cells).into_par_iter().map_init(|| Place::new(self.robot), verdict);
+        verdicts.reduce(|| Ok(Tally::default()), |first, later| Ok(first?.and(later?)))
+    }
+
+    /// The verdict on a cell, or on its halves, halved again where need be.
+    fn judge_or_halve<const N: usize, R: Rounding>(
+        &self,
+        tube: &MomentumTube,
+        (span, depth): (Span, u32),
+        place: &mut Place<N, R>,
+    ) -> Result<Tally, Shortfall> {
+        let shortfall = match self.judge(tube, span, place) {
+            Err(shortfall) => shortfall,
+            proven => return proven,
+        };
+        let Span::Between(t0, t1) = span else { return Err(shortfall) };
+        let middle = 0.5 * (t0 + t1);
+        if depth == 0 || middle <= t0 || middle >= t1 {
+            return Err(shortfall);
+        }
+        let mut half = |a, b| self.judge_or_halve(tube, (Span::Between(a, b), depth - 1), place);
+        Ok(half(t0, middle)?.and(half(middle, t1)?))
+    }
+
+    /// Smallest margins of one cell, or the first negative one.
+    fn judge<const N: usize, R: Rounding>(
+        &self,
+        tube: &MomentumTube,
+        span: Span,
+        place: &mut Place<N, R>,
+    ) -> Result<Tally, Shortfall> {
+        let (t0, t1) = match span {
+            Span::Between(t0, t1) => (t0, t1),
+            Span::Rest => (self.curve.duration_s(), f64::INFINITY),
+        };
+        let mut tally = Tally::of_a_cell();
+        let mut record = |family: ConstraintFamily, place: ConstraintIndex, margin: f64| {
+            // NaN is no proof either.
+            if !(margin >= 0.0) {
+                return Err(Shortfall { family, place, t0, t1, margin });
+            }
+            tally.record(family, margin, t0, place);
+            Ok(())
+        };
+        let Some(report) = self.report(tube, span, &mut place.space) else {
+            record(ConstraintFamily::Tube, ConstraintIndex::MassMatrix, f64::NEG_INFINITY)?;
+            return Ok(tally);
+        };
+        for j in 0..self.robot.dof() {
+            record(ConstraintFamily::Position, ConstraintIndex::Joint(j), report.position_margin[j])?;
+            record(ConstraintFamily::Velocity, ConstraintIndex::Joint(j), report.velocity_margin[j])?;
+            record(ConstraintFamily::Torque, ConstraintIndex::Joint(j), report.torque_margin[j])?;
+        }
+        let Place { space, blocks, weights, clearances } = place;
+        let (robot, obstacles, after_s) = (self.robot, &self.scene.obstacles[..], tube.timing.age_s());
+        let near = Surroundings { robot, obstacles, after_s };
+        near.separate(span, (space.ends(), blocks, weights), clearances);
+        for ProvenClearance { shape, other, separation } in clearances.iter() {
+            let pair = ConstraintIndex::Pair(*shape, *other);
+            record(ConstraintFamily::Collision, pair, separation.clearance_m)?;
+        }
+        for (place, margin) in tube_margins(&report, tube) {
+            record(ConstraintFamily::Tube, place, margin)?;
+        }
+        Ok(tally)
+    }
+}
+
+/// (stored - needed) / stored for each constant of the tube over a span.
+fn tube_margins(report: &MomentumReport, tube: &MomentumTube) -> Vec<(ConstraintIndex, f64)> {
+    let least = report.least_of(tube);
+    let relative = |have: f64, need: f64| if have > 0.0 { (have - need) / have } else { have - need };
+    let mut margins = vec![(ConstraintIndex::Gain, 1.0 - report.gain)];
+    for j in 0..least.robust_nm.len() {
+        margins.extend([
+            (ConstraintIndex::Robust(j), relative(least.robust_nm[j], report.needed_robust_nm[j])),
+            (ConstraintIndex::Noise(j), relative(least.noise_nms[j], report.needed_noise_nms[j])),
+            (ConstraintIndex::Lag(j), relative(least.lag_nms2[j], report.needed_lag_nms2[j])),
+            (
+                ConstraintIndex::SignBand(j),
+                relative(least.sign_band_rad_s[j], report.needed_sign_band_rad_s[j]),
+            ),
+        ]);
+    }
+    margins
+}
+
+/// Refuses what the proof does not cover, by name.
+fn check(robot: &Arm, set: &PreparedSet, scene: &Scene, curve: Pieces<'_>) -> Result<(), String> {
+    let (n, name) = (robot.dof(), &robot.name);
+    if n > MAX_JOINTS {
+        return Err(format!("robot '{name}' has {n} joints, above {MAX_JOINTS}"));
+    }
+    if let Some(fault) = scene.obstacles.iter().find_map(Zonotope3::fault) {
+        return Err(fault);
+    }
+    for shape in robot.shapes() {
+        let (name, radius) = (&shape.name, shape.capsule.radius);
+        if !(radius >= 0.0) {
+            return Err(format!("capsule '{name}': radius {radius}, expected >= 0"));
+        }
+    }
+    if set.joints() != n || curve.dof() != n {
+        let (set, curve) = (set.joints(), curve.dof());
+        return Err(format!(
+            "'{name}' has {n} joints: set of {set} joints, trajectory of {curve}, expected {n} of each"
+        ));
+    }
+    curve.check().map_err(|error| error.to_string())?;
+    if let Some(fault) = set.set().fault(n, robot.parameter_count(), curve.duration_s()) {
+        return Err(format!("parameter set: {fault}"));
+    }
+    match robot.joints.iter().enumerate().find(|(j, _)| !curve.rests(*j)) {
+        Some((_, joint)) => Err(format!("trajectory: joint '{}' does not come to rest", joint.name)),
+        None => Ok(()),
+    }
+}

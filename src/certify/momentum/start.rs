@@ -1,0 +1,116 @@
+//! Whether a plan of the second law starts where the arm is: at rest, or where a proven plan is. The planner is not believed in this.
+
+use crate::reach::PreparedSet;
+use crate::reach::momentum::{MomentumPredecessor, MomentumTube, NeededAtStart, jumps, needed_at_start};
+use crate::robot::Arm;
+use crate::trajectory::Pieces;
+
+use super::MomentumStart;
+use crate::certify::switch::{SAME_ACCELERATION, at_rest};
+use crate::certify::{Refusal, StartRefusal};
+
+/// What the tube must be at the start, or what is wrong with it whatever the tube is.
+pub(super) fn needed(
+    robot: &Arm,
+    set: &PreparedSet,
+    curve: Pieces<'_>,
+    start: &MomentumStart<'_>,
+) -> Result<Option<NeededAtStart>, Refusal> {
+    let MomentumStart::After(before) = start else {
+        at_rest(robot, curve)?;
+        return Ok(None);
+    };
+    check(robot, before)?;
+    continuous(robot, before, curve)?;
+    let needed = needed_at_start(robot, before, (set, curve));
+    let turns = || {
+        Refusal::Unsupported("the nominal mass matrix turns too fast at the switch for any bound".to_owned())
+    };
+    needed.ok_or_else(turns).map(Some)
+}
+
+/// Whether the tube is as wide at its start as is needed there, and of the law that the plan before has.
+pub(super) fn covered(
+    robot: &Arm,
+    tube: &MomentumTube,
+    start: &MomentumStart<'_>,
+    needed: Option<&NeededAtStart>,
+) -> Result<(), StartRefusal> {
+    let (MomentumStart::After(before), Some(needed)) = (start, needed) else { return Ok(()) };
+    let (now, then) = ((tube.gains.k_r, tube.timing), (before.tube.gains.k_r, before.tube.timing));
+    let same = [
+        ("k_r", now.0, then.0),
+        ("period_s", now.1.period_s, then.1.period_s),
+        ("latency_s", now.1.latency_s, then.1.latency_s),
+        ("delay_s", now.1.delay_s, then.1.delay_s),
+        ("jitter_s", now.1.jitter_s, then.1.jitter_s),
+    ];
+    for (what, found, was) in same {
+        if found != was {
+            let expected = format!("{was} as before");
+            return Err(StartRefusal::Constant { what: what.to_owned(), found, expected });
+        }
+    }
+    let least = tube.narrowest_until(0.0);
+    for (j, joint) in robot.joints.iter().enumerate() {
+        let radius = (least.robust_nm[j] / least.gains.kappa).next_down() + least.noise_nms[j];
+        let wide = [
+            ("radius of p", radius.next_down(), needed.radius_nms[j]),
+            ("noise_nms", least.noise_nms[j], needed.noise_nms[j]),
+            ("lag_nms2", least.lag_nms2[j], needed.lag_nms2[j]),
+        ];
+        for (what, found, need) in wide {
+            if !(found >= need) {
+                let what = format!("{what} of joint '{}' at the start", joint.name);
+                return Err(StartRefusal::Constant { what, found, expected: format!("at least {need}") });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a predecessor that is none.
+fn check(robot: &Arm, before: &MomentumPredecessor<'_>) -> Result<(), Refusal> {
+    let n = robot.dof();
+    let unsupported = |fault: String| Err(Refusal::Unsupported(format!("plan before: {fault}")));
+    if before.set.joints() != n || before.curve.dof() != n {
+        let (set, curve) = (before.set.joints(), before.curve.dof());
+        return unsupported(format!("set of {set} joints, trajectory of {curve}, expected {n} of each"));
+    }
+    if let Some(fault) = before.tube.fault(n) {
+        return unsupported(format!("tube {fault}"));
+    }
+    if let Err(fault) = before.curve.check() {
+        return unsupported(fault.to_string());
+    }
+    if let Some(fault) = before.set.set().fault(n, robot.parameter_count(), before.curve.duration_s()) {
+        return unsupported(format!("parameter set: {fault}"));
+    }
+    if let Some((_, joint)) = robot.joints.iter().enumerate().find(|(j, _)| !before.curve.rests(*j)) {
+        return unsupported(format!("joint '{}' does not come to rest", joint.name));
+    }
+    // Its own first readings and commands must be over.
+    let least = 2.0 * before.tube.timing.window_s();
+    if !(before.at_s >= least && before.at_s.is_finite()) {
+        let expected = format!("at least {least:e}: twice the age of a reading");
+        let what = "time of the switch, s,".to_owned();
+        return Err(StartRefusal::Constant { what, found: before.at_s, expected }.into());
+    }
+    Ok(())
+}
+
+/// Refuses a desired motion that jumps by more than roundings. No bound rests on it, as jumps are charged: it tells a plan that was made for another start.
+fn continuous(robot: &Arm, before: &MomentumPredecessor<'_>, curve: Pieces<'_>) -> Result<(), StartRefusal> {
+    let jumps = jumps(before, curve);
+    for (j, joint) in robot.joints.iter().enumerate() {
+        let sizes = before.curve.magnitudes(j);
+        for (order, what) in ["position", "velocity", "acceleration"].into_iter().enumerate() {
+            let jump = jumps[j][order];
+            if !(jump <= SAME_ACCELERATION * (1.0 + sizes[order])) {
+                let ticks = (before.at_s / before.tube.timing.period_s).round() as u64;
+                return Err(StartRefusal::Jump { joint: joint.name.clone(), what, jump, ticks });
+            }
+        }
+    }
+    Ok(())
+}

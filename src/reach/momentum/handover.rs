@@ -1,0 +1,202 @@
+//! What a plan's tube must be at its start, where it takes over from another plan while the arm moves: with another centre of the set, so with
+//! another M_0' and p' = M_0' r, with other constants, and with readings and commands on their way.
+//!
+//! # Assumed
+//! The plan before keeps its tube ([`super`]) as long as its commands act. The same K_r and timing. The desired motion changes at t_s: its position,
+//! velocity and acceleration jump by no more than roundings, which are charged.
+//!
+//! # Proven
+//! Let w be the age, t_1 <= t_s + w the time at which the first command of the next law acts, and J = M_0' M_0^-1 along the desired motions. Within w of
+//! t_s, p' = J p + M_0' Dr, with Dr = 0 before t_s, and later what the two desired motions are apart by: with jumps Dq, Ddq, Dddq and
+//! jerks that differ by at most y,
+//!
+//! ```text
+//! |Dr| <= Ddq + w Dddq + w^2 y / 2 + K_r |De|,       |De| <= Dq + w Ddq + w^2 Dddq / 2 + w^3 y / 6.
+//! ```
+//!
+//! As dJ/dt = (dM_0'/dt M_0^-1) - J (dM_0/dt M_0^-1), J is within w times that of J_s, its value at t_s. So |p' - J_s p| <= x, where
+//!
+//! ```text
+//! x = w (|dM_0'/dt M_0^-1| + |J| |dM_0/dt M_0^-1|) P + |M_0'| |Dr|,
+//! ```
+//!
+//! and the same for M_0' e with E and De. *Needed* at the start are P' >= |J| P + x, E' >= |J| E + x_e, and N' >= N'_w + 2 x with N'_w what the next
+//! law's readings from within w of t_s may be off by.
+//!
+//! *History.* Up to t_1 let z'_j = P'_j - x_j - (J_s p)_j. With z^+_i = P_i - p_i where the entry of J_s is positive and z^-_i = P_i + p_i elsewhere, this is
+//! (P'_j - x_j - sum |J_ji| P_i) + sum |J_ji| z^(+-)_i: a number that is not negative, and does not fall as P does not grow, and non-negative multiples
+//! of functions that the plan before keeps from falling faster than e^(-t/a) ([`super`]; hence it must have run for twice the age). So
+//! z' does not fall faster either, which is what the lemma asks of a history. At t_1 it becomes P'_j - p'_j and does not fall. A reading of a
+//! time t' before t_1 is at least (J_s p)_j - x_j - N'_w,j = P'_j - z'_j - 2 x_j - N'_w,j, so N' as needed makes it what the theorem asks for. P' does not
+//! fall before t_1 ([`super::WideStart`]). The same for the other sign.
+//!
+//! So the widths of the plan before are carried over by |J|, and what an age may add is x: of second order, some thousandths of P.
+
+use crate::enclose::{Affine, Counted, Interval};
+use crate::reach::cell::{Joints, symbols};
+use crate::reach::prepared_set::PreparedSet;
+use crate::reach::upward::{add_up, mul_up, sum_up};
+use crate::robot::Arm;
+use crate::trajectory::{DesiredMotion, Pieces};
+
+use super::cell::{MomentumCell, mass_bounds, mass_rate, times_inverse, within};
+use super::constants::MomentumTube;
+use super::disturbance::{misreading, plain_arithmetic};
+use super::workspace::MomentumWorkspace;
+
+/// A plan that the law follows until another one takes over.
+#[derive(Debug, Clone, Copy)]
+pub struct MomentumPredecessor<'a> {
+    /// What its parameters may be.
+    pub set: &'a PreparedSet,
+    /// Its tube.
+    pub tube: &'a MomentumTube,
+    /// Its desired motion.
+    pub curve: Pieces<'a>,
+    /// When the next plan takes over, on its own clock, s: at the first tick that is not before.
+    pub at_s: f64,
+}
+
+/// Least values at the start of the next plan, a joint each.
+#[derive(Debug, Clone)]
+pub struct NeededAtStart {
+    /// P'_j, N m s.
+    pub radius_nms: Joints<f64>,
+    /// N'_j, N m s.
+    pub noise_nms: Joints<f64>,
+    /// E'_j, N m s^2.
+    pub lag_nms2: Joints<f64>,
+}
+
+/// Upper bounds of the jumps of the desired position, velocity and acceleration of each joint at a switch.
+pub fn jumps(before: &MomentumPredecessor<'_>, curve: Pieces<'_>) -> Joints<[f64; 3]> {
+    let apart = |a: Affine<1, Counted>, b: Affine<1, Counted>| (a - b).sup_abs();
+    let of = |j: usize| {
+        let at = before.at_s;
+        let old: DesiredMotion<1, Counted> = within(before.curve, j, (at, at));
+        let new: DesiredMotion<1, Counted> = curve.enclose(j, 0.0, 0.0, 0);
+        [apart(new.q, old.q), apart(new.dq, old.dq), apart(new.ddq, old.ddq)]
+    };
+    (0..curve.dof()).map(of).collect()
+}
+
+/// What the tube of a plan along `curve` for `set` needs at its start; `None` where M_0 may turn too fast for any bound.
+pub fn needed_at_start(
+    robot: &Arm,
+    before: &MomentumPredecessor<'_>,
+    (set, curve): (&PreparedSet, Pieces<'_>),
+) -> Option<NeededAtStart> {
+    match symbols(robot.dof()) {
+        0..=16 => Switch::<16>::new(robot, before, (set, curve)).needed(),
+        17..=32 => Switch::<32>::new(robot, before, (set, curve)).needed(),
+        _ => Switch::<64>::new(robot, before, (set, curve)).needed(),
+    }
+}
+
+/// Both desired motions about the time of the switch.
+struct Switch<'a, const N: usize> {
+    robot: &'a Arm,
+    before: &'a MomentumPredecessor<'a>,
+    set: &'a PreparedSet,
+    window_s: f64,
+    /// Ranges that hold both.
+    desired: Joints<DesiredMotion<N, Counted>>,
+    /// Largest coefficients of both.
+    sizes: Joints<[f64; 3]>,
+    /// Bounds of De and Dr.
+    apart: (Joints<f64>, Joints<f64>),
+}
+
+impl<'a, const N: usize> Switch<'a, N> {
+    fn new(
+        robot: &'a Arm,
+        before: &'a MomentumPredecessor<'a>,
+        (set, curve): (&'a PreparedSet, Pieces<'a>),
+    ) -> Self {
+        let w = before.tube.timing.window_s();
+        let (from, to) = ((before.at_s - w).next_down(), add_up(before.at_s, w));
+        let hull =
+            |a: Affine<N, Counted>, b: Affine<N, Counted>| -> Interval { a.interval().hull(b.interval()) };
+        let jumps = jumps(before, curve);
+        let (mut desired, mut sizes) = (Joints::new(), Joints::new());
+        let (mut e, mut r) = (Joints::new(), Joints::new());
+        for j in 0..robot.dof() {
+            let old: DesiredMotion<N, Counted> = within(before.curve, j, (from, to));
+            let new: DesiredMotion<N, Counted> = within(curve, j, (0.0, w));
+            let jerk = hull(old.dddq, new.dddq);
+            let turn = (jerk - jerk).sup_abs();
+            // Jumps of q, dq and ddq.
+            let [dq, ddq, dddq] = jumps[j];
+            let half = 0.5 * mul_up(w, w);
+            let position =
+                [dq, mul_up(w, ddq), mul_up(half, dddq), mul_up(mul_up(half, w) / 3.0, turn).next_up()];
+            let velocity = [ddq, mul_up(w, dddq), mul_up(half, turn)];
+            let lag = sum_up(position);
+            e.push(lag);
+            r.push(add_up(sum_up(velocity), mul_up(before.tube.gains.k_r, lag)));
+            desired.push(DesiredMotion {
+                q: Affine::from_interval(hull(old.q, new.q)),
+                dq: Affine::from_interval(hull(old.dq, new.dq)),
+                ddq: Affine::from_interval(hull(old.ddq, new.ddq)),
+                dddq: Affine::from_interval(jerk),
+            });
+            let (a, b) = (before.curve.magnitudes(j), curve.magnitudes(j));
+            sizes.push(std::array::from_fn(|k| a[k].max(b[k])));
+        }
+        Self { robot, before, set, window_s: w, desired, sizes, apart: (e, r) }
+    }
+
+    fn cell(
+        &self,
+        set: &PreparedSet,
+        tube: &MomentumTube,
+        space: &mut MomentumWorkspace<N, Counted>,
+    ) -> Option<MomentumCell<N, Counted>> {
+        MomentumCell::around(self.robot, set, tube, (self.desired.clone(), self.sizes.clone()), space)
+    }
+
+    fn needed(&self) -> Option<NeededAtStart> {
+        let Self { robot, before, set, .. } = *self;
+        let n = robot.dof();
+        let space = &mut MomentumWorkspace::<N, Counted>::new(robot);
+        let old_tube = before.tube.widest_from(before.at_s - 2.0 * self.window_s);
+        let old = self.cell(before.set, &old_tube, space)?;
+        let at = (&self.desired[..], &old.inverse[..]);
+        let carried = times_inverse(robot, set, at, 0.0, space);
+        let mass = mass_bounds(robot, set, space);
+        let turning = mass_rate(robot, set, at.0, at.1, space);
+        let across = |width: &[f64], apart: &[f64]| -> (Joints<f64>, Joints<f64>) {
+            let turned = old.near.times_vector(&old.turning.times_vector(width));
+            let changes = |j: usize| {
+                let turns = add_up(turning.row_times(j, width), carried.row_times(j, &turned));
+                add_up(mul_up(self.window_s, turns), mass.row_times(j, apart))
+            };
+            let changes: Joints<f64> = (0..n).map(changes).collect();
+            ((0..n).map(|j| add_up(carried.row_times(j, width), changes[j])).collect(), changes)
+        };
+        let (radius_nms, changes) = across(&old.p, &self.apart.1);
+        let (lag_nms2, _) = across(&old.lag, &self.apart.0);
+        let read = self.misread(&radius_nms, &lag_nms2, space)?;
+        let noise_nms = (0..n).map(|j| sum_up([read[j], changes[j], changes[j]])).collect();
+        Some(NeededAtStart { radius_nms, noise_nms, lag_nms2 })
+    }
+
+    /// N'_w: what the next law misreads of momenta within these radii.
+    fn misread(
+        &self,
+        radius_nms: &[f64],
+        lag_nms2: &[f64],
+        space: &mut MomentumWorkspace<N, Counted>,
+    ) -> Option<Joints<f64>> {
+        let n = self.robot.dof();
+        let tube = MomentumTube {
+            robust_nm: vec![0.0; n],
+            noise_nms: radius_nms.to_vec(),
+            lag_nms2: lag_nms2.to_vec(),
+            ..self.before.tube.widest_from(self.before.at_s)
+        };
+        let cell = self.cell(self.set, &tube, space)?;
+        let rounding = plain_arithmetic(self.robot, self.set, &cell, space);
+        Some(misreading(self.robot, &tube, &cell, &rounding.mass_error))
+    }
+}
