@@ -137,6 +137,11 @@ mod tests {
             | ConstraintIndex::Floor
             | ConstraintIndex::Drift(_)
             | ConstraintIndex::Acceleration(_)
+            | ConstraintIndex::MassMatrix
+            | ConstraintIndex::Robust(_)
+            | ConstraintIndex::Noise(_)
+            | ConstraintIndex::Lag(_)
+            | ConstraintIndex::SignBand(_)
             | ConstraintIndex::Uncovered => (ConstraintFamily::Tube, limits),
         }
     }
@@ -182,6 +187,11 @@ mod tests {
             ConstraintIndex::Floor,
             ConstraintIndex::Drift(3),
             ConstraintIndex::Acceleration(3),
+            ConstraintIndex::MassMatrix,
+            ConstraintIndex::Robust(3),
+            ConstraintIndex::Noise(3),
+            ConstraintIndex::Lag(3),
+            ConstraintIndex::SignBand(3),
             ConstraintIndex::Uncovered,
         ];
         for place in places {

@@ -12,7 +12,7 @@
 
 use rayon::prelude::*;
 
-use crate::certify::cell::{CellReport, DETAIL_M};
+use crate::certify::{CellReport, DETAIL_M};
 use crate::certify::{Body, ConstraintFamily, ConstraintIndex, Refusal, Shortfall, Workspaces};
 use crate::dynamics::vec3::{self, Vec3};
 use crate::family::polynomial_sets::PolynomialSets;
