@@ -2,7 +2,7 @@
 
 use super::error::DiscreteError;
 use super::mechanism::Mechanism;
-use super::problem::{EncoderLog, Impulses, Unknown, Unknowns, Weights};
+use super::problem::{DiscreteForm, EncoderLog, OutsideImpulses, ResidualWeights, SoughtParameter};
 
 fn refuse<T>(what: &str, reason: String) -> Result<T, DiscreteError> {
     Err(DiscreteError::Recording { what: what.into(), reason })
@@ -14,12 +14,18 @@ pub(super) fn log(mechanism: &Mechanism, log: &EncoderLog) -> Result<(), Discret
     }
     if log.angles.len() < 3 || log.controls.len() != log.angles.len() {
         let (a, c) = (log.angles.len(), log.controls.len());
-        return refuse("log", format!("{a} angles and {c} controls, expected at least three, as many of each"));
+        return refuse(
+            "log",
+            format!("{a} angles and {c} controls, expected at least three, as many of each"),
+        );
     }
     let (hinges, joints) = (mechanism.hinges().len(), mechanism.joints.len());
     for (k, (angles, controls)) in log.angles.iter().zip(&log.controls).enumerate() {
         if angles.len() != hinges {
-            return refuse("log", format!("sample {k} has {} angles, expected {hinges}, one a hinge", angles.len()));
+            return refuse(
+                "log",
+                format!("sample {k} has {} angles, expected {hinges}, one a hinge", angles.len()),
+            );
         }
         if controls.len() != joints || controls.iter().any(|u| !u.is_finite()) {
             return refuse("log", format!("sample {k} has no {joints} finite controls, one a joint"));
@@ -31,7 +37,7 @@ pub(super) fn log(mechanism: &Mechanism, log: &EncoderLog) -> Result<(), Discret
     Ok(())
 }
 
-pub(super) fn unknowns(mechanism: &Mechanism, unknowns: &[Unknown]) -> Result<(), DiscreteError> {
+pub(super) fn unknowns(mechanism: &Mechanism, unknowns: &[SoughtParameter]) -> Result<(), DiscreteError> {
     for (i, u) in unknowns.iter().enumerate() {
         if !u.parameter.exists(mechanism) {
             return refuse("parameters", format!("{:?} is none that the mechanism has", u.parameter));
@@ -54,7 +60,7 @@ pub(super) fn unknowns(mechanism: &Mechanism, unknowns: &[Unknown]) -> Result<()
     Ok(())
 }
 
-pub(super) fn weights(weights: &Weights) -> Result<(), DiscreteError> {
+pub(super) fn weights(weights: &ResidualWeights) -> Result<(), DiscreteError> {
     for (name, value) in [("kappa", weights.kappa), ("angle_rad", weights.angle_rad)] {
         if !(value > 0.0 && value.is_finite()) {
             return refuse(name, format!("is {value}, expected a number above 0"));
@@ -63,14 +69,23 @@ pub(super) fn weights(weights: &Weights) -> Result<(), DiscreteError> {
     Ok(())
 }
 
-pub(super) fn form(mechanism: &Mechanism, impulses: Impulses, form: Unknowns) -> Result<(), DiscreteError> {
-    if form == Unknowns::Impulses {
+pub(super) fn form(
+    mechanism: &Mechanism,
+    impulses: OutsideImpulses,
+    form: DiscreteForm,
+) -> Result<(), DiscreteError> {
+    if form == DiscreteForm::Impulses {
         return Ok(());
     }
-    if impulses != Impulses::Twice {
-        return refuse("impulses", "changes of state as unknowns need impulses for velocities and configuration".into());
+    if impulses != OutsideImpulses::Twice {
+        return refuse(
+            "impulses",
+            "changes of state as unknowns need impulses for velocities and configuration".into(),
+        );
     }
-    let rigid = |j: &&super::mechanism::Joint| j.compliance_m_n == 0.0 || j.rows() > 3 && j.compliance_rad_nm == 0.0;
+    let rigid = |j: &&super::mechanism::HeldJoint| {
+        j.compliance_m_n == 0.0 || j.rows() > 3 && j.compliance_rad_nm == 0.0
+    };
     match mechanism.joints.iter().find(rigid) {
         Some(j) => refuse(&j.name, "changes of state as unknowns need a compliance above 0".into()),
         None => Ok(()),

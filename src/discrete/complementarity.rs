@@ -46,7 +46,8 @@ impl StepSpace {
         for round in 0..ROUNDS {
             if !self.solve_in(equations, at, friction) {
                 if equations.dry.is_empty() || round == 0 && self.singular_without_friction(equations, at) {
-                    let reason = "the constraints' equations are singular (rigid rows that depend on each other?)";
+                    let reason =
+                        "the constraints' equations are singular (rigid rows that depend on each other?)";
                     return Err(DiscreteError::NoStep { reason: reason.into() });
                 }
                 break;
@@ -67,7 +68,9 @@ impl StepSpace {
                 return Ok(());
             }
         }
-        Err(DiscreteError::NoStep { reason: "dry friction has no consistent state here (is a coefficient too large?)".into() })
+        Err(DiscreteError::NoStep {
+            reason: "dry friction has no consistent state here (is a coefficient too large?)".into(),
+        })
     }
 
     fn singular_without_friction(&mut self, equations: &Equations, at: Start<'_>) -> bool {
@@ -148,12 +151,7 @@ impl StepSpace {
     }
 
     /// The velocities of all confirmed states that differ: more than one where friction is so large that the step is not unique.
-    pub(super) fn solutions(
-        &mut self,
-        equations: &Equations,
-        at: Start<'_>,
-        p: &[f64],
-    ) -> Vec<Vec<f64>> {
+    pub(super) fn solutions(&mut self, equations: &Equations, at: Start<'_>, p: &[f64]) -> Vec<Vec<f64>> {
         equations.fill_right(at, p, &mut self.right, &mut self.rates);
         let mut out: Vec<Vec<f64>> = vec![];
         for friction in self.enumerated(equations, at) {
@@ -176,13 +174,19 @@ impl StepSpace {
         let z = lemke(&m, &q).ok()?;
         let state = |z: &[f64]| HingeFriction {
             // Sliding uses up all of the bound, sigma > 0.
-            sliding: if z[12] <= 0.0 { 0 } else if z[11] > z[10] { 1 } else { -1 },
+            sliding: if z[12] <= 0.0 {
+                0
+            } else if z[11] > z[10] {
+                1
+            } else {
+                -1
+            },
             signs: std::array::from_fn(|i| if z[5 + i] > z[i] { -1.0 } else { 1.0 }),
         };
         Some(z.chunks_exact(13).map(state).collect())
     }
 
-    /// w = M z + q for z = (lambda+, lambda-, lambda_t+, lambda_t-, sigma) of each hinge with dry friction ([35, eq. 2.24]), everything else eliminated.
+    /// w = M z + q for z = (lambda+, lambda-, lambda_t+, lambda_t-, sigma) of each hinge with dry friction ([5, eq. 2.24]), everything else eliminated.
     /// Nothing where that is singular.
     fn standard_form(&mut self, equations: &Equations, at: Start<'_>) -> Option<(Vec<f64>, Vec<f64>)> {
         let (nv, nr, n, width) = (equations.nv, equations.nr, equations.size(), 13 * equations.dry.len());
@@ -227,10 +231,12 @@ impl StepSpace {
             }
             for (f, &j) in equations.dry.iter().enumerate() {
                 let (g, o) = (&at.geometry.joints[j], 13 * f);
-                let mut put = |row: usize, x: f64| if c < width { m[row * width + c] = x } else { q[row] = x };
+                let mut put =
+                    |row: usize, x: f64| if c < width { m[row * width + c] = x } else { q[row] = x };
                 for i in 0..5 {
                     let r = rows(f) + i;
-                    let rate = dot(&whole[r * n..r * n + nv], &column) - if c == width { self.right[r] } else { 0.0 };
+                    let rate = dot(&whole[r * n..r * n + nv], &column)
+                        - if c == width { self.right[r] } else { 0.0 };
                     put(o + i, rate);
                     put(o + 5 + i, -rate);
                 }
@@ -265,6 +271,7 @@ impl StepSpace {
     }
 
     /// For a start with its geometry: the right-hand side, for [`StepSpace::by_lemke`].
+    #[cfg(test)]
     pub(super) fn prepare(&mut self, equations: &Equations, at: Start<'_>, p: &[f64]) {
         equations.fill_right(at, p, &mut self.right, &mut self.rates);
     }
@@ -274,7 +281,13 @@ impl StepSpace {
 pub(super) fn first_guess(equations: &Equations, geometry: &Geometry, v: &[f64]) -> Vec<HingeFriction> {
     let state = |j: &usize| {
         let speed = geometry.joints[*j].turning(v);
-        let sliding = if speed > 0.0 { 1 } else if speed < 0.0 { -1 } else { 0 };
+        let sliding = if speed > 0.0 {
+            1
+        } else if speed < 0.0 {
+            -1
+        } else {
+            0
+        };
         HingeFriction { sliding, ..Default::default() }
     };
     equations.dry.iter().map(state).collect()

@@ -1,7 +1,7 @@
 //! The equations of one step, their matrix, and their slopes by state and parameters.
 //!
 //! For those who check the mathematics. With w the velocity after the step, lambda the impulses of the joints' rows and
-//! lambda_t those of dry friction, a step of SPOOK ([35, eqs. 2.8 to 2.18]; signs anew, finite differences are the judge) is
+//! lambda_t those of dry friction, a step of SPOOK ([5, eqs. 2.8 to 2.18]; signs anew, finite differences are the judge) is
 //!
 //! ```text
 //! M (w - v) - h (f + f_g) - G' lambda - sum_j u_j (lambda_b + lambda_m + lambda_t) = p
@@ -10,13 +10,13 @@
 //! ```
 //!
 //! with f_g = -(0, omega x J omega), Upsilon = 1 / (1 + 4 tau / h), Sigma = (4 / h^2) epsilon Upsilon, lambda_b = - b h u w (viscous),
-//! lambda_m = J_s (u v - u w) + h K control (motor; [35, eq. F.3] lacks the h), c = sum U |lambda|, and p an impulse from outside.
+//! lambda_m = J_s (u v - u w) + h K control (motor; [5, eq. F.3] lacks the h), c = sum U |lambda|, and p an impulse from outside.
 
 use nalgebra::{Matrix3, Vector3};
 
 use super::geometry::{Geometry, JointGeometry};
 use super::mechanism::{DryFriction, Mechanism, add_three, three};
-use super::parameters::{Parameter, gravity_slope};
+use super::parameters::{MechanismParameter, gravity_slope};
 
 /// What dry friction does in one hinge.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -257,7 +257,7 @@ impl Equations {
         at: Start<'_>,
         friction: &[HingeFriction],
         y: &[f64],
-        parameters: &[Parameter],
+        parameters: &[MechanismParameter],
         first: usize,
         d: &mut [f64],
     ) {
@@ -357,13 +357,7 @@ impl Equations {
         }
     }
 
-    fn friction_slopes(
-        &self,
-        at: Start<'_>,
-        friction: &[HingeFriction],
-        y: &[f64],
-        d: &mut Slopes<'_>,
-    ) {
+    fn friction_slopes(&self, at: Start<'_>, friction: &[HingeFriction], y: &[f64], d: &mut Slopes<'_>) {
         for (f, &j) in self.dry.iter().enumerate() {
             let (g, row) = (&at.geometry.joints[j], self.nv + self.nr + f);
             let (nv, b) = (self.nv, 6 * g.child + 3);
@@ -387,7 +381,13 @@ impl Equations {
     }
 
     /// c(lambda) with these signs.
-    pub(super) fn bound(&self, g: &JointGeometry, dry: &DryFriction, state: &HingeFriction, y: &[f64]) -> f64 {
+    pub(super) fn bound(
+        &self,
+        g: &JointGeometry,
+        dry: &DryFriction,
+        state: &HingeFriction,
+        y: &[f64],
+    ) -> f64 {
         let lambda = &y[self.nv + g.row..];
         arms(dry).iter().zip(&state.signs).zip(lambda).map(|((u, s), l)| u * s * l).sum()
     }
@@ -397,44 +397,46 @@ impl Equations {
         at: Start<'_>,
         friction: &[HingeFriction],
         y: &[f64],
-        parameter: Parameter,
+        parameter: MechanismParameter,
         col: usize,
         d: &mut Slopes<'_>,
     ) {
         let h = self.h;
         match parameter {
-            Parameter::Mass(b) => {
+            MechanismParameter::Mass(b) => {
                 let change = three(y, 6 * b) - three(at.v, 6 * b) - at.mechanism.gravity() * h;
                 d.column(6 * b, col, &change);
             }
-            Parameter::Inertia(b, i) => {
+            MechanismParameter::Inertia(b, i) => {
                 let axis: Vector3<f64> = at.geometry.rotations[b].column(i).into_owned();
                 let omega = three(at.v, 6 * b + 3);
                 let change = three(y, 6 * b + 3) - omega;
                 let slope = axis * axis.dot(&change) + omega.cross(&axis) * (h * axis.dot(&omega));
                 d.column(6 * b + 3, col, &slope);
             }
-            Parameter::Tilt(i) => {
+            MechanismParameter::Tilt(i) => {
                 let slope = gravity_slope(at.mechanism, i);
                 for (b, body) in at.mechanism.bodies.iter().enumerate() {
                     d.column(6 * b, col, &(slope * (-h * body.mass_kg)));
                 }
             }
-            Parameter::Viscous(j) => self.torque_slope(at, j, -h * at.geometry.joints[j].turning(y), col, d),
-            Parameter::Gain(j) => self.torque_slope(at, j, h * at.controls[j], col, d),
-            Parameter::Shaft(j) => {
+            MechanismParameter::Viscous(j) => {
+                self.torque_slope(at, j, -h * at.geometry.joints[j].turning(y), col, d)
+            }
+            MechanismParameter::Gain(j) => self.torque_slope(at, j, h * at.controls[j], col, d),
+            MechanismParameter::Shaft(j) => {
                 let g = &at.geometry.joints[j];
                 self.torque_slope(at, j, g.turning(at.v) - g.turning(y), col, d);
             }
-            Parameter::Kinetic(j) | Parameter::Excess(j) | Parameter::Rate(j) => {
+            MechanismParameter::Kinetic(j) | MechanismParameter::Excess(j) | MechanismParameter::Rate(j) => {
                 let Some(f) = self.dry.iter().position(|&k| k == j) else { return };
                 let (g, state) = (&at.geometry.joints[j], &friction[f]);
                 let dry = at.mechanism.joints[j].dry().unwrap_or_default();
                 let omega = g.turning(at.v);
                 let fading = (-dry.rate * omega * omega).exp();
                 let slope = match parameter {
-                    Parameter::Kinetic(_) => 1.0,
-                    Parameter::Excess(_) => fading,
+                    MechanismParameter::Kinetic(_) => 1.0,
+                    MechanismParameter::Excess(_) => fading,
                     _ => -omega * omega * dry.excess * fading,
                 };
                 let bound = self.bound(g, &dry, state, y);

@@ -6,7 +6,7 @@ pub enum DiscreteError {
     /// A number of a body or joint is outside its range.
     #[error("{place}: `{field}` is {value}, expected {expected}")]
     Number {
-        /// Body or joint.
+        /// FreeBody or joint.
         place: String,
         /// The field.
         field: &'static str,

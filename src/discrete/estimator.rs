@@ -7,12 +7,12 @@
 //! ```
 //!
 //! States are fitted as well: there are as many of them as impulses that hold them together, so they leave as many degrees of freedom as there are
-//! readings. [35, eqs. 3.26 and 3.27] divide by the number of steps instead, as if no state had been fitted.
+//! readings. [5, eqs. 3.26 and 3.27] divide by the number of steps instead, as if no state had been fitted.
 
 use nalgebra::{DMatrix, SymmetricEigen};
 
 use super::explicit::{LevenbergMarquardt, levenberg_marquardt};
-use super::problem::{DiscreteProblem, Unknowns};
+use super::problem::{DiscreteForm, DiscreteProblem};
 use crate::estimate::error::EstimateError;
 use crate::estimate::posterior::describe;
 use crate::estimate::problem::{EstimationProblem, StageValues, Trajectory};
@@ -62,7 +62,7 @@ pub struct DiscreteEstimate {
 }
 
 impl DiscreteEstimate {
-    /// Sum of both mean squares: the cost that [35] tells.
+    /// Sum of both mean squares: the cost that [5] tells.
     pub fn cost(&self) -> f64 {
         self.observation + self.state
     }
@@ -78,7 +78,11 @@ impl DiscreteProblem {
     ///
     /// # Errors
     /// As [`Solver::solve`].
-    pub fn estimate(&self, guess: &Trajectory, options: SolverOptions) -> Result<DiscreteEstimate, EstimateError> {
+    pub fn estimate(
+        &self,
+        guess: &Trajectory,
+        options: SolverOptions,
+    ) -> Result<DiscreteEstimate, EstimateError> {
         let mut solver = Solver::new(self, options)?;
         let outcome = solver.solve(guess)?;
         let posterior = solver.posterior(|_, _| ())?;
@@ -93,7 +97,7 @@ impl DiscreteProblem {
         Ok(out)
     }
 
-    /// Solves as [35] does ([`levenberg_marquardt`]).
+    /// Solves as [5] does ([`levenberg_marquardt`]).
     ///
     /// # Errors
     /// As [`levenberg_marquardt`]; the problem must be stated with changes of state as unknowns.
@@ -189,7 +193,7 @@ impl DiscreteProblem {
 
     /// A direction in words: turning about gravity by its name.
     fn name_direction(&self, direction: &[f64], names: &[String]) -> String {
-        use super::parameters::Parameter::Tilt;
+        use super::parameters::MechanismParameter::Tilt;
         let physical: Vec<f64> = direction.iter().zip(&self.unknowns).map(|(d, u)| d * u.scale).collect();
         let mut turn = nalgebra::Vector3::zeros();
         let mut rest = 0.0f64;
@@ -211,7 +215,7 @@ impl DiscreteProblem {
     /// # Errors
     /// As [`DiscreteProblem::formulated`].
     pub fn explicit(self) -> Result<Self, super::DiscreteError> {
-        self.formulated(Unknowns::Changes)
+        self.formulated(DiscreteForm::Changes)
     }
 }
 

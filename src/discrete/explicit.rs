@@ -1,11 +1,11 @@
-//! The estimator of [35] as it stands there: Levenberg and Marquardt's method on states and parameters at once, with inverse dynamics.
+//! The estimator of [5] as it stands there: Levenberg and Marquardt's method on states and parameters at once, with inverse dynamics.
 //!
 //! For those who compare with the paper (Algorithm 1). The normal equations are block-tridiagonal with an arrow of parameters
 //! ([`crate::linear::arrow`]); bounds on the parameters are met by a small quadratic program on what is left of them. The gain ratio is
 //! (F - F') / (delta'(alpha delta - g)): as printed there it has the other sign, by which no step would ever be taken.
 
 use super::mechanism::{move_pose, pose_difference, three};
-use super::problem::{DiscreteProblem, DiscreteSpace, Unknown};
+use super::problem::{DiscreteProblem, DiscreteSpace, SoughtParameter};
 use crate::estimate::active_set::ActiveSet;
 use crate::estimate::error::EstimateError;
 use crate::estimate::problem::{EstimationProblem, Point, Trajectory};
@@ -246,7 +246,7 @@ impl<'a> Pass<'a> {
         self.largest = (0..n).fold(self.largest, |m, i| m.max(self.front[(i, i)]));
     }
 
-    /// Impulses of both kinds on (q, v, q+, v+, theta); `w` moves the configuration.
+    /// OutsideImpulses of both kinds on (q, v, q+, v+, theta); `w` moves the configuration.
     fn add_impulses(&mut self, w: &[f64]) {
         let (nv, h) = (self.problem.equations.nv, self.problem.equations.h);
         let (n, nt) = (self.front.rows(), self.problem.unknowns.len());
@@ -324,7 +324,7 @@ impl<'a> Pass<'a> {
 }
 
 /// Residual and weight of a parameter's prior.
-fn prior(unknown: &Unknown, theta: f64) -> Option<(f64, f64)> {
+fn prior(unknown: &SoughtParameter, theta: f64) -> Option<(f64, f64)> {
     let [mean, deviation] = unknown.prior?;
     Some((theta - mean / unknown.scale, (unknown.scale / deviation).powi(2)))
 }

@@ -1,16 +1,16 @@
-//! The two machines of [35]: a pendulum and a Furuta pendulum.
+//! The two machines of [5]: a pendulum and a Furuta pendulum.
 //!
 //! Gravity is along -y. Hinge 1 of the Furuta pendulum is upright; the arm (A) turns about its own z axis, and lies along its x axis.
 //! Hinge 2 is along the arm; the rod (B) lies along its own x axis and swings about its y axis, hanging at 0.
 
 use nalgebra::{UnitQuaternion, Vector3};
 
-use super::mechanism::{Body, DryFriction, Frame, Joint, JointKind, Mechanism, Motor};
+use super::mechanism::{Attachment, DryFriction, FreeBody, HeldJoint, HingeMotor, JointKind, Mechanism};
 
-/// Acceleration of gravity in [35], m / s^2.
+/// Acceleration of gravity in [5], m / s^2.
 pub const GRAVITY: f64 = 9.82;
 
-/// The numbers of [35, Table G.5]; l_2 there is ten times what it can be (0.92 m), and K is none there (7.3 N m is what the real one has).
+/// The numbers of [5, Table G.5]; l_2 there is ten times what it can be (0.92 m), and K is none there (7.3 N m is what the real one has).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FurutaNumbers {
     /// From hinge 1 to the arm's centre of mass, m.
@@ -28,7 +28,7 @@ pub struct FurutaNumbers {
     /// Dry friction of the hinges, if there is any.
     pub dry: Option<[DryFriction; 2]>,
     /// The motor on hinge 1.
-    pub motor: Motor,
+    pub motor: HingeMotor,
     /// Compliance of all rows, m / N and rad / (N m).
     pub compliance: f64,
     /// Relaxation time, s.
@@ -45,7 +45,7 @@ impl Default for FurutaNumbers {
             inertias: [[1e-4, 3e-3, 3e-3], [1e-4, 4e-3, 4e-3]],
             viscous: [1e-3, 1e-4],
             dry: None,
-            motor: Motor { gain: 7.3, shaft_kg_m2: 1e-4 },
+            motor: HingeMotor { gain: 7.3, shaft_kg_m2: 1e-4 },
             compliance: 1e-4,
             relaxation_s: 0.02,
         }
@@ -55,12 +55,12 @@ impl Default for FurutaNumbers {
 /// A Furuta pendulum.
 pub fn furuta(n: &FurutaNumbers) -> Mechanism {
     use std::f64::consts::FRAC_PI_2;
-    let body = |name: &str, i: usize| Body {
+    let body = |name: &str, i: usize| FreeBody {
         name: name.into(),
         mass_kg: n.masses[i],
         inertia_kg_m2: n.inertias[i],
     };
-    let hinge = |name: &str, i: usize, parent, parent_frame, child_frame| Joint {
+    let hinge = |name: &str, i: usize, parent, parent_frame, child_frame| HeldJoint {
         name: name.into(),
         parent,
         child: i,
@@ -77,11 +77,11 @@ pub fn furuta(n: &FurutaNumbers) -> Mechanism {
     };
     // The x axis of a hinge's frame along the world's y (from -z to y about x leaves x; so about z), along the arm's z, along the arm's x,
     // and along the rod's y.
-    let upright = Frame::at(0.0, 0.0, 0.0).turned(0.0, 0.0, FRAC_PI_2);
-    let arm_z = Frame::at(-n.l_1, 0.0, 0.0).turned(0.0, -FRAC_PI_2, 0.0);
+    let upright = Attachment::at(0.0, 0.0, 0.0).turned(0.0, 0.0, FRAC_PI_2);
+    let arm_z = Attachment::at(-n.l_1, 0.0, 0.0).turned(0.0, -FRAC_PI_2, 0.0);
     // At 0 the rod's centre hangs down: the arm's -z, which is the rod's +x.
-    let along = Frame::at(n.l_a - n.l_1, 0.0, 0.0);
-    let mut rod = Frame::at(-n.l_2, 0.0, 0.0);
+    let along = Attachment::at(n.l_a - n.l_1, 0.0, 0.0);
+    let mut rod = Attachment::at(-n.l_2, 0.0, 0.0);
     // Columns are the frame's axes (x, y, z) in the rod's: x is the rod's y, z (the arm's up) the rod's -x, and y the rod's -z.
     let axes = nalgebra::Matrix3::from_columns(&[Vector3::y(), -Vector3::z(), -Vector3::x()]);
     rod.rotation = UnitQuaternion::from_matrix(&axes);
@@ -95,16 +95,22 @@ pub fn furuta(n: &FurutaNumbers) -> Mechanism {
 
 /// A pendulum of one body that swings about the world's z axis, and hangs at 0: `length_m` from the hinge to its centre of mass, which is on its
 /// own -y axis from there; `inertia_kg_m2` about the axis, through the centre of mass.
-pub fn pendulum(mass_kg: f64, length_m: f64, inertia_kg_m2: f64, hinge: JointKind, compliance: f64) -> Mechanism {
+pub fn pendulum(
+    mass_kg: f64,
+    length_m: f64,
+    inertia_kg_m2: f64,
+    hinge: JointKind,
+    compliance: f64,
+) -> Mechanism {
     use std::f64::consts::FRAC_PI_2;
-    let axis = |y: f64| Frame::at(0.0, y, 0.0).turned(0.0, -FRAC_PI_2, 0.0);
+    let axis = |y: f64| Attachment::at(0.0, y, 0.0).turned(0.0, -FRAC_PI_2, 0.0);
     Mechanism {
-        bodies: vec![Body {
+        bodies: vec![FreeBody {
             name: "rod".into(),
             mass_kg,
             inertia_kg_m2: [inertia_kg_m2, 0.1 * inertia_kg_m2, inertia_kg_m2],
         }],
-        joints: vec![Joint {
+        joints: vec![HeldJoint {
             name: "hinge".into(),
             parent: None,
             child: 0,

@@ -1,7 +1,7 @@
 //! Where the joints of a mechanism are, what their rows measure, and how all that changes with the configuration.
 //!
 //! For those who check the signs. A point row is g = r_a - r_b; an alignment row is x_a . n with n the y or z axis of
-//! frame b ([35, eq. F.1]); the free direction of a hinge turns about u, the x axis of frame b, counted from parent to
+//! frame b ([5, eq. F.1]); the free direction of a hinge turns about u, the x axis of frame b, counted from parent to
 //! child. With rho the arm from the centre of mass to the joint and c = x_a x n,
 //!
 //! ```text
@@ -38,7 +38,7 @@ pub(super) struct JointGeometry {
 /// A mechanism at a configuration.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Geometry {
-    /// Body axes in the world.
+    /// FreeBody axes in the world.
     pub(super) rotations: Vec<Matrix3<f64>>,
     /// Inertias about the centres of mass, world axes.
     pub(super) inertias: Vec<Matrix3<f64>>,

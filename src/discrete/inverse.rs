@@ -1,12 +1,12 @@
-//! Inverse dynamics: the impulse from outside that a change of velocity needs, [35, eqs. 2.29 to 2.31 and 3.7].
+//! Inverse dynamics: the impulse from outside that a change of velocity needs, [5, eqs. 2.29 to 2.31 and 3.7].
 //!
 //! For those who compare with the paper. Given the velocity w after the step, each compliant row tells its own impulse, and dry friction by the
 //! velocity against which it acts; what is left of the equations of motion is p. (2.30) has b for -a there, (3.7) and (3.8) leave out what is known to act from
 //! outside.
 
 use super::equations::{Equations, HingeFriction, Start, coefficient, softness};
-use super::parameters::Parameter;
-use super::problem::Unknown;
+use super::parameters::MechanismParameter;
+use super::problem::SoughtParameter;
 use crate::linear::dense::{axpy, dot};
 
 /// Scratch space and result.
@@ -63,11 +63,7 @@ impl Inverse {
         for i in 0..nv {
             self.p.push(dot(&self.matrix[i * n..(i + 1) * n], &self.y) - self.right[i]);
         }
-        if self.p.iter().all(|p| p.is_finite()) {
-            Ok(())
-        } else {
-            Err("the impulses are not finite".into())
-        }
+        if self.p.iter().all(|p| p.is_finite()) { Ok(()) } else { Err("the impulses are not finite".into()) }
     }
 
     /// |p|^2.
@@ -80,8 +76,8 @@ impl Inverse {
         &mut self,
         equations: &Equations,
         at: Start<'_>,
-        unknowns: &[Unknown],
-        parameters: &[Parameter],
+        unknowns: &[SoughtParameter],
+        parameters: &[MechanismParameter],
     ) {
         let (nv, nr, n) = (equations.nv, equations.nr, equations.size());
         let width = 3 * nv + unknowns.len();

@@ -3,7 +3,7 @@
 //! For those who build a mechanism. Every body has its six degrees of freedom: r, the centre of mass, and a unit
 //! quaternion e from the body's principal axes to the world's. Velocities are (v, omega), both in world axes. A
 //! tangent vector of a state is (all dr and dpsi, body by body; all dv and domega, body by body), dpsi a rotation vector in
-//! world axes that turns from the left: e (+) dpsi = Exp(dpsi) * e ([35, eq. 2.13] has it on the right, against its own use).
+//! world axes that turns from the left: e (+) dpsi = Exp(dpsi) * e ([5, eq. 2.13] has it on the right, against its own use).
 
 use nalgebra::{Matrix3, Quaternion, UnitQuaternion, Vector3};
 
@@ -15,7 +15,7 @@ pub const POSE: usize = 7;
 
 /// A rigid body in its principal axes.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Body {
+pub struct FreeBody {
     /// Name, for messages.
     pub name: String,
     /// Mass, kg.
@@ -26,14 +26,14 @@ pub struct Body {
 
 /// A place and an orientation on a body (from its centre of mass, in its axes) or in the world.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Frame {
+pub struct Attachment {
     /// Place, m.
     pub point_m: Vector3<f64>,
     /// Axes of the frame in those of the body; x is the axis of a hinge.
     pub rotation: UnitQuaternion<f64>,
 }
 
-impl Frame {
+impl Attachment {
     /// A frame with the body's own axes.
     pub fn at(x: f64, y: f64, z: f64) -> Self {
         Self { point_m: Vector3::new(x, y, z), rotation: UnitQuaternion::identity() }
@@ -48,8 +48,8 @@ impl Frame {
 }
 
 /// Dry friction in a hinge: |tau| <= mu (radius (|f_x| + |f_y| + |f_z|) + |tau_1| + |tau_2|) over the impulses of the hinge's
-/// five rows ([35, eq. F.4], its five entries alone: on both signs of a row they come to the absolute value), forces in
-/// world axes, with mu = kinetic + excess exp(-rate omega^2) ([35, eq. 4.1]) at the angular velocity before the step.
+/// five rows ([5, eq. F.4], its five entries alone: on both signs of a row they come to the absolute value), forces in
+/// world axes, with mu = kinetic + excess exp(-rate omega^2) ([5, eq. 4.1]) at the angular velocity before the step.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct DryFriction {
     /// Coefficient of kinetic friction.
@@ -66,7 +66,7 @@ pub struct DryFriction {
 
 /// A motor on a hinge: torque gain times control, and a shaft that turns with it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Motor {
+pub struct HingeMotor {
     /// Torque for each unit of control, N m.
     pub gain: f64,
     /// Inertia of the shaft about the hinge's axis, kg m^2.
@@ -85,23 +85,23 @@ pub enum JointKind {
         /// Dry friction, if there is any.
         dry: Option<DryFriction>,
         /// The motor, if there is one.
-        motor: Option<Motor>,
+        motor: Option<HingeMotor>,
     },
 }
 
 /// A joint between two bodies, or a body and the world.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Joint {
+pub struct HeldJoint {
     /// Name, for messages.
     pub name: String,
-    /// Body a, or the world.
+    /// FreeBody a, or the world.
     pub parent: Option<usize>,
-    /// Body b.
+    /// FreeBody b.
     pub child: usize,
-    /// Frame a, on the parent.
-    pub parent_frame: Frame,
-    /// Frame b, on the child.
-    pub child_frame: Frame,
+    /// Attachment a, on the parent.
+    pub parent_frame: Attachment,
+    /// Attachment b, on the child.
+    pub child_frame: Attachment,
     /// What is held.
     pub kind: JointKind,
     /// Compliance of the point rows, m / N.
@@ -112,7 +112,7 @@ pub struct Joint {
     pub relaxation_s: f64,
 }
 
-impl Joint {
+impl HeldJoint {
     /// Number of rows that are held.
     pub fn rows(&self) -> usize {
         match self.kind {
@@ -130,10 +130,10 @@ impl Joint {
     }
 
     /// Its motor; one without gain and shaft where there is none.
-    pub fn motor(&self) -> Motor {
+    pub fn motor(&self) -> HingeMotor {
         match self.kind {
             JointKind::Hinge { motor: Some(motor), .. } => motor,
-            _ => Motor::default(),
+            _ => HingeMotor::default(),
         }
     }
 
@@ -150,9 +150,9 @@ impl Joint {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mechanism {
     /// The bodies.
-    pub bodies: Vec<Body>,
+    pub bodies: Vec<FreeBody>,
     /// The joints.
-    pub joints: Vec<Joint>,
+    pub joints: Vec<HeldJoint>,
     /// Gravity before the stand is tilted, m / s^2.
     pub gravity_m_s2: Vector3<f64>,
     /// Rotation vector that turns gravity, rad.
@@ -190,7 +190,7 @@ impl Mechanism {
         self.check_rank(pose)
     }
 
-    fn check_joint(&self, joint: &Joint) -> Result<(), DiscreteError> {
+    fn check_joint(&self, joint: &HeldJoint) -> Result<(), DiscreteError> {
         let bad = |reason: String| Err(DiscreteError::Joint { joint: joint.name.clone(), reason });
         let count = self.bodies.len();
         if joint.child >= count || joint.parent.is_some_and(|p| p >= count) {
@@ -271,7 +271,7 @@ impl Mechanism {
 
     /// Number of rows that joints hold.
     pub fn rows(&self) -> usize {
-        self.joints.iter().map(Joint::rows).sum()
+        self.joints.iter().map(HeldJoint::rows).sum()
     }
 
     /// Indices of the hinges.
@@ -292,7 +292,8 @@ impl Mechanism {
     pub fn assemble(&self, angles_rad: &[f64]) -> Result<Vec<f64>, DiscreteError> {
         let mut poses: Vec<Option<(Vector3<f64>, UnitQuaternion<f64>)>> = vec![None; self.bodies.len()];
         for (j, joint) in self.joints.iter().enumerate() {
-            let bad = |reason: &str| DiscreteError::Joint { joint: joint.name.clone(), reason: reason.into() };
+            let bad =
+                |reason: &str| DiscreteError::Joint { joint: joint.name.clone(), reason: reason.into() };
             if !matches!(joint.kind, JointKind::Hinge { .. }) || j >= angles_rad.len() {
                 return Err(bad("angles place trees of hinges alone, one angle each"));
             }
@@ -301,7 +302,9 @@ impl Mechanism {
                 Some(p) => poses[p].ok_or_else(|| bad("its parent must be placed by a joint before it"))?,
             };
             if poses[joint.child].is_some() {
-                return Err(bad("its child is placed by another joint already: angles do not place closed loops"));
+                return Err(bad(
+                    "its child is placed by another joint already: angles do not place closed loops",
+                ));
             }
             let (a, b) = (joint.parent_frame, joint.child_frame);
             let turn = UnitQuaternion::from_scaled_axis(Vector3::new(angles_rad[j], 0.0, 0.0));

@@ -2,11 +2,11 @@
 
 use nalgebra::Vector3;
 
-use super::mechanism::{DryFriction, JointKind, Mechanism, Motor};
+use super::mechanism::{DryFriction, HingeMotor, JointKind, Mechanism};
 
 /// One number of a mechanism.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Parameter {
+pub enum MechanismParameter {
     /// Mass of a body, kg.
     Mass(usize),
     /// Principal moment of a body about an axis (0, 1, 2), kg m^2.
@@ -29,7 +29,7 @@ pub enum Parameter {
 
 const AXES: [&str; 3] = ["x", "y", "z"];
 
-impl Parameter {
+impl MechanismParameter {
     /// Its name, with that of the body or joint.
     pub fn name(self, mechanism: &Mechanism) -> String {
         let body = |b: usize| mechanism.bodies[b].name.as_str();
@@ -97,7 +97,12 @@ impl Parameter {
             Self::Mass(b) => mechanism.bodies[b].mass_kg = value,
             Self::Inertia(b, i) => mechanism.bodies[b].inertia_kg_m2[i] = value,
             Self::Tilt(i) => mechanism.tilt_rad[i] = value,
-            Self::Viscous(j) | Self::Kinetic(j) | Self::Excess(j) | Self::Rate(j) | Self::Gain(j) | Self::Shaft(j) => {
+            Self::Viscous(j)
+            | Self::Kinetic(j)
+            | Self::Excess(j)
+            | Self::Rate(j)
+            | Self::Gain(j)
+            | Self::Shaft(j) => {
                 if let JointKind::Hinge { viscous, dry, motor } = &mut mechanism.joints[j].kind {
                     self.set_in_hinge(viscous, dry.as_mut(), motor.as_mut(), value);
                 }
@@ -109,7 +114,7 @@ impl Parameter {
         self,
         viscous: &mut f64,
         dry: Option<&mut DryFriction>,
-        motor: Option<&mut Motor>,
+        motor: Option<&mut HingeMotor>,
         value: f64,
     ) {
         match (self, dry, motor) {

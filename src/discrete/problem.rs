@@ -1,13 +1,13 @@
 //! Estimation of states and parameters from encoders, as a problem of [`crate::estimate`].
 //!
-//! For those who change what is estimated. The cost is that of [35, eq. 3.15],
+//! For those who change what is estimated. The cost is that of [5, eq. 3.15],
 //!
 //! ```text
 //! (kappa |p|^2 + |y - angles|^2) / (2 sigma^2)
 //! ```
 //!
 //! with p the impulses from outside that a trajectory needs, and y what encoders read. The first state meets the constraints: (4/h) Upsilon g and
-//! G v + (4/h) Upsilon g of it, times the mass of the whole, count as impulses ([35, eqs. 3.16 and 3.17] in other weights: there the first inverts a singular
+//! G v + (4/h) Upsilon g of it, times the mass of the whole, count as impulses ([5, eqs. 3.16 and 3.17] in other weights: there the first inverts a singular
 //! matrix). [`Formulation`] says what the unknowns are. The cost of one trajectory is the same in each.
 
 use super::complementarity::{StepSpace, first_guess};
@@ -17,16 +17,16 @@ use super::geometry::Geometry;
 use super::inverse::Inverse;
 use super::mechanism::{Mechanism, add_three, move_pose, move_slopes, pose_difference, three};
 use super::observe::{encoder, wrapped};
-use super::parameters::Parameter;
+use super::parameters::MechanismParameter;
+use crate::estimate::ParameterModel;
 use crate::estimate::problem::{EstimationProblem, Point, StageValues, Trajectory};
 use crate::estimate::stage::{StageModel, StageSize};
-use crate::estimate::ParameterModel;
 use crate::linear::dense::{Mat, add_product_lower, axpy};
 
 /// Where impulses from outside act.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Impulses {
-    /// As in [35]: one on each body for the velocities, and another for the configuration, which need not agree.
+pub enum OutsideImpulses {
+    /// As in [5]: one on each body for the velocities, and another for the configuration, which need not agree.
     Twice,
     /// On each body, one for both.
     Bodies,
@@ -37,8 +37,8 @@ pub enum Impulses {
 
 /// What the unknowns of a stage are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Unknowns {
-    /// The change of the state; impulses follow from it by inverse dynamics, [35]. Needs compliant rows and [`Impulses::Twice`].
+pub enum DiscreteForm {
+    /// The change of the state; impulses follow from it by inverse dynamics, [5]. Needs compliant rows and [`Impulses::Twice`].
     Changes,
     /// The impulses; the state follows from them by a step, so that no stiff row gets into the weights.
     #[default]
@@ -47,9 +47,9 @@ pub enum Unknowns {
 
 /// A parameter that is estimated. Inside, it is counted in units of `scale`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Unknown {
+pub struct SoughtParameter {
     /// Which.
-    pub parameter: Parameter,
+    pub parameter: MechanismParameter,
     /// Where to start.
     pub start: f64,
     /// A size that it may have, above 0.
@@ -62,9 +62,9 @@ pub struct Unknown {
     pub prior: Option<[f64; 2]>,
 }
 
-impl Unknown {
+impl SoughtParameter {
     /// A parameter that starts at `start`, within its physical bounds, without a prior.
-    pub fn new(parameter: Parameter, start: f64) -> Self {
+    pub fn new(parameter: MechanismParameter, start: f64) -> Self {
         let scale = if start == 0.0 { 1e-3 } else { start.abs() };
         Self { parameter, start, scale, lower: parameter.floor(), upper: f64::INFINITY, prior: None }
     }
@@ -83,7 +83,7 @@ pub struct EncoderLog {
 
 /// How residuals are weighted.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Weights {
+pub struct ResidualWeights {
     /// kappa, rad^2 / (N m s)^2.
     pub kappa: f64,
     /// Standard deviation of an encoder's reading, rad.
@@ -97,11 +97,11 @@ pub struct DiscreteProblem {
     pub(super) equations: Equations,
     pub(super) hinges: Vec<usize>,
     pub(super) log: EncoderLog,
-    pub(super) unknowns: Vec<Unknown>,
-    pub(super) parameters: Vec<Parameter>,
-    pub(super) weights: Weights,
-    impulses: Impulses,
-    form: Unknowns,
+    pub(super) unknowns: Vec<SoughtParameter>,
+    pub(super) parameters: Vec<MechanismParameter>,
+    pub(super) weights: ResidualWeights,
+    impulses: OutsideImpulses,
+    form: DiscreteForm,
     /// Mass of all bodies, kg, as it is at first.
     anchor: f64,
 }
@@ -129,10 +129,10 @@ impl DiscreteProblem {
     pub fn new(
         mechanism: Mechanism,
         log: EncoderLog,
-        unknowns: Vec<Unknown>,
-        weights: Weights,
-        impulses: Impulses,
-        form: Unknowns,
+        unknowns: Vec<SoughtParameter>,
+        weights: ResidualWeights,
+        impulses: OutsideImpulses,
+        form: DiscreteForm,
     ) -> Result<Self, DiscreteError> {
         let hinges = mechanism.hinges();
         super::check::log(&mechanism, &log)?;
@@ -153,15 +153,15 @@ impl DiscreteProblem {
     /// The same with other unknowns of each stage.
     ///
     /// # Errors
-    /// Where rows without compliance, or other impulses than [35]'s, exclude it.
-    pub fn formulated(mut self, form: Unknowns) -> Result<Self, DiscreteError> {
+    /// Where rows without compliance, or other impulses than [5]'s, exclude it.
+    pub fn formulated(mut self, form: DiscreteForm) -> Result<Self, DiscreteError> {
         super::check::form(&self.mechanism, self.impulses, form)?;
         self.form = form;
         Ok(self)
     }
 
     /// The parameters that are estimated.
-    pub fn unknowns(&self) -> &[Unknown] {
+    pub fn unknowns(&self) -> &[SoughtParameter] {
         &self.unknowns
     }
 
@@ -171,7 +171,7 @@ impl DiscreteProblem {
     }
 
     /// How residuals are weighted.
-    pub fn weights(&self) -> Weights {
+    pub fn weights(&self) -> ResidualWeights {
         self.weights
     }
 
@@ -185,14 +185,13 @@ impl DiscreteProblem {
     }
 
     /// States through these angles (rad, of the hinges at each time), all constraints met, with the parameters' starts. Velocities lead from each state to the
-    /// next one ([35, eq. 4.3]).
+    /// next one ([5, eq. 4.3]).
     ///
     /// # Errors
     /// [`DiscreteError::Joint`] for mechanisms that angles do not place.
     pub fn guess(&self, angles: &[Vec<f64>]) -> Result<Trajectory, DiscreteError> {
         let (h, nv) = (self.equations.h, self.equations.nv);
-        let poses =
-            angles.iter().map(|a| self.mechanism.assemble(a)).collect::<Result<Vec<_>, _>>()?;
+        let poses = angles.iter().map(|a| self.mechanism.assemble(a)).collect::<Result<Vec<_>, _>>()?;
         let mut xs: Vec<Vec<f64>> = vec![];
         for k in 0..poses.len() {
             let mut d = vec![0.0; nv];
@@ -204,7 +203,7 @@ impl DiscreteProblem {
         let mut us = vec![];
         for k in 0..xs.len() {
             let mut u = vec![0.0; self.size(k).input];
-            if self.form == Unknowns::Changes && k + 1 < xs.len() {
+            if self.form == DiscreteForm::Changes && k + 1 < xs.len() {
                 self.difference(k + 1, &xs[k + 1], &xs[k], &mut u);
             }
             us.push(u);
@@ -231,7 +230,8 @@ impl DiscreteProblem {
     /// Whether a mechanism with these parameters can move.
     fn possible(&self, theta: &[f64]) -> Result<(), String> {
         for (unknown, theta) in self.unknowns.iter().zip(theta) {
-            let positive = matches!(unknown.parameter, Parameter::Mass(_) | Parameter::Inertia(..));
+            let positive =
+                matches!(unknown.parameter, MechanismParameter::Mass(_) | MechanismParameter::Inertia(..));
             let value = theta * unknown.scale;
             if !value.is_finite() || positive && value <= 0.0 {
                 return Err(format!("{} is {value}", unknown.parameter.name(&self.mechanism)));
@@ -240,13 +240,13 @@ impl DiscreteProblem {
         Ok(())
     }
 
-    /// Impulse p of an input of the implicit form; `i` is 0 for the velocities, 1 for the configuration of [`Impulses::Twice`].
+    /// Impulse p of an input of the implicit form; `i` is 0 for the velocities, 1 for the configuration of [`OutsideImpulses::Twice`].
     fn impulse(&self, u: &[f64], i: usize, geometry: &Geometry) -> Vec<f64> {
         let nv = self.equations.nv;
         match self.impulses {
-            Impulses::Twice => u[i * nv..(i + 1) * nv].to_vec(),
-            Impulses::Bodies => u.to_vec(),
-            Impulses::Hinges => {
+            OutsideImpulses::Twice => u[i * nv..(i + 1) * nv].to_vec(),
+            OutsideImpulses::Bodies => u.to_vec(),
+            OutsideImpulses::Hinges => {
                 let mut p = vec![0.0; nv];
                 for (j, u) in self.hinges.iter().zip(u) {
                     geometry.joints[*j].add_torque(*u, &mut p);
@@ -257,7 +257,7 @@ impl DiscreteProblem {
     }
 
     fn steps(&self) -> usize {
-        if self.impulses == Impulses::Twice { 2 } else { 1 }
+        if self.impulses == OutsideImpulses::Twice { 2 } else { 1 }
     }
 
     /// Solves the step of stage `k`; the velocities that move the state and its configuration.
@@ -265,9 +265,16 @@ impl DiscreteProblem {
         let v = &at.x[self.mechanism.pose_numbers()..];
         for i in 0..self.steps() {
             let p = self.impulse(at.u, i, &space.geometry);
-            let start = Start { mechanism: &space.mechanism, geometry: &space.geometry, v, controls: &self.log.controls[k] };
+            let start = Start {
+                mechanism: &space.mechanism,
+                geometry: &space.geometry,
+                v,
+                controls: &self.log.controls[k],
+            };
             space.friction[i] = first_guess(&self.equations, &space.geometry, v);
-            space.step[i].solve(&self.equations, start, &p, &mut space.friction[i]).map_err(|e| e.to_string())?;
+            space.step[i]
+                .solve(&self.equations, start, &p, &mut space.friction[i])
+                .map_err(|e| e.to_string())?;
         }
         Ok(())
     }
@@ -365,8 +372,12 @@ impl DiscreteProblem {
         space: &mut DiscreteSpace,
         slopes: bool,
     ) -> Result<(), String> {
-        let start =
-            Start { mechanism: &space.mechanism, geometry: &space.geometry, v, controls: &self.log.controls[k] };
+        let start = Start {
+            mechanism: &space.mechanism,
+            geometry: &space.geometry,
+            v,
+            controls: &self.log.controls[k],
+        };
         for (inverse, w) in space.inverse.iter_mut().zip(w) {
             inverse.solve(&self.equations, start, w)?;
             if slopes {
@@ -418,7 +429,7 @@ impl DiscreteProblem {
                 }
             }
             match self.impulses {
-                Impulses::Hinges => self.hinge_slopes(at.u, n, &space.geometry, d),
+                OutsideImpulses::Hinges => self.hinge_slopes(at.u, n, &space.geometry, d),
                 _ => (0..nv).for_each(|r| d[r * n + i * nv + r] = -1.0),
             }
             space.step[i].elimination.solve(d, n, 0);
@@ -529,15 +540,16 @@ impl EstimationProblem for DiscreteProblem {
         let nv = self.equations.nv;
         let input = match (k == self.last(), self.form, self.impulses) {
             (true, ..) => 0,
-            (_, Unknowns::Changes, _) | (_, _, Impulses::Twice) => 2 * nv,
-            (_, _, Impulses::Bodies) => nv,
-            (_, _, Impulses::Hinges) => self.hinges.len(),
+            (_, DiscreteForm::Changes, _) | (_, _, OutsideImpulses::Twice) => 2 * nv,
+            (_, _, OutsideImpulses::Bodies) => nv,
+            (_, _, OutsideImpulses::Hinges) => self.hinges.len(),
         };
         StageSize { state: self.mechanism.pose_numbers() + nv, tangent: 2 * nv, input, constraints: 0 }
     }
 
     fn parameters(&self) -> (usize, usize, usize) {
-        let bounds = |u: &Unknown| usize::from(u.lower.is_finite()) + usize::from(u.upper.is_finite());
+        let bounds =
+            |u: &SoughtParameter| usize::from(u.lower.is_finite()) + usize::from(u.upper.is_finite());
         (self.unknowns.len(), 0, self.unknowns.iter().map(bounds).sum())
     }
 
@@ -562,7 +574,7 @@ impl EstimationProblem for DiscreteProblem {
             out.next.resize(poses + self.equations.nv, 0.0);
             let (pose, velocity) = out.next.split_at_mut(poses);
             let v = &at.x[poses..];
-            if self.form == Unknowns::Impulses {
+            if self.form == DiscreteForm::Impulses {
                 self.step(k, at, space)?;
                 cost += 0.5 * weight * at.u.iter().map(|u| u * u).sum::<f64>();
                 velocity.copy_from_slice(&space.step[0].y[..self.equations.nv]);
@@ -605,7 +617,7 @@ impl EstimationProblem for DiscreteProblem {
         if k == self.last() {
             return Ok(());
         }
-        if self.form == Unknowns::Impulses {
+        if self.form == DiscreteForm::Impulses {
             self.linearise_step(at, k, space, model);
         } else {
             let v = &at.x[self.mechanism.pose_numbers()..];

@@ -66,12 +66,7 @@ impl Stepper {
             self.friction = first_guess(&self.equations, &self.geometry, &state.velocity);
             self.started = true;
         }
-        let at = Start {
-            mechanism: &self.mechanism,
-            geometry: &self.geometry,
-            v: &state.velocity,
-            controls,
-        };
+        let at = Start { mechanism: &self.mechanism, geometry: &self.geometry, v: &state.velocity, controls };
         self.space.solve(&self.equations, at, &[], &mut self.friction)?;
         state.velocity.copy_from_slice(&self.space.y[..self.equations.nv]);
         let moves: Vec<f64> = state.velocity.iter().map(|v| self.equations.h * v).collect();
@@ -93,12 +88,7 @@ impl Stepper {
     /// the step is not unique, none where it has no solution.
     pub fn solutions(&mut self, state: &DiscreteState, controls: &[f64]) -> usize {
         self.geometry.update(&self.mechanism, &state.pose);
-        let at = Start {
-            mechanism: &self.mechanism,
-            geometry: &self.geometry,
-            v: &state.velocity,
-            controls,
-        };
+        let at = Start { mechanism: &self.mechanism, geometry: &self.geometry, v: &state.velocity, controls };
         self.space.solutions(&self.equations, at, &[]).len()
     }
 
@@ -114,9 +104,13 @@ impl Stepper {
         let gravity = self.mechanism.gravity();
         let mut energy = 0.0;
         for (b, body) in self.mechanism.bodies.iter().enumerate() {
-            let (v, omega) = (super::mechanism::three(&state.velocity, 6 * b), super::mechanism::three(&state.velocity, 6 * b + 3));
+            let (v, omega) = (
+                super::mechanism::three(&state.velocity, 6 * b),
+                super::mechanism::three(&state.velocity, 6 * b + 3),
+            );
             let place = super::mechanism::three(&state.pose, super::mechanism::POSE * b);
-            energy += 0.5 * body.mass_kg * v.norm_squared() + 0.5 * omega.dot(&(geometry.inertias[b] * omega))
+            energy += 0.5 * body.mass_kg * v.norm_squared()
+                + 0.5 * omega.dot(&(geometry.inertias[b] * omega))
                 - body.mass_kg * gravity.dot(&place);
         }
         for (joint, g) in self.mechanism.joints.iter().zip(&geometry.joints).filter(|(_, g)| g.hinge) {

@@ -4,7 +4,9 @@
 //! For those who change a solver. The matrix comes as fronts, one a state: what couples (x_k, x_k+1, theta). Each front is finished as
 //! soon as it comes; only the columns of the factor stay. Cost: O(N (b + nt)^2 b) for N states of size b.
 
-use super::dense::{Mat, add_product_lower, axpy, dot, partial_cholesky, solve_lower, solve_lower_transposed};
+use super::dense::{
+    Mat, add_product_lower, axpy, dot, partial_cholesky, solve_lower, solve_lower_transposed,
+};
 
 /// The factor, its forward substitution, and what they leave of the parameters.
 #[derive(Debug, Clone)]
