@@ -111,6 +111,8 @@ pub mod certify;
 pub mod cli;
 #[cfg(feature = "arm")]
 pub mod control;
+#[cfg(feature = "arm")]
+pub mod discrete;
 pub mod dynamics;
 pub mod enclose;
 #[cfg(feature = "arm")]

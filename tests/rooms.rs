@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rooms from the ground up: each may use those before it.
-const ROOMS: [&str; 30] = [
+const ROOMS: [&str; 31] = [
     "scalar",
     "extend",
     "linear",
@@ -22,6 +22,7 @@ const ROOMS: [&str; 30] = [
     "family",
     "identify",
     "estimate",
+    "discrete",
     "multibody",
     "plan",
     "horizon",

@@ -1,0 +1,238 @@
+//! Estimates with their deviations, in each of the three forms.
+//!
+//! For those who use the room. A deviation here is that of the cost's own curvature times s, with
+//!
+//! ```text
+//! s^2 = 2 cost / (readings - parameters - free directions of the first state)
+//! ```
+//!
+//! States are fitted as well: there are as many of them as impulses that hold them together, so they leave as many degrees of freedom as there are
+//! readings. [5, eqs. 3.26 and 3.27] divide by the number of steps instead, as if no state had been fitted.
+
+use nalgebra::{DMatrix, SymmetricEigen};
+
+use super::explicit::{LevenbergMarquardt, levenberg_marquardt};
+use super::problem::{DiscreteForm, DiscreteProblem};
+use crate::estimate::error::EstimateError;
+use crate::estimate::posterior::describe;
+use crate::estimate::problem::{EstimationProblem, StageValues, Trajectory};
+use crate::estimate::solver::{Solver, SolverOptions, Status};
+
+/// Eigenvalues of the scaled information below this belong to directions that nothing tells of.
+const UNOBSERVABLE: f64 = 1e-10;
+
+/// One parameter.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ParameterEstimate {
+    /// Name, with that of its body or joint.
+    pub name: String,
+    /// Unit.
+    pub unit: &'static str,
+    /// Where it started.
+    pub start: f64,
+    /// Estimate.
+    pub value: f64,
+    /// Standard deviation; nothing where an unobservable direction moves it.
+    pub deviation: Option<f64>,
+    /// Whether it ended at a bound.
+    pub bound: bool,
+}
+
+/// What came out.
+#[derive(Debug, Clone)]
+pub struct DiscreteEstimate {
+    /// The parameters.
+    pub parameters: Vec<ParameterEstimate>,
+    /// Directions of the parameters that nothing tells of, in words.
+    pub unobservable: Vec<String>,
+    /// |y - angles|^2 over the number of times, rad^2.
+    pub observation: f64,
+    /// kappa |p|^2 over the number of times, rad^2.
+    pub state: f64,
+    /// How many times larger errors are than assumed, s.
+    pub scale: f64,
+    /// Whether the tolerances were met.
+    pub converged: bool,
+    /// Iterations.
+    pub iterations: usize,
+    /// The cost (kappa |p|^2 + |y - angles|^2) before each iteration.
+    pub costs: Vec<f64>,
+    /// States, inputs and parameters.
+    pub trajectory: Trajectory,
+}
+
+impl DiscreteEstimate {
+    /// Sum of both mean squares: the cost that [5] tells.
+    pub fn cost(&self) -> f64 {
+        self.observation + self.state
+    }
+
+    /// A parameter by its name.
+    pub fn parameter(&self, name: &str) -> Option<&ParameterEstimate> {
+        self.parameters.iter().find(|p| p.name == name)
+    }
+}
+
+impl DiscreteProblem {
+    /// Solves by the recursion of [`crate::estimate`]: the implicit form, or the explicit one, as the problem is stated.
+    ///
+    /// # Errors
+    /// As [`Solver::solve`].
+    pub fn estimate(
+        &self,
+        guess: &Trajectory,
+        options: SolverOptions,
+    ) -> Result<DiscreteEstimate, EstimateError> {
+        let mut solver = Solver::new(self, options)?;
+        let outcome = solver.solve(guess)?;
+        let posterior = solver.posterior(|_, _| ())?;
+        let (nx, nt) = (self.size(0).tangent, self.unknowns.len());
+        let covariance = posterior.arrival.view((nx, nx), (nt, nt)).into_owned();
+        let hidden = posterior.unobservable.iter().map(|v| v[nx..].to_vec()).collect();
+        let unit = 2.0 * self.weights.angle_rad.powi(2);
+        let mut out = self.result(solver.trajectory().clone(), covariance, hidden)?;
+        out.converged = outcome.status == Status::Converged;
+        out.iterations = outcome.record.len().saturating_sub(1);
+        out.costs = outcome.record.iter().map(|i| unit * i.cost).collect();
+        Ok(out)
+    }
+
+    /// Solves as [5] does ([`levenberg_marquardt`]).
+    ///
+    /// # Errors
+    /// As [`levenberg_marquardt`]; the problem must be stated with changes of state as unknowns.
+    pub fn estimate_explicitly(
+        &self,
+        guess: &Trajectory,
+        options: LevenbergMarquardt,
+    ) -> Result<DiscreteEstimate, EstimateError> {
+        let outcome = levenberg_marquardt(self, guess, options)?;
+        let nt = self.unknowns.len();
+        let unit = self.weights.angle_rad.powi(2);
+        let h = &outcome.information;
+        let information = DMatrix::from_fn(nt, nt, |i, j| h[(i.max(j), i.min(j))] / unit);
+        let (covariance, hidden) = invert(&information);
+        let mut trajectory = outcome.trajectory;
+        for k in 0..self.last() {
+            let mut u = vec![0.0; self.size(k).input];
+            self.difference(k + 1, &trajectory.xs[k + 1], &trajectory.xs[k], &mut u);
+            trajectory.us[k] = u;
+        }
+        let mut out = self.result(trajectory, covariance, hidden)?;
+        out.converged = outcome.converged;
+        out.iterations = outcome.record.len();
+        out.costs = outcome.record.iter().map(|i| i.cost).collect();
+        Ok(out)
+    }
+
+    /// Mean squares of readings and of impulses (times kappa) along a trajectory.
+    ///
+    /// # Errors
+    /// [`EstimateError::Stage`] where a stage cannot be evaluated.
+    pub fn mean_squares(&self, at: &Trajectory) -> Result<(f64, f64), EstimateError> {
+        let (mut space, mut values) = (self.workspace(), StageValues::default());
+        let (mut cost, mut seen) = (0.0, 0.0);
+        for k in 0..=self.last() {
+            self.evaluate(k, at.at(k), &mut space, &mut values)
+                .map_err(|reason| EstimateError::Stage { stage: k, reason })?;
+            cost += values.cost;
+            self.state_residuals(k, at.at(k), &mut space, |r, weight, _| {
+                // Readings alone: the first state's constraints have other weights.
+                if weight == self.weights.angle_rad.powi(-2) {
+                    seen += r * r;
+                }
+            });
+        }
+        let count = self.log.angles.len() as f64;
+        Ok((seen / count, (2.0 * cost * self.weights.angle_rad.powi(2) - seen) / count))
+    }
+
+    fn result(
+        &self,
+        trajectory: Trajectory,
+        covariance: DMatrix<f64>,
+        hidden: Vec<Vec<f64>>,
+    ) -> Result<DiscreteEstimate, EstimateError> {
+        let (observation, state) = self.mean_squares(&trajectory)?;
+        let readings = self.log.angles.iter().flatten().filter(|a| a.is_finite()).count();
+        let free = 2 * (self.equations.nv - self.equations.nr.min(self.equations.nv));
+        let taken = self.unknowns.len() - hidden.len().min(self.unknowns.len()) + free;
+        let freedom = readings.saturating_sub(taken).max(1) as f64;
+        let count = self.log.angles.len() as f64;
+        let scale = ((observation + state) * count / freedom).sqrt() / self.weights.angle_rad;
+        let names: Vec<String> = self.unknowns.iter().map(|u| u.parameter.name(&self.mechanism)).collect();
+        let parameters = (0..self.unknowns.len())
+            .map(|i| {
+                let u = &self.unknowns[i];
+                let value = trajectory.theta[i] * u.scale;
+                let seen = hidden.iter().all(|v| v[i].abs() < 1e-4);
+                let near = |bound: f64| (value - bound).abs() <= 1e-9 * u.scale;
+                ParameterEstimate {
+                    name: names[i].clone(),
+                    unit: u.parameter.unit(),
+                    start: u.start,
+                    value,
+                    deviation: seen.then(|| scale * u.scale * covariance[(i, i)].max(0.0).sqrt()),
+                    bound: near(u.lower) || near(u.upper),
+                }
+            })
+            .collect();
+        let unobservable = hidden.iter().map(|v| self.name_direction(v, &names)).collect();
+        Ok(DiscreteEstimate {
+            parameters,
+            unobservable,
+            observation,
+            state,
+            scale,
+            converged: false,
+            iterations: 0,
+            costs: vec![],
+            trajectory,
+        })
+    }
+
+    /// A direction in words: turning about gravity by its name.
+    fn name_direction(&self, direction: &[f64], names: &[String]) -> String {
+        use super::parameters::MechanismParameter::Tilt;
+        let physical: Vec<f64> = direction.iter().zip(&self.unknowns).map(|(d, u)| d * u.scale).collect();
+        let mut turn = nalgebra::Vector3::zeros();
+        let mut rest = 0.0f64;
+        for (i, u) in self.unknowns.iter().enumerate() {
+            match u.parameter {
+                Tilt(axis) => turn[axis] = physical[i],
+                _ => rest = rest.max(direction[i].abs()),
+            }
+        }
+        let about = turn.normalize().dot(&self.mechanism.gravity_m_s2.normalize()).abs();
+        if rest < 0.05 && about > 0.99 {
+            return "turning the stand about gravity".into();
+        }
+        describe(direction, names)
+    }
+
+    /// Explicit form for the same problem.
+    ///
+    /// # Errors
+    /// As [`DiscreteProblem::formulated`].
+    pub fn explicit(self) -> Result<Self, super::DiscreteError> {
+        self.formulated(DiscreteForm::Changes)
+    }
+}
+
+/// The inverse of an information matrix, directions that nothing tells of left out, and these, of length one.
+fn invert(information: &DMatrix<f64>) -> (DMatrix<f64>, Vec<Vec<f64>>) {
+    let n = information.nrows();
+    let scale: Vec<f64> = (0..n).map(|i| information[(i, i)].max(f64::MIN_POSITIVE).sqrt().recip()).collect();
+    let scaled = DMatrix::from_fn(n, n, |i, j| information[(i, j)] * scale[i] * scale[j]);
+    let eigen = SymmetricEigen::new(scaled);
+    let (mut covariance, mut hidden) = (DMatrix::zeros(n, n), vec![]);
+    for (value, vector) in eigen.eigenvalues.iter().zip(eigen.eigenvectors.column_iter()) {
+        let direction = nalgebra::DVector::from_fn(n, |i, _| vector[i] * scale[i]);
+        if *value > UNOBSERVABLE {
+            covariance += &direction * direction.transpose() / *value;
+        } else {
+            hidden.push(direction.normalize().as_slice().to_vec());
+        }
+    }
+    (covariance, hidden)
+}
