@@ -42,6 +42,9 @@ pub(super) struct Surroundings<'a> {
     pub after_s: f64,
 }
 
+/// The ends of a capsule's axis over a cell, m.
+type CapsuleEnds<const N: usize, R> = [Vec3<Affine<N, R>>; 2];
+
 impl Surroundings<'_> {
     /// Separates all pairs that must stay apart over `span`, given the ends of the capsules; boxes and weights are storage.
     ///
@@ -51,7 +54,7 @@ impl Surroundings<'_> {
     pub fn separate<const N: usize, R: Rounding>(
         &self,
         span: Span,
-        (ends, blocks, weights): (&[[Vec3<Affine<N, R>>; 2]], &mut Vec<Block>, &mut Vec<f64>),
+        (ends, blocks, weights): (&[CapsuleEnds<N, R>], &mut Vec<Block>, &mut Vec<f64>),
         clearances: &mut Vec<ProvenClearance>,
     ) {
         let Self { robot, obstacles, after_s } = *self;

@@ -12,8 +12,8 @@
 
 use rayon::prelude::*;
 
-use crate::certify::{CellReport, DETAIL_M};
 use crate::certify::{Body, ConstraintFamily, ConstraintIndex, Refusal, Shortfall, Workspaces};
+use crate::certify::{CellReport, DETAIL_M};
 use crate::dynamics::vec3::{self, Vec3};
 use crate::family::polynomial_sets::PolynomialSets;
 use crate::family::sets::settled;

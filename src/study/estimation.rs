@@ -321,14 +321,12 @@ impl EstimationStudy {
         let collapsed = collapses(&problem, &start, &trajectory.theta);
         let validation = self.validate(&trajectory.theta)?;
         let outside = self.outside_warnings(&external_torques);
-        let mut state_error = None;
-        if let Some(sealed) = self.sealed {
+        let state_error = self.sealed.map(|sealed| {
             let (truth, states) = sealed.reveal();
-            for (row, value) in parameters.iter_mut().zip(physical(&problem, &truth)) {
-                row.truth = Some(value);
-            }
-            state_error = Some(problem.largest_error(&trajectory, &states));
-        }
+            let truths = physical(&problem, &truth).into_iter();
+            parameters.iter_mut().zip(truths).for_each(|(row, value)| row.truth = Some(value));
+            problem.largest_error(&trajectory, &states)
+        });
         Ok(StudyResult {
             schema: file::SCHEMA,
             name: self.name,

@@ -124,7 +124,7 @@ impl<'a, const N: usize> Switch<'a, N> {
             let old: DesiredMotion<N, Counted> = within(before.curve, j, (from, to));
             let new: DesiredMotion<N, Counted> = within(curve, j, (0.0, w));
             let jerk = hull(old.dddq, new.dddq);
-            let turn = (jerk - jerk).sup_abs();
+            let turn = (jerk.upper() - jerk.lower()).next_up();
             // Jumps of q, dq and ddq.
             let [dq, ddq, dddq] = jumps[j];
             let half = 0.5 * mul_up(w, w);
