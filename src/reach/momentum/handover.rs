@@ -33,7 +33,7 @@
 //! So the widths of the plan before are carried over by |J|, and what an age may add is x: of second order, some thousandths of P.
 
 use crate::enclose::{Affine, Counted, Interval};
-use crate::reach::cell::{Joints, symbols};
+use crate::reach::cell::{Joints, TIME, symbols};
 use crate::reach::prepared_set::PreparedSet;
 use crate::reach::upward::{add_up, mul_up, sum_up};
 use crate::robot::Arm;
@@ -122,7 +122,12 @@ impl<'a, const N: usize> Switch<'a, N> {
         let (mut e, mut r) = (Joints::new(), Joints::new());
         for j in 0..robot.dof() {
             let old: DesiredMotion<N, Counted> = within(before.curve, j, (from, to));
-            let new: DesiredMotion<N, Counted> = within(curve, j, (0.0, w));
+            // Before its start it is not followed: only past its end does it rest.
+            let new: DesiredMotion<N, Counted> = if w < curve.duration_s() {
+                curve.enclose(j, 0.0, w, TIME)
+            } else {
+                within(curve, j, (0.0, w))
+            };
             let jerk = hull(old.dddq, new.dddq);
             let turn = (jerk.upper() - jerk.lower()).next_up();
             // Jumps of q, dq and ddq.

@@ -143,7 +143,7 @@ struct Chained {
 }
 
 /// The age and so the window, s.
-const AGE_S: f64 = 2e-3;
+const AGE_S: f64 = 2e-4;
 
 fn chained(p: f64, lag: f64, jump: f64, change: impl FnOnce(&mut Case)) -> Chained {
     let before = case(1e-6, |case| {
@@ -261,10 +261,7 @@ fn first_readings_are_off_by_what_sensors_and_the_motion_before_make() {
     let (mass, state, apart) = (chained.mass(0.0), chained.before.curve.state(T), chained.apart(0.0));
     let latency = AGE_S - 1e-4;
     let slope = |i: usize| 0.5 * latency * (state.ddq[i].abs() + 6.0 * state.dq[i].abs());
-    let formula = |j: usize| {
-        let turned = 0.0;
-        row(&mass, j, |i| 4e-3 + 6.0 * 3e-4 + slope(i)) + turned + 2.0 * apart[j]
-    };
+    let formula = |j: usize| row(&mass, j, |i| 4e-3 + 6.0 * 3e-4 + slope(i)) + 2.0 * apart[j];
     about(&chained.needed().noise_nms, formula, 0.03);
 }
 
