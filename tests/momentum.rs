@@ -163,7 +163,26 @@ struct Adversary<'a> {
     composites: Composites<f64>,
 }
 
-impl Adversary<'_> {
+impl<'a> Adversary<'a> {
+    /// An arm that has stood where the first plan starts.
+    fn new(bench: &'a Bench, luck: Luck, theta: Vec<f64>) -> Self {
+        let (robot, n) = (&bench.robot, bench.robot.dof());
+        let start = bench.legs[0].plan.curve.state(0.0).q;
+        Self {
+            bench,
+            luck,
+            theta,
+            work: Workspace::new(robot),
+            dq: vec![0.0; n],
+            past: VecDeque::from(vec![(start.clone(), vec![0.0; n]); 64]),
+            q: start,
+            coming: VecDeque::new(),
+            applied: vec![0.0; n],
+            motion: Motion::new(robot),
+            composites: Composites::new(robot),
+        }
+    }
+
     /// p and M_0 e at time `t` of the given leg.
     fn errors(&mut self, leg: usize, t: f64) -> (Vec<f64>, Vec<f64>) {
         let robot = &self.bench.robot;
@@ -235,20 +254,7 @@ fn play(bench: &Bench, luck: Luck, truth: Vec<f64>, rng: &mut ChaCha8Rng) -> (f6
     let first = &bench.legs[0].plan;
     let (sensors, timing) = (robot.sensors(), first.tube.timing);
     let mut controller = MomentumController::new(robot.clone(), first.clone());
-    let start = first.curve.state(0.0);
-    let mut world = Adversary {
-        bench,
-        luck,
-        theta: truth,
-        work: Workspace::new(robot),
-        q: start.q.clone(),
-        dq: vec![0.0; n],
-        past: VecDeque::from(vec![(start.q.clone(), vec![0.0; n]); 64]),
-        coming: VecDeque::new(),
-        applied: vec![0.0; n],
-        motion: Motion::new(robot),
-        composites: Composites::new(robot),
-    };
+    let mut world = Adversary::new(bench, luck, truth);
     let steps_of = |s: f64| (s / STEP_S).round() as usize;
     let (mut worst, mut next_tick, mut tau) = ((0.0f64, 0.0f64, 0.0f64), 0, vec![0.0; n]);
     let mut followed = 0;
