@@ -61,7 +61,7 @@ fn the_momentum_law_does_not_allocate_and_gives_numbers() {
             }
         }
         for plan in next.drain(..) {
-            handed_back.extend(controller.switch(0.3, plan));
+            handed_back.extend(controller.switch(0.0, plan));
             for k in 0..3 {
                 let tick =
                     controller.tick(1e-4 * f64::from(k), Measured { q: &start_q, dq: &none }, &mut tau);
