@@ -49,7 +49,6 @@ pub use stages::MultibodySpace;
 
 use contacts::{Kind, Schedule, Stage};
 use deviations::{Weights, check_numbers, check_sample, weights};
-pub(crate) use mechanics::drive_slope;
 use mechanics::{Interval, Mechanics};
 use observations::Observed;
 use torques::TorqueSensor;

@@ -3,12 +3,10 @@
 //! [`EstimationStudy::load`] reads `scenarios/estimation/*.toml`; a simulated truth goes into the recording's seal and is opened by
 //! [`EstimationStudy::run`] only after the estimate stands.
 
-mod combinations;
 mod file;
 mod footing;
 mod load;
 mod log;
-mod outside;
 mod regression;
 mod residuals;
 #[cfg(test)]
@@ -34,18 +32,12 @@ use crate::recording::{LogRequest, MeasurementLog, MissingReadings, Sample};
 use crate::regression::filter::Smoothing;
 use crate::robot::Model;
 use crate::simulate::Sealed;
-use crate::study::external::ExternalTorque;
 use crate::study::validation::ValidationFinding;
-pub use combinations::{BaseParameterRow, BaseRows};
-pub use outside::OutsideTorques;
 use residuals::Leftover;
 pub use residuals::ResidualRow;
 
 /// Share of the prior's variance that has to be left for a direction to count as unseen by the data.
 const UNSEEN: f64 = 0.98;
-
-/// A direction with less than this of a state in it is one of parameters.
-const SHARE: f64 = 1e-3;
 
 /// Significance of what a first part of the log is left at.
 const START: f64 = 0.05;
@@ -93,8 +85,6 @@ pub struct EstimationStudy {
     pub formulation: Formulation,
     /// Settings of the solver.
     pub options: SolverOptions,
-    /// What becomes of times at which torques from outside are noticed.
-    pub outside: OutsideTorques,
     /// Number of samples that are solved first, for the parameters from which the whole log starts.
     pub first_part: Option<usize>,
     /// A recording that the estimate is to predict, besides.
@@ -176,10 +166,6 @@ pub struct StudyResult {
     pub violation: f64,
     /// Physical parameters.
     pub parameters: Vec<ParameterRow>,
-    /// What torques tell apart at all, with covariances; nothing for floating bases, contacts and loops.
-    pub base: Option<BaseRows>,
-    /// Torques from outside that were noticed.
-    pub external_torques: Vec<ExternalTorque>,
     /// What is left of the readings, by channel.
     pub residuals: Vec<ResidualRow>,
     /// Over how long errors were found to last, s ([`ColouredCovariance`]).
@@ -302,8 +288,7 @@ impl EstimationStudy {
     ///
     /// # Errors
     /// What [`MultibodyProblem::new`] and [`Solver::solve`] refuse.
-    pub fn run(mut self) -> Result<StudyResult, EstimateError> {
-        let external_torques = self.notice_outside();
+    pub fn run(self) -> Result<StudyResult, EstimateError> {
         let problem = self.problem()?;
         let mut solver = Solver::new(&problem, self.options)?;
         let clock = Instant::now();
@@ -317,16 +302,16 @@ impl EstimationStudy {
         let residuals = leftover.rows();
         let coloured = self.coloured(&problem, &mut solver, &posterior)?;
         let mut parameters = rows(&problem, &start, &trajectory.theta, &posterior, &coloured);
-        let base = self.base_rows(&problem, &trajectory, &posterior, &coloured);
         let collapsed = collapses(&problem, &start, &trajectory.theta);
         let validation = self.validate(&trajectory.theta)?;
-        let outside = self.outside_warnings(&external_torques);
-        let state_error = self.sealed.map(|sealed| {
+        let mut state_error = None;
+        if let Some(sealed) = self.sealed {
             let (truth, states) = sealed.reveal();
-            let truths = physical(&problem, &truth).into_iter();
-            parameters.iter_mut().zip(truths).for_each(|(row, value)| row.truth = Some(value));
-            problem.largest_error(&trajectory, &states)
-        });
+            for (row, value) in parameters.iter_mut().zip(physical(&problem, &truth)) {
+                row.truth = Some(value);
+            }
+            state_error = Some(problem.largest_error(&trajectory, &states));
+        }
         Ok(StudyResult {
             schema: file::SCHEMA,
             name: self.name,
@@ -340,15 +325,11 @@ impl EstimationStudy {
             cost: outcome.cost,
             violation: outcome.violation,
             warnings: (self.cut_off.into_iter())
-                .chain(outside)
                 .chain(collapsed)
-                .chain(base.iter().flat_map(BaseRows::warnings))
                 .chain(residuals.iter().filter_map(ResidualRow::warning))
-                .chain(warnings(&problem, &outcome, &posterior, &self.deviations.theta, base.is_some()))
+                .chain(warnings(&problem, &outcome, &posterior, &self.deviations.theta))
                 .collect(),
             parameters,
-            base,
-            external_torques,
             coloured_length_s: coloured.length * self.step_s,
             residuals,
             validation,
@@ -448,7 +429,6 @@ fn warnings(
     outcome: &SolverOutcome,
     posterior: &Posterior,
     prior: &[f64],
-    told: bool,
 ) -> Vec<String> {
     let robot = problem.robot();
     let mut names = state_names(robot, "first q");
@@ -460,15 +440,13 @@ fn warnings(
             "the iteration did not converge; the deviations below are those of where it ended".to_owned(),
         );
     }
-    // Where base parameters are told, coordinates that no motion tells are no news.
-    let state = |v: &Vec<f64>| v[..posterior.nx].iter().any(|x| x.abs() > SHARE);
-    for v in posterior.unobservable.iter().filter(|v| !told || state(v)) {
+    for v in &posterior.unobservable {
         out.push(format!("nothing is known along {}", describe(v, &names)));
     }
     // With a prior on everything no direction is open, but the data may still say nothing about some: there the
     // posterior variance is the prior's.
     let (nx, nt) = (posterior.nx, prior.len());
-    if !told && nt > 0 && prior.iter().all(|d| d.is_finite()) {
+    if nt > 0 && prior.iter().all(|d| d.is_finite()) {
         let ratio =
             DMatrix::from_fn(nt, nt, |i, j| posterior.arrival[(nx + i, nx + j)] / (prior[i] * prior[j]));
         let eigen = SymmetricEigen::new(ratio);

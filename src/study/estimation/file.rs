@@ -4,7 +4,6 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::outside::OutsideTorques;
 use crate::inertia::Coordinates;
 use crate::multibody::Formulation;
 use crate::multibody::equations::Plane;
@@ -485,9 +484,6 @@ pub(super) struct Solver {
     /// Whether steps are careful, as raw recordings need it ([`crate::estimate::SolverOptions::cautious`]). Left out: for samples from files yes, for
     /// simulated ones no.
     pub cautious: Option<bool>,
-    /// Whether times at which something pushes are left out (`leave_out`), learnt from (`keep`), or not looked for (`ignore`).
-    #[serde(default)]
-    pub outside_torques: OutsideTorques,
     /// Length of a first part of the log that is solved on its own, for the parameters from which the whole one starts, s.
     pub first_part_s: Option<f64>,
 }
@@ -501,7 +497,6 @@ impl Default for Solver {
             marginal: false,
             significance: 0.0,
             cautious: None,
-            outside_torques: OutsideTorques::default(),
             first_part_s: None,
         }
     }

@@ -78,7 +78,6 @@ impl EstimationStudy {
             description: file.description.clone(),
             options: reader.options(&file)?,
             first_part: reader.first_part(&file, log.step_s)?,
-            outside: file.solver.outside_torques,
             robot: reader.robot,
             step_s: log.step_s,
             samples: log.samples,
