@@ -5,7 +5,7 @@
 
 use nalgebra::{UnitQuaternion, Vector3};
 
-use super::mechanism::{Attachment, DryFriction, FreeBody, HeldJoint, HingeMotor, JointKind, Mechanism};
+use super::mechanism::{Attachment, DryFriction, FreeBody, HeldJoint, HeldJointKind, HingeMotor, Mechanism};
 
 /// Acceleration of gravity in [5], m / s^2.
 pub const GRAVITY: f64 = 9.82;
@@ -66,7 +66,7 @@ pub fn furuta(n: &FurutaNumbers) -> Mechanism {
         child: i,
         parent_frame,
         child_frame,
-        kind: JointKind::Hinge {
+        kind: HeldJointKind::Hinge {
             viscous: n.viscous[i],
             dry: n.dry.map(|d| d[i]),
             motor: (i == 0).then_some(n.motor),
@@ -99,7 +99,7 @@ pub fn pendulum(
     mass_kg: f64,
     length_m: f64,
     inertia_kg_m2: f64,
-    hinge: JointKind,
+    hinge: HeldJointKind,
     compliance: f64,
 ) -> Mechanism {
     use std::f64::consts::FRAC_PI_2;

@@ -10,7 +10,7 @@
 
 use nalgebra::{Matrix3, Vector3};
 
-use super::mechanism::{JointKind, Mechanism, add_three, pose_of, three};
+use super::mechanism::{HeldJointKind, Mechanism, add_three, pose_of, three};
 
 /// A joint at a configuration.
 #[derive(Debug, Clone)]
@@ -79,7 +79,7 @@ impl Geometry {
             self.joints.push(JointGeometry {
                 parent: joint.parent,
                 child: joint.child,
-                hinge: matches!(joint.kind, JointKind::Hinge { .. }),
+                hinge: matches!(joint.kind, HeldJointKind::Hinge { .. }),
                 row,
                 arm_a,
                 arm_b,

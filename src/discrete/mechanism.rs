@@ -75,7 +75,7 @@ pub struct HingeMotor {
 
 /// What of a joint is held.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum JointKind {
+pub enum HeldJointKind {
     /// The two points coincide: three rows.
     Point,
     /// They do, and the x axes of the two frames are parallel: five rows.
@@ -103,7 +103,7 @@ pub struct HeldJoint {
     /// Attachment b, on the child.
     pub child_frame: Attachment,
     /// What is held.
-    pub kind: JointKind,
+    pub kind: HeldJointKind,
     /// Compliance of the point rows, m / N.
     pub compliance_m_n: f64,
     /// Compliance of the alignment rows, rad / (N m).
@@ -116,23 +116,23 @@ impl HeldJoint {
     /// Number of rows that are held.
     pub fn rows(&self) -> usize {
         match self.kind {
-            JointKind::Point => 3,
-            JointKind::Hinge { .. } => 5,
+            HeldJointKind::Point => 3,
+            HeldJointKind::Hinge { .. } => 5,
         }
     }
 
     /// Its dry friction.
     pub fn dry(&self) -> Option<DryFriction> {
         match self.kind {
-            JointKind::Hinge { dry, .. } => dry,
-            JointKind::Point => None,
+            HeldJointKind::Hinge { dry, .. } => dry,
+            HeldJointKind::Point => None,
         }
     }
 
     /// Its motor; one without gain and shaft where there is none.
     pub fn motor(&self) -> HingeMotor {
         match self.kind {
-            JointKind::Hinge { motor: Some(motor), .. } => motor,
+            HeldJointKind::Hinge { motor: Some(motor), .. } => motor,
             _ => HingeMotor::default(),
         }
     }
@@ -140,8 +140,8 @@ impl HeldJoint {
     /// Its viscous friction, N m s / rad.
     pub fn viscous(&self) -> f64 {
         match self.kind {
-            JointKind::Hinge { viscous, .. } => viscous,
-            JointKind::Point => 0.0,
+            HeldJointKind::Hinge { viscous, .. } => viscous,
+            HeldJointKind::Point => 0.0,
         }
     }
 }
@@ -276,7 +276,7 @@ impl Mechanism {
 
     /// Indices of the hinges.
     pub fn hinges(&self) -> Vec<usize> {
-        let hinge = |j: &usize| matches!(self.joints[*j].kind, JointKind::Hinge { .. });
+        let hinge = |j: &usize| matches!(self.joints[*j].kind, HeldJointKind::Hinge { .. });
         (0..self.joints.len()).filter(hinge).collect()
     }
 
@@ -294,7 +294,7 @@ impl Mechanism {
         for (j, joint) in self.joints.iter().enumerate() {
             let bad =
                 |reason: &str| DiscreteError::Joint { joint: joint.name.clone(), reason: reason.into() };
-            if !matches!(joint.kind, JointKind::Hinge { .. }) || j >= angles_rad.len() {
+            if !matches!(joint.kind, HeldJointKind::Hinge { .. }) || j >= angles_rad.len() {
                 return Err(bad("angles place trees of hinges alone, one angle each"));
             }
             let (r, e) = match joint.parent {

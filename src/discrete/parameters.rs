@@ -2,7 +2,7 @@
 
 use nalgebra::Vector3;
 
-use super::mechanism::{DryFriction, HingeMotor, JointKind, Mechanism};
+use super::mechanism::{DryFriction, HeldJointKind, HingeMotor, Mechanism};
 
 /// One number of a mechanism.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,10 +66,10 @@ impl MechanismParameter {
         match self {
             Self::Mass(b) => b < mechanism.bodies.len(),
             Self::Inertia(b, i) => b < mechanism.bodies.len() && i < 3,
-            Self::Viscous(j) => joint(j).is_some_and(|j| matches!(j.kind, JointKind::Hinge { .. })),
+            Self::Viscous(j) => joint(j).is_some_and(|j| matches!(j.kind, HeldJointKind::Hinge { .. })),
             Self::Kinetic(j) | Self::Excess(j) | Self::Rate(j) => joint(j).is_some_and(|j| j.dry().is_some()),
             Self::Gain(j) | Self::Shaft(j) => {
-                joint(j).is_some_and(|j| matches!(j.kind, JointKind::Hinge { motor: Some(_), .. }))
+                joint(j).is_some_and(|j| matches!(j.kind, HeldJointKind::Hinge { motor: Some(_), .. }))
             }
             Self::Tilt(i) => i < 3,
         }
@@ -103,7 +103,7 @@ impl MechanismParameter {
             | Self::Rate(j)
             | Self::Gain(j)
             | Self::Shaft(j) => {
-                if let JointKind::Hinge { viscous, dry, motor } = &mut mechanism.joints[j].kind {
+                if let HeldJointKind::Hinge { viscous, dry, motor } = &mut mechanism.joints[j].kind {
                     self.set_in_hinge(viscous, dry.as_mut(), motor.as_mut(), value);
                 }
             }

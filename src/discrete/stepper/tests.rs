@@ -4,7 +4,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 use crate::discrete::furuta::{FurutaNumbers, GRAVITY, furuta, pendulum};
-use crate::discrete::mechanism::{DryFriction, FreeBody, HingeMotor, JointKind};
+use crate::discrete::mechanism::{DryFriction, FreeBody, HeldJointKind, HingeMotor};
 use crate::discrete::parameters::MechanismParameter as P;
 
 /// A Furuta pendulum with everything in it, off its constraints, in motion.
@@ -263,9 +263,9 @@ fn momentum_is_kept_in_free_space() {
     assert!(fine < 5e-3 && coarse / fine > 2.0, "{coarse} {fine}");
 }
 
-fn hinge(kinetic: f64) -> JointKind {
+fn hinge(kinetic: f64) -> HeldJointKind {
     let dry = DryFriction { kinetic, radius_m: 1.0, ..Default::default() };
-    JointKind::Hinge { viscous: 0.0, dry: Some(dry), motor: None }
+    HeldJointKind::Hinge { viscous: 0.0, dry: Some(dry), motor: None }
 }
 
 #[test]
