@@ -62,7 +62,7 @@ pub struct DiscreteEstimate {
 }
 
 impl DiscreteEstimate {
-    /// Sum of both mean squares: the cost that [5] tells.
+    /// Sum of both mean squares: the cost that \[5\] tells.
     pub fn cost(&self) -> f64 {
         self.observation + self.state
     }
@@ -97,7 +97,7 @@ impl DiscreteProblem {
         Ok(out)
     }
 
-    /// Solves as [5] does ([`levenberg_marquardt`]).
+    /// Solves as \[5\] does ([`levenberg_marquardt`]).
     ///
     /// # Errors
     /// As [`levenberg_marquardt`]; the problem must be stated with changes of state as unknowns.

@@ -1,4 +1,4 @@
-//! The estimator of [5] as it stands there: Levenberg and Marquardt's method on states and parameters at once, with inverse dynamics.
+//! The estimator of \[5\] as it stands there: Levenberg and Marquardt's method on states and parameters at once, with inverse dynamics.
 //!
 //! For those who compare with the paper (Algorithm 1). The normal equations are block-tridiagonal with an arrow of parameters
 //! ([`crate::linear::arrow`]); bounds on the parameters are met by a small quadratic program on what is left of them. The gain ratio is

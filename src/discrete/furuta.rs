@@ -1,4 +1,4 @@
-//! The two machines of [5]: a pendulum and a Furuta pendulum.
+//! The two machines of \[5\]: a pendulum and a Furuta pendulum.
 //!
 //! Gravity is along -y. Hinge 1 of the Furuta pendulum is upright; the arm (A) turns about its own z axis, and lies along its x axis.
 //! Hinge 2 is along the arm; the rod (B) lies along its own x axis and swings about its y axis, hanging at 0.
@@ -7,7 +7,7 @@ use nalgebra::{UnitQuaternion, Vector3};
 
 use super::mechanism::{Attachment, DryFriction, FreeBody, HeldJoint, HeldJointKind, HingeMotor, Mechanism};
 
-/// Acceleration of gravity in [5], m / s^2.
+/// Acceleration of gravity in \[5\], m / s^2.
 pub const GRAVITY: f64 = 9.82;
 
 /// The numbers of [5, Table G.5]; l_2 there is ten times what it can be (0.92 m), and K is none there (7.3 N m is what the real one has).

@@ -26,7 +26,7 @@ use crate::linear::dense::{Mat, add_product_lower, axpy};
 /// Where impulses from outside act.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OutsideImpulses {
-    /// As in [5]: one on each body for the velocities, and another for the configuration, which need not agree.
+    /// As in \[5\]: one on each body for the velocities, and another for the configuration, which need not agree.
     Twice,
     /// On each body, one for both.
     Bodies,
@@ -38,7 +38,7 @@ pub enum OutsideImpulses {
 /// What the unknowns of a stage are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DiscreteForm {
-    /// The change of the state; impulses follow from it by inverse dynamics, [5]. Needs compliant rows and [`Impulses::Twice`].
+    /// The change of the state; impulses follow from it by inverse dynamics, \[5\]. Needs compliant rows and [`Impulses::Twice`].
     Changes,
     /// The impulses; the state follows from them by a step, so that no stiff row gets into the weights.
     #[default]
@@ -153,7 +153,7 @@ impl DiscreteProblem {
     /// The same with other unknowns of each stage.
     ///
     /// # Errors
-    /// Where rows without compliance, or other impulses than [5]'s, exclude it.
+    /// Where rows without compliance, or other impulses than \[5\]'s, exclude it.
     pub fn formulated(mut self, form: DiscreteForm) -> Result<Self, DiscreteError> {
         super::check::form(&self.mechanism, self.impulses, form)?;
         self.form = form;
