@@ -1,6 +1,6 @@
 //! Linear complementarity problems by Lemke's method with the lexicographic ratio test: slow, and sure to end.
 //!
-//! For those who check the faster way that steps are taken ([`super::complementarity`]). Find z >= 0 with w = M z + q >= 0 and z'w = 0.
+//! For those who check the faster way that steps are taken (`complementarity`). Find z >= 0 with w = M z + q >= 0 and z'w = 0.
 //! Ties of the ratio test are broken by the rows of the basis' inverse, so that no basis comes twice (Cottle, Pang and Stone 1992).
 
 /// Why there is no solution.

@@ -8,7 +8,7 @@
 //!
 //! with p the impulses from outside that a trajectory needs, and y what encoders read. The first state meets the constraints: (4/h) Upsilon g and
 //! G v + (4/h) Upsilon g of it, times the mass of the whole, count as impulses ([5, eqs. 3.16 and 3.17] in other weights: there the first inverts a singular
-//! matrix). [`Formulation`] says what the unknowns are. The cost of one trajectory is the same in each.
+//! matrix). [`DiscreteForm`] says what the unknowns are. The cost of one trajectory is the same in each.
 
 use super::complementarity::{StepSpace, first_guess};
 use super::equations::{Equations, HingeFriction, Start};
@@ -38,7 +38,7 @@ pub enum OutsideImpulses {
 /// What the unknowns of a stage are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DiscreteForm {
-    /// The change of the state; impulses follow from it by inverse dynamics, \[5\]. Needs compliant rows and [`Impulses::Twice`].
+    /// The change of the state; impulses follow from it by inverse dynamics, \[5\]. Needs compliant rows and [`OutsideImpulses::Twice`].
     Changes,
     /// The impulses; the state follows from them by a step, so that no stiff row gets into the weights.
     #[default]
