@@ -84,6 +84,8 @@ fn later_readings_are_proven_until_they_are_too_late() {
     let proven = |other_s: f64| late_readings::with_latency_and_delay(other_s).unwrap();
     let ((soon, _), (late, _)) = (proven(5e-4).unwrap(), proven(2e-3).unwrap());
     assert!(0.0 < soon && soon < late && late < 25.0, "{soon} mm and {late} mm");
+    let (whole, robust_nm) = late_readings::with_the_whole_prior(1e-3).unwrap().unwrap();
+    assert!(late < whole && whole < 20.0 && robust_nm < 45.0, "{whole} mm and {robust_nm} N m");
     let refusal = proven(8e-3).unwrap_err().to_string();
     assert!(refusal.contains("kappa = 60.0 1/s is too high") && refusal.contains("9.10 ms"), "{refusal}");
 }
