@@ -101,7 +101,7 @@ impl MomentumController {
         let timing = self.plan.tube.timing;
         self.feed_forward(t, tau);
         self.read(t - timing.lag_s(), measured);
-        self.weigh(t);
+        self.form_momentum(t);
         let mut tick = MomentumTick { share: 0.0, saturated: false };
         for (j, tau) in tau.iter_mut().enumerate() {
             let (p, tube) = (self.momentum[j], &self.plan.tube);
@@ -125,7 +125,7 @@ impl MomentumController {
     pub fn start_fault(&mut self, measured: Measured<'_>) -> Option<StartFault> {
         let n = self.robot.dof();
         self.read(0.0, measured);
-        self.weigh(0.0);
+        self.form_momentum(0.0);
         let off = self.robot.sensors().position_rad;
         let (mut share, mut joint) = (0.0f64, 0);
         for j in 0..n {
@@ -188,7 +188,7 @@ impl MomentumController {
     }
 
     /// M_0 at the tick `t`, and p^.
-    fn weigh(&mut self, t: f64) {
+    fn form_momentum(&mut self, t: f64) {
         self.plan.curve.evaluate(t, &mut self.desired);
         self.motion.place(&self.robot, &self.desired.q);
         crba(&self.robot, &self.motion, self.plan.set.center(), &mut self.composites, &mut self.mass);
