@@ -37,8 +37,8 @@ pub use friction::SmoothFriction;
 pub use motion::Motion;
 pub use placement::{BodyPlacement, placements};
 pub use regressor::{
-    kinetic_energy_regressor, momentum_rate_regressor, momentum_regressor, momentum_regressor_row,
-    potential_energy_regressor, torque_regressor,
+    UnitMotions, kinetic_energy_regressor, momentum_rate_regressor, momentum_regressor,
+    momentum_regressor_row, potential_energy_regressor, torque_regressor,
 };
 pub use rnea::{Wrench, rnea};
 pub use storage::{MassStorage, RecursionStorage, RegressorStorage};

@@ -93,7 +93,7 @@ pub fn potential_energy_regressor<T: Scalar>(robot: &Model, placed: &[BodyPlacem
 }
 
 /// A virtual motion of a body, about and in its frame: what momentum, force and weight are projected on.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 struct Twist<T> {
     angular: Vec3<T>,
     linear: Vec3<T>,
@@ -148,11 +148,7 @@ fn fill<T: Scalar, const K: usize>(
 ) {
     let width = INERTIAL * robot.bodies();
     for (j, joint) in robot.joints.iter().enumerate().skip(first) {
-        let axes = match joint.kind {
-            JointKind::FreeFlyer => 0..6,
-            JointKind::Prismatic => 2..3,
-            JointKind::Revolute | JointKind::Continuous => 5..6,
-        };
+        let axes = axes(joint.kind);
         let rows = y[width * robot.v_index(j)..].chunks_exact_mut(width);
         for (axis, y) in axes.zip(rows) {
             let twists = seeds(&motion.bodies[j], axis);
@@ -209,6 +205,51 @@ fn root_rows<T: Scalar>(
     }
     for c in motion.children(i) {
         root_rows(robot, motion, c, &frame.child(&robot.joints[c], &motion.transforms[c]), bodies, y);
+    }
+}
+
+/// Momentum regressors of several velocities at one placement: the unit motions of the joints, which do not depend on the velocity, are
+/// carried up the tree once.
+#[derive(Debug, Clone)]
+pub struct UnitMotions<T> {
+    /// Row, body and twist.
+    carried: Vec<(usize, usize, Twist<T>)>,
+}
+
+impl<T: Scalar> UnitMotions<T> {
+    /// None; the first placement asks for memory.
+    pub fn empty() -> Self {
+        Self { carried: Vec::new() }
+    }
+
+    /// Carries the unit motion of every joint to all bodies that it moves, at the positions of [`Motion::place`].
+    pub fn place(&mut self, robot: &Model, motion: &Motion<T>) {
+        self.carried.clear();
+        for (j, joint) in robot.joints.iter().enumerate() {
+            let row = robot.v_index(j);
+            for (k, axis) in axes(joint.kind).enumerate() {
+                carry_up(robot, motion, j, &[Twist::unit(axis)], &mut |i, [twist]| {
+                    self.carried.push((row + k, i, *twist));
+                });
+            }
+        }
+    }
+
+    /// Visits the entries of [`momentum_regressor`] that are not zero by the tree's shape, for the velocities of `motion` at the placement: row,
+    /// body, and the ten entries.
+    pub fn momentum(&self, motion: &Motion<T>, mut visit: impl FnMut(usize, usize, &[T; INERTIAL])) {
+        for (row, i, twist) in &self.carried {
+            visit(*row, *i, &momentum_along(&motion.bodies[*i], twist));
+        }
+    }
+}
+
+/// The axes of a joint's own motions: along 0, 1, 2, about 3, 4, 5.
+fn axes(kind: JointKind) -> Range<usize> {
+    match kind {
+        JointKind::FreeFlyer => 0..6,
+        JointKind::Prismatic => 2..3,
+        JointKind::Revolute | JointKind::Continuous => 5..6,
     }
 }
 

@@ -39,6 +39,11 @@ impl<T: Scalar> RegressorStorage<T> {
         y
     }
 
+    /// What was filled last.
+    pub fn filled(&self) -> &[T] {
+        &self.entries
+    }
+
     /// The momentum regressor of a swept motion, see [`momentum_regressor`].
     pub fn momentum(&mut self, robot: &Model, motion: &Motion<T>) -> &[T] {
         let y = self.cleared(robot);

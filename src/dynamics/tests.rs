@@ -306,6 +306,12 @@ fn regressors_times_parameters_are_the_dynamics() {
         assert_close("torque", &times(&y), &tau, 1e-11);
         let mut mass = vec![0.0; n * n];
         momentum_regressor(robot, space.motion(), 0..bodies, &mut y);
+        let (mut units, mut visited) = (UnitMotions::empty(), vec![0.0; n * inertial]);
+        units.place(robot, space.motion());
+        units.momentum(space.motion(), |row, i, ten| {
+            visited[inertial * row + INERTIAL * i..][..INERTIAL].copy_from_slice(ten);
+        });
+        assert_eq!(visited, y);
         let mut kinetic = vec![0.0; inertial];
         kinetic_energy_regressor(space.motion(), &mut kinetic);
         let mut placed = vec![BodyPlacement::base(); bodies];

@@ -43,7 +43,9 @@
 //! ```
 //!
 //! with the u_j that the command in effect was cut at on the left, at most, and the u_i that it was cut at on the right, at least,
-//! the tube is never left. Proof: let z = P_j - p_j. While no joint has left its tube, v_j = sat(kappa p^_j, u_j(t_k)) at a reading at t' is at least
+//! the tube is never left. The sum over i may as well be the largest |sum_{i != j} F_ji x_i| for |x_i| <= rho_i + u_i and one F at a time.
+//!
+//! Proof: let z = P_j - p_j. While no joint has left its tube, v_j = sat(kappa p^_j, u_j(t_k)) at a reading at t' is at least
 //! min(u_j(t_k), kappa (p_j(t') - N_j(t'))) = min(u_j(t_k), u_j(t') - kappa z(t')). As u_j does not grow and t' <= t_k <= t, that is at least
 //! u_j(t) - kappa z(t'). So dz/dt >= dP_j/dt - dp_j/dt >= -kappa (1 - F_jj) z(t'), and the lemma says that z stays above zero; the same
 //! for P_j + p_j. A first exit of any joint would contradict it. Saturation costs nothing, and noise widens P but not the torque.
@@ -66,6 +68,7 @@ mod disturbance;
 mod handover;
 pub mod matrix;
 mod narrowing;
+mod order;
 mod report;
 #[cfg(test)]
 mod tests;

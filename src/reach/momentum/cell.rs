@@ -12,12 +12,11 @@
 //! *Inverse.* X is any matrix of floats. With M_0 X = 1 + H, |H| <= H^ over the cell and S >= 1 + H^ + H^2 + ..., M_0^-1 = X (1 + H)^-1, so that
 //! r = M_0^-1 p is X p~ for some |p~| <= S P, and e is X e~ for some |e~| <= S E. The entries of p~ and e~ are the symbols.
 //!
-//! *M_0 X* is enclosed column by column: the momentum regressor at dq = X_k times theta_0, and the transmissions' part. Its rate is the
-//! slope of weightless inverse dynamics at accelerations X_k, which is M_0 X_k, along the desired velocity.
+//! *M_0 and its rate* are one mass matrix of composite bodies, with slopes along the desired velocity, and the transmissions'
+//! part. M_0 X, and its rate times X, are sums of these forms, in which what the entries have in common cancels.
 
-use crate::dynamics::{Motion, RegressorStorage};
 use crate::enclose::{Affine, Interval, Rounding};
-use crate::inertia::{ARMATURE, INERTIAL};
+use crate::inertia::ARMATURE;
 use crate::reach::cell::{Joints, Span, TIME, position_symbol};
 use crate::reach::prepared_set::PreparedSet;
 use crate::robot::Arm;
@@ -81,9 +80,8 @@ impl<const N: usize, R: Rounding> MomentumCell<N, R> {
         if inverse.iter().any(|x| !x.is_finite()) {
             return None;
         }
-        let near = times_inverse(robot, set, (&desired, &inverse), 1.0, space).neumann()?;
-        let mass = mass_bounds(robot, set, space);
-        let turning = mass_rate(robot, set, &desired, &inverse, space);
+        let (mass, turning) = nominal_mass(robot, set, &desired, &inverse, space);
+        let near = times_inverse(&space.nominal, &inverse, 1.0).neumann()?;
         let radius: Vec<f64> = (0..n).map(|j| tube.radius(j)).collect();
         let (p, lag) = (near.times_vector(&radius), near.times_vector(&tube.lag_nms2));
         let combined = |radii: &[f64], i: usize, first: usize| -> Affine<N, R> {
@@ -145,86 +143,60 @@ pub(super) fn within<const N: usize, R: Rounding>(
     desired
 }
 
-/// The momentum regressor at the placed positions of `motion` for velocities `column` of the inverse.
-pub(super) fn momentum_of_column<'a, const N: usize, R: Rounding>(
-    robot: &Arm,
-    inverse: &[f64],
-    k: usize,
-    (motion, storage): (&mut Motion<Affine<N, R>>, &'a mut RegressorStorage<Affine<N, R>>),
-) -> &'a [Affine<N, R>] {
-    let n = robot.dof();
-    let column: Joints<Affine<N, R>> = (0..n).map(|i| Affine::constant(inverse[n * i + k])).collect();
-    motion.sweep_velocities_there(robot, &column);
-    storage.momentum(robot, motion)
+/// Entry (`j`, `k`) of a matrix of forms times the matrix of floats `x`, both row-major n x n.
+pub(super) fn entry_times<const N: usize, R: Rounding>(
+    forms: &[Affine<N, R>],
+    x: &[f64],
+    (n, j, k): (usize, usize, usize),
+) -> Affine<N, R> {
+    (0..n).fold(Affine::zero(), |sum, l| sum + forms[n * j + l].scale(x[n * l + k]))
 }
 
-/// Bounds of M_0 X less `unit` on its diagonal. Leaves `desired` of the workspace placed at the desired positions.
+/// Bounds of `nominal` X less `unit` on its diagonal.
 pub(super) fn times_inverse<const N: usize, R: Rounding>(
-    robot: &Arm,
-    set: &PreparedSet,
-    (desired, inverse): (&[DesiredMotion<N, R>], &[f64]),
+    nominal: &[Affine<N, R>],
+    inverse: &[f64],
     unit: f64,
-    space: &mut MomentumWorkspace<N, R>,
 ) -> BoundMatrix {
-    let n = robot.dof();
-    let width = INERTIAL * n;
-    let q: Joints<Affine<N, R>> = desired.iter().map(|d| d.q).collect();
-    space.desired.place(robot, &q);
+    let n = inverse.len().isqrt();
     let mut off = BoundMatrix::zero(n);
-    for k in 0..n {
-        let place = (&mut space.desired, &mut space.desired_regressor);
-        let y = momentum_of_column(robot, inverse, k, place);
-        for j in 0..n {
-            let own = Affine::constant(set.joint(j).0[ARMATURE]).scale(inverse[n * j + k]);
+    for j in 0..n {
+        for k in 0..n {
             let unit = Affine::constant(if j == k { -unit } else { 0.0 });
-            let row = y[width * j..width * (j + 1)].iter().zip(set.center());
-            let sum = row.fold(own + unit, |sum, (y, theta)| sum + y.scale(*theta));
-            off.set(j, k, sum.sup_abs());
+            off.set(j, k, (entry_times(nominal, inverse, (n, j, k)) + unit).sup_abs());
         }
     }
     off
 }
 
-/// Bounds of M_0. Expects `desired` of the workspace placed at the desired positions.
-pub(super) fn mass_bounds<const N: usize, R: Rounding>(
-    robot: &Arm,
-    set: &PreparedSet,
-    space: &mut MomentumWorkspace<N, R>,
-) -> BoundMatrix {
-    let n = robot.dof();
-    space.theta.clear();
-    space.theta.extend(set.center().iter().map(|x| Affine::constant(*x)));
-    let links = space.mass.links(robot, &space.desired, &space.theta);
-    let mut mass = BoundMatrix::zero(n);
-    for j in 0..n {
-        for i in 0..n {
-            let own = if i == j { set.joint(j).0[ARMATURE] } else { 0.0 };
-            mass.set(j, i, (links[n * j + i] + Affine::constant(own)).sup_abs());
-        }
-    }
-    mass
-}
-
-/// Bounds of dM_0/dt X along the desired motion.
-pub(super) fn mass_rate<const N: usize, R: Rounding>(
+/// Bounds of M_0, and of dM_0/dt X, along the desired motion. Leaves M_0 in `nominal` of the workspace.
+pub(super) fn nominal_mass<const N: usize, R: Rounding>(
     robot: &Arm,
     set: &PreparedSet,
     desired: &[DesiredMotion<N, R>],
     inverse: &[f64],
     space: &mut MomentumWorkspace<N, R>,
-) -> BoundMatrix {
+) -> (BoundMatrix, BoundMatrix) {
     type Rate<const N: usize, R> = Dual<Affine<N, R>, 1>;
     let n = robot.dof();
-    let rates = &mut space.rates;
+    let MomentumWorkspace { rates, rate_mass, nominal, slopes, .. } = space;
     let q: Joints<Rate<N, R>> = desired.iter().map(|d| Dual::new(d.q, [d.dq])).collect();
-    let zero: Joints<Rate<N, R>> = (0..n).map(|_| Rate::zero()).collect();
     rates.fill_theta(set.center().iter().map(|x| Rate::constant(*x)));
-    let mut turning = BoundMatrix::zero(n);
-    for k in 0..n {
-        let column: Joints<Rate<N, R>> = (0..n).map(|i| Rate::constant(inverse[n * i + k])).collect();
-        rates.motion.sweep_weightless(robot, &q, &zero, &zero, &column);
-        rates.inverse_dynamics(robot);
-        (0..n).for_each(|j| turning.set(j, k, rates.torque[j].slope[0].sup_abs()));
+    rates.motion.place(robot, &q);
+    let links = rate_mass.links(robot, &rates.motion, &rates.theta);
+    nominal.clear();
+    nominal.extend(links.iter().map(|entry| entry.value));
+    for j in 0..n {
+        nominal[n * j + j] = nominal[n * j + j] + Affine::constant(set.joint(j).0[ARMATURE]);
     }
-    turning
+    slopes.clear();
+    slopes.extend(links.iter().map(|entry| entry.slope[0]));
+    let (mut mass, mut turning) = (BoundMatrix::zero(n), BoundMatrix::zero(n));
+    for j in 0..n {
+        for k in 0..n {
+            mass.set(j, k, nominal[n * j + k].sup_abs());
+            turning.set(j, k, entry_times(slopes, inverse, (n, j, k)).sup_abs());
+        }
+    }
+    (mass, turning)
 }

@@ -95,8 +95,8 @@ fn left_by_set<const N: usize, R: Rounding>(
     space: &mut MomentumWorkspace<N, R>,
 ) -> Joints<(f64, f64)> {
     let n = robot.dof();
-    // Swept by `followed`.
-    let y = space.desired_regressor.torque(robot, &space.desired);
+    // Filled by `followed`.
+    let y = space.desired_regressor.filled();
     let of = |j: usize| {
         let (c, g) = set.joint(j);
         let (dq, ddq) = (cell.desired[j].dq, cell.desired[j].ddq);
@@ -115,7 +115,7 @@ fn left_by_set<const N: usize, R: Rounding>(
     (0..n).map(of).collect()
 }
 
-/// What the torque changes by from the desired state to the tube's. Leaves `desired` of the workspace swept.
+/// What the torque changes by from the desired state to the tube's. Leaves the desired motion's regressor in the workspace.
 fn followed<const N: usize, R: Rounding>(
     robot: &Arm,
     set: &PreparedSet,

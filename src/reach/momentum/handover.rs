@@ -39,7 +39,7 @@ use crate::reach::upward::{add_up, mul_up, sum_up};
 use crate::robot::Arm;
 use crate::trajectory::{DesiredMotion, Pieces};
 
-use super::cell::{MomentumCell, mass_bounds, mass_rate, times_inverse, within};
+use super::cell::{MomentumCell, nominal_mass, times_inverse, within};
 use super::constants::MomentumTube;
 use super::disturbance::{misreading, plain_arithmetic};
 use super::workspace::MomentumWorkspace;
@@ -166,10 +166,8 @@ impl<'a, const N: usize> Switch<'a, N> {
         let space = &mut MomentumWorkspace::<N, Counted>::new(robot);
         let old_tube = before.tube.widest_from(before.at_s - 2.0 * self.window_s);
         let old = self.cell(before.set, &old_tube, space)?;
-        let at = (&self.desired[..], &old.inverse[..]);
-        let carried = times_inverse(robot, set, at, 0.0, space);
-        let mass = mass_bounds(robot, set, space);
-        let turning = mass_rate(robot, set, at.0, at.1, space);
+        let (mass, turning) = nominal_mass(robot, set, &self.desired, &old.inverse, space);
+        let carried = times_inverse(&space.nominal, &old.inverse, 0.0);
         let across = |width: &[f64], apart: &[f64]| -> (Joints<f64>, Joints<f64>) {
             let turned = old.near.times_vector(&old.turning.times_vector(width));
             let changes = |j: usize| {

@@ -63,18 +63,12 @@ impl MomentumReport {
         let narrowing = tube.narrowing_from(from_s);
         let tube = &tube.widest_from(from_s);
         let cell = MomentumCell::new(robot, set, tube, (curve, span), space)?;
-        let Coupling { across, reaction } = coupling(robot, set, &cell, space)?;
+        let coupling = coupling(robot, set, &cell, space)?;
         sweep_capsules(robot, &space.moved, &mut space.placed, &mut space.ends);
         let growth_m = space.ends.iter().flatten().map(growth).fold(0.0, f64::max);
         let mismatch = mismatch(robot, set, tube, &cell, space);
-        let needed = Needed {
-            tube,
-            cell: &cell,
-            across: &across,
-            reaction: &reaction,
-            mismatch: &mismatch,
-            narrowing: &narrowing,
-        };
+        let needed =
+            Needed { tube, cell: &cell, coupling: &coupling, mismatch: &mismatch, narrowing: &narrowing };
         let limits = |j: usize| &robot.joints[j].limits;
         let position = |j: usize| {
             limits(j).position.map_or(f64::INFINITY, |(lower, upper)| {
@@ -87,7 +81,7 @@ impl MomentumReport {
             let applied = add_up(mul_up(command, 1.0 + drive.error_ratio.next_up()), drive.error_nm);
             (limits(j).torque - mul_up(applied, 1.0 + LAW_ROUNDOFF)).next_down()
         };
-        let largest = reaction.iter().map(|(_, most)| *most).fold(0.0, f64::max);
+        let largest = coupling.reaction.iter().map(|(_, most)| *most).fold(0.0, f64::max);
         Some(Self {
             span,
             needed_robust_nm: (0..n).map(|j| needed.robust(j)).collect(),
@@ -103,7 +97,7 @@ impl MomentumReport {
             torque_margin: (0..n).map(torque).collect(),
             position_error_rad: cell.e,
             r_rad_s: cell.r,
-            reaction,
+            reaction: coupling.reaction,
             growth_m,
         })
     }
@@ -137,27 +131,25 @@ impl MomentumReport {
 struct Needed<'a, const N: usize, R: Rounding> {
     tube: &'a MomentumTube,
     cell: &'a MomentumCell<N, R>,
-    across: &'a super::matrix::BoundMatrix,
-    reaction: &'a [(f64, f64)],
+    coupling: &'a Coupling,
     mismatch: &'a [Mismatch],
     narrowing: &'a Narrowing,
 }
 
 impl<const N: usize, R: Rounding> Needed<'_, N, R> {
-    /// u_j >= rho_j + (sum |F_ji| (rho_i + u_i) + K_r P_j + K_r^2 E_j + c_j + |dP_j/dt|) / (1 - F_jj).
+    /// (1 - F_jj) (u_j - rho_j) >= sum |F_ji| (rho_i + u_i) + K_r P_j + K_r^2 E_j + c_j + |dP_j/dt|.
     fn robust(&self, j: usize) -> f64 {
-        let Self { tube, cell, across, mismatch, .. } = self;
+        let Self { tube, cell, coupling, mismatch, .. } = self;
         let k_r = tube.gains.k_r;
-        let others = (0..mismatch.len()).filter(|&i| i != j);
-        let others = others.map(|i| mul_up(across.at(j, i), add_up(mismatch[i].rho_nm, tube.robust_nm[i])));
-        let own = [
+        let besides = sum_up([
             mul_up(k_r, tube.radius(j)),
             mul_up(mul_up(k_r, k_r), tube.lag_nms2[j]),
             cell.turning.row_times(j, &cell.p),
             self.narrowing.radius_nm[j],
-        ];
-        let besides = sum_up(others.chain(own));
-        add_up(mismatch[j].rho_nm, div_up(besides, self.reaction[j].0))
+        ]);
+        let pushed: Joints<f64> =
+            mismatch.iter().zip(&tube.robust_nm).map(|(m, u)| add_up(m.rho_nm, *u)).collect();
+        add_up(mismatch[j].rho_nm, coupling.outweighing(j, &pushed, besides))
     }
 
     /// K_r E_j >= P_j + |dM_0/dt e|_j + |dE_j/dt|.

@@ -15,6 +15,7 @@ use crate::robot::{Arm, DriveBounds, Sensors, Uncertainty};
 use crate::trajectory::{Bezier, JointState, Pieces};
 
 mod chain;
+mod order;
 
 /// The moment that is looked at, s.
 const T: f64 = 0.37;
@@ -292,7 +293,7 @@ fn the_mass_matrix_couples_joints_as_a_dense_inverse_has_it() {
     let again = &relative * &across;
     let mut space = case.space();
     let cell = case.cell(&mut space);
-    let found = coupling(&case.robot, &case.set, &cell, &mut space).unwrap();
+    let found = coupling(&case.robot, &case.set, &cell, &mut space).unwrap().boxed.unwrap();
     for i in 0..7 {
         for j in 0..7 {
             let (found, exact) = (found.across.at(i, j), across[(i, j)]);
@@ -324,7 +325,7 @@ fn position_errors_change_the_mass_matrix() {
     }
     let mut space = case.space();
     let cell = case.cell(&mut space);
-    let found = coupling(&case.robot, &case.set, &cell, &mut space).unwrap();
+    let found = coupling(&case.robot, &case.set, &cell, &mut space).unwrap().boxed.unwrap();
     for i in 0..7 {
         for j in 0..7 {
             // A first-order bound of F, without the powers of Q.
@@ -349,13 +350,10 @@ fn the_robust_torque_outweighs_coupling_error_and_turning() {
         mismatch(&case.robot, &case.set, &case.tube, &cell, &mut space).iter().map(|m| m.rho_nm).collect();
     let turning = case.mass_rate(T) * case.mass(T).try_inverse().unwrap();
     let formula = |j: usize| {
-        let others: f64 = (0..7)
-            .filter(|&i| i != j)
-            .map(|i| found.across.at(j, i) * (rho[i] + case.tube.robust_nm[i]))
-            .sum();
+        let pushed: Vec<f64> = (0..7).map(|i| rho[i] + case.tube.robust_nm[i]).collect();
         let own = 6.0 * case.tube.radius(j) + 36.0 * case.tube.lag_nms2[j];
         let turned = row(&turning, j, |k| case.tube.radius(k));
-        rho[j] + (others + own + turned) / found.reaction[j].0
+        rho[j] + found.outweighing(j, &pushed, own + turned)
     };
     near(&report.needed_robust_nm, formula, 0.0);
     let most = found.reaction.iter().map(|(_, most)| *most).fold(0.0, f64::max);

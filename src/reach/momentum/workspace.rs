@@ -2,7 +2,7 @@
 
 use crate::dynamics::vec3::Vec3;
 use crate::dynamics::{
-    BodyPlacement, Composites, MassStorage, Motion, RecursionStorage, RegressorStorage, crba,
+    BodyPlacement, Composites, MassStorage, Motion, RecursionStorage, RegressorStorage, UnitMotions, crba,
 };
 use crate::enclose::{Affine, Rounding};
 use crate::inertia::ARMATURE;
@@ -10,7 +10,7 @@ use crate::linear::triangular::solve_positive_definite;
 use crate::reach::prepared_set::PreparedSet;
 use crate::reach::roundoff::Roundoff;
 use crate::robot::Arm;
-use crate::scalar::Dual;
+use crate::scalar::{Dual, Scalar};
 
 /// All the storage of one cell.
 #[derive(Debug, Clone)]
@@ -21,10 +21,16 @@ pub struct MomentumWorkspace<const N: usize, R: Rounding> {
     /// Their regressors.
     pub(super) moved_regressor: RegressorStorage<Affine<N, R>>,
     pub(super) desired_regressor: RegressorStorage<Affine<N, R>>,
-    /// M_0 along the desired motion.
+    /// Unit motions of the joints, carried to the bodies along the tube.
+    pub(super) units: UnitMotions<Affine<N, R>>,
+    /// Mass matrices along the tube.
     pub(super) mass: MassStorage<Affine<N, R>>,
+    /// M_0 and its rate along the desired motion.
+    pub(super) nominal: Vec<Affine<N, R>>,
+    pub(super) slopes: Vec<Affine<N, R>>,
     /// Rates along the desired motion.
     pub(super) rates: RecursionStorage<Dual<Affine<N, R>, 1>>,
+    pub(super) rate_mass: MassStorage<Dual<Affine<N, R>, 1>>,
     /// Sizes and errors of plain arithmetic.
     pub(super) sizes: Motion<Roundoff>,
     pub(super) size_regressor: RegressorStorage<Roundoff>,
@@ -46,8 +52,12 @@ impl<const N: usize, R: Rounding> MomentumWorkspace<N, R> {
             desired: Motion::new(robot),
             moved_regressor: RegressorStorage::new(robot),
             desired_regressor: RegressorStorage::new(robot),
+            units: UnitMotions::empty(),
             mass: MassStorage::new(robot),
+            nominal: Vec::with_capacity(robot.dof() * robot.dof()),
+            slopes: Vec::with_capacity(robot.dof() * robot.dof()),
             rates: RecursionStorage::new(robot),
+            rate_mass: MassStorage::new(robot),
             sizes: Motion::new(robot),
             size_regressor: RegressorStorage::new(robot),
             size_mass: MassStorage::new(robot),
@@ -62,6 +72,19 @@ impl<const N: usize, R: Rounding> MomentumWorkspace<N, R> {
     /// The ends of the capsules over the cell of the last report.
     pub fn ends(&self) -> &[[Vec3<Affine<N, R>>; 2]] {
         &self.ends
+    }
+
+    /// The mass matrix for `theta` where `moved` is placed, row-major, its transmissions with it.
+    pub(super) fn mass_there(&mut self, robot: &Arm, theta: &[f64]) -> &[Affine<N, R>] {
+        let n = robot.dof();
+        self.theta.clear();
+        self.theta.extend(theta.iter().map(|x| Affine::constant(*x)));
+        let mass = self.mass.links(robot, &self.moved, &self.theta);
+        for j in 0..n {
+            let own = Affine::constant(theta[robot.joint_index(j).armature]);
+            mass[n * j + j] = mass[n * j + j] + own;
+        }
+        mass
     }
 
     /// About the inverse of M_0 at `q`, row-major: any matrix is as true, and only one that is near is of use.
