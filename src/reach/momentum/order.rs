@@ -186,3 +186,39 @@ fn inverse_factor<const N: usize, R: Rounding>(mass: &[Affine<N, R>], n: usize) 
     let usable = inverse.iter().all(|x| x.is_finite()) && (0..n).all(|c| inverse[n * c + c] > 0.0);
     usable.then_some(inverse)
 }
+
+#[cfg(test)]
+mod tests {
+    use nalgebra::{Matrix2, SymmetricEigen};
+
+    use super::*;
+    use crate::enclose::Counted;
+
+    /// Entries beside the diagonal that may be anything within 0.4 of none: the worst matrix meets either bound.
+    #[test]
+    fn bounds_of_the_inverse_are_met_by_the_worst_matrix() {
+        let (one, off) = (Affine::<4, Counted>::constant(1.0), Affine::symbol(0, 0.4));
+        let mass = [one, off, off, one];
+        let upper = inverse_bound(&mass, 2, |own, others| (own.lower() - others).next_down()).unwrap();
+        let lower = inverse_bound(&mass, 2, |own, others| add_up(own.upper(), others)).unwrap();
+        let matrix = |x: &[Interval]| Matrix2::from_fn(|i, k| x[2 * i + k].midpoint());
+        let eigenvalues = |x: Matrix2<f64>| SymmetricEigen::new(x).eigenvalues;
+        for s in [-0.4, -0.1, 0.0, 0.3, 0.4] {
+            let inverse = Matrix2::new(1.0, s, s, 1.0).try_inverse().unwrap();
+            let (below, above) =
+                (eigenvalues(inverse - matrix(&lower)).min(), eigenvalues(matrix(&upper) - inverse).min());
+            assert!(below >= -1e-12 && above >= -1e-12, "{s}: {below} {above}");
+            if f64::abs(s) == 0.4 {
+                assert!(below < 1e-3 && above < 1e-3, "{s}: {below} {above}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_may_be_singular_has_no_bound() {
+        let (one, off) = (Affine::<4, Counted>::constant(1.0), Affine::symbol(0, 1.0));
+        let lower = |own: &Affine<4, Counted>, others: f64| (own.lower() - others).next_down();
+        assert!(inverse_bound(&[one, off, off, one], 2, lower).is_none());
+        assert!(inverse_bound(&[one, one, one, one], 2, lower).is_none());
+    }
+}

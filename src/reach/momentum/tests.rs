@@ -4,7 +4,7 @@
 use nalgebra::{DMatrix, DVector, Vector3};
 
 use super::cell::MomentumCell;
-use super::coupling::coupling;
+use super::coupling::{Coupling, coupling};
 use super::disturbance::mismatch;
 use super::*;
 use crate::dynamics::{Composites, Motion, Wrench, crba, rnea};
@@ -306,6 +306,12 @@ fn the_mass_matrix_couples_joints_as_a_dense_inverse_has_it() {
         assert!(found.reaction[i].0 <= least + 1e-9 && found.reaction[i].0 >= least - 0.01);
         assert!(found.reaction[i].1 >= most - 1e-9 && found.reaction[i].1 <= most + 0.01);
     }
+    // And what outweighs it, with the others pushing by 3 N m and 2 N m besides.
+    let alone = Coupling { reaction: found.reaction.clone(), boxed: Some(found), ordered: None };
+    let (across, least) = (&alone.boxed.as_ref().unwrap().across, &alone.reaction);
+    let pushes = |j: usize| (0..7).filter(|&i| i != j).map(|i| 3.0 * across.at(j, i)).sum::<f64>();
+    let outweighing: Vec<f64> = (0..7).map(|j| alone.outweighing(j, &[3.0; 7], 2.0)).collect();
+    near(&outweighing, |j| (pushes(j) + 2.0) / least[j].0, 0.0);
 }
 
 /// M at the true position against M_0 at the desired one.
