@@ -41,6 +41,12 @@ impl Bezier {
         t1: f64,
         time_symbol: usize,
     ) -> DesiredMotion<N, R> {
+        let [q, dq, ddq, dddq] = self.near_lines(joint, t0, t1).map(|line| line.form(time_symbol));
+        DesiredMotion { q, dq, ddq, dddq }
+    }
+
+    /// The joint's position and its derivatives, each near a line over [t0, t1].
+    fn near_lines(&self, joint: usize, t0: f64, t1: f64) -> [NearLine; 4] {
         let duration = Interval::constant(self.duration_s);
         let s0 = Interval::constant(t0) / duration;
         let s1 = Interval::constant(t1) / duration;
@@ -48,12 +54,12 @@ impl Bezier {
         let velocity: [Interval; 5] = derivative(&position, duration);
         let acceleration: [Interval; 4] = derivative(&velocity, duration);
         let jerk: [Interval; 3] = derivative(&acceleration, duration);
-        DesiredMotion {
-            q: linearised(&position, s0, s1, time_symbol),
-            dq: linearised(&velocity, s0, s1, time_symbol),
-            ddq: linearised(&acceleration, s0, s1, time_symbol),
-            dddq: linearised(&jerk, s0, s1, time_symbol),
-        }
+        [
+            near_line(&position, s0, s1),
+            near_line(&velocity, s0, s1),
+            near_line(&acceleration, s0, s1),
+            near_line(&jerk, s0, s1),
+        ]
     }
 
     /// Upper bounds of the coefficients of `joint`'s position, velocity and acceleration (rad, s): nothing that the
@@ -101,12 +107,24 @@ pub(super) fn largest(c: &[Interval]) -> f64 {
     c.iter().fold(0.0, |m, x| m.max(x.sup_abs()))
 }
 
-fn linearised<const C: usize, const N: usize, R: Rounding>(
-    c: &[Interval; C],
-    s0: Interval,
-    s1: Interval,
-    time_symbol: usize,
-) -> Affine<N, R> {
+/// A function of time that is near a line: within `deviation` of `center + slope e`, and by `widened` more, with e from -1 at the start
+/// of an interval to 1 at its end. No form yet, so that it is compiled once for all numbers of symbols.
+pub(super) struct NearLine {
+    pub center: f64,
+    pub slope: f64,
+    pub deviation: Interval,
+    pub widened: f64,
+}
+
+impl NearLine {
+    /// The form, with e as the symbol `time_symbol`.
+    pub fn form<const N: usize, R: Rounding>(&self, time_symbol: usize) -> Affine<N, R> {
+        let line = Affine::constant(self.center) + Affine::symbol(time_symbol, self.slope);
+        (line + Affine::from_interval(self.deviation)).widen(self.widened)
+    }
+}
+
+fn near_line<const C: usize>(c: &[Interval; C], s0: Interval, s1: Interval) -> NearLine {
     let b = restricted(c, s0, s1);
     let (first, last) = (b[0].midpoint(), b[C - 1].midpoint());
     let (center, slope) = (0.5 * first + 0.5 * last, 0.5 * last - 0.5 * first);
@@ -117,9 +135,7 @@ fn linearised<const C: usize, const N: usize, R: Rounding>(
     for (i, coefficient) in b.iter().enumerate() {
         deviation = deviation.hull(*coefficient - (start + step * Interval::constant(i as f64)));
     }
-    let evaluation = 128.0 * f64::EPSILON * largest(c);
-    let line = Affine::constant(center) + Affine::symbol(time_symbol, slope);
-    (line + Affine::from_interval(deviation)).widen(evaluation)
+    NearLine { center, slope, deviation, widened: 128.0 * f64::EPSILON * largest(c) }
 }
 
 #[cfg(test)]

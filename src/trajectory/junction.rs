@@ -28,7 +28,7 @@ use crate::enclose::{Affine, Interval, Rounding};
 use crate::scalar::Scalar;
 
 use super::bezier::{POINTS, TrajectoryError};
-use super::enclosure::{DesiredMotion, derivative, largest, restricted};
+use super::enclosure::{DesiredMotion, NearLine, derivative, largest, restricted};
 use super::pieces::{Pieces, TimedPiece};
 
 /// 2^-41: what corrections at a junction may be, relative to the largest coefficient plus one.
@@ -148,13 +148,22 @@ impl Pieces<'_> {
         if let Some(single) = self.single() {
             return single.enclose(joint, t0, t1, time_symbol);
         }
+        let [q, dq, ddq, dddq] = self.near_lines(joint, t0, t1).map(|line| match line {
+            Some(line) => line.form(time_symbol),
+            None => Affine::whole(),
+        });
+        DesiredMotion { q, dq, ddq, dddq }
+    }
+
+    /// The joint's position and its derivatives, each near a line over [t0, t1].
+    fn near_lines(self, joint: usize, t0: f64, t1: f64) -> [Option<NearLine>; 4] {
         let parts = || self.parts(joint, t0, t1);
-        DesiredMotion {
-            q: across(parts, 0, |on| on.position, time_symbol),
-            dq: across(parts, 1, |on| on.velocity, time_symbol),
-            ddq: across(parts, 2, |on| on.acceleration, time_symbol),
-            dddq: across(parts, 3, |on| on.jerk, time_symbol),
-        }
+        [
+            across(parts, 0, |on| on.position),
+            across(parts, 1, |on| on.velocity),
+            across(parts, 2, |on| on.acceleration),
+            across(parts, 3, |on| on.jerk),
+        ]
     }
 
     /// The parts of [t0, t1], in order; of a single moment the piece that begins there or holds it.
@@ -182,15 +191,14 @@ impl Pieces<'_> {
     }
 }
 
-/// The derivative of one order, by its coefficients on each part, as one form in time over all parts of an interval.
-fn across<const C: usize, const N: usize, R: Rounding, I: Iterator<Item = Part>>(
+/// The derivative of one order, by its coefficients on each part, near a line in time over all parts of an interval; `None` without parts.
+fn across<const C: usize, I: Iterator<Item = Part>>(
     parts: impl Fn() -> I,
     order: usize,
     coefficients: impl Fn(&Coefficients) -> [Interval; C],
-    time_symbol: usize,
-) -> Affine<N, R> {
+) -> Option<NearLine> {
     let restricted = |part: &Part| restricted(&coefficients(&part.on), part.own[0], part.own[1]);
-    let (Some(first), Some(last)) = (parts().next(), parts().last()) else { return Affine::whole() };
+    let (first, last) = (parts().next()?, parts().last()?);
     let (first, last) = (restricted(&first)[0].midpoint(), restricted(&last)[C - 1].midpoint());
     let (center, slope) = (0.5 * first + 0.5 * last, 0.5 * last - 0.5 * first);
     // The line takes center - slope at the start and center + slope at the end of the whole interval.
@@ -210,6 +218,5 @@ fn across<const C: usize, const N: usize, R: Rounding, I: Iterator<Item = Part>>
         // NaN would be no bound.
         widened = if amount <= widened { widened } else { amount };
     }
-    let form = Affine::constant(center) + Affine::symbol(time_symbol, slope);
-    (form + Affine::from_interval(deviation)).widen(widened)
+    Some(NearLine { center, slope, deviation, widened })
 }
