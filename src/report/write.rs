@@ -5,7 +5,7 @@
 //! the run starts ([`check_destination`]), so that a mistyped `--out` never costs a person their files.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -194,22 +194,20 @@ fn create(path: &Path) -> Result<BufWriter<File>, ReportError> {
     File::create(path).map(BufWriter::new).map_err(failed("create", path))
 }
 
+// To a text first: writing straight to a file would have each type that is written compiled once more.
 pub(super) fn json<T: Serialize>(path: &Path, value: &T) -> Result<(), ReportError> {
-    to_file(path, |file| serde_json::to_writer_pretty(file, value))
+    to_file(path, serde_json::to_vec_pretty(value))
 }
 
 /// Without a line for every number.
 fn compact<T: Serialize>(path: &Path, value: &T) -> Result<(), ReportError> {
-    to_file(path, |file| serde_json::to_writer(file, value))
+    to_file(path, serde_json::to_vec(value))
 }
 
-fn to_file(
-    path: &Path,
-    put: impl FnOnce(&mut BufWriter<File>) -> serde_json::Result<()>,
-) -> Result<(), ReportError> {
-    let mut file = create(path)?;
-    put(&mut file).map_err(|source| ReportError::Json { path: path.to_owned(), source })?;
-    file.write_all(b"\n").and_then(|()| file.flush()).map_err(failed("write", path))
+fn to_file(path: &Path, text: serde_json::Result<Vec<u8>>) -> Result<(), ReportError> {
+    let mut text = text.map_err(|source| ReportError::Json { path: path.to_owned(), source })?;
+    text.push(b'\n');
+    fs::write(path, text).map_err(failed("write", path))
 }
 
 /// A folder that removes itself unless it became the final one.
