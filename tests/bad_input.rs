@@ -122,6 +122,28 @@ fn drives_that_cannot_be() {
     }
 }
 
+/// Ages, delays and jitter that are none; and such that are, which the law of the loop is not proven for: no plan is made for an arm that the proof
+/// is not about.
+#[test]
+fn timing_that_cannot_be_or_is_not_proven() {
+    let run = |key: &str, value: f64, words: &[&str]| {
+        let folder = tempfile::tempdir().unwrap();
+        let robot = folder.path().join("arm.toml");
+        let value = value.to_string().to_lowercase();
+        std::fs::write(&robot, format!("extends = {ROBOT:?}\n[timing]\n{key} = {value}\n")).unwrap();
+        let robot = robot.to_str().unwrap();
+        Case::new(|t| *at(t, "robot") = robot.into()).refused(&[], words);
+    };
+    for key in ["reading_age_max_s", "command_delay_max_s", "jitter_max_s"] {
+        let field = format!("timing.{key}");
+        for bad in [-1e-4, f64::NAN, f64::INFINITY, 0.2] {
+            run(key, bad, &["arm.toml", &field, "expected", "control.period_s"]);
+        }
+        run(key, 1e-4, &[&field, "0.0001, expected 0", "MomentumProblem"]);
+    }
+    run("latency_ms", 0.1, &["arm.toml", "latency_ms"]);
+}
+
 #[test]
 fn a_prior_that_excludes_physics() {
     // No body of this mass and first moment has so little inertia about the joint.

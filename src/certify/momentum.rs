@@ -134,7 +134,8 @@ impl<'a> MomentumProblem<'a> {
     }
 
     fn ensure(&self, tube: &MomentumTube) -> Result<(), String> {
-        tube.fault(self.robot.dof()).map_or(Ok(()), |fault| Err(format!("tube {fault}")))
+        let fault = tube.fault(self.robot.dof()).or_else(|| tube.timing.kinder_than(self.robot));
+        fault.map_or(Ok(()), |fault| Err(format!("tube {fault}")))
     }
 
     fn report<const N: usize, R: Rounding>(

@@ -45,6 +45,16 @@ pub struct Problem<'a> {
     pub(super) set: Arc<PreparedSet>,
 }
 
+/// What the arm's file states of late readings and commands that the law of [`Tube`] is not proven for: it needs all of them in their tick.
+pub fn on_time(robot: &Arm) -> Option<String> {
+    let (what, x) = robot.timing().first_above_zero()?;
+    let name = &robot.name;
+    Some(format!(
+        "robot '{name}': `timing.{what}` is {x}, expected 0: this law is proven for readings and commands of their tick alone; for others there is \
+         `certify::MomentumProblem`"
+    ))
+}
+
 /// Refuses what the proof does not cover: sizes, sets and curves that are none, constants of the tube.
 fn check(
     robot: &Arm,
@@ -53,6 +63,7 @@ fn check(
     tube: &Tube,
     curve: Pieces<'_>,
 ) -> Result<(), String> {
+    on_time(robot).map_or(Ok(()), Err)?;
     scene.obstacles.iter().find_map(Zonotope3::fault).map_or(Ok(()), Err)?;
     let ensure = |good: bool, fault: &dyn Fn() -> String| if good { Ok(()) } else { Err(fault()) };
     let (n, gains, own) = (robot.dof(), &tube.gains, &robot.gains());

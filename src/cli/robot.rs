@@ -134,6 +134,7 @@ pub fn describe(shown: &Shown) -> String {
             figure(u.offset_nm),
         );
         drives(arm, &mut text);
+        timing(arm, &mut text);
         let trusted = arm.trusted();
         if !trusted.is_empty() {
             let _ = writeln!(text, "\nTaken on trust");
@@ -171,6 +172,20 @@ fn drives(arm: &Arm, text: &mut String) {
             figure(drive.error_nm),
             figure(100.0 * drive.error_ratio),
             figure(drive.unmodelled_nm),
+        );
+    }
+}
+
+/// How late readings and commands may be, if they may be late at all.
+fn timing(arm: &Arm, text: &mut String) {
+    let timing = arm.timing();
+    if !timing.is_exact() {
+        let _ = writeln!(
+            text,
+            "readings up to {} ms old, commands act up to {} ms after their tick, ticks come within {} ms of the control period",
+            figure(1e3 * timing.reading_age_max_s),
+            figure(1e3 * timing.command_delay_max_s),
+            figure(1e3 * timing.jitter_max_s),
         );
     }
 }

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use thiserror::Error;
 
+use crate::certify::on_time;
 use crate::control::SupervisedController;
 use crate::identify::IdentifyError;
 use crate::inertia::{INERTIAL, ParameterSet};
@@ -72,6 +73,9 @@ pub enum RunError {
     /// A method that does not exist.
     #[error("method '{0}': expected one of {METHODS:?}")]
     Method(String),
+    /// The arm's file states what no law of the loop is proven for.
+    #[error("{0}")]
+    Unproven(String),
     /// The identifier refuses the prior or a measurement.
     #[error("identifier: {0}")]
     Identify(#[from] IdentifyError),
@@ -113,6 +117,7 @@ impl Beginning {
         if !METHODS.contains(&options.method.as_str()) {
             return Err(RunError::Method(options.method.clone()));
         }
+        on_time(&task.robot).map_or(Ok(()), |fault| Err(RunError::Unproven(fault)))?;
         let clock = Instant::now();
         let robot = Arc::new(task.robot.clone());
         observer.event(&Event::RunStarted {

@@ -53,5 +53,6 @@ impl From<Ending> for JobError {
 
 /// What the loop refuses before it begins.
 pub(super) fn of_run(error: RunError) -> JobError {
-    JobError::input("prior", error)
+    let field = if matches!(error, RunError::Unproven(_)) { "robot" } else { "prior" };
+    JobError::input(field, error)
 }

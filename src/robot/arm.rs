@@ -13,6 +13,7 @@ use super::model::{JointKind, Model, NamedFrame, Placement};
 use super::pairs;
 use super::sensors::Sensors;
 use super::shape::{HeldShape, IgnoredPair, LinkShape};
+use super::timing::TimingBounds;
 use super::uncertainty::Uncertainty;
 use super::words::ToolFrames;
 
@@ -85,6 +86,14 @@ impl Arm {
     /// [`RobotError::Arm`] for a bound that is none, or a list of another length.
     pub fn with_drives(&self, drives: Vec<DriveBounds>) -> Result<Self, RobotError> {
         self.restated(|stated| stated.drives = drives)
+    }
+
+    /// This arm with other bounds on when readings are taken and commands act.
+    ///
+    /// # Errors
+    /// [`RobotError::Arm`] for a bound that is none.
+    pub fn with_timing(&self, timing: TimingBounds) -> Result<Self, RobotError> {
+        self.restated(|stated| stated.timing = timing)
     }
 
     /// This arm with another uncertainty.
@@ -167,6 +176,11 @@ impl Arm {
         self.stated.drives.get(j).copied().unwrap_or(DriveBounds::IDEAL)
     }
 
+    /// When readings are taken and commands act.
+    pub fn timing(&self) -> TimingBounds {
+        self.stated.timing
+    }
+
     /// Gains of the robust controller.
     pub fn gains(&self) -> Gains {
         self.stated.gains
@@ -197,7 +211,9 @@ impl ArmDescription {
         let named = |(what, reason): (&str, String)| format!("{what}: {reason}");
         let uncertainty = self.uncertainty.fault().map(named);
         let sensors = || self.sensors.fault().map(named);
-        uncertainty.or_else(sensors).or_else(|| self.drives_fault()).or_else(|| self.gains.fault())
+        let timing = || self.timing.fault(self.gains.period_s).map(|(what, x)| format!("timing.{what}: {x}"));
+        let gains = || self.gains.fault();
+        uncertainty.or_else(sensors).or_else(|| self.drives_fault()).or_else(gains).or_else(timing)
     }
 
     fn drives_fault(&self) -> Option<String> {

@@ -8,6 +8,7 @@ use super::gains::Gains;
 use super::model::{Model, NamedFrame};
 use super::sensors::Sensors;
 use super::shape::{HeldShape, IgnoredPair, LinkShape};
+use super::timing::TimingBounds;
 use super::uncertainty::Uncertainty;
 
 /// What is stated of an arm, in files and in memory. [`super::Arm::new`] checks it and derives what follows from it.
@@ -38,6 +39,9 @@ pub struct ArmDescription {
     /// What the drives do beside what they are asked for, one a joint; none at all where every drive is ideal.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drives: Vec<DriveBounds>,
+    /// When readings are taken and commands act; left out where all is on time.
+    #[serde(default, skip_serializing_if = "TimingBounds::is_exact")]
+    pub timing: TimingBounds,
     /// Gains of the robust controller.
     #[serde(rename = "control")]
     pub gains: Gains,

@@ -7,6 +7,7 @@ use super::gains::Gains;
 use super::model::*;
 use super::sensors::Sensors;
 use super::shape::{Capsule, HeldShape, LinkShape};
+use super::timing::TimingBounds;
 use super::uncertainty::Uncertainty;
 use crate::inertia::JointParameters;
 
@@ -65,6 +66,7 @@ pub(crate) fn small_robot() -> Arm {
         },
         sensors: Sensors { position_rad: 0.0, velocity_rad_s: 0.0, torque_ratio: 0.0, torque_abs_nm: 0.0 },
         drives: vec![],
+        timing: TimingBounds::EXACT,
         gains: Gains { k_r: 10.0, alpha: 20.0, v_max: 1e-4, period_s: 1e-3, stiction_speed_rad_s: 0.01 },
     };
     Arm::unchecked(stated, vec![(0, 2), (0, 3)])

@@ -28,6 +28,7 @@ use super::sensors::Sensors;
 use super::settings::{self, Base, IgnoredContact, JointSettings, Settings};
 use super::shape::{HeldShape, IgnoredPair, LinkShape};
 use super::shipped;
+use super::timing::TimingBounds;
 use super::uncertainty::Uncertainty;
 use super::urdf::{self, Tree, UrdfJoint};
 use super::validate::{self, Judge};
@@ -212,6 +213,7 @@ fn settings_for_bare(tree: &Tree, merged: &Merged, judge: &mut Judge) -> Result<
         uncertainty: Some(UNCERTAINTY),
         sensors: Some(SENSORS),
         drives: DriveBounds::IDEAL,
+        timing: TimingBounds::EXACT,
         control: Some(CONTROL),
         joints: BTreeMap::new(),
         capsules: Vec::new(),
@@ -269,6 +271,7 @@ pub(super) fn assemble(
         tool_frames,
         uncertainty: settings.uncertainty.unwrap_or(UNCERTAINTY),
         sensors: settings.sensors.unwrap_or(SENSORS),
+        timing: settings.timing,
         gains,
     };
     Ok(Assembled { stated, missing })

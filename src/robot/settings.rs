@@ -15,6 +15,7 @@ use super::model::{JointKind, JointLimits, LoopKind, Placement};
 use super::sensors::Sensors;
 use super::shape::Capsule;
 use super::shipped;
+use super::timing::TimingBounds;
 use super::uncertainty::Uncertainty;
 use crate::extend::{Layers, Source};
 use crate::inertia::JointParameters;
@@ -50,6 +51,9 @@ pub(super) struct Settings {
     /// What each drive does beside what it is asked for; ideal where nothing is said.
     #[serde(default)]
     pub drives: DriveBounds,
+    /// When readings are taken and commands act; all on time where nothing is said.
+    #[serde(default)]
+    pub timing: TimingBounds,
     /// Gains of the robust controller; only arms need them.
     pub control: Option<Gains>,
     /// By joint name.
@@ -298,6 +302,10 @@ fn check_numbers(path: &Path, s: &Settings) -> Result<(), RobotError> {
         if !expected.holds(x) {
             return Err(field_error(path, field, format!("{x}, expected {}", expected.words())));
         }
+    }
+    let period_s = s.control.map_or(f64::INFINITY, |control| control.period_s);
+    if let Some((field, reason)) = s.timing.fault(period_s) {
+        return Err(field_error(path, format!("timing.{field}"), reason));
     }
     for frame in &s.frames {
         if let Some(x) = frame.xyz_m.iter().chain(&frame.rpy_rad).find(|x| !x.is_finite()) {

@@ -25,6 +25,7 @@ use super::audit::{Approach, Audit, TrackingReference, TrueState};
 use super::contact::Contacts;
 use super::drives::{Drives, WITHIN};
 use super::faults::{FastObstacle, Faults, PayloadSlips, slipped};
+use super::lateness::Lateness;
 use super::object::Objects;
 use super::passage::ObstaclePath;
 use super::plant::Plant;
@@ -32,6 +33,9 @@ use super::stopping::StopAudit;
 use super::truth::HiddenTruth;
 
 mod grip;
+mod late;
+
+use late::Passed;
 
 /// Draws of a body's parameters before the search for a physically consistent one is given up. The number is only there to
 /// end where hardly any body in the box can exist.
@@ -62,6 +66,8 @@ pub struct World {
     frozen_at: Option<f64>,
     /// Readings that are still on their way, oldest first.
     late: VecDeque<(Vec<f64>, Vec<f64>)>,
+    /// How late the arm is within its bounds; none if it is on time.
+    lateness: Option<Lateness>,
     ticks: u64,
     audit: Audit,
     desired: JointState,
@@ -123,6 +129,7 @@ impl World {
             stuck,
             frozen_at: None,
             late: VecDeque::new(),
+            lateness: Lateness::new(&robot, seed),
             at_first: scene.obstacles.iter().map(|obstacle| obstacle.center).collect(),
             paths: truth.paths,
             contacts: Contacts::new(&robot),
@@ -141,7 +148,8 @@ impl World {
 
     /// Time, s.
     pub fn time(&self) -> f64 {
-        self.ticks as f64 * self.robot.gains().period_s
+        let shift_s = self.lateness.as_ref().map_or(0.0, Lateness::shift_s);
+        self.ticks as f64 * self.robot.gains().period_s + shift_s
     }
 
     /// Reads the encoders; errors are uniform within the sensor bounds.
@@ -150,7 +158,8 @@ impl World {
         reading.t =
             now + self.faults.clock_jump.filter(|jump| now >= jump.at_s).map_or(0.0, |jump| jump.by_s);
         let sensors = self.robot.sensors();
-        let (q, dq) = self.plant.at_encoders();
+        let late = self.lateness.as_mut().map(|late| late.read(now, self.plant.at_encoders()));
+        let (q, dq) = late.as_ref().map_or_else(|| self.plant.at_encoders(), |(q, dq)| (q, dq));
         for (x, out) in q.iter().zip(&mut reading.q) {
             *out = x + sensors.position_rad * self.noise.random_range(-1.0..=1.0);
         }
@@ -183,40 +192,63 @@ impl World {
         reference: Option<TrackingReference<'_>>,
         measured: &mut [f64],
     ) -> bool {
+        self.begin_tick();
+        let mut passed = Passed::new(self.time(), reference.as_ref());
+        match self.lateness.take() {
+            None => {
+                let period = self.robot.gains().period_s;
+                self.pass(tau, period, reference.as_ref(), &mut passed);
+            }
+            Some(mut late) => {
+                self.pass_late(&mut late, tau, reference.as_ref(), &mut passed);
+                self.lateness = Some(late);
+            }
+        }
+        self.sense(measured);
+        let Passed { closest, approach, .. } = passed;
+        if self.ticks.is_multiple_of(CLEARANCE_EVERY) && closest.is_finite() {
+            self.audit.clearance.push((passed.begun, closest));
+        }
+        let at_rest = reference.is_some_and(|plan| plan.t >= plan.curve.duration_s());
+        self.note_approach(approach, at_rest);
+        self.end_tick()
+    }
+
+    /// For so long (s) of this tick the drives are asked for `command`.
+    fn pass(
+        &mut self,
+        command: &[f64],
+        length_s: f64,
+        reference: Option<&TrackingReference<'_>>,
+        passed: &mut Passed,
+    ) {
         let (mut applied, mut acting) = (std::mem::take(&mut self.applied), std::mem::take(&mut self.acting));
-        for (j, &command) in tau.iter().enumerate() {
+        for (j, &command) in command.iter().enumerate() {
             let delivered = self.delivered(j, command);
             applied[j] = self.drives.applied(j, self.plant.q[j], delivered);
             acting[j] = applied[j] + self.drives.unmodelled(j, self.plant.q[j]);
         }
-        self.begin_tick(&applied, measured);
-        let period = self.robot.gains().period_s;
-        let (mut t, step) =
-            (reference.map_or(0.0, |reference| reference.t), period / super::plant::SUBSTEPS as f64);
-        let now = self.time();
+        self.note_torques(&applied);
+        let step = length_s / super::plant::SUBSTEPS as f64;
+        let now = passed.begun;
         let (robot, audit, desired) = (&self.robot, &mut self.audit, &mut self.desired);
         let at_rest = reference.is_some_and(|plan| plan.t >= plan.curve.duration_s());
         let (scene, at_first) = (&mut self.scene, &self.at_first);
         let (paths, fault) = (&self.paths, self.faults.fast_obstacle.as_ref());
-        let (mut closest, mut approach, mut passed) = (f64::INFINITY, f64::INFINITY, 0.0);
-        self.plant.advance(&acting, period, |q, dq| {
-            t += step;
-            passed += step;
-            place(scene, at_first, paths, (now + passed, fault));
-            let (near, coming) = audit.look(robot, (&self.contacts, &*scene), (now + passed, q, dq), at_rest);
-            (closest, approach) = (closest.min(near), approach.min(coming));
-            if let Some(reference) = &reference {
-                reference.curve.evaluate(t, desired);
+        self.plant.advance(&acting, length_s, |q, dq| {
+            passed.t += step;
+            passed.since += step;
+            let since = passed.since;
+            place(scene, at_first, paths, (now + since, fault));
+            let (near, coming) = audit.look(robot, (&self.contacts, &*scene), (now + since, q, dq), at_rest);
+            (passed.closest, passed.approach) = (passed.closest.min(near), passed.approach.min(coming));
+            if let Some(reference) = reference {
+                reference.curve.evaluate(passed.t, desired);
                 audit.follow(q, dq, desired, reference);
             }
             audit.stop.iter_mut().for_each(|stop| stop.look(dq));
         });
         (self.applied, self.acting) = (applied, acting);
-        if self.ticks.is_multiple_of(CLEARANCE_EVERY) && closest.is_finite() {
-            self.audit.clearance.push((self.time(), closest));
-        }
-        self.note_approach(approach, at_rest);
-        self.end_tick()
     }
 
     fn note_approach(&mut self, distance_m: f64, at_rest: bool) {
@@ -229,17 +261,16 @@ impl World {
     /// How much of the load static friction carries is drawn by the seed. Whether the measurements reach the log, as in [`World::advance`].
     pub fn stand(&mut self, measured: &mut [f64]) -> bool {
         let mut tau = vec![0.0; measured.len()];
-        // Whatever was left of motion when the drives took over, they take out.
-        self.plant.halt();
+        self.hold_still(&mut tau);
         self.following = None;
-        self.plant.holding(&self.stuck, &mut tau);
-        for (j, tau) in tau.iter_mut().enumerate() {
-            *tau -= self.drives.unmodelled(j, self.plant.q[j]);
-        }
-        self.begin_tick(&tau, measured);
+        self.begin_tick();
+        self.note_torques(&tau);
+        self.applied.copy_from_slice(&tau);
+        self.sense(measured);
+        self.lateness.iter_mut().for_each(Lateness::let_go);
         if self.scene.moves() {
             let fault = self.faults.fast_obstacle.as_ref();
-            let now = self.ticks as f64 * self.robot.gains().period_s;
+            let now = self.time();
             place(&mut self.scene, &self.at_first, &self.paths, (now, fault));
             let nearest =
                 self.contacts.to_moving(&self.robot.frames(self.plant.link_positions()), &self.scene);
@@ -249,14 +280,24 @@ impl World {
         self.end_tick()
     }
 
+    /// The arm's own drives hold it: writes what they apply, N m.
+    fn hold_still(&mut self, tau: &mut [f64]) {
+        // Whatever was left of motion when the drives took over, they take out.
+        self.plant.halt();
+        self.plant.holding(&self.stuck, tau);
+        for (j, tau) in tau.iter_mut().enumerate() {
+            *tau -= self.drives.unmodelled(j, self.plant.q[j]);
+        }
+    }
+
     /// What a drive with a fault makes of `command`, N m, for joint `j`.
     fn delivered(&self, j: usize, command: f64) -> f64 {
         let limit = self.robot.joints[j].limits.torque;
         self.faults.clamped_drive.as_ref().map_or(command, |weak| weak.acts(j, command, limit, self.time()))
     }
 
-    /// What happens to the hand at this tick, and what the torque sensors say of the applied torques `tau`, N m.
-    fn begin_tick(&mut self, tau: &[f64], measured: &mut [f64]) {
+    /// What happens to the hand at this tick.
+    fn begin_tick(&mut self) {
         let now = self.time();
         self.note_state();
         if let Some(slip) = self.faults.payload_slips.take_if(|slip| now >= slip.at_s) {
@@ -265,14 +306,24 @@ impl World {
         if self.faults.payload_dropped.take_if(|drop| now >= drop.at_s).is_some() {
             self.drop_payload();
         }
-        let sensors = self.robot.sensors();
-        for (j, (out, &x)) in measured.iter_mut().zip(tau).enumerate() {
-            let bound = sensors.torque_ratio * x.abs() + sensors.torque_abs_nm;
-            let gain = self.faults.torque_gain.map_or(1.0, |gain| gain.factor(j));
-            *out = gain * x + bound * self.noise.random_range(-1.0..=1.0);
+    }
+
+    /// The auditor sees what the drives apply, N m.
+    fn note_torques(&mut self, applied: &[f64]) {
+        for (j, x) in applied.iter().enumerate() {
             let ratio = x.abs() / self.robot.joints[j].limits.torque;
             self.audit.torque_ratio = self.audit.torque_ratio.max(ratio);
             self.audit.counts.torque += u64::from(ratio > 1.0);
+        }
+    }
+
+    /// What the torque sensors say of what the drives applied in this tick.
+    fn sense(&mut self, measured: &mut [f64]) {
+        let sensors = self.robot.sensors();
+        for (j, (out, &x)) in measured.iter_mut().zip(&self.applied).enumerate() {
+            let bound = sensors.torque_ratio * x.abs() + sensors.torque_abs_nm;
+            let gain = self.faults.torque_gain.map_or(1.0, |gain| gain.factor(j));
+            *out = gain * x + bound * self.noise.random_range(-1.0..=1.0);
         }
     }
 

@@ -258,8 +258,7 @@ impl TuningProblem {
         duration_s: f64,
     ) -> Self {
         let label = robot.name.clone();
-        let period_s = robot.gains().period_s;
-        let timing = CycleTiming { period_s, latency_s: 0.0, delay_s: 0.0, jitter_s: 0.0 };
+        let timing = CycleTiming::of(&robot);
         Self {
             path,
             about,

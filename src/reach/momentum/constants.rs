@@ -1,6 +1,7 @@
 //! The constants of the law for one plan.
 
 use crate::reach::upward::{add_up, div_up, mul_up, sum_up};
+use crate::robot::{Arm, TimingBounds};
 
 use super::narrowing::WideStart;
 
@@ -21,6 +22,33 @@ pub struct CycleTiming {
 }
 
 impl CycleTiming {
+    /// What the arm's file states.
+    pub fn of(arm: &Arm) -> Self {
+        let TimingBounds { reading_age_max_s, command_delay_max_s, jitter_max_s } = arm.timing();
+        Self {
+            period_s: arm.gains().period_s,
+            latency_s: reading_age_max_s,
+            delay_s: command_delay_max_s,
+            jitter_s: jitter_max_s,
+        }
+    }
+
+    /// The first bound that is smaller than the arm's file states, or a period that is not its own: what is proven would not be of that arm.
+    pub fn kinder_than(&self, arm: &Arm) -> Option<String> {
+        let own = Self::of(arm);
+        let small = |what: &str, x: f64, expected: String| Some(format!("{what}: expected {expected}, found {x}"));
+        if self.period_s != own.period_s {
+            return small("period_s", self.period_s, format!("{}, the robot's own", own.period_s));
+        }
+        let all = [
+            ("latency_s", self.latency_s, own.latency_s),
+            ("delay_s", self.delay_s, own.delay_s),
+            ("jitter_s", self.jitter_s, own.jitter_s),
+        ];
+        let (what, x, least) = all.into_iter().find(|(_, x, least)| !(x >= least))?;
+        small(what, x, format!("at least {least}, as the robot's file states"))
+    }
+
     /// a: the oldest reading that a torque in effect can stem from, s; rounded up.
     pub fn age_s(&self) -> f64 {
         sum_up([self.latency_s, self.delay_s, self.period_s, self.jitter_s])

@@ -1,0 +1,91 @@
+//! How old readings are, how late commands act, and how evenly ticks follow one another.
+
+use serde::{Deserialize, Serialize};
+
+/// Ages and delays of more control periods than this are refused: no law is of use there, and a figure in another unit is likelier.
+const MOST_PERIODS: f64 = 100.0;
+
+/// Bounds on when readings are taken and commands act. Zero where a file says nothing: readings are of their tick, commands act at once, and ticks are
+/// exactly one control period apart.
+///
+/// All joints of a tick are read at one moment, not later than the tick and not earlier than `reading_age_max_s` before it. Nobody knows when; it may
+/// be another age at each tick. A command acts at latest `command_delay_max_s` after its tick, and until the next one does. Two ticks are a control period
+/// apart, give or take `jitter_max_s`; when a tick was is known. Torques are measured as means from tick to tick, whatever the age of the readings.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TimingBounds {
+    /// Largest age of a tick's positions and velocities, s.
+    pub reading_age_max_s: f64,
+    /// Longest time from a tick until its command acts, s.
+    pub command_delay_max_s: f64,
+    /// Largest difference of the time between two ticks from the control period, s.
+    pub jitter_max_s: f64,
+}
+
+impl TimingBounds {
+    /// Readings and commands are of their tick, and ticks come on time.
+    pub const EXACT: Self = Self { reading_age_max_s: 0.0, command_delay_max_s: 0.0, jitter_max_s: 0.0 };
+
+    /// Whether all is on time.
+    pub fn is_exact(&self) -> bool {
+        *self == Self::EXACT
+    }
+
+    /// The first bound above zero, by its name.
+    pub fn first_above_zero(&self) -> Option<(&'static str, f64)> {
+        let all = [
+            ("reading_age_max_s", self.reading_age_max_s),
+            ("command_delay_max_s", self.command_delay_max_s),
+            ("jitter_max_s", self.jitter_max_s),
+        ];
+        // What is not a number is not zero either.
+        all.into_iter().find(|(_, x)| *x != 0.0)
+    }
+
+    /// The first bound that is none for an arm with this control period (s), by its name, and what was expected.
+    pub fn fault(&self, period_s: f64) -> Option<(&'static str, String)> {
+        let late = |x: f64| x >= 0.0 && x.is_finite() && x <= MOST_PERIODS * period_s;
+        let most = "a time in s not below 0, at most 100 control periods";
+        let shaken = self.jitter_max_s >= 0.0 && self.jitter_max_s < period_s;
+        let all = [
+            ("reading_age_max_s", self.reading_age_max_s, late(self.reading_age_max_s), most),
+            ("command_delay_max_s", self.command_delay_max_s, late(self.command_delay_max_s), most),
+            (
+                "jitter_max_s",
+                self.jitter_max_s,
+                shaken,
+                "a time in s not below 0, shorter than the control period",
+            ),
+        ];
+        let (what, x, _, expected) = all.into_iter().find(|(_, _, good, _)| !good)?;
+        Some((what, format!("{x}, expected {expected} (`control.period_s` is {period_s})")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_that_are_none_are_named() {
+        const PERIOD_S: f64 = 1e-3;
+        assert_eq!(TimingBounds::EXACT.fault(PERIOD_S), None);
+        assert!(TimingBounds::EXACT.is_exact() && TimingBounds::default().is_exact());
+        let named = |change: &dyn Fn(&mut TimingBounds)| {
+            let mut timing = TimingBounds::EXACT;
+            change(&mut timing);
+            assert!(!timing.is_exact());
+            timing.fault(PERIOD_S).map(|(what, _)| what)
+        };
+        for bad in [-1e-9, f64::NAN, f64::INFINITY, 0.11] {
+            assert_eq!(named(&|t| t.reading_age_max_s = bad), Some("reading_age_max_s"));
+            assert_eq!(named(&|t| t.command_delay_max_s = bad), Some("command_delay_max_s"));
+            assert_eq!(named(&|t| t.jitter_max_s = bad), Some("jitter_max_s"));
+        }
+        // Twenty periods late are as many as one likes; a jitter of a whole one is no rhythm.
+        assert_eq!(named(&|t| t.reading_age_max_s = 0.02), None);
+        assert_eq!(named(&|t| t.command_delay_max_s = 0.02), None);
+        assert_eq!(named(&|t| t.jitter_max_s = 0.9e-3), None);
+        assert_eq!(named(&|t| t.jitter_max_s = 1e-3), Some("jitter_max_s"));
+    }
+}
