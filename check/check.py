@@ -271,6 +271,8 @@ def differences(plan):
     for key, x in (("gravity_direction_deg", plan.tilt), ("breakaway_ratio", plan.breakaway)):
         if key in data["uncertainty"] and not same(x, data["uncertainty"][key]):
             yield f"uncertainty.{key}"
+    if any(x != 0 for x in data.get("timing", {}).values()):
+        yield "timing"
     drives = data.get("drives") or [dict.fromkeys(DRIVE, 0.0)] * len(robot.joints)
     if len(drives) != len(robot.drives) or not all(same(a[k], b[k]) for a, b in zip(robot.drives, drives) for k in DRIVE):
         yield "drives"

@@ -196,6 +196,9 @@ class Robot:
         keys = self.keys
         if keys.get("base", "fixed") != "fixed":
             raise Unreadable(f"{self.path}: base = '{keys['base']}', expected an arm on a fixed base")
+        late = sorted(k for k, x in keys.get("timing", {}).items() if number(x) != 0)
+        if late:
+            raise Unreadable(f"{self.path}: timing.{late[0]} is not 0, and this proof is of readings and commands of their tick alone")
         self.gravity = vector(keys.get("gravity_m_s2", [0.0, 0.0, -9.81]))
         self.sensors = {k: number(keys["sensors"][k]) for k in ("position_rad", "velocity_rad_s")}
         self.control = {k: number(x) for k, x in keys["control"].items()}

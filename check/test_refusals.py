@@ -95,6 +95,19 @@ class Refusals(unittest.TestCase):
                 check.admit(self.plan("gen3", change))
         check.admit(load("gen3"))
 
+    def test_readings_and_commands_that_may_be_late(self):
+        """The proof is of readings and commands of their tick: neither the robot's file nor the plan's copy of it may say otherwise."""
+        with TemporaryDirectory() as folder:
+            for key in ("reading_age_max_s", "command_delay_max_s", "jitter_max_s"):
+                late = Path(folder) / f"{key}.toml"
+                late.write_text(f'extends = "{ROBOTS["gen3"]}"\n[timing]\n{key} = 1e-6\n')
+                with self.assertRaisesRegex(robots.Unreadable, f"timing.{key}"):
+                    robots.Robot(late)
+                late.write_text(f'extends = "{ROBOTS["gen3"]}"\n[timing]\n{key} = 0.0\n')
+                robots.Robot(late)
+                with self.assertRaisesRegex(check.Refused, "timing"):
+                    check.admit(self.plan("gen3", lambda data: data["robot"].update(timing={key: 1e-6})))
+
     def test_absolute_uncertainties_beside_the_ratios(self):
         """A set that forgets what the robot's file states beside its ratios is refused; one that has it is not."""
         moments = ({"1", "2", "3"}, {"4", "5", "6", "7", "8", "9"}, {"offset"})

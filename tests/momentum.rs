@@ -30,6 +30,8 @@ const PARTITION: Partition = Partition { cells: CELLS, depth: 4 };
 struct Leg {
     plan: Arc<MomentumPlan>,
     from_s: f64,
+    /// Bounds of the joints' accelerations, rad/s^2.
+    accelerations: Vec<f64>,
 }
 
 /// An arm with the errors of a real one, and plans one after another, each for what is known by then.
@@ -85,7 +87,7 @@ impl Bench {
         let scene = Scene::default();
         let (curve, from) = match self.legs.last() {
             None => (Bezier::to_rest(&JointState::at_rest(start), end, DURATION_S), MomentumStart::Rest),
-            Some(Leg { plan, from_s: begun_s }) => {
+            Some(Leg { plan, from_s: begun_s, .. }) => {
                 let at_s = from_s - begun_s;
                 let MomentumPlan { set, tube, curve } = &**plan;
                 let before = MomentumPredecessor { set, tube, curve: curve.view(), at_s };
@@ -99,7 +101,8 @@ impl Bench {
         let most = |t: f64| (0..7).map(|j| tube.robust_at(j, t)).collect::<Vec<_>>();
         println!("u from {:.1?} to {:.1?}", most(0.0), most(f64::INFINITY));
         problem.certify(&tube, PARTITION).unwrap();
-        self.legs.push(Leg { plan: Arc::new(MomentumPlan { set, tube, curve }), from_s });
+        let accelerations = problem.accelerations(&tube, CELLS).unwrap().unwrap();
+        self.legs.push(Leg { plan: Arc::new(MomentumPlan { set, tube, curve }), from_s, accelerations });
         &self.legs.last().unwrap().plan
     }
 
@@ -216,6 +219,16 @@ impl<'a> Adversary<'a> {
         self.work.forward_dynamics(robot, q, dq, &tau, &self.theta, ddq);
     }
 
+    /// Largest |ddq_j| over its bound, `t` seconds into a leg: also over that of the leg before, until a command of this one must act.
+    fn acceleration_share(&mut self, leg: usize, t: f64, push: &[f64]) -> f64 {
+        let (q, dq, mut ddq) = (self.q.clone(), self.dq.clone(), vec![0.0; self.q.len()]);
+        self.acceleration(&q, &dq, push, &mut ddq);
+        let legs = &self.bench.legs;
+        let before = if leg > 0 && t <= TIMING.delay_s + TIMING.period_s { leg - 1 } else { leg };
+        let bound = |j: usize| legs[leg].accelerations[j].max(legs[before].accelerations[j]);
+        ddq.iter().enumerate().map(|(j, x)| x.abs() / bound(j)).fold(0.0, f64::max)
+    }
+
     fn step(&mut self, push: &[f64]) {
         let n = self.q.len();
         let (q, dq) = (self.q.clone(), self.dq.clone());
@@ -257,7 +270,7 @@ fn play(bench: &Bench, luck: Luck, truth: Vec<f64>, rng: &mut ChaCha8Rng) -> (f6
     let mut world = Adversary::new(bench, luck, truth);
     let steps_of = |s: f64| (s / STEP_S).round() as usize;
     let (mut worst, mut next_tick, mut tau) = ((0.0f64, 0.0f64, 0.0f64), 0, vec![0.0; n]);
-    let mut followed = 0;
+    let (mut followed, mut worst_acceleration) = (0, 0.0f64);
     for k in 0..steps_of(bench.end_s() + 0.3) {
         let now = k as f64 * STEP_S;
         let leg = bench.leg(now);
@@ -304,11 +317,17 @@ fn play(bench: &Bench, luck: Luck, truth: Vec<f64>, rng: &mut ChaCha8Rng) -> (f6
             let (_, command) = world.coming.pop_front().unwrap();
             world.applied.copy_from_slice(&command);
         }
+        if k > steps_of(timing.delay_s) {
+            worst_acceleration = worst_acceleration.max(world.acceleration_share(leg, t, &pushed));
+        }
         world.step(&pushed);
         let state = (world.q.clone(), world.dq.clone());
         world.past.push_back(state);
         world.past.pop_front();
     }
+    println!("accelerations: {worst_acceleration:.3} of their bounds");
+    // One that is pushed beyond its bounds has none.
+    assert!(luck.unmodelled > 1.0 || (0.1..=1.0).contains(&worst_acceleration), "{worst_acceleration}");
     worst
 }
 

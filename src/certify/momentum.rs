@@ -24,7 +24,7 @@ use crate::enclose::{Counted, Rounding};
 use crate::reach::block::Block;
 use crate::reach::cell::MAX_JOINTS;
 use crate::reach::momentum::{
-    MomentumPredecessor, MomentumReport, MomentumTube, MomentumWorkspace, NeededAtStart,
+    MomentumPredecessor, MomentumReport, MomentumTube, MomentumWorkspace, NeededAtStart, accelerations,
 };
 use crate::reach::{PreparedSet, Span, symbols};
 use crate::robot::{Arm, Scene, Zonotope3};
@@ -114,6 +114,15 @@ impl<'a> MomentumProblem<'a> {
             17..=32 => self.reports::<32, Counted>(tube, cells.max(1)),
             _ => self.reports::<64, Counted>(tube, cells.max(1)),
         })
+    }
+
+    /// Bounds of |ddq_j| under `tube` (rad/s^2), from reports on `cells` equal spans; `None` where none is found. They hold if the plan is proven.
+    ///
+    /// # Errors
+    /// As [`MomentumProblem::survey`].
+    pub fn accelerations(&self, tube: &MomentumTube, cells: usize) -> Result<Option<Vec<f64>>, String> {
+        let reports = self.survey(tube, cells)?;
+        Ok(reports.and_then(|reports| accelerations(self.set, tube, self.curve, &reports)))
     }
 
     /// Proves the problem over its whole time, from its start, under `tube`.

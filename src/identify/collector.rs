@@ -45,6 +45,8 @@ pub struct WindowCollector {
     /// Panels (control periods) a window.
     panels: usize,
     acceleration_bound: Vec<f64>,
+    /// The largest bound of the time that readings may still be of, and how many more ticks they may be.
+    late: (Vec<f64>, usize),
     /// Samples taken so far.
     ticks: usize,
     filling: Option<Window>,
@@ -64,12 +66,13 @@ impl WindowCollector {
     ) -> Result<Self, IdentifyError> {
         check_settings(&robot, options)?;
         let panels = ((options.window_s / robot.gains().period_s).round() as usize).max(1);
-        let mut collector = Self { robot, panels, acceleration_bound: vec![], ticks: 0, filling: None };
+        let mut collector = Self { robot, panels, acceleration_bound: vec![], late: (vec![], 0), ticks: 0, filling: None };
         collector.set_acceleration_bound(acceleration_bound)?;
         Ok(collector)
     }
 
-    /// Replaces the bound on |ddq_j| (rad/s^2) for the samples from now on; call it when the plan changes.
+    /// Replaces the bound on |ddq_j| (rad/s^2) for the samples from now on; call it when the plan changes. The bound before goes on for windows that begin
+    /// with a reading which may be of its time.
     ///
     /// # Errors
     /// [`IdentifyError::WrongLength`] unless there is one a joint; [`IdentifyError::BadValue`] for one that is negative or not finite.
@@ -83,8 +86,23 @@ impl WindowCollector {
             // The window in progress sees both.
             window.acceleration_bound.iter_mut().zip(&bound).for_each(|(a, b)| *a = a.max(*b));
         }
-        self.acceleration_bound = bound;
+        let before = std::mem::replace(&mut self.acceleration_bound, bound);
+        self.keep_late(before);
         Ok(())
+    }
+
+    /// Readings of so many ticks to come may be of the time of a bound that was: it ends when the first command since then acts.
+    fn keep_late(&mut self, before: Vec<f64>) {
+        let (largest, left) = &mut self.late;
+        if *left == 0 {
+            *largest = before;
+        } else {
+            largest.iter_mut().zip(before).for_each(|(a, b)| *a = a.max(b));
+        }
+        let timing = self.robot.timing();
+        let shortest_s = self.robot.gains().period_s - timing.jitter_max_s;
+        let late_s = timing.reading_age_max_s + timing.command_delay_max_s;
+        *left = (late_s / shortest_s).ceil() as usize;
     }
 
     /// Takes the measurements of one tick; gives the window that it completes. Ticks follow one another by the control period; after a gap call
@@ -99,27 +117,36 @@ impl WindowCollector {
         check_vector("sample q", &sample.q, n)?;
         check_vector("sample dq", &sample.dq, n)?;
         check_vector("sample tau", &sample.tau, n)?;
-        let (panels, bound) = (self.panels, &self.acceleration_bound);
+        let (panels, clock) = (self.panels, Clock::of_loop(&self.robot));
+        let (bound, (late, left)) = (&self.acceleration_bound, &self.late);
         let start = |sample| {
             let mut samples = Vec::with_capacity(panels + 1);
             samples.push(sample);
-            Window { samples, acceleration_bound: bound.clone(), clock: Clock::Control }
+            let mut acceleration_bound = bound.clone();
+            if *left > 0 {
+                acceleration_bound.iter_mut().zip(late).for_each(|(a, b)| *a = a.max(*b));
+            }
+            Window { samples, acceleration_bound, clock }
         };
         let Some(window) = &mut self.filling else {
             self.filling = Some(start(sample));
-            self.ticks += 1;
+            self.pass();
             return Ok(None);
         };
         if let Some(previous) = window.samples.last() {
             check_step(&self.robot, previous, &sample, &window.acceleration_bound)?;
         }
         window.samples.push(sample.clone());
+        let full = (window.samples.len() > panels).then(|| std::mem::replace(window, start(sample)));
+        self.pass();
+        let ticks = self.ticks;
+        Ok(full.map(|window| CollectedWindow { first_tick: ticks - 1 - panels, window }))
+    }
+
+    /// One more tick has been taken.
+    fn pass(&mut self) {
         self.ticks += 1;
-        if window.samples.len() <= panels {
-            return Ok(None);
-        }
-        let window = std::mem::replace(window, start(sample));
-        Ok(Some(CollectedWindow { first_tick: self.ticks - 1 - panels, window }))
+        self.late.1 = self.late.1.saturating_sub(1);
     }
 
     /// Takes the first measurements after a gap: the window in progress is left out and a new one begins, so that no
@@ -160,6 +187,7 @@ mod tests {
     use super::super::{Identifier, Update};
     use super::*;
     use crate::inertia::ParameterSet;
+    use crate::robot::TimingBounds;
 
     const WINDOWS: usize = 4;
 
@@ -246,6 +274,41 @@ mod tests {
             found.extend(collector.push(sample).unwrap().map(|window| window.window.acceleration_bound));
         }
         assert_eq!(found[..2], [wider, bound]);
+    }
+
+    /// A window that begins just after a change may begin with a reading of the time before it.
+    #[test]
+    fn a_bound_outlasts_itself_for_as_long_as_readings_may_be_of_its_time() {
+        let (robot, _, samples, bound) = measured();
+        let times = |factor: f64| -> Vec<f64> { bound.iter().map(|b| factor * b).collect() };
+        // Windows of one period, so that each tick tells.
+        let options = IdentifierOptions { window_s: 1e-3, ..Default::default() };
+        let late = |reading_age_max_s: f64, command_delay_max_s: f64, jitter_max_s: f64| {
+            let timing = TimingBounds { reading_age_max_s, command_delay_max_s, jitter_max_s };
+            let robot = Arc::new(robot.with_timing(timing).unwrap());
+            let mut collector = WindowCollector::new(robot, times(5.0), &options).unwrap();
+            let mut found = vec![];
+            for (k, sample) in samples[..20].iter().enumerate() {
+                // Two plans in a row: the widest of the three counts for as long as it may matter.
+                if k == 5 || k == 6 {
+                    collector.set_acceleration_bound(times(if k == 5 { 2.0 } else { 3.0 })).unwrap();
+                }
+                if let Some(CollectedWindow { window, .. }) = collector.push(sample.clone()).unwrap() {
+                    found.push((window.acceleration_bound[0] / bound[0]).round());
+                }
+            }
+            found
+        };
+        // Window k is of the ticks k and k + 1; that of tick 4 is in progress as the bound changes.
+        let expected = |until: usize| -> Vec<f64> {
+            (0..19).map(|k| if k < until { 5.0 } else { 3.0 }).collect()
+        };
+        assert_eq!(late(0.0, 0.0, 0.0), expected(5));
+        assert_eq!(late(2.4e-3, 0.0, 0.0), expected(9));
+        assert_eq!(late(2.4e-3, 0.5e-3, 0.0), expected(9));
+        assert_eq!(late(2.4e-3, 0.7e-3, 0.0), expected(10));
+        assert_eq!(late(0.0, 0.7e-3, 0.0), expected(6));
+        assert_eq!(late(2.4e-3, 0.0, 2.5e-4), expected(10));
     }
 
     #[test]

@@ -14,6 +14,9 @@
 //! by 2 delta_q + T delta_dq (the weights of the velocities sum to T), the second by 2 delta_dq. A reading beyond that proves that one of
 //! four statements is false: the bound on positions, on velocities, on accelerations, or the time stamps.
 //!
+//! Where the robot's file says that readings may be s old, each is off by up to s A in velocity and s (|dq| + delta_dq) + s^2 A / 2 in position beside that. The
+//! right-hand sides grow by 2 s delta_dq + (T s + s^2) A and by 2 s A, and s (|dq_a| + |dq_b|), as read, is taken from the first left-hand side.
+//!
 //! Steps are also taken together, by powers of two up to `LONGEST`: a small constant error of the velocity shows over many
 //! steps alone. No comparison reaches over a gap, as no row of data does.
 //!
@@ -121,6 +124,8 @@ struct Reading {
     /// T, s, and sum D_k^2/4, s^2.
     elapsed: f64,
     quarters: f64,
+    /// Readings may be so old, s.
+    age: f64,
 }
 
 impl Comparison {
@@ -147,11 +152,14 @@ impl Reading {
         let Sensors { position_rad, velocity_rad_s, .. } = *sensors;
         match comparison {
             Comparison::PositionAgainstVelocity => {
-                let own = [2.0 * position_rad, self.elapsed * velocity_rad_s, acceleration * self.quarters];
-                (self.moved, own)
+                let (age, elapsed) = (self.age, self.elapsed);
+                let late = age * (elapsed + age);
+                let velocity = (elapsed + 2.0 * age) * velocity_rad_s;
+                (self.moved, [2.0 * position_rad, velocity, acceleration * (self.quarters + late)])
             }
             Comparison::VelocityAgainstAcceleration => {
-                (self.gained, [0.0, 2.0 * velocity_rad_s, acceleration * self.elapsed])
+                let elapsed = self.elapsed + 2.0 * self.age;
+                (self.gained, [0.0, 2.0 * velocity_rad_s, acceleration * elapsed])
             }
         }
     }
@@ -267,7 +275,7 @@ impl RecordedMotion<'_> {
         let period = self.robot.gains().period_s;
         let of = |log: &MeasurementLog| match clock_of(self.robot, log) {
             Clock::Control => (0..log.samples.len()).map(|k| k as f64 * period).collect(),
-            Clock::Recorded => log.samples.iter().map(|s| s.t).collect(),
+            Clock::Stamped | Clock::Recorded => log.samples.iter().map(|s| s.t).collect(),
         };
         self.logs.iter().map(of).collect()
     }
@@ -277,7 +285,8 @@ impl RecordedMotion<'_> {
         for (log, times) in times.iter().enumerate() {
             let all = &self.logs[log];
             for segment in &all.segments {
-                let sums = Sums::of(&all.samples[segment.clone()], &times[segment.clone()]);
+                let age = self.robot.timing().reading_age_max_s;
+                let sums = Sums::of(&all.samples[segment.clone()], &times[segment.clone()], age);
                 let mut length = 1;
                 while length <= LONGEST.min(segment.len() - 1) {
                     for a in 0..segment.len() - length {
@@ -299,10 +308,11 @@ struct Sums<'a> {
     moved: Vec<f64>,
     /// s^2.
     quarters: Vec<f64>,
+    age: f64,
 }
 
 impl<'a> Sums<'a> {
-    fn of(samples: &'a [Sample], times: &'a [f64]) -> Self {
+    fn of(samples: &'a [Sample], times: &'a [f64], age: f64) -> Self {
         let n = samples.first().map_or(0, |s| s.q.len());
         let (mut moved, mut quarters) = (vec![0.0; n], vec![0.0]);
         for k in 1..samples.len() {
@@ -313,7 +323,7 @@ impl<'a> Sums<'a> {
             }
             quarters.push(quarters[k - 1] + 0.25 * step * step);
         }
-        Self { samples, times, moved, quarters }
+        Self { samples, times, moved, quarters, age }
     }
 
     fn reading(&self, log: usize, first: usize, span: std::ops::Range<usize>, j: usize) -> Reading {
@@ -321,7 +331,9 @@ impl<'a> Sums<'a> {
         let (a, b) = (&self.samples[span.start], &self.samples[span.end]);
         let (from, to) = (self.moved[n * span.start + j], self.moved[n * span.end + j]);
         let size = a.q[j].abs() + b.q[j].abs() + from.abs() + to.abs();
-        let moved = (b.q[j] - a.q[j] - (to - from)).abs() - ROUNDING * size;
+        // A late position is where the joint was at about this speed.
+        let late = self.age * (a.dq[j].abs() + b.dq[j].abs());
+        let moved = (b.q[j] - a.q[j] - (to - from)).abs() - late - ROUNDING * size;
         let gained = (b.dq[j] - a.dq[j]).abs() - ROUNDING * (a.dq[j].abs() + b.dq[j].abs());
         Reading {
             log,
@@ -332,6 +344,7 @@ impl<'a> Sums<'a> {
             gained,
             elapsed: self.times[span.end] - self.times[span.start],
             quarters: self.quarters[span.end] - self.quarters[span.start],
+            age: self.age,
         }
     }
 }

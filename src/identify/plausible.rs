@@ -8,7 +8,7 @@ use crate::robot::Arm;
 /// Generous to rounding: these are plausibility checks, not part of the bounds.
 const SLACK: f64 = 1e-9;
 
-/// Time advances by one period, and the motion between the two ticks is one that the bounds allow.
+/// Time advances by one period, give or take the stated jitter, and the motion between the two ticks is one that the bounds allow.
 pub(super) fn check_step(
     robot: &Arm,
     a: &Sample,
@@ -16,7 +16,8 @@ pub(super) fn check_step(
     acceleration: &[f64],
 ) -> Result<(), IdentifyError> {
     let period = robot.gains().period_s;
-    if !(((b.t - a.t) - period).abs() <= 1e-3 * period + SLACK * b.t.abs()) {
+    let uneven = 1e-3 * period + robot.timing().jitter_max_s;
+    if !(((b.t - a.t) - period).abs() <= uneven + SLACK * b.t.abs()) {
         return Err(IdentifyError::BadTime { t: b.t, previous: a.t, period });
     }
     check_motion(robot, a, b, acceleration)
@@ -25,28 +26,32 @@ pub(super) fn check_step(
 /// The motion from `a` to the later `b` is one that the bounds allow; time itself is an error where it does not advance.
 ///
 /// With |ddq| <= a and D = t_b - t_a, dq stays within \[min - a D/2, max + a D/2\] of its two ends
-/// ([`super::window`], between ticks), and q_b - q_a is D times something in that interval.
+/// ([`super::window`], between ticks), and q_b - q_a is D times something in that interval. Readings that may be late by s are, beside the encoders' errors, up
+/// to a s off in velocity and s (|dq| + a s / 2) in position.
 pub(crate) fn check_motion(
     robot: &Arm,
     a: &Sample,
     b: &Sample,
     acceleration: &[f64],
 ) -> Result<(), IdentifyError> {
-    let (elapsed, sensors) = (b.t - a.t, &robot.sensors());
+    let (elapsed, sensors, age) = (b.t - a.t, &robot.sensors(), robot.timing().reading_age_max_s);
     if !(elapsed > 0.0) {
         return Err(IdentifyError::BadTime { t: b.t, previous: a.t, period: robot.gains().period_s });
     }
     for j in 0..robot.dof() {
         let gained = elapsed * acceleration[j];
+        let late_rad_s = age * acceleration[j];
+        let velocity = sensors.velocity_rad_s + late_rad_s;
+        let moved = |dq: f64| age * (dq.abs() + sensors.velocity_rad_s + 0.5 * late_rad_s);
         let (slow, fast) = (a.dq[j].min(b.dq[j]) - 0.5 * gained, a.dq[j].max(b.dq[j]) + 0.5 * gained);
         // What is measured, the range of what may have happened, and what the encoder adds at most.
         let steps = [
-            ("velocity", b.dq[j] - a.dq[j], (-gained, gained), 2.0 * sensors.velocity_rad_s),
+            ("velocity", b.dq[j] - a.dq[j], (-gained, gained), 2.0 * velocity),
             (
                 "position",
                 b.q[j] - a.q[j],
                 (elapsed * slow, elapsed * fast),
-                2.0 * sensors.position_rad + elapsed * sensors.velocity_rad_s,
+                2.0 * sensors.position_rad + moved(a.dq[j]) + moved(b.dq[j]) + elapsed * velocity,
             ),
         ];
         for (what, step, (low, high), error) in steps {

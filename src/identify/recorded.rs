@@ -69,19 +69,24 @@ pub fn at_speed_limit(robot: &Model, dq: &[f64], i: usize) -> bool {
 pub fn clock_of(robot: &Arm, log: &MeasurementLog) -> Clock {
     let period = robot.gains().period_s;
     let steps = log.segments.iter().flat_map(|s| log.samples[s.clone()].windows(2));
-    let regular = |pair: &[Sample]| ((pair[1].t - pair[0].t) - period).abs() <= SAME_PERIOD * period;
-    if steps.into_iter().all(regular) { Clock::Control } else { Clock::Recorded }
+    let shaken = SAME_PERIOD * period + robot.timing().jitter_max_s;
+    let regular = |pair: &[Sample]| ((pair[1].t - pair[0].t) - period).abs() <= shaken;
+    if steps.into_iter().all(regular) { Clock::of_loop(robot) } else { Clock::Recorded }
 }
 
 /// Bound on the errors of a log's velocities if they are those of its positions, rad/s (m/s), by the robot's bound on positions and a bound on
 /// |ddq_j| ([`crate::recording::DerivedVelocities`]); zero where they were read.
 pub fn derived_velocity_error(robot: &Arm, log: &MeasurementLog, acceleration_bound: &[f64]) -> f64 {
     let Some(derived) = &log.derived else { return 0.0 };
+    if robot.timing().reading_age_max_s > 0.0 {
+        // Positions of unknown moments: what lies between two of them is no known time.
+        return f64::INFINITY;
+    }
     let most = acceleration_bound.iter().copied().fold(0.0, f64::max);
     // Rows count ticks of the control loop as one period each, whatever share of it their stamps are off.
     let stamps = match clock_of(robot, log) {
         Clock::Control => 2.0 * SAME_PERIOD,
-        Clock::Recorded => 0.0,
+        Clock::Stamped | Clock::Recorded => 0.0,
     };
     derived.error(robot.sensors().position_rad, most, stamps)
 }
@@ -104,11 +109,14 @@ pub fn delay_taken_out(robot: &Arm, logs: &[MeasurementLog], interval: [f64; 2])
     let [low, high] = interval;
     let middle = 0.5 * (low + high);
     let period = robot.gains().period_s;
-    let held = logs.iter().any(|log| clock_of(robot, log) == Clock::Control);
-    let taken = if held { (middle / period).round() * period } else { middle };
-    let left = (high - taken).max(taken - low);
+    let held = logs.iter().any(|log| clock_of(robot, log) != Clock::Recorded);
+    let ticks = (middle / period).round();
+    let taken = if held { ticks * period } else { middle };
+    // So many ticks may be another time.
+    let shaken = if held { ticks.abs() * robot.timing().jitter_max_s } else { 0.0 };
+    let left = (high - taken).max(taken - low) + shaken;
     // A stated whole number of periods leaves no rounding behind.
-    let exact = left <= 0.0 || low == high && left <= 1e-9 * taken.abs();
+    let exact = left <= 0.0 || low == high && shaken == 0.0 && left <= 1e-9 * taken.abs();
     (taken, if exact { 0.0 } else { left.next_up() })
 }
 
@@ -217,6 +225,11 @@ impl Shift {
             Clock::Control => {
                 let ticks = (most / period - SAME_PERIOD).ceil().max(0.0);
                 Self { sensors, most: ticks * period, ticks: Some(ticks as usize) }
+            }
+            Clock::Stamped => {
+                let shortest = period - robot.timing().jitter_max_s;
+                let ticks = (most / shortest - SAME_PERIOD).ceil().max(0.0);
+                Self { sensors, most, ticks: Some(ticks as usize) }
             }
             Clock::Recorded => Self { sensors, most, ticks: None },
         }

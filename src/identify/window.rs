@@ -15,8 +15,10 @@
 //! allows. So rows may be asked for over any span of ticks ([`History`]), and [`super::separate`] asks for those that matter.
 //!
 //! # Assumed
-//! A2 of the guarantee: at every tick |q^ - q|, |dq^ - dq| and |tau^ - tau| are within [`Sensors`](crate::robot::Sensors); tau is held from tick to
-//! tick; gravity is within its angle of the stated direction; |ddq_j(t)| <= `acceleration_bound[j]`; ticks are exactly one period apart; q is continuous (not wrapped).
+//! A2 of the guarantee: at every tick |q^ - q|, |dq^ - dq| and |tau^ - tau| are within [`Sensors`](crate::robot::Sensors); tau is the mean from tick to
+//! tick, as it is where it is held; gravity is within its angle of the stated direction; |ddq_j(t)| <= `acceleration_bound[j]`; q is continuous (not wrapped).
+//! Ticks are exactly one period apart, or where the robot's file bounds a jitter, as far apart as their stamps say. Where it bounds the age of
+//! readings ([`TimingBounds`](crate::robot::TimingBounds)), q^ and dq^ are of one moment t_k - s, s in \[0, s_max\], another one at each tick, which nobody knows; tau^ is not late.
 //!
 //! # What is bounded, and how
 //! Each true row is y z = u with coefficients y that are known up to errors; the row returned has their midpoints and
@@ -25,6 +27,11 @@
 //!   Y_j = c_j + sum_s g_js e_s +- remainder_j. Exchanging sums, |sum_j (Y_j - c_j) z_j| <= sum_s |sum_j g_js z_j| + sum_j remainder_j |z_j|,
 //!   and |sum_j g_js z_j| <= |sum_j g_js c_j| + sum_j |g_js| r_j over z_j in c_j +- r_j. Charging each coefficient apart,
 //!   radius x |z_j|, would count one encoder error seventy times.
+//! - *Late readings*: the balance is that of the ticks' own times. As |ddq| <= a, what is at the tick of what was at t_k - s is
+//!   dq within a s_max of it, and q beyond it by a time in \[0, s_max\] at a rate within a s_max / 2 of dq. So the encoders' errors are wider by that at each end
+//!   and between, and lie to one side for positions: dq^ says to which. In a row's terms, momentum changes within s_max by at most a s_max times
+//!   the mass matrix at each end, and int Y_f by the time it spans times s_max |d/dt Y_f|. All of it is charged whatever ages follow each other.
+//!   An acceleration bound has to hold for s_max before a window as well; [`super::WindowCollector`] sees to that where bounds change.
 //! - *Encoders between*: Y_f is evaluated on intervals q^ +- delta_q, dq^ +- delta_dq and its coefficients, like those of
 //!   friction, are charged apart; integrated over a window this is small.
 //! - *Quadrature*: with m the panel's middle, integration by parts gives
@@ -56,6 +63,7 @@ mod part;
 use serde::{Deserialize, Serialize};
 
 use crate::recording::Sample;
+use crate::robot::Arm;
 
 pub use history::{History, Past, Pick, Placed, RowMaker, Stretch, TickEnd};
 pub use part::{Enclosed, Enclosures, Part, equal_spans, parts, rows_over_parts};
@@ -67,9 +75,18 @@ pub enum Clock {
     /// Ticks of the control loop: exactly one control period apart, the torque held in between.
     #[default]
     Control,
+    /// Ticks of a control loop whose rhythm shakes: the time stamps are right, and a torque is the mean from its tick to the next.
+    Stamped,
     /// A recording: the time stamps are right, and the torque's mean between two samples is that of the two; how far it
     /// may be from that has to be part of the torque's error bound.
     Recorded,
+}
+
+impl Clock {
+    /// Of the ticks of a control loop that runs `robot`.
+    pub fn of_loop(robot: &Arm) -> Self {
+        if robot.timing().jitter_max_s == 0.0 { Self::Control } else { Self::Stamped }
+    }
 }
 
 /// Samples of one window: consecutive ticks, the last one being the first of the next window.
@@ -77,7 +94,7 @@ pub enum Clock {
 pub struct Window {
     /// At least two ticks in order of time.
     pub samples: Vec<Sample>,
-    /// Bound on |ddq_j| over the window, rad/s^2.
+    /// Bound on |ddq_j| over the window, and before it for as long as a reading may be old, rad/s^2.
     pub acceleration_bound: Vec<f64>,
     /// What is known of the time between the ticks.
     pub clock: Clock,

@@ -61,6 +61,7 @@
 //! # Rounding
 //! [`MomentumReport`] evaluates all of it cell by cell with outward rounding; what plain arithmetic of the controller is off by counts to rho and N.
 
+mod acceleration;
 mod cell;
 mod constants;
 mod coupling;
@@ -74,6 +75,7 @@ mod report;
 mod tests;
 mod workspace;
 
+pub use acceleration::accelerations;
 pub use constants::{CycleTiming, MomentumGains, MomentumTube};
 pub use handover::{MomentumPredecessor, NeededAtStart, jumps, needed_at_start};
 pub use narrowing::{Fall, WideStart};

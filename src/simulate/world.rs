@@ -224,7 +224,7 @@ impl World {
     ) {
         let (mut applied, mut acting) = (std::mem::take(&mut self.applied), std::mem::take(&mut self.acting));
         for (j, &command) in command.iter().enumerate() {
-            let delivered = self.delivered(j, command);
+            let delivered = self.delivered(j, command, passed.begun);
             applied[j] = self.drives.applied(j, self.plant.q[j], delivered);
             acting[j] = applied[j] + self.drives.unmodelled(j, self.plant.q[j]);
         }
@@ -290,10 +290,10 @@ impl World {
         }
     }
 
-    /// What a drive with a fault makes of `command`, N m, for joint `j`.
-    fn delivered(&self, j: usize, command: f64) -> f64 {
+    /// What a drive with a fault makes of `command`, N m, for joint `j` in the tick at `now` (s).
+    fn delivered(&self, j: usize, command: f64, now: f64) -> f64 {
         let limit = self.robot.joints[j].limits.torque;
-        self.faults.clamped_drive.as_ref().map_or(command, |weak| weak.acts(j, command, limit, self.time()))
+        self.faults.clamped_drive.as_ref().map_or(command, |weak| weak.acts(j, command, limit, now))
     }
 
     /// What happens to the hand at this tick.

@@ -22,7 +22,7 @@ use surelift::dynamics::truth;
 use surelift::enclose::Counted;
 use surelift::inertia::ParameterSet;
 use surelift::reach::{Span, Tube, formulas};
-use surelift::robot::{Scene, Zonotope3};
+use surelift::robot::{Scene, TimingBounds, Zonotope3};
 use surelift::scenario::Scenario;
 
 mod moving;
@@ -145,6 +145,14 @@ fn what_the_proof_does_not_cover_is_refused() {
     assert!(refusal(&|c| c.tube.gains.period_s *= 0.5).contains("period"));
     assert!(refusal(&|c| c.tube.gains.stiction_speed_rad_s *= 0.5).contains("stiction"));
     assert!(refusal(&|c| c.tube.drift_nm[0] = f64::NAN).contains("constants"));
+    let late = |change: &dyn Fn(&mut TimingBounds)| {
+        let mut timing = TimingBounds::EXACT;
+        change(&mut timing);
+        refusal(&|c| c.robot = c.robot.with_timing(timing).unwrap())
+    };
+    assert!(late(&|t| t.reading_age_max_s = 1e-6).contains("`timing.reading_age_max_s` is 0.000001, expected 0"));
+    assert!(late(&|t| t.command_delay_max_s = 1e-3).contains("`timing.command_delay_max_s`"));
+    assert!(late(&|t| t.jitter_max_s = 1e-5).contains("`timing.jitter_max_s`"));
     let survey = good.problem().unwrap().survey(4);
     for part in [&survey[1..], &survey[..4], &[], &[survey[0].clone(), survey[4].clone()]] {
         let problem = good.problem().unwrap();

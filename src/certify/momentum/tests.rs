@@ -6,7 +6,7 @@ use super::*;
 use crate::certify::StartRefusal;
 use crate::inertia::ParameterSet;
 use crate::reach::momentum::{CycleTiming, Fall, MomentumGains, WideStart};
-use crate::robot::load;
+use crate::robot::{Gains, TimingBounds, load};
 use crate::trajectory::{Bezier, JointState, PiecewiseBezier};
 
 const TIMING: CycleTiming = CycleTiming { period_s: 1e-3, latency_s: 2e-4, delay_s: 3e-4, jitter_s: 0.0 };
@@ -133,6 +133,27 @@ fn constants_that_are_too_small_are_refused_by_name() {
     ] {
         assert!(said.contains(named), "{named}: {said}");
     }
+    // An arm that is later than the law is told, or keeps another period.
+    let scene = Scene::default();
+    let of = |robot: &Arm| {
+        let problem = MomentumProblem::new(robot, &case.set, &scene, &case.curve, MomentumStart::Rest);
+        problem.unwrap().certify(&case.tube, PARTITION).map_err(|refusal| refusal.to_string())
+    };
+    let late = |timing: TimingBounds| of(&case.robot.with_timing(timing).unwrap());
+    let own =
+        TimingBounds { reading_age_max_s: TIMING.latency_s, command_delay_max_s: TIMING.delay_s, jitter_max_s: 0.0 };
+    late(own).unwrap();
+    for (named, timing) in [
+        ("latency_s: expected at least 0.00021", TimingBounds { reading_age_max_s: 2.1e-4, ..own }),
+        ("delay_s: expected at least 0.00031", TimingBounds { command_delay_max_s: 3.1e-4, ..own }),
+        ("jitter_s: expected at least 0.00001", TimingBounds { jitter_max_s: 1e-5, ..own }),
+    ] {
+        let said = late(timing).unwrap_err();
+        assert!(said.contains(named), "{named}: {said}");
+    }
+    let slower = Gains { period_s: 2e-3, ..case.robot.gains() };
+    let said = of(&case.robot.with_gains(slower).unwrap()).unwrap_err();
+    assert!(said.contains("period_s: expected 0.002"), "{said}");
     // More torque than the actuators have.
     let said = refused(&|tube| tube.robust_nm.fill(100.0));
     assert!(said.contains("Torque") || said.contains("Velocity"), "{said}");

@@ -411,7 +411,7 @@ impl<'a> Replay<'a> {
         }
         self.acceleration_bound.iter_mut().zip(bound).for_each(|(a, b)| *a = a.max(*b));
         let acceleration_bound = bound.clone();
-        Ok(Window { samples: samples.to_vec(), acceleration_bound, clock: Clock::Control })
+        Ok(Window { samples: samples.to_vec(), acceleration_bound, clock: Clock::of_loop(self.robot) })
     }
 
     /// The rows that step number `step` makes.

@@ -311,9 +311,11 @@ impl<'a> RowMaker<'a> {
         let at_tick = |forms: &mut Evaluator<Form>, group: &[(usize, usize, usize)]| {
             let (tick, _, stretch) = group[0];
             let stretch = &history.stretches[stretch];
-            // The bound on the accelerations is of no account at a tick.
             let sample = std::slice::from_ref(&stretch.samples[tick - stretch.first]);
-            let integrals = Integrals::of_samples(robot, sample, &[], Clock::Control);
+            // A reading is of the time before its tick.
+            let before = stretch.windows.iter().find(|past| past.ticks.start <= tick && tick <= past.ticks.end);
+            let bound = before.map_or(&[][..], |past| &past.acceleration_bound);
+            let integrals = Integrals::of_samples(robot, sample, bound, Clock::Control);
             integrals.place(forms, 0);
             let one = |&(tick, joint, _): &(usize, usize, usize)| {
                 let mut y = vec![];

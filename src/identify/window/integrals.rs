@@ -190,9 +190,7 @@ impl<'a> Integrals<'a> {
         error: Interval,
         mut enter: impl FnMut(usize, f64),
     ) -> (f64, f64) {
-        let (first, last) = (&self.samples[0], &self.samples[self.panels()]);
-        let sensors = &self.robot.sensors();
-        let difference = |a: f64, b: f64, error: f64| Interval::around(b, error) - Interval::around(a, error);
+        let last = self.panels();
         let (torque, noise) = self.torque(i);
         let mut error = Interval::constant(noise) + Interval::constant(torque.radius()) + error;
         let mut charge = |column: usize, coefficient: Interval| {
@@ -202,8 +200,8 @@ impl<'a> Integrals<'a> {
         };
         links.enumerate().for_each(|(column, y)| charge(column, y));
         let friction = self.robot.joint_index(i);
-        charge(friction.armature, difference(first.dq[i], last.dq[i], sensors.velocity_rad_s));
-        charge(friction.viscous, difference(first.q[i], last.q[i], sensors.position_rad));
+        charge(friction.armature, self.velocity_at(i, last) - self.velocity_at(i, 0));
+        charge(friction.viscous, self.position_at(i, last) - self.position_at(i, 0));
         charge(friction.coulomb, self.coulomb(i));
         charge(friction.offset, self.duration());
         (torque.midpoint(), error.upper())
@@ -218,7 +216,7 @@ impl<'a> Integrals<'a> {
     fn step(&self, k: usize) -> Interval {
         match self.clock {
             Clock::Control => Interval::constant(self.robot.gains().period_s),
-            Clock::Recorded => {
+            Clock::Stamped | Clock::Recorded => {
                 let stamp = |k: usize| Interval::constant(self.samples[k].t);
                 stamp(k + 1) - stamp(k)
             }
@@ -229,7 +227,7 @@ impl<'a> Integrals<'a> {
     fn longest(&self, a: usize, b: usize) -> Interval {
         match self.clock {
             Clock::Control => self.step(a),
-            Clock::Recorded => {
+            Clock::Stamped | Clock::Recorded => {
                 let longest = (a..b).map(|k| self.step(k).upper()).fold(0.0, f64::max);
                 Interval::constant(longest)
             }
@@ -243,7 +241,7 @@ impl<'a> Integrals<'a> {
     pub(super) fn duration(&self) -> Interval {
         match self.clock {
             Clock::Control => self.step(0).scale(self.panels() as f64),
-            Clock::Recorded => {
+            Clock::Stamped | Clock::Recorded => {
                 let stamp = |k: usize| Interval::constant(self.samples[k].t);
                 stamp(self.panels()) - stamp(0)
             }
@@ -262,7 +260,7 @@ impl<'a> Integrals<'a> {
         };
         for (k, pair) in self.samples.windows(2).enumerate() {
             match self.clock {
-                Clock::Control => add(&pair[0], self.step(k)),
+                Clock::Control | Clock::Stamped => add(&pair[0], self.step(k)),
                 Clock::Recorded => pair.iter().for_each(|sample| add(sample, self.step(k).scale(0.5))),
             }
         }
@@ -294,30 +292,48 @@ impl<'a> Integrals<'a> {
     /// Range of dq_i from tick `a` to tick `b`.
     fn velocity(&self, i: usize, a: usize, b: usize) -> Interval {
         let between = self.longest(a, b).scale(0.5 * self.acceleration_bound[i]).upper();
-        let known = self.robot.sensors().velocity_rad_s;
-        self.hull(a, b, |s| s.dq[i]) + Interval::new(-known, known) + Interval::new(-between, between)
+        hull(a, b, |k| self.velocity_at(i, k)) + Interval::new(-between, between)
     }
 
     /// Range of q_i from tick `a` to tick `b`, when its velocity stays in `dq`.
     fn position(&self, i: usize, a: usize, b: usize, dq: Interval) -> Interval {
         let between = self.longest(a, b).scale(0.5 * dq.sup_abs()).upper();
-        let known = self.robot.sensors().position_rad;
-        self.hull(a, b, |s| s.q[i]) + Interval::new(-known, known) + Interval::new(-between, between)
+        hull(a, b, |k| self.position_at(i, k)) + Interval::new(-between, between)
     }
 
-    fn hull(&self, a: usize, b: usize, of: impl Fn(&Sample) -> f64) -> Interval {
-        let samples = &self.samples[a..=b];
-        samples.iter().fold(Interval::constant(of(&samples[0])), |h, s| h.hull(Interval::constant(of(s))))
+    /// What q_i is at tick k, by a reading that may be of an age before; see the module above.
+    fn position_at(&self, i: usize, k: usize) -> Interval {
+        let (sample, known) = (&self.samples[k], self.robot.sensors().position_rad);
+        let read = Interval::around(sample.q[i], known);
+        let age = self.robot.timing().reading_age_max_s;
+        if age == 0.0 {
+            return read;
+        }
+        let since = Interval::new(0.0, age);
+        let rate = Interval::around(sample.dq[i], self.robot.sensors().velocity_rad_s);
+        read + since * (rate + since.scale(0.5) * self.accelerations(i))
+    }
+
+    /// The same of dq_i.
+    fn velocity_at(&self, i: usize, k: usize) -> Interval {
+        let read = Interval::around(self.samples[k].dq[i], self.robot.sensors().velocity_rad_s);
+        let age = self.robot.timing().reading_age_max_s;
+        if age == 0.0 { read } else { read + Interval::constant(age) * self.accelerations(i) }
+    }
+
+    /// What ddq_i may be.
+    fn accelerations(&self, i: usize) -> Interval {
+        let most = self.acceleration_bound[i];
+        Interval::new(-most, most)
     }
 
     /// Y_f on everything that the state at tick k may be.
     fn rate_at<'e>(&self, evaluator: &'e mut Evaluator<Interval>, k: usize) -> &'e [Interval] {
-        let (sample, sensors) = (&self.samples[k], &self.robot.sensors());
-        let around = |x: &f64, error: f64| Interval::around(*x, error);
+        let n = self.robot.dof();
         evaluator.q.clear();
-        evaluator.q.extend(sample.q.iter().map(|x| around(x, sensors.position_rad)));
+        evaluator.q.extend((0..n).map(|i| self.position_at(i, k)));
         evaluator.dq.clear();
-        evaluator.dq.extend(sample.dq.iter().map(|x| around(x, sensors.velocity_rad_s)));
+        evaluator.dq.extend((0..n).map(|i| self.velocity_at(i, k)));
         evaluator.rate(self.robot)
     }
 
@@ -340,7 +356,7 @@ impl<'a> Integrals<'a> {
                     terms.for_each(|(y, rate)| *y = *y + rate.scale(0.5));
                 }
                 Clock::Control => terms.for_each(|(y, rate)| *y = *y + *rate),
-                Clock::Recorded => {
+                Clock::Stamped | Clock::Recorded => {
                     let before = k.checked_sub(1).map_or(Interval::zero(), |k| own.step(k));
                     let after = if k < last { own.step(k) } else { Interval::zero() };
                     let weight = (before + after).scale(0.5);
@@ -366,10 +382,24 @@ impl<'a> Integrals<'a> {
         let n = self.robot.dof();
         let (sample, sensors) = (&self.samples[k], &self.robot.sensors());
         let form = |x: f64, symbol: usize, error: f64| Form::constant(x) + Form::symbol(symbol, error);
+        // Of an interval.
+        let of = |x: Interval, symbol: usize| form(x.midpoint(), symbol, x.radius());
+        let on_time = self.robot.timing().reading_age_max_s == 0.0;
+        let position = |i: usize| {
+            if on_time { form(sample.q[i], i, sensors.position_rad) } else { of(self.position_at(i, k), i) }
+        };
+        let velocity = |i: usize| {
+            let symbol = n + i;
+            if on_time {
+                form(sample.dq[i], symbol, sensors.velocity_rad_s)
+            } else {
+                of(self.velocity_at(i, k), symbol)
+            }
+        };
         evaluator.q.clear();
-        evaluator.q.extend((0..n).map(|i| form(sample.q[i], i, sensors.position_rad)));
+        evaluator.q.extend((0..n).map(position));
         evaluator.dq.clear();
-        evaluator.dq.extend((0..n).map(|i| form(sample.dq[i], n + i, sensors.velocity_rad_s)));
+        evaluator.dq.extend((0..n).map(velocity));
         evaluator.sweep(self.robot);
     }
 
@@ -411,7 +441,7 @@ impl<'a> Integrals<'a> {
     fn over_panels(&self, a: usize, b: usize, of: impl Fn(Interval) -> Interval) -> Interval {
         match self.clock {
             Clock::Control => of(self.step(a)).scale((b - a) as f64),
-            Clock::Recorded => (a..b).fold(Interval::zero(), |sum, k| sum + of(self.step(k))),
+            Clock::Stamped | Clock::Recorded => (a..b).fold(Interval::zero(), |sum, k| sum + of(self.step(k))),
         }
     }
 
@@ -514,4 +544,9 @@ impl<'a> Integrals<'a> {
         let degrees = self.robot.uncertainty().gravity_direction_deg;
         Interval::constant(tilt_bound(&self.robot.gravity, degrees, lever))
     }
+}
+
+/// The hull of `of` the ticks from `a` to `b`.
+fn hull(a: usize, b: usize, of: impl Fn(usize) -> Interval) -> Interval {
+    (a + 1..=b).fold(of(a), |hull, k| hull.hull(of(k)))
 }

@@ -17,7 +17,7 @@ use super::*;
 use crate::dynamics::{Motion, Wrench, rnea};
 use crate::inertia::{ARMATURE, COULOMB, INERTIAL, OFFSET, ParameterSet, VISCOUS};
 use crate::robot::fixture::small_robot;
-use crate::robot::{Arm, DriveBounds};
+use crate::robot::{Arm, DriveBounds, TimingBounds};
 use crate::scalar::Dual;
 
 /// Gauss-Legendre nodes on [0, 1] with their weights.
@@ -62,6 +62,10 @@ struct Experiment {
     clock: Clock,
     /// Errors of position, velocity and torque at a tick (whether it is the last, joint) as shares of their bounds.
     errors: [fn(bool, usize) -> f64; 3],
+    /// Age of the readings of a tick (whether it is the last) as a share of its bound: it reaches back over time of one acceleration.
+    age: fn(bool) -> f64,
+    /// Accelerations before the first tick, as shares of their bounds.
+    before: f64,
 }
 
 impl Experiment {
@@ -84,6 +88,8 @@ impl Experiment {
             steps: vec![vec![robot.gains().period_s; 20]],
             clock: Clock::Control,
             errors: [|_, _| 0.0; 3],
+            age: |_| 0.0,
+            before: 0.0,
             robot,
         }
     }
@@ -137,7 +143,8 @@ impl Experiment {
     fn windows(&self) -> Vec<Window> {
         let n = self.q.len();
         let (mut t, mut q, mut dq) = (0.0, self.q.clone(), self.dq.clone());
-        let mut truth = vec![(t, q.clone(), dq.clone())];
+        let came: Vec<f64> = self.acceleration.iter().map(|(bound, _)| bound * self.before).collect();
+        let mut truth = vec![(t, q.clone(), dq.clone(), came)];
         let mut means = vec![];
         for &step in self.steps.iter().flatten() {
             let mut impulse = vec![0.0; n];
@@ -157,7 +164,8 @@ impl Experiment {
             let beside = |j: usize| (self.unmodelled)(j) * self.robot.drive(j).unmodelled_nm;
             means.push(impulse.iter().enumerate().map(|(j, x)| x / step - beside(j)).collect::<Vec<f64>>());
             t += step;
-            truth.push((t, q.clone(), dq.clone()));
+            let came = self.acceleration.iter().map(|(bound, share)| bound * share[3]).collect();
+            truth.push((t, q.clone(), dq.clone(), came));
         }
         let torques = self.torques(&means);
         let last = truth.len() - 1;
@@ -191,16 +199,25 @@ impl Experiment {
         torques
     }
 
-    fn read(&self, last: bool, (t, q, dq): &(f64, Vec<f64>, Vec<f64>), tau: &[f64]) -> Sample {
+    fn read(
+        &self,
+        last: bool,
+        (t, q, dq, ddq): &(f64, Vec<f64>, Vec<f64>, Vec<f64>),
+        tau: &[f64],
+    ) -> Sample {
         let sensors = &self.robot.sensors();
+        let age = (self.age)(last) * self.robot.timing().reading_age_max_s;
+        let q: Vec<f64> =
+            (0..q.len()).map(|j| q[j] - age * dq[j] + 0.5 * age * age * ddq[j]).collect();
+        let dq: Vec<f64> = (0..q.len()).map(|j| dq[j] - age * ddq[j]).collect();
         let [position, velocity, torque] = self.errors;
         let off = |x: &[f64], bound: &dyn Fn(f64) -> f64, share: fn(bool, usize) -> f64| {
             x.iter().enumerate().map(|(j, x)| x + bound(*x) * share(last, j)).collect()
         };
         Sample {
             t: *t,
-            q: off(q, &|_| sensors.position_rad, position),
-            dq: off(dq, &|_| sensors.velocity_rad_s, velocity),
+            q: off(&q, &|_| sensors.position_rad, position),
+            dq: off(&dq, &|_| sensors.velocity_rad_s, velocity),
             tau: off(tau, &|x| sensors.torque_ratio * x.abs() + sensors.torque_abs_nm, torque),
         }
     }
@@ -543,4 +560,129 @@ fn torque_errors_are_bounded_by_what_is_read() {
             it.reaches(0, 0.98);
         }
     }
+}
+
+impl Experiment {
+    /// Readings up to `age_s` old: all of them are.
+    fn late(&mut self, age_s: f64) {
+        let timing = TimingBounds { reading_age_max_s: age_s, ..TimingBounds::EXACT };
+        self.robot.stated().timing = timing;
+        self.age = |_| 1.0;
+    }
+}
+
+/// Braking before the window and speeding up at its end, both are read as they were before.
+#[test]
+fn late_velocities_at_the_ends_move_the_momentum() {
+    let armature = small_robot().friction_index(1) + ARMATURE;
+    for (column, joints) in [(MOMENT_ZZ, 0..2), (armature, 1..2)] {
+        let mut it = Experiment::new(&[(column, 0.2)]);
+        it.panels(1, 1e-3);
+        it.acceleration[1] = (10.0, [1.0; 4]);
+        it.before = -1.0;
+        it.late(0.25e-3);
+        joints.for_each(|i| it.reaches(i, 0.98));
+        // What the encoders err by comes on top.
+        it.robot.stated().sensors.velocity_rad_s = 1e-3;
+        it.errors[1] = |last, _| if last { -1.0 } else { 1.0 };
+        it.reaches(1, 0.98);
+    }
+}
+
+#[test]
+fn late_positions_at_the_ends_move_what_viscous_friction_took() {
+    let joint = small_robot().friction_index(0);
+    let mut it = Experiment::new(&[(joint + VISCOUS, 8.0)]);
+    it.dq = vec![1.0; 3];
+    it.late(0.25e-3);
+    for age in [|last: bool| f64::from(u8::from(last)), |last: bool| f64::from(u8::from(!last))] {
+        it.age = age;
+        it.reaches(0, 0.98);
+    }
+    it.robot.stated().sensors.velocity_rad_s = 0.5;
+    it.errors[1] = |_, _| -1.0;
+    it.age = |last| f64::from(u8::from(last));
+    it.reaches(0, 0.98);
+}
+
+#[test]
+fn late_positions_at_the_ends_move_the_momentum_of_the_links() {
+    let mut it = Experiment::new(&[(FIRST_MOMENT_X, 0.3)]);
+    it.panels(1, 1e-6);
+    (it.q, it.dq) = (vec![0.0, 1.2, 0.0], vec![1.0, 0.5, 0.0]);
+    it.late(5e-5);
+    for age in [|last: bool| f64::from(u8::from(last)), |last: bool| f64::from(u8::from(!last))] {
+        it.age = age;
+        (0..2).for_each(|i| it.reaches(i, 0.98));
+    }
+}
+
+/// Read as standing still, both ends are on the move: away from each other.
+#[test]
+fn late_positions_are_off_by_what_accelerations_did() {
+    let joint = small_robot().friction_index(0);
+    let mut it = Experiment::new(&[(joint + VISCOUS, 8.0)]);
+    let (age, bound) = (0.25e-3, 10.0);
+    it.panels(1, 4.0 * age);
+    it.dq[0] = -age * bound;
+    it.acceleration[0] = (bound, [0.0, 0.0, 1.0, 1.0]);
+    it.before = -1.0;
+    it.late(age);
+    it.reaches(0, 0.98);
+}
+
+/// A weight that turns evenly, read as where it was, or read in time: nobody knows which.
+#[test]
+fn late_positions_move_the_weight_throughout() {
+    for clock in [Clock::Control, Clock::Stamped, Clock::Recorded] {
+        let mut it = Experiment::new(&[(FIRST_MOMENT_X, 0.3)]);
+        it.clock = clock;
+        it.robot.gravity.y = -9.81;
+        (it.q, it.dq) = (vec![0.0, FRAC_PI_2 - 0.03, 0.0], vec![0.0, 1.0, 0.0]);
+        it.panels(60, 1e-3);
+        it.late(2e-3);
+        it.reaches(1, 0.98);
+        it.age = |_| 0.0;
+        it.reaches(1, 0.98);
+    }
+}
+
+/// The first joint speeds up all the time, and is read as slower than it is.
+#[test]
+fn late_velocities_move_the_rate_of_the_momentum_throughout() {
+    let mut it = Experiment::new(&[(FIRST_MOMENT_X, 0.3)]);
+    (it.q, it.dq) = (vec![0.0, FRAC_PI_2, 0.0], vec![1.0, 0.0, 0.0]);
+    it.acceleration[0] = (3.0, [1.0; 4]);
+    it.before = 1.0;
+    it.panels(60, 1e-3);
+    it.late(0.06);
+    it.reaches(1, 0.98);
+}
+
+/// It brakes below the stiction speed all the time, and is read as it was above.
+#[test]
+fn a_late_reading_above_the_stiction_speed_need_not_be_above_it() {
+    let mut it = sticking(0.0);
+    let (age, bound, period) = (40e-3, 0.1, 1e-3);
+    it.panels(20, period);
+    it.dq[0] = it.robot.gains().stiction_speed_rad_s - 0.01 * age * bound;
+    it.acceleration[0] = (bound, [-1.0; 4]);
+    it.before = -1.0;
+    it.late(age);
+    it.reaches(0, 0.98);
+}
+
+/// Ticks of a loop that shakes: all that depends on how long one takes is as the stamps say.
+#[test]
+fn uneven_ticks_count_as_long_as_they_are() {
+    let joint = small_robot().friction_index(0);
+    let mut it = Experiment::new(&[(joint + OFFSET, 5.0), (FIRST_MOMENT_X, 0.3)]);
+    it.clock = Clock::Stamped;
+    it.robot.gravity.y = -9.81;
+    it.steps = vec![[0.8e-3, 1.2e-3, 0.9e-3].repeat(7); 2];
+    (it.q, it.dq) = (vec![0.3, 0.8, 0.0], vec![0.5, 1.0, 0.0]);
+    it.robot.stated().sensors.torque_abs_nm = 0.2;
+    it.errors[2] = |_, _| -1.0;
+    it.reaches(0, 0.98);
+    it.reaches(1, 0.98);
 }

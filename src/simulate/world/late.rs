@@ -64,7 +64,8 @@ impl World {
         passed.t += length_s;
         if let Some(reference) = reference {
             reference.curve.evaluate(passed.t, &mut self.desired);
-            self.audit.follow(&self.plant.q, &self.plant.dq, &self.desired, reference);
+            let (q, dq) = (self.plant.link_positions(), self.plant.link_velocities());
+            self.audit.follow(q, dq, &self.desired, reference);
         }
     }
 }

@@ -16,6 +16,9 @@ impl IdentificationStudy<'_> {
                     Clock::Control => {
                         "has every tick of the control loop: torque taken as held between samples"
                     }
+                    Clock::Stamped => {
+                        "has every tick of the control loop, with stamps: a torque is taken as the mean until the next"
+                    }
                     Clock::Recorded => "time stamps used as they are; torque between samples taken as linear",
                 }
                 .to_owned(),
