@@ -31,7 +31,7 @@ use crate::enclose::{Counted, Rounding};
 
 pub use cell::CellReport;
 pub use momentum::{MomentumProblem, MomentumStart};
-pub use problem::{on_time, Partition, Problem};
+pub use problem::{Partition, Problem, on_time};
 pub use separate::{DETAIL_M, ProvenClearance};
 pub use switch::{Predecessor, Start, StartRefusal};
 pub use verdict::{Body, Certificate, ConstraintFamily, ConstraintIndex, Margin, Refusal, Shortfall};

@@ -66,7 +66,8 @@ impl WindowCollector {
     ) -> Result<Self, IdentifyError> {
         check_settings(&robot, options)?;
         let panels = ((options.window_s / robot.gains().period_s).round() as usize).max(1);
-        let mut collector = Self { robot, panels, acceleration_bound: vec![], late: (vec![], 0), ticks: 0, filling: None };
+        let mut collector =
+            Self { robot, panels, acceleration_bound: vec![], late: (vec![], 0), ticks: 0, filling: None };
         collector.set_acceleration_bound(acceleration_bound)?;
         Ok(collector)
     }
@@ -94,7 +95,7 @@ impl WindowCollector {
     /// Readings of so many ticks to come may be of the time of a bound that was: it ends when the first command since then acts.
     fn keep_late(&mut self, before: Vec<f64>) {
         let (largest, left) = &mut self.late;
-        if *left == 0 {
+        if *left == 0 || largest.is_empty() {
             *largest = before;
         } else {
             largest.iter_mut().zip(before).for_each(|(a, b)| *a = a.max(b));
@@ -300,10 +301,16 @@ mod tests {
             found
         };
         // Window k is of the ticks k and k + 1; that of tick 4 is in progress as the bound changes.
-        let expected = |until: usize| -> Vec<f64> {
-            (0..19).map(|k| if k < until { 5.0 } else { 3.0 }).collect()
-        };
+        let expected =
+            |until: usize| -> Vec<f64> { (0..19).map(|k| if k < until { 5.0 } else { 3.0 }).collect() };
         assert_eq!(late(0.0, 0.0, 0.0), expected(5));
+        // The bound that a collector is made with is one too.
+        let timing = TimingBounds { reading_age_max_s: 2.4e-3, ..TimingBounds::EXACT };
+        let late_robot = Arc::new(robot.with_timing(timing).unwrap());
+        let mut collector = WindowCollector::new(late_robot, times(5.0), &options).unwrap();
+        collector.set_acceleration_bound(times(2.0)).unwrap();
+        let first = samples[..2].iter().find_map(|sample| collector.push(sample.clone()).unwrap()).unwrap();
+        assert_eq!(first.window.acceleration_bound, times(5.0));
         assert_eq!(late(2.4e-3, 0.0, 0.0), expected(9));
         assert_eq!(late(2.4e-3, 0.5e-3, 0.0), expected(9));
         assert_eq!(late(2.4e-3, 0.7e-3, 0.0), expected(10));

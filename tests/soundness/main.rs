@@ -150,7 +150,9 @@ fn what_the_proof_does_not_cover_is_refused() {
         change(&mut timing);
         refusal(&|c| c.robot = c.robot.with_timing(timing).unwrap())
     };
-    assert!(late(&|t| t.reading_age_max_s = 1e-6).contains("`timing.reading_age_max_s` is 0.000001, expected 0"));
+    assert!(
+        late(&|t| t.reading_age_max_s = 1e-6).contains("`timing.reading_age_max_s` is 0.000001, expected 0")
+    );
     assert!(late(&|t| t.command_delay_max_s = 1e-3).contains("`timing.command_delay_max_s`"));
     assert!(late(&|t| t.jitter_max_s = 1e-5).contains("`timing.jitter_max_s`"));
     let survey = good.problem().unwrap().survey(4);

@@ -140,8 +140,11 @@ fn constants_that_are_too_small_are_refused_by_name() {
         problem.unwrap().certify(&case.tube, PARTITION).map_err(|refusal| refusal.to_string())
     };
     let late = |timing: TimingBounds| of(&case.robot.with_timing(timing).unwrap());
-    let own =
-        TimingBounds { reading_age_max_s: TIMING.latency_s, command_delay_max_s: TIMING.delay_s, jitter_max_s: 0.0 };
+    let own = TimingBounds {
+        reading_age_max_s: TIMING.latency_s,
+        command_delay_max_s: TIMING.delay_s,
+        jitter_max_s: 0.0,
+    };
     late(own).unwrap();
     for (named, timing) in [
         ("latency_s: expected at least 0.00021", TimingBounds { reading_age_max_s: 2.1e-4, ..own }),

@@ -182,7 +182,9 @@ fn believed(proof: &SetProof, premises: &Premises, asked: &Asked) -> String {
     for (file, clock) in premises.files.iter().zip(&premises.clocks) {
         let clock = match clock {
             Clock::Control => "has every tick of the control loop; the torque is held in between",
-            Clock::Stamped => "has every tick of the control loop, with stamps; a torque is the mean until the next",
+            Clock::Stamped => {
+                "has every tick of the control loop, with stamps; a torque is the mean until the next"
+            }
             Clock::Recorded => "has stamps of its own; the torque is linear in between",
         };
         lines.push(format!("{} {clock}", file.path.display()));

@@ -53,7 +53,8 @@ impl RecordedMotion<'_> {
         segment: std::ops::Range<usize>,
         times: &[f64],
     ) -> Option<Vec<[f64; 2]>> {
-        let sums = Sums::of(&self.logs[log].samples[segment.clone()], times, self.robot.timing().reading_age_max_s);
+        let sums =
+            Sums::of(&self.logs[log].samples[segment.clone()], times, self.robot.timing().reading_age_max_s);
         let one = |k: usize| {
             let step = times[k + 1] - times[k];
             let (mut least, mut forbidden) = (0.0_f64, vec![]);

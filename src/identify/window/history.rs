@@ -313,7 +313,8 @@ impl<'a> RowMaker<'a> {
             let stretch = &history.stretches[stretch];
             let sample = std::slice::from_ref(&stretch.samples[tick - stretch.first]);
             // A reading is of the time before its tick.
-            let before = stretch.windows.iter().find(|past| past.ticks.start <= tick && tick <= past.ticks.end);
+            let before =
+                stretch.windows.iter().find(|past| past.ticks.start <= tick && tick <= past.ticks.end);
             let bound = before.map_or(&[][..], |past| &past.acceleration_bound);
             let integrals = Integrals::of_samples(robot, sample, bound, Clock::Control);
             integrals.place(forms, 0);

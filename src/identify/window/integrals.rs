@@ -441,7 +441,9 @@ impl<'a> Integrals<'a> {
     fn over_panels(&self, a: usize, b: usize, of: impl Fn(Interval) -> Interval) -> Interval {
         match self.clock {
             Clock::Control => of(self.step(a)).scale((b - a) as f64),
-            Clock::Stamped | Clock::Recorded => (a..b).fold(Interval::zero(), |sum, k| sum + of(self.step(k))),
+            Clock::Stamped | Clock::Recorded => {
+                (a..b).fold(Interval::zero(), |sum, k| sum + of(self.step(k)))
+            }
         }
     }
 

@@ -199,16 +199,10 @@ impl Experiment {
         torques
     }
 
-    fn read(
-        &self,
-        last: bool,
-        (t, q, dq, ddq): &(f64, Vec<f64>, Vec<f64>, Vec<f64>),
-        tau: &[f64],
-    ) -> Sample {
+    fn read(&self, last: bool, (t, q, dq, ddq): &(f64, Vec<f64>, Vec<f64>, Vec<f64>), tau: &[f64]) -> Sample {
         let sensors = &self.robot.sensors();
         let age = (self.age)(last) * self.robot.timing().reading_age_max_s;
-        let q: Vec<f64> =
-            (0..q.len()).map(|j| q[j] - age * dq[j] + 0.5 * age * age * ddq[j]).collect();
+        let q: Vec<f64> = (0..q.len()).map(|j| q[j] - age * dq[j] + 0.5 * age * age * ddq[j]).collect();
         let dq: Vec<f64> = (0..q.len()).map(|j| dq[j] - age * ddq[j]).collect();
         let [position, velocity, torque] = self.errors;
         let off = |x: &[f64], bound: &dyn Fn(f64) -> f64, share: fn(bool, usize) -> f64| {

@@ -36,7 +36,8 @@ impl CycleTiming {
     /// The first bound that is smaller than the arm's file states, or a period that is not its own: what is proven would not be of that arm.
     pub fn kinder_than(&self, arm: &Arm) -> Option<String> {
         let own = Self::of(arm);
-        let small = |what: &str, x: f64, expected: String| Some(format!("{what}: expected {expected}, found {x}"));
+        let small =
+            |what: &str, x: f64, expected: String| Some(format!("{what}: expected {expected}, found {x}"));
         if self.period_s != own.period_s {
             return small("period_s", self.period_s, format!("{}, the robot's own", own.period_s));
         }
