@@ -41,9 +41,11 @@ pub fn accelerations(
     if !floor.iter().all(|least| *least > 0.0) {
         return None;
     }
+    // u never grows: this is the largest, with what its own arithmetic is off by.
+    let robust = tube.widest_from(0.0).robust_nm;
     let mut most = vec![0.0f64; n];
     for report in reports {
-        let pushed = |i: usize| add_up(report.rho_nm[i], tube.robust_at(i, 0.0));
+        let pushed = |i: usize| add_up(report.rho_nm[i], robust[i]);
         let energy = sum_up((0..n).map(|i| div_up(mul_up(pushed(i), pushed(i)), floor[i])));
         for (j, most) in most.iter_mut().enumerate() {
             let desired = match report.span {
