@@ -2,7 +2,7 @@
 //! the robot's file bounds all three. From the simulator through the momentum law to the identifier, on the public API.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use surelift::certify::{MomentumProblem, MomentumStart, Partition};
 use surelift::control::{Measured, MomentumController, MomentumPlan};
@@ -19,16 +19,21 @@ use surelift::simulate::World;
 use surelift::trajectory::{Bezier, JointState, PiecewiseBezier};
 
 const CELLS: usize = 32;
+/// How long the arm moves along a plan of twice that, s.
+const RUN_S: f64 = 1.5;
 const LATE: TimingBounds =
     TimingBounds { reading_age_max_s: 5e-4, command_delay_max_s: 4e-4, jitter_max_s: 1e-4 };
 
 /// The Gen3 with velocities and drives as bad as those of real arms, late as its file says; a proven motion for all that physics leaves of the prior.
+#[derive(Clone)]
 struct Bench {
     robot: Arc<Arm>,
     prior: ParameterSet,
     plan: Arc<MomentumPlan>,
     accelerations: Vec<f64>,
 }
+
+static BENCH: LazyLock<Bench> = LazyLock::new(bench);
 
 fn scenario() -> Scenario {
     Scenario::load(Path::new("scenarios/dumbbell_c_8lb.toml")).unwrap()
@@ -44,7 +49,7 @@ fn bench() -> Bench {
     let set = Arc::new(PreparedSet::new(&robot, &prior));
     let end: Vec<f64> =
         task.start.iter().enumerate().map(|(j, q)| q + if j % 2 == 0 { 0.5 } else { -0.5 }).collect();
-    let curve = Bezier::to_rest(&JointState::at_rest(&task.start), &end, 1.6).unwrap();
+    let curve = Bezier::to_rest(&JointState::at_rest(&task.start), &end, 3.0).unwrap();
     let curve = PiecewiseBezier::from(curve);
     let scene = Scene::default();
     let problem = MomentumProblem::new(&robot, &set, &scene, &curve, MomentumStart::Rest).unwrap();
@@ -58,7 +63,7 @@ fn bench() -> Bench {
 }
 
 /// What a run tells: the samples, and the world to ask whether a set holds the truth.
-fn run(bench: &Bench, seed: u64) -> (World, Vec<Sample>) {
+fn run(bench: &Bench, seed: u64, until_s: f64) -> (World, Vec<Sample>) {
     let (task, truth) = scenario().split();
     let mut world = World::new(bench.robot.clone(), Scene::default(), &task.start, truth, seed);
     let mut controller = MomentumController::new(bench.robot.clone(), bench.plan.clone());
@@ -67,7 +72,7 @@ fn run(bench: &Bench, seed: u64) -> (World, Vec<Sample>) {
     let mut samples = vec![];
     world.hold(&mut measured);
     let begun = world.time();
-    while world.time() - begun < bench.plan.curve.duration_s() {
+    while world.time() - begun < until_s {
         world.read(&mut reading);
         let now = Measured { q: &reading.q, dq: &reading.dq };
         if samples.is_empty() {
@@ -99,17 +104,17 @@ fn learn(bench: &Bench, timing: TimingBounds, samples: &[Sample]) -> Result<Para
 
 #[test]
 fn the_truth_is_inside_whatever_the_ages() {
-    let bench = bench();
+    let bench = &*BENCH;
     let hand = bench.robot.end_effector();
     let before = bench.prior.body(hand).mass();
     let mut ticks = [f64::INFINITY, 0.0f64];
-    for seed in 0..4 {
-        let (mut world, samples) = run(&bench, seed);
+    for seed in 0..3 {
+        let (mut world, samples) = run(bench, seed, RUN_S);
         for pair in samples.windows(2) {
             let step = pair[1].t - pair[0].t;
             ticks = [ticks[0].min(step), ticks[1].max(step)];
         }
-        let set = learn(&bench, LATE, &samples).unwrap();
+        let set = learn(bench, LATE, &samples).unwrap();
         world.set_claimed(&set);
         let audit = world.reveal();
         let mass = set.body(hand).mass();
@@ -129,14 +134,14 @@ fn the_truth_is_inside_whatever_the_ages() {
 /// One who is told that all is on time is contradicted by the first ticks that shake, and by the readings as soon as they are late enough to be told from noise.
 #[test]
 fn who_knows_nothing_of_lateness_refuses_what_is_late() {
-    let mut bench = bench();
-    let (_, samples) = run(&bench, 0);
+    let mut bench = BENCH.clone();
+    let (_, samples) = run(&bench, 0, 0.1);
     let refused = learn(&bench, TimingBounds::EXACT, &samples).unwrap_err();
     assert!(matches!(refused, IdentifyError::BadTime { .. }), "{refused}");
     // With better encoders a step of the age shows.
     let timing = TimingBounds { reading_age_max_s: 0.0, ..LATE };
     let sensors = Sensors { velocity_rad_s: 1e-5, position_rad: 1e-7, ..bench.robot.sensors() };
     bench.robot = Arc::new(bench.robot.with_sensors(sensors).unwrap());
-    let found: Vec<_> = (0..4).map(|seed| learn(&bench, timing, &run(&bench, seed).1)).collect();
+    let found: Vec<_> = (0..4).map(|seed| learn(&bench, timing, &run(&bench, seed, 0.5).1)).collect();
     assert!(found.iter().any(|found| matches!(found, Err(IdentifyError::Jump { .. }))), "{found:?}");
 }
