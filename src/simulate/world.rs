@@ -33,9 +33,9 @@ use super::stopping::StopAudit;
 use super::truth::HiddenTruth;
 
 mod grip;
-mod late;
+mod passing;
 
-use late::Passed;
+use passing::Passed;
 
 /// Draws of a body's parameters before the search for a physically consistent one is given up. The number is only there to
 /// end where hardly any body in the box can exist.
@@ -212,43 +212,6 @@ impl World {
         let at_rest = reference.is_some_and(|plan| plan.t >= plan.curve.duration_s());
         self.note_approach(approach, at_rest);
         self.end_tick()
-    }
-
-    /// For so long (s) of this tick the drives are asked for `command`.
-    fn pass(
-        &mut self,
-        command: &[f64],
-        length_s: f64,
-        reference: Option<&TrackingReference<'_>>,
-        passed: &mut Passed,
-    ) {
-        let (mut applied, mut acting) = (std::mem::take(&mut self.applied), std::mem::take(&mut self.acting));
-        for (j, &command) in command.iter().enumerate() {
-            let delivered = self.delivered(j, command, passed.begun);
-            applied[j] = self.drives.applied(j, self.plant.q[j], delivered);
-            acting[j] = applied[j] + self.drives.unmodelled(j, self.plant.q[j]);
-        }
-        self.note_torques(&applied);
-        let step = length_s / super::plant::SUBSTEPS as f64;
-        let now = passed.begun;
-        let (robot, audit, desired) = (&self.robot, &mut self.audit, &mut self.desired);
-        let at_rest = reference.is_some_and(|plan| plan.t >= plan.curve.duration_s());
-        let (scene, at_first) = (&mut self.scene, &self.at_first);
-        let (paths, fault) = (&self.paths, self.faults.fast_obstacle.as_ref());
-        self.plant.advance(&acting, length_s, |q, dq| {
-            passed.t += step;
-            passed.since += step;
-            let since = passed.since;
-            place(scene, at_first, paths, (now + since, fault));
-            let (near, coming) = audit.look(robot, (&self.contacts, &*scene), (now + since, q, dq), at_rest);
-            (passed.closest, passed.approach) = (passed.closest.min(near), passed.approach.min(coming));
-            if let Some(reference) = reference {
-                reference.curve.evaluate(passed.t, desired);
-                audit.follow(q, dq, desired, reference);
-            }
-            audit.stop.iter_mut().for_each(|stop| stop.look(dq));
-        });
-        (self.applied, self.acting) = (applied, acting);
     }
 
     fn note_approach(&mut self, distance_m: f64, at_rest: bool) {

@@ -1,6 +1,7 @@
-//! A tick in which more than one command is in effect, as they act late.
+//! What passes in a tick: one command all through it, or more where commands act late.
 
-use super::{Lateness, TrackingReference, World};
+use super::super::plant::SUBSTEPS;
+use super::{Lateness, TrackingReference, World, place};
 
 /// How far a tick has come, and how near anything was in it.
 #[derive(Debug, Clone, Copy)]
@@ -24,6 +25,43 @@ impl Passed {
 }
 
 impl World {
+    /// For so long (s) of this tick the drives are asked for `command`.
+    pub(super) fn pass(
+        &mut self,
+        command: &[f64],
+        length_s: f64,
+        reference: Option<&TrackingReference<'_>>,
+        passed: &mut Passed,
+    ) {
+        let (mut applied, mut acting) = (std::mem::take(&mut self.applied), std::mem::take(&mut self.acting));
+        for (j, &command) in command.iter().enumerate() {
+            let delivered = self.delivered(j, command, passed.begun);
+            applied[j] = self.drives.applied(j, self.plant.q[j], delivered);
+            acting[j] = applied[j] + self.drives.unmodelled(j, self.plant.q[j]);
+        }
+        self.note_torques(&applied);
+        let step = length_s / SUBSTEPS as f64;
+        let now = passed.begun;
+        let (robot, audit, desired) = (&self.robot, &mut self.audit, &mut self.desired);
+        let at_rest = reference.is_some_and(|plan| plan.t >= plan.curve.duration_s());
+        let (scene, at_first) = (&mut self.scene, &self.at_first);
+        let (paths, fault) = (&self.paths, self.faults.fast_obstacle.as_ref());
+        self.plant.advance(&acting, length_s, |q, dq| {
+            passed.t += step;
+            passed.since += step;
+            let since = passed.since;
+            place(scene, at_first, paths, (now + since, fault));
+            let (near, coming) = audit.look(robot, (&self.contacts, &*scene), (now + since, q, dq), at_rest);
+            (passed.closest, passed.approach) = (passed.closest.min(near), passed.approach.min(coming));
+            if let Some(reference) = reference {
+                reference.curve.evaluate(passed.t, desired);
+                audit.follow(q, dq, desired, reference);
+            }
+            audit.stop.iter_mut().for_each(|stop| stop.look(dq));
+        });
+        (self.applied, self.acting) = (applied, acting);
+    }
+
     /// The tick passes in pieces: each ends where another command comes into effect. Until the first one does, the arm is held where it stands. What the
     /// drives apply is then known by its mean over the tick, as the torque sensors see it.
     pub(super) fn pass_late(
