@@ -142,6 +142,15 @@ fn who_knows_nothing_of_lateness_refuses_what_is_late() {
     let timing = TimingBounds { reading_age_max_s: 0.0, ..LATE };
     let sensors = Sensors { velocity_rad_s: 1e-5, position_rad: 1e-7, ..bench.robot.sensors() };
     bench.robot = Arc::new(bench.robot.with_sensors(sensors).unwrap());
-    let found: Vec<_> = (0..4).map(|seed| learn(&bench, timing, &run(&bench, seed, 0.5).1)).collect();
-    assert!(found.iter().any(|found| matches!(found, Err(IdentifyError::Jump { .. }))), "{found:?}");
+    let mut refused = 0;
+    for seed in 0..8 {
+        let samples = run(&bench, seed, 0.5).1;
+        learn(&bench, LATE, &samples).unwrap();
+        match learn(&bench, timing, &samples) {
+            Err(IdentifyError::Jump { .. } | IdentifyError::AssumptionBroken { .. }) => refused += 1,
+            other => assert!(other.is_ok(), "seed {seed}: {other:?}"),
+        }
+    }
+    println!("{refused} of 8 are refused");
+    assert!(refused >= 2, "{refused}");
 }
