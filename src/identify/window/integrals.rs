@@ -295,9 +295,9 @@ impl<'a> Integrals<'a> {
     fn rate_at<'e>(&self, evaluator: &'e mut Evaluator<Interval>, k: usize) -> &'e [Interval] {
         let n = self.robot.dof();
         evaluator.q.clear();
-        evaluator.q.extend((0..n).map(|i| self.position_at(i, k)));
+        evaluator.q.extend((0..n).map(|j| self.position_at(j, k)));
         evaluator.dq.clear();
-        evaluator.dq.extend((0..n).map(|i| self.velocity_at(i, k)));
+        evaluator.dq.extend((0..n).map(|j| self.velocity_at(j, k)));
         evaluator.rate(self.robot)
     }
 

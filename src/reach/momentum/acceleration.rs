@@ -61,3 +61,69 @@ pub fn accelerations(
     }
     Some(most)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inertia::ParameterSet;
+    use crate::reach::momentum::{CycleTiming, MomentumGains, MomentumWorkspace};
+    use crate::robot::fixture::small_robot;
+    use crate::trajectory::{Bezier, JointState};
+
+    /// Where one joint alone is pushed, and its links weigh nothing, it accelerates as the bound has it; and beside that as it is to.
+    #[test]
+    fn a_joint_that_is_pushed_alone_accelerates_as_its_bound_says() {
+        let robot = small_robot();
+        let n = robot.dof();
+        let set = PreparedSet::new(&robot, &ParameterSet::around_nominal(&robot));
+        let curve = Bezier::to_rest(&JointState::at_rest(&[0.1, 0.2, 0.0]), &[0.9, -0.7, 0.2], 1.0).unwrap();
+        let timing = CycleTiming { period_s: 1e-3, latency_s: 0.0, delay_s: 0.0, jitter_s: 0.0 };
+        let tube = MomentumTube {
+            gains: MomentumGains { k_r: 5.0, kappa: 50.0 },
+            timing,
+            robust_nm: vec![0.0; n],
+            noise_nms: vec![0.0; n],
+            lag_nms2: vec![0.0; n],
+            sign_band_rad_s: vec![0.1; n],
+            start: None,
+        };
+        let mut space = MomentumWorkspace::<16, Counted>::new(&robot);
+        let pieces = Pieces::from(&curve);
+        let spans = (0..40).map(|k| Span::Between(0.025 * f64::from(k), 0.025 * f64::from(k + 1)));
+        let quiet: Vec<MomentumReport> = spans
+            .chain([Span::Rest])
+            .map(|span| {
+                let found = MomentumReport::new(&robot, &set, &tube, (pieces, span), &mut space);
+                let mut report = found.unwrap();
+                report.rho_nm.iter_mut().for_each(|rho| *rho = 0.0);
+                report
+            })
+            .collect();
+        let desired = |j: usize| {
+            let at = |k: u32| curve.state(1e-3 * f64::from(k)).ddq[j].abs();
+            (0..=1000).map(at).fold(0.0, f64::max)
+        };
+        for i in 0..n {
+            let least = set.set().lower()[robot.joint_index(i).armature];
+            let (rho, robust) = (1.7, 2.9);
+            let (mut tube, mut reports) = (tube.clone(), quiet.clone());
+            tube.robust_nm[i] = robust;
+            reports.iter_mut().for_each(|report| report.rho_nm[i] = rho);
+            let found = accelerations(&set, &tube, pieces, &reports).unwrap();
+            let pushed = (rho + robust) / least;
+            let near = |found: f64, expected: f64| (1.0..1.01).contains(&(found / expected));
+            assert!(near(found[i], desired(i) + pushed), "joint {i}: {found:?}");
+            // Where nothing is to be done, the push alone.
+            let rest = accelerations(&set, &tube, pieces, &reports[40..]).unwrap();
+            assert!(near(rest[i], pushed), "joint {i}: {rest:?}");
+            for j in (0..n).filter(|&j| j != i) {
+                let other = set.set().lower()[robot.joint_index(j).armature];
+                assert!(near(rest[j], (rho + robust) / (least * other).sqrt()), "joint {j}: {rest:?}");
+            }
+        }
+        // A joint without transmission inertia may have any acceleration, as far as is known here.
+        let mut light = ParameterSet::around_nominal(&robot);
+        light.bounds().0[robot.joint_index(1).armature] = 0.0;
+        assert!(accelerations(&PreparedSet::new(&robot, &light), &tube, pieces, &quiet).is_none());
+    }
+}
