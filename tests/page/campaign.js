@@ -7,7 +7,7 @@
     found.methods = [...outcomes.rows].slice(1).map((row) => row.cells[0].textContent);
     found.columns = [...outcomes.rows].map((row) => row.cells.length);
     found.bodies = all("section > h2").map((one) => one.textContent);
-    found.hidden = all("details svg").filter((one) => one.getBoundingClientRect().height > 0).length;
+    found.hidden = all("details svg").filter((one) => one.checkVisibility()).length;
     all("details summary").forEach((one) => one.click());
     await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
     const plots = all("figure svg, figure > svg");
