@@ -251,9 +251,8 @@ impl SpanRows {
 
     /// The least distance of the two along `u`, radii not counted, and its gradient while `u` is held.
     ///
-    /// Along u the distance is D - W: D of the middles, and W what time and remainders take. The u of [`Self::direction`] makes D largest, so that D changes as
-    /// if u did not turn; W does turn with it, and that is not in the gradient. A direction that makes D - W largest would know it, but is
-    /// that to a set with three times as many generators.
+    /// How u turns with k is left out: where the nearest point lies within an axis, both its ends are equally far along u, and stay so as u turns, so that
+    /// the distance changes as that point does, and not as the end that comes first.
     fn along(
         &self,
         of: &FamilyRows<'_>,

@@ -71,14 +71,6 @@ impl<const W: usize> Sliced<W> {
         })
     }
 
-    /// Without time and remainders.
-    #[cfg(test)]
-    pub(super) fn still(mut self) -> Self {
-        self.terms.retain(|term| term.time == 0);
-        self.remainders = [0.0; W];
-        self
-    }
-
     /// The largest value of `direction . x` at `k`.
     pub(super) fn most(&self, direction: &[f64; W], k: &[f64]) -> Bound {
         // What stands still, what goes with t, and what with t^2: each with its gradient.
