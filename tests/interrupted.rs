@@ -148,8 +148,8 @@ fn campaign(file: &Path, out: &Path) -> Child {
 /// All that a campaign writes is whole or not there; how many trials are written down.
 fn whole_or_absent(out: &Path) -> usize {
     let text = |name: &str| fs::read_to_string(out.join(name)).ok();
-    if let Some(summary) = text("summary.json") {
-        serde_json::from_str::<Value>(&summary).unwrap();
+    for json in ["summary.json", "results.json"].into_iter().filter_map(text) {
+        serde_json::from_str::<Value>(&json).unwrap();
     }
     if let Some(page) = text("report.html") {
         assert!(page.trim_end().ends_with("</html>"));

@@ -47,7 +47,7 @@ fn with_the_prior_alone_the_path_is_refused() {
     let record = by(&preset, "c", "8lb", 0).unwrap();
     assert_eq!(record.summary.outcome, Outcome::SafeStop, "{:?}", record.summary.reason);
     let reason = record.summary.reason.unwrap();
-    assert!(reason.contains("path cannot be proven") || reason.contains("no "), "{reason}");
+    assert!(reason.contains("given path cannot be proven") && reason.contains("joint_2"), "{reason}");
 }
 
 #[test]

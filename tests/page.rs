@@ -1,5 +1,6 @@
 //! The promise: `report.html` shows a run again in three dimensions, as it was and with what its certificates cover, on one page of less than 3 MB that
-//! needs nothing else. It works in a browser, with and without WebGL; where no Chromium is on the PATH, that part is left out.
+//! needs nothing else. It works in a browser, with and without WebGL; where no Chromium is on the PATH, that part is left out. The same holds of the
+//! page of a campaign, which shows all methods on all experiments.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -10,6 +11,8 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
+use surelift::benchmark::{Learning, MethodPreset};
+use surelift::campaign::{self, Journal};
 use surelift::horizon::{Outcome, RunOptions};
 use surelift::plan::Plan;
 use surelift::report::replay::{MOST_POSES, QUANTUM_M};
@@ -20,6 +23,13 @@ use tempfile::TempDir;
 
 /// What the browser does with the page.
 const VISIT: &str = include_str!("page/visit.js");
+/// The same for the page of a campaign.
+const VISIT_CAMPAIGN: &str = include_str!("page/campaign.js");
+/// The largest page, bytes.
+const LARGEST: usize = 3_000_000;
+/// What a page that needs nothing else does not contain.
+const OUTWARD: [&str; 11] =
+    ["http:", "https:", "//", " src=", "url(", "@import", "import(", "fetch(", "XMLHttp", "<link", "<img"];
 
 struct Run {
     robot: Arm,
@@ -72,10 +82,8 @@ fn distance(a: [f64; 3], b: [f64; 3]) -> f64 {
 fn the_page_is_small_and_needs_nothing_else() {
     let page = &RUN.page;
     println!("{} bytes", page.len());
-    assert!(page.len() < 3_000_000, "{} bytes", page.len());
-    for word in
-        ["http:", "https:", "//", " src=", "url(", "@import", "import(", "fetch(", "XMLHttp", "<link", "<img"]
-    {
+    assert!(page.len() < LARGEST, "{} bytes", page.len());
+    for word in OUTWARD {
         assert!(!page.contains(word), "{word}");
     }
     let closest = RUN.record.summary.closest.as_ref().unwrap();
@@ -244,12 +252,12 @@ fn answer(mut stream: TcpStream, page: &str) -> Option<Result<Value, String>> {
     None
 }
 
-/// What the browser finds on the page, which is all that it is given.
-fn visit(program: &Path, more: &[&str]) -> Value {
+/// What `script` finds on the page in the browser, which is given nothing else.
+fn visit(program: &Path, more: &[&str], page: &str, script: &str) -> Value {
     let watch = "<script>window.faults = []; window.addEventListener('error', e => window.faults.push(e.message)); \
                  console.error = (...all) => window.faults.push(all.join(' '));</script><title>";
-    let page = RUN.page.replacen("<title>", watch, 1);
-    let page = Arc::new(page.replacen("</body>", &format!("<script>{VISIT}</script></body>"), 1));
+    let page = page.replacen("<title>", watch, 1);
+    let page = Arc::new(page.replacen("</body>", &format!("<script>{script}</script></body>"), 1));
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/", listener.local_addr().unwrap());
     let (sender, found) = mpsc::channel();
@@ -292,20 +300,136 @@ fn the_replay_works_in_a_browser() {
         println!("skipped: no Chromium on the PATH");
         return;
     };
-    let found = visit(&program, &["--window-size=1200,900"]);
+    let found = visit(&program, &["--window-size=1200,900"], &RUN.page, VISIT);
     assert_eq!(found["renderer"], "webgl");
     works(&found);
     // A phone without WebGL.
-    let found = visit(&program, &["--window-size=500,900", "--disable-3d-apis"]);
+    let found = visit(&program, &["--window-size=500,900", "--disable-3d-apis"], &RUN.page, VISIT);
     assert_eq!(found["renderer"], "canvas");
     works(&found);
-    // Without a server too, as people open it.
+    shot(&program, &RUN.page);
+}
+
+/// Without a server too, as people open it.
+fn shot(program: &Path, page: &str) {
     let folder = tempfile::tempdir().unwrap();
     let (file, picture) = (folder.path().join("report.html"), folder.path().join("page.png"));
-    std::fs::write(&file, &RUN.page).unwrap();
+    std::fs::write(&file, page).unwrap();
     let shot = format!("--screenshot={}", picture.display());
     let more = ["--window-size=1200,1400", "--virtual-time-budget=4000", &shot];
-    let mut browser = Browser::start(&program, &more, &format!("file://{}", file.display()));
+    let mut browser = Browser::start(program, &more, &format!("file://{}", file.display()));
     assert!(browser.process.wait().unwrap().success());
-    assert!(std::fs::metadata(picture).unwrap().len() > 40_000);
+    let size = std::fs::metadata(picture).unwrap().len();
+    println!("a picture of {size} bytes");
+    assert!(size > 40_000, "the picture is blank");
+}
+
+/// A run of each sort of method, as the campaign wrote it down: of one that identifies, one that adapts, one that does neither.
+fn trials_of_each_sort() -> Vec<Value> {
+    let folder = tempfile::tempdir().unwrap();
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR"));
+    // A short search for the series.
+    let preset = std::fs::read_to_string(shipped.join("planners/grav-pid-excit.toml")).unwrap();
+    let method = folder.path().join("quick.toml");
+    assert!(preset.contains("fourier = {}"));
+    std::fs::write(&method, preset.replace("fourier = {}", "fourier = { evaluations = 20 }")).unwrap();
+    let file = folder.path().join("few.toml");
+    let text = format!(
+        "schema = 1\nname = \"few\"\nkind = \"methods\"\nseeds = 1\nmethods = [{method:?}, \"adap-1\", \"grav-pid\"]\n\
+         [[experiments]]\nlabel = \"c\"\nscenario = {:?}\n",
+        shipped.join("scenarios/dumbbell_c.toml")
+    );
+    std::fs::write(&file, text).unwrap();
+    let journal = Journal::open(folder.path(), false).unwrap();
+    campaign::load(&file).unwrap().go_on(&journal, &|_, _| ()).unwrap();
+    let lines = std::fs::read_to_string(folder.path().join("trials.jsonl")).unwrap();
+    let trials: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |method: &str| {
+        let own = |line: &&Value| line["key"].as_str().unwrap().ends_with(&format!("{method}/c/8lb/0"));
+        trials.iter().find(own).unwrap()["trial"].clone()
+    };
+    ["quick.toml", "adap-1", "grav-pid"].map(of).to_vec()
+}
+
+/// The page of the shipped campaign after as many runs as it has, each of which goes like that of its sort.
+fn page_of_the_shipped_campaign() -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let sorts = trials_of_each_sort();
+    assert!(sorts[0]["known"].is_object() && sorts[1]["masses"].as_array().unwrap().len() > 10);
+    assert!(sorts[1]["followed"].is_object() && sorts[2]["followed"].is_object());
+    let mut lines = String::new();
+    for method in MethodPreset::names() {
+        let learns = &MethodPreset::find(method).unwrap().learns;
+        let sort = match learns {
+            Learning::Planned(_) | Learning::Fourier(_) => 0,
+            Learning::Adapting => 1,
+            Learning::Nothing => {
+                if method.starts_with("adap") {
+                    1
+                } else {
+                    2
+                }
+            }
+        };
+        for (experiment, item) in
+            ["a", "b"].into_iter().flat_map(|e| [4, 5, 6, 7, 8].map(|lb| (e, lb))).chain([("c", 8)])
+        {
+            for seed in 0..5 {
+                let mut trial = sorts[sort].clone();
+                // One that ended on the way has no path: as large as the largest.
+                trial["followed"] = if seed == 0 { sorts[1]["followed"].clone() } else { Value::Null };
+                trial["method"] = method.into();
+                trial["experiment"] = experiment.into();
+                trial["item"] = format!("{item}lb").into();
+                trial["seed"] = seed.into();
+                let key = format!("{method}/{experiment}/{item}lb/{seed}");
+                lines += &format!("{}\n", serde_json::json!({ "key": key, "trial": trial }));
+            }
+        }
+    }
+    let count = lines.lines().count();
+    std::fs::write(folder.path().join("trials.jsonl"), lines).unwrap();
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/campaigns/dumbbells.toml");
+    let journal = Journal::open(folder.path(), true).unwrap();
+    let findings =
+        campaign::load(&shipped).unwrap().go_on(&journal, &|_, total| assert_eq!(total, 825)).unwrap();
+    // None was made anew.
+    let after = std::fs::read_to_string(folder.path().join("trials.jsonl")).unwrap();
+    assert_eq!((count, after.lines().count()), (825, 825));
+    findings.files.into_iter().find(|(name, _)| name == "report.html").unwrap().1
+}
+
+#[test]
+fn the_page_of_a_campaign_works_in_a_browser() {
+    let page = page_of_the_shipped_campaign();
+    println!("{} bytes", page.len());
+    assert!(page.len() < LARGEST, "{} bytes", page.len());
+    for word in OUTWARD {
+        assert!(!page.contains(word), "{word}");
+    }
+    let Some(program) = browser() else {
+        println!("skipped: no Chromium on the PATH");
+        return;
+    };
+    for size in ["--window-size=1200,900", "--window-size=500,900"] {
+        let found = visit(&program, &[size], &page, VISIT_CAMPAIGN);
+        assert_eq!(found["faults"], serde_json::json!([]));
+        let methods: Vec<&str> = MethodPreset::names().collect();
+        let mut shown: Vec<&str> =
+            found["methods"].as_array().unwrap().iter().map(|m| m.as_str().unwrap()).collect();
+        shown.sort_by_key(|name| methods.iter().position(|other| other == name));
+        assert_eq!(shown, methods);
+        assert!(found["columns"].as_array().unwrap().iter().all(|columns| columns == 4));
+        assert_eq!(found["bodies"].as_array().unwrap().len(), 11);
+        // Two plots a method and body open with a click, besides those of the masses.
+        assert_eq!(found["captions"], 11 * 15);
+        assert_eq!(found["hidden"], 0, "what is folded takes room");
+        assert!(found["plots"].as_u64().unwrap() >= 11 * (2 * 15 + 1));
+        for none in ["small", "empty", "unlabelled"] {
+            assert_eq!(found[none], 0, "{none}");
+        }
+        assert!(found["wider"].as_f64().unwrap() <= 0.0, "the page is wider than its window");
+        assert!(found["nan"] == false && found["text"].as_u64().unwrap() > 10_000);
+    }
+    shot(&program, &page);
 }

@@ -273,16 +273,18 @@ impl Campaign for Methods {
             tables: tables.all(),
             bodies: self.bodies(&trials),
         };
+        let results = json!({ "schema": 1, "name": self.name, "parameters": parameters, "runs": trials });
         let page = page.page().map_err(|error| CampaignError::Trials(error.to_string()))?;
         Ok(CampaignFindings {
             passed: failures == 0,
             verdict,
             table: tables.outcomes(),
-            summary: json!({ "schema": 1, "name": self.name, "parameters": parameters, "runs": trials }),
+            summary: json!({ "schema": 1, "name": self.name, "runs": total, "failures": failures, "outcomes": tables.outcomes() }),
             files: vec![
                 ("results.csv".to_owned(), tables.csv()),
                 ("tables.md".to_owned(), tables.markdown()),
                 ("report.html".to_owned(), page),
+                ("results.json".to_owned(), format!("{results:#}\n")),
             ],
         })
     }

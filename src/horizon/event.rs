@@ -102,7 +102,7 @@ pub enum Event {
         half_widths: Vec<f64>,
         /// Time the update took, ms.
         update_ms: f64,
-        /// Condition number of the stacked regressor; `None` before the first data.
+        /// Condition number of the last body's regressor over all windows of data so far; `None` before the first data.
         condition_number: Option<f64>,
     },
     /// Measurements are missing; the window of data that they belong to is left out.

@@ -56,7 +56,7 @@ pub struct Identification {
     /// What was known of the last body.
     #[serde(flatten)]
     pub known: BodyEstimate,
-    /// Condition number of the stacked regressor; `None` before the first data.
+    /// Condition number of the last body's regressor over all windows of data so far; `None` before the first data.
     pub condition_number: Option<f64>,
     /// Time that the update took, ms; windows of data were enclosed before, while the arm moved
     /// ([`crate::identify::Identifier::prepare`]).

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use nalgebra::SMatrix;
 use serde::{Deserialize, Serialize};
 
 use super::bounds::{Effort, Search, Tightened, check_rows, unit};
@@ -16,6 +17,7 @@ use super::window::{History, Past, Pick, Placed, RowMaker, Window};
 use super::{nominal, perturbation};
 use crate::inertia::{INERTIAL, ParameterSet};
 use crate::recording::Sample;
+use crate::regression::balance;
 use crate::robot::Arm;
 
 /// How intervals come of data; both are proven.
@@ -65,7 +67,8 @@ pub struct Update {
     pub set: ParameterSet,
     /// Nominal inertial parameters of the unknown body, physically consistent and in the set.
     pub nominal: [f64; INERTIAL],
-    /// Condition number of the unknown body's regressor over the rows in use; infinite while it is singular.
+    /// Condition number of the unknown body's regressor, in SI units, over all windows that were used so far, each as one row a joint (what \[1, Table V\]
+    /// reports); infinite while it is singular.
     pub condition_number: f64,
     /// Rows of data in use.
     pub rows: usize,
@@ -81,6 +84,8 @@ pub struct Identifier {
     pub(super) options: IdentifierOptions,
     pub(super) polytope: Polytope,
     nominal: [f64; INERTIAL],
+    /// The triangular factor of the unknown body's columns over all windows so far, forgotten rows included.
+    seen: SMatrix<f64, INERTIAL, INERTIAL>,
     collector: WindowCollector,
     /// Number of the tick with which the next window may begin.
     next_tick: usize,
@@ -129,6 +134,7 @@ impl Identifier {
             options,
             polytope,
             nominal: inside,
+            seen: SMatrix::zeros(),
             collector,
             next_tick: 0,
             waiting: vec![],
@@ -255,6 +261,9 @@ impl Identifier {
         let mut polytope = self.polytope.clone();
         polytope.rows.append(&rows);
         check_rows(&polytope)?;
+        let own = rows.y.columns(polytope.cuts.offset, INERTIAL);
+        let own = own.row_iter().map(|row| row.transpose().fixed_rows::<INERTIAL>(0).into_owned());
+        self.seen = balance::with_rows(self.seen, own);
         if self.options.method == Method::Perturbation {
             let found = perturbation::tighten(&polytope)?;
             self.history = History::default();
@@ -338,13 +347,13 @@ impl Identifier {
     }
 
     fn condition_number(&self) -> f64 {
-        let rows = &self.polytope.rows;
-        if rows.len() < INERTIAL {
-            return f64::INFINITY;
+        let values = self.seen.singular_values();
+        // What is smaller is rounding.
+        if values.min() > INERTIAL as f64 * f64::EPSILON * values.max() {
+            values.max() / values.min()
+        } else {
+            f64::INFINITY
         }
-        let body = rows.y.columns(self.polytope.cuts.offset, INERTIAL).into_owned();
-        let values = body.singular_values();
-        if values.min() > 0.0 { values.max() / values.min() } else { f64::INFINITY }
     }
 }
 

@@ -214,11 +214,8 @@ impl SpanRows {
         }
         let mut weights = vec![];
         for pair in &self.near {
-            let (shape, other) = of.pairs[pair.index];
-            let (least, gradient) = match other {
-                Body::Obstacle(o) => self.to_obstacle(shape, &of.scene.obstacles[o], k, &mut weights),
-                Body::Shape(b) => self.to_shape((shape, b), pair, k, &mut weights),
-            };
+            let u = self.direction(of, pair, k, &mut weights);
+            let (least, gradient) = self.along(of, pair, &u, k);
             let value = least - pair.radius;
             if value <= DETAIL_M {
                 let label = first + KINDS * robot.dof() as u32 + pair.index as u32;
@@ -227,39 +224,52 @@ impl SpanRows {
         }
     }
 
-    /// Distance of an axis from an obstacle along the best direction at `k`, and its gradient.
-    fn to_obstacle(
-        &self,
-        shape: usize,
-        obstacle: &Zonotope3,
-        k: &[f64],
-        weights: &mut Vec<f64>,
-    ) -> (f64, [f64; MAX_DIMENSION]) {
-        let ends = &self.ends[shape];
-        let ([a, b], center) = (ends.each_ref().map(|end| end.middle(k)), obstacle.center.into());
-        let (middle, half) = (vec3::times(&vec3::add(&a, &b), 0.5), vec3::times(&vec3::sub(&b, &a), 0.5));
-        let generators = obstacle.generators.iter().map(|g| -> &[f64; 3] { g.as_ref() });
-        let u = nearest_direction(vec3::sub(&middle, &center), generators.clone().chain([&half]), weights);
-        let above = vec3::dot(&u, &center) + generators.map(|g| vec3::dot(&u, g).abs()).sum::<f64>();
-        let (below, gradient) = least_of(ends, &u, k);
-        (below - above, gradient)
-    }
-
-    /// Distance between two axes along the best direction at `k`, and its gradient.
-    fn to_shape(
-        &self,
-        (a, b): (usize, usize),
-        pair: &NearPair,
-        k: &[f64],
-        weights: &mut Vec<f64>,
-    ) -> (f64, [f64; MAX_DIMENSION]) {
+    /// The unit vector from the nearest point of the other body to that of the capsule's axis, where the middles of both are at `k`.
+    fn direction(&self, of: &FamilyRows<'_>, pair: &NearPair, k: &[f64], weights: &mut Vec<f64>) -> [f64; 3] {
         let segment = |shape: usize| {
             let [a, b] = self.ends[shape].each_ref().map(|end| end.middle(k));
             (vec3::times(&vec3::add(&a, &b), 0.5), vec3::times(&vec3::sub(&b, &a), 0.5))
         };
-        let ((from, g), (to, h)) = (segment(a), segment(b));
-        let u = nearest_direction(vec3::sub(&from, &to), [g, h].iter(), weights);
-        least_of(&pair.apart, &u, k)
+        let (shape, other) = of.pairs[pair.index];
+        let (from, half) = segment(shape);
+        match other {
+            Body::Obstacle(o) => {
+                let obstacle = &of.scene.obstacles[o];
+                let generators = obstacle.generators.iter().map(|g| -> &[f64; 3] { g.as_ref() });
+                nearest_direction(
+                    vec3::sub(&from, &obstacle.center.into()),
+                    generators.chain([&half]),
+                    weights,
+                )
+            }
+            Body::Shape(b) => {
+                let (to, other) = segment(b);
+                nearest_direction(vec3::sub(&from, &to), [half, other].iter(), weights)
+            }
+        }
+    }
+
+    /// The least distance of the two along `u`, radii not counted, and its gradient while `u` is held.
+    ///
+    /// How u turns with k is left out: where the nearest point lies within an axis, both its ends are equally far along u, and stay so as u turns, so that
+    /// the distance changes as that point does, and not as the end that comes first.
+    fn along(
+        &self,
+        of: &FamilyRows<'_>,
+        pair: &NearPair,
+        u: &[f64; 3],
+        k: &[f64],
+    ) -> (f64, [f64; MAX_DIMENSION]) {
+        let (shape, other) = of.pairs[pair.index];
+        match other {
+            Body::Obstacle(o) => {
+                let obstacle = &of.scene.obstacles[o];
+                let half: f64 = obstacle.generators.iter().map(|g| vec3::dot(u, g.as_ref()).abs()).sum();
+                let (below, gradient) = least_of(&self.ends[shape], u, k);
+                (below - vec3::dot(u, &obstacle.center.into()) - half, gradient)
+            }
+            Body::Shape(_) => least_of(&pair.apart, u, k),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use nalgebra::DMatrix;
+use nalgebra::{DMatrix, SMatrix, SVector};
 use rayon::prelude::*;
 
 use crate::dynamics::{Motion, momentum_rate_regressor, momentum_regressor};
@@ -48,6 +48,30 @@ pub fn condition_number(y: &DMatrix<f64>) -> f64 {
     }
     let values = y.singular_values();
     if values.min() > 0.0 { values.max() / values.min() } else { f64::INFINITY }
+}
+
+/// The triangular factor R of R'R = F'F + sum of w w' over `rows`, with F = `factor` triangular itself: each row is turned into it by rotations. It
+/// keeps all that singular values need of any number of rows.
+#[must_use]
+pub fn with_rows<const N: usize>(
+    mut factor: SMatrix<f64, N, N>,
+    rows: impl Iterator<Item = SVector<f64, N>>,
+) -> SMatrix<f64, N, N> {
+    for mut row in rows {
+        for k in 0..N {
+            let length = factor[(k, k)].hypot(row[k]);
+            if length == 0.0 {
+                continue;
+            }
+            let (cosine, sine) = (factor[(k, k)] / length, row[k] / length);
+            for j in k..N {
+                let (above, below) = (factor[(k, j)], row[j]);
+                factor[(k, j)] = cosine * above + sine * below;
+                row[j] = cosine * below - sine * above;
+            }
+        }
+    }
+    factor
 }
 
 struct Scratch {

@@ -70,7 +70,7 @@ impl MethodComparison {
             body += &compared.section()?;
         }
         let footer = format!(
-            "surelift {} · a row a run in results.csv, all figures in summary.json",
+            "surelift {} · a row a run in results.csv, all figures in results.json",
             env!("CARGO_PKG_VERSION")
         );
         Ok(document(&title, &body, &footer))

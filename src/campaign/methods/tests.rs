@@ -39,6 +39,10 @@ fn runs_are_the_same_whatever_is_known_of_them_before() {
     };
     assert_eq!(timeless(&first), timeless(&again));
     assert_eq!(first.files[0].1.lines().count(), 5);
+    let names: Vec<&str> = first.files.iter().map(|(name, _)| &**name).collect();
+    assert_eq!(names, ["results.csv", "tables.md", "report.html", "results.json"]);
+    let results: serde_json::Value = serde_json::from_str(&first.files[3].1).unwrap();
+    assert_eq!(results["runs"].as_array().unwrap().len(), 4);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use super::width::{Search, WidthRows, half_width};
 use super::{Row, Samples, samples_along};
 use crate::inertia::{INERTIAL, ParameterSet};
 use crate::plan::sample_errors::{ErrorSlope, SampleErrors};
+use crate::regression::balance::with_rows;
 use crate::robot::Arm;
 use crate::trajectory::Curve;
 use rayon::prelude::*;
@@ -50,7 +51,7 @@ impl Information {
     ) {
         let samples =
             samples_along(robot, curve, until_s, samples, Some(&SampleErrors::new(robot, set, WINDOW_S)));
-        self.factor = triangle(self.factor, samples.weighted());
+        self.factor = with_rows(self.factor, samples.weighted());
         let mut foreseen = WidthRows::default();
         fill_windows(&samples, &mut Vec::new(), &mut foreseen);
         if self.windows.width != samples.width {
@@ -88,25 +89,6 @@ impl Information {
         let singular = self.factor.singular_values();
         if singular.min() > 0.0 { singular.max() / singular.min() } else { f64::INFINITY }
     }
-}
-
-/// The triangular factor of the rows of `factor` (triangular itself) and `rows` together: each row is turned into it by rotations.
-fn triangle(mut factor: Square, rows: impl Iterator<Item = Row>) -> Square {
-    for mut row in rows {
-        for k in 0..INERTIAL {
-            let length = factor[(k, k)].hypot(row[k]);
-            if length == 0.0 {
-                continue;
-            }
-            let (cosine, sine) = (factor[(k, k)] / length, row[k] / length);
-            for j in k..INERTIAL {
-                let (above, below) = (factor[(k, j)], row[j]);
-                factor[(k, j)] = cosine * above + sine * below;
-                row[j] = cosine * below - sine * above;
-            }
-        }
-    }
-    factor
 }
 
 /// Present half-widths of the end effector's parameters; one that is known exactly still needs a scale.
@@ -271,7 +253,7 @@ impl Criterion {
 /// G = d cost / d(W'W), made of the outer singular vectors, d cost = 2 <W G, dW>: the classical d sigma = u' dW v.
 fn condition(known: &Information, floor: f64, samples: &Samples, judgement: &mut Judgement) -> Option<f64> {
     let least = (0..INERTIAL).map(|p| Row::ith(p, floor));
-    let factor = triangle(known.factor, least.chain(samples.weighted()));
+    let factor = with_rows(known.factor, least.chain(samples.weighted()));
     if !factor.iter().all(|x| x.is_finite()) {
         return None;
     }
