@@ -28,6 +28,8 @@ pub mod error;
 #[cfg(feature = "urdf")]
 pub mod load;
 #[cfg(feature = "urdf")]
+mod mend;
+#[cfg(feature = "urdf")]
 mod merge;
 #[cfg(feature = "urdf")]
 pub(crate) mod mesh;

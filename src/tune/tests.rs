@@ -78,9 +78,13 @@ fn refused_where_readings_are_late(study: &TuningProblem, report: &Report, curve
     let reason = seen.refusal(&study.arm.robot.joints).expect("refused");
     assert!(reason.contains("rings") || reason.contains("leaves its tube"), "{reason}");
     let late = TuningProblem { timing: late, ..study.clone() };
-    let Err(error) = follow_best(&late, vec![best.clone()], curves, 1) else { panic!("followed") };
+    let Err(error) = follow_best(&late, vec![best.clone()], curves, (1, &|_| ())) else { panic!("followed") };
     let text = error.to_string();
-    assert!(text.contains("planar") && text.contains(&reason), "{text}");
+    assert!(text.contains("planar") && text.contains(&reason) && text.contains("fresher readings"), "{text}");
+    // Where the period is what makes them late, a shorter one is told.
+    let slow = Gains { period_s: 0.02, ..best.gains };
+    let calm = study.calm_period_s(slow, curves, 1).unwrap();
+    assert!(calm < 0.02 && needs::fresher(Some(calm)).contains("these gains are followed"), "{calm}");
 }
 
 #[test]
@@ -107,10 +111,22 @@ fn where_nothing_is_provable_the_term_is_named() {
     study.arm.robot.joints[1].friction.armature = 1e-4;
     study.arm.robot.joints[1].friction.coulomb = 20.0;
     study.arm.set = ParameterSet::around_nominal(&study.arm.robot);
-    let text = tune(&study, &quick(), &|_, _| ()).unwrap_err().to_string();
-    for word in ["planar", "nearest is k_r", "forbidden by the "] {
+    let error = tune(&study, &quick(), &|_, _| ()).unwrap_err();
+    let text = error.to_string();
+    for word in ["planar", "nearest is k_r", "forbidden by the ", "With these gains", "robot limits"] {
         assert!(text.contains(word), "{text}");
     }
+    // What is told to be enough is, and a good deal less is not.
+    let TuneError::Nothing { needs, .. } = error else { panic!("{text}") };
+    println!("{text}");
+    let ratio = needs.armature_ratio.expect("more inertia would do");
+    assert!(text.contains(&format!("{ratio:.2} times the transmission inertia")), "{text}");
+    let with = |ratio: f64| {
+        let mut study = study.clone();
+        study.arm = needs::better_setup(&study.arm, needs::Better::Armature, ratio).unwrap();
+        tune(&study, &quick(), &|_, _| ())
+    };
+    assert!(with(ratio).is_ok() && with(0.5 * ratio).is_err());
     // Tubes that are proven, but none narrow enough.
     let narrow = TuneOptions { growth_m: 1e-9, ..quick() };
     let text = tune(&self::study(), &narrow, &|_, _| ()).unwrap_err().to_string();
@@ -160,4 +176,42 @@ fn a_file_is_written_whole_or_not_at_all() {
     let missing = folder.path().join("nowhere/x.toml");
     assert!(write::write(&source, &missing, &report, "").unwrap_err().to_string().contains("nowhere"));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+}
+
+/// A SCARA with what `surelift robot init` guesses.
+fn scara() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let urdf = folder.path().join("scara.urdf");
+    std::fs::write(&urdf, crate::robot::fixture::SCARA).unwrap();
+    let text = robot::propose::propose(&urdf, folder.path(), &[]).unwrap().text;
+    let toml = urdf.with_extension("toml");
+    std::fs::write(&toml, text).unwrap();
+    (folder, toml)
+}
+
+#[test]
+fn a_joint_that_slides_is_tuned_in_metres_and_newtons() {
+    let (_folder, toml) = scara();
+    let study = TuningProblem::of_robot(&toml).unwrap();
+    let (joints, range) = (&study.arm.robot.joints, &study.arm.range);
+    assert_eq!(joints[2].kind, robot::JointKind::Prismatic);
+    // A quarter of its travel of 0.15 m; joints that turn go as far as ever.
+    assert!((range[2] - 0.0375).abs() < 1e-12 && range[..2] == [0.5, 0.5] && range[3] == 0.5, "{range:?}");
+    let options = TuneOptions { plans: 20, ..quick() };
+    let curves = study.curves(&options).unwrap();
+    assert_eq!(curves.len(), 20);
+    let ends: Vec<f64> = curves.iter().map(|curve| curve.end()[2]).collect();
+    assert!(ends.iter().all(|q| (0.0075..=0.1425).contains(q)), "{ends:?}");
+    assert!(ends.iter().any(|q| (q - 0.075).abs() > 0.02), "{ends:?}");
+    let report = tune(&study, &quick(), &|_, _| ()).unwrap();
+    assert!(report.proven.growth_m < 0.02 && report.simulated.tube_used < 1.0, "{report:?}");
+    // A newton counts by the share of the limits that it is, not as a newton metre: twice the force at twice the limit changes nothing.
+    let widths = |force: f64| {
+        let mut study = study.clone();
+        study.arm.robot.stated().model.joints[2].limits.torque = force;
+        let found = measure::proven(&study.arm, report.winner().gains, &curves[..1], CELLS).unwrap();
+        (found.mean_nm, found.max_nm)
+    };
+    let (whole, half) = (widths(150.0), widths(75.0));
+    assert!(half.0 > whole.0 * 1.01 && half.1 >= whole.1, "{half:?} {whole:?}");
 }

@@ -170,11 +170,17 @@ pub(super) fn learn(
     let mut belief = None;
     let mut outliers = Outliers::Samples;
     if unknown != LimbUnknown::Friction {
-        let chosen = belief::choose(limb, &free, learnt)?;
+        let chosen = belief::choose(limb, (&free, unknown), learnt)?;
         (free, outliers) = (free.within(chosen.link_share), chosen.outliers);
         belief = Some(chosen);
     }
-    let Fitted { theta, optimum, problem, rounds } = fit(limb, &free, &learnt.rows, outliers)?;
+    let Fitted { mut theta, optimum, problem, rounds } = fit(limb, &free, &learnt.rows, outliers)?;
+    let mut apart = None;
+    if let Some(belief) = &belief {
+        let links_apart = belief::links_apart(limb, unknown, &learnt.rows)?;
+        theta = belief::mixed(&theta, &links_apart, belief.learnt_share);
+        apart = Some(links_apart);
+    }
     let covariance = Cholesky::new(problem.hessian).map(|factor| factor.inverse());
     let parameter = |(place, &k): (usize, &usize)| {
         let (name, unit) = parameter_name(limb, k);
@@ -186,7 +192,7 @@ pub(super) fn learn(
         name,
         samples: rounds.weights.len(),
         outliers,
-        motors: motors(limb, rows, predicted, &theta),
+        motors: motors(limb, rows, predicted, (&theta, apart.as_deref())),
         parameters: free.indices.iter().enumerate().map(parameter).collect(),
         base: base(limb, &free, &free.rows(limb, &learnt.rows).y),
         value: optimum.value,
@@ -203,16 +209,23 @@ fn rms(rows: &LimbRows, theta: &[f64]) -> Vec<f64> {
     rows.errors(theta).into_iter().map(|(sum, count)| (sum / count as f64).sqrt()).collect()
 }
 
-fn motors(limb: &Model, rows: &LimbRows, predicted: Option<&LimbRows>, theta: &[f64]) -> Vec<MotorFinding> {
+fn motors(
+    limb: &Model,
+    rows: &LimbRows,
+    predicted: Option<&LimbRows>,
+    (theta, apart): (&[f64], Option<&[f64]>),
+) -> Vec<MotorFinding> {
     let nominal = limb.nominal_parameters();
     let (fit, model) = (rms(rows, theta), rms(rows, &nominal));
     let (there, model_there) = (predicted.map(|p| rms(p, theta)), predicted.map(|p| rms(p, &nominal)));
+    let apart_there = predicted.and_then(|p| Some(rms(p, apart?)));
     let motor = |(k, &joint): (usize, &usize)| MotorFinding {
         joint: limb.joints[joint].name.clone(),
         fit_rms_nm: fit[k],
         model_rms_nm: model[k],
         validation_rms_nm: there.as_ref().map(|rms| rms[k]),
         validation_model_rms_nm: model_there.as_ref().map(|rms| rms[k]),
+        validation_apart_rms_nm: apart_there.as_ref().map(|rms| rms[k]),
     };
     motors_and_base(limb).iter().enumerate().map(motor).collect()
 }
