@@ -60,7 +60,12 @@ impl Mesh {
                 let faces = faces(&bytes, vertices.len()).map_err(|e| format!("{at}: {e}"))?;
                 (vertices, Some(faces))
             }
-            _ => return Err(format!("{at}: expected a file whose name ends in .stl or .obj; {}", converted(path))),
+            _ => {
+                return Err(format!(
+                    "{at}: expected a file whose name ends in .stl or .obj; {}",
+                    converted(path)
+                ));
+            }
         };
         if vertices.is_empty() {
             return Err(format!("{at}: holds no vertices"));

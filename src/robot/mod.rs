@@ -55,6 +55,8 @@ pub mod clearance;
 #[cfg(feature = "arm")]
 mod faces;
 #[cfg(feature = "arm")]
+pub mod first_move;
+#[cfg(feature = "arm")]
 pub mod framed;
 #[cfg(feature = "arm")]
 pub mod inspect;

@@ -186,7 +186,10 @@ fn links(mended: &[Mended]) -> String {
                 quoted(link)
             ),
             None => {
-                write!(text, "\n# `{link}`: {fault}. It never moves, so this plays no part, and nothing is stated in its place.\n")
+                write!(
+                    text,
+                    "\n# `{link}`: {fault}. It never moves, so this plays no part, and nothing is stated in its place.\n"
+                )
             }
         };
     }

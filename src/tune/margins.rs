@@ -161,7 +161,9 @@ mod tests {
     fn loops_of_seven_joints_with_gains_far_apart_are_told() {
         let mut rng = ChaCha8Rng::seed_from_u64(7);
         let mut random = |from: f64, to: f64| {
-            DMatrix::from_fn(7, 7, |_, _| rng.random_range(-1.0..1.0) * 10f64.powf(rng.random_range(from..to)))
+            DMatrix::from_fn(7, 7, |_, _| {
+                rng.random_range(-1.0..1.0) * 10f64.powf(rng.random_range(from..to))
+            })
         };
         let mut told = 0;
         for _ in 0..40 {
@@ -169,7 +171,11 @@ mod tests {
             let mass = &floor * floor.transpose() + DMatrix::identity(7, 7);
             // One joint answers far more than the others, as where the law acts near the edge of its tube; gains without a part of rank 1 have no such scale.
             let loud = random(2.0, 4.0).column(0) * random(-1.0, 1.0).column(0).transpose();
-            let law = LinearLoop { mass, velocity_gain: loud.clone() + random(-9.0, -7.0), position_gain: loud * 5.0 };
+            let law = LinearLoop {
+                mass,
+                velocity_gain: loud.clone() + random(-9.0, -7.0),
+                position_gain: loud * 5.0,
+            };
             told += usize::from(law.margin(1e-3).is_some());
         }
         assert!(told > 30, "{told} of 40");

@@ -108,7 +108,9 @@ pub enum TuneError {
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
     /// The set holds no body.
-    #[error("the set of possible parameters: {0}. A wider prior, or wider [uncertainty] of the robot, would hold a body")]
+    #[error(
+        "the set of possible parameters: {0}. A wider prior, or wider [uncertainty] of the robot, would hold a body"
+    )]
     Set(String),
     /// No plan can be drawn.
     #[error(

@@ -22,8 +22,7 @@ const MAKERS: &str = r#"<robot name="makers">
 "#;
 
 /// The moving link's inertia as the URDF has it.
-const IMPOSSIBLE: &str =
-    r#"<inertia ixx="0.001" iyy="0.03" izz="0.0313" ixy="0" ixz="0" iyz="0"/>"#;
+const IMPOSSIBLE: &str = r#"<inertia ixx="0.001" iyy="0.03" izz="0.0313" ixy="0" ixz="0" iyz="0"/>"#;
 
 fn written(text: &str) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
@@ -95,7 +94,10 @@ fn what_is_proposed_states_the_mended_inertia_as_a_guess() {
 fn what_nobody_can_guess_is_refused() {
     let (_folder, urdf) = written(&MAKERS.replace("mass value=\"3\"", "mass value=\"-3\""));
     for error in [load(&urdf).unwrap_err(), load_model(&urdf).unwrap_err()] {
-        assert!(error.to_string().contains("mass -3 kg") && error.to_string().contains("link `upper`"), "{error}");
+        assert!(
+            error.to_string().contains("mass -3 kg") && error.to_string().contains("link `upper`"),
+            "{error}"
+        );
     }
     let (folder, urdf) = written(MAKERS);
     let text = propose(&urdf, folder.path(), &[]).unwrap().text;
@@ -105,12 +107,16 @@ fn what_nobody_can_guess_is_refused() {
         ("[links.fore]\nmass_kg = nan\n\n", ["links.fore.mass_kg", "NaN"]),
         ("[links.fore]\ncenter_m = [0.0, inf, 0.0]\n\n", ["links.fore.center_m", "inf"]),
         ("[links.fore]\ninertia_kg_m2 = [0.0, 0.0, 0.0]\n\n", ["length 3", "6 elements"]),
-        ("[links.fore]\ninertia_kg_m2 = [nan, 0.0, 0.0, 0.0, 0.0, 0.0]\n\n", ["links.fore.inertia_kg_m2", "NaN"]),
+        (
+            "[links.fore]\ninertia_kg_m2 = [nan, 0.0, 0.0, 0.0, 0.0, 0.0]\n\n",
+            ["links.fore.inertia_kg_m2", "NaN"],
+        ),
         ("[links.fore]\ninertia_kg_m2 = [0.1, 0.0, 0.0, 0.0, 0.0, 0.0]\n\n", ["link `fore`", "triangle"]),
         ("[links.fore]\nmass_kg = -1.0\n\n", ["link `fore`", "mass -1 kg"]),
         ("[links.fore]\nweight = 1.0\n\n", ["unknown field", "weight"]),
     ] {
-        let error = with_toml(&urdf, &format!("{}{links}{}", &text[..at], &text[at..])).unwrap_err().to_string();
+        let error =
+            with_toml(&urdf, &format!("{}{links}{}", &text[..at], &text[at..])).unwrap_err().to_string();
         assert!(words.iter().all(|word| error.contains(word)), "{words:?} in {error}");
     }
     assert!(MAKERS.contains(IMPOSSIBLE));
