@@ -215,3 +215,14 @@ fn a_joint_that_slides_is_tuned_in_metres_and_newtons() {
     let (whole, half) = (widths(150.0), widths(75.0));
     assert!(half.0 > whole.0 * 1.01 && half.1 >= whole.1, "{half:?} {whole:?}");
 }
+
+#[test]
+fn what_a_search_cannot_even_begin_with_says_what_would_do() {
+    let mut study = study();
+    study.arm.start[2] = 0.5;
+    study.arm.range = vec![1e-3; 3];
+    let text = tune(&study, &quick(), &|_, _| ()).unwrap_err().to_string();
+    assert!(text.contains("no plan can be drawn") && text.contains("further from the limits"), "{text}");
+    let text = TuneError::Set("it is empty".to_owned()).to_string();
+    assert!(text.contains("wider"), "{text}");
+}
