@@ -106,7 +106,7 @@ fn what_nobody_can_guess_is_refused() {
         ("[links.uper]\nmass_kg = 1.0\n\n", ["links.uper", "no link of that name"]),
         ("[links.fore]\nmass_kg = nan\n\n", ["links.fore.mass_kg", "NaN"]),
         ("[links.fore]\ncenter_m = [0.0, inf, 0.0]\n\n", ["links.fore.center_m", "inf"]),
-        ("[links.fore]\ninertia_kg_m2 = [0.0, 0.0, 0.0]\n\n", ["length 3", "6 elements"]),
+        ("[links.fore]\ninertia_kg_m2 = [0.0, 0.0, 0.0]\n\n", ["length 3", "length 6"]),
         (
             "[links.fore]\ninertia_kg_m2 = [nan, 0.0, 0.0, 0.0, 0.0, 0.0]\n\n",
             ["links.fore.inertia_kg_m2", "NaN"],
