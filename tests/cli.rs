@@ -207,3 +207,38 @@ fn recordings_are_read_studied_and_reported() {
     let output = run(&arguments(&place("still.csv"), folder.path().to_str().unwrap()));
     assert_eq!(output.status.code(), Some(2));
 }
+
+/// As in the tutorial: from the maker's file to a motion that is proven.
+#[test]
+fn three_commands_lead_from_a_urdf_to_a_certified_motion() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("maker.urdf"), include_str!("../examples/my_arm/my_arm.urdf")).unwrap();
+    let run = |arguments: &[&str]| {
+        let output = elsewhere(folder.path(), arguments);
+        let text =
+            String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {text}");
+        text
+    };
+    let told = run(&["robot", "init", "maker.urdf", "--out", "mine"]);
+    assert!(told.contains("robot tune mine/maker.toml --scenario mine/first_move.toml --write"), "{told}");
+    let tuned = [
+        "robot",
+        "tune",
+        "mine/maker.toml",
+        "--scenario",
+        "mine/first_move.toml",
+        "--plans",
+        "2",
+        "--quiet",
+        "--write",
+    ];
+    assert!(run(&tuned).contains("Found by `surelift robot tune`"));
+    let done = run(&["run", "mine/first_move.toml", "--untimed", "--quiet"]);
+    assert!(done.contains("Success") && !done.contains("plans certified                  0 of"), "{done}");
+    // What a person has changed since is left alone.
+    std::fs::remove_file(folder.path().join("mine/maker.toml")).unwrap();
+    std::fs::write(folder.path().join("mine/first_move.toml"), "mine").unwrap();
+    run(&["robot", "init", "maker.urdf", "--out", "mine"]);
+    assert_eq!(std::fs::read_to_string(folder.path().join("mine/first_move.toml")).unwrap(), "mine");
+}

@@ -6,16 +6,18 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::{Failure, say};
-use crate::robot;
+use crate::robot::first_move::FirstMove;
 use crate::robot::propose::propose;
+use crate::robot::{self, Arm};
 
 /// Write a robot TOML for a maker's URDF, with every guess marked as one
 #[derive(Debug, Clone, PartialEq, Args)]
 #[command(after_help = "Examples:\n  surelift robot init panda.urdf --out my_panda\n  \
                         surelift robot init ur5.urdf --package-path ~/ros/src\n\n\
                         The TOML holds guesses of friction, transmission inertia, sensors, uncertainty and gains; capsules around all collision\n\
-                        shapes, meshes included; and the pairs of capsules that overlap at rest, to be ignored. It loads as it is. Nothing that is\n\
-                        proven with a guess holds for your arm: replace them, then run: surelift robot tune\n\n\
+                        shapes, meshes included; the pairs of capsules that overlap at rest, to be ignored; and inertias in place of those that no body can\n\
+                        have. It loads as it is. A scenario beside it, first_move.toml, moves all joints; none is written where there is one.\n\
+                        Nothing that is proven with a guess holds for your arm: replace them, then run: surelift robot tune\n\n\
                         Exit codes: 0 written, 2 the URDF cannot be used or the file exists.")]
 pub struct InitArgs {
     /// The URDF
@@ -76,9 +78,47 @@ pub fn run(args: &InitArgs) -> Result<u8, Failure> {
     if !proposal.held.is_empty() {
         text += &format!("  held still, as joints of a gripper: {}\n", proposal.held.join(", "));
     }
-    text += "  guesses are marked in the file; look at them, then at: surelift robot ";
-    say(&format!("{text}{at}\n"))?;
+    text += &format!("  guesses are marked in the file; look at them, then at: surelift robot {at}\n");
+    let motion = folder.join(FIRST_MOVE);
+    if motion.exists() {
+        return say(&text).map(|()| 0);
+    }
+    // The arm as the file has it: with pairs ignored.
+    let arm = robot::load(&target).map_err(|error| Failure::input(&error))?;
+    let found = FirstMove::of(&arm);
+    fs::write(&motion, scenario(&arm, &target, &found)).map_err(|error| cannot(&motion, &error))?;
+    text += &format!(
+        "{}: a first motion, a guess too; its gains are found by: surelift robot tune {at} --scenario {0} --write\n",
+        motion.display()
+    );
+    say(&text)?;
     Ok(0)
+}
+
+/// File of the first motion.
+const FIRST_MOVE: &str = "first_move.toml";
+
+/// A scenario for a first motion.
+fn scenario(arm: &Arm, robot: &Path, found: &FirstMove) -> String {
+    let robot = robot.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let range: Vec<f64> = found.start.iter().zip(&found.goal).map(|(a, b)| (b - a).abs()).collect();
+    let room = match found.clearance_m {
+        room if room.is_finite() => {
+            format!("; the nearest two of its own shapes are {:.0} mm apart on the way", 1e3 * room)
+        }
+        _ => String::new(),
+    };
+    format!(
+        "# Guess: a motion of all joints of {}{room}. Made by `surelift robot init`.\n\
+         # Nothing stands around: no table, no floor, no wall. Add them as [[obstacles]] before a real arm moves.\n\
+         schema = 1\nname = \"first_move\"\ndescription = \"From one configuration to another.\"\nrobot = {}\n\
+         start_rad = {:?}\ngoal_rad = {:?}\n\n[carry]\nrange_rad = {:?}  # how far one plan may go\n",
+        arm.name,
+        toml::Value::String(robot),
+        found.start,
+        found.goal,
+        range.iter().map(|x| (x * 1e3).round() / 1e3).collect::<Vec<f64>>(),
+    )
 }
 
 #[cfg(test)]
@@ -103,7 +143,11 @@ mod tests {
             "{refused}"
         );
         assert_eq!(fs::read_to_string(out.join("ur5e.toml")).unwrap(), written);
-        assert_eq!(fs::read_dir(&out).unwrap().count(), 1);
+        let mut files: Vec<_> = fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        files.sort();
+        assert_eq!(files, ["first_move.toml", "ur5e.toml"]);
+        let motion = crate::scenario::Scenario::load(out.join("first_move.toml")).unwrap();
+        assert_eq!(motion.split().0.start.len(), 6);
     }
 
     #[test]

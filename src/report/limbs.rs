@@ -14,8 +14,15 @@ use crate::study::limbs::{LimbFinding, LimbFindings, LimbUnknown};
 pub const FILES: [&str; 5] =
     ["summary.json", "motors.csv", "parameters.csv", "base_parameters.csv", "report.html"];
 
-const MOTORS: [&str; 6] =
-    ["limb", "motor", "error_nm", "error_of_model_nm", "predicted_error_nm", "predicted_error_of_model_nm"];
+const MOTORS: [&str; 7] = [
+    "limb",
+    "motor",
+    "error_nm",
+    "error_of_model_nm",
+    "predicted_error_nm",
+    "predicted_error_of_model_nm",
+    "predicted_error_by_friction_nm",
+];
 
 /// What a study may leave beside its report: lines of a robot TOML, and the whole robot as it was learnt.
 pub const FURTHER: [&str; 3] = ["robot_lines.toml", "learnt.toml", "learnt.urdf"];
@@ -67,6 +74,7 @@ fn motor_rows(findings: &LimbFindings, number: impl Fn(f64) -> String) -> Vec<Ve
                 number(motor.model_rms_nm),
                 optional(motor.validation_rms_nm),
                 optional(motor.validation_model_rms_nm),
+                optional(motor.validation_apart_rms_nm),
             ]
         }));
     }
@@ -98,7 +106,7 @@ fn sentence(limb: &LimbFinding) -> String {
     let gap = limb.base.gap.map_or("full rank".to_owned(), |gap| format!("gap {}", figure(gap)));
     format!(
         "{}: {} of {} parameters can be told apart ({gap}, condition number {}); optimum to within {} (duality gap, in half squared \
-         deviations); {} samples, {} % of them outliers",
+         deviations); {} samples, {} % of them outliers{}",
         limb.name,
         limb.base.rank,
         limb.parameters.len(),
@@ -106,6 +114,12 @@ fn sentence(limb: &LimbFinding) -> String {
         figure(limb.duality_gap),
         limb.samples,
         figure(100.0 * limb.outliers),
+        limb.belief.as_ref().map_or(String::new(), |belief| format!(
+            "; {} % of what was learnt of the first {} links is told, as recordings that were left out are predicted best so, and no motor worse than with the \
+             files' links",
+            figure(100.0 * belief.learnt_share),
+            belief.links
+        )),
     )
 }
 
@@ -128,7 +142,7 @@ fn passive(findings: &LimbFindings) -> &'static str {
 pub fn closing(findings: &LimbFindings) -> String {
     let rule = "─".repeat(72);
     let mut rows = motor_rows(findings, figure);
-    rows[0] = ["limb", "motor", "error, N m RMS", "of the model", "predicted", "by the model"]
+    rows[0] = ["limb", "motor", "error, N m RMS", "of the model", "predicted", "by the model", "by friction"]
         .map(str::to_owned)
         .to_vec();
     let limbs: String = findings.limbs.iter().map(|limb| format!("  {}\n", sentence(limb))).collect();
@@ -153,10 +167,11 @@ fn page(findings: &LimbFindings) -> String {
                 figure(motor.model_rms_nm),
                 numbers(motor.validation_rms_nm),
                 numbers(motor.validation_model_rms_nm),
+                numbers(motor.validation_apart_rms_nm),
             ]
         })
     });
-    let head = ["limb", "motor", "error", "of the model", "predicted", "by the model"];
+    let head = ["limb", "motor", "error", "of the model", "predicted", "by the model", "by friction alone"];
     let motors = table("Torque errors, N m RMS", &head, motors);
     let limbs: String = findings.limbs.iter().map(limb_section).collect();
     let body = format!(

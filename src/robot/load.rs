@@ -22,6 +22,7 @@ use super::description::ArmDescription;
 use super::drive::DriveBounds;
 use super::error::RobotError;
 use super::gains::Gains;
+use super::mend;
 use super::merge::{Merged, merge};
 use super::model::{Joint, JointKind, JointLimits, Model, NamedFrame};
 use super::sensors::Sensors;
@@ -45,6 +46,9 @@ pub use arm::load;
 pub(crate) use arm::load_adjusted;
 
 /// Loads the tree of any robot, arm or not, from a robot TOML or a bare URDF ([files](self)): all that dynamics and estimation need.
+///
+/// Of a bare URDF, an inertia that no body can have is replaced by the nearest that one can; [`Model::guesses`] says of which link. With a robot TOML
+/// such a link is refused, unless the TOML says better (`[links.NAME]`).
 ///
 /// # Errors
 /// [`RobotError`] names the file and the link, joint or field at fault.
@@ -130,6 +134,7 @@ pub(super) fn read(path: &Path, judge: &mut Judge) -> Result<Parts, RobotError> 
             fixed::hold_grippers(&mut tree, judge);
         }
         fixed::refuse_mimics(&tree, judge)?;
+        mend::links(&mut tree, (false, true), judge)?;
         let merged = check(&tree, Base::Fixed, judge)?;
         let settings = settings_for_bare(&tree, &merged, judge)?;
         return Ok(Parts { settings, tree, merged });
@@ -145,6 +150,8 @@ pub(super) fn read(path: &Path, judge: &mut Judge) -> Result<Parts, RobotError> 
         other => other,
     })?;
     fixed::hold(path, &mut tree, &mut settings.joints, judge)?;
+    mend::overrule(path, &mut tree, &settings.links)?;
+    mend::links(&mut tree, (settings.base == Base::FreeFlyer, false), judge)?;
     let mut merged = check(&tree, settings.base, judge)?;
     if settings.grip_along_axis_m != 0.0 {
         let body = end_effector(path, &settings, &tree, &merged)?;
@@ -158,9 +165,8 @@ pub(super) fn read(path: &Path, judge: &mut Judge) -> Result<Parts, RobotError> 
     Ok(Parts { settings, tree, merged })
 }
 
-/// Merges fixed joints after checking links, and checks the bodies.
+/// Merges fixed joints and checks the bodies.
 fn check(tree: &Tree, base: Base, judge: &mut Judge) -> Result<Merged, RobotError> {
-    validate::links(tree, judge)?;
     let merged = merge(tree, base == Base::FreeFlyer);
     validate::bodies(tree, &merged, judge)?;
     Ok(merged)
@@ -216,6 +222,7 @@ fn settings_for_bare(tree: &Tree, merged: &Merged, judge: &mut Judge) -> Result<
         timing: TimingBounds::EXACT,
         control: Some(CONTROL),
         joints: BTreeMap::new(),
+        links: BTreeMap::new(),
         capsules: Vec::new(),
         self_collision: Default::default(),
         frames: Vec::new(),
@@ -258,6 +265,7 @@ pub(super) fn assemble(
         name: settings.name,
         gravity: Vector3::from(settings.gravity_m_s2),
         friction_speed_rad_s: gains.stiction_speed_rad_s,
+        guesses: judge.guesses.clone(),
     };
     let drives = drives(&layers, settings.drives, &model)?;
     let stated = ArmDescription {

@@ -60,7 +60,12 @@ impl Mesh {
                 let faces = faces(&bytes, vertices.len()).map_err(|e| format!("{at}: {e}"))?;
                 (vertices, Some(faces))
             }
-            _ => return Err(format!("{at}: expected a file whose name ends in .stl or .obj")),
+            _ => {
+                return Err(format!(
+                    "{at}: expected a file whose name ends in .stl or .obj; {}",
+                    converted(path)
+                ));
+            }
         };
         if vertices.is_empty() {
             return Err(format!("{at}: holds no vertices"));
@@ -70,6 +75,13 @@ impl Mesh {
             None => Ok(Self { vertices, faces }),
         }
     }
+}
+
+/// How to make a mesh of another format readable. No crate that is both small and complete reads COLLADA: one loses parts that a file places twice, and which
+/// way is up; the other brings a calendar and a second reader of XML.
+fn converted(path: &Path) -> String {
+    let (from, to) = (path.display(), path.with_extension("stl"));
+    format!("convert it (Assimp: assimp export {from} {}) and name the new file in its place", to.display())
 }
 
 /// The faces of an OBJ, each polygon as a fan of triangles about its first corner: together they hold the polygon, convex or not.
@@ -184,7 +196,10 @@ mod tests {
         refused("a.obj", b"v 1 inf 2\n", "not finite");
         refused("a.obj", b"v 0 0 0\nf 1 1\n", "line 2");
         refused("a.obj", b"v 0 0 0\nf 1 1 2\n", "expected at least three of the vertices");
-        refused("a.ply", b"v 1 2 3\n", ".stl or .obj");
+        for name in ["a.ply", "a.dae", "mesh"] {
+            refused(name, b"v 1 2 3\n", ".stl or .obj; convert it (Assimp: assimp export ");
+        }
+        refused("a.DAE", b"<COLLADA/>", "a.stl) and name the new file in its place");
         refused("a.stl", &[0xff; 200], "neither text nor");
         let mut cut = vec![0u8; 80];
         cut.extend(2u32.to_le_bytes());

@@ -29,6 +29,8 @@ pub mod error;
 #[cfg(feature = "urdf")]
 pub mod load;
 #[cfg(feature = "urdf")]
+mod mend;
+#[cfg(feature = "urdf")]
 mod merge;
 #[cfg(feature = "urdf")]
 pub(crate) mod mesh;
@@ -53,6 +55,8 @@ mod around;
 pub mod clearance;
 #[cfg(feature = "arm")]
 mod faces;
+#[cfg(feature = "arm")]
+pub mod first_move;
 #[cfg(feature = "arm")]
 pub mod framed;
 #[cfg(feature = "arm")]

@@ -179,6 +179,10 @@ pub struct Model {
     /// ([`crate::dynamics::actuation`]); > 0. Proofs do not use it.
     #[serde(default = "Model::usual_friction_speed_rad_s")]
     pub friction_speed_rad_s: f64,
+    /// What was taken in place of figures that files state and no robot can have, and what of links that never move was left unused: one sentence for each link
+    /// or joint.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub guesses: Vec<String>,
 }
 
 impl Model {

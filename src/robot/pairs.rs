@@ -59,7 +59,8 @@ impl Arm {
         let undeclared = (self.held() == HeldShape::Undeclared).then(|| {
             "the shape of what is held is not declared: nothing is proven about what it touches".to_owned()
         });
-        ignored.chain(overlapping).chain(undeclared).collect()
+        let guesses = self.guesses.iter().map(|guess| format!("guess: {guess}"));
+        guesses.chain(ignored).chain(overlapping).chain(undeclared).collect()
     }
 
     /// Pairs of capsules, one on the end effector and one on the body before it, that overlap at every position of the joint.

@@ -14,6 +14,7 @@ use super::clearance;
 use super::configuration::limits;
 use super::error::RobotError;
 use super::load::{self, Parts};
+use super::mend::Mended;
 use super::model::{JointKind, Placement};
 use super::validate::Judge;
 
@@ -59,6 +60,7 @@ pub fn propose(path: &Path, home: &Path, package_path: &[PathBuf]) -> Result<Pro
     let mut text = heading(&arm, &path, home, package_path);
     text += &defaults(&arm);
     text += &joints(&arm, &held);
+    text += &links(&judge.mended);
     text += &pairs(&arm, &ignored);
     text += &capsules(&arm, &frames);
     let held = held.into_iter().map(|(name, ..)| name).collect();
@@ -169,6 +171,27 @@ fn joints(arm: &Arm, held: &[(String, JointKind, f64)]) -> String {
         let key = if kind.is_rotation() { "fixed_at_rad" } else { "fixed_at_m" };
         let name = quoted(name);
         let _ = write!(text, "\n# Guess: a gripper's joint, held still.\n[joints.{name}]\n{key} = {at:?}\n");
+    }
+    text
+}
+
+/// Inertias in place of those that no body can have.
+fn links(mended: &[Mended]) -> String {
+    let mut text = String::new();
+    for Mended { link, fault, taken } in mended {
+        let _ = match taken {
+            Some(inertia) => write!(
+                text,
+                "\n# Guess: the URDF states what no body has ({fault}); the nearest that one can have.\n[links.{}]\ninertia_kg_m2 = {inertia:?}\n",
+                quoted(link)
+            ),
+            None => {
+                write!(
+                    text,
+                    "\n# `{link}`: {fault}. It never moves, so this plays no part, and nothing is stated in its place.\n"
+                )
+            }
+        };
     }
     text
 }

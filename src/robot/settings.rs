@@ -11,6 +11,7 @@ use super::drive::{DriveBounds, DriveSettings};
 use super::error::RobotError;
 use super::gains::Gains;
 use super::load::find;
+use super::mend::LinkSettings;
 use super::model::{JointKind, JointLimits, LoopKind, Placement};
 use super::sensors::Sensors;
 use super::shape::Capsule;
@@ -59,6 +60,9 @@ pub(super) struct Settings {
     /// By joint name.
     #[serde(default)]
     pub joints: BTreeMap<String, JointSettings>,
+    /// What the URDF says wrongly of links, by link name.
+    #[serde(default)]
+    pub links: BTreeMap<String, LinkSettings>,
     /// Without any, one capsule is laid around each collision primitive of the URDF, and up to four around each collision mesh.
     #[serde(default)]
     pub capsules: Vec<CapsuleSettings>,

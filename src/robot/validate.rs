@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use nalgebra::Matrix3;
 
 use super::error::RobotError;
+use super::mend::Mended;
 use super::merge::Merged;
 use super::model::JointLimits;
 use super::urdf::{Link, Tree};
@@ -24,6 +25,8 @@ pub(super) struct Judge {
     pub package_path: Vec<PathBuf>,
     /// What was guessed of a URDF without a robot TOML.
     pub guesses: Vec<String>,
+    /// Of these, the links whose inertia no body can have.
+    pub mended: Vec<Mended>,
     /// What a lenient judge was told.
     pub found: Vec<RobotError>,
 }
@@ -51,6 +54,12 @@ impl Judge {
         Self { package_path: package_path.to_vec(), ..self.of_shapes() }
     }
 
+    /// Whether what is wrong with a URDF that has no robot TOML is mended. Who only writes faults down wants to see the figures as they are, unless
+    /// shapes matter: then an arm is wanted.
+    pub fn mends(&self) -> bool {
+        !self.lenient || self.shapes
+    }
+
     /// Passes sentence on a fault of an arm, which is none where dynamics alone are asked for.
     ///
     /// # Errors
@@ -72,18 +81,8 @@ impl Judge {
     }
 }
 
-/// Objects to links that no rigid body can have.
-pub(super) fn links(tree: &Tree, judge: &mut Judge) -> Result<(), RobotError> {
-    for link in &tree.links {
-        if let Some(reason) = link_fault(link) {
-            let (path, link) = (tree.path.clone(), link.name.clone());
-            judge.hear(RobotError::Link { path, link, reason })?;
-        }
-    }
-    Ok(())
-}
-
-fn link_fault(link: &Link) -> Option<String> {
+/// Why no rigid body is like this link.
+pub(super) fn link_fault(link: &Link) -> Option<String> {
     if link.mass < 0.0 {
         return Some(format!("mass {} kg, expected >= 0", link.mass));
     }

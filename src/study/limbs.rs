@@ -238,6 +238,8 @@ pub struct MotorFinding {
     pub validation_rms_nm: Option<f64>,
     /// Error of the robot's files there, N m RMS.
     pub validation_model_rms_nm: Option<f64>,
+    /// Error there with the files' links, of which friction alone was learnt (nothing, where friction is known), N m RMS; only where links were learnt.
+    pub validation_apart_rms_nm: Option<f64>,
 }
 
 /// An unknown parameter.

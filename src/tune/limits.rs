@@ -7,10 +7,11 @@
 
 use std::path::{Path, PathBuf};
 
-use rayon::prelude::*;
 use serde::Serialize;
 
 use super::measure::{self, ProvenPerformance};
+pub use super::needs::Needs;
+use super::needs::better;
 use super::{CELLS, TuneError, TuneOptions, TuningProblem, physical};
 use crate::robot::prior::PriorFault;
 use crate::robot::{Arm, PayloadWords, Prior};
@@ -20,9 +21,7 @@ use crate::trajectory::Bezier;
 const HEAVIEST_KG: f64 = 128.0;
 /// Smallest payload that counts, kg.
 const LIGHTEST_KG: f64 = 1.0 / 128.0;
-/// Factors by which one thing alone may be better.
-const MOST_BETTER: f64 = 32.0;
-/// Halvings of an interval of factors, in logarithms: to 5 % of a doubling.
+/// Halvings of an interval of masses, in logarithms.
 const HALVINGS: usize = 5;
 
 /// A payload whose mass is to be found or judged.
@@ -34,17 +33,6 @@ pub struct LimitsProblem {
     pub payload: PayloadWords,
     /// Plans, seed and how far tracking errors may carry a link.
     pub options: TuneOptions,
-}
-
-/// What would be enough for the payload that is asked for, each alone.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Needs {
-    /// A control period, s; `None` if a 32nd of the robot's is not enough.
-    pub period_s: Option<f64>,
-    /// So many times the transmission inertia of every joint; `None` if 32 times are not enough.
-    pub armature_ratio: Option<f64>,
-    /// A bound on the errors of measured velocities, rad/s; `None` if a 32nd of the robot's is not enough.
-    pub velocity_rad_s: Option<f64>,
 }
 
 /// What is provable.
@@ -76,14 +64,6 @@ pub enum LimitsError {
     /// The payload's words.
     #[error(transparent)]
     Payload(#[from] PriorFault),
-}
-
-/// Something about the robot that is to be better.
-#[derive(Clone, Copy)]
-enum Better {
-    Period,
-    Armature,
-    Velocity,
 }
 
 impl LimitsProblem {
@@ -186,51 +166,11 @@ impl Search<'_> {
     }
 
     fn needs(&self, kg: f64) -> Needs {
-        let all = [Better::Period, Better::Armature, Better::Velocity];
-        let factors: Vec<Option<f64>> = all.par_iter().map(|what| self.enough(*what, kg)).collect();
         let robot = &self.study.arm.robot;
-        Needs {
-            period_s: factors[0].map(|factor| robot.gains().period_s / factor),
-            armature_ratio: factors[1],
-            velocity_rad_s: factors[2].map(|factor| robot.sensors().velocity_rad_s / factor),
-        }
+        Needs::find(robot, &|what, factor| {
+            better(robot, what, factor).is_some_and(|robot| self.provable(&robot, kg).is_ok())
+        })
     }
-
-    /// The least factor, to within the bisection, by which this alone has to be better.
-    fn enough(&self, what: Better, kg: f64) -> Option<f64> {
-        let works = |factor: f64| -> bool {
-            better(&self.study.arm.robot, what, factor).is_some_and(|robot| self.provable(&robot, kg).is_ok())
-        };
-        if !works(MOST_BETTER) {
-            return None;
-        }
-        let (mut low, mut high) = (1.0f64, MOST_BETTER);
-        for _ in 0..HALVINGS + 2 {
-            let middle = (low * high).sqrt();
-            if works(middle) { high = middle } else { low = middle }
-        }
-        Some(high)
-    }
-}
-
-/// The arm with one thing better by a factor.
-fn better(robot: &Arm, what: Better, factor: f64) -> Option<Arm> {
-    let changed = match what {
-        Better::Period => {
-            let mut gains = robot.gains();
-            gains.period_s /= factor;
-            robot.with_gains(gains)
-        }
-        Better::Armature => robot.changed(|arm| {
-            arm.model.joints.iter_mut().for_each(|joint| joint.friction.armature *= factor);
-        }),
-        Better::Velocity => {
-            let mut sensors = robot.sensors();
-            sensors.velocity_rad_s /= factor;
-            robot.with_sensors(sensors)
-        }
-    };
-    changed.ok()
 }
 
 impl ProvableLimits {
@@ -251,19 +191,9 @@ impl ProvableLimits {
         all.extend(self.forbids.iter().map(|term| format!("{more} is forbidden by {term}")));
         if let Some((kg, reason, needs)) = &self.asked {
             all.push(format!("{kg} kg is not provable: {reason}"));
-            let enough = [
-                needs.period_s.map(|s| format!("a control period of {:.3} ms", 1e3 * s)),
-                needs.armature_ratio.map(|ratio| format!("{ratio:.2} times the transmission inertia")),
-                needs.velocity_rad_s.map(|bound| format!("measured velocities within {bound:.2e} rad/s")),
-            ];
-            let enough: Vec<String> = enough.into_iter().flatten().collect();
-            all.push(match enough.is_empty() {
-                true => format!(
-                    "neither a control period nor velocity errors {MOST_BETTER} times smaller nor {MOST_BETTER} times the transmission inertia are \
-                     enough alone; try other gains (`surelift robot tune`) or a payload that is known better"
-                ),
-                false => format!("enough for it, each alone: {}", enough.join("; ")),
-            });
+            let nothing = *needs == Needs { period_s: None, armature_ratio: None, velocity_rad_s: None };
+            let gains = "; try other gains (`surelift robot tune`) or a payload that is known better";
+            all.push(format!("{needs}{}", if nothing { gains } else { "" }));
         }
         all
     }
@@ -272,6 +202,7 @@ impl ProvableLimits {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tune::needs::Better;
 
     fn problem(robot: &str, kg: Option<f64>) -> LimitsProblem {
         let payload = PayloadWords { max_mass_kg: kg, size_m: Some([0.1; 3]), ..PayloadWords::default() };

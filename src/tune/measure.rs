@@ -9,7 +9,7 @@ use crate::certify::{CellReport, Problem};
 use crate::plan::inertia_floor::FloorFit;
 use crate::plan::tube_fit;
 use crate::reach::{PreparedSet, Tube};
-use crate::robot::Gains;
+use crate::robot::{Arm, Gains, Joint};
 use crate::trajectory::Bezier;
 
 /// Rounds in which the constants of a tube feed back on each other; each makes what is missing a few times smaller.
@@ -18,7 +18,8 @@ const ROUNDS: usize = 5;
 /// What is proven of some gains over some plans.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ProvenPerformance {
-    /// Half-width of the commands, N m: mean over joints, intervals and plans.
+    /// Half-width of the commands, N m: mean over joints, intervals and plans. The force of a joint that slides counts as the torque that is the same
+    /// share of the arm's largest torque limit.
     pub mean_nm: f64,
     /// The largest.
     pub max_nm: f64,
@@ -41,6 +42,18 @@ pub struct Wanting {
     pub excess: f64,
 }
 
+/// What a unit of each joint's command counts in half-widths. A joint that slides has newtons: they count as the N m that are the same share of the
+/// largest torque limit. Among joints that all slide, newtons are counted.
+fn weights(robot: &Arm) -> Vec<f64> {
+    let turning = robot.joints.iter().filter(|joint| joint.kind.is_rotation());
+    let largest = turning.map(|joint| joint.limits.torque).fold(0.0, f64::max);
+    let weight = |joint: &Joint| match joint.kind.is_rotation() || largest == 0.0 {
+        true => 1.0,
+        false => largest / joint.limits.torque,
+    };
+    robot.joints.iter().map(weight).collect()
+}
+
 /// Proves the tubes of all plans.
 ///
 /// # Errors
@@ -51,6 +64,7 @@ pub fn proven(
     curves: &[Bezier],
     cells: usize,
 ) -> Result<ProvenPerformance, Wanting> {
+    let weight = weights(&arm.robot);
     let (mut sum, mut count, mut max, mut growth) = (0.0, 0u64, 0.0f64, 0.0f64);
     let (mut hold, mut within) = (0.0f64, 0);
     for curve in curves {
@@ -58,8 +72,8 @@ pub fn proven(
         within += usize::from(fits);
         hold = hold.max(tube.hold_power_w / (gains.alpha * gains.v_max));
         for report in &reports {
-            for (torque, robust) in report.torque.iter().zip(&report.robust) {
-                let half = 0.5 * (torque.nominal_upper - torque.nominal_lower) + robust;
+            for ((torque, robust), weight) in report.torque.iter().zip(&report.robust).zip(&weight) {
+                let half = weight * (0.5 * (torque.nominal_upper - torque.nominal_lower) + robust);
                 (sum, count, max) = (sum + half, count + 1, max.max(half));
             }
             growth = growth.max(report.growth_m);

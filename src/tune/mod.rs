@@ -25,13 +25,13 @@ pub mod follow;
 pub mod limits;
 pub mod margins;
 pub mod measure;
+pub mod needs;
+mod plans;
 pub mod write;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use serde::Serialize;
 use thiserror::Error;
@@ -47,11 +47,10 @@ pub use feedback::FeedbackFigures;
 pub use follow::{Ringing, Simulated};
 pub use margins::LoopMargin;
 pub use measure::{ProvenPerformance, Wanting};
+pub use needs::Needs;
 
-/// Duration of the plans of a robot without a scenario, s, and how far they take each joint, rad: the duration that plans
-/// have unless stated, at a moderate speed.
+/// Duration of the plans of a robot without a scenario, s: that which plans have unless stated.
 const DURATION_S: f64 = 3.0;
-const RANGE_RAD: f64 = 0.5;
 
 /// K_r, 1/s, of the grid. The search around its best goes on by [`STEPS`], so the grid need not be fine.
 const K_R: [f64; 3] = [5.0, 10.0, 20.0];
@@ -109,15 +108,20 @@ pub enum TuneError {
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
     /// The set holds no body.
-    #[error("the set of possible parameters: {0}")]
+    #[error(
+        "the set of possible parameters: {0}. A wider prior, or wider [uncertainty] of the robot, would hold a body"
+    )]
     Set(String),
     /// No plan can be drawn.
-    #[error("no plan can be drawn for '{0}' within its limits")]
+    #[error(
+        "no plan can be drawn for '{0}' within its limits. Start further from the limits, a smaller range (range_rad), or wider limits would do"
+    )]
     Plans(String),
     /// Nothing is provable.
     #[error(
-        "no gains are provable for '{robot}' with {about}: of {tried} candidates the one that comes nearest is {nearest}; \
-         `surelift robot limits` tells the heaviest payload that is provable, and what a heavier one needs"
+        "no gains are provable for '{robot}' with {about}: of {tried} candidates the one that comes nearest is {nearest}. {}: {needs}. \
+         `surelift robot limits` tells the heaviest payload that is provable",
+        needs::WITH_THESE
     )]
     Nothing {
         /// The robot.
@@ -128,10 +132,13 @@ pub enum TuneError {
         tried: usize,
         /// Gains, and the term that forbids them.
         nearest: String,
+        /// What would make these gains, or a narrower tube with them, provable.
+        needs: Needs,
     },
     /// All that is provable rings, or leaves its tube in simulation.
     #[error(
-        "no gains for '{robot}' with {about} can be followed: {refused} are proven, and all refused in simulation; of the narrowest, {first}"
+        "no gains for '{robot}' with {about} can be followed: {refused} are proven, and all refused in simulation; of the narrowest, {first}. {}",
+        needs::fresher(*period_s)
     )]
     Rings {
         /// The robot.
@@ -142,6 +149,8 @@ pub enum TuneError {
         refused: usize,
         /// Gains that are proven with the narrowest torques, and why they are refused.
         first: String,
+        /// A control period, s, at which these are followed.
+        period_s: Option<f64>,
     },
     /// The law's feedback cannot be told.
     #[error("the feedback of gains k_r {}, alpha {}, v_max {} cannot be told: {reason}", gains.k_r, gains.alpha, gains.v_max)]
@@ -242,7 +251,7 @@ impl TuningProblem {
         let robot = robot::load(reference)?;
         let middle = |j: usize| robot.joints[j].limits.position.map_or(0.0, |(l, u)| 0.5 * (l + u));
         let start: Vec<f64> = (0..robot.dof()).map(middle).collect();
-        let range = vec![RANGE_RAD; robot.dof()];
+        let range = plans::range(&robot);
         let set = physical(&ParameterSet::around_nominal(&robot), &robot)?;
         let about = "the uncertainty that its file states".to_owned();
         Ok(Self::new(reference.to_owned(), about, robot, set, start, range, DURATION_S))
@@ -276,20 +285,6 @@ impl TuningProblem {
         }
     }
 
-    /// Random plans within the position limits, the same for all gains.
-    fn curves(&self, options: &TuneOptions) -> Result<Vec<Bezier>, TuneError> {
-        let mut rng = ChaCha8Rng::seed_from_u64(options.seed);
-        let within = |curve: &Bezier| {
-            let joints = self.arm.robot.joints.iter().zip(curve.end());
-            joints.into_iter().all(|(joint, q)| {
-                joint.limits.position.is_none_or(|(l, u)| (l + MARGIN_RAD..=u - MARGIN_RAD).contains(&q))
-            })
-        };
-        let drawn = (0..ATTEMPTS).filter_map(|_| self.arm.curve(&mut rng)).filter(within);
-        let curves: Vec<Bezier> = drawn.take(options.plans.max(1)).collect();
-        if curves.is_empty() { Err(TuneError::Plans(self.arm.label.clone())) } else { Ok(curves) }
-    }
-
     /// The arm with its last body known to be the middle of its set.
     fn known(&self) -> Option<Setup> {
         let mut arm = self.arm.clone();
@@ -300,12 +295,6 @@ impl TuningProblem {
         physical(&arm.set, &arm.robot).ok().map(|_| arm)
     }
 }
-
-/// Draws before the plans at hand have to do. Most draws end within the limits; the number is only there to end.
-const ATTEMPTS: usize = 1000;
-/// Plans end this far inside the position limits, rad: what tracking errors take of the limits is to be found, not to decide
-/// which plans there are.
-const MARGIN_RAD: f64 = 0.1;
 
 fn physical(set: &ParameterSet, robot: &Arm) -> Result<ParameterSet, TuneError> {
     tighten_by_physics(set, robot.end_effector()).map_err(|error| TuneError::Set(error.to_string()))
@@ -352,10 +341,11 @@ fn search(
     tried
 }
 
-/// Searches gains. `progress` is told how many candidates are done, and of how many.
+/// Searches gains. `progress` is told how many candidates are proven, then simulated, and of how many.
 ///
 /// # Errors
-/// [`TuneError::Nothing`] with the nearest candidate and the term that forbids it.
+/// [`TuneError::Nothing`] with the nearest candidate, the term that forbids it, and what would be enough; [`TuneError::Rings`] if all that is proven is
+/// refused in simulation.
 pub fn tune(
     study: &TuningProblem,
     options: &TuneOptions,
@@ -365,14 +355,18 @@ pub fn tune(
     let arm = &study.arm;
     let tried = search(arm, &curves, options, progress);
     let count = tried.len();
+    let best = tried[0].gains;
     let nearest = describe(&tried[0], arm, options);
     let useful: Vec<Candidate> =
         tried.into_iter().filter(|c| c.score(options.growth_m).is_finite()).collect();
     if useful.is_empty() {
         let (robot, about) = (arm.robot.name.clone(), study.about.clone());
-        return Err(TuneError::Nothing { robot, about, tried: count, nearest });
+        let needs = study.needs(best, &curves, (count as u64, progress), options.growth_m);
+        return Err(TuneError::Nothing { robot, about, tried: count, nearest, needs });
     }
-    let followed = follow_best(study, useful, &curves, options.seed)?;
+    let total = (count + useful.len()) as u64;
+    let simulated = |done: usize| progress((count + done) as u64, total);
+    let followed = follow_best(study, useful, &curves, (options.seed, &simulated))?;
     report(study, followed, (count, &curves, options.seed))
 }
 
@@ -388,13 +382,14 @@ fn follow_best(
     study: &TuningProblem,
     mut useful: Vec<Candidate>,
     curves: &[Bezier],
-    seed: u64,
+    (seed, progress): (u64, &dyn Fn(usize)),
 ) -> Result<Followed, TuneError> {
     let arm = &study.arm;
     let mut refused = Vec::new();
     for best in 0..useful.len() {
         let gains = useful[best].gains;
         let simulated = follow::simulated(arm, gains, curves, (&study.timing, seed));
+        progress(best + 1);
         match simulated.refusal(&arm.robot.joints) {
             None => return Ok(Followed { useful: useful.split_off(best), simulated, refused }),
             Some(reason) => refused.push((gains, reason)),
@@ -404,7 +399,8 @@ fn follow_best(
         format!("k_r {}, alpha {}, v_max {}: {reason}", g.k_r, g.alpha, g.v_max)
     });
     let (robot, about) = (arm.robot.name.clone(), study.about.clone());
-    Err(TuneError::Rings { robot, about, refused: refused.len(), first })
+    let period_s = study.calm_period_s(useful[0].gains, curves, seed);
+    Err(TuneError::Rings { robot, about, refused: refused.len(), first, period_s })
 }
 
 /// What is told of the best.

@@ -78,9 +78,13 @@ fn refused_where_readings_are_late(study: &TuningProblem, report: &Report, curve
     let reason = seen.refusal(&study.arm.robot.joints).expect("refused");
     assert!(reason.contains("rings") || reason.contains("leaves its tube"), "{reason}");
     let late = TuningProblem { timing: late, ..study.clone() };
-    let Err(error) = follow_best(&late, vec![best.clone()], curves, 1) else { panic!("followed") };
+    let Err(error) = follow_best(&late, vec![best.clone()], curves, (1, &|_| ())) else { panic!("followed") };
     let text = error.to_string();
-    assert!(text.contains("planar") && text.contains(&reason), "{text}");
+    assert!(text.contains("planar") && text.contains(&reason) && text.contains("fresher readings"), "{text}");
+    // Where the period is what makes them late, a shorter one is told.
+    let slow = Gains { period_s: 2e-3, ..best.gains };
+    assert_eq!(study.calm_period_s(slow, curves, 1), Some(1e-3));
+    assert!(needs::fresher(Some(1e-3)).contains("1.000 ms these gains are followed"));
 }
 
 #[test]
@@ -107,10 +111,28 @@ fn where_nothing_is_provable_the_term_is_named() {
     study.arm.robot.joints[1].friction.armature = 1e-4;
     study.arm.robot.joints[1].friction.coulomb = 20.0;
     study.arm.set = ParameterSet::around_nominal(&study.arm.robot);
-    let text = tune(&study, &quick(), &|_, _| ()).unwrap_err().to_string();
-    for word in ["planar", "nearest is k_r", "forbidden by the "] {
+    let error = tune(&study, &quick(), &|_, _| ()).unwrap_err();
+    let text = error.to_string();
+    for word in ["planar", "nearest is k_r", "forbidden by the ", "With these gains", "robot limits"] {
         assert!(text.contains(word), "{text}");
     }
+    assert!(matches!(error, TuneError::Nothing { .. }), "{text}");
+    // What is told to be enough is. How far the arm is from it decides whether anything is.
+    let found = [1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3].into_iter().find_map(|armature| {
+        study.arm.robot.joints[1].friction.armature = armature;
+        study.arm.set = ParameterSet::around_nominal(&study.arm.robot);
+        match tune(&study, &quick(), &|_, _| ()) {
+            Err(TuneError::Nothing { needs, .. }) => {
+                Some((study.arm.clone(), needs.armature_ratio?, needs.to_string()))
+            }
+            _ => None,
+        }
+    });
+    let (arm, ratio, told) = found.expect("more inertia would do");
+    assert!(ratio > 1.0 && told.contains(&format!("{ratio:.2} times the transmission inertia")), "{told}");
+    study.arm = needs::better_setup(&arm, needs::Better::Armature, 1.3 * ratio).unwrap();
+    let enough = tune(&study, &quick(), &|_, _| ());
+    assert!(!matches!(enough, Err(TuneError::Nothing { .. })), "{told}");
     // Tubes that are proven, but none narrow enough.
     let narrow = TuneOptions { growth_m: 1e-9, ..quick() };
     let text = tune(&self::study(), &narrow, &|_, _| ()).unwrap_err().to_string();
@@ -160,4 +182,53 @@ fn a_file_is_written_whole_or_not_at_all() {
     let missing = folder.path().join("nowhere/x.toml");
     assert!(write::write(&source, &missing, &report, "").unwrap_err().to_string().contains("nowhere"));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+}
+
+/// A SCARA with what `surelift robot init` guesses.
+fn scara() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let urdf = folder.path().join("scara.urdf");
+    std::fs::write(&urdf, crate::robot::fixture::SCARA).unwrap();
+    let text = robot::propose::propose(&urdf, folder.path(), &[]).unwrap().text;
+    let toml = urdf.with_extension("toml");
+    std::fs::write(&toml, text).unwrap();
+    (folder, toml)
+}
+
+#[test]
+fn a_joint_that_slides_is_tuned_in_metres_and_newtons() {
+    let (_folder, toml) = scara();
+    let study = TuningProblem::of_robot(&toml).unwrap();
+    let (joints, range) = (&study.arm.robot.joints, &study.arm.range);
+    assert_eq!(joints[2].kind, robot::JointKind::Prismatic);
+    // A quarter of its travel of 0.15 m; joints that turn go as far as ever.
+    assert!((range[2] - 0.0375).abs() < 1e-12 && range[..2] == [0.5, 0.5] && range[3] == 0.5, "{range:?}");
+    let options = TuneOptions { plans: 20, ..quick() };
+    let curves = study.curves(&options).unwrap();
+    assert_eq!(curves.len(), 20);
+    let ends: Vec<f64> = curves.iter().map(|curve| curve.end()[2]).collect();
+    assert!(ends.iter().all(|q| (0.0075..=0.1425).contains(q)), "{ends:?}");
+    assert!(ends.iter().any(|q| (q - 0.075).abs() > 0.02), "{ends:?}");
+    let report = tune(&study, &quick(), &|_, _| ()).unwrap();
+    assert!(report.proven.growth_m < 0.02 && report.simulated.tube_used < 1.0, "{report:?}");
+    // A newton counts by the share of the limits that it is, not as a newton metre: twice the force at twice the limit changes nothing.
+    let widths = |force: f64| {
+        let mut study = study.clone();
+        study.arm.robot.stated().model.joints[2].limits.torque = force;
+        let found = measure::proven(&study.arm, report.winner().gains, &curves[..1], CELLS).unwrap();
+        (found.mean_nm, found.max_nm)
+    };
+    let (whole, half) = (widths(150.0), widths(75.0));
+    assert!(half.0 > whole.0 * 1.01 && half.1 >= whole.1, "{half:?} {whole:?}");
+}
+
+#[test]
+fn what_a_search_cannot_even_begin_with_says_what_would_do() {
+    let mut study = study();
+    study.arm.start[2] = 0.5;
+    study.arm.range = vec![1e-3; 3];
+    let text = tune(&study, &quick(), &|_, _| ()).unwrap_err().to_string();
+    assert!(text.contains("no plan can be drawn") && text.contains("further from the limits"), "{text}");
+    let text = TuneError::Set("it is empty".to_owned()).to_string();
+    assert!(text.contains("wider"), "{text}");
 }

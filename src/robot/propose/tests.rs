@@ -179,26 +179,6 @@ fn grippers_are_told_from_arms_by_their_joints() {
     assert!(message.contains("2 leaf joints"), "{message}");
 }
 
-/// A SCARA: two joints that turn, one that slides, one that turns, all upright.
-const SCARA: &str = r#"<robot name="scara">
-  <link name="column"><collision><origin xyz="0 0 0.1"/><geometry><cylinder radius="0.08" length="0.2"/></geometry></collision></link>
-  <link name="inner"><inertial><origin xyz="0.1 0 0"/><mass value="4"/><inertia ixx="0.02" iyy="0.05" izz="0.06" ixy="0" ixz="0" iyz="0"/></inertial>
-    <collision><origin xyz="0.1 0 0"/><geometry><box size="0.3 0.1 0.08"/></geometry></collision></link>
-  <link name="outer"><inertial><origin xyz="0.1 0 0"/><mass value="3"/><inertia ixx="0.02" iyy="0.04" izz="0.05" ixy="0" ixz="0" iyz="0"/></inertial>
-    <collision><origin xyz="0.1 0 0.1"/><geometry><box size="0.3 0.1 0.08"/></geometry></collision></link>
-  <link name="quill"><inertial><mass value="0.5"/><inertia ixx="0.002" iyy="0.002" izz="0.0002" ixy="0" ixz="0" iyz="0"/></inertial>
-    <collision><geometry><cylinder radius="0.01" length="0.2"/></geometry></collision></link>
-  <link name="hand"><inertial><mass value="0.2"/><inertia ixx="0.0002" iyy="0.0002" izz="0.0001" ixy="0" ixz="0" iyz="0"/></inertial></link>
-  <joint name="one" type="revolute"><parent link="column"/><child link="inner"/><origin xyz="0 0 0.25"/><axis xyz="0 0 1"/>
-    <limit lower="-2.2" upper="2.2" effort="60" velocity="4"/></joint>
-  <joint name="two" type="revolute"><parent link="inner"/><child link="outer"/><origin xyz="0.25 0 0"/><axis xyz="0 0 1"/>
-    <limit lower="-2.4" upper="2.4" effort="30" velocity="6"/></joint>
-  <joint name="three" type="prismatic"><parent link="outer"/><child link="quill"/><origin xyz="0.2 0 0"/><axis xyz="0 0 -1"/>
-    <limit lower="0" upper="0.15" effort="150" velocity="1"/></joint>
-  <joint name="four" type="continuous"><parent link="quill"/><child link="hand"/><axis xyz="0 0 -1"/><limit effort="5" velocity="10"/></joint>
-</robot>
-"#;
-
 #[test]
 fn arms_of_all_kinds_load_from_their_urdf_alone_and_from_what_is_proposed() {
     let folder = tempfile::tempdir().unwrap();
@@ -207,7 +187,7 @@ fn arms_of_all_kinds_load_from_their_urdf_alone_and_from_what_is_proposed() {
         ("panda", file("panda.urdf"), 7),
         ("ur5e", file("ur5e.urdf"), 6),
         ("kinova_gen3", file("kinova_gen3.urdf"), 7),
-        ("scara", SCARA.to_owned(), 4),
+        ("scara", crate::robot::fixture::SCARA.to_owned(), 4),
     ] {
         let urdf = folder.path().join(name).with_extension("urdf");
         std::fs::write(&urdf, text).unwrap();

@@ -4,18 +4,25 @@
 //! than with the files' links. One that is too narrow keeps wrong links. Likewise, a sample that is an outlier for one motor may be a good one for
 //! the others, or not. So what all recordings but one say is asked to predict that one, for every share of [`SHARES`] and both kinds of outliers. What counts
 //! is the sum over motors of the logarithms of the errors' root mean squares over all recordings: no motor counts more because its torques
-//! are larger. A recording to validate on has no part in it. Of a single recording, thirds are left out.
+//! are larger. Whatever predicts a motor in a recording worse than the files' links do, with friction learnt for them, is out: what is told may be a mixture of
+//! both, of the first links alone, or the files' links. A recording to validate on has no part in it. Of a single recording, thirds are left out.
 
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::LimbUnknown;
 use super::fit::{Free, fit};
 use super::rows::LimbRows;
 use crate::regression::RegressionError;
+use crate::regression::robust::SampleRows;
 use crate::robot::Model;
 
 /// Shares that are tried, of the deviation that links have; ascending.
 const SHARES: [f64; 7] = [0.003, 0.01, 0.03, 0.1, 0.2, 0.4, 1.0];
+/// Shares of what was learnt in what is told, the rest being what is found with the links of the files.
+const LEARNT_SHARES: [f64; 6] = [0.0, 0.1, 0.25, 0.5, 0.75, 1.0];
+/// By how much a motor may be predicted worse with learnt links than with those of the files, relative: noise decides the rest.
+const WORSE: f64 = 1e-3;
 /// Parts of a single recording.
 const PARTS: usize = 3;
 
@@ -36,11 +43,25 @@ pub struct LinkBelief {
     pub link_share: f64,
     /// What counts as an outlier.
     pub outliers: Outliers,
+    /// So many links are learnt, from the base on; the others are the files'.
+    pub links: usize,
+    /// Share of the links, and of the friction that goes with them, in what is told; the rest is what is found with the links of the files. 0: the links
+    /// of the files predict best.
+    pub learnt_share: f64,
     /// Error of each motor on the recordings that were left out, N m RMS.
     pub left_out_rms_nm: Vec<f64>,
+    /// The same with the links of the files.
+    pub left_out_apart_rms_nm: Vec<f64>,
+    /// Largest ratio of such an error to that with the files' links, over motors and recordings that were left out.
+    pub worst_ratio: f64,
 }
 
 impl LinkBelief {
+    /// Whether no motor is predicted worse than with the links of the files.
+    fn nowhere_worse(&self) -> bool {
+        self.worst_ratio <= 1.0 + WORSE
+    }
+
     /// What counts.
     fn score(&self) -> f64 {
         self.left_out_rms_nm.iter().map(|rms| rms.max(f64::MIN_POSITIVE).ln()).sum()
@@ -48,33 +69,145 @@ impl LinkBelief {
 }
 
 /// The best of all.
-pub(super) fn choose(limb: &Model, free: &Free, rows: &LimbRows) -> Result<LinkBelief, RegressionError> {
+///
+/// First the share and the kind of outliers are chosen for all links. Then so many links are taken, from the base on, as predict best: a motor feels the links
+/// that it carries and no others, so those further out are not disturbed by what is learnt of the first. Then the share is chosen for these.
+pub(super) fn choose(
+    limb: &Model,
+    unknown: LimbUnknown,
+    rows: &LimbRows,
+) -> Result<LinkBelief, RegressionError> {
+    let trial = Trial { limb, unknown, splits: splits(limb, unknown, rows)? };
+    let all = limb.bodies();
+    let both = [Outliers::Samples, Outliers::Motors];
+    let mut tried = trial.all(both.iter().flat_map(|o| SHARES.map(|share| (share, *o, all))).collect())?;
+    let whole = tried.iter().filter(|belief| belief.learnt_share == 1.0);
+    let Some(first) = whole.min_by(|a, b| a.score().total_cmp(&b.score())).cloned() else {
+        return Err(RegressionError::NoEstimate("no samples".to_owned()));
+    };
+    tried.extend(trial.all((1..all).map(|links| (first.link_share, first.outliers, links)).collect())?);
+    let links = best(&tried).map_or(all, |belief| belief.links);
+    if links < all {
+        let others = SHARES.into_iter().filter(|share| *share != first.link_share);
+        tried.extend(trial.all(others.map(|share| (share, first.outliers, links)).collect())?);
+    }
+    tried.iter().for_each(|x| tracing::debug!(?x, score = x.score(), worse = !x.nowhere_worse(), "left out"));
+    // The share 0 is nowhere worse, so there is one where there are samples.
+    best(&tried).cloned().ok_or_else(|| RegressionError::NoEstimate("no samples".to_owned()))
+}
+
+/// The best of those that are nowhere worse than the files' links.
+fn best(tried: &[LinkBelief]) -> Option<&LinkBelief> {
+    tried.iter().filter(|belief| belief.nowhere_worse()).min_by(|a, b| a.score().total_cmp(&b.score()))
+}
+
+/// What beliefs are tried on.
+struct Trial<'a> {
+    limb: &'a Model,
+    unknown: LimbUnknown,
+    splits: Vec<Split>,
+}
+
+impl Trial<'_> {
+    /// All of these: share, kind of outliers and number of links, with every share of what is learnt.
+    fn all(&self, of: Vec<(f64, Outliers, usize)>) -> Result<Vec<LinkBelief>, RegressionError> {
+        let all: Vec<Vec<LinkBelief>> =
+            of.into_par_iter().map(|of| self.one(of)).collect::<Result<_, _>>()?;
+        Ok(all.into_iter().flatten().collect())
+    }
+
+    fn one(
+        &self,
+        (share, outliers, links): (f64, Outliers, usize),
+    ) -> Result<Vec<LinkBelief>, RegressionError> {
+        let free = Free::of(self.limb, self.unknown, links).within(share);
+        let found: Vec<Vec<f64>> = self
+            .splits
+            .iter()
+            .map(|split| Ok(fit(self.limb, &free, &split.seen, outliers)?.theta))
+            .collect::<Result<_, RegressionError>>()?;
+        let with = |learnt_share: f64| {
+            let parts = |own: bool| -> Vec<Vec<(f64, usize)>> {
+                let pairs = self.splits.iter().zip(&found);
+                let errors = |(split, found): (&Split, &Vec<f64>)| {
+                    let apart = split.apart(outliers);
+                    split.unseen.errors(&if own { mixed(found, apart, learnt_share) } else { apart.to_vec() })
+                };
+                pairs.map(errors).collect()
+            };
+            let (own, apart) = (parts(true), parts(false));
+            LinkBelief {
+                link_share: share,
+                outliers,
+                links,
+                learnt_share,
+                worst_ratio: worst_ratio(&own, &apart),
+                left_out_rms_nm: rms(&own),
+                left_out_apart_rms_nm: rms(&apart),
+            }
+        };
+        Ok(LEARNT_SHARES.map(with).to_vec())
+    }
+}
+
+/// Errors of each motor over all parts.
+fn rms(parts: &[Vec<(f64, usize)>]) -> Vec<f64> {
+    let motors = parts.first().map_or(0, Vec::len);
+    let of =
+        |j: usize| parts.iter().fold((0.0, 0), |(sum, count), part| (sum + part[j].0, count + part[j].1));
+    (0..motors).map(of).map(|(sum, count)| (sum / count.max(1) as f64).sqrt()).collect()
+}
+
+/// Largest ratio of an error to that of the files' links, over motors and parts.
+fn worst_ratio(own: &[Vec<(f64, usize)>], apart: &[Vec<(f64, usize)>]) -> f64 {
+    let pairs = own.iter().flatten().zip(apart.iter().flatten());
+    pairs.map(|(own, apart)| (own.0 / apart.0.max(f64::MIN_POSITIVE)).sqrt()).fold(0.0, f64::max)
+}
+
+/// Parts that are left out, each with what the others say if links are as in the files.
+fn splits(limb: &Model, unknown: LimbUnknown, rows: &LimbRows) -> Result<Vec<Split>, RegressionError> {
     let parts = parts(rows);
     let count = parts.iter().max().map_or(0, |last| last + 1);
-    let split =
-        |left_out: usize| (rows.select(|s| parts[s] != left_out).rows, rows.select(|s| parts[s] == left_out));
-    let splits: Vec<_> = (0..count).map(split).collect();
-    let tried = |(share, outliers): (f64, Outliers)| -> Result<LinkBelief, RegressionError> {
-        let (mut squares, mut samples) = (vec![0.0; rows.rows.joints], vec![0usize; rows.rows.joints]);
-        let free = free.within(share);
-        for (seen, unseen) in &splits {
-            let found = fit(limb, &free, seen, outliers)?;
-            for (j, (sum, of)) in unseen.errors(&found.theta).into_iter().enumerate() {
-                squares[j] += sum;
-                samples[j] += of;
-            }
-        }
-        let rms = squares.iter().zip(&samples).map(|(sum, of)| (sum / (*of).max(1) as f64).sqrt());
-        Ok(LinkBelief { link_share: share, outliers, left_out_rms_nm: rms.collect() })
+    let split = |left_out: usize| {
+        let seen = rows.select(|s| parts[s] != left_out).rows;
+        let apart = |outliers| links_apart(limb, unknown, (&seen, outliers));
+        let apart = [apart(Outliers::Samples)?, apart(Outliers::Motors)?];
+        Ok(Split { seen, unseen: rows.select(|s| parts[s] == left_out), apart })
     };
-    let all: Vec<(f64, Outliers)> = [Outliers::Samples, Outliers::Motors]
-        .into_iter()
-        .flat_map(|o| SHARES.map(|share| (share, o)))
-        .collect();
-    let all: Vec<LinkBelief> = all.into_par_iter().map(tried).collect::<Result<_, _>>()?;
-    all.iter().for_each(|x| tracing::debug!(?x, score = x.score(), "left out"));
-    let best = all.into_iter().min_by(|a, b| a.score().total_cmp(&b.score()));
-    best.ok_or_else(|| RegressionError::NoEstimate("no samples".to_owned()))
+    (0..count).map(split).collect()
+}
+
+/// Recordings to learn from, one to predict, and what the first say if links are as in the files.
+struct Split {
+    seen: SampleRows,
+    unseen: LimbRows,
+    /// By kind of outliers.
+    apart: [Vec<f64>; 2],
+}
+
+impl Split {
+    fn apart(&self, outliers: Outliers) -> &[f64] {
+        &self.apart[usize::from(outliers == Outliers::Motors)]
+    }
+}
+
+/// A share of what was learnt, the rest of what is found with the links of the files. Bodies that exist make one that exists.
+pub(super) fn mixed(learnt: &[f64], apart: &[f64], learnt_share: f64) -> Vec<f64> {
+    learnt.iter().zip(apart).map(|(a, b)| learnt_share * a + (1.0 - learnt_share) * b).collect()
+}
+
+/// All parameters with the links of the files: friction alone is learnt, where friction is unknown.
+pub(super) fn links_apart(
+    limb: &Model,
+    unknown: LimbUnknown,
+    (rows, outliers): (&SampleRows, Outliers),
+) -> Result<Vec<f64>, RegressionError> {
+    match unknown {
+        LimbUnknown::Links => Ok(limb.nominal_parameters()),
+        LimbUnknown::Friction | LimbUnknown::Everything => {
+            Ok(fit(limb, &Free::of(limb, LimbUnknown::Friction, 0), rows, outliers)?.theta)
+        }
+    }
 }
 
 /// The part that each sample belongs to: its recording, or its third of a single one.

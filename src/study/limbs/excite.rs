@@ -205,7 +205,7 @@ impl<'a> Search<'a> {
         };
         let ranges: Vec<(f64, f64)> = motors.iter().map(range).collect();
         Ok(Self {
-            free: Free::of(model, task.unknown).indices,
+            free: Free::of(model, task.unknown, model.bodies()).indices,
             theta: model.nominal_parameters(),
             start: ranges.iter().map(|(lower, upper)| 0.5 * (lower + upper)).collect(),
             task,

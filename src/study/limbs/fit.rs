@@ -43,7 +43,8 @@ pub(super) struct Free {
 }
 
 impl Free {
-    pub(super) fn of(limb: &Model, unknown: LimbUnknown) -> Self {
+    /// What is unknown; of links only the first `bodies`, which no motor further out feels.
+    pub(super) fn of(limb: &Model, unknown: LimbUnknown, bodies: usize) -> Self {
         let (theta, links) = (limb.nominal_parameters(), INERTIAL * limb.bodies());
         let mut free = Self {
             indices: vec![],
@@ -54,7 +55,7 @@ impl Free {
         };
         let mut start = vec![];
         if unknown != LimbUnknown::Friction {
-            for (i, joint) in limb.joints.iter().enumerate() {
+            for (i, joint) in limb.joints.iter().enumerate().take(bodies) {
                 // A body without mass cannot be found wrong within a share of it.
                 let Ok(body) = nearest_physical(&joint.inertia, FLOOR_M2) else { continue };
                 free.bodies.push(free.indices.len());
@@ -166,15 +167,22 @@ pub(super) fn learn(
     // What a drive does at its speed limit tells nothing of links and friction.
     let free_running = rows.select(|s| !rows.limited(s));
     let learnt = if free_running.rows.samples() == 0 { rows } else { &free_running };
-    let mut free = Free::of(limb, unknown);
+    let mut free = Free::of(limb, unknown, limb.bodies());
     let mut belief = None;
     let mut outliers = Outliers::Samples;
     if unknown != LimbUnknown::Friction {
-        let chosen = belief::choose(limb, &free, learnt)?;
-        (free, outliers) = (free.within(chosen.link_share), chosen.outliers);
+        let chosen = belief::choose(limb, unknown, learnt)?;
+        free = Free::of(limb, unknown, chosen.links).within(chosen.link_share);
+        outliers = chosen.outliers;
         belief = Some(chosen);
     }
-    let Fitted { theta, optimum, problem, rounds } = fit(limb, &free, &learnt.rows, outliers)?;
+    let Fitted { mut theta, optimum, problem, rounds } = fit(limb, &free, &learnt.rows, outliers)?;
+    let mut apart = None;
+    if let Some(belief) = &belief {
+        let links_apart = belief::links_apart(limb, unknown, (&learnt.rows, outliers))?;
+        theta = belief::mixed(&theta, &links_apart, belief.learnt_share);
+        apart = Some(links_apart);
+    }
     let covariance = Cholesky::new(problem.hessian).map(|factor| factor.inverse());
     let parameter = |(place, &k): (usize, &usize)| {
         let (name, unit) = parameter_name(limb, k);
@@ -186,7 +194,7 @@ pub(super) fn learn(
         name,
         samples: rounds.weights.len(),
         outliers,
-        motors: motors(limb, rows, predicted, &theta),
+        motors: motors(limb, rows, predicted, (&theta, apart.as_deref())),
         parameters: free.indices.iter().enumerate().map(parameter).collect(),
         base: base(limb, &free, &free.rows(limb, &learnt.rows).y),
         value: optimum.value,
@@ -203,16 +211,23 @@ fn rms(rows: &LimbRows, theta: &[f64]) -> Vec<f64> {
     rows.errors(theta).into_iter().map(|(sum, count)| (sum / count as f64).sqrt()).collect()
 }
 
-fn motors(limb: &Model, rows: &LimbRows, predicted: Option<&LimbRows>, theta: &[f64]) -> Vec<MotorFinding> {
+fn motors(
+    limb: &Model,
+    rows: &LimbRows,
+    predicted: Option<&LimbRows>,
+    (theta, apart): (&[f64], Option<&[f64]>),
+) -> Vec<MotorFinding> {
     let nominal = limb.nominal_parameters();
     let (fit, model) = (rms(rows, theta), rms(rows, &nominal));
     let (there, model_there) = (predicted.map(|p| rms(p, theta)), predicted.map(|p| rms(p, &nominal)));
+    let apart_there = predicted.and_then(|p| Some(rms(p, apart?)));
     let motor = |(k, &joint): (usize, &usize)| MotorFinding {
         joint: limb.joints[joint].name.clone(),
         fit_rms_nm: fit[k],
         model_rms_nm: model[k],
         validation_rms_nm: there.as_ref().map(|rms| rms[k]),
         validation_model_rms_nm: model_there.as_ref().map(|rms| rms[k]),
+        validation_apart_rms_nm: apart_there.as_ref().map(|rms| rms[k]),
     };
     motors_and_base(limb).iter().enumerate().map(motor).collect()
 }

@@ -1,0 +1,179 @@
+//! What would have to be better for what is not provable, each thing alone, by bisection.
+//!
+//! A shorter period, more transmission inertia and finer velocities make each term of the proof smaller. So one side of each bisection is proven and the
+//! other is not; what is told is a value of the proven side.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::{CELLS, TuningProblem, follow, measure};
+use crate::campaign::arm::Setup;
+use crate::reach::momentum::CycleTiming;
+use crate::robot::{Arm, Gains};
+use crate::trajectory::Bezier;
+
+/// Factors by which one thing alone may be better.
+pub(super) const MOST_BETTER: f64 = 32.0;
+/// Halvings of an interval of factors, in logarithms: the last one is a hundredth of a power of ten wide.
+const HALVINGS: usize = 7;
+/// Shares of V_max with which gains are tried where something is better: a narrower tube is what it may allow.
+const NARROWER: [f64; 4] = [1.0, 0.5, 0.25, 0.125];
+
+/// Halvings of the control period that are tried for gains that are not followed.
+const SHORTER: u32 = 3;
+
+/// What would be enough for what is asked, each alone.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Needs {
+    /// A control period, s; `None` if a 32nd of the robot's is not enough.
+    pub period_s: Option<f64>,
+    /// So many times the transmission inertia of every joint; `None` if 32 times are not enough.
+    pub armature_ratio: Option<f64>,
+    /// A bound on the errors of measured velocities, rad/s (m/s); `None` if a 32nd of the robot's is not enough.
+    pub velocity_rad_s: Option<f64>,
+}
+
+/// Something about the robot that is to be better.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Better {
+    Period,
+    Armature,
+    Velocity,
+}
+
+impl Needs {
+    /// By bisection of what `works` says of a thing that is better by a factor.
+    pub(super) fn find(robot: &Arm, works: &(dyn Fn(Better, f64) -> bool + Sync)) -> Self {
+        let all = [Better::Period, Better::Armature, Better::Velocity];
+        let factors: Vec<Option<f64>> = all.par_iter().map(|what| enough(&|f| works(*what, f))).collect();
+        Self {
+            period_s: factors[0].map(|factor| robot.gains().period_s / factor),
+            armature_ratio: factors[1],
+            velocity_rad_s: factors[2].map(|factor| robot.sensors().velocity_rad_s / factor),
+        }
+    }
+}
+
+impl fmt::Display for Needs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let enough = [
+            self.period_s.map(|s| format!("a control period of {:.3} ms", 1e3 * s)),
+            self.armature_ratio.map(|ratio| format!("{ratio:.2} times the transmission inertia")),
+            self.velocity_rad_s.map(|bound| format!("measured velocities within {bound:.2e} rad/s")),
+        ];
+        let enough: Vec<String> = enough.into_iter().flatten().collect();
+        if enough.is_empty() {
+            return write!(
+                f,
+                "neither a control period nor velocity errors {MOST_BETTER} times smaller nor {MOST_BETTER} times the transmission inertia are \
+                 enough alone"
+            );
+        }
+        write!(f, "enough for it, each alone: {}", enough.join("; "))
+    }
+}
+
+/// The least factor, to within the bisection, that works; `None` if the largest does not.
+fn enough(works: &dyn Fn(f64) -> bool) -> Option<f64> {
+    if !works(MOST_BETTER) {
+        return None;
+    }
+    let (mut low, mut high) = (1.0f64, MOST_BETTER);
+    for _ in 0..HALVINGS {
+        let middle = (low * high).sqrt();
+        if works(middle) { high = middle } else { low = middle }
+    }
+    Some(high)
+}
+
+/// The arm with one thing better by a factor.
+pub(super) fn better(robot: &Arm, what: Better, factor: f64) -> Option<Arm> {
+    let changed = match what {
+        Better::Period => {
+            let mut gains = robot.gains();
+            gains.period_s /= factor;
+            robot.with_gains(gains)
+        }
+        Better::Armature => robot.changed(|arm| {
+            arm.model.joints.iter_mut().for_each(|joint| joint.friction.armature *= factor);
+        }),
+        Better::Velocity => {
+            let mut sensors = robot.sensors();
+            sensors.velocity_rad_s /= factor;
+            robot.with_sensors(sensors)
+        }
+    };
+    changed.ok()
+}
+
+/// The same with what is known of the arm, whatever its set came from.
+pub(super) fn better_setup(setup: &Setup, what: Better, factor: f64) -> Option<Setup> {
+    let mut changed = setup.clone();
+    changed.robot = better(&setup.robot, what, factor)?;
+    if what == Better::Armature {
+        for j in 0..setup.robot.dof() {
+            // Third of Coulomb, viscous, transmission inertia and offset.
+            let p = setup.robot.friction_index(j) + 2;
+            let scaled = [setup.set.lower()[p], setup.set.upper()[p]].map(|x| factor * x);
+            changed.set = changed.set.with_intervals(p, &scaled[..1], &scaled[1..]).ok()?;
+        }
+    }
+    Some(changed)
+}
+
+/// Gains to try where the period is shorter by a factor: the same number of ticks within 1 / alpha, in tubes as wide and narrower.
+pub(super) fn narrower(gains: Gains, factor: f64) -> impl Iterator<Item = Gains> {
+    let alpha = gains.alpha * factor;
+    let period_s = gains.period_s / factor;
+    NARROWER.into_iter().map(move |share| Gains { alpha, period_s, v_max: share * gains.v_max, ..gains })
+}
+
+impl TuningProblem {
+    /// What would make these gains, or a narrower tube with them, provable. `progress` counts on from what is done.
+    pub(super) fn needs(
+        &self,
+        gains: Gains,
+        curves: &[Bezier],
+        (done, progress): (u64, &(dyn Fn(u64, u64) + Sync)),
+        growth_m: f64,
+    ) -> Needs {
+        let (tries, count) = (done + 3 * (HALVINGS as u64 + 1), AtomicU64::new(done));
+        Needs::find(&self.arm.robot, &|what, factor| {
+            progress(count.fetch_add(1, Ordering::Relaxed) + 1, tries);
+            let Some(setup) = better_setup(&self.arm, what, factor) else { return false };
+            narrower(gains, if what == Better::Period { factor } else { 1.0 }).any(|gains| {
+                let found = measure::proven(&setup, gains, curves, CELLS);
+                found.is_ok_and(|proven| proven.growth_m <= growth_m)
+            })
+        })
+    }
+
+    /// A control period, s, a power of two times shorter, at which these gains are followed; readings and commands are as late as they are.
+    pub(super) fn calm_period_s(&self, gains: Gains, curves: &[Bezier], seed: u64) -> Option<f64> {
+        let halved = (1..=SHORTER).map(|k| gains.period_s / f64::from(1 << k));
+        halved.into_iter().find(|period_s| {
+            let timing = CycleTiming { period_s: *period_s, ..self.timing };
+            let gains = Gains { period_s: *period_s, ..gains };
+            let simulated = follow::simulated(&self.arm, gains, curves, (&timing, seed));
+            simulated.refusal(&self.arm.robot.joints).is_none()
+        })
+    }
+}
+
+/// How the needs of gains that are not provable are begun.
+pub(super) const WITH_THESE: &str = "With these gains, or with them and a narrower tube";
+
+/// What would let gains be followed that are not.
+pub(super) fn fresher(period_s: Option<f64>) -> String {
+    match period_s {
+        Some(period_s) => format!("At a control period of {:.3} ms these gains are followed", 1e3 * period_s),
+        None => format!(
+            "A control period {} times shorter does not help: fresher readings and commands (timing.latency_s, delay_s), finer velocities, or less that \
+             drives get wrong would do",
+            1 << SHORTER
+        ),
+    }
+}
