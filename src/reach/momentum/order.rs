@@ -60,12 +60,8 @@ impl Ordered {
     ) -> Option<Self> {
         let n = robot.dof();
         let between = set.between();
-        let upper = inverse_bound(space.mass_there(robot, &between.below), n, |own, others| {
-            (own.lower() - others).next_down()
-        })?;
-        let lower = inverse_bound(space.mass_there(robot, &between.above), n, |own, others| {
-            add_up(own.upper(), others)
-        })?;
+        let upper = above_inverse(space.mass_there(robot, &between.below), n)?;
+        let lower = below_inverse(space.mass_there(robot, &between.above), n)?;
         let half = |b: &Interval| Interval::constant(0.5) * *b;
         let middle: Vec<Interval> = upper.iter().zip(&lower).map(|(b, a)| half(&(*b + *a))).collect();
         let spread: Vec<Interval> = upper.iter().zip(&lower).map(|(b, a)| half(&(*b - *a))).collect();
@@ -128,6 +124,16 @@ impl Ordered {
         }
         f64::INFINITY
     }
+}
+
+/// B with M^-1 <= B for every matrix M in `mass`.
+fn above_inverse<const N: usize, R: Rounding>(mass: &[Affine<N, R>], n: usize) -> Option<Vec<Interval>> {
+    inverse_bound(mass, n, |own, others| (own.lower() - others).next_down())
+}
+
+/// A with A <= M^-1 for every matrix M in `mass`.
+fn below_inverse<const N: usize, R: Rounding>(mass: &[Affine<N, R>], n: usize) -> Option<Vec<Interval>> {
+    inverse_bound(mass, n, |own, others| add_up(own.upper(), others))
 }
 
 /// L diag(1/b) L' with b_i = `bound`(T_ii, sum_{k != i} |T_ik|) for T = L' `mass` L, row-major, and L that makes T about the identity in the middle of
@@ -199,8 +205,7 @@ mod tests {
     fn bounds_of_the_inverse_are_met_by_the_worst_matrix() {
         let (one, off) = (Affine::<4, Counted>::constant(1.0), Affine::symbol(0, 0.4));
         let mass = [one, off, off, one];
-        let upper = inverse_bound(&mass, 2, |own, others| (own.lower() - others).next_down()).unwrap();
-        let lower = inverse_bound(&mass, 2, |own, others| add_up(own.upper(), others)).unwrap();
+        let (upper, lower) = (above_inverse(&mass, 2).unwrap(), below_inverse(&mass, 2).unwrap());
         let matrix = |x: &[Interval]| Matrix2::from_fn(|i, k| x[2 * i + k].midpoint());
         let eigenvalues = |x: Matrix2<f64>| SymmetricEigen::new(x).eigenvalues;
         for s in [-0.4, -0.1, 0.0, 0.3, 0.4] {
@@ -217,8 +222,8 @@ mod tests {
     #[test]
     fn what_may_be_singular_has_no_bound() {
         let (one, off) = (Affine::<4, Counted>::constant(1.0), Affine::symbol(0, 1.0));
-        let lower = |own: &Affine<4, Counted>, others: f64| (own.lower() - others).next_down();
-        assert!(inverse_bound(&[one, off, off, one], 2, lower).is_none());
-        assert!(inverse_bound(&[one, one, one, one], 2, lower).is_none());
+        for mass in [[one, off, off, one], [one, one, one, one]] {
+            assert!(above_inverse(&mass, 2).is_none());
+        }
     }
 }
