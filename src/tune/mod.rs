@@ -133,7 +133,7 @@ pub enum TuneError {
         /// Gains, and the term that forbids them.
         nearest: String,
         /// What would make these gains, or a narrower tube with them, provable.
-        needs: Needs,
+        needs: Box<Needs>,
     },
     /// All that is provable rings, or leaves its tube in simulation.
     #[error(
@@ -361,7 +361,7 @@ pub fn tune(
         tried.into_iter().filter(|c| c.score(options.growth_m).is_finite()).collect();
     if useful.is_empty() {
         let (robot, about) = (arm.robot.name.clone(), study.about.clone());
-        let needs = study.needs(best, &curves, (count as u64, progress), options.growth_m);
+        let needs = Box::new(study.needs(best, &curves, (count as u64, progress), options.growth_m));
         return Err(TuneError::Nothing { robot, about, tried: count, nearest, needs });
     }
     let total = (count + useful.len()) as u64;
