@@ -155,7 +155,7 @@ impl<T: Scalar, const D: usize> Neg for Dual<T, D> {
     type Output = Self;
     #[inline]
     fn neg(self) -> Self {
-        Self { value: -self.value, slope: self.slope.map(|s| -s) }
+        Self { value: -self.value, slope: std::array::from_fn(|i| -self.slope[i]) }
     }
 }
 
@@ -169,15 +169,15 @@ impl<T: Scalar, const D: usize> Scalar for Dual<T, D> {
 
     #[inline]
     fn scale(self, factor: f64) -> Self {
-        Self { value: self.value.scale(factor), slope: self.slope.map(|s| s.scale(factor)) }
+        Self { value: self.value.scale(factor), slope: std::array::from_fn(|i| self.slope[i].scale(factor)) }
     }
 
     #[inline]
     fn sin_cos(self) -> (Self, Self) {
         let (s, c) = self.value.sin_cos();
         (
-            Self { value: s, slope: self.slope.map(|d| c * d) },
-            Self { value: c, slope: self.slope.map(|d| -(s * d)) },
+            Self { value: s, slope: std::array::from_fn(|i| c * self.slope[i]) },
+            Self { value: c, slope: std::array::from_fn(|i| -(s * self.slope[i])) },
         )
     }
 }

@@ -125,7 +125,7 @@ impl<T: Scalar> Composites<T> {
                 None => (*x.columns(), *x.origin()),
                 Some(parent) => {
                     let parent = if parent + 1 == i { columns } else { self.turned[parent].columns };
-                    (x.columns().map(|c| vec3::combine(&parent, &c)), vec3::combine(&parent, x.origin()))
+                    (std::array::from_fn(|c| vec3::combine(&parent, &x.columns()[c])), vec3::combine(&parent, x.origin()))
                 }
             };
             let here = &mut self.turned[i];
@@ -226,7 +226,7 @@ fn root_block<T: Scalar>(body: &[T; INERTIAL], n: usize, mass: &mut [T]) {
 fn unit_momentum<T: Scalar>(robot: &Model, i: usize, body: &[T; INERTIAL]) -> Wrench<T> {
     let h = [body[1], body[2], body[3]];
     if robot.joints[i].kind.is_rotation() {
-        Wrench { f: vec3::cross_z(&h).map(|x| -x), n: [body[7], body[8], body[9]] }
+        Wrench { f: [-h[1], h[0], T::zero()], n: [body[7], body[8], body[9]] }
     } else {
         Wrench { f: [T::zero(), T::zero(), body[0]], n: vec3::cross_z(&h) }
     }

@@ -42,7 +42,8 @@ impl Swing {
         let (u, w, c) = (&link.v.lin, &link.v.ang, &link.inertia.first);
         let [xx, xy, yy, xz, yz, zz] = link.inertia.second;
         // Columns of [w] J, and J w.
-        let turned = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]].map(|column| vec3::cross(w, &column));
+        let turned = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]];
+        let turned: [Vec3<f64>; 3] = std::array::from_fn(|c| vec3::cross(w, &turned[c]));
         let spin = symmetric_times(&link.inertia.second, w);
         let along = 2.0 * vec3::dot(c, u);
         // Column k of [spin] is spin x e_k.

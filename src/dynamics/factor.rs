@@ -89,7 +89,9 @@ impl MassFactor {
                 // The sides have the zeros of the tree.
                 if row.iter().any(|x| *x != 0.0) {
                     self.each(i, |l, j| subtract_block(&mut rows[j], l, row));
-                    *row = row.map(|x| x * self.inverse_diagonal[i]);
+                    for x in row.iter_mut() {
+                        *x *= self.inverse_diagonal[i];
+                    }
                 }
             }
             for i in 0..self.n {

@@ -107,7 +107,7 @@ impl Workspace {
     /// Placement of the body of joint `i` in the base frame; after [`Workspace::place`].
     pub fn body_placement(&self, i: usize) -> Placement {
         let link = &self.links[i];
-        let axes = link.axes.map(|axis| self.to_base(&axis));
+        let axes: [_; 3] = std::array::from_fn(|k| self.to_base(&link.axes[k]));
         let origin = vec3::add(&self.root.origin, &self.to_base(&link.origin));
         super::BodyPlacement { axes, origin }.to_placement()
     }

@@ -47,12 +47,12 @@ impl<T: Scalar> JointTransform<T> {
                     (cos.scale(r[(i, 0)]) + sin.scale(r[(i, 1)]), cos.scale(r[(i, 1)]) - sin.scale(r[(i, 0)]))
                 };
                 let rows = [row(0), row(1), row(2)];
-                columns = [rows.map(|x| x.0), rows.map(|x| x.1), vec3::constant(&r.column(2).into_owned())];
+                columns = [std::array::from_fn(|i| rows[i].0), std::array::from_fn(|i| rows[i].1), vec3::constant(&r.column(2).into_owned())];
             }
             Self { cos, sin, columns, origin: fixed, rotation: true }
         } else {
             if T::PRODUCT {
-                columns = [0, 1, 2].map(|c| vec3::constant(&r.column(c).into_owned()));
+                columns = std::array::from_fn(|c| vec3::constant(&r.column(c).into_owned()));
             }
             let axis = r.column(2).into_owned();
             let shift = vec3::times(&vec3::constant(&axis), q);
@@ -120,9 +120,10 @@ impl<T: Scalar> JointTransform<T> {
         if T::PRODUCT {
             return turn_symmetric(&self.columns, inertia);
         }
-        let columns = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]].map(|column| self.to_parent(joint, &column));
+        let columns = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]];
+        let columns: [_; 3] = std::array::from_fn(|c| self.to_parent(joint, &columns[c]));
         let row = |r: usize| [columns[0][r], columns[1][r], columns[2][r]];
-        let [x, y, z] = [0, 1, 2].map(|r| self.to_parent(joint, &row(r)));
+        let [x, y, z] = std::array::from_fn(|r| self.to_parent(joint, &row(r)));
         [x[0], y[0], y[1], z[0], z[1], z[2]]
     }
 
@@ -144,7 +145,8 @@ impl<T: Scalar> JointTransform<T> {
 #[inline]
 pub(super) fn turn_symmetric<T: Scalar>(turn: &[Vec3<T>; 3], inertia: &[T; 6]) -> [T; 6] {
     let [xx, xy, yy, xz, yz, zz] = *inertia;
-    let columns = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]].map(|column| vec3::combine(turn, &column));
+    let columns = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]];
+    let columns = std::array::from_fn(|c| vec3::combine(turn, &columns[c]));
     let rows = transposed(turn);
     let [x, y, z] = transposed(&columns);
     [
@@ -341,7 +343,8 @@ fn root_motion<T: Scalar>(
 ) -> BodyMotion<T> {
     let halves = |x: &[T]| ([x[0], x[1], x[2]], [x[3], x[4], x[5]]);
     let ((v, w), (va, wa), (a, dw)) = (halves(dq), halves(dqa), halves(ddqa));
-    let g = root.axes.map(|axis| axis[0].scale(down.x) + axis[1].scale(down.y) + axis[2].scale(down.z));
+    let along = |[x, y, z]: &Vec3<T>| x.scale(down.x) + y.scale(down.y) + z.scale(down.z);
+    let g = std::array::from_fn(|k| along(&root.axes[k]));
     let a = vec3::sub(&a, &g);
     let classical = vec3::add(&a, &vec3::cross(&w, &va));
     BodyMotion { w, v, wa, va, dw, a, classical, g }

@@ -264,9 +264,10 @@ fn carry_up<T: Scalar, const K: usize>(
     visit(i, twists);
     for c in motion.children(i) {
         let (joint, x) = (&robot.joints[c], &motion.transforms[c]);
-        let carried = twists.map(|t| {
+        let carried: [_; K] = std::array::from_fn(|k| {
+            let t = &twists[k];
             if !t.turns {
-                return Twist { linear: x.to_child(joint, &t.linear), ..t };
+                return Twist { linear: x.to_child(joint, &t.linear), ..*t };
             }
             let angular = x.to_child(joint, &t.angular);
             Twist { angular, linear: x.carry(joint, &t.linear, &t.angular), turns: true }

@@ -260,7 +260,7 @@ pub(super) fn turn_by(columns: &[Vec3<f64>; 3], x: &Vec3<f64>) -> Vec3<f64> {
 /// Its inverse, applied.
 #[inline]
 pub(super) fn turn_back(columns: &[Vec3<f64>; 3], x: &Vec3<f64>) -> Vec3<f64> {
-    columns.map(|column| vec3::dot(&column, x))
+    std::array::from_fn(|c| vec3::dot(&columns[c], x))
 }
 
 /// Frame and axis of a joint, from its frame at q = 0.

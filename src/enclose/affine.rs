@@ -173,7 +173,7 @@ impl<const N: usize, R: Rounding> Neg for Affine<N, R> {
     type Output = Self;
     #[inline]
     fn neg(self) -> Self {
-        Self { center: -self.center, generators: self.generators.map(|g| -g), ..self }
+        Self { center: -self.center, generators: std::array::from_fn(|i| -self.generators[i]), ..self }
     }
 }
 
