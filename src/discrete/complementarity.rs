@@ -150,12 +150,17 @@ impl StepSpace {
         found
     }
 
-    /// The velocities of all confirmed states that differ: more than one where friction is so large that the step is not unique.
+    /// The velocities of all confirmed states that differ: more than one where friction is so large that the step is not unique. With one
+    /// or two hinges of dry friction each state is tried; with more, those that [`Self::enumerated`] finds.
     pub(super) fn solutions(&mut self, equations: &Equations, at: Start<'_>, p: &[f64]) -> Vec<Vec<f64>> {
         equations.fill_right(at, p, &mut self.right, &mut self.rates);
         let mut out: Vec<Vec<f64>> = vec![];
-        for friction in self.enumerated(equations, at) {
-            self.solve_in(equations, at, &friction);
+        let mut all = self.enumerated(equations, at);
+        all.extend(sign_states(equations.dry.len()));
+        for friction in all {
+            if !self.solve_in(equations, at, &friction) || !self.confirmed(equations, at, &friction) {
+                continue;
+            }
             let w = self.y[..equations.nv].to_vec();
             let near = |o: &Vec<f64>| {
                 let d: Vec<f64> = o.iter().zip(&w).map(|(a, b)| a - b).collect();
@@ -275,6 +280,17 @@ impl StepSpace {
     pub(super) fn prepare(&mut self, equations: &Equations, at: Start<'_>, p: &[f64]) {
         equations.fill_right(at, p, &mut self.right, &mut self.rates);
     }
+}
+
+/// All states of one or two hinges: three of sliding, and 32 signs of the impulses. None of more hinges, of which there are millions.
+fn sign_states(hinges: usize) -> Vec<Vec<HingeFriction>> {
+    const STATES: usize = 3 << 5;
+    let of = |code: usize| HingeFriction {
+        sliding: (code >> 5) as i8 - 1,
+        signs: std::array::from_fn(|i| if code >> i & 1 == 0 { 1.0 } else { -1.0 }),
+    };
+    let count = if hinges > 2 { 0 } else { STATES.pow(hinges as u32) };
+    (0..count).map(|code| (0..hinges as u32).map(|f| of(code / STATES.pow(f) % STATES)).collect()).collect()
 }
 
 /// The state of friction that velocities `v` suggest before anything is known.

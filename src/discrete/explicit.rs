@@ -16,6 +16,9 @@ use crate::linear::rigid_motion::left_jacobian3_inverse;
 /// Largest damping.
 const DAMPING_MAX: f64 = 4_294_967_296.0;
 
+/// Share of the cost that may still be promised where the iteration ends: below what rounding leaves of differences of costs.
+const SETTLED: f64 = 1e-9;
+
 /// Settings.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LevenbergMarquardt {
@@ -120,6 +123,10 @@ pub fn levenberg_marquardt(
         let length = step.iter().map(|s| dot(s, s)).sum::<f64>().sqrt();
         record.push(ExplicitIteration { cost, gradient, step: length, damping: alpha });
         converged = gradient <= options.gradient || length <= options.step;
+        // A step that is short because it was damped says nothing of the minimum.
+        if converged && alpha > 0.0 && gradient > options.gradient {
+            converged = pass.settled(&trial, trial_cost)?;
+        }
         (now, cost) = (trial, trial_cost);
         alpha *= (1.0 - (2.0 * ratio.clamp(0.0, 1.0) - 1.0).powi(3)).max(1.0 / 3.0);
         if converged {
@@ -301,6 +308,12 @@ impl<'a> Pass<'a> {
         self.arrow.solve(&program.w, |k, x| out[k] = x.to_vec());
         *out.last_mut()? = program.w.clone();
         Some(out)
+    }
+
+    /// Whether the step without damping promises nothing more of `cost`.
+    fn settled(&mut self, at: &Trajectory, cost: f64) -> Result<bool, EstimateError> {
+        let step = if self.linearise(at, 0.0)? { self.step(&at.theta, 0.0) } else { None };
+        Ok(step.is_some_and(|step| self.promised(&step, 0.0) <= SETTLED * cost))
     }
 
     /// delta'(alpha delta - g), which is what the model promises where no bound binds.

@@ -10,18 +10,20 @@
 //! G v + (4/h) Upsilon g of it, times the mass of the whole, count as impulses ([5, eqs. 3.16 and 3.17] in other weights: there the first inverts a singular
 //! matrix). [`DiscreteForm`] says what the unknowns are. The cost of one trajectory is the same in each.
 
+mod residuals;
+mod slopes;
+
 use super::complementarity::{StepSpace, first_guess};
 use super::equations::{Equations, HingeFriction, Start};
 use super::error::DiscreteError;
 use super::geometry::Geometry;
 use super::inverse::Inverse;
-use super::mechanism::{Mechanism, add_three, move_pose, move_slopes, pose_difference, three};
-use super::observe::{encoder, wrapped};
+use super::mechanism::{Mechanism, move_pose, pose_difference, three};
 use super::parameters::MechanismParameter;
 use crate::estimate::ParameterModel;
 use crate::estimate::problem::{EstimationProblem, Point, StageValues, Trajectory};
 use crate::estimate::stage::{StageModel, StageSize};
-use crate::linear::dense::{Mat, add_product_lower, axpy};
+use crate::linear::dense::Mat;
 
 /// Where impulses from outside act.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -279,90 +281,6 @@ impl DiscreteProblem {
         Ok(())
     }
 
-    /// Residuals of encoders and of the first state, each with its weight, told to `each` with their gradient by the tangent of the state.
-    pub(super) fn state_residuals(
-        &self,
-        k: usize,
-        at: Point<'_>,
-        space: &mut DiscreteSpace,
-        mut each: impl FnMut(f64, f64, &[f64]),
-    ) {
-        let nv = self.equations.nv;
-        let weight = self.weights.angle_rad.powi(-2);
-        let poses = self.mechanism.pose_numbers();
-        for (reading, &j) in self.log.angles[k].iter().zip(&self.hinges) {
-            if !reading.is_finite() {
-                continue;
-            }
-            let (angle, slope) = encoder(&space.mechanism, &at.x[..poses], j);
-            let joint = &self.mechanism.joints[j];
-            space.row.clear();
-            space.row.resize(2 * nv, 0.0);
-            add_three(&mut space.row, 6 * joint.child + 3, slope);
-            if let Some(a) = joint.parent {
-                add_three(&mut space.row, 6 * a + 3, -slope);
-            }
-            each(wrapped(angle - reading), weight, &space.row);
-        }
-        if k == 0 {
-            let weight = weight * self.weights.kappa * self.anchor * self.anchor;
-            self.first_residuals(at, space, |r, gradient| each(r, weight, gradient));
-        }
-    }
-
-    /// (4/h) Upsilon g and G v + (4/h) Upsilon g.
-    fn first_residuals(&self, at: Point<'_>, space: &mut DiscreteSpace, mut each: impl FnMut(f64, &[f64])) {
-        let (nv, nr) = (self.equations.nv, self.equations.nr);
-        let (still, no_controls) = (vec![0.0; nv], vec![0.0; self.mechanism.joints.len()]);
-        let v = &at.x[self.mechanism.pose_numbers()..];
-        let start = Start {
-            mechanism: &space.mechanism,
-            geometry: &space.geometry,
-            v: &still,
-            controls: &no_controls,
-        };
-        let (mut gaps, mut rates) = (vec![], vec![]);
-        space.geometry.gaps(&mut gaps);
-        let size = self.equations.size();
-        let free = vec![HingeFriction::default(); self.equations.dry.len()];
-        for w in [&still[..], v] {
-            let mut y = w.to_vec();
-            y.resize(size, 0.0);
-            space.slopes.clear();
-            space.slopes.resize(size * 2 * nv, 0.0);
-            self.equations.fill_slopes(start, &free, &y, &[], 0, &mut space.slopes);
-            space.geometry.rates(w, &mut rates);
-            for (j, g) in space.geometry.joints.iter().enumerate() {
-                let (upsilon, _) = super::equations::softness(&space.mechanism, j, self.equations.h);
-                let rows = space.geometry.rows_of(j, nv);
-                for (i, row) in rows.iter().enumerate() {
-                    let r = g.row + i;
-                    debug_assert!(r < nr);
-                    let slopes = &mut space.slopes[(nv + r) * 2 * nv..][..2 * nv];
-                    // By the velocities: those of the state are w, not what the equations call v.
-                    slopes[nv..].fill(0.0);
-                    if !std::ptr::eq(w, &still[..]) {
-                        slopes[nv..].copy_from_slice(row);
-                    }
-                    each(rates[r] + 4.0 / self.equations.h * upsilon * gaps[r], slopes);
-                }
-            }
-        }
-    }
-
-    /// Adds the cost of impulses `p` with slopes `dp`, row-major.
-    fn add_impulses(&self, p: &[f64], dp: &[f64], width: usize, model: &mut StageModel, block: &mut Mat) {
-        let weight = self.weights.kappa / self.weights.angle_rad.powi(2);
-        block.reset(width, p.len());
-        for (i, p) in p.iter().enumerate() {
-            let row = &dp[i * width..(i + 1) * width];
-            model.cost += 0.5 * weight * p * p;
-            axpy(weight * p, row, &mut model.grad);
-            block.col_mut(i).copy_from_slice(row);
-        }
-        add_product_lower(&mut model.hess, weight, block.below(0), block.below(0));
-    }
-
     /// Inverse dynamics between two states: impulses for the velocities, then for the configuration.
     pub(super) fn invert(
         &self,
@@ -392,125 +310,6 @@ impl DiscreteProblem {
         let nv = self.equations.nv;
         let after = v.iter().zip(&u[nv..]).map(|(v, u)| v + u).collect();
         [after, u[..nv].iter().map(|u| u / self.equations.h).collect()]
-    }
-
-    fn prior_cost(&self, theta: &[f64], mut each: impl FnMut(usize, f64, f64)) {
-        for (i, (unknown, theta)) in self.unknowns.iter().zip(theta).enumerate() {
-            if let Some([mean, deviation]) = unknown.prior {
-                each(i, theta - mean / unknown.scale, (unknown.scale / deviation).powi(2));
-            }
-        }
-    }
-
-    /// Implicit form: slopes of the step, and its cost.
-    fn linearise_step(&self, at: Point<'_>, k: usize, space: &mut DiscreteSpace, model: &mut StageModel) {
-        let (nv, n, nu) = (self.equations.nv, model.n(), at.u.len());
-        let size = self.equations.size();
-        let v = &at.x[self.mechanism.pose_numbers()..];
-        let weight = self.weights.kappa / self.weights.angle_rad.powi(2);
-        for (i, u) in at.u.iter().enumerate() {
-            model.add_direct(*u, i, weight);
-        }
-        for i in 0..self.steps() {
-            space.slopes.clear();
-            space.slopes.resize(size * n, 0.0);
-            let start = Start {
-                mechanism: &space.mechanism,
-                geometry: &space.geometry,
-                v,
-                controls: &self.log.controls[k],
-            };
-            let d = &mut space.slopes;
-            let y = &space.step[i].y;
-            self.equations.fill_slopes(start, &space.friction[i], y, &self.parameters, nu, d);
-            for (c, unknown) in self.unknowns.iter().enumerate() {
-                for r in 0..size {
-                    d[r * n + n - self.unknowns.len() + c] *= unknown.scale;
-                }
-            }
-            match self.impulses {
-                OutsideImpulses::Hinges => self.hinge_slopes(at.u, n, &space.geometry, d),
-                _ => (0..nv).for_each(|r| d[r * n + i * nv + r] = -1.0),
-            }
-            space.step[i].elimination.solve(d, n, 0);
-            d[..nv * n].iter_mut().for_each(|x| *x = -*x);
-            // Velocities from the first step, configuration from the last one.
-            if i == 0 {
-                (0..nv).for_each(|r| model.jac.col_mut(nv + r).copy_from_slice(&d[r * n..(r + 1) * n]));
-            }
-            if i + 1 == self.steps() {
-                self.move_rows(&space.step[i].y, &space.slopes, self.equations.h, nu, model);
-            }
-        }
-    }
-
-    /// Slopes of - sum u_j axis_j by the inputs, and by the turn of the child, which holds the axis.
-    fn hinge_slopes(&self, u: &[f64], width: usize, geometry: &Geometry, d: &mut [f64]) {
-        for (i, (&j, &u)) in self.hinges.iter().zip(u).enumerate() {
-            let g = &geometry.joints[j];
-            let turn = g.axis.cross_matrix() * u;
-            for r in 0..3 {
-                d[(6 * g.child + 3 + r) * width + i] -= g.axis[r];
-                for c in 0..3 {
-                    let column = self.hinges.len() + 6 * g.child + 3 + c;
-                    d[(6 * g.child + 3 + r) * width + column] += turn[(r, c)];
-                    if let Some(a) = g.parent {
-                        d[(6 * a + 3 + r) * width + column] -= turn[(r, c)];
-                    }
-                }
-                if let Some(a) = g.parent {
-                    d[(6 * a + 3 + r) * width + i] += g.axis[r];
-                }
-            }
-        }
-    }
-
-    /// The configuration's part of the dynamics: moved by h w, whose slopes are `dw`.
-    fn move_rows(&self, w: &[f64], dw: &[f64], h: f64, nu: usize, model: &mut StageModel) {
-        let n = model.n();
-        for b in 0..self.mechanism.bodies.len() {
-            let (turn, slope) = move_slopes(&(three(w, 6 * b + 3) * h));
-            for i in 0..3 {
-                let linear = model.jac.col_mut(6 * b + i);
-                axpy(h, &dw[(6 * b + i) * n..(6 * b + i + 1) * n], linear);
-                linear[nu + 6 * b + i] += 1.0;
-                let angular = model.jac.col_mut(6 * b + 3 + i);
-                for l in 0..3 {
-                    let r = 6 * b + 3 + l;
-                    axpy(h * slope[(i, l)], &dw[r * n..(r + 1) * n], angular);
-                    angular[nu + r] += turn[(i, l)];
-                }
-            }
-        }
-    }
-
-    /// Explicit form: the change of state is the input.
-    fn linearise_change(&self, at: Point<'_>, space: &mut DiscreteSpace, model: &mut StageModel) {
-        let (nv, n, nu, h) = (self.equations.nv, model.n(), at.u.len(), self.equations.h);
-        let nt = self.unknowns.len();
-        for i in 0..2 {
-            let (p, dp, width) = space.inverse[i].result();
-            // Columns (w, q, v, theta) to (u_q, u_v, q, v, theta).
-            space.slopes.clear();
-            space.slopes.resize(nv * n, 0.0);
-            for r in 0..nv {
-                let (from, to) = (&dp[r * width..(r + 1) * width], &mut space.slopes[r * n..(r + 1) * n]);
-                to[nu..nu + 2 * nv + nt].copy_from_slice(&from[nv..]);
-                if i == 0 {
-                    to[nv..2 * nv].copy_from_slice(&from[..nv]);
-                    axpy(1.0, &from[..nv], &mut to[nu + nv..nu + 2 * nv]);
-                } else {
-                    axpy(1.0 / h, &from[..nv], &mut to[..nv]);
-                }
-            }
-            self.add_impulses(p, &space.slopes, n, model, &mut space.block);
-        }
-        let one: Vec<f64> = (0..nv * n).map(|i| if i / n == i % n { 1.0 } else { 0.0 }).collect();
-        self.move_rows(at.u, &one, 1.0, nu, model);
-        for r in 0..nv {
-            let row = model.jac.col_mut(nv + r);
-            (row[nv + r], row[nu + nv + r]) = (1.0, 1.0);
-        }
     }
 }
 

@@ -148,6 +148,24 @@ fn the_three_forms_agree() {
     }
 }
 
+#[test]
+fn a_step_that_damping_made_short_is_not_the_end() {
+    let log = release(1.0, 0.01);
+    let p = problem(&log, sought(), 1e-3, OutsideImpulses::Twice, DiscreteForm::Changes);
+    let guess = p.guess(&log.angles).unwrap();
+    let exact = LevenbergMarquardt { iterations: 200, gradient: 0.0, step: 1e-13, ..Default::default() };
+    let least = p.estimate_explicitly(&guess, exact).unwrap();
+    assert!(least.converged);
+    // So much damping that the first steps are far below the tolerance.
+    let damped = LevenbergMarquardt { damping: 1e6, step: 1e-3, ..exact };
+    let e = p.estimate_explicitly(&guess, damped).unwrap();
+    println!("{} iterations, {:e} beside {:e}", e.iterations, e.cost(), least.cost());
+    assert!(e.converged && e.iterations > 3);
+    assert!((e.cost() / least.cost() - 1.0).abs() < 1e-8, "{} {}", e.cost(), least.cost());
+    let few = LevenbergMarquardt { iterations: 2, ..damped };
+    assert!(!p.estimate_explicitly(&guess, few).unwrap().converged);
+}
+
 /// From compliance 1e-5 on the implicit form's estimates stay, where those of the paper's iteration do not come to an end.
 #[test]
 fn stiff_rows_do_not_spoil_the_implicit_form() {

@@ -125,7 +125,10 @@ impl<T: Scalar> Composites<T> {
                 None => (*x.columns(), *x.origin()),
                 Some(parent) => {
                     let parent = if parent + 1 == i { columns } else { self.turned[parent].columns };
-                    (std::array::from_fn(|c| vec3::combine(&parent, &x.columns()[c])), vec3::combine(&parent, x.origin()))
+                    (
+                        std::array::from_fn(|c| vec3::combine(&parent, &x.columns()[c])),
+                        vec3::combine(&parent, x.origin()),
+                    )
                 }
             };
             let here = &mut self.turned[i];

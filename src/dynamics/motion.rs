@@ -47,7 +47,11 @@ impl<T: Scalar> JointTransform<T> {
                     (cos.scale(r[(i, 0)]) + sin.scale(r[(i, 1)]), cos.scale(r[(i, 1)]) - sin.scale(r[(i, 0)]))
                 };
                 let rows = [row(0), row(1), row(2)];
-                columns = [std::array::from_fn(|i| rows[i].0), std::array::from_fn(|i| rows[i].1), vec3::constant(&r.column(2).into_owned())];
+                columns = [
+                    std::array::from_fn(|i| rows[i].0),
+                    std::array::from_fn(|i| rows[i].1),
+                    vec3::constant(&r.column(2).into_owned()),
+                ];
             }
             Self { cos, sin, columns, origin: fixed, rotation: true }
         } else {

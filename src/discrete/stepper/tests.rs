@@ -312,3 +312,33 @@ fn what_cannot_be_is_refused_by_name() {
     assert!(stepper.step(&mut state, &[0.0; 2]).is_err());
     assert_eq!(state.pose, pose);
 }
+
+/// \[5\] says that large friction makes the step ambiguous. A pendulum that falls slowly may slide on, pressed a little into its bearing, or
+/// be stopped by an impulse that makes its own bearing force.
+#[test]
+fn large_friction_has_several_solutions_and_says_so() {
+    let mut draw = ChaCha8Rng::seed_from_u64(5);
+    let mut counts = [0; 4];
+    for _ in 0..300 {
+        let mut some = |a: f64, b: f64| draw.random_range(a..b);
+        let (mass, arm, inertia) = (some(0.1, 1.0), some(0.02, 0.5), some(1e-4, 1e-2));
+        let with = |kinetic: f64| {
+            let dry = DryFriction { kinetic, excess: 0.0, rate: 1.0, radius_m: 0.3, creep: 0.0 };
+            let kind = HeldJointKind::Hinge { viscous: 0.0, dry: Some(dry), motor: None };
+            pendulum(mass, arm, inertia, kind, 1e-6)
+        };
+        let free = with(0.0);
+        let pose = free.assemble(&[some(-3.0, 3.0)]).unwrap();
+        let mut state = DiscreteState { pose: pose.clone(), velocity: vec![0.0; 6] };
+        let mut falling = Stepper::new(free, 1e-3, &pose).unwrap();
+        for _ in 0..(some(1.0, 100.0) as usize) {
+            falling.step(&mut state, &[0.0]).unwrap();
+        }
+        let mut stepper = Stepper::new(with(some(0.5, 20.0)), 1e-3, &pose).unwrap();
+        let count = stepper.solutions(&state, &[0.0]);
+        counts[count.min(3)] += 1;
+        assert_eq!(stepper.step(&mut state, &[0.0]).is_ok(), count > 0);
+    }
+    println!("draws with none, one, two and more solutions: {counts:?}");
+    assert!(counts[2] + counts[3] > 30, "{counts:?}");
+}
