@@ -233,7 +233,9 @@ fn three_commands_lead_from_a_urdf_to_a_certified_motion() {
         "--quiet",
         "--write",
     ];
-    assert!(run(&tuned).contains("Found by `surelift robot tune`"));
+    let found = run(&tuned);
+    assert!(found.contains("Found by `surelift robot tune`"), "{found}");
+    assert!(found.contains("Next: surelift run mine/first_move.toml --untimed"), "{found}");
     let done = run(&["run", "mine/first_move.toml", "--untimed", "--quiet"]);
     assert!(done.contains("Success") && !done.contains("plans certified                  0 of"), "{done}");
     // What a person has changed since is left alone.

@@ -20,9 +20,11 @@ use crate::tune::{ProvenPerformance, Report, TuneError, TuneOptions, TuningProbl
     surelift robot tune kinova_gen3_2f85 --scenario scenarios/dumbbell_c_8lb.toml --own\n\n\
     Candidates of k_r, alpha and v_max are tried on random plans. A candidate is of use if the certifier proves the\n\
     tracking tube of every plan, sampling included, and tracking errors carry no link further than --growth-mm. Of those\n\
-    the one with the smallest command half-widths (mean plus largest) wins, if it does not ring: it is simulated with extreme\n\
-    parameters, sensors, drives, friction and timing. It is shown. --write puts it into the [control] section of the robot's\n\
-    TOML, --out into that of a copy; no file is overwritten without --write. The evidence stands above it: proof, simulation, velocity gain, crossover, phase margin and torque noise.\n\n\
+    the one with the smallest command half-widths (mean plus largest) wins; those that are proven with a fifth less of\n\
+    v_max too ('room') come first. It must not ring: it is simulated with extreme parameters, sensors, drives, friction and\n\
+    timing. It is shown. --write puts it into the [control] section of the robot's TOML, --out into that of a copy; no file is\n\
+    overwritten without --write. The evidence stands above it: proof, simulation, velocity gain, crossover, phase margin and\n\
+    torque noise.\n\n\
     Without --scenario the set is the uncertainty that the robot's file states, and plans start in the middle of the\n\
     joints' ranges; with one they are its prior, start and range.\n\n\
     Exit codes: 0 written (or shown), 2 a file cannot be used, 3 nothing is provable, or what is\n\
@@ -117,11 +119,19 @@ pub fn run(args: &TuneArgs) -> Result<u8, Failure> {
     say(&format!("{}\n{}\n", align(&table(&report)), write::evidence(&report, &command).join("\n")))?;
     if !dry_run {
         write::write(&source, &target, &report, &command).map_err(input)?;
-        say(&format!("{}\n", target.display()))?;
+        say(&format!("{}\n{}", target.display(), next_step(args, &source, &target)))?;
     } else if !args.own {
         say("Nothing written: --write puts it into the robot's TOML, --out FILE.toml into a copy.\n")?;
     }
     Ok(0)
+}
+
+/// What to do with gains that were written for a scenario into its robot's own file.
+fn next_step(args: &TuneArgs, source: &Path, target: &Path) -> String {
+    match &args.scenario {
+        Some(scenario) if target == source => format!("Next: surelift run {} --untimed\n", scenario.display()),
+        _ => String::new(),
+    }
 }
 
 /// Refuses to overwrite a file unasked, and a robot without a file.
@@ -153,14 +163,25 @@ fn command(args: &TuneArgs) -> String {
 }
 
 fn table(report: &Report) -> Vec<Vec<String>> {
-    let heading =
-        ["k_r", "alpha", "v_max", "mean, N m", "largest, N m", "growth, mm", "hold power, %", "in limits"];
+    let heading = [
+        "k_r",
+        "alpha",
+        "v_max",
+        "mean, N m",
+        "largest, N m",
+        "growth, mm",
+        "hold power, %",
+        "in limits",
+        "room",
+    ];
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
     rows.extend(report.useful.iter().take(ROWS).filter_map(|candidate| {
         let g = &candidate.gains;
         let m: &ProvenPerformance = candidate.found.as_ref().ok()?;
         let figures = [g.k_r, g.alpha, g.v_max, m.mean_nm, m.max_nm, 1e3 * m.growth_m, 100.0 * m.hold_share];
-        Some(figures.map(figure).into_iter().chain([format!("{} of {}", m.within_limits, m.plans)]).collect())
+        let room = if candidate.has_room { "yes" } else { "no" };
+        let words = [format!("{} of {}", m.within_limits, m.plans), room.to_owned()];
+        Some(figures.map(figure).into_iter().chain(words).collect())
     }));
     rows
 }

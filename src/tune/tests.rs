@@ -22,7 +22,19 @@ fn the_winner_is_proven_the_narrowest_and_holds_in_simulation() {
     let (study, options) = (study(), quick());
     let report = tune(&study, &options, &|_, _| ()).unwrap();
     let scores: Vec<f64> = report.useful.iter().map(|c| c.score(options.growth_m)).collect();
-    assert!(scores.is_sorted() && scores.len() > 3, "{scores:?}");
+    let with_room = report.useful.iter().take_while(|c| c.has_room).count();
+    assert!(
+        scores[..with_room].is_sorted() && scores[with_room..].is_sorted() && scores.len() > 3,
+        "{scores:?}"
+    );
+    assert!(with_room > 0 && report.useful[with_room..].iter().all(|c| !c.has_room), "{with_room}");
+    // Room is what it is said to be: the same plans, a fifth less.
+    let curves = study.curves(&options).unwrap();
+    for candidate in &report.useful {
+        let narrower = Gains { v_max: ROOM * candidate.gains.v_max, ..candidate.gains };
+        let proven = measure::proven(&study.arm, narrower, &curves, CELLS).is_ok();
+        assert_eq!(proven, candidate.has_room, "{candidate:?}");
+    }
     assert!(report.proven.hold_share < 1.0 && report.proven.growth_m <= options.growth_m);
     assert!(report.simulated.plans == 1 && report.simulated.tube_used < 1.0, "{:?}", report.simulated);
     assert!(report.simulated.energy_used < 1.0);
@@ -136,7 +148,7 @@ fn where_nothing_is_provable_the_term_is_named() {
     // Tubes that are proven, but none narrow enough.
     let narrow = TuneOptions { growth_m: 1e-9, ..quick() };
     let text = tune(&self::study(), &narrow, &|_, _| ()).unwrap_err().to_string();
-    assert!(text.contains("mm allowed"), "{text}");
+    assert!(text.contains("mm allowed (--growth-mm "), "{text}");
 }
 
 const TOML: &str = "name = \"a\"\n\n# Old words.\n[control] # gains\nk_r = 1.0\n# Found by `surelift robot tune`:\n#   old\n\
@@ -231,4 +243,34 @@ fn what_a_search_cannot_even_begin_with_says_what_would_do() {
     assert!(text.contains("no plan can be drawn") && text.contains("further from the limits"), "{text}");
     let text = TuneError::Set("it is empty".to_owned()).to_string();
     assert!(text.contains("wider"), "{text}");
+}
+
+/// A scenario that begins with weighing is never planned for with the whole prior, so that is not what gains are looked for with.
+#[test]
+fn a_load_that_is_weighed_first_is_known_better_when_gains_are_looked_for() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/z1_unknown_2kg.toml");
+    let task = Scenario::load(&path).unwrap().split().0;
+    let prior = physical(&task.prior_set().unwrap(), &task.robot).unwrap();
+    let study = TuningProblem::of_scenario(&path).unwrap();
+    assert!(
+        study.about.contains("weighing leaves") && study.about.contains("z1_unknown_2kg"),
+        "{}",
+        study.about
+    );
+    let hand = task.robot.end_effector();
+    let (whole, left) = (prior.body(hand), study.arm.set.body(hand));
+    for k in 0..whole.lower().len() {
+        let slack = 1e-9 * (1.0 + whole.upper()[k].abs());
+        assert!(
+            left.lower()[k] >= whole.lower()[k] - slack && left.upper()[k] <= whole.upper()[k] + slack,
+            "{k}"
+        );
+    }
+    // The heaviest load is still possible, and light ones are not.
+    assert!(left.upper()[0] > 0.999 * whole.upper()[0], "{left:?}");
+    assert!(left.lower()[0] - whole.lower()[0] > 0.5 * (whole.upper()[0] - whole.lower()[0]), "{left:?}");
+    // Nothing is weighed where the scenario does not say so.
+    let path = path.with_file_name("z1_weighed_2kg.toml");
+    let study = TuningProblem::of_scenario(&path).unwrap();
+    assert!(study.about.starts_with("the prior of "), "{}", study.about);
 }

@@ -41,6 +41,14 @@ pub fn evidence(report: &Report, command: &str) -> Vec<String> {
         proven.within_limits,
         proven.plans
     ));
+    lines.push(match report.winner().has_room {
+        true => "# Proven with a fifth less of v_max, too: there is room for motions that ask for more."
+            .to_owned(),
+        false => {
+            "# Not proven with a fifth less of v_max: motions that ask for a little more may be refused."
+                .to_owned()
+        }
+    });
     let simulated = &report.simulated;
     lines.push(format!(
         "# Simulated ({} plans; extreme parameters, sensors, drives, friction, timing): {} % of the tube used, {} % of v_max.",
