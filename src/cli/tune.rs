@@ -129,7 +129,9 @@ pub fn run(args: &TuneArgs) -> Result<u8, Failure> {
 /// What to do with gains that were written for a scenario into its robot's own file.
 fn next_step(args: &TuneArgs, source: &Path, target: &Path) -> String {
     match &args.scenario {
-        Some(scenario) if target == source => format!("Next: surelift run {} --untimed\n", scenario.display()),
+        Some(scenario) if target == source => {
+            format!("Next: surelift run {} --untimed\n", scenario.display())
+        }
         _ => String::new(),
     }
 }

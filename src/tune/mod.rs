@@ -81,6 +81,8 @@ pub struct TuningProblem {
     pub about: String,
     /// When readings are taken and commands act.
     pub timing: CycleTiming,
+    /// The first motion towards the goal, of a scenario that begins with it: a plan to be proven beside the random ones, which rarely move all joints so far.
+    pub first: Option<Bezier>,
 }
 
 /// How hard to look.
@@ -252,7 +254,9 @@ impl TuningProblem {
         let set = physical(&left.unwrap_or(prior), &task.robot)?;
         let range = task.held.as_ref().map_or(task.carry.range_rad.clone(), |h| h.excite.range_rad.clone());
         let file = PathBuf::from(&task.robot.name);
-        Ok(Self::new(file, about, task.robot, set, task.start, range, task.timing.t_f_s))
+        let first = if task.held.is_none() { plans::first(&task) } else { None };
+        let problem = Self::new(file, about, task.robot, set, task.start, range, task.timing.t_f_s);
+        Ok(Self { first, ..problem })
     }
 
     /// A robot within its own uncertainty, from the middle of its joints' ranges.
@@ -284,6 +288,7 @@ impl TuningProblem {
             path,
             about,
             timing,
+            first: None,
             arm: Setup {
                 label,
                 robot,

@@ -4,8 +4,9 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::{TuneError, TuneOptions, TuningProblem};
+use crate::horizon::Task;
 use crate::robot::{Arm, Joint};
-use crate::trajectory::Bezier;
+use crate::trajectory::{Bezier, JointState};
 
 /// How far plans of a robot without a scenario take a joint that turns, rad, and one that slides, as a share of its travel.
 const RANGE_RAD: f64 = 0.5;
@@ -36,8 +37,18 @@ pub(super) fn range(robot: &Arm) -> Vec<f64> {
     robot.joints.iter().map(|joint| part(joint, RANGE_RAD, RANGE_SHARE)).collect()
 }
 
+/// The straight motion towards the goal, as far as one plan may go; none where the arm starts at its goal.
+pub(super) fn first(task: &Task) -> Option<Bezier> {
+    let ways = || task.start.iter().zip(&task.goal).map(|(from, to)| to - from);
+    let shares = ways().zip(&task.carry.range_rad).map(|(way, range)| range / way.abs());
+    let share = shares.fold(1.0, f64::min);
+    let end: Vec<f64> = task.start.iter().zip(ways()).map(|(from, way)| from + share * way).collect();
+    let moves = end.iter().zip(&task.start).any(|(end, start)| end != start);
+    moves.then(|| Bezier::to_rest(&JointState::at_rest(&task.start), &end, task.timing.t_f_s).ok())?
+}
+
 impl TuningProblem {
-    /// Random plans within the position limits, the same for all gains.
+    /// Random plans within the position limits, the same for all gains; before them the first motion of a scenario that has one.
     pub(super) fn curves(&self, options: &TuneOptions) -> Result<Vec<Bezier>, TuneError> {
         let mut rng = ChaCha8Rng::seed_from_u64(options.seed);
         let within = |curve: &Bezier| {
@@ -48,7 +59,8 @@ impl TuningProblem {
             })
         };
         let drawn = (0..ATTEMPTS).filter_map(|_| self.arm.curve(&mut rng)).filter(within);
-        let curves: Vec<Bezier> = drawn.take(options.plans.max(1)).collect();
+        let drawn = self.first.clone().into_iter().chain(drawn.take(options.plans.max(1)));
+        let curves: Vec<Bezier> = drawn.collect();
         if curves.is_empty() { Err(TuneError::Plans(self.arm.label.clone())) } else { Ok(curves) }
     }
 }

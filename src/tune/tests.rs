@@ -274,3 +274,19 @@ fn a_load_that_is_weighed_first_is_known_better_when_gains_are_looked_for() {
     let study = TuningProblem::of_scenario(&path).unwrap();
     assert!(study.about.starts_with("the prior of "), "{}", study.about);
 }
+
+/// The first motion of a scenario without a load is among the plans, as far as one plan may go.
+#[test]
+fn the_first_motion_of_a_scenario_is_one_of_the_plans() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/z1_post.toml");
+    let task = Scenario::load(&path).unwrap().split().0;
+    let study = TuningProblem::of_scenario(&path).unwrap();
+    let curves = study.curves(&quick()).unwrap();
+    assert_eq!(curves.len(), 2);
+    assert_eq!(curves[0].state(0.0).q, task.start);
+    // 1.8 rad of the first joint alone, 0.4 rad of it at once.
+    let end = curves[0].end();
+    assert!((end[0] - task.start[0] - 0.4).abs() < 1e-9 && end[1..] == task.start[1..], "{end:?}");
+    // Where something is held the arm moves in order to learn first.
+    assert_eq!(TuningProblem::of_scenario(&path.with_file_name("z1_load.toml")).unwrap().first, None);
+}
