@@ -30,7 +30,7 @@ mod workspaces;
 use crate::enclose::{Counted, Rounding};
 
 pub use cell::CellReport;
-pub use momentum::{MomentumProblem, MomentumStart};
+pub use momentum::{MomentumProblem, MomentumStart, SurveyedCell};
 pub use problem::{Partition, Problem, on_time};
 pub use separate::{DETAIL_M, ProvenClearance};
 pub use switch::{Predecessor, Start, StartRefusal};

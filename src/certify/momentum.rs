@@ -9,6 +9,8 @@
 //! For every time of the plan and after it, every theta in the set, and every state of the tube: what [`super`] lists. Time is cut into cells, and a cell with a
 //! margin below zero is halved, as there; storage is new for each proof.
 //!
+//! *Bounds.* What a plan says of its states besides ([`StateBounds`]) is held against each cell in the same way.
+//!
 //! *Until the first command acts* the commands of the plan before are in effect, and its own proof bounds their torques. The state is in both
 //! tubes then ([`crate::reach::momentum::NeededAtStart`]), so limits and distances are kept by this plan's cells as well.
 //!
@@ -24,7 +26,8 @@ use crate::enclose::{Counted, Rounding};
 use crate::reach::block::Block;
 use crate::reach::cell::MAX_JOINTS;
 use crate::reach::momentum::{
-    MomentumPredecessor, MomentumReport, MomentumTube, MomentumWorkspace, NeededAtStart, accelerations,
+    BoundedTube, MomentumPredecessor, MomentumReport, MomentumTube, MomentumWorkspace, NeededAtStart,
+    StateBounds, accelerations,
 };
 use crate::reach::{PreparedSet, Span, symbols};
 use crate::robot::{Arm, Scene, Zonotope3};
@@ -52,6 +55,24 @@ pub struct MomentumProblem<'a> {
     curve: Pieces<'a>,
     start: MomentumStart<'a>,
     needed_at_start: Option<NeededAtStart>,
+}
+
+/// What is proven over one span, for those who prepare plans.
+#[derive(Debug, Clone)]
+pub struct SurveyedCell {
+    /// What the theorem needs there, and the margins of limits.
+    pub report: MomentumReport,
+    /// The distances of all that must be kept apart.
+    pub clearances: Vec<ProvenClearance>,
+    /// The least relative margin of the tube's constants.
+    pub tube_margin: f64,
+}
+
+/// What a plan says: the constants of its tube, and of its states.
+#[derive(Clone, Copy)]
+struct Claimed<'a> {
+    tube: &'a MomentumTube,
+    bounds: Option<&'a StateBounds>,
 }
 
 /// Storage for cells.
@@ -98,6 +119,17 @@ impl<'a> MomentumProblem<'a> {
         self.curve.duration_s()
     }
 
+    /// The motion.
+    pub fn curve(&self) -> Pieces<'a> {
+        self.curve
+    }
+
+    /// What is true of the states of the plan under `tube`, from reports on spans that together are all of its time; `None` where nothing bounds the
+    /// accelerations. It holds if the plan is proven.
+    pub fn bounds(&self, tube: &MomentumTube, reports: &[MomentumReport]) -> Option<StateBounds> {
+        StateBounds::of(self.set, tube, self.curve, reports)
+    }
+
     /// What the tube must be at its start at least: of a plan that follows another.
     pub fn needed_at_start(&self) -> Option<&NeededAtStart> {
         self.needed_at_start.as_ref()
@@ -116,6 +148,23 @@ impl<'a> MomentumProblem<'a> {
         })
     }
 
+    /// [`MomentumProblem::survey`] with how far apart the arm's capsules are from what they must not touch.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn survey_apart(
+        &self,
+        tube: &MomentumTube,
+        cells: usize,
+    ) -> Result<Option<Vec<SurveyedCell>>, String> {
+        self.ensure(tube)?;
+        Ok(match symbols(self.robot.dof()) {
+            0..=16 => self.surveyed::<16, Counted>(tube, cells.max(1)),
+            17..=32 => self.surveyed::<32, Counted>(tube, cells.max(1)),
+            _ => self.surveyed::<64, Counted>(tube, cells.max(1)),
+        })
+    }
+
     /// Bounds of |ddq_j| under `tube` (rad/s^2), from reports on `cells` equal spans; `None` where none is found. They hold if the plan is proven.
     ///
     /// # Errors
@@ -130,12 +179,37 @@ impl<'a> MomentumProblem<'a> {
     /// # Errors
     /// [`Refusal`] names the first constraint (in time) that it cannot prove, and its margin.
     pub fn certify(&self, tube: &MomentumTube, partition: Partition) -> Result<Certificate, Refusal> {
-        self.ensure(tube).map_err(Refusal::Unsupported)?;
-        start::covered(self.robot, tube, &self.start, self.needed_at_start.as_ref())?;
+        self.decide::<Counted>(Claimed { tube, bounds: None }, partition)
+    }
+
+    /// [`MomentumProblem::certify`] together with what the plan says of its states, cell by cell in the arithmetic `R`. (What the start needs is evaluated in the
+    /// default one.)
+    ///
+    /// # Errors
+    /// As there.
+    pub fn certify_bounded<R: Rounding>(
+        &self,
+        bounded: &BoundedTube,
+        partition: Partition,
+    ) -> Result<Certificate, Refusal> {
+        let BoundedTube { tube, bounds } = bounded;
+        if let Some(fault) = bounds.fault(self.robot.dof()) {
+            return Err(Refusal::Unsupported(format!("bounds {fault}")));
+        }
+        self.decide::<R>(Claimed { tube, bounds: Some(bounds) }, partition)
+    }
+
+    fn decide<R: Rounding>(
+        &self,
+        claimed: Claimed<'_>,
+        partition: Partition,
+    ) -> Result<Certificate, Refusal> {
+        self.ensure(claimed.tube).map_err(Refusal::Unsupported)?;
+        start::covered(self.robot, claimed.tube, &self.start, self.needed_at_start.as_ref())?;
         let tally = match symbols(self.robot.dof()) {
-            0..=16 => self.tally::<16, Counted>(tube, partition),
-            17..=32 => self.tally::<32, Counted>(tube, partition),
-            _ => self.tally::<64, Counted>(tube, partition),
+            0..=16 => self.tally::<16, R>(claimed, partition),
+            17..=32 => self.tally::<32, R>(claimed, partition),
+            _ => self.tally::<64, R>(claimed, partition),
         };
         let tally = tally.map_err(|shortfall| shortfall.refusal(self.robot, self.scene))?;
         let clear_until_s = self.scene.moves().then_some(self.curve.duration_s());
@@ -166,6 +240,34 @@ impl<'a> MomentumProblem<'a> {
         (0..=cells).into_par_iter().map_init(space, report).collect()
     }
 
+    fn surveyed<const N: usize, R: Rounding>(
+        &self,
+        tube: &MomentumTube,
+        cells: usize,
+    ) -> Option<Vec<SurveyedCell>> {
+        let survey = |place: &mut Place<N, R>, k| {
+            let span = self.span(k, cells);
+            let report = self.report(tube, span, &mut place.space)?;
+            self.separate(tube, span, place);
+            let margin = least_of(tube_margins(&report, tube));
+            Some(SurveyedCell { report, clearances: place.clearances.clone(), tube_margin: margin })
+        };
+        (0..=cells).into_par_iter().map_init(|| Place::new(self.robot), survey).collect()
+    }
+
+    /// Proves distances over `span`, of which a report has been made in this place.
+    fn separate<const N: usize, R: Rounding>(
+        &self,
+        tube: &MomentumTube,
+        span: Span,
+        place: &mut Place<N, R>,
+    ) {
+        let Place { space, blocks, weights, clearances } = place;
+        let (robot, obstacles, after_s) = (self.robot, &self.scene.obstacles[..], tube.timing.age_s());
+        let near = Surroundings { robot, obstacles, after_s };
+        near.separate(span, (space.ends(), blocks, weights), clearances);
+    }
+
     /// Span `k` of `cells`, which follow each other without a gap; the last one is the rest.
     fn span(&self, k: usize, cells: usize) -> Span {
         let end = self.curve.duration_s();
@@ -178,12 +280,12 @@ impl<'a> MomentumProblem<'a> {
 
     fn tally<const N: usize, R: Rounding>(
         &self,
-        tube: &MomentumTube,
+        claimed: Claimed<'_>,
         Partition { cells, depth }: Partition,
     ) -> Result<Tally, Shortfall> {
         let cells = cells.max(1);
         let verdict =
-            |place: &mut Place<N, R>, k| self.judge_or_halve(tube, (self.span(k, cells), depth), place);
+            |place: &mut Place<N, R>, k| self.judge_or_halve(claimed, (self.span(k, cells), depth), place);
         let verdicts = (0..=cells).into_par_iter().map_init(|| Place::new(self.robot), verdict);
         verdicts.reduce(|| Ok(Tally::default()), |first, later| Ok(first?.and(later?)))
     }
@@ -191,11 +293,11 @@ impl<'a> MomentumProblem<'a> {
     /// The verdict on a cell, or on its halves, halved again where need be.
     fn judge_or_halve<const N: usize, R: Rounding>(
         &self,
-        tube: &MomentumTube,
+        claimed: Claimed<'_>,
         (span, depth): (Span, u32),
         place: &mut Place<N, R>,
     ) -> Result<Tally, Shortfall> {
-        let shortfall = match self.judge(tube, span, place) {
+        let shortfall = match self.judge(claimed, span, place) {
             Err(shortfall) => shortfall,
             proven => return proven,
         };
@@ -204,17 +306,18 @@ impl<'a> MomentumProblem<'a> {
         if depth == 0 || middle <= t0 || middle >= t1 {
             return Err(shortfall);
         }
-        let mut half = |a, b| self.judge_or_halve(tube, (Span::Between(a, b), depth - 1), place);
+        let mut half = |a, b| self.judge_or_halve(claimed, (Span::Between(a, b), depth - 1), place);
         Ok(half(t0, middle)?.and(half(middle, t1)?))
     }
 
     /// Smallest margins of one cell, or the first negative one.
     fn judge<const N: usize, R: Rounding>(
         &self,
-        tube: &MomentumTube,
+        claimed: Claimed<'_>,
         span: Span,
         place: &mut Place<N, R>,
     ) -> Result<Tally, Shortfall> {
+        let tube = claimed.tube;
         let (t0, t1) = match span {
             Span::Between(t0, t1) => (t0, t1),
             Span::Rest => (self.curve.duration_s(), f64::INFINITY),
@@ -237,25 +340,59 @@ impl<'a> MomentumProblem<'a> {
             record(ConstraintFamily::Velocity, ConstraintIndex::Joint(j), report.velocity_margin[j])?;
             record(ConstraintFamily::Torque, ConstraintIndex::Joint(j), report.torque_margin[j])?;
         }
-        let Place { space, blocks, weights, clearances } = place;
-        let (robot, obstacles, after_s) = (self.robot, &self.scene.obstacles[..], tube.timing.age_s());
-        let near = Surroundings { robot, obstacles, after_s };
-        near.separate(span, (space.ends(), blocks, weights), clearances);
-        for ProvenClearance { shape, other, separation } in clearances.iter() {
+        self.separate(tube, span, place);
+        for ProvenClearance { shape, other, separation } in &place.clearances {
             let pair = ConstraintIndex::Pair(*shape, *other);
             record(ConstraintFamily::Collision, pair, separation.clearance_m)?;
         }
-        for (place, margin) in tube_margins(&report, tube) {
+        let states = claimed.bounds.map(|bounds| self.state_margins(bounds, &report, tube));
+        for (place, margin) in tube_margins(&report, tube).into_iter().chain(states.into_iter().flatten()) {
             record(ConstraintFamily::Tube, place, margin)?;
         }
         Ok(tally)
     }
+
+    /// (stored - needed) / stored for each bound of the plan's states over a span.
+    fn state_margins(
+        &self,
+        bounds: &StateBounds,
+        report: &MomentumReport,
+        tube: &MomentumTube,
+    ) -> Vec<(ConstraintIndex, f64)> {
+        let n = self.robot.dof();
+        let found = accelerations(self.set, tube, self.curve, std::slice::from_ref(report));
+        // Where there is no bound, none is small enough.
+        let found = found.unwrap_or_else(|| vec![f64::INFINITY; n]);
+        let rests = report.span == Span::Rest;
+        let of = |j: usize| {
+            let position = report.position_error_rad[j];
+            [
+                ("position_error_rad", bounds.position_error_rad[j], position),
+                ("rest_error_rad", bounds.rest_error_rad[j], if rests { position } else { 0.0 }),
+                ("r_rad_s", bounds.r_rad_s[j], report.r_rad_s[j]),
+                ("acceleration_rad_s2", bounds.acceleration_rad_s2[j], found[j]),
+            ]
+            .map(|(what, have, need)| (ConstraintIndex::State(what, j), relative(have, need)))
+        };
+        (0..n).flat_map(of).collect()
+    }
+}
+
+fn relative(have: f64, need: f64) -> f64 {
+    if have > 0.0 { (have - need) / have } else { have - need }
+}
+
+/// The least of the margins; not a number counts as one that is lost.
+fn least_of(margins: Vec<(ConstraintIndex, f64)>) -> f64 {
+    let lower = |least: f64, (_, m): (ConstraintIndex, f64)| {
+        if m.is_nan() { f64::NEG_INFINITY } else { least.min(m) }
+    };
+    margins.into_iter().fold(f64::INFINITY, lower)
 }
 
 /// (stored - needed) / stored for each constant of the tube over a span.
 fn tube_margins(report: &MomentumReport, tube: &MomentumTube) -> Vec<(ConstraintIndex, f64)> {
     let least = report.least_of(tube);
-    let relative = |have: f64, need: f64| if have > 0.0 { (have - need) / have } else { have - need };
     let mut margins = vec![(ConstraintIndex::Gain, 1.0 - report.gain)];
     for j in 0..least.robust_nm.len() {
         margins.extend([

@@ -102,6 +102,12 @@ pub enum StartRefusal {
         /// What it should be.
         expected: String,
     },
+    /// A plan that starts in motion, and nothing is known of the one before it.
+    #[error("it starts in motion, but the plan before it is not given")]
+    Unknown,
+    /// One law after another: no switch between them is proven.
+    #[error("it does not follow the plan before it: that is proven for another law")]
+    OtherLaw,
     /// A desired motion that jumps.
     #[error(
         "it does not follow the plan before it: the desired {what} of joint '{joint}' jumps by {jump:e} after {ticks} ticks of that plan"

@@ -124,6 +124,8 @@ pub enum ConstraintIndex {
     Lag(usize),
     /// The momentum law's sign band of a joint.
     SignBand(usize),
+    /// What a plan of the momentum law says of a joint's states: by its name in the plan file.
+    State(&'static str, usize),
     /// A time that no cell covers.
     Uncovered,
 }
@@ -149,6 +151,7 @@ impl ConstraintIndex {
             ConstraintIndex::Noise(j) => format!("tube noise_nms of {}", joint(j)),
             ConstraintIndex::Lag(j) => format!("tube lag_nms2 of {}", joint(j)),
             ConstraintIndex::SignBand(j) => format!("tube sign_band_rad_s of {}", joint(j)),
+            ConstraintIndex::State(what, j) => format!("bounds {what} of {}", joint(j)),
             ConstraintIndex::Uncovered => "a time that no cell covers".to_owned(),
         }
     }

@@ -142,6 +142,7 @@ mod tests {
             | ConstraintIndex::Noise(_)
             | ConstraintIndex::Lag(_)
             | ConstraintIndex::SignBand(_)
+            | ConstraintIndex::State(..)
             | ConstraintIndex::Uncovered => (ConstraintFamily::Tube, limits),
         }
     }

@@ -150,7 +150,7 @@ fn compare(proof: &SetProof, checked: &Checked, plans: &[(String, Plan)]) -> Opt
             return Some(format!("{name}: {reason}"));
         }
     }
-    let motions = plans.iter().map(|(_, plan)| (plan.t_start_s, &plan.tube.acceleration_bound[..]));
+    let motions = plans.iter().map(|(_, plan)| (plan.t_start_s, plan.tube.acceleration_bound()));
     proof.acceleration_fault(&motions.collect::<Vec<_>>())
 }
 

@@ -100,6 +100,11 @@ impl ChatterWatch {
         Self { joints: torque.iter().zip(speed).map(turns).collect(), ticks: 0, window }
     }
 
+    /// From now on a command of joint `j` has to come back by `swing(j)` (N m) to count.
+    pub fn set_torque_swings(&mut self, swing: impl Fn(usize) -> f64) {
+        self.joints.iter_mut().enumerate().for_each(|(j, turns)| turns[0].swing = swing(j));
+    }
+
     /// Looks at the command `tau` (N m) and the measured velocities `dq` (rad/s) of a tick. The first joint that chatters, if one does; what is no
     /// number is passed over.
     pub fn tick(&mut self, tau: &[f64], dq: &[f64]) -> Option<usize> {

@@ -17,6 +17,8 @@ use super::{Measured, StartFault};
 pub struct MomentumTick {
     /// The largest share of its radius that a joint's momentum error is proven to have: above 1 an assumption is broken. NaN if a reading is.
     pub share: f64,
+    /// The joint that has it.
+    pub joint: usize,
     /// Whether a torque was cut at the actuator limit.
     pub saturated: bool,
 }
@@ -54,6 +56,8 @@ pub struct MomentumController {
     r: Vec<f64>,
     /// p^ of the last tick, N m s.
     momentum: Vec<f64>,
+    /// v of the last tick, N m.
+    robust: Vec<f64>,
 }
 
 impl MomentumController {
@@ -73,6 +77,7 @@ impl MomentumController {
             e: vec![0.0; n],
             r: vec![0.0; n],
             momentum: vec![0.0; n],
+            robust: vec![0.0; n],
             robot,
             plan,
             before: None,
@@ -91,6 +96,18 @@ impl MomentumController {
         self.before.replace((running, at_s)).map(|(before, _)| before)
     }
 
+    /// Follows a plan from rest: the arm stood until now, whatever was followed before. It asks for no memory; what was followed is handed back, and the plan
+    /// before that.
+    ///
+    /// # Panics
+    /// As [`MomentumController::new`].
+    pub fn begin(&mut self, plan: Arc<MomentumPlan>) -> (Arc<MomentumPlan>, Option<Arc<MomentumPlan>>) {
+        let n = self.robot.dof();
+        assert!(plan.fits(n), "set, tube or curve of another arm, expected {n} joints");
+        let before = self.before.take().map(|(before, _)| before);
+        (std::mem::replace(&mut self.plan, plan), before)
+    }
+
     /// The plan that runs.
     pub fn plan(&self) -> &Arc<MomentumPlan> {
         &self.plan
@@ -102,14 +119,17 @@ impl MomentumController {
         self.feed_forward(t, tau);
         self.read(t - timing.lag_s(), measured);
         self.form_momentum(t);
-        let mut tick = MomentumTick { share: 0.0, saturated: false };
+        let mut tick = MomentumTick { share: 0.0, joint: 0, saturated: false };
         for (j, tau) in tau.iter_mut().enumerate() {
             let (p, tube) = (self.momentum[j], &self.plan.tube);
             let u = tube.robust_at(j, t);
-            *tau += (tube.gains.kappa * p).clamp(-u, u);
+            self.robust[j] = (tube.gains.kappa * p).clamp(-u, u);
+            *tau += self.robust[j];
             let share = self.share(j, t - timing.latency_s);
             // NaN is kept.
-            tick.share = if share <= tick.share || tick.share.is_nan() { tick.share } else { share };
+            if !(share <= tick.share || tick.share.is_nan()) {
+                (tick.share, tick.joint) = (share, j);
+            }
             let limit = self.robot.joints[j].limits.torque;
             tick.saturated |= tau.is_nan() || tau.abs() > limit;
             // A torque that is not a number becomes none at all.
@@ -148,6 +168,11 @@ impl MomentumController {
     /// p^ of the last tick, N m s.
     pub fn momentum(&self) -> &[f64] {
         &self.momentum
+    }
+
+    /// v_j of the last tick, N m, no farther from zero than u_j: what the arm needed beyond the nominal torques, as far as the tube allows it.
+    pub fn needed_beyond_nominal(&self, joint: usize) -> f64 {
+        if self.robust[joint].is_finite() { self.robust[joint] } else { 0.0 }
     }
 
     /// The share of its radius that the last tick's readings, which are not older than `t` seconds of the plan, prove of a joint's momentum error.

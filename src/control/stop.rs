@@ -35,7 +35,7 @@ use std::sync::Arc;
 
 use crate::dynamics::{Motion, Wrench, rnea};
 use crate::inertia::{COULOMB, VISCOUS};
-use crate::reach::{PreparedSet, Tube};
+use crate::reach::PreparedSet;
 use crate::robot::Arm;
 
 use super::Measured;
@@ -83,8 +83,8 @@ pub struct GentleStop {
 }
 
 impl GentleStop {
-    /// A stop of `robot` under the parameter set and the floor of a plan's tube.
-    pub fn new(robot: Arc<Arm>, set: Arc<PreparedSet>, tube: &Tube) -> Self {
+    /// A stop of `robot` for a parameter set and a floor A of its mass matrix, kg m^2 (kg) a joint.
+    pub fn new(robot: Arc<Arm>, set: Arc<PreparedSet>, floor: &[f64]) -> Self {
         let n = robot.dof();
         let unknown = Joint { position: 0.0, velocity: 0.0, filtered: 0.0, bias: 0.0, lost: true };
         Self {
@@ -94,7 +94,7 @@ impl GentleStop {
             posture: vec![0.0; n],
             gravity: vec![0.0; n],
             joints: vec![unknown; n],
-            floor: tube.inertia_floor.clone(),
+            floor: floor.to_vec(),
             torque: vec![f64::NAN; n],
             learnt: 0.0,
             reaction_s: REACTION_S.max(TICKS * robot.gains().period_s),
@@ -110,8 +110,8 @@ impl GentleStop {
     }
 
     /// Takes the set and the floor of the next plan; the set before is handed back.
-    pub fn switch(&mut self, set: Arc<PreparedSet>, tube: &Tube) -> Arc<PreparedSet> {
-        self.floor.clone_from(&tube.inertia_floor);
+    pub fn switch(&mut self, set: Arc<PreparedSet>, floor: impl Iterator<Item = f64>) -> Arc<PreparedSet> {
+        self.floor.iter_mut().zip(floor).for_each(|(own, floor)| *own = floor);
         std::mem::replace(&mut self.set, set)
     }
 
@@ -129,7 +129,8 @@ impl GentleStop {
         }
     }
 
-    /// Takes what each joint needed beyond the nominal torques at this tick, N m ([`super::RobustController::needed_beyond_nominal`]). The bias is the
+    /// Takes what each joint needed beyond the nominal torques at this tick, N m ([`super::RobustController::needed_beyond_nominal`],
+    /// [`super::MomentumController::needed_beyond_nominal`]). The bias is the
     /// mean over the first T, and follows with a lag of T from then on.
     pub fn learn(&mut self, needed: impl Fn(usize) -> f64) {
         self.learnt = (self.learnt + 1.0).min(self.reaction_s / self.robot.gains().period_s);

@@ -6,13 +6,20 @@
 use std::sync::Arc;
 
 use crate::inertia::ParameterSet;
-use crate::reach::{PreparedSet, Tube};
+use crate::reach::momentum::MomentumTube;
+use crate::reach::{PreparedSet, TrackingTube, Tube};
 use crate::robot::Arm;
 use crate::trajectory::JointState;
 
-use super::chatter::ChatterWatch;
+use super::chatter::{ChatterWatch, TORQUE_SHARE};
 use super::stop::GentleStop;
-use super::{Controller, Measured, RobustController, StartFault, Tick, broken_above_j};
+use super::{
+    Controller, LawPlan, Measured, MomentumController, MomentumPlan, MomentumTick, RobustController,
+    StartFault, Tick, broken_above_j,
+};
+
+/// Swings of a torque that misread momenta alone may make are not chatter: this many times them are.
+const BEYOND_NOISE: f64 = 1.05;
 
 /// Why the law commands no more.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -21,6 +28,18 @@ pub enum StopReason {
     Energy {
         /// Lower bound of V, J.
         floor_j: f64,
+    },
+    /// The momentum error of a joint is at least so many times the radius of its tube: more than one.
+    Momentum {
+        /// The joint.
+        joint: usize,
+        /// How many times.
+        share: f64,
+    },
+    /// Since the tick before more time has passed (s) than ticks may be apart, or less than none.
+    Clock {
+        /// How much.
+        passed_s: f64,
     },
     /// The law asks joint `joint` for more than its limit, which is proven never to happen.
     Saturation {
@@ -39,14 +58,23 @@ pub enum StopReason {
     },
 }
 
-/// [`RobustController`], [`ChatterWatch`] and [`GentleStop`] in one. The tick neither allocates nor panics.
+/// The law that commands.
+// There is one of it a controller.
+#[allow(clippy::large_enum_variant)]
+#[derive(Debug, Clone)]
+enum Law {
+    Energy(RobustController),
+    Momentum(MomentumController),
+}
+
+/// A law, [`ChatterWatch`] and [`GentleStop`] in one. The tick neither allocates nor panics.
 #[derive(Debug, Clone)]
 pub struct SupervisedController {
     robot: Arc<Arm>,
-    law: RobustController,
+    law: Law,
     stop: GentleStop,
     watch: ChatterWatch,
-    /// Above this lower bound of V (J) the tube is lost.
+    /// Above this lower bound of V (J) the tube is lost: that of the first law.
     broken_above_j: f64,
     /// Torques of the last tick, N m; not a number before the first.
     commanded: Vec<f64>,
@@ -58,11 +86,30 @@ impl SupervisedController {
     /// A controller for `robot` under the parameter set and tube of a certified plan. It prepares the set itself.
     pub fn new(robot: Arc<Arm>, set: &ParameterSet, tube: &Tube) -> Self {
         let set = Arc::new(PreparedSet::new(&robot, set));
+        let law = RobustController::with_prepared(robot.clone(), set.clone(), tube);
+        let stop = GentleStop::new(robot.clone(), set, &tube.inertia_floor);
+        Self { broken_above_j: broken_above_j(tube), ..Self::of(robot, Law::Energy(law), stop) }
+    }
+
+    /// A controller for `robot` under the second law, that begins with a plan from rest.
+    ///
+    /// # Panics
+    /// As [`MomentumController::new`].
+    pub fn with_momentum(robot: Arc<Arm>, plan: Arc<MomentumPlan>) -> Self {
+        let law = MomentumController::new(robot.clone(), plan.clone());
+        let floor: Vec<f64> = floor(&plan.set).collect();
+        let stop = GentleStop::new(robot.clone(), plan.set.clone(), &floor);
+        let mut own = Self::of(robot, Law::Momentum(law), stop);
+        own.expect(&plan.tube);
+        own
+    }
+
+    fn of(robot: Arc<Arm>, law: Law, stop: GentleStop) -> Self {
         Self {
-            law: RobustController::with_prepared(robot.clone(), set.clone(), tube),
-            stop: GentleStop::new(robot.clone(), set, tube),
+            law,
+            stop,
             watch: ChatterWatch::new(&robot),
-            broken_above_j: broken_above_j(tube),
+            broken_above_j: f64::INFINITY,
             commanded: vec![f64::NAN; robot.dof()],
             started: false,
             stopped: None,
@@ -70,17 +117,63 @@ impl SupervisedController {
         }
     }
 
-    /// Switches to the set and tube of the next certified plan, as [`RobustController::switch`] does. A stop goes on.
+    /// Switches to the set and tube of the next certified plan, as [`RobustController::switch`] does. A stop goes on. Where another law commands nothing changes, and
+    /// the set is handed back.
     pub fn switch(&mut self, set: Arc<PreparedSet>, tube: &Tube) -> Arc<PreparedSet> {
+        let Law::Energy(law) = &mut self.law else { return set };
         self.broken_above_j = broken_above_j(tube);
         // The law's own reference to the set before keeps it: nothing is let go here.
-        drop(self.stop.switch(set.clone(), tube));
-        self.law.switch(set, tube)
+        drop(self.stop.switch(set.clone(), tube.inertia_floor.iter().copied()));
+        law.switch(set, tube)
     }
 
-    /// [`RobustController::start_fault`].
+    /// Takes the next certified plan over: at rest, or `after_s` seconds of the running plan's clock. A stop goes on. It asks for no memory; what is needed
+    /// no more is handed back.
+    ///
+    /// # Errors
+    /// The plan, if it is of another law than this controller.
+    pub fn take_over(
+        &mut self,
+        tube: &TrackingTube,
+        plan: LawPlan,
+        after_s: Option<f64>,
+    ) -> Result<[Option<LawPlan>; 2], LawPlan> {
+        match (&mut self.law, plan, tube) {
+            (Law::Energy(_), LawPlan::Energy(set), TrackingTube::Energy(tube)) => {
+                Ok([Some(LawPlan::Energy(self.switch(set, tube))), None])
+            }
+            (Law::Momentum(law), LawPlan::Momentum(plan), _) => {
+                // The plan that is handed back keeps its set.
+                drop(self.stop.switch(plan.set.clone(), floor(&plan.set)));
+                let before = match after_s {
+                    None => {
+                        let (running, before) = law.begin(plan.clone());
+                        [Some(running), before]
+                    }
+                    Some(at_s) => [law.switch(at_s, plan.clone()), None],
+                };
+                self.expect(&plan.tube);
+                Ok(before.map(|plan| plan.map(LawPlan::Momentum)))
+            }
+            (_, plan, _) => Err(plan),
+        }
+    }
+
+    /// What swings of the torque are none of chatter under this tube.
+    fn expect(&mut self, tube: &MomentumTube) {
+        let Self { watch, robot, .. } = self;
+        watch.set_torque_swings(|j| {
+            let noise = 2.0 * BEYOND_NOISE * tube.gains.kappa * tube.noise_at(j, 0.0);
+            noise.max(TORQUE_SHARE * robot.joints[j].limits.torque)
+        });
+    }
+
+    /// [`RobustController::start_fault`], or [`MomentumController::start_fault`] of the plan that is followed.
     pub fn start_fault(&mut self, measured: Measured<'_>, desired: &JointState) -> Option<StartFault> {
-        self.law.start_fault(measured, desired)
+        match &mut self.law {
+            Law::Energy(law) => law.start_fault(measured, desired),
+            Law::Momentum(law) => law.start_fault(measured),
+        }
     }
 
     /// Why it has stopped, if it has.
@@ -96,19 +189,41 @@ impl SupervisedController {
         }
     }
 
-    /// What the law's torques `tau` and the reading say against the tube.
-    fn objection(&mut self, tick: &Tick, measured: Measured<'_>, tau: &[f64]) -> Option<StopReason> {
+    /// The law's torques at a tick, what it says of itself, and what that says against the tube.
+    fn command(
+        &mut self,
+        t: f64,
+        measured: Measured<'_>,
+        desired: &JointState,
+        tau: &mut [f64],
+    ) -> (Tick, Option<StopReason>) {
+        let (tick, lost) = match &mut self.law {
+            Law::Energy(law) => {
+                let tick = law.tick(t, measured, desired, tau);
+                let floor_j = tick.energy_floor_j;
+                (tick, (floor_j > self.broken_above_j).then_some(StopReason::Energy { floor_j }))
+            }
+            Law::Momentum(law) => {
+                let MomentumTick { share, joint, saturated } = law.tick(t, measured, tau);
+                let lost = !(share <= 1.0);
+                let tick = Tick { energy_j: 0.0, energy_floor_j: 0.0, saturated };
+                (tick, lost.then_some(StopReason::Momentum { joint, share }))
+            }
+        };
         let chatters = self.watch.tick(tau, measured.dq);
-        if tick.energy_floor_j > self.broken_above_j {
-            return Some(StopReason::Energy { floor_j: tick.energy_floor_j });
-        }
-        if tick.saturated {
+        let saturated = || {
             let share = |j: usize| tau[j].abs() / self.robot.joints[j].limits.torque;
             let joint = (0..tau.len()).fold(0, |most, j| if share(j) > share(most) { j } else { most });
-            return Some(StopReason::Saturation { joint });
-        }
-        chatters.map(|joint| StopReason::Chatter { joint })
+            tick.saturated.then_some(StopReason::Saturation { joint })
+        };
+        let chatters = || chatters.map(|joint| StopReason::Chatter { joint });
+        (tick, lost.or_else(saturated).or_else(chatters))
     }
+}
+
+/// Floors of the mass matrix under the second law: transmission inertias; none below zero, where one may be none.
+fn floor(set: &PreparedSet) -> impl Iterator<Item = f64> + '_ {
+    (0..set.joints()).map(|j| set.least_armature(j).max(0.0))
 }
 
 /// The first joint with a reading that is no number.
@@ -130,10 +245,12 @@ impl Controller for SupervisedController {
         let mut told = Tick { energy_j: 0.0, energy_floor_j: 0.0, saturated: false };
         if self.stopped.is_none() {
             self.stop.remember(measured);
-            told = self.law.tick(t, measured, desired, tau);
-            match self.objection(&told, measured, tau) {
-                Some(reason) => self.stop(reason),
-                None => self.stop.learn(|j| self.law.needed_beyond_nominal(j)),
+            let (tick, objection) = self.command(t, measured, desired, tau);
+            told = tick;
+            match (objection, &self.law) {
+                (Some(reason), _) => self.stop(reason),
+                (None, Law::Energy(law)) => self.stop.learn(|j| law.needed_beyond_nominal(j)),
+                (None, Law::Momentum(law)) => self.stop.learn(|j| law.needed_beyond_nominal(j)),
             }
         }
         if self.stopped.is_some() {

@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 
 use arrayvec::ArrayVec;
 
-use crate::control::{Controller, Measured, StartFault, StopReason, SupervisedController};
+use crate::control::{Controller, LawPlan, Measured, StartFault, StopReason, SupervisedController};
 use crate::inertia::ParameterSet;
 use crate::plan::Plan;
 use crate::plan::saved::PlanStart;
-use crate::reach::{Joints, PreparedSet};
+use crate::reach::Joints;
 use crate::robot::Arm;
 use crate::trajectory::JointState;
 
@@ -35,7 +35,7 @@ pub(super) struct Handover {
     pub(super) serial: u64,
     pub(super) after: u64,
     pub(super) plan: Arc<Plan>,
-    pub(super) set: Arc<PreparedSet>,
+    pub(super) law: LawPlan,
     pub(super) starts: Starts,
     /// What is known of obstacles is good until then, s on the hardware's clock.
     pub(super) not_after_s: f64,
@@ -48,6 +48,8 @@ pub(super) enum Starts {
     AtOnce,
     /// At the tick with this number.
     At(u64),
+    /// Under the momentum law: at the first tick at which the clock of the plan before has come to what this one's start says.
+    InPlan,
 }
 
 /// What is followed no more, to be let go where that costs no tick any time.
@@ -55,7 +57,7 @@ pub(super) enum Starts {
 pub(super) struct Retired {
     /// The plan before, or one that came too late.
     _plan: Option<Arc<Plan>>,
-    _set: Option<Arc<PreparedSet>>,
+    _laws: [Option<LawPlan>; 2],
 }
 
 /// What the cycle was doing in a tick.
@@ -63,7 +65,7 @@ pub(super) struct Retired {
 pub(super) enum Doing {
     /// The arm's own drives hold it.
     Standing,
-    /// The plan is followed; so many of its ticks were done before.
+    /// The plan is followed; so many of its ticks were done before, or under the momentum law so many control periods of its clock.
     Following(u64),
     /// The gentle stop; so many ticks in a row all joints have been slow.
     Stopping(u64),
@@ -180,6 +182,12 @@ pub(super) struct Cycle<H> {
     /// Number of the plan that is followed, and the plan.
     serial: u64,
     plan: Option<Arc<Plan>>,
+    /// When that plan's clock was zero, by the readings' stamps, and what it says at the present tick, s: what the momentum law goes by.
+    begun_s: f64,
+    clock_s: f64,
+    /// Stamp of the last reading, and how much later it is than the one before, s; no numbers before there are such.
+    stamp_s: f64,
+    passed_s: f64,
     /// Plans that are to take over, in order: one that is due at the coming tick, and the one after that.
     next: ArrayVec<Handover, 2>,
     ticks: u64,
@@ -191,6 +199,11 @@ pub(super) struct Cycle<H> {
     /// Speeds below which a joint is slow, rad/s (m/s).
     slow: f64,
 }
+
+/// What a time on a plan's clock may be off by roundings, s: below what the proof charges ([`crate::reach::momentum::CycleTiming`]).
+const ROUNDED_S: f64 = 5e-12;
+/// Beyond what ticks may be apart: roundings of stamps, s.
+const SAME_STEP_S: f64 = 1e-9;
 
 /// Multiples of the stiction speed and the encoders' error below which a joint is slow.
 const SLOW: f64 = 4.0;
@@ -214,6 +227,10 @@ impl<H: Hardware> Cycle<H> {
             stop_ticks: 0,
             serial: 0,
             plan: None,
+            begun_s: 0.0,
+            clock_s: 0.0,
+            stamp_s: f64::NAN,
+            passed_s: f64::NAN,
             next: ArrayVec::new(),
             ticks: 0,
             desired: JointState::at_rest(start),
@@ -260,7 +277,7 @@ impl<H: Hardware> Cycle<H> {
         std::mem::swap(&mut self.robot, &mut anew.robot);
         std::mem::swap(&mut self.controller, &mut anew.controller);
         retired.extend(self.next.drain(..).map(Retired::from));
-        retired.push(Retired { _plan: self.plan.take(), _set: None });
+        retired.push(Retired { _plan: self.plan.take(), _laws: [None, None] });
         (self.doing, self.serial) = (Doing::Standing, 0);
         retired
     }
@@ -282,14 +299,16 @@ impl<H: Hardware> Cycle<H> {
     /// Takes a plan that is to be followed once `ahead` more ticks have been, or later; one that comes too late is handed back at once.
     pub(super) fn offer(&mut self, mut handover: Handover, ahead: u64) -> Option<Retired> {
         let earliest = self.ticks + ahead;
-        let (tick, fits) = match handover.starts {
-            Starts::AtOnce => (earliest, self.plan.is_none()),
-            Starts::At(tick) => (tick, tick >= earliest),
+        let (starts, fits) = match handover.starts {
+            Starts::AtOnce => (Starts::At(earliest), self.plan.is_none()),
+            Starts::At(tick) => (Starts::At(tick), tick >= earliest),
+            // The first tick that it may take over at must not have been.
+            Starts::InPlan => (Starts::InPlan, !(handover.after == self.serial && self.is_due(&handover))),
         };
         if self.is_over() || !fits || self.next.is_full() {
             return Some(Retired::from(handover));
         }
-        handover.starts = Starts::At(tick);
+        handover.starts = starts;
         self.next.push(handover);
         None
     }
@@ -304,10 +323,23 @@ impl<H: Hardware> Cycle<H> {
     fn may_take_over(&self, due: &Handover) -> bool {
         let starts_here = match (due.plan.start, self.doing) {
             (PlanStart::Rest, Doing::Standing) => self.plan.is_none(),
+            (PlanStart::AfterTicks(_), Doing::Following(_)) if due.starts == Starts::InPlan => true,
             (PlanStart::AfterTicks(ticks), Doing::Following(done)) => ticks == done,
             _ => false,
         };
         starts_here && due.after == self.serial && self.hardware.time() <= due.not_after_s
+    }
+
+    /// Whether a plan is to take over at this tick or never.
+    fn is_due(&self, next: &Handover) -> bool {
+        match (next.starts, next.plan.start) {
+            (Starts::InPlan, PlanStart::AfterTicks(ticks)) if next.after == self.serial => {
+                self.clock_s >= ticks as f64 * self.robot.gains().period_s - ROUNDED_S
+            }
+            // What it would follow is not there, and does not wait either.
+            (Starts::InPlan, _) => self.next.iter().all(|other| other.serial != next.after),
+            (starts, _) => starts == Starts::At(self.ticks),
+        }
     }
 
     /// Whether no plan is followed any more: after a stop, and where the arm was not released.
@@ -321,7 +353,8 @@ impl<H: Hardware> Cycle<H> {
 
     /// The plan that is followed or will be.
     fn settled(&self) -> u64 {
-        let due = |next: &Handover| next.starts == Starts::At(self.ticks);
+        // Of the coming tick the clock is not known.
+        let due = |next: &Handover| next.starts != Starts::InPlan && self.is_due(next);
         let fits = |next: &&Handover| !due(next) || self.may_take_over(next);
         self.next.iter().rev().filter(|_| !self.is_over()).find(fits).map_or(self.serial, |next| next.serial)
     }
@@ -329,20 +362,23 @@ impl<H: Hardware> Cycle<H> {
     /// One control period: the reading, the torques, and what the sensors say of them. It ends when the next period begins.
     pub(super) fn tick(&mut self) -> (Row, Option<Retired>) {
         let first = self.plan.is_none();
-        let due = self.next.iter().position(|next| next.starts == Starts::At(self.ticks));
+        self.hardware.read(&mut self.reading);
+        let begun = Instant::now();
+        self.passed_s = self.reading.t - std::mem::replace(&mut self.stamp_s, self.reading.t);
+        self.clock_s = self.reading.t - self.begun_s;
+        let due = self.next.iter().position(|next| self.is_due(next));
         let due = due.map(|at| self.next.remove(at));
         let retired = due.map(|due| match self.may_take_over(&due) {
             true => self.take_over(due),
             false => Retired::from(due),
         });
-        self.hardware.read(&mut self.reading);
-        let begun = Instant::now();
         let fault = self.encoders.look(&self.robot, &self.reading, self.ticks, self.suspicious).err();
         let misplaced = first.then(|| self.misplaced()).flatten();
         if misplaced.is_some() {
             // It is never released.
             (self.doing, self.suspicious) = (Doing::Standing, true);
         }
+        self.count_periods();
         let stop = self.control();
         let took = begun.elapsed();
         let logged = match self.doing {
@@ -364,12 +400,49 @@ impl<H: Hardware> Cycle<H> {
     }
 
     /// A plan takes over at this tick.
-    fn take_over(&mut self, Handover { serial, plan, set, .. }: Handover) -> Retired {
+    fn take_over(&mut self, Handover { serial, plan, law, .. }: Handover) -> Retired {
+        let after_s = match plan.start {
+            PlanStart::Rest => None,
+            PlanStart::AfterTicks(ticks) => Some(ticks as f64 * plan.tube.period_s()),
+        };
+        let before = match self.controller.take_over(&plan.tube, law, after_s) {
+            Ok(before) => before,
+            // Of another law.
+            Err(law) => return Retired { _plan: Some(plan), _laws: [Some(law), None] },
+        };
         self.hardware.plan_starts(&plan);
-        let before = self.controller.switch(set, &plan.tube);
         self.serial = serial;
         self.doing = Doing::Following(0);
-        Retired { _plan: self.plan.replace(plan), _set: Some(before) }
+        self.begun_s = after_s.map_or(self.reading.t, |after_s| self.begun_s + after_s);
+        self.clock_s = self.reading.t - self.begun_s;
+        Retired { _plan: self.plan.replace(plan), _laws: before }
+    }
+
+    /// Under the momentum law ticks are told by the clock.
+    fn count_periods(&mut self) {
+        if self.goes_by_the_clock() {
+            self.clock_s = self.clock_s.max(0.0);
+            let periods = (self.clock_s + ROUNDED_S) / self.robot.gains().period_s;
+            self.doing = Doing::Following(periods as u64);
+        }
+    }
+
+    fn goes_by_the_clock(&self) -> bool {
+        let momentum = self.plan.as_ref().is_some_and(|plan| plan.tube.momentum().is_some());
+        momentum && matches!(self.doing, Doing::Following(_))
+    }
+
+    /// The momentum law's proof knows how far ticks are apart at most: one that comes later ends it, and so does a stamp that is none.
+    fn look_at_the_clock(&mut self) {
+        // Before the first command of a plan from rest the arm's own drives hold it.
+        let at_rest = self.plan.as_ref().is_some_and(|plan| plan.start == PlanStart::Rest);
+        if !self.goes_by_the_clock() || at_rest && self.clock_s == 0.0 {
+            return;
+        }
+        let most_s = self.robot.gains().period_s + self.robot.timing().jitter_max_s + SAME_STEP_S;
+        if !(0.0..=most_s).contains(&self.passed_s) {
+            self.controller.stop(StopReason::Clock { passed_s: self.passed_s });
+        }
     }
 
     /// Whether the arm does not stand where its first plan starts, at the first tick of that.
@@ -385,7 +458,10 @@ impl<H: Hardware> Cycle<H> {
         let t = match (self.doing, &self.plan) {
             (Doing::Standing, _) => return None,
             (Doing::Following(ticks), Some(plan)) => {
-                let t = plan.tube.time_of_tick(plan.curve.duration_s(), ticks);
+                let t = match plan.tube.energy() {
+                    Some(tube) => tube.time_of_tick(plan.curve.duration_s(), ticks),
+                    None => self.clock_s,
+                };
                 plan.curve.evaluate(t, &mut self.desired);
                 t
             }
@@ -393,6 +469,7 @@ impl<H: Hardware> Cycle<H> {
         };
         self.encoders.told(&self.reading, &mut self.told);
         let before = self.controller.stopped();
+        self.look_at_the_clock();
         let measured = Measured { q: &self.told.q, dq: &self.told.dq };
         self.controller.tick(t, measured, &self.desired, &mut self.tau);
         if let Doing::Stopping(calm) = &mut self.doing {
@@ -446,7 +523,7 @@ impl<H: Hardware> Cycle<H> {
 
 impl From<Handover> for Retired {
     fn from(handover: Handover) -> Self {
-        Self { _plan: Some(handover.plan), _set: Some(handover.set) }
+        Self { _plan: Some(handover.plan), _laws: [Some(handover.law), None] }
     }
 }
 

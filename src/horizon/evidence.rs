@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::nullable::number;
 use crate::control::StartFault;
 use crate::identify::IdentifyError;
-use crate::reach::Tube;
+use crate::reach::{TrackingTube, Tube};
 use crate::robot::{Arm, Zonotope3};
 
 /// A proof that the assumptions do not all hold.
@@ -100,13 +100,15 @@ pub(super) fn of_data(robot: &Arm, t: f64, error: &IdentifyError) -> Broken {
 }
 
 /// The arm does not stand where its first plan starts.
-pub(super) fn of_start(robot: &Arm, tube: &Tube, t: f64, fault: StartFault) -> Broken {
+pub(super) fn of_start(robot: &Arm, tube: &TrackingTube, t: f64, fault: StartFault) -> Broken {
     let StartFault { joint, error_rad, share } = fault;
     let name = robot.joints[joint].name.clone();
+    let would = match tube {
+        TrackingTube::Energy(tube) => format!("V may be {share:.1} times V_max = {} J", tube.gains.v_max),
+        TrackingTube::Momentum(_) => format!("its errors may be {share:.1} times the bounds of the tube"),
+    };
     let text = format!(
-        "joint '{name}': the arm does not stand where its first plan starts: it is {error_rad:.5} rad off, with that V may be {share:.1} times V_max = {} J; \
-         it was not released",
-        tube.gains.v_max
+        "joint '{name}': the arm does not stand where its first plan starts: it is {error_rad:.5} rad off, with that {would}; it was not released"
     );
     Broken { t, joint: Some(name), at_least: None, evidence: Evidence::Tracking, text }
 }
@@ -127,6 +129,24 @@ pub(super) fn of_stop(robot: &Arm, t: f64, (joint, chatters): (usize, bool)) -> 
     };
     let text = format!("joint '{name}': {what} at t = {t:.3} s, which is proven not to happen");
     Broken { t, joint: Some(name), at_least: None, evidence, text }
+}
+
+/// The momentum error of a joint is so many times the radius that is proven, whatever the encoders' errors.
+pub(super) fn of_momentum(robot: &Arm, t: f64, (joint, share): (usize, f64)) -> Broken {
+    let name = robot.joints[joint].name.clone();
+    let text = format!(
+        "joint '{name}': its momentum error is {share:.2} times what the tube allows at t = {t:.3} s, which is proven not to happen"
+    );
+    Broken { t, joint: Some(name), at_least: None, evidence: Evidence::Tracking, text }
+}
+
+/// Ticks are farther apart than the robot's file says, or time runs backwards.
+pub(super) fn of_ticks(robot: &Arm, t: f64, passed_s: f64) -> Broken {
+    let (period, jitter) = (robot.gains().period_s, robot.timing().jitter_max_s);
+    let text = format!(
+        "the tick at t = {t:.6} s comes {passed_s:.6} s after the one before, expected {period} s and at most {jitter} s more"
+    );
+    Broken { t, joint: None, at_least: None, evidence: Evidence::Clock, text }
 }
 
 /// An obstacle has moved so far (m) in so long (s), more than its speed allows.

@@ -138,7 +138,7 @@ impl Learner {
 
     /// A plan takes over, of which `executed_s` will be executed at least.
     pub(crate) fn plan_starts(&mut self, plan: &Plan, phase: TaskPhase, executed_s: f64) -> Checked<()> {
-        let bound = plan.tube.acceleration_bound.clone();
+        let bound = plan.tube.acceleration_bound().to_vec();
         let accepted = self.identifier.set_acceleration_bound(bound);
         accepted.map_err(|error| self.broken(plan.t_start_s, &error))?;
         if phase == TaskPhase::Excite {

@@ -5,25 +5,25 @@ use std::time::Instant;
 
 use thiserror::Error;
 
-use crate::certify::on_time;
-use crate::control::SupervisedController;
+use crate::control::LawPlan;
 use crate::identify::IdentifyError;
 use crate::inertia::{INERTIAL, ParameterSet};
 use crate::plan::Plan;
-use crate::plan::propose::Planner;
+use crate::plan::propose::{ConstraintModel, Planner};
 use crate::plan::route::{Route, Router};
-use crate::plan::tube_fit;
 use crate::robot::Arm;
 use crate::trajectory::PiecewiseBezier;
 
 mod execution;
 mod given;
 mod handover;
+mod law;
 mod planning;
 pub(crate) mod session;
 mod stopping;
 mod waiting;
 
+use law::{Law, standing_controller, trusted_acceleration};
 use waiting::Waiting;
 
 use super::cycle::inline::Inline;
@@ -104,6 +104,7 @@ pub(super) struct Beginning {
     pub(super) robot: Arc<Arm>,
     /// What may be true before the first measurement.
     prior: ParameterSet,
+    law: Law,
     learner: Option<Learner>,
     clock: Instant,
 }
@@ -117,7 +118,13 @@ impl Beginning {
         if !METHODS.contains(&options.method.as_str()) {
             return Err(RunError::Method(options.method.clone()));
         }
-        on_time(&task.robot).map_or(Ok(()), |fault| Err(RunError::Unproven(fault)))?;
+        let law = Law::of(&task.robot);
+        if law == Law::Momentum && task.planner != ConstraintModel::Certifier {
+            let name = &task.robot.name;
+            let fault =
+                "a planner with sets over all end points is there for arms whose `timing` is zero alone";
+            return Err(RunError::Unproven(format!("robot '{name}': {fault}")));
+        }
         let clock = Instant::now();
         let robot = Arc::new(task.robot.clone());
         observer.event(&Event::RunStarted {
@@ -126,7 +133,7 @@ impl Beginning {
             seed: options.seed,
             robot: robot.name.clone(),
         });
-        let bound = tube_fit::initial(&robot).acceleration_bound;
+        let bound = trusted_acceleration(&robot);
         let mut prior = task.prior_set().map_err(IdentifyError::from)?;
         let mut learner =
             (task.held.as_ref()).map(|held| Learner::new(robot.clone(), held, &prior, bound)).transpose()?;
@@ -135,13 +142,13 @@ impl Beginning {
         {
             prior = unused.set().clone();
         }
-        Ok(Self { task: Arc::new(task.clone()), robot, prior, learner, clock })
+        Ok(Self { task: Arc::new(task.clone()), robot, prior, law, learner, clock })
     }
 
     /// The control cycle of this run.
     pub(super) fn cycle<H: Hardware>(&self, hardware: H) -> Cycle<H> {
         let set = self.learner.as_ref().map_or(&self.prior, Learner::set);
-        let controller = SupervisedController::new(self.robot.clone(), set, &tube_fit::initial(&self.robot));
+        let controller = standing_controller(self.law, &self.robot, set, &self.task.start);
         Cycle::new(hardware, controller, (self.robot.clone(), &self.prior), &self.task.start)
     }
 
@@ -187,6 +194,7 @@ impl Beginning {
             record: Record::new(),
             task,
             robot: self.robot,
+            law: self.law,
             cycles,
             prior: self.prior,
             learner: self.learner,
@@ -207,7 +215,9 @@ struct Active {
     serial: u64,
     plan: Arc<Plan>,
     phase: TaskPhase,
-    /// Ticks executed so far.
+    /// What its proof and its controller have of it.
+    prepared: LawPlan,
+    /// Ticks executed so far; under the momentum law the control periods of its clock that have begun.
     ticks: u64,
     e_radius: Vec<f64>,
 }
@@ -223,12 +233,15 @@ impl Active {
 struct Pending {
     serial: u64,
     plan: Arc<Plan>,
+    prepared: LawPlan,
     phase: TaskPhase,
 }
 
 struct Runner<'a, C> {
     task: Arc<Task>,
     robot: Arc<Arm>,
+    /// The law that plans are made for.
+    law: Law,
     cycles: C,
     /// What may be true before the first measurement.
     prior: ParameterSet,
@@ -312,8 +325,7 @@ impl<C: Cycles> Runner<'_, C> {
                 }
                 self.hand_over(plan, phase);
             }
-            self.execute(self.planning_ticks());
-            self.take_over();
+            self.pass_period();
             if self.cycles.has_ended() {
                 return (Outcome::SafeStop, Some(ENDED.to_owned()));
             }
@@ -377,21 +389,24 @@ impl<C: Cycles> Runner<'_, C> {
     fn ends_at_goal(&self, active: &Active) -> bool {
         let Some(goal) = self.router.route().and_then(Route::goal) else { return false };
         let end = active.plan.curve.end();
-        (0..end.len())
-            .all(|j| (end[j] - goal[j]).abs() + active.e_radius[j] <= self.task.goal_tolerance_rad[j])
+        (0..end.len()).all(|j| {
+            (end[j] - goal[j]).abs() + active.plan.tube.rest_radius(j) <= self.task.goal_tolerance_rad[j]
+        })
     }
 
     /// Why a plan is not begun though it is proven: tracking errors beyond the goal's tolerance. Along a chain of plans their bounds never get smaller, as each
     /// plan's has to hold what the one before leaves it ([`crate::certify::switch`]), so no later plan would reach the goal either.
     fn too_wide(&self, plan: &Plan) -> Option<String> {
+        // Those of the momentum law do.
+        let tube = plan.tube.energy()?;
         let tolerance = &self.task.goal_tolerance_rad;
-        let wide = |j: &usize| plan.tube.e_radius(*j) > tolerance[*j];
+        let wide = |j: &usize| tube.e_radius(*j) > tolerance[*j];
         let j = (0..tolerance.len()).find(wide).filter(|_| self.path.is_none())?;
         Some(format!(
             "the tracking error of joint '{}' may be {:.2e} rad, expected at most its goal_tolerance_rad of {:e}: no plan would reach the goal, so \
              none is begun; widen that, or find gains whose tube is smaller (`surelift robot tune` with a smaller --growth-mm)",
             self.robot.joints[j].name,
-            plan.tube.e_radius(j),
+            tube.e_radius(j),
             tolerance[j]
         ))
     }

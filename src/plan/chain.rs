@@ -148,7 +148,7 @@ fn too_fast(plan: &Plan, before: &Plan) -> Option<String> {
 /// Where the plan's time of start is not that of its tick.
 fn out_of_time(plan: &Plan, before: &Plan) -> Option<String> {
     let PlanStart::AfterTicks(ticks) = plan.start else { return None };
-    let period = before.tube.gains.period_s;
+    let period = before.tube.period_s();
     let (stated, by_ticks) = (plan.t_start_s - before.t_start_s, ticks as f64 * period);
     let same = (stated - by_ticks).abs() <= 0.5 * period;
     (!same).then(|| {

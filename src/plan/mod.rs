@@ -19,6 +19,7 @@ pub mod goal;
 pub mod guide;
 pub mod inertia_floor;
 pub mod momentum_fit;
+pub mod momentum_gains;
 pub mod nlp;
 pub mod propose;
 pub mod qp;

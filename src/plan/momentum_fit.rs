@@ -8,9 +8,9 @@ use thiserror::Error;
 
 use crate::certify::MomentumProblem;
 use crate::reach::momentum::{
-    CycleTiming, Fall, MomentumGains, MomentumReport, MomentumTube, NeededAtStart, WideStart,
+    BoundedTube, CycleTiming, Fall, MomentumGains, MomentumReport, MomentumTube, NeededAtStart, WideStart,
 };
-use crate::robot::Joint;
+use crate::robot::{Arm, Joint};
 
 /// What is stored exceeds what a round needs by this factor, so that the fixed point u -> w -> u is passed and not only approached. More widens the
 /// torque, less takes more rounds.
@@ -57,6 +57,9 @@ pub enum MomentumRefusal {
         /// The largest kappa, 1/s.
         most: f64,
     },
+    /// Nothing bounds the accelerations, which the identifier must be told.
+    #[error("a joint may have no transmission inertia: its accelerations have no bound that is proven here")]
+    Accelerations,
     /// The torque that tracking errors ask for makes larger errors than it mends.
     #[error(
         "joint '{joint}' needs a robust torque of more than {robust_nm:.0} N m: errors ask for more torque than they are answered with"
@@ -79,8 +82,56 @@ pub fn fit(
     timing: CycleTiming,
     cells: usize,
 ) -> Result<(MomentumTube, Vec<MomentumReport>), MomentumRefusal> {
-    let robot = problem.robot();
-    let mut tube = none(problem, gains, timing, cells);
+    settle(problem, none(problem, gains, timing, cells), cells)
+}
+
+/// [`fit`] with what is then true of the plan's states; from the later constants of `guess` on where there is one, of a motion like this one with the same gains.
+///
+/// # Errors
+/// As there; and if nothing bounds the accelerations.
+pub fn fit_bounded(
+    problem: &MomentumProblem<'_>,
+    gains: MomentumGains,
+    guess: Option<&MomentumTube>,
+    cells: usize,
+) -> Result<BoundedTube, MomentumRefusal> {
+    let mut tube = none(problem, gains, CycleTiming::of(problem.robot()), cells);
+    if let Some(guess) = guess {
+        let lists = [
+            (&mut tube.robust_nm, &guess.robust_nm),
+            (&mut tube.noise_nms, &guess.noise_nms),
+            (&mut tube.lag_nms2, &guess.lag_nms2),
+            (&mut tube.sign_band_rad_s, &guess.sign_band_rad_s),
+        ];
+        lists.into_iter().for_each(|(list, guess)| list.clone_from(guess));
+        widen_start(&mut tube);
+    }
+    let (tube, reports) = settle(problem, tube, cells)?;
+    let bounds = problem.bounds(&tube, &reports).ok_or(MomentumRefusal::Accelerations)?;
+    Ok(BoundedTube { tube, bounds })
+}
+
+/// No constant of the start is below its later value.
+fn widen_start(tube: &mut MomentumTube) {
+    let Some(start) = &mut tube.start else { return };
+    let lists = [
+        (&mut start.robust_nm, &tube.robust_nm),
+        (&mut start.noise_nms, &tube.noise_nms),
+        (&mut start.lag_nms2, &tube.lag_nms2),
+        (&mut start.sign_band_rad_s, &tube.sign_band_rad_s),
+    ];
+    for (list, later) in lists {
+        list.iter_mut().zip(later).for_each(|(start, later)| *start = start.max(*later));
+    }
+}
+
+/// Raises and lowers the constants of `tube` until they are what they need to be.
+fn settle(
+    problem: &MomentumProblem<'_>,
+    mut tube: MomentumTube,
+    cells: usize,
+) -> Result<(MomentumTube, Vec<MomentumReport>), MomentumRefusal> {
+    let (robot, gains, timing) = (problem.robot(), tube.gains, tube.timing);
     for _ in 0..MOST_ROUNDS {
         let reports = problem.survey(&tube, cells).map_err(MomentumRefusal::Unsupported)?;
         let reports = reports.ok_or(MomentumRefusal::MassMatrix)?;
@@ -106,6 +157,20 @@ pub fn fit(
         .max_by(|a, b| share(*a).total_cmp(&share(*b)))
         .ok_or_else(|| MomentumRefusal::Unsupported("the robot has no joints".to_owned()))?;
     Err(MomentumRefusal::Diverges { joint: joint.name.clone(), robust_nm })
+}
+
+/// A tube of no width, for an arm that its own drives hold: there has to be one before the first plan.
+pub fn standing_tube(robot: &Arm) -> MomentumTube {
+    let none = vec![0.0; robot.dof()];
+    MomentumTube {
+        gains: MomentumGains { k_r: 1.0, kappa: 1.0 },
+        timing: CycleTiming::of(robot),
+        robust_nm: none.clone(),
+        noise_nms: none.clone(),
+        lag_nms2: none.clone(),
+        sign_band_rad_s: none,
+        start: None,
+    }
 }
 
 /// A tube of no width, but for what a plan that follows another must have at its start.

@@ -23,7 +23,10 @@ use super::vicinity::Vicinity;
 use search::{Candidates, SearchStorage};
 
 mod exciting;
+mod momentum;
 mod search;
+
+pub use momentum::{MomentumLaw, MomentumProposal};
 
 /// Length of a cell in which constraints are judged, s; the certifier halves where that is too coarse. 32 cells for 3 s:
 /// time grows with their number, and longer cells prove less before any is halved.
@@ -214,6 +217,8 @@ struct Task<'a> {
     workspaces: &'a Workspaces,
     /// The program over all of K, where constraints come from there.
     family: Option<&'a FamilyRows<'a>>,
+    /// The momentum law, where that is planned for.
+    law: Option<&'a MomentumLaw<'a>>,
 }
 
 /// Proposes a trajectory, see [`Planner::propose`].
@@ -258,6 +263,21 @@ impl Planner {
         setting: &Setting<'_>,
         purpose: Purpose<'_>,
     ) -> Result<&Proposal, ProposeError> {
+        let best = self.search(setting, purpose, None)?;
+        self.searches[best].outcome(setting)
+    }
+
+    /// Searches, and gives the seat that holds the best proposal, or the objection.
+    fn search(
+        &mut self,
+        setting: &Setting<'_>,
+        purpose: Purpose<'_>,
+        law: Option<&MomentumLaw<'_>>,
+    ) -> Result<usize, ProposeError> {
+        if law.is_some() && self.constraints != ConstraintModel::Certifier {
+            let fault = "sets over all end points are known for the first law alone; expected constraints of the certifier";
+            return Err(ProposeError::Unproven(Some(Refusal::Unsupported(fault.to_owned()))));
+        }
         let ends = self.constraints.ends(setting)?;
         let n = ends.dimension();
         if n == 0 || n > MAX_DIMENSION {
@@ -266,7 +286,9 @@ impl Planner {
         self.prepare(setting);
         let cells = cells(setting.duration_s);
         let vicinity = self.vicinity.get_or_insert_with(|| Vicinity::new(setting.robot));
-        vicinity.look(setting, &ends);
+        if law.is_none() {
+            vicinity.look(setting, &ends);
+        }
         let (cost, starts) = match purpose {
             Purpose::Excite { known, criterion, samples, horizon_s } => {
                 let options = ExcitationOptions { criterion: criterion.clone(), samples, horizon_s };
@@ -299,7 +321,7 @@ impl Planner {
         let workspaces = &self.workspaces;
         let family = self.constraints.posed(setting, &ends, &coast, (cells, workspaces))?;
         let family = family.as_ref();
-        let task = Task { setting, cells, ends, cost, coast, vicinity, workspaces, family };
+        let task = Task { setting, cells, ends, cost, coast, vicinity, workspaces, family, law };
         let best = match &task.cost {
             Cost::Excite(cost) => {
                 Candidates { task: &task, search: &mut self.searches[0] }.excite(cost)?;
@@ -313,7 +335,7 @@ impl Planner {
         if let Cost::Excite(cost) = task.cost {
             self.excite = Some(cost.into_space());
         }
-        self.searches[best].outcome(setting)
+        Ok(best)
     }
 
     /// Storage for this robot, free of what the last task left.
@@ -331,7 +353,7 @@ impl Planner {
 }
 
 /// Where the arm comes to rest if it is steered as little as possible: the third control point of its curve, rad.
-fn coasting_end(setting: &Setting<'_>) -> Joints<f64> {
+pub(crate) fn coasting_end(setting: &Setting<'_>) -> Joints<f64> {
     let (t, start) = (setting.duration_s, setting.start);
     (0..start.q.len()).map(|j| start.q[j] + 0.4 * t * start.dq[j] + 0.05 * t * t * start.ddq[j]).collect()
 }

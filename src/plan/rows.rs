@@ -111,9 +111,12 @@ impl RowBuilder {
         for (j, joint) in robot.joints.iter().enumerate() {
             let f = robot.joint_parameters(&self.theta, j);
             let tau = self.tau[j] + f.armature * ddq[j] + f.viscous * dq[j];
-            let torque = &report.torque[j];
-            // Only the side that is nearer to the limit.
-            let sign = if torque.nominal_upper >= -torque.nominal_lower { 1.0 } else { -1.0 };
+            // Only the side that is nearer to the limit; where no set of torques is given, that of the nominal one.
+            let upward = report
+                .torque
+                .get(j)
+                .map_or(tau.value >= 0.0, |torque| torque.nominal_upper >= -torque.nominal_lower);
+            let sign = if upward { 1.0 } else { -1.0 };
             rows.push(row(report.torque_margin[j], &tau.slope, -sign, joint.limits.torque, label(0, j)));
             let speed = if dq[j].value >= 0.0 { 1.0 } else { -1.0 };
             rows.push(row(report.velocity[j], &dq[j].slope, -speed, joint.limits.velocity, label(1, j)));

@@ -6,11 +6,16 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::inertia::ParameterSet;
-use crate::reach::Tube;
+use crate::reach::cell::MAX_JOINTS;
+use crate::reach::momentum::MomentumPredecessor;
+use crate::reach::{PreparedSet, TrackingTube};
 use crate::robot::{Arm, Scene};
 use crate::trajectory::{Pieces, PiecewiseBezier};
 
-use crate::certify::{Certificate, Partition, Predecessor, Problem, Refusal, Start, Workspaces, certify_in};
+use crate::certify::{
+    Certificate, MomentumProblem, MomentumStart, Partition, Predecessor, Problem, Refusal, Start,
+    StartRefusal, Workspaces, certify_in,
+};
 use crate::enclose::Rounding;
 
 /// Version of the plan file.
@@ -19,10 +24,14 @@ pub const SCHEMA: u32 = 4;
 const SCHEMA_MOVING: u32 = 5;
 /// Version of one whose curve has several pieces.
 const SCHEMA_PIECES: u32 = 6;
+/// Version of one that is proven for another law than the first.
+const SCHEMA_LAW: u32 = 7;
 
-/// Version of a plan file with this scene and this curve.
-pub fn schema(scene: &Scene, curve: Pieces<'_>) -> u32 {
-    if curve.single().is_none() {
+/// Version of a plan file with this scene, curve and tube.
+pub fn schema(scene: &Scene, curve: Pieces<'_>, tube: &TrackingTube) -> u32 {
+    if tube.energy().is_none() {
+        SCHEMA_LAW
+    } else if curve.single().is_none() {
         SCHEMA_PIECES
     } else if scene.moves() {
         SCHEMA_MOVING
@@ -37,21 +46,46 @@ pub fn schema(scene: &Scene, curve: Pieces<'_>) -> u32 {
 pub enum PlanStart {
     /// At rest, where the arm stands.
     Rest,
-    /// Where the plan before it is after so many ticks.
+    /// Where the plan before it is after so many ticks; under the momentum law, whose ticks need not be even, after so many control periods of its clock: at the
+    /// first tick that is not before.
     AfterTicks(u64),
 }
 
 impl PlanStart {
-    /// How a plan starts, where `before` is the plan that was executed before it, of which this excess has been proven. Without that plan the
+    /// How a plan of the first law starts, where `before` is the plan that was executed before it, of which this excess has been proven. Without that plan the
     /// start of one that starts in motion is believed.
-    pub fn after(self, before: Option<(&Plan, f64)>) -> Start<'_> {
+    ///
+    /// # Errors
+    /// If the plan before is of another law.
+    pub fn after(self, before: Option<(&Plan, f64)>) -> Result<Start<'_>, StartRefusal> {
         match (self, before) {
-            (PlanStart::Rest, _) => Start::Rest,
-            (PlanStart::AfterTicks(_), None) => Start::Believed,
+            (PlanStart::Rest, _) => Ok(Start::Rest),
+            (PlanStart::AfterTicks(_), None) => Ok(Start::Believed),
             (PlanStart::AfterTicks(ticks), Some((plan, excess))) => {
-                Start::After(Predecessor { curve: plan.curve.view(), tube: &plan.tube, excess, ticks })
+                let tube = plan.tube.energy().ok_or(StartRefusal::OtherLaw)?;
+                Ok(Start::After(Predecessor { curve: plan.curve.view(), tube, excess, ticks }))
             }
         }
+    }
+
+    /// How a plan of the momentum law starts, after `before` with its set as it was prepared.
+    ///
+    /// # Errors
+    /// If it starts in motion and the plan before is not known, or is of another law.
+    pub fn after_momentum<'a>(
+        self,
+        before: Option<(&'a Plan, &'a PreparedSet)>,
+    ) -> Result<MomentumStart<'a>, StartRefusal> {
+        let PlanStart::AfterTicks(ticks) = self else { return Ok(MomentumStart::Rest) };
+        let (plan, set) = before.ok_or(StartRefusal::Unknown)?;
+        let bounded = plan.tube.momentum().ok_or(StartRefusal::OtherLaw)?;
+        let at_s = ticks as f64 * plan.tube.period_s();
+        Ok(MomentumStart::After(MomentumPredecessor {
+            set,
+            tube: &bounded.tube,
+            curve: plan.curve.view(),
+            at_s,
+        }))
     }
 }
 
@@ -59,7 +93,7 @@ impl PlanStart {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// Version of this format: 4, at least 5 where an obstacle moves, 6 where the curve has several pieces.
+    /// Version of this format: 4, at least 5 where an obstacle moves, 6 where the curve has several pieces, 7 for the momentum law.
     pub schema: u32,
     /// When the plan starts, s since the start of the run.
     pub t_start_s: f64,
@@ -68,7 +102,7 @@ pub struct Plan {
     /// The desired motion.
     pub curve: PiecewiseBezier,
     /// Constants of the controller and its proof.
-    pub tube: Tube,
+    pub tube: TrackingTube,
     /// Parameters that the proof quantifies over.
     pub set: ParameterSet,
     /// Obstacles.
@@ -99,7 +133,7 @@ pub enum PlanError {
         source: serde_json::Error,
     },
     /// The file has another version.
-    #[error("{}: plan schema {found}, this program reads {SCHEMA} to {SCHEMA_PIECES}", path.display())]
+    #[error("{}: plan schema {found}, this program reads {SCHEMA} to {SCHEMA_LAW}", path.display())]
     Schema {
         /// The file.
         path: PathBuf,
@@ -146,31 +180,58 @@ impl Plan {
         }
         let parse_error = |source| PlanError::Parse { path: path.clone(), source };
         let Version { schema } = serde_json::from_str(text).map_err(parse_error)?;
-        if !(SCHEMA..=SCHEMA_PIECES).contains(&schema) {
+        if !(SCHEMA..=SCHEMA_LAW).contains(&schema) {
             return Err(PlanError::Schema { path, found: schema });
         }
         // Its robot is checked as it is read; sizes and numbers of the rest are the certifier's to check.
         let plan: Self = serde_json::from_str(text).map_err(parse_error)?;
-        let expected = self::schema(&plan.scene, plan.curve.view());
+        let expected = self::schema(&plan.scene, plan.curve.view(), &plan.tube);
         if plan.schema < expected {
-            let several = "its curve has several pieces";
-            let why = if expected == SCHEMA_PIECES { several } else { "an obstacle moves" };
+            let why = match expected {
+                SCHEMA_LAW => "its tube is of another law",
+                SCHEMA_PIECES => "its curve has several pieces",
+                _ => "an obstacle moves",
+            };
             let reason = format!("schema {schema}, but {why}: expected {expected}");
             return Err(PlanError::Content { path, reason });
         }
         Ok(plan)
     }
 
-    /// Repeats the proof in the arithmetic `R`; after `before` as in [`PlanStart::after`].
+    /// Repeats the proof in the arithmetic `R`; after `before` as in [`PlanStart::after`] and [`PlanStart::after_momentum`].
     ///
     /// # Errors
-    /// [`Refusal`] names constraint, time and place that cannot be proven.
+    /// [`Refusal`] names constraint, time and place that cannot be proven. A plan of the momentum law that starts in motion is refused without the one before.
     pub fn verify<R: Rounding>(
         &self,
         before: Option<(&Plan, f64)>,
         partition: Partition,
     ) -> Result<Certificate, Refusal> {
-        let problem = Problem::new(&self.robot, &self.set, &self.scene, &self.tube, &self.curve)?;
-        certify_in(&problem, &self.start.after(before), partition, &Workspaces::<R>::default())
+        match &self.tube {
+            TrackingTube::Energy(tube) => {
+                let problem = Problem::new(&self.robot, &self.set, &self.scene, tube, &self.curve)?;
+                certify_in(&problem, &self.start.after(before)?, partition, &Workspaces::<R>::default())
+            }
+            TrackingTube::Momentum(bounded) => {
+                let set_before = before.map(|(plan, _)| plan.prepared()).transpose()?;
+                let before = before.map(|(plan, _)| plan).zip(set_before.as_ref());
+                let start = self.start.after_momentum(before)?;
+                let set = self.prepared()?;
+                let problem = MomentumProblem::new(&self.robot, &set, &self.scene, &self.curve, start)?;
+                problem.certify_bounded::<R>(bounded, partition)
+            }
+        }
+    }
+
+    /// Its set as proof and controller use it. Sizes in a file may be any.
+    fn prepared(&self) -> Result<PreparedSet, Refusal> {
+        let (n, name) = (self.robot.dof(), &self.robot.name);
+        if n > MAX_JOINTS {
+            return Err(Refusal::Unsupported(format!("robot '{name}' has {n} joints, above {MAX_JOINTS}")));
+        }
+        match self.set.fault(n, self.robot.parameter_count(), self.curve.duration_s()) {
+            Some(fault) => Err(Refusal::Unsupported(format!("parameter set: {fault}"))),
+            None => Ok(PreparedSet::new(&self.robot, &self.set)),
+        }
     }
 }

@@ -20,11 +20,13 @@ pub mod roundoff;
 pub mod strips;
 pub mod swept;
 pub mod torque;
+pub mod tracking;
 pub mod tube;
 pub mod upward;
 mod workspace;
 
 pub use cell::{Cell, Joints, Span, symbols};
 pub use prepared_set::PreparedSet;
+pub use tracking::TrackingTube;
 pub use tube::Tube;
 pub use workspace::CellWorkspace;

@@ -62,6 +62,7 @@
 //! [`MomentumReport`] evaluates all of it cell by cell with outward rounding; what plain arithmetic of the controller is off by counts to rho and N.
 
 mod acceleration;
+mod bounds;
 mod cell;
 mod constants;
 mod coupling;
@@ -76,8 +77,10 @@ mod tests;
 mod workspace;
 
 pub use acceleration::accelerations;
+pub use bounds::{BoundedTube, StateBounds};
 pub use constants::{CycleTiming, MomentumGains, MomentumTube};
 pub use handover::{MomentumPredecessor, NeededAtStart, jumps, needed_at_start};
 pub use narrowing::{Fall, WideStart};
 pub use report::MomentumReport;
+pub(in crate::reach) use report::growth;
 pub use workspace::MomentumWorkspace;

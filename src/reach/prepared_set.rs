@@ -10,7 +10,7 @@
 //! it comes from.
 
 use crate::enclose::Interval;
-use crate::inertia::{FRICTION, INERTIAL, ParameterSet};
+use crate::inertia::{ARMATURE, FRICTION, INERTIAL, ParameterSet};
 use crate::robot::Arm;
 
 use super::mass;
@@ -77,5 +77,11 @@ impl PreparedSet {
     pub fn joint(&self, j: usize) -> (&[f64], &[f64]) {
         let at = INERTIAL * self.joints + FRICTION * j;
         (&self.center[at..at + FRICTION], &self.radius[at..at + FRICTION])
+    }
+
+    /// The least transmission inertia of joint `j`, kg m^2 (kg), rounded down. Where every body can exist the mass matrix is at least the diagonal of them.
+    pub fn least_armature(&self, j: usize) -> f64 {
+        let (center, half) = self.joint(j);
+        (center[ARMATURE] - half[ARMATURE]).next_down()
     }
 }

@@ -11,6 +11,8 @@ use crate::trajectory::Pieces;
 use super::cell::{Cell, Span, TIME, symbols};
 use super::extent::growth;
 use super::links::sweep_capsules;
+use super::momentum::{self, MomentumReport, MomentumTube, MomentumWorkspace};
+use super::prepared_set::PreparedSet;
 use super::tube::Tube;
 
 /// One capsule over a span of time. While time goes from the span's start to its end each end of its axis goes from its place in `start` to that in
@@ -24,6 +26,9 @@ pub struct SweptCapsule {
     /// How far each end may be from there, m.
     pub off: [f64; 2],
 }
+
+/// Both ends of a capsule's axis.
+type Ends<const N: usize> = [[Affine<N, Counted>; 3]; 2];
 
 /// Every capsule of [`Arm::shapes`] over `span`, in that order. The robot has at most [`super::cell::MAX_JOINTS`] joints.
 pub fn swept_capsules(robot: &Arm, tube: &Tube, curve: Pieces<'_>, span: Span) -> Vec<SweptCapsule> {
@@ -40,10 +45,56 @@ fn sized<const N: usize>(robot: &Arm, tube: &Tube, curve: Pieces<'_>, span: Span
     motion.place(robot, &cell.q);
     let (mut placed, mut ends) = (vec![], vec![]);
     sweep_capsules(robot, &motion, &mut placed, &mut ends);
+    drawn(&ends, growth, 0.0)
+}
+
+/// The same under the momentum law, for this set; `None` where nothing bounds the errors.
+pub fn swept_capsules_momentum(
+    robot: &Arm,
+    set: &PreparedSet,
+    tube: &MomentumTube,
+    (curve, span): (Pieces<'_>, Span),
+) -> Option<Vec<SweptCapsule>> {
+    match symbols(robot.dof()) {
+        0..=16 => sized_momentum::<16>(robot, set, tube, (curve, span)),
+        17..=32 => sized_momentum::<32>(robot, set, tube, (curve, span)),
+        _ => sized_momentum::<64>(robot, set, tube, (curve, span)),
+    }
+}
+
+fn sized_momentum<const N: usize>(
+    robot: &Arm,
+    set: &PreparedSet,
+    tube: &MomentumTube,
+    motion: (Pieces<'_>, Span),
+) -> Option<Vec<SweptCapsule>> {
+    let mut space = MomentumWorkspace::<N, Counted>::new(robot);
+    MomentumReport::new(robot, set, tube, motion, &mut space)?;
+    // The forms reach beyond the span, by twice the age on both sides at most: so much of their way in time is not the span's.
+    let beyond_s = 4.0 * tube.timing.age_s();
+    let beyond = match motion.1 {
+        Span::Between(t0, t1) => beyond_s / (t1 - t0 + beyond_s),
+        Span::Rest => 0.0,
+    };
+    Some(drawn(space.ends(), momentum::growth, 2.0 * beyond))
+}
+
+/// The ends of capsules as forms, as they are drawn; further off by a share of their way in time.
+fn drawn<const N: usize>(
+    ends: &[Ends<N>],
+    growth: impl Fn(&[Affine<N, Counted>; 3]) -> f64,
+    besides: f64,
+) -> Vec<SweptCapsule> {
+    let way =
+        |end: &[Affine<N, Counted>; 3]| end.iter().map(|x| x.generators()[TIME].powi(2)).sum::<f64>().sqrt();
     let at = |x: &Affine<N, Counted>, side: f64| x.center() + side * x.generators()[TIME];
-    let capsule = |ends: &[[Affine<N, Counted>; 3]; 2]| {
+    let capsule = |ends: &Ends<N>| {
         let places = |side: f64| [0, 1].map(|k| [0, 1, 2].map(|i| at(&ends[k][i], side)));
-        SweptCapsule { start: places(-1.0), end: places(1.0), off: [0, 1].map(|k| growth(&ends[k])) }
+        SweptCapsule {
+            start: places(-1.0),
+            end: places(1.0),
+            off: [0, 1].map(|k| growth(&ends[k]) + besides * way(&ends[k])),
+        }
     };
     ends.iter().map(capsule).collect()
 }

@@ -2,8 +2,8 @@
 
 use crate::horizon::Task;
 use crate::plan::Plan;
-use crate::reach::Span;
-use crate::reach::swept::swept_capsules;
+use crate::reach::swept::{swept_capsules, swept_capsules_momentum};
+use crate::reach::{PreparedSet, Span, TrackingTube};
 use crate::report::replay::{
     MOST_POSES, Replay, ReplayObstacle, ReplayPlan, ReplayPose, ReplayShape, ShapeOwner,
 };
@@ -88,6 +88,15 @@ fn swept(plan: &Plan, cells: usize) -> ReplayPlan {
     let curve = plan.curve.view();
     let duration_s = curve.duration_s();
     let at = |k: usize| duration_s * k as f64 / cells as f64;
-    let cell = |k: usize| swept_capsules(&plan.robot, &plan.tube, curve, Span::Between(at(k), at(k + 1)));
+    let span = |k: usize| Span::Between(at(k), at(k + 1));
+    let robot = &plan.robot;
+    let of_momentum = plan.tube.momentum().map(|bounded| (PreparedSet::new(robot, &plan.set), &bounded.tube));
+    let cell = |k: usize| match (&plan.tube, &of_momentum) {
+        (TrackingTube::Energy(tube), _) => swept_capsules(robot, tube, curve, span(k)),
+        (_, Some((set, tube))) => {
+            swept_capsules_momentum(robot, set, tube, (curve, span(k))).unwrap_or_default()
+        }
+        _ => vec![],
+    };
     ReplayPlan { t: plan.t_start_s, duration_s, cells: (0..cells).map(cell).collect() }
 }

@@ -86,7 +86,7 @@ pub struct Audit {
     pub truth_inside: bool,
     /// Largest |e_j|, rad.
     pub tracking_error_rad: f64,
-    /// Largest ratio of |e_j| or |r_j| to its bound.
+    /// Largest ratio of |e_j| or |r_j| to its bound; under the momentum law of |p_j| and |M_0 e|_j, too.
     pub tube_used: f64,
     /// Largest ratio of a torque to its limit.
     pub torque_ratio: f64,
@@ -163,15 +163,17 @@ impl Audit {
         (closest, nearest_moving)
     }
 
-    /// Checks the true state against the tube around `desired`.
+    /// Checks the true state against the tube around `desired`, of whose other bounds it has this share.
     pub(super) fn follow(
         &mut self,
         q: &[f64],
         dq: &[f64],
         desired: &JointState,
         reference: &TrackingReference<'_>,
+        share: f64,
     ) {
-        let mut tube = false;
+        let mut tube = share > 1.0;
+        self.tube_used = self.tube_used.max(share);
         for j in 0..q.len() {
             let e = desired.q[j] - q[j];
             let r = desired.dq[j] - dq[j] + reference.k_r * e;

@@ -7,6 +7,7 @@ mod contact;
 mod drives;
 mod elastic;
 pub mod faults;
+mod following;
 mod lateness;
 mod object;
 mod paced;

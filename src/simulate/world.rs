@@ -17,14 +17,14 @@ use crate::horizon::{Hardware, Reading, Sighting};
 use crate::inertia::pseudo::check_physical;
 use crate::inertia::{COULOMB, INERTIAL, ParameterSet, VISCOUS};
 use crate::plan::Plan;
-use crate::reach::Tube;
 use crate::robot::{Arm, Scene};
-use crate::trajectory::{JointState, PiecewiseBezier};
+use crate::trajectory::JointState;
 
 use super::audit::{Approach, Audit, TrackingReference, TrueState};
 use super::contact::Contacts;
 use super::drives::{Drives, WITHIN};
 use super::faults::{FastObstacle, Faults, PayloadSlips, slipped};
+use super::following::{Following, MomentumErrors, Supposed};
 use super::lateness::Lateness;
 use super::object::Objects;
 use super::passage::ObstaclePath;
@@ -72,17 +72,7 @@ pub struct World {
     audit: Audit,
     desired: JointState,
     following: Option<Following>,
-}
-
-/// The plan that the arm was last told to follow, for the auditor.
-#[derive(Debug)]
-struct Following {
-    curve: PiecewiseBezier,
-    tube: Tube,
-    e_radius: Vec<f64>,
-    r_radius: Vec<f64>,
-    /// Tick at which it began.
-    begun: u64,
+    errors: MomentumErrors,
 }
 
 impl World {
@@ -125,6 +115,7 @@ impl World {
         Self {
             desired: JointState::at_rest(start),
             following: None,
+            errors: MomentumErrors::new(&robot),
             faults: truth.faults,
             stuck,
             frozen_at: None,
@@ -192,6 +183,10 @@ impl World {
         reference: Option<TrackingReference<'_>>,
         measured: &mut [f64],
     ) -> bool {
+        self.pass_tick(tau, reference.map(Supposed::from), measured)
+    }
+
+    fn pass_tick(&mut self, tau: &[f64], reference: Option<Supposed<'_>>, measured: &mut [f64]) -> bool {
         self.begin_tick();
         let mut passed = Passed::new(self.time(), reference.as_ref());
         match self.lateness.take() {
@@ -209,7 +204,7 @@ impl World {
         if self.ticks.is_multiple_of(CLEARANCE_EVERY) && closest.is_finite() {
             self.audit.clearance.push((passed.begun, closest));
         }
-        let at_rest = reference.is_some_and(|plan| plan.t >= plan.curve.duration_s());
+        let at_rest = reference.is_some_and(|plan| plan.rests());
         self.note_approach(approach, at_rest);
         self.end_tick()
     }
@@ -351,14 +346,8 @@ impl Hardware for World {
 
     fn command(&mut self, tau: &[f64], measured: &mut [f64]) -> bool {
         let following = self.following.take();
-        let reference = following.as_ref().map(|plan| TrackingReference {
-            curve: plan.curve.view(),
-            t: plan.tube.time_of_tick(plan.curve.duration_s(), self.ticks - plan.begun),
-            k_r: plan.tube.gains.k_r,
-            e_radius: &plan.e_radius,
-            r_radius: &plan.r_radius,
-        });
-        let kept = self.advance(tau, reference, measured);
+        let reference = following.as_ref().map(|plan| plan.supposed(self.ticks, self.time()));
+        let kept = self.pass_tick(tau, reference, measured);
         self.following = following;
         kept
     }
@@ -379,14 +368,8 @@ impl Hardware for World {
     }
 
     fn plan_starts(&mut self, plan: &Plan) {
-        let n = self.robot.dof();
-        self.following = Some(Following {
-            curve: plan.curve.clone(),
-            tube: plan.tube.clone(),
-            e_radius: (0..n).map(|j| plan.tube.e_radius(j)).collect(),
-            r_radius: (0..n).map(|j| plan.tube.r_radius(j)).collect(),
-            begun: self.ticks,
-        });
+        let now = (self.ticks, self.time());
+        self.following = Some(Following::new(&self.robot, plan, now, self.following.as_ref()));
     }
 
     fn stop_begins(&mut self) {

@@ -10,7 +10,7 @@ fn stop() -> (Arc<Arm>, GentleStop) {
     let robot = Arc::new(crate::robot::load("kinova_gen3_2f85").unwrap());
     let set = Arc::new(PreparedSet::new(&robot, &ParameterSet::around_nominal(&robot)));
     let tube = fixture::tube(&robot);
-    (robot.clone(), GentleStop::new(robot, set, &tube))
+    (robot.clone(), GentleStop::new(robot, set, &tube.inertia_floor))
 }
 
 /// Gravity's torques of the nominal arm, N m.

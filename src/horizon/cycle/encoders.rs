@@ -25,6 +25,8 @@ pub(super) struct Encoders {
     previous: Sample,
     present: Sample,
     begun: bool,
+    /// Stamp of the reading before, s.
+    stamp_s: f64,
     repeated: Vec<u32>,
     believed: Vec<bool>,
 }
@@ -54,6 +56,7 @@ impl Encoders {
             previous: still(n),
             present: still(n),
             begun: false,
+            stamp_s: 0.0,
             repeated: vec![0; n],
             believed: vec![true; n],
         }
@@ -77,7 +80,13 @@ impl Encoders {
         }
         std::mem::swap(&mut self.previous, &mut self.present);
         let (before, now) = (&self.previous, &mut self.present);
-        now.t = tick as f64 * robot.gains().period_s;
+        let (period, jitter) = (robot.gains().period_s, robot.timing().jitter_max_s);
+        now.t = match jitter > 0.0 && self.begun {
+            false => tick as f64 * period,
+            // Ticks that shake are as far apart as their stamps say, within what they may be.
+            true => before.t + (reading.t - self.stamp_s).max(period - jitter).min(period + jitter),
+        };
+        self.stamp_s = reading.t;
         now.q.copy_from_slice(&reading.q);
         now.dq.copy_from_slice(&reading.dq);
         if !std::mem::replace(&mut self.begun, true) {

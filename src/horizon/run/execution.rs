@@ -58,7 +58,15 @@ impl<C: Cycles> Runner<'_, C> {
             }
             return;
         }
+        self.execute_while(ticks, &|_| true);
+    }
+
+    /// The same, as long as that is to `go_on`.
+    pub(super) fn execute_while(&mut self, ticks: u64, go_on: &dyn Fn(&Self) -> bool) {
         for k in 0..ticks {
+            if !go_on(self) {
+                return;
+            }
             let Some(row) = self.cycles.next() else { return };
             if k.is_multiple_of(EXECUTING_EVERY) {
                 self.tell(&row);

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use crate::plan::propose::cells;
 use crate::plan::route::Route;
-use crate::plan::tube_fit;
 use crate::reach::PreparedSet;
 use crate::trajectory::{Bezier, JointState, PiecewiseBezier};
 
@@ -81,9 +80,8 @@ impl<C: Cycles> Runner<'_, C> {
     ) -> Result<(Candidate, Arc<PreparedSet>), String> {
         let set = Arc::new(PreparedSet::new(&self.robot, self.set()));
         let known = self.known_along(curve.view(), &set)?;
-        let held = self.active.as_ref().map(|active| &active.plan.tube);
-        let tube = tube_fit::fit_after(&self.robot, &known, &curve, held, cells(curve.duration_s()));
-        Ok((Candidate { curve, tube: tube.map_err(|e| e.to_string())? }, known))
+        let tube = self.tube_along(&curve, &known, cells(curve.duration_s()))?;
+        Ok((Candidate { curve, tube }, known))
     }
 
     /// Why the run ends where the path could not be proven. Nothing more is learnt at rest, so it is not tried again, unless it was only late.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::control::LawPlan;
 use crate::plan::Plan;
 use crate::plan::saved::PlanStart;
 use crate::reach::PreparedSet;
@@ -29,12 +30,15 @@ impl<C: Cycles> Runner<'_, C> {
         let at_once = self.active.is_none() && !self.surroundings.moves();
         let starts = match at_once {
             true => Starts::AtOnce,
+            false if self.active.is_some() && plan.tube.momentum().is_some() => Starts::InPlan,
             false => Starts::At(self.cycles.tick() + self.planning_ticks()),
         };
         let not_after_s = self.surroundings.known_until();
         let after = self.active.as_ref().map_or(0, |active| active.serial);
-        self.cycles.offer(Handover { serial, after, plan: plan.clone(), set, starts, not_after_s });
-        self.pending = Some(Pending { serial, plan, phase });
+        let prepared = LawPlan::new(set, &plan.tube, &plan.curve);
+        let law = prepared.clone();
+        self.cycles.offer(Handover { serial, after, plan: plan.clone(), law, starts, not_after_s });
+        self.pending = Some(Pending { serial, plan, prepared, phase });
         if at_once {
             self.wait_until_settled(serial);
         }
@@ -49,6 +53,45 @@ impl<C: Cycles> Runner<'_, C> {
             }
             let Some(row) = self.cycles.next() else { return };
             self.hear(row, heard);
+        }
+    }
+
+    /// A planning period goes by. At its end the plan that was handed over takes over, if there is one.
+    pub(super) fn pass_period(&mut self) {
+        match &self.active {
+            Some(active) if active.plan.tube.momentum().is_some() => {
+                let target = self.switch_ticks(active);
+                self.follow_the_clock(target);
+            }
+            _ => {
+                self.execute(self.planning_ticks());
+                self.take_over();
+            }
+        }
+    }
+
+    /// Follows a plan of the momentum law until its clock comes to so many control periods, and on until the plan that was handed over takes over: at the first
+    /// tick that is not before, which only its row tells.
+    fn follow_the_clock(&mut self, target: u64) {
+        let next = self.pending.as_ref().map(|pending| pending.serial);
+        // Ticks may be nearer to each other than they ought to be.
+        let most = 2 * self.planning_ticks() + 2;
+        self.execute_while(most, &|runner| match (&runner.active, next) {
+            (Some(active), Some(next)) => {
+                active.serial != next && active.ticks <= target + 1 && runner.record.broken.is_empty()
+            }
+            (Some(active), None) => active.ticks < target,
+            (None, _) => false,
+        });
+        if self.active.as_ref().is_some_and(|active| next == Some(active.serial)) {
+            self.failures = 0;
+            self.end_wait();
+        } else if next.is_some() {
+            self.cycles.withdraw();
+            if self.record.broken.is_empty() {
+                self.pending = None;
+                self.record.deadline_misses += 1;
+            }
         }
     }
 
@@ -74,7 +117,7 @@ impl<C: Cycles> Runner<'_, C> {
     }
 
     /// The controller follows a plan from the next tick on; so do identifier and record.
-    pub(super) fn activate(&mut self, Pending { serial, plan, phase }: Pending) {
+    pub(super) fn activate(&mut self, Pending { serial, plan, prepared, phase }: Pending) {
         let n = self.robot.dof();
         let e_radius: Vec<f64> = (0..n).map(|j| plan.tube.e_radius(j)).collect();
         let r_radius: Vec<f64> = (0..n).map(|j| plan.tube.r_radius(j)).collect();
@@ -97,6 +140,6 @@ impl<C: Cycles> Runner<'_, C> {
         }
         self.record.switched(self.cycles.time(), &e_radius, &r_radius);
         self.record.plans.push(Plan::clone(&plan));
-        self.active = Some(Active { serial, plan, phase, ticks: 0, e_radius });
+        self.active = Some(Active { serial, plan, prepared, phase, ticks: 0, e_radius });
     }
 }

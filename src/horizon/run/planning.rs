@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::certify::{Partition, Problem, certify};
+use crate::certify::Partition;
 use crate::plan::Plan;
-use crate::plan::propose::{Proposal, Purpose, Setting, cells};
+use crate::plan::propose::{MomentumProposal, Proposal, Purpose, Setting, cells};
 use crate::plan::route::{RouteError, Router, Terrain};
-use crate::plan::saved::PlanStart;
-use crate::reach::{Joints, PreparedSet, Tube};
+use crate::reach::{Joints, PreparedSet, TrackingTube};
 use crate::robot::Scene;
 use crate::trajectory::{Bezier, JointState, Pieces, PiecewiseBezier};
 
@@ -17,6 +16,7 @@ use super::super::event::Event;
 use super::super::outcome::TaskPhase;
 use super::super::record::{Margins, PlanSummary};
 use super::Runner;
+use super::law::Law;
 
 /// Time for a plan when the clock does not count: the number of evaluations ends the search long before.
 const UNTIMED: Duration = Duration::from_secs(600);
@@ -33,12 +33,18 @@ const RETRY_SHARE: f64 = 0.6;
 /// A motion with the constants of its tube, for the certifier.
 pub(super) struct Candidate {
     pub(super) curve: PiecewiseBezier,
-    pub(super) tube: Tube,
+    pub(super) tube: TrackingTube,
 }
 
 impl From<&Proposal> for Candidate {
     fn from(proposal: &Proposal) -> Self {
-        Self { curve: proposal.curve.clone().into(), tube: proposal.tube.clone() }
+        Self { curve: proposal.curve.clone().into(), tube: proposal.tube.clone().into() }
+    }
+}
+
+impl From<MomentumProposal> for Candidate {
+    fn from(proposal: MomentumProposal) -> Self {
+        Self { curve: proposal.curve.into(), tube: proposal.tube.into() }
     }
 }
 
@@ -94,8 +100,14 @@ impl<C: Cycles> Runner<'_, C> {
         let start = self.next_start();
         // While obstacles move, the first plan takes its time as others do: the arm stands meanwhile.
         let later = self.active.is_some() || self.surroundings.moves();
-        let t = self.cycles.time() + if later { self.task.timing.t_p_s } else { 0.0 };
-        let ticks = (self.planning_ticks(), self.robot.gains().period_s);
+        let t = match &self.active {
+            Some(active) if active.plan.tube.momentum().is_some() => {
+                // By the clock of the plan before, which its ticks need not keep.
+                active.plan.t_start_s + active.time_by_the_clock(self.switch_ticks(active))
+            }
+            _ => self.cycles.time() + if later { self.task.timing.t_p_s } else { 0.0 },
+        };
+        let ticks = (self.law.latest_ticks(&self.robot, self.planning_ticks()), self.robot.gains().period_s);
         self.surroundings.plan_starts_at(self.cycles.time(), ticks);
         let begun = Instant::now();
         let proposal = match self.no_room_at(&start) {
@@ -175,10 +187,11 @@ impl<C: Cycles> Runner<'_, C> {
             duration_s: task.timing.t_f_s,
             reach,
             warm: running.as_deref(),
-            held: held_tube.as_ref(),
+            held: held_tube.as_ref().and_then(TrackingTube::energy),
             seed: self.seed.wrapping_mul(1000).wrapping_add(self.record.attempts.len() as u64 + 1),
             deadline,
         };
+        let mut planner = std::mem::take(&mut self.planner);
         let criterion;
         let purpose = match (held, &self.learner) {
             (Some(held), Some(learner)) => {
@@ -193,10 +206,14 @@ impl<C: Cycles> Runner<'_, C> {
                     horizon_s,
                 }
             }
-            _ => return self.propose_approach(&setting),
+            _ => {
+                self.planner = planner;
+                return self.propose_approach(&setting);
+            }
         };
-        let found = self.planner.propose(&setting, purpose).map_err(|e| e.to_string())?;
-        Ok((Candidate::from(found), set))
+        let found = self.found(&mut planner, &setting, purpose);
+        self.planner = planner;
+        Ok((found?, set))
     }
 
     /// A proposal towards the goal, and the set along the way there, which is part of the setting's.
@@ -219,9 +236,10 @@ impl<C: Cycles> Runner<'_, C> {
             Bezier::to_rest(setting.start, &target, setting.duration_s).map_err(|e| e.to_string())?;
         let known = self.known_along((&straight).into(), setting.set)?;
         let setting = Setting { set: &known, ..*setting };
-        let found = self.planner.propose(&setting, Purpose::Approach(&target));
-        let found = found.map(Candidate::from).map_err(|e| e.to_string())?;
-        Ok((found, known))
+        let mut planner = std::mem::take(&mut self.planner);
+        let found = self.found(&mut planner, &setting, Purpose::Approach(&target));
+        self.planner = planner;
+        Ok((found?, known))
     }
 
     /// What is known for a motion like `curve`: part of `set`, the present one.
@@ -231,14 +249,15 @@ impl<C: Cycles> Runner<'_, C> {
         set: &Arc<PreparedSet>,
     ) -> Result<Arc<PreparedSet>, String> {
         let known = match &mut self.learner {
-            Some(learner) => {
+            // The momentum law's proof takes the box alone.
+            Some(learner) if self.law == Law::Energy => {
                 let known = learner.along(self.cycles.time(), curve).map_err(|broken| {
                     self.record.broken.push(*broken);
                     "the measurements contradict an assumption".to_owned()
                 })?;
                 Arc::new(PreparedSet::new(&self.robot, &known))
             }
-            None => set.clone(),
+            _ => set.clone(),
         };
         self.cycles.claim(known.set());
         Ok(known)
@@ -247,17 +266,11 @@ impl<C: Cycles> Runner<'_, C> {
     /// The proof: nothing is executed without it.
     fn certified(&self, proposal: Candidate, set: &Arc<PreparedSet>, t: f64) -> Result<Plan, String> {
         let scene = &**self.surroundings.scene();
-        let problem = Problem::with_prepared(&self.robot, set, scene, &proposal.tube, &proposal.curve)
-            .map_err(|e| e.to_string())?;
         let partition = Partition { cells: cells(proposal.curve.duration_s()), ..Partition::default() };
-        let before = self.active.as_ref().map(|active| (&*active.plan, active.plan.certificate.excess));
-        let start = self
-            .active
-            .as_ref()
-            .map_or(PlanStart::Rest, |active| PlanStart::AfterTicks(self.switch_ticks(active)));
-        let certificate = certify(&problem, &start.after(before), partition).map_err(|e| e.to_string())?;
+        let start = self.plan_start();
+        let certificate = self.prove(&proposal, set, start, partition).map_err(|e| e.to_string())?;
         Ok(Plan {
-            schema: crate::plan::saved::schema(scene, proposal.curve.view()),
+            schema: crate::plan::saved::schema(scene, proposal.curve.view(), &proposal.tube),
             t_start_s: t,
             start,
             curve: proposal.curve,

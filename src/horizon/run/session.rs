@@ -197,11 +197,12 @@ impl<'a> Session<'a> {
         let runner = &mut self.runner;
         let robot = Arc::new(task.robot.clone());
         let prior = task.prior_set().map_err(IdentifyError::from)?;
-        let bound = tube_fit::initial(&robot).acceleration_bound;
+        let bound = trusted_acceleration(&robot);
+        let law = Law::of(&robot);
         let learner = task.held.as_ref().map(|held| Learner::new(robot.clone(), held, &prior, bound));
         let learner = learner.transpose()?;
         let record = runner.finish(Outcome::Success, None, self.clock);
-        (runner.task, runner.robot) = (Arc::new(task), robot);
+        (runner.task, runner.robot, runner.law) = (Arc::new(task), robot, law);
         (runner.prior, runner.learner) = (prior, learner);
         (runner.excited, runner.earlier) = (0, 0);
         runner.renew_controller();
@@ -281,7 +282,7 @@ impl<C: Cycles> Runner<'_, C> {
     /// A controller for what is in the hand now; the arm is left to its own drives until a plan from rest takes over.
     fn renew_controller(&mut self) {
         let robot = self.robot.clone();
-        let controller = SupervisedController::new(robot.clone(), self.set(), &tube_fit::initial(&robot));
+        let controller = standing_controller(self.law, &robot, self.set(), &self.task.start);
         self.cycles.stand(Anew { robot, controller });
     }
 

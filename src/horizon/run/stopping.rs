@@ -12,6 +12,10 @@ impl<C: Cycles> Runner<'_, C> {
         let t = row.t;
         let found = match reason {
             StopReason::Energy { floor_j } => self.energy_passed(row, floor_j),
+            StopReason::Momentum { joint, share } => {
+                Some(evidence::of_momentum(&self.robot, t, (joint, share)))
+            }
+            StopReason::Clock { passed_s } => Some(evidence::of_ticks(&self.robot, t, passed_s)),
             StopReason::Saturation { joint } => Some(evidence::of_stop(&self.robot, t, (joint, false))),
             StopReason::Chatter { joint } => Some(evidence::of_stop(&self.robot, t, (joint, true))),
             // What is wrong with an encoder has been told.
@@ -24,7 +28,7 @@ impl<C: Cycles> Runner<'_, C> {
 
     /// The proof that V has passed what the running plan's tube allows.
     fn energy_passed(&self, row: &Row, floor: f64) -> Option<Broken> {
-        let tube = &self.active.as_ref()?.plan.tube;
+        let tube = self.active.as_ref()?.plan.tube.energy()?;
         let r: Vec<f64> = (0..self.robot.dof())
             .map(|j| {
                 let (e, de) = (row.q_des[j] - row.q[j], row.dq_des[j] - row.dq[j]);

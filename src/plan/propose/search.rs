@@ -14,6 +14,7 @@ use crate::trajectory::Bezier;
 use crate::trajectory::bezier::POINTS;
 
 use super::exciting::Anchor;
+use super::momentum::MomentumTubes;
 use super::{Cost, Proposal, ProposeError, Setting, Task};
 use super::{DEPTH, EVALUATIONS, NEARLY, RETREAT, SPARE};
 
@@ -24,15 +25,17 @@ const LATEST: f64 = 0.5;
 /// Storage of one search.
 #[derive(Debug)]
 pub(super) struct SearchStorage {
-    rows: RowBuilder,
+    pub(super) rows: RowBuilder,
     /// Cells that the tube is fitted to, and those that the rows come from.
     coarse: Vec<CellReport>,
     fine: Vec<CellReport>,
     floors: FloorFit,
     solver: nlp::NlpWorkspace,
     /// The curve evaluated last, and the constants in use: none before the first evaluation.
-    curve: Bezier,
+    pub(super) curve: Bezier,
     tube: Tube,
+    /// The same of the momentum law, where that is planned for.
+    pub(super) momentum: MomentumTubes,
     fitted: Fitted,
     /// Where the hold power was needed most when it was looked at last: an index into `fine`; `None` where it was not.
     busiest: Option<usize>,
@@ -98,6 +101,7 @@ impl SearchStorage {
             best: nothing(),
             found: false,
             curve,
+            momentum: MomentumTubes::default(),
             tube: initial.clone(),
             fitted: Fitted::Nowhere,
             busiest: None,
@@ -117,6 +121,7 @@ impl SearchStorage {
     pub(super) fn reset(&mut self, set: &PreparedSet, allowed: Option<usize>) {
         self.rows.take(set);
         (self.fitted, self.coasts, self.found) = (Fitted::Nowhere, false, false);
+        self.momentum = MomentumTubes::default();
         self.known = None;
         self.allowed = allowed;
         self.objection = None;
@@ -126,6 +131,8 @@ impl SearchStorage {
     pub(super) fn follow(&mut self, other: &Self) {
         self.tube.assign(&other.tube);
         self.base.assign(&other.base);
+        self.momentum.last.clone_from(&other.momentum.last);
+        self.momentum.calm.clone_from(&other.momentum.calm);
         let elsewhere = if other.fitted == Fitted::Nowhere { Fitted::Nowhere } else { Fitted::Elsewhere };
         (self.fitted, self.coasts, self.pace) = (elsewhere, other.coasts, other.pace);
         // What it needed where is not known here.
@@ -139,6 +146,7 @@ impl SearchStorage {
             self.found = true;
             self.kept.cost = cost;
             std::mem::swap(&mut self.kept, &mut self.best);
+            std::mem::swap(&mut self.momentum.kept, &mut self.momentum.best);
         }
     }
 
@@ -189,6 +197,9 @@ impl Candidates<'_> {
         if self.task.family.is_some() {
             // One tube was found for all.
             return Ok(());
+        }
+        if let Some(law) = self.task.law {
+            return self.fit_calm_momentum(law);
         }
         let (Task { setting, ends, coast, workspaces, cells, .. }, search) = (self.task, &mut *self.search);
         let Setting { robot, set, start, duration_s, held, .. } = **setting;
@@ -339,9 +350,10 @@ impl Candidates<'_> {
         if self.search.curve.set_to_rest(setting.start, &ends.at(k), setting.duration_s).is_err() {
             return;
         }
-        let judged = match self.task.family {
-            Some(family) => Ok(self.constraints_over_all(family, k, &mut out.rows)),
-            None => self.constraints(&mut out.rows),
+        let judged = match (self.task.family, self.task.law) {
+            (Some(family), _) => Ok(self.constraints_over_all(family, k, &mut out.rows)),
+            (None, Some(law)) => self.momentum_constraints(law, &mut out.rows),
+            (None, None) => self.constraints(&mut out.rows),
         };
         match judged {
             Ok(proven) => {
@@ -449,9 +461,10 @@ impl NonlinearProgram for Candidates<'_> {
     }
 
     fn keep(&mut self) {
-        let SearchStorage { curve, tube, kept, .. } = &mut *self.search;
+        let SearchStorage { curve, tube, kept, momentum, .. } = &mut *self.search;
         kept.curve.duration_s = curve.duration_s;
         kept.curve.points.clone_from(&curve.points);
         kept.tube.assign(tube);
+        momentum.kept.clone_from(&momentum.last);
     }
 }

@@ -15,7 +15,6 @@
 //! holds: whoever takes over keeps both for as long as a command may be late.
 
 use crate::enclose::Counted;
-use crate::inertia::ARMATURE;
 use crate::reach::cell::{Span, TIME};
 use crate::reach::prepared_set::PreparedSet;
 use crate::reach::upward::{add_up, div_up, mul_up, sum_up};
@@ -33,11 +32,7 @@ pub fn accelerations(
     reports: &[MomentumReport],
 ) -> Option<Vec<f64>> {
     let n = set.joints();
-    let least = |j: usize| {
-        let (center, half) = set.joint(j);
-        (center[ARMATURE] - half[ARMATURE]).next_down()
-    };
-    let floor: Vec<f64> = (0..n).map(least).collect();
+    let floor: Vec<f64> = (0..n).map(|j| set.least_armature(j)).collect();
     if !floor.iter().all(|least| *least > 0.0) {
         return None;
     }

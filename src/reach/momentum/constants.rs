@@ -1,5 +1,7 @@
 //! The constants of the law for one plan.
 
+use serde::{Deserialize, Serialize};
+
 use crate::reach::upward::{add_up, div_up, mul_up, sum_up};
 use crate::robot::{Arm, TimingBounds};
 
@@ -9,7 +11,8 @@ use super::narrowing::WideStart;
 const CLOCK_ROUNDING_S: f64 = 1e-11;
 
 /// When readings are taken and commands act, s. All are bounds; what is not known to be there is zero, but for the period.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CycleTiming {
     /// h: ticks are this far apart, and by at most `jitter_s` more.
     pub period_s: f64,
@@ -99,7 +102,8 @@ impl CycleTiming {
 }
 
 /// Gains of the law.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct MomentumGains {
     /// K_r, 1/s: r = de + K_r e.
     pub k_r: f64,
@@ -108,7 +112,8 @@ pub struct MomentumGains {
 }
 
 /// Constants of the law and of the proof that goes with it, for one plan.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct MomentumTube {
     /// Gains.
     pub gains: MomentumGains,

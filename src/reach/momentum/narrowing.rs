@@ -8,6 +8,8 @@
 //! quotient make 1 + x, off by less than 4 u of itself; its eighth power's inverse by less than 40 u, and the constant by less than 64 u =
 //! 2^-47 of itself. Bounds are given with [`LAW_ROUNDOFF`], 2^-40.
 
+use serde::{Deserialize, Serialize};
+
 use crate::reach::cell::{Joints, Span};
 use crate::reach::roundoff::LAW_ROUNDOFF;
 use crate::reach::upward::{add_up, div_up, mul_up};
@@ -15,7 +17,8 @@ use crate::reach::upward::{add_up, div_up, mul_up};
 use super::constants::MomentumTube;
 
 /// When a constant begins to fall from its value at the start towards its later one, and how fast.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Fall {
     /// t_0, s: until then nothing falls.
     pub hold_s: f64,
@@ -48,7 +51,8 @@ impl Fall {
 }
 
 /// What the constants of a [`MomentumTube`] are at the start of a plan that follows another; none is below its later value.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct WideStart {
     /// u_j, N m.
     pub robust_nm: Vec<f64>,

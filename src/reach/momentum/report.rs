@@ -161,7 +161,7 @@ impl<const N: usize, R: Rounding> Needed<'_, N, R> {
 }
 
 /// Upper bound of how far `point` is from the line that it would follow without errors, m.
-fn growth<const N: usize, R: Rounding>(point: &[Affine<N, R>; 3]) -> f64 {
+pub(in crate::reach) fn growth<const N: usize, R: Rounding>(point: &[Affine<N, R>; 3]) -> f64 {
     let beyond = |x: &Affine<N, R>| {
         let mut still = *x.generators();
         still[TIME] = 0.0;

@@ -1,7 +1,7 @@
 //! What passes in a tick: one command all through it, or more where commands act late.
 
 use super::super::plant::SUBSTEPS;
-use super::{Lateness, TrackingReference, World, place};
+use super::{Lateness, Supposed, World, place};
 
 /// How far a tick has come, and how near anything was in it.
 #[derive(Debug, Clone, Copy)]
@@ -18,8 +18,8 @@ pub(super) struct Passed {
 }
 
 impl Passed {
-    pub fn new(begun: f64, reference: Option<&TrackingReference<'_>>) -> Self {
-        let t = reference.map_or(0.0, |reference| reference.t);
+    pub fn new(begun: f64, reference: Option<&Supposed<'_>>) -> Self {
+        let t = reference.map_or(0.0, |supposed| supposed.reference.t);
         Self { begun, t, since: 0.0, closest: f64::INFINITY, approach: f64::INFINITY }
     }
 }
@@ -30,7 +30,7 @@ impl World {
         &mut self,
         command: &[f64],
         length_s: f64,
-        reference: Option<&TrackingReference<'_>>,
+        reference: Option<&Supposed<'_>>,
         passed: &mut Passed,
     ) {
         let (mut applied, mut acting) = (std::mem::take(&mut self.applied), std::mem::take(&mut self.acting));
@@ -43,7 +43,8 @@ impl World {
         let step = length_s / SUBSTEPS as f64;
         let now = passed.begun;
         let (robot, audit, desired) = (&self.robot, &mut self.audit, &mut self.desired);
-        let at_rest = reference.is_some_and(|plan| plan.t >= plan.curve.duration_s());
+        let errors = &mut self.errors;
+        let at_rest = reference.is_some_and(Supposed::rests);
         let (scene, at_first) = (&mut self.scene, &self.at_first);
         let (paths, fault) = (&self.paths, self.faults.fast_obstacle.as_ref());
         self.plant.advance(&acting, length_s, |q, dq| {
@@ -53,9 +54,10 @@ impl World {
             place(scene, at_first, paths, (now + since, fault));
             let (near, coming) = audit.look(robot, (&self.contacts, &*scene), (now + since, q, dq), at_rest);
             (passed.closest, passed.approach) = (passed.closest.min(near), passed.approach.min(coming));
-            if let Some(reference) = reference {
-                reference.curve.evaluate(passed.t, desired);
-                audit.follow(q, dq, desired, reference);
+            if let Some(supposed) = reference {
+                supposed.reference.curve.evaluate(passed.t, desired);
+                let share = errors.share(robot, supposed, (passed.t, q, dq), desired);
+                audit.follow(q, dq, desired, &supposed.reference, share);
             }
             audit.stop.iter_mut().for_each(|stop| stop.look(dq));
         });
@@ -68,7 +70,7 @@ impl World {
         &mut self,
         late: &mut Lateness,
         tau: &[f64],
-        reference: Option<&TrackingReference<'_>>,
+        reference: Option<&Supposed<'_>>,
         passed: &mut Passed,
     ) {
         let (begun, period) = (passed.begun, self.robot.gains().period_s);
@@ -94,16 +96,17 @@ impl World {
     }
 
     /// For so long (s) the arm's own drives hold it.
-    fn held(&mut self, length_s: f64, reference: Option<&TrackingReference<'_>>, passed: &mut Passed) {
+    fn held(&mut self, length_s: f64, reference: Option<&Supposed<'_>>, passed: &mut Passed) {
         let mut tau = std::mem::take(&mut self.applied);
         self.hold_still(&mut tau);
         self.applied = tau;
         passed.since += length_s;
         passed.t += length_s;
-        if let Some(reference) = reference {
-            reference.curve.evaluate(passed.t, &mut self.desired);
+        if let Some(supposed) = reference {
+            supposed.reference.curve.evaluate(passed.t, &mut self.desired);
             let (q, dq) = (self.plant.link_positions(), self.plant.link_velocities());
-            self.audit.follow(q, dq, &self.desired, reference);
+            let share = self.errors.share(&self.robot, supposed, (passed.t, q, dq), &self.desired);
+            self.audit.follow(q, dq, &self.desired, &supposed.reference, share);
         }
     }
 }

@@ -1,0 +1,166 @@
+//! Proposals under the momentum law ([`crate::reach::momentum`]): the same search, with that law's constants and constraints.
+//!
+//! Each end point that is looked at has its tube fitted anew, from the constants of the one before: a few rounds of a fixed point. What limits and distances leave
+//! then are the rows.
+
+use crate::certify::{
+    CellReport, ConstraintFamily, ConstraintIndex, MomentumProblem, MomentumStart, Partition, Refusal,
+    Shortfall, SurveyedCell,
+};
+use crate::enclose::Counted;
+use crate::plan::momentum_fit::{MomentumRefusal, fit_bounded};
+use crate::plan::nlp;
+use crate::plan::rows::RowBuilder;
+use crate::reach::Span;
+use crate::reach::momentum::{BoundedTube, MomentumGains};
+use crate::trajectory::Bezier;
+
+use super::search::{Candidates, Objection, SearchStorage};
+use super::{DEPTH, NEARLY, Planner, ProposeError, Purpose, Setting, Task};
+
+/// The law, and what is known of the state in which the plan starts.
+#[derive(Debug, Clone, Copy)]
+pub struct MomentumLaw<'a> {
+    /// Its gains.
+    pub gains: MomentumGains,
+    /// Where the plan starts from.
+    pub start: MomentumStart<'a>,
+}
+
+/// A proposal that the planner itself could prove; the certifier decides.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MomentumProposal {
+    /// The trajectory.
+    pub curve: Bezier,
+    /// Constants of its tube, and bounds of its states.
+    pub tube: BoundedTube,
+    /// Its cost.
+    pub cost: f64,
+}
+
+/// Tubes of one search: of the curve evaluated last, of coasting to rest, and those of the proven points that go with the proposals.
+#[derive(Debug, Default)]
+pub(super) struct MomentumTubes {
+    pub(super) last: Option<BoundedTube>,
+    pub(super) calm: Option<BoundedTube>,
+    pub(super) kept: Option<BoundedTube>,
+    pub(super) best: Option<BoundedTube>,
+}
+
+impl Planner {
+    /// [`Planner::propose`] under the momentum law; `held` of the setting counts for nothing. Each proposal asks for memory.
+    ///
+    /// # Errors
+    /// As there; and if constraints are to come from sets over all end points, which there are none of under this law.
+    pub fn propose_momentum(
+        &mut self,
+        setting: &Setting<'_>,
+        law: &MomentumLaw<'_>,
+        purpose: Purpose<'_>,
+    ) -> Result<MomentumProposal, ProposeError> {
+        let best = self.search(setting, purpose, Some(law))?;
+        self.searches[best].momentum_outcome(setting)
+    }
+}
+
+impl SearchStorage {
+    /// The best proposal found, or what stood in the way.
+    fn momentum_outcome(&mut self, setting: &Setting<'_>) -> Result<MomentumProposal, ProposeError> {
+        let best = self.outcome(setting)?;
+        let (curve, cost) = (best.curve.clone(), best.cost);
+        let tube = self.momentum.best.clone().ok_or(ProposeError::Unproven(None))?;
+        Ok(MomentumProposal { curve, tube, cost })
+    }
+}
+
+impl Candidates<'_> {
+    /// Fits the tube of coasting to rest, from which others are sought.
+    pub(super) fn fit_calm_momentum(&mut self, law: &MomentumLaw<'_>) -> Result<(), ProposeError> {
+        let Task { setting, ends, coast, cells, .. } = self.task;
+        let Setting { robot, set, scene, start, duration_s, .. } = **setting;
+        let search = &mut *self.search;
+        search.curve.set_to_rest(start, &ends.at(coast), duration_s)?;
+        let unproven = |refusal| ProposeError::Unproven(Some(refusal));
+        let problem = MomentumProblem::new(robot, set, scene, &search.curve, law.start).map_err(unproven)?;
+        let fitted = fit_bounded(&problem, law.gains, None, *cells).map_err(|e| unproven(named(&e)))?;
+        search.momentum.calm = Some(fitted);
+        Ok(())
+    }
+
+    /// Rows at the seat's curve, and whether it is proven.
+    pub(super) fn momentum_constraints(
+        &mut self,
+        law: &MomentumLaw<'_>,
+        rows: &mut Vec<nlp::Row>,
+    ) -> Result<bool, Refusal> {
+        let (Task { setting, cells, ends, .. }, search) = (self.task, &mut *self.search);
+        let Setting { robot, set, scene, .. } = **setting;
+        let problem = MomentumProblem::new(robot, set, scene, &search.curve, law.start)?;
+        let guess = search.momentum.last.take().or_else(|| search.momentum.calm.clone());
+        let guess = guess.as_ref().map(|bounded| &bounded.tube);
+        // From too wide a tube errors may grow that would not from none.
+        let fitted = fit_bounded(&problem, law.gains, guess, *cells)
+            .or_else(|_| fit_bounded(&problem, law.gains, None, *cells));
+        let bounded = fitted.map_err(|e| named(&e))?;
+        let survey = problem.survey_apart(&bounded.tube, *cells).map_err(Refusal::Unsupported)?;
+        let survey = survey.ok_or_else(|| named(&MomentumRefusal::MassMatrix))?;
+        let pairs = survey.first().map_or(0, |cell| cell.clearances.len());
+        rows.reserve(survey.len() * RowBuilder::most(robot, pairs));
+        for (index, cell) in survey.iter().enumerate() {
+            search.rows.append(robot, (index, &as_cell(cell)), &search.curve, ends.reach(), rows);
+        }
+        let mut objection =
+            survey.iter().find_map(|cell| shortfall(cell, search.curve.duration_s)).map(Objection::Short);
+        if objection.is_some() && rows.iter().all(|row| row.value >= NEARLY) {
+            let partition = Partition { cells: *cells, depth: DEPTH };
+            objection = problem.certify_bounded::<Counted>(&bounded, partition).err().map(Objection::Refused);
+        }
+        search.momentum.last = Some(bounded);
+        let proven = objection.is_none();
+        if !proven {
+            search.object(objection);
+        }
+        Ok(proven)
+    }
+}
+
+fn named(refusal: &MomentumRefusal) -> Refusal {
+    Refusal::Unsupported(refusal.to_string())
+}
+
+/// What rows are made of.
+fn as_cell(cell: &SurveyedCell) -> CellReport {
+    let SurveyedCell { report, clearances, .. } = cell;
+    CellReport {
+        span: report.span,
+        position: report.position_margin.clone(),
+        velocity: report.velocity_margin.clone(),
+        torque_margin: report.torque_margin.clone(),
+        clearances: clearances.clone(),
+        ..CellReport::default()
+    }
+}
+
+/// The first constraint that is not proven over a cell.
+fn shortfall(cell: &SurveyedCell, duration_s: f64) -> Option<Shortfall> {
+    let SurveyedCell { report, clearances, tube_margin } = cell;
+    let joints = |family, margins: &[f64]| -> Vec<(ConstraintFamily, ConstraintIndex, f64)> {
+        margins.iter().enumerate().map(|(j, margin)| (family, ConstraintIndex::Joint(j), *margin)).collect()
+    };
+    let apart = clearances.iter().map(|pair| {
+        let index = ConstraintIndex::Pair(pair.shape, pair.other);
+        (ConstraintFamily::Collision, index, pair.separation.clearance_m)
+    });
+    let mut all = joints(ConstraintFamily::Position, &report.position_margin)
+        .into_iter()
+        .chain(joints(ConstraintFamily::Velocity, &report.velocity_margin))
+        .chain(joints(ConstraintFamily::Torque, &report.torque_margin))
+        .chain(apart)
+        .chain([(ConstraintFamily::Tube, ConstraintIndex::Gain, *tube_margin)]);
+    let (t0, t1) = match report.span {
+        Span::Between(t0, t1) => (t0, t1),
+        Span::Rest => (duration_s, f64::INFINITY),
+    };
+    let (family, place, margin) = all.find(|(_, _, margin)| !(*margin >= 0.0))?;
+    Some(Shortfall { family, place, t0, t1, margin })
+}
