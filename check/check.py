@@ -65,6 +65,9 @@ class Plan:
             self.data, self.start = data, number(data["t_start_s"])
             self._assumed(data["robot"]["uncertainty"])
             self._curve(data["curve"])
+            if "law" in data["tube"]:
+                law = data["tube"]["law"]
+                raise Refused(f"tube: law '{law}': this program proves plans of the first law alone; expected a tube without `law`")
             self._tube(data["tube"])
             self._set(data["set"])
             self._bodies(data["robot"])

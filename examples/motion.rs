@@ -46,7 +46,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let problem = Problem::new(&robot, &set, &scene, &tube, &curve)?;
     let certificate = certify(&problem, &Start::Rest, Partition::default())?;
     println!("{certificate:#?}");
-    let (schema, t_start_s, start) = (schema(&scene, curve.view()), 0.0, PlanStart::Rest);
+    let tube = tube.into();
+    let (schema, t_start_s, start) = (schema(&scene, curve.view(), &tube), 0.0, PlanStart::Rest);
     let plan = Plan { schema, t_start_s, start, curve, tube, set, scene, robot, certificate };
     std::fs::write(out, serde_json::to_string(&plan)? + "\n")?;
     Ok(())

@@ -11,7 +11,7 @@ use surelift::inertia::{INERTIAL, ParameterSet};
 use surelift::plan::fast_path::least_jerk;
 use surelift::plan::saved::{PlanStart, schema};
 use surelift::plan::{Plan, tube_fit};
-use surelift::reach::Tube;
+use surelift::reach::{TrackingTube, Tube};
 use surelift::report::{RunRecord, Violations};
 use surelift::scenario::Scenario;
 use surelift::simulate::{HiddenTruth, TrackingReference, World};
@@ -56,8 +56,9 @@ fn proven(task: &Task, set: &ParameterSet, path: &PiecewiseBezier) -> Result<(Tu
 fn plan(task: &Task, share: f64, piece_s: f64) -> Result<Plan, Refusal> {
     let (set, curve) = (known(task, share), path(task, piece_s));
     let (tube, certificate) = proven(task, &set, &curve)?;
+    let tube = TrackingTube::from(tube);
     Ok(Plan {
-        schema: schema(&task.scene, curve.view()),
+        schema: schema(&task.scene, curve.view(), &tube),
         t_start_s: 0.0,
         start: PlanStart::Rest,
         curve,
@@ -82,7 +83,7 @@ fn what_is_known_is_proven_and_what_is_not_is_refused() {
     assert!(plan.curve.state(piece_s).dq[0] > 0.2, "the junction moves");
     // No piece is one alone: the first does not come to rest.
     let alone = PiecewiseBezier::from(plan.curve.first.clone());
-    let problem = Problem::new(&plan.robot, &plan.set, &plan.scene, &plan.tube, &alone);
+    let problem = Problem::new(&plan.robot, &plan.set, &plan.scene, plan.tube.energy().unwrap(), &alone);
     assert!(problem.unwrap_err().to_string().contains("does not come to rest"));
 }
 
@@ -126,7 +127,7 @@ fn the_arm_follows_the_pieces_within_its_tube() {
         let plan = plan(&task, 0.02, 1.0).unwrap();
         let (robot, n) = (Arc::new(task.robot.clone()), task.robot.dof());
         let mut world = World::new(robot.clone(), task.scene.clone(), &task.start, truth, seed);
-        let mut controller = RobustController::new(robot.clone(), &plan.set, &plan.tube);
+        let mut controller = RobustController::new(robot.clone(), &plan.set, plan.tube.energy().unwrap());
         let radius = |of: &dyn Fn(usize) -> f64| (0..n).map(of).collect::<Vec<f64>>();
         let (e_radius, r_radius) = (radius(&|j| plan.tube.e_radius(j)), radius(&|j| plan.tube.r_radius(j)));
         let mut desired = JointState::at_rest(&vec![0.0; n]);
@@ -137,7 +138,7 @@ fn the_arm_follows_the_pieces_within_its_tube() {
             plan.curve.evaluate(t, &mut desired);
             world.read(&mut reading);
             controller.tick(t, Measured { q: &reading.q, dq: &reading.dq }, &desired, &mut tau);
-            let (curve, k_r) = (plan.curve.view(), plan.tube.gains.k_r);
+            let (curve, k_r) = (plan.curve.view(), plan.tube.k_r());
             let reference = TrackingReference { curve, t, k_r, e_radius: &e_radius, r_radius: &r_radius };
             assert!(world.advance(&tau, Some(reference), &mut measured), "seed {seed}, tick {tick}");
         }

@@ -13,10 +13,16 @@ use surelift::enclose::Counted;
 use surelift::horizon::{Outcome, RunOptions, TaskPhase};
 use surelift::plan::tube_fit;
 use surelift::plan::{Plan, PlanError};
+use surelift::reach::Tube;
 use surelift::report::{self, Summary};
 use surelift::robot::{Arm, Capsule, JointLimits};
 use surelift::scenario::{self, Scenario};
 use tempfile::TempDir;
+
+/// The constants of a plan's tube, to be changed.
+fn energy(plan: &mut Plan) -> &mut Tube {
+    plan.tube.energy_mut().unwrap()
+}
 
 /// Changes a plan after it was proven.
 type Tamper = fn(&mut Plan);
@@ -288,7 +294,7 @@ fn another_process_proves_the_identified_set_or_names_what_it_cannot_prove() {
     plan.set = plan.set.with_intervals(at, &[mass.lower], &[middle]).unwrap();
     expect("narrower", &plan, &format!("parameter {at}"));
     let mut plan = JOB.first_plan();
-    plan.tube.acceleration_bound[2] *= 1.5;
+    plan.tube.energy_mut().unwrap().acceleration_bound[2] *= 1.5;
     expect("accelerations", &plan, "joint 2");
 }
 
@@ -325,7 +331,8 @@ fn an_end_point_moved_into_the_table_is_refused() {
     assert!(text.contains("cannot prove"), "{text}");
     // Slowed down and with a tube that fits, the table is all that remains in the way.
     plan.curve.first.duration_s *= 4.0;
-    plan.tube = tube_fit::fit(&plan.robot, &plan.set, &plan.curve, &plan.tube, 32).unwrap();
+    let guess = plan.tube.energy().unwrap();
+    plan.tube = tube_fit::fit(&plan.robot, &plan.set, &plan.curve, guess, 32).unwrap().into();
     expect_constraint(&JOB.refusal("slow", &plan), ConstraintFamily::Collision, "obstacle 'table'");
 }
 
@@ -372,10 +379,10 @@ fn lowered_limits_are_refused() {
 fn a_larger_set_or_a_smaller_tube_is_refused() {
     let sound = JOB.first_plan();
     let cases: [(&str, Tamper); 5] = [
-        ("drift_nm", |plan| plan.tube.drift_nm.iter_mut().for_each(|x| *x *= 0.5)),
-        ("hold_power_w", |plan| plan.tube.hold_power_w = 0.0),
-        ("energy_slack_j", |plan| plan.tube.energy_slack_j = 0.0),
-        ("acceleration_bound", |plan| plan.tube.acceleration_bound[3] *= 0.1),
+        ("drift_nm", |plan| energy(plan).drift_nm.iter_mut().for_each(|x| *x *= 0.5)),
+        ("hold_power_w", |plan| energy(plan).hold_power_w = 0.0),
+        ("energy_slack_j", |plan| energy(plan).energy_slack_j = 0.0),
+        ("acceleration_bound", |plan| energy(plan).acceleration_bound[3] *= 0.1),
         ("", |plan| {
             let hand = plan.robot.end_effector();
             let (lower, mut upper) = (plan.set.body(hand).lower(), plan.set.body(hand).upper());

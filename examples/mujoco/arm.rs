@@ -158,20 +158,22 @@ impl<'a> PeerArm<'a> {
     fn follow(&mut self, answer: &Answer, plan: &Plan, begun: u64) {
         let (tube, curve, n) = (&plan.tube, &plan.curve, self.robot.dof());
         let from = tube.time_of_tick(curve.duration_s(), self.ticks - 1 - begun);
-        let step = tube.gains.period_s / answer.path.len() as f64;
+        let step = tube.period_s() / answer.path.len() as f64;
         let mut r = DVector::zeros(n);
         for (k, (q, dq)) in answer.path.iter().enumerate() {
             curve.evaluate(from + (k + 1) as f64 * step, &mut self.desired);
             for j in 0..n {
                 let e = self.desired.q[j] - q[j];
-                r[j] = self.desired.dq[j] - dq[j] + tube.gains.k_r * e;
+                r[j] = self.desired.dq[j] - dq[j] + tube.k_r() * e;
                 let used = (e.abs() / tube.e_radius(j)).max(r[j].abs() / tube.r_radius(j));
                 self.seen.tube = self.seen.tube.max(used);
             }
         }
         let mass = DMatrix::from_row_slice(n, n, &answer.mass);
         let energy = 0.5 * r.dot(&(&mass * &r));
-        self.seen.energy = self.seen.energy.max(energy / tube.gains.v_max);
+        // The momentum law has no bound of the energy.
+        let most = tube.energy().map_or(f64::INFINITY, |tube| tube.gains.v_max);
+        self.seen.energy = self.seen.energy.max(energy / most);
     }
 }
 

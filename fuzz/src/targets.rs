@@ -8,6 +8,7 @@ use surelift::certify::{Partition, Problem, Start, certify};
 use surelift::enclose::Counted;
 use surelift::inertia::ParameterSet;
 use surelift::plan::{Plan, saved, tube_fit};
+use surelift::reach::TrackingTube;
 use surelift::recording::{AngleUnit, MeasurementLog};
 use surelift::robot::{self, Scene, Zonotope3};
 use surelift::scenario::Scenario;
@@ -135,8 +136,8 @@ fn plans(folder: &Path) -> Vec<Vec<u8>> {
     let plan = |scene: Scene| {
         let problem = Problem::new(&robot, &set, &scene, &tube, &curve).expect("a problem");
         let certificate = certify(&problem, &Start::Rest, Partition::default()).expect("there is room");
-        let (schema, robot, set, tube, curve) =
-            (saved::schema(&scene, (&curve).into()), robot.clone(), set.clone(), tube.clone(), curve.clone());
+        let (robot, set, tube, curve) = (robot.clone(), set.clone(), TrackingTube::from(tube.clone()), curve.clone());
+        let schema = saved::schema(&scene, (&curve).into(), &tube);
         Plan {
             schema,
             t_start_s: 0.0,
@@ -160,8 +161,8 @@ fn read_plan(path: &Path) -> bool {
     let some = fs::metadata(path).is_ok_and(|file| file.len() % 8 == 0);
     if some {
         let _ = plan.verify::<Counted>(None, Partition { cells: 4, depth: 1 });
-    } else {
-        let _ = Problem::new(&plan.robot, &plan.set, &plan.scene, &plan.tube, &plan.curve);
+    } else if let Some(tube) = plan.tube.energy() {
+        let _ = Problem::new(&plan.robot, &plan.set, &plan.scene, tube, &plan.curve);
     }
     true
 }

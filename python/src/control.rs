@@ -23,15 +23,20 @@ pub struct Controller {
 #[pymethods]
 impl Controller {
     #[new]
-    fn new(plan: &Plan) -> Self {
+    fn new(plan: &Plan) -> PyResult<Self> {
         let plan = &plan.inner;
+        let Some(tube) = plan.tube.energy() else {
+            return Err(errors::input(
+                "the plan is of the momentum law, which the library's loop runs; expected one of the first law",
+            ));
+        };
         let n = plan.robot.dof();
-        Self {
-            inner: SupervisedController::new(Arc::new(plan.robot.clone()), &plan.set, &plan.tube),
+        Ok(Self {
+            inner: SupervisedController::new(Arc::new(plan.robot.clone()), &plan.set, tube),
             curve: plan.curve.clone(),
             desired: JointState::at_rest(&vec![0.0; n]),
             tau: vec![0.0; n],
-        }
+        })
     }
 
     /// Torques, N m, for the tick `t` seconds after the plan's start. Readings that are no numbers are for the law to see: it stops the arm.

@@ -10,7 +10,7 @@ use surelift::enclose::Counted;
 use surelift::plan::propose::{Planner, Purpose, Setting, cells};
 use surelift::plan::saved::{self, PlanStart};
 use surelift::plan::tube_fit;
-use surelift::reach::PreparedSet;
+use surelift::reach::{PreparedSet, TrackingTube};
 use surelift::robot;
 use surelift::trajectory::{Bezier, JointState, PiecewiseBezier};
 
@@ -47,8 +47,9 @@ fn proven(
         let partition = Partition { cells: cells(curve.duration_s()), ..Partition::default() };
         prove(&problem, &Start::Rest, partition).map_err(errors::not_proven)?
     };
+    let tube = TrackingTube::from(tube);
     let inner = surelift::plan::Plan {
-        schema: saved::schema(scene, curve.view()),
+        schema: saved::schema(scene, curve.view(), &tube),
         t_start_s: 0.0,
         start: PlanStart::Rest,
         curve,
@@ -153,13 +154,8 @@ impl Plan {
         }
         py.detach(|| {
             let plan = &self.inner;
-            let problem = Problem::new(&plan.robot, &plan.set, &plan.scene, &plan.tube, &plan.curve)
-                .map_err(errors::not_proven)?;
             let partition = Partition { cells: cells(plan.curve.duration_s()), ..Partition::default() };
-            let workspaces = surelift::certify::Workspaces::<Counted>::default();
-            surelift::certify::certify_in(&problem, &Start::Rest, partition, &workspaces)
-                .map(|_| ())
-                .map_err(errors::not_proven)
+            plan.verify::<Counted>(None, partition).map(|_| ()).map_err(errors::not_proven)
         })
     }
 

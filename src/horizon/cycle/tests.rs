@@ -1,6 +1,7 @@
 use super::*;
 use crate::certify::{Partition, Problem, Start, certify};
 use crate::plan::tube_fit;
+use crate::reach::PreparedSet;
 use crate::robot::Scene;
 use crate::trajectory::Bezier;
 
@@ -57,7 +58,7 @@ impl Fixture {
             t_start_s: 0.0,
             start: PlanStart::Rest,
             curve: curve.into(),
-            tube,
+            tube: tube.into(),
             set: set.clone(),
             scene,
             robot: robot.clone(),
@@ -68,13 +69,21 @@ impl Fixture {
     }
 
     fn cycle<'a>(&self, arm: &'a mut Stands) -> Cycle<&'a mut Stands> {
-        let controller = SupervisedController::new(self.robot.clone(), self.set.set(), &self.plan.tube);
+        let controller =
+            SupervisedController::new(self.robot.clone(), self.set.set(), self.plan.tube.energy().unwrap());
         Cycle::new(arm, controller, (self.robot.clone(), self.set.set()), &START)
     }
 
     fn handover(&self, (serial, after): (u64, u64), start: PlanStart, starts: Starts) -> Handover {
         let plan = Arc::new(Plan { start, ..self.plan.clone() });
-        Handover { serial, after, plan, set: self.set.clone(), starts, not_after_s: f64::INFINITY }
+        Handover {
+            serial,
+            after,
+            plan,
+            law: LawPlan::Energy(self.set.clone()),
+            starts,
+            not_after_s: f64::INFINITY,
+        }
     }
 }
 

@@ -21,7 +21,7 @@ fn of_run(
     let (mut sets, mut longest) = (vec![], 0.0_f64);
     for (k, row) in record.log.iter().take(7501).enumerate() {
         if let Some(plan) = record.plans.iter().find(|plan| (plan.t_start_s - row.t).abs() < 1e-6) {
-            identifier.set_acceleration_bound(plan.tube.acceleration_bound.clone()).unwrap();
+            identifier.set_acceleration_bound(plan.tube.acceleration_bound().to_vec()).unwrap();
         }
         let (q, dq, tau) = (row.q.clone(), row.dq.clone(), row.tau.clone());
         identifier.push(Sample { t: row.t, q, dq, tau }).unwrap();
