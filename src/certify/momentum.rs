@@ -192,7 +192,7 @@ impl<'a> MomentumProblem<'a> {
         bounded: &BoundedTube,
         partition: Partition,
     ) -> Result<Certificate, Refusal> {
-        let BoundedTube { tube, bounds } = bounded;
+        let BoundedTube { tube, bounds, .. } = bounded;
         if let Some(fault) = bounds.fault(self.robot.dof()) {
             return Err(Refusal::Unsupported(format!("bounds {fault}")));
         }

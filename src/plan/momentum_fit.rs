@@ -8,7 +8,8 @@ use thiserror::Error;
 
 use crate::certify::MomentumProblem;
 use crate::reach::momentum::{
-    BoundedTube, CycleTiming, Fall, MomentumGains, MomentumReport, MomentumTube, NeededAtStart, WideStart,
+    BoundedTube, CycleTiming, Fall, LawName, MomentumGains, MomentumReport, MomentumTube, NeededAtStart,
+    WideStart,
 };
 use crate::robot::{Arm, Joint};
 
@@ -108,7 +109,7 @@ pub fn fit_bounded(
     }
     let (tube, reports) = settle(problem, tube, cells)?;
     let bounds = problem.bounds(&tube, &reports).ok_or(MomentumRefusal::Accelerations)?;
-    Ok(BoundedTube { tube, bounds })
+    Ok(BoundedTube { law: LawName::Momentum, tube, bounds })
 }
 
 /// No constant of the start is below its later value.

@@ -77,7 +77,7 @@ mod tests;
 mod workspace;
 
 pub use acceleration::accelerations;
-pub use bounds::{BoundedTube, StateBounds};
+pub use bounds::{BoundedTube, LawName, StateBounds};
 pub use constants::{CycleTiming, MomentumGains, MomentumTube};
 pub use handover::{MomentumPredecessor, NeededAtStart, jumps, needed_at_start};
 pub use narrowing::{Fall, WideStart};

@@ -1,36 +1,22 @@
 //! The tube of a plan, of whichever law: what others than law and proof ask of it.
 
 use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
-use super::momentum::{BoundedTube, MomentumTube, StateBounds};
+use super::momentum::{BoundedTube, LawName, MomentumTube, StateBounds};
 use super::tube::Tube;
 use crate::robot::Gains;
 
 /// Constants of the law that a plan is proven for, and of its proof.
 ///
 /// In files those of the first law stand by themselves, as they did when there was no other; those of another name their law.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
 pub enum TrackingTube {
     /// The first law, [`super::tube`].
     Energy(Tube),
     /// The second law, [`super::momentum`].
     Momentum(Box<BoundedTube>),
-}
-
-/// A law that is not the first, by its name.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum LawName {
-    Momentum,
-}
-
-/// How the tube of such a law is written.
-#[derive(Serialize)]
-struct Named<'a> {
-    law: LawName,
-    #[serde(flatten)]
-    tube: &'a BoundedTube,
 }
 
 /// What may stand in a file: `law` says which of it has to.
@@ -78,7 +64,8 @@ impl Fields {
             return Err(E::custom("law 'momentum' has `tube` and `bounds`, and nothing of another law"));
         }
         let tube = self.tube.ok_or_else(|| E::missing_field("tube"))?;
-        Ok(BoundedTube { tube, bounds: self.bounds.ok_or_else(|| E::missing_field("bounds"))? })
+        let bounds = self.bounds.ok_or_else(|| E::missing_field("bounds"))?;
+        Ok(BoundedTube { law: LawName::Momentum, tube, bounds })
     }
 }
 
@@ -91,15 +78,6 @@ impl From<Tube> for TrackingTube {
 impl From<BoundedTube> for TrackingTube {
     fn from(tube: BoundedTube) -> Self {
         Self::Momentum(Box::new(tube))
-    }
-}
-
-impl Serialize for TrackingTube {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Energy(tube) => tube.serialize(serializer),
-            Self::Momentum(tube) => Named { law: LawName::Momentum, tube }.serialize(serializer),
-        }
     }
 }
 
@@ -227,7 +205,7 @@ mod tests {
             r_rad_s: vec![3e-2; 2],
             acceleration_rad_s2: vec![7.0; 2],
         };
-        BoundedTube { tube, bounds }.into()
+        BoundedTube { law: LawName::Momentum, tube, bounds }.into()
     }
 
     #[test]

@@ -70,10 +70,21 @@ impl StateBounds {
     }
 }
 
+/// A law that is not the first, by its name in files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LawName {
+    /// [`super`].
+    #[default]
+    Momentum,
+}
+
 /// The constants of the law for a plan, and what is proven of its states.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BoundedTube {
+    /// The law.
+    pub law: LawName,
     /// The constants.
     pub tube: MomentumTube,
     /// The bounds.
