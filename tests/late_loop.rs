@@ -69,7 +69,7 @@ fn sound(record: &Record, audit: &Audit) {
     assert_eq!(record.gaps, [], "ticks that shake within their bound are none that are lost");
 }
 
-/// A short run: one exciting motion, and a goal near by.
+/// A short run of short motions: two that excite, and a goal near by.
 struct Short {
     task: Task,
     record: Record,
@@ -79,9 +79,10 @@ struct Short {
 static SHORT: LazyLock<Short> = LazyLock::new(|| {
     let (mut task, truth) = job(LATE);
     task.timing.exciting_plans = 2;
-    task.goal = task.start.iter().map(|q| q + 0.05).collect();
+    (task.timing.t_f_s, task.timing.t_p_s) = (1.2, 0.6);
+    task.goal = task.start.iter().map(|q| q + 0.03).collect();
     task.scene.obstacles.retain(|obstacle| obstacle.name == "table");
-    task.held.as_mut().unwrap().excite.range_rad = vec![0.3; 7];
+    task.held.as_mut().unwrap().excite.range_rad = vec![0.15; 7];
     let (record, audit) = execute(&task, truth, 1);
     Short { task, record, audit }
 });
@@ -159,7 +160,7 @@ fn its_plans_are_proven_again_and_refused_where_they_were_changed() {
     constant(1, "r_rad_s", &|b| b.bounds.r_rad_s[0] *= 0.5);
     constant(0, "acceleration_rad_s2", &|b| b.bounds.acceleration_rad_s2[6] *= 0.9);
     constant(0, "r_rad_s: expected 7 values", &|b| b.bounds.r_rad_s.clear());
-    refused(1, "after 1400 ticks", &|plan| plan.start = PlanStart::AfterTicks(1400));
+    refused(1, "after 500 ticks", &|plan| plan.start = PlanStart::AfterTicks(500));
     refused(0, "schema 6", &|plan| plan.schema = 6);
     // Without the plan before it, nothing is known of where the second one starts.
     let alone = objections(&plans[1..], &Expected::default()).unwrap().join("; ");

@@ -154,8 +154,9 @@ impl SetProof {
             let end = window.t_s + window.panels as f64 * self.robot.gains().period_s;
             for (k, (from, bound)) in motions.iter().enumerate() {
                 let until = motions.get(k + 1).map_or(f64::INFINITY, |next| next.0);
-                // A tick that begins or ends another motion's time is none of this one's.
-                let period = 1.5 * self.robot.gains().period_s;
+                // A tick that begins or ends another motion's time is none of this one's; where ticks shake, the window's end is known to so much.
+                let shaken = window.panels as f64 * self.robot.timing().jitter_max_s;
+                let period = 1.5 * self.robot.gains().period_s + shaken;
                 let inside = from + period < end && window.t_s + period < until;
                 let least = bound.iter().zip(&window.acceleration_bound).position(|(a, b)| a > b);
                 if let Some(joint) = least.filter(|_| inside) {

@@ -18,6 +18,8 @@ use crate::robot::{Arm, Joint};
 const RESERVE: f64 = 1.02;
 /// Rounds at most. One that has not settled by then grows too slowly to be told from one that never will.
 const MOST_ROUNDS: usize = 40;
+/// Rounds at most from the constants of a motion that is much the same.
+const ROUNDS_FROM_GUESS: usize = 12;
 /// Largest share of the robust torque that misreadings alone may ask for. At 1 and above the law is a switch that noise throws at every tick, proven but
 /// harsh; less costs growth, as the tube is wider where more torque is at hand.
 const NOISE_SHARE: f64 = 0.5;
@@ -30,8 +32,9 @@ const MOMENTUM_RATE: f64 = 2.0;
 const LAG_RATE: f64 = 0.4;
 /// Position errors begin to fall when momenta have come down to this share of what they fall by.
 const LAG_SHARE: f64 = 0.4;
-/// What falls may fall by at most so much over one cell, as a cell must bear its widest tube with its narrowest constants.
-const FALL_IN_A_CELL: f64 = 0.3;
+/// What falls may fall by at most so much over one cell, as a cell must bear its widest tube with its narrowest constants. The first with which constants settle is
+/// taken: where errors ask for nearly as much torque as they are answered with, little may be lost to that.
+const FALLS_IN_A_CELL: [f64; 3] = [0.3, 0.1, 0.03];
 /// Cells in which more than this share of the start is left raise what they lack at the start, others later.
 const AT_START: f64 = 0.5;
 
@@ -83,10 +86,11 @@ pub fn fit(
     timing: CycleTiming,
     cells: usize,
 ) -> Result<(MomentumTube, Vec<MomentumReport>), MomentumRefusal> {
-    settle(problem, none(problem, gains, timing, cells), cells)
+    try_falls(problem, None, cells, |fall| none(problem, gains, timing, (cells, fall)))
 }
 
-/// [`fit`] with what is then true of the plan's states; from the later constants of `guess` on where there is one, of a motion like this one with the same gains.
+/// [`fit`] with what is then true of the plan's states. Where there is a `guess`, of a motion much like this one with the same gains, from its later constants on and with
+/// its fall alone.
 ///
 /// # Errors
 /// As there; and if nothing bounds the accelerations.
@@ -96,7 +100,42 @@ pub fn fit_bounded(
     guess: Option<&MomentumTube>,
     cells: usize,
 ) -> Result<BoundedTube, MomentumRefusal> {
-    let mut tube = none(problem, gains, CycleTiming::of(problem.robot()), cells);
+    let timing = CycleTiming::of(problem.robot());
+    let begin = |fall: f64| begun(none(problem, gains, timing, (cells, fall)), guess);
+    let (tube, reports) = try_falls(problem, guess, cells, begin)?;
+    let bounds = problem.bounds(&tube, &reports).ok_or(MomentumRefusal::Accelerations)?;
+    Ok(BoundedTube { law: LawName::Momentum, tube, bounds })
+}
+
+/// Settles with the fastest fall with which that can be done, or that of `guess`. Without a start nothing falls.
+fn try_falls(
+    problem: &MomentumProblem<'_>,
+    guess: Option<&MomentumTube>,
+    cells: usize,
+    begin: impl Fn(f64) -> MomentumTube,
+) -> Result<(MomentumTube, Vec<MomentumReport>), MomentumRefusal> {
+    let rate = |tube: &MomentumTube| tube.start.as_ref().map(|start| start.momentum_fall.rate_1_s);
+    let known = guess.and_then(rate);
+    let mut first = None;
+    for fall in FALLS_IN_A_CELL {
+        let tube = begin(fall);
+        if rate(&tube).zip(known).is_some_and(|(rate, known)| (rate / known - 1.0).abs() > 1e-3) {
+            continue;
+        }
+        let falls = tube.start.is_some();
+        let rounds = if guess.is_some() { ROUNDS_FROM_GUESS } else { MOST_ROUNDS };
+        match settle(problem, tube, (cells, rounds)) {
+            Err(MomentumRefusal::Diverges { joint, robust_nm }) if falls => {
+                first.get_or_insert(MomentumRefusal::Diverges { joint, robust_nm });
+            }
+            settled => return settled,
+        }
+    }
+    Err(first.unwrap_or_else(|| MomentumRefusal::Unsupported("no fall to try".to_owned())))
+}
+
+/// `tube` with the later constants of `guess`.
+fn begun(mut tube: MomentumTube, guess: Option<&MomentumTube>) -> MomentumTube {
     if let Some(guess) = guess {
         let lists = [
             (&mut tube.robust_nm, &guess.robust_nm),
@@ -107,9 +146,7 @@ pub fn fit_bounded(
         lists.into_iter().for_each(|(list, guess)| list.clone_from(guess));
         widen_start(&mut tube);
     }
-    let (tube, reports) = settle(problem, tube, cells)?;
-    let bounds = problem.bounds(&tube, &reports).ok_or(MomentumRefusal::Accelerations)?;
-    Ok(BoundedTube { law: LawName::Momentum, tube, bounds })
+    tube
 }
 
 /// No constant of the start is below its later value.
@@ -130,10 +167,10 @@ fn widen_start(tube: &mut MomentumTube) {
 fn settle(
     problem: &MomentumProblem<'_>,
     mut tube: MomentumTube,
-    cells: usize,
+    (cells, rounds): (usize, usize),
 ) -> Result<(MomentumTube, Vec<MomentumReport>), MomentumRefusal> {
     let (robot, gains, timing) = (problem.robot(), tube.gains, tube.timing);
-    for _ in 0..MOST_ROUNDS {
+    for _ in 0..rounds {
         let reports = problem.survey(&tube, cells).map_err(MomentumRefusal::Unsupported)?;
         let reports = reports.ok_or(MomentumRefusal::MassMatrix)?;
         let gain = reports.iter().map(|report| report.gain).fold(0.0, f64::max);
@@ -179,10 +216,10 @@ fn none(
     problem: &MomentumProblem<'_>,
     gains: MomentumGains,
     timing: CycleTiming,
-    cells: usize,
+    (cells, fall): (usize, f64),
 ) -> MomentumTube {
     let none = vec![0.0; problem.robot().dof()];
-    let most = FALL_IN_A_CELL * cells.max(1) as f64 / problem.duration_s();
+    let most = fall * cells.max(1) as f64 / problem.duration_s();
     let momentum_fall = Fall { hold_s: timing.window_s(), rate_1_s: (MOMENTUM_RATE * gains.k_r).min(most) };
     let wait_s = momentum_fall.time_to(LAG_SHARE);
     let lag_fall = Fall { hold_s: wait_s, rate_1_s: (LAG_RATE * gains.k_r).min(most) };

@@ -11,9 +11,11 @@ use crate::reach::momentum::{CycleTiming, MomentumGains};
 use super::momentum_fit::{MomentumRefusal, fit, standing_tube};
 
 /// Shares of the largest kappa that are tried. The next to 1 leaves what a wider tube adds to the mass matrix's uncertainty.
-const KAPPA_SHARES: [f64; 5] = [0.95, 0.8, 0.65, 0.5, 0.35];
+const KAPPA_SHARES: [f64; 5] = [0.95, 0.65, 0.45, 0.3, 0.2];
 /// K_r that are tried, as shares of that kappa.
 const K_R_SHARES: [f64; 5] = [0.025, 0.035, 0.05, 0.07, 0.1];
+/// Among gains whose largest share of a torque limit is within this factor of the least one those are taken that carry links least.
+const AS_GENTLE: f64 = 1.1;
 
 /// Gains that prove best along the problem's motion; with this K_r where it is given.
 ///
@@ -33,18 +35,21 @@ pub fn choose(
     };
     let tried: Vec<MomentumGains> = KAPPA_SHARES.iter().flat_map(pairs).collect();
     let timing = CycleTiming::of(robot);
-    let score = |gains: &MomentumGains| -> Result<f64, MomentumRefusal> {
+    let score = |gains: &MomentumGains| -> Result<(f64, f64), MomentumRefusal> {
         let (tube, reports) = fit(problem, *gains, timing, cells)?;
         let growth = reports.iter().map(|report| report.growth_m).fold(0.0, f64::max);
         let torque = (0..robot.dof())
             .map(|j| tube.robust_at(j, 0.0) / robot.joints[j].limits.torque)
             .fold(0.0, f64::max);
         tracing::debug!(k_r = gains.k_r, kappa = gains.kappa, growth, torque, "gains");
-        Ok(torque)
+        Ok((torque, growth))
     };
-    let scores: Vec<Result<f64, MomentumRefusal>> = tried.par_iter().map(score).collect();
-    let proven = tried.iter().zip(&scores).filter_map(|(gains, score)| Some((gains, score.as_ref().ok()?)));
-    if let Some((gains, _)) = proven.min_by(|a, b| a.1.total_cmp(b.1)) {
+    let scores: Vec<Result<(f64, f64), MomentumRefusal>> = tried.par_iter().map(score).collect();
+    let proven =
+        || tried.iter().zip(&scores).filter_map(|(gains, score)| Some((gains, score.as_ref().ok()?)));
+    let gentlest = proven().map(|(_, (torque, _))| *torque).fold(f64::INFINITY, f64::min);
+    let gentle = proven().filter(|(_, (torque, _))| *torque <= AS_GENTLE * gentlest);
+    if let Some((gains, _)) = gentle.min_by(|a, b| a.1.1.total_cmp(&b.1.1)) {
         return Ok(*gains);
     }
     let refusal = scores.into_iter().find_map(Result::err);

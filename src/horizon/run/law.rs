@@ -71,11 +71,6 @@ pub(super) fn standing_controller(
     }
 }
 
-/// Cells in which gains are tried: fewer than those of a proof, as they are compared and nothing rests on them.
-fn few(cells: usize) -> usize {
-    (cells / 4).max(8)
-}
-
 impl Active {
     /// Time on the plan's clock after so many control periods, s, also past the plan's end.
     pub(super) fn time_by_the_clock(&self, periods: u64) -> f64 {
@@ -147,7 +142,12 @@ impl<C: Cycles> Runner<'_, C> {
         let empty = Scene::default();
         let problem = MomentumProblem::new(setting.robot, setting.set, &empty, &curve, start)
             .map_err(|e| e.to_string())?;
-        choose(&problem, self.kept_k_r(), few(cells(setting.duration_s))).map_err(|e| e.to_string())
+        choose(&problem, self.kept_k_r(), self.few(cells(setting.duration_s))).map_err(|e| e.to_string())
+    }
+
+    /// Cells in which gains are tried. Nothing rests on them; but a tube that narrows needs as many as its proof.
+    fn few(&self, cells: usize) -> usize {
+        if self.active.is_some() { cells } else { (cells / 4).max(8) }
     }
 
     /// K_r of the plan that is followed.
@@ -171,7 +171,7 @@ impl<C: Cycles> Runner<'_, C> {
         let empty = Scene::default();
         let problem =
             MomentumProblem::new(&self.robot, set, &empty, curve, start).map_err(|e| e.to_string())?;
-        let gains = choose(&problem, self.kept_k_r(), few(cells)).map_err(|e| e.to_string())?;
+        let gains = choose(&problem, self.kept_k_r(), self.few(cells)).map_err(|e| e.to_string())?;
         let fitted = fit_bounded(&problem, gains, None, cells);
         fitted.map(TrackingTube::from).map_err(|e| e.to_string())
     }

@@ -96,11 +96,15 @@ impl Candidates<'_> {
         let (Task { setting, cells, ends, .. }, search) = (self.task, &mut *self.search);
         let Setting { robot, set, scene, .. } = **setting;
         let problem = MomentumProblem::new(robot, set, scene, &search.curve, law.start)?;
-        let guess = search.momentum.last.take().or_else(|| search.momentum.calm.clone());
-        let guess = guess.as_ref().map(|bounded| &bounded.tube);
-        // From too wide a tube errors may grow that would not from none.
-        let fitted = fit_bounded(&problem, law.gains, guess, *cells)
-            .or_else(|_| fit_bounded(&problem, law.gains, None, *cells));
+        let last = search.momentum.last.take();
+        let fit = |guess: &BoundedTube| fit_bounded(&problem, law.gains, Some(&guess.tube), *cells);
+        let calm = search.momentum.calm.as_ref();
+        // From too wide a tube errors may grow that would not from a narrow one.
+        let fitted = match (&last, calm) {
+            (Some(last), Some(calm)) => fit(last).or_else(|_| fit(calm)),
+            (Some(guess), None) | (None, Some(guess)) => fit(guess),
+            (None, None) => fit_bounded(&problem, law.gains, None, *cells),
+        };
         let bounded = fitted.map_err(|e| named(&e))?;
         let survey = problem.survey_apart(&bounded.tube, *cells).map_err(Refusal::Unsupported)?;
         let survey = survey.ok_or_else(|| named(&MomentumRefusal::MassMatrix))?;
