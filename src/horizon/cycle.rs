@@ -22,6 +22,7 @@ use crate::trajectory::JointState;
 use super::hardware::{Hardware, Reading, Sighting};
 
 mod boxed;
+mod clock;
 mod encoders;
 pub(super) mod inline;
 
@@ -200,11 +201,6 @@ pub(super) struct Cycle<H> {
     slow: f64,
 }
 
-/// What a time on a plan's clock may be off by roundings, s: below what the proof charges ([`crate::reach::momentum::CycleTiming`]).
-const ROUNDED_S: f64 = 5e-12;
-/// Beyond what ticks may be apart: roundings of stamps, s.
-const SAME_STEP_S: f64 = 1e-9;
-
 /// Multiples of the stiction speed and the encoders' error below which a joint is slow.
 const SLOW: f64 = 4.0;
 
@@ -330,18 +326,6 @@ impl<H: Hardware> Cycle<H> {
         starts_here && due.after == self.serial && self.hardware.time() <= due.not_after_s
     }
 
-    /// Whether a plan is to take over at this tick or never.
-    fn is_due(&self, next: &Handover) -> bool {
-        match (next.starts, next.plan.start) {
-            (Starts::InPlan, PlanStart::AfterTicks(ticks)) if next.after == self.serial => {
-                self.clock_s >= ticks as f64 * self.robot.gains().period_s - ROUNDED_S
-            }
-            // What it would follow is not there, and does not wait either.
-            (Starts::InPlan, _) => self.next.iter().all(|other| other.serial != next.after),
-            (starts, _) => starts == Starts::At(self.ticks),
-        }
-    }
-
     /// Whether no plan is followed any more: after a stop, and where the arm was not released.
     fn is_over(&self) -> bool {
         match self.doing {
@@ -416,33 +400,6 @@ impl<H: Hardware> Cycle<H> {
         self.begun_s = after_s.map_or(self.reading.t, |after_s| self.begun_s + after_s);
         self.clock_s = self.reading.t - self.begun_s;
         Retired { _plan: self.plan.replace(plan), _laws: before }
-    }
-
-    /// Under the momentum law ticks are told by the clock.
-    fn count_periods(&mut self) {
-        if self.goes_by_the_clock() {
-            self.clock_s = self.clock_s.max(0.0);
-            let periods = (self.clock_s + ROUNDED_S) / self.robot.gains().period_s;
-            self.doing = Doing::Following(periods as u64);
-        }
-    }
-
-    fn goes_by_the_clock(&self) -> bool {
-        let momentum = self.plan.as_ref().is_some_and(|plan| plan.tube.momentum().is_some());
-        momentum && matches!(self.doing, Doing::Following(_))
-    }
-
-    /// The momentum law's proof knows how far ticks are apart at most: one that comes later ends it, and so does a stamp that is none.
-    fn look_at_the_clock(&mut self) {
-        // Before the first command of a plan from rest the arm's own drives hold it.
-        let at_rest = self.plan.as_ref().is_some_and(|plan| plan.start == PlanStart::Rest);
-        if !self.goes_by_the_clock() || at_rest && self.clock_s == 0.0 {
-            return;
-        }
-        let most_s = self.robot.gains().period_s + self.robot.timing().jitter_max_s + SAME_STEP_S;
-        if !(0.0..=most_s).contains(&self.passed_s) {
-            self.controller.stop(StopReason::Clock { passed_s: self.passed_s });
-        }
     }
 
     /// Whether the arm does not stand where its first plan starts, at the first tick of that.

@@ -139,10 +139,22 @@ impl Believed {
                 sensors.velocity_rad_s,
                 100.0 * sensors.torque_ratio,
                 sensors.torque_abs_nm
-            ),
+            ) + &late(robot),
             start: alone && plan.start != PlanStart::Rest,
         }
     }
+}
+
+/// How late readings and commands may be, where the robot says that they are.
+fn late(robot: &Arm) -> String {
+    let timing = robot.timing();
+    if timing.is_exact() {
+        return String::new();
+    }
+    format!(
+        "; readings are at most {:e} s old, commands act at most {:e} s after their tick, ticks are even to {:e} s",
+        timing.reading_age_max_s, timing.command_delay_max_s, timing.jitter_max_s
+    )
 }
 
 fn moving(Zonotope3 { name, speed_m_s, .. }: &Zonotope3) -> String {

@@ -289,34 +289,7 @@ impl Planner {
         if law.is_none() {
             vicinity.look(setting, &ends);
         }
-        let (cost, starts) = match purpose {
-            Purpose::Excite { known, criterion, samples, horizon_s } => {
-                let options = ExcitationOptions { criterion: criterion.clone(), samples, horizon_s };
-                let (robot, start) = (setting.robot, setting.start);
-                let space = self.excite.take().unwrap_or_else(|| excite::ExcitationStorage::new(robot));
-                let cost = Excitation::within(
-                    space,
-                    robot,
-                    start,
-                    ends.clone(),
-                    setting.duration_s,
-                    known,
-                    options,
-                )?;
-                (Cost::Excite(cost), Starts::new())
-            }
-            Purpose::Approach(target) => {
-                let weights: Joints<f64> = (0..n).map(|_| 1.0).collect();
-                let starts: Starts =
-                    [Some(target), setting.warm].into_iter().flatten().map(|end| ends.nearest(end)).collect();
-                (Cost::Approach(GoalCost::new(ends.clone(), target, &weights)?), starts)
-            }
-            Purpose::Least(cost) => {
-                let here: Joints<f64> = (0..n).map(|_| 0.0).collect();
-                let starts = [Some(here), setting.warm.map(|end| ends.nearest(end))];
-                (Cost::Least(cost), starts.into_iter().flatten().collect())
-            }
-        };
+        let (cost, starts) = costs(&mut self.excite, (setting, purpose), &ends)?;
         let coast = ends.nearest(&coasting_end(setting));
         let workspaces = &self.workspaces;
         let family = self.constraints.posed(setting, &ends, &coast, (cells, workspaces))?;
@@ -350,6 +323,36 @@ impl Planner {
         let allowed = self.most_assessments;
         self.searches.iter_mut().for_each(|search| search.reset(set, allowed));
     }
+}
+
+/// What the end points cost, and those to start from.
+fn costs<'a>(
+    storage: &mut Option<excite::ExcitationStorage>,
+    (setting, purpose): (&Setting<'a>, Purpose<'a>),
+    ends: &EndPoints,
+) -> Result<(Cost<'a>, Starts), ProposeError> {
+    let n = ends.dimension();
+    Ok(match purpose {
+        Purpose::Excite { known, criterion, samples, horizon_s } => {
+            let options = ExcitationOptions { criterion: criterion.clone(), samples, horizon_s };
+            let (robot, start) = (setting.robot, setting.start);
+            let space = storage.take().unwrap_or_else(|| excite::ExcitationStorage::new(robot));
+            let cost =
+                Excitation::within(space, robot, start, ends.clone(), setting.duration_s, known, options)?;
+            (Cost::Excite(cost), Starts::new())
+        }
+        Purpose::Approach(target) => {
+            let weights: Joints<f64> = (0..n).map(|_| 1.0).collect();
+            let starts: Starts =
+                [Some(target), setting.warm].into_iter().flatten().map(|end| ends.nearest(end)).collect();
+            (Cost::Approach(GoalCost::new(ends.clone(), target, &weights)?), starts)
+        }
+        Purpose::Least(cost) => {
+            let here: Joints<f64> = (0..n).map(|_| 0.0).collect();
+            let starts = [Some(here), setting.warm.map(|end| ends.nearest(end))];
+            (Cost::Least(cost), starts.into_iter().flatten().collect())
+        }
+    })
 }
 
 /// Where the arm comes to rest if it is steered as little as possible: the third control point of its curve, rad.

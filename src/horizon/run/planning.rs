@@ -88,6 +88,17 @@ impl<C: Cycles> Runner<'_, C> {
         }
     }
 
+    /// When the next plan starts, s: at the end of the present period, or at once.
+    fn next_start_s(&self, later: bool) -> f64 {
+        match &self.active {
+            Some(active) if active.plan.tube.momentum().is_some() => {
+                // By the clock of the plan before, which its ticks need not keep.
+                active.plan.t_start_s + active.time_by_the_clock(self.switch_ticks(active))
+            }
+            _ => self.cycles.time() + if later { self.task.timing.t_p_s } else { 0.0 },
+        }
+    }
+
     /// Proposes and certifies the plan for the next period within t_p of `period`, the start of this one. The set is prepared for all three: planner,
     /// certifier and controller.
     pub(super) fn make_plan(
@@ -100,13 +111,7 @@ impl<C: Cycles> Runner<'_, C> {
         let start = self.next_start();
         // While obstacles move, the first plan takes its time as others do: the arm stands meanwhile.
         let later = self.active.is_some() || self.surroundings.moves();
-        let t = match &self.active {
-            Some(active) if active.plan.tube.momentum().is_some() => {
-                // By the clock of the plan before, which its ticks need not keep.
-                active.plan.t_start_s + active.time_by_the_clock(self.switch_ticks(active))
-            }
-            _ => self.cycles.time() + if later { self.task.timing.t_p_s } else { 0.0 },
-        };
+        let t = self.next_start_s(later);
         let ticks = (self.law.latest_ticks(&self.robot, self.planning_ticks()), self.robot.gains().period_s);
         self.surroundings.plan_starts_at(self.cycles.time(), ticks);
         let begun = Instant::now();
