@@ -185,10 +185,9 @@ fn the_main_job_succeeds_late_at_length() {
 fn an_arm_that_is_on_time_keeps_the_first_law() {
     let robot: Arm = surelift::robot::load("kinova_gen3_2f85").unwrap();
     assert!(robot.timing().is_exact());
-    let (mut task, truth) = job(TimingBounds::EXACT);
-    task.robot = Scenario::load("scenarios/dumbbell_c_8lb.toml").unwrap().split().0.robot;
-    (task.held, task.goal) = (None, task.start.clone());
-    task.scene.obstacles.clear();
-    let (record, _) = execute(&task, truth, 0);
+    let (mut task, truth) = Scenario::load("scenarios/dumbbell_c_8lb.toml").unwrap().split();
+    task.timing.max_plans = 1;
+    let (record, audit) = execute(&task, truth, 0);
+    assert!(audit.truth_inside && audit.counts.tube == 0 && record.broken.is_empty());
     assert!(!record.plans.is_empty() && record.plans.iter().all(|plan| plan.tube.energy().is_some()));
 }

@@ -12,6 +12,9 @@
 //!   eighth of the limit, v cannot make a swing; where it is not, nothing is proven, but r would have to cross its whole layer six times in
 //!   0.2 s. Over seeds 0 to 4 of `scenarios/dumbbell_c_8lb.toml` (75 s at 1 kHz) the most reversals within 0.2 s in any joint were one, even with a tenth of
 //!   the limit as the swing.
+//!
+//! Under the momentum law the robust torque may swing between its bounds, so that only swings beyond them count ([`super::SupervisedController`]); speeds are watched
+//! as above.
 
 use crate::robot::Arm;
 

@@ -18,8 +18,9 @@ use super::{
     StartFault, Tick, broken_above_j,
 };
 
-/// Swings of a torque that misread momenta alone may make are not chatter: this many times them are.
-const BEYOND_NOISE: f64 = 1.05;
+/// The momentum law's robust torque may go from one of its bounds to the other, driven by misread momenta and by what they make the arm do: swings beyond this many
+/// times that are chatter.
+const BEYOND_BOUNDS: f64 = 1.05;
 
 /// Why the law commands no more.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -163,8 +164,8 @@ impl SupervisedController {
     fn expect(&mut self, tube: &MomentumTube) {
         let Self { watch, robot, .. } = self;
         watch.set_torque_swings(|j| {
-            let noise = 2.0 * BEYOND_NOISE * tube.gains.kappa * tube.noise_at(j, 0.0);
-            noise.max(TORQUE_SHARE * robot.joints[j].limits.torque)
+            let robust = 2.0 * BEYOND_BOUNDS * tube.robust_at(j, 0.0);
+            robust.max(TORQUE_SHARE * robot.joints[j].limits.torque)
         });
     }
 
