@@ -167,19 +167,6 @@ fn its_plans_are_proven_again_and_refused_where_they_were_changed() {
     assert!(alone.contains("the plan before it is not given"), "{alone}");
 }
 
-/// Three seeds of the whole job, as the plain robot has it.
-#[test]
-#[ignore = "some ten minutes: the whole job, three times"]
-fn the_main_job_succeeds_late_at_length() {
-    for seed in 0..3 {
-        let (task, truth) = job(LATE);
-        let (record, audit) = execute(&task, truth, seed);
-        sound(&record, &audit);
-        assert_eq!(record.outcome, Outcome::Success, "{:?}", record.reason);
-        assert_eq!(objections(&record.plans, &expected(&task)).unwrap(), Vec::<String>::new());
-    }
-}
-
 /// What is not late keeps the law that it had.
 #[test]
 fn an_arm_that_is_on_time_keeps_the_first_law() {

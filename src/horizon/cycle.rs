@@ -349,7 +349,9 @@ impl<H: Hardware> Cycle<H> {
         self.hardware.read(&mut self.reading);
         let begun = Instant::now();
         self.passed_s = self.reading.t - std::mem::replace(&mut self.stamp_s, self.reading.t);
-        self.clock_s = self.reading.t - self.begun_s;
+        let clock_s = self.reading.t - self.begun_s;
+        // A stamp that is none says nothing: the clock stands, and the law's watch ends the plan.
+        self.clock_s = if clock_s.is_finite() { clock_s } else { self.clock_s };
         let due = self.next.iter().position(|next| self.is_due(next));
         let due = due.map(|at| self.next.remove(at));
         let retired = due.map(|due| match self.may_take_over(&due) {
@@ -398,7 +400,8 @@ impl<H: Hardware> Cycle<H> {
         self.serial = serial;
         self.doing = Doing::Following(0);
         self.begun_s = after_s.map_or(self.reading.t, |after_s| self.begun_s + after_s);
-        self.clock_s = self.reading.t - self.begun_s;
+        let clock_s = self.reading.t - self.begun_s;
+        self.clock_s = if clock_s.is_finite() { clock_s } else { 0.0 };
         Retired { _plan: self.plan.replace(plan), _laws: before }
     }
 

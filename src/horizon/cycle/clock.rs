@@ -42,11 +42,12 @@ impl<H: Hardware> Cycle<H> {
     pub(super) fn look_at_the_clock(&mut self) {
         // Before the first command of a plan from rest the arm's own drives hold it.
         let at_rest = self.plan.as_ref().is_some_and(|plan| plan.start == PlanStart::Rest);
-        if !self.goes_by_the_clock() || at_rest && self.clock_s == 0.0 {
+        let begun = self.begun_s.is_finite();
+        if !self.goes_by_the_clock() || at_rest && begun && self.clock_s == 0.0 {
             return;
         }
         let most_s = self.robot.gains().period_s + self.robot.timing().jitter_max_s + SAME_STEP_S;
-        if !(0.0..=most_s).contains(&self.passed_s) {
+        if !begun || !(0.0..=most_s).contains(&self.passed_s) {
             self.controller.stop(StopReason::Clock { passed_s: self.passed_s });
         }
     }
