@@ -32,7 +32,7 @@ pub fn identify(log: &Path) -> Result<Findings, Box<dyn std::error::Error>> {
     let (_, prior) = Prior::read(Path::new("scenarios/priors/gen3_hand.toml"), prior, &robot)?;
     let options = StudyOptions {
         unknown: Unknown::Payload,
-        method: Estimator::Nominal,
+        method: Some(Estimator::Nominal),
         smoothing: Smoothing::default(),
         window_s: 0.1,
         acceleration: None,

@@ -8,7 +8,9 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use surelift::estimate::{Rollout, Solver, SolverOptions, Status};
 use surelift::multibody::{Formulation, MultibodyProblem};
+use surelift::recording::Sample;
 use surelift::study::estimation::{EstimationStudy, StudyResult};
+use surelift::study::external::{ExternalTorque, external_torques};
 
 fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings/pendulums").join(format!("{name}.toml"))
@@ -143,5 +145,71 @@ fn at_length_halves_of_double_pendulums() {
     for (name, most) in [("double_2", 1.5), ("double_4", 2.6)] {
         let (coloured, _) = halves(name, &rows);
         assert!(coloured < most, "{name}: {coloured}");
+    }
+}
+
+/// What is noticed in the samples of a problem.
+fn noticed(study: &EstimationStudy) -> Vec<ExternalTorque> {
+    let mut segments: Vec<&[Sample]> = vec![];
+    let mut first = 0;
+    for k in 0..study.samples.len() {
+        if k + 1 == study.samples.len() || study.intervals_s[k].is_infinite() {
+            segments.push(&study.samples[first..=k]);
+            first = k + 1;
+        }
+    }
+    external_torques(&study.robot, &segments)
+}
+
+/// The fourth recording with its end, in which the pendulum is toppled and hit.
+fn whole_fourth() -> EstimationStudy {
+    let both = "[[log]]\nfile = \"simple_pendulum_4.csv\"\n[[log]]\nfile = \"simple_pendulum_4_end.csv\"";
+    EstimationStudy::load_changed(path("simple_4"), &[&both.parse().unwrap()]).unwrap()
+}
+
+#[test]
+fn nothing_is_noticed_in_undisturbed_recordings() {
+    let of = |kind: &str, file: &str| {
+        let change = format!("log = [{{ file = \"{file}\" }}]");
+        EstimationStudy::load_changed(path(kind), &[&change.parse().unwrap()]).unwrap()
+    };
+    for (kind, file) in [
+        ("simple_1", "simple_pendulum_1.csv"),
+        ("simple_1", "simple_pendulum_2.csv"),
+        ("simple_4", "simple_pendulum_4.csv"),
+        ("double_2", "double_pendulum_2.csv"),
+        ("double_4", "double_pendulum_4.csv"),
+    ] {
+        let found = noticed(&of(kind, file));
+        println!("{file}: {found:#?}");
+        assert_eq!(found, vec![], "{file}");
+    }
+}
+
+/// They are the recordings' only blows with work in them: 11 J near 16 s, 9 J near 17 s.
+#[test]
+fn blows_are_named_by_time_and_joint() {
+    for (study, from, to) in [(EstimationStudy::load(path("simple_3")).unwrap(), 15.5, 16.7), (whole_fourth(), 16.5, 17.7)] {
+        let found = noticed(&study);
+        println!("{}: {found:#?}", study.name);
+        let blow = found.iter().max_by(|a, b| a.peak.abs().total_cmp(&b.peak.abs())).unwrap();
+        assert_eq!(blow.joint, "shoulder");
+        assert!(blow.from_s > from && blow.to_s < to, "{blow:?}");
+        assert!(blow.peak.abs() > 5.0, "{blow:?}");
+    }
+}
+
+/// Bells of 0.73 and -0.61 N m at the shoulder, of 0.62 and 0.67 N m at the elbow, were added to the commands of this recording.
+#[test]
+fn torques_that_were_added_are_found_with_their_size() {
+    let found = noticed(&EstimationStudy::load(path("double_5")).unwrap());
+    println!("{found:#?}");
+    for (joint, middle, peak, impulse) in
+        [("shoulder", 1.73, 0.729, 0.173), ("shoulder", 3.33, -0.611, -0.153), ("elbow", 4.45, 0.616, 0.083), ("elbow", 6.48, 0.668, 0.164)]
+    {
+        let near = |e: &&ExternalTorque| e.joint == joint && e.from_s < middle && middle < e.to_s;
+        let event = found.iter().find(near).unwrap_or_else(|| panic!("{joint} at {middle} s: {found:#?}"));
+        assert!((event.peak / peak - 1.0).abs() < 0.3, "{event:?}");
+        assert!((event.impulse / impulse - 1.0).abs() < 0.4, "{event:?}");
     }
 }

@@ -111,6 +111,9 @@ pub fn of_study(
                 figure(torque_abs_nm[j])
             );
             (vec![words], stated.max(torque_abs_nm[j]))
+        } else if row.additive_sufficient_nm == 0.0 {
+            let words = "What the recordings say of the drives' unmodelled torques was not believed: see the verdict of the study.";
+            (vec![words.to_owned()], stated.max(torque_abs_nm[j]))
         } else {
             let needed = row.additive_sufficient_nm;
             let words = format!(

@@ -300,7 +300,7 @@ fn study(
     let half = ((SMOOTHING_S / period).round() as usize).max(FEWEST);
     let options = StudyOptions {
         unknown: Unknown::Friction,
-        method: Estimator::InverseDynamics,
+        method: Some(Estimator::InverseDynamics),
         smoothing: Smoothing::SavitzkyGolay { half, degree: 2 },
         window_s: options.window_s,
         acceleration: None,

@@ -13,7 +13,9 @@ use crate::regression::filter::Smoothing;
 use crate::report::study;
 use crate::robot::{self, Arm, Prior};
 use crate::study::identification::estimators::Estimator;
-use crate::study::identification::{Delay, IdentificationStudy, StudyError, StudyOptions, Verdict};
+use crate::study::identification::{
+    Delay, IdentificationStudy, StudyError, StudyOptions, Verdict, WINDOWS_S, window_by_noise,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -95,16 +97,16 @@ pub struct IdentifyArgs {
     /// What is to be found
     #[arg(long, value_enum, default_value = "friction")]
     pub unknown: What,
-    /// Whose estimate is shown and predicts; all of them are computed, and none touches the set [default: log_cholesky, a body that can
-    /// exist, for a payload; else inverse_dynamics]
+    /// Whose estimate is shown and predicts; all of them are computed, and none touches the set [default: the one that predicts best the last
+    /// third of each log from the rest; log_cholesky for a payload, else inverse_dynamics, where none is better by a twentieth]
     #[arg(long, value_enum)]
     pub method: Option<How>,
     /// Where to write the results
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Length of a momentum window, s
-    #[arg(long, value_name = "S", default_value_t = 0.1)]
-    pub window: f64,
+    /// Length of a momentum window, s [default: 0.1, 0.2, 0.4 or 0.8, the shortest in which noise of velocities is small]
+    #[arg(long, value_name = "S")]
+    pub window: Option<f64>,
     /// Bound on the accelerations, rad/s^2: one for all joints or one each [default: 1.5 times the largest seen]
     #[arg(long, value_name = "A,..", value_delimiter = ',')]
     pub acceleration: Vec<f64>,
@@ -183,16 +185,6 @@ pub enum What {
     Links,
     /// Links and friction, without a prior and without a set
     Everything,
-}
-
-impl What {
-    /// Whose estimate is shown unless told otherwise: for a payload a body that can exist.
-    fn usual_method(self) -> Estimator {
-        match self {
-            Self::Payload => Estimator::LogCholesky,
-            _ => Estimator::InverseDynamics,
-        }
-    }
 }
 
 /// How the estimate is made. The set does not depend on it.
@@ -281,9 +273,12 @@ pub fn run(args: &IdentifyArgs) -> Result<u8, Failure> {
         logs: &args.log,
         validate: args.validate.as_ref(),
         acceleration: options.acceleration.as_deref(),
-        window_s: args.window,
+        window_s: options.window_s,
     };
     let ReadLogs { logs, validation, request, robot } = to_read.read(robot)?;
+    if args.window.is_none() {
+        options.window_s = window_by_noise(robot.model(), &logs);
+    }
     let period = logs.iter().map(|log| log.period_s).fold(f64::INFINITY, f64::min);
     options.smoothing = smoothing(args, SMOOTHING_S / period)?;
     tell_hints(&robot, &logs, options.smoothing, options.unknown != Unknown::Friction);
@@ -296,7 +291,7 @@ pub fn run(args: &IdentifyArgs) -> Result<u8, Failure> {
         && args.method.is_none()
     {
         warn(&format!("{method}: {reason}; inverse_dynamics is shown instead"));
-        options.method = Estimator::InverseDynamics;
+        options.method = Some(Estimator::InverseDynamics);
         found = study(&options);
     }
     let mut findings = found.map_err(|e| input(&e))?;
@@ -356,9 +351,9 @@ impl IdentifyArgs {
                 // For limbs, which have a study of their own.
                 What::Links | What::Everything => Unknown::All,
             },
-            method: self.method.map_or(self.unknown.usual_method(), Estimator::from),
+            method: self.method.map(Estimator::from),
             smoothing: Smoothing::default(),
-            window_s: positive("--window", self.window)?,
+            window_s: positive("--window", self.window.unwrap_or(WINDOWS_S[0]))?,
             acceleration,
             torque_abs_nm,
             delay: self.delay.0,

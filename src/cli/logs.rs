@@ -34,6 +34,22 @@ pub struct LogArgs {
     /// Leave out rows with a number that is none, too few or too many fields, or a time that goes back; their count is said
     #[arg(long)]
     pub skip_bad: bool,
+    /// Leave the samples between these times out of every log, s: times at which something pushed
+    #[arg(long, value_name = "S..S,..", value_delimiter = ',', allow_negative_numbers = true, value_parser = times)]
+    pub without: Vec<LeftOut>,
+}
+
+/// From when to when samples are left out, s.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LeftOut(pub(super) [f64; 2]);
+
+/// `15.8..16.4`
+fn times(text: &str) -> Result<LeftOut, String> {
+    let numbers = text.split_once("..").map(|(from, to)| (from.parse::<f64>(), to.parse::<f64>()));
+    match numbers {
+        Some((Ok(from), Ok(to))) if from < to && from.is_finite() && to.is_finite() => Ok(LeftOut([from, to])),
+        _ => Err("expected two times, FROM..TO in s, the first before the second".to_owned()),
+    }
 }
 
 impl LogArgs {
@@ -49,6 +65,7 @@ impl LogArgs {
             unit: if self.degrees { AngleUnit::Degrees } else { AngleUnit::Radians },
             topic: self.topic.clone(),
             format,
+            left_out_s: self.without.iter().map(|times| times.0).collect(),
             ..LogRequest::default()
         }
     }

@@ -25,7 +25,7 @@ use crate::linear::dense::Mat;
 use crate::linear::gauss::Elimination;
 use crate::robot::configuration::{integrate, integrate_jacobians};
 pub(super) use drives::drive_bend;
-use drives::drive_slope;
+pub(crate) use drives::drive_slope;
 
 /// Physical parameters (SI) from here on belong to no robot.
 const LARGEST: f64 = 1e9;

@@ -14,6 +14,7 @@
 //! unknowns are inputs; the minimiser is the same. Where a constraint becomes active, a stage without duration lets the
 //! velocity jump (impact). All derivatives are exact.
 
+mod bounds;
 mod contacts;
 mod deviations;
 pub mod equations;
@@ -34,12 +35,12 @@ use std::sync::Arc;
 use crate::estimate::error::EstimateError;
 use crate::estimate::problem::{EstimationProblem, Given, Point, StageValues, Trajectory};
 use crate::estimate::stage::{StageModel, StageSize};
-use crate::inertia::INERTIAL;
 use crate::linear::dense::Mat;
 use crate::recording::{MissingReadings, Sample};
 use crate::robot::Model;
 use crate::robot::configuration::{difference, difference_jacobians, integrate};
 
+pub use bounds::ParameterBound;
 pub use contacts::{ContactPhase, Contacts};
 pub use deviations::Deviations;
 pub use equations::{ParameterEquation, Plane};
@@ -47,8 +48,10 @@ pub use observations::Observation;
 pub use parameters::{JointParameter, ParameterMap};
 pub use stages::MultibodySpace;
 
+use bounds::ParameterBounds;
 use contacts::{Kind, Schedule, Stage};
 use deviations::{Weights, check_numbers, check_sample, weights};
+pub(crate) use mechanics::drive_slope;
 use mechanics::{Interval, Mechanics};
 use observations::Observed;
 use torques::TorqueSensor;
@@ -80,8 +83,7 @@ pub struct MultibodyProblem {
     missing: Vec<MissingReadings>,
     weights: Weights,
     prior: Vec<f64>,
-    /// Parameters that must not become negative.
-    lower: Vec<usize>,
+    bounds: ParameterBounds,
     formulation: Formulation,
     schedule: Schedule,
     equations: Vec<ParameterEquation>,
@@ -93,7 +95,7 @@ pub struct MultibodyProblem {
 
 impl MultibodyProblem {
     /// The problem of explaining `samples`, taken every `step_s` seconds, starting from the map's nominal parameters.
-    /// Friction and transmission inertia are kept from becoming negative.
+    /// Friction and transmission inertia are kept from becoming negative, and smooth friction from driving a joint.
     ///
     /// # Errors
     /// When sizes disagree, a deviation is missing (zero, negative, NaN), or a sample is not finite.
@@ -115,8 +117,7 @@ impl MultibodyProblem {
         }
         let weights = Weights::new(deviations, robot.nv(), map.len())?;
         let prior = map.start(&robot)?;
-        let at = INERTIAL * map.bodies.len();
-        let lower = (0..map.joints.len()).filter(|&i| map.joints[i].1.is_bounded()).map(|i| at + i).collect();
+        let bounds = ParameterBounds::new(&robot, &map, &[])?;
         let schedule = Schedule::free(samples.len(), |_| false);
         let formulation = Formulation::default();
         Ok(Self {
@@ -128,7 +129,7 @@ impl MultibodyProblem {
             readings: Vec::new(),
             weights,
             prior,
-            lower,
+            bounds,
             formulation,
             schedule,
             equations: Vec::new(),
@@ -146,6 +147,15 @@ impl MultibodyProblem {
     /// With equations between the parameters.
     pub fn with_equations(self, equations: Vec<ParameterEquation>) -> Self {
         Self { equations, ..self }
+    }
+
+    /// With bounds on estimated parameters, beside the signs of friction.
+    ///
+    /// # Errors
+    /// [`EstimateError::Body`] for a bound on a parameter that is not estimated, that is not a number, or leaves nothing between its sides.
+    pub fn with_bounds(self, stated: &[ParameterBound]) -> Result<Self, EstimateError> {
+        let bounds = ParameterBounds::new(&self.robot, &self.map, stated)?;
+        Ok(Self { bounds, ..self })
     }
 
     /// With contacts and closed loops. Loops of points are closed exactly at the beginning.
@@ -310,7 +320,7 @@ impl EstimationProblem for MultibodyProblem {
     }
 
     fn parameters(&self) -> (usize, usize, usize) {
-        (self.map.len(), self.equations.iter().map(ParameterEquation::count).sum(), self.lower.len())
+        (self.map.len(), self.equations.iter().map(ParameterEquation::count).sum(), self.bounds.len())
     }
 
     fn rename(&self, theta: &mut [f64]) -> bool {
@@ -469,10 +479,7 @@ impl EstimationProblem for MultibodyProblem {
     }
 
     fn constrain_parameters(&self, theta: &[f64], out: &mut crate::estimate::ParameterModel) {
-        for (row, &i) in self.lower.iter().enumerate() {
-            out.inequality_values[row] = theta[i];
-            out.inequalities[(i, row)] = 1.0;
-        }
+        self.bounds.write(&self.robot, &self.map, theta, out);
         let mut first = 0;
         for equation in &self.equations {
             equation.write(&self.robot, &self.map, theta, first, out);

@@ -247,6 +247,9 @@ impl<'a> Assembler<'a> {
         if let Some([from, to]) = self.request.range_s {
             done.push(format!("only samples from {from} s to {to} s are used"));
         }
+        for [from, to] in &self.request.left_out_s {
+            done.push(format!("samples from {from} s to {to} s are left out, as asked"));
+        }
         let some = missing.iter().filter(|m| !m.is_empty()).count();
         if some > 0 {
             done.push(format!("{some} sample(s) lack readings"));

@@ -16,6 +16,8 @@ pub struct LogRequest {
     pub further: Vec<String>,
     /// Only samples from the first of these times to the second, s of the file's own clock; all where there is none.
     pub range_s: Option<[f64; 2]>,
+    /// Samples from the first of each of these times to the second, s, are left out: something pushed then, say. What is left is cut there.
+    pub left_out_s: Vec<[f64; 2]>,
     /// Two samples farther apart than this many median periods have a gap between them.
     pub gap_periods: f64,
     /// Whether samples that lack readings stay in the log, with [`super::MeasurementLog::missing`] beside them. Otherwise they are left out.
@@ -31,6 +33,7 @@ impl Default for LogRequest {
             topic: None,
             further: vec![],
             range_s: None,
+            left_out_s: vec![],
             gap_periods: GAP,
             partial: false,
             format: LogFormat::default(),
@@ -45,6 +48,9 @@ impl LogRequest {
         if let Some([from, to]) = self.range_s.filter(|[from, to]| !(from < to)) {
             return wrong(format!("from {from} s to {to} s, expected the first time before the second"));
         }
+        if let Some([from, to]) = self.left_out_s.iter().find(|[from, to]| !(from < to)) {
+            return wrong(format!("without {from} s to {to} s, expected the first time before the second"));
+        }
         if !(self.gap_periods > 1.0) {
             return wrong(format!("gaps of {} periods, expected more than 1", self.gap_periods));
         }
@@ -56,7 +62,8 @@ impl LogRequest {
 
     /// Whether a sample at this time is wanted.
     pub(super) fn wants(&self, t: f64) -> bool {
-        self.range_s.is_none_or(|[from, to]| (from..=to).contains(&t))
+        let within = |[from, to]: &[f64; 2]| (*from..=*to).contains(&t);
+        self.range_s.as_ref().is_none_or(within) && !self.left_out_s.iter().any(within)
     }
 }
 

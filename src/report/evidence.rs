@@ -21,6 +21,7 @@ pub(super) fn kind(assumption: Assumption) -> &'static str {
         Assumption::PositionAgainstVelocity => "position against velocity",
         Assumption::VelocityAgainstAcceleration => "velocity against acceleration",
         Assumption::Torque => "torque",
+        Assumption::NothingPushes => "torque from outside",
     }
 }
 

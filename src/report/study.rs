@@ -14,8 +14,9 @@ use super::table::align;
 use super::validation;
 use super::write::{SET_PROOF, check_files, write_named};
 use crate::identify::Unknown;
+use crate::study::external::ExternalTorque;
 use crate::study::identification::{
-    Assumption, Findings, MethodFinding, Moment, ParameterFinding, Prediction, Verdict,
+    Assumption, BrokenAssumption, Findings, MethodFinding, Moment, ParameterFinding, Prediction, Verdict,
 };
 
 /// The files of the report; beside them is `set_proof.json` where a set is shown.
@@ -87,7 +88,8 @@ pub fn closing(findings: &Findings) -> String {
     });
     let heading = methods::HEADING;
     let by_method = align(&with_heading(heading, methods::summary_rows(findings), str::to_owned));
-    let by_method = by_method + &methods::notes(findings);
+    let chosen = findings.choice.as_ref().map(|choice| format!("  {}\n", choice.sentence())).unwrap_or_default();
+    let by_method = by_method + &methods::notes(findings) + &chosen;
     format!(
         "{rule}\n  {} · {} window(s) · {}\n{rule}\n{joints}\n{predicted}{parameters}\n{held}{by_method}{rule}\n{}  {}\n  {}\n  {}\n",
         findings.robot,
@@ -115,8 +117,10 @@ fn verdict(findings: &Findings) -> String {
 /// What fails, a sentence each.
 fn broken(findings: &Findings) -> Vec<String> {
     let Verdict::Refuted { broken, time_stamps_s } = &findings.verdict else { return vec![] };
-    let mut sentences: Vec<String> = broken.iter().map(sentence).collect();
-    if broken.iter().any(|b| b.assumption != Assumption::Torque) {
+    let noticed = |b: &&BrokenAssumption| b.assumption != Assumption::NothingPushes;
+    let mut sentences: Vec<String> = broken.iter().filter(noticed).map(sentence).collect();
+    sentences.extend(findings.external_torques.iter().map(ExternalTorque::sentence));
+    if broken.iter().filter(noticed).any(|b| b.assumption != Assumption::Torque) {
         sentences.push(match time_stamps_s {
             Some(s) => format!(
                 "timing: time stamps wrong by at most {} ms would be enough for positions and velocities, all else as stated",

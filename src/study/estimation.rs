@@ -3,10 +3,12 @@
 //! [`EstimationStudy::load`] reads `scenarios/estimation/*.toml`; a simulated truth goes into the recording's seal and is opened by
 //! [`EstimationStudy::run`] only after the estimate stands.
 
+mod combinations;
 mod file;
 mod footing;
 mod load;
 mod log;
+mod outside;
 mod regression;
 mod residuals;
 #[cfg(test)]
@@ -27,17 +29,23 @@ use crate::estimate::solver::{Iteration, Solver, SolverOptions, SolverOutcome, S
 use crate::inertia::INERTIAL;
 use crate::multibody::equations::ParameterEquation;
 use crate::multibody::parameters::{PHYSICAL, ParameterMap, UNITS};
-use crate::multibody::{Contacts, Deviations, Formulation, MultibodyProblem, Observation};
+use crate::multibody::{Contacts, Deviations, Formulation, MultibodyProblem, Observation, ParameterBound};
 use crate::recording::{LogRequest, MeasurementLog, MissingReadings, Sample};
 use crate::regression::filter::Smoothing;
 use crate::robot::Model;
 use crate::simulate::Sealed;
+use crate::study::external::ExternalTorque;
 use crate::study::validation::ValidationFinding;
+pub use combinations::{BaseParameterRow, BaseRows};
+pub use outside::OutsideTorques;
 use residuals::Leftover;
 pub use residuals::ResidualRow;
 
 /// Share of the prior's variance that has to be left for a direction to count as unseen by the data.
 const UNSEEN: f64 = 0.98;
+
+/// A direction with less than this of a state in it is one of parameters.
+const SHARE: f64 = 1e-3;
 
 /// Significance of what a first part of the log is left at.
 const START: f64 = 0.05;
@@ -81,10 +89,16 @@ pub struct EstimationStudy {
     pub work: Option<(Vec<f64>, f64)>,
     /// What is known of the parameters besides.
     pub equations: Vec<ParameterEquation>,
+    /// What the estimated parameters are at least and at most.
+    pub bounds: Vec<ParameterBound>,
+    /// Whether noise of torques is their sensors' alone ([`MultibodyProblem::with_sensor_noise`]).
+    pub sensor_noise: bool,
     /// What the inputs are.
     pub formulation: Formulation,
     /// Settings of the solver.
     pub options: SolverOptions,
+    /// What becomes of times at which torques from outside are noticed.
+    pub outside: OutsideTorques,
     /// Number of samples that are solved first, for the parameters from which the whole log starts.
     pub first_part: Option<usize>,
     /// A recording that the estimate is to predict, besides.
@@ -166,6 +180,10 @@ pub struct StudyResult {
     pub violation: f64,
     /// Physical parameters.
     pub parameters: Vec<ParameterRow>,
+    /// What torques tell apart at all, with covariances; nothing for floating bases, contacts and loops.
+    pub base: Option<BaseRows>,
+    /// Torques from outside that were noticed.
+    pub external_torques: Vec<ExternalTorque>,
     /// What is left of the readings, by channel.
     pub residuals: Vec<ResidualRow>,
     /// Over how long errors were found to last, s ([`ColouredCovariance`]).
@@ -206,7 +224,9 @@ impl EstimationStudy {
             .with_intervals(&self.intervals_s)?
             .with_missing(self.missing.clone())?
             .formulated(self.formulation)
-            .with_equations(self.equations.clone());
+            .with_equations(self.equations.clone())
+            .with_bounds(&self.bounds)?;
+        let problem = if self.sensor_noise { problem.with_sensor_noise() } else { problem };
         let problem = if self.contacts.constraints.is_empty() {
             problem
         } else {
@@ -224,7 +244,13 @@ impl EstimationStudy {
     /// # Errors
     /// [`EstimateError::Recording`] names the file and what is wrong with it.
     pub fn validated_on(mut self, path: &Path) -> Result<Self, EstimateError> {
-        let request = LogRequest { range_s: None, further: vec![], partial: false, ..self.request.clone() };
+        let request = LogRequest {
+            range_s: None,
+            left_out_s: vec![],
+            further: vec![],
+            partial: false,
+            ..self.request.clone()
+        };
         let log = MeasurementLog::read_request(path, &self.robot, &request)
             .map_err(|e| EstimateError::Recording { reason: e.to_string() })?;
         self.validation = Some(log);
@@ -288,7 +314,8 @@ impl EstimationStudy {
     ///
     /// # Errors
     /// What [`MultibodyProblem::new`] and [`Solver::solve`] refuse.
-    pub fn run(self) -> Result<StudyResult, EstimateError> {
+    pub fn run(mut self) -> Result<StudyResult, EstimateError> {
+        let external_torques = self.notice_outside();
         let problem = self.problem()?;
         let mut solver = Solver::new(&problem, self.options)?;
         let clock = Instant::now();
@@ -302,16 +329,16 @@ impl EstimationStudy {
         let residuals = leftover.rows();
         let coloured = self.coloured(&problem, &mut solver, &posterior)?;
         let mut parameters = rows(&problem, &start, &trajectory.theta, &posterior, &coloured);
+        let base = self.base_rows(&problem, &trajectory, &posterior, &coloured);
         let collapsed = collapses(&problem, &start, &trajectory.theta);
         let validation = self.validate(&trajectory.theta)?;
-        let mut state_error = None;
-        if let Some(sealed) = self.sealed {
+        let outside = self.outside_warnings(&external_torques);
+        let state_error = self.sealed.map(|sealed| {
             let (truth, states) = sealed.reveal();
-            for (row, value) in parameters.iter_mut().zip(physical(&problem, &truth)) {
-                row.truth = Some(value);
-            }
-            state_error = Some(problem.largest_error(&trajectory, &states));
-        }
+            let truths = physical(&problem, &truth).into_iter();
+            parameters.iter_mut().zip(truths).for_each(|(row, value)| row.truth = Some(value));
+            problem.largest_error(&trajectory, &states)
+        });
         Ok(StudyResult {
             schema: file::SCHEMA,
             name: self.name,
@@ -325,11 +352,15 @@ impl EstimationStudy {
             cost: outcome.cost,
             violation: outcome.violation,
             warnings: (self.cut_off.into_iter())
+                .chain(outside)
                 .chain(collapsed)
+                .chain(base.iter().flat_map(BaseRows::warnings))
                 .chain(residuals.iter().filter_map(ResidualRow::warning))
-                .chain(warnings(&problem, &outcome, &posterior, &self.deviations.theta))
+                .chain(warnings(&problem, &outcome, &posterior, &self.deviations.theta, base.is_some()))
                 .collect(),
             parameters,
+            base,
+            external_torques,
             coloured_length_s: coloured.length * self.step_s,
             residuals,
             validation,
@@ -429,6 +460,7 @@ fn warnings(
     outcome: &SolverOutcome,
     posterior: &Posterior,
     prior: &[f64],
+    told: bool,
 ) -> Vec<String> {
     let robot = problem.robot();
     let mut names = state_names(robot, "first q");
@@ -440,13 +472,15 @@ fn warnings(
             "the iteration did not converge; the deviations below are those of where it ended".to_owned(),
         );
     }
-    for v in &posterior.unobservable {
+    // Where base parameters are told, coordinates that no motion tells are no news.
+    let state = |v: &Vec<f64>| v[..posterior.nx].iter().any(|x| x.abs() > SHARE);
+    for v in posterior.unobservable.iter().filter(|v| !told || state(v)) {
         out.push(format!("nothing is known along {}", describe(v, &names)));
     }
     // With a prior on everything no direction is open, but the data may still say nothing about some: there the
     // posterior variance is the prior's.
     let (nx, nt) = (posterior.nx, prior.len());
-    if nt > 0 && prior.iter().all(|d| d.is_finite()) {
+    if !told && nt > 0 && prior.iter().all(|d| d.is_finite()) {
         let ratio =
             DMatrix::from_fn(nt, nt, |i, j| posterior.arrival[(nx + i, nx + j)] / (prior[i] * prior[j]));
         let eigen = SymmetricEigen::new(ratio);

@@ -29,20 +29,25 @@ const ACCELERATION_MARGIN: f64 = 1.5;
 /// Samples on each side that accelerations are bounded by, at most.
 const ACCELERATION_HALF: usize = 5;
 
+mod choice;
 mod conditional;
 mod delay;
 pub mod estimators;
 mod findings;
 mod methods;
+mod outside;
 mod refuted;
 mod regrouped;
 mod statements;
+mod window;
 
+pub use choice::{MethodChoice, MethodError};
 pub use delay::{Delay, DelayFinding};
 pub use findings::{
     Assumption, BrokenAssumption, ConditionalSet, Findings, JointFinding, LogFinding, MethodFinding, Moment,
     ParameterFinding, Prediction, Verdict,
 };
+pub use window::{WINDOWS_S, window_by_noise};
 pub use regrouped::{BaseFinding, BaseParameterFinding};
 
 use estimators::{Data, Estimator};
@@ -103,8 +108,9 @@ pub enum StudyError {
 pub struct StudyOptions {
     /// What is to be found.
     pub unknown: Unknown,
-    /// Whose estimate is shown and predicts; the others are computed as well.
-    pub method: Estimator,
+    /// Whose estimate is shown and predicts; the others are computed as well. None: the one that predicts best a part of the logs that it has not
+    /// seen.
+    pub method: Option<Estimator>,
     /// How accelerations are found.
     pub smoothing: Smoothing,
     /// Length of a momentum window, s.
@@ -190,8 +196,9 @@ impl IdentificationStudy<'_> {
         let making = Making { acceleration: &acceleration, shift_s, delay_s, recorded };
         let data = self.rows(&robot.sensors(), self.logs, making)?;
         let unknown = options.unknown.indices(robot);
+        let external_torques = self.external_torques();
         let Learned { verdict, additive, conditional, narrowed, rows } =
-            self.learn(&data, making, &unknown)?;
+            self.believed(self.learn(&data, making, &unknown)?, &external_torques);
         let premises = self.premises(&acceleration, &delay, conditional.as_ref());
         let sets = narrowed.as_ref().map(|narrowed| &narrowed.sets[..]);
         let set = sets.and_then(|sets| sets.last()).map(|(_, set)| set);
@@ -199,15 +206,17 @@ impl IdentificationStudy<'_> {
         let near = set.unwrap_or(self.prior);
         let known =
             Data { robot, rows: &rows, prior: self.prior, set: near, unknown: &unknown, samples: &raw };
-        let mut estimates = self.estimates(&known, &samples)?;
+        let (asked, choice) = self.choice(making, &unknown)?;
+        let mut estimates = self.estimates(&known, &samples, asked)?;
         if verdict != Verdict::Consistent {
             // Its proof rests on bounds that are refuted.
             let found = estimates.iter_mut().filter_map(|(_, found)| found.as_mut().ok());
             found.for_each(|estimate| estimate.interval = None);
         }
-        let estimate = self.chosen(&estimates)?.z.clone();
+        let estimate = Self::chosen(&estimates, asked)?.z.clone();
         let unseen = self.validation.map(|log| moving(log, options.smoothing)).transpose()?;
-        let methods = self.method_findings(&estimates, set, &unknown, unseen.as_deref().unwrap_or(&samples));
+        let seen_by = unseen.as_deref().unwrap_or(&samples);
+        let methods = self.method_findings((&estimates, asked), set, &unknown, seen_by);
         let hand = &estimate[robot.body_range(robot.end_effector())];
         let body: [f64; INERTIAL] = std::array::from_fn(|k| hand[k]);
         Ok(Findings {
@@ -218,6 +227,7 @@ impl IdentificationStudy<'_> {
             delay,
             assumptions: premises.sentences(robot, delay.sentence()),
             guarantee: self.guarantee(&verdict, conditional.as_ref()),
+            external_torques,
             conditional,
             joints: self.joint_findings(&samples, &estimate, &additive)?,
             parameters: unknown.iter().map(|&j| self.parameter(j, &estimate, set)).collect(),
@@ -229,6 +239,7 @@ impl IdentificationStudy<'_> {
             windows: data.windows(),
             samples_left_out: data.left_out,
             methods,
+            choice,
             base: self.base_finding(&samples)?,
             predictions: self.predictions(&estimate)?,
             validation: self.validated(&estimate)?,

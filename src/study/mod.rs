@@ -2,10 +2,12 @@
 //!
 //! [`identification`] is about an arm's recordings: an estimate by several methods, its errors on unseen data, and the proven set.
 //! [`hints`] are about recordings whose torques fit with another sign, unit or gear.
+//! [`external`] are torques from outside, noticed before anything is learnt.
 //! [`validation`] is how well either predicts a recording that it has not seen.
 //! [`estimation`] is about a problem file of [`crate::multibody`]: reading, simulating, solving, and comparison with the truth.
 
 pub mod estimation;
+pub mod external;
 pub mod hints;
 pub mod identification;
 pub mod limbs;

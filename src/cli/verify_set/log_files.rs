@@ -22,7 +22,8 @@ pub(in crate::cli) fn describe(path: &Path, request: &LogRequest) -> Result<LogF
     let sha256 = hash(path)?;
     let degrees = request.unit == AngleUnit::Degrees;
     let (topic, format) = (request.topic.clone(), request.format.clone());
-    Ok(LogFile { path: path.to_owned(), sha256, degrees, topic, format })
+    let left_out_s = request.left_out_s.clone();
+    Ok(LogFile { path: path.to_owned(), sha256, degrees, topic, format, left_out_s })
 }
 
 /// The logs of a proof in `folder`, or why they are not those that it was made from: `given` ones, else those of the same name beside
@@ -40,7 +41,7 @@ pub(super) fn read(
         given.iter().map(|path| Ok((path.clone(), hash(path)?))).collect::<Result<Vec<_>, Failure>>()?;
     let mut logs = vec![];
     for file in &premises.files {
-        let LogFile { path, sha256, degrees, topic, format } = file;
+        let LogFile { path, sha256, degrees, topic, format, left_out_s } = file;
         let candidates = if given.is_empty() { at_hand(path, folder)? } else { given.clone() };
         let Some((found, _)) = candidates.iter().find(|(_, hash)| hash == sha256) else {
             let tried: Vec<String> =
@@ -52,8 +53,8 @@ pub(super) fn read(
             )));
         };
         let unit = if *degrees { AngleUnit::Degrees } else { AngleUnit::Radians };
-        let (topic, format) = (topic.clone(), format.clone());
-        let request = LogRequest { unit, topic, format, ..LogRequest::default() };
+        let (topic, format, left_out_s) = (topic.clone(), format.clone(), left_out_s.clone());
+        let request = LogRequest { unit, topic, format, left_out_s, ..LogRequest::default() };
         let log = MeasurementLog::read_request(found, robot, &request);
         let log = log.map_err(|error| Failure::input(&error))?;
         warn_of_cut(&log);

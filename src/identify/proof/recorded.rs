@@ -61,6 +61,9 @@ pub struct LogFile {
     /// What its columns are called, and what else was done on reading it.
     #[serde(default)]
     pub format: LogFormat,
+    /// Samples from the first of each of these times to the second, s, were left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out_s: Vec<[f64; 2]>,
 }
 
 /// Bounds wider than the stated ones, found on the first part of each recording.

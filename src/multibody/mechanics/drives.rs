@@ -5,7 +5,7 @@ use crate::dynamics::actuation::{coulomb_direction, smooth_friction};
 use crate::robot::Model;
 
 /// d R_d / d p for a parameter of joint `j`, at its speed, acceleration and measured torque.
-pub(super) fn drive_slope(
+pub(crate) fn drive_slope(
     robot: &Model,
     p: &[f64],
     j: usize,

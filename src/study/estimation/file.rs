@@ -4,6 +4,7 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::outside::OutsideTorques;
 use crate::inertia::Coordinates;
 use crate::multibody::Formulation;
 use crate::multibody::equations::Plane;
@@ -173,6 +174,12 @@ pub(super) struct Log {
     pub file: String,
     /// Only samples from the first of these times to the second, s; left out: all.
     pub range_s: Option<[f64; 2]>,
+    /// Samples from the first of each of these times to the second, s, are left out.
+    #[serde(default)]
+    pub left_out_s: Vec<[f64; 2]>,
+    /// What the columns of a CSV file are called, where not as above: `t=time:ms,q=pos_{}:deg,dq=vel_{},tau=eff_{}`, as `--columns` of
+    /// `surelift identify` has it.
+    pub columns: Option<String>,
     /// Whether angles are in degrees.
     #[serde(default)]
     pub degrees: bool,
@@ -419,6 +426,19 @@ pub(super) struct Deviations {
     pub first_q_rad: Option<Numbers>,
     /// As the one before, of the first velocities, rad/s (m/s).
     pub first_dq_rad_s: Option<Numbers>,
+    /// Whether what torques differ by moves the robot (`force`) or is an error of the torque sensors alone (`sensor`). Left out: `sensor` where
+    /// a gain or skew is estimated from logs without `marginal`, else `force`.
+    pub tau_is: Option<TorqueNoise>,
+}
+
+/// What the difference of a measured torque and the one that explains the motion is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum TorqueNoise {
+    /// A force that moves the robot.
+    Force,
+    /// The sensor's error, which moves nothing: its size is that of readings. With a force's, small gains and light bodies would always fit better.
+    Sensor,
 }
 
 /// A body whose ten inertial parameters are estimated.
@@ -435,6 +455,10 @@ pub(super) struct Body {
     pub start_ratio: f64,
     /// Prior standard deviation in coordinates; left out: no prior.
     pub deviation: Option<Numbers>,
+    /// What its physical parameters are at least: m, h_x, h_y, h_z, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz; `-inf`: no bound.
+    pub lower: Option<Vec<f64>>,
+    /// What they are at most, in the same order; `inf`: no bound.
+    pub upper: Option<Vec<f64>>,
 }
 
 fn log_cholesky() -> Coordinates {
@@ -460,6 +484,10 @@ pub(super) struct Joint {
     pub start_ratio: f64,
     /// Prior standard deviations, one number a parameter; left out: no prior.
     pub deviation: Option<Numbers>,
+    /// What the parameters are at least, one number a parameter; `-inf`: no bound. Friction is never negative.
+    pub lower: Option<Vec<f64>>,
+    /// What they are at most, one number a parameter; `inf`: no bound.
+    pub upper: Option<Vec<f64>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -484,6 +512,9 @@ pub(super) struct Solver {
     /// Whether steps are careful, as raw recordings need it ([`crate::estimate::SolverOptions::cautious`]). Left out: for samples from files yes, for
     /// simulated ones no.
     pub cautious: Option<bool>,
+    /// Whether times at which something pushes are left out (`leave_out`), learnt from (`keep`), or not looked for (`ignore`).
+    #[serde(default)]
+    pub outside_torques: OutsideTorques,
     /// Length of a first part of the log that is solved on its own, for the parameters from which the whole one starts, s.
     pub first_part_s: Option<f64>,
 }
@@ -497,6 +528,7 @@ impl Default for Solver {
             marginal: false,
             significance: 0.0,
             cautious: None,
+            outside_torques: OutsideTorques::default(),
             first_part_s: None,
         }
     }

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use crate::estimate::error::EstimateError;
 use crate::estimate::solver::{Rollout, SolverOptions};
 use crate::inertia::INERTIAL;
-use crate::multibody::Deviations;
+use crate::multibody::{Deviations, ParameterBound};
 use crate::multibody::equations::ParameterEquation;
 use crate::multibody::parameters::ParameterMap;
 use crate::recording::{EvenLog, Sample};
@@ -48,6 +48,7 @@ impl EstimationStudy {
         let file = File::read(path, changes)?;
         let reader = Reader { path, robot: Arc::new(file.load_robot(path)?) };
         let (map, prior_deviations) = reader.parameters(&file)?;
+        let bounds = reader.bounds(&file)?;
         let equations = reader.equations(&file, &map)?;
         let deviations = reader.deviations(&file, prior_deviations)?;
         let observations = reader.observations(&file)?;
@@ -72,12 +73,13 @@ impl EstimationStudy {
         reader.check_schedule(&contacts, &log.samples, &deviations, log.step_s)?;
         let work = reader.work(&file, &map, &log, &deviations)?;
         reader.forget_unmeasured(&mut log.samples, &deviations);
-        let request = file.log.first().map_or_else(Default::default, |log| reader.request(log, vec![]));
+        let request = file.log.first().map(|log| reader.request(log, vec![])).transpose()?.unwrap_or_default();
         Ok(Self {
             name: file.name.clone(),
             description: file.description.clone(),
             options: reader.options(&file)?,
             first_part: reader.first_part(&file, log.step_s)?,
+            outside: file.solver.outside_torques,
             robot: reader.robot,
             step_s: log.step_s,
             samples: log.samples,
@@ -92,6 +94,8 @@ impl EstimationStudy {
             contacts,
             work,
             equations,
+            bounds,
+            sensor_noise: file.has_sensor_noise(),
             observations,
             formulation: file.formulation,
             cut_off: (!log.cut_off.is_empty()).then(|| log.cut_off.join("; ")),
@@ -101,6 +105,18 @@ impl EstimationStudy {
 }
 
 impl File {
+    /// Whether noise of torques is their sensors' alone.
+    fn has_sensor_noise(&self) -> bool {
+        self.deviations.tau_is.map_or_else(
+            || {
+                let mut parameters = self.joint.iter().flat_map(|joint| &joint.parameters);
+                let of_the_sensor = parameters.any(|which| which.is_of_the_sensor());
+                of_the_sensor && self.simulate.is_none() && !self.solver.marginal
+            },
+            |noise| noise == file::TorqueNoise::Sensor,
+        )
+    }
+
     /// Reads a problem file with changes laid over it.
     fn read(path: &Path, changes: &[&toml::Table]) -> Result<Self, EstimateError> {
         let problem = |field: &str, reason: String| field_error(path, field, reason);
@@ -320,6 +336,38 @@ impl Reader<'_> {
             deviations.extend(self.numbers_or_open(&field("deviation"), &joint.deviation, count)?);
         }
         Ok((map, deviations))
+    }
+
+    /// Bounds on the estimated parameters, in the order in which [`Self::parameters`] takes these.
+    fn bounds(&self, file: &File) -> Result<Vec<ParameterBound>, EstimateError> {
+        let lists = (file.body.iter().enumerate())
+            .map(|(b, body)| (format!("body[{b}]"), &body.lower, &body.upper, INERTIAL))
+            .chain(file.joint.iter().enumerate().map(|(j, joint)| {
+                (format!("joint[{j}]"), &joint.lower, &joint.upper, joint.parameters.len())
+            }));
+        let (mut bounds, mut first) = (vec![], 0);
+        for (table, lower, upper, count) in lists {
+            for (name, side) in [("lower", lower), ("upper", upper)] {
+                let Some(side) = side else { continue };
+                if side.len() != count || side.iter().any(|x| x.is_nan()) {
+                    let reason = format!("expected {count} numbers, infinite ones where there is no bound");
+                    return self.error(&format!("{table}.{name}"), reason);
+                }
+            }
+            for k in 0..count {
+                let side = |list: &Option<Vec<f64>>, open: f64| list.as_ref().map_or(open, |list| list[k]);
+                let (lower, upper) = (side(lower, f64::NEG_INFINITY), side(upper, f64::INFINITY));
+                if !(lower <= upper && lower < f64::INFINITY && upper > f64::NEG_INFINITY) {
+                    let reason = format!("number {}: {lower} above {upper}, expected no more than it", k + 1);
+                    return self.error(&format!("{table}.lower"), reason);
+                }
+                if lower.is_finite() || upper.is_finite() {
+                    bounds.push(ParameterBound { place: first + k, lower, upper });
+                }
+            }
+            first += count;
+        }
+        Ok(bounds)
     }
 
     fn equations(&self, file: &File, map: &ParameterMap) -> Result<Vec<ParameterEquation>, EstimateError> {

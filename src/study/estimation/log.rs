@@ -7,7 +7,9 @@ use super::load::{Reader, field_error};
 use crate::estimate::error::EstimateError;
 use crate::multibody::parameters::ParameterMap;
 use crate::multibody::{Deviations, Observation};
-use crate::recording::{AngleUnit, LogError, LogRequest, MeasurementLog, MissingReadings, Quantity, Sample};
+use crate::recording::{
+    AngleUnit, ColumnNames, LogError, LogFormat, LogRequest, MeasurementLog, MissingReadings, Quantity, Sample,
+};
 
 /// A stated interval and the log's may differ by this share of it.
 const UNEVEN: f64 = 0.1;
@@ -58,16 +60,27 @@ impl Samples {
 
 impl Reader<'_> {
     /// How the problem's logs are to be read.
-    pub(super) fn request(&self, log: &file::Log, further: Vec<String>) -> LogRequest {
-        LogRequest {
+    pub(super) fn request(
+        &self,
+        log: &file::Log,
+        further: Vec<String>,
+    ) -> Result<LogRequest, EstimateError> {
+        let named = log.columns.as_ref().map(|text| text.parse::<ColumnNames>());
+        let columns = match named.transpose() {
+            Ok(columns) => columns.unwrap_or_default(),
+            Err(reason) => return self.error("log.columns", reason),
+        };
+        Ok(LogRequest {
             unit: if log.degrees { AngleUnit::Degrees } else { AngleUnit::Radians },
             topic: log.topic.clone(),
             further,
             range_s: log.range_s,
+            left_out_s: log.left_out_s.clone(),
             gap_periods: log.gap_periods,
             partial: true,
+            format: LogFormat { columns, ..LogFormat::default() },
             ..LogRequest::default()
-        }
+        })
     }
 
     /// Names of the columns of sensors and of the meter.
@@ -100,7 +113,7 @@ impl Reader<'_> {
         let mut periods = vec![];
         for log in &file.log {
             let path = folder.join(&log.file);
-            let request = self.request(log, columns.clone());
+            let request = self.request(log, columns.clone())?;
             let refused = |e: LogError| EstimateError::Recording { reason: e.to_string() };
             let read = MeasurementLog::read_request(&path, &self.robot, &request).map_err(refused)?;
             for (k, sample) in read.samples.iter().enumerate() {

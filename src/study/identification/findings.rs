@@ -1,9 +1,10 @@
 //! What a study finds, as it is written to files and shown.
 
+use crate::study::external::ExternalTorque;
 use crate::study::validation::ValidationFinding;
 use serde::Serialize;
 
-use super::{BaseFinding, DelayFinding};
+use super::{BaseFinding, DelayFinding, MethodChoice};
 use crate::identify::Unknown;
 use crate::identify::motion::Remedy;
 use crate::identify::proof::SetProof;
@@ -16,7 +17,7 @@ use crate::study::identification::estimators::Estimator;
 pub enum Verdict {
     /// They explain the data; the set holds the truth if they are true.
     Consistent,
-    /// They cannot all be true.
+    /// They cannot all be true, or a torque from outside was noticed.
     Refuted {
         /// What fails, one entry a kind.
         broken: Vec<BrokenAssumption>,
@@ -36,9 +37,12 @@ pub enum Assumption {
     VelocityAgainstAcceleration,
     /// No parameters of the prior explain the torques of the motion.
     Torque,
+    /// Something pushed the arm, or its model lacks something: for a short time torques are far from what explains them else. Noticed by a fit,
+    /// not proven ([`crate::study::external`]).
+    NothingPushes,
 }
 
-/// A proof that the stated bounds are not all true.
+/// A proof that the stated assumptions are not all true; of [`Assumption::NothingPushes`] what was noticed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BrokenAssumption {
     /// What fails.
@@ -174,6 +178,8 @@ pub struct Findings {
     pub verdict: Verdict,
     /// Where the stated bounds are refuted: the wider ones that the set is for, or why there is none.
     pub conditional: Option<ConditionalSet>,
+    /// Torques from outside that were noticed, by place of the log.
+    pub external_torques: Vec<ExternalTorque>,
     /// In words, what the set is worth.
     pub guarantee: String,
     /// The joints.
@@ -189,6 +195,8 @@ pub struct Findings {
     pub history: Vec<Moment>,
     /// The same data by every method.
     pub methods: Vec<MethodFinding>,
+    /// How the method that is shown was chosen; none where it was asked for, or the logs are too short to leave a part out.
+    pub choice: Option<MethodChoice>,
     /// The whole arm's base parameters.
     pub base: BaseFinding,
     /// Windows of data.

@@ -14,7 +14,12 @@ pub(super) type Estimates = Vec<(Estimator, Result<Estimate, StudyError>)>;
 
 impl IdentificationStudy<'_> {
     /// Every method in turn that there is something to estimate for, and the one that is asked for.
-    pub(super) fn estimates(&self, data: &Data, samples: &[Moving]) -> Result<Estimates, StudyError> {
+    pub(super) fn estimates(
+        &self,
+        data: &Data,
+        samples: &[Moving],
+        asked: Estimator,
+    ) -> Result<Estimates, StudyError> {
         let one = |method| {
             if method != Estimator::InverseDynamics {
                 return Ok((method, data.estimate(method)));
@@ -27,14 +32,13 @@ impl IdentificationStudy<'_> {
         };
         let body = self.robot.inertial_index(self.robot.end_effector());
         let applies = |method: &Estimator| {
-            *method == self.options.method || data.unknown.contains(&body) || !method.needs_body()
+            *method == asked || data.unknown.contains(&body) || !method.needs_body()
         };
         Estimator::ALL.into_iter().filter(applies).map(one).collect()
     }
 
-    /// The estimate that the options ask for.
-    pub(super) fn chosen<'a>(&self, estimates: &'a Estimates) -> Result<&'a Estimate, StudyError> {
-        let asked = self.options.method;
+    /// The estimate that is asked for.
+    pub(super) fn chosen(estimates: &Estimates, asked: Estimator) -> Result<&Estimate, StudyError> {
         let found = estimates.iter().find(|(method, _)| *method == asked);
         match found {
             Some((_, Ok(estimate))) => Ok(estimate),
@@ -50,7 +54,7 @@ impl IdentificationStudy<'_> {
     /// The table of all methods; torque errors are those on `samples`.
     pub(super) fn method_findings(
         &self,
-        estimates: &Estimates,
+        (estimates, asked): (&Estimates, Estimator),
         set: Option<&ParameterSet>,
         unknown: &[usize],
         samples: &[Moving],
@@ -90,7 +94,7 @@ impl IdentificationStudy<'_> {
             });
             MethodFinding {
                 method: *method,
-                chosen: *method == self.options.method,
+                chosen: *method == asked,
                 values: unknown.iter().map(|j| says(j).then_some(estimate.z[*j])).collect(),
                 interval,
                 physical: whole_body.then(|| check_physical(&body).is_ok()),

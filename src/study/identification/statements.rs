@@ -1,6 +1,6 @@
 //! A study in words: what was done to the data, what was assumed, what the set is worth.
 
-use super::{ACCELERATION_MARGIN, ConditionalSet, IdentificationStudy, LogFinding, Verdict};
+use super::{ACCELERATION_MARGIN, Assumption, ConditionalSet, IdentificationStudy, LogFinding, Verdict};
 use crate::identify::proof::{Premises, WiderBounds};
 use crate::identify::recorded::clock_of;
 use crate::identify::window::Clock;
@@ -30,11 +30,15 @@ impl IdentificationStudy<'_> {
     }
 
     pub(super) fn guarantee(&self, verdict: &Verdict, conditional: Option<&ConditionalSet>) -> String {
-        let Verdict::Refuted { .. } = verdict else {
+        let Verdict::Refuted { broken, .. } = verdict else {
             return "The set holds the true parameters if the stated assumptions are true; the data do not contradict them."
                 .to_owned();
         };
-        let refuted = "No guarantee: the stated assumptions cannot all be true, whatever the parameters.";
+        let refuted = if broken.iter().all(|b| b.assumption == Assumption::NothingPushes) {
+            "No guarantee: something pushed the arm, or its model lacks something there."
+        } else {
+            "No guarantee: the stated assumptions cannot all be true, whatever the parameters."
+        };
         match conditional {
             Some(found) => format!("{refuted} {}", found.sentence()),
             None => refuted.to_owned(),

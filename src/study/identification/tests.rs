@@ -21,7 +21,7 @@ pub(crate) mod refutations;
 fn options(unknown: Unknown, robot: &Arm) -> StudyOptions {
     StudyOptions {
         unknown,
-        method: Estimator::InverseDynamics,
+        method: Some(Estimator::InverseDynamics),
         smoothing: Smoothing::default(),
         window_s: 0.1,
         acceleration: None,

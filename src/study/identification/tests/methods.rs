@@ -122,7 +122,7 @@ fn the_method_that_is_asked_for_is_shown_or_the_reason_told() {
     let logs = [through_a_file(&samples, &robot)];
     let prior = Unknown::Friction.default_prior(&robot);
     let with = |method: Estimator| {
-        let options = StudyOptions { method, ..options(Unknown::Friction, &robot) };
+        let options = StudyOptions { method: Some(method), ..options(Unknown::Friction, &robot) };
         study(&robot, &prior, &logs, &options).run()
     };
     let (plain, weighted) = (with(Estimator::Ols).unwrap(), with(Estimator::Wls).unwrap());
