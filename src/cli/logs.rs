@@ -47,7 +47,9 @@ pub struct LeftOut(pub(super) [f64; 2]);
 fn times(text: &str) -> Result<LeftOut, String> {
     let numbers = text.split_once("..").map(|(from, to)| (from.parse::<f64>(), to.parse::<f64>()));
     match numbers {
-        Some((Ok(from), Ok(to))) if from < to && from.is_finite() && to.is_finite() => Ok(LeftOut([from, to])),
+        Some((Ok(from), Ok(to))) if from < to && from.is_finite() && to.is_finite() => {
+            Ok(LeftOut([from, to]))
+        }
         _ => Err("expected two times, FROM..TO in s, the first before the second".to_owned()),
     }
 }

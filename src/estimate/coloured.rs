@@ -68,6 +68,9 @@ impl ColouredCovariance {
 
 /// The symmetric root of a covariance.
 fn square_root(p: &DMatrix<f64>) -> DMatrix<f64> {
+    if p.is_empty() {
+        return p.clone();
+    }
     let eigen = SymmetricEigen::new(p.clone());
     let roots = eigen.eigenvalues.map(|x| x.max(0.0).sqrt());
     &eigen.eigenvectors * DMatrix::from_diagonal(&roots) * eigen.eigenvectors.transpose()

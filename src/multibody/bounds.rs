@@ -94,7 +94,8 @@ impl ParameterBounds {
             gradient.fill(0.0);
             out.inequality_values[row] = match *inequality {
                 Inequality::Side { place, sign, bound, size } => {
-                    let value = by_coordinates(map, theta, place, |k, slope| gradient[k] += sign * slope / size);
+                    let value =
+                        by_coordinates(map, theta, place, |k, slope| gradient[k] += sign * slope / size);
                     sign * (value - bound) / size
                 }
                 Inequality::Dissipates { joint, size } => {
@@ -102,9 +103,12 @@ impl ParameterBounds {
                         let found = map.joints.iter().position(|own| *own == (joint, which));
                         let Some(i) = found else { return sign * map.nominal[which.index(robot, joint)] };
                         let place = INERTIAL * map.bodies.len() + i;
-                        sign * by_coordinates(map, theta, place, |k, slope| gradient[k] += sign * slope / size)
+                        sign * by_coordinates(map, theta, place, |k, slope| {
+                            gradient[k] += sign * slope / size
+                        })
                     };
-                    (rate(JointParameter::StictionRate, 1.0) + rate(JointParameter::StribeckRate, -1.0)) / size
+                    (rate(JointParameter::StictionRate, 1.0) + rate(JointParameter::StribeckRate, -1.0))
+                        / size
                 }
             };
         }
@@ -159,6 +163,11 @@ fn check(robot: &Model, map: &ParameterMap, bound: &ParameterBound) -> Result<()
         let (joint, which) = map.joints[place - bodies];
         (robot.joints[joint].name.clone(), which.name().0)
     };
-    let reason = format!("{name} between {lower} and {upper}, expected two numbers, the first no larger than the second");
+    let reason = format!(
+        "{name} between {lower} and {upper}, expected two numbers, the first no larger than the second"
+    );
     Err(EstimateError::Body { body, reason })
 }
+
+#[cfg(test)]
+mod tests;

@@ -88,7 +88,8 @@ pub fn closing(findings: &Findings) -> String {
     });
     let heading = methods::HEADING;
     let by_method = align(&with_heading(heading, methods::summary_rows(findings), str::to_owned));
-    let chosen = findings.choice.as_ref().map(|choice| format!("  {}\n", choice.sentence())).unwrap_or_default();
+    let chosen =
+        findings.choice.as_ref().map(|choice| format!("  {}\n", choice.sentence())).unwrap_or_default();
     let by_method = by_method + &methods::notes(findings) + &chosen;
     format!(
         "{rule}\n  {} · {} window(s) · {}\n{rule}\n{joints}\n{predicted}{parameters}\n{held}{by_method}{rule}\n{}  {}\n  {}\n  {}\n",

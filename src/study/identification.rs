@@ -47,8 +47,8 @@ pub use findings::{
     Assumption, BrokenAssumption, ConditionalSet, Findings, JointFinding, LogFinding, MethodFinding, Moment,
     ParameterFinding, Prediction, Verdict,
 };
-pub use window::{WINDOWS_S, window_by_noise};
 pub use regrouped::{BaseFinding, BaseParameterFinding};
+pub use window::{WINDOWS_S, window_by_noise};
 
 use estimators::{Data, Estimator};
 use refuted::Making;

@@ -30,7 +30,7 @@ const SAMPLES: usize = 400;
 /// One deviation that changes a parameter's part of the torques by more than this share of the torques themselves is no estimate.
 const POOR: f64 = 0.1;
 /// Parameters with at least this share of the largest part in a poor direction belong to it.
-const MEMBER: f64 = 0.3;
+const MEMBER: f64 = 0.1;
 /// Terms of a combination with a smaller factor are left out of its name.
 const VISIBLE: f64 = 5e-4;
 
@@ -328,6 +328,9 @@ fn inseparable(
             covariance[(places[i], places[k])] * effects[places[i]] * effects[places[k]]
         })
     };
+    if told.is_empty() {
+        return vec![];
+    }
     let eigen = SymmetricEigen::new(of(told));
     let mut order: Vec<usize> = (0..told.len()).collect();
     order.sort_by(|&i, &k| eigen.eigenvalues[k].total_cmp(&eigen.eigenvalues[i]));

@@ -13,9 +13,9 @@ use serde::Deserialize;
 use crate::estimate::error::EstimateError;
 use crate::estimate::solver::{Rollout, SolverOptions};
 use crate::inertia::INERTIAL;
-use crate::multibody::{Deviations, ParameterBound};
 use crate::multibody::equations::ParameterEquation;
 use crate::multibody::parameters::ParameterMap;
+use crate::multibody::{Deviations, ParameterBound};
 use crate::recording::{EvenLog, Sample};
 use crate::robot::{self, Model};
 
@@ -73,7 +73,8 @@ impl EstimationStudy {
         reader.check_schedule(&contacts, &log.samples, &deviations, log.step_s)?;
         let work = reader.work(&file, &map, &log, &deviations)?;
         reader.forget_unmeasured(&mut log.samples, &deviations);
-        let request = file.log.first().map(|log| reader.request(log, vec![])).transpose()?.unwrap_or_default();
+        let request =
+            file.log.first().map(|log| reader.request(log, vec![])).transpose()?.unwrap_or_default();
         Ok(Self {
             name: file.name.clone(),
             description: file.description.clone(),

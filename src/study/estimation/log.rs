@@ -8,7 +8,8 @@ use crate::estimate::error::EstimateError;
 use crate::multibody::parameters::ParameterMap;
 use crate::multibody::{Deviations, Observation};
 use crate::recording::{
-    AngleUnit, ColumnNames, LogError, LogFormat, LogRequest, MeasurementLog, MissingReadings, Quantity, Sample,
+    AngleUnit, ColumnNames, LogError, LogFormat, LogRequest, MeasurementLog, MissingReadings, Quantity,
+    Sample,
 };
 
 /// A stated interval and the log's may differ by this share of it.
@@ -60,11 +61,7 @@ impl Samples {
 
 impl Reader<'_> {
     /// How the problem's logs are to be read.
-    pub(super) fn request(
-        &self,
-        log: &file::Log,
-        further: Vec<String>,
-    ) -> Result<LogRequest, EstimateError> {
+    pub(super) fn request(&self, log: &file::Log, further: Vec<String>) -> Result<LogRequest, EstimateError> {
         let named = log.columns.as_ref().map(|text| text.parse::<ColumnNames>());
         let columns = match named.transpose() {
             Ok(columns) => columns.unwrap_or_default(),

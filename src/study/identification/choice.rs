@@ -39,11 +39,13 @@ pub struct MethodError {
 impl MethodChoice {
     /// In words.
     pub fn sentence(&self) -> String {
-        let told: Vec<String> = (self.left_out.iter().take(3))
+        let (own, others): (Vec<&MethodError>, Vec<_>) =
+            self.left_out.iter().partition(|m| m.method == self.method);
+        let told: Vec<String> = (own.into_iter().chain(others).take(4))
             .map(|m| format!("{} {:.1} %", m.method.name(), 100.0 * m.error))
             .collect();
         format!(
-            "{} is shown: of the torques of the last third of each log, which was not learnt from, {} are left",
+            "{} is shown: of the torques of the last third of each log, which was not learnt from, these are left: {}",
             self.method.name(),
             told.join(", ")
         )
@@ -92,7 +94,8 @@ impl IdentificationStudy<'_> {
             }
             let Ok(estimate) = found else { continue };
             let body: [f64; INERTIAL] = std::array::from_fn(|k| estimate.z[hand + k]);
-            if unknown.contains(&hand) && check_physical(&body).is_err() {
+            // What is held is told as a body; of whole arms torques tell too little for that.
+            if self.options.unknown == Unknown::Payload && check_physical(&body).is_err() {
                 continue;
             }
             let errors = self.errors(&estimate.z, &unseen).unlimited;

@@ -31,9 +31,8 @@ impl IdentificationStudy<'_> {
             Ok((method, Ok(Estimate { method, z, found, interval: None, note: None, seconds })))
         };
         let body = self.robot.inertial_index(self.robot.end_effector());
-        let applies = |method: &Estimator| {
-            *method == asked || data.unknown.contains(&body) || !method.needs_body()
-        };
+        let applies =
+            |method: &Estimator| *method == asked || data.unknown.contains(&body) || !method.needs_body();
         Estimator::ALL.into_iter().filter(applies).map(one).collect()
     }
 

@@ -20,11 +20,14 @@ const PLACES: usize = 20;
 /// The length of momentum windows that suits the noise of these logs, s.
 pub fn window_by_noise(robot: &Model, logs: &[MeasurementLog]) -> f64 {
     let noise = read_as_torque(robot, logs);
-    let torque = root_mean_square(logs.iter().flat_map(|log| log.samples.iter().map(|s| &s.tau[..])), robot.nv());
+    let torque =
+        root_mean_square(logs.iter().flat_map(|log| log.samples.iter().map(|s| &s.tau[..])), robot.nv());
     let longest = logs.iter().flat_map(|log| log.segments.iter().map(|part| &log.samples[part.clone()]));
-    let seconds = |part: &[Sample]| part.last().zip(part.first()).map_or(0.0, |(last, first)| last.t - first.t);
+    let seconds =
+        |part: &[Sample]| part.last().zip(part.first()).map_or(0.0, |(last, first)| last.t - first.t);
     let longest = longest.map(seconds).fold(0.0, f64::max);
-    let small = |window: f64| noise.iter().zip(&torque).all(|(noise, torque)| noise / window <= SMALL * torque);
+    let small =
+        |window: f64| noise.iter().zip(&torque).all(|(noise, torque)| noise / window <= SMALL * torque);
     let fits = |window: &&f64| FEWEST * **window <= longest;
     let candidates: Vec<f64> = WINDOWS_S.iter().filter(fits).copied().collect();
     let chosen = candidates.iter().find(|window| small(**window)).or(candidates.last());
