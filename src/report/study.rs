@@ -103,6 +103,9 @@ pub fn closing(findings: &Findings) -> String {
     )
 }
 
+/// Torques from outside that are told, largest first.
+const TOLD: usize = 8;
+
 /// One line.
 fn verdict(findings: &Findings) -> String {
     match &findings.verdict {
@@ -118,10 +121,18 @@ fn verdict(findings: &Findings) -> String {
 /// What fails, a sentence each.
 fn broken(findings: &Findings) -> Vec<String> {
     let Verdict::Refuted { broken, time_stamps_s } = &findings.verdict else { return vec![] };
-    let noticed = |b: &&BrokenAssumption| b.assumption != Assumption::NothingPushes;
-    let mut sentences: Vec<String> = broken.iter().filter(noticed).map(sentence).collect();
-    sentences.extend(findings.external_torques.iter().map(ExternalTorque::sentence));
-    if broken.iter().filter(noticed).any(|b| b.assumption != Assumption::Torque) {
+    let proven = |b: &&BrokenAssumption| b.assumption != Assumption::NothingPushes;
+    let mut sentences: Vec<String> = broken.iter().filter(proven).map(sentence).collect();
+    let noticed_by_size = {
+        let mut all: Vec<&ExternalTorque> = findings.external_torques.iter().collect();
+        all.sort_by(|a, b| b.beyond.total_cmp(&a.beyond));
+        all
+    };
+    sentences.extend(noticed_by_size.iter().take(TOLD).map(|event| event.sentence()));
+    if noticed_by_size.len() > TOLD {
+        sentences.push(format!("{} smaller ones stand in summary.json", noticed_by_size.len() - TOLD));
+    }
+    if broken.iter().filter(proven).any(|b| b.assumption != Assumption::Torque) {
         sentences.push(match time_stamps_s {
             Some(s) => format!(
                 "timing: time stamps wrong by at most {} ms would be enough for positions and velocities, all else as stated",

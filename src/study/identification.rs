@@ -209,16 +209,13 @@ impl IdentificationStudy<'_> {
         let (asked, choice) = self.choice(making, &unknown)?;
         let mut estimates = self.estimates(&known, &samples, asked)?;
         if verdict != Verdict::Consistent {
-            // Its proof rests on bounds that are refuted.
-            let found = estimates.iter_mut().filter_map(|(_, found)| found.as_mut().ok());
-            found.for_each(|estimate| estimate.interval = None);
+            methods::forget_intervals(&mut estimates);
         }
         let estimate = Self::chosen(&estimates, asked)?.z.clone();
         let unseen = self.validation.map(|log| moving(log, options.smoothing)).transpose()?;
         let seen_by = unseen.as_deref().unwrap_or(&samples);
         let methods = self.method_findings((&estimates, asked), set, &unknown, seen_by);
-        let hand = &estimate[robot.body_range(robot.end_effector())];
-        let body: [f64; INERTIAL] = std::array::from_fn(|k| hand[k]);
+        let body = self.last_body(&estimate);
         Ok(Findings {
             schema: 3,
             robot: robot.name.clone(),
@@ -328,6 +325,12 @@ impl IdentificationStudy<'_> {
         }
         let useful = |k: usize, i: usize| !at_speed_limit(robot, &samples[k].dq, i);
         Ok(fit_reweighted(robot, samples, &belief, useful, rounds)?)
+    }
+
+    /// The last body of an estimate.
+    fn last_body(&self, estimate: &[f64]) -> [f64; INERTIAL] {
+        let first = self.robot.inertial_index(self.robot.end_effector());
+        std::array::from_fn(|k| estimate[first + k])
     }
 
     /// Torque errors of an estimate.

@@ -10,7 +10,6 @@ use super::refuted::Making;
 use super::{IdentificationStudy, StudyError, torque_rms};
 use crate::identify::Unknown;
 use crate::identify::recorded::wider;
-use crate::inertia::INERTIAL;
 use crate::inertia::pseudo::check_physical;
 use crate::recording::MeasurementLog;
 use crate::regression::inverse::{Moving, moving};
@@ -84,7 +83,6 @@ impl IdentificationStudy<'_> {
         let samples: Vec<_> = used.iter().flat_map(|log| log.samples.iter().cloned()).collect();
         let (robot, prior) = (self.robot, self.prior);
         let data = Data { robot, rows: &rows, prior, set: prior, unknown, samples: &samples };
-        let hand = robot.inertial_index(robot.end_effector());
         let signal = torque_rms(&unseen, robot.dof());
         let mut left_out = vec![];
         for (method, found) in self.estimates(&data, &seen, usual)? {
@@ -93,9 +91,10 @@ impl IdentificationStudy<'_> {
                 continue;
             }
             let Ok(estimate) = found else { continue };
-            let body: [f64; INERTIAL] = std::array::from_fn(|k| estimate.z[hand + k]);
             // What is held is told as a body; of whole arms torques tell too little for that.
-            if self.options.unknown == Unknown::Payload && check_physical(&body).is_err() {
+            if self.options.unknown == Unknown::Payload
+                && check_physical(&self.last_body(&estimate.z)).is_err()
+            {
                 continue;
             }
             let errors = self.errors(&estimate.z, &unseen).unlimited;

@@ -12,6 +12,12 @@ use crate::study::identification::estimators::{Data, Estimate, Estimator};
 /// An estimate by each method, or why there is none.
 pub(super) type Estimates = Vec<(Estimator, Result<Estimate, StudyError>)>;
 
+/// Takes the intervals off: their proof rests on bounds that are refuted.
+pub(super) fn forget_intervals(estimates: &mut Estimates) {
+    let found = estimates.iter_mut().filter_map(|(_, found)| found.as_mut().ok());
+    found.for_each(|estimate| estimate.interval = None);
+}
+
 impl IdentificationStudy<'_> {
     /// Every method in turn that there is something to estimate for, and the one that is asked for.
     pub(super) fn estimates(

@@ -1,10 +1,11 @@
 //! Torques from outside in the logs of a study: noticed before a set is believed.
 //!
 //! What a set rests on says that nothing but the drives, gravity and friction moves the arm. Honest bounds on sensors are wide, so that a push
-//! may fit into them and move the set away from the truth instead of contradicting it. Where one is noticed no set is shown, whatever the bounds say;
-//! who leaves its time out ([`crate::recording::LogRequest::left_out_s`]) gets one.
+//! may fit into them and move the set away from the truth instead of contradicting it. Where one is noticed the bounds that explain the data are not
+//! believed, and their set is not shown; who leaves its time out ([`crate::recording::LogRequest::left_out_s`]) gets one.
 
 use super::{Assumption, BrokenAssumption, ConditionalSet, IdentificationStudy, Learned, Verdict};
+use crate::identify::recorded::at_speed_limit;
 use crate::recording::Sample;
 use crate::study::external::{ExternalTorque, external_torques};
 
@@ -20,10 +21,20 @@ impl IdentificationStudy<'_> {
             parts.iter().map(|(log, part)| &self.logs[*log].samples[part.clone()]).collect();
         let mut found = external_torques(self.robot.model(), &segments);
         found.iter_mut().for_each(|event| event.segment = parts[event.segment].0);
+        // A drive at its speed limit brakes by itself: nobody pushes.
+        found.retain(|event| !self.brakes_itself(event));
         found
     }
 
-    /// What was learnt, without its set and with another verdict where something pushed.
+    fn brakes_itself(&self, event: &ExternalTorque) -> bool {
+        let joint = self.robot.joints.iter().position(|joint| joint.name == event.joint);
+        let [from, to] = event.touched_s;
+        let mut samples = self.logs[event.segment].samples.iter().filter(|s| (from..=to).contains(&s.t));
+        joint.is_some_and(|j| samples.any(|s| at_speed_limit(self.robot, &s.dq, j)))
+    }
+
+    /// What was learnt, with another verdict where something pushed. A set under bounds that explain everything goes; one under wider bounds, found after
+    /// the stated ones were refuted, promises nothing that a push could break.
     pub(super) fn believed(&self, learned: Learned, found: &[ExternalTorque]) -> Learned {
         if found.is_empty() {
             return learned;
@@ -37,28 +48,36 @@ impl IdentificationStudy<'_> {
             steps: None,
             remedies: vec![],
         };
-        let (mut broken, time_stamps_s) = match learned.verdict {
-            Verdict::Consistent => (vec![], None),
-            Verdict::Refuted { broken, time_stamps_s } => (broken, time_stamps_s),
-        };
-        broken.extend(found.iter().map(broken_by));
+        let mut worst: Vec<&ExternalTorque> = vec![];
+        for event in found {
+            match worst.iter_mut().find(|other| other.joint == event.joint) {
+                Some(other) if event.beyond > other.beyond => *other = event,
+                Some(_) => {}
+                None => worst.push(event),
+            }
+        }
+        let noticed = worst.into_iter().map(broken_by);
+        if let Verdict::Refuted { mut broken, time_stamps_s } = learned.verdict {
+            broken.extend(noticed);
+            return Learned { verdict: Verdict::Refuted { broken, time_stamps_s }, ..learned };
+        }
+        let (broken, time_stamps_s) = (noticed.collect(), None);
         let sensors = self.robot.sensors();
-        let conditional = learned.conditional.unwrap_or(ConditionalSet {
+        let conditional = ConditionalSet {
             margin: self.options.margin,
             position_rad: sensors.position_rad,
             velocity_rad_s: sensors.velocity_rad_s,
             torque_nm: 0.0,
             windows_used: 0,
             windows_held_out: 0,
-            refused: None,
-        });
-        let refused = Some(format!(
-            "something pushed, and a set that is learnt from it would be false; `--without {}` leaves its times out",
-            without(found)
-        ));
+            refused: Some(format!(
+                "something pushed, and a set that is learnt from it would be false; `--without {}` leaves its times out",
+                without(found)
+            )),
+        };
         Learned {
             verdict: Verdict::Refuted { broken, time_stamps_s },
-            conditional: Some(ConditionalSet { refused, ..conditional }),
+            conditional: Some(conditional),
             narrowed: None,
             ..learned
         }
