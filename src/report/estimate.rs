@@ -80,7 +80,8 @@ fn numbers(row: &ParameterRow) -> [String; 6] {
 
 /// The estimated states as CSV.
 fn states(result: &StudyResult) -> String {
-    let n = result.trajectory.us.first().map_or(0, Vec::len);
+    // In a gap there is no noise: the first interval may be one.
+    let n = result.trajectory.us.iter().map(Vec::len).max().unwrap_or(0);
     let state = result.trajectory.xs.first().map_or(0, Vec::len);
     let columns = |name: &str, count: usize| (1..=count).map(|j| format!(",{name}{j}")).collect::<String>();
     let mut text = format!("t{}{}{}\n", columns("q", state - n), columns("dq", n), columns("w", n));
@@ -89,7 +90,7 @@ fn states(result: &StudyResult) -> String {
         for value in x.iter().chain(u) {
             let _ = write!(text, ",{value}");
         }
-        // The last sample has no interval behind it.
+        // A gap has none, and the last sample no interval behind it.
         text += &",".repeat(n - u.len());
         text.push('\n');
     }

@@ -45,6 +45,8 @@ pub struct BaseRows {
     pub covariance: Vec<Vec<f64>>,
     /// Their coloured covariance.
     pub coloured_covariance: Vec<Vec<f64>>,
+    /// Names of those that the recording says nothing of: their posterior variance is the prior's.
+    pub prior_alone: Vec<String>,
     /// Combinations that this recording does not separate.
     pub inseparable: Vec<Inseparable>,
     /// Joints whose gains are estimated, if gains, inertias and friction may all grow by one factor without a trace.
@@ -102,6 +104,12 @@ impl BaseRows {
             out.push(format!(
                 "nothing is known of {}: this motion does not show it, and no prior is stated",
                 quoted(&open)
+            ));
+        }
+        if !self.prior_alone.is_empty() {
+            out.push(format!(
+                "the prior alone tells of {}: this motion does not show it",
+                quoted(&self.prior_alone)
             ));
         }
         out.extend(self.inseparable.iter().map(|group| self.sentence(group)));
@@ -256,8 +264,15 @@ impl EstimationStudy {
             };
             (0..base.rank()).map(|i| (0..base.rank()).map(|k| entry(i, k)).collect()).collect()
         };
+        let prior = of(&DMatrix::from_diagonal(&DVector::from_iterator(
+            nt,
+            self.deviations.theta.iter().map(|d| d * d),
+        )));
+        let unseen =
+            |k: &usize| prior[(*k, *k)].is_finite() && plain[(*k, *k)] > super::UNSEEN * prior[(*k, *k)];
         Some(BaseRows {
             of: map.len(),
+            prior_alone: (told.iter().copied().filter(unseen)).map(|k| parameters[k].name.clone()).collect(),
             covariance: listed(&plain),
             coloured_covariance: listed(&wide),
             inseparable: inseparable((&wide, &told), &effects, signal, &values),
