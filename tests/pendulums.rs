@@ -260,6 +260,7 @@ fn what_bang_bang_torques_do_not_separate_is_named() {
         let own = base.covariance[k][k].sqrt();
         assert!((own / row.deviation.unwrap() - 1.0).abs() < 1e-9, "{row:?} {own}");
     }
+    assert!(base.inseparable[0].share > 0.1, "{:?}", base.inseparable[0]);
     let (places, factors) = (&base.inseparable[0].order, &base.inseparable[0].known);
     let factor = |name: &str| {
         let k = places.iter().position(|&k| base.parameters[k].name.starts_with(name)).unwrap();

@@ -5,7 +5,7 @@
 //! posterior of the coordinates by the chain rule. Where a motion is poor, several of them are uncertain together, and a combination of these
 //! is known all the same: both are named.
 
-use nalgebra::{DMatrix, DVector, SymmetricEigen};
+use nalgebra::{Cholesky, DMatrix, DVector, SymmetricEigen};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
@@ -31,6 +31,8 @@ const SAMPLES: usize = 400;
 const POOR: f64 = 0.1;
 /// Parameters with at least this share of the largest part in a poor direction belong to it.
 const MEMBER: f64 = 0.1;
+/// Parameters with at least this share of the largest part, in prior deviations, name a direction that the prior alone tells of.
+const LEADING: f64 = 0.5;
 /// Terms of a combination with a smaller factor are left out of its name.
 const VISIBLE: f64 = 5e-4;
 
@@ -75,6 +77,8 @@ pub struct BaseParameterRow {
 pub struct Inseparable {
     /// Their places in [`BaseRows::parameters`].
     pub members: Vec<usize>,
+    /// What that change does to the torques of the recording, as a share of them.
+    pub share: f64,
     /// What all of them may change by together without a trace: one coloured deviation along the direction that is known least.
     pub change: Vec<f64>,
     /// Factors of the combination of them that is known best; the first is 1.
@@ -129,7 +133,12 @@ impl BaseRows {
             .map(|(&i, by)| format!("{} `{}` by {by:+.3} {}", row(i).meaning, row(i).name, row(i).unit))
             .collect();
         if group.members.len() == 1 {
-            return format!("this motion hardly shows {} (one coloured deviation)", parts[0]);
+            let (what, name) = (row(group.members[0]).meaning, &row(group.members[0]).name);
+            return if group.share > 1.0 {
+                format!("this motion does not show {what} `{name}`, and no prior tells of it")
+            } else {
+                format!("this motion hardly shows {} (one coloured deviation)", parts[0])
+            };
         }
         let known: Vec<String> = (group.known.iter().zip(&group.order))
             .map(|(factor, &i)| format!("{factor:+.3} ({})", row(i).name))
@@ -268,11 +277,12 @@ impl EstimationStudy {
             nt,
             self.deviations.theta.iter().map(|d| d * d),
         )));
-        let unseen =
-            |k: &usize| prior[(*k, *k)].is_finite() && plain[(*k, *k)] > super::UNSEEN * prior[(*k, *k)];
         Some(BaseRows {
             of: map.len(),
-            prior_alone: (told.iter().copied().filter(unseen)).map(|k| parameters[k].name.clone()).collect(),
+            prior_alone: prior_alone(&prior, &plain)
+                .into_iter()
+                .map(|k| parameters[k].name.clone())
+                .collect(),
             covariance: listed(&plain),
             coloured_covariance: listed(&wide),
             inseparable: inseparable((&wide, &told), &effects, signal, &values),
@@ -331,6 +341,30 @@ fn scale_unknown(robot: &Model, map: &ParameterMap, any: &DMatrix<f64>, rank: us
     gains.iter().map(|&place| robot.joints[map.joints[place - first].0].name.clone()).collect()
 }
 
+/// Places of the parameters that belong to directions of which the posterior knows what the prior did; none without a prior on everything.
+fn prior_alone(prior: &DMatrix<f64>, posterior: &DMatrix<f64>) -> Vec<usize> {
+    let count = prior.nrows();
+    if count == 0 || prior.iter().any(|x| !x.is_finite()) {
+        return vec![];
+    }
+    let Some(root) = Cholesky::new(prior.clone()).map(|factor| factor.l()) else { return vec![] };
+    let Some(half) = root.solve_lower_triangular(posterior) else { return vec![] };
+    let Some(whole) = root.solve_lower_triangular(&half.transpose()) else { return vec![] };
+    let eigen = SymmetricEigen::new(whole);
+    let mut places = vec![];
+    for (value, vector) in eigen.eigenvalues.iter().zip(eigen.eigenvectors.column_iter()) {
+        let direction = &root * vector;
+        let shares: Vec<f64> = (0..count).map(|k| direction[k].abs() / prior[(k, k)].sqrt()).collect();
+        let most = shares.iter().copied().fold(0.0, f64::max);
+        if *value > super::UNSEEN {
+            places.extend((0..count).filter(|&k| shares[k] > LEADING * most));
+        }
+    }
+    places.sort_unstable();
+    places.dedup();
+    places
+}
+
 /// Poor directions of the covariance, in torques; each parameter is named in one of them.
 fn inseparable(
     (covariance, told): (&DMatrix<f64>, &[usize]),
@@ -377,6 +411,7 @@ fn inseparable(
         let known: Vec<f64> = sorted.iter().map(|&i| best[i] * effects[members[i]] / unit).collect();
         let places: Vec<usize> = sorted.iter().map(|&i| members[i]).collect();
         groups.push(Inseparable {
+            share: size / signal,
             change,
             value: known.iter().zip(&places).map(|(factor, &k)| factor * values[k]).sum(),
             deviation: part.eigenvalues.min().max(0.0).sqrt() / unit.abs(),
