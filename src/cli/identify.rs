@@ -8,13 +8,13 @@ use super::logs::{LogArgs, ReadLogs, ToRead, tell_hints, warn};
 use super::verify_set::log_files::describe;
 use super::{Failure, limbs, robot_lines, say};
 use crate::identify::Unknown;
-use crate::recording::MeasurementLog;
+use crate::recording::{LogRequest, MeasurementLog};
 use crate::regression::filter::Smoothing;
 use crate::report::study;
 use crate::robot::{self, Arm, Prior};
 use crate::study::identification::estimators::Estimator;
 use crate::study::identification::{
-    Delay, IdentificationStudy, StudyError, StudyOptions, Verdict, WINDOWS_S, window_by_noise,
+    Delay, Findings, IdentificationStudy, StudyError, StudyOptions, Verdict, WINDOWS_S, window_by_noise,
 };
 
 const EXAMPLES: &str = "\
@@ -295,18 +295,29 @@ pub fn run(args: &IdentifyArgs) -> Result<u8, Failure> {
         found = study(&options);
     }
     let mut findings = found.map_err(|e| input(&e))?;
+    name_files(&mut findings, args, &logs, &request)?;
+    let lines = robot_lines::of_arm(args, &findings, &robot, &options);
+    study::write(&args.out, &findings, Some(lines))?;
+    say(&format!("{}  {}\n", study::closing(&findings), args.out.join("report.html").display()))?;
+    Ok(if findings.verdict == Verdict::Consistent { 0 } else { 4 })
+}
+
+/// Puts the files, as they were read, among the premises of a proof.
+fn name_files(
+    findings: &mut Findings,
+    args: &IdentifyArgs,
+    logs: &[MeasurementLog],
+    request: &LogRequest,
+) -> Result<(), Failure> {
     if let Some(premises) = findings.proof.as_mut().and_then(|proof| proof.recorded.as_mut()) {
         let file = |(path, log): (&PathBuf, &MeasurementLog)| {
             let mut request = request.clone();
             request.format.velocity_half = log.derived.map(|derived| derived.half);
             describe(path, &request)
         };
-        premises.files = args.log.iter().zip(&logs).map(file).collect::<Result<_, _>>()?;
+        premises.files = args.log.iter().zip(logs).map(file).collect::<Result<_, _>>()?;
     }
-    let lines = robot_lines::of_arm(args, &findings, &robot, &options);
-    study::write(&args.out, &findings, Some(lines))?;
-    say(&format!("{}  {}\n", study::closing(&findings), args.out.join("report.html").display()))?;
-    Ok(if findings.verdict == Verdict::Consistent { 0 } else { 4 })
+    Ok(())
 }
 
 impl IdentifyArgs {

@@ -76,7 +76,6 @@ impl Reader<'_> {
             gap_periods: log.gap_periods,
             partial: true,
             format: LogFormat { columns, ..LogFormat::default() },
-            ..LogRequest::default()
         })
     }
 

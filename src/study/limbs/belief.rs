@@ -169,9 +169,10 @@ fn rms(parts: &[Vec<(f64, usize)>]) -> Vec<f64> {
 fn likely_worst_ratio(own: &[Vec<(f64, usize)>], apart: &[Vec<(f64, usize)>]) -> f64 {
     let motors = own.first().map_or(0, Vec::len);
     let of = |j: usize| {
-        let pieces = own.iter().zip(apart).filter(|(own, _)| own[j].1 > 0);
-        let ratio = |(own, apart): (&Vec<(f64, usize)>, &Vec<(f64, usize)>)| {
-            0.5 * (own[j].0.max(f64::MIN_POSITIVE) / apart[j].0.max(f64::MIN_POSITIVE)).ln()
+        let pieces =
+            own.iter().zip(apart).map(|(own, apart)| (own[j], apart[j])).filter(|(own, _)| own.1 > 0);
+        let ratio = |(own, apart): ((f64, usize), (f64, usize))| {
+            0.5 * (own.0.max(f64::MIN_POSITIVE) / apart.0.max(f64::MIN_POSITIVE)).ln()
         };
         let ratios: Vec<f64> = pieces.map(ratio).collect();
         let count = ratios.len() as f64;
