@@ -125,7 +125,7 @@ fn drives_that_cannot_be() {
 /// Ages, delays and jitter that are none; and such that are, which the law of the loop is not proven for: no plan is made for an arm that the proof
 /// is not about.
 #[test]
-fn timing_that_cannot_be_or_is_not_proven() {
+fn timing_that_cannot_be() {
     let run = |key: &str, value: f64, words: &[&str]| {
         let folder = tempfile::tempdir().unwrap();
         let robot = folder.path().join("arm.toml");
@@ -139,7 +139,6 @@ fn timing_that_cannot_be_or_is_not_proven() {
         for bad in [-1e-4, f64::NAN, f64::INFINITY, 0.2] {
             run(key, bad, &["arm.toml", &field, "expected", "control.period_s"]);
         }
-        run(key, 1e-4, &[&field, "0.0001, expected 0", "MomentumProblem"]);
     }
     run("latency_ms", 0.1, &["arm.toml", "latency_ms"]);
 }
