@@ -41,7 +41,7 @@ mod regrouped;
 mod statements;
 mod window;
 
-pub use choice::{MethodChoice, MethodError};
+pub use choice::{LeftOutError, MethodChoice};
 pub use delay::{Delay, DelayFinding};
 pub use findings::{
     Assumption, BrokenAssumption, ConditionalSet, Findings, JointFinding, LogFinding, MethodFinding, Moment,

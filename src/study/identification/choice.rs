@@ -23,12 +23,12 @@ pub struct MethodChoice {
     /// The one that is shown.
     pub method: Estimator,
     /// Torque errors on the part that was left out, as a share of the torques (root mean square over joints), best first.
-    pub left_out: Vec<MethodError>,
+    pub left_out: Vec<LeftOutError>,
 }
 
 /// What one method leaves of torques that it has not seen.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct MethodError {
+pub struct LeftOutError {
     /// Which.
     pub method: Estimator,
     /// Torque errors over torques, root mean square over joints.
@@ -38,7 +38,7 @@ pub struct MethodError {
 impl MethodChoice {
     /// In words.
     pub fn sentence(&self) -> String {
-        let (own, others): (Vec<&MethodError>, Vec<_>) =
+        let (own, others): (Vec<&LeftOutError>, Vec<_>) =
             self.left_out.iter().partition(|m| m.method == self.method);
         let told: Vec<String> = (own.into_iter().chain(others).take(4))
             .map(|m| format!("{} {:.1} %", m.method.name(), 100.0 * m.error))
@@ -102,7 +102,7 @@ impl IdentificationStudy<'_> {
             let squares: Vec<f64> = shares.map(|(e, s)| (e / s).powi(2)).collect();
             let error = (squares.iter().sum::<f64>() / squares.len().max(1) as f64).sqrt();
             if !squares.is_empty() && error.is_finite() {
-                left_out.push(MethodError { method, error });
+                left_out.push(LeftOutError { method, error });
             }
         }
         left_out.sort_by(|a, b| a.error.total_cmp(&b.error));
