@@ -131,6 +131,8 @@ fn its_plans_are_proven_again_and_refused_where_they_were_changed() {
     let (own, plans) = (expected(task), &record.plans[..2]);
     assert_eq!(objections(plans, &own).unwrap(), Vec::<String>::new());
     let tube = |plan: &Plan| plan.tube.momentum().unwrap().clone();
+    // What is not refused as it should be.
+    let missed = std::cell::RefCell::new(vec![]);
     let refused = |k: usize, word: &str, change: &dyn Fn(&mut Plan)| {
         let mut changed = plans.to_vec();
         change(&mut changed[k]);
@@ -138,7 +140,9 @@ fn its_plans_are_proven_again_and_refused_where_they_were_changed() {
             Ok(faults) => faults.join("; "),
             Err(error) => error.to_string(),
         };
-        assert!(said.contains(word), "{word}: {said}");
+        if !said.contains(word) {
+            missed.borrow_mut().push(format!("{word}: {said}"));
+        }
     };
     let constant = |k: usize, word: &str, change: &dyn Fn(&mut BoundedTube)| {
         refused(k, word, &|plan| {
@@ -153,7 +157,7 @@ fn its_plans_are_proven_again_and_refused_where_they_were_changed() {
     constant(0, "latency_s", &|b| b.tube.timing.latency_s *= 0.5);
     constant(0, "not a plan file", &|b| b.tube.gains.kappa = f64::NAN);
     constant(1, "k_r", &|b| b.tube.gains.k_r *= 0.9);
-    constant(1, "at the start", &|b| b.tube.start.as_mut().unwrap().noise_nms[0] *= 0.5);
+    constant(1, "start noise_nms", &|b| b.tube.start.as_mut().unwrap().noise_nms[0] *= 0.5);
     // What the plan says of its states, which others rely on.
     constant(0, "position_error_rad", &|b| b.bounds.position_error_rad[4] *= 0.9);
     constant(1, "rest_error_rad", &|b| b.bounds.rest_error_rad[4] *= 0.5);
@@ -162,6 +166,7 @@ fn its_plans_are_proven_again_and_refused_where_they_were_changed() {
     constant(0, "r_rad_s: expected 7 values", &|b| b.bounds.r_rad_s.clear());
     refused(1, "after 500 ticks", &|plan| plan.start = PlanStart::AfterTicks(500));
     refused(0, "schema 6", &|plan| plan.schema = 6);
+    assert_eq!(*missed.borrow(), Vec::<String>::new());
     // Without the plan before it, nothing is known of where the second one starts.
     let alone = objections(&plans[1..], &Expected::default()).unwrap().join("; ");
     assert!(alone.contains("the plan before it is not given"), "{alone}");
