@@ -164,7 +164,7 @@ fn noticed(study: &EstimationStudy) -> Vec<ExternalTorque> {
             first = k + 1;
         }
     }
-    external_torques(&study.robot, &segments)
+    external_torques(&study.robot, &segments).unwrap()
 }
 
 /// The fourth recording with its end, in which the pendulum is toppled and hit.

@@ -12,6 +12,7 @@
 //! [`SmoothFriction`].
 
 use super::friction::{SMOOTH_FRICTION, SmoothFriction};
+use crate::inertia::{ARMATURE, COULOMB, FRICTION, OFFSET, VISCOUS};
 use crate::robot::Model;
 
 /// Numbers of a drive: the gain, then (g0, .., g5), then the skew.
@@ -37,6 +38,17 @@ pub fn coulomb_direction(robot: &Model, v: f64) -> (f64, f64) {
     let speed = robot.friction_speed_rad_s;
     let ratio = v / speed;
     if ratio.abs() < 1.0 { (ratio, 1.0 / speed) } else { (ratio.signum(), 0.0) }
+}
+
+/// Regressor of a joint's own parameters in its own torque at speed `v` and acceleration `a`, in the order of
+/// [`crate::inertia`]: Coulomb's direction, `v`, `a`, 1.
+pub fn friction_columns(robot: &Model, v: f64, a: f64) -> [f64; FRICTION] {
+    let mut own = [0.0; FRICTION];
+    own[COULOMB] = coulomb_direction(robot, v).0;
+    own[VISCOUS] = v;
+    own[ARMATURE] = a;
+    own[OFFSET] = 1.0;
+    own
 }
 
 /// Smooth friction of joint `i` by the extended vector, if it has any.

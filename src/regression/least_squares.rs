@@ -77,13 +77,20 @@ pub fn weighted(
     ordinary(&a, &b)
 }
 
-/// Huber's weights for residuals: 1 within 1.345 robust standard deviations (from the median of |r|), falling as 1/|r|
+/// The standard deviation of normal residuals by the median of |r|: up to half of them may be anything. 0 of nothing.
+pub fn robust_deviation<'a>(residuals: impl IntoIterator<Item = &'a f64>) -> f64 {
+    let mut sizes: Vec<f64> = residuals.into_iter().map(|r| r.abs()).collect();
+    if sizes.is_empty() {
+        return 0.0;
+    }
+    let middle = sizes.len() / 2;
+    *sizes.select_nth_unstable_by(middle, f64::total_cmp).1 / NORMAL_MEDIAN
+}
+
+/// Huber's weights for residuals: 1 within 1.345 robust standard deviations ([`robust_deviation`]), falling as 1/|r|
 /// beyond. All 1 if half of the residuals vanish.
 pub fn huber_weights(residuals: &[f64]) -> Vec<f64> {
-    let mut sizes: Vec<f64> = residuals.iter().map(|r| r.abs()).collect();
-    sizes.sort_by(f64::total_cmp);
-    let deviation = sizes.get(sizes.len() / 2).copied().unwrap_or(0.0) / NORMAL_MEDIAN;
-    let limit = HUBER * deviation;
+    let limit = HUBER * robust_deviation(residuals);
     residuals.iter().map(|r| if limit > 0.0 && r.abs() > limit { limit / r.abs() } else { 1.0 }).collect()
 }
 

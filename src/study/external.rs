@@ -10,15 +10,18 @@
 //! reason to believe no estimate there. Whatever the measured torque contains is no push: a torque added by the drive itself shows only where
 //! the log holds commands.
 
-use nalgebra::{Cholesky, DMatrix, DVector};
+use std::ops::Range;
+
+use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 use serde::Serialize;
 
-use crate::dynamics::actuation::coulomb_direction;
+use crate::dynamics::actuation::friction_columns;
 use crate::dynamics::{Motion, torque_regressor};
-use crate::inertia::{ARMATURE, COULOMB, FRICTION, INERTIAL, OFFSET, VISCOUS};
+use crate::inertia::{FRICTION, INERTIAL};
 use crate::recording::Sample;
 use crate::regression::filter::LocalPolynomial;
-use crate::regression::least_squares::huber_weights;
+use crate::regression::inverse::rms;
+use crate::regression::least_squares::{huber_weights, robust_deviation};
 use crate::robot::Model;
 
 /// Half of the filter that accelerations come from, s, and the fewest samples that it takes.
@@ -47,8 +50,9 @@ const RIDGE: f64 = 1e-6;
 const LEAST: usize = 30;
 /// A smaller push, as a share of the joint's torque (root mean square), is not worth naming, however well the rest fits.
 const SHARE: f64 = 0.1;
-/// From the median of sizes to a deviation.
-const MEDIAN: f64 = 1.4826;
+/// Independent windows (of all joints) that each parameter needs which the motion shows: fewer are explained by the fit, pushes included, and
+/// what is left of them is no measure of what is usual.
+const ROWS_EACH: f64 = 2.0;
 
 /// A torque that nothing explains.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -84,21 +88,49 @@ impl ExternalTorque {
     }
 }
 
-/// Torques from outside in segments of a recording, in order of joints and times. None where the robot floats or has loops, whose forces
-/// nobody measures, or where the segments are too short to tell what is usual.
-pub fn external_torques(robot: &Model, segments: &[&[Sample]]) -> Vec<ExternalTorque> {
+/// Why torques from outside were not looked for.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum NotNoticed {
+    /// The robot floats, or has loops.
+    #[error(
+        "torques from outside are not looked for: nobody measures the forces on a floating base or in a loop"
+    )]
+    Unmeasured,
+    /// Too little data.
+    #[error(
+        "torques from outside are not looked for: {has_s:.1} s of motion are explained by {parameters:.0} parameters whatever happens; {needs_s:.1} s would tell"
+    )]
+    TooShort {
+        /// Length of what was recorded, s.
+        has_s: f64,
+        /// Length that would do, s.
+        needs_s: f64,
+        /// Parameters that the motion shows.
+        parameters: f64,
+    },
+}
+
+/// Torques from outside in segments of a recording, in order of joints and times.
+///
+/// # Errors
+/// [`NotNoticed`] where the robot floats or has loops, or where the segments are too short to tell what is usual.
+pub fn external_torques(robot: &Model, segments: &[&[Sample]]) -> Result<Vec<ExternalTorque>, NotNoticed> {
     if robot.has_free_flyer() || !robot.loops.is_empty() || robot.nv() != robot.bodies() {
-        return vec![];
+        return Err(NotNoticed::Unmeasured);
     }
     let chains: Vec<Vec<Block>> = segments.iter().map(|samples| blocks(robot, samples)).collect();
-    let Some(period) = chains.iter().flatten().map(|b| b.seconds).reduce(f64::max) else { return vec![] };
-    let Some(p) = fit(robot, &chains, count_of(WINDOW_S, period)) else { return vec![] };
-    let signal: Vec<f64> = (0..robot.nv()).map(|j| rms(chains.iter().flatten().map(|b| b.tau[j]))).collect();
+    let blocks = || chains.iter().flatten();
+    let period = blocks().map(|b| b.seconds).reduce(f64::max).unwrap_or(BLOCK_S);
+    let fit = fit(robot, &chains, count_of(WINDOW_S, period))?;
+    let signal = rms(&blocks().map(|block| block.tau.clone()).collect::<Vec<_>>(), robot.nv());
     let mut found = vec![];
     for joint in 0..robot.nv() {
-        let left: Vec<Vec<f64>> =
-            chains.iter().map(|chain| chain.iter().map(|block| block.left(joint, &p)).collect()).collect();
-        for (segment, marks) in marks(&left, period).into_iter().enumerate() {
+        let left: Vec<Vec<f64>> = chains
+            .iter()
+            .map(|chain| chain.iter().map(|block| block.left(joint, &fit.p)).collect())
+            .collect();
+        let doubt = |segment: usize, blocks: Range<usize>| fit.deviation(joint, &chains[segment][blocks]);
+        for (segment, marks) in marks(&left, period, doubt).into_iter().enumerate() {
             let chain = &chains[segment];
             let events = events(&marks, period).into_iter();
             found.extend(events.filter_map(|event| {
@@ -113,7 +145,7 @@ pub fn external_torques(robot: &Model, segments: &[&[Sample]]) -> Vec<ExternalTo
             }));
         }
     }
-    found
+    Ok(found)
 }
 
 /// Means of regressor and torques over a short time.
@@ -210,23 +242,48 @@ impl Writer {
             let row = &mut y[width * j..width * (j + 1)];
             row[..links].copy_from_slice(&self.links[links * j..links * (j + 1)]);
             let own = &mut row[links + FRICTION * j..][..FRICTION];
-            own[COULOMB] = coulomb_direction(robot, v[j]).0;
-            own[VISCOUS] = v[j];
-            own[ARMATURE] = a[j];
-            own[OFFSET] = 1.0;
+            own.copy_from_slice(&friction_columns(robot, v[j], a[j]));
         }
     }
 }
 
-/// The parameters that most windows agree on; nothing where there are too few.
-fn fit(robot: &Model, chains: &[Vec<Block>], length: usize) -> Option<DVector<f64>> {
+/// Parameters, and how well the windows that agree on them determine them.
+struct Fit {
+    p: DVector<f64>,
+    normal: Normal,
+    /// How often a datum counts in the normal equations: windows overlap.
+    overlap: f64,
+}
+
+impl Fit {
+    /// Deviation of what the parameters predict for the mean torque over blocks. Windows that do not fit have no say in the parameters; where
+    /// nothing else shows what moves there (at the ends of a recording, say) their rest is no push, it is not known.
+    fn deviation(&self, joint: usize, blocks: &[Block]) -> f64 {
+        let width = self.p.len();
+        let mut y = DVector::zeros(width);
+        for block in blocks {
+            let own = block.y[width * joint..][..width].iter().zip(self.normal.scale.iter());
+            y.iter_mut().zip(own).for_each(|(sum, (x, scale))| *sum += x / scale / blocks.len() as f64);
+        }
+        (self.overlap * y.dot(&self.normal.factor.solve(&y))).sqrt()
+    }
+}
+
+/// The parameters that most windows agree on.
+fn fit(robot: &Model, chains: &[Vec<Block>], length: usize) -> Result<Fit, NotNoticed> {
     let (n, width) = (robot.nv(), robot.parameter_count());
+    let has_s: f64 = chains.iter().flatten().map(|block| block.seconds).sum();
+    let too_short = |parameters: f64| {
+        let needs_s =
+            f64::max(ROWS_EACH * parameters / n as f64 * WINDOW_S, LEAST as f64 * BLOCK_S + WINDOW_S);
+        NotNoticed::TooShort { has_s, needs_s, parameters }
+    };
     let nominal = DVector::from_vec(robot.nominal_parameters());
     let starts: Vec<(usize, usize)> = (chains.iter().enumerate())
         .flat_map(|(c, chain)| (0..(chain.len() + 1).saturating_sub(length)).map(move |k| (c, k)))
         .collect();
     if starts.len() < LEAST {
-        return None;
+        return Err(too_short(width as f64));
     }
     let every = starts.len().div_ceil(MOST);
     // Each window's rows and what is to be explained beyond the files' parameters, joint by joint.
@@ -250,73 +307,78 @@ fn fit(robot: &Model, chains: &[Vec<Block>], length: usize) -> Option<DVector<f6
         (0..width).map(|i| rows.iter().map(|r| r.row(i).norm_squared()).sum::<f64>()).collect();
     let scale = DVector::from_iterator(width, square.iter().map(|s| if *s > 0.0 { s.sqrt() } else { 1.0 }));
     // The files' parameters say first what is far: a push of many times the usual torque would else be fitted before it is noticed.
-    let mut x = DVector::zeros(width);
+    let (mut x, mut solved) = (DVector::zeros(width), None);
     for _ in 0..ROUNDS {
         let weights: Vec<Vec<f64>> = (0..n).map(|j| weights(&(&rest[j] - rows[j].tr_mul(&x)))).collect();
-        x = solve(&rows, &rest, &weights, &scale)?;
+        let normal = Normal::of(&rows, &rest, &weights, &scale).ok_or_else(|| too_short(width as f64))?;
+        if has_s / WINDOW_S * (n as f64) < ROWS_EACH * normal.shown {
+            return Err(too_short(normal.shown));
+        }
+        x = normal.x.clone();
+        solved = Some(normal);
     }
-    Some(nominal + x)
+    let overlap = rows[0].ncols() as f64 * WINDOW_S / has_s;
+    let normal = solved.expect("there are rounds");
+    Ok(Fit { p: nominal + x, normal, overlap })
 }
 
 /// What the windows of a joint count by what is left of them.
 fn weights(left: &DVector<f64>) -> Vec<f64> {
     let left: Vec<f64> = left.iter().copied().collect();
-    let usual = usual(left.iter().copied()).max(f64::MIN_POSITIVE.sqrt());
+    let usual = robust_deviation(&left).max(f64::MIN_POSITIVE.sqrt());
     let inside = |r: f64| if r.abs() < FAR * usual { 1.0 / (usual * usual) } else { 0.0 };
     huber_weights(&left).iter().zip(&left).map(|(w, r)| w * inside(*r)).collect()
 }
 
 /// Weighted least squares, columns scaled to unit length.
-fn solve(
-    rows: &[DMatrix<f64>],
-    rest: &[DVector<f64>],
-    weights: &[Vec<f64>],
-    scale: &DVector<f64>,
-) -> Option<DVector<f64>> {
-    let width = scale.len();
-    let (mut normal, mut right) = (DMatrix::zeros(width, width), DVector::zeros(width));
-    for ((rows, b), weights) in rows.iter().zip(rest).zip(weights) {
-        let mut weighted = rows.clone();
-        for (mut column, w) in weighted.column_iter_mut().zip(weights) {
-            column *= *w;
-        }
-        normal += &weighted * rows.transpose();
-        right += &weighted * b;
-    }
-    for i in 0..width {
-        right[i] /= scale[i];
-        for k in 0..width {
-            normal[(i, k)] /= scale[i] * scale[k];
-        }
-    }
-    let ridge = RIDGE * normal.diagonal().max();
-    for i in 0..width {
-        normal[(i, i)] += ridge;
-    }
-    Some(Cholesky::new(normal)?.solve(&right).component_div(scale))
+struct Normal {
+    x: DVector<f64>,
+    scale: DVector<f64>,
+    /// Of the normal equations N + r I, scaled.
+    factor: Cholesky<f64, Dyn>,
+    /// How many parameters the rows determine, against the ridge: the trace of (N + r I)^-1 N.
+    shown: f64,
 }
 
-/// Root mean square; 0 of nothing.
-fn rms(of: impl Iterator<Item = f64>) -> f64 {
-    let (count, square) = of.fold((0, 0.0), |(count, square), x| (count + 1, square + x * x));
-    if count == 0 { 0.0 } else { (square / f64::from(count)).sqrt() }
-}
-
-/// A deviation by the median of sizes.
-fn usual(of: impl Iterator<Item = f64>) -> f64 {
-    let mut sizes: Vec<f64> = of.map(f64::abs).collect();
-    let middle = sizes.len() / 2;
-    if sizes.is_empty() {
-        return 0.0;
+impl Normal {
+    fn of(
+        rows: &[DMatrix<f64>],
+        rest: &[DVector<f64>],
+        weights: &[Vec<f64>],
+        scale: &DVector<f64>,
+    ) -> Option<Self> {
+        let width = scale.len();
+        let (mut normal, mut right) = (DMatrix::zeros(width, width), DVector::zeros(width));
+        for ((rows, b), weights) in rows.iter().zip(rest).zip(weights) {
+            let mut weighted = rows.clone();
+            for (mut column, w) in weighted.column_iter_mut().zip(weights) {
+                column *= *w;
+            }
+            normal += &weighted * rows.transpose();
+            right += &weighted * b;
+        }
+        for i in 0..width {
+            right[i] /= scale[i];
+            for k in 0..width {
+                normal[(i, k)] /= scale[i] * scale[k];
+            }
+        }
+        let ridge = RIDGE * normal.diagonal().max();
+        for i in 0..width {
+            normal[(i, i)] += ridge;
+        }
+        let factor = Cholesky::new(normal)?;
+        let shown = width as f64 - ridge * factor.inverse().trace();
+        Some(Self { x: factor.solve(&right).component_div(scale), scale: scale.clone(), factor, shown })
     }
-    MEDIAN * *sizes.select_nth_unstable_by(middle, f64::total_cmp).1
 }
 
 /// For each block, how far beyond what is usual the worst window around it lies, and half of that window's blocks.
 type Marks = Vec<(f64, usize)>;
 
-/// Marks of all segments.
-fn marks(left: &[Vec<f64>], period: f64) -> Vec<Marks> {
+/// Marks of all segments. `doubt` is the deviation of what the fit predicts for the mean over blocks of a segment; it is asked where a window
+/// would be marked.
+fn marks(left: &[Vec<f64>], period: f64, doubt: impl Fn(usize, Range<usize>) -> f64) -> Vec<Marks> {
     let mut marks: Vec<Marks> = left.iter().map(|of| vec![(0.0, 0); of.len()]).collect();
     for seconds in LENGTHS_S {
         let length = count_of(seconds, period);
@@ -324,15 +386,19 @@ fn marks(left: &[Vec<f64>], period: f64) -> Vec<Marks> {
             of.windows(length).map(|w| w.iter().sum::<f64>() / length as f64).collect()
         };
         let means: Vec<Vec<f64>> = left.iter().map(mean).collect();
-        let everywhere = usual(means.iter().flatten().copied());
+        let everywhere = robust_deviation(means.iter().flatten());
         let (around, apart) = (count_of(AROUND_S, period), count_of(0.5 * seconds + APART_S, period));
-        for (means, marks) in means.iter().zip(&mut marks) {
+        for (segment, (means, marks)) in means.iter().zip(&mut marks).enumerate() {
             for (k, mean) in means.iter().enumerate() {
                 let before = k.saturating_sub(around)..k.saturating_sub(apart);
                 let behind = (k + apart).min(means.len())..(k + around).min(means.len());
-                let here = usual(means[before].iter().chain(&means[behind]).copied());
+                let here = robust_deviation(means[before].iter().chain(&means[behind]));
                 let deviation = everywhere.max(LOCAL_SHARE * here);
-                let beyond = if deviation > 0.0 { mean.abs() / deviation } else { 0.0 };
+                let times = |deviation: f64| if deviation > 0.0 { mean.abs() / deviation } else { 0.0 };
+                let mut beyond = times(deviation);
+                if beyond > BEYOND {
+                    beyond = times(deviation.hypot(doubt(segment, k..k + length)));
+                }
                 let middle = k + length / 2;
                 if beyond > marks[middle].0 {
                     marks[middle] = (beyond, length / 2);

@@ -196,7 +196,10 @@ impl IdentificationStudy<'_> {
         let making = Making { acceleration: &acceleration, shift_s, delay_s, recorded };
         let data = self.rows(&robot.sensors(), self.logs, making)?;
         let unknown = options.unknown.indices(robot);
-        let external_torques = self.external_torques();
+        let (external_torques, not_noticed) = match self.external_torques() {
+            Ok(found) => (found, None),
+            Err(reason) => (vec![], Some(reason.to_string())),
+        };
         let Learned { verdict, additive, conditional, narrowed, rows } =
             self.believed(self.learn(&data, making, &unknown)?, &external_torques);
         let premises = self.premises(&acceleration, &delay, conditional.as_ref());
@@ -222,7 +225,7 @@ impl IdentificationStudy<'_> {
             unknown: options.unknown,
             logs: self.log_findings(),
             delay,
-            assumptions: premises.sentences(robot, delay.sentence()),
+            assumptions: premises.sentences(robot, delay.sentence()).into_iter().chain(not_noticed).collect(),
             guarantee: self.guarantee(&verdict, conditional.as_ref()),
             external_torques,
             conditional,

@@ -23,8 +23,8 @@ pub enum OutsideTorques {
 const MARGIN_S: f64 = 0.05;
 
 impl EstimationStudy {
-    /// Looks for torques from outside and leaves their times out, if that is asked for. Simulated samples, contacts, loops and recordings without
-    /// velocities are not looked at.
+    /// Looks for torques from outside and leaves their times out, if that is asked for. Simulated samples, contacts, loops, recordings without
+    /// velocities and those that are too short to tell ([`crate::study::external::NotNoticed`]) are not looked at.
     pub(super) fn notice_outside(&mut self) -> Vec<ExternalTorque> {
         let measured = |deviations: &[f64]| deviations.iter().all(|d| d.is_finite());
         let asked = self.outside != OutsideTorques::Ignore && self.sealed.is_none();
@@ -42,7 +42,7 @@ impl EstimationStudy {
                 first = k + 1;
             }
         }
-        let found = external_torques(&self.robot, &segments);
+        let found = external_torques(&self.robot, &segments).unwrap_or_default();
         if self.outside == OutsideTorques::LeaveOut {
             let starts: Vec<usize> = segments
                 .iter()

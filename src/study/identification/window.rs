@@ -6,6 +6,7 @@
 
 use crate::dynamics::Workspace;
 use crate::recording::{MeasurementLog, Sample};
+use crate::regression::inverse::rms;
 use crate::robot::Model;
 
 /// Lengths to choose from, s.
@@ -20,8 +21,8 @@ const PLACES: usize = 20;
 /// The length of momentum windows that suits the noise of these logs, s.
 pub fn window_by_noise(robot: &Model, logs: &[MeasurementLog]) -> f64 {
     let noise = read_as_torque(robot, logs);
-    let torque =
-        root_mean_square(logs.iter().flat_map(|log| log.samples.iter().map(|s| &s.tau[..])), robot.nv());
+    let torques: Vec<_> = logs.iter().flat_map(|log| log.samples.iter().map(|s| s.tau.clone())).collect();
+    let torque = rms(&torques, robot.nv());
     let longest = logs.iter().flat_map(|log| log.segments.iter().map(|part| &log.samples[part.clone()]));
     let seconds =
         |part: &[Sample]| part.last().zip(part.first()).map_or(0.0, |(last, first)| last.t - first.t);
@@ -53,7 +54,8 @@ fn read_as_torque(robot: &Model, logs: &[MeasurementLog]) -> Vec<f64> {
     largest
 }
 
-/// White noise of each velocity, by third differences of neighbouring samples: motion is smooth over three steps, noise is not.
+/// White noise of each velocity, by third differences of neighbouring samples: motion is smooth over three steps, noise is not. NaN where no
+/// segment has four samples: then the longest window that fits is taken.
 fn velocity_noise(logs: &[MeasurementLog], joints: usize) -> Vec<f64> {
     let parts = logs.iter().flat_map(|log| log.segments.iter().map(|part| &log.samples[part.clone()]));
     let third = |w: &[Sample]| -> Vec<f64> {
@@ -63,15 +65,5 @@ fn velocity_noise(logs: &[MeasurementLog], joints: usize) -> Vec<f64> {
             .collect()
     };
     let rows: Vec<Vec<f64>> = parts.flat_map(|part| part.windows(4).map(third).collect::<Vec<_>>()).collect();
-    root_mean_square(rows.iter().map(|row| &row[..]), joints)
-}
-
-/// Of each of `joints` entries; zero without rows.
-fn root_mean_square<'a>(rows: impl Iterator<Item = &'a [f64]>, joints: usize) -> Vec<f64> {
-    let (mut sums, mut count) = (vec![0.0; joints], 0.0);
-    for row in rows {
-        sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += x * x);
-        count += 1.0;
-    }
-    sums.iter().map(|sum| if count > 0.0 { (sum / count).sqrt() } else { 0.0 }).collect()
+    rms(&rows, joints)
 }

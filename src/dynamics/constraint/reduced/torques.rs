@@ -3,10 +3,10 @@
 use nalgebra::{DMatrix, DVector};
 
 use super::ReducedDynamics;
-use crate::dynamics::actuation::coulomb_direction;
+use crate::dynamics::actuation::{coulomb_direction, friction_columns};
 use crate::dynamics::constraint::ConstraintError;
 use crate::dynamics::regressor::torque_regressor;
-use crate::inertia::{ARMATURE, COULOMB, FRICTION, INERTIAL, OFFSET, VISCOUS};
+use crate::inertia::INERTIAL;
 use crate::robot::Model;
 
 /// Torques u = G'(M a + h + friction) and their derivatives by the independent coordinates.
@@ -118,11 +118,7 @@ impl ReducedDynamics {
         let links = DMatrix::from_row_slice(n, width, &links);
         y.columns_mut(0, width).copy_from(&self.g.tr_mul(&links));
         for (i, k) in single(robot) {
-            let mut own = [0.0; FRICTION];
-            own[COULOMB] = coulomb_direction(robot, self.v[k]).0;
-            own[VISCOUS] = self.v[k];
-            own[ARMATURE] = self.a[k];
-            own[OFFSET] = 1.0;
+            let own = friction_columns(robot, self.v[k], self.a[k]);
             for (p, x) in own.iter().enumerate() {
                 let column = robot.friction_index(i) + p;
                 y.set_column(column, &(self.g.row(k).transpose() * *x));
