@@ -39,7 +39,7 @@ use crate::reach::upward::{add_up, mul_up, sum_up};
 use crate::robot::Arm;
 use crate::trajectory::{DesiredMotion, Pieces};
 
-use super::cell::{MomentumCell, nominal_mass, times_inverse, within};
+use super::cell::{CellNumbers, MomentumCell, nominal_mass, times_inverse, within};
 use super::constants::MomentumTube;
 use super::disturbance::{misreading, plain_arithmetic};
 use super::workspace::MomentumWorkspace;
@@ -166,10 +166,11 @@ impl<'a, const N: usize> Switch<'a, N> {
         let space = &mut MomentumWorkspace::<N, Counted>::new(robot);
         let old_tube = before.tube.widest_from(before.at_s - 2.0 * self.window_s);
         let old = self.cell(before.set, &old_tube, space)?;
-        let (mass, turning) = nominal_mass(robot, set, &self.desired, &old.inverse, space);
-        let carried = times_inverse(&space.nominal, &old.inverse, 0.0);
+        let CellNumbers { inverse, near, turning: turned_before, .. } = &old.along;
+        let (mass, turning) = nominal_mass(robot, set, &self.desired, inverse, space);
+        let carried = times_inverse(&space.nominal, inverse, 0.0);
         let across = |width: &[f64], apart: &[f64]| -> (Joints<f64>, Joints<f64>) {
-            let turned = old.near.times_vector(&old.turning.times_vector(width));
+            let turned = near.times_vector(&turned_before.times_vector(width));
             let changes = |j: usize| {
                 let turns = add_up(turning.row_times(j, width), carried.row_times(j, &turned));
                 add_up(mul_up(self.window_s, turns), mass.row_times(j, apart))
@@ -177,8 +178,8 @@ impl<'a, const N: usize> Switch<'a, N> {
             let changes: Joints<f64> = (0..n).map(changes).collect();
             ((0..n).map(|j| add_up(carried.row_times(j, width), changes[j])).collect(), changes)
         };
-        let (radius_nms, changes) = across(&old.p, &self.apart.1);
-        let (lag_nms2, _) = across(&old.lag, &self.apart.0);
+        let (radius_nms, changes) = across(&old.radii.p, &self.apart.1);
+        let (lag_nms2, _) = across(&old.radii.lag, &self.apart.0);
         let read = self.misread(&radius_nms, &lag_nms2, space)?;
         let noise_nms = (0..n).map(|j| sum_up([read[j], changes[j], changes[j]])).collect();
         Some(NeededAtStart { radius_nms, noise_nms, lag_nms2 })
@@ -200,6 +201,6 @@ impl<'a, const N: usize> Switch<'a, N> {
         };
         let cell = self.cell(self.set, &tube, space)?;
         let rounding = plain_arithmetic(self.robot, self.set, &cell, space);
-        Some(misreading(self.robot, &tube, &cell, &rounding.mass_error))
+        Some(misreading(self.robot, &tube, (&cell.along, &cell.radii), &rounding.mass_error))
     }
 }
