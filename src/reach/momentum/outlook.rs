@@ -13,6 +13,9 @@ use super::coupling::Coupling;
 use super::disturbance::{MismatchParts, Parts, mismatch};
 use super::report::{Needed, covers};
 
+/// Errors of less than this, rad or rad/s, are roundings of a tube that has no width.
+const NOTHING: f64 = 1e-9;
+
 /// What is needed of each constant over one span, a joint each.
 #[derive(Debug, Clone)]
 pub struct MomentumNeeds {
@@ -95,5 +98,5 @@ impl CellOutlook {
 /// By what factor errors have grown, all joints together; of nothing at all nothing is known.
 fn grown(now: &[f64], then: &[f64]) -> f64 {
     let (now, then): (f64, f64) = (now.iter().sum(), then.iter().sum());
-    if then > 0.0 { now / then } else { 1.0 }
+    if then > NOTHING { now / then } else { 1.0 }
 }
