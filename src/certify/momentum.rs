@@ -108,7 +108,7 @@ impl<'a> MomentumProblem<'a> {
     ) -> Result<Self, Refusal> {
         let curve = curve.into();
         check(robot, set, scene, curve).map_err(Refusal::Unsupported)?;
-        let needed_at_start = start::needed(robot, set, curve, &start)?;
+        let needed_at_start = start::needed::<Counted>(robot, set, curve, &start)?;
         Ok(Self { robot, set, scene, curve, start, needed_at_start })
     }
 
@@ -133,7 +133,7 @@ impl<'a> MomentumProblem<'a> {
         StateBounds::of(self.set, tube, self.curve, reports)
     }
 
-    /// What the tube must be at its start at least: of a plan that follows another.
+    /// What the tube must be at its start at least, in the default arithmetic: of a plan that follows another.
     pub fn needed_at_start(&self) -> Option<&NeededAtStart> {
         self.needed_at_start.as_ref()
     }
@@ -185,8 +185,7 @@ impl<'a> MomentumProblem<'a> {
         self.decide::<Counted>(Claimed { tube, bounds: None }, partition)
     }
 
-    /// [`MomentumProblem::certify`] together with what the plan says of its states, cell by cell in the arithmetic `R`. (What the start needs is evaluated in the
-    /// default one.)
+    /// [`MomentumProblem::certify`] together with what the plan says of its states, in the arithmetic `R`.
     ///
     /// # Errors
     /// As there.
@@ -208,7 +207,8 @@ impl<'a> MomentumProblem<'a> {
         partition: Partition,
     ) -> Result<Certificate, Refusal> {
         self.ensure(claimed.tube).map_err(Refusal::Unsupported)?;
-        start::covered(self.robot, claimed.tube, &self.start, self.needed_at_start.as_ref())?;
+        let needed = start::needed::<R>(self.robot, self.set, self.curve, &self.start)?;
+        start::covered(self.robot, claimed.tube, &self.start, needed.as_ref())?;
         let tally = match symbols(self.robot.dof()) {
             0..=16 => self.tally::<16, R>(claimed, partition),
             17..=32 => self.tally::<32, R>(claimed, partition),

@@ -21,6 +21,8 @@ use crate::robot::{Arm, Joint};
 /// What is stored exceeds what a round needs by this factor, so that the fixed point u -> w -> u is passed and not only approached. More widens the
 /// torque, less takes more rounds.
 const RESERVE: f64 = 1.02;
+/// In what is foreseen so much is to be met, that a look finds it met: it sees a few thousandths more.
+const SPARE: f64 = 1.01;
 /// Rounds at most. One that has not settled by then grows too slowly to be told from one that never will.
 const MOST_ROUNDS: usize = 80;
 /// Looks at most. Each is nearer to the fixed point than the last by some orders of magnitude.
@@ -219,7 +221,7 @@ fn settle_in_outlook(
     for _ in 0..MOST_ROUNDS {
         let needs: Vec<MomentumNeeds> =
             outlooks.par_iter().with_min_len(4).map(|outlook| outlook.needs(robot, tube)).collect();
-        if needs.iter().all(|needs| needs.covered_by(tube)) {
+        if needs.iter().all(|needs| needs.clone().times(SPARE).covered_by(tube)) {
             return Ok(needs);
         }
         raise(tube, problem.needed_at_start(), &needs);

@@ -32,7 +32,7 @@
 //!
 //! So the widths of the plan before are carried over by |J|, and what an age may add is x: of second order, some thousandths of P.
 
-use crate::enclose::{Affine, Counted, Interval};
+use crate::enclose::{Affine, Interval, Rounding};
 use crate::reach::cell::{Joints, TIME, symbols};
 use crate::reach::prepared_set::PreparedSet;
 use crate::reach::upward::{add_up, mul_up, sum_up};
@@ -69,45 +69,45 @@ pub struct NeededAtStart {
 }
 
 /// Upper bounds of the jumps of the desired position, velocity and acceleration of each joint at a switch.
-pub fn jumps(before: &MomentumPredecessor<'_>, curve: Pieces<'_>) -> Joints<[f64; 3]> {
-    let apart = |a: Affine<1, Counted>, b: Affine<1, Counted>| (a - b).sup_abs();
+pub fn jumps<R: Rounding>(before: &MomentumPredecessor<'_>, curve: Pieces<'_>) -> Joints<[f64; 3]> {
+    let apart = |a: Affine<1, R>, b: Affine<1, R>| (a - b).sup_abs();
     let of = |j: usize| {
         let at = before.at_s;
-        let old: DesiredMotion<1, Counted> = within(before.curve, j, (at, at));
-        let new: DesiredMotion<1, Counted> = curve.enclose(j, 0.0, 0.0, 0);
+        let old: DesiredMotion<1, R> = within(before.curve, j, (at, at));
+        let new: DesiredMotion<1, R> = curve.enclose(j, 0.0, 0.0, 0);
         [apart(new.q, old.q), apart(new.dq, old.dq), apart(new.ddq, old.ddq)]
     };
     (0..curve.dof()).map(of).collect()
 }
 
 /// What the tube of a plan along `curve` for `set` needs at its start; `None` where M_0 may turn too fast for any bound.
-pub fn needed_at_start(
+pub fn needed_at_start<R: Rounding>(
     robot: &Arm,
     before: &MomentumPredecessor<'_>,
     (set, curve): (&PreparedSet, Pieces<'_>),
 ) -> Option<NeededAtStart> {
     match symbols(robot.dof()) {
-        0..=16 => Switch::<16>::new(robot, before, (set, curve)).needed(),
-        17..=32 => Switch::<32>::new(robot, before, (set, curve)).needed(),
-        _ => Switch::<64>::new(robot, before, (set, curve)).needed(),
+        0..=16 => Switch::<16, R>::new(robot, before, (set, curve)).needed(),
+        17..=32 => Switch::<32, R>::new(robot, before, (set, curve)).needed(),
+        _ => Switch::<64, R>::new(robot, before, (set, curve)).needed(),
     }
 }
 
 /// Both desired motions about the time of the switch.
-struct Switch<'a, const N: usize> {
+struct Switch<'a, const N: usize, R: Rounding> {
     robot: &'a Arm,
     before: &'a MomentumPredecessor<'a>,
     set: &'a PreparedSet,
     window_s: f64,
     /// Ranges that hold both.
-    desired: Joints<DesiredMotion<N, Counted>>,
+    desired: Joints<DesiredMotion<N, R>>,
     /// Largest coefficients of both.
     sizes: Joints<[f64; 3]>,
     /// Bounds of De and Dr.
     apart: (Joints<f64>, Joints<f64>),
 }
 
-impl<'a, const N: usize> Switch<'a, N> {
+impl<'a, const N: usize, R: Rounding> Switch<'a, N, R> {
     fn new(
         robot: &'a Arm,
         before: &'a MomentumPredecessor<'a>,
@@ -116,14 +116,14 @@ impl<'a, const N: usize> Switch<'a, N> {
         let w = before.tube.timing.window_s();
         let (from, to) = ((before.at_s - w).next_down(), add_up(before.at_s, w));
         let hull =
-            |a: Affine<N, Counted>, b: Affine<N, Counted>| -> Interval { a.interval().hull(b.interval()) };
-        let jumps = jumps(before, curve);
+            |a: Affine<N, R>, b: Affine<N, R>| -> Interval { a.interval().hull(b.interval()) };
+        let jumps = jumps::<R>(before, curve);
         let (mut desired, mut sizes) = (Joints::new(), Joints::new());
         let (mut e, mut r) = (Joints::new(), Joints::new());
         for j in 0..robot.dof() {
-            let old: DesiredMotion<N, Counted> = within(before.curve, j, (from, to));
+            let old: DesiredMotion<N, R> = within(before.curve, j, (from, to));
             // Before its start it is not followed: only past its end does it rest.
-            let new: DesiredMotion<N, Counted> = if w < curve.duration_s() {
+            let new: DesiredMotion<N, R> = if w < curve.duration_s() {
                 curve.enclose(j, 0.0, w, TIME)
             } else {
                 within(curve, j, (0.0, w))
@@ -155,15 +155,15 @@ impl<'a, const N: usize> Switch<'a, N> {
         &self,
         set: &PreparedSet,
         tube: &MomentumTube,
-        space: &mut MomentumWorkspace<N, Counted>,
-    ) -> Option<MomentumCell<N, Counted>> {
+        space: &mut MomentumWorkspace<N, R>,
+    ) -> Option<MomentumCell<N, R>> {
         MomentumCell::around(self.robot, set, tube, (self.desired.clone(), self.sizes.clone()), space)
     }
 
     fn needed(&self) -> Option<NeededAtStart> {
         let Self { robot, before, set, .. } = *self;
         let n = robot.dof();
-        let space = &mut MomentumWorkspace::<N, Counted>::new(robot);
+        let space = &mut MomentumWorkspace::<N, R>::new(robot);
         let old_tube = before.tube.widest_from(before.at_s - 2.0 * self.window_s);
         let old = self.cell(before.set, &old_tube, space)?;
         let CellNumbers { inverse, near, turning: turned_before, .. } = &old.along;
@@ -190,7 +190,7 @@ impl<'a, const N: usize> Switch<'a, N> {
         &self,
         radius_nms: &[f64],
         lag_nms2: &[f64],
-        space: &mut MomentumWorkspace<N, Counted>,
+        space: &mut MomentumWorkspace<N, R>,
     ) -> Option<Joints<f64>> {
         let n = self.robot.dof();
         let tube = MomentumTube {

@@ -36,6 +36,15 @@ pub struct MomentumNeeds {
 }
 
 impl MomentumNeeds {
+    /// The same and so many times as much.
+    #[must_use]
+    pub fn times(mut self, factor: f64) -> Self {
+        let lists =
+            [&mut self.robust_nm, &mut self.noise_nms, &mut self.lag_nms2, &mut self.sign_band_rad_s];
+        lists.into_iter().flatten().for_each(|need| *need *= factor);
+        self
+    }
+
     /// Whether the constants of `tube` are as large.
     pub fn covered_by(&self, tube: &MomentumTube) -> bool {
         let least = tube.narrowest_until(tube.reach_of(self.span, 0.0).1);

@@ -173,7 +173,7 @@ impl Chained {
     fn needed(&self) -> super::super::NeededAtStart {
         let Case { robot, set, curve, tube } = &self.before;
         let before = MomentumPredecessor { set, tube, curve: curve.into(), at_s: T };
-        needed_at_start(robot, &before, (&self.set, Pieces::from(&self.curve))).unwrap()
+        needed_at_start::<Counted>(robot, &before, (&self.set, Pieces::from(&self.curve))).unwrap()
     }
 
     fn mass(&self, t: f64) -> DMatrix<f64> {
