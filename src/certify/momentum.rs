@@ -26,8 +26,8 @@ use crate::enclose::{Counted, Rounding};
 use crate::reach::block::Block;
 use crate::reach::cell::MAX_JOINTS;
 use crate::reach::momentum::{
-    BoundedTube, CellOutlook, MomentumPredecessor, MomentumReport, MomentumTube, MomentumWorkspace, NeededAtStart,
-    StateBounds, accelerations,
+    BoundedTube, CellOutlook, MomentumPredecessor, MomentumReport, MomentumTube, MomentumWorkspace,
+    NeededAtStart, StateBounds, accelerations,
 };
 use crate::reach::{PreparedSet, Span, symbols};
 use crate::robot::{Arm, Scene, Zonotope3};

@@ -41,8 +41,7 @@ pub fn choose(
     let tried: Vec<MomentumGains> = KAPPA_SHARES.iter().flat_map(pairs).collect();
     let moving = look_about(problem, &tried, &still, cells);
     let outlooks: Vec<&CellOutlook> = moving.as_ref().unwrap_or(&still).iter().map(|c| &c.outlook).collect();
-    let scores: Vec<_> =
-        tried.par_iter().map(|gains| score(problem, *gains, (&outlooks, cells))).collect();
+    let scores: Vec<_> = tried.par_iter().map(|gains| score(problem, *gains, (&outlooks, cells))).collect();
     let timing = CycleTiming::of(problem.robot());
     let mut refusal = None;
     for gains in best_first(&tried, &scores).into_iter().take(MOST_FITS) {
@@ -92,10 +91,7 @@ fn score(
 }
 
 /// Gains that settled, the best first: the gentle ones by growth, then the others by torque.
-fn best_first(
-    tried: &[MomentumGains],
-    scores: &[Result<(f64, f64), MomentumRefusal>],
-) -> Vec<MomentumGains> {
+fn best_first(tried: &[MomentumGains], scores: &[Result<(f64, f64), MomentumRefusal>]) -> Vec<MomentumGains> {
     let settled = tried.iter().zip(scores).filter_map(|(gains, score)| Some((*gains, *score.as_ref().ok()?)));
     let mut settled: Vec<(MomentumGains, (f64, f64))> = settled.collect();
     let gentlest = settled.iter().map(|(_, (torque, _))| *torque).fold(f64::INFINITY, f64::min);

@@ -101,7 +101,11 @@ fn check(robot: &Arm, before: &MomentumPredecessor<'_>) -> Result<(), Refusal> {
 }
 
 /// Refuses a desired motion that jumps by more than roundings. No bound rests on it, as jumps are charged: it tells a plan that was made for another start.
-fn continuous<R: Rounding>(robot: &Arm, before: &MomentumPredecessor<'_>, curve: Pieces<'_>) -> Result<(), StartRefusal> {
+fn continuous<R: Rounding>(
+    robot: &Arm,
+    before: &MomentumPredecessor<'_>,
+    curve: Pieces<'_>,
+) -> Result<(), StartRefusal> {
     let jumps = jumps::<R>(before, curve);
     for (j, joint) in robot.joints.iter().enumerate() {
         let sizes = before.curve.magnitudes(j);

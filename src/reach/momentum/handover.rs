@@ -115,8 +115,7 @@ impl<'a, const N: usize, R: Rounding> Switch<'a, N, R> {
     ) -> Self {
         let w = before.tube.timing.window_s();
         let (from, to) = ((before.at_s - w).next_down(), add_up(before.at_s, w));
-        let hull =
-            |a: Affine<N, R>, b: Affine<N, R>| -> Interval { a.interval().hull(b.interval()) };
+        let hull = |a: Affine<N, R>, b: Affine<N, R>| -> Interval { a.interval().hull(b.interval()) };
         let jumps = jumps::<R>(before, curve);
         let (mut desired, mut sizes) = (Joints::new(), Joints::new());
         let (mut e, mut r) = (Joints::new(), Joints::new());

@@ -39,8 +39,7 @@ impl MomentumNeeds {
     /// The same and so many times as much.
     #[must_use]
     pub fn times(mut self, factor: f64) -> Self {
-        let lists =
-            [&mut self.robust_nm, &mut self.noise_nms, &mut self.lag_nms2, &mut self.sign_band_rad_s];
+        let lists = [&mut self.robust_nm, &mut self.noise_nms, &mut self.lag_nms2, &mut self.sign_band_rad_s];
         lists.into_iter().flatten().for_each(|need| *need *= factor);
         self
     }
@@ -48,11 +47,7 @@ impl MomentumNeeds {
     /// Whether the constants of `tube` are as large.
     pub fn covered_by(&self, tube: &MomentumTube) -> bool {
         let least = tube.narrowest_until(tube.reach_of(self.span, 0.0).1);
-        covers(
-            &least,
-            self.gain,
-            [&self.robust_nm, &self.noise_nms, &self.lag_nms2, &self.sign_band_rad_s],
-        )
+        covers(&least, self.gain, [&self.robust_nm, &self.noise_nms, &self.lag_nms2, &self.sign_band_rad_s])
     }
 }
 
@@ -60,6 +55,8 @@ impl MomentumNeeds {
 #[derive(Debug, Clone)]
 pub struct CellOutlook {
     pub(super) span: Span,
+    /// K_r of the tube.
+    pub(super) k_r: f64,
     pub(super) duration_s: f64,
     pub(super) along: CellNumbers,
     pub(super) radii: CellRadii,
@@ -86,7 +83,8 @@ impl CellOutlook {
         let n = tube.robust_nm.len();
         let (p, lag) = self.along.widths(tube);
         let carried = |radii: &[f64]| -> Joints<f64> {
-            let row = |i: usize| radii.iter().zip(&self.along.inverse[n * i..]).map(|(p, x)| p * x.abs()).sum();
+            let row =
+                |i: usize| radii.iter().zip(&self.along.inverse[n * i..]).map(|(p, x)| p * x.abs()).sum();
             (0..n).map(row).collect()
         };
         CellRadii { e: carried(&lag), r: carried(&p), p, lag }
@@ -94,7 +92,10 @@ impl CellOutlook {
 
     fn parts_under(&self, radii: &CellRadii, k_r: f64, factor: f64) -> Parts {
         let of = |(j, part): (usize, &MismatchParts)| {
-            let (followed_nm, error_rad_s) = (part.followed_nm * factor, radii.r[j] + k_r * radii.e[j]);
+            // What is lost to forms that do not cancel stays.
+            let lost = part.error_rad_s - (self.radii.r[j] + self.k_r * self.radii.e[j]);
+            let error_rad_s = radii.r[j] + k_r * radii.e[j] + lost;
+            let followed_nm = part.followed_nm * factor;
             MismatchParts { followed_nm, error_rad_s, ..*part }
         };
         Parts {

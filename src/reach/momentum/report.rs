@@ -117,8 +117,8 @@ impl MomentumReport {
             reaction: coupling.reaction.clone(),
             growth_m,
         };
-        let duration_s = curve.duration_s();
-        Some((report, CellOutlook { span, duration_s, along, radii, coupling, parts, growth_m }))
+        let (k_r, duration_s) = (tube.gains.k_r, curve.duration_s());
+        Some((report, CellOutlook { span, k_r, duration_s, along, radii, coupling, parts, growth_m }))
     }
 
     /// What the constants of `tube` are at least where this span needs them.
@@ -142,7 +142,8 @@ impl MomentumReport {
 /// Whether constants that do not narrow are as large as these.
 pub(super) fn covers(tube: &MomentumTube, gain: f64, needs: [&Joints<f64>; 4]) -> bool {
     let have = [&tube.robust_nm, &tube.noise_nms, &tube.lag_nms2, &tube.sign_band_rad_s];
-    let all = |(have, need): (&Vec<f64>, &Joints<f64>)| have.iter().zip(need).all(|(have, need)| have >= need);
+    let all =
+        |(have, need): (&Vec<f64>, &Joints<f64>)| have.iter().zip(need).all(|(have, need)| have >= need);
     gain <= 1.0 && have.into_iter().zip(needs).all(all)
 }
 
