@@ -50,7 +50,9 @@ const ROBOTS: &[Shipped] = shipped![
 
 /// Names of the robots that ship, in alphabetical order.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    ROBOTS.iter().map(|robot| robot.name)
+    let mut names: Vec<&'static str> = ROBOTS.iter().map(|robot| robot.name).collect();
+    names.sort_unstable();
+    names.into_iter()
 }
 
 /// Where the robot TOML of that name is, if it ships.
