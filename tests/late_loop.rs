@@ -172,7 +172,7 @@ fn its_plans_are_proven_again_and_refused_where_they_were_changed() {
     assert!(alone.contains("the plan before it is not given"), "{alone}");
 }
 
-/// The whole job, as its file has it. Seed 2 comes to where the torque limits leave no room for all that may still be held, and stops there safely.
+/// The whole job, as its file has it. Seed 2 stops safely where no further plan is proven within a torque limit.
 #[test]
 #[ignore = "over a minute: the whole job, three times"]
 fn the_main_job_is_done_late_or_stops_safely_at_length() {
