@@ -20,6 +20,7 @@
 pub mod cell;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod halving;
 pub mod momentum;
 mod problem;
 mod separate;

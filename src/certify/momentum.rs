@@ -26,13 +26,14 @@ use crate::enclose::{Counted, Rounding};
 use crate::reach::block::Block;
 use crate::reach::cell::MAX_JOINTS;
 use crate::reach::momentum::{
-    BoundedTube, MomentumPredecessor, MomentumReport, MomentumTube, MomentumWorkspace, NeededAtStart,
-    StateBounds, accelerations,
+    BoundedTube, CellOutlook, MomentumPredecessor, MomentumReport, MomentumTube, MomentumWorkspace,
+    NeededAtStart, StateBounds, accelerations,
 };
 use crate::reach::{PreparedSet, Span, symbols};
 use crate::robot::{Arm, Scene, Zonotope3};
 use crate::trajectory::Pieces;
 
+use super::halving::halve;
 use super::separate::Surroundings;
 use super::verdict::Tally;
 use super::{Certificate, ConstraintFamily, ConstraintIndex, Partition, ProvenClearance, Refusal, Shortfall};
@@ -64,8 +65,10 @@ pub struct SurveyedCell {
     pub report: MomentumReport,
     /// The distances of all that must be kept apart.
     pub clearances: Vec<ProvenClearance>,
-    /// The least relative margin of the tube's constants.
-    pub tube_margin: f64,
+    /// The first constraint that is not proven there, of all that the certifier asks for but bounds of states.
+    pub shortfall: Option<Shortfall>,
+    /// What other constants would need there, about.
+    pub outlook: CellOutlook,
 }
 
 /// What a plan says: the constants of its tube, and of its states.
@@ -105,7 +108,7 @@ impl<'a> MomentumProblem<'a> {
     ) -> Result<Self, Refusal> {
         let curve = curve.into();
         check(robot, set, scene, curve).map_err(Refusal::Unsupported)?;
-        let needed_at_start = start::needed(robot, set, curve, &start)?;
+        let needed_at_start = start::needed::<Counted>(robot, set, curve, &start)?;
         Ok(Self { robot, set, scene, curve, start, needed_at_start })
     }
 
@@ -130,7 +133,7 @@ impl<'a> MomentumProblem<'a> {
         StateBounds::of(self.set, tube, self.curve, reports)
     }
 
-    /// What the tube must be at its start at least: of a plan that follows another.
+    /// What the tube must be at its start at least, in the default arithmetic: of a plan that follows another.
     pub fn needed_at_start(&self) -> Option<&NeededAtStart> {
         self.needed_at_start.as_ref()
     }
@@ -182,8 +185,7 @@ impl<'a> MomentumProblem<'a> {
         self.decide::<Counted>(Claimed { tube, bounds: None }, partition)
     }
 
-    /// [`MomentumProblem::certify`] together with what the plan says of its states, cell by cell in the arithmetic `R`. (What the start needs is evaluated in the
-    /// default one.)
+    /// [`MomentumProblem::certify`] together with what the plan says of its states, in the arithmetic `R`.
     ///
     /// # Errors
     /// As there.
@@ -205,7 +207,8 @@ impl<'a> MomentumProblem<'a> {
         partition: Partition,
     ) -> Result<Certificate, Refusal> {
         self.ensure(claimed.tube).map_err(Refusal::Unsupported)?;
-        start::covered(self.robot, claimed.tube, &self.start, self.needed_at_start.as_ref())?;
+        let needed = start::needed::<R>(self.robot, self.set, self.curve, &self.start)?;
+        start::covered(self.robot, claimed.tube, &self.start, needed.as_ref())?;
         let tally = match symbols(self.robot.dof()) {
             0..=16 => self.tally::<16, R>(claimed, partition),
             17..=32 => self.tally::<32, R>(claimed, partition),
@@ -247,10 +250,13 @@ impl<'a> MomentumProblem<'a> {
     ) -> Option<Vec<SurveyedCell>> {
         let survey = |place: &mut Place<N, R>, k| {
             let span = self.span(k, cells);
-            let report = self.report(tube, span, &mut place.space)?;
+            let motion = (self.curve, span);
+            let seen = MomentumReport::with_outlook(self.robot, self.set, tube, motion, &mut place.space);
+            let (report, outlook) = seen?;
             self.separate(tube, span, place);
-            let margin = least_of(tube_margins(&report, tube));
-            Some(SurveyedCell { report, clearances: place.clearances.clone(), tube_margin: margin })
+            let clearances = place.clearances.clone();
+            let shortfall = self.judge_report(Claimed { tube, bounds: None }, &report, &clearances).err();
+            Some(SurveyedCell { report, clearances, shortfall, outlook })
         };
         (0..=cells).into_par_iter().map_init(|| Place::new(self.robot), survey).collect()
     }
@@ -284,30 +290,13 @@ impl<'a> MomentumProblem<'a> {
         Partition { cells, depth }: Partition,
     ) -> Result<Tally, Shortfall> {
         let cells = cells.max(1);
-        let verdict =
-            |place: &mut Place<N, R>, k| self.judge_or_halve(claimed, (self.span(k, cells), depth), place);
+        let verdict = |place: &mut Place<N, R>, k| {
+            let span = self.span(k, cells);
+            let mut judge = |span| self.judge(claimed, span, place);
+            judge(span).or_else(|shortfall| halve(span, shortfall, depth, &mut judge))
+        };
         let verdicts = (0..=cells).into_par_iter().map_init(|| Place::new(self.robot), verdict);
         verdicts.reduce(|| Ok(Tally::default()), |first, later| Ok(first?.and(later?)))
-    }
-
-    /// The verdict on a cell, or on its halves, halved again where need be.
-    fn judge_or_halve<const N: usize, R: Rounding>(
-        &self,
-        claimed: Claimed<'_>,
-        (span, depth): (Span, u32),
-        place: &mut Place<N, R>,
-    ) -> Result<Tally, Shortfall> {
-        let shortfall = match self.judge(claimed, span, place) {
-            Err(shortfall) => shortfall,
-            proven => return proven,
-        };
-        let Span::Between(t0, t1) = span else { return Err(shortfall) };
-        let middle = 0.5 * (t0 + t1);
-        if depth == 0 || middle <= t0 || middle >= t1 {
-            return Err(shortfall);
-        }
-        let mut half = |a, b| self.judge_or_halve(claimed, (Span::Between(a, b), depth - 1), place);
-        Ok(half(t0, middle)?.and(half(middle, t1)?))
     }
 
     /// Smallest margins of one cell, or the first negative one.
@@ -317,11 +306,32 @@ impl<'a> MomentumProblem<'a> {
         span: Span,
         place: &mut Place<N, R>,
     ) -> Result<Tally, Shortfall> {
-        let tube = claimed.tube;
-        let (t0, t1) = match span {
+        let Some(report) = self.report(claimed.tube, span, &mut place.space) else {
+            let ((t0, t1), margin) = (self.times(span), f64::NEG_INFINITY);
+            let (family, place) = (ConstraintFamily::Tube, ConstraintIndex::MassMatrix);
+            return Err(Shortfall { family, place, t0, t1, margin });
+        };
+        self.separate(claimed.tube, span, place);
+        self.judge_report(claimed, &report, &place.clearances)
+    }
+
+    /// The times of a span, s.
+    fn times(&self, span: Span) -> (f64, f64) {
+        match span {
             Span::Between(t0, t1) => (t0, t1),
             Span::Rest => (self.curve.duration_s(), f64::INFINITY),
-        };
+        }
+    }
+
+    /// The same of a report, given the distances.
+    fn judge_report(
+        &self,
+        claimed: Claimed<'_>,
+        report: &MomentumReport,
+        clearances: &[ProvenClearance],
+    ) -> Result<Tally, Shortfall> {
+        let tube = claimed.tube;
+        let (t0, t1) = self.times(report.span);
         let mut tally = Tally::of_a_cell();
         let mut record = |family: ConstraintFamily, place: ConstraintIndex, margin: f64| {
             // NaN is no proof either.
@@ -331,22 +341,17 @@ impl<'a> MomentumProblem<'a> {
             tally.record(family, margin, t0, place);
             Ok(())
         };
-        let Some(report) = self.report(tube, span, &mut place.space) else {
-            record(ConstraintFamily::Tube, ConstraintIndex::MassMatrix, f64::NEG_INFINITY)?;
-            return Ok(tally);
-        };
         for j in 0..self.robot.dof() {
             record(ConstraintFamily::Position, ConstraintIndex::Joint(j), report.position_margin[j])?;
             record(ConstraintFamily::Velocity, ConstraintIndex::Joint(j), report.velocity_margin[j])?;
             record(ConstraintFamily::Torque, ConstraintIndex::Joint(j), report.torque_margin[j])?;
         }
-        self.separate(tube, span, place);
-        for ProvenClearance { shape, other, separation } in &place.clearances {
+        for ProvenClearance { shape, other, separation } in clearances {
             let pair = ConstraintIndex::Pair(*shape, *other);
             record(ConstraintFamily::Collision, pair, separation.clearance_m)?;
         }
-        let states = claimed.bounds.map(|bounds| self.state_margins(bounds, &report, tube));
-        for (place, margin) in tube_margins(&report, tube).into_iter().chain(states.into_iter().flatten()) {
+        let states = claimed.bounds.map(|bounds| self.state_margins(bounds, report, tube));
+        for (place, margin) in tube_margins(report, tube).into_iter().chain(states.into_iter().flatten()) {
             record(ConstraintFamily::Tube, place, margin)?;
         }
         Ok(tally)
@@ -380,14 +385,6 @@ impl<'a> MomentumProblem<'a> {
 
 fn relative(have: f64, need: f64) -> f64 {
     if have > 0.0 { (have - need) / have } else { have - need }
-}
-
-/// The least of the margins; not a number counts as one that is lost.
-fn least_of(margins: Vec<(ConstraintIndex, f64)>) -> f64 {
-    let lower = |least: f64, (_, m): (ConstraintIndex, f64)| {
-        if m.is_nan() { f64::NEG_INFINITY } else { least.min(m) }
-    };
-    margins.into_iter().fold(f64::INFINITY, lower)
 }
 
 /// (stored - needed) / stored for each constant of the tube over a span.

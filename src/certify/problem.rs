@@ -13,8 +13,8 @@ use crate::reach::{PreparedSet, Span, Tube};
 use crate::robot::{Arm, Scene, Zonotope3};
 use crate::trajectory::Pieces;
 
+use super::halving::halve;
 use super::verdict::Tally;
-use super::workspaces::ThreadWorkspace;
 use super::{
     CellReport, Certificate, ConstraintFamily, ConstraintIndex, ProvenClearance, Refusal, Shortfall, Start,
     StartRefusal, Workspaces, switch,
@@ -254,7 +254,12 @@ impl<'a> Problem<'a> {
             });
         }
         let verdicts = survey.par_iter().map(|report| match self.judge(report) {
-            Err(shortfall) => workspaces.with(|place| self.halve(report.span, shortfall, depth, place)),
+            Err(shortfall) => workspaces.with(|place| {
+                halve(report.span, shortfall, depth, &mut |span| {
+                    place.space.evaluate(self, span, &mut place.report);
+                    self.judge(&place.report)
+                })
+            }),
             proven => proven,
         });
         verdicts.reduce(|| Ok(Tally::default()), |first, later| Ok(first?.and(later?)))
@@ -268,28 +273,6 @@ impl<'a> Problem<'a> {
             _ => None,
         });
         last.span == Span::Rest && end.is_some_and(|t| t >= self.curve.duration_s())
-    }
-
-    /// The verdict on the halves of a cell with this shortfall, halved again where need be.
-    fn halve<R: Rounding>(
-        &self,
-        span: Span,
-        shortfall: Shortfall,
-        depth: u32,
-        place: &mut ThreadWorkspace<R>,
-    ) -> Result<Tally, Shortfall> {
-        let Span::Between(t0, t1) = span else { return Err(shortfall) };
-        let middle = 0.5 * (t0 + t1);
-        if depth == 0 || middle <= t0 || middle >= t1 {
-            return Err(shortfall);
-        }
-        let mut half = |a: f64, b: f64| {
-            let span = Span::Between(a, b);
-            place.space.evaluate(self, span, &mut place.report);
-            self.judge(&place.report).or_else(|shortfall| self.halve(span, shortfall, depth - 1, place))
-        };
-        let first = half(t0, middle)?;
-        Ok(first.and(half(middle, t1)?))
     }
 }
 

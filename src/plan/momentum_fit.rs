@@ -1,25 +1,32 @@
 //! Chooses the constants of the momentum law for a plan. A guess with a margin: [`MomentumProblem::certify`] decides whether it holds.
 //!
+//! What constants need grows with them, so those that are enough are a fixed point. To look at the cells of a plan is dear, and what other constants would need
+//! there is known nearly ([`CellOutlook`]); so rounds are taken with that, and cells are looked at only where those have settled: two or three times.
+//!
 //! A plan that follows another starts as wide as it must ([`MomentumProblem::needed_at_start`]) and falls from there to what its own motion needs. Momenta fall
 //! at twice K_r, which costs little of kappa; position errors can only follow momenta, at K_r, so they wait until those have
 //! fallen and then fall slower.
 
 use thiserror::Error;
 
-use crate::certify::MomentumProblem;
+use rayon::prelude::*;
+
+use crate::certify::{MomentumProblem, SurveyedCell};
 use crate::reach::momentum::{
-    BoundedTube, CycleTiming, Fall, LawName, MomentumGains, MomentumReport, MomentumTube, NeededAtStart,
-    WideStart,
+    BoundedTube, CellOutlook, CycleTiming, Fall, LawName, MomentumGains, MomentumNeeds, MomentumReport,
+    MomentumTube, NeededAtStart, WideStart,
 };
 use crate::robot::{Arm, Joint};
 
 /// What is stored exceeds what a round needs by this factor, so that the fixed point u -> w -> u is passed and not only approached. More widens the
 /// torque, less takes more rounds.
 const RESERVE: f64 = 1.02;
+/// In what is foreseen so much is to be met, that a look finds it met: it sees a few thousandths more.
+const SPARE: f64 = 1.01;
 /// Rounds at most. One that has not settled by then grows too slowly to be told from one that never will.
-const MOST_ROUNDS: usize = 40;
-/// Rounds at most from the constants of a motion that is much the same.
-const ROUNDS_FROM_GUESS: usize = 12;
+const MOST_ROUNDS: usize = 80;
+/// Looks at most. Each is nearer to the fixed point than the last by some orders of magnitude.
+const MOST_LOOKS: usize = 8;
 /// Largest share of the robust torque that misreadings alone may ask for. At 1 and above the law is a switch that noise throws at every tick, proven but
 /// harsh; less costs growth, as the tube is wider where more torque is at hand.
 const NOISE_SHARE: f64 = 0.5;
@@ -86,11 +93,30 @@ pub fn fit(
     timing: CycleTiming,
     cells: usize,
 ) -> Result<(MomentumTube, Vec<MomentumReport>), MomentumRefusal> {
-    try_falls(problem, None, cells, |fall| none(problem, gains, timing, (cells, fall)))
+    let begin = |fall| none(problem, gains, timing, (cells, fall));
+    let (tube, survey) = try_falls(None, begin, |tube| settle(problem, tube, cells))?;
+    Ok((tube, survey.into_iter().map(|cell| cell.report).collect()))
 }
 
-/// [`fit`] with what is then true of the plan's states. Where there is a `guess`, of a motion much like this one with the same gains, from its later constants on and with
-/// its fall alone.
+/// Constants with which the needs that `outlooks` foresee are met, and those needs: what [`fit`] would find if it looked no further.
+///
+/// # Errors
+/// As there.
+pub(super) fn foresee(
+    problem: &MomentumProblem<'_>,
+    gains: MomentumGains,
+    (outlooks, cells): (&[&CellOutlook], usize),
+) -> Result<(MomentumTube, Vec<MomentumNeeds>), MomentumRefusal> {
+    let timing = CycleTiming::of(problem.robot());
+    let begin = |fall| none(problem, gains, timing, (cells, fall));
+    try_falls(None, begin, |mut tube| {
+        let needs = settle_in_outlook(problem, &mut tube, outlooks)?;
+        Ok((tube, needs))
+    })
+}
+
+/// [`fit`] with what is then true of the plan's states, and all that was seen of its cells. Where there is a `guess`, of a motion much like this one with the same
+/// gains, from its later constants on and with its fall alone.
 ///
 /// # Errors
 /// As there; and if nothing bounds the accelerations.
@@ -99,21 +125,21 @@ pub fn fit_bounded(
     gains: MomentumGains,
     guess: Option<&MomentumTube>,
     cells: usize,
-) -> Result<BoundedTube, MomentumRefusal> {
+) -> Result<(BoundedTube, Vec<SurveyedCell>), MomentumRefusal> {
     let timing = CycleTiming::of(problem.robot());
     let begin = |fall: f64| begun(none(problem, gains, timing, (cells, fall)), guess);
-    let (tube, reports) = try_falls(problem, guess, cells, begin)?;
+    let (tube, survey) = try_falls(guess, begin, |tube| settle(problem, tube, cells))?;
+    let reports: Vec<MomentumReport> = survey.iter().map(|cell| cell.report.clone()).collect();
     let bounds = problem.bounds(&tube, &reports).ok_or(MomentumRefusal::Accelerations)?;
-    Ok(BoundedTube { law: LawName::Momentum, tube, bounds })
+    Ok((BoundedTube { law: LawName::Momentum, tube, bounds }, survey))
 }
 
 /// Settles with the fastest fall with which that can be done, or that of `guess`. Without a start nothing falls.
-fn try_falls(
-    problem: &MomentumProblem<'_>,
+fn try_falls<T>(
     guess: Option<&MomentumTube>,
-    cells: usize,
     begin: impl Fn(f64) -> MomentumTube,
-) -> Result<(MomentumTube, Vec<MomentumReport>), MomentumRefusal> {
+    settle: impl Fn(MomentumTube) -> Result<T, MomentumRefusal>,
+) -> Result<T, MomentumRefusal> {
     let rate = |tube: &MomentumTube| tube.start.as_ref().map(|start| start.momentum_fall.rate_1_s);
     let known = guess.and_then(rate);
     let mut first = None;
@@ -123,8 +149,7 @@ fn try_falls(
             continue;
         }
         let falls = tube.start.is_some();
-        let rounds = if guess.is_some() { ROUNDS_FROM_GUESS } else { MOST_ROUNDS };
-        match settle(problem, tube, (cells, rounds)) {
+        match settle(tube) {
             Err(MomentumRefusal::Diverges { joint, robust_nm }) if falls => {
                 first.get_or_insert(MomentumRefusal::Diverges { joint, robust_nm });
             }
@@ -167,21 +192,39 @@ fn widen_start(tube: &mut MomentumTube) {
 fn settle(
     problem: &MomentumProblem<'_>,
     mut tube: MomentumTube,
-    (cells, rounds): (usize, usize),
-) -> Result<(MomentumTube, Vec<MomentumReport>), MomentumRefusal> {
-    let (robot, gains, timing) = (problem.robot(), tube.gains, tube.timing);
-    for _ in 0..rounds {
-        let reports = problem.survey(&tube, cells).map_err(MomentumRefusal::Unsupported)?;
-        let reports = reports.ok_or(MomentumRefusal::MassMatrix)?;
-        let gain = reports.iter().map(|report| report.gain).fold(0.0, f64::max);
+    cells: usize,
+) -> Result<(MomentumTube, Vec<SurveyedCell>), MomentumRefusal> {
+    for _ in 0..MOST_LOOKS {
+        let survey = problem.survey_apart(&tube, cells).map_err(MomentumRefusal::Unsupported)?;
+        let survey = survey.ok_or(MomentumRefusal::MassMatrix)?;
+        let gain = survey.iter().map(|cell| cell.report.gain).fold(0.0, f64::max);
         if gain > 1.0 {
-            let (kappa, age_ms) = (gains.kappa, 1e3 * timing.age_s());
+            let (kappa, age_ms) = (tube.gains.kappa, 1e3 * tube.timing.age_s());
             return Err(MomentumRefusal::Gain { kappa, age_ms, most: kappa / gain });
         }
-        if reports.iter().all(|report| report.covered_by(&tube)) {
-            return Ok((tube, reports));
+        if survey.iter().all(|cell| cell.report.covered_by(&tube)) {
+            return Ok((tube, survey));
         }
-        raise(&mut tube, problem.needed_at_start(), &reports);
+        let outlooks: Vec<&CellOutlook> = survey.iter().map(|cell| &cell.outlook).collect();
+        settle_in_outlook(problem, &mut tube, &outlooks)?;
+    }
+    Err(slow(problem.robot(), &tube))
+}
+
+/// The same with what is foreseen; the needs under the constants that it comes to.
+fn settle_in_outlook(
+    problem: &MomentumProblem<'_>,
+    tube: &mut MomentumTube,
+    outlooks: &[&CellOutlook],
+) -> Result<Vec<MomentumNeeds>, MomentumRefusal> {
+    let robot = problem.robot();
+    for _ in 0..MOST_ROUNDS {
+        let needs: Vec<MomentumNeeds> =
+            outlooks.par_iter().with_min_len(4).map(|outlook| outlook.needs(robot, tube)).collect();
+        if needs.iter().all(|needs| needs.clone().times(SPARE).covered_by(tube)) {
+            return Ok(needs);
+        }
+        raise(tube, problem.needed_at_start(), &needs);
         for (j, joint) in robot.joints.iter().enumerate() {
             let robust_nm = tube.robust_at(j, 0.0);
             if !(robust_nm <= HOPELESS * joint.limits.torque) {
@@ -189,12 +232,17 @@ fn settle(
             }
         }
     }
+    Err(slow(robot, tube))
+}
+
+/// What grows most where constants have not settled.
+fn slow(robot: &Arm, tube: &MomentumTube) -> MomentumRefusal {
     let joints = robot.joints.iter().zip(&tube.robust_nm);
     let share = |(joint, robust_nm): (&Joint, &f64)| robust_nm / joint.limits.torque;
-    let (joint, &robust_nm) = joints
-        .max_by(|a, b| share(*a).total_cmp(&share(*b)))
-        .ok_or_else(|| MomentumRefusal::Unsupported("the robot has no joints".to_owned()))?;
-    Err(MomentumRefusal::Diverges { joint: joint.name.clone(), robust_nm })
+    match joints.max_by(|a, b| share(*a).total_cmp(&share(*b))) {
+        Some((joint, &robust_nm)) => MomentumRefusal::Diverges { joint: joint.name.clone(), robust_nm },
+        None => MomentumRefusal::Unsupported("the robot has no joints".to_owned()),
+    }
 }
 
 /// A tube of no width, for an arm that its own drives hold: there has to be one before the first plan.
@@ -271,34 +319,34 @@ impl Demand<'_> {
     }
 }
 
-/// Gives the tube what the reports and the start need, with the reserve.
-fn raise(tube: &mut MomentumTube, needed: Option<&NeededAtStart>, reports: &[MomentumReport]) {
-    let shares: Vec<(f64, f64)> = reports.iter().map(|report| report.shares_of(tube)).collect();
+/// Gives the tube what the cells and the start need, with the reserve.
+fn raise(tube: &mut MomentumTube, needed: Option<&NeededAtStart>, needs: &[MomentumNeeds]) {
+    let shares: Vec<(f64, f64)> = needs.iter().map(|needs| tube.shares_over(needs.span)).collect();
     let kappa = tube.gains.kappa;
     let at_start = |list: fn(&NeededAtStart) -> &[f64], j: usize| -> f64 {
         needed.map_or(0.0, |needed| START_RESERVE * list(needed)[j])
     };
     let MomentumTube { robust_nm, noise_nms, lag_nms2, sign_band_rad_s, start, .. } = tube;
     let mut start = start.as_mut();
-    let cells = |of: &dyn Fn(&MomentumReport) -> f64, momentum: bool| -> Vec<(f64, f64)> {
+    let cells = |of: &dyn Fn(&MomentumNeeds) -> f64, momentum: bool| -> Vec<(f64, f64)> {
         let share = |(p, lag): &(f64, f64)| if momentum { *p } else { *lag };
-        reports.iter().zip(&shares).map(|(report, shares)| (of(report), share(shares))).collect()
+        needs.iter().zip(&shares).map(|(needs, shares)| (of(needs), share(shares))).collect()
     };
     for j in 0..robust_nm.len() {
         let constant = (&mut noise_nms[j], start.as_mut().map(|start| &mut start.noise_nms[j]));
-        let demand = Demand { cells: cells(&|report| report.needed_noise_nms[j], true), constant };
+        let demand = Demand { cells: cells(&|needs| needs.noise_nms[j], true), constant };
         demand.meet(0.0, at_start(|needed| &needed.noise_nms, j));
         let quiet = |noise: f64| kappa * noise / NOISE_SHARE;
         let wide_noise = start.as_ref().map_or(0.0, |start| start.noise_nms[j]);
         let inherited = kappa * (at_start(|needed| &needed.radius_nms, j) - wide_noise);
         let constant = (&mut robust_nm[j], start.as_mut().map(|start| &mut start.robust_nm[j]));
-        let demand = Demand { cells: cells(&|report| report.needed_robust_nm[j], true), constant };
+        let demand = Demand { cells: cells(&|needs| needs.robust_nm[j], true), constant };
         demand.meet(quiet(noise_nms[j]), inherited.max(quiet(wide_noise)));
         let constant = (&mut lag_nms2[j], start.as_mut().map(|start| &mut start.lag_nms2[j]));
-        let demand = Demand { cells: cells(&|report| report.needed_lag_nms2[j], false), constant };
+        let demand = Demand { cells: cells(&|needs| needs.lag_nms2[j], false), constant };
         demand.meet(0.0, at_start(|needed| &needed.lag_nms2, j));
         let constant = (&mut sign_band_rad_s[j], start.as_mut().map(|start| &mut start.sign_band_rad_s[j]));
-        let demand = Demand { cells: cells(&|report| report.needed_sign_band_rad_s[j], false), constant };
+        let demand = Demand { cells: cells(&|needs| needs.sign_band_rad_s[j], false), constant };
         demand.meet(0.0, 0.0);
     }
 }

@@ -71,6 +71,7 @@ mod handover;
 pub mod matrix;
 mod narrowing;
 mod order;
+mod outlook;
 mod report;
 #[cfg(test)]
 mod tests;
@@ -81,6 +82,7 @@ pub use bounds::{BoundedTube, LawName, StateBounds};
 pub use constants::{CycleTiming, MomentumGains, MomentumTube};
 pub use handover::{MomentumPredecessor, NeededAtStart, jumps, needed_at_start};
 pub use narrowing::{Fall, WideStart};
+pub use outlook::{CellOutlook, MomentumNeeds};
 pub use report::MomentumReport;
 pub(in crate::reach) use report::growth;
 pub use workspace::MomentumWorkspace;

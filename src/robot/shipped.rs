@@ -45,12 +45,14 @@ const ROBOTS: &[Shipped] = shipped![
     "talos_reduced",
     "ur5e",
     "z1";
-    extending: "z1_gripping"
+    extending: "kinova_gen3_2f85_late", "z1_gripping"
 ];
 
 /// Names of the robots that ship, in alphabetical order.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    ROBOTS.iter().map(|robot| robot.name)
+    let mut names: Vec<&'static str> = ROBOTS.iter().map(|robot| robot.name).collect();
+    names.sort_unstable();
+    names.into_iter()
 }
 
 /// Where the robot TOML of that name is, if it ships.

@@ -1,5 +1,6 @@
 //! Whether a plan of the second law starts where the arm is: at rest, or where a proven plan is. The planner is not believed in this.
 
+use crate::enclose::Rounding;
 use crate::reach::PreparedSet;
 use crate::reach::momentum::{MomentumPredecessor, MomentumTube, NeededAtStart, jumps, needed_at_start};
 use crate::robot::Arm;
@@ -9,8 +10,8 @@ use super::MomentumStart;
 use crate::certify::switch::{SAME_ACCELERATION, at_rest};
 use crate::certify::{Refusal, StartRefusal};
 
-/// What the tube must be at the start, or what is wrong with it whatever the tube is.
-pub(super) fn needed(
+/// What the tube must be at the start, evaluated in the arithmetic `R`, or what is wrong with it whatever the tube is.
+pub(super) fn needed<R: Rounding>(
     robot: &Arm,
     set: &PreparedSet,
     curve: Pieces<'_>,
@@ -21,8 +22,8 @@ pub(super) fn needed(
         return Ok(None);
     };
     check(robot, before)?;
-    continuous(robot, before, curve)?;
-    let needed = needed_at_start(robot, before, (set, curve));
+    continuous::<R>(robot, before, curve)?;
+    let needed = needed_at_start::<R>(robot, before, (set, curve));
     let turns = || {
         Refusal::Unsupported("the nominal mass matrix turns too fast at the switch for any bound".to_owned())
     };
@@ -100,8 +101,12 @@ fn check(robot: &Arm, before: &MomentumPredecessor<'_>) -> Result<(), Refusal> {
 }
 
 /// Refuses a desired motion that jumps by more than roundings. No bound rests on it, as jumps are charged: it tells a plan that was made for another start.
-fn continuous(robot: &Arm, before: &MomentumPredecessor<'_>, curve: Pieces<'_>) -> Result<(), StartRefusal> {
-    let jumps = jumps(before, curve);
+fn continuous<R: Rounding>(
+    robot: &Arm,
+    before: &MomentumPredecessor<'_>,
+    curve: Pieces<'_>,
+) -> Result<(), StartRefusal> {
+    let jumps = jumps::<R>(before, curve);
     for (j, joint) in robot.joints.iter().enumerate() {
         let sizes = before.curve.magnitudes(j);
         for (order, what) in ["position", "velocity", "acceleration"].into_iter().enumerate() {

@@ -87,7 +87,7 @@ impl Fixture {
         let curve = &fixture.plan.curve;
         let problem = MomentumProblem::new(&robot, &fixture.set, &scene, curve, MomentumStart::Rest).unwrap();
         let tube = fit_bounded(&problem, MomentumGains { k_r: 5.0, kappa: 60.0 }, None, 8).unwrap();
-        fixture.plan = Plan { tube: tube.into(), robot: robot.clone(), ..fixture.plan };
+        fixture.plan = Plan { tube: tube.0.into(), robot: robot.clone(), ..fixture.plan };
         fixture.robot = Arc::new(robot);
         fixture
     }

@@ -173,6 +173,6 @@ impl<C: Cycles> Runner<'_, C> {
             MomentumProblem::new(&self.robot, set, &empty, curve, start).map_err(|e| e.to_string())?;
         let gains = choose(&problem, self.kept_k_r(), self.few(cells)).map_err(|e| e.to_string())?;
         let fitted = fit_bounded(&problem, gains, None, cells);
-        fitted.map(TrackingTube::from).map_err(|e| e.to_string())
+        fitted.map(|(tube, _)| tube.into()).map_err(|e| e.to_string())
     }
 }

@@ -3,15 +3,11 @@
 //! Each end point that is looked at has its tube fitted anew, from the constants of the one before: a few rounds of a fixed point. What limits and distances leave
 //! then are the rows.
 
-use crate::certify::{
-    CellReport, ConstraintFamily, ConstraintIndex, MomentumProblem, MomentumStart, Partition, Refusal,
-    Shortfall, SurveyedCell,
-};
+use crate::certify::{CellReport, MomentumProblem, MomentumStart, Partition, Refusal, SurveyedCell};
 use crate::enclose::Counted;
 use crate::plan::momentum_fit::{MomentumRefusal, fit_bounded};
 use crate::plan::nlp;
 use crate::plan::rows::RowBuilder;
-use crate::reach::Span;
 use crate::reach::momentum::{BoundedTube, MomentumGains};
 use crate::trajectory::Bezier;
 
@@ -82,7 +78,7 @@ impl Candidates<'_> {
         search.curve.set_to_rest(start, &ends.at(coast), duration_s)?;
         let unproven = |refusal| ProposeError::Unproven(Some(refusal));
         let problem = MomentumProblem::new(robot, set, scene, &search.curve, law.start).map_err(unproven)?;
-        let fitted = fit_bounded(&problem, law.gains, None, *cells).map_err(|e| unproven(named(&e)))?;
+        let (fitted, _) = fit_bounded(&problem, law.gains, None, *cells).map_err(|e| unproven(named(&e)))?;
         search.momentum.calm = Some(fitted);
         Ok(())
     }
@@ -105,16 +101,13 @@ impl Candidates<'_> {
             (Some(guess), None) | (None, Some(guess)) => fit(guess),
             (None, None) => fit_bounded(&problem, law.gains, None, *cells),
         };
-        let bounded = fitted.map_err(|e| named(&e))?;
-        let survey = problem.survey_apart(&bounded.tube, *cells).map_err(Refusal::Unsupported)?;
-        let survey = survey.ok_or_else(|| named(&MomentumRefusal::MassMatrix))?;
+        let (bounded, survey) = fitted.map_err(|e| named(&e))?;
         let pairs = survey.first().map_or(0, |cell| cell.clearances.len());
         rows.reserve(survey.len() * RowBuilder::most(robot, pairs));
         for (index, cell) in survey.iter().enumerate() {
             search.rows.append(robot, (index, &as_cell(cell)), &search.curve, ends.reach(), rows);
         }
-        let mut objection =
-            survey.iter().find_map(|cell| shortfall(cell, search.curve.duration_s)).map(Objection::Short);
+        let mut objection = survey.iter().find_map(|cell| cell.shortfall).map(Objection::Short);
         if objection.is_some() && rows.iter().all(|row| row.value >= NEARLY) {
             let partition = Partition { cells: *cells, depth: DEPTH };
             objection = problem.certify_bounded::<Counted>(&bounded, partition).err().map(Objection::Refused);
@@ -143,28 +136,4 @@ fn as_cell(cell: &SurveyedCell) -> CellReport {
         clearances: clearances.clone(),
         ..CellReport::default()
     }
-}
-
-/// The first constraint that is not proven over a cell.
-fn shortfall(cell: &SurveyedCell, duration_s: f64) -> Option<Shortfall> {
-    let SurveyedCell { report, clearances, tube_margin } = cell;
-    let joints = |family, margins: &[f64]| -> Vec<(ConstraintFamily, ConstraintIndex, f64)> {
-        margins.iter().enumerate().map(|(j, margin)| (family, ConstraintIndex::Joint(j), *margin)).collect()
-    };
-    let apart = clearances.iter().map(|pair| {
-        let index = ConstraintIndex::Pair(pair.shape, pair.other);
-        (ConstraintFamily::Collision, index, pair.separation.clearance_m)
-    });
-    let mut all = joints(ConstraintFamily::Position, &report.position_margin)
-        .into_iter()
-        .chain(joints(ConstraintFamily::Velocity, &report.velocity_margin))
-        .chain(joints(ConstraintFamily::Torque, &report.torque_margin))
-        .chain(apart)
-        .chain([(ConstraintFamily::Tube, ConstraintIndex::Gain, *tube_margin)]);
-    let (t0, t1) = match report.span {
-        Span::Between(t0, t1) => (t0, t1),
-        Span::Rest => (duration_s, f64::INFINITY),
-    };
-    let (family, place, margin) = all.find(|(_, _, margin)| !(*margin >= 0.0))?;
-    Some(Shortfall { family, place, t0, t1, margin })
 }

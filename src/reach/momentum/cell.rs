@@ -34,22 +34,46 @@ pub(super) struct MomentumCell<const N: usize, R: Rounding> {
     /// Positions and velocities of the tube.
     pub q: Joints<Affine<N, R>>,
     pub dq: Joints<Affine<N, R>>,
-    /// Radii of e and r (rad, rad/s).
+    /// How far the tube reaches.
+    pub radii: CellRadii,
+    /// What the desired motion alone says.
+    pub along: CellNumbers,
+}
+
+/// Radii of the tube over a span.
+#[derive(Debug, Clone)]
+pub(super) struct CellRadii {
+    /// Of e and r (rad, rad/s).
     pub e: Joints<f64>,
     pub r: Joints<f64>,
-    /// X, row-major, and its columns as forms.
-    pub inverse: Vec<f64>,
     /// S P and S E.
     pub p: Vec<f64>,
     pub lag: Vec<f64>,
+}
+
+/// Bounds over a span, as numbers, that the width of the tube has no part in.
+#[derive(Debug, Clone)]
+pub(super) struct CellNumbers {
+    /// X, row-major.
+    pub inverse: Vec<f64>,
     /// Bounds of (1 + H)^-1.
     pub near: BoundMatrix,
     /// Bounds of M_0.
     pub mass: BoundMatrix,
     /// Bounds of dM_0/dt X.
     pub turning: BoundMatrix,
+    /// Bounds of the desired velocity and acceleration.
+    pub speeds: Joints<[f64; 2]>,
     /// Largest coefficients of the desired position, velocity and acceleration: what their roundings are relative to.
     pub sizes: Joints<[f64; 3]>,
+}
+
+impl CellNumbers {
+    /// S P and S E of a tube that does not narrow.
+    pub fn widths(&self, tube: &MomentumTube) -> (Vec<f64>, Vec<f64>) {
+        let radius: Vec<f64> = (0..tube.robust_nm.len()).map(|j| tube.radius(j)).collect();
+        (self.near.times_vector(&radius), self.near.times_vector(&tube.lag_nms2))
+    }
 }
 
 impl<const N: usize, R: Rounding> MomentumCell<N, R> {
@@ -82,11 +106,12 @@ impl<const N: usize, R: Rounding> MomentumCell<N, R> {
         }
         let (mass, turning) = nominal_mass(robot, set, &desired, &inverse, space);
         let near = times_inverse(&space.nominal, &inverse, 1.0).neumann()?;
-        let radius: Vec<f64> = (0..n).map(|j| tube.radius(j)).collect();
-        let (p, lag) = (near.times_vector(&radius), near.times_vector(&tube.lag_nms2));
+        let speeds = desired.iter().map(|d| [d.dq.sup_abs(), d.ddq.sup_abs()]).collect();
+        let along = CellNumbers { inverse, near, mass, turning, speeds, sizes };
+        let (p, lag) = along.widths(tube);
         let combined = |radii: &[f64], i: usize, first: usize| -> Affine<N, R> {
             (0..n).fold(Affine::zero(), |sum, k| {
-                sum + Affine::symbol(first + 2 * k, radii[k]).scale(inverse[n * i + k])
+                sum + Affine::symbol(first + 2 * k, radii[k]).scale(along.inverse[n * i + k])
             })
         };
         let first = position_symbol(0);
@@ -96,22 +121,20 @@ impl<const N: usize, R: Rounding> MomentumCell<N, R> {
         Some(Self {
             q: (0..n).map(|j| desired[j].q - e[j]).collect(),
             dq: (0..n).map(|j| desired[j].dq - r[j] + e[j].scale(k_r)).collect(),
-            e: e.iter().map(Affine::sup_abs).collect(),
-            r: r.iter().map(Affine::sup_abs).collect(),
+            radii: CellRadii {
+                e: e.iter().map(Affine::sup_abs).collect(),
+                r: r.iter().map(Affine::sup_abs).collect(),
+                p,
+                lag,
+            },
             desired,
-            inverse,
-            p,
-            lag,
-            near,
-            mass,
-            turning,
-            sizes,
+            along,
         })
     }
 
     /// Positions of the tube without its symbols: each joint's by itself.
     pub fn wide_positions(&self) -> Joints<Affine<N, R>> {
-        self.desired.iter().zip(&self.e).map(|(desired, e)| desired.q.widen(*e)).collect()
+        self.desired.iter().zip(&self.radii.e).map(|(desired, e)| desired.q.widen(*e)).collect()
     }
 }
 

@@ -27,6 +27,7 @@ use super::workspace::MomentumWorkspace;
 use crate::enclose::Affine;
 
 /// What a unit of torque does to the momentum errors.
+#[derive(Debug, Clone)]
 pub(super) struct Coupling {
     /// By the box, if that is narrow enough for any bound.
     pub boxed: Option<Boxed>,
@@ -37,6 +38,7 @@ pub(super) struct Coupling {
 }
 
 /// Entry by entry, from the set's box.
+#[derive(Debug, Clone)]
 pub(super) struct Boxed {
     /// Bounds of |F_ij|.
     pub across: BoundMatrix,
@@ -92,8 +94,8 @@ fn boxed<const N: usize, R: Rounding>(
     let mut own = Joints::new();
     for j in 0..n {
         for k in 0..n {
-            let moved = entry_times(&change, &cell.inverse, (n, j, k));
-            let transmission = mul_up(set.joint(j).1[ARMATURE], cell.inverse[n * j + k].abs());
+            let moved = entry_times(&change, &cell.along.inverse, (n, j, k));
+            let transmission = mul_up(set.joint(j).1[ARMATURE], cell.along.inverse[n * j + k].abs());
             let spread = add_up(difference.at(j, k), transmission);
             if j == k {
                 own.push((-add_up(-moved.lower(), spread), add_up(moved.upper(), spread)));
@@ -101,7 +103,7 @@ fn boxed<const N: usize, R: Rounding>(
             difference.set(j, k, add_up(moved.sup_abs(), spread));
         }
     }
-    from_difference(&difference, &own, &cell.near)
+    from_difference(&difference, &own, &cell.along.near)
 }
 
 /// What the box leaves of the links' part of M X: sums of |y_p| g_p over the momentum regressors.
@@ -118,7 +120,7 @@ fn left_by_box<const N: usize, R: Rounding>(
     units.place(robot, moved);
     for k in 0..n {
         let column: Joints<Affine<N, R>> =
-            (0..n).map(|i| Affine::constant(cell.inverse[n * i + k])).collect();
+            (0..n).map(|i| Affine::constant(cell.along.inverse[n * i + k])).collect();
         moved.sweep_velocities_there(robot, &column);
         units.momentum(moved, |j, i, ten| {
             let known = ten.iter().zip(&radius[i]).filter(|(_, g)| **g > 0.0);

@@ -29,7 +29,7 @@ use crate::reach::upward::{add_up, mul_up, sum_up};
 use crate::robot::Arm;
 use crate::scalar::{Dual, Scalar};
 
-use super::cell::MomentumCell;
+use super::cell::{CellNumbers, CellRadii, MomentumCell};
 use super::constants::MomentumTube;
 use super::workspace::MomentumWorkspace;
 
@@ -46,41 +46,85 @@ pub(super) struct Mismatch {
     pub sign_band_rad_s: f64,
 }
 
-/// Bounds for all joints. Expects `moved` of the workspace placed at the positions of the tube.
-pub(super) fn mismatch<const N: usize, R: Rounding>(
+/// What a joint's bounds are made of.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MismatchParts {
+    /// |nominal torque|, and what the set's box leaves of it, N m.
+    pub nominal_nm: f64,
+    pub by_set_nm: f64,
+    /// What the torque changes by from the desired state to the tube's, N m.
+    pub followed_nm: f64,
+    /// Rate at which the needed torque changes, N m / s.
+    pub rate: f64,
+    /// What gravity's direction changes, and plain arithmetic is off by, N m.
+    pub tilt_nm: f64,
+    pub rounding_nm: f64,
+    /// |dq - dq_d|, rad/s.
+    pub error_rad_s: f64,
+    /// What the evaluation of the desired velocity is off by, rad/s.
+    pub evaluation_rad_s: f64,
+}
+
+/// Parts of all joints, and what the entries of M_0 are off by in plain arithmetic.
+#[derive(Debug, Clone)]
+pub(super) struct Parts {
+    pub joints: Joints<MismatchParts>,
+    pub mass_error: Vec<f64>,
+}
+
+/// The parts over a cell. Expects `moved` of the workspace placed at the positions of the tube.
+pub(super) fn parts<const N: usize, R: Rounding>(
     robot: &Arm,
     set: &PreparedSet,
     tube: &MomentumTube,
     cell: &MomentumCell<N, R>,
     space: &mut MomentumWorkspace<N, R>,
-) -> Joints<Mismatch> {
+) -> Parts {
     let rounding = plain_arithmetic(robot, set, cell, space);
     let rate = needed_rate(robot, set, cell, space);
     let tilt = tilt(robot, set, cell, space);
     let followed = followed(robot, set, cell, space);
     let left = left_by_set(robot, set, tube, cell, space);
+    let of = |j: usize| MismatchParts {
+        nominal_nm: left[j].0,
+        by_set_nm: left[j].1,
+        followed_nm: followed[j],
+        rate: rate[j],
+        tilt_nm: tilt[j],
+        rounding_nm: rounding.torque[j],
+        error_rad_s: (cell.dq[j] - cell.desired[j].dq).sup_abs(),
+        evaluation_rad_s: evaluation(cell, j, 1),
+    };
+    Parts { joints: (0..robot.dof()).map(of).collect(), mass_error: rounding.mass_error }
+}
+
+/// Bounds for all joints from their parts.
+pub(super) fn mismatch(
+    robot: &Arm,
+    tube: &MomentumTube,
+    (along, radii): (&CellNumbers, &CellRadii),
+    parts: &Parts,
+) -> Joints<Mismatch> {
     let shift = tube.timing.command_shift_s();
-    let noise = misreading(robot, tube, cell, &rounding.mass_error);
+    let noise = misreading(robot, tube, (along, radii), &parts.mass_error);
     let of = |j: usize| {
-        let (nominal_nm, by_set) = left[j];
-        let drive = robot.drive(j);
+        let part = &parts.joints[j];
+        let (nominal_nm, drive) = (part.nominal_nm, robot.drive(j));
         let command = mul_up(add_up(nominal_nm, tube.robust_nm[j]), 1.0 + LAW_ROUNDOFF);
         let rho_nm = sum_up([
-            by_set,
-            followed[j],
-            mul_up(rate[j], shift),
-            tilt[j],
+            part.by_set_nm,
+            part.followed_nm,
+            mul_up(part.rate, shift),
+            part.tilt_nm,
             drive.error_nm,
             mul_up(drive.error_ratio, command),
             drive.unmodelled_nm,
-            rounding.torque[j],
+            part.rounding_nm,
             mul_up(LAW_ROUNDOFF, command),
         ]);
-        let desired = &cell.desired[j];
-        let error = (cell.dq[j] - desired.dq).sup_abs();
-        let passing = mul_up(shift, desired.ddq.sup_abs());
-        let sign_band_rad_s =
-            sum_up([robot.gains().stiction_speed_rad_s, error, passing, evaluation(cell, j, 1)]);
+        let passing = mul_up(shift, along.speeds[j][1]);
+        let stiction = robot.gains().stiction_speed_rad_s;
+        let sign_band_rad_s = sum_up([stiction, part.error_rad_s, passing, part.evaluation_rad_s]);
         Mismatch { nominal_nm, rho_nm, noise_nms: noise[j], sign_band_rad_s }
     };
     (0..robot.dof()).map(of).collect()
@@ -192,32 +236,32 @@ fn tilt<const N: usize, R: Rounding>(
 }
 
 /// What r^ may be off by, joint by joint, carried into momentum by M_0; and what M_0 changes by between reading and tick.
-pub(super) fn misreading<const N: usize, R: Rounding>(
+pub(super) fn misreading(
     robot: &Arm,
     tube: &MomentumTube,
-    cell: &MomentumCell<N, R>,
+    (along, radii): (&CellNumbers, &CellRadii),
     mass_error: &[f64],
 ) -> Joints<f64> {
     let n = robot.dof();
     let (k_r, sensors) = (tube.gains.k_r, robot.sensors());
     let read = |i: usize| {
-        let desired = &cell.desired[i];
-        let slope = add_up(desired.ddq.sup_abs(), mul_up(k_r, desired.dq.sup_abs()));
+        let [speed, acceleration] = along.speeds[i];
+        let slope = add_up(acceleration, mul_up(k_r, speed));
         let sensed = add_up(sensors.velocity_rad_s, mul_up(k_r, sensors.position_rad));
         let off = add_up(sensed, mul_up(slope, tube.timing.reading_shift_s()));
         // A dozen operations on numbers of these sizes make r^ of a reading.
-        let [q, dq, _] = cell.sizes[i];
-        let sizes = sum_up([2.0, q, dq, cell.r[i], cell.e[i]]);
+        let [q, dq, _] = along.sizes[i];
+        let sizes = sum_up([2.0, q, dq, radii.r[i], radii.e[i]]);
         add_up(off, mul_up(mul_up(2.0 * LAW_ROUNDOFF, add_up(1.0, k_r)), sizes))
     };
     let off: Joints<f64> = (0..n).map(read).collect();
     let of = |j: usize| {
-        let misread = cell.mass.row_times(j, &off);
+        let misread = along.mass.row_times(j, &off);
         let rounded = (0..n).map(|i| {
-            let factor = add_up(mass_error[n * j + i], mul_up(LAW_ROUNDOFF, cell.mass.at(j, i)));
-            mul_up(factor, add_up(cell.r[i], off[i]))
+            let factor = add_up(mass_error[n * j + i], mul_up(LAW_ROUNDOFF, along.mass.at(j, i)));
+            mul_up(factor, add_up(radii.r[i], off[i]))
         });
-        let turned = mul_up(tube.timing.latency_s, cell.turning.row_times(j, &cell.p));
+        let turned = mul_up(tube.timing.latency_s, along.turning.row_times(j, &radii.p));
         sum_up(rounded.chain([misread, turned]))
     };
     (0..n).map(of).collect()
@@ -232,7 +276,7 @@ pub(super) struct PlainArithmetic {
 /// What the controller's desired position (0), velocity (1) or acceleration (2) may be off by: the rounding of its evaluation, and corrections at
 /// junctions ([`crate::trajectory::junction`]); each is at most half of this.
 fn evaluation<const N: usize, R: Rounding>(cell: &MomentumCell<N, R>, j: usize, order: usize) -> f64 {
-    mul_up(LAW_ROUNDOFF, add_up(1.0, cell.sizes[j][order]))
+    mul_up(LAW_ROUNDOFF, add_up(1.0, cell.along.sizes[j][order]))
 }
 
 pub(super) fn plain_arithmetic<const N: usize, R: Rounding>(

@@ -32,14 +32,14 @@
 //!
 //! So the widths of the plan before are carried over by |J|, and what an age may add is x: of second order, some thousandths of P.
 
-use crate::enclose::{Affine, Counted, Interval};
+use crate::enclose::{Affine, Interval, Rounding};
 use crate::reach::cell::{Joints, TIME, symbols};
 use crate::reach::prepared_set::PreparedSet;
 use crate::reach::upward::{add_up, mul_up, sum_up};
 use crate::robot::Arm;
 use crate::trajectory::{DesiredMotion, Pieces};
 
-use super::cell::{MomentumCell, nominal_mass, times_inverse, within};
+use super::cell::{CellNumbers, MomentumCell, nominal_mass, times_inverse, within};
 use super::constants::MomentumTube;
 use super::disturbance::{misreading, plain_arithmetic};
 use super::workspace::MomentumWorkspace;
@@ -69,45 +69,45 @@ pub struct NeededAtStart {
 }
 
 /// Upper bounds of the jumps of the desired position, velocity and acceleration of each joint at a switch.
-pub fn jumps(before: &MomentumPredecessor<'_>, curve: Pieces<'_>) -> Joints<[f64; 3]> {
-    let apart = |a: Affine<1, Counted>, b: Affine<1, Counted>| (a - b).sup_abs();
+pub fn jumps<R: Rounding>(before: &MomentumPredecessor<'_>, curve: Pieces<'_>) -> Joints<[f64; 3]> {
+    let apart = |a: Affine<1, R>, b: Affine<1, R>| (a - b).sup_abs();
     let of = |j: usize| {
         let at = before.at_s;
-        let old: DesiredMotion<1, Counted> = within(before.curve, j, (at, at));
-        let new: DesiredMotion<1, Counted> = curve.enclose(j, 0.0, 0.0, 0);
+        let old: DesiredMotion<1, R> = within(before.curve, j, (at, at));
+        let new: DesiredMotion<1, R> = curve.enclose(j, 0.0, 0.0, 0);
         [apart(new.q, old.q), apart(new.dq, old.dq), apart(new.ddq, old.ddq)]
     };
     (0..curve.dof()).map(of).collect()
 }
 
 /// What the tube of a plan along `curve` for `set` needs at its start; `None` where M_0 may turn too fast for any bound.
-pub fn needed_at_start(
+pub fn needed_at_start<R: Rounding>(
     robot: &Arm,
     before: &MomentumPredecessor<'_>,
     (set, curve): (&PreparedSet, Pieces<'_>),
 ) -> Option<NeededAtStart> {
     match symbols(robot.dof()) {
-        0..=16 => Switch::<16>::new(robot, before, (set, curve)).needed(),
-        17..=32 => Switch::<32>::new(robot, before, (set, curve)).needed(),
-        _ => Switch::<64>::new(robot, before, (set, curve)).needed(),
+        0..=16 => Switch::<16, R>::new(robot, before, (set, curve)).needed(),
+        17..=32 => Switch::<32, R>::new(robot, before, (set, curve)).needed(),
+        _ => Switch::<64, R>::new(robot, before, (set, curve)).needed(),
     }
 }
 
 /// Both desired motions about the time of the switch.
-struct Switch<'a, const N: usize> {
+struct Switch<'a, const N: usize, R: Rounding> {
     robot: &'a Arm,
     before: &'a MomentumPredecessor<'a>,
     set: &'a PreparedSet,
     window_s: f64,
     /// Ranges that hold both.
-    desired: Joints<DesiredMotion<N, Counted>>,
+    desired: Joints<DesiredMotion<N, R>>,
     /// Largest coefficients of both.
     sizes: Joints<[f64; 3]>,
     /// Bounds of De and Dr.
     apart: (Joints<f64>, Joints<f64>),
 }
 
-impl<'a, const N: usize> Switch<'a, N> {
+impl<'a, const N: usize, R: Rounding> Switch<'a, N, R> {
     fn new(
         robot: &'a Arm,
         before: &'a MomentumPredecessor<'a>,
@@ -115,15 +115,14 @@ impl<'a, const N: usize> Switch<'a, N> {
     ) -> Self {
         let w = before.tube.timing.window_s();
         let (from, to) = ((before.at_s - w).next_down(), add_up(before.at_s, w));
-        let hull =
-            |a: Affine<N, Counted>, b: Affine<N, Counted>| -> Interval { a.interval().hull(b.interval()) };
-        let jumps = jumps(before, curve);
+        let hull = |a: Affine<N, R>, b: Affine<N, R>| -> Interval { a.interval().hull(b.interval()) };
+        let jumps = jumps::<R>(before, curve);
         let (mut desired, mut sizes) = (Joints::new(), Joints::new());
         let (mut e, mut r) = (Joints::new(), Joints::new());
         for j in 0..robot.dof() {
-            let old: DesiredMotion<N, Counted> = within(before.curve, j, (from, to));
+            let old: DesiredMotion<N, R> = within(before.curve, j, (from, to));
             // Before its start it is not followed: only past its end does it rest.
-            let new: DesiredMotion<N, Counted> = if w < curve.duration_s() {
+            let new: DesiredMotion<N, R> = if w < curve.duration_s() {
                 curve.enclose(j, 0.0, w, TIME)
             } else {
                 within(curve, j, (0.0, w))
@@ -155,21 +154,22 @@ impl<'a, const N: usize> Switch<'a, N> {
         &self,
         set: &PreparedSet,
         tube: &MomentumTube,
-        space: &mut MomentumWorkspace<N, Counted>,
-    ) -> Option<MomentumCell<N, Counted>> {
+        space: &mut MomentumWorkspace<N, R>,
+    ) -> Option<MomentumCell<N, R>> {
         MomentumCell::around(self.robot, set, tube, (self.desired.clone(), self.sizes.clone()), space)
     }
 
     fn needed(&self) -> Option<NeededAtStart> {
         let Self { robot, before, set, .. } = *self;
         let n = robot.dof();
-        let space = &mut MomentumWorkspace::<N, Counted>::new(robot);
+        let space = &mut MomentumWorkspace::<N, R>::new(robot);
         let old_tube = before.tube.widest_from(before.at_s - 2.0 * self.window_s);
         let old = self.cell(before.set, &old_tube, space)?;
-        let (mass, turning) = nominal_mass(robot, set, &self.desired, &old.inverse, space);
-        let carried = times_inverse(&space.nominal, &old.inverse, 0.0);
+        let CellNumbers { inverse, near, turning: turned_before, .. } = &old.along;
+        let (mass, turning) = nominal_mass(robot, set, &self.desired, inverse, space);
+        let carried = times_inverse(&space.nominal, inverse, 0.0);
         let across = |width: &[f64], apart: &[f64]| -> (Joints<f64>, Joints<f64>) {
-            let turned = old.near.times_vector(&old.turning.times_vector(width));
+            let turned = near.times_vector(&turned_before.times_vector(width));
             let changes = |j: usize| {
                 let turns = add_up(turning.row_times(j, width), carried.row_times(j, &turned));
                 add_up(mul_up(self.window_s, turns), mass.row_times(j, apart))
@@ -177,8 +177,8 @@ impl<'a, const N: usize> Switch<'a, N> {
             let changes: Joints<f64> = (0..n).map(changes).collect();
             ((0..n).map(|j| add_up(carried.row_times(j, width), changes[j])).collect(), changes)
         };
-        let (radius_nms, changes) = across(&old.p, &self.apart.1);
-        let (lag_nms2, _) = across(&old.lag, &self.apart.0);
+        let (radius_nms, changes) = across(&old.radii.p, &self.apart.1);
+        let (lag_nms2, _) = across(&old.radii.lag, &self.apart.0);
         let read = self.misread(&radius_nms, &lag_nms2, space)?;
         let noise_nms = (0..n).map(|j| sum_up([read[j], changes[j], changes[j]])).collect();
         Some(NeededAtStart { radius_nms, noise_nms, lag_nms2 })
@@ -189,7 +189,7 @@ impl<'a, const N: usize> Switch<'a, N> {
         &self,
         radius_nms: &[f64],
         lag_nms2: &[f64],
-        space: &mut MomentumWorkspace<N, Counted>,
+        space: &mut MomentumWorkspace<N, R>,
     ) -> Option<Joints<f64>> {
         let n = self.robot.dof();
         let tube = MomentumTube {
@@ -200,6 +200,6 @@ impl<'a, const N: usize> Switch<'a, N> {
         };
         let cell = self.cell(self.set, &tube, space)?;
         let rounding = plain_arithmetic(self.robot, self.set, &cell, space);
-        Some(misreading(self.robot, &tube, &cell, &rounding.mass_error))
+        Some(misreading(self.robot, &tube, (&cell.along, &cell.radii), &rounding.mass_error))
     }
 }

@@ -143,6 +143,14 @@ impl MomentumTube {
         }
     }
 
+    /// Shares of what it falls by that are left where `span` has its least constants: of u and N, and of E and the sign band. None where it does not fall.
+    pub fn shares_over(&self, span: Span) -> (f64, f64) {
+        // The end of the plan matters to where a reach begins, not to where it ends.
+        let until_s = self.reach_of(span, 0.0).1;
+        let left = |start: &WideStart| (start.momentum_fall.share(until_s), start.lag_fall.share(until_s));
+        self.start.as_ref().map_or((0.0, 0.0), left)
+    }
+
     /// Rates from `t` seconds of the plan on.
     pub(super) fn narrowing_from(&self, t: f64) -> Narrowing {
         let n = self.robust_nm.len();

@@ -38,8 +38,11 @@ use super::workspace::MomentumWorkspace;
 const DOUBLINGS: usize = 40;
 /// Steps down from a torque that is enough. Each takes away most of what is too much.
 const STEPS: usize = 30;
+/// A step that takes away less than this is the last: there is little more to be had.
+const SETTLED: f64 = 1.0 - 1e-6;
 
 /// Rows of 1 - F over a cell.
+#[derive(Debug, Clone)]
 pub(super) struct Ordered {
     /// Least and largest 1 - F_jj.
     pub reaction: Joints<(f64, f64)>,
@@ -118,7 +121,14 @@ impl Ordered {
         let mut d = g(0.0);
         for _ in 0..DOUBLINGS {
             if g(d) <= d {
-                return (0..STEPS).fold(d, |d, _| g(d));
+                for _ in 0..STEPS {
+                    let less = g(d);
+                    if !(less < SETTLED * d) {
+                        return less;
+                    }
+                    d = less;
+                }
+                return d;
             }
             d *= 2.0;
         }

@@ -9,11 +9,12 @@ use crate::reach::upward::{add_up, div_up, mul_up, sum_up};
 use crate::robot::Arm;
 use crate::trajectory::Pieces;
 
-use super::cell::MomentumCell;
+use super::cell::{CellNumbers, CellRadii, MomentumCell};
 use super::constants::MomentumTube;
 use super::coupling::{Coupling, coupling};
-use super::disturbance::{Mismatch, mismatch};
-use super::narrowing::{Narrowing, WideStart};
+use super::disturbance::{Mismatch, mismatch, parts};
+use super::narrowing::Narrowing;
+use super::outlook::{CellOutlook, MomentumNeeds};
 use super::workspace::MomentumWorkspace;
 
 /// Bounds over one span. The constants of a [`MomentumTube`] must be at least what is *needed* here.
@@ -58,6 +59,17 @@ impl MomentumReport {
         (curve, span): (Pieces<'_>, Span),
         space: &mut MomentumWorkspace<N, R>,
     ) -> Option<Self> {
+        Self::with_outlook(robot, set, tube, (curve, span), space).map(|(report, _)| report)
+    }
+
+    /// [`MomentumReport::new`], and what other constants would need there, about.
+    pub fn with_outlook<const N: usize, R: Rounding>(
+        robot: &Arm,
+        set: &PreparedSet,
+        tube: &MomentumTube,
+        (curve, span): (Pieces<'_>, Span),
+        space: &mut MomentumWorkspace<N, R>,
+    ) -> Option<(Self, CellOutlook)> {
         let n = robot.dof();
         let (from_s, _) = tube.reach_of(span, curve.duration_s());
         let narrowing = tube.narrowing_from(from_s);
@@ -66,13 +78,21 @@ impl MomentumReport {
         let coupling = coupling(robot, set, &cell, space)?;
         sweep_capsules(robot, &space.moved, &mut space.placed, &mut space.ends);
         let growth_m = space.ends.iter().flatten().map(growth).fold(0.0, f64::max);
-        let mismatch = mismatch(robot, set, tube, &cell, space);
-        let needed =
-            Needed { tube, cell: &cell, coupling: &coupling, mismatch: &mismatch, narrowing: &narrowing };
+        let parts = parts(robot, set, tube, &cell, space);
+        let MomentumCell { q, dq, radii, along, .. } = cell;
+        let mismatch = mismatch(robot, tube, (&along, &radii), &parts);
+        let needed = Needed {
+            tube,
+            cell: (&along, &radii),
+            coupling: &coupling,
+            mismatch: &mismatch,
+            narrowing: &narrowing,
+        };
+        let needs = needed.all(span, growth_m);
         let limits = |j: usize| &robot.joints[j].limits;
         let position = |j: usize| {
             limits(j).position.map_or(f64::INFINITY, |(lower, upper)| {
-                (cell.q[j].lower() - lower).min(upper - cell.q[j].upper()).next_down()
+                (q[j].lower() - lower).min(upper - q[j].upper()).next_down()
             })
         };
         let torque = |j: usize| {
@@ -81,25 +101,24 @@ impl MomentumReport {
             let applied = add_up(mul_up(command, 1.0 + drive.error_ratio.next_up()), drive.error_nm);
             (limits(j).torque - mul_up(applied, 1.0 + LAW_ROUNDOFF)).next_down()
         };
-        let largest = coupling.reaction.iter().map(|(_, most)| *most).fold(0.0, f64::max);
-        Some(Self {
+        let report = Self {
             span,
-            needed_robust_nm: (0..n).map(|j| needed.robust(j)).collect(),
-            needed_noise_nms: mismatch.iter().map(|m| m.noise_nms).collect(),
-            needed_lag_nms2: (0..n).map(|j| needed.lag(j)).collect(),
-            needed_sign_band_rad_s: mismatch.iter().map(|m| m.sign_band_rad_s).collect(),
-            gain: tube.gain(largest),
+            needed_robust_nm: needs.robust_nm,
+            needed_noise_nms: needs.noise_nms,
+            needed_lag_nms2: needs.lag_nms2,
+            needed_sign_band_rad_s: needs.sign_band_rad_s,
+            gain: needs.gain,
             rho_nm: mismatch.iter().map(|m| m.rho_nm).collect(),
             position_margin: (0..n).map(position).collect(),
-            velocity_margin: (0..n)
-                .map(|j| (limits(j).velocity - cell.dq[j].sup_abs()).next_down())
-                .collect(),
+            velocity_margin: (0..n).map(|j| (limits(j).velocity - dq[j].sup_abs()).next_down()).collect(),
             torque_margin: (0..n).map(torque).collect(),
-            position_error_rad: cell.e,
-            r_rad_s: cell.r,
-            reaction: coupling.reaction,
+            position_error_rad: radii.e.clone(),
+            r_rad_s: radii.r.clone(),
+            reaction: coupling.reaction.clone(),
             growth_m,
-        })
+        };
+        let (k_r, duration_s) = (tube.gains.k_r, curve.duration_s());
+        Some((report, CellOutlook { span, k_r, duration_s, along, radii, coupling, parts, growth_m }))
     }
 
     /// What the constants of `tube` are at least where this span needs them.
@@ -108,43 +127,59 @@ impl MomentumReport {
         tube.narrowest_until(tube.reach_of(self.span, 0.0).1)
     }
 
-    /// Shares of what the tube falls by that are left where this span has its least constants: of u and N, and of E and the sign band. None where it does not fall.
-    pub fn shares_of(&self, tube: &MomentumTube) -> (f64, f64) {
-        let until_s = tube.reach_of(self.span, 0.0).1;
-        let left = |start: &WideStart| (start.momentum_fall.share(until_s), start.lag_fall.share(until_s));
-        tube.start.as_ref().map_or((0.0, 0.0), left)
-    }
-
     /// Whether the constants of `tube` are as large as this span needs them; then the theorem holds over it.
     pub fn covered_by(&self, tube: &MomentumTube) -> bool {
-        let tube = self.least_of(tube);
-        let all = |have: &[f64], need: &[f64]| have.iter().zip(need).all(|(have, need)| have >= need);
-        self.gain <= 1.0
-            && all(&tube.robust_nm, &self.needed_robust_nm)
-            && all(&tube.noise_nms, &self.needed_noise_nms)
-            && all(&tube.lag_nms2, &self.needed_lag_nms2)
-            && all(&tube.sign_band_rad_s, &self.needed_sign_band_rad_s)
+        let needs = [
+            &self.needed_robust_nm,
+            &self.needed_noise_nms,
+            &self.needed_lag_nms2,
+            &self.needed_sign_band_rad_s,
+        ];
+        covers(&self.least_of(tube), self.gain, needs)
     }
+}
+
+/// Whether constants that do not narrow are as large as these.
+pub(super) fn covers(tube: &MomentumTube, gain: f64, needs: [&Joints<f64>; 4]) -> bool {
+    let have = [&tube.robust_nm, &tube.noise_nms, &tube.lag_nms2, &tube.sign_band_rad_s];
+    let all =
+        |(have, need): (&Vec<f64>, &Joints<f64>)| have.iter().zip(need).all(|(have, need)| have >= need);
+    gain <= 1.0 && have.into_iter().zip(needs).all(all)
 }
 
 /// The conditions of the theorem, see [`super`].
-struct Needed<'a, const N: usize, R: Rounding> {
-    tube: &'a MomentumTube,
-    cell: &'a MomentumCell<N, R>,
-    coupling: &'a Coupling,
-    mismatch: &'a [Mismatch],
-    narrowing: &'a Narrowing,
+pub(super) struct Needed<'a> {
+    pub tube: &'a MomentumTube,
+    pub cell: (&'a CellNumbers, &'a CellRadii),
+    pub coupling: &'a Coupling,
+    pub mismatch: &'a [Mismatch],
+    pub narrowing: &'a Narrowing,
 }
 
-impl<const N: usize, R: Rounding> Needed<'_, N, R> {
+impl Needed<'_> {
+    /// What is needed of each constant.
+    pub fn all(&self, span: Span, growth_m: f64) -> MomentumNeeds {
+        let n = self.mismatch.len();
+        let largest = self.coupling.reaction.iter().map(|(_, most)| *most).fold(0.0, f64::max);
+        MomentumNeeds {
+            span,
+            robust_nm: (0..n).map(|j| self.robust(j)).collect(),
+            noise_nms: self.mismatch.iter().map(|m| m.noise_nms).collect(),
+            lag_nms2: (0..n).map(|j| self.lag(j)).collect(),
+            sign_band_rad_s: self.mismatch.iter().map(|m| m.sign_band_rad_s).collect(),
+            gain: self.tube.gain(largest),
+            growth_m,
+        }
+    }
+
     /// (1 - F_jj) (u_j - rho_j) >= sum |F_ji| (rho_i + u_i) + K_r P_j + K_r^2 E_j + c_j + |dP_j/dt|.
     fn robust(&self, j: usize) -> f64 {
-        let Self { tube, cell, coupling, mismatch, .. } = self;
+        let Self { tube, cell: (along, radii), coupling, mismatch, .. } = self;
         let k_r = tube.gains.k_r;
         let besides = sum_up([
             mul_up(k_r, tube.radius(j)),
             mul_up(mul_up(k_r, k_r), tube.lag_nms2[j]),
-            cell.turning.row_times(j, &cell.p),
+            along.turning.row_times(j, &radii.p),
             self.narrowing.radius_nm[j],
         ]);
         let pushed: Joints<f64> =
@@ -154,7 +189,8 @@ impl<const N: usize, R: Rounding> Needed<'_, N, R> {
 
     /// K_r E_j >= P_j + |dM_0/dt e|_j + |dE_j/dt|.
     fn lag(&self, j: usize) -> f64 {
-        let turned = self.cell.turning.row_times(j, &self.cell.lag);
+        let (along, radii) = self.cell;
+        let turned = along.turning.row_times(j, &radii.lag);
         let inward = sum_up([self.tube.radius(j), turned, self.narrowing.lag_nms[j]]);
         div_up(inward, self.tube.gains.k_r)
     }

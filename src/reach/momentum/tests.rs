@@ -5,7 +5,7 @@ use nalgebra::{DMatrix, DVector, Vector3};
 
 use super::cell::MomentumCell;
 use super::coupling::{Coupling, coupling};
-use super::disturbance::mismatch;
+use super::disturbance::{mismatch, parts};
 use super::*;
 use crate::dynamics::{Composites, Motion, Wrench, crba, rnea};
 use crate::enclose::Counted;
@@ -352,8 +352,9 @@ fn the_robust_torque_outweighs_coupling_error_and_turning() {
     let (mut space, report) = (case.space(), case.report());
     let cell = case.cell(&mut space);
     let found = coupling(&case.robot, &case.set, &cell, &mut space).unwrap();
-    let rho: Vec<f64> =
-        mismatch(&case.robot, &case.set, &case.tube, &cell, &mut space).iter().map(|m| m.rho_nm).collect();
+    let parts = parts(&case.robot, &case.set, &case.tube, &cell, &mut space);
+    let mismatch = mismatch(&case.robot, &case.tube, (&cell.along, &cell.radii), &parts);
+    let rho: Vec<f64> = mismatch.iter().map(|m| m.rho_nm).collect();
     let turning = case.mass_rate(T) * case.mass(T).try_inverse().unwrap();
     let formula = |j: usize| {
         let pushed: Vec<f64> = (0..7).map(|i| rho[i] + case.tube.robust_nm[i]).collect();

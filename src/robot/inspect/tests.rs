@@ -44,7 +44,10 @@ fn robots_that_ship_are_loaded_without_a_fault() {
         let moving: f64 = robot.joints.iter().map(|joint| joint.inertia[0]).sum();
         assert!(moving <= inspection.total_mass_kg * (1.0 + 1e-12), "{name}");
     }
-    assert_eq!(arms, ["kinova_gen3", "kinova_gen3_2f85", "panda", "ur5e", "z1", "z1_gripping"]);
+    assert_eq!(
+        arms,
+        ["kinova_gen3", "kinova_gen3_2f85", "kinova_gen3_2f85_late", "panda", "ur5e", "z1", "z1_gripping",]
+    );
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn a_span_reaches_from_two_ages_before_it_to_one_after() {
         let case = with(hold_s);
         let (report, _) = reports(&case, Span::Between(t0, t1));
         let least = report.least_of(&case.tube);
-        (least.robust_nm[2] / 14.0, least.lag_nms2[2] / 0.018, report.shares_of(&case.tube))
+        (least.robust_nm[2] / 14.0, least.lag_nms2[2] / 0.018, case.tube.shares_over(report.span))
     };
     let (u, lag, shares) = left(t1 + 1.01 * age_s);
     assert!((u - 1.0).abs() < 1e-9 && (lag - 1.0).abs() < 1e-9 && shares == (1.0, 1.0));
@@ -87,7 +87,7 @@ fn a_span_reaches_from_two_ages_before_it_to_one_after() {
     let at = (Pieces::from(&case.curve), Span::Rest);
     let report = MomentumReport::new(&case.robot, &case.set, &case.tube, at, &mut case.space()).unwrap();
     assert!(!report.covered_by(&MomentumTube { robust_nm: vec![0.0; 7], ..case.tube.clone() }));
-    assert_eq!(report.shares_of(&case.tube), (0.0, 0.0));
+    assert_eq!(case.tube.shares_over(report.span), (0.0, 0.0));
 }
 
 /// What a controller computes of a tube that narrows, against powers.
@@ -173,7 +173,7 @@ impl Chained {
     fn needed(&self) -> super::super::NeededAtStart {
         let Case { robot, set, curve, tube } = &self.before;
         let before = MomentumPredecessor { set, tube, curve: curve.into(), at_s: T };
-        needed_at_start(robot, &before, (&self.set, Pieces::from(&self.curve))).unwrap()
+        needed_at_start::<Counted>(robot, &before, (&self.set, Pieces::from(&self.curve))).unwrap()
     }
 
     fn mass(&self, t: f64) -> DMatrix<f64> {

@@ -1,0 +1,112 @@
+//! What the constants of a tube would have to be if they were others, about: for those who seek some. No bound rests on it.
+//!
+//! What the theorem asks for ([`super`]) depends on the constants in two ways: by sums and products of them, which are cheap, and through the positions that the
+//! arm may be in, which are not. Here positions are those of a tube that was looked at. What they change the torque by grows in
+//! proportion to the errors; how the mass matrix couples joints stays as it was.
+
+use crate::reach::cell::{Joints, Span};
+use crate::robot::Arm;
+
+use super::cell::{CellNumbers, CellRadii};
+use super::constants::MomentumTube;
+use super::coupling::Coupling;
+use super::disturbance::{MismatchParts, Parts, mismatch};
+use super::report::{Needed, covers};
+
+/// Errors of less than this, rad or rad/s, are roundings of a tube that has no width.
+const NOTHING: f64 = 1e-9;
+
+/// What is needed of each constant over one span, a joint each.
+#[derive(Debug, Clone)]
+pub struct MomentumNeeds {
+    /// The times.
+    pub span: Span,
+    /// Of u_j, N m.
+    pub robust_nm: Joints<f64>,
+    /// Of N_j, N m s.
+    pub noise_nms: Joints<f64>,
+    /// Of E_j, N m s^2.
+    pub lag_nms2: Joints<f64>,
+    /// Of the sign band, rad/s.
+    pub sign_band_rad_s: Joints<f64>,
+    /// kappa a (1 - F_jj) e, the largest; at most 1 is allowed.
+    pub gain: f64,
+    /// How far errors carry any capsule's end, m.
+    pub growth_m: f64,
+}
+
+impl MomentumNeeds {
+    /// The same and so many times as much.
+    #[must_use]
+    pub fn times(mut self, factor: f64) -> Self {
+        let lists = [&mut self.robust_nm, &mut self.noise_nms, &mut self.lag_nms2, &mut self.sign_band_rad_s];
+        lists.into_iter().flatten().for_each(|need| *need *= factor);
+        self
+    }
+
+    /// Whether the constants of `tube` are as large.
+    pub fn covered_by(&self, tube: &MomentumTube) -> bool {
+        let least = tube.narrowest_until(tube.reach_of(self.span, 0.0).1);
+        covers(&least, self.gain, [&self.robust_nm, &self.noise_nms, &self.lag_nms2, &self.sign_band_rad_s])
+    }
+}
+
+/// What was seen of a span under one tube.
+#[derive(Debug, Clone)]
+pub struct CellOutlook {
+    pub(super) span: Span,
+    /// K_r of the tube.
+    pub(super) k_r: f64,
+    pub(super) duration_s: f64,
+    pub(super) along: CellNumbers,
+    pub(super) radii: CellRadii,
+    pub(super) coupling: Coupling,
+    pub(super) parts: Parts,
+    pub(super) growth_m: f64,
+}
+
+impl CellOutlook {
+    /// What would be needed under `tube`, about.
+    pub fn needs(&self, robot: &Arm, tube: &MomentumTube) -> MomentumNeeds {
+        let (from_s, _) = tube.reach_of(self.span, self.duration_s);
+        let narrowing = &tube.narrowing_from(from_s);
+        let tube = &tube.widest_from(from_s);
+        let radii = &self.radii_under(tube);
+        let (e, r) = (grown(&radii.e, &self.radii.e), grown(&radii.r, &self.radii.r));
+        let parts = &self.parts_under(radii, tube.gains.k_r, e.max(r));
+        let mismatch = &mismatch(robot, tube, (&self.along, radii), parts);
+        let (cell, coupling) = ((&self.along, radii), &self.coupling);
+        Needed { tube, cell, coupling, mismatch, narrowing }.all(self.span, self.growth_m * e)
+    }
+
+    fn radii_under(&self, tube: &MomentumTube) -> CellRadii {
+        let n = tube.robust_nm.len();
+        let (p, lag) = self.along.widths(tube);
+        let carried = |radii: &[f64]| -> Joints<f64> {
+            let row =
+                |i: usize| radii.iter().zip(&self.along.inverse[n * i..]).map(|(p, x)| p * x.abs()).sum();
+            (0..n).map(row).collect()
+        };
+        CellRadii { e: carried(&lag), r: carried(&p), p, lag }
+    }
+
+    fn parts_under(&self, radii: &CellRadii, k_r: f64, factor: f64) -> Parts {
+        let of = |(j, part): (usize, &MismatchParts)| {
+            // What is lost to forms that do not cancel stays.
+            let lost = part.error_rad_s - (self.radii.r[j] + self.k_r * self.radii.e[j]);
+            let error_rad_s = radii.r[j] + k_r * radii.e[j] + lost;
+            let followed_nm = part.followed_nm * factor;
+            MismatchParts { followed_nm, error_rad_s, ..*part }
+        };
+        Parts {
+            joints: self.parts.joints.iter().enumerate().map(of).collect(),
+            mass_error: self.parts.mass_error.clone(),
+        }
+    }
+}
+
+/// By what factor errors have grown, all joints together; of nothing at all nothing is known.
+fn grown(now: &[f64], then: &[f64]) -> f64 {
+    let (now, then): (f64, f64) = (now.iter().sum(), then.iter().sum());
+    if then > NOTHING { now / then } else { 1.0 }
+}
