@@ -10,9 +10,7 @@
 //! reason to believe no estimate there. Whatever the measured torque contains is no push: a torque added by the drive itself shows only where
 //! the log holds commands.
 
-use std::ops::Range;
-
-use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
+use nalgebra::{Cholesky, DMatrix, DVector};
 use serde::Serialize;
 
 use crate::dynamics::actuation::friction_columns;
@@ -121,16 +119,13 @@ pub fn external_torques(robot: &Model, segments: &[&[Sample]]) -> Result<Vec<Ext
     let chains: Vec<Vec<Block>> = segments.iter().map(|samples| blocks(robot, samples)).collect();
     let blocks = || chains.iter().flatten();
     let period = blocks().map(|b| b.seconds).reduce(f64::max).unwrap_or(BLOCK_S);
-    let fit = fit(robot, &chains, count_of(WINDOW_S, period))?;
+    let p = fit(robot, &chains, count_of(WINDOW_S, period))?;
     let signal = rms(&blocks().map(|block| block.tau.clone()).collect::<Vec<_>>(), robot.nv());
     let mut found = vec![];
     for joint in 0..robot.nv() {
-        let left: Vec<Vec<f64>> = chains
-            .iter()
-            .map(|chain| chain.iter().map(|block| block.left(joint, &fit.p)).collect())
-            .collect();
-        let doubt = |segment: usize, blocks: Range<usize>| fit.deviation(joint, &chains[segment][blocks]);
-        for (segment, marks) in marks(&left, period, doubt).into_iter().enumerate() {
+        let left: Vec<Vec<f64>> =
+            chains.iter().map(|chain| chain.iter().map(|block| block.left(joint, &p)).collect()).collect();
+        for (segment, marks) in marks(&left, period).into_iter().enumerate() {
             let chain = &chains[segment];
             let events = events(&marks, period).into_iter();
             found.extend(events.filter_map(|event| {
@@ -247,30 +242,8 @@ impl Writer {
     }
 }
 
-/// Parameters, and how well the windows that agree on them determine them.
-struct Fit {
-    p: DVector<f64>,
-    normal: Normal,
-    /// How often a datum counts in the normal equations: windows overlap.
-    overlap: f64,
-}
-
-impl Fit {
-    /// Deviation of what the parameters predict for the mean torque over blocks. Windows that do not fit have no say in the parameters; where
-    /// nothing else shows what moves there (at the ends of a recording, say) their rest is no push, it is not known.
-    fn deviation(&self, joint: usize, blocks: &[Block]) -> f64 {
-        let width = self.p.len();
-        let mut y = DVector::zeros(width);
-        for block in blocks {
-            let own = block.y[width * joint..][..width].iter().zip(self.normal.scale.iter());
-            y.iter_mut().zip(own).for_each(|(sum, (x, scale))| *sum += x / scale / blocks.len() as f64);
-        }
-        (self.overlap * y.dot(&self.normal.factor.solve(&y))).sqrt()
-    }
-}
-
 /// The parameters that most windows agree on.
-fn fit(robot: &Model, chains: &[Vec<Block>], length: usize) -> Result<Fit, NotNoticed> {
+fn fit(robot: &Model, chains: &[Vec<Block>], length: usize) -> Result<DVector<f64>, NotNoticed> {
     let (n, width) = (robot.nv(), robot.parameter_count());
     let has_s: f64 = chains.iter().flatten().map(|block| block.seconds).sum();
     let too_short = |parameters: f64| {
@@ -307,19 +280,16 @@ fn fit(robot: &Model, chains: &[Vec<Block>], length: usize) -> Result<Fit, NotNo
         (0..width).map(|i| rows.iter().map(|r| r.row(i).norm_squared()).sum::<f64>()).collect();
     let scale = DVector::from_iterator(width, square.iter().map(|s| if *s > 0.0 { s.sqrt() } else { 1.0 }));
     // The files' parameters say first what is far: a push of many times the usual torque would else be fitted before it is noticed.
-    let (mut x, mut solved) = (DVector::zeros(width), None);
+    let mut x = DVector::zeros(width);
     for _ in 0..ROUNDS {
         let weights: Vec<Vec<f64>> = (0..n).map(|j| weights(&(&rest[j] - rows[j].tr_mul(&x)))).collect();
         let normal = Normal::of(&rows, &rest, &weights, &scale).ok_or_else(|| too_short(width as f64))?;
         if has_s / WINDOW_S * (n as f64) < ROWS_EACH * normal.shown {
             return Err(too_short(normal.shown));
         }
-        x = normal.x.clone();
-        solved = Some(normal);
+        x = normal.x;
     }
-    let overlap = rows[0].ncols() as f64 * WINDOW_S / has_s;
-    let normal = solved.expect("there are rounds");
-    Ok(Fit { p: nominal + x, normal, overlap })
+    Ok(nominal + x)
 }
 
 /// What the windows of a joint count by what is left of them.
@@ -333,9 +303,6 @@ fn weights(left: &DVector<f64>) -> Vec<f64> {
 /// Weighted least squares, columns scaled to unit length.
 struct Normal {
     x: DVector<f64>,
-    scale: DVector<f64>,
-    /// Of the normal equations N + r I, scaled.
-    factor: Cholesky<f64, Dyn>,
     /// How many parameters the rows determine, against the ridge: the trace of (N + r I)^-1 N.
     shown: f64,
 }
@@ -369,16 +336,15 @@ impl Normal {
         }
         let factor = Cholesky::new(normal)?;
         let shown = width as f64 - ridge * factor.inverse().trace();
-        Some(Self { x: factor.solve(&right).component_div(scale), scale: scale.clone(), factor, shown })
+        Some(Self { x: factor.solve(&right).component_div(scale), shown })
     }
 }
 
 /// For each block, how far beyond what is usual the worst window around it lies, and half of that window's blocks.
 type Marks = Vec<(f64, usize)>;
 
-/// Marks of all segments. `doubt` is the deviation of what the fit predicts for the mean over blocks of a segment; it is asked where a window
-/// would be marked.
-fn marks(left: &[Vec<f64>], period: f64, doubt: impl Fn(usize, Range<usize>) -> f64) -> Vec<Marks> {
+/// Marks of all segments.
+fn marks(left: &[Vec<f64>], period: f64) -> Vec<Marks> {
     let mut marks: Vec<Marks> = left.iter().map(|of| vec![(0.0, 0); of.len()]).collect();
     for seconds in LENGTHS_S {
         let length = count_of(seconds, period);
@@ -388,17 +354,13 @@ fn marks(left: &[Vec<f64>], period: f64, doubt: impl Fn(usize, Range<usize>) -> 
         let means: Vec<Vec<f64>> = left.iter().map(mean).collect();
         let everywhere = robust_deviation(means.iter().flatten());
         let (around, apart) = (count_of(AROUND_S, period), count_of(0.5 * seconds + APART_S, period));
-        for (segment, (means, marks)) in means.iter().zip(&mut marks).enumerate() {
+        for (means, marks) in means.iter().zip(&mut marks) {
             for (k, mean) in means.iter().enumerate() {
                 let before = k.saturating_sub(around)..k.saturating_sub(apart);
                 let behind = (k + apart).min(means.len())..(k + around).min(means.len());
                 let here = robust_deviation(means[before].iter().chain(&means[behind]));
                 let deviation = everywhere.max(LOCAL_SHARE * here);
-                let times = |deviation: f64| if deviation > 0.0 { mean.abs() / deviation } else { 0.0 };
-                let mut beyond = times(deviation);
-                if beyond > BEYOND {
-                    beyond = times(deviation.hypot(doubt(segment, k..k + length)));
-                }
+                let beyond = if deviation > 0.0 { mean.abs() / deviation } else { 0.0 };
                 let middle = k + length / 2;
                 if beyond > marks[middle].0 {
                     marks[middle] = (beyond, length / 2);
