@@ -196,10 +196,7 @@ impl IdentificationStudy<'_> {
         let making = Making { acceleration: &acceleration, shift_s, delay_s, recorded };
         let data = self.rows(&robot.sensors(), self.logs, making)?;
         let unknown = options.unknown.indices(robot);
-        let (external_torques, not_noticed) = match self.external_torques() {
-            Ok(found) => (found, None),
-            Err(reason) => (vec![], Some(reason.to_string())),
-        };
+        let (external_torques, not_noticed) = self.external_torques();
         let Learned { verdict, additive, conditional, narrowed, rows } =
             self.believed(self.learn(&data, making, &unknown)?, &external_torques);
         let premises = self.premises(&acceleration, &delay, conditional.as_ref());

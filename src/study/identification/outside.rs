@@ -7,23 +7,26 @@
 use super::{Assumption, BrokenAssumption, ConditionalSet, IdentificationStudy, Learned, Verdict};
 use crate::identify::recorded::at_speed_limit;
 use crate::recording::Sample;
-use crate::study::external::{ExternalTorque, NotNoticed, external_torques};
+use crate::study::external::{ExternalTorque, external_torques};
 
 /// Time on either side of what was noticed that is to be left out with it, s.
 const MARGIN_S: f64 = 0.05;
 
 impl IdentificationStudy<'_> {
-    /// What was noticed; segments are numbered by log.
-    pub(super) fn external_torques(&self) -> Result<Vec<ExternalTorque>, NotNoticed> {
+    /// What was noticed, segments numbered by log; and a sentence where nothing could be.
+    pub(super) fn external_torques(&self) -> (Vec<ExternalTorque>, Option<String>) {
         let of_log = |log: usize| self.logs[log].segments.iter().map(move |part| (log, part.clone()));
         let parts: Vec<_> = (0..self.logs.len()).flat_map(of_log).collect();
         let segments: Vec<&[Sample]> =
             parts.iter().map(|(log, part)| &self.logs[*log].samples[part.clone()]).collect();
-        let mut found = external_torques(self.robot.model(), &segments)?;
+        let mut found = match external_torques(self.robot.model(), &segments) {
+            Ok(found) => found,
+            Err(reason) => return (vec![], Some(reason.to_string())),
+        };
         found.iter_mut().for_each(|event| event.segment = parts[event.segment].0);
         // A drive at its speed limit brakes by itself: nobody pushes.
         found.retain(|event| !self.brakes_itself(event));
-        Ok(found)
+        (found, None)
     }
 
     fn brakes_itself(&self, event: &ExternalTorque) -> bool {
