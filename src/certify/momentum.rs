@@ -331,7 +331,7 @@ impl<'a> MomentumProblem<'a> {
         clearances: &[ProvenClearance],
     ) -> Result<Tally, Shortfall> {
         let tube = claimed.tube;
-        let (t0, t1) = self.times(report.span);
+        let (t0, t1) = self.times(report.needs.span);
         let mut tally = Tally::of_a_cell();
         let mut record = |family: ConstraintFamily, place: ConstraintIndex, margin: f64| {
             // NaN is no proof either.
@@ -368,7 +368,7 @@ impl<'a> MomentumProblem<'a> {
         let found = accelerations(self.set, tube, self.curve, std::slice::from_ref(report));
         // Where there is no bound, none is small enough.
         let found = found.unwrap_or_else(|| vec![f64::INFINITY; n]);
-        let rests = report.span == Span::Rest;
+        let rests = report.needs.span == Span::Rest;
         let of = |j: usize| {
             let position = report.position_error_rad[j];
             [
@@ -389,16 +389,16 @@ fn relative(have: f64, need: f64) -> f64 {
 
 /// (stored - needed) / stored for each constant of the tube over a span.
 fn tube_margins(report: &MomentumReport, tube: &MomentumTube) -> Vec<(ConstraintIndex, f64)> {
-    let least = report.least_of(tube);
-    let mut margins = vec![(ConstraintIndex::Gain, 1.0 - report.gain)];
+    let least = report.needs.least_of(tube);
+    let mut margins = vec![(ConstraintIndex::Gain, 1.0 - report.needs.gain)];
     for j in 0..least.robust_nm.len() {
         margins.extend([
-            (ConstraintIndex::Robust(j), relative(least.robust_nm[j], report.needed_robust_nm[j])),
-            (ConstraintIndex::Noise(j), relative(least.noise_nms[j], report.needed_noise_nms[j])),
-            (ConstraintIndex::Lag(j), relative(least.lag_nms2[j], report.needed_lag_nms2[j])),
+            (ConstraintIndex::Robust(j), relative(least.robust_nm[j], report.needs.robust_nm[j])),
+            (ConstraintIndex::Noise(j), relative(least.noise_nms[j], report.needs.noise_nms[j])),
+            (ConstraintIndex::Lag(j), relative(least.lag_nms2[j], report.needs.lag_nms2[j])),
             (
                 ConstraintIndex::SignBand(j),
-                relative(least.sign_band_rad_s[j], report.needed_sign_band_rad_s[j]),
+                relative(least.sign_band_rad_s[j], report.needs.sign_band_rad_s[j]),
             ),
         ]);
     }

@@ -197,12 +197,12 @@ fn settle(
     for _ in 0..MOST_LOOKS {
         let survey = problem.survey_apart(&tube, cells).map_err(MomentumRefusal::Unsupported)?;
         let survey = survey.ok_or(MomentumRefusal::MassMatrix)?;
-        let gain = survey.iter().map(|cell| cell.report.gain).fold(0.0, f64::max);
+        let gain = survey.iter().map(|cell| cell.report.needs.gain).fold(0.0, f64::max);
         if gain > 1.0 {
             let (kappa, age_ms) = (tube.gains.kappa, 1e3 * tube.timing.age_s());
             return Err(MomentumRefusal::Gain { kappa, age_ms, most: kappa / gain });
         }
-        if survey.iter().all(|cell| cell.report.covered_by(&tube)) {
+        if survey.iter().all(|cell| cell.report.needs.covered_by(&tube)) {
             return Ok((tube, survey));
         }
         let outlooks: Vec<&CellOutlook> = survey.iter().map(|cell| &cell.outlook).collect();

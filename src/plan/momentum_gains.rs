@@ -32,7 +32,7 @@ pub fn choose(
 ) -> Result<MomentumGains, MomentumRefusal> {
     let still = survey(problem, &standing_tube(problem.robot()), cells)?;
     // The gain grows with kappa, which is 1 here.
-    let most = 1.0 / still.iter().map(|cell| cell.report.gain).fold(0.0, f64::max);
+    let most = 1.0 / still.iter().map(|cell| cell.report.needs.gain).fold(0.0, f64::max);
     let k_rs: Vec<f64> = k_r.map_or_else(|| K_R_SHARES.map(|share| share * most).to_vec(), |k_r| vec![k_r]);
     let pairs = |share: &f64| {
         let kappa = share * most;

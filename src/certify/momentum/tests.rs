@@ -31,10 +31,10 @@ fn fitted(problem: &MomentumProblem<'_>, mut tube: MomentumTube) -> MomentumTube
         let list = |of: &dyn Fn(&MomentumReport, usize) -> f64| -> Vec<f64> {
             (0..problem.robot.dof()).map(|j| most(&|report| of(report, j))).collect()
         };
-        tube.robust_nm = list(&|report, j| report.needed_robust_nm[j]);
-        tube.noise_nms = list(&|report, j| report.needed_noise_nms[j]);
-        tube.lag_nms2 = list(&|report, j| report.needed_lag_nms2[j]);
-        tube.sign_band_rad_s = list(&|report, j| report.needed_sign_band_rad_s[j]);
+        tube.robust_nm = list(&|report, j| report.needs.robust_nm[j]);
+        tube.noise_nms = list(&|report, j| report.needs.noise_nms[j]);
+        tube.lag_nms2 = list(&|report, j| report.needs.lag_nms2[j]);
+        tube.sign_band_rad_s = list(&|report, j| report.needs.sign_band_rad_s[j]);
     }
     tube
 }

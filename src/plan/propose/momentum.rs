@@ -129,7 +129,7 @@ fn named(refusal: &MomentumRefusal) -> Refusal {
 fn as_cell(cell: &SurveyedCell) -> CellReport {
     let SurveyedCell { report, clearances, .. } = cell;
     CellReport {
-        span: report.span,
+        span: report.needs.span,
         position: report.position_margin.clone(),
         velocity: report.velocity_margin.clone(),
         torque_margin: report.torque_margin.clone(),

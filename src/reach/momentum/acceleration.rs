@@ -43,7 +43,7 @@ pub fn accelerations(
         let pushed = |i: usize| add_up(report.rho_nm[i], robust[i]);
         let energy = sum_up((0..n).map(|i| div_up(mul_up(pushed(i), pushed(i)), floor[i])));
         for (j, most) in most.iter_mut().enumerate() {
-            let desired = match report.span {
+            let desired = match report.needs.span {
                 Span::Rest => 0.0,
                 Span::Between(t0, t1) => {
                     let motion: DesiredMotion<1, Counted> = curve.enclose(j, t0, t1, TIME);

@@ -40,7 +40,7 @@ impl StateBounds {
         let list = |of: &dyn Fn(&MomentumReport, usize) -> f64| -> Vec<f64> {
             (0..n).map(|j| RESERVE * most(&|report| of(report, j))).collect()
         };
-        let at_rest = |report: &MomentumReport, x: f64| if report.span == Span::Rest { x } else { 0.0 };
+        let at_rest = |report: &MomentumReport, x: f64| if report.needs.span == Span::Rest { x } else { 0.0 };
         let accelerations = accelerations(set, tube, curve, reports)?;
         Some(Self {
             position_error_rad: list(&|report, j| report.position_error_rad[j]),

@@ -11,29 +11,10 @@ use super::cell::{CellNumbers, CellRadii};
 use super::constants::MomentumTube;
 use super::coupling::Coupling;
 use super::disturbance::{MismatchParts, Parts, mismatch};
-use super::report::{Needed, covers};
+use super::report::{MomentumNeeds, Needed};
 
 /// Errors of less than this, rad or rad/s, are roundings of a tube that has no width.
 const NOTHING: f64 = 1e-9;
-
-/// What is needed of each constant over one span, a joint each.
-#[derive(Debug, Clone)]
-pub struct MomentumNeeds {
-    /// The times.
-    pub span: Span,
-    /// Of u_j, N m.
-    pub robust_nm: Joints<f64>,
-    /// Of N_j, N m s.
-    pub noise_nms: Joints<f64>,
-    /// Of E_j, N m s^2.
-    pub lag_nms2: Joints<f64>,
-    /// Of the sign band, rad/s.
-    pub sign_band_rad_s: Joints<f64>,
-    /// kappa a (1 - F_jj) e, the largest; at most 1 is allowed.
-    pub gain: f64,
-    /// How far errors carry any capsule's end, m.
-    pub growth_m: f64,
-}
 
 impl MomentumNeeds {
     /// The same and so many times as much.
@@ -42,12 +23,6 @@ impl MomentumNeeds {
         let lists = [&mut self.robust_nm, &mut self.noise_nms, &mut self.lag_nms2, &mut self.sign_band_rad_s];
         lists.into_iter().flatten().for_each(|need| *need *= factor);
         self
-    }
-
-    /// Whether the constants of `tube` are as large.
-    pub fn covered_by(&self, tube: &MomentumTube) -> bool {
-        let least = tube.narrowest_until(tube.reach_of(self.span, 0.0).1);
-        covers(&least, self.gain, [&self.robust_nm, &self.noise_nms, &self.lag_nms2, &self.sign_band_rad_s])
     }
 }
 

@@ -14,24 +14,33 @@ use super::constants::MomentumTube;
 use super::coupling::{Coupling, coupling};
 use super::disturbance::{Mismatch, mismatch, parts};
 use super::narrowing::Narrowing;
-use super::outlook::{CellOutlook, MomentumNeeds};
+use super::outlook::CellOutlook;
 use super::workspace::MomentumWorkspace;
 
-/// Bounds over one span. The constants of a [`MomentumTube`] must be at least what is *needed* here.
+/// What the constants of a [`MomentumTube`] must at least be over one span, a joint each.
 #[derive(Debug, Clone)]
-pub struct MomentumReport {
+pub struct MomentumNeeds {
     /// The times.
     pub span: Span,
-    /// u_j that is needed, N m.
-    pub needed_robust_nm: Joints<f64>,
-    /// N_j that is needed, N m s.
-    pub needed_noise_nms: Joints<f64>,
-    /// E_j that is needed, N m s^2.
-    pub needed_lag_nms2: Joints<f64>,
-    /// Sign band that is needed, rad/s.
-    pub needed_sign_band_rad_s: Joints<f64>,
+    /// u_j, N m.
+    pub robust_nm: Joints<f64>,
+    /// N_j, N m s.
+    pub noise_nms: Joints<f64>,
+    /// E_j, N m s^2.
+    pub lag_nms2: Joints<f64>,
+    /// Sign band, rad/s.
+    pub sign_band_rad_s: Joints<f64>,
     /// kappa a (1 - F_jj) e, the largest; at most 1 is allowed.
     pub gain: f64,
+    /// Upper bound of how far errors carry any capsule's end, m.
+    pub growth_m: f64,
+}
+
+/// Bounds over one span.
+#[derive(Debug, Clone)]
+pub struct MomentumReport {
+    /// What the tube has to be there.
+    pub needs: MomentumNeeds,
     /// rho_j, N m.
     pub rho_nm: Joints<f64>,
     /// Least and largest 1 - F_jj.
@@ -46,8 +55,25 @@ pub struct MomentumReport {
     pub velocity_margin: Joints<f64>,
     /// Torque margin, N m: of what the drive applies at most, its error with it.
     pub torque_margin: Joints<f64>,
-    /// Upper bound of how far errors carry any capsule's end, m.
-    pub growth_m: f64,
+}
+
+impl MomentumNeeds {
+    /// What the constants of `tube` are at least where this span needs them.
+    pub fn least_of(&self, tube: &MomentumTube) -> MomentumTube {
+        // The end of the plan matters to where a reach begins, not to where it ends.
+        tube.narrowest_until(tube.reach_of(self.span, 0.0).1)
+    }
+
+    /// Whether the constants of `tube` are as large as this span needs them; then the theorem holds over it.
+    pub fn covered_by(&self, tube: &MomentumTube) -> bool {
+        let tube = self.least_of(tube);
+        let all = |have: &[f64], need: &[f64]| have.iter().zip(need).all(|(have, need)| have >= need);
+        self.gain <= 1.0
+            && all(&tube.robust_nm, &self.robust_nm)
+            && all(&tube.noise_nms, &self.noise_nms)
+            && all(&tube.lag_nms2, &self.lag_nms2)
+            && all(&tube.sign_band_rad_s, &self.sign_band_rad_s)
+    }
 }
 
 impl MomentumReport {
@@ -102,12 +128,7 @@ impl MomentumReport {
             (limits(j).torque - mul_up(applied, 1.0 + LAW_ROUNDOFF)).next_down()
         };
         let report = Self {
-            span,
-            needed_robust_nm: needs.robust_nm,
-            needed_noise_nms: needs.noise_nms,
-            needed_lag_nms2: needs.lag_nms2,
-            needed_sign_band_rad_s: needs.sign_band_rad_s,
-            gain: needs.gain,
+            needs,
             rho_nm: mismatch.iter().map(|m| m.rho_nm).collect(),
             position_margin: (0..n).map(position).collect(),
             velocity_margin: (0..n).map(|j| (limits(j).velocity - dq[j].sup_abs()).next_down()).collect(),
@@ -115,36 +136,10 @@ impl MomentumReport {
             position_error_rad: radii.e.clone(),
             r_rad_s: radii.r.clone(),
             reaction: coupling.reaction.clone(),
-            growth_m,
         };
         let (k_r, duration_s) = (tube.gains.k_r, curve.duration_s());
         Some((report, CellOutlook { span, k_r, duration_s, along, radii, coupling, parts, growth_m }))
     }
-
-    /// What the constants of `tube` are at least where this span needs them.
-    pub fn least_of(&self, tube: &MomentumTube) -> MomentumTube {
-        // The end of the plan matters to where a reach begins, not to where it ends.
-        tube.narrowest_until(tube.reach_of(self.span, 0.0).1)
-    }
-
-    /// Whether the constants of `tube` are as large as this span needs them; then the theorem holds over it.
-    pub fn covered_by(&self, tube: &MomentumTube) -> bool {
-        let needs = [
-            &self.needed_robust_nm,
-            &self.needed_noise_nms,
-            &self.needed_lag_nms2,
-            &self.needed_sign_band_rad_s,
-        ];
-        covers(&self.least_of(tube), self.gain, needs)
-    }
-}
-
-/// Whether constants that do not narrow are as large as these.
-pub(super) fn covers(tube: &MomentumTube, gain: f64, needs: [&Joints<f64>; 4]) -> bool {
-    let have = [&tube.robust_nm, &tube.noise_nms, &tube.lag_nms2, &tube.sign_band_rad_s];
-    let all =
-        |(have, need): (&Vec<f64>, &Joints<f64>)| have.iter().zip(need).all(|(have, need)| have >= need);
-    gain <= 1.0 && have.into_iter().zip(needs).all(all)
 }
 
 /// The conditions of the theorem, see [`super`].

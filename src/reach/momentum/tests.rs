@@ -145,7 +145,7 @@ fn sensors_misread_the_momentum_by_their_errors_times_the_mass_matrix() {
     };
     let case = case(1e-6, sensors);
     let mass = case.mass(T);
-    near(&case.report().needed_noise_nms, |j| row(&mass, j, |_| 4e-3 + 6.0 * 3e-4), 1e-9);
+    near(&case.report().needs.noise_nms, |j| row(&mass, j, |_| 4e-3 + 6.0 * 3e-4), 1e-9);
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn late_readings_misread_it_by_what_the_motion_and_the_mass_matrix_change() {
     };
     // A span of a millisecond: the motion is not the same all through it.
     let report = case.report();
-    for (j, found) in report.needed_noise_nms.iter().enumerate() {
+    for (j, found) in report.needs.noise_nms.iter().enumerate() {
         let exact = formula(j);
         assert!(
             *found >= exact * (1.0 - 1e-6) && *found <= 1.03 * exact + 1e-9,
@@ -171,7 +171,7 @@ fn late_readings_misread_it_by_what_the_motion_and_the_mass_matrix_change() {
     let mut other = self::case(1e-6, wide);
     other.tube.timing.latency_s = 5e-4;
     let more = other.report();
-    let parts: Vec<f64> = (0..7).map(|j| more.needed_noise_nms[j] - report.needed_noise_nms[j]).collect();
+    let parts: Vec<f64> = (0..7).map(|j| more.needs.noise_nms[j] - report.needs.noise_nms[j]).collect();
     near(&parts, |j| 5e-4 * row(&turning, j, |_| 1.0), 2e-5);
 }
 
@@ -180,7 +180,7 @@ fn position_errors_lag_and_turn_with_the_mass_matrix() {
     let case = case(1e-6, |case| case.tube.lag_nms2 = vec![0.02; 7]);
     let turning = case.mass_rate(T) * case.mass(T).try_inverse().unwrap();
     let formula = |j: usize| (case.tube.radius(j) + row(&turning, j, |_| 0.02)) / 6.0;
-    near(&case.report().needed_lag_nms2, formula, 2e-5);
+    near(&case.report().needs.lag_nms2, formula, 2e-5);
 }
 
 #[test]
@@ -362,10 +362,10 @@ fn the_robust_torque_outweighs_coupling_error_and_turning() {
         let turned = row(&turning, j, |k| case.tube.radius(k));
         rho[j] + found.outweighing(j, &pushed, own + turned)
     };
-    near(&report.needed_robust_nm, formula, 0.0);
+    near(&report.needs.robust_nm, formula, 0.0);
     let most = found.reaction.iter().map(|(_, most)| *most).fold(0.0, f64::max);
     let gain = 100.0 * 1e-4 * most * std::f64::consts::E;
-    assert!(report.gain >= gain * (1.0 - 1e-12) && report.gain <= gain * (1.0 + 1e-9));
+    assert!(report.needs.gain >= gain * (1.0 - 1e-12) && report.needs.gain <= gain * (1.0 + 1e-9));
     assert!(case.set.joint(0).0[ARMATURE] > 0.0);
 }
 
@@ -401,7 +401,7 @@ fn the_sign_band_has_stiction_the_errors_speed_and_what_time_changes() {
     });
     let (inverse, state) = (case.mass(T).try_inverse().unwrap(), case.curve.state(T));
     let report = case.report();
-    for (j, found) in report.needed_sign_band_rad_s.iter().enumerate() {
+    for (j, found) in report.needs.sign_band_rad_s.iter().enumerate() {
         let error = row(&inverse, j, |k| case.tube.radius(k) + GAINS.k_r * case.tube.lag_nms2[k]);
         let exact = case.robot.gains().stiction_speed_rad_s + error + 1.05e-3 * state.ddq[j].abs();
         assert!(
@@ -464,6 +464,6 @@ fn links_are_carried_by_what_errors_of_position_make() {
         }
     }
     let most = carried.iter().map(|x| x.norm()).fold(0.0, f64::max);
-    let found = case.report().growth_m;
+    let found = case.report().needs.growth_m;
     assert!(found >= 0.999 * most && found <= 1.05 * most, "{found} for {most}");
 }

@@ -42,11 +42,11 @@ fn a_tube_that_narrows_pays_for_its_fall() {
         (of(t - 1e-5) - of(t + 1e-5)) / 2e-5
     };
     let differ = |a: &[f64], b: &[f64]| -> Vec<f64> { a.iter().zip(b).map(|(a, b)| a - b).collect() };
-    let paid = differ(&falling.needed_robust_nm, &still.needed_robust_nm);
+    let paid = differ(&falling.needs.robust_nm, &still.needs.robust_nm);
     let exact =
         |j: usize| rate(&|t| tube.robust_at(j, t) / GAINS.kappa + tube.noise_at(j, t)) / still.reaction[j].0;
     near(&paid, exact, 1e-8);
-    let paid = differ(&falling.needed_lag_nms2, &still.needed_lag_nms2);
+    let paid = differ(&falling.needs.lag_nms2, &still.needs.lag_nms2);
     near(&paid, |j| rate(&|t| tube.lag_at(j, t)) / GAINS.k_r, 1e-9);
     assert!((0..7).all(|j| exact(j) > 0.01));
 }
@@ -75,8 +75,8 @@ fn a_span_reaches_from_two_ages_before_it_to_one_after() {
     let left = |hold_s: f64| {
         let case = with(hold_s);
         let (report, _) = reports(&case, Span::Between(t0, t1));
-        let least = report.least_of(&case.tube);
-        (least.robust_nm[2] / 14.0, least.lag_nms2[2] / 0.018, case.tube.shares_over(report.span))
+        let least = report.needs.least_of(&case.tube);
+        (least.robust_nm[2] / 14.0, least.lag_nms2[2] / 0.018, case.tube.shares_over(report.needs.span))
     };
     let (u, lag, shares) = left(t1 + 1.01 * age_s);
     assert!((u - 1.0).abs() < 1e-9 && (lag - 1.0).abs() < 1e-9 && shares == (1.0, 1.0));
@@ -86,8 +86,8 @@ fn a_span_reaches_from_two_ages_before_it_to_one_after() {
     let case = with(2.0);
     let at = (Pieces::from(&case.curve), Span::Rest);
     let report = MomentumReport::new(&case.robot, &case.set, &case.tube, at, &mut case.space()).unwrap();
-    assert!(!report.covered_by(&MomentumTube { robust_nm: vec![0.0; 7], ..case.tube.clone() }));
-    assert_eq!(case.tube.shares_over(report.span), (0.0, 0.0));
+    assert!(!report.needs.covered_by(&MomentumTube { robust_nm: vec![0.0; 7], ..case.tube.clone() }));
+    assert_eq!(case.tube.shares_over(report.needs.span), (0.0, 0.0));
 }
 
 /// What a controller computes of a tube that narrows, against powers.
