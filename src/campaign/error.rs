@@ -60,6 +60,17 @@ pub enum CampaignError {
     /// The trials could not be made.
     #[error("{0}")]
     Trials(String),
+    /// A folder cannot be merged with others.
+    #[error("{}: {reason}", folder.display())]
+    Shard {
+        /// The shard's folder.
+        folder: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Shards cannot be merged.
+    #[error("{0}")]
+    Merge(String),
     /// The results cannot be written.
     #[error("{}: cannot be written: {source}", path.display())]
     Write {

@@ -5,21 +5,19 @@
 //! at in samples only, followed by computed torque; they are given more than they could have in earnest. Each is followed by
 //! the same identifier with the same sensors. Nothing is promised but that the truth stays inside.
 
-use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use nalgebra::DMatrix;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::experiment::{self, Noise};
-use super::{Campaign, CampaignError, CampaignFindings, Journal, Progress};
+use super::trials::{Trials, digest};
+use super::{CampaignError, CampaignFindings, exact};
 use crate::horizon::{ExciteCriterion, LogRow, RunOptions, TaskPhase};
 use crate::identify::{Identifier, IdentifierOptions, tighten_by_physics};
 use crate::inertia::{INERTIAL, ParameterSet};
@@ -138,15 +136,19 @@ pub struct ExcitationCampaign {
 
 /// What one experiment gave.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Trial {
+pub(super) struct Trial {
     payload: String,
     design: Design,
     seed: u64,
     /// Unscaled, of the last body's momentum regressor.
+    #[serde(with = "exact")]
     condition_number: f64,
     /// Half-widths: mass, the worst first moment, the worst inertia.
+    #[serde(with = "exact")]
     mass_kg: f64,
+    #[serde(with = "exact")]
     first_moment_kg_m: f64,
+    #[serde(with = "exact")]
     inertia_kg_m2: f64,
     /// Whether the truth was in the set and nothing was violated.
     sound: bool,
@@ -167,7 +169,7 @@ impl ExcitationCampaign {
             let (path, field) = (path.to_owned(), "scenario".to_owned());
             CampaignError::Scenario { path, field, source: Box::new(source) }
         })?;
-        let task = digest(&format!("{:?}", loaded.task()));
+        let task = digest(loaded.task());
         let campaign = Self { scenario, file, task };
         for (i, payload) in campaign.file.payloads.iter().enumerate() {
             let loaded = campaign.load(payload).map_err(|source| CampaignError::Scenario {
@@ -362,42 +364,43 @@ fn row(payload: &str, design: Design, trials: &[&Trial], first: &[&Trial]) -> Ve
     ]
 }
 
-/// A digest of a text, the same in every run of one build.
-fn digest(text: &str) -> u64 {
-    let mut hasher = std::hash::DefaultHasher::new();
-    text.hash(&mut hasher);
-    hasher.finish()
+impl ExcitationCampaign {
+    /// All trials: those of one seed before the next, so that what an interruption leaves is a table as well.
+    fn all(&self) -> impl Iterator<Item = (&Payload, Design, u64)> {
+        let ExcitationFile { payloads, designs, seeds, first_seed, .. } = &self.file;
+        let each = move |seed| {
+            let both =
+                payloads.iter().flat_map(|payload| designs.iter().map(move |design| (payload, *design)));
+            both.map(move |(payload, design)| (payload, design, seed))
+        };
+        (*first_seed..first_seed.saturating_add(*seeds)).flat_map(each)
+    }
 }
 
-impl Campaign for ExcitationCampaign {
-    fn name(&self) -> &str {
+impl Trials for ExcitationCampaign {
+    type Trial = Trial;
+
+    fn title(&self) -> &str {
         &self.file.name
     }
 
-    fn run(&self, progress: &Progress<'_>) -> Result<CampaignFindings, CampaignError> {
-        self.go_on(&Journal::none(), progress)
+    fn inputs(&self) -> u64 {
+        self.task
     }
 
-    fn keeps_trials(&self) -> bool {
-        true
+    fn keys(&self) -> Vec<String> {
+        self.all().map(|(payload, design, seed)| self.key(payload, design, seed)).collect()
     }
 
-    fn go_on(&self, journal: &Journal, progress: &Progress<'_>) -> Result<CampaignFindings, CampaignError> {
-        let ExcitationFile { payloads, designs, seeds, first_seed, .. } = &self.file;
-        let each = payloads.iter().flat_map(|payload| designs.iter().map(move |&design| (payload, design)));
-        let each: Vec<(&Payload, Design)> = each.collect();
-        let total = seeds.saturating_mul(each.len() as u64);
-        let (mut trials, done) = (Vec::<Trial>::new(), AtomicU64::new(0));
-        // All of one seed before the next: what an interruption leaves is a table as well.
-        for seed in *first_seed..first_seed.saturating_add(*seeds) {
-            let own = each.par_iter().map(|&(payload, design)| {
-                let key = self.key(payload, design, seed);
-                let trial = journal.trial(&key, || self.trial(payload, design, seed));
-                progress(1 + done.fetch_add(1, Ordering::Relaxed), total);
-                trial
-            });
-            trials.extend(own.collect::<Result<Vec<_>, _>>()?);
-        }
+    fn make(&self, number: usize) -> Result<Trial, CampaignError> {
+        let trial = self.all().nth(number);
+        let (payload, design, seed) =
+            trial.ok_or_else(|| CampaignError::Trials(format!("no trial {number}")))?;
+        self.trial(payload, design, seed)
+    }
+
+    fn sum_up(&self, trials: Vec<Trial>) -> Result<CampaignFindings, CampaignError> {
+        let ExcitationFile { payloads, designs, .. } = &self.file;
         let widths = ["condition", "m, kg", "first tighter by, %", "m c, kg m", "I, kg m^2"];
         let heading = ["payload", "design", "trials"].into_iter().chain(widths).chain(["unsound"]);
         let mut table = vec![heading.map(str::to_owned).collect::<Vec<_>>()];

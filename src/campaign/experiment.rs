@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 
 use crate::dynamics::{Motion, torque_regressor};
 use crate::inertia::INERTIAL;
@@ -23,7 +24,8 @@ const FULL: f64 = 1.0 - 1e-9;
 const ACCELERATION: f64 = 1.1;
 
 /// How the sensors err.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum Noise {
     /// Independently and uniformly within their bounds.
     Uniform,

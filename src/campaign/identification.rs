@@ -10,16 +10,15 @@
 use std::f64::consts::TAU;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::experiment::{self, NOISES, Noise};
-use super::{Campaign, CampaignError, CampaignFindings, Progress};
+use super::trials::{Trials, digest};
+use super::{CampaignError, CampaignFindings, exact};
 use crate::identify::{Identifier, IdentifierOptions, IdentifyError, tighten_by_physics};
 use crate::inertia::{INERTIAL, PARAMETER_NAMES, ParameterSet, log_cholesky};
 use crate::recording::Sample;
@@ -65,16 +64,18 @@ pub struct IdentificationCampaign {
 }
 
 /// What came of a trial.
-#[derive(Debug, Clone, Copy)]
-struct Trial {
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) struct Trial {
     noise: Noise,
     /// Whether the truth was in every set.
     inside: bool,
     /// Smallest distance of the truth to a bound of the payload, as a share of that interval's own half-width, and whose
     /// it is.
+    #[serde(with = "exact")]
     gap: f64,
     parameter: usize,
     /// Half-width of the mass interval at the end, kg.
+    #[serde(with = "exact")]
     mass_half: f64,
 }
 
@@ -261,21 +262,28 @@ impl Curve for Wave {
     }
 }
 
-impl Campaign for IdentificationCampaign {
-    fn name(&self) -> &str {
+impl Trials for IdentificationCampaign {
+    type Trial = Trial;
+
+    fn title(&self) -> &str {
         &self.name
     }
 
-    fn run(&self, progress: &Progress<'_>) -> Result<CampaignFindings, CampaignError> {
-        let done = AtomicU64::new(0);
-        let trials = (0..self.trials)
-            .into_par_iter()
-            .map(|number| {
-                let trial = self.trial(number);
-                progress(done.fetch_add(1, Ordering::Relaxed) + 1, self.trials);
-                trial
-            })
-            .collect::<Result<Vec<Trial>, _>>()?;
+    fn inputs(&self) -> u64 {
+        digest(&(&self.robot, &self.prior, &self.body))
+    }
+
+    fn keys(&self) -> Vec<String> {
+        let (Self { seconds, seed, .. }, inputs) = (self, self.inputs());
+        let key = |number| format!("trial {number}, {seconds} s, seed {seed}, inputs {inputs:016x}");
+        (0..self.trials).map(key).collect()
+    }
+
+    fn make(&self, number: usize) -> Result<Trial, CampaignError> {
+        self.trial(number as u64)
+    }
+
+    fn sum_up(&self, trials: Vec<Trial>) -> Result<CampaignFindings, CampaignError> {
         let mut table = vec![
             ["noise", "trials", "truth outside", "tightest gap", "of", "mass half-width, mean kg"]
                 .map(str::to_owned)
@@ -329,6 +337,7 @@ impl Campaign for IdentificationCampaign {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::campaign::Campaign;
 
     fn campaign(trials: u64) -> IdentificationCampaign {
         let text = format!(

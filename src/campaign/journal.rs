@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::CampaignError;
 
 /// Name of the file in the campaign's folder: one trial a line.
-const NAME: &str = "trials.jsonl";
+pub(super) const TRIALS: &str = "trials.jsonl";
 
 /// What is known of trials made before, and where new ones are written down.
 ///
@@ -43,18 +43,11 @@ impl Journal {
     /// # Errors
     /// [`CampaignError::Read`] and [`CampaignError::Write`] with the path that cannot be used.
     pub fn open(folder: &Path, resume: bool) -> Result<Self, CampaignError> {
-        let path = folder.join(NAME);
+        let path = folder.join(TRIALS);
         let unwritable = |source| CampaignError::Write { path: path.clone(), source };
         fs::create_dir_all(folder).map_err(unwritable)?;
-        let text = match fs::read_to_string(&path) {
-            Ok(text) if resume => text,
-            Err(source) if resume && source.kind() != std::io::ErrorKind::NotFound => {
-                return Err(CampaignError::Read { path, source });
-            }
-            _ => String::new(),
-        };
-        let lines = text.lines().filter_map(|line| serde_json::from_str::<Line<_>>(line).ok());
-        let known = lines.map(|line| (line.key, line.trial)).collect();
+        let text = if resume { text_of(&path)? } else { String::new() };
+        let known = trials_of(&text);
         let mut options = OpenOptions::new();
         let options = if resume { options.append(true) } else { options.write(true).truncate(true) };
         let mut file = options.create(true).open(&path).map_err(unwritable)?;
@@ -65,31 +58,76 @@ impl Journal {
         Ok(Self { known, open: Some((path, Mutex::new(file))) })
     }
 
-    /// The trial of this key: as it was written down, or else made now and written down.
+    /// What is written down in `folder`, to which nothing is added. Where no trial was written down yet none is known.
     ///
     /// # Errors
-    /// Those of `make`, and [`CampaignError::Write`] if it cannot be written down.
+    /// [`CampaignError::Read`] if the file is there and cannot be read.
+    pub fn read(folder: &Path) -> Result<Self, CampaignError> {
+        Ok(Self { known: trials_of(&text_of(&folder.join(TRIALS))?), open: None })
+    }
+
+    /// Takes over these trials of another journal.
+    pub(super) fn take(&mut self, mut other: Self, keys: impl Iterator<Item = String>) {
+        self.known.extend(
+            keys.filter_map(|key| Some((other.known.remove(&key)?, key)).map(|(trial, key)| (key, trial))),
+        );
+    }
+
+    /// The lines of these trials, of those that are known.
+    pub(super) fn lines(&self, keys: &[String]) -> String {
+        let line = |key: &String| {
+            let line = Line { key: key.clone(), trial: self.known.get(key)? };
+            serde_json::to_string(&line).ok().map(|line| line + "\n")
+        };
+        keys.iter().filter_map(line).collect()
+    }
+
+    /// The trial of this key, if it is known and can be read.
+    pub(super) fn known<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
+        T::deserialize(self.known.get(key)?).ok()
+    }
+
+    /// The trial of this key: as it was written down, or else made now and written down. Either way it is what can be read from
+    /// its line.
+    ///
+    /// # Errors
+    /// Those of `make`, [`CampaignError::Write`] if it cannot be written down, [`CampaignError::Trials`] if its line cannot be read again.
     pub fn trial<T: Serialize + DeserializeOwned>(
         &self,
         key: &str,
         make: impl FnOnce() -> Result<T, CampaignError>,
     ) -> Result<T, CampaignError> {
-        let known = self.known.get(key).and_then(|trial| T::deserialize(trial).ok());
-        if let Some(trial) = known {
+        if let Some(trial) = self.known(key) {
             return Ok(trial);
         }
-        let trial = make()?;
+        let unreadable =
+            |error| CampaignError::Trials(format!("the trial `{key}` cannot be written down: {error}"));
+        let line =
+            serde_json::to_string(&Line { key: key.to_owned(), trial: make()? }).map_err(unreadable)?;
+        let trial = serde_json::from_str::<Line<T>>(&line).map_err(unreadable)?.trial;
         if let Some((path, file)) = &self.open {
-            let line = Line { key: key.to_owned(), trial: &trial };
-            let written = serde_json::to_string(&line).map_err(std::io::Error::from).and_then(|line| {
-                // Lines are written whole, so a panic elsewhere leaves no harm behind.
-                let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-                file.write_all(format!("{line}\n").as_bytes())
-            });
+            // Lines are written whole, so a panic elsewhere leaves no harm behind.
+            let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+            let written = file.write_all(format!("{line}\n").as_bytes());
             written.map_err(|source| CampaignError::Write { path: path.clone(), source })?;
         }
         Ok(trial)
     }
+}
+
+/// The text of a journal, empty if there is none. What is no text is that of an interruption too.
+fn text_of(path: &Path) -> Result<String, CampaignError> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+        Err(source) => Err(CampaignError::Read { path: path.to_owned(), source }),
+    }
+}
+
+/// The trials of a journal by their keys.
+fn trials_of(text: &str) -> HashMap<String, serde_json::Value> {
+    let lines = text.lines().filter_map(|line| serde_json::from_str::<Line<_>>(line).ok());
+    lines.map(|line| (line.key, line.trial)).collect()
 }
 
 #[cfg(test)]
@@ -99,7 +137,7 @@ mod tests {
     #[test]
     fn trials_are_made_once_whatever_interrupts() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("deep").join(NAME);
+        let path = folder.path().join("deep").join(TRIALS);
         let deep = path.parent().unwrap();
         let made = |journal: &Journal, key: &str, x: f64| journal.trial(key, || Ok(x)).unwrap();
         let first = Journal::open(deep, true).unwrap();
@@ -122,6 +160,6 @@ mod tests {
         assert_eq!(made(&Journal::none(), "a", 6.0), 6.0);
         assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 1);
         let error = Journal::open(&path, true).unwrap_err().to_string();
-        assert!(error.contains(NAME), "{error}");
+        assert!(error.contains(TRIALS), "{error}");
     }
 }

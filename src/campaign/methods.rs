@@ -3,14 +3,13 @@
 //! Runs are made without deadlines, several at a time, each the same on every machine whatever the others do. Each is written down as soon as it is made.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::runs::record_of;
-use super::{Campaign, CampaignError, CampaignFindings, Journal, Progress};
+use super::trials::{Trials, digest};
+use super::{CampaignError, CampaignFindings};
 use crate::benchmark::MethodPreset;
 use crate::horizon::{BodyEstimate, Outcome, PlacingError};
 use crate::inertia::PARAMETER_NAMES;
@@ -56,7 +55,7 @@ struct ExperimentFile {
 
 /// What came of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct MethodTrial {
+pub(super) struct MethodTrial {
     method: String,
     experiment: String,
     item: String,
@@ -144,6 +143,8 @@ pub struct Methods {
     methods: Vec<String>,
     must_succeed: Vec<String>,
     experiments: Vec<Experiment>,
+    /// Digest of methods and scenarios.
+    inputs: u64,
 }
 
 impl Methods {
@@ -154,16 +155,21 @@ impl Methods {
         if let Some((field, _)) = empty.into_iter().find(|(_, empty)| *empty) {
             return Err(CampaignError::field(path, field, "is empty, expected at least 1"));
         }
+        let mut inputs = vec![];
         for (i, method) in methods.iter().enumerate() {
-            MethodPreset::find(method)
+            let preset = MethodPreset::find(method)
                 .map_err(|error| CampaignError::field(path, format!("methods[{i}]"), error.to_string()))?;
+            inputs.push(digest(&preset));
         }
         if let Some(other) = must_succeed.iter().find(|name| !methods.contains(name)) {
             let reason = format!("`{other}` is none of `methods`");
             return Err(CampaignError::field(path, "must_succeed", reason));
         }
         let experiments = experiments.into_iter().enumerate().map(|(i, file)| experiment(path, i, file));
-        Ok(Self { name, seeds, methods, must_succeed, experiments: experiments.collect::<Result<_, _>>()? })
+        let experiments: Vec<(Experiment, u64)> = experiments.collect::<Result<_, _>>()?;
+        inputs.extend(experiments.iter().map(|(_, inputs)| inputs));
+        let experiments = experiments.into_iter().map(|(experiment, _)| experiment).collect();
+        Ok(Self { name, seeds, methods, must_succeed, experiments, inputs: digest(&inputs) })
     }
 
     /// What each method took the body for, for each experiment and variant, with the first seed.
@@ -206,8 +212,8 @@ impl Methods {
     }
 }
 
-/// Checks a scenario with all the variants asked for.
-fn experiment(path: &Path, i: usize, file: ExperimentFile) -> Result<Experiment, CampaignError> {
+/// Checks a scenario with all the variants asked for; gives a digest of them too.
+fn experiment(path: &Path, i: usize, file: ExperimentFile) -> Result<(Experiment, u64), CampaignError> {
     let ExperimentFile { scenario, label, mut items } = file;
     let scenario = path.parent().unwrap_or(Path::new("")).join(scenario);
     let refuse = |source| CampaignError::Scenario {
@@ -221,40 +227,40 @@ fn experiment(path: &Path, i: usize, file: ExperimentFile) -> Result<Experiment,
     if items.is_empty() {
         items.push(String::new());
     }
+    let mut inputs = vec![];
     for item in &items {
-        Scenario::load_item(&scenario, Some(item.as_str()).filter(|item| !item.is_empty()))
-            .map_err(refuse)?;
+        let loaded = Scenario::load_item(&scenario, Some(item.as_str()).filter(|item| !item.is_empty()));
+        inputs.push(digest(&loaded.map_err(refuse)?));
     }
-    Ok(Experiment { scenario, label, items })
+    Ok((Experiment { scenario, label, items }, digest(&inputs)))
 }
 
-impl Campaign for Methods {
-    fn name(&self) -> &str {
+impl Trials for Methods {
+    type Trial = MethodTrial;
+
+    fn title(&self) -> &str {
         &self.name
     }
 
-    fn run(&self, progress: &Progress<'_>) -> Result<CampaignFindings, CampaignError> {
-        self.go_on(&Journal::none(), progress)
+    fn inputs(&self) -> u64 {
+        self.inputs
     }
 
-    fn keeps_trials(&self) -> bool {
-        true
+    fn keys(&self) -> Vec<String> {
+        let key =
+            |run: &Run<'_>| format!("{}/{}/{}/{}", run.method, run.experiment.label, run.item, run.seed);
+        self.all().iter().map(key).collect()
     }
 
-    fn go_on(&self, journal: &Journal, progress: &Progress<'_>) -> Result<CampaignFindings, CampaignError> {
-        let runs = self.all();
-        let (done, total) = (AtomicU64::new(0), runs.len() as u64);
-        let trials = runs.par_iter().map(|run| {
-            let key = format!("{}/{}/{}/{}", run.method, run.experiment.label, run.item, run.seed);
-            let trial = journal.trial(&key, || {
-                let item = Some(run.item).filter(|item| !item.is_empty());
-                let record = record_of((&run.experiment.scenario, item), run.method, run.seed)?;
-                Ok(MethodTrial::of(run, &record))
-            });
-            progress(done.fetch_add(1, Ordering::Relaxed) + 1, total);
-            trial
-        });
-        let trials: Vec<MethodTrial> = trials.collect::<Result<_, _>>()?;
+    fn make(&self, number: usize) -> Result<MethodTrial, CampaignError> {
+        let run = self.all().swap_remove(number);
+        let item = Some(run.item).filter(|item| !item.is_empty());
+        let record = record_of((&run.experiment.scenario, item), run.method, run.seed)?;
+        Ok(MethodTrial::of(&run, &record))
+    }
+
+    fn sum_up(&self, trials: Vec<MethodTrial>) -> Result<CampaignFindings, CampaignError> {
+        let total = trials.len();
         let failed = |t: &&MethodTrial| {
             self.must_succeed.contains(&t.method) && (t.outcome != Outcome::Success || !t.truth_inside)
         };

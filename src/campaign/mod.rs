@@ -15,11 +15,13 @@
 //! A file may differ from another in a few keys: `extends = "FILE"`, as in scenarios. All paths are taken from the file that is
 //! loaded.
 //!
-//! A new kind is a type that implements [`Campaign`] and a line in [`load`].
+//! A new kind is a type that implements `Trials` (in `trials.rs`) and a line in [`load`]. All else is the same for all kinds: threads, going on after an
+//! interruption, and shards on several machines ([`Shard`], [`merge`]).
 
 pub mod arm;
 pub mod error;
 pub mod estimation;
+mod exact;
 pub mod excitation;
 mod experiment;
 pub mod identification;
@@ -27,7 +29,9 @@ pub mod journal;
 pub mod methods;
 pub mod regressors;
 pub mod runs;
+mod shard;
 pub mod soundness;
+mod trials;
 pub mod widths;
 mod write;
 
@@ -39,6 +43,7 @@ use crate::extend::{Disk, Layers};
 
 pub use error::CampaignError;
 pub use journal::Journal;
+pub use shard::{Shard, begin_shard, merge};
 pub use write::{default_destination, write};
 
 /// Is told how many trials are done, and of how many; from any thread.
@@ -49,26 +54,39 @@ pub trait Campaign {
     /// Name of the campaign, for titles and folders.
     fn name(&self) -> &str;
 
+    /// Digest of all that its trials depend on beside the campaign file: robots, scenarios, problems.
+    fn inputs_digest(&self) -> u64;
+
+    /// What each trial is known by, in the order of the trials.
+    fn trial_keys(&self) -> Vec<String>;
+
     /// Makes all trials.
     ///
     /// # Errors
     /// If the trials themselves could not be made. A promise found broken is not an error but [`CampaignFindings::passed`].
-    fn run(&self, progress: &Progress<'_>) -> Result<CampaignFindings, CampaignError>;
-
-    /// Whether finished trials are kept, see [`Campaign::go_on`].
-    fn keeps_trials(&self) -> bool {
-        false
+    fn run(&self, progress: &Progress<'_>) -> Result<CampaignFindings, CampaignError> {
+        self.go_on(&Journal::none(), progress)
     }
 
-    /// As [`Campaign::run`], but for trials that `journal` knows already; each new one goes into it. A kind of campaign that keeps
-    /// no trials makes them all.
+    /// As [`Campaign::run`], but for trials that `journal` knows already; each new one goes into it.
     ///
     /// # Errors
     /// As [`Campaign::run`], or if the journal cannot be written.
-    fn go_on(&self, journal: &Journal, progress: &Progress<'_>) -> Result<CampaignFindings, CampaignError> {
-        let _ = journal;
-        self.run(progress)
-    }
+    fn go_on(&self, journal: &Journal, progress: &Progress<'_>) -> Result<CampaignFindings, CampaignError>;
+
+    /// Makes the trials of one shard but for those that `journal` knows already, and writes them into it; gives how many it has.
+    ///
+    /// # Errors
+    /// As [`Campaign::go_on`].
+    fn run_shard(
+        &self,
+        shard: Shard,
+        journal: &Journal,
+        progress: &Progress<'_>,
+    ) -> Result<u64, CampaignError>;
+
+    /// The keys of the shard's trials that `journal` lacks, in order.
+    fn missing(&self, shard: Shard, journal: &Journal) -> Vec<String>;
 }
 
 /// What came of a campaign.
@@ -135,6 +153,11 @@ pub fn load(path: &Path) -> Result<Box<dyn Campaign>, CampaignError> {
             Err(CampaignError::field(path, "kind", reason))
         }
     }
+}
+
+/// What the campaign file at `path` holds, with what it extends.
+fn contents(path: &Path) -> Result<serde_json::Value, CampaignError> {
+    Ok(Layers::read(path, &Disk)?.parse(&[])?)
 }
 
 /// What a campaign file at `path` with this text holds besides its [`Header`], as a `T`.

@@ -11,15 +11,14 @@
 //! The promise is that correlations do fall, that no integration error has a part in it, and that averages of W fall alike.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Campaign, CampaignError, CampaignFindings, Progress};
+use super::trials::{Trials, digest};
+use super::{CampaignError, CampaignFindings};
 use crate::robot::{self, Arm};
 use crate::trajectory::Fourier;
 
@@ -159,18 +158,8 @@ impl Regressors {
             .map_err(|error| CampaignError::Trials(error.to_string()))
     }
 
-    /// What an ensemble gives, a line a horizon.
-    fn correlations(
-        &self,
-        ensemble: &EnsembleFile,
-        told: &(dyn Fn() + Sync),
-    ) -> Result<Vec<Correlation>, CampaignError> {
-        let all = (0..self.file.series).into_par_iter().map(|i| {
-            let found = conditions(&self.robot, &self.series(ensemble, i)?, &self.file.horizons);
-            told();
-            Ok(found)
-        });
-        let all: Vec<Conditions> = all.collect::<Result<_, CampaignError>>()?;
+    /// What the series of an ensemble give together, a line a horizon.
+    fn correlations(&self, ensemble: &EnsembleFile, all: &[Conditions]) -> Vec<Correlation> {
         let standard: Vec<f64> = all.iter().map(|c| c.standard).collect();
         let lines = self.file.horizons.iter().enumerate().map(|(k, &horizon)| {
             let of = |pick: &dyn Fn(&Conditions) -> f64| -> Vec<f64> { all.iter().map(pick).collect() };
@@ -185,7 +174,7 @@ impl Regressors {
                 euler_changes: changes.fold(0.0, f64::max),
             }
         });
-        Ok(lines.collect())
+        lines.collect()
     }
 }
 
@@ -218,18 +207,39 @@ fn judged(lines: &[Correlation]) -> (bool, String) {
     (holds, verdict)
 }
 
-impl Campaign for Regressors {
-    fn name(&self) -> &str {
+impl Trials for Regressors {
+    type Trial = Conditions;
+
+    fn title(&self) -> &str {
         &self.file.name
     }
 
-    fn run(&self, progress: &Progress<'_>) -> Result<CampaignFindings, CampaignError> {
-        let (done, total) = (AtomicU64::new(0), self.file.series * self.file.ensembles.len() as u64);
-        let told = || progress(done.fetch_add(1, Ordering::Relaxed) + 1, total);
-        let mut lines = vec![];
-        for ensemble in &self.file.ensembles {
-            lines.extend(self.correlations(ensemble, &told)?);
-        }
+    fn inputs(&self) -> u64 {
+        digest(&self.robot)
+    }
+
+    fn keys(&self) -> Vec<String> {
+        let (RegressorsFile { seed, duration_s, horizons, .. }, inputs) = (&self.file, self.inputs());
+        let key = |(EnsembleFile { label, harmonics, speed }, i): (&EnsembleFile, u64)| {
+            format!(
+                "{label} ({harmonics} harmonics, speed {speed}), series {i}, {duration_s} s, horizons {horizons:?}, \
+                 seed {seed}, inputs {inputs:016x}"
+            )
+        };
+        let all = self.file.ensembles.iter().flat_map(|e| (0..self.file.series).map(move |i| (e, i)));
+        all.map(key).collect()
+    }
+
+    fn make(&self, number: usize) -> Result<Conditions, CampaignError> {
+        let ensemble = &self.file.ensembles[number / self.file.series as usize];
+        let series = self.series(ensemble, number as u64 % self.file.series)?;
+        Ok(conditions(&self.robot, &series, &self.file.horizons))
+    }
+
+    fn sum_up(&self, trials: Vec<Conditions>) -> Result<CampaignFindings, CampaignError> {
+        let ensembles = self.file.ensembles.iter().zip(trials.chunks(self.file.series as usize));
+        let lines: Vec<Correlation> =
+            ensembles.flat_map(|(ensemble, all)| self.correlations(ensemble, all)).collect();
         let heading = [
             "series",
             "h",
@@ -253,6 +263,7 @@ impl Campaign for Regressors {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::campaign::Campaign;
 
     const FILE: &str = "schema = 1\nname = \"r\"\nkind = \"regressors\"\nrobot = \"kinova_gen3_2f85\"\nseries = 6\nseed = 1\n\
         duration_s = 1.0\nhorizons = [1, 20, 200]\n[[ensembles]]\nlabel = \"all\"\nharmonics = 8\nspeed = 0.1\n";

@@ -1,14 +1,15 @@
 //! Whole runs, each with the outcome that is expected of it: for example that a broken assumption is noticed.
 //!
-//! Runs are made without deadlines, one after the other, so that they are the same on every machine. A run passes if it
+//! Runs are made without deadlines, each the same on every machine whatever the others do. A run passes if it
 //! ends as expected and nothing was violated in the true world.
 
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Campaign, CampaignError, CampaignFindings, Progress};
+use super::trials::{Trials, digest};
+use super::{CampaignError, CampaignFindings};
 use crate::benchmark::{self, MethodPreset};
 use crate::horizon::{Broken, Outcome};
 use crate::plan::Plan;
@@ -50,6 +51,8 @@ pub struct Runs {
     name: String,
     seeds: u64,
     runs: Vec<RunFile>,
+    /// Digests of scenario and method of each run.
+    inputs: Vec<u64>,
 }
 
 impl Runs {
@@ -59,18 +62,20 @@ impl Runs {
             let field = if seeds == 0 { "seeds" } else { "runs" };
             return Err(CampaignError::field(path, field, "is empty, expected at least 1"));
         }
+        let mut inputs = vec![];
         for (i, run) in runs.iter_mut().enumerate() {
             run.scenario = path.parent().unwrap_or(Path::new("")).join(&run.scenario);
-            Scenario::load(&run.scenario).map_err(|source| CampaignError::Scenario {
+            let scenario = Scenario::load(&run.scenario).map_err(|source| CampaignError::Scenario {
                 path: path.to_owned(),
                 field: format!("runs[{i}].scenario"),
                 source: Box::new(source),
             })?;
-            MethodPreset::find(&run.method).map_err(|error| {
+            let preset = MethodPreset::find(&run.method).map_err(|error| {
                 CampaignError::field(path, format!("runs[{i}].method"), error.to_string())
             })?;
+            inputs.push(digest(&(scenario, preset)));
         }
-        Ok(Self { name, seeds, runs })
+        Ok(Self { name, seeds, runs, inputs })
     }
 }
 
@@ -112,30 +117,61 @@ fn row(summary: &Summary, expected: Outcome) -> Vec<String> {
     ]
 }
 
-impl Campaign for Runs {
-    fn name(&self) -> &str {
+/// What came of one run.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct RunTrial {
+    /// Whether it ended as expected, without a violation.
+    good: bool,
+    /// Its line of the table.
+    row: Vec<String>,
+    /// Its entry in the summary.
+    entry: serde_json::Value,
+}
+
+impl Trials for Runs {
+    type Trial = RunTrial;
+
+    fn title(&self) -> &str {
         &self.name
     }
 
-    fn run(&self, progress: &Progress<'_>) -> Result<CampaignFindings, CampaignError> {
+    fn inputs(&self) -> u64 {
+        digest(&self.inputs)
+    }
+
+    fn keys(&self) -> Vec<String> {
+        let places = (0..self.runs.len()).flat_map(|i| (0..self.seeds).map(move |seed| (i, seed)));
+        let key = |(i, seed): (usize, u64)| {
+            let RunFile { scenario, method, expected } = &self.runs[i];
+            let (file, inputs) = (scenario.file_name().unwrap_or_default().display(), self.inputs[i]);
+            format!("{file}, {method}, {expected} expected, seed {seed}, inputs {inputs:016x}")
+        };
+        places.map(key).collect()
+    }
+
+    fn make(&self, number: usize) -> Result<RunTrial, CampaignError> {
+        let (run, seed) = (&self.runs[number / self.seeds as usize], number as u64 % self.seeds);
+        let summary = record_of((&run.scenario, None), &run.method, seed)?.summary;
+        Ok(RunTrial {
+            good: harm(&summary) == 0 && summary.outcome == run.expected,
+            row: row(&summary, run.expected),
+            entry: json!({
+                "scenario": summary.scenario, "method": summary.method, "seed": seed,
+                "outcome": summary.outcome, "expected": run.expected, "broken": summary.broken,
+                "gaps": summary.gaps, "violations": summary.violations,
+                "truth_inside": summary.truth_inside, "duration_s": summary.duration_s,
+            }),
+        })
+    }
+
+    fn sum_up(&self, trials: Vec<RunTrial>) -> Result<CampaignFindings, CampaignError> {
         let heading = ["scenario", "seed", "outcome", "expected", "violations", "found"];
         let mut table = vec![heading.map(str::to_owned).to_vec()];
-        let (mut entries, mut unexpected, mut done) = (vec![], 0_u64, 0);
-        let total = self.seeds * self.runs.len() as u64;
-        for run in &self.runs {
-            for seed in 0..self.seeds {
-                let summary = record_of((&run.scenario, None), &run.method, seed)?.summary;
-                unexpected += u64::from(!(harm(&summary) == 0 && summary.outcome == run.expected));
-                table.push(row(&summary, run.expected));
-                entries.push(json!({
-                    "scenario": summary.scenario, "method": summary.method, "seed": seed,
-                    "outcome": summary.outcome, "expected": run.expected, "broken": summary.broken,
-                    "gaps": summary.gaps, "violations": summary.violations,
-                    "truth_inside": summary.truth_inside, "duration_s": summary.duration_s,
-                }));
-                done += 1;
-                progress(done, total);
-            }
+        let (mut entries, mut unexpected, total) = (vec![], 0_u64, trials.len());
+        for RunTrial { good, row, entry } in trials {
+            unexpected += u64::from(!good);
+            table.push(row);
+            entries.push(entry);
         }
         let verdict = match unexpected {
             0 => format!("All {total} runs ended as expected, without a violation."),

@@ -10,18 +10,17 @@
 //! Nothing is promised here, so nothing can fail: it is a measurement.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::arm::{Setup, SetupFile};
 use super::soundness::attack::AttackedLaw;
 use super::soundness::case::Case;
-use super::{Campaign, CampaignError, CampaignFindings, Progress};
+use super::trials::{Trials, digest};
+use super::{CampaignError, CampaignFindings, exact};
 use crate::certify::{CellReport, Problem};
 use crate::plan::tube_fit;
 use crate::reach::Tube;
@@ -59,13 +58,17 @@ pub(super) struct WidthsFile {
 pub struct Widths {
     file: WidthsFile,
     arms: Vec<Setup>,
+    /// The plans of each arm.
+    curves: Vec<Vec<Bezier>>,
 }
 
 /// Mean and largest of many values.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 struct Spread {
+    #[serde(with = "exact")]
     sum: f64,
     count: u64,
+    #[serde(with = "exact")]
     max: f64,
 }
 
@@ -86,14 +89,15 @@ impl Spread {
 }
 
 /// What the plans of one arm under one choice of gains gave.
-#[derive(Debug, Clone, Default)]
-struct Sizes {
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct Sizes {
     command: Spread,
     nominal: Spread,
     robust: Spread,
     asked: Spread,
     growth: Spread,
     /// The largest command of each plan.
+    #[serde(with = "exact::list")]
     peaks: Vec<f64>,
     plans: u64,
     unproven: u64,
@@ -154,7 +158,13 @@ impl Widths {
             }
         }
         let arms = SetupFile::load_all(path, &file.arms)?;
-        Ok(Self { file, arms })
+        let curves = |arm: &Setup| {
+            // The same plans for all gains, and for all arms that differ in their set alone.
+            let mut rng = ChaCha8Rng::seed_from_u64(file.seed);
+            (0..file.plans).filter_map(|_| arm.curve(&mut rng)).collect()
+        };
+        let curves = arms.iter().map(curves).collect();
+        Ok(Self { file, arms, curves })
     }
 
     /// All combinations of the gains for one arm.
@@ -204,36 +214,52 @@ impl Widths {
     }
 }
 
-impl Campaign for Widths {
-    fn name(&self) -> &str {
+impl Widths {
+    /// Every plan of every arm under every choice of gains.
+    fn all(&self) -> impl Iterator<Item = (usize, Gains, usize)> {
+        self.curves.iter().enumerate().flat_map(move |(arm, curves)| {
+            let gains = self.gains(self.arms[arm].robot.gains());
+            gains.into_iter().flat_map(move |gains| (0..curves.len()).map(move |plan| (arm, gains, plan)))
+        })
+    }
+}
+
+impl Trials for Widths {
+    type Trial = Sizes;
+
+    fn title(&self) -> &str {
         &self.file.name
     }
 
-    fn run(&self, progress: &Progress<'_>) -> Result<CampaignFindings, CampaignError> {
-        let mut trials = Vec::new();
-        for (i, arm) in self.arms.iter().enumerate() {
-            // The same plans for all gains, and for all arms that differ in their set alone.
-            let mut rng = ChaCha8Rng::seed_from_u64(self.file.seed);
-            let curves: Vec<Bezier> = (0..self.file.plans).filter_map(|_| arm.curve(&mut rng)).collect();
-            for gains in self.gains(arm.robot.gains()) {
-                trials.extend(curves.iter().map(|curve| (i, gains, curve.clone())));
-            }
-        }
-        let done = AtomicU64::new(0);
-        let total = trials.len() as u64;
-        let sizes: Vec<Sizes> = trials
-            .par_iter()
-            .map(|(i, gains, curve)| {
-                let sizes = self.measure(&self.arms[*i], *gains, curve);
-                progress(done.fetch_add(1, Ordering::Relaxed) + 1, total);
-                sizes
-            })
-            .collect();
+    fn inputs(&self) -> u64 {
+        digest(&self.arms)
+    }
+
+    fn keys(&self) -> Vec<String> {
+        let inputs: Vec<u64> = self.arms.iter().map(digest).collect();
+        let WidthsFile { seed, intervals, .. } = self.file;
+        let key = |(arm, gains, plan): (usize, Gains, usize)| {
+            let (label, inputs) = (&self.arms[arm].label, inputs[arm]);
+            let Gains { k_r, alpha, v_max, .. } = gains;
+            format!(
+                "arm {arm} ({label}), gains {k_r} {alpha} {v_max}, plan {plan}, {intervals} intervals, seed {seed}, inputs {inputs:016x}"
+            )
+        };
+        self.all().map(key).collect()
+    }
+
+    fn make(&self, number: usize) -> Result<Sizes, CampaignError> {
+        let trial = self.all().nth(number);
+        let (arm, gains, plan) = trial.ok_or_else(|| CampaignError::Trials(format!("no trial {number}")))?;
+        Ok(self.measure(&self.arms[arm], gains, &self.curves[arm][plan]))
+    }
+
+    fn sum_up(&self, sizes: Vec<Sizes>) -> Result<CampaignFindings, CampaignError> {
         let mut groups: Vec<(usize, Gains, Sizes)> = Vec::new();
-        for ((i, gains, _), sizes) in trials.iter().zip(&sizes) {
+        for ((i, gains, _), sizes) in self.all().zip(&sizes) {
             match groups.last_mut() {
-                Some((j, same, sum)) if j == i && same == gains => sum.merge(sizes),
-                _ => groups.push((*i, *gains, sizes.clone())),
+                Some((j, same, sum)) if *j == i && *same == gains => sum.merge(sizes),
+                _ => groups.push((i, gains, sizes.clone())),
             }
         }
         Ok(self.findings(&groups))
@@ -289,6 +315,7 @@ impl Widths {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::campaign::Campaign;
 
     #[test]
     fn what_is_better_known_has_smaller_sets() {

@@ -14,24 +14,37 @@ pub fn default_destination(name: &str) -> PathBuf {
 }
 
 /// Writes `summary.json`, `table.txt` and the campaign's further files into `folder`, which is made if need be.
-/// Files of these names are replaced, each at once, others left alone.
+/// Files of these names are replaced, each at once and only when all are written, others left alone.
 ///
 /// # Errors
 /// [`CampaignError::Write`] with the path that cannot be written.
 pub fn write(folder: &Path, findings: &CampaignFindings) -> Result<(), CampaignError> {
+    let mut files = vec![
+        ("summary.json".to_owned(), format!("{:#}\n", findings.summary)),
+        ("table.txt".to_owned(), format!("{}\n{}\n", align(&findings.table), findings.verdict)),
+    ];
+    files.extend(findings.files.iter().cloned());
+    put(folder, &files)
+}
+
+/// Puts files (name and content) into `folder`, which is made if need be. Nothing is replaced before all are written.
+pub(super) fn put(folder: &Path, files: &[(String, String)]) -> Result<(), CampaignError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |source| CampaignError::Write { path, source }
     };
+    let part = |name: &str| folder.join(format!(".{name}.part"));
     fs::create_dir_all(folder).map_err(failed(folder))?;
-    let own = [
-        ("summary.json".to_owned(), format!("{:#}\n", findings.summary)),
-        ("table.txt".to_owned(), format!("{}\n{}\n", align(&findings.table), findings.verdict)),
-    ];
-    for (name, content) in own.iter().chain(&findings.files) {
-        let path = folder.join(name);
-        let half = folder.join(format!(".{name}.part"));
-        fs::write(&half, content).and_then(|()| fs::rename(&half, &path)).map_err(failed(&path))?;
+    let written = files
+        .iter()
+        .try_for_each(|(name, content)| fs::write(part(name), content).map_err(failed(&folder.join(name))));
+    if written.is_err() {
+        // What is left of them tells nobody anything; one that cannot be removed does no harm.
+        files.iter().for_each(|(name, _)| drop(fs::remove_file(part(name))));
     }
-    Ok(())
+    written?;
+    files.iter().try_for_each(|(name, _)| {
+        let path = folder.join(name);
+        fs::rename(part(name), &path).map_err(failed(&path))
+    })
 }

@@ -2,13 +2,12 @@
 //! of zero and a mean square of one.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::super::{Campaign, CampaignError, CampaignFindings, Progress};
+use super::super::trials::Trials;
+use super::super::{CampaignError, CampaignFindings, exact};
 use super::problem::{ProblemFile, in_one_way};
 use crate::estimate::EstimateError;
 use crate::report::figure::figure;
@@ -39,14 +38,17 @@ fn one() -> u64 {
 pub struct Honesty {
     path: PathBuf,
     file: DeviationsFile,
+    /// Digest of the problems.
+    inputs: u64,
 }
 
 /// One realisation.
-#[derive(Debug, Clone, Serialize)]
-struct Trial {
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(in super::super) struct Trial {
     problem: String,
     seed: u64,
     /// Error over deviation of each physical parameter that the estimate tells a deviation of.
+    #[serde(with = "exact::list")]
     errors: Vec<f64>,
     converged: bool,
     iterations: usize,
@@ -79,8 +81,8 @@ impl Honesty {
         if !(file.largest_mean_square > 0.0 && file.largest_mean_square.is_finite()) {
             return wrong("largest_mean_square", "expected a positive number");
         }
-        in_one_way(path, &file.problem)?;
-        Ok(Self { path: path.to_owned(), file })
+        let inputs = in_one_way(path, &file.problem)?;
+        Ok(Self { path: path.to_owned(), file, inputs })
     }
 
     /// A file that cannot be read ends the campaign; an estimate that breaks down counts.
@@ -158,29 +160,35 @@ impl Spread {
     }
 }
 
-impl Campaign for Honesty {
-    fn name(&self) -> &str {
+impl Trials for Honesty {
+    type Trial = Trial;
+
+    fn title(&self) -> &str {
         &self.file.name
     }
 
-    fn run(&self, progress: &Progress<'_>) -> Result<CampaignFindings, CampaignError> {
+    fn inputs(&self) -> u64 {
+        self.inputs
+    }
+
+    fn keys(&self) -> Vec<String> {
+        let DeviationsFile { first, seeds, problem, .. } = &self.file;
+        let inputs = self.inputs;
+        let seeds = || (0..*seeds).map(|i| first.saturating_add(i));
+        let key = |p: &ProblemFile, seed| format!("{}, seed {seed}, inputs {inputs:016x}", p.label);
+        problem.iter().flat_map(|p| seeds().map(move |seed| key(p, seed))).collect()
+    }
+
+    fn make(&self, number: usize) -> Result<Trial, CampaignError> {
+        let DeviationsFile { first, seeds, problem, .. } = &self.file;
+        let problem = &problem[number / *seeds as usize];
+        let seed = first.saturating_add(number as u64 % seeds);
+        self.trial(problem, seed)
+            .map_err(|e| CampaignError::Trials(format!("{}, seed {seed}: {e}", problem.label)))
+    }
+
+    fn sum_up(&self, trials: Vec<Trial>) -> Result<CampaignFindings, CampaignError> {
         let file = &self.file;
-        let jobs: Vec<_> = file
-            .problem
-            .iter()
-            .flat_map(|p| (0..file.seeds).map(move |i| (p, file.first.saturating_add(i))))
-            .collect();
-        let (total, done) = (jobs.len() as u64, AtomicU64::new(0));
-        let trials = jobs
-            .par_iter()
-            .map(|&(problem, seed)| {
-                let trial = self
-                    .trial(problem, seed)
-                    .map_err(|e| CampaignError::Trials(format!("{}, seed {seed}: {e}", problem.label)));
-                progress(1 + done.fetch_add(1, Ordering::Relaxed), total);
-                trial
-            })
-            .collect::<Result<Vec<Trial>, _>>()?;
         let heading = [
             "problem",
             "converged",

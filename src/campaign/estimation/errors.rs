@@ -1,13 +1,13 @@
 //! How far an estimate is from a simulated truth.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::estimate::Trajectory;
 use crate::multibody::MultibodyProblem;
 use crate::study::estimation::EstimationStudy;
 
 /// Errors of an estimate.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Errors {
     /// Largest of the states', rad (m) and rad/s (m/s).
     pub state: f64,

@@ -4,7 +4,7 @@
 //!
 //! Problems and variants are changes laid over a problem file ([`EstimationStudy::load_changed`]). A start draws every estimated body
 //! and joint parameter between 1 - spread and 1 + spread times its nominal value, and disturbs all states; priors stay where the
-//! file has them. The truth is opened when all starts of a variant have been solved.
+//! file has them. The truth is opened when a start has been solved.
 
 pub mod deviations;
 mod errors;
@@ -12,18 +12,17 @@ pub mod noise;
 mod problem;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use self::errors::{Errors, Truth};
 use self::problem::{ProblemFile, Variant};
-use super::{Campaign, CampaignError, CampaignFindings, Progress};
+use super::trials::{Trials, digest};
+use super::{CampaignError, CampaignFindings};
 use crate::estimate::{EstimateError, EstimationProblem, Solver, SolverOptions, Status, Trajectory};
 use crate::inertia::INERTIAL;
 use crate::multibody::{MultibodyProblem, ParameterMap};
@@ -64,17 +63,20 @@ fn yes() -> bool {
 pub struct Starts {
     path: PathBuf,
     file: StartsFile,
+    /// Digest of the problems.
+    inputs: u64,
 }
 
 /// What became of one start.
-#[derive(Debug, Clone, Serialize)]
-struct Trial {
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Trial {
     seed: u64,
     converged: bool,
     /// Why not, where the start could not be iterated on.
     refused: Option<String>,
     iterations: usize,
-    cost: f64,
+    /// None where nothing was solved.
+    cost: Option<f64>,
     seconds: f64,
     errors: Option<Errors>,
 }
@@ -102,14 +104,18 @@ impl Starts {
         if file.problem.is_empty() {
             return wrong("problem", "is empty, expected at least one");
         }
-        let campaign = Self { path: path.to_owned(), file };
+        let mut campaign = Self { path: path.to_owned(), file, inputs: 0 };
+        let mut inputs = vec![];
         for (i, problem) in campaign.file.problem.iter().enumerate() {
             if campaign.variants(problem).is_empty() {
                 return wrong(&format!("problem[{i}].variant"), "is empty, and so is `variant`");
             }
             // Read again when their turn comes: a study in storage for each is what a long campaign cannot afford.
-            campaign.variants(problem).iter().try_for_each(|v| campaign.load(problem, v).map(drop))?;
+            for variant in campaign.variants(problem) {
+                inputs.push(digest(&campaign.load(problem, variant)?));
+            }
         }
+        campaign.inputs = digest(&inputs);
         Ok(campaign)
     }
 
@@ -162,45 +168,35 @@ impl Starts {
         let seconds = clock.elapsed().as_secs_f64();
         let refused = outcome.as_ref().err().map(EstimateError::to_string);
         let lost =
-            Trial { seed, converged: false, refused, iterations: 0, cost: f64::NAN, seconds, errors: None };
+            Trial { seed, converged: false, refused, iterations: 0, cost: None, seconds, errors: None };
         Ok(match outcome {
             Err(_) => (lost, None),
             Ok(outcome) => {
                 let converged = outcome.status == Status::Converged;
                 let iterations = outcome.record.iter().filter(|i| i.step > 0.0).count();
-                let trial = Trial { converged, iterations, cost: outcome.cost, ..lost };
+                let trial = Trial { converged, iterations, cost: Some(outcome.cost), ..lost };
                 (trial, converged.then(|| solver.trajectory().clone()))
             }
         })
     }
 
-    fn group(
-        &self,
-        problem: &ProblemFile,
-        variant: &Variant,
-        done: &(dyn Fn() + Sync),
-    ) -> Result<Group, CampaignError> {
+    /// Solves from start `seed` and holds what was found against the truth, which is opened then.
+    fn trial(&self, problem: &ProblemFile, variant: &Variant, seed: u64) -> Result<Trial, CampaignError> {
         let at_fault = |error: EstimateError| {
-            CampaignError::Trials(format!("{}, {}: {error}", problem.label, variant.label))
+            CampaignError::Trials(format!("{}, {}, start {seed}: {error}", problem.label, variant.label))
         };
         let study = self.load(problem, variant)?;
         let stated = study.problem().map_err(at_fault)?;
-        let mut solved = (0..self.file.starts)
-            .into_par_iter()
-            .map(|seed| {
-                let trial = self.solve(&study, &stated, seed);
-                done();
-                trial
-            })
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(at_fault)?;
+        let (mut trial, found) = self.solve(&study, &stated, seed).map_err(at_fault)?;
         if let Some(truth) = Truth::open(study) {
-            for (trial, trajectory) in &mut solved {
-                trial.errors = trajectory.as_ref().map(|found| truth.errors(&stated, found));
-            }
+            trial.errors = found.map(|found| truth.errors(&stated, &found));
         }
-        let trials = solved.into_iter().map(|(trial, _)| trial).collect();
-        Ok(Group { problem: problem.label.clone(), variant: variant.label.clone(), trials })
+        Ok(trial)
+    }
+
+    /// Every problem in each of its variants.
+    fn stated(&self) -> impl Iterator<Item = (&ProblemFile, &Variant)> {
+        self.file.problem.iter().flat_map(|p| self.variants(p).iter().map(move |v| (p, v)))
     }
 }
 
@@ -240,7 +236,7 @@ fn row(group: &Group) -> Vec<String> {
         group.variant.clone(),
         format!("{} of {}", found.len(), group.trials.len()),
         of(&|t| Some(t.iterations as f64)),
-        of(&|t| Some(t.cost)),
+        of(&|t| t.cost),
         of(&|t| t.errors.as_ref().map(|e| e.state)),
         of(&|t| t.errors.as_ref().and_then(|e| e.inertia)),
         of(&|t| t.errors.as_ref().and_then(|e| e.friction)),
@@ -248,16 +244,39 @@ fn row(group: &Group) -> Vec<String> {
     ]
 }
 
-impl Campaign for Starts {
-    fn name(&self) -> &str {
+impl Trials for Starts {
+    type Trial = Trial;
+
+    fn title(&self) -> &str {
         &self.file.name
     }
 
-    fn run(&self, progress: &Progress<'_>) -> Result<CampaignFindings, CampaignError> {
-        let jobs: Vec<_> =
-            self.file.problem.iter().flat_map(|p| self.variants(p).iter().map(move |v| (p, v))).collect();
-        let (total, done) = (jobs.len() as u64 * self.file.starts, AtomicU64::new(0));
-        let count = || progress(1 + done.fetch_add(1, Ordering::Relaxed), total);
+    fn inputs(&self) -> u64 {
+        self.inputs
+    }
+
+    fn keys(&self) -> Vec<String> {
+        let StartsFile { seed, spread, state_spread, priors, starts, .. } = &self.file;
+        let drawn = format!("spread {spread}, {state_spread}, priors {priors}, seed {seed}");
+        let inputs = self.inputs;
+        let key = |(problem, variant): (&ProblemFile, &Variant)| {
+            let place = format!("{}, {}", problem.label, variant.label);
+            let key = |start| format!("{place}, start {start}, {drawn}, inputs {inputs:016x}");
+            (0..*starts).map(key).collect::<Vec<_>>()
+        };
+        self.stated().flat_map(key).collect()
+    }
+
+    fn make(&self, number: usize) -> Result<Trial, CampaignError> {
+        let (place, start) = (number as u64 / self.file.starts, number as u64 % self.file.starts);
+        let stated = self.stated().nth(place as usize);
+        let (problem, variant) = stated.ok_or_else(|| CampaignError::Trials(format!("no trial {number}")))?;
+        self.trial(problem, variant, start)
+    }
+
+    fn sum_up(&self, trials: Vec<Trial>) -> Result<CampaignFindings, CampaignError> {
+        let total = trials.len();
+        let mut trials = trials.into_iter();
         let heading = [
             "problem",
             "variant",
@@ -271,8 +290,9 @@ impl Campaign for Starts {
         ];
         let mut table = vec![heading.map(str::to_owned).to_vec()];
         let mut groups = Vec::new();
-        for (problem, variant) in jobs {
-            let group = self.group(problem, variant, &count)?;
+        for (problem, variant) in self.stated() {
+            let trials = trials.by_ref().take(self.file.starts as usize).collect();
+            let group = Group { problem: problem.label.clone(), variant: variant.label.clone(), trials };
             table.push(row(&group));
             groups.push(group);
         }

@@ -5,13 +5,12 @@
 //! is told its size, regressions get a Savitzky-Golay window of each length. Everybody knows friction and contacts.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::super::{Campaign, CampaignError, CampaignFindings, Progress};
+use super::super::trials::Trials;
+use super::super::{CampaignError, CampaignFindings, exact};
 use super::problem::{ProblemFile, in_one_way};
 use crate::dynamics::actuation::extended_parameters;
 use crate::estimate::EstimateError;
@@ -46,19 +45,23 @@ pub(in super::super) struct NoiseFile {
 pub struct UnderNoise {
     path: PathBuf,
     file: NoiseFile,
+    /// Digest of the problems.
+    inputs: u64,
 }
 
 /// Errors of one method: of the mass, in shares of the payload (of the body where it carries none), and of all ten
 /// parameters in the 2-norm, relative; both in %.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Off {
+    #[serde(with = "exact")]
     mass: f64,
+    #[serde(with = "exact")]
     body: f64,
 }
 
 /// One realisation at one level of noise.
-#[derive(Debug, Clone, Serialize)]
-struct Trial {
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(in super::super) struct Trial {
     problem: String,
     noise: f64,
     seed: u64,
@@ -88,8 +91,8 @@ impl UnderNoise {
         if file.seeds == 0 || file.problem.is_empty() {
             return wrong("seeds / problem", "is empty, expected at least 1");
         }
-        in_one_way(path, &file.problem)?;
-        Ok(Self { path: path.to_owned(), file })
+        let inputs = in_one_way(path, &file.problem)?;
+        Ok(Self { path: path.to_owned(), file, inputs })
     }
 
     /// The problem with its noise, and an estimator that knows the noise.
@@ -168,26 +171,46 @@ impl UnderNoise {
     }
 }
 
-impl Campaign for UnderNoise {
-    fn name(&self) -> &str {
+impl UnderNoise {
+    /// Every problem at every level of noise.
+    fn levels(&self) -> impl Iterator<Item = (&ProblemFile, f64)> {
+        self.file.problem.iter().flat_map(|p| self.file.noise.iter().map(move |n| (p, *n)))
+    }
+}
+
+impl Trials for UnderNoise {
+    type Trial = Trial;
+
+    fn title(&self) -> &str {
         &self.file.name
     }
 
-    fn run(&self, progress: &Progress<'_>) -> Result<CampaignFindings, CampaignError> {
-        let file = &self.file;
-        let levels = || file.problem.iter().flat_map(|p| file.noise.iter().map(move |n| (p, *n)));
-        let jobs: Vec<_> = levels().flat_map(|(p, n)| (1..=file.seeds).map(move |s| (p, n, s))).collect();
-        let (total, done) = (jobs.len() as u64, AtomicU64::new(0));
-        let trials = jobs
-            .par_iter()
-            .map(|&(problem, noise, seed)| {
-                let trial = self.trial(problem, noise, seed).map_err(|e| {
-                    CampaignError::Trials(format!("{}, noise {noise}, seed {seed}: {e}", problem.label))
-                });
-                progress(1 + done.fetch_add(1, Ordering::Relaxed), total);
-                trial
-            })
-            .collect::<Result<Vec<Trial>, _>>()?;
+    fn inputs(&self) -> u64 {
+        self.inputs
+    }
+
+    fn keys(&self) -> Vec<String> {
+        let NoiseFile { least, seeds, torque_windows_s, energy_windows_s, .. } = &self.file;
+        let windows = format!("windows {torque_windows_s:?} {energy_windows_s:?}");
+        let inputs = self.inputs;
+        let key = |(problem, noise): (&ProblemFile, f64)| {
+            let place = format!("{}, noise {noise} (at least {least}), {windows}", problem.label);
+            let key = |seed| format!("{place}, seed {seed}, inputs {inputs:016x}");
+            (1..=*seeds).map(key).collect::<Vec<_>>()
+        };
+        self.levels().flat_map(key).collect()
+    }
+
+    fn make(&self, number: usize) -> Result<Trial, CampaignError> {
+        let (level, seed) = (number as u64 / self.file.seeds, number as u64 % self.file.seeds + 1);
+        let level = self.levels().nth(level as usize);
+        let (problem, noise) = level.ok_or_else(|| CampaignError::Trials(format!("no trial {number}")))?;
+        self.trial(problem, noise, seed)
+            .map_err(|e| CampaignError::Trials(format!("{}, noise {noise}, seed {seed}: {e}", problem.label)))
+    }
+
+    fn sum_up(&self, trials: Vec<Trial>) -> Result<CampaignFindings, CampaignError> {
+        let (file, total) = (&self.file, trials.len());
         let mut heading = vec!["problem".to_owned(), "noise".to_owned()];
         let named = |what: &str, windows: &[f64]| -> Vec<String> {
             windows.iter().map(|w| format!("{what}, {} ms", figure(1e3 * w))).collect()
@@ -196,7 +219,7 @@ impl Campaign for UnderNoise {
         heading.extend(named("energy", &file.energy_windows_s));
         heading.extend(["estimate", "told deviation", "iterations", "s"].map(str::to_owned));
         let mut table = vec![heading];
-        for (problem, noise) in levels() {
+        for (problem, noise) in self.levels() {
             let own: Vec<&Trial> =
                 trials.iter().filter(|t| t.problem == problem.label && t.noise == noise).collect();
             table.push(self.row(&problem.label, noise, &own));

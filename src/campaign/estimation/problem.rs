@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::campaign::CampaignError;
+use crate::campaign::trials::digest;
 use crate::estimate::EstimateError;
 use crate::study::estimation::EstimationStudy;
 
@@ -46,16 +47,18 @@ impl ProblemFile {
     }
 }
 
-/// Refuses variants where a campaign knows none, and problems that cannot be read.
-pub(super) fn in_one_way(campaign: &Path, problems: &[ProblemFile]) -> Result<(), CampaignError> {
+/// Refuses variants where a campaign knows none, and problems that cannot be read; gives a digest of them.
+pub(super) fn in_one_way(campaign: &Path, problems: &[ProblemFile]) -> Result<u64, CampaignError> {
+    let mut inputs = vec![];
     for (i, problem) in problems.iter().enumerate() {
         if !problem.variant.is_empty() {
             let reason = "expected none: this campaign states a problem in one way";
             return Err(CampaignError::field(campaign, format!("problem[{i}].variant"), reason));
         }
-        problem.load(campaign, &toml::Table::new()).map_err(|source| {
+        let study = problem.load(campaign, &toml::Table::new()).map_err(|source| {
             CampaignError::field(campaign, format!("problem `{}`", problem.label), source.to_string())
         })?;
+        inputs.push(digest(&study));
     }
-    Ok(())
+    Ok(digest(&inputs))
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::campaign::Campaign;
 
 fn read<T: for<'de> Deserialize<'de>>(text: &str) -> T {
     crate::campaign::parse(Path::new(HERE), text).unwrap()

@@ -1,4 +1,5 @@
 use super::*;
+use crate::campaign::{Campaign, Journal};
 
 #[test]
 fn an_open_design_is_followed_and_identified() {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::campaign;
+use crate::campaign::{self, Campaign, Journal};
 
 const SHIPPED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/campaigns/dumbbells.toml");
 

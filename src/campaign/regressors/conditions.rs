@@ -1,7 +1,9 @@
 //! Condition numbers of one motion: of the torque regressor, of momentum regressors, and of averages.
 
 use nalgebra::{SMatrix, SVector};
+use serde::{Deserialize, Serialize};
 
+use crate::campaign::exact;
 use crate::dynamics::{Motion, momentum_rate_regressor, momentum_regressor, torque_regressor};
 use crate::inertia::INERTIAL;
 use crate::robot::Arm;
@@ -11,15 +13,19 @@ use crate::trajectory::{Curve, JointState};
 const FINE: usize = 4;
 
 /// The condition numbers of one motion; lists have one a horizon.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Conditions {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(in crate::campaign) struct Conditions {
     /// Of W: the last body's columns of the torque regressor at every tick.
+    #[serde(with = "exact")]
     pub(super) standard: f64,
     /// Of Y_h by forward Euler.
+    #[serde(with = "exact::list")]
     pub(super) euler: Vec<f64>,
     /// Of Y_h with the trapezoidal rule in [`FINE`] steps a period.
+    #[serde(with = "exact::list")]
     pub(super) exact: Vec<f64>,
     /// Of W averaged over the h ticks from each on.
+    #[serde(with = "exact::list")]
     pub(super) averaged: Vec<f64>,
 }
 

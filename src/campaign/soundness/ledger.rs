@@ -1,6 +1,8 @@
 //! What was checked, and how close it came.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+use crate::campaign::exact;
 
 /// Constraint families of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -106,18 +108,20 @@ impl Check {
 }
 
 /// How close the trials came to one claim.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Closest {
     /// Smallest distance to the claimed bound, in the check's unit; negative if it was passed.
+    #[serde(with = "exact")]
     pub gap: f64,
     /// Largest share of the bound that was used; above one if it was passed.
+    #[serde(with = "exact")]
     pub used: f64,
     /// Number of trials.
     pub trials: u64,
 }
 
 /// The closest approach to each claim.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ledger([Closest; Check::ALL.len()]);
 
 impl Default for Ledger {

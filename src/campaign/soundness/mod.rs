@@ -19,13 +19,12 @@ mod tests;
 mod tick;
 mod walk;
 
+use std::ops::Range;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::certify::Workspaces;
@@ -34,7 +33,8 @@ use crate::reach::Span;
 use crate::report::figure::figure;
 
 use super::arm::{Setup, SetupFile};
-use super::{Campaign, CampaignError, CampaignFindings, Progress};
+use super::trials::{Trials, digest};
+use super::{CampaignError, CampaignFindings};
 use attack::Attack;
 use case::Case;
 use ledger::{Check, CheckFamily, Closest, Ledger};
@@ -44,6 +44,9 @@ use ledger::{Check, CheckFamily, Closest, Ledger};
 const SPANS: usize = 16;
 /// Random states a span; see [`SPANS`].
 const DRAWS: usize = 64;
+/// Plans of one arm that are attacked, written down and taken over together. A plan takes a fraction of a second: an interruption loses seconds,
+/// and 10^9 samples leave a hundred thousand lines.
+const BLOCK: u64 = 8;
 
 /// The file of the campaign.
 #[derive(Debug, Clone, Deserialize)]
@@ -143,33 +146,79 @@ fn span(case: &Case, rng: &mut ChaCha8Rng) -> Span {
     Span::Between(t0, (t0 + width).min(duration))
 }
 
-impl Campaign for Soundness {
-    fn name(&self) -> &str {
+/// A block of plans of one arm.
+#[derive(Debug, Clone)]
+struct Block {
+    arm: usize,
+    plans: Range<u64>,
+}
+
+/// What the attacks on a block of plans found.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct BlockLedger {
+    ledger: Ledger,
+    /// States that the adversary walked through.
+    walked: u64,
+}
+
+impl Soundness {
+    /// Plans of each arm.
+    fn plans(&self) -> u64 {
+        self.samples.div_ceil((SPANS * DRAWS) as u64 * self.arms.len() as u64)
+    }
+
+    /// Block `number`: the arms take turns.
+    fn block(&self, number: u64) -> Block {
+        let arms = self.arms.len() as u64;
+        let start = number / arms * BLOCK;
+        Block { arm: (number % arms) as usize, plans: start..self.plans().min(start + BLOCK) }
+    }
+
+    /// All blocks.
+    fn blocks(&self) -> impl Iterator<Item = Block> {
+        (0..self.plans().div_ceil(BLOCK) * self.arms.len() as u64).map(|number| self.block(number))
+    }
+}
+
+impl Trials for Soundness {
+    type Trial = BlockLedger;
+
+    fn title(&self) -> &str {
         &self.name
     }
 
-    fn run(&self, progress: &Progress<'_>) -> Result<CampaignFindings, CampaignError> {
-        let a_plan = (SPANS * DRAWS) as u64;
-        let plans = self.samples.div_ceil(a_plan * self.arms.len() as u64);
-        let total = plans * self.arms.len() as u64;
-        let done = AtomicU64::new(0);
-        let trials = (0..total).into_par_iter().map(|k| {
-            let arms = self.arms.len() as u64;
-            let found = self.attack_arm((k % arms) as usize, k / arms)?;
-            progress((done.fetch_add(1, Ordering::Relaxed) + 1) * a_plan, total * a_plan);
-            Ok(((k % arms) as usize, found))
-        });
-        let nothing = || vec![(Ledger::default(), 0); self.arms.len()];
-        let found = trials.try_fold(nothing, |mut sums, trial: Result<_, CampaignError>| {
-            let (arm, (ledger, walked)) = trial?;
-            let (sum, count) = &mut sums[arm];
-            (*sum, *count) = (std::mem::take(sum).merged(&ledger), *count + walked);
-            Ok::<_, CampaignError>(sums)
-        });
-        let found = found.try_reduce(nothing, |a, b| {
-            Ok(a.into_iter().zip(b).map(|((a, m), (b, n))| (a.merged(&b), m + n)).collect())
-        })?;
-        Ok(self.findings(total * a_plan, &found))
+    fn inputs(&self) -> u64 {
+        digest(&self.arms)
+    }
+
+    fn keys(&self) -> Vec<String> {
+        let inputs: Vec<u64> = self.arms.iter().map(digest).collect();
+        let key = |Block { arm, plans: Range { start, end } }: Block| {
+            let (label, inputs, Self { seed, walks, .. }) = (&self.arms[arm].label, inputs[arm], self);
+            format!(
+                "arm {arm} ({label}), plans {start}..{end}, {walks} walks, seed {seed}, inputs {inputs:016x}"
+            )
+        };
+        self.blocks().map(key).collect()
+    }
+
+    fn make(&self, number: usize) -> Result<BlockLedger, CampaignError> {
+        let Block { arm, plans } = self.block(number as u64);
+        let (mut sum, mut walked) = (Ledger::default(), 0);
+        for plan in plans {
+            let (ledger, count) = self.attack_arm(arm, plan)?;
+            (sum, walked) = (sum.merged(&ledger), walked + count);
+        }
+        Ok(BlockLedger { ledger: sum, walked })
+    }
+
+    fn sum_up(&self, trials: Vec<BlockLedger>) -> Result<CampaignFindings, CampaignError> {
+        let mut found = vec![(Ledger::default(), 0); self.arms.len()];
+        for (block, BlockLedger { ledger, walked }) in self.blocks().zip(&trials) {
+            let (sum, count) = &mut found[block.arm];
+            (*sum, *count) = (std::mem::take(sum).merged(ledger), *count + walked);
+        }
+        Ok(self.findings(self.plans() * (SPANS * DRAWS * self.arms.len()) as u64, &found))
     }
 }
 
