@@ -346,3 +346,63 @@ fn a_killed_shard_goes_on_and_loses_nothing_that_was_written_down() {
     assert_eq!(surelift(&[&file, "--quiet", "--out", &text(&whole)]).0, Some(0));
     assert_eq!(written(&place.at("merged")), written(&whole));
 }
+
+/// The program's folder comes first where programs are looked for.
+fn with_program(command: &mut Command) -> &mut Command {
+    let folder = Path::new(env!("CARGO_BIN_EXE_surelift")).parent().unwrap();
+    let path = std::env::var("PATH").unwrap_or_default();
+    command.env("PATH", format!("{}:{path}", folder.display()))
+}
+
+/// The script of the documents, as Slurm would run each task of its array. Only where results go, which campaign it is and in how many shards is
+/// changed.
+#[cfg(unix)]
+#[test]
+fn the_script_for_slurm_makes_shards_that_can_be_merged() {
+    let page = fs::read_to_string(Path::new(ROOT).join("docs/howto/many_machines.md")).unwrap();
+    let from = page.find("#!/usr/bin/env bash").unwrap();
+    let script = &page[from..from + page[from..].find("```").unwrap()];
+    let place = Place::new(IDENTIFICATION);
+    let (file, out) = (text(&place.file), text(&place.at("shards")));
+    let mut changed = script.to_owned();
+    for (before, after) in [
+        ("campaign=scenarios/campaigns/soundness.toml", format!("campaign={file}")),
+        ("shards=64", "shards=2".to_owned()),
+        ("runs/soundness-shards", out.clone()),
+    ] {
+        assert_eq!(changed.matches(before).count(), 1, "{before}");
+        changed = changed.replace(before, &after);
+    }
+    // Twice each, as after a lost node.
+    for task in ["1", "2", "2", "1"] {
+        let mut bash = Command::new("bash");
+        bash.args(["-c", &changed]).current_dir(ROOT).env("SLURM_SUBMIT_DIR", ROOT);
+        bash.env("SLURM_ARRAY_TASK_ID", task).env("SLURM_CPUS_PER_TASK", "1");
+        let ended = with_program(&mut bash).output().unwrap();
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    }
+    let shards = ["1", "2"].map(|task| place.at("shards").join(task));
+    let (code, said) = place.merged("merged", &[&shards[0], &shards[1]], &[]);
+    assert_eq!(code, Some(0), "{said}");
+}
+
+/// A server and two workers of HyperQueue, where its Python package is: of the Python that `PYTHON` names, or of `python3`.
+#[test]
+fn shards_on_hyperqueue() {
+    let python = std::env::var("PYTHON").unwrap_or("python3".to_owned());
+    let found = Command::new(&python).args(["-c", "import hyperqueue"]).stderr(Stdio::null()).status();
+    if !found.is_ok_and(|status| status.success()) {
+        println!("skipped: no HyperQueue (pip install hyperqueue)");
+        return;
+    }
+    let place = Place::new(IDENTIFICATION);
+    let (file, out, whole) = (text(&place.file), place.at("out"), place.at("whole"));
+    let script = format!("{ROOT}/examples/many_machines/hyperqueue_shards.py");
+    let mut queue = Command::new(&python);
+    queue.args([&script, env!("CARGO_BIN_EXE_surelift"), &file, "3", &text(&out), "--local", "2"]);
+    let ended = queue.current_dir(ROOT).output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stdout) + String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.success(), "{said}");
+    assert_eq!(surelift(&[&file, "--quiet", "--out", &text(&whole)]).0, Some(0));
+    assert_eq!(written(&out.join("whole")), written(&whole));
+}

@@ -282,3 +282,57 @@ pub fn merge(folders: &[PathBuf], file: Option<&Path>) -> Result<CampaignFinding
     findings.files.push((TRIALS.to_owned(), all.lines(&campaign.trial_keys())));
     Ok(findings)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each trial is in one shard; of trials whose cost repeats every `arms`, each shard has as many of each sort as another, but for one.
+    #[test]
+    fn shards_divide_all_trials_evenly() {
+        for (trials, of, arms) in
+            [(125, 25, 5), (100, 5, 5), (60, 6, 3), (7, 3, 1), (2, 5, 1), (0, 2, 1), (13, 1, 2)]
+        {
+            let keys: Vec<String> = (0..trials).map(|k: usize| k.to_string()).collect();
+            let shards = (1..=of).map(|i| Shard::new(i, of).unwrap());
+            let own: Vec<Vec<usize>> =
+                shards.map(|s| s.own(keys.clone()).map(|(k, _)| k).collect()).collect();
+            let mut all: Vec<usize> = own.concat();
+            all.sort_unstable();
+            assert!(all.into_iter().eq(0..trials), "{own:?}");
+            let counts =
+                own.iter().map(|own| (0..arms).map(|a| own.iter().filter(|k| *k % arms == a).count()));
+            let counts: Vec<Vec<usize>> = counts.map(Iterator::collect).collect();
+            for arm in 0..arms {
+                let each = || counts.iter().map(|counts| counts[arm]);
+                assert!(each().max().unwrap() - each().min().unwrap() <= 1, "{trials} in {of}: {counts:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_difference_is_named() {
+        let value = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+        let told = |a: &str, b: &str| difference(&value(a), &value(b), "");
+        assert_eq!(told("{\"a\": [1, {\"b\": 2.5}]}", "{\"a\": [1, {\"b\": 2.5}]}"), None);
+        let deep = told("{\"a\": [1, {\"b\": 2.5}]}", "{\"a\": [1, {\"b\": 2}]}").unwrap();
+        assert_eq!(deep, "field `a[1].b` is 2.5 here and 2 there");
+        assert_eq!(told("{\"a\": 1}", "{}").unwrap(), "field `a` is 1 here and not given there");
+        assert_eq!(told("{}", "{\"a\": [1]}").unwrap(), "field `a` is not given here and [1] there");
+        assert_eq!(told("{\"a\": [1]}", "{\"a\": [1, 2]}").unwrap(), "field `a` is [1] here and [1,2] there");
+    }
+
+    #[test]
+    fn nothing_is_replaced_before_all_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("a"), "before").unwrap();
+        // A folder stands where the second file would be written.
+        fs::create_dir(at(".b.part")).unwrap();
+        let files = ["a", "b"].map(|name| (name.to_owned(), "after".to_owned()));
+        let told = write::put(folder.path(), &files).unwrap_err().to_string();
+        assert!(told.contains("cannot be written"), "{told}");
+        assert_eq!(fs::read_to_string(at("a")).unwrap(), "before");
+        assert!(!at(".a.part").exists() && !at("b").exists());
+    }
+}

@@ -93,7 +93,9 @@ impl Honesty {
         simulate.insert("seed".to_owned(), number);
         let mut change = toml::Table::new();
         change.insert("simulate".to_owned(), simulate.into());
-        let study = problem.load(&self.path, &change)?;
+        let mut study = problem.load(&self.path, &change)?;
+        // Trials are made side by side, each the same however many threads there are.
+        study.options.parallel = false;
         let result = match study.run() {
             Ok(result) => result,
             Err(failure) => {

@@ -106,6 +106,8 @@ impl UnderNoise {
         let simulate = table(vec![("noise", table(levels.to_vec()).into()), ("seed", seed)]);
         let change = table(vec![("simulate", simulate.into())]);
         let mut study = problem.load(&self.path, &change)?;
+        // Trials are made side by side, each the same however many threads there are.
+        study.options.parallel = false;
         let told = noise.max(self.file.least);
         let (base, d) = (if study.robot.has_free_flyer() { 6 } else { 0 }, &mut study.deviations);
         // Forces on a floating base are model error, which noise does not change.

@@ -3,6 +3,7 @@
 //! too narrow. Each on every arm of the shipped campaign.
 
 use super::*;
+use crate::campaign::Campaign;
 use crate::dynamics::truth;
 use crate::enclose::rounding::Tally;
 use crate::inertia::INERTIAL;
