@@ -178,7 +178,7 @@ fn figures(out: &Path) -> [String; 3] {
     [text("tables.md"), untimed.join("\n"), text("report.html")]
 }
 
-/// Kills a campaign of these methods at so many random moments and lets it go on each time; gives how many trials each kill found written down.
+/// Kills a campaign of these methods, the quickest first, at so many random moments and lets it go on each time; gives how many trials each kill found written down.
 fn killed_campaign(methods: &str, times: usize, seed: u64) -> Vec<usize> {
     let folder = tempfile::tempdir().unwrap();
     let scenario = format!("{}/scenarios/dumbbell_c.toml", env!("CARGO_MANIFEST_DIR"));
@@ -214,7 +214,7 @@ fn killed_campaign(methods: &str, times: usize, seed: u64) -> Vec<usize> {
 
 #[test]
 fn a_campaign_killed_ten_times_ends_with_the_same_tables() {
-    let found = killed_campaign("\"wrong\", \"grav-pid\", \"adap-1\"", 10, 4);
+    let found = killed_campaign("\"grav-pid\", \"adap-1\", \"wrong\"", 10, 4);
     println!("{found:?} of 9 trials were written down");
     assert!(found.last() > Some(&0), "no kill came after the first trial: {found:?}");
 }
@@ -223,7 +223,7 @@ fn a_campaign_killed_ten_times_ends_with_the_same_tables() {
 #[test]
 #[ignore = "minutes: cargo test --release --tests -- --ignored at_length"]
 fn a_campaign_killed_ten_times_ends_with_the_same_tables_at_length() {
-    let found = killed_campaign("\"random\", \"grav-pid-excit\", \"grav-pid\"", 10, 5);
+    let found = killed_campaign("\"grav-pid\", \"random\", \"grav-pid-excit\"", 10, 5);
     println!("{found:?} of 9 trials were written down");
     assert!(found.last() > Some(&0), "no kill came after the first trial: {found:?}");
 }

@@ -62,7 +62,9 @@ pub fn certify_in<R: Rounding>(
 ) -> Result<Certificate, Refusal> {
     let mut reports = Vec::new();
     problem.survey_into(partition.cells, workspaces, &mut reports);
-    problem.conclude(&reports, start, partition.depth, workspaces)
+    let verdict = problem.conclude(&reports, start, partition.depth, workspaces);
+    verdict::tell(&verdict);
+    verdict
 }
 
 #[cfg(test)]

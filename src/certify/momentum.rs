@@ -35,7 +35,7 @@ use crate::trajectory::Pieces;
 
 use super::halving::halve;
 use super::separate::Surroundings;
-use super::verdict::Tally;
+use super::verdict::{self, Tally};
 use super::{Certificate, ConstraintFamily, ConstraintIndex, Partition, ProvenClearance, Refusal, Shortfall};
 
 /// What is known of the state in which a plan of the second law starts.
@@ -182,7 +182,9 @@ impl<'a> MomentumProblem<'a> {
     /// # Errors
     /// [`Refusal`] names the first constraint (in time) that it cannot prove, and its margin.
     pub fn certify(&self, tube: &MomentumTube, partition: Partition) -> Result<Certificate, Refusal> {
-        self.decide::<Counted>(Claimed { tube, bounds: None }, partition)
+        let verdict = self.decide::<Counted>(Claimed { tube, bounds: None }, partition);
+        verdict::tell(&verdict);
+        verdict
     }
 
     /// [`MomentumProblem::certify`] together with what the plan says of its states, in the arithmetic `R`.
@@ -198,7 +200,9 @@ impl<'a> MomentumProblem<'a> {
         if let Some(fault) = bounds.fault(self.robot.dof()) {
             return Err(Refusal::Unsupported(format!("bounds {fault}")));
         }
-        self.decide::<R>(Claimed { tube, bounds: Some(bounds) }, partition)
+        let verdict = self.decide::<R>(Claimed { tube, bounds: Some(bounds) }, partition);
+        verdict::tell(&verdict);
+        verdict
     }
 
     fn decide<R: Rounding>(

@@ -250,3 +250,19 @@ impl Tally {
         }
     }
 }
+
+/// Tells `tracing` what came of a proof.
+pub(super) fn tell(verdict: &Result<Certificate, Refusal>) {
+    match verdict {
+        Ok(Certificate { position, velocity, torque, collision, tube, cells, .. }) => tracing::debug!(
+            cells,
+            margin_position_rad = position.value,
+            margin_velocity_rad_s = velocity.value,
+            margin_torque_nm = torque.value,
+            margin_collision_m = collision.value,
+            margin_tube = tube.value,
+            "proven"
+        ),
+        Err(refusal) => tracing::debug!(%refusal, "not proven"),
+    }
+}

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::log::is_json;
 use super::{Failure, say};
 use crate::campaign::{self, CampaignError, CampaignFindings, Journal, Shard, default_destination};
 use crate::report::{self, table::align};
@@ -85,7 +86,7 @@ pub fn run(args: &CampaignArgs) -> Result<u8, Failure> {
     let folder = args.out.clone().unwrap_or_else(default);
     // Before an hour of trials, not after it.
     report::check_open(&folder)?;
-    let bar = if args.quiet { ProgressBar::hidden() } else { bar() };
+    let bar = if args.quiet || is_json() { ProgressBar::hidden() } else { bar() };
     let progress = |done, total| {
         bar.set_length(total);
         bar.set_position(done);
@@ -95,6 +96,7 @@ pub fn run(args: &CampaignArgs) -> Result<u8, Failure> {
         campaign::begin_shard(&folder, file, &*campaign, shard).map_err(failure)?;
         let trials = campaign.run_shard(shard, &journal, &progress).map_err(failure)?;
         bar.finish_and_clear();
+        tracing::info!(campaign = campaign.name(), %shard, trials, "shard made");
         say(&format!("shard {shard}: {trials} trials are made\n  {}\n", folder.display()))?;
         return Ok(0);
     }
@@ -113,6 +115,7 @@ fn merge(args: &MergeArgs) -> Result<u8, Failure> {
 /// Writes and prints what a campaign found; gives the exit code.
 fn finish(folder: &Path, findings: &CampaignFindings) -> Result<u8, Failure> {
     campaign::write(folder, findings).map_err(failure)?;
+    tracing::info!(passed = findings.passed, verdict = &*findings.verdict, "campaign summed up");
     say(&format!("{}\n{}\n  {}\n", align(&findings.table), findings.verdict, folder.display()))?;
     Ok(u8::from(!findings.passed))
 }

@@ -1,10 +1,10 @@
 //! `surelift estimate`: states and parameters of a robot from a log, with standard deviations.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
 
+use super::log;
 use super::{Failure, say};
 use crate::estimate::EstimateError;
 use crate::report::{self, check_destination, default_destination};
@@ -54,7 +54,7 @@ pub fn run(args: &EstimateArgs) -> Result<u8, Failure> {
     })?;
     report::estimate::write(&folder, &result)?;
     if let Some(what) = cut_off.filter(|_| args.quiet) {
-        let _ = writeln!(std::io::stderr(), "warning: {what}");
+        log::warn(&what);
     }
     if !args.quiet {
         say(&format!("{}  {}\n", report::estimate::table(&result), folder.join("report.html").display()))?;

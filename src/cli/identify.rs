@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::logs::{LogArgs, ReadLogs, ToRead, tell_hints, warn};
+use super::log::warn;
+use super::logs::{LogArgs, ReadLogs, ToRead, tell_hints};
 use super::verify_set::log_files::describe;
 use super::{Failure, limbs, robot_lines, say};
 use crate::identify::Unknown;

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
+use super::log::note;
 use crate::horizon::{Event, Observer};
 
 /// Exit code of a program that a second Ctrl-C ended, as shells have it.
@@ -27,8 +28,8 @@ impl Observer for Interruptible {
         let asked = self.asked.load(Ordering::Relaxed);
         if asked && !self.said {
             self.said = true;
-            eprintln!(
-                "asked to stop: the arm comes to rest along its plan, then all is written; Ctrl-C again ends at once"
+            note(
+                "asked to stop: the arm comes to rest along its plan, then all is written; Ctrl-C again ends at once",
             );
         }
         asked || self.watching.asks_to_stop()

@@ -1,10 +1,10 @@
 //! What `surelift identify` is told of its recordings, and how it reads them.
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::log::warn;
 use super::verify_set::log_files::hash;
 use super::{Failure, warn_of_cut};
 use crate::identify::recorded::derived_velocity_error;
@@ -204,9 +204,4 @@ fn hint(robot: &Model, logs: &[MeasurementLog], smoothing: Smoothing, payload: b
     let samples: Vec<_> = logs.iter().filter_map(|log| moving(log, smoothing).ok()).flatten().collect();
     let hints = torque_hints(robot, &samples);
     hints.iter().filter(|hint| !payload || hint.is_no_payload()).for_each(|hint| warn(&hint.sentence()));
-}
-
-/// A warning on the standard error.
-pub(super) fn warn(text: &str) {
-    let _ = writeln!(io::stderr(), "warning: {text}");
 }

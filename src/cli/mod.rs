@@ -14,6 +14,7 @@ pub mod init;
 mod interrupt;
 mod limbs;
 pub mod limits;
+pub mod log;
 mod logs;
 pub mod payload;
 pub mod progress;
@@ -25,12 +26,10 @@ pub mod verify;
 mod verify_set;
 
 use std::fmt;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use tracing_subscriber::filter::{LevelFilter, Targets};
-use tracing_subscriber::prelude::*;
 
 use crate::recording::MeasurementLog;
 use crate::report::ReportError;
@@ -62,6 +61,9 @@ RUST_LOG=surelift=debug shows what goes on inside.";
 #[derive(Debug, Parser)]
 #[command(name = "surelift", version, about, after_help = EXAMPLES, arg_required_else_help = true)]
 pub struct Cli {
+    /// How to tell of progress, events, warnings and errors on the standard error
+    #[arg(long, global = true, value_enum, value_name = "FORMAT", default_value_t = log::EventFormat::Text)]
+    pub log_format: log::EventFormat,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -155,30 +157,15 @@ pub fn main() -> ExitCode {
             return ExitCode::from(if usage.use_stderr() { 2 } else { 0 });
         }
     };
-    let lines =
-        tracing_subscriber::fmt::layer().with_writer(io::stderr).with_ansi(io::stderr().is_terminal());
-    tracing_subscriber::registry().with(lines.with_filter(targets())).init();
+    log::start(cli.log_format);
     // A panic has already told its story on the standard error; it still has to leave with the code of an internal
     // error, not with Rust's own 101.
     let result = std::panic::catch_unwind(|| dispatch(cli))
         .unwrap_or_else(|_| Err(Failure::Internal("the program panicked; please report this".to_owned())));
     ExitCode::from(result.unwrap_or_else(|failure| {
-        let _ = writeln!(io::stderr(), "{failure}");
+        log::fail(&failure);
         failure.code()
     }))
-}
-
-/// What is told of the inside: errors, and what `RUST_LOG` asks for.
-fn targets() -> Targets {
-    let asked = std::env::var("RUST_LOG").unwrap_or_default();
-    let errors = Targets::new().with_default(LevelFilter::ERROR);
-    if asked.is_empty() {
-        return errors;
-    }
-    asked.parse().unwrap_or_else(|error| {
-        let _ = writeln!(io::stderr(), "RUST_LOG={asked} is passed over: {error}");
-        errors
-    })
 }
 
 /// Does what the subcommand says; gives the exit code.
@@ -196,9 +183,9 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
 }
 
 /// Warns on the standard error where a recording was read up to a cut.
-pub(crate) fn warn_of_cut(log: &MeasurementLog) {
-    if let Some(what) = &log.cut_off {
-        let _ = writeln!(io::stderr(), "warning: `{}`: {what}", log.path.display());
+pub(crate) fn warn_of_cut(recording: &MeasurementLog) {
+    if let Some(what) = &recording.cut_off {
+        log::warn(&format!("`{}`: {what}", recording.path.display()));
     }
 }
 

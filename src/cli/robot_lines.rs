@@ -6,7 +6,7 @@ use clap::ValueEnum;
 
 use super::calibrate::extended;
 use super::identify::IdentifyArgs;
-use super::logs::warn;
+use super::log::warn;
 use crate::calibrate::learnt;
 use crate::calibrate::lines::{LinesAbout, of_limbs, of_study};
 use crate::report::limbs::FURTHER;

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::advice::advice;
 use super::interrupt::interruptible;
+use super::log::is_json;
 use super::progress::TerminalObserver;
 use super::{Failure, say};
 use crate::benchmark::{self, MethodPreset};
@@ -183,7 +184,7 @@ impl RunArgs {
 
     /// Whoever watches the run: the terminal unless nothing is to be shown, and Ctrl-C.
     pub fn observer(&self) -> Box<dyn Observer> {
-        interruptible(if self.quiet { Box::new(()) } else { Box::new(TerminalObserver::new()) })
+        interruptible(if self.quiet || is_json() { Box::new(()) } else { Box::new(TerminalObserver::new()) })
     }
 
     /// Writes the folder, prints the closing table, gives the exit code of the outcome.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::log::is_json;
 use super::{Failure, say};
 use crate::report::figure::figure;
 use crate::report::table::align;
@@ -97,7 +98,7 @@ pub fn run(args: &TuneArgs) -> Result<u8, Failure> {
         growth_m: 1e-3 * args.growth_mm,
         own_alone: args.own,
     };
-    let bar = if args.quiet { ProgressBar::hidden() } else { bar() };
+    let bar = if args.quiet || is_json() { ProgressBar::hidden() } else { bar() };
     let found = tune(&study, &options, &|done, total| {
         bar.set_length(total);
         bar.set_position(done);

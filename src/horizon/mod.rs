@@ -29,6 +29,7 @@ mod record;
 mod run;
 mod surroundings;
 mod task;
+mod telling;
 mod tick_times;
 
 pub use event::{Event, Observer};
@@ -45,4 +46,5 @@ pub use record::{
 pub(crate) use run::session::{Ending, Session};
 pub use run::{METHODS, RunError, RunOptions, run};
 pub use task::{Carry, Excite, ExciteCriterion, HeldObject, Identify, Placing, PlacingError, Task, Timing};
+pub(crate) use telling::tell;
 pub use tick_times::{TickSummary, TickTimes};

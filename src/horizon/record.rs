@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::evidence::{Broken, MeasurementGap, StopRecord};
 use super::nullable::{number, numbers};
 use super::outcome::{Outcome, TaskPhase};
+use super::telling::tell_broken;
 use super::tick_times::TickTimes;
 use crate::certify::Certificate;
 use crate::control::open_torque;
@@ -285,6 +286,11 @@ pub struct Record {
 }
 
 impl Record {
+    /// These assumptions are broken.
+    pub(super) fn breaks(&mut self, found: impl IntoIterator<Item = Broken>) {
+        self.broken.extend(found.into_iter().inspect(tell_broken));
+    }
+
     /// Of a run that has not begun.
     pub(crate) fn new() -> Self {
         Self {

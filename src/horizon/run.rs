@@ -36,6 +36,7 @@ use super::outcome::{Outcome, TaskPhase};
 use super::record::{BodyEstimate, Identification, Record};
 use super::surroundings::Surroundings;
 use super::task::Task;
+use super::telling::Telling;
 
 /// Failed exciting plans in a row after which the run goes on to the carrying phase with what it knows. Each takes a period
 /// while the arm comes to rest; one alone may fail for want of time.
@@ -127,7 +128,7 @@ impl Beginning {
         }
         let clock = Instant::now();
         let robot = Arc::new(task.robot.clone());
-        observer.event(&Event::RunStarted {
+        Telling(Box::new(&mut *observer)).event(&Event::RunStarted {
             scenario: task.name.clone(),
             method: options.method.clone(),
             seed: options.seed,
@@ -159,7 +160,8 @@ impl Beginning {
         options: &RunOptions,
         observer: &mut dyn Observer,
     ) -> Record {
-        let clock = self.clock;
+        let (clock, name, robot) = (self.clock, self.task.name.clone(), self.robot.name.clone());
+        let _span = tracing::info_span!("run", scenario = name, robot, seed = options.seed).entered();
         let mut runner = self.runner(cycles, options, Box::new(observer));
         let (outcome, reason) = runner.drive();
         runner.finish(outcome, reason, clock)
@@ -198,7 +200,7 @@ impl Beginning {
             cycles,
             prior: self.prior,
             learner: self.learner,
-            observer,
+            observer: Box::new(Telling(observer)),
             seed: options.seed,
             timed: options.timed,
         };
@@ -291,7 +293,7 @@ impl<C: Cycles> Runner<'_, C> {
             self.catch_up();
             let begun = self.cycles.begins();
             if let Err(broken) = self.learn() {
-                self.record.broken.push(*broken);
+                self.record.breaks([*broken]);
             }
             self.look_around();
             if !self.record.broken.is_empty() {
@@ -418,7 +420,7 @@ impl<C: Cycles> Runner<'_, C> {
         if let Some(learner) = self.learner.as_mut().filter(|_| silent)
             && let Err(broken) = learner.update(t)
         {
-            self.record.broken.push(*broken);
+            self.record.breaks([*broken]);
         }
     }
 

@@ -237,15 +237,30 @@ impl Identifier {
         let start = Instant::now();
         let windows = std::mem::take(&mut self.waiting);
         if !windows.is_empty() {
-            self.learn(&windows).inspect_err(|_| self.forget_windows())?;
+            self.learn(&windows).inspect_err(|error| {
+                tracing::warn!(%error, "measurements contradict what is assumed");
+                self.forget_windows();
+            })?;
         }
-        Ok(Update {
+        let update = Update {
             set: self.polytope.set.clone(),
             nominal: self.nominal,
             condition_number: self.condition_number(),
             rows: self.polytope.rows.len(),
             update_ms: 1e3 * start.elapsed().as_secs_f64(),
-        })
+        };
+        let mass = update.set.body(self.robot.end_effector()).range(0);
+        let Update { condition_number, rows, update_ms, .. } = update;
+        tracing::debug!(
+            windows = windows.len(),
+            rows,
+            condition_number,
+            update_ms,
+            mass_lower_kg = mass.lower,
+            mass_upper_kg = mass.upper,
+            "set updated"
+        );
+        Ok(update)
     }
 
     /// Narrows the set by what the windows tell, and the ones before.

@@ -62,7 +62,9 @@ pub(crate) fn simulate(
     let record = run(&task, &mut world, &mut stalling)?;
     let record = close(record, &task, options, world.reveal());
     let (outcome, reason) = (record.summary.outcome, record.summary.reason.clone());
-    observer.event(&Event::Stopped { outcome, reason });
+    let stopped = Event::Stopped { outcome, reason };
+    crate::horizon::tell(&stopped);
+    observer.event(&stopped);
     Ok(record)
 }
 

@@ -339,7 +339,7 @@ impl EstimationStudy {
             parameters.iter_mut().zip(truths).for_each(|(row, value)| row.truth = Some(value));
             problem.largest_error(&trajectory, &states)
         });
-        Ok(StudyResult {
+        let result = StudyResult {
             schema: file::SCHEMA,
             name: self.name,
             description: self.description,
@@ -373,7 +373,18 @@ impl EstimationStudy {
                 us: problem.noise(&trajectory)?,
                 theta: trajectory.theta,
             },
-        })
+        };
+        let StudyResult { name, status, iterations, cost, samples, .. } = &result;
+        tracing::info!(
+            problem = &**name,
+            status = &**status,
+            iterations,
+            cost,
+            samples,
+            seconds,
+            "estimated"
+        );
+        Ok(result)
     }
 }
 

@@ -167,8 +167,10 @@ impl IdentificationStudy<'_> {
         let shift = |log: &MeasurementLog| log.clone().with_torque_delay(delay_s);
         let logs = self.logs.iter().map(shift).collect::<Result<Vec<_>, _>>()?;
         let validation = self.validation.map(shift).transpose()?;
-        IdentificationStudy { logs: &logs, validation: validation.as_ref(), ..*self }
-            .of_shifted(delay, self.logs)
+        let findings = IdentificationStudy { logs: &logs, validation: validation.as_ref(), ..*self }
+            .of_shifted(delay, self.logs)?;
+        findings.tell();
+        Ok(findings)
     }
 
     /// Refuses velocities from positions that the robot's bound on velocities does not cover.

@@ -77,11 +77,15 @@ impl<P: EstimationProblem> Solver<'_, P> {
         let mut progress = Progress::new(&self.options);
         self.secant.forget();
         for iteration in 0..=self.options.iterations {
-            if let Some(status) = self.advance(iteration, &mut progress, &mut outcome)? {
+            let last = self.advance(iteration, &mut progress, &mut outcome)?;
+            tracing::debug!(iteration, cost = outcome.cost, violation = outcome.violation, "iterated");
+            if let Some(status) = last {
                 outcome.status = status;
                 break;
             }
         }
+        let SolverOutcome { status, cost, violation, .. } = outcome;
+        tracing::debug!(?status, cost, violation, iterations = outcome.record.len(), "minimised");
         Ok(outcome)
     }
 

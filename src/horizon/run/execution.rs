@@ -19,7 +19,8 @@ impl<C: Cycles> Runner<'_, C> {
     pub(super) fn weigh_payload(&mut self) {
         let ticks = self.weighing_ticks();
         let Some(learner) = self.learner.as_mut().filter(|_| ticks > 0) else { return };
-        self.record.broken.extend(learner.stands(self.cycles.time()).err().map(|broken| *broken));
+        let broken = learner.stands(self.cycles.time()).err();
+        self.record.breaks(broken.map(|broken| *broken));
         self.stand(ticks, true);
     }
 
@@ -94,11 +95,11 @@ impl<C: Cycles> Runner<'_, C> {
             EncoderFault::Silent(joint) => evidence::of_silence(&self.robot, row.t, *joint),
             EncoderFault::Moved(error) => evidence::of_data(&self.robot, row.t, error),
         });
-        self.record.broken.extend(broken);
+        self.record.breaks(broken);
         if let Some(fault) = row.misplaced {
             let tube = self.active.take().map(|active| active.plan);
             let broken = tube.map(|plan| evidence::of_start(&self.robot, &plan.tube, row.t, fault));
-            self.record.broken.extend(broken);
+            self.record.breaks(broken);
         }
         if let Some(reason) = row.stop {
             self.give_up(reason, &row);
@@ -133,7 +134,7 @@ impl<C: Cycles> Runner<'_, C> {
                 self.observer.event(&Event::Gap { from: gap.from_s, to: gap.to_s });
                 self.record.gaps.push(gap);
             }
-            Err(broken) => self.record.broken.push(*broken),
+            Err(broken) => self.record.breaks([*broken]),
         }
     }
 

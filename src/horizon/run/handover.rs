@@ -124,7 +124,7 @@ impl<C: Cycles> Runner<'_, C> {
         if let Some(learner) = &mut self.learner
             && let Err(broken) = learner.plan_starts(&plan, phase, self.task.timing.t_p_s)
         {
-            self.record.broken.push(*broken);
+            self.record.breaks([*broken]);
         }
         if phase == TaskPhase::Excite {
             self.excited += 1;

@@ -107,6 +107,7 @@ impl<C: Cycles> Runner<'_, C> {
         period: Instant,
     ) -> Option<(Plan, Arc<PreparedSet>)> {
         let index = self.record.attempts.len();
+        let _span = tracing::info_span!("plan", plan = index, %phase).entered();
         let t_p = if self.timed { Duration::from_secs_f64(self.task.timing.t_p_s) } else { UNTIMED };
         let start = self.next_start();
         // While obstacles move, the first plan takes its time as others do: the arm stands meanwhile.
@@ -257,7 +258,7 @@ impl<C: Cycles> Runner<'_, C> {
             // The momentum law's proof takes the box alone.
             Some(learner) if self.law == Law::Energy => {
                 let known = learner.along(self.cycles.time(), curve).map_err(|broken| {
-                    self.record.broken.push(*broken);
+                    self.record.breaks([*broken]);
                     "the measurements contradict an assumption".to_owned()
                 })?;
                 Arc::new(PreparedSet::new(&self.robot, &known))

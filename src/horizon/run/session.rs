@@ -146,7 +146,7 @@ impl<'a> Session<'a> {
         runner.brake();
         runner.ending(ended)?;
         if let Err(broken) = runner.learn() {
-            runner.record.broken.push(*broken);
+            runner.record.breaks([*broken]);
         }
         runner.unbroken()?;
         let enough = enough(runner.set());
@@ -164,12 +164,12 @@ impl<'a> Session<'a> {
         if let Some(learner) = &mut runner.learner
             && let Err(broken) = learner.stands(t)
         {
-            runner.record.broken.push(*broken);
+            runner.record.breaks([*broken]);
         }
         let ticks = (seconds / runner.robot.gains().period_s).round() as u64;
         runner.stand(ticks, true);
         if let Err(broken) = runner.learn() {
-            runner.record.broken.push(*broken);
+            runner.record.breaks([*broken]);
         }
         runner.unbroken()
     }

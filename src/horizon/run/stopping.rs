@@ -21,7 +21,7 @@ impl<C: Cycles> Runner<'_, C> {
             // What is wrong with an encoder has been told.
             StopReason::Reading { .. } => None,
         };
-        self.record.broken.extend(found);
+        self.record.breaks(found);
         let reason = self.record.broken.last().map(|broken| broken.text.clone()).unwrap_or_default();
         self.record.stopped = Some(StopRecord { t, reason });
     }

@@ -28,7 +28,7 @@ impl<C: Cycles> Runner<'_, C> {
     /// Looks where the obstacles are. One that is farther away from where it was than its speed allows is a broken assumption.
     pub(super) fn look_around(&mut self) {
         let broken = self.surroundings.refresh(&mut self.cycles).err();
-        self.record.broken.extend(broken.map(|broken| *broken));
+        self.record.breaks(broken.map(|broken| *broken));
     }
 
     /// Why no plan from `start` needs to be looked for: the arm stands, and an obstacle may have come to it by then.

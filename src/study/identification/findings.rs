@@ -213,6 +213,19 @@ pub struct Findings {
     pub proof: Option<SetProof>,
 }
 
+impl Findings {
+    /// Tells `tracing` what was found, and of each assumption that recordings contradict.
+    pub(super) fn tell(&self) {
+        let consistent = self.verdict == Verdict::Consistent;
+        tracing::info!(robot = &*self.robot, windows = self.windows, consistent, "recordings identified");
+        let Verdict::Refuted { broken, .. } = &self.verdict else { return };
+        for BrokenAssumption { assumption, log, joint, t_s, over_s, .. } in broken {
+            let log = log.as_deref();
+            tracing::warn!(?assumption, log, joint = &**joint, t = t_s, over_s, "assumption broken");
+        }
+    }
+}
+
 /// Torques of one sample, N m.
 #[derive(Debug, Clone)]
 pub struct Prediction {

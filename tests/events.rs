@@ -1,0 +1,151 @@
+//! The promise: with `--log-format json` all that the program says on the standard error is JSON, one object a line, that names what happened.
+#![cfg(feature = "cli")]
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
+/// Exit code, and all events; every line has to be one.
+fn events(arguments: &[&str], asked: Option<&str>) -> (Option<i32>, Vec<Value>) {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_surelift"));
+    program.args(["--log-format", "json"]).args(arguments).current_dir(ROOT).env_remove("RUST_LOG");
+    if let Some(asked) = asked {
+        program.env("RUST_LOG", asked);
+    }
+    let output = program.output().expect("the program starts");
+    let said = String::from_utf8(output.stderr).unwrap();
+    let event = |line: &str| {
+        let event: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        for key in ["timestamp", "level", "target", "message"] {
+            assert!(event[key].as_str().is_some_and(|text| !text.is_empty()), "`{key}` of {line}");
+        }
+        event
+    };
+    (output.status.code(), said.lines().map(event).collect())
+}
+
+/// The events of this name.
+fn named<'a>(events: &'a [Value], message: &str) -> Vec<&'a Value> {
+    events.iter().filter(|event| event["message"] == message).collect()
+}
+
+fn number(event: &Value, key: &str) -> f64 {
+    event[key].as_f64().unwrap_or_else(|| panic!("`{key}` of {event}"))
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// A run of an arm that learns, and a study of its log: every part tells of itself.
+#[test]
+fn a_run_and_a_study_tell_what_happens() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, found) = (folder.path().join("run"), folder.path().join("found"));
+    let run = ["run", "scenarios/dumbbell_c_8lb.toml", "--untimed", "--out", text(&out)];
+    let (code, told) = events(&run, Some("surelift=debug"));
+    assert_eq!(code, Some(0));
+    let [started] = named(&told, "run started")[..] else { panic!("{told:#?}") };
+    assert_eq!((started["robot"].as_str(), started["seed"].as_u64()), (Some("kinova_gen3_2f85"), Some(0)));
+    let summary = std::fs::read_to_string(out.join("summary.json")).unwrap();
+    let summary: Value = serde_json::from_str(&summary).unwrap();
+    let plans = summary["plans"].as_array().unwrap();
+    let certified = plans.iter().filter(|plan| plan["certified"] == true).count();
+    let proven = named(&told, "plan certified");
+    assert_eq!(proven.len(), certified);
+    assert!(named(&told, "plan proposed").len() >= certified && named(&told, "proven").len() >= certified);
+    for (event, plan) in proven.iter().zip(plans.iter().filter(|plan| plan["certified"] == true)) {
+        assert_eq!(event["margin_torque_nm"], plan["min_margin"]["torque"], "{event}");
+        assert_eq!((event["span"]["name"].as_str(), &event["span"]["plan"]), (Some("plan"), &event["plan"]));
+        assert!(number(event, "propose_ms") > 0.0 && number(event, "certify_ms") > 0.0);
+    }
+    let sets = named(&told, "set identified");
+    assert_eq!(sets.len(), summary["identification"].as_array().unwrap().len());
+    assert!(sets.iter().all(|set| number(set, "mass_lower_kg") <= number(set, "mass_upper_kg")));
+    assert!(named(&told, "set updated").len() >= sets.len());
+    let [ended] = named(&told, "run ended")[..] else { panic!("{told:#?}") };
+    assert_eq!(ended["outcome"], "Success");
+    // Positions that nothing explains, in the beginning of its log. Unless it is asked for, the inside keeps quiet.
+    let log = out.join("log.csv");
+    let rows = std::fs::read_to_string(&log).unwrap();
+    let jump = |(i, line): (usize, &str)| {
+        let mut cells: Vec<String> = line.split(',').map(str::to_owned).collect();
+        if i > 1000 {
+            cells[1] = (cells[1].parse::<f64>().unwrap() + 0.01).to_string();
+        }
+        cells.join(",") + "\n"
+    };
+    std::fs::write(&log, rows.lines().take(1500).enumerate().map(jump).collect::<String>()).unwrap();
+    let study = ["identify", "--robot", "kinova_gen3_2f85", "--log", text(&log), "--out", text(&found)];
+    let study =
+        [&study[..], &["--unknown", "payload", "--prior", "scenarios/priors/gen3_hand.toml"]].concat();
+    let (code, told) = events(&study, None);
+    assert_eq!(code, Some(4), "{told:#?}");
+    let [identified] = named(&told, "recordings identified")[..] else { panic!("{told:#?}") };
+    assert_eq!(identified["consistent"], false);
+    assert!(told.iter().all(|event| event["level"] != "DEBUG"), "{told:#?}");
+    let broken = named(&told, "assumption broken");
+    assert!(
+        broken.iter().any(|b| b["joint"] == "joint_1" && (0.9..1.1).contains(&number(b, "t"))),
+        "{told:#?}"
+    );
+}
+
+#[test]
+fn a_broken_assumption_is_told_with_time_and_joint() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("run");
+    let run = ["run", "scenarios/faults/frozen_encoder.toml", "--untimed", "--out", text(&out)];
+    let (code, told) = events(&run, None);
+    assert_eq!(code, Some(4), "{told:#?}");
+    let summary: Value =
+        serde_json::from_str(&std::fs::read_to_string(out.join("summary.json")).unwrap()).unwrap();
+    let (broken, recorded) = (named(&told, "assumption broken"), summary["broken"].as_array().unwrap());
+    assert!(!recorded.is_empty());
+    assert_eq!(broken.len(), recorded.len(), "{told:#?}");
+    for (event, recorded) in broken.iter().zip(recorded) {
+        assert_eq!((&event["t"], &event["joint"]), (&recorded["t"], &recorded["joint"]));
+        assert_eq!((&event["evidence"], &event["reason"]), (&recorded["evidence"], &recorded["text"]));
+        assert_eq!(event["level"], "WARN");
+    }
+}
+
+#[test]
+fn an_estimation_tells_how_it_went() {
+    let folder = tempfile::tempdir().unwrap();
+    let estimate =
+        ["estimate", "scenarios/estimation/hector_payload.toml", "--quiet", "--out", text(folder.path())];
+    let (code, told) = events(&estimate, Some("surelift=debug"));
+    assert_eq!(code, Some(0), "{told:#?}");
+    let [found] = named(&told, "estimated")[..] else { panic!("{told:#?}") };
+    assert_eq!(
+        (found["problem"].as_str(), found["status"].as_str()),
+        (Some("hector_payload"), Some("converged"))
+    );
+    let costs: Vec<f64> = named(&told, "iterated").into_iter().map(|event| number(event, "cost")).collect();
+    // The last of them finds that nothing is left to be gained.
+    assert_eq!(costs.len() as f64, number(found, "iterations") + 1.0, "{costs:?}");
+    assert_eq!(costs.last(), Some(&number(found, "cost")));
+    assert_eq!(number(named(&told, "minimised")[0], "cost"), number(found, "cost"));
+}
+
+#[test]
+fn failures_and_campaigns_are_told_in_json_too() {
+    let (code, told) = events(&["run", "no_such.toml"], None);
+    let [failed] = &told[..] else { panic!("{told:#?}") };
+    assert_eq!((code, failed["level"].as_str(), failed["code"].as_u64()), (Some(2), Some("ERROR"), Some(2)));
+    assert!(failed["message"].as_str().unwrap().contains("no_such.toml"));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("few.toml");
+    let scenario = format!("{ROOT}/scenarios/dumbbell_c_8lb.toml");
+    std::fs::write(&file, format!("schema = 1\nname = \"few\"\nkind = \"identification\"\ntrials = 1\nseconds = 0.3\nseed = 1\nscenario = {scenario:?}\n")).unwrap();
+    let (code, told) = events(&["campaign", text(&file), "--out", text(&folder.path().join("out"))], None);
+    assert_eq!(code, Some(0), "{told:#?}");
+    assert_eq!(named(&told, "campaign summed up")[0]["passed"], true, "{told:#?}");
+    // A filter that makes no sense is told of, and passed over.
+    let (_, told) = events(&["run", "no_such.toml"], Some("surelift=loud"));
+    assert!(told.len() == 2 && told[0]["message"].as_str().unwrap().contains("is passed over"), "{told:#?}");
+}
