@@ -42,7 +42,10 @@ pub(super) fn start(format: EventFormat) {
 
 fn tell_panic(info: &PanicHookInfo<'_>) {
     let at = info.location().map(ToString::to_string);
-    tracing::error!(at, reason = info.payload_as_str(), "panicked");
+    let payload = info.payload();
+    let text = payload.downcast_ref::<&str>().copied();
+    let reason = text.or(payload.downcast_ref::<String>().map(String::as_str));
+    tracing::error!(at, reason, "panicked");
 }
 
 /// Whether progress for people is out of place.

@@ -314,7 +314,16 @@ impl EstimationStudy {
     ///
     /// # Errors
     /// What [`MultibodyProblem::new`] and [`Solver::solve`] refuse.
-    pub fn run(mut self) -> Result<StudyResult, EstimateError> {
+    pub fn run(self) -> Result<StudyResult, EstimateError> {
+        let result = self.solved()?;
+        let StudyResult { name, status, iterations, cost, samples, seconds, .. } = &result;
+        let (problem, status) = (&**name, &**status);
+        tracing::info!(problem, status, iterations, cost, samples, seconds, "estimated");
+        Ok(result)
+    }
+
+    /// [`EstimationStudy::run`], of which nobody is told.
+    fn solved(mut self) -> Result<StudyResult, EstimateError> {
         let external_torques = self.notice_outside();
         let problem = self.problem()?;
         let mut solver = Solver::new(&problem, self.options)?;
@@ -339,7 +348,7 @@ impl EstimationStudy {
             parameters.iter_mut().zip(truths).for_each(|(row, value)| row.truth = Some(value));
             problem.largest_error(&trajectory, &states)
         });
-        let result = StudyResult {
+        Ok(StudyResult {
             schema: file::SCHEMA,
             name: self.name,
             description: self.description,
@@ -373,18 +382,7 @@ impl EstimationStudy {
                 us: problem.noise(&trajectory)?,
                 theta: trajectory.theta,
             },
-        };
-        let StudyResult { name, status, iterations, cost, samples, .. } = &result;
-        tracing::info!(
-            problem = &**name,
-            status = &**status,
-            iterations,
-            cost,
-            samples,
-            seconds,
-            "estimated"
-        );
-        Ok(result)
+        })
     }
 }
 
