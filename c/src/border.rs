@@ -150,7 +150,9 @@ mod tests {
 
     #[test]
     fn a_panic_ends_at_the_border() {
-        for (kind, words) in [(0, "joint 3"), (1, "no such joint"), (2, "no reason given"), (3, "index out of bounds")] {
+        for (kind, words) in
+            [(0, "joint 3"), (1, "no such joint"), (2, "no reason given"), (3, "index out of bounds")]
+        {
             assert_eq!(panics(kind), SureliftStatus::Panic);
             assert!(last().contains(words), "{}", last());
         }

@@ -87,7 +87,9 @@ fn told(stopped: Option<StopReason>) -> (SureliftStop, i32) {
 
 /// The words of a stop, without asking for memory.
 fn broken(reason: StopReason) -> Fault {
-    let say = |words: std::fmt::Arguments<'_>| fault(SureliftStatus::Broken, format_args!("the arm is stopped: {words}"));
+    let say = |words: std::fmt::Arguments<'_>| {
+        fault(SureliftStatus::Broken, format_args!("the arm is stopped: {words}"))
+    };
     match reason {
         StopReason::Energy { floor_j } => {
             say(format_args!("the energy function is at least {floor_j:.4} J, more than was proven"))
@@ -194,7 +196,13 @@ pub unsafe extern "C" fn surelift_controller_tick(
             out.write(found);
             if let Some(told_to) = told_to {
                 let (energy_j, energy_floor_j) = (of_law.energy_j, of_law.energy_floor_j);
-                told_to.write(&[SureliftTick { energy_j, energy_floor_j, saturated: of_law.saturated, stop, joint }]);
+                told_to.write(&[SureliftTick {
+                    energy_j,
+                    energy_floor_j,
+                    saturated: of_law.saturated,
+                    stop,
+                    joint,
+                }]);
             }
         }
         stopped.map_or(Ok(()), |reason| Err(broken(reason)))

@@ -85,9 +85,16 @@ pub unsafe extern "C" fn surelift_dynamics_rnea(
 ) -> SureliftStatus {
     // SAFETY: the caller's promise.
     border(|| unsafe {
-        on_vectors(dynamics, [("q", q), ("v", v), ("a", a)], n, (theta, parameters), ("tau", tau), |s, [q, v, a], theta| {
-            s.workspace.inverse_dynamics(&s.arm, q, v, a, theta.unwrap_or(&s.nominal), &mut s.vector);
-        })
+        on_vectors(
+            dynamics,
+            [("q", q), ("v", v), ("a", a)],
+            n,
+            (theta, parameters),
+            ("tau", tau),
+            |s, [q, v, a], theta| {
+                s.workspace.inverse_dynamics(&s.arm, q, v, a, theta.unwrap_or(&s.nominal), &mut s.vector);
+            },
+        )
     })
 }
 
@@ -106,9 +113,16 @@ pub unsafe extern "C" fn surelift_dynamics_forward(
 ) -> SureliftStatus {
     // SAFETY: the caller's promise.
     border(|| unsafe {
-        on_vectors(dynamics, [("q", q), ("v", v), ("tau", tau)], n, (theta, parameters), ("a", a), |s, [q, v, tau], theta| {
-            s.workspace.forward_dynamics(&s.arm, q, v, tau, theta.unwrap_or(&s.nominal), &mut s.vector);
-        })
+        on_vectors(
+            dynamics,
+            [("q", q), ("v", v), ("tau", tau)],
+            n,
+            (theta, parameters),
+            ("a", a),
+            |s, [q, v, tau], theta| {
+                s.workspace.forward_dynamics(&s.arm, q, v, tau, theta.unwrap_or(&s.nominal), &mut s.vector);
+            },
+        )
     })
 }
 

@@ -163,7 +163,9 @@ pub unsafe extern "C" fn surelift_identifier_resume(
     n: usize,
 ) -> SureliftStatus {
     // SAFETY: the caller's promise.
-    border(|| unsafe { take(identifier, t, [("q", q), ("dq", dq), ("tau", tau)], n, WindowCollector::resume) })
+    border(|| unsafe {
+        take(identifier, t, [("q", q), ("dq", dq), ("tau", tau)], n, WindowCollector::resume)
+    })
 }
 
 unsafe fn take(

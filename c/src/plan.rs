@@ -215,7 +215,10 @@ unsafe fn certify(
 
 /// Proves a plan again, from what it holds alone. One that starts in motion needs the plan before it, and is refused here: `surelift verify` proves chains of plans.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn surelift_plan_verify(plan: SureliftPlan, margins: *mut SureliftMargins) -> SureliftStatus {
+pub unsafe extern "C" fn surelift_plan_verify(
+    plan: SureliftPlan,
+    margins: *mut SureliftMargins,
+) -> SureliftStatus {
     border(|| {
         let out = Written::one("margins", margins)?;
         let plan = handles::get::<PlanObject>(plan.id)?;
@@ -239,7 +242,10 @@ pub extern "C" fn surelift_plan_close(plan: SureliftPlan) -> SureliftStatus {
 
 /// What was proven when the plan was made. Of a plan from a file it is what the file says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn surelift_plan_margins(plan: SureliftPlan, margins: *mut SureliftMargins) -> SureliftStatus {
+pub unsafe extern "C" fn surelift_plan_margins(
+    plan: SureliftPlan,
+    margins: *mut SureliftMargins,
+) -> SureliftStatus {
     border(|| {
         let out = Written::one("margins", margins)?;
         let plan = handles::get::<PlanObject>(plan.id)?;

@@ -37,7 +37,10 @@ pub(crate) fn arm(robot: SureliftRobot) -> Result<Arc<Arm>, Fault> {
 
 /// Loads an arm: from a robot file (TOML), or by the name of one that ships, such as "kinova_gen3_2f85". `*robot` is to be closed by surelift_robot_close.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn surelift_robot_load(path: *const c_char, robot: *mut SureliftRobot) -> SureliftStatus {
+pub unsafe extern "C" fn surelift_robot_load(
+    path: *const c_char,
+    robot: *mut SureliftRobot,
+) -> SureliftStatus {
     border(|| {
         let out = Written::one("robot", robot)?;
         // SAFETY: the caller's promise.
@@ -66,14 +69,20 @@ pub unsafe extern "C" fn surelift_robot_dof(robot: SureliftRobot, dof: *mut usiz
 /// The number of parameters: ten inertial ones a body, m (kg), m c (kg m; x, y, z), I_xx, I_xy, I_yy, I_xz, I_yz, I_zz (kg m^2), about and in the frame of the joint that moves the body; then
 /// four a joint: Coulomb friction (N m), viscous friction (N m s/rad), transmission inertia (kg m^2), torque offset (N m).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn surelift_robot_parameter_count(robot: SureliftRobot, count: *mut usize) -> SureliftStatus {
+pub unsafe extern "C" fn surelift_robot_parameter_count(
+    robot: SureliftRobot,
+    count: *mut usize,
+) -> SureliftStatus {
     // SAFETY: the caller's promise.
     border(|| unsafe { self::count(robot, "count", count, |arm| arm.parameter_count()) })
 }
 
 /// Index of the body that holds things: its ten parameters begin at 10 times that.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn surelift_robot_end_effector(robot: SureliftRobot, body: *mut usize) -> SureliftStatus {
+pub unsafe extern "C" fn surelift_robot_end_effector(
+    robot: SureliftRobot,
+    body: *mut usize,
+) -> SureliftStatus {
     // SAFETY: the caller's promise.
     border(|| unsafe { count(robot, "body", body, |arm| arm.end_effector()) })
 }
@@ -129,9 +138,12 @@ pub unsafe extern "C" fn surelift_robot_limits(
 ) -> SureliftStatus {
     border(|| {
         let arm = arm(robot)?;
-        let all = |of: fn(&robot::JointLimits) -> f64| arm.joints.iter().map(|j| of(&j.limits)).collect::<Vec<f64>>();
+        let all = |of: fn(&robot::JointLimits) -> f64| {
+            arm.joints.iter().map(|j| of(&j.limits)).collect::<Vec<f64>>()
+        };
         let of = |what: &str, pointer: *mut f64| Written::many(what, pointer, n, arm.dof());
-        let outs = [of("lower", lower)?, of("upper", upper)?, of("velocity", velocity)?, of("torque", torque)?];
+        let outs =
+            [of("lower", lower)?, of("upper", upper)?, of("velocity", velocity)?, of("torque", torque)?];
         let found = [
             all(|limits| limits.position.map_or(f64::NEG_INFINITY, |(lower, _)| lower)),
             all(|limits| limits.position.map_or(f64::INFINITY, |(_, upper)| upper)),
@@ -148,7 +160,11 @@ pub unsafe extern "C" fn surelift_robot_limits(
 
 /// The name of the arm, in UTF-8, into `size` bytes, its zero byte included.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn surelift_robot_name(robot: SureliftRobot, name: *mut c_char, size: usize) -> SureliftStatus {
+pub unsafe extern "C" fn surelift_robot_name(
+    robot: SureliftRobot,
+    name: *mut c_char,
+    size: usize,
+) -> SureliftStatus {
     // SAFETY: the caller's promise.
     border(|| unsafe { tell("name", &arm(robot)?.name, name, size) })
 }

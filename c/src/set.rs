@@ -42,7 +42,10 @@ pub(crate) unsafe fn open(out: Written<SureliftSet>, set: ParameterSet) -> Resul
 
 /// What the arm's file says may be true of it, with nothing in its hand. `*set` is to be closed by surelift_set_close.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn surelift_set_around_nominal(robot: SureliftRobot, set: *mut SureliftSet) -> SureliftStatus {
+pub unsafe extern "C" fn surelift_set_around_nominal(
+    robot: SureliftRobot,
+    set: *mut SureliftSet,
+) -> SureliftStatus {
     border(|| {
         let out = Written::one("set", set)?;
         // SAFETY: the caller's promise.

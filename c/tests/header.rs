@@ -17,7 +17,9 @@ fn header() -> PathBuf {
 /// What cbindgen makes of the sources.
 fn generated() -> String {
     let config = cbindgen::Config::from_file(root().join("cbindgen.toml")).unwrap();
-    let sources = files().into_iter().fold(cbindgen::Builder::new().with_config(config), |builder, file| builder.with_src(file));
+    let sources = files()
+        .into_iter()
+        .fold(cbindgen::Builder::new().with_config(config), |builder, file| builder.with_src(file));
     let mut text = Vec::new();
     sources.generate().unwrap().write(&mut text);
     String::from_utf8(text).unwrap()
@@ -26,7 +28,16 @@ fn generated() -> String {
 /// The sources, in the order of the header.
 fn files() -> Vec<PathBuf> {
     let names = [
-        "version", "border", "robot", "dynamics", "payload", "set", "scene", "plan", "controller", "identifier",
+        "version",
+        "border",
+        "robot",
+        "dynamics",
+        "payload",
+        "set",
+        "scene",
+        "plan",
+        "controller",
+        "identifier",
     ];
     names.map(|name| root().join(format!("src/{name}.rs"))).to_vec()
 }

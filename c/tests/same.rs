@@ -45,7 +45,10 @@ fn dynamics_are_the_same() {
     // SAFETY: vectors of these lengths.
     unsafe {
         let at = found.as_mut_ptr();
-        assert_eq!(surelift_dynamics_forward(dynamics, q, v, at, DOF, parameters, count, at), SureliftStatus::Ok);
+        assert_eq!(
+            surelift_dynamics_forward(dynamics, q, v, at, DOF, parameters, count, at),
+            SureliftStatus::Ok
+        );
     }
     assert_eq!(found[..], expected);
     assert!(found.iter().all(|x| (x + 0.3).abs() < 1e-9), "{found:?}");
@@ -89,7 +92,13 @@ fn a_plan_is_the_same_from_coefficients_and_through_a_file() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     // SAFETY: a text and a place for the answer.
     let again = made(SureliftPlan { id: 0 }, |out| unsafe { surelift_plan_load(path.as_ptr(), out) });
-    let blank = SureliftMargins { position_rad: 0.0, velocity_rad_s: 0.0, torque_nm: 0.0, collision_m: 0.0, tube: 0.0 };
+    let blank = SureliftMargins {
+        position_rad: 0.0,
+        velocity_rad_s: 0.0,
+        torque_nm: 0.0,
+        collision_m: 0.0,
+        tube: 0.0,
+    };
     // SAFETY: a place for the answer.
     let proven = made(blank, |out| unsafe { surelift_plan_verify(again, out) });
     // SAFETY: a place for the answer.
@@ -125,7 +134,13 @@ fn ticks_are_the_same_and_a_stop_is_told() {
     let status = unsafe { surelift_controller_check_start(controller, at, [0.0; DOF].as_ptr(), DOF) };
     assert_eq!(status, SureliftStatus::Ok, "{}", last_error());
     let (mut by_law, mut found) = (vec![0.0; DOF], [0.0; DOF]);
-    let none = SureliftTick { energy_j: 0.0, energy_floor_j: 0.0, saturated: false, stop: SureliftStop::None, joint: -1 };
+    let none = SureliftTick {
+        energy_j: 0.0,
+        energy_floor_j: 0.0,
+        saturated: false,
+        stop: SureliftStop::None,
+        joint: -1,
+    };
     for tick in 0..400_i32 {
         let t = f64::from(tick) * arm.gains().period_s;
         let mut state = curve.state(t);
@@ -138,7 +153,8 @@ fn ticks_are_the_same_and_a_stop_is_told() {
         let mut said = none;
         let (q, dq) = (state.q.as_ptr(), state.dq.as_ptr());
         // SAFETY: vectors of that length.
-        let status = unsafe { surelift_controller_tick(controller, t, q, dq, DOF, found.as_mut_ptr(), &mut said) };
+        let status =
+            unsafe { surelift_controller_tick(controller, t, q, dq, DOF, found.as_mut_ptr(), &mut said) };
         assert_eq!(found[..], by_law, "tick {tick}");
         assert_eq!((said.energy_j, said.energy_floor_j), (told.energy_j, told.energy_floor_j));
         let stopped = tick >= 300;
@@ -158,7 +174,8 @@ fn what_is_learnt_is_the_same() {
     let dynamics = dynamics(handle);
     let mut theta = parameters(handle);
     let [lower, upper] = bounds(prior, theta.len());
-    let hand = surelift::inertia::INERTIAL * arm.end_effector()..surelift::inertia::INERTIAL * (arm.end_effector() + 1);
+    let hand = surelift::inertia::INERTIAL * arm.end_effector()
+        ..surelift::inertia::INERTIAL * (arm.end_effector() + 1);
     hand.clone().for_each(|k| theta[k] = 0.5 * (lower[k] + upper[k]));
     let q = [0.0, 0.9, 3.1, -1.2, 0.0, 0.8, 1.5];
     let tau = gravity(dynamics, &q, &theta);
@@ -184,11 +201,14 @@ fn what_is_learnt_is_the_same() {
     let [lower, upper] = bounds(learnt, theta.len());
     assert_eq!((&lower[..], &upper[..]), (expected.set.lower(), expected.set.upper()));
     assert!(hand.clone().all(|k| lower[k] <= theta[k] && theta[k] <= upper[k]));
-    assert!(upper[hand.start] - lower[hand.start] < 0.5 * (set.upper()[hand.start] - set.lower()[hand.start]));
+    assert!(
+        upper[hand.start] - lower[hand.start] < 0.5 * (set.upper()[hand.start] - set.lower()[hand.start])
+    );
     // The payload, in the tool frame and in that of the hand's joint.
     let body = expected.set.body(arm.end_effector());
     let framed =
-        FramedPayload::of_last_body(&arm, None, &expected.nominal, Some([body.lower(), body.upper()])).unwrap();
+        FramedPayload::of_last_body(&arm, None, &expected.nominal, Some([body.lower(), body.upper()]))
+            .unwrap();
     let (framed, estimate) = (framed.bounds.unwrap(), framed.estimate.unwrap());
     let payload = |out: *mut SureliftPayload, frame| {
         // SAFETY: a text or none, and a place for the answer.
@@ -205,14 +225,19 @@ fn what_is_learnt_is_the_same() {
     };
     let found = made(blank, |out| payload(out, null()));
     assert_eq!([found.mass_kg.lower, found.mass_kg.upper], framed.mass_kg);
-    assert_eq!(found.com_m.map(|x| [x.lower, x.upper]), framed.com_m.unwrap_or([[f64::NEG_INFINITY, f64::INFINITY]; 3]));
+    assert_eq!(
+        found.com_m.map(|x| [x.lower, x.upper]),
+        framed.com_m.unwrap_or([[f64::NEG_INFINITY, f64::INFINITY]; 3])
+    );
     assert_eq!(found.inertia_kg_m2.map(|x| [x.lower, x.upper]), framed.inertia_kg_m2);
     assert_eq!((found.estimated_mass_kg, found.estimated_com_m), (estimate.mass_kg, estimate.com_m));
     // SAFETY: a place for the answer.
     let of_set = made(blank, |out| unsafe { surelift_set_payload(learnt, handle, null(), out) });
     assert_eq!((of_set.mass_kg, of_set.inertia_kg_m2), (found.mass_kg, found.inertia_kg_m2));
     assert!(of_set.estimated_mass_kg.is_nan());
-    refused(SureliftStatus::Input, "no link `elsewhere`", || payload(&mut blank.clone(), c"elsewhere".as_ptr()));
+    refused(SureliftStatus::Input, "no link `elsewhere`", || {
+        payload(&mut blank.clone(), c"elsewhere".as_ptr())
+    });
     // Nothing is left to learn from.
     // SAFETY: no place for the answer is asked for.
     assert_eq!(unsafe { surelift_identifier_update(identifier, null_mut()) }, SureliftStatus::Ok);
@@ -234,7 +259,14 @@ fn a_loop_goes_on_while_an_update_is_under_way() {
                 let t = 1e-3 * f64::from(tick);
                 // SAFETY: vectors of that length.
                 let status = unsafe {
-                    surelift_identifier_push(identifier, t, q.as_ptr(), [0.0; DOF].as_ptr(), tau.as_ptr(), DOF)
+                    surelift_identifier_push(
+                        identifier,
+                        t,
+                        q.as_ptr(),
+                        [0.0; DOF].as_ptr(),
+                        tau.as_ptr(),
+                        DOF,
+                    )
                 };
                 assert_eq!(status, SureliftStatus::Ok, "{}", last_error());
                 std::thread::sleep(std::time::Duration::from_micros(200));

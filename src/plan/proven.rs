@@ -29,7 +29,9 @@ impl Plan {
         let (found, expected) = (curve.view().dof(), robot.dof());
         if found != expected {
             let name = &robot.name;
-            return Err(Refusal::Unsupported(format!("points: expected {expected} joints of '{name}', found {found}")));
+            return Err(Refusal::Unsupported(format!(
+                "points: expected {expected} joints of '{name}', found {found}"
+            )));
         }
         curve.view().check().map_err(|error| Refusal::Unsupported(error.to_string()))?;
         if let Some(fault) = set.fault(expected, robot.parameter_count(), curve.duration_s()) {
