@@ -195,9 +195,9 @@ int run(const char *path) {
     check(surelift_scene_new(scene.place()));
     const double center[] = {0.45, 0.0, -0.1}, size[] = {0.06, 0.06, 0.1};
     check(surelift_scene_add_box(scene, "post", center, size));
-    const Vector start = {-0.8, 0.6, 0.9}, end = {-0.2, 0.3, 0.4};
+    const Vector start = {-0.8, 0.6, 0.9}, end = {-0.4, 1.4, -1.5};
     Plan plan;
-    check(surelift_plan_certify_to_rest(robot, set, scene, start.data(), end.data(), start.size(), 2.0, plan.place()));
+    check(surelift_plan_certify_to_rest(robot, set, scene, start.data(), end.data(), start.size(), 3.0, plan.place()));
     SureliftMargins margins;
     check(surelift_plan_verify(plan, &margins));
     std::printf("proven: %.2f N m and %.3f m to spare\n", margins.torque_nm, margins.collision_m);

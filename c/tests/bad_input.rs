@@ -304,7 +304,7 @@ fn measurements_of_nonsense() {
         refused(Size, "acceleration_rad_s2: 3", || make(z, 3, 0.1, &mut other));
         refused(Input, "acceleration bound", || make(with(-1.0).as_ptr(), 7, 0.1, &mut other));
         for x in NONE {
-            refused(Input, "window_s", || make(z, 7, x, &mut other));
+            refused(Input, "window length", || make(z, 7, x, &mut other));
             refused(Input, "acceleration_rad_s2: entry 2", || make(with(x).as_ptr(), 7, 0.1, &mut other));
         }
         assert_eq!(other.id, 7);

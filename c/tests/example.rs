@@ -65,7 +65,8 @@ fn a_loop_in_cpp_tracks_a_proven_motion_and_learns_what_the_arm_holds() {
     let (out, words) = run(&program, "examples/my_arm/my_arm.toml");
     assert!(out.status.success(), "{words}");
     let [lower, upper] = told(&words);
-    assert!(lower <= 0.4 && 0.4 <= upper && upper - lower < 0.3, "{words}");
+    // Beforehand it might have been anything up to 0.605 kg.
+    assert!(lower <= 0.4 && 0.4 <= upper && upper - lower < 0.45, "{words}");
     assert!(words.contains("the arm is where it should be"), "{words}");
     let (out, words) = run(&program, "no/such/robot.toml");
     assert_eq!(out.status.code(), Some(1), "{words}");

@@ -9,7 +9,7 @@ use surelift::identify::{Identifier, IdentifierOptions};
 use surelift::inertia::ParameterSet;
 use surelift::plan::Plan;
 use surelift::recording::Sample;
-use surelift::robot::{self, FramedPayload, Scene};
+use surelift::robot::{self, FramedBody, FramedPayload, Scene};
 use surelift::trajectory::{Bezier, JointState, PiecewiseBezier};
 use surelift_c::*;
 
@@ -166,7 +166,7 @@ fn ticks_are_the_same_and_a_stop_is_told() {
     assert_eq!(surelift_controller_close(controller), SureliftStatus::Ok);
 }
 
-/// An arm that stands and carries what is in the middle of the prior.
+/// An arm that stands and carries a body of the prior.
 #[test]
 fn what_is_learnt_is_the_same() {
     let (handle, arm) = (robot(), Arc::new(loaded()));
@@ -176,7 +176,13 @@ fn what_is_learnt_is_the_same() {
     let [lower, upper] = bounds(prior, theta.len());
     let hand = surelift::inertia::INERTIAL * arm.end_effector()
         ..surelift::inertia::INERTIAL * (arm.end_effector() + 1);
-    hand.clone().for_each(|k| theta[k] = 0.5 * (lower[k] + upper[k]));
+    let truth = FramedBody {
+        mass_kg: 3.2,
+        com_m: [0.01, 0.0, -0.2],
+        inertia_kg_m2: [0.02, 0.0, 0.02, 0.0, 0.0, 0.01],
+    }
+    .parameters();
+    hand.clone().zip(truth).for_each(|(k, x)| theta[k] = x);
     let q = [0.0, 0.9, 3.1, -1.2, 0.0, 0.8, 1.5];
     let tau = gravity(dynamics, &q, &theta);
     let set = ParameterSet::new(lower, upper).unwrap();
