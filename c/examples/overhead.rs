@@ -20,7 +20,7 @@ const START: [f64; DOF] = [0.0, 0.3, 3.1, -1.8, 0.0, 0.5, 1.5];
 const END: [f64; DOF] = [0.3, 0.2, 3.0, -1.6, 0.3, 0.7, 1.2];
 /// Ticks of one round, and rounds; the fastest round counts.
 const TICKS: u32 = 3000;
-const ROUNDS: usize = 50;
+const ROUNDS: usize = 400;
 
 /// Microseconds a tick.
 fn us(round: impl FnOnce()) -> f64 {

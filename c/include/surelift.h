@@ -1,3 +1,18 @@
+/* The C interface of surelift: certified motions, robust tracking and guaranteed payload identification for robot arms.
+ *
+ * Every function gives a status, but for three that give texts of the library. What it finds goes through pointers, which come last. With any other
+ * status than SURELIFT_STATUS_OK these are left as they were (surelift_controller_tick says where it differs), and surelift_last_error has the reason.
+ *
+ * Ownership: a SureliftRobot and the like are numbers that stand for objects of the library. A copy stands for the same object. Whoever has made one closes it,
+ * once. What is made from an object lives on when that is closed. The library keeps no pointer after a call has ended.
+ *
+ * Lengths and units: vectors come with their length, which has to be that of the robot. All numbers are SI: rad (m for a prismatic joint), s, N m, kg.
+ * Pointers are to as many numbers as is said; vectors that are written may overlap those that are read. Texts are UTF-8 and end with a zero byte.
+ *
+ * Threads: any function may be called from any thread. Robots, sets and plans never change, so many threads may use one. Where an object serves one call at a
+ * time, the second gets SURELIFT_STATUS_BUSY.
+ */
+
 #ifndef SURELIFT_H
 #define SURELIFT_H
 
