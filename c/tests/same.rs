@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use surelift::control::{Controller, Measured, SupervisedController};
 use surelift::dynamics::Workspace;
-use surelift::identify::{Identifier, IdentifierOptions};
+use surelift::identify::{Identifier, IdentifierOptions, Update};
 use surelift::inertia::ParameterSet;
 use surelift::plan::Plan;
 use surelift::recording::Sample;
@@ -210,10 +210,22 @@ fn what_is_learnt_is_the_same() {
     assert!(
         upper[hand.start] - lower[hand.start] < 0.5 * (set.upper()[hand.start] - set.lower()[hand.start])
     );
-    // The payload, in the tool frame and in that of the hand's joint.
+    the_payload_is_the_same(&arm, handle, (identifier, learnt), &expected);
+    // Nothing is left to learn from.
+    // SAFETY: no place for the answer is asked for.
+    assert_eq!(unsafe { surelift_identifier_update(identifier, null_mut()) }, SureliftStatus::Ok);
+}
+
+/// The payload in the tool frame, from the identifier and from its set, against what Rust has.
+fn the_payload_is_the_same(
+    arm: &robot::Arm,
+    handle: SureliftRobot,
+    (identifier, learnt): (SureliftIdentifier, SureliftSet),
+    expected: &Update,
+) {
     let body = expected.set.body(arm.end_effector());
     let framed =
-        FramedPayload::of_last_body(&arm, None, &expected.nominal, Some([body.lower(), body.upper()]))
+        FramedPayload::of_last_body(arm, None, &expected.nominal, Some([body.lower(), body.upper()]))
             .unwrap();
     let (framed, estimate) = (framed.bounds.unwrap(), framed.estimate.unwrap());
     let payload = |out: *mut SureliftPayload, frame| {
@@ -244,9 +256,6 @@ fn what_is_learnt_is_the_same() {
     refused(SureliftStatus::Input, "no link `elsewhere`", || {
         payload(&mut blank.clone(), c"elsewhere".as_ptr())
     });
-    // Nothing is left to learn from.
-    // SAFETY: no place for the answer is asked for.
-    assert_eq!(unsafe { surelift_identifier_update(identifier, null_mut()) }, SureliftStatus::Ok);
 }
 
 /// One thread pushes while another updates and a third reads.
