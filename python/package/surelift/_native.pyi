@@ -157,7 +157,8 @@ class Controller:
 
     def __init__(self, plan: Plan) -> None: ...
     def tick(self, t: float, q: ArrayLike, dq: ArrayLike) -> Array:
-        """Torques (n,), N m, for one control period, `t` seconds after the plan's start."""
+        """Torques (n,), N m, for one control period, `t` seconds after the plan's start. The first tick is at 0; a time that goes
+        back, or leaves a tick out, stops the arm, as readings that are no numbers do."""
     @property
     def stopped(self) -> Optional[str]:
         """Why the arm is stopped, if it is."""
