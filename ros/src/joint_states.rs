@@ -69,7 +69,7 @@ impl JointStateReader {
         }
         self.last_ns = Some(now);
         let first = *self.first_ns.get_or_insert(now);
-        let t = (now - first) as f64 * 1e-9;
+        let t = (now - first) as f64 / 1e9;
         Ok(Some(JointReading { stamp: message.header.stamp, t, q, dq, effort }))
     }
 

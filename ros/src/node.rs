@@ -34,6 +34,11 @@ const FEEDBACK: u64 = 20;
 /// Results are kept of so many goals.
 const RESULTS: usize = 100;
 
+/// One of the services.
+type Which = fn(&Wires) -> &TriggerServer;
+/// What it does: what was found, or why not.
+type Call = fn(&mut SureliftNode) -> Result<String, String>;
+
 /// A goal under execution.
 struct Goal {
     id: GoalId,
@@ -232,7 +237,7 @@ impl SureliftNode {
     }
 
     fn serve(&mut self) {
-        let calls: [(fn(&Wires) -> &TriggerServer, fn(&mut Self) -> Result<String, String>); 4] = [
+        let calls: [(Which, Call); 4] = [
             (|wires| &wires.identify, Self::identify),
             (|wires| &wires.plan, |node| node.plan(false)),
             (|wires| &wires.plan_learning, |node| node.plan(true)),
