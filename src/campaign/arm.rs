@@ -131,13 +131,7 @@ impl SetupFile {
             let gains = Gains { k_r, alpha, v_max, ..robot.gains() };
             robot = robot.with_gains(gains).map_err(|error| wrong("control", error.to_string()))?;
         }
-        if let Some(drive) = self.drives {
-            let all = vec![drive; robot.dof()];
-            robot = robot.with_drives(all).map_err(|error| wrong("drives", error.to_string()))?;
-        }
-        if let Some(timing) = self.timing {
-            robot = robot.with_timing(timing).map_err(|error| wrong("timing", error.to_string()))?;
-        }
+        robot = self.with_errors(robot).map_err(|(key, reason)| wrong(key, reason))?;
         if let Some(prior) = &self.prior {
             let at_fault = |fault: PriorFault| wrong(&format!("prior.{}", fault.field), fault.reason);
             let folder = path.parent().unwrap_or(Path::new(""));
@@ -175,6 +169,18 @@ impl SetupFile {
             duration_s: self.duration_s,
             correlated: self.correlated,
         })
+    }
+
+    /// The arm with the drives and times that are given; else the field at fault, and why.
+    fn with_errors(&self, mut robot: Arm) -> Result<Arm, (&'static str, String)> {
+        if let Some(drive) = self.drives {
+            let all = vec![drive; robot.dof()];
+            robot = robot.with_drives(all).map_err(|error| ("drives", error.to_string()))?;
+        }
+        if let Some(timing) = self.timing {
+            robot = robot.with_timing(timing).map_err(|error| ("timing", error.to_string()))?;
+        }
+        Ok(robot)
     }
 
     fn parts(&self, path: &Path, field: &str) -> Result<Parts, CampaignError> {
