@@ -218,6 +218,8 @@ struct Active {
     serial: u64,
     plan: Arc<Plan>,
     phase: TaskPhase,
+    /// Whether it only lets the arm go on resting, with a tube that narrows.
+    settles: bool,
     /// What its proof and its controller have of it.
     prepared: LawPlan,
     /// Ticks executed so far; under the momentum law the control periods of its clock that have begun.

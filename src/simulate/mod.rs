@@ -22,6 +22,7 @@ mod world;
 
 pub use audit::{Approach, Audit, ClosestPair, Counts, TrackingReference, TrueState};
 pub use faults::Faults;
+pub(crate) use lateness::Lateness;
 pub use object::SimulatedObject;
 pub use paced::Paced;
 pub use passage::ObstaclePath;
