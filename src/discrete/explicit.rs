@@ -49,6 +49,8 @@ pub struct ExplicitIteration {
     pub step: f64,
     /// Damping alpha with which it was taken.
     pub damping: f64,
+    /// Change of the cost that the model promised.
+    pub promised: f64,
 }
 
 /// What came out.
@@ -100,7 +102,7 @@ pub fn levenberg_marquardt(
             pass.linearise(&now, DAMPING_MAX)?;
             alpha = pass.largest * options.damping;
         }
-        let (step, ratio, trial, trial_cost) = loop {
+        let (step, (ratio, promised), trial, trial_cost) = loop {
             let factored = pass.linearise(&now, alpha)?;
             let step = if factored { pass.step(&now.theta, alpha) } else { None };
             if let Some(step) = step {
@@ -110,7 +112,7 @@ pub fn levenberg_marquardt(
                 let ratio = (cost - trial_cost) / promised;
                 // At the minimum rounding decides the sign.
                 if ratio > 0.0 || promised <= 1e-14 * cost {
-                    break (step, ratio, trial, trial_cost.min(cost));
+                    break (step, (ratio, promised), trial, trial_cost.min(cost));
                 }
             }
             if alpha >= DAMPING_MAX {
@@ -121,7 +123,7 @@ pub fn levenberg_marquardt(
         };
         let gradient = pass.gradient.iter().map(|g| dot(g, g)).sum::<f64>().sqrt();
         let length = step.iter().map(|s| dot(s, s)).sum::<f64>().sqrt();
-        record.push(ExplicitIteration { cost, gradient, step: length, damping: alpha });
+        record.push(ExplicitIteration { cost, gradient, step: length, damping: alpha, promised });
         converged = gradient <= options.gradient || length <= options.step;
         // A step that is short because it was damped says nothing of the minimum.
         if converged && alpha > 0.0 && gradient > options.gradient {

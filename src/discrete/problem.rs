@@ -143,9 +143,7 @@ impl DiscreteProblem {
         super::check::form(&mechanism, impulses, form)?;
         let mut mechanism = mechanism;
         unknowns.iter().for_each(|u| u.parameter.set(&mut mechanism, u.start));
-        if let Ok(pose) = mechanism.assemble(&vec![0.0; mechanism.joints.len()]) {
-            mechanism.check(&pose)?;
-        }
+        mechanism.check_at_rest()?;
         let equations = Equations::new(&mechanism, log.step_s);
         let anchor = mechanism.bodies.iter().map(|b| b.mass_kg).sum();
         let parameters = unknowns.iter().map(|u| u.parameter).collect();
@@ -279,6 +277,51 @@ impl DiscreteProblem {
                 .map_err(|e| e.to_string())?;
         }
         Ok(())
+    }
+
+    /// Stages, at most `most` of them and evenly spread, from which dry friction allows more than one step: there the estimate chose one.
+    pub fn ambiguous_steps(&self, along: &Trajectory, most: usize) -> Vec<usize> {
+        let mut found = vec![];
+        if self.equations.dry.is_empty() || most == 0 {
+            return found;
+        }
+        let mut space = self.workspace();
+        for k in (0..self.last()).step_by(self.last().div_ceil(most).max(1)) {
+            let at = along.at(k);
+            self.place(at, &mut space);
+            let v = &at.x[self.mechanism.pose_numbers()..];
+            let p = match self.form {
+                DiscreteForm::Impulses => self.impulse(at.u, 0, &space.geometry),
+                DiscreteForm::Changes => vec![],
+            };
+            let (mechanism, geometry) = (&space.mechanism, &space.geometry);
+            let start = Start { mechanism, geometry, v, controls: &self.log.controls[k] };
+            if space.step[0].usual_solutions(&self.equations, start, &p) > 1 {
+                found.push(k);
+            }
+        }
+        found
+    }
+
+    /// Angles and rates of the hinges at a state, the angles those nearest to `near`, rad and rad/s.
+    pub fn hinge_states(&self, x: &[f64], near: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let (pose, v) = x.split_at(self.mechanism.pose_numbers());
+        let geometry = Geometry::at(&self.mechanism, pose);
+        let angle = |(j, near): (&usize, &f64)| {
+            near + super::observe::wrapped(super::observe::encoder(&self.mechanism, pose, *j).0 - near)
+        };
+        let rates = self.hinges.iter().map(|&j| geometry.joints[j].turning(v)).collect();
+        (self.hinges.iter().zip(near).map(angle).collect(), rates)
+    }
+
+    /// Where impulses from outside act.
+    pub fn impulses(&self) -> OutsideImpulses {
+        self.impulses
+    }
+
+    /// What the unknowns of a stage are.
+    pub fn form(&self) -> DiscreteForm {
+        self.form
     }
 
     /// Inverse dynamics between two states: impulses for the velocities, then for the configuration.

@@ -78,7 +78,7 @@ impl DiscreteProblem {
         }
     }
 
-    pub(super) fn prior_cost(&self, theta: &[f64], mut each: impl FnMut(usize, f64, f64)) {
+    pub(in crate::discrete) fn prior_cost(&self, theta: &[f64], mut each: impl FnMut(usize, f64, f64)) {
         for (i, (unknown, theta)) in self.unknowns.iter().zip(theta).enumerate() {
             if let Some([mean, deviation]) = unknown.prior {
                 each(i, theta - mean / unknown.scale, (unknown.scale / deviation).powi(2));
