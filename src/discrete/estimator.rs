@@ -90,15 +90,26 @@ impl DiscreteProblem {
         guess: &Trajectory,
         options: SolverOptions,
     ) -> Result<DiscreteEstimate, EstimateError> {
-        let mut solver = Solver::new(self, options)?;
+        self.estimate_as(self, guess, options, Trajectory::clone)
+    }
+
+    /// Solves `problem`, which is this one or this one in other coordinates; `lift` gives the states in those of this one.
+    pub(super) fn estimate_as<P: EstimationProblem>(
+        &self,
+        problem: &P,
+        guess: &Trajectory,
+        options: SolverOptions,
+        lift: impl Fn(&Trajectory) -> Trajectory,
+    ) -> Result<DiscreteEstimate, EstimateError> {
+        let mut solver = Solver::new(problem, options)?;
         let outcome = solver.solve(guess)?;
         let posterior = solver.posterior(|_, _| ())?;
         let coloured = self.coloured(&mut solver, &posterior)?;
-        let (nx, nt) = (self.size(0).tangent, self.unknowns.len());
+        let (nx, nt) = (problem.size(0).tangent, self.unknowns.len());
         let covariance = posterior.arrival.view((nx, nx), (nt, nt)).into_owned();
         let hidden = posterior.unobservable.iter().map(|v| v[nx..].to_vec()).collect();
         let unit = 2.0 * self.weights.angle_rad.powi(2);
-        let mut out = self.result(solver.trajectory().clone(), covariance, hidden)?;
+        let mut out = self.result(lift(solver.trajectory()), covariance, hidden)?;
         out.converged = outcome.status == Status::Converged;
         out.iterations = outcome.record.len().saturating_sub(1);
         out.costs = outcome.record.iter().map(|i| unit * i.cost).collect();
@@ -113,9 +124,9 @@ impl DiscreteProblem {
     }
 
     /// The parameters' covariance by how the stages pull at them.
-    fn coloured(
+    fn coloured<P: EstimationProblem>(
         &self,
-        solver: &mut Solver<'_, Self>,
+        solver: &mut Solver<'_, P>,
         posterior: &Posterior,
     ) -> Result<ColouredCovariance, EstimateError> {
         let mut scores = solver.scores()?;

@@ -19,6 +19,9 @@ const DAMPING_MAX: f64 = 4_294_967_296.0;
 /// Share of the cost that may still be promised where the iteration ends: below what rounding leaves of differences of costs.
 const SETTLED: f64 = 1e-9;
 
+/// Share of the cost below which rounding decides whether a step gains anything.
+const UNSEEN: f64 = 1e-14;
+
 /// Settings.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LevenbergMarquardt {
@@ -111,7 +114,7 @@ pub fn levenberg_marquardt(
                 let promised = pass.promised(&step, alpha);
                 let ratio = (cost - trial_cost) / promised;
                 // At the minimum rounding decides the sign.
-                if ratio > 0.0 || promised <= 1e-14 * cost {
+                if ratio > 0.0 || promised <= UNSEEN * cost {
                     break (step, (ratio, promised), trial, trial_cost.min(cost));
                 }
             }
@@ -130,7 +133,12 @@ pub fn levenberg_marquardt(
             converged = pass.settled(&trial, trial_cost)?;
         }
         (now, cost) = (trial, trial_cost);
-        alpha *= (1.0 - (2.0 * ratio.clamp(0.0, 1.0) - 1.0).powi(3)).max(1.0 / 3.0);
+        alpha = if promised <= UNSEEN * cost {
+            // No cost can judge damping here; without it the step is that of the minimum.
+            0.0
+        } else {
+            alpha * (1.0 - (2.0 * ratio.clamp(0.0, 1.0) - 1.0).powi(3)).max(1.0 / 3.0)
+        };
         if converged {
             break;
         }

@@ -228,7 +228,7 @@ impl DiscreteProblem {
     }
 
     /// Whether a mechanism with these parameters can move.
-    fn possible(&self, theta: &[f64]) -> Result<(), String> {
+    pub(super) fn possible(&self, theta: &[f64]) -> Result<(), String> {
         for (unknown, theta) in self.unknowns.iter().zip(theta) {
             let positive =
                 matches!(unknown.parameter, MechanismParameter::Mass(_) | MechanismParameter::Inertia(..));
@@ -261,7 +261,7 @@ impl DiscreteProblem {
     }
 
     /// Solves the step of stage `k`; the velocities that move the state and its configuration.
-    fn step(&self, k: usize, at: Point<'_>, space: &mut DiscreteSpace) -> Result<(), String> {
+    pub(super) fn step(&self, k: usize, at: Point<'_>, space: &mut DiscreteSpace) -> Result<(), String> {
         let v = &at.x[self.mechanism.pose_numbers()..];
         for i in 0..self.steps() {
             let p = self.impulse(at.u, i, &space.geometry);

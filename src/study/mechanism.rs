@@ -63,7 +63,7 @@ pub struct MechanismStudy {
 /// What only problems about mechanisms tell.
 #[derive(Debug, Clone, Serialize)]
 pub struct MechanismFindings {
-    /// `implicit`, `inverse` or `explicit`.
+    /// `implicit`, `minimal`, `inverse` or `explicit`.
     pub form: String,
     /// Mean square of the readings' residuals, rad^2.
     pub observation: f64,
@@ -111,6 +111,10 @@ impl MechanismStudy {
 
     /// Minimises.
     fn estimate(&self, problem: &DiscreteProblem) -> Result<DiscreteEstimate, EstimateError> {
+        if self.form == EstimatorForm::Minimal {
+            let reduced = problem.clone().reduced().map_err(|e| self.refuse(&e))?;
+            return reduced.estimate(&self.guess, self.options);
+        }
         let guess = problem.guess(&self.guess).map_err(|e| self.refuse(&e))?;
         if self.form == EstimatorForm::Explicit {
             let options =
@@ -129,6 +133,15 @@ impl MechanismStudy {
         let label = path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
         let other = Self::load_alone(path, &[])?;
         self.add_validation(label, other)?;
+        Ok(self)
+    }
+
+    /// The same with a problem that is loaded already.
+    ///
+    /// # Errors
+    /// If it is about a mechanism of other joints.
+    pub fn validated_by(mut self, label: &str, other: Self) -> Result<Self, EstimateError> {
+        self.add_validation(label.to_owned(), other)?;
         Ok(self)
     }
 

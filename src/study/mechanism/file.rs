@@ -191,6 +191,8 @@ pub(super) enum EstimatorForm {
     /// Impulses are unknowns inside the step: no stiff row gets into the weights.
     #[default]
     Implicit,
+    /// As `implicit`, in minimal coordinates: hinges are rigid. The fastest.
+    Minimal,
     /// Changes of the state are unknowns, impulses follow by inverse dynamics; minimised by the recursion of all estimation problems.
     Inverse,
     /// The same cost as `inverse`, minimised on states and parameters at once by the paper's iteration of Levenberg and Marquardt.

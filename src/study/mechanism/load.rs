@@ -30,12 +30,16 @@ const SQUARE: f64 = 1e-6;
 
 impl EstimatorForm {
     pub(super) fn discrete(self) -> DiscreteForm {
-        if self == Self::Implicit { DiscreteForm::Impulses } else { DiscreteForm::Changes }
+        match self {
+            Self::Implicit | Self::Minimal => DiscreteForm::Impulses,
+            Self::Inverse | Self::Explicit => DiscreteForm::Changes,
+        }
     }
 
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Implicit => "implicit",
+            Self::Minimal => "minimal",
             Self::Inverse => "inverse",
             Self::Explicit => "explicit",
         }
@@ -187,14 +191,16 @@ impl<'a> Reader<'a> {
 
     fn impulses(&self) -> Result<OutsideImpulses, EstimateError> {
         match (self.file.form, self.file.impulses) {
-            (EstimatorForm::Implicit, None | Some(ImpulsesFile::Hinges)) => Ok(OutsideImpulses::Hinges),
-            (EstimatorForm::Implicit, Some(ImpulsesFile::Bodies)) => Ok(OutsideImpulses::Bodies),
-            (EstimatorForm::Implicit, Some(ImpulsesFile::Twice)) | (_, None | Some(ImpulsesFile::Twice)) => {
-                Ok(OutsideImpulses::Twice)
+            (EstimatorForm::Implicit | EstimatorForm::Minimal, None | Some(ImpulsesFile::Hinges)) => {
+                Ok(OutsideImpulses::Hinges)
             }
+            (EstimatorForm::Implicit, Some(ImpulsesFile::Bodies)) => Ok(OutsideImpulses::Bodies),
+            (EstimatorForm::Minimal, Some(_)) => {
+                self.error("impulses", "the form `minimal` needs `hinges`".into())
+            }
+            (_, None | Some(ImpulsesFile::Twice)) => Ok(OutsideImpulses::Twice),
             (form, Some(_)) => {
-                let reason = format!("the form `{}` needs `twice`", form.word());
-                self.error("impulses", reason)
+                self.error("impulses", format!("the form `{}` needs `twice`", form.word()))
             }
         }
     }
