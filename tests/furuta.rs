@@ -28,7 +28,10 @@ fn run(name: &str, change: &str) -> StudyResult {
     let result = load(name, change).unwrap().run().unwrap();
     println!("{name}: {} after {} iterations, {:.3} s", result.status, result.iterations, result.seconds);
     for row in &result.parameters {
-        println!("  {} {}: {:e} +- {:?}, truth {:?}", row.name, row.place, row.estimate, row.deviation, row.truth);
+        println!(
+            "  {} {}: {:e} +- {:?}, truth {:?}",
+            row.name, row.place, row.estimate, row.deviation, row.truth
+        );
     }
     for warning in &result.warnings {
         println!("  {warning}");
@@ -60,7 +63,10 @@ fn two_plants_give_one_answer() {
     let short = "simulate = { duration_s = 5.0, ";
     let [minimal, discrete] = [
         run("furuta_release", &format!("{short} plant = \"minimal\" }}")),
-        run("furuta_release", &format!("{short} plant = \"discrete\", plant_step_s = 1e-4, plant_relaxation_s = 2e-4 }}")),
+        run(
+            "furuta_release",
+            &format!("{short} plant = \"discrete\", plant_step_s = 1e-4, plant_relaxation_s = 2e-4 }}"),
+        ),
     ];
     for (place, name) in [("rod", "J_yy"), ("arm", "J_zz")] {
         let [a, b] = [&minimal, &discrete].map(|r| r.parameter(place, name).unwrap().estimate);
@@ -80,7 +86,12 @@ fn cross_validation_finds_the_model_of_friction() {
 }
 
 /// A mechanism's and a problem's file in a folder of their own, with text replaced.
-fn changed(mechanism: &str, name: &str, changes: &[(&str, &str)], more: &str) -> Result<MechanismStudy, EstimateError> {
+fn changed(
+    mechanism: &str,
+    name: &str,
+    changes: &[(&str, &str)],
+    more: &str,
+) -> Result<MechanismStudy, EstimateError> {
     let folder = tempfile::tempdir().unwrap();
     let read = |path: PathBuf| std::fs::read_to_string(path).unwrap();
     let mut text = read(Path::new(ROOT).join("scenarios/mechanisms").join(format!("{mechanism}.toml")));
@@ -102,19 +113,31 @@ fn what_cannot_be_is_refused_by_name() {
     };
     assert!(changed("furuta", "furuta_release", &[], "").is_ok());
     // A second hinge 2 beside the first, both rigid.
-    let rigid = [("compliance_m_n = 1e-4", "compliance_m_n = 0.0"), ("compliance_rad_nm = 1e-4", "compliance_rad_nm = 0.0")];
+    let rigid = [
+        ("compliance_m_n = 1e-4", "compliance_m_n = 0.0"),
+        ("compliance_rad_nm = 1e-4", "compliance_rad_nm = 0.0"),
+    ];
     let text = std::fs::read_to_string(Path::new(ROOT).join("scenarios/mechanisms/furuta.toml")).unwrap();
     let again = text[text.rfind("[[joint]]").unwrap()..].replace("hinge 2", "hinge 3");
     let again = again.replace("1e-4\ncompliance_rad_nm = 1e-4", "0.0\ncompliance_rad_nm = 0.0");
     let told = said(&rigid, &format!("\n{again}"));
-    assert!(told.contains("over-constrained") && told.contains("hinge 3") && told.contains("mechanism.toml"), "{told}");
+    assert!(
+        told.contains("over-constrained") && told.contains("hinge 3") && told.contains("mechanism.toml"),
+        "{told}"
+    );
     for bad in ["0.0", "-1e-3", "nan", "inf"] {
-        let told = said(&[("inertia_kg_m2 = [1e-4, 4e-3, 4e-3]", &format!("inertia_kg_m2 = [1e-4, {bad}, 4e-3]"))], "");
+        let told = said(
+            &[("inertia_kg_m2 = [1e-4, 4e-3, 4e-3]", &format!("inertia_kg_m2 = [1e-4, {bad}, 4e-3]"))],
+            "",
+        );
         assert!(told.contains("body `rod`: `inertia_kg_m2`"), "{told}");
     }
     let told = said(&[("child = \"rod\"", "child = \"bar\"")], "");
     assert!(told.contains("joint[1].child") && told.contains("arm, rod"), "{told}");
-    let told = said(&[("x = [0.0, 1.0, 0.0], y = [-1.0, 0.0, 0.0]", "x = [0.0, 1.0, 0.0], y = [0.0, 1.0, 0.1]")], "");
+    let told = said(
+        &[("x = [0.0, 1.0, 0.0], y = [-1.0, 0.0, 0.0]", "x = [0.0, 1.0, 0.0], y = [0.0, 1.0, 0.1]")],
+        "",
+    );
     assert!(told.contains("on_parent") && told.contains("right angle"), "{told}");
     assert!(said(&[("name = \"rod\"", "name = \"arm\"")], "").contains("is there twice"));
 }
@@ -139,7 +162,10 @@ fn bad_problems_name_the_field() {
         ("parameter = [{ lower = 1.0 }]", "J_xx of arm"),
         ("truth = [{ value = inf }]", "truth[0].value"),
         ("log = { file = \"nowhere.csv\" }", "log / simulate"),
-        ("validation = [{ label = \"a\", problem = \"pendulum_dry.toml\" }]", "expected those of the mechanism `furuta`"),
+        (
+            "validation = [{ label = \"a\", problem = \"pendulum_dry.toml\" }]",
+            "expected those of the mechanism `furuta`",
+        ),
     ] {
         let told = match load("furuta_release", change) {
             Err(error) => error.to_string(),
@@ -157,14 +183,16 @@ fn friction_that_leaves_a_choice_is_told() {
     let change = "kappa = 1.0\nsimulate = { duration_s = 0.5, start_rad = [2.5], noise_rad = 1e-4 }\ncompliance = 1e-6\n\
         truth = [{}, { value = 0.0 }, { value = 0.0 }]\nparameter = [{}, {}]";
     let folder = tempfile::tempdir().unwrap();
-    let mechanism = std::fs::read_to_string(Path::new(ROOT).join("scenarios/mechanisms/pendulum.toml")).unwrap();
+    let mechanism =
+        std::fs::read_to_string(Path::new(ROOT).join("scenarios/mechanisms/pendulum.toml")).unwrap();
     let wild = mechanism.replace("kinetic = 0.0, radius_m = 1.0", "kinetic = 20.0, radius_m = 0.3");
     assert_ne!(wild, mechanism);
     std::fs::write(folder.path().join("pendulum.toml"), wild).unwrap();
     let mut all: toml::Table = change.parse().unwrap();
     let own = folder.path().join("pendulum.toml").to_str().unwrap().to_owned();
     all.insert("mechanism".into(), own.into());
-    let told = match MechanismStudy::load_changed(problem("pendulum_viscous"), &[&all]).and_then(|s| s.run()) {
+    let told = match MechanismStudy::load_changed(problem("pendulum_viscous"), &[&all]).and_then(|s| s.run())
+    {
         Ok(result) => result.warnings.join("\n"),
         Err(error) => error.to_string(),
     };
@@ -209,7 +237,12 @@ fn an_encoder_that_wraps_is_unwrapped_or_told() {
     let straight = from_file(&study, &|a| a).unwrap().run().unwrap();
     let wrapped = from_file(&study, &|a| a - TAU * (a / TAU).round()).unwrap().run().unwrap();
     for (a, b) in straight.parameters.iter().zip(&wrapped.parameters) {
-        assert!((a.estimate - b.estimate).abs() <= 1e-6 * a.estimate.abs() + 1e-9, "{} {}", a.estimate, b.estimate);
+        assert!(
+            (a.estimate - b.estimate).abs() <= 1e-6 * a.estimate.abs() + 1e-9,
+            "{} {}",
+            a.estimate,
+            b.estimate
+        );
     }
     // At ten times the interval turns cannot be counted.
     let mut coarse = study;
@@ -218,7 +251,10 @@ fn an_encoder_that_wraps_is_unwrapped_or_told() {
     coarse.log.controls = coarse.log.controls.iter().step_by(40).cloned().collect();
     coarse.log.step_s *= 40.0;
     let told = from_file(&coarse, &|a| a - TAU * (a / TAU).round()).map(|_| ()).unwrap_err().to_string();
-    assert!(told.contains("hinge 1") && told.contains("half a turn") && told.contains("readings.csv"), "{told}");
+    assert!(
+        told.contains("hinge 1") && told.contains("half a turn") && told.contains("readings.csv"),
+        "{told}"
+    );
 }
 
 /// A double pendulum's friction and shafts, in maximal coordinates and in minimal ones.

@@ -169,7 +169,13 @@ impl ReducedProblem {
     }
 
     /// Angles and rates after the step; the step's solution stays in the space.
-    fn step(&self, k: usize, at: Point<'_>, space: &mut ReducedSpace, out: &mut Vec<f64>) -> Result<(), String> {
+    fn step(
+        &self,
+        k: usize,
+        at: Point<'_>,
+        space: &mut ReducedSpace,
+        out: &mut Vec<f64>,
+    ) -> Result<(), String> {
         let there = Point { x: &space.x, u: at.u, theta: at.theta };
         self.whole.step(k, there, &mut space.whole)?;
         let (n, y) = (self.hinges(), &space.whole.step[0].y);

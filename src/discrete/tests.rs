@@ -123,10 +123,12 @@ fn stages_are_linearised_as_differences_say() {
 fn minimal_coordinates_are_linearised_as_differences_say() {
     let log = release(0.1, 0.01);
     let dry = DryFriction { kinetic: 2e-3, excess: 1e-3, rate: 0.1, radius_m: 1.0, creep: 0.0 };
-    let mut mechanism = furuta(&FurutaNumbers { compliance: 1e-7, dry: Some([dry; 2]), ..Default::default() });
+    let mut mechanism =
+        furuta(&FurutaNumbers { compliance: 1e-7, dry: Some([dry; 2]), ..Default::default() });
     mechanism.tilt_rad = nalgebra::Vector3::new(0.02, 0.01, -0.03);
     let mut sought = sought();
-    sought.extend([P::Kinetic(0), P::Excess(1), P::Tilt(0), P::Tilt(2)].map(|p| SoughtParameter::new(p, 2e-3)));
+    sought
+        .extend([P::Kinetic(0), P::Excess(1), P::Tilt(0), P::Tilt(2)].map(|p| SoughtParameter::new(p, 2e-3)));
     let weights = ResidualWeights { kappa: 10.0, angle_rad: 4.43e-4 };
     let (impulses, form) = (OutsideImpulses::Hinges, DiscreteForm::Impulses);
     let whole = DiscreteProblem::new(mechanism, log, sought, weights, impulses, form).unwrap();
@@ -145,7 +147,10 @@ fn minimal_coordinates_are_linearised_as_differences_say() {
             let [more, less] = [e, -e].map(|e| nearby(&p, &at, k, c, e, &values.next));
             for i in 0..size.tangent {
                 let (difference, slope) = ((more.1[i] - less.1[i]) / (2.0 * e), model.jac[(c, i)]);
-                assert!((difference - slope).abs() < 1e-6 * (1.0 + slope.abs()), "{k}: ({c}, {i}) {difference} {slope}");
+                assert!(
+                    (difference - slope).abs() < 1e-6 * (1.0 + slope.abs()),
+                    "{k}: ({c}, {i}) {difference} {slope}"
+                );
             }
             let (difference, slope) = ((more.0 - less.0) / (2.0 * e), model.grad[c]);
             let allowed = 1e-4 * (1.0 + slope.abs()) + 1e-9 * values.cost.abs() / e;
@@ -202,7 +207,10 @@ fn the_three_forms_agree() {
         }
     }
     println!("recursion {:e}, Levenberg-Marquardt {:e} off the implicit form", worst[0], worst[1]);
-    println!("{} {} {} iterations, {} {} {}", a.iterations, b.iterations, c.iterations, a.converged, b.converged, c.converged);
+    println!(
+        "{} {} {} iterations, {} {} {}",
+        a.iterations, b.iterations, c.iterations, a.converged, b.converged, c.converged
+    );
     assert!(worst.iter().all(|w| *w < 1e-9), "{worst:?}");
     for other in [&b, &c] {
         assert!((other.cost() / a.cost() - 1.0).abs() < 1e-12, "{} {}", other.cost(), a.cost());

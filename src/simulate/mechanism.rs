@@ -11,8 +11,8 @@ use serde::Deserialize;
 
 use super::recording::{Sealed, normal};
 use crate::discrete::{DiscreteError, DiscreteState, EncoderLog, Mechanism, MechanismParameter, Stepper};
-pub use minimal::tree_model;
 use minimal::MinimalPlant;
+pub use minimal::tree_model;
 
 /// How the true mechanism is integrated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -169,10 +169,7 @@ impl Shaper {
             let arm = joint.child_frame.point_m;
             let across = (arm - axis * axis.dot(&arm)).norm_squared();
             let own: f64 = (0..3).map(|i| body.inertia_kg_m2[i] * axis[i] * axis[i]).sum();
-            last = [
-                own + body.mass_kg * across,
-                body.mass_kg * truth.gravity_m_s2.norm() * across.sqrt(),
-            ];
+            last = [own + body.mass_kg * across, body.mass_kg * truth.gravity_m_s2.norm() * across.sqrt()];
         }
         Ok(Self { excitation, motors, last })
     }

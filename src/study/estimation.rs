@@ -38,8 +38,8 @@ use crate::study::external::ExternalTorque;
 use crate::study::mechanism::MechanismFindings;
 use crate::study::validation::ValidationFinding;
 pub use combinations::{BaseParameterRow, BaseRows};
-pub use outside::OutsideTorques;
 pub(in crate::study) use load::{field_error, lay_over};
+pub use outside::OutsideTorques;
 use residuals::Leftover;
 pub use residuals::ResidualRow;
 

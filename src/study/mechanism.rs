@@ -162,7 +162,12 @@ impl MechanismStudy {
     }
 
     /// Fits the states alone of `other`'s readings, with this problem's way of stating them and the mechanism `found`.
-    fn validate(&self, label: &str, other: &Self, found: &Mechanism) -> Result<CrossValidation, EstimateError> {
+    fn validate(
+        &self,
+        label: &str,
+        other: &Self,
+        found: &Mechanism,
+    ) -> Result<CrossValidation, EstimateError> {
         let restated = Self {
             form: self.form,
             impulses: self.impulses,
@@ -204,9 +209,23 @@ impl MechanismStudy {
         let validation = (self.validation.iter())
             .map(|(label, other)| self.validate(label, other, &found))
             .collect::<Result<Vec<_>, _>>()?;
-        let states = self.states(&problem, &estimate);
         let warnings = self.warnings(&problem, &estimate, &validation);
-        let residuals = self.residuals(&estimate, &states);
+        let states = self.states(&problem, &estimate);
+        let result = self.told(&estimate, states, (validation, warnings, seconds));
+        let StudyResult { name, status, iterations, cost, samples, seconds, .. } = &result;
+        let (problem, status) = (&**name, &**status);
+        tracing::info!(problem, status, iterations, cost, samples, seconds, "estimated");
+        Ok(result)
+    }
+
+    /// The result, with the truth beside it.
+    fn told(
+        self,
+        estimate: &DiscreteEstimate,
+        states: Trajectory,
+        (validation, warnings, seconds): (Vec<CrossValidation>, Vec<String>, f64),
+    ) -> StudyResult {
+        let residuals = self.residuals(estimate, &states);
         let mut parameters: Vec<ParameterRow> = estimate.parameters.iter().map(row).collect();
         let times = (0..self.log.angles.len()).map(|k| self.first_s + k as f64 * self.log.step_s);
         let state_error = self.sealed.map(|sealed| {
@@ -215,10 +234,9 @@ impl MechanismStudy {
             let pairs = states.xs.iter().flatten().zip(true_states.iter().flatten());
             pairs.fold(0.0f64, |m, (a, b)| m.max((a - b).abs()))
         });
-        let mean = |costs: &[CrossValidation]| {
-            (!costs.is_empty()).then(|| costs.iter().map(|c| c.cost).sum::<f64>() / costs.len() as f64)
-        };
-        let result = StudyResult {
+        let costs = validation.iter().map(|c| c.cost);
+        let mean = (!validation.is_empty()).then(|| costs.sum::<f64>() / validation.len() as f64);
+        StudyResult {
             schema: SCHEMA,
             name: self.name,
             description: self.description,
@@ -245,16 +263,12 @@ impl MechanismStudy {
                 observation: estimate.observation,
                 state: estimate.state,
                 cost: estimate.cost(),
-                cross_validation: mean(&validation),
+                cross_validation: mean,
                 validation,
             }),
             times_s: times.collect(),
             trajectory: states,
-        };
-        let StudyResult { name, status, iterations, cost, samples, seconds, .. } = &result;
-        let (problem, status) = (&**name, &**status);
-        tracing::info!(problem, status, iterations, cost, samples, seconds, "estimated");
-        Ok(result)
+        }
     }
 
     /// Angles and rates of the hinges, and torques from outside about them (NaN where impulses act on bodies).
@@ -282,8 +296,11 @@ impl MechanismStudy {
             .map(|(i, &j)| {
                 let left = |(x, read): (&Vec<f64>, &Vec<f64>)| read[i] - x[i];
                 let pairs = states.xs.iter().zip(&self.log.angles);
-                let rest: Vec<f64> =
-                    pairs.map(left).map(crate::discrete::observe::wrapped).filter(|r| r.is_finite()).collect();
+                let rest: Vec<f64> = pairs
+                    .map(left)
+                    .map(crate::discrete::observe::wrapped)
+                    .filter(|r| r.is_finite())
+                    .collect();
                 let squares: f64 = rest.iter().map(|r| r * r).sum();
                 let neighbours: f64 = rest.windows(2).map(|r| r[0] * r[1]).sum();
                 ResidualRow {

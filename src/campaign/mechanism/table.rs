@@ -17,7 +17,8 @@ pub(super) struct Table {
 
 impl Default for Table {
     fn default() -> Self {
-        let heading = ["part", "case", "converged", "iterations", "readings, rad^2", "impulses, rad^2", "found"];
+        let heading =
+            ["part", "case", "converged", "iterations", "readings, rad^2", "impulses, rad^2", "found"];
         Self { rows: vec![heading.map(str::to_owned).to_vec()], broken: vec![] }
     }
 }
@@ -35,6 +36,16 @@ fn median(mut values: Vec<f64>) -> f64 {
 fn mean(values: impl Iterator<Item = f64>) -> f64 {
     let (sum, count) = values.fold((0.0, 0.0), |(s, n), x| (s + x, n + 1.0));
     sum / count
+}
+
+/// Error over deviation, where both are known.
+fn score(p: &FoundParameter) -> Option<f64> {
+    Some((p.estimate - p.truth?) / p.deviation?)
+}
+
+/// How many are within three deviations.
+fn explained(scores: &[f64]) -> usize {
+    scores.iter().filter(|z| z.abs() <= DEVIATIONS).count()
 }
 
 /// A parameter's estimate with its error in percent.
@@ -59,7 +70,8 @@ impl Table {
 
     pub(super) fn sweep(&mut self, sweep: &SweepFile, trials: &[MechanismTrial]) -> Value {
         let pairs = || sweep.values.iter().zip(trials);
-        let inside = |v: f64| sweep.promise.as_ref().is_some_and(|p| (p.between[0]..=p.between[1]).contains(&v));
+        let inside =
+            |v: f64| sweep.promise.as_ref().is_some_and(|p| (p.between[0]..=p.between[1]).contains(&v));
         let reference = |name: &str, trial: &MechanismTrial| match sweep.promise.as_ref().map(|p| p.against) {
             Some(ReferenceFile::Median) => {
                 let own = pairs().filter(|(v, _)| inside(**v));
@@ -100,47 +112,13 @@ impl Table {
     }
 
     pub(super) fn noise(&mut self, noise: &SeedsFile, trials: &[MechanismTrial]) -> Value {
-        let scores = |p: &FoundParameter| Some((p.estimate - p.truth?) / p.deviation?);
-        let all: Vec<f64> = trials.iter().flat_map(|t| &t.parameters).filter_map(scores).collect();
-        let within = all.iter().filter(|z| z.abs() <= DEVIATIONS).count() as f64 / all.len().max(1) as f64;
-        let names: Vec<&str> =
-            trials.iter().find(|t| t.failure.is_none()).map_or(vec![], |t| {
-                t.parameters.iter().map(|p| p.name.as_str()).collect()
-            });
+        let all: Vec<f64> = trials.iter().flat_map(|t| &t.parameters).filter_map(score).collect();
+        let within = explained(&all) as f64 / all.len().max(1) as f64;
+        let first = trials.iter().find(|t| t.failure.is_none());
         let mut each = serde_json::Map::new();
-        for name in names {
+        for name in first.iter().flat_map(|t| &t.parameters).map(|p| &p.name) {
             let own: Vec<&FoundParameter> = trials.iter().filter_map(|t| t.parameter(name)).collect();
-            let z: Vec<f64> = own.iter().filter_map(|p| scores(p)).collect();
-            let truth = own[0].truth.unwrap_or(f64::NAN);
-            let average = mean(own.iter().map(|p| p.estimate));
-            let row = json!({
-                "truth": truth, "mean": average,
-                "mean_score": if z.is_empty() { Value::Null } else { json!(mean(z.iter().copied())) },
-                "mean_square": if z.is_empty() { Value::Null } else { json!(mean(z.iter().map(|z| z * z))) },
-                "within_three": z.iter().filter(|z| z.abs() <= DEVIATIONS).count(), "told": z.len(),
-            });
-            let score = if z.is_empty() {
-                "no deviation is told".to_owned()
-            } else {
-                let square = mean(z.iter().map(|z| z * z));
-                format!(
-                    "error / deviation {:+.2} in the mean, {:.2} rms, {} of {} within three",
-                    mean(z.iter().copied()),
-                    square.sqrt(),
-                    z.iter().filter(|z| z.abs() <= DEVIATIONS).count(),
-                    z.len()
-                )
-            };
-            self.rows.push(vec![
-                noise.label.clone(),
-                name.to_owned(),
-                String::new(),
-                String::new(),
-                String::new(),
-                String::new(),
-                format!("truth {}, mean {}: {score}", figure(truth), figure(average)),
-            ]);
-            each.insert(name.to_owned(), row);
+            each.insert(name.clone(), self.scores(noise, name, &own));
         }
         let converged = trials.iter().filter(|t| t.converged).count();
         let iterations = mean(trials.iter().map(|t| t.iterations as f64));
@@ -157,6 +135,29 @@ impl Table {
             self.broken.push(format!("`{}`: {:.1} % within three deviations", noise.label, 100.0 * within));
         }
         json!({ "kind": "noise", "label": noise.label, "within_three": within, "parameters": each })
+    }
+
+    /// The row of one parameter under all seeds.
+    fn scores(&mut self, noise: &SeedsFile, name: &str, own: &[&FoundParameter]) -> Value {
+        let z: Vec<f64> = own.iter().filter_map(|p| score(p)).collect();
+        let truth = own.first().and_then(|p| p.truth).unwrap_or(f64::NAN);
+        let average = mean(own.iter().map(|p| p.estimate));
+        let (bias, square) = (mean(z.iter().copied()), mean(z.iter().map(|z| z * z)));
+        let told = if z.is_empty() {
+            "no deviation is told".to_owned()
+        } else {
+            let (rms, near, count) = (square.sqrt(), explained(&z), z.len());
+            format!("error / deviation {bias:+.2} in the mean, {rms:.2} rms, {near} of {count} within three")
+        };
+        let mut cells = vec![noise.label.clone(), name.to_owned()];
+        cells.resize(6, String::new());
+        cells.push(format!("truth {}, mean {}: {told}", figure(truth), figure(average)));
+        self.rows.push(cells);
+        let finite = |x: f64| if x.is_finite() { json!(x) } else { Value::Null };
+        json!({
+            "truth": finite(truth), "mean": finite(average), "mean_score": finite(bias),
+            "mean_square": finite(square), "within_three": explained(&z), "told": z.len(),
+        })
     }
 
     pub(super) fn comparison(&mut self, comparison: &ComparisonFile, trials: &[MechanismTrial]) -> Value {

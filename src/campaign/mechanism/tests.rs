@@ -16,7 +16,9 @@ const SWING: &str = "problem = \"scenarios/estimation/pendulum_viscous.toml\"\n"
 #[test]
 fn a_sweep_keeps_its_promise_or_says_what_it_broke() {
     let sweep = |within: f64| {
-        let promise = format!("promise = {{ between = [1e-5, 1e-3], parameters = [\"J_yy of rod\"], within = {within:?} }}");
+        let promise = format!(
+            "promise = {{ between = [1e-5, 1e-3], parameters = [\"J_yy of rod\"], within = {within:?} }}"
+        );
         campaign(&format!(
             "[[sweep]]\nlabel = \"soft\"\n{SHORT}key = \"compliance\"\nvalues = [1e-3, 1e-4, 1e-12]\n{promise}"
         ))
@@ -36,8 +38,9 @@ fn noise_and_models_are_summed_up_alike_in_shards() {
         change = { validation = [], simulate = { duration_s = 1.0, plant_step_s = 1e-3 } }\n\
         [[comparison.recording]]\nlabel = \"a\"\n\
         [[comparison.recording]]\nlabel = \"b\"\nchange = { simulate = { start_rad = [2.5] } }\n";
-    let text =
-        format!("[[noise]]\nlabel = \"seeds\"\n{SHORT}seeds = 2\n[[comparison]]\nlabel = \"friction\"\n{SWING}{models}");
+    let text = format!(
+        "[[noise]]\nlabel = \"seeds\"\n{SHORT}seeds = 2\n[[comparison]]\nlabel = \"friction\"\n{SWING}{models}"
+    );
     let campaign = campaign(&text).unwrap();
     assert_eq!(campaign.trial_keys().len(), 4);
     let whole = campaign.run(&|_, _| ()).unwrap();
@@ -70,5 +73,8 @@ fn bad_campaigns_name_the_field() {
     assert!(told(&format!("[[noise]]\nlabel = \"a\"\n{SHORT}seeds = 0")).contains("noise[0].seeds"));
     let share = format!("[[noise]]\nlabel = \"a\"\n{SHORT}seeds = 1\nwithin_three = 2.0");
     assert!(told(&share).contains("within_three"));
-    assert!(told(&format!("[[comparison]]\nlabel = \"a\"\n{SWING}model = []\nrecording = []")).contains("comparison[0]"));
+    assert!(
+        told(&format!("[[comparison]]\nlabel = \"a\"\n{SWING}model = []\nrecording = []"))
+            .contains("comparison[0]")
+    );
 }

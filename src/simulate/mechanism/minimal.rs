@@ -55,7 +55,9 @@ fn link(mechanism: &Mechanism, j: usize, joint: &HeldJoint) -> Result<Joint, Dis
         return bad("is no hinge: minimal coordinates are of trees of hinges");
     }
     if joint.child != j || joint.parent.is_some_and(|p| p >= j) {
-        return bad("minimal coordinates need a tree, parents first, the bodies in the order of their joints");
+        return bad(
+            "minimal coordinates need a tree, parents first, the bodies in the order of their joints",
+        );
     }
     let (own, body) = (axes(&joint.child_frame), &mechanism.bodies[j]);
     let (base, at) = match joint.parent {
@@ -67,8 +69,7 @@ fn link(mechanism: &Mechanism, j: usize, joint: &HeldJoint) -> Result<Joint, Dis
         translation: base.transpose() * (joint.parent_frame.point_m - at),
     };
     let center = -(own.transpose() * joint.child_frame.point_m);
-    let inertia =
-        own.transpose() * Matrix3::from_diagonal(&Vector3::from(body.inertia_kg_m2)) * own;
+    let inertia = own.transpose() * Matrix3::from_diagonal(&Vector3::from(body.inertia_kg_m2)) * own;
     Ok(Joint {
         name: joint.name.clone(),
         link: body.name.clone(),
@@ -120,7 +121,8 @@ impl MinimalPlant {
     /// One step of the classical rule, the controls held.
     pub(super) fn step(&mut self, controls: &[f64]) {
         let (q, dq, h) = (self.q.clone(), self.dq.clone(), self.h);
-        let along = |x: &[f64], k: &[f64], h: f64| x.iter().zip(k).map(|(x, k)| x + h * k).collect::<Vec<_>>();
+        let along =
+            |x: &[f64], k: &[f64], h: f64| x.iter().zip(k).map(|(x, k)| x + h * k).collect::<Vec<_>>();
         let k1 = (dq.clone(), self.acceleration(&q, &dq, controls));
         let at = |k: &(Vec<f64>, Vec<f64>), h: f64| (along(&q, &k.0, h), along(&dq, &k.1, h));
         let x2 = at(&k1, 0.5 * h);

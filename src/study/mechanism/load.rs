@@ -11,9 +11,7 @@ use super::file::{
     MechanismQuantity, SCHEMA, SimulateMechanism, SoughtFile,
 };
 use super::log::{self, ReadLog};
-use crate::discrete::mechanism::{
-    Attachment, DryFriction, FreeBody, HeldJoint, HeldJointKind, HingeMotor,
-};
+use crate::discrete::mechanism::{Attachment, DryFriction, FreeBody, HeldJoint, HeldJointKind, HingeMotor};
 use crate::discrete::{
     DiscreteForm, Mechanism, MechanismParameter, OutsideImpulses, ResidualWeights, SoughtParameter,
 };
@@ -89,8 +87,7 @@ impl MechanismStudy {
                 None => path.to_owned(),
                 Some(name) => reader.near(name),
             };
-            let own: Vec<&toml::Table> =
-                if other.problem.is_none() { changes.to_vec() } else { vec![] };
+            let own: Vec<&toml::Table> = if other.problem.is_none() { changes.to_vec() } else { vec![] };
             let all: Vec<&toml::Table> = own.into_iter().chain([&other.change]).collect();
             let named = |e: EstimateError| field_error(path, &format!("validation[{i}]"), e.to_string());
             let loaded = Self::load_alone(&at, &all).map_err(named)?;
@@ -152,7 +149,8 @@ impl<'a> Reader<'a> {
         let (read, sealed) = match (&file.log, &file.simulate) {
             (Some(named), None) => {
                 if !file.truth.is_empty() {
-                    return self.error("truth", "is of simulated mechanisms, expected none with a log".into());
+                    return self
+                        .error("truth", "is of simulated mechanisms, expected none with a log".into());
                 }
                 (log::read(self.path, named, &mechanism, file.step_s)?, None)
             }
@@ -199,9 +197,7 @@ impl<'a> Reader<'a> {
                 self.error("impulses", "the form `minimal` needs `hinges`".into())
             }
             (_, None | Some(ImpulsesFile::Twice)) => Ok(OutsideImpulses::Twice),
-            (form, Some(_)) => {
-                self.error("impulses", format!("the form `{}` needs `twice`", form.word()))
-            }
+            (form, Some(_)) => self.error("impulses", format!("the form `{}` needs `twice`", form.word())),
         }
     }
 
@@ -314,6 +310,35 @@ impl<'a> Reader<'a> {
         self.file.parameter.iter().enumerate().map(one).collect()
     }
 
+    /// How the recording is made.
+    fn plan(&self, s: &SimulateMechanism) -> Result<MechanismPlan, EstimateError> {
+        let count = (s.duration_s / self.file.step_s).round() + 1.0;
+        if !(3.0..=LONGEST).contains(&count) {
+            let reason = format!(
+                "{} s in steps of {} s, expected three to a million readings",
+                s.duration_s, self.file.step_s
+            );
+            return self.error("simulate.duration_s", reason);
+        }
+        for (field, value) in [("plant_step_s", s.plant_step_s), ("noise_rad", s.noise_rad + 1.0)] {
+            if !(value > 0.0 && value.is_finite()) || field == "noise_rad" && s.noise_rad < 0.0 {
+                return self.error(&format!("simulate.{field}"), "expected a positive number".into());
+            }
+        }
+        Ok(MechanismPlan {
+            plant: s.plant,
+            plant_step_s: s.plant_step_s,
+            step_s: self.file.step_s,
+            samples: count as usize,
+            start_rad: s.start_rad.clone(),
+            excitation: s.excitation,
+            hold_s: s.hold_s.unwrap_or(self.file.step_s),
+            counts: s.counts.filter(|c| *c > 0),
+            noise_rad: s.noise_rad,
+            seed: s.seed,
+        })
+    }
+
     /// The recording of the true mechanism.
     fn simulate(
         &self,
@@ -331,34 +356,10 @@ impl<'a> Reader<'a> {
         if s.plant == MechanismPlant::Discrete {
             soften(&mut truth, Some(s.plant_compliance), s.plant_relaxation_s);
         }
-        let count = (s.duration_s / self.file.step_s).round() + 1.0;
-        if !(3.0..=LONGEST).contains(&count) {
-            let reason = format!(
-                "{} s in steps of {} s, expected three to a million readings",
-                s.duration_s, self.file.step_s
-            );
-            return self.error("simulate.duration_s", reason);
-        }
-        for (field, value) in [("plant_step_s", s.plant_step_s), ("noise_rad", s.noise_rad + 1.0)] {
-            if !(value > 0.0 && value.is_finite()) || field == "noise_rad" && s.noise_rad < 0.0 {
-                return self.error(&format!("simulate.{field}"), "expected a positive number".into());
-            }
-        }
-        let plan = MechanismPlan {
-            plant: s.plant,
-            plant_step_s: s.plant_step_s,
-            step_s: self.file.step_s,
-            samples: count as usize,
-            start_rad: s.start_rad.clone(),
-            excitation: s.excitation,
-            hold_s: s.hold_s.unwrap_or(self.file.step_s),
-            counts: s.counts.filter(|c| *c > 0),
-            noise_rad: s.noise_rad,
-            seed: s.seed,
-        };
+        let plan = self.plan(s)?;
         let parameters: Vec<MechanismParameter> = sought.iter().map(|s| s.parameter).collect();
-        let MechanismRecording { log, sealed } = record_mechanism(truth, &parameters, &plan)
-            .map_err(|e| self.field("simulate", e.to_string()))?;
+        let MechanismRecording { log, sealed } =
+            record_mechanism(truth, &parameters, &plan).map_err(|e| self.field("simulate", e.to_string()))?;
         Ok((ReadLog { angles: log.angles.clone(), log, first_s: 0.0, notes: vec![] }, sealed))
     }
 }
@@ -421,5 +422,8 @@ fn frame(field: &'static str, file: &FrameFile) -> Result<Attachment, (&'static 
     let x = x / long;
     let y = (y - x * x.dot(&y)).normalize();
     let turn = Rotation3::from_matrix_unchecked(nalgebra::Matrix3::from_columns(&[x, y, x.cross(&y)]));
-    Ok(Attachment { point_m: Vector3::from(file.point_m), rotation: UnitQuaternion::from_rotation_matrix(&turn) })
+    Ok(Attachment {
+        point_m: Vector3::from(file.point_m),
+        rotation: UnitQuaternion::from_rotation_matrix(&turn),
+    })
 }

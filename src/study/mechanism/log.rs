@@ -43,8 +43,7 @@ pub(super) fn read(
         ..LogRequest::default()
     };
     let path = problem.parent().unwrap_or(Path::new(".")).join(&file.file);
-    let found =
-        MeasurementLog::read_request(&path, &model, &request).map_err(|e| refuse(e.to_string()))?;
+    let found = MeasurementLog::read_request(&path, &model, &request).map_err(|e| refuse(e.to_string()))?;
     if let Some((t, joint)) = ambiguous(&found, mechanism) {
         return Err(refuse(format!(
             "{}: `{joint}` changes by nearly half a turn from one reading to the next at {t:.4} s; the turns of an encoder \
@@ -81,12 +80,8 @@ fn on_steps(found: &MeasurementLog, mechanism: &Mechanism, step_s: f64) -> ReadL
     let (first_s, last_s) = (samples[0].t, samples[samples.len() - 1].t);
     let count = ((last_s - first_s) / step_s).floor() as usize + 1;
     let gap = |t: f64| found.gaps.iter().any(|g| t > g.from_s && t < g.to_s);
-    let mut out = ReadLog {
-        log: EncoderLog { step_s, ..Default::default() },
-        angles: vec![],
-        first_s,
-        notes: vec![],
-    };
+    let mut out =
+        ReadLog { log: EncoderLog { step_s, ..Default::default() }, angles: vec![], first_s, notes: vec![] };
     let mut at = 0;
     for k in 0..count {
         let t = first_s + k as f64 * step_s;
