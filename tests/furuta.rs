@@ -215,7 +215,7 @@ fn written(study: &MechanismStudy, folder: &Path, read: impl Fn(f64) -> f64) -> 
 
 #[test]
 fn an_encoder_that_wraps_is_unwrapped_or_told() {
-    let change = "simulate = { duration_s = 4.0 }\nvalidation = []";
+    let change = "simulate = { duration_s = 4.0 }";
     let study = load("furuta_pulse", change).unwrap();
     let furthest = study.log.angles.iter().fold(0.0f64, |m, a| m.max(a[0].abs()));
     assert!(furthest > PI, "{furthest}: nothing wraps");

@@ -326,20 +326,20 @@ impl MechanismCampaign {
             Which::Sweep(i, v) => {
                 let sweep = &self.file.sweep[i];
                 let change = number(&sweep.key, sweep.values[v]);
-                MechanismStudy::load_changed(self.near(&sweep.problem), &[&sweep.change, &change])?
+                MechanismStudy::load_alone(&self.near(&sweep.problem), &[&sweep.change, &change])?
             }
             Which::Seed(i, seed) => {
                 let noise = &self.file.noise[i];
                 let seed = toml::Value::Integer(i64::try_from(seed).unwrap_or(i64::MAX));
                 let simulate = toml::Table::from_iter([("seed".to_owned(), seed)]);
                 let change = toml::Table::from_iter([("simulate".to_owned(), simulate.into())]);
-                MechanismStudy::load_changed(self.near(&noise.problem), &[&noise.change, &change])?
+                MechanismStudy::load_alone(&self.near(&noise.problem), &[&noise.change, &change])?
             }
             Which::Fit(i, m, r) => {
                 let c = &self.file.comparison[i];
                 let load = |r: usize| {
                     let changes = [&c.model[m].change, &c.recording[r].change];
-                    MechanismStudy::load_changed(self.near(&c.problem), &changes)
+                    MechanismStudy::load_alone(&self.near(&c.problem), &changes)
                 };
                 let mut study = load(r)?;
                 for other in (0..c.recording.len()).filter(|other| *other != r) {

@@ -35,7 +35,7 @@ fn a_sweep_keeps_its_promise_or_says_what_it_broke() {
 #[test]
 fn noise_and_models_are_summed_up_alike_in_shards() {
     let models = "[[comparison.model]]\nlabel = \"viscous\"\n\
-        change = { validation = [], simulate = { duration_s = 1.0, plant_step_s = 1e-3 } }\n\
+        change = { simulate = { duration_s = 1.0, plant_step_s = 1e-3 } }\n\
         [[comparison.recording]]\nlabel = \"a\"\n\
         [[comparison.recording]]\nlabel = \"b\"\nchange = { simulate = { start_rad = [2.5] } }\n";
     let text = format!(

@@ -96,8 +96,11 @@ impl MechanismStudy {
         Ok(study)
     }
 
-    /// [`MechanismStudy::load_changed`] without what the problem is to be validated on.
-    pub(super) fn load_alone(path: &Path, changes: &[&toml::Table]) -> Result<Self, EstimateError> {
+    /// [`MechanismStudy::load_changed`] without what the problem's file has it validated on.
+    ///
+    /// # Errors
+    /// As [`MechanismStudy::load`].
+    pub fn load_alone(path: &Path, changes: &[&toml::Table]) -> Result<Self, EstimateError> {
         Reader::read(path, changes)?.study()
     }
 }
