@@ -5,7 +5,7 @@
 //! of the last step and takes over what each solution says; where that goes in a circle all states of sticking and sliding are tried,
 //! and [`lemke`](super::lemke) comes last. Where friction is large several states may be confirmed; [`StepSpace::solutions`] counts them.
 
-use super::equations::{Equations, HingeFriction, Start, coefficient, softness};
+use super::equations::{Equations, HingeFriction, Start, coefficient};
 use super::error::DiscreteError;
 use super::geometry::Geometry;
 use super::lemke::lemke;
@@ -279,7 +279,7 @@ impl StepSpace {
         let width = 13 * equations.dry.len();
         for (f, &j) in equations.dry.iter().enumerate() {
             let (o, dry) = (13 * f, at.mechanism.joints[j].dry().unwrap_or_default());
-            let (_, sigma) = softness(at.mechanism, j, equations.h);
+            let (_, sigma) = equations.softness(at.mechanism, j);
             let mu = coefficient(&dry, at.geometry.joints[j].turning(at.v)).0;
             for (i, arm) in super::equations::arms(&dry).iter().enumerate() {
                 for k in [o + i, o + 5 + i] {

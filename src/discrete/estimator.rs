@@ -90,26 +90,15 @@ impl DiscreteProblem {
         guess: &Trajectory,
         options: SolverOptions,
     ) -> Result<DiscreteEstimate, EstimateError> {
-        self.estimate_as(self, guess, options, Trajectory::clone)
-    }
-
-    /// Solves `problem`, which is this one or this one in other coordinates; `lift` gives the states in those of this one.
-    pub(super) fn estimate_as<P: EstimationProblem>(
-        &self,
-        problem: &P,
-        guess: &Trajectory,
-        options: SolverOptions,
-        lift: impl Fn(&Trajectory) -> Trajectory,
-    ) -> Result<DiscreteEstimate, EstimateError> {
-        let mut solver = Solver::new(problem, options)?;
+        let mut solver = Solver::new(self, options)?;
         let outcome = solver.solve(guess)?;
         let posterior = solver.posterior(|_, _| ())?;
         let coloured = self.coloured(&mut solver, &posterior)?;
-        let (nx, nt) = (problem.size(0).tangent, self.unknowns.len());
+        let (nx, nt) = (self.size(0).tangent, self.unknowns.len());
         let covariance = posterior.arrival.view((nx, nx), (nt, nt)).into_owned();
         let hidden = posterior.unobservable.iter().map(|v| v[nx..].to_vec()).collect();
         let unit = 2.0 * self.weights.angle_rad.powi(2);
-        let mut out = self.result(lift(solver.trajectory()), covariance, hidden)?;
+        let mut out = self.result(solver.trajectory().clone(), covariance, hidden)?;
         out.converged = outcome.status == Status::Converged;
         out.iterations = outcome.record.len().saturating_sub(1);
         out.costs = outcome.record.iter().map(|i| unit * i.cost).collect();
@@ -124,9 +113,9 @@ impl DiscreteProblem {
     }
 
     /// The parameters' covariance by how the stages pull at them.
-    fn coloured<P: EstimationProblem>(
+    fn coloured(
         &self,
-        solver: &mut Solver<'_, P>,
+        solver: &mut Solver<'_, Self>,
         posterior: &Posterior,
     ) -> Result<ColouredCovariance, EstimateError> {
         let mut scores = solver.scores()?;
@@ -216,7 +205,7 @@ impl DiscreteProblem {
         let parameters = (0..self.unknowns.len())
             .map(|i| {
                 let u = &self.unknowns[i];
-                let value = trajectory.theta[i] * u.scale;
+                let value = (trajectory.theta[i] * u.scale).clamp(u.lower, u.upper);
                 let seen = hidden.iter().all(|v| v[i].abs() < 1e-4);
                 let near = |bound: f64| (value - bound).abs() <= 1e-9 * u.scale;
                 ParameterEstimate {

@@ -4,7 +4,7 @@
 //! that hold them together, and a step is that of SPOOK (\[5\], Marklund, Servin and Larson; [`stepper`]). Dry friction is a mixed
 //! complementarity problem, solved by sign states (`complementarity`) with Lemke's method ([`lemke`]) as its judge. [`problem`] states the estimation of states
 //! and parameters for the recursion of [`crate::estimate`], with impulses or with changes of the state as unknowns; [`explicit`] is the paper's own
-//! iteration. All three minimise the same cost. [`reduced`] has the same problem in minimal coordinates. [`furuta`] has the paper's machines.
+//! iteration. All three minimise the same cost. [`furuta`] has the paper's machines.
 //!
 //! Where the paper's formulas contradict each other, finite differences and minimal coordinates decided (see the tests).
 
@@ -22,7 +22,6 @@ pub mod mechanism;
 pub mod observe;
 pub mod parameters;
 pub mod problem;
-pub mod reduced;
 pub mod stepper;
 #[cfg(test)]
 mod tests;
@@ -35,5 +34,4 @@ pub use parameters::MechanismParameter;
 pub use problem::{
     DiscreteForm, DiscreteProblem, EncoderLog, OutsideImpulses, ResidualWeights, SoughtParameter,
 };
-pub use reduced::ReducedProblem;
 pub use stepper::{DiscreteState, Stepper};

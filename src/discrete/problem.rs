@@ -79,7 +79,8 @@ pub struct EncoderLog {
     pub step_s: f64,
     /// Angles of the hinges at each time, rad; a reading that is not finite is none.
     pub angles: Vec<Vec<f64>>,
-    /// Controls from each time to the next, one a joint; the last serve nothing.
+    /// Controls around each time, from half a step before to half a step behind, one a joint; the last serve nothing. (A step's force acts at its beginning, between the
+    /// changes of configuration before and behind it.)
     pub controls: Vec<Vec<f64>>,
 }
 
@@ -179,7 +180,9 @@ impl DiscreteProblem {
     pub fn mechanism_at(&self, theta: &[f64]) -> Mechanism {
         let mut mechanism = self.mechanism.clone();
         for (unknown, theta) in self.unknowns.iter().zip(theta) {
-            unknown.parameter.set(&mut mechanism, theta * unknown.scale);
+            // Bounds are met to rounding.
+            let value = (theta * unknown.scale).clamp(unknown.lower, unknown.upper);
+            unknown.parameter.set(&mut mechanism, value);
         }
         mechanism
     }
@@ -260,9 +263,18 @@ impl DiscreteProblem {
         if self.impulses == OutsideImpulses::Twice { 2 } else { 1 }
     }
 
-    /// Solves the step of stage `k`; the velocities that move the state and its configuration.
-    pub(super) fn step(&self, k: usize, at: Point<'_>, space: &mut DiscreteSpace) -> Result<(), String> {
+    /// Solves the step of stage `k`; the velocities that move the state and its configuration. What dry friction did is remembered: most often it does the same when
+    /// it is asked again.
+    pub(super) fn step(
+        &self,
+        k: usize,
+        at: Point<'_>,
+        space: &mut DiscreteSpace,
+        memory: &mut Vec<f64>,
+    ) -> Result<(), String> {
         let v = &at.x[self.mechanism.pose_numbers()..];
+        let dry = self.equations.dry.len();
+        let known = memory.len() == self.steps() * dry * HingeFriction::NUMBERS;
         for i in 0..self.steps() {
             let p = self.impulse(at.u, i, &space.geometry);
             let start = Start {
@@ -271,11 +283,18 @@ impl DiscreteProblem {
                 v,
                 controls: &self.log.controls[k],
             };
-            space.friction[i] = first_guess(&self.equations, &space.geometry, v);
+            space.friction[i] = if known {
+                let own = memory.chunks_exact(HingeFriction::NUMBERS).skip(i * dry).take(dry);
+                own.map(HingeFriction::from_numbers).collect()
+            } else {
+                first_guess(&self.equations, &space.geometry, v)
+            };
             space.step[i]
                 .solve(&self.equations, start, &p, &mut space.friction[i])
                 .map_err(|e| e.to_string())?;
         }
+        memory.clear();
+        memory.extend(space.friction[..self.steps()].iter().flatten().flat_map(|f| f.numbers()));
         Ok(())
     }
 
@@ -417,7 +436,7 @@ impl EstimationProblem for DiscreteProblem {
             let (pose, velocity) = out.next.split_at_mut(poses);
             let v = &at.x[poses..];
             if self.form == DiscreteForm::Impulses {
-                self.step(k, at, space)?;
+                self.step(k, at, space, &mut out.memory)?;
                 cost += 0.5 * weight * at.u.iter().map(|u| u * u).sum::<f64>();
                 velocity.copy_from_slice(&space.step[0].y[..self.equations.nv]);
                 let w = &space.step[self.steps() - 1].y[..self.equations.nv];

@@ -4,7 +4,6 @@ use std::f64::consts::{PI, TAU};
 
 use super::explicit::LevenbergMarquardt;
 use super::furuta::{FurutaNumbers, furuta};
-use super::mechanism::DryFriction;
 use super::parameters::MechanismParameter as P;
 use super::problem::{
     DiscreteForm, DiscreteProblem, EncoderLog, OutsideImpulses, ResidualWeights, SoughtParameter,
@@ -65,8 +64,8 @@ const FORMS: [(OutsideImpulses, DiscreteForm); 4] = [
 ];
 
 /// Cost and dynamics of stage `k` at a point that is moved by `step` along variable `c`.
-fn nearby<P: EstimationProblem>(
-    p: &P,
+fn nearby(
+    p: &DiscreteProblem,
     at: &Trajectory,
     k: usize,
     c: usize,
@@ -119,75 +118,16 @@ fn stages_are_linearised_as_differences_say() {
     }
 }
 
-#[test]
-fn minimal_coordinates_are_linearised_as_differences_say() {
-    let log = release(0.1, 0.01);
-    let dry = DryFriction { kinetic: 2e-3, excess: 1e-3, rate: 0.1, radius_m: 1.0, creep: 0.0 };
-    let mut mechanism =
-        furuta(&FurutaNumbers { compliance: 1e-7, dry: Some([dry; 2]), ..Default::default() });
-    mechanism.tilt_rad = nalgebra::Vector3::new(0.02, 0.01, -0.03);
-    let mut sought = sought();
-    sought
-        .extend([P::Kinetic(0), P::Excess(1), P::Tilt(0), P::Tilt(2)].map(|p| SoughtParameter::new(p, 2e-3)));
-    let weights = ResidualWeights { kappa: 10.0, angle_rad: 4.43e-4 };
-    let (impulses, form) = (OutsideImpulses::Hinges, DiscreteForm::Impulses);
-    let whole = DiscreteProblem::new(mechanism, log, sought, weights, impulses, form).unwrap();
-    let nt = whole.unknowns().len();
-    let theta = whole.unknowns().iter().map(|u| u.start / u.scale).collect();
-    let p = whole.reduced().unwrap();
-    let state = |k: usize| vec![0.1 + 0.1 * k as f64, 2.0 - 0.1 * k as f64, 1.5, -3.0];
-    let input = |k: usize| vec![2e-3, -1e-3 * k as f64];
-    let at = Trajectory { xs: (0..5).map(state).collect(), us: (0..5).map(input).collect(), theta };
-    for k in [0, 3] {
-        let (size, mut values) = (p.size(k), StageValues::default());
-        let mut model = StageModel::new(size, size.tangent, nt);
-        p.linearise(k, at.at(k), &mut p.workspace(), &mut model, &mut values).unwrap();
-        for c in 0..model.n() {
-            let e = if c < size.input { 1e-6 } else { 1e-5 };
-            let [more, less] = [e, -e].map(|e| nearby(&p, &at, k, c, e, &values.next));
-            for i in 0..size.tangent {
-                let (difference, slope) = ((more.1[i] - less.1[i]) / (2.0 * e), model.jac[(c, i)]);
-                assert!(
-                    (difference - slope).abs() < 1e-6 * (1.0 + slope.abs()),
-                    "{k}: ({c}, {i}) {difference} {slope}"
-                );
-            }
-            let (difference, slope) = ((more.0 - less.0) / (2.0 * e), model.grad[c]);
-            let allowed = 1e-4 * (1.0 + slope.abs()) + 1e-9 * values.cost.abs() / e;
-            assert!((difference - slope).abs() < allowed, "{k}: {c} {difference} {slope}");
-        }
-    }
-}
-
-/// Stiff hinges in maximal coordinates and rigid ones in minimal coordinates: one estimate.
-#[test]
-fn stiff_hinges_end_where_minimal_coordinates_do() {
-    let log = release(2.0, 0.005);
-    let mut mechanism = furuta(&FurutaNumbers { compliance: 1e-9, relaxation_s: 1e-5, ..Default::default() });
-    mechanism.joints.iter_mut().for_each(|j| j.relaxation_s = 1e-5);
-    let options = SolverOptions { parallel: false, ..Default::default() };
-    let weights = ResidualWeights { kappa: 10.0, angle_rad: 4.43e-4 };
-    let (impulses, form) = (OutsideImpulses::Hinges, DiscreteForm::Impulses);
-    let p = DiscreteProblem::new(mechanism, log.clone(), sought(), weights, impulses, form).unwrap();
-    let whole = p.estimate(&p.guess(&log.angles).unwrap(), options).unwrap();
-    let reduced = p.reduced().unwrap().estimate(&log.angles, options).unwrap();
-    assert!(whole.converged && reduced.converged);
-    for (a, b) in whole.parameters.iter().zip(&reduced.parameters) {
-        let apart = (a.value - b.value) / a.deviation.unwrap();
-        println!("{}: {:e} {:e}, {apart:.3} deviations", a.name, a.value, b.value);
-        assert!((a.deviation.unwrap() / b.deviation.unwrap() - 1.0).abs() < 0.5, "{}", a.name);
-    }
-}
-
-/// Gaps count: what 1e-10 a stage leaves open is seen in the estimates, 1e-8 of them, by rows that weigh a million times as much as the readings.
+/// The tolerance counts: where 1e-15 of the cost may still be gained, estimates may be a millionth of a deviation from the minimum. And so do gaps, by rows that weigh a
+/// million times as much as the readings.
 #[test]
 fn the_three_forms_agree() {
     let log = release(2.0, 0.01);
     let options = SolverOptions {
         parallel: false,
-        tolerance: 1e-15,
+        tolerance: 1e-22,
         feasibility: 1e-14,
-        iterations: 60,
+        iterations: 40,
         ..Default::default()
     };
     let implicit = problem(&log, sought(), 1e-3, OutsideImpulses::Twice, DiscreteForm::Impulses);
@@ -195,7 +135,7 @@ fn the_three_forms_agree() {
     let a = implicit.estimate(&implicit.guess(&log.angles).unwrap(), options).unwrap();
     let guess = explicit.guess(&log.angles).unwrap();
     let b = explicit.estimate(&guess, options).unwrap();
-    let exact = LevenbergMarquardt { iterations: 200, gradient: 0.0, step: 1e-13, ..Default::default() };
+    let exact = LevenbergMarquardt { iterations: 60, gradient: 0.0, step: 0.0, ..Default::default() };
     let c = explicit.estimate_explicitly(&guess, exact).unwrap();
     let mut worst = [0.0f64; 2];
     for (i, x) in a.parameters.iter().enumerate() {

@@ -79,7 +79,7 @@ pub struct MechanismPlan {
 /// Readings, and the truth under seal.
 #[derive(Debug)]
 pub struct MechanismRecording {
-    /// What encoders said, and the controls (their mean from each reading to the next).
+    /// What encoders said, and the controls (their mean around each reading).
     pub log: EncoderLog,
     /// True values of what is sought, and true (angles, rates) of the hinges.
     pub sealed: Sealed,
@@ -103,8 +103,7 @@ pub fn record_mechanism(
     let mut draw = ChaCha8Rng::seed_from_u64(plan.seed);
     let mut log = EncoderLog { step_s: plan.step_s, ..Default::default() };
     let (mut states, mut controls) = (vec![], vec![]);
-    let joints = shaper.motors.len();
-    let mut mean = vec![0.0; joints];
+    let mut sums = vec![(vec![0.0; shaper.motors.len()], 0.0); plan.samples + 1];
     for k in 0..plan.samples * every {
         let (angles, rates) = plant.hinges()?;
         if k % hold == 0 {
@@ -114,14 +113,16 @@ pub fn record_mechanism(
             let read = |a: &f64| read(*a, plan, &mut draw);
             log.angles.push(angles.iter().map(read).collect());
             states.push([angles, rates].concat());
-            mean.fill(0.0);
         }
-        mean.iter_mut().zip(&controls).for_each(|(m, u)| *m += u / every as f64);
-        if k % every + 1 == every {
-            log.controls.push(mean.clone());
-        }
+        // Of the reading that is nearest to the middle of the plant's step.
+        let (sum, count) = &mut sums[(2 * k + 1 + every) / (2 * every)];
+        sum.iter_mut().zip(&controls).for_each(|(m, u)| *m += u);
+        *count += 1.0;
         plant.step(&controls)?;
     }
+    sums.truncate(plan.samples);
+    let mean = |(sum, count): (Vec<f64>, f64)| sum.into_iter().map(|s| s / f64::max(count, 1.0)).collect();
+    log.controls = sums.into_iter().map(mean).collect();
     debug_assert_eq!(log.angles[0].len(), hinges.len());
     Ok(MechanismRecording { log, sealed: Sealed::new(values, states) })
 }

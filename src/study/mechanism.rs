@@ -25,6 +25,8 @@ use crate::study::estimation::{IterationRow, ParameterRow, ResidualRow, StudyRes
 use file::{EstimatorForm, SCHEMA};
 pub use load::is_mechanism_problem;
 
+/// Share of a prior's deviation that has to be left for a parameter to count as unseen by the data.
+const UNSEEN: f64 = 0.98;
 /// Stages at which a step is asked whether it is the only one.
 const ASKED: usize = 100;
 
@@ -63,7 +65,7 @@ pub struct MechanismStudy {
 /// What only problems about mechanisms tell.
 #[derive(Debug, Clone, Serialize)]
 pub struct MechanismFindings {
-    /// `implicit`, `minimal`, `inverse` or `explicit`.
+    /// `implicit`, `inverse` or `explicit`.
     pub form: String,
     /// Mean square of the readings' residuals, rad^2.
     pub observation: f64,
@@ -111,10 +113,6 @@ impl MechanismStudy {
 
     /// Minimises.
     fn estimate(&self, problem: &DiscreteProblem) -> Result<DiscreteEstimate, EstimateError> {
-        if self.form == EstimatorForm::Minimal {
-            let reduced = problem.clone().reduced().map_err(|e| self.refuse(&e))?;
-            return reduced.estimate(&self.guess, self.options);
-        }
         let guess = problem.guess(&self.guess).map_err(|e| self.refuse(&e))?;
         if self.form == EstimatorForm::Explicit {
             let options =
@@ -286,6 +284,13 @@ impl MechanismStudy {
             near.clone_from(&angles);
             xs.push([angles, rates].concat());
         }
+        // The rates of a state led to it, those of the next one lead away.
+        let n = near.len();
+        for k in 1..xs.len() {
+            let (before, behind) = xs.split_at_mut(k);
+            let pairs = before[k - 1][n..].iter_mut().zip(&behind[0][n..]);
+            pairs.for_each(|(rate, next)| *rate = 0.5 * (*rate + next));
+        }
         Trajectory { xs, us, theta: estimate.trajectory.theta.clone() }
     }
 
@@ -342,6 +347,13 @@ impl MechanismStudy {
             );
         }
         out.extend(estimate.unobservable.iter().map(|v| format!("nothing is known along {v}")));
+        for (p, sought) in estimate.parameters.iter().zip(&self.sought) {
+            if let (Some(deviation), Some([_, prior])) = (p.deviation, sought.prior)
+                && deviation > UNSEEN * prior * estimate.scale
+            {
+                out.push(format!("the prior alone decides {}", p.name));
+            }
+        }
         let bound = estimate.parameters.iter().filter(|p| p.bound);
         out.extend(bound.map(|p| format!("{} ended at a bound, {:.3e} {}", p.name, p.value, p.unit)));
         let ambiguous = problem.ambiguous_steps(&estimate.trajectory, ASKED);

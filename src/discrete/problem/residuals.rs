@@ -1,6 +1,6 @@
 //! What is paid for besides impulses: encoders, the first state, priors of the parameters.
 
-use super::super::equations::{HingeFriction, Start, softness};
+use super::super::equations::{HingeFriction, Start};
 use super::super::mechanism::add_three;
 use super::super::observe::{encoder, wrapped};
 use super::{DiscreteProblem, DiscreteSpace};
@@ -61,7 +61,7 @@ impl DiscreteProblem {
             self.equations.fill_slopes(start, &free, &y, &[], 0, &mut space.slopes);
             space.geometry.rates(w, &mut rates);
             for (j, g) in space.geometry.joints.iter().enumerate() {
-                let (upsilon, _) = softness(&space.mechanism, j, self.equations.h);
+                let (upsilon, _) = self.equations.softness(&space.mechanism, j);
                 let rows = space.geometry.rows_of(j, nv);
                 for (i, row) in rows.iter().enumerate() {
                     let r = g.row + i;

@@ -43,14 +43,7 @@ impl DiscreteProblem {
     }
 
     /// Slopes of the equations of step `i` by (u, q, v, theta), row-major, into zeros.
-    pub(in crate::discrete) fn step_slopes(
-        &self,
-        k: usize,
-        at: Point<'_>,
-        i: usize,
-        space: &mut DiscreteSpace,
-        d: &mut [f64],
-    ) {
+    fn step_slopes(&self, k: usize, at: Point<'_>, i: usize, space: &mut DiscreteSpace, d: &mut [f64]) {
         let (nv, nu, nt) = (self.equations.nv, at.u.len(), self.unknowns.len());
         let n = nu + 2 * nv + nt;
         let v = &at.x[self.mechanism.pose_numbers()..];

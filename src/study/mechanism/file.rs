@@ -191,8 +191,6 @@ pub(super) enum EstimatorForm {
     /// Impulses are unknowns inside the step: no stiff row gets into the weights.
     #[default]
     Implicit,
-    /// As `implicit`, in minimal coordinates: hinges are rigid. The fastest.
-    Minimal,
     /// Changes of the state are unknowns, impulses follow by inverse dynamics; minimised by the recursion of all estimation problems.
     Inverse,
     /// The same cost as `inverse`, minimised on states and parameters at once by the paper's iteration of Levenberg and Marquardt.
@@ -210,7 +208,7 @@ pub(super) enum ImpulsesFile {
     Twice,
 }
 
-/// Readings from a file: the columns t, q1.., tau1.. of the hinges; `dq1..` are not used. Torques are the controls of motors, in their order of joints. A
+/// Readings from a file: the columns t, q1.., tau1.. of the hinges; `dq1..` may be there. Torques are the controls of motors, in their order of joints. A
 /// line without a line break at the end is left out.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -29,7 +29,7 @@ const SQUARE: f64 = 1e-6;
 impl EstimatorForm {
     pub(super) fn discrete(self) -> DiscreteForm {
         match self {
-            Self::Implicit | Self::Minimal => DiscreteForm::Impulses,
+            Self::Implicit => DiscreteForm::Impulses,
             Self::Inverse | Self::Explicit => DiscreteForm::Changes,
         }
     }
@@ -37,7 +37,6 @@ impl EstimatorForm {
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Implicit => "implicit",
-            Self::Minimal => "minimal",
             Self::Inverse => "inverse",
             Self::Explicit => "explicit",
         }
@@ -192,13 +191,8 @@ impl<'a> Reader<'a> {
 
     fn impulses(&self) -> Result<OutsideImpulses, EstimateError> {
         match (self.file.form, self.file.impulses) {
-            (EstimatorForm::Implicit | EstimatorForm::Minimal, None | Some(ImpulsesFile::Hinges)) => {
-                Ok(OutsideImpulses::Hinges)
-            }
+            (EstimatorForm::Implicit, None | Some(ImpulsesFile::Hinges)) => Ok(OutsideImpulses::Hinges),
             (EstimatorForm::Implicit, Some(ImpulsesFile::Bodies)) => Ok(OutsideImpulses::Bodies),
-            (EstimatorForm::Minimal, Some(_)) => {
-                self.error("impulses", "the form `minimal` needs `hinges`".into())
-            }
             (_, None | Some(ImpulsesFile::Twice)) => Ok(OutsideImpulses::Twice),
             (form, Some(_)) => self.error("impulses", format!("the form `{}` needs `twice`", form.word())),
         }

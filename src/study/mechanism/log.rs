@@ -39,7 +39,7 @@ pub(super) fn read(
     let request = LogRequest {
         unit: if file.degrees { AngleUnit::Degrees } else { AngleUnit::Radians },
         range_s: file.range_s,
-        format: LogFormat { columns, ..LogFormat::default() },
+        format: LogFormat { columns, velocity_half: Some(1), ..LogFormat::default() },
         ..LogRequest::default()
     };
     let path = problem.parent().unwrap_or(Path::new(".")).join(&file.file);
@@ -89,8 +89,9 @@ fn on_steps(found: &MeasurementLog, mechanism: &Mechanism, step_s: f64) -> ReadL
             at += 1;
         }
         let angles = between(samples, at, t, |s| &s.q);
-        let inside: Vec<&Sample> =
-            samples[at..].iter().skip_while(|s| s.t < t).take_while(|s| s.t < t + step_s).collect();
+        let (from, to) = (t - 0.5 * step_s, t + 0.5 * step_s);
+        let begin = samples.partition_point(|s| s.t < from);
+        let inside: Vec<&Sample> = samples[begin..].iter().take_while(|s| s.t < to).collect();
         let torques = if inside.is_empty() {
             between(samples, at, t, |s| &s.tau)
         } else {
