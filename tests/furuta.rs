@@ -50,9 +50,22 @@ fn thirteen_parameters_of_a_swing_up() {
     assert_eq!(result.parameters.len(), 13);
     assert_eq!(result.status, "converged");
     assert!(off(&result, "rod", "J_yy").abs() < 0.01, "{}", off(&result, "rod", "J_yy"));
-    assert!(off(&result, "hinge 1", "motor gain").abs() < 0.02);
+    assert!(off(&result, "hinge 1", "motor gain").abs() < 0.01);
+    // Of the arm's inertia 4.7e-4 kg m^2 is what an error of 1.5 % of all that turns with it makes.
+    let arm = result.parameter("arm", "J_zz").unwrap();
+    assert!((arm.estimate - arm.truth.unwrap()).abs() < 4.7e-4, "{arm:?}");
+    for axis in ["x", "z"] {
+        let tilt = result.parameter("stand", &format!("tilt about {axis}")).unwrap();
+        assert!((tilt.estimate - tilt.truth.unwrap()).abs() < 1e-3, "{tilt:?}");
+    }
     let told = result.warnings.join("\n");
-    assert!(told.contains("turning the stand about gravity"), "{told}");
+    for words in [
+        "turning the stand about gravity",
+        "the prior alone decides J_xx of arm",
+        "the prior alone decides J_yy of arm",
+    ] {
+        assert!(told.contains(words), "{told}");
+    }
     let tilt = result.parameter("stand", "tilt about y").unwrap();
     assert!(tilt.deviation.is_none());
 }
@@ -68,9 +81,9 @@ fn two_plants_give_one_answer() {
             &format!("{short} plant = \"discrete\", plant_step_s = 1e-4, plant_relaxation_s = 2e-5 }}"),
         ),
     ];
-    for (place, name) in [("rod", "J_yy"), ("arm", "J_zz")] {
+    for (place, name, within) in [("rod", "J_yy", 5e-3), ("arm", "J_zz", 3e-2)] {
         let [a, b] = [&minimal, &discrete].map(|r| r.parameter(place, name).unwrap().estimate);
-        assert!((a / b - 1.0).abs() < 5e-3, "{name} of {place}: {a} {b}");
+        assert!((a / b - 1.0).abs() < within, "{name} of {place}: {a} {b}");
     }
 }
 
@@ -177,27 +190,29 @@ fn bad_problems_name_the_field() {
     assert!(said("step_s = inf").contains("step_s"));
 }
 
-/// Friction so large that a hinge may slide on or be held by the very force that its holding causes.
+/// Friction so large that a hinge may slide on or be held by the very force that its holding causes, while the true one has none.
 #[test]
 fn friction_that_leaves_a_choice_is_told() {
-    let change = "kappa = 1.0\nsimulate = { duration_s = 0.5, start_rad = [2.5], noise_rad = 1e-4 }\ncompliance = 1e-6\n\
-        truth = [{}, { value = 0.0 }, { value = 0.0 }]\nparameter = [{}, {}]";
     let folder = tempfile::tempdir().unwrap();
     let mechanism =
         std::fs::read_to_string(Path::new(ROOT).join("scenarios/mechanisms/pendulum.toml")).unwrap();
-    let wild = mechanism.replace("kinetic = 0.0, radius_m = 1.0", "kinetic = 20.0, radius_m = 0.3");
+    let wild =
+        mechanism.replace("kinetic = 0.0, radius_m = 1.0, creep = 300.0", "kinetic = 2.0, radius_m = 0.3");
     assert_ne!(wild, mechanism);
-    std::fs::write(folder.path().join("pendulum.toml"), wild).unwrap();
-    let mut all: toml::Table = change.parse().unwrap();
-    let own = folder.path().join("pendulum.toml").to_str().unwrap().to_owned();
-    all.insert("mechanism".into(), own.into());
-    let told = match MechanismStudy::load_changed(problem("pendulum_viscous"), &[&all]).and_then(|s| s.run())
-    {
+    let own = folder.path().join("pendulum.toml");
+    std::fs::write(&own, wild).unwrap();
+    let mut change: toml::Table = "step_s = 0.001\nsimulate = { duration_s = 1.5, start_rad = [2.5] }\n\
+        truth = [{}, { value = 0.0 }, { value = 0.0 }]"
+        .parse()
+        .unwrap();
+    change.insert("mechanism".into(), own.to_str().unwrap().into());
+    let study = MechanismStudy::load_alone(&problem("pendulum_viscous"), &[&change]).unwrap();
+    let told = match study.run() {
         Ok(result) => result.warnings.join("\n"),
         Err(error) => error.to_string(),
     };
     println!("{told}");
-    assert!(told.contains("not unique") || told.contains("coefficient too large"), "{told}");
+    assert!(told.contains("a step is not unique at"), "{told}");
 }
 
 /// A file with the readings of a simulated problem, angles as `read` has them.

@@ -10,6 +10,7 @@
 //! G v + (4/h) Upsilon g of it, times the mass of the whole, count as impulses ([5, eqs. 3.16 and 3.17] in other weights: there the first inverts a singular
 //! matrix). [`DiscreteForm`] says what the unknowns are. The cost of one trajectory is the same in each.
 
+mod questions;
 mod residuals;
 mod slopes;
 
@@ -296,41 +297,6 @@ impl DiscreteProblem {
         memory.clear();
         memory.extend(space.friction[..self.steps()].iter().flatten().flat_map(|f| f.numbers()));
         Ok(())
-    }
-
-    /// Stages, at most `most` of them and evenly spread, from which dry friction allows more than one step: there the estimate chose one.
-    pub fn ambiguous_steps(&self, along: &Trajectory, most: usize) -> Vec<usize> {
-        let mut found = vec![];
-        if self.equations.dry.is_empty() || most == 0 {
-            return found;
-        }
-        let mut space = self.workspace();
-        for k in (0..self.last()).step_by(self.last().div_ceil(most).max(1)) {
-            let at = along.at(k);
-            self.place(at, &mut space);
-            let v = &at.x[self.mechanism.pose_numbers()..];
-            let p = match self.form {
-                DiscreteForm::Impulses => self.impulse(at.u, 0, &space.geometry),
-                DiscreteForm::Changes => vec![],
-            };
-            let (mechanism, geometry) = (&space.mechanism, &space.geometry);
-            let start = Start { mechanism, geometry, v, controls: &self.log.controls[k] };
-            if space.step[0].usual_solutions(&self.equations, start, &p) > 1 {
-                found.push(k);
-            }
-        }
-        found
-    }
-
-    /// Angles and rates of the hinges at a state, the angles those nearest to `near`, rad and rad/s.
-    pub fn hinge_states(&self, x: &[f64], near: &[f64]) -> (Vec<f64>, Vec<f64>) {
-        let (pose, v) = x.split_at(self.mechanism.pose_numbers());
-        let geometry = Geometry::at(&self.mechanism, pose);
-        let angle = |(j, near): (&usize, &f64)| {
-            near + super::observe::wrapped(super::observe::encoder(&self.mechanism, pose, *j).0 - near)
-        };
-        let rates = self.hinges.iter().map(|&j| geometry.joints[j].turning(v)).collect();
-        (self.hinges.iter().zip(near).map(angle).collect(), rates)
     }
 
     /// Where impulses from outside act.

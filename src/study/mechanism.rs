@@ -201,7 +201,7 @@ impl MechanismStudy {
     pub fn run(self) -> Result<StudyResult, EstimateError> {
         let problem = self.problem(self.mechanism.clone(), self.sought.clone())?;
         let clock = Instant::now();
-        let estimate = self.estimate(&problem)?;
+        let estimate = self.estimate(&problem).map_err(|e| self.explained(&problem, e))?;
         let seconds = clock.elapsed().as_secs_f64();
         let found = problem.mechanism_at(&estimate.trajectory.theta);
         let validation = (self.validation.iter())
@@ -214,6 +214,27 @@ impl MechanismStudy {
         let (problem, status) = (&**name, &**status);
         tracing::info!(problem, status, iterations, cost, samples, seconds, "estimated");
         Ok(result)
+    }
+
+    /// What broke the iteration down, with what dry friction has to do with it.
+    fn explained(&self, problem: &DiscreteProblem, error: EstimateError) -> EstimateError {
+        let guess = problem.guess(&self.guess).ok();
+        match guess.and_then(|guess| self.ambiguity(&problem.ambiguous_steps(&guess, ASKED))) {
+            Some(words) => {
+                let reason = format!("{}: {words}. No estimate: {error}", self.path.display());
+                EstimateError::Recording { reason }
+            }
+            None => error,
+        }
+    }
+
+    /// In words: where steps are not unique, if there is any such place.
+    fn ambiguity(&self, stages: &[usize]) -> Option<String> {
+        let t = self.first_s + *stages.first()? as f64 * self.log.step_s;
+        let (count, asked) = (stages.len(), self.log.angles.len().min(ASKED));
+        Some(format!(
+            "dry friction is so large that a step is not unique at {count} of {asked} times asked, first at {t:.3} s"
+        ))
     }
 
     /// The result, with the truth beside it.
@@ -356,16 +377,8 @@ impl MechanismStudy {
         }
         let bound = estimate.parameters.iter().filter(|p| p.bound);
         out.extend(bound.map(|p| format!("{} ended at a bound, {:.3e} {}", p.name, p.value, p.unit)));
-        let ambiguous = problem.ambiguous_steps(&estimate.trajectory, ASKED);
-        if let Some(first) = ambiguous.first() {
-            let asked = self.log.angles.len().min(ASKED);
-            let t = self.first_s + *first as f64 * self.log.step_s;
-            out.push(format!(
-                "dry friction is so large that a step is not unique at {} of {asked} times asked, first at {t:.3} s: the \
-                 estimate chose one of several motions",
-                ambiguous.len()
-            ));
-        }
+        let ambiguous = self.ambiguity(&problem.ambiguous_steps(&estimate.trajectory, ASKED));
+        out.extend(ambiguous.map(|words| format!("{words}: the estimate chose one of several motions")));
         for other in validation.iter().filter(|v| !v.converged) {
             out.push(format!("the states of `{}` were not fitted to the end", other.label));
         }
