@@ -35,8 +35,10 @@ use crate::regression::filter::Smoothing;
 use crate::robot::Model;
 use crate::simulate::Sealed;
 use crate::study::external::ExternalTorque;
+use crate::study::mechanism::MechanismFindings;
 use crate::study::validation::ValidationFinding;
 pub use combinations::{BaseParameterRow, BaseRows};
+pub(in crate::study) use load::{field_error, lay_over};
 pub use outside::OutsideTorques;
 use residuals::Leftover;
 pub use residuals::ResidualRow;
@@ -198,6 +200,9 @@ pub struct StudyResult {
     pub record: Vec<IterationRow>,
     /// What was done to the logs, in words that name them.
     pub notes: Vec<String>,
+    /// What only problems about mechanisms tell; nothing of others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mechanism: Option<MechanismFindings>,
     /// Times of the samples, s.
     #[serde(skip)]
     pub times_s: Vec<f64>,
@@ -375,6 +380,7 @@ impl EstimationStudy {
             validation,
             state_error,
             notes: self.notes,
+            mechanism: None,
             times_s: self.samples.iter().map(|s| s.t).collect(),
             record: outcome.record.iter().map(IterationRow::from).collect(),
             trajectory: Trajectory {
