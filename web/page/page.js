@@ -1,0 +1,155 @@
+"use strict";
+/* The page: asks the library in WebAssembly, and draws what it answers. */
+(async () => {
+  const MASS_AFTER_MS = 400, NS = "http://www.w3.org/2000/svg";
+  const find = (id) => document.getElementById(id);
+  const bytes = Uint8Array.from(atob(find("wasm").textContent.trim()), (c) => c.charCodeAt(0));
+  const library = await WebAssembly.compile(bytes);
+  /* A solver that no proof calls would ask for the time. */
+  const imports = {};
+  for (const { module, name } of WebAssembly.Module.imports(library)) {
+    (imports[module] ??= {})[name] = () => { throw new Error(`${name} is not there`); };
+  }
+  const lib = (await WebAssembly.instantiate(library, imports)).exports;
+
+  /* Text that the library hands out. */
+  const heard = (at) => {
+    const length = new DataView(lib.memory.buffer).getUint32(at, true);
+    const told = new TextDecoder().decode(new Uint8Array(lib.memory.buffer, at + 4, length));
+    lib.surelift_release(at);
+    return told;
+  };
+  /* One question, one answer; both JSON. */
+  const ask = (question) => {
+    const text = new TextEncoder().encode(JSON.stringify(question));
+    const room = lib.surelift_room(text.length);
+    new Uint8Array(lib.memory.buffer, room, text.length).set(text);
+    try {
+      return JSON.parse(heard(lib.surelift_answer(room, text.length)));
+    } catch (error) {
+      return { fault: { reason: `a fault of surelift itself: ${heard(lib.surelift_last_words()) || error}` } };
+    }
+  };
+
+  const question = {
+    about: "proof", robot: "kinova_gen3_2f85",
+    start: [0, 0.3, 3.1416, -1.8, 0, 0.5, 1.5708], end: [0, 0.7, 3.1416, -1.2, 0, 0.6, 1.5708],
+    duration_s: 3, mass_kg: 1, center_m: [0, 0, 0.12], size_m: [0.06, 0.1, 0.06],
+  };
+  let last = null, timer = 0, queued = false;
+
+  const line = (capsule, kind) => {
+    const [ax, , az, bx, , bz, radius] = capsule;
+    const drawn = document.createElementNS(NS, "line");
+    const ends = { x1: ax, y1: -az, x2: bx + 1e-6, y2: -bz, "stroke-width": 2 * radius, class: kind };
+    for (const [name, value] of Object.entries(ends)) drawn.setAttribute(name, value);
+    return drawn;
+  };
+
+  const draw = (poses) => {
+    const stage = find("stage");
+    stage.replaceChildren();
+    poses.forEach((pose, k) => {
+      const now = k === poses.length - 1 ? "last" : "past", own = pose.capsules.length - pose.payload;
+      pose.capsules.forEach((capsule, c) => stage.append(line(capsule, `${c < own ? "link" : "payload"} ${now}`)));
+    });
+    last = poses[poses.length - 1];
+  };
+
+  const number = (x) => Math.abs(x) < 1 ? x.toFixed(4) : x.toFixed(2);
+  const row = (cells, head) => {
+    const made = document.createElement("tr");
+    for (const text of cells) {
+      const cell = document.createElement(head ? "th" : "td");
+      cell.textContent = text;
+      made.append(cell);
+    }
+    return made;
+  };
+
+  const tell = ({ proof, fault }, ms) => {
+    const verdict = find("verdict"), table = find("margins");
+    table.replaceChildren();
+    const refusal = fault ? fault.reason : proof.refusal;
+    verdict.className = refusal === null ? "proven" : "refused";
+    verdict.textContent = refusal === null ? `Proven for all masses up to ${question.mass_kg.toFixed(1)} kg` : `Not proven: ${refusal}`;
+    find("save").disabled = refusal !== null;
+    find("time").textContent = `${ms.toFixed(0)} ms`;
+    if (!proof) return;
+    draw(proof.poses);
+    if (refusal !== null) return;
+    table.append(row(["to spare", "", "where", "at"], true));
+    for (const { of, value, unit, at, t } of proof.margins) {
+      if (value !== null) table.append(row([of, `${number(value)} ${unit}`, at, `${t.toFixed(2)} s`]));
+    }
+    table.append(row(["tracking error", `${number(Math.max(...proof.tracking_error))} rad`, "at most", ""]));
+  };
+
+  const heaviest = () => {
+    const { heaviest: found, fault } = ask({ ...question, about: "heaviest" });
+    find("heaviest").textContent = fault ? "" : `Here up to ${found.mass_kg.toFixed(2)} kg are provable. A twentieth more: ${found.forbids}.`;
+    document.body.dataset.heaviest = fault ? "" : found.mass_kg;
+  };
+
+  const prove = () => {
+    queued = false;
+    const begun = performance.now();
+    const told = ask(question);
+    tell(told, performance.now() - begun);
+    clearTimeout(timer);
+    find("heaviest").textContent = "Looking for the heaviest payload ...";
+    timer = setTimeout(heaviest, MASS_AFTER_MS);
+  };
+  /* However fast somebody drags, one proof a frame. */
+  const changed = () => {
+    if (!queued) requestAnimationFrame(prove);
+    queued = true;
+  };
+
+  const sliders = {
+    mass: (x) => { question.mass_kg = x; },
+    long: (x) => { question.size_m[2] = x; },
+    wide: (x) => { question.size_m[0] = question.size_m[1] = x; },
+    duration: (x) => { question.duration_s = x; },
+  };
+  for (const [id, set] of Object.entries(sliders)) {
+    const input = find(id), show = () => { input.nextElementSibling.textContent = input.value; };
+    input.addEventListener("input", () => { set(Number(input.value)); show(); changed(); });
+    set(Number(input.value));
+    show();
+  }
+
+  /* The pointer moves the payload's centre in the plane of the drawing, told in the axes of the tool. */
+  const stage = find("stage");
+  const place = (event) => {
+    const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(stage.getScreenCTM().inverse());
+    return [point.x, 0, -point.y];
+  };
+  let from = null;
+  stage.addEventListener("pointerdown", (event) => {
+    if (!event.target.classList.contains("payload") || !event.target.classList.contains("last")) return;
+    from = place(event);
+    stage.setPointerCapture(event.pointerId);
+  });
+  stage.addEventListener("pointermove", (event) => {
+    if (!from || !last) return;
+    const to = place(event), by = to.map((x, k) => x - from[k]);
+    question.center_m = question.center_m.map((x, k) => x + last.axes[k].reduce((sum, axis, i) => sum + axis * by[i], 0));
+    from = to;
+    changed();
+  });
+  stage.addEventListener("pointerup", () => { from = null; });
+
+  find("save").addEventListener("click", () => {
+    const { plan, fault } = ask({ ...question, about: "plan" });
+    if (fault) return;
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([plan.file], { type: "application/json" }));
+    link.download = "plan.json";
+    link.click();
+    URL.revokeObjectURL(link.href);
+  });
+
+  prove();
+  document.body.dataset.ready = "yes";
+})();
