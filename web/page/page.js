@@ -27,7 +27,7 @@
     try {
       return JSON.parse(heard(lib.surelift_answer(room, text.length)));
     } catch (error) {
-      return { fault: { reason: `a fault of surelift itself: ${heard(lib.surelift_last_words()) || error}` } };
+      return { fault: { reason: `a fault of surelift itself (load the page again): ${heard(lib.surelift_last_words()) || error}` } };
     }
   };
 
@@ -87,7 +87,10 @@
 
   const heaviest = () => {
     const { heaviest: found, fault } = ask({ ...question, about: "heaviest" });
-    find("heaviest").textContent = fault ? "" : `Here up to ${found.mass_kg.toFixed(2)} kg are provable. A twentieth more: ${found.forbids}.`;
+    /* Rounded down: a hundredth more was not proven. */
+    const most = fault ? 0 : (Math.floor(found.mass_kg * 100) / 100).toFixed(2);
+    find("heaviest").textContent = fault ? "" : found.mass_kg === 0 ? `Here nothing is provable, however light: ${found.forbids}.`
+      : `Here up to ${most} kg are provable. With 4 % more: ${found.forbids}.`;
     document.body.dataset.heaviest = fault ? "" : found.mass_kg;
   };
 
@@ -152,4 +155,8 @@
 
   prove();
   document.body.dataset.ready = "yes";
-})();
+})().catch((error) => {
+  const verdict = document.getElementById("verdict");
+  verdict.className = "refused";
+  verdict.textContent = `This browser cannot run the page: ${error}`;
+});

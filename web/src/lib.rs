@@ -102,7 +102,7 @@ pub enum Answer {
     Heaviest {
         /// The largest mass that was proven, kg; 0 if none was.
         mass_kg: f64,
-        /// What forbids a little more.
+        /// What stands in the way of 4 % more.
         forbids: String,
     },
     /// The plan file.

@@ -18,8 +18,8 @@ const FIT_CELLS: usize = 16;
 /// Heaviest and lightest payload that is tried, kg.
 const HEAVIEST_KG: f64 = 64.0;
 const LIGHTEST_KG: f64 = 1.0 / 64.0;
-/// Halvings of the interval of masses, in logarithms: to 5 %.
-const HALVINGS: usize = 7;
+/// Halvings of the interval of masses, in logarithms: of a factor 4096 remains one of 1.033.
+const HALVINGS: usize = 8;
 
 /// An arm with an unknown payload.
 pub struct Held {
@@ -82,8 +82,7 @@ pub fn margins(certificate: &Certificate) -> Vec<ProvenMargin> {
     all.into_iter().map(told).collect()
 }
 
-/// The largest mass, kg, for which the motion is proven, and what forbids a little more. More mass makes every bound of the proof larger, so one side of
-/// each bisection is proven and the other is not.
+/// A mass, kg, up to which the motion is proven, and what stands in the way of 4 % more. A bisection: its lower end was proven, its upper end refused.
 pub fn heaviest(curve: &Bezier, held: impl Fn(f64) -> Result<Held, String>) -> Result<(f64, String), String> {
     let tried = |mass_kg: f64| held(mass_kg).and_then(|held| prove(&held, curve).map(drop));
     // What is wrong with the box is no question of mass.

@@ -1,11 +1,11 @@
-// Uses the page as a person would: node visit.mjs CHROMIUM PAGE.html. Drags the payload away from the hand, then asks for a heavy one.
+// Uses the page as a person would: node visit.mjs CHROMIUM PAGE.html [PICTURE.png]. Drags the payload away from the hand, then asks for a heavy one.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
-const [chromium, page] = process.argv.slice(2);
+const [chromium, page, picture] = process.argv.slice(2);
 
 const visit = async () => {
   const find = (selector) => document.querySelector(selector);
@@ -53,7 +53,9 @@ try {
   const visited = join(folder, "page.html");
   writeFileSync(visited, readFileSync(page, "utf8").replace("</html>", `<script>(${visit})();</script></html>`));
   const options = ["--headless", "--no-sandbox", "--disable-gpu", `--user-data-dir=${join(folder, "user")}`, "--window-size=1200,900",
-    "--virtual-time-budget=120000", "--dump-dom", pathToFileURL(visited).href];
+    // The page needs no network, and the browser shall ask for nothing either.
+    "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--virtual-time-budget=120000", "--dump-dom", ...(picture ? [`--screenshot=${picture}`] : []), pathToFileURL(visited).href];
   const dom = execFileSync(chromium, options, { encoding: "utf8", maxBuffer: 1 << 28, timeout: 180_000, stdio: ["ignore", "pipe", "ignore"] });
   const told = /data-visit="([^"]*)"/.exec(dom);
   if (!told) throw new Error("the visit did not come to its end");
