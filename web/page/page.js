@@ -1,42 +1,85 @@
 "use strict";
-/* The page: asks the library in WebAssembly, and draws what it answers. */
+/* The page: asks the library in WebAssembly, and draws what it answers. The library answers in threads of its own, so that nobody waits for a proof. */
 (async () => {
-  const MASS_AFTER_MS = 400, NS = "http://www.w3.org/2000/svg";
+  const PAUSE_MS = 400, NS = "http://www.w3.org/2000/svg";
   const find = (id) => document.getElementById(id);
   const bytes = Uint8Array.from(atob(find("wasm").textContent.trim()), (c) => c.charCodeAt(0));
   const library = await WebAssembly.compile(bytes);
-  /* A solver that no proof calls would ask for the time. */
-  const imports = {};
-  for (const { module, name } of WebAssembly.Module.imports(library)) {
-    (imports[module] ??= {})[name] = () => { throw new Error(`${name} is not there`); };
-  }
-  const lib = (await WebAssembly.instantiate(library, imports)).exports;
 
-  /* Text that the library hands out. */
-  const heard = (at) => {
-    const length = new DataView(lib.memory.buffer).getUint32(at, true);
-    const told = new TextDecoder().decode(new Uint8Array(lib.memory.buffer, at + 4, length));
-    lib.surelift_release(at);
-    return told;
-  };
-  /* One question, one answer; both JSON. */
-  const ask = (question) => {
-    const text = new TextEncoder().encode(JSON.stringify(question));
-    const room = lib.surelift_room(text.length);
-    new Uint8Array(lib.memory.buffer, room, text.length).set(text);
-    try {
-      return JSON.parse(heard(lib.surelift_answer(room, text.length)));
-    } catch (error) {
-      return { fault: { reason: `a fault of surelift itself (load the page again): ${heard(lib.surelift_last_words()) || error}` } };
+  /* Runs in a thread: makes the function that takes one question and gives one answer, both JSON. */
+  const answering = async (library) => {
+    /* A solver that no proof calls would ask for the time. */
+    const imports = {};
+    for (const { module, name } of WebAssembly.Module.imports(library)) {
+      (imports[module] ??= {})[name] = () => { throw new Error(`${name} is not there`); };
     }
+    const lib = (await WebAssembly.instantiate(library, imports)).exports;
+    /* Text that the library hands out. */
+    const heard = (at) => {
+      const length = new DataView(lib.memory.buffer).getUint32(at, true);
+      const told = new TextDecoder().decode(new Uint8Array(lib.memory.buffer, at + 4, length));
+      lib.surelift_release(at);
+      return told;
+    };
+    return (question) => {
+      const text = new TextEncoder().encode(JSON.stringify(question));
+      const room = lib.surelift_room(text.length);
+      new Uint8Array(lib.memory.buffer, room, text.length).set(text);
+      try {
+        return JSON.parse(heard(lib.surelift_answer(room, text.length)));
+      } catch (error) {
+        return { fault: { reason: `a fault of surelift itself: ${heard(lib.surelift_last_words()) || error}` } };
+      }
+    };
   };
+  const script = URL.createObjectURL(new Blob([`
+    const answering = ${answering};
+    let ask = null;
+    onmessage = async ({ data: { library, question } }) => {
+      try {
+        ask ??= await answering(library);
+        postMessage(ask(question));
+      } catch (error) {
+        postMessage({ fault: { reason: String(error) } });
+      }
+    };`], { type: "text/javascript" }));
+
+  /* A thread that answers one question after the other. */
+  class Thread {
+    #worker = new Worker(script);
+    #last = Promise.resolve();
+
+    ask(question) {
+      const asked = structuredClone(question);
+      const answer = this.#last.then(() => new Promise((done) => {
+        this.#worker.onmessage = ({ data }) => done(data);
+        this.#worker.onerror = ({ message }) => done({ fault: { reason: message } });
+        this.#worker.postMessage({ library, question: asked });
+      }));
+      /* After a fault the library is not used again. */
+      this.#last = answer.then(({ fault }) => { if (fault) this.#replace(); });
+      return answer;
+    }
+
+    /* Drops what is being answered: that promise never ends. */
+    drop() {
+      this.#replace();
+      this.#last = Promise.resolve();
+    }
+
+    #replace() {
+      this.#worker.terminate();
+      this.#worker = new Worker(script);
+    }
+  }
+  const prover = new Thread(), searcher = new Thread();
 
   const question = {
     about: "proof", robot: "kinova_gen3_2f85",
     start: [0, 0.3, 3.1416, -1.8, 0, 0.5, 1.5708], end: [0, 0.7, 3.1416, -1.2, 0, 0.6, 1.5708],
     duration_s: 3, mass_kg: 1, center_m: [0, 0, 0.12], size_m: [0.06, 0.1, 0.06],
   };
-  let last = null, timer = 0, queued = false;
+  let last = null, timer = 0, busy = false, stale = false;
 
   const line = (capsule, kind) => {
     const [ax, , az, bx, , bz, radius] = capsule;
@@ -67,13 +110,13 @@
     return made;
   };
 
-  const tell = ({ proof, fault }, ms) => {
+  const tell = ({ proof, fault }, mass_kg, ms) => {
     const verdict = find("verdict"), table = find("margins");
     table.replaceChildren();
     const refusal = fault ? fault.reason : proof.refusal;
-    verdict.className = refusal === null ? "proven" : "refused";
-    verdict.textContent = refusal === null ? `Proven for all masses up to ${question.mass_kg.toFixed(1)} kg` : `Not proven: ${refusal}`;
-    find("save").disabled = refusal !== null;
+    verdict.className = `${refusal === null ? "proven" : "refused"}${stale ? " old" : ""}`;
+    verdict.textContent = refusal === null ? `Proven for all masses up to ${mass_kg.toFixed(1)} kg` : `Not proven: ${refusal}`;
+    find("save").disabled = stale || refusal !== null;
     find("time").textContent = `${ms.toFixed(0)} ms`;
     if (!proof) return;
     draw(proof.poses);
@@ -85,8 +128,9 @@
     table.append(row(["tracking error", `${number(Math.max(...proof.tracking_error))} rad`, "at most", ""]));
   };
 
-  const heaviest = () => {
-    const { heaviest: found, fault } = ask({ ...question, about: "heaviest" });
+  const search = async () => {
+    find("heaviest").textContent = "Looking for the heaviest payload ...";
+    const { heaviest: found, fault } = await searcher.ask({ ...question, about: "heaviest" });
     /* Rounded down: a hundredth more was not proven. */
     const most = fault ? 0 : (Math.floor(found.mass_kg * 100) / 100).toFixed(2);
     find("heaviest").textContent = fault ? "" : found.mass_kg === 0 ? `Here nothing is provable, however light: ${found.forbids}.`
@@ -94,19 +138,30 @@
     document.body.dataset.heaviest = fault ? "" : found.mass_kg;
   };
 
-  const prove = () => {
-    queued = false;
-    const begun = performance.now();
-    const told = ask(question);
-    tell(told, performance.now() - begun);
-    clearTimeout(timer);
-    find("heaviest").textContent = "Looking for the heaviest payload ...";
-    timer = setTimeout(heaviest, MASS_AFTER_MS);
+  /* However fast somebody drags, one proof at a time, and the last one of what is asked last. */
+  const prove = async () => {
+    stale = true;
+    if (busy) return;
+    busy = true;
+    /* What is shown belongs to what is drawn, and is told apart from what is asked. */
+    find("verdict").classList.add("old");
+    find("save").disabled = true;
+    while (stale) {
+      stale = false;
+      const { mass_kg } = question, begun = performance.now();
+      const told = await prover.ask(question);
+      tell(told, mass_kg, performance.now() - begun);
+    }
+    busy = false;
   };
-  /* However fast somebody drags, one proof a frame. */
+
   const changed = () => {
-    if (!queued) requestAnimationFrame(prove);
-    queued = true;
+    if (timer === 0) searcher.drop();
+    clearTimeout(timer);
+    delete document.body.dataset.heaviest;
+    find("heaviest").textContent = "";
+    timer = setTimeout(() => { timer = 0; search(); }, PAUSE_MS);
+    prove();
   };
 
   const sliders = {
@@ -143,8 +198,8 @@
   });
   stage.addEventListener("pointerup", () => { from = null; });
 
-  find("save").addEventListener("click", () => {
-    const { plan, fault } = ask({ ...question, about: "plan" });
+  find("save").addEventListener("click", async () => {
+    const { plan, fault } = await prover.ask({ ...question, about: "plan" });
     if (fault) return;
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([plan.file], { type: "application/json" }));
@@ -153,8 +208,7 @@
     URL.revokeObjectURL(link.href);
   });
 
-  prove();
-  document.body.dataset.ready = "yes";
+  changed();
 })().catch((error) => {
   const verdict = document.getElementById("verdict");
   verdict.className = "refused";
