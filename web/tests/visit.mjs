@@ -64,7 +64,15 @@ const visit = async () => {
   if (picture) writeFileSync(picture, Buffer.from((await call("Page.captureScreenshot")).data, "base64"));
   await see("{ const mass = document.querySelector('#mass'); mass.value = 6; mass.dispatchEvent(new Event('input', { bubbles: true })); }");
   await until(SETTLED);
-  return { first, far, heavy: await see(LOOK) };
+  const heavy = await see(LOOK);
+  // How long a proof takes while nothing else does: the shortest of several.
+  const times = [];
+  for (let k = 0; k < 5; k++) {
+    await see("{ const mass = document.querySelector('#mass'); mass.value = 1; mass.dispatchEvent(new Event('input', { bubbles: true })); }");
+    await until("!document.querySelector('#verdict.old')");
+    times.push(Number.parseFloat((await see(LOOK)).time));
+  }
+  return { first, far, heavy, proof_ms: Math.min(...times) };
 };
 
 try {
