@@ -1,8 +1,8 @@
 //! What a page asks of surelift: whether one motion is provable with a payload of which only a box and a largest mass are known, and how heavy that
 //! payload may be. Questions and answers are JSON; [`memory`] carries them over the border of WebAssembly.
 //!
-//! Nothing here decides: the motion is given, [`surelift::plan::tube_fit`] proposes the tube's constants, and [`surelift::certify`] proves. There are no
-//! clocks and no threads in a browser, and none are needed for that.
+//! Nothing here decides: the motion is given, [`surelift::plan::tube_fit`] proposes the tube's constants, and [`surelift::certify`] proves. WebAssembly
+//! has neither clocks nor threads here, and none are needed for that.
 #![deny(missing_docs)]
 
 pub mod memory;
