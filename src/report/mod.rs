@@ -21,6 +21,8 @@ pub mod overview;
 mod payload;
 mod plots;
 pub mod replay;
+#[cfg(feature = "rerun")]
+pub mod rerun;
 pub mod study;
 pub mod summary;
 pub mod table;
