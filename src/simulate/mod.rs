@@ -23,6 +23,7 @@ mod world;
 
 pub use audit::{Approach, Audit, ClosestPair, Counts, TrackingReference, TrueState};
 pub use faults::Faults;
+pub(crate) use lateness::Lateness;
 pub use mechanism::{
     Excitation, MechanismPlan, MechanismPlant, MechanismRecording, record_mechanism, tree_model,
 };
