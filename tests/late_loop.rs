@@ -211,8 +211,8 @@ fn growth_m(plan: &Plan) -> f64 {
 
 /// With velocities, drives and sensors as arms of its class have them, and on the clock. `docs/howto/late_readings.md` has the figures.
 #[test]
-#[ignore = "minutes: the whole job, ten times"]
-fn the_measured_arm_does_the_main_job_at_length() {
+#[ignore = "minutes, on the wall clock: the whole job, ten times"]
+fn the_measured_arm_does_the_main_job_on_the_clock() {
     let mut done = 0;
     for seed in 0..10 {
         let (task, truth) = Scenario::load("scenarios/dumbbell_c_8lb_measured.toml").unwrap().split();

@@ -28,7 +28,7 @@ pub enum MechanismPlant {
 /// What the motors are told.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case", tag = "kind")]
-pub enum Excitation {
+pub enum MechanismExcitation {
     /// Nothing: the mechanism is let go.
     #[default]
     Release,
@@ -65,7 +65,7 @@ pub struct MechanismPlan {
     /// Angles of the hinges at the beginning, at rest, rad.
     pub start_rad: Vec<f64>,
     /// What the motors are told.
-    pub excitation: Excitation,
+    pub excitation: MechanismExcitation,
     /// Interval over which a control is held, s: a multiple of the plant's.
     pub hold_s: f64,
     /// Counts of an encoder a turn; none: it reads exactly.
@@ -149,7 +149,7 @@ fn multiple(field: &'static str, interval: f64, step: f64) -> Result<usize, Disc
 
 /// Decides on the controls.
 struct Shaper {
-    excitation: Excitation,
+    excitation: MechanismExcitation,
     /// Of each joint: whether it has a motor.
     motors: Vec<bool>,
     /// Inertia of the last body about its hinge, kg m^2, and m g l, J.
@@ -157,10 +157,10 @@ struct Shaper {
 }
 
 impl Shaper {
-    fn new(truth: &Mechanism, excitation: Excitation) -> Result<Self, DiscreteError> {
+    fn new(truth: &Mechanism, excitation: MechanismExcitation) -> Result<Self, DiscreteError> {
         let motors: Vec<bool> = truth.joints.iter().map(|j| j.motor().gain != 0.0).collect();
         let mut last = [0.0; 2];
-        if let Excitation::SwingUp { .. } = excitation {
+        if let MechanismExcitation::SwingUp { .. } = excitation {
             let Some(joint) = truth.joints.last().filter(|j| j.motor().gain == 0.0) else {
                 let reason = "swinging up needs a last joint without a motor".to_owned();
                 return Err(DiscreteError::Recording { what: "excitation".into(), reason });
@@ -177,15 +177,15 @@ impl Shaper {
 
     fn controls(&self, t: f64, angles: &[f64], rates: &[f64]) -> Vec<f64> {
         let size = match self.excitation {
-            Excitation::Release => 0.0,
-            Excitation::Pulse { from_s, to_s, size } => {
+            MechanismExcitation::Release => 0.0,
+            MechanismExcitation::Pulse { from_s, to_s, size } => {
                 if (from_s..to_s).contains(&t) {
                     size
                 } else {
                     0.0
                 }
             }
-            Excitation::SwingUp { gain, most } => {
+            MechanismExcitation::SwingUp { gain, most } => {
                 let (angle, rate) = (angles[angles.len() - 1], rates[rates.len() - 1]);
                 let [inertia, weight] = self.last;
                 let lacks = 0.5 * inertia * rate * rate - weight * (1.0 + angle.cos());

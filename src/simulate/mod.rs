@@ -25,7 +25,7 @@ pub use audit::{Approach, Audit, ClosestPair, Counts, TrackingReference, TrueSta
 pub use faults::Faults;
 pub(crate) use lateness::Lateness;
 pub use mechanism::{
-    Excitation, MechanismPlan, MechanismPlant, MechanismRecording, record_mechanism, tree_model,
+    MechanismExcitation, MechanismPlan, MechanismPlant, MechanismRecording, record_mechanism, tree_model,
 };
 pub use object::SimulatedObject;
 pub use paced::Paced;

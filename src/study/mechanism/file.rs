@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::simulate::{Excitation, MechanismPlant};
+use crate::simulate::{MechanismExcitation, MechanismPlant};
 
 /// The version of both formats that this crate reads.
 pub(super) const SCHEMA: u32 = 1;
@@ -245,7 +245,7 @@ pub(super) struct SimulateMechanism {
     pub start_rad: Vec<f64>,
     /// What the motors are told.
     #[serde(default)]
-    pub excitation: Excitation,
+    pub excitation: MechanismExcitation,
     /// Interval over which a control is held, s; left out: `step_s`.
     pub hold_s: Option<f64>,
     /// Counts of an encoder a turn; left out: it reads exactly but for the noise.
