@@ -1,23 +1,57 @@
 //! A swing-up of the Furuta pendulum, 10 s in steps of 10 ms, 13 parameters, on one core: the minimisation, and the whole estimate with its deviations. And one
-//! iteration of one cost (changes of states as unknowns): the recursion over stages against the Cholesky factor of the arrow-banded normal equations.
+//! cost (changes of states as unknowns), minimised by the recursion over stages and by Levenberg and Marquardt's method, whose normal equations are arrow-banded: their
+//! own factor against faer's sparse one.
 
 use std::path::Path;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use surelift::discrete::explicit::{LevenbergMarquardt, levenberg_marquardt};
+use faer::linalg::solvers::Solve;
+use faer::sparse::linalg::solvers::{Llt, SymbolicLlt};
+use faer::sparse::{SparseColMat, Triplet};
+use faer::{Mat, Side};
+use surelift::discrete::explicit::{
+    LevenbergMarquardt, NormalEquations, explicit_step, levenberg_marquardt, normal_equations,
+};
 use surelift::discrete::{DiscreteForm, DiscreteProblem, OutsideImpulses};
 use surelift::estimate::{Solver, SolverOptions};
 use surelift::study::mechanism::MechanismStudy;
 
-fn swing_up(c: &mut Criterion) {
+/// Damping of the steps that are compared.
+const DAMPING: f64 = 1e-3;
+
+fn study() -> MechanismStudy {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/estimation");
-    let study = MechanismStudy::load(folder.join("furuta_swing_up.toml")).unwrap();
-    let stated = |impulses, form| {
-        let (log, sought) = (study.log.clone(), study.sought.clone());
-        DiscreteProblem::new(study.mechanism.clone(), log, sought, study.weights, impulses, form).unwrap()
-    };
+    MechanismStudy::load(folder.join("furuta_swing_up.toml")).unwrap()
+}
+
+fn stated(study: &MechanismStudy, impulses: OutsideImpulses, form: DiscreteForm) -> DiscreteProblem {
+    let (log, sought) = (study.log.clone(), study.sought.clone());
+    DiscreteProblem::new(study.mechanism.clone(), log, sought, study.weights, impulses, form).unwrap()
+}
+
+/// The normal equations as faer takes them.
+struct Sparse {
+    matrix: SparseColMat<usize, f64>,
+    right: Mat<f64>,
+}
+
+impl Sparse {
+    fn new(equations: &NormalEquations) -> Self {
+        let n = equations.size;
+        let entries: Vec<_> = equations.entries.iter().map(|&(i, j, x)| Triplet::new(i, j, x)).collect();
+        let matrix = SparseColMat::try_new_from_triplets(n, n, &entries).unwrap();
+        Self { matrix, right: Mat::from_fn(n, 1, |i, _| equations.right[i]) }
+    }
+
+    fn solve(&self) -> Mat<f64> {
+        self.matrix.sp_cholesky(Side::Lower).unwrap().solve(&self.right)
+    }
+}
+
+fn swing_up(c: &mut Criterion) {
+    let study = study();
     let options = SolverOptions { parallel: false, ..study.options };
-    let whole = stated(OutsideImpulses::Hinges, DiscreteForm::Impulses);
+    let whole = stated(&study, OutsideImpulses::Hinges, DiscreteForm::Impulses);
     let mut group = c.benchmark_group("swing_up");
     group.sample_size(10);
     let guess = whole.guess(&study.guess).unwrap();
@@ -25,18 +59,43 @@ fn swing_up(c: &mut Criterion) {
         b.iter(|| Solver::new(&whole, options).unwrap().solve(&guess).unwrap())
     });
     group.bench_function("estimate", |b| b.iter(|| whole.estimate(&guess, options).unwrap()));
-    let changes = stated(OutsideImpulses::Twice, DiscreteForm::Changes);
+    let changes = stated(&study, OutsideImpulses::Twice, DiscreteForm::Changes);
     let guess = changes.guess(&study.guess).unwrap();
-    let one = SolverOptions { iterations: 1, ..options };
-    group.bench_function("iteration/recursion", |b| {
-        b.iter(|| Solver::new(&changes, one).unwrap().solve(&guess).unwrap())
+    group.bench_function("changes/recursion", |b| {
+        b.iter(|| Solver::new(&changes, options).unwrap().solve(&guess).unwrap())
     });
-    let one = LevenbergMarquardt { iterations: 1, ..LevenbergMarquardt::default() };
-    group.bench_function("iteration/cholesky", |b| {
-        b.iter(|| levenberg_marquardt(&changes, &guess, one).unwrap())
+    let exact = LevenbergMarquardt { gradient: 0.0, ..LevenbergMarquardt::default() };
+    group.bench_function("changes/levenberg_marquardt", |b| {
+        b.iter(|| levenberg_marquardt(&changes, &guess, exact).unwrap())
     });
     group.finish();
 }
 
-criterion_group!(benches, swing_up);
+/// One step of one cost at the guess: linearised, factored, solved.
+fn step(c: &mut Criterion) {
+    let study = study();
+    let changes = stated(&study, OutsideImpulses::Twice, DiscreteForm::Changes);
+    let guess = changes.guess(&study.guess).unwrap();
+    let mut group = c.benchmark_group("step");
+    group.sample_size(10);
+    // The trial of the step is in it.
+    let one = SolverOptions { parallel: false, iterations: 1, ..study.options };
+    group.bench_function("recursion", |b| {
+        b.iter(|| Solver::new(&changes, one).unwrap().solve(&guess).unwrap())
+    });
+    group.bench_function("arrow", |b| b.iter(|| explicit_step(&changes, &guess, DAMPING).unwrap().unwrap()));
+    let sparse = || Sparse::new(&normal_equations(&changes, &guess, DAMPING).unwrap());
+    group.bench_function("faer", |b| b.iter(|| sparse().solve()));
+    group.bench_function("normal_equations", |b| {
+        b.iter(|| normal_equations(&changes, &guess, DAMPING).unwrap())
+    });
+    let whole = sparse();
+    let symbolic = SymbolicLlt::try_new(whole.matrix.symbolic(), Side::Lower).unwrap();
+    group.bench_function("faer/factor", |b| {
+        b.iter(|| Llt::try_new_with_symbolic(symbolic.clone(), whole.matrix.as_ref(), Side::Lower).unwrap())
+    });
+    group.finish();
+}
+
+criterion_group!(benches, swing_up, step);
 criterion_main!(benches);

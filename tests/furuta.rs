@@ -70,6 +70,22 @@ fn thirteen_parameters_of_a_swing_up() {
     assert!(tilt.deviation.is_none());
 }
 
+/// A reading every 20 ms. With steps as long the inertias are 2 % and 15 % off.
+#[test]
+fn shorter_steps_of_the_model_take_its_bias_away() {
+    let all = |result: &StudyResult| {
+        [("rod", "J_yy"), ("arm", "J_zz")].map(|(place, name)| off(result, place, name).abs())
+    };
+    let [long, short] =
+        ["", "model_step_s = 0.002"].map(|finer| run("furuta_synthetic", &format!("{STIFF}{finer}")));
+    assert_eq!((long.samples, short.samples), (501, 5001));
+    assert_eq!(long.residuals[0].count, short.residuals[0].count);
+    assert!(all(&long).iter().all(|e| *e > 0.01), "{:?}", all(&long));
+    assert!(all(&short).iter().all(|e| *e < 0.01), "{:?}", all(&short));
+}
+
+const STIFF: &str = "step_s = 0.02\ncompliance = 1e-6\n";
+
 /// The plant in minimal coordinates and the discrete one, finer and stiffer than the model, give the same estimates.
 #[test]
 fn two_plants_give_one_answer() {
@@ -155,11 +171,54 @@ fn what_cannot_be_is_refused_by_name() {
     assert!(said(&[("name = \"rod\"", "name = \"arm\"")], "").contains("is there twice"));
 }
 
+/// Nothing drives the motor of a release, so nothing tells its gain.
+#[test]
+fn directions_that_nothing_tells_of_are_named() {
+    let thirteenth = "parameter = [{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, \
+        { of = \"hinge 1\", quantity = \"gain\", start = 6.0 }]\nsimulate = { duration_s = 2.0 }";
+    let result = run("furuta_release", thirteenth);
+    let told = result.warnings.join("\n");
+    for words in ["turning the stand about gravity", "+1.00 motor gain of hinge 1"] {
+        assert!(told.contains(&format!("nothing is known along {words}")), "{told}");
+    }
+    assert!(result.parameter("hinge 1", "motor gain").unwrap().deviation.is_none());
+}
+
+/// By the program: an error with names, and no folder of results.
+#[test]
+fn the_program_refuses_what_cannot_be_and_writes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let read = |file: &str| std::fs::read_to_string(Path::new(ROOT).join("scenarios").join(file)).unwrap();
+    let mechanism = read("mechanisms/furuta.toml");
+    let rigid = mechanism.replace("_m_n = 1e-4", "_m_n = 0.0").replace("_nm = 1e-4", "_nm = 0.0");
+    let again = rigid[rigid.rfind("[[joint]]").unwrap()..].replace("hinge 2", "hinge 3");
+    let problem = read("estimation/furuta_release.toml");
+    let problem = problem.replace("../mechanisms/furuta.toml", "mechanism.toml");
+    std::fs::write(folder.path().join("problem.toml"), problem).unwrap();
+    for (text, words) in [
+        (format!("{rigid}\n{again}"), ["over-constrained", "hinge 3"]),
+        (mechanism.replace("[1e-4, 4e-3, 4e-3]", "[1e-4, 0.0, 4e-3]"), ["`inertia_kg_m2` is 0", "rod"]),
+    ] {
+        assert_ne!(text, mechanism);
+        std::fs::write(folder.path().join("mechanism.toml"), text).unwrap();
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_surelift"));
+        let command = command.current_dir(folder.path()).args(["estimate", "problem.toml", "--out", "found"]);
+        let output = command.output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        assert!(words.iter().all(|w| told.contains(w)) && told.contains("mechanism.toml"), "{told}");
+        assert!(!folder.path().join("found").exists());
+    }
+}
+
 #[test]
 fn bad_problems_name_the_field() {
     let said = |change: &str| load("furuta_release", change).map(|_| ()).unwrap_err().to_string();
     for (change, field) in [
         ("step_s = 0.0", "step_s"),
+        ("model_step_s = 0.0", "model_step_s"),
+        ("model_step_s = nan", "model_step_s"),
+        ("model_step_s = 1e-9", "model_step_s"),
         ("kappa = nan", "kappa"),
         ("encoder_rad = -1.0", "encoder_rad"),
         ("schema = 2", "schema"),

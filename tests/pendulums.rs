@@ -8,6 +8,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use surelift::estimate::{Rollout, Solver, SolverOptions, Status};
 use surelift::identify::Unknown;
+use surelift::multibody::parameters::JointParameter;
 use surelift::multibody::{Formulation, MultibodyProblem};
 use surelift::recording::{LogRequest, MeasurementLog, Sample};
 use surelift::regression::filter::Smoothing;
@@ -389,4 +390,93 @@ fn nothing_estimated_is_no_fault() {
     std::fs::write(file.path(), text).unwrap();
     let result = EstimationStudy::load(file.path()).unwrap().run().unwrap();
     assert!(result.parameters.is_empty() && result.base.is_none());
+}
+
+/// The problem `name` about another recording, with joints that have these friction parameters besides rotor and offset, and no others.
+fn with_friction(name: &str, file: &str, model: &[(JointParameter, f64, f64)]) -> EstimationStudy {
+    let change = format!("[[log]]\nfile = \"{file}\"");
+    let mut study = EstimationStudy::load_changed(path(name), &[&change.parse().unwrap()]).unwrap();
+    let robot = study.robot.clone();
+    let bodies = study.map.bodies.len();
+    study.deviations.theta.truncate(10 * bodies);
+    study.map.joints.clear();
+    for j in 0..robot.nv() {
+        for which in [JointParameter::Coulomb, JointParameter::Viscous] {
+            study.map.nominal[which.index(&robot, j)] = 0.0;
+        }
+        let fixed = [(JointParameter::Armature, 2.2e-3, 1e-3), (JointParameter::Offset, 0.0, 0.5)];
+        for (which, start, deviation) in model.iter().copied().chain(fixed) {
+            study.map.nominal[which.index(&robot, j)] = start;
+            study.map.joints.push((j, which));
+            study.deviations.theta.push(deviation);
+        }
+    }
+    study
+}
+
+/// The least cost a sample, and the physical parameters there.
+fn explained(study: &EstimationStudy) -> (f64, Vec<f64>) {
+    let problem = study.problem().unwrap();
+    let options = SolverOptions { significance: 1e-3, ..study.options };
+    let mut solver = Solver::new(&problem, options).unwrap();
+    let outcome = solver.solve(&problem.guess()).unwrap();
+    let mut p = study.map.nominal.clone();
+    study.map.fill(&study.robot, &solver.trajectory().theta, &mut p);
+    println!("  {:?} after {}", outcome.status, outcome.record.len());
+    (outcome.cost / study.samples.len() as f64, p)
+}
+
+/// Mean cost a sample of what each recording's parameters leave of the other one, whose states alone are fitted.
+fn cross_validation(name: &str, files: [&str; 2], model: &[(JointParameter, f64, f64)]) -> [f64; 2] {
+    let mut costs = [0.0; 2];
+    for (own, other) in [(0, 1), (1, 0)] {
+        let (cost, p) = explained(&with_friction(name, files[own], model));
+        let mut study = with_friction(name, files[other], model);
+        study.map.nominal = p;
+        study.map.bodies.clear();
+        study.map.joints.clear();
+        study.deviations.theta.clear();
+        let (left, p) = explained(&study);
+        println!("  {}: {cost:.4}, {} by it: {left:.4}", files[own], files[other]);
+        for j in 0..study.robot.nv() {
+            let values =
+                model.iter().map(|m| format!("{} {:.4}", m.0.name().0, p[m.0.index(&study.robot, j)]));
+            println!("    {}: {}", study.robot.joints[j].name, values.collect::<Vec<_>>().join(", "));
+        }
+        costs[0] += cost / 2.0;
+        costs[1] += left / 2.0;
+    }
+    costs
+}
+
+/// Costs and cross-validation of viscous, dry and Stribeck friction.
+fn friction_models(name: &str, files: [&str; 2]) -> [[f64; 2]; 3] {
+    use JointParameter as P;
+    let stribeck = [
+        (P::Viscous, 0.01, 0.5),
+        (P::Coulomb, 0.1, 1.0),
+        (P::StribeckHeight, 0.05, 1.0),
+        (P::StictionRate, 20.0, 1.0),
+        (P::StribeckRate, 1.0, 2.0),
+    ];
+    [("viscous", 1), ("dry", 2), ("Stribeck", 5)].map(|(label, count)| {
+        println!("{name}, {label}:");
+        let costs = cross_validation(name, files, &stribeck[..count]);
+        println!("{name}, {label}: cost {:.4}, cross-validation {:.4}", costs[0], costs[1]);
+        costs
+    })
+}
+
+/// In minimal coordinates: what each recording teaches of friction, tried on the other one.
+#[test]
+fn dry_friction_explains_what_it_was_not_learnt_from() {
+    let simple = friction_models("simple_1", ["simple_pendulum_1.csv", "simple_pendulum_2.csv"]);
+    assert!(simple[1][1] < simple[0][1], "{simple:?}");
+}
+
+#[test]
+#[ignore = "at length: some minutes"]
+fn at_length_friction_of_double_pendulums() {
+    let double = friction_models("double_4", ["double_pendulum_4.csv", "double_pendulum_5.csv"]);
+    assert!(double[1][1] < double[0][1], "{double:?}");
 }

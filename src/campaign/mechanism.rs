@@ -4,6 +4,7 @@
 //! A *sweep* changes one key of a problem, *noise* its seed; a *comparison* fits each model to each recording and lets it explain the others. A sweep and
 //! noise may promise something; a comparison is a measurement.
 
+mod plot;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -47,8 +48,11 @@ struct SweepFile {
     /// What else is changed.
     #[serde(default)]
     change: toml::Table,
-    /// The key.
+    /// The key; dots lead into tables.
     key: String,
+    /// Further keys that get the same value.
+    #[serde(default)]
+    also: Vec<String>,
     /// Its values.
     values: Vec<f64>,
     /// What is promised of it; left out: nothing.
@@ -209,8 +213,12 @@ impl MechanismTrial {
     }
 }
 
+/// The change that gives the key, in the tables that its dots lead into, this value.
 fn number(key: &str, value: f64) -> toml::Table {
-    toml::Table::from_iter([(key.to_owned(), toml::Value::Float(value))])
+    let mut parts = key.rsplit('.');
+    let last = parts.next().unwrap_or(key).to_owned();
+    let inner = toml::Table::from_iter([(last, toml::Value::Float(value))]);
+    parts.fold(inner, |inner, part| toml::Table::from_iter([(part.to_owned(), inner.into())]))
 }
 
 impl MechanismCampaign {
@@ -325,8 +333,10 @@ impl MechanismCampaign {
         let mut study = match which {
             Which::Sweep(i, v) => {
                 let sweep = &self.file.sweep[i];
-                let change = number(&sweep.key, sweep.values[v]);
-                MechanismStudy::load_alone(&self.near(&sweep.problem), &[&sweep.change, &change])?
+                let keys = std::iter::once(&sweep.key).chain(&sweep.also);
+                let changes: Vec<_> = keys.map(|key| number(key, sweep.values[v])).collect();
+                let all: Vec<_> = std::iter::once(&sweep.change).chain(&changes).collect();
+                MechanismStudy::load_alone(&self.near(&sweep.problem), &all)?
             }
             Which::Seed(i, seed) => {
                 let noise = &self.file.noise[i];
@@ -409,7 +419,7 @@ impl Trials for MechanismCampaign {
             verdict,
             table: table.rows,
             summary: json!({ "schema": 1, "name": self.file.name, "parts": parts, "trials": trials }),
-            files: vec![],
+            files: plot::figures(&self.file.sweep, &trials)?,
         })
     }
 }

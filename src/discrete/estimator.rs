@@ -48,7 +48,7 @@ pub struct DiscreteEstimate {
     pub parameters: Vec<ParameterEstimate>,
     /// Directions of the parameters that nothing tells of, in words.
     pub unobservable: Vec<String>,
-    /// |y - angles|^2 over the number of times, rad^2.
+    /// |y - angles|^2 over the number of times that have readings, rad^2.
     pub observation: f64,
     /// kappa |p|^2 over the number of times, rad^2.
     pub state: f64,
@@ -184,8 +184,14 @@ impl DiscreteProblem {
                 }
             });
         }
-        let count = self.log.angles.len() as f64;
+        let count = self.times();
         Ok((seen / count, (2.0 * cost * self.weights.angle_rad.powi(2) - seen) / count))
+    }
+
+    /// At how many times there is a reading.
+    fn times(&self) -> f64 {
+        let read = |angles: &&Vec<f64>| angles.iter().any(|a| a.is_finite());
+        self.log.angles.iter().filter(read).count() as f64
     }
 
     fn result(
@@ -199,7 +205,7 @@ impl DiscreteProblem {
         let free = 2 * (self.equations.nv - self.equations.nr.min(self.equations.nv));
         let taken = self.unknowns.len() - hidden.len().min(self.unknowns.len()) + free;
         let freedom = readings.saturating_sub(taken).max(1) as f64;
-        let count = self.log.angles.len() as f64;
+        let count = self.times();
         let scale = ((observation + state) * count / freedom).sqrt() / self.weights.angle_rad;
         let names: Vec<String> = self.unknowns.iter().map(|u| u.parameter.name(&self.mechanism)).collect();
         let parameters = (0..self.unknowns.len())

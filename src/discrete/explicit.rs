@@ -71,6 +71,56 @@ pub struct ExplicitOutcome {
     pub information: Mat,
 }
 
+/// The normal equations of one iteration, entry by entry, for a sparse solver that is not this crate's.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NormalEquations {
+    /// How many unknowns: tangents of the states one after the other, then the parameters in their units of scale.
+    pub size: usize,
+    /// Row, column and value of entries of the lower triangle. Those of one place add up.
+    pub entries: Vec<(usize, usize, f64)>,
+    /// The right-hand side: minus half the gradient of kappa |p|^2 + |y|^2.
+    pub right: Vec<f64>,
+}
+
+/// The normal equations at a trajectory, with this much damping on their diagonal.
+///
+/// # Errors
+/// [`EstimateError::Stage`] where a stage cannot be evaluated.
+pub fn normal_equations(
+    problem: &DiscreteProblem,
+    at: &Trajectory,
+    damping: f64,
+) -> Result<NormalEquations, EstimateError> {
+    let mut pass = Pass::new(problem);
+    let (b, nt) = (pass.start(), problem.unknowns.len());
+    let size = b * at.xs.len() + nt;
+    let (mut entries, mut right) = (vec![], vec![0.0; size]);
+    for k in 0..at.xs.len() {
+        pass.front(at, k)?;
+        let n = pass.front.rows();
+        let place = |i: usize| if i < n - nt { k * b + i } else { size - n + i };
+        for j in 0..n {
+            right[place(j)] += pass.right[j];
+            entries.extend((j..n).map(|i| (place(i), place(j), pass.front[(i, j)])));
+        }
+    }
+    entries.extend((0..size).map(|i| (i, i, damping)));
+    Ok(NormalEquations { size, entries, right })
+}
+
+/// One step of the iteration, without judging it: states, then parameters. Nothing where the equations are not positive definite.
+///
+/// # Errors
+/// [`EstimateError::Stage`] where a stage cannot be evaluated.
+pub fn explicit_step(
+    problem: &DiscreteProblem,
+    at: &Trajectory,
+    damping: f64,
+) -> Result<Option<Vec<Vec<f64>>>, EstimateError> {
+    let mut pass = Pass::new(problem);
+    Ok(if pass.linearise(at, damping)? { pass.step(&at.theta, damping) } else { None })
+}
+
 /// Scratch space and the present linearisation.
 struct Pass<'a> {
     problem: &'a DiscreteProblem,
@@ -203,9 +253,20 @@ impl<'a> Pass<'a> {
 
     /// Linearises at a trajectory and factors with this damping; false where that fails.
     fn linearise(&mut self, at: &Trajectory, alpha: f64) -> Result<bool, EstimateError> {
-        let (problem, unit) = (self.problem, self.unit());
-        let (nv, nt) = (problem.equations.nv, problem.unknowns.len());
-        let (b, poses, last) = (2 * nv, problem.mechanism.pose_numbers(), problem.last());
+        let b = self.start();
+        for k in 0..at.xs.len() {
+            self.front(at, k)?;
+            if !self.arrow.push(&mut self.front, &mut self.right, b, alpha) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Forgets all fronts; the size of a state.
+    fn start(&mut self) -> usize {
+        let (b, nt) = (2 * self.problem.equations.nv, self.problem.unknowns.len());
+        let last = self.problem.last();
         self.arrow.start(b, nt);
         self.gradient.clear();
         self.gradient.resize(last + 2, vec![]);
@@ -213,42 +274,45 @@ impl<'a> Pass<'a> {
             g.resize(if k <= last { b } else { nt }, 0.0);
         }
         self.largest = 0.0;
-        for k in 0..=last {
-            let n = b + nt + if k < last { b } else { 0 };
-            self.front.reset(n, n);
-            self.right.clear();
-            self.right.resize(n, 0.0);
-            let point = Point { x: &at.xs[k], u: &[], theta: &at.theta };
-            problem.place(point, &mut self.space);
-            let (front, right) = (&mut self.front, &mut self.right);
-            problem.state_residuals(k, point, &mut self.space, |r, weight, slopes| {
-                axpy(unit * weight * r, slopes, right);
-                for (j, &s) in slopes.iter().enumerate().filter(|(_, s)| **s != 0.0) {
-                    axpy(unit * weight * s, &slopes[j..], &mut front.col_mut(j)[j..]);
-                }
-            });
-            if k == 0 {
-                for (i, u) in problem.unknowns.iter().enumerate() {
-                    if let Some((r, weight)) = prior(u, at.theta[i]) {
-                        self.front[(n - nt + i, n - nt + i)] += unit * weight;
-                        self.right[n - nt + i] += unit * weight * r;
-                    }
-                }
+        b
+    }
+
+    /// What couples state `k` with the next one and the parameters: `front` (lower triangle) and `right`, minus the half gradient.
+    fn front(&mut self, at: &Trajectory, k: usize) -> Result<(), EstimateError> {
+        let (problem, unit) = (self.problem, self.unit());
+        let (nv, nt) = (problem.equations.nv, problem.unknowns.len());
+        let (b, poses, last) = (2 * nv, problem.mechanism.pose_numbers(), problem.last());
+        let n = b + nt + if k < last { b } else { 0 };
+        self.front.reset(n, n);
+        self.right.clear();
+        self.right.resize(n, 0.0);
+        let point = Point { x: &at.xs[k], u: &[], theta: &at.theta };
+        problem.place(point, &mut self.space);
+        let (front, right) = (&mut self.front, &mut self.right);
+        problem.state_residuals(k, point, &mut self.space, |r, weight, slopes| {
+            axpy(unit * weight * r, slopes, right);
+            for (j, &s) in slopes.iter().enumerate().filter(|(_, s)| **s != 0.0) {
+                axpy(unit * weight * s, &slopes[j..], &mut front.col_mut(j)[j..]);
             }
-            if k < last {
-                let w = self.velocities(at, k);
-                problem
-                    .invert(k, &at.xs[k][poses..], [&w[0], &w[1]], &mut self.space, true)
-                    .map_err(|reason| EstimateError::Stage { stage: k, reason })?;
-                self.add_impulses(&w[1]);
-            }
-            self.note_gradient(k, n);
-            self.right.iter_mut().for_each(|g| *g = -*g);
-            if !self.arrow.push(&mut self.front, &mut self.right, b, alpha) {
-                return Ok(false);
+        });
+        if k == 0 {
+            for (i, u) in problem.unknowns.iter().enumerate() {
+                if let Some((r, weight)) = prior(u, at.theta[i]) {
+                    self.front[(n - nt + i, n - nt + i)] += unit * weight;
+                    self.right[n - nt + i] += unit * weight * r;
+                }
             }
         }
-        Ok(true)
+        if k < last {
+            let w = self.velocities(at, k);
+            problem
+                .invert(k, &at.xs[k][poses..], [&w[0], &w[1]], &mut self.space, true)
+                .map_err(|reason| EstimateError::Stage { stage: k, reason })?;
+            self.add_impulses(&w[1]);
+        }
+        self.note_gradient(k, n);
+        self.right.iter_mut().for_each(|g| *g = -*g);
+        Ok(())
     }
 
     /// Adds up the gradient and the largest diagonal entry of this front.

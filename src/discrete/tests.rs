@@ -2,7 +2,7 @@
 
 use std::f64::consts::{PI, TAU};
 
-use super::explicit::LevenbergMarquardt;
+use super::explicit::{LevenbergMarquardt, explicit_step, normal_equations};
 use super::furuta::{FurutaNumbers, furuta};
 use super::parameters::MechanismParameter as P;
 use super::problem::{
@@ -155,6 +155,29 @@ fn the_three_forms_agree() {
     for other in [&b, &c] {
         assert!((other.cost() / a.cost() - 1.0).abs() < 1e-12, "{} {}", other.cost(), a.cost());
     }
+}
+
+/// The arrow's factor against faer's sparse Cholesky factor of the same normal equations.
+#[test]
+fn steps_are_those_of_a_sparse_cholesky_factor() {
+    use faer::linalg::solvers::Solve;
+    use faer::sparse::{SparseColMat, Triplet};
+
+    let log = release(1.0, 0.01);
+    let p = problem(&log, sought(), 1e-3, OutsideImpulses::Twice, DiscreteForm::Changes);
+    let guess = p.guess(&log.angles).unwrap();
+    let own: Vec<f64> = explicit_step(&p, &guess, 1e-3).unwrap().unwrap().concat();
+    let equations = normal_equations(&p, &guess, 1e-3).unwrap();
+    let n = equations.size;
+    assert_eq!(n, own.len());
+    let entries: Vec<_> = equations.entries.iter().map(|&(i, j, x)| Triplet::new(i, j, x)).collect();
+    let matrix = SparseColMat::<usize, f64>::try_new_from_triplets(n, n, &entries).unwrap();
+    let right = faer::Mat::from_fn(n, 1, |i, _| equations.right[i]);
+    let other = matrix.sp_cholesky(faer::Side::Lower).unwrap().solve(&right);
+    let size = own.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+    let apart = own.iter().enumerate().fold(0.0f64, |m, (i, x)| m.max((x - other[(i, 0)]).abs()));
+    println!("{n} unknowns, steps of {size:e}, {apart:e} apart");
+    assert!(size > 0.0 && apart < 1e-9 * size, "{apart} of {size}");
 }
 
 #[test]

@@ -27,7 +27,7 @@ impl Elimination {
     /// Factors what is in the matrix; `false` where it is singular.
     pub fn factor(&mut self) -> bool {
         let n = self.size;
-        let largest = self.matrix.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+        let largest = largest(&self.matrix);
         self.exchanged.clear();
         for k in 0..n {
             let at = |i: usize| self.matrix[n * i + k].abs();
@@ -40,11 +40,13 @@ impl Elimination {
             let (done, rest) = self.matrix.split_at_mut(n * (k + 1));
             let row = &done[n * k..];
             for other in rest.chunks_exact_mut(n) {
+                // Most are zero where the matrix is sparse, and a division takes longer than all else.
+                if other[k] == 0.0 {
+                    continue;
+                }
                 let factor = other[k] / row[k];
                 other[k] = factor;
-                if factor != 0.0 {
-                    axpy(-factor, &row[k + 1..], &mut other[k + 1..]);
-                }
+                axpy(-factor, &row[k + 1..], &mut other[k + 1..]);
             }
         }
         true
@@ -93,6 +95,16 @@ impl Elimination {
             x[k] = (x[k] - dot(&row[k + 1..], &x[k + 1..])) / row[k];
         }
     }
+}
+
+/// The largest size of a number; those that are none do not count. Eight at a time, so that none waits for the one before.
+fn largest(x: &[f64]) -> f64 {
+    let mut most = [0.0f64; 8];
+    let larger = |m: &mut f64, x: f64| *m = if x.abs() > *m { x.abs() } else { *m };
+    let parts = x.chunks_exact(8);
+    parts.remainder().iter().for_each(|x| larger(&mut most[0], *x));
+    parts.for_each(|part| most.iter_mut().zip(part).for_each(|(m, x)| larger(m, *x)));
+    most.iter().fold(0.0, |m, x| m.max(*x))
 }
 
 fn swap_rows(matrix: &mut [f64], width: usize, i: usize, j: usize) {

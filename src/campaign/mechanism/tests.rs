@@ -11,6 +11,21 @@ fn campaign(text: &str) -> Result<MechanismCampaign, CampaignError> {
 const SHORT: &str = "problem = \"scenarios/estimation/furuta_synthetic.toml\"\n\
     change = { simulate = { duration_s = 1.0, plant_step_s = 1e-3 } }\n";
 
+/// A key in a table, and another that goes with it.
+#[test]
+fn keys_are_changed_together() {
+    let keys =
+        "key = \"simulate.plant_compliance\"\nalso = [\"compliance\", \"simulate.plant_relaxation_s\"]";
+    let text = format!("[[sweep]]\nlabel = \"both\"\n{SHORT}{keys}\nvalues = [1e-3, 1e-4]");
+    let both = campaign(&text).unwrap();
+    for (v, value) in [1e-3, 1e-4].into_iter().enumerate() {
+        let study = both.study(Which::Sweep(0, v)).unwrap();
+        assert!(study.mechanism.joints.iter().all(|j| j.compliance_m_n == value));
+    }
+    let unknown = text.replace("\"compliance\"", "\"softness\"");
+    assert!(campaign(&unknown).unwrap_err().to_string().contains("softness"));
+}
+
 const SWING: &str = "problem = \"scenarios/estimation/pendulum_viscous.toml\"\n";
 
 #[test]
@@ -26,6 +41,11 @@ fn a_sweep_keeps_its_promise_or_says_what_it_broke() {
     let good = sweep(0.5).unwrap().run(&|_, _| ()).unwrap();
     assert!(good.passed, "{}", good.verdict);
     assert_eq!(good.table.len(), 4);
+    let (name, picture) = &good.files[0];
+    assert_eq!((name.as_str(), good.files.len()), ("compliance.svg", 1));
+    // Three values of four parameters.
+    assert_eq!(picture.matches("<circle").count(), 12);
+    assert!(picture.contains("J_yy of rod") && picture.trim_end().ends_with("</svg>"));
     let bad = sweep(1e-9).unwrap().run(&|_, _| ()).unwrap();
     assert!(!bad.passed && bad.verdict.contains("J_yy of rod"), "{}", bad.verdict);
     let largest = bad.summary["parts"][0]["largest_errors"]["J_yy of rod"].as_f64().unwrap();

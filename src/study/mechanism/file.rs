@@ -152,8 +152,11 @@ pub(super) struct MechanismProblem {
     pub description: String,
     /// The mechanism's file, from the folder of the problem.
     pub mechanism: String,
-    /// Step of the model, and interval of the readings, s.
+    /// Interval of the readings, s; the model's step too, unless `model_step_s` asks for shorter ones.
     pub step_s: f64,
+    /// Longest step of the model, s: the interval of the readings is divided into equal steps that are no longer. The impulse of each step weighs as many times more as
+    /// there are steps, so that what an interval's impulses may come to stays. Left out: one step an interval.
+    pub model_step_s: Option<f64>,
     /// Weight of impulses from outside beside readings, rad^2/(N m s)^2.
     pub kappa: f64,
     /// Standard deviation of an encoder's reading, rad.

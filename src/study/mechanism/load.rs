@@ -23,6 +23,8 @@ use crate::study::estimation::{field_error, lay_over};
 
 /// Most readings of a simulation.
 const LONGEST: f64 = 1e6;
+/// Most steps of the model from one reading to the next.
+const MOST_STEPS: f64 = 1000.0;
 /// What two axes of a frame may differ from a right angle by, rad.
 const SQUARE: f64 = 1e-6;
 
@@ -124,6 +126,7 @@ impl<'a> Reader<'a> {
         }
         for (field, value) in [
             ("step_s", Some(reader.file.step_s)),
+            ("model_step_s", reader.file.model_step_s),
             ("kappa", Some(reader.file.kappa)),
             ("encoder_rad", Some(reader.file.encoder_rad)),
         ] {
@@ -142,26 +145,40 @@ impl<'a> Reader<'a> {
         self.path.parent().unwrap_or(Path::new(".")).join(name)
     }
 
+    /// Steps of the model from one reading to the next.
+    fn steps(&self) -> Result<usize, EstimateError> {
+        let longest = self.file.model_step_s.unwrap_or(self.file.step_s);
+        let steps = (self.file.step_s / longest - 1e-9).ceil().max(1.0);
+        if steps > MOST_STEPS {
+            let reason = format!("{longest}, expected at least a {MOST_STEPS}th of `step_s`");
+            return self.error("model_step_s", reason);
+        }
+        Ok(steps as usize)
+    }
+
     fn study(&self) -> Result<MechanismStudy, EstimateError> {
         let file = &self.file;
+        let steps = self.steps()?;
+        let step_s = file.step_s / steps as f64;
         let (mechanism_name, truth) = self.mechanism()?;
         let mut mechanism = truth.clone();
         soften(&mut mechanism, file.compliance, file.relaxation_s);
         let sought = self.sought(&mechanism)?;
-        let (read, sealed) = match (&file.log, &file.simulate) {
+        let (mut read, sealed) = match (&file.log, &file.simulate) {
             (Some(named), None) => {
                 if !file.truth.is_empty() {
                     return self
                         .error("truth", "is of simulated mechanisms, expected none with a log".into());
                 }
-                (log::read(self.path, named, &mechanism, file.step_s)?, None)
+                (log::read(self.path, named, &mechanism, step_s)?, None)
             }
             (None, Some(simulate)) => {
-                let (read, sealed) = self.simulate(truth, simulate, &sought)?;
+                let (read, sealed) = self.simulate(truth, simulate, &sought, step_s)?;
                 (read, Some(sealed))
             }
             _ => return self.error("log / simulate", "expected exactly one of the two".into()),
         };
+        read.keep_every(steps);
         let solver = &file.solver;
         Ok(MechanismStudy {
             name: file.name.clone(),
@@ -171,7 +188,7 @@ impl<'a> Reader<'a> {
             log: read.log,
             guess: read.angles,
             sought,
-            weights: ResidualWeights { kappa: file.kappa, angle_rad: file.encoder_rad },
+            weights: ResidualWeights { kappa: file.kappa * steps as f64, angle_rad: file.encoder_rad },
             impulses: self.impulses()?,
             options: SolverOptions {
                 iterations: solver.iterations,
@@ -308,13 +325,11 @@ impl<'a> Reader<'a> {
     }
 
     /// How the recording is made.
-    fn plan(&self, s: &SimulateMechanism) -> Result<MechanismPlan, EstimateError> {
-        let count = (s.duration_s / self.file.step_s).round() + 1.0;
+    fn plan(&self, s: &SimulateMechanism, step_s: f64) -> Result<MechanismPlan, EstimateError> {
+        let count = (s.duration_s / step_s).round() + 1.0;
         if !(3.0..=LONGEST).contains(&count) {
-            let reason = format!(
-                "{} s in steps of {} s, expected three to a million readings",
-                s.duration_s, self.file.step_s
-            );
+            let reason =
+                format!("{} s in steps of {step_s} s, expected three to a million readings", s.duration_s);
             return self.error("simulate.duration_s", reason);
         }
         for (field, value) in [("plant_step_s", s.plant_step_s), ("noise_rad", s.noise_rad + 1.0)] {
@@ -325,7 +340,7 @@ impl<'a> Reader<'a> {
         Ok(MechanismPlan {
             plant: s.plant,
             plant_step_s: s.plant_step_s,
-            step_s: self.file.step_s,
+            step_s,
             samples: count as usize,
             start_rad: s.start_rad.clone(),
             excitation: s.excitation,
@@ -342,6 +357,7 @@ impl<'a> Reader<'a> {
         mut truth: Mechanism,
         s: &SimulateMechanism,
         sought: &[SoughtParameter],
+        step_s: f64,
     ) -> Result<(ReadLog, Sealed), EstimateError> {
         for (i, t) in self.file.truth.iter().enumerate() {
             let field = format!("truth[{i}]");
@@ -353,7 +369,7 @@ impl<'a> Reader<'a> {
         if s.plant == MechanismPlant::Discrete {
             soften(&mut truth, Some(s.plant_compliance), s.plant_relaxation_s);
         }
-        let plan = self.plan(s)?;
+        let plan = self.plan(s, step_s)?;
         let parameters: Vec<MechanismParameter> = sought.iter().map(|s| s.parameter).collect();
         let MechanismRecording { log, sealed } =
             record_mechanism(truth, &parameters, &plan).map_err(|e| self.field("simulate", e.to_string()))?;

@@ -23,6 +23,22 @@ pub(super) struct ReadLog {
     pub notes: Vec<String>,
 }
 
+impl ReadLog {
+    /// Forgets all readings but each `n`th, where the model takes `n` steps from one to the next; the first guess leads along lines between them.
+    pub(super) fn keep_every(&mut self, n: usize) {
+        let count = (self.angles.len() - 1) / n * n + 1;
+        self.angles.truncate(count);
+        self.log.angles.truncate(count);
+        self.log.controls.truncate(count);
+        for k in (0..count).filter(|k| k % n != 0) {
+            let (before, share) = (k / n * n, (k % n) as f64 / n as f64);
+            let pairs = self.angles[before].iter().zip(&self.angles[before + n]);
+            self.angles[k] = pairs.map(|(a, b)| a + share * (b - a)).collect();
+            self.log.angles[k].fill(f64::NAN);
+        }
+    }
+}
+
 /// Reads the log that the problem at `problem` names.
 pub(super) fn read(
     problem: &Path,
