@@ -176,9 +176,10 @@ impl<P: EstimationProblem> Solver<'_, P> {
             progress.waiting = None;
             return false;
         }
+        let little = WAITING.max(self.options.significance);
         match progress.waiting {
-            Some((least, since)) if stand.cost > least - WAITING => {
-                iteration - since >= PATIENCE && stand.cost <= least + WAITING
+            Some((least, since)) if stand.cost > least - little => {
+                iteration - since >= PATIENCE && stand.cost <= least + little
             }
             _ => {
                 progress.waiting = Some((stand.cost, iteration));
