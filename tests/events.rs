@@ -40,6 +40,29 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
+/// What a viewer draws, and where the arm is over time.
+fn a_viewer_has_what_it_needs(told: &[Value], out: &Path) {
+    let [world] = named(told, "arm and obstacles")[..] else { panic!("{told:#?}") };
+    let list = |event: &Value, key: &str| -> Vec<Value> {
+        serde_json::from_str(event[key].as_str().unwrap()).unwrap()
+    };
+    let (joints, shapes, obstacles) =
+        (list(world, "joints"), list(world, "shapes"), list(world, "obstacles"));
+    let plan = std::fs::read_dir(out.join("plans")).unwrap().next().unwrap().unwrap().path();
+    let plan: Value = serde_json::from_str(&std::fs::read_to_string(plan).unwrap()).unwrap();
+    assert_eq!((joints.len(), &Value::Array(obstacles)), (7, &plan["scene"]["obstacles"]));
+    assert!(shapes.len() > 7 && shapes.iter().all(|shape| shape["capsule"]["radius"].as_f64() > Some(0.0)));
+    let states = named(told, "state");
+    assert!(states.len() > 10, "{} states", states.len());
+    for state in &states {
+        assert!(number(state, "t") >= 0.0);
+        for key in ["q", "dq", "tau"] {
+            assert!(list(state, key).iter().filter_map(Value::as_f64).count() == 7, "{state}");
+        }
+    }
+    assert!(states.windows(2).all(|pair| number(pair[0], "t") < number(pair[1], "t")));
+}
+
 /// A run of an arm that learns, and a study of its log: every part tells of itself.
 #[test]
 fn a_run_and_a_study_tell_what_happens() {
@@ -66,6 +89,7 @@ fn a_run_and_a_study_tell_what_happens() {
     assert_eq!(sets.len(), summary["identification"].as_array().unwrap().len());
     assert!(sets.iter().all(|set| number(set, "mass_lower_kg") <= number(set, "mass_upper_kg")));
     assert!(named(&told, "set updated").len() >= sets.len());
+    a_viewer_has_what_it_needs(&told, &out);
     let [ended] = named(&told, "run ended")[..] else { panic!("{told:#?}") };
     assert_eq!(ended["outcome"], "Success");
     // Positions that nothing explains, in the beginning of its log. Unless it is asked for, the inside keeps quiet.

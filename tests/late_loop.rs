@@ -8,7 +8,8 @@ use surelift::horizon::{Event, Observer, Outcome, Record, RunOptions, Task, firs
 use surelift::plan::chain::{self, Expected, ExpectedTask};
 use surelift::plan::saved::PlanStart;
 use surelift::plan::{Plan, PlanError};
-use surelift::reach::momentum::BoundedTube;
+use surelift::reach::momentum::{BoundedTube, MomentumReport, MomentumWorkspace};
+use surelift::reach::{PreparedSet, Span};
 use surelift::robot::{Arm, DriveBounds, Sensors, TimingBounds};
 use surelift::scenario::Scenario;
 use surelift::simulate::{Audit, HiddenTruth, World};
@@ -39,9 +40,13 @@ impl Observer for Told {
 }
 
 fn execute(task: &Task, truth: HiddenTruth, seed: u64) -> (Record, Audit) {
+    execute_timed(task, truth, seed, false)
+}
+
+fn execute_timed(task: &Task, truth: HiddenTruth, seed: u64, timed: bool) -> (Record, Audit) {
     let robot = Arc::new(task.robot.clone());
     let mut world = World::new(robot, task.scene.clone(), &task.start, truth, seed);
-    let options = RunOptions { method: "ours".into(), seed, timed: false };
+    let options = RunOptions { method: "ours".into(), seed, timed };
     let mut told = Told(vec![]);
     let record = run(task, &mut world, &options, &mut told).unwrap();
     println!(
@@ -172,7 +177,7 @@ fn its_plans_are_proven_again_and_refused_where_they_were_changed() {
     assert!(alone.contains("the plan before it is not given"), "{alone}");
 }
 
-/// The whole job, as its file has it. Seed 2 stops safely where no further plan is proven within a torque limit.
+/// The whole job, as its file has it. Seeds stop safely where no further plan is proven within a torque limit.
 #[test]
 #[ignore = "over a minute: the whole job, three times"]
 fn the_main_job_is_done_late_or_stops_safely_at_length() {
@@ -188,6 +193,42 @@ fn the_main_job_is_done_late_or_stops_safely_at_length() {
         assert!(mass.upper - mass.lower < 1.2, "seed {seed}: {mass:?}");
     }
     assert!(done >= 2, "{done} of 3 came to the goal");
+}
+
+/// Upper bound of how far tracking errors carry any link, m.
+fn growth_m(plan: &Plan) -> f64 {
+    let (robot, set) = (&plan.robot, PreparedSet::new(&plan.robot, &plan.set));
+    let (tube, duration_s) = (&plan.tube.momentum().unwrap().tube, plan.curve.duration_s());
+    let mut space = MomentumWorkspace::<16, Counted>::new(robot);
+    let at = |k: u32| duration_s * f64::from(k) / 32.0;
+    let spans = (0..32).map(|k| Span::Between(at(k), at(k + 1))).chain([Span::Rest]);
+    let growth = spans.map(|span| {
+        let report = MomentumReport::new(robot, &set, tube, (plan.curve.view(), span), &mut space);
+        report.unwrap().needs.growth_m
+    });
+    growth.fold(0.0, f64::max)
+}
+
+/// With velocities, drives and sensors as arms of its class have them, and on the clock. `docs/howto/late_readings.md` has the figures.
+#[test]
+#[ignore = "minutes, on the wall clock: the whole job, ten times"]
+fn the_measured_arm_does_the_main_job_on_the_clock() {
+    let mut done = 0;
+    for seed in 0..10 {
+        let (task, truth) = Scenario::load("scenarios/dumbbell_c_8lb_measured.toml").unwrap().split();
+        let (record, audit) = execute_timed(&task, truth, seed, true);
+        sound(&record, &audit);
+        done += u32::from(record.outcome == Outcome::Success);
+        let growth = record.plans.iter().map(growth_m).fold(0.0, f64::max);
+        let known = record.identification.iter().rfind(|known| known.t <= 7.6).unwrap();
+        let half = |p: usize| known.known.half_width(p);
+        let moment = (1..4).map(half).fold(0.0, f64::max);
+        println!("at {:.2} s: mass {:.3} kg, first moment {moment:.3} kg m", known.t, half(0));
+        println!("links carried by {:.1} mm", 1e3 * growth);
+        // At first 2 kg and 0.45 kg m.
+        assert!(half(0) < 0.8 && moment < 0.44, "seed {seed}");
+    }
+    assert!(done >= 8, "{done} of 10 came to the goal");
 }
 
 /// What is not late keeps the law that it had.

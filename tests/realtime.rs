@@ -16,6 +16,7 @@ use surelift::horizon::{
 use surelift::inertia::ParameterSet;
 use surelift::plan::{Plan, tube_fit};
 use surelift::reach::PreparedSet;
+use surelift::robot::TimingBounds;
 use surelift::scenario::Scenario;
 use surelift::simulate::{HiddenTruth, World};
 use surelift::trajectory::JointState;
@@ -185,11 +186,10 @@ fn run(driver: &mut Driver, task: &Task, observer: &mut dyn Observer) -> Record 
     horizon::run_realtime(task, driver, &options, observer).unwrap()
 }
 
-#[test]
-fn ticks_have_their_own_thread_and_ask_for_no_memory() {
-    let (task, truth) = task();
-    let mut driver = Driver::new(&task, truth);
-    let record = run(&mut driver, &task, &mut ());
+/// A whole run, with ticks in their own thread that ask for no memory.
+fn runs_without_memory(task: &Task, truth: HiddenTruth) -> Record {
+    let mut driver = Driver::new(task, truth);
+    let record = run(&mut driver, task, &mut ());
     assert_eq!(record.outcome, Outcome::Success, "{:?}", record.reason);
     assert_ne!(driver.thread, Some(thread::current().id()));
     assert!(driver.plans >= 2 && driver.ticks > 1000, "{} plans, {} ticks", driver.plans, driver.ticks);
@@ -203,6 +203,23 @@ fn ticks_have_their_own_thread_and_ask_for_no_memory() {
     let audit = driver.inside.reveal();
     assert_eq!((audit.counts.collision, audit.counts.tube), (0, 0));
     assert!(audit.truth_inside && audit.tube_used < 1.0, "{}", audit.tube_used);
+    record
+}
+
+#[test]
+fn ticks_have_their_own_thread_and_ask_for_no_memory() {
+    let (task, truth) = task();
+    let record = runs_without_memory(&task, truth);
+    assert!(record.plans.iter().all(|plan| plan.tube.energy().is_some()));
+}
+
+#[test]
+fn nor_do_ticks_under_the_momentum_law_and_plans_that_take_over_in_them() {
+    let (mut task, truth) = task();
+    let timing = TimingBounds { reading_age_max_s: 5e-4, command_delay_max_s: 4e-4, jitter_max_s: 1e-4 };
+    task.robot = task.robot.with_timing(timing).unwrap();
+    let record = runs_without_memory(&task, truth);
+    assert!(record.plans.len() >= 2 && record.plans.iter().all(|plan| plan.tube.momentum().is_some()));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The promise: crate and Python package have one version, the changelog tells of it, and the oldest Rust and the versions of files are those of the
+//! The promise: crate, Python package, C header and ROS 2 node have one version, the changelog tells of it, and the oldest Rust and the versions of files are those of the
 //! documents (`docs/versions.md`).
 
 use std::collections::BTreeSet;
@@ -20,16 +20,31 @@ fn stated(manifest: &str, key: &str) -> String {
 fn crate_and_wheel_have_one_version() {
     let own = env!("CARGO_PKG_VERSION");
     assert_eq!(stated("python/Cargo.toml", "version"), own);
+    assert_eq!(stated("ros/Cargo.toml", "version"), own);
     // maturin takes the version of the crate that it builds.
     let project: toml::Table = toml::from_str(&text("python/pyproject.toml")).unwrap();
     let project = project["project"].as_table().unwrap();
     let dynamic = project["dynamic"].as_array().unwrap();
     assert!(!project.contains_key("version") && dynamic.iter().any(|key| key.as_str() == Some("version")));
-    let lock: toml::Table = toml::from_str(&text("Cargo.lock")).unwrap();
-    for name in ["surelift", "surelift-python"] {
+    let own_lock = ["surelift", "surelift-c", "surelift-python"].map(|name| ("Cargo.lock", name));
+    for (lock, name) in own_lock.into_iter().chain([("ros/Cargo.lock", "surelift-ros")]) {
+        let lock: toml::Table = toml::from_str(&text(lock)).unwrap();
         let locked = lock["package"].as_array().unwrap().iter().find(|p| p["name"].as_str() == Some(name));
         assert_eq!(locked.unwrap()["version"].as_str(), Some(own), "{name}");
     }
+}
+
+#[test]
+fn the_header_has_the_version_of_the_crate() {
+    let own = env!("CARGO_PKG_VERSION");
+    assert_eq!(stated("c/Cargo.toml", "version"), own);
+    let header = text("c/include/surelift.h");
+    let number = |part: &str| {
+        let line =
+            header.lines().find_map(|line| line.strip_prefix(&format!("#define SURELIFT_VERSION_{part} ")));
+        line.unwrap_or_else(|| panic!("the header has no SURELIFT_VERSION_{part}")).to_owned()
+    };
+    assert_eq!(["MAJOR", "MINOR", "PATCH"].map(number).join("."), own);
 }
 
 /// The newest version of the changelog is this one, with entries; what is not yet in one stands above it.
@@ -50,6 +65,8 @@ fn the_changelog_tells_of_this_version() {
 fn the_oldest_rust_is_the_same_everywhere() {
     let oldest = stated("Cargo.toml", "rust-version");
     assert_eq!(stated("python/Cargo.toml", "rust-version"), oldest);
+    assert_eq!(stated("c/Cargo.toml", "rust-version"), oldest);
+    assert_eq!(stated("ros/Cargo.toml", "rust-version"), oldest);
     assert!(text("README.md").contains(&format!("A Rust toolchain ({oldest} or later")));
     assert!(text("docs/versions.md").contains(&format!("\nRust {oldest}. ")));
 }

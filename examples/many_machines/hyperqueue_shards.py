@@ -4,7 +4,8 @@
 
 SURELIFT is the program. With --local a server and so many workers are started on this machine, of one core each;
 without it the shards go to the server that `hq server start` runs. OUT/shard-I holds each shard, OUT/whole what they say together.
-Run it again after whatever happened: shards go on where they were.
+A shard that is lost (its program killed, its worker gone) is given out again and goes on where it was; one that fails three times is told.
+Run the same command again after whatever else happened: finished shards end at once, the others go on.
 """
 
 import argparse
@@ -14,7 +15,11 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from hyperqueue import Client, Job, LocalCluster
+from hyperqueue.client import FailedJobsException
 from hyperqueue.cluster import WorkerConfig
+
+# How often a shard is given out. What is lost by accident is made at the second; what fails three times has a reason.
+ROUNDS = 3
 
 
 def main() -> int:
@@ -28,20 +33,32 @@ def main() -> int:
     out = given.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
     folders = [out / f"shard-{i}" for i in range(1, given.shards + 1)]
-    job = Job(max_fails=None, name=given.campaign.stem)
-    for i, folder in enumerate(folders, 1):
-        where = ["--shard", f"{i}/{given.shards}", "--out", str(folder)]
-        command = [given.program, "campaign", str(given.campaign.resolve()), "--resume", "--quiet", *where]
-        # One core each: as many shards at a time as there are cores.
-        said = [str(out / f"shard-{i}.{stream}") for stream in ("stdout", "stderr")]
-        job.program(command, env={"RAYON_NUM_THREADS": "1"}, cwd=Path.cwd(), stdout=said[0], stderr=said[1])
     with LocalCluster() if given.local else nullcontext() as cluster:
         for _ in range(given.local or 0):
             cluster.start_worker(WorkerConfig(cores=1))
-        client = cluster.client() if cluster else Client()
-        client.wait_for_jobs([client.submit(job)])
+        if not made(cluster.client() if cluster else Client(), given, folders):
+            return 1
     merge = [given.program, "campaign", "merge", str(out / "whole"), *map(str, folders)]
     return subprocess.run(merge).returncode
+
+
+def made(client: Client, given: argparse.Namespace, folders: list[Path]) -> bool:
+    """Whether all shards were made, with those that were lost given out again."""
+    for again in range(ROUNDS):
+        job = Job(max_fails=None, name=given.campaign.stem)
+        for i, folder in enumerate(folders, 1):
+            where = ["--shard", f"{i}/{given.shards}", "--out", str(folder)]
+            command = [given.program, "campaign", str(given.campaign.resolve()), "--resume", "--quiet", *where]
+            said = {stream: f"{folder}.{stream}" for stream in ("stdout", "stderr")}
+            # One core each: as many shards at a time as there are cores.
+            job.program(command, env={"RAYON_NUM_THREADS": "1"}, cwd=Path.cwd(), **said)
+        try:
+            client.wait_for_jobs([client.submit(job)])
+            return True
+        except FailedJobsException as failed:
+            what = "are given out again" if again + 1 < ROUNDS else f"failed {ROUNDS} times; *.stderr beside each shard says why"
+            print(f"{failed}\nShards that were lost {what}.", file=sys.stderr)
+    return False
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ mod plan;
 mod run;
 mod scene;
 mod set;
+mod study;
 
 /// Python's view of the library; see `surelift/__init__.py`.
 #[pymodule]
@@ -37,5 +38,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(plan::propose, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(run::estimate, module)?)?;
+    module.add_function(wrap_pyfunction!(study::identify, module)?)?;
     Ok(())
 }

@@ -5,14 +5,13 @@ use std::time::{Duration, Instant};
 
 use numpy::PyArrayDyn;
 use pyo3::prelude::*;
-use surelift::certify::{Partition, Problem, Start, certify as prove};
+use surelift::certify::{Partition, Refusal};
 use surelift::enclose::Counted;
 use surelift::plan::propose::{Planner, Purpose, Setting, cells};
-use surelift::plan::saved::{self, PlanStart};
-use surelift::plan::tube_fit;
-use surelift::reach::{PreparedSet, TrackingTube};
+use surelift::plan::saved::PlanStart;
+use surelift::reach::PreparedSet;
 use surelift::robot;
-use surelift::trajectory::{Bezier, JointState, PiecewiseBezier};
+use surelift::trajectory::{Bezier, JointState};
 
 use crate::arm::Arm;
 use crate::arrays::{Given, array, vector};
@@ -21,8 +20,6 @@ use crate::run::to_python;
 use crate::scene::Scene;
 use crate::set::ParameterSet;
 
-/// Cells in which the constants of a tube are fitted: as many as the library's example takes.
-const CELLS: usize = 16;
 /// No proposal takes longer than this many seconds.
 const MOST_SECONDS: f64 = 3600.0;
 
@@ -39,27 +36,11 @@ fn proven(
     scene: &robot::Scene,
     curve: Bezier,
 ) -> PyResult<Plan> {
-    let guess = tube_fit::initial(arm);
-    let tube = tube_fit::fit(arm, set, &curve, &guess, CELLS).map_err(errors::not_proven)?;
-    let curve = PiecewiseBezier::from(curve);
-    let certificate = {
-        let problem = Problem::new(arm, set, scene, &tube, &curve).map_err(errors::input)?;
-        let partition = Partition { cells: cells(curve.duration_s()), ..Partition::default() };
-        prove(&problem, &Start::Rest, partition).map_err(errors::not_proven)?
-    };
-    let tube = TrackingTube::from(tube);
-    let inner = surelift::plan::Plan {
-        schema: saved::schema(scene, curve.view(), &tube),
-        t_start_s: 0.0,
-        start: PlanStart::Rest,
-        curve,
-        tube,
-        set: set.clone(),
-        scene: scene.clone(),
-        robot: arm.clone(),
-        certificate,
-    };
-    Ok(Plan { inner })
+    let inner = surelift::plan::Plan::prove_from_rest(arm, set, scene, curve.into());
+    inner.map(|inner| Plan { inner }).map_err(|refusal| match refusal {
+        Refusal::Unsupported(_) => errors::input(refusal),
+        _ => errors::not_proven(refusal),
+    })
 }
 
 /// Proves a motion from rest to rest; see `surelift.certify`.

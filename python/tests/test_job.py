@@ -24,6 +24,18 @@ def test_an_unknown_block_is_picked_up() -> None:
         assert low <= truth <= high
 
 
+def test_an_unknown_block_is_picked_up_in_mujoco() -> None:
+    pytest.importorskip("mujoco")
+    import pick_mujoco
+
+    payload = pick_mujoco.pick(0.9)
+    low, high = payload["mass_kg"]
+    assert low <= 0.9 <= high and high - low < 0.6
+    for (low, high), truth in zip(payload["center_m"], [0.0, 0.0, 0.12]):
+        assert low <= truth <= high
+    assert payload["contacts"] == 0
+
+
 def test_a_motion_of_ones_own_is_certified() -> None:
     certify_motion.main()
 

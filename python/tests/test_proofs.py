@@ -81,6 +81,16 @@ def test_the_law_asks_for_no_more_than_the_drives_have(arm: surelift.Arm, plan: 
         controller.tick(0.1, q, dq[:3])
 
 
+def test_a_clock_that_goes_back_stops_the_arm(plan: surelift.Plan) -> None:
+    for late in (np.nan, -1.0, 0.0, 0.5):
+        controller = surelift.Controller(plan)
+        q, dq, _ = plan.desired(0.0)
+        controller.tick(0.0, q, dq)
+        assert controller.stopped is None
+        assert np.isfinite(controller.tick(late, q, dq)).all()
+        assert controller.stopped is not None and "Clock" in controller.stopped
+
+
 def test_nonsense_is_refused(arm: surelift.Arm, everything: surelift.ParameterSet) -> None:
     bad = START.copy()
     bad[2] = np.nan

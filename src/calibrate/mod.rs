@@ -51,9 +51,6 @@ pub mod profile;
 pub use check::{Excursion, JointCheck, ProfileCheck};
 pub use noise::{NoiseFloor, WhiteNoise};
 
-/// Time on each side of the smoothing filter, s, and the fewest samples that make one: as `surelift identify` does.
-const SMOOTHING_S: f64 = 0.05;
-const FEWEST: usize = 2;
 /// Accelerations are taken to stay below this many times the largest that a filter over few samples sees.
 const ACCELERATION_MARGIN: f64 = 1.5;
 /// Samples on each side of that filter.
@@ -297,11 +294,10 @@ fn study(
     options: &CalibrationOptions,
 ) -> Result<Findings, CalibrationError> {
     let period = logs.iter().map(|log| log.period_s).fold(f64::INFINITY, f64::min);
-    let half = ((SMOOTHING_S / period).round() as usize).max(FEWEST);
     let options = StudyOptions {
         unknown: Unknown::Friction,
         method: Some(Estimator::InverseDynamics),
-        smoothing: Smoothing::SavitzkyGolay { half, degree: 2 },
+        smoothing: Smoothing::usual(period),
         window_s: options.window_s,
         acceleration: None,
         torque_abs_nm: vec![0.0; robot.dof()],

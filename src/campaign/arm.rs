@@ -10,7 +10,7 @@ use super::CampaignError;
 use crate::identify::tighten_by_physics;
 use crate::inertia::ParameterSet;
 use crate::robot::prior::{Prior, PriorFault};
-use crate::robot::{self, Arm, DriveBounds, Gains, Scene};
+use crate::robot::{self, Arm, DriveBounds, Gains, Scene, TimingBounds};
 use crate::scenario::Scenario;
 use crate::trajectory::{Bezier, JointState};
 
@@ -75,6 +75,8 @@ pub(super) struct SetupFile {
     control: Option<GainSettings>,
     /// What every drive does beside what it is asked for, in place of the robot's.
     drives: Option<DriveBounds>,
+    /// When readings are taken and commands act, in place of the robot's. Where any of it is above 0 plans are those of the momentum law.
+    timing: Option<TimingBounds>,
     /// Duration of a plan, s.
     #[serde(default = "default_duration")]
     duration_s: f64,
@@ -129,10 +131,7 @@ impl SetupFile {
             let gains = Gains { k_r, alpha, v_max, ..robot.gains() };
             robot = robot.with_gains(gains).map_err(|error| wrong("control", error.to_string()))?;
         }
-        if let Some(drive) = self.drives {
-            let all = vec![drive; robot.dof()];
-            robot = robot.with_drives(all).map_err(|error| wrong("drives", error.to_string()))?;
-        }
+        robot = self.with_errors(robot).map_err(|(key, reason)| wrong(key, reason))?;
         if let Some(prior) = &self.prior {
             let at_fault = |fault: PriorFault| wrong(&format!("prior.{}", fault.field), fault.reason);
             let folder = path.parent().unwrap_or(Path::new(""));
@@ -170,6 +169,18 @@ impl SetupFile {
             duration_s: self.duration_s,
             correlated: self.correlated,
         })
+    }
+
+    /// The arm with the drives and times that are given; else the field at fault, and why.
+    fn with_errors(&self, mut robot: Arm) -> Result<Arm, (&'static str, String)> {
+        if let Some(drive) = self.drives {
+            let all = vec![drive; robot.dof()];
+            robot = robot.with_drives(all).map_err(|error| ("drives", error.to_string()))?;
+        }
+        if let Some(timing) = self.timing {
+            robot = robot.with_timing(timing).map_err(|error| ("timing", error.to_string()))?;
+        }
+        Ok(robot)
     }
 
     fn parts(&self, path: &Path, field: &str) -> Result<Parts, CampaignError> {

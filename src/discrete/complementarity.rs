@@ -5,7 +5,7 @@
 //! of the last step and takes over what each solution says; where that goes in a circle all states of sticking and sliding are tried,
 //! and [`lemke`](super::lemke) comes last. Where friction is large several states may be confirmed; [`StepSpace::solutions`] counts them.
 
-use super::equations::{Equations, HingeFriction, Start, coefficient, softness};
+use super::equations::{Equations, HingeFriction, Start, coefficient};
 use super::error::DiscreteError;
 use super::geometry::Geometry;
 use super::lemke::lemke;
@@ -153,11 +153,31 @@ impl StepSpace {
     /// The velocities of all confirmed states that differ: more than one where friction is so large that the step is not unique. With one
     /// or two hinges of dry friction each state is tried; with more, those that [`Self::enumerated`] finds.
     pub(super) fn solutions(&mut self, equations: &Equations, at: Start<'_>, p: &[f64]) -> Vec<Vec<f64>> {
+        let mut all = sign_states(equations.dry.len());
         equations.fill_right(at, p, &mut self.right, &mut self.rates);
-        let mut out: Vec<Vec<f64>> = vec![];
+        all.extend(self.enumerated(equations, at));
+        self.different(equations, at, all)
+    }
+
+    /// [`Self::solutions`] among the states that the search of a step's own finds: most of them, for a small part of the time.
+    pub(super) fn usual_solutions(&mut self, equations: &Equations, at: Start<'_>, p: &[f64]) -> usize {
+        equations.fill_right(at, p, &mut self.right, &mut self.rates);
         let mut all = self.enumerated(equations, at);
-        all.extend(sign_states(equations.dry.len()));
-        for friction in all {
+        if equations.dry.len() == 1 {
+            all.extend(sign_states(1));
+        }
+        self.different(equations, at, all).len()
+    }
+
+    /// The velocities of those states that are confirmed.
+    fn different(
+        &mut self,
+        equations: &Equations,
+        at: Start<'_>,
+        states: Vec<Vec<HingeFriction>>,
+    ) -> Vec<Vec<f64>> {
+        let mut out: Vec<Vec<f64>> = vec![];
+        for friction in states {
             if !self.solve_in(equations, at, &friction) || !self.confirmed(equations, at, &friction) {
                 continue;
             }
@@ -259,7 +279,7 @@ impl StepSpace {
         let width = 13 * equations.dry.len();
         for (f, &j) in equations.dry.iter().enumerate() {
             let (o, dry) = (13 * f, at.mechanism.joints[j].dry().unwrap_or_default());
-            let (_, sigma) = softness(at.mechanism, j, equations.h);
+            let (_, sigma) = equations.softness(at.mechanism, j);
             let mu = coefficient(&dry, at.geometry.joints[j].turning(at.v)).0;
             for (i, arm) in super::equations::arms(&dry).iter().enumerate() {
                 for k in [o + i, o + 5 + i] {

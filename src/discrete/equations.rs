@@ -4,13 +4,15 @@
 //! lambda_t those of dry friction, a step of SPOOK ([5, eqs. 2.8 to 2.18]; signs anew, finite differences are the judge) is
 //!
 //! ```text
-//! M (w - v) - h (f + f_g) - G' lambda - sum_j u_j (lambda_b + lambda_m + lambda_t) = p
+//! M (w - v) - h f - (h/2) f_g(v, w) - G' lambda - sum_j u_j (lambda_b + lambda_m + lambda_t) = p
 //! G w + Sigma lambda + (4/h) Upsilon g - Upsilon G v = 0
 //! sticking: u w + creep lambda_t = 0;    sliding with sign s: lambda_t + s mu(omega) c(lambda) = 0
 //! ```
 //!
-//! with f_g = -(0, omega x J omega), Upsilon = 1 / (1 + 4 tau / h), Sigma = (4 / h^2) epsilon Upsilon, lambda_b = - b h u w (viscous),
+//! with f_g(v, w) = -(0, omega_v x J omega_w + omega_w x J omega_v), Upsilon = 1 / (1 + 4 tau / h), Sigma = (4 / h^2) epsilon Upsilon, lambda_b = - b h u w (viscous),
 //! lambda_m = J_s (u v - u w) + h K control (motor; [5, eq. F.3] lacks the h), c = sum U |lambda|, and p an impulse from outside.
+//! The gyroscopic force is Kahan's: symmetric in the velocities before and after the step, hence of second order, and linear in what is sought. At the velocity
+//! before the step, as \[5\] has it, it puts energy into what spins about two axes, by which frictions and inertias come out wrong at first order of h.
 
 use nalgebra::{Matrix3, Vector3};
 
@@ -25,6 +27,20 @@ pub struct HingeFriction {
     pub sliding: i8,
     /// Signs of the five impulses whose sizes bound it.
     pub signs: [f64; 5],
+}
+
+impl HingeFriction {
+    /// Numbers that hold it.
+    pub(super) const NUMBERS: usize = 6;
+
+    pub(super) fn numbers(&self) -> [f64; Self::NUMBERS] {
+        let [a, b, c, d, e] = self.signs;
+        [f64::from(self.sliding), a, b, c, d, e]
+    }
+
+    pub(super) fn from_numbers(x: &[f64]) -> Self {
+        Self { sliding: x[0] as i8, signs: std::array::from_fn(|i| x[1 + i]) }
+    }
 }
 
 impl Default for HingeFriction {
@@ -100,14 +116,6 @@ impl Slopes<'_> {
     }
 }
 
-/// Upsilon and the two entries of Sigma (points, alignments) of joint `j`.
-pub(super) fn softness(mechanism: &Mechanism, j: usize, h: f64) -> (f64, [f64; 2]) {
-    let joint = &mechanism.joints[j];
-    let upsilon = 1.0 / (1.0 + 4.0 * joint.relaxation_s / h);
-    let scale = 4.0 / (h * h) * upsilon;
-    (upsilon, [scale * joint.compliance_m_n, scale * joint.compliance_rad_nm])
-}
-
 /// Coefficient of friction at an angular velocity, and its slope.
 pub(super) fn coefficient(dry: &DryFriction, omega: f64) -> (f64, f64) {
     let fading = (-dry.rate * omega * omega).exp();
@@ -125,6 +133,14 @@ impl Equations {
         Self { h, nv: mechanism.freedoms(), nr: mechanism.rows(), dry }
     }
 
+    /// Upsilon and the two entries of Sigma (points, alignments) of joint `j`.
+    pub(super) fn softness(&self, mechanism: &Mechanism, j: usize) -> (f64, [f64; 2]) {
+        let (joint, h) = (&mechanism.joints[j], self.h);
+        let upsilon = 1.0 / (1.0 + 4.0 * joint.relaxation_s / h);
+        let scale = 4.0 / (h * h) * upsilon;
+        (upsilon, [scale * joint.compliance_m_n, scale * joint.compliance_rad_nm])
+    }
+
     /// Number of unknowns (w, lambda, lambda_t).
     pub(super) fn size(&self) -> usize {
         self.nv + self.nr + self.dry.len()
@@ -137,7 +153,9 @@ impl Equations {
             for i in 0..3 {
                 m[(6 * b + i) * n + 6 * b + i] = body.mass_kg;
             }
-            add_block(m, n, 6 * b + 3, 6 * b + 3, &at.geometry.inertias[b]);
+            let (omega, inertia) = (three(at.v, 6 * b + 3), &at.geometry.inertias[b]);
+            let turning = omega.cross_matrix() * inertia - (inertia * omega).cross_matrix();
+            add_block(m, n, 6 * b + 3, 6 * b + 3, &(inertia + turning * (0.5 * self.h)));
         }
         for (j, g) in at.geometry.joints.iter().enumerate() {
             let joint = &at.mechanism.joints[j];
@@ -154,7 +172,7 @@ impl Equations {
                 }
             }
             self.fill_rows(g, m);
-            let (_, sigma) = softness(at.mechanism, j, self.h);
+            let (_, sigma) = self.softness(at.mechanism, j);
             for i in 0..joint.rows() {
                 m[(nv + g.row + i) * n + nv + g.row + i] = sigma[usize::from(i >= 3)];
             }
@@ -224,9 +242,7 @@ impl Equations {
         let gravity = at.mechanism.gravity();
         for (b, body) in at.mechanism.bodies.iter().enumerate() {
             add_three(out, 6 * b, (three(at.v, 6 * b) + gravity * h) * body.mass_kg);
-            let omega = three(at.v, 6 * b + 3);
-            let spin = at.geometry.inertias[b] * omega;
-            add_three(out, 6 * b + 3, spin - omega.cross(&spin) * h);
+            add_three(out, 6 * b + 3, at.geometry.inertias[b] * three(at.v, 6 * b + 3));
         }
         for (j, g) in at.geometry.joints.iter().enumerate().filter(|(_, g)| g.hinge) {
             let motor = at.mechanism.joints[j].motor();
@@ -242,7 +258,7 @@ impl Equations {
         out[self.nv..self.nv + self.nr].copy_from_slice(rates);
         at.geometry.gaps(rates);
         for (j, g) in at.geometry.joints.iter().enumerate() {
-            let (upsilon, _) = softness(at.mechanism, j, h);
+            let (upsilon, _) = self.softness(at.mechanism, j);
             for i in g.row..g.row + at.mechanism.joints[j].rows() {
                 let row = &mut out[self.nv + i];
                 *row = upsilon * (*row - 4.0 / h * rates[i]);
@@ -265,13 +281,12 @@ impl Equations {
         let d = &mut Slopes { m: d, width, first };
         for (b, body) in at.mechanism.bodies.iter().enumerate() {
             let (o, inertia) = (6 * b + 3, &at.geometry.inertias[b]);
-            let omega = three(at.v, o);
-            let (change, spin) = (three(y, o) - omega, inertia * omega);
+            let (omega, w) = (three(at.v, o), three(y, o));
             let turned = |x: &Vector3<f64>| inertia * x.cross_matrix() - (inertia * x).cross_matrix();
-            let turning = omega.cross_matrix();
-            d.block(o, o, &(turned(&change) + turning * turned(&omega) * self.h));
-            let by_omega = (turning * inertia - spin.cross_matrix()) * self.h - inertia;
-            d.block(o, self.nv + o, &by_omega);
+            let turning = w.cross_matrix() * turned(&omega) + omega.cross_matrix() * turned(&w);
+            d.block(o, o, &(turned(&(w - omega)) + turning * (0.5 * self.h)));
+            let by_omega = w.cross_matrix() * inertia - (inertia * w).cross_matrix();
+            d.block(o, self.nv + o, &(by_omega * (0.5 * self.h) - inertia));
             for i in 0..3 {
                 d.number(6 * b + i, self.nv + 6 * b + i, -body.mass_kg);
             }
@@ -288,7 +303,7 @@ impl Equations {
     fn joint_slopes(&self, at: Start<'_>, j: usize, y: &[f64], d: &mut Slopes<'_>) {
         let g = &at.geometry.joints[j];
         let (nv, row, b) = (self.nv, self.nv + g.row, 6 * g.child);
-        let (upsilon, _) = softness(at.mechanism, j, self.h);
+        let (upsilon, _) = self.softness(at.mechanism, j);
         let pull = 4.0 / self.h * upsilon;
         let one = Matrix3::identity();
         // The points' impulse, and z = w - Upsilon v of both bodies.
@@ -409,9 +424,9 @@ impl Equations {
             }
             MechanismParameter::Inertia(b, i) => {
                 let axis: Vector3<f64> = at.geometry.rotations[b].column(i).into_owned();
-                let omega = three(at.v, 6 * b + 3);
-                let change = three(y, 6 * b + 3) - omega;
-                let slope = axis * axis.dot(&change) + omega.cross(&axis) * (h * axis.dot(&omega));
+                let (omega, w) = (three(at.v, 6 * b + 3), three(y, 6 * b + 3));
+                let turning = w.cross(&axis) * axis.dot(&omega) + omega.cross(&axis) * axis.dot(&w);
+                let slope = axis * axis.dot(&(w - omega)) + turning * (0.5 * h);
                 d.column(6 * b + 3, col, &slope);
             }
             MechanismParameter::Tilt(i) => {

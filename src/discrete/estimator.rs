@@ -9,14 +9,15 @@
 //! States are fitted as well: there are as many of them as impulses that hold them together, so they leave as many degrees of freedom as there are
 //! readings. [5, eqs. 3.26 and 3.27] divide by the number of steps instead, as if no state had been fitted.
 
-use nalgebra::{DMatrix, SymmetricEigen};
+use nalgebra::{DMatrix, DVector, SymmetricEigen};
 
-use super::explicit::{LevenbergMarquardt, levenberg_marquardt};
+use super::explicit::{ExplicitIteration, LevenbergMarquardt, levenberg_marquardt};
 use super::problem::{DiscreteForm, DiscreteProblem};
+use crate::estimate::ColouredCovariance;
 use crate::estimate::error::EstimateError;
-use crate::estimate::posterior::describe;
+use crate::estimate::posterior::{Posterior, describe};
 use crate::estimate::problem::{EstimationProblem, StageValues, Trajectory};
-use crate::estimate::solver::{Solver, SolverOptions, Status};
+use crate::estimate::solver::{Iteration, Solver, SolverOptions, Status};
 
 /// Eigenvalues of the scaled information below this belong to directions that nothing tells of.
 const UNOBSERVABLE: f64 = 1e-10;
@@ -34,6 +35,8 @@ pub struct ParameterEstimate {
     pub value: f64,
     /// Standard deviation; nothing where an unobservable direction moves it.
     pub deviation: Option<f64>,
+    /// The same without the belief that errors are independent ([`ColouredCovariance`]); nothing of the explicit form's estimates either.
+    pub coloured_deviation: Option<f64>,
     /// Whether it ended at a bound.
     pub bound: bool,
 }
@@ -57,6 +60,10 @@ pub struct DiscreteEstimate {
     pub iterations: usize,
     /// The cost (kappa |p|^2 + |y - angles|^2) before each iteration.
     pub costs: Vec<f64>,
+    /// The convergence record, costs as in `costs`.
+    pub record: Vec<Iteration>,
+    /// Over how many stages errors were found to last ([`ColouredCovariance`]); 1 of the explicit form's.
+    pub coloured_length: f64,
     /// States, inputs and parameters.
     pub trajectory: Trajectory,
 }
@@ -86,6 +93,7 @@ impl DiscreteProblem {
         let mut solver = Solver::new(self, options)?;
         let outcome = solver.solve(guess)?;
         let posterior = solver.posterior(|_, _| ())?;
+        let coloured = self.coloured(&mut solver, &posterior)?;
         let (nx, nt) = (self.size(0).tangent, self.unknowns.len());
         let covariance = posterior.arrival.view((nx, nx), (nt, nt)).into_owned();
         let hidden = posterior.unobservable.iter().map(|v| v[nx..].to_vec()).collect();
@@ -94,7 +102,31 @@ impl DiscreteProblem {
         out.converged = outcome.status == Status::Converged;
         out.iterations = outcome.record.len().saturating_sub(1);
         out.costs = outcome.record.iter().map(|i| unit * i.cost).collect();
+        let scaled = |i: &Iteration| Iteration { cost: unit * i.cost, expected: unit * i.expected, ..*i };
+        out.record = outcome.record.iter().map(scaled).collect();
+        out.coloured_length = coloured.length;
+        for (i, row) in out.parameters.iter_mut().enumerate() {
+            let gradient = DVector::from_fn(nt, |j, _| if i == j { self.unknowns[i].scale } else { 0.0 });
+            row.coloured_deviation = row.deviation.map(|_| coloured.deviation(&gradient));
+        }
         Ok(out)
+    }
+
+    /// The parameters' covariance by how the stages pull at them.
+    fn coloured(
+        &self,
+        solver: &mut Solver<'_, Self>,
+        posterior: &Posterior,
+    ) -> Result<ColouredCovariance, EstimateError> {
+        let mut scores = solver.scores()?;
+        let mut information = vec![0.0; self.unknowns.len()];
+        let theta = solver.trajectory().theta.clone();
+        // The prior's own pull is known by its covariance.
+        self.prior_cost(&theta, |i, r, weight| {
+            scores[(0, i)] -= weight * r;
+            information[i] = weight;
+        });
+        Ok(ColouredCovariance::of_scores(&scores, posterior, &information))
     }
 
     /// Solves as \[5\] does ([`levenberg_marquardt`]).
@@ -122,6 +154,15 @@ impl DiscreteProblem {
         out.converged = outcome.converged;
         out.iterations = outcome.record.len();
         out.costs = outcome.record.iter().map(|i| i.cost).collect();
+        let row = |i: &ExplicitIteration| Iteration {
+            cost: i.cost,
+            violation: 0.0,
+            expected: i.promised,
+            step: 1.0,
+            trials: 1,
+            damping: i.damping,
+        };
+        out.record = outcome.record.iter().map(row).collect();
         Ok(out)
     }
 
@@ -164,7 +205,7 @@ impl DiscreteProblem {
         let parameters = (0..self.unknowns.len())
             .map(|i| {
                 let u = &self.unknowns[i];
-                let value = trajectory.theta[i] * u.scale;
+                let value = (trajectory.theta[i] * u.scale).clamp(u.lower, u.upper);
                 let seen = hidden.iter().all(|v| v[i].abs() < 1e-4);
                 let near = |bound: f64| (value - bound).abs() <= 1e-9 * u.scale;
                 ParameterEstimate {
@@ -173,6 +214,7 @@ impl DiscreteProblem {
                     start: u.start,
                     value,
                     deviation: seen.then(|| scale * u.scale * covariance[(i, i)].max(0.0).sqrt()),
+                    coloured_deviation: None,
                     bound: near(u.lower) || near(u.upper),
                 }
             })
@@ -187,6 +229,8 @@ impl DiscreteProblem {
             converged: false,
             iterations: 0,
             costs: vec![],
+            record: vec![],
+            coloured_length: 1.0,
             trajectory,
         })
     }

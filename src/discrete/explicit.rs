@@ -19,6 +19,9 @@ const DAMPING_MAX: f64 = 4_294_967_296.0;
 /// Share of the cost that may still be promised where the iteration ends: below what rounding leaves of differences of costs.
 const SETTLED: f64 = 1e-9;
 
+/// Share of the cost below which rounding decides whether a step gains anything.
+const UNSEEN: f64 = 1e-14;
+
 /// Settings.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LevenbergMarquardt {
@@ -49,6 +52,8 @@ pub struct ExplicitIteration {
     pub step: f64,
     /// Damping alpha with which it was taken.
     pub damping: f64,
+    /// Change of the cost that the model promised.
+    pub promised: f64,
 }
 
 /// What came out.
@@ -100,7 +105,7 @@ pub fn levenberg_marquardt(
             pass.linearise(&now, DAMPING_MAX)?;
             alpha = pass.largest * options.damping;
         }
-        let (step, ratio, trial, trial_cost) = loop {
+        let (step, (ratio, promised), trial, trial_cost) = loop {
             let factored = pass.linearise(&now, alpha)?;
             let step = if factored { pass.step(&now.theta, alpha) } else { None };
             if let Some(step) = step {
@@ -109,8 +114,8 @@ pub fn levenberg_marquardt(
                 let promised = pass.promised(&step, alpha);
                 let ratio = (cost - trial_cost) / promised;
                 // At the minimum rounding decides the sign.
-                if ratio > 0.0 || promised <= 1e-14 * cost {
-                    break (step, ratio, trial, trial_cost.min(cost));
+                if ratio > 0.0 || promised <= UNSEEN * cost {
+                    break (step, (ratio, promised), trial, trial_cost.min(cost));
                 }
             }
             if alpha >= DAMPING_MAX {
@@ -121,14 +126,19 @@ pub fn levenberg_marquardt(
         };
         let gradient = pass.gradient.iter().map(|g| dot(g, g)).sum::<f64>().sqrt();
         let length = step.iter().map(|s| dot(s, s)).sum::<f64>().sqrt();
-        record.push(ExplicitIteration { cost, gradient, step: length, damping: alpha });
+        record.push(ExplicitIteration { cost, gradient, step: length, damping: alpha, promised });
         converged = gradient <= options.gradient || length <= options.step;
         // A step that is short because it was damped says nothing of the minimum.
         if converged && alpha > 0.0 && gradient > options.gradient {
             converged = pass.settled(&trial, trial_cost)?;
         }
         (now, cost) = (trial, trial_cost);
-        alpha *= (1.0 - (2.0 * ratio.clamp(0.0, 1.0) - 1.0).powi(3)).max(1.0 / 3.0);
+        alpha = if promised <= UNSEEN * cost {
+            // No cost can judge damping here; without it the step is that of the minimum.
+            0.0
+        } else {
+            alpha * (1.0 - (2.0 * ratio.clamp(0.0, 1.0) - 1.0).powi(3)).max(1.0 / 3.0)
+        };
         if converged {
             break;
         }

@@ -4,7 +4,7 @@
 //! velocity against which it acts; what is left of the equations of motion is p. (2.30) has b for -a there, (3.7) and (3.8) leave out what is known to act from
 //! outside.
 
-use super::equations::{Equations, HingeFriction, Start, coefficient, softness};
+use super::equations::{Equations, HingeFriction, Start, coefficient};
 use super::parameters::MechanismParameter;
 use super::problem::SoughtParameter;
 use crate::linear::dense::{axpy, dot};
@@ -34,7 +34,7 @@ impl Inverse {
         self.y.extend_from_slice(w);
         self.y.resize(n, 0.0);
         for (j, g) in at.geometry.joints.iter().enumerate() {
-            let (_, sigma) = softness(at.mechanism, j, equations.h);
+            let (_, sigma) = equations.softness(at.mechanism, j);
             for i in 0..at.mechanism.joints[j].rows() {
                 let r = g.row + i;
                 self.y[nv + r] = (self.right[nv + r] - self.rates[r]) / sigma[usize::from(i >= 3)];

@@ -179,15 +179,27 @@ impl Mechanism {
                 }
             }
         }
-        for joint in &self.joints {
-            self.check_joint(joint)?;
-        }
+        self.check_joints()?;
         for x in self.gravity_m_s2.iter().chain(self.tilt_rad.iter()) {
             if !x.is_finite() {
                 return refuse("gravity", "gravity_m_s2", *x, "finite numbers");
             }
         }
         self.check_rank(pose)
+    }
+
+    /// Whether joints join bodies that there are, with numbers that can be.
+    pub(super) fn check_joints(&self) -> Result<(), DiscreteError> {
+        self.joints.iter().try_for_each(|joint| self.check_joint(joint))
+    }
+
+    /// [`Mechanism::check`] where joints are first put together, whether or not they form a tree.
+    ///
+    /// # Errors
+    /// As [`Mechanism::check`].
+    pub fn check_at_rest(&self) -> Result<(), DiscreteError> {
+        self.check_joints()?;
+        self.check(&self.spread_out()?)
     }
 
     fn check_joint(&self, joint: &HeldJoint) -> Result<(), DiscreteError> {
@@ -290,17 +302,30 @@ impl Mechanism {
     /// # Errors
     /// [`DiscreteError::Joint`] where the joints are not a tree of hinges that starts in the world, parents first.
     pub fn assemble(&self, angles_rad: &[f64]) -> Result<Vec<f64>, DiscreteError> {
+        self.place(angles_rad, true)
+    }
+
+    /// The configuration that the first joint to reach each body gives at zero angles; joints that close loops are left out. For what is asked of
+    /// constraints before anything moves.
+    pub(super) fn spread_out(&self) -> Result<Vec<f64>, DiscreteError> {
+        self.place(&vec![0.0; self.joints.len()], false)
+    }
+
+    fn place(&self, angles_rad: &[f64], strict: bool) -> Result<Vec<f64>, DiscreteError> {
         let mut poses: Vec<Option<(Vector3<f64>, UnitQuaternion<f64>)>> = vec![None; self.bodies.len()];
         for (j, joint) in self.joints.iter().enumerate() {
             let bad =
                 |reason: &str| DiscreteError::Joint { joint: joint.name.clone(), reason: reason.into() };
-            if !matches!(joint.kind, HeldJointKind::Hinge { .. }) || j >= angles_rad.len() {
+            if strict && !matches!(joint.kind, HeldJointKind::Hinge { .. }) || j >= angles_rad.len() {
                 return Err(bad("angles place trees of hinges alone, one angle each"));
             }
             let (r, e) = match joint.parent {
                 None => (Vector3::zeros(), UnitQuaternion::identity()),
                 Some(p) => poses[p].ok_or_else(|| bad("its parent must be placed by a joint before it"))?,
             };
+            if !strict && poses[joint.child].is_some() {
+                continue;
+            }
             if poses[joint.child].is_some() {
                 return Err(bad(
                     "its child is placed by another joint already: angles do not place closed loops",

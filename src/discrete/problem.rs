@@ -10,6 +10,7 @@
 //! G v + (4/h) Upsilon g of it, times the mass of the whole, count as impulses ([5, eqs. 3.16 and 3.17] in other weights: there the first inverts a singular
 //! matrix). [`DiscreteForm`] says what the unknowns are. The cost of one trajectory is the same in each.
 
+mod questions;
 mod residuals;
 mod slopes;
 
@@ -79,7 +80,8 @@ pub struct EncoderLog {
     pub step_s: f64,
     /// Angles of the hinges at each time, rad; a reading that is not finite is none.
     pub angles: Vec<Vec<f64>>,
-    /// Controls from each time to the next, one a joint; the last serve nothing.
+    /// Controls around each time, from half a step before to half a step behind, one a joint; the last serve nothing. (A step's force acts at its beginning, between the
+    /// changes of configuration before and behind it.)
     pub controls: Vec<Vec<f64>>,
 }
 
@@ -143,9 +145,7 @@ impl DiscreteProblem {
         super::check::form(&mechanism, impulses, form)?;
         let mut mechanism = mechanism;
         unknowns.iter().for_each(|u| u.parameter.set(&mut mechanism, u.start));
-        if let Ok(pose) = mechanism.assemble(&vec![0.0; mechanism.joints.len()]) {
-            mechanism.check(&pose)?;
-        }
+        mechanism.check_at_rest()?;
         let equations = Equations::new(&mechanism, log.step_s);
         let anchor = mechanism.bodies.iter().map(|b| b.mass_kg).sum();
         let parameters = unknowns.iter().map(|u| u.parameter).collect();
@@ -181,7 +181,9 @@ impl DiscreteProblem {
     pub fn mechanism_at(&self, theta: &[f64]) -> Mechanism {
         let mut mechanism = self.mechanism.clone();
         for (unknown, theta) in self.unknowns.iter().zip(theta) {
-            unknown.parameter.set(&mut mechanism, theta * unknown.scale);
+            // Bounds are met to rounding.
+            let value = (theta * unknown.scale).clamp(unknown.lower, unknown.upper);
+            unknown.parameter.set(&mut mechanism, value);
         }
         mechanism
     }
@@ -230,7 +232,7 @@ impl DiscreteProblem {
     }
 
     /// Whether a mechanism with these parameters can move.
-    fn possible(&self, theta: &[f64]) -> Result<(), String> {
+    pub(super) fn possible(&self, theta: &[f64]) -> Result<(), String> {
         for (unknown, theta) in self.unknowns.iter().zip(theta) {
             let positive =
                 matches!(unknown.parameter, MechanismParameter::Mass(_) | MechanismParameter::Inertia(..));
@@ -262,9 +264,18 @@ impl DiscreteProblem {
         if self.impulses == OutsideImpulses::Twice { 2 } else { 1 }
     }
 
-    /// Solves the step of stage `k`; the velocities that move the state and its configuration.
-    fn step(&self, k: usize, at: Point<'_>, space: &mut DiscreteSpace) -> Result<(), String> {
+    /// Solves the step of stage `k`; the velocities that move the state and its configuration. What dry friction did is remembered: most often it does the same when
+    /// it is asked again.
+    pub(super) fn step(
+        &self,
+        k: usize,
+        at: Point<'_>,
+        space: &mut DiscreteSpace,
+        memory: &mut Vec<f64>,
+    ) -> Result<(), String> {
         let v = &at.x[self.mechanism.pose_numbers()..];
+        let dry = self.equations.dry.len();
+        let known = memory.len() == self.steps() * dry * HingeFriction::NUMBERS;
         for i in 0..self.steps() {
             let p = self.impulse(at.u, i, &space.geometry);
             let start = Start {
@@ -273,12 +284,29 @@ impl DiscreteProblem {
                 v,
                 controls: &self.log.controls[k],
             };
-            space.friction[i] = first_guess(&self.equations, &space.geometry, v);
+            space.friction[i] = if known {
+                let own = memory.chunks_exact(HingeFriction::NUMBERS).skip(i * dry).take(dry);
+                own.map(HingeFriction::from_numbers).collect()
+            } else {
+                first_guess(&self.equations, &space.geometry, v)
+            };
             space.step[i]
                 .solve(&self.equations, start, &p, &mut space.friction[i])
                 .map_err(|e| e.to_string())?;
         }
+        memory.clear();
+        memory.extend(space.friction[..self.steps()].iter().flatten().flat_map(|f| f.numbers()));
         Ok(())
+    }
+
+    /// Where impulses from outside act.
+    pub fn impulses(&self) -> OutsideImpulses {
+        self.impulses
+    }
+
+    /// What the unknowns of a stage are.
+    pub fn form(&self) -> DiscreteForm {
+        self.form
     }
 
     /// Inverse dynamics between two states: impulses for the velocities, then for the configuration.
@@ -374,7 +402,7 @@ impl EstimationProblem for DiscreteProblem {
             let (pose, velocity) = out.next.split_at_mut(poses);
             let v = &at.x[poses..];
             if self.form == DiscreteForm::Impulses {
-                self.step(k, at, space)?;
+                self.step(k, at, space, &mut out.memory)?;
                 cost += 0.5 * weight * at.u.iter().map(|u| u * u).sum::<f64>();
                 velocity.copy_from_slice(&space.step[0].y[..self.equations.nv]);
                 let w = &space.step[self.steps() - 1].y[..self.equations.nv];

@@ -98,6 +98,11 @@ impl Stepper {
         near + super::observe::wrapped(angle - near)
     }
 
+    /// Rate at which the hinge that is joint `j` turns, rad/s.
+    pub fn rate(&self, state: &DiscreteState, j: usize) -> f64 {
+        Geometry::at(&self.mechanism, &state.pose).joints[j].turning(&state.velocity)
+    }
+
     /// Kinetic and potential energy, J; the spin of motors' shafts included, the springs of compliant rows not.
     pub fn energy(&self, state: &DiscreteState) -> f64 {
         let geometry = Geometry::at(&self.mechanism, &state.pose);

@@ -118,33 +118,42 @@ fn stages_are_linearised_as_differences_say() {
     }
 }
 
+/// The tolerance counts: where 1e-15 of the cost may still be gained, estimates may be a millionth of a deviation from the minimum. And so do gaps, by rows that weigh a
+/// million times as much as the readings.
 #[test]
 fn the_three_forms_agree() {
     let log = release(2.0, 0.01);
-    let options = SolverOptions { parallel: false, tolerance: 1e-15, iterations: 60, ..Default::default() };
+    let options = SolverOptions {
+        parallel: false,
+        tolerance: 1e-22,
+        feasibility: 1e-14,
+        iterations: 40,
+        ..Default::default()
+    };
     let implicit = problem(&log, sought(), 1e-3, OutsideImpulses::Twice, DiscreteForm::Impulses);
     let explicit = implicit.clone().explicit().unwrap();
     let a = implicit.estimate(&implicit.guess(&log.angles).unwrap(), options).unwrap();
     let guess = explicit.guess(&log.angles).unwrap();
     let b = explicit.estimate(&guess, options).unwrap();
-    let exact = LevenbergMarquardt { iterations: 200, gradient: 0.0, step: 1e-13, ..Default::default() };
+    let exact = LevenbergMarquardt { iterations: 60, gradient: 0.0, step: 0.0, ..Default::default() };
     let c = explicit.estimate_explicitly(&guess, exact).unwrap();
+    let mut worst = [0.0f64; 2];
     for (i, x) in a.parameters.iter().enumerate() {
-        for other in [&b.parameters[i], &c.parameters[i]] {
+        for (worst, other) in worst.iter_mut().zip([&b.parameters[i], &c.parameters[i]]) {
             let (value, deviation) = (x.value, x.deviation.unwrap());
             println!("{}: {value:e} {:e}, {deviation:e} {:e}", x.name, other.value, other.deviation.unwrap());
-            // Measured: 1.3e-8, with hinges so stiff that their rows weigh a million times as much as the readings.
-            assert!(
-                (other.value - value).abs() < 3e-8 * value.abs().max(deviation),
-                "{}: {} {value}",
-                x.name,
-                other.value
-            );
+            *worst = worst.max((other.value - value).abs() / value.abs().max(deviation));
             assert!((other.deviation.unwrap() / deviation - 1.0).abs() < 1e-6, "{}", x.name);
         }
     }
+    println!("recursion {:e}, Levenberg-Marquardt {:e} off the implicit form", worst[0], worst[1]);
+    println!(
+        "{} {} {} iterations, {} {} {}",
+        a.iterations, b.iterations, c.iterations, a.converged, b.converged, c.converged
+    );
+    assert!(worst.iter().all(|w| *w < 1e-9), "{worst:?}");
     for other in [&b, &c] {
-        assert!((other.cost() / a.cost() - 1.0).abs() < 1e-9, "{} {}", other.cost(), a.cost());
+        assert!((other.cost() / a.cost() - 1.0).abs() < 1e-12, "{} {}", other.cost(), a.cost());
     }
 }
 

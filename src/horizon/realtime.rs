@@ -170,9 +170,15 @@ fn come_first() -> bool {
 }
 
 /// Asks the system to let this thread run whenever it can. Whether that is granted.
-#[cfg(not(unix))]
+#[cfg(not(any(unix, target_family = "wasm")))]
 fn come_first() -> bool {
     thread_priority::set_current_thread_priority(thread_priority::ThreadPriority::Max).is_ok()
+}
+
+/// A browser grants nothing.
+#[cfg(target_family = "wasm")]
+fn come_first() -> bool {
+    false
 }
 
 impl<H: Hardware> Control<H> {

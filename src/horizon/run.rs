@@ -36,7 +36,7 @@ use super::outcome::{Outcome, TaskPhase};
 use super::record::{BodyEstimate, Identification, Record};
 use super::surroundings::Surroundings;
 use super::task::Task;
-use super::telling::Telling;
+use super::telling::{self, Telling};
 
 /// Failed exciting plans in a row after which the run goes on to the carrying phase with what it knows. Each takes a period
 /// while the arm comes to rest; one alone may fail for want of time.
@@ -134,6 +134,7 @@ impl Beginning {
             seed: options.seed,
             robot: robot.name.clone(),
         });
+        telling::tell_world(&robot, &task.scene);
         let bound = trusted_acceleration(&robot);
         let mut prior = task.prior_set().map_err(IdentifyError::from)?;
         let mut learner =
@@ -217,6 +218,8 @@ struct Active {
     serial: u64,
     plan: Arc<Plan>,
     phase: TaskPhase,
+    /// Whether it only lets the arm go on resting, with a tube that narrows.
+    settles: bool,
     /// What its proof and its controller have of it.
     prepared: LawPlan,
     /// Ticks executed so far; under the momentum law the control periods of its clock that have begun.

@@ -2,6 +2,9 @@
 //!
 //! Nothing here is called within a control tick.
 
+use crate::robot::{Arm, Scene};
+
+use super::cycle::Row;
 use super::event::{Event, Observer};
 use super::evidence::Broken;
 
@@ -67,4 +70,22 @@ pub(crate) fn tell(event: &Event) {
 pub(super) fn tell_broken(broken: &Broken) {
     let Broken { t, joint, at_least, evidence, text } = broken;
     tracing::warn!(t, joint = joint.as_deref(), at_least, %evidence, reason = &**text, "assumption broken");
+}
+
+/// Tells `tracing` what a viewer draws: capsules in the frames of joints, and obstacles (base frame), as the plan file has them.
+pub(super) fn tell_world(robot: &Arm, scene: &Scene) {
+    if !tracing::enabled!(tracing::Level::DEBUG) {
+        return;
+    }
+    let json = |value: serde_json::Result<String>| value.unwrap_or_else(|error| error.to_string());
+    let (shapes, obstacles) =
+        (serde_json::to_string(robot.shapes()), serde_json::to_string(&scene.obstacles));
+    let joints: Vec<&str> = robot.joints.iter().map(|joint| joint.name.as_str()).collect();
+    tracing::debug!(?joints, shapes = json(shapes), obstacles = json(obstacles), "arm and obstacles");
+}
+
+/// Tells `tracing` where the arm is and what its drives do.
+pub(super) fn tell_state(row: &Row) {
+    let Row { t, q, dq, tau, .. } = row;
+    tracing::debug!(t, q = ?&q[..], dq = ?&dq[..], tau = ?&tau[..], "state");
 }

@@ -114,12 +114,11 @@ impl GraspPrior {
         }
     }
 
-    /// The arm with the thing in its hand, and what is known of that.
-    pub(super) fn attached_to(
-        &self,
-        robot: &Arm,
-        options: &JobOptions,
-    ) -> Result<(Arm, HeldObject), JobError> {
+    /// The arm with the thing in its hand, and what is known of that: for a loop of one's own. [`super::Job::grasp`] does it itself.
+    ///
+    /// # Errors
+    /// [`JobError::Input`] names what is wrong with the prior.
+    pub fn attached_to(&self, robot: &Arm, options: &JobOptions) -> Result<(Arm, HeldObject), JobError> {
         let prior = self.prior(robot)?;
         if let Some((capsule, _)) = self.ignored.iter().find(|(_, reason)| reason.trim().is_empty()) {
             return Err(JobError::input(

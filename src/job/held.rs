@@ -1,6 +1,6 @@
 //! While something is held.
 
-use super::payload::{self, PayloadBounds};
+use super::payload::PayloadBounds;
 use super::{Job, JobError, check};
 use crate::horizon::Task;
 use crate::inertia::ParameterSet;
@@ -76,7 +76,7 @@ impl<'j, 'a> Held<'j, 'a> {
 
     /// What is proven of it by now.
     pub fn payload(&self) -> PayloadBounds {
-        payload::bounds(&self.job.robot, self.job.session.set(), self.job.grasped.as_ref())
+        PayloadBounds::of(&self.job.robot, self.job.session.set(), self.job.grasped.as_ref())
     }
 
     /// Carries it to a configuration (rad, m; one number a joint), and rests there.

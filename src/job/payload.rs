@@ -21,8 +21,8 @@ pub struct PayloadBounds {
     pub inertia_kg_m2: [[f64; 2]; 6],
 }
 
-/// What `set` says of the last body, less what the empty hand may be, and what was known of the thing beforehand.
-pub(super) fn bounds(robot: &Arm, set: &ParameterSet, prior: Option<&GraspPrior>) -> PayloadBounds {
+/// See [`PayloadBounds::of`].
+fn bounds(robot: &Arm, set: &ParameterSet, prior: Option<&GraspPrior>) -> PayloadBounds {
     let hand = robot.end_effector();
     let all = ParameterSet::around_nominal(robot);
     let own = prior.and_then(|prior| prior.own(robot));
@@ -55,6 +55,12 @@ pub(super) fn bounds(robot: &Arm, set: &ParameterSet, prior: Option<&GraspPrior>
 }
 
 impl PayloadBounds {
+    /// What `set` says of the last body, less what the empty hand of `robot` may be, and what was known of the thing beforehand. The set is one of this
+    /// robot's parameters.
+    pub fn of(robot: &Arm, set: &ParameterSet, prior: Option<&GraspPrior>) -> Self {
+        bounds(robot, set, prior)
+    }
+
     /// The middle of the mass, kg, and how far it may be from there.
     pub fn mass_and_spread_kg(&self) -> (f64, f64) {
         let [low, high] = self.mass_kg;

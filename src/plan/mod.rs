@@ -5,7 +5,8 @@
 //! comes together (in storage that a [`propose::Planner`] keeps), [`excite`] and [`goal`] for its costs, [`rows`] for its
 //! constraints (`family_rows` for those of ARMOUR), [`vicinity`] for the obstacles that matter, [`tube_fit`] for its tube,
 //! [`decision`] for the variables and [`nlp`] for the solver (with [`qp`] below it); [`route`] for the way to the
-//! goal and [`guide`] for the search behind it. What was proven is kept as a [`Plan`].
+//! goal and [`guide`] for the search behind it. What was proven is kept as a [`Plan`], and followed from
+//! a loop of one's own by a [`Follower`].
 
 pub mod believed;
 pub mod chain;
@@ -15,6 +16,7 @@ mod family_rows;
 pub mod fast_path;
 #[cfg(test)]
 pub(crate) mod fixture;
+pub mod follower;
 pub mod goal;
 pub mod guide;
 pub mod inertia_floor;
@@ -22,6 +24,7 @@ pub mod momentum_fit;
 pub mod momentum_gains;
 pub mod nlp;
 pub mod propose;
+mod proven;
 pub mod qp;
 pub mod route;
 pub mod rows;
@@ -31,4 +34,5 @@ mod sliced;
 pub mod tube_fit;
 pub mod vicinity;
 
+pub use follower::{FollowError, Follower};
 pub use saved::{Plan, PlanError};

@@ -30,8 +30,9 @@ const MOST_LOOKS: usize = 8;
 /// Largest share of the robust torque that misreadings alone may ask for. At 1 and above the law is a switch that noise throws at every tick, proven but
 /// harsh; less costs growth, as the tube is wider where more torque is at hand.
 const NOISE_SHARE: f64 = 0.5;
-/// A robust torque above this multiple of what the joint can do is none that settles at a value of use.
-const HOPELESS: f64 = 3.0;
+/// A robust torque above this multiple of what the joint can do is none of use. Where a tube falls too fast, constants may settle far above those with which a
+/// slower one does: that must count as none.
+const HOPELESS: f64 = 1.0;
 /// What is needed at the start is known and does not grow from round to round: this is for rounding.
 const START_RESERVE: f64 = 1.0 + 1e-9;
 /// Rates at which the tube falls, over K_r.
@@ -42,6 +43,8 @@ const LAG_SHARE: f64 = 0.4;
 /// What falls may fall by at most so much over one cell, as a cell must bear its widest tube with its narrowest constants. The first with which constants settle is
 /// taken: where errors ask for nearly as much torque as they are answered with, little may be lost to that.
 const FALLS_IN_A_CELL: [f64; 3] = [0.3, 0.1, 0.03];
+/// A robust torque has fallen that is below this share of what it was at the start. Less is what the reserve makes.
+const NARROWED: f64 = 0.98;
 /// Cells in which more than this share of the start is left raise what they lack at the start, others later.
 const AT_START: f64 = 0.5;
 
@@ -134,15 +137,16 @@ pub fn fit_bounded(
     Ok((BoundedTube { law: LawName::Momentum, tube, bounds }, survey))
 }
 
-/// Settles with the fastest fall with which that can be done, or that of `guess`. Without a start nothing falls.
+/// Settles with the fastest fall with which that can be done, or that of `guess`. Where nothing narrows with it, constants may have settled above those with which a
+/// slower one does: then it is taken if those do no better. Without a start nothing falls.
 fn try_falls<T>(
     guess: Option<&MomentumTube>,
     begin: impl Fn(f64) -> MomentumTube,
-    settle: impl Fn(MomentumTube) -> Result<T, MomentumRefusal>,
-) -> Result<T, MomentumRefusal> {
+    settle: impl Fn(MomentumTube) -> Result<(MomentumTube, T), MomentumRefusal>,
+) -> Result<(MomentumTube, T), MomentumRefusal> {
     let rate = |tube: &MomentumTube| tube.start.as_ref().map(|start| start.momentum_fall.rate_1_s);
     let known = guess.and_then(rate);
-    let mut first = None;
+    let (mut first, mut wide) = (None, None);
     for fall in FALLS_IN_A_CELL {
         let tube = begin(fall);
         if rate(&tube).zip(known).is_some_and(|(rate, known)| (rate / known - 1.0).abs() > 1e-3) {
@@ -153,10 +157,18 @@ fn try_falls<T>(
             Err(MomentumRefusal::Diverges { joint, robust_nm }) if falls => {
                 first.get_or_insert(MomentumRefusal::Diverges { joint, robust_nm });
             }
+            Ok(settled) if falls && !narrows(&settled.0) => _ = wide.get_or_insert(settled),
             settled => return settled,
         }
     }
-    Err(first.unwrap_or_else(|| MomentumRefusal::Unsupported("no fall to try".to_owned())))
+    let none = || MomentumRefusal::Unsupported("no fall to try".to_owned());
+    wide.ok_or_else(|| first.unwrap_or_else(none))
+}
+
+/// Whether some robust torque falls in the course of the plan.
+fn narrows(tube: &MomentumTube) -> bool {
+    let Some(start) = &tube.start else { return false };
+    start.robust_nm.iter().zip(&tube.robust_nm).any(|(start, later)| *later < NARROWED * start)
 }
 
 /// `tube` with the later constants of `guess`.

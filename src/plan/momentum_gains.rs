@@ -11,12 +11,16 @@ use crate::reach::momentum::{CellOutlook, CycleTiming, MomentumGains, MomentumTu
 
 use super::momentum_fit::{MomentumRefusal, fit, foresee, standing_tube};
 
-/// Shares of the largest kappa that are tried. The next to 1 leaves what a wider tube adds to the mass matrix's uncertainty.
-const KAPPA_SHARES: [f64; 5] = [0.95, 0.65, 0.45, 0.3, 0.2];
+/// Shares of the largest kappa that are tried. The next to 1 leaves what a wider tube adds to the mass matrix's uncertainty. A plan that follows another begins with
+/// that one's momenta, times kappa: the least ones are for where that is much.
+const KAPPA_SHARES: [f64; 6] = [0.95, 0.65, 0.45, 0.3, 0.2, 0.13];
 /// K_r that are tried, as shares of that kappa.
 const K_R_SHARES: [f64; 5] = [0.025, 0.035, 0.05, 0.07, 0.1];
-/// Among gains whose largest share of a torque limit is within this factor of the least one those are taken that carry links least.
+/// Among gains whose largest share of what is left of a torque limit is within this factor of the least one those are taken that carry links least in the end.
 const AS_GENTLE: f64 = 1.1;
+/// And those with less than this share: what a motion leaves beside that is enough to steer and to excite. Gains that ask for the least torque make wide tubes, and
+/// the plans that follow have to begin with those.
+const COMFORTABLE: f64 = 0.5;
 
 /// Gains that promise most are fitted, no more than so many until one is proven.
 const MOST_FITS: usize = 3;
@@ -75,7 +79,8 @@ fn look_about(
     survey(problem, &tube, cells).ok()
 }
 
-/// The largest share of a torque limit that the robust torque takes, and how far links are carried, m; as it is foreseen.
+/// The largest share that the robust torque takes of what the motion leaves of a torque limit, and how far links are carried in the end, which is
+/// what a plan that follows begins with, m; as it is foreseen.
 fn score(
     problem: &MomentumProblem<'_>,
     gains: MomentumGains,
@@ -83,9 +88,9 @@ fn score(
 ) -> Result<(f64, f64), MomentumRefusal> {
     let robot = problem.robot();
     let (tube, needs) = foresee(problem, gains, outlooks)?;
-    let growth = needs.iter().map(|needs| needs.growth_m).fold(0.0, f64::max);
-    let share = |j: usize| tube.robust_at(j, 0.0) / robot.joints[j].limits.torque;
-    let torque = (0..robot.dof()).map(share).fold(0.0, f64::max);
+    let growth = needs.last().map_or(0.0, |rest| rest.growth_m);
+    let share = |outlook: &&CellOutlook| outlook.torque_share(robot, &tube);
+    let torque = outlooks.0.iter().map(share).fold(0.0, f64::max);
     tracing::debug!(k_r = gains.k_r, kappa = gains.kappa, growth, torque, "gains");
     Ok((torque, growth))
 }
@@ -95,8 +100,9 @@ fn best_first(tried: &[MomentumGains], scores: &[Result<(f64, f64), MomentumRefu
     let settled = tried.iter().zip(scores).filter_map(|(gains, score)| Some((*gains, *score.as_ref().ok()?)));
     let mut settled: Vec<(MomentumGains, (f64, f64))> = settled.collect();
     let gentlest = settled.iter().map(|(_, (torque, _))| *torque).fold(f64::INFINITY, f64::min);
+    let gentle = COMFORTABLE.max(AS_GENTLE * gentlest);
     let rank = |(torque, growth): (f64, f64)| {
-        if torque <= AS_GENTLE * gentlest { (0, growth) } else { (1, torque) }
+        if torque <= gentle { (0, growth) } else { (1, torque) }
     };
     settled.sort_by(|a, b| {
         let (a, b) = (rank(a.1), rank(b.1));

@@ -34,11 +34,13 @@ const CELL_S: f64 = 3.0 / 32.0;
 /// Fewest cells, however short the trajectory: a motion to rest has a braking and an accelerating part, and bounds over both
 /// at once say little.
 const LEAST_CELLS: usize = 8;
+/// Most cells, however long the trajectory: it moves the more slowly. Minutes of motion, a few seconds of proof.
+const MOST_CELLS: usize = 1 << 12;
 
 /// Cells into which the planner cuts a trajectory of this duration (s). The certifier does well to begin with as many: more prove no
 /// more than halving those that need it.
 pub fn cells(duration_s: f64) -> usize {
-    ((duration_s / CELL_S).round() as usize).max(LEAST_CELLS)
+    ((duration_s / CELL_S).round() as usize).clamp(LEAST_CELLS, MOST_CELLS)
 }
 
 /// How often the planner lets a cell be halved before it calls a point unproven: to an eighth. Each further halving may

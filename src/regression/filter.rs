@@ -31,7 +31,17 @@ impl Default for Smoothing {
     }
 }
 
+/// Time on each side of the usual filter, s, and the fewest samples that make one.
+const USUAL_S: f64 = 0.05;
+const FEWEST: usize = 2;
+
 impl Smoothing {
+    /// Parabolas over 50 ms on each side, of signals whose samples are `period_s` (s) apart: what accelerations of a recording are found with unless
+    /// somebody says otherwise.
+    pub fn usual(period_s: f64) -> Self {
+        Self::SavitzkyGolay { half: ((USUAL_S / period_s).round() as usize).max(FEWEST), degree: 2 }
+    }
+
     /// Smoothed values and derivatives of a signal at its (increasing, not necessarily regular) times.
     ///
     /// Butterworth needs a regular grid: the signal is interpolated linearly to the mean period first and back after.

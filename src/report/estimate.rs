@@ -37,6 +37,7 @@ pub fn table(result: &StudyResult) -> String {
     }
     text += &align(&rows);
     text += &align(&residuals(result));
+    text += &align(&costs(result));
     text += &result.validation.as_ref().map(validation::text).unwrap_or_default();
     for other in &result.validation_others {
         text += &validation::beside(other.method.name(), &other.finding);
@@ -68,6 +69,22 @@ fn residuals(result: &StudyResult) -> Vec<Vec<String>> {
             row.unit.clone(),
         ]
     }));
+    rows
+}
+
+/// The costs of a mechanism's problem and of what it was validated on, heading first; nothing of other problems.
+fn costs(result: &StudyResult) -> Vec<Vec<String>> {
+    let Some(found) = &result.mechanism else { return vec![] };
+    let row = |name: &str, observation: f64, state: f64, cost: f64| {
+        vec![name.to_owned(), figure(observation), figure(state), figure(cost)]
+    };
+    let heading = ["mean squares, rad^2", "readings", "impulses, times kappa", "cost"];
+    let mut rows = vec![heading.map(str::to_owned).to_vec()];
+    rows.push(row(&format!("learnt from ({} form)", found.form), found.observation, found.state, found.cost));
+    rows.extend(found.validation.iter().map(|v| row(&v.label, v.observation, v.state, v.cost)));
+    if let Some(mean) = found.cross_validation {
+        rows.push(vec!["cross-validation".to_owned(), String::new(), String::new(), figure(mean)]);
+    }
     rows
 }
 
@@ -137,6 +154,15 @@ fn page(result: &StudyResult) -> Result<String, ReportError> {
         let _ = write!(body, "<tr>{cells}</tr>");
     }
     body += "</table></section>";
+    if let Some((heading, rows)) = costs(result).split_first() {
+        body += "<section><h2>Costs</h2><p>Mean squares over the times. Readings below the first row were not learnt from: their states alone \
+                 are fitted.</p><table>";
+        for (tag, row) in std::iter::once(("th", heading)).chain(rows.iter().map(|row| ("td", row))) {
+            let cells: String = row.iter().map(|c| format!("<{tag}>{}</{tag}>", escape(c))).collect();
+            let _ = write!(body, "<tr>{cells}</tr>");
+        }
+        body += "</table></section>";
+    }
     body += &result.validation.as_ref().map(validation::section).unwrap_or_default();
     for other in &result.validation_others {
         let _ = write!(body, "<p>{}</p>", escape(&validation::beside(other.method.name(), &other.finding)));

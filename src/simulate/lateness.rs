@@ -52,7 +52,7 @@ struct Passed {
 
 /// Readings that were, and commands that are on their way.
 #[derive(Debug, Clone)]
-pub(super) struct Lateness {
+pub(crate) struct Lateness {
     bounds: TimingBounds,
     /// Of ages, delays and jitter.
     habits: [Habit; 3],

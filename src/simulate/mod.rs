@@ -9,6 +9,7 @@ mod elastic;
 pub mod faults;
 mod following;
 mod lateness;
+pub mod mechanism;
 mod object;
 mod paced;
 mod passage;
@@ -22,6 +23,10 @@ mod world;
 
 pub use audit::{Approach, Audit, ClosestPair, Counts, TrackingReference, TrueState};
 pub use faults::Faults;
+pub(crate) use lateness::Lateness;
+pub use mechanism::{
+    MechanismExcitation, MechanismPlan, MechanismPlant, MechanismRecording, record_mechanism, tree_model,
+};
 pub use object::SimulatedObject;
 pub use paced::Paced;
 pub use passage::ObstaclePath;

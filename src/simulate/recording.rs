@@ -152,6 +152,10 @@ impl std::fmt::Debug for Sealed {
 }
 
 impl Sealed {
+    pub(super) fn new(parameters: Vec<f64>, states: Vec<Vec<f64>>) -> Self {
+        Self { parameters, states }
+    }
+
     /// True parameters and true states (q, dq) at each sample; breaks the seal.
     pub fn reveal(self) -> (Vec<f64>, Vec<Vec<f64>>) {
         (self.parameters, self.states)

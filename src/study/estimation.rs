@@ -39,6 +39,7 @@ use choice::Shown;
 pub use choice::{EstimateChoice, LeftOut, Method, MethodValidation};
 pub use combinations::{BaseParameterRow, BaseRows};
 use inverse::Regressed;
+pub(in crate::study) use load::{field_error, lay_over};
 pub use noise::{NoiseFinding, NoiseUse};
 pub use outside::OutsideTorques;
 use residuals::Leftover;
@@ -293,6 +294,7 @@ impl EstimationStudy {
             validation_others,
             state_error,
             notes: self.notes,
+            mechanism: None,
             times_s: self.samples.iter().map(|s| s.t).collect(),
             record: outcome.record.iter().map(IterationRow::from).collect(),
             trajectory: Trajectory {

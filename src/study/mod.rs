@@ -4,6 +4,7 @@
 //! [`hints`] are about recordings whose torques fit with another sign, unit or gear.
 //! [`external`] are torques from outside, noticed before anything is learnt.
 //! [`validation`] is how well either predicts a recording that it has not seen.
+//! [`mechanism`] is about a problem file of [`crate::discrete`]: bodies in maximal coordinates, their friction, motors and tilt.
 //! [`estimation`] is about a problem file of [`crate::multibody`]: reading, simulating, solving, and comparison with the truth.
 
 pub mod estimation;
@@ -11,4 +12,5 @@ pub mod external;
 pub mod hints;
 pub mod identification;
 pub mod limbs;
+pub mod mechanism;
 pub mod validation;

@@ -28,7 +28,7 @@ const EXTENDS: &str = "\
 The key `extends = \"FILE\"` takes over all keys of another file but those given here. Tables are merged key by key; lists are replaced \
 as a whole.\n";
 
-const PLANS: [Plan; 8] = [
+const PLANS: [Plan; 9] = [
     Plan {
         file: "robot.md",
         title: "Robot file",
@@ -70,6 +70,17 @@ const PLANS: [Plan; 8] = [
         types: &[("study::estimation::file", "File", "The file")],
     },
     Plan {
+        file: "mechanism.md",
+        title: "Mechanism and problems about it",
+        before: "A mechanism in maximal coordinates is a file of bodies and joints. A problem names one by its key `mechanism`, with readings of its \
+                 encoders, what is estimated, and what is assumed. `surelift estimate FILE` solves it.",
+        format: Format::Toml,
+        types: &[
+            ("study::mechanism::file", "MechanismProblem", "The problem"),
+            ("study::mechanism::file", "MechanismFile", "The mechanism"),
+        ],
+    },
+    Plan {
         file: "campaign.md",
         title: "Campaign file",
         before: "A campaign makes many trials of one promise. `surelift campaign FILE` runs it. Two keys stand in every file; \
@@ -86,6 +97,7 @@ const PLANS: [Plan; 8] = [
             ("campaign::excitation", "ExcitationFile", "kind = excitation"),
             ("campaign::estimation", "StartsFile", "kind = estimation"),
             ("campaign::estimation::noise", "NoiseFile", "kind = estimation_noise"),
+            ("campaign::mechanism", "MechanismCampaignFile", "kind = mechanism"),
             ("campaign::estimation::deviations", "DeviationsFile", "kind = estimation_deviations"),
         ],
     },
@@ -129,7 +141,7 @@ fn formats() -> (BTreeMap<String, String>, Vec<String>) {
         let Page { text, undocumented: more, .. } = page;
         undocumented.extend(more);
         let extends = match plan.file {
-            "robot.md" | "scenario.md" | "campaign.md" => format!("\n{EXTENDS}"),
+            "robot.md" | "scenario.md" | "campaign.md" | "mechanism.md" => format!("\n{EXTENDS}"),
             _ => String::new(),
         };
         let text = format!("# {}\n\n{MADE}\n{}\n{extends}\n{LEGEND}{text}", plan.title, plan.before);

@@ -157,7 +157,8 @@ class Controller:
 
     def __init__(self, plan: Plan) -> None: ...
     def tick(self, t: float, q: ArrayLike, dq: ArrayLike) -> Array:
-        """Torques (n,), N m, for one control period, `t` seconds after the plan's start."""
+        """Torques (n,), N m, for one control period, `t` seconds after the plan's start. The first tick is at 0; a time that goes
+        back, or leaves a tick out, stops the arm, as readings that are no numbers do."""
     @property
     def stopped(self) -> Optional[str]:
         """Why the arm is stopped, if it is."""
@@ -264,3 +265,23 @@ def run(
 
 def estimate(problem: Path, validate: Optional[Path] = None) -> dict[str, Any]:
     """Most probable states and parameters of a problem's file, with deviations (`docs/howto/estimate.md`)."""
+
+def identify(
+    arm: Arm,
+    logs: Sequence[Path],
+    unknown: str = "friction",
+    prior: Optional[Path] = None,
+    validate: Optional[Path] = None,
+    degrees: bool = False,
+    acceleration: Optional[ArrayLike] = None,
+    torque_abs_nm: Optional[ArrayLike] = None,
+    window_s: Optional[float] = None,
+) -> dict[str, Any]:
+    """Learns from recordings in files (CSV or MCAP; `docs/tutorial/own_logs.md`), as `surelift identify` does.
+
+    `unknown` is "friction", "payload" or "all"; the last two need the file of a `prior`. `validate` is a recording that is
+    predicted, not learnt from. `acceleration`, (n,), rad/s^2, bounds the joints' accelerations (1.5 times the largest seen
+    unless stated); `torque_abs_nm`, (n,), N m, is added to the arm's own bounds. Gives what `summary.json` holds: `verdict["kind"]`
+    is "consistent" where the stated bounds explain the data, and only then is `parameters[i]["set"]` guaranteed.
+    `InputError` names file, line and column of what cannot be used.
+    """

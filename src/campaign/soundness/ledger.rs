@@ -48,12 +48,15 @@ pub enum Check {
     HoldPower,
     Gain,
     Acceleration,
+    Momentum,
+    Lag,
+    MomentumByMeasurement,
     Enclosure,
 }
 
 impl Check {
     /// All of them, in the order of the ledger.
-    pub const ALL: [Check; 22] = [
+    pub const ALL: [Check; 25] = [
         Check::Position,
         Check::Velocity,
         Check::Command,
@@ -75,6 +78,9 @@ impl Check {
         Check::HoldPower,
         Check::Gain,
         Check::Acceleration,
+        Check::Momentum,
+        Check::Lag,
+        Check::MomentumByMeasurement,
         Check::Enclosure,
     ];
 
@@ -102,6 +108,9 @@ impl Check {
             Check::HoldPower => (CheckFamily::Tube, "hold power", "W"),
             Check::Gain => (CheckFamily::Tube, "gain condition", "1"),
             Check::Acceleration => (CheckFamily::Tube, "acceleration", "rad/s^2"),
+            Check::Momentum => (CheckFamily::Tube, "momentum error", "N m s"),
+            Check::Lag => (CheckFamily::Tube, "M_0 e", "N m s^2"),
+            Check::MomentumByMeasurement => (CheckFamily::Tube, "momentum error by measurement", "1"),
             Check::Enclosure => (CheckFamily::Arithmetic, "enclosure", "1"),
         }
     }

@@ -13,6 +13,7 @@ pub mod attack;
 mod attained;
 pub mod case;
 pub mod edge;
+mod late;
 pub mod ledger;
 #[cfg(test)]
 mod tests;
@@ -37,6 +38,7 @@ use super::trials::{Trials, digest};
 use super::{CampaignError, CampaignFindings};
 use attack::Attack;
 use case::Case;
+use late::LateCase;
 use ledger::{Check, CheckFamily, Closest, Ledger};
 
 /// Spans attacked of each plan. More of them, or more states in each, find more in proportion to time; these share a plan's
@@ -114,18 +116,33 @@ impl Soundness {
         Ok((ledger, walked))
     }
 
+    /// Attacks a plan of an arm whose readings and commands are late: plays it, each time on another arm. Each play looks at more states than the spans of a plan on
+    /// time do.
+    fn attack_late(&self, arm: &Setup, rng: &mut ChaCha8Rng) -> Result<(Ledger, u64), CampaignError> {
+        let case = LateCase::draw(arm, rng).ok_or_else(|| nothing_proven(arm))?;
+        let mut ledger = Ledger::default();
+        let walked = (0..=self.walks).map(|_| case.play(1.0, rng, &mut ledger)).sum();
+        Ok((ledger, walked))
+    }
+
     /// Attacks the `k`-th plan of an arm.
     fn attack_arm(&self, arm: usize, k: u64) -> Result<(Ledger, u64), CampaignError> {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         rng.set_stream((arm as u64) << 40 | k);
         let arm = &self.arms[arm];
-        let case = Case::draw_plan(arm, &mut rng).ok_or_else(|| {
-            let name = &arm.label;
-            CampaignError::Trials(format!("no tube is proven for any plan of '{name}': nothing to attack"))
-        })?;
+        if !arm.robot.timing().is_exact() {
+            return self.attack_late(arm, &mut rng);
+        }
+        let case = Case::draw_plan(arm, &mut rng).ok_or_else(|| nothing_proven(arm))?;
         let tilted = case.tilted(&mut rng);
         self.attack_plan(&case, &tilted, (&self.workspaces, &mut rng))
     }
+}
+
+/// An arm for which nothing is claimed.
+fn nothing_proven(arm: &Setup) -> CampaignError {
+    let name = &arm.label;
+    CampaignError::Trials(format!("no tube is proven for any plan of '{name}': nothing to attack"))
 }
 
 /// Spans to attack: cells as the certifier uses them, short ones whose bounds are nearly sharp, also where the strips of the set are

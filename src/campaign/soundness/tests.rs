@@ -10,6 +10,7 @@ use crate::inertia::INERTIAL;
 use crate::robot::DriveBounds;
 
 mod families;
+mod late;
 
 fn campaign(samples: u64) -> Soundness {
     let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/campaigns/soundness.toml"));

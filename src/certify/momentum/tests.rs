@@ -77,6 +77,7 @@ fn case() -> Case {
         // Wide for its own motion, and wider at the start.
         later.robust_nm.iter_mut().for_each(|u| *u *= 1.3);
         later.lag_nms2.iter_mut().for_each(|lag| *lag *= 1.6);
+        later.sign_band_rad_s.iter_mut().for_each(|band| *band *= 1.6);
         let needed = problem.needed_at_start().unwrap();
         let above = |later: &[f64], need: &[f64]| -> Vec<f64> {
             later.iter().zip(need).map(|(later, need)| later.max(1.001 * need)).collect()

@@ -1,6 +1,6 @@
 //! What is paid for besides impulses: encoders, the first state, priors of the parameters.
 
-use super::super::equations::{HingeFriction, Start, softness};
+use super::super::equations::{HingeFriction, Start};
 use super::super::mechanism::add_three;
 use super::super::observe::{encoder, wrapped};
 use super::{DiscreteProblem, DiscreteSpace};
@@ -61,7 +61,7 @@ impl DiscreteProblem {
             self.equations.fill_slopes(start, &free, &y, &[], 0, &mut space.slopes);
             space.geometry.rates(w, &mut rates);
             for (j, g) in space.geometry.joints.iter().enumerate() {
-                let (upsilon, _) = softness(&space.mechanism, j, self.equations.h);
+                let (upsilon, _) = self.equations.softness(&space.mechanism, j);
                 let rows = space.geometry.rows_of(j, nv);
                 for (i, row) in rows.iter().enumerate() {
                     let r = g.row + i;
@@ -78,7 +78,7 @@ impl DiscreteProblem {
         }
     }
 
-    pub(super) fn prior_cost(&self, theta: &[f64], mut each: impl FnMut(usize, f64, f64)) {
+    pub(in crate::discrete) fn prior_cost(&self, theta: &[f64], mut each: impl FnMut(usize, f64, f64)) {
         for (i, (unknown, theta)) in self.unknowns.iter().zip(theta).enumerate() {
             if let Some([mean, deviation]) = unknown.prior {
                 each(i, theta - mean / unknown.scale, (unknown.scale / deviation).powi(2));

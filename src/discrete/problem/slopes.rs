@@ -19,32 +19,17 @@ impl DiscreteProblem {
     ) {
         let (nv, n, nu) = (self.equations.nv, model.n(), at.u.len());
         let size = self.equations.size();
-        let v = &at.x[self.mechanism.pose_numbers()..];
         let weight = self.weights.kappa / self.weights.angle_rad.powi(2);
         for (i, u) in at.u.iter().enumerate() {
             model.add_direct(*u, i, weight);
         }
         for i in 0..self.steps() {
-            space.slopes.clear();
-            space.slopes.resize(size * n, 0.0);
-            let start = Start {
-                mechanism: &space.mechanism,
-                geometry: &space.geometry,
-                v,
-                controls: &self.log.controls[k],
-            };
+            let mut slopes = std::mem::take(&mut space.slopes);
+            slopes.clear();
+            slopes.resize(size * n, 0.0);
+            self.step_slopes(k, at, i, space, &mut slopes);
+            space.slopes = slopes;
             let d = &mut space.slopes;
-            let y = &space.step[i].y;
-            self.equations.fill_slopes(start, &space.friction[i], y, &self.parameters, nu, d);
-            for (c, unknown) in self.unknowns.iter().enumerate() {
-                for r in 0..size {
-                    d[r * n + n - self.unknowns.len() + c] *= unknown.scale;
-                }
-            }
-            match self.impulses {
-                OutsideImpulses::Hinges => self.hinge_slopes(at.u, n, &space.geometry, d),
-                _ => (0..nv).for_each(|r| d[r * n + i * nv + r] = -1.0),
-            }
             space.step[i].elimination.solve(d, n, 0);
             d[..nv * n].iter_mut().for_each(|x| *x = -*x);
             // Velocities from the first step, configuration from the last one.
@@ -54,6 +39,30 @@ impl DiscreteProblem {
             if i + 1 == self.steps() {
                 self.move_rows(&space.step[i].y, &space.slopes, self.equations.h, nu, model);
             }
+        }
+    }
+
+    /// Slopes of the equations of step `i` by (u, q, v, theta), row-major, into zeros.
+    fn step_slopes(&self, k: usize, at: Point<'_>, i: usize, space: &mut DiscreteSpace, d: &mut [f64]) {
+        let (nv, nu, nt) = (self.equations.nv, at.u.len(), self.unknowns.len());
+        let n = nu + 2 * nv + nt;
+        let v = &at.x[self.mechanism.pose_numbers()..];
+        let start = Start {
+            mechanism: &space.mechanism,
+            geometry: &space.geometry,
+            v,
+            controls: &self.log.controls[k],
+        };
+        let y = &space.step[i].y;
+        self.equations.fill_slopes(start, &space.friction[i], y, &self.parameters, nu, d);
+        for (c, unknown) in self.unknowns.iter().enumerate() {
+            for row in d.chunks_exact_mut(n) {
+                row[n - nt + c] *= unknown.scale;
+            }
+        }
+        match self.impulses {
+            OutsideImpulses::Hinges => self.hinge_slopes(at.u, n, &space.geometry, d),
+            _ => (0..nv).for_each(|r| d[r * n + i * nv + r] = -1.0),
         }
     }
 

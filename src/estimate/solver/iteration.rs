@@ -14,7 +14,7 @@ const SHARE: f64 = 0.3;
 const NEAR: f64 = 1e-3;
 /// Where so many iterations have gained less than this of the cost, nothing is left to be gained, whatever a step promises: at a kink of the
 /// cost (Coulomb friction) it promises the other side for ever. The cost is half a chi square, so what is left is some hundredth of a
-/// deviation.
+/// deviation. Where less than [`SolverOptions::significance`] counts, that is it.
 const WAITING: f64 = 1e-4;
 const PATIENCE: usize = 12;
 
@@ -176,10 +176,10 @@ impl<P: EstimationProblem> Solver<'_, P> {
             progress.waiting = None;
             return false;
         }
-        let little = WAITING.max(self.options.significance);
+        let waiting = WAITING.max(self.options.significance);
         match progress.waiting {
-            Some((least, since)) if stand.cost > least - little => {
-                iteration - since >= PATIENCE && stand.cost <= least + little
+            Some((least, since)) if stand.cost > least - waiting => {
+                iteration - since >= PATIENCE && stand.cost <= least + waiting
             }
             _ => {
                 progress.waiting = Some((stand.cost, iteration));

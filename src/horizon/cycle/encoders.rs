@@ -163,4 +163,27 @@ mod tests {
         assert!(encoders.look(&robot, &silent, 2, true).is_ok());
         assert!(without(0.1, 2, told(&encoders, &silent)));
     }
+
+    /// Ticks that shake are as far apart as their stamps say, but by no more than the file states.
+    #[test]
+    fn stamps_count_within_the_stated_jitter() {
+        let robot = crate::robot::load("robots/kinova_gen3_2f85.toml").unwrap();
+        let timing = crate::robot::TimingBounds { jitter_max_s: 1e-4, ..robot.timing() };
+        let robot = robot.with_timing(timing).unwrap();
+        let set = ParameterSet::around_nominal(&robot);
+        // Two readings whose stamps are so far apart, of joints that have moved for so long, s, at 1 rad/s.
+        let believed = |stamps_s: f64, moved_s: f64| {
+            let mut encoders = Encoders::new(&robot, &set);
+            let reading = |t: f64, q: f64| Reading { t, q: vec![q; 7], dq: vec![1.0; 7] };
+            encoders.look(&robot, &reading(9.0, 0.0), 0, false).unwrap();
+            encoders.look(&robot, &reading(9.0 + stamps_s, moved_s), 1, false).is_ok()
+        };
+        for step in [9e-4, 1e-3, 1.1e-3] {
+            assert!(believed(step, step), "{step}");
+        }
+        assert!(!believed(1.1e-3, 1e-3) && !believed(1e-3, 1.1e-3));
+        // A stamp beyond what is stated makes no longer motion possible.
+        assert!(!believed(1.3e-3, 1.3e-3) && believed(1.3e-3, 1.1e-3));
+        assert!(!believed(f64::INFINITY, 1.3e-3) && !believed(-1.0, 1.1e-3));
+    }
 }

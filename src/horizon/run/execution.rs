@@ -8,6 +8,7 @@ use super::super::event::Event;
 use super::super::evidence::{self, Evidence};
 use super::super::learn::Learner;
 use super::super::record::LogRow;
+use super::super::telling;
 use super::{Active, Runner};
 
 /// Ticks between two progress events: ten a second at 1 kHz, as fast as anybody reads.
@@ -143,6 +144,7 @@ impl<C: Cycles> Runner<'_, C> {
         let errors = row.q_des.iter().zip(&row.q).zip(e_radius);
         let tracking_ratio = errors.map(|((d, q), e)| (d - q).abs() / e).fold(0.0, f64::max);
         let t_end = plan.t_start_s + plan.curve.duration_s();
+        telling::tell_state(row);
         self.observer.event(&Event::Executing { t: row.t, t_end, phase: *phase, tracking_ratio });
     }
 

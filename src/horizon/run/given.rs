@@ -49,7 +49,7 @@ impl<C: Cycles> Runner<'_, C> {
     }
 
     /// Whether the running plan has ended when the next one starts.
-    fn rests_next(&self, active: &Active) -> bool {
+    pub(super) fn rests_next(&self, active: &Active) -> bool {
         self.switch_ticks(active) >= self.plan_ticks(active)
     }
 

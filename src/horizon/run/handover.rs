@@ -126,10 +126,12 @@ impl<C: Cycles> Runner<'_, C> {
         {
             self.record.breaks([*broken]);
         }
-        if phase == TaskPhase::Excite {
+        // One that settles the arm has no part in what the task asks for.
+        let settles = self.settles(prepared.set());
+        if phase == TaskPhase::Excite && !settles {
             self.excited += 1;
         }
-        if phase == TaskPhase::Carry {
+        if phase == TaskPhase::Carry && !settles {
             let end = plan.curve.end();
             let moved = self
                 .active
@@ -140,6 +142,6 @@ impl<C: Cycles> Runner<'_, C> {
         }
         self.record.switched(self.cycles.time(), &e_radius, &r_radius);
         self.record.plans.push(Plan::clone(&plan));
-        self.active = Some(Active { serial, plan, prepared, phase, ticks: 0, e_radius });
+        self.active = Some(Active { serial, plan, prepared, phase, settles, ticks: 0, e_radius });
     }
 }

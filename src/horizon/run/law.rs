@@ -155,6 +155,33 @@ impl<C: Cycles> Runner<'_, C> {
         self.active.as_ref().map(|active| active.plan.tube.k_r())
     }
 
+    /// Whether a plan for this set settles the running one: it was prepared once, for both.
+    pub(super) fn settles(&self, set: &Arc<PreparedSet>) -> bool {
+        self.active.as_ref().is_some_and(|active| Arc::ptr_eq(active.prepared.set(), set))
+    }
+
+    /// After a failure, where the arm rests at the end of a plan of the momentum law: to go on resting, with the set and gains of that plan. Its tube is as wide as its
+    /// motion asked for, and a plan for another set has to begin with that, turned by another M_0 and kappa. At rest it narrows to what standing needs.
+    /// Every other time, as one that cannot be proven is tried in vain; and once is enough.
+    pub(super) fn settling(
+        &self,
+        start: &JointState,
+    ) -> Result<Option<(Candidate, Arc<PreparedSet>)>, String> {
+        let rests = |active: &&Active| !active.settles && self.rests_next(active);
+        let Some(active) = self.active.as_ref().filter(rests) else { return Ok(None) };
+        let Some(tube) = active.plan.tube.momentum().filter(|_| self.failures % 2 == 1) else {
+            return Ok(None);
+        };
+        let (set, gains, duration_s) = (active.prepared.set(), tube.tube.gains, self.task.timing.t_f_s);
+        let curve = Bezier::to_rest(start, &start.q, duration_s).map_err(|e| e.to_string())?;
+        let (empty, from) = (Scene::default(), self.momentum_start().map_err(|e| e.to_string())?);
+        let problem =
+            MomentumProblem::new(&self.robot, set, &empty, &curve, from).map_err(|e| e.to_string())?;
+        let fitted = fit_bounded(&problem, gains, None, cells(duration_s));
+        let (tube, _) = fitted.map_err(|e| e.to_string())?;
+        Ok(Some((Candidate { curve: curve.into(), tube: tube.into() }, set.clone())))
+    }
+
     /// A tube along a motion that is given.
     pub(super) fn tube_along(
         &self,

@@ -179,6 +179,9 @@ impl<C: Cycles> Runner<'_, C> {
         if let Some(curve) = self.given(phase, start)? {
             return self.propose_given(curve);
         }
+        if let Some(settling) = self.settling(start)? {
+            return Ok(settling);
+        }
         let (task, robot, scene) = (self.task.clone(), self.robot.clone(), self.surroundings.scene().clone());
         let set = Arc::new(PreparedSet::new(&self.robot, self.set()));
         let held = task.held.as_ref().filter(|_| phase == TaskPhase::Excite);

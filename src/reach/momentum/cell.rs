@@ -34,6 +34,8 @@ pub(super) struct MomentumCell<const N: usize, R: Rounding> {
     /// Positions and velocities of the tube.
     pub q: Joints<Affine<N, R>>,
     pub dq: Joints<Affine<N, R>>,
+    /// Bounds of |dq - dq_d| (rad/s), at one moment: what dq_d is enclosed with has no part in them.
+    pub error_rad_s: Joints<f64>,
     /// How far the tube reaches.
     pub radii: CellRadii,
     /// What the desired motion alone says.
@@ -118,9 +120,11 @@ impl<const N: usize, R: Rounding> MomentumCell<N, R> {
         let e: Joints<Affine<N, R>> = (0..n).map(|i| combined(&lag, i, first)).collect();
         let r: Joints<Affine<N, R>> = (0..n).map(|i| combined(&p, i, first + 1)).collect();
         let k_r = tube.gains.k_r;
+        let off: Joints<Affine<N, R>> = (0..n).map(|j| e[j].scale(k_r) - r[j]).collect();
         Some(Self {
             q: (0..n).map(|j| desired[j].q - e[j]).collect(),
-            dq: (0..n).map(|j| desired[j].dq - r[j] + e[j].scale(k_r)).collect(),
+            dq: (0..n).map(|j| desired[j].dq + off[j]).collect(),
+            error_rad_s: off.iter().map(Affine::sup_abs).collect(),
             radii: CellRadii {
                 e: e.iter().map(Affine::sup_abs).collect(),
                 r: r.iter().map(Affine::sup_abs).collect(),

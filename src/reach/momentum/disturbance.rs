@@ -92,7 +92,7 @@ pub(super) fn parts<const N: usize, R: Rounding>(
         rate: rate[j],
         tilt_nm: tilt[j],
         rounding_nm: rounding.torque[j],
-        error_rad_s: (cell.dq[j] - cell.desired[j].dq).sup_abs(),
+        error_rad_s: cell.error_rad_s[j],
         evaluation_rad_s: evaluation(cell, j, 1),
     };
     Parts { joints: (0..robot.dof()).map(of).collect(), mass_error: rounding.mass_error }
@@ -187,8 +187,7 @@ fn followed<const N: usize, R: Rounding>(
             },
         );
         let (c, g) = set.joint(j);
-        let error = (cell.dq[j] - cell.desired[j].dq).sup_abs();
-        let viscous = mul_up(add_up(c[VISCOUS].abs(), g[VISCOUS]), error);
+        let viscous = mul_up(add_up(c[VISCOUS].abs(), g[VISCOUS]), cell.error_rad_s[j]);
         sum_up([moved.sup_abs(), spread, viscous])
     };
     (0..n).map(change).collect()

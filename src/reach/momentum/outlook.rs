@@ -13,6 +13,8 @@ use super::coupling::Coupling;
 use super::disturbance::{MismatchParts, Parts, mismatch};
 use super::report::{MomentumNeeds, Needed};
 
+/// What a motion leaves of a torque limit counts for no less than this share of it: where nothing is left, others must be sought, and gains matter little.
+const LEAST_ROOM: f64 = 0.02;
 /// Errors of less than this, rad or rad/s, are roundings of a tube that has no width.
 const NOTHING: f64 = 1e-9;
 
@@ -52,6 +54,17 @@ impl CellOutlook {
         let mismatch = &mismatch(robot, tube, (&self.along, radii), parts);
         let (cell, coupling) = ((&self.along, radii), &self.coupling);
         Needed { tube, cell, coupling, mismatch, narrowing }.all(self.span, self.growth_m * e)
+    }
+
+    /// The largest share, over the joints, that the robust torque under `tube` has of what the motion leaves of the torque limit there; about.
+    pub fn torque_share(&self, robot: &Arm, tube: &MomentumTube) -> f64 {
+        let (from_s, _) = tube.reach_of(self.span, self.duration_s);
+        let share = |(j, part): (usize, &MismatchParts)| {
+            let (limit, drive) = (robot.joints[j].limits.torque, robot.drive(j));
+            let room = (limit - drive.error_nm) / (1.0 + drive.error_ratio) - part.nominal_nm;
+            tube.robust_at(j, from_s) / room.max(LEAST_ROOM * limit)
+        };
+        self.parts.joints.iter().enumerate().map(share).fold(0.0, f64::max)
     }
 
     fn radii_under(&self, tube: &MomentumTube) -> CellRadii {

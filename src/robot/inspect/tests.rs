@@ -46,7 +46,16 @@ fn robots_that_ship_are_loaded_without_a_fault() {
     }
     assert_eq!(
         arms,
-        ["kinova_gen3", "kinova_gen3_2f85", "kinova_gen3_2f85_late", "panda", "ur5e", "z1", "z1_gripping",]
+        [
+            "kinova_gen3",
+            "kinova_gen3_2f85",
+            "kinova_gen3_2f85_late",
+            "kinova_gen3_2f85_measured",
+            "panda",
+            "ur5e",
+            "z1",
+            "z1_gripping",
+        ]
     );
 }
 

@@ -162,7 +162,7 @@ impl File {
 }
 
 /// Lays `change` over `table`.
-fn lay_over(table: &mut toml::Table, change: &toml::Table) {
+pub(in crate::study) fn lay_over(table: &mut toml::Table, change: &toml::Table) {
     for (key, new) in change {
         match table.get_mut(key) {
             Some(old) => replace(old, new),
@@ -191,7 +191,7 @@ fn replace(old: &mut toml::Value, new: &toml::Value) {
     }
 }
 
-pub(super) fn field_error(path: &Path, field: &str, reason: String) -> EstimateError {
+pub(in crate::study) fn field_error(path: &Path, field: &str, reason: String) -> EstimateError {
     EstimateError::Field { file: PathBuf::from(path), field: field.to_owned(), reason }
 }
 

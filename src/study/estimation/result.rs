@@ -16,6 +16,7 @@ use crate::multibody::MultibodyProblem;
 use crate::multibody::parameters::{PHYSICAL, ParameterMap, UNITS};
 use crate::robot::Model;
 use crate::study::external::ExternalTorque;
+use crate::study::mechanism::MechanismFindings;
 use crate::study::validation::ValidationFinding;
 
 /// Share of the prior's variance that has to be left for a direction to count as unseen by the data.
@@ -120,6 +121,9 @@ pub struct StudyResult {
     pub record: Vec<IterationRow>,
     /// What was done to the logs, in words that name them.
     pub notes: Vec<String>,
+    /// What only problems about mechanisms tell; nothing of others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mechanism: Option<MechanismFindings>,
     /// Times of the samples, s.
     #[serde(skip)]
     pub times_s: Vec<f64>,

@@ -1,0 +1,74 @@
+//! The promise: a program in C++ compiles without a warning against the header, and its loop at 1 kHz tracks a proven motion and learns what the arm holds.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The folder of this test's program, where the library lies too.
+fn libraries() -> PathBuf {
+    std::env::current_exe().unwrap().parent().unwrap().to_owned()
+}
+
+/// The example as a program, if there is a compiler. `how` says how it is linked.
+fn compiled(program: &Path, how: &[String]) -> Option<()> {
+    let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
+    let mut command = Command::new(&compiler);
+    command.args([
+        "-std=c++17",
+        "-O2",
+        "-Wall",
+        "-Wextra",
+        "-Wpedantic",
+        "-Wconversion",
+        "-Wshadow",
+        "-Werror",
+    ]);
+    command.arg("-I").arg(root().join("include")).arg(root().join("examples/loop.cpp"));
+    let Ok(out) = command.arg("-o").arg(program).args(how).output() else {
+        println!("skipped: there is no compiler `{compiler}` here");
+        return None;
+    };
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    Some(())
+}
+
+fn run(program: &Path, robot: &str) -> (Output, String) {
+    let out = Command::new(program).arg(root().join("..").join(robot)).output().unwrap();
+    let words = format!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+    (out, words)
+}
+
+/// The interval that the last line tells.
+fn told(words: &str) -> [f64; 2] {
+    let line = words.lines().find(|line| line.starts_with("payload: ")).unwrap_or_else(|| panic!("{words}"));
+    let numbers: Vec<f64> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
+    [numbers[0], numbers[1]]
+}
+
+#[test]
+fn a_loop_in_cpp_tracks_a_proven_motion_and_learns_what_the_arm_holds() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("loop");
+    let libraries = libraries().display().to_string();
+    let how = [
+        format!("-L{libraries}"),
+        "-lsurelift_c".to_owned(),
+        format!("-Wl,-rpath,{libraries}"),
+        "-pthread".to_owned(),
+    ];
+    if compiled(&program, &how).is_none() {
+        return;
+    }
+    let (out, words) = run(&program, "examples/my_arm/my_arm.toml");
+    assert!(out.status.success(), "{words}");
+    let [lower, upper] = told(&words);
+    // Beforehand it might have been anything up to 0.605 kg.
+    assert!(lower <= 0.4 && 0.4 <= upper && upper - lower < 0.45, "{words}");
+    assert!(words.contains("the arm is where it should be"), "{words}");
+    let (out, words) = run(&program, "no/such/robot.toml");
+    assert_eq!(out.status.code(), Some(1), "{words}");
+    assert!(words.contains("input: ") && words.contains("no/such/robot.toml"), "{words}");
+}

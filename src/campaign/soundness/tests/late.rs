@@ -1,0 +1,36 @@
+//! The attack on plans of arms whose readings and commands are late is attacked.
+
+use super::*;
+use crate::campaign::soundness::late::LateCase;
+
+#[test]
+fn late_arms_keep_what_their_plans_say_and_what_is_wrong_is_found_out() {
+    let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/campaigns/soundness_late.toml"));
+    let text = std::fs::read_to_string(path).unwrap();
+    let campaign = Soundness::new(path, crate::campaign::parse(path, &text).unwrap()).unwrap();
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let case = LateCase::draw(&campaign.arms[0], &mut rng).unwrap();
+    let played = |case: &LateCase, beyond: f64, plays: usize| {
+        let (mut rng, mut ledger) = (ChaCha8Rng::seed_from_u64(6), Ledger::default());
+        let states: u64 = (0..plays).map(|_| case.play(beyond, &mut rng, &mut ledger)).sum();
+        assert!(states > 10_000 * plays as u64, "{states}");
+        ledger
+    };
+    let right = played(&case, 1.0, 3);
+    assert_eq!(right.outside(), []);
+    let used = |check| right.get(check).unwrap().used;
+    let all = [Check::Momentum, Check::Lag, Check::PositionError, Check::R, Check::Acceleration];
+    println!("{:?}", all.map(|check| (check, used(check))));
+    assert!(all.into_iter().all(|check| used(check) > 0.05), "the attack does little");
+    // Drives that do far more beside their commands than is claimed.
+    let pushed = played(&case, 100.0, 1).outside();
+    assert!(pushed.contains(&Check::Momentum), "{pushed:?}");
+    // Bounds of states that are a twentieth of what they ought to be, and a tube.
+    let mut wrong = case.clone();
+    let bounds = &mut wrong.claim.bounds;
+    for list in [&mut bounds.position_error_rad, &mut bounds.r_rad_s, &mut bounds.acceleration_rad_s2] {
+        list.iter_mut().for_each(|bound| *bound *= 0.05);
+    }
+    let found = played(&wrong, 1.0, 1).outside();
+    assert_eq!(found, [Check::PositionError, Check::R, Check::Acceleration]);
+}
