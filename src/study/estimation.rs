@@ -34,9 +34,10 @@ use crate::recording::{LogRequest, MeasurementLog, MissingReadings, Sample};
 use crate::regression::filter::Smoothing;
 use crate::robot::Model;
 use crate::simulate::Sealed;
+use crate::study::external::ExternalTorque;
 use crate::study::validation::ValidationFinding;
 use choice::Shown;
-pub use choice::{EstimateChoice, LeftOut, Method, MethodValidation};
+pub use choice::{EstimateChoice, EstimationMethod, MethodValidation, UnseenTorqueError};
 pub use combinations::{BaseParameterRow, BaseRows};
 use inverse::Regressed;
 pub(in crate::study) use load::{field_error, lay_over};
@@ -92,7 +93,7 @@ pub struct EstimationStudy {
     /// Settings of the solver.
     pub options: SolverOptions,
     /// How parameters are found; nothing: as predicts best ([`EstimateChoice`]).
-    pub method: Option<Method>,
+    pub method: Option<EstimationMethod>,
     /// Where the sizes of errors come from.
     pub noise: NoiseUse,
     /// What becomes of times at which torques from outside are noticed.
@@ -107,6 +108,15 @@ pub struct EstimationStudy {
     pub cut_off: Option<String>,
     /// The truth, if the samples are simulated.
     sealed: Option<Sealed>,
+}
+
+/// An estimate before it is put in words.
+struct Found {
+    outcome: SolverOutcome,
+    seconds: f64,
+    trajectory: Trajectory,
+    residuals: Vec<ResidualRow>,
+    shown: Shown,
 }
 
 impl EstimationStudy {
@@ -224,45 +234,72 @@ impl EstimationStudy {
         let clock = Instant::now();
         let settled = self.settle_noise()?;
         let problem = self.problem()?;
-        let mut solver = Solver::new(&problem, self.options)?;
-        let start = problem.guess_theta().to_vec();
-        let from = settled.as_ref().map_or(&start, |(_, theta)| theta);
-        let chosen = self.choose(&problem, from)?;
-        let outcome = match (&chosen, &settled) {
-            (Some((_, theta)), _) | (None, Some((_, theta))) => solver.solve(&problem.guess_at(theta))?,
-            (None, None) => self.solve(&problem, &mut solver)?,
+        let found = self.find(&problem, settled.as_ref().map(|(_, theta)| &theta[..]), clock)?;
+        self.told(&problem, found, external_torques, settled.map(|(finding, _)| finding))
+    }
+
+    /// Minimises, chooses the estimate to show, and looks at what is left. `from`: where the search for trajectory and parameters starts, if not where
+    /// the problem does.
+    fn find(
+        &self,
+        problem: &MultibodyProblem,
+        from: Option<&[f64]>,
+        clock: Instant,
+    ) -> Result<Found, EstimateError> {
+        let mut solver = Solver::new(problem, self.options)?;
+        let chosen = self.choose(problem, from.unwrap_or(problem.guess_theta()))?;
+        let outcome = match chosen.as_ref().map(|(_, theta)| &theta[..]).or(from) {
+            Some(theta) => solver.solve(&problem.guess_at(theta))?,
+            None => self.solve(problem, &mut solver)?,
         };
         let seconds = clock.elapsed().as_secs_f64();
         let trajectory = solver.trajectory().clone();
         let mut leftover =
-            Leftover::new(&problem, (&self.samples, &self.missing), &self.deviations, &trajectory)?;
+            Leftover::new(problem, (&self.samples, &self.missing), &self.deviations, &trajectory)?;
         let posterior = solver.posterior_with_inputs(|k, joint, noise| leftover.add(k, joint, noise))?;
-        let residuals = leftover.rows();
-        let coloured = self.coloured(&problem, &mut solver, &posterior)?;
+        let coloured = self.coloured(problem, &mut solver, &posterior)?;
         let own = Regressed { theta: trajectory.theta.clone(), posterior, coloured };
-        let Shown { choice, estimate, others, warning } =
-            self.shown(&problem, chosen.map(|(choice, _)| choice), own)?;
+        let shown = self.shown(problem, chosen.map(|(choice, _)| choice), own)?;
+        Ok(Found { outcome, seconds, trajectory, residuals: leftover.rows(), shown })
+    }
+
+    /// What was found, in rows and words; opens the seal.
+    fn told(
+        self,
+        problem: &MultibodyProblem,
+        found: Found,
+        external_torques: Vec<ExternalTorque>,
+        noise: Option<NoiseFinding>,
+    ) -> Result<StudyResult, EstimateError> {
+        let Found { outcome, seconds, trajectory, residuals, shown } = found;
+        let Shown { choice, estimate, others, warning } = shown;
         let Regressed { theta, posterior, coloured } = &estimate;
-        let mut parameters = rows(&problem, &start, theta, posterior, coloured);
-        let base = self.base_rows(&problem, &trajectory, (theta, posterior, coloured));
-        let collapsed = collapses(&problem, &start, theta);
-        let validation = self.validate(theta)?;
-        let validation_others = self.validate_others(&others)?;
-        let by_trajectory = choice.as_ref().is_none_or(|c| c.method == Method::Trajectory);
-        let outside = self.outside_warnings(&external_torques);
+        let start = problem.guess_theta();
+        let mut parameters = rows(problem, start, theta, posterior, coloured);
+        let base = self.base_rows(problem, &trajectory, (theta, posterior, coloured));
+        let collapsed = collapses(problem, start, theta);
+        let status = if !collapsed.is_empty() {
+            "collapsed"
+        } else if choice.as_ref().is_none_or(|c| c.method == EstimationMethod::Trajectory) {
+            words(outcome.status)
+        } else {
+            "converged"
+        };
+        let warnings = (self.cut_off.iter().cloned())
+            .chain(self.outside_warnings(&external_torques))
+            .chain(collapsed)
+            .chain(warning)
+            .chain(base.iter().flat_map(BaseRows::warnings))
+            .chain(residuals.iter().filter_map(ResidualRow::warning))
+            .chain(warnings(problem, &outcome, posterior, &self.deviations.theta, base.is_some()))
+            .collect();
+        let (validation, validation_others) = (self.validate(theta)?, self.validate_others(&others)?);
         let state_error = self.sealed.map(|sealed| {
             let (truth, states) = sealed.reveal();
             let truths = physical(&self.robot, &self.map, &truth).into_iter();
             parameters.iter_mut().zip(truths).for_each(|(row, value)| row.truth = Some(value));
             problem.largest_error(&trajectory, &states)
         });
-        let status = if !collapsed.is_empty() {
-            "collapsed"
-        } else if by_trajectory {
-            words(outcome.status)
-        } else {
-            "converged"
-        };
         Ok(StudyResult {
             schema: file::SCHEMA,
             name: self.name,
@@ -275,20 +312,13 @@ impl EstimationStudy {
             seconds,
             cost: outcome.cost,
             violation: outcome.violation,
-            warnings: (self.cut_off.into_iter())
-                .chain(outside)
-                .chain(collapsed)
-                .chain(warning)
-                .chain(base.iter().flat_map(BaseRows::warnings))
-                .chain(residuals.iter().filter_map(ResidualRow::warning))
-                .chain(warnings(&problem, &outcome, posterior, &self.deviations.theta, base.is_some()))
-                .collect(),
+            warnings,
             choice,
             parameters,
             base,
             external_torques,
             coloured_length_s: coloured.length * self.step_s,
-            noise: settled.map(|(finding, _)| finding),
+            noise,
             residuals,
             validation,
             validation_others,
@@ -297,11 +327,13 @@ impl EstimationStudy {
             mechanism: None,
             times_s: self.samples.iter().map(|s| s.t).collect(),
             record: outcome.record.iter().map(IterationRow::from).collect(),
-            trajectory: Trajectory {
-                xs: problem.states(&trajectory).cloned().collect(),
-                us: problem.noise(&trajectory)?,
-                theta: trajectory.theta,
-            },
+            trajectory: states_and_noise(problem, trajectory)?,
         })
     }
+}
+
+/// The estimated states as a person reads them, and the torques' corrections.
+fn states_and_noise(problem: &MultibodyProblem, found: Trajectory) -> Result<Trajectory, EstimateError> {
+    let (xs, us) = (problem.states(&found).cloned().collect(), problem.noise(&found)?);
+    Ok(Trajectory { xs, us, theta: found.theta })
 }

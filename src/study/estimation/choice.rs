@@ -1,19 +1,22 @@
 //! Which estimate is shown: that which predicts best a part of the log that was left out.
 //!
 //! Every method learns from the first two thirds of the samples and predicts the torques of the last third. A joint counts by its error over its torque.
+//! Errors last for many samples, so a third of a log is little: the trajectory's estimate stays unless another's squared errors are less beyond chance, by
+//! the test of Diebold and Mariano (1995) with the integrated autocorrelation of the difference.
 
+use nalgebra::DVector;
 use serde::{Deserialize, Serialize};
 
 use super::EstimationStudy;
-use super::inverse::{InverseDynamics, Regressed};
+use super::inverse::{InverseDynamics, Regressed, lasting};
 use super::result::collapses;
 use crate::estimate::error::EstimateError;
 use crate::estimate::solver::{Solver, SolverOptions};
 use crate::multibody::MultibodyProblem;
 use crate::study::validation::ValidationFinding;
 
-/// The usual method stays unless another leaves less than this share of its errors.
-const WORTH: f64 = 0.95;
+/// The usual method stays unless another's squared errors are less by so many standard errors of the mean difference.
+const SURE: f64 = 2.0;
 /// Part of the samples that is learnt from.
 const LEARNT: f64 = 2.0 / 3.0;
 /// What the estimate from that part is left at: half of the square of the distance in deviations.
@@ -22,7 +25,7 @@ const LOOK: f64 = 0.05;
 /// How parameters are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Method {
+pub enum EstimationMethod {
     /// Together with the trajectory.
     Trajectory,
     /// By inverse dynamics with filtered accelerations, over bodies that can exist, with the priors of the problem.
@@ -31,7 +34,7 @@ pub enum Method {
     LeastSquares,
 }
 
-impl Method {
+impl EstimationMethod {
     /// In words.
     pub fn name(self) -> &'static str {
         match self {
@@ -46,16 +49,16 @@ impl Method {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EstimateChoice {
     /// The method whose estimate is shown.
-    pub method: Method,
+    pub method: EstimationMethod,
     /// Torque errors on the part that was left out, over its torques (root mean square over joints), best first; empty where somebody asked for a method.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<UnseenTorqueError>,
 }
 
 /// What one method leaves of torques that it has not seen.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct LeftOut {
+pub struct UnseenTorqueError {
     /// Which.
-    pub method: Method,
+    pub method: EstimationMethod,
     /// Torque errors over torques.
     pub error: f64,
 }
@@ -80,7 +83,7 @@ impl EstimateChoice {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MethodValidation {
     /// Which.
-    pub method: Method,
+    pub method: EstimationMethod,
     /// What it predicts.
     pub finding: ValidationFinding,
 }
@@ -94,7 +97,40 @@ pub(super) struct Shown {
 }
 
 /// Estimates by inverse dynamics.
-pub(super) type Others = Vec<(Method, Regressed)>;
+pub(super) type Others = Vec<(EstimationMethod, Regressed)>;
+
+/// The method to show, by the squares of what each left of every unseen sample's torques; the trajectory's stays unless another's are less beyond chance.
+fn decided(mut tried: Vec<(EstimationMethod, Vec<f64>)>) -> EstimateChoice {
+    tried.retain(|(_, squares)| squares.iter().all(|x| x.is_finite()));
+    let mean = |squares: &[f64]| squares.iter().sum::<f64>() / squares.len() as f64;
+    tried.sort_by(|(_, a), (_, b)| mean(a).total_cmp(&mean(b)));
+    let usual = tried.iter().find(|(method, _)| *method == EstimationMethod::Trajectory);
+    let best = tried.first().filter(|(_, least)| usual.is_none_or(|(_, usual)| surely_less(least, usual)));
+    EstimateChoice {
+        method: best.map_or(EstimationMethod::Trajectory, |(method, _)| *method),
+        left_out: (tried.iter())
+            .map(|(method, squares)| UnseenTorqueError { method: *method, error: mean(squares).sqrt() })
+            .collect(),
+    }
+}
+
+/// Whether `a` is less than `b` in the mean by more than [`SURE`] standard errors, which count how long differences last.
+fn surely_less(a: &[f64], b: &[f64]) -> bool {
+    let gain = DVector::from_iterator(a.len(), a.iter().zip(b).map(|(a, b)| b - a));
+    let (mean, length) = (gain.mean(), lasting(&gain));
+    let variance = gain.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / gain.len() as f64;
+    mean > SURE * (variance * length / gain.len() as f64).sqrt()
+}
+
+/// A method was asked for that does not apply.
+fn refused(method: EstimationMethod) -> EstimateError {
+    let reason = format!(
+        "solver.method: there is no estimate by {} of this problem; expected a log of positions, velocities and torques that are linear in what is \
+         estimated, without contacts, and for `inverse_dynamics` without bounds and equations, for `least_squares` with bodies that can exist as its answer",
+        method.name()
+    );
+    EstimateError::Recording { reason }
+}
 
 impl EstimationStudy {
     /// Estimates by inverse dynamics from samples `0..count`; none where it does not apply.
@@ -110,9 +146,9 @@ impl EstimationStudy {
         let inverse = InverseDynamics::new(self, problem, &samples);
         // Bounds and equations that somebody states are the trajectory's alone.
         if self.bounds.is_empty() && self.equations.is_empty() {
-            others.extend(inverse.consistent().map(|found| (Method::InverseDynamics, found)));
+            others.extend(inverse.consistent().map(|found| (EstimationMethod::InverseDynamics, found)));
         }
-        others.extend(inverse.least_squares().map(|found| (Method::LeastSquares, found)));
+        others.extend(inverse.least_squares().map(|found| (EstimationMethod::LeastSquares, found)));
         Ok(others)
     }
 
@@ -124,6 +160,9 @@ impl EstimationStudy {
         start: &[f64],
     ) -> Result<Option<(EstimateChoice, Vec<f64>)>, EstimateError> {
         if let Some(method) = self.method {
+            if method != EstimationMethod::Trajectory && !self.is_linear() {
+                return Err(refused(method));
+            }
             return Ok(Some((EstimateChoice { method, left_out: vec![] }, start.to_vec())));
         }
         let count = (LEARNT * self.samples.len() as f64) as usize;
@@ -138,34 +177,26 @@ impl EstimationStudy {
         let part = problem.beginning(count);
         let options = SolverOptions { significance: self.options.significance.max(LOOK), ..self.options };
         let mut solver = Solver::new(&part, options)?;
-        let mut left_out = vec![];
+        let mut tried: Vec<(EstimationMethod, Vec<f64>)> = vec![];
         let mut next = start.to_vec();
         if solver.solve(&part.guess_at(start)).is_ok() {
             let theta = &solver.trajectory().theta;
             if collapses(problem, problem.guess_theta(), theta).is_empty() {
-                left_out
-                    .push(LeftOut { method: Method::Trajectory, error: self.torque_share(&unseen, theta) });
+                tried.push((EstimationMethod::Trajectory, self.torque_shares(&unseen, theta)));
                 next.clone_from(theta);
             }
         }
-        for (method, found) in &others {
-            if collapses(problem, problem.guess_theta(), &found.theta).is_empty() {
-                left_out.push(LeftOut { method: *method, error: self.torque_share(&unseen, &found.theta) });
-            }
+        let exist = |found: &Regressed| collapses(problem, problem.guess_theta(), &found.theta).is_empty();
+        for (method, found) in others.iter().filter(|(_, found)| exist(found)) {
+            tried.push((*method, self.torque_shares(&unseen, &found.theta)));
         }
-        left_out.retain(|m| m.error.is_finite());
-        left_out.sort_by(|a, b| a.error.total_cmp(&b.error));
-        let usual =
-            left_out.iter().find(|m| m.method == Method::Trajectory).map_or(f64::INFINITY, |m| m.error);
-        let best = left_out.first().filter(|best| best.error < WORTH * usual);
-        let method = best.map_or(Method::Trajectory, |best| best.method);
-        Ok(Some((EstimateChoice { method, left_out }, next)))
+        Ok(Some((decided(tried), next)))
     }
 
     /// The estimate that was chosen out of all, learnt from the whole log; `own` is the trajectory's. Where that one collapses, the next best takes its place.
     ///
     /// # Errors
-    /// [`EstimateError::Option`] where a method is asked for that this problem does not have.
+    /// [`EstimateError::Recording`] where a method is asked for that this problem does not have.
     pub(super) fn shown(
         &self,
         problem: &MultibodyProblem,
@@ -176,14 +207,16 @@ impl EstimationStudy {
         let Some(mut choice) = choice else {
             return Ok(Shown { choice: None, estimate: own, others, warning: None });
         };
-        let has = |others: &Others, method: Method| others.iter().any(|(m, _)| *m == method);
-        if self.method.is_some_and(|asked| asked != Method::Trajectory && !has(&others, asked)) {
-            let reason = format!("there is no estimate by {} of this problem", choice.method.name());
-            return Err(EstimateError::Recording { reason });
+        let has = |others: &Others, method: EstimationMethod| others.iter().any(|(m, _)| *m == method);
+        if let Some(asked) = self.method
+            && asked != EstimationMethod::Trajectory
+            && !has(&others, asked)
+        {
+            return Err(refused(asked));
         }
         let mut warning = None;
         let lost = collapses(problem, problem.guess_theta(), &own.theta);
-        if self.method.is_none() && choice.method == Method::Trajectory && !lost.is_empty() {
+        if self.method.is_none() && choice.method == EstimationMethod::Trajectory && !lost.is_empty() {
             let next = choice.left_out.iter().find(|m| has(&others, m.method));
             if let Some(next) = next {
                 choice.method = next.method;
@@ -198,7 +231,7 @@ impl EstimationStudy {
             None => own,
             Some(place) => {
                 let estimate = others.swap_remove(place).1;
-                others.push((Method::Trajectory, own));
+                others.push((EstimationMethod::Trajectory, own));
                 estimate
             }
         };
@@ -214,5 +247,34 @@ impl EstimationStudy {
             );
         }
         Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Squares around a level, that keep their sign for `length` samples.
+    fn squares(level: f64, length: usize) -> Vec<f64> {
+        (0..1200).map(|k| level * (1.0 + if (k / length) % 2 == 0 { 0.9 } else { -0.9 })).collect()
+    }
+
+    /// A tenth less is beyond chance where errors are independent, and within it where they last for half of the samples.
+    #[test]
+    fn the_usual_estimate_stays_unless_another_is_better_beyond_chance() {
+        use EstimationMethod::{InverseDynamics, LeastSquares, Trajectory};
+        let usual = vec![1.0; 1200];
+        for (length, shown) in [(1, InverseDynamics), (400, Trajectory)] {
+            let choice = decided(vec![(Trajectory, usual.clone()), (InverseDynamics, squares(0.9, length))]);
+            assert_eq!(choice.method, shown, "{choice:?}");
+            let order: Vec<_> = choice.left_out.iter().map(|m| m.method).collect();
+            assert_eq!(order, [InverseDynamics, Trajectory]);
+            assert!((choice.left_out[1].error - 1.0).abs() < 1e-12);
+        }
+        // Without the usual one the best is shown; what is no number never is.
+        let alone = decided(vec![(LeastSquares, squares(2.0, 1)), (InverseDynamics, squares(1.0, 1))]);
+        assert_eq!(alone.method, InverseDynamics);
+        let broken = decided(vec![(Trajectory, usual), (LeastSquares, vec![f64::NAN; 1200])]);
+        assert!(broken.method == Trajectory && broken.left_out.len() == 1, "{broken:?}");
     }
 }

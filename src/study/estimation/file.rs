@@ -6,7 +6,7 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::choice::Method;
+use super::choice::EstimationMethod;
 use super::noise::NoiseUse;
 use super::outside::OutsideTorques;
 use crate::inertia::Coordinates;
@@ -325,7 +325,7 @@ pub(super) struct Solver {
     #[serde(default)]
     pub outside_torques: OutsideTorques,
     /// How parameters are found: `trajectory`, `inverse_dynamics` or `least_squares`; left out: as predicts best what was left out.
-    pub method: Option<Method>,
+    pub method: Option<EstimationMethod>,
     /// Whether the sizes of errors are fitted to a log (`fitted`) or are those of `[deviations]` (`stated`).
     #[serde(default)]
     pub noise: NoiseUse,

@@ -50,20 +50,26 @@ impl Rows {
     /// What the change leaves: its root mean square, and for how many samples it lasts.
     fn leftover(&self, change: &DVector<f64>) -> (f64, f64) {
         let left = &self.left - &self.y * change;
-        let (count, mean) = (left.len(), left.mean());
-        let e: Vec<f64> = left.iter().map(|x| x - mean).collect();
-        let lagged = |lag: usize| e[lag..].iter().zip(&e).map(|(a, b)| a * b).sum::<f64>();
-        let variance = lagged(0);
-        let mut length = 1.0;
-        for lag in 1..count / 2 {
-            let correlation = lagged(lag) / variance;
-            if !(correlation > FORGOTTEN) {
-                break;
-            }
-            length += 2.0 * correlation;
-        }
-        ((left.norm_squared() / count.max(1) as f64).sqrt().max(f64::MIN_POSITIVE), length)
+        let size = (left.norm_squared() / left.len().max(1) as f64).sqrt();
+        (size.max(f64::MIN_POSITIVE), lasting(&left))
     }
+}
+
+/// For how many samples errors last: their integrated autocorrelation, up to where it has faded; at least 1.
+pub(super) fn lasting(errors: &DVector<f64>) -> f64 {
+    let mean = errors.mean();
+    let e: Vec<f64> = errors.iter().map(|x| x - mean).collect();
+    let lagged = |lag: usize| e[lag..].iter().zip(&e).map(|(a, b)| a * b).sum::<f64>();
+    let variance = lagged(0);
+    let mut length = 1.0;
+    for lag in 1..e.len() / 2 {
+        let correlation = lagged(lag) / variance;
+        if !(correlation > FORGOTTEN) {
+            break;
+        }
+        length += 2.0 * correlation;
+    }
+    length
 }
 
 /// Inverse dynamics of samples, ready for regression.
@@ -122,24 +128,26 @@ impl EstimationStudy {
             && !self.map.is_empty()
     }
 
-    /// Root mean square over joints of the torques' errors, as a share of the torques, with the parameters `theta`.
-    pub(super) fn torque_share(&self, samples: &[Moving], theta: &[f64]) -> f64 {
+    /// Squares of each sample's torque errors, as shares of the mean squares of the torques, in the mean over joints; with the parameters `theta`.
+    pub(super) fn torque_shares(&self, samples: &[Moving], theta: &[f64]) -> Vec<f64> {
         let (robot, n) = (&*self.robot, self.robot.nv());
         let mut p = self.map.nominal.clone();
         self.map.fill(robot, theta, &mut p);
         let (mut workspace, mut tau) = (Workspace::new(robot), vec![0.0; n]);
-        let mut squares = vec![[0.0f64; 2]; n];
+        let size = |j: usize| samples.iter().map(|s| s.tau[j] * s.tau[j]).sum::<f64>() / samples.len() as f64;
+        let sizes: Vec<f64> = (0..n).map(size).collect();
+        let driven = sizes.iter().filter(|s| **s > 0.0).count().max(1) as f64;
+        let mut shares = Vec::with_capacity(samples.len());
         for s in samples {
             workspace.inverse_dynamics(robot, &s.q, &s.dq, &s.ddq, &p[..robot.parameter_count()], &mut tau);
-            for j in 0..n {
+            let share = |j: usize| {
                 let error =
                     drive_torque(robot, &p, j, s.tau[j]) - tau[j] - joint_friction(robot, &p, j, s.dq[j]).0;
-                squares[j][0] += error * error;
-                squares[j][1] += s.tau[j] * s.tau[j];
-            }
+                error * error / sizes[j]
+            };
+            shares.push((0..n).filter(|j| sizes[*j] > 0.0).map(share).sum::<f64>() / driven);
         }
-        let shares: Vec<f64> = squares.iter().filter(|s| s[1] > 0.0).map(|s| s[0] / s[1]).collect();
-        (shares.iter().sum::<f64>() / shares.len().max(1) as f64).sqrt()
+        shares
     }
 }
 
