@@ -93,17 +93,20 @@ fn changed(problem: &str, change: &str) -> EstimationStudy {
     EstimationStudy::load_changed(file(problem), &[&change.parse().unwrap()]).unwrap()
 }
 
-/// 0.10 rad/s of noise at rest and 0.11 to 0.17 in motion, by those who published the recording. Torques that a model of stick and slip leaves last.
+/// 0.10 rad/s of noise at rest and 0.11 to 0.17 in motion, by those who published the recording of the simple pendulum; its controller makes
+/// its torques' errors nearly white. Those of the double pendulum, which a model of stick and slip leaves, last.
 #[test]
 fn errors_are_as_large_as_the_recording_says() {
-    let result = EstimationStudy::load(file("drawn_simple_1.toml")).unwrap().run().unwrap();
+    let run = |name: &str| EstimationStudy::load(file(name)).unwrap().run().unwrap();
+    let result = run("drawn_simple_1.toml");
     let noise = result.noise.as_ref().unwrap();
     assert!((0.10..0.17).contains(&noise.velocity[0]), "{noise:?}");
-    assert!(noise.torque_share < 0.5 && noise.lasting > 1.2, "{noise:?}");
+    assert!(noise.lasting < 1.5, "{noise:?}");
     assert!(result.notes.contains(&noise.sentence()), "{:?}", result.notes);
+    let slipping = run("drawn_3.toml").noise.unwrap();
+    assert!(slipping.torque_share <= 0.25 && slipping.lasting > 2.0, "{slipping:?}");
     let stated = changed("drawn_simple_1.toml", "[solver]\nnoise = \"stated\"").run().unwrap();
     assert_eq!(stated.noise, None);
-    assert!(stated.coloured_length_s > 0.0);
     let deviation = |result: &StudyResult| result.parameter("rod", "h_y").unwrap().deviation.unwrap();
     assert!(deviation(&result) > deviation(&stated), "errors that last tell less");
 }
