@@ -242,6 +242,7 @@ impl IdentificationStudy<'_> {
             base: self.base_finding(&samples)?,
             predictions: self.predictions(&estimate)?,
             validation: self.validated(&estimate)?,
+            validation_ols: self.validated_plainly(&estimates, asked),
             verdict,
             proof: narrowed.as_ref().map(|narrowed| self.proof(narrowed, premises)),
         })
@@ -375,6 +376,17 @@ impl IdentificationStudy<'_> {
         let mut p = extended_parameters(&robot);
         p[..estimate.len()].copy_from_slice(estimate);
         Ok(Some(ValidationFinding::new(&robot, &p, log, self.options.smoothing)?))
+    }
+
+    /// The same by plain least squares, where they are not what is shown. Bodies that they find need not be able to move: then nothing is said.
+    fn validated_plainly(
+        &self,
+        estimates: &methods::Estimates,
+        asked: Estimator,
+    ) -> Option<ValidationFinding> {
+        let plain = estimates.iter().find(|(method, _)| *method == Estimator::Ols && *method != asked);
+        let (_, found) = plain?;
+        self.validated(&found.as_ref().ok()?.z).ok().flatten()
     }
 
     fn predictions(&self, estimate: &[f64]) -> Result<Vec<Prediction>, StudyError> {
