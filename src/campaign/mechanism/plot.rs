@@ -1,6 +1,7 @@
 //! Pictures of sweeps: what estimates are off by, over the key that is changed.
 //!
-//! For those who compare with \[5\], Figs. 6 and 7. One picture a key, `KEY.svg`, with one panel for each sweep of it. Hollow points did not converge.
+//! For those who compare with \[5\], Figs. 6 and 7. One picture a key, `KEY.svg`, with one panel for each sweep of it. Hollow points did not converge. The names of the
+//! lines stand in the first panel, and where they are others.
 
 use std::ops::Range;
 
@@ -58,8 +59,10 @@ fn figure(key: &str, panels: &[Swept<'_>]) -> Result<String, Box<dyn std::error:
         root.fill(&WHITE)?;
         let all = || panels.iter().flat_map(|(sweep, _)| sweep.values.iter().copied());
         let (least, most) = (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max));
-        for (area, swept) in root.split_evenly((1, panels.len())).iter().zip(panels) {
-            panel(area, key, (0.8 * least)..(1.25 * most), *swept)?;
+        let names = |swept| errors(swept).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+        for (i, (area, swept)) in root.split_evenly((1, panels.len())).iter().zip(panels).enumerate() {
+            let told = i > 0 && names(*swept) == names(panels[0]);
+            panel(area, key, (0.8 * least)..(1.25 * most), *swept, !told)?;
         }
         root.present()?;
     }
@@ -94,6 +97,7 @@ fn panel(
     key: &str,
     range: Range<f64>,
     swept: Swept<'_>,
+    legend: bool,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let mut chart = ChartBuilder::on(area)
         .caption(&swept.0.label, ("sans-serif", 15))
@@ -106,7 +110,7 @@ fn panel(
         .x_desc(key)
         .y_desc("error, %")
         .x_labels(8)
-        .x_label_formatter(&|x| format!("{x:e}"))
+        .x_label_formatter(&|x| format!("{x:.0e}"))
         .y_label_formatter(&|y| format!("{y}"))
         .light_line_style(WHITE)
         .draw()?;
@@ -125,11 +129,11 @@ fn panel(
         };
         chart.draw_series(spots.iter().map(point))?;
     }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperRight)
-        .label_font(("sans-serif", 11))
-        .background_style(WHITE.mix(0.8))
-        .draw()?;
+    if legend {
+        let labels = &mut chart.configure_series_labels();
+        let font = ("sans-serif", 11);
+        labels.position(SeriesLabelPosition::UpperLeft).label_font(font).background_style(WHITE.mix(0.6));
+        labels.draw()?;
+    }
     Ok(())
 }
