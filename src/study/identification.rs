@@ -186,10 +186,8 @@ impl IdentificationStudy<'_> {
     /// The study of logs whose torques are in time; `recorded` are the logs before the delay was taken out.
     fn of_shifted(&self, delay: DelayFinding, recorded: &[MeasurementLog]) -> Result<Findings, StudyError> {
         let (robot, options) = (self.robot, self.options);
-        let mut samples = vec![];
-        for log in self.logs {
-            samples.extend(moving(log, options.smoothing)?);
-        }
+        let moving = |log| moving(log, options.smoothing);
+        let samples = self.logs.iter().map(moving).collect::<Result<Vec<_>, _>>()?.concat();
         let acceleration = match &options.acceleration {
             Some(stated) => stated.clone(),
             None => self.largest_acceleration(recorded)?,
@@ -214,7 +212,7 @@ impl IdentificationStudy<'_> {
             methods::forget_intervals(&mut estimates);
         }
         let estimate = Self::chosen(&estimates, asked)?.z.clone();
-        let unseen = self.validation.map(|log| moving(log, options.smoothing)).transpose()?;
+        let unseen = self.validation.map(moving).transpose()?;
         let seen_by = unseen.as_deref().unwrap_or(&samples);
         let methods = self.method_findings((&estimates, asked), set, &unknown, seen_by);
         let body = self.last_body(&estimate);

@@ -256,7 +256,7 @@ mod tests {
 
     /// Squares around a level, that keep their sign for `length` samples.
     fn squares(level: f64, length: usize) -> Vec<f64> {
-        (0..1200).map(|k| level * (1.0 + if (k / length) % 2 == 0 { 0.9 } else { -0.9 })).collect()
+        (0..1200).map(|k| level * (1.0 + if (k / length).is_multiple_of(2) { 0.9 } else { -0.9 })).collect()
     }
 
     /// A tenth less is beyond chance where errors are independent, and within it where they last for half of the samples.
