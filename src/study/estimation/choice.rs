@@ -264,7 +264,7 @@ mod tests {
     fn the_usual_estimate_stays_unless_another_is_better_beyond_chance() {
         use EstimationMethod::{InverseDynamics, LeastSquares, Trajectory};
         let usual = vec![1.0; 1200];
-        for (length, shown) in [(1, InverseDynamics), (400, Trajectory)] {
+        for (length, shown) in [(1, InverseDynamics), (300, Trajectory)] {
             let choice = decided(vec![(Trajectory, usual.clone()), (InverseDynamics, squares(0.9, length))]);
             assert_eq!(choice.method, shown, "{choice:?}");
             let order: Vec<_> = choice.left_out.iter().map(|m| m.method).collect();
