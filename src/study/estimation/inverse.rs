@@ -4,6 +4,8 @@
 //! Torques are linear in inertias and in Coulomb, viscous and transmission coefficients. Errors last for many samples, so N of them count as N / L, with L
 //! the integrated autocorrelation of what is left; only so do priors weigh as much against them as they say.
 
+use std::ops::Range;
+
 use nalgebra::{Cholesky, DMatrix, DVector, SymmetricEigen};
 
 use super::EstimationStudy;
@@ -17,6 +19,7 @@ use crate::estimate::posterior::Posterior;
 use crate::inertia::INERTIAL;
 use crate::multibody::MultibodyProblem;
 use crate::multibody::parameters::{JointParameter, ParameterMap};
+use crate::recording::Sample;
 use crate::regression::filter::LocalPolynomial;
 use crate::regression::inverse::Moving;
 use crate::robot::Model;
@@ -82,19 +85,23 @@ pub(super) struct InverseDynamics<'a> {
 }
 
 impl EstimationStudy {
-    /// Samples `range` with smoothed velocities and accelerations, segments that are shorter than the filter left out.
-    pub(super) fn moving(&self, range: std::ops::Range<usize>) -> Result<Vec<Moving>, EstimateError> {
+    /// Samples `range` with smoothed velocities and accelerations, by segments; those that are shorter than the filter are left out.
+    pub(super) fn moving(
+        &self,
+        range: Range<usize>,
+    ) -> Result<Vec<(Range<usize>, Vec<Moving>)>, EstimateError> {
         let half = ((SMOOTHING_S / self.step_s).round() as usize).max(2);
         let (mut out, mut first) = (vec![], range.start);
         for k in range.clone() {
             if k + 1 < range.end && self.intervals_s[k].is_finite() {
                 continue;
             }
-            let samples = &self.samples[first..=k];
+            let segment = first..k + 1;
             first = k + 1;
-            if samples.len() <= 2 * half {
+            if segment.len() <= 2 * half {
                 continue;
             }
+            let samples = &self.samples[segment.clone()];
             let times: Vec<f64> = samples.iter().map(|s| s.t).collect();
             let refused = |e| EstimateError::Recording { reason: format!("accelerations: {e}") };
             let filter = LocalPolynomial::new(&times, half, 2).map_err(refused)?;
@@ -103,13 +110,14 @@ impl EstimationStudy {
                 let signal: Vec<f64> = samples.iter().map(|s| s.dq[j]).collect();
                 columns.push((filter.values(&signal), filter.derivatives(&signal)));
             }
-            out.extend(samples.iter().enumerate().map(|(i, s)| Moving {
+            let state = |(i, s): (usize, &Sample)| Moving {
                 t: s.t,
                 q: s.q.clone(),
                 dq: columns.iter().map(|c| c.0[i]).collect(),
                 ddq: columns.iter().map(|c| c.1[i]).collect(),
                 tau: s.tau.clone(),
-            }));
+            };
+            out.push((segment, samples.iter().enumerate().map(state).collect()));
         }
         Ok(out)
     }
@@ -126,28 +134,6 @@ impl EstimationStudy {
             && self.deviations.dq.iter().chain(&self.deviations.q).all(|d| d.is_finite())
             && self.map.joints.iter().all(|(_, which)| linear(which))
             && !self.map.is_empty()
-    }
-
-    /// Squares of each sample's torque errors, as shares of the mean squares of the torques, in the mean over joints; with the parameters `theta`.
-    pub(super) fn torque_shares(&self, samples: &[Moving], theta: &[f64]) -> Vec<f64> {
-        let (robot, n) = (&*self.robot, self.robot.nv());
-        let mut p = self.map.nominal.clone();
-        self.map.fill(robot, theta, &mut p);
-        let (mut workspace, mut tau) = (Workspace::new(robot), vec![0.0; n]);
-        let size = |j: usize| samples.iter().map(|s| s.tau[j] * s.tau[j]).sum::<f64>() / samples.len() as f64;
-        let sizes: Vec<f64> = (0..n).map(size).collect();
-        let driven = sizes.iter().filter(|s| **s > 0.0).count().max(1) as f64;
-        let mut shares = Vec::with_capacity(samples.len());
-        for s in samples {
-            workspace.inverse_dynamics(robot, &s.q, &s.dq, &s.ddq, &p[..robot.parameter_count()], &mut tau);
-            let share = |j: usize| {
-                let error =
-                    drive_torque(robot, &p, j, s.tau[j]) - tau[j] - joint_friction(robot, &p, j, s.dq[j]).0;
-                error * error / sizes[j]
-            };
-            shares.push((0..n).filter(|j| sizes[*j] > 0.0).map(share).sum::<f64>() / driven);
-        }
-        shares
     }
 }
 
