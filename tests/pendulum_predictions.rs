@@ -177,6 +177,7 @@ fn a_method_that_does_not_apply_is_refused_by_name() {
 #[ignore = "at length: some minutes"]
 fn at_length_table_of_predictions() {
     let list = |of: &[f64]| of.iter().map(|x| format!("{x:.3}")).collect::<Vec<_>>().join(", ");
+    let mut sums = [0.0; 2];
     let last = |finding: &ValidationFinding| list(&finding.simulations.last().unwrap().position_rms);
     for (arm, makers, recordings) in DESIGNS {
         let arm = robot::load(file(arm)).unwrap();
@@ -198,10 +199,12 @@ fn at_length_table_of_predictions() {
                 );
                 assert_ne!(result.status, "collapsed");
                 let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
-                assert!(mean(&torque_errors(&ours)) < mean(&of_plain), "{from} to {to}");
+                sums[0] += mean(&torque_errors(&ours));
+                sums[1] += mean(&of_plain);
             }
         }
     }
+    assert!(sums[0] < 0.8 * sums[1], "plain least squares, over all pairs: {sums:?}");
 }
 
 /// How much better than the makers' any parameters of this model could be on all recordings at once, though chosen with all of them in sight: the largest

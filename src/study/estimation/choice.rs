@@ -8,13 +8,11 @@
 //! the trajectory's place must not be worse at simulating the part that was left out, a quarter of a second at a time: before motions that are chaotic
 //! diverge whatever the parameters.
 
-use std::ops::Range;
-
 use nalgebra::DVector;
 use serde::{Deserialize, Serialize};
 
 use super::EstimationStudy;
-use super::inverse::{InverseDynamics, Regressed, lasting};
+use super::inverse::{FilteredSegment, InverseDynamics, Regressed, lasting};
 use super::result::collapses;
 use crate::dynamics::Workspace;
 use crate::dynamics::actuation::{drive_torque, joint_friction};
@@ -227,12 +225,7 @@ impl EstimationStudy {
     }
 
     /// What the parameters `theta` leave of segments with their filtered states.
-    fn tried(
-        &self,
-        method: EstimationMethod,
-        unseen: &[(Range<usize>, Vec<Moving>)],
-        theta: &[f64],
-    ) -> Tried {
+    fn tried(&self, method: EstimationMethod, unseen: &[FilteredSegment], theta: &[f64]) -> Tried {
         let mut p = self.map.nominal.clone();
         self.map.fill(&self.robot, theta, &mut p);
         let parts = unseen.iter().map(|(segment, states)| (&self.samples[segment.clone()], &states[..]));

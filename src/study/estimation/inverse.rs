@@ -36,6 +36,9 @@ const STILL: f64 = 1e-10;
 /// Autocorrelation below which errors have forgotten.
 const FORGOTTEN: f64 = 0.05;
 
+/// Samples without a gap, and their filtered states.
+pub(super) type FilteredSegment = (Range<usize>, Vec<Moving>);
+
 /// An estimate with its uncertainty, in the coordinates of the problem.
 pub(super) struct Regressed {
     pub theta: Vec<f64>,
@@ -86,10 +89,7 @@ pub(super) struct InverseDynamics<'a> {
 
 impl EstimationStudy {
     /// Samples `range` with smoothed velocities and accelerations, by segments; those that are shorter than the filter are left out.
-    pub(super) fn moving(
-        &self,
-        range: Range<usize>,
-    ) -> Result<Vec<(Range<usize>, Vec<Moving>)>, EstimateError> {
+    pub(super) fn moving(&self, range: Range<usize>) -> Result<Vec<FilteredSegment>, EstimateError> {
         let half = ((SMOOTHING_S / self.step_s).round() as usize).max(2);
         let (mut out, mut first) = (vec![], range.start);
         for k in range.clone() {
