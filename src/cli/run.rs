@@ -14,6 +14,8 @@ use crate::benchmark::{self, MethodPreset};
 use crate::horizon::{METHODS, Observer, RunOptions};
 use crate::plan::Plan;
 use crate::report::overview::{self, Overview};
+#[cfg(feature = "rerun")]
+use crate::report::rerun;
 use crate::report::{self, RunRecord, check_destination, default_destination, table};
 use crate::scenario::{self, Scenario, ScenarioError};
 
@@ -89,7 +91,7 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
                 "--rerun: one run a file, expected one world instead of a folder".to_owned(),
             ));
         }
-        rerun::check(file)?;
+        rerun::check_file(file)?;
     }
     if let Some(folder) = worlds {
         return run_worlds(args, folder);
@@ -100,40 +102,25 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     let record = args.record(args.world.as_deref(), &preset)?;
     let code = RunArgs::finish(&folder, &record)?;
     if let Some(file) = &args.rerun {
-        rerun::write(file, &record)?;
+        rerun::write_rerun(file, &record)?;
         say(&format!("  {}\n", file.display()))?;
     }
     Ok(code)
 }
 
-/// Files for the viewer Rerun.
-#[cfg(feature = "rerun")]
-mod rerun {
-    use super::{Failure, Path, Plan, RunRecord};
-    use crate::report::rerun;
-
-    pub(super) fn check(file: &Path) -> Result<(), Failure> {
-        Ok(rerun::check_file(file)?)
-    }
-
-    pub(super) fn write(file: &Path, record: &RunRecord<Plan>) -> Result<(), Failure> {
-        Ok(rerun::write_rerun(file, record)?)
-    }
-}
-
-/// Without them: refused before the run starts.
+/// In a build without files for the viewer Rerun: refused before the run starts.
 #[cfg(not(feature = "rerun"))]
 mod rerun {
     use super::{Failure, Path, Plan, RunRecord};
 
-    pub(super) fn check(file: &Path) -> Result<(), Failure> {
+    pub(super) fn check_file(file: &Path) -> Result<(), Failure> {
         let how =
             "this build writes no files for Rerun; build it with `cargo build --release --features rerun`";
         Err(Failure::Input(format!("--rerun {}: {how}", file.display())))
     }
 
-    pub(super) fn write(file: &Path, _record: &RunRecord<Plan>) -> Result<(), Failure> {
-        check(file)
+    pub(super) fn write_rerun(file: &Path, _record: &RunRecord<Plan>) -> Result<(), Failure> {
+        check_file(file)
     }
 }
 

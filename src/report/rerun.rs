@@ -19,7 +19,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use re_sdk::log::TimeColumn;
-use re_sdk::{RecordingStream, RecordingStreamBuilder, RecordingStreamError};
+use re_sdk::{EntityPath, EntityPathPart, RecordingStream, RecordingStreamBuilder, RecordingStreamError};
 use re_types::archetypes::{Capsules3D, Mesh3D, Scalars, SeriesLines, TextLog, Transform3D, ViewCoordinates};
 use re_types::components::{TextLogLevel, Translation3D};
 use re_types::datatypes::Quaternion;
@@ -100,6 +100,11 @@ fn tell<P>(stream: &RecordingStream, record: &RunRecord<P>) -> Result<(), Record
     tell_plans(stream, &record.summary)
 }
 
+/// Names may hold what has a meaning in paths.
+fn entity(parts: [&str; 3]) -> EntityPath {
+    parts.map(EntityPathPart::new).to_vec().into()
+}
+
 fn times(t: impl IntoIterator<Item = f64>) -> [TimeColumn; 1] {
     [TimeColumn::new_duration_secs(TIMELINE, t)]
 }
@@ -150,8 +155,7 @@ fn from_z(a: [f64; 3], b: [f64; 3]) -> [f32; 4] {
 
 /// Faces are convex: a fan of triangles covers each.
 fn tell_obstacles(stream: &RecordingStream, replay: &Replay) -> Result<(), RecordingStreamError> {
-    let moving = replay.obstacles.iter().filter(|obstacle| obstacle.moves);
-    let place = |name: &str| ["world", "obstacles", name].map(re_sdk::EntityPathPart::new).to_vec();
+    let place = |name: &str| entity(["world", "obstacles", name]);
     for obstacle in &replay.obstacles {
         let mut corners = Vec::new();
         let mut triangles: Vec<[u32; 3]> = Vec::new();
@@ -169,7 +173,7 @@ fn tell_obstacles(stream: &RecordingStream, replay: &Replay) -> Result<(), Recor
         }
     }
     // Poses have the centres of those that move, in the order of the obstacles.
-    for (k, obstacle) in moving.enumerate() {
+    for (k, obstacle) in replay.obstacles.iter().filter(|obstacle| obstacle.moves).enumerate() {
         let centers = replay.poses.iter().map(|pose| translation(pose.centers[k]));
         let moved = Transform3D::update_fields().with_many_translation(centers).columns_of_unit_batches()?;
         stream.send_columns(place(&obstacle.name), times(replay.poses.iter().map(|pose| pose.t)), moved)?;
@@ -180,7 +184,7 @@ fn tell_obstacles(stream: &RecordingStream, replay: &Replay) -> Result<(), Recor
 /// One quantity over time; several values a time are lines of one picture.
 fn tell_series(
     stream: &RecordingStream,
-    entity: impl Into<re_sdk::EntityPath>,
+    place: impl Into<EntityPath>,
     t: &[f64],
     lines: &[Vec<f64>],
 ) -> Result<(), RecordingStreamError> {
@@ -189,14 +193,14 @@ fn tell_series(
     }
     let values = (0..t.len()).flat_map(|k| lines.iter().map(move |line| line[k]));
     let columns = Scalars::new(values).columns(std::iter::repeat_n(lines.len(), t.len()))?;
-    stream.send_columns(entity, times(t.iter().copied()), columns)
+    stream.send_columns(place, times(t.iter().copied()), columns)
 }
 
 fn tell_joints<P>(stream: &RecordingStream, record: &RunRecord<P>) -> Result<(), RecordingStreamError> {
     let t: Vec<f64> = record.log.iter().map(|row| row.t).collect();
     let names = ["position", "speed", "torque", "position_wanted", "speed_wanted", "error"];
     for (j, joint) in record.joints.iter().enumerate() {
-        let place = |what: &str| ["joints", joint, what].map(re_sdk::EntityPathPart::new).to_vec();
+        let place = |what: &str| entity(["joints", joint, what]);
         for (column, what) in names.into_iter().enumerate() {
             let line = record.log.iter().map(|row| row.columns()[column].1[j]).collect();
             tell_series(stream, place(what), &t, &[line])?;
@@ -216,7 +220,7 @@ fn tell_payload(stream: &RecordingStream, summary: &Summary) -> Result<(), Recor
     let updates = &summary.identification;
     let t: Vec<f64> = updates.iter().map(|update| update.t).collect();
     for (i, name) in payload.names.iter().enumerate() {
-        let place = |what: &str| ["payload", name, what].map(re_sdk::EntityPathPart::new).to_vec();
+        let place = |what: &str| entity(["payload", name, what]);
         let truth = payload.truth.get(i).copied().filter(|truth| truth.is_finite());
         let lower = updates.iter().map(|update| update.known.lower[i]).collect();
         let upper = updates.iter().map(|update| update.known.upper[i]).collect();
@@ -253,7 +257,6 @@ mod tests {
     use std::collections::BTreeMap;
 
     use re_sdk::log::{Chunk, LogMsg};
-    use re_sdk::{EntityPath, EntityPathPart};
 
     use super::*;
     use crate::report::replay::tests::replay;
@@ -280,7 +283,7 @@ mod tests {
         let rows = told(&record);
         assert_eq!(rows["/world/robot"], (101, 1), "{rows:?}");
         assert_eq!(rows["/world/obstacles/person"], (101, 1));
-        let table = EntityPath::from(["world", "obstacles", "table \"x\""].map(EntityPathPart::new).to_vec());
+        let table = entity(["world", "obstacles", "table \"x\""]);
         assert_eq!(rows[&table.to_string()], (0, 2), "{rows:?}");
         assert_eq!(rows["/joints/joint_7/torque"], (record.log.len(), 0));
         assert_eq!(rows["/joints/joint_1/torque_limit"], (2, 1));

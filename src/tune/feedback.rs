@@ -191,10 +191,10 @@ impl<'a> Probe<'a> {
 
     /// Changes of the torques under velocity errors at the ends of their bound, for each joint with the signs that its gains ask for.
     fn noise(&mut self, t: f64, (q, dq): (&[f64], &[f64]), at: &JointState, gain: &DMatrix<f64>) -> Vec<f64> {
-        let (n, bound) = (q.len(), self.robot.sensors().velocity_rad_s);
+        let (n, sensors) = (q.len(), self.robot.sensors());
+        let bound = sensors.velocity_rad_s;
         let still = self.torques(t, (q, dq), at);
         let mut most = vec![0.0f64; n];
-        let sensors = self.robot.sensors();
         let sure: Vec<f64> = (0..n).map(|j| self.tube.sign_band(&sensors, j)).collect();
         for (i, sign) in (0..n).flat_map(|i| [(i, 1.0), (i, -1.0)]) {
             let off: Vec<f64> = (0..n).map(|j| dq[j] + sign * bound * gain[(i, j)].signum()).collect();
