@@ -114,7 +114,8 @@ fn heading(arm: &Arm, path: &Path, home: &Path, package_path: &[PathBuf]) -> Str
     let hand = &arm.joints[arm.end_effector()];
     let _ = writeln!(
         text,
-        "# Guess: the last link that moves, `{}`, holds the payload.\nend_effector = {}",
+        "# Guess: the last link that moves, `{}`, holds the payload. If it is a finger or a jaw, name the link that carries it here, and hold the finger\n\
+         # still: in place of all figures under its joint, fixed_at_rad = ... (fixed_at_m where it slides).\nend_effector = {}",
         hand.link,
         quoted(&hand.name)
     );

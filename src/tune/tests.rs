@@ -163,6 +163,12 @@ fn gains_are_replaced_and_every_other_line_stays() {
         alpha = 20.0\nv_max = 0.0001\nperiod_s = 0.001\n\n[joints.one]\nk_r = 7\n";
     assert_eq!(text, expected);
     assert!(write::edited("name = \"a\"", &gains, &[]).unwrap_err().contains("[control]"));
+    // What was told of gains without a search is replaced by what a search finds.
+    let told = TOML.replace(
+        "# Found by `surelift robot tune`:",
+        "# Not found by a search. What `surelift robot tune` tells of these:",
+    );
+    assert!(told != TOML && write::edited(&told, &gains, &proof).unwrap() == expected);
     let short = write::edited("extends = \"z1\"\n", &gains, &[]).unwrap();
     assert_eq!(short, "extends = \"z1\"\n\n[control]\nk_r = 10.0\nalpha = 20.0\nv_max = 0.0001\n");
 }
