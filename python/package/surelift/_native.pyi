@@ -47,7 +47,8 @@ class Model:
     @property
     def joint_names(self) -> list[str]: ...
     @property
-    def frame_names(self) -> list[str]: ...
+    def frame_names(self) -> list[str]:
+        """Frames that the robot TOML names, then the URDF's links."""
     def nominal_parameters(self) -> Array:
         """(p,): m, h, I (xx, xy, yy, xz, yz, zz) of each body about and in its joint's frame; then F_c, F_v, I_a, beta of
         each joint."""
@@ -64,7 +65,7 @@ class Model:
     def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
         """Y with Y @ theta[:10 * bodies] = torques of the links: (n, 10 bodies) or (N, n, 10 bodies). Fixed bases only."""
     def frame_placement(self, frame: str, q: ArrayLike) -> Array:
-        """Placement of a named frame, or of a link, in the base frame: (4, 4) or (N, 4, 4)."""
+        """Placement of a named frame, or of a link of the URDF, in the base frame: (4, 4) or (N, 4, 4)."""
     def frame_jacobian(self, frame: str, q: ArrayLike) -> Array:
         """(6, nv) or (N, 6, nv): velocity of the frame's origin, then angular velocity, along the base frame's axes."""
 
