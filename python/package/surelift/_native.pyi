@@ -191,6 +191,24 @@ class Driver(Protocol):
     def gripper(self, closes: bool) -> None:
         """The hand is to close, or to open. Returns at once."""
 
+class SimulatedArm:
+    """An arm that the library simulates, for `Job`: no call of Python slows its control cycle down. Its true parameters and the noise of its sensors are drawn
+    by `seed` from everything that the arm's files leave open."""
+
+    def __init__(
+        self,
+        arm: Arm,
+        start: ArrayLike,
+        objects: Sequence[tuple[float, Sequence[float], Sequence[float]]] = ...,
+        scene: Optional[Scene] = None,
+        seed: int = 0,
+    ) -> None:
+        """At rest at `start` (n,). `objects`: what the hand takes, one after the other, each as its mass (kg), and its centre and full side lengths (m) in the
+        tool frame once it is held."""
+    @property
+    def time_s(self) -> float:
+        """Time since it was made."""
+
 class Job:
     """An arm and what is done with it, one call after the other. Every motion is proven before it begins.
 
@@ -198,7 +216,9 @@ class Job:
     lost then: its own drives have to hold it.
     """
 
-    def __init__(self, arm: Arm, driver: Driver, scene: Optional[Scene] = None, seed: int = 0) -> None: ...
+    def __init__(
+        self, arm: Arm, driver: Union[Driver, SimulatedArm], scene: Optional[Scene] = None, seed: int = 0
+    ) -> None: ...
     def move_to(self, goal: ArrayLike) -> None:
         """Goes to a configuration (n,) with an empty hand, and rests there."""
     def grasp(

@@ -202,12 +202,12 @@ fn arms_of_all_kinds_load_from_their_urdf_alone_and_from_what_is_proposed() {
     }
 }
 
-/// A housing that turns with the arm beside the base, 0 to 16 mm away from it, as it is drawn.
+/// A housing that turns with the arm beside the base, from 2 mm inside of it to 10 mm away.
 const CROWDED: &str = r#"<robot name="crowded">
   <link name="base"><collision name="foot"><geometry><sphere radius="0.05"/></geometry></collision></link>
   <link name="column"><inertial><mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
   <link name="upper"><inertial><mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial>
-    <collision name="housing"><origin xyz="0.01 0 0"/><geometry><sphere radius="0.141"/></geometry></collision>
+    <collision name="housing"><origin xyz="0.01 0 0"/><geometry><sphere radius="0.146"/></geometry></collision>
     <collision name="far end"><origin xyz="0.4 0 0"/><geometry><sphere radius="0.05"/></geometry></collision></link>
   <link name="hand"><inertial><mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
   <joint name="pan" type="revolute"><parent link="base"/><child link="column"/><origin xyz="0 0 0.12"/><axis xyz="0 0 1"/>
