@@ -135,7 +135,7 @@ fn files_of_the_tutorial_are_those_of_the_repository() {
             compared += 1;
         }
     }
-    assert_eq!(compared, 3);
+    assert_eq!(compared, 4);
 }
 
 #[test]

@@ -118,6 +118,17 @@ fn an_unknown_load_is_learnt_by_an_arm_of_ones_own() {
     assert!(half_width < 0.1, "mass to ±{half_width} kg of ±0.305");
 }
 
+/// The same arm, its load described by a mass and a box: what is proven of it holds the truth and is less than what was said.
+#[test]
+fn a_load_in_words_is_learnt_by_an_arm_of_ones_own() {
+    let summary = whole_loop::run("examples/my_arm/load_in_words.toml").unwrap();
+    assert_eq!(summary.outcome, Outcome::Success);
+    assert!(summary.truth_inside);
+    let body = summary.payload.unwrap();
+    let half_width = 0.5 * (body.known.upper[0] - body.known.lower[0]);
+    assert!(half_width < 0.16, "mass to ±{half_width} kg of ±0.305");
+}
+
 #[test]
 fn a_tolerance_below_the_tracking_errors_is_told() {
     let folder = tempfile::tempdir().unwrap();
@@ -154,6 +165,7 @@ fn a_part_of_ones_own_is_short() {
         "own_cost.rs",
         "own_sensor.rs",
         "whole_loop.rs",
+        "my_arm/load_in_words.toml",
         "my_arm/unknown_load.toml",
     ];
     for file in files {

@@ -14,6 +14,8 @@ use crate::benchmark::{self, MethodPreset};
 use crate::horizon::{METHODS, Observer, RunOptions};
 use crate::plan::Plan;
 use crate::report::overview::{self, Overview};
+#[cfg(feature = "rerun")]
+use crate::report::rerun;
 use crate::report::{self, RunRecord, check_destination, default_destination, table};
 use crate::scenario::{self, Scenario, ScenarioError};
 
@@ -55,6 +57,9 @@ pub struct RunArgs {
     /// Mass of the true payload, instead of the scenario's; the robot is not told
     #[arg(long, value_name = "KG", allow_negative_numbers = true, value_parser = mass)]
     pub payload_mass: Option<f64>,
+    /// Write a file for the viewer Rerun besides (a build with `--features rerun` can)
+    #[arg(long, value_name = "FILE.rrd")]
+    pub rerun: Option<PathBuf>,
     /// Let the planner finish however long it takes: the same run on every machine
     #[arg(long)]
     pub untimed: bool,
@@ -79,14 +84,44 @@ fn mass(text: &str) -> Result<f64, String> {
 /// # Errors
 /// Bad input if the scenario, the method or the destination cannot be used.
 pub fn run(args: &RunArgs) -> Result<u8, Failure> {
-    if let Some(folder) = args.world.as_deref().filter(|world| world.is_dir()) {
+    let worlds = args.world.as_deref().filter(|world| world.is_dir());
+    if let Some(file) = &args.rerun {
+        if worlds.is_some() {
+            return Err(Failure::Input(
+                "--rerun: one run a file, expected one world instead of a folder".to_owned(),
+            ));
+        }
+        rerun::check_file(file)?;
+    }
+    if let Some(folder) = worlds {
         return run_worlds(args, folder);
     }
     let scenario = args.scenario(args.world.as_deref()).map_err(|e| Failure::input(&e))?;
     let preset = args.preset()?;
     let folder = args.destination(&scenario.task().name, &preset)?;
     let record = args.record(args.world.as_deref(), &preset)?;
-    RunArgs::finish(&folder, &record)
+    let code = RunArgs::finish(&folder, &record)?;
+    if let Some(file) = &args.rerun {
+        rerun::write_rerun(file, &record)?;
+        say(&format!("  {}\n", file.display()))?;
+    }
+    Ok(code)
+}
+
+/// In a build without files for the viewer Rerun: refused before the run starts.
+#[cfg(not(feature = "rerun"))]
+mod rerun {
+    use super::{Failure, Path, Plan, RunRecord};
+
+    pub(super) fn check_file(file: &Path) -> Result<(), Failure> {
+        let how =
+            "this build writes no files for Rerun; build it with `cargo build --release --features rerun`";
+        Err(Failure::Input(format!("--rerun {}: {how}", file.display())))
+    }
+
+    pub(super) fn write_rerun(file: &Path, _record: &RunRecord<Plan>) -> Result<(), Failure> {
+        check_file(file)
+    }
 }
 
 /// Runs the scenario in every world of a folder, in the order of their names.
@@ -230,6 +265,24 @@ mod tests {
             assert_eq!(error.exit_code(), 2);
             assert!(error.to_string().contains("finite mass in kg"), "{error}");
         }
+    }
+
+    /// Before anything is run.
+    #[test]
+    fn a_file_for_the_viewer_that_cannot_be_written_is_bad_input() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("none/run.rrd");
+        let run = Probe::try_parse_from(["run", "a.toml", "--rerun", file.to_str().unwrap()]).unwrap().run;
+        let failure = super::run(&run).unwrap_err();
+        assert_eq!(failure.code(), 2);
+        let expected = if cfg!(feature = "rerun") { "is no folder" } else { "--features rerun" };
+        assert!(
+            failure.to_string().contains(expected) && failure.to_string().contains("run.rrd"),
+            "{failure}"
+        );
+        let worlds = ["run", "a.toml", "--world", folder.path().to_str().unwrap(), "--rerun", "run.rrd"];
+        let run = Probe::try_parse_from(worlds).unwrap().run;
+        assert!(super::run(&run).unwrap_err().to_string().contains("one run a file"));
     }
 
     #[test]

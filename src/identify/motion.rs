@@ -173,7 +173,7 @@ impl Reading {
         acceleration: f64,
     ) -> f64 {
         let (left, right) = self.terms(comparison, sensors, acceleration);
-        if left <= right.iter().sum() {
+        if left <= right.iter().sum::<f64>() {
             return 1.0;
         }
         let grows = match bound {
@@ -264,7 +264,7 @@ impl RecordedMotion<'_> {
         self.visit(times, |r| {
             for comparison in Comparison::ALL {
                 let (left, right) = r.terms(comparison, sensors, self.acceleration[r.joint]);
-                holds &= left <= right.iter().sum();
+                holds &= left <= right.iter().sum::<f64>();
             }
         });
         holds

@@ -326,7 +326,7 @@ impl<'a> Search<'a> {
         let NlpWorkspace { here, chosen, linear, .. } = &mut *self.space;
         let near = |r: &Row| {
             let fall = |j: usize| (-r.gradient[j] * bounds.0[j]).max(-r.gradient[j] * bounds.1[j]).max(0.0);
-            r.value - self.margin < (0..self.n).map(fall).sum()
+            r.value - self.margin < (0..self.n).map(fall).sum::<f64>()
         };
         chosen.clear();
         linear.clear();

@@ -21,6 +21,8 @@ pub mod overview;
 mod payload;
 mod plots;
 pub mod replay;
+#[cfg(feature = "rerun")]
+pub mod rerun;
 pub mod study;
 pub mod summary;
 pub mod table;
@@ -37,6 +39,7 @@ use crate::horizon::{LogRow, TubeStep};
 use crate::identify::SetProof;
 
 pub use overview::Overview;
+pub(crate) use plots::LINES;
 pub use replay::Replay;
 pub use summary::{Payload, Summary, Violations};
 pub use write::{check_destination, check_open, default_destination, write};

@@ -240,4 +240,4 @@ fn controls(summary: &Summary) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -149,7 +149,7 @@ fn search(robot: &Model, joints: &[usize], [fixed, moved]: [&Capsule; 2], room: 
             return false;
         }
         let moves: [f64; JOINTS] = std::array::from_fn(|k| lever[k] * span.half[k]);
-        if room > moves.iter().sum() {
+        if room > moves.iter().sum::<f64>() {
             continue;
         }
         let widest = (0..JOINTS).fold(0, |w, k| if moves[k] > moves[w] { k } else { w });

@@ -45,7 +45,8 @@ const WORST: usize = 4;
 pub struct FeedbackFigures {
     /// Largest velocity gain of each joint, N m s/rad: torque by its own velocity.
     pub velocity_gain: Vec<f64>,
-    /// Largest change of each joint's torque that velocity errors within their bound were found to make, N m.
+    /// Largest change of each joint's torque that velocity errors within their bound were found to make, N m. The step by the Coulomb friction that a
+    /// command takes where a joint begins or ceases to move is not counted.
     pub torque_noise_nm: Vec<f64>,
     /// Age for which the margin is, s.
     pub age_s: f64,
@@ -190,11 +191,17 @@ impl<'a> Probe<'a> {
 
     /// Changes of the torques under velocity errors at the ends of their bound, for each joint with the signs that its gains ask for.
     fn noise(&mut self, t: f64, (q, dq): (&[f64], &[f64]), at: &JointState, gain: &DMatrix<f64>) -> Vec<f64> {
-        let (n, bound) = (q.len(), self.robot.sensors().velocity_rad_s);
+        let (n, sensors) = (q.len(), self.robot.sensors());
+        let bound = sensors.velocity_rad_s;
         let still = self.torques(t, (q, dq), at);
         let mut most = vec![0.0f64; n];
+        let sure: Vec<f64> = (0..n).map(|j| self.tube.sign_band(&sensors, j)).collect();
         for (i, sign) in (0..n).flat_map(|i| [(i, 1.0), (i, -1.0)]) {
             let off: Vec<f64> = (0..n).map(|j| dq[j] + sign * bound * gain[(i, j)].signum()).collect();
+            // Where friction's sign comes to be relied on, the command steps by the Coulomb friction. That is compensation, whatever the gains are.
+            if (0..n).any(|j| (dq[j].abs() > sure[j]) != (off[j].abs() > sure[j])) {
+                continue;
+            }
             for (most, (a, b)) in most.iter_mut().zip(self.torques(t, (q, &off), at).iter().zip(&still)) {
                 *most = most.max((a - b).abs());
             }

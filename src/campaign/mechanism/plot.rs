@@ -10,21 +10,12 @@ use plotters::prelude::*;
 
 use super::super::CampaignError;
 use super::{MechanismTrial, SweepFile};
+use crate::report::LINES;
 
 /// Width and height of a panel, pixels.
 const PANEL: (u32, u32) = (360, 300);
 /// What is drawn of errors, percent: smaller and larger ones lie on the edge.
 const SHOWN: Range<f64> = 0.01..1000.0;
-/// The lines' colours, one a parameter; those of further ones are the same again.
-const COLOURS: [RGBColor; 6] = [
-    RGBColor(0x25, 0x63, 0xeb),
-    RGBColor(0xd9, 0x77, 0x06),
-    RGBColor(0x0d, 0x94, 0x88),
-    RGBColor(0x7c, 0x3a, 0xed),
-    RGBColor(0xdb, 0x27, 0x77),
-    RGBColor(0x65, 0x75, 0x8b),
-];
-
 /// A sweep with its trials.
 type Swept<'a> = (&'a SweepFile, &'a [MechanismTrial]);
 
@@ -118,7 +109,7 @@ fn panel(
     let line = [(range.start, 1.0), (range.end, 1.0)];
     chart.draw_series(DashedLineSeries::new(line, 4, 4, BLACK.mix(0.5).into()))?;
     for (i, (name, spots)) in errors(swept).into_iter().enumerate() {
-        let colour = COLOURS[i % COLOURS.len()];
+        let colour = LINES[i % LINES.len()];
         chart
             .draw_series(LineSeries::new(spots.iter().map(|s| (s.0, s.1)), colour.stroke_width(2)))?
             .label(name)

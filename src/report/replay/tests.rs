@@ -3,7 +3,7 @@ use crate::report::html;
 use crate::report::tests::record;
 
 /// A capsule that turns about z, one on the base, one that is held, and two boxes of which one moves.
-fn replay() -> Replay {
+pub(crate) fn replay() -> Replay {
     let shape = |name: &str, owner: ShapeOwner| ReplayShape { name: name.to_owned(), owner, radius_m: 0.05 };
     let square = vec![vec![[0.1, 0.1, 0.1], [-0.1, 0.1, 0.1], [-0.1, -0.1, 0.1], [0.1, -0.1, 0.1]]];
     let obstacle = |name: &str, moves: bool| ReplayObstacle {
