@@ -68,7 +68,7 @@ fn prove(
     let scene = Scene::default();
     let problem = MomentumProblem::new(&robot, &set, &scene, &curve, MomentumStart::Rest)?;
     let timing =
-        CycleTiming { period_s: 1e-3, latency_s: 0.5 * other_s, delay_s: 0.5 * other_s, jitter_s: 1e-4 };
+        CycleTiming { period_s: 1e-3, latency_s: 0.5 * other_s, delay_s: 0.5 * other_s, jitter_s: 1e-4, drive_lag_s: 0.0 };
     Ok(fit(&problem, gains, timing, cells).map(|(tube, reports)| {
         let growth_m = reports.iter().map(|report| report.needs.growth_m).fold(0.0, f64::max);
         (1e3 * growth_m, tube.robust_nm.iter().copied().fold(0.0, f64::max))

@@ -20,7 +20,7 @@ mod order;
 /// The moment that is looked at, s.
 const T: f64 = 0.37;
 const GAINS: MomentumGains = MomentumGains { k_r: 6.0, kappa: 100.0 };
-const TIMING: CycleTiming = CycleTiming { period_s: 1e-4, latency_s: 0.0, delay_s: 0.0, jitter_s: 0.0 };
+const TIMING: CycleTiming = CycleTiming { period_s: 1e-4, latency_s: 0.0, delay_s: 0.0, jitter_s: 0.0, drive_lag_s: 0.0 };
 
 struct Case {
     robot: Arm,

@@ -17,6 +17,7 @@ fn falling(case: &mut Case, momentum_fall: Fall, lag_fall: Fall) {
         noise_nms: wide(&case.tube.noise_nms),
         lag_nms2: wide(&case.tube.lag_nms2),
         sign_band_rad_s: wide(&case.tube.sign_band_rad_s),
+        carried_nms: vec![],
         momentum_fall,
         lag_fall,
     });
@@ -275,6 +276,7 @@ fn a_plan_that_narrows_leaves_what_it_was_an_age_before() {
             noise_nms: vec![3.0; n],
             lag_nms2: vec![0.5; n],
             sign_band_rad_s: vec![0.05; n],
+            carried_nms: vec![],
             momentum_fall: fall,
             lag_fall: fall,
         });
