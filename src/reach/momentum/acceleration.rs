@@ -113,6 +113,13 @@ mod tests {
             // The enclosure of the motion over a span is a little wide.
             let share = found[i] / (desired(i) + pushed);
             assert!((1.0..1.03).contains(&share), "joint {i}: {share}");
+            // Drives may remember a larger torque of the plan before, and a smaller one is none.
+            let mut carried = vec![0.0; n];
+            for (torque, robust) in [(4.4, 4.4), (0.3, robust)] {
+                carried[i] = torque;
+                let found = accelerations(&set, (&tube, Some(&carried)), pieces, &reports[40..]).unwrap();
+                assert!(near(found[i], (rho + robust) / least), "joint {i}: {found:?}");
+            }
             // Where nothing is to be done, the push alone.
             let rest = accelerations(&set, (&tube, None), pieces, &reports[40..]).unwrap();
             assert!(near(rest[i], pushed), "joint {i}: {rest:?}");
