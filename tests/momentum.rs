@@ -43,7 +43,8 @@ struct Bench {
     ends: Vec<Vec<f64>>,
 }
 
-const TIMING: CycleTiming = CycleTiming { period_s: 1e-3, latency_s: 5e-4, delay_s: 5e-4, jitter_s: 1e-4, drive_lag_s: 0.0 };
+const TIMING: CycleTiming =
+    CycleTiming { period_s: 1e-3, latency_s: 5e-4, delay_s: 5e-4, jitter_s: 1e-4, drive_lag_s: 0.0 };
 const GAINS: MomentumGains = MomentumGains { k_r: 6.0, kappa: 100.0 };
 
 /// The Gen3 of a scenario with velocities as bad as those of real arms, and places to go to.

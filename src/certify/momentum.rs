@@ -29,8 +29,8 @@ use crate::reach::momentum::{
     BoundedTube, CellOutlook, MomentumPredecessor, MomentumReport, MomentumTube, MomentumWorkspace,
     NeededAtStart, StateBounds, accelerations,
 };
-use crate::reach::{PreparedSet, Span, symbols};
 use crate::reach::upward::add_up;
+use crate::reach::{PreparedSet, Span, symbols};
 use crate::robot::{Arm, Scene, Zonotope3};
 use crate::trajectory::Pieces;
 
@@ -180,7 +180,8 @@ impl<'a> MomentumProblem<'a> {
     /// As [`MomentumProblem::survey`].
     pub fn accelerations(&self, tube: &MomentumTube, cells: usize) -> Result<Option<Vec<f64>>, String> {
         let reports = self.survey(tube, cells)?;
-        Ok(reports.and_then(|reports| accelerations(self.set, (tube, self.carried_nm()), self.curve, &reports)))
+        Ok(reports
+            .and_then(|reports| accelerations(self.set, (tube, self.carried_nm()), self.curve, &reports)))
     }
 
     /// Proves the problem over its whole time, from its start, under `tube`.

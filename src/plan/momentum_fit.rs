@@ -222,7 +222,8 @@ fn settle(
             let lag_ms = 1e3 * tube.timing.drive_lag_s;
             return Err(MomentumRefusal::Gain { kappa, age_ms, lag_ms, most: kappa / gain });
         }
-        if survey.iter().all(|cell| cell.report.needs.covered_by(&tube)) {
+        let starts = problem.needed_at_start().is_none_or(|needed| bears_carried(&tube, needed));
+        if starts && survey.iter().all(|cell| cell.report.needs.covered_by(&tube)) {
             return Ok((tube, survey));
         }
         let outlooks: Vec<&CellOutlook> = survey.iter().map(|cell| &cell.outlook).collect();
@@ -350,7 +351,8 @@ fn bears_carried(tube: &MomentumTube, needed: &NeededAtStart) -> bool {
         && (0..impulse.len()).all(|j| {
             start.carried_nms[j] >= impulse[j]
                 && radius(j) >= START_RESERVE.sqrt() * (needed.radius_nms[j] + start.carried_nms[j])
-                && start.noise_nms[j] >= START_RESERVE.sqrt() * (needed.noise_nms[j] + 2.0 * start.carried_nms[j])
+                && start.noise_nms[j]
+                    >= START_RESERVE.sqrt() * (needed.noise_nms[j] + 2.0 * start.carried_nms[j])
         })
 }
 

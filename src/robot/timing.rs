@@ -36,7 +36,8 @@ fn is_zero(x: &f64) -> bool {
 
 impl TimingBounds {
     /// Readings and commands are of their tick, and ticks come on time.
-    pub const EXACT: Self = Self { reading_age_max_s: 0.0, command_delay_max_s: 0.0, jitter_max_s: 0.0, drive_lag_max_s: 0.0 };
+    pub const EXACT: Self =
+        Self { reading_age_max_s: 0.0, command_delay_max_s: 0.0, jitter_max_s: 0.0, drive_lag_max_s: 0.0 };
 
     /// Whether all is on time.
     pub fn is_exact(&self) -> bool {

@@ -140,7 +140,8 @@ mod tests {
                     let (mut l, mut sum, steps) = (before, 0.0, 4000);
                     for _ in 0..steps {
                         let h = length / f64::from(steps);
-                        let next = if lag > 0.0 { command + (l - command) * (-h / lag).exp() } else { command };
+                        let next =
+                            if lag > 0.0 { command + (l - command) * (-h / lag).exp() } else { command };
                         sum += 0.5 * (if lag > 0.0 { l } else { command } + next) / f64::from(steps);
                         l = next;
                     }

@@ -169,8 +169,12 @@ mod tests {
     use super::*;
     use crate::robot;
 
-    const BOUNDS: TimingBounds =
-        TimingBounds { reading_age_max_s: 2.5e-3, command_delay_max_s: 1.5e-3, jitter_max_s: 2e-4, ..TimingBounds::EXACT };
+    const BOUNDS: TimingBounds = TimingBounds {
+        reading_age_max_s: 2.5e-3,
+        command_delay_max_s: 1.5e-3,
+        jitter_max_s: 2e-4,
+        ..TimingBounds::EXACT
+    };
 
     #[test]
     fn readings_and_commands_are_late_within_their_bounds_and_reach_them() {

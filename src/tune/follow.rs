@@ -18,8 +18,8 @@ use crate::campaign::soundness::case::Case;
 use crate::control::{ChatterWatch, Controller, Measured, RobustController};
 use crate::dynamics::truth::{self, extreme};
 use crate::reach::momentum::CycleTiming;
-use crate::simulate::DriveLag;
 use crate::robot::Gains;
+use crate::simulate::DriveLag;
 use crate::trajectory::Bezier;
 
 /// V / V_max beyond which a plan is not followed any further.

@@ -9,7 +9,8 @@ use crate::reach::momentum::{CycleTiming, Fall, MomentumGains, WideStart};
 use crate::robot::{Gains, TimingBounds, load};
 use crate::trajectory::{Bezier, JointState, PiecewiseBezier};
 
-const TIMING: CycleTiming = CycleTiming { period_s: 1e-3, latency_s: 2e-4, delay_s: 3e-4, jitter_s: 0.0, drive_lag_s: 0.0 };
+const TIMING: CycleTiming =
+    CycleTiming { period_s: 1e-3, latency_s: 2e-4, delay_s: 3e-4, jitter_s: 0.0, drive_lag_s: 0.0 };
 const PARTITION: Partition = Partition { cells: 12, depth: 2 };
 /// When the second plan takes over, s.
 const AT_S: f64 = 0.9;

@@ -75,7 +75,8 @@ mod tests {
         let n = robot.dof();
         let set = PreparedSet::new(&robot, &ParameterSet::around_nominal(&robot));
         let curve = Bezier::to_rest(&JointState::at_rest(&[0.1, 0.2, 0.0]), &[0.9, -0.7, 0.2], 1.0).unwrap();
-        let timing = CycleTiming { period_s: 1e-3, latency_s: 0.0, delay_s: 0.0, jitter_s: 0.0, drive_lag_s: 0.0 };
+        let timing =
+            CycleTiming { period_s: 1e-3, latency_s: 0.0, delay_s: 0.0, jitter_s: 0.0, drive_lag_s: 0.0 };
         let tube = MomentumTube {
             gains: MomentumGains { k_r: 5.0, kappa: 50.0 },
             timing,

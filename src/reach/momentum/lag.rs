@@ -193,7 +193,10 @@ mod tests {
     #[test]
     fn without_lag_all_is_as_it_was_and_a_little_lag_changes_little() {
         let (none, little) = (tube(30.0, 2e-3, 0.0), tube(30.0, 2e-3, 1e-9));
-        assert_eq!((none.timing.memory_s(), none.timing.average_shift_s()), (0.0, none.timing.command_shift_s()));
+        assert_eq!(
+            (none.timing.memory_s(), none.timing.average_shift_s()),
+            (0.0, none.timing.command_shift_s())
+        );
         assert!((none.gain(1.1) - 30.0 * 1.1 * 2e-3 * std::f64::consts::E).abs() < 1e-14);
         assert!((little.gain(1.1) / none.gain(1.1) - 1.0).abs() < 1e-5);
         assert!((none.timing.patience_s() - 2e-3 * std::f64::consts::E).abs() < 1e-15);

@@ -144,7 +144,9 @@ impl MomentumTube {
         let age_s = self.timing.age_s();
         let before_s = self.timing.with_memory(2.0 * age_s);
         match span {
-            Span::Between(t0, t1) => ((t0 - before_s).next_down(), add_up(t1, self.timing.with_memory(age_s))),
+            Span::Between(t0, t1) => {
+                ((t0 - before_s).next_down(), add_up(t1, self.timing.with_memory(age_s)))
+            }
             Span::Rest => ((duration_s - before_s).next_down(), f64::INFINITY),
         }
     }

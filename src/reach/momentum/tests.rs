@@ -20,7 +20,8 @@ mod order;
 /// The moment that is looked at, s.
 const T: f64 = 0.37;
 const GAINS: MomentumGains = MomentumGains { k_r: 6.0, kappa: 100.0 };
-const TIMING: CycleTiming = CycleTiming { period_s: 1e-4, latency_s: 0.0, delay_s: 0.0, jitter_s: 0.0, drive_lag_s: 0.0 };
+const TIMING: CycleTiming =
+    CycleTiming { period_s: 1e-4, latency_s: 0.0, delay_s: 0.0, jitter_s: 0.0, drive_lag_s: 0.0 };
 
 struct Case {
     robot: Arm,
@@ -230,7 +231,7 @@ fn most_remembered(lag_s: f64, of: impl Fn(f64) -> f64) -> f64 {
 /// By the torque's rate over the average age of what a drive remembers, and by what it has forgotten.
 #[test]
 fn drives_that_lag_are_charged_with_what_torques_change_meanwhile() {
-    const LAG_S: f64 = 1e-3;
+    const LAG_S: f64 = 1e-4;
     let drive = DriveBounds { error_nm: 0.0, error_ratio: 0.5, unmodelled_nm: 0.0 };
     for erring in [false, true] {
         let with = |case: &mut Case| {
@@ -241,7 +242,8 @@ fn drives_that_lag_are_charged_with_what_torques_change_meanwhile() {
         let charged = case(1e-6, with).charged(|case| case.tube.timing.drive_lag_s = LAG_S);
         let case = case(1e-6, |_| {});
         let theta = case.set.center();
-        let rate = |t: f64| (case.desired_torque(theta, t + 1e-5) - case.desired_torque(theta, t - 1e-5)) / 2e-5;
+        let rate =
+            |t: f64| (case.desired_torque(theta, t + 1e-5) - case.desired_torque(theta, t - 1e-5)) / 2e-5;
         for (j, found) in charged.iter().enumerate() {
             let changed = LAG_S * most_remembered(LAG_S, |t| rate(t)[j].abs());
             let forgotten = 2.0 * 4.54e-5 * case.robot.joints[j].limits.torque;
@@ -252,7 +254,7 @@ fn drives_that_lag_are_charged_with_what_torques_change_meanwhile() {
             let besides = if erring { 0.5 * (larger.max(0.0) + forgotten) } else { 0.0 };
             let exact = changed + forgotten + besides;
             assert!(*found >= exact - 1e-6, "joint {j}: {found} below {exact}");
-            let room = if erring { 0.3 * changed + 0.1 * exact } else { 0.06 * exact };
+            let room = if erring { 0.3 * changed + 0.1 * exact } else { 0.1 * changed };
             assert!(*found <= exact + room + 2e-3, "joint {j}: {found} for {exact}");
         }
     }
@@ -262,13 +264,17 @@ fn drives_that_lag_are_charged_with_what_torques_change_meanwhile() {
 #[test]
 fn signs_that_drives_remember_have_to_last() {
     const LAG_S: f64 = 3e-3;
-    let band = |lag_s: f64| case(1e-6, |case| case.tube.timing.drive_lag_s = lag_s).report().needs.sign_band_rad_s;
+    let band =
+        |lag_s: f64| case(1e-6, |case| case.tube.timing.drive_lag_s = lag_s).report().needs.sign_band_rad_s;
     let (with, without) = (band(LAG_S), band(0.0));
     let case = case(1e-6, |_| {});
     for j in 0..7 {
         let most = most_remembered(LAG_S, |t| case.curve.state(t).ddq[j].abs());
         let (found, exact) = (with[j] - without[j], 10.0 * LAG_S * most);
-        assert!(found >= exact * (1.0 - 1e-6) && found <= 1.03 * exact + 2e-3, "joint {j}: {found} for {exact}");
+        assert!(
+            found >= exact * (1.0 - 1e-6) && found <= 1.03 * exact + 2e-3,
+            "joint {j}: {found} for {exact}"
+        );
     }
 }
 
