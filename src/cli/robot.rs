@@ -193,6 +193,10 @@ fn timing(arm: &Arm, text: &mut String) {
             figure(1e3 * timing.jitter_max_s),
         );
     }
+    if timing.drive_lag_max_s > 0.0 {
+        let lag = figure(1e3 * timing.drive_lag_max_s);
+        let _ = writeln!(text, "drives follow their commands with a lag of up to {lag} ms");
+    }
 }
 
 /// Name, joints, masses, and who holds the payload.

@@ -54,7 +54,7 @@ fn told_of_the_feedback(study: &TuningProblem, report: &Report, options: &TuneOp
         |study: &TuningProblem| feedback::feedback(&study.arm, gains, &curves, (&study.timing, options.seed));
     let found = &report.feedback;
     assert_eq!(*found, told(study).unwrap());
-    let own = CycleTiming { period_s: 1e-3, latency_s: 0.0, delay_s: 0.0, jitter_s: 0.0 };
+    let own = CycleTiming { period_s: 1e-3, latency_s: 0.0, delay_s: 0.0, jitter_s: 0.0, drive_lag_s: 0.0 };
     assert_eq!((study.timing, found.age_s), (own, own.age_s()));
     // The law acts within a few ticks: its gain is at least a part of what a tick may do to the transmission alone.
     assert!(found.velocity_gain.iter().all(|d| *d > 10.0 && *d < 1e5), "{found:?}");
