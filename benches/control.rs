@@ -42,7 +42,13 @@ fn momentum(c: &mut Criterion) {
     let curve = Bezier::to_rest(&JointState::at_rest(&start.rest.q), &end, 3.0).unwrap();
     let tube = MomentumTube {
         gains: MomentumGains { k_r: 6.0, kappa: 60.0 },
-        timing: CycleTiming { period_s: 1e-3, latency_s: 5e-4, delay_s: 5e-4, jitter_s: 1e-4 },
+        timing: CycleTiming {
+            period_s: 1e-3,
+            latency_s: 5e-4,
+            delay_s: 5e-4,
+            jitter_s: 1e-4,
+            drive_lag_s: 0.0,
+        },
         robust_nm: vec![10.0; n],
         noise_nms: vec![0.05; n],
         lag_nms2: vec![0.05; n],

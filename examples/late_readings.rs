@@ -1,4 +1,4 @@
-//! How old may readings be, and how noisy velocities? What the momentum law can be proven to do for a payload that is known to a tenth, and for one
+//! How old may readings be, how noisy velocities, and how far may drives lag? What the momentum law can be proven to do for a payload that is known to a tenth, and for one
 //! that is not known yet.
 //!
 //! ```text
@@ -35,6 +35,14 @@ pub fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!(
         "1 ms besides the period, nothing learnt yet: links carried by {growth_mm:.1} mm, {robust_nm:.1} N m"
     );
+    for lag_ms in [0.5, 1.0, 2.0, 4.0] {
+        match with_drives_that_lag(lag_ms * 1e-3)? {
+            Ok((growth_mm, robust_nm)) => println!(
+                "1 ms besides the period, drives lag by {lag_ms} ms: links carried by {growth_mm:.1} mm, {robust_nm:.1} N m"
+            ),
+            Err(refusal) => println!("1 ms besides the period, drives lag by {lag_ms} ms: {refusal}"),
+        }
+    }
     Ok(())
 }
 
@@ -43,7 +51,14 @@ pub fn main() -> Result<(), Box<dyn std::error::Error>> {
 pub fn with_latency_and_delay(other_s: f64) -> Result<Proven, Box<dyn std::error::Error>> {
     let task = Scenario::load("scenarios/dumbbell_c_8lb.toml")?.split().0;
     let set = narrowed(&task.prior_set()?, 0.1)?;
-    prove(&task, &set, other_s, (MomentumGains { k_r: 6.0, kappa: 60.0 }, 16))
+    prove(&task, &set, (other_s, 0.0), (MomentumGains { k_r: 6.0, kappa: 60.0 }, 16))
+}
+
+/// The same with readings 1 ms older than a period, for drives that follow their commands with a first-order lag of at most `drive_lag_s`.
+pub fn with_drives_that_lag(drive_lag_s: f64) -> Result<Proven, Box<dyn std::error::Error>> {
+    let task = Scenario::load("scenarios/dumbbell_c_8lb.toml")?.split().0;
+    let set = narrowed(&task.prior_set()?, 0.1)?;
+    prove(&task, &set, (1e-3, drive_lag_s), (MomentumGains { k_r: 6.0, kappa: 60.0 }, 16))
 }
 
 /// The same for all that physics leaves of the prior. Its mass matrix is so uncertain that errors have to be answered faster, and the motion looked at
@@ -51,13 +66,13 @@ pub fn with_latency_and_delay(other_s: f64) -> Result<Proven, Box<dyn std::error
 pub fn with_the_whole_prior(other_s: f64) -> Result<Proven, Box<dyn std::error::Error>> {
     let task = Scenario::load("scenarios/dumbbell_c_8lb.toml")?.split().0;
     let set = tighten_by_physics(&task.prior_set()?, task.robot.end_effector())?;
-    prove(&task, &set, other_s, (MomentumGains { k_r: 4.0, kappa: 120.0 }, 32))
+    prove(&task, &set, (other_s, 0.0), (MomentumGains { k_r: 4.0, kappa: 120.0 }, 32))
 }
 
 fn prove(
     task: &Task,
     set: &ParameterSet,
-    other_s: f64,
+    (other_s, drive_lag_s): (f64, f64),
     (gains, cells): (MomentumGains, usize),
 ) -> Result<Proven, Box<dyn std::error::Error>> {
     // Velocities as torque-controlled arms have them: a hundred times worse than the scenario's.
@@ -67,8 +82,8 @@ fn prove(
     let curve = motion(&robot, &task.start)?;
     let scene = Scene::default();
     let problem = MomentumProblem::new(&robot, &set, &scene, &curve, MomentumStart::Rest)?;
-    let timing =
-        CycleTiming { period_s: 1e-3, latency_s: 0.5 * other_s, delay_s: 0.5 * other_s, jitter_s: 1e-4 };
+    let (latency_s, delay_s) = (0.5 * other_s, 0.5 * other_s);
+    let timing = CycleTiming { period_s: 1e-3, latency_s, delay_s, jitter_s: 1e-4, drive_lag_s };
     Ok(fit(&problem, gains, timing, cells).map(|(tube, reports)| {
         let growth_m = reports.iter().map(|report| report.needs.growth_m).fold(0.0, f64::max);
         (1e3 * growth_m, tube.robust_nm.iter().copied().fold(0.0, f64::max))

@@ -134,7 +134,7 @@ fn timing_that_cannot_be() {
         let robot = robot.to_str().unwrap();
         Case::new(|t| *at(t, "robot") = robot.into()).refused(&[], words);
     };
-    for key in ["reading_age_max_s", "command_delay_max_s", "jitter_max_s"] {
+    for key in ["reading_age_max_s", "command_delay_max_s", "jitter_max_s", "drive_lag_max_s"] {
         let field = format!("timing.{key}");
         for bad in [-1e-4, f64::NAN, f64::INFINITY, 0.2] {
             run(key, bad, &["arm.toml", &field, "expected", "control.period_s"]);

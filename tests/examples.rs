@@ -88,6 +88,14 @@ fn later_readings_are_proven_until_they_are_too_late() {
     assert!(late < whole && whole < 20.0 && robust_nm < 45.0, "{whole} mm and {robust_nm} N m");
     let refusal = proven(8e-3).unwrap_err().to_string();
     assert!(refusal.contains("kappa = 60.0 1/s is too high") && refusal.contains("9.10 ms"), "{refusal}");
+    let lags = |drive_lag_s: f64| late_readings::with_drives_that_lag(drive_lag_s).unwrap();
+    let (on_time, (lagging, _)) = (proven(1e-3).unwrap().0, lags(1e-3).unwrap());
+    assert!(on_time < lagging && lagging < 1.3 * on_time, "{on_time} mm and {lagging} mm");
+    let refusal = lags(4e-3).unwrap_err().to_string();
+    assert!(
+        refusal.contains("kappa = 60.0 1/s is too high") && refusal.contains("lag by 4.00 ms"),
+        "{refusal}"
+    );
 }
 
 #[test]

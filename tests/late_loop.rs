@@ -15,8 +15,12 @@ use surelift::scenario::Scenario;
 use surelift::simulate::{Audit, HiddenTruth, World};
 
 /// As old as readings and commands of torque-controlled arms are on a bus.
-const LATE: TimingBounds =
-    TimingBounds { reading_age_max_s: 5e-4, command_delay_max_s: 4e-4, jitter_max_s: 1e-4 };
+const LATE: TimingBounds = TimingBounds {
+    reading_age_max_s: 5e-4,
+    command_delay_max_s: 4e-4,
+    jitter_max_s: 1e-4,
+    ..TimingBounds::EXACT
+};
 
 /// The main job with velocities and drives as bad as those of real arms, late by no more than its file says.
 fn job(timing: TimingBounds) -> (Task, HiddenTruth) {

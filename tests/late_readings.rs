@@ -21,8 +21,12 @@ use surelift::trajectory::{Bezier, JointState, PiecewiseBezier};
 const CELLS: usize = 32;
 /// How long the arm moves along a plan of twice that, s.
 const RUN_S: f64 = 1.5;
-const LATE: TimingBounds =
-    TimingBounds { reading_age_max_s: 5e-4, command_delay_max_s: 4e-4, jitter_max_s: 1e-4 };
+const LATE: TimingBounds = TimingBounds {
+    reading_age_max_s: 5e-4,
+    command_delay_max_s: 4e-4,
+    jitter_max_s: 1e-4,
+    ..TimingBounds::EXACT
+};
 
 /// The Gen3 with velocities and drives as bad as those of real arms, late as its file says; a proven motion for all that physics leaves of the prior.
 #[derive(Clone)]

@@ -13,7 +13,7 @@ use surelift::identify::tighten_by_physics;
 use surelift::inertia::{INERTIAL, ParameterSet, pseudo::check_physical};
 use surelift::plan::momentum_fit::{MomentumRefusal, fit};
 use surelift::reach::PreparedSet;
-use surelift::reach::momentum::{CycleTiming, MomentumGains, MomentumPredecessor};
+use surelift::reach::momentum::{CycleTiming, MomentumGains, MomentumPredecessor, MomentumTube, WideStart};
 use surelift::robot::{Arm, DriveBounds, Scene, Sensors};
 use surelift::scenario::Scenario;
 use surelift::trajectory::{Bezier, JointState, PiecewiseBezier};
@@ -38,11 +38,13 @@ struct Leg {
 struct Bench {
     robot: Arc<Arm>,
     gains: MomentumGains,
+    timing: CycleTiming,
     legs: Vec<Leg>,
     ends: Vec<Vec<f64>>,
 }
 
-const TIMING: CycleTiming = CycleTiming { period_s: 1e-3, latency_s: 5e-4, delay_s: 5e-4, jitter_s: 1e-4 };
+const TIMING: CycleTiming =
+    CycleTiming { period_s: 1e-3, latency_s: 5e-4, delay_s: 5e-4, jitter_s: 1e-4, drive_lag_s: 0.0 };
 const GAINS: MomentumGains = MomentumGains { k_r: 6.0, kappa: 100.0 };
 
 /// The Gen3 of a scenario with velocities as bad as those of real arms, and places to go to.
@@ -59,7 +61,8 @@ fn arm(reach: f64) -> (Bench, ParameterSet, Vec<f64>) {
         end.map(|(j, (q, r))| q + share * r * if j % 2 == 0 { 1.0 } else { -1.0 }).collect()
     };
     let ends = vec![end(reach), end(-0.2 * reach), end(0.3 * reach)];
-    (Bench { robot: Arc::new(robot), gains: GAINS, legs: vec![], ends }, set, task.start.clone())
+    let bench = Bench { robot: Arc::new(robot), gains: GAINS, timing: TIMING, legs: vec![], ends };
+    (bench, set, task.start.clone())
 }
 
 /// The part of a set about `center` that a share of its width leaves.
@@ -97,7 +100,7 @@ impl Bench {
         let from_s = if self.legs.is_empty() { 0.0 } else { from_s };
         let curve = PiecewiseBezier::from(curve.unwrap());
         let problem = MomentumProblem::new(&self.robot, &set, &scene, &curve, from).unwrap();
-        let (tube, _) = fit(&problem, self.gains, TIMING, CELLS).unwrap();
+        let (tube, _) = fit(&problem, self.gains, self.timing, CELLS).unwrap();
         let most = |t: f64| (0..7).map(|j| tube.robust_at(j, t)).collect::<Vec<_>>();
         println!("u from {:.1?} to {:.1?}", most(0.0), most(f64::INFINITY));
         problem.certify(&tube, PARTITION).unwrap();
@@ -162,6 +165,9 @@ struct Adversary<'a> {
     past: VecDeque<(Vec<f64>, Vec<f64>)>,
     coming: VecDeque<(usize, Vec<f64>)>,
     applied: Vec<f64>,
+    /// The command in effect, which the applied torque follows with a lag of so long, s.
+    command: Vec<f64>,
+    lag_s: f64,
     motion: Motion<f64>,
     composites: Composites<f64>,
     /// Largest share of its bound that an acceleration had.
@@ -183,6 +189,8 @@ impl<'a> Adversary<'a> {
             q: start,
             coming: VecDeque::new(),
             applied: vec![0.0; n],
+            command: vec![0.0; n],
+            lag_s: 0.0,
             motion: Motion::new(robot),
             composites: Composites::new(robot),
             accelerated: 0.0,
@@ -235,6 +243,31 @@ impl<'a> Adversary<'a> {
         let bound = |j: usize| legs[leg].accelerations[j].max(legs[before].accelerations[j]);
         let share = ddq.iter().enumerate().map(|(j, x)| x.abs() / bound(j)).fold(0.0, f64::max);
         self.accelerated = self.accelerated.max(share);
+    }
+
+    /// The applied torque over the coming step: what it is at its end.
+    fn follow(&mut self) {
+        let kept = if self.lag_s > 0.0 { (-STEP_S / self.lag_s).exp() } else { 0.0 };
+        for (applied, command) in self.applied.iter_mut().zip(&self.command) {
+            *applied = command + kept * (*applied - command);
+        }
+    }
+
+    /// The torques that hold the arm where it stands, where friction and what pushes leave as much to the drives as they may, towards one side or the other.
+    fn stand(&mut self, side: f64) {
+        let (n, robot) = (self.q.len(), &self.bench.robot);
+        // The acceleration is linear in the torque: what makes none, by M times what none makes.
+        let mut ddq = vec![0.0; n];
+        self.work.forward_dynamics(robot, &self.q, &self.dq, &vec![0.0; n], &self.theta, &mut ddq);
+        let mut mass = vec![0.0; n * n];
+        self.motion.place(robot, &self.q);
+        crba(robot, &self.motion, &self.theta, &mut self.composites, &mut mass);
+        for j in 0..n {
+            let own = robot.joint_parameters(&self.theta, j);
+            let links: f64 = (0..n).map(|i| mass[n * j + i] * ddq[i]).sum();
+            let held = own.coulomb + self.luck.unmodelled * robot.drive(j).unmodelled_nm;
+            self.applied[j] = own.offset - links - own.armature * ddq[j] + side * held;
+        }
     }
 
     fn step(&mut self, push: &[f64]) {
@@ -319,14 +352,20 @@ fn play(bench: &Bench, luck: Luck, truth: Vec<f64>, rng: &mut ChaCha8Rng) -> (f6
             world.coming.push_back((k + delay, tau.clone()));
             next_tick += steps_of(timing.period_s + if luck.ends { timing.jitter_s } else { 0.0 });
             if k == 0 {
-                // The brakes hold until the first command acts.
+                // The brakes hold until the first command acts; drives that lag begin with what holds the arm.
+                world.command.copy_from_slice(&tau);
                 world.applied.copy_from_slice(&tau);
+                if timing.drive_lag_s > 0.0 {
+                    world.stand(if luck.joint % 2 == 0 { 1.0 } else { -1.0 });
+                }
             }
         }
         while world.coming.front().is_some_and(|(at, _)| *at <= k) {
             let (_, command) = world.coming.pop_front().unwrap();
-            world.applied.copy_from_slice(&command);
+            world.command.copy_from_slice(&command);
         }
+        world.lag_s = timing.drive_lag_s * if luck.ends { 1.0 } else { rng.random_range(0.0..=1.0) };
+        world.follow();
         world.note_accelerations(leg, t, &pushed);
         world.step(&pushed);
     }
@@ -366,8 +405,9 @@ fn what_is_pushed_beyond_its_bounds_is_noticed() {
 }
 
 /// Three plans, each begun while the arm moves, with sets that shrink about a truth that is not in their middle.
-fn chain(rng: &mut ChaCha8Rng) -> (Bench, Vec<f64>) {
+fn chain(drive_lag_s: f64, rng: &mut ChaCha8Rng) -> (Bench, Vec<f64>) {
     let (mut bench, prior, start) = arm(0.3);
+    bench.timing.drive_lag_s = drive_lag_s;
     // Less gain, so that it is not noise that the torque is for.
     bench.gains.kappa = 60.0;
     let set = about(&prior, &prior.center(), 0.4);
@@ -390,7 +430,7 @@ fn no_arm_leaves_the_tube_of_a_chain_of_plans() {
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     let mut worst = (0.0f64, 0.0f64, 0.0f64);
     for trial in 0..2 {
-        let (bench, theta) = chain(&mut rng);
+        let (bench, theta) = chain(0.0, &mut rng);
         for (k, leg) in bench.legs.iter().enumerate() {
             let tube = &leg.plan.tube;
             let most = |t: f64| (0..7).map(|j| tube.robust_at(j, t)).fold(0.0, f64::max);
@@ -407,6 +447,59 @@ fn no_arm_leaves_the_tube_of_a_chain_of_plans() {
     assert!(worst.0 > 0.2, "{worst:?}");
 }
 
+/// The same where drives lag by a millisecond: from the torques that hold the arm to those of the first plan, and from plan to plan.
+#[test]
+fn no_arm_whose_drives_lag_leaves_the_tube_of_a_chain_of_plans() {
+    let mut rng = ChaCha8Rng::seed_from_u64(4);
+    let (bench, theta) = chain(1e-3, &mut rng);
+    less_room_for_what_drives_remember_is_refused(&bench);
+    let mut worst = (0.0f64, 0.0f64, 0.0f64);
+    for k in 0..7 {
+        let luck = Luck { joint: k, unmodelled: 1.0, ends: k % 3 != 0 };
+        let found = play(&bench, luck, theta.clone(), &mut rng);
+        println!("lag, run {k}: {found:?}");
+        assert!(found.0 <= 1.0 && found.1 <= 1.0 && found.2 <= 1.0, "run {k}: {found:?}");
+        worst = (worst.0.max(found.0), worst.1.max(found.1), worst.2.max(found.2));
+    }
+    assert!(worst.0 > 0.2, "{worst:?}");
+}
+
+/// The second plan's tube has to have room for what the first one's last commands do while drives remember them.
+fn less_room_for_what_drives_remember_is_refused(bench: &Bench) {
+    let [first, second, ..] = &bench.legs[..] else { panic!("two plans") };
+    let MomentumPlan { set, tube, curve } = &*first.plan;
+    let before = MomentumPredecessor { set, tube, curve: curve.view(), at_s: second.from_s };
+    let (scene, next) = (Scene::default(), &second.plan);
+    let from = MomentumStart::After(before);
+    let problem = MomentumProblem::new(&bench.robot, &next.set, &scene, &next.curve, from).unwrap();
+    let certified = |change: &dyn Fn(&mut MomentumTube)| {
+        let mut tube = next.tube.clone();
+        change(&mut tube);
+        problem.certify(&tube, PARTITION).map(|_| ()).map_err(|refusal| refusal.to_string())
+    };
+    certified(&|_| ()).unwrap();
+    let carried = next.tube.start.as_ref().unwrap().carried_nms.clone();
+    println!("left by drives that remember: {carried:.4?} N m s");
+    assert!(carried.iter().all(|x| *x > 1e-3));
+    let start = |change: &dyn Fn(&mut WideStart)| {
+        certified(&|tube| change(tube.start.as_mut().unwrap())).unwrap_err()
+    };
+    let said = start(&|start| start.carried_nms[2] *= 0.96);
+    assert!(said.contains("carried_nms of joint 'joint_3'"), "{said}");
+    let said = start(&|start| start.carried_nms.clear());
+    assert!(said.contains("carried_nms"), "{said}");
+    let said = start(&|start| start.lag_nms2[2] *= 5.0);
+    assert!(said.contains("lag_nms2 of joint 'joint_3'") && said.contains("at most"), "{said}");
+    let said = certified(&|tube| {
+        let start = tube.start.as_mut().unwrap();
+        start.noise_nms[1] -= carried[1];
+        tube.noise_nms[1] = tube.noise_nms[1].min(start.noise_nms[1]);
+    });
+    assert!(said.is_err(), "less room for misreadings was taken");
+    let said = certified(&|tube| tube.timing.drive_lag_s = 2e-3).unwrap_err();
+    assert!(said.contains("drive_lag_s"), "{said}");
+}
+
 #[test]
 fn what_the_theorem_does_not_cover_is_refused_by_name() {
     let bench = bench(0.15, 0.3);
@@ -416,6 +509,11 @@ fn what_the_theorem_does_not_cover_is_refused_by_name() {
         |gains: MomentumGains, timing: CycleTiming| fit(&problem, gains, timing, CELLS).unwrap_err();
     let late = refused(GAINS, CycleTiming { delay_s: 3e-3, ..TIMING });
     assert!(matches!(late, MomentumRefusal::Gain { most, .. } if most < GAINS.kappa), "{late}");
+    let lagging = refused(GAINS, CycleTiming { drive_lag_s: 3e-3, ..TIMING });
+    assert!(matches!(lagging, MomentumRefusal::Gain { most, .. } if most < GAINS.kappa), "{lagging}");
+    assert!(lagging.to_string().contains("drives that lag by 3.00 ms"), "{lagging}");
+    let none = refused(GAINS, CycleTiming { drive_lag_s: f64::NAN, ..TIMING });
+    assert!(none.to_string().contains("drive_lag_s"), "{none}");
     let weak = refused(MomentumGains { kappa: 14.0, k_r: 6.0 }, TIMING);
     assert!(matches!(weak, MomentumRefusal::Diverges { .. }), "{weak}");
     let none = refused(GAINS, CycleTiming { jitter_s: f64::NAN, ..TIMING });

@@ -13,7 +13,7 @@ use surelift::multibody::{Formulation, MultibodyProblem};
 use surelift::recording::{LogRequest, MeasurementLog, Sample};
 use surelift::regression::filter::Smoothing;
 use surelift::robot::{self, Arm};
-use surelift::study::estimation::{EstimationStudy, StudyResult};
+use surelift::study::estimation::{EstimationMethod, EstimationStudy, NoiseUse, StudyResult};
 use surelift::study::external::{ExternalTorque, external_torques};
 use surelift::study::identification::{
     Assumption, Delay, Findings, IdentificationStudy, StudyOptions, Verdict, window_by_noise,
@@ -112,15 +112,21 @@ fn apart(a: &StudyResult, b: &StudyResult, rows: &[(&str, &str)]) -> (f64, f64) 
     (plain.sqrt(), coloured.sqrt())
 }
 
-/// Halves of a recording by the estimates of these rows, in coloured and in plain deviations.
-fn halves(name: &str, rows: &[(&str, &str)]) -> (f64, f64) {
-    let half = |range_s| part(name, range_s).run().unwrap();
+/// Halves of a recording by the estimates of these rows, in coloured and in plain deviations: those of the trajectory with the noise of the file, or what is
+/// shown by default.
+fn halves(name: &str, noise: NoiseUse, rows: &[(&str, &str)]) -> (f64, f64) {
+    let half = |range_s| {
+        let mut study = part(name, range_s);
+        study.noise = noise;
+        study.method = (noise == NoiseUse::Stated).then_some(EstimationMethod::Trajectory);
+        study.run().unwrap()
+    };
     let (plain, coloured) = apart(&half([0.0, 3.0]), &half([3.0, 6.1]), rows);
     println!("{name}: {coloured:.2} coloured deviations apart, {plain:.2} plain ones");
     (coloured, plain)
 }
 
-/// Plain deviations are 2.7 times too small here.
+/// Plain deviations are 2.7 times too small here where the file's noise is believed, and right where noise is found from the recording.
 #[test]
 fn halves_of_a_recording_agree_within_coloured_deviations() {
     let rows = [
@@ -131,13 +137,16 @@ fn halves_of_a_recording_agree_within_coloured_deviations() {
         ("shoulder", "F_v"),
         ("shoulder", "beta"),
     ];
-    let (coloured, plain) = halves("simple_1", &rows);
+    let (coloured, plain) = halves("simple_1", NoiseUse::Stated, &rows);
     assert!(coloured < 1.5, "{coloured}");
     assert!(plain > 2.0, "{plain}: the recording shows nothing");
+    let (coloured, plain) = halves("simple_1", NoiseUse::Fitted, &rows);
+    assert!(coloured < 1.5 && plain < 1.5, "{coloured} {plain}");
 }
 
-/// Measured: 1.33 and 2.37 (plain ones 4.6 and 10.3). The second is beyond the 1.5 that is wanted, for causes that are not known; its first
-/// half ends at the iteration limit.
+/// Measured: 1.33 and 2.37 deviations with the file's noise, 1.62 and 1.97 with the noise that is found, whose estimates of `h_y` are 1.8 and 1.0 % apart
+/// rather than 6 and 16 %, with deviations that are smaller too. The 1.5 that is wanted is not reached but by one: Coulomb friction of the shoulder differs between
+/// the halves, which the model does not know.
 #[test]
 #[ignore = "at length: some minutes"]
 fn at_length_halves_of_double_pendulums() {
@@ -149,8 +158,13 @@ fn at_length_halves_of_double_pendulums() {
         ("shoulder", "beta"),
         ("elbow", "beta"),
     ];
-    for (name, most) in [("double_2", 1.5), ("double_4", 2.6)] {
-        let (coloured, _) = halves(name, &rows);
+    for (name, noise, most) in [
+        ("double_2", NoiseUse::Stated, 1.5),
+        ("double_2", NoiseUse::Fitted, 1.8),
+        ("double_4", NoiseUse::Stated, 2.6),
+        ("double_4", NoiseUse::Fitted, 2.2),
+    ] {
+        let (coloured, _) = halves(name, noise, &rows);
         assert!(coloured < most, "{name}: {coloured}");
     }
 }

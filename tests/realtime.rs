@@ -216,7 +216,12 @@ fn ticks_have_their_own_thread_and_ask_for_no_memory() {
 #[test]
 fn nor_do_ticks_under_the_momentum_law_and_plans_that_take_over_in_them() {
     let (mut task, truth) = task();
-    let timing = TimingBounds { reading_age_max_s: 5e-4, command_delay_max_s: 4e-4, jitter_max_s: 1e-4 };
+    let timing = TimingBounds {
+        reading_age_max_s: 5e-4,
+        command_delay_max_s: 4e-4,
+        jitter_max_s: 1e-4,
+        ..TimingBounds::EXACT
+    };
     task.robot = task.robot.with_timing(timing).unwrap();
     let record = runs_without_memory(&task, truth);
     assert!(record.plans.len() >= 2 && record.plans.iter().all(|plan| plan.tube.momentum().is_some()));

@@ -1,4 +1,4 @@
-//! A job with an arm that Python drives.
+//! A job with an arm that Python drives, or with one that the library simulates.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,6 +12,7 @@ use crate::arm::Arm;
 use crate::arrays::{Given, array, triple};
 use crate::errors;
 use crate::scene::Scene;
+use crate::simulated::SimulatedArm;
 
 /// The first exception of a driver's method.
 type Raised = Rc<RefCell<Option<PyErr>>>;
@@ -146,13 +147,20 @@ fn bounds(py: Python<'_>, found: &job::PayloadBounds) -> PyResult<Py<PyAny>> {
 impl Job {
     #[new]
     #[pyo3(signature = (arm, driver, scene=None, seed=0))]
-    fn new(arm: &Arm, driver: Py<PyAny>, scene: Option<&Scene>, seed: u64) -> PyResult<Self> {
+    fn new(arm: &Arm, driver: &Bound<'_, PyAny>, scene: Option<&Scene>, seed: u64) -> PyResult<Self> {
         let raised = Raised::default();
         let period_s = arm.inner.gains().period_s;
-        let driver = Driver { object: driver, period_s, ticks: 0, raised: raised.clone() };
         let options = JobOptions { seed, ..JobOptions::of(&arm.inner) };
         let scene = scene.map(|scene| scene.inner.clone()).unwrap_or_default();
-        let begun = job::Job::begin(((*arm.inner).clone(), scene), driver, options, ());
+        let about = ((*arm.inner).clone(), scene);
+        let begun = match driver.extract::<PyRef<'_, SimulatedArm>>() {
+            Ok(simulated) => job::Job::begin(about, simulated.hardware(arm)?, options, ()),
+            Err(_) => {
+                let object = driver.clone().unbind();
+                let driver = Driver { object, period_s, ticks: 0, raised: raised.clone() };
+                job::Job::begin(about, driver, options, ())
+            }
+        };
         if let Some(error) = raised.borrow_mut().take() {
             return Err(error);
         }

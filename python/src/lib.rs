@@ -17,6 +17,7 @@ mod plan;
 mod run;
 mod scene;
 mod set;
+mod simulated;
 mod study;
 
 /// Python's view of the library; see `surelift/__init__.py`.
@@ -32,6 +33,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<control::Controller>()?;
     module.add_class::<identify::Identifier>()?;
     module.add_class::<job::Job>()?;
+    module.add_class::<simulated::SimulatedArm>()?;
     module.add_function(wrap_pyfunction!(arm::load, module)?)?;
     module.add_function(wrap_pyfunction!(model::load_model, module)?)?;
     module.add_function(wrap_pyfunction!(plan::certify, module)?)?;

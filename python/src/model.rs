@@ -94,17 +94,10 @@ impl Model {
     }
 
     fn frame(&self, name: &str) -> PyResult<robot::NamedFrame> {
-        if let Some(k) = self.model.frame_index(name) {
-            return Ok(self.model.named_frames[k].clone());
-        }
-        let link = self.model.joints.iter().position(|joint| joint.link == name);
-        let link = link.ok_or_else(|| {
-            let frames = self.model.named_frames.iter().map(|frame| &frame.name);
-            let all: Vec<_> = frames.chain(self.model.joints.iter().map(|joint| &joint.link)).collect();
-            errors::input(format!("frame '{name}': expected one of {all:?}"))
-        })?;
-        let placement = robot::Placement::identity();
-        Ok(robot::NamedFrame { name: name.to_owned(), joint: Some(link), placement })
+        self.model.frame(name).cloned().ok_or_else(|| {
+            let frames = self.frame_names();
+            errors::input(format!("frame '{name}': expected one of {frames:?}"))
+        })
     }
 }
 
@@ -173,7 +166,8 @@ impl Model {
 
     #[getter]
     fn frame_names(&self) -> Vec<String> {
-        self.model.named_frames.iter().map(|frame| frame.name.clone()).collect()
+        let frames = self.model.named_frames.iter().chain(&self.model.link_frames);
+        frames.map(|frame| frame.name.clone()).collect()
     }
 
     fn nominal_parameters<'py>(&self, py: Python<'py>) -> Output<'py> {

@@ -36,6 +36,29 @@ def test_an_unknown_block_is_picked_up_in_mujoco() -> None:
     assert payload["contacts"] == 0
 
 
+def test_the_simulated_arm_takes_one_thing_after_the_other() -> None:
+    arm = surelift.load("kinova_gen3_2f85")
+    things = [(0.9, [0.0, 0.0, 0.12], [0.04, 0.08, 0.04]), (0.4, [0.0, 0.0, 0.12], [0.04, 0.04, 0.04])]
+    driver = surelift.SimulatedArm(arm, START, things, seed=1)
+    job = surelift.Job(arm, driver)
+    for mass, _, _ in things:
+        job.grasp(1.5, [0.0, 0.0, 0.12], [0.06, 0.12, 0.06])
+        job.weigh(1.0)
+        low, high = job.learn(motions=2)["mass_kg"]
+        assert low <= mass <= high and high - low < 0.7
+        job.release()
+    assert driver.time_s > 8.0
+    with pytest.raises(surelift.InputError, match="expected the job's own arm"):
+        surelift.Job(surelift.load("z1"), driver)
+    for start, objects, message in [
+        (START[:3], [], "start"),
+        ([float("nan")] * 7, [], "start: NaN"),
+        (START, [(-1.0, [0, 0, 0], [1, 1, 1])], r"objects\[0\]: -1 kg"),
+    ]:
+        with pytest.raises(surelift.InputError, match=message):
+            surelift.SimulatedArm(arm, start, objects)
+
+
 def test_a_motion_of_ones_own_is_certified() -> None:
     certify_motion.main()
 

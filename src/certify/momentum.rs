@@ -29,6 +29,7 @@ use crate::reach::momentum::{
     BoundedTube, CellOutlook, MomentumPredecessor, MomentumReport, MomentumTube, MomentumWorkspace,
     NeededAtStart, StateBounds, accelerations,
 };
+use crate::reach::upward::add_up;
 use crate::reach::{PreparedSet, Span, symbols};
 use crate::robot::{Arm, Scene, Zonotope3};
 use crate::trajectory::Pieces;
@@ -130,7 +131,12 @@ impl<'a> MomentumProblem<'a> {
     /// What is true of the states of the plan under `tube`, from reports on spans that together are all of its time; `None` where nothing bounds the
     /// accelerations. It holds if the plan is proven.
     pub fn bounds(&self, tube: &MomentumTube, reports: &[MomentumReport]) -> Option<StateBounds> {
-        StateBounds::of(self.set, tube, self.curve, reports)
+        StateBounds::of(self.set, (tube, self.carried_nm()), self.curve, reports)
+    }
+
+    /// What drives that lag remember of the plan before, N m.
+    fn carried_nm(&self) -> Option<&[f64]> {
+        Some(&self.needed_at_start.as_ref()?.carried.as_ref()?.torque_nm)
     }
 
     /// What the tube must be at its start at least, in the default arithmetic: of a plan that follows another.
@@ -174,7 +180,8 @@ impl<'a> MomentumProblem<'a> {
     /// As [`MomentumProblem::survey`].
     pub fn accelerations(&self, tube: &MomentumTube, cells: usize) -> Result<Option<Vec<f64>>, String> {
         let reports = self.survey(tube, cells)?;
-        Ok(reports.and_then(|reports| accelerations(self.set, tube, self.curve, &reports)))
+        Ok(reports
+            .and_then(|reports| accelerations(self.set, (tube, self.carried_nm()), self.curve, &reports)))
     }
 
     /// Proves the problem over its whole time, from its start, under `tube`.
@@ -369,7 +376,8 @@ impl<'a> MomentumProblem<'a> {
         tube: &MomentumTube,
     ) -> Vec<(ConstraintIndex, f64)> {
         let n = self.robot.dof();
-        let found = accelerations(self.set, tube, self.curve, std::slice::from_ref(report));
+        let carried = self.carried_nm();
+        let found = accelerations(self.set, (tube, carried), self.curve, std::slice::from_ref(report));
         // Where there is no bound, none is small enough.
         let found = found.unwrap_or_else(|| vec![f64::INFINITY; n]);
         let rests = report.needs.span == Span::Rest;
@@ -396,9 +404,12 @@ fn tube_margins(report: &MomentumReport, tube: &MomentumTube) -> Vec<(Constraint
     let least = report.needs.least_of(tube);
     let mut margins = vec![(ConstraintIndex::Gain, 1.0 - report.needs.gain)];
     for j in 0..least.robust_nm.len() {
+        let need = report.needs.noise_nms[j];
+        let carried = tube.noise_while_carried(report.needs.span, j);
+        let carried = carried.map_or(f64::INFINITY, |(own, besides)| relative(own, add_up(need, besides)));
         margins.extend([
             (ConstraintIndex::Robust(j), relative(least.robust_nm[j], report.needs.robust_nm[j])),
-            (ConstraintIndex::Noise(j), relative(least.noise_nms[j], report.needs.noise_nms[j])),
+            (ConstraintIndex::Noise(j), relative(least.noise_nms[j], need).min(carried)),
             (ConstraintIndex::Lag(j), relative(least.lag_nms2[j], report.needs.lag_nms2[j])),
             (
                 ConstraintIndex::SignBand(j),

@@ -220,7 +220,7 @@ mod tests {
         let momentum = [
             MomentumRefusal::Unsupported("the robot has no joints".into()),
             MomentumRefusal::MassMatrix,
-            MomentumRefusal::Gain { kappa: 9.0, age_ms: 3.0, most: 8.0 },
+            MomentumRefusal::Gain { kappa: 9.0, age_ms: 3.0, lag_ms: 0.0, most: 8.0 },
             MomentumRefusal::Diverges { joint: "a".into(), robust_nm: 1e4 },
         ];
         for refusal in momentum {

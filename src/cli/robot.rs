@@ -15,7 +15,7 @@ use super::{Failure, say};
 use crate::report::figure::figure;
 use crate::report::table::align;
 use crate::robot::inspect::{Inspection, Severity, inspect_with};
-use crate::robot::{Arm, DriveBounds, JointKind, LinkShape, LoopKind, Model};
+use crate::robot::{Arm, DriveBounds, JointKind, LinkShape, LoopKind, Model, Placement};
 
 /// Look at a robot: its tree, masses, limits, friction, frames, loops and collision shapes, and every problem found
 #[derive(Debug, Clone, PartialEq, Args)]
@@ -103,7 +103,11 @@ pub fn describe(shown: &Shown) -> String {
         let _ = write!(text, "\nJoints (rad and N m, or m and N)\n{}", align(&joints(robot)));
     }
     if !robot.named_frames.is_empty() {
-        let _ = write!(text, "\nFrames (origin in the frame of the joint, m)\n{}", align(&frames(robot)));
+        let _ = write!(
+            text,
+            "\nFrames (origin in the frame of the link that the joint moves, m)\n{}",
+            align(&frames(robot))
+        );
     }
     if !inspection.loops.is_empty() {
         let _ = write!(text, "\nLoops\n{}", align(&loops(inspection)));
@@ -114,7 +118,8 @@ pub fn describe(shown: &Shown) -> String {
     }
     if !inspection.shapes.is_empty() {
         let shapes = align(&shapes(robot, &inspection.shapes));
-        let _ = write!(text, "\nCollision shapes (m, in the frame of the joint)\n{shapes}");
+        let _ =
+            write!(text, "\nCollision shapes (m, in the frame of the link that the joint moves)\n{shapes}");
     }
     if let Some(arm) = &inspection.arm {
         let u = arm.uncertainty();
@@ -187,6 +192,10 @@ fn timing(arm: &Arm, text: &mut String) {
             figure(1e3 * timing.command_delay_max_s),
             figure(1e3 * timing.jitter_max_s),
         );
+    }
+    if timing.drive_lag_max_s > 0.0 {
+        let lag = figure(1e3 * timing.drive_lag_max_s);
+        let _ = writeln!(text, "drives follow their commands with a lag of up to {lag} ms");
     }
 }
 
@@ -273,7 +282,8 @@ fn frames(robot: &Model) -> Vec<Vec<String>> {
     let heading = ["frame", "moves with", "origin"];
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
     rows.extend(robot.named_frames.iter().map(|frame| {
-        vec![frame.name.clone(), carrier(robot, frame.joint), point(&frame.placement.translation)]
+        let origin = in_link(robot, frame.joint).point(&frame.placement.translation);
+        vec![frame.name.clone(), carrier(robot, frame.joint), point(&origin)]
     }));
     rows
 }
@@ -308,12 +318,17 @@ fn shapes(robot: &Model, shapes: &[LinkShape]) -> Vec<Vec<String>> {
     let heading = ["shape", "moves with", "from", "to", "radius"];
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
     rows.extend(shapes.iter().map(|shape| {
-        let capsule = &shape.capsule;
-        let ends = [point(&capsule.a), point(&capsule.b)];
-        let [from, to] = ends;
+        let capsule = shape.capsule.placed(&in_link(robot, shape.joint));
+        let [from, to] = [point(&capsule.a), point(&capsule.b)];
         vec![shape.name.clone(), carrier(robot, shape.joint), from, to, figure(capsule.radius)]
     }));
     rows
+}
+
+/// From a joint's frame to that of the link which it moves, as the URDF has it. The base's frame stays what it is.
+fn in_link(robot: &Model, joint: Option<usize>) -> Placement {
+    let link = joint.and_then(|j| robot.frame(&robot.joints[j].link));
+    link.map_or(Placement::identity(), |frame| frame.placement.inverse())
 }
 
 /// What is wrong, then what is odd.

@@ -142,6 +142,8 @@ impl MomentumController {
     /// position errors are within the tube, whatever the sensors' errors are.
     ///
     /// Proof: |p_j| <= |p^_j| + N_j, and |M_0 e|_j <= |M_0 e^|_j + sum |M_0,ji| delta_q; rounding is far below the hundredth of a per mille that is kept.
+    /// Where drives lag the torques that hold the arm act for a while longer, and p has to be smaller ([`crate::reach::momentum::lag`]). As the arm stands,
+    /// p is K_r M_0 e alone.
     pub fn start_fault(&mut self, measured: Measured<'_>) -> Option<StartFault> {
         let n = self.robot.dof();
         self.read(0.0, measured);
@@ -154,7 +156,13 @@ impl MomentumController {
             let momentum = (self.momentum[j].abs() + tube.noise_at(j, 0.0)) / radius;
             let spread: f64 = (0..n).map(|i| self.mass_at(j, i).abs() * off).sum();
             let lag = (self.times_mass(j, &self.e).abs() + spread) / tube.lag_at(j, 0.0);
-            for own in [momentum, lag] {
+            let standing = if tube.timing.drive_lag_s > 0.0 {
+                let p = tube.gains.k_r * (self.times_mass(j, &self.e).abs() + spread);
+                p / tube.radius_from_rest(j)
+            } else {
+                0.0
+            };
+            for own in [momentum, lag, standing] {
                 // NaN is no proof, and is kept.
                 if !(own <= share || share.is_nan()) {
                     (share, joint) = (own, j);

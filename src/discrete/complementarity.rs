@@ -73,6 +73,25 @@ impl StepSpace {
         })
     }
 
+    /// Appends the solution and the factors of its matrix to `out`.
+    pub(super) fn store(&self, out: &mut Vec<f64>) {
+        out.extend_from_slice(&self.y);
+        self.elimination.store(out);
+    }
+
+    /// How many numbers that is.
+    pub(super) fn stored(equations: &Equations) -> usize {
+        equations.size() * (equations.size() + 2)
+    }
+
+    /// Takes them back.
+    pub(super) fn restore(&mut self, equations: &Equations, from: &[f64]) {
+        let (y, factors) = from.split_at(equations.size());
+        self.y.clear();
+        self.y.extend_from_slice(y);
+        self.elimination.restore(equations.size(), factors);
+    }
+
     fn singular_without_friction(&mut self, equations: &Equations, at: Start<'_>) -> bool {
         let sliding = vec![HingeFriction { sliding: 1, signs: [0.0; 5] }; equations.dry.len()];
         !self.solve_in(equations, at, &sliding)

@@ -267,7 +267,7 @@ impl Equations {
     }
 
     /// Slopes of the equations' residuals by (configuration, velocity, parameters) at the unknowns `y`, active set fixed; `d` is of zeros,
-    /// row-major, first + 2 nv + parameters wide, and its columns before `first` are left alone.
+    /// row-major, at least first + 2 nv + parameters wide, and its columns before `first` are left alone.
     pub(super) fn fill_slopes(
         &self,
         at: Start<'_>,
@@ -277,7 +277,7 @@ impl Equations {
         first: usize,
         d: &mut [f64],
     ) {
-        let width = first + 2 * self.nv + parameters.len();
+        let width = d.len() / self.size();
         let d = &mut Slopes { m: d, width, first };
         for (b, body) in at.mechanism.bodies.iter().enumerate() {
             let (o, inertia) = (6 * b + 3, &at.geometry.inertias[b]);

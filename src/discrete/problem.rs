@@ -57,6 +57,9 @@ pub struct DiscreteSpace {
     slopes: Vec<f64>,
     row: Vec<f64>,
     gradient: Vec<f64>,
+    impulse: Vec<f64>,
+    /// How far a step moves the bodies.
+    moves: Vec<f64>,
     block: Mat,
 }
 
@@ -180,17 +183,17 @@ impl DiscreteProblem {
     }
 
     /// Impulse p of an input of the implicit form; `i` is 0 for the velocities, 1 for the configuration of [`OutsideImpulses::Twice`].
-    fn impulse(&self, u: &[f64], i: usize, geometry: &Geometry) -> Vec<f64> {
+    fn impulse(&self, u: &[f64], i: usize, geometry: &Geometry, p: &mut Vec<f64>) {
         let nv = self.equations.nv;
+        p.clear();
         match self.impulses {
-            OutsideImpulses::Twice => u[i * nv..(i + 1) * nv].to_vec(),
-            OutsideImpulses::Bodies => u.to_vec(),
+            OutsideImpulses::Twice => p.extend_from_slice(&u[i * nv..(i + 1) * nv]),
+            OutsideImpulses::Bodies => p.extend_from_slice(u),
             OutsideImpulses::Hinges => {
-                let mut p = vec![0.0; nv];
+                p.resize(nv, 0.0);
                 for (j, u) in self.hinges.iter().zip(u) {
-                    geometry.joints[*j].add_torque(*u, &mut p);
+                    geometry.joints[*j].add_torque(*u, p);
                 }
-                p
             }
         }
     }
@@ -199,8 +202,8 @@ impl DiscreteProblem {
         if self.impulses == OutsideImpulses::Twice { 2 } else { 1 }
     }
 
-    /// Solves the step of stage `k`; the velocities that move the state and its configuration. What dry friction did is remembered: most often it does the same when
-    /// it is asked again.
+    /// Solves the step of stage `k`; the velocities that move the state and its configuration. The solution is remembered with where it was: a step that is taken is asked
+    /// for again, to be linearised. Elsewhere dry friction most often does what it did.
     pub(super) fn step(
         &self,
         k: usize,
@@ -208,30 +211,57 @@ impl DiscreteProblem {
         space: &mut DiscreteSpace,
         memory: &mut Vec<f64>,
     ) -> Result<(), String> {
+        if self.recall(k, at, space, memory) {
+            return Ok(());
+        }
         let v = &at.x[self.mechanism.pose_numbers()..];
-        let dry = self.equations.dry.len();
-        let known = memory.len() == self.steps() * dry * HingeFriction::NUMBERS;
         for i in 0..self.steps() {
-            let p = self.impulse(at.u, i, &space.geometry);
+            self.impulse(at.u, i, &space.geometry, &mut space.impulse);
             let start = Start {
                 mechanism: &space.mechanism,
                 geometry: &space.geometry,
                 v,
                 controls: &self.log.controls[k],
             };
-            space.friction[i] = if known {
-                let own = memory.chunks_exact(HingeFriction::NUMBERS).skip(i * dry).take(dry);
-                own.map(HingeFriction::from_numbers).collect()
-            } else {
-                first_guess(&self.equations, &space.geometry, v)
-            };
+            if memory.is_empty() {
+                space.friction[i].clear();
+                space.friction[i].extend(first_guess(&self.equations, &space.geometry, v));
+            }
             space.step[i]
-                .solve(&self.equations, start, &p, &mut space.friction[i])
+                .solve(&self.equations, start, &space.impulse, &mut space.friction[i])
                 .map_err(|e| e.to_string())?;
         }
         memory.clear();
         memory.extend(space.friction[..self.steps()].iter().flatten().flat_map(|f| f.numbers()));
+        memory.push(k as f64);
+        memory.extend(at.x.iter().chain(at.u).chain(at.theta));
+        space.step[..self.steps()].iter().for_each(|step| step.store(memory));
         Ok(())
+    }
+
+    /// Takes what dry friction did from the memory, and the solution if it is that of this very point; whether it is.
+    fn recall(&self, k: usize, at: Point<'_>, space: &mut DiscreteSpace, memory: &mut Vec<f64>) -> bool {
+        let numbers = self.equations.dry.len() * HingeFriction::NUMBERS;
+        let place = 1 + at.x.len() + at.u.len() + at.theta.len();
+        let solution = StepSpace::stored(&self.equations);
+        if memory.len() != self.steps() * (numbers + solution) + place {
+            memory.clear();
+            return false;
+        }
+        let (friction, rest) = memory.split_at(self.steps() * numbers);
+        for (i, out) in space.friction[..self.steps()].iter_mut().enumerate() {
+            let own = &friction[i * numbers..(i + 1) * numbers];
+            out.clear();
+            out.extend(own.chunks_exact(HingeFriction::NUMBERS).map(HingeFriction::from_numbers));
+        }
+        let (place, solutions) = rest.split_at(place);
+        let here = std::iter::once(k as f64).chain(at.x.iter().chain(at.u).chain(at.theta).copied());
+        if !here.eq(place.iter().copied()) {
+            return false;
+        }
+        let steps = space.step.iter_mut().zip(solutions.chunks_exact(solution));
+        steps.for_each(|(step, from)| step.restore(&self.equations, from));
+        true
     }
 
     /// Where impulses from outside act.
@@ -290,6 +320,8 @@ impl EstimationProblem for DiscreteProblem {
             slopes: vec![],
             row: vec![],
             gradient: vec![],
+            impulse: vec![],
+            moves: vec![],
             block: Mat::zeros(0, 0),
         }
     }
@@ -341,8 +373,9 @@ impl EstimationProblem for DiscreteProblem {
                 cost += 0.5 * weight * at.u.iter().map(|u| u * u).sum::<f64>();
                 velocity.copy_from_slice(&space.step[0].y[..self.equations.nv]);
                 let w = &space.step[self.steps() - 1].y[..self.equations.nv];
-                let d: Vec<f64> = w.iter().map(|w| self.equations.h * w).collect();
-                move_pose(&at.x[..poses], &d, pose);
+                space.moves.clear();
+                space.moves.extend(w.iter().map(|w| self.equations.h * w));
+                move_pose(&at.x[..poses], &space.moves, pose);
             } else {
                 let w = self.velocities(v, at.u);
                 self.invert(k, v, [&w[0], &w[1]], space, false)?;
@@ -410,6 +443,10 @@ impl EstimationProblem for DiscreteProblem {
         let (poses, nv) = (self.mechanism.pose_numbers(), self.equations.nv);
         let mut d = vec![0.0; nv];
         pose_difference(&a[..poses], &b[..poses], &mut d);
+        // Where no gap is left this is the identity to rounding.
+        if d.iter().all(|d| d.abs() <= f64::EPSILON) {
+            return false;
+        }
         out.reset(2 * nv, 2 * nv);
         (0..2 * nv).for_each(|i| out[(i, i)] = 1.0);
         for body in 0..self.mechanism.bodies.len() {

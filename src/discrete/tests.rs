@@ -89,6 +89,40 @@ fn nearby(
     (out.cost, d)
 }
 
+/// What a stage remembers of its last evaluation, at the same point or another, under the same control or another, changes no number.
+#[test]
+fn memory_changes_nothing() {
+    let mut log = release(0.1, 0.01);
+    log.controls[4] = vec![0.02, 0.0];
+    for (impulses, form) in FORMS {
+        let p = problem(&log, sought(), 1e-3, impulses, form);
+        let at = p.guess(&log.angles).unwrap();
+        let mut space = p.workspace();
+        let linearised = |k: usize, space: &mut _, mut values: StageValues| {
+            let mut model = StageModel::new(p.size(k), p.size(k).tangent, sought().len());
+            // The same state for all stages: the control alone differs.
+            p.linearise(k, at.at(2), space, &mut model, &mut values).unwrap();
+            let columns: Vec<Vec<f64>> = (0..model.jac.cols()).map(|i| model.jac.col(i).to_vec()).collect();
+            (columns, values.next)
+        };
+        for k in [3, 4] {
+            let fresh = linearised(k, &mut p.workspace(), StageValues::default());
+            for (before, place) in [(k, 2), (3, 2), (4, 2), (k, 5)] {
+                let mut values = StageValues::default();
+                p.evaluate(before, at.at(place), &mut space, &mut values).unwrap();
+                // Another stage in between, as the solver has it.
+                p.evaluate(6, at.at(6), &mut space, &mut StageValues::default()).unwrap();
+                let again = linearised(k, &mut space, values);
+                assert_eq!(again, fresh, "{impulses:?} {form:?} {k} after {before} at {place}");
+            }
+        }
+        if form == DiscreteForm::Impulses {
+            let controlled = [3, 4].map(|k| linearised(k, &mut p.workspace(), StageValues::default()).1);
+            assert_ne!(controlled[0], controlled[1]);
+        }
+    }
+}
+
 #[test]
 fn stages_are_linearised_as_differences_say() {
     let log = release(0.1, 0.01);

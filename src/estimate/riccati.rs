@@ -24,7 +24,7 @@
 use super::elimination::{EliminationSpace, Lift};
 use super::stage::{StageModel, StageSize};
 use crate::linear::dense::{
-    Mat, add_product, add_product_lower, axpy, dot, partial_cholesky, solve_lower, solve_lower_transposed,
+    Mat, add_product_lower, axpy, dot, partial_cholesky, set_product, solve_lower, solve_lower_transposed,
 };
 
 /// The large parts of a stage's model, which are needed only between its linearisation and its step of the recursion: a
@@ -307,9 +307,10 @@ impl Recursion {
     }
 
     fn stage(&mut self, node: &mut Node, damping: f64) -> bool {
+        // The Hessian is on loan, and nobody asks for it again.
+        std::mem::swap(&mut self.q, &mut node.model.hess);
         let m = &node.model;
         let (nz, n, nt) = (m.nu, m.n(), m.nt);
-        self.q.copy_from(&m.hess);
         self.grad.clear();
         self.grad.extend_from_slice(&m.grad);
         if node.next > 0 {
@@ -344,7 +345,7 @@ impl Recursion {
         let value = &mut self.value;
         value.grad.clear();
         value.grad.extend_from_slice(y);
-        value.hess.reset(n - nz, n - nz);
+        value.hess.reshape(n - nz, n - nz);
         for j in nz..n {
             value.hess.col_mut(j - nz)[j - nz..].copy_from_slice(&self.q.col(j)[j..]);
         }
@@ -373,15 +374,13 @@ impl Recursion {
         }
         axpy(1.0, &self.deflected[next..], &mut self.grad[n - nt..]);
         // F' V_xx F.
-        self.half.reset(n, next);
-        add_product(&mut self.half, 1.0, f, value.hess.block(0, next, next));
+        set_product(&mut self.half, 1.0, f, value.hess.block(0, next, next));
         add_product_lower(&mut self.q, 1.0, f, self.half.below(0));
         if nt == 0 {
             return;
         }
         // The rows of theta: V_tx F, its transpose in the (theta, theta) block, and V_tt.
-        self.cross.reset(nt, n);
-        add_product(&mut self.cross, 1.0, value.hess.block(next, nt, next), f);
+        set_product(&mut self.cross, 1.0, value.hess.block(next, nt, next), f);
         for j in 0..n - nt {
             axpy(1.0, self.cross.col(j), &mut self.q.col_mut(j)[n - nt..]);
         }

@@ -285,7 +285,8 @@ mod tests {
         // Windows of one period, so that each tick tells.
         let options = IdentifierOptions { window_s: 1e-3, ..Default::default() };
         let late = |reading_age_max_s: f64, command_delay_max_s: f64, jitter_max_s: f64| {
-            let timing = TimingBounds { reading_age_max_s, command_delay_max_s, jitter_max_s };
+            let timing =
+                TimingBounds { reading_age_max_s, command_delay_max_s, jitter_max_s, ..TimingBounds::EXACT };
             let robot = Arc::new(robot.with_timing(timing).unwrap());
             let mut collector = WindowCollector::new(robot, times(5.0), &options).unwrap();
             let mut found = vec![];

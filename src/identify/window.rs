@@ -16,7 +16,8 @@
 //!
 //! # Assumed
 //! A2 of the guarantee: at every tick |q^ - q|, |dq^ - dq| and |tau^ - tau| are within [`Sensors`](crate::robot::Sensors); tau is the mean from tick to
-//! tick, as it is where it is held; gravity is within its angle of the stated direction; |ddq_j(t)| <= `acceleration_bound[j]`; q is continuous (not wrapped).
+//! tick, as it is where it is held, and as a sensor tells it where drives lag: int tau over whole ticks is then the sum of the samples times their lengths, whatever
+//! the torque did within them, so that a lag of the drives costs a row nothing; gravity is within its angle of the stated direction; |ddq_j(t)| <= `acceleration_bound[j]`; q is continuous (not wrapped).
 //! Ticks are exactly one period apart, or where the robot's file bounds a jitter, as far apart as their stamps say. Where it bounds the age of
 //! readings ([`TimingBounds`](crate::robot::TimingBounds)), q^ and dq^ are of one moment t_k - s, s in \[0, s_max\], another one at each tick, which nobody knows; tau^ is not late.
 //!

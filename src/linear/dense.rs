@@ -35,6 +35,12 @@ impl Mat {
         self.data.resize(self.ld * cols + SLACK, 0.0);
     }
 
+    /// Changes the shape; the entries are arbitrary afterwards.
+    pub fn reshape(&mut self, rows: usize, cols: usize) {
+        (self.rows, self.cols, self.ld) = (rows, cols, rows.next_multiple_of(PAD));
+        self.data.resize(self.ld * cols + SLACK, 0.0);
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.rows
@@ -129,14 +135,14 @@ pub struct View<'a> {
 
 /// a b + c, in one rounding where the machine has that.
 #[inline(always)]
-fn fused(a: f64, b: f64, c: f64) -> f64 {
+pub(crate) fn fused(a: f64, b: f64, c: f64) -> f64 {
     // Without the instruction, `mul_add` is a library call a hundred times as slow.
     if cfg!(target_feature = "fma") { a.mul_add(b, c) } else { a * b + c }
 }
 
-/// A tile of `W` rows and `C` columns of C += alpha A B', accumulated in registers.
+/// A tile of `W` rows and `C` columns of C = alpha A B' or, to `ADD`, C += alpha A B', accumulated in registers.
 #[inline(always)]
-fn tile<const W: usize, const C: usize>(
+fn tile<const W: usize, const C: usize, const ADD: bool>(
     a: View<'_>,
     i: usize,
     b: View<'_>,
@@ -157,28 +163,35 @@ fn tile<const W: usize, const C: usize>(
     for l in 0..C {
         let out = &mut c[(j + l) * ldc + i..][..W];
         for r in 0..W {
-            out[r] = fused(alpha, sum[l][r], out[r]);
+            out[r] = if ADD { fused(alpha, sum[l][r], out[r]) } else { alpha * sum[l][r] };
         }
     }
 }
 
 /// The `C` columns from `j` on, rows from `from` on.
 #[inline(always)]
-fn panel<const C: usize>(a: View<'_>, from: usize, b: View<'_>, j: usize, alpha: f64, c: &mut Mat) {
+fn panel<const C: usize, const ADD: bool>(
+    a: View<'_>,
+    from: usize,
+    b: View<'_>,
+    j: usize,
+    alpha: f64,
+    c: &mut Mat,
+) {
     let (ldc, rows) = (c.ld, c.rows);
     let mut i = from;
     while i < rows {
         match rows - i {
             9.. => {
-                tile::<12, C>(a, i, b, j, alpha, &mut c.data, ldc);
+                tile::<12, C, ADD>(a, i, b, j, alpha, &mut c.data, ldc);
                 i += 12;
             }
             5..=8 => {
-                tile::<8, C>(a, i, b, j, alpha, &mut c.data, ldc);
+                tile::<8, C, ADD>(a, i, b, j, alpha, &mut c.data, ldc);
                 i += 8;
             }
             _ => {
-                tile::<4, C>(a, i, b, j, alpha, &mut c.data, ldc);
+                tile::<4, C, ADD>(a, i, b, j, alpha, &mut c.data, ldc);
                 i += 4;
             }
         }
@@ -187,24 +200,30 @@ fn panel<const C: usize>(a: View<'_>, from: usize, b: View<'_>, j: usize, alpha:
 
 /// C += alpha A B' for C m x n, A m x k, B n x k.
 pub fn add_product(c: &mut Mat, alpha: f64, a: View<'_>, b: View<'_>) {
-    product(c, alpha, a, b, false);
+    product::<true>(c, alpha, a, b, false);
+}
+
+/// C = alpha A B' for A m x k, B n x k; C becomes m x n.
+pub fn set_product(c: &mut Mat, alpha: f64, a: View<'_>, b: View<'_>) {
+    c.reshape(a.rows, b.rows);
+    product::<false>(c, alpha, a, b, false);
 }
 
 /// The lower triangle of C += alpha A B'; some entries above the diagonal change as well and mean nothing.
 pub fn add_product_lower(c: &mut Mat, alpha: f64, a: View<'_>, b: View<'_>) {
-    product(c, alpha, a, b, true);
+    product::<true>(c, alpha, a, b, true);
 }
 
-fn product(c: &mut Mat, alpha: f64, a: View<'_>, b: View<'_>, lower: bool) {
+fn product<const ADD: bool>(c: &mut Mat, alpha: f64, a: View<'_>, b: View<'_>, lower: bool) {
     debug_assert!(a.rows == c.rows && b.rows == c.cols && a.cols == b.cols, "shapes of a product");
     let mut j = 0;
     while j < c.cols {
         let from = if lower { j } else { 0 };
         match c.cols - j {
-            1 => panel::<1>(a, from, b, j, alpha, c),
-            2 => panel::<2>(a, from, b, j, alpha, c),
-            3 => panel::<3>(a, from, b, j, alpha, c),
-            _ => panel::<4>(a, from, b, j, alpha, c),
+            1 => panel::<1, ADD>(a, from, b, j, alpha, c),
+            2 => panel::<2, ADD>(a, from, b, j, alpha, c),
+            3 => panel::<3, ADD>(a, from, b, j, alpha, c),
+            _ => panel::<4, ADD>(a, from, b, j, alpha, c),
         }
         j += 4;
     }
@@ -326,12 +345,14 @@ mod tests {
         for (m, n, k) in (0..19).flat_map(|m| (0..9).map(move |n| (m, n, (m + 2 * n) % 7))) {
             let (a, b, start) =
                 (random(m + 3, k, &mut draw), random(n, k, &mut draw), random(m, n, &mut draw));
-            let (mut full, mut lower) = (start.clone(), start.clone());
+            let (mut full, mut lower, mut set) = (start.clone(), start.clone(), random(1, 1, &mut draw));
+            set_product(&mut set, -0.5, a.below(3), b.below(0));
             add_product(&mut full, -0.5, a.below(3), b.below(0));
             add_product_lower(&mut lower, -0.5, a.below(3), b.below(0));
             for (i, j) in (0..m).flat_map(|i| (0..n).map(move |j| (i, j))) {
                 let sum: f64 = (0..k).map(|l| a[(i + 3, l)] * b[(j, l)]).sum();
                 let expected = start[(i, j)] - 0.5 * sum;
+                assert!((set[(i, j)] + 0.5 * sum).abs() < 1e-14, "set ({m}, {n}, {k}) at ({i}, {j})");
                 assert!((full[(i, j)] - expected).abs() < 1e-14, "({m}, {n}, {k}) at ({i}, {j})");
                 assert!(
                     i < j || (lower[(i, j)] - expected).abs() < 1e-14,

@@ -1,6 +1,6 @@
 //! Gaussian elimination with row exchanges for small square systems, row-major, many right-hand sides at once.
 
-use crate::linear::dense::{axpy, dot};
+use crate::linear::dense::{axpy, dot, fused};
 
 /// A pivot below this share of the largest number in its matrix makes the matrix singular.
 const SINGULAR: f64 = 1e-13;
@@ -52,7 +52,24 @@ impl Elimination {
         true
     }
 
-    /// Solves for `width` right-hand sides (size x width, row-major), in place; rows before `from` are left unfinished.
+    /// Appends the factors of a matrix of `size` to `out`: size (size + 1) numbers.
+    pub fn store(&self, out: &mut Vec<f64>) {
+        out.extend_from_slice(&self.matrix);
+        out.extend(self.exchanged.iter().map(|&row| row as f64));
+    }
+
+    /// Takes back what [`Elimination::store`] wrote.
+    pub fn restore(&mut self, size: usize, from: &[f64]) {
+        let (matrix, exchanged) = from.split_at(size * size);
+        self.size = size;
+        self.matrix.clear();
+        self.matrix.extend_from_slice(matrix);
+        self.exchanged.clear();
+        self.exchanged.extend(exchanged.iter().map(|&row| row as usize));
+    }
+
+    /// Solves for `width` right-hand sides (size x width, row-major), in place; rows before `from` are left unfinished. Fastest for a
+    /// width that is a multiple of eight.
     pub fn solve(&self, rhs: &mut [f64], width: usize, from: usize) {
         let n = self.size;
         for k in 0..n {
@@ -60,23 +77,14 @@ impl Elimination {
         }
         for k in 1..n {
             let (done, rest) = rhs.split_at_mut(width * k);
-            for (i, row) in done.chunks_exact(width).enumerate() {
-                let factor = self.matrix[n * k + i];
-                if factor != 0.0 {
-                    axpy(-factor, row, &mut rest[..width]);
-                }
-            }
+            subtract_rows(&mut rest[..width], &self.matrix[n * k..n * k + k], done);
         }
         for k in (from..n).rev() {
             let (head, done) = rhs.split_at_mut(width * (k + 1));
             let out = &mut head[width * k..];
-            for (i, row) in done.chunks_exact(width).enumerate() {
-                let factor = self.matrix[n * k + k + 1 + i];
-                if factor != 0.0 {
-                    axpy(-factor, row, out);
-                }
-            }
-            let inverse = 1.0 / self.matrix[n * k + k];
+            let row = &self.matrix[n * k..n * (k + 1)];
+            subtract_rows(out, &row[k + 1..], done);
+            let inverse = 1.0 / row[k];
             out.iter_mut().for_each(|x| *x *= inverse);
         }
     }
@@ -95,6 +103,45 @@ impl Elimination {
             x[k] = (x[k] - dot(&row[k + 1..], &x[k + 1..])) / row[k];
         }
     }
+}
+
+/// out -= the sum over i of factors\[i\] times row i of `rows`, which are as wide.
+fn subtract_rows(out: &mut [f64], factors: &[f64], rows: &[f64]) {
+    let (width, mut at) = (out.len(), 0);
+    while at < width {
+        at += match width - at {
+            40.. => subtract::<40>(out, factors, rows, at),
+            32..40 => subtract::<32>(out, factors, rows, at),
+            16..32 => subtract::<16>(out, factors, rows, at),
+            8..16 => subtract::<8>(out, factors, rows, at),
+            _ => break,
+        };
+    }
+    if at < width {
+        for (row, factor) in rows.chunks_exact(width).zip(factors).filter(|(_, factor)| **factor != 0.0) {
+            axpy(-factor, &row[at..], &mut out[at..]);
+        }
+    }
+}
+
+/// The `W` columns from `at` on, summed in registers; W.
+#[inline(always)]
+fn subtract<const W: usize>(out: &mut [f64], factors: &[f64], rows: &[f64], at: usize) -> usize {
+    let (width, mut sum) = (out.len(), [0.0; W]);
+    for (i, &factor) in factors.iter().enumerate() {
+        // Most are zero where the matrix is sparse.
+        if factor != 0.0 {
+            let row = &rows[i * width + at..][..W];
+            for l in 0..W {
+                sum[l] = fused(factor, row[l], sum[l]);
+            }
+        }
+    }
+    let out = &mut out[at..at + W];
+    for l in 0..W {
+        out[l] -= sum[l];
+    }
+    W
 }
 
 /// The largest size of a number; those that are none do not count. Eight at a time, so that none waits for the one before.
@@ -126,8 +173,7 @@ mod tests {
     fn solutions_solve() {
         let mut draw = ChaCha8Rng::seed_from_u64(1);
         let mut elimination = Elimination::default();
-        for n in 1..12 {
-            let width = 3;
+        for (n, width) in (1..12).flat_map(|n| [3, 8, 21, 39, 40, 75].map(|width| (n, width))) {
             let a: Vec<f64> = (0..n * n).map(|_| draw.random_range(-1.0..1.0)).collect();
             let b: Vec<f64> = (0..n * width).map(|_| draw.random_range(-1.0..1.0)).collect();
             elimination.matrix(n).copy_from_slice(&a);
@@ -143,6 +189,13 @@ mod tests {
                 }
                 assert!((one[i] - x[width * i + 1]).abs() < 1e-9);
             }
+            let mut stored = vec![];
+            elimination.store(&mut stored);
+            assert_eq!(stored.len(), n * (n + 1));
+            let (mut restored, mut again) = (Elimination::default(), b.clone());
+            restored.restore(n, &stored);
+            restored.solve(&mut again, width, 0);
+            assert_eq!(again, x);
             // The last rows come out right on their own.
             let mut part = b.clone();
             elimination.solve(&mut part, width, n - 1);

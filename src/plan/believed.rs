@@ -151,8 +151,12 @@ fn late(robot: &Arm) -> String {
     if timing.is_exact() {
         return String::new();
     }
+    let lag = match timing.drive_lag_max_s {
+        0.0 => String::new(),
+        lag => format!(", drives follow their commands with a first-order lag of at most {lag:e} s"),
+    };
     format!(
-        "; readings are at most {:e} s old, commands act at most {:e} s after their tick, ticks are even to {:e} s",
+        "; readings are at most {:e} s old, commands act at most {:e} s after their tick, ticks are even to {:e} s{lag}",
         timing.reading_age_max_s, timing.command_delay_max_s, timing.jitter_max_s
     )
 }

@@ -61,13 +61,16 @@ pub enum MomentumRefusal {
     MassMatrix,
     /// kappa is too high for the age.
     #[error(
-        "kappa = {kappa:.1} 1/s is too high for readings that are {age_ms:.2} ms old: at most {most:.1} 1/s"
+        "kappa = {kappa:.1} 1/s is too high for readings that are {age_ms:.2} ms old{}: at most {most:.1} 1/s",
+        lagging(*lag_ms)
     )]
     Gain {
         /// kappa, 1/s.
         kappa: f64,
         /// Age, ms.
         age_ms: f64,
+        /// Lag of the drives, ms.
+        lag_ms: f64,
         /// The largest kappa, 1/s.
         most: f64,
     },
@@ -84,6 +87,10 @@ pub enum MomentumRefusal {
         /// What it had come to, N m.
         robust_nm: f64,
     },
+}
+
+fn lagging(lag_ms: f64) -> String {
+    if lag_ms > 0.0 { format!(" and drives that lag by {lag_ms:.2} ms") } else { String::new() }
 }
 
 /// Constants under which the tube is proven along the problem's motion, with the reports on them.
@@ -212,9 +219,11 @@ fn settle(
         let gain = survey.iter().map(|cell| cell.report.needs.gain).fold(0.0, f64::max);
         if gain > 1.0 {
             let (kappa, age_ms) = (tube.gains.kappa, 1e3 * tube.timing.age_s());
-            return Err(MomentumRefusal::Gain { kappa, age_ms, most: kappa / gain });
+            let lag_ms = 1e3 * tube.timing.drive_lag_s;
+            return Err(MomentumRefusal::Gain { kappa, age_ms, lag_ms, most: kappa / gain });
         }
-        if survey.iter().all(|cell| cell.report.needs.covered_by(&tube)) {
+        let starts = problem.needed_at_start().is_none_or(|needed| bears_carried(&tube, needed));
+        if starts && survey.iter().all(|cell| cell.report.needs.covered_by(&tube)) {
             return Ok((tube, survey));
         }
         let outlooks: Vec<&CellOutlook> = survey.iter().map(|cell| &cell.outlook).collect();
@@ -233,7 +242,8 @@ fn settle_in_outlook(
     for _ in 0..MOST_ROUNDS {
         let needs: Vec<MomentumNeeds> =
             outlooks.par_iter().with_min_len(4).map(|outlook| outlook.needs(robot, tube)).collect();
-        if needs.iter().all(|needs| needs.clone().times(SPARE).covered_by(tube)) {
+        let starts = problem.needed_at_start().is_none_or(|needed| bears_carried(tube, needed));
+        if starts && needs.iter().all(|needs| needs.clone().times(SPARE).covered_by(tube)) {
             return Ok(needs);
         }
         raise(tube, problem.needed_at_start(), &needs);
@@ -288,6 +298,7 @@ fn none(
         noise_nms: none.clone(),
         lag_nms2: none.clone(),
         sign_band_rad_s: none.clone(),
+        carried_nms: vec![],
         momentum_fall,
         lag_fall,
     });
@@ -331,8 +342,36 @@ impl Demand<'_> {
     }
 }
 
+/// Whether the tube has room for what drives remember of the plan before, under its own robust torques.
+fn bears_carried(tube: &MomentumTube, needed: &NeededAtStart) -> bool {
+    let Some((carried, start)) = needed.carried.as_ref().zip(tube.start.as_ref()) else { return true };
+    let impulse = carried.impulse_nms(&tube.widest_from(0.0).robust_nm);
+    let radius = |j: usize| start.robust_nm[j] / tube.gains.kappa + start.noise_nms[j];
+    start.carried_nms.len() == impulse.len()
+        && (0..impulse.len()).all(|j| {
+            start.carried_nms[j] >= impulse[j]
+                && radius(j) >= START_RESERVE.sqrt() * (needed.radius_nms[j] + start.carried_nms[j])
+                && start.noise_nms[j]
+                    >= START_RESERVE.sqrt() * (needed.noise_nms[j] + 2.0 * start.carried_nms[j])
+        })
+}
+
+/// Gives the tube room for what drives remember of the plan before, under its own robust torques.
+fn carry(tube: &mut MomentumTube, needed: Option<&NeededAtStart>) {
+    let Some(carried) = needed.and_then(|needed| needed.carried.as_ref()) else { return };
+    let robust_nm = tube.widest_from(0.0).robust_nm;
+    if let Some(start) = &mut tube.start {
+        start.carried_nms = carried.impulse_nms(&robust_nm).iter().map(|x| RESERVE * x).collect();
+    }
+}
+
 /// Gives the tube what the cells and the start need, with the reserve.
 fn raise(tube: &mut MomentumTube, needed: Option<&NeededAtStart>, needs: &[MomentumNeeds]) {
+    carry(tube, needed);
+    let carried_nms = tube.start.as_ref().map(|start| start.carried_nms.clone()).unwrap_or_default();
+    let carried = |j: usize| carried_nms.get(j).copied().unwrap_or(0.0);
+    let early: Vec<&MomentumNeeds> =
+        needs.iter().filter(|needs| tube.noise_while_carried(needs.span, 0).is_some()).collect();
     let shares: Vec<(f64, f64)> = needs.iter().map(|needs| tube.shares_over(needs.span)).collect();
     let kappa = tube.gains.kappa;
     let at_start = |list: fn(&NeededAtStart) -> &[f64], j: usize| -> f64 {
@@ -347,13 +386,16 @@ fn raise(tube: &mut MomentumTube, needed: Option<&NeededAtStart>, needs: &[Momen
     for j in 0..robust_nm.len() {
         let constant = (&mut noise_nms[j], start.as_mut().map(|start| &mut start.noise_nms[j]));
         let demand = Demand { cells: cells(&|needs| needs.noise_nms[j], true), constant };
-        demand.meet(0.0, at_start(|needed| &needed.noise_nms, j));
+        let misread = early.iter().map(|needs| RESERVE * needs.noise_nms[j]).fold(0.0, f64::max);
+        let besides = START_RESERVE * 2.0 * carried(j);
+        demand.meet(0.0, at_start(|needed| &needed.noise_nms, j).max(misread) + besides);
         let quiet = |noise: f64| kappa * noise / NOISE_SHARE;
         let wide_noise = start.as_ref().map_or(0.0, |start| start.noise_nms[j]);
-        let inherited = kappa * (at_start(|needed| &needed.radius_nms, j) - wide_noise);
+        let radius = at_start(|needed| &needed.radius_nms, j) + START_RESERVE * carried(j);
+        let inherited = kappa * (radius - wide_noise);
         let constant = (&mut robust_nm[j], start.as_mut().map(|start| &mut start.robust_nm[j]));
         let demand = Demand { cells: cells(&|needs| needs.robust_nm[j], true), constant };
-        demand.meet(quiet(noise_nms[j]), inherited.max(quiet(wide_noise)));
+        demand.meet(quiet(noise_nms[j]), inherited.max(quiet((wide_noise - 2.0 * carried(j)).max(0.0))));
         let constant = (&mut lag_nms2[j], start.as_mut().map(|start| &mut start.lag_nms2[j]));
         let demand = Demand { cells: cells(&|needs| needs.lag_nms2[j], false), constant };
         demand.meet(0.0, at_start(|needed| &needed.lag_nms2, j));

@@ -15,11 +15,13 @@
 //! The bound u_j may fall in the course of a plan; the law cuts with that of its tick.
 //!
 //! # Assumed
+//! * *Drives* follow commands at once, or with a first-order lag of at most T: [`lag`] says what changes below.
 //! * *Readings* of a tick are of one moment t_k - s, s in [0, s_max], off by at most delta_q and delta_dq. *Commands* act from t_k + d on, d in [0, d_max],
 //!   until the next one does; ticks are at most h + j apart ([`CycleTiming`]). The *age* of a reading that a command in effect stems from is at
 //!   most a = s_max + d_max + h + j.
 //! * What acts besides: drives' errors and unmodelled torque ([`crate::robot::DriveBounds`]), gravity's direction, friction, parameters in the set.
-//! * The plan starts at rest: the arm is held within the tube until a command of the law acts, and the desired motion rests until then. Or it follows
+//! * The plan starts at rest: the arm is held within the tube until a command of the law acts, and the desired motion rests until then; where drives lag,
+//!   they are what holds it. Or it follows
 //!   another plan of this law that is proven, at the first tick that is not before a given time of that plan.
 //!
 //! # Lemma
@@ -68,6 +70,7 @@ mod constants;
 mod coupling;
 mod disturbance;
 mod handover;
+pub mod lag;
 pub mod matrix;
 mod narrowing;
 mod order;
@@ -80,7 +83,7 @@ mod workspace;
 pub use acceleration::accelerations;
 pub use bounds::{BoundedTube, LawName, StateBounds};
 pub use constants::{CycleTiming, MomentumGains, MomentumTube};
-pub use handover::{MomentumPredecessor, NeededAtStart, jumps, needed_at_start};
+pub use handover::{CarriedCommands, MomentumPredecessor, NeededAtStart, jumps, needed_at_start};
 pub use narrowing::{Fall, WideStart};
 pub use outlook::CellOutlook;
 pub(in crate::reach) use report::growth;

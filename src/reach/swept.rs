@@ -70,8 +70,8 @@ fn sized_momentum<const N: usize>(
 ) -> Option<Vec<SweptCapsule>> {
     let mut space = MomentumWorkspace::<N, Counted>::new(robot);
     MomentumReport::new(robot, set, tube, motion, &mut space)?;
-    // The forms reach beyond the span, by twice the age on both sides at most: so much of their way in time is not the span's.
-    let beyond_s = 4.0 * tube.timing.age_s();
+    // The forms reach beyond the span, by twice the age on both sides at most and by what drives remember: so much of their way in time is not the span's.
+    let beyond_s = 4.0 * tube.timing.age_s() + tube.timing.memory_s();
     let beyond = match motion.1 {
         Span::Between(t0, t1) => beyond_s / (t1 - t0 + beyond_s),
         Span::Rest => 0.0,

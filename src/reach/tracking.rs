@@ -192,7 +192,13 @@ mod tests {
     fn momentum() -> TrackingTube {
         let tube = MomentumTube {
             gains: MomentumGains { k_r: 4.0, kappa: 80.0 },
-            timing: CycleTiming { period_s: 1e-3, latency_s: 1e-3, delay_s: 5e-4, jitter_s: 0.0 },
+            timing: CycleTiming {
+                period_s: 1e-3,
+                latency_s: 1e-3,
+                delay_s: 5e-4,
+                jitter_s: 0.0,
+                drive_lag_s: 0.0,
+            },
             robust_nm: vec![0.1, 1.0 / 3.0],
             noise_nms: vec![0.1; 2],
             lag_nms2: vec![0.1; 2],

@@ -39,6 +39,12 @@ pub fn table(result: &StudyResult) -> String {
     text += &align(&residuals(result));
     text += &align(&costs(result));
     text += &result.validation.as_ref().map(validation::text).unwrap_or_default();
+    for other in &result.validation_others {
+        text += &validation::beside(other.method.name(), &other.finding);
+    }
+    if let Some(choice) = &result.choice {
+        let _ = writeln!(text, "  {}", choice.sentence());
+    }
     if let Some(error) = result.state_error {
         let _ = writeln!(text, "  largest error of a state: {} (rad, rad/s)", figure(error));
     }
@@ -158,6 +164,12 @@ fn page(result: &StudyResult) -> Result<String, ReportError> {
         body += "</table></section>";
     }
     body += &result.validation.as_ref().map(validation::section).unwrap_or_default();
+    for other in &result.validation_others {
+        let _ = write!(body, "<p>{}</p>", escape(&validation::beside(other.method.name(), &other.finding)));
+    }
+    if let Some(choice) = &result.choice {
+        let _ = write!(body, "<p>{}</p>", escape(&choice.sentence()));
+    }
     let footer = format!("surelift {} · estimated states in log.csv", env!("CARGO_PKG_VERSION"));
     Ok(document(&escape(&result.name), &body, &footer))
 }

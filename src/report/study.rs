@@ -72,6 +72,12 @@ pub fn write(folder: &Path, findings: &Findings, robot_lines: Option<String>) ->
     write_named(folder, &known(), &files)
 }
 
+/// What plain least squares leave of the recording that was predicted.
+fn beside(findings: &Findings) -> String {
+    let plain = findings.validation_ols.as_ref();
+    plain.map(|plain| validation::beside("ordinary least squares", plain)).unwrap_or_default()
+}
+
 /// The closing text on the terminal.
 pub fn closing(findings: &Findings) -> String {
     let rule = "─".repeat(72);
@@ -80,7 +86,11 @@ pub fn closing(findings: &Findings) -> String {
         joints.iter_mut().for_each(|row| drop(row.drain(VALIDATION)));
     }
     let joints = align(&joints);
-    let predicted = findings.validation.as_ref().map(|v| validation::text(v) + "\n").unwrap_or_default();
+    let predicted = findings
+        .validation
+        .as_ref()
+        .map(|v| validation::text(v) + &beside(findings) + "\n")
+        .unwrap_or_default();
     let parameters = align(&with_heading(PARAMETER_HEADING, parameter_rows(findings).split_off(1), shorten));
     let held = findings.payload_alone.as_ref().map_or(String::new(), |alone| {
         let notes: String = payload::notes(alone).iter().map(|note| format!("  {note}\n")).collect();
@@ -449,6 +459,10 @@ fn joints_tables(findings: &Findings) -> String {
     let predicted =
         if findings.joints.iter().any(|j| j.validation_rms_nm.is_some()) { predicted } else { String::new() };
     let predicted = predicted + &findings.validation.as_ref().map(validation::section).unwrap_or_default();
+    let predicted = match beside(findings) {
+        line if line.is_empty() => predicted,
+        line => format!("{predicted}<p>{}</p>", escape(&line)),
+    };
     let additive = table(
         "Smallest additive bound on a window's mean torque error that explains the data, N m",
         &["joint", "necessary for it alone", "enough for all together"],

@@ -28,6 +28,16 @@ pub(super) fn text(finding: &ValidationFinding) -> String {
     format!("  `{}`, not learnt from:\n{}{}", finding.path, align(&torques), align(&simulations))
 }
 
+/// Another method's errors of the same recording, in a line.
+pub(super) fn beside(method: &str, finding: &ValidationFinding) -> String {
+    let list = |values: &[f64]| values.iter().map(|x| figure(*x)).collect::<Vec<_>>().join(", ");
+    let torques: Vec<f64> = finding.torques.iter().map(|t| t.error_rms).collect();
+    let last = finding.simulations.last();
+    let simulated = last
+        .map_or(String::new(), |s| format!("; positions after {} s {}", s.after_s, list(&s.position_rms)));
+    format!("  beside it, {method}: torque errors RMS {}{simulated}\n", list(&torques))
+}
+
 /// For a page.
 pub(super) fn section(finding: &ValidationFinding) -> String {
     let table = |rows: Vec<Vec<String>>| {

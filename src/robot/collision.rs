@@ -70,6 +70,15 @@ pub struct CollisionPart {
     pub joint: Option<usize>,
     /// The primitive, placed in that frame.
     pub collision: Collision,
+    /// Whether it stands for a mesh, or a piece of one, which it holds and is larger than.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub holds_mesh: bool,
+}
+
+/// Files that say nothing of meshes stay as they are.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
+fn is_false(x: &bool) -> bool {
+    !*x
 }
 
 /// A rotation that takes +z to the direction of `axis`; any rotation for a vector of no length.

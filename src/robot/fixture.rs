@@ -37,6 +37,7 @@ pub(crate) fn small_robot() -> Arm {
             joint("three", JointKind::Prismatic, Some(1), 0.5, Some((-0.5, 0.5))),
         ],
         named_frames: vec![],
+        link_frames: vec![],
         loops: vec![],
         thrusts: vec![],
         friction_speed_rad_s: 0.01,

@@ -1,6 +1,6 @@
 //! A robot with its base held, taken apart: limbs that share nothing but the base move one another in no way.
 
-use super::model::Model;
+use super::model::{Model, NamedFrame};
 
 /// Joints that hang together, as a robot of their own on the same base.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,11 +44,12 @@ impl Model {
         model.name = format!("{}: {}", self.name, self.joints[root].name);
         model.joints = joints.iter().map(|&i| self.joints[i].clone()).collect();
         model.joints.iter_mut().for_each(|joint| joint.parent = joint.parent.and_then(place));
-        let belongs =
-            |frame: usize| self.named_frames[frame].joint.is_none_or(|joint| place(joint).is_some());
+        let carried = |frame: &NamedFrame| frame.joint.is_none_or(|joint| place(joint).is_some());
+        let belongs = |frame: usize| carried(&self.named_frames[frame]);
         let frames: Vec<usize> = (0..self.named_frames.len()).filter(|&frame| belongs(frame)).collect();
         model.named_frames = frames.iter().map(|&frame| self.named_frames[frame].clone()).collect();
-        for frame in &mut model.named_frames {
+        model.link_frames.retain(carried);
+        for frame in model.named_frames.iter_mut().chain(&mut model.link_frames) {
             frame.joint = frame.joint.and_then(place);
         }
         let found = |frame: usize| frames.binary_search(&frame).ok();

@@ -262,6 +262,7 @@ pub(super) fn assemble(
         loops: attach::loops(path, &settings.loops, &named_frames)?,
         thrusts: attach::thrusts(path, &settings.thrusts, &named_frames)?,
         named_frames,
+        link_frames: (0..tree.links.len()).map(|l| link_frame(tree, merged, l)).collect(),
         name: settings.name,
         gravity: Vector3::from(settings.gravity_m_s2),
         friction_speed_rad_s: gains.stiction_speed_rad_s,
@@ -308,18 +309,20 @@ fn end_effector(path: &Path, settings: &Settings, tree: &Tree, merged: &Merged) 
 /// The links that move with the hand, and their frames in that of its joint. The tool frame comes first: the link that the file names as
 /// `end_effector`; if it names a joint, or there is no such file, the last link that is fixed to the one which the joint moves.
 fn tool_frames(settings: &Settings, tree: &Tree, merged: &Merged, hand: usize) -> Vec<NamedFrame> {
-    let frame = |l: usize| NamedFrame {
-        name: tree.links[l].name.clone(),
-        joint: Some(hand),
-        placement: merged.placements[l].frame,
-    };
-    let mut frames: Vec<NamedFrame> = merged.bodies[hand].links.iter().map(|&l| frame(l)).collect();
+    let links = merged.bodies[hand].links.iter();
+    let mut frames: Vec<NamedFrame> = links.map(|&l| link_frame(tree, merged, l)).collect();
     let named = frames.iter().position(|frame| settings.end_effector.as_ref() == Some(&frame.name));
     let tool = named.unwrap_or(frames.len().saturating_sub(1));
     if !frames.is_empty() {
         frames[..=tool].rotate_right(1);
     }
     frames
+}
+
+/// The frame of a link of the URDF, in that of the joint that moves it.
+fn link_frame(tree: &Tree, merged: &Merged, link: usize) -> NamedFrame {
+    let placement = merged.placements[link];
+    NamedFrame { name: tree.links[link].name.clone(), joint: placement.body, placement: placement.frame }
 }
 
 /// Sections that an arm needs and the file does not have.

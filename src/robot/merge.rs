@@ -56,13 +56,13 @@ pub(super) const FREE_FLYER: &str = "free_flyer";
 #[derive(Debug, Clone)]
 pub(super) struct Merged {
     pub bodies: Vec<Body>,
-    /// Seat of every link, by index in [`Tree::links`].
+    /// Where every link is, by index in [`Tree::links`].
     pub placements: Vec<LinkPlacement>,
     pub parts: Vec<CollisionPart>,
 }
 
 impl Merged {
-    /// Seat of every link, by name.
+    /// Where every link is, by name.
     pub fn placements_by_name<'a>(&self, tree: &'a Tree) -> HashMap<&'a str, LinkPlacement> {
         tree.links.iter().map(|l| l.name.as_str()).zip(self.placements.iter().copied()).collect()
     }
@@ -106,6 +106,7 @@ impl Merged {
                 link: link.name.clone(),
                 joint: placement.body,
                 collision: Collision { placement: placement.frame.compose(&c.placement), ..c.clone() },
+                holds_mesh: false,
             }));
         }
     }

@@ -169,6 +169,9 @@ pub struct Model {
     /// Frames with a name, in the order of the robot TOML.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub named_frames: Vec<NamedFrame>,
+    /// The frames of the URDF's links, in its order. A body's own frame is another one: it has the joint's axis along z.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub link_frames: Vec<NamedFrame>,
     /// Loop closures, in the order of the robot TOML.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loops: Vec<LoopClosure>,
@@ -241,8 +244,14 @@ impl Model {
         held.joints.remove(0);
         let behind = |carrier: &mut Option<usize>| *carrier = carrier.and_then(|joint| joint.checked_sub(1));
         held.joints.iter_mut().for_each(|joint| behind(&mut joint.parent));
-        held.named_frames.iter_mut().for_each(|frame| behind(&mut frame.joint));
+        let frames = held.named_frames.iter_mut().chain(&mut held.link_frames);
+        frames.for_each(|frame| behind(&mut frame.joint));
         held
+    }
+
+    /// The frame that a file calls `name`: one of [`Model::named_frames`], else a link's.
+    pub fn frame(&self, name: &str) -> Option<&NamedFrame> {
+        self.named_frames.iter().chain(&self.link_frames).find(|frame| frame.name == name)
     }
 
     /// Index of the frame of that name in [`Model::named_frames`].

@@ -13,6 +13,7 @@
 
 use super::apart::{always_touch, never_touch};
 use super::arm::{Arm, ArmDescription};
+use super::collision::CollisionPart;
 use super::cover;
 use super::shape::HeldShape;
 
@@ -61,6 +62,19 @@ impl Arm {
         });
         let guesses = self.guesses.iter().map(|guess| format!("guess: {guess}"));
         guesses.chain(ignored).chain(overlapping).chain(undeclared).collect()
+    }
+
+    /// Whether one of two parts stands for a mesh, and a file ignores two capsules that hold them.
+    pub(crate) fn ignores_meshes(&self, a: &CollisionPart, b: &CollisionPart) -> bool {
+        let holds = |shape: usize, part: &CollisionPart| {
+            let shape = &self.shapes()[shape];
+            shape.joint == part.joint && cover::covers(&shape.capsule, &part.collision)
+        };
+        (a.holds_mesh || b.holds_mesh)
+            && self
+                .ignored_pairs()
+                .iter()
+                .any(|pair| holds(pair.a, a) && holds(pair.b, b) || holds(pair.a, b) && holds(pair.b, a))
     }
 
     /// Pairs of capsules, one on the end effector and one on the body before it, that overlap at every position of the joint.

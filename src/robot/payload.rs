@@ -40,7 +40,12 @@ impl Arm {
         for (i, capsule) in capsules.iter().enumerate() {
             let name = if capsules.len() == 1 { "payload".into() } else { format!("payload_{}", i + 1) };
             let collision = Collision::of_capsule(name.clone(), capsule);
-            arm.parts.push(CollisionPart { link: "payload".into(), joint: hand, collision });
+            arm.parts.push(CollisionPart {
+                link: "payload".into(),
+                joint: hand,
+                collision,
+                holds_mesh: false,
+            });
             let capsule = Capsule { radius: capsule.radius + cover::ROOM, ..*capsule };
             arm.shapes.push(LinkShape { name, joint: hand, capsule });
         }

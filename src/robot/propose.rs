@@ -29,6 +29,8 @@ const VISCOUS: f64 = 0.03;
 const SAMPLES: usize = 500;
 /// Pairs that overlap in as large a share of them are proposed to be ignored even if they do not overlap at rest.
 const MOSTLY: f64 = 0.9;
+/// A capsule that never gets as far away from another body leaves no motion room, m: tubes carry links by some 20 mm.
+const ROOM_M: f64 = 0.02;
 /// What the ends of a capsule are rounded to when they are written, m; its radius grows by as much.
 const ROUNDED: f64 = 1e-4;
 
@@ -114,7 +116,8 @@ fn heading(arm: &Arm, path: &Path, home: &Path, package_path: &[PathBuf]) -> Str
     let hand = &arm.joints[arm.end_effector()];
     let _ = writeln!(
         text,
-        "# Guess: the last link that moves, `{}`, holds the payload.\nend_effector = {}",
+        "# Guess: the last link that moves, `{}`, holds the payload. If it is a finger or a jaw, name the link that carries it here, and hold the finger\n\
+         # still: in place of all figures under its joint, fixed_at_rad = ... (fixed_at_m where it slides).\nend_effector = {}",
         hand.link,
         quoted(&hand.name)
     );
@@ -201,43 +204,108 @@ fn two_digits(x: f64) -> f64 {
     format!("{x:.1e}").parse().unwrap_or(x)
 }
 
-/// Two capsules that overlap where they need not, and why they should be ignored.
+/// Two capsules that need not be kept apart, and why.
 struct Overlap {
     pair: (usize, usize),
     reason: String,
 }
 
-/// The pairs to be kept apart that overlap at rest, or nearly always.
+/// Distances of the pairs that must be kept apart: at rest, and in random positions.
+struct Distances {
+    pairs: Vec<(usize, usize)>,
+    at_rest: Vec<f64>,
+    /// One row a position.
+    elsewhere: Vec<Vec<f64>>,
+}
+
+impl Distances {
+    fn of(arm: &Arm) -> Self {
+        let (lower, upper) = limits(arm);
+        let range = |j: usize| {
+            if lower[j].is_finite() && upper[j].is_finite() { (lower[j], upper[j]) } else { (-PI, PI) }
+        };
+        let rest: Vec<f64> = (0..arm.dof()).map(|j| 0f64.clamp(range(j).0, range(j).1)).collect();
+        let mut rng = ChaCha8Rng::seed_from_u64(0);
+        let mut random =
+            || (0..arm.dof()).map(|j| rng.random_range(range(j).0..=range(j).1)).collect::<Vec<f64>>();
+        let pairs = arm.self_pairs().to_vec();
+        let at = |q: &[f64]| {
+            let frames = arm.frames(q);
+            let placed = |k: usize| arm.placed_capsule(k, &frames);
+            pairs.iter().map(|&(a, b)| clearance::between_capsules(&placed(a), &placed(b))).collect()
+        };
+        let elsewhere = (0..SAMPLES).map(|_| at(&random())).collect();
+        Self { at_rest: at(&rest), elsewhere, pairs }
+    }
+
+    /// Pairs that overlap at rest, or nearly always.
+    fn overlapping(&self) -> Vec<Overlap> {
+        let overlaps = |k: usize| {
+            let now = self.at_rest[k];
+            let count = self.elsewhere.iter().filter(|distances| distances[k] <= 0.0).count();
+            let share = 100 * count / SAMPLES;
+            let mostly = count as f64 >= MOSTLY * SAMPLES as f64;
+            let reason = if now <= 0.0 {
+                format!(
+                    "guess: they overlap by {:.1} mm at rest (all joints at zero, or as near as they get) and in {share} % of random positions",
+                    -1e3 * now
+                )
+            } else {
+                format!("guess: they overlap in {share} % of random positions")
+            };
+            (now <= 0.0 || mostly).then_some(Overlap { pair: self.pairs[k], reason })
+        };
+        (0..self.pairs.len()).filter_map(overlaps).collect()
+    }
+
+    /// Of the rest, capsules that stay so near to another body wherever the joints are that no motion has room: each with all capsules of that body.
+    fn crowded(&self, arm: &Arm, overlapping: &[Overlap]) -> Vec<Overlap> {
+        let body = |shape: usize| arm.shapes()[shape].joint;
+        let left: Vec<usize> = (0..self.pairs.len())
+            .filter(|&k| overlapping.iter().all(|overlap| overlap.pair != self.pairs[k]))
+            .collect();
+        let mut found: Vec<Overlap> = vec![];
+        for shape in 0..arm.shapes().len() {
+            let mut others: Vec<_> =
+                left.iter().filter_map(|&k| other(self.pairs[k], shape)).map(body).collect();
+            others.sort_unstable();
+            others.dedup();
+            for near in others {
+                let of_body = |k: &&usize| other(self.pairs[**k], shape).is_some_and(|o| body(o) == near);
+                let group: Vec<usize> = left.iter().filter(of_body).copied().collect();
+                let nearest = |row: &Vec<f64>| group.iter().map(|&k| row[k]).fold(f64::INFINITY, f64::min);
+                let most = self.elsewhere.iter().map(nearest).fold(f64::NEG_INFINITY, f64::max);
+                if most >= ROOM_M {
+                    continue;
+                }
+                let reason = format!(
+                    "guess: `{}` is at most {:.0} mm away from {} in {SAMPLES} random positions: no motion has room between them",
+                    arm.shapes()[shape].name,
+                    (1e3 * most).max(0.0),
+                    near.map_or("the base".to_owned(), |joint| format!("`{}`", arm.joints[joint].link)),
+                );
+                let new = group.iter().filter(|&&k| found.iter().all(|o| o.pair != self.pairs[k]));
+                let new: Vec<_> =
+                    new.map(|&k| Overlap { pair: self.pairs[k], reason: reason.clone() }).collect();
+                found.extend(new);
+            }
+        }
+        found
+    }
+}
+
+/// The other one of a pair, if `shape` is one of it.
+fn other((a, b): (usize, usize), shape: usize) -> Option<usize> {
+    if a == shape { Some(b) } else { (b == shape).then_some(a) }
+}
+
+/// The pairs to be kept apart that are proposed to be ignored.
 fn overlapping(arm: &Arm) -> Vec<Overlap> {
-    let (lower, upper) = limits(arm);
-    let range = |j: usize| {
-        if lower[j].is_finite() && upper[j].is_finite() { (lower[j], upper[j]) } else { (-PI, PI) }
-    };
-    let rest: Vec<f64> = (0..arm.dof()).map(|j| 0f64.clamp(range(j).0, range(j).1)).collect();
-    let mut rng = ChaCha8Rng::seed_from_u64(0);
-    let mut random =
-        || (0..arm.dof()).map(|j| rng.random_range(range(j).0..=range(j).1)).collect::<Vec<f64>>();
-    let at_rest = arm.frames(&rest);
-    let elsewhere: Vec<_> = (0..SAMPLES).map(|_| arm.frames(&random())).collect();
-    let overlaps = |&(a, b): &(usize, usize)| {
-        let distance = |frames: &[Placement]| {
-            clearance::between_capsules(&arm.placed_capsule(a, frames), &arm.placed_capsule(b, frames))
-        };
-        let now = distance(&at_rest);
-        let count = elsewhere.iter().filter(|frames| distance(frames) <= 0.0).count();
-        let share = 100 * count / SAMPLES;
-        let mostly = count as f64 >= MOSTLY * SAMPLES as f64;
-        let reason = if now <= 0.0 {
-            format!(
-                "guess: they overlap by {:.1} mm at rest (all joints at zero, or as near as they get) and in {share} % of random positions",
-                -1e3 * now
-            )
-        } else {
-            format!("guess: they overlap in {share} % of random positions")
-        };
-        (now <= 0.0 || mostly).then_some(Overlap { pair: (a, b), reason })
-    };
-    arm.self_pairs().iter().filter_map(overlaps).collect()
+    let distances = Distances::of(arm);
+    let mut found = distances.overlapping();
+    let crowded = distances.crowded(arm, &found);
+    found.extend(crowded);
+    found
 }
 
 fn pairs(arm: &Arm, ignored: &[Overlap]) -> String {
@@ -245,7 +313,7 @@ fn pairs(arm: &Arm, ignored: &[Overlap]) -> String {
         return String::new();
     }
     let mut text = String::from(
-        "\n# Guess: capsules of neighbours that overlap where the links do not. Nobody proves these pairs: look at each, and shorten capsules\n\
+        "\n# Guess: capsules that overlap, or leave no room, where the links do. Nobody proves these pairs: look at each, and shorten capsules\n\
          # where you can.\n[self_collision]\nignore = [\n",
     );
     for Overlap { pair, reason } in ignored {

@@ -11,6 +11,9 @@ const MOST_PERIODS: f64 = 100.0;
 /// All joints of a tick are read at one moment, not later than the tick and not earlier than `reading_age_max_s` before it. Nobody knows when; it may
 /// be another age at each tick. A command acts at latest `command_delay_max_s` after its tick, and until the next one does. Two ticks are a control period
 /// apart, give or take `jitter_max_s`; when a tick was is known. Torques are measured as means from tick to tick, whatever the age of the readings.
+///
+/// A drive may follow its commands with a first-order lag: what it is about to apply, before its other errors, follows T dtau/dt = command - tau with some T from
+/// 0 to `drive_lag_max_s`, another one for each joint, and at any time another one. An arm at rest that a plan starts from stands by the torques of its drives.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TimingBounds {
@@ -20,11 +23,21 @@ pub struct TimingBounds {
     pub command_delay_max_s: f64,
     /// Largest difference of the time between two ticks from the control period, s.
     pub jitter_max_s: f64,
+    /// Largest time constant of the first-order lag with which a drive's torque follows its command, s.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub drive_lag_max_s: f64,
+}
+
+/// Files that say nothing of a bound stay as they are.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
+fn is_zero(x: &f64) -> bool {
+    *x == 0.0
 }
 
 impl TimingBounds {
     /// Readings and commands are of their tick, and ticks come on time.
-    pub const EXACT: Self = Self { reading_age_max_s: 0.0, command_delay_max_s: 0.0, jitter_max_s: 0.0 };
+    pub const EXACT: Self =
+        Self { reading_age_max_s: 0.0, command_delay_max_s: 0.0, jitter_max_s: 0.0, drive_lag_max_s: 0.0 };
 
     /// Whether all is on time.
     pub fn is_exact(&self) -> bool {
@@ -37,6 +50,7 @@ impl TimingBounds {
             ("reading_age_max_s", self.reading_age_max_s),
             ("command_delay_max_s", self.command_delay_max_s),
             ("jitter_max_s", self.jitter_max_s),
+            ("drive_lag_max_s", self.drive_lag_max_s),
         ];
         // What is not a number is not zero either.
         all.into_iter().find(|(_, x)| *x != 0.0)
@@ -56,6 +70,7 @@ impl TimingBounds {
                 shaken,
                 "a time in s not below 0, shorter than the control period",
             ),
+            ("drive_lag_max_s", self.drive_lag_max_s, late(self.drive_lag_max_s), most),
         ];
         let (what, x, _, expected) = all.into_iter().find(|(_, _, good, _)| !good)?;
         Some((what, format!("{x}, expected {expected} (`control.period_s` is {period_s})")))
@@ -81,10 +96,12 @@ mod tests {
             assert_eq!(named(&|t| t.reading_age_max_s = bad), Some("reading_age_max_s"));
             assert_eq!(named(&|t| t.command_delay_max_s = bad), Some("command_delay_max_s"));
             assert_eq!(named(&|t| t.jitter_max_s = bad), Some("jitter_max_s"));
+            assert_eq!(named(&|t| t.drive_lag_max_s = bad), Some("drive_lag_max_s"));
         }
         // Twenty periods late are as many as one likes; a jitter of a whole one is no rhythm.
         assert_eq!(named(&|t| t.reading_age_max_s = 0.02), None);
         assert_eq!(named(&|t| t.command_delay_max_s = 0.02), None);
+        assert_eq!(named(&|t| t.drive_lag_max_s = 0.02), None);
         assert_eq!(named(&|t| t.jitter_max_s = 0.9e-3), None);
         assert_eq!(named(&|t| t.jitter_max_s = 1e-3), Some("jitter_max_s"));
     }

@@ -2,8 +2,9 @@
 //!
 //! # Why not the capsules
 //! A certificate keeps a list of capsules apart. Were one missing from that list, or a pair of them, an audit of the same list could
-//! not see it. So this list is made from [`Arm::parts`] alone. No pair is taken from [`Arm::self_pairs`] or left out for
-//! [`Arm::ignored_pairs`]: parts of two bodies may not touch unless a joint joins the bodies. Of those the end effector is looked
+//! not see it. So this list is made from [`Arm::parts`] alone, and no pair is taken from [`Arm::self_pairs`]. Of primitives, none is left out for
+//! [`Arm::ignored_pairs`]. A part that holds a mesh is larger than the mesh, and whether that touches is not known here: such parts may overlap where
+//! a file ignores capsules that hold them. Otherwise parts of two bodies may not touch unless a joint joins the bodies. Of those the end effector is looked
 //! at too, with what it holds. Only parts that face each other across its joint are left out: they touch, or are equally far apart,
 //! at every position.
 //!
@@ -134,7 +135,7 @@ impl Contacts {
     fn may_not_touch(&self, robot: &Arm, (a, b): (usize, usize)) -> bool {
         let [on_a, on_b] = [a, b].map(|part| self.parts[part].joint);
         if !robot.adjacent(on_a, on_b) {
-            return true;
+            return !robot.ignores_meshes(&self.parts[a], &self.parts[b]);
         }
         let hand = Some(robot.end_effector());
         if on_a == on_b || (on_a != hand && on_b != hand) {

@@ -14,7 +14,7 @@ use super::drives::WITHIN;
 
 /// How a time lies between its least and its largest value.
 #[derive(Debug, Clone, Copy)]
-enum Habit {
+pub(super) enum Habit {
     /// Always this share of the way.
     Same(f64),
     /// At one end or the other.
@@ -24,7 +24,7 @@ enum Habit {
 }
 
 impl Habit {
-    fn draw(rng: &mut ChaCha8Rng) -> Self {
+    pub fn draw(rng: &mut ChaCha8Rng) -> Self {
         match rng.random_range(0..4) {
             0 => Self::Same(1.0),
             1 => Self::Same(rng.random()),
@@ -33,7 +33,7 @@ impl Habit {
         }
     }
 
-    fn share(self, rng: &mut ChaCha8Rng) -> f64 {
+    pub fn share(self, rng: &mut ChaCha8Rng) -> f64 {
         match self {
             Self::Same(share) => share,
             Self::Ends => f64::from(u8::from(rng.random::<bool>())),
@@ -169,8 +169,12 @@ mod tests {
     use super::*;
     use crate::robot;
 
-    const BOUNDS: TimingBounds =
-        TimingBounds { reading_age_max_s: 2.5e-3, command_delay_max_s: 1.5e-3, jitter_max_s: 2e-4 };
+    const BOUNDS: TimingBounds = TimingBounds {
+        reading_age_max_s: 2.5e-3,
+        command_delay_max_s: 1.5e-3,
+        jitter_max_s: 2e-4,
+        ..TimingBounds::EXACT
+    };
 
     #[test]
     fn readings_and_commands_are_late_within_their_bounds_and_reach_them() {

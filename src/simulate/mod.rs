@@ -8,6 +8,7 @@ mod drives;
 mod elastic;
 pub mod faults;
 mod following;
+mod lag;
 mod lateness;
 pub mod mechanism;
 mod object;
@@ -23,6 +24,7 @@ mod world;
 
 pub use audit::{Approach, Audit, ClosestPair, Counts, TrackingReference, TrueState};
 pub use faults::Faults;
+pub(crate) use lag::DriveLag;
 pub(crate) use lateness::Lateness;
 pub use mechanism::{
     MechanismExcitation, MechanismPlan, MechanismPlant, MechanismRecording, record_mechanism, tree_model,

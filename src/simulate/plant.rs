@@ -16,6 +16,7 @@ use crate::linear::triangular::solve_positive_definite;
 use crate::robot::Arm;
 
 use super::faults::ElasticJoints;
+use super::lag::FollowedCommand;
 
 /// Integration steps within one control period. Half as many err sixteen times as much; every [`AUDIT_EVERY`]th tick is
 /// checked against finer steps, and the summary says by how much they differ.
@@ -51,6 +52,38 @@ pub(super) struct Scratch {
     pub(super) zero: Vec<f64>,
     slopes: [(Vec<f64>, Vec<f64>); 4],
     trial: (Vec<f64>, Vec<f64>),
+    tau: Vec<f64>,
+}
+
+/// Torques on the joints over some time, N m.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ActingTorques<'a> {
+    /// What stays.
+    pub constant: &'a [f64],
+    /// What fades besides, where drives lag: x e^(-rate t), with x (N m) and rate (1/s) of each joint.
+    pub fading: &'a [(f64, f64)],
+}
+
+impl<'a, T: AsRef<[f64]> + ?Sized> From<&'a T> for ActingTorques<'a> {
+    fn from(constant: &'a T) -> Self {
+        Self { constant: constant.as_ref(), fading: &[] }
+    }
+}
+
+impl<'a> ActingTorques<'a> {
+    /// At `t` (s); in `space` where they fade.
+    fn at<'b>(self, t: f64, space: &'b mut Vec<f64>) -> &'b [f64]
+    where
+        'a: 'b,
+    {
+        if self.fading.is_empty() {
+            return self.constant;
+        }
+        space.clear();
+        let fading = self.fading.iter().map(|(x, rate)| FollowedCommand::behind_after(*x, *rate, t));
+        space.extend(self.constant.iter().zip(fading).map(|(constant, behind)| constant + behind));
+        space
+    }
 }
 
 impl Plant {
@@ -66,6 +99,7 @@ impl Plant {
             bias: DVector::zeros(n),
             slopes: std::array::from_fn(|_| (zero.clone(), zero.clone())),
             trial: (zero.clone(), zero.clone()),
+            tau: Vec::with_capacity(n),
             zero,
         };
         let (q, dq, breakaway) = (q.to_vec(), vec![0.0; n], vec![1.0; n]);
@@ -126,20 +160,28 @@ impl Plant {
         }
     }
 
-    /// Advances by one control period with `tau` held, calling `each` with the links' state after every [`SUBSTEPS`]th part of it.
-    pub(crate) fn advance(&mut self, tau: &[f64], period_s: f64, mut each: impl FnMut(&[f64], &[f64])) {
+    /// Advances by so long (s) under `tau`, which is held unless it fades, calling `each` with the links' state after every [`SUBSTEPS`]th part of it.
+    pub(crate) fn advance<'a>(
+        &mut self,
+        tau: impl Into<ActingTorques<'a>>,
+        period_s: f64,
+        mut each: impl FnMut(&[f64], &[f64]),
+    ) {
+        let tau = tau.into();
         let audit = self.ticks.is_multiple_of(AUDIT_EVERY).then(|| (self.q.clone(), self.dq.clone()));
         let (mut q, mut dq) = (std::mem::take(&mut self.q), std::mem::take(&mut self.dq));
         let (n, finer) = (self.joints(), if self.elastic.is_some() { super::elastic::FINER } else { 1 });
-        for _ in 0..SUBSTEPS {
-            (0..finer).for_each(|_| {
-                self.runge_kutta(&mut q, &mut dq, tau, period_s / (finer * SUBSTEPS) as f64);
+        for k in 0..SUBSTEPS {
+            let step = period_s / (finer * SUBSTEPS) as f64;
+            (0..finer).for_each(|i| {
+                self.runge_kutta(&mut q, &mut dq, (tau, step * (k * finer + i) as f64), step);
             });
             each(&q[..n], &dq[..n]);
         }
         if let Some((mut fine_q, mut fine_dq)) = audit {
-            for _ in 0..4 * finer * SUBSTEPS {
-                self.runge_kutta(&mut fine_q, &mut fine_dq, tau, period_s / (4 * finer * SUBSTEPS) as f64);
+            let step = period_s / (4 * finer * SUBSTEPS) as f64;
+            for k in 0..4 * finer * SUBSTEPS {
+                self.runge_kutta(&mut fine_q, &mut fine_dq, (tau, step * k as f64), step);
             }
             let worst = q.iter().zip(&fine_q).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
             self.integration_error = self.integration_error.max(worst);
@@ -148,8 +190,15 @@ impl Plant {
         self.ticks += 1;
     }
 
-    fn runge_kutta(&mut self, q: &mut [f64], dq: &mut [f64], tau: &[f64], h: f64) {
+    fn runge_kutta(
+        &mut self,
+        q: &mut [f64],
+        dq: &mut [f64],
+        (torques, from_s): (ActingTorques<'_>, f64),
+        h: f64,
+    ) {
         let n = q.len();
+        let mut space = std::mem::take(&mut self.scratch.tau);
         let mut slopes = std::mem::take(&mut self.scratch.slopes);
         let mut trial = std::mem::take(&mut self.scratch.trial);
         for stage in 0..4 {
@@ -161,6 +210,7 @@ impl Plant {
                 trial.1[j] = dq[j] + step * vdq;
             }
             slopes[stage].0.copy_from_slice(&trial.1);
+            let tau = torques.at(from_s + step, &mut space);
             match self.elastic {
                 None => self.acceleration(&trial.0, &trial.1, tau, &mut slopes[stage].1),
                 Some(_) => self.elastic_acceleration(&trial.0, &trial.1, tau, &mut slopes[stage].1),
@@ -174,6 +224,7 @@ impl Plant {
         }
         self.scratch.slopes = slopes;
         self.scratch.trial = trial;
+        self.scratch.tau = space;
     }
 
     /// Forward dynamics: solves M ddq = tau - bias - friction.

@@ -25,6 +25,7 @@ use super::contact::Contacts;
 use super::drives::{Drives, WITHIN};
 use super::faults::{FastObstacle, Faults, PayloadSlips, slipped};
 use super::following::{Following, MomentumErrors, Supposed};
+use super::lag::DriveLag;
 use super::lateness::Lateness;
 use super::object::Objects;
 use super::passage::ObstaclePath;
@@ -58,6 +59,10 @@ pub struct World {
     /// What the drives apply during a tick, and with it what acts besides, N m.
     applied: Vec<f64>,
     acting: Vec<f64>,
+    /// What drives that lag are still behind their commands by, N m, and how fast it fades, 1/s.
+    fading: Vec<(f64, f64)>,
+    /// How drives lag within their bound; none if they do not.
+    lag: Option<DriveLag>,
     noise: ChaCha8Rng,
     faults: Faults,
     /// Share of F_c that static friction carries while the arm stands, within the breakaway ratio.
@@ -128,6 +133,8 @@ impl World {
             drives: Drives::new(&robot, seed),
             applied: vec![0.0; start.len()],
             acting: vec![0.0; start.len()],
+            fading: Vec::with_capacity(start.len()),
+            lag: DriveLag::new(&robot, seed),
             robot,
             scene,
             plant,
@@ -224,6 +231,7 @@ impl World {
         self.begin_tick();
         self.note_torques(&tau);
         self.applied.copy_from_slice(&tau);
+        self.lag.iter_mut().for_each(|lag| lag.hold(&tau));
         self.sense(measured);
         self.lateness.iter_mut().for_each(Lateness::let_go);
         if self.scene.moves() {

@@ -3,14 +3,18 @@
 //! [`EstimationStudy::load`] reads `scenarios/estimation/*.toml`; a simulated truth goes into the recording's seal and is opened by
 //! [`EstimationStudy::run`] only after the estimate stands.
 
+mod choice;
 mod combinations;
 mod file;
 mod footing;
+mod inverse;
 mod load;
 mod log;
+mod noise;
 mod outside;
 mod regression;
 mod residuals;
+mod result;
 #[cfg(test)]
 mod tests;
 
@@ -18,45 +22,34 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use nalgebra::{DMatrix, SymmetricEigen};
-use serde::Serialize;
-
 use crate::estimate::ColouredCovariance;
 use crate::estimate::error::EstimateError;
-use crate::estimate::posterior::{Posterior, describe};
+use crate::estimate::posterior::Posterior;
 use crate::estimate::problem::Trajectory;
-use crate::estimate::solver::{Iteration, Solver, SolverOptions, SolverOutcome, Status};
-use crate::inertia::INERTIAL;
+use crate::estimate::solver::{Solver, SolverOptions, SolverOutcome};
 use crate::multibody::equations::ParameterEquation;
-use crate::multibody::parameters::{PHYSICAL, ParameterMap, UNITS};
+use crate::multibody::parameters::ParameterMap;
 use crate::multibody::{Contacts, Deviations, Formulation, MultibodyProblem, Observation, ParameterBound};
 use crate::recording::{LogRequest, MeasurementLog, MissingReadings, Sample};
 use crate::regression::filter::Smoothing;
 use crate::robot::Model;
 use crate::simulate::Sealed;
 use crate::study::external::ExternalTorque;
-use crate::study::mechanism::MechanismFindings;
 use crate::study::validation::ValidationFinding;
+use choice::Shown;
+pub use choice::{EstimateChoice, EstimationMethod, MethodValidation, UnseenTorqueError};
 pub use combinations::{BaseParameterRow, BaseRows};
+use inverse::Regressed;
 pub(in crate::study) use load::{field_error, lay_over};
+pub use noise::{NoiseFinding, NoiseUse};
 pub use outside::OutsideTorques;
 use residuals::Leftover;
 pub use residuals::ResidualRow;
-
-/// Share of the prior's variance that has to be left for a direction to count as unseen by the data.
-const UNSEEN: f64 = 0.98;
-
-/// A direction with less than this of a state in it is one of parameters.
-const SHARE: f64 = 1e-3;
+pub use result::{IterationRow, ParameterRow, StudyResult};
+use result::{collapses, physical, rows, warnings, words};
 
 /// Significance of what a first part of the log is left at.
 const START: f64 = 0.05;
-
-/// Time on each side of the filter of a recording that is predicted, s.
-const SMOOTHING_S: f64 = 0.05;
-
-/// A body that ends so many times lighter than it began has collapsed.
-const LIGHTER: f64 = 30.0;
 
 /// A loaded problem.
 #[derive(Debug)]
@@ -99,6 +92,10 @@ pub struct EstimationStudy {
     pub formulation: Formulation,
     /// Settings of the solver.
     pub options: SolverOptions,
+    /// How parameters are found; nothing: as predicts best ([`EstimateChoice`]).
+    pub method: Option<EstimationMethod>,
+    /// Where the sizes of errors come from.
+    pub noise: NoiseUse,
     /// What becomes of times at which torques from outside are noticed.
     pub outside: OutsideTorques,
     /// Number of samples that are solved first, for the parameters from which the whole log starts.
@@ -113,109 +110,13 @@ pub struct EstimationStudy {
     sealed: Option<Sealed>,
 }
 
-/// One physical parameter.
-#[derive(Debug, Clone, Serialize)]
-pub struct ParameterRow {
-    /// Link or joint.
-    pub place: String,
-    /// Name.
-    pub name: String,
-    /// Unit.
-    pub unit: String,
-    /// Where the estimate started.
-    pub start: f64,
-    /// The estimate.
-    pub estimate: f64,
-    /// Its posterior standard deviation; nothing if the data and the prior leave it open.
-    pub deviation: Option<f64>,
-    /// The same without the belief that errors are as large as stated and independent ([`ColouredCovariance`]).
-    pub coloured_deviation: Option<f64>,
-    /// The truth, where it is known.
-    pub truth: Option<f64>,
-}
-
-/// One iteration.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct IterationRow {
-    /// Cost before the step.
-    pub cost: f64,
-    /// Sum of gaps before the step.
-    pub violation: f64,
-    /// Change of the cost that the quadratic model promised.
-    pub expected: f64,
-    /// Length of the step.
-    pub step: f64,
-    /// Damping.
-    pub damping: f64,
-}
-
-impl From<&Iteration> for IterationRow {
-    fn from(i: &Iteration) -> Self {
-        Self { cost: i.cost, violation: i.violation, expected: i.expected, step: i.step, damping: i.damping }
-    }
-}
-
-/// What came out.
-#[derive(Debug, Clone, Serialize)]
-pub struct StudyResult {
-    /// Version of this form.
-    pub schema: u32,
-    /// Name of the problem.
-    pub name: String,
-    /// What it is about.
-    pub description: String,
-    /// Name of the robot.
-    pub robot: String,
-    /// Number of samples and the interval between them, s.
-    pub samples: usize,
-    /// Interval, s.
-    pub step_s: f64,
-    /// `converged`, `stalled`, `iteration limit`, or `collapsed`: a body is left almost without mass.
-    pub status: String,
-    /// Iterations with an accepted step.
-    pub iterations: usize,
-    /// Time for them, s.
-    pub seconds: f64,
-    /// Final cost.
-    pub cost: f64,
-    /// Sum of all gaps at the end.
-    pub violation: f64,
-    /// Physical parameters.
-    pub parameters: Vec<ParameterRow>,
-    /// What torques tell apart at all, with covariances; nothing for floating bases, contacts and loops.
-    pub base: Option<BaseRows>,
-    /// Torques from outside that were noticed.
-    pub external_torques: Vec<ExternalTorque>,
-    /// What is left of the readings, by channel.
-    pub residuals: Vec<ResidualRow>,
-    /// Over how long errors were found to last, s ([`ColouredCovariance`]).
-    pub coloured_length_s: f64,
-    /// How well a recording is predicted that the estimate has not seen, if one was named.
-    pub validation: Option<ValidationFinding>,
-    /// In words: where the log breaks off, and directions of parameter space that the data say nothing about.
-    pub warnings: Vec<String>,
-    /// Largest difference of estimated and true state, rad and rad/s, where the truth is known.
-    pub state_error: Option<f64>,
-    /// The convergence record.
-    pub record: Vec<IterationRow>,
-    /// What was done to the logs, in words that name them.
-    pub notes: Vec<String>,
-    /// What only problems about mechanisms tell; nothing of others.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mechanism: Option<MechanismFindings>,
-    /// Times of the samples, s.
-    #[serde(skip)]
-    pub times_s: Vec<f64>,
-    /// Estimated states and torque corrections at the samples.
-    #[serde(skip)]
-    pub trajectory: Trajectory,
-}
-
-impl StudyResult {
-    /// The row of a parameter.
-    pub fn parameter(&self, place: &str, name: &str) -> Option<&ParameterRow> {
-        self.parameters.iter().find(|r| r.place == place && r.name == name)
-    }
+/// An estimate before it is put in words.
+struct Found {
+    outcome: SolverOutcome,
+    seconds: f64,
+    trajectory: Trajectory,
+    residuals: Vec<ResidualRow>,
+    shown: Shown,
 }
 
 impl EstimationStudy {
@@ -267,7 +168,7 @@ impl EstimationStudy {
         let Some(log) = &self.validation else { return Ok(None) };
         let mut p = self.map.nominal.clone();
         self.map.fill(&self.robot, theta, &mut p);
-        let half = ((SMOOTHING_S / log.period_s).round() as usize).max(2);
+        let half = ((inverse::SMOOTHING_S / log.period_s).round() as usize).max(2);
         ValidationFinding::new(&self.robot, &p, log, Smoothing::SavitzkyGolay { half, degree: 2 })
             .map(Some)
             .map_err(|e| EstimateError::Recording { reason: format!("`{}`: {e}", log.path.display()) })
@@ -330,26 +231,72 @@ impl EstimationStudy {
     /// [`EstimationStudy::run`], of which nobody is told.
     fn solved(mut self) -> Result<StudyResult, EstimateError> {
         let external_torques = self.notice_outside();
-        let problem = self.problem()?;
-        let mut solver = Solver::new(&problem, self.options)?;
         let clock = Instant::now();
-        let start = problem.guess_theta().to_vec();
-        let outcome = self.solve(&problem, &mut solver)?;
+        let settled = self.settle_noise()?;
+        let problem = self.problem()?;
+        let found = self.find(&problem, settled.as_ref().map(|(_, theta)| &theta[..]), clock)?;
+        self.told(&problem, found, external_torques, settled.map(|(finding, _)| finding))
+    }
+
+    /// Minimises, chooses the estimate to show, and looks at what is left. `from`: where the search for trajectory and parameters starts, if not where
+    /// the problem does.
+    fn find(
+        &self,
+        problem: &MultibodyProblem,
+        from: Option<&[f64]>,
+        clock: Instant,
+    ) -> Result<Found, EstimateError> {
+        let mut solver = Solver::new(problem, self.options)?;
+        let chosen = self.choose(problem, from.unwrap_or(problem.guess_theta()))?;
+        let outcome = match chosen.as_ref().map(|(_, theta)| &theta[..]).or(from) {
+            Some(theta) => solver.solve(&problem.guess_at(theta))?,
+            None => self.solve(problem, &mut solver)?,
+        };
         let seconds = clock.elapsed().as_secs_f64();
         let trajectory = solver.trajectory().clone();
         let mut leftover =
-            Leftover::new(&problem, (&self.samples, &self.missing), &self.deviations, &trajectory)?;
+            Leftover::new(problem, (&self.samples, &self.missing), &self.deviations, &trajectory)?;
         let posterior = solver.posterior_with_inputs(|k, joint, noise| leftover.add(k, joint, noise))?;
-        let residuals = leftover.rows();
-        let coloured = self.coloured(&problem, &mut solver, &posterior)?;
-        let mut parameters = rows(&problem, &start, &trajectory.theta, &posterior, &coloured);
-        let base = self.base_rows(&problem, &trajectory, &posterior, &coloured);
-        let collapsed = collapses(&problem, &start, &trajectory.theta);
-        let validation = self.validate(&trajectory.theta)?;
-        let outside = self.outside_warnings(&external_torques);
+        let coloured = self.coloured(problem, &mut solver, &posterior)?;
+        let own = Regressed { theta: trajectory.theta.clone(), posterior, coloured };
+        let shown = self.shown(problem, chosen.map(|(choice, _)| choice), own)?;
+        Ok(Found { outcome, seconds, trajectory, residuals: leftover.rows(), shown })
+    }
+
+    /// What was found, in rows and words; opens the seal.
+    fn told(
+        self,
+        problem: &MultibodyProblem,
+        found: Found,
+        external_torques: Vec<ExternalTorque>,
+        noise: Option<NoiseFinding>,
+    ) -> Result<StudyResult, EstimateError> {
+        let Found { outcome, seconds, trajectory, residuals, shown } = found;
+        let Shown { choice, estimate, others, warning } = shown;
+        let Regressed { theta, posterior, coloured } = &estimate;
+        let start = problem.guess_theta();
+        let mut parameters = rows(problem, start, theta, posterior, coloured);
+        let base = self.base_rows(problem, &trajectory, (theta, posterior, coloured));
+        let collapsed = collapses(problem, start, theta);
+        let status = if !collapsed.is_empty() {
+            "collapsed"
+        } else if choice.as_ref().is_none_or(|c| c.method == EstimationMethod::Trajectory) {
+            words(outcome.status)
+        } else {
+            "converged"
+        };
+        let warnings = (self.cut_off.iter().cloned())
+            .chain(self.outside_warnings(&external_torques))
+            .chain(collapsed)
+            .chain(warning)
+            .chain(base.iter().flat_map(BaseRows::warnings))
+            .chain(residuals.iter().filter_map(ResidualRow::warning))
+            .chain(warnings(problem, &outcome, posterior, &self.deviations.theta, base.is_some()))
+            .collect();
+        let (validation, validation_others) = (self.validate(theta)?, self.validate_others(&others)?);
         let state_error = self.sealed.map(|sealed| {
             let (truth, states) = sealed.reveal();
-            let truths = physical(&problem, &truth).into_iter();
+            let truths = physical(&self.robot, &self.map, &truth).into_iter();
             parameters.iter_mut().zip(truths).for_each(|(row, value)| row.truth = Some(value));
             problem.largest_error(&trajectory, &states)
         });
@@ -360,167 +307,33 @@ impl EstimationStudy {
             robot: self.robot.name.clone(),
             samples: self.samples.len(),
             step_s: self.step_s,
-            status: if collapsed.is_empty() { words(outcome.status) } else { "collapsed" }.to_owned(),
+            status: status.to_owned(),
             iterations: outcome.record.iter().filter(|i| i.step > 0.0).count(),
             seconds,
             cost: outcome.cost,
             violation: outcome.violation,
-            warnings: (self.cut_off.into_iter())
-                .chain(outside)
-                .chain(collapsed)
-                .chain(base.iter().flat_map(BaseRows::warnings))
-                .chain(residuals.iter().filter_map(ResidualRow::warning))
-                .chain(warnings(&problem, &outcome, &posterior, &self.deviations.theta, base.is_some()))
-                .collect(),
+            warnings,
+            choice,
             parameters,
             base,
             external_torques,
             coloured_length_s: coloured.length * self.step_s,
+            noise,
             residuals,
             validation,
+            validation_others,
             state_error,
             notes: self.notes,
             mechanism: None,
             times_s: self.samples.iter().map(|s| s.t).collect(),
             record: outcome.record.iter().map(IterationRow::from).collect(),
-            trajectory: Trajectory {
-                xs: problem.states(&trajectory).cloned().collect(),
-                us: problem.noise(&trajectory)?,
-                theta: trajectory.theta,
-            },
+            trajectory: states_and_noise(problem, trajectory)?,
         })
     }
 }
 
-fn words(status: Status) -> &'static str {
-    match status {
-        Status::Converged => "converged",
-        Status::Stalled => "stalled",
-        Status::IterationLimit => "iteration limit",
-    }
-}
-
-/// The estimated physical parameters, picked from all of them.
-fn physical(problem: &MultibodyProblem, p: &[f64]) -> Vec<f64> {
-    let (robot, map) = (problem.robot(), problem.map());
-    let bodies = map.bodies.iter().flat_map(|&(b, _)| p[robot.body_range(b)].iter().copied());
-    let joints = map.joints.iter().map(|&(j, which)| p[which.index(robot, j)]);
-    bodies.chain(joints).collect()
-}
-
-fn rows(
-    problem: &MultibodyProblem,
-    start: &[f64],
-    theta: &[f64],
-    posterior: &Posterior,
-    coloured: &ColouredCovariance,
-) -> Vec<ParameterRow> {
-    let (robot, map) = (problem.robot(), problem.map());
-    let at = |theta: &[f64]| {
-        let mut p = map.nominal.clone();
-        map.fill(robot, theta, &mut p);
-        physical(problem, &p)
-    };
-    let (start, estimate) = (at(start), at(theta));
-    let slope = map.slope(theta);
-    let names = map
-        .bodies
-        .iter()
-        .flat_map(|&(b, _)| (0..INERTIAL).map(move |i| (robot.joints[b].link.clone(), PHYSICAL[i], UNITS[i])))
-        .chain(map.joints.iter().map(|&(j, w)| (robot.joints[j].name.clone(), w.name().0, w.name().1)));
-    names
-        .enumerate()
-        .map(|(i, (place, name, unit))| ParameterRow {
-            place,
-            name: name.to_owned(),
-            unit: unit.to_owned(),
-            start: start[i],
-            estimate: estimate[i],
-            deviation: posterior.deviation(&slope.row(i).transpose()),
-            coloured_deviation: (posterior.deviation(&slope.row(i).transpose()))
-                .map(|_| coloured.deviation(&slope.row(i).transpose())),
-            truth: None,
-        })
-        .collect()
-}
-
-/// Bodies that end with a mass, or moments of inertia in sum, [`LIGHTER`] times below those that they began with: no body of that robot, but a
-/// place where the data are explained without it.
-fn collapses(problem: &MultibodyProblem, start: &[f64], theta: &[f64]) -> Vec<String> {
-    let (robot, map) = (problem.robot(), problem.map());
-    let sizes = |theta: &[f64], b: usize| {
-        let mut p = map.nominal.clone();
-        map.fill(robot, theta, &mut p);
-        let body = &p[robot.body_range(map.bodies[b].0)];
-        [body[0], body[4] + body[6] + body[9]]
-    };
-    let mut lost = vec![];
-    for (b, (body, _)) in map.bodies.iter().enumerate() {
-        let (before, after) = (sizes(start, b), sizes(theta, b));
-        for (k, what) in ["kg", "kg m^2 of inertia in sum"].into_iter().enumerate() {
-            if !(after[k] * LIGHTER > before[k]) {
-                let (link, before, after) = (&robot.joints[*body].link, before[k], after[k]);
-                lost.push(format!(
-                    "link `{link}` ends with {after:.3e} {what}, where it began with {before:.3e}: this is no estimate"
-                ));
-            }
-        }
-    }
-    lost
-}
-
-/// What a person should know before trusting the numbers.
-fn warnings(
-    problem: &MultibodyProblem,
-    outcome: &SolverOutcome,
-    posterior: &Posterior,
-    prior: &[f64],
-    told: bool,
-) -> Vec<String> {
-    let robot = problem.robot();
-    let mut names = state_names(robot, "first q");
-    names.extend(state_names(robot, "first dq"));
-    names.extend(problem.map().names(robot));
-    let mut out = Vec::new();
-    if outcome.status != Status::Converged {
-        out.push(
-            "the iteration did not converge; the deviations below are those of where it ended".to_owned(),
-        );
-    }
-    // Where base parameters are told, coordinates that no motion tells are no news.
-    let state = |v: &Vec<f64>| v[..posterior.nx].iter().any(|x| x.abs() > SHARE);
-    for v in posterior.unobservable.iter().filter(|v| !told || state(v)) {
-        out.push(format!("nothing is known along {}", describe(v, &names)));
-    }
-    // With a prior on everything no direction is open, but the data may still say nothing about some: there the
-    // posterior variance is the prior's.
-    let (nx, nt) = (posterior.nx, prior.len());
-    if !told && nt > 0 && prior.iter().all(|d| d.is_finite()) {
-        let ratio =
-            DMatrix::from_fn(nt, nt, |i, j| posterior.arrival[(nx + i, nx + j)] / (prior[i] * prior[j]));
-        let eigen = SymmetricEigen::new(ratio);
-        for (value, vector) in eigen.eigenvalues.iter().zip(eigen.eigenvectors.column_iter()) {
-            if *value > UNSEEN {
-                let direction: Vec<f64> = vector.iter().copied().collect();
-                let words = describe(&direction, &names[nx..]);
-                out.push(format!("the prior alone decides along {words} (in prior deviations)"));
-            }
-        }
-    }
-    out
-}
-
-/// One name a degree of freedom.
-fn state_names(robot: &Model, what: &str) -> Vec<String> {
-    let mut names = Vec::with_capacity(robot.nv());
-    for (i, joint) in robot.joints.iter().enumerate() {
-        if i < robot.first_actuated() {
-            names.extend(
-                ["x", "y", "z", "rx", "ry", "rz"].map(|axis| format!("{what} {axis} of {}", joint.link)),
-            );
-        } else {
-            names.push(format!("{what} of {}", joint.name));
-        }
-    }
-    names
+/// The estimated states as a person reads them, and the torques' corrections.
+fn states_and_noise(problem: &MultibodyProblem, found: Trajectory) -> Result<Trajectory, EstimateError> {
+    let (xs, us) = (problem.states(&found).cloned().collect(), problem.noise(&found)?);
+    Ok(Trajectory { xs, us, theta: found.theta })
 }

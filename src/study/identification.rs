@@ -186,10 +186,8 @@ impl IdentificationStudy<'_> {
     /// The study of logs whose torques are in time; `recorded` are the logs before the delay was taken out.
     fn of_shifted(&self, delay: DelayFinding, recorded: &[MeasurementLog]) -> Result<Findings, StudyError> {
         let (robot, options) = (self.robot, self.options);
-        let mut samples = vec![];
-        for log in self.logs {
-            samples.extend(moving(log, options.smoothing)?);
-        }
+        let moving = |log| moving(log, options.smoothing);
+        let samples = self.logs.iter().map(moving).collect::<Result<Vec<_>, _>>()?.concat();
         let acceleration = match &options.acceleration {
             Some(stated) => stated.clone(),
             None => self.largest_acceleration(recorded)?,
@@ -214,7 +212,7 @@ impl IdentificationStudy<'_> {
             methods::forget_intervals(&mut estimates);
         }
         let estimate = Self::chosen(&estimates, asked)?.z.clone();
-        let unseen = self.validation.map(|log| moving(log, options.smoothing)).transpose()?;
+        let unseen = self.validation.map(moving).transpose()?;
         let seen_by = unseen.as_deref().unwrap_or(&samples);
         let methods = self.method_findings((&estimates, asked), set, &unknown, seen_by);
         let body = self.last_body(&estimate);
@@ -242,6 +240,7 @@ impl IdentificationStudy<'_> {
             base: self.base_finding(&samples)?,
             predictions: self.predictions(&estimate)?,
             validation: self.validated(&estimate)?,
+            validation_ols: self.validated_plainly(&estimates, asked),
             verdict,
             proof: narrowed.as_ref().map(|narrowed| self.proof(narrowed, premises)),
         })
@@ -375,6 +374,17 @@ impl IdentificationStudy<'_> {
         let mut p = extended_parameters(&robot);
         p[..estimate.len()].copy_from_slice(estimate);
         Ok(Some(ValidationFinding::new(&robot, &p, log, self.options.smoothing)?))
+    }
+
+    /// The same by plain least squares, where they are not what is shown. Bodies that they find need not be able to move: then nothing is said.
+    fn validated_plainly(
+        &self,
+        estimates: &methods::Estimates,
+        asked: Estimator,
+    ) -> Option<ValidationFinding> {
+        let plain = estimates.iter().find(|(method, _)| *method == Estimator::Ols && *method != asked);
+        let (_, found) = plain?;
+        self.validated(&found.as_ref().ok()?.z).ok().flatten()
     }
 
     fn predictions(&self, estimate: &[f64]) -> Result<Vec<Prediction>, StudyError> {

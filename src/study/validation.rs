@@ -23,7 +23,7 @@ use crate::robot::Model;
 /// After how many seconds simulations are compared with the recording.
 pub const HORIZONS_S: [f64; 5] = [0.1, 0.25, 0.5, 1.0, 2.0];
 /// From one simulation's start to the next, s.
-const EVERY_S: f64 = 0.25;
+pub(super) const EVERY_S: f64 = 0.25;
 
 /// Why a recording could not be predicted.
 #[derive(Debug, Error)]
@@ -110,7 +110,7 @@ impl ValidationFinding {
             samples: log.samples.len(),
             notes: log.notes(),
             torques: torque_errors(robot, p, &smooth),
-            simulations: simulation_errors(robot, p, log, &smooth)?,
+            simulations: simulation_errors(robot, p, parts(log, &smooth))?,
         })
     }
 }
@@ -145,20 +145,28 @@ struct Sums {
     velocity: Vec<f64>,
 }
 
-fn simulation_errors(
+/// Segments with their filtered states; `smooth` leaves segments of one sample out.
+fn parts<'a>(
+    log: &'a MeasurementLog,
+    smooth: &'a [Moving],
+) -> impl Iterator<Item = (&'a [Sample], &'a [Moving])> {
+    let mut first = 0;
+    log.segments.iter().filter(|s| s.len() >= 2).map(move |segment| {
+        let states = &smooth[first..first + segment.len()];
+        first += segment.len();
+        (&log.samples[segment.clone()], states)
+    })
+}
+
+/// Errors of simulations over segments: their samples, and the filtered states at them.
+pub(super) fn simulation_errors<'a>(
     robot: &Arc<Model>,
     p: &[f64],
-    log: &MeasurementLog,
-    smooth: &[Moving],
-) -> Result<Vec<SimulationError>, ValidationError> {
+    segments: impl Iterator<Item = (&'a [Sample], &'a [Moving])>,
+) -> Result<Vec<SimulationError>, EstimateError> {
     let n = robot.nv();
     let mut sums = vec![Sums { count: 0, position: vec![0.0; n], velocity: vec![0.0; n] }; HORIZONS_S.len()];
-    let mut first = 0;
-    // `smooth` leaves segments of one sample out.
-    for segment in log.segments.iter().filter(|s| s.len() >= 2) {
-        let samples = &log.samples[segment.clone()];
-        let states = &smooth[first..first + samples.len()];
-        first += samples.len();
+    for (samples, states) in segments {
         let problem = known(robot, p, samples)?;
         let (mut from, mut start) = (0, samples[0].t);
         while from + 1 < samples.len() {

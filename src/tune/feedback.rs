@@ -275,7 +275,9 @@ impl<'a> Probe<'a> {
         let pairs: Vec<(&Answer, &Vec<f64>)> =
             Self::worst(&answers).into_iter().flat_map(|a| bodies.iter().map(move |b| (a, b))).collect();
         let law: &Self = self;
-        let of = |(answer, theta): &(&Answer, &Vec<f64>)| law.linear(theta, answer).margin(age_s);
+        let of = |(answer, theta): &(&Answer, &Vec<f64>)| {
+            law.linear(theta, answer).margin(age_s, timing.drive_lag_s)
+        };
         let margins: Vec<LoopMargin> = pairs.par_iter().filter_map(of).collect();
         let largest = |of: &dyn Fn(&Answer) -> f64| answers.iter().map(of).fold(0.0, f64::max);
         FeedbackFigures {

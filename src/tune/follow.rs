@@ -19,12 +19,15 @@ use crate::control::{ChatterWatch, Controller, Measured, RobustController};
 use crate::dynamics::truth::{self, extreme};
 use crate::reach::momentum::CycleTiming;
 use crate::robot::Gains;
+use crate::simulate::DriveLag;
 use crate::trajectory::Bezier;
 
 /// V / V_max beyond which a plan is not followed any further.
 const GONE: f64 = 1e3;
 /// Least distance of two ticks, in periods: ticks that jitter by more than a period still come one after the other.
 const SHORTEST: f64 = 0.1;
+/// Where drives lag, so many steps are taken in the largest time constant.
+const STEPS_IN_A_LAG: f64 = 8.0;
 
 /// What simulated plans used of their tubes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -133,6 +136,8 @@ struct Follower<'a> {
     commands: Vec<Vec<f64>>,
     /// Share of each drive's error and unmodelled torque that stays; none: another at each command.
     drives: Vec<[Option<f64>; 2]>,
+    /// How drives lag; none if they do not.
+    lag: Option<DriveLag>,
 }
 
 impl<'a> Follower<'a> {
@@ -146,7 +151,9 @@ impl<'a> Follower<'a> {
         }
         let mut share = || rng.random_bool(0.5).then(|| extreme(&mut rng));
         let drives = (0..case.robot.dof()).map(|_| [share(), share()]).collect();
-        Self { case, timing, rng, theta, controller, commands: vec![Vec::new(); ticks.len()], ticks, drives }
+        let commands = vec![Vec::new(); ticks.len()];
+        let lag = DriveLag::within(timing.drive_lag_s, case.robot.dof(), rng.clone());
+        Self { case, timing, rng, theta, controller, commands, ticks, drives, lag }
     }
 
     /// Readings and commands in the order of time. A drive that gets two commands obeys the younger one.
@@ -178,10 +185,11 @@ impl<'a> Follower<'a> {
         // Until a command acts, the arm is moved as desired by what acted before.
         let (mut acting, mut r) = (self.command(0, (&q, &dq)), vec![0.0; n]);
         let (mut applied, mut newest) = (self.applied(&acting), None);
+        self.lag.iter_mut().for_each(|lag| lag.hold(&acting));
         for (at, event) in self.events() {
             let pushes: Vec<f64> = r.iter().map(|r: &f64| r.signum()).collect();
             if at > now {
-                (q, dq) = truth::step(robot, &self.theta, (&q, &dq), &applied, &pushes, at - now);
+                (q, dq) = self.moved((q, dq), (&acting, &applied), &pushes, at - now);
                 now = at;
             }
             match event {
@@ -229,6 +237,29 @@ impl<'a> Follower<'a> {
         tau
     }
 
+    /// The state after so long (s) of one command, given with what drives make of it: at once, or as they lag.
+    fn moved(
+        &mut self,
+        (mut q, mut dq): (Vec<f64>, Vec<f64>),
+        (command, applied): (&[f64], &[f64]),
+        pushes: &[f64],
+        length_s: f64,
+    ) -> (Vec<f64>, Vec<f64>) {
+        let robot = &self.case.robot;
+        let Some(lag) = &mut self.lag else {
+            return truth::step(robot, &self.theta, (&q, &dq), applied, pushes, length_s);
+        };
+        let steps = (length_s * STEPS_IN_A_LAG / lag.bound_s()).ceil().max(1.0);
+        lag.redraw();
+        for _ in 0..steps as usize {
+            let h = length_s / steps;
+            let mut torque = |j: usize| lag.follow(j, command[j], h).mean + (applied[j] - command[j]);
+            let acting: Vec<f64> = (0..command.len()).map(&mut torque).collect();
+            (q, dq) = truth::step(robot, &self.theta, (&q, &dq), &acting, pushes, h);
+        }
+        (q, dq)
+    }
+
     /// What the drives make of a command, with what acts besides.
     fn applied(&mut self, command: &[f64]) -> Vec<f64> {
         let mut applied = command.to_vec();
@@ -253,7 +284,7 @@ mod tests {
     use crate::trajectory::JointState;
 
     const TIMING: CycleTiming =
-        CycleTiming { period_s: 1e-3, latency_s: 2.5e-3, delay_s: 1.5e-3, jitter_s: 2e-4 };
+        CycleTiming { period_s: 1e-3, latency_s: 2.5e-3, delay_s: 1.5e-3, jitter_s: 2e-4, drive_lag_s: 0.0 };
 
     /// A plan of half a radian in every joint, with drives that err by so much.
     fn case(drive: DriveBounds) -> Case {

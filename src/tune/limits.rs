@@ -179,7 +179,10 @@ impl ProvableLimits {
         let rate = format!("at {:.0} Hz", 1.0 / self.period_s);
         let more = if self.and_more { "; nothing heavier was tried" } else { "" };
         let mut all = vec![match (&self.proven, self.heaviest_kg) {
-            (None, _) => format!("`{}`: nothing is provable {rate}, not even an empty hand", self.robot),
+            (None, _) => {
+                let gains = "with the gains of its file; `surelift robot tune` looks for others";
+                format!("`{}`: nothing is provable {rate}, not even an empty hand, {gains}", self.robot)
+            }
             (_, 0.0) => {
                 format!("`{}`: an empty hand is provable {rate}, an unknown payload is not", self.robot)
             }

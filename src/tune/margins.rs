@@ -1,8 +1,8 @@
-//! Crossover and phase margin of a linear loop with a delay.
+//! Crossover and phase margin of a linear loop with a delay, and with drives that lag.
 //!
 //! The joints obey M x'' = u, and the law answers u = -(D x' + K x), all of it `a` seconds late: the *age*. The loop is
 //!
-//! L(s) = (D s + K) e^(-a s) / (M s^2).
+//! L(s) = (D s + K) e^(-a s) / (M s^2 (1 + T s)), with T the lag of the drives.
 //!
 //! By the generalised Nyquist criterion (MacFarlane and Postlethwaite 1977) its eigenvalues, the *characteristic loci*, tell how far it is from
 //! instability: the *crossover* is the highest frequency at which one of them has the size 1, and the *phase margin* the least by which
@@ -53,19 +53,19 @@ pub struct LoopMargin {
 }
 
 impl LinearLoop {
-    /// Crossover and phase margin at an age of `age_s` (s); none if no locus passes 1: then no delay alone can make the loop ring.
-    pub fn margin(&self, age_s: f64) -> Option<LoopMargin> {
+    /// Crossover and phase margin at an age of `age_s` (s) of drives that lag by `lag_s` (s); none if no locus passes 1: then no delay alone can make the loop ring.
+    pub fn margin(&self, age_s: f64, lag_s: f64) -> Option<LoopMargin> {
         let steps = ((HIGHEST_HZ / LOWEST_HZ).log10() * A_DECADE as f64).ceil() as usize;
         let at = |i: usize| LOWEST_HZ * (HIGHEST_HZ / LOWEST_HZ).powf(i as f64 / steps as f64);
         let mut margin: Option<LoopMargin> = None;
-        let mut before = self.loci(at(0))?;
+        let mut before = self.loci(at(0), lag_s)?;
         for i in 1..=steps {
-            let now = self.loci(at(i))?;
+            let now = self.loci(at(i), lag_s)?;
             for k in 0..now.len() {
                 if (before[k].norm() > 1.0) == (now[k].norm() > 1.0) {
                     continue;
                 }
-                let (hz, locus) = self.crossing(k, (at(i - 1), before[k]), at(i))?;
+                let (hz, locus) = self.crossing(k, (at(i - 1), before[k]), at(i), lag_s)?;
                 let turned = (locus.arg() + PI + PI).rem_euclid(TAU) - PI;
                 let phase_deg = (turned - TAU * hz * age_s).to_degrees();
                 let least = margin.map_or(phase_deg, |m| m.phase_deg.min(phase_deg));
@@ -82,21 +82,25 @@ impl LinearLoop {
         k: usize,
         (mut low, mut locus): (f64, Complex<f64>),
         mut high: f64,
+        lag_s: f64,
     ) -> Option<(f64, Complex<f64>)> {
         let above = locus.norm() > 1.0;
         for _ in 0..HALVINGS {
             let middle = (low * high).sqrt();
-            locus = self.loci(middle)?[k];
+            locus = self.loci(middle, lag_s)?[k];
             if (locus.norm() > 1.0) == above { low = middle } else { high = middle }
         }
         Some(((low * high).sqrt(), locus))
     }
 
     /// Eigenvalues of the loop without its delay at `hz`, by their size; none if the mass matrix is singular.
-    fn loci(&self, hz: f64) -> Option<Vec<Complex<f64>>> {
+    fn loci(&self, hz: f64, lag_s: f64) -> Option<Vec<Complex<f64>>> {
         let s = Complex::new(0.0, TAU * hz);
         let complex = |x: f64| Complex::new(x, 0.0);
-        let answer = self.velocity_gain.map(complex) / s + self.position_gain.map(complex) / (s * s);
+        let mut answer = self.velocity_gain.map(complex) / s + self.position_gain.map(complex) / (s * s);
+        if lag_s > 0.0 {
+            answer /= complex(1.0) + s * lag_s;
+        }
         let loop_at = self.mass.map(complex).lu().solve(&answer)?;
         if !loop_at.iter().all(|x| x.re.is_finite() && x.im.is_finite()) {
             return None;
@@ -147,13 +151,13 @@ mod tests {
     #[test]
     fn two_scalar_loops_in_any_coordinates_are_those_loops() {
         for turn in [0.0, 0.4, 1.3] {
-            let found = loops([(200.0, 5.0), (60.0, 40.0)], turn).margin(3e-3).unwrap();
+            let found = loops([(200.0, 5.0), (60.0, 40.0)], turn).margin(3e-3, 0.0).unwrap();
             let [(fast, first), (_, second)] = [scalar(200.0, 5.0, 3e-3), scalar(60.0, 40.0, 3e-3)];
             assert!((found.crossover_hz / (fast / TAU) - 1.0).abs() < 1e-5, "{found:?}");
             assert!((found.phase_deg - first.min(second)).abs() < 1e-3, "{found:?}, {first}, {second}");
         }
         // Nothing is answered: nothing crosses over.
-        assert_eq!(loops([(0.0, 1.0), (0.0, 1.0)], 0.2).margin(1.0), None);
+        assert_eq!(loops([(0.0, 1.0), (0.0, 1.0)], 0.2).margin(1.0, 0.0), None);
     }
 
     /// Rounding keeps some Schur forms from ever being exact; the loop of such a state is told all the same, and in time.
@@ -176,7 +180,7 @@ mod tests {
                 velocity_gain: loud.clone() + random(-9.0, -7.0),
                 position_gain: loud * 5.0,
             };
-            told += usize::from(law.margin(1e-3).is_some());
+            told += usize::from(law.margin(1e-3, 0.0).is_some());
         }
         assert!(told > 30, "{told} of 40");
     }
@@ -186,7 +190,7 @@ mod tests {
         for bad in [f64::NAN, f64::INFINITY] {
             let mut broken = loops([(200.0, 5.0), (60.0, 40.0)], 0.3);
             broken.velocity_gain[(0, 1)] = bad;
-            assert_eq!(broken.margin(1e-3), None);
+            assert_eq!(broken.margin(1e-3, 0.0), None);
         }
     }
 
@@ -218,7 +222,7 @@ mod tests {
         #[test]
         fn loops_with_a_margin_settle_and_loops_without_grow(mu in 20.0f64..300.0, share in 0.02f64..0.4, age in 0.3f64..2.5) {
             let (k, age) = (share * mu, age / mu);
-            let phase = loops([(mu, k), (0.5 * mu, k)], 0.7).margin(age).unwrap().phase_deg;
+            let phase = loops([(mu, k), (0.5 * mu, k)], 0.7).margin(age, 0.0).unwrap().phase_deg;
             let worst = growth(mu, k, age).max(growth(0.5 * mu, k, age));
             prop_assume!(phase.abs() > 3.0);
             prop_assert_eq!(worst > 1.0, phase < 0.0, "{} degrees, grows to {}", phase, worst);

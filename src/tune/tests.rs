@@ -54,7 +54,7 @@ fn told_of_the_feedback(study: &TuningProblem, report: &Report, options: &TuneOp
         |study: &TuningProblem| feedback::feedback(&study.arm, gains, &curves, (&study.timing, options.seed));
     let found = &report.feedback;
     assert_eq!(*found, told(study).unwrap());
-    let own = CycleTiming { period_s: 1e-3, latency_s: 0.0, delay_s: 0.0, jitter_s: 0.0 };
+    let own = CycleTiming { period_s: 1e-3, latency_s: 0.0, delay_s: 0.0, jitter_s: 0.0, drive_lag_s: 0.0 };
     assert_eq!((study.timing, found.age_s), (own, own.age_s()));
     // The law acts within a few ticks: its gain is at least a part of what a tick may do to the transmission alone.
     assert!(found.velocity_gain.iter().all(|d| *d > 10.0 && *d < 1e5), "{found:?}");
@@ -163,6 +163,12 @@ fn gains_are_replaced_and_every_other_line_stays() {
         alpha = 20.0\nv_max = 0.0001\nperiod_s = 0.001\n\n[joints.one]\nk_r = 7\n";
     assert_eq!(text, expected);
     assert!(write::edited("name = \"a\"", &gains, &[]).unwrap_err().contains("[control]"));
+    // What was told of gains without a search is replaced by what a search finds.
+    let told = TOML.replace(
+        "# Found by `surelift robot tune`:",
+        "# Not found by a search. What `surelift robot tune` tells of these:",
+    );
+    assert!(told != TOML && write::edited(&told, &gains, &proof).unwrap() == expected);
     let short = write::edited("extends = \"z1\"\n", &gains, &[]).unwrap();
     assert_eq!(short, "extends = \"z1\"\n\n[control]\nk_r = 10.0\nalpha = 20.0\nv_max = 0.0001\n");
 }

@@ -10,6 +10,8 @@ use crate::robot::{self, Gains};
 
 /// First and last line of the evidence; what stands between them belongs to this module.
 const BEGIN: &str = "# Found by `surelift robot tune`:";
+/// The first line where nothing was looked for.
+const TOLD: &str = "# Not found by a search. What `surelift robot tune` tells of these:";
 const END: &str = "# (end of what was found)";
 
 /// The evidence as comment lines: the command, and what was measured.
@@ -26,7 +28,7 @@ pub fn evidence(report: &Report, command: &str) -> Vec<String> {
     };
     let proven = &report.proven;
     let mut lines = vec![
-        BEGIN.to_owned(),
+        if command.split(' ').any(|word| word == "--own") { TOLD } else { BEGIN }.to_owned(),
         format!("#   {command}"),
         format!("# Set: {}. {} candidates, {} of use.", report.about, report.tried, report.useful.len()),
         format!("# Half-widths of the commands over {} plans: {}.", proven.plans, widths(proven)),
@@ -112,7 +114,7 @@ pub fn edited(text: &str, gains: &Gains, evidence: &[String]) -> Result<String, 
     out.extend(values.iter().map(|(key, value)| format!("{key} = {value:?}")));
     let mut old = false;
     for line in &lines[start + 1..end] {
-        old |= line.trim() == BEGIN;
+        old |= [BEGIN, TOLD].contains(&line.trim());
         let key = line.split('=').next().unwrap_or("").trim();
         if !old && !values.iter().any(|(own, _)| *own == key) {
             out.push((*line).to_owned());

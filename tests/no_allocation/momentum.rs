@@ -10,6 +10,9 @@ use surelift::trajectory::{Bezier, JointState};
 
 use super::{allocations, arm};
 
+const TIMING: CycleTiming =
+    CycleTiming { period_s: 1e-3, latency_s: 5e-4, delay_s: 5e-4, jitter_s: 0.0, drive_lag_s: 0.0 };
+
 #[test]
 fn the_momentum_law_does_not_allocate_and_gives_numbers() {
     let robot = Arc::new(arm());
@@ -18,7 +21,7 @@ fn the_momentum_law_does_not_allocate_and_gives_numbers() {
     let curve = Bezier::to_rest(&start, &[0.5, 0.2, 2.7, -1.7, 0.0, 0.3, 1.2], 1.0).unwrap();
     let tube = MomentumTube {
         gains: MomentumGains { k_r: 6.0, kappa: 60.0 },
-        timing: CycleTiming { period_s: 1e-3, latency_s: 5e-4, delay_s: 5e-4, jitter_s: 0.0 },
+        timing: TIMING,
         robust_nm: vec![10.0; n],
         noise_nms: vec![0.05; n],
         lag_nms2: vec![0.05; n],
@@ -32,6 +35,7 @@ fn the_momentum_law_does_not_allocate_and_gives_numbers() {
         noise_nms: vec![0.05; n],
         lag_nms2: vec![0.1; n],
         sign_band_rad_s: vec![0.1; n],
+        carried_nms: vec![],
         momentum_fall: fall,
         lag_fall: fall,
     };

@@ -155,6 +155,7 @@ fn what_the_proof_does_not_cover_is_refused() {
     );
     assert!(late(&|t| t.command_delay_max_s = 1e-3).contains("`timing.command_delay_max_s`"));
     assert!(late(&|t| t.jitter_max_s = 1e-5).contains("`timing.jitter_max_s`"));
+    assert!(late(&|t| t.drive_lag_max_s = 1e-5).contains("`timing.drive_lag_max_s`"));
     let survey = good.problem().unwrap().survey(4);
     for part in [&survey[1..], &survey[..4], &[], &[survey[0].clone(), survey[4].clone()]] {
         let problem = good.problem().unwrap();

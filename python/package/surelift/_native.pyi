@@ -47,7 +47,8 @@ class Model:
     @property
     def joint_names(self) -> list[str]: ...
     @property
-    def frame_names(self) -> list[str]: ...
+    def frame_names(self) -> list[str]:
+        """Frames that the robot TOML names, then the URDF's links."""
     def nominal_parameters(self) -> Array:
         """(p,): m, h, I (xx, xy, yy, xz, yz, zz) of each body about and in its joint's frame; then F_c, F_v, I_a, beta of
         each joint."""
@@ -64,7 +65,7 @@ class Model:
     def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
         """Y with Y @ theta[:10 * bodies] = torques of the links: (n, 10 bodies) or (N, n, 10 bodies). Fixed bases only."""
     def frame_placement(self, frame: str, q: ArrayLike) -> Array:
-        """Placement of a named frame, or of a link, in the base frame: (4, 4) or (N, 4, 4)."""
+        """Placement of a named frame, or of a link of the URDF, in the base frame: (4, 4) or (N, 4, 4)."""
     def frame_jacobian(self, frame: str, q: ArrayLike) -> Array:
         """(6, nv) or (N, 6, nv): velocity of the frame's origin, then angular velocity, along the base frame's axes."""
 
@@ -190,6 +191,24 @@ class Driver(Protocol):
     def gripper(self, closes: bool) -> None:
         """The hand is to close, or to open. Returns at once."""
 
+class SimulatedArm:
+    """An arm that the library simulates, for `Job`: no call of Python slows its control cycle down. Its true parameters and the noise of its sensors are drawn
+    by `seed` from everything that the arm's files leave open."""
+
+    def __init__(
+        self,
+        arm: Arm,
+        start: ArrayLike,
+        objects: Sequence[tuple[float, Sequence[float], Sequence[float]]] = ...,
+        scene: Optional[Scene] = None,
+        seed: int = 0,
+    ) -> None:
+        """At rest at `start` (n,). `objects`: what the hand takes, one after the other, each as its mass (kg), and its centre and full side lengths (m) in the
+        tool frame once it is held."""
+    @property
+    def time_s(self) -> float:
+        """Time since it was made."""
+
 class Job:
     """An arm and what is done with it, one call after the other. Every motion is proven before it begins.
 
@@ -197,7 +216,9 @@ class Job:
     lost then: its own drives have to hold it.
     """
 
-    def __init__(self, arm: Arm, driver: Driver, scene: Optional[Scene] = None, seed: int = 0) -> None: ...
+    def __init__(
+        self, arm: Arm, driver: Union[Driver, SimulatedArm], scene: Optional[Scene] = None, seed: int = 0
+    ) -> None: ...
     def move_to(self, goal: ArrayLike) -> None:
         """Goes to a configuration (n,) with an empty hand, and rests there."""
     def grasp(

@@ -1,7 +1,7 @@
 //! Attacks on what plans of the momentum law say, for arms whose readings and commands are late: the arm is simulated under the law, and at every step all that
 //! the plan says of its states is held against it.
 //!
-//! Ages, delays and jitter are drawn within the file's bounds and at their ends ([`Lateness`]). Readings are off so that a joint's momentum error looks smaller than
+//! Ages, delays and jitter are drawn within the file's bounds and at their ends ([`Lateness`]), and so are the lags of drives ([`DriveLag`]). Readings are off so that a joint's momentum error looks smaller than
 //! it is, and all that acts beside the commands pushes that joint out. The plant is that of [`truth`].
 
 use std::sync::Arc;
@@ -22,13 +22,15 @@ use crate::plan::propose::cells;
 use crate::reach::PreparedSet;
 use crate::reach::momentum::BoundedTube;
 use crate::robot::{Arm, Scene};
-use crate::simulate::Lateness;
+use crate::simulate::{DriveLag, Lateness};
 use crate::trajectory::{Bezier, JointState, PiecewiseBezier};
 
 /// Motions drawn before it is said that none can be proven for an arm. The number is only there to end.
 const ATTEMPTS: usize = 30;
 /// The arm is looked at, and what pushes it may change, at least so often, s: a quarter of a usual control period.
 const STEP_S: f64 = 2.5e-4;
+/// Where drives lag, so many times in the largest time constant at least.
+const STEPS_IN_A_LAG: f64 = 8.0;
 /// The law goes on for so long after the plan has ended, s: some ages, and a few time constants of position errors.
 const REST_S: f64 = 0.3;
 
@@ -95,6 +97,9 @@ impl LateCase {
             pushes: vec![0.0; n],
         };
         let Some(mut late) = Lateness::new(&self.robot, rng.random()) else { return 0 };
+        let mut lag = DriveLag::new(&self.robot, rng.random());
+        plant.stand(&mut lag);
+        let step_s = lag.as_ref().map_or(STEP_S, |lag| STEP_S.min(lag.bound_s() / STEPS_IN_A_LAG));
         let mut controller = MomentumController::new(self.robot.clone(), self.plan.clone());
         let (mut t, mut states, mut tau) = (0.0, 0, vec![0.0; n]);
         let period_s = self.plan.tube.timing.period_s;
@@ -109,10 +114,11 @@ impl LateCase {
             plant.push(&momentum, rng);
             while t < end {
                 late.arrive(t);
-                let next = late.until(end.min(t + STEP_S)).max(t.next_up());
-                plant.look(t, late.acting(), beyond, ledger);
-                if let Some(command) = late.acting() {
-                    plant.step(command, beyond, next - t);
+                let next = late.until(end.min(t + step_s)).max(t.next_up());
+                let torque = late.acting().map(|command| followed(&mut lag, command, next - t));
+                plant.look(t, torque.as_deref(), beyond, ledger);
+                if let Some(torque) = torque {
+                    plant.step(&torque, beyond, next - t);
                 }
                 late.remember(next, (&plant.q, &plant.dq));
                 (t, states) = (next, states + 1);
@@ -122,7 +128,30 @@ impl LateCase {
     }
 }
 
+/// What drives make of a command over the next `length_s`, N m: held at what it is at the end, where the share of older commands is least.
+fn followed(lag: &mut Option<DriveLag>, command: &[f64], length_s: f64) -> Vec<f64> {
+    let Some(lag) = lag else { return command.to_vec() };
+    lag.redraw();
+    command.iter().enumerate().map(|(j, x)| lag.follow(j, *x, length_s).end).collect()
+}
+
 impl Plant<'_> {
+    /// The arm stands by its drives, with what static friction and unmodelled torques leave to them at an end of what they may: they push out then.
+    fn stand(&self, lag: &mut Option<DriveLag>) {
+        let Some(lag) = lag else { return };
+        let zero = vec![0.0; self.q.len()];
+        let bias = truth::needed(&self.robot, &self.theta, [&self.q, &zero, &zero, &zero]);
+        let ratio = self.robot.uncertainty().breakaway_ratio;
+        let torque: Vec<f64> = (0..zero.len())
+            .map(|j| {
+                let dry = ratio * self.robot.joint_parameters(&self.theta, j).coulomb;
+                let push = if j % 2 == 0 { 1.0 } else { -1.0 };
+                bias[j] + push * (dry + self.robot.drive(j).unmodelled_nm)
+            })
+            .collect();
+        lag.hold(&torque);
+    }
+
     /// r at `t` seconds of the plan.
     fn r(&self, t: f64) -> Vec<f64> {
         let (desired, k_r) = (self.case.plan.curve.state(t), self.case.plan.tube.gains.k_r);

@@ -3,6 +3,7 @@
 use crate::enclose::Rounding;
 use crate::reach::PreparedSet;
 use crate::reach::momentum::{MomentumPredecessor, MomentumTube, NeededAtStart, jumps, needed_at_start};
+use crate::reach::upward::{add_up, mul_up};
 use crate::robot::Arm;
 use crate::trajectory::Pieces;
 
@@ -22,6 +23,13 @@ pub(super) fn needed<R: Rounding>(
         return Ok(None);
     };
     check(robot, before)?;
+    let timing = before.tube.timing;
+    if timing.drive_lag_s > 0.0 && !(curve.duration_s() > timing.window_s()) {
+        let expected =
+            format!("more than {:e}: for so long the drives remember the plan before", timing.window_s());
+        let what = "duration, s,".to_owned();
+        return Err(StartRefusal::Constant { what, found: curve.duration_s(), expected }.into());
+    }
     continuous::<R>(robot, before, curve)?;
     let needed = needed_at_start::<R>(robot, before, (set, curve));
     let turns = || {
@@ -45,6 +53,7 @@ pub(super) fn covered(
         ("latency_s", now.1.latency_s, then.1.latency_s),
         ("delay_s", now.1.delay_s, then.1.delay_s),
         ("jitter_s", now.1.jitter_s, then.1.jitter_s),
+        ("drive_lag_s", now.1.drive_lag_s, then.1.drive_lag_s),
     ];
     for (what, found, was) in same {
         if found != was {
@@ -53,11 +62,12 @@ pub(super) fn covered(
         }
     }
     let least = tube.narrowest_until(0.0);
+    let carried = carried(robot, tube, needed)?;
     for (j, joint) in robot.joints.iter().enumerate() {
         let radius = (least.robust_nm[j] / least.gains.kappa).next_down() + least.noise_nms[j];
         let wide = [
-            ("radius of p", radius.next_down(), needed.radius_nms[j]),
-            ("noise_nms", least.noise_nms[j], needed.noise_nms[j]),
+            ("radius of p", radius.next_down(), more(needed.radius_nms[j], carried(j, 1.0))),
+            ("noise_nms", least.noise_nms[j], more(needed.noise_nms[j], carried(j, 2.0))),
             ("lag_nms2", least.lag_nms2[j], needed.lag_nms2[j]),
         ];
         for (what, found, need) in wide {
@@ -68,6 +78,38 @@ pub(super) fn covered(
         }
     }
     Ok(())
+}
+
+/// A sum, rounded up if there is anything to add.
+fn more(x: f64, besides: f64) -> f64 {
+    if besides > 0.0 { add_up(x, besides) } else { x }
+}
+
+/// What commands of the plan before that drives remember make of the momentum error of a joint, so many times, N m s, rounded up. Refuses a tube that has less, or for
+/// whose position errors it is not known.
+fn carried(
+    robot: &Arm,
+    tube: &MomentumTube,
+    needed: &NeededAtStart,
+) -> Result<impl Fn(usize, f64) -> f64, StartRefusal> {
+    let widest = tube.widest_from(0.0);
+    let known = needed.carried.as_ref();
+    let impulse = known.map(|carried| carried.impulse_nms(&widest.robust_nm));
+    for (j, joint) in robot.joints.iter().enumerate() {
+        let refuse = |what: &str, found: f64, expected: String| {
+            let what = format!("{what} of joint '{}' at the start", joint.name);
+            Err(StartRefusal::Constant { what, found, expected })
+        };
+        let (Some(known), Some(impulse)) = (known, &impulse) else { break };
+        let own = tube.start.as_ref().and_then(|start| start.carried_nms.get(j).copied()).unwrap_or(0.0);
+        if !(own >= impulse[j]) {
+            return refuse("carried_nms", own, format!("at least {}", impulse[j]));
+        }
+        if !(widest.lag_nms2[j] <= known.most_lag_nms2[j]) {
+            return refuse("lag_nms2", widest.lag_nms2[j], format!("at most {}", known.most_lag_nms2[j]));
+        }
+    }
+    Ok(move |j: usize, times: f64| impulse.as_ref().map_or(0.0, |impulse| mul_up(times, impulse[j])))
 }
 
 /// Refuses a predecessor that is none.

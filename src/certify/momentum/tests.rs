@@ -9,7 +9,8 @@ use crate::reach::momentum::{CycleTiming, Fall, MomentumGains, WideStart};
 use crate::robot::{Gains, TimingBounds, load};
 use crate::trajectory::{Bezier, JointState, PiecewiseBezier};
 
-const TIMING: CycleTiming = CycleTiming { period_s: 1e-3, latency_s: 2e-4, delay_s: 3e-4, jitter_s: 0.0 };
+const TIMING: CycleTiming =
+    CycleTiming { period_s: 1e-3, latency_s: 2e-4, delay_s: 3e-4, jitter_s: 0.0, drive_lag_s: 0.0 };
 const PARTITION: Partition = Partition { cells: 12, depth: 2 };
 /// When the second plan takes over, s.
 const AT_S: f64 = 0.9;
@@ -90,6 +91,7 @@ fn case() -> Case {
             lag_nms2: above(&later.lag_nms2, &needed.lag_nms2),
             sign_band_rad_s: later.sign_band_rad_s.clone(),
             noise_nms,
+            carried_nms: vec![],
             momentum_fall: fall,
             lag_fall: fall,
         };
@@ -145,12 +147,14 @@ fn constants_that_are_too_small_are_refused_by_name() {
         reading_age_max_s: TIMING.latency_s,
         command_delay_max_s: TIMING.delay_s,
         jitter_max_s: 0.0,
+        drive_lag_max_s: 0.0,
     };
     late(own).unwrap();
     for (named, timing) in [
         ("latency_s: expected at least 0.00021", TimingBounds { reading_age_max_s: 2.1e-4, ..own }),
         ("delay_s: expected at least 0.00031", TimingBounds { command_delay_max_s: 3.1e-4, ..own }),
         ("jitter_s: expected at least 0.00001", TimingBounds { jitter_max_s: 1e-5, ..own }),
+        ("drive_lag_s: expected at least 0.00002", TimingBounds { drive_lag_max_s: 2e-5, ..own }),
     ] {
         let said = late(timing).unwrap_err();
         assert!(said.contains(named), "{named}: {said}");

@@ -18,10 +18,10 @@ impl DiscreteProblem {
             let at = along.at(k);
             self.place(at, &mut space);
             let v = &at.x[self.mechanism.pose_numbers()..];
-            let p = match self.form {
-                DiscreteForm::Impulses => self.impulse(at.u, 0, &space.geometry),
-                DiscreteForm::Changes => vec![],
-            };
+            let mut p = vec![];
+            if self.form == DiscreteForm::Impulses {
+                self.impulse(at.u, 0, &space.geometry, &mut p);
+            }
             let (mechanism, geometry) = (&space.mechanism, &space.geometry);
             let start = Start { mechanism, geometry, v, controls: &self.log.controls[k] };
             if space.step[0].usual_solutions(&self.equations, start, &p) > 1 {

@@ -18,7 +18,8 @@ impl DiscreteProblem {
         model: &mut StageModel,
     ) {
         let (nv, n, nu) = (self.equations.nv, model.n(), at.u.len());
-        let size = self.equations.size();
+        // Padded, which makes the elimination fast.
+        let (size, width) = (self.equations.size(), n.next_multiple_of(8));
         let weight = self.weights.kappa / self.weights.angle_rad.powi(2);
         for (i, u) in at.u.iter().enumerate() {
             model.add_direct(*u, i, weight);
@@ -26,26 +27,26 @@ impl DiscreteProblem {
         for i in 0..self.steps() {
             let mut slopes = std::mem::take(&mut space.slopes);
             slopes.clear();
-            slopes.resize(size * n, 0.0);
+            slopes.resize(size * width, 0.0);
             self.step_slopes(k, at, i, space, &mut slopes);
             space.slopes = slopes;
             let d = &mut space.slopes;
-            space.step[i].elimination.solve(d, n, 0);
-            d[..nv * n].iter_mut().for_each(|x| *x = -*x);
+            space.step[i].elimination.solve(d, width, 0);
+            d[..nv * width].iter_mut().for_each(|x| *x = -*x);
             // Velocities from the first step, configuration from the last one.
             if i == 0 {
-                (0..nv).for_each(|r| model.jac.col_mut(nv + r).copy_from_slice(&d[r * n..(r + 1) * n]));
+                (0..nv).for_each(|r| model.jac.col_mut(nv + r).copy_from_slice(&d[r * width..][..n]));
             }
             if i + 1 == self.steps() {
-                self.move_rows(&space.step[i].y, &space.slopes, self.equations.h, nu, model);
+                self.move_rows(&space.step[i].y, &space.slopes[..nv * width], self.equations.h, nu, model);
             }
         }
     }
 
     /// Slopes of the equations of step `i` by (u, q, v, theta), row-major, into zeros.
     fn step_slopes(&self, k: usize, at: Point<'_>, i: usize, space: &mut DiscreteSpace, d: &mut [f64]) {
-        let (nv, nu, nt) = (self.equations.nv, at.u.len(), self.unknowns.len());
-        let n = nu + 2 * nv + nt;
+        let (nv, nu) = (self.equations.nv, at.u.len());
+        let (first, width) = (nu + 2 * nv, d.len() / self.equations.size());
         let v = &at.x[self.mechanism.pose_numbers()..];
         let start = Start {
             mechanism: &space.mechanism,
@@ -56,13 +57,13 @@ impl DiscreteProblem {
         let y = &space.step[i].y;
         self.equations.fill_slopes(start, &space.friction[i], y, &self.parameters, nu, d);
         for (c, unknown) in self.unknowns.iter().enumerate() {
-            for row in d.chunks_exact_mut(n) {
-                row[n - nt + c] *= unknown.scale;
+            for row in d.chunks_exact_mut(width) {
+                row[first + c] *= unknown.scale;
             }
         }
         match self.impulses {
-            OutsideImpulses::Hinges => self.hinge_slopes(at.u, n, &space.geometry, d),
-            _ => (0..nv).for_each(|r| d[r * n + i * nv + r] = -1.0),
+            OutsideImpulses::Hinges => self.hinge_slopes(at.u, width, &space.geometry, d),
+            _ => (0..nv).for_each(|r| d[r * width + i * nv + r] = -1.0),
         }
     }
 
@@ -87,19 +88,19 @@ impl DiscreteProblem {
         }
     }
 
-    /// The configuration's part of the dynamics: moved by h w, whose slopes are `dw`.
+    /// The configuration's part of the dynamics: moved by h w, whose slopes are `dw`, row-major, at least as wide as the model.
     fn move_rows(&self, w: &[f64], dw: &[f64], h: f64, nu: usize, model: &mut StageModel) {
-        let n = model.n();
+        let (n, width) = (model.n(), dw.len() / self.equations.nv);
         for b in 0..self.mechanism.bodies.len() {
             let (turn, slope) = move_slopes(&(three(w, 6 * b + 3) * h));
             for i in 0..3 {
                 let linear = model.jac.col_mut(6 * b + i);
-                axpy(h, &dw[(6 * b + i) * n..(6 * b + i + 1) * n], linear);
+                axpy(h, &dw[(6 * b + i) * width..][..n], linear);
                 linear[nu + 6 * b + i] += 1.0;
                 let angular = model.jac.col_mut(6 * b + 3 + i);
                 for l in 0..3 {
                     let r = 6 * b + 3 + l;
-                    axpy(h * slope[(i, l)], &dw[r * n..(r + 1) * n], angular);
+                    axpy(h * slope[(i, l)], &dw[r * width..][..n], angular);
                     angular[nu + r] += turn[(i, l)];
                 }
             }

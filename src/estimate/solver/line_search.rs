@@ -56,7 +56,8 @@ impl<P: EstimationProblem> Solver<'_, P> {
     /// A linear step ([`Rollout::Multiple`]) leaves gaps of second order, and its merit is no judge of them: with little
     /// weight on gaps they grow from one step to the next while the cost falls, with much of it good steps are turned down
     /// (Maratos' effect). So where a linear step leaves more of them than there were, the same step is tried with the
-    /// dynamics integrated under its feedback, which is its correction of second order, and judged by that.
+    /// dynamics integrated under its feedback, which is its correction of second order, and judged by that. The linear step need not be finished
+    /// for that.
     pub(super) fn line_search(&mut self, goal: Goal, trials: &mut usize) -> Option<f64> {
         let open = self.options.feasibility * self.records.len() as f64;
         let bounded = self.options.marginal;
@@ -64,19 +65,16 @@ impl<P: EstimationProblem> Solver<'_, P> {
         let longest = 1.0 / strain.max(1.0);
         for halving in 0..HALVINGS {
             let length = longest * 0.5f64.powi(halving);
-            let linear = self.trial(self.options.rollout, length, goal, trials);
-            let grown = linear.is_none_or(|(_, violation)| violation > goal.most(length).max(open));
-            let good = |trial: Option<(bool, f64)>| trial.is_some_and(|(good, _)| good);
-            let take = if self.options.rollout == Rollout::Multiple && grown {
-                match self.trial(Rollout::Feasible, length, goal, trials) {
+            let most = goal.most(length).max(open);
+            let mut take = self.trial(self.options.rollout, length, goal, most, trials);
+            if self.options.rollout == Rollout::Multiple && take.is_none() {
+                take = self.trial(Rollout::Feasible, length, goal, f64::INFINITY, trials);
+                if take.is_none() {
                     // Where it cannot be integrated at all, the linear step is all there is.
-                    None => good(linear) && good(self.trial(Rollout::Multiple, length, goal, trials)),
-                    corrected => good(corrected),
+                    take = self.trial(Rollout::Multiple, length, goal, f64::INFINITY, trials);
                 }
-            } else {
-                good(linear)
-            };
-            if take {
+            }
+            if take == Some(true) {
                 self.take_trial();
                 return Some(length);
             }
@@ -84,21 +82,22 @@ impl<P: EstimationProblem> Solver<'_, P> {
         None
     }
 
-    /// Whether a step of this length is good enough, and its violation; nothing where the model is not defined.
+    /// Whether a step of this length is good enough; nothing where the model is not defined, or a linear step violates more than `most`.
     fn trial(
         &mut self,
         rollout: Rollout,
         length: f64,
         goal: Goal,
+        most: f64,
         trials: &mut usize,
-    ) -> Option<(bool, f64)> {
+    ) -> Option<bool> {
         *trials += 1;
-        let (cost, violation) = self.try_step(rollout, length)?;
+        let (cost, violation) = self.try_step(rollout, length, most)?;
         let merit = cost + self.marginal.cost(self.problem, &self.theta) + goal.penalty * violation;
         let least = ARMIJO * length * goal.promised.min(0.0);
         let open = self.options.feasibility * self.records.len() as f64;
         let good = merit <= goal.reference + least + 1e-13 * goal.reference.abs();
-        Some((good && (!goal.closing || violation <= goal.most(length).max(open)), violation))
+        Some(good && (!goal.closing || violation <= goal.most(length).max(open)))
     }
 
     /// Takes the whole step of scoring, or as much of it as the model's domain allows. (What it opens of gaps, the
@@ -107,7 +106,7 @@ impl<P: EstimationProblem> Solver<'_, P> {
         for halving in 0..HALVINGS {
             *trials += 1;
             let length = 0.5f64.powi(halving);
-            if self.try_step(self.options.rollout, length).is_some() {
+            if self.try_step(self.options.rollout, length, f64::INFINITY).is_some() {
                 self.take_trial();
                 return Some(length);
             }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
@@ -13,23 +13,28 @@ use crate::estimate::problem::{EstimationProblem, Point, Trajectory};
 use crate::linear::dense::axpy;
 
 impl<P: EstimationProblem> Solver<'_, P> {
-    /// Rolls out a trial step; its cost and violation, or nothing where the model is not defined.
-    pub(super) fn try_step(&mut self, rollout: Rollout, length: f64) -> Option<(f64, f64)> {
+    /// Rolls out a trial step; its cost and violation, or nothing where the model is not defined. A linear step whose violation exceeds `most` is not
+    /// finished: nothing either.
+    pub(super) fn try_step(&mut self, rollout: Rollout, length: f64, most: f64) -> Option<(f64, f64)> {
         self.theta.copy_from_slice(&self.now.theta);
         axpy(length, &self.step.theta, &mut self.theta);
+        let most = if rollout == Rollout::Multiple { most } else { f64::INFINITY };
+        let mut finished = true;
         match rollout {
-            Rollout::Multiple => self.move_all(length),
+            Rollout::Multiple => finished = self.move_all(length, most),
             Rollout::Feasible => self.integrate_through(length, 1.0 - length),
             Rollout::Single => self.integrate_through(length, 0.0),
         }
         self.problem.constrain_parameters(&self.theta, &mut self.constraints);
-        let totals = self.totals().ok().filter(|(c, v)| c.is_finite() && v.is_finite());
+        let totals =
+            self.totals().ok().filter(|(c, v)| finished && c.is_finite() && v.is_finite() && *v <= most);
         self.problem.constrain_parameters(&self.now.theta, &mut self.constraints);
         totals
     }
 
-    /// States and inputs along the step, gaps and costs, all stages in parallel.
-    fn move_all(&mut self, length: f64) {
+    /// States and inputs along the step, gaps and costs, all stages in parallel; false if some stages alone violate more than `most`, for then the
+    /// others were left out.
+    fn move_all(&mut self, length: f64, most: f64) -> bool {
         let block = block_length(self.records.len(), self.threads.len());
         let along = Along {
             problem: self.problem,
@@ -38,6 +43,8 @@ impl<P: EstimationProblem> Solver<'_, P> {
             theta: &self.theta,
             records: &self.records,
             length,
+            most,
+            exceeded: AtomicBool::new(false),
         };
         *self.claimed.get_mut() = 0;
         let claimed = &self.claimed;
@@ -49,6 +56,7 @@ impl<P: EstimationProblem> Solver<'_, P> {
                 .with_max_len(1)
                 .for_each(|thread| along.blocks(thread, claimed, block));
         }
+        !along.exceeded.into_inner()
     }
 
     /// Integrates stage after stage with feedback; each gap keeps the share `keep` of what it was.
@@ -96,6 +104,9 @@ struct Along<'a, P> {
     theta: &'a [f64],
     records: &'a [Mutex<StageRecord>],
     length: f64,
+    /// Violation beyond which no stage more is evaluated, and whether it is reached.
+    most: f64,
+    exceeded: AtomicBool,
 }
 
 impl<P: EstimationProblem> Along<'_, P> {
@@ -103,7 +114,7 @@ impl<P: EstimationProblem> Along<'_, P> {
     fn blocks(&self, thread: &mut ThreadStorage<P::Workspace>, claimed: &AtomicUsize, block: usize) {
         loop {
             let start = claimed.fetch_add(1, Ordering::Relaxed) * block;
-            if start >= self.records.len() {
+            if start >= self.records.len() || self.exceeded.load(Ordering::Relaxed) {
                 return;
             }
             self.range(thread, start..(start + block).min(self.records.len()));
@@ -113,6 +124,7 @@ impl<P: EstimationProblem> Along<'_, P> {
     /// Consecutive stages; each state is moved once, the one after the last of them as well.
     fn range(&self, thread: &mut ThreadStorage<P::Workspace>, range: Range<usize>) {
         self.look_ahead(thread, range.start);
+        let mut violation = 0.0;
         for k in range {
             let record = &mut *unlocked(&self.records[k]);
             record.x.copy_from_slice(&thread.ahead);
@@ -122,6 +134,11 @@ impl<P: EstimationProblem> Along<'_, P> {
                 self.look_ahead(thread, k + 1);
             }
             self.evaluate(thread, k, record);
+            violation += record.violation;
+            if violation > self.most {
+                self.exceeded.store(true, Ordering::Relaxed);
+                return;
+            }
         }
     }
 

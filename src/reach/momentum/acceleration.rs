@@ -12,7 +12,9 @@
 //! ```
 //!
 //! Until the first command of a plan from rest acts the arm stands. Until that of a plan that follows another acts, the bound of the one before
-//! holds: whoever takes over keeps both for as long as a command may be late.
+//! holds: whoever takes over keeps both for as long as a command may be late. Drives that lag then go on with both commands for a while: beside what the next law
+//! feeds forward the one before has no more than U_j ([`super::CarriedCommands`]), and of an average of both the larger bound is true. What holds
+//! an arm at rest before its first command is within rho_j of what is fed forward, which is no more than u_j.
 
 use crate::enclose::Counted;
 use crate::reach::cell::{Span, TIME};
@@ -23,11 +25,11 @@ use crate::trajectory::{DesiredMotion, Pieces};
 use super::constants::MomentumTube;
 use super::report::MomentumReport;
 
-/// Bounds of |ddq_j| along `curve` under `tube` (rad/s^2), given the reports on spans that together are all of its time. `None` where a joint may have no
+/// Bounds of |ddq_j| along `curve` under `tube` (rad/s^2), where drives remember torques of `carried` (N m) of a plan before, given the reports on spans that together are all of its time. `None` where a joint may have no
 /// transmission inertia, as nothing is then known of M here.
 pub fn accelerations(
     set: &PreparedSet,
-    tube: &MomentumTube,
+    (tube, carried): (&MomentumTube, Option<&[f64]>),
     curve: Pieces<'_>,
     reports: &[MomentumReport],
 ) -> Option<Vec<f64>> {
@@ -37,7 +39,8 @@ pub fn accelerations(
         return None;
     }
     // u never grows: this is the largest, with what its own arithmetic is off by.
-    let robust = tube.widest_from(0.0).robust_nm;
+    let mut robust = tube.widest_from(0.0).robust_nm;
+    robust.iter_mut().zip(carried.unwrap_or_default()).for_each(|(u, carried)| *u = u.max(*carried));
     let mut most = vec![0.0f64; n];
     for report in reports {
         let pushed = |i: usize| add_up(report.rho_nm[i], robust[i]);
@@ -72,7 +75,8 @@ mod tests {
         let n = robot.dof();
         let set = PreparedSet::new(&robot, &ParameterSet::around_nominal(&robot));
         let curve = Bezier::to_rest(&JointState::at_rest(&[0.1, 0.2, 0.0]), &[0.9, -0.7, 0.2], 1.0).unwrap();
-        let timing = CycleTiming { period_s: 1e-3, latency_s: 0.0, delay_s: 0.0, jitter_s: 0.0 };
+        let timing =
+            CycleTiming { period_s: 1e-3, latency_s: 0.0, delay_s: 0.0, jitter_s: 0.0, drive_lag_s: 0.0 };
         let tube = MomentumTube {
             gains: MomentumGains { k_r: 5.0, kappa: 50.0 },
             timing,
@@ -104,14 +108,21 @@ mod tests {
             let (mut tube, mut reports) = (tube.clone(), quiet.clone());
             tube.robust_nm[i] = robust;
             reports.iter_mut().for_each(|report| report.rho_nm[i] = rho);
-            let found = accelerations(&set, &tube, pieces, &reports).unwrap();
+            let found = accelerations(&set, (&tube, None), pieces, &reports).unwrap();
             let pushed = (rho + robust) / least;
             let near = |found: f64, expected: f64| (1.0..1.01).contains(&(found / expected));
             // The enclosure of the motion over a span is a little wide.
             let share = found[i] / (desired(i) + pushed);
             assert!((1.0..1.03).contains(&share), "joint {i}: {share}");
+            // Drives may remember a larger torque of the plan before, and a smaller one is none.
+            let mut carried = vec![0.0; n];
+            for (torque, robust) in [(4.4, 4.4), (0.3, robust)] {
+                carried[i] = torque;
+                let found = accelerations(&set, (&tube, Some(&carried)), pieces, &reports[40..]).unwrap();
+                assert!(near(found[i], (rho + robust) / least), "joint {i}: {found:?}");
+            }
             // Where nothing is to be done, the push alone.
-            let rest = accelerations(&set, &tube, pieces, &reports[40..]).unwrap();
+            let rest = accelerations(&set, (&tube, None), pieces, &reports[40..]).unwrap();
             assert!(near(rest[i], pushed), "joint {i}: {rest:?}");
             for j in (0..n).filter(|&j| j != i) {
                 let other = set.set().lower()[robot.joint_index(j).armature];
@@ -121,6 +132,6 @@ mod tests {
         // A joint without transmission inertia may have any acceleration, as far as is known here.
         let mut light = ParameterSet::around_nominal(&robot);
         light.bounds().0[robot.joint_index(1).armature] = 0.0;
-        assert!(accelerations(&PreparedSet::new(&robot, &light), &tube, pieces, &quiet).is_none());
+        assert!(accelerations(&PreparedSet::new(&robot, &light), (&tube, None), pieces, &quiet).is_none());
     }
 }

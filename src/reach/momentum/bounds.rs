@@ -29,9 +29,10 @@ pub struct StateBounds {
 
 impl StateBounds {
     /// Bounds that hold, from the reports on spans that together are all of the plan's time; `None` where there is no bound of accelerations.
+    /// What drives that lag remember of a plan before is `carried`, N m ([`super::CarriedCommands::torque_nm`]).
     pub fn of(
         set: &PreparedSet,
-        tube: &MomentumTube,
+        (tube, carried): (&MomentumTube, Option<&[f64]>),
         curve: Pieces<'_>,
         reports: &[MomentumReport],
     ) -> Option<Self> {
@@ -41,7 +42,7 @@ impl StateBounds {
             (0..n).map(|j| RESERVE * most(&|report| of(report, j))).collect()
         };
         let at_rest = |report: &MomentumReport, x: f64| if report.needs.span == Span::Rest { x } else { 0.0 };
-        let accelerations = accelerations(set, tube, curve, reports)?;
+        let accelerations = accelerations(set, (tube, carried), curve, reports)?;
         Some(Self {
             position_error_rad: list(&|report, j| report.position_error_rad[j]),
             rest_error_rad: list(&|report, j| at_rest(report, report.position_error_rad[j])),

@@ -4,7 +4,8 @@
 //! |p_j| <= P_j and |M_0 e|_j <= E_j, with M_0 at the desired position.
 //!
 //! # Proven
-//! *Times.* The forms hold at all times that are at most twice the age before the span or after it. So everything that one moment depends on (the
+//! *Times.* The forms hold at all times that are at most twice the age before the span or after it, and where drives lag so much earlier as they
+//! remember ([`super::lag`]); those of the last span also at all times after it. So everything that one moment depends on (the
 //! reading and the tick of the command in effect, and the time that it is meant for) is in the moment's own cell. Before its start and
 //! after its end the desired motion rests where it starts and ends, with the velocity and acceleration that it has there, none; the jerk is none
 //! there either, which is added. A plan that starts in motion needs nothing before its start here: [`super::needed_at_start`] sees to that.
@@ -151,7 +152,7 @@ fn along<const N: usize, R: Rounding>(
 ) -> DesiredMotion<N, R> {
     let Span::Between(t0, t1) = span else { return curve.enclose_rest(j) };
     let around = 2.0 * tube.timing.age_s();
-    let (from, to) = ((t0 - around).next_down(), (t1 + around).next_up());
+    let (from, to) = ((t0 - tube.timing.with_memory(around)).next_down(), (t1 + around).next_up());
     within(curve, j, (from, to))
 }
 

@@ -22,17 +22,28 @@ pub struct CycleTiming {
     pub delay_s: f64,
     /// j: what two ticks may be farther apart than the period.
     pub jitter_s: f64,
+    /// T: a drive's torque follows its command with a first-order lag of at most so long ([`super::lag`]).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub drive_lag_s: f64,
+}
+
+/// Plans of arms whose drives do not lag stay as they are.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
+fn is_zero(x: &f64) -> bool {
+    *x == 0.0
 }
 
 impl CycleTiming {
     /// What the arm's file states.
     pub fn of(arm: &Arm) -> Self {
-        let TimingBounds { reading_age_max_s, command_delay_max_s, jitter_max_s } = arm.timing();
+        let TimingBounds { reading_age_max_s, command_delay_max_s, jitter_max_s, drive_lag_max_s } =
+            arm.timing();
         Self {
             period_s: arm.gains().period_s,
             latency_s: reading_age_max_s,
             delay_s: command_delay_max_s,
             jitter_s: jitter_max_s,
+            drive_lag_s: drive_lag_max_s,
         }
     }
 
@@ -48,6 +59,7 @@ impl CycleTiming {
             ("latency_s", self.latency_s, own.latency_s),
             ("delay_s", self.delay_s, own.delay_s),
             ("jitter_s", self.jitter_s, own.jitter_s),
+            ("drive_lag_s", self.drive_lag_s, own.drive_lag_s),
         ];
         let (what, x, least) = all.into_iter().find(|(_, x, least)| !(x >= least))?;
         small(what, x, format!("at least {least}, as the robot's file states"))
@@ -83,9 +95,10 @@ impl CycleTiming {
 
     /// How long before and after a switch of plans the law before and its readings may still matter, s; rounded up.
     ///
-    /// Proof: the next law's first readings are at most s_max old, and its first command acts within d_max + h + j of the switch.
+    /// Proof: the next law's first readings are at most s_max old, and its first command acts within d_max + h + j of the switch. Drives that lag remember
+    /// commands for [`CycleTiming::memory_s`] more.
     pub fn window_s(&self) -> f64 {
-        add_up(self.age_s(), CLOCK_ROUNDING_S)
+        self.with_memory(add_up(self.age_s(), CLOCK_ROUNDING_S))
     }
 
     /// The first number that is none: period above zero, the others not below.
@@ -95,7 +108,12 @@ impl CycleTiming {
         if !(self.period_s > 0.0 && self.period_s.is_finite()) {
             return wrong("period_s", self.period_s, "a finite number above 0");
         }
-        let others = [("latency_s", self.latency_s), ("delay_s", self.delay_s), ("jitter_s", self.jitter_s)];
+        let others = [
+            ("latency_s", self.latency_s),
+            ("delay_s", self.delay_s),
+            ("jitter_s", self.jitter_s),
+            ("drive_lag_s", self.drive_lag_s),
+        ];
         let (what, x) = others.into_iter().find(|(_, x)| !(*x >= 0.0 && x.is_finite()))?;
         wrong(what, x, "a finite number not below 0")
     }
@@ -137,8 +155,11 @@ impl MomentumTube {
         add_up(div_up(self.robust_nm[j], self.gains.kappa), self.noise_nms[j])
     }
 
-    /// kappa a (1 - F_jj) e for a largest 1 - F_jj: at most 1 is allowed. Rounded up.
+    /// kappa a (1 - F_jj) e for a largest 1 - F_jj: at most 1 is allowed. With drives that lag [`CycleTiming::patience_s`] stands for a e. Rounded up.
     pub fn gain(&self, reaction: f64) -> f64 {
+        if self.timing.drive_lag_s > 0.0 {
+            return mul_up(mul_up(self.gains.kappa, reaction), self.timing.patience_s());
+        }
         let e = std::f64::consts::E.next_up();
         mul_up(mul_up(self.gains.kappa, self.timing.age_s()), mul_up(reaction, e))
     }
@@ -177,7 +198,7 @@ mod tests {
     use super::*;
 
     const TIMING: CycleTiming =
-        CycleTiming { period_s: 1e-3, latency_s: 4e-4, delay_s: 6e-4, jitter_s: 1e-4 };
+        CycleTiming { period_s: 1e-3, latency_s: 4e-4, delay_s: 6e-4, jitter_s: 1e-4, drive_lag_s: 0.0 };
 
     #[test]
     fn times_are_those_of_readings_and_commands() {
@@ -215,6 +236,7 @@ mod tests {
             assert!(fault(&|t| t.timing.latency_s = bad).starts_with("latency_s"));
             assert!(fault(&|t| t.timing.delay_s = bad).starts_with("delay_s"));
             assert!(fault(&|t| t.timing.jitter_s = bad).starts_with("jitter_s"));
+            assert!(fault(&|t| t.timing.drive_lag_s = bad).starts_with("drive_lag_s"));
             assert!(fault(&|t| t.robust_nm[1] = bad).starts_with("robust_nm"));
             assert!(fault(&|t| t.noise_nms[0] = bad).starts_with("noise_nms"));
             assert!(fault(&|t| t.lag_nms2[0] = bad).starts_with("lag_nms2"));

@@ -59,6 +59,22 @@ impl Coupling {
     }
 }
 
+impl Coupling {
+    /// Bounds of the entries of 1 - F, of either sign.
+    pub fn entries(&self) -> BoundMatrix {
+        let n = self.reaction.len();
+        let mut bounds = BoundMatrix::zero(n);
+        for j in 0..n {
+            for i in 0..n {
+                let boxed = self.boxed.as_ref().map_or(f64::INFINITY, |boxed| boxed.across.at(j, i));
+                let ordered = self.ordered.as_ref().map_or(f64::INFINITY, |ordered| ordered.across(j, i));
+                bounds.set(j, i, if i == j { self.reaction[j].1 } else { boxed.min(ordered) });
+            }
+        }
+        bounds
+    }
+}
+
 /// Bounds over the cell; `None` if M may be too far from M_0 for any. Leaves `moved` of the workspace placed at the positions of the tube.
 pub(super) fn coupling<const N: usize, R: Rounding>(
     robot: &Arm,

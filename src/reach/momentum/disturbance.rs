@@ -8,9 +8,10 @@
 //! * T at the tube's state less T at the desired one, at t: regressors' difference times theta_0, and |difference| g besides; viscous friction
 //!   of the error's speed.
 //! * T of the desired motion at t less T at the time t_f that the command was meant for: no more than the largest rate over the cell times
-//!   [`super::CycleTiming::command_shift_s`].
+//!   [`super::CycleTiming::command_shift_s`], and where drives lag times [`super::CycleTiming::average_shift_s`] for their average ([`super::lag`]).
 //! * T of the desired motion at t_f less the nominal torque: what the set's box leaves ([`crate::reach::law::sums`]), and Coulomb friction. Where the desired
 //!   speed is beyond the sign band, the true one has its sign and is beyond the stiction speed at all times at which the command may act.
+//! * What drives that lag remember of commands that are too old to count: [`forgotten`].
 //! * The drive's error and unmodelled torque, gravity's direction, and the rounding of the nominal torque, of v and of their sum. What the evaluation of the
 //!   desired motion is off by goes through the nominal torque's own arithmetic, for all parameters of the set.
 //!
@@ -31,6 +32,7 @@ use crate::scalar::{Dual, Scalar};
 
 use super::cell::{CellNumbers, CellRadii, MomentumCell};
 use super::constants::MomentumTube;
+use super::lag::FORGOTTEN;
 use super::workspace::MomentumWorkspace;
 
 /// What is bounded of one joint.
@@ -105,7 +107,7 @@ pub(super) fn mismatch(
     (along, radii): (&CellNumbers, &CellRadii),
     parts: &Parts,
 ) -> Joints<Mismatch> {
-    let shift = tube.timing.command_shift_s();
+    let timing = tube.timing;
     let noise = misreading(robot, tube, (along, radii), &parts.mass_error);
     let of = |j: usize| {
         let part = &parts.joints[j];
@@ -114,7 +116,7 @@ pub(super) fn mismatch(
         let rho_nm = sum_up([
             part.by_set_nm,
             part.followed_nm,
-            mul_up(part.rate, shift),
+            mul_up(part.rate, timing.average_shift_s()),
             part.tilt_nm,
             drive.error_nm,
             mul_up(drive.error_ratio, command),
@@ -122,12 +124,21 @@ pub(super) fn mismatch(
             part.rounding_nm,
             mul_up(LAW_ROUNDOFF, command),
         ]);
-        let passing = mul_up(shift, along.speeds[j][1]);
+        let rho_nm = forgotten(robot, tube, j).map_or(rho_nm, |forgotten| add_up(rho_nm, forgotten));
+        let passing = mul_up(timing.with_memory(timing.command_shift_s()), along.speeds[j][1]);
         let stiction = robot.gains().stiction_speed_rad_s;
         let sign_band_rad_s = sum_up([stiction, part.error_rad_s, passing, part.evaluation_rad_s]);
         Mismatch { nominal_nm, rho_nm, noise_nms: noise[j], sign_band_rad_s }
     };
     (0..robot.dof()).map(of).collect()
+}
+
+/// What commands that are too old to count add to a drive that lags, N m: their share, which is missing of the others, and what the drive's error in
+/// proportion makes of it.
+fn forgotten(robot: &Arm, tube: &MomentumTube, j: usize) -> Option<f64> {
+    let twice = mul_up(2.0 * FORGOTTEN, robot.joints[j].limits.torque);
+    let charged = mul_up(twice, 1.0 + robot.drive(j).error_ratio.next_up());
+    (tube.timing.drive_lag_s > 0.0).then_some(charged)
 }
 
 /// |nominal torque| and what the box leaves of it, along the desired motion.
@@ -268,7 +279,7 @@ pub(super) fn misreading(
 
 /// What plain arithmetic is off by: nominal torques (N m), and entries of M_0.
 pub(super) struct PlainArithmetic {
-    torque: Joints<f64>,
+    pub torque: Joints<f64>,
     pub mass_error: Vec<f64>,
 }
 

@@ -31,18 +31,42 @@
 //! fall before t_1 ([`super::WideStart`]). The same for the other sign.
 //!
 //! So the widths of the plan before are carried over by |J|, and what an age may add is x: of second order, some thousandths of P.
+//!
+//! *Drives that lag* ([`super::lag`]). Then w is the age and W, and from t_1 on, until w after t_s, commands c of the plan before are remembered, with a share m(t)
+//! of at most e^(-(t - t_1) / T). Had c been what the next law feeds forward at t and v*_j = sat(kappa' q_j, u'_j), the theorem would hold with a reading of
+//! no age for them. In truth they differ from that by at most U_j + u'_j, where U_j bounds |c_j - what is fed forward|: u_j of the plan before and what the
+//! nominal torques of the two sets are apart over the window. The drive's error in proportion k_j grows with it. So let q be p' from t_1 on less
+//! what that difference does: as m integrates to T at most,
+//!
+//! ```text
+//! |p'_j - q_j| <= y_j = T sum_i |(1 - F)_ji| (1 + k_i) (U_i + u'_i).
+//! ```
+//!
+//! With P' >= |J| P + x + y the number P'_j - y_j - q_j is what the lemma is about from t_1 on, and P'_j - x_j - y_j - (J_s p)_j before; it does not fall at t_1.
+//! Readings from before t_1 are off by N'_w + 2 x + y, later ones by the misreadings of their cell and 2 y: both are asked of N'. P' and N' do not fall
+//! before w after t_s, and from then on z = P'_j - p'_j is larger still. Within the tube that the plan starts with (1 - F)_ji is bounded for
+//! position errors up to [`ROOM`] times E', and a start with larger ones is refused.
 
 use crate::enclose::{Affine, Interval, Rounding};
+use crate::inertia::{ARMATURE, COULOMB, INERTIAL, OFFSET, VISCOUS};
 use crate::reach::cell::{Joints, TIME, symbols};
+use crate::reach::law::{TorqueRow, Upward, sums};
 use crate::reach::prepared_set::PreparedSet;
+use crate::reach::roundoff::LAW_ROUNDOFF;
 use crate::reach::upward::{add_up, mul_up, sum_up};
 use crate::robot::Arm;
+use crate::scalar::Scalar;
 use crate::trajectory::{DesiredMotion, Pieces};
 
 use super::cell::{CellNumbers, MomentumCell, nominal_mass, times_inverse, within};
 use super::constants::MomentumTube;
+use super::coupling::coupling;
 use super::disturbance::{misreading, plain_arithmetic};
+use super::matrix::BoundMatrix;
 use super::workspace::MomentumWorkspace;
+
+/// Position errors at the start for which what drives remember is bounded, over those that are needed there.
+const ROOM: f64 = 4.0;
 
 /// A plan that the law follows until another one takes over.
 #[derive(Debug, Clone, Copy)]
@@ -66,6 +90,32 @@ pub struct NeededAtStart {
     pub noise_nms: Joints<f64>,
     /// E'_j, N m s^2.
     pub lag_nms2: Joints<f64>,
+    /// What drives that lag remember of the plan before, which the others are without.
+    pub carried: Option<CarriedCommands>,
+}
+
+/// Commands of the plan before that drives which lag remember when the next law's come.
+#[derive(Debug, Clone)]
+pub struct CarriedCommands {
+    /// T, s.
+    drive_lag_s: f64,
+    /// (1 + k_j) U_j: what the torques that they make differ by from what the next law feeds forward, N m.
+    pub torque_nm: Joints<f64>,
+    /// 1 + k_j.
+    erring: Joints<f64>,
+    /// |(1 - F)_ji|.
+    reaction: BoundMatrix,
+    /// Largest E'_j at the start for which this holds, N m s^2.
+    pub most_lag_nms2: Joints<f64>,
+}
+
+impl CarriedCommands {
+    /// y_j, N m s, for a next plan whose robust torques are cut at `robust_nm` at its start.
+    pub fn impulse_nms(&self, robust_nm: &[f64]) -> Joints<f64> {
+        let apart = |j: usize| add_up(self.torque_nm[j], mul_up(self.erring[j], robust_nm[j]));
+        let apart: Joints<f64> = (0..robust_nm.len()).map(apart).collect();
+        (0..apart.len()).map(|j| mul_up(self.drive_lag_s, self.reaction.row_times(j, &apart))).collect()
+    }
 }
 
 /// Upper bounds of the jumps of the desired position, velocity and acceleration of each joint at a switch.
@@ -181,7 +231,48 @@ impl<'a, const N: usize, R: Rounding> Switch<'a, N, R> {
         let (lag_nms2, _) = across(&old.radii.lag, &self.apart.0);
         let read = self.misread(&radius_nms, &lag_nms2, space)?;
         let noise_nms = (0..n).map(|j| sum_up([read[j], changes[j], changes[j]])).collect();
-        Some(NeededAtStart { radius_nms, noise_nms, lag_nms2 })
+        let carried = if before.tube.timing.drive_lag_s > 0.0 {
+            Some(self.carried((&old_tube, &old), (&radius_nms, &lag_nms2), space)?)
+        } else {
+            None
+        };
+        Some(NeededAtStart { radius_nms, noise_nms, lag_nms2, carried })
+    }
+
+    /// What drives remember.
+    fn carried(
+        &self,
+        (old_tube, old): (&MomentumTube, &MomentumCell<N, R>),
+        (radius_nms, lag_nms2): (&[f64], &[f64]),
+        space: &mut MomentumWorkspace<N, R>,
+    ) -> Option<CarriedCommands> {
+        let robot = self.robot;
+        let n = robot.dof();
+        let most_lag_nms2: Joints<f64> = lag_nms2.iter().map(|lag| ROOM * lag).collect();
+        let tube = self.still(radius_nms, &most_lag_nms2);
+        let next = self.cell(self.set, &tube, space)?;
+        let reaction = coupling(robot, self.set, &next, space)?.entries();
+        let erring: Joints<f64> =
+            (0..n).map(|j| (1.0 + robot.drive(j).error_ratio.next_up()).next_up()).collect();
+        let (fed, feeds) =
+            (fed_forward(robot, self.before.set, old, space), fed_forward(robot, self.set, &next, space));
+        let of = |j: usize| {
+            let rounded = mul_up(4.0 * LAW_ROUNDOFF, robot.joints[j].limits.torque);
+            mul_up(erring[j], sum_up([old_tube.robust_nm[j], (fed[j] - feeds[j]).sup_abs(), rounded]))
+        };
+        let torque_nm = (0..n).map(of).collect();
+        let drive_lag_s = self.before.tube.timing.drive_lag_s;
+        Some(CarriedCommands { drive_lag_s, torque_nm, erring, reaction, most_lag_nms2 })
+    }
+
+    /// A tube with these radii that does not narrow.
+    fn still(&self, radius_nms: &[f64], lag_nms2: &[f64]) -> MomentumTube {
+        MomentumTube {
+            robust_nm: vec![0.0; radius_nms.len()],
+            noise_nms: radius_nms.to_vec(),
+            lag_nms2: lag_nms2.to_vec(),
+            ..self.before.tube.widest_from(self.before.at_s)
+        }
     }
 
     /// N'_w: what the next law misreads of momenta within these radii.
@@ -191,15 +282,37 @@ impl<'a, const N: usize, R: Rounding> Switch<'a, N, R> {
         lag_nms2: &[f64],
         space: &mut MomentumWorkspace<N, R>,
     ) -> Option<Joints<f64>> {
-        let n = self.robot.dof();
-        let tube = MomentumTube {
-            robust_nm: vec![0.0; n],
-            noise_nms: radius_nms.to_vec(),
-            lag_nms2: lag_nms2.to_vec(),
-            ..self.before.tube.widest_from(self.before.at_s)
-        };
+        let tube = self.still(radius_nms, lag_nms2);
         let cell = self.cell(self.set, &tube, space)?;
         let rounding = plain_arithmetic(self.robot, self.set, &cell, space);
         Some(misreading(self.robot, &tube, (&cell.along, &cell.radii), &rounding.mass_error))
     }
+}
+
+/// Ranges of what a law with the centre of `set` feeds forward along the desired motion of `cell`, whatever its sign bands, N m.
+fn fed_forward<const N: usize, R: Rounding>(
+    robot: &Arm,
+    set: &PreparedSet,
+    cell: &MomentumCell<N, R>,
+    space: &mut MomentumWorkspace<N, R>,
+) -> Joints<Interval> {
+    let n = robot.dof();
+    let rounding = plain_arithmetic(robot, set, cell, space);
+    let of = |f: &dyn Fn(usize) -> Affine<N, R>| -> Joints<Affine<N, R>> { (0..n).map(f).collect() };
+    let (q, dq) = (of(&|j| cell.desired[j].q), of(&|j| cell.desired[j].dq));
+    let ddq = of(&|j| cell.desired[j].ddq);
+    space.desired.sweep(robot, &q, &dq, &dq, &ddq);
+    let y = space.desired_regressor.torque(robot, &space.desired);
+    let of = |j: usize| {
+        let row = TorqueRow::new(y, (j, INERTIAL * n), dq[j], ddq[j]);
+        let c = set.joint(j).0;
+        let own = dq[j].scale(c[VISCOUS]) + ddq[j].scale(c[ARMATURE]) + Affine::constant(c[OFFSET]);
+        let (torque, _) = sums(set, j, (own, Upward(0.0)), (&row, &row));
+        let (speed, dry) = (dq[j].interval(), c[COULOMB].abs());
+        // None within the band, of one sign beyond.
+        let low = if speed.lower() > 0.0 { 0.0 } else { -dry };
+        let high = if speed.upper() < 0.0 { 0.0 } else { dry };
+        torque.widen(rounding.torque[j]).interval() + Interval::new(low, high)
+    };
+    (0..n).map(of).collect()
 }

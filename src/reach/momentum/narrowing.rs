@@ -62,6 +62,10 @@ pub struct WideStart {
     pub lag_nms2: Vec<f64>,
     /// Sign bands, rad/s.
     pub sign_band_rad_s: Vec<f64>,
+    /// What commands of the plan before that drives remember make of the momentum errors at most, N m s ([`super::CarriedCommands`]); none where
+    /// drives do not lag.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub carried_nms: Vec<f64>,
     /// How u and N fall.
     pub momentum_fall: Fall,
     /// How E and the sign band fall.
@@ -134,12 +138,16 @@ impl MomentumTube {
     }
 
     /// Times from which on, and until which, the constants matter over `span` of a plan of this duration, s: those of the states in
-    /// its cell, which begin twice the age before it, and those of the commands that act in it, whose clock may be rounded.
+    /// its cell, which begin twice the age before it and what drives remember, and those of the commands that act in it, whose clock may be rounded. Where drives
+    /// lag, moments after the plan's end that still depend on commands before it are the last cell's.
     pub(super) fn reach_of(&self, span: Span, duration_s: f64) -> (f64, f64) {
         let age_s = self.timing.age_s();
+        let before_s = self.timing.with_memory(2.0 * age_s);
         match span {
-            Span::Between(t0, t1) => ((t0 - 2.0 * age_s).next_down(), add_up(t1, age_s)),
-            Span::Rest => ((duration_s - 2.0 * age_s).next_down(), f64::INFINITY),
+            Span::Between(t0, t1) => {
+                ((t0 - before_s).next_down(), add_up(t1, self.timing.with_memory(age_s)))
+            }
+            Span::Rest => ((duration_s - before_s).next_down(), f64::INFINITY),
         }
     }
 
@@ -149,6 +157,15 @@ impl MomentumTube {
         let until_s = self.reach_of(span, 0.0).1;
         let left = |start: &WideStart| (start.momentum_fall.share(until_s), start.lag_fall.share(until_s));
         self.start.as_ref().map_or((0.0, 0.0), left)
+    }
+
+    /// Over a span that begins while drives may remember the plan before: N_j, and what readings of momenta may be off by besides misreadings, which is twice what
+    /// its commands make; N m s.
+    pub fn noise_while_carried(&self, span: Span, j: usize) -> Option<(f64, f64)> {
+        let Span::Between(begins_s, _) = span else { return None };
+        let start = self.start.as_ref().filter(|_| begins_s <= self.timing.window_s())?;
+        let besides = mul_up(2.0, *start.carried_nms.get(j)?);
+        Some((start.noise_nms[j] * (1.0 - 2.0 * LAW_ROUNDOFF), besides))
     }
 
     /// Rates from `t` seconds of the plan on.
@@ -187,6 +204,14 @@ impl MomentumTube {
                     "start {what}: expected finite numbers not below the later ones, found {x} for {least}"
                 ));
             }
+        }
+        let carried = &start.carried_nms;
+        if !carried.is_empty() && carried.len() != self.robust_nm.len() {
+            let (expected, found) = (self.robust_nm.len(), carried.len());
+            return Some(format!("start carried_nms: expected {expected} values or none, found {found}"));
+        }
+        if let Some(x) = carried.iter().find(|x| !(**x >= 0.0 && x.is_finite())) {
+            return Some(format!("start carried_nms: expected finite numbers not below 0, found {x}"));
         }
         let least_s = self.timing.window_s();
         for (what, Fall { hold_s, rate_1_s }) in

@@ -102,6 +102,11 @@ impl Ordered {
         some.then_some(Self { reaction, row, reach, half })
     }
 
+    /// Bound of |F_ji| for another joint i.
+    pub fn across(&self, j: usize, i: usize) -> f64 {
+        add_up(self.row.at(j, i), mul_up(self.reach[j], self.half.at(i, i).sqrt().next_up()))
+    }
+
     /// The least d known with (1 - F_jj) d >= |sum_{i != j} F_ji x_i| + `besides` for all |x_i| <= `pushed`_i; infinite if none is.
     ///
     /// With g(d) = (f(d) + (C y)_j d) / (C y)_j, which does not fall, f(d) <= 0 is g(d) <= d; and then g(g(d)) <= g(d).

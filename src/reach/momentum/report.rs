@@ -66,9 +66,15 @@ impl MomentumNeeds {
 
     /// Whether the constants of `tube` are as large as this span needs them; then the theorem holds over it.
     pub fn covered_by(&self, tube: &MomentumTube) -> bool {
+        let bears = |(j, noise): (usize, &f64)| {
+            let carried = tube.noise_while_carried(self.span, j);
+            carried.is_none_or(|(own, besides)| own >= add_up(*noise, besides))
+        };
+        let bears_carried = self.noise_nms.iter().enumerate().all(bears);
         let tube = self.least_of(tube);
         let all = |have: &[f64], need: &[f64]| have.iter().zip(need).all(|(have, need)| have >= need);
         self.gain <= 1.0
+            && bears_carried
             && all(&tube.robust_nm, &self.robust_nm)
             && all(&tube.noise_nms, &self.noise_nms)
             && all(&tube.lag_nms2, &self.lag_nms2)

@@ -20,7 +20,8 @@ mod order;
 /// The moment that is looked at, s.
 const T: f64 = 0.37;
 const GAINS: MomentumGains = MomentumGains { k_r: 6.0, kappa: 100.0 };
-const TIMING: CycleTiming = CycleTiming { period_s: 1e-4, latency_s: 0.0, delay_s: 0.0, jitter_s: 0.0 };
+const TIMING: CycleTiming =
+    CycleTiming { period_s: 1e-4, latency_s: 0.0, delay_s: 0.0, jitter_s: 0.0, drive_lag_s: 0.0 };
 
 struct Case {
     robot: Arm,
@@ -219,6 +220,62 @@ fn a_command_that_acts_at_another_time_is_charged_with_the_torques_rate() {
     let theta = case.set.center();
     let rate = (case.desired_torque(theta, T + 1e-5) - case.desired_torque(theta, T - 1e-5)) / 2e-5;
     near(&charged, |j| 2e-4 * rate[j].abs(), 4e-4);
+}
+
+/// The largest of `of` over the times that a moment at T depends on, where drives remember a lag.
+fn most_remembered(lag_s: f64, of: impl Fn(f64) -> f64) -> f64 {
+    let (before, after) = (10.0 * lag_s + 2e-4, 2e-4);
+    (0..=200).map(|k| of(T - before + (before + after) * f64::from(k) / 200.0)).fold(0.0, f64::max)
+}
+
+/// By the torque's rate over the average age of what a drive remembers, and by what it has forgotten.
+#[test]
+fn drives_that_lag_are_charged_with_what_torques_change_meanwhile() {
+    const LAG_S: f64 = 1e-4;
+    let drive = DriveBounds { error_nm: 0.0, error_ratio: 0.5, unmodelled_nm: 0.0 };
+    for erring in [false, true] {
+        let with = |case: &mut Case| {
+            if erring {
+                case.robot = case.robot.with_drives(vec![drive; 7]).unwrap();
+            }
+        };
+        let charged = case(1e-6, with).charged(|case| case.tube.timing.drive_lag_s = LAG_S);
+        let case = case(1e-6, |_| {});
+        let theta = case.set.center();
+        let rate =
+            |t: f64| (case.desired_torque(theta, t + 1e-5) - case.desired_torque(theta, t - 1e-5)) / 2e-5;
+        for (j, found) in charged.iter().enumerate() {
+            let changed = LAG_S * most_remembered(LAG_S, |t| rate(t)[j].abs());
+            let forgotten = 2.0 * 4.54e-5 * case.robot.joints[j].limits.torque;
+            // A drive errs in proportion to its largest command, which was larger before.
+            let coulomb = theta[case.robot.joint_index(j).coulomb] * case.curve.state(T).dq[j].signum();
+            let torque = |t: f64| (case.desired_torque(theta, t)[j] + coulomb).abs();
+            let larger = most_remembered(LAG_S, torque) - most_remembered(0.0, torque);
+            let besides = if erring { 0.5 * (larger.max(0.0) + forgotten) } else { 0.0 };
+            let exact = changed + forgotten + besides;
+            assert!(*found >= exact - 1e-6, "joint {j}: {found} below {exact}");
+            let room = if erring { 0.3 * changed + 0.1 * exact } else { 0.1 * changed };
+            assert!(*found <= exact + room + 2e-3, "joint {j}: {found} for {exact}");
+        }
+    }
+}
+
+/// A command that a drive still remembers may have relied on a sign that the joint must not have lost since.
+#[test]
+fn signs_that_drives_remember_have_to_last() {
+    const LAG_S: f64 = 3e-3;
+    let band =
+        |lag_s: f64| case(1e-6, |case| case.tube.timing.drive_lag_s = lag_s).report().needs.sign_band_rad_s;
+    let (with, without) = (band(LAG_S), band(0.0));
+    let case = case(1e-6, |_| {});
+    for j in 0..7 {
+        let most = most_remembered(LAG_S, |t| case.curve.state(t).ddq[j].abs());
+        let (found, exact) = (with[j] - without[j], 10.0 * LAG_S * most);
+        assert!(
+            found >= exact * (1.0 - 1e-6) && found <= 1.03 * exact + 2e-3,
+            "joint {j}: {found} for {exact}"
+        );
+    }
 }
 
 #[test]

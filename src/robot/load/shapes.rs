@@ -94,7 +94,8 @@ impl ReadMesh<'_> {
         let part = |(k, capsule): (usize, &Capsule)| {
             let name = if one { self.of.name.clone() } else { format!("{}.{}", self.of.name, k + 1) };
             let collision = Collision::of_capsule(name, &capsule.placed(&self.placement.frame));
-            CollisionPart { link: self.link.to_owned(), joint: self.placement.body, collision }
+            let (link, joint) = (self.link.to_owned(), self.placement.body);
+            CollisionPart { link, joint, collision, holds_mesh: true }
         };
         capsules.iter().enumerate().map(part).collect()
     }

@@ -1,6 +1,7 @@
 use super::*;
 use crate::robot::Arm;
 
+mod frames;
 mod reference;
 
 fn gen3() -> Arm {

@@ -201,3 +201,42 @@ fn arms_of_all_kinds_load_from_their_urdf_alone_and_from_what_is_proposed() {
         assert!(arm.joints.iter().all(|joint| joint.friction.armature > 0.0), "{name}");
     }
 }
+
+/// A housing that turns with the arm beside the base, from 2 mm inside of it to 10 mm away.
+const CROWDED: &str = r#"<robot name="crowded">
+  <link name="base"><collision name="foot"><geometry><sphere radius="0.05"/></geometry></collision></link>
+  <link name="column"><inertial><mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="upper"><inertial><mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial>
+    <collision name="housing"><origin xyz="0.01 0 0"/><geometry><sphere radius="0.146"/></geometry></collision>
+    <collision name="far end"><origin xyz="0.4 0 0"/><geometry><sphere radius="0.05"/></geometry></collision></link>
+  <link name="hand"><inertial><mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="pan" type="revolute"><parent link="base"/><child link="column"/><origin xyz="0 0 0.12"/><axis xyz="0 0 1"/>
+    <limit lower="-2" upper="2" effort="80" velocity="2"/></joint>
+  <joint name="lift" type="revolute"><parent link="column"/><child link="upper"/><origin xyz="0 0.16 0"/><axis xyz="0 1 0"/>
+    <limit lower="-2" upper="2" effort="80" velocity="2"/></joint>
+  <joint name="elbow" type="revolute"><parent link="upper"/><child link="hand"/><origin xyz="0.5 0 0"/><axis xyz="0 1 0"/>
+    <limit lower="-2" upper="2" effort="40" velocity="2"/></joint>
+</robot>"#;
+
+#[test]
+fn a_housing_that_never_gets_away_from_the_base_leaves_room_for_a_first_motion() {
+    let folder = tempfile::tempdir().unwrap();
+    let urdf = folder.path().join("crowded.urdf");
+    std::fs::write(&urdf, CROWDED).unwrap();
+    let pair = |arm: &Arm, [a, b]: [&str; 2]| {
+        let index = |name: &str| arm.shapes().iter().position(|shape| shape.name.contains(name)).unwrap();
+        arm.self_pairs().contains(&(index(a).min(index(b)), index(a).max(index(b))))
+    };
+    let plain = load(&urdf).unwrap();
+    assert!(pair(&plain, ["foot", "housing"]), "proven apart: the test shows nothing");
+    assert!(crate::robot::first_move::FirstMove::of(&plain).clearance_m < 0.02);
+    let proposed = propose(&urdf, folder.path(), &[]).unwrap();
+    let path = urdf.with_extension("toml");
+    std::fs::write(&path, &proposed.text).unwrap();
+    let arm = load(&path).unwrap_or_else(|error| panic!("{error}\n{}", proposed.text));
+    assert_eq!(proposed.ignored, 1);
+    let reason = &arm.ignored_pairs()[0].reason;
+    assert!(reason.contains("upper: housing") && reason.contains("no motion has room"), "{reason}");
+    assert!(pair(&arm, ["foot", "far end"]) && !pair(&arm, ["foot", "housing"]));
+    assert!(crate::robot::first_move::FirstMove::of(&arm).clearance_m > 0.05);
+}

@@ -110,6 +110,34 @@ fn a_shape_that_is_missing_from_the_certifiers_list_is_still_seen() {
     assert!(folded > 10, "{folded}");
 }
 
+/// What a file ignores is looked at nonetheless, unless it stands for a mesh, which is smaller.
+#[test]
+fn capsules_around_meshes_may_overlap_where_a_file_ignores_them() {
+    let mut arm = load("kinova_gen3_2f85").unwrap();
+    let contacts = Contacts::new(&arm);
+    let mut rng = ChaCha8Rng::seed_from_u64(4);
+    let mut random = || {
+        let limits = |j: &crate::robot::Joint| j.limits.position.unwrap_or((-3.0, 3.0));
+        let limits = arm.joints.iter().map(limits);
+        arm.frames(&limits.map(|(lower, upper)| rng.random_range(lower..upper)).collect::<Vec<f64>>())
+    };
+    let touches =
+        |frames: &Vec<Placement>| contacts.clearance(frames, &Scene::default(), true).distance_m < 0.0;
+    let frames = (0..3000).map(|_| random()).find(touches).unwrap();
+    let least = |arm: &Arm| Contacts::new(arm).clearance(&frames, &Scene::default(), true).distance_m;
+    let touching = least(&arm);
+    let count = arm.shapes().len();
+    for (a, b) in (0..count).flat_map(|a| (a + 1..count).map(move |b| (a, b))) {
+        let reason = "a test".to_owned();
+        arm.stated().ignored_pairs.push(crate::robot::IgnoredPair { a, b, reason });
+    }
+    assert_eq!(least(&arm), touching);
+    arm.stated().parts.iter_mut().for_each(|part| part.holds_mesh = true);
+    assert!(least(&arm) > 0.0);
+    arm.stated().ignored_pairs.clear();
+    assert_eq!(least(&arm), touching);
+}
+
 /// A held object that the last joint turns past the body before it: the two are looked at.
 #[test]
 fn the_body_before_the_hand_is_looked_at() {

@@ -42,6 +42,7 @@ pub fn tree_model(name: &str, mechanism: &Mechanism) -> Result<Model, DiscreteEr
         gravity: mechanism.gravity(),
         joints: joints.collect::<Result<_, _>>()?,
         named_frames: vec![],
+        link_frames: vec![],
         loops: vec![],
         thrusts: vec![],
         friction_speed_rad_s: CREEP_RAD_S,

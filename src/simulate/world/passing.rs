@@ -1,7 +1,7 @@
 //! What passes in a tick: one command all through it, or more where commands act late.
 
-use super::super::plant::SUBSTEPS;
-use super::{Lateness, Supposed, World, place};
+use super::super::plant::{ActingTorques, SUBSTEPS};
+use super::{DriveLag, Lateness, Supposed, World, place};
 
 /// How far a tick has come, and how near anything was in it.
 #[derive(Debug, Clone, Copy)]
@@ -34,12 +34,26 @@ impl World {
         passed: &mut Passed,
     ) {
         let (mut applied, mut acting) = (std::mem::take(&mut self.applied), std::mem::take(&mut self.acting));
+        let mut fading = std::mem::take(&mut self.fading);
+        fading.clear();
+        let mut largest = Vec::new();
         for (j, &command) in command.iter().enumerate() {
             let delivered = self.delivered(j, command, passed.begun);
-            applied[j] = self.drives.applied(j, self.plant.q[j], delivered);
-            acting[j] = applied[j] + self.drives.unmodelled(j, self.plant.q[j]);
+            let Some(lag) = &mut self.lag else {
+                applied[j] = self.drives.applied(j, self.plant.q[j], delivered);
+                acting[j] = applied[j] + self.drives.unmodelled(j, self.plant.q[j]);
+                continue;
+            };
+            let followed = lag.follow(j, delivered, length_s);
+            // In proportion to the least torque: within the bound all the time.
+            let least = followed.least();
+            let error = self.drives.applied(j, self.plant.q[j], least) - least;
+            applied[j] = followed.mean + error;
+            acting[j] = delivered + error + self.drives.unmodelled(j, self.plant.q[j]);
+            fading.push((followed.behind, followed.rate_1_s));
+            largest.push(followed.most() + error.abs());
         }
-        self.note_torques(&applied);
+        self.note_torques(if largest.is_empty() { &applied } else { &largest });
         let step = length_s / SUBSTEPS as f64;
         let now = passed.begun;
         let (robot, audit, desired) = (&self.robot, &mut self.audit, &mut self.desired);
@@ -47,7 +61,8 @@ impl World {
         let at_rest = reference.is_some_and(Supposed::rests);
         let (scene, at_first) = (&mut self.scene, &self.at_first);
         let (paths, fault) = (&self.paths, self.faults.fast_obstacle.as_ref());
-        self.plant.advance(&acting, length_s, |q, dq| {
+        let torques = ActingTorques { constant: &acting, fading: &fading };
+        self.plant.advance(torques, length_s, |q, dq| {
             passed.t += step;
             passed.since += step;
             let since = passed.since;
@@ -61,7 +76,7 @@ impl World {
             }
             audit.stop.iter_mut().for_each(|stop| stop.look(dq));
         });
-        (self.applied, self.acting) = (applied, acting);
+        (self.applied, self.acting, self.fading) = (applied, acting, fading);
     }
 
     /// The tick passes in pieces: each ends where another command comes into effect. Until the first one does, the arm is held where it stands. What the
@@ -80,6 +95,7 @@ impl World {
         let (mut now, mut impulse) = (begun, vec![0.0; tau.len()]);
         loop {
             late.arrive(now);
+            self.lag.iter_mut().for_each(DriveLag::redraw);
             let until = late.until(end);
             match late.acting() {
                 Some(command) => self.pass(command, until - now, reference, passed),
@@ -99,6 +115,7 @@ impl World {
     fn held(&mut self, length_s: f64, reference: Option<&Supposed<'_>>, passed: &mut Passed) {
         let mut tau = std::mem::take(&mut self.applied);
         self.hold_still(&mut tau);
+        self.lag.iter_mut().for_each(|lag| lag.hold(&tau));
         self.applied = tau;
         passed.since += length_s;
         passed.t += length_s;

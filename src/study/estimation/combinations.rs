@@ -160,7 +160,7 @@ fn quoted(names: &[String]) -> String {
 }
 
 /// Writes what torques change by with each estimated physical parameter.
-struct Columns<'a> {
+pub(super) struct Columns<'a> {
     robot: &'a Model,
     map: &'a ParameterMap,
     p: &'a [f64],
@@ -169,13 +169,13 @@ struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    fn new(robot: &'a Model, map: &'a ParameterMap, p: &'a [f64]) -> Self {
+    pub(super) fn new(robot: &'a Model, map: &'a ParameterMap, p: &'a [f64]) -> Self {
         let links = vec![0.0; robot.nv() * INERTIAL * robot.bodies()];
         Self { robot, map, p, motion: Motion::new(robot), links }
     }
 
     /// At a motion, into `n` rows of `out` from `first` on; without a measured torque as if it was what the motion needs.
-    fn write(
+    pub(super) fn write(
         &mut self,
         (q, v, a): (&[f64], &[f64], &[f64]),
         tau: Option<&[f64]>,
@@ -228,8 +228,7 @@ impl EstimationStudy {
         &self,
         problem: &MultibodyProblem,
         trajectory: &Trajectory,
-        posterior: &Posterior,
-        coloured: &ColouredCovariance,
+        (estimate, posterior, coloured): (&[f64], &Posterior, &ColouredCovariance),
     ) -> Option<BaseRows> {
         let (robot, map) = (problem.robot(), problem.map());
         let known =
@@ -238,14 +237,14 @@ impl EstimationStudy {
             return None;
         }
         let mut p = map.nominal.clone();
-        map.fill(robot, &trajectory.theta, &mut p);
+        map.fill(robot, estimate, &mut p);
         let mut columns = Columns::new(robot, map, &p);
         let any = columns.of_any_motion();
         let base = BaseParameters::of(&any);
         let (names, units) = names(robot, map);
-        let physical = DVector::from_vec(super::physical(problem, &p));
+        let physical = DVector::from_vec(super::result::physical(robot, map, &p));
         let mixing = mixing(&base);
-        let slopes = &mixing * map.slope(&trajectory.theta);
+        let slopes = &mixing * map.slope(estimate);
         let gradient = |k: usize| slopes.row(k).transpose();
         let deviation = |k: usize| posterior.deviation(&gradient(k));
         let parameter = |k: usize| {
@@ -356,7 +355,7 @@ fn prior_alone(prior: &DMatrix<f64>, posterior: &DMatrix<f64>) -> Vec<usize> {
         let direction = &root * vector;
         let shares: Vec<f64> = (0..count).map(|k| direction[k].abs() / prior[(k, k)].sqrt()).collect();
         let most = shares.iter().copied().fold(0.0, f64::max);
-        if *value > super::UNSEEN {
+        if *value > super::result::UNSEEN {
             places.extend((0..count).filter(|&k| shares[k] > LEADING * most));
         }
     }

@@ -1,9 +1,13 @@
 //! The problem file, as written. Visible to the loader alone: it may hold the truth of a simulated arm.
 
+mod simulate;
+
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::choice::EstimationMethod;
+use super::noise::NoiseUse;
 use super::outside::OutsideTorques;
 use crate::inertia::Coordinates;
 use crate::multibody::Formulation;
@@ -11,6 +15,8 @@ use crate::multibody::equations::Plane;
 use crate::multibody::parameters::JointParameter;
 use crate::recording::Quantity;
 use crate::robot::LoopKind;
+use simulate::Truth;
+pub(super) use simulate::{PostureFile, Simulate};
 
 /// The version of the format that this crate reads.
 pub(super) const SCHEMA: u32 = 1;
@@ -215,203 +221,6 @@ fn one_or_several<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Log>, D::Err
     from.deserialize_any(Logs)
 }
 
-/// Samples from the simulator.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Simulate {
-    /// Length of the simulation, s.
-    pub duration_s: f64,
-    /// Draws the noise.
-    #[serde(default)]
-    pub seed: u64,
-    /// Configuration (nq numbers).
-    pub start_rad: Vec<f64>,
-    /// Standard deviations of the noise.
-    pub noise: Noise,
-    /// A motion that is followed.
-    pub sines: Option<Sines>,
-    /// Torques that are applied. Without either nothing drives the arm.
-    pub torques: Option<Torques>,
-    /// A posture that a law for the whole body follows.
-    pub posture: Option<PostureFile>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct PostureFile {
-    /// How fast errors are corrected, rad/s.
-    pub bandwidth_rad_s: f64,
-    /// Amplitude (m, rad), frequency (Hz) and phase (rad) of the base along x, y, z and about them.
-    #[serde(default)]
-    pub sway: [[f64; 3]; 6],
-    /// Speed of the base, and when it moves.
-    #[serde(default)]
-    pub speed_m_s: [f64; 3],
-    /// From when to when, s.
-    #[serde(default)]
-    pub moving_s: [f64; 2],
-    /// What every step adds to a foot's place, and how high it goes.
-    #[serde(default)]
-    pub step_m: [f64; 3],
-    /// How high a foot is lifted, m.
-    #[serde(default)]
-    pub height_m: f64,
-    /// A jump.
-    pub jump: Option<JumpFile>,
-    /// Joints that are no leg's.
-    #[serde(default)]
-    pub joint: Vec<Swing>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct JumpFile {
-    /// When it begins, s.
-    pub at_s: f64,
-    /// How far the body goes down first, m.
-    pub crouch_m: f64,
-    /// From its beginning to taking off, s.
-    pub lasts_s: f64,
-    /// Time in the air, s.
-    pub flight_s: f64,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Swing {
-    /// The joint.
-    pub name: String,
-    /// Amplitude, rad.
-    pub amplitude_rad: f64,
-    /// Frequency, Hz.
-    pub frequency_hz: f64,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Noise {
-    /// Of positions, rad.
-    pub q_rad: f64,
-    /// Of velocities, rad/s.
-    pub dq_rad_s: f64,
-    /// Of torques, N m.
-    pub tau_nm: f64,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Sines {
-    /// Amplitude of each joint, rad.
-    pub amplitude_rad: Vec<f64>,
-    /// Frequency of the first harmonic, Hz.
-    pub frequency_hz: f64,
-    /// How many harmonics.
-    pub harmonics: usize,
-    /// How fast errors are corrected, rad/s.
-    pub bandwidth_rad_s: f64,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Torques {
-    /// Constant part of each joint's torque, N m; none if left out.
-    #[serde(default)]
-    pub offset_nm: Vec<f64>,
-    /// Amplitude of each joint, N m.
-    pub amplitude_nm: Vec<f64>,
-    /// Frequency of the first harmonic, Hz.
-    pub frequency_hz: f64,
-    /// How many harmonics.
-    pub harmonics: usize,
-}
-
-/// Harmonics of a drive; each costs a phase a joint.
-const MOST_HARMONICS: usize = 1000;
-
-/// What sines and torques have in common: names and numbers.
-struct Waves<'a> {
-    table: &'static str,
-    lists: Vec<(&'static str, &'a [f64])>,
-    rates: Vec<(&'static str, f64)>,
-    harmonics: usize,
-}
-
-impl Waves<'_> {
-    /// What is wrong with them: field and reason.
-    fn fault(&self) -> Option<(String, String)> {
-        let field = |name: &str| format!("simulate.{}.{name}", self.table);
-        for (name, list) in &self.lists {
-            if let Some(bad) = list.iter().find(|x| !x.is_finite()) {
-                return Some((field(name), format!("contains {bad}, expected finite numbers")));
-            }
-        }
-        for (name, rate) in &self.rates {
-            if !(rate.is_finite() && *rate > 0.0) {
-                return Some((field(name), format!("{rate}, expected a finite number > 0")));
-            }
-        }
-        let fine = (1..=MOST_HARMONICS).contains(&self.harmonics);
-        let reason = || format!("{}, expected 1 to {MOST_HARMONICS}", self.harmonics);
-        (!fine).then(|| (field("harmonics"), reason()))
-    }
-}
-
-impl Simulate {
-    /// What is wrong with the waves that drive the robot: field and reason.
-    pub fn drive_fault(&self) -> Option<(String, String)> {
-        let sines = self.sines.as_ref().map(|x| Waves {
-            table: "sines",
-            lists: vec![("amplitude_rad", &x.amplitude_rad)],
-            rates: vec![("frequency_hz", x.frequency_hz), ("bandwidth_rad_s", x.bandwidth_rad_s)],
-            harmonics: x.harmonics,
-        });
-        let torques = self.torques.as_ref().map(|x| Waves {
-            table: "torques",
-            lists: vec![("amplitude_nm", &x.amplitude_nm), ("offset_nm", &x.offset_nm)],
-            rates: vec![("frequency_hz", x.frequency_hz)],
-            harmonics: x.harmonics,
-        });
-        [sines, torques].into_iter().flatten().find_map(|waves| waves.fault())
-    }
-}
-
-/// What is true of the simulated arm beyond its nominal model.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Truth {
-    /// Rigid objects fixed to links.
-    #[serde(default)]
-    pub payload: Vec<Payload>,
-    /// Friction that differs from the nominal one.
-    #[serde(default)]
-    pub joint: Vec<TrueJoint>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Payload {
-    /// Link that it is fixed to.
-    pub link: String,
-    /// Mass, kg.
-    pub mass_kg: f64,
-    /// In the frame of the link's joint, whose z axis is the joint's ([`crate::robot::JointKind`]): the URDF's link frame only
-    /// where the URDF's axis is `0 0 1`, or the base floats.
-    pub center_m: [f64; 3],
-    /// Principal moments about the centre of mass, axes of the joint frame.
-    pub inertia_kg_m2: [f64; 3],
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct TrueJoint {
-    /// The joint.
-    pub name: String,
-    /// Which parameter.
-    pub parameter: JointParameter,
-    /// Its true value.
-    pub value: f64,
-}
-
 /// Standard deviations that the estimator assumes.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -515,6 +324,11 @@ pub(super) struct Solver {
     /// Whether times at which something pushes are left out (`leave_out`), learnt from (`keep`), or not looked for (`ignore`).
     #[serde(default)]
     pub outside_torques: OutsideTorques,
+    /// How parameters are found: `trajectory`, `inverse_dynamics` or `least_squares`; left out: as predicts best what was left out.
+    pub method: Option<EstimationMethod>,
+    /// Whether the sizes of errors are fitted to a log (`fitted`) or are those of `[deviations]` (`stated`).
+    #[serde(default)]
+    pub noise: NoiseUse,
     /// Length of a first part of the log that is solved on its own, for the parameters from which the whole one starts, s.
     pub first_part_s: Option<f64>,
 }
@@ -529,6 +343,8 @@ impl Default for Solver {
             significance: 0.0,
             cautious: None,
             outside_torques: OutsideTorques::default(),
+            method: None,
+            noise: NoiseUse::default(),
             first_part_s: None,
         }
     }

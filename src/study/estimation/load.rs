@@ -80,6 +80,8 @@ impl EstimationStudy {
             description: file.description.clone(),
             options: reader.options(&file)?,
             first_part: reader.first_part(&file, log.step_s)?,
+            method: file.solver.method,
+            noise: file.solver.noise,
             outside: file.solver.outside_torques,
             robot: reader.robot,
             step_s: log.step_s,

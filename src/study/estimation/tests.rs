@@ -353,3 +353,23 @@ fn bad_legged_files_name_the_field() {
         assert!(error.contains(expected) && error.contains("b1_z1_stand.toml"), "{to}: {error}");
     }
 }
+
+/// A body that is almost gone is named, by mass and by inertia; one that only shrank is not; no number is a collapse.
+#[test]
+fn a_body_that_is_almost_gone_is_named() {
+    let study = EstimationStudy::load(shipped("double_pendulum.toml")).unwrap();
+    let problem = study.problem().unwrap();
+    let start = problem.guess_theta().to_vec();
+    // The first coordinate scales the whole body by its exponential's square.
+    let lost = |change: f64| {
+        let mut theta = start.clone();
+        theta[0] += change;
+        collapses(&problem, &start, &theta)
+    };
+    assert_eq!(lost(-0.5 * 29f64.ln()), Vec::<String>::new());
+    let named = lost(-0.5 * 31f64.ln());
+    let link = &study.robot.joints[study.map.bodies[0].0].link;
+    assert!(named.len() == 2 && named.iter().all(|w| w.contains(&format!("`{link}`"))), "{named:?}");
+    assert!(named[0].contains("kg, where") && named[1].contains("kg m^2"), "{named:?}");
+    assert_eq!(lost(f64::NAN).len(), 2);
+}

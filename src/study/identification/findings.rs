@@ -205,6 +205,8 @@ pub struct Findings {
     pub samples_left_out: usize,
     /// How well the validation log is predicted: torques, and simulations over time.
     pub validation: Option<ValidationFinding>,
+    /// The same by plain least squares ([`Estimator::Ols`]); none where that is the method shown, or has no estimate.
+    pub validation_ols: Option<ValidationFinding>,
     /// Measured and predicted torques of the validation log, or of the first log where there is none.
     #[serde(skip)]
     pub predictions: Vec<Prediction>,

@@ -118,6 +118,10 @@ fn friction_is_found_and_lies_in_the_set() {
         assert_eq!((joint.additive_necessary_nm, joint.additive_sufficient_nm), (0.0, 0.0));
     }
     assert!(findings.guarantee.contains("if the stated assumptions are true"));
+    // Plain least squares stand beside what is shown.
+    let (shown, plain) = (findings.validation.unwrap(), findings.validation_ols.unwrap());
+    assert_eq!((&plain.path, plain.torques.len()), (&shown.path, robot.dof()));
+    assert!(shown.torques.iter().zip(&plain.torques).any(|(a, b)| a.error_rms != b.error_rms));
 }
 
 #[test]

@@ -22,6 +22,10 @@ fn late_arms_keep_what_their_plans_say_and_what_is_wrong_is_found_out() {
     let all = [Check::Momentum, Check::Lag, Check::PositionError, Check::R, Check::Acceleration];
     println!("{:?}", all.map(|check| (check, used(check))));
     assert!(all.into_iter().all(|check| used(check) > 0.05), "the attack does little");
+    // An arm whose drives lag, which begins with the torques that held it.
+    let lagging = LateCase::draw(campaign.arms.last().unwrap(), &mut rng).unwrap();
+    assert!(lagging.plan.tube.timing.drive_lag_s == 1e-3 && case.plan.tube.timing.drive_lag_s == 0.0);
+    assert_eq!(played(&lagging, 1.0, 2).outside(), []);
     // Drives that do far more beside their commands than is claimed.
     let pushed = played(&case, 100.0, 1).outside();
     assert!(pushed.contains(&Check::Momentum), "{pushed:?}");

@@ -1,6 +1,10 @@
 //! Terms of tubes that narrow, and of what a plan must be wide for when it takes over from another.
 
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
 use super::*;
+use crate::dynamics::truth;
 use crate::reach::momentum::{Fall, MomentumPredecessor, WideStart, needed_at_start};
 
 const FALL: Fall = Fall { hold_s: 0.1, rate_1_s: 4.0 };
@@ -17,6 +21,7 @@ fn falling(case: &mut Case, momentum_fall: Fall, lag_fall: Fall) {
         noise_nms: wide(&case.tube.noise_nms),
         lag_nms2: wide(&case.tube.lag_nms2),
         sign_band_rad_s: wide(&case.tube.sign_band_rad_s),
+        carried_nms: vec![],
         momentum_fall,
         lag_fall,
     });
@@ -82,6 +87,20 @@ fn a_span_reaches_from_two_ages_before_it_to_one_after() {
     assert!((u - 1.0).abs() < 1e-9 && (lag - 1.0).abs() < 1e-9 && shares == (1.0, 1.0));
     let (u, lag, shares) = left(t1 + 0.99 * age_s);
     assert!(u < 0.6 && lag < 0.6 && shares.0 < 0.1 && shares.1 < 0.1);
+    // Where drives lag, for as much longer as they remember; until then only moments after the plan's end do.
+    let lagging = |hold_s: f64| {
+        let mut case = with(hold_s);
+        case.tube.timing.drive_lag_s = 2e-3;
+        let (report, _) = reports(&case, Span::Between(t0, t1));
+        let least = report.needs.least_of(&case.tube);
+        (report.r_rad_s[1], least.robust_nm[2] / 14.0)
+    };
+    let memory_s = 0.02;
+    let (early, late) = (lagging(t0 - 1.9 * age_s - memory_s).0, lagging(t0 - 2.1 * age_s - memory_s).0);
+    assert!(early > 1.9 * late, "{early} {late}");
+    let (held, fallen) =
+        (lagging(t1 + 1.01 * (age_s + memory_s)).1, lagging(t1 + 0.99 * (age_s + memory_s)).1);
+    assert!((held - 1.0).abs() < 1e-9 && fallen < 0.6, "{held} {fallen}");
     // At rest after the plan it is what it ends as.
     let case = with(2.0);
     let at = (Pieces::from(&case.curve), Span::Rest);
@@ -131,6 +150,12 @@ fn starts_that_are_none_are_named() {
     assert!(fault(&|s| s.sign_band_rad_s.clear()).contains("expected 7 values, found 0"));
     assert!(fault(&|s| s.momentum_fall.hold_s = 0.9e-4).contains("momentum_fall hold_s"));
     assert!(fault(&|s| s.lag_fall.hold_s = f64::NAN).contains("lag_fall hold_s"));
+    assert!(
+        fault(&|s| s.carried_nms = vec![0.1; 6]).contains("carried_nms: expected 7 values or none, found 6")
+    );
+    for bad in [f64::NAN, f64::INFINITY, -1e-9] {
+        assert!(fault(&|s| s.carried_nms = vec![bad; 7]).contains("carried_nms: expected finite numbers"));
+    }
     assert!(fault(&|s| s.lag_fall.rate_1_s = -1.0).contains("lag_fall rate_1_s"));
     assert!(fault(&|s| s.momentum_fall.rate_1_s = f64::INFINITY).contains("momentum_fall rate_1_s"));
 }
@@ -275,6 +300,7 @@ fn a_plan_that_narrows_leaves_what_it_was_an_age_before() {
             noise_nms: vec![3.0; n],
             lag_nms2: vec![0.5; n],
             sign_band_rad_s: vec![0.05; n],
+            carried_nms: vec![],
             momentum_fall: fall,
             lag_fall: fall,
         });
@@ -283,4 +309,74 @@ fn a_plan_that_narrows_leaves_what_it_was_an_age_before() {
     let (needed, across) = (chained.needed(), chained.across());
     about(&needed.radius_nms, |j| row(&across, j, |_| 3.0), 0.03);
     about(&needed.lag_nms2, |j| row(&across, j, |_| 0.5), 0.03);
+}
+
+/// Commands of the plan before differ from what the next one feeds forward by what the sets' centres make and by the robust torque; what is left of them by a lag turns
+/// momenta by that times the lag, through the mass matrices, and by what the next robust torque asks besides.
+#[test]
+fn commands_that_drives_remember_turn_momenta_by_the_lag_times_the_torque() {
+    const LAG_S: f64 = 2e-5;
+    let drive = DriveBounds { error_nm: 0.0, error_ratio: 0.1, unmodelled_nm: 0.0 };
+    let with = |lag_s: f64| {
+        move |case: &mut Case| {
+            case.robot = case.robot.with_drives(vec![drive; 7]).unwrap();
+            case.tube.timing.drive_lag_s = lag_s;
+            case.tube.robust_nm = (0..7).map(|j| 2.0 + f64::from(j)).collect();
+        }
+    };
+    assert!(chained(0.01, 0.001, 0.0, with(0.0)).needed().carried.is_none());
+    let chained = chained(0.01, 0.001, 0.0, with(LAG_S));
+    let needed = chained.needed();
+    let carried = needed.carried.as_ref().unwrap();
+    let (before, state) = (&chained.before, chained.before.curve.state(T));
+    let torque = |set: &PreparedSet| before.needed(set.center(), &state.q, &state.dq, &state.ddq);
+    let apart = torque(&before.set) - torque(&chained.set);
+    let coulomb = |set: &PreparedSet, j: usize| set.center()[before.robot.joint_index(j).coulomb].abs();
+    let most: Vec<f64> = (0..7)
+        .map(|j| {
+            // Either law's friction may be left out, where its speed is in doubt.
+            let dry = [1.0, -1.0].map(|sign| {
+                let dry = if sign > 0.0 { coulomb(&before.set, j) } else { coulomb(&chained.set, j) };
+                sign * dry * state.dq[j].signum()
+            });
+            let largest = dry.iter().map(|dry| (apart[j] + dry).abs()).fold(apart[j].abs(), f64::max);
+            1.1 * (2.0 + j as f64 + largest)
+        })
+        .collect();
+    // Motions of both curves over the window are not told apart.
+    about(&carried.torque_nm, |j| most[j], 0.4);
+    // M_0' M^-1 of the one body that the next set has.
+    let next: Vec<f64> = (0..7).map(|j| 3.0 + 0.5 * j as f64).collect();
+    let found = carried.impulse_nms(&next);
+    let least = DMatrix::identity(7, 7);
+    let exact = |j: usize| LAG_S * row(&least, j, |i| most[i] + 1.1 * next[i]);
+    for (j, found) in found.iter().enumerate() {
+        assert!(*found >= exact(j) * (1.0 - 1e-6), "joint {j}: {found} below {}", exact(j));
+        assert!(*found <= 1.5 * exact(j) + 0.2 * LAG_S * most.iter().sum::<f64>(), "joint {j}: {found}");
+    }
+    assert!((carried.most_lag_nms2[3] / needed.lag_nms2[3] - 4.0).abs() < 1e-9);
+}
+
+/// Bounds of 1 - F that hold for each body of a set: against dense inverses.
+#[test]
+fn entries_of_what_torques_do_hold_for_all_bodies() {
+    let case = case(1.0, |_| {});
+    let mut space = case.space();
+    let cell = case.cell(&mut space);
+    let bounds = coupling(&case.robot, &case.set, &cell, &mut space).unwrap().entries();
+    let (mass, q) = (case.mass(T), case.curve.state(T).q);
+    let mut most = DMatrix::<f64>::zeros(7, 7);
+    let mut rng = ChaCha8Rng::seed_from_u64(8);
+    for _ in 0..200 {
+        let theta = truth::consistent(&case.robot, case.set.set(), &mut rng);
+        let entries = (&mass * case.mass_of(&theta, &q).try_inverse().unwrap()).abs();
+        most = most.zip_map(&entries, f64::max);
+    }
+    for j in 0..7 {
+        for i in 0..7 {
+            let (found, some) = (bounds.at(j, i), most[(j, i)]);
+            assert!(found >= some * (1.0 - 1e-9), "{j} {i}: {found} below {some}");
+        }
+    }
+    assert!((0..7).all(|j| bounds.at(j, j) < 2.0));
 }

@@ -1,0 +1,233 @@
+//! The promise: how large errors are is found from a recording, the estimate that predicts best is shown with the others beside it, and estimates of
+//! two recordings of one pendulum agree within their deviations.
+//!
+//! The recordings and their licence stand in `tests/recordings/pendulums`.
+
+use std::path::{Path, PathBuf};
+
+use nalgebra::{DMatrix, DVector, SymmetricEigen};
+use surelift::recording::{LogRequest, MeasurementLog};
+use surelift::regression::filter::Smoothing;
+use surelift::regression::inverse::{Regressor, moving};
+use surelift::robot::{self, Arm};
+use surelift::study::estimation::{EstimationMethod, EstimationStudy, StudyResult};
+use surelift::study::validation::ValidationFinding;
+
+fn file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings/pendulums").join(name)
+}
+
+/// A problem's estimate predicts one of the double pendulums' recordings.
+fn predicted(problem: &str, recording: usize) -> (StudyResult, ValidationFinding) {
+    let unseen = file(&format!("double_pendulum_{recording}.csv"));
+    let study = EstimationStudy::load(file(problem)).unwrap();
+    let result = study.validated_on(&unseen).unwrap().run().unwrap();
+    let finding = result.validation.clone().unwrap();
+    (result, finding)
+}
+
+fn torque_errors(finding: &ValidationFinding) -> Vec<f64> {
+    finding.torques.iter().map(|t| t.error_rms).collect()
+}
+
+/// Mean square torque error of a joint over a recording as a function of the parameters z: c - 2 b'z + z'A z.
+struct MeanSquare {
+    a: DMatrix<f64>,
+    b: DVector<f64>,
+    c: f64,
+}
+
+impl MeanSquare {
+    fn root(&self, z: &DVector<f64>) -> f64 {
+        (self.c - 2.0 * self.b.dot(z) + z.dot(&(&self.a * z))).max(0.0).sqrt()
+    }
+}
+
+/// Those of both joints, with the filter that validation has.
+fn mean_squares(arm: &Arm, recording: usize) -> Vec<MeanSquare> {
+    let path = file(&format!("double_pendulum_{recording}.csv"));
+    let log = MeasurementLog::read_request(path, arm, &LogRequest::default()).unwrap();
+    let half = (0.05 / log.period_s).round() as usize;
+    let samples = moving(&log, Smoothing::SavitzkyGolay { half, degree: 2 }).unwrap();
+    let (n, p, count) = (arm.dof(), arm.parameter_count(), samples.len() as f64);
+    let blank = || MeanSquare { a: DMatrix::zeros(p, p), b: DVector::zeros(p), c: 0.0 };
+    let mut sums: Vec<MeanSquare> = (0..n).map(|_| blank()).collect();
+    let (mut regressor, mut y) = (Regressor::new(arm), DMatrix::zeros(n, p));
+    for s in &samples {
+        regressor.write(&s.q, &s.dq, &s.ddq, &mut y);
+        for (j, sum) in sums.iter_mut().enumerate() {
+            let row = y.row(j).transpose();
+            sum.a.ger(1.0 / count, &row, &row, 1.0);
+            sum.b.axpy(s.tau[j] / count, &row, 1.0);
+            sum.c += s.tau[j] * s.tau[j] / count;
+        }
+    }
+    sums
+}
+
+/// The parameters with the least weighted sum of mean squares; nothing is moved that no motion tells.
+fn least<'a>(all: impl Iterator<Item = (f64, &'a MeanSquare)>) -> DVector<f64> {
+    let mut sums: Option<(DMatrix<f64>, DVector<f64>)> = None;
+    for (weight, m) in all {
+        let (a, b) = sums.get_or_insert_with(|| (m.a.scale(0.0), m.b.scale(0.0)));
+        *a += m.a.scale(weight);
+        *b += m.b.scale(weight);
+    }
+    let (a, b) = sums.unwrap();
+    let scale = a.diagonal().map(|d: f64| if d > 0.0 { d.sqrt().recip() } else { 0.0 });
+    let scaled = DMatrix::from_fn(a.nrows(), a.ncols(), |i, k| a[(i, k)] * scale[i] * scale[k]);
+    let eigen = SymmetricEigen::new(scaled);
+    let floor = 1e-9 * eigen.eigenvalues.amax();
+    let seen = eigen.eigenvalues.map(|x| if x > floor { 1.0 / x } else { 0.0 });
+    let along = eigen.eigenvectors.tr_mul(&b.component_mul(&scale)).component_mul(&seen);
+    (&eigen.eigenvectors * along).component_mul(&scale)
+}
+
+/// Arm, makers' problem and recordings of both designs.
+const DESIGNS: [(&str, &str, &[usize]); 2] = [
+    ("double_a_arm.toml", "double_a_published.toml", &[1, 2, 3]),
+    ("double_c_arm.toml", "double_c_published.toml", &[4, 5]),
+];
+
+fn changed(problem: &str, change: &str) -> EstimationStudy {
+    EstimationStudy::load_changed(file(problem), &[&change.parse().unwrap()]).unwrap()
+}
+
+/// 0.10 rad/s of noise at rest and 0.11 to 0.17 in motion, by those who published the recording of the simple pendulum; its controller makes
+/// its torques' errors nearly white. Those of the double pendulum, which a model of stick and slip leaves, last.
+#[test]
+fn errors_are_as_large_as_the_recording_says() {
+    let run = |name: &str| EstimationStudy::load(file(name)).unwrap().run().unwrap();
+    let result = run("drawn_simple_1.toml");
+    let noise = result.noise.as_ref().unwrap();
+    assert!((0.10..0.17).contains(&noise.velocity[0]), "{noise:?}");
+    assert!(noise.lasting < 1.5, "{noise:?}");
+    assert!(result.notes.contains(&noise.sentence()), "{:?}", result.notes);
+    let slipping = run("drawn_3.toml").noise.unwrap();
+    assert!(slipping.torque_share <= 0.25 && slipping.lasting > 2.0, "{slipping:?}");
+    let stated = changed("drawn_simple_1.toml", "[solver]\nnoise = \"stated\"").run().unwrap();
+    assert_eq!(stated.noise, None);
+    let deviation = |result: &StudyResult| result.parameter("rod", "h_y").unwrap().deviation.unwrap();
+    assert!(deviation(&result) > deviation(&stated), "errors that last tell less");
+}
+
+/// Mean square of the differences, in coloured deviations.
+#[test]
+fn two_recordings_of_a_pendulum_agree() {
+    let [a, b] = ["drawn_simple_1.toml", "drawn_simple_2.toml"]
+        .map(|name| EstimationStudy::load(file(name)).unwrap().run().unwrap());
+    let rows = [("rod", "h_y"), ("rod", "I_zz"), ("shoulder", "F_c"), ("shoulder", "F_v")];
+    let mut sum = 0.0;
+    for (place, name) in rows {
+        let (a, b) = (a.parameter(place, name).unwrap(), b.parameter(place, name).unwrap());
+        let (d, e) = (a.coloured_deviation.unwrap(), b.coloured_deviation.unwrap());
+        println!("{place} {name}: {} +- {d}, {} +- {e}", a.estimate, b.estimate);
+        sum += (a.estimate - b.estimate).powi(2) / (d * d + e * e) / rows.len() as f64;
+    }
+    println!("{:.2} deviations apart", sum.sqrt());
+    assert!(sum.sqrt() < 2.0, "{sum}");
+}
+
+#[test]
+fn the_estimate_that_predicts_best_is_shown() {
+    let run = |change: &str| {
+        let study = changed("drawn_simple_1.toml", change);
+        study.validated_on(&file("simple_pendulum_2.csv")).unwrap().run()
+    };
+    let result = run("").unwrap();
+    let choice = result.choice.as_ref().unwrap();
+    println!("{}", choice.sentence());
+    assert!(choice.left_out.len() >= 2 && choice.left_out.is_sorted_by(|a, b| a.error <= b.error));
+    let own = choice.left_out.iter().find(|m| m.method == choice.method).unwrap();
+    assert!(own.error <= choice.left_out[0].error / 0.95 + 1e-12, "{choice:?}");
+    // The others are told beside it, each with its own errors.
+    assert!(result.validation_others.iter().all(|m| m.method != choice.method));
+    let beside =
+        result.validation_others.iter().find(|m| m.method == EstimationMethod::InverseDynamics).unwrap();
+    let asked = run("[solver]\nmethod = \"inverse_dynamics\"").unwrap();
+    let told = asked.choice.as_ref().unwrap();
+    assert!(
+        told.method == EstimationMethod::InverseDynamics
+            && told.left_out.is_empty()
+            && told.sentence().ends_with("as asked")
+    );
+    assert_eq!(asked.validation.unwrap().torques, beside.finding.torques);
+    assert_eq!(asked.status, "converged");
+}
+
+/// Torques are not linear in a gain, so there is nothing to regress.
+#[test]
+fn a_method_that_does_not_apply_is_refused_by_name() {
+    let gain =
+        "joint = [{ parameters = [\"gain\", \"coulomb\"], start = [1.0, 0.15], deviation = [0.1, 0.1] }]";
+    let error = changed("drawn_simple_1.toml", &format!("{gain}\n[solver]\nmethod = \"inverse_dynamics\""))
+        .run()
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("no estimate by inverse dynamics over bodies that can exist"), "{error}");
+    let unknown: toml::Table = "[solver]\nmethod = \"guess\"".parse().unwrap();
+    let error =
+        EstimationStudy::load_changed(file("drawn_simple_1.toml"), &[&unknown]).unwrap_err().to_string();
+    assert!(error.contains("method") || error.contains("guess"), "{error}");
+}
+
+/// The table of `docs/results_estimation.md`: torque errors (N m) and positions after two simulated seconds (rad), shoulder and elbow, on recordings that
+/// were not learnt from.
+#[test]
+#[ignore = "at length: some minutes"]
+fn at_length_table_of_predictions() {
+    let list = |of: &[f64]| of.iter().map(|x| format!("{x:.3}")).collect::<Vec<_>>().join(", ");
+    let mut sums = [0.0; 2];
+    let last = |finding: &ValidationFinding| list(&finding.simulations.last().unwrap().position_rms);
+    for (arm, makers, recordings) in DESIGNS {
+        let arm = robot::load(file(arm)).unwrap();
+        for &from in recordings {
+            let plain = mean_squares(&arm, from);
+            let z = least(plain.iter().map(|m| (1.0, m)));
+            for &to in recordings.iter().filter(|to| **to != from) {
+                let (result, ours) = predicted(&format!("drawn_{from}.toml"), to);
+                let theirs = predicted(makers, to).1;
+                let of_plain: Vec<f64> = mean_squares(&arm, to).iter().map(|m| m.root(&z)).collect();
+                let method = result.choice.as_ref().unwrap().method.name();
+                println!(
+                    "| {from} | {to} | {} ({method}) | {} | {} | {} | {} |",
+                    list(&torque_errors(&ours)),
+                    list(&of_plain),
+                    list(&torque_errors(&theirs)),
+                    last(&ours),
+                    last(&theirs)
+                );
+                assert_ne!(result.status, "collapsed");
+                let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
+                sums[0] += mean(&torque_errors(&ours));
+                sums[1] += mean(&of_plain);
+            }
+        }
+    }
+    assert!(sums[0] < 0.8 * sums[1], "plain least squares, over all pairs: {sums:?}");
+}
+
+/// How much better than the makers' any parameters of this model could be on all recordings at once, though chosen with all of them in sight: the largest
+/// ratio of errors is minimised by weights that grow where it is large. Measured: not at all, 1.003 of the makers' errors.
+/// Recordings 4 and 5 are left out: there the pendulum stands still for long, and Coulomb friction has no direction.
+#[test]
+#[ignore = "at length: half a minute"]
+fn at_length_no_parameters_are_much_better_than_the_makers() {
+    let (arm, makers, recordings) = DESIGNS[0];
+    let arm = robot::load(file(arm)).unwrap();
+    let all: Vec<MeanSquare> = recordings.iter().flat_map(|&r| mean_squares(&arm, r)).collect();
+    let theirs: Vec<f64> = recordings.iter().flat_map(|&r| torque_errors(&predicted(makers, r).1)).collect();
+    let mut weights: Vec<f64> = theirs.iter().map(|e| 1.0 / (e * e)).collect();
+    let (mut best, mut ratios_then) = (f64::INFINITY, vec![]);
+    for _ in 0..300 {
+        let z = least(weights.iter().copied().zip(&all));
+        let ratios: Vec<f64> = all.iter().zip(&theirs).map(|(m, e)| m.root(&z) / e).collect();
+        weights.iter_mut().zip(&ratios).for_each(|(w, r)| *w *= (0.2 * (r - 1.0)).exp());
+        let worst = ratios.iter().copied().fold(0.0, f64::max);
+        if worst < best {
+            (best, ratios_then) = (worst, ratios);
+        }
+    }
+    println!("{}: {best:.3} of the makers' errors at worst, {ratios_then:.3?}", arm.model().name);
+    assert!(best > 0.95 && best < 1.05, "{best}");
+}
