@@ -52,11 +52,11 @@ pub(super) struct LimbsFile {
     #[serde(default)]
     springs: Vec<SpringsFile>,
     /// Sensors.
-    noise: NoiseFile,
+    noise: SensorNoiseFile,
     /// Control.
     control: ControlFile,
     /// Exciting motions.
-    excitation: ExcitationFile,
+    excitation: ExcitingFile,
     /// Prediction.
     prediction: PredictionFile,
     /// Tracking.
@@ -80,7 +80,7 @@ struct SpringsFile {
 /// Normal errors of what is measured of the motors, their deviations.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::campaign) struct NoiseFile {
+pub(in crate::campaign) struct SensorNoiseFile {
     /// Of positions, rad.
     position_rad: f64,
     /// Of velocities, rad/s.
@@ -102,7 +102,7 @@ pub(in crate::campaign) struct ControlFile {
 /// Exciting motions, found with the files' parameters.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ExcitationFile {
+struct ExcitingFile {
     /// How many are learnt from.
     motions: usize,
     /// Duration of each, s.
@@ -304,7 +304,7 @@ impl LimbsCampaign {
         let (limb, body) = (&self.limbs[place].model, &self.cases[case].1[place].model);
         let drawn = LimbTruth::draw(truth, limb, seed, place as u64);
         let lab = Laboratory::new(limb, body, (&drawn, self.springs(case)), (control, noise))?;
-        let ExcitationFile { motions, duration_s, evaluations, seed: drawing, .. } = *excitation;
+        let ExcitingFile { motions, duration_s, evaluations, seed: drawing, .. } = *excitation;
         let exciting = self.motions(limb, (motions, duration_s, evaluations, drawing))?;
         let further = self.motions(limb, (1, prediction.duration_s, 0, drawing + 1))?;
         let mut deflection_rad = 0.0f64;

@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::plant::{Beyond, Plant, PlantFault, follow_loops};
 use super::truth::{LimbTruth, SpringFile};
-use super::{ControlFile, NoiseFile};
+use super::{ControlFile, SensorNoiseFile};
 use crate::dynamics::constraint::Constraint;
 use crate::dynamics::constraint::reduced::{ClosureDomain, ReducedDynamics, motors_and_base};
 use crate::recording::{MeasurementLog, Sample};
@@ -38,7 +38,7 @@ pub(super) struct Laboratory<'a> {
     theta: Vec<f64>,
     beyond: Vec<Beyond>,
     control: &'a ControlFile,
-    noise: &'a NoiseFile,
+    noise: &'a SensorNoiseFile,
     pub domain: ClosureDomain,
     /// Indices of the motors' joints, in `limb`.
     pub motors: Vec<usize>,
@@ -85,7 +85,7 @@ impl<'a> Laboratory<'a> {
         limb: &'a Model,
         body: &'a Model,
         (truth, springs): (&LimbTruth, &[SpringFile]),
-        (control, noise): (&'a ControlFile, &'a NoiseFile),
+        (control, noise): (&'a ControlFile, &'a SensorNoiseFile),
     ) -> Told<Self> {
         let domain = ClosureDomain::around_neutral(limb).map_err(told)?;
         let motors = motors_and_base(limb);

@@ -169,7 +169,7 @@ fn steps_converge_and_long_ones_are_stable() {
 /// Without friction and damping an arm that falls keeps its energy.
 #[test]
 fn a_plant_without_friction_keeps_its_energy() {
-    let mut arm = load_model("double_pendulum").unwrap();
+    let mut arm = load_model("z1").unwrap();
     for joint in &mut arm.joints {
         joint.friction.coulomb = 0.0;
         joint.friction.viscous = 0.0;
