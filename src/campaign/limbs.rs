@@ -15,6 +15,7 @@ mod table;
 mod tests;
 mod truth;
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,8 @@ use truth::{LimbTruth, LimbTruthFile, SpringFile};
 
 /// How far measured passive joints may be from the loops; none are measured here.
 const PASSIVE_RAD: f64 = 0.02;
+/// Tracking error of a limb that did not come to the end, because its loops were forced open or its motion could not be computed, degrees.
+const LOST_DEG: f64 = 180.0;
 /// Random motions that the search for exciting ones begins with, for each that is wanted.
 const RANDOM: usize = 12;
 
@@ -55,6 +58,8 @@ pub(super) struct LimbsFile {
     noise: SensorNoiseFile,
     /// Control.
     control: ControlFile,
+    /// Of velocities; accelerations are central differences of what it gives.
+    filter: FilterFile,
     /// Exciting motions.
     excitation: ExcitingFile,
     /// Prediction.
@@ -99,6 +104,16 @@ pub(in crate::campaign) struct ControlFile {
     plant_steps: usize,
 }
 
+/// A zero-phase Butterworth low-pass.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FilterFile {
+    /// Order of one pass.
+    order: usize,
+    /// Frequency of one pass's -3 dB, Hz.
+    cutoff_hz: f64,
+}
+
 /// Exciting motions, found with the files' parameters.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -117,13 +132,15 @@ struct ExcitingFile {
     seed: u64,
 }
 
-/// Prediction of a further motion, a random one within the same limits.
+/// Prediction of further motions one after the other, of another search.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PredictionFile {
-    /// Its duration, s.
+    /// How many.
+    motions: usize,
+    /// Duration of each, s.
     duration_s: f64,
-    /// Segments that it is cut into.
+    /// Segments that all of it is cut into.
     segments: usize,
 }
 
@@ -147,7 +164,7 @@ struct TrackingFile {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LimbPromiseFile {
-    /// Torque errors are at most so many times the least that any parameters leave.
+    /// Torque errors are at most so many times those by the true parameters, which are what noise and friction outside the class leave.
     torque_factor: f64,
     /// The median over motors of how many times better predictions are than by the files.
     prediction_factor: f64,
@@ -179,7 +196,7 @@ struct TorqueErrors {
     maker: f64,
     /// By the truth's parameters: what noise and friction outside the class leave of them.
     truth: f64,
-    /// The least that any parameters leave.
+    /// The least that any parameters leave, found from that motion itself, for each motor others.
     least: f64,
 }
 
@@ -306,15 +323,22 @@ impl LimbsCampaign {
         let lab = Laboratory::new(limb, body, (&drawn, self.springs(case)), (control, noise))?;
         let ExcitingFile { motions, duration_s, evaluations, seed: drawing, .. } = *excitation;
         let exciting = self.motions(limb, (motions, duration_s, evaluations, drawing))?;
-        let further = self.motions(limb, (1, prediction.duration_s, 0, drawing + 1))?;
+        let further =
+            self.motions(limb, (prediction.motions, prediction.duration_s, evaluations, drawing + 1))?;
         let mut deflection_rad = 0.0f64;
-        let mut record = |motions: &ExcitingMotions, k: usize, stream: u64| {
+        let noise_seed = 1000 * (100 * seed + place as u64);
+        // Motions begin and end at rest in one posture, so one may follow the other.
+        let mut record = |motions: &ExcitingMotions, which: Range<usize>, stream: usize| {
+            let each = motions.duration_s;
             let order = Order {
-                wanted: &|t| motions.at(k, t),
-                duration_s: motions.duration_s,
+                wanted: &|t| {
+                    let k = ((t / each) as usize).min(which.len() - 1);
+                    motions.at(which.start + k, t - k as f64 * each)
+                },
+                duration_s: each * which.len() as f64,
                 bandwidth_rad_s: excitation.bandwidth_rad_s,
                 forward: None,
-                seed: 1000 * seed + 100 * place as u64 + stream,
+                seed: noise_seed + stream as u64,
             };
             let followed = lab.follow(&order)?;
             deflection_rad = deflection_rad.max(followed.deflection_rad);
@@ -323,9 +347,10 @@ impl LimbsCampaign {
             Ok::<_, String>(MotorLog { log, passive: false })
         };
         let logs: Vec<MotorLog> =
-            (0..motions).map(|k| record(&exciting, k, k as u64)).collect::<Result<_, _>>()?;
-        let unseen = record(&further, 0, motions as u64)?;
-        let smoothing = Smoothing::usual(control.period_s);
+            (0..motions).map(|k| record(&exciting, k..k + 1, k)).collect::<Result<_, _>>()?;
+        let unseen = record(&further, 0..prediction.motions, motions)?;
+        let FilterFile { order, cutoff_hz } = self.file.filter;
+        let smoothing = Smoothing::Butterworth { order, cutoff_hz };
         let learn = |unknown| {
             let study = LimbStudy {
                 robot: limb,
@@ -348,7 +373,7 @@ impl LimbsCampaign {
         let (by_truth, least) = (of(&drawn.parameters(limb)), least_errors(&rows, count));
         let foretold = |theta: &[f64]| lab.predict(theta, (&unseen.log, &samples), prediction.segments);
         let (own, files) = (foretold(&learnt.theta)?, foretold(&maker)?);
-        let tracked = self.tracked(&lab, [&learnt.theta, &maker], 1000 * seed + 100 * place as u64)?;
+        let tracked = self.tracked(&lab, [&learnt.theta, &maker], noise_seed + 500);
         let motor = |(k, &joint): (usize, &usize)| MotorTrial {
             motor: limb.joints[joint].name.clone(),
             torque_nm: TorqueErrors {
@@ -382,12 +407,7 @@ impl LimbsCampaign {
     }
 
     /// Tracking errors of all motors, speed by speed, with the inverse dynamics of what was learnt and of the files.
-    fn tracked(
-        &self,
-        lab: &Laboratory<'_>,
-        by: [&[f64]; 2],
-        seed: u64,
-    ) -> Result<Vec<Compared<Vec<Tracked>>>, String> {
+    fn tracked(&self, lab: &Laboratory<'_>, by: [&[f64]; 2], seed: u64) -> Vec<Compared<Vec<Tracked>>> {
         let file = &self.file.tracking;
         let one = |(i, &speed): (usize, &f64)| {
             let sines = Sines::new(&lab.ranges(), file.range_share, speed, file.ramp_s);
@@ -397,12 +417,15 @@ impl LimbsCampaign {
                     duration_s: file.duration_s,
                     bandwidth_rad_s: file.bandwidth_rad_s,
                     forward: Some(theta),
-                    seed: seed + 50 + i as u64,
+                    seed: seed + i as u64,
                 };
                 let from = (file.ramp_s / self.file.control.period_s).ceil() as usize;
-                lab.follow(&order).map(|followed| tracking(&followed, from))
+                match lab.follow(&order) {
+                    Ok(followed) => tracking(&followed, from),
+                    Err(_) => vec![(LOST_DEG, LOST_DEG); lab.motors.len()],
+                }
             };
-            Ok(Compared { identified: run(by[0])?, maker: run(by[1])? })
+            Compared { identified: run(by[0]), maker: run(by[1]) }
         };
         file.speeds_rad_s.iter().enumerate().map(one).collect()
     }
@@ -438,6 +461,7 @@ impl LimbsFile {
         let Self { noise, control, excitation, prediction, tracking, .. } = self;
         let mut positive = vec![
             ("control.period_s".to_owned(), control.period_s),
+            ("filter.cutoff_hz".to_owned(), self.filter.cutoff_hz),
             ("excitation.duration_s".to_owned(), excitation.duration_s),
             ("excitation.bandwidth_rad_s".to_owned(), excitation.bandwidth_rad_s),
             ("prediction.duration_s".to_owned(), prediction.duration_s),
@@ -480,17 +504,23 @@ impl LimbsFile {
         let counts = [
             ("seeds", self.seeds as usize),
             ("control.plant_steps", control.plant_steps),
+            ("filter.order", self.filter.order),
             ("excitation.motions", excitation.motions),
+            ("prediction.motions", prediction.motions),
             ("prediction.segments", prediction.segments),
         ];
         if let Some((field, _)) = counts.iter().find(|(_, count)| *count == 0) {
             return Some(((*field).to_owned(), "is 0, expected at least 1".to_owned()));
         }
-        let samples =
-            (prediction.duration_s / control.period_s).min(excitation.duration_s / control.period_s);
+        let samples = prediction.motions as f64 * prediction.duration_s / control.period_s;
         if samples < 20.0 * prediction.segments as f64 {
             let reason = format!("is {}, expected at least 20 samples a segment", prediction.segments);
             return Some(("prediction.segments".to_owned(), reason));
+        }
+        if 2.0 * self.filter.cutoff_hz * control.period_s >= 1.0 {
+            let reason =
+                format!("is {}, expected less than half of the rate of control", self.filter.cutoff_hz);
+            return Some(("filter.cutoff_hz".to_owned(), reason));
         }
         let promise = self.promise.as_ref()?;
         let bars = [

@@ -45,7 +45,7 @@ pub(super) struct Laboratory<'a> {
     /// Indices of what is independent, in `body`, and the place of each motor among them.
     independent: Vec<usize>,
     places: Vec<usize>,
-    /// Moments of inertia that each motor feels in the middle of its range, by the files, kg m^2.
+    /// Moments of inertia that each motor feels in the middle of its range while the others are free, by the files, kg m^2.
     inertia: Vec<f64>,
 }
 
@@ -113,7 +113,11 @@ impl<'a> Laboratory<'a> {
         let (q, still) = (lab.posture(&mut reduced, &middle)?, vec![0.0; middle.len()]);
         reduced.place(limb, &q, &still, &still).map_err(told)?;
         let (mass, _) = reduced.mass_and_bias(limb, &limb.nominal_parameters()).map_err(told)?;
-        lab.inertia = mass.diagonal().iter().copied().collect();
+        let mobility = mass.try_inverse().ok_or("the files' mass matrix is singular")?;
+        lab.inertia = mobility.diagonal().iter().map(|x| 1.0 / x).collect();
+        for (&place, range) in lab.places.iter().zip(lab.ranges()) {
+            lab.beyond[place].range = Some(range);
+        }
         Ok(lab)
     }
 

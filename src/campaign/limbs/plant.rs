@@ -21,14 +21,17 @@ use crate::robot::Model;
 
 /// g above.
 const SHARE: f64 = 1.0 - std::f64::consts::FRAC_1_SQRT_2;
-/// Torque error at which a stage is solved, N m.
+/// Torque error at which a stage is solved, and one that is good enough where rounds gain nothing more, N m.
 const SOLVED_NM: f64 = 1e-6;
+const ENOUGH_NM: f64 = 1e-3;
 /// Rounds of a stage at most.
-const ROUNDS: usize = 80;
+const ROUNDS: usize = 60;
 /// Kept slopes serve as long as a round leaves less than this share of the error.
 const SERVES: f64 = 0.2;
 /// So many poor rounds with new slopes, and dry friction is taken by lines through rest.
-const POOR: usize = 2;
+const POOR: usize = 3;
+/// Stiffness of the stops at the ends of a joint's range, N m/rad.
+const STOP_NM_RAD: f64 = 5e3;
 
 /// Why a limb cannot go on.
 #[derive(Debug, Clone, Error)]
@@ -57,6 +60,8 @@ pub(super) struct Beyond {
     pub stiffness_nm_rad: f64,
     /// Its damping, N m s/rad.
     pub damping_nm_s_rad: f64,
+    /// Where stops are, rad.
+    pub range: Option<(f64, f64)>,
 }
 
 impl Beyond {
@@ -72,7 +77,17 @@ impl Beyond {
     /// The torque, where the drive gives `u`.
     fn torque(&self, robot: &Model, (q, v, u): (f64, f64, f64)) -> f64 {
         let (sign, _) = coulomb_direction(robot, v);
-        sign * self.dry(v, u).0 + self.stiffness_nm_rad * q + self.damping_nm_s_rad * v
+        let beyond_stops = self.range.map_or(0.0, |(lower, upper)| q - q.clamp(lower, upper));
+        sign * self.dry(v, u).0
+            + self.stiffness_nm_rad * q
+            + self.damping_nm_s_rad * v
+            + STOP_NM_RAD * beyond_stops
+    }
+
+    /// Its slope by the position.
+    fn by_position(&self, q: f64) -> f64 {
+        let stopped = self.range.is_some_and(|(lower, upper)| !(lower..=upper).contains(&q));
+        self.stiffness_nm_rad + if stopped { STOP_NM_RAD } else { 0.0 }
     }
 
     /// Its slope by the speed.
@@ -178,7 +193,7 @@ impl<'a> Plant<'a> {
             }
         }
         self.slopes = None;
-        Err(PlantFault::Unsolved(last))
+        if last <= ENOUGH_NM { Ok(()) } else { Err(PlantFault::Unsolved(last)) }
     }
 
     /// By how much more torque than `u` the present accelerations take; the limb is then where they lead.
@@ -203,7 +218,7 @@ impl<'a> Plant<'a> {
     fn slopes(&mut self, h: f64, u: &[f64], chords: bool) -> Result<DMatrix<f64>, PlantFault> {
         let [_, mut by_q, mut by_v, by_a] = self.reduced.state_slopes(self.robot, &self.theta)?;
         for (k, beyond) in self.beyond.iter().enumerate() {
-            by_q[(k, k)] += beyond.stiffness_nm_rad;
+            by_q[(k, k)] += beyond.by_position(self.q[self.reduced.independent()[k]]);
             by_v[(k, k)] += beyond.by_velocity(self.robot, (self.v[k], u[k]));
         }
         if chords {

@@ -98,8 +98,11 @@ impl Case<'_> {
                 all,
             ),
             (
-                format!("torque errors above {} of the least", promise.torque_factor),
-                motors(&|m| m.torque_nm.identified > promise.torque_factor * m.torque_nm.least),
+                format!(
+                    "torque errors above {} of what noise and friction outside the class leave",
+                    promise.torque_factor
+                ),
+                motors(&|m| m.torque_nm.identified > promise.torque_factor * m.torque_nm.truth),
                 all,
             ),
             (
@@ -153,9 +156,9 @@ impl<'a> Tables<'a> {
             "friction alone",
             "files",
             "true parameters",
-            "least possible",
+            "fitted to it",
             "identified / files, worst",
-            "identified / least, worst",
+            "identified / true, worst",
         ];
         self.table(&heading.map(str::to_owned), &|motors| {
             let of = |pick: &dyn Fn(&MotorTrial) -> f64| median(motors.iter().map(|m| pick(m)));
@@ -167,7 +170,7 @@ impl<'a> Tables<'a> {
                 of(&|m| m.torque_nm.truth),
                 of(&|m| m.torque_nm.least),
                 worst(&|m| m.torque_nm.identified / m.torque_nm.maker),
-                worst(&|m| m.torque_nm.identified / m.torque_nm.least),
+                worst(&|m| m.torque_nm.identified / m.torque_nm.truth),
             ]
         })
     }
@@ -301,7 +304,7 @@ impl<'a> Tables<'a> {
             json!({
                 "case": case.name,
                 "torque_factor": median(case.motors().map(|(_, m)| m.torque_nm.maker / m.torque_nm.identified)),
-                "torque_over_least": median(case.motors().map(|(_, m)| m.torque_nm.identified / m.torque_nm.least)),
+                "torque_over_truth": median(case.motors().map(|(_, m)| m.torque_nm.identified / m.torque_nm.truth)),
                 "prediction_factor": case.prediction_factor(),
                 "tracking_share": median(case.tracked().map(|(_, _, c)| c.share())),
                 "promises": counts,
