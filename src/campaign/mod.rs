@@ -7,6 +7,7 @@
 //! - `estimation_noise` ([`estimation::noise`]): estimates under noise against regressions; a measurement.
 //! - `estimation_deviations` ([`estimation::deviations`]): errors of estimates are as large as their deviations say.
 //! - `mechanism` ([`mechanism`]): settings, noise and models of friction of estimates of mechanisms in maximal coordinates.
+//! - `limbs` ([`limbs`]): closed chains that are simulated and identified: torques, predictions and tracking against the robot's files.
 //! - `excitation` ([`excitation`]): what the designs of exciting motion give; a measurement.
 //! - `runs` ([`runs`]): whole runs of scenarios, each with the outcome that is expected of it.
 //! - `methods` ([`methods`]): methods x scenarios x what is held x seeds, side by side; a measurement.
@@ -27,6 +28,7 @@ pub mod excitation;
 mod experiment;
 pub mod identification;
 pub mod journal;
+pub mod limbs;
 pub mod mechanism;
 pub mod methods;
 pub mod regressors;
@@ -143,6 +145,7 @@ pub fn load(path: &Path) -> Result<Box<dyn Campaign>, CampaignError> {
         "identification" => {
             Ok(Box::new(identification::IdentificationCampaign::new(path, file.parse(&HEADER)?)?))
         }
+        "limbs" => Ok(Box::new(limbs::LimbsCampaign::new(path, file.parse(&HEADER)?)?)),
         "mechanism" => Ok(Box::new(mechanism::MechanismCampaign::new(path, file.parse(&HEADER)?)?)),
         "runs" => Ok(Box::new(runs::Runs::new(path, file.parse(&HEADER)?)?)),
         "methods" => Ok(Box::new(methods::Methods::new(path, file.parse(&HEADER)?)?)),
@@ -151,7 +154,7 @@ pub fn load(path: &Path) -> Result<Box<dyn Campaign>, CampaignError> {
         other => {
             let reason = format!(
                 "is `{other}`, expected `soundness`, `identification`, `estimation`, `estimation_noise`, `estimation_deviations`, \
-                 `excitation`, `mechanism`, `regressors`, `runs`, `methods` or `widths`"
+                 `excitation`, `limbs`, `mechanism`, `regressors`, `runs`, `methods` or `widths`"
             );
             Err(CampaignError::field(path, "kind", reason))
         }

@@ -194,6 +194,9 @@ pub(crate) struct JointSettings {
     /// The joint has a drive of its own, though the URDF says that it mimics another.
     #[serde(default)]
     independent: bool,
+    /// The joint turns about the z axis of its own frame, though the URDF says `fixed`: a spring that others hold rigid. Needs its limits here.
+    #[serde(default)]
+    hinge: bool,
 }
 
 /// A capsule in the frame of a link of the URDF.
@@ -469,6 +472,21 @@ impl JointSettings {
     /// Whether a joint that mimics another has a drive of its own.
     pub fn independent(&self) -> bool {
         self.independent
+    }
+
+    /// Whether a joint that the URDF holds turns, and where its limits are, rad.
+    ///
+    /// # Errors
+    /// The key at fault, where it has no limits.
+    pub fn hinge(&self) -> Result<Option<[f64; 2]>, (&'static str, String)> {
+        let stated = self.position_deg.map(|p| p.map(f64::to_radians)).or(self.position_rad);
+        match (self.hinge, stated) {
+            (false, _) => Ok(None),
+            (true, Some(limits)) => Ok(Some(limits)),
+            (true, None) => {
+                Err(("hinge", "the joint has no limits, expected `position_rad` beside it".to_owned()))
+            }
+        }
     }
 
     /// Applies what is said of the drive of joint `name`.

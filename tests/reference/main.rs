@@ -97,6 +97,7 @@ const PLANS: [Plan; 9] = [
             ("campaign::excitation", "ExcitationFile", "kind = excitation"),
             ("campaign::estimation", "StartsFile", "kind = estimation"),
             ("campaign::estimation::noise", "NoiseFile", "kind = estimation_noise"),
+            ("campaign::limbs", "LimbsFile", "kind = limbs"),
             ("campaign::mechanism", "MechanismCampaignFile", "kind = mechanism"),
             ("campaign::estimation::deviations", "DeviationsFile", "kind = estimation_deviations"),
         ],

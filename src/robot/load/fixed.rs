@@ -1,4 +1,4 @@
-//! Joints that are held still, and joints that mimic others.
+//! Joints that are held still, fixed ones that turn, and joints that mimic others.
 //!
 //! A proof moves each joint by a drive of its own. A joint that follows another one is therefore held still, or taken as one with its own
 //! drive: as the robot TOML says by key, or, for a URDF without one, held as far as grippers are concerned ([`hold_grippers`]).
@@ -14,11 +14,12 @@ use crate::robot::settings::JointSettings;
 use crate::robot::urdf::Tree;
 use crate::robot::validate::Judge;
 
-/// Holds the joints that the robot TOML at `path` says are fixed, and those that mimic one of them; takes their entries out of `joints`.
+/// Holds the joints that the robot TOML at `path` says are fixed, and those that mimic one of them; takes their entries out of `joints`. Joints that the
+/// TOML says are hinges turn.
 ///
 /// # Errors
-/// [`RobotError`] for a position that the joint cannot have, for other keys of a joint that is fixed, and for a joint that mimics one that
-/// moves, of an arm.
+/// [`RobotError`] for a position that the joint cannot have, for other keys of a joint that is fixed, for a hinge that moves already or has no limits, and
+/// for a joint that mimics one that moves, of an arm.
 pub(super) fn hold(
     path: &Path,
     tree: &mut Tree,
@@ -32,7 +33,17 @@ pub(super) fn hold(
             field: format!("joints.{name}.{what}"),
             reason,
         };
-        let Some(kind) = tree.joints[j].kind else { continue };
+        let hinge = settings.hinge().map_err(error)?;
+        let Some(kind) = tree.joints[j].kind else {
+            if let Some([lower, upper]) = hinge {
+                let joint = &mut tree.joints[j];
+                (joint.kind, joint.position) = (Some(JointKind::Revolute), (lower, upper));
+            }
+            continue;
+        };
+        if hinge.is_some() {
+            return Err(error(("hinge", "the joint moves in the URDF, expected a fixed one".to_owned())));
+        }
         if let Some(at) = settings.held_at(kind).map_err(error)? {
             let (lower, upper) = tree.joints[j].position;
             if kind != JointKind::Continuous && !(lower <= at && at <= upper) {

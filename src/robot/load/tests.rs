@@ -355,3 +355,35 @@ fn the_grip_moves_the_last_frame_and_nothing_else() {
         }
     }
 }
+
+/// A joint that the URDF holds turns where the TOML says so; the robot weighs what it weighed.
+#[test]
+fn a_held_joint_may_be_a_hinge() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("soft.toml");
+    let model = |text: &str| {
+        std::fs::write(&path, format!("extends = \"digit\"\n{text}")).unwrap();
+        load_model(&path)
+    };
+    let shin = "[joints.left_shin]\nhinge = true\nvelocity_rad_s = 20.0\ntorque_nm = 0.0\n";
+    let (rigid, soft) =
+        (load_model("digit").unwrap(), model(&format!("{shin}position_rad = [-0.3, 0.3]\n")).unwrap());
+    assert_eq!(soft.bodies(), rigid.bodies() + 1);
+    let place = |robot: &Model, name: &str| robot.joints.iter().position(|joint| joint.name == name);
+    let (knee, spring) = (place(&soft, "left_knee").unwrap(), place(&soft, "left_shin").unwrap());
+    assert_eq!(
+        (soft.joints[spring].parent, soft.joints[spring].limits.position),
+        (Some(knee), Some((-0.3, 0.3)))
+    );
+    assert_eq!(soft.joints[place(&soft, "left_tarsus").unwrap()].parent, Some(spring));
+    let mass = |robot: &Model| robot.joints.iter().map(|joint| joint.inertia[0]).sum::<f64>();
+    assert!((mass(&rigid) - mass(&soft)).abs() < 1e-12 && soft.joints[spring].inertia[0] > 0.5);
+    let refused = |text: &str| model(text).unwrap_err().to_string();
+    let told = refused(shin);
+    assert!(told.contains("joints.left_shin.hinge") && told.contains("position_rad"), "{told}");
+    let told = refused("[joints.left_knee]\nhinge = true\nposition_rad = [-1.0, 1.0]\n");
+    assert!(told.contains("joints.left_knee.hinge") && told.contains("moves in the URDF"), "{told}");
+    assert!(refused("[joints.left_shin]\ntorque_nm = 0.0\n").contains("no moving joint"));
+    let told = refused(&format!("{shin}position_rad = [0.3, -0.3]\n"));
+    assert!(told.contains("left_shin"), "{told}");
+}

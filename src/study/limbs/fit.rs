@@ -105,7 +105,8 @@ impl Free {
 
     /// The fit of whitened rows with the prior.
     fn problem(&self, nominal: &[f64], y: &DMatrix<f64>, u: &DVector<f64>) -> ConvexFit {
-        let (mut hessian, mut slope) = (y.tr_mul(y), y.tr_mul(u));
+        // A product with the transpose made: its blocks fit caches, which dot products of long columns do not.
+        let (mut hessian, mut slope) = (y.transpose() * y, y.tr_mul(u));
         for (k, deviation) in self.deviations.iter().enumerate() {
             let weight = deviation.powi(-2);
             hessian[(k, k)] += weight;

@@ -137,7 +137,7 @@ impl ReducedDynamics {
         theta: &[f64],
     ) -> Result<ReducedDerivatives, ConstraintError> {
         let by_theta = self.regressor(robot);
-        let [torque, by_q, by_v, by_a] = self.slopes(robot, theta)?;
+        let [torque, by_q, by_v, by_a] = self.state_slopes(robot, theta)?;
         Ok(ReducedDerivatives { torque: torque.column(0).into_owned(), by_q, by_v, by_a, by_theta })
     }
 
@@ -157,7 +157,7 @@ impl ReducedDynamics {
             let unit = theta.get_mut(column);
             *unit.ok_or(ConstraintError::Length { what: "a column's index", length: column, expected })? =
                 1.0;
-            let [_, by_q, by_v, by_a] = self.slopes(robot, &theta)?;
+            let [_, by_q, by_v, by_a] = self.state_slopes(robot, &theta)?;
             theta[column] = 0.0;
             q.push(by_q);
             v.push(by_v);
@@ -166,8 +166,15 @@ impl ReducedDynamics {
         Ok(RegressorDerivatives { by_q: q, by_v: v, by_a: a })
     }
 
-    /// u (a column), du/dq_a, du/dv_a, du/da_a.
-    fn slopes(&mut self, robot: &Model, theta: &[f64]) -> Result<[DMatrix<f64>; 4], ConstraintError> {
+    /// u (a column), du/dq_a, du/dv_a, du/da_a: [`ReducedDynamics::torque_derivatives`] without those by parameters.
+    ///
+    /// # Errors
+    /// As [`ReducedDynamics::torque`].
+    pub fn state_slopes(
+        &mut self,
+        robot: &Model,
+        theta: &[f64],
+    ) -> Result<[DMatrix<f64>; 4], ConstraintError> {
         self.check_parameters(robot, theta)?;
         let n = self.v.len();
         let a = self.a.clone();

@@ -1,0 +1,592 @@
+//! Limbs with closed chains that are simulated, identified from the motors' side, and put to the test ([4, Tables I to IV]).
+//!
+//! The truth of a limb is drawn: links other than the robot's files say, friction and offsets of its own for each joint, and dry friction that no parameters
+//! describe. It follows exciting motions under PD control with noisy sensors, and [`crate::study::limbs`] learns from that. Then three things are measured, by
+//! what was learnt and by the files: torque errors on a motion that was not learnt from; how well torques alone foretell the motion, open loop, over many short
+//! segments; and how well inverse dynamics with PD control track sines. The promises are that no motor's torques are explained worse than by the files, and nearly
+//! as well as any parameters could; that every prediction is better than the files'; and that tracking errors are small, and at most half of the files'.
+//!
+//! Springs that the files take for rigid may bend in the truth: then the fit's model is wrong in its geometry too.
+
+mod laboratory;
+mod plant;
+mod table;
+#[cfg(test)]
+mod tests;
+mod truth;
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::trials::{Trials, digest};
+use super::{CampaignError, CampaignFindings};
+use crate::recording::MeasurementLog;
+use crate::regression::filter::Smoothing;
+use crate::regression::inverse::moving;
+use crate::robot::{self, Limb, Model};
+use crate::study::limbs::excite::{ExcitationTask, ExcitingMotions};
+use crate::study::limbs::{LimbStudy, LimbUnknown, MotorLog};
+use laboratory::{Laboratory, Order, Sines, errors, least_errors, tracking};
+use truth::{LimbTruth, LimbTruthFile, SpringFile};
+
+/// How far measured passive joints may be from the loops; none are measured here.
+const PASSIVE_RAD: f64 = 0.02;
+/// Tracking error of a limb that did not come to the end, because its loops were forced open or its motion could not be computed, degrees.
+const LOST_DEG: f64 = 180.0;
+/// Random motions that the search for exciting ones begins with, for each that is wanted.
+const RANDOM: usize = 12;
+
+/// The file of the campaign.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LimbsFile {
+    /// Name of the campaign.
+    name: String,
+    /// Robot TOML, URDF or bare name, from the folder of this file: what is known of the robot.
+    robot: PathBuf,
+    /// Seeds 1 to this: each draws a truth of its own.
+    seeds: u64,
+    /// How far the truth is from the files.
+    truth: LimbTruthFile,
+    /// Springs of the truth; left out: it is as rigid as the files say.
+    #[serde(default)]
+    springs: Vec<SpringsFile>,
+    /// Sensors.
+    noise: SensorNoiseFile,
+    /// Control.
+    control: ControlFile,
+    /// Of velocities; accelerations are central differences of what it gives.
+    filter: FilterFile,
+    /// Exciting motions.
+    excitation: ExcitingFile,
+    /// Prediction.
+    prediction: PredictionFile,
+    /// Tracking.
+    tracking: TrackingFile,
+    /// What is promised; left out: nothing.
+    promise: Option<LimbPromiseFile>,
+}
+
+/// A robot with joints where the files have rigid springs. The limbs are tried with each of these as well as rigid.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SpringsFile {
+    /// Its name in tables.
+    label: String,
+    /// Robot TOML with the springs as joints, from the folder of this file.
+    robot: PathBuf,
+    /// The springs.
+    spring: Vec<SpringFile>,
+}
+
+/// Normal errors of what is measured of the motors, their deviations.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::campaign) struct SensorNoiseFile {
+    /// Of positions, rad.
+    position_rad: f64,
+    /// Of velocities, rad/s.
+    velocity_rad_s: f64,
+    /// Of torques, N m.
+    torque_nm: f64,
+}
+
+/// How limbs are controlled and simulated.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::campaign) struct ControlFile {
+    /// Period of control and of recordings, s.
+    period_s: f64,
+    /// Steps of the simulated limb in a period.
+    plant_steps: usize,
+}
+
+/// A zero-phase Butterworth low-pass.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FilterFile {
+    /// Order of one pass.
+    order: usize,
+    /// Frequency of one pass's -3 dB, Hz.
+    cutoff_hz: f64,
+}
+
+/// Exciting motions, found with the files' parameters.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ExcitingFile {
+    /// How many are learnt from.
+    motions: usize,
+    /// Duration of each, s.
+    duration_s: f64,
+    /// Changes of a motion that are tried.
+    evaluations: usize,
+    /// Least proven singular value of the loops' Jacobian by the passive joints, m/rad.
+    least_singular_value: f64,
+    /// Natural frequency of the PD controller, rad/s.
+    bandwidth_rad_s: f64,
+    /// Draws the motions.
+    seed: u64,
+}
+
+/// Prediction of further motions one after the other, of another search.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PredictionFile {
+    /// How many.
+    motions: usize,
+    /// Duration of each, s.
+    duration_s: f64,
+    /// Segments that all of it is cut into.
+    segments: usize,
+}
+
+/// Tracking of sines.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TrackingFile {
+    /// Largest speeds, rad/s.
+    speeds_rad_s: Vec<f64>,
+    /// Share of the motors' ranges that sines use.
+    range_share: f64,
+    /// In which they grow from rest, s; errors count from then on.
+    ramp_s: f64,
+    /// Duration, s.
+    duration_s: f64,
+    /// Natural frequency of the PD controller, rad/s.
+    bandwidth_rad_s: f64,
+}
+
+/// What is promised of every motor.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LimbPromiseFile {
+    /// Torque errors are at most so many times those by the true parameters, which are what noise and friction outside the class leave.
+    torque_factor: f64,
+    /// The median over motors of how many times better predictions are than by the files.
+    prediction_factor: f64,
+    /// Mean and largest tracking errors are at most this share of those by the files.
+    tracking_share: f64,
+    /// Largest tracking error of limbs with loops, degrees.
+    looped_deg: f64,
+    /// Largest tracking error of other limbs, degrees.
+    open_deg: f64,
+}
+
+/// The campaign, its file read and checked.
+#[derive(Debug, Clone)]
+pub struct LimbsCampaign {
+    file: LimbsFile,
+    limbs: Vec<Limb>,
+    /// For each case its name, and the limbs as they are; the first is rigid.
+    cases: Vec<(String, Vec<Limb>)>,
+}
+
+/// Torque errors of a motor on the motion that was not learnt from, N m RMS.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct TorqueErrors {
+    /// By everything that was learnt.
+    identified: f64,
+    /// By friction, armature and offsets that were learnt with the files' links.
+    friction: f64,
+    /// By the files.
+    maker: f64,
+    /// By the truth's parameters: what noise and friction outside the class leave of them.
+    truth: f64,
+    /// The least that any parameters leave, found from that motion itself, for each motor others.
+    least: f64,
+}
+
+/// By what was learnt, and by the files.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Compared<T> {
+    identified: T,
+    maker: T,
+}
+
+/// Mean and largest tracking error, degrees.
+type Tracked = (f64, f64);
+
+/// What was found of one motor.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct MotorTrial {
+    motor: String,
+    torque_nm: TorqueErrors,
+    /// L2 norms of predictions, rad s^(1/2).
+    prediction: Compared<f64>,
+    /// One entry a speed.
+    tracking_deg: Vec<Compared<Tracked>>,
+}
+
+/// What was found of one limb.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct LimbTrial {
+    case: String,
+    limb: String,
+    seed: u64,
+    looped: bool,
+    motors: Vec<MotorTrial>,
+    /// Base parameters, and parameters.
+    rank: usize,
+    parameters: usize,
+    duality_gap: f64,
+    outliers: f64,
+    /// Condition numbers of the exciting motions, and of random ones.
+    condition_number: f64,
+    random_condition_number: f64,
+    /// Segments in which predictions came to where loops do not close.
+    broken: Compared<u64>,
+    /// Largest deflection of a spring in the recordings, rad.
+    deflection_rad: f64,
+}
+
+fn path_of(near: &Path, reference: &Path) -> PathBuf {
+    match reference.extension() {
+        Some(_) => near.parent().unwrap_or(Path::new("")).join(reference),
+        None => reference.to_owned(),
+    }
+}
+
+impl LimbsCampaign {
+    pub(super) fn new(path: &Path, file: LimbsFile) -> Result<Self, CampaignError> {
+        if let Some((field, reason)) = file.fault() {
+            return Err(CampaignError::field(path, field, reason));
+        }
+        let load = |field: String, source: &Path| {
+            let failed =
+                |source| CampaignError::Robot { path: path.to_owned(), field, source: Box::new(source) };
+            Ok::<_, CampaignError>(robot::load_model(path_of(path, source)).map_err(failed)?)
+        };
+        let driven = |model: &Model| -> Vec<Limb> {
+            let drives = |limb: &Limb| limb.model.joints.iter().any(|joint| joint.limits.torque > 0.0);
+            model.limbs().into_iter().filter(drives).collect()
+        };
+        let limbs = driven(&load("robot".to_owned(), &file.robot)?);
+        if limbs.is_empty() {
+            return Err(CampaignError::field(path, "robot", "has no motors, expected some"));
+        }
+        let mut cases = vec![("rigid".to_owned(), limbs.clone())];
+        for (i, springs) in file.springs.iter().enumerate() {
+            let field = format!("springs[{i}].robot");
+            let bodies = driven(&load(field.clone(), &springs.robot)?);
+            if let Some(reason) = unlike(&limbs, &bodies, &springs.spring) {
+                return Err(CampaignError::field(path, field, reason));
+            }
+            cases.push((springs.label.clone(), bodies));
+        }
+        Ok(Self { file, limbs, cases })
+    }
+
+    /// Case, limb and seed of all trials, in order.
+    fn all(&self) -> Vec<(usize, usize, u64)> {
+        let mut all = vec![];
+        for case in 0..self.cases.len() {
+            for seed in 1..=self.file.seeds {
+                // Springs make no difference to limbs that have none.
+                let own =
+                    |&limb: &usize| case == 0 || self.cases[case].1[limb].model != self.limbs[limb].model;
+                all.extend((0..self.limbs.len()).filter(own).map(|limb| (case, limb, seed)));
+            }
+        }
+        all
+    }
+
+    fn springs(&self, case: usize) -> &[SpringFile] {
+        case.checked_sub(1).map_or(&[], |place| &self.file.springs[place].spring)
+    }
+
+    fn limb_name(&self, limb: usize) -> &str {
+        self.limbs[limb].model.joints.first().map_or("", |joint| joint.name.as_str())
+    }
+
+    fn motions(&self, limb: &Model, own: (usize, f64, usize, u64)) -> Result<ExcitingMotions, String> {
+        let (motions, duration_s, changes, seed) = own;
+        let task = ExcitationTask {
+            robot: limb,
+            unknown: LimbUnknown::Everything,
+            motions,
+            duration_s,
+            least_singular_value: self.file.excitation.least_singular_value,
+            evaluations: (RANDOM * motions, changes),
+            seed,
+        };
+        task.run().map_err(|error| error.to_string())
+    }
+
+    fn trial(&self, (case, place, seed): (usize, usize, u64)) -> Result<LimbTrial, String> {
+        let LimbsFile { truth, noise, control, excitation, prediction, .. } = &self.file;
+        let (limb, body) = (&self.limbs[place].model, &self.cases[case].1[place].model);
+        let drawn = LimbTruth::draw(truth, limb, seed, place as u64);
+        let lab = Laboratory::new(limb, body, (&drawn, self.springs(case)), (control, noise))?;
+        let ExcitingFile { motions, duration_s, evaluations, seed: drawing, .. } = *excitation;
+        let exciting = self.motions(limb, (motions, duration_s, evaluations, drawing))?;
+        let further =
+            self.motions(limb, (prediction.motions, prediction.duration_s, evaluations, drawing + 1))?;
+        let mut deflection_rad = 0.0f64;
+        let noise_seed = 1000 * (100 * seed + place as u64);
+        // Motions begin and end at rest in one posture, so one may follow the other.
+        let mut record = |motions: &ExcitingMotions, which: Range<usize>, stream: usize| {
+            let each = motions.duration_s;
+            let order = Order {
+                wanted: &|t| {
+                    let k = ((t / each) as usize).min(which.len() - 1);
+                    motions.at(which.start + k, t - k as f64 * each)
+                },
+                duration_s: each * which.len() as f64,
+                bandwidth_rad_s: excitation.bandwidth_rad_s,
+                forward: None,
+                seed: noise_seed + stream as u64,
+            };
+            let followed = lab.follow(&order)?;
+            deflection_rad = deflection_rad.max(followed.deflection_rad);
+            let name = PathBuf::from(format!("motion {}", stream + 1));
+            let log = MeasurementLog::of_samples(name, followed.samples).map_err(|e| e.to_string())?;
+            Ok::<_, String>(MotorLog { log, passive: false })
+        };
+        let logs: Vec<MotorLog> =
+            (0..motions).map(|k| record(&exciting, k..k + 1, k)).collect::<Result<_, _>>()?;
+        let unseen = record(&further, 0..prediction.motions, motions)?;
+        let FilterFile { order, cutoff_hz } = self.file.filter;
+        let smoothing = Smoothing::Butterworth { order, cutoff_hz };
+        let learn = |unknown| {
+            let study = LimbStudy {
+                robot: limb,
+                logs: &logs,
+                validation: Some(&unseen),
+                unknown,
+                smoothing,
+                passive_tolerance: PASSIVE_RAD,
+            };
+            let found = study.run().map_err(|error| error.to_string())?;
+            found.limbs.into_iter().next().ok_or_else(|| "nothing was learnt".to_owned())
+        };
+        let (learnt, friction) = (learn(LimbUnknown::Everything)?, learn(LimbUnknown::Friction)?);
+        let maker = limb.nominal_parameters();
+        let samples = moving(&unseen.log, smoothing).map_err(|error| error.to_string())?;
+        let rows = lab.rows(&samples)?;
+        let count = lab.motors.len();
+        let of = |theta: &[f64]| errors(&rows, count, theta);
+        let (identified, by_friction, by_files) = (of(&learnt.theta), of(&friction.theta), of(&maker));
+        let (by_truth, least) = (of(&drawn.parameters(limb)), least_errors(&rows, count));
+        let foretold = |theta: &[f64]| lab.predict(theta, (&unseen.log, &samples), prediction.segments);
+        let (own, files) = (foretold(&learnt.theta)?, foretold(&maker)?);
+        let tracked = self.tracked(&lab, [&learnt.theta, &maker], noise_seed + 500);
+        let motor = |(k, &joint): (usize, &usize)| MotorTrial {
+            motor: limb.joints[joint].name.clone(),
+            torque_nm: TorqueErrors {
+                identified: identified[k],
+                friction: by_friction[k],
+                maker: by_files[k],
+                truth: by_truth[k],
+                least: least[k],
+            },
+            prediction: Compared { identified: own.norms[k], maker: files.norms[k] },
+            tracking_deg: tracked
+                .iter()
+                .map(|c| Compared { identified: c.identified[k], maker: c.maker[k] })
+                .collect(),
+        };
+        Ok(LimbTrial {
+            case: self.cases[case].0.clone(),
+            limb: self.limb_name(place).to_owned(),
+            seed,
+            looped: !limb.loops.is_empty(),
+            motors: lab.motors.iter().enumerate().map(motor).collect(),
+            rank: learnt.base.rank,
+            parameters: learnt.parameters.len(),
+            duality_gap: learnt.duality_gap,
+            outliers: learnt.outliers,
+            condition_number: exciting.limbs[0].condition_number,
+            random_condition_number: exciting.limbs[0].random_condition_number,
+            broken: Compared { identified: own.broken, maker: files.broken },
+            deflection_rad,
+        })
+    }
+
+    /// Tracking errors of all motors, speed by speed, with the inverse dynamics of what was learnt and of the files.
+    fn tracked(&self, lab: &Laboratory<'_>, by: [&[f64]; 2], seed: u64) -> Vec<Compared<Vec<Tracked>>> {
+        let file = &self.file.tracking;
+        let one = |(i, &speed): (usize, &f64)| {
+            let sines = Sines::new(&lab.ranges(), file.range_share, speed, file.ramp_s);
+            let run = |theta: &[f64]| {
+                let order = Order {
+                    wanted: &|t| sines.at(t),
+                    duration_s: file.duration_s,
+                    bandwidth_rad_s: file.bandwidth_rad_s,
+                    forward: Some(theta),
+                    seed: seed + i as u64,
+                };
+                let from = (file.ramp_s / self.file.control.period_s).ceil() as usize;
+                match lab.follow(&order) {
+                    Ok(followed) => tracking(&followed, from),
+                    Err(_) => vec![(LOST_DEG, LOST_DEG); lab.motors.len()],
+                }
+            };
+            Compared { identified: run(by[0]), maker: run(by[1]) }
+        };
+        file.speeds_rad_s.iter().enumerate().map(one).collect()
+    }
+}
+
+/// What of `bodies` is no limb with springs as `limbs` has it without, in words.
+fn unlike(limbs: &[Limb], bodies: &[Limb], springs: &[SpringFile]) -> Option<String> {
+    if limbs.len() != bodies.len() {
+        return Some(format!("has {} limbs, expected {} as of the robot", bodies.len(), limbs.len()));
+    }
+    for (limb, body) in limbs.iter().zip(bodies) {
+        let has = |model: &Model, name: &str| model.joints.iter().any(|joint| joint.name == name);
+        if let Some(joint) = limb.model.joints.iter().find(|joint| !has(&body.model, &joint.name)) {
+            return Some(format!("lacks joint `{}` of the robot", joint.name));
+        }
+        let new = body.model.joints.iter().filter(|joint| !has(&limb.model, &joint.name));
+        if let Some(joint) = new.into_iter().find(|joint| springs.iter().all(|s| s.joint != joint.name)) {
+            return Some(format!("has joint `{}`, for which no spring is given", joint.name));
+        }
+    }
+    let turns = |spring: &&SpringFile| {
+        bodies.iter().all(|body| body.model.joints.iter().all(|joint| joint.name != spring.joint))
+    };
+    springs.iter().find(turns).map(|spring| format!("has no joint `{}`", spring.joint))
+}
+
+impl LimbsFile {
+    /// The first number that is none of its kind, its field and what was expected.
+    fn fault(&self) -> Option<(String, String)> {
+        if let Some((field, reason)) = self.truth.fault() {
+            return Some((format!("truth.{field}"), reason));
+        }
+        let Self { noise, control, excitation, prediction, tracking, .. } = self;
+        let mut positive = vec![
+            ("control.period_s".to_owned(), control.period_s),
+            ("filter.cutoff_hz".to_owned(), self.filter.cutoff_hz),
+            ("excitation.duration_s".to_owned(), excitation.duration_s),
+            ("excitation.bandwidth_rad_s".to_owned(), excitation.bandwidth_rad_s),
+            ("prediction.duration_s".to_owned(), prediction.duration_s),
+            ("tracking.range_share".to_owned(), tracking.range_share),
+            ("tracking.ramp_s".to_owned(), tracking.ramp_s),
+            ("tracking.duration_s".to_owned(), tracking.duration_s - tracking.ramp_s),
+            ("tracking.bandwidth_rad_s".to_owned(), tracking.bandwidth_rad_s),
+        ];
+        let speeds = tracking.speeds_rad_s.iter().enumerate();
+        positive.extend(speeds.map(|(i, x)| (format!("tracking.speeds_rad_s[{i}]"), *x)));
+        for (i, springs) in self.springs.iter().enumerate() {
+            let own = springs.spring.iter().enumerate();
+            positive.extend(
+                own.map(|(k, s)| (format!("springs[{i}].spring[{k}].stiffness_nm_rad"), s.stiffness_nm_rad)),
+            );
+        }
+        if let Some((field, _)) = positive.iter().find(|(_, x)| !(*x > 0.0 && x.is_finite())) {
+            let more = if field == "tracking.duration_s" { ", and more than `ramp_s`" } else { "" };
+            return Some((field.clone(), format!("expected a finite number above 0{more}")));
+        }
+        let mut sizes = vec![
+            ("noise.position_rad".to_owned(), noise.position_rad),
+            ("noise.velocity_rad_s".to_owned(), noise.velocity_rad_s),
+            ("noise.torque_nm".to_owned(), noise.torque_nm),
+            ("excitation.least_singular_value".to_owned(), excitation.least_singular_value),
+        ];
+        for (i, springs) in self.springs.iter().enumerate() {
+            let own = springs.spring.iter().enumerate();
+            sizes.extend(
+                own.map(|(k, s)| (format!("springs[{i}].spring[{k}].damping_nm_s_rad"), s.damping_nm_s_rad)),
+            );
+        }
+        if let Some((field, x)) = sizes.iter().find(|(_, x)| !(*x >= 0.0 && x.is_finite())) {
+            return Some((field.clone(), format!("is {x}, expected a finite number >= 0")));
+        }
+        if tracking.range_share >= 1.0 {
+            let reason = format!("is {}, expected a share below 1", tracking.range_share);
+            return Some(("tracking.range_share".to_owned(), reason));
+        }
+        let counts = [
+            ("seeds", self.seeds as usize),
+            ("control.plant_steps", control.plant_steps),
+            ("filter.order", self.filter.order),
+            ("excitation.motions", excitation.motions),
+            ("prediction.motions", prediction.motions),
+            ("prediction.segments", prediction.segments),
+        ];
+        if let Some((field, _)) = counts.iter().find(|(_, count)| *count == 0) {
+            return Some(((*field).to_owned(), "is 0, expected at least 1".to_owned()));
+        }
+        let samples = prediction.motions as f64 * prediction.duration_s / control.period_s;
+        if samples < 20.0 * prediction.segments as f64 {
+            let reason = format!("is {}, expected at least 20 samples a segment", prediction.segments);
+            return Some(("prediction.segments".to_owned(), reason));
+        }
+        if 2.0 * self.filter.cutoff_hz * control.period_s >= 1.0 {
+            let reason =
+                format!("is {}, expected less than half of the rate of control", self.filter.cutoff_hz);
+            return Some(("filter.cutoff_hz".to_owned(), reason));
+        }
+        let promise = self.promise.as_ref()?;
+        let bars = [
+            ("promise.torque_factor", promise.torque_factor),
+            ("promise.prediction_factor", promise.prediction_factor),
+            ("promise.tracking_share", promise.tracking_share),
+            ("promise.looped_deg", promise.looped_deg),
+            ("promise.open_deg", promise.open_deg),
+        ];
+        let (field, x) = bars.into_iter().find(|(_, x)| !(*x > 0.0 && x.is_finite()))?;
+        Some((field.to_owned(), format!("is {x}, expected a finite number above 0")))
+    }
+}
+
+impl Trials for LimbsCampaign {
+    type Trial = LimbTrial;
+
+    fn title(&self) -> &str {
+        &self.file.name
+    }
+
+    fn inputs(&self) -> u64 {
+        digest(&(&self.file, &self.limbs, &self.cases))
+    }
+
+    fn keys(&self) -> Vec<String> {
+        let inputs = self.inputs();
+        let key = |(case, limb, seed): (usize, usize, u64)| {
+            format!("{}, {}, seed {seed}, inputs {inputs:016x}", self.cases[case].0, self.limb_name(limb))
+        };
+        self.all().into_iter().map(key).collect()
+    }
+
+    fn make(&self, number: usize) -> Result<LimbTrial, CampaignError> {
+        let (case, limb, seed) = self.all()[number];
+        let failed = |reason: String| {
+            let name = self.limb_name(limb);
+            CampaignError::Trials(format!("{}, limb `{name}`, seed {seed}: {reason}", self.cases[case].0))
+        };
+        self.trial((case, limb, seed)).map_err(failed)
+    }
+
+    fn sum_up(&self, trials: Vec<LimbTrial>) -> Result<CampaignFindings, CampaignError> {
+        let tables = table::Tables::of(&trials, &self.file.tracking.speeds_rad_s);
+        let broken = self.file.promise.as_ref().map(|promise| tables.broken(promise));
+        let verdict = match &broken {
+            None => format!("{} limbs; nothing was promised. {}", trials.len(), tables.closing()),
+            Some(broken) if broken.is_empty() => {
+                format!("{} limbs; every promise held. {}", trials.len(), tables.closing())
+            }
+            Some(broken) => format!(
+                "{} limbs; {} of the promises did NOT hold: {}. {}",
+                trials.len(),
+                broken.len(),
+                broken.join("; "),
+                tables.closing()
+            ),
+        };
+        Ok(CampaignFindings {
+            passed: broken.as_ref().is_none_or(Vec::is_empty),
+            table: tables.torques(),
+            summary: json!({
+                "schema": 1, "name": self.file.name, "broken": broken, "cases": tables.cases(self.file.promise.as_ref()),
+            }),
+            files: tables.files(&self.file.name, &verdict)?,
+            verdict,
+        })
+    }
+}
