@@ -258,7 +258,7 @@ impl LimbsCampaign {
         let load = |field: String, source: &Path| {
             let failed =
                 |source| CampaignError::Robot { path: path.to_owned(), field, source: Box::new(source) };
-            Ok::<_, CampaignError>(robot::load_model(path_of(path, source)).map_err(failed)?)
+            robot::load_model(path_of(path, source)).map_err(failed)
         };
         let driven = |model: &Model| -> Vec<Limb> {
             let drives = |limb: &Limb| limb.model.joints.iter().any(|joint| joint.limits.torque > 0.0);
