@@ -28,7 +28,7 @@ use crate::regression::filter::Smoothing;
 use crate::regression::inverse::moving;
 use crate::robot::{self, Limb, Model};
 use crate::study::limbs::excite::{ExcitationTask, ExcitingMotions};
-use crate::study::limbs::{LimbStudy, LimbUnknown, MotorLog};
+use crate::study::limbs::{LimbFinding, LimbStudy, LimbUnknown, MotorLog};
 use laboratory::{Laboratory, Order, Sines, errors, least_errors, tracking};
 use truth::{LimbTruth, LimbTruthFile, SpringFile};
 
@@ -258,7 +258,7 @@ impl LimbsCampaign {
         let load = |field: String, source: &Path| {
             let failed =
                 |source| CampaignError::Robot { path: path.to_owned(), field, source: Box::new(source) };
-            Ok::<_, CampaignError>(robot::load_model(path_of(path, source)).map_err(failed)?)
+            robot::load_model(path_of(path, source)).map_err(failed)
         };
         let driven = |model: &Model| -> Vec<Limb> {
             let drives = |limb: &Limb| limb.model.joints.iter().any(|joint| joint.limits.torque > 0.0);
@@ -325,57 +325,105 @@ impl LimbsCampaign {
         let exciting = self.motions(limb, (motions, duration_s, evaluations, drawing))?;
         let further =
             self.motions(limb, (prediction.motions, prediction.duration_s, evaluations, drawing + 1))?;
-        let mut deflection_rad = 0.0f64;
         let noise_seed = 1000 * (100 * seed + place as u64);
-        // Motions begin and end at rest in one posture, so one may follow the other.
-        let mut record = |motions: &ExcitingMotions, which: Range<usize>, stream: usize| {
-            let each = motions.duration_s;
-            let order = Order {
-                wanted: &|t| {
-                    let k = ((t / each) as usize).min(which.len() - 1);
-                    motions.at(which.start + k, t - k as f64 * each)
-                },
-                duration_s: each * which.len() as f64,
-                bandwidth_rad_s: excitation.bandwidth_rad_s,
-                forward: None,
-                seed: noise_seed + stream as u64,
-            };
-            let followed = lab.follow(&order)?;
-            deflection_rad = deflection_rad.max(followed.deflection_rad);
-            let name = PathBuf::from(format!("motion {}", stream + 1));
-            let log = MeasurementLog::of_samples(name, followed.samples).map_err(|e| e.to_string())?;
-            Ok::<_, String>(MotorLog { log, passive: false })
-        };
-        let logs: Vec<MotorLog> =
-            (0..motions).map(|k| record(&exciting, k..k + 1, k)).collect::<Result<_, _>>()?;
-        let unseen = record(&further, 0..prediction.motions, motions)?;
-        let FilterFile { order, cutoff_hz } = self.file.filter;
-        let smoothing = Smoothing::Butterworth { order, cutoff_hz };
-        let learn = |unknown| {
-            let study = LimbStudy {
-                robot: limb,
-                logs: &logs,
-                validation: Some(&unseen),
-                unknown,
-                smoothing,
-                passive_tolerance: PASSIVE_RAD,
-            };
-            let found = study.run().map_err(|error| error.to_string())?;
-            found.limbs.into_iter().next().ok_or_else(|| "nothing was learnt".to_owned())
-        };
+        let one = |k: usize| self.record(&lab, &exciting, k..k + 1, noise_seed + k as u64);
+        let recorded = (0..motions).map(one).collect::<Result<Vec<_>, _>>()?;
+        let (unseen, bent) =
+            self.record(&lab, &further, 0..prediction.motions, noise_seed + motions as u64)?;
+        let deflection_rad = recorded.iter().map(|(_, bent)| *bent).fold(bent, f64::max);
+        let logs: Vec<MotorLog> = recorded.into_iter().map(|(log, _)| log).collect();
+        let learn = |unknown| self.learn(limb, (&logs, &unseen), unknown);
         let (learnt, friction) = (learn(LimbUnknown::Everything)?, learn(LimbUnknown::Friction)?);
-        let maker = limb.nominal_parameters();
-        let samples = moving(&unseen.log, smoothing).map_err(|error| error.to_string())?;
+        let truth = drawn.parameters(limb);
+        let by = [&learnt.theta, &friction.theta, &truth];
+        let (motors, broken) = self.compared(&lab, &unseen, by, noise_seed + 500)?;
+        Ok(LimbTrial {
+            case: self.cases[case].0.clone(),
+            limb: self.limb_name(place).to_owned(),
+            seed,
+            looped: !limb.loops.is_empty(),
+            motors,
+            rank: learnt.base.rank,
+            parameters: learnt.parameters.len(),
+            duality_gap: learnt.duality_gap,
+            outliers: learnt.outliers,
+            condition_number: exciting.limbs[0].condition_number,
+            random_condition_number: exciting.limbs[0].random_condition_number,
+            broken,
+            deflection_rad,
+        })
+    }
+
+    /// Lets the limb follow some of the motions under PD control, one after the other: they begin and end at rest in one posture. Gives the largest deflection of
+    /// a spring too, rad.
+    fn record(
+        &self,
+        lab: &Laboratory<'_>,
+        motions: &ExcitingMotions,
+        which: Range<usize>,
+        seed: u64,
+    ) -> Result<(MotorLog, f64), String> {
+        let each = motions.duration_s;
+        let order = Order {
+            wanted: &|t| {
+                let k = ((t / each) as usize).min(which.len() - 1);
+                motions.at(which.start + k, t - k as f64 * each)
+            },
+            duration_s: each * which.len() as f64,
+            bandwidth_rad_s: self.file.excitation.bandwidth_rad_s,
+            forward: None,
+            seed,
+        };
+        let followed = lab.follow(&order)?;
+        let name = PathBuf::from(format!("motion of seed {seed}"));
+        let log = MeasurementLog::of_samples(name, followed.samples).map_err(|e| e.to_string())?;
+        Ok((MotorLog { log, passive: false }, followed.deflection_rad))
+    }
+
+    fn smoothing(&self) -> Smoothing {
+        let FilterFile { order, cutoff_hz } = self.file.filter;
+        Smoothing::Butterworth { order, cutoff_hz }
+    }
+
+    fn learn(
+        &self,
+        limb: &Model,
+        (logs, unseen): (&[MotorLog], &MotorLog),
+        unknown: LimbUnknown,
+    ) -> Result<LimbFinding, String> {
+        let study = LimbStudy {
+            robot: limb,
+            logs,
+            validation: Some(unseen),
+            unknown,
+            smoothing: self.smoothing(),
+            passive_tolerance: PASSIVE_RAD,
+        };
+        let found = study.run().map_err(|error| error.to_string())?;
+        found.limbs.into_iter().next().ok_or_else(|| "nothing was learnt".to_owned())
+    }
+
+    /// Everything that is measured of the motors, by all that was learnt, by friction alone that was, and by the truth; and in how many segments predictions broke off.
+    fn compared(
+        &self,
+        lab: &Laboratory<'_>,
+        unseen: &MotorLog,
+        [learnt, friction, truth]: [&Vec<f64>; 3],
+        seed: u64,
+    ) -> Result<(Vec<MotorTrial>, Compared<u64>), String> {
+        let maker = lab.limb.nominal_parameters();
+        let samples = moving(&unseen.log, self.smoothing()).map_err(|error| error.to_string())?;
         let rows = lab.rows(&samples)?;
         let count = lab.motors.len();
-        let of = |theta: &[f64]| errors(&rows, count, theta);
-        let (identified, by_friction, by_files) = (of(&learnt.theta), of(&friction.theta), of(&maker));
-        let (by_truth, least) = (of(&drawn.parameters(limb)), least_errors(&rows, count));
-        let foretold = |theta: &[f64]| lab.predict(theta, (&unseen.log, &samples), prediction.segments);
-        let (own, files) = (foretold(&learnt.theta)?, foretold(&maker)?);
-        let tracked = self.tracked(&lab, [&learnt.theta, &maker], noise_seed + 500);
+        let [identified, by_friction, by_files, by_truth] =
+            [learnt, friction, &maker, truth].map(|theta| errors(&rows, count, theta));
+        let least = least_errors(&rows, count);
+        let segments = self.file.prediction.segments;
+        let foretold = |theta: &[f64]| lab.predict(theta, (&unseen.log, &samples), segments);
+        let (own, files) = (foretold(learnt)?, foretold(&maker)?);
+        let tracked = self.tracked(lab, [learnt, &maker], seed);
         let motor = |(k, &joint): (usize, &usize)| MotorTrial {
-            motor: limb.joints[joint].name.clone(),
+            motor: lab.limb.joints[joint].name.clone(),
             torque_nm: TorqueErrors {
                 identified: identified[k],
                 friction: by_friction[k],
@@ -389,21 +437,8 @@ impl LimbsCampaign {
                 .map(|c| Compared { identified: c.identified[k], maker: c.maker[k] })
                 .collect(),
         };
-        Ok(LimbTrial {
-            case: self.cases[case].0.clone(),
-            limb: self.limb_name(place).to_owned(),
-            seed,
-            looped: !limb.loops.is_empty(),
-            motors: lab.motors.iter().enumerate().map(motor).collect(),
-            rank: learnt.base.rank,
-            parameters: learnt.parameters.len(),
-            duality_gap: learnt.duality_gap,
-            outliers: learnt.outliers,
-            condition_number: exciting.limbs[0].condition_number,
-            random_condition_number: exciting.limbs[0].random_condition_number,
-            broken: Compared { identified: own.broken, maker: files.broken },
-            deflection_rad,
-        })
+        let motors = lab.motors.iter().enumerate().map(motor).collect();
+        Ok((motors, Compared { identified: own.broken, maker: files.broken }))
     }
 
     /// Tracking errors of all motors, speed by speed, with the inverse dynamics of what was learnt and of the files.
@@ -458,53 +493,18 @@ impl LimbsFile {
         if let Some((field, reason)) = self.truth.fault() {
             return Some((format!("truth.{field}"), reason));
         }
-        let Self { noise, control, excitation, prediction, tracking, .. } = self;
-        let mut positive = vec![
-            ("control.period_s".to_owned(), control.period_s),
-            ("filter.cutoff_hz".to_owned(), self.filter.cutoff_hz),
-            ("excitation.duration_s".to_owned(), excitation.duration_s),
-            ("excitation.bandwidth_rad_s".to_owned(), excitation.bandwidth_rad_s),
-            ("prediction.duration_s".to_owned(), prediction.duration_s),
-            ("tracking.range_share".to_owned(), tracking.range_share),
-            ("tracking.ramp_s".to_owned(), tracking.ramp_s),
-            ("tracking.duration_s".to_owned(), tracking.duration_s - tracking.ramp_s),
-            ("tracking.bandwidth_rad_s".to_owned(), tracking.bandwidth_rad_s),
-        ];
-        let speeds = tracking.speeds_rad_s.iter().enumerate();
-        positive.extend(speeds.map(|(i, x)| (format!("tracking.speeds_rad_s[{i}]"), *x)));
-        for (i, springs) in self.springs.iter().enumerate() {
-            let own = springs.spring.iter().enumerate();
-            positive.extend(
-                own.map(|(k, s)| (format!("springs[{i}].spring[{k}].stiffness_nm_rad"), s.stiffness_nm_rad)),
-            );
-        }
-        if let Some((field, _)) = positive.iter().find(|(_, x)| !(*x > 0.0 && x.is_finite())) {
+        if let Some((field, _)) = self.positive().into_iter().find(|(_, x)| !(*x > 0.0 && x.is_finite())) {
             let more = if field == "tracking.duration_s" { ", and more than `ramp_s`" } else { "" };
-            return Some((field.clone(), format!("expected a finite number above 0{more}")));
+            return Some((field, format!("expected a finite number above 0{more}")));
         }
-        let mut sizes = vec![
-            ("noise.position_rad".to_owned(), noise.position_rad),
-            ("noise.velocity_rad_s".to_owned(), noise.velocity_rad_s),
-            ("noise.torque_nm".to_owned(), noise.torque_nm),
-            ("excitation.least_singular_value".to_owned(), excitation.least_singular_value),
-        ];
-        for (i, springs) in self.springs.iter().enumerate() {
-            let own = springs.spring.iter().enumerate();
-            sizes.extend(
-                own.map(|(k, s)| (format!("springs[{i}].spring[{k}].damping_nm_s_rad"), s.damping_nm_s_rad)),
-            );
+        if let Some((field, x)) = self.sizes().into_iter().find(|(_, x)| !(*x >= 0.0 && x.is_finite())) {
+            return Some((field, format!("is {x}, expected a finite number >= 0")));
         }
-        if let Some((field, x)) = sizes.iter().find(|(_, x)| !(*x >= 0.0 && x.is_finite())) {
-            return Some((field.clone(), format!("is {x}, expected a finite number >= 0")));
-        }
-        if tracking.range_share >= 1.0 {
-            let reason = format!("is {}, expected a share below 1", tracking.range_share);
-            return Some(("tracking.range_share".to_owned(), reason));
-        }
+        let Self { control, excitation, prediction, tracking, filter, .. } = self;
         let counts = [
             ("seeds", self.seeds as usize),
             ("control.plant_steps", control.plant_steps),
-            ("filter.order", self.filter.order),
+            ("filter.order", filter.order),
             ("excitation.motions", excitation.motions),
             ("prediction.motions", prediction.motions),
             ("prediction.segments", prediction.segments),
@@ -513,25 +513,70 @@ impl LimbsFile {
             return Some(((*field).to_owned(), "is 0, expected at least 1".to_owned()));
         }
         let samples = prediction.motions as f64 * prediction.duration_s / control.period_s;
-        if samples < 20.0 * prediction.segments as f64 {
-            let reason = format!("is {}, expected at least 20 samples a segment", prediction.segments);
-            return Some(("prediction.segments".to_owned(), reason));
+        let (share, segments, cutoff) = (tracking.range_share, prediction.segments, filter.cutoff_hz);
+        let (field, reason) = if share >= 1.0 {
+            ("tracking.range_share", format!("is {share}, expected a share below 1"))
+        } else if samples < 20.0 * segments as f64 {
+            ("prediction.segments", format!("is {segments}, expected at least 20 samples a segment"))
+        } else if 2.0 * cutoff * control.period_s >= 1.0 {
+            ("filter.cutoff_hz", format!("is {cutoff}, expected less than half of the rate of control"))
+        } else {
+            return None;
+        };
+        Some((field.to_owned(), reason))
+    }
+
+    /// Of each spring a number, and its field.
+    fn of_springs(&self, name: &str, pick: fn(&SpringFile) -> f64) -> Vec<(String, f64)> {
+        let mut all = vec![];
+        for (i, springs) in self.springs.iter().enumerate() {
+            let own = springs.spring.iter().enumerate();
+            all.extend(own.map(|(k, spring)| (format!("springs[{i}].spring[{k}].{name}"), pick(spring))));
         }
-        if 2.0 * self.filter.cutoff_hz * control.period_s >= 1.0 {
-            let reason =
-                format!("is {}, expected less than half of the rate of control", self.filter.cutoff_hz);
-            return Some(("filter.cutoff_hz".to_owned(), reason));
-        }
-        let promise = self.promise.as_ref()?;
-        let bars = [
-            ("promise.torque_factor", promise.torque_factor),
-            ("promise.prediction_factor", promise.prediction_factor),
-            ("promise.tracking_share", promise.tracking_share),
-            ("promise.looped_deg", promise.looped_deg),
-            ("promise.open_deg", promise.open_deg),
+        all
+    }
+
+    /// What has to be above 0, with its field.
+    fn positive(&self) -> Vec<(String, f64)> {
+        let Self { control, excitation, prediction, tracking, promise, .. } = self;
+        let mut all = vec![
+            ("control.period_s", control.period_s),
+            ("filter.cutoff_hz", self.filter.cutoff_hz),
+            ("excitation.duration_s", excitation.duration_s),
+            ("excitation.bandwidth_rad_s", excitation.bandwidth_rad_s),
+            ("prediction.duration_s", prediction.duration_s),
+            ("tracking.range_share", tracking.range_share),
+            ("tracking.ramp_s", tracking.ramp_s),
+            ("tracking.duration_s", tracking.duration_s - tracking.ramp_s),
+            ("tracking.bandwidth_rad_s", tracking.bandwidth_rad_s),
         ];
-        let (field, x) = bars.into_iter().find(|(_, x)| !(*x > 0.0 && x.is_finite()))?;
-        Some((field.to_owned(), format!("is {x}, expected a finite number above 0")))
+        if let Some(promise) = promise {
+            all.extend([
+                ("promise.torque_factor", promise.torque_factor),
+                ("promise.prediction_factor", promise.prediction_factor),
+                ("promise.tracking_share", promise.tracking_share),
+                ("promise.looped_deg", promise.looped_deg),
+                ("promise.open_deg", promise.open_deg),
+            ]);
+        }
+        let mut all: Vec<_> = all.into_iter().map(|(field, x)| (field.to_owned(), x)).collect();
+        let speeds = tracking.speeds_rad_s.iter().enumerate();
+        all.extend(speeds.map(|(i, x)| (format!("tracking.speeds_rad_s[{i}]"), *x)));
+        all.extend(self.of_springs("stiffness_nm_rad", |spring| spring.stiffness_nm_rad));
+        all
+    }
+
+    /// What has to be 0 or more, with its field.
+    fn sizes(&self) -> Vec<(String, f64)> {
+        let all = [
+            ("noise.position_rad", self.noise.position_rad),
+            ("noise.velocity_rad_s", self.noise.velocity_rad_s),
+            ("noise.torque_nm", self.noise.torque_nm),
+            ("excitation.least_singular_value", self.excitation.least_singular_value),
+        ];
+        let mut all: Vec<_> = all.into_iter().map(|(field, x)| (field.to_owned(), x)).collect();
+        all.extend(self.of_springs("damping_nm_s_rad", |spring| spring.damping_nm_s_rad));
+        all
     }
 }
 

@@ -160,7 +160,10 @@ fn steps_converge_and_long_ones_are_stable() {
     let errors = [25, 50, 100].map(|steps| farthest(&moved(&body, &springs, &truth, steps), &exact));
     println!("moved {far:.4} rad, errors {errors:?}");
     // Where dry friction changes its direction no rule keeps its order.
-    assert!(far > 0.05 && errors.iter().all(|e| *e < 2e-3 * far) && errors[2] < 5e-4 * far, "{far} {errors:?}");
+    assert!(
+        far > 0.05 && errors.iter().all(|e| *e < 2e-3 * far) && errors[2] < 5e-4 * far,
+        "{far} {errors:?}"
+    );
     // Springs that hardly bend: the rigid leg. Stiffness does not make steps of 2 ms unstable.
     let stiff: Vec<SpringFile> = springs
         .iter()

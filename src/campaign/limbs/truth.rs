@@ -37,7 +37,7 @@ pub(in crate::campaign) struct LimbTruthFile {
 impl LimbTruthFile {
     /// The first number that is none of its kind, and what was expected.
     pub(super) fn fault(&self) -> Option<(&'static str, String)> {
-        let share = |name, x: f64| (!(0.0..1.0).contains(&x)).then(|| (name, x, "a share from 0, below 1"));
+        let share = |name, x: f64| (!(0.0..1.0).contains(&x)).then_some((name, x, "a share from 0, below 1"));
         let factor =
             |name, x: f64| (!(1.0..=100.0).contains(&x)).then_some((name, x, "a factor from 1 to 100"));
         let size = |name, x: f64| (!(x >= 0.0 && x.is_finite())).then_some((name, x, "a finite number >= 0"));
