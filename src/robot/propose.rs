@@ -1,6 +1,6 @@
 //! A robot TOML for a URDF: what the URDF says, and guesses, each marked as one, for what it does not say.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::f64::consts::PI;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -258,23 +258,19 @@ impl Distances {
         (0..self.pairs.len()).filter_map(overlaps).collect()
     }
 
-    /// Of the rest, capsules that stay so near to another body wherever the joints are that no motion has room: each with all capsules of that body.
+    /// Of the rest, capsules that stay so near to another body wherever the joints are that no motion has room: each with those capsules of that body that are to blame.
     fn crowded(&self, arm: &Arm, overlapping: &[Overlap]) -> Vec<Overlap> {
         let body = |shape: usize| arm.shapes()[shape].joint;
-        let left: Vec<usize> = (0..self.pairs.len())
+        let mut left: Vec<usize> = (0..self.pairs.len())
             .filter(|&k| overlapping.iter().all(|overlap| overlap.pair != self.pairs[k]))
             .collect();
         let mut found: Vec<Overlap> = vec![];
         for shape in 0..arm.shapes().len() {
-            let mut others: Vec<_> =
-                left.iter().filter_map(|&k| other(self.pairs[k], shape)).map(body).collect();
-            others.sort_unstable();
-            others.dedup();
-            for near in others {
+            let others = left.iter().filter_map(|&k| other(self.pairs[k], shape)).map(body);
+            for near in others.collect::<BTreeSet<_>>() {
                 let of_body = |k: &&usize| other(self.pairs[**k], shape).is_some_and(|o| body(o) == near);
-                let group: Vec<usize> = left.iter().filter(of_body).copied().collect();
-                let nearest = |row: &Vec<f64>| group.iter().map(|&k| row[k]).fold(f64::INFINITY, f64::min);
-                let most = self.elsewhere.iter().map(nearest).fold(f64::NEG_INFINITY, f64::max);
+                let group = self.to_blame(left.iter().filter(of_body).copied().collect());
+                let most = self.farthest(&group);
                 if most >= ROOM_M {
                     continue;
                 }
@@ -284,13 +280,30 @@ impl Distances {
                     (1e3 * most).max(0.0),
                     near.map_or("the base".to_owned(), |joint| format!("`{}`", arm.joints[joint].link)),
                 );
-                let new = group.iter().filter(|&&k| found.iter().all(|o| o.pair != self.pairs[k]));
-                let new: Vec<_> =
-                    new.map(|&k| Overlap { pair: self.pairs[k], reason: reason.clone() }).collect();
-                found.extend(new);
+                found.extend(group.iter().map(|&k| Overlap { pair: self.pairs[k], reason: reason.clone() }));
+                left.retain(|k| !group.contains(k));
             }
         }
         found
+    }
+
+    /// How far the nearest of these pairs is apart where that is most, m.
+    fn farthest(&self, group: &[usize]) -> f64 {
+        let nearest = |row: &Vec<f64>| group.iter().map(|&k| row[k]).fold(f64::INFINITY, f64::min);
+        self.elsewhere.iter().map(nearest).fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    /// Those of these pairs without which there would be room, as few as can be found by leaving out one after the other.
+    fn to_blame(&self, mut group: Vec<usize>) -> Vec<usize> {
+        let mut far = group.clone();
+        far.sort_by(|&a, &b| self.farthest(&[b]).total_cmp(&self.farthest(&[a])));
+        for k in far {
+            let fewer: Vec<usize> = group.iter().copied().filter(|&other| other != k).collect();
+            if !fewer.is_empty() && self.farthest(&fewer) < ROOM_M {
+                group = fewer;
+            }
+        }
+        group
     }
 }
 
