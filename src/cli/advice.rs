@@ -100,7 +100,7 @@ fn meaning(reason: &str) -> Option<String> {
     let (_, sentence) =
         MEANINGS.iter().find(|(words, _)| words.iter().any(|words| reason.contains(words)))?;
     let wanting = reason.rsplit_once("margin -").map(|(_, figure)| figure.trim());
-    let sentence = match wanting.filter(|figure| figure.parse::<f64>().is_ok()) {
+    let sentence = match wanting.filter(|figure| figure.parse::<f64>().is_ok_and(f64::is_finite)) {
         Some(figure) => sentence.replace("{room}", figure),
         None => sentence
             .replace("; {room} N m (N) more would do", "")
@@ -156,6 +156,13 @@ mod tests {
             .iter_mut()
             .for_each(|plan| (plan.certified, plan.reason) = (false, Some(reason.to_owned())));
         summary
+    }
+
+    #[test]
+    fn no_room_that_could_be_had_is_not_told_as_a_figure() {
+        let reason = "Torque constraint of joint 'a' at 0 s: margin -inf";
+        let said = advice(&stopped(reason)).unwrap();
+        assert!(said.contains("leave no room for all that may be held.") && !said.contains("inf"), "{said}");
     }
 
     fn told(reason: &str, words: &[&str]) {

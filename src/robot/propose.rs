@@ -274,11 +274,16 @@ impl Distances {
                 if most >= ROOM_M {
                     continue;
                 }
+                let named = |name: &str| format!("`{name}`");
+                let from = match group[..] {
+                    [k] => other(self.pairs[k], shape).map(|o| named(&arm.shapes()[o].name)),
+                    _ => near.map(|joint| named(&arm.joints[joint].link)),
+                };
                 let reason = format!(
-                    "guess: `{}` is at most {:.0} mm away from {} in {SAMPLES} random positions: no motion has room between them",
-                    arm.shapes()[shape].name,
+                    "guess: {} is at most {:.0} mm away from {} in {SAMPLES} random positions: no motion has room between them",
+                    named(&arm.shapes()[shape].name),
                     (1e3 * most).max(0.0),
-                    near.map_or("the base".to_owned(), |joint| format!("`{}`", arm.joints[joint].link)),
+                    from.unwrap_or_else(|| "the base".to_owned()),
                 );
                 found.extend(group.iter().map(|&k| Overlap { pair: self.pairs[k], reason: reason.clone() }));
                 left.retain(|k| !group.contains(k));

@@ -4,9 +4,9 @@ use nalgebra::{DMatrix, DVector, SymmetricEigen};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
+use super::file::{ControlFile, SensorNoiseFile};
 use super::plant::{Beyond, Plant, PlantFault, follow_loops};
 use super::truth::{LimbTruth, SpringFile};
-use super::{ControlFile, SensorNoiseFile};
 use crate::dynamics::constraint::Constraint;
 use crate::dynamics::constraint::reduced::{ClosureDomain, ReducedDynamics, motors_and_base};
 use crate::recording::{MeasurementLog, Sample};

@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use super::{Compared, LimbPromiseFile, LimbTrial, MotorTrial, Tracked};
+use super::file::LimbPromiseFile;
+use super::{Compared, LimbTrial, MotorTrial, Tracked};
 use crate::campaign::CampaignError;
 use crate::report::comparison::{CaptionedTable, MethodComparison};
 

@@ -75,7 +75,7 @@ fn leg() -> (Model, Model, Vec<SpringFile>) {
     (of("digit"), of("scenarios/campaigns/digit_springs.toml"), springs)
 }
 
-fn truth_file() -> LimbTruthFile {
+fn truth_file() -> truth::LimbTruthFile {
     crate::campaign::parse::<LimbsFile>(Path::new(HERE), FEW).unwrap().truth
 }
 
