@@ -496,7 +496,7 @@ fn less_room_for_what_drives_remember_is_refused(bench: &Bench) {
         tube.noise_nms[1] = tube.noise_nms[1].min(start.noise_nms[1]);
     });
     assert!(said.is_err(), "less room for misreadings was taken");
-    let said = certified(&|tube| tube.timing.drive_lag_s = 2e-3).unwrap_err();
+    let said = certified(&|tube| tube.timing.drive_lag_s = 0.5e-3).unwrap_err();
     assert!(said.contains("drive_lag_s"), "{said}");
 }
 

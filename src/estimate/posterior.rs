@@ -223,12 +223,14 @@ impl Chain {
 pub fn describe(direction: &[f64], names: &[String]) -> String {
     let mut order: Vec<usize> = (0..direction.len()).collect();
     order.sort_by(|&a, &b| direction[b].abs().total_cmp(&direction[a].abs()));
-    let largest = order.first().map_or(0.0, |&i| direction[i].abs());
+    let first = order.first().map_or(0.0, |&i| direction[i]);
+    // A direction is the same one turned round; the largest part is told as positive.
+    let (largest, sign) = (first.abs(), first.signum());
     let parts: Vec<String> = order
         .into_iter()
         .take_while(|&i| direction[i].abs() > 0.05 * largest)
         .take(6)
-        .map(|i| format!("{:+.2} {}", direction[i], names.get(i).map_or("?", |n| n.as_str())))
+        .map(|i| format!("{:+.2} {}", sign * direction[i], names.get(i).map_or("?", |n| n.as_str())))
         .collect();
     parts.join(" ")
 }

@@ -2,7 +2,6 @@
 
 use nalgebra::{Isometry3, Translation3, Unit, UnitQuaternion, Vector3};
 
-use crate::dynamics::Workspace;
 use crate::robot::load_model;
 
 /// The frame of `link` in the URDF's root, at these positions of the joints that move.
@@ -38,12 +37,12 @@ fn frames_of_links_are_those_of_the_urdf() {
         let mut q = crate::robot::configuration::neutral(&robot);
         let floats = robot.nq() - held.nq();
         q[floats..].copy_from_slice(&angles);
-        let mut space = Workspace::new(&robot);
-        space.place(&robot, &q);
+        let frames = robot.frames(&q);
         let of = |joint: &str| held.joints.iter().position(|j| j.name == joint).map_or(0.0, |j| angles[j]);
         assert_eq!(robot.link_frames.len(), urdf.links.len(), "{name}");
         for link in &urdf.links {
-            let ours = space.frame_placement(robot.frame(&link.name).unwrap());
+            let frame = robot.frame(&link.name).unwrap();
+            let ours = frame.joint.map_or(frame.placement, |j| frames[j].compose(&frame.placement));
             let theirs = placed(&urdf, &link.name, &of);
             let apart = (ours.rotation - theirs.rotation.to_rotation_matrix().matrix()).norm()
                 + (ours.translation - theirs.translation.vector).norm();
