@@ -48,9 +48,6 @@ impl SimulatedArm {
         seed: u64,
     ) -> PyResult<Self> {
         let start = vector("start", &start, arm.inner.dof())?;
-        if let Some(bad) = start.iter().find(|q| !q.is_finite()) {
-            return Err(errors::input(format!("start: {bad}, expected finite numbers")));
-        }
         let object = |(k, (mass, center, size)): (usize, (f64, [f64; 3], [f64; 3]))| {
             let object = SimulatedObject::cuboid(mass, center, size);
             object.map_err(|reason| errors::input(format!("objects[{k}]: {reason}")))

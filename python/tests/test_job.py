@@ -52,7 +52,7 @@ def test_the_simulated_arm_takes_one_thing_after_the_other() -> None:
         surelift.Job(surelift.load("z1"), driver)
     for start, objects, message in [
         (START[:3], [], "start"),
-        ([float("nan")] * 7, [], "start: NaN"),
+        ([float("nan")] * 7, [], "start: entry 0 is NaN"),
         (START, [(-1.0, [0, 0, 0], [1, 1, 1])], r"objects\[0\]: -1 kg"),
     ]:
         with pytest.raises(surelift.InputError, match=message):
