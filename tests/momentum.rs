@@ -303,6 +303,20 @@ fn misread(sensors: &Sensors, (q, dq): (&[f64], &[f64]), p: &[f64], pushed: usiz
     (read(q, sensors.position_rad), read(dq, sensors.velocity_rad_s))
 }
 
+/// So many steps, or a number up to that.
+fn drawn(most: usize, luck: Luck, rng: &mut ChaCha8Rng) -> usize {
+    if luck.ends { most } else { rng.random_range(0..=most) }
+}
+
+/// The brakes hold until the first command acts; drives that lag begin with what holds the arm.
+fn begin(world: &mut Adversary<'_>, tau: &[f64], pushed: usize, timing: CycleTiming) {
+    world.command.copy_from_slice(tau);
+    world.applied.copy_from_slice(tau);
+    if timing.drive_lag_s > 0.0 {
+        world.stand(if pushed.is_multiple_of(2) { 1.0 } else { -1.0 });
+    }
+}
+
 /// Largest |p_j| / P_j, |M_0 e|_j / E_j, and the law's own largest share.
 fn play(bench: &Bench, luck: Luck, truth: Vec<f64>, rng: &mut ChaCha8Rng) -> (f64, f64, f64) {
     let robot = &bench.robot;
@@ -336,8 +350,7 @@ fn play(bench: &Bench, luck: Luck, truth: Vec<f64>, rng: &mut ChaCha8Rng) -> (f6
                 );
                 followed = leg;
             }
-            let late = steps_of(timing.latency_s);
-            let late = if luck.ends { late } else { rng.random_range(0..=late) };
+            let late = drawn(steps_of(timing.latency_s), luck, rng);
             let (q, dq) = world.past[world.past.len() - 1 - late].clone();
             let (q, dq) = misread(&sensors, (&q, &dq), &p, luck.joint);
             let measured = Measured { q: &q, dq: &dq };
@@ -347,17 +360,11 @@ fn play(bench: &Bench, luck: Luck, truth: Vec<f64>, rng: &mut ChaCha8Rng) -> (f6
             let tick = controller.tick(t, measured, &mut tau);
             assert!(!tick.saturated);
             worst.2 = worst.2.max(tick.share);
-            let delay = steps_of(timing.delay_s);
-            let delay = if luck.ends { delay } else { rng.random_range(0..=delay) };
+            let delay = drawn(steps_of(timing.delay_s), luck, rng);
             world.coming.push_back((k + delay, tau.clone()));
             next_tick += steps_of(timing.period_s + if luck.ends { timing.jitter_s } else { 0.0 });
             if k == 0 {
-                // The brakes hold until the first command acts; drives that lag begin with what holds the arm.
-                world.command.copy_from_slice(&tau);
-                world.applied.copy_from_slice(&tau);
-                if timing.drive_lag_s > 0.0 {
-                    world.stand(if luck.joint % 2 == 0 { 1.0 } else { -1.0 });
-                }
+                begin(&mut world, &tau, luck.joint, timing);
             }
         }
         while world.coming.front().is_some_and(|(at, _)| *at <= k) {
