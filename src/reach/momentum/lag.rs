@@ -30,7 +30,7 @@
 //! e^(lambda t) / (1 - lambda T_max) for older ones is largest for the shares e^(-x / T_max), and then 1 / (1 - lambda T_max). That is the case if
 //! |p_j(0)| <= P_j - 2 u_j / (kappa f) ([`MomentumTube::radius_from_rest`]). As f >= 2, an arm that stands where its plan starts is always within it.
 //!
-//! *After another plan* its last commands are remembered for W: [`super::handover`].
+//! *After another plan* its last commands are remembered for W: `reach::momentum::handover`.
 
 use crate::reach::upward::{add_up, div_up, mul_up};
 
