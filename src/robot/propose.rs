@@ -58,7 +58,7 @@ pub fn propose(path: &Path, home: &Path, package_path: &[PathBuf]) -> Result<Pro
     let held = held(&parts);
     let frames = link_frames(&parts);
     let arm = load::assemble(&path, parts, None, &mut judge)?.arm(&path)?;
-    let ignored = overlapping(&arm);
+    let ignored = ignorable(&arm);
     let mut text = heading(&arm, &path, home, package_path);
     text += &defaults(&arm);
     text += &joints(&arm, &held);
@@ -318,7 +318,7 @@ fn other((a, b): (usize, usize), shape: usize) -> Option<usize> {
 }
 
 /// The pairs to be kept apart that are proposed to be ignored.
-fn overlapping(arm: &Arm) -> Vec<Overlap> {
+fn ignorable(arm: &Arm) -> Vec<Overlap> {
     let distances = Distances::of(arm);
     let mut found = distances.overlapping();
     let crowded = distances.crowded(arm, &found);
