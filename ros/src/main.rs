@@ -1,6 +1,7 @@
 //! `surelift_node`: a ROS 2 node that identifies payloads, plans with proofs and executes what is proven. No ROS installation is needed:
 //! it speaks DDS through `ros2-client`. `docs/howto/ros2.md` lists its topics and services.
 
+mod answers;
 mod execution;
 mod joint_states;
 mod knowledge;
@@ -228,7 +229,7 @@ fn node(args: &NodeArgs) -> Result<SureliftNode, String> {
         joint_states: args.joint_states.clone(),
         best_effort: args.best_effort,
     })?;
-    Ok(SureliftNode::new(robot, wires, knowledge, planner, aims.then_some(task.goal)))
+    Ok(SureliftNode::new(robot, args.name.clone(), wires, knowledge, planner, aims.then_some(task.goal)))
 }
 
 fn main() -> ExitCode {

@@ -10,6 +10,7 @@ use ros2_client::{ReadError, RmwRequestId};
 use surelift::plan::Plan;
 use surelift::robot::Arm;
 
+use crate::answers::Answers;
 use crate::execution::{Execution, Step};
 use crate::joint_states::{JointReading, JointStateReader};
 use crate::knowledge::Knowledge;
@@ -36,6 +37,9 @@ const RESULTS: usize = 100;
 
 /// One of the services.
 type Which = fn(&Wires) -> &TriggerServer;
+/// The action's two services that are answered.
+const SEND_GOAL: &str = "execute/_action/send_goal";
+const GET_RESULT: &str = "execute/_action/get_result";
 /// What it does: what was found, or why not.
 type Call = fn(&mut SureliftNode) -> Result<String, String>;
 
@@ -66,6 +70,9 @@ pub struct SureliftNode {
     running: Option<Goal>,
     ended: BTreeMap<GoalId, (GoalStatusEnum, FollowResult)>,
     waiting: Vec<(RmwRequestId, GoalId)>,
+    /// The node's name, below which its services lie.
+    name: String,
+    answers: Answers,
     told: (String, Option<Instant>),
     refused: u64,
 }
@@ -79,6 +86,7 @@ impl SureliftNode {
     /// A node that has heard nothing yet; `aim` is the goal that counts until another one comes, rad (m).
     pub fn new(
         robot: Arc<Arm>,
+        name: String,
         wires: Wires,
         knowledge: Knowledge,
         planner: TrajectoryPlanner,
@@ -88,8 +96,11 @@ impl SureliftNode {
         let (ended, waiting) = (BTreeMap::new(), vec![]);
         let told = (String::new(), None);
         let (last, proven, running, refused) = (None, None, None, 0);
+        let answers = Answers::new(wires.participant.clone());
         Self {
             robot,
+            name,
+            answers,
             wires,
             reader,
             knowledge,
@@ -125,6 +136,7 @@ impl SureliftNode {
             self.hear_goals();
             self.serve();
             self.follow();
+            self.answers.send(&self.wires);
         }
         Ok(())
     }
@@ -217,14 +229,21 @@ impl SureliftNode {
     }
 
     fn answer_waiting(&mut self) {
-        let (wires, ended) = (&self.wires, &self.ended);
-        self.waiting.retain(|(request, id)| match ended.get(id) {
-            Some(end) => {
-                wires.answer_result(*request, end.clone());
-                false
+        for (request, id) in std::mem::take(&mut self.waiting) {
+            match self.ended.get(&id).cloned() {
+                Some(end) => self.answer_result(request, end),
+                None => self.waiting.push((request, id)),
             }
-            None => true,
-        });
+        }
+    }
+
+    fn answer_result(&mut self, request: RmwRequestId, end: (GoalStatusEnum, FollowResult)) {
+        self.answer(GET_RESULT, move |wires| wires.answer_result(request, end));
+    }
+
+    /// Answers as soon as whoever asked can hear it.
+    fn answer(&mut self, service: &str, send: impl FnOnce(&Wires) + 'static) {
+        self.answers.add(format!("/{}/{service}", self.name), send);
     }
 
     fn hear_goals(&mut self) {
@@ -237,13 +256,13 @@ impl SureliftNode {
     }
 
     fn serve(&mut self) {
-        let calls: [(Which, Call); 4] = [
-            (|wires| &wires.identify, Self::identify),
-            (|wires| &wires.plan, |node| node.plan(false)),
-            (|wires| &wires.plan_learning, |node| node.plan(true)),
-            (|wires| &wires.reset, Self::reset),
+        let calls: [(&str, Which, Call); 4] = [
+            ("identify", |wires| &wires.identify, Self::identify),
+            ("plan", |wires| &wires.plan, |node| node.plan(false)),
+            ("plan_learning", |wires| &wires.plan_learning, |node| node.plan(true)),
+            ("reset", |wires| &wires.reset, Self::reset),
         ];
-        for (server, call) in calls {
+        for (name, server, call) in calls {
             while let Ok(Some((request, _))) = server(&self.wires).receive_request() {
                 let answer = match self.running {
                     Some(_) => Err("a trajectory is executed; ask again when it has ended".to_owned()),
@@ -252,7 +271,9 @@ impl SureliftNode {
                 let success = answer.is_ok();
                 let message = answer.unwrap_or_else(|fault| fault);
                 let response = TriggerResponse { success, message };
-                tell_lost(server(&self.wires).send_response(request, response), "response");
+                self.answer(name, move |wires| {
+                    tell_lost(server(wires).send_response(request, response), "response");
+                });
             }
         }
     }
@@ -319,14 +340,15 @@ impl SureliftNode {
             if let Some(fault) = &fault {
                 self.refuse("execute", fault);
             }
-            self.wires.answer_goal(request, fault.is_none());
+            let accepted = fault.is_none();
+            self.answer(SEND_GOAL, move |wires| wires.answer_goal(request, accepted));
         }
         while let Ok(Some((request, wanted))) = self.wires.execute.receive_result_request() {
             let known = self.running.as_ref().is_some_and(|goal| goal.id == wanted.goal_id);
             if known || self.ended.contains_key(&wanted.goal_id) {
                 self.waiting.push((request, wanted.goal_id));
             } else {
-                self.wires.answer_result(request, (GoalStatusEnum::Unknown, FollowResult::default()));
+                self.answer_result(request, (GoalStatusEnum::Unknown, FollowResult::default()));
             }
         }
         self.answer_waiting();

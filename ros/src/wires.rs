@@ -6,7 +6,7 @@ use ros2_client::action::{
     ActionServerQosPolicies, FeedbackMessage, GetResultResponse, GoalId, GoalStatusEnum, SendGoalResponse,
 };
 use ros2_client::builtin_interfaces::Time;
-use ros2_client::dds::rustdds::DomainParticipantBuilder;
+use ros2_client::dds::rustdds::{DomainParticipant, DomainParticipantBuilder};
 use ros2_client::qos::{Durability, History, QosProfile, Reliability, WhenFull};
 use ros2_client::{
     ActionTypeName, Context, MessageTypeName, Name, Node, NodeName, NodeOptions, Publisher, RmwRequestId,
@@ -47,6 +47,8 @@ pub struct Place {
 pub struct Wires {
     /// Keeps the node known to others.
     _node: Node,
+    /// Who is there.
+    pub participant: DomainParticipant,
     /// `sensor_msgs/JointState` of the arm.
     pub joint_states: Subscription<JointState>,
     /// `sensor_msgs/JointState` whose positions are the goal.
@@ -158,7 +160,7 @@ impl Wires {
             participant = participant.with_only_networks(place.interfaces.iter().copied());
         }
         let participant = participant.build().map_err(|e| format!("DDS: {e:?}"))?;
-        let context = Context::from_domain_participant(participant).map_err(in_words)?;
+        let context = Context::from_domain_participant(participant.clone()).map_err(in_words)?;
         let name = NodeName::new("/", &place.name).map_err(|e| format!("--name {}: {e:?}", place.name))?;
         // Parameter services would speak one service mapping, whatever the peers speak.
         let options = NodeOptions::new().enable_rosout(true).start_parameter_services(false);
@@ -211,6 +213,7 @@ impl Wires {
             },
             diagnostics: make.publisher(&diagnostics, STATUS, streamed())?,
             _node: make.node,
+            participant,
         })
     }
 
