@@ -232,10 +232,17 @@ fn bad_problems_name_the_field() {
         ("parameter = [{ of = \"leg\" }]", "parameter[0].of"),
         ("parameter = [{ of = \"hinge 2\", quantity = \"gain\" }]", "parameter[0].quantity"),
         ("parameter = [{ lower = 1.0 }]", "J_xx of arm"),
+        ("solver = { tolerance = nan }", "solver.tolerance"),
+        ("solver = { significance = -1.0 }", "solver.significance"),
+        ("solver = { iterations = 0 }", "solver.iterations"),
         ("truth = [{ value = inf }]", "truth[0].value"),
         ("log = { file = \"nowhere.csv\" }", "log / simulate"),
         (
             "validation = [{ label = \"a\", problem = \"pendulum_dry.toml\" }]",
+            "expected those of the mechanism `furuta`",
+        ),
+        (
+            "validation = [{ label = \"a\", problem = \"double_pendulum_maximal.toml\" }]",
             "expected those of the mechanism `furuta`",
         ),
     ] {
@@ -247,6 +254,104 @@ fn bad_problems_name_the_field() {
         assert!(told.contains(field) && told.contains(".toml"), "{change}: {told}");
     }
     assert!(said("step_s = inf").contains("step_s"));
+}
+
+/// A problem about the pendulum with this log, in a folder of its own.
+fn with_log(csv: &str, step_s: f64) -> Result<MechanismStudy, EstimateError> {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("log.csv"), csv).unwrap();
+    let mechanism = Path::new(ROOT).join("scenarios/mechanisms/pendulum.toml");
+    let text = format!(
+        "schema = 1\nname = \"logged\"\ndescription = \"\"\nmechanism = {mechanism:?}\nstep_s = {step_s}\nkappa = 100.0\n\
+         encoder_rad = 1e-3\ncompliance = 1e-6\nrelaxation_s = 2e-5\n[log]\nfile = \"log.csv\"\n\
+         [[parameter]]\nof = \"rod\"\nquantity = \"inertia_zz\"\nstart = 0.005\n"
+    );
+    let path = folder.path().join("problem.toml");
+    std::fs::write(&path, text).unwrap();
+    MechanismStudy::load(path)
+}
+
+/// Small swings of the pendulum, whose period is 2 pi over the root of (m g l) over (J + m l^2); times in units of `unit_s`.
+fn swings(interval_s: f64, unit_s: f64) -> String {
+    let rate = (0.428 * 9.82 * 0.092 / (3.9e-3 + 0.428 * 0.092f64.powi(2))).sqrt();
+    let row = |k: usize| {
+        let t = k as f64 * interval_s;
+        format!("{},{},0.0\n", t / unit_s, 0.02 * (rate * t).cos())
+    };
+    let rows: String = (0..(4.0 / interval_s).round() as usize).map(row).collect();
+    format!("t,q1,tau1\n{rows}")
+}
+
+#[test]
+fn logs_that_cannot_be_are_refused_with_file_and_field() {
+    let said = |csv: &str| with_log(csv, 0.01).map(|_| ()).unwrap_err().to_string();
+    let good = swings(0.01, 1.0);
+    assert!(with_log(&good, 0.01).is_ok());
+    let line = good.lines().nth(20).unwrap();
+    for (csv, words) in [
+        (good.replacen(line, &line.replacen(",", ",nan,", 1).replacen(",0.0", "", 1), 1), "q1"),
+        (good.replacen("t,q1", "t,q7", 1), "q1"),
+        (good.replacen(line, good.lines().nth(5).unwrap(), 1), "time"),
+        (String::new(), "log.csv"),
+        ("t,q1,tau1\n".to_owned(), "log.csv"),
+        // Milliseconds.
+        (swings(0.01, 1e-6), "in seconds?"),
+    ] {
+        let told = said(&csv);
+        assert!(told.contains("log.file") && told.contains(words), "{words}: {told}");
+    }
+    let told = with_log(&good, 1e-9).map(|_| ()).unwrap_err().to_string();
+    assert!(told.contains("in seconds?"), "{told}");
+}
+
+/// Where a log has fewer readings than steps, nothing is read between them.
+#[test]
+fn a_sparse_log_has_no_more_readings_than_it_has_lines() {
+    let csv = swings(0.04, 1.0);
+    let study = with_log(&csv, 0.01).unwrap();
+    assert!(study.notes.join("\n").contains("have a reading"), "{:?}", study.notes);
+    let result = study.run().unwrap();
+    assert_eq!((result.samples, result.residuals[0].count), (397, 100));
+    let row = result.parameter("rod", "J_zz").unwrap();
+    assert!((row.estimate - 3.9e-3).abs() < 1e-4, "{row:?}");
+    let all = with_log(&swings(0.01, 1.0), 0.01).unwrap();
+    assert!(all.notes.is_empty(), "{:?}", all.notes);
+}
+
+/// What a file extends, or fails to name, is told instead of what another kind of problem would expect.
+#[test]
+fn the_program_tells_which_key_a_problem_lacks() {
+    let folder = tempfile::tempdir().unwrap();
+    for (text, words) in [
+        ("extends = \"nowhere.toml\"\nmechanism = \"a.toml\"\n", "nowhere.toml"),
+        ("extends = \"problem.toml\"\nmechanism = \"a.toml\"\n", "extends"),
+        ("schema = 1\nmechansim = \"a.toml\"\n", "`mechanism`"),
+    ] {
+        std::fs::write(folder.path().join("problem.toml"), text).unwrap();
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_surelift"));
+        let command = command.current_dir(folder.path()).args(["estimate", "problem.toml", "--out", "found"]);
+        let output = command.output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        assert!(
+            told.contains(words) && told.contains("problem.toml") && !told.contains("expected one of"),
+            "{told}"
+        );
+        assert!(!folder.path().join("found").exists());
+    }
+}
+
+/// The paper's iteration ends where its tolerances let it; that this is no minimum is said.
+#[test]
+fn an_end_far_from_the_minimum_is_told() {
+    let short = "compliance = 1e-3\nsimulate = { duration_s = 2.0 }\n";
+    let result = run("furuta_synthetic", &format!("{short}form = \"explicit\"\nkappa = 10.0"));
+    let exact = run("furuta_synthetic", &format!("{short}form = \"inverse\"\nkappa = 10.0"));
+    let [loose, least] = [&result, &exact].map(|r| r.mechanism.as_ref().unwrap().cost);
+    let told = result.warnings.iter().any(|w| w.contains("one more step promises"));
+    println!("{loose:e} {least:e} {told}");
+    assert_eq!(told, result.status == "converged" && loose > 1.01 * least);
+    assert!(told);
 }
 
 /// Friction so large that a hinge may slide on or be held by the very force that its holding causes, while the true one has none.

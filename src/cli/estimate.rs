@@ -44,7 +44,7 @@ pub struct EstimateArgs {
 /// # Errors
 /// Bad input if the problem or the destination cannot be used.
 pub fn run(args: &EstimateArgs) -> Result<u8, Failure> {
-    if is_mechanism_problem(&args.problem) {
+    if is_mechanism_problem(&args.problem).map_err(|e| Failure::input(&e))? {
         return run_mechanism(args);
     }
     let mut study = EstimationStudy::load(&args.problem).map_err(|e| Failure::input(&e))?;

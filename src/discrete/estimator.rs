@@ -12,12 +12,14 @@
 use nalgebra::{DMatrix, DVector, SymmetricEigen};
 
 use super::explicit::{ExplicitIteration, LevenbergMarquardt, levenberg_marquardt};
+use super::mechanism::Mechanism;
 use super::problem::{DiscreteForm, DiscreteProblem};
 use crate::estimate::ColouredCovariance;
 use crate::estimate::error::EstimateError;
 use crate::estimate::posterior::{Posterior, describe};
 use crate::estimate::problem::{EstimationProblem, StageValues, Trajectory};
 use crate::estimate::solver::{Iteration, Solver, SolverOptions, Status};
+use crate::linear::rigid_motion::left_jacobian3;
 
 /// Eigenvalues of the scaled information below this belong to directions that nothing tells of.
 const UNOBSERVABLE: f64 = 1e-10;
@@ -56,6 +58,10 @@ pub struct DiscreteEstimate {
     pub scale: f64,
     /// Whether the tolerances were met.
     pub converged: bool,
+    /// Whether the iteration found no step that lowers the cost, although tolerances promise one.
+    pub stalled: bool,
+    /// Of the explicit form: share of the cost that one more step promises to gain ([`super::explicit::ExplicitOutcome::promised`]).
+    pub promised: Option<f64>,
     /// Iterations.
     pub iterations: usize,
     /// The cost (kappa |p|^2 + |y - angles|^2) before each iteration.
@@ -100,6 +106,7 @@ impl DiscreteProblem {
         let unit = 2.0 * self.weights.angle_rad.powi(2);
         let mut out = self.result(solver.trajectory().clone(), covariance, hidden)?;
         out.converged = outcome.status == Status::Converged;
+        out.stalled = outcome.status == Status::Stalled;
         out.iterations = outcome.record.len().saturating_sub(1);
         out.costs = outcome.record.iter().map(|i| unit * i.cost).collect();
         let scaled = |i: &Iteration| Iteration { cost: unit * i.cost, expected: unit * i.expected, ..*i };
@@ -151,7 +158,7 @@ impl DiscreteProblem {
             trajectory.us[k] = u;
         }
         let mut out = self.result(trajectory, covariance, hidden)?;
-        out.converged = outcome.converged;
+        (out.converged, out.promised) = (outcome.converged, Some(outcome.promised));
         out.iterations = outcome.record.len();
         out.costs = outcome.record.iter().map(|i| i.cost).collect();
         let row = |i: &ExplicitIteration| Iteration {
@@ -225,7 +232,8 @@ impl DiscreteProblem {
                 }
             })
             .collect();
-        let unobservable = hidden.iter().map(|v| self.name_direction(v, &names)).collect();
+        let mechanism = self.mechanism_at(&trajectory.theta);
+        let unobservable = hidden.iter().map(|v| self.name_direction(v, &names, &mechanism)).collect();
         Ok(DiscreteEstimate {
             parameters,
             unobservable,
@@ -233,6 +241,8 @@ impl DiscreteProblem {
             state,
             scale,
             converged: false,
+            stalled: false,
+            promised: None,
             iterations: 0,
             costs: vec![],
             record: vec![],
@@ -241,8 +251,8 @@ impl DiscreteProblem {
         })
     }
 
-    /// A direction in words: turning about gravity by its name.
-    fn name_direction(&self, direction: &[f64], names: &[String]) -> String {
+    /// A direction in words: turning the tilted stand about gravity by its name.
+    fn name_direction(&self, direction: &[f64], names: &[String], at: &Mechanism) -> String {
         use super::parameters::MechanismParameter::Tilt;
         let physical: Vec<f64> = direction.iter().zip(&self.unknowns).map(|(d, u)| d * u.scale).collect();
         let mut turn = nalgebra::Vector3::zeros();
@@ -253,7 +263,9 @@ impl DiscreteProblem {
                 _ => rest = rest.max(direction[i].abs()),
             }
         }
-        let about = turn.normalize().dot(&self.mechanism.gravity_m_s2.normalize()).abs();
+        // A change of the rotation vector turns the stand by this, and gravity with it.
+        let turned = left_jacobian3(&at.tilt_rad) * turn;
+        let about = turned.normalize().dot(&at.gravity().normalize()).abs();
         if rest < 0.05 && about > 0.99 {
             return "turning the stand about gravity".into();
         }

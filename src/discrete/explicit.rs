@@ -65,6 +65,8 @@ pub struct ExplicitOutcome {
     pub cost: f64,
     /// Whether a tolerance was met.
     pub converged: bool,
+    /// Share of the cost that one more step, without damping, promises to gain: tolerances such as \[5\]'s may end the iteration far from the minimum.
+    pub promised: f64,
     /// One entry an iteration.
     pub record: Vec<ExplicitIteration>,
     /// The normal equations of the parameters, states eliminated, without damping (lower triangle), at the last trajectory.
@@ -196,8 +198,10 @@ pub fn levenberg_marquardt(
     if !pass.linearise(&now, 0.0)? {
         return Err(EstimateError::NotConvex { stage: 0 });
     }
+    let rest = pass.step(&now.theta, 0.0).map_or(f64::INFINITY, |step| pass.promised(&step, 0.0));
+    let promised = rest / cost.max(f64::MIN_POSITIVE);
     let information = pass.arrow.remainder().0.clone();
-    Ok(ExplicitOutcome { trajectory: now, cost, converged, record, information })
+    Ok(ExplicitOutcome { trajectory: now, cost, converged, promised, record, information })
 }
 
 impl<'a> Pass<'a> {

@@ -27,6 +27,8 @@ pub use load::is_mechanism_problem;
 
 /// Share of a prior's deviation that has to be left for a parameter to count as unseen by the data.
 const UNSEEN: f64 = 0.98;
+/// Share of the cost that one more step may promise where the explicit form ended at the minimum.
+const SHORT: f64 = 1e-3;
 /// Stages at which a step is asked whether it is the only one.
 const ASKED: usize = 100;
 
@@ -145,13 +147,17 @@ impl MechanismStudy {
 
     fn add_validation(&mut self, label: String, other: Self) -> Result<(), EstimateError> {
         let (own, its) = (&self.mechanism, &other.mechanism);
-        if own.joints.len() != its.joints.len() || own.bodies.len() != its.bodies.len() {
+        let names = |m: &Mechanism| {
+            let bodies = m.bodies.iter().map(|b| b.name.clone());
+            bodies.chain(m.joints.iter().map(|j| j.name.clone())).collect::<Vec<_>>()
+        };
+        if own.joints.len() != its.joints.len() || names(own) != names(its) {
             let reason = format!(
-                "{}: {} bodies and {} joints, expected those of the mechanism `{}`",
+                "{}: is about {}, expected those of the mechanism `{}`: {}",
                 other.path.display(),
-                its.bodies.len(),
-                its.joints.len(),
-                self.mechanism_name
+                names(its).join(", "),
+                self.mechanism_name,
+                names(own).join(", ")
             );
             return Err(EstimateError::Recording { reason });
         }
@@ -264,7 +270,12 @@ impl MechanismStudy {
             step_s: self.log.step_s,
             choice: None,
             noise: None,
-            status: if estimate.converged { "converged" } else { "iteration limit" }.to_owned(),
+            status: match (estimate.converged, estimate.stalled) {
+                (true, _) => "converged",
+                (_, true) => "stalled",
+                _ => "iteration limit",
+            }
+            .to_owned(),
             iterations: estimate.iterations,
             seconds,
             cost: estimate.cost(),
@@ -369,6 +380,13 @@ impl MechanismStudy {
             out.push(
                 "the iteration did not converge; the deviations below are those of where it ended".to_owned(),
             );
+        }
+        if let Some(share) = estimate.promised.filter(|share| estimate.converged && *share > SHORT) {
+            out.push(format!(
+                "the iteration ended where the tolerances of the explicit form let it: one more step promises to lower the cost by {:.1} %; \
+                 `form = \"inverse\"` minimises the same cost to the end",
+                100.0 * share.min(1.0)
+            ));
         }
         out.extend(estimate.unobservable.iter().map(|v| format!("nothing is known along {v}")));
         for (p, sought) in estimate.parameters.iter().zip(&self.sought) {

@@ -9,7 +9,9 @@ use crate::discrete::parameters::MechanismParameter as P;
 
 /// A Furuta pendulum with everything in it, off its constraints, in motion.
 fn case(trial: usize, draw: &mut ChaCha8Rng) -> (Mechanism, DiscreteState, Vec<P>) {
-    let dry = DryFriction { kinetic: 0.01, excess: 0.02, rate: 0.1, radius_m: 0.7, creep: 0.0 };
+    // Half of the hinges with friction creep where they stick, by forces that hold them.
+    let (kinetic, creep) = if trial % 4 == 1 { (0.4, 300.0) } else { (0.01, 0.0) };
+    let dry = DryFriction { kinetic, excess: 0.02, rate: 0.1, radius_m: 0.7, creep };
     let mut mechanism = furuta(&FurutaNumbers {
         dry: (trial % 2 == 1).then_some([dry; 2]),
         inertias: [[1e-3, 2e-3, 3e-3], [5e-4, 4e-3, 4.5e-3]],
@@ -19,6 +21,9 @@ fn case(trial: usize, draw: &mut ChaCha8Rng) -> (Mechanism, DiscreteState, Vec<P
     });
     mechanism.tilt_rad = Vector3::new(0.1, -0.2, 0.3);
     let met = mechanism.assemble(&[0.3, 1.0]).unwrap();
+    if trial % 5 == 4 {
+        mechanism.joints[1].kind = HeldJointKind::Point;
+    }
     let mut pose = met.clone();
     let off: Vec<f64> = (0..12).map(|_| draw.random_range(-1e-2..1e-2)).collect();
     move_pose(&met, &off, &mut pose);
@@ -32,6 +37,7 @@ fn case(trial: usize, draw: &mut ChaCha8Rng) -> (Mechanism, DiscreteState, Vec<P
             sought.extend([P::Kinetic(b), P::Excess(b), P::Rate(b)]);
         }
     }
+    sought.retain(|p| p.exists(&mechanism));
     (mechanism, DiscreteState { pose, velocity }, sought)
 }
 
@@ -76,10 +82,14 @@ fn moved(
 #[test]
 fn slopes_of_a_step_agree_with_differences() {
     let mut draw = ChaCha8Rng::seed_from_u64(1);
-    for trial in 0..30 {
+    let mut seen = [0; 3];
+    for trial in 0..60 {
         let (mechanism, state, sought) = case(trial, &mut draw);
         let (mut friction, mut space) = (vec![], StepSpace::default());
         let equations = solved(&mechanism, &state, &mut friction, &mut space);
+        seen[0] += friction.iter().filter(|f| f.sliding != 0).count();
+        seen[1] += friction.iter().filter(|f| f.sliding == 0).count();
+        seen[2] += usize::from(mechanism.joints[1].kind == HeldJointKind::Point);
         let geometry = Geometry::at(&mechanism, &state.pose);
         let at =
             Start { mechanism: &mechanism, geometry: &geometry, v: &state.velocity, controls: &[0.4, 0.0] };
@@ -109,6 +119,8 @@ fn slopes_of_a_step_agree_with_differences() {
             }
         }
     }
+    println!("{seen:?} sliding, sticking, points");
+    assert!(seen.iter().all(|n| *n > 5), "{seen:?}");
 }
 
 #[test]

@@ -212,7 +212,7 @@ pub(super) enum ImpulsesFile {
 }
 
 /// Readings from a file: the columns t, q1.., tau1.. of the hinges; `dq1..` may be there. Torques are the controls of motors, in their order of joints. A
-/// line without a line break at the end is left out.
+/// line without a line break at the end is left out. Steps that no reading is near, as where a log has fewer than one in `step_s`, have none: nothing is invented between them.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MechanismLog {
@@ -345,7 +345,7 @@ pub(super) struct ValidationFile {
     pub change: toml::Table,
 }
 
-/// Settings of the solver.
+/// Settings of the solver. Of the form `explicit` they have the number of iterations alone: its tolerances are those of the paper.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MechanismSolver {

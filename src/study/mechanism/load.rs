@@ -21,8 +21,8 @@ use crate::extend::{Disk, Fault, Layers};
 use crate::simulate::{MechanismPlan, MechanismPlant, MechanismRecording, Sealed, record_mechanism};
 use crate::study::estimation::{field_error, lay_over};
 
-/// Most readings of a simulation.
-const LONGEST: f64 = 1e6;
+/// Most steps of the model in a simulation or a log.
+pub(super) const LONGEST: f64 = 1e6;
 /// Most steps of the model from one reading to the next.
 const MOST_STEPS: f64 = 1000.0;
 /// What two axes of a frame may differ from a right angle by, rad.
@@ -45,10 +45,24 @@ impl EstimatorForm {
     }
 }
 
-/// Whether the problem file at `path` is about a mechanism: it names one. A file that cannot be read names none.
-pub fn is_mechanism_problem(path: &Path) -> bool {
-    let keys = Layers::read(path, &Disk).and_then(|layers| layers.parse::<toml::Table>(&[]));
-    keys.is_ok_and(|keys| keys.contains_key("mechanism"))
+/// Whether the problem file at `path` is about a mechanism: it, or a file that it extends, names one. A file that is no TOML or is not there names none.
+///
+/// # Errors
+/// [`EstimateError::Field`] if what it extends cannot be read, or if it names neither a mechanism nor a robot.
+pub fn is_mechanism_problem(path: &Path) -> Result<bool, EstimateError> {
+    let keys = match Layers::read(path, &Disk).and_then(|layers| layers.parse::<toml::Table>(&[])) {
+        Ok(keys) => keys,
+        Err(fault @ Fault::Extends { .. }) => return Err(faulty(fault)),
+        Err(Fault::Read { path: other, source }) if other != path => {
+            return Err(faulty(Fault::Read { path: other, source }));
+        }
+        Err(_) => return Ok(false),
+    };
+    if !["mechanism", "robot"].iter().any(|key| keys.contains_key(*key)) {
+        let reason = "expected the key `robot` or, for a mechanism in maximal coordinates, `mechanism`";
+        return Err(field_error(path, "TOML", reason.into()));
+    }
+    Ok(keys.contains_key("mechanism"))
 }
 
 /// The file with what its errors need.
@@ -134,6 +148,16 @@ impl<'a> Reader<'a> {
                 return reader.error(field, format!("{value}, expected a number above 0"));
             }
         }
+        let solver = &reader.file.solver;
+        for (field, value) in [("tolerance", solver.tolerance), ("significance", solver.significance)] {
+            if !(value >= 0.0 && value.is_finite()) {
+                return reader
+                    .error(&format!("solver.{field}"), format!("{value}, expected a number of at least 0"));
+            }
+        }
+        if solver.iterations == 0 {
+            return reader.error("solver.iterations", "0, expected at least 1".into());
+        }
         Ok(reader)
     }
 
@@ -170,7 +194,7 @@ impl<'a> Reader<'a> {
                     return self
                         .error("truth", "is of simulated mechanisms, expected none with a log".into());
                 }
-                (log::read(self.path, named, &mechanism, step_s)?, None)
+                (log::read(self.path, named, &mechanism, (file.step_s, step_s))?, None)
             }
             (None, Some(simulate)) => {
                 let (read, sealed) = self.simulate(truth, simulate, &sought, step_s)?;

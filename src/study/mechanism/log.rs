@@ -4,6 +4,7 @@ use std::f64::consts::PI;
 use std::path::Path;
 
 use super::file::MechanismLog;
+use super::load::LONGEST;
 use crate::discrete::{EncoderLog, Mechanism};
 use crate::estimate::error::EstimateError;
 use crate::recording::{AngleUnit, ColumnNames, LogFormat, LogRequest, MeasurementLog, Sample};
@@ -12,6 +13,10 @@ use crate::study::estimation::field_error;
 
 /// A change from one reading to the next beyond this share of half a turn may have been one the other way round.
 const AMBIGUOUS: f64 = 0.9;
+/// A step has a reading if there is one no farther away than this share of the interval of the readings. Between readings that come less often the line is a guess alone.
+const NEAR: f64 = 0.75;
+/// Most steps a reading: beyond it, times and steps are hardly in one unit.
+const SPARSEST: f64 = 100.0;
 
 /// What a file gave.
 pub(super) struct ReadLog {
@@ -39,12 +44,12 @@ impl ReadLog {
     }
 }
 
-/// Reads the log that the problem at `problem` names.
+/// Reads the log that the problem at `problem` names; `reading_s` is the interval of its readings, `step_s` that of the model.
 pub(super) fn read(
     problem: &Path,
     file: &MechanismLog,
     mechanism: &Mechanism,
-    step_s: f64,
+    (reading_s, step_s): (f64, f64),
 ) -> Result<ReadLog, EstimateError> {
     let refuse = |reason: String| field_error(problem, "log.file", reason);
     let model = tree_model("mechanism", mechanism).map_err(|e| refuse(e.to_string()))?;
@@ -67,9 +72,26 @@ pub(super) fn read(
             path.display()
         )));
     }
-    let mut out = on_steps(&found, mechanism, step_s);
+    let lasts_s = found.samples[found.samples.len() - 1].t - found.samples[0].t;
+    if !(lasts_s / step_s < LONGEST && lasts_s / reading_s < SPARSEST * found.samples.len() as f64) {
+        return Err(refuse(format!(
+            "{}: {} readings in {lasts_s} s, and steps of {step_s} s; expected a reading at each hundredth step at least, and at most a million steps. \
+             Are `step_s` and the times in the file in seconds?",
+            path.display(),
+            found.samples.len()
+        )));
+    }
+    let mut out = on_steps(&found, mechanism, reading_s, step_s);
     if out.log.angles.len() < 3 {
         return Err(refuse(format!("{}: too short for three steps of {step_s} s", path.display())));
+    }
+    let near = out.log.angles.iter().filter(|a| a.iter().all(|a| a.is_finite())).count();
+    let (all, without_gaps) = (out.log.angles.len(), found.gaps.is_empty());
+    if near < all && without_gaps {
+        out.notes.push(format!(
+            "{}: only {near} of {all} steps of {step_s} s have a reading; with `step_s` as long as its interval and `model_step_s` each has one",
+            path.display()
+        ));
     }
     out.notes.extend(found.cut_off.clone());
     if found.unwrapped > 0 {
@@ -91,11 +113,15 @@ fn ambiguous(log: &MeasurementLog, mechanism: &Mechanism) -> Option<(f64, String
     None
 }
 
-fn on_steps(found: &MeasurementLog, mechanism: &Mechanism, step_s: f64) -> ReadLog {
+fn on_steps(found: &MeasurementLog, mechanism: &Mechanism, reading_s: f64, step_s: f64) -> ReadLog {
     let samples = &found.samples;
     let (first_s, last_s) = (samples[0].t, samples[samples.len() - 1].t);
     let count = ((last_s - first_s) / step_s).floor() as usize + 1;
     let gap = |t: f64| found.gaps.iter().any(|g| t > g.from_s && t < g.to_s);
+    let far = |t: f64, at: usize| {
+        let next = (at + 1).min(samples.len() - 1);
+        samples[at..=next].iter().all(|s| (s.t - t).abs() > NEAR * reading_s)
+    };
     let mut out =
         ReadLog { log: EncoderLog { step_s, ..Default::default() }, angles: vec![], first_s, notes: vec![] };
     let mut at = 0;
@@ -118,7 +144,7 @@ fn on_steps(found: &MeasurementLog, mechanism: &Mechanism, step_s: f64) -> ReadL
             if joint.motor().gain == 0.0 { 0.0 } else { tau }
         };
         out.log.controls.push(torques.into_iter().zip(&mechanism.joints).map(motor).collect());
-        out.log.angles.push(if gap(t) { vec![f64::NAN; angles.len()] } else { angles.clone() });
+        out.log.angles.push(if gap(t) || far(t, at) { vec![f64::NAN; angles.len()] } else { angles.clone() });
         out.angles.push(angles);
     }
     out
