@@ -311,7 +311,8 @@ fn a_sparse_log_has_no_more_readings_than_it_has_lines() {
     let study = with_log(&csv, 0.01).unwrap();
     assert!(study.notes.join("\n").contains("have a reading"), "{:?}", study.notes);
     let result = study.run().unwrap();
-    assert_eq!((result.samples, result.residuals[0].count), (397, 100));
+    // One line in four steps; the first and the last line have no rate.
+    assert_eq!((result.samples, result.residuals[0].count), (389, 98));
     let row = result.parameter("rod", "J_zz").unwrap();
     assert!((row.estimate - 3.9e-3).abs() < 1e-4, "{row:?}");
     let all = with_log(&swings(0.01, 1.0), 0.01).unwrap();
