@@ -2,6 +2,9 @@
 //! A part that is killed goes on; what cannot be merged is refused by name, and nothing is written then.
 #![cfg(feature = "cli")]
 
+#[path = "shards/machines.rs"]
+mod machines;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -284,6 +287,20 @@ fn what_cannot_be_merged_is_refused_by_name() {
     changed("\"shard\": 2", "\"shard\": 0", &["shard 0 of 3"]);
     changed("\"shard\": 2", "\"shard\": NaN", &["is damaged"]);
     changed("\"of\": 3", "\"of\": 0", &["0 shards"]);
+    // However many shards a file claims.
+    let claims = format!("\"of\": {}", 10_u64.pow(13));
+    for folder in [&one, &two, &three] {
+        let file = folder.join("shard.json");
+        let before = fs::read_to_string(&file).unwrap();
+        fs::write(&file, before.replacen("\"of\": 3", &claims, 1)).unwrap();
+    }
+    let more = format!("13/{0} and {1} more", 10_u64.pow(13), 10_u64.pow(13) - 13);
+    place.refused(&[&one, &two, &three], &[], &["shards are missing: 4/10000000000000, 5/", &more]);
+    for folder in [&one, &two, &three] {
+        let file = folder.join("shard.json");
+        let before = fs::read_to_string(&file).unwrap();
+        fs::write(&file, before.replacen(&claims, "\"of\": 3", 1)).unwrap();
+    }
     // A campaign file that is no longer what it was, or where it was.
     let elsewhere = place.at("moved.toml");
     fs::rename(&place.file, &elsewhere).unwrap();
@@ -306,11 +323,106 @@ fn a_shard_that_is_not_finished_is_refused_and_goes_on() {
     // Cut off in its second trial: the first is left.
     let cut = lines.find('\n').unwrap() + 40;
     fs::write(&journal, &lines[..cut]).unwrap();
-    let missing = format!("is not finished: {} trials are missing (trial ", count - 1);
+    let missing =
+        format!("is not finished: {} trials are missing or cannot be as they are written (trial ", count - 1);
     place.refused(&[&one, &two], &[], &["part2", &missing, "seed 3", "--resume"]);
     fs::remove_file(&journal).unwrap();
     place.refused(&[&one, &two], &[], &["part2", &format!("{count} trials are missing")]);
     fs::write(&journal, &lines[..cut]).unwrap();
+    place.shard("part2", "2/2");
+    assert_eq!(place.merged("after", &[&one, &two], &[]).0, Some(0));
+    assert_eq!(written(&place.at("after")), written(&place.at("before")));
+}
+
+/// All files of a folder with what they hold, of which a command that is refused changes none.
+fn everything(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> = paths.map(|path| (path.clone(), fs::read(&path).unwrap())).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn trials_of_another_version_campaign_or_part_are_not_taken_over() {
+    let place = Place::new(IDENTIFICATION);
+    let two = place.shard("part2", "2/2");
+    let (file, out, label) = (text(&place.file), text(&two), two.join("shard.json"));
+    let refused = |more: &[&str], words: &[&str]| {
+        let before = everything(&two);
+        let (code, said) = surelift(&[&[&*file, "--quiet", "--resume", "--out", &out], more].concat());
+        assert_eq!(code, Some(2), "{said}");
+        let words = [&["part2", "without `--resume` it begins anew", "another `--out`"], words].concat();
+        assert!(words.iter().all(|word| said.contains(word)), "{words:?}: {said}");
+        assert_eq!(everything(&two), before, "something is changed");
+    };
+    let own = fs::read_to_string(&label).unwrap();
+    let version = format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION"));
+    assert!(own.contains(&version), "{own}");
+    let older = own.replace(&version, "\"version\": \"0.0.9\"");
+    fs::write(&label, &older).unwrap();
+    refused(&["--shard", "2/2"], &["was made by version 0.0.9", env!("CARGO_PKG_VERSION")]);
+    refused(&[], &["was made by version 0.0.9"]);
+    fs::write(&label, "{").unwrap();
+    refused(&["--shard", "2/2"], &["is damaged"]);
+    fs::write(&label, own.replace("\"inputs\": \"", "\"inputs\": \"0")).unwrap();
+    refused(&["--shard", "2/2"], &["is of another campaign: a robot, scenario or problem"]);
+    fs::write(&label, &own).unwrap();
+    refused(&["--shard", "1/2"], &["holds shard 2/2, not 1/2"]);
+    refused(&["--shard", "2/3"], &["holds shard 2/2, not 2/3"]);
+    refused(&[], &["holds shard 2/2, not the whole campaign"]);
+    fs::write(&place.file, IDENTIFICATION.replace("seed = 3", "seed = 4").replace("ROOT", ROOT)).unwrap();
+    refused(&["--shard", "2/2"], &["is of another campaign: field `seed` is 3 here and 4 there"]);
+    fs::write(&place.file, IDENTIFICATION.replace("ROOT", ROOT)).unwrap();
+    fs::remove_file(&label).unwrap();
+    refused(&["--shard", "2/2"], &["has trials but no `shard.json`"]);
+    // The ways out: anew as a part, and as a whole, which holds no shard then.
+    fs::write(&label, &older).unwrap();
+    let anew = [&*file, "--quiet", "--out", &out];
+    assert_eq!(surelift(&[&anew[..], &["--shard", "2/2"]].concat()).0, Some(0));
+    assert_eq!(fs::read_to_string(&label).unwrap(), own);
+    assert_eq!(surelift(&anew).0, Some(0));
+    assert!(!label.exists());
+    assert_eq!(surelift(&[&anew[..], &["--resume"]].concat()).0, Some(0));
+}
+
+#[test]
+fn more_shards_than_trials_are_refused() {
+    let place = Place::new(IDENTIFICATION);
+    for (shard, expected) in [("1/8", "for 8 shards"), ("1/99999999999", "for 99999999999 shards")] {
+        let out = place.at("out");
+        let (code, said) = surelift(&[&text(&place.file), "--shard", shard, "--out", &text(&out)]);
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains("has 7 trials") && said.contains(expected), "{said}");
+        assert!(!out.exists(), "something is left behind");
+    }
+}
+
+/// A journal may say anything. What is no number is held against the claim; what there cannot be counts as not made.
+#[test]
+fn a_ledger_that_was_tampered_with_is_not_believed() {
+    let place = Place::new(
+        "schema = 1\nname = \"few\"\nkind = \"soundness\"\nsamples = 8193\nwalks = 0\nseed = 5\n\
+        [[arms]]\nscenario = \"ROOT/scenarios/z1_post.toml\"\n",
+    );
+    let [one, two] = [1, 2].map(|i| place.shard(&format!("part{i}"), &format!("{i}/2")));
+    assert_eq!(place.merged("before", &[&one, &two], &[]).0, Some(0));
+    let journal = two.join("trials.jsonl");
+    let own = fs::read_to_string(&journal).unwrap();
+    // The first claim of the ledger, as it is written in place of its figures.
+    let tampered = |key: &str, value: &str| {
+        let from = own.find(&format!("\"{key}\":")).unwrap() + key.len() + 3;
+        let to = from + own[from..].find([',', '}']).unwrap();
+        fs::write(&journal, format!("{}{value}{}", &own[..from], &own[to..])).unwrap();
+    };
+    tampered("gap", "\"nan\"");
+    let (code, said) = place.merged("passed", &[&one, &two], &[]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("UNSOUND: 1 claims were passed"), "{said}");
+    for (key, value) in [("trials", "18446744073709551615"), ("walked", "18446744073709551615")] {
+        tampered(key, value);
+        place.refused(&[&one, &two], &[], &["part2", "cannot be as they are written (arm 0"]);
+    }
+    // It is made again.
     place.shard("part2", "2/2");
     assert_eq!(place.merged("after", &[&one, &two], &[]).0, Some(0));
     assert_eq!(written(&place.at("after")), written(&place.at("before")));
@@ -345,114 +457,4 @@ fn a_killed_shard_goes_on_and_loses_nothing_that_was_written_down() {
     let (file, whole) = (text(&place.file), place.at("whole"));
     assert_eq!(surelift(&[&file, "--quiet", "--out", &text(&whole)]).0, Some(0));
     assert_eq!(written(&place.at("merged")), written(&whole));
-}
-
-/// The program's folder comes first where programs are looked for.
-fn with_program(command: &mut Command) -> &mut Command {
-    let folder = Path::new(env!("CARGO_BIN_EXE_surelift")).parent().unwrap();
-    let path = std::env::var("PATH").unwrap_or_default();
-    command.env("PATH", format!("{}:{path}", folder.display()))
-}
-
-/// The script of the documents, as Slurm would run each task of its array. Only where results go, which campaign it is and in how many shards is
-/// changed.
-#[cfg(unix)]
-#[test]
-fn the_script_for_slurm_makes_shards_that_can_be_merged() {
-    let page = fs::read_to_string(Path::new(ROOT).join("docs/howto/many_machines.md")).unwrap();
-    let from = page.find("#!/usr/bin/env bash").unwrap();
-    let script = &page[from..from + page[from..].find("```").unwrap()];
-    let place = Place::new(IDENTIFICATION);
-    let (file, out) = (text(&place.file), text(&place.at("shards")));
-    let mut changed = script.to_owned();
-    for (before, after) in [
-        ("campaign=scenarios/campaigns/soundness.toml", format!("campaign={file}")),
-        ("shards=64", "shards=2".to_owned()),
-        ("runs/soundness-shards", out.clone()),
-    ] {
-        assert_eq!(changed.matches(before).count(), 1, "{before}");
-        changed = changed.replace(before, &after);
-    }
-    // Twice each, as after a lost node.
-    for task in ["1", "2", "2", "1"] {
-        let mut bash = Command::new("bash");
-        bash.args(["-c", &changed]).current_dir(ROOT).env("SLURM_SUBMIT_DIR", ROOT);
-        bash.env("SLURM_ARRAY_TASK_ID", task).env("SLURM_CPUS_PER_TASK", "1");
-        let ended = with_program(&mut bash).output().unwrap();
-        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
-    }
-    let shards = ["1", "2"].map(|task| place.at("shards").join(task));
-    let (code, said) = place.merged("merged", &[&shards[0], &shards[1]], &[]);
-    assert_eq!(code, Some(0), "{said}");
-}
-
-/// The script for HyperQueue with a server and two workers of its own, or nothing where HyperQueue's Python package is not: of the Python that
-/// `PYTHON` names, or of `python3`.
-fn hyperqueue(file: &str, out: &Path) -> Option<Command> {
-    let python = std::env::var("PYTHON").unwrap_or("python3".to_owned());
-    let found = Command::new(&python).args(["-c", "import hyperqueue"]).stderr(Stdio::null()).status();
-    if !found.is_ok_and(|status| status.success()) {
-        println!("skipped: no HyperQueue (pip install hyperqueue)");
-        return None;
-    }
-    let script = format!("{ROOT}/examples/many_machines/hyperqueue_shards.py");
-    let mut queue = Command::new(&python);
-    queue.args([&script, env!("CARGO_BIN_EXE_surelift"), file, "3", &text(out), "--local", "2"]);
-    queue.current_dir(ROOT);
-    Some(queue)
-}
-
-#[test]
-fn shards_on_hyperqueue() {
-    let place = Place::new(IDENTIFICATION);
-    let (file, out, whole) = (text(&place.file), place.at("out"), place.at("whole"));
-    let Some(mut queue) = hyperqueue(&file, &out) else { return };
-    let ended = queue.output().unwrap();
-    let said = String::from_utf8_lossy(&ended.stdout) + String::from_utf8_lossy(&ended.stderr);
-    assert!(ended.status.success(), "{said}");
-    assert_eq!(surelift(&[&file, "--quiet", "--out", &text(&whole)]).0, Some(0));
-    assert_eq!(written(&out.join("whole")), written(&whole));
-}
-
-/// The first process found that makes a shard below this folder is killed; whether there was one.
-#[cfg(target_os = "linux")]
-fn a_shard_is_killed(out: &Path) -> bool {
-    let of_a_shard = |pid: &str| {
-        let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        let command = String::from_utf8_lossy(&command).into_owned();
-        command.starts_with(env!("CARGO_BIN_EXE_surelift")) && command.contains(&text(&out.join("shard-")))
-    };
-    let processes =
-        fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let found = processes.filter(|name| name.parse::<u32>().is_ok()).find(|pid| of_a_shard(pid));
-    found.is_some_and(|pid| Command::new("kill").args(["-9", &pid]).status().unwrap().success())
-}
-
-/// A shard that is killed is given out again; a server that is killed with its workers is started again.
-#[cfg(target_os = "linux")]
-#[test]
-fn hyperqueue_loses_a_shard_and_then_everything_and_nothing_is_lost() {
-    let place = Place::new(IDENTIFICATION);
-    let (file, out, whole) = (text(&place.file), place.at("out"), place.at("whole"));
-    let Some(mut queue) = hyperqueue(&file, &out) else { return };
-    let mut running = queue.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    while !a_shard_is_killed(&out) && running.try_wait().unwrap().is_none() {
-        sleep(Duration::from_millis(2));
-    }
-    assert!(running.try_wait().unwrap().is_none(), "ended before a shard could be killed");
-    let some = || {
-        (1..=3).any(|i| {
-            fs::read(out.join(format!("shard-{i}/trials.jsonl"))).is_ok_and(|lines| !lines.is_empty())
-        })
-    };
-    while !some() && running.try_wait().unwrap().is_none() {
-        sleep(Duration::from_millis(2));
-    }
-    let _ = running.kill();
-    running.wait().unwrap();
-    let again = hyperqueue(&file, &out).unwrap().output().unwrap();
-    let said = String::from_utf8_lossy(&again.stdout) + String::from_utf8_lossy(&again.stderr);
-    assert!(again.status.success(), "{said}");
-    assert_eq!(surelift(&[&file, "--quiet", "--out", &text(&whole)]).0, Some(0));
-    assert_eq!(written(&out.join("whole")), written(&whole));
 }

@@ -60,7 +60,7 @@ pub enum CampaignError {
     /// The trials could not be made.
     #[error("{0}")]
     Trials(String),
-    /// A folder cannot be merged with others.
+    /// A folder cannot be merged with others, or its trials cannot be taken over.
     #[error("{}: {reason}", folder.display())]
     Shard {
         /// The shard's folder.
@@ -68,7 +68,7 @@ pub enum CampaignError {
         /// What is wrong with it.
         reason: String,
     },
-    /// Shards cannot be merged.
+    /// A campaign cannot be divided so, or its shards cannot be merged.
     #[error("{0}")]
     Merge(String),
     /// The results cannot be written.

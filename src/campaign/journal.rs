@@ -97,13 +97,21 @@ impl Journal {
         key: &str,
         make: impl FnOnce() -> Result<T, CampaignError>,
     ) -> Result<T, CampaignError> {
-        if let Some(trial) = self.known(key) {
-            return Ok(trial);
-        }
+        self.known(key).map_or_else(|| self.written(key, make()?), Ok)
+    }
+
+    /// The trial as it can be read once it is written down, which is done. Of two of one key the later one counts.
+    ///
+    /// # Errors
+    /// As [`Journal::trial`].
+    pub(super) fn written<T: Serialize + DeserializeOwned>(
+        &self,
+        key: &str,
+        trial: T,
+    ) -> Result<T, CampaignError> {
         let unreadable =
             |error| CampaignError::Trials(format!("the trial `{key}` cannot be written down: {error}"));
-        let line =
-            serde_json::to_string(&Line { key: key.to_owned(), trial: make()? }).map_err(unreadable)?;
+        let line = serde_json::to_string(&Line { key: key.to_owned(), trial }).map_err(unreadable)?;
         let trial = serde_json::from_str::<Line<T>>(&line).map_err(unreadable)?.trial;
         if let Some((path, file)) = &self.open {
             // Lines are written whole, so a panic elsewhere leaves no harm behind.

@@ -47,7 +47,7 @@ use crate::extend::{Disk, Layers};
 
 pub use error::CampaignError;
 pub use journal::Journal;
-pub use shard::{Shard, begin_shard, merge};
+pub use shard::{Shard, begin_shard, begin_whole, merge};
 pub use write::{default_destination, write};
 
 /// Is told how many trials are done, and of how many; from any thread.

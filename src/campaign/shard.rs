@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Write};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -18,8 +19,13 @@ const NAME: &str = "shard.json";
 const SCHEMA: u32 = 1;
 /// The version of this crate: trials of another one may be others.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// Trials that an unfinished shard is told to lack by name.
-const NAMED: usize = 3;
+/// Trials that an unfinished shard is told to lack by name; their keys are long.
+const NAMED_TRIALS: usize = 3;
+/// Shards that are told to be missing by name.
+const NAMED_SHARDS: usize = 10;
+/// How a folder that is refused can be used after all.
+const WAY_OUT: &str =
+    "without `--resume` it begins anew, with another `--out` both are kept; nothing was changed";
 
 /// Part `number` of `of` equal parts of a campaign's trials. Which trials it has follows from their order in the campaign alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,9 +82,12 @@ impl FromStr for Shard {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (number, of) = text.split_once('/').ok_or("expected I/N, for example 2/5")?;
+        // Zeros in front are welcome, as job arrays number with them; signs are not.
         let whole = |text: &str| {
-            text.parse::<usize>()
-                .map_err(|_| format!("`{text}` is no whole number; expected I/N, for example 2/5"))
+            let digits = Some(text).filter(|text| text.bytes().all(|digit| digit.is_ascii_digit()));
+            digits
+                .and_then(|text| text.parse::<usize>().ok())
+                .ok_or_else(|| format!("`{text}` is no whole number; expected I/N, for example 2/5"))
         };
         Self::new(whole(number)?, whole(of)?)
     }
@@ -105,18 +114,26 @@ fn hexadecimal(digest: u64) -> String {
     format!("{digest:016x}")
 }
 
-/// Says in `folder` that it holds this shard of the campaign that was loaded from `path`; before the first trial is made.
+/// Says in `folder` that it holds this shard of the campaign that was loaded from `path`, and opens its journal; before the first trial is made. With
+/// `resume` the folder's trials are taken over.
 ///
 /// # Errors
-/// [`CampaignError::Write`] if the folder cannot be used, and those of reading the campaign file.
+/// [`CampaignError::Merge`] for more shards than the campaign has trials. [`CampaignError::Shard`] if trials are to be taken over that are of another
+/// version, campaign or part, or of one that is not known. [`CampaignError::Write`] if the folder cannot be used, and those of reading the campaign file.
 pub fn begin_shard(
     folder: &Path,
     path: &Path,
     campaign: &dyn Campaign,
-    shard: Shard,
-) -> Result<(), CampaignError> {
+    (shard, resume): (Shard, bool),
+) -> Result<Journal, CampaignError> {
+    let trials = campaign.trial_keys().len().max(1);
+    if shard.of > trials {
+        let reason =
+            format!("has {trials} trials for {} shards, expected at most one shard a trial", shard.of);
+        return Err(CampaignError::Merge(format!("{}: {reason}", path.display())));
+    }
     let absolute = std::path::absolute(path);
-    let whole = ShardFile {
+    let file = ShardFile {
         schema: SCHEMA,
         version: VERSION.to_owned(),
         campaign: absolute.map_err(|source| CampaignError::Read { path: path.to_owned(), source })?,
@@ -125,8 +142,67 @@ pub fn begin_shard(
         inputs: hexadecimal(campaign.inputs_digest()),
         file: contents(path)?,
     };
-    let text = serde_json::to_string_pretty(&whole).map_err(|e| CampaignError::Trials(e.to_string()))?;
-    write::put(folder, &[(NAME.to_owned(), text + "\n")])
+    if resume {
+        file.check_taken_over(folder)?;
+    }
+    // Before the label: trials that are not taken over must never stand under it.
+    let journal = Journal::open(folder, resume)?;
+    let text = serde_json::to_string_pretty(&file).map_err(|e| CampaignError::Trials(e.to_string()))?;
+    write::put(folder, &[(NAME.to_owned(), text + "\n")])?;
+    Ok(journal)
+}
+
+/// Opens the journal of a campaign that is made in one piece. Without `resume` a folder that held a shard does so no more.
+///
+/// # Errors
+/// [`CampaignError::Shard`] if a shard's trials would be taken over, and those of [`Journal::open`].
+pub fn begin_whole(folder: &Path, resume: bool) -> Result<Journal, CampaignError> {
+    let label = folder.join(NAME);
+    if resume && label.exists() {
+        let held = ShardFolder::read(folder).map_err(with_way_out)?;
+        let reason = format!("holds shard {}, not the whole campaign", held.shard());
+        return Err(with_way_out(refuse(folder, reason)));
+    }
+    let journal = Journal::open(folder, resume)?;
+    match fs::remove_file(&label) {
+        Err(source) if source.kind() != ErrorKind::NotFound => {
+            Err(CampaignError::Write { path: label, source })
+        }
+        _ => Ok(journal),
+    }
+}
+
+impl ShardFile {
+    /// Refuses to take over the trials of a folder that says it holds something else, or does not say.
+    fn check_taken_over(&self, folder: &Path) -> Result<(), CampaignError> {
+        if !folder.join(NAME).exists() {
+            let made = fs::metadata(folder.join(TRIALS)).is_ok_and(|trials| trials.len() > 0);
+            let reason = format!("has trials but no `{NAME}`: of which version and campaign is not known");
+            return if made { Err(with_way_out(refuse(folder, reason))) } else { Ok(()) };
+        }
+        let held = ShardFolder::read(folder).map_err(with_way_out)?;
+        let reason = if let Some(difference) = difference(&held.file.file, &self.file, "") {
+            format!("is of another campaign: {difference}")
+        } else if held.file.inputs != self.inputs {
+            "is of another campaign: a robot, scenario or problem that the campaign file names is another"
+                .to_owned()
+        } else if held.shard() != (Shard { number: self.shard, of: self.of }) {
+            format!("holds shard {}, not {}/{}", held.shard(), self.shard, self.of)
+        } else {
+            return Ok(());
+        };
+        Err(with_way_out(refuse(folder, reason)))
+    }
+}
+
+/// A folder that is refused, with what can be done.
+fn with_way_out(error: CampaignError) -> CampaignError {
+    match error {
+        CampaignError::Shard { folder, reason } => {
+            CampaignError::Shard { folder, reason: format!("{reason}; {WAY_OUT}") }
+        }
+        other => other,
+    }
 }
 
 /// A shard's folder and what it says of itself.
@@ -226,19 +302,21 @@ fn complete_set(folders: &[PathBuf]) -> Result<Vec<ShardFolder>, CampaignError> 
         }
         numbered.insert(shard.file.shard, shard);
     }
-    let missing: Vec<String> =
-        (1..=of).filter(|i| !numbered.contains_key(i)).map(|i| format!("{i}/{of}")).collect();
-    match missing.is_empty() {
-        true => Ok(numbered.into_values().collect()),
-        false => Err(CampaignError::Merge(format!("shards are missing: {}", some_of(&missing)))),
+    // Whatever a damaged folder claims: counted, not listed.
+    let missing = of - numbered.len();
+    if missing == 0 {
+        return Ok(numbered.into_values().collect());
     }
+    let first = (1..=of).filter(|i| !numbered.contains_key(i)).take(NAMED_SHARDS);
+    let first: Vec<String> = first.map(|i| format!("{i}/{of}")).collect();
+    Err(CampaignError::Merge(format!("shards are missing: {}", and_more(&first, missing))))
 }
 
-/// The first few of a list, and how many more there are.
-fn some_of(all: &[String]) -> String {
-    let mut text = all[..all.len().min(NAMED)].join(", ");
-    if all.len() > NAMED {
-        let _ = write!(text, " and {} more", all.len() - NAMED);
+/// The first few of a list of `count`, and how many more there are.
+fn and_more(first: &[String], count: usize) -> String {
+    let mut text = first.join(", ");
+    if count > first.len() {
+        let _ = write!(text, " and {} more", count - first.len());
     }
     text
 }
@@ -270,9 +348,10 @@ pub fn merge(folders: &[PathBuf], file: Option<&Path>) -> Result<CampaignFinding
         let journal = Journal::read(&shard.folder)?;
         let missing = campaign.missing(shard.shard(), &journal);
         if !missing.is_empty() {
-            let (count, which) = (missing.len(), some_of(&missing));
+            let count = missing.len();
+            let which = and_more(&missing[..count.min(NAMED_TRIALS)], count);
             let reason = format!(
-                "is not finished: {count} trials are missing ({which}); its command with `--resume` makes them"
+                "is not finished: {count} trials are missing or cannot be as they are written ({which}); its command with `--resume` makes them"
             );
             return Err(refuse(&shard.folder, reason));
         }

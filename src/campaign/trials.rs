@@ -33,6 +33,12 @@ pub(super) trait Trials: Sync {
     /// Makes trial number `number` of [`Trials::keys`].
     fn make(&self, number: usize) -> Result<Self::Trial, CampaignError>;
 
+    /// Whether trial number `number` can have come to this, as far as is told without making it again. A journal may hold anything; what is not possible
+    /// counts as not made.
+    fn is_possible(&self, _number: usize, _trial: &Self::Trial) -> bool {
+        true
+    }
+
     /// What all trials say together; they come in the order of [`Trials::keys`].
     fn sum_up(&self, trials: Vec<Self::Trial>) -> Result<CampaignFindings, CampaignError>;
 }
@@ -58,7 +64,8 @@ fn made<T: Trials>(
     let (done, total) = (AtomicU64::new(0), own.len() as u64);
     // Handed out one by one: what an interruption leaves are the first trials, and no thread is left with many at the end.
     let trials = own.iter().par_bridge().map(|(number, key)| {
-        let trial = journal.trial(key, || campaign.make(*number));
+        let known = journal.known(key).filter(|trial| campaign.is_possible(*number, trial));
+        let trial = known.map_or_else(|| journal.written(key, campaign.make(*number)?), Ok);
         progress(1 + done.fetch_add(1, Ordering::Relaxed), total);
         trial.map(|trial| (*number, trial))
     });
@@ -94,8 +101,11 @@ impl<T: Trials> Campaign for T {
     }
 
     fn missing(&self, shard: Shard, journal: &Journal) -> Vec<String> {
-        let keys = shard.own(distinct_keys(self)).map(|(_, key)| key);
-        keys.filter(|key| journal.known::<T::Trial>(key).is_none()).collect()
+        let known = |number: usize, key: &str| {
+            journal.known::<T::Trial>(key).is_some_and(|trial| self.is_possible(number, &trial))
+        };
+        let own = shard.own(distinct_keys(self));
+        own.filter(|(number, key)| !known(*number, key)).map(|(_, key)| key).collect()
     }
 }
 

@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::log::is_json;
 use super::{Failure, say};
-use crate::campaign::{self, CampaignError, CampaignFindings, Journal, Shard, default_destination};
+use crate::campaign::{self, CampaignError, CampaignFindings, Shard, default_destination};
 use crate::report::{self, table::align};
 
 /// Make many trials of one promise, as a campaign file describes them; print a table and write all figures
@@ -30,7 +30,7 @@ pub struct CampaignArgs {
     #[arg(long)]
     pub resume: bool,
     /// Make part I of N of the trials alone, for example 2/5; `surelift campaign merge` sums the parts up
-    #[arg(long, value_name = "I/N")]
+    #[arg(long, value_name = "I/N", allow_hyphen_values = true)]
     pub shard: Option<Shard>,
     /// No progress; the closing table still comes
     #[arg(long, short)]
@@ -91,15 +91,16 @@ pub fn run(args: &CampaignArgs) -> Result<u8, Failure> {
         bar.set_length(total);
         bar.set_position(done);
     };
-    let journal = Journal::open(&folder, args.resume).map_err(failure)?;
     if let Some(shard) = args.shard {
-        campaign::begin_shard(&folder, file, &*campaign, shard).map_err(failure)?;
+        let journal =
+            campaign::begin_shard(&folder, file, &*campaign, (shard, args.resume)).map_err(failure)?;
         let trials = campaign.run_shard(shard, &journal, &progress).map_err(failure)?;
         bar.finish_and_clear();
         tracing::info!(campaign = campaign.name(), %shard, trials, "shard made");
         say(&format!("shard {shard}: {trials} trials are made\n  {}\n", folder.display()))?;
         return Ok(0);
     }
+    let journal = campaign::begin_whole(&folder, args.resume).map_err(failure)?;
     let findings = campaign.go_on(&journal, &progress).map_err(failure)?;
     bar.finish_and_clear();
     finish(&folder, &findings)
@@ -182,15 +183,28 @@ mod tests {
             ("a/3", "`a` is no whole number"),
             ("1/", "`` is no whole number"),
             ("-1/3", "`-1` is no whole number"),
+            ("+1/3", "`+1` is no whole number"),
+            ("1/+3", "`+3` is no whole number"),
+            (" 1/3", "` 1` is no whole number"),
             ("1/2/3", "`2/3` is no whole number"),
             ("1.5/3", "`1.5` is no whole number"),
             ("nan/inf", "`nan` is no whole number"),
             ("99999999999999999999/3", "is no whole number"),
         ] {
-            let refused =
-                Cli::try_parse_from(["surelift", "campaign", "a.toml", &format!("--shard={shard}")]);
-            let said = refused.unwrap_err().to_string();
-            assert!(said.contains("--shard <I/N>") && said.contains(words), "{shard}: {said}");
+            // With a sign of equality, and without.
+            for argument in [&[&*format!("--shard={shard}")][..], &["--shard", shard]] {
+                let refused = Cli::try_parse_from([&["surelift", "campaign", "a.toml"], argument].concat());
+                let said = refused.unwrap_err().to_string();
+                assert!(said.contains("--shard <I/N>") && said.contains(words), "{shard}: {said}");
+            }
         }
+    }
+
+    /// As job arrays may write them.
+    #[test]
+    fn numbers_of_shards_may_begin_with_zeros() {
+        let whole = ["surelift", "campaign", "a.toml", "--shard", "01/003"];
+        let Command::Campaign(args) = Cli::try_parse_from(whole).unwrap().command else { unreachable!() };
+        assert_eq!(args.shard, Some(Shard::new(1, 3).unwrap()));
     }
 }

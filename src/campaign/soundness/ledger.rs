@@ -129,6 +129,19 @@ pub struct Closest {
     pub trials: u64,
 }
 
+impl Closest {
+    /// Of the trials of both. What is no number, as a file may say, is held against the claim.
+    fn and(&self, other: &Closest) -> Option<Closest> {
+        let no_number = |x: f64, y: f64| x.is_nan() || y.is_nan();
+        let (gap, used) = (self.gap.min(other.gap), self.used.max(other.used));
+        Some(Closest {
+            gap: if no_number(self.gap, other.gap) { f64::NEG_INFINITY } else { gap },
+            used: if no_number(self.used, other.used) { f64::INFINITY } else { used },
+            trials: self.trials.checked_add(other.trials)?,
+        })
+    }
+}
+
 /// The closest approach to each claim.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ledger([Closest; Check::ALL.len()]);
@@ -162,17 +175,24 @@ impl Ledger {
         Some(self.0[check as usize]).filter(|c| c.trials > 0)
     }
 
-    /// The closest of two ledgers.
-    pub fn merged(mut self, other: &Ledger) -> Ledger {
+    /// The closest of two ledgers. None if there are more trials than can be counted.
+    #[must_use]
+    pub fn merged(mut self, other: &Ledger) -> Option<Ledger> {
         for (a, b) in self.0.iter_mut().zip(&other.0) {
-            *a = Closest { gap: a.gap.min(b.gap), used: a.used.max(b.used), trials: a.trials + b.trials };
+            *a = a.and(b)?;
         }
-        self
+        Some(self)
+    }
+
+    /// Most trials of one claim.
+    pub(super) fn most_trials(&self) -> u64 {
+        self.0.iter().map(|closest| closest.trials).max().unwrap_or(0)
     }
 
     /// The claims that were passed.
     pub fn outside(&self) -> Vec<Check> {
-        let passed = |c: &Check| self.get(*c).is_some_and(|closest| !(closest.gap >= 0.0));
+        // Also where no trial is counted: a gap without one cannot come of trials.
+        let passed = |c: &Check| !(self.0[*c as usize].gap >= 0.0);
         Check::ALL.into_iter().filter(passed).collect()
     }
 }
@@ -200,8 +220,37 @@ mod tests {
         ledger.note(Check::Gain, 1.1, 1.0);
         ledger.note(Check::Drift, f64::NAN, 1.0);
         assert_eq!(ledger.outside(), [Check::Drift, Check::Gain]);
-        let both = Ledger::default().merged(&ledger);
+        let both = Ledger::default().merged(&ledger).unwrap();
         assert_eq!(both.outside(), ledger.outside());
         assert!((both.get(Check::R).unwrap().gap - 0.1).abs() < 1e-8);
+    }
+
+    /// As a journal may say it, whatever wrote it.
+    #[test]
+    fn what_is_no_number_stays_outside_when_ledgers_are_merged() {
+        let mut good = Ledger::default();
+        good.note(Check::R, 0.9, 1.0);
+        let mut bad = good.clone();
+        (bad.0[Check::R as usize].gap, bad.0[Check::R as usize].used) = (f64::NAN, f64::NAN);
+        for (a, b) in [(&good, &bad), (&bad, &good), (&bad, &bad), (&bad, &Ledger::default())] {
+            let both = a.clone().merged(b).unwrap();
+            assert_eq!(both.outside(), [Check::R]);
+            assert_eq!(both.get(Check::R).unwrap().used, f64::INFINITY);
+            assert_eq!(both.merged(&good).unwrap().outside(), [Check::R]);
+        }
+        assert_eq!(bad.outside(), [Check::R]);
+        bad.0[Check::R as usize].trials = 0;
+        assert_eq!(bad.outside(), [Check::R]);
+    }
+
+    #[test]
+    fn trials_that_cannot_be_counted_are_not_merged() {
+        let mut one = Ledger::default();
+        one.note(Check::R, 0.9, 1.0);
+        let mut many = one.clone();
+        many.0[Check::R as usize].trials = u64::MAX;
+        assert_eq!(many.most_trials(), u64::MAX);
+        assert!(one.clone().merged(&one).is_some());
+        assert!(one.clone().merged(&many).is_none() && many.merged(&one).is_none());
     }
 }

@@ -50,6 +50,11 @@ const DRAWS: usize = 64;
 /// and 10^9 samples leave a hundred thousand lines.
 const BLOCK: u64 = 8;
 
+/// No walk, and no play of a late arm, looks at more states than this: some ten thousand are usual.
+const MOST_STATES: u64 = 1 << 24;
+/// No state is compared with one claim more often than this: arms have some tens of joints and some hundreds of pairs that may touch.
+const MOST_COMPARISONS: u64 = 1 << 16;
+
 /// The file of the campaign.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -145,6 +150,11 @@ fn nothing_proven(arm: &Setup) -> CampaignError {
     CampaignError::Trials(format!("no tube is proven for any plan of '{name}': nothing to attack"))
 }
 
+/// Trials that claim more than there can be.
+fn uncountable() -> CampaignError {
+    CampaignError::Merge("trials claim more comparisons or states than can be counted".to_owned())
+}
+
 /// Spans to attack: cells as the certifier uses them, short ones whose bounds are nearly sharp, also where the strips of the set are
 /// meant for, and the rest at the end.
 fn span(case: &Case, rng: &mut ChaCha8Rng) -> Span {
@@ -224,16 +234,28 @@ impl Trials for Soundness {
         let (mut sum, mut walked) = (Ledger::default(), 0);
         for plan in plans {
             let (ledger, count) = self.attack_arm(arm, plan)?;
-            (sum, walked) = (sum.merged(&ledger), walked + count);
+            let counted = sum.merged(&ledger).zip(u64::checked_add(walked, count));
+            (sum, walked) = counted.ok_or_else(uncountable)?;
         }
         Ok(BlockLedger { ledger: sum, walked })
+    }
+
+    fn is_possible(&self, number: usize, trial: &BlockLedger) -> bool {
+        let Range { start, end } = self.block(number as u64).plans;
+        let walks = (self.walks as u64).saturating_add(DRAWS as u64);
+        let states = ((end - start) * SPANS as u64).saturating_mul(walks).saturating_mul(MOST_STATES);
+        trial.walked <= states && trial.ledger.most_trials() <= states.saturating_mul(MOST_COMPARISONS)
     }
 
     fn sum_up(&self, trials: Vec<BlockLedger>) -> Result<CampaignFindings, CampaignError> {
         let mut found = vec![(Ledger::default(), 0); self.arms.len()];
         for (block, BlockLedger { ledger, walked }) in self.blocks().zip(&trials) {
             let (sum, count) = &mut found[block.arm];
-            (*sum, *count) = (std::mem::take(sum).merged(ledger), *count + walked);
+            let counted = std::mem::take(sum).merged(ledger).zip(u64::checked_add(*count, *walked));
+            (*sum, *count) = counted.ok_or_else(uncountable)?;
+        }
+        if found.iter().try_fold(0_u64, |sum, (_, walked)| sum.checked_add(*walked)).is_none() {
+            return Err(uncountable());
         }
         Ok(self.findings(self.plans() * (SPANS * DRAWS * self.arms.len()) as u64, &found))
     }
