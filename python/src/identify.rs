@@ -149,7 +149,7 @@ impl Identifier {
     }
 
     /// What is known of the payload alone after the last update, in the frame of the link `frame`, or in the tool frame: see `ParameterSet.payload`.
-    /// Besides, `estimate` has the same of one body that fits: `mass_kg`, `center_m` (3 numbers) and `inertia_kg_m2` (6); None where its mass is not above 0.
+    /// Besides, `estimate` has the same of one body that fits: `mass_kg`, kg, `center_m`, (3,), m, and `inertia_kg_m2`, (6,); None where its mass is not above 0.
     #[pyo3(signature = (frame=None))]
     fn payload(&self, py: Python<'_>, frame: Option<&str>) -> PyResult<Py<PyAny>> {
         let (set, nominal) = self.known();

@@ -51,8 +51,8 @@ pub fn run(
 
 /// Solves an estimation problem's file: the most probable states and parameters, with deviations, in SI units (`docs/howto/estimate.md`). Gives what the program writes as JSON.
 ///
-/// `validate` is a recording that is predicted, not learnt from. `progress`, if given, is told what happens, in words, after each iteration; an exception of it, and Ctrl-C,
-/// end the call at the next of these.
+/// `validate` is a recording that is predicted, not learnt from. `progress`, if given, is told in words when the files are read and when the estimate stands;
+/// an exception of it, and Ctrl-C, end the call then. Iterations are not told.
 #[pyfunction]
 #[pyo3(signature = (problem, validate=None, progress=None))]
 pub fn estimate(
