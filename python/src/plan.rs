@@ -76,7 +76,7 @@ pub fn certify(
 ///
 /// `points`: control points of quintic Bezier curves, (pieces, n, 6), rad (m): b_0 to b_5 of each joint on each piece. `durations_s`: (pieces,), s. Pieces join without a
 /// jump of position, velocity or acceleration. The first begins and the last one ends at rest: b_0 = b_1 = b_2, and b_3 = b_4 = b_5.
-/// `InputError` says where they do not; `NotProvenError` names the constraint that fails. Ctrl-C is heard when it ends.
+/// `InputError` says where pieces do not join; `NotProvenError` names the constraint that fails. Ctrl-C is heard when it ends.
 #[pyfunction]
 #[pyo3(signature = (arm, set, points, durations_s, scene=None))]
 pub fn certify_curve(

@@ -128,10 +128,10 @@ def test_a_curve_of_ones_own_is_proven(arm: surelift.Arm, everything: surelift.P
     for points, durations, message in [
         (plan.points[0], [3.0], r"points: array of shape \[7, 6\], expected \(1 to 64, 7, 6\)"),
         (plan.points, [3.0, 3.0], "durations_s: array of shape"),
-        (plan.points, [0.0], ""),
+        (plan.points, [0.0], "duration"),
         (np.full((1, 7, 6), np.nan), [3.0], "points: entry 0 is NaN"),
-        (jumping, [3.0, 3.0], ""),
-        (moving, [3.0], ""),
+        (jumping, [3.0, 3.0], "joint 1 does not go on from piece 1 to piece 2"),
+        (moving, [3.0], "starts in motion"),
     ]:
         with pytest.raises((surelift.InputError, surelift.NotProvenError), match=message):
             surelift.certify_curve(arm, everything, points, durations)

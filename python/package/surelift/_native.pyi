@@ -236,7 +236,7 @@ class Identifier:
         """Replaces the largest accelerations, (n,), rad/s^2 (m/s^2), for the ticks from now on: call it when the plan changes."""
     def payload(self, frame: Optional[str] = None) -> dict[str, Any]:
         """What is known of the payload alone after the last update, in the frame of the link `frame`, or in the tool frame: see `ParameterSet.payload`.
-        Besides, `estimate` has the same of one body that fits: `mass_kg`, `center_m` (3 numbers) and `inertia_kg_m2` (6); None where its mass is not above 0."""
+        Besides, `estimate` has the same of one body that fits: `mass_kg`, kg, `center_m`, (3,), m, and `inertia_kg_m2`, (6,); None where its mass is not above 0."""
     def update(self) -> ParameterSet:
         """Learns from all that was pushed, which takes up to a second or so, and gives the new set of p parameters; it lies in the one before.
 
@@ -360,7 +360,7 @@ def certify_curve(
 
     `points`: control points of quintic Bezier curves, (pieces, n, 6), rad (m): b_0 to b_5 of each joint on each piece. `durations_s`: (pieces,), s. Pieces join without a
     jump of position, velocity or acceleration. The first begins and the last one ends at rest: b_0 = b_1 = b_2, and b_3 = b_4 = b_5.
-    `InputError` says where they do not; `NotProvenError` names the constraint that fails. Ctrl-C is heard when it ends."""
+    `InputError` says where pieces do not join; `NotProvenError` names the constraint that fails. Ctrl-C is heard when it ends."""
 
 def propose(
     arm: Arm,
@@ -394,8 +394,8 @@ def run(
 def estimate(problem: Path, validate: Optional[Path] = None, progress: Optional[Progress] = None) -> dict[str, Any]:
     """Solves an estimation problem's file: the most probable states and parameters, with deviations, in SI units (`docs/howto/estimate.md`). Gives what the program writes as JSON.
 
-    `validate` is a recording that is predicted, not learnt from. `progress`, if given, is told what happens, in words, after each iteration; an exception of it, and Ctrl-C,
-    end the call at the next of these."""
+    `validate` is a recording that is predicted, not learnt from. `progress`, if given, is told in words when the files are read and when the estimate stands;
+    an exception of it, and Ctrl-C, end the call then. Iterations are not told."""
 
 def identify(
     arm: Arm,
