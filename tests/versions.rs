@@ -22,7 +22,7 @@ fn crate_and_wheel_have_one_version() {
     assert_eq!(stated("python/Cargo.toml", "version"), own);
     assert_eq!(stated("ros/Cargo.toml", "version"), own);
     // maturin takes the version of the crate that it builds.
-    let project: toml::Table = toml::from_str(&text("python/pyproject.toml")).unwrap();
+    let project: toml::Table = toml::from_str(&text("pyproject.toml")).unwrap();
     let project = project["project"].as_table().unwrap();
     let dynamic = project["dynamic"].as_array().unwrap();
     assert!(!project.contains_key("version") && dynamic.iter().any(|key| key.as_str() == Some("version")));

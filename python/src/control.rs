@@ -1,55 +1,57 @@
 //! The robust law of a plan, tick by tick.
 
+use std::sync::Mutex;
+
 use numpy::PyArrayDyn;
 use pyo3::prelude::*;
 use surelift::control::Measured;
 use surelift::plan::Follower;
 
-use crate::arrays::{Given, array, numbers};
-use crate::errors;
+use crate::arrays::{Given, array};
+use crate::errors::{self, alone, border};
 use crate::plan::Plan;
 
 /// The law under which a plan is proven, as long as its tube can be believed; the gentle stop from then on.
-#[pyclass(module = "surelift")]
+///
+/// Call `tick` once a control period (`Arm.period_s`, s), in one thread at a time.
+#[pyclass(frozen, module = "surelift")]
 pub struct Controller {
-    inner: Follower,
-    tau: Vec<f64>,
+    inner: Mutex<Follower>,
+    joints: usize,
 }
 
 #[pymethods]
 impl Controller {
     #[new]
     fn new(plan: &Plan) -> PyResult<Self> {
-        let inner = Follower::new(&plan.inner).map_err(errors::input)?;
-        Ok(Self { tau: vec![0.0; inner.dof()], inner })
+        let inner = border(|| Follower::new(&plan.inner).map_err(errors::input))?;
+        Ok(Self { joints: inner.dof(), inner: Mutex::new(inner) })
     }
 
-    /// Torques, N m, for the tick `t` seconds after the plan's start. Readings and times that are no numbers are for the law to see: it stops the arm.
+    /// Torques, (n,), N m (N), for one control period, `t` seconds after the plan's start, from positions `q` (n,), rad (m), and velocities `dq` (n,), rad/s (m/s).
+    ///
+    /// The first tick is at 0. A time that goes back, or leaves a tick out, stops the arm, as readings that are no numbers do.
     fn tick<'py>(
-        &mut self,
+        &self,
         py: Python<'py>,
         t: f64,
         q: Given<'py>,
         dq: Given<'py>,
     ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
-        use numpy::PyUntypedArrayMethods;
-        let n = self.tau.len();
-        for (what, given) in [("q", &q), ("dq", &dq)] {
-            if given.shape() != [n] {
-                return Err(errors::input(format!(
-                    "{what}: array of shape {:?}, expected ({n},)",
-                    given.shape()
-                )));
-            }
-        }
-        let (q, dq) = (numbers(&q), numbers(&dq));
-        self.inner.tick(t, Measured { q: &q, dq: &dq }, &mut self.tau);
-        array(py, self.tau.clone(), &[n])
+        let n = self.joints;
+        let measured = Measured { q: q.any("q", n)?, dq: dq.any("dq", n)? };
+        let mut inner = alone("controller", &self.inner)?;
+        let mut tau = vec![0.0; n];
+        border(|| {
+            inner.tick(t, measured, &mut tau);
+            Ok(())
+        })?;
+        array(py, tau, &[n])
     }
 
-    /// Why the arm is stopped, if it is.
+    /// Why the arm is stopped, in words; None while it is not.
     #[getter]
-    fn stopped(&self) -> Option<String> {
-        self.inner.stopped().map(|reason| format!("{reason:?}"))
+    fn stopped(&self) -> PyResult<Option<String>> {
+        Ok(alone("controller", &self.inner)?.stopped().map(|reason| format!("{reason:?}")))
     }
 }

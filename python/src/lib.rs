@@ -13,7 +13,10 @@ mod errors;
 mod identify;
 mod job;
 mod model;
+mod owned;
+mod payload;
 mod plan;
+mod progress;
 mod run;
 mod scene;
 mod set;
@@ -37,9 +40,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(arm::load, module)?)?;
     module.add_function(wrap_pyfunction!(model::load_model, module)?)?;
     module.add_function(wrap_pyfunction!(plan::certify, module)?)?;
+    module.add_function(wrap_pyfunction!(plan::certify_curve, module)?)?;
     module.add_function(wrap_pyfunction!(plan::propose, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(run::estimate, module)?)?;
     module.add_function(wrap_pyfunction!(study::identify, module)?)?;
-    Ok(())
+    module.add_function(wrap_pyfunction!(errors::_panic, module)?)
 }

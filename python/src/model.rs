@@ -1,23 +1,28 @@
 //! Rigid-body dynamics of any robot, for one state or for many at once.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use numpy::{PyArrayDyn, PyUntypedArrayMethods};
+use numpy::PyArrayDyn;
 use pyo3::prelude::*;
 use rayon::prelude::*;
 use surelift::dynamics::{Axes, Workspace, torque_regressor};
 use surelift::inertia::INERTIAL;
 use surelift::robot;
 
-use crate::arrays::{Given, array, numbers};
-use crate::errors;
+use crate::arrays::{Given, array};
+use crate::errors::{self, border};
 
 /// States of which each thread takes so many at once: a few dozen microseconds of work.
 const CHUNK: usize = 32;
 
 type Output<'py> = PyResult<Bound<'py, PyArrayDyn<f64>>>;
 
-/// What dynamics need of a robot: its tree of joints and bodies.
+/// What dynamics need of a robot: its tree of joints and bodies. `load_model` makes one; `Arm.model` is one.
+///
+/// `q` has nq numbers, `v`, `a` and `tau` have nv: rad (m for joints that slide), and per s, per s^2; N m (N). For a floating base, `q` begins with
+/// position and quaternion (7), `v` with linear and angular velocity in the body's own frame (6). A call takes one state, as (nq,) and (nv,), or N of
+/// them, as (N, nq) and (N, nv): then it works on all cores, and other threads of Python go on. `theta`, (p,), replaces the nominal parameters.
 #[pyclass(frozen, module = "surelift")]
 pub struct Model {
     model: Arc<robot::Model>,
@@ -51,21 +56,23 @@ impl Model {
         evaluate: impl Fn(&mut Workspace, &robot::Model, [&[f64]; K], &[f64], &mut [f64]) + Sync,
     ) -> Output<'py> {
         let theta = self.theta(theta)?;
-        let theta: &[f64] = &theta;
         let many = batch(&arguments)?;
-        let inputs = arguments.map(|(_, given, width)| (numbers(given), width));
-        let views: [(&[f64], usize); K] = std::array::from_fn(|k| (&*inputs[k].0, inputs[k].1));
+        let mut views: [(&[f64], usize); K] = [(&[], 0); K];
+        for (view, (what, given, width)) in views.iter_mut().zip(arguments) {
+            *view = (given.numbers(what)?, width);
+        }
         let size: usize = shape.iter().product();
         let mut out = vec![0.0; size * many.unwrap_or(1)];
         let state = |i: usize| views.map(|(x, width)| &x[width * i..width * (i + 1)]);
         let model = &*self.model;
-        match many {
-            None => {
+        border(|| {
+            if many.is_none() {
                 let mut space = self.workspace();
                 evaluate(&mut space, model, state(0), theta, &mut out);
                 self.give_back(space);
+                return Ok(());
             }
-            Some(_) => py.detach(|| {
+            py.detach(|| {
                 let chunks = out.par_chunks_mut((size * CHUNK).max(1)).enumerate();
                 chunks.for_each_init(
                     || Workspace::new(model),
@@ -75,22 +82,15 @@ impl Model {
                         }
                     },
                 );
-            }),
-        }
+            });
+            Ok(())
+        })?;
         let shape: Vec<usize> = many.into_iter().chain(shape.iter().copied()).collect();
         array(py, out, &shape)
     }
 
-    fn theta<'a>(&'a self, theta: Option<&'a Given<'_>>) -> PyResult<std::borrow::Cow<'a, [f64]>> {
-        let Some(theta) = theta else { return Ok((&self.nominal[..]).into()) };
-        let expected = self.nominal.len();
-        if theta.shape() != [expected] {
-            return Err(errors::input(format!(
-                "theta: array of shape {:?}, expected ({expected},)",
-                theta.shape()
-            )));
-        }
-        Ok(numbers(theta))
+    fn theta<'a>(&'a self, theta: Option<&'a Given<'_>>) -> PyResult<&'a [f64]> {
+        theta.map_or(Ok(&self.nominal), |theta| theta.any("theta", self.nominal.len()))
     }
 
     fn frame(&self, name: &str) -> PyResult<robot::NamedFrame> {
@@ -118,11 +118,10 @@ pub fn homogeneous(placement: &robot::Placement) -> Vec<f64> {
 fn batch<const K: usize>(arguments: &[(&str, &Given<'_>, usize); K]) -> PyResult<Option<usize>> {
     let mut many: Option<Option<usize>> = None;
     for (what, given, width) in arguments {
-        let found = match *given.shape() {
+        let found = match *given.shape(what)? {
             [n] if n == *width => None,
             [count, n] if n == *width => Some(count),
-            _ => {
-                let shape = given.shape();
+            ref shape => {
                 return Err(errors::input(format!(
                     "{what}: array of shape {shape:?}, expected ({width},) or (any, {width})"
                 )));
@@ -136,44 +135,57 @@ fn batch<const K: usize>(arguments: &[(&str, &Given<'_>, usize); K]) -> PyResult
     Ok(many.flatten())
 }
 
-/// Loads a robot for its dynamics alone; see `surelift.load_model`.
+/// Loads a robot for its dynamics alone, in SI units: an arm or a legged robot.
+///
+/// `path` is the name of one that ships, such as "go1", or the path of a robot TOML or of a plain URDF, as text or as a `pathlib.Path`.
+/// `InputError` names the file and what is wrong with it.
 #[pyfunction]
-pub fn load_model(path: &str) -> PyResult<Model> {
-    robot::load_model(path).map(Model::of).map_err(errors::input)
+pub fn load_model(py: Python<'_>, path: PathBuf) -> PyResult<Model> {
+    border(|| py.detach(|| robot::load_model(path).map(Model::of).map_err(errors::input)))
 }
 
 #[pymethods]
 impl Model {
+    /// Name of the robot.
     #[getter]
     fn name(&self) -> &str {
         &self.model.name
     }
 
+    /// How many numbers a configuration `q` has: one a joint in rad (m), and seven for a floating base.
     #[getter]
     fn nq(&self) -> usize {
         self.model.nq()
     }
 
+    /// How many numbers a velocity `v` has: one a joint in rad/s (m/s), and six for a floating base.
     #[getter]
     fn nv(&self) -> usize {
         self.model.nv()
     }
 
+    /// Names of the joints, in the order of `v`.
     #[getter]
     fn joint_names(&self) -> Vec<String> {
         self.model.joints.iter().map(|joint| joint.name.clone()).collect()
     }
 
+    /// Frames that the robot TOML names, then the URDF's links.
     #[getter]
     fn frame_names(&self) -> Vec<String> {
         let frames = self.model.named_frames.iter().chain(&self.model.link_frames);
         frames.map(|frame| frame.name.clone()).collect()
     }
 
+    /// The parameters in the robot's files, (p,): ten a body, then four a joint.
+    ///
+    /// Of each body m (kg), h (x, y, z; kg m) and I (xx, xy, yy, xz, yz, zz; kg m^2) about and in its joint's frame; then of each joint F_c (N m),
+    /// F_v (N m s/rad), I_a (kg m^2) and beta (N m).
     fn nominal_parameters<'py>(&self, py: Python<'py>) -> Output<'py> {
         array(py, self.nominal.clone(), &[self.nominal.len()])
     }
 
+    /// Torques, (nv,) or (N, nv), N m (N), that a motion needs: inverse dynamics, transmission inertia with them, friction not.
     #[pyo3(signature = (q, v, a, theta=None))]
     fn rnea<'py>(
         &self,
@@ -190,6 +202,7 @@ impl Model {
         })
     }
 
+    /// Accelerations, (nv,) or (N, nv), rad/s^2 (m/s^2), that torques `tau`, N m (N), cause without friction.
     #[pyo3(signature = (q, v, tau, theta=None))]
     fn forward_dynamics<'py>(
         &self,
@@ -206,6 +219,7 @@ impl Model {
         })
     }
 
+    /// The mass matrix, (nv, nv) or (N, nv, nv), kg m^2 (kg m, kg), with transmission inertia on its diagonal.
     #[pyo3(signature = (q, theta=None))]
     fn mass_matrix<'py>(&self, py: Python<'py>, q: Given<'py>, theta: Option<Given<'py>>) -> Output<'py> {
         let (nq, nv) = (self.model.nq(), self.model.nv());
@@ -214,6 +228,7 @@ impl Model {
         })
     }
 
+    /// Torques, (nv,) or (N, nv), N m (N), that hold the robot where it is.
     #[pyo3(signature = (q, theta=None))]
     fn gravity<'py>(&self, py: Python<'py>, q: Given<'py>, theta: Option<Given<'py>>) -> Output<'py> {
         let (nq, nv) = (self.model.nq(), self.model.nv());
@@ -222,6 +237,7 @@ impl Model {
         })
     }
 
+    /// Kinetic and potential energy, J: (2,) or (N, 2).
     #[pyo3(signature = (q, v, theta=None))]
     fn energy<'py>(
         &self,
@@ -238,7 +254,9 @@ impl Model {
         })
     }
 
-    /// Of robots on a fixed base: the columns are the inertial parameters of all bodies.
+    /// The torque regressor Y, (n, 10 bodies) or (N, n, 10 bodies), of a robot on a fixed base: `Y @ theta[:10 * bodies]` are the torques of its links, N m (N).
+    ///
+    /// Transmission inertia and friction are not in them.
     fn regressor<'py>(&self, py: Python<'py>, q: Given<'py>, v: Given<'py>, a: Given<'py>) -> Output<'py> {
         if self.model.has_free_flyer() {
             return Err(errors::input(format!("regressor: '{}' has a floating base", self.model.name)));
@@ -254,6 +272,7 @@ impl Model {
         })
     }
 
+    /// Placement of a named frame, or of a link of the URDF, in the base frame: homogeneous matrices, (4, 4) or (N, 4, 4), m.
     fn frame_placement<'py>(&self, py: Python<'py>, frame: &str, q: Given<'py>) -> Output<'py> {
         let frame = self.frame(frame)?;
         let nq = self.model.nq();
@@ -263,6 +282,8 @@ impl Model {
         })
     }
 
+    /// The Jacobian of a frame, (6, nv) or (N, 6, nv): velocity of its origin (m/s), then angular velocity (rad/s), along the base frame's axes, for each
+    /// number of `v`.
     fn frame_jacobian<'py>(&self, py: Python<'py>, frame: &str, q: Given<'py>) -> Output<'py> {
         let frame = self.frame(frame)?;
         let (nq, nv) = (self.model.nq(), self.model.nv());

@@ -6,7 +6,7 @@ use surelift::robot;
 use crate::arrays::{Given, triple};
 use crate::errors;
 
-/// Obstacles that stand still, in the base frame.
+/// Obstacles that stand still, in the base frame, m. A new one is empty; it never changes.
 #[pyclass(frozen, module = "surelift")]
 pub struct Scene {
     pub inner: robot::Scene,
@@ -19,7 +19,7 @@ impl Scene {
         Self { inner: robot::Scene::default() }
     }
 
-    /// The same with a box beside: its centre and its full side lengths, m.
+    /// A scene with this box beside the others: its centre `center_m` (3,) and its full side lengths `size_m` (3,), m.
     fn with_box(&self, name: &str, center_m: Given<'_>, size_m: Given<'_>) -> PyResult<Self> {
         let (center, size) = (triple("center_m", &center_m)?, triple("size_m", &size_m)?);
         if let Some(side) = size.iter().find(|side| !(**side > 0.0)) {
@@ -28,6 +28,7 @@ impl Scene {
         Ok(Self { inner: self.inner.clone().with_box(name, center, size) })
     }
 
+    /// Names of the obstacles.
     #[getter]
     fn names(&self) -> Vec<String> {
         self.inner.obstacles.iter().map(|obstacle| obstacle.name.clone()).collect()

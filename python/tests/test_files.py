@@ -101,6 +101,16 @@ def test_a_log_says_what_the_hand_holds(tmp_path: Path) -> None:
     mass = found["parameters"][0]["set"]
     assert mass[1] - mass[0] < 0.5 * (prior.mass(arm.end_effector)[1] - prior.mass(arm.end_effector)[0])
 
+    told: list[str] = []
+    surelift.identify(arm, [log], "payload", prior=PRIOR, progress=told.append)
+    assert told[0].startswith("read ") and any(words.startswith("recordings identified") for words in told), told
+
+    def stop(_: str) -> None:
+        raise KeyError("enough")
+
+    with pytest.raises(KeyError, match="enough"):
+        surelift.identify(arm, [log], "payload", prior=PRIOR, progress=stop)
+
     rows[100, 3] = np.nan
     bad = written(tmp_path / "bad.csv", rows)
     with pytest.raises(surelift.InputError, match="bad.csv.*line 102.*q3"):

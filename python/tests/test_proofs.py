@@ -107,3 +107,61 @@ def test_nonsense_is_refused(arm: surelift.Arm, everything: surelift.ParameterSe
     with pytest.raises(surelift.InputError):
         surelift.ParameterSet([1.0], [0.0])
     assert issubclass(surelift.InputError, surelift.SureliftError)
+
+
+def test_a_curve_of_ones_own_is_proven(arm: surelift.Arm, everything: surelift.ParameterSet, plan: surelift.Plan) -> None:
+    """The motion of `certify` is one of these, and so is one that goes on in a second piece."""
+    assert plan.points.shape == (1, 7, 6) and np.array_equal(plan.durations_s, [3.0])
+    again = surelift.certify_curve(arm, everything, np.asfortranarray(plan.points), plan.durations_s)
+    assert again.certificate == plan.certificate and np.array_equal(again.points, plan.points)
+    there_and_back = np.concatenate([plan.points, plan.points[:, :, ::-1]])
+    both = surelift.certify_curve(arm, everything, there_and_back, [3.0, 3.0])
+    both.verify()
+    assert both.duration_s == 6.0 and np.allclose(both.desired(3.0)[0], END) and np.allclose(both.desired(6.0)[0], START)
+
+    through = surelift.Scene().with_box("post", [0.4, 0.0, 0.3], [0.6, 0.6, 0.9])
+    with pytest.raises(surelift.NotProvenError, match="post"):
+        surelift.certify_curve(arm, everything, plan.points, [3.0], through)
+    moving, jumping = plan.points.copy(), there_and_back.copy()
+    moving[0, 0, 1] += 0.1
+    jumping[1, 0] += 0.1
+    for points, durations, message in [
+        (plan.points[0], [3.0], r"points: array of shape \[7, 6\], expected \(1 to 64, 7, 6\)"),
+        (plan.points, [3.0, 3.0], "durations_s: array of shape"),
+        (plan.points, [0.0], "duration"),
+        (np.full((1, 7, 6), np.nan), [3.0], "points: entry 0 is NaN"),
+        (jumping, [3.0, 3.0], "joint 1 does not go on from piece 1 to piece 2"),
+        (moving, [3.0], "starts in motion"),
+    ]:
+        with pytest.raises((surelift.InputError, surelift.NotProvenError), match=message):
+            surelift.certify_curve(arm, everything, points, durations)
+
+
+def test_a_plan_says_how_fast_its_joints_accelerate(arm: surelift.Arm, everything: surelift.ParameterSet, plan: surelift.Plan) -> None:
+    bound = plan.acceleration_bound
+    desired = np.abs([plan.desired(t)[2] for t in np.linspace(0.0, 3.0, 61)]).max(axis=0)
+    assert bound.shape == (7,) and (bound >= desired).all()
+    surelift.Identifier(arm, everything, bound).set_acceleration_bound(2.0 * bound)
+    with pytest.raises(surelift.InputError, match="acceleration_bound"):
+        surelift.Identifier(arm, everything, bound).set_acceleration_bound(bound[:6])
+
+
+def test_a_plan_whose_parts_do_not_fit_is_refused(plan: surelift.Plan, tmp_path: Path) -> None:
+    content, path = json.loads(plan.to_json()), tmp_path / "plan.json"
+    content["curve"]["points"].pop()
+    path.write_text(json.dumps(content))
+    with pytest.raises(surelift.InputError):
+        surelift.Plan.load(path)
+
+
+def test_a_set_says_what_the_payload_may_be(arm: surelift.Arm, everything: surelift.ParameterSet) -> None:
+    prior = everything.with_prior(Path(__file__).parents[2] / "scenarios/priors/gen3_hand.toml", arm)
+    hand = slice(10 * arm.end_effector, 10 * arm.end_effector + 10)
+    found = prior.payload(arm)
+    low, high = found["mass_kg"]
+    assert 0.0 <= low < high and high >= (prior.upper - everything.upper)[hand][0]
+    assert len(found["inertia_kg_m2"]) == 6 and "estimate" not in found
+    learnt = surelift.Identifier(arm, prior, np.zeros(7)).payload(found["frame"])
+    assert learnt["mass_kg"][1] <= high and low <= learnt["estimate"]["mass_kg"] <= high
+    with pytest.raises(surelift.InputError, match="nowhere"):
+        prior.payload(arm, "nowhere")

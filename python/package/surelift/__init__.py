@@ -2,7 +2,7 @@
 
 Arrays are numpy arrays of floats; lists will do, too. Units are SI: rad (m for joints that slide), s, N m (N), kg.
 Everything that the library says no to is a `SureliftError`; its kinds are `InputError`, `NotProvenError`,
-`BrokenError` and `StoppedError`.
+`BrokenError`, `StoppedError`, `BusyError` and `FaultError`.
 
 >>> import surelift
 >>> arm = surelift.load("kinova_gen3_2f85")
@@ -13,7 +13,9 @@ Everything that the library says no to is a `SureliftError`; its kinds are `Inpu
 from ._native import (
     Arm,
     BrokenError,
+    BusyError,
     Controller,
+    FaultError,
     Identifier,
     InputError,
     Job,
@@ -27,6 +29,7 @@ from ._native import (
     SureliftError,
     __version__,
     certify,
+    certify_curve,
     estimate,
     identify,
     load,
@@ -38,7 +41,9 @@ from ._native import (
 __all__ = [
     "Arm",
     "BrokenError",
+    "BusyError",
     "Controller",
+    "FaultError",
     "Identifier",
     "InputError",
     "Job",
@@ -52,6 +57,7 @@ __all__ = [
     "SureliftError",
     "__version__",
     "certify",
+    "certify_curve",
     "estimate",
     "identify",
     "load",
