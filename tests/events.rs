@@ -1,6 +1,10 @@
 //! The promise: with `--log-format json` all that the program says on the standard error is JSON, one object a line, that names what happened.
 #![cfg(feature = "cli")]
 
+#[path = "events/library.rs"]
+mod library;
+
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
@@ -172,4 +176,108 @@ fn failures_and_campaigns_are_told_in_json_too() {
     // A filter that makes no sense is told of, and passed over.
     let (_, told) = events(&["run", "no_such.toml"], Some("surelift=loud"));
     assert!(told.len() == 2 && told[0]["message"].as_str().unwrap().contains("is passed over"), "{told:#?}");
+}
+
+/// The outermost span of an event.
+fn outermost(event: &Value) -> &Value {
+    &event["spans"][0]
+}
+
+/// Two runs of one scenario at a time: their events come mixed, and each says to which it belongs.
+#[test]
+fn events_of_parallel_runs_are_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("two.toml");
+    let scenario = format!("{ROOT}/examples/my_arm/first_move.toml");
+    let runs = format!("[[runs]]\nscenario = {scenario:?}\nexpected = \"success\"\n");
+    std::fs::write(&file, format!("schema = 1\nname = \"two\"\nkind = \"runs\"\nseeds = 2\n{runs}")).unwrap();
+    let out = folder.path().join("out");
+    let (code, told) = events(&["campaign", text(&file), "--out", text(&out)], Some("surelift=debug"));
+    assert_eq!(code, Some(0), "{told:#?}");
+    let (of_runs, others): (Vec<_>, Vec<_>) =
+        told.iter().partition(|event| outermost(event)["name"] == "run");
+    let others: Vec<&Value> = others.iter().map(|event| &event["message"]).collect();
+    assert_eq!(others, ["campaign summed up"]);
+    for seed in 0..2 {
+        let own: Vec<&Value> =
+            of_runs.iter().copied().filter(|event| outermost(event)["seed"].as_u64() == Some(seed)).collect();
+        let messages: Vec<&str> = own.iter().map(|event| event["message"].as_str().unwrap()).collect();
+        let count = |message: &str| messages.iter().filter(|m| **m == message).count();
+        assert_eq!((messages[0], messages[messages.len() - 1]), ("run started", "run ended"));
+        assert_eq!((count("run started"), count("run ended"), count("arm and obstacles")), (1, 1, 1));
+        assert_eq!(own[0]["seed"].as_u64(), Some(seed));
+        // The plans of a run are numbered without a gap, and what is told within one is of that one.
+        let plans = own.iter().filter(|event| event["message"] == "plan proposed");
+        let plans: Vec<u64> = plans.map(|event| event["plan"].as_u64().unwrap()).collect();
+        assert!(!plans.is_empty() && plans.windows(2).all(|pair| pair[0] < pair[1]), "{plans:?}");
+        for event in own.iter().filter(|event| event["message"] == "proven") {
+            let names: Vec<&Value> =
+                event["spans"].as_array().unwrap().iter().map(|span| &span["name"]).collect();
+            assert_eq!(names, ["run", "plan", "certify"], "{event}");
+        }
+        assert!(count("solved") == 0 || own.iter().any(|event| event["span"]["name"] == "propose"));
+    }
+    assert_eq!(of_runs.len(), told.len() - 1);
+}
+
+/// What stands in the quotation marks that a text begins with.
+fn quoted(source: &str) -> Option<&str> {
+    source.strip_prefix('"')?.split_once('"').map(|(name, _)| name)
+}
+
+/// The names of events and spans in Rust source: of an event the last text of its macro call, of a span the first one.
+fn told_in(source: &str, events: &mut BTreeSet<String>, spans: &mut BTreeSet<String>) {
+    let levels = ["trace", "debug", "info", "warn", "error"];
+    for call in source.split("tracing::").skip(1) {
+        let Some((name, arguments)) = call.split_once("!(") else { continue };
+        let mut depth = 1;
+        let end = arguments.char_indices().find(|(_, c)| {
+            depth += i32::from(*c == '(') - i32::from(*c == ')');
+            depth == 0
+        });
+        let arguments = &arguments[..end.unwrap().0];
+        let mut texts =
+            arguments.match_indices('"').step_by(2).map(|(at, _)| quoted(&arguments[at..]).unwrap());
+        if levels.contains(&name) {
+            // Others pass a sentence on.
+            events.extend(texts.last().filter(|text| !text.starts_with('{')).map(str::to_owned));
+        } else if levels.iter().any(|level| name.strip_suffix("_span") == Some(level)) {
+            spans.insert(texts.next().unwrap().to_owned());
+        }
+    }
+}
+
+/// The names in the first column of a page's table below this heading.
+fn listed(page: &str, heading: &str) -> BTreeSet<String> {
+    let table = page.split(heading).nth(1).unwrap().split("\n\n").next().unwrap();
+    let first = table.lines().filter_map(|line| line.strip_prefix('|')?.split('|').next());
+    first.flat_map(|cell| cell.split('`').skip(1).step_by(2)).map(str::to_owned).collect()
+}
+
+#[test]
+fn every_event_and_span_is_documented() {
+    let (mut events, mut spans) = (BTreeSet::new(), BTreeSet::new());
+    let mut waiting = vec![Path::new(ROOT).join("src")];
+    while let Some(path) = waiting.pop() {
+        if path.is_dir() {
+            waiting.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            told_in(&std::fs::read_to_string(&path).unwrap(), &mut events, &mut spans);
+        }
+    }
+    assert!(events.len() > 25 && spans.len() >= 8, "{events:?}, {spans:?}");
+    let page = std::fs::read_to_string(Path::new(ROOT).join("docs/howto/events.md")).unwrap();
+    assert_eq!(listed(&page, "| `message` "), events);
+    assert_eq!(listed(&page, "| span "), spans);
+}
+
+#[test]
+fn names_are_found_in_the_source() {
+    let (mut events, mut spans) = (BTreeSet::new(), BTreeSet::new());
+    let source = "tracing::info!(a = f(\"x\"), \"done\");\ntracing::warn!(\"{text}\");\n\
+        tracing::info_span!(parent: None, \"run\", x = 1);\ntracing::Span::current();\n\
+        tracing::debug!(\n    k,\n    \"gone on\"\n)";
+    told_in(source, &mut events, &mut spans);
+    assert_eq!(events.iter().map(String::as_str).collect::<Vec<_>>(), ["done", "gone on"]);
+    assert_eq!(spans.iter().map(String::as_str).collect::<Vec<_>>(), ["run"]);
 }

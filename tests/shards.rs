@@ -248,6 +248,29 @@ fn deviations_of_estimates_in_two_shards() {
     same_in_shards(&text, 2, false);
 }
 
+/// A small arm, each part as short as it may be.
+const LIMBS: &str = "schema = 1\nname = \"few\"\nkind = \"limbs\"\nrobot = \"z1\"\nseeds = 2\n\
+    [truth]\nmass_share = 0.1\ncenter_m = 0.01\nfriction_factor = 2.0\narmature_factor = 1.2\noffset_nm = 0.5\npassive_friction = 0.02\n\
+    stribeck_share = [0.1, 0.3]\nstribeck_rad_s = [0.1, 0.3]\nload_share = [0.005, 0.02]\n\
+    [noise]\nposition_rad = 1e-4\nvelocity_rad_s = 5e-3\ntorque_nm = 0.1\n\
+    [control]\nperiod_s = 0.004\nplant_steps = 1\n[filter]\norder = 4\ncutoff_hz = 15.0\n\
+    [excitation]\nmotions = 2\nduration_s = 3.0\nevaluations = 5\nleast_singular_value = 0.0\nbandwidth_rad_s = 30.0\nseed = 0\n\
+    [prediction]\nmotions = 2\nduration_s = 2.0\nsegments = 4\n\
+    [tracking]\nspeeds_rad_s = [1.0]\nrange_share = 0.4\nramp_s = 0.5\nduration_s = 1.0\nbandwidth_rad_s = 15.0\n";
+
+#[test]
+fn limbs_in_two_shards() {
+    same_in_shards(LIMBS, 2, false);
+}
+
+#[test]
+fn mechanisms_in_two_shards() {
+    let noise = "[[noise]]\nlabel = \"seeds\"\nproblem = \"ROOT/scenarios/estimation/furuta_synthetic.toml\"\nseeds = 2\n\
+        change = { simulate = { duration_s = 1.0, plant_step_s = 1e-3 } }\n";
+    let text = format!("schema = 1\nname = \"few\"\nkind = \"mechanism\"\n{noise}");
+    same_in_shards(&text, 2, false);
+}
+
 #[test]
 fn what_cannot_be_merged_is_refused_by_name() {
     let place = Place::new(IDENTIFICATION);

@@ -347,6 +347,9 @@ fn sensors(
     for found in broken {
         let enough = found.remedies.iter().find(|r| r.bound == MotionBound::Velocity).and_then(|r| r.enough);
         let joint = robot.joints[found.joint].name.clone();
+        let (t, over_s, log) = (found.t, found.over_s, logs[found.log].path.display());
+        let reason = "positions and velocities contradict one another within the sensors' noise";
+        tracing::warn!(t, joint, %log, over_s, reason, "assumption broken");
         factor = factor.max(enough.ok_or(CalibrationError::Encoders { joint, t_s: found.t })?);
     }
     if factor > 1.0 {

@@ -60,6 +60,7 @@ pub fn certify_in<R: Rounding>(
     partition: Partition,
     workspaces: &Workspaces<R>,
 ) -> Result<Certificate, Refusal> {
+    let _span = verdict::span(problem.robot, partition).entered();
     let mut reports = Vec::new();
     problem.survey_into(partition.cells, workspaces, &mut reports);
     let verdict = problem.conclude(&reports, start, partition.depth, workspaces);

@@ -189,6 +189,7 @@ impl<'a> MomentumProblem<'a> {
     /// # Errors
     /// [`Refusal`] names the first constraint (in time) that it cannot prove, and its margin.
     pub fn certify(&self, tube: &MomentumTube, partition: Partition) -> Result<Certificate, Refusal> {
+        let _span = verdict::span(self.robot, partition).entered();
         let verdict = self.decide::<Counted>(Claimed { tube, bounds: None }, partition);
         verdict::tell(&verdict);
         verdict
@@ -207,6 +208,7 @@ impl<'a> MomentumProblem<'a> {
         if let Some(fault) = bounds.fault(self.robot.dof()) {
             return Err(Refusal::Unsupported(format!("bounds {fault}")));
         }
+        let _span = verdict::span(self.robot, partition).entered();
         let verdict = self.decide::<R>(Claimed { tube, bounds: Some(bounds) }, partition);
         verdict::tell(&verdict);
         verdict

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::robot::{Arm, Scene};
 
-use super::StartRefusal;
+use super::{Partition, StartRefusal};
 
 /// The other side of a distance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -249,6 +249,11 @@ impl Tally {
             clear_until_s,
         }
     }
+}
+
+/// To which proof an event belongs.
+pub(super) fn span(robot: &Arm, partition: Partition) -> tracing::Span {
+    tracing::info_span!("certify", robot = &*robot.name, cells = partition.cells)
 }
 
 /// Tells `tracing` what came of a proof.

@@ -31,7 +31,7 @@ pub(super) fn start(format: EventFormat) {
     let (targets, fault) = targets(if json { LevelFilter::INFO } else { LevelFilter::ERROR });
     if json {
         JSON.store(true, Ordering::Relaxed);
-        let lines = layer.json().flatten_event(true).with_span_list(false);
+        let lines = layer.json().flatten_event(true).with_span_list(true);
         told.with(lines.with_filter(targets)).init();
         std::panic::set_hook(Box::new(tell_panic));
     } else {

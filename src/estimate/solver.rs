@@ -146,11 +146,13 @@ impl<'p, P: EstimationProblem> Solver<'p, P> {
         self.start(guess)?;
         self.marginal.start(near, part.map(|p| &p.marginal));
         self.first_fits = if self.options.cautious { FIRST_FITS } else { 0 };
+        let (stages, parameters) = (self.records.len(), self.now.theta.len());
+        let span = tracing::info_span!("minimise", stages, parameters);
         if self.threads.len() == 1 {
-            return self.iterate();
+            return span.in_scope(|| self.iterate());
         }
         // From inside the pool every parallel loop starts without waking this thread up again.
-        rayon::scope(|_| self.iterate())
+        rayon::scope(|_| span.in_scope(|| self.iterate()))
     }
 
     /// Takes over the guess; single shooting starts from its rollout.

@@ -39,12 +39,14 @@ pub(crate) use learn::Learner;
 pub use learn::first_set;
 pub use outcome::{Outcome, TaskPhase};
 pub use realtime::run_realtime;
+pub(crate) use realtime::run_realtime_within;
 pub use record::{
     AdaptedBody, BodyEstimate, Identification, LogRow, Margins, MostProbable, PlanSummary, Record,
     TorqueWidths, TubeStep, WaitRecord,
 };
+pub(crate) use run::run_within;
 pub(crate) use run::session::{Ending, Session};
 pub use run::{METHODS, RunError, RunOptions, run};
 pub use task::{Carry, Excite, ExciteCriterion, HeldObject, Identify, Placing, PlacingError, Task, Timing};
-pub(crate) use telling::tell;
+pub(crate) use telling::{run_span, tell};
 pub use tick_times::{TickSummary, TickTimes};

@@ -20,6 +20,7 @@ use super::hardware::{Hardware, Sighting};
 use super::record::Record;
 use super::run::{Beginning, RunError, RunOptions};
 use super::task::Task;
+use super::telling;
 use super::tick_times::TickTimes;
 use crate::robot::Arm;
 
@@ -39,6 +40,17 @@ const MESSAGES: usize = 16;
 /// # Panics
 /// If the hardware panics, or whatever plans and identifies.
 pub fn run_realtime<H: Hardware + Send>(
+    task: &Task,
+    hardware: &mut H,
+    options: &RunOptions,
+    observer: &mut dyn Observer,
+) -> Result<Record, RunError> {
+    let span = telling::run_span(task, options);
+    span.in_scope(|| run_realtime_within(task, hardware, options, observer))
+}
+
+/// The same within the caller's span, who has more to tell of the run.
+pub(crate) fn run_realtime_within<H: Hardware + Send>(
     task: &Task,
     hardware: &mut H,
     options: &RunOptions,

@@ -94,6 +94,16 @@ pub fn run<H: Hardware>(
     options: &RunOptions,
     observer: &mut dyn Observer,
 ) -> Result<Record, RunError> {
+    telling::run_span(task, options).in_scope(|| run_within(task, hardware, options, observer))
+}
+
+/// The same within the caller's span, who has more to tell of the run.
+pub(crate) fn run_within<H: Hardware>(
+    task: &Task,
+    hardware: &mut H,
+    options: &RunOptions,
+    observer: &mut dyn Observer,
+) -> Result<Record, RunError> {
     let beginning = Beginning::new(task, options, observer)?;
     let cycles = Inline::new(beginning.cycle(hardware));
     Ok(beginning.run(cycles, options, observer))
@@ -161,8 +171,7 @@ impl Beginning {
         options: &RunOptions,
         observer: &mut dyn Observer,
     ) -> Record {
-        let (clock, name, robot) = (self.clock, self.task.name.clone(), self.robot.name.clone());
-        let _span = tracing::info_span!("run", scenario = name, robot, seed = options.seed).entered();
+        let clock = self.clock;
         let mut runner = self.runner(cycles, options, Box::new(observer));
         let (outcome, reason) = runner.drive();
         runner.finish(outcome, reason, clock)

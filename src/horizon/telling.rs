@@ -7,6 +7,8 @@ use crate::robot::{Arm, Scene};
 use super::cycle::Row;
 use super::event::{Event, Observer};
 use super::evidence::Broken;
+use super::run::RunOptions;
+use super::task::Task;
 
 /// An observer of whose events `tracing` is told too.
 pub(super) struct Telling<'a>(pub Box<dyn Observer + 'a>);
@@ -20,6 +22,12 @@ impl Observer for Telling<'_> {
     fn asks_to_stop(&mut self) -> bool {
         self.0.asks_to_stop()
     }
+}
+
+/// To which run an event belongs. A span of its own, whatever goes on around it: a thread that waits within one run may begin another meanwhile.
+pub(crate) fn run_span(task: &Task, options: &RunOptions) -> tracing::Span {
+    let (scenario, robot) = (&*task.name, &*task.robot.name);
+    tracing::info_span!(parent: None, "run", scenario, robot, seed = options.seed)
 }
 
 /// Tells `tracing` of an event of a run.

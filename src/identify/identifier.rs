@@ -182,7 +182,7 @@ impl Identifier {
     /// # Errors
     /// As [`WindowCollector::push`].
     pub fn push(&mut self, sample: Sample) -> Result<(), IdentifyError> {
-        let completed = self.collector.push(sample)?;
+        let completed = self.collector.push(sample).inspect_err(tell_contradiction)?;
         completed.map_or(Ok(()), |window| self.take(window))
     }
 
@@ -191,7 +191,7 @@ impl Identifier {
     /// # Errors
     /// As [`WindowCollector::resume`].
     pub fn resume(&mut self, sample: Sample) -> Result<(), IdentifyError> {
-        let completed = self.collector.resume(sample)?;
+        let completed = self.collector.resume(sample).inspect_err(tell_contradiction)?;
         completed.map_or(Ok(()), |window| self.take(window))
     }
 
@@ -236,9 +236,11 @@ impl Identifier {
     pub fn update(&mut self) -> Result<Update, IdentifyError> {
         let start = Instant::now();
         let windows = std::mem::take(&mut self.waiting);
+        let robot = &*self.robot.name;
+        let _span = tracing::info_span!("identify", robot, windows = windows.len()).entered();
         if !windows.is_empty() {
             self.learn(&windows).inspect_err(|error| {
-                tracing::warn!(%error, "measurements contradict what is assumed");
+                tell_contradiction(error);
                 self.forget_windows();
             })?;
         }
@@ -413,5 +415,12 @@ pub(super) fn check_vector(what: &'static str, values: &[f64], expected: usize) 
             expected: "a finite number",
         }),
         None => Ok(()),
+    }
+}
+
+/// Tells `tracing` of an error if it shows that an assumption is broken.
+fn tell_contradiction(error: &IdentifyError) {
+    if matches!(error, IdentifyError::Jump { .. } | IdentifyError::AssumptionBroken { .. }) {
+        tracing::warn!(%error, "measurements contradict what is assumed");
     }
 }

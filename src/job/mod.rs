@@ -72,6 +72,8 @@ const METHOD: &str = "ours";
 
 /// A robot, its surroundings and its arm, and what is done with them one call after the other.
 pub struct Job<'a> {
+    /// To which job an event belongs.
+    span: tracing::Span,
     session: Session<'a>,
     /// With an empty hand.
     robot: Arm,
@@ -105,8 +107,9 @@ impl<'a> Job<'a> {
         observer: impl Observer + 'a,
     ) -> Result<Self, JobError> {
         let (task, run) = first_task(&robot, scene, &options)?;
-        let session = Session::begin(&task, arm, &run, Box::new(observer)).map_err(error::of_run)?;
-        Self::with(session, robot, options)
+        let span = span_of(&task, &run);
+        let session = span.in_scope(|| Session::begin(&task, arm, &run, Box::new(observer)));
+        Self::with((session.map_err(error::of_run)?, span), robot, options)
     }
 
     /// [`Job::begin`] for an arm that time does not wait for: the control cycle has a thread of its own, and holds the arm while the caller does something else.
@@ -121,13 +124,19 @@ impl<'a> Job<'a> {
         observer: impl Observer + 'a,
     ) -> Result<Self, JobError> {
         let (task, run) = first_task(&robot, scene, &options)?;
-        let session = Session::begin_realtime(&task, arm, &run, Box::new(observer)).map_err(error::of_run)?;
-        Self::with(session, robot, options)
+        let span = span_of(&task, &run);
+        let session = span.in_scope(|| Session::begin_realtime(&task, arm, &run, Box::new(observer)));
+        Self::with((session.map_err(error::of_run)?, span), robot, options)
     }
 
-    fn with(mut session: Session<'a>, robot: Arm, options: JobOptions) -> Result<Self, JobError> {
-        session.stand(0.0)?;
-        Ok(Self { session, robot, options, grasped: None, steps: Steps::default(), records: Vec::new() })
+    fn with(
+        (mut session, span): (Session<'a>, tracing::Span),
+        robot: Arm,
+        options: JobOptions,
+    ) -> Result<Self, JobError> {
+        span.in_scope(|| session.stand(0.0))?;
+        let (steps, records) = (Steps::default(), Vec::new());
+        Ok(Self { span, session, robot, options, grasped: None, steps, records })
     }
 
     /// Goes to a configuration (rad, m; one number a joint) with an empty hand, and rests there.
@@ -210,16 +219,25 @@ impl<'a> Job<'a> {
 
     /// The end of the job as [`Job::finish`], and all its records ([`Job::records`]).
     pub fn into_records(self) -> Vec<Record> {
+        self.tell_end();
         let mut records = self.records;
-        records.push(self.session.close());
+        records.push(self.span.in_scope(|| self.session.close()));
         records
     }
 
     /// The end of the job: the arm rests, and its own drives have to hold it from now on.
     pub fn finish(self) -> JobReport {
+        self.tell_end();
         let report = self.report();
-        drop(self.session.close());
+        drop(self.span.in_scope(|| self.session.close()));
         report
+    }
+
+    /// Tells `tracing` that the job is over.
+    fn tell_end(&self) {
+        let JobReport { steps, duration_s, .. } = self.report();
+        let failed = steps.iter().filter(|step| step.error.is_some()).count();
+        self.span.in_scope(|| tracing::info!(steps = steps.len(), failed, t = duration_s, "job ended"));
     }
 
     /// Does something and writes it down.
@@ -229,8 +247,11 @@ impl<'a> Job<'a> {
         act: impl FnOnce(&mut Session<'a>) -> Result<T, JobError>,
     ) -> Result<T, JobError> {
         let (from_s, before) = (self.session.time(), report::plans(self.session.record()));
+        let _inside = self.span.clone().entered();
         let done = act(&mut self.session);
         let now = report::plans(self.session.record());
+        let (t, error) = (self.session.time(), done.as_ref().err().map(tracing::field::display));
+        tracing::info!(step = what, from_s, t, error, "step ended");
         self.steps.note(what, (from_s, self.session.time()), (before, now), done.as_ref().err());
         done
     }
@@ -243,6 +264,11 @@ impl<'a> Job<'a> {
             None => Ok(()),
         }
     }
+}
+
+/// The span of a job, whatever goes on around it.
+fn span_of(task: &Task, run: &RunOptions) -> tracing::Span {
+    tracing::info_span!(parent: None, "job", robot = &*task.robot.name, seed = run.seed)
 }
 
 /// A task without a goal yet, and how it is run.

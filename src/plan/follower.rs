@@ -3,7 +3,7 @@
 //! [`crate::horizon`] does more: chains of plans, the encoders' watch, the safe stop. This is what remains for those who call a controller from their own loop, in
 //! this language or another: the law, its supervisor, and a watch over the caller's clock.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use thiserror::Error;
 
@@ -36,6 +36,8 @@ pub struct Follower {
     period_s: f64,
     /// Time of the last tick, s; one period before the plan, at first.
     last_s: f64,
+    /// Whether `tracing` has been told why the arm is stopped.
+    told: OnceLock<()>,
 }
 
 impl Follower {
@@ -55,6 +57,7 @@ impl Follower {
             curve: plan.curve.clone(),
             period_s,
             last_s: -period_s,
+            told: OnceLock::new(),
         })
     }
 
@@ -87,9 +90,14 @@ impl Follower {
         self.controller.stop(reason);
     }
 
-    /// Why the arm is stopped, if it is.
+    /// Why the arm is stopped, if it is. The first call that finds it stopped tells `tracing`; nothing is told within a tick.
     pub fn stopped(&self) -> Option<StopReason> {
-        self.controller.stopped()
+        let stopped = self.controller.stopped();
+        if let Some(reason) = stopped {
+            let t = self.last_s;
+            self.told.get_or_init(|| tracing::warn!(t, ?reason, "assumption broken"));
+        }
+        stopped
     }
 }
 

@@ -45,7 +45,10 @@ pub fn choose(
     let tried: Vec<MomentumGains> = KAPPA_SHARES.iter().flat_map(pairs).collect();
     let moving = look_about(problem, &tried, &still, cells);
     let outlooks: Vec<&CellOutlook> = moving.as_ref().unwrap_or(&still).iter().map(|c| &c.outlook).collect();
-    let scores: Vec<_> = tried.par_iter().map(|gains| score(problem, *gains, (&outlooks, cells))).collect();
+    // Other threads do not know what they work for.
+    let span = tracing::Span::current();
+    let scored = |gains: &MomentumGains| span.in_scope(|| score(problem, *gains, (&outlooks, cells)));
+    let scores: Vec<_> = tried.par_iter().map(scored).collect();
     let timing = CycleTiming::of(problem.robot());
     let mut refusal = None;
     for gains in best_first(&tried, &scores).into_iter().take(MOST_FITS) {

@@ -280,6 +280,7 @@ impl Planner {
             let fault = "sets over all end points are known for the first law alone; expected constraints of the certifier";
             return Err(ProposeError::Unproven(Some(Refusal::Unsupported(fault.to_owned()))));
         }
+        let _span = tracing::info_span!("propose", robot = &*setting.robot.name).entered();
         let ends = self.constraints.ends(setting)?;
         let n = ends.dimension();
         if n == 0 || n > MAX_DIMENSION {
@@ -379,9 +380,11 @@ fn best_towards(
     candidates.fit_coasting()?;
     others.iter_mut().for_each(|search| search.follow(&first[0]));
     let objection = first[0].take_objection();
+    // Other threads do not know what they work for.
+    let span = tracing::Span::current();
     searches.par_iter_mut().zip(starts.par_iter()).for_each(|(search, start)| {
         // A start that cannot be solved is one that found nothing.
-        let _ = Candidates { task, search }.best_of(std::slice::from_ref(start));
+        let _ = span.in_scope(|| Candidates { task, search }.best_of(std::slice::from_ref(start)));
     });
     let costs = searches.iter().enumerate().filter_map(|(i, search)| Some((i, search.best()?.cost)));
     let best = costs.reduce(|best, other| if other.1 < best.1 { other } else { best });

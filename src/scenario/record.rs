@@ -28,7 +28,7 @@ pub fn run(
     observer: &mut dyn Observer,
 ) -> Result<RunRecord<Plan>, RunError> {
     simulate(scenario, options, observer, |task, world, observer| {
-        horizon::run(task, world, options, observer)
+        horizon::run_within(task, world, options, observer)
     })
 }
 
@@ -44,7 +44,7 @@ pub fn run_realtime(
 ) -> Result<RunRecord<Plan>, RunError> {
     simulate(scenario, options, observer, |task, world, observer| {
         let period_s = task.robot.gains().period_s;
-        horizon::run_realtime(task, &mut Paced::new(world, period_s), options, observer)
+        horizon::run_realtime_within(task, &mut Paced::new(world, period_s), options, observer)
     })
 }
 
@@ -56,6 +56,7 @@ pub(crate) fn simulate(
     run: impl FnOnce(&Task, &mut World, &mut dyn Observer) -> Result<Record, RunError>,
 ) -> Result<RunRecord<Plan>, RunError> {
     let (task, truth) = scenario.split();
+    let _span = horizon::run_span(&task, options).entered();
     let robot = Arc::new(task.robot.clone());
     let mut stalling = Stalling { inside: observer, stalls: truth.faults().planner_stalls };
     let mut world = World::new(robot, task.scene.clone(), &task.start, truth, options.seed);

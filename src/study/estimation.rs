@@ -221,6 +221,7 @@ impl EstimationStudy {
     /// # Errors
     /// What [`MultibodyProblem::new`] and [`Solver::solve`] refuse.
     pub fn run(self) -> Result<StudyResult, EstimateError> {
+        let _span = tracing::info_span!("estimate", problem = &*self.name).entered();
         let result = self.solved()?;
         let StudyResult { name, status, iterations, cost, samples, seconds, .. } = &result;
         let (problem, status) = (&**name, &**status);

@@ -149,6 +149,7 @@ impl IdentificationStudy<'_> {
     /// log that is too short for its delay.
     pub fn run(&self) -> Result<Findings, StudyError> {
         let (robot, options) = (self.robot, self.options);
+        let _span = tracing::info_span!("identify", robot = &*robot.name, logs = self.logs.len()).entered();
         let n = robot.dof();
         if options.torque_abs_nm.len() != n {
             let found = options.torque_abs_nm.len();

@@ -205,6 +205,7 @@ impl MechanismStudy {
     /// # Errors
     /// [`EstimateError`] for a problem that cannot be stated, or an iteration that breaks down.
     pub fn run(self) -> Result<StudyResult, EstimateError> {
+        let _span = tracing::info_span!("estimate", problem = &*self.name).entered();
         let problem = self.problem(self.mechanism.clone(), self.sought.clone())?;
         let clock = Instant::now();
         let estimate = self.estimate(&problem).map_err(|e| self.explained(&problem, e))?;
