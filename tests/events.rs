@@ -230,6 +230,11 @@ fn told_in(source: &str, events: &mut BTreeSet<String>, spans: &mut BTreeSet<Str
     let levels = ["trace", "debug", "info", "warn", "error"];
     for call in source.split("tracing::").skip(1) {
         let Some((name, arguments)) = call.split_once("!(") else { continue };
+        let is_span = levels.iter().any(|level| name.strip_suffix("_span") == Some(level));
+        if !is_span && !levels.contains(&name) {
+            // A path or a word of documentation, and some other macro after it.
+            continue;
+        }
         let mut depth = 1;
         let end = arguments.char_indices().find(|(_, c)| {
             depth += i32::from(*c == '(') - i32::from(*c == ')');
@@ -238,10 +243,10 @@ fn told_in(source: &str, events: &mut BTreeSet<String>, spans: &mut BTreeSet<Str
         let arguments = &arguments[..end.unwrap().0];
         let mut texts =
             arguments.match_indices('"').step_by(2).map(|(at, _)| quoted(&arguments[at..]).unwrap());
-        if levels.contains(&name) {
+        if !is_span {
             // Others pass a sentence on.
             events.extend(texts.last().filter(|text| !text.starts_with('{')).map(str::to_owned));
-        } else if levels.iter().any(|level| name.strip_suffix("_span") == Some(level)) {
+        } else {
             spans.insert(texts.next().unwrap().to_owned());
         }
     }
