@@ -4,7 +4,7 @@ import signal
 import sys
 import threading
 from pathlib import Path
-from typing import Callable
+from typing import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -19,6 +19,14 @@ ROOT = Path(__file__).parents[2]
 START = np.array([0.0, 0.3, 3.1, -1.8, 0.0, 0.5, 1.5])
 GOAL = START + 0.5
 PROBLEM = ROOT / "scenarios/estimation/gen3_payload.toml"
+
+
+@pytest.fixture(autouse=True)
+def interrupts() -> Iterator[None]:
+    """Ctrl-C raises, also where the tests were started in the background: shells have it ignored there."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="module")

@@ -129,7 +129,7 @@ fn hyperqueue_loses_one_worker_and_nothing_is_lost() {
     let place = Place::new(&IDENTIFICATION.replace("trials = 7", "trials = 45"));
     let (file, out, whole) = (text(&place.file), place.at("out"), place.at("whole"));
     let losing = format!("{ROOT}/tests/shards/lose_a_worker.py");
-    let by = [&*losing, &text(&out.join("shard-*/trials.jsonl")), &format!("{ROOT}/{SHARDS_ON_HYPERQUEUE}")];
+    let by = [&*losing, &format!("{ROOT}/{SHARDS_ON_HYPERQUEUE}"), &text(&out.join("shard-*/trials.jsonl"))];
     let Some(mut queue) = hyperqueue_by(&by, &file, &out) else { return };
     let ended = queue.output().unwrap();
     let said = String::from_utf8_lossy(&ended.stdout) + String::from_utf8_lossy(&ended.stderr);
