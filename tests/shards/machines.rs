@@ -47,11 +47,6 @@ fn the_script_for_slurm_makes_shards_that_can_be_merged() {
 /// The script for HyperQueue with a server and two workers of its own, or nothing where HyperQueue's Python package is not: of the Python that
 /// `PYTHON` names, or of `python3`.
 fn hyperqueue(file: &str, out: &Path) -> Option<Command> {
-    hyperqueue_by(&[], file, out)
-}
-
-/// The same, run by another script that is given it with all its arguments.
-fn hyperqueue_by(by: &[&str], file: &str, out: &Path) -> Option<Command> {
     let python = std::env::var("PYTHON").unwrap_or("python3".to_owned());
     let found = Command::new(&python).args(["-c", "import hyperqueue"]).stderr(Stdio::null()).status();
     if !found.is_ok_and(|status| status.success()) {
@@ -59,9 +54,7 @@ fn hyperqueue_by(by: &[&str], file: &str, out: &Path) -> Option<Command> {
         return None;
     }
     let mut queue = Command::new(&python);
-    let script = [format!("{ROOT}/{SHARDS_ON_HYPERQUEUE}")];
-    // A script that runs another one is told which.
-    queue.args(by).args(script.iter().filter(|_| by.is_empty()));
+    queue.arg(format!("{ROOT}/{SHARDS_ON_HYPERQUEUE}"));
     queue.args([env!("CARGO_BIN_EXE_surelift"), file, "3", &text(out), "--local", "2"]);
     queue.current_dir(ROOT);
     Some(queue)
@@ -118,26 +111,6 @@ fn hyperqueue_loses_a_shard_and_then_everything_and_nothing_is_lost() {
     let again = hyperqueue(&file, &out).unwrap().output().unwrap();
     let said = String::from_utf8_lossy(&again.stdout) + String::from_utf8_lossy(&again.stderr);
     assert!(again.status.success(), "{said}");
-    assert_eq!(surelift(&[&file, "--quiet", "--out", &text(&whole)]).0, Some(0));
-    assert_eq!(written(&out.join("whole")), written(&whole));
-}
-
-/// One of two workers is gone in the middle of a shard, which the other goes on with; the server lives.
-#[cfg(target_os = "linux")]
-#[test]
-fn hyperqueue_loses_one_worker_and_nothing_is_lost() {
-    let place = Place::new(&IDENTIFICATION.replace("trials = 7", "trials = 45"));
-    let (file, out, whole) = (text(&place.file), place.at("out"), place.at("whole"));
-    let losing = format!("{ROOT}/tests/shards/lose_a_worker.py");
-    let by = [&*losing, &format!("{ROOT}/{SHARDS_ON_HYPERQUEUE}"), &text(&out.join("shard-*/trials.jsonl"))];
-    let Some(mut queue) = hyperqueue_by(&by, &file, &out) else { return };
-    let ended = queue.output().unwrap();
-    let said = String::from_utf8_lossy(&ended.stdout) + String::from_utf8_lossy(&ended.stderr);
-    assert!(ended.status.success(), "{said}");
-    let before =
-        said.split("a worker is lost after ").nth(1).unwrap_or_else(|| panic!("none was lost: {said}"));
-    let before: usize = before.split(' ').next().unwrap().parse().unwrap();
-    assert!((2..15).contains(&before), "no shard was in its middle after {before} trials");
     assert_eq!(surelift(&[&file, "--quiet", "--out", &text(&whole)]).0, Some(0));
     assert_eq!(written(&out.join("whole")), written(&whole));
 }
