@@ -24,7 +24,7 @@ def install(folder):
     wheels = folder / "wheels"
     print("building the package ...", flush=True)
     run(python, "-m", "maturin", "build", "--quiet", "--release", "--locked", "--interpreter", python, "--out", wheels,
-        cwd=ROOT / "python", env=surroundings())
+        cwd=ROOT, env=surroundings())
     newest = max(wheels.glob("surelift-*.whl"), key=lambda wheel: wheel.stat().st_mtime)
     run(python, "-m", "pip", "install", "--quiet", "--force-reinstall", "--no-deps", newest)
     return python
