@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use ros2_client::dds::rustdds::DomainParticipant;
+use ros2_client::dds::rustdds::{DomainParticipant, GUID};
 
 use crate::wires::Wires;
 
@@ -29,8 +29,8 @@ struct Answer {
 /// All that wait.
 pub struct Answers {
     participant: DomainParticipant,
-    /// How many readers a service's last answer was sent to.
-    readers: BTreeMap<String, usize>,
+    /// Who read the last answer of a service.
+    readers: BTreeMap<String, Vec<GUID>>,
     waiting: Vec<Answer>,
 }
 
@@ -56,10 +56,11 @@ impl Answers {
             .into_iter()
             .filter_map(|mut answer| {
                 let (asking, hearing) = clients(participant, &answer.service);
-                let known = readers.get(&answer.service) == Some(&hearing);
-                answer.heard = (hearing >= asking).then(|| answer.heard.unwrap_or_else(Instant::now));
-                let connected = |heard: Instant| known || heard.elapsed() >= CONNECTS;
-                if !answer.heard.is_some_and(connected) && answer.since.elapsed() < PATIENCE {
+                let before = readers.get(&answer.service).map_or(&[][..], Vec::as_slice);
+                let known = !hearing.is_empty() && hearing.iter().all(|reader| before.contains(reader));
+                answer.heard = (hearing.len() >= asking).then(|| answer.heard.unwrap_or_else(Instant::now));
+                let in_time = |heard: Instant| known || heard.elapsed() >= CONNECTS;
+                if !answer.heard.is_some_and(in_time) && answer.since.elapsed() < PATIENCE {
                     return Some(answer);
                 }
                 readers.insert(answer.service, hearing);
@@ -70,11 +71,12 @@ impl Answers {
     }
 }
 
-/// How many write requests to a service, and how many read its replies.
-fn clients(participant: &DomainParticipant, service: &str) -> (usize, usize) {
+/// How many write requests to a service, and who reads its replies.
+fn clients(participant: &DomainParticipant, service: &str) -> (usize, Vec<GUID>) {
     let (requests, replies) = (format!("rq{service}Request"), format!("rr{service}Reply"));
     let writers = participant.discovered_writers();
     let readers = participant.discovered_readers();
     let asking = writers.iter().filter(|w| w.publication_topic_data.topic_name == requests).count();
-    (asking, readers.iter().filter(|r| r.subscription_topic_data.topic_name() == &replies).count())
+    let own = readers.iter().filter(|r| r.subscription_topic_data.topic_name() == &replies);
+    (asking, own.map(|r| r.reader_proxy.remote_reader_guid).collect())
 }
