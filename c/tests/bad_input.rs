@@ -403,3 +403,49 @@ fn handles_that_are_closed_null_or_of_another_kind() {
     refused(Handle, "identifier", || surelift_identifier_close(identifier));
     refused(Handle, "scene", || surelift_scene_close(scene));
 }
+
+/// Sets bits of the control word of this thread's floating-point arithmetic, and says what it was.
+#[cfg(target_arch = "x86_64")]
+fn control(set: impl Fn(u32) -> u32) -> u32 {
+    let mut before = 0_u32;
+    // SAFETY: it is what a program in C does, too. The caller sets it back.
+    unsafe { std::arch::asm!("stmxcsr [{}]", in(reg) &raw mut before) };
+    let after = set(before);
+    // SAFETY: as above.
+    unsafe { std::arch::asm!("ldmxcsr [{}]", in(reg) &raw const after) };
+    before
+}
+
+/// A program that rounds in another way, or was compiled with `-ffast-math`, gets no proof.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn other_arithmetic_is_refused() {
+    // Threads of the library begin with this one's.
+    let robot = robot();
+    let set = nominal_set(robot);
+    let proven = plan(robot, set);
+    let (identifier, _) = identifier(robot);
+    for (bits, words) in [(0x4000, "round to nearest"), (0x8040, "near zero")] {
+        let before = control(|word| word | bits);
+        let mut plan = SureliftPlan { id: 3 };
+        // SAFETY: vectors of that length, and places for the answers.
+        let found = unsafe {
+            let (start, end) = (START.as_ptr(), END.as_ptr());
+            let certified =
+                surelift_plan_certify_to_rest(robot, set, NO_SCENE, start, end, DOF, 3.0, &mut plan);
+            let first = (certified, last_error());
+            let updated = surelift_identifier_update(identifier, null_mut());
+            let second = (updated, last_error());
+            let mut margins = std::mem::MaybeUninit::uninit();
+            let verified = surelift_plan_verify(proven, margins.as_mut_ptr());
+            [first, second, (verified, last_error())]
+        };
+        control(|_| before);
+        for (status, told) in found {
+            assert!(status == Input && told.contains(words), "{status:?} {told}");
+        }
+        assert_eq!(plan.id, 3);
+    }
+    // SAFETY: a place for no answer.
+    assert_eq!(unsafe { surelift_identifier_update(identifier, null_mut()) }, Done);
+}

@@ -1,109 +1,44 @@
-//! A job with an arm that Python drives, or with one that the library simulates.
+//! A job with an arm that Python or a shared library drives, or with one that the library simulates.
 
 use pyo3::prelude::*;
-use surelift::horizon::{Hardware, Reading};
+use surelift::horizon::Hardware;
 use surelift::job::{self, GraspPrior, JobError, JobOptions, Until};
+use surelift::robot;
+use surelift::simulate::Paced;
 
 use crate::arm::Arm;
-use crate::arrays::{Given, Whole, array, triple};
+use crate::arrays::{Given, Whole, triple};
+use crate::driver::Driver;
 use crate::errors::{self, border};
+use crate::native::NativeArm;
 use crate::owned::{Owned, detached};
 use crate::payload;
 use crate::progress::{Progress, Raised};
 use crate::scene::Scene;
 use crate::simulated::SimulatedArm;
 
-/// A driver written in Python.
-struct Driver {
-    object: Py<PyAny>,
-    period_s: f64,
-    ticks: u64,
-    raised: Raised,
-}
-
-impl Driver {
-    /// Calls a method that gives `out.len()` arrays of its sizes. After an exception everything is NaN: the loop takes the arm for lost.
-    fn ask(&mut self, method: &str, tau: Option<&[f64]>, out: &mut [&mut [f64]]) -> bool {
-        let answered = !self.raised.is_some()
-            && Python::attach(|py| match self.call(py, method, tau, out) {
-                Ok(()) => true,
-                Err(error) => {
-                    self.raised.keep(error);
-                    false
-                }
-            });
-        if !answered {
-            out.iter_mut().for_each(|out| out.fill(f64::NAN));
-        }
-        answered
-    }
-
-    fn call(
-        &self,
-        py: Python<'_>,
-        method: &str,
-        tau: Option<&[f64]>,
-        out: &mut [&mut [f64]],
-    ) -> PyResult<()> {
-        py.check_signals()?;
-        let object = self.object.bind(py);
-        let answer = match tau {
-            Some(tau) => object.call_method1(method, (array(py, tau.to_vec(), &[tau.len()])?,))?,
-            None => object.call_method0(method)?,
-        };
-        let parts: Vec<Bound<'_, PyAny>> = if out.len() == 1 { vec![answer] } else { answer.extract()? };
-        if parts.len() != out.len() {
-            return Err(errors::input(format!("{method}: {} arrays, expected {}", parts.len(), out.len())));
-        }
-        for (part, out) in parts.iter().zip(out) {
-            let found: Given<'_> = part.extract()?;
-            out.copy_from_slice(found.any(method, out.len())?);
-        }
-        Ok(())
-    }
-}
-
-impl Hardware for Driver {
-    fn time(&self) -> f64 {
-        self.ticks as f64 * self.period_s
-    }
-
-    fn read(&mut self, reading: &mut Reading) {
-        reading.t = self.time();
-        self.ask("read", None, &mut [&mut reading.q, &mut reading.dq]);
-    }
-
-    fn command(&mut self, tau: &[f64], measured: &mut [f64]) -> bool {
-        self.ticks += 1;
-        self.ask("command", Some(tau), &mut [measured])
-    }
-
-    fn hold(&mut self, measured: &mut [f64]) -> bool {
-        self.ticks += 1;
-        self.ask("hold", None, &mut [measured])
-    }
-
-    fn gripper(&mut self, closes: bool) {
-        if self.raised.is_some() {
-            return;
-        }
-        if let Err(error) = Python::attach(|py| self.object.call_method1(py, "gripper", (closes,))) {
-            self.raised.keep(error);
-        }
-    }
+/// How an arm that was just made is moved.
+enum Moved {
+    Inline,
+    /// By a thread of its own.
+    OnTheClock,
 }
 
 /// An arm and what is done with it, one call after the other. Every motion is proven before it begins.
 ///
-/// `driver` is a `SimulatedArm` of the same `arm`, or any object with the methods of `Driver` in the stubs: `read`, `command`, `hold` and `gripper`. `seed` draws the planner's random numbers.
-/// `progress`, if given, is told what happens, in words. Other threads of Python go on during a call; a job belongs to the thread that made it, to which its calls are left.
+/// `driver` is a `SimulatedArm` or a `NativeArm` of the same `arm`, or any object with the methods of `Driver` in the stubs: `read`, `command`, `hold` and `gripper`. `seed` draws the planner's
+/// random numbers. `progress`, if given, is told what happens, in words. Other threads of Python go on during a call; a job belongs to the thread that made it, to which its calls are left.
 ///
-/// If `progress` raises, or Ctrl-C is heard with a `SimulatedArm`, the arm follows its plan to the end, where it rests, and the call raises; the job goes on.
-/// An exception of the driver, and Ctrl-C while Python drives, end the call at once and are raised by it. The loop takes the arm for lost then: its own drives have to hold it.
+/// `realtime`: the control cycle has a thread of its own, which holds the arm between two calls, too; for arms that time does not wait for. Without it the cycle runs within calls, and the arm's
+/// time waits for the planner. Where nothing is said a `NativeArm` has such a thread, and no other. `finish`, or the end of a `with` block, ends the thread once the arm rests.
+///
+/// If `progress` raises, or Ctrl-C is heard with a `SimulatedArm` or in `realtime`, the arm follows its plan to the end, where it rests, and the call raises; the job goes on.
+/// An exception of the driver, and else Ctrl-C while Python drives, end the call at once and are raised by it. The loop takes the arm for lost then: its own drives have to hold it.
 /// Configurations are (n,), rad (m).
 #[pyclass(frozen, module = "surelift")]
 pub struct Job {
-    inner: Owned<job::Job<'static>>,
+    /// Nothing once it is over.
+    inner: Owned<Option<job::Job<'static>>>,
     /// Exceptions of the driver.
     lost: Raised,
     /// Exceptions of the callback, and Ctrl-C.
@@ -117,9 +52,9 @@ impl Job {
         py: Python<'_>,
         act: impl FnOnce(&mut job::Job<'static>) -> Result<T, JobError>,
     ) -> PyResult<T> {
-        let result = self.inner.with(py, act)?;
+        let result = self.inner.with(py, |job| job.as_mut().map(act))?;
         raised(&self.lost, &self.asked)?;
-        result.map_err(|error| errors::of_job(&error))
+        result.ok_or_else(is_over)?.map_err(|error| errors::of_job(&error))
     }
 
     /// Something with what is held.
@@ -130,6 +65,35 @@ impl Job {
     ) -> PyResult<T> {
         let done = self.call(py, |job| job.held().map(act).transpose())?;
         done.ok_or_else(|| errors::input("nothing is held: call `grasp` first"))
+    }
+}
+
+fn is_over() -> PyErr {
+    errors::input("the job is over; make another one")
+}
+
+/// What a job is about, and who watches.
+struct About {
+    arm: robot::Arm,
+    scene: robot::Scene,
+    options: JobOptions,
+    watch: Progress,
+}
+
+impl About {
+    /// The job begins; a panic of it ends here.
+    fn begin<H: Hardware + Send + 'static>(
+        self,
+        py: Python<'_>,
+        hardware: H,
+        moved: Moved,
+    ) -> PyResult<Result<job::Job<'static>, JobError>> {
+        let Self { arm, scene, options, watch } = self;
+        let begin = || match moved {
+            Moved::Inline => job::Job::begin((arm, scene), hardware, options, watch),
+            Moved::OnTheClock => job::Job::begin_realtime((arm, scene), hardware, options, watch),
+        };
+        border(|| Ok(detached(py, begin)))
     }
 }
 
@@ -150,8 +114,8 @@ fn bounds(py: Python<'_>, found: &job::PayloadBounds) -> PyResult<Py<PyAny>> {
 #[pymethods]
 impl Job {
     #[new]
-    #[pyo3(signature = (arm, driver, scene=None, seed=Whole::ZERO, progress=None),
-        text_signature = "(arm, driver, scene=None, seed=0, progress=None)")]
+    #[pyo3(signature = (arm, driver, scene=None, seed=Whole::ZERO, progress=None, realtime=None),
+        text_signature = "(arm, driver, scene=None, seed=0, progress=None, realtime=None)")]
     fn new(
         py: Python<'_>,
         arm: &Arm,
@@ -159,27 +123,33 @@ impl Job {
         scene: Option<&Scene>,
         seed: Whole,
         progress: Option<Py<PyAny>>,
+        realtime: Option<bool>,
     ) -> PyResult<Self> {
         let (lost, asked) = (Raised::default(), Raised::default());
-        let watch = Progress::new(progress, asked.clone());
         let period_s = arm.inner.gains().period_s;
-        let options = JobOptions { seed: seed.get("seed")?, ..JobOptions::of(&arm.inner) };
-        let scene = scene.map(|scene| scene.inner.clone()).unwrap_or_default();
-        let about = ((*arm.inner).clone(), scene);
-        let begun = match driver.extract::<PyRef<'_, SimulatedArm>>() {
-            Ok(simulated) => {
-                let simulated = simulated.hardware(arm, asked.clone())?;
-                border(|| Ok(detached(py, || job::Job::begin(about, simulated, options, watch))))
-            }
-            Err(_) => {
-                let (object, raised) = (driver.clone().unbind(), lost.clone());
-                let driver = Driver { object, period_s, ticks: 0, raised };
-                border(|| Ok(detached(py, || job::Job::begin(about, driver, options, watch))))
-            }
+        let about = About {
+            arm: (*arm.inner).clone(),
+            scene: scene.map(|scene| scene.inner.clone()).unwrap_or_default(),
+            options: JobOptions { seed: seed.get("seed")?, ..JobOptions::of(&arm.inner) },
+            watch: Progress::new(progress, asked.clone()),
         };
-        let begun = begun?;
+        let moved = |unless: bool| if realtime.unwrap_or(unless) { Moved::OnTheClock } else { Moved::Inline };
+        let begun = if let Ok(native) = driver.extract::<PyRef<'_, NativeArm>>() {
+            about.begin(py, native.hardware(arm)?, moved(true))
+        } else if let Ok(simulated) = driver.extract::<PyRef<'_, SimulatedArm>>() {
+            match moved(false) {
+                // Ctrl-C is heard by whoever plans.
+                Moved::OnTheClock => {
+                    let paced = Paced::new(simulated.hardware(arm, Raised::default())?, period_s);
+                    about.begin(py, paced, Moved::OnTheClock)
+                }
+                Moved::Inline => about.begin(py, simulated.hardware(arm, asked.clone())?, Moved::Inline),
+            }
+        } else {
+            about.begin(py, Driver::new(driver, period_s, lost.clone())?, moved(false))
+        }?;
         raised(&lost, &asked)?;
-        let inner = Owned::new("job", begun.map_err(|error| errors::of_job(&error))?);
+        let inner = Owned::new("job", Some(begun.map_err(|error| errors::of_job(&error))?));
         Ok(Self { inner, lost, asked })
     }
 
@@ -258,6 +228,24 @@ impl Job {
 
     /// What was done so far, in words, with times in s and masses in kg.
     fn report(&self, py: Python<'_>) -> PyResult<String> {
-        self.inner.with(py, |job| job.report().to_string())
+        let told = self.inner.with(py, |job| job.as_ref().map(|job| job.report().to_string()))?;
+        told.ok_or_else(is_over)
+    }
+
+    /// The end: waits until the arm rests. Its own drives have to hold it from then on. The report; in `realtime` it says how well the ticks kept time, us.
+    fn finish(&self, py: Python<'_>) -> PyResult<String> {
+        let told = self.inner.with(py, |job| job.take().map(|job| job.finish().to_string()))?;
+        raised(&self.lost, &self.asked)?;
+        told.ok_or_else(is_over)
+    }
+
+    fn __enter__(job: Py<Self>) -> Py<Self> {
+        job
+    }
+
+    /// The end, as `finish`, unless that has been.
+    #[pyo3(signature = (*_what))]
+    fn __exit__(&self, py: Python<'_>, _what: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.inner.with(py, |job| drop(job.take().map(job::Job::finish)))
     }
 }

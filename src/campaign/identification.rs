@@ -13,7 +13,8 @@ use std::sync::Arc;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
 
 use super::experiment::{self, NOISES, Noise};
@@ -73,10 +74,19 @@ pub(super) struct Trial {
     /// it is.
     #[serde(with = "exact")]
     gap: f64,
+    #[serde(deserialize_with = "one_of_a_body")]
     parameter: usize,
     /// Half-width of the mass interval at the end, kg.
     #[serde(with = "exact")]
     mass_half: f64,
+}
+
+/// The index of one of a body's parameters: a ledger that somebody has changed may hold any number.
+fn one_of_a_body<'de, D: Deserializer<'de>>(found: D) -> Result<usize, D::Error> {
+    match usize::deserialize(found)? {
+        parameter if parameter < INERTIAL => Ok(parameter),
+        parameter => Err(D::Error::custom(format!("parameter {parameter}, expected one below {INERTIAL}"))),
+    }
 }
 
 impl IdentificationCampaign {
@@ -355,6 +365,16 @@ mod tests {
         assert_eq!(findings.table.len(), 4);
         assert_eq!(findings.summary["outside"], 0);
         assert!(findings.summary["tightest_gap"].as_f64().unwrap() >= 0.0);
+    }
+
+    #[test]
+    fn a_trial_of_a_parameter_that_there_is_not_cannot_be_read() {
+        let trial = campaign(1).trial(0).unwrap();
+        let mut written = serde_json::to_value(trial).unwrap();
+        assert_eq!(serde_json::from_value::<Trial>(written.clone()).unwrap().parameter, trial.parameter);
+        written["parameter"] = INERTIAL.into();
+        let error = serde_json::from_value::<Trial>(written).unwrap_err().to_string();
+        assert!(error.contains("parameter 10, expected one below 10"), "{error}");
     }
 
     #[test]

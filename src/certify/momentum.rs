@@ -22,7 +22,7 @@ mod tests;
 
 use rayon::prelude::*;
 
-use crate::enclose::{Counted, Rounding};
+use crate::enclose::{Counted, Rounding, environment};
 use crate::reach::block::Block;
 use crate::reach::cell::MAX_JOINTS;
 use crate::reach::momentum::{
@@ -305,6 +305,9 @@ impl<'a> MomentumProblem<'a> {
         let cells = cells.max(1);
         let verdict = |place: &mut Place<N, R>, k| {
             let span = self.span(k, cells);
+            if environment::fault().is_some() {
+                return Err(Shortfall::whole(ConstraintIndex::Arithmetic));
+            }
             let mut judge = |span| self.judge(claimed, span, place);
             judge(span).or_else(|shortfall| halve(span, shortfall, depth, &mut judge))
         };

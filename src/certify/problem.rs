@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use crate::enclose::{Counted, Rounding};
+use crate::enclose::{Counted, Rounding, environment};
 use crate::inertia::ParameterSet;
 use crate::reach::cell::MAX_JOINTS;
 use crate::reach::law::Law;
@@ -63,6 +63,7 @@ fn check(
     tube: &Tube,
     curve: Pieces<'_>,
 ) -> Result<(), String> {
+    environment::fault().map_or(Ok(()), |fault| Err(fault.to_owned()))?;
     on_time(robot).map_or(Ok(()), Err)?;
     scene.obstacles.iter().find_map(Zonotope3::fault).map_or(Ok(()), Err)?;
     let ensure = |good: bool, fault: &dyn Fn() -> String| if good { Ok(()) } else { Err(fault()) };
@@ -226,6 +227,10 @@ impl<'a> Problem<'a> {
         workspaces.prepare(self.robot, self.scene);
         reports.par_iter_mut().enumerate().for_each(|(k, report)| {
             workspaces.with(|place| place.space.evaluate(self, self.span(k, cells), report));
+            if environment::fault().is_some() {
+                // Such a cell covers nothing.
+                report.span = Span::Between(f64::NAN, f64::NAN);
+            }
         });
     }
 
@@ -244,16 +249,11 @@ impl<'a> Problem<'a> {
         workspaces: &Workspaces<R>,
     ) -> Result<Tally, Shortfall> {
         if !self.covered(survey) {
-            let (t0, t1, margin) = (0.0, f64::INFINITY, f64::NEG_INFINITY);
-            return Err(Shortfall {
-                family: ConstraintFamily::Tube,
-                place: ConstraintIndex::Uncovered,
-                t0,
-                t1,
-                margin,
-            });
+            return Err(Shortfall::whole(ConstraintIndex::Uncovered));
         }
         let verdicts = survey.par_iter().map(|report| match self.judge(report) {
+            // Other threads than the one that put the problem together may have other arithmetic.
+            _ if environment::fault().is_some() => Err(Shortfall::whole(ConstraintIndex::Arithmetic)),
             Err(shortfall) => workspaces.with(|place| {
                 halve(report.span, shortfall, depth, &mut |span| {
                     place.space.evaluate(self, span, &mut place.report);

@@ -123,3 +123,38 @@ fn a_torque_beyond_the_limit_is_refused_in_used_storage_too() {
         }
     }
 }
+
+/// Threads that round in another way than the one that puts the problem together.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_thread_with_other_arithmetic_proves_nothing() {
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let [robot, ..] = robots();
+    let (set, scene) = (ParameterSet::around_nominal(&robot), Scene::default());
+    let curve = motion(&robot, &mut rng);
+    let tube = tube(&robot, &set, &curve);
+    let problem = Problem::new(&robot, &set, &scene, &tube, &curve).unwrap();
+    let good = problem.survey(8);
+    let within = |bits: u32| {
+        let begin = move |_| {
+            let mut control = 0_u32;
+            // SAFETY: the thread ends with the pool, and computes nothing that is relied on.
+            unsafe {
+                std::arch::asm!("stmxcsr [{}]", in(reg) &raw mut control);
+                control |= bits;
+                std::arch::asm!("ldmxcsr [{}]", in(reg) &raw const control);
+            }
+        };
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(2).start_handler(begin).build().unwrap();
+        let judged = |survey: &[CellReport]| {
+            problem.tally(survey, 0, &Workspaces::<Counted>::default()).err().map(|shortfall| shortfall.place)
+        };
+        pool.install(|| (judged(&problem.survey(8)), judged(&good)))
+    };
+    let (anew, before) = within(0);
+    assert_eq!(anew, before);
+    for bits in [0x2000, 0x4000, 0x6000, 0x8000, 0x0040] {
+        let found = within(bits);
+        assert_eq!(found, (Some(ConstraintIndex::Uncovered), Some(ConstraintIndex::Arithmetic)), "{bits:x}");
+    }
+}

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::enclose::environment;
 use crate::robot::{Arm, Scene};
 
 use super::{Partition, StartRefusal};
@@ -128,6 +129,8 @@ pub enum ConstraintIndex {
     State(&'static str, usize),
     /// A time that no cell covers.
     Uncovered,
+    /// A thread does not compute as the proof assumes ([`crate::enclose::environment`]).
+    Arithmetic,
 }
 
 impl ConstraintIndex {
@@ -153,6 +156,7 @@ impl ConstraintIndex {
             ConstraintIndex::SignBand(j) => format!("tube sign_band_rad_s of {}", joint(j)),
             ConstraintIndex::State(what, j) => format!("bounds {what} of {}", joint(j)),
             ConstraintIndex::Uncovered => "a time that no cell covers".to_owned(),
+            ConstraintIndex::Arithmetic => "arithmetic".to_owned(),
         }
     }
 }
@@ -173,11 +177,24 @@ pub struct Shortfall {
 }
 
 impl Shortfall {
+    /// One that is of the whole plan.
+    pub(crate) fn whole(place: ConstraintIndex) -> Self {
+        let (t0, t1, margin) = (0.0, f64::INFINITY, f64::NEG_INFINITY);
+        Self { family: ConstraintFamily::Tube, place, t0, t1, margin }
+    }
+
     /// The same with names.
     pub fn refusal(self, robot: &Arm, scene: &Scene) -> Refusal {
         let Self { family, place, t0, t1, margin } = self;
-        if place == ConstraintIndex::Uncovered {
-            return Refusal::Unsupported("the surveyed cells do not cover the plan".to_owned());
+        let unsupported = |words: &str| Refusal::Unsupported(words.to_owned());
+        match place {
+            ConstraintIndex::Uncovered => return unsupported("the surveyed cells do not cover the plan"),
+            ConstraintIndex::Arithmetic => {
+                return unsupported(
+                    environment::fault().unwrap_or("another thread's arithmetic is not IEEE 754's"),
+                );
+            }
+            _ => {}
         }
         Refusal::Constraint { family, at: place.name(robot, scene), t0, t1, margin }
     }

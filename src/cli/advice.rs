@@ -143,7 +143,8 @@ mod tests {
             | ConstraintIndex::Lag(_)
             | ConstraintIndex::SignBand(_)
             | ConstraintIndex::State(..)
-            | ConstraintIndex::Uncovered => (ConstraintFamily::Tube, limits),
+            | ConstraintIndex::Uncovered
+            | ConstraintIndex::Arithmetic => (ConstraintFamily::Tube, limits),
         }
     }
 

@@ -16,7 +16,7 @@
 //! - `f64` addition, subtraction, multiplication, division and square root are those of IEEE 754 in
 //!   round-to-nearest, subnormal numbers included. Rust promises it for all targets but 32-bit x86 without SSE2,
 //!   which is refused at compile time. Code that changes the floating-point environment of its thread
-//!   (flush-to-zero, rounding mode) breaks this, and Rust's own rules too.
+//!   (flush-to-zero, rounding mode) breaks this, and Rust's own rules too. [`environment`] looks for it where a proof is drawn.
 //!
 //! Nothing is assumed of the platform's `sin` and `cos`: see [`sine`].
 //!
@@ -28,6 +28,7 @@
 compile_error!("the enclosures need IEEE 754 arithmetic, which x86 without SSE2 does not have");
 
 pub mod affine;
+pub mod environment;
 pub mod interval;
 pub mod rounding;
 #[cfg(feature = "inari")]

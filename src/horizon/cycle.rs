@@ -186,6 +186,8 @@ pub(super) struct Cycle<H> {
     /// When that plan's clock was zero, by the readings' stamps, and what it says at the present tick, s: what the momentum law goes by.
     begun_s: f64,
     clock_s: f64,
+    /// Whether this is the first tick of its plan.
+    begins: bool,
     /// Stamp of the last reading, and how much later it is than the one before, s; no numbers before there are such.
     stamp_s: f64,
     passed_s: f64,
@@ -225,6 +227,7 @@ impl<H: Hardware> Cycle<H> {
             plan: None,
             begun_s: 0.0,
             clock_s: 0.0,
+            begins: false,
             stamp_s: f64::NAN,
             passed_s: f64::NAN,
             next: ArrayVec::new(),

@@ -27,6 +27,9 @@ pub enum IdentifyError {
     /// The robot is no arm on a fixed base, or its file leaves out what identification rests on.
     #[error("{0}")]
     Arm(String),
+    /// A thread does not compute as the proof assumes ([`crate::enclose::environment`]). Nothing has happened.
+    #[error("{0}")]
+    Arithmetic(&'static str),
     /// What a person states as prior makes no set.
     #[error("prior.{0}")]
     Prior(#[from] PriorFault),

@@ -15,6 +15,7 @@ use super::proof::{Recorder, SetProof};
 use super::separate::{ChargeEstimate, Profile, RowSeparation};
 use super::window::{History, Past, Pick, Placed, RowMaker, Window};
 use super::{nominal, perturbation};
+use crate::enclose::environment;
 use crate::inertia::{INERTIAL, ParameterSet};
 use crate::recording::Sample;
 use crate::regression::balance;
@@ -235,6 +236,7 @@ impl Identifier {
     /// error bounds; the set is then left as it was.
     pub fn update(&mut self) -> Result<Update, IdentifyError> {
         let start = Instant::now();
+        environment::fault().map_or(Ok(()), |fault| Err(IdentifyError::Arithmetic(fault)))?;
         let windows = std::mem::take(&mut self.waiting);
         let robot = &*self.robot.name;
         let _span = tracing::info_span!("identify", robot, windows = windows.len()).entered();

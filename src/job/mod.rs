@@ -135,7 +135,7 @@ impl<'a> Job<'a> {
         options: JobOptions,
     ) -> Result<Self, JobError> {
         span.in_scope(|| session.stand(0.0))?;
-        let (steps, records) = (Steps::default(), Vec::new());
+        let (steps, records) = (Steps::new(span.clone()), Vec::new());
         Ok(Self { span, session, robot, options, grasped: None, steps, records })
     }
 
@@ -219,25 +219,17 @@ impl<'a> Job<'a> {
 
     /// The end of the job as [`Job::finish`], and all its records ([`Job::records`]).
     pub fn into_records(self) -> Vec<Record> {
-        self.tell_end();
         let mut records = self.records;
         records.push(self.span.in_scope(|| self.session.close()));
         records
     }
 
-    /// The end of the job: the arm rests, and its own drives have to hold it from now on.
+    /// The end of the job: the arm rests, and its own drives have to hold it from now on. Waits until it does. The report of an arm that time does not wait for says how well its
+    /// ticks kept time.
     pub fn finish(self) -> JobReport {
-        self.tell_end();
         let report = self.report();
-        drop(self.span.in_scope(|| self.session.close()));
-        report
-    }
-
-    /// Tells `tracing` that the job is over.
-    fn tell_end(&self) {
-        let JobReport { steps, duration_s, .. } = self.report();
-        let failed = steps.iter().filter(|step| step.error.is_some()).count();
-        self.span.in_scope(|| tracing::info!(steps = steps.len(), failed, t = duration_s, "job ended"));
+        let record = self.span.in_scope(|| self.session.close());
+        JobReport { ticks: record.ticks.map(|times| times.summary()), ..report }
     }
 
     /// Does something and writes it down.

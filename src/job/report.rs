@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::error::JobError;
 use super::payload::PayloadBounds;
-use crate::horizon::{Margins, Record};
+use crate::horizon::{Margins, Record, TickSummary};
 
 /// One call of a job.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,11 +36,15 @@ pub struct JobReport {
     pub margins: Margins,
     /// Time on the hardware's clock, s.
     pub duration_s: f64,
+    /// How well the ticks kept time, once a job is over that time did not wait for.
+    pub ticks: Option<TickSummary>,
 }
 
-/// What is written down while a job goes on.
-#[derive(Debug, Default)]
+/// What is written down while a job goes on. Its end is that of the job, and tells `tracing` so.
+#[derive(Debug)]
 pub(super) struct Steps {
+    /// To which job it belongs.
+    span: tracing::Span,
     steps: Vec<JobStep>,
     payloads: Vec<PayloadBounds>,
     margins: Margins,
@@ -68,6 +72,11 @@ fn least(before: Margins, record: &Record) -> Margins {
 }
 
 impl Steps {
+    /// Of a job that begins.
+    pub(super) fn new(span: tracing::Span) -> Self {
+        Self { span, steps: Vec::new(), payloads: Vec::new(), margins: Margins::default() }
+    }
+
     /// A call is over; `counts` are those of plans at its beginning and end. Where the record is a new one by then, nothing was planned.
     pub(super) fn note(
         &mut self,
@@ -98,7 +107,16 @@ impl Steps {
             payloads: self.payloads.clone(),
             margins: least(self.margins, present),
             duration_s,
+            ticks: None,
         }
+    }
+}
+
+impl Drop for Steps {
+    fn drop(&mut self) {
+        let failed = self.steps.iter().filter(|step| step.error.is_some()).count();
+        let t = self.steps.last().map_or(0.0, |step| step.to_s);
+        self.span.in_scope(|| tracing::info!(steps = self.steps.len(), failed, t, "job ended"));
     }
 }
 
@@ -122,6 +140,10 @@ impl fmt::Display for JobReport {
             if let Some(margin) = margin {
                 writeln!(f, "  smallest proven margin, {name:<9} {margin:.4} {unit}")?;
             }
+        }
+        if let Some(TickSummary { ticks, overruns, late_most_us, latest_us, .. }) = self.ticks {
+            let late = format!("late by {late_most_us:.0} us in 99.9 %, {latest_us:.0} us at most");
+            writeln!(f, "  {ticks} ticks, {overruns} overrun, {late}")?;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! A simulated arm that keeps time with the wall clock.
+//! Simulated hardware that keeps time with the wall clock.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -7,21 +7,19 @@ use crate::horizon::{Hardware, Reading, Sighting};
 use crate::inertia::ParameterSet;
 use crate::plan::Plan;
 
-use super::World;
-
-/// A [`World`] each of whose control periods ends no earlier than it would on the wall clock. What takes longer is caught up with.
+/// Hardware whose time waits, such as a [`World`](super::World), each of whose control periods ends no earlier than it would on the wall clock. What takes longer is caught up with.
 #[derive(Debug)]
-pub struct Paced<'a> {
-    world: &'a mut World,
+pub struct Paced<H> {
+    inside: H,
     period: Duration,
     /// When the next period is to begin; none before the first.
     next: Option<Instant>,
 }
 
-impl<'a> Paced<'a> {
-    /// The world, in periods of `period_s` (s).
-    pub fn new(world: &'a mut World, period_s: f64) -> Self {
-        Self { world, period: Duration::from_secs_f64(period_s), next: None }
+impl<H> Paced<H> {
+    /// The hardware, in periods of `period_s` (s).
+    pub fn new(inside: H, period_s: f64) -> Self {
+        Self { inside, period: Duration::from_secs_f64(period_s), next: None }
     }
 
     fn wait(&mut self) {
@@ -32,40 +30,44 @@ impl<'a> Paced<'a> {
     }
 }
 
-impl Hardware for Paced<'_> {
+impl<H: Hardware> Hardware for Paced<H> {
     fn time(&self) -> f64 {
-        self.world.time()
+        self.inside.time()
     }
 
     fn read(&mut self, reading: &mut Reading) {
-        self.world.read(reading);
+        self.inside.read(reading);
     }
 
     fn command(&mut self, tau: &[f64], measured: &mut [f64]) -> bool {
-        let kept = self.world.command(tau, measured);
+        let kept = self.inside.command(tau, measured);
         self.wait();
         kept
     }
 
     fn hold(&mut self, measured: &mut [f64]) -> bool {
-        let kept = self.world.hold(measured);
+        let kept = self.inside.hold(measured);
         self.wait();
         kept
     }
 
     fn observe(&mut self, obstacle: usize, seen: &mut Sighting) -> bool {
-        self.world.observe(obstacle, seen)
+        self.inside.observe(obstacle, seen)
     }
 
     fn plan_starts(&mut self, plan: &Plan) {
-        self.world.plan_starts(plan);
+        self.inside.plan_starts(plan);
     }
 
     fn stop_begins(&mut self) {
-        self.world.stop_begins();
+        self.inside.stop_begins();
+    }
+
+    fn gripper(&mut self, closes: bool) {
+        self.inside.gripper(closes);
     }
 
     fn set_claimed(&mut self, set: &ParameterSet) {
-        self.world.set_claimed(set);
+        self.inside.set_claimed(set);
     }
 }

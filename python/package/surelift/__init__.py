@@ -10,6 +10,8 @@ Everything that the library says no to is a `SureliftError`; its kinds are `Inpu
 (7,)
 """
 
+from pathlib import Path as _Path
+
 from ._native import (
     Arm,
     BrokenError,
@@ -20,6 +22,7 @@ from ._native import (
     InputError,
     Job,
     Model,
+    NativeArm,
     NotProvenError,
     ParameterSet,
     Plan,
@@ -48,6 +51,7 @@ __all__ = [
     "InputError",
     "Job",
     "Model",
+    "NativeArm",
     "NotProvenError",
     "ParameterSet",
     "Plan",
@@ -59,9 +63,15 @@ __all__ = [
     "certify",
     "certify_curve",
     "estimate",
+    "get_include",
     "identify",
     "load",
     "load_model",
     "propose",
     "run",
 ]
+
+
+def get_include() -> str:
+    """The folder of `surelift_driver.h`, for drivers in C or C++ that a `NativeArm` loads."""
+    return str(_Path(__file__).parent / "include")

@@ -258,7 +258,10 @@ class Driver(Protocol):
     def hold(self) -> ArrayLike:
         """Lets the arm's own drives hold it for one control period; what the torque sensors say, (n,)."""
     def gripper(self, closes: bool) -> None:
-        """The hand is to close, or to open. Returns at once."""
+        """The hand is to close, or to open. Returns at once.
+
+        There may be a method `time`, too: when the newest reading was there, s, on a clock that never goes back. Under the momentum law a tick that comes later than the robot's file allows
+        (`jitter_max_s`) ends the proof, and the arm is stopped. Without a clock nobody can tell."""
 
 @final
 class SimulatedArm:
@@ -281,18 +284,31 @@ class SimulatedArm:
         """Simulated time since it was made, s."""
 
 @final
+class NativeArm:
+    """An arm whose driver is a shared library in C or C++, for `Job`: no call of Python, and no lock of its, is in the control cycle.
+
+    `path`: the library, which exports `surelift_driver_open` as `surelift_driver.h` in the folder `get_include()` says; `config`: any text for it, such as an address.
+    `InputError` says what is missing, or why the driver refuses. One job can be had with it. It is code of your own in this process: a fault of it ends Python."""
+
+    def __new__(cls, arm: Arm, path: Path, config: str = "") -> NativeArm: ...
+
+@final
 class Job:
     """An arm and what is done with it, one call after the other. Every motion is proven before it begins.
 
-    `driver` is a `SimulatedArm` of the same `arm`, or any object with the methods of `Driver` in the stubs: `read`, `command`, `hold` and `gripper`. `seed` draws the planner's random numbers.
-    `progress`, if given, is told what happens, in words. Other threads of Python go on during a call; a job belongs to the thread that made it, to which its calls are left.
+    `driver` is a `SimulatedArm` or a `NativeArm` of the same `arm`, or any object with the methods of `Driver` in the stubs: `read`, `command`, `hold` and `gripper`. `seed` draws the planner's
+    random numbers. `progress`, if given, is told what happens, in words. Other threads of Python go on during a call; a job belongs to the thread that made it, to which its calls are left.
 
-    If `progress` raises, or Ctrl-C is heard with a `SimulatedArm`, the arm follows its plan to the end, where it rests, and the call raises; the job goes on.
-    An exception of the driver, and Ctrl-C while Python drives, end the call at once and are raised by it. The loop takes the arm for lost then: its own drives have to hold it.
+    `realtime`: the control cycle has a thread of its own, which holds the arm between two calls, too; for arms that time does not wait for. Without it the cycle runs within calls, and the arm's
+    time waits for the planner. Where nothing is said a `NativeArm` has such a thread, and no other. `finish`, or the end of a `with` block, ends the thread once the arm rests.
+
+    If `progress` raises, or Ctrl-C is heard with a `SimulatedArm` or in `realtime`, the arm follows its plan to the end, where it rests, and the call raises; the job goes on.
+    An exception of the driver, and else Ctrl-C while Python drives, end the call at once and are raised by it. The loop takes the arm for lost then: its own drives have to hold it.
     Configurations are (n,), rad (m)."""
 
-    def __new__(cls, arm: Arm, driver: Union[Driver, SimulatedArm], scene: Optional[Scene] = None, seed: int = 0,
+    def __new__(cls, arm: Arm, driver: Union[Driver, NativeArm, SimulatedArm], scene: Optional[Scene] = None, seed: int = 0,
         progress: Optional[Progress] = None,
+        realtime: Optional[bool] = None,
     ) -> Job: ...
     def move_to(self, goal: ArrayLike) -> None:
         """Goes to a configuration `goal`, (n,), rad (m), with an empty hand, and rests there.
@@ -323,6 +339,11 @@ class Job:
         """Lets go of it: the hand opens while the arm's own drives hold it. What was learnt stays in the report."""
     def report(self) -> str:
         """What was done so far, in words, with times in s and masses in kg."""
+    def finish(self) -> str:
+        """The end: waits until the arm rests. Its own drives have to hold it from then on. The report; in `realtime` it says how well the ticks kept time, us."""
+    def __enter__(self) -> Job: ...
+    def __exit__(self, *_what: object) -> None:
+        """The end, as `finish`, unless that has been."""
 
 def load(path: Path) -> Arm:
     """Loads an arm with all that its files say, in SI units: limits, shapes, sensors, gains.

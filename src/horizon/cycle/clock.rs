@@ -26,6 +26,7 @@ impl<H: Hardware> Cycle<H> {
 
     /// Under the momentum law ticks are told by the clock.
     pub(super) fn count_periods(&mut self) {
+        self.begins = self.doing == Doing::Following(0);
         if self.goes_by_the_clock() {
             self.clock_s = self.clock_s.max(0.0);
             let periods = (self.clock_s + ROUNDED_S) / self.robot.gains().period_s;
@@ -43,7 +44,7 @@ impl<H: Hardware> Cycle<H> {
         // Before the first command of a plan from rest the arm's own drives hold it.
         let at_rest = self.plan.as_ref().is_some_and(|plan| plan.start == PlanStart::Rest);
         let begun = self.begun_s.is_finite();
-        if !self.goes_by_the_clock() || at_rest && begun && self.clock_s == 0.0 {
+        if !self.goes_by_the_clock() || at_rest && begun && self.begins {
             return;
         }
         let most_s = self.robot.gains().period_s + self.robot.timing().jitter_max_s + SAME_STEP_S;

@@ -221,8 +221,10 @@ fn a_plan_of_the_momentum_law_takes_over_by_the_clock() {
 #[test]
 fn a_tick_that_comes_too_late_for_the_momentum_law_ends_in_the_gentle_stop() {
     let fixture = Fixture::late();
-    let late: [fn(u64) -> f64; 3] = [
+    let late: [fn(u64) -> f64; 4] = [
         |tick| if tick >= 50 { 0.31e-3 } else { 0.0 },
+        // Back to before the plan began.
+        |tick| if tick >= 50 { -0.1 } else { 0.0 },
         |tick| if tick >= 50 { -1.1e-3 } else { 0.0 },
         |tick| if tick == 50 { f64::NAN } else { 0.0 },
     ];
