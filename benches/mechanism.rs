@@ -1,6 +1,6 @@
 //! A swing-up of the Furuta pendulum, 10 s in steps of 10 ms, 13 parameters, on one core: the minimisation, and the whole estimate with its deviations. And one
 //! cost (changes of states as unknowns), minimised by the recursion over stages and by Levenberg and Marquardt's method, whose normal equations are arrow-banded: their
-//! own factor against faer's sparse one.
+//! own factor against faer's sparse one. And steps with dry friction, by sign states and by Lemke's method.
 
 use std::path::Path;
 
@@ -12,7 +12,8 @@ use faer::{Mat, Side};
 use surelift::discrete::explicit::{
     LevenbergMarquardt, NormalEquations, explicit_step, levenberg_marquardt, normal_equations,
 };
-use surelift::discrete::{DiscreteForm, DiscreteProblem, OutsideImpulses};
+use surelift::discrete::mechanism::{DryFriction, HeldJointKind};
+use surelift::discrete::{DiscreteForm, DiscreteProblem, DiscreteState, Mechanism, OutsideImpulses, Stepper};
 use surelift::estimate::{Solver, SolverOptions};
 use surelift::study::mechanism::MechanismStudy;
 
@@ -97,5 +98,65 @@ fn step(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, swing_up, step);
+/// Interval of the steps with dry friction, s.
+const DRY_STEP_S: f64 = 1e-3;
+/// How many there are.
+const DRY_STEPS: usize = 2000;
+
+/// The mechanism of a problem, dry friction in all of its hinges.
+fn dry(problem: &str, kinetic: f64) -> Mechanism {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/estimation");
+    let mut mechanism = MechanismStudy::load(folder.join(problem)).unwrap().mechanism;
+    for joint in &mut mechanism.joints {
+        if let HeldJointKind::Hinge { dry, .. } = &mut joint.kind {
+            *dry = Some(DryFriction { kinetic, radius_m: 0.1, ..Default::default() });
+        }
+    }
+    mechanism
+}
+
+/// The same 2000 steps of 1 ms, from the states of a motion that slides, sticks and turns back, by either method.
+fn friction(c: &mut Criterion) {
+    let mut group = c.benchmark_group("friction");
+    group.sample_size(10);
+    for (name, problem, start) in [
+        ("furuta", "furuta_release.toml", [0.0, 3.0]),
+        ("double_pendulum", "double_pendulum_maximal.toml", [1.5, 1.0]),
+    ] {
+        let mechanism = dry(problem, 0.02);
+        let pose = mechanism.assemble(&start).unwrap();
+        let mut state = DiscreteState { velocity: vec![0.0; mechanism.freedoms()], pose };
+        let mut stepper = Stepper::new(mechanism, DRY_STEP_S, &state.pose).unwrap();
+        let mut states = vec![];
+        let (mut largest, mut still) = (0.0f64, 0);
+        for _ in 0..DRY_STEPS {
+            states.push(state.clone());
+            stepper.step(&mut state, &[0.0; 2]).unwrap();
+            let mut judged = states[states.len() - 1].clone();
+            stepper.clone().step_by_lemke(&mut judged, &[0.0; 2]).unwrap();
+            let pairs = judged.velocity.iter().zip(&state.velocity);
+            largest = pairs.fold(largest, |m, (a, b)| m.max((a - b).abs()));
+            still += usize::from((0..2).any(|j| stepper.rate(&state, j).abs() < 1e-9));
+        }
+        println!(
+            "{name}: {still} of {DRY_STEPS} steps with a hinge that sticks; velocities {largest:e} apart"
+        );
+        assert!(largest < 1e-8);
+        let mut run = |by: &str, step: &dyn Fn(&mut Stepper, &mut DiscreteState)| {
+            group.bench_function(format!("{name}/{by}"), |b| {
+                b.iter(|| {
+                    for from in &states {
+                        state.clone_from(from);
+                        step(&mut stepper, &mut state);
+                    }
+                })
+            });
+        };
+        run("sign_states", &|stepper, state| stepper.step(state, &[0.0; 2]).unwrap());
+        run("lemke", &|stepper, state| stepper.step_by_lemke(state, &[0.0; 2]).unwrap());
+    }
+    group.finish();
+}
+
+criterion_group!(benches, swing_up, step, friction);
 criterion_main!(benches);

@@ -4,6 +4,7 @@
 //! A *sweep* changes one key of a problem, *noise* its seed; a *comparison* fits each model to each recording and lets it explain the others. A sweep and
 //! noise may promise something; a comparison is a measurement.
 
+mod course;
 mod plot;
 mod table;
 #[cfg(test)]
@@ -19,6 +20,7 @@ use super::{CampaignError, CampaignFindings};
 use crate::estimate::error::EstimateError;
 use crate::study::estimation::StudyResult;
 use crate::study::mechanism::MechanismStudy;
+use course::Course;
 
 /// The file of the campaign.
 #[derive(Debug, Clone, Deserialize)]
@@ -57,6 +59,9 @@ struct SweepFile {
     values: Vec<f64>,
     /// What is promised of it; left out: nothing.
     promise: Option<PromiseFile>,
+    /// Whether the iterations, and where each model leads by itself, are drawn too: `KEY_course.svg`.
+    #[serde(default)]
+    course: bool,
 }
 
 /// What is promised of the estimates between two values of a sweep.
@@ -166,6 +171,9 @@ pub(super) struct MechanismTrial {
     warnings: Vec<String>,
     /// Why there is no estimate.
     failure: Option<String>,
+    /// How the iteration went, where the sweep asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    course: Option<Course>,
 }
 
 impl MechanismTrial {
@@ -189,6 +197,7 @@ impl MechanismTrial {
                     cross: found.map_or(vec![], |f| f.validation.iter().map(|v| v.cost).collect()),
                     warnings: result.warnings,
                     failure: None,
+                    course: None,
                 }
             }
             Err(failure) => Self {
@@ -200,6 +209,7 @@ impl MechanismTrial {
                 cross: vec![],
                 warnings: vec![],
                 failure: Some(failure.to_string()),
+                course: None,
             },
         }
     }
@@ -230,6 +240,9 @@ impl MechanismCampaign {
         for (i, sweep) in file.sweep.iter().enumerate() {
             if sweep.values.is_empty() || sweep.values.iter().any(|v| !v.is_finite()) {
                 return wrong(format!("sweep[{i}].values"), "expected at least one finite number");
+            }
+            if sweep.course && file.sweep[..i].iter().any(|other| other.course && other.key == sweep.key) {
+                return wrong(format!("sweep[{i}].course"), "another sweep of the same key draws its course");
             }
             let Some(promise) = &sweep.promise else { continue };
             if !(promise.within > 0.0 && promise.within.is_finite()) {
@@ -324,6 +337,10 @@ impl MechanismCampaign {
         }
     }
 
+    fn asks_for_course(&self, which: Which) -> bool {
+        matches!(which, Which::Sweep(i, _) if self.file.sweep[i].course)
+    }
+
     fn near(&self, file: &Path) -> PathBuf {
         self.path.parent().unwrap_or(Path::new("")).join(file)
     }
@@ -383,7 +400,15 @@ impl Trials for MechanismCampaign {
     fn make(&self, number: usize) -> Result<MechanismTrial, CampaignError> {
         let which = self.all()[number];
         match self.study(which) {
-            Ok(study) => Ok(MechanismTrial::of(study.run())),
+            Ok(study) => {
+                let log = self.asks_for_course(which).then(|| study.log.clone());
+                let result = study.run();
+                let course = match (&log, &result) {
+                    (Some(log), Ok(result)) => Course::of(log, result, || self.study(which)),
+                    _ => None,
+                };
+                Ok(MechanismTrial { course, ..MechanismTrial::of(result) })
+            }
             // A model that the sweep has made impossible is a finding.
             Err(failure) if matches!(which, Which::Sweep(..)) => Ok(MechanismTrial::of(Err(failure))),
             Err(failure) => Err(CampaignError::Trials(format!("{}: {failure}", self.words(which)))),

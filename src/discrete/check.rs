@@ -2,6 +2,8 @@
 
 use super::error::DiscreteError;
 use super::mechanism::Mechanism;
+use super::observe::wrapped;
+use super::parameters::MechanismParameter;
 use super::problem::{DiscreteForm, EncoderLog, OutsideImpulses, ResidualWeights, SoughtParameter};
 
 fn refuse<T>(what: &str, reason: String) -> Result<T, DiscreteError> {
@@ -58,6 +60,42 @@ pub(super) fn unknowns(mechanism: &Mechanism, unknowns: &[SoughtParameter]) -> R
         }
     }
     Ok(())
+}
+
+/// Readings that vary by no more than so many deviations of an encoder's reading (rms) say that nothing moves.
+const AT_REST: f64 = 2.0;
+
+/// Rms of the readings of hinge `h` about their mean, rad; 0 where there are none.
+fn variation(log: &EncoderLog, h: usize) -> f64 {
+    let read: Vec<f64> = log.angles.iter().map(|a| a[h]).filter(|a| a.is_finite()).collect();
+    let Some(first) = read.first() else { return 0.0 };
+    let off: Vec<f64> = read.iter().map(|a| wrapped(a - first)).collect();
+    let count = off.len() as f64;
+    let mean = off.iter().sum::<f64>() / count;
+    (off.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / count).sqrt()
+}
+
+/// Some hinge must move where something is sought that only motion tells.
+pub(super) fn motion(
+    mechanism: &Mechanism,
+    (log, angle_rad): (&EncoderLog, f64),
+    unknowns: &[SoughtParameter],
+) -> Result<(), DiscreteError> {
+    use MechanismParameter::{Inertia, Rate, Shaft, Viscous};
+    let moving = |u: &&SoughtParameter| matches!(u.parameter, Inertia(..) | Viscous(_) | Shaft(_) | Rate(_));
+    let names: Vec<String> = unknowns.iter().filter(moving).map(|u| u.parameter.name(mechanism)).collect();
+    let largest = (0..mechanism.hinges().len()).map(|h| variation(log, h)).fold(0.0, f64::max);
+    if names.is_empty() || largest > AT_REST * angle_rad {
+        return Ok(());
+    }
+    refuse(
+        "log",
+        format!(
+            "nothing moves: readings vary by {largest:.1e} rad (rms), expected more than {AT_REST} times the encoder's {angle_rad:.1e} rad. \
+             Nothing tells {}",
+            names.join(", ")
+        ),
+    )
 }
 
 pub(super) fn weights(weights: &ResidualWeights) -> Result<(), DiscreteError> {

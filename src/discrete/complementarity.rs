@@ -62,6 +62,27 @@ impl StepSpace {
             self.solve_in(equations, at, friction);
             return Ok(());
         }
+        self.finish_by_lemke(equations, at, friction)
+    }
+
+    /// [`Self::solve`] by Lemke's method alone.
+    pub(super) fn solve_by_lemke(
+        &mut self,
+        equations: &Equations,
+        at: Start<'_>,
+        p: &[f64],
+        friction: &mut Vec<HingeFriction>,
+    ) -> Result<(), DiscreteError> {
+        equations.fill_right(at, p, &mut self.right, &mut self.rates);
+        self.finish_by_lemke(equations, at, friction)
+    }
+
+    fn finish_by_lemke(
+        &mut self,
+        equations: &Equations,
+        at: Start<'_>,
+        friction: &mut Vec<HingeFriction>,
+    ) -> Result<(), DiscreteError> {
         if let Some(found) = self.by_lemke(equations, at) {
             friction.clone_from(&found);
             if self.solve_in(equations, at, friction) {

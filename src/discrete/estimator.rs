@@ -11,7 +11,7 @@
 
 use nalgebra::{DMatrix, DVector, SymmetricEigen};
 
-use super::explicit::{ExplicitIteration, LevenbergMarquardt, levenberg_marquardt};
+use super::explicit::{ExplicitIteration, LevenbergMarquardt, levenberg_marquardt, symmetric};
 use super::mechanism::Mechanism;
 use super::problem::{DiscreteForm, DiscreteProblem};
 use crate::estimate::ColouredCovariance;
@@ -24,6 +24,9 @@ use crate::linear::rigid_motion::left_jacobian3;
 /// Eigenvalues of the scaled information below this belong to directions that nothing tells of.
 const UNOBSERVABLE: f64 = 1e-10;
 
+/// In words: the turn that no reading tells of.
+const TURN: &str = "turning the stand about gravity";
+
 /// One parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParameterEstimate {
@@ -35,7 +38,7 @@ pub struct ParameterEstimate {
     pub start: f64,
     /// Estimate.
     pub value: f64,
-    /// Standard deviation; nothing where an unobservable direction moves it.
+    /// Standard deviation; nothing where an unobservable direction moves it. Of a tilt sought whole: that of the rotation vector whose part along gravity is held.
     pub deviation: Option<f64>,
     /// The same without the belief that errors are independent ([`ColouredCovariance`]); nothing of the explicit form's estimates either.
     pub coloured_deviation: Option<f64>,
@@ -146,11 +149,11 @@ impl DiscreteProblem {
         options: LevenbergMarquardt,
     ) -> Result<DiscreteEstimate, EstimateError> {
         let outcome = levenberg_marquardt(self, guess, options)?;
-        let nt = self.unknowns.len();
-        let unit = self.weights.angle_rad.powi(2);
-        let h = &outcome.information;
-        let information = DMatrix::from_fn(nt, nt, |i, j| h[(i.max(j), i.min(j))] / unit);
-        let (covariance, hidden) = invert(&information);
+        let free = self.free_changes();
+        let information = symmetric(&outcome.information) / self.weights.angle_rad.powi(2);
+        let (covariance, hidden) = invert(&(free.transpose() * information * &free));
+        let covariance = &free * covariance * free.transpose();
+        let hidden = hidden.into_iter().map(|v| (&free * DVector::from_vec(v)).as_slice().to_vec()).collect();
         let mut trajectory = outcome.trajectory;
         for k in 0..self.last() {
             let mut u = vec![0.0; self.size(k).input];
@@ -210,7 +213,8 @@ impl DiscreteProblem {
         let (observation, state) = self.mean_squares(&trajectory)?;
         let readings = self.log.angles.iter().flatten().filter(|a| a.is_finite()).count();
         let free = 2 * (self.equations.nv - self.equations.nr.min(self.equations.nv));
-        let taken = self.unknowns.len() - hidden.len().min(self.unknowns.len()) + free;
+        let untold = hidden.len() + usize::from(self.holds_turn());
+        let taken = self.unknowns.len() - untold.min(self.unknowns.len()) + free;
         let freedom = readings.saturating_sub(taken).max(1) as f64;
         let count = self.times();
         let scale = ((observation + state) * count / freedom).sqrt() / self.weights.angle_rad;
@@ -219,7 +223,7 @@ impl DiscreteProblem {
             .map(|i| {
                 let u = &self.unknowns[i];
                 let value = (trajectory.theta[i] * u.scale).clamp(u.lower, u.upper);
-                let seen = hidden.iter().all(|v| v[i].abs() < 1e-4);
+                let seen = !self.is_held(i) && hidden.iter().all(|v| v[i].abs() < 1e-4);
                 let near = |bound: f64| (value - bound).abs() <= 1e-9 * u.scale;
                 ParameterEstimate {
                     name: names[i].clone(),
@@ -233,7 +237,10 @@ impl DiscreteProblem {
             })
             .collect();
         let mechanism = self.mechanism_at(&trajectory.theta);
-        let unobservable = hidden.iter().map(|v| self.name_direction(v, &names, &mechanism)).collect();
+        // What no recording can tell is named whether or not this one could have decided it by its rounding.
+        let held = self.holds_turn().then(|| TURN.to_owned());
+        let named = hidden.iter().map(|v| self.name_direction(v, &names, &mechanism));
+        let unobservable = held.into_iter().chain(named).collect();
         Ok(DiscreteEstimate {
             parameters,
             unobservable,
@@ -267,7 +274,7 @@ impl DiscreteProblem {
         let turned = left_jacobian3(&at.tilt_rad) * turn;
         let about = turned.normalize().dot(&at.gravity().normalize()).abs();
         if rest < 0.05 && about > 0.99 {
-            return "turning the stand about gravity".into();
+            return TURN.into();
         }
         describe(direction, names)
     }

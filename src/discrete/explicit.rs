@@ -4,6 +4,8 @@
 //! ([`crate::linear::arrow`]); bounds on the parameters are met by a small quadratic program on what is left of them. The gain ratio is
 //! (F - F') / (delta'(alpha delta - g)): as printed there it has the other sign, by which no step would ever be taken.
 
+use nalgebra::{DMatrix, DVector};
+
 use super::mechanism::{move_pose, pose_difference, three};
 use super::problem::{DiscreteProblem, DiscreteSpace, SoughtParameter};
 use crate::estimate::active_set::ActiveSet;
@@ -372,19 +374,26 @@ impl<'a> Pass<'a> {
     fn step(&self, theta: &[f64], alpha: f64) -> Option<Vec<Vec<f64>>> {
         let nt = self.problem.unknowns.len();
         let (schur, right) = self.arrow.remainder();
-        let mut schur = schur.clone();
-        (0..nt).for_each(|i| schur[(i, i)] += alpha);
-        if !partial_cholesky(&mut schur, nt) {
+        let (_, equalities, inequalities) = self.problem.parameters();
+        let mut bounds = crate::estimate::ParameterModel::new(nt, equalities, inequalities);
+        self.problem.constrain_parameters(theta, &mut bounds);
+        // In the changes that are free.
+        let free = self.problem.free_changes();
+        let n = free.ncols();
+        let whole = symmetric(schur) + DMatrix::identity(nt, nt) * alpha;
+        let mut factor = dense(&(free.transpose() * whole * &free));
+        if !partial_cholesky(&mut factor, n) {
             return None;
         }
-        let mut bounds = crate::estimate::ParameterModel::new(nt, 0, self.problem.parameters().2);
-        self.problem.constrain_parameters(theta, &mut bounds);
-        let mut program = ActiveSet::new(nt, bounds.inequality_values.len());
-        let slope: Vec<f64> = right.iter().map(|r| -r).collect();
-        program.solve(&schur, &slope, &bounds.inequalities, &bounds.inequality_values).ok()?;
+        let rows = DMatrix::from_fn(nt, inequalities, |i, j| bounds.inequalities[(i, j)]);
+        let slope = free.transpose() * DVector::from_fn(nt, |i, _| -right[i]);
+        let mut program = ActiveSet::new(n, inequalities);
+        let rows = dense(&(free.transpose() * rows));
+        program.solve(&factor, slope.as_slice(), &rows, &bounds.inequality_values).ok()?;
+        let change = free * DVector::from_column_slice(&program.w);
         let mut out = vec![vec![]; self.gradient.len()];
-        self.arrow.solve(&program.w, |k, x| out[k] = x.to_vec());
-        *out.last_mut()? = program.w.clone();
+        self.arrow.solve(change.as_slice(), |k, x| out[k] = x.to_vec());
+        *out.last_mut()? = change.as_slice().to_vec();
         Some(out)
     }
 
@@ -412,6 +421,19 @@ impl<'a> Pass<'a> {
         debug_assert!(norm(&out.theta).is_finite());
         out
     }
+}
+
+/// The whole of a symmetric matrix of which the lower triangle is there.
+pub(super) fn symmetric(lower: &Mat) -> DMatrix<f64> {
+    DMatrix::from_fn(lower.rows(), lower.rows(), |i, j| lower[(i.max(j), i.min(j))])
+}
+
+fn dense(m: &DMatrix<f64>) -> Mat {
+    let mut out = Mat::zeros(m.nrows(), m.ncols());
+    for (j, column) in m.column_iter().enumerate() {
+        out.col_mut(j).iter_mut().zip(&column).for_each(|(out, x)| *out = *x);
+    }
+    out
 }
 
 /// Residual and weight of a parameter's prior.

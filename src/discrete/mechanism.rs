@@ -10,6 +10,9 @@ use nalgebra::{Matrix3, Quaternion, UnitQuaternion, Vector3};
 use super::error::DiscreteError;
 use crate::linear::orthogonal::Orthogonal;
 
+/// Share of a moment that may be rounding.
+const ROUNDING: f64 = 1e-9;
+
 /// Numbers that hold the configuration of one body.
 pub const POSE: usize = 7;
 
@@ -22,6 +25,15 @@ pub struct FreeBody {
     pub mass_kg: f64,
     /// Principal moments of inertia about the centre of mass, kg m^2.
     pub inertia_kg_m2: [f64; 3],
+}
+
+impl FreeBody {
+    /// The axis whose principal moment is above the sum of the other two, and by how much, kg m^2.
+    pub fn excess_moment(&self) -> Option<(usize, f64)> {
+        let sum: f64 = self.inertia_kg_m2.iter().sum();
+        let excess = |i: usize| 2.0 * self.inertia_kg_m2[i] - sum;
+        (0..3).map(|i| (i, excess(i))).find(|(_, excess)| *excess > 0.0)
+    }
 }
 
 /// A place and an orientation on a body (from its centre of mass, in its axes) or in the world.
@@ -186,6 +198,26 @@ impl Mechanism {
             }
         }
         self.check_rank(pose)
+    }
+
+    /// Whether there can be bodies with these principal moments: none is above the sum of the other two.
+    ///
+    /// # Errors
+    /// [`DiscreteError::Number`] names the body and the moment.
+    pub fn check_moments(&self) -> Result<(), DiscreteError> {
+        for body in &self.bodies {
+            if let Some((axis, excess)) = body.excess_moment()
+                && excess > ROUNDING * body.inertia_kg_m2[axis]
+            {
+                return Err(DiscreteError::Number {
+                    place: format!("body `{}`", body.name),
+                    field: "inertia_kg_m2",
+                    value: body.inertia_kg_m2[axis],
+                    expected: "no principal moment above the sum of the other two: no body has such",
+                });
+            }
+        }
+        Ok(())
     }
 
     /// Whether joints join bodies that there are, with numbers that can be.

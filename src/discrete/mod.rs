@@ -16,6 +16,7 @@ pub mod estimator;
 pub mod explicit;
 pub mod furuta;
 mod geometry;
+mod halving;
 mod inverse;
 pub mod lemke;
 pub mod mechanism;

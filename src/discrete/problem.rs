@@ -10,10 +10,13 @@
 //! G v + (4/h) Upsilon g of it, times the mass of the whole, count as impulses ([5, eqs. 3.16 and 3.17] in other weights: there the first inverts a singular
 //! matrix). [`DiscreteForm`] says what the unknowns are. The cost of one trajectory is the same in each.
 
+mod constraints;
 mod questions;
 mod residuals;
 mod slopes;
 mod statement;
+
+use nalgebra::Vector3;
 
 use super::complementarity::{StepSpace, first_guess};
 use super::equations::{Equations, HingeFriction, Start};
@@ -40,9 +43,13 @@ pub struct DiscreteProblem {
     pub(super) parameters: Vec<MechanismParameter>,
     pub(super) weights: ResidualWeights,
     impulses: OutsideImpulses,
-    form: DiscreteForm,
+    pub(super) form: DiscreteForm,
     /// Mass of all bodies, kg, as it is at first.
     anchor: f64,
+    /// Direction of gravity about which the stand is kept from turning, if it is.
+    held_turn: Option<Vector3<f64>>,
+    /// Whether inertias that no body has are excluded.
+    consistent: bool,
 }
 
 /// Scratch space of one thread.
@@ -81,13 +88,28 @@ impl DiscreteProblem {
         super::check::unknowns(&mechanism, &unknowns)?;
         super::check::weights(&weights)?;
         super::check::form(&mechanism, impulses, form)?;
+        super::check::motion(&mechanism, (&log, weights.angle_rad), &unknowns)?;
         let mut mechanism = mechanism;
         unknowns.iter().for_each(|u| u.parameter.set(&mut mechanism, u.start));
         mechanism.check_at_rest()?;
         let equations = Equations::new(&mechanism, log.step_s);
         let anchor = mechanism.bodies.iter().map(|b| b.mass_kg).sum();
         let parameters = unknowns.iter().map(|u| u.parameter).collect();
-        Ok(Self { mechanism, equations, hinges, log, unknowns, parameters, weights, impulses, form, anchor })
+        let held_turn = constraints::held_direction(&mechanism.gravity_m_s2, &unknowns);
+        Ok(Self {
+            mechanism,
+            equations,
+            hinges,
+            log,
+            unknowns,
+            parameters,
+            weights,
+            impulses,
+            form,
+            anchor,
+            held_turn,
+            consistent: false,
+        })
     }
 
     /// The same with other unknowns of each stage.
@@ -98,6 +120,18 @@ impl DiscreteProblem {
         super::check::form(&self.mechanism, self.impulses, form)?;
         self.form = form;
         Ok(self)
+    }
+
+    /// The same with sought inertias kept such that a body can have them: no principal moment above the sum of the other two.
+    #[must_use]
+    pub fn consistent(self) -> Self {
+        Self { consistent: true, ..self }
+    }
+
+    /// The same with another log of the same mechanism.
+    pub(super) fn restated(&self, log: EncoderLog, weights: ResidualWeights) -> Self {
+        let equations = Equations::new(&self.mechanism, log.step_s);
+        Self { equations, log, weights, ..self.clone() }
     }
 
     /// The parameters that are estimated.
@@ -342,9 +376,8 @@ impl EstimationProblem for DiscreteProblem {
     }
 
     fn parameters(&self) -> (usize, usize, usize) {
-        let bounds =
-            |u: &SoughtParameter| usize::from(u.lower.is_finite()) + usize::from(u.upper.is_finite());
-        (self.unknowns.len(), 0, self.unknowns.iter().map(bounds).sum())
+        let (equations, inequalities) = self.constraint_counts();
+        (self.unknowns.len(), equations, inequalities)
     }
 
     fn evaluate(
@@ -463,16 +496,6 @@ impl EstimationProblem for DiscreteProblem {
     }
 
     fn constrain_parameters(&self, theta: &[f64], out: &mut ParameterModel) {
-        let mut row = 0;
-        for (i, unknown) in self.unknowns.iter().enumerate() {
-            for (bound, sign) in [(unknown.lower, 1.0), (unknown.upper, -1.0)] {
-                if bound.is_finite() {
-                    out.inequalities.col_mut(row).fill(0.0);
-                    out.inequalities[(i, row)] = sign;
-                    out.inequality_values[row] = sign * (theta[i] - bound / unknown.scale);
-                    row += 1;
-                }
-            }
-        }
+        self.constrain(theta, out);
     }
 }

@@ -60,6 +60,33 @@ impl Stepper {
     /// # Errors
     /// [`DiscreteError::NoStep`]; the state is then as it was.
     pub fn step(&mut self, state: &mut DiscreteState, controls: &[f64]) -> Result<(), DiscreteError> {
+        self.advance(state, controls, StepSpace::solve)
+    }
+
+    /// The same step with dry friction found by Lemke's method from nothing, for those who check or time [`Stepper::step`].
+    ///
+    /// # Errors
+    /// As [`Stepper::step`].
+    pub fn step_by_lemke(
+        &mut self,
+        state: &mut DiscreteState,
+        controls: &[f64],
+    ) -> Result<(), DiscreteError> {
+        self.advance(state, controls, StepSpace::solve_by_lemke)
+    }
+
+    fn advance(
+        &mut self,
+        state: &mut DiscreteState,
+        controls: &[f64],
+        solve: impl Fn(
+            &mut StepSpace,
+            &Equations,
+            Start<'_>,
+            &[f64],
+            &mut Vec<HingeFriction>,
+        ) -> Result<(), DiscreteError>,
+    ) -> Result<(), DiscreteError> {
         self.check_controls(controls)?;
         self.geometry.update(&self.mechanism, &state.pose);
         if !self.started {
@@ -67,7 +94,7 @@ impl Stepper {
             self.started = true;
         }
         let at = Start { mechanism: &self.mechanism, geometry: &self.geometry, v: &state.velocity, controls };
-        self.space.solve(&self.equations, at, &[], &mut self.friction)?;
+        solve(&mut self.space, &self.equations, at, &[], &mut self.friction)?;
         state.velocity.copy_from_slice(&self.space.y[..self.equations.nv]);
         let moves: Vec<f64> = state.velocity.iter().map(|v| self.equations.h * v).collect();
         let from = state.pose.clone();

@@ -6,6 +6,7 @@
 mod file;
 mod load;
 mod log;
+mod telling;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -24,13 +25,6 @@ use crate::simulate::Sealed;
 use crate::study::estimation::{IterationRow, ParameterRow, ResidualRow, StudyResult};
 use file::{EstimatorForm, SCHEMA};
 pub use load::is_mechanism_problem;
-
-/// Share of a prior's deviation that has to be left for a parameter to count as unseen by the data.
-const UNSEEN: f64 = 0.98;
-/// Share of the cost that one more step may promise where the explicit form ended at the minimum.
-const SHORT: f64 = 1e-3;
-/// Stages at which a step is asked whether it is the only one.
-const ASKED: usize = 100;
 
 /// A loaded problem.
 #[derive(Debug)]
@@ -58,6 +52,7 @@ pub struct MechanismStudy {
     /// What was done to the log, in words.
     pub notes: Vec<String>,
     form: EstimatorForm,
+    consistent: bool,
     first_s: f64,
     path: PathBuf,
     validation: Vec<(String, MechanismStudy)>,
@@ -79,6 +74,9 @@ pub struct MechanismFindings {
     pub validation: Vec<CrossValidation>,
     /// The mean of their costs, rad^2.
     pub cross_validation: Option<f64>,
+    /// Angles of the hinges, rad, that the estimate leads to from its first state alone, at the times of the states; none where that breaks down.
+    #[serde(skip)]
+    pub rollout: Vec<Vec<f64>>,
 }
 
 /// How an estimate explains readings that it was not made from.
@@ -105,8 +103,9 @@ impl MechanismStudy {
     ) -> Result<DiscreteProblem, EstimateError> {
         let form = self.form.discrete();
         let log = self.log.clone();
-        DiscreteProblem::new(mechanism, log, sought, self.weights, self.impulses, form)
-            .map_err(|e| self.refuse(&e))
+        let problem = DiscreteProblem::new(mechanism, log, sought, self.weights, self.impulses, form)
+            .map_err(|e| self.refuse(&e))?;
+        Ok(if self.consistent { problem.consistent() } else { problem })
     }
 
     fn refuse(&self, error: &DiscreteError) -> EstimateError {
@@ -174,6 +173,7 @@ impl MechanismStudy {
     ) -> Result<CrossValidation, EstimateError> {
         let restated = Self {
             form: self.form,
+            consistent: false,
             impulses: self.impulses,
             weights: self.weights,
             options: self.options,
@@ -214,41 +214,21 @@ impl MechanismStudy {
         let validation = (self.validation.iter())
             .map(|(label, other)| self.validate(label, other, &found))
             .collect::<Result<Vec<_>, _>>()?;
-        let warnings = self.warnings(&problem, &estimate, &validation);
+        let warnings = self.warnings(&problem, &estimate, (&found, &validation));
         let states = self.states(&problem, &estimate);
-        let result = self.told(&estimate, states, (validation, warnings, seconds));
+        let rollout = problem.rollout(&estimate.trajectory, &self.guess[0]).unwrap_or_default();
+        let result = self.told(&estimate, (states, rollout), (validation, warnings, seconds));
         let StudyResult { name, status, iterations, cost, samples, seconds, .. } = &result;
         let (problem, status) = (&**name, &**status);
         tracing::info!(problem, status, iterations, cost, samples, seconds, "estimated");
         Ok(result)
     }
 
-    /// What broke the iteration down, with what dry friction has to do with it.
-    fn explained(&self, problem: &DiscreteProblem, error: EstimateError) -> EstimateError {
-        let guess = problem.guess(&self.guess).ok();
-        match guess.and_then(|guess| self.ambiguity(&problem.ambiguous_steps(&guess, ASKED))) {
-            Some(words) => {
-                let reason = format!("{}: {words}. No estimate: {error}", self.path.display());
-                EstimateError::Recording { reason }
-            }
-            None => error,
-        }
-    }
-
-    /// In words: where steps are not unique, if there is any such place.
-    fn ambiguity(&self, stages: &[usize]) -> Option<String> {
-        let t = self.first_s + *stages.first()? as f64 * self.log.step_s;
-        let (count, asked) = (stages.len(), self.log.angles.len().min(ASKED));
-        Some(format!(
-            "dry friction is so large that a step is not unique at {count} of {asked} times asked, first at {t:.3} s"
-        ))
-    }
-
     /// The result, with the truth beside it.
     fn told(
         self,
         estimate: &DiscreteEstimate,
-        states: Trajectory,
+        (states, rollout): (Trajectory, Vec<Vec<f64>>),
         (validation, warnings, seconds): (Vec<CrossValidation>, Vec<String>, f64),
     ) -> StudyResult {
         let residuals = self.residuals(estimate, &states);
@@ -299,6 +279,7 @@ impl MechanismStudy {
                 cost: estimate.cost(),
                 cross_validation: mean,
                 validation,
+                rollout,
             }),
             times_s: times.collect(),
             trajectory: states,
@@ -368,43 +349,6 @@ impl MechanismStudy {
             correlation: 0.0,
         });
         rows
-    }
-
-    fn warnings(
-        &self,
-        problem: &DiscreteProblem,
-        estimate: &DiscreteEstimate,
-        validation: &[CrossValidation],
-    ) -> Vec<String> {
-        let mut out = vec![];
-        if !estimate.converged {
-            out.push(
-                "the iteration did not converge; the deviations below are those of where it ended".to_owned(),
-            );
-        }
-        if let Some(share) = estimate.promised.filter(|share| estimate.converged && *share > SHORT) {
-            out.push(format!(
-                "the iteration ended where the tolerances of the explicit form let it: one more step promises to lower the cost by {:.1} %; \
-                 `form = \"inverse\"` minimises the same cost to the end",
-                100.0 * share.min(1.0)
-            ));
-        }
-        out.extend(estimate.unobservable.iter().map(|v| format!("nothing is known along {v}")));
-        for (p, sought) in estimate.parameters.iter().zip(&self.sought) {
-            if let (Some(deviation), Some([_, prior])) = (p.deviation, sought.prior)
-                && deviation > UNSEEN * prior * estimate.scale
-            {
-                out.push(format!("the prior alone decides {}", p.name));
-            }
-        }
-        let bound = estimate.parameters.iter().filter(|p| p.bound);
-        out.extend(bound.map(|p| format!("{} ended at a bound, {:.3e} {}", p.name, p.value, p.unit)));
-        let ambiguous = self.ambiguity(&problem.ambiguous_steps(&estimate.trajectory, ASKED));
-        out.extend(ambiguous.map(|words| format!("{words}: the estimate chose one of several motions")));
-        for other in validation.iter().filter(|v| !v.converged) {
-            out.push(format!("the states of `{}` were not fitted to the end", other.label));
-        }
-        out
     }
 }
 

@@ -64,7 +64,11 @@ impl Table {
             trial.iterations.to_string(),
             cell(trial.observation),
             cell(trial.state),
-            trial.failure.clone().unwrap_or(found),
+            match (&trial.failure, &trial.course) {
+                (Some(failure), _) => failure.clone(),
+                (None, Some(course)) => format!("{found}; {}", course.told()),
+                _ => found,
+            },
         ]);
     }
 

@@ -43,13 +43,47 @@ fn a_sweep_keeps_its_promise_or_says_what_it_broke() {
     assert_eq!(good.table.len(), 4);
     let (name, picture) = &good.files[0];
     assert_eq!((name.as_str(), good.files.len()), ("compliance.svg", 1));
-    // Three values of four parameters.
-    assert_eq!(picture.matches("<circle").count(), 12);
+    // Three values of the one parameter that is promised, and of both mean squares.
+    assert_eq!(picture.matches("<circle").count(), 9);
     assert!(picture.contains("J_yy of rod") && picture.trim_end().ends_with("</svg>"));
+    assert!(!picture.contains("viscous friction"), "drawn, and nothing is promised of it");
+    // The names stand under the panels' frames.
+    let lines: Vec<&str> = picture.lines().collect();
+    let named = lines.iter().position(|l| l.contains("J_yy of rod")).unwrap();
+    let text = lines[..=named].iter().rev().find(|l| l.contains("<text")).unwrap();
+    let y = text.split(" y=\"").nth(1).unwrap().split('"').next().unwrap().parse::<f64>().unwrap();
+    assert!(y > 600.0, "{text}");
     let bad = sweep(1e-9).unwrap().run(&|_, _| ()).unwrap();
     assert!(!bad.passed && bad.verdict.contains("J_yy of rod"), "{}", bad.verdict);
     let largest = bad.summary["parts"][0]["largest_errors"]["J_yy of rod"].as_f64().unwrap();
     assert!(largest > 0.0 && largest < 0.5, "{largest}");
+}
+
+/// Where each model leads by itself, and how it came about.
+#[test]
+fn a_sweep_draws_its_course_where_it_is_asked_to() {
+    let text = format!(
+        "[[sweep]]\nlabel = \"weight\"\ncourse = true\n{SHORT}key = \"kappa\"\nvalues = [1.0, 100.0]\n\
+        promise = {{ between = [100.0, 100.0], parameters = [\"J_yy of rod\"], within = 0.5 }}"
+    );
+    let drawn = campaign(&text).unwrap().run(&|_, _| ()).unwrap();
+    let names: Vec<&str> = drawn.files.iter().map(|f| f.0.as_str()).collect();
+    assert_eq!(names, ["kappa.svg", "kappa_course.svg"]);
+    let picture = &drawn.files[1].1;
+    for words in ["kappa = 1.0", "kappa = 100.0", "recorded", "hinge 2, rad", "J_yy of rod", "iteration"] {
+        assert!(picture.contains(words), "{words}");
+    }
+    // Two hinges with three lines, the control, two lines of the parameter and two of the cost.
+    assert!(picture.matches("<polyline").count() >= 11);
+    let course = &drawn.summary["trials"][1]["course"];
+    let number = |x: &serde_json::Value| x.as_f64().unwrap();
+    let [second, all] = [0, 1].map(|i| number(&course["rms_rad"][i]));
+    // Without impulses from outside the model keeps to the readings of one second nearly as well as to noise of a milliradian.
+    assert!(second > 1e-4 && second < 2e-2 && (all - second).abs() < 1e-3, "{second} {all}");
+    let (first, last) =
+        (&course["parameters"][0][1], course["parameters"].as_array().unwrap().last().unwrap());
+    assert_eq!(number(first), 0.01);
+    assert_eq!(number(&last[1]), number(&drawn.summary["trials"][1]["parameters"][1]["estimate"]));
 }
 
 #[test]

@@ -4,7 +4,8 @@ use super::super::equations::Start;
 use super::super::geometry::Geometry;
 use super::super::observe::{encoder, wrapped};
 use super::{DiscreteForm, DiscreteProblem};
-use crate::estimate::problem::{EstimationProblem, Trajectory};
+use crate::estimate::error::EstimateError;
+use crate::estimate::problem::{EstimationProblem, Point, StageValues, Trajectory};
 
 impl DiscreteProblem {
     /// Stages, at most `most` of them and evenly spread, from which dry friction allows more than one step: there the estimate chose one.
@@ -29,6 +30,27 @@ impl DiscreteProblem {
             }
         }
         found
+    }
+
+    /// Angles of the hinges, rad, to which the parameters lead from the first state, under the log's controls and no impulses from outside; the first angles are those nearest
+    /// to `near`.
+    ///
+    /// # Errors
+    /// [`EstimateError::Stage`] where no step can be taken.
+    pub fn rollout(&self, from: &Trajectory, near: &[f64]) -> Result<Vec<Vec<f64>>, EstimateError> {
+        let stepping = Self { form: DiscreteForm::Impulses, ..self.clone() };
+        let (mut space, mut values) = (stepping.workspace(), StageValues::default());
+        let (mut x, mut out) = (from.xs[0].clone(), vec![self.hinge_states(&from.xs[0], near).0]);
+        for k in 0..self.last() {
+            let u = vec![0.0; stepping.size(k).input];
+            let at = Point { x: &x, u: &u, theta: &from.theta };
+            stepping
+                .evaluate(k, at, &mut space, &mut values)
+                .map_err(|reason| EstimateError::Stage { stage: k, reason })?;
+            x.clone_from(&values.next);
+            out.push(self.hinge_states(&x, &out[k]).0);
+        }
+        Ok(out)
     }
 
     /// Angles and rates of the hinges at a state, the angles those nearest to `near`, rad and rad/s.

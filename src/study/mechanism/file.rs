@@ -361,11 +361,21 @@ pub(super) struct MechanismSolver {
     /// Whether steps are careful ([`crate::estimate::SolverOptions::cautious`]): dry friction gives the cost kinks.
     #[serde(default)]
     pub cautious: bool,
+    /// Whether sought inertias are kept such that a body can have them: no principal moment above the sum of the other two. Left out: estimates that no body has
+    /// are told, which says that the model is wrong somewhere. Deviations do not know of it.
+    #[serde(default)]
+    pub consistent: bool,
 }
 
 impl Default for MechanismSolver {
     fn default() -> Self {
-        Self { iterations: iterations(), tolerance: tolerance(), significance: 0.0, cautious: false }
+        Self {
+            iterations: iterations(),
+            tolerance: tolerance(),
+            significance: 0.0,
+            cautious: false,
+            consistent: false,
+        }
     }
 }
 

@@ -223,6 +223,7 @@ impl<'a> Reader<'a> {
             },
             notes: read.notes,
             form: file.form,
+            consistent: solver.consistent,
             first_s: read.first_s,
             path: self.path.to_owned(),
             validation: vec![],
@@ -274,7 +275,8 @@ impl<'a> Reader<'a> {
             mechanism.joints.push(held);
         }
         mechanism
-            .check_at_rest()
+            .check_moments()
+            .and_then(|()| mechanism.check_at_rest())
             .map_err(|e| EstimateError::Recording { reason: format!("{}: {e}", path.display()) })?;
         Ok((file.name, mechanism))
     }
@@ -390,6 +392,7 @@ impl<'a> Reader<'a> {
             }
             self.parameter(&truth, &field, (&t.of, t.quantity))?.set(&mut truth, t.value);
         }
+        truth.check_moments().map_err(|e| self.field("truth", e.to_string()))?;
         if s.plant == MechanismPlant::Discrete {
             soften(&mut truth, Some(s.plant_compliance), s.plant_relaxation_s);
         }
